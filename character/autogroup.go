@@ -24,7 +24,7 @@ type autoGroup struct {
 	Scripts     []json.RawMessage `json:"scripts"`
 }
 
-// isAutoGroup says whether a resource was made from a card.
+// isAutoGroup reports whether a resource was made from a card.
 func isAutoGroup(r *Resource) bool {
 	var g struct {
 		AutoCreated bool `json:"autoCreated"`
@@ -33,7 +33,7 @@ func isAutoGroup(r *Resource) bool {
 }
 
 // putAutoGroup replaces the group of a character by one with its present
-// scripts, and switches scripts on for the user. Without scripts the group goes.
+// scripts, and switches scripts on for the user. Without scripts the group is deleted.
 func putAutoGroup(tx Tx, c *op.Call, ch *Character) error {
 	bound, err := tx.BoundResources(RegexScript, ch.ID)
 	if err != nil {

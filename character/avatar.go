@@ -16,8 +16,8 @@ import (
 	"nodest/op"
 )
 
-// Bounds of an avatar. Pictures are stored as they come and never decoded here;
-// the sizes keep a small file from becoming gigabytes in somebody's viewer.
+// Limits of an avatar. Pictures are stored as received and never decoded here; the
+// size in pixels keeps a small file from taking gigabytes in a viewer.
 const (
 	maxAvatarBytes = 10 << 20
 	maxAvatarSide  = 8192 // pixels
@@ -25,12 +25,7 @@ const (
 
 // Avatar returns a character's picture; NotFound without one.
 func (svc *Service) Avatar(ctx context.Context, userID, id string) (*Avatar, error) {
-	var a *Avatar
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		a, err = tx.Avatar(id)
-		return err
-	})
-	return a, err
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Avatar, error) { return tx.Avatar(id) })
 }
 
 // PutAvatar replaces a character's picture: PNG, JPEG, WebP or GIF by its

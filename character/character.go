@@ -14,7 +14,7 @@ import (
 )
 
 // Create stores a character from its documents, as they are given (see
-// documents.go for what stands in for absent ones).
+// documents.go for the defaults of absent ones).
 //
 // Errors: Invalid with the field, UnsupportedCard for a role card without a
 // name, InvalidWorldBook.
@@ -69,7 +69,7 @@ func (svc *Service) Import(ctx context.Context, c *op.Call, data []byte, filenam
 }
 
 // maxCharacterName bounds the name under which a character is known, in code
-// points: it stands in every list, message and event. The card keeps its own.
+// points: every list, message and event has it. The card keeps its own name.
 const maxCharacterName = 200
 
 // maxAssets bounds what is kept of the files in a CHARX archive, in bytes. It is
@@ -101,7 +101,7 @@ func sourceOf(doc *card.Character) (kept json.RawMessage, dropped int) {
 	return op.MustJSON(s), dropped
 }
 
-// Insert stores a new character with its regex group and tells of it.
+// Insert stores a new character with its regex group and emits its event.
 func Insert(tx Tx, c *op.Call, ch *Character) error {
 	ch.ID, ch.Version = op.NewID(), 1
 	ch.CreatedAt, ch.UpdatedAt = tx.Now(), tx.Now()
@@ -119,27 +119,15 @@ func Insert(tx Tx, c *op.Call, ch *Character) error {
 
 // Get returns a character of the user with its documents.
 func (svc *Service) Get(ctx context.Context, userID, id string) (*Character, error) {
-	var ch *Character
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		ch, err = tx.Character(id)
-		return err
-	})
-	return ch, err
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Character, error) { return tx.Character(id) })
 }
 
 // List lists the user's characters without their documents, newest first;
 // limit is 1 to 200, 0 = 50.
 func (svc *Service) List(ctx context.Context, userID, cursor string, limit int) (*op.Page[*Character], error) {
-	limit, err := op.CheckLimit(limit)
-	if err != nil {
-		return nil, err
-	}
-	page := &op.Page[*Character]{}
-	err = svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		page.Items, page.NextCursor, err = tx.Characters(cursor, limit)
-		return err
+	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Character, string, error) {
+		return tx.Characters(cursor, limit)
 	})
-	return page, err
 }
 
 // Update replaces the documents (replace), or those that are given; a
@@ -179,7 +167,7 @@ func PutDocuments(tx Tx, c *op.Call, ch *Character, docs *Checked) error {
 	return putAutoGroup(tx, c, ch)
 }
 
-// Put stores ch as its next version and tells of it.
+// Put stores ch as its next version and emits its event.
 func Put(tx Tx, c *op.Call, ch *Character) error {
 	ch.Version++
 	ch.UpdatedAt = tx.Now()
@@ -286,7 +274,7 @@ func characterEvent(c *op.Call, kind string, ch *Character) *stream.Event {
 	}{ch.ID, ch.Name, ch.Version})
 }
 
-// Checked are documents that may be stored, with what is inside the card.
+// Checked are valid documents, with those embedded in the card.
 type Checked struct {
 	Input
 	all    bool // absent documents are removed, not left

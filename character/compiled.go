@@ -31,7 +31,7 @@ type Documents struct {
 	size        int    // of the documents, in bytes
 }
 
-// Wanted says which documents a turn needs besides the character's own.
+// Wanted selects the documents that a turn needs besides the character's own.
 type Wanted struct {
 	characterID string
 	preset      string // global preset; "" = off
@@ -41,7 +41,7 @@ type Wanted struct {
 	personas    []string
 }
 
-// WantedBy tells what a character (characterID) needs in a chat where personaID is chosen.
+// WantedBy returns the documents that a character needs in a chat with personaID.
 func WantedBy(s *UserSettings, personaID, characterID string) Wanted {
 	w := Wanted{characterID: characterID}
 	if s.GlobalPreset.Enabled {
@@ -80,7 +80,7 @@ func (w Wanted) Stamps(tx Tx, pins *Pins) (*Stamps, error) {
 	return pins.StampsInForce(now, named), nil
 }
 
-// key names everything that compiling looks at: equal keys, equal docs.
+// key identifies the input of compiling: equal keys, equal documents.
 func (w Wanted) key(s *Stamps) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s@%d|%s|%s|%s|%t", w.characterID, s.Character, w.preset, w.book, w.priority, w.regex)
@@ -121,7 +121,7 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps) (*Documents, error) {
 	}
 	var groups []framework.ScriptGroup
 	for _, r := range stamps.Resources {
-		res, err := ResourceAt(tx, r)
+		res, err := resourceAt(tx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +174,7 @@ func (s *Settings) language(c card.RoleCard) framework.Language {
 	return framework.LanguageOf(c.Name, c.Description, c.Personality, c.Scenario, c.FirstMes)
 }
 
-// addResource puts a free-standing document where it belongs.
+// addResource adds a resource to the sources.
 func (d *Documents) addResource(w Wanted, r ResourceStamp, res *Resource, s *framework.Sources) (*framework.ScriptGroup, error) {
 	switch r.Kind {
 	case WorldBook:

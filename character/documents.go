@@ -105,7 +105,7 @@ func parsePreset(doc json.RawMessage, l framework.Language) (card.Preset, error)
 	return p, nil
 }
 
-// isHistory says whether a prompt is the place of the chat history.
+// isHistory reports whether a prompt is the placeholder of the chat history.
 func isHistory(p card.Prompt) bool {
 	return p.Name == "Chat History" || strings.Contains(strings.ToLower(p.Identifier), "chathistory")
 }
@@ -196,7 +196,7 @@ func CardName(doc json.RawMessage) string {
 	return ""
 }
 
-// Nickname is what {{char}} stands for in place of the character's name; "" = none.
+// Nickname replaces the character's name in {{char}}; "" = none.
 func Nickname(c card.RoleCard) string { return op.Truncate(OneLine(c.Nickname), maxCharacterName) }
 
 // OneLine makes a name of a document fit to be shown in a list: no control

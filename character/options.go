@@ -19,8 +19,8 @@ const (
 )
 
 // Validate checks the ranges; path is the place of o in the request
-// ("options", "settings", "" for the top level). All invalid fields are told
-// in one error.
+// ("options", "settings", "" for the top level). One error reports all
+// invalid fields.
 func (o TurnOptions) Validate(path string) error {
 	c := &op.Checks{Path: path}
 	op.Between(c, "temperature", o.Temperature, 0, 2)

@@ -12,10 +12,9 @@ import (
 // lists and of what the pins name. named are the resources that are wanted by
 // their ids.
 //
-// A document that nobody has changed since the pins were set is the pinned one,
-// whether it still exists or not; one that is not pinned did not count then and
-// does not count now. A document that was changed, made, bound, unbound or
-// deleted since counts as it is now.
+// A document that has not changed since the pins were set has its pinned version, even if
+// that no longer exists; one without a pin is not used. A document that was changed,
+// created, bound, unbound or deleted since is used as it is now.
 func (p *Pins) StampsInForce(now *Stamps, named []string) *Stamps {
 	was, is := Over{}, versionsOf(now.Resources)
 	if p.Over != nil {
@@ -163,9 +162,9 @@ func At(tx Tx, id string, version int64) (*Character, error) {
 	return old, err
 }
 
-// ResourceAt reads a version of a resource, deleted or not; the newest where that
+// resourceAt reads a version of a resource, deleted or not; the newest where that
 // one was purged, and nil where nothing is left.
-func ResourceAt(tx Tx, stamp ResourceStamp) (*Resource, error) {
+func resourceAt(tx Tx, stamp ResourceStamp) (*Resource, error) {
 	newest, err := tx.Resource(stamp.Kind, stamp.ID)
 	if err == nil && newest.Version == stamp.Version {
 		return newest, nil

@@ -17,7 +17,7 @@ import (
 // Bounds of resources.
 const (
 	maxResourceName = 200    // code points
-	maxPersonaName  = 100    // code points: it is said in every prompt
+	maxPersonaName  = 100    // code points: every prompt has it
 	maxPersonaText  = 32_000 // code points
 	maxBindings     = 1000   // characters that one resource is bound to
 )
@@ -81,27 +81,15 @@ func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind Resourc
 
 // Resource returns one of the user's resources of a kind.
 func (svc *Service) Resource(ctx context.Context, userID string, kind ResourceKind, id string) (*Resource, error) {
-	var r *Resource
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		r, err = tx.Resource(kind, id)
-		return err
-	})
-	return r, err
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Resource, error) { return tx.Resource(kind, id) })
 }
 
 // Resources lists the user's resources of a kind without their documents, newest
 // first; limit is 1 to 200, 0 = 50.
 func (svc *Service) Resources(ctx context.Context, userID string, kind ResourceKind, cursor string, limit int) (*op.Page[*Resource], error) {
-	limit, err := op.CheckLimit(limit)
-	if err != nil {
-		return nil, err
-	}
-	page := &op.Page[*Resource]{}
-	err = svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		page.Items, page.NextCursor, err = tx.Resources(kind, cursor, limit)
-		return err
+	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Resource, string, error) {
+		return tx.Resources(kind, cursor, limit)
 	})
-	return page, err
 }
 
 // UpdateResource replaces a resource (replace), or the members that are given.
@@ -127,8 +115,7 @@ func (svc *Service) UpdateResource(ctx context.Context, c *op.Call, kind Resourc
 	})
 }
 
-// DeleteResource deletes a resource. Where the user's settings named it, they
-// name nothing afterwards.
+// DeleteResource deletes a resource and removes it from the user's settings.
 func (svc *Service) DeleteResource(ctx context.Context, c *op.Call, kind ResourceKind, id string) error {
 	_, err := op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (struct{}, error) {
 		r, err := tx.Resource(kind, id)
@@ -203,7 +190,7 @@ func (in ResourceInput) applyName(r *Resource, all bool) error {
 	return op.CheckLine("name", r.Name, limit)
 }
 
-// documentName is the name that a document says itself; "" without one.
+// documentName is the name in a document; "" = none.
 func documentName(doc json.RawMessage) string {
 	var in struct {
 		Name   any `json:"name"`
@@ -292,7 +279,7 @@ func insertResource(tx Tx, c *op.Call, r *Resource) error {
 	return tx.Emit(resourceEvent(c, "resource.updated", r))
 }
 
-// updateResource stores r as its next version and tells of it.
+// updateResource stores r as its next version and emits its event.
 func updateResource(tx Tx, c *op.Call, r *Resource) error {
 	r.Version++
 	r.UpdatedAt = tx.Now()

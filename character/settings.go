@@ -311,7 +311,7 @@ func (g settingGroup) check(sent json.RawMessage, old map[string]json.RawMessage
 
 var clockTime = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$`)
 
-// check says whether value may stand at path.
+// check refuses a value that is not valid at path.
 func (r settingRule) check(path string, value json.RawMessage) error {
 	switch r.def.(type) {
 	case bool:

@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// StampTx knows versions.
+// StampTx reads versions.
 type StampTx interface {
-	// Stamps tells which versions the documents of a turn have, without reading
-	// the documents: the character (0 when there is none), then the world books,
+	// Stamps returns the versions of the documents of a turn, without reading the
+	// documents: the character (0 when there is none), then the world books,
 	// presets, regex scripts and personas that are bound to it or to all, in the
 	// order of their creation, then the resources named in more, in that order and
 	// left out where they do not exist.

@@ -73,7 +73,7 @@ type Avatar struct {
 	Data        []byte
 }
 
-// ResourceKind names a kind of free-standing document.
+// ResourceKind is a kind of resource.
 type ResourceKind string
 
 // The kinds.
@@ -84,8 +84,7 @@ const (
 	Persona     ResourceKind = "persona"
 )
 
-// Resource is a free-standing document, bound to nothing, to some characters,
-// or to all.
+// Resource is a document apart from characters, bound to none, some or all of them.
 type Resource struct {
 	ID         string          `json:"id"`
 	Kind       ResourceKind    `json:"kind"`
@@ -110,7 +109,7 @@ type Input struct {
 	Dialect      string          `json:"dialect,omitempty"`
 }
 
-// Imported is an imported character and what was odd about its file.
+// Imported is an imported character with the warnings about its file.
 type Imported struct {
 	Character *Character     `json:"character"`
 	Warnings  []card.Warning `json:"warnings"`

@@ -12,12 +12,7 @@ import (
 
 // UserSettings returns the user's defaults; version 0 if none were ever stored.
 func (svc *Service) UserSettings(ctx context.Context, userID string) (*UserSettings, error) {
-	var s *UserSettings
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		s, err = tx.Settings()
-		return err
-	})
-	return s, err
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*UserSettings, error) { return tx.Settings() })
 }
 
 // PutUserSettings replaces the user's defaults. Everything that they name must exist
@@ -61,7 +56,7 @@ func (svc *Service) knowsProvider(ctx context.Context, userID, name string) erro
 	return nil
 }
 
-// storeSettings stores s as the next version and tells of it.
+// storeSettings stores s as the next version and emits its event.
 func storeSettings(tx Tx, c *op.Call, s *UserSettings) error {
 	s.Version++
 	s.UpdatedAt = tx.Now()
@@ -74,9 +69,9 @@ func storeSettings(tx Tx, c *op.Call, s *UserSettings) error {
 	}{"settings", s.Version}))
 }
 
-// TellProvider tells that the user's own key of a provider was stored, or
+// AnnounceProvider emits the event that the user's key of a provider was stored or
 // deleted. The key itself is in no event.
-func (svc *Service) TellProvider(ctx context.Context, c *op.Call, name string, deleted bool) error {
+func (svc *Service) AnnounceProvider(ctx context.Context, c *op.Call, name string, deleted bool) error {
 	kind := "resource.updated"
 	if deleted {
 		kind = "resource.deleted"
@@ -89,7 +84,7 @@ func (svc *Service) TellProvider(ctx context.Context, c *op.Call, name string, d
 	})
 }
 
-// changeSettings stores the settings again if change says that it changed them.
+// changeSettings stores the settings if change reports that it changed them.
 func changeSettings(tx Tx, c *op.Call, change func(*UserSettings) bool) error {
 	s, err := tx.Settings()
 	if err != nil || !change(s) {
@@ -98,7 +93,7 @@ func changeSettings(tx Tx, c *op.Call, change func(*UserSettings) bool) error {
 	return storeSettings(tx, c, s)
 }
 
-// forgetInSettings takes a deleted resource out of the settings.
+// forgetInSettings removes a deleted resource from the settings.
 func forgetInSettings(tx Tx, c *op.Call, id string) error {
 	return changeSettings(tx, c, func(s *UserSettings) bool {
 		changed := false
@@ -147,7 +142,7 @@ func (s UserSettings) Check() error {
 	return checkCustomSetting("customSetting", s.CustomSetting)
 }
 
-// checkNamed refuses ids that are not the user's.
+// checkNamed refuses ids of resources that the user does not have.
 func (s UserSettings) checkNamed(tx Tx) error {
 	for _, n := range []struct {
 		field, id string

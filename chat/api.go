@@ -35,14 +35,14 @@ type Changed struct {
 	GenerationID string   `json:"generationId,omitempty"`
 }
 
-// Deleted tells what was hidden or brought back.
+// Deleted is the answer to a delete or restore: the messages affected.
 type Deleted struct {
 	MessageIDs    []string  `json:"messageIds"`
 	HeadID        string    `json:"headId"`
 	RestoredUntil time.Time `json:"restoredUntil,omitzero"` // a delete can be undone until then; zero after a restore
 }
 
-// ConversationInput creates a conversation; nil members of a patch stay.
+// ConversationInput creates a conversation.
 type ConversationInput struct {
 	CharacterID string          `json:"characterId"`
 	Title       string          `json:"title,omitempty"`
@@ -100,7 +100,7 @@ type SaveInput struct {
 	Thumbnail      string `json:"thumbnail,omitempty"`
 }
 
-// SaveView is a save point with the messages it stands for, rendered now.
+// SaveView is a save point with its messages.
 type SaveView struct {
 	Save     *Save
 	Messages []*Message // oldest first, as they were then

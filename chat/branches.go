@@ -10,31 +10,21 @@ import (
 // limit is 1 to 200, 0 = 50. Where the head has messages below it, none of them is
 // the shown one.
 func (svc *Service) Branches(ctx context.Context, userID, conversationID, cursor string, limit int) (*op.Page[*Branch], error) {
-	limit, err := op.CheckLimit(limit)
-	if err != nil {
-		return nil, err
-	}
-	page := &op.Page[*Branch]{}
-	err = svc.store.View(ctx, userID, func(tx Tx) error {
+	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Branch, string, error) {
 		conv, err := tx.Conversation(conversationID)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
-		var tips []*Message
-		if tips, page.NextCursor, err = tx.Tips(conv.ID, cursor, limit); err != nil {
-			return err
-		}
-		page.Items = make([]*Branch, len(tips))
+		tips, next, err := tx.Tips(conv.ID, cursor, limit)
+		branches := make([]*Branch, len(tips))
 		for i, m := range tips {
-			n, err := tx.Count(conv.ID, m.ID)
-			if err != nil {
-				return err
+			branches[i] = &Branch{Head: m, Shown: m.ID == conv.HeadID}
+			if branches[i].MessageCount, err = tx.Count(conv.ID, m.ID); err != nil {
+				return nil, "", err
 			}
-			page.Items[i] = &Branch{Head: m, Shown: m.ID == conv.HeadID, MessageCount: n}
 		}
-		return nil
+		return branches, next, err
 	})
-	return page, err
 }
 
 type wireBranch struct {

@@ -5,8 +5,8 @@ import (
 	"nodest/stream"
 )
 
-// Change is what one transaction does to the messages of a conversation, apart
-// from deleting them: it becomes one version of it.
+// Change is a change of messages of a conversation, apart from deletion. It makes one
+// version of the conversation.
 type Change struct {
 	Updated *Message   // nil = none
 	Created []*Message // parents before their children
@@ -48,7 +48,7 @@ func (ch Change) Apply(tx Tx, c *op.Call, conv *Conversation) error {
 	return tx.Emit(events...)
 }
 
-// storeMessages stores the messages, and notes in conv which is the last one now.
+// storeMessages stores the messages, and sets the head and last message of conv.
 func (ch Change) storeMessages(tx Tx, conv *Conversation) error {
 	if m := ch.Updated; m != nil {
 		m.Rev++
@@ -70,13 +70,13 @@ func (ch Change) storeMessages(tx Tx, conv *Conversation) error {
 	return nil
 }
 
-// UpdateMessage stores m at its next rev, and its conversation at its next
-// version, and tells of the message.
+// UpdateMessage stores m at its next rev and its conversation at its next version, and
+// emits the message's event.
 func UpdateMessage(tx Tx, c *op.Call, chat *Conversation, m *Message) error {
 	return Change{Updated: m}.Apply(tx, c, chat)
 }
 
-// IsFollowed says whether something was said after m that is not deleted.
+// IsFollowed reports whether m has a child that is not deleted.
 func IsFollowed(tx Tx, m *Message) (bool, error) {
 	children, err := tx.Children(m.ConversationID, m.ID)
 	for _, child := range children {

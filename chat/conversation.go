@@ -12,7 +12,8 @@ import (
 	"nodest/stream"
 )
 
-const MaxTitle = 200 // code points
+// MaxTitle bounds the title of a conversation, in code points.
+const MaxTitle = 200
 
 // CreateConversation begins a conversation with a character. Its first message
 // is the greeting, with the alternate greetings as swipes.
@@ -51,8 +52,8 @@ func (svc *Service) CreateConversation(ctx context.Context, c *op.Call, in Conve
 }
 
 // InsertConversation stores a conversation with its messages, each the child of
-// the one before, and tells of the conversation; of its message too, if it is the
-// only one. Of a longer history clients read what they show.
+// the one before, and emits events for the conversation and, if it is the only one,
+// for its message. Clients read the part of a longer history that they show.
 func InsertConversation(tx Tx, c *op.Call, conv *Conversation, messages ...*Message) error {
 	if len(messages) > 0 {
 		last := messages[len(messages)-1]
@@ -78,27 +79,15 @@ func InsertConversation(tx Tx, c *op.Call, conv *Conversation, messages ...*Mess
 
 // Conversation returns one of the user's conversations.
 func (svc *Service) Conversation(ctx context.Context, userID, id string) (*Conversation, error) {
-	var conv *Conversation
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		conv, err = tx.Conversation(id)
-		return err
-	})
-	return conv, err
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Conversation, error) { return tx.Conversation(id) })
 }
 
 // Conversations lists the user's conversations, the ones that changed last
 // first; limit is 1 to 200, 0 = 50.
 func (svc *Service) Conversations(ctx context.Context, userID string, f ConversationFilter, cursor string, limit int) (*op.Page[*Conversation], error) {
-	limit, err := op.CheckLimit(limit)
-	if err != nil {
-		return nil, err
-	}
-	page := &op.Page[*Conversation]{}
-	err = svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		page.Items, page.NextCursor, err = tx.Conversations(f, cursor, limit)
-		return err
+	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Conversation, string, error) {
+		return tx.Conversations(f, cursor, limit)
 	})
-	return page, err
 }
 
 // UpdateConversation changes the members that are given.
@@ -119,7 +108,7 @@ func (svc *Service) UpdateConversation(ctx context.Context, c *op.Call, in Conve
 		if err := in.apply(tx, conv); err != nil {
 			return nil, err
 		}
-		if open && conv.Archived && svc.opts.Memory { // it is closed: nothing more will be said
+		if open && conv.Archived && svc.opts.Memory { // no further messages are expected
 			if err := memory.ExtractNow(tx.Memory, conv.ID); err != nil {
 				return nil, err
 			}
@@ -183,7 +172,7 @@ func checkOptions(tx Tx, settings json.RawMessage) (json.RawMessage, error) {
 	return op.MustJSON(o), nil
 }
 
-// updateConversation stores conv as its next version and tells of it.
+// updateConversation stores conv as its next version and emits its event.
 func updateConversation(tx Tx, c *op.Call, conv *Conversation) error {
 	conv.Version++
 	conv.UpdatedAt = tx.Now()
@@ -221,12 +210,8 @@ func (svc *Service) History(ctx context.Context, userID, conversationID, before 
 			return nil
 		}
 		if before != "" {
-			m, err := tx.Message(before)
-			if err == nil && m.ConversationID != conversationID {
-				err = fault.New(fault.NotFound, "no message %q in this conversation", before)
-			}
-			if err != nil {
-				return op.InField("before", err)
+			if _, err := messageIn(tx, conversationID, before, "before"); err != nil {
+				return err
 			}
 		}
 		page.Items, page.More, err = tx.Path(conversationID, conv.HeadID, before, limit)

@@ -22,9 +22,8 @@ const (
 const deletedKept = 30 * 24 * time.Hour
 
 // DeleteMessage hides messages: scope "one" (default) the message alone, so that
-// what follows it stays; "after" it and everything that was ever said after it;
-// "swipe" its chosen text, and the next one is shown. Nothing is removed:
-// RestoreMessage brings all of it back.
+// its replies stay; "after" the message and all its descendants; "swipe" its chosen
+// text, and the next one is shown. Nothing is removed: RestoreMessage undoes it.
 //
 // Errors: NotFound; Invalid for the only swipe of a message; Busy while one of
 // the messages is being written.
@@ -54,6 +53,7 @@ func (svc *Service) DeleteMessage(ctx context.Context, c *op.Call, id, scope str
 	})
 }
 
+// DeleteMessages hides messages of a conversation in one change.
 func DeleteMessages(tx Tx, c *op.Call, conv *Conversation, gone []*Message, scope string) (*Deleted, error) {
 	ids := IDsOf(gone)
 	if err := CheckIdle(tx, conv.ID, func(id string) bool { return slices.Contains(ids, id) }); err != nil {
@@ -73,7 +73,7 @@ func DeleteMessages(tx Tx, c *op.Call, conv *Conversation, gone []*Message, scop
 	head := conv.HeadID
 	if slices.Contains(ids, head) {
 		var err error
-		if head, err = livingBefore(tx, conv.ID, head); err != nil {
+		if head, err = lastLive(tx, conv.ID, head); err != nil {
 			return nil, err
 		}
 	}
@@ -83,7 +83,7 @@ func DeleteMessages(tx Tx, c *op.Call, conv *Conversation, gone []*Message, scop
 	return &Deleted{MessageIDs: ids, HeadID: head, RestoredUntil: now.Add(deletedKept)}, MoveHead(tx, c, conv, head)
 }
 
-// DeletedEvent tells of messages of one conversation that were deleted just now.
+// DeletedEvent reports messages of one conversation that were deleted just now.
 func DeletedEvent(userID, by string, gone []*Message, scope string) *stream.Event {
 	ev := op.Event(userID, "message.deleted", by, struct {
 		MessageIDs    []string `json:"messageIds"`
@@ -97,9 +97,6 @@ func DeletedEvent(userID, by string, gone []*Message, scope string) *stream.Even
 // deleteSwipe hides the chosen swipe and shows the one after it, else the one
 // before it.
 func deleteSwipe(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, error) {
-	if m.Chosen() == nil {
-		return nil, fault.InvalidField("scope", "range", "the message has only one text; delete the message instead")
-	}
 	to, err := SwipeTarget(m, "next")
 	if err == nil && to == m.SwipeIndex {
 		to, err = SwipeTarget(m, "prev")
@@ -107,7 +104,7 @@ func deleteSwipe(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, e
 	if err != nil {
 		return nil, err
 	}
-	if to == m.SwipeIndex {
+	if m.Chosen() == nil || to == m.SwipeIndex {
 		return nil, fault.InvalidField("scope", "range", "the message has only one text; delete the message instead")
 	}
 	m.Chosen().Deleted = true
@@ -119,10 +116,9 @@ func deleteSwipe(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, e
 	return &Deleted{MessageIDs: []string{m.ID}, HeadID: conv.HeadID, RestoredUntil: tx.Now().Add(deletedKept)}, nil
 }
 
-// RestoreMessage undoes a delete: the message comes back with those that were
-// deleted together with it and follow it. On a message that is not deleted, its
-// deleted swipes come back. Where the shown branch ended at the gap, it goes on
-// to what came back.
+// RestoreMessage undoes a delete, also of the descendants that were deleted together
+// with the message. For a message that is not deleted it restores the deleted swipes. If
+// the shown branch ended before the message, it is extended by the restored messages.
 func (svc *Service) RestoreMessage(ctx context.Context, c *op.Call, id string) (*Deleted, error) {
 	return op.Once(ctx, svc.store, c, func(tx Tx) (*Deleted, error) {
 		conv, m, err := lockMessage(tx, id)
@@ -146,7 +142,7 @@ func restoreMessages(tx Tx, c *op.Call, conv *Conversation, first *Message) (*De
 	if err != nil {
 		return nil, err
 	}
-	gap, err := livingBefore(tx, conv.ID, first.ID)
+	gap, err := lastLive(tx, conv.ID, first.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -161,18 +157,13 @@ func restoreMessages(tx Tx, c *op.Call, conv *Conversation, first *Message) (*De
 			return nil, err
 		}
 	}
-	ids := IDsOf(back)
-	ev := op.Event(c.UserID, "message.restored", c.By(), struct {
-		MessageIDs []string `json:"messageIds"`
-	}{ids})
-	ev.ConversationID, ev.MessageID = conv.ID, first.ID
-	if err := tx.Emit(ev); err != nil {
+	if err := tx.Emit(restoredEvent(c, back)); err != nil {
 		return nil, err
 	}
 	if err := RepairSummary(tx, conv, back...); err != nil {
 		return nil, err
 	}
-	return &Deleted{MessageIDs: ids, HeadID: head}, MoveHead(tx, c, conv, head)
+	return &Deleted{MessageIDs: IDsOf(back), HeadID: head}, MoveHead(tx, c, conv, head)
 }
 
 func restoreSwipes(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, error) {
@@ -192,8 +183,8 @@ func restoreSwipes(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted,
 	return out, UpdateMessage(tx, c, conv, m)
 }
 
-// MoveHead stores the conversation at its next version with that head ("" =
-// nothing is left) and tells of it if the head is another one.
+// MoveHead stores the conversation at its next version with that head ("" = no message
+// is left) and emits its event if the head has changed.
 func MoveHead(tx Tx, c *op.Call, conv *Conversation, head string) error {
 	if head == conv.HeadID {
 		conv.Version++
@@ -210,9 +201,9 @@ func MoveHead(tx Tx, c *op.Call, conv *Conversation, head string) error {
 	return updateConversation(tx, c, conv)
 }
 
-// livingBefore is the nearest message before that one on its branch, or that one
-// itself, that is not deleted; "" if there is none.
-func livingBefore(tx Tx, conversationID, id string) (string, error) {
+// lastLive is the last message that is not deleted on the branch that ends in id; "" =
+// none.
+func lastLive(tx Tx, conversationID, id string) (string, error) {
 	path, _, err := tx.Path(conversationID, id, "", 1)
 	if err != nil || len(path) == 0 {
 		return "", err
@@ -220,8 +211,7 @@ func livingBefore(tx Tx, conversationID, id string) (string, error) {
 	return path[0].ID, nil
 }
 
-// subtree returns first and everything below it that pick takes, parents before
-// their children.
+// subtree returns first and its descendants that pick accepts, parents before children.
 func subtree(tx Tx, first *Message, pick func(*Message) bool) ([]*Message, error) {
 	picked := []*Message{first}
 	for queue := []*Message{first}; len(queue) > 0; queue = queue[1:] {
@@ -239,6 +229,7 @@ func subtree(tx Tx, first *Message, pick func(*Message) bool) ([]*Message, error
 	return picked, nil
 }
 
+// IDsOf are the ids of messages.
 func IDsOf(messages []*Message) []string {
 	ids := make([]string, len(messages))
 	for i, m := range messages {

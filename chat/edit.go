@@ -12,19 +12,13 @@ import (
 
 // Message returns a message with its swipes; NotFound for a deleted one.
 func (svc *Service) Message(ctx context.Context, userID, id string) (*Message, error) {
-	var m *Message
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		m, err = LiveMessage(tx, id)
-		return err
-	})
-	return m, err
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Message, error) { return LiveMessage(tx, id) })
 }
 
-// EditText says something in other words. In place the chosen swipe gets the text, as
-// a new revision; the old one stays readable, and a reply that failed without a
-// text gets its first swipe. As a branch the text becomes a message of its own
-// beside the old one, which the conversation then ends in: what followed the old
-// one stays with it.
+// EditText changes the text of a message. In place, the text becomes a new revision of
+// the chosen swipe; the old one stays readable, and a reply that failed without a text
+// gets its first swipe. As a branch, it becomes a sibling of the message and the head of
+// the conversation: what followed the old message stays on the old branch.
 //
 // Errors: TooLarge, Invalid; Conflict with details.current when IfRev is not 0
 // and not the message's rev; Busy while the message is being written, for a
@@ -39,7 +33,7 @@ func (svc *Service) EditText(ctx context.Context, c *op.Call, in EditInput) (*Ch
 			return nil, err
 		}
 		if in.Mode != EditBranch {
-			return &Changed{Message: m}, svc.rewordNow(tx, c, chat, m, in.Text)
+			return &Changed{Message: m}, svc.replaceText(tx, c, chat, m, in.Text)
 		}
 		if err := CheckIdle(tx, chat.ID, AnyMessage); err != nil {
 			return nil, err
@@ -61,9 +55,9 @@ func (in EditInput) Check() error {
 	return fault.InvalidField("mode", "range", "must be %s or %s", EditInPlace, EditBranch)
 }
 
-// rewordNow stores another text in the place of the shown one. What was recalled
-// for that is kept with the new one.
-func (svc *Service) rewordNow(tx Tx, c *op.Call, chat *Conversation, m *Message, text string) error {
+// replaceText stores another text of the chosen swipe. The new text keeps the memories
+// that were recalled for the old one.
+func (svc *Service) replaceText(tx Tx, c *op.Call, chat *Conversation, m *Message, text string) error {
 	uses, err := Uses(tx, m)
 	if err != nil {
 		return err
@@ -93,7 +87,7 @@ func Reword(m *Message, text string, now time.Time) {
 	m.EditedAt = &now
 }
 
-// SiblingOf is a message of its own in the place of m.
+// SiblingOf is a new message with the parent of m.
 func SiblingOf(m *Message, text string, now time.Time) *Message {
 	return &Message{
 		ID: op.NewID(), ConversationID: m.ConversationID, ParentID: m.ParentID, AuthorID: m.AuthorID,
@@ -126,7 +120,7 @@ func ReplyTo(tx Tx, chat *Conversation, m *Message) (*Message, error) {
 				return replies[at], nil
 			}
 		}
-		// What stands before a message has a lower seq.
+		// Earlier messages have lower seqs.
 		if !more || len(page) == 0 || page[0].Seq < replies[0].Seq {
 			return replies[len(replies)-1], nil
 		}
@@ -134,6 +128,7 @@ func ReplyTo(tx Tx, chat *Conversation, m *Message) (*Message, error) {
 	}
 }
 
+// AnyMessage is the argument of CheckIdle for all messages.
 func AnyMessage(string) bool { return true }
 
 // LockForEdit returns a message that may be changed now, and its conversation.
@@ -151,7 +146,7 @@ func LockForEdit(tx Tx, id string, ifRev int64) (*Conversation, *Message, error)
 	return conv, m, CheckIdle(tx, conv.ID, func(writing string) bool { return writing == m.ID })
 }
 
-// Uses is what the memory gave for the shown text of m.
+// Uses are the memories that were recalled for the shown text of m.
 func Uses(tx Tx, m *Message) ([]memory.Use, error) {
 	if m.Chosen() == nil {
 		return nil, nil
@@ -159,7 +154,7 @@ func Uses(tx Tx, m *Message) ([]memory.Use, error) {
 	return tx.Memory.Uses(m.ID)
 }
 
-// TextAdded has the memory work on what was said in a conversation.
+// TextAdded reports new text in a conversation to the memory.
 func (svc *Service) TextAdded(tx Tx, conv *Conversation) error {
 	if !svc.opts.Memory || conv == nil {
 		return nil

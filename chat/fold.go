@@ -11,8 +11,8 @@ import (
 )
 
 // Texts are compared by their folded form: NFKC, Unicode case folding, NFKC. It is
-// made piece by piece, where a piece is a character with what combines with it, so
-// that a place in it can be led back to the text.
+// made piece by piece (a character with its combining marks), so that positions in it
+// can be mapped to the text.
 
 // folder folds texts into a buffer that is used again. It is for one goroutine.
 type folder struct {
@@ -26,8 +26,7 @@ func (f *folder) folded(s string) []byte {
 	return f.buf
 }
 
-// placed is folded with the place that each byte came from. Behind the last stands
-// the length of s.
+// placed is folded with the position in s of each byte, followed by the length of s.
 func (f *folder) placed(s string) (form []byte, at []int) {
 	f.at = f.at[:0]
 	f.buf = f.fold(f.buf[:0], s, func(from, bytes int) {
@@ -39,8 +38,8 @@ func (f *folder) placed(s string) (form []byte, at []int) {
 	return f.buf, f.at
 }
 
-// fold appends the folded form of s to dst; piece, if not nil, is told of every
-// piece where it begins in s and how many bytes it made.
+// fold appends the folded form of s to dst. It calls piece, if not nil, with the start of
+// each piece in s and its length in dst.
 func (f *folder) fold(dst []byte, s string, piece func(from, bytes int)) []byte {
 	simple := simpleFolds()
 	for i := 0; i < len(s); {
@@ -130,8 +129,8 @@ func simpleForm(r rune) rune {
 // quotes are what people write for quotes, in pairs.
 var quotes = strings.NewReplacer("\u201c", `"`, "\u201d", `"`, "\u201e", `"`, "\uff02", `"`)
 
-// wordsOf splits a query into what must occur: its words, and what stands between
-// quotes as it is; folded, each once. A quote that is not closed reaches to the end.
+// wordsOf splits a query into words and quoted phrases, folded and without duplicates.
+// An unclosed quote extends to the end.
 func wordsOf(query string) [][]byte {
 	var f folder
 	var words [][]byte
@@ -160,7 +159,7 @@ func wordsOf(query string) [][]byte {
 	return words
 }
 
-// holds says whether the text has all words.
+// holds reports whether the text contains all words.
 func (f *folder) holds(text string, words [][]byte) bool {
 	form := f.folded(text)
 	for _, word := range words {

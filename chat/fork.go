@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"nodest/fault"
 	"nodest/jobs"
 	"nodest/op"
 	"nodest/summary"
@@ -24,7 +23,7 @@ type forkOrder struct {
 	By   string     `json:"by"` // device that asked for it
 }
 
-// forkProgress is what the job notes.
+// forkProgress is the progress of the job.
 type forkProgress struct {
 	Copied int `json:"copied"` // messages
 	Total  int `json:"total"`
@@ -34,7 +33,7 @@ type forkProgress struct {
 // none is named: with the texts, swipes and times of the messages, with the summary
 // that is in force there, and with persona, note, settings and pins of the
 // conversation as they are now. A fork of more than forkStep messages is Copying in
-// the answer: a job completes it, and until its event chat.created nobody sees it.
+// the answer: a job completes it, and it is invisible until its event chat.created.
 //
 // Errors: NotFound for a message that is not one of the conversation; Invalid for
 // the title; Busy while a message of the branch is being written.
@@ -59,12 +58,9 @@ func fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error) {
 	if last == "" {
 		return fork, InsertConversation(tx, c, fork)
 	}
-	m, err := LiveMessage(tx, last)
-	if err == nil && m.ConversationID != source.ID {
-		err = fault.New(fault.NotFound, "no message %q in this conversation", last)
-	}
+	m, err := liveMessageIn(tx, source.ID, last)
 	if err != nil {
-		return nil, op.InField("messageId", err)
+		return nil, err
 	}
 	if err := checkWritten(tx, m); err != nil {
 		return nil, err
@@ -118,7 +114,7 @@ func (o forkOrder) copyMore(tx Tx, userID, forkID string) (p forkProgress, err e
 	return p, tx.Emit(ConversationEvent(userID, "chat.created", o.By, fork))
 }
 
-// forkKind tries a fork often: each attempt goes on where the last one ended.
+// forkKind allows many attempts, since each continues where the last one ended.
 func (svc *Service) forkKind() jobs.Kind {
 	return jobs.Kind{Name: JobFork, Run: svc.completeFork, Attempts: 100}
 }
@@ -146,9 +142,8 @@ func (svc *Service) completeFork(ctx context.Context, j *jobs.Job) error {
 	}
 }
 
-// summaryAt is the summary in force on the branch that ends in head, the one that
-// would be if it were shown, or the one that the user has deleted there: that none is
-// wanted is known by it. nil = none.
+// summaryAt is the summary that is active on the branch that ends in head, or would be if
+// it were shown, or a deleted one that says that the user wants none there. nil = none.
 func summaryAt(tx Tx, conv *Conversation, head string) (*KeptSummary, error) {
 	k, err := ActiveSummary(tx, conv.SummaryID, head, 0)
 	if k != nil || err != nil {
@@ -186,8 +181,8 @@ func (k *KeptSummary) forFork(tx Tx, forkID string, m *Message) *KeptSummary {
 	return copied
 }
 
-// repairInherited enqueues a repair of a fork's summary that waits for a better one in
-// the source.
+// repairInherited enqueues a repair of a fork's summary if it is stale or was made
+// without a model.
 func repairInherited(tx Tx, fork *Conversation) error {
 	k, err := ActiveSummary(tx, fork.SummaryID, fork.HeadID, 0)
 	if err != nil || k == nil || k.Method == summary.MethodUser || !k.Stale && k.Method != summary.MethodExtractive {
@@ -196,8 +191,8 @@ func repairInherited(tx Tx, fork *Conversation) error {
 	return enqueueSummary(tx, fork.ID, summaryOrder{Rest: true}, tx.Now().Add(summaryRest))
 }
 
-// checkWritten is Busy while m or a message above it is being written. What is
-// stored after m cannot be above it, and neither can what nothing hangs on.
+// checkWritten returns Busy while m or an ancestor is being written. A message with a
+// higher seq or without children cannot be an ancestor.
 func checkWritten(tx Tx, m *Message) error {
 	running, err := tx.Running(m.ConversationID)
 	if err != nil {

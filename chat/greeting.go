@@ -15,10 +15,9 @@ import (
 )
 
 // NewGreeting is the first message of a conversation: the card's first message and
-// its alternate greetings, a swipe each, with the extra greetings of a file of
-// the NodeST app behind them. The names of the two stand in the
-// stored text, as the user will read it; a later change of persona or character
-// does not rewrite what was said.
+// its alternate greetings, a swipe each, followed by the extra greetings of a file
+// of the NodeST app. Names are replaced in the stored text; a later change of persona or
+// character does not change it.
 func NewGreeting(tx Tx, ch *character.Character, conversationID, user string) (*Message, error) {
 	view, err := card.ParseRoleCard(ch.RoleCard)
 	if err != nil {
@@ -40,9 +39,8 @@ func NewGreeting(tx Tx, ch *character.Character, conversationID, user string) (*
 	return m, nil
 }
 
-// FreshGreeting is a fresh greeting for a conversation that exists, from the card
-// that counts for it: the newest, or that of a restored save point. A card without
-// a first message greets with a plain word.
+// FreshGreeting is a new greeting for an existing conversation, from the card in effect:
+// the newest, or that of a restored save point. Its default text is "Hello!".
 func FreshGreeting(tx Tx, chat *Conversation) (*Message, error) {
 	ch, err := tx.Characters.Character(chat.CharacterID)
 	if err != nil {
@@ -97,7 +95,7 @@ func NewSwipe(text string, now time.Time) Swipe {
 	return Swipe{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: CleanText(text), Finish: "stop", CreatedAt: now}
 }
 
-// CleanText takes out what a database cannot store as text.
+// CleanText removes what a database cannot store as text.
 func CleanText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
 }
@@ -107,13 +105,12 @@ var (
 	oldMacro  = regexp.MustCompile(`(?i)<(char|bot|user)>`) // SillyTavern cards only
 )
 
-// maxNamed bounds what names add to the greetings of a card, in bytes: a long
-// name that is put in often could make gigabytes of a small card. Where it runs
-// out the macros stay.
+// maxNamed bounds the bytes that names add to the greetings of a card, so that a long
+// name cannot make a small card huge. Macros beyond the limit stay.
 const maxNamed = 4 << 20
 
-// namer puts the names into the texts of a card. Other macros stay: they are
-// replaced in each prompt.
+// namer replaces name macros in the texts of a card. Other macros are replaced in each
+// prompt.
 type namer struct {
 	char, user string
 	old        bool // the card may hold old macros
@@ -162,7 +159,7 @@ func RestoreGreeting(tx Tx, conv *Conversation, m *Message) error {
 		}
 		s := &m.Swipes[i]
 		s.Deleted = false
-		if s.Text != fresh.Text { // what a model has added goes with its words
+		if s.Text != fresh.Text { // the model's reasoning and usage belong to the old text
 			fresh.ID, fresh.Rev, fresh.CreatedAt = s.ID, s.Rev+1, s.CreatedAt
 			*s = fresh
 		}

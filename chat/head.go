@@ -7,8 +7,8 @@ import (
 	"nodest/op"
 )
 
-// ChooseHead shows the branch that ends in a message of the conversation. A branch
-// that was left by a restore shows again what it showed when it was left. Persona,
+// ChooseHead shows the branch that ends in a message. A branch that was left by a restore
+// shows what it showed then. Persona,
 // note, settings and documents stay as they are.
 //
 // Errors: NotFound; Busy while a reply is being written there.
@@ -18,24 +18,17 @@ func (svc *Service) ChooseHead(ctx context.Context, c *op.Call, conversationID, 
 		if err != nil {
 			return nil, err
 		}
-		m, err := LiveMessage(tx, messageID)
-		if err == nil && m.ConversationID != conv.ID {
-			err = fault.New(fault.NotFound, "no message %q in this conversation", messageID)
-		}
-		if err != nil {
-			return nil, op.InField("messageId", err)
-		}
-		running, err := tx.Running(conv.ID)
+		m, err := liveMessageIn(tx, conv.ID, messageID)
 		if err != nil {
 			return nil, err
 		}
-		if len(running) > 0 {
-			return nil, Busy(running[0])
+		if err := CheckIdle(tx, conv.ID, AnyMessage); err != nil {
+			return nil, err
 		}
 		if conv.HeadID == m.ID {
 			return conv, nil
 		}
-		if m, err = comeBack(tx, c, conv, m); err != nil {
+		if m, err = returnToBranch(tx, c, conv, m); err != nil {
 			return nil, err
 		}
 		conv.HeadID, conv.LastMessage = m.ID, m.Preview()
@@ -46,9 +39,9 @@ func (svc *Service) ChooseHead(ctx context.Context, c *op.Call, conversationID, 
 	})
 }
 
-// comeBack goes back to where the branch of a message was left by a rewind, if it
-// was, and returns the message as it is then.
-func comeBack(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Message, error) {
+// returnToBranch undoes the rewind, if any, that left the branch of a message, and
+// returns the message as it is then.
+func returnToBranch(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Message, error) {
 	rewinds, err := tx.Rewinds(conv.ID)
 	if err != nil || len(rewinds) == 0 {
 		return m, err
@@ -61,13 +54,13 @@ func comeBack(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Message, erro
 	if !left {
 		return m, nil
 	}
-	if err := goBack(tx, c, conv, version, m.ID); err != nil {
+	if err := rewindTo(tx, c, conv, version, m.ID); err != nil {
 		return nil, err
 	}
 	if m, err = tx.Message(m.ID); err != nil || m.DeletedAt == nil {
 		return m, err
 	}
-	// It was deleted there, and brought back from elsewhere.
+	// It was deleted at that version and restored later.
 	m.DeletedAt = nil
 	m.Rev++
 	if err := tx.UpdateMessage(m); err != nil {
@@ -87,12 +80,11 @@ func lockMessage(tx Tx, id string) (*Conversation, *Message, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err = tx.Message(id) // again: it may have changed until the lock was ours
+	m, err = tx.Message(id) // again: it may have changed before the lock was taken
 	return conv, m, err
 }
 
-// CheckIdle is Busy while a generation writes one of the messages that affected
-// picks.
+// CheckIdle returns Busy while a generation writes a message that affected accepts.
 func CheckIdle(tx Tx, conversationID string, affected func(messageID string) bool) error {
 	running, err := tx.Running(conversationID)
 	if err != nil {
@@ -106,9 +98,31 @@ func CheckIdle(tx Tx, conversationID string, affected func(messageID string) boo
 	return nil
 }
 
-// Busy says that g is being written.
+// Busy is the error for an operation that has to wait for the end of g.
 func Busy(g *Generation) error {
 	return fault.New(fault.Busy, "a reply is being written in this conversation").With("generationId", g.ID)
+}
+
+// messageIn reads a message, deleted or not, of a conversation. Its error names the
+// field.
+func messageIn(tx Tx, conversationID, id, field string) (*Message, error) {
+	m, err := tx.Message(id)
+	if err == nil && m.ConversationID != conversationID {
+		err = fault.New(fault.NotFound, "no message %q in this conversation", id)
+	}
+	if err != nil {
+		return nil, op.InField(field, err)
+	}
+	return m, nil
+}
+
+// liveMessageIn reads the message of a conversation that a request names as messageId.
+func liveMessageIn(tx Tx, conversationID, id string) (*Message, error) {
+	m, err := messageIn(tx, conversationID, id, "messageId")
+	if err == nil && m.DeletedAt != nil {
+		return nil, op.InField("messageId", fault.New(fault.NotFound, "no message %q", id))
+	}
+	return m, err
 }
 
 // LiveMessage reads a message that is not deleted.

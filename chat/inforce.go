@@ -8,9 +8,9 @@ import (
 	"nodest/character"
 )
 
-// PinnedNow are the documents that are in force for a conversation, to be kept
-// with a save point of it.
-func PinnedNow(tx Tx, conv *Conversation) (*character.Pins, error) {
+// pinnedNow are the documents in effect for a conversation, to be stored with a save
+// point.
+func pinnedNow(tx Tx, conv *Conversation) (*character.Pins, error) {
 	user, err := tx.Characters.Settings()
 	if err != nil {
 		return nil, err

@@ -40,6 +40,7 @@ func ReadPath(before string, room int, until string, read PageReader) (path []*M
 // count; the exact limit is the business of the build.
 func MessageTokens(m *Message) int { return llm.EstimateTokens(m.Text())*3/4 + 3 }
 
+// PathTokens is the sum of MessageTokens.
 func PathTokens(path []*Message) int {
 	n := 0
 	for _, m := range path {
@@ -51,19 +52,19 @@ func PathTokens(path []*Message) int {
 // PageReader reads a page of a branch, as Tx.Path does.
 type PageReader func(before string, size int) ([]*Message, bool, error)
 
-// Summarised is a branch with a summary in the place of messages that were not read.
+// Summarised is a branch with a summary in place of messages that were not read.
 type Summarised struct {
-	Front []*Message // before it
+	Front []*Message // before the summary
 	Rest  []*Message // that are sent word for word
-	More  bool       // there is more than the room was for
+	More  bool       // there are more messages before
 }
 
 // ReadSummarised reads what a prompt shows of a branch with s on it. tail is the end of
 // the branch, read as far back as the last message of s or as room goes; more says
-// that it does not begin with the first message. said messages follow that are not
-// stored. ok is false where s cannot stand.
-func ReadSummarised(s *summary.Summary, tail []*Message, said int, more bool, room int, read PageReader) (a Summarised, ok bool, err error) {
-	from, ok := behind(s, tail, said)
+// that it does not begin with the first message. unstored messages follow that are not
+// stored. ok is false if s does not apply to the branch.
+func ReadSummarised(s *summary.Summary, tail []*Message, unstored int, more bool, room int, read PageReader) (a Summarised, ok bool, err error) {
+	from, ok := behind(s, tail, unstored)
 	switch {
 	case ok:
 		a.Rest = tail[from:]
@@ -77,15 +78,15 @@ func ReadSummarised(s *summary.Summary, tail []*Message, said int, more bool, ro
 	return a, true, err
 }
 
-// behind is where in the end of a branch the messages begin that s leaves alone.
-// The last three of a branch, with those said behind it, are among them.
-func behind(s *summary.Summary, tail []*Message, said int) (from int, ok bool) {
+// behind is the index in the tail of the first message after those that s covers.
+// They include the last three of the branch, unstored ones counted.
+func behind(s *summary.Summary, tail []*Message, unstored int) (from int, ok bool) {
 	lines := LinesOf(tail)
 	at := slices.IndexFunc(lines, func(l summary.ChatLine) bool { return l.MessageID == s.Range.EndID })
 	if at < 0 {
 		return 0, false
 	}
-	_, next := s.Overlay(append(lines, make([]summary.ChatLine, said)...))
+	_, next := s.Overlay(append(lines, make([]summary.ChatLine, unstored)...))
 	first := s.Range.EndID
 	if next < len(lines) {
 		first = lines[next].MessageID

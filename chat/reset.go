@@ -6,8 +6,8 @@ import (
 	"nodest/op"
 )
 
-// Reset begins a conversation anew: a fresh greeting of the card becomes the end
-// of the shown branch. What was said until now stays as a branch.
+// Reset restarts a conversation: a new greeting of the card becomes the head. The
+// messages so far stay as a branch.
 //
 // Errors: NotFound; Busy while a reply is being written there.
 func (svc *Service) Reset(ctx context.Context, c *op.Call, conversationID string) (*Conversation, error) {

@@ -10,11 +10,10 @@ import (
 // describedBefore is the description of the save points that restores make.
 const describedBefore = "before restore"
 
-// RestoreSave sets a conversation back to a save point: its branch with the texts
-// of then, its persona, note and settings, and the documents of then until one is
-// changed again. What was said since stays as a branch. Other save points stay,
-// and what was shown until now gets one of its own, unless nothing has changed
-// since the restore before.
+// RestoreSave sets a conversation back to a save point: its branch with the texts at
+// that time, its persona, note and settings, and the versions of its documents until one
+// changes. Newer messages stay as a branch, and other save points stay. The state before
+// the restore gets an automatic save point, unless it is that of the last restore.
 //
 // The save point of an empty conversation restores to a fresh greeting.
 //
@@ -36,7 +35,7 @@ func (svc *Service) RestoreSave(ctx context.Context, c *op.Call, saveID string) 
 		if err != nil {
 			return nil, err
 		}
-		if err := goBack(tx, c, conv, s.Version, s.HeadID); err != nil {
+		if err := rewindTo(tx, c, conv, s.Version, s.HeadID); err != nil {
 			return nil, err
 		}
 		if err := s.Apply(tx, conv); err != nil {
@@ -87,8 +86,8 @@ func (s *Save) Apply(tx Tx, conv *Conversation) error {
 	return err
 }
 
-// showHead completes a restore that went back: conv ends where the save point
-// does, with a greeting if that is nowhere.
+// showHead completes a restore: it sets the head of conv to that of the save point, or
+// to a new greeting if that has none.
 func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 	if s.HeadID == "" {
 		m, err := FreshGreeting(tx, conv)
@@ -102,7 +101,7 @@ func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 		return tx.Emit(MessageEvent(c.UserID, "message.created", c.By(), m))
 	}
 	// A message whose text was removed for good stays deleted.
-	head, err := livingBefore(tx, conv.ID, s.HeadID)
+	head, err := lastLive(tx, conv.ID, s.HeadID)
 	if err != nil {
 		return err
 	}
@@ -115,10 +114,9 @@ func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 	return err
 }
 
-// goBack gives the messages of a branch what they showed at a version, and tells
-// of those that it changed. The version of conv that is stored next goes on from
-// that one.
-func goBack(tx Tx, c *op.Call, conv *Conversation, version int64, headID string) error {
+// rewindTo sets the messages of a branch back to a version, and emits events for those
+// that it changed. The next version of conv continues from that one.
+func rewindTo(tx Tx, c *op.Call, conv *Conversation, version int64, headID string) error {
 	changed, err := tx.Rewind(conv, version, headID)
 	if err != nil {
 		return err
@@ -137,7 +135,7 @@ func goBack(tx Tx, c *op.Call, conv *Conversation, version int64, headID string)
 			back = append(back, m)
 		}
 		if m.DeletedAt != nil && was != nil && was.Text() == m.Text() && was.Status == m.Status {
-			continue // all that is new is told by message.deleted
+			continue // only message.deleted is emitted
 		}
 		if err := tx.Emit(MessageEvent(c.UserID, "message.updated", c.By(), m)); err != nil {
 			return err
@@ -154,8 +152,7 @@ func goBack(tx Tx, c *op.Call, conv *Conversation, version int64, headID string)
 	return tx.Emit(DeletedEvent(c.UserID, c.By(), gone, ScopeOne))
 }
 
-// restoredEvent tells of messages of one conversation that are not deleted any
-// more.
+// restoredEvent reports messages of one conversation that were restored.
 func restoredEvent(c *op.Call, back []*Message) *stream.Event {
 	ev := op.Event(c.UserID, "message.restored", c.By(), struct {
 		MessageIDs []string `json:"messageIds"`
@@ -164,8 +161,8 @@ func restoredEvent(c *op.Call, back []*Message) *stream.Event {
 	return ev
 }
 
-// shownBefore are those of messages that a rewind has changed which were not
-// deleted at the version of conv, as they were then, by id.
+// shownBefore are, by id, the changed messages as they were at the version of conv,
+// without those that were deleted then.
 func shownBefore(tx Tx, conv *Conversation, changed []*Message) (map[string]*Message, error) {
 	before, err := tx.MessagesAt(conv.ID, conv.Version, IDsOf(changed))
 	if err != nil {

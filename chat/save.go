@@ -16,8 +16,8 @@ import (
 	"nodest/stream"
 )
 
-// Save is a save point: a version of a conversation, by name. What it stands for
-// is read when it is asked for.
+// Save is a save point: a named version of a conversation. Its messages are read on
+// request.
 type Save struct {
 	ID             string          `json:"id"`
 	ConversationID string          `json:"conversationId"`
@@ -69,6 +69,7 @@ func (svc *Service) CreateSave(ctx context.Context, c *op.Call, in SaveInput) (*
 	})
 }
 
+// Check returns Invalid with the field.
 func (in SaveInput) Check() error {
 	for _, t := range []struct {
 		field, text string
@@ -89,8 +90,7 @@ func (in SaveInput) Check() error {
 	return nil
 }
 
-// savedNow is a save point, not stored yet, of a conversation that nobody else
-// changes meanwhile.
+// savedNow is a new save point, not stored yet, of a locked conversation.
 func savedNow(tx Tx, conv *Conversation) (*Save, error) {
 	s := &Save{
 		ID: op.NewID(), ConversationID: conv.ID, CharacterID: conv.CharacterID,
@@ -103,10 +103,11 @@ func savedNow(tx Tx, conv *Conversation) (*Save, error) {
 	if s.MessageCount, err = tx.Count(conv.ID, conv.HeadID); err != nil {
 		return nil, err
 	}
-	s.Pins, err = PinnedNow(tx, conv)
+	s.Pins, err = pinnedNow(tx, conv)
 	return s, err
 }
 
+// InsertSave stores a save point and emits its event.
 func InsertSave(tx Tx, c *op.Call, s *Save) error {
 	if err := tx.InsertSave(s); err != nil {
 		return err
@@ -117,52 +118,33 @@ func InsertSave(tx Tx, c *op.Call, s *Save) error {
 // Saves lists the save points of a conversation, the newest first, those that
 // restores made only if asked for; limit is 1 to 200, 0 = 50.
 func (svc *Service) Saves(ctx context.Context, userID, conversationID string, automatic bool, cursor string, limit int) (*op.Page[*Save], error) {
-	limit, err := op.CheckLimit(limit)
-	if err != nil {
-		return nil, err
-	}
-	page := &op.Page[*Save]{}
-	err = svc.store.View(ctx, userID, func(tx Tx) error {
+	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Save, string, error) {
 		if _, err := tx.Conversation(conversationID); err != nil {
-			return err
+			return nil, "", err
 		}
-		page.Items, page.NextCursor, err = tx.Saves(conversationID, automatic, cursor, limit)
-		return err
+		return tx.Saves(conversationID, automatic, cursor, limit)
 	})
-	return page, err
 }
 
-// Save returns a save point with the messages that it stands for, as they were:
-// the newest ones before the message of that id ("" = from the end), at most
+// Save returns a save point with its messages as they were: the newest ones before the message of that id ("" = from the end), at most
 // limit, 1 to 200; 0 = all of them.
 func (svc *Service) Save(ctx context.Context, userID, saveID, before string, limit int) (*SaveView, error) {
 	if limit < 0 || limit > 200 {
 		return nil, fault.InvalidField("limit", "range", "must be from 1 to 200, or 0 for all")
 	}
-	return svc.readSave(ctx, userID, saveID, func(tx Tx, v *SaveView) error {
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*SaveView, error) {
+		s, err := tx.Save(saveID)
+		if err != nil {
+			return nil, err
+		}
 		if before != "" {
-			m, err := tx.Message(before)
-			if err == nil && m.ConversationID != v.Save.ConversationID {
-				err = fault.New(fault.NotFound, "no message %q in this conversation", before)
-			}
-			if err != nil {
-				return op.InField("before", err)
+			if _, err := messageIn(tx, s.ConversationID, before, "before"); err != nil {
+				return nil, err
 			}
 		}
-		return v.Read(tx, before, limit)
+		v := &SaveView{Save: s}
+		return v, v.Read(tx, before, limit)
 	})
-}
-
-// readSave finds a save point and runs read on it.
-func (svc *Service) readSave(ctx context.Context, userID, saveID string, read func(tx Tx, v *SaveView) error) (*SaveView, error) {
-	v := &SaveView{}
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		if v.Save, err = tx.Save(saveID); err != nil {
-			return err
-		}
-		return read(tx, v)
-	})
-	return v, err
 }
 
 // savedPage is how many messages of a save point one statement reads.
@@ -192,36 +174,35 @@ func (v *SaveView) Read(tx Tx, before string, limit int) error {
 	return nil
 }
 
-// DeleteSave deletes a save point. What it stands for stays in the conversation.
+// DeleteSave deletes a save point. Its messages stay in the conversation.
 func (svc *Service) DeleteSave(ctx context.Context, c *op.Call, saveID string) error {
-	_, err := op.Once(ctx, svc.store, c, func(tx Tx) (struct{}, error) {
+	return op.Do(ctx, svc.store, c, func(tx Tx) error {
 		s, err := tx.Save(saveID)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if err := tx.DeleteSave(s.ID); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.Emit(saveEvent(c, "save.deleted", s))
+		return tx.Emit(saveEvent(c, "save.deleted", s))
 	})
-	return err
 }
 
-// saveEvent tells of a save point, without its picture: that is in the lists.
+// saveEvent reports a change of a save point.
 func saveEvent(c *op.Call, kind string, s *Save) *stream.Event {
 	ev := op.Event(c.UserID, kind, c.By(), struct {
 		Save SaveObject `json:"save"`
-	}{toldSave(s)})
+	}{eventSave(s)})
 	ev.ConversationID = s.ConversationID
 	return ev
 }
 
-// restoredSaveEvent tells that a conversation shows a save point again.
+// restoredSaveEvent reports that a conversation was set back to a save point.
 func restoredSaveEvent(c *op.Call, s *Save, conv *Conversation) *stream.Event {
 	ev := op.Event(c.UserID, "save.restored", c.By(), struct {
 		Save SaveObject `json:"save"`
 		Head *string    `json:"head"`
-	}{toldSave(s), conversationOf(conv).HeadID})
+	}{eventSave(s), conversationOf(conv).HeadID})
 	ev.ConversationID = s.ConversationID
 	return ev
 }

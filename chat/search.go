@@ -23,13 +23,13 @@ const (
 )
 
 // Search looks for words in the texts of the user's messages, the newest first.
-// All words must occur, anywhere in a text, and in any order; what stands between
-// quotes is one word, blanks included. Neither case nor width of letters counts.
+// A text must contain all words, in any order; a quoted phrase is one word. Case and
+// width of letters are ignored.
 // A message is found once: by the text that is shown, or else by the first of its
 // other swipes that has all words. Deleted messages and swipes are not found.
 //
-// One call looks at about 20,000 messages. NextCursor says where to go on, also
-// when few or none were found so far; the search is over when it is "".
+// One call reads about 20,000 messages. NextCursor continues the search, even after a
+// page with few or no hits; the search is complete when it is "".
 // Limit is 1 to 200, 0 = 50.
 //
 // Errors: Invalid for a query (field q) that is blank or longer than 200 code
@@ -184,19 +184,19 @@ func snippetAround(text string, match span) span {
 		_, size := utf8.DecodeRuneInString(text[cut.to:])
 		cut.to += size
 	}
-	back(left) // the text ends soon: more of what stands before
+	back(left) // the text ends soon: more of the text before
 	return cut
 }
 
-// searchCursor is the place where a search goes on: in a page of the store, behind
-// a message of it.
+// searchCursor is the position where a search continues: after a message in a page of
+// the store.
 type searchCursor struct {
 	page string
 	seq  int64
 	id   string // "" = with the first
 }
 
-// passed says whether m stands before the place. Texts are ordered by seq within
+// passed reports whether m is before the position. Texts are ordered by seq within
 // one conversation, else by id; a message may be gone by now.
 func (c searchCursor) passed(m *Message, f TextFilter) bool {
 	if f.ConversationID != "" {

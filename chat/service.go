@@ -35,7 +35,7 @@ type Tx struct {
 // Store keeps what a Service needs; package store provides it.
 type Store = op.Store[Tx]
 
-// Service has the operations on conversations that need no model to answer. It is
+// Service has the operations on conversations that need no reply of a model. It is
 // safe for concurrent use.
 type Service struct {
 	store      Store
@@ -45,10 +45,10 @@ type Service struct {
 
 // Options tune a Service. The zero value is ready to use.
 type Options struct {
-	// Memory says that what is said goes into a memory.
+	// Memory enables the memory.
 	Memory bool
-	// Model returns what writes a user's summaries, and its name; nil where there is
-	// none, and then rules do.
+	// Model returns the model that writes a user's summaries, and its name; nil = none,
+	// and rules write them.
 	Model func(ctx context.Context, userID string) (model llm.Asker, name string, err error)
 	// Log is slog.Default() where it is nil.
 	Log *slog.Logger

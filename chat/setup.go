@@ -14,7 +14,7 @@ import (
 	"nodest/op"
 )
 
-// Setup is what a conversation is played with, apart from its messages.
+// Setup is the input of a turn apart from the messages of the conversation.
 type Setup struct {
 	Conversation *Conversation
 	Docs         *character.Documents
@@ -25,7 +25,7 @@ type Setup struct {
 	Zone         *time.Location // of the user's days
 }
 
-// ReadSetup reads what conv is played with. options are those of the message.
+// ReadSetup reads the setup of conv. options are those of the message.
 func (svc *Service) ReadSetup(tx Tx, conv *Conversation, options character.TurnOptions) (*Setup, error) {
 	user, err := tx.Characters.Settings()
 	if err != nil {
@@ -59,7 +59,7 @@ func (svc *Service) setupOf(tx Tx, characterID string) (*Setup, error) {
 	return s, s.complete(user)
 }
 
-// complete decides who the user is in this chat, and which notes apply.
+// complete sets persona, settings and note.
 func (s *Setup) complete(user *character.UserSettings) error {
 	d := s.Docs
 	if global := character.SettingOf(user.CustomSetting); global != nil {
@@ -89,8 +89,8 @@ func (s *Setup) complete(user *character.UserSettings) error {
 	return nil
 }
 
-// MemoryScene tells how the memory of a character is set and who speaks in one of
-// its conversations, "" = in none: memory.Options.Scenes.
+// MemoryScene returns the memory settings of a character and the names in one of its
+// conversations, "" = in none: memory.Options.Scenes.
 func (svc *Service) MemoryScene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
 	s, err := svc.memorySetup(ctx, userID, characterID, conversationID)
 	if err != nil {
@@ -116,6 +116,7 @@ func (svc *Service) memorySetup(ctx context.Context, userID, characterID, conver
 	return s, err
 }
 
+// MemoryScene is the part of a setup that the memory uses.
 func (s *Setup) MemoryScene() memory.Scene {
 	set := s.Docs.Settings
 	return memory.Scene{

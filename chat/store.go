@@ -16,8 +16,8 @@ type ConversationTx interface {
 	// UpdateConversation stores c; c.Version must be one more than the stored
 	// one, else fault.Conflict. UpdatedAt is set to Now.
 	UpdateConversation(c *Conversation) error
-	// ChooseSummary is UpdateConversation that leaves UpdatedAt: a summary that is
-	// made is no word in the chat, and moves it to no other place in a list.
+	// ChooseSummary is UpdateConversation that leaves UpdatedAt: a new
+	// summary must not move the chat in lists.
 	ChooseSummary(c *Conversation) error
 	DeleteConversation(id string) error
 }
@@ -51,7 +51,7 @@ type MessageTx interface {
 	Revisions(messageID string) ([]*Revision, error)
 }
 
-// RunningTx knows what is being written.
+// RunningTx reads running generations.
 type RunningTx interface {
 	// Running returns the user's generations that have not ended (queued ones too),
 	// oldest first; conversationID "" = of all conversations.

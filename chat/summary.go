@@ -9,18 +9,18 @@ import (
 	"nodest/summary"
 )
 
-// A summary is an overlay: in a prompt it stands for messages of the branch, and
-// none of them is changed by it. Which one is in force is a part of the state of a
-// conversation. What a summary says is kept by versions of its conversation, as the
-// texts of messages are, so that a save point shows again what it showed.
+// A summary is an overlay: in a prompt it replaces messages of the branch, which stay
+// unchanged. The active summary is part of the state of a conversation. Texts of
+// summaries are stored by versions of the conversation, as those of messages are, so
+// that restoring a save point restores them.
 
 // SummaryTx keeps the summaries of conversations.
 type SummaryTx interface {
 	// InsertSummary stores one. fault.Conflict when the conversation has one of its
 	// generation.
 	InsertSummary(k *KeptSummary) error
-	// UpdateSummary stores what a summary says from a version of its conversation
-	// on: text and method. The rest of it never changes.
+	// UpdateSummary stores text and method from a version of the conversation on. The
+	// rest never changes.
 	UpdateSummary(version int64, s *summary.Summary) error
 	// Summary returns one as it was at a version of its conversation (0 = now),
 	// deleted or not.
@@ -34,14 +34,14 @@ type SummaryTx interface {
 	// DeleteSummary hides one; headSeq, of the newest message, becomes its HeadSeq.
 	// It stays readable for save points.
 	DeleteSummary(id string, headSeq int64) error
-	// RestoreSummary makes one say what it said at a version, from the version next
-	// on, and undoes its deletion.
+	// RestoreSummary restores the text of a version from the version next on, and undoes
+	// its deletion.
 	RestoreSummary(id string, version, next int64) error
 	// LatestGeneration is the highest that the conversation ever had, 0 = none.
 	LatestGeneration(conversationID string) (int, error)
-	// Standing tells how covered messages stand on the branch that ends in headID,
-	// at a version (0 = now). It walks no branch.
-	Standing(c Covered, headID string, version int64) (Standing, error)
+	// Coverage reports what became of covered messages on the branch that ends in
+	// headID, at a version (0 = now). It walks no branch.
+	Coverage(c Covered, headID string, version int64) (Coverage, error)
 
 	// DumpSummaries reads all that a conversation ever had, by generation.
 	DumpSummaries(conversationID string) ([]*DumpedSummary, error)
@@ -63,7 +63,7 @@ func (k *KeptSummary) covered() Covered {
 	return Covered{k.ConversationID, k.Range.StartSeq, k.Range.EndID, k.MadeVersion}
 }
 
-// attempt is what planning wants to know of the last summary.
+// attempt is the last summary as planning reads it.
 func (k *KeptSummary) attempt() *summary.Attempt {
 	return &summary.Attempt{SummaryID: k.ID, Seq: k.HeadSeq, Length: k.ViewLength}
 }
@@ -75,8 +75,8 @@ type SummaryRef struct {
 	HeadSeq int64
 }
 
-// DumpedSummary is a summary with everything that it ever said, and the form of a
-// summary in a file. See KeptSummary for its members.
+// DumpedSummary is a summary with all its texts, and the form of a summary in a file. See
+// KeptSummary for its members.
 type DumpedSummary struct {
 	MadeVersion int64         `json:"madeVersion"`
 	HeadSeq     int64         `json:"headSeq"`
@@ -85,10 +85,10 @@ type DumpedSummary struct {
 	Texts       []SummaryText `json:"texts"` // oldest first, at least one
 }
 
-// Newest is what the summary says now.
+// Newest is the current summary.
 func (d *DumpedSummary) Newest() *summary.Summary { return d.Texts[len(d.Texts)-1].Summary }
 
-// SummaryText is what a summary says from a version of its conversation on.
+// SummaryText is the text of a summary from a version of its conversation on.
 type SummaryText struct {
 	Version int64            `json:"version"`
 	Summary *summary.Summary `json:"document"`
@@ -100,23 +100,23 @@ type Covered struct {
 	ConversationID string
 	StartSeq       int64
 	EndID          string
-	Since          int64 // 0 = what they were is none of the versions: they never stand well
+	Since          int64 // 0 = they were so in no version: never CoverageIntact
 }
 
-// Standing says what became of covered messages.
-type Standing uint8
+// Coverage is the state of covered messages.
+type Coverage uint8
 
-// The standings, the worst first.
+// The states, the worst first.
 const (
-	StandsOff     Standing = iota // they are not on that branch
-	StandsBroken                  // one of them was deleted
-	StandsChanged                 // one of them shows another text
-	StandsWell
+	CoverageOff     Coverage = iota // they are not on that branch
+	CoverageBroken                  // one of them was deleted
+	CoverageChanged                 // one of them shows another text
+	CoverageIntact
 )
 
-// ActiveSummary returns a summary if it can stand on the branch that ends in head, at a
-// version of the conversation (0 = now), and nil if not: where the branch left
-// before its last message, and where one of its messages was deleted.
+// ActiveSummary returns a summary if it applies to the branch that ends in head at a
+// version of the conversation (0 = now), else nil: all its messages must be on the branch
+// and none deleted.
 func ActiveSummary(tx Tx, id, head string, version int64) (*KeptSummary, error) {
 	if id == "" || head == "" {
 		return nil, nil
@@ -128,16 +128,16 @@ func ActiveSummary(tx Tx, id, head string, version int64) (*KeptSummary, error) 
 	if err != nil {
 		return nil, err
 	}
-	how, err := tx.Standing(k.covered(), head, version)
-	if err != nil || how < StandsChanged {
+	how, err := tx.Coverage(k.covered(), head, version)
+	if err != nil || how < CoverageChanged {
 		return nil, err
 	}
-	k.Stale = how == StandsChanged
+	k.Stale = how == CoverageChanged
 	return k, nil
 }
 
-// summaryFor is the newest summary that can stand on a branch; nil = none, also
-// where the user has deleted the newest, which is returned then.
+// summaryFor is the newest summary that applies to a branch; nil = none. If the user has
+// deleted the newest, it returns that one as deleted.
 func summaryFor(tx Tx, conversationID, head string) (k *KeptSummary, deleted *SummaryRef, err error) {
 	if head == "" {
 		return nil, nil, nil
@@ -157,8 +157,8 @@ func summaryFor(tx Tx, conversationID, head string) (k *KeptSummary, deleted *Su
 	return nil, nil, nil
 }
 
-// ChooseSummary puts the newest summary that can stand on the shown branch in
-// force: another branch is shown.
+// ChooseSummary activates the newest summary that applies to the shown branch, after
+// another branch was shown.
 func ChooseSummary(tx Tx, conv *Conversation) error {
 	k, _, err := summaryFor(tx, conv.ID, conv.HeadID)
 	conv.SummaryID = ""

@@ -40,13 +40,13 @@ func (o summaryOrder) spec(conversationID string, notBefore time.Time) jobs.Spec
 	return jobs.Spec{Kind: JobSummarise, Subject: conversationID, Payload: op.MustJSON(o), NotBefore: notBefore}
 }
 
-// repairTries is how often a model is asked at rest for what rules have written.
+// repairTries is how often a model is asked to replace a summary by rule.
 const repairTries = 5
 
-// errOvertaken says that a conversation has changed while its summary was written.
-var errOvertaken = fault.New(fault.Conflict, "the conversation changed while its summary was being written")
+// errOutdated reports that a conversation changed while its summary was being written.
+var errOutdated = fault.New(fault.Conflict, "the conversation changed while its summary was being written")
 
-// errNotDue says why no summary is made.
+// errNotDue is the error that no summary is due, with the reason.
 func errNotDue(skip summary.Skip) error {
 	why := map[summary.Skip]string{
 		summary.SkipFew:        ": the chat is too short (the first three and last three messages are never summarised)",
@@ -56,15 +56,14 @@ func errNotDue(skip summary.Skip) error {
 	return fault.New(fault.Conflict, "nothing to summarise%s", why[skip]).With("reason", string(skip))
 }
 
-// SummaryDue enqueues the summary of a conversation. Whether one is due the job finds
-// out.
+// SummaryDue enqueues the summary of a conversation. The job decides whether one is due.
 func SummaryDue(tx Tx, conversationID string) error {
 	return enqueueSummary(tx, conversationID, summaryOrder{}, time.Time{})
 }
 
-// enqueueSummary enqueues the job of a conversation, unless one waits that the user
-// has asked for: it would take the place of that. The conversation is locked, so that
-// the user does not ask between the look and the job.
+// enqueueSummary enqueues the job of a conversation, unless it would replace a waiting
+// one that the user has requested. The caller has locked the conversation, so that no
+// request comes in between.
 func enqueueSummary(tx Tx, conversationID string, o summaryOrder, at time.Time) error {
 	open, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: JobSummarise, Subject: conversationID, Open: true}, "", 0)
 	if err != nil {
@@ -128,7 +127,7 @@ func (svc *Service) summarise(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	if o.Rest {
-		later, err := svc.disturbed(ctx, j, o)
+		later, err := svc.postpone(ctx, j, o)
 		if later || err != nil {
 			return ignoreGone(err)
 		}
@@ -154,13 +153,13 @@ func (svc *Service) summarise(ctx context.Context, j *jobs.Job) error {
 		}))
 	}
 	err = svc.store.Update(ctx, j.UserID, func(tx Tx) error {
-		if _, err := d.land(tx, "server"); err != nil {
+		if _, err := d.store(tx, "server"); err != nil {
 			return err
 		}
 		return tx.Jobs.FinishJob(j)
 	})
 	switch {
-	case !errors.Is(err, errOvertaken):
+	case !errors.Is(err, errOutdated):
 		return ignoreGone(err)
 	case o.Tries > 0:
 		return nil
@@ -169,7 +168,7 @@ func (svc *Service) summarise(ctx context.Context, j *jobs.Job) error {
 	return svc.requeue(ctx, j, o, time.Time{})
 }
 
-// pointless says that at rest there was still no model for what rules have written.
+// pointless reports that a repair would replace a summary by rule with another.
 func (d *draft) pointless() bool {
 	return d.order.Rest && d.written.Method == summary.MethodExtractive && d.base != nil &&
 		d.base.Method == summary.MethodExtractive && !d.base.Stale
@@ -196,8 +195,8 @@ func (svc *Service) requeue(ctx context.Context, j *jobs.Job, o summaryOrder, at
 	return ignoreGone(err)
 }
 
-// disturbed puts a repair off while the conversation is talked in.
-func (svc *Service) disturbed(ctx context.Context, j *jobs.Job, o summaryOrder) (yes bool, err error) {
+// postpone delays a repair while the conversation is active.
+func (svc *Service) postpone(ctx context.Context, j *jobs.Job, o summaryOrder) (yes bool, err error) {
 	var quiet time.Time
 	err = svc.store.View(ctx, j.UserID, func(tx Tx) error {
 		conv, err := tx.Conversation(j.Subject)
@@ -286,8 +285,8 @@ func (d *draft) write(ctx context.Context, model *writer) (err error) {
 	return nil
 }
 
-// extractFirst has what was said read for memories before it is summarised. It does
-// not wait for that.
+// extractFirst has memories extracted before the messages are summarised. It does not
+// wait for that.
 func (svc *Service) extractFirst(ctx context.Context, userID, conversationID string) error {
 	if !svc.opts.Memory {
 		return nil
@@ -335,7 +334,7 @@ func planIn(tx Tx, conv *Conversation, settings summary.Settings, o summaryOrder
 	if err := d.readLines(tx, false); err != nil {
 		return nil, err
 	}
-	if deleted != nil && o.Forced == nil && saidSince(d.lines, deleted.HeadSeq) < settings.Threshold {
+	if deleted != nil && o.Forced == nil && lengthSince(d.lines, deleted.HeadSeq) < settings.Threshold {
 		return nil, errNotDue(summary.SkipCooling)
 	}
 	if o.Forced != nil && *o.Forced != (SummaryRange{}) {
@@ -390,8 +389,8 @@ func (d *draft) active() *summary.Summary {
 	return d.base.Summary
 }
 
-// saidSince is how much was said after a seq, in UTF-16 units.
-func saidSince(lines []summary.ChatLine, seq int64) int {
+// lengthSince is the length of the messages after a seq, in UTF-16 units.
+func lengthSince(lines []summary.ChatLine, seq int64) int {
 	return summary.EffectiveLength(slices.DeleteFunc(slices.Clone(lines), func(l summary.ChatLine) bool { return l.Seq <= seq }), nil)
 }
 
@@ -448,37 +447,37 @@ func (d *draft) recount() error {
 	return nil
 }
 
-// land stores a draft and puts it in force. It is errOvertaken where something else
-// than another summary of the same messages has come first: that one is as good, unless
-// the user has named the messages.
-func (d *draft) land(tx Tx, by string) (*KeptSummary, error) {
-	kept, err := landSummary(tx, d, by)
-	if errors.Is(err, errOvertaken) && (d.order.Forced == nil || *d.order.Forced == (SummaryRange{})) {
-		return d.madeMeanwhile(tx)
+// store stores a draft and activates it. If another summary of the same messages came
+// first it returns that one, unless the user has named the messages. After other changes
+// it returns errOutdated.
+func (d *draft) store(tx Tx, by string) (*KeptSummary, error) {
+	kept, err := insertSummary(tx, d, by)
+	if errors.Is(err, errOutdated) && (d.order.Forced == nil || *d.order.Forced == (SummaryRange{})) {
+		return d.concurrentSummary(tx)
 	}
 	return kept, err
 }
 
-// madeMeanwhile is the summary of the same messages that somebody else has put in
-// force since the draft was planned: it is as good. Without one it is errOvertaken.
-func (d *draft) madeMeanwhile(tx Tx) (*KeptSummary, error) {
+// concurrentSummary is the summary of the same messages that became active since the
+// draft was planned; errOutdated without one.
+func (d *draft) concurrentSummary(tx Tx) (*KeptSummary, error) {
 	conv, err := tx.Conversation(d.conv.ID)
 	if err != nil {
 		return nil, err
 	}
 	if conv.SummaryID == "" || conv.SummaryID == d.conv.SummaryID {
-		return nil, errOvertaken
+		return nil, errOutdated
 	}
 	made, err := tx.Summary(conv.SummaryID, 0)
 	if err == nil && (made.DeletedAt != nil || made.Range.StartID != d.plan.Range.StartID || made.Range.EndID != d.plan.Range.EndID) {
-		return nil, errOvertaken
+		return nil, errOutdated
 	}
 	return made, err
 }
 
-// landSummary stores a draft and puts it in force, unless what it is about has
-// changed since it was planned (errOvertaken).
-func landSummary(tx Tx, d *draft, by string) (*KeptSummary, error) {
+// insertSummary stores a draft and activates it; errOutdated if the conversation has
+// changed in a way that matters since it was planned.
+func insertSummary(tx Tx, d *draft, by string) (*KeptSummary, error) {
 	conv, err := tx.LockConversation(d.conv.ID)
 	if err != nil {
 		return nil, err
@@ -506,11 +505,11 @@ func landSummary(tx Tx, d *draft, by string) (*KeptSummary, error) {
 	return kept, tx.Emit(ConversationEvent(tx.UserID(), "chat.updated", by, conv), summaryEvent(tx, "created", by, kept))
 }
 
-// holds returns errOvertaken unless the conversation has what the draft was made of: the
+// holds returns errOutdated unless the conversation has what the draft was made of: the
 // same summary in force with the same words, and the same messages in the range.
 func (d *draft) holds(tx Tx, conv *Conversation) error {
 	if conv.SummaryID != d.conv.SummaryID {
-		return errOvertaken
+		return errOutdated
 	}
 	if d.base != nil {
 		now, err := tx.Summary(d.base.ID, 0)
@@ -518,7 +517,7 @@ func (d *draft) holds(tx Tx, conv *Conversation) error {
 			return err
 		}
 		if now.DeletedAt != nil || now.Text != d.base.Text || now.Method != d.base.Method {
-			return errOvertaken
+			return errOutdated
 		}
 	}
 	latest, err := tx.LatestGeneration(conv.ID)
@@ -526,14 +525,14 @@ func (d *draft) holds(tx Tx, conv *Conversation) error {
 		return err
 	}
 	r := d.plan.Range
-	how, err := tx.Standing(Covered{conv.ID, r.StartSeq, r.EndID, d.conv.Version}, conv.HeadID, 0)
-	if err == nil && (how != StandsWell || latest >= d.plan.Generation) {
-		return errOvertaken
+	how, err := tx.Coverage(Covered{conv.ID, r.StartSeq, r.EndID, d.conv.Version}, conv.HeadID, 0)
+	if err == nil && (how != CoverageIntact || latest >= d.plan.Generation) {
+		return errOutdated
 	}
 	return err
 }
 
-// followUp has a model write later what rules have written for want of it.
+// followUp enqueues another attempt if rules wrote the summary because a model failed.
 func (d *draft) followUp(tx Tx) error {
 	if d.written.Method != summary.MethodExtractive || !d.asked || d.order.Tries >= repairTries {
 		return nil
@@ -542,7 +541,7 @@ func (d *draft) followUp(tx Tx) error {
 	return enqueueSummary(tx, d.conv.ID, later, tx.Now().Add(summaryRest<<d.order.Tries))
 }
 
-// summaryEvent tells of a summary.
+// summaryEvent reports a change of a summary.
 func summaryEvent(tx Tx, method, by string, k *KeptSummary) *stream.Event {
 	type span struct {
 		Start int `json:"start"`

@@ -28,7 +28,7 @@ func (svc *Service) SummariseNow(ctx context.Context, userID, conversationID str
 	case err == nil:
 		var kept *KeptSummary
 		err := svc.store.Update(ctx, userID, func(tx Tx) (err error) {
-			kept, err = d.land(tx, "server")
+			kept, err = d.store(tx, "server")
 			return err
 		})
 		if err != nil {

@@ -39,8 +39,8 @@ func (v *SummaryView) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// SummaryRange is what to summarise by hand, exactly that; without ids all that is due,
-// the middle of the branch. One that is given alone stands for the rest on its side.
+// SummaryRange selects the messages to summarise. A missing end means the end of the
+// range that may be summarised.
 type SummaryRange struct {
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
@@ -60,12 +60,12 @@ func (svc *Service) Summaries(ctx context.Context, userID, conversationID string
 		}
 		views = make([]*SummaryView, len(kept))
 		for i, k := range kept {
-			how, err := tx.Standing(k.covered(), conv.HeadID, 0)
+			how, err := tx.Coverage(k.covered(), conv.HeadID, 0)
 			if err != nil {
 				return err
 			}
-			k.Stale = how == StandsChanged || how == StandsBroken
-			views[i] = &SummaryView{k.Summary, k.ID == conv.SummaryID && how >= StandsChanged}
+			k.Stale = how == CoverageChanged || how == CoverageBroken
+			views[i] = &SummaryView{k.Summary, k.ID == conv.SummaryID && how >= CoverageChanged}
 		}
 		return nil
 	})
@@ -92,31 +92,30 @@ func (svc *Service) Summarise(ctx context.Context, c *op.Call, conversationID st
 			if d == nil {
 				return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
 			}
-			kept, err := d.land(tx, c.By())
+			kept, err := d.store(tx, c.By())
 			if err != nil {
 				return nil, err
 			}
 			return &SummaryView{kept.Summary, true}, nil
 		})
-		if !errors.Is(err, errOvertaken) || tries > 0 {
+		if !errors.Is(err, errOutdated) || tries > 0 {
 			return view, err
 		}
 	}
 }
 
-// SummariseLater enqueues that.
+// SummariseLater enqueues what Summarise does.
 func (svc *Service) SummariseLater(ctx context.Context, c *op.Call, conversationID string, r SummaryRange) error {
 	_, err := svc.planSummary(ctx, c.UserID, conversationID, summaryOrder{Forced: &r}, false)
 	if err != nil {
 		return err
 	}
-	_, err = op.Once(ctx, svc.store, c, func(tx Tx) (struct{}, error) {
+	return op.Do(ctx, svc.store, c, func(tx Tx) error {
 		if _, err := tx.LockConversation(conversationID); err != nil { // a reply may be looking for it: enqueueSummary
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.Jobs.Enqueue(summaryOrder{Forced: &r}.spec(conversationID, time.Time{}))
+		return tx.Jobs.Enqueue(summaryOrder{Forced: &r}.spec(conversationID, time.Time{}))
 	})
-	return err
 }
 
 // EditSummary replaces the text by the user's (method user). Save points keep the
@@ -151,34 +150,33 @@ func (svc *Service) EditSummary(ctx context.Context, c *op.Call, conversationID,
 	})
 }
 
-// DeleteSummary gives the full history back. By itself no other summary is made
-// until as much was said as triggers one.
+// DeleteSummary restores the full history in prompts. No other summary is made
+// automatically until enough new text triggers one.
 func (svc *Service) DeleteSummary(ctx context.Context, c *op.Call, conversationID, id string) error {
-	_, err := op.Once(ctx, svc.store, c, func(tx Tx) (struct{}, error) {
+	return op.Do(ctx, svc.store, c, func(tx Tx) error {
 		conv, k, err := lockSummary(tx, conversationID, id)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		newest := k.HeadSeq
 		if conv.HeadID != "" {
 			head, err := tx.Message(conv.HeadID)
 			if err != nil {
-				return struct{}{}, err
+				return err
 			}
 			newest = max(newest, head.Seq)
 		}
 		if err := tx.DeleteSummary(id, newest); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if conv.SummaryID == id {
 			conv.SummaryID = ""
 			if err := updateConversation(tx, c, conv); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
-		return struct{}{}, tx.Emit(summaryEvent(tx, "deleted", c.By(), k))
+		return tx.Emit(summaryEvent(tx, "deleted", c.By(), k))
 	})
-	return err
 }
 
 // lockSummary returns a summary that is not deleted, and its conversation, which
@@ -195,9 +193,9 @@ func lockSummary(tx Tx, conversationID, id string) (*Conversation, *KeptSummary,
 	return conv, k, err
 }
 
-// planRange plans a summary of exactly the messages that the user names, made of them
-// alone: what only the summary in force stands for is sent word for word again. The
-// first and the last three of the branch stay as they are also then.
+// planRange plans a summary of exactly the messages that the user names. Messages that
+// only the active summary covers are sent in full again. The first and last three of the
+// branch are never summarised.
 func (d *draft) planRange(tx Tx, state *summary.State) error {
 	if err := d.readLines(tx, true); err != nil {
 		return err

@@ -26,7 +26,7 @@ const (
 // Status of a message.
 const (
 	StatusComplete    = "complete"
-	StatusPending     = "pending"   // placeholder, the model has said nothing yet
+	StatusPending     = "pending"   // placeholder without a text yet
 	StatusStreaming   = "streaming" // text is coming
 	StatusInterrupted = "interrupted"
 	StatusCancelled   = "cancelled"
@@ -46,7 +46,7 @@ type Conversation struct {
 	Archived    bool            `json:"archived,omitempty"`
 	Extra       json.RawMessage `json:"-"`                   // of an imported log: its header and metadata, for export
 	Pins        *character.Pins `json:"pins,omitempty"`      // documents of a restored save point; nil = the newest
-	Copying     bool            `json:"copying,omitempty"`   // a fork that nobody sees yet; only in the answer of Fork
+	Copying     bool            `json:"copying,omitempty"`   // an incomplete fork; only in the answer of Fork
 	SummaryID   string          `json:"summaryId,omitempty"` // the summary in force; "" = none. Part of the versioned state
 	Version     int64           `json:"version,omitempty"`
 	LastMessage *Preview        `json:"lastMessage,omitempty"`
@@ -68,7 +68,7 @@ type ConversationFilter struct {
 	Archived    *bool // nil = both
 }
 
-// Message is one place in the tree, with the texts (swipes) that stand there.
+// Message is a node of the tree, with its texts (swipes).
 type Message struct {
 	ID             string       `json:"id"`
 	ConversationID string       `json:"conversationId,omitempty"`
@@ -144,7 +144,7 @@ type Swipe struct {
 	Usage        *llm.Usage `json:"usage,omitempty"`
 	GenerationID string     `json:"generationId,omitempty"`
 	MemoryIDs    []string   `json:"memoryIds,omitempty"` // units that were recalled for it
-	Wish         string     `json:"wish,omitempty"`      // for a rewrite, that it was written on
+	Wish         string     `json:"wish,omitempty"`      // instruction of a rewrite
 	Deleted      bool       `json:"deleted,omitempty"`
 	CreatedAt    time.Time  `json:"createdAt,omitzero"`
 }
@@ -215,10 +215,10 @@ type Generation struct {
 	LeaseUntil     time.Time             `json:"-"`
 }
 
-// HasText says whether it has written anything to read.
+// HasText reports whether the text is not blank.
 func (g *Generation) HasText() bool { return strings.TrimSpace(g.Text) != "" }
 
-// Ended says whether the generation has come to its end, whatever end.
+// Ended reports whether the generation has ended, in any way.
 func (g *Generation) Ended() bool {
 	switch g.Status {
 	case GenDone, GenCancelled, GenFailed, GenInterrupted:

@@ -165,7 +165,7 @@ func WireUsage(u *llm.Usage) any {
 	return u
 }
 
-// MessageEvent tells that a message was made or changed ("message.created",
+// MessageEvent reports that a message was created or changed ("message.created",
 // "message.updated").
 func MessageEvent(userID, kind, by string, m *Message) *stream.Event {
 	ev := op.Event(userID, kind, by, struct {
@@ -175,7 +175,7 @@ func MessageEvent(userID, kind, by string, m *Message) *stream.Event {
 	return ev
 }
 
-// ConversationEvent tells that a conversation was made or changed
+// ConversationEvent reports that a conversation was created or changed
 // ("chat.created", "chat.updated").
 func ConversationEvent(userID, kind, by string, c *Conversation) *stream.Event {
 	ev := op.Event(userID, kind, by, struct {
@@ -185,12 +185,15 @@ func ConversationEvent(userID, kind, by string, c *Conversation) *stream.Event {
 	return ev
 }
 
-func toldSave(s *Save) SaveObject {
-	told := SaveOf(s)
-	told.Thumbnail = ""
-	return told
+// eventSave is s in an event: without its thumbnail, which only lists contain.
+func eventSave(s *Save) SaveObject {
+	o := SaveOf(s)
+	o.Thumbnail = ""
+	return o
 }
 
+// SaveObject is a save point as clients see it in lists, answers and events: the app's
+// ChatSave without messages.
 type SaveObject struct {
 	ID             string   `json:"id"`
 	ConversationID string   `json:"conversationId"`
@@ -207,6 +210,7 @@ type SaveObject struct {
 	Version        int64    `json:"version"`
 }
 
+// SaveOf is s as a SaveObject.
 func SaveOf(s *Save) SaveObject {
 	w := SaveObject{
 		ID: s.ID, ConversationID: s.ConversationID, CharacterID: s.CharacterID, Timestamp: s.CreatedAt.UnixMilli(), CreatedAt: op.Time(s.CreatedAt),

@@ -21,7 +21,7 @@ type SendInput struct {
 	APIKey         string                `json:"-"`                  // for this request alone; never stored
 }
 
-// Sent is the answer to a send: nothing of it will be lost.
+// Sent is the answer to a send. All of it is committed.
 type Sent struct {
 	UserMessage  *chat.Message `json:"userMessage,omitempty"`
 	Message      *chat.Message `json:"message,omitempty"` // the reply's placeholder
@@ -67,5 +67,5 @@ type Snapshot struct {
 	Characters      []*character.Character `json:"characters"`    // without documents
 	SettingsVersion int64                  `json:"settingsVersion"`
 	Epoch           string                 `json:"epoch"`
-	Seq             int64                  `json:"seq"` // what the snapshot stands for
+	Seq             int64                  `json:"seq"` // position in the stream that the snapshot covers
 }

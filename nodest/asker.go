@@ -11,8 +11,8 @@ import (
 	"nodest/llm"
 )
 
-// asker asks a user's model in the background: one prompt, one whole reply. What
-// it costs is on the user's meter.
+// asker asks a user's model in the background: one prompt, one whole reply. The cost
+// is added to the user's usage.
 type asker struct {
 	store   Store
 	userID  string
@@ -74,10 +74,10 @@ func (e *Engine) SummaryModel(ctx context.Context, userID string) (model llm.Ask
 	return a, a.model.Name, err
 }
 
-// Ask returns the model's whole reply to one prompt. It sends one request: who asks
-// counts them, and repeats what failed. Where a model's thinking uses up the limit of
-// tokens the reply is an empty one, and from then on the model is asked without one.
-// Nothing else limits the reply than what p says; the sampling is that of the user.
+// Ask returns the model's whole reply to one prompt. It sends one request; the caller
+// counts and retries requests. If reasoning uses up the token limit the reply is
+// empty, and later requests to that model have no limit. Only p limits the reply; the
+// sampling is the user's.
 func (a *asker) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -100,7 +100,7 @@ func (a *asker) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 	return reply, err
 }
 
-// ask sends one request. short reports that thinking left no room for the reply.
+// ask sends one request. short reports that reasoning left no room for the reply.
 func (a *asker) ask(ctx context.Context, req llm.Request) (text string, short bool, err error) {
 	use := llm.Use{Provider: a.model.Provider, Model: a.model.Name}
 	var reply strings.Builder
@@ -134,7 +134,7 @@ func (a *asker) ask(ctx context.Context, req llm.Request) (text string, short bo
 	return reply.String(), thinks && cut || llm.NoRoom(failed), failed
 }
 
-// meter adds what a reply cost, also that of one that was broken off.
+// meter adds the cost of a reply, complete or not.
 func (a *asker) meter(ctx context.Context, use llm.Use) error {
 	if use.Usage == (llm.Usage{}) {
 		return nil

@@ -17,16 +17,16 @@ import (
 // end is how a generation came to its end.
 type end struct {
 	status string
-	finish llm.Finish // "" = what the model said
+	finish llm.Finish // "" = as the model reported
 	err    *fault.Error
 	cause  error // for the log
-	lost   bool  // somebody else has ended it already: nothing is stored
+	lost   bool  // another process has ended it: nothing is stored
 	built  time.Duration
 	usage  *UsageRow // nil = nothing to meter
 }
 
-// How long the end of a generation is tried to be stored. What then is not
-// stored is found after the lease, and ends as interrupted.
+// Retries for storing the end of a generation. If all fail, the generation is found
+// after its lease has expired, and ends as interrupted.
 const (
 	storingTries   = 4
 	storingTimeout = 30 * time.Second // each
@@ -38,17 +38,17 @@ func (e *Engine) conclude(t *task, how end) {
 	if how.lost {
 		return
 	}
-	t.lands()
+	t.startEnding()
 	g := t.generation()
 	how = e.polish(t, g, how)
-	ended, err := backoff.Retry(context.WithoutCancel(t.ctx), func() (landed, error) {
+	ended, err := backoff.Retry(context.WithoutCancel(t.ctx), func() (endedGeneration, error) {
 		ended, err := e.commit(t, g, how)
 		if errors.Is(err, errLost) {
 			err = backoff.Permanent(err)
 		}
 		return ended, err
 	}, backoff.WithMaxTries(storingTries))
-	if errors.Is(err, errLost) { // its user or its conversation is gone, or a process that took it over
+	if errors.Is(err, errLost) { // its user or conversation is gone, or another process took it over
 		e.opts.Log.Info("generation ended by another process", "generation", t.id)
 		return
 	}
@@ -59,7 +59,7 @@ func (e *Engine) conclude(t *task, how end) {
 	if g.Kind == chat.KindReply && ended.message != nil {
 		e.histories.append(t.conversationID, ended.version, ended.message)
 	}
-	t.became(ended.gen)
+	t.setStored(ended.gen)
 	e.logEnd(ended.gen, how)
 }
 
@@ -85,11 +85,11 @@ func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 	return how
 }
 
-func (e *Engine) commit(t *task, g *chat.Generation, how end) (ended landed, err error) {
+func (e *Engine) commit(t *task, g *chat.Generation, how end) (ended endedGeneration, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), storingTimeout)
 	defer cancel()
 	err = e.store.Update(ctx, t.userID, func(tx Tx) error {
-		ended, err = land(tx, t.conversationID, t.id, t.device, func(stored *chat.Generation) (*chat.Generation, end, error) {
+		ended, err = endGeneration(tx, t.conversationID, t.id, t.device, func(stored *chat.Generation) (*chat.Generation, end, error) {
 			if stored.LeaseOwner != e.opts.Process {
 				return nil, how, errLost
 			}
@@ -108,54 +108,54 @@ func (e *Engine) commit(t *task, g *chat.Generation, how end) (ended landed, err
 	return ended, err
 }
 
-// landed is a generation that has ended.
-type landed struct {
+// endedGeneration is a generation that has ended.
+type endedGeneration struct {
 	gen     *chat.Generation
 	message *chat.Message      // that it has changed; nil = none
 	version int64              // of the chat after that
 	chat    *chat.Conversation // of the message
 }
 
-// land ends a generation: its text goes into its message, and the events tell of
-// it. A message or conversation that is gone meanwhile loses the text; the
-// generation ends all the same.
+// endGeneration ends a generation: it puts the text into its message and emits the
+// events. If the message or conversation was deleted meanwhile the text is dropped, and
+// the generation ends all the same.
 //
-// decide gets the generation as it is stored, under the lock of its conversation
-// (so that of two who end it one comes first), and says how it ends. It is not
-// asked for one that has ended already: that is errLost.
-func land(tx Tx, conversationID, id, by string, decide func(*chat.Generation) (*chat.Generation, end, error)) (landed, error) {
+// decide gets the stored generation, under the lock of its conversation (so that only
+// one caller ends it), and returns how it ends. It is not called for a generation that
+// has ended already: that is errLost.
+func endGeneration(tx Tx, conversationID, id, by string, decide func(*chat.Generation) (*chat.Generation, end, error)) (endedGeneration, error) {
 	chat, err := tx.Chats.LockConversation(conversationID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		return landed{}, err
+		return endedGeneration{}, err
 	}
 	stored, err := tx.Generation(id)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return landed{}, errLost
+		return endedGeneration{}, errLost
 	case err != nil:
-		return landed{}, err
+		return endedGeneration{}, err
 	case stored.Ended():
-		return landed{}, errLost
+		return endedGeneration{}, errLost
 	}
 	g, how, err := decide(stored)
 	if err != nil {
-		return landed{}, err
+		return endedGeneration{}, err
 	}
 	at := tx.Now()
 	g.Status, g.Finish, g.Error, g.EndedAt, g.LeaseUntil = how.status, string(how.finish), how.err, &at, at
-	m, events, err := settle(tx, chat, g, how, by)
+	m, events, err := applyEnd(tx, chat, g, how, by)
 	if err != nil {
-		return landed{}, err
+		return endedGeneration{}, err
 	}
 	if err := tx.UpdateGeneration(g); err != nil {
-		return landed{}, err
+		return endedGeneration{}, err
 	}
 	if how.usage != nil {
 		if err := tx.AddUsage(*how.usage); err != nil {
-			return landed{}, err
+			return endedGeneration{}, err
 		}
 	}
-	ended := landed{gen: g, message: m}
+	ended := endedGeneration{gen: g, message: m}
 	if m != nil {
 		ended.version, ended.chat = chat.Version, chat
 	}
@@ -172,10 +172,10 @@ func endEvent(userID, by string, g *chat.Generation, how end) *stream.Event {
 	})
 }
 
-// settle brings the text of a generation into its message and returns the
-// message, nil if there is none or nothing of it has changed, and the events that
-// tell of it. chat is nil when the conversation is gone.
-func settle(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by string) (*chat.Message, []*stream.Event, error) {
+// applyEnd puts the text of a generation into its message and returns the
+// message, nil if there is none or it has not changed, and the events to emit. conv is
+// nil when the conversation is gone.
+func applyEnd(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by string) (*chat.Message, []*stream.Event, error) {
 	if g.MessageID == "" || conv == nil {
 		return nil, nil, nil
 	}
@@ -188,7 +188,7 @@ func settle(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by stri
 		return nil, nil, err
 	}
 	head := conv.HeadID
-	if err := storeSettled(tx, conv, m, g, how, beside); err != nil {
+	if err := storeMessage(tx, conv, m, g, how, beside); err != nil {
 		return nil, nil, err
 	}
 	if m.DeletedAt != nil && beside {
@@ -197,7 +197,7 @@ func settle(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by stri
 		return nil, []*stream.Event{gone}, nil
 	}
 	if m.DeletedAt != nil {
-		return nil, nil, nil // nobody sees a deleted message change
+		return nil, nil, nil // changes of deleted messages emit no events
 	}
 	events := []*stream.Event{chat.MessageEvent(tx.UserID(), "message.updated", by, m)}
 	if conv.HeadID != head {
@@ -206,9 +206,9 @@ func settle(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by stri
 	return m, events, nil
 }
 
-// storeSettled stores a message with the text of a generation. beside says that it was
-// made beside a reply for this text.
-func storeSettled(tx Tx, conv *chat.Conversation, m *chat.Message, g *chat.Generation, how end, beside bool) error {
+// storeMessage stores a message with the text of a generation. beside reports that the
+// message was created for this text, beside a reply.
+func storeMessage(tx Tx, conv *chat.Conversation, m *chat.Message, g *chat.Generation, how end, beside bool) error {
 	before, err := usesBefore(tx, m, g)
 	if err != nil {
 		return err
@@ -235,15 +235,15 @@ func storeSettled(tx Tx, conv *chat.Conversation, m *chat.Message, g *chat.Gener
 	return tx.Chats.UpdateConversation(conv)
 }
 
-// madeFor says that m is the place that was made, beside a reply with messages
-// after it, for g to write, and that nothing stands there yet.
+// madeFor reports whether m is the empty placeholder that was created for g beside a
+// reply with messages after it.
 func madeFor(g *chat.Generation, m *chat.Message) bool {
 	return g.Kind == chat.KindRegenerate && m.GenerationID == g.ID && m.Status == chat.StatusPending && m.DeletedAt == nil
 }
 
 // showBeside decides what becomes of a message that was written beside a reply. It
-// ends the shown branch when it is whole or was stopped by the user, unless
-// something was said since it was asked for. Without a text it goes again.
+// becomes the head when it is complete or was stopped by the user, unless messages were
+// added since it was requested. Without a text it is deleted.
 func showBeside(tx Tx, conv *chat.Conversation, m *chat.Message, how end) error {
 	if m.Chosen() == nil {
 		taken, err := chat.IsFollowed(tx.Chats, m)
@@ -333,7 +333,7 @@ func swipeOf(g *chat.Generation, text string, at time.Time) chat.Swipe {
 	}
 }
 
-// messageStatus is what a message is after a generation has ended so.
+// messageStatus is the status of a message after its generation ended with a status.
 func messageStatus(generation string) string {
 	switch generation {
 	case chat.GenDone:
@@ -346,7 +346,7 @@ func messageStatus(generation string) string {
 	return chat.StatusError
 }
 
-// logEnd leaves one line per generation in the log, without any of its text.
+// logEnd logs one line per generation, without any of its text.
 func (e *Engine) logEnd(g *chat.Generation, how end) {
 	args := []any{"generation", g.ID, "kind", g.Kind, "status", g.Status, "finish", g.Finish, "model", g.Model}
 	if how.cause != nil {

@@ -32,27 +32,25 @@ func (e *Engine) DeleteCharacter(ctx context.Context, c *op.Call, id string) err
 // DeleteConversation deletes a conversation with its messages. A reply that is
 // being written there is cancelled first.
 func (e *Engine) DeleteConversation(ctx context.Context, c *op.Call, id string) error {
-	if id == "" { // for Running that would mean all conversations
+	if id == "" { // Running would take it for all conversations
 		return fault.New(fault.NotFound, "no such conversation")
 	}
 	err := e.cancelRunning(ctx, c.UserID, func(tx Tx) ([]*chat.Generation, error) { return tx.Chats.Running(id) })
 	if err != nil {
 		return err
 	}
-	_, err = op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
+	return op.Do(ctx, e.store, c, func(tx Tx) error {
 		if _, err := tx.Chats.LockConversation(id); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if err := noneRuns(tx.Chats.Running(id)); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, chat.Delete(tx.Chats, c, id)
+		return chat.Delete(tx.Chats, c, id)
 	})
-	return err
 }
 
-// noneRuns is Busy with the first of running: it began after the others had been
-// cancelled.
+// noneRuns returns Busy for a generation that began after the others were cancelled.
 func noneRuns(running []*chat.Generation, err error) error {
 	if err == nil && len(running) > 0 {
 		err = chat.Busy(running[0])
@@ -82,14 +80,9 @@ func runningFor(tx Tx, characterID string) ([]*chat.Generation, error) {
 	return of, nil
 }
 
-// cancelRunning cancels the generations that which names and waits until they
-// have ended.
+// cancelRunning cancels the generations that which returns and waits for their end.
 func (e *Engine) cancelRunning(ctx context.Context, userID string, which func(tx Tx) ([]*chat.Generation, error)) error {
-	var running []*chat.Generation
-	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
-		running, err = which(tx)
-		return err
-	})
+	running, err := op.Read(ctx, e.store, userID, which)
 	if err != nil {
 		return err
 	}

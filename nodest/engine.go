@@ -33,7 +33,7 @@ type Engine struct {
 	turns   map[string]chan struct{} // by user: closed when one of the user's generations ends
 }
 
-// Deps are what an engine works with.
+// Deps are the dependencies of an engine.
 type Deps struct {
 	Store      Store
 	Characters *character.Service
@@ -120,18 +120,18 @@ func (e *Engine) nextEnd(userID string) <-chan struct{} {
 	return ch
 }
 
-// track takes a task in and counts it for Close.
+// track registers a task and counts it for Close.
 func (e *Engine) track(t *task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.working.Add(1)
 	e.tasks[t.id] = t
-	if e.closing { // it was accepted just before; it will not get a turn
+	if e.closing { // it was accepted just before, and will not run
 		t.stopWaiting(errStopping)
 	}
 }
 
-// untrack lets a task go whose end is stored, and wakes those that wait for it.
+// untrack removes a task whose end is stored, and wakes those that wait for it.
 func (e *Engine) untrack(t *task) {
 	e.mu.Lock()
 	delete(e.tasks, t.id)

@@ -49,7 +49,7 @@ type genContext struct {
 	Memories []string   `json:"memories"`
 	Profile  []string   `json:"profile"` // ids of its facts
 	Lore     []loreItem `json:"lore"`
-	Dropped  []dropItem `json:"dropped"` // for the budget; every other reason is behind promptId
+	Dropped  []dropItem `json:"dropped"` // by the budget; entries dropped for other reasons are in the stored prompt
 	Search   []string   `json:"search"`
 	Warnings []string   `json:"warnings"` // codes
 }
@@ -69,8 +69,7 @@ type dropItem struct {
 	Count  int              `json:"count,omitempty"` // messages of a run of history; absent where they were not counted
 }
 
-// contextItems bounds each list of gen.context; the whole account is behind
-// promptId.
+// contextItems bounds each list of gen.context; the stored prompt has the full lists.
 const contextItems = 50
 
 func contextData(t *turn) genContext {
@@ -120,8 +119,8 @@ type genFailed struct {
 	Error *op.Failure `json:"error"`
 }
 
-// genTimes are milliseconds since the generation was asked for, of those steps
-// that it came to.
+// genTimes are milliseconds since the generation was requested, for the steps that it
+// reached.
 type genTimes struct {
 	Build      int64 `json:"build"` // the building alone
 	FirstToken int64 `json:"firstToken"`

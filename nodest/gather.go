@@ -22,9 +22,9 @@ import (
 type turn struct {
 	setup   *turnSetup
 	version int64  // of the chat that is read
-	base    string // continue: the text that stands before
+	base    string // continue: the text so far
 	swipeID string // continue: the swipe that is lengthened
-	variant int    // texts that stand there already
+	variant int    // number of texts that the message already has
 	input   framework.Input
 	task    llm.Task
 
@@ -32,13 +32,13 @@ type turn struct {
 	uses     []memory.Use // what was recalled, best first
 
 	made    *summary.Summary // for this prompt alone; nil = that in force counts
-	summary *summary.Summary // that stands in the chat; nil = none
+	summary *summary.Summary // in the prompt; nil = none
 	front   int              // messages before it
 	behind  int              // messages behind what is stored, of a preview
 	length  int              // of what is sent of the chat, in UTF-16 units
 	lines   int              // messages that are sent
 
-	unread   bool                // there is older history that was not even read
+	unread   bool                // older history was not read
 	warnings []framework.Warning // from before the build
 
 	// Known once it is built.
@@ -77,8 +77,8 @@ func (t *turn) request() llm.Request {
 	return r
 }
 
-// gather reads what the prompt of a generation is built from. What accepting has
-// looked up already is not read again, unless the generation had to wait.
+// gather reads what the prompt of a generation is built from. It uses the setup that
+// was read when the generation was accepted, unless it had to wait.
 func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 	s, target := t.setup, t.assignment.target
 	if t.queued {
@@ -97,7 +97,7 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 		turn.version = t.assignment.version
 	}
 	g := t.generation()
-	if err := turn.aim(g, target); err != nil {
+	if err := turn.setTarget(g, target); err != nil {
 		return nil, err
 	}
 	t.startsAt(utf8.RuneCountInString(turn.base))
@@ -111,8 +111,8 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 	return turn, err
 }
 
-// aim fixes what is written over or behind.
-func (t *turn) aim(g *chat.Generation, target *chat.Message) error {
+// setTarget notes the text that a generation adds to or replaces.
+func (t *turn) setTarget(g *chat.Generation, target *chat.Message) error {
 	if target == nil {
 		return nil
 	}
@@ -165,8 +165,8 @@ func (e *Engine) compose(tx Tx, t *turn, g *chat.Generation, target *chat.Messag
 	return t.readPrevious(tx)
 }
 
-// textsAt counts the texts that were written in the place of a reply, those of
-// the replies beside it and the deleted ones too: the next one is another.
+// textsAt counts the swipes of a reply and of the replies beside it, deleted ones
+// included.
 func textsAt(tx Tx, reply *chat.Message) (n int, err error) {
 	beside, err := tx.Chats.Children(reply.ConversationID, reply.ParentID)
 	for _, m := range beside {
@@ -198,7 +198,8 @@ func (e *Engine) prepare(t *turn, seed uint64) {
 	}
 }
 
-// The size of a context that nobody told, and of a reply that nobody limited.
+// Defaults in tokens: the context of a model that reports none, and the reserve for a
+// reply without a limit.
 const (
 	unknownContext = 32_768
 	usualReply     = 4_096
@@ -231,8 +232,8 @@ func seedOf(id string) uint64 {
 
 // readHistory reads the branch that ends in head, oldest first, as far back as
 // the budget can reach. What is older is noted as dropped, unread, so the cost of
-// a turn does not grow with the chat. What the summary in force stands for is left
-// out (turn.summary).
+// a turn does not grow with the chat. Messages that the active summary (turn.summary)
+// replaces are left out.
 func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, error) {
 	conv := t.setup.Conversation
 	version := int64(0)
@@ -328,7 +329,7 @@ func (t *turn) chatOf(path []*chat.Message) []framework.Message {
 	history := make([]framework.Message, 0, len(path)+1)
 	add := func(messages []*chat.Message) {
 		for _, m := range chat.InPrompt(messages) {
-			history = append(history, t.said(m))
+			history = append(history, t.promptMessage(m))
 			t.addWish(history, m.Chosen())
 		}
 	}
@@ -340,9 +341,9 @@ func (t *turn) chatOf(path []*chat.Message) []framework.Message {
 	return history
 }
 
-// addWish puts the wish that the text at the end of chat was written on into the
-// user's message before it. A wish in the text of that message, as logs of the app
-// have it, was for another reply: directly before a text of ours it goes.
+// addWish puts the rewrite instruction of the last text into the user's message before
+// it. An instruction in the text of that message, as in logs of the app, was for another
+// reply: it is removed directly before a text that we generated.
 func (t *turn) addWish(conv []framework.Message, written *chat.Swipe) {
 	for i := len(conv) - 1; i >= 0 && conv[i].Role != framework.RoleSummary; i-- {
 		if conv[i].Role != chat.RoleUser {
@@ -355,8 +356,8 @@ func (t *turn) addWish(conv []framework.Message, written *chat.Swipe) {
 	}
 }
 
-// withWish is a user's message with a wish for how it is to be answered, in place
-// of an earlier one; "" = without any.
+// withWish is a user's message with a rewrite instruction in place of an earlier one;
+// "" = none.
 func (t *turn) withWish(m framework.Message, wish string) framework.Message {
 	if text := framework.WithRewrite(m.Text, wish, t.setup.Docs.Language); m.Text != "" && text != m.Text {
 		m.Text, m.ID = text, "" // the stored prompt has to hold this text itself
@@ -364,10 +365,10 @@ func (t *turn) withWish(m framework.Message, wish string) framework.Message {
 	return m
 }
 
-// said is one message as it is sent: what the user typed went through the
-// scripts for user input, and tagged blocks are no part of what was said (those
-// of our replies are stored apart; imported and edited texts may have some).
-func (t *turn) said(m *chat.Message) framework.Message {
+// promptMessage is a message as it is sent: regex scripts are applied to the user's
+// text, and tagged blocks are removed from replies (imported and edited texts may have
+// some).
+func (t *turn) promptMessage(m *chat.Message) framework.Message {
 	s := m.Chosen()
 	out := framework.Message{ID: s.RevisionID, Role: m.Role, Name: m.Name, Text: s.Text, At: m.CreatedAt, Greeting: m.Greeting}
 	sent := s.Text
@@ -404,8 +405,8 @@ func (t *turn) upToUser(path []*chat.Message) []*chat.Message {
 	return path
 }
 
-// readPrevious finds out what the provider may have cached: the request before
-// this one in the conversation.
+// readPrevious reads the previous request of the conversation, which the provider may
+// have cached.
 func (t *turn) readPrevious(tx Tx) error {
 	p, err := tx.LastPrompt(t.setup.Conversation.ID)
 	if err != nil || p == nil {

@@ -7,7 +7,7 @@ import (
 	"nodest/lru"
 )
 
-// historyCache keeps the ends of the chats that were talked in last, so that a turn in a
+// historyCache keeps the ends of the most recently active chats, so that a turn in a
 // long chat need not read it again. An entry is what the database holds at one
 // version of the conversation; since every change of a chat is a new version, an
 // entry is either exact or not found.
@@ -29,7 +29,7 @@ const keepHistory = 64 << 20
 
 func newHistoryCache() historyCache { return historyCache{lru.New[string, *historyEnd](keepHistory)} }
 
-// find returns the branch that ends in head as it stands at a version of the
+// find returns the branch that ends in head at a version of the
 // chat, if it is kept and reaches as far back as room tokens, or as the message
 // until ("" = none); more says that it does not begin with the first message.
 func (p historyCache) find(conv string, version int64, head, until string, room int) (path []*chat.Message, more, ok bool) {
@@ -50,7 +50,7 @@ func (p historyCache) find(conv string, version int64, head, until string, room 
 	return nil, false, false
 }
 
-// holds says whether a message is on a path, not among its first.
+// holds reports whether a message is on a path, not among its first.
 func holds(path []*chat.Message, id string) bool {
 	return id != "" && len(path) >= chat.FirstPage && slices.ContainsFunc(path, func(m *chat.Message) bool { return m.ID == id })
 }
@@ -64,8 +64,8 @@ func (p historyCache) put(conv string, version int64, path []*chat.Message, whol
 	p.keep(&historyEnd{chat: conv, version: version, path: slim, whole: whole, room: room})
 }
 
-// append follows a change that did nothing but add m at the end of the kept branch
-// and made the chat's version. After any other change the entry goes.
+// append applies a change that only added m at the end of the kept branch and made that
+// version of the chat. Any other change removes the entry.
 func (p historyCache) append(conv string, version int64, m *chat.Message) {
 	old, ok := p.byChat.Get(conv)
 	if !ok {
@@ -102,7 +102,7 @@ func (p historyCache) keep(n *historyEnd) {
 	p.byChat.Put(n.chat, n, bytes)
 }
 
-// slimmed is a copy of m with the chosen text alone: all that a prompt needs.
+// slimmed is a copy of m with the chosen text only, which is all that a prompt needs.
 func slimmed(m *chat.Message) *chat.Message {
 	slim := *m
 	slim.Swipes, slim.SwipeIndex = nil, 0

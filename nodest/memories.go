@@ -13,7 +13,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// Memories is the source that recalls what was said and reads the user's profile.
+// Memories is the source that recalls memories and reads the user's profile.
 func Memories(m *memory.Service, limit time.Duration) Source {
 	return Source{
 		Name: "memory", Limit: limit,
@@ -63,11 +63,11 @@ const shownShare = 0.7
 // every turn, which at 40 messages took longer than the recall itself.
 const readWords = 8
 
-// visible is what the prompt shows anyway: of a chat that is too long for it the
-// messages that are sure to have room, and the newest one in any case.
+// visible is what the prompt contains without memories: as many of the newest messages
+// as certainly fit, and always the newest.
 func (q *Question) visible() memory.Visible {
 	room := int(float64(q.room) * shownShare)
-	said := []memory.Message{{Text: q.extra}, {Text: q.summary}}
+	shown := []memory.Message{{Text: q.extra}, {Text: q.summary}}
 	for n, m := range slices.Backward(q.shown) {
 		s := m.Chosen()
 		if s == nil || m.Hidden {
@@ -83,9 +83,9 @@ func (q *Question) visible() memory.Visible {
 		if back <= readWords {
 			one.Role, one.Text = lang.Role(m.Role), s.Text
 		}
-		said = append(said, one)
+		shown = append(shown, one)
 	}
-	return memory.VisibleIn(said)
+	return memory.VisibleIn(shown)
 }
 
 // used are the memories that are in the prompt: there may have been no room for

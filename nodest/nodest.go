@@ -7,9 +7,9 @@
 // answer again and has its effect once.
 //
 // A turn is: accept (user message, placeholder and events in one transaction;
-// the answer goes out now), gather, build, speak, commit. It runs in the
-// engine's own goroutine and ends only by itself, by Cancel, or with the
-// process; what a crash leaves behind becomes "interrupted" at the next start.
+// the request is answered now), gather, build, speak, commit. It runs in a goroutine of
+// the engine and ends by itself, by Cancel, or with the process; Recover marks what a
+// crash leaves behind as interrupted.
 package nodest
 
 import (
@@ -24,7 +24,7 @@ import (
 	"nodest/stream"
 )
 
-// Publisher takes events to the connected devices; *stream.Hub is one.
+// Publisher delivers events to connected devices; *stream.Hub is one.
 type Publisher interface {
 	// Transient delivers an event that is not stored.
 	Transient(e *stream.Event)
@@ -52,7 +52,7 @@ type Model struct {
 // Options tune an Engine. The zero value is ready to use.
 type Options struct {
 	Process            string        // name of this process in leases; default a random one
-	Alone              bool          // no other process uses the database: what it did not finish is over
+	Alone              bool          // no other process uses the database: unfinished generations of others are abandoned
 	GenerationsPerUser int           // running at once; default 2
 	QueuePerUser       int           // waiting behind them; default 4
 	TokensPerDay       int64         // default 0 = no limit
@@ -61,7 +61,7 @@ type Options struct {
 	CheckpointChars    int           // default 1,000 code points
 	Lease              time.Duration // of a running generation; default 15 s
 	Sources            []Source      // asked in every turn, in the order of what they find; nil = none
-	SummaryWait        time.Duration // how long a reply waits for a summary that it has no room without; default 3 s
+	SummaryWait        time.Duration // how long a reply waits for a summary when the chat exceeds the context; default 3 s
 	Log                *slog.Logger  // default slog.Default()
 }
 

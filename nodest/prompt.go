@@ -12,7 +12,7 @@ import (
 
 // PreviewPrompt builds the request that a message would cause now, or without a
 // text the one that continuing the shown branch would, and asks no model.
-// Without a provider it is built for a model with a context of usual size.
+// Without a provider it assumes a context of default size.
 func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInput) (*framework.Prompt, error) {
 	return e.preview(ctx, userID, query{conversationID: in.ConversationID}, in)
 }
@@ -82,9 +82,8 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 	return t.readPrevious(tx)
 }
 
-// shownSeed fixes what the macros of a preview draw: it changes with what is
-// shown at the end of the branch, not with each look, and is the same again after
-// a restore.
+// shownSeed seeds the random macros of a preview. It depends on the last message shown,
+// so that repeated previews agree, also after a restore.
 func shownSeed(conversationID string, path []*chat.Message) uint64 {
 	shown := conversationID
 	if len(path) > 0 {
@@ -99,13 +98,7 @@ func shownSeed(conversationID string, path []*chat.Message) uint64 {
 
 // Prompt returns the request that was sent for a generation.
 func (e *Engine) Prompt(ctx context.Context, userID, promptID string) (*SentPrompt, error) {
-	var sent *SentPrompt
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		var err error
-		sent, err = readPrompt(tx, promptID)
-		return err
-	})
-	return sent, err
+	return op.Read(ctx, e.store, userID, func(tx Tx) (*SentPrompt, error) { return readPrompt(tx, promptID) })
 }
 
 // DiffPrompts compares two requests that were sent; with is the later one.

@@ -9,10 +9,9 @@ import (
 	"nodest/fault"
 )
 
-// Who may write when: at most one generation per conversation, at most a few per
-// user, a short queue behind them. The rules are functions of the user's
-// generations that have not ended; they are the same in all processes, because
-// those stand in the database.
+// Admission: at most one generation runs per conversation and a few per user; a short
+// queue holds the next. The rules are functions of the user's generations that have not
+// ended. They agree in all processes, because these are read from the database.
 
 // Values of whenBusy.
 const (
@@ -21,7 +20,7 @@ const (
 	busyCancel = "cancel"
 )
 
-// admission is what happens to a generation that is asked for.
+// admission is the decision about a requested generation.
 type admission struct {
 	queued bool
 	cancel []string // generations that it replaces
@@ -62,8 +61,8 @@ func admit(running []*chat.Generation, conversationID, whenBusy string, parallel
 	return a, nil
 }
 
-// mayStart says whether it is a queued generation's turn: none before it in its
-// conversation, and a place free that no older one can take.
+// mayStart reports whether a queued generation may start: no older one is left in its
+// conversation, and there is a free place that no older one can take.
 func mayStart(running []*chat.Generation, id string, parallel int) bool {
 	free := parallel
 	taken := map[string]bool{} // conversations
@@ -93,8 +92,8 @@ func mayStart(running []*chat.Generation, id string, parallel int) bool {
 // finished one; ends in this process wake it at once.
 const pollQueue = time.Second
 
-// awaitTurn returns when a queued generation has its turn, with its status set
-// to building; an error is the reason why it never will.
+// awaitTurn waits until a queued generation may start, and sets its status to building.
+// An error is the reason why it never will.
 func (e *Engine) awaitTurn(t *task) error {
 	if t.generation().Status != chat.GenQueued {
 		return nil
@@ -138,12 +137,12 @@ func (e *Engine) claim(t *task) (started bool, err error) {
 	if err != nil || !started {
 		return false, err
 	}
-	t.became(g)
+	t.setStored(g)
 	return true, nil
 }
 
-// turnOf says whether it is a queued generation's turn; read is Limits, or
-// LockLimits where the generation starts on the answer.
+// turnOf reports whether a queued generation may start; read is Limits, or LockLimits if
+// the caller then starts it.
 func turnOf(tx Tx, read func() (UserLimits, error), id string, opts Options) (bool, error) {
 	limits, err := read()
 	if err != nil {

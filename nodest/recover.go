@@ -30,7 +30,7 @@ func (e *Engine) Recover(ctx context.Context) error {
 		ended := 0
 		for _, g := range abandoned {
 			if e.task(g.UserID, g.ID) != nil {
-				continue // it is alive, only its lease is late
+				continue // it is running, only its lease is late
 			}
 			if err := e.interrupt(ctx, g); err != nil {
 				failed = append(failed, fmt.Errorf("end generation %s: %w", g.ID, err))
@@ -46,12 +46,12 @@ func (e *Engine) Recover(ctx context.Context) error {
 
 func (e *Engine) interrupt(ctx context.Context, abandoned *chat.Generation) error {
 	err := e.store.Update(ctx, abandoned.UserID, func(tx Tx) error {
-		ended, err := land(tx, abandoned.ConversationID, abandoned.ID, "server", func(stored *chat.Generation) (*chat.Generation, end, error) {
+		ended, err := endGeneration(tx, abandoned.ConversationID, abandoned.ID, "server", func(stored *chat.Generation) (*chat.Generation, end, error) {
 			if stored.LeaseUntil.After(abandoned.LeaseUntil) {
-				return nil, end{}, errLost // it lives
+				return nil, end{}, errLost // it is running
 			}
-			if said := saidIn(stored.Blocks, stored.Base != ""); !stored.HasText() && said != "" {
-				stored.Text, stored.Blocks = said, nil
+			if text := blocksText(stored.Blocks, stored.Base != ""); !stored.HasText() && text != "" {
+				stored.Text, stored.Blocks = text, nil
 			}
 			return stored, end{status: chat.GenInterrupted, finish: llm.FinishInterrupted}, nil
 		})
@@ -61,7 +61,7 @@ func (e *Engine) interrupt(ctx context.Context, abandoned *chat.Generation) erro
 		return e.Chats.TextAdded(tx.Chats, ended.chat)
 	})
 	if errors.Is(err, errLost) {
-		return nil // somebody was faster
+		return nil // another process was faster
 	}
 	return err
 }

@@ -9,17 +9,16 @@ import (
 	"nodest/op"
 )
 
-// MaxWish is the longest wish for a rewrite, in code points.
+// MaxWish bounds the instruction for a rewrite, in code points.
 const MaxWish = 4_000
 
-// Regenerate writes a character's message anew, from the chat before it. Where
-// nothing follows the message it gets another swipe. Where something does, the
-// new text becomes a message of its own beside it, which Message is, and the end
-// of the shown branch once it is written: what follows stays with the words that
-// it followed. A failure changes nothing that can be seen.
+// Regenerate writes a character's message anew, from the chat before it. The last
+// message of a branch gets another swipe. If messages follow, the new text becomes a
+// sibling (Changed.Message), and the head once it is complete; the messages that follow
+// stay on the old branch. A failure changes nothing visible.
 //
-// The wish is kept with the text. It stands in the prompts as a part of the
-// user's message before it, which itself stays as it was said.
+// The instruction (Wish) is stored with the text. Prompts have it in the user's message
+// before the reply, whose stored text does not change.
 //
 // The greeting is not written by a model: its texts are set back to those of the
 // card, the first one is shown, and there is no generation.
@@ -33,7 +32,7 @@ func (e *Engine) Regenerate(ctx context.Context, c *op.Call, in GenerateInput) (
 		return nil, err
 	}
 	greeting, err := e.isGreeting(ctx, c.UserID, in.MessageID)
-	if err != nil && !fault.Is(err, fault.NotFound) { // begin tells of a message that is not there
+	if err != nil && !fault.Is(err, fault.NotFound) { // begin reports a missing message
 		return nil, err
 	}
 	if greeting {
@@ -44,8 +43,8 @@ func (e *Engine) Regenerate(ctx context.Context, c *op.Call, in GenerateInput) (
 	})
 }
 
-// regenerate accepts another text for a reply. Where something was said after it
-// the place for that text is put into ch. The caller stores both, ch first.
+// regenerate accepts another text for a reply. If messages follow the reply, it adds a
+// placeholder for the text to ch. The caller stores both, ch first.
 func (e *Engine) regenerate(tx Tx, c *op.Call, s *turnSetup, reply *chat.Message, in GenerateInput, ch *chat.Change) (*accepted, error) {
 	taken, err := chat.IsFollowed(tx.Chats, reply)
 	if err != nil {
@@ -149,19 +148,16 @@ func checkGenerate(in GenerateInput) error {
 	return in.Options.Validate("options")
 }
 
-func (e *Engine) isGreeting(ctx context.Context, userID, messageID string) (is bool, err error) {
-	err = e.store.View(ctx, userID, func(tx Tx) error {
+func (e *Engine) isGreeting(ctx context.Context, userID, messageID string) (bool, error) {
+	return op.Read(ctx, e.store, userID, func(tx Tx) (bool, error) {
 		m, err := tx.Chats.Message(messageID)
-		is = err == nil && m.Greeting
-		return err
+		return err == nil && m.Greeting, err
 	})
-	return is, err
 }
 
-// resetGreeting gives a greeting the texts of the card that counts. Texts that
-// were edited become older revisions; greetings that the card no longer has stay
-// as swipes behind those it has. Who said it stays: that is no part of a state, so
-// that no restore would bring it back.
+// resetGreeting gives a greeting the texts of the card in effect. Edited texts become
+// older revisions; greetings that the card no longer has stay as the last swipes. The
+// name of the speaker does not change, because a restore could not bring it back.
 func (e *Engine) resetGreeting(ctx context.Context, c *op.Call, messageID string) (*chat.Changed, error) {
 	return op.Once(ctx, e.store, c, func(tx Tx) (*chat.Changed, error) {
 		conv, m, err := chat.LockForEdit(tx.Chats, messageID, 0)

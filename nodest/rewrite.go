@@ -11,7 +11,7 @@ import (
 // Edit is EditText that answers a user's message again if Regenerate says so, in the
 // same transaction. In place that is a regenerate of its reply (the shown one, else
 // the newest), or a first one where it has none; a branch gets a reply of its own.
-// Message is what was said, Reply what is being written.
+// Message is the user's message, Reply the one being written.
 //
 // Errors: those of EditText. With Regenerate also those of Send, and Invalid for a
 // message that no user wrote.
@@ -79,9 +79,8 @@ func (e *Engine) Swipe(ctx context.Context, c *op.Call, in chat.SwipeInput) (*ch
 	return e.Chats.ChooseSwipe(ctx, c, in)
 }
 
-// wantsAnother says whether a swipe goes beyond the last text of a reply and
-// asks for a new one. A call that was answered before never does: it gets its
-// first answer, whatever the message has become since.
+// wantsAnother reports whether a swipe goes beyond the last text of a reply and asks
+// for a new one. It is false for a repeated call, which gets its first answer.
 func (e *Engine) wantsAnother(ctx context.Context, c *op.Call, in chat.SwipeInput) (bool, error) {
 	if in.Swipe != "next" || !in.GenerateIfLast {
 		return false, nil
@@ -99,7 +98,7 @@ func (e *Engine) wantsAnother(ctx context.Context, c *op.Call, in chat.SwipeInpu
 		if err != nil {
 			return err
 		}
-		if in.IfRev != 0 && in.IfRev != m.Rev { // told by the change below
+		if in.IfRev != 0 && in.IfRev != m.Rev { // ChooseSwipe reports the conflict
 			return nil
 		}
 		to, err := chat.SwipeTarget(m, "next")

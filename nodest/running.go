@@ -9,6 +9,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/op"
 )
 
 // Cancel stops a generation and returns its status when the end is stored. What
@@ -41,7 +42,7 @@ func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID strin
 			return nil
 		}
 		status = chat.GenCancelled
-		ended, err := land(tx, g.ConversationID, g.ID, "server", func(stored *chat.Generation) (*chat.Generation, end, error) {
+		ended, err := endGeneration(tx, g.ConversationID, g.ID, "server", func(stored *chat.Generation) (*chat.Generation, end, error) {
 			return stored, end{status: chat.GenCancelled, finish: llm.FinishCancelled}, nil
 		})
 		if err != nil {
@@ -49,7 +50,7 @@ func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID strin
 		}
 		return e.Chats.TextAdded(tx.Chats, ended.chat)
 	})
-	if errors.Is(err, errLost) { // it ended by itself in this moment
+	if errors.Is(err, errLost) { // it has just ended by itself
 		g, err := e.generation(ctx, userID, generationID)
 		if err != nil {
 			return "", err
@@ -113,13 +114,7 @@ func (e *Engine) generation(ctx context.Context, userID, id string) (*chat.Gener
 			return nil, ctx.Err()
 		}
 	}
-	var g *chat.Generation
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		var err error
-		g, err = tx.Generation(id)
-		return err
-	})
-	return g, err
+	return op.Read(ctx, e.store, userID, func(tx Tx) (*chat.Generation, error) { return tx.Generation(id) })
 }
 
 // pollElsewhere is how often Wait looks at a generation of another process.
@@ -156,12 +151,7 @@ func (e *Engine) Wait(ctx context.Context, userID, generationID string) (*chat.G
 // Active returns the user's generations that have not ended, oldest first, each
 // with the length of its text so far in Off; the text itself is left out.
 func (e *Engine) Active(ctx context.Context, userID string) ([]*Attached, error) {
-	var stored []*chat.Generation
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		var err error
-		stored, err = tx.Chats.Running("")
-		return err
-	})
+	stored, err := op.Read(ctx, e.store, userID, func(tx Tx) ([]*chat.Generation, error) { return tx.Chats.Running("") })
 	if err != nil {
 		return nil, err
 	}

@@ -9,13 +9,13 @@ import (
 	"nodest/op"
 )
 
-// acceptTimeout bounds the accepting transaction. It does not end with the
-// caller: what may already be committed must also begin.
+// acceptTimeout bounds the accepting transaction. The transaction does not end with the
+// caller's context, because a generation that is committed must also start.
 const acceptTimeout = 30 * time.Second
 
-// Send accepts a user's message: the message, the place of the reply and the
-// events that tell of them are stored in one transaction, and the answer comes
-// then. The reply is written afterwards, by the engine alone.
+// Send accepts a user's message: it stores the message, the placeholder of the reply and
+// their events in one transaction, and then answers. The engine writes the reply
+// afterwards.
 //
 // The text is stored as it was typed. Regex scripts for user input change what
 // is sent to the model, each time it is sent.
@@ -33,27 +33,27 @@ func (e *Engine) Send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 		if err != nil {
 			return nil, nil, err
 		}
-		said := &chat.Message{
+		message := &chat.Message{
 			ID: op.NewID(), ConversationID: conv.ID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
 			Role: chat.RoleUser, Name: s.Persona.Name, Rev: 1, Status: chat.StatusComplete, CreatedAt: tx.Now(),
 			Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: in.Text, CreatedAt: tx.Now()}},
 		}
-		ch := chat.Change{Created: []*chat.Message{said}, Head: said}
+		ch := chat.Change{Created: []*chat.Message{message}, Head: message}
 		if in.NoReply {
 			if err := ch.Apply(tx.Chats, c, conv); err != nil {
 				return nil, nil, err
 			}
-			return &Sent{UserMessage: said}, nil, e.Chats.TextAdded(tx.Chats, conv)
+			return &Sent{UserMessage: message}, nil, e.Chats.TextAdded(tx.Chats, conv)
 		}
-		started, err := e.answer(tx, c, s, said, in.WhenBusy, &ch)
+		started, err := e.answer(tx, c, s, message, in.WhenBusy, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		started.assignment.version, started.said = conv.Version, said
-		return &Sent{UserMessage: said, Message: started.assignment.target, GenerationID: started.gen.ID}, started, tx.InsertGeneration(started.gen)
+		started.assignment.version, started.userMessage = conv.Version, message
+		return &Sent{UserMessage: message, Message: started.assignment.target, GenerationID: started.gen.ID}, started, tx.InsertGeneration(started.gen)
 	})
 }
 
@@ -86,8 +86,8 @@ func sendTo(tx Tx, in SendInput) (conv *chat.Conversation, parent string, err er
 
 // answer accepts a reply to a message and puts its place into ch, as the head.
 // The caller stores both, ch first.
-func (e *Engine) answer(tx Tx, c *op.Call, s *turnSetup, said *chat.Message, whenBusy string, ch *chat.Change) (*accepted, error) {
-	reply := placeholder(tx, s, said.ConversationID, said.ID)
+func (e *Engine) answer(tx Tx, c *op.Call, s *turnSetup, message *chat.Message, whenBusy string, ch *chat.Change) (*accepted, error) {
+	reply := placeholder(tx, s, message.ConversationID, message.ID)
 	started, err := e.accept(tx, c, s, whenBusy, &chat.Generation{
 		ID: reply.GenerationID, ConversationID: reply.ConversationID, MessageID: reply.ID, Kind: chat.KindReply,
 	})
@@ -109,10 +109,10 @@ func placeholder(tx Tx, s *turnSetup, conversationID, parentID string) *chat.Mes
 
 // accepted is a generation that was accepted and can begin.
 type accepted struct {
-	gen        *chat.Generation
-	assignment assignment
-	said       *chat.Message // stored with it; nil = none
-	cancel     []string      // generations that it replaces
+	gen         *chat.Generation
+	assignment  assignment
+	userMessage *chat.Message // stored with it; nil = none
+	cancel      []string      // generations that it replaces
 }
 
 // accept gives a new generation its place: at work, or in the queue. g is
@@ -154,7 +154,7 @@ func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(t
 	var started *accepted
 	answer, err := op.Once(storing, e.store, c, func(tx Tx) (T, error) {
 		started = nil
-		if missing != nil { // told only now: a repeated call must get its first answer
+		if missing != nil { // reported here, because a repeated call must get its first answer
 			return zero, missing
 		}
 		answer, st, err := do(tx, s)
@@ -167,8 +167,8 @@ func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(t
 	for _, id := range started.cancel {
 		e.stop(c.UserID, id)
 	}
-	if started.said != nil {
-		e.histories.append(started.gen.ConversationID, started.assignment.version, started.said)
+	if started.userMessage != nil {
+		e.histories.append(started.gen.ConversationID, started.assignment.version, started.userMessage)
 	}
 	e.start(c, s, started)
 	return answer, nil

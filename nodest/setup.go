@@ -7,16 +7,16 @@ import (
 	"nodest/chat"
 )
 
-// turnSetup is what a turn is played with, apart from the messages of the chat.
+// turnSetup is the input of a turn apart from the messages of the chat.
 type turnSetup struct {
 	chat.Setup
-	save   *chat.Save    // that the conversation stands at, without being restored; nil = it is as it is
+	save   *chat.Save    // previewed as if it were restored; nil = none
 	target *chat.Message // the message that the request names; nil = none
 	model  Model
 	query  query
 }
 
-// query says what a turnSetup is wanted for.
+// query selects a turnSetup.
 type query struct {
 	conversationID string
 	messageID      string // in place of conversationID

@@ -17,8 +17,8 @@ const (
 // Snapshot is what a client loads when it cannot resume: the newest
 // conversations and all characters without their documents.
 //
-// The position is that of the stream before the snapshot was read: an event
-// after it may tell again what the snapshot shows already, and none is missed.
+// The position is that of the stream before the snapshot was read: events after it may
+// repeat changes that the snapshot already has, and none is missed.
 func (e *Engine) Snapshot(ctx context.Context, userID string) (*Snapshot, error) {
 	var snap *Snapshot
 	var at stream.Position

@@ -35,13 +35,13 @@ type Question struct {
 	UserID string
 	Setup  *chat.Setup
 	Here   memory.Place // the branch that is written
-	Text   string       // what the user said last; "" = nothing
-	Before []string     // the turn before it: what the user said, and the reply
+	Text   string       // the user's last message; "" = none
+	Before []string     // the turn before it: the user's message and the reply
 	Now    time.Time    // in the user's time zone
 
-	shown   []*chat.Message // that go into the prompt by themselves, oldest first
+	shown   []*chat.Message // messages in the prompt, oldest first
 	extra   string          // a text in the prompt that is no message of the chat; "" = none
-	summary string          // of what stands before them; "" = none
+	summary string          // of the messages before them; "" = none
 	room    int             // for the chat, in tokens
 }
 
@@ -52,8 +52,8 @@ type Findings struct {
 	Uses    []memory.Use // memories among it, best first
 }
 
-// noteQuestion notes the branch that is written, what was said last in it and when that
-// is answered; text is said behind it and not stored, "" = nothing.
+// noteQuestion sets the question of a turn: the branch, the user's last message and the
+// time. text is a message after the branch that is not stored, "" = none.
 func (t *turn) noteQuestion(userID string, now time.Time, path []*chat.Message, text string) {
 	now = now.In(t.setup.Zone)
 	o := &t.input.Options
@@ -83,17 +83,17 @@ func (t *turn) noteQuestion(userID string, now time.Time, path []*chat.Message, 
 // turnBefore returns the last text of the user in path and the reply to it, as memory
 // reads them. Without the one or the other it is "".
 func turnBefore(path []*chat.Message) []string {
-	said, reply := "", ""
-	for i := len(path) - 1; i >= 0 && said == ""; i-- {
+	text, reply := "", ""
+	for i := len(path) - 1; i >= 0 && text == ""; i-- {
 		switch m := path[i]; {
 		case m.Hidden:
 		case m.Role == chat.RoleUser:
-			said = memory.Clean(lang.RoleUser, m.Text())
+			text = memory.Clean(lang.RoleUser, m.Text())
 		case m.Role == chat.RoleAssistant && reply == "":
 			reply = memory.Clean(lang.RoleCharacter, m.Text())
 		}
 	}
-	return []string{said, reply}
+	return []string{text, reply}
 }
 
 // userSpokeAt is when the user wrote last before the newest message, which is the
@@ -111,8 +111,8 @@ func userSpokeAt(path []*chat.Message, newer bool) time.Time {
 	return time.Time{}
 }
 
-// askSources puts what the sources find into the input of the build. asked is told the
-// name of each that is asked.
+// askSources adds the findings of the sources to the input of the build. It calls asked
+// with the name of each source that is asked.
 func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string)) {
 	q := &t.question
 	wanted := slices.DeleteFunc(slices.Clone(e.opts.Sources), func(s Source) bool { return !s.Wanted(q) })
@@ -145,7 +145,7 @@ func (s Source) find(ctx context.Context, q *Question) (f Findings, err error) {
 	return s.Find(ctx, q)
 }
 
-// add puts findings behind those of other sources.
+// add appends findings.
 func (t *turn) add(f Findings) {
 	in := &t.input
 	in.Findings.Memories = append(in.Findings.Memories, f.Memories...)

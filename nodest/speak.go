@@ -13,9 +13,8 @@ import (
 	"nodest/stream"
 )
 
-// speak asks the model and passes on what it says. Nothing is passed on before
-// the start of the generation is stored (announced). Text that came before an
-// error stays in t.
+// speak streams the model's reply and publishes it, but nothing before the start of the
+// generation is stored (announced). Text that came before an error stays in t.
 //
 // Breaking off the loop closes the provider's request.
 func (e *Engine) speak(ctx context.Context, t *task, turn *turn, announced <-chan error) error {
@@ -37,9 +36,9 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn, announced <-cha
 		if err != nil {
 			return err
 		}
-		t.note(chunk, time.Now())
+		t.noteChunk(chunk, time.Now())
 		if chunk.Reasoning != "" {
-			e.publishDelta(t, "reasoning", chunk.Reasoning, t.think(chunk.Reasoning))
+			e.publishDelta(t, "reasoning", chunk.Reasoning, t.addReasoning(chunk.Reasoning))
 		}
 		if chunk.Text != "" {
 			e.pass(t, split.Feed(chunk.Text))
@@ -58,7 +57,7 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn, announced <-cha
 	return llm.CutOff(turn.setup.model.Provider, nil)
 }
 
-// pass takes pieces of the reply in and tells of them.
+// pass adds pieces of the reply and publishes them.
 func (e *Engine) pass(t *task, pieces []framework.Piece) {
 	for _, p := range pieces {
 		if p.State == framework.StateUnclosed {
@@ -68,10 +67,10 @@ func (e *Engine) pass(t *task, pieces []framework.Piece) {
 			continue
 		}
 		if p.State == framework.StateThought {
-			e.takeBack(t, p)
+			e.rewind(t, p)
 			continue
 		}
-		off := t.take(p)
+		off := t.addPiece(p)
 		if p.State != "" {
 			e.publishBlock(t, p.Part, p.State)
 			continue
@@ -84,9 +83,9 @@ func (e *Engine) pass(t *task, pieces []framework.Piece) {
 	}
 }
 
-// takeBack makes thought of what was told as text.
-func (e *Engine) takeBack(t *task, p framework.Piece) {
-	thought, text, told := t.thoughtSoFar(p)
+// rewind turns text that was already published into reasoning.
+func (e *Engine) rewind(t *task, p framework.Piece) {
+	thought, text, told := t.textToReasoning(p)
 	if told {
 		ev := t.transient("gen.rewind", struct{}{})
 		ev.Off = text
@@ -97,30 +96,30 @@ func (e *Engine) takeBack(t *task, p framework.Piece) {
 	}
 }
 
-// end takes in what the splitter held back. A reply is never lost in its blocks: it
-// is what they say where there is nothing else.
+// end adds what the splitter held back. If a reply has only tagged blocks, their text
+// becomes the reply.
 func (e *Engine) end(t *task, split *framework.Splitter) {
 	e.pass(t, split.Close())
-	text, off := t.speakBlocks()
+	text, off := t.blocksToText()
 	e.publishText(t, text, off)
 }
 
-// saidIn is what blocks say, behind a text or not.
-func saidIn(blocks []chat.Block, behind bool) string {
-	var said []string
+// blocksText is the text of blocks; behind reports that it follows another text.
+func blocksText(blocks []chat.Block, behind bool) string {
+	var texts []string
 	for _, b := range blocks {
 		if strings.TrimSpace(b.Text) != "" {
-			said = append(said, b.Text)
+			texts = append(texts, b.Text)
 		}
 	}
-	text := strings.Join(said, "\n\n")
+	text := strings.Join(texts, "\n\n")
 	if behind && text != "" {
 		text = "\n\n" + text
 	}
 	return text
 }
 
-// publishBlock tells of a tagged block. Thoughts are told as reasoning alone.
+// publishBlock publishes the start or end of a tagged block. Reasoning has deltas only.
 func (e *Engine) publishBlock(t *task, part framework.Part, state string) {
 	if part != framework.PartThink {
 		e.publish(t, "gen.block", blockData{Part: string(part), State: state})
@@ -133,7 +132,7 @@ func (e *Engine) publishText(t *task, text string, off int) {
 	}
 }
 
-// publishDelta tells of text; off is its position in code points.
+// publishDelta publishes a piece of text; off is its position in code points.
 func (e *Engine) publishDelta(t *task, part, text string, off int) {
 	ev := &stream.Event{
 		UserID: t.userID, ConversationID: t.conversationID, MessageID: t.messageID, GenerationID: t.id,
@@ -143,7 +142,7 @@ func (e *Engine) publishDelta(t *task, part, text string, off int) {
 	e.pub.Transient(ev)
 }
 
-// publishStage tells what a generation is doing, and since when.
+// publishStage publishes the stage of a generation, and for how long it has been running.
 func (e *Engine) publishStage(t *task, stage string, begun time.Time) {
 	e.publish(t, "gen.stage", stageData{Stage: stage, Ms: time.Since(begun).Milliseconds()})
 }

@@ -16,7 +16,7 @@ type Store interface {
 	op.Store[Tx]
 
 	// Checkpoint stores the text so far of a generation that has not ended (Text,
-	// Reasoning and Blocks) and moves its lease to g.LeaseUntil. It tells nobody.
+	// Reasoning and Blocks) and moves its lease to g.LeaseUntil. It emits no event.
 	// It returns fault.Conflict, and changes nothing, if the generation has ended
 	// meanwhile or its lease is no longer g.LeaseOwner's.
 	Checkpoint(ctx context.Context, g *chat.Generation) error
@@ -47,9 +47,9 @@ type UserTx interface {
 	Usage(from, to string) ([]UsageRow, error)
 	// Limits returns the user's own limits (0 = the server's default).
 	Limits() (UserLimits, error)
-	// LockLimits is Limits for a transaction that gives a generation its place: no
-	// other one that calls it for this user goes on until this one ends, so that
-	// Running counts what the others have taken. It comes after LockConversation.
+	// LockLimits is Limits for a transaction that admits a generation: others that call
+	// it for this user wait until this one ends, so that Running counts the generations
+	// that they admitted. It comes after LockConversation.
 	LockLimits() (UserLimits, error)
 	// Ack stores how far a device has read; nil read = seq only.
 	Ack(deviceID string, seq int64, read map[string]string) error

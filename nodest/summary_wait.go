@@ -26,7 +26,7 @@ func (t *turn) measure(path []*chat.Message) {
 	}
 }
 
-// sent is what a turn sends of the chat. What it did not even read is long.
+// sent is how much of the chat a turn sends. Unread history counts as long.
 func (t *turn) sent() sent {
 	s := sent{length: t.length, lines: t.lines, settings: t.setup.Summaries()}
 	if t.unread {
@@ -35,9 +35,8 @@ func (t *turn) sent() sent {
 	return s
 }
 
-// dueSummary enqueues a summary after a reply, when the turn has found so much that
-// one may be due. Whether it is the job finds out.
-func (t *task) dueSummary(tx Tx, ended landed) error {
+// dueSummary enqueues a summary after a reply if one may be due. The job decides.
+func (t *task) dueSummary(tx Tx, ended endedGeneration) error {
 	if ended.message == nil || t.generation().Kind == chat.KindImpersonate {
 		return nil
 	}
@@ -51,8 +50,8 @@ func (t *task) dueSummary(tx Tx, ended landed) error {
 	return chat.SummaryDue(tx.Chats, t.conversationID)
 }
 
-// overfull says that the chat has no room in the context of the model, and that a
-// summary may be due. Only the shown branch is summarised.
+// overfull reports whether the chat exceeds the context of the model, so that a summary
+// may be due. Only the shown branch is summarised.
 func (t *turn) overfull(g *chat.Generation, target *chat.Message) bool {
 	s := t.sent()
 	if !s.settings.Enabled || s.lines < summary.FewestLines || s.length < s.settings.Threshold {
@@ -69,10 +68,10 @@ func (t *turn) overfull(g *chat.Generation, target *chat.Message) bool {
 	return t.unread || room < 0
 }
 
-// summariseNow gives a turn that is overfull a summary, so that it need not leave
-// out the beginning of the chat: the model's when that is there within
-// Options.SummaryWait, else one by rule for this prompt alone. It returns false
-// where the prompt stays as it is; a turn does not fail for want of a summary.
+// summariseNow makes a summary for an overfull turn, so that the prompt keeps the
+// content of the first messages: the model's if it is ready within Options.SummaryWait,
+// else one by rule for this prompt alone. It returns false if the prompt does not
+// change; a turn does not fail because it has no summary.
 func (e *Engine) summariseNow(ctx context.Context, userID string, t *turn) bool {
 	id := t.setup.Conversation.ID
 	made, err := e.Chats.SummariseNow(ctx, userID, id, e.opts.SummaryWait)

@@ -62,7 +62,7 @@ type task struct {
 	uses      []memory.Use // memories in the prompt
 	sent      sent         // of the chat
 	finished  llm.Finish
-	landing   bool // its end is being stored: what is in memory may be older than what was told
+	ending    bool // its end is being stored: the state in memory may be older than published events
 }
 
 // growing is a text that only grows. A string taken from it stays valid.
@@ -109,20 +109,20 @@ func (t *task) generation() *chat.Generation {
 	return t.now()
 }
 
-// current is generation; sure is false while the end is being stored. The events
-// tell of an end before the task knows that it is stored, and who has heard of
-// it must not get a generation that runs.
+// current is generation; sure is false while the end is being stored. The end is
+// published before the task knows that it is stored, and a client that has seen it
+// must not get a running generation.
 func (t *task) current() (g *chat.Generation, sure bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.now(), !t.landing
+	return t.now(), !t.ending
 }
 
-// lands notes that the end is about to be stored.
-func (t *task) lands() {
+// startEnding notes that the end is about to be stored.
+func (t *task) startEnding() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.landing = true
+	t.ending = true
 }
 
 func (t *task) now() *chat.Generation {
@@ -138,9 +138,9 @@ func (t *task) now() *chat.Generation {
 	return &g
 }
 
-// became takes in what was stored of the generation. The time of its first words
-// is known here alone.
-func (t *task) became(g *chat.Generation) {
+// setStored copies the generation as it was stored. Only the task knows the time
+// of the first token.
+func (t *task) setStored(g *chat.Generation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	first := t.gen.FirstTokenAt
@@ -157,8 +157,8 @@ func (t *task) startsAt(offset int) {
 	t.offset = offset
 }
 
-// note takes in what a chunk tells besides its text.
-func (t *task) note(c llm.Chunk, now time.Time) {
+// noteChunk notes what a chunk contains besides its text.
+func (t *task) noteChunk(c llm.Chunk, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c.Usage != nil {
@@ -177,8 +177,8 @@ func (t *task) note(c llm.Chunk, now time.Time) {
 	}
 }
 
-// think adds to the reasoning and returns where it stands, in code points.
-func (t *task) think(s string) (off int) {
+// addReasoning appends to the reasoning and returns the position, in code points.
+func (t *task) addReasoning(s string) (off int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	off = t.thought.runes
@@ -186,10 +186,10 @@ func (t *task) think(s string) (off int) {
 	return off
 }
 
-// take adds a piece of the reply. It returns the position of the piece in the
+// addPiece adds a piece of the reply. It returns the position of the piece in the
 // text that it belongs to: the message's text, or its own block. Positions are
 // code points; those of a continue count from the beginning of the message.
-func (t *task) take(p framework.Piece) (off int) {
+func (t *task) addPiece(p framework.Piece) (off int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -236,9 +236,9 @@ func (t *task) unclosed(p framework.Piece) (text string, off int) {
 	return text, off
 }
 
-// thoughtSoFar makes thought of everything that was said so far. It returns where
-// the thought and the text go on, and whether there was anything to take back.
-func (t *task) thoughtSoFar(p framework.Piece) (thought, text int, told bool) {
+// textToReasoning turns the text so far into reasoning. It returns the positions of
+// both, and whether text had been published.
+func (t *task) textToReasoning(p framework.Piece) (thought, text int, told bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	thought, told = t.thought.runes, t.text.runes > 0
@@ -247,15 +247,15 @@ func (t *task) thoughtSoFar(p framework.Piece) (thought, text int, told bool) {
 	return thought, t.offset, told
 }
 
-// speakBlocks makes the text of a reply that is nothing but blocks of what they say.
-// It returns that text with its position; "" = nothing has changed.
-func (t *task) speakBlocks() (text string, off int) {
+// blocksToText makes a reply without text out of the text of its blocks. It returns the
+// text with its position; "" = nothing has changed.
+func (t *task) blocksToText() (text string, off int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.text.runes > 0 {
 		return "", 0
 	}
-	if text = saidIn(t.blocks, t.offset > 0); text != "" {
+	if text = blocksText(t.blocks, t.offset > 0); text != "" {
 		t.blocks = nil
 		t.text.add(text)
 	}
@@ -277,8 +277,8 @@ func (t *task) toSave() *chat.Generation {
 	return t.now()
 }
 
-// asks notes what the model is about to be asked.
-func (t *task) asks(turn *turn) {
+// noteRequest notes what the model is about to be asked.
+func (t *task) noteRequest(turn *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buildTime, t.asked, t.uses = turn.buildTime, turn.prompt.Tokens, turn.used()
@@ -293,8 +293,8 @@ func (t *task) finish(word llm.Finish) {
 	t.finished = word
 }
 
-// metered is what the generation has cost: what the provider told, else an
-// estimate once it had started to answer. nil means nothing.
+// metered is the usage of the generation: as the provider reported it, else an estimate
+// once the model had started to answer. nil means none.
 func (t *task) metered() *UsageRow {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -306,11 +306,11 @@ func (t *task) metered() *UsageRow {
 			row.CostUSD = *t.usage.CostUSD
 		}
 	case t.written > 0:
-		said := llm.EstimateTokens(t.text.b.String()) + llm.EstimateTokens(t.thought.b.String())
+		tokens := llm.EstimateTokens(t.text.b.String()) + llm.EstimateTokens(t.thought.b.String())
 		for _, b := range t.blocks {
-			said += llm.EstimateTokens(b.Text)
+			tokens += llm.EstimateTokens(b.Text)
 		}
-		row.PromptTokens, row.CompletionTokens = int64(t.asked), int64(said)
+		row.PromptTokens, row.CompletionTokens = int64(t.asked), int64(tokens)
 	default:
 		return nil
 	}

@@ -29,8 +29,7 @@ func (e *Engine) start(c *op.Call, s *turnSetup, begun *accepted) {
 	go e.run(t)
 }
 
-// run takes a generation to its end, whatever end, and stores that. It is the
-// whole life of the generation in this process.
+// run carries out a generation and stores its end.
 func (e *Engine) run(t *task) {
 	defer e.untrack(t)
 	defer t.cancel(nil)
@@ -45,8 +44,7 @@ func (e *Engine) run(t *task) {
 	e.conclude(t, ending(ctx, err))
 }
 
-// generate writes one text: gather, build, speak. What it has written by the
-// time it returns is kept; run commits it.
+// generate writes one text: gather, build, speak. run commits what it has written.
 func (e *Engine) generate(ctx context.Context, t *task) error {
 	begun := time.Now()
 	e.publishStage(t, "building", begun)
@@ -60,15 +58,14 @@ func (e *Engine) generate(ctx context.Context, t *task) error {
 		return err
 	}
 	turn.built(prompt, time.Since(begun))
-	t.asks(turn)
+	t.noteRequest(turn)
 	announced := e.announce(ctx, t, turn)
 	e.publishStage(t, "waiting", begun)
 	return e.speak(ctx, t, turn, announced)
 }
 
-// announce stores what is about to be sent and tells of it, while the model is
-// being asked. The caller waits for the result before anything of the reply is
-// passed on; nil is success.
+// announce stores and publishes the start while the model is being asked. The caller
+// waits for the result before it publishes anything of the reply; nil is success.
 func (e *Engine) announce(ctx context.Context, t *task, turn *turn) <-chan error {
 	result := make(chan error, 1)
 	go func() { result <- e.storeStart(ctx, t, turn) }()
@@ -104,11 +101,11 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 	if err != nil {
 		return err
 	}
-	t.became(g)
+	t.setStored(g)
 	return nil
 }
 
-// ending classifies how a generation came to its end. ctx is the one it ran in.
+// ending classifies the end of a generation that ran in ctx.
 func ending(ctx context.Context, err error) end {
 	if err == nil {
 		return end{status: chat.GenDone}

@@ -7,7 +7,7 @@ import (
 	"nodest/fault"
 )
 
-// usageDays is how far back the meter is read when nobody says from when.
+// usageDays is the default length of a usage report.
 const usageDays = 30
 
 // Usage returns the user's meter from day to day, both inclusive

@@ -32,6 +32,12 @@ func Once[X Tx, T any](ctx context.Context, store Store[X], c *Call, fn func(tx 
 	return answer, err
 }
 
+// Do is Once for an operation without an answer.
+func Do[X Tx](ctx context.Context, store Store[X], c *Call, fn func(tx X) error) error {
+	_, err := Once(ctx, store, c, func(tx X) (struct{}, error) { return struct{}{}, fn(tx) })
+	return err
+}
+
 func attempt[X Tx, T any](ctx context.Context, store Store[X], c *Call, fn func(tx X) (T, error)) (T, error) {
 	var answer T
 	err := store.Update(ctx, c.UserID, func(tx X) error {

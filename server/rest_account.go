@@ -348,7 +348,7 @@ func (s *Server) deleteProviderKey(c echo.Context, who *account.Identity) (any, 
 // tellProvider tells the user's devices that a key has changed. The key is stored
 // by then, so the answer does not depend on it.
 func (s *Server) tellProvider(c echo.Context, who *account.Identity, name string, deleted bool) {
-	if err := s.Characters.TellProvider(detached(c.Request().Context()), s.call(c, who), name, deleted); err != nil {
+	if err := s.Characters.AnnounceProvider(detached(c.Request().Context()), s.call(c, who), name, deleted); err != nil {
 		s.opts.Log.Warn("event for a changed provider key not stored", "requestId", idOf(c), "err", err)
 	}
 }

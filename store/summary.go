@@ -197,38 +197,38 @@ func (t *tx) SummariesOn(conversationID, headID string) ([]chat.SummaryRef, erro
 		t.userID, headID, t.userID, conversationID, headID)
 }
 
-// Standing reads the messages that got another state since then, and no others.
-func (t *tx) Standing(c chat.Covered, headID string, version int64) (chat.Standing, error) {
+// Coverage reads the messages that got another state since then, and no others.
+func (t *tx) Coverage(c chat.Covered, headID string, version int64) (chat.Coverage, error) {
 	if headID == "" {
-		return chat.StandsOff, nil
+		return chat.CoverageOff, nil
 	}
 	on, err := t.Has(pieces+`SELECT 1 FROM (SELECT CAST(? AS TEXT) AS end_id, id AS conversation_id, user_id
 			FROM conversations WHERE user_id = ? AND id = ?) s WHERE `+onBranch,
 		t.userID, headID, c.EndID, t.userID, c.ConversationID, headID)
 	if err != nil || !on {
-		return chat.StandsOff, err
+		return chat.CoverageOff, err
 	}
 	replaced, err := t.replaced(c.ConversationID, max(c.Since, 1))
 	if err != nil {
-		return chat.StandsOff, err
+		return chat.CoverageOff, err
 	}
-	standing := chat.StandsWell
+	coverage := chat.CoverageIntact
 	if c.Since == 0 {
-		standing = chat.StandsChanged
+		coverage = chat.CoverageChanged
 	}
 	for part := range slices.Chunk(replaced, 200) {
-		some, err := t.standing(c, part, orNewest(version))
+		some, err := t.coverage(c, part, orNewest(version))
 		if err != nil {
-			return chat.StandsOff, err
+			return chat.CoverageOff, err
 		}
-		standing = min(standing, some)
+		coverage = min(coverage, some)
 	}
-	return standing, nil
+	return coverage, nil
 }
 
-// standing compares states that messages had with those that they have at a
+// coverage compares states that messages had with those that they have at a
 // version. Messages that are not covered do not count.
-func (t *tx) standing(c chat.Covered, states []replacedState, version int64) (chat.Standing, error) {
+func (t *tx) coverage(c chat.Covered, states []replacedState, version int64) (chat.Coverage, error) {
 	args := []any{t.userID, c.EndID}
 	for _, s := range states {
 		args = append(args, s.MessageID, s.Previous)
@@ -246,19 +246,19 @@ func (t *tx) standing(c chat.Covered, states []replacedState, version int64) (ch
 				WHERE x.user_id = s.user_id AND x.conversation_id = s.conversation_id AND x.message_id = s.message_id AND x.version <= ?)`,
 		append(args, t.userID, c.StartSeq, t.userID, c.ConversationID, version)...)
 	if err != nil {
-		return chat.StandsOff, err
+		return chat.CoverageOff, err
 	}
-	standing := chat.StandsWell
+	coverage := chat.CoverageIntact
 	for _, r := range rows {
 		switch {
 		case r.IsOut && !r.WasGone && r.Was != "":
-			return chat.StandsBroken, nil
+			return chat.CoverageBroken, nil
 		case r.IsOut && r.WasGone, r.Was == r.Shows && r.WasGone == r.IsOut:
 		default:
-			standing = chat.StandsChanged
+			coverage = chat.CoverageChanged
 		}
 	}
-	return standing, nil
+	return coverage, nil
 }
 
 // DumpSummaries reads all that a conversation ever had, by generation.

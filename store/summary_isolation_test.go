@@ -86,11 +86,11 @@ var summaryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		at, err := tx.Characters.LastSummarised(x.character)
 		return nothing(e, at.IsZero(), err)
 	},
-	"Standing": func(e *env, tx nodest.Tx, x things) error {
+	"Coverage": func(e *env, tx nodest.Tx, x things) error {
 		for _, c := range []string{x.conversation, ownChat(e, tx)} {
 			for _, version := range []int64{0, 1} {
-				how, err := tx.Chats.Standing(x.covered(c), x.message, version)
-				if err := nothing(e, how == chat.StandsOff, err); err != nil {
+				how, err := tx.Chats.Coverage(x.covered(c), x.message, version)
+				if err := nothing(e, how == chat.CoverageOff, err); err != nil {
 					return err
 				}
 			}

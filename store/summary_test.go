@@ -188,14 +188,14 @@ func TestASummaryIsOfTheBranchThatItEndsOn(t *testing.T) {
 }
 
 // TestStandingIsWhatAWalkFinds covers messages of what a random history showed, and
-// compares their standing on other branches and at other versions with their states.
+// compares their coverage on other branches and at other versions with their states.
 func TestStandingIsWhatAWalkFinds(t *testing.T) {
 	conform(t, func(e *env) {
 		s := newTale(e)
 		for range 30 {
 			s.step()
 		}
-		met := map[chat.Standing]int{}
+		met := map[chat.Coverage]int{}
 		for range atLeast(60, 400) {
 			if s.rnd.IntN(10) == 0 {
 				s.restore()
@@ -203,18 +203,18 @@ func TestStandingIsWhatAWalkFinds(t *testing.T) {
 				s.step()
 			}
 			for range 3 {
-				s.compareStanding(met)
+				s.compareCoverage(met)
 			}
 		}
-		for how := chat.StandsOff; how <= chat.StandsWell; how++ {
+		for how := chat.CoverageOff; how <= chat.CoverageIntact; how++ {
 			if met[how] == 0 {
-				e.Errorf("standing %d was never met", how)
+				e.Errorf("coverage %d was never met", how)
 			}
 		}
 	})
 }
 
-func (s *tale) compareStanding(met map[chat.Standing]int) {
+func (s *tale) compareCoverage(met map[chat.Coverage]int) {
 	s.Helper()
 	newest := int64(len(s.heads) - 1)
 	c := chat.Covered{ConversationID: s.conv, Since: 1 + s.rnd.Int64N(newest)}
@@ -229,19 +229,19 @@ func (s *tale) compareStanding(met map[chat.Standing]int) {
 			return err
 		}
 		c.EndID, c.StartSeq = path[s.rnd.IntN(len(path))].ID, path[s.rnd.IntN(len(path))].Seq
-		got, err := tx.Chats.Standing(c, head, at)
+		got, err := tx.Chats.Coverage(c, head, at)
 		if err != nil {
 			return err
 		}
 		want, err := s.stands(tx, c, head, at)
-		s.equal(fmt.Sprint("standing of ", c, " below ", head, " at ", at), got, want)
+		s.equal(fmt.Sprint("coverage of ", c, " below ", head, " at ", at), got, want)
 		met[got]++
 		return err
 	})
 }
 
 // stands walks the branch.
-func (s *tale) stands(tx nodest.Tx, c chat.Covered, head string, at int64) (chat.Standing, error) {
+func (s *tale) stands(tx nodest.Tx, c chat.Covered, head string, at int64) (chat.Coverage, error) {
 	lines, err := store.QueryIn[string](tx, "SELECT id || ' ' || seq || ' ' || parent_id FROM messages WHERE conversation_id = ?", s.conv)
 	if err != nil {
 		return 0, err
@@ -259,12 +259,12 @@ func (s *tale) stands(tx nodest.Tx, c chat.Covered, head string, at int64) (chat
 		on = parents[on]
 	}
 	if on == "" {
-		return chat.StandsOff, nil
+		return chat.CoverageOff, nil
 	}
 	if at == 0 {
 		at = 1 << 40
 	}
-	standing := chat.StandsWell
+	coverage := chat.CoverageIntact
 	for ; on != "" && seqs[on] >= c.StartSeq; on = parents[on] {
 		then, err := s.stateOf(tx, on, c.Since)
 		if err != nil {
@@ -276,12 +276,12 @@ func (s *tale) stands(tx nodest.Tx, c chat.Covered, head string, at int64) (chat
 			return 0, err
 		case then == now, wasGone && isGone:
 		case isGone && then != "-":
-			return chat.StandsBroken, nil
+			return chat.CoverageBroken, nil
 		default:
-			standing = chat.StandsChanged
+			coverage = chat.CoverageChanged
 		}
 	}
-	return standing, nil
+	return coverage, nil
 }
 
 // stateOf is the text that a message showed at a version, with x if it was deleted.

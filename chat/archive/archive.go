@@ -15,8 +15,7 @@ import (
 
 // An archive is a conversation as JSON: messages with their swipes, revisions and
 // states, the states of the conversation itself, and its save points. Ids hold
-// within the file. Which generation wrote a text and which memories it was given
-// are left out.
+// within the file. The generations and recalled memories of texts are left out.
 //
 // There are two kinds of files. An archive by itself (format nodest.conversation)
 // has everything of its conversation. The file of a save point (nodest.save, see
@@ -49,7 +48,7 @@ type contents struct {
 
 // ExportArchive writes all of a conversation, hidden branches and save points
 // included, as a JSON document that ImportArchive reads. A message that is being
-// written has in it what is stored of it, as one that was interrupted.
+// written is exported as an interrupted one with the text stored so far.
 func (svc *Service) ExportArchive(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) {
 	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
 		a, err := exportArchive(tx, conversationID)
@@ -78,7 +77,7 @@ func exportArchive(tx chat.Tx, conversationID string) (*contents, error) {
 	if a.Messages, err = tx.Dump(conv.ID); err != nil {
 		return nil, err
 	}
-	there := map[string]bool{"": true} // what was purged is still named by old states
+	there := map[string]bool{"": true} // old states name purged messages too
 	for _, m := range a.Messages {
 		there[exported(m).ID] = true
 	}
@@ -141,9 +140,9 @@ func stateOf(c *chat.Conversation) *chat.Conversation {
 	}
 }
 
-// exported makes m what a file says of it.
+// exported reduces m to its form in a file.
 func exported(m *chat.DumpedMessage) *chat.DumpedMessage {
-	m.ConversationID, m.GenerationID, m.Status, m.Extra = "", "", settled(m.Status), op.JSONOrNil(m.Message.Extra)
+	m.ConversationID, m.GenerationID, m.Status, m.Extra = "", "", finalStatus(m.Status), op.JSONOrNil(m.Message.Extra)
 	for i, s := range m.Swipes {
 		m.Swipes[i] = chat.Swipe{ID: s.ID, RevisionID: s.RevisionID, Deleted: s.Deleted, CreatedAt: s.CreatedAt}
 	}
@@ -152,26 +151,26 @@ func exported(m *chat.DumpedMessage) *chat.DumpedMessage {
 		t.GenerationID, t.MemoryIDs, t.Deleted, t.CreatedAt = "", nil, false, time.Time{}
 	}
 	if n := len(m.States); n > 0 {
-		m.States[n-1].Status = settled(m.States[n-1].Status)
+		m.States[n-1].Status = finalStatus(m.States[n-1].Status)
 	}
 	return m
 }
 
-// settled is the status of a message that nobody writes any more.
-func settled(status string) string {
+// finalStatus is status without a running generation.
+func finalStatus(status string) string {
 	if status == chat.StatusPending || status == chat.StatusStreaming {
 		return chat.StatusInterrupted
 	}
 	return status
 }
 
-// encoded is v as JSON. Documents of the user stay as they are, but for blanks.
+// encoded is v as JSON. Documents of the user change in white space only.
 func encoded(v any) []byte {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic("nodest: our own values cannot be encoded as JSON: " + err.Error()) // a mistake in the program text
+		panic("nodest: our own values cannot be encoded as JSON: " + err.Error()) // a bug
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }

@@ -15,8 +15,8 @@ import (
 	"nodest/op"
 )
 
-// maxImportedMessages bounds a chat log: it becomes one transaction, and nobody
-// else writes meanwhile on SQLite.
+// maxImportedMessages bounds a chat log: it is stored in one transaction, which blocks
+// other writers on SQLite.
 const maxImportedMessages = 10_000
 
 // ImportedChat is the answer of ImportChat.
@@ -26,8 +26,8 @@ type ImportedChat struct {
 }
 
 // ImportChat makes a conversation from a chat log (SillyTavern JSONL with its
-// swipes, or one of the foreign forms that package card reads). What the log
-// says beyond its texts is kept for the export.
+// swipes, or one of the foreign forms that package card reads). The other
+// members of the log are kept for the export.
 //
 // Errors: NotFound for the character; TooLarge, InvalidImport.
 func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID string, data []byte, filename string) (*ImportedChat, error) {
@@ -130,8 +130,7 @@ type logNote struct {
 var logRoles = []string{"system", "user", "assistant"}
 
 // noteFromLog makes the author's note of a log ours; nil without one. Notes
-// before or after the card have no place in ours: they stand at depth 4, where
-// SillyTavern puts a note by default.
+// before or after the card get depth 4, the default of SillyTavern.
 func noteFromLog(metadata json.RawMessage) json.RawMessage {
 	var n logNote
 	if op.IsNull(metadata) || json.Unmarshal(metadata, &n) != nil || strings.TrimSpace(n.Prompt) == "" {
@@ -197,8 +196,8 @@ func logOf(tx chat.Tx, conv *chat.Conversation) (card.Chat, error) {
 	return file, err
 }
 
-// rawLine is what an imported line said beside the texts, as far as it decides
-// what an export must not add to it.
+// rawLine has the members of an imported line that an export must not add if they are
+// absent.
 type rawLine struct {
 	Date json.RawMessage   `json:"send_date"`
 	Info []json.RawMessage `json:"swipe_info"`
@@ -215,7 +214,7 @@ type rawInfo struct {
 // exportedMessage is a message as a line of a log; false for one without text.
 func exportedMessage(m *chat.Message) (card.ChatMessage, bool) {
 	var raw rawLine
-	_ = json.Unmarshal(m.Extra, &raw) // a line that is none has nothing to keep
+	_ = json.Unmarshal(m.Extra, &raw) // a message that was not imported has no line
 	line := card.ChatMessage{Role: m.Role, Name: m.Name, SentAt: m.CreatedAt, Hidden: m.Hidden, Raw: m.Extra}
 	if len(m.Extra) > 0 && raw.Date == nil {
 		line.SentAt = time.Time{}
@@ -236,7 +235,7 @@ func exportedMessage(m *chat.Message) (card.ChatMessage, bool) {
 			if info.Date == nil {
 				swipe.SentAt = time.Time{}
 			}
-			if i == m.SwipeIndex && info.Extra.Reasoning == nil { // it stands in the line itself
+			if i == m.SwipeIndex && info.Extra.Reasoning == nil { // it is in the line itself
 				swipe.Reasoning = ""
 			}
 		}
@@ -245,8 +244,8 @@ func exportedMessage(m *chat.Message) (card.ChatMessage, bool) {
 	return line, len(line.Swipes) > 0
 }
 
-// metadataWithNote puts the conversation's author's note where a log keeps it.
-// A note that is still the one that came with the log changes nothing.
+// metadataWithNote sets the author's note in the metadata of a log. It changes nothing if
+// the note is still that of the log.
 func metadataWithNote(metadata, doc json.RawMessage) json.RawMessage {
 	note, _, err := card.ParseAuthorNote(doc) // none: an empty one
 	was, _, wasErr := card.ParseAuthorNote(noteFromLog(metadata))

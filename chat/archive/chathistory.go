@@ -11,16 +11,15 @@ import (
 	"nodest/op"
 )
 
-// What a history is called in the documents of the NodeST app. Restoring one
-// never changes these.
+// Names of a history in the documents of the NodeST app.
 const (
 	chatHistoryName       = "Chat History"
 	chatHistoryRole       = "system"
 	chatHistoryIdentifier = "chatHistory"
 )
 
-// chatHistory is the app's ChatHistoryEntity: what was said, without anything
-// that a prompt puts between it.
+// chatHistory is the app's ChatHistoryEntity: the messages without insertions of a
+// prompt.
 type chatHistory struct {
 	Name       string  `json:"name"`
 	Role       string  `json:"role"`
@@ -41,10 +40,9 @@ type chatPart struct {
 	Text string `json:"text"`
 }
 
-// History is a branch, oldest first, as the app's ChatHistoryEntity: what a
-// prompt would be made of. So hidden messages, places without a text and failed
-// exchanges are not in it, and a message whose reply was rewritten carries the wish
-// of that alone.
+// History is a branch, oldest first, as the app's ChatHistoryEntity. Like a prompt it has
+// no hidden messages, empty messages and failed exchanges, and a message whose reply was
+// rewritten contains the instruction of that rewrite.
 func History(messages []*chat.Message) json.RawMessage {
 	h := chatHistory{
 		Name: chatHistoryName, Role: chatHistoryRole, Identifier: chatHistoryIdentifier, Parts: []Entry{},
@@ -69,7 +67,7 @@ func History(messages []*chat.Message) json.RawMessage {
 	return op.MustJSON(h)
 }
 
-// chatRole is the app's word for who said m.
+// chatRole is the app's name of the role of m.
 func chatRole(m *chat.Message) string {
 	switch m.Role {
 	case chat.RoleUser:
@@ -80,8 +78,8 @@ func chatRole(m *chat.Message) string {
 	return "system"
 }
 
-// appHistory is a ChatHistoryEntity as an app sends it. What it is called does not
-// matter, nor do members that are not listed.
+// appHistory is a ChatHistoryEntity as an app sends it. Its
+// name and unlisted members are ignored.
 type appHistory struct {
 	Parts []struct {
 		Role  string `json:"role"`
@@ -97,8 +95,8 @@ type appHistory struct {
 	} `json:"parts"`
 }
 
-// ReadHistory reads a ChatHistoryEntity. Entries that a prompt has put into it
-// and such as say nothing are left out.
+// ReadHistory reads a ChatHistoryEntity without insertions of a prompt and empty
+// entries.
 //
 // Errors: Invalid; TooLarge for more messages than a chat log may have.
 func ReadHistory(field string, raw json.RawMessage) ([]Entry, error) {
@@ -132,8 +130,8 @@ func ReadHistory(field string, raw json.RawMessage) ([]Entry, error) {
 	return entries, nil
 }
 
-// Messages are entries as new messages of a conversation, said by these
-// two. One without a time of its own, or with one to come, was said now.
+// Messages are entries as new messages of a conversation between character and user.
+// One without a time, or with a time in the future, gets now.
 func Messages(entries []Entry, character, user string, now time.Time) []*chat.Message {
 	messages := make([]*chat.Message, len(entries))
 	for i, p := range entries {

@@ -14,166 +14,177 @@ import (
 // maxCounted is the highest seq, rev and version.
 const maxCounted = 1 << 50
 
-// checker checks an archive. It keeps what things are called from now on, by their
-// ids in the file.
+// checker checks an archive. It maps the ids in the file to the new ones.
 type checker struct {
-	at             string // where the archive stands in its file
+	at             string // path of the archive in its file
 	conversationID string
 	newest         int64 // version of the conversation
 	messages       map[string]*chat.Message
 	texts          map[string]string // ids of revisions
 	summaries      map[string]string
-	clientIDs      map[string]bool // that are taken
+	clientIDs      map[string]bool // those in use
 }
 
-// check refuses an archive that does not agree with itself, and makes it one that
-// can be stored: everything in it gets a new id, and what a database cannot hold is
-// taken out. at is where it stands in its file. It returns the messages by their
-// ids in the file.
-func (a *contents) check(path string) (map[string]*chat.Message, error) {
+// check refuses an archive that contradicts itself, and prepares one that can be
+// stored: everything in it gets a new id, and what a database cannot hold is removed.
+// path is its place in the file. It returns the messages by their ids in the file.
+func (a *contents) check(path string) (_ map[string]*chat.Message, err error) {
 	c := &checker{
 		at: path, conversationID: op.NewID(), newest: a.Conversation.Version, messages: map[string]*chat.Message{},
 		texts: map[string]string{}, summaries: map[string]string{}, clientIDs: map[string]bool{},
 	}
-	conv := &a.Conversation.Conversation
-	if err := op.CheckLine("title", conv.Title, chat.MaxTitle); err != nil {
-		return nil, damagedBy(at(path, "conversation"), err)
-	}
-	if c.newest < 1 || c.newest > maxCounted {
-		return nil, c.damaged("conversation.version", "must be at least 1")
-	}
+	defer func() {
+		if p := recover(); p != nil {
+			refused, ok := p.(refusal)
+			if !ok {
+				panic(p)
+			}
+			err = refused.error
+		}
+	}()
+	c.accept("conversation", op.CheckLine("title", a.Conversation.Title, chat.MaxTitle))
+	c.require("conversation", rule{within(c.newest, 1, maxCounted), "version", "must be at least 1"})
 	if len(a.Saves) > maxLoadedMarks || len(a.Rewinds) > maxLoadedMarks || len(a.States) > 4*maxLoadedMarks {
 		return nil, fault.New(fault.TooLarge, "too many save points and restores, limit %d", maxLoadedMarks).With("limit", maxLoadedMarks)
 	}
+	c.messageList(a)
+	c.summaryList(a)
+	c.conversation(a)
+	c.history(a)
+	return c.messages, nil
+}
+
+// refusal is the panic by which the methods of checker return an error from check.
+type refusal struct{ error }
+
+// rule is a condition that a member must meet; member "" is the value itself.
+type rule struct {
+	ok             bool
+	member, detail string
+}
+
+// require refuses the value at path with the first rule that it breaks.
+func (c *checker) require(path string, rules ...rule) {
+	for _, r := range rules {
+		if !r.ok {
+			panic(refusal{damaged(at(at(c.at, path), r.member), "%s", r.detail)})
+		}
+	}
+}
+
+// accept refuses the value at path where a check of its fields has returned an error.
+func (c *checker) accept(path string, err error) {
+	if err != nil {
+		panic(refusal{damagedBy(at(c.at, path), err)})
+	}
+}
+
+func within(n, low, high int64) bool { return low <= n && n <= high }
+
+// follows reports whether n is greater than *last and at most high. *last becomes n.
+func follows(n int64, last *int64, high int64) bool {
+	ok := *last < n && n <= high
+	*last = n
+	return ok
+}
+
+// unused reports whether id is present and not a key of seen.
+func unused[V any](id string, seen map[string]V) bool {
+	_, ok := seen[id]
+	return id != "" && !ok
+}
+
+func oneOf[T comparable](field string, value T, allowed []T) rule {
+	return rule{slices.Contains(allowed, value), field, fmt.Sprintf("must be one of %v", allowed)}
+}
+
+const (
+	mustBeUnique  = "must be present and unique"
+	mustBeVersion = "must be ascending and at most the conversation's version"
+)
+
+func (c *checker) messageList(a *contents) {
 	last := int64(0)
 	for i, m := range a.Messages {
 		path := fmt.Sprintf("messages[%d]", i)
-		if m == nil || m.Message == nil || m.Seq <= last || m.Seq > maxCounted {
-			return nil, c.damaged(path, "seq must be greater than that of the message before")
-		}
-		last = m.Seq
-		if err := c.message(path, m); err != nil {
-			return nil, err
-		}
+		ok := m != nil && m.Message != nil && follows(m.Seq, &last, maxCounted)
+		c.require(path, rule{ok, "", "seq must be greater than that of the message before"})
+		c.message(path, m)
 	}
-	if err := c.summaryList(a.Summaries); err != nil {
-		return nil, err
-	}
-	shown := c.messages[conv.HeadID]
-	if err := c.state("conversation", conv); err != nil {
-		return nil, err
-	}
-	conv.LastMessage, conv.Extra = nil, op.JSONOrNil(a.Conversation.Extra)
-	if shown != nil {
-		conv.LastMessage = shown.Preview()
-	}
-	return c.messages, c.history(a)
 }
 
-func (c *checker) damaged(path, format string, args ...any) error {
-	return damaged(at(c.at, path), format, args...)
+func (c *checker) conversation(a *contents) {
+	conv := &a.Conversation.Conversation
+	conv.LastMessage, conv.Extra = c.messages[conv.HeadID].Preview(), op.JSONOrNil(a.Conversation.Extra)
+	c.state("conversation", conv)
 }
 
 // history checks the states, rewinds and save points.
-func (c *checker) history(a *contents) error {
+func (c *checker) history(a *contents) {
 	versions := map[int64]bool{c.newest: true}
 	for i, s := range a.States {
 		path := fmt.Sprintf("states[%d]", i)
-		if s == nil || s.Version < 1 || s.Version >= c.newest || versions[s.Version] {
-			return c.damaged(path, "version must be unique and lower than the conversation's")
-		}
+		ok := s != nil && within(s.Version, 1, c.newest-1) && !versions[s.Version]
+		c.require(path, rule{ok, "", "version must be unique and lower than the conversation's"})
 		versions[s.Version] = true
-		if err := c.state(path, s); err != nil {
-			return err
-		}
+		c.state(path, s)
 	}
 	last := int64(1)
 	for i, r := range a.Rewinds {
-		if r.At <= last || r.At > c.newest || r.To < 1 || r.To >= r.At {
-			return c.damaged(fmt.Sprintf("rewinds[%d]", i), "must lead from a version to an earlier one, in ascending order")
-		}
-		last = r.At
+		ok := follows(r.At, &last, c.newest) && within(r.To, 1, r.At-1)
+		c.require(fmt.Sprintf("rewinds[%d]", i), rule{ok, "", "must lead from a version to an earlier one, in ascending order"})
 	}
 	for i, s := range a.Saves {
 		path := fmt.Sprintf("saves[%d]", i)
-		if s == nil || !versions[s.Version] {
-			return c.damaged(path, "the file has no state for its version")
-		}
-		if err := c.save(path, s); err != nil {
-			return err
-		}
+		c.require(path, rule{s != nil && versions[s.Version], "", "the file has no state for its version"})
+		c.save(path, s)
 	}
-	return nil
 }
 
 // state checks what the conversation was at a version.
-func (c *checker) state(path string, s *chat.Conversation) error {
-	err := character.CheckNote("authorNote", s.AuthorNote)
+func (c *checker) state(path string, s *chat.Conversation) {
+	c.accept(path, character.CheckNote("authorNote", s.AuthorNote))
 	var settings character.TurnOptions
-	if err == nil && !op.IsNull(s.Settings) {
-		err = op.DecodeLenient("settings", s.Settings, &settings)
+	if !op.IsNull(s.Settings) {
+		c.accept(path, op.DecodeLenient("settings", s.Settings, &settings))
 	}
-	if err == nil {
-		err = settings.Validate("settings")
-	}
-	if err != nil {
-		return damagedBy(at(c.at, path), err)
-	}
+	c.accept(path, settings.Validate("settings"))
 	s.ID, s.AuthorNote, s.Settings, s.SummaryID = c.conversationID, op.JSONOrNil(s.AuthorNote), op.MustJSON(settings), c.summaries[s.SummaryID]
-	if s.HeadID, err = c.head(path, s.HeadID); err != nil {
-		return err
-	}
-	return c.pins(path, s.Pins)
+	s.HeadID = c.head(path, s.HeadID)
+	c.pins(path, s.Pins)
 }
 
-func (c *checker) pins(path string, p *character.Pins) error {
-	if p == nil || p.Settings == nil {
-		return nil
+func (c *checker) pins(path string, p *character.Pins) {
+	if p != nil && p.Settings != nil {
+		c.accept(path+".pins.settings", p.Settings.Check())
 	}
-	if err := p.Settings.Check(); err != nil {
-		return damagedBy(at(c.at, path)+".pins.settings", err)
-	}
-	return nil
 }
 
-// head is the new id of a message that is named as a head.
-func (c *checker) head(path, id string) (string, error) {
+// head is the new id of the message with that id in the file.
+func (c *checker) head(path, id string) string {
 	if id == "" {
-		return "", nil
+		return ""
 	}
 	m := c.messages[id]
-	if m == nil {
-		return "", c.damaged(path+".headId", "no message %q in the file", op.Truncate(id, 64))
-	}
-	return m.ID, nil
+	c.require(path, rule{m != nil, "headId", fmt.Sprintf("no message %q in the file", op.Truncate(id, 64))})
+	return m.ID
 }
 
-func (c *checker) save(path string, s *chat.Save) (err error) {
-	if s.MessageCount < 0 {
-		return c.damaged(path+".messageCount", "must not be negative")
-	}
-	if s.HeadID, err = c.head(path, s.HeadID); err != nil {
-		return err
-	}
+func (c *checker) save(path string, s *chat.Save) {
+	c.require(path, rule{s.MessageCount >= 0, "messageCount", "must not be negative"})
+	s.HeadID = c.head(path, s.HeadID)
 	s.ID, s.ConversationID, s.Extra = op.NewID(), c.conversationID, op.JSONOrNil(s.Extra)
 	s.Description, s.PreviewText, s.Thumbnail = chat.CleanText(s.Description), chat.CleanText(s.PreviewText), chat.CleanText(s.Thumbnail)
-	limits := chat.SaveInput{Description: s.Description, PreviewText: s.PreviewText, Thumbnail: s.Thumbnail}
-	if err := limits.Check(); err != nil {
-		return damagedBy(at(c.at, path), err)
-	}
-	if err := c.pins(path, s.Pins); err != nil || s.Extra == nil {
-		return err
+	c.accept(path, chat.SaveInput{Description: s.Description, PreviewText: s.PreviewText, Thumbnail: s.Thumbnail}.Check())
+	c.pins(path, s.Pins)
+	if s.Extra == nil {
+		return
 	}
 	x, err := importedWith(s)
-	if err != nil {
-		return c.damaged(path+".extra", "not valid data of an imported save point")
-	}
-	if err := c.state(path+".extra.state", &x.State); err != nil {
-		return err
-	}
+	c.require(path, rule{err == nil, "extra", "not valid data of an imported save point"})
+	c.state(path+".extra.state", &x.State)
 	x.State.ID = ""
 	s.Extra = encoded(x)
-	return nil
 }
 
 var (
@@ -181,107 +192,85 @@ var (
 	messageStatuses = []string{chat.StatusComplete, chat.StatusPending, chat.StatusStreaming, chat.StatusInterrupted, chat.StatusCancelled, chat.StatusError}
 )
 
-func (c *checker) message(path string, m *chat.DumpedMessage) error {
+func (c *checker) message(path string, m *chat.DumpedMessage) {
 	parent := c.messages[m.ParentID]
-	switch {
-	case m.ID == "" || c.messages[m.ID] != nil:
-		return c.damaged(path+".id", "must be present and unique")
-	case m.ParentID != "" && parent == nil:
-		return c.damaged(path+".parentId", "must be the id of an earlier message")
-	case !slices.Contains(messageRoles, m.Role):
-		return c.damaged(path+".role", "must be one of %v", messageRoles)
-	case !slices.Contains(messageStatuses, m.Status):
-		return c.damaged(path+".status", "must be one of %v", messageStatuses)
-	case m.Rev < 1 || m.Rev > maxCounted:
-		return c.damaged(path+".rev", "must be at least 1")
-	case m.SwipeIndex < -1 || m.SwipeIndex > max(0, len(m.Swipes)-1): // -1: it shows none of them
-		return c.damaged(path+".swipeIndex", "must be the index of a swipe")
-	case op.CheckClientID("", m.ClientMsgID) != nil || m.ClientMsgID != "" && c.clientIDs[m.ClientMsgID]:
-		return c.damaged(path+".clientMsgId", "must be a valid and unique clientMsgId")
-	}
+	clientID := m.ClientMsgID == "" || op.CheckClientID("", m.ClientMsgID) == nil && !c.clientIDs[m.ClientMsgID]
+	c.require(path,
+		rule{unused(m.ID, c.messages), "id", mustBeUnique},
+		rule{m.ParentID == "" || parent != nil, "parentId", "must be the id of an earlier message"},
+		oneOf("role", m.Role, messageRoles),
+		oneOf("status", m.Status, messageStatuses),
+		rule{within(m.Rev, 1, maxCounted), "rev", "must be at least 1"},
+		rule{m.SwipeIndex >= -1 && m.SwipeIndex <= max(0, len(m.Swipes)-1), "swipeIndex", "must be the index of a swipe"}, // -1: none is shown
+		rule{clientID, "clientMsgId", "must be a valid and unique clientMsgId"},
+	)
 	c.messages[m.ID], c.clientIDs[m.ClientMsgID] = m.Message, true
 	m.ID, m.ConversationID, m.GenerationID = idLike(m.ID), c.conversationID, ""
 	if parent != nil {
 		m.ParentID = parent.ID
 	}
-	m.Name, m.AuthorID, m.Status = chat.CleanText(m.Name), chat.CleanText(m.AuthorID), settled(m.Status)
+	m.Name, m.AuthorID, m.Status = chat.CleanText(m.Name), chat.CleanText(m.AuthorID), finalStatus(m.Status)
 	m.Message.Extra = op.JSONOrNil(m.Extra)
 	if m.Error != nil {
 		m.Error.Message = chat.CleanText(m.Error.Message)
 	}
-	if err := c.swipes(path, m); err != nil {
-		return err
-	}
-	return c.messageStates(path, m)
+	c.swipes(path, m)
+	c.messageStates(path, m)
 }
 
-// swipes checks the texts that the swipes of a message have had, and gives the
-// swipes those that they show.
-func (c *checker) swipes(path string, m *chat.DumpedMessage) error {
-	places := map[string]int{}
+// swipes checks the texts of a message, and gives each swipe the one that it shows.
+func (c *checker) swipes(path string, m *chat.DumpedMessage) {
+	indexes := map[string]int{}
 	named := make([]string, len(m.Swipes)) // the texts that are shown
 	for i, s := range m.Swipes {
-		if _, taken := places[s.ID]; taken || s.ID == "" {
-			return c.damaged(fmt.Sprintf("%s.swipes[%d].id", path, i), "must be present and unique")
-		}
-		places[s.ID], named[i] = i, s.RevisionID
+		c.require(fmt.Sprintf("%s.swipes[%d]", path, i), rule{unused(s.ID, indexes), "id", mustBeUnique})
+		indexes[s.ID], named[i] = i, s.RevisionID
 		m.Swipes[i] = chat.Swipe{ID: op.NewID(), Deleted: s.Deleted, CreatedAt: s.CreatedAt}
 	}
-	type place struct {
+	type revision struct {
 		swipe int
 		rev   int64
 	}
-	revs := map[place]bool{}
+	revs := map[revision]bool{}
 	for i := range m.Texts {
 		t := &m.Texts[i].Swipe
 		path := fmt.Sprintf("%s.texts[%d]", path, i)
-		n, ok := places[t.ID]
-		switch {
-		case t.RevisionID == "" || c.texts[t.RevisionID] != "":
-			return c.damaged(path+".revisionId", "must be present and unique")
-		case !ok:
-			return c.damaged(path+".id", "must be the id of a swipe of this message")
-		case t.Rev < 1 || t.Rev > maxCounted || revs[place{n, t.Rev}]:
-			return c.damaged(path+".rev", "must be unique within the swipe")
-		}
-		revs[place{n, t.Rev}] = true
+		n, ok := indexes[t.ID]
+		c.require(path,
+			rule{unused(t.RevisionID, c.texts), "revisionId", mustBeUnique},
+			rule{ok, "id", "must be the id of a swipe of this message"},
+			rule{within(t.Rev, 1, maxCounted) && !revs[revision{n, t.Rev}], "rev", "must be unique within the swipe"},
+		)
+		revs[revision{n, t.Rev}] = true
 		swipe := &m.Swipes[n]
 		shown := named[n] == t.RevisionID || named[n] == "" && t.Rev > swipe.Rev // without a name the newest
 		c.texts[t.RevisionID] = op.NewID()
 		t.RevisionID = c.texts[t.RevisionID]
-		if err := c.text(path, t, swipe); err != nil {
-			return err
-		}
+		c.text(path, t, swipe)
 		if shown {
 			*swipe = *t
 		}
 	}
-	for i := range m.Swipes {
-		if m.Swipes[i].RevisionID == "" {
-			return c.damaged(fmt.Sprintf("%s.swipes[%d]", path, i), "must have a text")
-		}
+	for i, s := range m.Swipes {
+		c.require(fmt.Sprintf("%s.swipes[%d]", path, i), rule{s.RevisionID != "", "", "must have a text"})
 	}
-	return nil
 }
 
 // text makes t a text of that swipe.
-func (c *checker) text(path string, t, of *chat.Swipe) error {
+func (c *checker) text(path string, t, of *chat.Swipe) {
 	*t = chat.Swipe{
 		ID: of.ID, RevisionID: t.RevisionID, Rev: t.Rev, Text: chat.CleanText(t.Text), Reasoning: chat.CleanText(t.Reasoning), Blocks: t.Blocks,
 		Model: chat.CleanText(t.Model), Finish: chat.CleanText(t.Finish), Usage: t.Usage, Wish: chat.CleanText(t.Wish), Deleted: of.Deleted, CreatedAt: of.CreatedAt,
 	}
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
-		if b.At < 0 {
-			return c.damaged(fmt.Sprintf("%s.blocks[%d].at", path, i), "must not be negative")
-		}
+		c.require(fmt.Sprintf("%s.blocks[%d]", path, i), rule{b.At >= 0, "at", "must not be negative"})
 		b.Part, b.Text = chat.CleanText(b.Part), chat.CleanText(b.Text)
 	}
-	return nil
 }
 
 // messageStates checks what the message was from which version on.
-func (c *checker) messageStates(path string, m *chat.DumpedMessage) error {
+func (c *checker) messageStates(path string, m *chat.DumpedMessage) {
 	own := map[string]bool{"": true} // a text that was purged has no name
 	for _, t := range m.Texts {
 		own[t.RevisionID] = true
@@ -291,82 +280,62 @@ func (c *checker) messageStates(path string, m *chat.DumpedMessage) error {
 		s := &m.States[i]
 		path := fmt.Sprintf("%s.states[%d]", path, i)
 		text := c.texts[s.RevisionID]
-		switch {
-		case s.Version <= last || s.Version > c.newest:
-			return c.damaged(path+".version", "must be ascending and at most the conversation's version")
-		case s.Rev < 1 || s.Rev > m.Rev:
-			return c.damaged(path+".rev", "must be from 1 to the message's rev")
-		case !slices.Contains(messageStatuses, s.Status):
-			return c.damaged(path+".status", "must be one of %v", messageStatuses)
-		case s.RevisionID != "" && text == "" || !own[text]:
-			return c.damaged(path+".revisionId", "must be the revisionId of a text of this message")
-		}
-		last, s.RevisionID = s.Version, text
+		c.require(path,
+			rule{follows(s.Version, &last, c.newest), "version", mustBeVersion},
+			rule{within(s.Rev, 1, m.Rev), "rev", "must be from 1 to the message's rev"},
+			oneOf("status", s.Status, messageStatuses),
+			rule{own[text] && (s.RevisionID == "" || text != ""), "revisionId", "must be the revisionId of a text of this message"},
+		)
+		s.RevisionID = text
 	}
-	if last == 0 {
-		return c.damaged(path+".states", "must not be empty")
-	}
-	newState := &m.States[len(m.States)-1]
-	newState.Status = settled(newState.Status)
-	return nil
+	c.require(path, rule{len(m.States) > 0, "states", "must not be empty"})
+	newest := &m.States[len(m.States)-1]
+	newest.Status = finalStatus(newest.Status)
 }
 
-// summaryList checks the summaries. It comes before the states, which name them.
-func (c *checker) summaryList(all []*chat.DumpedSummary) error {
-	generation := 0
-	for i, s := range all {
+// summaryList checks the summaries. It runs before the states are checked, which name
+// them.
+func (c *checker) summaryList(a *contents) {
+	generation := int64(0)
+	for i, s := range a.Summaries {
 		path := fmt.Sprintf("summaries[%d]", i)
-		switch {
-		case s == nil || len(s.Texts) == 0:
-			return c.damaged(path+".texts", "must not be empty")
-		case s.MadeVersion < 0 || s.MadeVersion > c.newest:
-			return c.damaged(path+".madeVersion", "must be from 0 to the conversation's version")
-		}
-		id, last := "", int64(0)
-		for j, said := range s.Texts {
-			path := fmt.Sprintf("%s.texts[%d]", path, j)
-			doc := said.Summary
-			switch {
-			case said.Version <= last || said.Version > c.newest:
-				return c.damaged(path+".version", "must be ascending and at most the conversation's version")
-			case doc == nil || doc.ID == "" || id == "" && c.summaries[doc.ID] != "" || id != "" && doc.ID != id:
-				return c.damaged(path+".document.id", "must be that of this summary alone")
-			}
-			if id == "" {
-				id = doc.ID
-				c.summaries[id] = op.NewID()
-			}
-			last = said.Version
-			if err := c.summary(path+".document", doc); err != nil {
-				return err
-			}
-		}
-		if n := s.Newest().Generation; n <= generation {
-			return c.damaged(path, "generation must be greater than that of the summary before")
-		}
-		generation = s.Newest().Generation
+		c.require(path, rule{s != nil && len(s.Texts) > 0, "texts", "must not be empty"})
+		c.require(path, rule{within(s.MadeVersion, 0, c.newest), "madeVersion", "must be from 0 to the conversation's version"})
+		c.summaryTexts(path, s.Texts)
+		ok := follows(int64(s.Newest().Generation), &generation, maxCounted)
+		c.require(path, rule{ok, "", "generation must be greater than that of the summary before"})
 	}
-	return nil
+}
+
+func (c *checker) summaryTexts(path string, texts []chat.SummaryText) {
+	id, last := "", int64(0)
+	for i, t := range texts {
+		path, doc := fmt.Sprintf("%s.texts[%d]", path, i), t.Summary
+		own := doc != nil && (i == 0 && unused(doc.ID, c.summaries) || i > 0 && doc.ID == id)
+		c.require(path,
+			rule{follows(t.Version, &last, c.newest), "version", mustBeVersion},
+			rule{own, "document.id", "must be that of this summary alone"},
+		)
+		if i == 0 {
+			id = doc.ID
+			c.summaries[id] = op.NewID()
+		}
+		c.summary(path+".document", doc)
+	}
 }
 
 var summaryMethods = []summary.Method{summary.MethodModel, summary.MethodExtractive, summary.MethodUser}
 
 // summary checks what a summary says, and names everything in it by its new id.
-func (c *checker) summary(path string, s *summary.Summary) error {
+func (c *checker) summary(path string, s *summary.Summary) {
 	first, last := c.messages[s.Range.StartID], c.messages[s.Range.EndID]
-	switch {
-	case !slices.Contains(summaryMethods, s.Method):
-		return c.damaged(path+".method", "must be one of %v", summaryMethods)
-	case first == nil || last == nil || first.Seq > last.Seq:
-		return c.damaged(path+".messageIds", "must be ids of messages in the file, in order")
-	case s.Generation < 1 || s.Generation > maxCounted || s.Count < 1:
-		return c.damaged(path, "generation and count must be at least 1")
-	}
+	c.require(path,
+		oneOf("method", s.Method, summaryMethods),
+		rule{first != nil && last != nil && first.Seq <= last.Seq, "messageIds", "must be ids of messages in the file, in order"},
+		rule{within(int64(s.Generation), 1, maxCounted) && s.Count >= 1, "", "generation and count must be at least 1"},
+	)
 	s.ID, s.BaseID, s.Text = c.summaries[s.ID], c.summaries[s.BaseID], chat.CleanText(s.Text)
 	s.Range.StartID, s.Range.StartSeq = first.ID, first.Seq
 	s.Range.EndID, s.Range.EndSeq = last.ID, last.Seq
-	if err := s.Validate(summary.Settings{Length: maxCounted / 2}); err != nil {
-		return damagedBy(at(c.at, path), err)
-	}
-	return nil
+	c.accept(path, s.Validate(summary.Settings{Length: maxCounted / 2}))
 }

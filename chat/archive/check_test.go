@@ -56,7 +56,7 @@ func FuzzArchive(f *testing.F) {
 			return
 		}
 		ids := map[string]bool{}
-		for _, entry := range in.said {
+		for _, entry := range in.entries {
 			if m := entry.exact; m != nil && ids[m.ID] {
 				t.Errorf("message %s is there twice", m.ID)
 			} else if m != nil {

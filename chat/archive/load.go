@@ -20,8 +20,8 @@ const (
 
 // ImportArchive makes a conversation with a character of what ExportArchive wrote,
 // under new ids: all branches, revisions and states, and the save points, which
-// restore as they did. It is stored in pieces that nobody sees, and appears with
-// the last one; after a failure there is nothing. Persona, pins and the character
+// restore as they did. It is stored in several transactions, hidden until the
+// last one; a failure leaves nothing visible. Persona, pins and the character
 // of the settings stay where the user has them, pins also only with the character
 // that they were set for; clientMsgIds stay.
 //
@@ -33,7 +33,7 @@ func (svc *Service) ImportArchive(ctx context.Context, c *op.Call, characterID s
 	if err != nil {
 		return nil, err
 	}
-	if known { // nothing need be loaded to say it again
+	if known { // the stored answer is returned without loading anything
 		return op.Once(ctx, svc.store, c, func(chat.Tx) (*chat.Conversation, error) {
 			return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
 		})
@@ -78,7 +78,7 @@ func (svc *Service) load(ctx context.Context, userID string, a *contents) error 
 	return nil
 }
 
-// finish shows what was loaded.
+// finish makes the loaded conversation visible.
 func (a *contents) finish(tx chat.Tx, c *op.Call) (*chat.Conversation, error) {
 	conv := a.Conversation.Conversation
 	if _, err := tx.Characters.Character(conv.CharacterID); err != nil { // again: it may be gone
@@ -100,8 +100,8 @@ func (a *contents) finish(tx chat.Tx, c *op.Call) (*chat.Conversation, error) {
 	return &conv, tx.Emit(chat.ConversationEvent(c.UserID, "chat.created", c.By(), &conv))
 }
 
-// fit makes a checked archive the user's own, and a conversation of the character:
-// it names what the user has, and nothing else.
+// fit assigns a checked archive to the character and removes references to what the user
+// does not have.
 func (a *contents) fit(tx chat.Tx, characterID string) error {
 	if _, err := tx.Characters.Character(characterID); err != nil {
 		return op.InField("characterId", err)
@@ -131,8 +131,7 @@ func (a *contents) fit(tx chat.Tx, characterID string) error {
 	return nil
 }
 
-// owned finds out what of an archive the user has, for a conversation of the
-// character.
+// owned returns the ownership for a conversation of the character.
 func (a *contents) owned(tx chat.Tx, characterID string) *ownership {
 	known := &ownership{tx: tx, have: map[character.ResourceStamp]bool{}}
 	if characterID == a.Character.ID {
@@ -141,14 +140,14 @@ func (a *contents) owned(tx chat.Tx, characterID string) *ownership {
 	return known
 }
 
-// ownership finds out what of an archive the user has.
+// ownership looks up which characters and documents of an archive the user has.
 type ownership struct {
 	tx        chat.Tx
 	character string                           // whose pins may stay; "" = none may
 	have      map[character.ResourceStamp]bool // by kind "" a character, by version 0 any version
 }
 
-// fit leaves out of a state what the user does not have: pinned documents, a
+// fit removes from a state what the user does not have: pinned documents, a
 // persona that neither exists nor is pinned, the character of the settings.
 func (o *ownership) fit(c *chat.Conversation) (err error) {
 	if c.Pins, err = o.pins(c.Pins); err != nil {
@@ -222,8 +221,7 @@ func (o *ownership) has(s character.ResourceStamp) (bool, error) {
 	return err == nil, nil
 }
 
-// idLike makes an id that sorts where id does, because messages are searched in the
-// order of their ids.
+// idLike makes an id that sorts like id, because search orders messages by id.
 func idLike(id string) string {
 	old, err := uuid.Parse(id)
 	if err != nil || old.Version() != 7 {

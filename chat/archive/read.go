@@ -21,9 +21,8 @@ const (
 	maxDepth       = 10_000
 )
 
-// readFile reads a file of a format into one of its values. longest is how many
-// elements an array in it may have. A file without a format is for the caller to
-// understand if optional.
+// readFile decodes a file of a format. longest is how many elements an array in it may
+// have. A file without a format is accepted if optional.
 func readFile(data []byte, want string, optional bool, longest int, into any) error {
 	if err := card.CheckEncoding(data, fault.InvalidImport); err != nil {
 		return err
@@ -38,12 +37,12 @@ func readFile(data []byte, want string, optional bool, longest int, into any) er
 	if err := measure(data, longest); err != nil {
 		return err
 	}
-	return misread("", json.Unmarshal(data, into))
+	return decodeError("", json.Unmarshal(data, into))
 }
 
-// measure refuses a file that has too much in it, before any of it is built.
+// measure refuses a file with too many elements before it is decoded.
 func measure(data []byte, longest int) error {
-	var open []int // of what is around data[i]: elements of an array, -1 for an object
+	open := []int{-1} // what encloses data[i]: the elements of an array so far, -1 for an object
 	total := 0
 	for i, quoted := 0, false; i < len(data); i++ {
 		c, last := data[i], len(open)-1
@@ -59,30 +58,30 @@ func measure(data []byte, longest int) error {
 		case c == '[':
 			open = append(open, 1)
 			total++
-		case last >= 0 && (c == '}' || c == ']'):
+		case last > 0 && (c == '}' || c == ']'):
 			open = open[:last]
-		case last >= 0 && c == ',' && open[last] > 0:
+		case c == ',' && open[last] > 0:
 			open[last]++
 			total++
 			if open[last] > longest || total > maxElements {
 				return fault.New(fault.TooLarge, "too many elements: limit %d in one array, %d in all", longest, maxElements).With("limit", longest)
 			}
 		}
-		if len(open) > maxDepth {
+		if len(open) > maxDepth+1 {
 			return fault.New(fault.InvalidImport, "the file is nested too deeply")
 		}
 	}
 	return nil
 }
 
-// nothing is what is kept of values that nobody reads.
-type nothing struct{}
+// discard reads any JSON value and keeps nothing of it.
+type discard struct{}
 
-func (nothing) UnmarshalJSON([]byte) error { return nil }
+func (discard) UnmarshalJSON([]byte) error { return nil }
 
-// sniff reads what a file calls itself, wherever that stands in it. history reports
-// whether it has a nodestChatHistory, as save points of the NodeST app do. It stops
-// where the file is damaged.
+// sniff reads format and formatVersion of a file, wherever they are in it. history
+// reports whether it has a nodestChatHistory, as save points of the NodeST app do. It
+// stops at the first damage.
 func sniff(data []byte) (format string, version int64, history bool) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -90,7 +89,7 @@ func sniff(data []byte) (format string, version int64, history bool) {
 	}
 	for dec.More() && (format == "" || version == 0) {
 		name, err := dec.Token()
-		var into any = &nothing{}
+		var into any = &discard{}
 		switch name {
 		case "format":
 			into = &format
@@ -102,7 +101,7 @@ func sniff(data []byte) (format string, version int64, history bool) {
 		if err == nil {
 			err = dec.Decode(into)
 		}
-		var wrong *json.UnmarshalTypeError // it calls itself nothing
+		var wrong *json.UnmarshalTypeError // a member of another type counts as absent
 		if err != nil && !errors.As(err, &wrong) {
 			break
 		}
@@ -110,15 +109,15 @@ func sniff(data []byte) (format string, version int64, history bool) {
 	return format, version, history
 }
 
-// IsArchive reports whether a file calls itself an archive of a conversation,
-// whatever it holds.
+// IsArchive reports whether a file has the format of an archive of a conversation. It
+// does not check the content.
 func IsArchive(data []byte) bool {
 	format, _, _ := sniff(bytes.TrimPrefix(data, []byte("\ufeff")))
 	return format == archiveFormat
 }
 
-// IsSave reports whether a file is a save point, ours or one of the app, whatever it
-// holds.
+// IsSave reports whether a file has the format of a save point, ours or the app's. It
+// does not check the content.
 func IsSave(data []byte) bool {
 	format, _, history := sniff(bytes.TrimPrefix(data, []byte("\ufeff")))
 	return format == saveFormat || format == "" && history
@@ -138,8 +137,8 @@ func checkFormat(want, format string, version int64) error {
 	return nil
 }
 
-// misread is what went wrong with the JSON at path, in words of JSON.
-func misread(path string, err error) error {
+// decodeError is the refusal for an error of encoding/json at path; nil for nil.
+func decodeError(path string, err error) error {
 	var wrong *json.UnmarshalTypeError
 	var broken *json.SyntaxError
 	switch {
@@ -158,10 +157,10 @@ func misread(path string, err error) error {
 	return fault.Wrap(err, fault.InvalidImport, "the file is damaged")
 }
 
-// at is the path of a member.
-func at(path, member string) string { return strings.TrimPrefix(path+"."+member, ".") }
+// at is the path of a member; that of the value itself for "".
+func at(path, member string) string { return strings.Trim(path+"."+member, ".") }
 
-// damaged refuses a file because of what stands at path; "" = the whole file.
+// damaged refuses a file because of the value at path; "" = the whole file.
 func damaged(path, format string, args ...any) error {
 	detail := fmt.Sprintf(format, args...)
 	if path == "" {
@@ -172,8 +171,7 @@ func damaged(path, format string, args ...any) error {
 	return err
 }
 
-// damagedBy refuses a file because a check of ours refused a field of what stands
-// at path.
+// damagedBy refuses a file because err refused a field of the value at path.
 func damagedBy(path string, err error) error {
 	e := fault.Public(err)
 	if e.Code != fault.Invalid || len(e.Fields) == 0 {

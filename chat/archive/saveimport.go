@@ -15,16 +15,15 @@ import (
 )
 
 // ImportSave makes a save point of a file that ExportSave or the NodeST app
-// wrote. Its messages become a branch of their own in the conversation; what is
-// shown stays as it is until the save point is restored. In a file of ours, the
-// app's messages say which messages there are and what they show, and the archive
-// what else is known of them. Of a file of the app that has messages and
-// nodestChatHistory, the one with more in it is read; one without any is that of an
-// empty conversation. Members that are not ours are kept for the export, up to
-// keptExtra.
+// wrote. Its messages become a branch of the conversation; the shown branch stays until
+// the save point is restored. In a file of ours, the
+// app's messages decide which messages there are and which text they show; the archive
+// adds the rest. Of a file of the app with messages and
+// nodestChatHistory the longer list is read; both may be empty. Unknown members are kept
+// for the export, up to keptExtra.
 //
-// The documents of a file are those of then if it is of the conversation's own
-// character and they are still there; else the newest count.
+// The save point keeps the document versions of the file if it belongs to the
+// conversation's character and they still exist; else it uses the newest.
 //
 // Errors: NotFound; InvalidImport with the member; NewerVersion; TooLarge for more
 // than 10,000 messages. Nothing has changed then.
@@ -54,17 +53,17 @@ func (svc *Service) ImportSave(ctx context.Context, c *op.Call, conversationID s
 type savedFile struct {
 	description, previewText, thumbnail string
 
-	millis int64     // timestamp
-	exact  *contents // nil in a file of the app
-	said   []*savedEntry
-	rest   members // that are not ours
-	left   int     // of keptExtra
+	millis  int64     // timestamp
+	exact   *contents // nil in a file of the app
+	entries []*savedEntry
+	rest    members // that are not ours
+	left    int     // of keptExtra
 }
 
 // savedEntry is a message of the file.
 type savedEntry struct {
 	Entry
-	exact *chat.Message // what the archive knows of it; nil = nothing
+	exact *chat.Message // the message in the archive; nil = none
 	rest  members
 }
 
@@ -93,7 +92,7 @@ func readSaveFile(data []byte) (*savedFile, error) {
 		{"messages", &messages}, {"nodest", &in.exact},
 	} {
 		if raw := all[m.name]; raw != nil {
-			if err := misread(m.name, json.Unmarshal(raw, m.into)); err != nil {
+			if err := decodeError(m.name, json.Unmarshal(raw, m.into)); err != nil {
 				return nil, err
 			}
 		}
@@ -118,27 +117,27 @@ func readSaveFile(data []byte) (*savedFile, error) {
 	return in, in.readHistory(history)
 }
 
-// message reads a message of the app. The archive's, if it has one of that id, says
-// more of it; without, one that says nothing is left out.
+// message reads a message of the app and finds it in the archive. Without one there, an
+// empty message is left out.
 func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*chat.Message) error {
 	var m members
-	if err := misread(path, json.Unmarshal(raw, &m)); err != nil {
+	if err := decodeError(path, json.Unmarshal(raw, &m)); err != nil {
 		return err
 	}
 	var text *string
 	if raw := m["text"]; raw != nil {
-		if err := misread(path+".text", json.Unmarshal(raw, &text)); err != nil {
+		if err := decodeError(path+".text", json.Unmarshal(raw, &text)); err != nil {
 			return err
 		}
 	}
 	var id, sender string
-	_ = json.Unmarshal(m["id"], &id) // of another type it names nothing
+	_ = json.Unmarshal(m["id"], &id) // of another type it counts as absent
 	_ = json.Unmarshal(m["sender"], &sender)
 	entry := &savedEntry{exact: ids[id], rest: members{}}
 	delete(ids, id)
 	switch role := map[string]string{"user": "user", "bot": "model"}[sender]; {
 	case entry.exact != nil:
-		retell(entry.exact, text)
+		useShownText(entry.exact, text)
 	case role == "":
 		return damaged(path+".sender", "must be user or bot")
 	case text == nil || strings.TrimSpace(*text) == "":
@@ -152,11 +151,11 @@ func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*c
 		in.keep(entry.rest, members{"metadata": m["metadata"]}, nil)
 	}
 	in.keep(entry.rest, m, messageMembers)
-	in.said = append(in.said, entry)
+	in.entries = append(in.entries, entry)
 	return nil
 }
 
-// readHistory takes what was said from nodestChatHistory where messages say less.
+// readHistory uses nodestChatHistory if it has more messages.
 func (in *savedFile) readHistory(raw json.RawMessage) error {
 	if op.IsNull(raw) {
 		return nil
@@ -165,21 +164,21 @@ func (in *savedFile) readHistory(raw json.RawMessage) error {
 	if err != nil {
 		return damagedBy("", err)
 	}
-	if in.exact != nil && len(in.said) > 0 || len(entries) <= len(in.said) {
+	if in.exact != nil && len(in.entries) > 0 || len(entries) <= len(in.entries) {
 		return nil
 	}
-	in.said = make([]*savedEntry, len(entries))
+	in.entries = make([]*savedEntry, len(entries))
 	for i, entry := range entries {
-		in.said[i] = &savedEntry{Entry: entry}
+		in.entries[i] = &savedEntry{Entry: entry}
 	}
 	return nil
 }
 
-// keptExtra bounds the members of a file that are not ours, in bytes: pictures
-// that an app puts into its messages do not belong into a list of save points.
+// keptExtra bounds the unknown members that are kept, in bytes: pictures in messages of
+// an app must not bloat a list of save points.
 const keptExtra = 256 << 10
 
-// keep keeps for the export all members but some, as long as there is room.
+// keep copies members to rest for the export, without those in but, while there is room.
 func (in *savedFile) keep(rest, all members, but []string) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if n := len(name) + len(all[name]); n <= in.left && !slices.Contains(but, name) {
@@ -198,9 +197,9 @@ func millisOf(raw json.RawMessage) int64 {
 	return int64(min(max(at, 0), 1<<52))
 }
 
-// retell makes m a new message. The text that the app shows counts, because somebody
-// may have changed it.
-func retell(m *chat.Message, text *string) {
+// useShownText makes m a new message with the text that the app shows, which may have
+// been changed there.
+func useShownText(m *chat.Message, text *string) {
 	m.ClientMsgID, m.Rev = "", 1
 	for i := range m.Swipes {
 		m.Swipes[i].Rev = 1
@@ -230,7 +229,7 @@ func (in *savedFile) insert(tx chat.Tx, conv *chat.Conversation) (*chat.Save, er
 	s := &chat.Save{
 		ID: op.NewID(), ConversationID: conv.ID, CharacterID: conv.CharacterID, Version: conv.Version + 1,
 		Description: op.Truncate(chat.CleanText(in.description), chat.MaxDescription), PreviewText: op.Truncate(chat.CleanText(in.previewText), chat.MaxPreviewText),
-		MessageCount: len(in.said), ImportedAt: &now, CreatedAt: now,
+		MessageCount: len(in.entries), ImportedAt: &now, CreatedAt: now,
 	}
 	if at := time.UnixMilli(in.millis).UTC(); in.millis > 0 && at.Before(now) {
 		s.CreatedAt = at
@@ -240,7 +239,7 @@ func (in *savedFile) insert(tx chat.Tx, conv *chat.Conversation) (*chat.Save, er
 	}
 	x := &importedExtra{Members: in.rest, Messages: map[int64]members{}}
 	var last *chat.Message
-	for i, entry := range in.said {
+	for i, entry := range in.entries {
 		m := entry.exact
 		if m == nil {
 			m = Messages([]Entry{entry.Entry}, ch.Name, user, now)[0]
@@ -266,7 +265,7 @@ func (in *savedFile) insert(tx chat.Tx, conv *chat.Conversation) (*chat.Save, er
 	return s, nil
 }
 
-// state is what the file says about the conversation, as far as the user has it.
+// state is the conversation in the file, without what the user does not have.
 func (in *savedFile) state(tx chat.Tx, characterID string) (chat.Conversation, error) {
 	if in.exact == nil {
 		return chat.Conversation{Settings: json.RawMessage("{}")}, nil

@@ -35,7 +35,7 @@ func chatSaveOf(v *chat.SaveView) wireChatSave {
 		NodestChatHistory: History(v.Messages),
 	}
 	var indexes map[string]int
-	if !v.More { // else nobody knows how many stand before
+	if !v.More { // else the number of earlier replies is unknown
 		indexes = aiIndexes(v.Messages)
 	}
 	for i, m := range v.Messages {

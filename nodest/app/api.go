@@ -50,12 +50,12 @@ type HistoryRequest struct {
 	ConversationID string          `json:"conversationId"`
 	Action         string          `json:"action"`
 	Index          int             `json:"index,omitempty"`   // regenerate: 0 = the greeting
-	Text           string          `json:"text,omitempty"`    // edit: the new text; regenerate: the wish
+	Text           string          `json:"text,omitempty"`    // edit: the new text; regenerate: the instruction
 	History        json.RawMessage `json:"history,omitempty"` // restore: a ChatHistoryEntity
 	APIKey         string          `json:"-"`
 }
 
-// HistoryAnswer is what it answers.
+// HistoryAnswer answers a HistoryRequest.
 type HistoryAnswer struct {
 	OK       bool            `json:"ok"`                 // false: the index is out of range, nothing changed
 	Response string          `json:"response,omitempty"` // regenerate

@@ -29,17 +29,17 @@ const characterUpdated = "Character updated successfully"
 // Chat serves the app's processChatMessage.
 //
 // 新建角色 makes a character of JSONString and a conversation under the app's key,
-// and answers with its greeting. If the key is taken it names the new conversation
-// from then on; the old one stays.
+// and answers with its greeting. A key in use is moved to the new conversation; the old
+// one stays.
 //
-// 更新人设 replaces those documents that JSONString has, and removes those that it
-// has as null. The history stays.
+// 更新人设 replaces the documents in JSONString, and removes those that are null. The
+// history stays.
 //
-// 同一角色继续对话 sends UserMessage and waits for the reply. Where the key has no
-// conversation yet, CharacterID names one of our characters to begin one with. The
-// end of ctx ends the waiting, not the reply: the same call again gets it.
+// 同一角色继续对话 sends UserMessage and waits for the reply. If the key has no
+// conversation yet, one is created with the character CharacterID. The end of ctx ends
+// the waiting but not the reply: a repeated call returns it.
 //
-// CustomUserName becomes what the character calls the user.
+// CustomUserName becomes the character's name for the user.
 //
 // Errors: Invalid with the field; NotFound for a key without a conversation; those
 // of CreateCharacter and Send; the failure of the reply.
@@ -74,7 +74,7 @@ const (
 	maxCalledName = 100 // code points; as in the character's settings
 )
 
-// checkKey refuses a name of a conversation that the app itself would refuse.
+// checkKey refuses keys that the app itself would refuse.
 func checkKey(key string) error {
 	const field = "conversationId"
 	switch {
@@ -90,8 +90,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-// find finds the conversation that an app calls by a key: its own name for it,
-// or else our id.
+// find finds a conversation by the app's key or by our id.
 func find(tx Tx, key string) (*chat.Conversation, error) {
 	id, err := tx.AppChat(key)
 	if fault.Is(err, fault.NotFound) {
@@ -133,9 +132,9 @@ func (svc *Service) create(ctx context.Context, c *op.Call, in Request, docs *do
 	})
 }
 
-// begin begins a conversation under an app's key, with the history that is
-// given. The greeting stands in front of it, unless it has one of its own: then
-// what is returned has the card's text and the other one's id.
+// begin creates a conversation under an app's key with a history. The greeting comes
+// first, unless the history has one: then the message returned has the text of the card
+// and the id of that greeting.
 func begin(tx Tx, c *op.Call, ch *character.Character, key string, history []archive.Entry) (*chat.Conversation, *chat.Message, error) {
 	conv := &chat.Conversation{
 		ID: op.NewID(), CharacterID: ch.ID, Title: op.Truncate(ch.Name, chat.MaxTitle), Settings: json.RawMessage("{}"),
@@ -213,9 +212,8 @@ func (svc *Service) goOn(ctx context.Context, c *op.Call, in Request) (*Answer, 
 	}, nil
 }
 
-// target finds the conversation in which the app goes on talking. It is begun
-// where it has to be, and the character learns the user's name; a repeated call
-// finds both done.
+// target finds the conversation that the app continues. It creates the conversation and
+// sets the character's name for the user if necessary; a repeated call finds both done.
 func (svc *Service) target(ctx context.Context, c *op.Call, in Request) (*chat.Conversation, error) {
 	var conv *chat.Conversation
 	ready := false
@@ -256,8 +254,8 @@ func (svc *Service) target(ctx context.Context, c *op.Call, in Request) (*chat.C
 	})
 }
 
-// readyChat is the conversation of a call that goes on talking; false when it has
-// to be begun, or its character does not call the user by that name yet.
+// readyChat is the conversation that a call continues; false if it has to be created, or
+// its character has another name for the user.
 func readyChat(tx Tx, c *op.Call, in Request) (conv *chat.Conversation, ready bool, err error) {
 	conv, err = find(tx, in.ConversationID)
 	if fault.Is(err, fault.NotFound) && in.CharacterID != "" {
@@ -268,7 +266,7 @@ func readyChat(tx Tx, c *op.Call, in Request) (conv *chat.Conversation, ready bo
 	}
 	if c.Key != "" {
 		known, err := tx.Key(c.Key)
-		if err != nil || known != nil { // it was called otherwise since then
+		if err != nil || known != nil { // a repeated call: the name may have changed since
 			return conv, true, err
 		}
 	}
@@ -280,8 +278,7 @@ func readyChat(tx Tx, c *op.Call, in Request) (conv *chat.Conversation, ready bo
 	return conv, !changed, err
 }
 
-// reply waits for the end of a generation and returns what it wrote. One that
-// somebody stopped has answered with what there was until then.
+// reply waits for the end of a generation and returns its text, also if it was stopped.
 func (svc *Service) reply(ctx context.Context, c *op.Call, generationID string) (string, error) {
 	g, err := svc.engine.Wait(ctx, c.UserID, generationID)
 	if err != nil {

@@ -19,7 +19,7 @@ type documents struct {
 }
 
 // readDocuments reads a jsonString: an object, or the text of one. All parts
-// may be absent; documents.go says what stands in for them.
+// may be absent; package character fills in defaults.
 func readDocuments(raw json.RawMessage) (*documents, error) {
 	const field = "jsonString"
 	if op.IsNull(raw) {
@@ -77,7 +77,7 @@ func (d *documents) nameCard() error {
 }
 
 // input is the character that the documents describe. What is inside a card goes
-// with it: its regex scripts always, its book where none stands beside it.
+// with it: its regex scripts always, its book if no other is given.
 func (d *documents) input(isCradle *bool) (character.Input, error) {
 	in := character.Input{
 		RoleCard: d.roleCard, WorldBook: d.worldBook, Preset: d.preset, AuthorNote: d.authorNote,

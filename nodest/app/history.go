@@ -11,10 +11,9 @@ import (
 	"nodest/op"
 )
 
-// History reads and changes a history as the app does. Places are counted from
-// 1 over what a chat history holds: an AI index counts the replies and leaves
-// greetings out, a user index counts the user's messages. An index that is out of
-// range is no error: OK is false and nothing has changed.
+// History reads and changes a history as the app does. Indexes start at 1: an AI index
+// counts replies without greetings, a user index counts the user's messages. An index out
+// of range is no error: OK is false and nothing has changed.
 //
 // A delete hides a reply and the user's message before it, or a user's message and
 // its reply, as one: RestoreMessage of the first brings both back. A regenerate
@@ -43,11 +42,7 @@ func (svc *Service) History(ctx context.Context, c *op.Call, in HistoryRequest) 
 	default:
 		return nil, fault.InvalidField("action", "enum", "unknown")
 	}
-	var conv *chat.Conversation
-	err := svc.store.View(ctx, c.UserID, func(tx Tx) (err error) {
-		conv, err = find(tx, in.ConversationID)
-		return err
-	})
+	conv, err := op.Read(ctx, svc.store, c.UserID, func(tx Tx) (*chat.Conversation, error) { return find(tx, in.ConversationID) })
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +65,11 @@ func (svc *Service) History(ctx context.Context, c *op.Call, in HistoryRequest) 
 	return answer, err
 }
 
-// outcome is what a change by index has come to: what a repeated call is
-// answered with, beside the history.
+// outcome is the result of a change by index, stored for repeated calls.
 type outcome struct {
 	OK       bool   `json:"ok"`
 	Response string `json:"response,omitempty"`
-	TargetID string `json:"targetId,omitempty"` // the reply that is to be written anew
+	TargetID string `json:"targetId,omitempty"` // the reply to regenerate
 }
 
 // revise edits and deletes.
@@ -112,8 +106,8 @@ func (svc *Service) revise(ctx context.Context, c *op.Call, conv *chat.Conversat
 	})
 }
 
-// regenerate first finds out what is meant, under a key of its own: a repeated
-// call must not look for it in what the first one has made of the history.
+// regenerate first resolves the index, under a key of its own: a repeated call must not
+// resolve it in the history that the first one has changed.
 func (svc *Service) regenerate(ctx context.Context, c *op.Call, conv *chat.Conversation, in HistoryRequest) (*outcome, error) {
 	if err := op.CheckLength("text", in.Text, nodest.MaxWish); err != nil {
 		return nil, err
@@ -228,7 +222,7 @@ func isUsers(m *chat.Message) bool { return m.Role == chat.RoleUser }
 
 func isReply(m *chat.Message) bool { return m.Role == chat.RoleAssistant && !m.Greeting }
 
-// nth is where the nth message of a kind stands, from 1; -1 without one.
+// nth is the index of the nth message of a kind, n from 1; -1 = none.
 func nth(history []*chat.Message, is func(*chat.Message) bool, n int) int {
 	for i, m := range history {
 		if !is(m) {
@@ -262,8 +256,7 @@ func exchangeOf(history []*chat.Message, at int) []*chat.Message {
 	return []*chat.Message{m}
 }
 
-// firstReply is the reply that follows the user's message before a reply: what
-// stands in its place ends the history behind that message.
+// firstReply is the first reply to the user's message that a reply answers.
 func firstReply(history []*chat.Message, at int) *chat.Message {
 	user := userBefore(history, at)
 	if user < 0 {
@@ -274,7 +267,7 @@ func firstReply(history []*chat.Message, at int) *chat.Message {
 	return history[at]
 }
 
-// userBefore is where the user spoke last before a place; -1 where nobody did.
+// userBefore is the index of the user's last message before at; -1 = none.
 func userBefore(history []*chat.Message, at int) int {
 	for at--; at >= 0 && !isUsers(history[at]); at-- {
 	}

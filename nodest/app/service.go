@@ -17,7 +17,7 @@ type Tx struct {
 	KeyTx
 }
 
-// KeyTx knows what the app calls its conversations.
+// KeyTx keeps the app's keys of conversations.
 type KeyTx interface {
 	// AppChat returns the conversation of a key; fault.NotFound without one or when it
 	// was deleted.
