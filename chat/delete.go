@@ -136,9 +136,7 @@ func restoreMessages(tx Tx, c *op.Call, conv *Conversation, first *Message) (*De
 	if tx.Now().Sub(*first.DeletedAt) > deletedKept {
 		return nil, fault.New(fault.NotFound, "message %q was deleted more than 30 days ago", first.ID)
 	}
-	back, err := subtree(tx, first, func(m *Message) bool {
-		return m.DeletedAt != nil && m.DeletedAt.Equal(*first.DeletedAt)
-	})
+	back, err := deletedWith(tx, first)
 	if err != nil {
 		return nil, err
 	}
@@ -209,6 +207,32 @@ func lastLive(tx Tx, conversationID, id string) (string, error) {
 		return "", err
 	}
 	return path[0].ID, nil
+}
+
+// deletedWith returns first and what was deleted together with it below it: in the same
+// version of the conversation, because two deletes can have the same time.
+func deletedWith(tx Tx, first *Message) ([]*Message, error) {
+	below, err := subtree(tx, first, func(m *Message) bool {
+		return m.DeletedAt != nil && m.DeletedAt.Equal(*first.DeletedAt)
+	})
+	if err != nil || len(below) == 1 {
+		return below, err
+	}
+	version, err := tx.DeletedIn(first.ID)
+	if err != nil {
+		return nil, err
+	}
+	together := below[:1]
+	for _, m := range below[1:] {
+		other, err := tx.DeletedIn(m.ID)
+		if err != nil {
+			return nil, err
+		}
+		if other == version {
+			together = append(together, m)
+		}
+	}
+	return together, nil
 }
 
 // subtree returns first and its descendants that pick accepts, parents before children.

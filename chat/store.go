@@ -86,6 +86,9 @@ type HistoryTx interface {
 	Rewinds(conversationID string) ([]Rewind, error)
 	// Born returns the conversation's version in which a message was stored.
 	Born(messageID string) (version int64, err error)
+	// DeletedIn returns the conversation's version in which a message was deleted;
+	// fault.NotFound for one that is not.
+	DeletedIn(messageID string) (version int64, err error)
 	// Count returns the number of messages on the path that ends in headID that are
 	// not deleted. It does not walk the path.
 	Count(conversationID, headID string) (int, error)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"nodest/chat"
 	"nodest/fault"
@@ -246,6 +247,24 @@ func TestDeletingAfterTakesTheBranchesToo(t *testing.T) {
 	}
 	_, err = h.Chats.Message(t.Context(), me, all[3].ID)
 	refused(t, err, fault.NotFound, "") // deleted on its own, and still so
+}
+
+// Two deletes within one millisecond are still two: the clock stands.
+func TestDeletesAtTheSameTimeAreUndoneOneByOne(t *testing.T) {
+	now := time.Now()
+	s := newStudioAt(t, nodest.Options{}, func() time.Time { return now })
+	c := s.chat()
+	first := s.say(c, "The first turn.")
+	last := s.say(c, "The second turn.")
+	for _, m := range []*chat.Message{last, first} {
+		_, err := s.Chats.DeleteMessage(t.Context(), s.call(), m.ID, "one")
+		s.must(err)
+	}
+	back, err := s.Chats.RestoreMessage(t.Context(), s.call(), first.ID)
+	s.must(err)
+	if !slices.Equal(back.MessageIDs, []string{first.ID}) {
+		t.Errorf("restored %v, want %s alone", back.MessageIDs, first.ID)
+	}
 }
 
 func TestRestoringWhatIsThereChangesNothing(t *testing.T) {

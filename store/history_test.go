@@ -414,9 +414,10 @@ func TestHistorySaysWhatIsNotThere(t *testing.T) {
 				_, err := tx.Chats.MessagesAt(conversation, 2, []string{m.ID})
 				return err
 			},
-			"Rewinds": func(tx nodest.Tx) error { _, err := tx.Chats.Rewinds(conversation); return err },
-			"Born":    func(tx nodest.Tx) error { _, err := tx.Chats.Born(m.ID); return err },
-			"Count":   func(tx nodest.Tx) error { _, err := tx.Chats.Count(conversation, m.ID); return err },
+			"Rewinds":   func(tx nodest.Tx) error { _, err := tx.Chats.Rewinds(conversation); return err },
+			"DeletedIn": func(tx nodest.Tx) error { _, err := tx.Chats.DeletedIn(m.ID); return err },
+			"Born":      func(tx nodest.Tx) error { _, err := tx.Chats.Born(m.ID); return err },
+			"Count":     func(tx nodest.Tx) error { _, err := tx.Chats.Count(conversation, m.ID); return err },
 			"Rewind": func(tx nodest.Tx) error {
 				_, err := tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: 2}, 2, m.ID)
 				return err

@@ -330,6 +330,10 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		_, err := tx.Chats.Rewinds(x.conversation)
 		return unknown(e, err)
 	},
+	"DeletedIn": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Chats.DeletedIn(x.message)
+		return unknown(e, err)
+	},
 	"Born": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Chats.Born(x.message); return unknown(e, err) },
 	"Count": func(e *env, tx nodest.Tx, x things) error {
 		own := &chat.Conversation{ID: id()}

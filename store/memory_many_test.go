@@ -33,7 +33,7 @@ func TestManyFactsAreStoredAtOnce(t *testing.T) {
 					e.Errorf("%s: %v, want conflict", name, err)
 				}
 			}
-			again.Status = memory.Retired                                              // beside an active one it may stand
+			again.Status = memory.Retired                                                 // beside an active one it may stand
 			return tx.Memory.InsertFacts(character, append(many, older, newer, again)...) // the transaction goes on
 		})
 		e.view(func(tx nodest.Tx) error {

@@ -53,6 +53,20 @@ func (t *tx) Born(messageID string) (int64, error) {
 	return version, err
 }
 
+// DeletedIn returns the conversation's version in which a message was deleted.
+func (t *tx) DeletedIn(messageID string) (int64, error) {
+	version, err := sqldb.Value[int64](t, `SELECT MIN(s.version) FROM messages m
+		JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL
+		JOIN message_states s ON s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id
+		WHERE m.user_id = ? AND m.id = ? AND s.is_deleted AND s.version > COALESCE((SELECT MAX(o.version) FROM message_states o
+			WHERE o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND NOT o.is_deleted), 0)`,
+		t.userID, messageID)
+	if err == nil && version == 0 {
+		err = fault.New(fault.NotFound, "the message is not deleted")
+	}
+	return version, err
+}
+
 // Rewinds returns the conversation's rewinds, oldest first.
 func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
 	if err := t.ownsConversation(conversationID); err != nil {
