@@ -15,11 +15,13 @@ var (
 	codeBlocks    = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`")
 	markdownLinks = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	headings      = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+	namedFiles    = regexp.MustCompile("`((?:[a-z_0-9]+/)+[a-z_0-9]+\\.(?:go|yaml|sql))`")
 	notInAnchors  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
 // TestLinksOfThePagesResolve checks that every relative link in a page names a file
-// of the project, and every #anchor a heading of it.
+// of the project, every #anchor a heading of it, and that files which are named by their
+// path exist; those of the example in docs/adding-a-subject.md do not.
 func TestLinksOfThePagesResolve(t *testing.T) {
 	const root = "../.."
 	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "*.md").Output()
@@ -42,6 +44,11 @@ func TestLinksOfThePagesResolve(t *testing.T) {
 				t.Errorf("%s links to %s, which does not exist", page, link[1])
 			} else if anchor != "" && !anchorsOf(t, target)[anchor] {
 				t.Errorf("%s links to %s, and there is no such heading", page, link[1])
+			}
+		}
+		for _, file := range namedFiles.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(root, file[1])); err != nil && !strings.Contains(file[1], "bookmark") {
+				t.Errorf("%s names the file %s, which does not exist", page, file[1])
 			}
 		}
 	}
