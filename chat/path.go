@@ -1,11 +1,11 @@
 package chat
 
 import (
+	"math"
 	"slices"
 	"strings"
 
 	"nodest/llm"
-
 	"nodest/summary"
 )
 
@@ -61,8 +61,8 @@ type Summarised struct {
 
 // ReadSummarised reads what a prompt shows of a branch with s on it. tail is the end of
 // the branch, read as far back as the last message of s or as room goes; more says
-// that it does not begin with the first message. unstored messages follow that are not
-// stored. ok is false if s does not apply to the branch.
+// that it does not begin with the first message. unstored is the number of messages
+// that follow and are not stored. ok is false if s does not apply to the branch.
 func ReadSummarised(s *summary.Summary, tail []*Message, unstored int, more bool, room int, read PageReader) (a Summarised, ok bool, err error) {
 	from, ok := behind(s, tail, unstored)
 	switch {
@@ -78,8 +78,9 @@ func ReadSummarised(s *summary.Summary, tail []*Message, unstored int, more bool
 	return a, true, err
 }
 
-// behind is the index in the tail of the first message after those that s covers.
-// They include the last three of the branch, unstored ones counted.
+// behind is the index in tail of the first message that is sent word for word behind s:
+// the one after those that s covers, and at the latest the third from the end of the
+// branch, with unstored messages counted.
 func behind(s *summary.Summary, tail []*Message, unstored int) (from int, ok bool) {
 	lines := LinesOf(tail)
 	at := slices.IndexFunc(lines, func(l summary.ChatLine) bool { return l.MessageID == s.Range.EndID })
@@ -103,22 +104,10 @@ func ShownBranch(tx Tx, conv *Conversation) ([]*Message, error) {
 	if conv.HeadID == "" {
 		return nil, nil
 	}
-	var newestFirst []*Message
-	for before, more := "", true; more; {
-		var page []*Message
-		var err error
-		if page, more, err = tx.Path(conv.ID, conv.HeadID, before, 200); err != nil {
-			return nil, err
-		}
-		if len(page) == 0 {
-			break
-		}
-		before = page[0].ID
-		slices.Reverse(page)
-		newestFirst = append(newestFirst, page...)
-	}
-	slices.Reverse(newestFirst)
-	return newestFirst, nil
+	path, _, err := ReadPath("", math.MaxInt, "", func(before string, size int) ([]*Message, bool, error) {
+		return tx.Path(conv.ID, conv.HeadID, before, size)
+	})
+	return path, err
 }
 
 // InPrompt are the messages of a branch that go into a prompt. Hidden messages and

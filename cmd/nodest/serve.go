@@ -238,8 +238,8 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		return r, err
 	}
 	r.server = server.New(server.Deps{
-		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), App: app.New(r.db.App(), r.chats, r.engine), Memory: r.memory,
-		Accounts: r.accounts, Hub: r.hub, Providers: r.models,
+		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()),
+		App: app.New(r.db.App(), r.chats, r.engine), Memory: r.memory, Accounts: r.accounts, Hub: r.hub, Providers: r.models,
 	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
