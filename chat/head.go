@@ -8,8 +8,7 @@ import (
 )
 
 // ChooseHead shows the branch that ends in a message. A branch that was left by a restore
-// shows what it showed then. Persona,
-// note, settings and documents stay as they are.
+// shows what it showed then. Persona, note, settings and documents stay as they are.
 //
 // Errors: NotFound; Busy while a reply is being written there.
 func (svc *Service) ChooseHead(ctx context.Context, c *op.Call, conversationID, messageID string) (*Conversation, error) {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -126,8 +126,8 @@ func (svc *Service) Saves(ctx context.Context, userID, conversationID string, au
 	})
 }
 
-// Save returns a save point with its messages as they were: the newest ones before the message of that id ("" = from the end), at most
-// limit, 1 to 200; 0 = all of them.
+// Save returns a save point with its messages as they were: the newest ones before the
+// message of that id ("" = from the end), at most limit, 1 to 200; 0 = all of them.
 func (svc *Service) Save(ctx context.Context, userID, saveID, before string, limit int) (*SaveView, error) {
 	if limit < 0 || limit > 200 {
 		return nil, fault.InvalidField("limit", "range", "must be from 1 to 200, or 0 for all")
@@ -147,31 +147,21 @@ func (svc *Service) Save(ctx context.Context, userID, saveID, before string, lim
 	})
 }
 
-// savedPage is how many messages of a save point one statement reads.
-const savedPage = 500
-
 // Read fills in the messages before one; limit 0 = all of them.
-func (v *SaveView) Read(tx Tx, before string, limit int) error {
+func (v *SaveView) Read(tx Tx, before string, limit int) (err error) {
 	v.Messages, v.More = []*Message{}, false
 	if v.Save.HeadID == "" {
 		return nil
 	}
-	var pages [][]*Message
-	for {
-		page, more, err := tx.PathAt(v.Save.ConversationID, v.Save.Version, v.Save.HeadID, before, cmp.Or(limit, savedPage))
-		if err != nil {
-			return err
-		}
-		pages = append(pages, page)
-		if limit > 0 || !more || len(page) == 0 {
-			v.More = more
-			break
-		}
-		before = page[0].ID
+	read := func(before string, size int) ([]*Message, bool, error) {
+		return tx.PathAt(v.Save.ConversationID, v.Save.Version, v.Save.HeadID, before, size)
 	}
-	slices.Reverse(pages)
-	v.Messages = slices.Concat(pages...)
-	return nil
+	if limit > 0 {
+		v.Messages, v.More, err = read(before, limit)
+	} else {
+		v.Messages, _, err = ReadPath(before, math.MaxInt, "", read)
+	}
+	return err
 }
 
 // DeleteSave deletes a save point. Its messages stay in the conversation.
