@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
-	"nodest/jobs"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/op"
@@ -52,7 +52,7 @@ type memorySearchData struct {
 	Status       memory.Status `json:"status,omitempty"`
 	Conversation string        `json:"conversation,omitempty"`
 	Pinned       *bool         `json:"pinned,omitempty"`
-	cursorData
+	pageData
 }
 
 // memorySearch ranks what fits a text, or lists memories where there is none.
@@ -63,12 +63,9 @@ func memorySearch(ctx context.Context, s *Server, c *op.Call, in memorySearchDat
 	if in.Query != "" {
 		return in.find(ctx, s, c)
 	}
-	return listPage(in.Limit, wireListedOf, func(limit int) (*op.Page[memory.Listed], error) {
-		items, next, err := s.Memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
-			Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
-		}, in.Cursor, limit)
-		return &op.Page[memory.Listed]{Items: items, NextCursor: next}, err
-	})
+	return pages(wireListedOf)(s.Memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
+		Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
+	}, in.Cursor, int(in.Limit)))
 }
 
 // check refuses words that nobody knows and members that do not go together. The
@@ -124,9 +121,9 @@ func (in *memorySearchData) ofFacts() bool {
 }
 
 func (in *memorySearchData) find(ctx context.Context, s *Server, c *op.Call) (any, error) {
-	limit, err := limitOf(in.Limit, memory.DefaultLimit, mostFound)
-	if err != nil {
-		return nil, err
+	limit := cmp.Or(int(in.Limit), memory.DefaultLimit)
+	if limit < 1 || limit > mostFound {
+		return nil, fault.InvalidField("limit", "range", "must be from 1 to %d", mostFound)
 	}
 	layers, err := in.layers()
 	if err != nil {
@@ -172,7 +169,7 @@ func memoryCreate(ctx context.Context, s *Server, c *op.Call, in memoryCreateDat
 	return memoryOf(s.Memory.Create(ctx, c, in.CharacterID, in.Draft))
 }
 
-var memoryOf = result(func(m *memory.Memory) any { return wireMemoryOf(*m) })
+var memoryOf = result(func(m *memory.Memory) wireMemory { return wireMemoryOf(*m) })
 
 type memoryEditData struct {
 	memoryData
@@ -253,17 +250,14 @@ func memoryBulk(ctx context.Context, s *Server, c *op.Call, in memoryBulkData) (
 type memorySuggestionsData struct {
 	CharacterID string `json:"characterId"`
 	State       string `json:"state,omitempty"`
-	cursorData
+	pageData
 }
 
 func memorySuggestions(ctx context.Context, s *Server, c *op.Call, in memorySuggestionsData) (any, error) {
 	if err := oneOf("state", in.State, memory.SuggestionOpen, memory.SuggestionAccepted, memory.SuggestionRejected); err != nil {
 		return nil, err
 	}
-	return listPage(in.Limit, wireSuggestionOf, func(limit int) (*op.Page[memory.Suggested], error) {
-		items, next, err := s.Memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
-		return &op.Page[memory.Suggested]{Items: items, NextCursor: next}, err
-	})
+	return pages(wireSuggestionOf)(s.Memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, int(in.Limit)))
 }
 
 type memoryDecideData struct {
@@ -273,23 +267,17 @@ type memoryDecideData struct {
 }
 
 func memoryDecide(ctx context.Context, s *Server, c *op.Call, in memoryDecideData) (any, error) {
-	got, err := s.Memory.Decide(ctx, c, in.CharacterID, in.SuggestionID, in.Decision)
-	if err != nil {
-		return nil, err
-	}
-	return wireSuggestionOf(*got), nil
+	return result(func(got *memory.Suggested) wireSuggestion { return wireSuggestionOf(*got) })(
+		s.Memory.Decide(ctx, c, in.CharacterID, in.SuggestionID, in.Decision))
 }
 
 type memoryJobsData struct {
 	CharacterID string `json:"characterId"`
-	cursorData
+	pageData
 }
 
 func memoryJobs(ctx context.Context, s *Server, c *op.Call, in memoryJobsData) (any, error) {
-	return listPage(in.Limit, wireJobOf, func(limit int) (*op.Page[*jobs.Job], error) {
-		items, next, err := s.Memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
-		return &op.Page[*jobs.Job]{Items: items, NextCursor: next}, err
-	})
+	return pages(wireJobOf)(s.Memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, int(in.Limit)))
 }
 
 type memoryRecalledData struct {

@@ -106,7 +106,7 @@ type wireUser struct {
 	CreatedAt   wireTime       `json:"createdAt"`
 }
 
-func wireUserOf(u *account.User) any {
+func wireUserOf(u *account.User) wireUser {
 	return wireUser{u.ID, u.Username, u.Role, u.Limits, u.PasswordHash != "", wireTime(u.CreatedAt)}
 }
 
@@ -123,15 +123,6 @@ type wireToken struct {
 func wireTokenOf(t *account.Token) wireToken {
 	return wireToken{ID: t.ID, Name: t.Name, Session: t.Session, CreatedAt: wireTime(t.CreatedAt),
 		LastUsedAt: (*wireTime)(t.LastUsedAt), ExpiresAt: (*wireTime)(t.ExpiresAt)}
-}
-
-// whole makes a list of everything: there are never many.
-func whole[T any](items []T, wire func(T) any) page {
-	w := page{Items: make([]any, len(items))}
-	for i, item := range items {
-		w.Items[i] = wire(item)
-	}
-	return w
 }
 
 // decodeBody reads the JSON body of a request strictly into v.
@@ -253,7 +244,7 @@ func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
 }
 
 func (s *Server) tokens(c echo.Context, who *account.Identity) (any, error) {
-	return list(func(t *account.Token) any { return wireTokenOf(t) })(s.Accounts.Tokens(c.Request().Context(), who.User.ID))
+	return list(wireTokenOf)(s.Accounts.Tokens(c.Request().Context(), who.User.ID))
 }
 
 func (s *Server) createToken(c echo.Context, who *account.Identity) (any, error) {

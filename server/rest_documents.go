@@ -43,9 +43,7 @@ type wireCharacterHead struct {
 	UpdatedAt wireTime `json:"updatedAt"`
 }
 
-func wireCharacterHeadOf(c *character.Character) any { return characterHead(c) }
-
-func characterHead(c *character.Character) wireCharacterHead {
+func wireCharacterHeadOf(c *character.Character) wireCharacterHead {
 	return wireCharacterHead{
 		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar, Version: c.Version,
 		CreatedAt: wireTime(c.CreatedAt), UpdatedAt: wireTime(c.UpdatedAt),
@@ -61,9 +59,9 @@ type wireCharacter struct {
 	RegexScripts json.RawMessage `json:"regexScripts,omitempty"`
 }
 
-func wireCharacterOf(c *character.Character) any {
+func wireCharacterOf(c *character.Character) wireCharacter {
 	return wireCharacter{
-		wireCharacterHead: characterHead(c),
+		wireCharacterHead: wireCharacterHeadOf(c),
 		RoleCard:          present(c.RoleCard), WorldBook: present(c.WorldBook), Preset: present(c.Preset),
 		AuthorNote: present(c.AuthorNote), RegexScripts: present(c.RegexScripts),
 	}
@@ -78,22 +76,14 @@ func present(document json.RawMessage) json.RawMessage {
 	return document
 }
 
-var characterOf = result(func(c *character.Character) any { return versioned{wireCharacterOf(c), c.Version} })
+var characterOf = result(func(c *character.Character) versioned { return versioned{wireCharacterOf(c), c.Version} })
 
 func characterCreate(ctx context.Context, s *Server, c *op.Call, in character.Input) (any, error) {
 	return characterOf(s.Characters.Create(ctx, c, in))
 }
 
-// cursorData is what every list with pages takes.
-type cursorData struct {
-	Cursor string `json:"cursor,omitempty"`
-	Limit  *int   `json:"limit,omitempty"`
-}
-
-func characterList(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
-	return listPage(in.Limit, wireCharacterHeadOf, func(limit int) (*op.Page[*character.Character], error) {
-		return s.Characters.List(ctx, c.UserID, in.Cursor, limit)
-	})
+func characterList(ctx context.Context, s *Server, c *op.Call, in pageData) (any, error) {
+	return pages(wireCharacterHeadOf)(s.Characters.List(ctx, c.UserID, in.Cursor, int(in.Limit)))
 }
 
 type idData struct {
@@ -160,7 +150,7 @@ type wireSettings struct {
 	UpdatedAt *wireTime `json:"updatedAt"` // null = never stored
 }
 
-var settingsOf = result(func(set *character.UserSettings) any {
+var settingsOf = result(func(set *character.UserSettings) versioned {
 	w := wireSettings{UserSettings: *set}
 	if !set.UpdatedAt.IsZero() {
 		at := wireTime(set.UpdatedAt)
