@@ -262,9 +262,11 @@ func queryInto(members map[string]json.RawMessage, c echo.Context, query map[str
 		value := values[0]
 		switch as.Kind() {
 		case reflect.Int:
-			if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
 				return fault.InvalidField(name, "type", "must be a whole number")
 			}
+			value = strconv.FormatInt(n, 10) // JSON knows neither +5 nor 05
 		case reflect.Bool:
 			if value != "true" && value != "false" {
 				return fault.InvalidField(name, "type", "must be true or false")
@@ -340,19 +342,19 @@ func preferAsync(r *http.Request) bool {
 // lint looks at a document: the body itself, or the file of a form.
 func (s *Server) lint(c echo.Context, who *account.Identity) error {
 	r := c.Request()
-	filename := "document.json"
-	var data []byte
+	var f file
 	var err error
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
-		data, filename, err = s.upload(c, lintBytes)
-	} else if data, err = s.readAll(c, lintBytes); err == nil {
-		_, err = parseJSON(data)
+		f, err = s.file(c, lintBytes)
+	} else if f.data, err = s.readAll(c, lintBytes); err == nil {
+		f.name = "document.json"
+		_, err = parseJSON(f.data)
 	}
 	if err != nil {
-		return fromEcho(err)
+		return err
 	}
 	call := s.call(c, who)
-	result, err := lint(data, filename)(r.Context(), s, call)
+	result, err := lint(f.data, f.name)(r.Context(), s, call)
 	if err != nil {
 		return err
 	}

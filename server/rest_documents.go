@@ -163,27 +163,16 @@ func settingsGet(ctx context.Context, s *Server, c *op.Call, _ struct{}) (any, e
 	return settingsOf(s.Characters.UserSettings(ctx, c.UserID))
 }
 
+// settingsData may be the settings as they were read: deviceTimeZone, version and
+// updatedAt are ignored.
 type settingsData struct {
-	character.TurnOptions
-	PersonaID          string                   `json:"personaId"`
-	UserName           string                   `json:"userName"`
-	GlobalPreset       character.GlobalResource `json:"globalPreset"`
-	GlobalWorldBook    character.GlobalResource `json:"globalWorldBook"`
-	GlobalRegexEnabled bool                     `json:"globalRegexEnabled"`
-	CustomSetting      json.RawMessage          `json:"customSetting,omitempty"`
-	TimeZone           string                   `json:"timeZone"`
-	DeviceTimeZone     string                   `json:"deviceTimeZone,omitempty"` // of the settings that were read; ignored
-	Version            int64                    `json:"version,omitempty"`        // likewise
-	UpdatedAt          json.RawMessage          `json:"updatedAt,omitempty"`      // likewise
-	IfVersion          int64                    `json:"ifVersion,omitempty"`
+	character.UserSettings
+	UpdatedAt json.RawMessage `json:"updatedAt,omitempty"`
+	IfVersion int64           `json:"ifVersion,omitempty"`
 }
 
 func settingsPut(ctx context.Context, s *Server, c *op.Call, in settingsData) (any, error) {
-	return settingsOf(s.Characters.PutUserSettings(ctx, c, character.UserSettings{
-		TurnOptions: in.TurnOptions, PersonaID: in.PersonaID, UserName: in.UserName, GlobalPreset: in.GlobalPreset,
-		GlobalWorldBook: in.GlobalWorldBook, GlobalRegexEnabled: in.GlobalRegexEnabled, CustomSetting: in.CustomSetting,
-		TimeZone: in.TimeZone,
-	}, in.IfVersion))
+	return settingsOf(s.Characters.PutUserSettings(ctx, c, in.UserSettings, in.IfVersion))
 }
 
 type deviceZoneData struct {

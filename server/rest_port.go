@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -35,20 +34,7 @@ type portData struct {
 
 type portHistoryData struct {
 	app.HistoryRequest
-	Index  *int   `json:"index,omitempty"`
 	APIKey string `json:"apiKey,omitempty"`
-}
-
-// take puts the index where the engine looks for it. To regenerate without one is
-// not a request to reset the greeting, which is number 0.
-func (d *portHistoryData) take() error {
-	if d.Index == nil && d.Action == app.ActionRegenerate {
-		return fault.InvalidField("index", "required", "required")
-	}
-	if d.Index != nil {
-		d.HistoryRequest.Index = *d.Index
-	}
-	return nil
 }
 
 // portFailure is the answer to a call that failed.
@@ -85,7 +71,6 @@ func (s *Server) portHistory(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	wrong = cmp.Or(wrong, in.take())
 	call := s.call(c, who)
 	got, err := ported(s, c, call, wrong, "nodest.history", in.HistoryRequest, func(ctx context.Context) (*app.HistoryAnswer, error) {
 		in.HistoryRequest.APIKey = in.APIKey
