@@ -52,8 +52,7 @@ func FailureOf(e *fault.Error) *Failure {
 		Retry: e.Retry(), Errors: e.Fields, Details: e.Details,
 	}
 	if e.RetryAfter > 0 {
-		ms := e.RetryAfter.Milliseconds()
-		w.RetryAfterMs = &ms
+		w.RetryAfterMs = new(max(e.RetryAfter.Milliseconds(), 1))
 	}
 	return w
 }

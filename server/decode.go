@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -122,9 +123,10 @@ func check(v any, t reflect.Type, at string) []fault.Field {
 			_, err := time.Parse(time.RFC3339, s)
 			return mustBe(err == nil, at, "an RFC 3339 time such as 2026-01-31T12:00:00Z")
 		}
-		return checkStruct(v, t, at)
+		members := membersOf(t)
+		return checkObject(v, at, func(name string) reflect.Type { return members[name] })
 	case reflect.Map:
-		return checkMap(v, t, at)
+		return checkObject(v, at, func(string) reflect.Type { return t.Elem() })
 	case reflect.Slice:
 		return checkSlice(v, t, at)
 	case reflect.String:
@@ -152,17 +154,17 @@ func mustBe(ok bool, at, what string) []fault.Field {
 	return []fault.Field{{Field: at, Code: "type", Detail: "must be " + what}}
 }
 
-func checkStruct(v any, t reflect.Type, at string) []fault.Field {
+// checkObject checks the members of an object; typeOf is nil for an unknown one.
+func checkObject(v any, at string, typeOf func(name string) reflect.Type) []fault.Field {
 	object, ok := v.(map[string]any)
 	if !ok {
 		return mustBe(false, at, "an object")
 	}
 	var wrong []fault.Field
-	members := membersOf(t)
 	for name, value := range object {
 		path := join(at, name)
-		if mt, known := members[name]; known {
-			wrong = append(wrong, check(value, mt, path)...)
+		if t := typeOf(name); t != nil {
+			wrong = append(wrong, check(value, t, path)...)
 		} else {
 			wrong = append(wrong, fault.Field{Field: path, Code: "unknown", Detail: "no such member"})
 		}
@@ -179,26 +181,12 @@ func membersOf(t reflect.Type) map[string]reflect.Type {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
-			for n, mt := range membersOf(f.Type) {
-				members[n] = mt
-			}
+			maps.Copy(members, membersOf(f.Type))
 		case name != "-" && name != "" && f.IsExported():
 			members[name] = f.Type
 		}
 	}
 	return members
-}
-
-func checkMap(v any, t reflect.Type, at string) []fault.Field {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return mustBe(false, at, "an object")
-	}
-	var wrong []fault.Field
-	for name, value := range object {
-		wrong = append(wrong, check(value, t.Elem(), join(at, name))...)
-	}
-	return wrong
 }
 
 func checkSlice(v any, t reflect.Type, at string) []fault.Field {

@@ -17,16 +17,10 @@ import (
 // problem is the body of a failed request (RFC 9457) and the error object of a
 // WebSocket frame; only the first has a type.
 type problem struct {
-	Type         string         `json:"type,omitempty"`
-	Code         fault.Code     `json:"code"`
-	Status       int            `json:"status"`
-	Title        string         `json:"title"`
-	Detail       string         `json:"detail"`
-	Retry        string         `json:"retry"`
-	RetryAfterMs *int64         `json:"retryAfterMs,omitempty"`
-	Errors       []fault.Field  `json:"errors,omitempty"`
-	Details      map[string]any `json:"details,omitempty"`
-	RequestID    string         `json:"requestId"`
+	Type string `json:"type,omitempty"`
+	*op.Failure
+	RetryAfterMs *int64 `json:"retryAfterMs,omitempty"` // absent where that of a stored failure is null
+	RequestID    string `json:"requestId"`
 }
 
 // problemOf returns what may be shown of err, and logs what must be fixed: this
@@ -36,15 +30,8 @@ func (s *Server) problemOf(requestID, what string, err error) *problem {
 	if f.Code == fault.Internal {
 		s.opts.Log.Error("request failed", "requestId", requestID, "op", what, "err", err)
 	}
-	p := &problem{
-		Code: f.Code, Status: fault.Status(f.Code), Title: fault.Title(f.Code), Detail: f.Message,
-		Retry: f.Retry(), Errors: f.Fields, Details: f.Details, RequestID: requestID,
-	}
-	if f.RetryAfter > 0 {
-		ms := max(f.RetryAfter.Milliseconds(), 1)
-		p.RetryAfterMs = &ms
-	}
-	return p
+	failure := op.FailureOf(f)
+	return &problem{Failure: failure, RetryAfterMs: failure.RetryAfterMs, RequestID: requestID}
 }
 
 // handleError answers a failed REST request.

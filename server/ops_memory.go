@@ -71,49 +71,37 @@ func memorySearch(ctx context.Context, s *Server, c *op.Call, in memorySearchDat
 // check refuses words that nobody knows and members that do not go together. The
 // engine takes the rest.
 func (in *memorySearchData) check() error {
-	for _, err := range []error{
-		oneOf("kind", in.Kind, lang.KindProfile, lang.KindPreference, lang.KindEvent, lang.KindPlan, lang.KindPromise, lang.KindRelation, lang.KindOther),
-		oneOf("subject", in.Subject, lang.AboutUser, lang.AboutCharacter, lang.AboutRelationship, lang.AboutWorld),
-		oneOf("status", in.Status, memory.Active, memory.Superseded, memory.Retired, memory.AnyStatus),
-		oneOf("mode", in.Mode, "recall"),
-	} {
-		if err != nil {
-			return err
-		}
+	var c op.Checks
+	oneOf(&c, "kind", in.Kind, lang.Kinds...)
+	oneOf(&c, "subject", in.Subject, lang.Subjects...)
+	oneOf(&c, "status", in.Status, memory.Active, memory.Superseded, memory.Retired, memory.AnyStatus)
+	oneOf(&c, "mode", in.Mode, "recall")
+	if in.Query == "" {
+		c.That(in.Mode == "", "mode", "value", "only applies to a search; add q")
+		c.That(in.Layer == "" || in.Layer == string(memory.Fact), "layer", "value", "only a search (with q) finds chat messages; a list has facts only")
+	} else {
+		c.That(in.Cursor == "", "cursor", "value", "a search has no further pages; raise limit instead")
+		c.That(in.Status == "" || in.Status == memory.Active, "status", "value", "a search finds active memories only; omit q to list others")
 	}
-	_, err := in.layers()
-	switch {
-	case err != nil:
-		return err
-	case in.Query == "" && in.Mode != "":
-		return fault.InvalidField("mode", "value", "only applies to a search; add q")
-	case in.Query == "" && in.Layer != "" && in.Layer != string(memory.Fact):
-		return fault.InvalidField("layer", "value", "only a search (with q) finds chat messages; a list has facts only")
-	case in.Query != "" && in.Cursor != "":
-		return fault.InvalidField("cursor", "value", "a search has no further pages; raise limit instead")
-	case in.Query != "" && in.Status != "" && in.Status != memory.Active:
-		return fault.InvalidField("status", "value", "a search finds active memories only; omit q to list others")
-	}
-	return nil
+	return c.Err()
 }
 
 // layers are those of a search: of facts alone where their members are asked for.
-func (in *memorySearchData) layers() ([]memory.Layer, error) {
-	var layers []memory.Layer
+func (in *memorySearchData) layers() (layers []memory.Layer, err error) {
+	var c op.Checks
 	for _, word := range strings.FieldsFunc(in.Layer, func(r rune) bool { return r == ',' }) {
 		layer := memory.Layer(word)
-		if err := oneOf("layer", layer, memory.Fact, memory.Exchange); err != nil {
-			return nil, err
+		oneOf(&c, "layer", layer, memory.Fact, memory.Exchange)
+		if err := c.Err(); err != nil {
+			return nil, err // of the first one: a request can name many
 		}
 		layers = append(layers, layer)
 	}
 	if in.ofFacts() {
-		if len(layers) > 0 && !slices.Contains(layers, memory.Fact) {
-			return nil, fault.InvalidField("layer", "value", "cannot be combined with kind, subject or pinned, which only facts have")
-		}
+		c.That(len(layers) == 0 || slices.Contains(layers, memory.Fact), "layer", "value", "cannot be combined with kind, subject or pinned, which only facts have")
 		layers = []memory.Layer{memory.Fact}
 	}
-	return layers, nil
+	return layers, c.Err()
 }
 
 func (in *memorySearchData) ofFacts() bool {
@@ -148,16 +136,11 @@ func (in *memorySearchData) fits(m *memory.Memory) bool {
 		(in.Pinned == nil || m.Pinned == *in.Pinned)
 }
 
-// oneOf refuses a word that is none of those known; "" is an absent one.
-func oneOf[T ~string](field string, word T, known ...T) error {
-	if word == "" || slices.Contains(known, word) {
-		return nil
+// oneOf is op.OneOf for a word that may be absent.
+func oneOf[T ~string](c *op.Checks, field string, word T, known ...T) {
+	if word != "" {
+		op.OneOf(c, field, word, known)
 	}
-	words := make([]string, len(known))
-	for i, k := range known {
-		words[i] = string(k)
-	}
-	return fault.InvalidField(field, "value", "must be one of: %s", strings.Join(words, ", "))
 }
 
 type memoryCreateData struct {
@@ -254,7 +237,9 @@ type memorySuggestionsData struct {
 }
 
 func memorySuggestions(ctx context.Context, s *Server, c *op.Call, in memorySuggestionsData) (any, error) {
-	if err := oneOf("state", in.State, memory.SuggestionOpen, memory.SuggestionAccepted, memory.SuggestionRejected); err != nil {
+	var checks op.Checks
+	oneOf(&checks, "state", in.State, memory.SuggestionOpen, memory.SuggestionAccepted, memory.SuggestionRejected)
+	if err := checks.Err(); err != nil {
 		return nil, err
 	}
 	return pages(wireSuggestionOf)(s.Memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, int(in.Limit)))

@@ -131,10 +131,7 @@ func (s *Server) decodeBody(c echo.Context, v any) error {
 	if err != nil {
 		return err
 	}
-	if len(body) == 0 {
-		body = []byte("{}")
-	}
-	return decodeStrict(body, v)
+	return decodeStrict(orObject(body), v)
 }
 
 func (s *Server) login(c echo.Context) error {
