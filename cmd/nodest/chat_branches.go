@@ -31,11 +31,7 @@ type chatSave struct {
 	Automatic    bool   `json:"automatic"`
 }
 
-func (t *talk) fork(ctx context.Context, rest string) error {
-	m, title, err := t.message(ctx, rest, "")
-	if err != nil {
-		return err
-	}
+func (t *talk) fork(ctx context.Context, m chatMessage, title string) error {
 	var conv struct {
 		ID      string `json:"id"`
 		Copying bool   `json:"copying"`
@@ -44,12 +40,12 @@ func (t *talk) fork(ctx context.Context, rest string) error {
 		return err
 	}
 	if conv.Copying {
-		_, err = fmt.Fprintf(t.out, "conversation %s is being copied; open it later with --conversation\n", conv.ID)
+		_, err := fmt.Fprintf(t.out, "conversation %s is being copied; open it later with --conversation\n", conv.ID)
 		return err
 	}
 	t.id, t.deleted = conv.ID, ""
 	t.listed, t.listedSaves = nil, nil
-	_, err = fmt.Fprintf(t.out, "now in conversation %s\n", conv.ID)
+	_, err := fmt.Fprintf(t.out, "now in conversation %s\n", conv.ID)
 	return err
 }
 

@@ -154,11 +154,7 @@ func (t *talk) forget(ctx context.Context, words string, preview bool) error {
 }
 
 // why shows what was recalled for a reply.
-func (t *talk) why(ctx context.Context, rest string) error {
-	m, _, err := t.message(ctx, rest, "assistant")
-	if err != nil {
-		return err
-	}
+func (t *talk) why(ctx context.Context, m chatMessage, _ string) error {
 	var page pageOf[chatFound]
 	if err := t.c.call(ctx, http.MethodGet, messagePath(m, "/memories"), nil, &page); err != nil {
 		return err

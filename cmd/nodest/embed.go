@@ -55,17 +55,16 @@ func (m *models) embedder(ctx context.Context, userID, name string) (llm.Embedde
 	if name == "offline" {
 		return offline.Embedder{}, nil
 	}
-	p := m.server[name]
+	var own map[string]string
+	var err error
 	if userID != "" {
-		own, err := m.keys(ctx, userID)
-		if err != nil {
+		if own, err = m.keys(ctx, userID); err != nil {
 			return nil, err
 		}
-		if key := own[name]; key != "" {
-			if p, err = m.withKey(name, key); err != nil {
-				return nil, err
-			}
-		}
+	}
+	p, err := m.provider(name, own)
+	if err != nil {
+		return nil, err
 	}
 	e, ok := p.(embeds)
 	if !ok {

@@ -35,7 +35,6 @@ type importing struct {
 	as           string // --as
 	character    string // --character
 	conversation string // --conversation
-	json         bool
 
 	answers *bufio.Reader // of the person at the terminal
 	with    *item         // the character of --character, once found
@@ -65,7 +64,7 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&in.as, "as", "", "type of the files: "+strings.Join(importable(), ", ")+"; default: detected from their content")
 	cmd.Flags().StringVar(&in.character, "character", "", "the character (name or id) that chats and memories belong to and other resources are bound to")
 	cmd.Flags().StringVar(&in.conversation, "conversation", "", "the chat (title or id) that save points belong to")
-	cmd.Flags().BoolVar(&in.json, "json", false, "print the result for each file as JSON, one object per line")
+	p.jsonFlag(cmd, "print the result for each file as JSON, one object per line")
 	cmd.Args = func(_ *cobra.Command, files []string) error {
 		if len(files) == 0 && !sample {
 			return usage("give a file (nodest import card.png) or --sample")
@@ -75,21 +74,19 @@ func (p *program) importCommand() *cobra.Command {
 		}
 		return nil
 	}
-	cmd.RunE = func(cmd *cobra.Command, files []string) error {
-		return p.withClient(cmd.Context(), func(c *client) error {
-			in.c = c
-			if sample {
-				var raw json.RawMessage
-				if err := c.call(cmd.Context(), http.MethodPost, characters.path+"/sample", nil, &raw); err != nil {
-					return err
-				}
-				if err := in.say(characters.noun, raw); err != nil {
-					return err
-				}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, files []string) error {
+		in.c = c
+		if sample {
+			var raw json.RawMessage
+			if err := c.call(ctx, http.MethodPost, characters.path+"/sample", nil, &raw); err != nil {
+				return err
 			}
-			return in.files(cmd.Context(), files)
-		})
-	}
+			if err := in.say(characters.noun, raw); err != nil {
+				return err
+			}
+		}
+		return in.files(ctx, files)
+	})
 	return cmd
 }
 
@@ -210,7 +207,7 @@ func (in *importing) boundIfAsked(ctx context.Context, k *kind, raw json.RawMess
 	if err == nil && k == scripts {
 		err = in.p.switchScriptsOn(ctx, in.c)
 	}
-	if err != nil || in.json {
+	if err != nil || in.p.json {
 		return err
 	}
 	return in.p.sayBound(ctx, in.c, k, bound)
@@ -286,7 +283,7 @@ func (in *importing) memories(ctx context.Context, file string, data []byte) err
 	if err := in.c.upload(ctx, with.path()+"/memories/import", file, data, nil, &raw); err != nil {
 		return err
 	}
-	if in.json {
+	if in.p.json {
 		return in.p.printJSON(raw)
 	}
 	var out struct {
@@ -424,7 +421,7 @@ func imported(raw json.RawMessage) item {
 
 // say prints what a file became.
 func (in *importing) say(what string, raw json.RawMessage) error {
-	if in.json {
+	if in.p.json {
 		return in.p.printJSON(raw)
 	}
 	var notes struct {

@@ -41,13 +41,7 @@ func (p *program) serveCommand() *cobra.Command {
 		Long: "Run the server. The first start creates the data folder and the database, and prints how to sign in.\n" +
 			"Ctrl-C stops it after running replies have finished.",
 		Example: "  nodest serve --addr 127.0.0.1:9000",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := p.config()
-			if err != nil {
-				return err
-			}
-			return p.serve(cmd.Context(), cfg)
-		},
+		RunE:    p.configured(func(ctx context.Context, cfg *config, _ []string) error { return p.serve(ctx, cfg) }),
 	}
 	for _, s := range settings {
 		// The other settings that are not secret are flags of every command; a secret
@@ -101,7 +95,7 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.leaveToken(ctx, cfg.get("NODEST_DATA")); err != nil {
+	if _, err := r.ensureTokenFile(ctx, cfg.get("NODEST_DATA")); err != nil {
 		return err
 	}
 	r.answer(ctx, listener)
@@ -305,9 +299,9 @@ func (r *running) tend(ctx context.Context) {
 	}
 }
 
-// leaveToken writes a token for the commands on this machine into the data
-// folder, unless the one that is there still works.
-func (r *running) leaveToken(ctx context.Context, dir string) (token string, err error) {
+// ensureTokenFile returns the owner's token that the data folder keeps for commands on
+// this machine. It creates one unless the one that is there still works.
+func (r *running) ensureTokenFile(ctx context.Context, dir string) (token string, err error) {
 	path := filepath.Join(dir, tokenFile)
 	if text, err := os.ReadFile(path); err == nil {
 		token = strings.TrimSpace(string(text))
@@ -424,7 +418,7 @@ func (p *program) startOwn(ctx context.Context, cfg *config) (*client, func(), e
 		return nil, nil, err
 	}
 	r.answer(ctx, ln)
-	token, err := r.leaveToken(ctx, cfg.get("NODEST_DATA"))
+	token, err := r.ensureTokenFile(ctx, cfg.get("NODEST_DATA"))
 	if err != nil {
 		closeAll()
 		return nil, nil, err
