@@ -28,8 +28,9 @@ type operation struct {
 	key     bool  // on the WebSocket it needs an idempotency key
 	// starts is set on operations that may begin a generation: in REST a request waits
 	// for the reply, streams it or is answered at once.
-	starts bool
-	data   input
+	starts   bool
+	attaches bool // in REST it can stream the generation that it answers
+	data     input
 }
 
 // name is what an idempotency key stands for, besides the data.

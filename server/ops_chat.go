@@ -20,7 +20,7 @@ var chatOperations = []operation{
 	{command: "gen.continue", route: "POST /messages/:messageId/continue", key: true, starts: true, data: takes(genContinue)},
 	{command: "gen.impersonate", route: "POST /conversations/:conversationId/impersonate", key: true, starts: true, data: takes(genImpersonate)},
 	{command: "gen.cancel", route: "POST /generations/:generationId/cancel", data: takes(genCancel)},
-	{command: "gen.attach", data: takes(genAttach)}, // its route, which can stream, is in ops_rest.go
+	{command: "gen.attach", route: "GET /generations/:generationId", attaches: true, data: takes(genAttach)},
 	{route: "GET /messages/:messageId", data: takes(messageGet)},
 	{command: "message.swipe", route: "POST /messages/:messageId/swipe", key: true, starts: true, data: takes(messageSwipe)},
 	{command: "message.delete", route: "DELETE /messages/:messageId", key: true, data: takes(messageDelete)},

@@ -36,7 +36,6 @@ func (s *Server) operationRoutes(e *echo.Echo) {
 			}
 		}
 	}
-	e.GET(base+"/generations/:id", s.signedIn(s.generation))
 	e.POST(base+"/lint", s.signedIn(only(s.lint)))
 	e.PUT(base+"/devices/:id/ack", s.signedIn(only(s.deviceAck)))
 }
@@ -72,7 +71,8 @@ func routeOf(o *operation) *route {
 	return r
 }
 
-// operation is the handler of a route.
+// operation is the handler of a route. A generation that it begins is not bound to the
+// request: a client that goes away finds the reply later.
 func (s *Server) operation(r *route) handler {
 	return func(c echo.Context, who *account.Identity) error {
 		data, err := s.routeData(c, r)
@@ -80,40 +80,24 @@ func (s *Server) operation(r *route) handler {
 			return err
 		}
 		call := s.call(c, who)
-		if r.starts {
-			return s.starts(c, who, r.operation, call, data)
+		if (r.starts || r.attaches) && wantsStream(c.Request()) {
+			return s.stream(c, who, r.operation, call, data)
 		}
 		result, err := s.perform(detached(c.Request().Context()), r.operation, call, data, false)
 		if err != nil {
 			return lostUpdate(c, err)
 		}
-		return answer(c, r.status, call, result)
+		status := r.status
+		if got, _ := result.(*sent); got != nil && got.GenerationID != "" {
+			if preferAsync(c.Request()) {
+				c.Response().Header().Set("Preference-Applied", "respond-async")
+				status = http.StatusAccepted
+			} else if err := s.complete(c.Request().Context(), call.UserID, got); err != nil {
+				return err
+			}
+		}
+		return answer(c, status, call, result)
 	}
-}
-
-// starts is the handler of operations that may begin a generation. The
-// generation is not bound to the request: a client that goes away finds the
-// reply later.
-func (s *Server) starts(c echo.Context, who *account.Identity, o *operation, call *op.Call, data []byte) error {
-	if wantsStream(c.Request()) {
-		return s.streamReply(c, who, o, call, data)
-	}
-	result, err := s.perform(detached(c.Request().Context()), o, call, data, false)
-	if err != nil {
-		return lostUpdate(c, err)
-	}
-	got, _ := result.(*sent)
-	if got == nil || got.GenerationID == "" {
-		return answer(c, o.status, call, result)
-	}
-	if preferAsync(c.Request()) {
-		c.Response().Header().Set("Preference-Applied", "respond-async")
-		return answer(c, http.StatusAccepted, call, result)
-	}
-	if err := s.complete(c.Request().Context(), call.UserID, got); err != nil {
-		return err
-	}
-	return answer(c, o.status, call, got)
 }
 
 // complete waits for the generation of an answer and fills in what came out.
@@ -261,7 +245,7 @@ func queryInto(members map[string]json.RawMessage, c echo.Context, query map[str
 		}
 		value := values[0]
 		switch as.Kind() {
-		case reflect.Int:
+		case reflect.Int, reflect.Int64:
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
 				return fault.InvalidField(name, "type", "must be a whole number")
@@ -373,25 +357,6 @@ func (s *Server) deviceAck(c echo.Context, who *account.Identity) error {
 	call := s.call(c, who)
 	call.Device = c.Param("id")
 	result, err := s.perform(detached(c.Request().Context()), s.ops["ack"], call, body, false)
-	if err != nil {
-		return err
-	}
-	return answer(c, 0, call, result)
-}
-
-// generation is gen.attach: the text from an offset, or the rest as
-// it comes.
-func (s *Server) generation(c echo.Context, who *account.Identity) error {
-	r := routeOf(&operation{route: "GET /generations/:generationId", data: s.ops["gen.attach"].data})
-	data, err := s.routeData(c, r)
-	if err != nil {
-		return err
-	}
-	call := s.call(c, who)
-	if wantsStream(c.Request()) {
-		return s.streamGeneration(c, who, call, data)
-	}
-	result, err := s.perform(c.Request().Context(), r.operation, call, data, false)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 // large world books.
 const documentBytes = 16 << 20
 
-// documentOperations are about characters, resources and settings. They exist
-// in REST only, and go through the same table as the others.
+// documentOperations are about characters, resources and settings, and what a client
+// loads. They exist in REST only, and go through the same table as the others.
 var documentOperations = append([]operation{
 	{route: "POST /characters", status: http.StatusCreated, bytes: documentBytes, data: takes(characterCreate)},
 	{route: "GET /characters", data: takes(characterList)},
@@ -29,6 +29,7 @@ var documentOperations = append([]operation{
 	{route: "PUT /settings", ifMatch: true, data: takes(settingsPut)},
 	{route: "PUT /settings/device-time-zone", data: takes(settingsDeviceZone)},
 	{route: "GET /usage", data: takes(usage)},
+	{route: "GET /sync", data: takes(syncLog)},
 }, resourceOperations()...)
 
 // wireCharacterHead is a character in a list.

@@ -143,7 +143,7 @@ func New(d Deps, opts Options) *Server {
 // routes lists what is served; each function stands in the file of its subject.
 func (s *Server) routes(e *echo.Echo) {
 	s.operationRoutes(e) // ops_rest.go: the routes of the WebSocket commands
-	s.streamRoutes(e)    // WebSocket, SSE, sync
+	s.streamRoutes(e)    // WebSocket, SSE
 	s.accountRoutes(e)   // sign-in, tokens, users, providers
 	s.fileRoutes(e)      // imports, exports, avatars
 	s.memoryRoutes(e)    // memories as files, summaries

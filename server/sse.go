@@ -192,38 +192,10 @@ func lastEventID(r *http.Request) *stream.Position {
 	return &stream.Position{Epoch: epoch, Seq: seq}
 }
 
-// streamReply runs an operation that begins a generation and streams its events
-// until the generation ends. A failure before that is a plain problem answer.
-func (s *Server) streamReply(c echo.Context, who *account.Identity, o *operation, call *op.Call, data []byte) error {
-	return s.follow(c, who, call, func(ctx context.Context, t *sse) (any, error) {
-		result, err := s.perform(detached(ctx), o, call, data, false)
-		if err != nil {
-			return nil, lostUpdate(c, err)
-		}
-		if got, ok := result.(*sent); ok {
-			t.until, t.messages = got.GenerationID, got.messages
-		}
-		return result, nil
-	})
-}
-
-// streamGeneration streams a generation that exists, from an offset.
-func (s *Server) streamGeneration(c echo.Context, who *account.Identity, call *op.Call, data []byte) error {
-	return s.follow(c, who, call, func(ctx context.Context, t *sse) (any, error) {
-		result, err := s.perform(ctx, s.ops["gen.attach"], call, data, false)
-		if err != nil {
-			return nil, err
-		}
-		a := result.(*attached)
-		t.until, t.messages, t.off = a.GenerationID, []string{a.MessageID}, a.Off
-		call.Replayed = true // its beginning lies in the past
-		return result, nil
-	})
-}
-
-// follow joins the user's stream, lets find set which generation to follow, and
-// streams that one. Where there is none the result of find is the answer.
-func (s *Server) follow(c echo.Context, who *account.Identity, call *op.Call, find func(context.Context, *sse) (any, error)) error {
+// stream runs an operation and streams the events of the generation that it begins or
+// attaches to, until that ends. Where there is none, and where the operation fails, the
+// answer is a plain one.
+func (s *Server) stream(c echo.Context, who *account.Identity, o *operation, call *op.Call, data []byte) error {
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
 	t := s.newSSE(c, who)
@@ -239,9 +211,16 @@ func (s *Server) follow(c echo.Context, who *account.Identity, call *op.Call, fi
 	}
 	defer leave()
 	t.epoch = at.Epoch
-	result, err := find(ctx, t)
+	result, err := s.perform(detached(ctx), o, call, data, false)
 	if err != nil {
-		return err
+		return lostUpdate(c, err)
+	}
+	switch got := result.(type) {
+	case *sent:
+		t.until, t.messages = got.GenerationID, got.messages
+	case *attached:
+		t.until, t.messages, t.off = got.GenerationID, []string{got.MessageID}, got.Off
+		call.Replayed = true // its beginning lies in the past
 	}
 	if t.until == "" {
 		return answer(c, 0, call, result)

@@ -41,11 +41,10 @@ const (
 // helloBytes bounds the first frame of a connection that has not signed in.
 const helloBytes = 4 << 10
 
-// streamRoutes serves the WebSocket, SSE and sync.
+// streamRoutes serves the WebSocket and SSE.
 func (s *Server) streamRoutes(e *echo.Echo) {
 	e.GET(base+"/ws", s.upgrade)
 	e.GET(base+"/events", s.signedIn(only(s.events)))
-	e.GET(base+"/sync", s.signedIn(only(s.sync, "epoch", "since", "limit")))
 }
 
 var writeBuffers sync.Pool
