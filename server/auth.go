@@ -104,7 +104,7 @@ func (s *Server) originAllowed(r *http.Request) bool {
 func (s *Server) call(c echo.Context, who *account.Identity) *op.Call {
 	h := c.Request().Header
 	call := &op.Call{UserID: who.User.ID, Key: h.Get("Idempotency-Key")}
-	if device := h.Get("X-Device-Id"); plainID.MatchString(device) {
+	if device := h.Get("X-Device-Id"); op.IsClientID(device) {
 		call.Device = device
 	}
 	return call

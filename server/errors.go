@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -88,13 +87,11 @@ func fromEcho(err error) error {
 
 const headerRequestID = "X-Request-Id"
 
-var plainID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
 // requestID gives each request an id: the caller's own, if it is a plain one.
 func (s *Server) requestID(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id := c.Request().Header.Get(headerRequestID)
-		if !plainID.MatchString(id) {
+		if !op.IsClientID(id) {
 			id = op.NewID()
 		}
 		c.Response().Header().Set(headerRequestID, id)

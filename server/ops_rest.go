@@ -347,7 +347,7 @@ func (s *Server) lint(c echo.Context, who *account.Identity) error {
 
 // deviceAck is ack; the device is the one of the path.
 func (s *Server) deviceAck(c echo.Context, who *account.Identity) error {
-	if !plainID.MatchString(c.Param("id")) {
+	if !op.IsClientID(c.Param("id")) {
 		return fault.InvalidField("id", "range", "must be 1 to 64 characters from A-Z, a-z, 0-9, _ and -")
 	}
 	body, err := s.body(c, s.opts.BodyBytes)

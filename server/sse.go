@@ -42,7 +42,7 @@ func (s *Server) newSSE(c echo.Context, who *account.Identity) *sse {
 		ready: make(chan struct{}, 1),
 	}
 	t.device = "sse-" + t.id
-	if device := c.Request().Header.Get("X-Device-Id"); plainID.MatchString(device) {
+	if device := c.Request().Header.Get("X-Device-Id"); op.IsClientID(device) {
 		t.device = device
 	}
 	t.queue(func() { t.ready <- struct{}{} }) // never blocks: only one pump is asked for at a time

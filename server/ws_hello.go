@@ -9,6 +9,7 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/op"
 	"nodest/stream"
 	"nodest/stream/outbox"
 )
@@ -106,8 +107,8 @@ func (c *socket) refuse(cmd *command, err error, code int, reason string) {
 }
 
 func (in *helloData) validate() error {
-	if in.DeviceID != "" && !plainID.MatchString(in.DeviceID) {
-		return fault.InvalidField("deviceId", "range", "must be 1 to 64 characters from A-Z, a-z, 0-9, _ and -")
+	if err := op.CheckClientID("deviceId", in.DeviceID); err != nil {
+		return err
 	}
 	if in.DeltaMs < 0 || in.DeltaMs > mostDeltaMs {
 		return fault.InvalidField("deltaMs", "range", "must be 0 to %d", mostDeltaMs)

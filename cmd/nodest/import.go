@@ -239,19 +239,13 @@ func (in *importing) chat(ctx context.Context, file string, data []byte) error {
 }
 
 func (in *importing) save(ctx context.Context, file string, data []byte) error {
-	word, c := in.conversation, in.c
-	if word == "" {
-		c = c.whole()
-		var of struct {
-			ConversationID string `json:"conversationId"`
-		}
-		_ = json.Unmarshal(data, &of) // of another type it names no chat of ours
-		word = of.ConversationID
+	var of struct {
+		ConversationID string `json:"conversationId"`
 	}
-	conv, err := c.findChat(ctx, word)
-	if fault.Is(err, fault.NotFound) && in.conversation == "" {
-		return fault.New(fault.InvalidImport, "the chat of this save point was not found; choose a chat with --conversation NAME")
-	}
+	_ = json.Unmarshal(data, &of) // of another type it names no chat of ours
+	conv, err := in.owner(in.conversation, of.ConversationID,
+		func(c *client, word string) (item, error) { return c.findChat(ctx, word) },
+		"the chat of this save point was not found; choose a chat with --conversation NAME")
 	if err != nil {
 		return err
 	}
@@ -263,19 +257,10 @@ func (in *importing) save(ctx context.Context, file string, data []byte) error {
 }
 
 func (in *importing) memories(ctx context.Context, file string, data []byte) error {
-	word, c := in.character, in.c
-	if word == "" {
-		c = c.whole()
-		word, _ = memory.IsExport(data)
-	}
-	var with item
-	err := error(fault.New(fault.NotFound, "no character given"))
-	if word != "" {
-		with, err = c.find(ctx, word, characters)
-	}
-	if fault.Is(err, fault.NotFound) && in.character == "" {
-		return fault.New(fault.InvalidImport, "the character of these memories was not found; choose a character with --character NAME")
-	}
+	named, _ := memory.IsExport(data)
+	with, err := in.owner(in.character, named,
+		func(c *client, word string) (item, error) { return c.find(ctx, word, characters) },
+		"the character of these memories was not found; choose a character with --character NAME")
 	if err != nil {
 		return err
 	}
@@ -301,6 +286,23 @@ func (in *importing) memories(ctx context.Context, file string, data []byte) err
 		fmt.Fprintf(in.p.out, "  note: %s: %s\n", w.Path, w.Detail)
 	}
 	return nil
+}
+
+// owner is what a file belongs to: what the command line gives, else what the file
+// names by its whole name or id.
+func (in *importing) owner(given, named string, find func(c *client, word string) (item, error), missing string) (item, error) {
+	if given != "" {
+		return find(in.c, given)
+	}
+	notFound := fault.New(fault.InvalidImport, "%s", missing)
+	if named == "" {
+		return item{}, notFound
+	}
+	found, err := find(in.c.whole(), named)
+	if fault.Is(err, fault.NotFound) {
+		err = notFound
+	}
+	return found, err
 }
 
 // given is the character of --character.
