@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -262,11 +263,7 @@ func (r *Runner) held() (ids []string) {
 func (r *Runner) refs() []Ref {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	refs := make([]Ref, 0, len(r.running))
-	for ref := range r.running {
-		refs = append(refs, ref)
-	}
-	return refs
+	return slices.Collect(maps.Keys(r.running))
 }
 
 // wants is what there is room for, and how often each kind is tried.

@@ -37,11 +37,6 @@ type Failure struct {
 	Details      map[string]any `json:"details,omitempty"`
 }
 
-// PublicFailure is FailureOf what clients may see of err; nil stays nil.
-func PublicFailure(err error) any {
-	return FailureOf(fault.Public(err))
-}
-
 // FailureOf is e on the wire, without a request id; nil stays nil.
 func FailureOf(e *fault.Error) *Failure {
 	if e == nil {

@@ -18,6 +18,7 @@ import (
 // operation is one thing that a client can ask for, over both transports.
 type operation struct {
 	command string // of the WebSocket; "" = REST only
+	as      string // the command that an idempotency key takes it for; "" = itself
 	// route is the same in REST, such as "PATCH /messages/:messageId": the method,
 	// and the path below /api/v1 with the members of the data that stand in it. A GET
 	// and a DELETE take the other members as parameters of the query.
@@ -34,7 +35,7 @@ type operation struct {
 }
 
 // name is what an idempotency key stands for, besides the data.
-func (o *operation) name() string { return cmp.Or(o.command, o.route) }
+func (o *operation) name() string { return cmp.Or(o.as, o.command, o.route) }
 
 // runner is an operation with its data.
 type runner = func(context.Context, *Server, *op.Call) (any, error)

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ var memoryOperations = []operation{
 	{command: "memory.search", route: "GET /characters/:characterId/memories", data: takes(memorySearch)},
 	{command: "memory.create", route: "POST /characters/:characterId/memories", status: http.StatusCreated, key: true, data: takes(memoryCreate)},
 	{command: "memory.edit", route: "PATCH /characters/:characterId/memories/:memoryId", key: true, data: takes(memoryEdit)},
-	{command: "memory.pin", key: true, data: input{prepare: preparePin}}, // in REST it is an edit of pinned
+	{command: "memory.pin", as: "memory.edit", key: true, data: takes(memoryPin)}, // in REST it is an edit of pinned
 	{command: "memory.delete", route: "DELETE /characters/:characterId/memories/:memoryId", status: http.StatusNoContent, key: true, data: takes(memoryDelete)},
 	{command: "memory.restore", route: "POST /characters/:characterId/memories/:memoryId/restore", key: true, data: takes(memoryRestore)},
 	{command: "memory.forget", route: "POST /characters/:characterId/memories/forget", key: true, data: takes(memoryForget)},
@@ -165,24 +164,14 @@ func memoryEdit(ctx context.Context, s *Server, c *op.Call, in memoryEditData) (
 
 type memoryPinData struct {
 	memoryData
-	Pinned *bool `json:"pinned"`
+	Pinned *bool `json:"pinned,omitempty"`
 }
 
-// preparePin reads a memory.pin as the edit that it is, so that both are the same
-// under one key.
-func preparePin(_ string, data []byte) (runner, string, error) {
-	var in memoryPinData
-	if err := decodeStrict(orObject(data), &in); err != nil {
-		return nil, "", err
-	}
+func memoryPin(ctx context.Context, s *Server, c *op.Call, in memoryPinData) (any, error) {
 	if in.Pinned == nil {
-		return nil, "", fault.InvalidField("pinned", "required", "must be true or false")
+		return nil, fault.InvalidField("pinned", "required", "must be true or false")
 	}
-	edit, err := json.Marshal(memoryEditData{in.memoryData, memory.Patch{Pinned: in.Pinned}})
-	if err != nil {
-		return nil, "", err
-	}
-	return takes(memoryEdit).prepare("memory.edit", edit)
+	return memoryOf(s.Memory.Edit(ctx, c, in.CharacterID, in.MemoryID, memory.Patch{Pinned: in.Pinned}))
 }
 
 type memoryData struct {

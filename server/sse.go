@@ -302,7 +302,7 @@ func (t *sse) endOf(ctx context.Context, userID string, a *nodest.Attached) ([]*
 		data["usage"] = chat.WireUsage(g.Usage)
 	}
 	if g.Status == chat.GenFailed {
-		last, data = "gen.failed", map[string]any{"error": op.PublicFailure(failedReply(g))}
+		last, data = "gen.failed", map[string]any{"error": op.FailureOf(fault.Public(failedReply(g)))}
 	}
 	e, err := event(last, data)
 	return append(events, e), err

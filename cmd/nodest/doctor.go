@@ -120,8 +120,9 @@ func (p *program) checkFolder(cfg *config) check {
 	}
 	_ = f.Close()
 	_ = os.Remove(f.Name())
-	if info, err := os.Stat(filepath.Join(dir, "secret.key")); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return check{"data folder", "secret.key is readable by other users", "chmod 600 " + filepath.Join(dir, "secret.key")}
+	secret := filepath.Join(dir, secretFile)
+	if info, err := os.Stat(secret); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return check{"data folder", secretFile + " is readable by other users", "chmod 600 " + secret}
 	}
 	return check{name: "data folder", detail: dir}
 }

@@ -87,20 +87,16 @@ var needs = map[string]string{
 	"gemini": "GEMINI_API_KEY", "openrouter": "OPENROUTER_API_KEY", "openai": "OPENAI_API_KEY or OPENAI_BASE_URL",
 }
 
+// keySettings are the settings with the server's keys.
+var keySettings = map[string]string{
+	"gemini": "GEMINI_API_KEY", "openrouter": "OPENROUTER_API_KEY", "openai": "OPENAI_API_KEY",
+}
+
 // configured returns the server's key of a provider and whether it can be used.
 func (m *models) configured(name string) (secret string, usable bool) {
-	switch name {
-	case "gemini":
-		secret = m.cfg.get("GEMINI_API_KEY")
-	case "openrouter":
-		secret = m.cfg.get("OPENROUTER_API_KEY")
-	case "openai":
-		secret = m.cfg.get("OPENAI_API_KEY")
-		return secret, secret != "" || m.cfg.get("OPENAI_BASE_URL") != ""
-	case "offline":
-		return "", true
-	}
-	return secret, secret != ""
+	secret = m.cfg.get(keySettings[name])
+	keyless := name == "offline" || name == "openai" && m.cfg.get("OPENAI_BASE_URL") != ""
+	return secret, secret != "" || keyless
 }
 
 // client builds one provider. The configured model belongs to the configured
@@ -203,7 +199,7 @@ func (m *models) model(p llm.Provider, model string, fallbacks []llm.Ref) nodest
 	}
 	return nodest.Model{
 		Generator: llm.Chain(m.log, links...), Provider: p.Name(), Name: model,
-		ContextTokens: contextTokens(p.Name()), Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model),
+		ContextTokens: contextTokens[p.Name()], Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model),
 	}
 }
 
@@ -233,17 +229,8 @@ func (m *models) strictTurns(p llm.Provider, model string) bool {
 	return !client.TakesLooseTurns(cmp.Or(model, p.DefaultModel()))
 }
 
-// contextTokens is what a provider's models can take where all of them can take
-// about the same; 0 = it differs from model to model.
-func contextTokens(provider string) int {
-	switch provider {
-	case "gemini":
-		return 1_000_000
-	case "offline":
-		return 32_768
-	}
-	return 0
-}
+// contextTokens is the context of the providers whose models all have about the same.
+var contextTokens = map[string]int{"gemini": 1_000_000, "offline": 32_768}
 
 // TakesKey says whether users may store a key of their own for a provider.
 func (m *models) TakesKey(provider string) bool { return needs[provider] != "" }
