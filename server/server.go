@@ -56,14 +56,12 @@ type Options struct {
 	LargeBodies    int           // bodies of more than 1 MiB that are worked on at once; default 4
 	FrameBytes     int64         // frame from a client; default 256 KiB
 	QueueBytes     int           // waiting for one connection; default 1 MiB
-	QueueFrames    int           // the same, counted; default 512
 	Connections    int           // WebSockets of the process; default 10,000
 	PerUser        int           // WebSockets of a user; default 8
 	PerDevice      int           // WebSockets of a device; default 3
 	CommandsPer10s int           // per WebSocket; default 50
 	Burst          int           // commands at once; default 20
 	ReplayMax      int64         // events that a resume replays; default 2,000
-	PingEvery      time.Duration // default 25 s
 	HelloWithin    time.Duration // default 10 s
 	WriteWithin    time.Duration // one frame; default 10 s
 	Tick           time.Duration // how often pings and expiries are looked at; default 1 s
@@ -82,14 +80,12 @@ func (o Options) withDefaults() Options {
 	o.BodyWithin = cmp.Or(o.BodyWithin, time.Minute)
 	o.LargeBodies = cmp.Or(o.LargeBodies, 4)
 	o.QueueBytes = cmp.Or(o.QueueBytes, 1<<20)
-	o.QueueFrames = cmp.Or(o.QueueFrames, 512)
 	o.Connections = cmp.Or(o.Connections, 10_000)
 	o.PerUser = cmp.Or(o.PerUser, 8)
 	o.PerDevice = cmp.Or(o.PerDevice, 3)
 	o.CommandsPer10s = cmp.Or(o.CommandsPer10s, 50)
 	o.Burst = cmp.Or(o.Burst, 20)
 	o.ReplayMax = cmp.Or(o.ReplayMax, 2000)
-	o.PingEvery = cmp.Or(o.PingEvery, 25*time.Second)
 	o.HelloWithin = cmp.Or(o.HelloWithin, 10*time.Second)
 	o.WriteWithin = cmp.Or(o.WriteWithin, 10*time.Second)
 	o.Tick = cmp.Or(o.Tick, time.Second)

@@ -38,8 +38,11 @@ const (
 	writeBuffer = 4 << 10
 )
 
-// helloBytes bounds the first frame of a connection that has not signed in.
-const helloBytes = 4 << 10
+const (
+	helloBytes  = 4 << 10          // the first frame of a connection that has not signed in
+	queueFrames = 512              // frames that wait for one connection
+	pingEvery   = 25 * time.Second // silence before a ping
+)
 
 // streamRoutes serves the WebSocket and SSE.
 func (s *Server) streamRoutes(e *echo.Echo) {

@@ -56,7 +56,7 @@ func newSocket(s *Server, ws *websocket.Conn, who *account.Identity) *socket {
 // queue makes the outbox; wake starts a goroutine that pumps, or wakes it.
 func (c *socket) queue(wake func()) {
 	c.out = outbox.New(outbox.Options{
-		MaxBytes: c.s.opts.QueueBytes, MaxFrames: c.s.opts.QueueFrames, Wake: wake,
+		MaxBytes: c.s.opts.QueueBytes, MaxFrames: queueFrames, Wake: wake,
 		Slow:       outbox.Close{Code: closeSlow, Reason: "slow_consumer"},
 		Unreadable: outbox.Close{Code: closeInternal, Reason: "the event log cannot be read"},
 	})
@@ -125,7 +125,7 @@ func (c *socket) aside(f func()) {
 func (c *socket) alive() {
 	c.seen.Store(time.Now().UnixNano())
 	if c.greeted.Load() {
-		c.deadline(2*c.s.opts.PingEvery + 5*time.Second)
+		c.deadline(2*pingEvery + 5*time.Second)
 	}
 }
 
@@ -236,7 +236,7 @@ func (c *socket) beat(now time.Time) {
 		return
 	}
 	silent := now.UnixNano() - max(c.seen.Load(), c.pinged)
-	if silent >= int64(c.jittered(c.s.opts.PingEvery)) {
+	if silent >= int64(c.jittered(pingEvery)) {
 		c.pinged = now.UnixNano()
 		c.out.Ping()
 	}

@@ -158,7 +158,7 @@ func (c *socket) welcome(ctx context.Context, cmd *command, in *helloData) error
 	w := welcome{
 		Session: c.id, User: c.userID(), Server: "nodest/" + c.s.opts.Version, Protocol: 1,
 		Epoch: r.at.Epoch, Seq: r.at.Seq, Resumed: r.reason == "", Reason: r.reason,
-		PingS: c.s.opts.PingEvery.Seconds(), DeltaMs: int64(in.DeltaMs), Now: time.Now().UnixMilli(), Active: active,
+		PingS: pingEvery.Seconds(), DeltaMs: int64(in.DeltaMs), Now: time.Now().UnixMilli(), Active: active,
 		Limits: limits{
 			c.s.opts.FrameBytes, chat.MaxText, c.s.opts.CommandsPer10s, parallel, c.s.opts.QueueBytes,
 		},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -95,7 +96,7 @@ func (h *Hub) Committed(userID string, events []*Event) {
 	for _, e := range events {
 		r.seen = max(r.seen, e.Seq)
 		if !r.known || e.Seq > r.last {
-			r.keep(e)
+			r.early[e.Seq] = e
 			r.advance()
 		}
 	}
@@ -138,11 +139,7 @@ func (h *Hub) Join(ctx context.Context, userID string, sink Sink) (at Position, 
 		// Whatever is committed from here on comes through Committed, because the
 		// room was there before the position was read.
 		r.known, r.epoch, r.last = true, newest.Epoch, newest.Seq
-		for seq := range r.early {
-			if seq <= r.last {
-				delete(r.early, seq)
-			}
-		}
+		maps.DeleteFunc(r.early, func(seq int64, _ *Event) bool { return seq <= r.last })
 	}
 	r.seen = max(r.seen, newest.Seq)
 	r.advance()
@@ -183,14 +180,6 @@ func (h *Hub) Since(ctx context.Context, userID string, after, upTo int64, limit
 // it still has.
 func (h *Hub) Position(ctx context.Context, userID string) (Position, int64, error) {
 	return h.store.Position(ctx, userID)
-}
-
-// keep puts an event that was committed in its place among those that wait.
-func (r *room) keep(e *Event) {
-	if r.early == nil {
-		r.early = map[int64]*Event{}
-	}
-	r.early[e.Seq] = e
 }
 
 // advance delivers everything whose turn has come.
@@ -243,7 +232,7 @@ func (h *Hub) enter(userID string) *room {
 	defer h.mu.Unlock()
 	r := h.rooms[userID]
 	if r == nil {
-		r = &room{user: userID}
+		r = &room{user: userID, early: map[int64]*Event{}}
 		h.rooms[userID] = r
 	}
 	r.users++
@@ -366,7 +355,7 @@ func (h *Hub) catchUpRoom(ctx context.Context, r *room) error {
 		for _, e := range events {
 			r.seen = max(r.seen, e.Seq)
 			if e.Seq > r.last && r.early[e.Seq] == nil {
-				r.keep(e)
+				r.early[e.Seq] = e
 			}
 		}
 		before := r.last

@@ -202,12 +202,25 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	if r.models, err = newModels(cfg, log, r.accounts.ProviderKeys); err != nil {
 		return r, err
 	}
+	r.build(alone)
+	if err := r.engine.Recover(ctx); err != nil {
+		return r, err
+	}
+	r.jobs.Start()
+	tending, end := context.WithCancel(context.WithoutCancel(ctx))
+	r.end, r.tended = end, make(chan struct{})
+	go r.tend(tending)
+	return r, nil
+}
+
+// build joins the services and the server that answers for them.
+func (r *running) build(alone bool) {
+	cfg, log := r.cfg, r.log
 	var poll, recheck time.Duration
 	if !alone {
 		poll, recheck = time.Second, 30*time.Second
 	}
 	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
-	r.memory = memory.New(r.db.Memory(), r.memoryOptions())
 	r.characters = character.New(r.db.Characters(), character.Options{
 		CheckProvider: func(ctx context.Context, userID, name string) error {
 			_, err := r.models.Resolve(ctx, userID, name, "", "")
@@ -220,6 +233,9 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 			return r.engine.SummaryModel(ctx, userID)
 		},
 	})
+	r.memory = memory.New(r.db.Memory(), memory.Options{
+		Scenes: r.chats.MemoryScene, Settings: r.chats.MemorySettings, Embedder: r.models.Embedder, Log: log,
+	})
 	r.engine = nodest.New(nodest.Deps{
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
@@ -227,10 +243,10 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		Sources:     []nodest.Source{nodest.Memories(r.memory, recallTimeout)},
 		SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
 	})
-	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.extractor().Kinds(), r.chats.Kinds())...)
-	if err := r.engine.Recover(ctx); err != nil {
-		return r, err
-	}
+	reader := extract.New(r.db.Memory(), extract.Options{
+		Scenes: r.chats.MemoryScene, Model: r.engine.MemoryModel, Rest: cfg.duration("NODEST_MEMORY_IDLE_CLOSE"),
+	})
+	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds())...)
 	r.server = server.New(server.Deps{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()),
 		App: app.New(r.db.App(), r.chats, r.engine), Memory: r.memory, Accounts: r.accounts, Hub: r.hub, Providers: r.models,
@@ -238,38 +254,6 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
 		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck,
-	})
-	r.jobs.Start()
-	tending, end := context.WithCancel(context.WithoutCancel(ctx))
-	r.end, r.tended = end, make(chan struct{})
-	go r.tend(tending)
-	return r, nil
-}
-
-// memoryOptions joins the memory with the engine, which is made after it, and
-// with the models.
-func (r *running) memoryOptions() memory.Options {
-	return memory.Options{
-		Scenes: r.scene, Embedder: r.models.Embedder, Log: r.log,
-		Settings: func(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
-			return r.chats.MemorySettings(ctx, userID, characterID)
-		},
-	}
-}
-
-// scene tells how a character's memory is set.
-func (r *running) scene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
-	return r.chats.MemoryScene(ctx, userID, characterID, conversationID)
-}
-
-// extractor reads what was said for facts.
-func (r *running) extractor() *extract.Service {
-	return extract.New(r.db.Memory(), extract.Options{
-		Scenes: r.scene,
-		Model: func(ctx context.Context, userID, characterID string) (llm.Asker, error) {
-			return r.engine.MemoryModel(ctx, userID, characterID)
-		},
-		Rest: r.cfg.duration("NODEST_MEMORY_IDLE_CLOSE"),
 	})
 }
 
