@@ -25,7 +25,7 @@ type Kind struct {
 	// not done so itself with Tx.FinishJob. After an error it is tried again where
 	// that can help (fault.Retry: not for a wrong request or a refused key), after
 	// Backoff or what the error asks for; what the user may see of the error is
-	// stored. ctx ends when the job was lost or cancelled, when the time is over, and
+	// stored. ctx ends when the job was lost or cancelled, on timeout, and
 	// when the server stops. It may also end when Run has finished the job.
 	Run func(ctx context.Context, j *Job) error
 
@@ -58,7 +58,7 @@ type Options struct {
 	// was doing is taken over at once.
 	Alone bool
 	Lease time.Duration // after a crash, a job waits so long; default 30 s
-	Poll  time.Duration // how often the queue is looked at for what others did; default 1 s
+	Poll  time.Duration // how often the queue is checked for changes by other processes; default 1 s
 	Log   *slog.Logger  // default slog.Default()
 }
 
@@ -335,7 +335,7 @@ func (r *Runner) begin(j *Job) bool {
 }
 
 // work runs one attempt and stores how it ended. Where that cannot be stored, the
-// lease ends and somebody tries again.
+// lease expires and the job is tried again.
 func (r *Runner) work(ctx context.Context, k *Kind, j *Job) {
 	err := r.attempt(ctx, k, j)
 	var o Outcome

@@ -16,13 +16,12 @@ import (
 	"nodest/fault"
 )
 
-// maxDepth is how deep the JSON of a request or frame may be nested.
+// maxDepth limits the nesting of JSON in a request or frame.
 const maxDepth = 32
 
 // decodeStrict reads one JSON object into v, a pointer to a struct. Every member
 // must be known and of the right type; all that are not are named in one
-// invalid_field. null stands for an absent member. Nothing else than the object
-// may follow.
+// invalid_field. null means that a member is absent. Nothing may follow the object.
 func decodeStrict(data []byte, v any) error {
 	tree, err := parseJSON(data)
 	if err != nil {
@@ -40,7 +39,7 @@ func decodeStrict(data []byte, v any) error {
 	return nil
 }
 
-// parseJSON reads one JSON value: UTF-8, at most maxDepth deep, nothing behind it.
+// parseJSON reads one JSON value: UTF-8, nested at most maxDepth deep, with nothing after it.
 func parseJSON(data []byte) (any, error) {
 	if !utf8.Valid(data) {
 		return nil, fault.New(fault.BadRequest, "the body is not valid UTF-8")
@@ -69,8 +68,8 @@ func syntaxDetail(err error) string {
 	return "unexpected end of input"
 }
 
-// mostTold bounds how many wrong members one error names: a body can hold a
-// million of them.
+// mostTold limits how many wrong members one error lists: a body can have a million of
+// them.
 const mostTold = 20
 
 func invalid(wrong []fault.Field) error {
@@ -107,7 +106,7 @@ var (
 	typeTime = reflect.TypeFor[time.Time]()
 )
 
-// check compares a JSON value with the type that shall hold it. at is the path
+// check compares a JSON value with the type that will hold it. at is the path
 // of the value as the client wrote it.
 func check(v any, t reflect.Type, at string) []fault.Field {
 	for t.Kind() == reflect.Pointer {

@@ -67,8 +67,7 @@ func memorySearch(ctx context.Context, s *Server, c *op.Call, in memorySearchDat
 	}, in.Cursor, int(in.Limit)))
 }
 
-// check refuses words that nobody knows and members that do not go together. The
-// engine takes the rest.
+// check refuses unknown words and members that cannot be combined.
 func (in *memorySearchData) check() error {
 	var c op.Checks
 	oneOf(&c, "kind", in.Kind, lang.Kinds...)

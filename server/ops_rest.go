@@ -23,7 +23,7 @@ import (
 
 const base = "/api/v1"
 
-// lintBytes bounds a document that is sent to be looked at.
+// lintBytes limits the size of a document to check.
 const lintBytes = 32 << 20
 
 // operationRoutes serves the REST routes of the operations.
@@ -203,15 +203,16 @@ func (s *Server) routeData(c echo.Context, r *route) ([]byte, error) {
 // that was never stored: "0".
 const neverStored = -1
 
-// setVersion turns the If-Match header into the member ifVersion. Where there is none the header is refused: a client that asks for
-// protection must not believe that it has it.
+// setVersion turns the If-Match header into the member ifVersion. A write without that
+// member refuses the header: a client must not believe in a protection that it does not
+// have.
 func (r *route) setVersion(members map[string]json.RawMessage, req *http.Request) error {
 	tag := req.Header.Get("If-Match")
 	switch {
 	case tag == "" || tag == "*":
 		return nil
 	case !r.ifMatch && (r.method == http.MethodGet || r.method == http.MethodPost):
-		return nil // there is nothing that could be lost
+		return nil // there is no other change to overwrite
 	case !r.ifMatch:
 		return fault.New(fault.BadRequest, "this route does not support If-Match")
 	}
@@ -323,7 +324,7 @@ func preferAsync(r *http.Request) bool {
 	return false
 }
 
-// lint looks at a document: the body itself, or the file of a form.
+// lint checks a document: the body itself, or the file of a form.
 func (s *Server) lint(c echo.Context, who *account.Identity) error {
 	r := c.Request()
 	var f file

@@ -44,8 +44,8 @@ func (s *Server) accountRoutes(e *echo.Echo) {
 	e.GET(base+"/me", s.signedIn(only(accountHandler(s.me).handle)))
 }
 
-// accountHandler does what somebody who is signed in asks for. It answers 200 with its
-// result, 201 with a created one, or 204 where there is none.
+// accountHandler handles a request of a signed-in user. It answers 200 with its result,
+// 201 with a created one, or 204 without one.
 type accountHandler func(c echo.Context, who *account.Identity) (result any, err error)
 
 // created is a result that was made by the request.
@@ -333,8 +333,8 @@ func (s *Server) deleteProviderKey(c echo.Context, who *account.Identity) (any, 
 	return nil, nil
 }
 
-// tellProvider tells the user's devices that a key has changed. The key is stored
-// by then, so the answer does not depend on it.
+// tellProvider notifies the user's devices of a changed key. The key is already stored,
+// so a failure here does not fail the request.
 func (s *Server) tellProvider(c echo.Context, who *account.Identity, name string, deleted bool) {
 	if err := s.Characters.AnnounceProvider(detached(c.Request().Context()), s.call(c, who), name, deleted); err != nil {
 		s.opts.Log.Warn("event for a changed provider key not stored", "requestId", idOf(c), "err", err)

@@ -68,8 +68,8 @@ func wireCharacterOf(c *character.Character) wireCharacter {
 	}
 }
 
-// present is a document, nil for none: a character that comes out of a kept
-// answer has null where it has no document.
+// present is a document, nil for none: a character from a stored answer has null where
+// it has no document.
 func present(document json.RawMessage) json.RawMessage {
 	if string(document) == "null" {
 		return nil
@@ -118,8 +118,8 @@ func characterSettings(ctx context.Context, s *Server, c *op.Call, in idData) (a
 	return versioned{settings, version}, err
 }
 
-// characterSettingsData names the members so that an unknown one is told; the
-// engine checks what is in them.
+// characterSettingsData lists the members so that unknown ones are refused; package
+// character checks their content.
 type characterSettingsData struct {
 	ID        string `json:"id"`
 	IfVersion int64  `json:"ifVersion,omitempty"`

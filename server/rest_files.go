@@ -79,8 +79,7 @@ func (s *Server) uploaded(u upload) echo.HandlerFunc {
 	}))
 }
 
-// take runs an upload with its file, whose content is part of what an idempotency key
-// stands for.
+// take runs an upload with its file. An idempotency key is bound to the file's content.
 func (s *Server) take(c echo.Context, who *account.Identity, u upload, f file) error {
 	call := s.call(c, who)
 	if call.Key != "" && !plainKey.MatchString(call.Key) {

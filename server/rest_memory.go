@@ -17,7 +17,7 @@ import (
 // memoryBytes bounds a file of memories.
 const memoryBytes = 32 << 20
 
-// memoryRoutes serves memories as files, and what waits for a summary.
+// memoryRoutes serves memories as files, and the creation of summaries.
 func (s *Server) memoryRoutes(e *echo.Echo) {
 	e.GET(base+"/characters/:id/memories/export", s.exported(s.exportMemories))
 	e.POST(base+"/characters/:id/memories/import", s.uploaded(upload{
@@ -26,15 +26,15 @@ func (s *Server) memoryRoutes(e *echo.Echo) {
 	e.POST(base+"/conversations/:id/summaries", s.signedIn(s.summarise))
 }
 
-// exportMemories answers JSON Lines. They are gathered before the first is sent, so
-// that a slow client does not hold the database and what fails is told.
+// exportMemories answers JSON Lines. They are collected before the first is sent, so
+// that a slow client does not block the database and a failure can be reported.
 func (s *Server) exportMemories(c echo.Context, userID string) (data []byte, contentType, filename string, err error) {
 	var lines bytes.Buffer
 	err = s.Memory.Export(c.Request().Context(), userID, c.Param("id"), &lines)
 	return lines.Bytes(), "application/x-ndjson", "memories.jsonl", err
 }
 
-// lineTypes are the names that JSON Lines go by.
+// lineTypes are the content types in use for JSON Lines.
 var lineTypes = []string{"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json", "text/plain"}
 
 // importMemories reads JSON Lines. Invalid lines are reported, and the rest is
@@ -52,8 +52,8 @@ func (s *Server) importMemories(ctx context.Context, call *op.Call, f file) (any
 	return imported{"memories", f.id, result, warnings}, nil
 }
 
-// summarise is summary.create. With wait the answer is the summary; a socket, which
-// does one thing after the other, is not held up for that.
+// summarise is summary.create. With wait the answer is the summary; a WebSocket, which
+// runs its commands one after the other, cannot wait for that.
 func (s *Server) summarise(c echo.Context, who *account.Identity) error {
 	wait, err := waits(c)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // The NodeST interface: the calls of the app, for porting it. A failure is
-// answered with 200 and success false; only who may not ask at all, asks too much
-// or sends no JSON gets a problem. Members that are not known are ignored.
+// answered with 200 and success false. Only a request that is not authenticated, exceeds
+// a limit or is not JSON gets a problem answer. Unknown members are ignored.
 
 // portRoutes serves the NodeST interface.
 func (s *Server) portRoutes(e *echo.Echo) {
@@ -25,8 +25,8 @@ func (s *Server) portRoutes(e *echo.Echo) {
 	e.POST(base+"/nodest/history", s.signedIn(only(s.portHistory)))
 }
 
-// portData is what the app sends to chat. The key is for this request alone, and
-// in nothing that is kept.
+// portData is what the app sends to chat. The provider's key is used for this request
+// alone and never stored.
 type portData struct {
 	app.Request
 	APIKey string `json:"apiKey,omitempty"`
@@ -86,8 +86,8 @@ func (s *Server) portHistory(c echo.Context, who *account.Identity) error {
 }
 
 // portBody reads the members of a body that in, a pointer to a struct, knows. A
-// member of another type is wrong, which the app is told like any failure; err is
-// of a body that is too large or no JSON.
+// member of another type is wrong, which is answered like any failure; err is for a body
+// that is too large or not JSON.
 func (s *Server) portBody(c echo.Context, in any) (wrong, err error) {
 	body, err := s.readAll(c, documentBytes)
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *Server) portBody(c echo.Context, in any) (wrong, err error) {
 	return decodeStrict(body, in), nil
 }
 
-// ported runs one call of the interface under its idempotency key. What the key
-// stands for is content, encoded, which leaves the provider's key out.
+// ported runs one call of the interface under its idempotency key, which is bound to
+// content; that must not contain the provider's key.
 func ported[T any](s *Server, c echo.Context, call *op.Call, wrong error, name string, content any, run func(context.Context) (*T, error)) (*T, error) {
 	if wrong != nil {
 		return nil, wrong

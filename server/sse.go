@@ -35,7 +35,7 @@ type sse struct {
 	off      int      // where its text begins for the client, in code points
 }
 
-// newSSE makes a stream for somebody; run serves it.
+// newSSE makes a stream for a user; run serves it.
 func (s *Server) newSSE(c echo.Context, who *account.Identity) *sse {
 	t := &sse{
 		socket: newSocket(s, nil, who), w: c.Response(), ctl: http.NewResponseController(c.Response()),
@@ -263,7 +263,7 @@ func (t *sse) past(ctx context.Context, userID string) (ended bool, err error) {
 	t.start()
 	for _, e := range end {
 		if t.Write([]*outbox.Item{{Event: e}}) != nil {
-			return true, nil //nolint:nilerr // the client is gone: nobody can be told
+			return true, nil //nolint:nilerr // the client is gone
 		}
 	}
 	return true, nil

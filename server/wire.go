@@ -73,7 +73,7 @@ func (l *limit) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*int)(l))
 }
 
-// versioned is a document with a version, which REST tells in ETag too.
+// versioned is a document with a version, which REST also sends as its ETag.
 type versioned struct {
 	body    any
 	version int64

@@ -9,8 +9,8 @@ import (
 	"nodest/memory"
 )
 
-// wireMemory is one version of a memory. The members of memory.Memory stand in
-// it; its times hide theirs, which have no fixed form.
+// wireMemory is one version of a memory: the members of memory.Memory, with times in our
+// format.
 type wireMemory struct {
 	memory.Memory
 	Evidence   []memory.Evidence `json:"evidence"`
@@ -40,7 +40,7 @@ func wireMemoryOf(m memory.Memory) wireMemory {
 type wireFound struct {
 	memory.Found
 	Memory  any                `json:"memory,omitempty"`
-	Text    string             `json:"text"` // of the fact, or as it was said
+	Text    string             `json:"text"` // of the fact or of the message
 	Signals map[string]float64 `json:"signals"`
 }
 

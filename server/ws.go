@@ -52,8 +52,7 @@ func (s *Server) streamRoutes(e *echo.Echo) {
 
 var writeBuffers sync.Pool
 
-// upgrade opens a WebSocket. Whatever speaks against it is answered as plain
-// HTTP, before the upgrade. The connection lives on in a goroutine of its own,
+// upgrade opens a WebSocket. Errors are answered as plain HTTP, before the upgrade. The connection lives on in a goroutine of its own,
 // so that the HTTP server can give up its buffers.
 func (s *Server) upgrade(c echo.Context) error {
 	r := c.Request()
@@ -102,7 +101,8 @@ func errFull() error {
 	return fault.New(fault.ShuttingDown, "connection limit reached").After(5 * time.Second)
 }
 
-// upgradeIdentity finds who opens a connection; nil = the first frame will tell.
+// upgradeIdentity identifies the user who opens a connection; nil = the first frame has
+// the token.
 func (s *Server) upgradeIdentity(r *http.Request) (*account.Identity, error) {
 	if _, ok := bearer(r); ok {
 		return s.authenticate(r)
@@ -148,7 +148,7 @@ func (k *sockets) release() {
 	k.open--
 }
 
-// add takes a connection in and starts run, which may be nil, in a goroutine
+// add registers a connection and starts run, which may be nil, in a goroutine
 // that Drain waits for. It returns false when the server has ended.
 func (k *sockets) add(c *socket, run func()) bool {
 	k.mu.Lock()
@@ -214,7 +214,7 @@ func (k *sockets) list() []*socket {
 	return slices.Collect(maps.Keys(k.all))
 }
 
-// Count returns how many connections are open.
+// count returns how many connections are open.
 func (k *sockets) count() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -230,8 +230,8 @@ func (k *sockets) revoked(userID, tokenID string) {
 	}
 }
 
-// goingAway tells every client that the server is about to restart. Each gets
-// another time to wait, so that they do not all come back at once.
+// goingAway tells every client that the server is about to restart, each with a different
+// delay, so that they do not all reconnect at once.
 func (k *sockets) goingAway() {
 	for _, c := range k.list() {
 		c.tell("server.going_away", map[string]int64{

@@ -28,7 +28,7 @@ type reply struct {
 	Replay bool     `json:"replay,omitempty"`
 }
 
-// most commands in a row that may be refused for their number.
+// mostRefused is how many commands in a row may exceed the rate limit.
 const mostRefused = 3
 
 // frame does what a frame asks for: one command, or several in a row.
@@ -57,8 +57,8 @@ func (c *socket) frame(data []byte) {
 	}
 }
 
-// object reads one command. What cannot be answered, because it has no id, ends
-// the connection.
+// object reads one command. A command without an id cannot be answered and ends the
+// connection.
 func (c *socket) object(data []byte) {
 	var loose struct {
 		ID  string `json:"id"`

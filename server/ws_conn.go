@@ -31,7 +31,7 @@ type socket struct {
 
 	mu        sync.Mutex
 	who       *account.Identity // nil until signed in
-	expiring  bool              // auth.expiring was told for who
+	expiring  bool              // auth.expiring was sent for who
 	lingering bool              // the read deadline is set for the last time
 
 	device   string      // set by hello, before the socket is entered
@@ -68,7 +68,7 @@ func (c *socket) identity() *account.Identity {
 	return c.who
 }
 
-// userID is "" until somebody has signed in.
+// userID is "" until the client has signed in.
 func (c *socket) userID() string {
 	if who := c.identity(); who != nil {
 		return who.User.ID
@@ -139,7 +139,7 @@ func (c *socket) deadline(d time.Duration) {
 	}
 }
 
-// lost says why there is nothing more to read.
+// lost closes the connection after a failed read.
 func (c *socket) lost(err error) {
 	var closed *websocket.CloseError
 	var slow net.Error

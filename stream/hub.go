@@ -13,7 +13,7 @@ import (
 
 // HubOptions tune a Hub. The zero value fits one process on its own database.
 type HubOptions struct {
-	// Poll is how often the logs of joined users are looked at for events that
+	// Poll is how often the logs of joined users are checked for events that
 	// another process wrote; 0 = there is no other process.
 	Poll time.Duration
 	// Hold bounds the short-lived events that wait, per user, behind a durable
@@ -254,7 +254,7 @@ func (h *Hub) fill(r *room) {
 	h.lateMu.Unlock()
 	select {
 	case h.gaps <- struct{}{}:
-	default: // it is told already
+	default: // already signalled
 	}
 }
 

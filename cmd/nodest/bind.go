@@ -93,8 +93,8 @@ func kindsFor(as string, all []*kind) ([]*kind, error) {
 	return nil, usage("--as %s: must be one of %s", as, strings.Join(nouns, ", "))
 }
 
-// bind binds a resource to characters, or unbinds it. It
-// fails when somebody else changed the resource at the same time.
+// bind binds a resource to characters, or unbinds it. It fails if the resource was
+// changed at the same time.
 func (c *client) bind(ctx context.Context, r item, with []item, everybody, bind bool) (json.RawMessage, error) {
 	ids := append([]string{}, r.CharacterIDs...)
 	for _, ch := range with {

@@ -171,8 +171,8 @@ func (t *talk) show(m chatMessage) {
 	fmt.Fprintf(t.out, "\n#%d %s%s: %s\n", m.Seq, who, more, m.Text)
 }
 
-// loop reads lines until the end of the input or /quit. What goes wrong with one
-// line is told, and the next one is read.
+// loop reads lines until the end of the input or /quit. An error in one
+// line is printed, and the next one is read.
 func (t *talk) loop(ctx context.Context) error {
 	for {
 		fmt.Fprint(t.out, "\n> ")
@@ -234,7 +234,7 @@ func (t *talk) cancelOn(ctx context.Context, stop <-chan os.Signal, started <-ch
 		case generation = <-started:
 		case <-stop:
 			if generation != "" {
-				// The answer does not matter: the stream tells how it ended.
+				// The answer does not matter: the stream reports how it ended.
 				_ = t.c.call(ctx, http.MethodPost, "/api/v1/generations/"+generation+"/cancel", nil, nil)
 			}
 		case <-ctx.Done():

@@ -51,7 +51,7 @@ func (t *talk) command(ctx context.Context, line string) error {
 	return run(t, ctx, strings.TrimSpace(rest))
 }
 
-// chatCommand is a command of nodest chat; rest is what stands behind its name.
+// chatCommand is a command of nodest chat; rest is what follows its name.
 type chatCommand = func(t *talk, ctx context.Context, rest string) error
 
 var chatCommands = map[string]chatCommand{
@@ -127,8 +127,7 @@ func (t *talk) message(ctx context.Context, rest, role string) (m chatMessage, a
 	}
 }
 
-// about is a command for the message that t.message finds; rest is what stands behind
-// #N.
+// about is a command for the message that t.message finds; rest is what follows #N.
 func about(role string, run func(t *talk, ctx context.Context, m chatMessage, rest string) error) chatCommand {
 	return func(t *talk, ctx context.Context, rest string) error {
 		m, rest, err := t.message(ctx, rest, role)
@@ -162,7 +161,7 @@ func (t *talk) edit(ctx context.Context, m chatMessage, text string) error {
 	return t.change(ctx, http.MethodPatch, messagePath(m, ""), map[string]any{"text": text, "mode": "in_place", "ifRev": m.Rev})
 }
 
-// branch says a message otherwise. What a character is made to say needs no answer.
+// branch sends an edited message on a new branch. An edited reply is not answered.
 func (t *talk) branch(ctx context.Context, m chatMessage, text string) error {
 	body := map[string]any{"text": text, "mode": "branch", "ifRev": m.Rev}
 	if m.Role != "user" {

@@ -150,7 +150,7 @@ func (in *importing) file(ctx context.Context, file string, data []byte) error {
 	return fmt.Errorf("cannot import a %s", as) // --as was checked
 }
 
-// detect returns what a file is, as a word for --as; "" if that cannot be told.
+// detect returns what a file is, as a word for --as; "" if unknown.
 func detect(data []byte) string {
 	if _, ok := memory.IsExport(data); ok {
 		return asMemories

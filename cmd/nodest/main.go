@@ -30,7 +30,7 @@ func main() {
 	os.Exit(exitCode(err, os.Stderr))
 }
 
-// errSaid ends a command with exit code 1 when everything has been said.
+// errSaid ends a command with exit code 1 without a message.
 var errSaid = errors.New("already reported")
 
 // oneLine is what the user of the command line sees of an error: of a coded one

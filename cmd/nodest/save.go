@@ -271,7 +271,7 @@ func (p *program) download(ctx context.Context, c *client, path, file string) er
 		err = os.Rename(part, file)
 	}
 	if err != nil {
-		_ = os.Remove(part) // the failure before this one is told
+		_ = os.Remove(part) // the earlier failure is reported
 	}
 	return err
 }

@@ -57,16 +57,16 @@ func (p *program) serveCommand() *cobra.Command {
 // together with it.
 const databaseWait = 30 * time.Second
 
-// What tests set, since they kill servers and run where everything is slow.
+// Set by tests, which kill servers and run on slow machines.
 var (
-	lease         time.Duration             // after it the replies and jobs of a process that died are taken up; 0 = the defaults
-	recallTimeout = 1500 * time.Millisecond // after it a turn goes on without memories
+	lease         time.Duration             // after which replies and jobs of a crashed process are recovered; 0 = the defaults
+	recallTimeout = 1500 * time.Millisecond // after which a turn continues without memories
 )
 
 // serve runs until ctx ends or the listener fails. It returns nil after an
 // orderly stop.
 func (p *program) serve(ctx context.Context, cfg *config) error {
-	// What can be refused is refused before anything is created.
+	// Invalid settings are refused before anything is created.
 	addr := cfg.get("NODEST_ADDR")
 	if !cfg.onlyHere() && cfg.get("NODEST_ADMIN_TOKEN") == "" && cfg.get("NODEST_DATABASE_URL") == "" && !cfg.hasDatabase() {
 		return account.NobodyCanSignIn()
@@ -109,7 +109,7 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 	return errors.Join(err, r.stop(cfg.duration("NODEST_GRACE")))
 }
 
-// welcome tells how to sign in and what answers.
+// welcome prints how to sign in and which model answers.
 func (p *program) welcome(r *running, link string) {
 	base := "http://" + reachable(r.addr)
 	fmt.Fprintf(p.out, "NodeST %s listens on %s\n", version, base)
@@ -123,8 +123,8 @@ func (p *program) welcome(r *running, link string) {
 	}
 }
 
-// again is this program as it is called in another terminal, in the same folder:
-// with the settings that such a terminal does not have.
+// again is the command that runs this program in another terminal, in the same folder,
+// with the settings that the other terminal lacks.
 func again(cfg *config) string {
 	words := []string{shellWord(os.Args[0])}
 	for _, s := range settings {
@@ -257,7 +257,7 @@ func (r *running) build(alone bool) {
 	})
 }
 
-// tend ends what crashed processes left behind, and has removed what is too old.
+// tend recovers what crashed processes left behind, and removes old data.
 func (r *running) tend(ctx context.Context) {
 	defer close(r.tended)
 	recovery := time.NewTicker(5 * time.Second)
@@ -303,7 +303,7 @@ func (r *running) ensureTokenFile(ctx context.Context, dir string) (token string
 	return token, os.WriteFile(path, []byte(token+"\n"), 0o600)
 }
 
-// listen takes an address. Where that fails it says who has it.
+// listen listens on an address. If it is in use, the error says by what.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", addr)
@@ -372,7 +372,7 @@ func (r *running) close() {
 	if r.jobs != nil { // where stop was not called, jobs go back into the queue
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = r.jobs.Close(now) // tells only that they did
+		_ = r.jobs.Close(now) // reports only that they did
 	}
 	if r.hub != nil {
 		r.hub.Close()
