@@ -16,12 +16,12 @@ type HubOptions struct {
 	// Poll is how often the logs of joined users are checked for events that
 	// another process wrote; 0 = there is no other process.
 	Poll time.Duration
-	// Hold bounds the short-lived events that wait, per user, behind a durable
-	// one that is late; default 1,024. More are dropped: a delta that is missing
-	// is found by its offset.
-	Hold int
 	Log  *slog.Logger // default slog.Default()
 }
+
+// maxHeld bounds the short-lived events that wait, per user, behind a durable one that is
+// late. More are dropped: clients find a missing delta by its offset.
+const maxHeld = 1024
 
 // Hub hands the events of each user to the Sinks that joined. It remembers
 // nothing but how far each user's sinks are; what is missing it reads from the
@@ -67,7 +67,6 @@ type heldEvent struct {
 
 // NewHub returns a hub; Close ends it.
 func NewHub(store Store, opts HubOptions) *Hub {
-	opts.Hold = cmp.Or(opts.Hold, 1024)
 	opts.Log = cmp.Or(opts.Log, slog.Default())
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &Hub{
@@ -119,7 +118,7 @@ func (h *Hub) Transient(e *Event) {
 	switch {
 	case r.known && r.last >= r.seen:
 		r.deliver(e)
-	case len(r.held) < h.opts.Hold:
+	case len(r.held) < maxHeld:
 		r.held = append(r.held, heldEvent{r.seen, e})
 	}
 }
