@@ -167,11 +167,12 @@ func (k *sockets) add(c *socket, run func()) bool {
 // has too many, the oldest one is closed in its favour.
 func (k *sockets) enter(c *socket) {
 	k.mu.Lock()
-	user, device := c.userID(), c.device
+	user := c.userID()
 	list := append(slices.Clip(k.users[user]), c)
 	var replaced []*socket
-	if of := ofDevice(list, device); len(of) > k.s.opts.PerDevice {
-		replaced = of[:len(of)-k.s.opts.PerDevice]
+	ofDevice := slices.DeleteFunc(slices.Clone(list), func(o *socket) bool { return o.device != c.device })
+	if over := len(ofDevice) - k.s.opts.PerDevice; over > 0 {
+		replaced = ofDevice[:over]
 	} else if over := len(list) - k.s.opts.PerUser; over > 0 {
 		replaced = list[:over]
 	}
@@ -181,16 +182,6 @@ func (k *sockets) enter(c *socket) {
 	for _, old := range replaced {
 		old.out.Close(closeSlow, "replaced", false)
 	}
-}
-
-func ofDevice(list []*socket, device string) []*socket {
-	var of []*socket
-	for _, c := range list {
-		if c.device == device {
-			of = append(of, c)
-		}
-	}
-	return of
 }
 
 // remove forgets a connection and gives its place back.

@@ -193,7 +193,7 @@ func (t *talk) loop(ctx context.Context) error {
 			err = t.stream(ctx, http.MethodPost, t.conversation("/messages"), map[string]any{"text": line})
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // a stop signal is no failure
 		}
 		if err != nil {
 			fmt.Fprintln(t.out, "!", oneLine(err))
