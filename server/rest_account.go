@@ -20,18 +20,18 @@ func (s *Server) accountRoutes(e *echo.Echo) {
 	e.POST(base+"/auth/login", s.login)
 	e.POST(base+"/auth/signin", s.signInWithSecret)
 	for route, h := range map[string]accountHandler{
-		"POST /auth/links":            s.createLink,
+		"POST /auth/links":            reads(s, s.createLink),
 		"POST /auth/logout":           s.logout,
 		"GET /tokens":                 s.tokens,
-		"POST /tokens":                s.createToken,
+		"POST /tokens":                reads(s, s.createToken),
 		"DELETE /tokens/:id":          s.revokeToken,
 		"POST /ws/tickets":            s.ticket,
 		"GET /users":                  s.users,
-		"POST /users":                 s.createUser,
-		"PATCH /users/:id":            s.updateUser,
+		"POST /users":                 reads(s, s.createUser),
+		"PATCH /users/:id":            reads(s, s.updateUser),
 		"DELETE /users/:id":           s.deleteUser,
 		"GET /providers":              s.providers,
-		"PUT /providers/:name/key":    s.setProviderKey,
+		"PUT /providers/:name/key":    reads(s, s.setProviderKey),
 		"DELETE /providers/:name/key": s.deleteProviderKey,
 	} {
 		method, path, _ := strings.Cut(route, " ")
@@ -47,6 +47,17 @@ func (s *Server) accountRoutes(e *echo.Echo) {
 // accountHandler handles a request of a signed-in user. It answers 200 with its result,
 // 201 with a created one, or 204 without one.
 type accountHandler func(c echo.Context, who *account.Identity) (result any, err error)
+
+// reads is an accountHandler that takes a JSON body.
+func reads[In any](s *Server, h func(c echo.Context, who *account.Identity, in In) (any, error)) accountHandler {
+	return func(c echo.Context, who *account.Identity) (any, error) {
+		var in In
+		if err := s.decodeBody(c, &in); err != nil {
+			return nil, err
+		}
+		return h(c, who, in)
+	}
+}
 
 // created is a result that was made by the request.
 type created struct{ any }
@@ -180,14 +191,12 @@ func (s *Server) signInWithSecret(c echo.Context) error {
 	return s.signedInAs(c, token, u)
 }
 
+type linkData struct {
+	Username string `json:"username"`
+}
+
 // createLink makes the secret of a one-time sign-in link.
-func (s *Server) createLink(c echo.Context, who *account.Identity) (any, error) {
-	var in struct {
-		Username string `json:"username"`
-	}
-	if err := s.decodeBody(c, &in); err != nil {
-		return nil, err
-	}
+func (s *Server) createLink(c echo.Context, who *account.Identity, in linkData) (any, error) {
 	secret, u, err := s.Accounts.NewLink(c.Request().Context(), who.User, in.Username)
 	if err != nil {
 		return nil, err
@@ -244,14 +253,12 @@ func (s *Server) tokens(c echo.Context, who *account.Identity) (any, error) {
 	return list(wireTokenOf)(s.Accounts.Tokens(c.Request().Context(), who.User.ID))
 }
 
-func (s *Server) createToken(c echo.Context, who *account.Identity) (any, error) {
-	var in struct {
-		Name      string `json:"name"`
-		ExpiresIn string `json:"expiresIn,omitempty"`
-	}
-	if err := s.decodeBody(c, &in); err != nil {
-		return nil, err
-	}
+type tokenData struct {
+	Name      string `json:"name"`
+	ExpiresIn string `json:"expiresIn,omitempty"`
+}
+
+func (s *Server) createToken(c echo.Context, who *account.Identity, in tokenData) (any, error) {
 	var ttl time.Duration
 	if in.ExpiresIn != "" {
 		var err error
@@ -282,20 +289,12 @@ func (s *Server) users(c echo.Context, who *account.Identity) (any, error) {
 	return list(wireUserOf)(s.Accounts.Users(c.Request().Context(), who.User))
 }
 
-func (s *Server) createUser(c echo.Context, who *account.Identity) (any, error) {
-	var in account.NewUser
-	if err := s.decodeBody(c, &in); err != nil {
-		return nil, err
-	}
+func (s *Server) createUser(c echo.Context, who *account.Identity, in account.NewUser) (any, error) {
 	u, err := result(wireUserOf)(s.Accounts.CreateUser(c.Request().Context(), who.User, in))
 	return created{u}, err
 }
 
-func (s *Server) updateUser(c echo.Context, who *account.Identity) (any, error) {
-	var in account.UserPatch
-	if err := s.decodeBody(c, &in); err != nil {
-		return nil, err
-	}
+func (s *Server) updateUser(c echo.Context, who *account.Identity, in account.UserPatch) (any, error) {
 	return result(wireUserOf)(s.Accounts.UpdateUser(c.Request().Context(), who, c.Param("id"), in))
 }
 
@@ -307,13 +306,11 @@ func (s *Server) providers(c echo.Context, who *account.Identity) (any, error) {
 	return list(func(p ProviderInfo) any { return p })(s.Providers.Providers(c.Request().Context(), who.User.ID))
 }
 
-func (s *Server) setProviderKey(c echo.Context, who *account.Identity) (any, error) {
-	var in struct {
-		Key string `json:"key"`
-	}
-	if err := s.decodeBody(c, &in); err != nil {
-		return nil, err
-	}
+type providerKeyData struct {
+	Key string `json:"key"`
+}
+
+func (s *Server) setProviderKey(c echo.Context, who *account.Identity, in providerKeyData) (any, error) {
 	name := c.Param("name")
 	if !s.Providers.TakesKey(name) {
 		return nil, fault.New(fault.NotFound, "no provider %q accepts a key", name)
