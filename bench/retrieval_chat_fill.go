@@ -155,11 +155,11 @@ func (f *filled) facts(ctx context.Context) (int, error) {
 
 func (f *filled) allFacts(ctx context.Context) (all []memory.Listed, err error) {
 	for cursor, more := "", true; more; more = cursor != "" {
-		var page []memory.Listed
-		if page, cursor, err = f.memory.List(ctx, f.user, f.character, memory.Filter{}, cursor, 200); err != nil {
+		page, err := f.memory.List(ctx, f.user, f.character, memory.Filter{}, cursor, 200)
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, page...)
+		all, cursor = append(all, page.Items...), page.NextCursor
 	}
 	return all, nil
 }

@@ -175,7 +175,9 @@ func CheckNote(field string, doc json.RawMessage) error {
 	if note.Role != nil && !slices.Contains([]string{"", "user", "model", "assistant", "system"}, *note.Role) {
 		return fault.InvalidField(field+".role", "range", "must be one of user, model, assistant, system")
 	}
-	return op.CheckRange(field+".injection_depth", note.Depth, 0, 10_000)
+	c := op.Checks{Path: field}
+	op.Between(&c, "injection_depth", note.Depth, 0, 10_000)
+	return c.Err()
 }
 
 // CardName is the name that a role card of any version says; "" without one.

@@ -193,8 +193,8 @@ func checkCustomSetting(field string, doc json.RawMessage) error {
 	if utf8.RuneCountInString(s.Content) > maxPersonaText {
 		return fault.InvalidField(field+".content", "range", "must have at most %d characters", maxPersonaText)
 	}
-	if err := op.CheckRange(field+".position", s.Position, 0, 4); err != nil {
-		return err
-	}
-	return op.CheckRange(field+".depth", s.Depth, 0, 10_000)
+	c := op.Checks{Path: field}
+	op.Between(&c, "position", s.Position, 0, 4)
+	op.Between(&c, "depth", s.Depth, 0, 10_000)
+	return c.Err()
 }

@@ -13,7 +13,7 @@ const (
 
 // EditInput changes a text.
 type EditInput struct {
-	MessageID  string `json:"-"`
+	MessageID  string `json:"messageId"`
 	Text       string `json:"text"`
 	IfRev      int64  `json:"ifRev,omitempty"`      // 0 = last write wins
 	Mode       string `json:"mode,omitempty"`       // "" = EditInPlace
@@ -22,7 +22,7 @@ type EditInput struct {
 
 // SwipeInput chooses a swipe: its id, "next" or "prev".
 type SwipeInput struct {
-	MessageID      string `json:"-"`
+	MessageID      string `json:"messageId"`
 	Swipe          string `json:"swipe"`
 	GenerateIfLast bool   `json:"generateIfLast,omitempty"` // "next" on the last one of a reply regenerates
 	IfRev          int64  `json:"ifRev,omitempty"`
@@ -52,18 +52,18 @@ type ConversationInput struct {
 
 // ConversationPatch changes the members that are not nil.
 type ConversationPatch struct {
-	ID         string
-	Title      *string
-	PersonaID  *string
-	AuthorNote json.RawMessage // nil = stays; null = none of its own
-	Settings   json.RawMessage
-	Archived   *bool
-	IfVersion  int64 // 0 = any
+	ID         string          `json:"conversationId"`
+	Title      *string         `json:"title,omitempty"`
+	PersonaID  *string         `json:"personaId,omitempty"`
+	AuthorNote json.RawMessage `json:"authorNote,omitempty"` // nil = stays; null = none of its own
+	Settings   json.RawMessage `json:"settings,omitempty"`
+	Archived   *bool           `json:"archived,omitempty"`
+	IfVersion  int64           `json:"ifVersion,omitempty"` // 0 = any
 }
 
 // ForkInput makes a conversation of a branch.
 type ForkInput struct {
-	ConversationID string `json:"-"`
+	ConversationID string `json:"conversationId"`
 	MessageID      string `json:"messageId,omitempty"` // the last one that is copied; "" = the head
 	Title          string `json:"title,omitempty"`     // "" = that of the source
 }
@@ -94,7 +94,7 @@ type Hit struct {
 
 // SaveInput makes a save point.
 type SaveInput struct {
-	ConversationID string `json:"-"`
+	ConversationID string `json:"conversationId"`
 	Description    string `json:"description"`
 	PreviewText    string `json:"previewText,omitempty"` // "" = the beginning of the last message
 	Thumbnail      string `json:"thumbnail,omitempty"`

@@ -8,9 +8,12 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -191,12 +194,7 @@ var status = map[Code]struct {
 }
 
 // Status returns the HTTP status of a code.
-func Status(c Code) int {
-	if row, ok := status[c]; ok {
-		return row.http
-	}
-	return 500
-}
+func Status(c Code) int { return cmp.Or(status[c].http, 500) }
 
 // Title returns the short English name of a code.
 func Title(c Code) string { return status[c].title }
@@ -205,13 +203,7 @@ func Title(c Code) string { return status[c].title }
 func Meaning(c Code) string { return status[c].meaning }
 
 // Codes returns every code, in no order.
-func Codes() []Code {
-	all := make([]Code, 0, len(status))
-	for c := range status {
-		all = append(all, c)
-	}
-	return all
-}
+func Codes() []Code { return slices.Collect(maps.Keys(status)) }
 
 // Retry is that of the code, but "no" where a provider has rejected the request
 // itself, or something else answers at its address.

@@ -53,7 +53,7 @@ type Job struct {
 	Error                     *Failure        // of the last attempt that failed
 	CreatedAt, UpdatedAt      time.Time
 
-	Owner      string    // runner that holds the lease; "" = nobody
+	Owner      string    // runner that holds the lease; "" = none
 	LeaseUntil time.Time // zero without an owner
 }
 
@@ -72,8 +72,8 @@ type Failure struct {
 	Message string     `json:"message"`
 }
 
-// ErrLost says that a job is no longer the caller's: its lease ended and somebody
-// has taken it over, it was cancelled, or it has ended.
+// ErrLost says that a job is no longer the caller's: its lease expired and another
+// process has taken it over, it was cancelled, or it has ended.
 var ErrLost = fault.New(fault.Conflict, "the job has ended or was taken over by another process")
 
 // Filter selects jobs; the zero value selects all.
@@ -120,7 +120,7 @@ type Store interface {
 	// LookAtJobs says what there is to do for a runner that has room for some kinds. It
 	// writes nothing.
 	LookAtJobs(ctx context.Context, owner string, kinds []string) (*View, error)
-	// RecoverJobs puts running jobs whose lease is over into the queue again, to be
+	// RecoverJobs puts running jobs whose lease has expired back into the queue, to be
 	// claimed at once, and ends those as failed that have used up their attempts.
 	// attempts names the kinds to look at and how often each is tried. With alone
 	// set, leases of other owners than that one count as over.
@@ -139,7 +139,7 @@ type Store interface {
 type View struct {
 	Due  bool          // something can be claimed
 	Next time.Duration // else from now until something is due; 0 = nothing is queued
-	Over bool          // the lease of a running job is over
+	Over bool          // the lease of a running job has expired
 	Held []Ref         // what the runner runs
 }
 
@@ -148,7 +148,7 @@ type View struct {
 type Want struct {
 	Kind    string
 	Free    int
-	After   *string        // who was served last; nil = nobody yet
+	After   *string        // the user served last; nil = none yet
 	PerUser int            // how many of one user's may run
 	Running map[string]int // how many of each user's run already; the server's own under ""
 }

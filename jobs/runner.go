@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -23,16 +24,15 @@ type Kind struct {
 	// Run does one job, in a goroutine of its own. nil ends it as done, if Run has
 	// not done so itself with Tx.FinishJob. After an error it is tried again where
 	// that can help (fault.Retry: not for a wrong request or a refused key), after
-	// Backoff or what the error asks for; what the user may see of the error is
-	// stored. ctx ends when the job was lost or cancelled, when the time is over, and
+	// a backoff or what the error asks for; what the user may see of the error is
+	// stored. ctx ends when the job was lost or cancelled, on timeout, and
 	// when the server stops. It may also end when Run has finished the job.
 	Run func(ctx context.Context, j *Job) error
 
-	AtOnce   int                             // that run side by side in this process; default 4
-	PerUser  int                             // of these, how many of one user's; default half of AtOnce, at least 1
-	Attempts int                             // default 5; a crash counts, a stop does not
-	Timeout  time.Duration                   // of one attempt; default 10 min
-	Backoff  func(attempt int) time.Duration // before the next attempt; default 1 s, 4 s, 16 s, … up to 15 min
+	AtOnce   int           // that run side by side in this process; default 4
+	PerUser  int           // of these, how many of one user's; default half of AtOnce, at least 1
+	Attempts int           // default 5; a crash counts, a stop does not
+	Timeout  time.Duration // of one attempt; default 10 min
 }
 
 func (k Kind) withDefaults() Kind {
@@ -40,9 +40,6 @@ func (k Kind) withDefaults() Kind {
 	k.PerUser = cmp.Or(k.PerUser, max(1, k.AtOnce/2))
 	k.Attempts = cmp.Or(k.Attempts, 5)
 	k.Timeout = cmp.Or(k.Timeout, 10*time.Minute)
-	if k.Backoff == nil {
-		k.Backoff = backoff
-	}
 	return k
 }
 
@@ -57,7 +54,7 @@ type Options struct {
 	// was doing is taken over at once.
 	Alone bool
 	Lease time.Duration // after a crash, a job waits so long; default 30 s
-	Poll  time.Duration // how often the queue is looked at for what others did; default 1 s
+	Poll  time.Duration // how often the queue is checked for changes by other processes; default 1 s
 	Log   *slog.Logger  // default slog.Default()
 }
 
@@ -262,11 +259,7 @@ func (r *Runner) held() (ids []string) {
 func (r *Runner) refs() []Ref {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	refs := make([]Ref, 0, len(r.running))
-	for ref := range r.running {
-		refs = append(refs, ref)
-	}
-	return refs
+	return slices.Collect(maps.Keys(r.running))
 }
 
 // wants is what there is room for, and how often each kind is tried.
@@ -338,7 +331,7 @@ func (r *Runner) begin(j *Job) bool {
 }
 
 // work runs one attempt and stores how it ended. Where that cannot be stored, the
-// lease ends and somebody tries again.
+// lease expires and the job is tried again.
 func (r *Runner) work(ctx context.Context, k *Kind, j *Job) {
 	err := r.attempt(ctx, k, j)
 	var o Outcome
@@ -380,7 +373,7 @@ func (r *Runner) failure(ctx context.Context, k *Kind, j *Job, err error) Outcom
 	o := Outcome{State: Failed, Error: &Failure{public.Code, public.Message}}
 	if public.Retry() != "no" && j.Attempt < k.Attempts {
 		o.State = Queued
-		o.NotBefore = time.Now().Add(max(k.Backoff(j.Attempt), public.RetryAfter))
+		o.NotBefore = time.Now().Add(max(backoff(j.Attempt), public.RetryAfter))
 	}
 	r.opts.Log.WarnContext(ctx, "job attempt failed", "kind", k.Name, "job", j.ID, "attempt", j.Attempt,
 		"again", o.State == Queued, "err", err)

@@ -341,18 +341,10 @@ func (s *Service) forgetAll(tx Tx, c *op.Call, characterID string) error {
 }
 
 // Suggestions lists suggestions, newest first; state "" = open. limit is 1 to 200, 0 = 50.
-func (s *Service) Suggestions(ctx context.Context, userID, characterID, state, cursor string, limit int) (items []Suggested, next string, err error) {
-	if limit, err = op.CheckLimit(limit); err != nil {
-		return nil, "", err
-	}
-	if state == "" {
-		state = SuggestionOpen
-	}
-	err = s.store.View(ctx, userID, func(tx Tx) (err error) {
-		items, next, err = tx.Suggestions(characterID, state, cursor, limit)
-		return err
+func (s *Service) Suggestions(ctx context.Context, userID, characterID, state, cursor string, limit int) (*op.Page[Suggested], error) {
+	return op.List(ctx, s.store, userID, limit, func(tx Tx, limit int) ([]Suggested, string, error) {
+		return tx.Suggestions(characterID, cmp.Or(state, SuggestionOpen), cursor, limit)
 	})
-	return items, next, err
 }
 
 // Decide accepts or rejects a suggestion.
@@ -364,15 +356,10 @@ func (s *Service) Decide(ctx context.Context, c *op.Call, characterID, id, decis
 
 // Jobs lists the background work about a character's memory, newest first;
 // limit is 1 to 200, 0 = 50.
-func (s *Service) Jobs(ctx context.Context, userID, characterID, cursor string, limit int) (items []*jobs.Job, next string, err error) {
-	if limit, err = op.CheckLimit(limit); err != nil {
-		return nil, "", err
-	}
-	err = s.store.View(ctx, userID, func(tx Tx) (err error) {
-		items, next, err = tx.MemoryJobs(characterID, cursor, limit)
-		return err
+func (s *Service) Jobs(ctx context.Context, userID, characterID, cursor string, limit int) (*op.Page[*jobs.Job], error) {
+	return op.List(ctx, s.store, userID, limit, func(tx Tx, limit int) ([]*jobs.Job, string, error) {
+		return tx.MemoryJobs(characterID, cursor, limit)
 	})
-	return items, next, err
 }
 
 func foundText(t *Text) FoundText {

@@ -27,13 +27,13 @@ type Draft struct {
 // Patch changes a memory; nil members are unchanged. A text makes a new, locked version of
 // origin user.
 type Patch struct {
-	Text       *string       `json:"text"`
-	Subject    *lang.Subject `json:"subject"`
-	Kind       *lang.Kind    `json:"kind"`
-	Importance *float64      `json:"importance"`
-	EventTime  *time.Time    `json:"eventTime"`
-	Pinned     *bool         `json:"pinned"`
-	Locked     *bool         `json:"locked"`
+	Text       *string       `json:"text,omitempty"`
+	Subject    *lang.Subject `json:"subject,omitempty"`
+	Kind       *lang.Kind    `json:"kind,omitempty"`
+	Importance *float64      `json:"importance,omitempty"`
+	EventTime  *time.Time    `json:"eventTime,omitempty"`
+	Pinned     *bool         `json:"pinned,omitempty"`
+	Locked     *bool         `json:"locked,omitempty"`
 }
 
 // create stores a memory of origin user. An active one with the same words is returned instead,

@@ -10,7 +10,7 @@ import (
 
 // SendInput is a user's message.
 type SendInput struct {
-	ConversationID string                `json:"-"`
+	ConversationID string                `json:"conversationId"`
 	Text           string                `json:"text"`
 	ClientMsgID    string                `json:"clientMsgId,omitempty"`
 	ParentID       string                `json:"parentId,omitempty"` // "" = the head
@@ -48,7 +48,7 @@ type Attached struct {
 
 // PreviewInput asks for the request that a message would cause.
 type PreviewInput struct {
-	ConversationID string                `json:"-"`
+	ConversationID string                `json:"conversationId"`
 	Text           string                `json:"text,omitempty"` // "" = as a continue from the head
 	Options        character.TurnOptions `json:"options"`
 }

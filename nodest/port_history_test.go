@@ -91,8 +91,8 @@ func TestPortHistoryKeepsTheTimesThatWereGiven(t *testing.T) {
 
 func TestAnExchangeDeletedByIndexComesBackAsOne(t *testing.T) {
 	for name, in := range map[string]app.HistoryRequest{
-		"by its reply": {Action: app.ActionDeleteAI, Index: 2},
-		"by the user":  {Action: app.ActionDeleteUser, Index: 2},
+		"by its reply": {Action: app.ActionDeleteAI, Index: new(2)},
+		"by the user":  {Action: app.ActionDeleteUser, Index: new(2)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := rainy(t)
@@ -114,16 +114,16 @@ func TestAnIndexOutOfRangeChangesNothing(t *testing.T) {
 	s := rainy(t)
 	version := s.chatVersion()
 	for _, in := range []app.HistoryRequest{
-		{Action: app.ActionEditAI, Index: 3, Text: "x"}, {Action: app.ActionEditAI, Index: 0, Text: "x"},
-		{Action: app.ActionEditUser, Index: 3, Text: "x"}, {Action: app.ActionDeleteAI, Index: 3}, {Action: app.ActionDeleteAI, Index: -1},
-		{Action: app.ActionDeleteUser, Index: 3}, {Action: app.ActionRegenerate, Index: 3}, {Action: app.ActionRegenerate, Index: -1},
+		{Action: app.ActionEditAI, Index: new(3), Text: "x"}, {Action: app.ActionEditAI, Index: new(0), Text: "x"},
+		{Action: app.ActionEditUser, Index: new(3), Text: "x"}, {Action: app.ActionDeleteAI, Index: new(3)}, {Action: app.ActionDeleteAI, Index: new(-1)},
+		{Action: app.ActionDeleteUser, Index: new(3)}, {Action: app.ActionRegenerate, Index: new(3)}, {Action: app.ActionRegenerate, Index: new(-1)},
 	} {
 		if got := s.does(in); got.OK || lines(t, got.History) != rainyHistory {
-			t.Errorf("%s %d: %v, %s", in.Action, in.Index, got.OK, lines(t, got.History))
+			t.Errorf("%s %d: %v, %s", in.Action, *in.Index, got.OK, lines(t, got.History))
 		}
 	}
 	s.does(app.HistoryRequest{Action: app.ActionRestore, History: json.RawMessage(`{"parts":[]}`)})
-	if got := s.does(app.HistoryRequest{Action: app.ActionRegenerate}); got.OK {
+	if got := s.does(app.HistoryRequest{Action: app.ActionRegenerate, Index: new(0)}); got.OK {
 		t.Error("a greeting that is not there was set back")
 	}
 	if got := s.chatVersion(); got != version+1 {
@@ -149,7 +149,7 @@ func TestAFailedRegenerateByIndexChangesNothing(t *testing.T) {
 				s := rainy(t)
 				s.model.next(&line{chunks: reply.chunks, err: reply.err, begun: make(chan struct{}), gone: make(chan struct{})})
 				_, err := s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
-					ConversationID: "app-1", Action: app.ActionRegenerate, Index: index, Text: "warmer",
+					ConversationID: "app-1", Action: app.ActionRegenerate, Index: new(index), Text: "warmer",
 				})
 				if err == nil || fault.Public(err).Code == fault.Internal {
 					t.Errorf("error = %v, want that of the provider", err)
@@ -165,7 +165,7 @@ func TestAFailedRegenerateByIndexChangesNothing(t *testing.T) {
 func TestWhatARegenerateCutsOffStaysInTheTree(t *testing.T) {
 	s := rainy(t)
 	end := s.messages()[4]
-	got := s.does(app.HistoryRequest{Action: app.ActionRegenerate, Index: 1, Text: "warmer"})
+	got := s.does(app.HistoryRequest{Action: app.ActionRegenerate, Index: new(1), Text: "warmer"})
 	want := "model*: Hi | user: u1\n\n【重写要求】warmer | model: Fine."
 	if !got.OK || got.Response != "Fine." || lines(t, got.History) != want {
 		t.Errorf("%q, history %s\nwant %s", got.Response, lines(t, got.History), want)
@@ -201,12 +201,12 @@ func TestWhatARestoreReplacesStaysInTheTree(t *testing.T) {
 
 func TestAChangeByIndexRepeatedHappensOnce(t *testing.T) {
 	for _, in := range []app.HistoryRequest{
-		{Action: app.ActionDeleteAI, Index: 2},
-		{Action: app.ActionDeleteUser, Index: 1},
-		{Action: app.ActionEditAI, Index: 1, Text: "x"},
-		{Action: app.ActionRegenerate, Index: 0},
-		{Action: app.ActionRegenerate, Index: 1},
-		{Action: app.ActionRegenerate, Index: 2},
+		{Action: app.ActionDeleteAI, Index: new(2)},
+		{Action: app.ActionDeleteUser, Index: new(1)},
+		{Action: app.ActionEditAI, Index: new(1), Text: "x"},
+		{Action: app.ActionRegenerate, Index: new(0)},
+		{Action: app.ActionRegenerate, Index: new(1)},
+		{Action: app.ActionRegenerate, Index: new(2)},
 		{Action: app.ActionRestore, History: json.RawMessage(`{"parts":[{"role":"user","parts":[{"text":"s1"}]}]}`)},
 		{Action: app.ActionReset},
 	} {
@@ -238,8 +238,8 @@ func TestAHistoryStandsStillWhileAReplyIsWritten(t *testing.T) {
 	must(t, err)
 	<-slow.begun
 	for _, in := range []app.HistoryRequest{
-		{Action: app.ActionEditAI, Index: 1, Text: "x"}, {Action: app.ActionDeleteUser, Index: 3},
-		{Action: app.ActionRegenerate, Index: 0}, {Action: app.ActionRegenerate, Index: 1},
+		{Action: app.ActionEditAI, Index: new(1), Text: "x"}, {Action: app.ActionDeleteUser, Index: new(3)},
+		{Action: app.ActionRegenerate, Index: new(0)}, {Action: app.ActionRegenerate, Index: new(1)},
 		{Action: app.ActionRestore, History: json.RawMessage(`{"parts":[]}`)}, {Action: app.ActionReset},
 	} {
 		in.ConversationID = "app-1"
@@ -267,7 +267,7 @@ func TestPortHistoryCountsAllOfAFork(t *testing.T) {
 	fork, err := s.Chats.Fork(t.Context(), s.call(), chat.ForkInput{ConversationID: made.ConversationID})
 	must(t, err)
 	got, err := s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
-		ConversationID: fork.ID, Action: app.ActionEditUser, Index: 2, Text: "other words",
+		ConversationID: fork.ID, Action: app.ActionEditUser, Index: new(2), Text: "other words",
 	})
 	must(t, err)
 	said := strings.Split(lines(t, got.History), " | ")
@@ -287,8 +287,8 @@ func TestPortHistoryRefuses(t *testing.T) {
 		{"an unknown action", app.HistoryRequest{ConversationID: "app-1", Action: "x"}, fault.Invalid, "action"},
 		{"a key like a path", app.HistoryRequest{ConversationID: "a/b", Action: app.ActionGet}, fault.Invalid, "conversationId"},
 		{"an unknown key", app.HistoryRequest{ConversationID: "app-2", Action: app.ActionGet}, fault.NotFound, "conversationId"},
-		{"an edit to nothing", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionEditAI, Index: 1, Text: " "}, fault.Invalid, "text"},
-		{"a long wish", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionRegenerate, Index: 1, Text: strings.Repeat("x", 4001)}, fault.TooLarge, ""},
+		{"an edit to nothing", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionEditAI, Index: new(1), Text: " "}, fault.Invalid, "text"},
+		{"a long wish", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionRegenerate, Index: new(1), Text: strings.Repeat("x", 4001)}, fault.TooLarge, ""},
 		{"a restore of nothing", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionRestore}, fault.Invalid, "history"},
 		{"a restore of a list", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionRestore, History: json.RawMessage(`[]`)}, fault.Invalid, "history"},
 		{"a restore without a list", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionRestore, History: json.RawMessage(`{}`)}, fault.Invalid, "history.parts"},

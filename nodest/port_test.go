@@ -326,7 +326,7 @@ func TestPortUsesAKeyForOneRequestAlone(t *testing.T) {
 	must(t, err)
 	s.tells("More")
 	_, err = s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
-		ConversationID: "app-1", Action: app.ActionRegenerate, Index: 2, APIKey: secret,
+		ConversationID: "app-1", Action: app.ActionRegenerate, Index: new(2), APIKey: secret,
 	})
 	must(t, err)
 	if got := keys.used(); got != "sk-for-once,,sk-for-once" {

@@ -16,7 +16,7 @@ import (
 // wireOf is an error as clients see it.
 func wireOf(t *testing.T, err error) (detail, retry string) {
 	t.Helper()
-	b, failed := json.Marshal(op.PublicFailure(err))
+	b, failed := json.Marshal(op.FailureOf(fault.Public(err)))
 	if failed != nil {
 		t.Fatal(failed)
 	}

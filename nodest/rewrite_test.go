@@ -118,7 +118,7 @@ func TestTheAppsHistoryLosesAnOldWishOnRegenerate(t *testing.T) {
 		if got := s.appShows(); got != "model*: Hi | user: u1\n\n【重写要求】warmer | model: a1" {
 			t.Errorf("before: %s", got)
 		}
-		got := s.does(app.HistoryRequest{Action: app.ActionRegenerate, Index: 1, Text: wish})
+		got := s.does(app.HistoryRequest{Action: app.ActionRegenerate, Index: new(1), Text: wish})
 		if shown := lines(t, got.History); shown != "model*: Hi | user: "+want+" | model: Fine." {
 			t.Errorf("wish %q: history %s", wish, shown)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -46,14 +47,6 @@ func Truncate(s string, limit int) string {
 		}
 	}
 	return s
-}
-
-// CheckRange refuses a number that is set and out of range.
-func CheckRange[N int | float64](field string, v *N, lowest, highest N) error {
-	if v != nil && !(*v >= lowest && *v <= highest) {
-		return fault.InvalidField(field, "range", "must be from %v to %v", lowest, highest)
-	}
-	return nil
 }
 
 // UnknownField says that a request has a member that it must not have.
@@ -190,15 +183,17 @@ func InField(field string, err error) error {
 	return out
 }
 
+// clientID is what a client may name things.
+var clientID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// IsClientID reports whether a client may name something so.
+func IsClientID(id string) bool { return clientID.MatchString(id) }
+
 // CheckClientID refuses a name by a client that is not 1 to 64 characters of
 // A-Z a-z 0-9 _ -; "" = none.
 func CheckClientID(field, id string) error {
-	ok := len(id) <= 64
-	for _, r := range id {
-		ok = ok && (r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
+	if id == "" || IsClientID(id) {
+		return nil
 	}
-	if !ok {
-		return fault.InvalidField(field, "format", "must have at most 64 characters of A-Z a-z 0-9 _ -")
-	}
-	return nil
+	return fault.InvalidField(field, "format", "must have at most 64 characters of A-Z a-z 0-9 _ -")
 }

@@ -37,11 +37,6 @@ type Failure struct {
 	Details      map[string]any `json:"details,omitempty"`
 }
 
-// PublicFailure is FailureOf what clients may see of err; nil stays nil.
-func PublicFailure(err error) any {
-	return FailureOf(fault.Public(err))
-}
-
 // FailureOf is e on the wire, without a request id; nil stays nil.
 func FailureOf(e *fault.Error) *Failure {
 	if e == nil {
@@ -52,8 +47,7 @@ func FailureOf(e *fault.Error) *Failure {
 		Retry: e.Retry(), Errors: e.Fields, Details: e.Details,
 	}
 	if e.RetryAfter > 0 {
-		ms := e.RetryAfter.Milliseconds()
-		w.RetryAfterMs = &ms
+		w.RetryAfterMs = new(max(e.RetryAfter.Milliseconds(), 1))
 	}
 	return w
 }

@@ -43,9 +43,9 @@ func TestEveryCommandIsDescribedAndTheOtherWayRound(t *testing.T) {
 	}
 }
 
-// A command and its twin in REST take the same members: those of the body, of
+// A command and its route take the same members: those of the body, of
 // the path and of the query.
-func TestTwinsTakeTheSameMembers(t *testing.T) {
+func TestACommandAndItsRouteTakeTheSameMembers(t *testing.T) {
 	c := theContract()
 	for command, o := range byCommand(operations) {
 		if o.route == "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ import (
 // sessionCookie holds the token of a browser that signed in.
 const sessionCookie = "nodest_session"
 
-// handler is a REST handler for somebody who is signed in.
+// handler is a REST handler for a signed-in user.
 type handler func(c echo.Context, who *account.Identity) error
 
 // signedIn lets h see requests with a valid token only.
@@ -34,7 +33,7 @@ func (s *Server) signedIn(h handler) echo.HandlerFunc {
 	}
 }
 
-// only refuses parameters that h does not know, as operations do.
+// only refuses query parameters other than those named, as operations do.
 func only(h handler, query ...string) handler {
 	return func(c echo.Context, who *account.Identity) error {
 		for name := range c.QueryParams() {
@@ -50,9 +49,9 @@ func unknownParameter(name string) error {
 	return fault.InvalidField(name, "unknown", "no such parameter")
 }
 
-// authenticate finds who asks: by bearer token, else by the browser's session
-// cookie. A cookie is sent by the browser whoever made it ask, so with a cookie
-// a request that changes something must name an origin that is allowed.
+// authenticate identifies the user by bearer token, else by the browser's session
+// cookie. A browser sends its cookies whichever page makes the request, so a request
+// that changes something and has only a cookie must name an allowed origin.
 func (s *Server) authenticate(r *http.Request) (*account.Identity, error) {
 	if token, ok := bearer(r); ok {
 		return s.Accounts.Authenticate(r.Context(), token)
@@ -76,7 +75,7 @@ func bearer(r *http.Request) (token string, ok bool) {
 	}
 	scheme, token, _ := strings.Cut(value, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return "", true // another scheme: not a token of ours
+		return "", true // another scheme, which we do not support
 	}
 	return strings.TrimSpace(token), true
 }
@@ -85,17 +84,7 @@ func bearer(r *http.Request) (token string, ok bool) {
 // and the configured ones are allowed. Without the header there is no browser.
 func (s *Server) originAllowed(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return true
-	}
-	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" {
-		return false
-	}
-	if strings.EqualFold(u.Host, r.Host) {
-		return true
-	}
-	return slices.ContainsFunc(s.opts.Origins, func(allowed string) bool {
+	return origin == "" || sameHost(origin, r) || slices.ContainsFunc(s.opts.Origins, func(allowed string) bool {
 		return strings.EqualFold(strings.TrimSuffix(allowed, "/"), origin)
 	})
 }
@@ -104,14 +93,14 @@ func (s *Server) originAllowed(r *http.Request) bool {
 func (s *Server) call(c echo.Context, who *account.Identity) *op.Call {
 	h := c.Request().Header
 	call := &op.Call{UserID: who.User.ID, Key: h.Get("Idempotency-Key")}
-	if device := h.Get("X-Device-Id"); plainID.MatchString(device) {
+	if device := h.Get("X-Device-Id"); op.IsClientID(device) {
 		call.Device = device
 	}
 	return call
 }
 
-// detached is ctx without its end: a client that goes away does not undo or
-// cancel what it asked for.
+// detached is ctx without its cancellation: a client that disconnects does not cancel
+// what it asked for.
 func detached(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func panicked(r any) error { return fmt.Errorf("panic: %v\n%s", r, debug.Stack()) }

@@ -10,7 +10,7 @@ import (
 	"nodest/fault"
 )
 
-// slowestBody is how slowly a body may come, in bytes per second, beyond
+// slowestBody is the minimum rate at which a body must arrive, in bytes per second, after
 // Options.BodyWithin.
 const slowestBody = 32 << 10
 
@@ -22,7 +22,7 @@ func (s *Server) readBody(c echo.Context, limit int64, read func(r *http.Request
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, limit)
 	within := s.opts.BodyWithin + time.Duration(limit/slowestBody)*time.Second
 	conn := http.NewResponseController(c.Response())
-	_ = conn.SetReadDeadline(time.Now().Add(within)) // what has no connection has no deadline
+	_ = conn.SetReadDeadline(time.Now().Add(within)) // fails only without a connection, in tests
 	err := read(r)
 	if err == nil {
 		_ = conn.SetReadDeadline(time.Time{}) // an answer may take as long as it likes
@@ -48,7 +48,7 @@ func (s *Server) readAll(c echo.Context, limit int64) (data []byte, err error) {
 	return data, err
 }
 
-// largeBody is from where on a body needs one of the few places, in bytes.
+// largeBody is the size in bytes above which a body needs one of the few places.
 const largeBody = 1 << 20
 
 const placeKey = "place"

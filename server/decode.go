@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -15,13 +16,12 @@ import (
 	"nodest/fault"
 )
 
-// maxDepth is how deep the JSON of a request or frame may be nested.
+// maxDepth limits the nesting of JSON in a request or frame.
 const maxDepth = 32
 
 // decodeStrict reads one JSON object into v, a pointer to a struct. Every member
 // must be known and of the right type; all that are not are named in one
-// invalid_field. null stands for an absent member. Nothing else than the object
-// may follow.
+// invalid_field. null means that a member is absent. Nothing may follow the object.
 func decodeStrict(data []byte, v any) error {
 	tree, err := parseJSON(data)
 	if err != nil {
@@ -39,7 +39,7 @@ func decodeStrict(data []byte, v any) error {
 	return nil
 }
 
-// parseJSON reads one JSON value: UTF-8, at most maxDepth deep, nothing behind it.
+// parseJSON reads one JSON value: UTF-8, nested at most maxDepth deep, with nothing after it.
 func parseJSON(data []byte) (any, error) {
 	if !utf8.Valid(data) {
 		return nil, fault.New(fault.BadRequest, "the body is not valid UTF-8")
@@ -68,8 +68,8 @@ func syntaxDetail(err error) string {
 	return "unexpected end of input"
 }
 
-// mostTold bounds how many wrong members one error names: a body can hold a
-// million of them.
+// mostTold limits how many wrong members one error lists: a body can have a million of
+// them.
 const mostTold = 20
 
 func invalid(wrong []fault.Field) error {
@@ -106,7 +106,7 @@ var (
 	typeTime = reflect.TypeFor[time.Time]()
 )
 
-// check compares a JSON value with the type that shall hold it. at is the path
+// check compares a JSON value with the type that will hold it. at is the path
 // of the value as the client wrote it.
 func check(v any, t reflect.Type, at string) []fault.Field {
 	for t.Kind() == reflect.Pointer {
@@ -122,9 +122,10 @@ func check(v any, t reflect.Type, at string) []fault.Field {
 			_, err := time.Parse(time.RFC3339, s)
 			return mustBe(err == nil, at, "an RFC 3339 time such as 2026-01-31T12:00:00Z")
 		}
-		return checkStruct(v, t, at)
+		members := membersOf(t)
+		return checkObject(v, at, func(name string) reflect.Type { return members[name] })
 	case reflect.Map:
-		return checkMap(v, t, at)
+		return checkObject(v, at, func(string) reflect.Type { return t.Elem() })
 	case reflect.Slice:
 		return checkSlice(v, t, at)
 	case reflect.String:
@@ -152,17 +153,17 @@ func mustBe(ok bool, at, what string) []fault.Field {
 	return []fault.Field{{Field: at, Code: "type", Detail: "must be " + what}}
 }
 
-func checkStruct(v any, t reflect.Type, at string) []fault.Field {
+// checkObject checks the members of an object; typeOf is nil for an unknown one.
+func checkObject(v any, at string, typeOf func(name string) reflect.Type) []fault.Field {
 	object, ok := v.(map[string]any)
 	if !ok {
 		return mustBe(false, at, "an object")
 	}
 	var wrong []fault.Field
-	members := membersOf(t)
 	for name, value := range object {
 		path := join(at, name)
-		if mt, known := members[name]; known {
-			wrong = append(wrong, check(value, mt, path)...)
+		if t := typeOf(name); t != nil {
+			wrong = append(wrong, check(value, t, path)...)
 		} else {
 			wrong = append(wrong, fault.Field{Field: path, Code: "unknown", Detail: "no such member"})
 		}
@@ -179,26 +180,12 @@ func membersOf(t reflect.Type) map[string]reflect.Type {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
-			for n, mt := range membersOf(f.Type) {
-				members[n] = mt
-			}
+			maps.Copy(members, membersOf(f.Type))
 		case name != "-" && name != "" && f.IsExported():
 			members[name] = f.Type
 		}
 	}
 	return members
-}
-
-func checkMap(v any, t reflect.Type, at string) []fault.Field {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return mustBe(false, at, "an object")
-	}
-	var wrong []fault.Field
-	for name, value := range object {
-		wrong = append(wrong, check(value, t.Elem(), join(at, name))...)
-	}
-	return wrong
 }
 
 func checkSlice(v any, t reflect.Type, at string) []fault.Field {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -17,16 +16,10 @@ import (
 // problem is the body of a failed request (RFC 9457) and the error object of a
 // WebSocket frame; only the first has a type.
 type problem struct {
-	Type         string         `json:"type,omitempty"`
-	Code         fault.Code     `json:"code"`
-	Status       int            `json:"status"`
-	Title        string         `json:"title"`
-	Detail       string         `json:"detail"`
-	Retry        string         `json:"retry"`
-	RetryAfterMs *int64         `json:"retryAfterMs,omitempty"`
-	Errors       []fault.Field  `json:"errors,omitempty"`
-	Details      map[string]any `json:"details,omitempty"`
-	RequestID    string         `json:"requestId"`
+	Type string `json:"type,omitempty"`
+	*op.Failure
+	RetryAfterMs *int64 `json:"retryAfterMs,omitempty"` // absent where that of a stored failure is null
+	RequestID    string `json:"requestId"`
 }
 
 // problemOf returns what may be shown of err, and logs what must be fixed: this
@@ -36,15 +29,8 @@ func (s *Server) problemOf(requestID, what string, err error) *problem {
 	if f.Code == fault.Internal {
 		s.opts.Log.Error("request failed", "requestId", requestID, "op", what, "err", err)
 	}
-	p := &problem{
-		Code: f.Code, Status: fault.Status(f.Code), Title: fault.Title(f.Code), Detail: f.Message,
-		Retry: f.Retry(), Errors: f.Fields, Details: f.Details, RequestID: requestID,
-	}
-	if f.RetryAfter > 0 {
-		ms := max(f.RetryAfter.Milliseconds(), 1)
-		p.RetryAfterMs = &ms
-	}
-	return p
+	failure := op.FailureOf(f)
+	return &problem{Failure: failure, RetryAfterMs: failure.RetryAfterMs, RequestID: requestID}
 }
 
 // handleError answers a failed REST request.
@@ -101,13 +87,11 @@ func fromEcho(err error) error {
 
 const headerRequestID = "X-Request-Id"
 
-var plainID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
 // requestID gives each request an id: the caller's own, if it is a plain one.
 func (s *Server) requestID(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id := c.Request().Header.Get(headerRequestID)
-		if !plainID.MatchString(id) {
+		if !op.IsClientID(id) {
 			id = op.NewID()
 		}
 		c.Response().Header().Set(headerRequestID, id)

@@ -209,6 +209,15 @@ func (h *house) rest(method, path, body string, header ...string) *restAnswer {
 	return &restAnswer{res.StatusCode, res.Header, data}
 }
 
+func (h *house) character() string {
+	h.t.Helper()
+	a := h.rest("POST", "/characters", `{"roleCard":`+alicesCard+`}`)
+	if a.status != 201 {
+		h.t.Fatalf("%d %s", a.status, a.body)
+	}
+	return a.object(h.t)["id"].(string)
+}
+
 // oneProvider is the list of providers of the house.
 type oneProvider struct{}
 

@@ -18,9 +18,10 @@ import (
 // operation is one thing that a client can ask for, over both transports.
 type operation struct {
 	command string // of the WebSocket; "" = REST only
+	as      string // the command that an idempotency key takes it for; "" = itself
 	// route is the same in REST, such as "PATCH /messages/:messageId": the method,
-	// and the path below /api/v1 with the members of the data that stand in it. A GET
-	// and a DELETE take the other members as parameters of the query.
+	// and the path below /api/v1 with the members of the data that it contains. A GET
+	// and a DELETE take the other members as query parameters.
 	route   string
 	ifMatch bool  // an If-Match header sets the member ifVersion
 	status  int   // of a success in REST; 0 = 200
@@ -28,12 +29,13 @@ type operation struct {
 	key     bool  // on the WebSocket it needs an idempotency key
 	// starts is set on operations that may begin a generation: in REST a request waits
 	// for the reply, streams it or is answered at once.
-	starts bool
-	data   input
+	starts   bool
+	attaches bool // in REST it can stream the generation that it answers
+	data     input
 }
 
-// name is what an idempotency key stands for, besides the data.
-func (o *operation) name() string { return cmp.Or(o.command, o.route) }
+// name is what an idempotency key is bound to, besides the data.
+func (o *operation) name() string { return cmp.Or(o.as, o.command, o.route) }
 
 // runner is an operation with its data.
 type runner = func(context.Context, *Server, *op.Call) (any, error)
@@ -63,7 +65,7 @@ func takes[In any](f func(ctx context.Context, s *Server, c *op.Call, in In) (an
 	}}
 }
 
-// hashOf is what an idempotency key stands for.
+// hashOf identifies the request that an idempotency key is bound to.
 func hashOf(name string, content []byte) string {
 	h := sha256.New()
 	h.Write([]byte(name + "\n"))
@@ -86,8 +88,8 @@ func byCommand(table []operation) map[string]*operation {
 }
 
 // perform runs an operation for one call and is where both transports meet. c.Hash
-// is set here. With wait, a call whose key is in work elsewhere waits for that;
-// without, it fails with fault.InProgress.
+// is set here. If another call with the same key is running, this one waits for it with
+// wait, and fails with fault.InProgress without.
 func (s *Server) perform(ctx context.Context, o *operation, c *op.Call, data []byte, wait bool) (result any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -108,9 +110,8 @@ func (s *Server) perform(ctx context.Context, o *operation, c *op.Call, data []b
 	return s.once(ctx, c, wait, func() (any, error) { return run(ctx, s, c) })
 }
 
-// once runs f, which writes under the key of c, so that of two calls with one
-// key in this process only one is in work at a time. The engine does the rest:
-// the second call finds the answer of the first.
+// once runs f, which writes under the key of c. Calls with the same key run one at a
+// time in this process; the second finds the answer of the first in the database.
 func (s *Server) once(ctx context.Context, c *op.Call, wait bool, f func() (any, error)) (any, error) {
 	if c.Key == "" {
 		return f()
@@ -123,7 +124,7 @@ func (s *Server) once(ctx context.Context, c *op.Call, wait bool, f func() (any,
 	return f()
 }
 
-// inflight knows which keys are in work.
+// inflight tracks the keys of running calls.
 type inflight struct {
 	mu   sync.Mutex
 	keys map[string]chan struct{} // closed when the work is done

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"nodest/character"
@@ -21,7 +20,7 @@ var chatOperations = []operation{
 	{command: "gen.continue", route: "POST /messages/:messageId/continue", key: true, starts: true, data: takes(genContinue)},
 	{command: "gen.impersonate", route: "POST /conversations/:conversationId/impersonate", key: true, starts: true, data: takes(genImpersonate)},
 	{command: "gen.cancel", route: "POST /generations/:generationId/cancel", data: takes(genCancel)},
-	{command: "gen.attach", data: takes(genAttach)}, // its route, which can stream, is in ops_rest.go
+	{command: "gen.attach", route: "GET /generations/:generationId", attaches: true, data: takes(genAttach)},
 	{route: "GET /messages/:messageId", data: takes(messageGet)},
 	{command: "message.swipe", route: "POST /messages/:messageId/swipe", key: true, starts: true, data: takes(messageSwipe)},
 	{command: "message.delete", route: "DELETE /messages/:messageId", key: true, data: takes(messageDelete)},
@@ -42,15 +41,9 @@ var chatOperations = []operation{
 }
 
 type sendData struct {
-	ConversationID string                `json:"conversationId"`
-	Text           string                `json:"text"`
-	ClientMsgID    string                `json:"clientMsgId,omitempty"`
-	ParentID       string                `json:"parentId,omitempty"`
-	AuthorID       string                `json:"authorId,omitempty"`
-	Attachments    []string              `json:"attachments,omitempty"`
-	Options        character.TurnOptions `json:"options"`
-	Reply          *bool                 `json:"reply,omitempty"`
-	WhenBusy       string                `json:"whenBusy,omitempty"`
+	nodest.SendInput
+	Attachments []string `json:"attachments,omitempty"`
+	Reply       *bool    `json:"reply,omitempty"`
 }
 
 // sent is the answer to an operation that may begin a generation. Usage and
@@ -95,10 +88,8 @@ func chatSend(ctx context.Context, s *Server, c *op.Call, in sendData) (any, err
 	if len(in.Attachments) > 0 {
 		return nil, fault.InvalidField("attachments", "range", "attachments are not supported")
 	}
-	got, err := s.Engine.Send(ctx, c, nodest.SendInput{
-		ConversationID: in.ConversationID, Text: in.Text, ClientMsgID: in.ClientMsgID, ParentID: in.ParentID,
-		AuthorID: in.AuthorID, Options: in.Options, NoReply: in.Reply != nil && !*in.Reply, WhenBusy: in.WhenBusy,
-	})
+	in.NoReply = in.Reply != nil && !*in.Reply
+	got, err := s.Engine.Send(ctx, c, in.SendInput)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +121,7 @@ func genContinue(ctx context.Context, s *Server, c *op.Call, in continueData) (a
 	}))
 }
 
-var changedOf = result(func(got *chat.Changed) any { return sentOf(nil, got.Message, got.GenerationID) })
+var changedOf = result(func(got *chat.Changed) *sent { return sentOf(nil, got.Message, got.GenerationID) })
 
 type impersonateData struct {
 	ConversationID string                `json:"conversationId"`
@@ -205,17 +196,8 @@ func messageGet(ctx context.Context, s *Server, c *op.Call, in messageData) (any
 	return result(chat.WireMessage)(s.Chats.Message(ctx, c.UserID, in.MessageID))
 }
 
-type swipeData struct {
-	MessageID      string `json:"messageId"`
-	Swipe          string `json:"swipe"`
-	GenerateIfLast bool   `json:"generateIfLast,omitempty"`
-	IfRev          int64  `json:"ifRev,omitempty"`
-}
-
-func messageSwipe(ctx context.Context, s *Server, c *op.Call, in swipeData) (any, error) {
-	return changedOf(s.Engine.Swipe(ctx, c, chat.SwipeInput{
-		MessageID: in.MessageID, Swipe: in.Swipe, GenerateIfLast: in.GenerateIfLast, IfRev: in.IfRev,
-	}))
+func messageSwipe(ctx context.Context, s *Server, c *op.Call, in chat.SwipeInput) (any, error) {
+	return changedOf(s.Engine.Swipe(ctx, c, in))
 }
 
 type deleteData struct {
@@ -231,7 +213,7 @@ func messageRestore(ctx context.Context, s *Server, c *op.Call, in messageData) 
 	return deletedOf(s.Chats.RestoreMessage(ctx, c, in.MessageID))
 }
 
-var deletedOf = result(func(d *chat.Deleted) any {
+var deletedOf = result(func(d *chat.Deleted) map[string]any {
 	answer := map[string]any{"messageIds": d.MessageIDs, "headId": nil}
 	if d.HeadID != "" {
 		answer["headId"] = d.HeadID
@@ -242,30 +224,21 @@ var deletedOf = result(func(d *chat.Deleted) any {
 	return answer
 })
 
-type createData struct {
-	CharacterID string          `json:"characterId"`
-	Title       string          `json:"title,omitempty"`
-	PersonaID   string          `json:"personaId,omitempty"`
-	Settings    json.RawMessage `json:"settings,omitempty"`
+func chatCreate(ctx context.Context, s *Server, c *op.Call, in chat.ConversationInput) (any, error) {
+	return conversationOf(s.Chats.CreateConversation(ctx, c, in))
 }
 
-func chatCreate(ctx context.Context, s *Server, c *op.Call, in createData) (any, error) {
-	return conversationOf(s.Chats.CreateConversation(ctx, c, chat.ConversationInput(in)))
-}
-
-var conversationOf = result(func(c *chat.Conversation) any { return versioned{chat.WireConversation(c), c.Version} })
+var conversationOf = result(func(c *chat.Conversation) versioned { return versioned{chat.WireConversation(c), c.Version} })
 
 type listData struct {
 	CharacterID string `json:"characterId,omitempty"`
 	Archived    *bool  `json:"archived,omitempty"`
-	cursorData
+	pageData
 }
 
 func chatList(ctx context.Context, s *Server, c *op.Call, in listData) (any, error) {
 	filter := chat.ConversationFilter{CharacterID: in.CharacterID, Archived: in.Archived}
-	return listPage(in.Limit, chat.WireConversation, func(limit int) (*op.Page[*chat.Conversation], error) {
-		return s.Chats.Conversations(ctx, c.UserID, filter, in.Cursor, limit)
-	})
+	return pages(chat.WireConversation)(s.Chats.Conversations(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
 }
 
 type conversationData struct {
@@ -276,21 +249,8 @@ func chatGet(ctx context.Context, s *Server, c *op.Call, in conversationData) (a
 	return conversationOf(s.Chats.Conversation(ctx, c.UserID, in.ConversationID))
 }
 
-type updateData struct {
-	ConversationID string          `json:"conversationId"`
-	Title          *string         `json:"title,omitempty"`
-	PersonaID      *string         `json:"personaId,omitempty"`
-	AuthorNote     json.RawMessage `json:"authorNote,omitempty"`
-	Settings       json.RawMessage `json:"settings,omitempty"`
-	Archived       *bool           `json:"archived,omitempty"`
-	IfVersion      int64           `json:"ifVersion,omitempty"`
-}
-
-func chatUpdate(ctx context.Context, s *Server, c *op.Call, in updateData) (any, error) {
-	return conversationOf(s.Chats.UpdateConversation(ctx, c, chat.ConversationPatch{
-		ID: in.ConversationID, Title: in.Title, PersonaID: in.PersonaID, AuthorNote: in.AuthorNote,
-		Settings: in.Settings, Archived: in.Archived, IfVersion: in.IfVersion,
-	}))
+func chatUpdate(ctx context.Context, s *Server, c *op.Call, in chat.ConversationPatch) (any, error) {
+	return conversationOf(s.Chats.UpdateConversation(ctx, c, in))
 }
 
 func chatDelete(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
@@ -309,16 +269,12 @@ func chatHead(ctx context.Context, s *Server, c *op.Call, in headData) (any, err
 type historyData struct {
 	ConversationID string `json:"conversationId"`
 	Before         string `json:"before,omitempty"`
-	Limit          *int   `json:"limit,omitempty"`
+	Limit          limit  `json:"limit,omitempty"`
 }
 
 // chatHistory pages backwards: nextCursor is the before of the next page.
 func chatHistory(ctx context.Context, s *Server, c *op.Call, in historyData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	h, err := s.Chats.History(ctx, c.UserID, in.ConversationID, in.Before, limit)
+	h, err := s.Chats.History(ctx, c.UserID, in.ConversationID, in.Before, int(in.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -329,16 +285,8 @@ func chatHistory(ctx context.Context, s *Server, c *op.Call, in historyData) (an
 	return p, nil
 }
 
-type previewData struct {
-	ConversationID string                `json:"conversationId"`
-	Text           string                `json:"text,omitempty"`
-	Options        character.TurnOptions `json:"options"`
-}
-
-func promptPreview(ctx context.Context, s *Server, c *op.Call, in previewData) (any, error) {
-	return result(wirePromptOf)(s.Engine.PreviewPrompt(ctx, c.UserID, nodest.PreviewInput{
-		ConversationID: in.ConversationID, Text: in.Text, Options: in.Options,
-	}))
+func promptPreview(ctx context.Context, s *Server, c *op.Call, in nodest.PreviewInput) (any, error) {
+	return result(promptOf)(s.Engine.PreviewPrompt(ctx, c.UserID, in))
 }
 
 type promptData struct {

@@ -18,16 +18,8 @@ var historyOperations = []operation{
 	{command: "chat.search", route: "GET /messages/search", data: takes(chatSearch)},
 }
 
-type editData struct {
-	MessageID  string `json:"messageId"`
-	Text       string `json:"text"`
-	IfRev      int64  `json:"ifRev,omitempty"`
-	Mode       string `json:"mode,omitempty"`
-	Regenerate bool   `json:"regenerate,omitempty"`
-}
-
-func messageEdit(ctx context.Context, s *Server, c *op.Call, in editData) (any, error) {
-	got, err := s.Engine.Edit(ctx, c, chat.EditInput(in))
+func messageEdit(ctx context.Context, s *Server, c *op.Call, in chat.EditInput) (any, error) {
+	got, err := s.Engine.Edit(ctx, c, in)
 	if err != nil {
 		return nil, err
 	}
@@ -37,14 +29,8 @@ func messageEdit(ctx context.Context, s *Server, c *op.Call, in editData) (any, 
 	return a, nil
 }
 
-type forkData struct {
-	ConversationID string `json:"conversationId"`
-	MessageID      string `json:"messageId,omitempty"`
-	Title          string `json:"title,omitempty"`
-}
-
-func chatFork(ctx context.Context, s *Server, c *op.Call, in forkData) (any, error) {
-	return conversationOf(s.Chats.Fork(ctx, c, chat.ForkInput(in)))
+func chatFork(ctx context.Context, s *Server, c *op.Call, in chat.ForkInput) (any, error) {
+	return conversationOf(s.Chats.Fork(ctx, c, in))
 }
 
 func chatReset(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
@@ -53,26 +39,22 @@ func chatReset(ctx context.Context, s *Server, c *op.Call, in conversationData) 
 
 type branchesData struct {
 	ConversationID string `json:"conversationId"`
-	cursorData
+	pageData
 }
 
 func chatBranches(ctx context.Context, s *Server, c *op.Call, in branchesData) (any, error) {
-	return listPage(in.Limit, chat.WireBranch, func(limit int) (*op.Page[*chat.Branch], error) {
-		return s.Chats.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, limit)
-	})
+	return pages(chat.WireBranch)(s.Chats.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, int(in.Limit)))
 }
 
 type searchData struct {
 	Query          string `json:"q"`
 	ConversationID string `json:"conversationId,omitempty"`
 	CharacterID    string `json:"characterId,omitempty"`
-	cursorData
+	pageData
 }
 
 func chatSearch(ctx context.Context, s *Server, c *op.Call, in searchData) (any, error) {
-	return listPage(in.Limit, chat.WireHit, func(limit int) (*op.Page[*chat.Hit], error) {
-		return s.Chats.Search(ctx, c.UserID, chat.SearchInput{
-			Query: in.Query, ConversationID: in.ConversationID, CharacterID: in.CharacterID, Cursor: in.Cursor, Limit: limit,
-		})
-	})
+	return pages(chat.WireHit)(s.Chats.Search(ctx, c.UserID, chat.SearchInput{
+		Query: in.Query, ConversationID: in.ConversationID, CharacterID: in.CharacterID, Cursor: in.Cursor, Limit: int(in.Limit),
+	}))
 }

@@ -1,15 +1,14 @@
 package server
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
 
 	"nodest/chat"
 	"nodest/fault"
-	"nodest/jobs"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/op"
@@ -22,7 +21,7 @@ var memoryOperations = []operation{
 	{command: "memory.search", route: "GET /characters/:characterId/memories", data: takes(memorySearch)},
 	{command: "memory.create", route: "POST /characters/:characterId/memories", status: http.StatusCreated, key: true, data: takes(memoryCreate)},
 	{command: "memory.edit", route: "PATCH /characters/:characterId/memories/:memoryId", key: true, data: takes(memoryEdit)},
-	{command: "memory.pin", key: true, data: input{prepare: preparePin}}, // in REST it is an edit of pinned
+	{command: "memory.pin", as: "memory.edit", key: true, data: takes(memoryPin)}, // in REST it is an edit of pinned
 	{command: "memory.delete", route: "DELETE /characters/:characterId/memories/:memoryId", status: http.StatusNoContent, key: true, data: takes(memoryDelete)},
 	{command: "memory.restore", route: "POST /characters/:characterId/memories/:memoryId/restore", key: true, data: takes(memoryRestore)},
 	{command: "memory.forget", route: "POST /characters/:characterId/memories/forget", key: true, data: takes(memoryForget)},
@@ -52,7 +51,7 @@ type memorySearchData struct {
 	Status       memory.Status `json:"status,omitempty"`
 	Conversation string        `json:"conversation,omitempty"`
 	Pinned       *bool         `json:"pinned,omitempty"`
-	cursorData
+	pageData
 }
 
 // memorySearch ranks what fits a text, or lists memories where there is none.
@@ -63,60 +62,44 @@ func memorySearch(ctx context.Context, s *Server, c *op.Call, in memorySearchDat
 	if in.Query != "" {
 		return in.find(ctx, s, c)
 	}
-	return listPage(in.Limit, wireListedOf, func(limit int) (*op.Page[memory.Listed], error) {
-		items, next, err := s.Memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
-			Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
-		}, in.Cursor, limit)
-		return &op.Page[memory.Listed]{Items: items, NextCursor: next}, err
-	})
+	return pages(wireListedOf)(s.Memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
+		Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
+	}, in.Cursor, int(in.Limit)))
 }
 
-// check refuses words that nobody knows and members that do not go together. The
-// engine takes the rest.
+// check refuses unknown words and members that cannot be combined.
 func (in *memorySearchData) check() error {
-	for _, err := range []error{
-		oneOf("kind", in.Kind, lang.KindProfile, lang.KindPreference, lang.KindEvent, lang.KindPlan, lang.KindPromise, lang.KindRelation, lang.KindOther),
-		oneOf("subject", in.Subject, lang.AboutUser, lang.AboutCharacter, lang.AboutRelationship, lang.AboutWorld),
-		oneOf("status", in.Status, memory.Active, memory.Superseded, memory.Retired, memory.AnyStatus),
-		oneOf("mode", in.Mode, "recall"),
-	} {
-		if err != nil {
-			return err
-		}
+	var c op.Checks
+	oneOf(&c, "kind", in.Kind, lang.Kinds...)
+	oneOf(&c, "subject", in.Subject, lang.Subjects...)
+	oneOf(&c, "status", in.Status, memory.Active, memory.Superseded, memory.Retired, memory.AnyStatus)
+	oneOf(&c, "mode", in.Mode, "recall")
+	if in.Query == "" {
+		c.That(in.Mode == "", "mode", "value", "only applies to a search; add q")
+		c.That(in.Layer == "" || in.Layer == string(memory.Fact), "layer", "value", "only a search (with q) finds chat messages; a list has facts only")
+	} else {
+		c.That(in.Cursor == "", "cursor", "value", "a search has no further pages; raise limit instead")
+		c.That(in.Status == "" || in.Status == memory.Active, "status", "value", "a search finds active memories only; omit q to list others")
 	}
-	_, err := in.layers()
-	switch {
-	case err != nil:
-		return err
-	case in.Query == "" && in.Mode != "":
-		return fault.InvalidField("mode", "value", "only applies to a search; add q")
-	case in.Query == "" && in.Layer != "" && in.Layer != string(memory.Fact):
-		return fault.InvalidField("layer", "value", "only a search (with q) finds chat messages; a list has facts only")
-	case in.Query != "" && in.Cursor != "":
-		return fault.InvalidField("cursor", "value", "a search has no further pages; raise limit instead")
-	case in.Query != "" && in.Status != "" && in.Status != memory.Active:
-		return fault.InvalidField("status", "value", "a search finds active memories only; omit q to list others")
-	}
-	return nil
+	return c.Err()
 }
 
 // layers are those of a search: of facts alone where their members are asked for.
-func (in *memorySearchData) layers() ([]memory.Layer, error) {
-	var layers []memory.Layer
+func (in *memorySearchData) layers() (layers []memory.Layer, err error) {
+	var c op.Checks
 	for _, word := range strings.FieldsFunc(in.Layer, func(r rune) bool { return r == ',' }) {
 		layer := memory.Layer(word)
-		if err := oneOf("layer", layer, memory.Fact, memory.Exchange); err != nil {
-			return nil, err
+		oneOf(&c, "layer", layer, memory.Fact, memory.Exchange)
+		if err := c.Err(); err != nil {
+			return nil, err // of the first one: a request can name many
 		}
 		layers = append(layers, layer)
 	}
 	if in.ofFacts() {
-		if len(layers) > 0 && !slices.Contains(layers, memory.Fact) {
-			return nil, fault.InvalidField("layer", "value", "cannot be combined with kind, subject or pinned, which only facts have")
-		}
+		c.That(len(layers) == 0 || slices.Contains(layers, memory.Fact), "layer", "value", "cannot be combined with kind, subject or pinned, which only facts have")
 		layers = []memory.Layer{memory.Fact}
 	}
-	return layers, nil
+	return layers, c.Err()
 }
 
 func (in *memorySearchData) ofFacts() bool {
@@ -124,9 +107,9 @@ func (in *memorySearchData) ofFacts() bool {
 }
 
 func (in *memorySearchData) find(ctx context.Context, s *Server, c *op.Call) (any, error) {
-	limit, err := limitOf(in.Limit, memory.DefaultLimit, mostFound)
-	if err != nil {
-		return nil, err
+	limit := cmp.Or(int(in.Limit), memory.DefaultLimit)
+	if limit < 1 || limit > mostFound {
+		return nil, fault.InvalidField("limit", "range", "must be from 1 to %d", mostFound)
 	}
 	layers, err := in.layers()
 	if err != nil {
@@ -151,16 +134,11 @@ func (in *memorySearchData) fits(m *memory.Memory) bool {
 		(in.Pinned == nil || m.Pinned == *in.Pinned)
 }
 
-// oneOf refuses a word that is none of those known; "" is an absent one.
-func oneOf[T ~string](field string, word T, known ...T) error {
-	if word == "" || slices.Contains(known, word) {
-		return nil
+// oneOf is op.OneOf for a word that may be absent.
+func oneOf[T ~string](c *op.Checks, field string, word T, known ...T) {
+	if word != "" {
+		op.OneOf(c, field, word, known)
 	}
-	words := make([]string, len(known))
-	for i, k := range known {
-		words[i] = string(k)
-	}
-	return fault.InvalidField(field, "value", "must be one of: %s", strings.Join(words, ", "))
 }
 
 type memoryCreateData struct {
@@ -172,7 +150,7 @@ func memoryCreate(ctx context.Context, s *Server, c *op.Call, in memoryCreateDat
 	return memoryOf(s.Memory.Create(ctx, c, in.CharacterID, in.Draft))
 }
 
-var memoryOf = result(func(m *memory.Memory) any { return wireMemoryOf(*m) })
+var memoryOf = result(func(m *memory.Memory) wireMemory { return wireMemoryOf(*m) })
 
 type memoryEditData struct {
 	memoryData
@@ -185,24 +163,14 @@ func memoryEdit(ctx context.Context, s *Server, c *op.Call, in memoryEditData) (
 
 type memoryPinData struct {
 	memoryData
-	Pinned *bool `json:"pinned"`
+	Pinned *bool `json:"pinned,omitempty"`
 }
 
-// preparePin reads a memory.pin as the edit that it is, so that both are the same
-// under one key.
-func preparePin(_ string, data []byte) (runner, string, error) {
-	var in memoryPinData
-	if err := decodeStrict(orObject(data), &in); err != nil {
-		return nil, "", err
-	}
+func memoryPin(ctx context.Context, s *Server, c *op.Call, in memoryPinData) (any, error) {
 	if in.Pinned == nil {
-		return nil, "", fault.InvalidField("pinned", "required", "must be true or false")
+		return nil, fault.InvalidField("pinned", "required", "must be true or false")
 	}
-	edit, err := json.Marshal(memoryEditData{in.memoryData, memory.Patch{Pinned: in.Pinned}})
-	if err != nil {
-		return nil, "", err
-	}
-	return takes(memoryEdit).prepare("memory.edit", edit)
+	return memoryOf(s.Memory.Edit(ctx, c, in.CharacterID, in.MemoryID, memory.Patch{Pinned: in.Pinned}))
 }
 
 type memoryData struct {
@@ -253,17 +221,16 @@ func memoryBulk(ctx context.Context, s *Server, c *op.Call, in memoryBulkData) (
 type memorySuggestionsData struct {
 	CharacterID string `json:"characterId"`
 	State       string `json:"state,omitempty"`
-	cursorData
+	pageData
 }
 
 func memorySuggestions(ctx context.Context, s *Server, c *op.Call, in memorySuggestionsData) (any, error) {
-	if err := oneOf("state", in.State, memory.SuggestionOpen, memory.SuggestionAccepted, memory.SuggestionRejected); err != nil {
+	var checks op.Checks
+	oneOf(&checks, "state", in.State, memory.SuggestionOpen, memory.SuggestionAccepted, memory.SuggestionRejected)
+	if err := checks.Err(); err != nil {
 		return nil, err
 	}
-	return listPage(in.Limit, wireSuggestionOf, func(limit int) (*op.Page[memory.Suggested], error) {
-		items, next, err := s.Memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
-		return &op.Page[memory.Suggested]{Items: items, NextCursor: next}, err
-	})
+	return pages(wireSuggestionOf)(s.Memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, int(in.Limit)))
 }
 
 type memoryDecideData struct {
@@ -273,23 +240,17 @@ type memoryDecideData struct {
 }
 
 func memoryDecide(ctx context.Context, s *Server, c *op.Call, in memoryDecideData) (any, error) {
-	got, err := s.Memory.Decide(ctx, c, in.CharacterID, in.SuggestionID, in.Decision)
-	if err != nil {
-		return nil, err
-	}
-	return wireSuggestionOf(*got), nil
+	return result(func(got *memory.Suggested) wireSuggestion { return wireSuggestionOf(*got) })(
+		s.Memory.Decide(ctx, c, in.CharacterID, in.SuggestionID, in.Decision))
 }
 
 type memoryJobsData struct {
 	CharacterID string `json:"characterId"`
-	cursorData
+	pageData
 }
 
 func memoryJobs(ctx context.Context, s *Server, c *op.Call, in memoryJobsData) (any, error) {
-	return listPage(in.Limit, wireJobOf, func(limit int) (*op.Page[*jobs.Job], error) {
-		items, next, err := s.Memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
-		return &op.Page[*jobs.Job]{Items: items, NextCursor: next}, err
-	})
+	return pages(wireJobOf)(s.Memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, int(in.Limit)))
 }
 
 type memoryRecalledData struct {

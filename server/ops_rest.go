@@ -23,7 +23,7 @@ import (
 
 const base = "/api/v1"
 
-// lintBytes bounds a document that is sent to be looked at.
+// lintBytes limits the size of a document to check.
 const lintBytes = 32 << 20
 
 // operationRoutes serves the REST routes of the operations.
@@ -36,7 +36,6 @@ func (s *Server) operationRoutes(e *echo.Echo) {
 			}
 		}
 	}
-	e.GET(base+"/generations/:id", s.signedIn(s.generation))
 	e.POST(base+"/lint", s.signedIn(only(s.lint)))
 	e.PUT(base+"/devices/:id/ack", s.signedIn(only(s.deviceAck)))
 }
@@ -72,7 +71,8 @@ func routeOf(o *operation) *route {
 	return r
 }
 
-// operation is the handler of a route.
+// operation is the handler of a route. A generation that it begins is not bound to the
+// request: a client that goes away finds the reply later.
 func (s *Server) operation(r *route) handler {
 	return func(c echo.Context, who *account.Identity) error {
 		data, err := s.routeData(c, r)
@@ -80,40 +80,24 @@ func (s *Server) operation(r *route) handler {
 			return err
 		}
 		call := s.call(c, who)
-		if r.starts {
-			return s.starts(c, who, r.operation, call, data)
+		if (r.starts || r.attaches) && wantsStream(c.Request()) {
+			return s.stream(c, who, r.operation, call, data)
 		}
 		result, err := s.perform(detached(c.Request().Context()), r.operation, call, data, false)
 		if err != nil {
 			return lostUpdate(c, err)
 		}
-		return answer(c, r.status, call, result)
+		status := r.status
+		if got, _ := result.(*sent); got != nil && got.GenerationID != "" {
+			if preferAsync(c.Request()) {
+				c.Response().Header().Set("Preference-Applied", "respond-async")
+				status = http.StatusAccepted
+			} else if err := s.complete(c.Request().Context(), call.UserID, got); err != nil {
+				return err
+			}
+		}
+		return answer(c, status, call, result)
 	}
-}
-
-// starts is the handler of operations that may begin a generation. The
-// generation is not bound to the request: a client that goes away finds the
-// reply later.
-func (s *Server) starts(c echo.Context, who *account.Identity, o *operation, call *op.Call, data []byte) error {
-	if wantsStream(c.Request()) {
-		return s.streamReply(c, who, o, call, data)
-	}
-	result, err := s.perform(detached(c.Request().Context()), o, call, data, false)
-	if err != nil {
-		return lostUpdate(c, err)
-	}
-	got, _ := result.(*sent)
-	if got == nil || got.GenerationID == "" {
-		return answer(c, o.status, call, result)
-	}
-	if preferAsync(c.Request()) {
-		c.Response().Header().Set("Preference-Applied", "respond-async")
-		return answer(c, http.StatusAccepted, call, result)
-	}
-	if err := s.complete(c.Request().Context(), call.UserID, got); err != nil {
-		return err
-	}
-	return answer(c, o.status, call, got)
 }
 
 // complete waits for the generation of an answer and fills in what came out.
@@ -219,15 +203,16 @@ func (s *Server) routeData(c echo.Context, r *route) ([]byte, error) {
 // that was never stored: "0".
 const neverStored = -1
 
-// setVersion turns the If-Match header into the member ifVersion. Where there is none the header is refused: a client that asks for
-// protection must not believe that it has it.
+// setVersion turns the If-Match header into the member ifVersion. A write without that
+// member refuses the header: a client must not believe in a protection that it does not
+// have.
 func (r *route) setVersion(members map[string]json.RawMessage, req *http.Request) error {
 	tag := req.Header.Get("If-Match")
 	switch {
 	case tag == "" || tag == "*":
 		return nil
 	case !r.ifMatch && (r.method == http.MethodGet || r.method == http.MethodPost):
-		return nil // there is nothing that could be lost
+		return nil // there is no other change to overwrite
 	case !r.ifMatch:
 		return fault.New(fault.BadRequest, "this route does not support If-Match")
 	}
@@ -261,10 +246,12 @@ func queryInto(members map[string]json.RawMessage, c echo.Context, query map[str
 		}
 		value := values[0]
 		switch as.Kind() {
-		case reflect.Int:
-			if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+		case reflect.Int, reflect.Int64:
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
 				return fault.InvalidField(name, "type", "must be a whole number")
 			}
+			value = strconv.FormatInt(n, 10) // JSON knows neither +5 nor 05
 		case reflect.Bool:
 			if value != "true" && value != "false" {
 				return fault.InvalidField(name, "type", "must be true or false")
@@ -337,22 +324,22 @@ func preferAsync(r *http.Request) bool {
 	return false
 }
 
-// lint looks at a document: the body itself, or the file of a form.
+// lint checks a document: the body itself, or the file of a form.
 func (s *Server) lint(c echo.Context, who *account.Identity) error {
 	r := c.Request()
-	filename := "document.json"
-	var data []byte
+	var f file
 	var err error
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
-		data, filename, err = s.upload(c, lintBytes)
-	} else if data, err = s.readAll(c, lintBytes); err == nil {
-		_, err = parseJSON(data)
+		f, err = s.file(c, lintBytes)
+	} else if f.data, err = s.readAll(c, lintBytes); err == nil {
+		f.name = "document.json"
+		_, err = parseJSON(f.data)
 	}
 	if err != nil {
-		return fromEcho(err)
+		return err
 	}
 	call := s.call(c, who)
-	result, err := lint(data, filename)(r.Context(), s, call)
+	result, err := lint(f.data, f.name)(r.Context(), s, call)
 	if err != nil {
 		return err
 	}
@@ -361,7 +348,7 @@ func (s *Server) lint(c echo.Context, who *account.Identity) error {
 
 // deviceAck is ack; the device is the one of the path.
 func (s *Server) deviceAck(c echo.Context, who *account.Identity) error {
-	if !plainID.MatchString(c.Param("id")) {
+	if !op.IsClientID(c.Param("id")) {
 		return fault.InvalidField("id", "range", "must be 1 to 64 characters from A-Z, a-z, 0-9, _ and -")
 	}
 	body, err := s.body(c, s.opts.BodyBytes)
@@ -371,25 +358,6 @@ func (s *Server) deviceAck(c echo.Context, who *account.Identity) error {
 	call := s.call(c, who)
 	call.Device = c.Param("id")
 	result, err := s.perform(detached(c.Request().Context()), s.ops["ack"], call, body, false)
-	if err != nil {
-		return err
-	}
-	return answer(c, 0, call, result)
-}
-
-// generation is gen.attach: the text from an offset, or the rest as
-// it comes.
-func (s *Server) generation(c echo.Context, who *account.Identity) error {
-	r := routeOf(&operation{route: "GET /generations/:generationId", data: s.ops["gen.attach"].data})
-	data, err := s.routeData(c, r)
-	if err != nil {
-		return err
-	}
-	call := s.call(c, who)
-	if wantsStream(c.Request()) {
-		return s.streamGeneration(c, who, call, data)
-	}
-	result, err := s.perform(c.Request().Context(), r.operation, call, data, false)
 	if err != nil {
 		return err
 	}

@@ -21,45 +21,30 @@ var saveOperations = []operation{
 	{command: "save.preview", route: "POST /saves/:saveId/prompt", data: takes(savePreview)},
 }
 
-type saveCreateData struct {
-	ConversationID string `json:"conversationId"`
-	Description    string `json:"description"`
-	PreviewText    string `json:"previewText,omitempty"`
-	Thumbnail      string `json:"thumbnail,omitempty"`
+func saveCreate(ctx context.Context, s *Server, c *op.Call, in chat.SaveInput) (any, error) {
+	return result(chat.WireSave)(s.Chats.CreateSave(ctx, c, in))
 }
-
-func saveCreate(ctx context.Context, s *Server, c *op.Call, in saveCreateData) (any, error) {
-	return saveOf(s.Chats.CreateSave(ctx, c, chat.SaveInput(in)))
-}
-
-var saveOf = result(chat.WireSave)
 
 type saveListData struct {
 	ConversationID string `json:"conversationId"`
 	Automatic      bool   `json:"automatic,omitempty"`
-	cursorData
+	pageData
 }
 
 func saveList(ctx context.Context, s *Server, c *op.Call, in saveListData) (any, error) {
-	return listPage(in.Limit, chat.WireSave, func(limit int) (*op.Page[*chat.Save], error) {
-		return s.Chats.Saves(ctx, c.UserID, in.ConversationID, in.Automatic, in.Cursor, limit)
-	})
+	return pages(chat.WireSave)(s.Chats.Saves(ctx, c.UserID, in.ConversationID, in.Automatic, in.Cursor, int(in.Limit)))
 }
 
 type saveGetData struct {
 	SaveID string `json:"saveId"`
 	Before string `json:"before,omitempty"`
-	Limit  *int   `json:"limit,omitempty"`
+	Limit  limit  `json:"limit,omitempty"`
 }
 
 // saveGet answers all messages where no limit is given: that is what the
 // ChatSave of the NodeST app holds.
 func saveGet(ctx context.Context, s *Server, c *op.Call, in saveGetData) (any, error) {
-	limit, err := limitOf(in.Limit, 0, 200)
-	if err != nil {
-		return nil, err
-	}
-	return result(archive.WireChatSave)(s.Chats.Save(ctx, c.UserID, in.SaveID, in.Before, limit))
+	return result(archive.WireChatSave)(s.Chats.Save(ctx, c.UserID, in.SaveID, in.Before, int(in.Limit)))
 }
 
 type saveData struct {
@@ -99,5 +84,5 @@ type savePreviewData struct {
 }
 
 func savePreview(ctx context.Context, s *Server, c *op.Call, in savePreviewData) (any, error) {
-	return result(wirePromptOf)(s.Engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options}))
+	return result(promptOf)(s.Engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options}))
 }

@@ -20,18 +20,18 @@ func (s *Server) accountRoutes(e *echo.Echo) {
 	e.POST(base+"/auth/login", s.login)
 	e.POST(base+"/auth/signin", s.signInWithSecret)
 	for route, h := range map[string]accountHandler{
-		"POST /auth/links":            s.createLink,
+		"POST /auth/links":            reads(s, s.createLink),
 		"POST /auth/logout":           s.logout,
 		"GET /tokens":                 s.tokens,
-		"POST /tokens":                s.createToken,
+		"POST /tokens":                reads(s, s.createToken),
 		"DELETE /tokens/:id":          s.revokeToken,
 		"POST /ws/tickets":            s.ticket,
 		"GET /users":                  s.users,
-		"POST /users":                 s.createUser,
-		"PATCH /users/:id":            s.updateUser,
+		"POST /users":                 reads(s, s.createUser),
+		"PATCH /users/:id":            reads(s, s.updateUser),
 		"DELETE /users/:id":           s.deleteUser,
 		"GET /providers":              s.providers,
-		"PUT /providers/:name/key":    s.setProviderKey,
+		"PUT /providers/:name/key":    reads(s, s.setProviderKey),
 		"DELETE /providers/:name/key": s.deleteProviderKey,
 	} {
 		method, path, _ := strings.Cut(route, " ")
@@ -44,9 +44,20 @@ func (s *Server) accountRoutes(e *echo.Echo) {
 	e.GET(base+"/me", s.signedIn(only(accountHandler(s.me).handle)))
 }
 
-// accountHandler does what somebody who is signed in asks for. It answers 200 with its
-// result, 201 with a created one, or 204 where there is none.
+// accountHandler handles a request of a signed-in user. It answers 200 with its result,
+// 201 with a created one, or 204 without one.
 type accountHandler func(c echo.Context, who *account.Identity) (result any, err error)
+
+// reads is an accountHandler that takes a JSON body.
+func reads[In any](s *Server, h func(c echo.Context, who *account.Identity, in In) (any, error)) accountHandler {
+	return func(c echo.Context, who *account.Identity) (any, error) {
+		var in In
+		if err := s.decodeBody(c, &in); err != nil {
+			return nil, err
+		}
+		return h(c, who, in)
+	}
+}
 
 // created is a result that was made by the request.
 type created struct{ any }
@@ -106,7 +117,7 @@ type wireUser struct {
 	CreatedAt   wireTime       `json:"createdAt"`
 }
 
-func wireUserOf(u *account.User) any {
+func wireUserOf(u *account.User) wireUser {
 	return wireUser{u.ID, u.Username, u.Role, u.Limits, u.PasswordHash != "", wireTime(u.CreatedAt)}
 }
 
@@ -125,25 +136,13 @@ func wireTokenOf(t *account.Token) wireToken {
 		LastUsedAt: (*wireTime)(t.LastUsedAt), ExpiresAt: (*wireTime)(t.ExpiresAt)}
 }
 
-// whole makes a list of everything: there are never many.
-func whole[T any](items []T, wire func(T) any) page {
-	w := page{Items: make([]any, len(items))}
-	for i, item := range items {
-		w.Items[i] = wire(item)
-	}
-	return w
-}
-
 // decodeBody reads the JSON body of a request strictly into v.
 func (s *Server) decodeBody(c echo.Context, v any) error {
 	body, err := s.body(c, s.opts.BodyBytes)
 	if err != nil {
 		return err
 	}
-	if len(body) == 0 {
-		body = []byte("{}")
-	}
-	return decodeStrict(body, v)
+	return decodeStrict(orObject(body), v)
 }
 
 func (s *Server) login(c echo.Context) error {
@@ -192,14 +191,12 @@ func (s *Server) signInWithSecret(c echo.Context) error {
 	return s.signedInAs(c, token, u)
 }
 
+type linkData struct {
+	Username string `json:"username"`
+}
+
 // createLink makes the secret of a one-time sign-in link.
-func (s *Server) createLink(c echo.Context, who *account.Identity) (any, error) {
-	var in struct {
-		Username string `json:"username"`
-	}
-	if err := s.decodeBody(c, &in); err != nil {
-		return nil, err
-	}
+func (s *Server) createLink(c echo.Context, who *account.Identity, in linkData) (any, error) {
 	secret, u, err := s.Accounts.NewLink(c.Request().Context(), who.User, in.Username)
 	if err != nil {
 		return nil, err
@@ -253,17 +250,15 @@ func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
 }
 
 func (s *Server) tokens(c echo.Context, who *account.Identity) (any, error) {
-	return list(func(t *account.Token) any { return wireTokenOf(t) })(s.Accounts.Tokens(c.Request().Context(), who.User.ID))
+	return list(wireTokenOf)(s.Accounts.Tokens(c.Request().Context(), who.User.ID))
 }
 
-func (s *Server) createToken(c echo.Context, who *account.Identity) (any, error) {
-	var in struct {
-		Name      string `json:"name"`
-		ExpiresIn string `json:"expiresIn,omitempty"`
-	}
-	if err := s.decodeBody(c, &in); err != nil {
-		return nil, err
-	}
+type tokenData struct {
+	Name      string `json:"name"`
+	ExpiresIn string `json:"expiresIn,omitempty"`
+}
+
+func (s *Server) createToken(c echo.Context, who *account.Identity, in tokenData) (any, error) {
 	var ttl time.Duration
 	if in.ExpiresIn != "" {
 		var err error
@@ -294,20 +289,12 @@ func (s *Server) users(c echo.Context, who *account.Identity) (any, error) {
 	return list(wireUserOf)(s.Accounts.Users(c.Request().Context(), who.User))
 }
 
-func (s *Server) createUser(c echo.Context, who *account.Identity) (any, error) {
-	var in account.NewUser
-	if err := s.decodeBody(c, &in); err != nil {
-		return nil, err
-	}
+func (s *Server) createUser(c echo.Context, who *account.Identity, in account.NewUser) (any, error) {
 	u, err := result(wireUserOf)(s.Accounts.CreateUser(c.Request().Context(), who.User, in))
 	return created{u}, err
 }
 
-func (s *Server) updateUser(c echo.Context, who *account.Identity) (any, error) {
-	var in account.UserPatch
-	if err := s.decodeBody(c, &in); err != nil {
-		return nil, err
-	}
+func (s *Server) updateUser(c echo.Context, who *account.Identity, in account.UserPatch) (any, error) {
 	return result(wireUserOf)(s.Accounts.UpdateUser(c.Request().Context(), who, c.Param("id"), in))
 }
 
@@ -319,13 +306,11 @@ func (s *Server) providers(c echo.Context, who *account.Identity) (any, error) {
 	return list(func(p ProviderInfo) any { return p })(s.Providers.Providers(c.Request().Context(), who.User.ID))
 }
 
-func (s *Server) setProviderKey(c echo.Context, who *account.Identity) (any, error) {
-	var in struct {
-		Key string `json:"key"`
-	}
-	if err := s.decodeBody(c, &in); err != nil {
-		return nil, err
-	}
+type providerKeyData struct {
+	Key string `json:"key"`
+}
+
+func (s *Server) setProviderKey(c echo.Context, who *account.Identity, in providerKeyData) (any, error) {
 	name := c.Param("name")
 	if !s.Providers.TakesKey(name) {
 		return nil, fault.New(fault.NotFound, "no provider %q accepts a key", name)
@@ -345,8 +330,8 @@ func (s *Server) deleteProviderKey(c echo.Context, who *account.Identity) (any, 
 	return nil, nil
 }
 
-// tellProvider tells the user's devices that a key has changed. The key is stored
-// by then, so the answer does not depend on it.
+// tellProvider notifies the user's devices of a changed key. The key is already stored,
+// so a failure here does not fail the request.
 func (s *Server) tellProvider(c echo.Context, who *account.Identity, name string, deleted bool) {
 	if err := s.Characters.AnnounceProvider(detached(c.Request().Context()), s.call(c, who), name, deleted); err != nil {
 		s.opts.Log.Warn("event for a changed provider key not stored", "requestId", idOf(c), "err", err)

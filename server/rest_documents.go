@@ -14,8 +14,8 @@ import (
 // large world books.
 const documentBytes = 16 << 20
 
-// documentOperations are about characters, resources and settings. They exist
-// in REST only, and go through the same table as the others.
+// documentOperations are about characters, resources and settings, and what a client
+// loads. They exist in REST only, and go through the same table as the others.
 var documentOperations = append([]operation{
 	{route: "POST /characters", status: http.StatusCreated, bytes: documentBytes, data: takes(characterCreate)},
 	{route: "GET /characters", data: takes(characterList)},
@@ -29,6 +29,7 @@ var documentOperations = append([]operation{
 	{route: "PUT /settings", ifMatch: true, data: takes(settingsPut)},
 	{route: "PUT /settings/device-time-zone", data: takes(settingsDeviceZone)},
 	{route: "GET /usage", data: takes(usage)},
+	{route: "GET /sync", data: takes(syncLog)},
 }, resourceOperations()...)
 
 // wireCharacterHead is a character in a list.
@@ -43,9 +44,7 @@ type wireCharacterHead struct {
 	UpdatedAt wireTime `json:"updatedAt"`
 }
 
-func wireCharacterHeadOf(c *character.Character) any { return characterHead(c) }
-
-func characterHead(c *character.Character) wireCharacterHead {
+func wireCharacterHeadOf(c *character.Character) wireCharacterHead {
 	return wireCharacterHead{
 		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar, Version: c.Version,
 		CreatedAt: wireTime(c.CreatedAt), UpdatedAt: wireTime(c.UpdatedAt),
@@ -61,16 +60,16 @@ type wireCharacter struct {
 	RegexScripts json.RawMessage `json:"regexScripts,omitempty"`
 }
 
-func wireCharacterOf(c *character.Character) any {
+func wireCharacterOf(c *character.Character) wireCharacter {
 	return wireCharacter{
-		wireCharacterHead: characterHead(c),
+		wireCharacterHead: wireCharacterHeadOf(c),
 		RoleCard:          present(c.RoleCard), WorldBook: present(c.WorldBook), Preset: present(c.Preset),
 		AuthorNote: present(c.AuthorNote), RegexScripts: present(c.RegexScripts),
 	}
 }
 
-// present is a document, nil for none: a character that comes out of a kept
-// answer has null where it has no document.
+// present is a document, nil for none: a character from a stored answer has null where
+// it has no document.
 func present(document json.RawMessage) json.RawMessage {
 	if string(document) == "null" {
 		return nil
@@ -78,22 +77,14 @@ func present(document json.RawMessage) json.RawMessage {
 	return document
 }
 
-var characterOf = result(func(c *character.Character) any { return versioned{wireCharacterOf(c), c.Version} })
+var characterOf = result(func(c *character.Character) versioned { return versioned{wireCharacterOf(c), c.Version} })
 
 func characterCreate(ctx context.Context, s *Server, c *op.Call, in character.Input) (any, error) {
 	return characterOf(s.Characters.Create(ctx, c, in))
 }
 
-// cursorData is what every list with pages takes.
-type cursorData struct {
-	Cursor string `json:"cursor,omitempty"`
-	Limit  *int   `json:"limit,omitempty"`
-}
-
-func characterList(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
-	return listPage(in.Limit, wireCharacterHeadOf, func(limit int) (*op.Page[*character.Character], error) {
-		return s.Characters.List(ctx, c.UserID, in.Cursor, limit)
-	})
+func characterList(ctx context.Context, s *Server, c *op.Call, in pageData) (any, error) {
+	return pages(wireCharacterHeadOf)(s.Characters.List(ctx, c.UserID, in.Cursor, int(in.Limit)))
 }
 
 type idData struct {
@@ -127,8 +118,8 @@ func characterSettings(ctx context.Context, s *Server, c *op.Call, in idData) (a
 	return versioned{settings, version}, err
 }
 
-// characterSettingsData names the members so that an unknown one is told; the
-// engine checks what is in them.
+// characterSettingsData lists the members so that unknown ones are refused; package
+// character checks their content.
 type characterSettingsData struct {
 	ID        string `json:"id"`
 	IfVersion int64  `json:"ifVersion,omitempty"`
@@ -160,7 +151,7 @@ type wireSettings struct {
 	UpdatedAt *wireTime `json:"updatedAt"` // null = never stored
 }
 
-var settingsOf = result(func(set *character.UserSettings) any {
+var settingsOf = result(func(set *character.UserSettings) versioned {
 	w := wireSettings{UserSettings: *set}
 	if !set.UpdatedAt.IsZero() {
 		at := wireTime(set.UpdatedAt)
@@ -173,27 +164,16 @@ func settingsGet(ctx context.Context, s *Server, c *op.Call, _ struct{}) (any, e
 	return settingsOf(s.Characters.UserSettings(ctx, c.UserID))
 }
 
+// settingsData may be the settings as they were read: deviceTimeZone, version and
+// updatedAt are ignored.
 type settingsData struct {
-	character.TurnOptions
-	PersonaID          string                   `json:"personaId"`
-	UserName           string                   `json:"userName"`
-	GlobalPreset       character.GlobalResource `json:"globalPreset"`
-	GlobalWorldBook    character.GlobalResource `json:"globalWorldBook"`
-	GlobalRegexEnabled bool                     `json:"globalRegexEnabled"`
-	CustomSetting      json.RawMessage          `json:"customSetting,omitempty"`
-	TimeZone           string                   `json:"timeZone"`
-	DeviceTimeZone     string                   `json:"deviceTimeZone,omitempty"` // of the settings that were read; ignored
-	Version            int64                    `json:"version,omitempty"`        // likewise
-	UpdatedAt          json.RawMessage          `json:"updatedAt,omitempty"`      // likewise
-	IfVersion          int64                    `json:"ifVersion,omitempty"`
+	character.UserSettings
+	UpdatedAt json.RawMessage `json:"updatedAt,omitempty"`
+	IfVersion int64           `json:"ifVersion,omitempty"`
 }
 
 func settingsPut(ctx context.Context, s *Server, c *op.Call, in settingsData) (any, error) {
-	return settingsOf(s.Characters.PutUserSettings(ctx, c, character.UserSettings{
-		TurnOptions: in.TurnOptions, PersonaID: in.PersonaID, UserName: in.UserName, GlobalPreset: in.GlobalPreset,
-		GlobalWorldBook: in.GlobalWorldBook, GlobalRegexEnabled: in.GlobalRegexEnabled, CustomSetting: in.CustomSetting,
-		TimeZone: in.TimeZone,
-	}, in.IfVersion))
+	return settingsOf(s.Characters.PutUserSettings(ctx, c, in.UserSettings, in.IfVersion))
 }
 
 type deviceZoneData struct {

@@ -281,6 +281,7 @@ func TestListsInPages(t *testing.T) {
 		h.rest("POST", "/personas", `{"document":{"name":"Mia"}}`).wants(t, 201)
 		h.rest("POST", "/characters", `{"roleCard":{"name":"Bob"}}`).wants(t, 201)
 	}
+	h.rest("GET", "/characters?limit=%2B05", "").wants(t, 200) // a number that JSON does not write so
 	for _, path := range []string{"/conversations", "/personas", "/characters"} {
 		seen, cursor, pages := map[string]bool{}, "", 0
 		for {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,28 +32,82 @@ const (
 
 // fileRoutes serves what is a file and not JSON: imports, exports, avatars.
 func (s *Server) fileRoutes(e *echo.Echo) {
-	e.POST(base+"/characters/import", s.signedIn(only(s.importCharacter)))
-	e.POST(base+"/characters/sample", s.signedIn(only(s.sampleCharacter)))
-	e.GET(base+"/characters/:id/export", s.signedIn(only(s.exportCharacter, "format", "spec")))
+	characters := upload{name: "character.import", status: http.StatusCreated, run: s.importCharacter}
+	sample := func(c echo.Context, who *account.Identity) error { // for users who have no card yet
+		return s.take(c, who, characters, file{data: card.SampleFile(), name: "sample.json"})
+	}
+	e.POST(base+"/characters/import", s.uploaded(characters))
+	e.POST(base+"/characters/sample", s.signedIn(only(sample)))
+	e.GET(base+"/characters/:id/export", s.exported(s.exportCharacter, "format", "spec"))
 	e.GET(base+"/characters/:id/avatar", s.signedIn(only(s.avatar, "size")))
-	e.PUT(base+"/characters/:id/avatar", s.signedIn(only(s.putAvatar)))
+	e.PUT(base+"/characters/:id/avatar", s.uploaded(upload{name: "character.avatar", run: s.putAvatar}))
 	s.archiveRoutes(e)
 	for _, r := range resourcePaths {
 		if r.kind == character.Persona {
 			continue // there is no file form of a persona
 		}
-		e.POST(base+r.path+"/import", s.signedIn(only(s.importResource(forKind(r.kind)))))
-		e.GET(base+r.path+"/:id/export", s.signedIn(only(s.exportResource(forKind(r.kind)))))
+		e.POST(base+r.path+"/import", s.uploaded(upload{name: string(r.kind) + ".import", status: http.StatusCreated, run: s.importResource(r.kind)}))
+		e.GET(base+r.path+"/:id/export", s.exported(s.exportResource(r.kind)))
 	}
 }
 
-// upload reads the file of a form: one file of at most limit bytes in the field
-// "file".
-func (s *Server) upload(c echo.Context, limit int64) (data []byte, filename string, err error) {
+// upload is a route that takes a file: the file of a form, or the body itself.
+type upload struct {
+	name   string   // of the operation, for its idempotency key
+	types  []string // content types of a body that is the file itself; nil = only a form will do
+	limit  int64    // in bytes; 0 = fileBytes
+	status int      // of a success; 0 = 200
+	run    func(ctx context.Context, c *op.Call, f file) (any, error)
+}
+
+// file is an uploaded file, and what it is for.
+type file struct {
+	data        []byte
+	name        string
+	id          string // in the path
+	characterID string // the form's field of this name
+}
+
+// uploaded is the handler of an upload.
+func (s *Server) uploaded(u upload) echo.HandlerFunc {
+	return s.signedIn(only(func(c echo.Context, who *account.Identity) error {
+		f, err := s.file(c, cmp.Or(u.limit, fileBytes), u.types...)
+		if err != nil {
+			return err
+		}
+		return s.take(c, who, u, f)
+	}))
+}
+
+// take runs an upload with its file. An idempotency key is bound to the file's content.
+func (s *Server) take(c echo.Context, who *account.Identity, u upload, f file) error {
+	call := s.call(c, who)
+	if call.Key != "" && !plainKey.MatchString(call.Key) {
+		return badKey()
+	}
+	call.Hash = hashOf(u.name+"/"+f.id+"/"+f.characterID, f.data)
+	result, err := u.run(detached(c.Request().Context()), call, f)
+	if err != nil {
+		return err
+	}
+	return answer(c, u.status, call, result)
+}
+
+// file reads the file of a request: of a form, where it is the only one in the field
+// "file", or the body, if it is of one of types.
+func (s *Server) file(c echo.Context, limit int64, types ...string) (f file, err error) {
 	r := c.Request()
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "multipart/form-data" {
-		return nil, "", fault.New(fault.UnsupportedMedia, "the body must be multipart/form-data with the file in the field file")
+	f.id = c.Param("id")
+	switch kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); {
+	case slices.Contains(types, kind):
+		f.data, err = s.readAll(c, limit)
+		return f, err
+	case kind != "multipart/form-data":
+		also := ""
+		if len(types) > 0 {
+			also = types[0] + ", or "
+		}
+		return f, fault.New(fault.UnsupportedMedia, "the body must be %smultipart/form-data with the file in the field file", also)
 	}
 	defer func() {
 		if r.MultipartForm != nil {
@@ -61,37 +116,24 @@ func (s *Server) upload(c echo.Context, limit int64) (data []byte, filename stri
 	}()
 	err = s.readBody(c, limit, func(r *http.Request) error { return r.ParseMultipartForm(formMemory) })
 	if err != nil {
-		return nil, "", err
+		return f, err
 	}
 	if err := s.takePlace(c); err != nil {
-		return nil, "", err
+		return f, err
 	}
 	files := r.MultipartForm.File["file"]
 	if len(files) != 1 {
-		return nil, "", fault.InvalidField("file", "required", "must be exactly one file, not %d", len(files))
+		return f, fault.InvalidField("file", "required", "must be exactly one file, not %d", len(files))
 	}
-	file, err := files[0].Open()
+	opened, err := files[0].Open()
 	if err != nil {
-		return nil, "", err
+		return f, err
 	}
-	defer func() { _ = file.Close() }()
-	data = make([]byte, files[0].Size) // it is read once, not copied while it grows
-	if _, err = io.ReadFull(file, data); err != nil {
-		return nil, "", err
-	}
-	return data, plainFilename(files[0].Filename), nil
-}
-
-// fileOrBody reads a file that is the body itself, of one of types, or in a form.
-func (s *Server) fileOrBody(c echo.Context, limit int64, types ...string) (data []byte, err error) {
-	switch kind, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); {
-	case kind == "multipart/form-data":
-		data, _, err = s.upload(c, limit)
-		return data, err
-	case slices.Contains(types, kind):
-		return s.readAll(c, limit)
-	}
-	return nil, fault.New(fault.UnsupportedMedia, "the body must be %s, or multipart/form-data with the file in the field file", types[0])
+	defer func() { _ = opened.Close() }()
+	f.data = make([]byte, files[0].Size) // it is read once, not copied while it grows
+	f.name, f.characterID = plainFilename(files[0].Filename), c.FormValue("characterId")
+	_, err = io.ReadFull(opened, f.data)
+	return f, err
 }
 
 // plainFilename is the name of an uploaded file as it may be used in names and
@@ -112,38 +154,27 @@ func plainFilename(name string) string {
 	return name
 }
 
-// attachment answers a file.
-func attachment(c echo.Context, data []byte, contentType, filename string) error {
-	h := c.Response().Header()
-	disposition := mime.FormatMediaType("attachment", map[string]string{"filename": filename})
-	h.Set("Content-Disposition", cmp.Or(disposition, "attachment")) // "" for a name that cannot be written
-	h.Set("Cache-Control", "no-store")
-	return c.Blob(http.StatusOK, contentType, data)
+// exported is the handler of a route that answers a file.
+func (s *Server) exported(export func(c echo.Context, userID string) (data []byte, contentType, filename string, err error), query ...string) echo.HandlerFunc {
+	return s.signedIn(only(func(c echo.Context, who *account.Identity) error {
+		data, contentType, filename, err := export(c, who.User.ID)
+		if err != nil {
+			return err
+		}
+		h := c.Response().Header()
+		disposition := mime.FormatMediaType("attachment", map[string]string{"filename": filename})
+		h.Set("Content-Disposition", cmp.Or(disposition, "attachment")) // "" for a name that cannot be written
+		h.Set("Cache-Control", "no-store")
+		return c.Blob(http.StatusOK, contentType, data)
+	}, query...))
 }
 
-func (s *Server) importCharacter(c echo.Context, who *account.Identity) error {
-	data, filename, err := s.upload(c, fileBytes)
+func (s *Server) importCharacter(ctx context.Context, call *op.Call, f file) (any, error) {
+	got, err := s.Characters.Import(ctx, call, f.data, f.name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.storeCharacter(c, who, data, filename)
-}
-
-// sampleCharacter imports the built-in character, for users who have no card yet.
-func (s *Server) sampleCharacter(c echo.Context, who *account.Identity) error {
-	return s.storeCharacter(c, who, card.SampleFile(), "sample.json")
-}
-
-func (s *Server) storeCharacter(c echo.Context, who *account.Identity, data []byte, filename string) error {
-	call, err := s.fileCall(c, who, "character.import", data)
-	if err != nil {
-		return err
-	}
-	got, err := s.Characters.Import(detached(c.Request().Context()), call, data, filename)
-	if err != nil {
-		return err
-	}
-	return answer(c, http.StatusCreated, call, imported{"character", got.Character.ID, wireCharacterOf(got.Character), got.Warnings})
+	return imported{"character", got.Character.ID, wireCharacterOf(got.Character), got.Warnings}, nil
 }
 
 // imported is the answer to every import.
@@ -158,13 +189,9 @@ func (i imported) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"kind": i.kind, "id": i.id, i.kind: i.object, "warnings": orEmpty(i.warnings)})
 }
 
-func (s *Server) exportCharacter(c echo.Context, who *account.Identity) error {
-	data, contentType, filename, err := s.Characters.Export(c.Request().Context(), who.User.ID, c.Param("id"),
+func (s *Server) exportCharacter(c echo.Context, userID string) (data []byte, contentType, filename string, err error) {
+	return s.Characters.Export(c.Request().Context(), userID, c.Param("id"),
 		cmp.Or(c.QueryParam("format"), "json"), cmp.Or(c.QueryParam("spec"), "v3"))
-	if err != nil {
-		return err
-	}
-	return attachment(c, data, contentType, filename)
 }
 
 func (s *Server) avatar(c echo.Context, who *account.Identity) error {
@@ -224,57 +251,23 @@ func hasTag(list, tag string) bool {
 	return false
 }
 
-func (s *Server) putAvatar(c echo.Context, who *account.Identity) error {
-	data, _, err := s.upload(c, fileBytes)
-	if err != nil {
-		return err
-	}
-	call, err := s.fileCall(c, who, "character.avatar/"+c.Param("id"), data)
-	if err != nil {
-		return err
-	}
-	got, err := characterOf(s.Characters.PutAvatar(detached(c.Request().Context()), call, c.Param("id"), data))
-	if err != nil {
-		return err
-	}
-	return answer(c, 0, call, got)
+func (s *Server) putAvatar(ctx context.Context, call *op.Call, f file) (any, error) {
+	return characterOf(s.Characters.PutAvatar(ctx, call, f.id, f.data))
 }
 
-func (s *Server) importResource(k forKind) handler {
-	return func(c echo.Context, who *account.Identity) error {
-		data, filename, err := s.upload(c, fileBytes)
+func (s *Server) importResource(kind character.ResourceKind) func(context.Context, *op.Call, file) (any, error) {
+	return func(ctx context.Context, call *op.Call, f file) (any, error) {
+		r, warnings, err := s.Characters.ImportResource(ctx, call, kind, f.data, f.name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		call, err := s.fileCall(c, who, string(k)+".import", data)
-		if err != nil {
-			return err
-		}
-		r, warnings, err := s.Characters.ImportResource(detached(c.Request().Context()), call, k.kind(), data, filename)
-		if err != nil {
-			return err
-		}
-		return answer(c, http.StatusCreated, call, imported{"resource", r.ID, wireResourceOf(r), warnings})
+		return imported{"resource", r.ID, wireResourceOf(r), warnings}, nil
 	}
 }
 
-func (s *Server) exportResource(k forKind) handler {
-	return func(c echo.Context, who *account.Identity) error {
-		data, filename, err := s.Characters.ExportResource(c.Request().Context(), who.User.ID, k.kind(), c.Param("id"))
-		if err != nil {
-			return err
-		}
-		return attachment(c, data, "application/json", filename)
+func (s *Server) exportResource(kind character.ResourceKind) func(echo.Context, string) ([]byte, string, string, error) {
+	return func(c echo.Context, userID string) ([]byte, string, string, error) {
+		data, filename, err := s.Characters.ExportResource(c.Request().Context(), userID, kind, c.Param("id"))
+		return data, "application/json", filename, err
 	}
-}
-
-// fileCall returns the engine's Call for an upload: the content of the file is
-// part of what an idempotency key stands for.
-func (s *Server) fileCall(c echo.Context, who *account.Identity, name string, data []byte) (*op.Call, error) {
-	call := s.call(c, who)
-	if call.Key != "" && !plainKey.MatchString(call.Key) {
-		return nil, badKey()
-	}
-	call.Hash = hashOf(name, data)
-	return call, nil
 }

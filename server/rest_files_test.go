@@ -143,9 +143,9 @@ func TestAFileThatIsTooLarge(t *testing.T) {
 	for limit, code := range map[int64]fault.Code{1000: fault.TooLarge, 4999: fault.TooLarge, 10_000: ""} {
 		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body.Bytes()))
 		r.Header.Set("Content-Type", form.FormDataContentType())
-		data, _, err := h.server.upload(h.server.echo.NewContext(r, httptest.NewRecorder()), limit)
-		if code == "" && (err != nil || len(data) != 5000) || code != "" && !fault.Is(err, code) {
-			t.Errorf("limit %d: %d bytes, %v", limit, len(data), err)
+		f, err := h.server.file(h.server.echo.NewContext(r, httptest.NewRecorder()), limit)
+		if code == "" && (err != nil || len(f.data) != 5000) || code != "" && !fault.Is(err, code) {
+			t.Errorf("limit %d: %d bytes, %v", limit, len(f.data), err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 
@@ -10,63 +11,49 @@ import (
 	"nodest/account"
 	"nodest/card"
 	"nodest/fault"
-	"nodest/memory"
+	"nodest/op"
 )
 
 // memoryBytes bounds a file of memories.
 const memoryBytes = 32 << 20
 
-// memoryRoutes serves memories as files, and what waits for a summary.
+// memoryRoutes serves memories as files, and the creation of summaries.
 func (s *Server) memoryRoutes(e *echo.Echo) {
-	e.GET(base+"/characters/:id/memories/export", s.signedIn(only(s.exportMemories)))
-	e.POST(base+"/characters/:id/memories/import", s.signedIn(only(s.importMemories)))
+	e.GET(base+"/characters/:id/memories/export", s.exported(s.exportMemories))
+	e.POST(base+"/characters/:id/memories/import", s.uploaded(upload{
+		name: "memory.import", types: lineTypes, limit: memoryBytes, run: s.importMemories,
+	}))
 	e.POST(base+"/conversations/:id/summaries", s.signedIn(s.summarise))
 }
 
-// exportMemories answers JSON Lines. They are gathered before the first is sent, so
-// that a slow client does not hold the database and what fails is told.
-func (s *Server) exportMemories(c echo.Context, who *account.Identity) error {
+// exportMemories answers JSON Lines. They are collected before the first is sent, so
+// that a slow client does not block the database and a failure can be reported.
+func (s *Server) exportMemories(c echo.Context, userID string) (data []byte, contentType, filename string, err error) {
 	var lines bytes.Buffer
-	if err := s.Memory.Export(c.Request().Context(), who.User.ID, c.Param("id"), &lines); err != nil {
-		return err
-	}
-	return attachment(c, lines.Bytes(), "application/x-ndjson", "memories.jsonl")
+	err = s.Memory.Export(c.Request().Context(), userID, c.Param("id"), &lines)
+	return lines.Bytes(), "application/x-ndjson", "memories.jsonl", err
 }
 
-// lineTypes are the names that JSON Lines go by.
+// lineTypes are the content types in use for JSON Lines.
 var lineTypes = []string{"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json", "text/plain"}
 
-// importMemories reads JSON Lines: the body itself, or the file of a form. Invalid
-// lines are reported, and the rest is imported.
-func (s *Server) importMemories(c echo.Context, who *account.Identity) error {
-	data, err := s.fileOrBody(c, memoryBytes, lineTypes...)
+// importMemories reads JSON Lines. Invalid lines are reported, and the rest is
+// imported.
+func (s *Server) importMemories(ctx context.Context, call *op.Call, f file) (any, error) {
+	got, err := s.Memory.Import(ctx, call, f.id, bytes.NewReader(f.data))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	id := c.Param("id")
-	call, err := s.fileCall(c, who, "memory.import/"+id, data)
-	if err != nil {
-		return err
-	}
-	got, err := s.Memory.Import(detached(c.Request().Context()), call, id, bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	return answer(c, 0, call, importedMemories(id, got))
-}
-
-// importedMemories has the shape of all imports; the object is the result.
-func importedMemories(characterID string, got *memory.Imported) imported {
 	result := map[string]any{"created": got.Created, "skipped": got.Skipped, "failed": orEmpty(got.Failed)}
 	var warnings []card.Warning
 	for _, l := range got.LeftOut {
 		warnings = append(warnings, card.Warning{Path: fmt.Sprintf("line %d", l.Line), Code: l.Code, Detail: l.Detail})
 	}
-	return imported{"memories", characterID, result, warnings}
+	return imported{"memories", f.id, result, warnings}, nil
 }
 
-// summarise is summary.create. With wait the answer is the summary; a socket, which
-// does one thing after the other, is not held up for that.
+// summarise is summary.create. With wait the answer is the summary; a WebSocket, which
+// runs its commands one after the other, cannot wait for that.
 func (s *Server) summarise(c echo.Context, who *account.Identity) error {
 	wait, err := waits(c)
 	if err != nil {

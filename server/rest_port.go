@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -17,8 +16,8 @@ import (
 )
 
 // The NodeST interface: the calls of the app, for porting it. A failure is
-// answered with 200 and success false; only who may not ask at all, asks too much
-// or sends no JSON gets a problem. Members that are not known are ignored.
+// answered with 200 and success false. Only a request that is not authenticated, exceeds
+// a limit or is not JSON gets a problem answer. Unknown members are ignored.
 
 // portRoutes serves the NodeST interface.
 func (s *Server) portRoutes(e *echo.Echo) {
@@ -26,8 +25,8 @@ func (s *Server) portRoutes(e *echo.Echo) {
 	e.POST(base+"/nodest/history", s.signedIn(only(s.portHistory)))
 }
 
-// portData is what the app sends to chat. The key is for this request alone, and
-// in nothing that is kept.
+// portData is what the app sends to chat. The provider's key is used for this request
+// alone and never stored.
 type portData struct {
 	app.Request
 	APIKey string `json:"apiKey,omitempty"`
@@ -35,20 +34,7 @@ type portData struct {
 
 type portHistoryData struct {
 	app.HistoryRequest
-	Index  *int   `json:"index,omitempty"`
 	APIKey string `json:"apiKey,omitempty"`
-}
-
-// take puts the index where the engine looks for it. To regenerate without one is
-// not a request to reset the greeting, which is number 0.
-func (d *portHistoryData) take() error {
-	if d.Index == nil && d.Action == app.ActionRegenerate {
-		return fault.InvalidField("index", "required", "required")
-	}
-	if d.Index != nil {
-		d.HistoryRequest.Index = *d.Index
-	}
-	return nil
 }
 
 // portFailure is the answer to a call that failed.
@@ -61,48 +47,65 @@ type portFailure struct {
 
 func (s *Server) portChat(c echo.Context, who *account.Identity) error {
 	var in portData
-	wrong, err := s.portBody(c, &in)
-	if err != nil {
-		return err
-	}
-	call := s.call(c, who)
-	got, err := ported(s, c, call, wrong, "nodest.chat", in.Request, func(ctx context.Context) (*app.Answer, error) {
+	return s.ported(c, who, "nodest.chat", &in, &in.Request, nil, func(ctx context.Context, call *op.Call) (any, error) {
 		in.Request.APIKey = in.APIKey
-		return s.App.Chat(ctx, call, in.Request)
+		got, err := s.App.Chat(ctx, call, in.Request)
+		return struct {
+			Success bool `json:"success"`
+			*app.Answer
+		}{true, got}, err
 	})
-	if err != nil {
-		return s.portFails(c, err, nil)
-	}
-	return answer(c, 0, call, struct {
-		Success bool `json:"success"`
-		*app.Answer
-	}{true, got})
 }
 
 func (s *Server) portHistory(c echo.Context, who *account.Identity) error {
 	var in portHistoryData
-	wrong, err := s.portBody(c, &in)
+	return s.ported(c, who, "nodest.history", &in, &in.HistoryRequest, new(bool), func(ctx context.Context, call *op.Call) (any, error) {
+		in.HistoryRequest.APIKey = in.APIKey
+		got, err := s.App.History(ctx, call, in.HistoryRequest)
+		return struct {
+			Success bool `json:"success"`
+			*app.HistoryAnswer
+		}{true, got}, err
+	})
+}
+
+// ported answers one call of the interface. in is what its body is read into. The
+// idempotency key is bound to content, which must not contain the provider's key. ok is a
+// member of the answer to some calls that failed.
+func (s *Server) ported(c echo.Context, who *account.Identity, name string, in, content any, ok *bool, run func(context.Context, *op.Call) (any, error)) error {
+	wrong, err := s.portBody(c, in)
 	if err != nil {
 		return err
 	}
-	wrong = cmp.Or(wrong, in.take())
 	call := s.call(c, who)
-	got, err := ported(s, c, call, wrong, "nodest.history", in.HistoryRequest, func(ctx context.Context) (*app.HistoryAnswer, error) {
-		in.HistoryRequest.APIKey = in.APIKey
-		return s.App.History(ctx, call, in.HistoryRequest)
-	})
-	if err != nil {
-		return s.portFails(c, err, new(bool))
+	result, err := any(nil), wrong
+	if wrong == nil {
+		result, err = s.runPorted(detached(c.Request().Context()), call, name, content, run)
 	}
-	return answer(c, 0, call, struct {
-		Success bool `json:"success"`
-		*app.HistoryAnswer
-	}{true, got})
+	if err != nil {
+		return s.portFails(c, err, ok)
+	}
+	return answer(c, 0, call, result)
+}
+
+func (s *Server) runPorted(ctx context.Context, call *op.Call, name string, content any, run func(context.Context, *op.Call) (any, error)) (any, error) {
+	if call.Key != "" && !plainKey.MatchString(call.Key) {
+		return nil, badKey()
+	}
+	if s.draining.Load() {
+		return nil, fault.New(fault.ShuttingDown, "the server is shutting down")
+	}
+	canonical, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	call.Hash = hashOf(name, canonical)
+	return s.once(ctx, call, false, func() (any, error) { return run(ctx, call) })
 }
 
 // portBody reads the members of a body that in, a pointer to a struct, knows. A
-// member of another type is wrong, which the app is told like any failure; err is
-// of a body that is too large or no JSON.
+// member of another type is wrong, which is answered like any failure; err is for a body
+// that is too large or not JSON.
 func (s *Server) portBody(c echo.Context, in any) (wrong, err error) {
 	body, err := s.readAll(c, documentBytes)
 	if err != nil {
@@ -127,33 +130,7 @@ func (s *Server) portBody(c echo.Context, in any) (wrong, err error) {
 	return decodeStrict(body, in), nil
 }
 
-// ported runs one call of the interface under its idempotency key. What the key
-// stands for is content, encoded, which leaves the provider's key out.
-func ported[T any](s *Server, c echo.Context, call *op.Call, wrong error, name string, content any, run func(context.Context) (*T, error)) (*T, error) {
-	if wrong != nil {
-		return nil, wrong
-	}
-	if call.Key != "" && !plainKey.MatchString(call.Key) {
-		return nil, badKey()
-	}
-	if s.draining.Load() {
-		return nil, fault.New(fault.ShuttingDown, "the server is shutting down")
-	}
-	canonical, err := json.Marshal(content)
-	if err != nil {
-		return nil, err
-	}
-	call.Hash = hashOf(name, canonical)
-	ctx := detached(c.Request().Context())
-	got, err := s.once(ctx, call, false, func() (any, error) { return run(ctx) })
-	if err != nil {
-		return nil, err
-	}
-	return got.(*T), nil
-}
-
-// portFails answers a failed call; ok is a member of some answers. The server's
-// own limits are problems here too.
+// portFails answers a failed call. The server's own limits are problems here too.
 func (s *Server) portFails(c echo.Context, err error, ok *bool) error {
 	f := fault.Public(err)
 	if fault.Status(f.Code) == http.StatusTooManyRequests {

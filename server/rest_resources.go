@@ -55,23 +55,21 @@ type wireResource struct {
 	UpdatedAt  wireTime        `json:"updatedAt"`
 }
 
-func wireResourceOf(r *character.Resource) any {
+func wireResourceOf(r *character.Resource) wireResource {
 	return wireResource{
 		ID: r.ID, Kind: string(r.Kind), Name: r.Name, Dialect: r.Dialect, Document: r.Document, BindAll: r.BindAll,
 		Characters: orEmpty(r.Characters), Version: r.Version, CreatedAt: wireTime(r.CreatedAt), UpdatedAt: wireTime(r.UpdatedAt),
 	}
 }
 
-var resourceOf = result(func(r *character.Resource) any { return versioned{wireResourceOf(r), r.Version} })
+var resourceOf = result(func(r *character.Resource) versioned { return versioned{wireResourceOf(r), r.Version} })
 
 func (k forKind) create(ctx context.Context, s *Server, c *op.Call, in character.ResourceInput) (any, error) {
 	return resourceOf(s.Characters.CreateResource(ctx, c, k.kind(), in))
 }
 
-func (k forKind) list(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
-	return listPage(in.Limit, wireResourceOf, func(limit int) (*op.Page[*character.Resource], error) {
-		return s.Characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, limit)
-	}) // without documents
+func (k forKind) list(ctx context.Context, s *Server, c *op.Call, in pageData) (any, error) {
+	return pages(wireResourceOf)(s.Characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, int(in.Limit)))
 }
 
 func (k forKind) get(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {

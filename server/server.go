@@ -48,29 +48,27 @@ type Deps struct {
 type Options struct {
 	Version string                      // default "dev"
 	Origins []string                    // web origins that may call, beside the server's own
-	Ready   func(context.Context) error // is the database there and migrated; nil = always
+	Ready   func(context.Context) error // reports whether the database responds; nil = always
 	Log     *slog.Logger                // default slog.Default()
 
 	BodyBytes      int64         // JSON body of a request; default 256 KiB, as FrameBytes
-	BodyWithin     time.Duration // a body, and a second more for each 32 KiB that it may have; default 1 min
-	LargeBodies    int           // bodies of more than 1 MiB that are worked on at once; default 4
+	BodyWithin     time.Duration // to receive a body, and a second more per 32 KiB of its limit; default 1 min
+	LargeBodies    int           // bodies of more than 1 MiB that are processed at once; default 4
 	FrameBytes     int64         // frame from a client; default 256 KiB
 	QueueBytes     int           // waiting for one connection; default 1 MiB
-	QueueFrames    int           // the same, counted; default 512
 	Connections    int           // WebSockets of the process; default 10,000
 	PerUser        int           // WebSockets of a user; default 8
 	PerDevice      int           // WebSockets of a device; default 3
 	CommandsPer10s int           // per WebSocket; default 50
 	Burst          int           // commands at once; default 20
 	ReplayMax      int64         // events that a resume replays; default 2,000
-	PingEvery      time.Duration // default 25 s
 	HelloWithin    time.Duration // default 10 s
 	WriteWithin    time.Duration // one frame; default 10 s
-	Tick           time.Duration // how often pings and expiries are looked at; default 1 s
-	Recheck        time.Duration // how often tokens of connections are looked up again; 0 = no other process revokes any
-	DrainNotice    time.Duration // told to clients before a restart; default 10 s
+	Tick           time.Duration // how often pings and expiries are checked; default 1 s
+	Recheck        time.Duration // how often the tokens of connections are verified again; 0 = no other process revokes any
+	DrainNotice    time.Duration // time until a restart, announced to clients; default 10 s
 
-	Generations int // told in hello: the engine's limit per user; default 2
+	Generations int // the engine's limit per user, announced in hello; default 2
 }
 
 // withDefaults is the only place that knows the defaults.
@@ -82,14 +80,12 @@ func (o Options) withDefaults() Options {
 	o.BodyWithin = cmp.Or(o.BodyWithin, time.Minute)
 	o.LargeBodies = cmp.Or(o.LargeBodies, 4)
 	o.QueueBytes = cmp.Or(o.QueueBytes, 1<<20)
-	o.QueueFrames = cmp.Or(o.QueueFrames, 512)
 	o.Connections = cmp.Or(o.Connections, 10_000)
 	o.PerUser = cmp.Or(o.PerUser, 8)
 	o.PerDevice = cmp.Or(o.PerDevice, 3)
 	o.CommandsPer10s = cmp.Or(o.CommandsPer10s, 50)
 	o.Burst = cmp.Or(o.Burst, 20)
 	o.ReplayMax = cmp.Or(o.ReplayMax, 2000)
-	o.PingEvery = cmp.Or(o.PingEvery, 25*time.Second)
 	o.HelloWithin = cmp.Or(o.HelloWithin, 10*time.Second)
 	o.WriteWithin = cmp.Or(o.WriteWithin, 10*time.Second)
 	o.Tick = cmp.Or(o.Tick, time.Second)
@@ -140,10 +136,10 @@ func New(d Deps, opts Options) *Server {
 	return s
 }
 
-// routes lists what is served; each function stands in the file of its subject.
+// routes lists what is served; each function is in the file of its subject.
 func (s *Server) routes(e *echo.Echo) {
 	s.operationRoutes(e) // ops_rest.go: the routes of the WebSocket commands
-	s.streamRoutes(e)    // WebSocket, SSE, sync
+	s.streamRoutes(e)    // WebSocket, SSE
 	s.accountRoutes(e)   // sign-in, tokens, users, providers
 	s.fileRoutes(e)      // imports, exports, avatars
 	s.memoryRoutes(e)    // memories as files, summaries

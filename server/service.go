@@ -160,5 +160,5 @@ func (s *Server) secure(next echo.HandlerFunc) echo.HandlerFunc {
 
 func sameHost(origin string, r *http.Request) bool {
 	_, host, ok := strings.Cut(origin, "://")
-	return ok && strings.EqualFold(host, r.Host)
+	return ok && host != "" && strings.EqualFold(host, r.Host)
 }

@@ -35,14 +35,14 @@ type sse struct {
 	off      int      // where its text begins for the client, in code points
 }
 
-// newSSE makes a stream for somebody; run serves it.
+// newSSE makes a stream for a user; run serves it.
 func (s *Server) newSSE(c echo.Context, who *account.Identity) *sse {
 	t := &sse{
 		socket: newSocket(s, nil, who), w: c.Response(), ctl: http.NewResponseController(c.Response()),
 		ready: make(chan struct{}, 1),
 	}
 	t.device = "sse-" + t.id
-	if device := c.Request().Header.Get("X-Device-Id"); plainID.MatchString(device) {
+	if device := c.Request().Header.Get("X-Device-Id"); op.IsClientID(device) {
 		t.device = device
 	}
 	t.queue(func() { t.ready <- struct{}{} }) // never blocks: only one pump is asked for at a time
@@ -192,38 +192,10 @@ func lastEventID(r *http.Request) *stream.Position {
 	return &stream.Position{Epoch: epoch, Seq: seq}
 }
 
-// streamReply runs an operation that begins a generation and streams its events
-// until the generation ends. A failure before that is a plain problem answer.
-func (s *Server) streamReply(c echo.Context, who *account.Identity, o *operation, call *op.Call, data []byte) error {
-	return s.follow(c, who, call, func(ctx context.Context, t *sse) (any, error) {
-		result, err := s.perform(detached(ctx), o, call, data, false)
-		if err != nil {
-			return nil, lostUpdate(c, err)
-		}
-		if got, ok := result.(*sent); ok {
-			t.until, t.messages = got.GenerationID, got.messages
-		}
-		return result, nil
-	})
-}
-
-// streamGeneration streams a generation that exists, from an offset.
-func (s *Server) streamGeneration(c echo.Context, who *account.Identity, call *op.Call, data []byte) error {
-	return s.follow(c, who, call, func(ctx context.Context, t *sse) (any, error) {
-		result, err := s.perform(ctx, s.ops["gen.attach"], call, data, false)
-		if err != nil {
-			return nil, err
-		}
-		a := result.(*attached)
-		t.until, t.messages, t.off = a.GenerationID, []string{a.MessageID}, a.Off
-		call.Replayed = true // its beginning lies in the past
-		return result, nil
-	})
-}
-
-// follow joins the user's stream, lets find set which generation to follow, and
-// streams that one. Where there is none the result of find is the answer.
-func (s *Server) follow(c echo.Context, who *account.Identity, call *op.Call, find func(context.Context, *sse) (any, error)) error {
+// stream runs an operation and streams the events of the generation that it begins or
+// attaches to, until that ends. Where there is none, and where the operation fails, the
+// answer is a plain one.
+func (s *Server) stream(c echo.Context, who *account.Identity, o *operation, call *op.Call, data []byte) error {
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
 	t := s.newSSE(c, who)
@@ -239,9 +211,16 @@ func (s *Server) follow(c echo.Context, who *account.Identity, call *op.Call, fi
 	}
 	defer leave()
 	t.epoch = at.Epoch
-	result, err := find(ctx, t)
+	result, err := s.perform(detached(ctx), o, call, data, false)
 	if err != nil {
-		return err
+		return lostUpdate(c, err)
+	}
+	switch got := result.(type) {
+	case *sent:
+		t.until, t.messages = got.GenerationID, got.messages
+	case *attached:
+		t.until, t.messages, t.off = got.GenerationID, []string{got.MessageID}, got.Off
+		call.Replayed = true // its beginning lies in the past
 	}
 	if t.until == "" {
 		return answer(c, 0, call, result)
@@ -284,7 +263,7 @@ func (t *sse) past(ctx context.Context, userID string) (ended bool, err error) {
 	t.start()
 	for _, e := range end {
 		if t.Write([]*outbox.Item{{Event: e}}) != nil {
-			return true, nil //nolint:nilerr // the client is gone: nobody can be told
+			return true, nil //nolint:nilerr // the client is gone
 		}
 	}
 	return true, nil
@@ -323,7 +302,7 @@ func (t *sse) endOf(ctx context.Context, userID string, a *nodest.Attached) ([]*
 		data["usage"] = chat.WireUsage(g.Usage)
 	}
 	if g.Status == chat.GenFailed {
-		last, data = "gen.failed", map[string]any{"error": op.PublicFailure(failedReply(g))}
+		last, data = "gen.failed", map[string]any{"error": op.FailureOf(fault.Public(failedReply(g)))}
 	}
 	e, err := event(last, data)
 	return append(events, e), err

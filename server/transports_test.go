@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/fault"
 	"nodest/op"
 )
 
@@ -35,8 +37,7 @@ type transportCase struct {
 type kept = map[string]string
 
 // transportCases is a life of a conversation, with everything that can go wrong on
-// the way. Both transports go through it from top to bottom. Unlike TestTwins they
-// also begin generations and repeat themselves.
+// the way, and then of another one. Both transports go through them from top to bottom.
 var transportCases = []transportCase{
 	{command: "chat.create", data: `{}`, code: "invalid_field"},
 	{command: "chat.create", data: `{"characterId":"$char","settings":{"temperature":3}}`, code: "invalid_field"},
@@ -195,7 +196,69 @@ var transportCases = []transportCase{
 	{command: "ack", data: `{"read":{"$conv":"nobody"}}`, code: "not_found"},
 	{command: "chat.delete", data: `{"conversationId":"$conv"}`},
 	{command: "chat.delete", data: `{"conversationId":"$conv"}`, code: "not_found"},
+
+	{command: "chat.create", data: `{"characterId":"$char","title":"Tea"}`, keep: kept{"tea": "id", "welcome": "headId"}},
+	{command: "chat.create", data: `{"characterId":"nobody"}`, code: "not_found"},
+	{command: "chat.create", data: `{"characterId":"$char","colour":"red"}`, code: "invalid_field"},
+	{command: "chat.create", data: `{"characterId":"$char","title":7}`, code: "invalid_field"},
+	{command: "chat.send", data: `{"conversationId":"$tea","text":"Hello","clientMsgId":"mine","reply":false}`, keep: kept{"said": "userMessage.id"}},
+	{command: "chat.send", data: `{"conversationId":"$tea","text":""}`, code: "invalid_field"},
+	{command: "chat.send", data: `{"conversationId":"$tea","text":"` + longText + `"}`, code: "too_large"},
+	{command: "chat.send", data: `{"conversationId":"$tea","text":"Hi","options":{"temperature":7}}`, code: "invalid_field"},
+	{command: "chat.send", data: `{"conversationId":"nobody","text":"Hi"}`, code: "not_found"},
+	{command: "message.edit", data: `{"messageId":"$said","text":"Hello there"}`},
+	{command: "message.edit", data: `{"messageId":"$said","text":"Late","ifRev":1}`, code: "conflict"},
+	{command: "message.edit", data: `{"messageId":"$said","text":"x","mode":"odd"}`, code: "invalid_field"},
+	{command: "message.edit", data: `{"messageId":"$said","text":"Other words","mode":"branch"}`, keep: kept{"other": "message.id"}},
+	{command: "message.edit", data: `{"messageId":"$welcome","text":"Well met","regenerate":true}`, code: "invalid_field"},
+	{command: "chat.branches", data: `{"conversationId":"$tea"}`},
+	{command: "chat.branches", data: `{"conversationId":"nobody"}`, code: "not_found"},
+	{command: "chat.head", data: `{"conversationId":"$tea","messageId":"$said"}`},
+	{command: "chat.head", data: `{"conversationId":"$tea","messageId":"nobody"}`, code: "not_found"},
+	{command: "chat.history", data: `{"conversationId":"$tea","limit":1}`},
+	{command: "chat.history", data: `{"conversationId":"$tea","limit":201}`, code: "invalid_field"},
+	{command: "chat.history", data: `{"conversationId":"$tea","before":"$said"}`},
+	{command: "message.swipe", data: `{"messageId":"$welcome","swipe":"nonsense"}`, code: "not_found"},
+	{command: "chat.update", data: `{"conversationId":"$tea","title":"Coffee"}`},
+	{command: "chat.update", data: `{"conversationId":"$tea","title":"Late","ifVersion":1}`, code: "precondition_failed"},
+	{command: "message.delete", data: `{"messageId":"$said","scope":"one"}`},
+	{command: "message.delete", data: `{"messageId":"$said","scope":"all"}`, code: "invalid_field"},
+	{command: "message.restore", data: `{"messageId":"$said"}`},
+	{command: "prompt.preview", data: `{"conversationId":"$tea","text":"Well?"}`},
+	{command: "prompt.get", data: `{"promptId":"nobody"}`, code: "not_found"},
+	{command: "prompt.diff", data: `{"promptId":"nobody"}`, code: "invalid_field"},
+	{command: "chat.fork", data: `{"conversationId":"$tea","messageId":"$other","title":"Tea with milk"}`, keep: kept{"milk": "id", "milkHead": "headId"}},
+	{command: "chat.fork", data: `{"conversationId":"$milk","messageId":"$said"}`, code: "not_found"},
+	{command: "chat.search", data: `{"q":"other WORDS","conversationId":"$milk"}`},
+	{command: "chat.search", data: `{"q":" "}`, code: "invalid_field"},
+	{command: "chat.search", data: `{"q":"tea","limit":201}`, code: "invalid_field"},
+	{command: "save.create", data: `{"conversationId":"$milk","description":"before the milk"}`, keep: kept{"then": "id"}},
+	{command: "save.create", data: `{"conversationId":"nobody","description":"x"}`, code: "not_found"},
+	{command: "save.create", data: `{"conversationId":"$milk","description":1}`, code: "invalid_field"},
+	{command: "chat.reset", data: `{"conversationId":"$milk"}`},
+	{command: "chat.reset", data: `{"conversationId":"nobody"}`, code: "not_found"},
+	{command: "save.get", data: `{"saveId":"$then"}`},
+	{command: "save.get", data: `{"saveId":"$then","limit":1}`},
+	{command: "save.get", data: `{"saveId":"$then","before":"$milkHead","limit":5}`},
+	{command: "save.get", data: `{"saveId":"$then","limit":0}`, code: "invalid_field"},
+	{command: "save.preview", data: `{"saveId":"$then","text":"Well?"}`},
+	{command: "save.preview", data: `{"saveId":"nobody"}`, code: "not_found"},
+	{command: "save.restore", data: `{"saveId":"$then"}`, keep: kept{"automatic": "before.id"}},
+	{command: "save.restore", data: `{"saveId":"nobody"}`, code: "not_found"},
+	{command: "save.list", data: `{"conversationId":"$milk"}`},
+	{command: "save.list", data: `{"conversationId":"$milk","automatic":true}`},
+	{command: "save.list", data: `{"conversationId":"nobody"}`, code: "not_found"},
+	{command: "save.delete", data: `{"saveId":"$then"}`},
+	{command: "save.delete", data: `{"saveId":"$then"}`, code: "not_found"},
+	{command: "save.get", data: `{"saveId":"$then"}`, code: "not_found"},
+	{command: "card.lint", data: `{"name":"Alice","first_mes":"Hi"}`},
+	{command: "gen.attach", data: `{"generationId":"nobody","off":0}`, code: "not_found"},
+	{command: "ack", data: `{"seq":3,"read":{"$tea":"$said"}}`},
+	{command: "chat.delete", data: `{"conversationId":"$tea"}`},
+	{command: "chat.delete", data: `{"conversationId":"$tea"}`, code: "not_found"},
 }
+
+var longText = strings.Repeat("a", 32_001)
 
 func TestBothTransportsGiveTheSameAnswers(t *testing.T) {
 	h := build(t, nil)
@@ -289,6 +352,29 @@ func (d *transport) pass(t *testing.T, name string, c transportCase) string {
 	return fmt.Sprintf("%s %s %v", d.plain(result), d.plain(failure), replay)
 }
 
+func keep(t *testing.T, keeps map[string]string, answer map[string]any, names map[string]string) {
+	t.Helper()
+	for name, path := range keeps {
+		var v any = answer
+		for _, member := range strings.Split(path, ".") {
+			object, _ := v.(map[string]any)
+			v = object[member]
+		}
+		id, ok := v.(string)
+		if !ok || id == "" {
+			t.Fatalf("no %s in %v", path, answer)
+		}
+		names[name] = id
+	}
+}
+
+var (
+	anID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	aTime  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+	anAge  = regexp.MustCompile(`"timestamp": ?\d{13}`)
+	aPrint = regexp.MustCompile(`"(hash|digest)": ?"[0-9a-f]+"`)
+)
+
 // plain gives ids the names of their order of appearance and forgets what must
 // differ: times, the id of the request, and type, which only REST has.
 func (d *transport) plain(doc json.RawMessage) string {
@@ -343,9 +429,10 @@ func (h *house) socketTransport() *transport {
 func (h *house) restTransport() *transport {
 	d := h.newTransport("rest")
 	d.ask = func(command, key, data string) (result, failure json.RawMessage, replay bool) {
-		method, path, body := h.twinRequest(command, data)
+		method, path, body := h.restRequest(command, data)
 		a := h.rest(method, path, body, "Authorization: Bearer "+d.token, "Idempotency-Key: "+key, "Prefer: respond-async", "X-Device-Id: device")
 		replay = a.header.Get("Idempotency-Replayed") == "true"
+		h.statusFits(command, a)
 		switch {
 		case a.status >= 400:
 			return nil, a.body, replay
@@ -357,8 +444,29 @@ func (h *house) restTransport() *transport {
 	return d
 }
 
-// twinRequest makes the request of REST that says the same as a command.
-func (h *house) twinRequest(command, data string) (method, path, body string) {
+// statusFits checks the status of an answer of REST, and what its problems have beside
+// those of the WebSocket.
+func (h *house) statusFits(command string, a *restAnswer) {
+	h.t.Helper()
+	var p problem
+	want := cmp.Or(h.server.ops[command].status, http.StatusOK)
+	switch {
+	case a.status >= 400:
+		h.must(json.Unmarshal(a.body, &p))
+		want = fault.Status(p.Code)
+		if p.Type != "urn:nodest:error:"+string(p.Code) || p.RequestID == "" {
+			h.t.Errorf("%s: %s", command, a.body)
+		}
+	case command == "summary.create" || a.header.Get("Preference-Applied") != "":
+		want = http.StatusAccepted
+	}
+	if a.status != want {
+		h.t.Errorf("%s: status %d, want %d", command, a.status, want)
+	}
+}
+
+// restRequest is the REST request that says the same as a command.
+func (h *house) restRequest(command, data string) (method, path, body string) {
 	o := h.server.ops[command]
 	switch command {
 	case "card.lint":
@@ -369,8 +477,6 @@ func (h *house) twinRequest(command, data string) (method, path, body string) {
 		o = h.server.ops["memory.edit"]
 	case "summary.create":
 		o = &operation{route: "POST /conversations/:conversationId/summaries"}
-	case "gen.attach":
-		o = &operation{route: "GET /generations/:generationId"}
 	}
 	var members map[string]json.RawMessage
 	h.must(json.Unmarshal([]byte(data), &members))

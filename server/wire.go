@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/json"
 
-	"nodest/fault"
 	"nodest/framework"
 	"nodest/op"
 )
@@ -20,17 +19,17 @@ type page struct {
 	NextCursor *string `json:"nextCursor"` // null = the end
 }
 
-// pageOf encodes the items of a page with wire.
-func pageOf[T any](p *op.Page[T], wire func(T) any) page {
-	w := whole(p.Items, wire)
-	if p.NextCursor != "" {
-		w.NextCursor = &p.NextCursor
+// whole encodes the items of a list with wire.
+func whole[T, W any](items []T, wire func(T) W) page {
+	w := page{Items: make([]any, len(items))}
+	for i, item := range items {
+		w.Items[i] = wire(item)
 	}
 	return w
 }
 
 // result encodes what an operation returns with wire.
-func result[T any](wire func(T) any) func(T, error) (any, error) {
+func result[T, W any](wire func(T) W) func(T, error) (any, error) {
 	return func(v T, err error) (any, error) {
 		if err != nil {
 			return nil, err
@@ -40,35 +39,41 @@ func result[T any](wire func(T) any) func(T, error) (any, error) {
 }
 
 // list is result for a list that is always whole: there are never many.
-func list[T any](wire func(T) any) func([]T, error) (any, error) {
-	return result(func(items []T) any { return whole(items, wire) })
+func list[T, W any](wire func(T) W) func([]T, error) (any, error) {
+	return result(func(items []T) page { return whole(items, wire) })
 }
 
-// listPage answers a page of a list: 50 items, or as many as are asked for.
-func listPage[T any](asked *int, wire func(T) any, read func(limit int) (*op.Page[T], error)) (any, error) {
-	limit, err := limitOf(asked, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	p, err := read(limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, wire), nil
+// pages is result for a page of a list.
+func pages[T, W any](wire func(T) W) func(*op.Page[T], error) (any, error) {
+	return result(func(p *op.Page[T]) page {
+		w := whole(p.Items, wire)
+		if p.NextCursor != "" {
+			w.NextCursor = &p.NextCursor
+		}
+		return w
+	})
 }
 
-// limitOf returns the limit of a list; nil is the usual one.
-func limitOf(limit *int, usual, most int) (int, error) {
-	if limit == nil {
-		return usual, nil
-	}
-	if *limit < 1 || *limit > most {
-		return 0, fault.InvalidField("limit", "range", "must be 1 to %d", most)
-	}
-	return *limit, nil
+// pageData is what every list with pages takes.
+type pageData struct {
+	Cursor string `json:"cursor,omitempty"`
+	Limit  limit  `json:"limit,omitempty"`
 }
 
-// versioned is a document with a version, which REST tells in ETag too.
+// limit is how many items a client asks for; 0 = as many as usual. The services
+// check it: an explicit 0 is -1, which they refuse.
+type limit int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *limit) UnmarshalJSON(text []byte) error {
+	if string(text) == "0" {
+		*l = -1
+		return nil
+	}
+	return json.Unmarshal(text, (*int)(l))
+}
+
+// versioned is a document with a version, which REST also sends as its ETag.
 type versioned struct {
 	body    any
 	version int64
@@ -97,8 +102,6 @@ type wirePart struct {
 	Name    string `json:"name,omitempty"`
 	Content string `json:"content"`
 }
-
-func wirePromptOf(p *framework.Prompt) any { return promptOf(p) }
 
 func promptOf(p *framework.Prompt) *wirePrompt {
 	w := &wirePrompt{

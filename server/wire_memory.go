@@ -9,8 +9,8 @@ import (
 	"nodest/memory"
 )
 
-// wireMemory is one version of a memory. The members of memory.Memory stand in
-// it; its times hide theirs, which have no fixed form.
+// wireMemory is one version of a memory: the members of memory.Memory, with times in our
+// format.
 type wireMemory struct {
 	memory.Memory
 	Evidence   []memory.Evidence `json:"evidence"`
@@ -22,16 +22,14 @@ type wireMemory struct {
 	Shown      *bool             `json:"shown,omitempty"` // in a list
 }
 
-func wireMemoryOf(m memory.Memory) any { return asMemory(m) }
-
 // wireListedOf says whether the memory counts, too.
-func wireListedOf(m memory.Listed) any {
-	w := asMemory(m.Memory)
+func wireListedOf(m memory.Listed) wireMemory {
+	w := wireMemoryOf(m.Memory)
 	w.Shown = &m.Shown
 	return w
 }
 
-func asMemory(m memory.Memory) wireMemory {
+func wireMemoryOf(m memory.Memory) wireMemory {
 	return wireMemory{
 		Memory: m, Evidence: orEmpty(m.Evidence), EventTime: (*wireTime)(m.EventTime), LastSeenAt: wireTime(m.LastSeenAt),
 		LastUsedAt: (*wireTime)(m.LastUsedAt), CreatedAt: wireTime(m.CreatedAt), UpdatedAt: wireTime(m.UpdatedAt),
@@ -42,11 +40,11 @@ func asMemory(m memory.Memory) wireMemory {
 type wireFound struct {
 	memory.Found
 	Memory  any                `json:"memory,omitempty"`
-	Text    string             `json:"text"` // of the fact, or as it was said
+	Text    string             `json:"text"` // of the fact or of the message
 	Signals map[string]float64 `json:"signals"`
 }
 
-func wireFoundOf(f memory.Found) any {
+func wireFoundOf(f memory.Found) wireFound {
 	w := wireFound{Found: f, Signals: f.Signals}
 	if w.Signals == nil {
 		w.Signals = map[string]float64{}
@@ -67,7 +65,7 @@ type wireSuggestion struct {
 	CreatedAt wireTime          `json:"createdAt"`
 }
 
-func wireSuggestionOf(s memory.Suggested) any {
+func wireSuggestionOf(s memory.Suggested) wireSuggestion {
 	w := wireSuggestion{Suggested: s, Evidence: orEmpty(s.Evidence), CreatedAt: wireTime(s.CreatedAt)}
 	if s.MemoryID != "" {
 		w.MemoryID = &s.MemoryID
@@ -89,7 +87,7 @@ type wireJob struct {
 	UpdatedAt wireTime        `json:"updatedAt"`
 }
 
-func wireJobOf(j *jobs.Job) any {
+func wireJobOf(j *jobs.Job) wireJob {
 	w := wireJob{
 		ID: j.ID, Kind: j.Kind, Subject: j.Subject, State: j.State, Attempt: j.Attempt, Progress: j.Progress, Error: j.Error,
 		CreatedAt: wireTime(j.CreatedAt), UpdatedAt: wireTime(j.UpdatedAt),
@@ -105,7 +103,7 @@ func wireJobOf(j *jobs.Job) any {
 // summary is active.
 type wireSummary struct{ *chat.SummaryView }
 
-func wireSummaryOf(v *chat.SummaryView) any { return wireSummary{v} }
+func wireSummaryOf(v *chat.SummaryView) wireSummary { return wireSummary{v} }
 
 // MarshalJSON adds createdAt and active to what the summary writes of itself, an
 // object that is never empty.

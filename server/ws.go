@@ -38,20 +38,21 @@ const (
 	writeBuffer = 4 << 10
 )
 
-// helloBytes bounds the first frame of a connection that has not signed in.
-const helloBytes = 4 << 10
+const (
+	helloBytes  = 4 << 10          // the first frame of a connection that has not signed in
+	queueFrames = 512              // frames that wait for one connection
+	pingEvery   = 25 * time.Second // silence before a ping
+)
 
-// streamRoutes serves the WebSocket, SSE and sync.
+// streamRoutes serves the WebSocket and SSE.
 func (s *Server) streamRoutes(e *echo.Echo) {
 	e.GET(base+"/ws", s.upgrade)
 	e.GET(base+"/events", s.signedIn(only(s.events)))
-	e.GET(base+"/sync", s.signedIn(only(s.sync, "epoch", "since", "limit")))
 }
 
 var writeBuffers sync.Pool
 
-// upgrade opens a WebSocket. Whatever speaks against it is answered as plain
-// HTTP, before the upgrade. The connection lives on in a goroutine of its own,
+// upgrade opens a WebSocket. Errors are answered as plain HTTP, before the upgrade. The connection lives on in a goroutine of its own,
 // so that the HTTP server can give up its buffers.
 func (s *Server) upgrade(c echo.Context) error {
 	r := c.Request()
@@ -100,7 +101,8 @@ func errFull() error {
 	return fault.New(fault.ShuttingDown, "connection limit reached").After(5 * time.Second)
 }
 
-// upgradeIdentity finds who opens a connection; nil = the first frame will tell.
+// upgradeIdentity identifies the user who opens a connection; nil = the first frame has
+// the token.
 func (s *Server) upgradeIdentity(r *http.Request) (*account.Identity, error) {
 	if _, ok := bearer(r); ok {
 		return s.authenticate(r)
@@ -146,7 +148,7 @@ func (k *sockets) release() {
 	k.open--
 }
 
-// add takes a connection in and starts run, which may be nil, in a goroutine
+// add registers a connection and starts run, which may be nil, in a goroutine
 // that Drain waits for. It returns false when the server has ended.
 func (k *sockets) add(c *socket, run func()) bool {
 	k.mu.Lock()
@@ -165,11 +167,12 @@ func (k *sockets) add(c *socket, run func()) bool {
 // has too many, the oldest one is closed in its favour.
 func (k *sockets) enter(c *socket) {
 	k.mu.Lock()
-	user, device := c.userID(), c.device
+	user := c.userID()
 	list := append(slices.Clip(k.users[user]), c)
 	var replaced []*socket
-	if of := ofDevice(list, device); len(of) > k.s.opts.PerDevice {
-		replaced = of[:len(of)-k.s.opts.PerDevice]
+	ofDevice := slices.DeleteFunc(slices.Clone(list), func(o *socket) bool { return o.device != c.device })
+	if over := len(ofDevice) - k.s.opts.PerDevice; over > 0 {
+		replaced = ofDevice[:over]
 	} else if over := len(list) - k.s.opts.PerUser; over > 0 {
 		replaced = list[:over]
 	}
@@ -179,16 +182,6 @@ func (k *sockets) enter(c *socket) {
 	for _, old := range replaced {
 		old.out.Close(closeSlow, "replaced", false)
 	}
-}
-
-func ofDevice(list []*socket, device string) []*socket {
-	var of []*socket
-	for _, c := range list {
-		if c.device == device {
-			of = append(of, c)
-		}
-	}
-	return of
 }
 
 // remove forgets a connection and gives its place back.
@@ -212,7 +205,7 @@ func (k *sockets) list() []*socket {
 	return slices.Collect(maps.Keys(k.all))
 }
 
-// Count returns how many connections are open.
+// count returns how many connections are open.
 func (k *sockets) count() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -228,8 +221,8 @@ func (k *sockets) revoked(userID, tokenID string) {
 	}
 }
 
-// goingAway tells every client that the server is about to restart. Each gets
-// another time to wait, so that they do not all come back at once.
+// goingAway tells every client that the server is about to restart, each with a different
+// delay, so that they do not all reconnect at once.
 func (k *sockets) goingAway() {
 	for _, c := range k.list() {
 		c.tell("server.going_away", map[string]int64{

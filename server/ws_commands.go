@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"time"
 	"unicode/utf8"
@@ -29,7 +28,7 @@ type reply struct {
 	Replay bool     `json:"replay,omitempty"`
 }
 
-// most commands in a row that may be refused for their number.
+// mostRefused is how many commands in a row may exceed the rate limit.
 const mostRefused = 3
 
 // frame does what a frame asks for: one command, or several in a row.
@@ -58,8 +57,8 @@ func (c *socket) frame(data []byte) {
 	}
 }
 
-// object reads one command. What cannot be answered, because it has no id, ends
-// the connection.
+// object reads one command. A command without an id cannot be answered and ends the
+// connection.
 func (c *socket) object(data []byte) {
 	var loose struct {
 		ID  string `json:"id"`
@@ -107,51 +106,50 @@ func (c *socket) allowed(cmd *command) bool {
 
 // do runs a command and sends the reply.
 func (c *socket) do(cmd *command) {
-	ctx := c.s.ctx
+	var result any
+	var replayed bool
+	var err error
 	switch cmd.Cmd {
 	case "ping":
-		now := map[string]int64{"now": time.Now().UnixMilli()}
-		c.out.Reply(pongFrame(now["now"]))
-		if cmd.ID != "" {
-			c.succeed(cmd.ID, now, false)
+		now := time.Now().UnixMilli()
+		c.out.Reply(pongFrame(now))
+		if cmd.ID == "" {
+			return
 		}
-	case "subscribe", "unsubscribe":
-		c.subscribe(cmd)
-	case "auth.refresh":
-		c.refresh(ctx, cmd)
+		result = map[string]int64{"now": now}
 	case "gen.attach":
-		c.attachTo(ctx, cmd)
+		c.attach(cmd)
+		return
+	case "subscribe", "unsubscribe":
+		result, err = c.subscribe(cmd)
+	case "auth.refresh":
+		result, err = c.refresh(cmd)
 	default:
-		c.operate(ctx, cmd)
+		result, replayed, err = c.operate(cmd)
 	}
-}
-
-// operate runs an operation of the table.
-func (c *socket) operate(ctx context.Context, cmd *command) {
-	o := c.s.ops[cmd.Cmd]
-	if o == nil {
-		c.fail(cmd.ID, cmd.Cmd, fault.New(fault.UnknownCommand, "no such command"))
-		return
-	}
-	if o.key && cmd.Key == "" {
-		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("key", "required", "required: this command needs an idempotency key"))
-		return
-	}
-	call := c.call(cmd.Key)
-	result, err := c.s.perform(ctx, o, call, cmd.Data, true)
 	if err != nil {
 		c.fail(cmd.ID, cmd.Cmd, err)
 		return
 	}
-	c.succeed(cmd.ID, result, call.Replayed)
+	c.out.Reply(c.s.encodeReply(&reply{ID: cmd.ID, OK: true, Data: result, Replay: replayed}))
+}
+
+// operate runs an operation of the table.
+func (c *socket) operate(cmd *command) (result any, replayed bool, err error) {
+	o := c.s.ops[cmd.Cmd]
+	switch {
+	case o == nil:
+		return nil, false, fault.New(fault.UnknownCommand, "no such command")
+	case o.key && cmd.Key == "":
+		return nil, false, fault.InvalidField("key", "required", "required: this command needs an idempotency key")
+	}
+	call := c.call(cmd.Key)
+	result, err = c.s.perform(c.s.ctx, o, call, cmd.Data, true)
+	return result, call.Replayed, err
 }
 
 func (c *socket) call(key string) *op.Call {
 	return &op.Call{UserID: c.userID(), Device: c.device, Key: key}
-}
-
-func (c *socket) succeed(id string, data any, replay bool) {
-	c.out.Reply(c.s.encodeReply(&reply{ID: id, OK: true, Data: data, Replay: replay}))
 }
 
 func (c *socket) fail(id, what string, err error) {
@@ -184,22 +182,19 @@ type subscribeData struct {
 
 // subscribe names the conversations whose deltas are wanted. A connection that
 // named none gets all; from the first subscribe on only the named ones.
-func (c *socket) subscribe(cmd *command) {
+func (c *socket) subscribe(cmd *command) (any, error) {
 	var in subscribeData
 	if err := decodeStrict(orObject(cmd.Data), &in); err != nil {
-		c.fail(cmd.ID, cmd.Cmd, err)
-		return
+		return nil, err
 	}
 	if len(in.ConversationIDs) == 0 {
-		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "required", "required: a list of conversation ids"))
-		return
+		return nil, fault.InvalidField("conversationIds", "required", "required: a list of conversation ids")
 	}
 	named, ok := c.out.Subscribe(in.ConversationIDs, cmd.Cmd == "subscribe")
 	if !ok {
-		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "range", "must have at most %d conversations", outbox.MaxSubscribed))
-		return
+		return nil, fault.InvalidField("conversationIds", "range", "must have at most %d conversations", outbox.MaxSubscribed)
 	}
-	c.succeed(cmd.ID, subscribeData{orEmpty(named)}, false)
+	return subscribeData{orEmpty(named)}, nil
 }
 
 type refreshData struct {
@@ -207,20 +202,17 @@ type refreshData struct {
 }
 
 // refresh goes on with another token of the same user.
-func (c *socket) refresh(ctx context.Context, cmd *command) {
+func (c *socket) refresh(cmd *command) (any, error) {
 	var in refreshData
-	err := decodeStrict(orObject(cmd.Data), &in)
-	if err != nil {
-		c.fail(cmd.ID, cmd.Cmd, err)
-		return
+	if err := decodeStrict(orObject(cmd.Data), &in); err != nil {
+		return nil, err
 	}
-	who, err := c.s.Accounts.Authenticate(ctx, in.Token)
-	if err == nil && who.User.ID != c.userID() {
-		err = fault.New(fault.Forbidden, "the token belongs to another user")
-	}
+	who, err := c.s.Accounts.Authenticate(c.s.ctx, in.Token)
 	if err != nil {
-		c.fail(cmd.ID, cmd.Cmd, err)
-		return
+		return nil, err
+	}
+	if who.User.ID != c.userID() {
+		return nil, fault.New(fault.Forbidden, "the token belongs to another user")
 	}
 	c.mu.Lock()
 	c.who, c.expiring = who, false
@@ -229,19 +221,19 @@ func (c *socket) refresh(ctx context.Context, cmd *command) {
 	if who.ExpiresAt != nil {
 		answer["expiresAt"] = wireTime(*who.ExpiresAt)
 	}
-	c.succeed(cmd.ID, answer, false)
+	return answer, nil
 }
 
-// attachTo answers with the text of a generation from an offset, as reply and
-// as one delta; the live deltas follow.
-func (c *socket) attachTo(ctx context.Context, cmd *command) {
+// attach answers with the text of a generation from an offset, as reply and as one
+// delta; the live deltas follow.
+func (c *socket) attach(cmd *command) {
 	var in attachData
 	if err := decodeStrict(orObject(cmd.Data), &in); err != nil {
 		c.fail(cmd.ID, cmd.Cmd, err)
 		return
 	}
 	c.out.Attach(in.GenerationID, func() ([]byte, *outbox.Text) {
-		result, err := c.s.perform(ctx, c.s.ops["gen.attach"], c.call(""), cmd.Data, true)
+		result, err := c.s.perform(c.s.ctx, c.s.ops["gen.attach"], c.call(""), cmd.Data, true)
 		if err != nil {
 			return c.failure(cmd.ID, cmd.Cmd, err), nil
 		}

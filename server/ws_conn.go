@@ -31,7 +31,7 @@ type socket struct {
 
 	mu        sync.Mutex
 	who       *account.Identity // nil until signed in
-	expiring  bool              // auth.expiring was told for who
+	expiring  bool              // auth.expiring was sent for who
 	lingering bool              // the read deadline is set for the last time
 
 	device   string      // set by hello, before the socket is entered
@@ -56,7 +56,7 @@ func newSocket(s *Server, ws *websocket.Conn, who *account.Identity) *socket {
 // queue makes the outbox; wake starts a goroutine that pumps, or wakes it.
 func (c *socket) queue(wake func()) {
 	c.out = outbox.New(outbox.Options{
-		MaxBytes: c.s.opts.QueueBytes, MaxFrames: c.s.opts.QueueFrames, Wake: wake,
+		MaxBytes: c.s.opts.QueueBytes, MaxFrames: queueFrames, Wake: wake,
 		Slow:       outbox.Close{Code: closeSlow, Reason: "slow_consumer"},
 		Unreadable: outbox.Close{Code: closeInternal, Reason: "the event log cannot be read"},
 	})
@@ -68,7 +68,7 @@ func (c *socket) identity() *account.Identity {
 	return c.who
 }
 
-// userID is "" until somebody has signed in.
+// userID is "" until the client has signed in.
 func (c *socket) userID() string {
 	if who := c.identity(); who != nil {
 		return who.User.ID
@@ -125,7 +125,7 @@ func (c *socket) aside(f func()) {
 func (c *socket) alive() {
 	c.seen.Store(time.Now().UnixNano())
 	if c.greeted.Load() {
-		c.deadline(2*c.s.opts.PingEvery + 5*time.Second)
+		c.deadline(2*pingEvery + 5*time.Second)
 	}
 }
 
@@ -139,7 +139,7 @@ func (c *socket) deadline(d time.Duration) {
 	}
 }
 
-// lost says why there is nothing more to read.
+// lost closes the connection after a failed read.
 func (c *socket) lost(err error) {
 	var closed *websocket.CloseError
 	var slow net.Error
@@ -236,7 +236,7 @@ func (c *socket) beat(now time.Time) {
 		return
 	}
 	silent := now.UnixNano() - max(c.seen.Load(), c.pinged)
-	if silent >= int64(c.jittered(c.s.opts.PingEvery)) {
+	if silent >= int64(c.jittered(pingEvery)) {
 		c.pinged = now.UnixNano()
 		c.out.Ping()
 	}

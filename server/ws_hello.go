@@ -9,6 +9,7 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/op"
 	"nodest/stream"
 	"nodest/stream/outbox"
 )
@@ -62,7 +63,7 @@ type activeText struct {
 // mostDeltaMs is the maximum of hello.deltaMs.
 const mostDeltaMs = 5000
 
-// greet answers hello; a hello that is not right ends the connection.
+// greet answers hello; an invalid hello ends the connection.
 func (c *socket) greet(cmd *command) {
 	var in helloData
 	if err := decodeStrict(orObject(cmd.Data), &in); err != nil {
@@ -89,8 +90,8 @@ func (c *socket) greet(cmd *command) {
 		c.who = who
 		c.mu.Unlock()
 	}
-	// From here on a revocation finds the connection; one that came since the
-	// token was looked at is found now.
+	// From here on a revocation closes the connection; an earlier one, since the token was
+	// read, is detected now.
 	if err := c.s.Accounts.Check(ctx, c.identity()); err != nil {
 		c.refuse(cmd, err, closeAuth, "sign in first")
 		return
@@ -106,24 +107,14 @@ func (c *socket) refuse(cmd *command, err error, code int, reason string) {
 }
 
 func (in *helloData) validate() error {
-	if in.DeviceID != "" && !plainID.MatchString(in.DeviceID) {
-		return fault.InvalidField("deviceId", "range", "must be 1 to 64 characters from A-Z, a-z, 0-9, _ and -")
-	}
-	if in.DeltaMs < 0 || in.DeltaMs > mostDeltaMs {
-		return fault.InvalidField("deltaMs", "range", "must be 0 to %d", mostDeltaMs)
-	}
-	if in.Resume != nil && in.Resume.Seq < 0 {
-		return fault.InvalidField("resume.seq", "range", "must not be negative")
-	}
-	if len(in.Subscribe) > outbox.MaxSubscribed {
-		return fault.InvalidField("subscribe", "range", "must have at most %d conversations", outbox.MaxSubscribed)
-	}
-	for _, word := range in.Want {
-		if !slices.Contains(outbox.Classes, word) {
-			return fault.InvalidField("want", "range", "must contain only these classes: %s", strings.Join(outbox.Classes, ", "))
-		}
-	}
-	return nil
+	var c op.Checks
+	c.That(in.DeviceID == "" || op.IsClientID(in.DeviceID), "deviceId", "format", "must have at most 64 characters of A-Z a-z 0-9 _ -")
+	op.Between(&c, "deltaMs", &in.DeltaMs, 0, mostDeltaMs)
+	c.That(in.Resume == nil || in.Resume.Seq >= 0, "resume.seq", "range", "must not be negative")
+	c.That(len(in.Subscribe) <= outbox.MaxSubscribed, "subscribe", "range", "must have at most %d conversations", outbox.MaxSubscribed)
+	unknown := func(class string) bool { return !slices.Contains(outbox.Classes, class) }
+	c.That(!slices.ContainsFunc(in.Want, unknown), "want", "range", "must contain only these classes: %s", strings.Join(outbox.Classes, ", "))
+	return c.Err()
 }
 
 // welcome joins the user's stream and says where it stands.
@@ -157,7 +148,7 @@ func (c *socket) welcome(ctx context.Context, cmd *command, in *helloData) error
 	w := welcome{
 		Session: c.id, User: c.userID(), Server: "nodest/" + c.s.opts.Version, Protocol: 1,
 		Epoch: r.at.Epoch, Seq: r.at.Seq, Resumed: r.reason == "", Reason: r.reason,
-		PingS: c.s.opts.PingEvery.Seconds(), DeltaMs: int64(in.DeltaMs), Now: time.Now().UnixMilli(), Active: active,
+		PingS: pingEvery.Seconds(), DeltaMs: int64(in.DeltaMs), Now: time.Now().UnixMilli(), Active: active,
 		Limits: limits{
 			c.s.opts.FrameBytes, chat.MaxText, c.s.opts.CommandsPer10s, parallel, c.s.opts.QueueBytes,
 		},
@@ -183,7 +174,7 @@ func setOf(list []string) map[string]bool {
 	return set
 }
 
-// resumption says where a connection stands in the user's stream.
+// resumption is the position of a connection in the user's stream.
 type resumption struct {
 	at     stream.Position // newest
 	from   int64           // events after this one follow

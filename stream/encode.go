@@ -24,7 +24,7 @@ func encode(e *Event) []byte {
 		w.Off = &e.Off
 	}
 	b, err := json.Marshal(w)
-	if err != nil { // Data was not JSON: a bug of the publisher, told as such
+	if err != nil { // Data was not JSON: a bug of the publisher
 		b, _ = json.Marshal(wireEvent{Ev: e.Type, Seq: e.Seq, At: w.At})
 	}
 	return b

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,15 +13,15 @@ import (
 
 // HubOptions tune a Hub. The zero value fits one process on its own database.
 type HubOptions struct {
-	// Poll is how often the logs of joined users are looked at for events that
+	// Poll is how often the logs of joined users are checked for events that
 	// another process wrote; 0 = there is no other process.
 	Poll time.Duration
-	// Hold bounds the short-lived events that wait, per user, behind a durable
-	// one that is late; default 1,024. More are dropped: a delta that is missing
-	// is found by its offset.
-	Hold int
 	Log  *slog.Logger // default slog.Default()
 }
+
+// maxHeld bounds the short-lived events that wait, per user, behind a durable one that is
+// late. More are dropped: clients find a missing delta by its offset.
+const maxHeld = 1024
 
 // Hub hands the events of each user to the Sinks that joined. It remembers
 // nothing but how far each user's sinks are; what is missing it reads from the
@@ -66,7 +67,6 @@ type heldEvent struct {
 
 // NewHub returns a hub; Close ends it.
 func NewHub(store Store, opts HubOptions) *Hub {
-	opts.Hold = cmp.Or(opts.Hold, 1024)
 	opts.Log = cmp.Or(opts.Log, slog.Default())
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &Hub{
@@ -95,7 +95,7 @@ func (h *Hub) Committed(userID string, events []*Event) {
 	for _, e := range events {
 		r.seen = max(r.seen, e.Seq)
 		if !r.known || e.Seq > r.last {
-			r.keep(e)
+			r.early[e.Seq] = e
 			r.advance()
 		}
 	}
@@ -118,7 +118,7 @@ func (h *Hub) Transient(e *Event) {
 	switch {
 	case r.known && r.last >= r.seen:
 		r.deliver(e)
-	case len(r.held) < h.opts.Hold:
+	case len(r.held) < maxHeld:
 		r.held = append(r.held, heldEvent{r.seen, e})
 	}
 }
@@ -138,11 +138,7 @@ func (h *Hub) Join(ctx context.Context, userID string, sink Sink) (at Position, 
 		// Whatever is committed from here on comes through Committed, because the
 		// room was there before the position was read.
 		r.known, r.epoch, r.last = true, newest.Epoch, newest.Seq
-		for seq := range r.early {
-			if seq <= r.last {
-				delete(r.early, seq)
-			}
-		}
+		maps.DeleteFunc(r.early, func(seq int64, _ *Event) bool { return seq <= r.last })
 	}
 	r.seen = max(r.seen, newest.Seq)
 	r.advance()
@@ -183,14 +179,6 @@ func (h *Hub) Since(ctx context.Context, userID string, after, upTo int64, limit
 // it still has.
 func (h *Hub) Position(ctx context.Context, userID string) (Position, int64, error) {
 	return h.store.Position(ctx, userID)
-}
-
-// keep puts an event that was committed in its place among those that wait.
-func (r *room) keep(e *Event) {
-	if r.early == nil {
-		r.early = map[int64]*Event{}
-	}
-	r.early[e.Seq] = e
 }
 
 // advance delivers everything whose turn has come.
@@ -243,7 +231,7 @@ func (h *Hub) enter(userID string) *room {
 	defer h.mu.Unlock()
 	r := h.rooms[userID]
 	if r == nil {
-		r = &room{user: userID}
+		r = &room{user: userID, early: map[int64]*Event{}}
 		h.rooms[userID] = r
 	}
 	r.users++
@@ -265,7 +253,7 @@ func (h *Hub) fill(r *room) {
 	h.lateMu.Unlock()
 	select {
 	case h.gaps <- struct{}{}:
-	default: // it is told already
+	default: // already signalled
 	}
 }
 
@@ -366,7 +354,7 @@ func (h *Hub) catchUpRoom(ctx context.Context, r *room) error {
 		for _, e := range events {
 			r.seen = max(r.seen, e.Seq)
 			if e.Seq > r.last && r.early[e.Seq] == nil {
-				r.keep(e)
+				r.early[e.Seq] = e
 			}
 		}
 		before := r.last

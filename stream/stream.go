@@ -29,11 +29,9 @@ type Event struct {
 	By             string          // device that caused it, or "server"
 	Data           json.RawMessage // the rest, one JSON object
 
+	delta Delta // of a gen.delta
 	once  sync.Once
 	frame []byte
-
-	deltaOnce sync.Once
-	delta     Delta
 }
 
 // Frame returns the event as the JSON object that clients get. It is encoded

@@ -34,28 +34,24 @@ func (p *program) backupCommand() *cobra.Command {
 			"environment are not included.",
 		Example: "  nodest backup /backups/\n  nodest backup before-the-move.zip\n  docker compose exec -T nodest nodest backup - > nodest.zip",
 	}
-	asJSON := jsonFlag(cmd, "print the manifest as JSON")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		cfg, err := p.config()
-		if err != nil {
-			return err
-		}
+	p.jsonFlag(cmd, "print the manifest as JSON")
+	cmd.RunE = p.configured(func(ctx context.Context, cfg *config, args []string) error {
 		if args[0] == "-" {
-			return p.backupToOutput(cmd.Context(), cfg)
+			return p.backupToOutput(ctx, cfg)
 		}
 		path, err := backupPath(args[0], time.Now())
 		if err != nil {
 			return err
 		}
-		m, err := p.backup(cmd.Context(), cfg, path)
+		m, err := p.backup(ctx, cfg, path)
 		if err != nil {
 			return err
 		}
-		if *asJSON {
+		if p.json {
 			return p.printJSON(map[string]any{"file": path, "manifest": m})
 		}
 		return p.tellBackup(p.out, path, path, m)
-	}
+	})
 	return cmd
 }
 

@@ -34,6 +34,7 @@ func (p *program) unbindCommand() *cobra.Command {
 func (p *program) binding(verb string, bind bool) *cobra.Command {
 	var everybody bool
 	var as string
+	var of []*kind
 	cmd := &cobra.Command{Use: verb + " RESOURCE [CHARACTER…]"}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) < 2 && !everybody || len(args) == 0 {
@@ -42,45 +43,38 @@ func (p *program) binding(verb string, bind bool) *cobra.Command {
 		if everybody && len(args) > 1 {
 			return usage("--all means every character; leave out %s, or leave out --all", strings.Join(args[1:], ", "))
 		}
-		return nil
+		var err error
+		of, err = kindsFor(as, resources)
+		return err
 	}
 	cmd.Flags().BoolVar(&everybody, "all", false, "all characters, including future ones")
 	cmd.Flags().StringVar(&as, "as", "", "type of RESOURCE: book, preset, script or persona (default any)")
-	asJSON := jsonFlag(cmd, "print the resource as JSON")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		of, err := kindsFor(as, resources)
+	p.jsonFlag(cmd, "print the resource as JSON")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		r, err := c.find(ctx, args[0], of...)
 		if err != nil {
 			return err
 		}
-		return p.withClient(cmd.Context(), func(c *client) error {
-			ctx := cmd.Context()
-			r, err := c.find(ctx, args[0], of...)
+		var with []item
+		for _, word := range args[1:] {
+			ch, err := c.find(ctx, word, characters)
 			if err != nil {
 				return err
 			}
-			var with []item
-			for _, word := range args[1:] {
-				ch, err := c.find(ctx, word, characters)
-				if err != nil {
-					return err
-				}
-				with = append(with, ch)
-			}
-			raw, err := c.bind(ctx, r, with, everybody, bind)
-			if err != nil {
-				return err
-			}
-			if bind && r.kind == scripts {
-				if err := p.switchScriptsOn(ctx, c); err != nil {
-					return err
-				}
-			}
-			if *asJSON {
-				return p.printJSON(raw)
-			}
-			return p.sayBound(ctx, c, r.kind, raw)
-		})
-	}
+			with = append(with, ch)
+		}
+		raw, err := c.bind(ctx, r, with, everybody, bind)
+		if err == nil && bind && r.kind == scripts {
+			err = p.switchScriptsOn(ctx, c)
+		}
+		if err != nil {
+			return err
+		}
+		if p.json {
+			return p.printJSON(raw)
+		}
+		return p.sayBound(ctx, c, r.kind, raw)
+	})
 	return cmd
 }
 
@@ -99,8 +93,8 @@ func kindsFor(as string, all []*kind) ([]*kind, error) {
 	return nil, usage("--as %s: must be one of %s", as, strings.Join(nouns, ", "))
 }
 
-// bind binds a resource to characters, or unbinds it. It
-// fails when somebody else changed the resource at the same time.
+// bind binds a resource to characters, or unbinds it. It fails if the resource was
+// changed at the same time.
 func (c *client) bind(ctx context.Context, r item, with []item, everybody, bind bool) (json.RawMessage, error) {
 	ids := append([]string{}, r.CharacterIDs...)
 	for _, ch := range with {

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -35,7 +37,7 @@ func (p *program) chatCommand() *cobra.Command {
 				if err := c.tellZone(ctx); err != nil {
 					return err
 				}
-				t := &talk{c: c, in: bufio.NewScanner(p.in), out: p.out}
+				t := &talk{p: p, c: c, in: bufio.NewScanner(p.in), out: p.out}
 				t.in.Buffer(make([]byte, 64<<10), 1<<20)
 				if err := t.open(ctx, strings.Join(args, ""), conversation, fresh); err != nil {
 					return err
@@ -51,6 +53,7 @@ func (p *program) chatCommand() *cobra.Command {
 
 // talk is one conversation in the terminal.
 type talk struct {
+	p         *program
 	c         *client
 	in        *bufio.Scanner
 	out       io.Writer
@@ -123,12 +126,8 @@ func (t *talk) find(ctx context.Context, name string) (item, error) {
 	if err != nil {
 		return item{}, err
 	}
-	for _, ch := range list {
-		if ch.ID == newest.CharacterID {
-			return ch, nil
-		}
-	}
-	return list[0], nil
+	at := slices.IndexFunc(list, func(ch item) bool { return ch.ID == newest.CharacterID })
+	return list[max(at, 0)], nil
 }
 
 // newest returns the newest conversation with a character, or a new one.
@@ -156,7 +155,7 @@ func (c *client) newestChat(ctx context.Context, characterID string) (item, erro
 // last returns the newest n messages, oldest first.
 func (t *talk) last(ctx context.Context, n int) ([]chatMessage, error) {
 	var page pageOf[chatMessage]
-	err := t.c.call(ctx, http.MethodGet, fmt.Sprintf("/api/v1/conversations/%s/messages?limit=%d", t.id, n), nil, &page)
+	err := t.c.call(ctx, http.MethodGet, t.conversation("/messages?limit="+strconv.Itoa(n)), nil, &page)
 	return page.Items, err
 }
 
@@ -172,8 +171,8 @@ func (t *talk) show(m chatMessage) {
 	fmt.Fprintf(t.out, "\n#%d %s%s: %s\n", m.Seq, who, more, m.Text)
 }
 
-// loop reads lines until the end of the input or /quit. What goes wrong with one
-// line is told, and the next one is read.
+// loop reads lines until the end of the input or /quit. An error in one
+// line is printed, and the next one is read.
 func (t *talk) loop(ctx context.Context) error {
 	for {
 		fmt.Fprint(t.out, "\n> ")
@@ -191,12 +190,10 @@ func (t *talk) loop(ctx context.Context) error {
 		case strings.HasPrefix(line, "/"):
 			err = t.command(ctx, line)
 		default:
-			err = t.stream(ctx, "/api/v1/conversations/"+t.id+"/messages", map[string]any{"text": line})
+			err = t.stream(ctx, http.MethodPost, t.conversation("/messages"), map[string]any{"text": line})
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		default:
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // a stop signal is no failure
 		}
 		if err != nil {
 			fmt.Fprintln(t.out, "!", oneLine(err))
@@ -205,11 +202,7 @@ func (t *talk) loop(ctx context.Context) error {
 }
 
 // stream starts a generation and prints it as it comes. Ctrl-C cancels it.
-func (t *talk) stream(ctx context.Context, path string, body any) error {
-	return t.streamBy(ctx, http.MethodPost, path, body)
-}
-
-func (t *talk) streamBy(ctx context.Context, method, path string, body any) error {
+func (t *talk) stream(ctx context.Context, method, path string, body any) error {
 	res, err := t.c.send(ctx, method, path, body, "text/event-stream")
 	if err != nil {
 		return err
@@ -241,7 +234,7 @@ func (t *talk) cancelOn(ctx context.Context, stop <-chan os.Signal, started <-ch
 		case generation = <-started:
 		case <-stop:
 			if generation != "" {
-				// The answer does not matter: the stream tells how it ended.
+				// The answer does not matter: the stream reports how it ended.
 				_ = t.c.call(ctx, http.MethodPost, "/api/v1/generations/"+generation+"/cancel", nil, nil)
 			}
 		case <-ctx.Done():

@@ -31,11 +31,7 @@ type chatSave struct {
 	Automatic    bool   `json:"automatic"`
 }
 
-func (t *talk) fork(ctx context.Context, rest string) error {
-	m, title, err := t.message(ctx, rest, "")
-	if err != nil {
-		return err
-	}
+func (t *talk) fork(ctx context.Context, m chatMessage, title string) error {
 	var conv struct {
 		ID      string `json:"id"`
 		Copying bool   `json:"copying"`
@@ -44,12 +40,12 @@ func (t *talk) fork(ctx context.Context, rest string) error {
 		return err
 	}
 	if conv.Copying {
-		_, err = fmt.Fprintf(t.out, "conversation %s is being copied; open it later with --conversation\n", conv.ID)
+		_, err := fmt.Fprintf(t.out, "conversation %s is being copied; open it later with --conversation\n", conv.ID)
 		return err
 	}
 	t.id, t.deleted = conv.ID, ""
 	t.listed, t.listedSaves = nil, nil
-	_, err = fmt.Fprintf(t.out, "now in conversation %s\n", conv.ID)
+	_, err := fmt.Fprintf(t.out, "now in conversation %s\n", conv.ID)
 	return err
 }
 
@@ -143,16 +139,20 @@ func (t *talk) search(ctx context.Context, rest string) error {
 		return err
 	}
 	for _, hit := range page.Items {
-		where := fmt.Sprintf("#%d", hit.Message.Seq)
-		if hit.ConversationID != t.id {
-			where += " of " + hit.ConversationID
-		}
-		fmt.Fprintf(t.out, "  %s %s: %s\n", where, hit.Message.Name, beginning(hit.Snippet))
+		fmt.Fprintf(t.out, "  %s %s: %s\n", t.place(hit.ConversationID, hit.Message.Seq), hit.Message.Name, beginning(hit.Snippet))
 	}
 	if len(page.Items) == 0 && page.NextCursor == nil {
 		fmt.Fprintln(t.out, "nothing found")
 	}
 	return nil
+}
+
+// place is where a message stands: its number, and its chat if that is another one.
+func (t *talk) place(conversationID string, seq int64) string {
+	if conversationID == t.id {
+		return fmt.Sprintf("#%d", seq)
+	}
+	return fmt.Sprintf("#%d of %s", seq, conversationID)
 }
 
 // lineOf is a save point in one line.

@@ -95,10 +95,7 @@ func (t *talk) found(units []chatFound) error {
 		case u.Memory != nil:
 			fmt.Fprintf(t.out, "  %.2f  %s (%s)\n", u.Score, onOneLine(u.Memory.Text), u.Memory.marks())
 		case u.Said != nil:
-			where := fmt.Sprintf("#%d", u.Said.Seq)
-			if u.Said.ConversationID != t.id {
-				where += " of " + u.Said.ConversationID
-			}
+			where := t.place(u.Said.ConversationID, u.Said.Seq)
 			fmt.Fprintf(t.out, "  %.2f  %s %s: %s\n", u.Score, where, cmp.Or(u.Said.Name, u.Said.Role), beginning(u.Said.Text))
 		default:
 			fmt.Fprintf(t.out, "  %.2f  (forgotten since)\n", u.Score)
@@ -154,11 +151,7 @@ func (t *talk) forget(ctx context.Context, words string, preview bool) error {
 }
 
 // why shows what was recalled for a reply.
-func (t *talk) why(ctx context.Context, rest string) error {
-	m, _, err := t.message(ctx, rest, "assistant")
-	if err != nil {
-		return err
-	}
+func (t *talk) why(ctx context.Context, m chatMessage, _ string) error {
 	var page pageOf[chatFound]
 	if err := t.c.call(ctx, http.MethodGet, messagePath(m, "/memories"), nil, &page); err != nil {
 		return err

@@ -51,23 +51,28 @@ func (t *talk) command(ctx context.Context, line string) error {
 	return run(t, ctx, strings.TrimSpace(rest))
 }
 
-var chatCommands = map[string]func(t *talk, ctx context.Context, rest string) error{
+// chatCommand is a command of nodest chat; rest is what follows its name.
+type chatCommand = func(t *talk, ctx context.Context, rest string) error
+
+var chatCommands = map[string]chatCommand{
 	"/help": func(t *talk, _ context.Context, _ string) error {
 		_, err := fmt.Fprintln(t.out, chatHelp)
 		return err
 	},
-	"/regenerate": (*talk).regenerate,
-	"/continue":   (*talk).lengthen,
+	"/regenerate": about("assistant", (*talk).regenerate),
+	"/continue": about("assistant", func(t *talk, ctx context.Context, m chatMessage, _ string) error {
+		return t.stream(ctx, http.MethodPost, messagePath(m, "/continue"), map[string]any{})
+	}),
 	"/impersonate": func(t *talk, ctx context.Context, _ string) error {
-		return t.stream(ctx, t.conversation("/impersonate"), map[string]any{})
+		return t.stream(ctx, http.MethodPost, t.conversation("/impersonate"), map[string]any{})
 	},
-	"/stop":     (*talk).stop,
-	"/swipe":    (*talk).swipe,
-	"/edit":     (*talk).edit,
-	"/branch":   (*talk).branch,
-	"/delete":   (*talk).remove,
+	"/stop":     about("assistant", (*talk).stop),
+	"/swipe":    about("assistant", (*talk).swipe),
+	"/edit":     about("user", (*talk).edit),
+	"/branch":   about("user", (*talk).branch),
+	"/delete":   about("", (*talk).remove),
 	"/undo":     (*talk).undo,
-	"/fork":     (*talk).fork,
+	"/fork":     about("", (*talk).fork),
 	"/branches": (*talk).branches,
 	"/head":     (*talk).head,
 	"/reset":    (*talk).reset,
@@ -79,11 +84,11 @@ var chatCommands = map[string]func(t *talk, ctx context.Context, rest string) er
 	"/remember": (*talk).remember,
 	"/forget":   func(t *talk, ctx context.Context, words string) error { return t.forget(ctx, words, true) },
 	"/forget!":  func(t *talk, ctx context.Context, words string) error { return t.forget(ctx, words, false) },
-	"/why":      (*talk).why,
+	"/why":      about("assistant", (*talk).why),
 	"/summary":  (*talk).summary,
 	"/history":  (*talk).history,
 	"/prompt": func(t *talk, ctx context.Context, _ string) error {
-		return showPrompt(ctx, t.c, t.out, item{ID: t.id, kind: chats}, "", false)
+		return t.p.showPrompt(ctx, t.c, item{ID: t.id, kind: chats}, "")
 	},
 }
 
@@ -122,72 +127,51 @@ func (t *talk) message(ctx context.Context, rest, role string) (m chatMessage, a
 	}
 }
 
-func (t *talk) regenerate(ctx context.Context, rest string) error {
-	m, wish, err := t.message(ctx, rest, "assistant")
-	if err != nil {
-		return err
+// about is a command for the message that t.message finds; rest is what follows #N.
+func about(role string, run func(t *talk, ctx context.Context, m chatMessage, rest string) error) chatCommand {
+	return func(t *talk, ctx context.Context, rest string) error {
+		m, rest, err := t.message(ctx, rest, role)
+		if err != nil {
+			return err
+		}
+		return run(t, ctx, m, rest)
 	}
-	return t.stream(ctx, messagePath(m, "/regenerate"), map[string]any{"wish": wish})
 }
 
-func (t *talk) lengthen(ctx context.Context, rest string) error {
-	m, _, err := t.message(ctx, rest, "assistant")
-	if err != nil {
-		return err
-	}
-	return t.stream(ctx, messagePath(m, "/continue"), map[string]any{})
+func (t *talk) regenerate(ctx context.Context, m chatMessage, wish string) error {
+	return t.stream(ctx, http.MethodPost, messagePath(m, "/regenerate"), map[string]any{"wish": wish})
 }
 
 // stop cancels what is being written in this chat, by whatever device.
-func (t *talk) stop(ctx context.Context, _ string) error {
-	m, _, err := t.message(ctx, "", "assistant")
-	if err != nil {
-		return err
-	}
+func (t *talk) stop(ctx context.Context, m chatMessage, _ string) error {
 	if m.Status != "pending" && m.Status != "streaming" || m.GenerationID == "" {
 		return fault.New(fault.NotFound, "no reply is being written")
 	}
 	return t.c.call(ctx, http.MethodPost, "/api/v1/generations/"+m.GenerationID+"/cancel", nil, nil)
 }
 
-func (t *talk) swipe(ctx context.Context, rest string) error {
-	m, to, err := t.message(ctx, rest, "assistant")
-	if err != nil {
-		return err
-	}
+func (t *talk) swipe(ctx context.Context, m chatMessage, to string) error {
 	if to == "new" {
-		return t.stream(ctx, messagePath(m, "/regenerate"), map[string]any{})
+		return t.regenerate(ctx, m, "")
 	}
 	return t.change(ctx, http.MethodPost, messagePath(m, "/swipe"), map[string]any{"swipe": cmp.Or(to, "next")})
 }
 
-func (t *talk) edit(ctx context.Context, rest string) error {
-	m, text, err := t.message(ctx, rest, "user")
-	if err != nil {
-		return err
-	}
+func (t *talk) edit(ctx context.Context, m chatMessage, text string) error {
 	return t.change(ctx, http.MethodPatch, messagePath(m, ""), map[string]any{"text": text, "mode": "in_place", "ifRev": m.Rev})
 }
 
-// branch says a message otherwise. What a character is made to say needs no answer.
-func (t *talk) branch(ctx context.Context, rest string) error {
-	m, text, err := t.message(ctx, rest, "user")
-	if err != nil {
-		return err
-	}
+// branch sends an edited message on a new branch. An edited reply is not answered.
+func (t *talk) branch(ctx context.Context, m chatMessage, text string) error {
 	body := map[string]any{"text": text, "mode": "branch", "ifRev": m.Rev}
 	if m.Role != "user" {
 		return t.change(ctx, http.MethodPatch, messagePath(m, ""), body)
 	}
 	body["regenerate"] = true
-	return t.streamBy(ctx, http.MethodPatch, messagePath(m, ""), body)
+	return t.stream(ctx, http.MethodPatch, messagePath(m, ""), body)
 }
 
-func (t *talk) remove(ctx context.Context, rest string) error {
-	m, scope, err := t.message(ctx, rest, "")
-	if err != nil {
-		return err
-	}
+func (t *talk) remove(ctx context.Context, m chatMessage, scope string) error {
 	if err := t.c.call(ctx, http.MethodDelete, messagePath(m, "?scope="+url.QueryEscape(cmp.Or(scope, "one"))), nil, nil); err != nil {
 		return err
 	}

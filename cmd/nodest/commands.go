@@ -24,8 +24,8 @@ func (p *program) more() []*cobra.Command {
 }
 
 // jsonFlag gives a command whose output is data the flag --json.
-func jsonFlag(cmd *cobra.Command, help string) *bool {
-	return cmd.Flags().Bool("json", false, help)
+func (p *program) jsonFlag(cmd *cobra.Command, help string) {
+	cmd.Flags().BoolVar(&p.json, "json", false, help)
 }
 
 // printJSON prints one JSON document on a line.
@@ -38,15 +38,15 @@ func (p *program) command(f func(ctx context.Context, c *client, args []string) 
 	}
 }
 
-// answer sends a request and prints the answer: with asJSON as it came, else by say,
+// answer sends a request and prints the answer: with --json as it came, else by say,
 // which finds it in to.
-func answer(ctx context.Context, c *client, out io.Writer, method, path string, body any, asJSON bool, to any, say func() error) error {
+func (p *program) answer(ctx context.Context, c *client, method, path string, body, to any, say func() error) error {
 	var raw json.RawMessage
 	if err := c.call(ctx, method, path, body, &raw); err != nil {
 		return err
 	}
-	if asJSON {
-		return json.NewEncoder(out).Encode(raw)
+	if p.json {
+		return p.printJSON(raw)
 	}
 	if err := json.Unmarshal(raw, to); err != nil {
 		return err
@@ -66,7 +66,6 @@ func (p *program) withClient(ctx context.Context, f func(c *client) error) error
 
 func (p *program) promptCommand() *cobra.Command {
 	var text string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "prompt CHAT", Short: "Show the request that a message would send to the model", Args: cobra.ExactArgs(1),
 		Long: "Show the request that a message would send to the model, where each part comes from and what was left out. CHAT is a\n" +
@@ -77,16 +76,16 @@ func (p *program) promptCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showPrompt(ctx, c, p.out, conv, text, asJSON)
+			return p.showPrompt(ctx, c, conv, text)
 		}),
 	}
 	cmd.Flags().StringVar(&text, "text", "", "the message; default: show the request for continuing the last reply")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	p.jsonFlag(cmd, "print JSON")
 	return cmd
 }
 
 // showPrompt prints the messages of a request and where each entry came from.
-func showPrompt(ctx context.Context, c *client, out io.Writer, conv item, text string, asJSON bool) error {
+func (p *program) showPrompt(ctx context.Context, c *client, conv item, text string) error {
 	var prompt struct {
 		Messages []struct{ Role, Content string }
 		Entries  []struct {
@@ -98,9 +97,9 @@ func showPrompt(ctx context.Context, c *client, out io.Writer, conv item, text s
 		Budget    int
 		Tokenizer string
 	}
-	return answer(ctx, c, out, http.MethodPost, conv.path()+"/prompt", map[string]any{"text": text}, asJSON, &prompt, func() error {
+	return p.answer(ctx, c, http.MethodPost, conv.path()+"/prompt", map[string]any{"text": text}, &prompt, func() error {
 		for _, m := range prompt.Messages {
-			fmt.Fprintf(out, "[%s]\n%s\n\n", m.Role, m.Content)
+			fmt.Fprintf(p.out, "[%s]\n%s\n\n", m.Role, m.Content)
 		}
 		rows := [][]string{{"TOKENS", "ROLE", "SOURCE", "NAME", "WHY"}}
 		for _, e := range prompt.Entries {
@@ -109,10 +108,10 @@ func showPrompt(ctx context.Context, c *client, out io.Writer, conv item, text s
 		for _, d := range prompt.Dropped {
 			rows = append(rows, []string{"–", "", d.Source, d.Name, "left out: " + d.Reason})
 		}
-		if err := table(out, rows); err != nil {
+		if err := table(p.out, rows); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(out, "%d of %d tokens (%s)\n", prompt.Tokens, prompt.Budget, prompt.Tokenizer)
+		_, err := fmt.Fprintf(p.out, "%d of %d tokens (%s)\n", prompt.Tokens, prompt.Budget, prompt.Tokenizer)
 		return err
 	})
 }
@@ -122,12 +121,8 @@ func (p *program) migrateCommand() *cobra.Command {
 		Use: "migrate", Short: "Create or upgrade the database (serve also does this)", Args: cobra.NoArgs,
 		Long:    "Create or upgrade the database in the data folder or at NODEST_DATABASE_URL. nodest serve also does this when it starts.",
 		Example: "  nodest migrate",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := p.config()
-			if err != nil {
-				return err
-			}
-			r, err := open(cmd.Context(), cfg, newLog(p.err, cfg))
+		RunE: p.configured(func(ctx context.Context, cfg *config, _ []string) error {
+			r, err := open(ctx, cfg, newLog(p.err, cfg))
 			if err != nil {
 				return err
 			}
@@ -137,7 +132,7 @@ func (p *program) migrateCommand() *cobra.Command {
 			}
 			_, err = fmt.Fprintln(p.out, "the database is up to date")
 			return err
-		},
+		}),
 	}
 }
 
@@ -145,7 +140,6 @@ func (p *program) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "token", Short: "Create, list and revoke your bearer tokens", Example: "  nodest token create --name phone"}
 	var name, expires string
 	var quiet bool
-	var asJSON *bool
 	create := &cobra.Command{
 		Use: "create", Short: "Create a token; it is shown only once", Args: cobra.NoArgs, Example: "  nodest token create --name phone --expires 720h",
 		RunE: p.command(func(ctx context.Context, c *client, _ []string) error {
@@ -154,7 +148,7 @@ func (p *program) tokenCommand() *cobra.Command {
 				body["expiresIn"] = expires
 			}
 			var out struct{ Token, ID string }
-			return answer(ctx, c, p.out, http.MethodPost, tokens.path, body, *asJSON, &out, func() error {
+			return p.answer(ctx, c, http.MethodPost, tokens.path, body, &out, func() error {
 				if !quiet {
 					fmt.Fprintf(p.err, "token %s; it is shown only once:\n", out.ID)
 				}
@@ -166,7 +160,7 @@ func (p *program) tokenCommand() *cobra.Command {
 	create.Flags().StringVar(&name, "name", "", "what the token is for")
 	create.Flags().StringVar(&expires, "expires", "", "lifetime, such as 720h; default: unlimited")
 	create.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the token")
-	asJSON = jsonFlag(create, "print JSON")
+	p.jsonFlag(create, "print JSON")
 	list := p.listCommandOf(tokens, "List your tokens", "  nodest token list")
 	revoke := &cobra.Command{
 		Use: "revoke TOKEN", Short: "Revoke a token, given by name or id, immediately", Args: cobra.ExactArgs(1), Example: "  nodest token revoke phone",
@@ -181,7 +175,6 @@ func (p *program) tokenCommand() *cobra.Command {
 func (p *program) userCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "user", Short: "Create, list and delete accounts, set passwords", Example: "  nodest user create alice"}
 	var owner bool
-	var asJSON *bool
 	create := &cobra.Command{
 		Use: "create NAME", Short: "Create an account; prompts for the password", Args: cobra.ExactArgs(1),
 		Example: "  nodest user create alice --owner",
@@ -196,14 +189,14 @@ func (p *program) userCommand() *cobra.Command {
 			}
 			var out struct{ ID, Username string }
 			body := map[string]any{"username": args[0], "password": answers[0], "role": role}
-			return answer(ctx, c, p.out, http.MethodPost, users.path, body, *asJSON, &out, func() error {
+			return p.answer(ctx, c, http.MethodPost, users.path, body, &out, func() error {
 				_, err := fmt.Fprintf(p.out, "%s  %s\n", out.ID, out.Username)
 				return err
 			})
 		}),
 	}
 	create.Flags().BoolVar(&owner, "owner", false, "allow this user to manage users")
-	asJSON = jsonFlag(create, "print JSON")
+	p.jsonFlag(create, "print JSON")
 	list := p.listCommandOf(users, "List the accounts", "  nodest user list")
 	cmd.AddCommand(create, list, p.userDeleteCommand(), p.userPasswordCommand())
 	return cmd

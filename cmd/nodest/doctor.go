@@ -19,7 +19,6 @@ import (
 
 func (p *program) doctorCommand() *cobra.Command {
 	var health, offlineOnly bool
-	var asJSON *bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check configuration, database and providers, and suggest fixes", Args: cobra.NoArgs,
 		Example: "  nodest doctor",
@@ -27,12 +26,12 @@ func (p *program) doctorCommand() *cobra.Command {
 			if health {
 				return p.health(cmd.Context())
 			}
-			return p.doctor(cmd.Context(), !offlineOnly, *asJSON)
+			return p.doctor(cmd.Context(), !offlineOnly)
 		},
 	}
 	cmd.Flags().BoolVar(&health, "health", false, "check only whether the server responds (for container health checks)")
 	cmd.Flags().BoolVar(&offlineOnly, "no-network", false, "do not contact the providers")
-	asJSON = jsonFlag(cmd, "print the checks as JSON")
+	p.jsonFlag(cmd, "print the checks as JSON")
 	return cmd
 }
 
@@ -66,9 +65,9 @@ func (c check) MarshalJSON() ([]byte, error) {
 }
 
 // doctor prints one line per check and fails if any check did.
-func (p *program) doctor(ctx context.Context, network, asJSON bool) error {
+func (p *program) doctor(ctx context.Context, network bool) error {
 	checks := p.examine(ctx, network)
-	if asJSON {
+	if p.json {
 		if err := p.printJSON(checks); err != nil {
 			return err
 		}
@@ -80,7 +79,7 @@ func (p *program) doctor(ctx context.Context, network, asJSON bool) error {
 			mark = "✗"
 			failed++
 		}
-		if asJSON {
+		if p.json {
 			continue
 		}
 		fmt.Fprintf(p.out, "%s %s: %s\n", mark, c.name, c.detail)
@@ -121,8 +120,9 @@ func (p *program) checkFolder(cfg *config) check {
 	}
 	_ = f.Close()
 	_ = os.Remove(f.Name())
-	if info, err := os.Stat(filepath.Join(dir, "secret.key")); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return check{"data folder", "secret.key is readable by other users", "chmod 600 " + filepath.Join(dir, "secret.key")}
+	secret := filepath.Join(dir, secretFile)
+	if info, err := os.Stat(secret); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return check{"data folder", secretFile + " is readable by other users", "chmod 600 " + secret}
 	}
 	return check{name: "data folder", detail: dir}
 }

@@ -55,17 +55,16 @@ func (m *models) embedder(ctx context.Context, userID, name string) (llm.Embedde
 	if name == "offline" {
 		return offline.Embedder{}, nil
 	}
-	p := m.server[name]
+	var own map[string]string
+	var err error
 	if userID != "" {
-		own, err := m.keys(ctx, userID)
-		if err != nil {
+		if own, err = m.keys(ctx, userID); err != nil {
 			return nil, err
 		}
-		if key := own[name]; key != "" {
-			if p, err = m.withKey(name, key); err != nil {
-				return nil, err
-			}
-		}
+	}
+	p, err := m.provider(name, own)
+	if err != nil {
+		return nil, err
 	}
 	e, ok := p.(embeds)
 	if !ok {
@@ -79,30 +78,30 @@ func (m *models) embedder(ctx context.Context, userID, name string) (llm.Embedde
 	return e.Embedder(model, dim), nil
 }
 
-// probed is what was found out about the embeddings of a server that nobody has
-// asked to make any. It is asked once; a server that does not answer is asked again
-// after a while, and so is one that refuses a key.
+// probed is what is known about the embeddings of a server that is not configured for
+// them. It is probed once, and again after a while if it does not answer or refuses the
+// key.
 type probed struct {
 	mu    sync.Mutex
 	by    string               // "" = not known yet
 	why   error                // there are none
-	asked chan struct{}        // closed when the answer is there; nil = nobody is asking
+	asked chan struct{}        // closed when the probe has ended; nil = none is running
 	again map[string]time.Time // by the user whose key was used; "" = the server's
 }
 
-// The limit of a probe. After one that has told nothing there is a pause of ten times
-// as long as it took, within these bounds: a server that is just starting refuses
-// connections at once.
+// The time limit of a probe. After one without a result there is a pause of ten times as
+// long as it took, within these bounds: a server that is just starting refuses
+// connections immediately.
 const (
 	probeTime  = 5 * time.Second
 	probeSoon  = time.Second
 	probePause = 30 * time.Second
 )
 
-// vectorsBy is embeddings, but offline where nobody has chosen the
-// OpenAI-compatible server and it turns out to make no vectors. Whoever needs them
-// waits until that is found out, once, so the vectors of a scope stay those of one
-// model while the server runs; those of another are never compared with them.
+// vectorsBy is embeddings, but offline if the OpenAI-compatible server was not chosen for
+// embeddings and turns out to have none. Callers wait for the probe, once, so the vectors
+// of a scope stay those of one model while the server runs; those of another model are
+// never compared with them.
 func (m *models) vectorsBy(ctx context.Context, userID string) string {
 	name := m.embeddings()
 	if name != "openai" || m.cfg.get("NODEST_EMBEDDINGS") != "" || m.cfg.get("OPENAI_BASE_URL") == "" {
@@ -122,7 +121,7 @@ func (m *models) vectorsBy(ctx context.Context, userID string) string {
 				return name
 			}
 			p.asked = make(chan struct{})
-			go m.probe(context.WithoutCancel(ctx), userID) // ends after probeTime; who has less time does not stop it
+			go m.probe(context.WithoutCancel(ctx), userID) // ends after probeTime; a caller with less time does not stop it
 		}
 		asked := p.asked
 		p.mu.Unlock()
@@ -170,7 +169,7 @@ func (m *models) probe(ctx context.Context, userID string) {
 	}
 }
 
-// reason is why there are no embeddings, nil if there are or nobody knows.
+// reason is why there are no embeddings, nil if there are or if it is not known.
 func (p *probed) reason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

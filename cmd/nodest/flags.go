@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/spf13/cobra"
@@ -30,16 +31,11 @@ func (f *settingFlag) Type() string       { return "text" }
 func (f *settingFlag) Set(v string) error { f.p.flags[f.s.env] = v; return nil }
 
 func (p *program) configCommand() *cobra.Command {
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "config", Short: "Print the effective configuration, with secrets masked", Args: cobra.NoArgs,
 		Example: "  nodest config --json",
-		RunE: func(*cobra.Command, []string) error {
-			cfg, err := p.config()
-			if err != nil {
-				return err
-			}
-			if asJSON {
+		RunE: p.configured(func(_ context.Context, cfg *config, _ []string) error {
+			if p.json {
 				return p.configJSON(cfg)
 			}
 			var rows [][]string
@@ -47,9 +43,9 @@ func (p *program) configCommand() *cobra.Command {
 				rows = append(rows, []string{s.env, s.shown(cfg.get(s.env)), "(" + cfg.from[s.env] + ")"})
 			}
 			return table(p.out, rows)
-		},
+		}),
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	p.jsonFlag(cmd, "print JSON")
 	return cmd
 }
 

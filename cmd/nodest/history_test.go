@@ -146,7 +146,7 @@ func (g *game) startAgain(after string) {
 	}
 }
 
-// act is one operation: a command and its twin.
+// act is one operation: a command and its route.
 type act struct {
 	cmd          string            // "" = REST alone
 	method, path string            // below /api/v1

@@ -35,7 +35,6 @@ type importing struct {
 	as           string // --as
 	character    string // --character
 	conversation string // --conversation
-	json         bool
 
 	answers *bufio.Reader // of the person at the terminal
 	with    *item         // the character of --character, once found
@@ -65,7 +64,7 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&in.as, "as", "", "type of the files: "+strings.Join(importable(), ", ")+"; default: detected from their content")
 	cmd.Flags().StringVar(&in.character, "character", "", "the character (name or id) that chats and memories belong to and other resources are bound to")
 	cmd.Flags().StringVar(&in.conversation, "conversation", "", "the chat (title or id) that save points belong to")
-	cmd.Flags().BoolVar(&in.json, "json", false, "print the result for each file as JSON, one object per line")
+	p.jsonFlag(cmd, "print the result for each file as JSON, one object per line")
 	cmd.Args = func(_ *cobra.Command, files []string) error {
 		if len(files) == 0 && !sample {
 			return usage("give a file (nodest import card.png) or --sample")
@@ -75,21 +74,19 @@ func (p *program) importCommand() *cobra.Command {
 		}
 		return nil
 	}
-	cmd.RunE = func(cmd *cobra.Command, files []string) error {
-		return p.withClient(cmd.Context(), func(c *client) error {
-			in.c = c
-			if sample {
-				var raw json.RawMessage
-				if err := c.call(cmd.Context(), http.MethodPost, characters.path+"/sample", nil, &raw); err != nil {
-					return err
-				}
-				if err := in.say(characters.noun, raw); err != nil {
-					return err
-				}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, files []string) error {
+		in.c = c
+		if sample {
+			var raw json.RawMessage
+			if err := c.call(ctx, http.MethodPost, characters.path+"/sample", nil, &raw); err != nil {
+				return err
 			}
-			return in.files(cmd.Context(), files)
-		})
-	}
+			if err := in.say(characters.noun, raw); err != nil {
+				return err
+			}
+		}
+		return in.files(ctx, files)
+	})
 	return cmd
 }
 
@@ -153,7 +150,7 @@ func (in *importing) file(ctx context.Context, file string, data []byte) error {
 	return fmt.Errorf("cannot import a %s", as) // --as was checked
 }
 
-// detect returns what a file is, as a word for --as; "" if that cannot be told.
+// detect returns what a file is, as a word for --as; "" if unknown.
 func detect(data []byte) string {
 	if _, ok := memory.IsExport(data); ok {
 		return asMemories
@@ -210,7 +207,7 @@ func (in *importing) boundIfAsked(ctx context.Context, k *kind, raw json.RawMess
 	if err == nil && k == scripts {
 		err = in.p.switchScriptsOn(ctx, in.c)
 	}
-	if err != nil || in.json {
+	if err != nil || in.p.json {
 		return err
 	}
 	return in.p.sayBound(ctx, in.c, k, bound)
@@ -242,19 +239,13 @@ func (in *importing) chat(ctx context.Context, file string, data []byte) error {
 }
 
 func (in *importing) save(ctx context.Context, file string, data []byte) error {
-	word, c := in.conversation, in.c
-	if word == "" {
-		c = c.whole()
-		var of struct {
-			ConversationID string `json:"conversationId"`
-		}
-		_ = json.Unmarshal(data, &of) // of another type it names no chat of ours
-		word = of.ConversationID
+	var of struct {
+		ConversationID string `json:"conversationId"`
 	}
-	conv, err := c.findChat(ctx, word)
-	if fault.Is(err, fault.NotFound) && in.conversation == "" {
-		return fault.New(fault.InvalidImport, "the chat of this save point was not found; choose a chat with --conversation NAME")
-	}
+	_ = json.Unmarshal(data, &of) // of another type it names no chat of ours
+	conv, err := in.owner(in.conversation, of.ConversationID,
+		func(c *client, word string) (item, error) { return c.findChat(ctx, word) },
+		"the chat of this save point was not found; choose a chat with --conversation NAME")
 	if err != nil {
 		return err
 	}
@@ -266,19 +257,10 @@ func (in *importing) save(ctx context.Context, file string, data []byte) error {
 }
 
 func (in *importing) memories(ctx context.Context, file string, data []byte) error {
-	word, c := in.character, in.c
-	if word == "" {
-		c = c.whole()
-		word, _ = memory.IsExport(data)
-	}
-	var with item
-	err := error(fault.New(fault.NotFound, "no character given"))
-	if word != "" {
-		with, err = c.find(ctx, word, characters)
-	}
-	if fault.Is(err, fault.NotFound) && in.character == "" {
-		return fault.New(fault.InvalidImport, "the character of these memories was not found; choose a character with --character NAME")
-	}
+	named, _ := memory.IsExport(data)
+	with, err := in.owner(in.character, named,
+		func(c *client, word string) (item, error) { return c.find(ctx, word, characters) },
+		"the character of these memories was not found; choose a character with --character NAME")
 	if err != nil {
 		return err
 	}
@@ -286,7 +268,7 @@ func (in *importing) memories(ctx context.Context, file string, data []byte) err
 	if err := in.c.upload(ctx, with.path()+"/memories/import", file, data, nil, &raw); err != nil {
 		return err
 	}
-	if in.json {
+	if in.p.json {
 		return in.p.printJSON(raw)
 	}
 	var out struct {
@@ -304,6 +286,23 @@ func (in *importing) memories(ctx context.Context, file string, data []byte) err
 		fmt.Fprintf(in.p.out, "  note: %s: %s\n", w.Path, w.Detail)
 	}
 	return nil
+}
+
+// owner is what a file belongs to: what the command line gives, else what the file
+// names by its whole name or id.
+func (in *importing) owner(given, named string, find func(c *client, word string) (item, error), missing string) (item, error) {
+	if given != "" {
+		return find(in.c, given)
+	}
+	notFound := fault.New(fault.InvalidImport, "%s", missing)
+	if named == "" {
+		return item{}, notFound
+	}
+	found, err := find(in.c.whole(), named)
+	if fault.Is(err, fault.NotFound) {
+		err = notFound
+	}
+	return found, err
 }
 
 // given is the character of --character.
@@ -424,7 +423,7 @@ func imported(raw json.RawMessage) item {
 
 // say prints what a file became.
 func (in *importing) say(what string, raw json.RawMessage) error {
-	if in.json {
+	if in.p.json {
 		return in.p.printJSON(raw)
 	}
 	var notes struct {

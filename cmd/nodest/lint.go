@@ -17,7 +17,6 @@ import (
 )
 
 func (p *program) lintCommand() *cobra.Command {
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "lint FILE|NAME…", Short: "Check cards, world books, presets and regex scripts for problems", Args: cobra.MinimumNArgs(1),
 		Long: "Check cards, world books, presets and regex scripts for problems. Checking files needs no server. A name or\n" +
@@ -34,12 +33,12 @@ func (p *program) lintCommand() *cobra.Command {
 				found[word] = findings
 				bad = bad || len(findings) > 0
 				for _, f := range findings {
-					if !asJSON {
+					if !p.json {
 						fmt.Fprintf(p.out, "%s: %s: %s: %s\n", word, f.Path, f.Code, f.Detail)
 					}
 				}
 			}
-			if asJSON {
+			if p.json {
 				if err := p.printJSON(found); err != nil {
 					return err
 				}
@@ -50,7 +49,7 @@ func (p *program) lintCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON, keyed by file or name")
+	p.jsonFlag(cmd, "print the findings as JSON, keyed by file or name")
 	return cmd
 }
 

@@ -38,7 +38,7 @@ func (p *program) listCommandOf(k *kind, short, example string) *cobra.Command {
 	if k == chats {
 		cmd.Flags().StringVar(&with, "character", "", "only chats with this character (name or id)")
 	}
-	asJSON := jsonFlag(cmd, "print JSON, one object per line")
+	p.jsonFlag(cmd, "print JSON, one object per line")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
 		path := k.path
 		if with != "" {
@@ -48,18 +48,18 @@ func (p *program) listCommandOf(k *kind, short, example string) *cobra.Command {
 			}
 			path += "?characterId=" + url.QueryEscape(ch.ID)
 		}
-		return p.showList(ctx, c, k, path, *asJSON)
+		return p.showList(ctx, c, k, path)
 	})
 	return cmd
 }
 
 // showList prints a list as a table, or as JSON, one object per line.
-func (p *program) showList(ctx context.Context, c *client, k *kind, path string, asJSON bool) error {
+func (p *program) showList(ctx context.Context, c *client, k *kind, path string) error {
 	list, err := all[json.RawMessage](ctx, c, path)
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	if p.json {
 		for _, raw := range list {
 			fmt.Fprintln(p.out, string(raw))
 		}

@@ -30,7 +30,7 @@ func main() {
 	os.Exit(exitCode(err, os.Stderr))
 }
 
-// errSaid ends a command with exit code 1 when everything has been said.
+// errSaid ends a command with exit code 1 without a message.
 var errSaid = errors.New("already reported")
 
 // oneLine is what the user of the command line sees of an error: of a coded one
@@ -64,6 +64,7 @@ type program struct {
 	err    io.Writer
 	flags  map[string]string // settings given as flags, by environment name
 	alone  bool              // --local
+	json   bool              // --json
 }
 
 // run is the program without its process.
@@ -109,18 +110,28 @@ func (p *program) root() *cobra.Command {
 // config loads the configuration with the flags of the command line.
 func (p *program) config() (*config, error) { return loadConfig(p.getenv, p.flags) }
 
+// configured is RunE of a command that needs the configuration.
+func (p *program) configured(f func(ctx context.Context, cfg *config, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		cfg, err := p.config()
+		if err != nil {
+			return err
+		}
+		return f(cmd.Context(), cfg, args)
+	}
+}
+
 func (p *program) versionCommand() *cobra.Command {
-	var asJSON *bool
 	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  nodest version",
 		RunE: func(*cobra.Command, []string) error {
-			if *asJSON {
+			if p.json {
 				return p.printJSON(map[string]string{"version": version})
 			}
 			_, err := fmt.Fprintln(p.out, "nodest", version)
 			return err
 		},
 	}
-	asJSON = jsonFlag(cmd, "print JSON")
+	p.jsonFlag(cmd, "print JSON")
 	return cmd
 }

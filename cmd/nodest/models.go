@@ -15,6 +15,7 @@ import (
 	"nodest/llm/gemini"
 	"nodest/llm/offline"
 	"nodest/llm/openai"
+	"nodest/lru"
 	"nodest/nodest"
 	"nodest/server"
 )
@@ -34,9 +35,8 @@ type models struct {
 
 	probed probed // whether the server makes vectors
 
-	mu   sync.Mutex
-	own  map[ownKey]llm.Provider // with users' keys, so that a cooling key stays known
-	fifo []ownKey
+	mu  sync.Mutex
+	own *lru.Cache[ownKey, llm.Provider] // with users' keys, so that a cooling key stays known
 }
 
 type ownKey struct {
@@ -50,7 +50,7 @@ const keepOwn = 1000
 // newModels builds the providers whose key or address is configured, and the
 // offline model. keys returns a user's own keys by provider.
 func newModels(cfg *config, log *slog.Logger, keys func(context.Context, string) (map[string]string, error)) (*models, error) {
-	m := &models{cfg: cfg, log: log, server: map[string]llm.Provider{}, keys: keys, own: map[ownKey]llm.Provider{}}
+	m := &models{cfg: cfg, log: log, server: map[string]llm.Provider{}, keys: keys, own: lru.New[ownKey, llm.Provider](keepOwn)}
 	m.def = cfg.get("NODEST_PROVIDER")
 	for _, name := range providerNames {
 		secret, usable := m.configured(name)
@@ -87,20 +87,16 @@ var needs = map[string]string{
 	"gemini": "GEMINI_API_KEY", "openrouter": "OPENROUTER_API_KEY", "openai": "OPENAI_API_KEY or OPENAI_BASE_URL",
 }
 
+// keySettings are the settings with the server's keys.
+var keySettings = map[string]string{
+	"gemini": "GEMINI_API_KEY", "openrouter": "OPENROUTER_API_KEY", "openai": "OPENAI_API_KEY",
+}
+
 // configured returns the server's key of a provider and whether it can be used.
 func (m *models) configured(name string) (secret string, usable bool) {
-	switch name {
-	case "gemini":
-		secret = m.cfg.get("GEMINI_API_KEY")
-	case "openrouter":
-		secret = m.cfg.get("OPENROUTER_API_KEY")
-	case "openai":
-		secret = m.cfg.get("OPENAI_API_KEY")
-		return secret, secret != "" || m.cfg.get("OPENAI_BASE_URL") != ""
-	case "offline":
-		return "", true
-	}
-	return secret, secret != ""
+	secret = m.cfg.get(keySettings[name])
+	keyless := name == "offline" || name == "openai" && m.cfg.get("OPENAI_BASE_URL") != ""
+	return secret, secret != "" || keyless
 }
 
 // client builds one provider. The configured model belongs to the configured
@@ -147,11 +143,9 @@ func (m *models) Resolve(ctx context.Context, userID, provider, model, apiKey st
 	if provider == "" {
 		provider = m.defaultOf(own)
 	}
-	p := m.server[provider]
-	if key := own[provider]; key != "" {
-		if p, err = m.withKey(provider, key); err != nil {
-			return nodest.Model{}, err
-		}
+	p, err := m.provider(provider, own)
+	if err != nil {
+		return nodest.Model{}, err
 	}
 	if p == nil {
 		return nodest.Model{}, fault.New(fault.NotConfigured, "no API key for %s; set %s, or store your own key", provider, needs[provider]).With("what", provider)
@@ -173,25 +167,24 @@ func (m *models) defaultOf(own map[string]string) string {
 	return m.def
 }
 
-// withKey returns a provider's client with a user's key, keeping the newest.
-func (m *models) withKey(provider, key string) (llm.Provider, error) {
-	at := ownKey{provider, sha256.Sum256([]byte(key))}
+// provider is a provider with the user's own key, else with the server's; nil without
+// either.
+func (m *models) provider(name string, own map[string]string) (llm.Provider, error) {
+	key := own[name]
+	if key == "" {
+		return m.server[name], nil
+	}
+	at := ownKey{name, sha256.Sum256([]byte(key))}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p := m.own[at]; p != nil {
+	if p, ok := m.own.Get(at); ok {
 		return p, nil
 	}
-	p, err := m.client(provider, key)
-	if err != nil {
-		return nil, err
+	p, err := m.client(name, key)
+	if err == nil {
+		m.own.Put(at, p, 1)
 	}
-	if len(m.fifo) >= keepOwn {
-		delete(m.own, m.fifo[0])
-		m.fifo = m.fifo[1:]
-	}
-	m.own[at] = p
-	m.fifo = append(m.fifo, at)
-	return p, nil
+	return p, err
 }
 
 func (m *models) model(p llm.Provider, model string, fallbacks []llm.Ref) nodest.Model {
@@ -206,7 +199,7 @@ func (m *models) model(p llm.Provider, model string, fallbacks []llm.Ref) nodest
 	}
 	return nodest.Model{
 		Generator: llm.Chain(m.log, links...), Provider: p.Name(), Name: model,
-		ContextTokens: contextTokens(p.Name()), Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model),
+		ContextTokens: contextTokens[p.Name()], Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model),
 	}
 }
 
@@ -236,17 +229,8 @@ func (m *models) strictTurns(p llm.Provider, model string) bool {
 	return !client.TakesLooseTurns(cmp.Or(model, p.DefaultModel()))
 }
 
-// contextTokens is what a provider's models can take where all of them can take
-// about the same; 0 = it differs from model to model.
-func contextTokens(provider string) int {
-	switch provider {
-	case "gemini":
-		return 1_000_000
-	case "offline":
-		return 32_768
-	}
-	return 0
-}
+// contextTokens is the context of the providers whose models all have about the same.
+var contextTokens = map[string]int{"gemini": 1_000_000, "offline": 32_768}
 
 // TakesKey says whether users may store a key of their own for a provider.
 func (m *models) TakesKey(provider string) bool { return needs[provider] != "" }
@@ -267,11 +251,9 @@ func (m *models) Providers(ctx context.Context, userID string) ([]server.Provide
 	var wg sync.WaitGroup
 	for i, name := range providerNames {
 		list[i] = server.ProviderInfo{Name: name, Default: name == m.defaultOf(own), OwnKey: own[name] != "", Models: []server.ProviderModel{}}
-		p := m.server[name]
-		if key := own[name]; key != "" {
-			if p, err = m.withKey(name, key); err != nil {
-				return nil, err
-			}
+		p, err := m.provider(name, own)
+		if err != nil {
+			return nil, err
 		}
 		if p != nil {
 			wg.Go(func() { m.describe(ctx, p, &list[i]) })

@@ -28,38 +28,34 @@ func (p *program) restoreCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace existing data, which is moved aside")
 	cmd.Flags().BoolVar(&check, "check", false, "only verify the backup")
-	asJSON := jsonFlag(cmd, "print the manifest and the location of the replaced data as JSON")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		cfg, err := p.config()
-		if err != nil {
-			return err
-		}
+	p.jsonFlag(cmd, "print the manifest and the location of the replaced data as JSON")
+	cmd.RunE = p.configured(func(ctx context.Context, cfg *config, args []string) error {
 		path, remove, err := p.backupFile(args[0])
 		if err != nil {
 			return err
 		}
 		defer remove()
 		if check {
-			m, err := p.verify(cmd.Context(), path)
+			m, err := p.verify(ctx, path)
 			if err != nil {
 				return fmt.Errorf("%s: %s", args[0], reason(err))
 			}
-			if *asJSON {
+			if p.json {
 				return p.printJSON(map[string]any{"manifest": m})
 			}
 			_, err = fmt.Fprintf(p.out, "%s is complete: created %s by nodest %s from %s\n  %s, schema version %d\n",
 				args[0], m.CreatedAt.Local().Format("2006-01-02 15:04"), m.Program, m.Database, contents(m), m.SchemaVersion)
 			return err
 		}
-		m, done, err := p.restore(cmd.Context(), cfg, path, force)
+		m, done, err := p.restore(ctx, cfg, path, force)
 		if err != nil {
 			return err
 		}
-		if *asJSON {
+		if p.json {
 			return p.printJSON(map[string]any{"manifest": m, "movedTo": done.MovedTo, "filesMovedTo": done.Files})
 		}
 		return p.tellRestore(cfg, m, done)
-	}
+	})
 	return cmd
 }
 

@@ -37,16 +37,14 @@ func (p *program) saveCreate() *cobra.Command {
 		Example: "  nodest save create Seraphina --description 'before the storm'",
 	}
 	cmd.Flags().StringVarP(&description, "description", "d", "", "description of the save point")
-	asJSON := jsonFlag(cmd, "print JSON")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.inConversation(cmd.Context(), args, func(c *client, path string) error {
-			var s chatSave
-			return answer(cmd.Context(), c, p.out, http.MethodPost, path+"/saves", map[string]any{"description": description}, *asJSON, &s, func() error {
-				_, err := fmt.Fprintf(p.out, "%s  %s\n", s.ID, lineOf(s))
-				return err
-			})
-		})
-	}
+	p.jsonFlag(cmd, "print JSON")
+	cmd.RunE = p.inConversation(func(ctx context.Context, c *client, path string) error {
+		var save json.RawMessage
+		if err := c.call(ctx, http.MethodPost, path+"/saves", map[string]any{"description": description}, &save); err != nil {
+			return err
+		}
+		return p.printSave(save)
+	})
 	return cmd
 }
 
@@ -57,21 +55,14 @@ func (p *program) saveList() *cobra.Command {
 		Example: "  nodest save list Seraphina --automatic",
 	}
 	cmd.Flags().BoolVar(&automatic, "automatic", false, "include save points created automatically before a restore")
-	asJSON := jsonFlag(cmd, "print JSON, one object per line")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.inConversation(cmd.Context(), args, func(c *client, path string) error {
-			items, err := all[json.RawMessage](cmd.Context(), c, fmt.Sprintf("%s/saves?automatic=%t", path, automatic))
-			if err != nil {
-				return err
-			}
-			for _, raw := range items {
-				if err := p.printSave(raw, *asJSON); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
+	p.jsonFlag(cmd, "print JSON, one object per line")
+	cmd.RunE = p.inConversation(func(ctx context.Context, c *client, path string) error {
+		items, err := all[json.RawMessage](ctx, c, fmt.Sprintf("%s/saves?automatic=%t", path, automatic))
+		for _, raw := range items {
+			err = cmp.Or(err, p.printSave(raw))
+		}
+		return err
+	})
 	return cmd
 }
 
@@ -81,13 +72,13 @@ func (p *program) saveShow() *cobra.Command {
 		Example: "  nodest save show 'before the storm' -n 20",
 	}
 	n := cmd.Flags().IntP("messages", "n", 10, "number of messages, 1 to 200")
-	asJSON := jsonFlag(cmd, "print JSON")
+	p.jsonFlag(cmd, "print JSON")
 	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
 		var save struct {
 			chatSave
 			Messages []struct{ Sender, Text string } `json:"messages"`
 		}
-		return answer(ctx, c, p.out, http.MethodGet, fmt.Sprintf("%s?limit=%d", path, *n), nil, *asJSON, &save, func() error {
+		return p.answer(ctx, c, http.MethodGet, fmt.Sprintf("%s?limit=%d", path, *n), nil, &save, func() error {
 			fmt.Fprintln(p.out, lineOf(save.chatSave))
 			for _, m := range save.Messages {
 				fmt.Fprintf(p.out, "\n%s: %s\n", m.Sender, m.Text)
@@ -104,13 +95,13 @@ func (p *program) saveRestore() *cobra.Command {
 		Long:    "Restore a chat to a save point. The current state is kept as an automatic save point and as a branch.",
 		Example: "  nodest save restore 'before the storm'",
 	}
-	asJSON := jsonFlag(cmd, "print JSON")
+	p.jsonFlag(cmd, "print JSON")
 	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
 		var out struct {
 			Conversation item
 			Before       *chatSave
 		}
-		return answer(ctx, c, p.out, http.MethodPost, path+"/restore", map[string]any{}, *asJSON, &out, func() error {
+		return p.answer(ctx, c, http.MethodPost, path+"/restore", map[string]any{}, &out, func() error {
 			fmt.Fprintf(p.out, "chat %s restored\n", out.Conversation.ID)
 			if out.Before != nil {
 				fmt.Fprintf(p.out, "to undo: nodest save restore %s\n", out.Before.ID)
@@ -153,22 +144,24 @@ func (p *program) saveImport() *cobra.Command {
 		Example: "  nodest save import storm.json --conversation Seraphina",
 	}
 	cmd.Flags().StringVar(&conversation, "conversation", "", "the chat (title or id) that gets the save point; default: the most recently changed")
-	asJSON := jsonFlag(cmd, "print JSON")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	p.jsonFlag(cmd, "print JSON")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		data, err := os.ReadFile(args[0])
 		if err != nil {
 			return err
 		}
-		return p.inConversation(cmd.Context(), []string{conversation}, func(c *client, path string) error {
-			var out struct {
-				Save json.RawMessage `json:"save"`
-			}
-			if err := c.upload(cmd.Context(), path+"/saves/import", args[0], data, nil, &out); err != nil {
-				return err
-			}
-			return p.printSave(out.Save, *asJSON)
-		})
-	}
+		path, err := c.conversationPath(ctx, conversation)
+		if err != nil {
+			return err
+		}
+		var out struct {
+			Save json.RawMessage `json:"save"`
+		}
+		if err := c.upload(ctx, path+"/saves/import", args[0], data, nil, &out); err != nil {
+			return err
+		}
+		return p.printSave(out.Save)
+	})
 	return cmd
 }
 
@@ -179,16 +172,14 @@ var saves = &kind{noun: "save point", list: "saves", path: "/api/v1/saves", firs
 // set, the beginning of a description will do.
 func (p *program) savePoint(cmd *cobra.Command, wholeNames bool, f func(ctx context.Context, c *client, path string) error) {
 	conversation := cmd.Flags().String("conversation", "", "the chat of SAVE (title or id); default: the most recently changed")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withClient(cmd.Context(), func(c *client) error {
-			c.wholeNames = wholeNames
-			path, err := c.savePath(cmd.Context(), args[0], *conversation)
-			if err != nil {
-				return err
-			}
-			return f(cmd.Context(), c, path)
-		})
-	}
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		c.wholeNames = wholeNames
+		path, err := c.savePath(ctx, args[0], *conversation)
+		if err != nil {
+			return err
+		}
+		return f(ctx, c, path)
+	})
 }
 
 func (c *client) savePath(ctx context.Context, word, conversation string) (string, error) {
@@ -214,15 +205,15 @@ func (c *client) savePath(ctx context.Context, word, conversation string) (strin
 	return found.path(), nil
 }
 
-// inConversation runs f with the path of the conversation that args name, or of
-// the one that changed last.
-func (p *program) inConversation(ctx context.Context, args []string, f func(c *client, path string) error) error {
-	return p.withClient(ctx, func(c *client) error {
+// inConversation is RunE of a command that takes the path of the conversation that its
+// argument names, or of the one that changed last.
+func (p *program) inConversation(f func(ctx context.Context, c *client, path string) error) func(*cobra.Command, []string) error {
+	return p.command(func(ctx context.Context, c *client, args []string) error {
 		path, err := c.conversationPath(ctx, strings.Join(args, ""))
 		if err != nil {
 			return err
 		}
-		return f(c, path)
+		return f(ctx, c, path)
 	})
 }
 
@@ -246,8 +237,8 @@ func (c *client) conversationPath(ctx context.Context, word string) (string, err
 	return chats.path + "/" + newest.ID, nil
 }
 
-func (p *program) printSave(raw json.RawMessage, asJSON bool) error {
-	if asJSON {
+func (p *program) printSave(raw json.RawMessage) error {
+	if p.json {
 		return p.printJSON(raw)
 	}
 	var s chatSave
@@ -280,7 +271,7 @@ func (p *program) download(ctx context.Context, c *client, path, file string) er
 		err = os.Rename(part, file)
 	}
 	if err != nil {
-		_ = os.Remove(part) // the failure before this one is told
+		_ = os.Remove(part) // the earlier failure is reported
 	}
 	return err
 }

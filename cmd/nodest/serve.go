@@ -41,13 +41,7 @@ func (p *program) serveCommand() *cobra.Command {
 		Long: "Run the server. The first start creates the data folder and the database, and prints how to sign in.\n" +
 			"Ctrl-C stops it after running replies have finished.",
 		Example: "  nodest serve --addr 127.0.0.1:9000",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := p.config()
-			if err != nil {
-				return err
-			}
-			return p.serve(cmd.Context(), cfg)
-		},
+		RunE:    p.configured(func(ctx context.Context, cfg *config, _ []string) error { return p.serve(ctx, cfg) }),
 	}
 	for _, s := range settings {
 		// The other settings that are not secret are flags of every command; a secret
@@ -63,16 +57,16 @@ func (p *program) serveCommand() *cobra.Command {
 // together with it.
 const databaseWait = 30 * time.Second
 
-// What tests set, since they kill servers and run where everything is slow.
+// Set by tests, which kill servers and run on slow machines.
 var (
-	lease         time.Duration             // after it the replies and jobs of a process that died are taken up; 0 = the defaults
-	recallTimeout = 1500 * time.Millisecond // after it a turn goes on without memories
+	lease         time.Duration             // after which replies and jobs of a crashed process are recovered; 0 = the defaults
+	recallTimeout = 1500 * time.Millisecond // after which a turn continues without memories
 )
 
 // serve runs until ctx ends or the listener fails. It returns nil after an
 // orderly stop.
 func (p *program) serve(ctx context.Context, cfg *config) error {
-	// What can be refused is refused before anything is created.
+	// Invalid settings are refused before anything is created.
 	addr := cfg.get("NODEST_ADDR")
 	if !cfg.onlyHere() && cfg.get("NODEST_ADMIN_TOKEN") == "" && cfg.get("NODEST_DATABASE_URL") == "" && !cfg.hasDatabase() {
 		return account.NobodyCanSignIn()
@@ -101,7 +95,7 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.leaveToken(ctx, cfg.get("NODEST_DATA")); err != nil {
+	if _, err := r.ensureTokenFile(ctx, cfg.get("NODEST_DATA")); err != nil {
 		return err
 	}
 	r.answer(ctx, listener)
@@ -115,7 +109,7 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 	return errors.Join(err, r.stop(cfg.duration("NODEST_GRACE")))
 }
 
-// welcome tells how to sign in and what answers.
+// welcome prints how to sign in and which model answers.
 func (p *program) welcome(r *running, link string) {
 	base := "http://" + reachable(r.addr)
 	fmt.Fprintf(p.out, "NodeST %s listens on %s\n", version, base)
@@ -129,8 +123,8 @@ func (p *program) welcome(r *running, link string) {
 	}
 }
 
-// again is this program as it is called in another terminal, in the same folder:
-// with the settings that such a terminal does not have.
+// again is the command that runs this program in another terminal, in the same folder,
+// with the settings that the other terminal lacks.
 func again(cfg *config) string {
 	words := []string{shellWord(os.Args[0])}
 	for _, s := range settings {
@@ -208,12 +202,25 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	if r.models, err = newModels(cfg, log, r.accounts.ProviderKeys); err != nil {
 		return r, err
 	}
+	r.build(alone)
+	if err := r.engine.Recover(ctx); err != nil {
+		return r, err
+	}
+	r.jobs.Start()
+	tending, end := context.WithCancel(context.WithoutCancel(ctx))
+	r.end, r.tended = end, make(chan struct{})
+	go r.tend(tending)
+	return r, nil
+}
+
+// build joins the services and the server that answers for them.
+func (r *running) build(alone bool) {
+	cfg, log := r.cfg, r.log
 	var poll, recheck time.Duration
 	if !alone {
 		poll, recheck = time.Second, 30*time.Second
 	}
 	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
-	r.memory = memory.New(r.db.Memory(), r.memoryOptions())
 	r.characters = character.New(r.db.Characters(), character.Options{
 		CheckProvider: func(ctx context.Context, userID, name string) error {
 			_, err := r.models.Resolve(ctx, userID, name, "", "")
@@ -226,6 +233,9 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 			return r.engine.SummaryModel(ctx, userID)
 		},
 	})
+	r.memory = memory.New(r.db.Memory(), memory.Options{
+		Scenes: r.chats.MemoryScene, Settings: r.chats.MemorySettings, Embedder: r.models.Embedder, Log: log,
+	})
 	r.engine = nodest.New(nodest.Deps{
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
@@ -233,10 +243,10 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		Sources:     []nodest.Source{nodest.Memories(r.memory, recallTimeout)},
 		SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
 	})
-	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.extractor().Kinds(), r.chats.Kinds())...)
-	if err := r.engine.Recover(ctx); err != nil {
-		return r, err
-	}
+	reader := extract.New(r.db.Memory(), extract.Options{
+		Scenes: r.chats.MemoryScene, Model: r.engine.MemoryModel, Rest: cfg.duration("NODEST_MEMORY_IDLE_CLOSE"),
+	})
+	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds())...)
 	r.server = server.New(server.Deps{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()),
 		App: app.New(r.db.App(), r.chats, r.engine), Memory: r.memory, Accounts: r.accounts, Hub: r.hub, Providers: r.models,
@@ -245,41 +255,9 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
 		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck,
 	})
-	r.jobs.Start()
-	tending, end := context.WithCancel(context.WithoutCancel(ctx))
-	r.end, r.tended = end, make(chan struct{})
-	go r.tend(tending)
-	return r, nil
 }
 
-// memoryOptions joins the memory with the engine, which is made after it, and
-// with the models.
-func (r *running) memoryOptions() memory.Options {
-	return memory.Options{
-		Scenes: r.scene, Embedder: r.models.Embedder, Log: r.log,
-		Settings: func(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
-			return r.chats.MemorySettings(ctx, userID, characterID)
-		},
-	}
-}
-
-// scene tells how a character's memory is set.
-func (r *running) scene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
-	return r.chats.MemoryScene(ctx, userID, characterID, conversationID)
-}
-
-// extractor reads what was said for facts.
-func (r *running) extractor() *extract.Service {
-	return extract.New(r.db.Memory(), extract.Options{
-		Scenes: r.scene,
-		Model: func(ctx context.Context, userID, characterID string) (llm.Asker, error) {
-			return r.engine.MemoryModel(ctx, userID, characterID)
-		},
-		Rest: r.cfg.duration("NODEST_MEMORY_IDLE_CLOSE"),
-	})
-}
-
-// tend ends what crashed processes left behind, and has removed what is too old.
+// tend recovers what crashed processes left behind, and removes old data.
 func (r *running) tend(ctx context.Context) {
 	defer close(r.tended)
 	recovery := time.NewTicker(5 * time.Second)
@@ -305,9 +283,9 @@ func (r *running) tend(ctx context.Context) {
 	}
 }
 
-// leaveToken writes a token for the commands on this machine into the data
-// folder, unless the one that is there still works.
-func (r *running) leaveToken(ctx context.Context, dir string) (token string, err error) {
+// ensureTokenFile returns the owner's token that the data folder keeps for commands on
+// this machine. It creates one unless the one that is there still works.
+func (r *running) ensureTokenFile(ctx context.Context, dir string) (token string, err error) {
 	path := filepath.Join(dir, tokenFile)
 	if text, err := os.ReadFile(path); err == nil {
 		token = strings.TrimSpace(string(text))
@@ -325,7 +303,7 @@ func (r *running) leaveToken(ctx context.Context, dir string) (token string, err
 	return token, os.WriteFile(path, []byte(token+"\n"), 0o600)
 }
 
-// listen takes an address. Where that fails it says who has it.
+// listen listens on an address. If it is in use, the error says by what.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", addr)
@@ -394,7 +372,7 @@ func (r *running) close() {
 	if r.jobs != nil { // where stop was not called, jobs go back into the queue
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = r.jobs.Close(now) // tells only that they did
+		_ = r.jobs.Close(now) // reports only that they did
 	}
 	if r.hub != nil {
 		r.hub.Close()
@@ -424,7 +402,7 @@ func (p *program) startOwn(ctx context.Context, cfg *config) (*client, func(), e
 		return nil, nil, err
 	}
 	r.answer(ctx, ln)
-	token, err := r.leaveToken(ctx, cfg.get("NODEST_DATA"))
+	token, err := r.ensureTokenFile(ctx, cfg.get("NODEST_DATA"))
 	if err != nil {
 		closeAll()
 		return nil, nil, err

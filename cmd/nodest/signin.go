@@ -26,13 +26,9 @@ func (p *program) signinCommand() *cobra.Command {
 		Example: "  nodest signin\n  nodest signin --user alice\n  docker compose exec nodest nodest signin",
 	}
 	cmd.Flags().StringVar(&user, "user", "", "user whom the link signs in; default: the owner")
-	asJSON := jsonFlag(cmd, "print JSON")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := p.config()
-		if err != nil {
-			return err
-		}
-		c, err := p.reach(cmd.Context(), cfg)
+	p.jsonFlag(cmd, "print JSON")
+	cmd.RunE = p.configured(func(ctx context.Context, cfg *config, _ []string) error {
+		c, err := p.reach(ctx, cfg)
 		var nobody *nobodyError
 		if errors.As(err, &nobody) {
 			return fmt.Errorf("%w. Start it with nodest serve, or give its address with --addr", nobody)
@@ -45,20 +41,20 @@ func (p *program) signinCommand() *cobra.Command {
 			Username  string `json:"username"`
 			ExpiresIn int    `json:"expiresIn"`
 		}
-		if err := c.call(cmd.Context(), http.MethodPost, "/api/v1/auth/links", map[string]any{"username": user}, &made); err != nil {
+		if err := c.call(ctx, http.MethodPost, "/api/v1/auth/links", map[string]any{"username": user}, &made); err != nil {
 			if fault.Is(err, fault.NotFound) {
 				return fmt.Errorf("no user %q; run nodest user list to see all", user)
 			}
 			return err
 		}
 		link := signInURL(cfg, c.base, made.Link)
-		if *asJSON {
+		if p.json {
 			return p.printJSON(map[string]any{"url": link, "username": made.Username, "expiresIn": made.ExpiresIn})
 		}
 		fmt.Fprintf(p.err, "Sign in once as %s, within %d hours:\n", made.Username, made.ExpiresIn/3600)
 		_, err = fmt.Fprintln(p.out, link)
 		return err
-	}
+	})
 	return cmd
 }
 

@@ -138,8 +138,8 @@ func didYouMean(words []string) string {
 	return "; did you mean " + strings.Join(words, ", ") + "?"
 }
 
-// near returns the at most three words that somebody who wrote word may have
-// meant, the closest first: few letters differ, or one is part of the other.
+// near returns at most three words that a mistyped word may have meant, the closest
+// first: few letters differ, or one is part of the other.
 func near(word string, words []string) []string {
 	type candidate struct {
 		word string

@@ -15,7 +15,7 @@ import (
 type write struct {
 	cmd    string
 	data   map[string]any
-	method string // of the twin in REST
+	method string // of the same in REST
 	path   string // below /api/v1
 	body   map[string]any
 	event  string              // that tells of the effect
@@ -104,7 +104,7 @@ func eachWrite(t *testing.T, c *client, character string, round int) []*write {
 	return all
 }
 
-// rest sends the twin of the command under the same key and returns its answer,
+// rest sends the same to its route under the same key and returns its answer,
 // nil for one without content.
 func (w *write) rest(t *testing.T, c *client) json.RawMessage {
 	t.Helper()

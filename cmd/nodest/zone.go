@@ -13,7 +13,7 @@ import (
 // zoneFile leads to the rules of the machine's time zone.
 const zoneFile = "/etc/localtime"
 
-// localZone is the IANA name of the machine's time zone, "" where that cannot be told.
+// localZone is the IANA name of the machine's time zone, "" if unknown.
 func localZone() string {
 	path := strings.TrimPrefix(os.Getenv("TZ"), ":")
 	if path == "" {

@@ -49,7 +49,7 @@ const (
 type HistoryRequest struct {
 	ConversationID string          `json:"conversationId"`
 	Action         string          `json:"action"`
-	Index          int             `json:"index,omitempty"`   // regenerate: 0 = the greeting
+	Index          *int            `json:"index,omitempty"`   // regenerate: 0 = the greeting
 	Text           string          `json:"text,omitempty"`    // edit: the new text; regenerate: the instruction
 	History        json.RawMessage `json:"history,omitempty"` // restore: a ChatHistoryEntity
 	APIKey         string          `json:"-"`

@@ -63,10 +63,18 @@ func (svc *Service) Chat(ctx context.Context, c *op.Call, in Request) (*Answer, 
 	if err != nil {
 		return nil, err
 	}
-	if status == StatusNewCharacter {
-		return svc.create(ctx, c, in, docs)
+	given, err := docs.input(in.IsCradleGeneration)
+	if err != nil {
+		return nil, err
 	}
-	return svc.update(ctx, c, in, docs)
+	prepared, err := given.Prepare(status == StatusNewCharacter)
+	if err != nil {
+		return nil, err
+	}
+	if status == StatusNewCharacter {
+		return svc.create(ctx, c, in, docs, prepared)
+	}
+	return svc.update(ctx, c, in, prepared)
 }
 
 const (
@@ -106,15 +114,7 @@ func find(tx Tx, key string) (*chat.Conversation, error) {
 	return conv, nil
 }
 
-func (svc *Service) create(ctx context.Context, c *op.Call, in Request, docs *documents) (*Answer, error) {
-	given, err := docs.input(in.IsCradleGeneration)
-	if err != nil {
-		return nil, err
-	}
-	prepared, err := given.Prepare(true)
-	if err != nil {
-		return nil, err
-	}
+func (svc *Service) create(ctx context.Context, c *op.Call, in Request, docs *documents, prepared *character.Checked) (*Answer, error) {
 	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*Answer, error) {
 		ch := &character.Character{Source: docs.kept()}
 		prepared.Apply(ch)
@@ -160,15 +160,7 @@ func begin(tx Tx, c *op.Call, ch *character.Character, key string, history []arc
 	return conv, first, tx.PutAppChat(key, conv.ID)
 }
 
-func (svc *Service) update(ctx context.Context, c *op.Call, in Request, docs *documents) (*Answer, error) {
-	given, err := docs.input(in.IsCradleGeneration)
-	if err != nil {
-		return nil, err
-	}
-	prepared, err := given.Prepare(false)
-	if err != nil {
-		return nil, err
-	}
+func (svc *Service) update(ctx context.Context, c *op.Call, in Request, prepared *character.Checked) (*Answer, error) {
 	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*Answer, error) {
 		conv, err := find(tx, in.ConversationID)
 		if err != nil {

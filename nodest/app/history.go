@@ -28,6 +28,12 @@ func (svc *Service) History(ctx context.Context, c *op.Call, in HistoryRequest) 
 	if err := checkKey(in.ConversationID); err != nil {
 		return nil, err
 	}
+	if in.Index == nil {
+		if in.Action == ActionRegenerate { // not a request to restore the greeting, which is number 0
+			return nil, fault.InvalidField("index", "required", "required")
+		}
+		in.Index = new(int)
+	}
 	var change func(context.Context, *op.Call, *chat.Conversation, HistoryRequest) (*outcome, error)
 	switch in.Action {
 	case ActionGet:
@@ -93,7 +99,7 @@ func (svc *Service) revise(ctx context.Context, c *op.Call, conv *chat.Conversat
 		if err != nil {
 			return nil, err
 		}
-		at := nth(shown, counted, in.Index)
+		at := nth(shown, counted, *in.Index)
 		if at < 0 {
 			return &outcome{}, nil
 		}
@@ -118,10 +124,10 @@ func (svc *Service) regenerate(ctx context.Context, c *op.Call, conv *chat.Conve
 		if err != nil {
 			return nil, err
 		}
-		if in.Index == 0 {
+		if *in.Index == 0 {
 			return regreet(tx, before, chat, shown)
 		}
-		at := nth(shown, isReply, in.Index)
+		at := nth(shown, isReply, *in.Index)
 		if at < 0 {
 			return &outcome{}, nil
 		}
