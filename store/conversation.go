@@ -114,6 +114,10 @@ func (t *tx) ownsConversation(id string) error {
 	return t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
 }
 
+// withConversation returns the session for statements about a conversation: each returns
+// fault.NotFound unless ownsConversation is satisfied.
+func (t *tx) withConversation(id string) *sqldb.Session { return t.Unless(t.ownsConversation(id)) }
+
 // Conversations lists those with the newest change first.
 func (t *tx) Conversations(f chat.ConversationFilter, cursor string, limit int) ([]*chat.Conversation, string, error) {
 	where, args := "user_id = ? AND deleted_at IS NULL", []any{t.userID}

@@ -175,10 +175,7 @@ const memoryJobs = "memory.%"
 
 // MemoryJobs lists the jobs about a character's memory and its conversations.
 func (t *tx) MemoryJobs(characterID, cursor string, limit int) ([]*jobs.Job, string, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, "", err
-	}
-	return sqldb.Page(t, (*jobRow).job, "created_at", cursor, limit, "SELECT * FROM jobs WHERE user_id = ? AND (kind LIKE ? OR kind = ?)"+
+	return sqldb.Page(t.withCharacter(characterID), (*jobRow).job, "created_at", cursor, limit, "SELECT * FROM jobs WHERE user_id = ? AND (kind LIKE ? OR kind = ?)"+
 		" AND (subject = ? OR subject IN (SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.character_id = ?))",
 		t.userID, memoryJobs, chat.JobFork, characterID, t.userID, characterID)
 }

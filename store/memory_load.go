@@ -181,12 +181,9 @@ func withoutVector(table string) string {
 
 // WithoutVector returns contents without a vector of a model, each once.
 func (t *tx) WithoutVector(characterID, model string, limit int) ([]memory.Content, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, err
-	}
 	limit = sqldb.Length(limit)
 	seen := map[string]bool{}
-	out, err := sqldb.Map(t, func(c *memory.Content) memory.Content { seen[c.Hash] = true; return *c },
+	out, err := sqldb.Map(t.withCharacter(characterID), func(c *memory.Content) memory.Content { seen[c.Hash] = true; return *c },
 		`SELECT t.hash, t.text FROM memories t WHERE t.user_id = ? AND t.id IN (SELECT MIN(t.id) FROM memories t
 			WHERE t.user_id = ? AND t.character_id = ? AND `+counts("t")+` AND `+withoutVector("t")+` GROUP BY t.hash LIMIT ?)`,
 		t.userID, t.userID, characterID, model, limit)

@@ -17,6 +17,8 @@ type messageRow struct {
 	Depth, Chain int64
 }
 
+func (r *messageRow) message() *chat.Message { return &r.Message }
+
 func (t *tx) messageRow(m *chat.Message) *messageRow {
 	return &messageRow{Message: *m, UserID: t.userID}
 }
@@ -190,21 +192,20 @@ func (t *tx) MessageByClientID(conversationID, clientMsgID string) (*chat.Messag
 }
 
 func (t *tx) oneMessage(where string, args ...any) (*chat.Message, error) {
-	items, err := t.messages("WHERE m.user_id = ? AND "+where+
-		" AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL)",
+	m, err := sqldb.Find(t, "message", (*messageRow).message, "SELECT m.* FROM messages m WHERE m.user_id = ? AND "+where+" AND "+inLivingChat,
 		append([]any{t.userID}, args...)...)
 	if err != nil {
 		return nil, err
 	}
-	if len(items) == 0 {
-		return nil, fault.New(fault.NotFound, "no such message")
-	}
-	return items[0], nil
+	return m, t.fillSwipes([]*chat.Message{m})
 }
+
+// inLivingChat is a condition on messages m: their conversation is not deleted.
+const inLivingChat = "EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL)"
 
 // messages reads the messages that rest, the end of the statement, selects.
 func (t *tx) messages(rest string, args ...any) ([]*chat.Message, error) {
-	items, err := sqldb.Map(t, func(r *messageRow) *chat.Message { return &r.Message }, "SELECT m.* FROM messages m "+rest, args...)
+	items, err := sqldb.Map(t, (*messageRow).message, "SELECT m.* FROM messages m "+rest, args...)
 	if err != nil {
 		return nil, err
 	}

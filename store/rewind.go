@@ -69,10 +69,7 @@ func (t *tx) DeletedIn(messageID string) (int64, error) {
 
 // Rewinds returns the conversation's rewinds, oldest first.
 func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return nil, err
-	}
-	return sqldb.All[chat.Rewind](t, "SELECT version AS at, to_version AS \"to\" FROM rewinds"+
+	return sqldb.All[chat.Rewind](t.withConversation(conversationID), "SELECT version AS at, to_version AS \"to\" FROM rewinds"+
 		" WHERE user_id = ? AND conversation_id = ? ORDER BY version", t.userID, conversationID)
 }
 

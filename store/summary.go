@@ -125,10 +125,7 @@ func (r *toldSummary) kept() *chat.KeptSummary {
 
 // Summaries lists those that are not deleted.
 func (t *tx) Summaries(conversationID string) ([]*chat.KeptSummary, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return nil, err
-	}
-	return sqldb.Map(t, (*toldSummary).kept, `SELECT s.*, d.document FROM summaries s
+	return sqldb.Map(t.withConversation(conversationID), (*toldSummary).kept, `SELECT s.*, d.document FROM summaries s
 		JOIN summary_texts d ON d.user_id = s.user_id AND d.summary_id = s.id
 		WHERE s.user_id = ? AND s.conversation_id = ? AND s.deleted_at IS NULL
 			AND d.version = (SELECT MAX(n.version) FROM summary_texts n WHERE n.user_id = s.user_id AND n.summary_id = s.id)
@@ -169,10 +166,7 @@ func (t *tx) RestoreSummary(id string, version, next int64) error {
 
 // LatestGeneration counts deleted summaries too.
 func (t *tx) LatestGeneration(conversationID string) (int, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return 0, err
-	}
-	return sqldb.Value[int](t, "SELECT COALESCE(MAX(generation), 0) FROM summaries WHERE user_id = ? AND conversation_id = ?", t.userID, conversationID)
+	return sqldb.Value[int](t.withConversation(conversationID), "SELECT COALESCE(MAX(generation), 0) FROM summaries WHERE user_id = ? AND conversation_id = ?", t.userID, conversationID)
 }
 
 // LastSummarised looks at all conversations with a character.
@@ -189,10 +183,7 @@ const onBranch = `EXISTS (SELECT 1 FROM messages m CROSS JOIN path WHERE m.user_
 
 // SummariesOn lists the summaries that end on a branch.
 func (t *tx) SummariesOn(conversationID, headID string) ([]chat.SummaryRef, error) {
-	if err := t.ownsConversation(conversationID); err != nil || headID == "" {
-		return nil, err
-	}
-	return sqldb.All[chat.SummaryRef](t, pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq FROM summaries s
+	return sqldb.All[chat.SummaryRef](t.withConversation(conversationID), pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq FROM summaries s
 		WHERE s.user_id = ? AND s.conversation_id = ? AND `+onBranch+` ORDER BY s.generation DESC`,
 		t.userID, headID, t.userID, conversationID, headID)
 }
@@ -263,11 +254,8 @@ func (t *tx) coverage(c chat.Covered, states []replacedState, version int64) (ch
 
 // DumpSummaries reads all that a conversation ever had, by generation.
 func (t *tx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return nil, err
-	}
 	items := []*chat.DumpedSummary{}
-	err := sqldb.Each(t, func(r *toldSummary) error {
+	err := sqldb.Each(t.withConversation(conversationID), func(r *toldSummary) error {
 		told := *r
 		k := told.kept()
 		if n := len(items); n == 0 || items[n-1].Newest().ID != k.ID {

@@ -20,6 +20,9 @@ func (s *Session) Insert(table string, rows any, rest ...string) error {
 
 // InsertNew is Insert that returns how many rows were stored or changed.
 func (s *Session) InsertNew(table string, rows any, rest ...string) (stored int64, err error) {
+	if err := s.Writable(); err != nil { // also where there are no rows
+		return 0, err
+	}
 	list := reflect.ValueOf(rows)
 	if list.Kind() == reflect.Pointer {
 		list = reflect.Append(reflect.MakeSlice(reflect.SliceOf(list.Type()), 0, 1), list)

@@ -65,6 +65,15 @@ func (s *Session) Writable() error {
 	return s.Ready()
 }
 
+// Unless returns s or, with an error, a session on which every statement returns it. So a
+// statement is written together with what must hold for it.
+func (s *Session) Unless(err error) *Session {
+	if err == nil {
+		return s
+	}
+	return &Session{caller: s.caller, err: err}
+}
+
 func (s *Session) fail(err error) error {
 	s.err = Translate(err)
 	return s.err
