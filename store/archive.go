@@ -92,68 +92,54 @@ func (t *tx) loading(conversationID string) (*conversationRow, error) {
 	return row, err
 }
 
+// bulk gathers the rows of many messages, so that they are stored with few
+// statements.
+type bulk struct {
+	messages  []*messageRow
+	swipes    []*swipeRow
+	revisions []*revisionRow
+	states    []*messageStateRow
+}
+
 // Load stores messages with everything that they ever were, parents before their
 // children.
 func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 	if _, err := t.loading(conversationID); err != nil || len(messages) == 0 {
 		return err
 	}
-	tree, err := t.loadedParents(conversationID, messages)
+	parents := make([]string, len(messages))
+	for i, m := range messages {
+		parents[i] = m.ParentID
+	}
+	slices.Sort(parents)
+	tree, err := t.standings(conversationID, slices.Compact(parents)...)
 	if err != nil {
 		return err
 	}
 	b := &bulk{}
 	for _, m := range messages {
 		m.ConversationID = conversationID
-		if err := t.loadMessage(b, tree, m); err != nil {
-			return err
-		}
-	}
-	return t.putBulk(b)
-}
-
-// standing is where a message stands in the tree.
-type standing struct {
-	ID           string
-	Depth, Chain int64
-	HasChild     bool
-}
-
-// loadedParents reads where the parents of messages stand that were loaded before
-// these.
-func (t *tx) loadedParents(conversationID string, messages []*chat.DumpedMessage) (map[string]*standing, error) {
-	var ids []string
-	for _, m := range messages {
-		ids = append(ids, m.ParentID)
-	}
-	slices.Sort(ids)
-	tree := make(map[string]*standing, len(messages))
-	note := func(p *standing) error { at := *p; tree[p.ID] = &at; return nil }
-	return tree, sqldb.Each(t, note, `SELECT p.id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m
-			WHERE m.user_id = p.user_id AND m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
-		FROM messages p WHERE p.user_id = ? AND p.conversation_id = ? AND p.id IN (?)`, t.userID, conversationID, slices.Compact(ids))
-}
-
-func (t *tx) loadMessage(b *bulk, tree map[string]*standing, m *chat.DumpedMessage) error {
-	at := &standing{Depth: 1, Chain: m.Seq} // see place
-	if m.ParentID != "" {
-		up := tree[m.ParentID]
-		if up == nil {
+		row := t.messageRow(m.Message)
+		if !row.place(tree) {
 			return fault.InvalidField("parentId", "reference", "message %q comes before its parent", m.ID)
 		}
-		at.Depth = up.Depth + 1
-		if !up.HasChild {
-			at.Chain = up.Chain
-		}
-		up.HasChild = true
+		b.messages = append(b.messages, row)
+		t.loadTexts(b, m)
+		t.loadStates(b, m)
 	}
-	tree[m.ID] = at
-	row := t.messageRow(m.Message)
-	row.Depth, row.Chain = at.Depth, at.Chain
-	b.messages = append(b.messages, row)
-	t.loadTexts(b, m)
-	t.loadStates(b, m)
-	return nil
+	if err := t.Insert("messages", b.messages); err != nil {
+		return err
+	}
+	if err := t.Analyze("messages"); err != nil {
+		return err
+	}
+	if err := t.Insert("revisions", b.revisions); err != nil {
+		return err
+	}
+	if err := t.Insert("swipes", b.swipes); err != nil {
+		return err
+	}
+	return t.Insert("message_states", b.states)
 }
 
 func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) {
@@ -164,7 +150,7 @@ func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) {
 		b.revisions = append(b.revisions, row)
 		if said := t.said(m.Message, row); said != nil {
 			said.IsRead = true
-			b.texts = append(b.texts, said)
+			t.texts = append(t.texts, said)
 		}
 	}
 	for i, s := range m.Swipes {

@@ -27,27 +27,20 @@ func (db *DB) LookAtJobs(ctx context.Context, owner string, kinds []string) (*jo
 	})
 }
 
-// nextDue finds out when the first job of some kinds is due.
+// nextDue looks up when the first job of some kinds is due.
 func (s *session) nextDue(kinds []string, view *jobs.View) error {
 	if len(kinds) == 0 {
 		return nil
 	}
-	const next = " UNION ALL SELECT COALESCE(MIN(not_before), 0) FROM jobs WHERE state = 'queued' AND kind = ?"
+	const next = " UNION ALL SELECT MIN(not_before) AS due FROM jobs WHERE state = 'queued' AND kind = ?"
 	args := make([]any, len(kinds))
 	for i, kind := range kinds {
 		args[i] = kind
 	}
-	times, err := sqldb.All[time.Time](s, strings.TrimPrefix(strings.Repeat(next, len(kinds)), " UNION ALL "), args...)
-	if err != nil {
-		return err
-	}
-	var first time.Time
-	for _, at := range times {
-		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
-			first = at
-		}
-	}
+	first, err := sqldb.Value[time.Time](s, "SELECT MIN(due) FROM ("+strings.TrimPrefix(strings.Repeat(next, len(kinds)), " UNION ALL ")+") firsts", args...)
 	switch {
+	case err != nil:
+		return err
 	case first.IsZero():
 	case first.After(s.Now()):
 		view.Next = first.Sub(s.Now())

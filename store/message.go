@@ -49,8 +49,12 @@ func (t *tx) InsertMessage(m *chat.Message) error {
 	t.fillTimes(&m.CreatedAt)
 	m.Seq, m.Rev = *seq, max(m.Rev, 1)
 	row := t.messageRow(m)
-	if err := t.place(row); err != nil {
+	tree, err := t.standings(m.ConversationID, m.ParentID)
+	if err != nil {
 		return err
+	}
+	if !row.place(tree) {
+		return errNotInConversation()
 	}
 	if err := t.Insert("messages", row); err != nil {
 		return err
@@ -62,34 +66,47 @@ func (t *tx) InsertMessage(m *chat.Message) error {
 	return nil
 }
 
-// place says where a new message stands in the tree, and returns fault.NotFound
-// if its parent is not of the conversation. The first child of a message, deleted
-// ones count, goes on with its parent's chain. Any other child begins a chain,
-// named by its own seq, and so does a root. So the messages of one chain up to a
-// depth are a piece of a path, and a path is few pieces, however long it is.
-func (t *tx) place(row *messageRow) error {
-	row.Depth, row.Chain = 1, row.Seq
-	if row.ParentID == "" {
+// standing is where a message stands in the tree.
+type standing struct {
+	ID, ConversationID string
+	Depth, Chain       int64
+	HasChild           bool
+}
+
+// standings returns where messages of a conversation stand, by their ids. Others are
+// left out.
+func (t *tx) standings(conversationID string, ids ...string) (map[string]*standing, error) {
+	tree := make(map[string]*standing, len(ids))
+	return tree, sqldb.Each(t, func(p *standing) error {
+		if at := *p; p.ConversationID == conversationID { // not in SQL: they are to be found by their ids
+			tree[p.ID] = &at
+		}
 		return nil
+	}, `SELECT p.id, p.conversation_id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m
+			WHERE m.user_id = p.user_id AND m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
+		FROM messages p WHERE p.user_id = ? AND p.id IN (?)`, t.userID, ids)
+}
+
+// place says where a new message stands in the tree, and adds it; ok is false if its
+// parent is not there. The first child of a message, deleted ones count, goes on with
+// its parent's chain. Any other child begins a chain, named by its own seq, and so does
+// a root. So the messages of one chain up to a depth are a piece of a path, and a path
+// is few pieces, however long it is.
+func (r *messageRow) place(tree map[string]*standing) (ok bool) {
+	r.Depth, r.Chain = 1, r.Seq
+	if r.ParentID != "" {
+		up := tree[r.ParentID]
+		if up == nil {
+			return false
+		}
+		r.Depth = up.Depth + 1
+		if !up.HasChild {
+			r.Chain = up.Chain
+		}
+		up.HasChild = true
 	}
-	parent, err := sqldb.One[struct {
-		ConversationID string
-		Depth, Chain   int64
-		Branches       bool
-	}](t, `SELECT p.conversation_id, p.depth, p.chain, EXISTS
-			(SELECT 1 FROM messages s WHERE s.user_id = p.user_id AND s.conversation_id = p.conversation_id AND s.parent_id = p.id) AS branches
-		FROM messages p WHERE p.user_id = ? AND p.id = ?`, t.userID, row.ParentID)
-	if err != nil {
-		return err
-	}
-	if parent == nil || parent.ConversationID != row.ConversationID {
-		return errNotInConversation()
-	}
-	row.Depth = parent.Depth + 1
-	if !parent.Branches {
-		row.Chain = parent.Chain
-	}
-	return nil
+	tree[r.ID] = &standing{Depth: r.Depth, Chain: r.Chain}
+	return true
 }
 
 func errNotInConversation() error {

@@ -141,7 +141,7 @@ func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) erro
 }
 
 func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) error {
-	var logged []loggedEvent
+	var logged []*stream.Event
 	var news jobNews
 	err := db.write(ctx, func(s *session) error {
 		t := newTx(s, userID)
@@ -160,15 +160,9 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 		return err
 	}
 	db.tell(news)
-	if len(logged) == 0 {
-		return nil
+	if len(logged) > 0 {
+		db.opts.Committed(userID, logged)
 	}
-	events := make([]*stream.Event, len(logged))
-	for i, l := range logged {
-		l.event.UserID, l.event.Seq, l.event.At, l.event.By = l.row.UserID, l.row.Seq, l.row.At, l.row.Device
-		events[i] = l.event
-	}
-	db.opts.Committed(userID, events)
 	return nil
 }
 
