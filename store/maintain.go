@@ -2,11 +2,10 @@ package store
 
 import (
 	"context"
-	"errors"
 	"maps"
+	"slices"
 	"time"
 
-	"nodest/fault"
 	"nodest/jobs"
 	"nodest/store/sqldb"
 )
@@ -23,7 +22,6 @@ const (
 // Maintenance works in small transactions, so that nobody waits long behind it.
 const (
 	maintainAttempts = 5
-	maintainLease    = time.Minute // of Maintain
 	maintainBatch    = 500
 )
 
@@ -31,123 +29,72 @@ const (
 // or so, by any number of processes.
 var Upkeep = jobs.Spec{Kind: "store.maintain", Subject: "all", Once: true}
 
-// Removed counts what one round of maintenance removed.
-type Removed struct {
-	Keys          int64 `json:"keys"`
-	Tickets       int64 `json:"tickets"`
-	Events        int64 `json:"events"`
-	Saves         int64 `json:"saves"` // automatic ones
-	Texts         int64 `json:"texts"` // messages that lost theirs
-	Messages      int64 `json:"messages"`
-	Conversations int64 `json:"conversations"`
-	Characters    int64 `json:"characters"`
-	Resources     int64 `json:"resources"`
-	Jobs          int64 `json:"jobs"`
-}
-
-// Maintain removes what has outlived its time: idempotency keys after 48 hours,
-// tickets that are over, events beyond 7 days and 10,000 of the user, deleted
-// rows and automatic save points after 30 days. What a save point needs stays. Of several processes one does it; ran is false in the
-// others. It is meant to be called every hour or so, and can be interrupted. A
-// server does it as the job Maintenance instead.
-func (db *DB) Maintain(ctx context.Context) (removed Removed, ran bool, err error) {
-	if err := db.Enqueue(ctx, Upkeep); err != nil {
-		return removed, false, err
-	}
-	if err := db.RecoverJobs(ctx, map[string]int{Upkeep.Kind: maintainAttempts}, ""); err != nil {
-		return removed, false, err
-	}
-	claimed, err := db.ClaimJobs(ctx, db.opts.Process, maintainLease, []jobs.Want{{Kind: Upkeep.Kind, Free: 1, PerUser: 1}})
-	if err != nil || len(claimed) == 0 {
-		return removed, false, err
-	}
-	err = db.maintain(ctx, claimed[0], &removed)
-	end := jobs.Outcome{State: jobs.Done}
-	switch {
-	case errors.Is(err, jobs.ErrLost): // another process goes on with it
-		return removed, true, nil
-	case err != nil:
-		public := fault.Public(err)
-		end = jobs.Outcome{State: jobs.Failed, Error: &jobs.Failure{Code: public.Code, Message: public.Message}}
-	}
-	// The job's end is noted also when ctx has ended; else its lease runs out.
-	return removed, true, errors.Join(err, db.EndJob(context.WithoutCancel(ctx), claimed[0], end))
-}
-
-// Maintenance is the kind of the job Upkeep, which does what Maintain does.
+// Maintenance is the kind of the job Upkeep. It removes what has outlived its time:
+// idempotency keys after 48 hours, tickets that are over, events beyond 7 days and
+// 10,000 of the user, deleted rows and automatic save points after 30 days. What a save
+// point needs stays. It can be interrupted.
 func (db *DB) Maintenance() jobs.Kind {
 	return jobs.Kind{Name: Upkeep.Kind, AtOnce: 1, Attempts: maintainAttempts, Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
-		return db.maintain(ctx, j, &Removed{})
+		return db.maintain(ctx, j, Removed{})
 	}}
 }
 
+// Removed counts what one round of maintenance has removed, by what it is.
+type Removed map[string]int64
+
 // A chore removes at most maintainBatch rows; it is done when it removed none.
 type chore struct {
+	what   string
 	remove func(*session) (int64, error)
-	count  func(*Removed) *int64
 }
 
 var chores = []chore{
-	{oldKeys, func(r *Removed) *int64 { return &r.Keys }},
-	{oldTickets, func(r *Removed) *int64 { return &r.Tickets }},
-	{oldSaves, func(r *Removed) *int64 { return &r.Saves }},
-	{oldTexts, func(r *Removed) *int64 { return &r.Texts }},
-	{oldLeaves, func(r *Removed) *int64 { return &r.Messages }},
-	{messagesOfOldConversations, func(r *Removed) *int64 { return &r.Messages }},
-	{oldConversations, func(r *Removed) *int64 { return &r.Conversations }},
-	{oldCharacters, func(r *Removed) *int64 { return &r.Characters }},
-	{oldResources, func(r *Removed) *int64 { return &r.Resources }},
-	{oldJobs, func(r *Removed) *int64 { return &r.Jobs }},
+	{"keys", oldKeys},
+	{"tickets", oldTickets},
+	{"saves", oldSaves}, // automatic ones
+	{"texts", oldTexts}, // of messages that stay
+	{"messages", oldLeaves},
+	{"messages", messagesOfOldConversations},
+	{"conversations", oldConversations},
+	{"characters", oldCharacters},
+	{"resources", oldResources},
+	{"jobs", oldJobs},
 }
 
-func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed *Removed) error {
-	for _, c := range chores {
-		if err := db.chore(ctx, job, removed, c.remove, c.count(removed)); err != nil {
-			return err
-		}
-	}
+func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed Removed) error {
 	users, err := db.longLogs(ctx)
 	if err != nil {
 		return err
 	}
+	all := slices.Clone(chores)
 	for _, id := range users {
-		events := func(s *session) (int64, error) { return oldEvents(s, id) }
-		if err := db.chore(ctx, job, removed, events, &removed.Events); err != nil {
+		all = append(all, chore{"events", func(s *session) (int64, error) { return oldEvents(s, id) }})
+	}
+	for _, c := range all {
+		if err := db.do(ctx, c, job, removed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// chore repeats one removal until nothing is left, one transaction each.
-func (db *DB) chore(ctx context.Context, job *jobs.Job, removed *Removed, remove func(*session) (int64, error), sum *int64) error {
+// do repeats a chore until nothing is left, one transaction each, as long as the job is
+// this process's.
+func (db *DB) do(ctx context.Context, c chore, job *jobs.Job, removed Removed) error {
 	for {
 		var n int64
 		err := db.write(ctx, func(s *session) (err error) {
-			if err := s.keepJob(job, removed); err != nil {
+			if err := s.noteJob(job, "", removed); err != nil {
 				return err
 			}
-			n, err = remove(s)
+			n, err = c.remove(s)
 			return err
 		})
-		if err != nil {
+		if err != nil || n == 0 {
 			return err
 		}
-		*sum += n
-		if n == 0 {
-			return nil
-		}
+		removed[c.what] += n
 	}
-}
-
-// keepJob notes the progress and lets the lease last for maintainLease at least:
-// Maintain has nobody who renews it.
-func (s *session) keepJob(job *jobs.Job, removed *Removed) error {
-	if err := s.noteJob(job, "", removed); err != nil {
-		return err
-	}
-	until := s.Now().Add(maintainLease)
-	return s.Run("UPDATE jobs SET lease_until = ? WHERE id = ? AND lease_until < ?", until, job.ID, until)
 }
 
 func oldKeys(s *session) (int64, error) {

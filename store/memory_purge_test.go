@@ -201,7 +201,7 @@ func TestMaintenanceEndsMemoriesOfDeletedMessages(t *testing.T) {
 		r := e.remember("mine")
 		e.change(r.said[0].ID, erase)
 		e.clock.advance(40 * day)
-		e.equal("messages that lost their texts", e.maintain().Texts, 1)
+		e.equal("messages that lost their texts", e.maintain()["texts"], 1)
 		e.equal("units", names(e.units(r.character)), []string{"mine answer"})
 		e.equal("places of its words", append(e.mentions("zebra"), e.mentions("mine new")...), []string(nil))
 		e.equal("uses", e.uses(r.said[1].ID), []string(nil))

@@ -15,7 +15,6 @@ import (
 	"nodest/account"
 	"nodest/jobs"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/sqldb"
 	"nodest/stream"
 )
@@ -35,7 +34,6 @@ type Options struct {
 	Jobs func(cancelled []string)
 
 	Readers int              // connections that read; default 8 (PostgreSQL: all connections, default 16)
-	Process string           // name of this process in leases; default a random one
 	Now     func() time.Time // default time.Now
 	Log     *slog.Logger     // default slog.Default()
 }
@@ -45,7 +43,6 @@ func (o Options) withDefaults() Options {
 		o.Readers = 16
 	}
 	o.Readers = cmp.Or(o.Readers, 8)
-	o.Process = cmp.Or(o.Process, op.NewID())
 	o.Log = cmp.Or(o.Log, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
