@@ -154,14 +154,16 @@ func (f *filled) facts(ctx context.Context) (int, error) {
 }
 
 func (f *filled) allFacts(ctx context.Context) (all []memory.Listed, err error) {
-	for cursor, more := "", true; more; more = cursor != "" {
-		var page []memory.Listed
-		if page, cursor, err = f.memory.List(ctx, f.user, f.character, memory.Filter{}, cursor, 200); err != nil {
+	for cursor := ""; ; {
+		page, err := f.memory.List(ctx, f.user, f.character, memory.Filter{}, cursor, 200)
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, page...)
+		all = append(all, page.Items...)
+		if cursor = page.NextCursor; cursor == "" {
+			return all, nil
+		}
 	}
-	return all, nil
 }
 
 // patience is how long a job of a set may take.

@@ -242,6 +242,11 @@ func (c *counter) counts(ctx context.Context, units []*Unit) ([]bool, error) {
 	if err := c.read(ctx, units); err != nil {
 		return nil, err
 	}
+	return c.countsOf(units), nil
+}
+
+// countsOf is counts of units that were read.
+func (c *counter) countsOf(units []*Unit) []bool {
 	counts := make([]bool, len(units))
 	for i, u := range units {
 		if u.Layer == Exchange {
@@ -250,7 +255,7 @@ func (c *counter) counts(ctx context.Context, units []*Unit) ([]bool, error) {
 			counts[i] = m.ID == u.ID
 		}
 	}
-	return counts, nil
+	return counts
 }
 
 // current is the version of a fact that counts; nil = none.

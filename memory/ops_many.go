@@ -108,29 +108,25 @@ type Listed struct {
 }
 
 // List lists facts, newest first; limit is 1 to 200, 0 = 50.
-func (s *Service) List(ctx context.Context, userID, characterID string, f Filter, cursor string, limit int) (items []Listed, next string, err error) {
-	if limit, err = op.CheckLimit(limit); err != nil {
-		return nil, "", err
-	}
-	err = s.store.View(ctx, userID, func(tx Tx) error {
+func (s *Service) List(ctx context.Context, userID, characterID string, f Filter, cursor string, limit int) (*op.Page[Listed], error) {
+	return op.List(ctx, s.store, userID, limit, func(tx Tx, limit int) ([]Listed, string, error) {
 		if err := tx.TalkedIn(characterID, f.ConversationID); err != nil {
-			return err
+			return nil, "", err
 		}
-		facts, more, err := tx.Facts(characterID, f, cursor, limit)
+		facts, next, err := tx.Facts(characterID, f, cursor, limit)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
 		shown, err := counting(tx, characterID, facts)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
-		items, next = make([]Listed, len(facts)), more
+		items := make([]Listed, len(facts))
 		for i := range facts {
 			items[i] = Listed{facts[i], shown[i]}
 		}
-		return nil
+		return items, next, nil
 	})
-	return items, next, err
 }
 
 // counting reports for each version whether it counts with the branches that the conversations
@@ -144,10 +140,5 @@ func counting(tx Tx, characterID string, items []Memory) ([]bool, error) {
 	if err := c.load(tx, units); err != nil {
 		return nil, err
 	}
-	counts := make([]bool, len(items))
-	for i, u := range units {
-		m := c.current(u)
-		counts[i] = m != nil && m.ID == u.ID
-	}
-	return counts, nil
+	return c.countsOf(units), nil
 }

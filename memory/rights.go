@@ -401,8 +401,7 @@ const idsPerEvent = 200
 // EmitWritten emits what was done to memories; new ones get vectors.
 func EmitWritten(tx Tx, by, characterID, op string, ids ...string) error {
 	for some := range slices.Chunk(ids, idsPerEvent) {
-		err := Emit(tx, by, "memory.written", "", map[string]any{"op": op, "characterId": characterID, "memoryIds": some})
-		if err != nil {
+		if err := emitWritten(tx, by, characterID, op, some); err != nil {
 			return err
 		}
 	}
@@ -410,6 +409,10 @@ func EmitWritten(tx Tx, by, characterID, op string, ids ...string) error {
 		return WantVectors(tx, characterID)
 	}
 	return nil
+}
+
+func emitWritten(tx Tx, by, characterID, op string, ids []string) error {
+	return Emit(tx, by, "memory.written", "", map[string]any{"op": op, "characterId": characterID, "memoryIds": ids})
 }
 
 func Emit(tx Tx, by, kind, conversationID string, data map[string]any) error {

@@ -290,9 +290,9 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	progress := func() string {
-		page, _, err := memory.New(h.db.Memory(), memory.Options{}).Jobs(t.Context(), me, conv.CharacterID, "", 0)
+		page, err := memory.New(h.db.Memory(), memory.Options{}).Jobs(t.Context(), me, conv.CharacterID, "", 0)
 		must(t, err)
-		for _, j := range page {
+		for _, j := range page.Items {
 			if j.Kind == chat.JobFork {
 				return string(j.State) + " " + string(j.Progress)
 			}

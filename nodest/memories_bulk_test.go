@@ -38,9 +38,9 @@ func (s *studio) failsAfter(transactions int) *memory.Service {
 func (s *studio) facts(characterID string) (all []string) {
 	s.t.Helper()
 	for cursor := ""; ; {
-		items, next, err := s.memory.List(s.t.Context(), ann, characterID, memory.Filter{Status: memory.AnyStatus}, cursor, 200)
+		page, err := s.memory.List(s.t.Context(), ann, characterID, memory.Filter{Status: memory.AnyStatus}, cursor, 200)
 		s.must(err)
-		for _, m := range items {
+		for _, m := range page.Items {
 			line := m.Text
 			if m.Status != memory.Active {
 				line += " " + string(m.Status)
@@ -53,7 +53,7 @@ func (s *studio) facts(characterID string) (all []string) {
 			}
 			all = append(all, line)
 		}
-		if cursor = next; cursor == "" {
+		if cursor = page.NextCursor; cursor == "" {
 			slices.Reverse(all)
 			return all
 		}
@@ -367,7 +367,7 @@ func TestWhatABulkRefuses(t *testing.T) {
 	for _, id := range []string{chat.ID, "019a0000-0000-7000-8000-0000000000ff"} {
 		_, err := s.memory.Bulk(t.Context(), s.call(), alice.ID, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Conversation: new(id)}})
 		refused(t, err, fault.NotFound, "")
-		_, _, err = s.memory.List(t.Context(), ann, alice.ID, memory.Filter{ConversationID: id}, "", 0)
+		_, err = s.memory.List(t.Context(), ann, alice.ID, memory.Filter{ConversationID: id}, "", 0)
 		refused(t, err, fault.NotFound, "")
 	}
 	if all := s.facts(alice.ID); len(all) != 1 {
@@ -400,9 +400,9 @@ func TestTheListTellsWhatCounts(t *testing.T) {
 	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, old.ID, memory.Patch{Text: &text})
 	s.must(err)
 	shown := func() (all []string) {
-		items, _, err := s.memory.List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
+		page, err := s.memory.List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
 		s.must(err)
-		for _, m := range items {
+		for _, m := range page.Items {
 			if m.Shown {
 				all = append(all, m.Text)
 			}

@@ -208,10 +208,10 @@ func TestForgettingByIDAndAll(t *testing.T) {
 	if texts := s.search(alice.ID, memory.SearchQuery{Text: "ferries Fine island", Recall: true, Limit: 100}); len(texts) != 0 {
 		t.Errorf("after forgetting all: %q", texts)
 	}
-	facts, _, err := s.memory.List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
+	facts, err := s.memory.List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
 	s.must(err)
-	if len(facts) != 0 {
-		t.Errorf("after forgetting all: %v", facts)
+	if len(facts.Items) != 0 {
+		t.Errorf("after forgetting all: %v", facts.Items)
 	}
 	for field, in := range map[string]memory.ForgetInput{
 		"query":  {},
@@ -263,10 +263,10 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 			return err
 		})
 	}
-	items, _, err := s.memory.Jobs(t.Context(), ann, alice.ID, "", 0)
+	page, err := s.memory.Jobs(t.Context(), ann, alice.ID, "", 0)
 	s.must(err)
 	kinds := map[string]int{}
-	for _, j := range items {
+	for _, j := range page.Items {
 		kinds[j.Kind]++
 		if j.Kind == memory.JobEmbed && !j.NotBefore.After(j.CreatedAt) {
 			t.Errorf("texts are embedded at once, not together: %+v", j)
@@ -342,7 +342,7 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 	text := "mine"
 	for name, try := range map[string]func(characterID, id string) error{
 		"list": func(ch, _ string) error {
-			_, _, err := s.memory.List(t.Context(), bob, ch, memory.Filter{}, "", 0)
+			_, err := s.memory.List(t.Context(), bob, ch, memory.Filter{}, "", 0)
 			return err
 		},
 		"search": func(ch, _ string) error {
@@ -382,11 +382,11 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 			return err
 		},
 		"list of a chat": func(string, string) error {
-			_, _, err := s.memory.List(t.Context(), bob, bobs.ID, memory.Filter{ConversationID: c.ID}, "", 0)
+			_, err := s.memory.List(t.Context(), bob, bobs.ID, memory.Filter{ConversationID: c.ID}, "", 0)
 			return err
 		},
 		"suggestions": func(ch, _ string) error {
-			_, _, err := s.memory.Suggestions(t.Context(), bob, ch, "", "", 0)
+			_, err := s.memory.Suggestions(t.Context(), bob, ch, "", "", 0)
 			return err
 		},
 		"decide": func(ch, id string) error {
@@ -398,7 +398,7 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 			_, err := s.memory.Import(t.Context(), call(), ch, strings.NewReader(`{"text":"x"}`))
 			return err
 		},
-		"jobs": func(ch, _ string) error { _, _, err := s.memory.Jobs(t.Context(), bob, ch, "", 0); return err },
+		"jobs": func(ch, _ string) error { _, err := s.memory.Jobs(t.Context(), bob, ch, "", 0); return err },
 	} {
 		if err := try(alice.ID, fact.ID); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want NotFound", name, err)

@@ -64,10 +64,9 @@ func memorySearch(ctx context.Context, s *Server, c *op.Call, in memorySearchDat
 		return in.find(ctx, s, c)
 	}
 	return listPage(in.Limit, wireListedOf, func(limit int) (*op.Page[memory.Listed], error) {
-		items, next, err := s.Memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
+		return s.Memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
 			Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
 		}, in.Cursor, limit)
-		return &op.Page[memory.Listed]{Items: items, NextCursor: next}, err
 	})
 }
 
@@ -261,8 +260,7 @@ func memorySuggestions(ctx context.Context, s *Server, c *op.Call, in memorySugg
 		return nil, err
 	}
 	return listPage(in.Limit, wireSuggestionOf, func(limit int) (*op.Page[memory.Suggested], error) {
-		items, next, err := s.Memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
-		return &op.Page[memory.Suggested]{Items: items, NextCursor: next}, err
+		return s.Memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
 	})
 }
 
@@ -287,8 +285,7 @@ type memoryJobsData struct {
 
 func memoryJobs(ctx context.Context, s *Server, c *op.Call, in memoryJobsData) (any, error) {
 	return listPage(in.Limit, wireJobOf, func(limit int) (*op.Page[*jobs.Job], error) {
-		items, next, err := s.Memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
-		return &op.Page[*jobs.Job]{Items: items, NextCursor: next}, err
+		return s.Memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
 	})
 }
 

@@ -103,22 +103,17 @@ func (s *session) dropTraces(scope memory.Scope, revisionIDs, hashes []string) e
 }
 
 // PurgeScope empties the memory of a scope.
-func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
+func (t *tx) PurgeScope(characterID string) error {
 	if err := t.LockMemory(characterID); err != nil {
-		return 0, 0, err
-	}
-	n, err := sqldb.Value[struct{ Facts, Texts int }](t, "SELECT (SELECT COUNT(DISTINCT root_id) FROM memories WHERE "+ofScope+") AS facts,"+
-		" (SELECT COUNT(*) FROM memory_texts WHERE "+ofScope+" AND NOT is_forgotten) AS texts", t.userID, characterID, t.userID, characterID)
-	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	told, err := sqldb.All[string](t, "SELECT id FROM memories WHERE "+ofScope+" UNION ALL SELECT id FROM memory_suggestions WHERE "+ofScope,
 		t.userID, characterID, t.userID, characterID)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	if err := t.dropReplies(t.userID, told); err != nil {
-		return 0, 0, err
+		return err
 	}
 	t.news(characterID).whole = true
 	const units = "DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN "
@@ -127,9 +122,9 @@ func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
 		units + "(SELECT revision_id FROM memory_texts WHERE " + ofScope + ")",
 	}, t.userID, t.userID, characterID)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	return n.Facts, n.Texts, t.each([]string{
+	return t.each([]string{
 		"DELETE FROM memory_suggestions WHERE " + ofScope,
 		"DELETE FROM memory_tombstones WHERE " + ofScope,
 		"DELETE FROM memory_vectors WHERE " + ofScope,
