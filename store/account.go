@@ -174,13 +174,15 @@ func (db *DB) exec(ctx context.Context, query string, args ...any) error {
 }
 
 // DeleteToken revokes a token of the user and the sessions made from it.
-func (db *DB) DeleteToken(ctx context.Context, userID, id string) error {
-	return db.write(ctx, func(s *session) error {
-		if err := s.ExecOne("token", "DELETE FROM tokens WHERE user_id = ? AND id = ?", userID, id); err != nil {
-			return err
-		}
-		return s.Run("DELETE FROM tokens WHERE user_id = ? AND parent_id = ?", userID, id)
+func (db *DB) DeleteToken(ctx context.Context, userID, id string) (deleted []string, err error) {
+	err = db.write(ctx, func(s *session) (err error) {
+		deleted, err = sqldb.All[string](s, "DELETE FROM tokens WHERE user_id = ? AND (id = ? OR parent_id = ?) RETURNING id", userID, id, id)
+		return err
 	})
+	if err == nil && len(deleted) == 0 {
+		err = fault.New(fault.NotFound, "no such token")
+	}
+	return deleted, err
 }
 
 // InsertTicket stores a single-use secret.
