@@ -3,6 +3,7 @@ package store
 import (
 	"archive/zip"
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"context"
 	"crypto/sha256"
@@ -297,7 +298,7 @@ type rowWriter struct {
 	out  *bufio.Writer
 	hash hash.Hash
 	enc  *json.Encoder
-	line limitedLine
+	line bytes.Buffer
 	rows int64
 }
 
@@ -310,25 +311,17 @@ func newRowWriter(w io.Writer) *rowWriter {
 }
 
 func (r *rowWriter) add(row cells) error {
-	r.line = r.line[:0]
+	r.line.Reset()
 	if err := r.enc.Encode([]any(row)); err != nil {
 		return err
 	}
+	if r.line.Len() > maxLine {
+		return fmt.Errorf("a row has more than %d MB", maxLine>>20)
+	}
 	r.rows++
-	_, err := r.out.Write(r.line)
+	_, err := r.line.WriteTo(r.out)
 	return err
 }
 
 // maxLine bounds a row of a backup, so that a bad file cannot take all memory.
 const maxLine = 256 << 20
-
-// limitedLine is a row as JSON.
-type limitedLine []byte
-
-func (l *limitedLine) Write(p []byte) (int, error) {
-	if len(*l)+len(p) > maxLine {
-		return 0, fmt.Errorf("a row has more than %d MB", maxLine>>20)
-	}
-	*l = append(*l, p...)
-	return len(p), nil
-}

@@ -67,11 +67,8 @@ func (db *DB) Checkpoint(ctx context.Context, g *chat.Generation) error {
 // Abandoned returns generations without a living writer, over all users.
 func (db *DB) Abandoned(ctx context.Context, owner string, limit int) ([]*chat.Generation, error) {
 	return reading(ctx, db, func(s *session) ([]*chat.Generation, error) {
-		if owner == "" {
-			return s.generations("WHERE is_open AND lease_until < ? ORDER BY created_at, id LIMIT ?", s.Now(), limit)
-		}
-		return s.generations("WHERE is_open AND (lease_until < ? OR lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
-			s.Now(), owner, limit)
+		return s.generations("WHERE is_open AND (lease_until < ? OR ? <> '' AND lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
+			s.Now(), owner, owner, limit)
 	})
 }
 

@@ -56,11 +56,8 @@ var errAbandoned = &jobs.Failure{Code: fault.Internal, Message: "the server stop
 // RecoverJobs puts running jobs without a living owner into the queue: jobs.Store.
 func (db *DB) RecoverJobs(ctx context.Context, attempts map[string]int, alone string) error {
 	return db.write(ctx, func(s *session) error {
-		over, args := "lease_until < ?", []any{s.Now()}
-		if alone != "" {
-			over, args = "(lease_until < ? OR lease_owner <> ?)", append(args, alone)
-		}
-		rows, err := sqldb.All[jobRow](s, "SELECT * FROM jobs WHERE state = 'running' AND "+over+" ORDER BY id"+s.SkipLocked(), args...)
+		rows, err := sqldb.All[jobRow](s, "SELECT * FROM jobs WHERE state = 'running' AND (lease_until < ? OR ? <> '' AND lease_owner <> ?)"+
+			" ORDER BY id"+s.SkipLocked(), s.Now(), alone, alone)
 		if err != nil {
 			return err
 		}

@@ -78,26 +78,10 @@ func (r *restoring) load(ctx context.Context, db *sql.DB, schema migrationFolder
 	if err := migrate(ctx, db, schema, r.options.Log); err != nil {
 		return err
 	}
-	return r.newEpochs(ctx, db, schema)
-}
-
-// newEpochs gives every event log another name: devices that were ahead of the
-// backup must load anew and not take what comes next for what they have missed.
-func (r *restoring) newEpochs(ctx context.Context, db *sql.DB, schema migrationFolder) error {
-	users, err := queryTexts(ctx, db, "SELECT user_id FROM streams")
-	if err != nil {
-		return err
-	}
-	update := "UPDATE streams SET epoch = ? WHERE user_id = ?"
-	if schema == postgresSchema {
-		update = "UPDATE streams SET epoch = $1 WHERE user_id = $2"
-	}
-	for _, id := range users {
-		if _, err := db.ExecContext(ctx, update, newEpoch(), id); err != nil {
-			return err
-		}
-	}
-	return nil
+	// Every event log gets another name: devices that were ahead of the backup must load
+	// anew and not take what comes next for what they have missed.
+	_, err := db.ExecContext(ctx, "UPDATE streams SET epoch = '"+newEpoch()+"'")
+	return err
 }
 
 // refuse is the answer when somebody would miss what is there.

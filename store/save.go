@@ -20,14 +20,11 @@ func (t *tx) InsertSave(s *chat.Save) error {
 	if err != nil || s.Pins == nil {
 		return err
 	}
-	ids := map[string]bool{}
-	var rows []saveResourceRow
-	for _, r := range s.Pins.Resources {
-		if !ids[r.ID] {
-			ids[r.ID], rows = true, append(rows, saveResourceRow{t.userID, s.ID, r.ID})
-		}
+	rows := make([]saveResourceRow, len(s.Pins.Resources))
+	for i, r := range s.Pins.Resources {
+		rows[i] = saveResourceRow{t.userID, s.ID, r.ID}
 	}
-	return t.Insert("save_resources", rows)
+	return t.Insert("save_resources", rows, "ON CONFLICT (user_id, save_id, resource_id) DO NOTHING")
 }
 
 // Save returns one; fault.NotFound also when its conversation is deleted.

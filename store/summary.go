@@ -53,19 +53,12 @@ func orNewest(version int64) int64 {
 func (t *tx) InsertSummary(k *chat.KeptSummary) error {
 	// A fork gets its summary before it is shown.
 	err := t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", t.userID, k.ConversationID)
+	n, err := t.Unless(err).InsertNew("summaries", t.summaryRow(k), "ON CONFLICT (user_id, conversation_id, generation) DO NOTHING")
 	if err != nil {
 		return err
 	}
-	taken, err := t.Has("SELECT 1 FROM summaries WHERE user_id = ? AND conversation_id = ? AND generation = ?",
-		t.userID, k.ConversationID, k.Generation)
-	if err != nil {
-		return err
-	}
-	if taken {
+	if n == 0 {
 		return fault.New(fault.Conflict, "the conversation has a summary of generation %d", k.Generation)
-	}
-	if err := t.Insert("summaries", t.summaryRow(k)); err != nil {
-		return err
 	}
 	return t.putSummaryText(k.Summary, max(1, k.MadeVersion))
 }
