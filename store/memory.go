@@ -54,9 +54,6 @@ type scopeNews struct {
 
 // news returns what this transaction has changed of a scope.
 func (t *tx) news(characterID string) *scopeNews {
-	if t.scopes == nil {
-		t.scopes = map[string]*scopeNews{}
-	}
 	n := t.scopes[characterID]
 	if n == nil {
 		n = &scopeNews{}

@@ -137,13 +137,10 @@ func (t *tx) logState(m *chat.Message, isNew bool) {
 	if isNew {
 		state.Previous = 0
 	}
-	if i, ok := t.stateOf[m.ID]; ok { // it changes twice
-		state.Previous = t.states[i].Previous
-		t.states[i] = state
-		return
+	if earlier := t.states[m.ID]; earlier != nil { // it changes twice
+		state.Previous = earlier.Previous
 	}
-	t.stateOf[m.ID] = len(t.states)
-	t.states = append(t.states, state)
+	t.states[m.ID] = state
 }
 
 // unknownPrevious stands in a state until flushStates looks the previous one up.
@@ -151,7 +148,10 @@ const unknownPrevious = -1
 
 // flushStates writes the log of states.
 func (t *tx) flushStates() error {
-	for _, state := range t.states {
+	rows := make([]*messageStateRow, 0, len(t.states))
+	changed := map[string][]string{} // messages that were there before, by conversation, mostly one
+	for _, id := range slices.Sorted(maps.Keys(t.states)) {
+		state := t.states[id]
 		version, ok := t.versions[state.ConversationID]
 		if !ok {
 			var err error
@@ -162,39 +162,25 @@ func (t *tx) flushStates() error {
 			t.versions[state.ConversationID] = version
 		}
 		state.Version = version
-	}
-	if err := t.fillPrevious(); err != nil {
-		return err
-	}
-	return t.Insert("message_states", t.states, "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET"+
-		" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
-}
-
-// fillPrevious looks up which states the new ones follow.
-func (t *tx) fillPrevious() error {
-	changed := map[string]map[string]*messageStateRow{} // by conversation, mostly one, and message
-	for _, state := range t.states {
-		if state.Previous != unknownPrevious {
-			continue
+		if state.Previous == unknownPrevious {
+			state.Previous = 0
+			changed[state.ConversationID] = append(changed[state.ConversationID], id)
 		}
-		state.Previous = 0
-		if changed[state.ConversationID] == nil {
-			changed[state.ConversationID] = map[string]*messageStateRow{}
-		}
-		changed[state.ConversationID][state.MessageID] = state
+		rows = append(rows, state)
 	}
-	for conversationID, states := range changed {
+	for conversationID, ids := range changed {
 		err := sqldb.Each(t, func(last *messageStateRow) error {
-			states[last.MessageID].Previous = last.Version
+			t.states[last.MessageID].Previous = last.Version
 			return nil
 		}, "SELECT message_id, MAX(version) AS version FROM message_states"+
 			" WHERE user_id = ? AND conversation_id = ? AND message_id IN (?) AND version < ? GROUP BY message_id",
-			t.userID, conversationID, slices.Sorted(maps.Keys(states)), t.versions[conversationID])
+			t.userID, conversationID, ids, t.versions[conversationID])
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return t.Insert("message_states", rows, "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET"+
+		" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
 }
 
 // Message returns one, also when it is deleted.

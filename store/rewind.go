@@ -80,8 +80,10 @@ func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
 // It comes before other changes of messages in the same transaction: their states
 // are not stored yet.
 func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) ([]*chat.Message, error) {
-	if slices.ContainsFunc(t.states, func(s *messageStateRow) bool { return s.ConversationID == c.ID }) {
-		return nil, errors.New("store: a rewind comes before other changes of messages")
+	for _, s := range t.states {
+		if s.ConversationID == c.ID {
+			return nil, errors.New("store: a rewind comes before other changes of messages")
+		}
 	}
 	found, err := t.Has(`SELECT 1 FROM conversations c
 		JOIN conversation_states s ON s.user_id = c.user_id AND s.conversation_id = c.id

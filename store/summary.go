@@ -11,18 +11,13 @@ import (
 	"nodest/summary"
 )
 
+// summaryRow is a summary without its texts.
 type summaryRow struct {
-	ID             string
-	UserID         string
-	ConversationID string
-	Generation     int
-	StartSeq       int64
-	EndID          string
-	MadeVersion    int64
-	HeadSeq        int64
-	ViewLength     int
-	CreatedAt      time.Time
-	DeletedAt      *time.Time
+	chat.KeptSummary
+	ID, UserID string
+	Generation int
+	EndID      string
+	CreatedAt  time.Time
 }
 
 // summaryTextRow is what a summary says from a version of its conversation on.
@@ -64,11 +59,7 @@ func (t *tx) InsertSummary(k *chat.KeptSummary) error {
 }
 
 func (t *tx) summaryRow(k *chat.KeptSummary) *summaryRow {
-	return &summaryRow{
-		ID: k.ID, UserID: t.userID, ConversationID: k.ConversationID, Generation: k.Generation,
-		StartSeq: k.Range.StartSeq, EndID: k.Range.EndID, MadeVersion: k.MadeVersion,
-		HeadSeq: k.HeadSeq, ViewLength: k.ViewLength, CreatedAt: k.At, DeletedAt: k.DeletedAt,
-	}
+	return &summaryRow{*k, k.ID, t.userID, k.Generation, k.Range.EndID, k.At}
 }
 
 // putSummaryText keeps what a summary says from a version on. Whether it is stale
@@ -110,10 +101,8 @@ func (t *tx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 }
 
 func (r *toldSummary) kept() *chat.KeptSummary {
-	return &chat.KeptSummary{
-		Summary: &r.Document, ConversationID: r.ConversationID, MadeVersion: r.MadeVersion,
-		HeadSeq: r.HeadSeq, ViewLength: r.ViewLength, DeletedAt: r.DeletedAt,
-	}
+	r.KeptSummary.Summary = &r.Document
+	return &r.KeptSummary
 }
 
 // Summaries lists those that are not deleted.

@@ -22,11 +22,10 @@ type tx struct {
 	// Written at the end, see finish.
 	events   []*stream.Event
 	usage    []nodest.UsageRow
-	states   []*messageStateRow    // one per message
-	stateOf  map[string]int        // places in states, by message
-	versions map[string]int64      // of conversations that were stored here
-	texts    []*textRow            // that were said
-	scopes   map[string]*scopeNews // of memories, by character
+	states   map[string]*messageStateRow // by message
+	versions map[string]int64            // of conversations that were stored here
+	texts    []*textRow                  // that were said
+	scopes   map[string]*scopeNews       // of memories, by character
 
 	jobs jobNews // for the runner, after the commit
 
@@ -83,8 +82,8 @@ func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) erro
 
 func newTx(s *session, userID string) *tx {
 	return &tx{
-		session: s, userID: userID, stateOf: map[string]int{}, versions: map[string]int64{},
-		locked: map[string]*storedConversation{},
+		session: s, userID: userID, states: map[string]*messageStateRow{}, versions: map[string]int64{},
+		scopes: map[string]*scopeNews{}, locked: map[string]*storedConversation{},
 	}
 }
 
