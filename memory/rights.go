@@ -326,11 +326,7 @@ func addSuggested(tx Tx, by, characterID string, s *Suggestion) error {
 
 // lastSeen is the time of the newest supporting text, or known without any.
 func lastSeen(tx Tx, characterID string, evidence []Evidence, known time.Time) (time.Time, error) {
-	var ids []string
-	for _, e := range evidence {
-		ids = append(ids, e.RevisionID)
-	}
-	said, err := tx.SaidByID(characterID, ids...)
+	said, err := saidIn(tx, characterID, evidence)
 	if err != nil || len(said) == 0 {
 		return known, err
 	}
