@@ -147,12 +147,10 @@ func withName(ctx context.Context, x *index.Index, a *Ask, c *counter, hits []Hi
 	facts = slices.DeleteFunc(facts, func(m Memory) bool { return !lang.GivesName(m.Text) || a.Visible.Has(m.Text, m.Evidence) })
 	for _, m := range slices.Backward(currentValues(facts)) {
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.ID == m.ID })
+		u := m.unit()
+		u.At = lang.LocalTime(u.At, a.Now.Location())
 		hits = slices.Insert(hits, 0, Hit{
-			Unit: Unit{
-				ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: lang.LocalTime(m.at(), a.Now.Location()),
-				Importance: m.Importance, Pinned: m.Pinned, Evidence: m.Evidence,
-			},
-			Score: 1, Parts: Parts{Lexical: 1}, Signals: map[string]float64{signalNames[sigKind]: 1},
+			Unit: u, Score: 1, Parts: Parts{Lexical: 1}, Signals: map[string]float64{signalNames[sigKind]: 1},
 		})
 	}
 	return hits, nil

@@ -167,10 +167,8 @@ func (s *Service) findRetired(ctx context.Context, userID string, a Ask) ([]Hit,
 		rows = nil
 		return EachFact(tx, a.CharacterID, Filter{Status: Retired}, func(m *Memory) bool {
 			if len(m.EndedBy) == 0 { // else it is searched with the others
-				u := Unit{
-					ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.at(),
-					Importance: m.Importance, Evidence: m.Evidence, Terms: index.Join(m.Text),
-				}
+				u := m.unit()
+				u.Terms = index.Join(m.Text)
 				rows = append(rows, u.Row())
 			}
 			return true

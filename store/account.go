@@ -14,19 +14,16 @@ import (
 
 type userRow struct {
 	account.User `db:"-Limits"`
-	UsernameKey  string
-	TokensPerDay int64
-	Generations  int
+	account.Limits
+	UsernameKey string
 }
 
 func (r *userRow) user() *account.User {
-	r.Limits = account.Limits{TokensPerDay: r.TokensPerDay, Generations: r.Generations}
+	r.User.Limits = r.Limits
 	return &r.User
 }
 
-func newUserRow(u *account.User) *userRow {
-	return &userRow{*u, usernameKey(u.Username), u.Limits.TokensPerDay, u.Limits.Generations}
-}
+func newUserRow(u *account.User) *userRow { return &userRow{*u, u.Limits, usernameKey(u.Username)} }
 
 const selectUsers = "SELECT id, username, role, tokens_per_day, generations, password_hash, created_at FROM users"
 

@@ -93,8 +93,11 @@ func Backup(ctx context.Context, o Options, w io.Writer, b BackupOptions) (_ *Ma
 	defer snap.close()
 	m := &Manifest{
 		Format: backupFormat, FormatVersion: backupVersion, Program: b.Program,
-		CreatedAt: time.Now().UTC().Truncate(time.Second), Database: snap.database(),
+		CreatedAt: time.Now().UTC().Truncate(time.Second), Database: "sqlite",
 		Tables: []ManifestTable{}, Files: []ManifestFile{},
+	}
+	if snap.postgres {
+		m.Database = "postgres"
 	}
 	if m.SchemaVersion, err = snap.version(ctx); err != nil {
 		return nil, err
@@ -159,8 +162,10 @@ type snapshot struct {
 
 func openSnapshot(ctx context.Context, o Options) (*snapshot, error) {
 	s := &snapshot{dir: o.Dir, postgres: o.URL != ""}
+	var moment *sql.TxOptions // all statements see one; those of SQLite always do
 	var err error
 	if s.postgres {
+		moment = &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 		var config *pgx.ConnConfig
 		if config, err = sqldb.PostgresConfig(o.URL); err != nil {
 			return nil, err
@@ -169,20 +174,11 @@ func openSnapshot(ctx context.Context, o Options) (*snapshot, error) {
 	} else if s.db, err = openForReading(o.Dir); err != nil {
 		return nil, err
 	}
-	s.tx, err = s.db.BeginTx(ctx, s.isolation())
+	s.tx, err = s.db.BeginTx(ctx, moment)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open the database: %w", err), s.db.Close())
 	}
 	return s, nil
-}
-
-// isolation is what makes all statements see one moment; a transaction of SQLite
-// always does.
-func (s *snapshot) isolation() *sql.TxOptions {
-	if s.postgres {
-		return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
-	}
-	return nil
 }
 
 // openForReading opens the database of a data folder that a server may be using.
@@ -211,13 +207,6 @@ func openForReading(dir string) (*sql.DB, error) {
 func (s *snapshot) close() {
 	_ = s.tx.Rollback() // nothing was written
 	_ = s.db.Close()
-}
-
-func (s *snapshot) database() string {
-	if s.postgres {
-		return "postgres"
-	}
-	return "sqlite"
 }
 
 // version is that of the schema; an error if there is none, or a newer one.

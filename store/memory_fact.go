@@ -133,14 +133,10 @@ func (t *tx) Fact(characterID, id string) (*memory.Memory, error) {
 
 const selectFacts = "SELECT f.* FROM memories f WHERE f.user_id = ? AND f.character_id = ?"
 
-// facts reads the versions of a scope that the end of the statement selects.
-func (t *tx) facts(characterID, rest string, args ...any) ([]memory.Memory, error) {
-	return sqldb.Map(t.withCharacter(characterID), (*factRow).memory, selectFacts+rest, append([]any{t.userID, characterID}, args...)...)
-}
-
 // FactVersions returns all versions of facts, by root and version.
 func (t *tx) FactVersions(characterID string, rootIDs ...string) ([]memory.Memory, error) {
-	return t.facts(characterID, " AND f.root_id IN (?) ORDER BY f.root_id, f.version", rootIDs)
+	return sqldb.Map(t.withCharacter(characterID), (*factRow).memory, selectFacts+" AND f.root_id IN (?) ORDER BY f.root_id, f.version",
+		t.userID, characterID, rootIDs)
 }
 
 // Facts lists versions, newest first.
