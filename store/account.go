@@ -120,16 +120,11 @@ type tokenRow struct {
 
 // InsertToken stores a token of a user; fault.NotFound if its parent is gone.
 func (db *DB) InsertToken(ctx context.Context, t *account.Token) error {
-	return db.write(ctx, func(s *session) error {
-		if t.CreatedAt.IsZero() {
-			t.CreatedAt = s.Now()
-		}
+	return db.write(ctx, func(s *session) (err error) {
 		if t.ParentID != "" {
-			if err := s.Require("token", "SELECT 1 FROM tokens WHERE user_id = ? AND id = ?", t.UserID, t.ParentID); err != nil {
-				return err
-			}
+			err = s.Require("token", "SELECT 1 FROM tokens WHERE user_id = ? AND id = ?", t.UserID, t.ParentID)
 		}
-		return s.Insert("tokens", &tokenRow{*t})
+		return s.Unless(err).Insert("tokens", &tokenRow{*t})
 	})
 }
 
@@ -165,9 +160,7 @@ func (db *DB) TouchToken(ctx context.Context, userID, id string, at time.Time) e
 
 // exec runs one statement in a transaction of its own.
 func (db *DB) exec(ctx context.Context, query string, args ...any) error {
-	return db.write(ctx, func(s *session) error {
-		return s.Run(query, args...)
-	})
+	return db.write(ctx, func(s *session) error { return s.Run(query, args...) })
 }
 
 // DeleteToken revokes a token of the user and the sessions made from it.
@@ -207,14 +200,9 @@ func (db *DB) DeleteTickets(ctx context.Context, userID, purpose string) error {
 
 // PutProviderKey stores or replaces a user's key for a provider.
 func (db *DB) PutProviderKey(ctx context.Context, userID string, k *account.SealedKey) error {
-	return db.write(ctx, func(s *session) error {
-		if k.UpdatedAt.IsZero() {
-			k.UpdatedAt = s.Now()
-		}
-		return s.Run(`INSERT INTO provider_keys (user_id, provider, sealed, updated_at) VALUES (?, ?, ?, ?)
-			ON CONFLICT (user_id, provider) DO UPDATE SET sealed = EXCLUDED.sealed, updated_at = EXCLUDED.updated_at`,
-			userID, k.Provider, k.Sealed, k.UpdatedAt)
-	})
+	return db.exec(ctx, `INSERT INTO provider_keys (user_id, provider, sealed, updated_at) VALUES (?, ?, ?, ?)
+		ON CONFLICT (user_id, provider) DO UPDATE SET sealed = EXCLUDED.sealed, updated_at = EXCLUDED.updated_at`,
+		userID, k.Provider, k.Sealed, k.UpdatedAt)
 }
 
 // DeleteProviderKey removes it; fault.NotFound if there is none.

@@ -282,6 +282,7 @@ func TestProviderKeys(t *testing.T) {
 	conform(t, func(e *env) {
 		ctx := context.Background()
 		for _, k := range []account.SealedKey{{Provider: "openai", Sealed: []byte{1}}, {Provider: "gemini", Sealed: []byte{2}}, {Provider: "openai", Sealed: []byte{3, 0}}} {
+			k.UpdatedAt = start
 			if err := e.db.PutProviderKey(ctx, e.user, &k); err != nil {
 				e.Fatal(err)
 			}
