@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/store/sqldb"
@@ -20,15 +19,11 @@ type conversationRow struct {
 	DeletedAt                    *time.Time
 }
 
-// conversationStateRow is what a conversation was at one version.
+// conversationStateRow is the state of a conversation at one version.
 type conversationStateRow struct {
-	UserID, ConversationID       string
-	Version                      int64
-	HeadID, PersonaID, SummaryID string
-	AuthorNote, Settings         json.RawMessage
-	Pins                         *character.Pins
-	DocumentsVersion             int64
-	CreatedAt                    time.Time
+	chat.Conversation `db:"ID=conversation_id -CharacterID -Title -Archived -Extra -Copying -LastMessage -UpdatedAt"`
+	UserID            string
+	DocumentsVersion  int64
 }
 
 func (t *tx) conversationRow(c *chat.Conversation) *conversationRow {
@@ -71,12 +66,10 @@ func (t *tx) newConversationRow(c *chat.Conversation) *conversationRow {
 // logConversation keeps the state under its version. The documents are kept only
 // where they changed; other versions point to that one.
 func (t *tx) logConversation(row *conversationRow, documents bool) error {
-	state := &conversationStateRow{
-		ConversationID: row.ID, Version: row.Version, UserID: t.userID, HeadID: row.HeadID,
-		PersonaID: row.PersonaID, SummaryID: row.SummaryID, DocumentsVersion: row.DocumentsVersion, CreatedAt: t.Now(),
-	}
-	if documents {
-		state.AuthorNote, state.Settings, state.Pins = row.AuthorNote, row.Settings, row.Pins
+	state := &conversationStateRow{row.Conversation, t.userID, row.DocumentsVersion}
+	state.CreatedAt = t.Now()
+	if !documents {
+		state.AuthorNote, state.Settings, state.Pins = nil, nil, nil
 	}
 	t.versions[row.ID] = row.Version
 	return t.Insert("conversation_states", state)
