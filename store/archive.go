@@ -112,7 +112,7 @@ func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 		parents[i] = m.ParentID
 	}
 	slices.Sort(parents)
-	tree, err := t.standings(conversationID, slices.Compact(parents)...)
+	tree, err := t.treePlaces(conversationID, slices.Compact(parents)...)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) {
 		row := t.newRevision(m.Message, &s.Swipe, nil)
 		row.CreatedAt = s.StoredAt
 		b.revisions = append(b.revisions, row)
-		if said := t.said(m.Message, row); said != nil {
+		if said := t.textOf(m.Message, row); said != nil {
 			said.IsRead = true
 			t.texts = append(t.texts, said)
 		}

@@ -73,7 +73,7 @@ func (m *Manifest) Rows(table string) int64 {
 	return 0
 }
 
-// BackupOptions are what a backup is given besides the database.
+// BackupOptions are what a backup contains besides the database.
 type BackupOptions struct {
 	Program  string            // version of the program
 	Files    map[string][]byte // files of the data folder, by name

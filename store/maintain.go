@@ -19,20 +19,20 @@ const (
 	autoSaveLife = 30 * 24 * time.Hour // of save points that nobody asked for
 )
 
-// Maintenance works in small transactions, so that nobody waits long behind it.
+// Maintenance works in small transactions, so that nobody waits long for it.
 const (
 	maintainAttempts = 5
 	maintainBatch    = 500
 )
 
-// Upkeep is the job of removing what is too old. It is to be enqueued every hour
-// or so, by any number of processes.
+// Upkeep is the job that removes what is too old. Any number of processes may enqueue it,
+// about once an hour.
 var Upkeep = jobs.Spec{Kind: "store.maintain", Subject: "all", Once: true}
 
-// Maintenance is the kind of the job Upkeep. It removes what has outlived its time:
-// idempotency keys after 48 hours, tickets that are over, events beyond 7 days and
-// 10,000 of the user, deleted rows and automatic save points after 30 days. What a save
-// point needs stays. It can be interrupted.
+// Maintenance is the kind of the job Upkeep. It removes idempotency keys after 48 hours,
+// expired tickets, events beyond 7 days and 10,000 of the user, and deleted rows and
+// automatic save points after 30 days. What a save point needs stays. It can be
+// interrupted.
 func (db *DB) Maintenance() jobs.Kind {
 	return jobs.Kind{Name: Upkeep.Kind, AtOnce: 1, Attempts: maintainAttempts, Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
 		return db.maintain(ctx, j, Removed{})
@@ -108,7 +108,7 @@ func oldTickets(s *session) (int64, error) {
 		s.Now(), maintainBatch)
 }
 
-// longLogs returns the users whose logs may have events to remove.
+// longLogs returns the users whose logs may contain events to remove.
 func (db *DB) longLogs(ctx context.Context) ([]string, error) {
 	return reading(ctx, db, func(s *session) ([]string, error) {
 		return sqldb.All[string](s, "SELECT user_id FROM streams WHERE seq > ?", eventsKept)
@@ -164,7 +164,7 @@ func oldTexts(s *session) (removed int64, err error) {
 		return 0, err
 	}
 	for userID, ids := range messages {
-		if err := s.unsay(userID, ids); err != nil {
+		if err := s.forgetMessages(userID, ids); err != nil {
 			return 0, err
 		}
 		for _, table := range []string{"revisions", "swipes"} {
@@ -177,9 +177,9 @@ func oldTexts(s *session) (removed int64, err error) {
 	return removed, nil
 }
 
-// oldLeaves removes the rows of such messages, where nothing hangs on them: the
-// way from a later message to the root must stay. From each leaf it goes on to what
-// that hung on, so that a long branch does not take a round for each message.
+// oldLeaves removes the rows of such messages that have no children: the path from a later
+// message to the root must stay. From each leaf it continues with its parent, so that a
+// long branch does not take a round per message.
 func oldLeaves(s *session) (removed int64, err error) {
 	leaves, err := s.leaves("", maintainBatch)
 	for err == nil && len(leaves) > 0 && removed < maintainBatch {
@@ -204,7 +204,7 @@ func oldLeaves(s *session) (removed int64, err error) {
 	return removed, err
 }
 
-// removeLeaves returns what the messages hung on.
+// removeLeaves removes messages and returns their parents.
 func (s *session) removeLeaves(userID string, ids []string) (removed int64, parents []string, err error) {
 	parents, err = sqldb.All[string](s, "SELECT parent_id FROM messages WHERE user_id = ? AND id IN (?) AND parent_id <> ''", userID, ids)
 	if err != nil {
@@ -220,7 +220,7 @@ func (s *session) removeLeaves(userID string, ids []string) (removed int64, pare
 }
 
 func (s *session) removeMessages(userID string, ids []string) (int64, error) {
-	if err := s.unsay(userID, ids); err != nil {
+	if err := s.forgetMessages(userID, ids); err != nil {
 		return 0, err
 	}
 	return s.Exec("DELETE FROM messages WHERE user_id = ? AND id IN (?)", userID, ids)

@@ -65,7 +65,7 @@ func (t *tx) news(characterID string) *scopeNews {
 // flushMemory stores the texts that were said, and gives each scope that changed its
 // next version.
 func (t *tx) flushMemory() error {
-	said, err := t.saidByScope()
+	said, err := t.textsByScope()
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 type messageRow struct {
 	chat.Message `db:"Greeting=is_greeting Hidden=is_hidden -Swipes"`
 	UserID       string
-	// Depth counts the messages from the root to it, itself included. Chain names
-	// the unbranched run of the tree that it is in, see place. Both are set once.
+	// Depth counts the messages from the root to this one, itself included. Chain names
+	// the unbranched run of the tree that contains it (see place). Both are set once.
 	Depth, Chain int64
 }
 
@@ -49,7 +49,7 @@ func (t *tx) InsertMessage(m *chat.Message) error {
 	t.fillTimes(&m.CreatedAt)
 	m.Seq, m.Rev = *seq, max(m.Rev, 1)
 	row := t.messageRow(m)
-	tree, err := t.standings(m.ConversationID, m.ParentID)
+	tree, err := t.treePlaces(m.ConversationID, m.ParentID)
 	if err != nil {
 		return err
 	}
@@ -66,19 +66,19 @@ func (t *tx) InsertMessage(m *chat.Message) error {
 	return nil
 }
 
-// standing is where a message stands in the tree.
-type standing struct {
+// treePlace is the position of a message in the tree.
+type treePlace struct {
 	ID, ConversationID string
 	Depth, Chain       int64
 	HasChild           bool
 }
 
-// standings returns where messages of a conversation stand, by their ids. Others are
-// left out.
-func (t *tx) standings(conversationID string, ids ...string) (map[string]*standing, error) {
-	tree := make(map[string]*standing, len(ids))
-	return tree, sqldb.Each(t, func(p *standing) error {
-		if at := *p; p.ConversationID == conversationID { // not in SQL: they are to be found by their ids
+// treePlaces returns the positions of messages of a conversation, by id. Others are left
+// out.
+func (t *tx) treePlaces(conversationID string, ids ...string) (map[string]*treePlace, error) {
+	tree := make(map[string]*treePlace, len(ids))
+	return tree, sqldb.Each(t, func(p *treePlace) error {
+		if at := *p; p.ConversationID == conversationID { // not in SQL, so that the index of ids serves
 			tree[p.ID] = &at
 		}
 		return nil
@@ -87,12 +87,12 @@ func (t *tx) standings(conversationID string, ids ...string) (map[string]*standi
 		FROM messages p WHERE p.user_id = ? AND p.id IN (?)`, t.userID, ids)
 }
 
-// place says where a new message stands in the tree, and adds it; ok is false if its
-// parent is not there. The first child of a message, deleted ones count, goes on with
-// its parent's chain. Any other child begins a chain, named by its own seq, and so does
-// a root. So the messages of one chain up to a depth are a piece of a path, and a path
-// is few pieces, however long it is.
-func (r *messageRow) place(tree map[string]*standing) (ok bool) {
+// place sets the position of a new message in the tree, and adds it there; ok is false if
+// its parent is missing. The first child of a message (deleted ones count) continues its
+// parent's chain. Any other child begins a chain, named by its own seq, and so does a
+// root. So the messages of one chain up to a depth are a piece of a path, and a path has
+// few pieces, however long it is.
+func (r *messageRow) place(tree map[string]*treePlace) (ok bool) {
 	r.Depth, r.Chain = 1, r.Seq
 	if r.ParentID != "" {
 		up := tree[r.ParentID]
@@ -105,7 +105,7 @@ func (r *messageRow) place(tree map[string]*standing) (ok bool) {
 		}
 		up.HasChild = true
 	}
-	tree[r.ID] = &standing{Depth: r.Depth, Chain: r.Chain}
+	tree[r.ID] = &treePlace{Depth: r.Depth, Chain: r.Chain}
 	return true
 }
 
@@ -124,8 +124,8 @@ func (t *tx) inConversation(conversationID, messageID string) error {
 	return err
 }
 
-// logState notes what m shows now; finish writes it under the version that the
-// conversation has in the end. isNew says that the message was not there before.
+// logState records what m shows now; finish writes it under the final version of the
+// conversation. isNew says that the message did not exist before.
 func (t *tx) logState(m *chat.Message, isNew bool) {
 	state := &messageStateRow{
 		ConversationID: m.ConversationID, MessageID: m.ID, UserID: t.userID, Rev: m.Rev,

@@ -77,8 +77,8 @@ func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
 // was being written then is interrupted now, because nobody writes it any more;
 // one whose text maintenance has removed stays as it is.
 //
-// It comes before other changes of messages in the same transaction: their states
-// are not stored yet.
+// It must come before other changes of messages in the same transaction, because their
+// states are not stored yet.
 func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) ([]*chat.Message, error) {
 	for _, s := range t.states {
 		if s.ConversationID == c.ID {

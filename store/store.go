@@ -172,7 +172,7 @@ func (db *DB) view(ctx context.Context, userID string, fn func(*tx) error) error
 	return db.read(ctx, func(s *session) error { return fn(newTx(s, userID)) })
 }
 
-// newEpoch is a name for event logs: 8 letters and digits, 40 bits.
+// newEpoch returns a name for event logs: 8 letters and digits, 40 bits.
 func newEpoch() string {
 	b := make([]byte, 5)
 	_, _ = rand.Read(b) // never fails

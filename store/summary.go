@@ -27,8 +27,8 @@ type summaryTextRow struct {
 	Document          summary.Summary
 }
 
-// toldSummary is a summary with one of its texts.
-type toldSummary struct {
+// summaryWithText is a summary with one of its texts.
+type summaryWithText struct {
 	summaryRow
 	Version  int64
 	Document summary.Summary
@@ -91,7 +91,7 @@ func (t *tx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := sqldb.Get[toldSummary](t, "summary", "SELECT version, document FROM summary_texts"+
+	text, err := sqldb.Get[summaryWithText](t, "summary", "SELECT version, document FROM summary_texts"+
 		" WHERE user_id = ? AND summary_id = ? AND version <= ? ORDER BY version DESC LIMIT 1", t.userID, id, orNewest(version))
 	if err != nil {
 		return nil, err
@@ -100,14 +100,14 @@ func (t *tx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 	return text.kept(), nil
 }
 
-func (r *toldSummary) kept() *chat.KeptSummary {
+func (r *summaryWithText) kept() *chat.KeptSummary {
 	r.KeptSummary.Summary = &r.Document
 	return &r.KeptSummary
 }
 
 // Summaries lists those that are not deleted.
 func (t *tx) Summaries(conversationID string) ([]*chat.KeptSummary, error) {
-	return sqldb.Map(t.withConversation(conversationID), (*toldSummary).kept, `SELECT s.*, d.document FROM summaries s
+	return sqldb.Map(t.withConversation(conversationID), (*summaryWithText).kept, `SELECT s.*, d.document FROM summaries s
 		JOIN summary_texts d ON d.user_id = s.user_id AND d.summary_id = s.id
 		WHERE s.user_id = ? AND s.conversation_id = ? AND s.deleted_at IS NULL
 			AND d.version = (SELECT MAX(n.version) FROM summary_texts n WHERE n.user_id = s.user_id AND n.summary_id = s.id)
@@ -237,7 +237,7 @@ func (t *tx) coverage(c chat.Covered, states []replacedState, version int64) (ch
 // DumpSummaries reads all that a conversation ever had, by generation.
 func (t *tx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, error) {
 	items := []*chat.DumpedSummary{}
-	err := sqldb.Each(t.withConversation(conversationID), func(r *toldSummary) error {
+	err := sqldb.Each(t.withConversation(conversationID), func(r *summaryWithText) error {
 		told := *r
 		k := told.kept()
 		if n := len(items); n == 0 || items[n-1].Newest().ID != k.ID {

@@ -122,8 +122,8 @@ func (t *tx) limits(lock string) (nodest.UserLimits, error) {
 	return *l, nil
 }
 
-// Ack stores how far a device has read. A seq that is behind the stored one does
-// not move it back; marks of conversations that read does not name stay.
+// Ack stores how far a device has read. The stored seq never decreases; marks of
+// conversations that read does not name stay.
 func (t *tx) Ack(deviceID string, seq int64, read map[string]string) error {
 	err := t.Run("INSERT INTO devices (user_id, device_id, seq, read_marks, updated_at) VALUES (?, ?, 0, '{}', ?)"+
 		" ON CONFLICT (user_id, device_id) DO NOTHING", t.userID, deviceID, t.Now())

@@ -7,7 +7,7 @@ import (
 	"nodest/fault"
 )
 
-// mostBound is how many arguments an INSERT has at most: a longer one is rare, and
+// mostBound is the maximum number of arguments of an INSERT: longer ones are rare, and
 // would be parsed anew each time.
 const mostBound = 1000
 
