@@ -58,9 +58,7 @@ func (t *tx) dumpStates(conversationID string, byID map[string]*chat.DumpedMessa
 		if !hasText(m, row.RevisionID) {
 			row.RevisionID = ""
 		}
-		m.States = append(m.States, chat.DumpedState{
-			Version: row.Version, Rev: row.Rev, RevisionID: row.RevisionID, Status: row.Status, Deleted: row.IsDeleted,
-		})
+		m.States = append(m.States, row.DumpedState)
 		return nil
 	}, "SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? ORDER BY message_id, version", t.userID, conversationID)
 }
@@ -69,27 +67,21 @@ func hasText(m *chat.DumpedMessage, revisionID string) bool {
 	return slices.ContainsFunc(m.Texts, func(s chat.DumpedText) bool { return s.RevisionID == revisionID })
 }
 
-// BeginLoad stores c as if it were deleted. What tells it from a conversation that
-// is deleted is that it has no state yet.
+// BeginLoad stores c as if it were deleted. Unlike a conversation that is deleted, it has
+// no state yet.
 func (t *tx) BeginLoad(c *chat.Conversation) error {
 	row, now := t.newConversationRow(c), t.Now()
 	row.DeletedAt = &now
 	return t.Insert("conversations", row)
 }
 
-// loading returns a conversation that is being loaded, fault.NotFound for any other;
-// its row stays locked.
-func (t *tx) loading(conversationID string) (*conversationRow, error) {
-	if err := t.Writable(); err != nil {
-		return nil, err
-	}
-	row, err := sqldb.One[conversationRow](t, "SELECT * FROM conversations c WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NOT NULL"+
-		" AND NOT EXISTS (SELECT 1 FROM conversation_states s WHERE s.user_id = c.user_id AND s.conversation_id = c.id)"+t.ForUpdate(),
+// Loading returns a conversation that BeginLoad has stored, fault.NotFound for any other,
+// and keeps others from changing it until the transaction ends.
+func (t *tx) Loading(conversationID string) (*chat.Conversation, error) {
+	return sqldb.Find(t.Unless(t.Writable()), "conversation is being loaded", (*conversationRow).conversation,
+		"SELECT * FROM conversations c WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NOT NULL"+
+			" AND NOT EXISTS (SELECT 1 FROM conversation_states s WHERE s.user_id = c.user_id AND s.conversation_id = c.id)"+t.ForUpdate(),
 		t.userID, conversationID)
-	if err == nil && row == nil {
-		err = fault.New(fault.NotFound, "no such conversation is being loaded")
-	}
-	return row, err
 }
 
 // bulk gathers the rows of many messages, so that they are stored with few
@@ -104,7 +96,7 @@ type bulk struct {
 // Load stores messages with everything that they ever were, parents before their
 // children.
 func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
-	if _, err := t.loading(conversationID); err != nil || len(messages) == 0 {
+	if _, err := t.Loading(conversationID); err != nil || len(messages) == 0 {
 		return err
 	}
 	parents := make([]string, len(messages))
@@ -174,10 +166,7 @@ func highestRev(m *chat.DumpedMessage, swipeID string) (highest int64) {
 func (t *tx) loadStates(b *bulk, m *chat.DumpedMessage) {
 	previous := int64(0)
 	for _, s := range m.States {
-		b.states = append(b.states, &messageStateRow{
-			ConversationID: m.ConversationID, MessageID: m.ID, Version: s.Version, UserID: t.userID, Rev: s.Rev,
-			RevisionID: s.RevisionID, Status: s.Status, IsDeleted: s.Deleted, Previous: previous,
-		})
+		b.states = append(b.states, &messageStateRow{s, t.userID, m.ConversationID, m.ID, previous})
 		previous = s.Version
 	}
 }
@@ -185,7 +174,7 @@ func (t *tx) loadStates(b *bulk, m *chat.DumpedMessage) {
 // FinishLoad shows the conversation. Of its versions, those of states and its
 // newest are there then.
 func (t *tx) FinishLoad(c *chat.Conversation, states []*chat.Conversation, rewinds []chat.Rewind) error {
-	if _, err := t.loading(c.ID); err != nil {
+	if _, err := t.Loading(c.ID); err != nil {
 		return err
 	}
 	row := t.newConversationRow(c)

@@ -26,6 +26,8 @@ type conversationStateRow struct {
 	DocumentsVersion  int64
 }
 
+func (r *conversationRow) conversation() *chat.Conversation { return &r.Conversation }
+
 func (t *tx) conversationRow(c *chat.Conversation) *conversationRow {
 	return &conversationRow{Conversation: *c, UserID: t.userID, DocumentsVersion: c.Version}
 }
@@ -77,11 +79,7 @@ func (t *tx) logConversation(row *conversationRow, documents bool) error {
 
 // Conversation returns one that is not deleted.
 func (t *tx) Conversation(id string) (*chat.Conversation, error) {
-	row, err := t.findConversation(id, "")
-	if err != nil {
-		return nil, err
-	}
-	return &row.Conversation, nil
+	return sqldb.Find(t, "conversation", (*conversationRow).conversation, selectConversation, t.userID, id)
 }
 
 // LockConversation keeps others from changing it until the transaction ends.
@@ -97,8 +95,10 @@ func (t *tx) LockConversation(id string) (*chat.Conversation, error) {
 	return &row.Conversation, nil
 }
 
+const selectConversation = "SELECT * FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL"
+
 func (t *tx) findConversation(id, lock string) (*conversationRow, error) {
-	return sqldb.Get[conversationRow](t, "conversation", "SELECT * FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+lock, t.userID, id)
+	return sqldb.Get[conversationRow](t, "conversation", selectConversation+lock, t.userID, id)
 }
 
 // ownsConversation returns fault.NotFound for a conversation that is not there, or is
@@ -120,7 +120,7 @@ func (t *tx) Conversations(f chat.ConversationFilter, cursor string, limit int) 
 	if f.Archived != nil {
 		where, args = where+" AND archived = ?", append(args, *f.Archived)
 	}
-	return sqldb.Page(t, func(r *conversationRow) *chat.Conversation { return &r.Conversation }, "updated_at", cursor, limit,
+	return sqldb.Page(t, (*conversationRow).conversation, "updated_at", cursor, limit,
 		"SELECT * FROM conversations WHERE "+where, args...)
 }
 

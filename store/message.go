@@ -25,14 +25,8 @@ func (t *tx) messageRow(m *chat.Message) *messageRow {
 
 // messageStateRow is what a message showed at one version of its conversation.
 type messageStateRow struct {
-	ConversationID string
-	MessageID      string
-	Version        int64
-	UserID         string
-	Rev            int64
-	RevisionID     string
-	Status         string
-	IsDeleted      bool
+	chat.DumpedState                  `db:"Deleted=is_deleted"`
+	UserID, ConversationID, MessageID string
 	// Previous is the version of the message's state before this one, which held
 	// until Version; 0 = there is none.
 	Previous int64
@@ -127,10 +121,8 @@ func (t *tx) inConversation(conversationID, messageID string) error {
 // logState records what m shows now; finish writes it under the final version of the
 // conversation. isNew says that the message did not exist before.
 func (t *tx) logState(m *chat.Message, isNew bool) {
-	state := &messageStateRow{
-		ConversationID: m.ConversationID, MessageID: m.ID, UserID: t.userID, Rev: m.Rev,
-		Status: m.Status, IsDeleted: m.DeletedAt != nil, Previous: unknownPrevious,
-	}
+	state := &messageStateRow{UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Previous: unknownPrevious}
+	state.Rev, state.Status, state.Deleted = m.Rev, m.Status, m.DeletedAt != nil
 	if s := m.Chosen(); s != nil {
 		state.RevisionID = s.RevisionID
 	}

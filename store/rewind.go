@@ -30,10 +30,7 @@ const pieces = `WITH RECURSIVE path (user_id, conversation_id, chain, depth) AS 
 
 // Count returns the length of a path, without its deleted messages.
 func (t *tx) Count(conversationID, headID string) (int, error) {
-	if err := t.ownsConversation(conversationID); err != nil || headID == "" {
-		return 0, err
-	}
-	if err := t.inConversation(conversationID, headID); err != nil {
+	if start, _, err := t.pathStart(conversationID, headID, ""); err != nil || start == "" {
 		return 0, err
 	}
 	return sqldb.Value[int](t, pieces+`SELECT (SELECT MAX(depth) FROM path) - (SELECT COUNT(*) FROM path
@@ -210,13 +207,13 @@ func (t *tx) setState(m *chat.Message, s *messageStateRow, changed bool) bool {
 	if status == chat.StatusPending || status == chat.StatusStreaming {
 		status = chat.StatusInterrupted
 	}
-	if status == m.Status && s.IsDeleted == (m.DeletedAt != nil) && !changed {
+	if status == m.Status && s.Deleted == (m.DeletedAt != nil) && !changed {
 		return false
 	}
 	if m.Status = status; status != chat.StatusError {
 		m.Error = nil
 	}
-	t.setDeleted(m, s.IsDeleted)
+	t.setDeleted(m, s.Deleted)
 	m.Rev++
 	return true
 }
