@@ -49,16 +49,29 @@ type chore struct {
 }
 
 var chores = []chore{
-	{"keys", oldKeys},
-	{"tickets", oldTickets},
-	{"saves", oldSaves}, // automatic ones
+	{"keys", oldRows("call_keys", "user_id, call_key", "c.created_at <= ?", keyLife, maintainBatch)},
+	{"tickets", oldRows("tickets", "hash", "c.expires_at <= ?", 0, maintainBatch)},
+	{"saves", oldRows("saves", "user_id, id", "c.is_automatic AND c.created_at <= ?", autoSaveLife, maintainBatch)},
 	{"texts", oldTexts}, // of messages that stay
 	{"messages", oldLeaves},
 	{"messages", messagesOfOldConversations},
-	{"conversations", oldConversations},
-	{"characters", oldCharacters},
-	{"resources", oldResources},
-	{"jobs", oldJobs},
+	// A conversation that is not empty waits for the next round: what was copied from it was
+	// removed in this one.
+	{"conversations", oldRows("conversations", "user_id, id", "c.deleted_at <= ?"+
+		" AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id)", deletedLife, 1)},
+	{"characters", oldRows("characters", "user_id, id", "c.deleted_at <= ?", deletedLife, 10)},
+	{"resources", oldRows("resources", "user_id, id", "c.deleted_at <= ?"+
+		" AND NOT EXISTS (SELECT 1 FROM save_resources k WHERE k.user_id = c.user_id AND k.resource_id = c.id)", deletedLife, 10)},
+	{"jobs", oldRows("jobs", "id", "c.state IN ('done', 'failed', 'cancelled') AND c.updated_at <= ?", finishedLife, maintainBatch)},
+}
+
+// oldRows removes rows of a table, called c, that are older than life by a condition whose
+// argument is a time; the foreign keys remove what belongs to them.
+func oldRows(table, key, where string, life time.Duration, batch int) func(*session) (int64, error) {
+	return func(s *session) (int64, error) {
+		return s.Exec("DELETE FROM "+table+" WHERE ("+key+") IN (SELECT "+key+" FROM "+table+" c WHERE "+where+" LIMIT ?)",
+			s.Now().Add(-life), batch)
+	}
 }
 
 func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed Removed) error {
@@ -97,17 +110,6 @@ func (db *DB) do(ctx context.Context, c chore, job *jobs.Job, removed Removed) e
 	}
 }
 
-func oldKeys(s *session) (int64, error) {
-	return s.Exec(`DELETE FROM call_keys WHERE (user_id, call_key) IN
-		(SELECT user_id, call_key FROM call_keys WHERE created_at <= ? LIMIT ?)`,
-		s.Now().Add(-keyLife), maintainBatch)
-}
-
-func oldTickets(s *session) (int64, error) {
-	return s.Exec("DELETE FROM tickets WHERE hash IN (SELECT hash FROM tickets WHERE expires_at <= ? LIMIT ?)",
-		s.Now(), maintainBatch)
-}
-
 // longLogs returns the users whose logs may contain events to remove.
 func (db *DB) longLogs(ctx context.Context) ([]string, error) {
 	return reading(ctx, db, func(s *session) ([]string, error) {
@@ -135,12 +137,6 @@ func oldEvents(s *session, userID string) (int64, error) {
 		end = *young
 	}
 	return s.Exec("DELETE FROM events WHERE user_id = ? AND seq < ?", userID, end)
-}
-
-// oldSaves removes automatic save points.
-func oldSaves(s *session) (int64, error) {
-	return s.Exec("DELETE FROM saves WHERE (user_id, id) IN (SELECT user_id, id FROM saves WHERE is_automatic AND created_at <= ? LIMIT ?)",
-		s.Now().Add(-autoSaveLife), maintainBatch)
 }
 
 // oldMessage is a message that was deleted long ago, and that no save point brings back.
@@ -253,32 +249,4 @@ func messagesOfOldConversations(s *session) (removed int64, err error) {
 		removed += n
 	}
 	return removed, nil
-}
-
-// oldConversations leaves those that are not empty for the next round: what was
-// copied from them went in this one.
-func oldConversations(s *session) (int64, error) {
-	return oldRows(s, "conversations", 1, "c.deleted_at <= ?"+
-		" AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id)")
-}
-
-func oldCharacters(s *session) (int64, error) {
-	return oldRows(s, "characters", 10, "c.deleted_at <= ?")
-}
-
-func oldResources(s *session) (int64, error) {
-	return oldRows(s, "resources", 10, "c.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM save_resources k WHERE k.user_id = c.user_id AND k.resource_id = c.id)")
-}
-
-// oldRows removes deleted rows of a table, called c; the foreign keys remove what
-// is left below them.
-func oldRows(s *session, table string, batch int, where string) (int64, error) {
-	return s.Exec("DELETE FROM "+table+" WHERE (user_id, id) IN (SELECT c.user_id, c.id FROM "+table+" c WHERE "+where+" LIMIT ?)",
-		s.Now().Add(-deletedLife), batch)
-}
-
-func oldJobs(s *session) (int64, error) {
-	return s.Exec("DELETE FROM jobs WHERE id IN (SELECT id FROM jobs"+
-		" WHERE state IN ('done', 'failed', 'cancelled') AND updated_at <= ? LIMIT ?)",
-		s.Now().Add(-finishedLife), maintainBatch)
 }
