@@ -80,9 +80,9 @@ type Store interface {
 	TokenByHash(ctx context.Context, hash []byte) (*Token, *User, error)
 	Tokens(ctx context.Context, userID string) ([]*Token, error) // newest first
 	TouchToken(ctx context.Context, userID, id string, at time.Time) error
-	// DeleteToken deletes a token and the sessions made from it. It returns
-	// fault.NotFound if it is not a token of the user.
-	DeleteToken(ctx context.Context, userID, id string) error
+	// DeleteToken deletes a token and the sessions made from it, and returns their ids. It
+	// returns fault.NotFound if it is not a token of the user.
+	DeleteToken(ctx context.Context, userID, id string) (deleted []string, err error)
 
 	InsertTicket(ctx context.Context, t *Ticket) error
 	// TakeTicket removes and returns a ticket that is still valid at now;

@@ -336,20 +336,11 @@ func (s *Service) Tokens(ctx context.Context, userID string) ([]*Token, error) {
 // RevokeToken ends a token at once, with the sessions made from it, and tells the
 // watchers.
 func (s *Service) RevokeToken(ctx context.Context, userID, id string) error {
-	all, err := s.store.Tokens(ctx, userID)
-	if err != nil {
-		return err
+	deleted, err := s.store.DeleteToken(ctx, userID, id)
+	for _, id := range deleted {
+		s.tell(userID, id)
 	}
-	if err := s.store.DeleteToken(ctx, userID, id); err != nil {
-		return err
-	}
-	s.tell(userID, id)
-	for _, t := range all {
-		if t.ParentID == id {
-			s.tell(userID, t.ID)
-		}
-	}
-	return nil
+	return err
 }
 
 // OnRevoke calls f after each revocation in this process: of one token, or of

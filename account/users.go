@@ -77,11 +77,12 @@ func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p Use
 	}
 	switch {
 	case p.Role != nil, p.Password != nil && by.User.ID != id:
-		return u, s.revokeAll(ctx, u.ID)
-	case p.Password != nil:
-		return u, s.endSessions(ctx, u.ID, by.TokenID)
+		err = s.endTokens(ctx, id, func(*Token) bool { return true })
+		s.tell(id, "")
+	case p.Password != nil: // the session in use stays, and every token that was made on purpose
+		err = s.endTokens(ctx, id, func(t *Token) bool { return t.Session && t.ID != by.TokenID })
 	}
-	return u, nil
+	return u, err
 }
 
 // mayUpdate returns the account with an id, if by may make these changes to it.
@@ -126,15 +127,15 @@ func (s *Service) knowsPassword(ctx context.Context, u *User, password *string) 
 	return nil
 }
 
-// endSessions ends the sessions of a user, but not the one with the token keep,
-// and the links that could begin one; no token that was made on purpose.
-func (s *Service) endSessions(ctx context.Context, userID, keep string) error {
+// endTokens ends the tokens of a user that ends selects, and the links that could make
+// one.
+func (s *Service) endTokens(ctx context.Context, userID string, ends func(*Token) bool) error {
 	tokens, err := s.store.Tokens(ctx, userID)
 	if err != nil {
 		return err
 	}
 	for _, t := range tokens {
-		if !t.Session || t.ID == keep {
+		if !ends(t) {
 			continue
 		}
 		if err := s.RevokeToken(ctx, userID, t.ID); err != nil && !fault.Is(err, fault.NotFound) {
@@ -218,19 +219,4 @@ func (s *Service) keepsAnOwner(ctx context.Context, u *User) error {
 		}
 	}
 	return fault.New(fault.Conflict, "the last owner cannot be removed or demoted")
-}
-
-// revokeAll ends all tokens of a user, and the links that could make one.
-func (s *Service) revokeAll(ctx context.Context, userID string) error {
-	tokens, err := s.store.Tokens(ctx, userID)
-	if err != nil {
-		return err
-	}
-	for _, t := range tokens {
-		if err := s.store.DeleteToken(ctx, userID, t.ID); err != nil && !fault.Is(err, fault.NotFound) {
-			return err
-		}
-	}
-	s.tell(userID, "")
-	return s.store.DeleteTickets(ctx, userID, PurposeSignIn)
 }

@@ -147,12 +147,10 @@ func withName(ctx context.Context, x *index.Index, a *Ask, c *counter, hits []Hi
 	facts = slices.DeleteFunc(facts, func(m Memory) bool { return !lang.GivesName(m.Text) || a.Visible.Has(m.Text, m.Evidence) })
 	for _, m := range slices.Backward(currentValues(facts)) {
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.ID == m.ID })
+		u := m.unit()
+		u.At = lang.LocalTime(u.At, a.Now.Location())
 		hits = slices.Insert(hits, 0, Hit{
-			Unit: Unit{
-				ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: lang.LocalTime(m.at(), a.Now.Location()),
-				Importance: m.Importance, Pinned: m.Pinned, Evidence: m.Evidence,
-			},
-			Score: 1, Parts: Parts{Lexical: 1}, Signals: map[string]float64{signalNames[sigKind]: 1},
+			Unit: u, Score: 1, Parts: Parts{Lexical: 1}, Signals: map[string]float64{signalNames[sigKind]: 1},
 		})
 	}
 	return hits, nil
@@ -242,6 +240,11 @@ func (c *counter) counts(ctx context.Context, units []*Unit) ([]bool, error) {
 	if err := c.read(ctx, units); err != nil {
 		return nil, err
 	}
+	return c.countsOf(units), nil
+}
+
+// countsOf is counts of units that were read.
+func (c *counter) countsOf(units []*Unit) []bool {
 	counts := make([]bool, len(units))
 	for i, u := range units {
 		if u.Layer == Exchange {
@@ -250,7 +253,7 @@ func (c *counter) counts(ctx context.Context, units []*Unit) ([]bool, error) {
 			counts[i] = m.ID == u.ID
 		}
 	}
-	return counts, nil
+	return counts
 }
 
 // current is the version of a fact that counts; nil = none.

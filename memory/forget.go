@@ -61,14 +61,16 @@ func purge(tx Tx, by, characterID string, ids []string) (gone int, err error) {
 			roots = append(roots, m.RootID)
 		}
 	}
-	texts, err := textsOf(tx, characterID, others)
+	said, err := tx.SaidByID(characterID, others...)
 	if err != nil {
 		return 0, err
 	}
-	if len(roots) > 0 {
-		if err := bury(tx, characterID, roots); err != nil {
-			return 0, err
-		}
+	var texts []string
+	for _, t := range said {
+		texts = append(texts, t.RevisionID)
+	}
+	if err := bury(tx, characterID, roots); err != nil {
+		return 0, err
 	}
 	if len(texts) > 0 {
 		if err := tx.ForgetTexts(characterID, texts...); err != nil {
@@ -77,21 +79,6 @@ func purge(tx Tx, by, characterID string, ids []string) (gone int, err error) {
 	}
 	all := slices.Concat(roots, texts)
 	return len(all), EmitWritten(tx, by, characterID, opPurged, all...)
-}
-
-// textsOf returns those of ids that are texts of the scope.
-func textsOf(tx Tx, characterID string, ids []string) ([]string, error) {
-	var known []string
-	for some := range slices.Chunk(ids, PageOfFacts) {
-		texts, err := tx.SaidByID(characterID, some...)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range texts {
-			known = append(known, t.RevisionID)
-		}
-	}
-	return known, nil
 }
 
 // bury removes facts with all their versions and leaves tombstones: the words of each version,
@@ -133,26 +120,29 @@ func bury(tx Tx, characterID string, roots []string) error {
 // burySources leaves a tombstone for the words of each text that states something: a "yes" may
 // be said again.
 func burySources(tx Tx, characterID string, sources []Evidence) error {
-	for some := range slices.Chunk(sources, PageOfFacts) {
-		var ids []string
-		for _, e := range some {
-			ids = append(ids, e.RevisionID)
+	texts, err := saidIn(tx, characterID, sources)
+	if err != nil {
+		return err
+	}
+	for _, said := range texts {
+		if lang.OnlyAsks(said.Text) {
+			continue
 		}
-		texts, err := tx.SaidByID(characterID, ids...)
-		if err != nil {
+		t := Tombstone{ContentHash: ContentHash(said.Text), Evidence: []Evidence{said.Evidence}, CreatedAt: tx.Now()}
+		if err := tx.PutTombstone(characterID, t); err != nil {
 			return err
-		}
-		for _, said := range texts {
-			if lang.OnlyAsks(said.Text) {
-				continue
-			}
-			t := Tombstone{ContentHash: ContentHash(said.Text), Evidence: []Evidence{said.Evidence}, CreatedAt: tx.Now()}
-			if err := tx.PutTombstone(characterID, t); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// saidIn returns the texts that evidence names, as far as they are of the scope.
+func saidIn(tx Tx, characterID string, evidence []Evidence) ([]Text, error) {
+	ids := make([]string, len(evidence))
+	for i, e := range evidence {
+		ids[i] = e.RevisionID
+	}
+	return tx.SaidByID(characterID, ids...)
 }
 
 // WithCopies adds to tombstones the texts that repeat forgotten words, so that nothing is
@@ -177,10 +167,8 @@ func (s *Service) findRetired(ctx context.Context, userID string, a Ask) ([]Hit,
 		rows = nil
 		return EachFact(tx, a.CharacterID, Filter{Status: Retired}, func(m *Memory) bool {
 			if len(m.EndedBy) == 0 { // else it is searched with the others
-				u := Unit{
-					ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.at(),
-					Importance: m.Importance, Evidence: m.Evidence, Terms: index.Join(m.Text),
-				}
+				u := m.unit()
+				u.Terms = index.Join(m.Text)
 				rows = append(rows, u.Row())
 			}
 			return true

@@ -74,12 +74,7 @@ func (s *Service) Search(ctx context.Context, userID, characterID string, q Sear
 	if err != nil {
 		return nil, err
 	}
-	found := []Found{}
-	err = s.store.View(ctx, userID, func(tx Tx) (err error) {
-		found, err = readFound(tx, characterID, hits)
-		return err
-	})
-	return found, err
+	return op.Read(ctx, s.store, userID, func(tx Tx) ([]Found, error) { return readFound(tx, characterID, hits) })
 }
 
 // readFound reads what was found, except what was removed meanwhile.
@@ -141,14 +136,13 @@ func (s *Service) Edit(ctx context.Context, c *op.Call, characterID, id string, 
 
 // Delete retires a memory, or purges it with all versions.
 func (s *Service) Delete(ctx context.Context, c *op.Call, characterID, id string, purge bool) error {
-	_, err := op.Once(ctx, s.store, c, func(tx Tx) (struct{}, error) {
+	return op.Do(ctx, s.store, c, func(tx Tx) error {
 		if purge {
-			return struct{}{}, purgeOne(tx, c.By(), characterID, id)
+			return purgeOne(tx, c.By(), characterID, id)
 		}
 		_, err := retire(tx, c.By(), characterID, id)
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 func (s *Service) Restore(ctx context.Context, c *op.Call, characterID, id string) (*Memory, error) {
@@ -156,12 +150,8 @@ func (s *Service) Restore(ctx context.Context, c *op.Call, characterID, id strin
 }
 
 // History returns the versions of a memory, oldest first.
-func (s *Service) History(ctx context.Context, userID, characterID, id string) (versions []Memory, err error) {
-	err = s.store.View(ctx, userID, func(tx Tx) (err error) {
-		versions, err = history(tx, characterID, id)
-		return err
-	})
-	return versions, err
+func (s *Service) History(ctx context.Context, userID, characterID, id string) ([]Memory, error) {
+	return op.Read(ctx, s.store, userID, func(tx Tx) ([]Memory, error) { return history(tx, characterID, id) })
 }
 
 // ForgetInput says what to forget: everything about Query, these IDs, or All.
@@ -330,14 +320,10 @@ func named(tx Tx, characterID string, ids []string) ([]ForgetItem, error) {
 // forgetAll removes everything of a scope. Its event names no memories: all of them are
 // removed.
 func (s *Service) forgetAll(tx Tx, c *op.Call, characterID string) error {
-	if _, _, err := tx.PurgeScope(characterID); err != nil {
+	if err := tx.PurgeScope(characterID); err != nil {
 		return err
 	}
-	return tx.Emit(op.Event(c.UserID, "memory.written", c.By(), struct {
-		Op          string   `json:"op"`
-		CharacterID string   `json:"characterId"`
-		MemoryIDs   []string `json:"memoryIds"`
-	}{"purged", characterID, []string{}}))
+	return emitWritten(tx, c.By(), characterID, opPurged, []string{})
 }
 
 // Suggestions lists suggestions, newest first; state "" = open. limit is 1 to 200, 0 = 50.
@@ -403,17 +389,16 @@ func (s *Service) Export(ctx context.Context, userID, characterID string, w io.W
 // ExtractNow extracts facts from a conversation now: from the texts not read yet, or from all
 // of them if there are none.
 func (s *Service) ExtractNow(ctx context.Context, c *op.Call, conversationID string) error {
-	_, err := op.Once(ctx, s.store, c, func(tx Tx) (struct{}, error) {
+	return op.Do(ctx, s.store, c, func(tx Tx) error {
 		unread, err := tx.Said(conversationID, SaidFilter{Unread: true, Limit: 1})
 		if err == nil && len(unread) == 0 {
 			err = tx.MarkUnread(conversationID)
 		}
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, ExtractNow(tx, conversationID)
+		return ExtractNow(tx, conversationID)
 	})
-	return err
 }
 
 // ReadFound completes uses by the facts and texts that they name, as far as these exist.

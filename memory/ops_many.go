@@ -140,10 +140,5 @@ func counting(tx Tx, characterID string, items []Memory) ([]bool, error) {
 	if err := c.load(tx, units); err != nil {
 		return nil, err
 	}
-	counts := make([]bool, len(items))
-	for i, u := range units {
-		m := c.current(u)
-		counts[i] = m != nil && m.ID == u.ID
-	}
-	return counts, nil
+	return c.countsOf(units), nil
 }

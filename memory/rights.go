@@ -326,11 +326,7 @@ func addSuggested(tx Tx, by, characterID string, s *Suggestion) error {
 
 // lastSeen is the time of the newest supporting text, or known without any.
 func lastSeen(tx Tx, characterID string, evidence []Evidence, known time.Time) (time.Time, error) {
-	var ids []string
-	for _, e := range evidence {
-		ids = append(ids, e.RevisionID)
-	}
-	said, err := tx.SaidByID(characterID, ids...)
+	said, err := saidIn(tx, characterID, evidence)
 	if err != nil || len(said) == 0 {
 		return known, err
 	}
@@ -401,8 +397,7 @@ const idsPerEvent = 200
 // EmitWritten emits what was done to memories; new ones get vectors.
 func EmitWritten(tx Tx, by, characterID, op string, ids ...string) error {
 	for some := range slices.Chunk(ids, idsPerEvent) {
-		err := Emit(tx, by, "memory.written", "", map[string]any{"op": op, "characterId": characterID, "memoryIds": some})
-		if err != nil {
+		if err := emitWritten(tx, by, characterID, op, some); err != nil {
 			return err
 		}
 	}
@@ -410,6 +405,10 @@ func EmitWritten(tx Tx, by, characterID, op string, ids ...string) error {
 		return WantVectors(tx, characterID)
 	}
 	return nil
+}
+
+func emitWritten(tx Tx, by, characterID, op string, ids []string) error {
+	return Emit(tx, by, "memory.written", "", map[string]any{"op": op, "characterId": characterID, "memoryIds": ids})
 }
 
 func Emit(tx Tx, by, kind, conversationID string, data map[string]any) error {

@@ -142,10 +142,9 @@ type FactTx interface {
 	Facts(characterID string, f Filter, cursor string, limit int) (items []Memory, next string, err error)
 	// PurgeFacts removes all versions of facts, with their vectors, suggestions and uses.
 	PurgeFacts(characterID string, rootIDs ...string) error
-	// PurgeScope removes facts, texts, vectors, suggestions, uses and tombstones of a scope,
-	// and returns how many facts (roots) and texts there were. Texts stored so far are not read
-	// again.
-	PurgeScope(characterID string) (facts, texts int, err error)
+	// PurgeScope removes facts, texts, vectors, suggestions, uses and tombstones of a scope.
+	// Texts stored so far are not read again.
+	PurgeScope(characterID string) error
 
 	Tombstones(characterID string) ([]Tombstone, error)
 	PutTombstone(characterID string, t Tombstone) error

@@ -45,6 +45,14 @@ type Unit struct {
 	Vectors []index.Kept
 }
 
+// unit is a fact as a unit, without its terms.
+func (m *Memory) unit() Unit {
+	return Unit{
+		ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.at(),
+		Importance: m.Importance, Pinned: m.Pinned, Evidence: m.Evidence,
+	}
+}
+
 // standsFor reports whether u is a fact that replaces its source in results. One that a rule
 // wrote never does: the source may say more.
 func (u *Unit) standsFor(source string) bool {

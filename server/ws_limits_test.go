@@ -111,7 +111,8 @@ func TestATokenThatWasRevokedBeforeHello(t *testing.T) {
 	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "phone", 0)
 	h.must(err)
 	p, _, _ := h.dial(dialed{token: secret})
-	h.must(h.db.DeleteToken(ctx, h.user.ID, token.ID)) // as if between the look at the token and the upgrade
+	_, err = h.db.DeleteToken(ctx, h.user.ID, token.ID) // as if between the look at the token and the upgrade
+	h.must(err)
 	p.fails("unauthenticated", "hello", "", map[string]any{"protocol": 1})
 	p.ends(closeAuth)
 }
@@ -146,7 +147,8 @@ func TestATokenThatAnotherProcessRevoked(t *testing.T) {
 	h.must(err)
 	p, _, _ := h.dial(dialed{token: secret})
 	p.ok("hello", "", map[string]any{"protocol": 1})
-	h.must(h.db.DeleteToken(ctx, h.user.ID, token.ID)) // nobody tells the server
+	_, err = h.db.DeleteToken(ctx, h.user.ID, token.ID) // nobody tells the server
+	h.must(err)
 	p.ends(closeAuth)
 }
 

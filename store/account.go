@@ -14,19 +14,16 @@ import (
 
 type userRow struct {
 	account.User `db:"-Limits"`
-	UsernameKey  string
-	TokensPerDay int64
-	Generations  int
+	account.Limits
+	UsernameKey string
 }
 
 func (r *userRow) user() *account.User {
-	r.Limits = account.Limits{TokensPerDay: r.TokensPerDay, Generations: r.Generations}
+	r.User.Limits = r.Limits
 	return &r.User
 }
 
-func newUserRow(u *account.User) *userRow {
-	return &userRow{*u, usernameKey(u.Username), u.Limits.TokensPerDay, u.Limits.Generations}
-}
+func newUserRow(u *account.User) *userRow { return &userRow{*u, u.Limits, usernameKey(u.Username)} }
 
 const selectUsers = "SELECT id, username, role, tokens_per_day, generations, password_hash, created_at FROM users"
 
@@ -123,16 +120,11 @@ type tokenRow struct {
 
 // InsertToken stores a token of a user; fault.NotFound if its parent is gone.
 func (db *DB) InsertToken(ctx context.Context, t *account.Token) error {
-	return db.write(ctx, func(s *session) error {
-		if t.CreatedAt.IsZero() {
-			t.CreatedAt = s.Now()
-		}
+	return db.write(ctx, func(s *session) (err error) {
 		if t.ParentID != "" {
-			if err := s.Require("token", "SELECT 1 FROM tokens WHERE user_id = ? AND id = ?", t.UserID, t.ParentID); err != nil {
-				return err
-			}
+			err = s.Require("token", "SELECT 1 FROM tokens WHERE user_id = ? AND id = ?", t.UserID, t.ParentID)
 		}
-		return s.Insert("tokens", &tokenRow{*t})
+		return s.Unless(err).Insert("tokens", &tokenRow{*t})
 	})
 }
 
@@ -168,19 +160,19 @@ func (db *DB) TouchToken(ctx context.Context, userID, id string, at time.Time) e
 
 // exec runs one statement in a transaction of its own.
 func (db *DB) exec(ctx context.Context, query string, args ...any) error {
-	return db.write(ctx, func(s *session) error {
-		return s.Run(query, args...)
-	})
+	return db.write(ctx, func(s *session) error { return s.Run(query, args...) })
 }
 
 // DeleteToken revokes a token of the user and the sessions made from it.
-func (db *DB) DeleteToken(ctx context.Context, userID, id string) error {
-	return db.write(ctx, func(s *session) error {
-		if err := s.ExecOne("token", "DELETE FROM tokens WHERE user_id = ? AND id = ?", userID, id); err != nil {
-			return err
-		}
-		return s.Run("DELETE FROM tokens WHERE user_id = ? AND parent_id = ?", userID, id)
+func (db *DB) DeleteToken(ctx context.Context, userID, id string) (deleted []string, err error) {
+	err = db.write(ctx, func(s *session) (err error) {
+		deleted, err = sqldb.All[string](s, "DELETE FROM tokens WHERE user_id = ? AND (id = ? OR parent_id = ?) RETURNING id", userID, id, id)
+		return err
 	})
+	if err == nil && len(deleted) == 0 {
+		err = fault.New(fault.NotFound, "no such token")
+	}
+	return deleted, err
 }
 
 // InsertTicket stores a single-use secret.
@@ -208,14 +200,9 @@ func (db *DB) DeleteTickets(ctx context.Context, userID, purpose string) error {
 
 // PutProviderKey stores or replaces a user's key for a provider.
 func (db *DB) PutProviderKey(ctx context.Context, userID string, k *account.SealedKey) error {
-	return db.write(ctx, func(s *session) error {
-		if k.UpdatedAt.IsZero() {
-			k.UpdatedAt = s.Now()
-		}
-		return s.Run(`INSERT INTO provider_keys (user_id, provider, sealed, updated_at) VALUES (?, ?, ?, ?)
-			ON CONFLICT (user_id, provider) DO UPDATE SET sealed = EXCLUDED.sealed, updated_at = EXCLUDED.updated_at`,
-			userID, k.Provider, k.Sealed, k.UpdatedAt)
-	})
+	return db.exec(ctx, `INSERT INTO provider_keys (user_id, provider, sealed, updated_at) VALUES (?, ?, ?, ?)
+		ON CONFLICT (user_id, provider) DO UPDATE SET sealed = EXCLUDED.sealed, updated_at = EXCLUDED.updated_at`,
+		userID, k.Provider, k.Sealed, k.UpdatedAt)
 }
 
 // DeleteProviderKey removes it; fault.NotFound if there is none.

@@ -239,8 +239,9 @@ func TestTokensAndTickets(t *testing.T) {
 			e.Fatal(err)
 		}
 		e.equal("tokens, newest first", []any{len(all), all[1].ID}, []any{2, want.ID})
-		e.code(fault.NotFound, e.db.DeleteToken(ctx, id(), want.ID))
-		if err := e.db.DeleteToken(ctx, e.user, want.ID); err != nil {
+		_, err = e.db.DeleteToken(ctx, id(), want.ID)
+		e.code(fault.NotFound, err)
+		if _, err := e.db.DeleteToken(ctx, e.user, want.ID); err != nil {
 			e.Fatal(err)
 		}
 		_, _, err = e.db.TokenByHash(ctx, want.Hash)
@@ -281,6 +282,7 @@ func TestProviderKeys(t *testing.T) {
 	conform(t, func(e *env) {
 		ctx := context.Background()
 		for _, k := range []account.SealedKey{{Provider: "openai", Sealed: []byte{1}}, {Provider: "gemini", Sealed: []byte{2}}, {Provider: "openai", Sealed: []byte{3, 0}}} {
+			k.UpdatedAt = start
 			if err := e.db.PutProviderKey(ctx, e.user, &k); err != nil {
 				e.Fatal(err)
 			}

@@ -18,9 +18,6 @@ func (t *tx) AppChat(key string) (conversationID string, err error) {
 
 // PutAppChat sets the conversation that the key stands for.
 func (t *tx) PutAppChat(key, conversationID string) error {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return err
-	}
-	return t.Run("INSERT INTO app_chats (user_id, app_key, conversation_id) VALUES (?, ?, ?)"+
+	return t.withConversation(conversationID).Run("INSERT INTO app_chats (user_id, app_key, conversation_id) VALUES (?, ?, ?)"+
 		" ON CONFLICT (user_id, app_key) DO UPDATE SET conversation_id = EXCLUDED.conversation_id", t.userID, key, conversationID)
 }

@@ -58,9 +58,7 @@ func (t *tx) dumpStates(conversationID string, byID map[string]*chat.DumpedMessa
 		if !hasText(m, row.RevisionID) {
 			row.RevisionID = ""
 		}
-		m.States = append(m.States, chat.DumpedState{
-			Version: row.Version, Rev: row.Rev, RevisionID: row.RevisionID, Status: row.Status, Deleted: row.IsDeleted,
-		})
+		m.States = append(m.States, row.DumpedState)
 		return nil
 	}, "SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? ORDER BY message_id, version", t.userID, conversationID)
 }
@@ -69,91 +67,71 @@ func hasText(m *chat.DumpedMessage, revisionID string) bool {
 	return slices.ContainsFunc(m.Texts, func(s chat.DumpedText) bool { return s.RevisionID == revisionID })
 }
 
-// BeginLoad stores c as if it were deleted. What tells it from a conversation that
-// is deleted is that it has no state yet.
+// BeginLoad stores c as if it were deleted. Unlike a conversation that is deleted, it has
+// no state yet.
 func (t *tx) BeginLoad(c *chat.Conversation) error {
 	row, now := t.newConversationRow(c), t.Now()
 	row.DeletedAt = &now
 	return t.Insert("conversations", row)
 }
 
-// loading returns a conversation that is being loaded, fault.NotFound for any other;
-// its row stays locked.
-func (t *tx) loading(conversationID string) (*conversationRow, error) {
-	if err := t.Writable(); err != nil {
-		return nil, err
-	}
-	row, err := sqldb.One[conversationRow](t, "SELECT * FROM conversations c WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NOT NULL"+
-		" AND NOT EXISTS (SELECT 1 FROM conversation_states s WHERE s.user_id = c.user_id AND s.conversation_id = c.id)"+t.ForUpdate(),
+// Loading returns a conversation that BeginLoad has stored, fault.NotFound for any other,
+// and keeps others from changing it until the transaction ends.
+func (t *tx) Loading(conversationID string) (*chat.Conversation, error) {
+	return sqldb.Find(t.Unless(t.Writable()), "conversation is being loaded", (*conversationRow).conversation,
+		"SELECT * FROM conversations c WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NOT NULL"+
+			" AND NOT EXISTS (SELECT 1 FROM conversation_states s WHERE s.user_id = c.user_id AND s.conversation_id = c.id)"+t.ForUpdate(),
 		t.userID, conversationID)
-	if err == nil && row == nil {
-		err = fault.New(fault.NotFound, "no such conversation is being loaded")
-	}
-	return row, err
+}
+
+// bulk gathers the rows of many messages, so that they are stored with few
+// statements.
+type bulk struct {
+	messages  []*messageRow
+	swipes    []*swipeRow
+	revisions []*revisionRow
+	states    []*messageStateRow
 }
 
 // Load stores messages with everything that they ever were, parents before their
 // children.
 func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
-	if _, err := t.loading(conversationID); err != nil || len(messages) == 0 {
+	if _, err := t.Loading(conversationID); err != nil || len(messages) == 0 {
 		return err
 	}
-	tree, err := t.loadedParents(conversationID, messages)
+	parents := make([]string, len(messages))
+	for i, m := range messages {
+		parents[i] = m.ParentID
+	}
+	slices.Sort(parents)
+	tree, err := t.treePlaces(conversationID, slices.Compact(parents)...)
 	if err != nil {
 		return err
 	}
 	b := &bulk{}
 	for _, m := range messages {
 		m.ConversationID = conversationID
-		if err := t.loadMessage(b, tree, m); err != nil {
-			return err
-		}
-	}
-	return t.putBulk(b)
-}
-
-// standing is where a message stands in the tree.
-type standing struct {
-	ID           string
-	Depth, Chain int64
-	HasChild     bool
-}
-
-// loadedParents reads where the parents of messages stand that were loaded before
-// these.
-func (t *tx) loadedParents(conversationID string, messages []*chat.DumpedMessage) (map[string]*standing, error) {
-	var ids []string
-	for _, m := range messages {
-		ids = append(ids, m.ParentID)
-	}
-	slices.Sort(ids)
-	tree := make(map[string]*standing, len(messages))
-	note := func(p *standing) error { at := *p; tree[p.ID] = &at; return nil }
-	return tree, sqldb.Each(t, note, `SELECT p.id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m
-			WHERE m.user_id = p.user_id AND m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
-		FROM messages p WHERE p.user_id = ? AND p.conversation_id = ? AND p.id IN (?)`, t.userID, conversationID, slices.Compact(ids))
-}
-
-func (t *tx) loadMessage(b *bulk, tree map[string]*standing, m *chat.DumpedMessage) error {
-	at := &standing{Depth: 1, Chain: m.Seq} // see place
-	if m.ParentID != "" {
-		up := tree[m.ParentID]
-		if up == nil {
+		row := t.messageRow(m.Message)
+		if !row.place(tree) {
 			return fault.InvalidField("parentId", "reference", "message %q comes before its parent", m.ID)
 		}
-		at.Depth = up.Depth + 1
-		if !up.HasChild {
-			at.Chain = up.Chain
-		}
-		up.HasChild = true
+		b.messages = append(b.messages, row)
+		t.loadTexts(b, m)
+		t.loadStates(b, m)
 	}
-	tree[m.ID] = at
-	row := t.messageRow(m.Message)
-	row.Depth, row.Chain = at.Depth, at.Chain
-	b.messages = append(b.messages, row)
-	t.loadTexts(b, m)
-	t.loadStates(b, m)
-	return nil
+	if err := t.Insert("messages", b.messages); err != nil {
+		return err
+	}
+	if err := t.Analyze("messages"); err != nil {
+		return err
+	}
+	if err := t.Insert("revisions", b.revisions); err != nil {
+		return err
+	}
+	if err := t.Insert("swipes", b.swipes); err != nil {
+		return err
+	}
+	return t.Insert("message_states", b.states)
 }
 
 func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) {
@@ -162,9 +140,9 @@ func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) {
 		row := t.newRevision(m.Message, &s.Swipe, nil)
 		row.CreatedAt = s.StoredAt
 		b.revisions = append(b.revisions, row)
-		if said := t.said(m.Message, row); said != nil {
+		if said := t.textOf(m.Message, row); said != nil {
 			said.IsRead = true
-			b.texts = append(b.texts, said)
+			t.texts = append(t.texts, said)
 		}
 	}
 	for i, s := range m.Swipes {
@@ -188,10 +166,7 @@ func highestRev(m *chat.DumpedMessage, swipeID string) (highest int64) {
 func (t *tx) loadStates(b *bulk, m *chat.DumpedMessage) {
 	previous := int64(0)
 	for _, s := range m.States {
-		b.states = append(b.states, &messageStateRow{
-			ConversationID: m.ConversationID, MessageID: m.ID, Version: s.Version, UserID: t.userID, Rev: s.Rev,
-			RevisionID: s.RevisionID, Status: s.Status, IsDeleted: s.Deleted, Previous: previous,
-		})
+		b.states = append(b.states, &messageStateRow{s, t.userID, m.ConversationID, m.ID, previous})
 		previous = s.Version
 	}
 }
@@ -199,7 +174,7 @@ func (t *tx) loadStates(b *bulk, m *chat.DumpedMessage) {
 // FinishLoad shows the conversation. Of its versions, those of states and its
 // newest are there then.
 func (t *tx) FinishLoad(c *chat.Conversation, states []*chat.Conversation, rewinds []chat.Rewind) error {
-	if _, err := t.loading(c.ID); err != nil {
+	if _, err := t.Loading(c.ID); err != nil {
 		return err
 	}
 	row := t.newConversationRow(c)

@@ -3,6 +3,7 @@ package store
 import (
 	"archive/zip"
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"context"
 	"crypto/sha256"
@@ -72,7 +73,7 @@ func (m *Manifest) Rows(table string) int64 {
 	return 0
 }
 
-// BackupOptions are what a backup is given besides the database.
+// BackupOptions are what a backup contains besides the database.
 type BackupOptions struct {
 	Program  string            // version of the program
 	Files    map[string][]byte // files of the data folder, by name
@@ -92,8 +93,11 @@ func Backup(ctx context.Context, o Options, w io.Writer, b BackupOptions) (_ *Ma
 	defer snap.close()
 	m := &Manifest{
 		Format: backupFormat, FormatVersion: backupVersion, Program: b.Program,
-		CreatedAt: time.Now().UTC().Truncate(time.Second), Database: snap.database(),
+		CreatedAt: time.Now().UTC().Truncate(time.Second), Database: "sqlite",
 		Tables: []ManifestTable{}, Files: []ManifestFile{},
+	}
+	if snap.postgres {
+		m.Database = "postgres"
 	}
 	if m.SchemaVersion, err = snap.version(ctx); err != nil {
 		return nil, err
@@ -158,8 +162,10 @@ type snapshot struct {
 
 func openSnapshot(ctx context.Context, o Options) (*snapshot, error) {
 	s := &snapshot{dir: o.Dir, postgres: o.URL != ""}
+	var moment *sql.TxOptions // all statements see one; those of SQLite always do
 	var err error
 	if s.postgres {
+		moment = &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 		var config *pgx.ConnConfig
 		if config, err = sqldb.PostgresConfig(o.URL); err != nil {
 			return nil, err
@@ -168,20 +174,11 @@ func openSnapshot(ctx context.Context, o Options) (*snapshot, error) {
 	} else if s.db, err = openForReading(o.Dir); err != nil {
 		return nil, err
 	}
-	s.tx, err = s.db.BeginTx(ctx, s.isolation())
+	s.tx, err = s.db.BeginTx(ctx, moment)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open the database: %w", err), s.db.Close())
 	}
 	return s, nil
-}
-
-// isolation is what makes all statements see one moment; a transaction of SQLite
-// always does.
-func (s *snapshot) isolation() *sql.TxOptions {
-	if s.postgres {
-		return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
-	}
-	return nil
 }
 
 // openForReading opens the database of a data folder that a server may be using.
@@ -210,13 +207,6 @@ func openForReading(dir string) (*sql.DB, error) {
 func (s *snapshot) close() {
 	_ = s.tx.Rollback() // nothing was written
 	_ = s.db.Close()
-}
-
-func (s *snapshot) database() string {
-	if s.postgres {
-		return "postgres"
-	}
-	return "sqlite"
 }
 
 // version is that of the schema; an error if there is none, or a newer one.
@@ -297,7 +287,7 @@ type rowWriter struct {
 	out  *bufio.Writer
 	hash hash.Hash
 	enc  *json.Encoder
-	line limitedLine
+	line bytes.Buffer
 	rows int64
 }
 
@@ -310,25 +300,17 @@ func newRowWriter(w io.Writer) *rowWriter {
 }
 
 func (r *rowWriter) add(row cells) error {
-	r.line = r.line[:0]
+	r.line.Reset()
 	if err := r.enc.Encode([]any(row)); err != nil {
 		return err
 	}
+	if r.line.Len() > maxLine {
+		return fmt.Errorf("a row has more than %d MB", maxLine>>20)
+	}
 	r.rows++
-	_, err := r.out.Write(r.line)
+	_, err := r.line.WriteTo(r.out)
 	return err
 }
 
 // maxLine bounds a row of a backup, so that a bad file cannot take all memory.
 const maxLine = 256 << 20
-
-// limitedLine is a row as JSON.
-type limitedLine []byte
-
-func (l *limitedLine) Write(p []byte) (int, error) {
-	if len(*l)+len(p) > maxLine {
-		return 0, fmt.Errorf("a row has more than %d MB", maxLine>>20)
-	}
-	*l = append(*l, p...)
-	return len(p), nil
-}

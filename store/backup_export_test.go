@@ -1,9 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
-	"io"
 	"testing"
 )
 
@@ -51,9 +51,10 @@ func DecodeBackupRow(line []byte) (again []byte, ok bool) {
 		return nil, false
 	}
 	r.row.nameOdd()
-	w := newRowWriter(io.Discard)
-	if w.add(r.row) != nil {
+	var written bytes.Buffer
+	w := newRowWriter(&written)
+	if w.add(r.row) != nil || w.out.Flush() != nil {
 		return nil, false
 	}
-	return w.line, true
+	return written.Bytes(), true
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,16 +151,12 @@ func queryTexts(ctx context.Context, db sqldb.Queryer, query string, args ...any
 	return values, rows.Err()
 }
 
-// newestVersion is the newest schema that this program knows.
+// newestVersion is the newest schema that this program knows: the number with which the
+// name of the last migration begins.
 func newestVersion() int64 {
-	var newest int64
-	files, _ := fs.Glob(migrations.Files(), sqliteSchema.folder+"/*.sql") // the pattern is a good one
-	for _, file := range files {
-		number, _, _ := strings.Cut(strings.TrimPrefix(file, sqliteSchema.folder+"/"), "_")
-		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-			newest = max(newest, n)
-		}
-	}
+	files, _ := fs.Glob(migrations.Files(), sqliteSchema.folder+"/*.sql") // sorted; the pattern is a good one
+	number, _, _ := strings.Cut(path.Base(files[len(files)-1]), "_")
+	newest, _ := strconv.ParseInt(number, 10, 64)
 	return newest
 }
 

@@ -127,10 +127,7 @@ func (t *tx) DeleteCharacter(id string) error {
 
 // PutAvatar replaces the avatar.
 func (t *tx) PutAvatar(characterID string, a *character.Avatar) error {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return err
-	}
-	return t.Run(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
+	return t.withCharacter(characterID).Run(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, character_id) DO UPDATE
 		SET content_type = EXCLUDED.content_type, etag = EXCLUDED.etag, data = EXCLUDED.data`,
 		t.userID, characterID, a.ContentType, a.ETag, append([]byte{}, a.Data...))
@@ -138,17 +135,20 @@ func (t *tx) PutAvatar(characterID string, a *character.Avatar) error {
 
 // Avatar returns the picture; fault.NotFound without one.
 func (t *tx) Avatar(characterID string) (*character.Avatar, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, err
-	}
-	a, err := sqldb.One[character.Avatar](t, "SELECT content_type, etag, data FROM avatars WHERE user_id = ? AND character_id = ?", t.userID, characterID)
+	a, err := sqldb.One[character.Avatar](t.withCharacter(characterID), "SELECT content_type, etag, data FROM avatars WHERE user_id = ? AND character_id = ?", t.userID, characterID)
 	if err == nil && a == nil {
 		err = fault.New(fault.NotFound, "the character has no avatar")
 	}
 	return a, err
 }
 
+// ownsCharacter returns fault.NotFound for a character that is not there, or is not the
+// user's.
 func (t *tx) ownsCharacter(id string) error { return t.owns(id, "") }
+
+// withCharacter returns the session for statements about a character: each returns
+// fault.NotFound unless ownsCharacter is satisfied.
+func (t *tx) withCharacter(id string) *sqldb.Session { return t.Unless(t.ownsCharacter(id)) }
 
 // owns is ownsCharacter that locks the row with the words of lock.
 func (t *tx) owns(id, lock string) error {

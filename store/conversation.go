@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/store/sqldb"
@@ -20,16 +19,14 @@ type conversationRow struct {
 	DeletedAt                    *time.Time
 }
 
-// conversationStateRow is what a conversation was at one version.
+// conversationStateRow is the state of a conversation at one version.
 type conversationStateRow struct {
-	UserID, ConversationID       string
-	Version                      int64
-	HeadID, PersonaID, SummaryID string
-	AuthorNote, Settings         json.RawMessage
-	Pins                         *character.Pins
-	DocumentsVersion             int64
-	CreatedAt                    time.Time
+	chat.Conversation `db:"ID=conversation_id -CharacterID -Title -Archived -Extra -Copying -LastMessage -UpdatedAt"`
+	UserID            string
+	DocumentsVersion  int64
 }
+
+func (r *conversationRow) conversation() *chat.Conversation { return &r.Conversation }
 
 func (t *tx) conversationRow(c *chat.Conversation) *conversationRow {
 	return &conversationRow{Conversation: *c, UserID: t.userID, DocumentsVersion: c.Version}
@@ -71,12 +68,10 @@ func (t *tx) newConversationRow(c *chat.Conversation) *conversationRow {
 // logConversation keeps the state under its version. The documents are kept only
 // where they changed; other versions point to that one.
 func (t *tx) logConversation(row *conversationRow, documents bool) error {
-	state := &conversationStateRow{
-		ConversationID: row.ID, Version: row.Version, UserID: t.userID, HeadID: row.HeadID,
-		PersonaID: row.PersonaID, SummaryID: row.SummaryID, DocumentsVersion: row.DocumentsVersion, CreatedAt: t.Now(),
-	}
-	if documents {
-		state.AuthorNote, state.Settings, state.Pins = row.AuthorNote, row.Settings, row.Pins
+	state := &conversationStateRow{row.Conversation, t.userID, row.DocumentsVersion}
+	state.CreatedAt = t.Now()
+	if !documents {
+		state.AuthorNote, state.Settings, state.Pins = nil, nil, nil
 	}
 	t.versions[row.ID] = row.Version
 	return t.Insert("conversation_states", state)
@@ -84,11 +79,7 @@ func (t *tx) logConversation(row *conversationRow, documents bool) error {
 
 // Conversation returns one that is not deleted.
 func (t *tx) Conversation(id string) (*chat.Conversation, error) {
-	row, err := t.findConversation(id, "")
-	if err != nil {
-		return nil, err
-	}
-	return &row.Conversation, nil
+	return sqldb.Find(t, "conversation", (*conversationRow).conversation, selectConversation, t.userID, id)
 }
 
 // LockConversation keeps others from changing it until the transaction ends.
@@ -104,8 +95,10 @@ func (t *tx) LockConversation(id string) (*chat.Conversation, error) {
 	return &row.Conversation, nil
 }
 
+const selectConversation = "SELECT * FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL"
+
 func (t *tx) findConversation(id, lock string) (*conversationRow, error) {
-	return sqldb.Get[conversationRow](t, "conversation", "SELECT * FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+lock, t.userID, id)
+	return sqldb.Get[conversationRow](t, "conversation", selectConversation+lock, t.userID, id)
 }
 
 // ownsConversation returns fault.NotFound for a conversation that is not there, or is
@@ -113,6 +106,10 @@ func (t *tx) findConversation(id, lock string) (*conversationRow, error) {
 func (t *tx) ownsConversation(id string) error {
 	return t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
 }
+
+// withConversation returns the session for statements about a conversation: each returns
+// fault.NotFound unless ownsConversation is satisfied.
+func (t *tx) withConversation(id string) *sqldb.Session { return t.Unless(t.ownsConversation(id)) }
 
 // Conversations lists those with the newest change first.
 func (t *tx) Conversations(f chat.ConversationFilter, cursor string, limit int) ([]*chat.Conversation, string, error) {
@@ -123,7 +120,7 @@ func (t *tx) Conversations(f chat.ConversationFilter, cursor string, limit int) 
 	if f.Archived != nil {
 		where, args = where+" AND archived = ?", append(args, *f.Archived)
 	}
-	return sqldb.Page(t, func(r *conversationRow) *chat.Conversation { return &r.Conversation }, "updated_at", cursor, limit,
+	return sqldb.Page(t, (*conversationRow).conversation, "updated_at", cursor, limit,
 		"SELECT * FROM conversations WHERE "+where, args...)
 }
 

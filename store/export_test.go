@@ -3,9 +3,11 @@ package store
 import (
 	"context"
 	"testing"
+	"time"
 
 	"nodest/jobs"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store/sqldb"
 )
 
@@ -45,6 +47,28 @@ func Deadlocks(db *DB) int64 { return db.backend.(*sqldb.Postgres).Deadlocks() }
 
 // OnPostgres says which database it is.
 func OnPostgres(db *DB) bool { _, ok := db.backend.(*sqldb.Postgres); return ok }
+
+const maintainLease = time.Minute
+
+// Maintain does one round of maintenance, as a runner does; ran is false where another
+// process is at it.
+func Maintain(ctx context.Context, db *DB) (removed Removed, ran bool, err error) {
+	if err := db.Enqueue(ctx, Upkeep); err != nil {
+		return nil, false, err
+	}
+	if err := db.RecoverJobs(ctx, map[string]int{Upkeep.Kind: maintainAttempts}, ""); err != nil {
+		return nil, false, err
+	}
+	claimed, err := db.ClaimJobs(ctx, op.NewID(), maintainLease, []jobs.Want{{Kind: Upkeep.Kind, Free: 1, PerUser: 1}})
+	if err != nil || len(claimed) == 0 {
+		return nil, false, err
+	}
+	removed = Removed{}
+	if err := db.maintain(ctx, claimed[0], removed); err != nil {
+		return removed, true, err
+	}
+	return removed, true, db.EndJob(ctx, claimed[0], jobs.Outcome{State: jobs.Done})
+}
 
 // ClaimMaintenance claims the job as another process does, and returns its id.
 func ClaimMaintenance(t testing.TB, db *DB) (id string) {

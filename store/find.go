@@ -94,51 +94,20 @@ func branchEnds(chains []chainEnd) (ends []chainEnd) {
 // Texts walks messages backwards along an index: that of one conversation, where
 // one is asked for, else that of the user.
 func (t *tx) Texts(f chat.TextFilter, cursor string, limit int) ([]*chat.Message, string, error) {
-	if err := t.inReach(f); err != nil {
-		return nil, "", err
-	}
-	after, err := sqldb.ParseCursor(cursor)
-	if err != nil {
-		return nil, "", err
-	}
-	where, args := "m.user_id = ? AND m.deleted_at IS NULL", []any{t.userID}
-	more := func(condition string, arg any) { where, args = where+" AND "+condition, append(args, arg) }
-	order, end := "m.id", func(m *chat.Message) sqldb.Place { return sqldb.Place{ID: m.ID} }
+	s := t.Session
+	where, args, by := "m.user_id = ? AND m.deleted_at IS NULL AND "+inLivingChat, []any{t.userID}, "m.id"
 	if f.ConversationID != "" {
-		more("m.conversation_id = ?", f.ConversationID)
-		order, end = "m.seq", func(m *chat.Message) sqldb.Place { return sqldb.Place{Number: m.Seq, ID: m.ID} }
+		s = t.withConversation(f.ConversationID)
+		where, args, by = where+" AND m.conversation_id = ?", append(args, f.ConversationID), "m.seq"
 	}
-	switch {
-	case cursor == "":
-	case f.ConversationID != "":
-		more("m.seq < ?", after.Number)
-	default:
-		more("m.id < ?", after.ID)
-	}
-	in := ""
 	if f.CharacterID != "" {
-		in, args = " AND c.character_id = ?", append(args, f.CharacterID)
+		s = s.Unless(t.ownsCharacter(f.CharacterID))
+		where += " AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.character_id = ?)"
+		args = append(args, f.CharacterID)
 	}
-	limit = sqldb.Length(limit)
-	items, err := t.messages("WHERE "+where+" AND EXISTS (SELECT 1 FROM conversations c"+
-		" WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL"+in+") ORDER BY "+order+" DESC LIMIT ?",
-		append(args, limit+1)...)
+	items, next, err := sqldb.Page(s, (*messageRow).message, by, cursor, limit, "SELECT m.* FROM messages m WHERE "+where, args...)
 	if err != nil {
 		return nil, "", err
 	}
-	items, next := sqldb.Cut(items, limit, end)
-	return items, next, nil
-}
-
-// inReach returns fault.NotFound if the filter names what is not the user's.
-func (t *tx) inReach(f chat.TextFilter) error {
-	if f.ConversationID != "" {
-		if err := t.ownsConversation(f.ConversationID); err != nil {
-			return err
-		}
-	}
-	if f.CharacterID == "" {
-		return nil
-	}
-	return t.ownsCharacter(f.CharacterID)
+	return items, next, t.fillSwipes(items)
 }

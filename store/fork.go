@@ -48,7 +48,7 @@ const shownText = "CASE WHEN s.id = line.swipe_id THEN line.revision_id ELSE s.r
 // CopyPath locks the fork, and the source, so that nobody changes texts between two
 // statements. The source may be deleted meanwhile.
 func (t *tx) CopyPath(from chat.ForkSource, forkID string, limit int) (copied, length int, err error) {
-	if _, err := t.loading(forkID); err != nil {
+	if _, err := t.Loading(forkID); err != nil {
 		return 0, 0, err
 	}
 	if _, err := t.Has("SELECT 1 FROM conversations WHERE user_id = ? AND id = ?"+t.ForUpdate(), t.userID, from.ConversationID); err != nil {
@@ -126,14 +126,4 @@ func copyRows[T any](t *tx, table, alias, from string, other map[string]string, 
 		values[i] = value
 	}
 	return t.Run(pathCopy+"INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") SELECT "+strings.Join(values, ", ")+" FROM "+from, args...)
-}
-
-// Loading returns a conversation that BeginLoad has stored, and keeps others from
-// changing it until the transaction ends.
-func (t *tx) Loading(conversationID string) (*chat.Conversation, error) {
-	row, err := t.loading(conversationID)
-	if err != nil {
-		return nil, err
-	}
-	return &row.Conversation, nil
 }

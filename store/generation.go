@@ -14,32 +14,26 @@ type generationRow struct {
 	IsOpen          bool
 }
 
+func (r *generationRow) generation() *chat.Generation { return &r.Generation }
+
 func newGenerationRow(g *chat.Generation) *generationRow { return &generationRow{*g, !g.Ended()} }
 
 // InsertGeneration stores a new generation in a conversation of the user.
 func (t *tx) InsertGeneration(g *chat.Generation) error {
-	if err := t.ownsConversation(g.ConversationID); err != nil {
-		return err
-	}
 	t.fillTimes(&g.CreatedAt)
 	g.UserID = t.userID
-	return t.Insert("generations", newGenerationRow(g))
+	return t.withConversation(g.ConversationID).Insert("generations", newGenerationRow(g))
 }
 
 // Generation returns one, also of a conversation that was deleted.
 func (t *tx) Generation(id string) (*chat.Generation, error) {
-	items, err := t.generations("WHERE user_id = ? AND id = ?", t.userID, id)
-	if err != nil {
-		return nil, err
-	}
-	if len(items) == 0 {
-		return nil, fault.New(fault.NotFound, "no such generation")
-	}
-	return items[0], nil
+	return sqldb.Find(t, "generation", (*generationRow).generation, selectGenerations+"WHERE user_id = ? AND id = ?", t.userID, id)
 }
 
+const selectGenerations = "SELECT * FROM generations "
+
 func (s *session) generations(rest string, args ...any) ([]*chat.Generation, error) {
-	return sqldb.Map(s, func(r *generationRow) *chat.Generation { return &r.Generation }, "SELECT * FROM generations "+rest, args...)
+	return sqldb.Map(s, (*generationRow).generation, selectGenerations+rest, args...)
 }
 
 // UpdateGeneration stores everything of g but where it belongs.
@@ -73,11 +67,8 @@ func (db *DB) Checkpoint(ctx context.Context, g *chat.Generation) error {
 // Abandoned returns generations without a living writer, over all users.
 func (db *DB) Abandoned(ctx context.Context, owner string, limit int) ([]*chat.Generation, error) {
 	return reading(ctx, db, func(s *session) ([]*chat.Generation, error) {
-		if owner == "" {
-			return s.generations("WHERE is_open AND lease_until < ? ORDER BY created_at, id LIMIT ?", s.Now(), limit)
-		}
-		return s.generations("WHERE is_open AND (lease_until < ? OR lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
-			s.Now(), owner, limit)
+		return s.generations("WHERE is_open AND (lease_until < ? OR ? <> '' AND lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
+			s.Now(), owner, owner, limit)
 	})
 }
 
@@ -88,13 +79,10 @@ type promptRow struct {
 
 // PutPrompt stores what was sent in a conversation of the user.
 func (t *tx) PutPrompt(p *nodest.StoredPrompt) error {
-	if err := t.ownsConversation(p.ConversationID); err != nil {
-		return err
-	}
 	t.fillTimes(&p.CreatedAt)
 	row := &promptRow{*p, t.userID}
 	row.Body = append([]byte{}, p.Body...) // not NULL
-	return t.Insert("prompts", row)
+	return t.withConversation(p.ConversationID).Insert("prompts", row)
 }
 
 // Prompt returns one.
@@ -105,10 +93,7 @@ func (t *tx) Prompt(id string) (*nodest.StoredPrompt, error) {
 
 // LastPrompt returns the newest prompt of a conversation, nil without one.
 func (t *tx) LastPrompt(conversationID string) (*nodest.StoredPrompt, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return nil, err
-	}
-	row, err := sqldb.One[promptRow](t, "SELECT * FROM prompts WHERE user_id = ? AND conversation_id = ?"+
+	row, err := sqldb.One[promptRow](t.withConversation(conversationID), "SELECT * FROM prompts WHERE user_id = ? AND conversation_id = ?"+
 		" ORDER BY created_at DESC, id DESC LIMIT 1", t.userID, conversationID)
 	if err != nil || row == nil {
 		return nil, err

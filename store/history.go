@@ -129,9 +129,9 @@ func (t *tx) setDeleted(m *chat.Message, deleted bool) {
 	}
 }
 
-// choose makes every message show the revision that is named at its place; "" is
-// none. shown says of which messages the text is there: maintenance may have
-// removed it. Those show nothing.
+// choose makes every message show the revision at the same place in revisions; "" is
+// none. shown reports which texts exist: maintenance may have removed some, and their
+// messages show nothing.
 func (t *tx) choose(items []*chat.Message, revisions []string) (shown []bool, err error) {
 	var missing []string
 	for i, m := range items {

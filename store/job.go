@@ -48,7 +48,8 @@ func (db *DB) tell(news jobNews) {
 	}
 }
 
-// begun says that an open job has been claimed before: what is enqueued follows it.
+// begun is true of an open job that has been claimed before: what is enqueued then follows
+// it.
 const begun = "(j.state = 'running' OR j.attempt > 0 OR j.next_at > 0)"
 
 // requeue is what another Enqueue does to an open job, or to what follows it.
@@ -96,8 +97,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// ours is the condition that an attempt is its holder's still, and its arguments;
-// userID "" stands for the server, that may end everybody's.
+// ours is the condition, with its arguments, that an attempt still belongs to its holder;
+// userID "" is the server, which may end anybody's jobs.
 func ours(j *jobs.Job, userID string) (string, []any) {
 	where, args := " WHERE id = ? AND state = ? AND lease_owner = ? AND attempt = ?", []any{j.ID, jobs.Running, j.Owner, j.Attempt}
 	if userID != "" {

@@ -27,27 +27,20 @@ func (db *DB) LookAtJobs(ctx context.Context, owner string, kinds []string) (*jo
 	})
 }
 
-// nextDue finds out when the first job of some kinds is due.
+// nextDue looks up when the first job of some kinds is due.
 func (s *session) nextDue(kinds []string, view *jobs.View) error {
 	if len(kinds) == 0 {
 		return nil
 	}
-	const next = " UNION ALL SELECT COALESCE(MIN(not_before), 0) FROM jobs WHERE state = 'queued' AND kind = ?"
+	const next = " UNION ALL SELECT MIN(not_before) AS due FROM jobs WHERE state = 'queued' AND kind = ?"
 	args := make([]any, len(kinds))
 	for i, kind := range kinds {
 		args[i] = kind
 	}
-	times, err := sqldb.All[time.Time](s, strings.TrimPrefix(strings.Repeat(next, len(kinds)), " UNION ALL "), args...)
-	if err != nil {
-		return err
-	}
-	var first time.Time
-	for _, at := range times {
-		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
-			first = at
-		}
-	}
+	first, err := sqldb.Value[time.Time](s, "SELECT MIN(due) FROM ("+strings.TrimPrefix(strings.Repeat(next, len(kinds)), " UNION ALL ")+") firsts", args...)
 	switch {
+	case err != nil:
+		return err
 	case first.IsZero():
 	case first.After(s.Now()):
 		view.Next = first.Sub(s.Now())
@@ -63,11 +56,8 @@ var errAbandoned = &jobs.Failure{Code: fault.Internal, Message: "the server stop
 // RecoverJobs puts running jobs without a living owner into the queue: jobs.Store.
 func (db *DB) RecoverJobs(ctx context.Context, attempts map[string]int, alone string) error {
 	return db.write(ctx, func(s *session) error {
-		over, args := "lease_until < ?", []any{s.Now()}
-		if alone != "" {
-			over, args = "(lease_until < ? OR lease_owner <> ?)", append(args, alone)
-		}
-		rows, err := sqldb.All[jobRow](s, "SELECT * FROM jobs WHERE state = 'running' AND "+over+" ORDER BY id"+s.SkipLocked(), args...)
+		rows, err := sqldb.All[jobRow](s, "SELECT * FROM jobs WHERE state = 'running' AND (lease_until < ? OR ? <> '' AND lease_owner <> ?)"+
+			" ORDER BY id"+s.SkipLocked(), s.Now(), alone, alone)
 		if err != nil {
 			return err
 		}

@@ -2,11 +2,10 @@ package store
 
 import (
 	"context"
-	"errors"
 	"maps"
+	"slices"
 	"time"
 
-	"nodest/fault"
 	"nodest/jobs"
 	"nodest/store/sqldb"
 )
@@ -20,148 +19,98 @@ const (
 	autoSaveLife = 30 * 24 * time.Hour // of save points that nobody asked for
 )
 
-// Maintenance works in small transactions, so that nobody waits long behind it.
+// Maintenance works in small transactions, so that nobody waits long for it.
 const (
 	maintainAttempts = 5
-	maintainLease    = time.Minute // of Maintain
 	maintainBatch    = 500
 )
 
-// Upkeep is the job of removing what is too old. It is to be enqueued every hour
-// or so, by any number of processes.
+// Upkeep is the job that removes what is too old. Any number of processes may enqueue it,
+// about once an hour.
 var Upkeep = jobs.Spec{Kind: "store.maintain", Subject: "all", Once: true}
 
-// Removed counts what one round of maintenance removed.
-type Removed struct {
-	Keys          int64 `json:"keys"`
-	Tickets       int64 `json:"tickets"`
-	Events        int64 `json:"events"`
-	Saves         int64 `json:"saves"` // automatic ones
-	Texts         int64 `json:"texts"` // messages that lost theirs
-	Messages      int64 `json:"messages"`
-	Conversations int64 `json:"conversations"`
-	Characters    int64 `json:"characters"`
-	Resources     int64 `json:"resources"`
-	Jobs          int64 `json:"jobs"`
-}
-
-// Maintain removes what has outlived its time: idempotency keys after 48 hours,
-// tickets that are over, events beyond 7 days and 10,000 of the user, deleted
-// rows and automatic save points after 30 days. What a save point needs stays. Of several processes one does it; ran is false in the
-// others. It is meant to be called every hour or so, and can be interrupted. A
-// server does it as the job Maintenance instead.
-func (db *DB) Maintain(ctx context.Context) (removed Removed, ran bool, err error) {
-	if err := db.Enqueue(ctx, Upkeep); err != nil {
-		return removed, false, err
-	}
-	if err := db.RecoverJobs(ctx, map[string]int{Upkeep.Kind: maintainAttempts}, ""); err != nil {
-		return removed, false, err
-	}
-	claimed, err := db.ClaimJobs(ctx, db.opts.Process, maintainLease, []jobs.Want{{Kind: Upkeep.Kind, Free: 1, PerUser: 1}})
-	if err != nil || len(claimed) == 0 {
-		return removed, false, err
-	}
-	err = db.maintain(ctx, claimed[0], &removed)
-	end := jobs.Outcome{State: jobs.Done}
-	switch {
-	case errors.Is(err, jobs.ErrLost): // another process goes on with it
-		return removed, true, nil
-	case err != nil:
-		public := fault.Public(err)
-		end = jobs.Outcome{State: jobs.Failed, Error: &jobs.Failure{Code: public.Code, Message: public.Message}}
-	}
-	// The job's end is noted also when ctx has ended; else its lease runs out.
-	return removed, true, errors.Join(err, db.EndJob(context.WithoutCancel(ctx), claimed[0], end))
-}
-
-// Maintenance is the kind of the job Upkeep, which does what Maintain does.
+// Maintenance is the kind of the job Upkeep. It removes idempotency keys after 48 hours,
+// expired tickets, events beyond 7 days and 10,000 of the user, and deleted rows and
+// automatic save points after 30 days. What a save point needs stays. It can be
+// interrupted.
 func (db *DB) Maintenance() jobs.Kind {
 	return jobs.Kind{Name: Upkeep.Kind, AtOnce: 1, Attempts: maintainAttempts, Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
-		return db.maintain(ctx, j, &Removed{})
+		return db.maintain(ctx, j, Removed{})
 	}}
 }
 
+// Removed counts what one round of maintenance has removed, by what it is.
+type Removed map[string]int64
+
 // A chore removes at most maintainBatch rows; it is done when it removed none.
 type chore struct {
+	what   string
 	remove func(*session) (int64, error)
-	count  func(*Removed) *int64
 }
 
 var chores = []chore{
-	{oldKeys, func(r *Removed) *int64 { return &r.Keys }},
-	{oldTickets, func(r *Removed) *int64 { return &r.Tickets }},
-	{oldSaves, func(r *Removed) *int64 { return &r.Saves }},
-	{oldTexts, func(r *Removed) *int64 { return &r.Texts }},
-	{oldLeaves, func(r *Removed) *int64 { return &r.Messages }},
-	{messagesOfOldConversations, func(r *Removed) *int64 { return &r.Messages }},
-	{oldConversations, func(r *Removed) *int64 { return &r.Conversations }},
-	{oldCharacters, func(r *Removed) *int64 { return &r.Characters }},
-	{oldResources, func(r *Removed) *int64 { return &r.Resources }},
-	{oldJobs, func(r *Removed) *int64 { return &r.Jobs }},
+	{"keys", oldRows("call_keys", "user_id, call_key", "c.created_at <= ?", keyLife, maintainBatch)},
+	{"tickets", oldRows("tickets", "hash", "c.expires_at <= ?", 0, maintainBatch)},
+	{"saves", oldRows("saves", "user_id, id", "c.is_automatic AND c.created_at <= ?", autoSaveLife, maintainBatch)},
+	{"texts", oldTexts}, // of messages that stay
+	{"messages", oldLeaves},
+	{"messages", messagesOfOldConversations},
+	// A conversation that is not empty waits for the next round: what was copied from it was
+	// removed in this one.
+	{"conversations", oldRows("conversations", "user_id, id", "c.deleted_at <= ?"+
+		" AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id)", deletedLife, 1)},
+	{"characters", oldRows("characters", "user_id, id", "c.deleted_at <= ?", deletedLife, 10)},
+	{"resources", oldRows("resources", "user_id, id", "c.deleted_at <= ?"+
+		" AND NOT EXISTS (SELECT 1 FROM save_resources k WHERE k.user_id = c.user_id AND k.resource_id = c.id)", deletedLife, 10)},
+	{"jobs", oldRows("jobs", "id", "c.state IN ('done', 'failed', 'cancelled') AND c.updated_at <= ?", finishedLife, maintainBatch)},
 }
 
-func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed *Removed) error {
-	for _, c := range chores {
-		if err := db.chore(ctx, job, removed, c.remove, c.count(removed)); err != nil {
-			return err
-		}
+// oldRows removes rows of a table, called c, that are older than life by a condition whose
+// argument is a time; the foreign keys remove what belongs to them.
+func oldRows(table, key, where string, life time.Duration, batch int) func(*session) (int64, error) {
+	return func(s *session) (int64, error) {
+		return s.Exec("DELETE FROM "+table+" WHERE ("+key+") IN (SELECT "+key+" FROM "+table+" c WHERE "+where+" LIMIT ?)",
+			s.Now().Add(-life), batch)
 	}
+}
+
+func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed Removed) error {
 	users, err := db.longLogs(ctx)
 	if err != nil {
 		return err
 	}
+	all := slices.Clone(chores)
 	for _, id := range users {
-		events := func(s *session) (int64, error) { return oldEvents(s, id) }
-		if err := db.chore(ctx, job, removed, events, &removed.Events); err != nil {
+		all = append(all, chore{"events", func(s *session) (int64, error) { return oldEvents(s, id) }})
+	}
+	for _, c := range all {
+		if err := db.do(ctx, c, job, removed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// chore repeats one removal until nothing is left, one transaction each.
-func (db *DB) chore(ctx context.Context, job *jobs.Job, removed *Removed, remove func(*session) (int64, error), sum *int64) error {
+// do repeats a chore until nothing is left, one transaction each, as long as the job is
+// this process's.
+func (db *DB) do(ctx context.Context, c chore, job *jobs.Job, removed Removed) error {
 	for {
 		var n int64
 		err := db.write(ctx, func(s *session) (err error) {
-			if err := s.keepJob(job, removed); err != nil {
+			if err := s.noteJob(job, "", removed); err != nil {
 				return err
 			}
-			n, err = remove(s)
+			n, err = c.remove(s)
 			return err
 		})
-		if err != nil {
+		if err != nil || n == 0 {
 			return err
 		}
-		*sum += n
-		if n == 0 {
-			return nil
-		}
+		removed[c.what] += n
 	}
 }
 
-// keepJob notes the progress and lets the lease last for maintainLease at least:
-// Maintain has nobody who renews it.
-func (s *session) keepJob(job *jobs.Job, removed *Removed) error {
-	if err := s.noteJob(job, "", removed); err != nil {
-		return err
-	}
-	until := s.Now().Add(maintainLease)
-	return s.Run("UPDATE jobs SET lease_until = ? WHERE id = ? AND lease_until < ?", until, job.ID, until)
-}
-
-func oldKeys(s *session) (int64, error) {
-	return s.Exec(`DELETE FROM call_keys WHERE (user_id, call_key) IN
-		(SELECT user_id, call_key FROM call_keys WHERE created_at <= ? LIMIT ?)`,
-		s.Now().Add(-keyLife), maintainBatch)
-}
-
-func oldTickets(s *session) (int64, error) {
-	return s.Exec("DELETE FROM tickets WHERE hash IN (SELECT hash FROM tickets WHERE expires_at <= ? LIMIT ?)",
-		s.Now(), maintainBatch)
-}
-
-// longLogs returns the users whose logs may have events to remove.
+// longLogs returns the users whose logs may contain events to remove.
 func (db *DB) longLogs(ctx context.Context) ([]string, error) {
 	return reading(ctx, db, func(s *session) ([]string, error) {
 		return sqldb.All[string](s, "SELECT user_id FROM streams WHERE seq > ?", eventsKept)
@@ -190,12 +139,6 @@ func oldEvents(s *session, userID string) (int64, error) {
 	return s.Exec("DELETE FROM events WHERE user_id = ? AND seq < ?", userID, end)
 }
 
-// oldSaves removes automatic save points.
-func oldSaves(s *session) (int64, error) {
-	return s.Exec("DELETE FROM saves WHERE (user_id, id) IN (SELECT user_id, id FROM saves WHERE is_automatic AND created_at <= ? LIMIT ?)",
-		s.Now().Add(-autoSaveLife), maintainBatch)
-}
-
 // oldMessage is a message that was deleted long ago, and that no save point brings back.
 const oldMessage = "m.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM saves k WHERE k.user_id = m.user_id AND k.conversation_id = m.conversation_id)"
 
@@ -217,7 +160,7 @@ func oldTexts(s *session) (removed int64, err error) {
 		return 0, err
 	}
 	for userID, ids := range messages {
-		if err := s.unsay(userID, ids); err != nil {
+		if err := s.forgetMessages(userID, ids); err != nil {
 			return 0, err
 		}
 		for _, table := range []string{"revisions", "swipes"} {
@@ -230,9 +173,9 @@ func oldTexts(s *session) (removed int64, err error) {
 	return removed, nil
 }
 
-// oldLeaves removes the rows of such messages, where nothing hangs on them: the
-// way from a later message to the root must stay. From each leaf it goes on to what
-// that hung on, so that a long branch does not take a round for each message.
+// oldLeaves removes the rows of such messages that have no children: the path from a later
+// message to the root must stay. From each leaf it continues with its parent, so that a
+// long branch does not take a round per message.
 func oldLeaves(s *session) (removed int64, err error) {
 	leaves, err := s.leaves("", maintainBatch)
 	for err == nil && len(leaves) > 0 && removed < maintainBatch {
@@ -257,7 +200,7 @@ func oldLeaves(s *session) (removed int64, err error) {
 	return removed, err
 }
 
-// removeLeaves returns what the messages hung on.
+// removeLeaves removes messages and returns their parents.
 func (s *session) removeLeaves(userID string, ids []string) (removed int64, parents []string, err error) {
 	parents, err = sqldb.All[string](s, "SELECT parent_id FROM messages WHERE user_id = ? AND id IN (?) AND parent_id <> ''", userID, ids)
 	if err != nil {
@@ -273,7 +216,7 @@ func (s *session) removeLeaves(userID string, ids []string) (removed int64, pare
 }
 
 func (s *session) removeMessages(userID string, ids []string) (int64, error) {
-	if err := s.unsay(userID, ids); err != nil {
+	if err := s.forgetMessages(userID, ids); err != nil {
 		return 0, err
 	}
 	return s.Exec("DELETE FROM messages WHERE user_id = ? AND id IN (?)", userID, ids)
@@ -306,32 +249,4 @@ func messagesOfOldConversations(s *session) (removed int64, err error) {
 		removed += n
 	}
 	return removed, nil
-}
-
-// oldConversations leaves those that are not empty for the next round: what was
-// copied from them went in this one.
-func oldConversations(s *session) (int64, error) {
-	return oldRows(s, "conversations", 1, "c.deleted_at <= ?"+
-		" AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id)")
-}
-
-func oldCharacters(s *session) (int64, error) {
-	return oldRows(s, "characters", 10, "c.deleted_at <= ?")
-}
-
-func oldResources(s *session) (int64, error) {
-	return oldRows(s, "resources", 10, "c.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM save_resources k WHERE k.user_id = c.user_id AND k.resource_id = c.id)")
-}
-
-// oldRows removes deleted rows of a table, called c; the foreign keys remove what
-// is left below them.
-func oldRows(s *session, table string, batch int, where string) (int64, error) {
-	return s.Exec("DELETE FROM "+table+" WHERE (user_id, id) IN (SELECT c.user_id, c.id FROM "+table+" c WHERE "+where+" LIMIT ?)",
-		s.Now().Add(-deletedLife), batch)
-}
-
-func oldJobs(s *session) (int64, error) {
-	return s.Exec("DELETE FROM jobs WHERE id IN (SELECT id FROM jobs"+
-		" WHERE state IN ('done', 'failed', 'cancelled') AND updated_at <= ? LIMIT ?)",
-		s.Now().Add(-finishedLife), maintainBatch)
 }

@@ -54,9 +54,6 @@ type scopeNews struct {
 
 // news returns what this transaction has changed of a scope.
 func (t *tx) news(characterID string) *scopeNews {
-	if t.scopes == nil {
-		t.scopes = map[string]*scopeNews{}
-	}
 	n := t.scopes[characterID]
 	if n == nil {
 		n = &scopeNews{}
@@ -68,7 +65,7 @@ func (t *tx) news(characterID string) *scopeNews {
 // flushMemory stores the texts that were said, and gives each scope that changed its
 // next version.
 func (t *tx) flushMemory() error {
-	said, err := t.saidByScope()
+	said, err := t.textsByScope()
 	if err != nil {
 		return err
 	}
@@ -175,10 +172,7 @@ const memoryJobs = "memory.%"
 
 // MemoryJobs lists the jobs about a character's memory and its conversations.
 func (t *tx) MemoryJobs(characterID, cursor string, limit int) ([]*jobs.Job, string, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, "", err
-	}
-	return sqldb.Page(t, (*jobRow).job, "created_at", cursor, limit, "SELECT * FROM jobs WHERE user_id = ? AND (kind LIKE ? OR kind = ?)"+
+	return sqldb.Page(t.withCharacter(characterID), (*jobRow).job, "created_at", cursor, limit, "SELECT * FROM jobs WHERE user_id = ? AND (kind LIKE ? OR kind = ?)"+
 		" AND (subject = ? OR subject IN (SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.character_id = ?))",
 		t.userID, memoryJobs, chat.JobFork, characterID, t.userID, characterID)
 }

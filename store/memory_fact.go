@@ -35,9 +35,6 @@ func (t *tx) factRow(characterID string, m *memory.Memory) *factRow {
 
 // InsertFacts stores versions of facts.
 func (t *tx) InsertFacts(characterID string, facts ...*memory.Memory) error {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return err
-	}
 	rows := make([]*factRow, len(facts))
 	active := map[string]string{} // ids by the words
 	var hashes []string
@@ -65,11 +62,12 @@ func (t *tx) InsertFacts(characterID string, facts ...*memory.Memory) error {
 	return nil
 }
 
-// nobodySays returns fault.Conflict when an active fact of the scope, other than one,
-// has one of these hashes. It asks before anything is written, because a statement
-// that fails ends the transaction.
+// nobodySays returns fault.NotFound for a character that is not the user's, and
+// fault.Conflict when an active fact of the scope, other than one, has one of these
+// hashes. It asks before anything is written, because a statement that fails ends the
+// transaction.
 func (t *tx) nobodySays(characterID, but string, hashes []string) error {
-	other, err := sqldb.Value[string](t, "SELECT id FROM memories WHERE "+ofScope+" AND status = 'active' AND hash IN (?) AND id <> ? LIMIT 1",
+	other, err := sqldb.Value[string](t.withCharacter(characterID), "SELECT id FROM memories WHERE "+ofScope+" AND status = 'active' AND hash IN (?) AND id <> ? LIMIT 1",
 		t.userID, characterID, hashes, but)
 	if err == nil && other != "" {
 		return errSaysTheSame(other)
@@ -84,14 +82,13 @@ func errSaysTheSame(id string) error {
 // UpdateFact stores everything of m but its text, its place among the versions, and
 // when it was used.
 func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return err
-	}
 	row := t.factRow(characterID, m)
+	var hashes []string
 	if m.Status == memory.Active {
-		if err := t.nobodySays(characterID, m.ID, []string{row.ContentHash}); err != nil {
-			return err
-		}
+		hashes = append(hashes, row.ContentHash)
+	}
+	if err := t.nobodySays(characterID, m.ID, hashes); err != nil {
+		return err
 	}
 	err := t.UpdateOne("memory", "memories", row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "terms", "hash", "change", "last_used_at", "created_at"},
 		"WHERE user_id = ? AND id = ? AND character_id = ?", t.userID, m.ID, characterID)
@@ -105,9 +102,6 @@ func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
 
 // MarkFacts changes versions.
 func (t *tx) MarkFacts(characterID string, ids []string, marks memory.Marks) error {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return err
-	}
 	set, args := "updated_at = ?", []any{t.Now()}
 	if marks.Pinned != nil {
 		set, args = set+", is_pinned = ?", append(args, *marks.Pinned)
@@ -120,49 +114,33 @@ func (t *tx) MarkFacts(characterID string, ids []string, marks memory.Marks) err
 	}
 	n := t.news(characterID)
 	n.facts = append(n.facts, ids...)
-	return t.Run("UPDATE memories SET "+set+" WHERE "+ofScope+" AND id IN (?)", append(args, t.userID, characterID, ids)...)
+	return t.withCharacter(characterID).Run("UPDATE memories SET "+set+" WHERE "+ofScope+" AND id IN (?)", append(args, t.userID, characterID, ids)...)
 }
 
 // Known looks facts and tombstones up.
 func (t *tx) Known(characterID string, ids, hashes []string) ([]memory.Known, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, err
-	}
 	const look = `SELECT id, hash, status FROM memories WHERE ` + ofScope + ` AND id IN (?)
 		UNION ALL SELECT id, hash, status FROM memories WHERE ` + ofScope + ` AND hash IN (?)
 		UNION ALL SELECT '', hash, 'deleted' FROM memory_tombstones WHERE ` + ofScope + ` AND hash IN (?)`
-	return sqldb.All[memory.Known](t, look, t.userID, characterID, ids, t.userID, characterID, hashes, t.userID, characterID, hashes)
+	return sqldb.All[memory.Known](t.withCharacter(characterID), look, t.userID, characterID, ids, t.userID, characterID, hashes, t.userID, characterID, hashes)
 }
 
 // Fact returns one version.
 func (t *tx) Fact(characterID, id string) (*memory.Memory, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, err
-	}
 	of := func(r *factRow) *memory.Memory { m := r.memory(); return &m }
-	return sqldb.Find(t, "memory", of, selectFacts+" AND f.id = ?", t.userID, characterID, id)
+	return sqldb.Find(t.withCharacter(characterID), "memory", of, selectFacts+" AND f.id = ?", t.userID, characterID, id)
 }
 
 const selectFacts = "SELECT f.* FROM memories f WHERE f.user_id = ? AND f.character_id = ?"
 
-// facts reads the versions of a scope that the end of the statement selects.
-func (t *tx) facts(characterID, rest string, args ...any) ([]memory.Memory, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, err
-	}
-	return sqldb.Map(t, (*factRow).memory, selectFacts+rest, append([]any{t.userID, characterID}, args...)...)
-}
-
 // FactVersions returns all versions of facts, by root and version.
 func (t *tx) FactVersions(characterID string, rootIDs ...string) ([]memory.Memory, error) {
-	return t.facts(characterID, " AND f.root_id IN (?) ORDER BY f.root_id, f.version", rootIDs)
+	return sqldb.Map(t.withCharacter(characterID), (*factRow).memory, selectFacts+" AND f.root_id IN (?) ORDER BY f.root_id, f.version",
+		t.userID, characterID, rootIDs)
 }
 
 // Facts lists versions, newest first.
 func (t *tx) Facts(characterID string, f memory.Filter, cursor string, limit int) ([]memory.Memory, string, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, "", err
-	}
 	query, args := selectFacts, []any{t.userID, characterID}
 	more := func(wanted bool, column string, arg any) {
 		if wanted {
@@ -176,7 +154,7 @@ func (t *tx) Facts(characterID string, f memory.Filter, cursor string, limit int
 	more(f.ConversationID != "", "conversation_id", f.ConversationID)
 	more(f.ContentHash != "", "hash", f.ContentHash)
 	more(f.Pinned != nil, "is_pinned", f.Pinned)
-	return sqldb.Page(t, (*factRow).memory, "f.id", cursor, limit, query, args...)
+	return sqldb.Page(t.withCharacter(characterID), (*factRow).memory, "f.id", cursor, limit, query, args...)
 }
 
 type suggestionRow struct {
@@ -191,18 +169,12 @@ func (t *tx) suggestionRow(characterID string, s *memory.Suggested) *suggestionR
 
 // InsertSuggestion stores one.
 func (t *tx) InsertSuggestion(characterID string, s *memory.Suggested) error {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return err
-	}
-	return t.Insert("memory_suggestions", t.suggestionRow(characterID, s))
+	return t.withCharacter(characterID).Insert("memory_suggestions", t.suggestionRow(characterID, s))
 }
 
 // UpdateSuggestion stores what s is now.
 func (t *tx) UpdateSuggestion(characterID string, s *memory.Suggested) error {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return err
-	}
-	return t.UpdateOne("suggestion", "memory_suggestions", t.suggestionRow(characterID, s), []string{"id", "user_id", "character_id", "created_at"},
+	return t.withCharacter(characterID).UpdateOne("suggestion", "memory_suggestions", t.suggestionRow(characterID, s), []string{"id", "user_id", "character_id", "created_at"},
 		"WHERE user_id = ? AND id = ? AND character_id = ?", t.userID, s.ID, characterID)
 }
 
@@ -210,51 +182,36 @@ const selectSuggestions = "SELECT * FROM memory_suggestions WHERE user_id = ? AN
 
 // Suggestion returns one.
 func (t *tx) Suggestion(characterID, id string) (*memory.Suggested, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, err
-	}
-	return sqldb.Find(t, "suggestion", func(r *suggestionRow) *memory.Suggested { return &r.Suggested },
+	return sqldb.Find(t.withCharacter(characterID), "suggestion", func(r *suggestionRow) *memory.Suggested { return &r.Suggested },
 		selectSuggestions+" AND id = ?", t.userID, characterID, id)
 }
 
 // Suggestions lists newest first.
 func (t *tx) Suggestions(characterID, state, cursor string, limit int) ([]memory.Suggested, string, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, "", err
-	}
 	query, args := selectSuggestions, []any{t.userID, characterID}
 	if state != "" {
 		query, args = query+" AND state = ?", append(args, state)
 	}
-	return sqldb.Page(t, func(r *suggestionRow) memory.Suggested { return r.Suggested }, "id", cursor, limit, query, args...)
+	return sqldb.Page(t.withCharacter(characterID), func(r *suggestionRow) memory.Suggested { return r.Suggested }, "id", cursor, limit, query, args...)
 }
 
 // SuggestionKeys returns the keys of all that were ever made.
 func (t *tx) SuggestionKeys(characterID string) (map[string]bool, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, err
-	}
 	keys := map[string]bool{}
 	note := func(r *suggestionRow) error { keys[r.Key()] = true; return nil }
-	return keys, sqldb.Each(t, note, selectSuggestions, t.userID, characterID)
+	return keys, sqldb.Each(t.withCharacter(characterID), note, selectSuggestions, t.userID, characterID)
 }
 
 // Tombstones returns those of a scope, oldest first.
 func (t *tx) Tombstones(characterID string) ([]memory.Tombstone, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, err
-	}
-	return sqldb.All[memory.Tombstone](t, "SELECT hash AS content_hash, evidence, created_at FROM memory_tombstones"+
+	return sqldb.All[memory.Tombstone](t.withCharacter(characterID), "SELECT hash AS content_hash, evidence, created_at FROM memory_tombstones"+
 		" WHERE user_id = ? AND character_id = ? ORDER BY created_at, hash", t.userID, characterID)
 }
 
 // PutTombstone stores one. Where there is one of that content it forbids both
 // evidences.
 func (t *tx) PutTombstone(characterID string, o memory.Tombstone) error {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return err
-	}
-	known, err := sqldb.Value[[]memory.Evidence](t, "SELECT evidence FROM memory_tombstones WHERE user_id = ? AND character_id = ? AND hash = ?",
+	known, err := sqldb.Value[[]memory.Evidence](t.withCharacter(characterID), "SELECT evidence FROM memory_tombstones WHERE user_id = ? AND character_id = ? AND hash = ?",
 		t.userID, characterID, o.ContentHash)
 	if err != nil {
 		return err

@@ -207,11 +207,10 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		return tx.Memory.PurgeFacts(own(e, tx), x.fact)
 	},
 	"PurgeScope": func(e *env, tx nodest.Tx, x things) error {
-		if _, _, err := tx.Memory.PurgeScope(x.character); unknown(e, err) != nil {
+		if err := unknown(e, tx.Memory.PurgeScope(x.character)); err != nil {
 			return err
 		}
-		facts, texts, err := tx.Memory.PurgeScope(own(e, tx))
-		return nothing(e, facts+texts == 0, err)
+		return tx.Memory.PurgeScope(own(e, tx))
 	},
 
 	"Tombstones": func(e *env, tx nodest.Tx, x things) error {

@@ -181,31 +181,31 @@ func withoutVector(table string) string {
 
 // WithoutVector returns contents without a vector of a model, each once.
 func (t *tx) WithoutVector(characterID, model string, limit int) ([]memory.Content, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, err
-	}
 	limit = sqldb.Length(limit)
 	seen := map[string]bool{}
-	out, err := sqldb.Map(t, func(c *memory.Content) memory.Content { seen[c.Hash] = true; return *c },
-		`SELECT t.hash, t.text FROM memories t WHERE t.user_id = ? AND t.id IN (SELECT MIN(t.id) FROM memories t
-			WHERE t.user_id = ? AND t.character_id = ? AND `+counts("t")+` AND `+withoutVector("t")+` GROUP BY t.hash LIMIT ?)`,
-		t.userID, t.userID, characterID, model, limit)
-	if err != nil || len(out) == limit {
-		return out, err
-	}
-	return out, sqldb.Each(t, func(r *struct {
+	out := []memory.Content{}
+	err := sqldb.Each(t.withCharacter(characterID), func(r *struct {
 		Hash, Text string
-		Role       lang.Role
+		Role       lang.Role // "" of a fact
 	},
 	) error {
-		if !seen[r.Hash] && len(out) < limit {
-			out = append(out, memory.Content{Hash: r.Hash, Text: memory.Clean(r.Role, r.Text)})
+		if seen[r.Hash] {
+			return nil
 		}
+		if r.Role != "" {
+			r.Text = memory.Clean(r.Role, r.Text)
+		}
+		seen[r.Hash], out = true, append(out, memory.Content{Hash: r.Hash, Text: r.Text})
 		return nil
-	}, `SELECT t.hash, t.role, r.text FROM memory_texts t JOIN revisions r ON r.user_id = t.user_id AND r.id = t.revision_id
+	}, `SELECT t.hash, t.text, '' AS role FROM memories t WHERE t.user_id = ? AND t.id IN (SELECT MIN(t.id) FROM memories t
+			WHERE t.user_id = ? AND t.character_id = ? AND `+counts("t")+` AND `+withoutVector("t")+` GROUP BY t.hash LIMIT ?)
+		UNION ALL
+		SELECT t.hash, r.text, t.role FROM memory_texts t JOIN revisions r ON r.user_id = t.user_id AND r.id = t.revision_id
 		WHERE t.user_id = ? AND t.revision_id IN (SELECT MIN(t.revision_id) FROM memory_texts t
-			WHERE t.user_id = ? AND t.character_id = ? AND t.hash <> '' AND `+withoutVector("t")+` GROUP BY t.hash LIMIT ?)`,
-		t.userID, t.userID, characterID, model, limit)
+			WHERE t.user_id = ? AND t.character_id = ? AND t.hash <> '' AND `+withoutVector("t")+` GROUP BY t.hash LIMIT ?)
+		LIMIT ?`,
+		t.userID, t.userID, characterID, model, limit, t.userID, t.userID, characterID, model, limit, limit)
+	return out, err
 }
 
 // PutVectors stores vectors of contents that are there.

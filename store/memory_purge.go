@@ -68,9 +68,8 @@ func (s *session) dropVectors(scope memory.Scope, hashes []string) error {
 		scope.UserID, scope.CharacterID, hashes)
 }
 
-// ForgetTexts takes texts out of the memory, and the suggestions that were made of
-// them. What stays of each is that it was forgotten, so that no copy of the chat
-// brings it back.
+// ForgetTexts removes texts from the memory, and the suggestions based on them. A mark
+// that they were forgotten stays, so that no copy of the chat brings them back.
 func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 	if err := t.LockMemory(characterID); err != nil {
 		return err
@@ -103,22 +102,17 @@ func (s *session) dropTraces(scope memory.Scope, revisionIDs, hashes []string) e
 }
 
 // PurgeScope empties the memory of a scope.
-func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
+func (t *tx) PurgeScope(characterID string) error {
 	if err := t.LockMemory(characterID); err != nil {
-		return 0, 0, err
-	}
-	n, err := sqldb.Value[struct{ Facts, Texts int }](t, "SELECT (SELECT COUNT(DISTINCT root_id) FROM memories WHERE "+ofScope+") AS facts,"+
-		" (SELECT COUNT(*) FROM memory_texts WHERE "+ofScope+" AND NOT is_forgotten) AS texts", t.userID, characterID, t.userID, characterID)
-	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	told, err := sqldb.All[string](t, "SELECT id FROM memories WHERE "+ofScope+" UNION ALL SELECT id FROM memory_suggestions WHERE "+ofScope,
 		t.userID, characterID, t.userID, characterID)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	if err := t.dropReplies(t.userID, told); err != nil {
-		return 0, 0, err
+		return err
 	}
 	t.news(characterID).whole = true
 	const units = "DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN "
@@ -127,9 +121,9 @@ func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
 		units + "(SELECT revision_id FROM memory_texts WHERE " + ofScope + ")",
 	}, t.userID, t.userID, characterID)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	return n.Facts, n.Texts, t.each([]string{
+	return t.each([]string{
 		"DELETE FROM memory_suggestions WHERE " + ofScope,
 		"DELETE FROM memory_tombstones WHERE " + ofScope,
 		"DELETE FROM memory_vectors WHERE " + ofScope,
@@ -138,8 +132,8 @@ func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
 	}, t.userID, characterID)
 }
 
-// Texts of memories stand in suggestions and in the answers of commands too. What
-// is purged or forgotten must go from there as well.
+// Suggestions and the stored answers of commands contain texts of memories too. What is
+// purged or forgotten must be removed from them as well.
 
 // dropSuggestions removes the suggestions of a scope that were made of one of these
 // texts, or that say what one of these contents says.
@@ -189,10 +183,10 @@ func setOf(words []string) map[string]bool {
 	return set
 }
 
-// unsay removes what the memories of a user have of messages that maintenance
-// removes: their texts, what was suggested because of them, and the facts that rest
-// on nothing else.
-func (s *session) unsay(userID string, messageIDs []string) error {
+// forgetMessages removes from the memories of a user what came from messages that
+// maintenance removes: their texts, suggestions based on them, and facts with no other
+// evidence.
+func (s *session) forgetMessages(userID string, messageIDs []string) error {
 	type gone struct{ revisions, hashes []string }
 	scopes := map[string]gone{} // by character
 	err := sqldb.Each(s, func(r *struct{ RevisionID, CharacterID, Hash string }) error {
@@ -205,14 +199,14 @@ func (s *session) unsay(userID string, messageIDs []string) error {
 	}
 	for _, characterID := range slices.Sorted(maps.Keys(scopes)) { // as locks are taken
 		g := scopes[characterID]
-		if err := s.unsayOf(memory.Scope{UserID: userID, CharacterID: characterID}, g.revisions, g.hashes); err != nil {
+		if err := s.forgetTexts(memory.Scope{UserID: userID, CharacterID: characterID}, g.revisions, g.hashes); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *session) unsayOf(scope memory.Scope, revisions, hashes []string) error {
+func (s *session) forgetTexts(scope memory.Scope, revisions, hashes []string) error {
 	if err := s.dropTraces(scope, revisions, hashes); err != nil {
 		return err
 	}
@@ -227,8 +221,8 @@ func (s *session) unsayOf(scope memory.Scope, revisions, hashes []string) error 
 	return err
 }
 
-// baseless returns the facts of a scope that rested on some of these texts and can
-// hold no more: no version has a sighting of which all texts are left.
+// baseless returns the facts of a scope that were based on some of these texts and have
+// lost their evidence: no version has a sighting of which all texts are left.
 func (s *session) baseless(scope memory.Scope, gone []string) (roots []string, err error) {
 	facts, err := s.restingOn(scope, gone)
 	if err != nil {
@@ -257,8 +251,8 @@ func (s *session) baseless(scope memory.Scope, gone []string) (roots []string, e
 	return roots, err
 }
 
-// restingOn returns all versions, with nothing but their evidence, of those facts of a
-// scope that rest on some of these texts, by root.
+// restingOn returns all versions (only their evidence) of the facts of a scope that are
+// based on some of these texts, by root.
 func (s *session) restingOn(scope memory.Scope, revisions []string) (map[string][]memory.Memory, error) {
 	facts, rests, these := map[string][]memory.Memory{}, map[string]bool{}, setOf(revisions)
 	err := sqldb.Each(s, func(m *memory.Memory) error {

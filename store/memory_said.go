@@ -69,19 +69,13 @@ func (t *tx) SaidByID(characterID string, revisionIDs ...string) ([]memory.Text,
 
 // MarkRead notes that extraction has read texts.
 func (t *tx) MarkRead(conversationID string, revisionIDs ...string) error {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return err
-	}
-	return t.Run("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id IN (?)",
+	return t.withConversation(conversationID).Run("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id IN (?)",
 		t.userID, conversationID, revisionIDs)
 }
 
 // MarkUnread gives all texts of a conversation back to extraction.
 func (t *tx) MarkUnread(conversationID string) error {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return err
-	}
-	return t.Run("UPDATE memory_texts SET is_read = FALSE WHERE user_id = ? AND conversation_id = ? AND is_read", t.userID, conversationID)
+	return t.withConversation(conversationID).Run("UPDATE memory_texts SET is_read = FALSE WHERE user_id = ? AND conversation_id = ? AND is_read", t.userID, conversationID)
 }
 
 // Reading tells how far the reading of a conversation for facts is.
@@ -92,10 +86,7 @@ func (t *tx) Reading(conversationID string) (memory.Reading, error) {
 // LockReading is Reading that lets no other transaction change it until this one
 // ends.
 func (t *tx) LockReading(conversationID string) (memory.Reading, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return memory.Reading{}, err
-	}
-	_, err := t.Exec("INSERT INTO memory_readings (user_id, conversation_id, exchanges, calls, ordered)"+
+	err := t.withConversation(conversationID).Run("INSERT INTO memory_readings (user_id, conversation_id, exchanges, calls, ordered)"+
 		" VALUES (?, ?, 0, 0, 0) ON CONFLICT (user_id, conversation_id) DO NOTHING", t.userID, conversationID)
 	if err != nil {
 		return memory.Reading{}, err
@@ -104,19 +95,13 @@ func (t *tx) LockReading(conversationID string) (memory.Reading, error) {
 }
 
 func (t *tx) reading(conversationID, lock string) (memory.Reading, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return memory.Reading{}, err
-	}
-	return sqldb.Value[memory.Reading](t, "SELECT exchanges, calls, ordered FROM memory_readings WHERE user_id = ? AND conversation_id = ?"+lock,
+	return sqldb.Value[memory.Reading](t.withConversation(conversationID), "SELECT exchanges, calls, ordered FROM memory_readings WHERE user_id = ? AND conversation_id = ?"+lock,
 		t.userID, conversationID)
 }
 
 // PutReading stores what LockReading returned, as it is now.
 func (t *tx) PutReading(conversationID string, r memory.Reading) error {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return err
-	}
-	return t.Run("UPDATE memory_readings SET exchanges = ?, calls = ?, ordered = ? WHERE user_id = ? AND conversation_id = ?",
+	return t.withConversation(conversationID).Run("UPDATE memory_readings SET exchanges = ?, calls = ?, ordered = ? WHERE user_id = ? AND conversation_id = ?",
 		r.Exchanges, r.Calls, r.Ordered, t.userID, conversationID)
 }
 
@@ -128,10 +113,7 @@ type useRow struct {
 // PutUses stores what was recalled for a text of a message, instead of what was
 // stored for it before, and when facts were used last. That is no change of a scope.
 func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
-	if err := t.ownsMessage(messageID); err != nil {
-		return err
-	}
-	_, err := t.Exec("DELETE FROM memory_uses WHERE user_id = ? AND revision_id = ? AND message_id = ?", t.userID, revisionID, messageID)
+	err := t.withMessage(messageID).Run("DELETE FROM memory_uses WHERE user_id = ? AND revision_id = ? AND message_id = ?", t.userID, revisionID, messageID)
 	if err != nil || len(uses) == 0 {
 		return err
 	}
@@ -149,17 +131,16 @@ func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
 	return t.Run("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
 }
 
-func (t *tx) ownsMessage(id string) error {
-	return t.Require("message", "SELECT 1 FROM messages m JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id"+
-		" WHERE m.user_id = ? AND m.id = ? AND c.deleted_at IS NULL", t.userID, id)
+// withMessage returns the session for statements about a message: each returns
+// fault.NotFound unless it is in a conversation of the user that is not deleted.
+func (t *tx) withMessage(id string) *sqldb.Session {
+	return t.Unless(t.Require("message", "SELECT 1 FROM messages m JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id"+
+		" WHERE m.user_id = ? AND m.id = ? AND c.deleted_at IS NULL", t.userID, id))
 }
 
 // Uses returns what was recalled for the chosen text of a message.
 func (t *tx) Uses(messageID string) ([]memory.Use, error) {
-	if err := t.ownsMessage(messageID); err != nil {
-		return nil, err
-	}
-	return sqldb.All[memory.Use](t, `SELECT u.unit_id AS id, u.layer, u.rank, u.score, u.signals FROM messages m
+	return sqldb.All[memory.Use](t.withMessage(messageID), `SELECT u.unit_id AS id, u.layer, u.rank, u.score, u.signals FROM messages m
 		JOIN swipes s ON s.user_id = m.user_id AND s.message_id = m.id AND s.position = m.swipe_index
 		JOIN memory_uses u ON u.user_id = m.user_id AND u.revision_id = s.revision_id AND u.message_id = m.id
 		WHERE m.user_id = ? AND m.id = ? ORDER BY u.rank`, t.userID, messageID)

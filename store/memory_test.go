@@ -296,7 +296,7 @@ func (s *madeUp) seldom(conv string) {
 	switch s.rnd.IntN(6) {
 	case 0:
 		s.facts = nil
-		s.update(func(tx nodest.Tx) error { _, _, err := tx.Memory.PurgeScope(s.character); return err })
+		s.update(func(tx nodest.Tx) error { return tx.Memory.PurgeScope(s.character) })
 	case 1:
 		s.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(conv) })
 		s.chats = slices.DeleteFunc(s.chats, func(id string) bool { return id == conv })
@@ -354,8 +354,7 @@ func TestEqualContentsHaveOneVector(t *testing.T) {
 			if err := tx.Memory.ForgetTexts(character, m.Swipes[0].RevisionID); err != nil {
 				return err
 			}
-			_, _, err := tx.Memory.PurgeScope(character)
-			return err
+			return tx.Memory.PurgeScope(character)
 		})
 		e.equal("vectors in the end", e.rows("memory_vectors"), int64(0))
 		e.say(e.chat(character), "", "one")

@@ -32,16 +32,16 @@ type textRow struct {
 }
 
 const (
-	// pause is how long nobody says anything between two sessions.
-	pause = 4 * time.Hour
+	// sessionPause is the silence that ends a session.
+	sessionPause = 4 * time.Hour
 
-	// saidAtOnce is how many texts of one conversation a turn can store; those of a
-	// transaction with more come from elsewhere, and are read on demand only.
-	saidAtOnce = 16
+	// mostPerTurn is how many texts of one conversation a turn can store at most; if a
+	// transaction stores more they are imported, and extraction reads them on demand only.
+	mostPerTurn = 16
 )
 
-// said is what memory keeps of a revision; nil if there is nothing to keep.
-func (t *tx) said(m *chat.Message, r *revisionRow) *textRow {
+// textOf returns what memory keeps of a revision; nil if that is nothing.
+func (t *tx) textOf(m *chat.Message, r *revisionRow) *textRow {
 	if m.Hidden || m.Role != chat.RoleUser && m.Role != chat.RoleAssistant {
 		return nil
 	}
@@ -56,18 +56,17 @@ func (t *tx) said(m *chat.Message, r *revisionRow) *textRow {
 	}
 }
 
-// hear notes revisions that were stored; finish writes them.
-func (t *tx) hear(m *chat.Message, revisions []*revisionRow) {
+// noteTexts adds the texts of revisions that were stored; finish writes them.
+func (t *tx) noteTexts(m *chat.Message, revisions []*revisionRow) {
 	for _, r := range revisions {
-		if row := t.said(m, r); row != nil {
+		if row := t.textOf(m, r); row != nil {
 			t.texts = append(t.texts, row)
 		}
 	}
 }
 
-// saidByScope sorts the texts of the transaction by characters and gives them their
-// sessions.
-func (t *tx) saidByScope() (map[string][]*textRow, error) {
+// textsByScope groups the texts of the transaction by character and sets their sessions.
+func (t *tx) textsByScope() (map[string][]*textRow, error) {
 	if len(t.texts) == 0 {
 		return nil, nil
 	}
@@ -84,7 +83,7 @@ func (t *tx) saidByScope() (map[string][]*textRow, error) {
 		if characterID == nil { // its messages would not be there either
 			continue
 		}
-		if err := t.sit(id, rows); err != nil {
+		if err := t.setSessions(id, rows); err != nil {
 			return nil, err
 		}
 		scopes[*characterID] = append(scopes[*characterID], rows...)
@@ -92,11 +91,11 @@ func (t *tx) saidByScope() (map[string][]*textRow, error) {
 	return scopes, nil
 }
 
-// sit gives texts of a conversation their sessions: that of the text before, unless
+// setSessions sets the sessions of texts of a conversation: that of the text before, unless
 // there was a pause.
-func (t *tx) sit(conversationID string, rows []*textRow) error {
+func (t *tx) setSessions(conversationID string, rows []*textRow) error {
 	slices.SortStableFunc(rows, func(a, b *textRow) int { return cmp.Compare(a.Seq, b.Seq) })
-	if len(rows) > saidAtOnce {
+	if len(rows) > mostPerTurn {
 		for _, row := range rows {
 			row.IsRead = true
 		}
@@ -110,7 +109,7 @@ func (t *tx) sit(conversationID string, rows []*textRow) error {
 		last = &textRow{Session: 1, SaidAt: rows[0].SaidAt}
 	}
 	for _, row := range rows {
-		if row.Seq != last.Seq && row.SaidAt.Sub(last.SaidAt) >= pause {
+		if row.Seq != last.Seq && row.SaidAt.Sub(last.SaidAt) >= sessionPause {
 			last.Session++
 		}
 		row.Session = last.Session

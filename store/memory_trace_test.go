@@ -35,8 +35,7 @@ func TestSuggestionsAndAnswersGoWithWhatTheyTell(t *testing.T) {
 			return tx.Memory.ForgetTexts(r.character, r.said[0].Swipes[0].RevisionID)
 		}, []string{"mine new", "mine suggested"}, []string{"kept", "gone", "kept"}},
 		{"everything", func(tx nodest.Tx, r *remembered) error {
-			_, _, err := tx.Memory.PurgeScope(r.character)
-			return err
+			return tx.Memory.PurgeScope(r.character)
 		}, nil, []string{"gone", "gone", "kept"}},
 	}
 	for _, tt := range tests {

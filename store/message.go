@@ -12,10 +12,12 @@ import (
 type messageRow struct {
 	chat.Message `db:"Greeting=is_greeting Hidden=is_hidden -Swipes"`
 	UserID       string
-	// Depth counts the messages from the root to it, itself included. Chain names
-	// the unbranched run of the tree that it is in, see place. Both are set once.
+	// Depth counts the messages from the root to this one, itself included. Chain names
+	// the unbranched run of the tree that contains it (see place). Both are set once.
 	Depth, Chain int64
 }
+
+func (r *messageRow) message() *chat.Message { return &r.Message }
 
 func (t *tx) messageRow(m *chat.Message) *messageRow {
 	return &messageRow{Message: *m, UserID: t.userID}
@@ -23,14 +25,8 @@ func (t *tx) messageRow(m *chat.Message) *messageRow {
 
 // messageStateRow is what a message showed at one version of its conversation.
 type messageStateRow struct {
-	ConversationID string
-	MessageID      string
-	Version        int64
-	UserID         string
-	Rev            int64
-	RevisionID     string
-	Status         string
-	IsDeleted      bool
+	chat.DumpedState                  `db:"Deleted=is_deleted"`
+	UserID, ConversationID, MessageID string
 	// Previous is the version of the message's state before this one, which held
 	// until Version; 0 = there is none.
 	Previous int64
@@ -47,8 +43,12 @@ func (t *tx) InsertMessage(m *chat.Message) error {
 	t.fillTimes(&m.CreatedAt)
 	m.Seq, m.Rev = *seq, max(m.Rev, 1)
 	row := t.messageRow(m)
-	if err := t.place(row); err != nil {
+	tree, err := t.treePlaces(m.ConversationID, m.ParentID)
+	if err != nil {
 		return err
+	}
+	if !row.place(tree) {
+		return errNotInConversation()
 	}
 	if err := t.Insert("messages", row); err != nil {
 		return err
@@ -60,34 +60,47 @@ func (t *tx) InsertMessage(m *chat.Message) error {
 	return nil
 }
 
-// place says where a new message stands in the tree, and returns fault.NotFound
-// if its parent is not of the conversation. The first child of a message, deleted
-// ones count, goes on with its parent's chain. Any other child begins a chain,
-// named by its own seq, and so does a root. So the messages of one chain up to a
-// depth are a piece of a path, and a path is few pieces, however long it is.
-func (t *tx) place(row *messageRow) error {
-	row.Depth, row.Chain = 1, row.Seq
-	if row.ParentID == "" {
+// treePlace is the position of a message in the tree.
+type treePlace struct {
+	ID, ConversationID string
+	Depth, Chain       int64
+	HasChild           bool
+}
+
+// treePlaces returns the positions of messages of a conversation, by id. Others are left
+// out.
+func (t *tx) treePlaces(conversationID string, ids ...string) (map[string]*treePlace, error) {
+	tree := make(map[string]*treePlace, len(ids))
+	return tree, sqldb.Each(t, func(p *treePlace) error {
+		if at := *p; p.ConversationID == conversationID { // not in SQL, so that the index of ids serves
+			tree[p.ID] = &at
+		}
 		return nil
+	}, `SELECT p.id, p.conversation_id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m
+			WHERE m.user_id = p.user_id AND m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
+		FROM messages p WHERE p.user_id = ? AND p.id IN (?)`, t.userID, ids)
+}
+
+// place sets the position of a new message in the tree, and adds it there; ok is false if
+// its parent is missing. The first child of a message (deleted ones count) continues its
+// parent's chain. Any other child begins a chain, named by its own seq, and so does a
+// root. So the messages of one chain up to a depth are a piece of a path, and a path has
+// few pieces, however long it is.
+func (r *messageRow) place(tree map[string]*treePlace) (ok bool) {
+	r.Depth, r.Chain = 1, r.Seq
+	if r.ParentID != "" {
+		up := tree[r.ParentID]
+		if up == nil {
+			return false
+		}
+		r.Depth = up.Depth + 1
+		if !up.HasChild {
+			r.Chain = up.Chain
+		}
+		up.HasChild = true
 	}
-	parent, err := sqldb.One[struct {
-		ConversationID string
-		Depth, Chain   int64
-		Branches       bool
-	}](t, `SELECT p.conversation_id, p.depth, p.chain, EXISTS
-			(SELECT 1 FROM messages s WHERE s.user_id = p.user_id AND s.conversation_id = p.conversation_id AND s.parent_id = p.id) AS branches
-		FROM messages p WHERE p.user_id = ? AND p.id = ?`, t.userID, row.ParentID)
-	if err != nil {
-		return err
-	}
-	if parent == nil || parent.ConversationID != row.ConversationID {
-		return errNotInConversation()
-	}
-	row.Depth = parent.Depth + 1
-	if !parent.Branches {
-		row.Chain = parent.Chain
-	}
-	return nil
+	tree[r.ID] = &treePlace{Depth: r.Depth, Chain: r.Chain}
+	return true
 }
 
 func errNotInConversation() error {
@@ -105,26 +118,21 @@ func (t *tx) inConversation(conversationID, messageID string) error {
 	return err
 }
 
-// logState notes what m shows now; finish writes it under the version that the
-// conversation has in the end. isNew says that the message was not there before.
+// logState records what m shows now; finish writes it under the final version of the
+// conversation. isNew says that the message did not exist before.
 func (t *tx) logState(m *chat.Message, isNew bool) {
-	state := &messageStateRow{
-		ConversationID: m.ConversationID, MessageID: m.ID, UserID: t.userID, Rev: m.Rev,
-		Status: m.Status, IsDeleted: m.DeletedAt != nil, Previous: unknownPrevious,
-	}
+	state := &messageStateRow{UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Previous: unknownPrevious}
+	state.Rev, state.Status, state.Deleted = m.Rev, m.Status, m.DeletedAt != nil
 	if s := m.Chosen(); s != nil {
 		state.RevisionID = s.RevisionID
 	}
 	if isNew {
 		state.Previous = 0
 	}
-	if i, ok := t.stateOf[m.ID]; ok { // it changes twice
-		state.Previous = t.states[i].Previous
-		t.states[i] = state
-		return
+	if earlier := t.states[m.ID]; earlier != nil { // it changes twice
+		state.Previous = earlier.Previous
 	}
-	t.stateOf[m.ID] = len(t.states)
-	t.states = append(t.states, state)
+	t.states[m.ID] = state
 }
 
 // unknownPrevious stands in a state until flushStates looks the previous one up.
@@ -132,7 +140,10 @@ const unknownPrevious = -1
 
 // flushStates writes the log of states.
 func (t *tx) flushStates() error {
-	for _, state := range t.states {
+	rows := make([]*messageStateRow, 0, len(t.states))
+	changed := map[string][]string{} // messages that were there before, by conversation, mostly one
+	for _, id := range slices.Sorted(maps.Keys(t.states)) {
+		state := t.states[id]
 		version, ok := t.versions[state.ConversationID]
 		if !ok {
 			var err error
@@ -143,39 +154,25 @@ func (t *tx) flushStates() error {
 			t.versions[state.ConversationID] = version
 		}
 		state.Version = version
-	}
-	if err := t.fillPrevious(); err != nil {
-		return err
-	}
-	return t.Insert("message_states", t.states, "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET"+
-		" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
-}
-
-// fillPrevious looks up which states the new ones follow.
-func (t *tx) fillPrevious() error {
-	changed := map[string]map[string]*messageStateRow{} // by conversation, mostly one, and message
-	for _, state := range t.states {
-		if state.Previous != unknownPrevious {
-			continue
+		if state.Previous == unknownPrevious {
+			state.Previous = 0
+			changed[state.ConversationID] = append(changed[state.ConversationID], id)
 		}
-		state.Previous = 0
-		if changed[state.ConversationID] == nil {
-			changed[state.ConversationID] = map[string]*messageStateRow{}
-		}
-		changed[state.ConversationID][state.MessageID] = state
+		rows = append(rows, state)
 	}
-	for conversationID, states := range changed {
+	for conversationID, ids := range changed {
 		err := sqldb.Each(t, func(last *messageStateRow) error {
-			states[last.MessageID].Previous = last.Version
+			t.states[last.MessageID].Previous = last.Version
 			return nil
 		}, "SELECT message_id, MAX(version) AS version FROM message_states"+
 			" WHERE user_id = ? AND conversation_id = ? AND message_id IN (?) AND version < ? GROUP BY message_id",
-			t.userID, conversationID, slices.Sorted(maps.Keys(states)), t.versions[conversationID])
+			t.userID, conversationID, ids, t.versions[conversationID])
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return t.Insert("message_states", rows, "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET"+
+		" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
 }
 
 // Message returns one, also when it is deleted.
@@ -190,21 +187,20 @@ func (t *tx) MessageByClientID(conversationID, clientMsgID string) (*chat.Messag
 }
 
 func (t *tx) oneMessage(where string, args ...any) (*chat.Message, error) {
-	items, err := t.messages("WHERE m.user_id = ? AND "+where+
-		" AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL)",
+	m, err := sqldb.Find(t, "message", (*messageRow).message, "SELECT m.* FROM messages m WHERE m.user_id = ? AND "+where+" AND "+inLivingChat,
 		append([]any{t.userID}, args...)...)
 	if err != nil {
 		return nil, err
 	}
-	if len(items) == 0 {
-		return nil, fault.New(fault.NotFound, "no such message")
-	}
-	return items[0], nil
+	return m, t.fillSwipes([]*chat.Message{m})
 }
+
+// inLivingChat is a condition on messages m: their conversation is not deleted.
+const inLivingChat = "EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL)"
 
 // messages reads the messages that rest, the end of the statement, selects.
 func (t *tx) messages(rest string, args ...any) ([]*chat.Message, error) {
-	items, err := sqldb.Map(t, func(r *messageRow) *chat.Message { return &r.Message }, "SELECT m.* FROM messages m "+rest, args...)
+	items, err := sqldb.Map(t, (*messageRow).message, "SELECT m.* FROM messages m "+rest, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"nodest/store/sqldb"
 )
 
-// RestoreOptions say what else a restore does.
+// RestoreOptions tune a restore.
 type RestoreOptions struct {
 	Force    bool              // replace data that is there; it is moved aside
 	Files    map[string][]byte // for the data folder, by name
@@ -28,11 +28,10 @@ type Restored struct {
 	Files   string // PostgreSQL: folder with the files that were there before; "" = none were
 }
 
-// Restore makes a database of a backup, in the data folder or in PostgreSQL. It
-// is built beside the one that is there and put in its place in one step when it
-// is complete: a restore that fails, or is killed, changes nothing. It returns
-// fault.Conflict, unless forced, if there is data already, and an error if a
-// process uses the database.
+// Restore builds a database from a backup, in the data folder or in PostgreSQL, beside an
+// existing one, and puts it in its place in one step when it is complete: a restore that
+// fails, or is killed, changes nothing. It returns fault.Conflict, unless forced, if there
+// is data already, and an error if a process uses the database.
 func Restore(ctx context.Context, o Options, b *BackupFile, r RestoreOptions) (*Restored, error) {
 	o = o.withDefaults()
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
@@ -78,26 +77,10 @@ func (r *restoring) load(ctx context.Context, db *sql.DB, schema migrationFolder
 	if err := migrate(ctx, db, schema, r.options.Log); err != nil {
 		return err
 	}
-	return r.newEpochs(ctx, db, schema)
-}
-
-// newEpochs gives every event log another name: devices that were ahead of the
-// backup must load anew and not take what comes next for what they have missed.
-func (r *restoring) newEpochs(ctx context.Context, db *sql.DB, schema migrationFolder) error {
-	users, err := queryTexts(ctx, db, "SELECT user_id FROM streams")
-	if err != nil {
-		return err
-	}
-	update := "UPDATE streams SET epoch = ? WHERE user_id = ?"
-	if schema == postgresSchema {
-		update = "UPDATE streams SET epoch = $1 WHERE user_id = $2"
-	}
-	for _, id := range users {
-		if _, err := db.ExecContext(ctx, update, newEpoch(), id); err != nil {
-			return err
-		}
-	}
-	return nil
+	// Every event log gets another name: devices that were ahead of the backup must load
+	// anew and not take what comes next for what they have missed.
+	_, err := db.ExecContext(ctx, "UPDATE streams SET epoch = '"+newEpoch()+"'")
+	return err
 }
 
 // refuse is the answer when somebody would miss what is there.

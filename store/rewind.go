@@ -30,10 +30,7 @@ const pieces = `WITH RECURSIVE path (user_id, conversation_id, chain, depth) AS 
 
 // Count returns the length of a path, without its deleted messages.
 func (t *tx) Count(conversationID, headID string) (int, error) {
-	if err := t.ownsConversation(conversationID); err != nil || headID == "" {
-		return 0, err
-	}
-	if err := t.inConversation(conversationID, headID); err != nil {
+	if start, _, err := t.pathStart(conversationID, headID, ""); err != nil || start == "" {
 		return 0, err
 	}
 	return sqldb.Value[int](t, pieces+`SELECT (SELECT MAX(depth) FROM path) - (SELECT COUNT(*) FROM path
@@ -69,10 +66,7 @@ func (t *tx) DeletedIn(messageID string) (int64, error) {
 
 // Rewinds returns the conversation's rewinds, oldest first.
 func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return nil, err
-	}
-	return sqldb.All[chat.Rewind](t, "SELECT version AS at, to_version AS \"to\" FROM rewinds"+
+	return sqldb.All[chat.Rewind](t.withConversation(conversationID), "SELECT version AS at, to_version AS \"to\" FROM rewinds"+
 		" WHERE user_id = ? AND conversation_id = ? ORDER BY version", t.userID, conversationID)
 }
 
@@ -80,11 +74,13 @@ func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
 // was being written then is interrupted now, because nobody writes it any more;
 // one whose text maintenance has removed stays as it is.
 //
-// It comes before other changes of messages in the same transaction: their states
-// are not stored yet.
+// It must come before other changes of messages in the same transaction, because their
+// states are not stored yet.
 func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) ([]*chat.Message, error) {
-	if slices.ContainsFunc(t.states, func(s *messageStateRow) bool { return s.ConversationID == c.ID }) {
-		return nil, errors.New("store: a rewind comes before other changes of messages")
+	for _, s := range t.states {
+		if s.ConversationID == c.ID {
+			return nil, errors.New("store: a rewind comes before other changes of messages")
+		}
 	}
 	found, err := t.Has(`SELECT 1 FROM conversations c
 		JOIN conversation_states s ON s.user_id = c.user_id AND s.conversation_id = c.id
@@ -211,13 +207,13 @@ func (t *tx) setState(m *chat.Message, s *messageStateRow, changed bool) bool {
 	if status == chat.StatusPending || status == chat.StatusStreaming {
 		status = chat.StatusInterrupted
 	}
-	if status == m.Status && s.IsDeleted == (m.DeletedAt != nil) && !changed {
+	if status == m.Status && s.Deleted == (m.DeletedAt != nil) && !changed {
 		return false
 	}
 	if m.Status = status; status != chat.StatusError {
 		m.Error = nil
 	}
-	t.setDeleted(m, s.IsDeleted)
+	t.setDeleted(m, s.Deleted)
 	m.Rev++
 	return true
 }

@@ -7,6 +7,7 @@ import (
 
 	"nodest/chat"
 	"nodest/nodest"
+	"nodest/store"
 )
 
 // TestARewindIsAChangeLikeOthers goes back over an edit, a swipe, a deletion and a
@@ -131,9 +132,7 @@ func TestARewindLeavesWhatItCannotBringBack(t *testing.T) {
 			return tx.Chats.UpdateMessage(reply)
 		})
 		e.clock.advance(31 * 24 * time.Hour)
-		if removed, _, err := e.db.Maintain(t.Context()); err != nil || removed.Texts != 1 {
-			e.Fatal(removed, err)
-		}
+		e.equal("removed", e.maintain(), store.Removed{"texts": 1})
 		var changed []*chat.Message
 		next(func(tx nodest.Tx) (err error) {
 			changed, err = tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: version}, 2, reply.ID)

@@ -15,22 +15,16 @@ type saveResourceRow struct{ UserID, SaveID, ResourceID string }
 // InsertSave stores a save point; a CreatedAt of zero becomes Now. What its pins
 // name is kept as long as it is there.
 func (t *tx) InsertSave(s *chat.Save) error {
-	if err := t.ownsConversation(s.ConversationID); err != nil {
-		return err
-	}
 	t.fillTimes(&s.CreatedAt)
-	err := t.Insert("saves", &saveRow{*s, t.userID})
+	err := t.withConversation(s.ConversationID).Insert("saves", &saveRow{*s, t.userID})
 	if err != nil || s.Pins == nil {
 		return err
 	}
-	ids := map[string]bool{}
-	var rows []saveResourceRow
-	for _, r := range s.Pins.Resources {
-		if !ids[r.ID] {
-			ids[r.ID], rows = true, append(rows, saveResourceRow{t.userID, s.ID, r.ID})
-		}
+	rows := make([]saveResourceRow, len(s.Pins.Resources))
+	for i, r := range s.Pins.Resources {
+		rows[i] = saveResourceRow{t.userID, s.ID, r.ID}
 	}
-	return t.Insert("save_resources", rows)
+	return t.Insert("save_resources", rows, "ON CONFLICT (user_id, save_id, resource_id) DO NOTHING")
 }
 
 // Save returns one; fault.NotFound also when its conversation is deleted.
@@ -42,14 +36,11 @@ func (t *tx) Save(id string) (*chat.Save, error) {
 
 // Saves lists the save points of a conversation, newest first.
 func (t *tx) Saves(conversationID string, automatic bool, cursor string, limit int) ([]*chat.Save, string, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return nil, "", err
-	}
 	where := "user_id = ? AND conversation_id = ?"
 	if !automatic {
 		where += " AND NOT is_automatic"
 	}
-	return sqldb.Page(t, func(r *saveRow) *chat.Save { return &r.Save }, "created_at", cursor, limit,
+	return sqldb.Page(t.withConversation(conversationID), func(r *saveRow) *chat.Save { return &r.Save }, "created_at", cursor, limit,
 		"SELECT * FROM saves WHERE "+where, t.userID, conversationID)
 }
 

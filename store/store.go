@@ -15,7 +15,6 @@ import (
 	"nodest/account"
 	"nodest/jobs"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/sqldb"
 	"nodest/stream"
 )
@@ -35,7 +34,6 @@ type Options struct {
 	Jobs func(cancelled []string)
 
 	Readers int              // connections that read; default 8 (PostgreSQL: all connections, default 16)
-	Process string           // name of this process in leases; default a random one
 	Now     func() time.Time // default time.Now
 	Log     *slog.Logger     // default slog.Default()
 }
@@ -45,7 +43,6 @@ func (o Options) withDefaults() Options {
 		o.Readers = 16
 	}
 	o.Readers = cmp.Or(o.Readers, 8)
-	o.Process = cmp.Or(o.Process, op.NewID())
 	o.Log = cmp.Or(o.Log, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
@@ -141,7 +138,7 @@ func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) erro
 }
 
 func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) error {
-	var logged []loggedEvent
+	var logged []*stream.Event
 	var news jobNews
 	err := db.write(ctx, func(s *session) error {
 		t := newTx(s, userID)
@@ -160,15 +157,9 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 		return err
 	}
 	db.tell(news)
-	if len(logged) == 0 {
-		return nil
+	if len(logged) > 0 {
+		db.opts.Committed(userID, logged)
 	}
-	events := make([]*stream.Event, len(logged))
-	for i, l := range logged {
-		l.event.UserID, l.event.Seq, l.event.At, l.event.By = l.row.UserID, l.row.Seq, l.row.At, l.row.Device
-		events[i] = l.event
-	}
-	db.opts.Committed(userID, events)
 	return nil
 }
 
@@ -181,7 +172,7 @@ func (db *DB) view(ctx context.Context, userID string, fn func(*tx) error) error
 	return db.read(ctx, func(s *session) error { return fn(newTx(s, userID)) })
 }
 
-// newEpoch names a user's log: 8 characters, 40 bit.
+// newEpoch returns a name for event logs: 8 letters and digits, 40 bits.
 func newEpoch() string {
 	b := make([]byte, 5)
 	_, _ = rand.Read(b) // never fails

@@ -11,18 +11,13 @@ import (
 	"nodest/summary"
 )
 
+// summaryRow is a summary without its texts.
 type summaryRow struct {
-	ID             string
-	UserID         string
-	ConversationID string
-	Generation     int
-	StartSeq       int64
-	EndID          string
-	MadeVersion    int64
-	HeadSeq        int64
-	ViewLength     int
-	CreatedAt      time.Time
-	DeletedAt      *time.Time
+	chat.KeptSummary
+	ID, UserID string
+	Generation int
+	EndID      string
+	CreatedAt  time.Time
 }
 
 // summaryTextRow is what a summary says from a version of its conversation on.
@@ -32,8 +27,8 @@ type summaryTextRow struct {
 	Document          summary.Summary
 }
 
-// toldSummary is a summary with one of its texts.
-type toldSummary struct {
+// summaryWithText is a summary with one of its texts.
+type summaryWithText struct {
 	summaryRow
 	Version  int64
 	Document summary.Summary
@@ -53,29 +48,18 @@ func orNewest(version int64) int64 {
 func (t *tx) InsertSummary(k *chat.KeptSummary) error {
 	// A fork gets its summary before it is shown.
 	err := t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", t.userID, k.ConversationID)
+	n, err := t.Unless(err).InsertNew("summaries", t.summaryRow(k), "ON CONFLICT (user_id, conversation_id, generation) DO NOTHING")
 	if err != nil {
 		return err
 	}
-	taken, err := t.Has("SELECT 1 FROM summaries WHERE user_id = ? AND conversation_id = ? AND generation = ?",
-		t.userID, k.ConversationID, k.Generation)
-	if err != nil {
-		return err
-	}
-	if taken {
+	if n == 0 {
 		return fault.New(fault.Conflict, "the conversation has a summary of generation %d", k.Generation)
-	}
-	if err := t.Insert("summaries", t.summaryRow(k)); err != nil {
-		return err
 	}
 	return t.putSummaryText(k.Summary, max(1, k.MadeVersion))
 }
 
 func (t *tx) summaryRow(k *chat.KeptSummary) *summaryRow {
-	return &summaryRow{
-		ID: k.ID, UserID: t.userID, ConversationID: k.ConversationID, Generation: k.Generation,
-		StartSeq: k.Range.StartSeq, EndID: k.Range.EndID, MadeVersion: k.MadeVersion,
-		HeadSeq: k.HeadSeq, ViewLength: k.ViewLength, CreatedAt: k.At, DeletedAt: k.DeletedAt,
-	}
+	return &summaryRow{*k, k.ID, t.userID, k.Generation, k.Range.EndID, k.At}
 }
 
 // putSummaryText keeps what a summary says from a version on. Whether it is stale
@@ -107,7 +91,7 @@ func (t *tx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := sqldb.Get[toldSummary](t, "summary", "SELECT version, document FROM summary_texts"+
+	text, err := sqldb.Get[summaryWithText](t, "summary", "SELECT version, document FROM summary_texts"+
 		" WHERE user_id = ? AND summary_id = ? AND version <= ? ORDER BY version DESC LIMIT 1", t.userID, id, orNewest(version))
 	if err != nil {
 		return nil, err
@@ -116,19 +100,14 @@ func (t *tx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 	return text.kept(), nil
 }
 
-func (r *toldSummary) kept() *chat.KeptSummary {
-	return &chat.KeptSummary{
-		Summary: &r.Document, ConversationID: r.ConversationID, MadeVersion: r.MadeVersion,
-		HeadSeq: r.HeadSeq, ViewLength: r.ViewLength, DeletedAt: r.DeletedAt,
-	}
+func (r *summaryWithText) kept() *chat.KeptSummary {
+	r.KeptSummary.Summary = &r.Document
+	return &r.KeptSummary
 }
 
 // Summaries lists those that are not deleted.
 func (t *tx) Summaries(conversationID string) ([]*chat.KeptSummary, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return nil, err
-	}
-	return sqldb.Map(t, (*toldSummary).kept, `SELECT s.*, d.document FROM summaries s
+	return sqldb.Map(t.withConversation(conversationID), (*summaryWithText).kept, `SELECT s.*, d.document FROM summaries s
 		JOIN summary_texts d ON d.user_id = s.user_id AND d.summary_id = s.id
 		WHERE s.user_id = ? AND s.conversation_id = ? AND s.deleted_at IS NULL
 			AND d.version = (SELECT MAX(n.version) FROM summary_texts n WHERE n.user_id = s.user_id AND n.summary_id = s.id)
@@ -169,10 +148,7 @@ func (t *tx) RestoreSummary(id string, version, next int64) error {
 
 // LatestGeneration counts deleted summaries too.
 func (t *tx) LatestGeneration(conversationID string) (int, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return 0, err
-	}
-	return sqldb.Value[int](t, "SELECT COALESCE(MAX(generation), 0) FROM summaries WHERE user_id = ? AND conversation_id = ?", t.userID, conversationID)
+	return sqldb.Value[int](t.withConversation(conversationID), "SELECT COALESCE(MAX(generation), 0) FROM summaries WHERE user_id = ? AND conversation_id = ?", t.userID, conversationID)
 }
 
 // LastSummarised looks at all conversations with a character.
@@ -189,10 +165,7 @@ const onBranch = `EXISTS (SELECT 1 FROM messages m CROSS JOIN path WHERE m.user_
 
 // SummariesOn lists the summaries that end on a branch.
 func (t *tx) SummariesOn(conversationID, headID string) ([]chat.SummaryRef, error) {
-	if err := t.ownsConversation(conversationID); err != nil || headID == "" {
-		return nil, err
-	}
-	return sqldb.All[chat.SummaryRef](t, pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq FROM summaries s
+	return sqldb.All[chat.SummaryRef](t.withConversation(conversationID), pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq FROM summaries s
 		WHERE s.user_id = ? AND s.conversation_id = ? AND `+onBranch+` ORDER BY s.generation DESC`,
 		t.userID, headID, t.userID, conversationID, headID)
 }
@@ -263,11 +236,8 @@ func (t *tx) coverage(c chat.Covered, states []replacedState, version int64) (ch
 
 // DumpSummaries reads all that a conversation ever had, by generation.
 func (t *tx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return nil, err
-	}
 	items := []*chat.DumpedSummary{}
-	err := sqldb.Each(t, func(r *toldSummary) error {
+	err := sqldb.Each(t.withConversation(conversationID), func(r *summaryWithText) error {
 		told := *r
 		k := told.kept()
 		if n := len(items); n == 0 || items[n-1].Newest().ID != k.ID {

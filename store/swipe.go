@@ -52,7 +52,7 @@ func (t *tx) putSwipes(m *chat.Message, stored []swipeRow) error {
 			swipes = append(swipes, row)
 		}
 	}
-	t.hear(m, revisions)
+	t.noteTexts(m, revisions)
 	if err := t.Insert("revisions", revisions); err != nil {
 		return err
 	}

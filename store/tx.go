@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"time"
 
 	"nodest/character"
@@ -22,12 +21,11 @@ type tx struct {
 
 	// Written at the end, see finish.
 	events   []*stream.Event
-	usage    map[usageKey]*nodest.UsageRow
-	states   []*messageStateRow    // one per message
-	stateOf  map[string]int        // places in states, by message
-	versions map[string]int64      // of conversations that were stored here
-	texts    []*textRow            // that were said
-	scopes   map[string]*scopeNews // of memories, by character
+	usage    []nodest.UsageRow
+	states   map[string]*messageStateRow // by message
+	versions map[string]int64            // of conversations that were stored here
+	texts    []*textRow                  // that were said
+	scopes   map[string]*scopeNews       // of memories, by character
 
 	jobs jobNews // for the runner, after the commit
 
@@ -84,8 +82,8 @@ func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) erro
 
 func newTx(s *session, userID string) *tx {
 	return &tx{
-		session: s, userID: userID, stateOf: map[string]int{}, versions: map[string]int64{},
-		locked: map[string]*storedConversation{},
+		session: s, userID: userID, states: map[string]*messageStateRow{}, versions: map[string]int64{},
+		scopes: map[string]*scopeNews{}, locked: map[string]*storedConversation{},
 	}
 }
 
@@ -113,26 +111,16 @@ func (t *tx) fillTimes(times ...*time.Time) {
 }
 
 type eventRow struct {
-	UserID         string
-	Seq            int64
-	Type           string
-	ConversationID string
-	MessageID      string
-	GenerationID   string
-	Device         string
-	At             time.Time
-	Data           json.RawMessage
+	stream.Event `db:"By=device -Off"`
 }
 
-type loggedEvent struct {
-	event *stream.Event
-	row   eventRow
-}
+func (r *eventRow) event() *stream.Event { return &r.Event }
 
 // finish writes what waits for the end: usage, the log of message states, what
-// memories are made of, and the events. The user's row in streams is the last lock that is taken (see the
-// package comment), so what it serialises is only this user's commits.
-func (t *tx) finish() ([]loggedEvent, error) {
+// memories are made of, and the events, which it returns. The user's row in streams is
+// the last lock that is taken (see the package comment), so what it serialises is only
+// this user's commits.
+func (t *tx) finish() ([]*stream.Event, error) {
 	if err := t.flushUsage(); err != nil {
 		return nil, err
 	}
@@ -150,16 +138,15 @@ func (t *tx) finish() ([]loggedEvent, error) {
 	if err != nil {
 		return nil, err
 	}
-	logged := make([]loggedEvent, n)
-	rows := make([]eventRow, n)
+	logged := make([]*stream.Event, n)
+	rows := make([]*eventRow, n)
 	for i, e := range t.events {
-		by := cmp.Or(e.By, "server")
-		rows[i] = eventRow{
+		rows[i] = &eventRow{stream.Event{
 			UserID: t.userID, Seq: *seq - n + int64(i) + 1, Type: e.Type,
 			ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID,
-			Device: by, At: t.Now(), Data: e.Data,
-		}
-		logged[i] = loggedEvent{e, rows[i]}
+			By: cmp.Or(e.By, "server"), At: t.Now(), Data: e.Data,
+		}}
+		logged[i] = rows[i].event()
 	}
 	return logged, t.Insert("events", rows)
 }

@@ -1,10 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"nodest/character"
@@ -54,8 +54,6 @@ func (t *tx) PutDeviceZone(name string) error {
 	return t.Run("UPDATE users SET time_zone = ? WHERE id = ?", name, t.userID)
 }
 
-type usageKey struct{ day, provider, model string }
-
 type usageRow struct {
 	nodest.UsageRow
 	UserID string
@@ -63,33 +61,23 @@ type usageRow struct {
 
 // AddUsage adds to the meter of today; it is written at the end (see finish).
 func (t *tx) AddUsage(u nodest.UsageRow) error {
-	if err := t.Writable(); err != nil {
-		return err
-	}
-	if t.usage == nil {
-		t.usage = map[usageKey]*nodest.UsageRow{}
-	}
-	k := usageKey{t.Now().Format("2006-01-02"), u.Provider, u.Model}
-	sum := t.usage[k]
-	if sum == nil {
-		sum = &nodest.UsageRow{Day: k.day, Provider: k.provider, Model: k.model}
-		t.usage[k] = sum
-	}
-	sum.Requests += u.Requests
-	sum.PromptTokens += u.PromptTokens
-	sum.CompletionTokens += u.CompletionTokens
-	sum.CostUSD += u.CostUSD
-	return nil
+	u.Day = t.Now().Format(time.DateOnly)
+	t.usage = append(t.usage, u)
+	return t.Writable()
+}
+
+// byMeter is the order of the keys of meters. It is not left to SQL: the two databases
+// sort texts differently.
+func byMeter(a, b nodest.UsageRow) int {
+	return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Model, b.Model))
 }
 
 // flushUsage adds to the meters in the order of their keys, so that two
 // transactions of a user cannot wait for each other.
 func (t *tx) flushUsage() error {
-	keys := slices.SortedFunc(maps.Keys(t.usage), func(a, b usageKey) int {
-		return strings.Compare(a.day+"\x00"+a.provider+"\x00"+a.model, b.day+"\x00"+b.provider+"\x00"+b.model)
-	})
-	for _, k := range keys {
-		err := t.Insert("usage_days AS u", &usageRow{*t.usage[k], t.userID}, `ON CONFLICT (user_id, day, provider, model) DO UPDATE SET
+	slices.SortFunc(t.usage, byMeter)
+	for _, u := range t.usage {
+		err := t.Insert("usage_days AS u", &usageRow{u, t.userID}, `ON CONFLICT (user_id, day, provider, model) DO UPDATE SET
 			requests = u.requests + EXCLUDED.requests,
 			prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens,
 			completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens,
@@ -109,14 +97,8 @@ func (t *tx) Usage(from, to string) ([]nodest.UsageRow, error) {
 	}
 	items, err := sqldb.All[nodest.UsageRow](t, "SELECT day, provider, model, requests, prompt_tokens, completion_tokens, cost_usd"+
 		" FROM usage_days WHERE user_id = ? AND day >= ? AND day <= ?", t.userID, from, to)
-	if err != nil {
-		return nil, err
-	}
-	// Here and not in SQL: the two databases sort texts differently.
-	slices.SortFunc(items, func(a, b nodest.UsageRow) int {
-		return strings.Compare(a.Day+"\x00"+a.Provider+"\x00"+a.Model, b.Day+"\x00"+b.Provider+"\x00"+b.Model)
-	})
-	return items, nil
+	slices.SortFunc(items, byMeter)
+	return items, err
 }
 
 // Limits returns the user's own limits.
@@ -140,35 +122,22 @@ func (t *tx) limits(lock string) (nodest.UserLimits, error) {
 	return *l, nil
 }
 
-// Ack stores how far a device has read. A seq that is behind the stored one does
-// not move it back; marks of conversations that read does not name stay.
+// Ack stores how far a device has read. The stored seq never decreases; marks of
+// conversations that read does not name stay.
 func (t *tx) Ack(deviceID string, seq int64, read map[string]string) error {
-	if read == nil {
-		read = map[string]string{}
-	}
-	known, err := t.ackAgain(deviceID, seq, read)
-	if known || err != nil {
+	err := t.Run("INSERT INTO devices (user_id, device_id, seq, read_marks, updated_at) VALUES (?, ?, 0, '{}', ?)"+
+		" ON CONFLICT (user_id, device_id) DO NOTHING", t.userID, deviceID, t.Now())
+	if err != nil {
 		return err
 	}
-	n, err := t.Exec("INSERT INTO devices (user_id, device_id, seq, read_marks, updated_at) VALUES (?, ?, ?, ?, ?)"+
-		" ON CONFLICT (user_id, device_id) DO NOTHING", t.userID, deviceID, seq, read, t.Now())
-	if err == nil && n == 0 { // another transaction stored it meanwhile
-		_, err = t.ackAgain(deviceID, seq, read)
-	}
-	return err
-}
-
-// ackAgain is Ack of a device that is stored already; known is false when it is not.
-func (t *tx) ackAgain(deviceID string, seq int64, read map[string]string) (known bool, err error) {
-	stored, err := sqldb.One[struct {
+	stored, err := sqldb.Get[struct {
 		Seq       int64
 		ReadMarks map[string]string
-	}](t, "SELECT seq, read_marks FROM devices WHERE user_id = ? AND device_id = ?"+t.ForUpdate(), t.userID, deviceID)
-	if err != nil || stored == nil {
-		return false, err
+	}](t, "device", "SELECT seq, read_marks FROM devices WHERE user_id = ? AND device_id = ?"+t.ForUpdate(), t.userID, deviceID)
+	if err != nil {
+		return err
 	}
 	maps.Copy(stored.ReadMarks, read)
-	_, err = t.Exec("UPDATE devices SET seq = ?, read_marks = ?, updated_at = ? WHERE user_id = ? AND device_id = ?",
+	return t.Run("UPDATE devices SET seq = ?, read_marks = ?, updated_at = ? WHERE user_id = ? AND device_id = ?",
 		max(seq, stored.Seq), stored.ReadMarks, t.Now(), t.userID, deviceID)
-	return true, err
 }

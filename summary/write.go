@@ -49,7 +49,6 @@ func (w *Work) earlier() string {
 type Draft struct {
 	Text   string
 	Method Method // MethodModel or MethodExtractive
-	Calls  int    // of the model, retries after failures included
 	Cause  error  // of an extractive text: what the model did wrong; nil = there is no model
 }
 
@@ -87,10 +86,9 @@ func Write(ctx context.Context, model llm.Asker, w Work) (Draft, error) {
 	s := scribe{model: model, work: w, material: materialOf(w.Lines, previousText(w.Previous))}
 	draft := Draft{Method: MethodModel}
 	draft.Text, draft.Cause = s.write(ctx)
-	draft.Calls = s.calls
 	switch {
 	case ctx.Err() != nil:
-		return Draft{Calls: s.calls}, context.Cause(ctx)
+		return Draft{}, context.Cause(ctx)
 	case draft.Cause != nil:
 		draft.Method, draft.Text = MethodExtractive, extractSummary(w)
 	}
@@ -102,7 +100,6 @@ type scribe struct {
 	model llm.Asker
 	work  Work
 	lang  framework.Language
-	calls int
 }
 
 func previousText(s *Summary) string {
@@ -222,7 +219,6 @@ func acceptable(length int) int { return 13 * length / 10 }
 // call retries after transient failures. A filtered or empty answer is "".
 func (s *scribe) call(ctx context.Context, prompt string) (string, error) {
 	for attempt := 0; ; attempt++ {
-		s.calls++
 		answer, err := s.model.Ask(ctx, llm.Prompt{Text: prompt, MaxTokens: tokensFor(s.work.Length)})
 		switch {
 		case err == nil:
@@ -234,20 +230,10 @@ func (s *scribe) call(ctx context.Context, prompt string) (string, error) {
 		case attempt == len(retryWaits) || !llm.Passes(err):
 			return "", err
 		}
-		asked := min(fault.Public(err).RetryAfter, longestAsked)
-		if err := pause(ctx, max(retryWaits[attempt], asked)); err != nil {
-			return "", err
+		select {
+		case <-time.After(max(retryWaits[attempt], min(fault.Public(err).RetryAfter, longestAsked))):
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
 	}
 }

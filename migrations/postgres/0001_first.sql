@@ -432,14 +432,13 @@ CREATE TABLE prompts (
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, created_at, id);
 
--- Summaries: overlays for the messages from start_seq to end_id on its branch.
+-- Summaries: overlays for messages of a branch, up to end_id.
 
 CREATE TABLE summaries (
   user_id TEXT NOT NULL,
   id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
   generation BIGINT NOT NULL,
-  start_seq BIGINT NOT NULL,
   end_id TEXT NOT NULL,
   made_version BIGINT NOT NULL, -- of the conversation: the text is about the messages of then
   head_seq BIGINT NOT NULL, -- of the newest message when it was made

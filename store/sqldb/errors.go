@@ -22,8 +22,8 @@ const (
 	pgDiskFull      = "53100"
 )
 
-// Translate gives the errors of both drivers the codes that callers know. An
-// error that says nothing to a caller stays as it is.
+// Translate gives errors of both drivers the codes that callers know. Other errors stay
+// as they are.
 func Translate(err error) error {
 	var lite sqlite3.Error
 	var pg *pgconn.PgError
@@ -100,8 +100,8 @@ func missing(err error) error {
 	return fault.Wrap(err, fault.NotFound, "the object it belongs to does not exist")
 }
 
-// errRace is returned by a closure that saw that another transaction came first
-// and that would do something else if it ran again.
+// errRace is returned by a closure that found that another transaction came first, and
+// that would have another result if it ran again.
 type errRace struct{ error }
 
 func (e errRace) Unwrap() error { return e.error }

@@ -17,7 +17,7 @@ const (
 // groupWriter owns the one connection that writes to SQLite. Callers' closures
 // run one after the other, in the callers' goroutines, within a transaction that
 // the loop begins and commits; while it waits for the disk, the next group
-// gathers.
+// forms.
 //
 // Each closure has a savepoint. One that fails is rolled back to it, and the
 // others go on. Where SQLite has rolled back the whole transaction (storage full,
@@ -33,8 +33,8 @@ type groupWriter struct {
 
 // turn is one closure on its way through the writer.
 type turn struct {
-	begin chan *Session // the connection is the caller's now
-	ran   chan error    // and given back
+	begin chan *Session // gives the caller the connection
+	ran   chan error    // gives it back
 	done  chan error    // committed, or failed; the loop never waits here
 }
 
@@ -68,8 +68,8 @@ func (w *groupWriter) write(ctx context.Context, fn func(*Session) error) error 
 		select {
 		case s := <-t.begin:
 			s.caller = ctx
-			// A statement that is interrupted rolls back the whole transaction, with
-			// the neighbours: ctx is looked at between statements only.
+			// An interrupted statement would roll back the whole transaction, with the
+			// closures of others, so ctx is only checked between statements.
 			s.ctx = context.WithoutCancel(ctx)
 			t.run(s, fn)
 		case err := <-t.done:
@@ -87,7 +87,7 @@ func (t *turn) run(s *Session, fn func(*Session) error) {
 	err = guard(s, fn)
 }
 
-// outcome is the answer of a turn when the loop has ended.
+// outcome is the result of a turn after the loop has ended.
 func (t *turn) outcome() error {
 	select {
 	case err := <-t.done:
@@ -109,7 +109,7 @@ func (w *groupWriter) loop() {
 		case t := <-w.queue:
 			w.group(t)
 		case <-w.closing:
-			for { // those who got in before
+			for { // those queued before
 				select {
 				case t := <-w.queue:
 					w.group(t)
@@ -156,7 +156,7 @@ func (w *groupWriter) group(first *turn) {
 	}
 }
 
-// next returns who else waits, nil when the group is to be committed.
+// next returns the next waiting turn; nil when the group is to be committed.
 func (w *groupWriter) next(n int, until time.Time) *turn {
 	if n >= groupClosures || time.Now().After(until) {
 		return nil
@@ -169,7 +169,7 @@ func (w *groupWriter) next(n int, until time.Time) *turn {
 	}
 }
 
-// one runs a closure under a savepoint. lost says that the transaction is gone,
+// one runs a closure under a savepoint. lost says that the transaction was rolled back,
 // with everything that ran in it before.
 func (w *groupWriter) one(t *turn) (err error, lost bool) {
 	if err := w.statement("SAVEPOINT closure"); err != nil {

@@ -7,7 +7,7 @@ import (
 	"nodest/fault"
 )
 
-// mostBound is how many arguments an INSERT has at most: a longer one is rare, and
+// mostBound is the maximum number of arguments of an INSERT: longer ones are rare, and
 // would be parsed anew each time.
 const mostBound = 1000
 
@@ -20,6 +20,9 @@ func (s *Session) Insert(table string, rows any, rest ...string) error {
 
 // InsertNew is Insert that returns how many rows were stored or changed.
 func (s *Session) InsertNew(table string, rows any, rest ...string) (stored int64, err error) {
+	if err := s.Writable(); err != nil { // also where there are no rows
+		return 0, err
+	}
 	list := reflect.ValueOf(rows)
 	if list.Kind() == reflect.Pointer {
 		list = reflect.Append(reflect.MakeSlice(reflect.SliceOf(list.Type()), 0, 1), list)

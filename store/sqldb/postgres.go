@@ -58,14 +58,14 @@ func PostgresConfig(url string) (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, errors.New("the database URL cannot be read") // the cause may hold the password
 	}
-	// Statements are not prepared: each takes one round trip with its arguments, is
-	// planned for them, and works behind PgBouncer.
+	// Statements are not prepared: each takes one round trip with its arguments, is planned
+	// for these, and works behind PgBouncer.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	return config, nil
 }
 
-// LockSchema keeps a restore and processes that use the database apart: they
-// share the lock, a restore has it alone. It ends with the connection.
+// LockSchema keeps a restore apart from processes that use the database: they share the
+// lock, a restore holds it exclusively. It ends with the connection.
 func LockSchema(ctx context.Context, db *sql.DB, shared bool) (*sql.Conn, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -85,9 +85,8 @@ func LockSchema(ctx context.Context, db *sql.DB, shared bool) (*sql.Conn, error)
 	return conn, nil
 }
 
-// UnlockSchema gives the lock back before the connection is closed: PostgreSQL
-// notices the end of a connection a little later, and who comes next would find
-// the database in use.
+// UnlockSchema releases the lock before it closes the connection: PostgreSQL notices the
+// end of a connection a little later, and until then the database would seem in use.
 func UnlockSchema(conn *sql.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -113,8 +112,7 @@ func migratePostgres(ctx context.Context, db *sql.DB, o Options) error {
 	return o.Migrate(ctx, db)
 }
 
-// Write runs fn in a transaction and, where it lost a race against another one,
-// again.
+// Write runs fn in a transaction, and again if that lost a race against another one.
 func (p *Postgres) Write(ctx context.Context, fn func(*Session) error) error {
 	pause := retryPause
 	for attempt := 1; ; attempt++ {

@@ -20,11 +20,10 @@ const pgStarting = "57P03"
 
 const waitPause = 500 * time.Millisecond // between two attempts to connect
 
-// WaitForPostgres returns when the PostgreSQL at the URL takes connections, for
-// a server that is started together with its database. It waits only for a
-// PostgreSQL that does not answer or is still starting, and for patience at
-// most; what waiting does not cure, such as a wrong password, is returned at
-// once. The log gets a line for each new cause.
+// WaitForPostgres returns when the PostgreSQL at the URL accepts connections, for a server
+// that is started together with its database. It waits, for patience at most, only while
+// PostgreSQL does not answer or is still starting; an error that waiting does not cure,
+// such as a wrong password, is returned at once. Each new cause is logged.
 func WaitForPostgres(ctx context.Context, url string, patience time.Duration, log *slog.Logger) error {
 	config, err := PostgresConfig(url)
 	if err != nil {
@@ -60,7 +59,7 @@ func WaitForPostgres(ctx context.Context, url string, patience time.Duration, lo
 	}
 }
 
-// mayStillStart tells a PostgreSQL that is not there yet from one that refuses us.
+// mayStillStart tells a PostgreSQL that is not up yet from one that refuses us.
 func mayStillStart(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {

@@ -21,9 +21,9 @@ type Backend interface {
 	Close() error
 }
 
-// Session is a transaction that is open. After the first statement that failed there
-// are no more, because PostgreSQL refuses them and SQLite may have rolled back
-// already, so that they would be committed alone.
+// Session is an open transaction. After a statement has failed it runs no others, because
+// PostgreSQL refuses them, and SQLite may have rolled back already, so that they would be
+// committed alone.
 type Session struct {
 	Postgres bool
 
@@ -46,7 +46,7 @@ type Queryer interface {
 // Now is the time of the transaction, in whole milliseconds.
 func (s *Session) Now() time.Time { return s.now }
 
-// Ready returns the error that ended the transaction's use, if there is one.
+// Ready returns the error after which the transaction cannot be used, if there is one.
 func (s *Session) Ready() error {
 	switch {
 	case s.err != nil:
@@ -63,6 +63,15 @@ func (s *Session) Writable() error {
 		return errors.New("sqldb: a read-only transaction cannot write")
 	}
 	return s.Ready()
+}
+
+// Unless returns s or, with an error, a session on which every statement returns it. So a
+// statement is written together with what must hold for it.
+func (s *Session) Unless(err error) *Session {
+	if err == nil {
+		return s
+	}
+	return &Session{caller: s.caller, err: err}
 }
 
 func (s *Session) fail(err error) error {
@@ -150,8 +159,8 @@ func (s *Session) Has(query string, args ...any) (found bool, err error) {
 	return found, nil
 }
 
-// ForUpdate ends a SELECT whose rows must not change until the transaction ends.
-// SQLite needs no word for it: there is one writer.
+// ForUpdate is the end of a SELECT whose rows must not change until the transaction ends.
+// SQLite needs none: there is one writer.
 func (s *Session) ForUpdate() string { return s.lock(" FOR UPDATE") }
 
 // ForNoKeyUpdate is ForUpdate with a weaker lock: others may still insert rows that

@@ -16,7 +16,7 @@ import (
 // File is the name of the SQLite database in the data folder.
 const File = "nodest.db"
 
-// ErrInUse says that another process works on the data folder of SQLite.
+// ErrInUse says that another process uses the data folder of SQLite.
 var ErrInUse = errors.New("the data folder is in use by another nodest process")
 
 // Options say how a database is opened.
@@ -42,8 +42,8 @@ type SQLite struct {
 	now     func() time.Time
 }
 
-// SQLiteDSN has every setting in it, so that every connection of a pool gets
-// them. A commit waits for the disk (synchronous FULL).
+// SQLiteDSN contains every setting, so that each connection of a pool gets them. A
+// commit waits for the disk (synchronous FULL).
 func SQLiteDSN(path string, readOnly bool) string {
 	v := url.Values{
 		"_journal_mode": {"WAL"},
@@ -62,8 +62,8 @@ func SQLiteDSN(path string, readOnly bool) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}).String()
 }
 
-// OpenSQLite opens the database in a data folder, which is made with mode 0700. It
-// returns ErrInUse with the other process when that uses the folder.
+// OpenSQLite opens the database in a data folder, which it creates with mode 0700. It
+// returns ErrInUse, naming the other process, if one uses the folder.
 func OpenSQLite(ctx context.Context, dir string, o Options) (_ *SQLite, err error) {
 	if dir == "" {
 		return nil, errors.New("no data folder given")
@@ -111,8 +111,8 @@ func (s *SQLite) Write(ctx context.Context, fn func(*Session) error) error {
 // Read takes a reading connection; the snapshot is that of the first statement.
 func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) {
 	defer func() { err = ExplainSQLite(s.dir, err) }()
-	// Reads are short, and an interrupted statement costs a goroutine per
-	// statement in the driver: ctx is looked at between statements.
+	// Reads are short, and a statement that can be interrupted costs a goroutine in the
+	// driver, so ctx is only checked between statements.
 	conn, err := s.reading.Conn(ctx)
 	if err != nil {
 		return err
