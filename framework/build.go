@@ -210,14 +210,7 @@ func (b *builder) search() {
 // buildFrame makes the messages around the chat.
 func (b *builder) buildFrame() {
 	placed := false
-	f := b.c.frame.with(b.settings)
-	if b.in.Options.NeedAnchor && f.anchor < 0 {
-		for _, it := range slices.Concat(f.before, f.after) {
-			b.drop(it, dropAnchor)
-		}
-		f = b.c.frame.bare()
-	}
-	for _, s := range f.all() {
+	for _, s := range b.c.frame.with(b.settings).all() {
 		if s.history {
 			if placed {
 				b.dropped = append(b.dropped, Dropped{Source: SourceHistory, ID: b.c.frame.historyID, Name: historyName, Reason: dropHistory})

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -166,13 +167,6 @@ func (f *frame) all() []slot {
 	return append(out, f.slots[at:]...)
 }
 
-// bare returns the frame without world-book entries.
-func (f *frame) bare() *frame {
-	g := *f
-	g.before, g.after = nil, nil
-	return &g
-}
-
 func appendItems(out []slot, items []*item) []slot {
 	for _, it := range items {
 		out = append(out, slot{item: it})
@@ -181,13 +175,5 @@ func appendItems(out []slot, items []*item) []slot {
 }
 
 func sortByOrder(items []*item) {
-	slices.SortStableFunc(items, func(a, b *item) int {
-		switch {
-		case a.order < b.order:
-			return -1
-		case a.order > b.order:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.order, b.order) })
 }

@@ -181,10 +181,6 @@ type Options struct {
 	// constant, and match nothing in the scanned messages. Without it they are
 	// part of the fixed frame whatever their keys. Books can ask for it too.
 	FilterKeyed bool
-	// NeedAnchor leaves out entries of position 0 and 1 when the preset has no
-	// place for the character's description, as the app does. Without it they
-	// stand before the chat then.
-	NeedAnchor bool
 
 	Context   int    // tokens that request and reply may have together; 0 = no limit
 	Reserve   int    // tokens of these kept for the reply
@@ -279,7 +275,6 @@ const (
 	dropUnlisted = "unlisted"  // the preset's order does not list it
 	dropReplaced = "replaced"  // a later book has an entry of the same key, or the card a prompt of its own
 	dropPlace    = "position"  // a position that this dialect does not know
-	dropAnchor   = "no_anchor" // stands around the description of the character, and that has no place
 	dropDialect  = "dialect"   // a field that this dialect does not use
 	dropHistory  = "duplicate" // a second place for the chat history
 	dropForbid   = "forbidden" // the preset does not let the card replace its prompt
