@@ -194,7 +194,7 @@ func TestRequestScriptsAreCachedByTextAndPlace(t *testing.T) {
 	in.Scripts = compileScripts(replying(
 		card.RegexScript{Find: "message", Replace: "MSG", PromptOnly: true, MinDepth: &deep},
 		card.RegexScript{Find: "1", Replace: "one", PromptOnly: true},
-	), "", patient).Run(in.Cache)
+	), patient).Run(in.Cache)
 	first := texts(build(t, in))
 	known, _ := in.Cache.kept.Size()
 	second := texts(build(t, in))

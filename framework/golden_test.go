@@ -450,15 +450,19 @@ func TestGoldenRegexGlobal(t *testing.T) {
 			CharacterID string `json:"groupBindCharacterId"`
 		}
 		_ = json.Unmarshal(in.Scripts, &bound) // one vector has no array: then there is no script
-		var groups []ScriptGroup
+		var scripts []card.RegexScript
 		for i, raw := range rawList(in.Scripts) {
-			scripts, err := card.ParseRegexScripts(raw)
+			b := bound[i] // the store finds what is bound to a character
+			if b.BindType != "" && b.BindType != "all" && (b.BindType != "character" || b.CharacterID == "" || b.CharacterID != in.CharacterID) {
+				continue
+			}
+			group, err := card.ParseRegexScripts(raw)
 			if err != nil {
 				t.Fatal(err)
 			}
-			groups = append(groups, ScriptGroup{BindType: bound[i].BindType, CharacterID: bound[i].CharacterID, Scripts: scripts})
+			scripts = append(scripts, group...)
 		}
-		return runAll(compileScripts(groups, in.CharacterID, patient), in.Text, in.Placement)
+		return runAll(compileScripts(scripts, patient), in.Text, in.Placement)
 	})
 }
 
@@ -490,6 +494,6 @@ func TestGoldenRegexCard(t *testing.T) {
 				scripts[i].Placement = []int{card.PlaceAIOutput}
 			}
 		}
-		return runAll(compileScripts([]ScriptGroup{{Scripts: scripts}}, "", patient), in.Text, card.PlaceAIOutput)
+		return runAll(compileScripts(scripts, patient), in.Text, card.PlaceAIOutput)
 	})
 }
