@@ -318,6 +318,21 @@ func present(doc json.RawMessage) json.RawMessage {
 	return doc
 }
 
+// Embedded returns the world book and the regex scripts that a role card carries; nil
+// for what it does not have. Only a card with a spec can carry a book.
+//
+// Errors: those of Import.
+func Embedded(roleCard json.RawMessage) (book, scripts json.RawMessage, err error) {
+	if absent(fieldsOf(roleCard)["spec"]) {
+		return nil, scriptsOfCard(roleCard), nil
+	}
+	ch, err := Import(roleCard, "roleCard", Limits{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return ch.WorldBook, ch.RegexScripts, nil
+}
+
 // scriptsOfCard returns the regex scripts that a card carries, as an array; nil
 // if it has none.
 func scriptsOfCard(doc json.RawMessage) json.RawMessage {

@@ -2,6 +2,7 @@ package card
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"nodest/fault"
@@ -37,6 +38,19 @@ type RegexScript struct {
 // Errors: InvalidImport when the document is neither an object nor an array;
 // TooLarge.
 func ParseRegexScripts(doc json.RawMessage) ([]RegexScript, error) {
+	list, err := SplitRegexScripts(doc)
+	if err != nil {
+		return nil, err
+	}
+	var scripts []RegexScript
+	for _, element := range list {
+		scripts = append(scripts, parseScript(fieldsOf(element)))
+	}
+	return scripts, nil
+}
+
+// SplitRegexScripts returns the documents of the scripts that ParseRegexScripts reads.
+func SplitRegexScripts(doc json.RawMessage) ([]json.RawMessage, error) {
 	if absent(doc) {
 		return nil, nil
 	}
@@ -47,13 +61,7 @@ func ParseRegexScripts(doc json.RawMessage) ([]RegexScript, error) {
 	if err != nil {
 		return nil, err
 	}
-	var scripts []RegexScript
-	for _, element := range list {
-		if f := fieldsOf(element); f != nil {
-			scripts = append(scripts, parseScript(f))
-		}
-	}
-	return scripts, nil
+	return slices.DeleteFunc(list, func(element json.RawMessage) bool { return !startsWith(element, '{') }), nil
 }
 
 // scriptList finds the scripts in any of the three forms.

@@ -68,28 +68,11 @@ func putAutoGroup(tx Tx, c *op.Call, ch *Character) error {
 // scriptObjects are the scripts of a document, each with the placement and flags
 // that a card's script has when it names none: the reply, and "g".
 func scriptObjects(doc json.RawMessage) ([]json.RawMessage, error) {
-	views, err := card.ParseRegexScripts(doc)
-	if err != nil || len(views) == 0 {
-		return nil, err
+	scripts, err := card.SplitRegexScripts(doc)
+	for i, s := range scripts {
+		scripts[i] = withMember(withMember(s, "flags", `"g"`), "placement", "[2]")
 	}
-	var list []json.RawMessage
-	var group struct {
-		Scripts []json.RawMessage `json:"scripts"`
-	}
-	switch {
-	case json.Unmarshal(doc, &list) == nil:
-	case json.Unmarshal(doc, &group) == nil && group.Scripts != nil:
-		list = group.Scripts
-	default:
-		list = []json.RawMessage{doc}
-	}
-	var scripts []json.RawMessage
-	for _, s := range list {
-		if s = bytes.TrimSpace(s); len(s) > 0 && s[0] == '{' {
-			scripts = append(scripts, withMember(withMember(s, "flags", `"g"`), "placement", "[2]"))
-		}
-	}
-	return scripts, nil
+	return scripts, err
 }
 
 // withMember returns an object that has a member of that name: its own, or value.

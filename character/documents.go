@@ -83,7 +83,7 @@ func parsePreset(doc json.RawMessage, l framework.Language) (card.Preset, error)
 	has := map[string]bool{}
 	for _, prompt := range p.Prompts {
 		has[prompt.Identifier] = true
-		if isHistory(prompt) {
+		if framework.IsHistory(prompt.Name, prompt.Identifier) {
 			history = prompt.Identifier
 		}
 	}
@@ -103,11 +103,6 @@ func parsePreset(doc json.RawMessage, l framework.Language) (card.Preset, error)
 		p.Order = slices.Insert(slices.Clone(p.Order), at, card.OrderItem{Identifier: history, Enabled: true})
 	}
 	return p, nil
-}
-
-// isHistory reports whether a prompt is the placeholder of the chat history.
-func isHistory(p card.Prompt) bool {
-	return p.Name == "Chat History" || strings.Contains(strings.ToLower(p.Identifier), "chathistory")
 }
 
 // check refuses documents that are of another kind than they should be.
@@ -211,43 +206,11 @@ func OneLine(s string) string {
 	}, s))
 }
 
-// embedded are documents inside a role card.
-type embedded struct{ Book, Scripts json.RawMessage }
-
-// EmbeddedIn takes the world book and the regex scripts out of a card in the V2
-// or V3 form; a plain role card has only scripts, if anything.
-func EmbeddedIn(roleCard json.RawMessage) (embedded, error) {
-	var head struct {
-		Spec any `json:"spec"`
+// EmbeddedIn takes the world book and the regex scripts out of a role card; nil for
+// what it does not have.
+func EmbeddedIn(roleCard json.RawMessage) (book, scripts json.RawMessage, err error) {
+	if book, scripts, err = card.Embedded(roleCard); err != nil {
+		err = op.InField("roleCard", err)
 	}
-	if op.IsNull(roleCard) {
-		return embedded{}, nil
-	}
-	if json.Unmarshal(roleCard, &head) == nil && head.Spec != nil {
-		doc, err := card.Import(roleCard, "roleCard", card.Limits{})
-		if err != nil {
-			return embedded{}, op.InField("roleCard", err)
-		}
-		return embedded{Book: doc.WorldBook, Scripts: doc.RegexScripts}, nil
-	}
-	type extensions struct {
-		Extensions struct {
-			Scripts json.RawMessage `json:"regex_scripts"`
-		} `json:"extensions"`
-	}
-	var deep struct {
-		Data struct {
-			extensions
-			Chara struct {
-				Data extensions `json:"data"`
-			} `json:"chara"`
-		} `json:"data"`
-	}
-	_ = json.Unmarshal(roleCard, &deep) // of odd types nothing is read
-	for _, scripts := range []json.RawMessage{deep.Data.Extensions.Scripts, deep.Data.Chara.Data.Extensions.Scripts} {
-		if s, err := card.ParseRegexScripts(scripts); err == nil && len(s) > 0 {
-			return embedded{Scripts: scripts}, nil
-		}
-	}
-	return embedded{}, nil
+	return book, scripts, err
 }

@@ -46,16 +46,19 @@ type importedResource struct {
 	Warnings []card.Warning `json:"warnings"`
 }
 
+// fileReaders read the kinds of resources that have a file form.
+var fileReaders = map[ResourceKind]func(data []byte, filename string, limits card.Limits) (*card.Resource, error){
+	WorldBook: card.ImportWorldBook, Preset: card.ImportPreset, RegexScript: card.ImportRegexScripts,
+}
+
 // ImportResource stores a resource from a file, in any of the forms that package
 // card reads for its kind. Personas have no file form. A group of scripts of the
 // NodeST app that is for all characters is bound to all.
 //
 // Errors: TooLarge, InvalidWorldBook, InvalidImport.
 func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename string) (*Resource, []card.Warning, error) {
-	read, ok := map[ResourceKind]func([]byte, string, card.Limits) (*card.Resource, error){
-		WorldBook: card.ImportWorldBook, Preset: card.ImportPreset, RegexScript: card.ImportRegexScripts,
-	}[kind]
-	if !ok {
+	read := fileReaders[kind]
+	if read == nil {
 		return nil, nil, fault.New(fault.NotFound, "a %s cannot be imported", kind)
 	}
 	doc, err := read(data, filename, card.Limits{})

@@ -46,7 +46,7 @@ func buildFrame(s *Sources, p card.Preset, o overrides) frame {
 		q := &p.Prompts[i]
 		switch {
 		case !q.Enable || isInjection(q):
-		case isHistory(q.Name, q.Identifier):
+		case IsHistory(q.Name, q.Identifier):
 			f.historyID = q.Identifier
 		default:
 			it := o.promptItem(q)
@@ -94,7 +94,7 @@ func leftOut(p card.Preset, listed map[string]bool) []Dropped {
 	for _, q := range p.Prompts {
 		reason := dropUnlisted
 		switch {
-		case isBlank(q.Content), isHistory(q.Name, q.Identifier):
+		case isBlank(q.Content), IsHistory(q.Name, q.Identifier):
 			continue
 		case isInjection(&q) && listed[q.Identifier]:
 			continue
@@ -110,8 +110,8 @@ func leftOut(p card.Preset, listed map[string]bool) []Dropped {
 
 func isInjection(q *card.Prompt) bool { return q.InjectionPosition != nil && *q.InjectionPosition == 1 }
 
-// isHistory reports whether a prompt stands for the chat.
-func isHistory(name, identifier string) bool {
+// IsHistory reports whether a prompt stands for the chat.
+func IsHistory(name, identifier string) bool {
 	return name == historyName || strings.Contains(strings.ToLower(identifier), "chathistory")
 }
 

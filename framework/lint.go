@@ -249,7 +249,7 @@ func (l *linter) order(p card.Preset, known map[string]bool) (listed map[string]
 		}
 		listed[o.Identifier] = true
 		q := promptOf(p, o.Identifier)
-		history = history || isHistory("", o.Identifier) || q != nil && isHistory(q.Name, o.Identifier)
+		history = history || IsHistory("", o.Identifier) || q != nil && IsHistory(q.Name, o.Identifier)
 		if !known[o.Identifier] {
 			l.add(l.path("preset", fmt.Sprintf("prompt_order[%d].identifier", i)), lintIdentifier, "no prompt has the identifier %q", shorten(o.Identifier))
 		}
