@@ -82,20 +82,6 @@ func (o *object) remove(key string) json.RawMessage {
 	return value
 }
 
-// removeAll takes out every member whose key fits and returns them.
-func (o *object) removeAll(fits func(key string) bool) *object {
-	removed := newObject()
-	o.keys = slices.DeleteFunc(o.keys, func(key string) bool {
-		if !fits(key) {
-			return false
-		}
-		removed.set(key, o.values[key])
-		delete(o.values, key)
-		return true
-	})
-	return removed
-}
-
 // object returns a member that is an object, for reading and changing; nil when
 // it is not one. The change must be written back with set.
 func (o *object) object(key string) *object {
@@ -164,17 +150,16 @@ func isPlain(s string) bool {
 	return true
 }
 
-// encodeList makes a JSON array of documents.
+// encodeList makes a JSON array of documents, which stay as they are written.
 func encodeList(docs []json.RawMessage) json.RawMessage {
-	return slices.Concat(json.RawMessage("["), bytes.Join(rawBytes(docs), []byte(",")), json.RawMessage("]"))
-}
-
-func rawBytes(docs []json.RawMessage) [][]byte {
-	all := make([][]byte, len(docs))
+	list := json.RawMessage("[")
 	for i, doc := range docs {
-		all[i] = doc
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, doc...)
 	}
-	return all
+	return append(list, ']')
 }
 
 // absent reports whether a document or member is missing: nothing, or null.

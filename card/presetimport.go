@@ -67,9 +67,8 @@ func writtenByNodeST(o *object) bool {
 }
 
 func (im *importer) dropPrivate(o *object) {
-	removed := o.removeAll(isPrivate)
-	for _, key := range removed.keys {
-		if value, _ := textOf(removed.get(key)); value != "" && value != "false" {
+	for _, key := range slices.DeleteFunc(slices.Clone(o.keys), func(key string) bool { return !isPrivate(key) }) {
+		if value, _ := textOf(o.remove(key)); value != "" && value != "false" {
 			im.warn(key, "private_field", "URLs and secrets of the preset's author were removed")
 		}
 	}

@@ -40,12 +40,7 @@ type DepthPrompt struct {
 // Error: UnsupportedCard when the document is no JSON object.
 func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 	if absent(doc) {
-		return RoleCard{
-			Name:        "Unnamed Character",
-			Description: "This character has missing information.",
-			FirstMes:    "Hello!",
-			DepthPrompt: DepthPrompt{Depth: 4, Role: "system"},
-		}, nil
+		doc = json.RawMessage(`{"description":"This character has missing information."}`)
 	}
 	top := fieldsOf(doc)
 	if top == nil {
