@@ -2,6 +2,7 @@ package card
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -66,17 +67,13 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, f := range []struct {
-		field *int
-		value int
-	}{
-		{&l.FileBytes, 32 << 20}, {&l.JSONBytes, 16 << 20}, {&l.TotalBytes, 64 << 20},
-		{&l.Depth, 64}, {&l.Values, 1_000_000}, {&l.Files, 2000}, {&l.Messages, 200_000},
-	} {
-		if *f.field <= 0 {
-			*f.field = f.value
-		}
-	}
+	l.FileBytes = cmp.Or(l.FileBytes, 32<<20)
+	l.JSONBytes = cmp.Or(l.JSONBytes, 16<<20)
+	l.TotalBytes = cmp.Or(l.TotalBytes, 64<<20)
+	l.Depth = cmp.Or(l.Depth, 64)
+	l.Values = cmp.Or(l.Values, 1_000_000)
+	l.Files = cmp.Or(l.Files, 2000)
+	l.Messages = cmp.Or(l.Messages, 200_000)
 	return l
 }
 

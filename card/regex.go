@@ -55,28 +55,21 @@ func SplitRegexScripts(doc json.RawMessage) ([]json.RawMessage, error) {
 		return nil, nil
 	}
 	list, err := scriptList(doc)
-	if err == nil {
-		err = checkCount("regex scripts", len(list))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(list, func(element json.RawMessage) bool { return !startsWith(element, '{') }), nil
+	return slices.DeleteFunc(list, func(element json.RawMessage) bool { return !startsWith(element, '{') }), err
 }
 
 // scriptList finds the scripts in any of the three forms.
 func scriptList(doc json.RawMessage) ([]json.RawMessage, error) {
-	if startsWith(doc, '[') {
-		return listOf(doc), nil
-	}
-	f := fieldsOf(doc)
-	if f == nil {
+	f, list := fieldsOf(doc), []json.RawMessage{doc}
+	switch {
+	case startsWith(doc, '['):
+		list = listOf(doc)
+	case f == nil:
 		return nil, fault.New(fault.InvalidImport, "regex scripts must be a JSON object or array").With("path", "regexScripts")
+	case startsWith(f["scripts"], '['):
+		list = f.list("scripts")
 	}
-	if scripts := f["scripts"]; startsWith(scripts, '[') {
-		return listOf(scripts), nil
-	}
-	return []json.RawMessage{doc}, nil
+	return list, checkCount("regex scripts", len(list))
 }
 
 func parseScript(f fields) RegexScript {
