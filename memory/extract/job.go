@@ -53,7 +53,7 @@ type attempt struct {
 	characterID string
 	scene       memory.Scene
 	model       llm.Asker // nil = there is none
-	similar     *similarities
+	similar     similarity
 	report      report
 }
 
@@ -77,7 +77,7 @@ type report struct {
 var errMoved = errors.New("the conversation was changed by another request")
 
 func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
-	r := &attempt{Service: s, job: j, similar: newSimilarities(ctx)}
+	r := &attempt{Service: s, job: j, similar: newSimilarity(ctx)}
 	for moved := 0; ; {
 		again, err := r.run(ctx)
 		switch {
