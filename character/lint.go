@@ -13,7 +13,7 @@ import (
 // world book, a preset or regex scripts. Nothing is stored.
 //
 // Errors: those of the import of such a file.
-func Lint(data []byte, filename string) ([]framework.Finding, error) {
+func Lint(data []byte, filename string) ([]card.Warning, error) {
 	ch, err := lintable(data, filename)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func Lint(data []byte, filename string) ([]framework.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append([]framework.Finding{}, framework.Lint(*docs)...), nil
+	return append([]card.Warning{}, framework.Lint(*docs)...), nil
 }
 
 // lintable reads a file as the documents of a character; any other file than a card

@@ -72,12 +72,17 @@ func (f *found) message(text string) string {
 	return text
 }
 
+// budget is how many tokens a request may have; 0 = no limit.
+func (o *Options) budget() int {
+	if o.Context <= 0 {
+		return 0
+	}
+	return max(o.Context-o.Reserve, 1)
+}
+
 // fit decides what of the chat is in, and drops what the budget has no room for.
 func (b *builder) fit() error {
-	budget := 0
-	if b.in.Options.Context > 0 {
-		budget = max(b.in.Options.Context-b.in.Options.Reserve, 1)
-	}
+	budget := b.in.Options.budget()
 	end := b.base
 	if end < 0 {
 		end = b.length()
@@ -119,9 +124,6 @@ func (b *builder) warnWithoutHistory() {
 // takeHistory takes messages of the chat from newest on, while there is room.
 // What is older is not even looked at.
 func (b *builder) takeHistory(newest, used, budget int) {
-	if budget == 0 {
-		b.history = make([]piece, 0, newest+1)
-	}
 	i := newest
 	for ; i >= 0; i-- {
 		if b.message(i).Role == RoleSummary {

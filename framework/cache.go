@@ -13,20 +13,13 @@ type Cache struct {
 	kept *lru.Cache[cacheKey, any]
 }
 
-// cacheKey names a result. What says of which kind it is and, with id, for which
-// tokenizer, compiled documents or scripts.
+// cacheKey names the result of a text: by the name of a tokenizer, the id of the keys
+// that are searched for, or the id of a set of scripts and the name of a choice of them.
 type cacheKey struct {
-	what byte
 	id   uint64
 	name string
 	text string
 }
-
-const (
-	cacheTokens byte = iota
-	cacheKeys
-	cacheScripts
-)
 
 // defaultCacheBytes is what a Cache holds unless it is told otherwise.
 const defaultCacheBytes = 64 << 20
@@ -55,7 +48,7 @@ func (c *Cache) tokens(name, text string, measure func(string) int) int {
 	if c == nil {
 		return measure(text)
 	}
-	k := cacheKey{what: cacheTokens, name: name, text: text}
+	k := cacheKey{name: name, text: text}
 	if v, ok := c.kept.Get(k); ok {
 		return v.(int)
 	}
@@ -69,7 +62,7 @@ func (c *Cache) keys(a *automaton, text string) []int32 {
 	if c == nil {
 		return a.find(text)
 	}
-	k := cacheKey{what: cacheKeys, id: a.id, text: text}
+	k := cacheKey{id: a.id, text: text}
 	if v, ok := c.kept.Get(k); ok {
 		return v.([]int32)
 	}
@@ -81,7 +74,7 @@ func (c *Cache) keys(a *automaton, text string) []int32 {
 // script returns what scripts, known by id and name, make of text. A result that
 // is not whole is not kept.
 func (c *Cache) script(id uint64, name, text string, run func() (result string, whole bool)) string {
-	k := cacheKey{what: cacheScripts, id: id, name: name, text: text}
+	k := cacheKey{id: id, name: name, text: text}
 	if c != nil {
 		if v, ok := c.kept.Get(k); ok {
 			return v.(string)

@@ -212,19 +212,19 @@ type Options struct {
 
 // Prompt is a request and the account of how it came about.
 type Prompt struct {
-	Messages []llm.Message
-	Entries  []Entry   // in the order of the request; several may share a message
-	Dropped  []Dropped // candidates that are not in it
-	Warnings []Warning
+	Messages []llm.Message `json:"-"`
+	Entries  []Entry       `json:"entries"`           // in the order of the request; several may share a message
+	Dropped  []Dropped     `json:"dropped,omitempty"` // candidates that are not in it
+	Warnings []Warning     `json:"warnings,omitempty"`
 
-	Tokens    int    // of all messages
-	Budget    int    // what Tokens had to stay within; 0 = no limit
-	Tokenizer string // what counted them
-	Estimate  bool   // the count is an estimate
+	Tokens    int    `json:"tokens"`             // of all messages
+	Budget    int    `json:"budget,omitempty"`   // what Tokens had to stay within; 0 = no limit
+	Tokenizer string `json:"tokenizer"`          // what counted them
+	Estimate  bool   `json:"estimate,omitempty"` // the count is an estimate
 
-	Base   int      // index in Messages of the user message that is answered; -1 = none
-	Prefix Prefix   // what a provider may have cached
-	Hashes []uint64 // one per message, of all messages up to it
+	Base   int      `json:"base"`   // index in Messages of the user message that is answered; -1 = none
+	Prefix Prefix   `json:"prefix"` // what a provider may have cached
+	Hashes []uint64 `json:"-"`      // one per message, of all messages up to it
 
 	ids []string // per message: the id of the chat message that it repeats word for word, else ""
 }

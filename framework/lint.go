@@ -8,13 +8,6 @@ import (
 	"nodest/card"
 )
 
-// Finding is one remark of the card doctor.
-type Finding struct {
-	Path   string `json:"path"` // of the field, e.g. "worldBook.entries.3.key[0]"
-	Code   string `json:"code"`
-	Detail string `json:"detail"`
-}
-
 // The codes of findings.
 const (
 	lintUnreachable = "unreachable"          // can never be in a prompt
@@ -54,8 +47,9 @@ const (
 )
 
 // Lint examines documents for what will not work as their author meant it. The
-// findings are in the order of the documents.
-func Lint(d Documents) []Finding {
+// findings are in the order of the documents; their paths are as in
+// "worldBook.entries.3.key[0]".
+func Lint(d Documents) []card.Warning {
 	l := linter{d: d}
 	several := 0
 	for _, there := range []bool{d.Card != nil, d.Book != nil, d.Preset != nil, d.Note != nil, len(d.Scripts) > 0} {
@@ -85,11 +79,11 @@ func Lint(d Documents) []Finding {
 type linter struct {
 	d        Documents
 	prefixed bool
-	findings []Finding
+	findings []card.Warning
 }
 
 func (l *linter) add(path, code, format string, args ...any) {
-	l.findings = append(l.findings, Finding{path, code, fmt.Sprintf(format, args...)})
+	l.findings = append(l.findings, card.Warning{Path: path, Code: code, Detail: fmt.Sprintf(format, args...)})
 }
 
 // path is the path of a field in one of the documents.

@@ -8,7 +8,7 @@ import (
 	"nodest/card"
 )
 
-func codes(findings []Finding) []string {
+func codes(findings []card.Warning) []string {
 	var out []string
 	for _, f := range findings {
 		out = append(out, f.Code+" "+f.Path)
@@ -16,7 +16,7 @@ func codes(findings []Finding) []string {
 	return out
 }
 
-func expectCodes(t *testing.T, got []Finding, want ...string) {
+func expectCodes(t *testing.T, got []card.Warning, want ...string) {
 	t.Helper()
 	if !slices.Equal(codes(got), want) {
 		t.Errorf("got\n  %s\nwant\n  %s", strings.Join(codes(got), "\n  "), strings.Join(want, "\n  "))
