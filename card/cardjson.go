@@ -43,7 +43,7 @@ func (im *importer) importJSON(doc json.RawMessage) (*Character, error) {
 // importSpec reads a V2 or V3 card.
 func (im *importer) importSpec(card *object) (*Character, error) {
 	data := card.object("data")
-	im.checkSpec(fieldsOf(card.encode()))
+	im.checkSpec(card.fields)
 	if nameOf(data) == "" && !absent(card.get("name")) {
 		im.warn("data.name", "name_mirrored", "data has no name; the top-level name is used")
 		data.set("name", card.get("name"))
@@ -126,7 +126,7 @@ func writeSpec(card, data *object, spec Spec) {
 // cardName checks the name of a card and takes the characters out of it that are
 // illegal in file names, as SillyTavern does.
 func (im *importer) cardName(data *object) (string, error) {
-	raw, _ := textOf(data.get("name"))
+	raw := data.text("name", "")
 	name := fileSafe(raw)
 	if name == "" {
 		return "", errNoName("data.name")
@@ -143,10 +143,7 @@ func errNoName(path string) error {
 }
 
 // nameOf returns the name in data as it stands.
-func nameOf(data *object) string {
-	name, _ := textOf(data.get("name"))
-	return strings.TrimSpace(name)
-}
+func nameOf(data *object) string { return strings.TrimSpace(data.text("name", "")) }
 
 // fileSafe removes characters that some file system refuses.
 func fileSafe(name string) string {
@@ -162,8 +159,7 @@ func fileSafe(name string) string {
 // makes a V2 card of it.
 func (im *importer) importOld(v1 *object) (*Character, error) {
 	renameNativeTavern(v1)
-	f := fieldsOf(v1.encode())
-	notes := f.text("creatorcomment", f.text("creator_notes", ""))
+	notes := v1.text("creatorcomment", v1.text("creator_notes", ""))
 	v1.put("creatorcomment", strings.ReplaceAll(notes, "Creator's notes go here.", ""))
 	v1.fill("creator", "")
 	v1.fill("talkativeness", 0.5)
@@ -171,7 +167,7 @@ func (im *importer) importOld(v1 *object) (*Character, error) {
 		v1.fill(key, "")
 	}
 	if !startsWith(v1.get("tags"), '[') {
-		v1.put("tags", append([]string{}, f.commaTexts("tags")...))
+		v1.put("tags", append([]string{}, v1.commaTexts("tags")...))
 	}
 	return im.finishSpec(v1, dataOfOld(v1))
 }
@@ -255,7 +251,7 @@ func (im *importer) importNodeST(o *object) (*Character, error) {
 		return nil, err
 	}
 	ch.Dialect = NodeST
-	if dialect, _ := textOf(o.get("dialect")); dialect == string(SillyTavern) {
+	if o.text("dialect", "") == string(SillyTavern) {
 		ch.Dialect = SillyTavern
 		o.remove("dialect")
 	}

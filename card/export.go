@@ -133,7 +133,7 @@ func (ch *Character) nodestDocument() json.RawMessage {
 	if !ch.sameScripts(scriptsOfCard(ch.RoleCard)) {
 		o.set("regexScripts", valueOr(ch.RegexScripts, []string{}))
 	}
-	if role, _ := textOf(fieldsOf(ch.RoleCard)["name"]); role == "" && !o.has("name") {
+	if fieldsOf(ch.RoleCard).text("name", "") == "" && !o.has("name") {
 		o.put("name", ch.Name)
 	}
 	if ch.Dialect == SillyTavern {
@@ -177,7 +177,7 @@ func cardOfRole(role *object, ch *Character) *object {
 	for _, key := range promptFields {
 		data.set(key, valueOr(role.get(key), ""))
 	}
-	if name, _ := textOf(data.get("name")); name == "" {
+	if data.text("name", "") == "" {
 		data.put("name", ch.Name)
 	}
 	greetings := fieldsOf(ch.Extra).texts("extraGreetings")

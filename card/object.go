@@ -14,11 +14,11 @@ import (
 // object is a JSON object that keeps the order of its members. Of a repeated key
 // the first place and the last value count, as in JavaScript.
 type object struct {
-	keys   []string
-	values map[string]json.RawMessage
+	keys []string
+	fields
 }
 
-func newObject() *object { return &object{values: map[string]json.RawMessage{}} }
+func newObject() *object { return &object{fields: fields{}} }
 
 // errNoObject reports a document of another type. Callers give it a code.
 var errNoObject = errors.New("not a JSON object")
@@ -47,19 +47,14 @@ func parseObject(doc json.RawMessage) (*object, error) {
 }
 
 // get returns a member; nil when it is absent.
-func (o *object) get(key string) json.RawMessage { return o.values[key] }
-
-func (o *object) has(key string) bool {
-	_, ok := o.values[key]
-	return ok
-}
+func (o *object) get(key string) json.RawMessage { return o.fields[key] }
 
 // set replaces a member in its place, or adds it at the end.
 func (o *object) set(key string, value json.RawMessage) {
 	if !o.has(key) {
 		o.keys = append(o.keys, key)
 	}
-	o.values[key] = value
+	o.fields[key] = value
 }
 
 // put is set for a Go value; it must be one that encodes.
@@ -74,9 +69,9 @@ func (o *object) fill(key string, value any) {
 
 // remove takes a member out and returns it.
 func (o *object) remove(key string) json.RawMessage {
-	value, ok := o.values[key]
+	value, ok := o.fields[key]
 	if ok {
-		delete(o.values, key)
+		delete(o.fields, key)
 		o.keys = slices.DeleteFunc(o.keys, func(k string) bool { return k == key })
 	}
 	return value
@@ -109,7 +104,7 @@ func (o *object) encode() json.RawMessage {
 		}
 		b.Write(encode(key))
 		b.WriteByte(':')
-		b.Write(o.values[key])
+		b.Write(o.fields[key])
 	}
 	b.WriteByte('}')
 	return b.Bytes()

@@ -35,7 +35,7 @@ func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error
 	if err != nil {
 		return nil, fault.Wrap(err, fault.InvalidImport, "a preset must be a JSON object")
 	}
-	preset := &Resource{Name: im.name(fieldsOf(doc).text("name", "")), Dialect: SillyTavern, Format: "sillytavern"}
+	preset := &Resource{Name: im.name(o.text("name", "")), Dialect: SillyTavern, Format: "sillytavern"}
 	switch template := templateName(o); {
 	case template == templateSystemPrompt:
 		o = presetOfTexts(map[string]json.RawMessage{"main": o.get("content"), "jailbreak": o.get("post_history")})
@@ -60,8 +60,7 @@ func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error
 // writtenByNodeST tells the two forms apart: only NodeST switches prompts on and
 // off in the prompt itself, and it has no list for a character id.
 func writtenByNodeST(o *object) bool {
-	prompts := listOf(o.get("prompts"))
-	lists := listOf(o.get("prompt_order"))
+	prompts, lists := o.list("prompts"), o.list("prompt_order")
 	return len(prompts) > 0 && fieldsOf(prompts[0]).has("enable") &&
 		(len(lists) == 0 || !fieldsOf(lists[0]).has("character_id"))
 }
@@ -122,15 +121,14 @@ func moveOldTexts(o *object) {
 		copyMembers(o, presetOfTexts(texts))
 		return
 	}
-	prompts := listOf(o.get("prompts"))
+	prompts := o.list("prompts")
 	for i, element := range prompts {
 		prompt, err := parseObject(element)
 		if err != nil {
 			continue
 		}
-		identifier, _ := textOf(prompt.get("identifier"))
-		content, _ := textOf(prompt.get("content"))
-		if text, ok := texts[identifier]; ok && content == "" {
+		identifier := prompt.text("identifier", "")
+		if text, ok := texts[identifier]; ok && prompt.text("content", "") == "" {
 			prompt.set("content", text)
 			prompts[i] = prompt.encode()
 			delete(texts, identifier)
