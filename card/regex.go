@@ -2,7 +2,6 @@ package card
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 
 	"nodest/fault"
@@ -38,24 +37,41 @@ type RegexScript struct {
 // Errors: InvalidImport when the document is neither an object nor an array;
 // TooLarge.
 func ParseRegexScripts(doc json.RawMessage) ([]RegexScript, error) {
-	list, err := SplitRegexScripts(doc)
+	if absent(doc) {
+		return nil, nil
+	}
+	list, err := scriptList(doc)
 	if err != nil {
 		return nil, err
 	}
 	var scripts []RegexScript
 	for _, element := range list {
-		scripts = append(scripts, parseScript(fieldsOf(element)))
+		if f := fieldsOf(element); f != nil {
+			scripts = append(scripts, parseScript(f))
+		}
 	}
 	return scripts, nil
 }
 
-// SplitRegexScripts returns the documents of the scripts that ParseRegexScripts reads.
-func SplitRegexScripts(doc json.RawMessage) ([]json.RawMessage, error) {
+// ScriptsAsOfCard returns the scripts that ParseRegexScripts reads as they apply inside a
+// card: one without placement or flags to replies, and with the flag g.
+func ScriptsAsOfCard(doc json.RawMessage) ([]json.RawMessage, error) {
 	if absent(doc) {
 		return nil, nil
 	}
 	list, err := scriptList(doc)
-	return slices.DeleteFunc(list, func(element json.RawMessage) bool { return !startsWith(element, '{') }), err
+	if err != nil {
+		return nil, err
+	}
+	var scripts []json.RawMessage
+	for _, element := range list {
+		if script, err := parseObject(element); err == nil {
+			script.put("placement", valueOr(script.get("placement"), []int{PlaceAIOutput}))
+			script.put("flags", valueOr(script.get("flags"), "g"))
+			scripts = append(scripts, script.encode())
+		}
+	}
+	return scripts, nil
 }
 
 // scriptList finds the scripts in any of the three forms.

@@ -3,6 +3,7 @@ package card_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -250,5 +251,23 @@ func TestDetect(t *testing.T) {
 		if got := card.Detect([]byte(file)); got != want {
 			t.Errorf("Detect(%.40q) = %q, want %q", file, got, want)
 		}
+	}
+}
+
+func TestScriptsOfACardApplyToRepliesByDefault(t *testing.T) {
+	for doc, want := range map[string]string{
+		`null`:                              ``,
+		`[{}, 1]`:                           `{"placement":[2],"flags":"g"}`,
+		`{"findRegex":"a","flags":null}`:    `{"findRegex":"a","flags":"g","placement":[2]}`,
+		`{"scripts":[{"flags":"i","x":1}]}`: `{"flags":"i","x":1,"placement":[2]}`,
+		`[{"a":{"flags":1}}]`:               `{"a":{"flags":1},"placement":[2],"flags":"g"}`,
+	} {
+		scripts, err := card.ScriptsAsOfCard(json.RawMessage(doc))
+		if err != nil || len(scripts) > 1 || string(slices.Concat(scripts...)) != want {
+			t.Errorf("ScriptsAsOfCard(%s) = %s, %v; want %s", doc, scripts, err, want)
+		}
+	}
+	if _, err := card.ScriptsAsOfCard(json.RawMessage(`"x"`)); err == nil {
+		t.Error("a text is taken for scripts")
 	}
 }

@@ -107,37 +107,54 @@ func parsePreset(doc json.RawMessage, l framework.Language) (card.Preset, error)
 
 // check refuses documents that are of another kind than they should be.
 func (in Input) check() error {
-	for _, d := range []struct {
-		field, kinds string
-		doc          json.RawMessage
-	}{
-		{"roleCard", "{", in.RoleCard}, {"worldBook", "{", in.WorldBook}, {"preset", "{", in.Preset},
-		{"authorNote", "{", in.AuthorNote}, {"regexScripts", "{[", in.RegexScripts},
-	} {
-		if err := op.CheckKind(d.field, d.doc, d.kinds); err != nil {
-			return err
-		}
-	}
 	if err := checkDialect(in.Dialect); err != nil {
 		return err
+	}
+	for _, d := range []struct {
+		field string
+		kind  ResourceKind
+		doc   json.RawMessage
+	}{
+		{"roleCard", "", in.RoleCard}, {"worldBook", WorldBook, in.WorldBook}, {"preset", Preset, in.Preset},
+		{"regexScripts", RegexScript, in.RegexScripts},
+	} {
+		if err := checkDocument(d.field, d.kind, d.doc); err != nil {
+			return err
+		}
 	}
 	if !op.IsNull(in.RoleCard) && CardName(in.RoleCard) == "" {
 		return op.InField("roleCard", fault.New(fault.UnsupportedCard, "the card has no name"))
 	}
-	if _, err := card.ParseRoleCard(in.RoleCard); err != nil {
-		return op.InField("roleCard", err)
+	return CheckNote("authorNote", in.AuthorNote)
+}
+
+// checkDocument refuses a document that is none of its kind; "" is a role card. An
+// absent one passes.
+func checkDocument(field string, kind ResourceKind, doc json.RawMessage) error {
+	kinds := "{"
+	if kind == RegexScript {
+		kinds = "{["
 	}
-	if _, err := card.ParseWorldBook(in.WorldBook, card.NodeST); err != nil {
-		return op.InField("worldBook", err)
-	}
-	if _, err := card.ParsePreset(in.Preset); err != nil {
-		return op.InField("preset", err)
-	}
-	if err := CheckNote("authorNote", in.AuthorNote); err != nil {
+	if err := op.CheckKind(field, doc, kinds); err != nil {
 		return err
 	}
-	if _, err := card.ParseRegexScripts(in.RegexScripts); err != nil {
-		return op.InField("regexScripts", err)
+	var err error
+	switch kind {
+	case "":
+		_, err = card.ParseRoleCard(doc)
+	case WorldBook:
+		_, err = card.ParseWorldBook(doc, card.NodeST)
+	case Preset:
+		_, err = card.ParsePreset(doc)
+	case RegexScript:
+		_, err = card.ParseRegexScripts(doc)
+	case Persona:
+		return checkPersona(field, doc)
+	default:
+		return fault.New(fault.NotFound, "unknown kind %q", kind)
+	}
+	if err != nil {
+		return op.InField(field, err)
 	}
 	return nil
 }
@@ -183,7 +200,12 @@ func CardName(doc json.RawMessage) string {
 		} `json:"data"`
 	}
 	_ = json.Unmarshal(doc, &in) // of odd types nothing is read, which is the answer
-	for _, v := range []any{in.Data.Name, in.Name, in.CharName} {
+	return firstName(in.Data.Name, in.Name, in.CharName)
+}
+
+// firstName is the first of the values that is a text and not blank, else "".
+func firstName(values ...any) string {
+	for _, v := range values {
 		if s, ok := v.(string); ok && OneLine(s) != "" {
 			return OneLine(s)
 		}

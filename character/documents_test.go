@@ -71,21 +71,6 @@ func TestAPresetIsCompletedWithoutChangingWhatItSays(t *testing.T) {
 	}
 }
 
-func TestWithMember(t *testing.T) {
-	for object, want := range map[string]string{
-		`{}`:                `{"flags":"g"}`,
-		`{ "a": 1 }`:        `{"flags":"g", "a": 1 }`,
-		`{"flags":"i"}`:     `{"flags":"i"}`,
-		`{"flags":null}`:    `{"flags":null,"flags":"g"}`,
-		`{"a":{"flags":1}}`: `{"flags":"g","a":{"flags":1}}`,
-	} {
-		before := object
-		if got := withMember(json.RawMessage(object), "flags", `"g"`); string(got) != want || object != before {
-			t.Errorf("withMember(%s) = %s, want %s", object, got, want)
-		}
-	}
-}
-
 func TestSizeOfAWebP(t *testing.T) {
 	webp := func(chunk string) []byte {
 		return fmt.Appendf(nil, "RIFF%c\x00\x00\x00WEBP%s", len(chunk)+4, chunk)

@@ -38,7 +38,7 @@ func lintable(data []byte, filename string) (*card.Character, error) {
 		if err != nil {
 			return nil, err
 		}
-		scripts, err := scriptObjects(ch.RegexScripts) // as the character's group will hold them
+		scripts, err := card.ScriptsAsOfCard(ch.RegexScripts) // as the character's group will hold them
 		ch.RegexScripts = op.MustJSON(scripts)
 		return ch, err
 	}

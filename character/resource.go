@@ -156,7 +156,7 @@ func (in ResourceInput) apply(tx Tx, r *Resource, all bool) error {
 		r.Dialect = cmp.Or(in.Dialect, string(card.NodeST))
 	}
 	if len(in.Document) > 0 {
-		if err := checkDocument(r.Kind, in.Document); err != nil {
+		if err := checkDocument("document", r.Kind, in.Document); err != nil {
 			return err
 		}
 		r.Document = op.JSONOrNil(in.Document)
@@ -200,41 +200,7 @@ func documentName(doc json.RawMessage) string {
 		Script any `json:"scriptName"`
 	}
 	_ = json.Unmarshal(doc, &in) // an array has no name
-	for _, v := range []any{in.Name, in.Script} {
-		if s, ok := v.(string); ok && OneLine(s) != "" {
-			return OneLine(s)
-		}
-	}
-	return ""
-}
-
-// checkDocument refuses a document that is none of its kind.
-func checkDocument(kind ResourceKind, doc json.RawMessage) error {
-	const field = "document"
-	kinds := "{"
-	if kind == RegexScript {
-		kinds = "{["
-	}
-	if err := op.CheckKind(field, doc, kinds); err != nil {
-		return err
-	}
-	var err error
-	switch kind {
-	case WorldBook:
-		_, err = card.ParseWorldBook(doc, card.NodeST)
-	case Preset:
-		_, err = card.ParsePreset(doc)
-	case RegexScript:
-		_, err = card.ParseRegexScripts(doc)
-	case Persona:
-		return checkPersona(field, doc)
-	default:
-		return fault.New(fault.NotFound, "unknown kind %q", kind)
-	}
-	if err != nil {
-		return op.InField(field, err)
-	}
-	return nil
+	return firstName(in.Name, in.Script)
 }
 
 // personaDocument is what a persona says; other members are kept.
