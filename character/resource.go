@@ -40,8 +40,8 @@ func (svc *Service) CreateResource(ctx context.Context, c *op.Call, kind Resourc
 	})
 }
 
-// importedResource is the answer of ImportResource.
-type importedResource struct {
+// ImportedResource is an imported resource with the warnings about its file.
+type ImportedResource struct {
 	Resource *Resource      `json:"resource"`
 	Warnings []card.Warning `json:"warnings"`
 }
@@ -56,30 +56,26 @@ var fileReaders = map[ResourceKind]func(data []byte, filename string, limits car
 // NodeST app that is for all characters is bound to all.
 //
 // Errors: TooLarge, InvalidWorldBook, InvalidImport.
-func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename string) (*Resource, []card.Warning, error) {
+func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename string) (*ImportedResource, error) {
 	read := fileReaders[kind]
 	if read == nil {
-		return nil, nil, fault.New(fault.NotFound, "a %s cannot be imported", kind)
+		return nil, fault.New(fault.NotFound, "a %s cannot be imported", kind)
 	}
 	doc, err := read(data, filename, card.Limits{})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var group struct {
 		BindType string `json:"bindType"`
 	}
-	answer, err := op.Once(ctx, svc.store, c, func(tx Tx) (*importedResource, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*ImportedResource, error) {
 		r := &Resource{
 			Kind: kind, Name: cmp.Or(op.Truncate(OneLine(doc.Name), maxResourceName), string(kind)),
 			Dialect: string(doc.Dialect), Document: doc.Doc, Characters: []string{},
 			BindAll: kind == RegexScript && json.Unmarshal(data, &group) == nil && group.BindType == "all",
 		}
-		return &importedResource{r, append([]card.Warning{}, doc.Warnings...)}, insertResource(tx, c, r)
+		return &ImportedResource{r, append([]card.Warning{}, doc.Warnings...)}, insertResource(tx, c, r)
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return answer.Resource, answer.Warnings, nil
 }
 
 // Resource returns one of the user's resources of a kind.

@@ -250,11 +250,11 @@ func (s *Server) importResource(k forKind) handler {
 		if err != nil {
 			return err
 		}
-		r, warnings, err := s.Characters.ImportResource(detached(c.Request().Context()), call, k.kind(), data, filename)
+		got, err := s.Characters.ImportResource(detached(c.Request().Context()), call, k.kind(), data, filename)
 		if err != nil {
 			return err
 		}
-		return answer(c, http.StatusCreated, call, imported{"resource", r.ID, wireResourceOf(r), warnings})
+		return answer(c, http.StatusCreated, call, imported{"resource", got.Resource.ID, wireResourceOf(got.Resource), got.Warnings})
 	}
 }
 
