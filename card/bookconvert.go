@@ -57,7 +57,7 @@ var plainFields = []extensionField{
 }
 
 // embeddedBook makes the world book of a character from the one in its card; nil
-// if it has none. A book of an odd form is left in the card and told about.
+// if it has none. A book of an unknown form stays in the card, with a warning.
 func (im *importer) embeddedBook(book json.RawMessage, name string) (json.RawMessage, error) {
 	if absent(book) {
 		return nil, nil
@@ -172,8 +172,8 @@ func infoPosition(f, extensions fields) int {
 	return int(AfterChar)
 }
 
-// cardFromBook converts a world book to the form in which cards carry it. What
-// base, an earlier book of the same card, holds beside the known fields is kept.
+// cardFromBook converts a world book to the form in which cards carry it. It keeps
+// the unknown fields of base, an earlier book of the same card.
 func cardFromBook(worldBook, base json.RawMessage, dialect Dialect) json.RawMessage {
 	book, err := parseObject(base)
 	if err != nil {

@@ -106,8 +106,8 @@ func ImportWorldBook(data []byte, filename string, limits Limits) (*Resource, er
 	return book, nil
 }
 
-// convertBook brings a foreign book first to the form of a card's book, then to
-// world info.
+// convertBook converts a foreign book to the form of a card's book, and that to world
+// info.
 func convertBook(o *object, format, name string) (json.RawMessage, error) {
 	source := o
 	list := o.get("entries")

@@ -135,7 +135,7 @@ func encode(value any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// isPlain reports whether a string stands in JSON as it is.
+// isPlain reports whether JSON needs no escapes to write a string.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {

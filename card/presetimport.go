@@ -98,11 +98,11 @@ func templateName(o *object) string {
 	return ""
 }
 
-// oldTexts are the prompts that stood beside the list in old files.
+// oldTexts are the prompts that old files have outside the list.
 var oldTexts = map[string]string{"main_prompt": "main", "nsfw_prompt": "nsfw", "jailbreak_prompt": "jailbreak"}
 
-// moveOldTexts brings a file from before the list of prompts to the present
-// form: the texts move into the prompts main, nsfw and jailbreak.
+// moveOldTexts updates a file from before there was a list of prompts: the texts move
+// into the prompts main, nsfw and jailbreak.
 func moveOldTexts(o *object) {
 	texts := make(map[string]json.RawMessage)
 	settings := o.object("preset_settings") // of the TavernKit library

@@ -27,7 +27,7 @@ type RoleCard struct {
 	DepthPrompt DepthPrompt // extensions.depth_prompt
 }
 
-// DepthPrompt is a text of the card that stands in the chat at a depth.
+// DepthPrompt is a text of the card that is inserted into the chat at a depth.
 type DepthPrompt struct {
 	Prompt string
 	Depth  int    // messages from the end; default 4

@@ -23,7 +23,7 @@ const (
 	AtDepth
 )
 
-// WorldBook is the view of a world book. Entries stand in the order of a
+// WorldBook is the view of a world book. Entries are in the order of a
 // JavaScript object: keys that are non-negative integers first, ascending, then
 // the others as written.
 type WorldBook struct {

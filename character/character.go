@@ -76,7 +76,7 @@ const maxCharacterName = 200
 // as much as an archive may weigh, so that only packed texts can be dropped.
 const maxAssets = 32 << 20
 
-// Source is what is kept of an imported file beside the documents, for export.
+// Source is what is kept of an imported file besides the documents, for export.
 type Source struct {
 	Extra  json.RawMessage `json:"extra,omitempty"`
 	Assets []card.Asset    `json:"assets,omitempty"`

@@ -32,8 +32,8 @@ func newFound(b *builder) found {
 // endsInDate matches a memory that ends in the day it is from.
 var endsInDate = regexp.MustCompile(` \(\d{4}-\d\d-\d\d\)\s*$`)
 
-// additions are what goes behind the text of the message. Before memories with a date
-// stands the present time, which relates them to the chat.
+// additions are what goes behind the text of the message. The present time precedes
+// memories with a date, to relate them to the chat.
 func (f *found) additions() []addition {
 	parts := augmentation(f.memories, f.web, &f.b.in.Options, true)
 	if f.b.macros.clock.now.IsZero() || !slices.ContainsFunc(f.memories, endsInDate.MatchString) {
@@ -43,8 +43,7 @@ func (f *found) additions() []addition {
 	return slices.Insert(parts, first, addition{source: SourceGuidelines, text: f.b.macros.clock.nowLine()})
 }
 
-// attach puts what is in behind the text of the message, in place of what was
-// there.
+// attach replaces what follows the text of the message by what was found.
 func (f *found) attach(p *piece) {
 	p.more = nil
 	frame := Entry{Source: SourceGuidelines, Why: whyFound, Role: p.entry.Role}
@@ -162,7 +161,7 @@ func (b *builder) dropRun(from, to int) {
 	}
 }
 
-// pieces yields everything that is in beside the plain history.
+// pieces yields everything in the prompt except the plain history.
 func (b *builder) pieces(yield func(*piece) bool) {
 	lists := [][]piece{b.head, b.summaries}
 	for _, r := range b.runs {
@@ -182,7 +181,7 @@ func (b *builder) pieces(yield func(*piece) bool) {
 	}
 }
 
-// shrink drops what may be dropped beside the plain history, in the order that
+// shrink drops what may be dropped besides the plain history, in the order that
 // Build promises, until the rest fits.
 func (b *builder) shrink(used, budget int) error {
 	dropPiece := func(p *piece) {

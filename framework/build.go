@@ -51,7 +51,7 @@ type builder struct {
 	hits     keySet // keys that occur in the scanned messages
 
 	head, tail []piece // the frame before and behind the chat
-	runs       []run   // what stands in the chat
+	runs       []run   // what is inserted into the chat
 	answered   *piece  // the message that is answered; nil = none
 	findings   found
 	behind     []piece // messages behind the base, by their order in the chat
@@ -84,7 +84,7 @@ func (p *piece) tokens() int {
 	return n
 }
 
-// run is what stands in the chat before the message at index at.
+// run is what is inserted into the chat before the message at index at.
 type run struct {
 	at     int
 	pieces []piece
@@ -299,7 +299,7 @@ func (b *builder) piece(it *item, why, key string) (piece, bool) {
 	return p, true
 }
 
-// buildChat makes what stands in the chat, the base, and what is behind it.
+// buildChat makes what is inserted into the chat, the base, and what follows it.
 func (b *builder) buildChat() {
 	chat := b.c.chat.with(b.settings, b.note != nil)
 	if b.note == nil {
@@ -334,8 +334,8 @@ func (b *builder) buildChat() {
 	}
 }
 
-// dropWithoutBase names what would stand in the chat: with no message to answer
-// nothing is inserted.
+// dropWithoutBase drops what would be inserted into the chat, because there is no
+// message to answer.
 func (b *builder) dropWithoutBase(chat *layout) {
 	for _, g := range chat.groups {
 		for _, it := range g.items {
@@ -350,7 +350,7 @@ func (b *builder) dropWithoutBase(chat *layout) {
 	}
 }
 
-// run makes the messages of what stands at one place of the chat.
+// run makes the messages of an insertion.
 func (b *builder) run(in insertion) run {
 	r := run{at: in.at}
 	for _, it := range in.items {

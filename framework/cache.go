@@ -21,7 +21,7 @@ type cacheKey struct {
 	text string
 }
 
-// defaultCacheBytes is what a Cache holds unless it is told otherwise.
+// defaultCacheBytes is the default size of a Cache.
 const defaultCacheBytes = 64 << 20
 
 // NewCache returns a cache that holds at most about maxBytes of texts and

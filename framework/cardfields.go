@@ -91,10 +91,10 @@ type overrides struct {
 	dropped []Dropped
 }
 
-// overridesOf decides what becomes of the prompts of a card. As in SillyTavern one
-// takes the place of the preset's prompt and can quote it as {{original}}, unless
-// that prompt is switched off or forbids it. Where the preset has no such prompt the
-// system prompt stands first and the other one last.
+// overridesOf decides where the prompts of a card go. As in SillyTavern, each of them
+// replaces a prompt of the preset and can quote it as {{original}}, unless that prompt
+// is switched off or forbids it. If the preset has no such prompt, the system prompt
+// comes first and the other one last.
 func overridesOf(s *Sources, p card.Preset) overrides {
 	o := overrides{replace: map[string]*item{}}
 	used := s.CardFields != listedFields || s.Dialect == card.SillyTavern
@@ -152,7 +152,7 @@ func (o *overrides) override(q *card.Prompt, it *item, text string) {
 	}
 }
 
-// depthPrompt is the text of a card that stands in the chat.
+// depthPrompt places the text of a card that is inserted into the chat.
 func (o *overrides) depthPrompt(d card.DepthPrompt, used bool) {
 	it := &item{
 		source: SourceCard, id: "depth_prompt", name: "Depth Prompt", text: d.Prompt, role: d.Role,

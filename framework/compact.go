@@ -33,8 +33,8 @@ type storedMessage struct {
 
 const storedVersion = 1
 
-// Compact is the stored form of p. Texts of the chat that were sent word for word
-// stand in it by the ids of their messages only.
+// Compact returns the stored form of p. It has only the ids of messages of the chat
+// whose texts were sent word for word.
 func (p *Prompt) Compact() []byte {
 	s := stored{Version: storedVersion, Prompt: *p, Messages: make([]storedMessage, len(p.Messages))}
 	entries := p.Entries

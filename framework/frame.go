@@ -18,7 +18,7 @@ type slot struct {
 // frame is the fixed framework around the chat (rFramework).
 type frame struct {
 	slots  []slot  // in order; without world-book entries
-	anchor int     // slot that entries of position 0 and 1 stand around; -1 = none
+	anchor int     // slot that entries of position 0 and 1 go around; -1 = none
 	before []*item // position 0, in order
 	after  []*item // position 1, in order
 
@@ -122,7 +122,7 @@ func (f *frame) place(items []*item) {
 	for _, it := range items {
 		around := it.position == beforeChar || it.position == afterChar
 		if system && around && (it.source == SourceBook || it.source == SourceGlobalBook) {
-			it.role = string(llm.System) // as the description that it stands around
+			it.role = string(llm.System) // as the description next to it
 		}
 		switch it.position {
 		case beforeChar:
@@ -147,7 +147,7 @@ func (f *frame) with(items []*item) *frame {
 }
 
 // all returns the frame in order, world-book entries included. Without an
-// anchor they stand before the chat, or at the end when the chat has no place.
+// anchor they go before the chat, or to the end when the chat has no place.
 // That is ours: the app leaves them out then.
 func (f *frame) all() []slot {
 	at := f.anchor

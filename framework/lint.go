@@ -22,7 +22,7 @@ const (
 	lintPosition    = "unknown_position"     // that no prompt has
 	lintIdentifier  = "unknown_identifier"   // the order lists what does not exist
 	lintDuplicate   = "duplicate_identifier" // only the first one counts
-	lintNoHistory   = "no_history"           // the chat will stand at the end
+	lintNoHistory   = "no_history"           // the chat goes to the end
 	lintNeedsNote   = "needs_note"           // shows only while there is an author's note
 	lintUnused      = "unused_field"         // the preset keeps it out
 	lintUnlisted    = "unlisted_field"       // the preset does not list it: it is added before the chat
@@ -120,7 +120,7 @@ func (l *linter) card(c card.RoleCard) {
 	l.places(c)
 }
 
-// places tells which fields of a card do not stand where the preset lists them.
+// places reports which fields of a card are not where the preset lists them.
 func (l *linter) places(c card.RoleCard) {
 	s := Sources{Dialect: l.d.Dialect, Card: c, Preset: l.d.Preset}
 	preset := resolvePreset(s)

@@ -26,7 +26,7 @@ func (b *builder) prompt() *Prompt {
 	return p
 }
 
-// addChat merges the messages of the chat with what stands between them.
+// addChat merges the messages of the chat with what is inserted between them.
 func (b *builder) addChat(p *Prompt) {
 	runs := b.runs
 	insertBefore := func(index int) {

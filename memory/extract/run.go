@@ -178,7 +178,7 @@ func (w window) read(answer llm.Object) (good []candidate, dropped []string, err
 	case slices.Contains(dropped, reasonLanguage):
 		err = errLanguage
 	case len(good) > 0:
-		err = nil // what else stands in the answer is noise
+		err = nil // the rest of the answer is noise
 	}
 	return good, dropped, err
 }
