@@ -210,15 +210,15 @@ func (b *builder) search() {
 // buildFrame makes the messages around the chat.
 func (b *builder) buildFrame() {
 	placed := false
-	for _, s := range b.c.frame.with(b.settings).all() {
-		if s.history {
+	for _, it := range b.c.frame.with(b.settings).all() {
+		if it == placeOfChat {
 			if placed {
 				b.dropped = append(b.dropped, Dropped{Source: SourceHistory, ID: b.c.frame.historyID, Name: historyName, Reason: dropHistory})
 			}
 			placed = true
 			continue
 		}
-		p, ok := b.framePiece(s.item)
+		p, ok := b.framePiece(it)
 		switch {
 		case !ok:
 		case placed:
@@ -226,10 +226,6 @@ func (b *builder) buildFrame() {
 		default:
 			b.head = append(b.head, p)
 		}
-	}
-	if !placed {
-		b.head = append(b.head, b.tail...)
-		b.tail = nil
 	}
 	if p := b.in.Profile; len(p.Facts) > 0 {
 		b.head = append(b.head, b.profilePiece(p))

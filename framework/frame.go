@@ -9,15 +9,9 @@ import (
 	"nodest/llm"
 )
 
-// slot is one place of the frame: an item, or the place of the chat.
-type slot struct {
-	*item
-	history bool
-}
-
 // frame is the fixed framework around the chat (rFramework).
 type frame struct {
-	slots  []slot  // in order; without world-book entries
+	slots  []*item // in order; without world-book entries
 	anchor int     // slot that entries of position 0 and 1 go around; -1 = none
 	before []*item // position 0, in order
 	after  []*item // position 1, in order
@@ -71,9 +65,9 @@ func buildFrame(s *Sources, p card.Preset, o overrides) frame {
 		}
 		listed[place.Identifier] = true
 		if place.Identifier == f.historyID {
-			f.slots = append(f.slots, slot{history: true})
+			f.slots = append(f.slots, placeOfChat)
 		} else if it := candidates[place.Identifier]; it != nil {
-			f.slots = append(f.slots, slot{item: it})
+			f.slots = append(f.slots, it)
 		}
 	}
 	f.unlisted = leftOut(p, listed)
@@ -85,7 +79,7 @@ func buildFrame(s *Sources, p card.Preset, o overrides) frame {
 
 // slotOf is the index of the item with an identifier, -1 = none.
 func (f *frame) slotOf(identifier string) int {
-	return slices.IndexFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == identifier })
+	return slices.IndexFunc(f.slots, func(it *item) bool { return it.id == identifier })
 }
 
 // leftOut names the prompts of a preset that have a text and no place.
@@ -149,29 +143,20 @@ func (f *frame) with(items []*item) *frame {
 // all returns the frame in order, world-book entries included. Without an
 // anchor they go before the chat, or to the end when the chat has no place.
 // That is ours: the app leaves them out then.
-func (f *frame) all() []slot {
-	at := f.anchor
-	if at < 0 {
-		if at = slices.IndexFunc(f.slots, func(s slot) bool { return s.history }); at < 0 {
-			at = len(f.slots)
-		}
+func (f *frame) all() []*item {
+	if f.anchor < 0 {
+		at := f.chatAt()
+		return slices.Concat(f.slots[:at], f.before, f.after, f.slots[at:])
 	}
-	out := make([]slot, 0, len(f.slots)+len(f.before)+len(f.after))
-	out = append(out, f.slots[:at]...)
-	out = appendItems(out, f.before)
-	if f.anchor >= 0 {
-		out = append(out, f.slots[at])
-		at++
-	}
-	out = appendItems(out, f.after)
-	return append(out, f.slots[at:]...)
+	return slices.Concat(f.slots[:f.anchor], f.before, f.slots[f.anchor:f.anchor+1], f.after, f.slots[f.anchor+1:])
 }
 
-func appendItems(out []slot, items []*item) []slot {
-	for _, it := range items {
-		out = append(out, slot{item: it})
+// chatAt is the index of the slot of the chat, or that after the last one without it.
+func (f *frame) chatAt() int {
+	if at := slices.Index(f.slots, placeOfChat); at >= 0 {
+		return at
 	}
-	return out
+	return len(f.slots)
 }
 
 func sortByOrder(items []*item) {

@@ -148,8 +148,8 @@ func TestGoldenBuildFramework(t *testing.T) {
 		f := Compile(s).frame
 		f.likeTheApp()
 		entries := []object{}
-		for _, sl := range f.all() {
-			entries = append(entries, frameObject(&f, sl, *s.Preset))
+		for _, it := range f.all() {
+			entries = append(entries, frameObject(&f, it, *s.Preset))
 		}
 		out := object{"framework": entries}
 		if q := promptOf(*s.Preset, f.historyID); q != nil && q.Enable && !isInjection(q) {
@@ -167,18 +167,18 @@ func (f *frame) likeTheApp() {
 	}
 }
 
-func frameObject(f *frame, sl slot, p card.Preset) object {
-	if sl.history {
+func frameObject(f *frame, it *item, p card.Preset) object {
+	if it == placeOfChat {
 		return object{"name": historyName, "role": "system", "parts": []any{}, "identifier": f.historyID, "is_chat_history_placeholder": true}
 	}
-	e := object{"name": sl.name, "role": vectorRole(sl.role), "parts": textParts(sl.text)}
-	if sl.position != noPosition {
-		e["position"], e["insertion_order"] = sl.position, sl.order
+	e := object{"name": it.name, "role": vectorRole(it.role), "parts": textParts(it.text)}
+	if it.position != noPosition {
+		e["position"], e["insertion_order"] = it.position, it.order
 		return e
 	}
-	e["identifier"] = sl.id
+	e["identifier"] = it.id
 	for _, q := range p.Prompts { // the frame does not keep what it does not use
-		if q.Identifier == sl.id && q.Enable && !isInjection(&q) {
+		if q.Identifier == it.id && q.Enable && !isInjection(&q) {
 			if q.InjectionPosition != nil {
 				e["injection_position"] = *q.InjectionPosition
 			}

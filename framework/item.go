@@ -26,7 +26,11 @@ type item struct {
 
 	why     string // it is in the prompt; "" = the other fields say so
 	persona bool   // the place where a preset wants the persona's description
+	disable bool   // an entry that its book has switched off
 }
+
+// placeOfChat is where the chat goes among the items of a preset.
+var placeOfChat = &item{}
 
 const (
 	noPosition = -1
