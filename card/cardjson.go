@@ -302,7 +302,7 @@ func checkDocuments(ch *Character) error {
 	if _, err := ParsePreset(ch.Preset); err != nil {
 		return err
 	}
-	_, _, err := ParseAuthorNote(ch.AuthorNote)
+	_, err := ParseAuthorNote(ch.AuthorNote)
 	return err
 }
 

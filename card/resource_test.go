@@ -195,17 +195,17 @@ func TestPresetDialectsAndRefusals(t *testing.T) {
 }
 
 func TestAuthorNote(t *testing.T) {
-	note, ok, err := card.ParseAuthorNote([]byte(`{"content":"c","injection_depth":2}`))
-	if err != nil || !ok || note.Content != "c" || note.Role != "user" || note.InjectionDepth != 2 {
-		t.Errorf("%+v %v %v", note, ok, err)
+	note, err := card.ParseAuthorNote([]byte(`{"content":"c","injection_depth":2}`))
+	if err != nil || *note != (card.AuthorNote{Text: "c", Role: "user", Depth: 2}) {
+		t.Errorf("%+v %v", note, err)
 	}
-	if _, ok, err := card.ParseAuthorNote(nil); ok || err != nil {
-		t.Errorf("no note: %v %v", ok, err)
+	if note, err := card.ParseAuthorNote(nil); note != nil || err != nil {
+		t.Errorf("no note: %v %v", note, err)
 	}
-	if _, ok, err := card.ParseAuthorNote([]byte(`{}`)); !ok || err != nil {
-		t.Errorf("an empty note is an anchor: %v %v", ok, err)
+	if note, err := card.ParseAuthorNote([]byte(`{}`)); note == nil || err != nil {
+		t.Errorf("an empty note is an anchor: %v %v", note, err)
 	}
-	_, _, err = card.ParseAuthorNote([]byte(`"x"`))
+	_, err = card.ParseAuthorNote([]byte(`"x"`))
 	wantCode(t, err, fault.InvalidImport, "object")
 }
 

@@ -25,7 +25,7 @@ type Documents struct {
 	Compiled    *framework.Compiled
 	Sampling    TurnOptions // of the preset in force
 	Scripts     *framework.Scripts
-	Note        *framework.Note // the character's; nil = none
+	Note        *card.AuthorNote // the character's; nil = none
 	Settings    Settings
 	Personas    map[string]framework.Persona
 	Bound       string // persona that is bound to the character; "" = none
@@ -147,7 +147,7 @@ func (d *Documents) readCharacter(ch *Character) (framework.Sources, error) {
 	}
 	s.Card.Name = cmp.Or(ch.Name, s.Card.Name)
 	d.Card, d.Language = s.Card, s.Language
-	if d.Note, err = NoteOf(ch.AuthorNote); err != nil {
+	if d.Note, err = card.ParseAuthorNote(ch.AuthorNote); err != nil {
 		return s, fmt.Errorf("author's note of character %s: %w", ch.ID, err)
 	}
 	return s, nil
@@ -208,15 +208,6 @@ func samplingOf(p *card.Preset) TurnOptions {
 	}
 	s := p.Sampling
 	return TurnOptions{Temperature: s.Temperature, TopP: s.TopP, MaxTokens: s.MaxTokens, ContextTokens: s.ContextTokens}
-}
-
-// NoteOf reads an author's note; nil for none.
-func NoteOf(doc json.RawMessage) (*framework.Note, error) {
-	note, ok, err := card.ParseAuthorNote(doc)
-	if err != nil || !ok {
-		return nil, err
-	}
-	return &framework.Note{Text: note.Content, Role: note.Role, Depth: note.InjectionDepth}, nil
 }
 
 func personaOf(r *Resource) framework.Persona {

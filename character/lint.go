@@ -78,7 +78,7 @@ func viewsOf(ch *card.Character) (*framework.Documents, error) {
 		views.Preset = &preset
 	}
 	var err error
-	if views.Note, err = NoteOf(ch.AuthorNote); err != nil {
+	if views.Note, err = card.ParseAuthorNote(ch.AuthorNote); err != nil {
 		return nil, err
 	}
 	views.Scripts, err = card.ParseRegexScripts(ch.RegexScripts)

@@ -209,7 +209,7 @@ func sample() Input {
 	}}
 	return Input{
 		Sources:  Sources{Card: card.RoleCard{Name: "Mara", Description: "{{char}} knows {{user}}.", Personality: "dry"}, Book: book},
-		Note:     &Note{Text: "Keep it short.", Depth: 1},
+		Note:     &card.AuthorNote{Text: "Keep it short.", Depth: 1},
 		Persona:  Persona{Name: "Sam", Description: "A student."},
 		History:  append(chatOf(9), Message{ID: "s", Role: RoleSummary, Text: "summary with {{user}}"}),
 		User:     Message{ID: "u", Text: "How is the engine? {{random::a::b::c}}"},

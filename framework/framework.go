@@ -69,14 +69,6 @@ type BoundBook struct {
 	FilterKeyed bool
 }
 
-// Note is an author's note. One with an empty text is only an anchor for
-// world-book entries.
-type Note struct {
-	Text  string
-	Role  string // "user" (default), "assistant" or "model", "system"
-	Depth int
-}
-
 // Setting is what the user says about the person they play (自设). It is always on
 // unless disabled, in a block that names the person.
 type Setting struct {
@@ -149,8 +141,8 @@ type Input struct {
 	Compiled *Compiled
 	Sources  Sources
 
-	Note     *Note     // nil = none
-	Settings []Setting // the user's global one first, then the character's own (left out when marked Global)
+	Note     *card.AuthorNote // nil = none
+	Settings []Setting        // the user's global one first, then the character's own (left out when marked Global)
 	Persona  Persona
 	Profile  Profile
 	Scripts  *ScriptRun // those that are for the request only are applied to the history; nil = none

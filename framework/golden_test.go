@@ -104,7 +104,7 @@ type documents struct {
 	Preset, RoleCard, WorldBook, AuthorNote json.RawMessage
 }
 
-func (d documents) sources(t *testing.T) (s Sources, note *Note) {
+func (d documents) sources(t *testing.T) (s Sources, note *card.AuthorNote) {
 	t.Helper()
 	role, err := card.ParseRoleCard(d.RoleCard)
 	if err != nil {
@@ -118,12 +118,8 @@ func (d documents) sources(t *testing.T) (s Sources, note *Note) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, ok, err := card.ParseAuthorNote(d.AuthorNote)
-	if err != nil {
+	if note, err = card.ParseAuthorNote(d.AuthorNote); err != nil {
 		t.Fatal(err)
-	}
-	if ok {
-		note = &Note{Text: n.Content, Role: n.Role, Depth: n.InjectionDepth}
 	}
 	return Sources{Card: role, Preset: &preset, Book: book, CardFields: listedFields, Language: Chinese}, note
 }

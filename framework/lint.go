@@ -36,7 +36,7 @@ type Documents struct {
 	Card    *card.RoleCard
 	Book    *card.WorldBook
 	Preset  *card.Preset
-	Note    *Note
+	Note    *card.AuthorNote
 	Scripts []card.RegexScript
 }
 
