@@ -6,12 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"image"
-	_ "image/gif" // formats that DecodeConfig knows
+	_ "image/gif" // formats that DecodeConfig knows; package card adds WebP
 	_ "image/jpeg"
 	_ "image/png"
 	"slices"
-
-	_ "golang.org/x/image/webp"
 
 	"nodest/fault"
 	"nodest/op"
