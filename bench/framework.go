@@ -123,7 +123,7 @@ func (f *frameworkChat) input(c *framework.Compiled) framework.Input {
 	return framework.Input{
 		Compiled: c, History: f.history, Persona: framework.Persona{Name: "Sam"},
 		User:     framework.Message{ID: frameworkID(len(f.history)), Text: "Tell me about beacon 7 and keeper21."},
-		Note:     &framework.Note{Text: "Keep the tension high.", Depth: 3},
+		Note:     &card.AuthorNote{Text: "Keep the tension high.", Depth: 3},
 		Findings: framework.Findings{Memories: []framework.Memory{{ID: "m1", Text: "Sam is afraid of the dark."}}},
 	}
 }

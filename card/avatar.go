@@ -2,16 +2,15 @@ package card
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"image"
-	"image/color"
 	_ "image/gif" // avatars may be of these kinds
 	_ "image/jpeg"
 	"image/png"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Where Export puts an avatar that the card's list of assets has no file for: in
@@ -197,29 +196,11 @@ func (ch *Character) picture() []byte {
 			}
 		}
 	}
-	return placeholder()
+	return placeholder
 }
 
-// placeholder is the picture of a character without one.
-var placeholder = sync.OnceValue(drawPlaceholder)
-
-// drawPlaceholder draws a plain picture and marks it, so that it is not taken for
-// an avatar later.
-func drawPlaceholder() []byte {
-	const width, height = 256, 384
-	picture := image.NewGray(image.Rect(0, 0, width, height))
-	for y := range height {
-		for x := range width {
-			picture.SetGray(x, y, color.Gray{Y: uint8(200 - y/4)})
-		}
-	}
-	var b bytes.Buffer
-	if err := png.Encode(&b, picture); err != nil {
-		panic("card: encode a decoded image: " + err.Error())
-	}
-	chunks, err := pngChunks(b.Bytes())
-	if err != nil {
-		panic("card: read an encoded image: " + err.Error())
-	}
-	return writePNG(chunks, keywordPlaceholder+"\x00")
-}
+// placeholder is the picture of a character without one. A text chunk marks it, so that
+// it is not taken for an avatar later.
+//
+//go:embed placeholder.png
+var placeholder []byte

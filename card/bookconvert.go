@@ -57,7 +57,7 @@ var plainFields = []extensionField{
 }
 
 // embeddedBook makes the world book of a character from the one in its card; nil
-// if it has none. A book of an odd form is left in the card and told about.
+// if it has none. A book of an unknown form stays in the card, with a warning.
 func (im *importer) embeddedBook(book json.RawMessage, name string) (json.RawMessage, error) {
 	if absent(book) {
 		return nil, nil
@@ -123,7 +123,7 @@ func infoEntry(e bookEntry) json.RawMessage {
 	f := fieldsOf(e.doc)
 	extensions := fieldsOf(f["extensions"])
 	entry := newObject()
-	entry.put("uid", uidOf(e.id))
+	entry.put("uid", numberOr(e.id, e.id))
 	for _, field := range plainFields {
 		entry.put(field.info, valueOr(f[field.card], field.missing))
 	}
@@ -142,12 +142,13 @@ func infoEntry(e bookEntry) json.RawMessage {
 	return entry.encode()
 }
 
-// uidOf is the key as a number, or as it is where it is none.
-func uidOf(id string) any {
-	if rank := propertyRank(id); rank != math.MaxUint64 {
+// numberOr is a key as a number, which the specification of cards asks for, or another
+// value where it is none.
+func numberOr(key string, other any) any {
+	if rank := propertyRank(key); rank != math.MaxUint64 {
 		return rank
 	}
-	return id
+	return other
 }
 
 // valueOr returns a member, or the default where it is missing. Null counts as
@@ -171,8 +172,8 @@ func infoPosition(f, extensions fields) int {
 	return int(AfterChar)
 }
 
-// cardFromBook converts a world book to the form in which cards carry it. What
-// base, an earlier book of the same card, holds beside the known fields is kept.
+// cardFromBook converts a world book to the form in which cards carry it. It keeps
+// the unknown fields of base, an earlier book of the same card.
 func cardFromBook(worldBook, base json.RawMessage, dialect Dialect) json.RawMessage {
 	book, err := parseObject(base)
 	if err != nil {
@@ -208,7 +209,7 @@ func cardEntry(m bookEntry, earlier json.RawMessage, index int, dialect Dialect)
 	entry, err := parseObject(earlier)
 	if err != nil {
 		entry = newObject()
-		entry.put("id", cardEntryID(m.id, index))
+		entry.put("id", numberOr(m.id, index))
 	}
 	for _, field := range plainFields {
 		entry.put(field.card, valueOr(f[field.info], field.missing))
@@ -231,12 +232,4 @@ func cardEntry(m bookEntry, earlier json.RawMessage, index int, dialect Dialect)
 	extensions.put("depth", view.Depth)
 	entry.put("extensions", extensions)
 	return entry.encode()
-}
-
-// cardEntryID is a number, as the card specification asks.
-func cardEntryID(key string, index int) any {
-	if rank := propertyRank(key); rank != math.MaxUint64 {
-		return rank
-	}
-	return index
 }

@@ -68,17 +68,15 @@ func takeBundle(data *object) *object {
 // importBundle reads a card that we have written. What another program has
 // changed in the card since then wins over the bundle.
 func (im *importer) importBundle(card, data, b *object) (*Character, error) {
-	hash, _ := textOf(b.get(bundleBookHash))
-	bookUnchanged := b.has(bundleBook) && hash == hashJSON(data.get("character_book"))
+	bookUnchanged := b.has(bundleBook) && b.text(bundleBookHash, "") == hashJSON(data.get("character_book"))
 
 	ch, err := im.bundledRole(card, data, b)
 	if err != nil {
 		return nil, err
 	}
-	if dialect, _ := textOf(b.get(bundleDialect)); dialect == string(NodeST) {
+	ch.Dialect = SillyTavern
+	if b.text(bundleDialect, "") == string(NodeST) {
 		ch.Dialect = NodeST
-	} else {
-		ch.Dialect = SillyTavern
 	}
 	if bookUnchanged {
 		ch.WorldBook = b.get(bundleBook)

@@ -2,6 +2,7 @@ package card
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -45,16 +46,16 @@ type Character struct {
 	Warnings  []Warning
 }
 
-// Warning tells about something that an import changed, dropped or did not
-// understand. The import went on.
+// Warning reports something that an import changed, dropped or did not understand
+// without failing.
 type Warning struct {
 	Path   string `json:"path"`   // of the field, e.g. "data.spec_version"; empty for the whole file
 	Code   string `json:"code"`   // a word, e.g. "newer_version"
 	Detail string `json:"detail"` // English, for people
 }
 
-// Limits bounds what an import may cost. A zero field means its default. Beside
-// them the views hold at most 20,000 entries of a world book, prompts or scripts.
+// Limits bounds the cost of an import. A zero field means its default. In addition,
+// a view holds at most 20,000 entries of a world book, prompts or scripts.
 type Limits struct {
 	FileBytes  int // the file as uploaded; default 32 MiB
 	JSONBytes  int // one JSON document, after decoding and unpacking; default 16 MiB
@@ -66,17 +67,13 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, f := range []struct {
-		field *int
-		value int
-	}{
-		{&l.FileBytes, 32 << 20}, {&l.JSONBytes, 16 << 20}, {&l.TotalBytes, 64 << 20},
-		{&l.Depth, 64}, {&l.Values, 1_000_000}, {&l.Files, 2000}, {&l.Messages, 200_000},
-	} {
-		if *f.field <= 0 {
-			*f.field = f.value
-		}
-	}
+	l.FileBytes = cmp.Or(l.FileBytes, 32<<20)
+	l.JSONBytes = cmp.Or(l.JSONBytes, 16<<20)
+	l.TotalBytes = cmp.Or(l.TotalBytes, 64<<20)
+	l.Depth = cmp.Or(l.Depth, 64)
+	l.Values = cmp.Or(l.Values, 1_000_000)
+	l.Files = cmp.Or(l.Files, 2000)
+	l.Messages = cmp.Or(l.Messages, 200_000)
 	return l
 }
 

@@ -8,8 +8,8 @@ import (
 	"nodest/fault"
 )
 
-// mirrored are the fields of data that stand at the top level too; data is the
-// authority.
+// mirrored are the fields of data that are repeated at the top level; data takes
+// precedence.
 var mirrored = []string{"name", "description", "personality", "scenario", "first_mes", "mes_example", "tags"}
 
 // promptFields are the fields of the first card version, all of them texts.
@@ -43,7 +43,7 @@ func (im *importer) importJSON(doc json.RawMessage) (*Character, error) {
 // importSpec reads a V2 or V3 card.
 func (im *importer) importSpec(card *object) (*Character, error) {
 	data := card.object("data")
-	im.checkSpec(fieldsOf(card.encode()))
+	im.checkSpec(card.fields)
 	if nameOf(data) == "" && !absent(card.get("name")) {
 		im.warn("data.name", "name_mirrored", "data has no name; the top-level name is used")
 		data.set("name", card.get("name"))
@@ -54,7 +54,7 @@ func (im *importer) importSpec(card *object) (*Character, error) {
 	return im.finishSpec(card, data)
 }
 
-// checkSpec tells about versions newer than ours; they are read all the same.
+// checkSpec warns about versions newer than ours, which are read anyway.
 func (im *importer) checkSpec(f fields) {
 	spec := f.text("spec", "")
 	if spec != "chara_card_v2" && spec != "chara_card_v3" {
@@ -83,7 +83,7 @@ func (im *importer) finishSpec(card, data *object) (*Character, error) {
 	return finish(ch)
 }
 
-// finish reads the views once, so that no character is stored which cannot be used.
+// finish parses the views once, so that no unusable character is stored.
 func finish(ch *Character) (*Character, error) {
 	role, err := ParseRoleCard(ch.RoleCard)
 	if err != nil {
@@ -95,8 +95,8 @@ func finish(ch *Character) (*Character, error) {
 }
 
 // writeSpec puts data into the card under the given version and repeats the
-// mirrored fields at the top. A favourite mark and the name of a chat file are the
-// former owner's own and do not travel.
+// mirrored fields at the top. A favourite mark and the name of a chat file belong to
+// the previous owner and are not exported.
 func writeSpec(card, data *object, spec Spec) {
 	extensions := data.objectOrNew("extensions")
 	extensions.put("fav", false)
@@ -126,7 +126,7 @@ func writeSpec(card, data *object, spec Spec) {
 // cardName checks the name of a card and takes the characters out of it that are
 // illegal in file names, as SillyTavern does.
 func (im *importer) cardName(data *object) (string, error) {
-	raw, _ := textOf(data.get("name"))
+	raw := data.text("name", "")
 	name := fileSafe(raw)
 	if name == "" {
 		return "", errNoName("data.name")
@@ -142,11 +142,8 @@ func errNoName(path string) error {
 	return fault.New(fault.UnsupportedCard, "the card has no name (%s)", path).With("path", path)
 }
 
-// nameOf returns the name in data as it stands.
-func nameOf(data *object) string {
-	name, _ := textOf(data.get("name"))
-	return strings.TrimSpace(name)
-}
+// nameOf returns the name in data, without the blanks around it.
+func nameOf(data *object) string { return strings.TrimSpace(data.text("name", "")) }
 
 // fileSafe removes characters that some file system refuses.
 func fileSafe(name string) string {
@@ -162,8 +159,7 @@ func fileSafe(name string) string {
 // makes a V2 card of it.
 func (im *importer) importOld(v1 *object) (*Character, error) {
 	renameNativeTavern(v1)
-	f := fieldsOf(v1.encode())
-	notes := f.text("creatorcomment", f.text("creator_notes", ""))
+	notes := v1.text("creatorcomment", v1.text("creator_notes", ""))
 	v1.put("creatorcomment", strings.ReplaceAll(notes, "Creator's notes go here.", ""))
 	v1.fill("creator", "")
 	v1.fill("talkativeness", 0.5)
@@ -171,12 +167,12 @@ func (im *importer) importOld(v1 *object) (*Character, error) {
 		v1.fill(key, "")
 	}
 	if !startsWith(v1.get("tags"), '[') {
-		v1.put("tags", append([]string{}, f.commaTexts("tags")...))
+		v1.put("tags", append([]string{}, v1.commaTexts("tags")...))
 	}
 	return im.finishSpec(v1, dataOfOld(v1))
 }
 
-// dataOfOld makes the data of a V2 card. Fields of V2 that stand at the top level
+// dataOfOld makes the data of a V2 card. Fields of V2 at the top level of a card
 // without a spec move into it.
 func dataOfOld(v1 *object) *object {
 	data := v1.objectOrNew("data")
@@ -231,8 +227,8 @@ func renameGradio(o *object) {
 	rename(o, "example_dialogue", "mes_example")
 }
 
-// renameNativeTavern brings a card of the NativeTavern app to the usual names; it
-// is told by firstMessage.
+// renameNativeTavern gives the fields of a card of the NativeTavern app, which has a
+// firstMessage, their usual names.
 func renameNativeTavern(o *object) {
 	if !o.has("firstMessage") {
 		return
@@ -255,7 +251,7 @@ func (im *importer) importNodeST(o *object) (*Character, error) {
 		return nil, err
 	}
 	ch.Dialect = NodeST
-	if dialect, _ := textOf(o.get("dialect")); dialect == string(SillyTavern) {
+	if o.text("dialect", "") == string(SillyTavern) {
 		ch.Dialect = SillyTavern
 		o.remove("dialect")
 	}
@@ -279,7 +275,7 @@ func (im *importer) importNodeST(o *object) (*Character, error) {
 	return finish(ch)
 }
 
-// nodestRole reads the role card of a NodeST file. The name may stand beside it.
+// nodestRole reads the role card of a NodeST file. The name may be next to it.
 func (im *importer) nodestRole(role, nameBeside json.RawMessage) (*Character, error) {
 	card, err := parseObject(role)
 	if err != nil {
@@ -298,7 +294,7 @@ func (im *importer) nodestRole(role, nameBeside json.RawMessage) (*Character, er
 	return &Character{Name: name, RoleCard: role, RegexScripts: scriptsOfCard(role)}, nil
 }
 
-// checkDocuments refuses documents beside the card that no view can read.
+// checkDocuments refuses a character whose other documents no view can read.
 func checkDocuments(ch *Character) error {
 	if _, err := ParseWorldBook(ch.WorldBook, ch.Dialect); err != nil {
 		return err
@@ -306,7 +302,7 @@ func checkDocuments(ch *Character) error {
 	if _, err := ParsePreset(ch.Preset); err != nil {
 		return err
 	}
-	_, _, err := ParseAuthorNote(ch.AuthorNote)
+	_, err := ParseAuthorNote(ch.AuthorNote)
 	return err
 }
 
@@ -316,6 +312,21 @@ func present(doc json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return doc
+}
+
+// Embedded returns the world book and the regex scripts that a role card carries; nil
+// for what it does not have. Only a card with a spec can carry a book.
+//
+// Errors: those of Import.
+func Embedded(roleCard json.RawMessage) (book, scripts json.RawMessage, err error) {
+	if absent(fieldsOf(roleCard)["spec"]) {
+		return nil, scriptsOfCard(roleCard), nil
+	}
+	ch, err := Import(roleCard, "roleCard", Limits{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return ch.WorldBook, ch.RegexScripts, nil
 }
 
 // scriptsOfCard returns the regex scripts that a card carries, as an array; nil

@@ -74,7 +74,7 @@ func ImportChat(data []byte, names ChatNames, limits Limits) (*Chat, error) {
 	return chat, nil
 }
 
-// unusedName stands in the header of current logs, whose messages carry the names.
+// unusedName is in the header of current logs, whose messages carry the names.
 const unusedName = "unused"
 
 // isChatLine reports whether a document is a header or a message.

@@ -23,18 +23,19 @@ func ExportChat(chat *Chat) []byte {
 }
 
 func (c *Chat) header() json.RawMessage {
+	metadata := valueOr(c.Metadata, map[string]any{})
 	if !absent(c.Header) {
 		o, err := parseObject(c.Header)
 		if err == nil && sameJSON(o.get("chat_metadata"), c.Metadata) {
 			return oneLine(c.Header)
 		}
 		if err == nil {
-			o.set("chat_metadata", objectOrEmpty(c.Metadata))
+			o.set("chat_metadata", metadata)
 			return o.encode()
 		}
 	}
 	o := newObject()
-	o.set("chat_metadata", objectOrEmpty(c.Metadata))
+	o.set("chat_metadata", metadata)
 	o.put("user_name", cmp.Or(c.UserName, unusedName))
 	o.put("character_name", cmp.Or(c.CharacterName, unusedName))
 	return o.encode()
@@ -47,13 +48,6 @@ func oneLine(doc json.RawMessage) json.RawMessage {
 		return doc
 	}
 	return b.Bytes()
-}
-
-func objectOrEmpty(doc json.RawMessage) json.RawMessage {
-	if absent(doc) {
-		return json.RawMessage("{}")
-	}
-	return doc
 }
 
 func (m ChatMessage) line() json.RawMessage {

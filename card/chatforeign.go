@@ -19,8 +19,7 @@ type foreignMessage struct {
 // foreignChat recognises the log of another program and returns its reader; nil
 // for anything else.
 func foreignChat(o *object) func(*importer, fields) []foreignMessage {
-	messages := listOf(o.get("messages"))
-	kind, _ := textOf(o.get("type"))
+	messages := o.list("messages")
 	switch {
 	case o.has("data_visible"), o.has("visible") && o.has("internal"):
 		return readOobabooga
@@ -28,7 +27,7 @@ func foreignChat(o *object) func(*importer, fields) []foreignMessage {
 		return readCAI
 	case o.has("savedsettings"):
 		return readKobold
-	case kind == "risuChat":
+	case o.text("type", "") == "risuChat":
 		return readRisu
 	case len(messages) > 0 && fieldsOf(messages[0]).has("msg"):
 		return readAgnai
@@ -51,14 +50,13 @@ func (im *importer) importForeignChat(data []byte, names ChatNames) (*Chat, erro
 	if read == nil {
 		return nil, fault.New(fault.InvalidImport, "unknown chat log format")
 	}
-	f := fieldsOf(doc)
-	messages := read(im, f)
+	messages := read(im, o.fields)
 	if len(messages) > im.limits.Messages {
 		return nil, fault.New(fault.TooLarge, "the chat log has more than %d messages", im.limits.Messages)
 	}
 	chat := &Chat{}
 	chat.setHeader(encode(json.RawMessage(`{"chat_metadata":{},"user_name":"unused","character_name":"unused"}`)))
-	if settings := fieldsOf(f["savedsettings"]); settings != nil { // Kobold Lite names both sides
+	if settings := fieldsOf(o.get("savedsettings")); settings != nil { // Kobold Lite names both sides
 		names.User = settings.textOr("chatname", names.User)
 		opponents, _, _ := strings.Cut(settings.text("chatopponent", ""), "||$||")
 		names.Character = cmp.Or(opponents, names.Character)

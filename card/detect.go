@@ -42,11 +42,6 @@ func Detect(data []byte) Kind {
 	return KindUnknown
 }
 
-func (f fields) has(key string) bool {
-	_, ok := f[key]
-	return ok
-}
-
 // Members that tell what an object is.
 var (
 	cardMembers = []string{"roleCard", "char_name", "first_mes", "firstMessage", "personality", "mes_example"}
@@ -57,7 +52,7 @@ var (
 
 // kindOfObject tells the kinds of JSON objects apart.
 func kindOfObject(o *object) Kind {
-	spec, _ := textOf(o.get("spec"))
+	spec := o.text("spec", "")
 	hasAny := func(keys []string) bool { return slices.ContainsFunc(keys, o.has) }
 	switch {
 	case strings.HasPrefix(spec, "lorebook"):

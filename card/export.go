@@ -131,9 +131,9 @@ func (ch *Character) nodestDocument() json.RawMessage {
 		o.put("worldBook", map[string]any{"entries": map[string]any{}}) // or the one in the card would come back
 	}
 	if !ch.sameScripts(scriptsOfCard(ch.RoleCard)) {
-		o.set("regexScripts", listOrEmpty(ch.RegexScripts))
+		o.set("regexScripts", valueOr(ch.RegexScripts, []string{}))
 	}
-	if role, _ := textOf(fieldsOf(ch.RoleCard)["name"]); role == "" && !o.has("name") {
+	if fieldsOf(ch.RoleCard).text("name", "") == "" && !o.has("name") {
 		o.put("name", ch.Name)
 	}
 	if ch.Dialect == SillyTavern {
@@ -162,7 +162,7 @@ func (ch *Character) card(spec Spec) (*object, error) {
 	}
 	extensions := data.objectOrNew("extensions")
 	if scripts := extensions.get("regex_scripts"); !ch.sameScripts(scripts) {
-		extensions.set("regex_scripts", listOrEmpty(ch.RegexScripts))
+		extensions.set("regex_scripts", valueOr(ch.RegexScripts, []string{}))
 		data.put("extensions", extensions)
 	}
 	addBundle(data, ch, nodestRole)
@@ -177,7 +177,7 @@ func cardOfRole(role *object, ch *Character) *object {
 	for _, key := range promptFields {
 		data.set(key, valueOr(role.get(key), ""))
 	}
-	if name, _ := textOf(data.get("name")); name == "" {
+	if data.text("name", "") == "" {
 		data.put("name", ch.Name)
 	}
 	greetings := fieldsOf(ch.Extra).texts("extraGreetings")
@@ -204,13 +204,6 @@ func (ch *Character) sameScripts(ofCard json.RawMessage) bool {
 		return len(listOf(ofCard)) == len(listOf(ch.RegexScripts))
 	}
 	return sameJSON(ofCard, ch.RegexScripts)
-}
-
-func listOrEmpty(doc json.RawMessage) json.RawMessage {
-	if absent(doc) {
-		return json.RawMessage("[]")
-	}
-	return doc
 }
 
 // ExportDocument writes a document as a JSON file for people: indented, with a newline

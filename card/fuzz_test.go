@@ -149,7 +149,7 @@ func FuzzViews(f *testing.F) {
 			}
 		}
 		explained(t, err)
-		_, _, err = card.ParseAuthorNote(doc)
+		_, err = card.ParseAuthorNote(doc)
 		explained(t, err)
 		_, err = card.ParseRegexScripts(doc)
 		explained(t, err)

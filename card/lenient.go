@@ -21,6 +21,11 @@ func fieldsOf(doc json.RawMessage) fields {
 	return f
 }
 
+func (f fields) has(key string) bool {
+	_, ok := f[key]
+	return ok
+}
+
 // text returns a string; of a number or bool its spelling. NUL characters are
 // left out: databases refuse them.
 func (f fields) text(key, missing string) string {

@@ -22,20 +22,19 @@ const (
 
 // bookFormat recognises a world book; "" for anything else.
 func bookFormat(o *object) string {
-	text := func(key string) string { s, _ := textOf(o.get(key)); return s }
 	switch {
-	case strings.HasPrefix(text("spec"), "lorebook") && o.object("data") != nil:
+	case strings.HasPrefix(o.text("spec", ""), "lorebook") && o.object("data") != nil:
 		return bookLorebookV3
 	case o.has("lorebookVersion"):
 		return bookNovelAI
-	case text("kind") == "memory":
+	case o.text("kind", "") == "memory":
 		return bookAgnai
-	case text("type") == "risu" && startsWith(o.get("data"), '['):
+	case o.text("type", "") == "risu" && startsWith(o.get("data"), '['):
 		return bookRisu
 	case startsWith(o.get("entries"), '{'):
 		return formatOfEntries(o.get("entries"))
 	case startsWith(o.get("entries"), '['):
-		return formatOfList(listOf(o.get("entries")))
+		return formatOfList(o.list("entries"))
 	}
 	return ""
 }
@@ -87,7 +86,7 @@ func ImportWorldBook(data []byte, filename string, limits Limits) (*Resource, er
 	if format == "" {
 		return nil, invalidBook("entries", "missing; unknown world book format")
 	}
-	name := fieldsOf(doc).text("name", fieldsOf(o.get("data")).text("name", "")) // lorebook_v3 has it inside
+	name := o.text("name", fieldsOf(o.get("data")).text("name", "")) // lorebook_v3 has it inside
 	book := &Resource{Name: im.name(name), Format: format, Dialect: SillyTavern, Doc: doc}
 	switch format {
 	case bookNodeST:
@@ -107,8 +106,8 @@ func ImportWorldBook(data []byte, filename string, limits Limits) (*Resource, er
 	return book, nil
 }
 
-// convertBook brings a foreign book first to the form of a card's book, then to
-// world info.
+// convertBook converts a foreign book to the form of a card's book, and that to world
+// info.
 func convertBook(o *object, format, name string) (json.RawMessage, error) {
 	source := o
 	list := o.get("entries")

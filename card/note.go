@@ -6,28 +6,24 @@ import (
 	"nodest/fault"
 )
 
-// AuthorNote is the view of a NodeST author's note.
+// AuthorNote is the view of an author's note. One with an empty text is only an anchor
+// for world-book entries.
 type AuthorNote struct {
-	Content        string
-	Role           string // default "user"
-	InjectionDepth int
+	Text  string
+	Role  string // "user" (default), "assistant" or "model", "system"
+	Depth int
 }
 
-// ParseAuthorNote reads an author's note. ok is false for a missing document: no
-// note. A note with empty content is one, as an anchor for world-book entries.
+// ParseAuthorNote reads an author's note; nil for a missing document.
 //
 // Error: InvalidImport when the document is no JSON object.
-func ParseAuthorNote(doc json.RawMessage) (note AuthorNote, ok bool, err error) {
+func ParseAuthorNote(doc json.RawMessage) (*AuthorNote, error) {
 	if absent(doc) {
-		return AuthorNote{}, false, nil
+		return nil, nil
 	}
 	f := fieldsOf(doc)
 	if f == nil {
-		return AuthorNote{}, false, fault.New(fault.InvalidImport, "an author's note must be a JSON object").With("path", "authorNote")
+		return nil, fault.New(fault.InvalidImport, "an author's note must be a JSON object").With("path", "authorNote")
 	}
-	return AuthorNote{
-		Content:        f.text("content", ""),
-		Role:           f.textOr("role", "user"),
-		InjectionDepth: f.int("injection_depth", 0),
-	}, true, nil
+	return &AuthorNote{Text: f.text("content", ""), Role: f.textOr("role", "user"), Depth: f.int("injection_depth", 0)}, nil
 }

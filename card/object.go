@@ -14,11 +14,11 @@ import (
 // object is a JSON object that keeps the order of its members. Of a repeated key
 // the first place and the last value count, as in JavaScript.
 type object struct {
-	keys   []string
-	values map[string]json.RawMessage
+	keys []string
+	fields
 }
 
-func newObject() *object { return &object{values: map[string]json.RawMessage{}} }
+func newObject() *object { return &object{fields: fields{}} }
 
 // errNoObject reports a document of another type. Callers give it a code.
 var errNoObject = errors.New("not a JSON object")
@@ -47,19 +47,14 @@ func parseObject(doc json.RawMessage) (*object, error) {
 }
 
 // get returns a member; nil when it is absent.
-func (o *object) get(key string) json.RawMessage { return o.values[key] }
-
-func (o *object) has(key string) bool {
-	_, ok := o.values[key]
-	return ok
-}
+func (o *object) get(key string) json.RawMessage { return o.fields[key] }
 
 // set replaces a member in its place, or adds it at the end.
 func (o *object) set(key string, value json.RawMessage) {
 	if !o.has(key) {
 		o.keys = append(o.keys, key)
 	}
-	o.values[key] = value
+	o.fields[key] = value
 }
 
 // put is set for a Go value; it must be one that encodes.
@@ -74,26 +69,12 @@ func (o *object) fill(key string, value any) {
 
 // remove takes a member out and returns it.
 func (o *object) remove(key string) json.RawMessage {
-	value, ok := o.values[key]
+	value, ok := o.fields[key]
 	if ok {
-		delete(o.values, key)
+		delete(o.fields, key)
 		o.keys = slices.DeleteFunc(o.keys, func(k string) bool { return k == key })
 	}
 	return value
-}
-
-// removeAll takes out every member whose key fits and returns them.
-func (o *object) removeAll(fits func(key string) bool) *object {
-	removed := newObject()
-	o.keys = slices.DeleteFunc(o.keys, func(key string) bool {
-		if !fits(key) {
-			return false
-		}
-		removed.set(key, o.values[key])
-		delete(o.values, key)
-		return true
-	})
-	return removed
 }
 
 // object returns a member that is an object, for reading and changing; nil when
@@ -123,7 +104,7 @@ func (o *object) encode() json.RawMessage {
 		}
 		b.Write(encode(key))
 		b.WriteByte(':')
-		b.Write(o.values[key])
+		b.Write(o.fields[key])
 	}
 	b.WriteByte('}')
 	return b.Bytes()
@@ -154,7 +135,7 @@ func encode(value any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// isPlain reports whether a string stands in JSON as it is.
+// isPlain reports whether JSON needs no escapes to write a string.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
@@ -164,17 +145,16 @@ func isPlain(s string) bool {
 	return true
 }
 
-// encodeList makes a JSON array of documents.
+// encodeList makes a JSON array of documents, which stay as they are written.
 func encodeList(docs []json.RawMessage) json.RawMessage {
-	return slices.Concat(json.RawMessage("["), bytes.Join(rawBytes(docs), []byte(",")), json.RawMessage("]"))
-}
-
-func rawBytes(docs []json.RawMessage) [][]byte {
-	all := make([][]byte, len(docs))
+	list := json.RawMessage("[")
 	for i, doc := range docs {
-		all[i] = doc
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, doc...)
 	}
-	return all
+	return append(list, ']')
 }
 
 // absent reports whether a document or member is missing: nothing, or null.

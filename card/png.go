@@ -40,8 +40,8 @@ func (c pngChunk) intact() bool {
 	return crc32.Update(crc32.ChecksumIEEE([]byte(c.kind)), crc32.IEEETable, c.data) == c.crc
 }
 
-// pngChunks cuts a file into its chunks, up to IEND; what follows is ignored. No
-// length is believed that the file does not have.
+// pngChunks cuts a file into its chunks, up to IEND; what follows is ignored. A chunk
+// that claims more than the rest of the file is an error.
 func pngChunks(file []byte) ([]pngChunk, error) {
 	rest, ok := bytes.CutPrefix(file, []byte(pngSignature))
 	if !ok {

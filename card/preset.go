@@ -58,23 +58,21 @@ type OrderItem struct {
 //
 // Errors: InvalidImport when the document is no JSON object; TooLarge.
 func ParsePreset(doc json.RawMessage) (Preset, error) {
-	if absent(doc) {
-		return parseBuiltIn(), nil
-	}
 	f := fieldsOf(doc)
-	if f == nil {
+	if f == nil && !absent(doc) {
 		return Preset{}, fault.New(fault.InvalidImport, "a preset must be a JSON object").With("path", "preset")
 	}
-	if !startsWith(f["prompts"], '[') {
-		preset := parseBuiltIn()
-		preset.Name, preset.Sampling = f.text("name", ""), parseSampling(f)
-		return preset, nil
+	from, builtIn := f, !startsWith(f["prompts"], '[')
+	if builtIn {
+		from = fieldsOf(builtInPreset)
 	}
-	prompts, order := f.list("prompts"), orderInForce(f.list("prompt_order"))
+	prompts, order := from.list("prompts"), orderInForce(from.list("prompt_order"))
 	if err := checkCount("prompts in the preset", max(len(prompts), len(order))); err != nil {
 		return Preset{}, err
 	}
-	preset := Preset{Name: f.text("name", ""), Prompts: parsePrompts(prompts), Order: parseOrder(order), Sampling: parseSampling(f)}
+	preset := Preset{
+		Name: f.text("name", ""), Prompts: parsePrompts(prompts), Order: parseOrder(order), BuiltIn: builtIn, Sampling: parseSampling(f),
+	}
 	if len(preset.Order) == 0 {
 		for _, p := range preset.Prompts {
 			preset.Order = append(preset.Order, OrderItem{Identifier: p.Identifier, Enabled: p.Enable})
@@ -102,11 +100,6 @@ func parseSampling(f fields) Sampling {
 		MaxTokens:     f.intWithin("openai_max_tokens", 1, mostTokens),
 		ContextTokens: f.intWithin("openai_max_context", leastContext, mostContext),
 	}
-}
-
-func parseBuiltIn() Preset {
-	f := fieldsOf(BuiltInPreset())
-	return Preset{Prompts: parsePrompts(f.list("prompts")), Order: parseOrder(orderInForce(f.list("prompt_order"))), BuiltIn: true}
 }
 
 // parsePrompts reads the prompts; elements that are no objects are left out.
@@ -168,17 +161,14 @@ const shownOrder = 100001
 
 // orderInForce chooses one of the order lists.
 func orderInForce(lists []json.RawMessage) []json.RawMessage {
-	var chosen fields
-	for i, element := range lists {
-		f := fieldsOf(element)
-		if id, ok := f.looseNumber("character_id"); i == 0 || ok && id == shownOrder {
-			chosen = f
-			if ok && id == shownOrder {
-				break
-			}
-		}
+	at := slices.IndexFunc(lists, func(list json.RawMessage) bool {
+		id, ok := fieldsOf(list).looseNumber("character_id")
+		return ok && id == shownOrder
+	})
+	if len(lists) == 0 {
+		return nil
 	}
-	return chosen.list("order")
+	return fieldsOf(lists[max(at, 0)]).list("order")
 }
 
 func parseOrder(items []json.RawMessage) []OrderItem {
@@ -191,10 +181,8 @@ func parseOrder(items []json.RawMessage) []OrderItem {
 	return order
 }
 
-// builtInPreset is that of the NodeST app, whose users expect its texts.
+// builtInPreset serves where no preset is given. It is that of the NodeST app, whose
+// users expect its texts.
 //
 //go:embed builtin_preset.json
 var builtInPreset []byte
-
-// BuiltInPreset returns the preset document that serves where none is given.
-func BuiltInPreset() json.RawMessage { return slices.Clone(builtInPreset) }

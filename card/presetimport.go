@@ -35,7 +35,7 @@ func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error
 	if err != nil {
 		return nil, fault.Wrap(err, fault.InvalidImport, "a preset must be a JSON object")
 	}
-	preset := &Resource{Name: im.name(fieldsOf(doc).text("name", "")), Dialect: SillyTavern, Format: "sillytavern"}
+	preset := &Resource{Name: im.name(o.text("name", "")), Dialect: SillyTavern, Format: "sillytavern"}
 	switch template := templateName(o); {
 	case template == templateSystemPrompt:
 		o = presetOfTexts(map[string]json.RawMessage{"main": o.get("content"), "jailbreak": o.get("post_history")})
@@ -60,16 +60,14 @@ func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error
 // writtenByNodeST tells the two forms apart: only NodeST switches prompts on and
 // off in the prompt itself, and it has no list for a character id.
 func writtenByNodeST(o *object) bool {
-	prompts := listOf(o.get("prompts"))
-	lists := listOf(o.get("prompt_order"))
+	prompts, lists := o.list("prompts"), o.list("prompt_order")
 	return len(prompts) > 0 && fieldsOf(prompts[0]).has("enable") &&
 		(len(lists) == 0 || !fieldsOf(lists[0]).has("character_id"))
 }
 
 func (im *importer) dropPrivate(o *object) {
-	removed := o.removeAll(isPrivate)
-	for _, key := range removed.keys {
-		if value, _ := textOf(removed.get(key)); value != "" && value != "false" {
+	for _, key := range slices.DeleteFunc(slices.Clone(o.keys), func(key string) bool { return !isPrivate(key) }) {
+		if value, _ := textOf(o.remove(key)); value != "" && value != "false" {
 			im.warn(key, "private_field", "URLs and secrets of the preset's author were removed")
 		}
 	}
@@ -100,11 +98,11 @@ func templateName(o *object) string {
 	return ""
 }
 
-// oldTexts are the prompts that stood beside the list in old files.
+// oldTexts are the prompts that old files have outside the list.
 var oldTexts = map[string]string{"main_prompt": "main", "nsfw_prompt": "nsfw", "jailbreak_prompt": "jailbreak"}
 
-// moveOldTexts brings a file from before the list of prompts to the present
-// form: the texts move into the prompts main, nsfw and jailbreak.
+// moveOldTexts updates a file from before there was a list of prompts: the texts move
+// into the prompts main, nsfw and jailbreak.
 func moveOldTexts(o *object) {
 	texts := make(map[string]json.RawMessage)
 	settings := o.object("preset_settings") // of the TavernKit library
@@ -123,15 +121,14 @@ func moveOldTexts(o *object) {
 		copyMembers(o, presetOfTexts(texts))
 		return
 	}
-	prompts := listOf(o.get("prompts"))
+	prompts := o.list("prompts")
 	for i, element := range prompts {
 		prompt, err := parseObject(element)
 		if err != nil {
 			continue
 		}
-		identifier, _ := textOf(prompt.get("identifier"))
-		content, _ := textOf(prompt.get("content"))
-		if text, ok := texts[identifier]; ok && content == "" {
+		identifier := prompt.text("identifier", "")
+		if text, ok := texts[identifier]; ok && prompt.text("content", "") == "" {
 			prompt.set("content", text)
 			prompts[i] = prompt.encode()
 			delete(texts, identifier)

@@ -41,9 +41,6 @@ func ParseRegexScripts(doc json.RawMessage) ([]RegexScript, error) {
 		return nil, nil
 	}
 	list, err := scriptList(doc)
-	if err == nil {
-		err = checkCount("regex scripts", len(list))
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -56,19 +53,39 @@ func ParseRegexScripts(doc json.RawMessage) ([]RegexScript, error) {
 	return scripts, nil
 }
 
+// ScriptsAsOfCard returns the scripts that ParseRegexScripts reads as they apply inside a
+// card: one without placement or flags to replies, and with the flag g.
+func ScriptsAsOfCard(doc json.RawMessage) ([]json.RawMessage, error) {
+	if absent(doc) {
+		return nil, nil
+	}
+	list, err := scriptList(doc)
+	if err != nil {
+		return nil, err
+	}
+	var scripts []json.RawMessage
+	for _, element := range list {
+		if script, err := parseObject(element); err == nil {
+			script.put("placement", valueOr(script.get("placement"), []int{PlaceAIOutput}))
+			script.put("flags", valueOr(script.get("flags"), "g"))
+			scripts = append(scripts, script.encode())
+		}
+	}
+	return scripts, nil
+}
+
 // scriptList finds the scripts in any of the three forms.
 func scriptList(doc json.RawMessage) ([]json.RawMessage, error) {
-	if startsWith(doc, '[') {
-		return listOf(doc), nil
-	}
-	f := fieldsOf(doc)
-	if f == nil {
+	f, list := fieldsOf(doc), []json.RawMessage{doc}
+	switch {
+	case startsWith(doc, '['):
+		list = listOf(doc)
+	case f == nil:
 		return nil, fault.New(fault.InvalidImport, "regex scripts must be a JSON object or array").With("path", "regexScripts")
+	case startsWith(f["scripts"], '['):
+		list = f.list("scripts")
 	}
-	if scripts := f["scripts"]; startsWith(scripts, '[') {
-		return listOf(scripts), nil
-	}
-	return []json.RawMessage{doc}, nil
+	return list, checkCount("regex scripts", len(list))
 }
 
 func parseScript(f fields) RegexScript {

@@ -47,9 +47,6 @@ func ImportRegexScripts(data []byte, filename string, limits Limits) (*Resource,
 	if err != nil {
 		return nil, err
 	}
-	if _, err := ParseRegexScripts(doc); err != nil {
-		return nil, err
-	}
 	list, err := scriptList(doc)
 	if err != nil {
 		return nil, err

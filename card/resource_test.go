@@ -3,6 +3,7 @@ package card_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -194,17 +195,17 @@ func TestPresetDialectsAndRefusals(t *testing.T) {
 }
 
 func TestAuthorNote(t *testing.T) {
-	note, ok, err := card.ParseAuthorNote([]byte(`{"content":"c","injection_depth":2}`))
-	if err != nil || !ok || note.Content != "c" || note.Role != "user" || note.InjectionDepth != 2 {
-		t.Errorf("%+v %v %v", note, ok, err)
+	note, err := card.ParseAuthorNote([]byte(`{"content":"c","injection_depth":2}`))
+	if err != nil || *note != (card.AuthorNote{Text: "c", Role: "user", Depth: 2}) {
+		t.Errorf("%+v %v", note, err)
 	}
-	if _, ok, err := card.ParseAuthorNote(nil); ok || err != nil {
-		t.Errorf("no note: %v %v", ok, err)
+	if note, err := card.ParseAuthorNote(nil); note != nil || err != nil {
+		t.Errorf("no note: %v %v", note, err)
 	}
-	if _, ok, err := card.ParseAuthorNote([]byte(`{}`)); !ok || err != nil {
-		t.Errorf("an empty note is an anchor: %v %v", ok, err)
+	if note, err := card.ParseAuthorNote([]byte(`{}`)); note == nil || err != nil {
+		t.Errorf("an empty note is an anchor: %v %v", note, err)
 	}
-	_, _, err = card.ParseAuthorNote([]byte(`"x"`))
+	_, err = card.ParseAuthorNote([]byte(`"x"`))
 	wantCode(t, err, fault.InvalidImport, "object")
 }
 
@@ -250,5 +251,23 @@ func TestDetect(t *testing.T) {
 		if got := card.Detect([]byte(file)); got != want {
 			t.Errorf("Detect(%.40q) = %q, want %q", file, got, want)
 		}
+	}
+}
+
+func TestScriptsOfACardApplyToRepliesByDefault(t *testing.T) {
+	for doc, want := range map[string]string{
+		`null`:                              ``,
+		`[{}, 1]`:                           `{"placement":[2],"flags":"g"}`,
+		`{"findRegex":"a","flags":null}`:    `{"findRegex":"a","flags":"g","placement":[2]}`,
+		`{"scripts":[{"flags":"i","x":1}]}`: `{"flags":"i","x":1,"placement":[2]}`,
+		`[{"a":{"flags":1}}]`:               `{"a":{"flags":1},"placement":[2],"flags":"g"}`,
+	} {
+		scripts, err := card.ScriptsAsOfCard(json.RawMessage(doc))
+		if err != nil || len(scripts) > 1 || string(slices.Concat(scripts...)) != want {
+			t.Errorf("ScriptsAsOfCard(%s) = %s, %v; want %s", doc, scripts, err, want)
+		}
+	}
+	if _, err := card.ScriptsAsOfCard(json.RawMessage(`"x"`)); err == nil {
+		t.Error("a text is taken for scripts")
 	}
 }

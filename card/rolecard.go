@@ -27,7 +27,7 @@ type RoleCard struct {
 	DepthPrompt DepthPrompt // extensions.depth_prompt
 }
 
-// DepthPrompt is a text of the card that stands in the chat at a depth.
+// DepthPrompt is a text of the card that is inserted into the chat at a depth.
 type DepthPrompt struct {
 	Prompt string
 	Depth  int    // messages from the end; default 4
@@ -40,12 +40,7 @@ type DepthPrompt struct {
 // Error: UnsupportedCard when the document is no JSON object.
 func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 	if absent(doc) {
-		return RoleCard{
-			Name:        "Unnamed Character",
-			Description: "This character has missing information.",
-			FirstMes:    "Hello!",
-			DepthPrompt: DepthPrompt{Depth: 4, Role: "system"},
-		}, nil
+		doc = json.RawMessage(`{"description":"This character has missing information."}`)
 	}
 	top := fieldsOf(doc)
 	if top == nil {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"nodest/fault"
@@ -111,57 +114,22 @@ func checkCount(what string, n int) error {
 	return nil
 }
 
+// escapes match an escape of a JSON string; that of a surrogate pair is one match.
+var escapes = regexp.MustCompile(`\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u....|.)`)
+
 // dropBadEscapes removes \u0000 and lone surrogates from the strings of a valid
 // document: PostgreSQL refuses both, and neither is text.
 func dropBadEscapes(doc []byte) (clean []byte, changed bool) {
-	if !bytes.Contains(doc, []byte(`\u0000`)) && !containsSurrogate(doc) {
+	if !bytes.Contains(doc, []byte(`\u0000`)) && !bytes.Contains(doc, []byte(`\ud`)) && !bytes.Contains(doc, []byte(`\uD`)) {
 		return doc, false
 	}
-	clean = make([]byte, 0, len(doc))
-	for i := 0; i < len(doc); i++ {
-		if doc[i] != '\\' {
-			clean = append(clean, doc[i])
-			continue
-		}
-		if doc[i+1] != 'u' {
-			clean = append(clean, doc[i], doc[i+1])
-			i++
-			continue
-		}
-		n := 6
-		r := hex4(doc[i+2:])
-		switch {
-		case r == 0, r >= 0xDC00 && r <= 0xDFFF:
-			n = 0
-		case r >= 0xD800 && r <= 0xDBFF:
-			n = 0
-			if low := doc[i+6:]; len(low) >= 6 && low[0] == '\\' && low[1] == 'u' && hex4(low[2:])>>10 == 0xDC00>>10 {
-				n = 12
+	clean = escapes.ReplaceAllFunc(doc, func(escape []byte) []byte {
+		if len(escape) == len(`\u0000`) {
+			if r, _ := strconv.ParseUint(string(escape[2:]), 16, 16); r == 0 || utf16.IsSurrogate(rune(r)) {
+				return nil
 			}
 		}
-		clean = append(clean, doc[i:i+n]...)
-		changed = changed || n == 0
-		i += max(n, 6) - 1
-	}
-	return clean, changed
-}
-
-func containsSurrogate(doc []byte) bool {
-	return bytes.Contains(doc, []byte(`\ud`)) || bytes.Contains(doc, []byte(`\uD`))
-}
-
-// hex4 reads four hexadecimal digits of a valid escape.
-func hex4(s []byte) (r rune) {
-	for _, c := range s[:4] {
-		switch {
-		case c >= 'a':
-			c -= 'a' - 10
-		case c >= 'A':
-			c -= 'A' - 10
-		default:
-			c -= '0'
-		}
-		r = r<<4 | rune(c)
-	}
-	return r
+		return escape
+	})
+	return clean, len(clean) < len(doc)
 }

@@ -19,8 +19,8 @@ import (
 //   - for people, kept for export: creator_notes, tags, creator, character_version,
 //     source, dates, assets and the like.
 //
-// warnUnused tells about everything else that someone who plays the character
-// would expect to matter.
+// warnUnused reports everything else that someone who plays the character would
+// expect to have an effect.
 
 // aboutCard are fields with texts that nobody expects in a chat.
 var aboutCard = map[string]bool{
@@ -75,7 +75,7 @@ func (im *importer) warnUnused(ch *Character) {
 	}
 }
 
-// warnUnusedExtra is about what stands beside the card in a file of the NodeST app.
+// warnUnusedExtra is about the other members of a file of the NodeST app.
 func (im *importer) warnUnusedExtra(extra fields) {
 	if n := len(fieldsOf(extra["chatHistory"]).list("parts")); n > 1 {
 		im.warn("chatHistory", unusedField, "the chat in the file is not imported with the character (%d messages)", n)

@@ -23,7 +23,7 @@ const (
 	AtDepth
 )
 
-// WorldBook is the view of a world book. Entries stand in the order of a
+// WorldBook is the view of a world book. Entries are in the order of a
 // JavaScript object: keys that are non-negative integers first, ascending, then
 // the others as written.
 type WorldBook struct {
@@ -128,24 +128,14 @@ func propertyRank(key string) uint64 {
 	return n
 }
 
-// entryDefaults are the values of missing fields in which the dialects differ.
-type entryDefaults struct {
-	order float64
-	depth int
-}
-
-func (d Dialect) entryDefaults() entryDefaults {
-	if d == NodeST {
-		return entryDefaults{}
-	}
-	return entryDefaults{order: 100, depth: 4}
-}
-
 func parseEntry(id string, f fields, dialect Dialect) Entry {
-	missing, filter := dialect.entryDefaults(), fieldsOf(f["characterFilter"])
-	comment, constant := "", f.flag("constant", false)
+	filter := fieldsOf(f["characterFilter"])
+	comment, constant, order, depth := "", f.flag("constant", false), 100.0, f.int("depth", 4)
 	if dialect == NodeST {
-		comment, constant = id, string(f["constant"]) != "false"
+		comment, constant, order, depth = id, string(f["constant"]) != "false", 0, f.int("depth", 0)
+		if startsWith(f["depth"], '"') { // only a number counts
+			depth = 0
+		}
 	}
 	return Entry{
 		ID:       id,
@@ -155,8 +145,8 @@ func parseEntry(id string, f fields, dialect Dialect) Entry {
 		Constant: constant,
 		Position: Position(f.int("position", 0)),
 		Key:      f.texts("key"),
-		Order:    f.float("order", missing.order),
-		Depth:    f.entryDepth(dialect, missing.depth),
+		Order:    f.float("order", order),
+		Depth:    depth,
 
 		KeySecondary: f.texts("keysecondary"),
 		Selective:    f.flag("selective", true),
@@ -173,12 +163,4 @@ func parseEntry(id string, f fields, dialect Dialect) Entry {
 
 		Filtered: len(filter.texts("names"))+len(filter.texts("tags")) > 0,
 	}
-}
-
-// entryDepth reads the depth; NodeST counts anything but a number as 0.
-func (f fields) entryDepth(dialect Dialect, missing int) int {
-	if dialect == NodeST && startsWith(f["depth"], '"') {
-		return 0
-	}
-	return f.int("depth", missing)
 }

@@ -1,9 +1,7 @@
 package character
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"nodest/card"
 	"nodest/op"
@@ -46,7 +44,7 @@ func putAutoGroup(tx Tx, c *op.Call, ch *Character) error {
 			}
 		}
 	}
-	scripts, err := scriptObjects(ch.RegexScripts)
+	scripts, err := card.ScriptsAsOfCard(ch.RegexScripts)
 	if err != nil || len(scripts) == 0 {
 		return err
 	}
@@ -63,47 +61,4 @@ func putAutoGroup(tx Tx, c *op.Call, ch *Character) error {
 		s.GlobalRegexEnabled = true
 		return !was
 	})
-}
-
-// scriptObjects are the scripts of a document, each with the placement and flags
-// that a card's script has when it names none: the reply, and "g".
-func scriptObjects(doc json.RawMessage) ([]json.RawMessage, error) {
-	views, err := card.ParseRegexScripts(doc)
-	if err != nil || len(views) == 0 {
-		return nil, err
-	}
-	var list []json.RawMessage
-	var group struct {
-		Scripts []json.RawMessage `json:"scripts"`
-	}
-	switch {
-	case json.Unmarshal(doc, &list) == nil:
-	case json.Unmarshal(doc, &group) == nil && group.Scripts != nil:
-		list = group.Scripts
-	default:
-		list = []json.RawMessage{doc}
-	}
-	var scripts []json.RawMessage
-	for _, s := range list {
-		if s = bytes.TrimSpace(s); len(s) > 0 && s[0] == '{' {
-			scripts = append(scripts, withMember(withMember(s, "flags", `"g"`), "placement", "[2]"))
-		}
-	}
-	return scripts, nil
-}
-
-// withMember returns an object that has a member of that name: its own, or value.
-func withMember(object json.RawMessage, name, value string) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(object, &members) != nil || !op.IsNull(members[name]) {
-		return object
-	}
-	if members[name] != nil { // null counts as absent: the later of two equal names is read
-		return fmt.Appendf(nil, "%s,%q:%s}", bytes.TrimSuffix(bytes.TrimSpace(object), []byte("}")), name, value)
-	}
-	comma := ","
-	if len(members) == 0 {
-		comma = ""
-	}
-	return fmt.Appendf(nil, "{%q:%s%s%s", name, value, comma, bytes.TrimSpace(object)[1:])
 }

@@ -76,7 +76,7 @@ const maxCharacterName = 200
 // as much as an archive may weigh, so that only packed texts can be dropped.
 const maxAssets = 32 << 20
 
-// Source is what is kept of an imported file beside the documents, for export.
+// Source is what is kept of an imported file besides the documents, for export.
 type Source struct {
 	Extra  json.RawMessage `json:"extra,omitempty"`
 	Assets []card.Asset    `json:"assets,omitempty"`
@@ -277,9 +277,10 @@ func characterEvent(c *op.Call, kind string, ch *Character) *stream.Event {
 // Checked are valid documents, with those embedded in the card.
 type Checked struct {
 	Input
-	all    bool // absent documents are removed, not left
-	name   string
-	inside embedded
+	all  bool // absent documents are removed, not left
+	name string
+
+	insideBook, insideScripts json.RawMessage
 }
 
 // Prepare checks the documents. It reads all of them, which can take a while: it
@@ -294,7 +295,7 @@ func (in Input) Prepare(all bool) (*Checked, error) {
 	}
 	p := &Checked{Input: in, all: all, name: op.Truncate(OneLine(view.Name), maxCharacterName)}
 	if all {
-		p.inside, err = EmbeddedIn(in.RoleCard)
+		p.insideBook, p.insideScripts, err = EmbeddedIn(in.RoleCard)
 	}
 	return p, err
 }
@@ -310,10 +311,10 @@ func (in *Checked) Apply(ch *Character) {
 		}
 	}
 	if in.all && len(in.WorldBook) == 0 {
-		ch.WorldBook = in.inside.Book
+		ch.WorldBook = in.insideBook
 	}
 	if in.all && len(in.RegexScripts) == 0 {
-		ch.RegexScripts = in.inside.Scripts
+		ch.RegexScripts = in.insideScripts
 	}
 	if in.all || len(in.RoleCard) > 0 {
 		ch.Name = in.name

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"nodest/card"
@@ -24,7 +25,7 @@ type Documents struct {
 	Compiled    *framework.Compiled
 	Sampling    TurnOptions // of the preset in force
 	Scripts     *framework.Scripts
-	Note        *framework.Note // the character's; nil = none
+	Note        *card.AuthorNote // the character's; nil = none
 	Settings    Settings
 	Personas    map[string]framework.Persona
 	Bound       string // persona that is bound to the character; "" = none
@@ -33,41 +34,29 @@ type Documents struct {
 
 // Wanted selects the documents that a turn needs besides the character's own.
 type Wanted struct {
-	characterID string
-	preset      string // global preset; "" = off
-	book        string // global world book; "" = off
-	priority    string
-	regex       bool // the global switch of regex scripts
-	personas    []string
+	characterID, personaID string
+	user                   *UserSettings
 }
 
 // WantedBy returns the documents that a character needs in a chat with personaID.
 func WantedBy(s *UserSettings, personaID, characterID string) Wanted {
-	w := Wanted{characterID: characterID}
-	if s.GlobalPreset.Enabled {
-		w.preset = s.GlobalPreset.ID
+	return Wanted{characterID, personaID, s}
+}
+
+// inUse is the id of a resource that is switched on; "" = none is.
+func (g GlobalResource) inUse() string {
+	if g.Enabled {
+		return g.ID
 	}
-	if s.GlobalWorldBook.Enabled {
-		w.book, w.priority = s.GlobalWorldBook.ID, s.GlobalWorldBook.Priority
-	}
-	w.regex = s.GlobalRegexEnabled
-	for _, id := range []string{personaID, s.PersonaID} {
-		if id != "" {
-			w.personas = append(w.personas, id)
-		}
-	}
-	return w
+	return ""
 }
 
 // Stamps are the versions of the documents that count. pins are those of the
 // conversation; nil = the newest count.
 func (w Wanted) Stamps(tx Tx, pins *Pins) (*Stamps, error) {
-	named := append([]string(nil), w.personas...)
-	for _, id := range []string{w.preset, w.book} {
-		if id != "" {
-			named = append(named, id)
-		}
-	}
+	named := slices.DeleteFunc(
+		[]string{w.personaID, w.user.PersonaID, w.user.GlobalPreset.inUse(), w.user.GlobalWorldBook.inUse()},
+		func(id string) bool { return id == "" })
 	now, err := tx.Stamps(w.characterID, named...)
 	if err != nil || pins == nil {
 		return now, err
@@ -83,7 +72,7 @@ func (w Wanted) Stamps(tx Tx, pins *Pins) (*Stamps, error) {
 // key identifies the input of compiling: equal keys, equal documents.
 func (w Wanted) key(s *Stamps) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s@%d|%s|%s|%s|%t", w.characterID, s.Character, w.preset, w.book, w.priority, w.regex)
+	fmt.Fprintf(&b, "%s@%d|%v|%v|%t", w.characterID, s.Character, w.user.GlobalPreset, w.user.GlobalWorldBook, w.user.GlobalRegexEnabled)
 	for _, r := range s.Resources {
 		fmt.Fprintf(&b, "|%s@%d%t", r.ID, r.Version, r.Bound)
 	}
@@ -119,7 +108,7 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps) (*Documents, error) {
 	if err != nil {
 		return nil, err
 	}
-	var groups []framework.ScriptGroup
+	var scripts []card.RegexScript
 	for _, r := range stamps.Resources {
 		res, err := resourceAt(tx, r)
 		if err != nil {
@@ -129,20 +118,18 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps) (*Documents, error) {
 			continue
 		}
 		d.size += len(res.Document)
-		group, err := d.addResource(w, r, res, &sources)
+		more, err := d.addResource(w, r, res, &sources)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", r.Kind, r.ID, err)
 		}
-		if group != nil {
-			groups = append(groups, *group)
-		}
+		scripts = append(scripts, more...)
 	}
 	d.Compiled = framework.Compile(sources)
 	d.Sampling = samplingOf(cmp.Or(sources.GlobalPreset, sources.Preset))
-	if !w.regex {
-		groups = nil
+	if !w.user.GlobalRegexEnabled {
+		scripts = nil
 	}
-	d.Scripts = framework.CompileScripts(groups, ch.ID)
+	d.Scripts = framework.CompileScripts(scripts)
 	return d, nil
 }
 
@@ -160,7 +147,7 @@ func (d *Documents) readCharacter(ch *Character) (framework.Sources, error) {
 	}
 	s.Card.Name = cmp.Or(ch.Name, s.Card.Name)
 	d.Card, d.Language = s.Card, s.Language
-	if d.Note, err = NoteOf(ch.AuthorNote); err != nil {
+	if d.Note, err = card.ParseAuthorNote(ch.AuthorNote); err != nil {
 		return s, fmt.Errorf("author's note of character %s: %w", ch.ID, err)
 	}
 	return s, nil
@@ -174,8 +161,9 @@ func (s *Settings) language(c card.RoleCard) framework.Language {
 	return framework.LanguageOf(c.Name, c.Description, c.Personality, c.Scenario, c.FirstMes)
 }
 
-// addResource adds a resource to the sources.
-func (d *Documents) addResource(w Wanted, r ResourceStamp, res *Resource, s *framework.Sources) (*framework.ScriptGroup, error) {
+// addResource adds a resource to the sources, and returns its regex scripts.
+func (d *Documents) addResource(w Wanted, r ResourceStamp, res *Resource, s *framework.Sources) ([]card.RegexScript, error) {
+	globalBook := w.user.GlobalWorldBook
 	switch r.Kind {
 	case WorldBook:
 		dialect := card.Dialect(cmp.Or(res.Dialect, string(s.Dialect)))
@@ -183,12 +171,12 @@ func (d *Documents) addResource(w Wanted, r ResourceStamp, res *Resource, s *fra
 		if err != nil {
 			return nil, err
 		}
-		if r.Bound && r.ID == w.book {
+		if r.Bound && r.ID == globalBook.inUse() {
 			return nil, nil // it is in the prompt once, as the global one
 		}
 		filter := dialect == card.SillyTavern // its entries wait for their keys at every position
-		if r.ID == w.book {
-			s.GlobalBook, s.GlobalPriority, s.GlobalFilterKeyed = &book, framework.Priority(w.priority), filter
+		if r.ID == globalBook.inUse() {
+			s.GlobalBook, s.GlobalPriority, s.GlobalFilterKeyed = &book, framework.Priority(globalBook.Priority), filter
 		} else {
 			s.MoreBooks = append(s.MoreBooks, framework.BoundBook{ID: r.ID, Book: book, FilterKeyed: filter})
 		}
@@ -197,17 +185,13 @@ func (d *Documents) addResource(w Wanted, r ResourceStamp, res *Resource, s *fra
 		if err != nil {
 			return nil, err
 		}
-		if r.ID == w.preset && !r.Bound {
+		if r.ID == w.user.GlobalPreset.inUse() && !r.Bound {
 			s.GlobalPreset = &preset
 		} else {
 			s.Preset = &preset // bound to the character: before the card's own, the newest wins
 		}
 	case RegexScript:
-		scripts, err := card.ParseRegexScripts(res.Document)
-		if err != nil {
-			return nil, err
-		}
-		return &framework.ScriptGroup{ID: r.ID, BindType: "all", Scripts: scripts}, nil
+		return card.ParseRegexScripts(res.Document)
 	case Persona:
 		d.Personas[r.ID] = personaOf(res)
 		if r.Bound {
@@ -226,22 +210,10 @@ func samplingOf(p *card.Preset) TurnOptions {
 	return TurnOptions{Temperature: s.Temperature, TopP: s.TopP, MaxTokens: s.MaxTokens, ContextTokens: s.ContextTokens}
 }
 
-// NoteOf reads an author's note; nil for none.
-func NoteOf(doc json.RawMessage) (*framework.Note, error) {
-	note, ok, err := card.ParseAuthorNote(doc)
-	if err != nil || !ok {
-		return nil, err
-	}
-	return &framework.Note{Text: note.Content, Role: note.Role, Depth: note.InjectionDepth}, nil
-}
-
 func personaOf(r *Resource) framework.Persona {
-	var p struct{ Name, Description string }
+	var p personaDocument
 	_ = json.Unmarshal(r.Document, &p) // checked when it was stored
-	if p.Name == "" {
-		p.Name = r.Name
-	}
-	return framework.Persona{Name: p.Name, Description: p.Description}
+	return framework.Persona{Name: cmp.Or(p.Name, r.Name), Description: p.Description}
 }
 
 // SettingOf reads a user custom setting (自设); nil for none.
@@ -249,23 +221,11 @@ func SettingOf(doc json.RawMessage) *framework.Setting {
 	if op.IsNull(doc) {
 		return nil
 	}
-	var s struct {
-		Comment  string
-		Content  string
-		Disable  bool
-		Position *int
-		Order    *float64
-		Depth    int
-		Global   bool
-	}
+	s := customSetting{Order: 1}
 	if json.Unmarshal(doc, &s) != nil { // checked when it was stored
 		return nil
 	}
-	order := 1.0
-	if s.Order != nil {
-		order = *s.Order
-	}
 	return &framework.Setting{
-		Name: s.Comment, Text: s.Content, Disable: s.Disable, Position: s.Position, Order: order, Depth: s.Depth, Global: s.Global,
+		Name: s.Comment, Text: s.Content, Disable: s.Disable, Position: s.Position, Order: s.Order, Depth: s.Depth, Global: s.Global,
 	}
 }

@@ -83,7 +83,7 @@ func parsePreset(doc json.RawMessage, l framework.Language) (card.Preset, error)
 	has := map[string]bool{}
 	for _, prompt := range p.Prompts {
 		has[prompt.Identifier] = true
-		if isHistory(prompt) {
+		if framework.IsHistory(prompt.Name, prompt.Identifier) {
 			history = prompt.Identifier
 		}
 	}
@@ -105,44 +105,56 @@ func parsePreset(doc json.RawMessage, l framework.Language) (card.Preset, error)
 	return p, nil
 }
 
-// isHistory reports whether a prompt is the placeholder of the chat history.
-func isHistory(p card.Prompt) bool {
-	return p.Name == "Chat History" || strings.Contains(strings.ToLower(p.Identifier), "chathistory")
-}
-
 // check refuses documents that are of another kind than they should be.
 func (in Input) check() error {
-	for _, d := range []struct {
-		field, kinds string
-		doc          json.RawMessage
-	}{
-		{"roleCard", "{", in.RoleCard}, {"worldBook", "{", in.WorldBook}, {"preset", "{", in.Preset},
-		{"authorNote", "{", in.AuthorNote}, {"regexScripts", "{[", in.RegexScripts},
-	} {
-		if err := op.CheckKind(d.field, d.doc, d.kinds); err != nil {
-			return err
-		}
-	}
 	if err := checkDialect(in.Dialect); err != nil {
 		return err
+	}
+	for _, d := range []struct {
+		field string
+		kind  ResourceKind
+		doc   json.RawMessage
+	}{
+		{"roleCard", "", in.RoleCard}, {"worldBook", WorldBook, in.WorldBook}, {"preset", Preset, in.Preset},
+		{"regexScripts", RegexScript, in.RegexScripts},
+	} {
+		if err := checkDocument(d.field, d.kind, d.doc); err != nil {
+			return err
+		}
 	}
 	if !op.IsNull(in.RoleCard) && CardName(in.RoleCard) == "" {
 		return op.InField("roleCard", fault.New(fault.UnsupportedCard, "the card has no name"))
 	}
-	if _, err := card.ParseRoleCard(in.RoleCard); err != nil {
-		return op.InField("roleCard", err)
+	return CheckNote("authorNote", in.AuthorNote)
+}
+
+// checkDocument refuses a document that is none of its kind; "" is a role card. An
+// absent one passes.
+func checkDocument(field string, kind ResourceKind, doc json.RawMessage) error {
+	kinds := "{"
+	if kind == RegexScript {
+		kinds = "{["
 	}
-	if _, err := card.ParseWorldBook(in.WorldBook, card.NodeST); err != nil {
-		return op.InField("worldBook", err)
-	}
-	if _, err := card.ParsePreset(in.Preset); err != nil {
-		return op.InField("preset", err)
-	}
-	if err := CheckNote("authorNote", in.AuthorNote); err != nil {
+	if err := op.CheckKind(field, doc, kinds); err != nil {
 		return err
 	}
-	if _, err := card.ParseRegexScripts(in.RegexScripts); err != nil {
-		return op.InField("regexScripts", err)
+	var err error
+	switch kind {
+	case "":
+		_, err = card.ParseRoleCard(doc)
+	case WorldBook:
+		_, err = card.ParseWorldBook(doc, card.NodeST)
+	case Preset:
+		_, err = card.ParsePreset(doc)
+	case RegexScript:
+		_, err = card.ParseRegexScripts(doc)
+	case Persona:
+		return checkPersona(field, doc)
+	default:
+		return fault.New(fault.NotFound, "unknown kind %q", kind)
+	}
+	if err != nil {
+		return op.InField(field, err)
 	}
 	return nil
 }
@@ -190,7 +202,12 @@ func CardName(doc json.RawMessage) string {
 		} `json:"data"`
 	}
 	_ = json.Unmarshal(doc, &in) // of odd types nothing is read, which is the answer
-	for _, v := range []any{in.Data.Name, in.Name, in.CharName} {
+	return firstName(in.Data.Name, in.Name, in.CharName)
+}
+
+// firstName is the first of the values that is a text and not blank, else "".
+func firstName(values ...any) string {
+	for _, v := range values {
 		if s, ok := v.(string); ok && OneLine(s) != "" {
 			return OneLine(s)
 		}
@@ -213,43 +230,11 @@ func OneLine(s string) string {
 	}, s))
 }
 
-// embedded are documents inside a role card.
-type embedded struct{ Book, Scripts json.RawMessage }
-
-// EmbeddedIn takes the world book and the regex scripts out of a card in the V2
-// or V3 form; a plain role card has only scripts, if anything.
-func EmbeddedIn(roleCard json.RawMessage) (embedded, error) {
-	var head struct {
-		Spec any `json:"spec"`
+// EmbeddedIn takes the world book and the regex scripts out of a role card; nil for
+// what it does not have.
+func EmbeddedIn(roleCard json.RawMessage) (book, scripts json.RawMessage, err error) {
+	if book, scripts, err = card.Embedded(roleCard); err != nil {
+		err = op.InField("roleCard", err)
 	}
-	if op.IsNull(roleCard) {
-		return embedded{}, nil
-	}
-	if json.Unmarshal(roleCard, &head) == nil && head.Spec != nil {
-		doc, err := card.Import(roleCard, "roleCard", card.Limits{})
-		if err != nil {
-			return embedded{}, op.InField("roleCard", err)
-		}
-		return embedded{Book: doc.WorldBook, Scripts: doc.RegexScripts}, nil
-	}
-	type extensions struct {
-		Extensions struct {
-			Scripts json.RawMessage `json:"regex_scripts"`
-		} `json:"extensions"`
-	}
-	var deep struct {
-		Data struct {
-			extensions
-			Chara struct {
-				Data extensions `json:"data"`
-			} `json:"chara"`
-		} `json:"data"`
-	}
-	_ = json.Unmarshal(roleCard, &deep) // of odd types nothing is read
-	for _, scripts := range []json.RawMessage{deep.Data.Extensions.Scripts, deep.Data.Chara.Data.Extensions.Scripts} {
-		if s, err := card.ParseRegexScripts(scripts); err == nil && len(s) > 0 {
-			return embedded{Scripts: scripts}, nil
-		}
-	}
-	return embedded{}, nil
+	return book, scripts, err
 }

@@ -2,11 +2,13 @@ package character
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"nodest/card"
+	"nodest/fault"
 	"nodest/framework"
 	"nodest/op"
 )
@@ -69,55 +71,44 @@ func TestAPresetIsCompletedWithoutChangingWhatItSays(t *testing.T) {
 	}
 }
 
-func TestWithMember(t *testing.T) {
-	for object, want := range map[string]string{
-		`{}`:                `{"flags":"g"}`,
-		`{ "a": 1 }`:        `{"flags":"g", "a": 1 }`,
-		`{"flags":"i"}`:     `{"flags":"i"}`,
-		`{"flags":null}`:    `{"flags":null,"flags":"g"}`,
-		`{"a":{"flags":1}}`: `{"flags":"g","a":{"flags":1}}`,
-	} {
-		before := object
-		if got := withMember(json.RawMessage(object), "flags", `"g"`); string(got) != want || object != before {
-			t.Errorf("withMember(%s) = %s, want %s", object, got, want)
-		}
-	}
-}
-
-func TestPictureSize(t *testing.T) {
+func TestSizeOfAWebP(t *testing.T) {
 	webp := func(chunk string) []byte {
-		return []byte("RIFF\x00\x00\x00\x00WEBP" + chunk + strings.Repeat("\x00", 30))
+		return fmt.Appendf(nil, "RIFF%c\x00\x00\x00WEBP%s", len(chunk)+4, chunk)
 	}
-	tests := []struct {
-		name          string
-		data          []byte
-		format        string
-		width, height int
+	const tooLarge = "image too large: 8193 x 32 pixels, limit 8192 per side"
+	for name, tt := range map[string]struct {
+		data []byte
+		want string // the error; "" = none
 	}{
-		{"lossy WebP", webp("VP8 \x00\x00\x00\x00\x00\x00\x00\x9d\x01\x2a\x40\x00\x20\x00"), "webp", 64, 32},
-		{"lossless WebP", webp("VP8L\x00\x00\x00\x00\x2f\x3f\xc0\x07\x00"), "webp", 64, 32},
-		{"extended WebP", webp("VP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x3f\x00\x00\x1f\x00\x00"), "webp", 64, 32},
-		{"odd WebP", webp("JUNK"), "webp", 0, 0},
-		{"cut WebP", []byte("RIFF\x00\x00\x00\x00WEBPVP8 "), "", 0, 0},
-		{"nothing", nil, "", 0, 0},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			format, width, height := pictureSize(tt.data)
-			if format != tt.format || width != tt.width || height != tt.height {
-				t.Errorf("pictureSize = %q %d×%d, want %q %d×%d", format, width, height, tt.format, tt.width, tt.height)
+		"lossy":               {webp("VP8 \x0a\x00\x00\x00\x00\x00\x00\x9d\x01\x2a\x40\x00\x20\x00"), ""},
+		"lossy, too large":    {webp("VP8 \x0a\x00\x00\x00\x00\x00\x00\x9d\x01\x2a\x01\x20\x20\x00"), tooLarge},
+		"lossless":            {webp("VP8L\x05\x00\x00\x00\x2f\x3f\xc0\x07\x00\x00"), ""},
+		"lossless, too large": {webp("VP8L\x05\x00\x00\x00\x2f\x00\xe0\x07\x00\x00"), tooLarge},
+		"animated":            {webp("VP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x3f\x00\x00\x1f\x00\x00"), ""},
+		"animated, too large": {webp("VP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x00\x20\x00\x1f\x00\x00"), tooLarge},
+		"odd":                 {webp("JUNK\x02\x00\x00\x00\x00\x00"), "not a PNG, JPEG, WebP or GIF image"},
+		"cut":                 {[]byte("RIFF\x00\x00\x00\x00WEBPVP8 "), "not a PNG, JPEG, WebP or GIF image"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := newAvatar(tt.data)
+			got := ""
+			if err != nil {
+				got = fault.Public(err).Message
+			}
+			if got != tt.want {
+				t.Errorf("error %q, want %q", got, tt.want)
 			}
 		})
 	}
 }
 
-// FuzzPictureSize: foreign bytes never make it fail.
-func FuzzPictureSize(f *testing.F) {
-	f.Add([]byte("RIFF\x00\x00\x00\x00WEBPVP8 \x00\x00\x00\x00\x00\x00\x00\x9d\x01\x2a\x40\x00\x20\x00"))
+// FuzzNewAvatar: foreign bytes never make it fail.
+func FuzzNewAvatar(f *testing.F) {
+	f.Add([]byte("RIFF\x16\x00\x00\x00WEBPVP8 \x0a\x00\x00\x00\x00\x00\x00\x9d\x01\x2a\x40\x00\x20\x00"))
 	f.Add([]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if format, w, h := pictureSize(data); format == "" && (w != 0 || h != 0) {
-			t.Errorf("no format, but %d×%d", w, h)
+		if avatar, err := newAvatar(data); (avatar == nil) != (err != nil) {
+			t.Errorf("avatar %v, error %v", avatar, err)
 		}
 	})
 }

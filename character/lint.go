@@ -1,6 +1,8 @@
 package character
 
 import (
+	"encoding/json"
+
 	"nodest/card"
 	"nodest/fault"
 	"nodest/framework"
@@ -11,64 +13,56 @@ import (
 // world book, a preset or regex scripts. Nothing is stored.
 //
 // Errors: those of the import of such a file.
-func (svc *Service) Lint(data []byte, filename string) ([]framework.Finding, error) {
-	return Lint(data, filename)
-}
-
-// Lint examines a document without an engine, as the command line does.
-func Lint(data []byte, filename string) ([]framework.Finding, error) {
-	docs, err := lintable(data, filename)
+func Lint(data []byte, filename string) ([]card.Warning, error) {
+	ch, err := lintable(data, filename)
 	if err != nil {
 		return nil, err
 	}
-	return append([]framework.Finding{}, framework.Lint(*docs)...), nil
+	docs, err := viewsOf(ch)
+	if err != nil {
+		return nil, err
+	}
+	return append([]card.Warning{}, framework.Lint(*docs)...), nil
 }
 
-func lintable(data []byte, filename string) (*framework.Documents, error) {
-	var res *card.Resource
-	var err error
-	switch card.Detect(data) {
-	case card.KindWorldBook:
-		res, err = card.ImportWorldBook(data, filename, card.Limits{})
-	case card.KindPreset:
-		res, err = card.ImportPreset(data, filename, card.Limits{})
-	case card.KindRegex:
-		res, err = card.ImportRegexScripts(data, filename, card.Limits{})
-	case card.KindChat:
+// lintable reads a file as the documents of a character; any other file than a card
+// has one of them.
+func lintable(data []byte, filename string) (*card.Character, error) {
+	kind := card.Detect(data)
+	if kind == card.KindChat {
 		return nil, fault.New(fault.InvalidImport, "a chat log cannot be linted")
-	default:
+	}
+	read := fileReaders[ResourceKind(kind)]
+	if read == nil {
 		ch, err := card.Import(data, filename, card.Limits{})
 		if err != nil {
 			return nil, err
 		}
-		return viewsOf(ch)
+		scripts, err := card.ScriptsAsOfCard(ch.RegexScripts) // as the character's group will hold them
+		ch.RegexScripts = op.MustJSON(scripts)
+		return ch, err
 	}
+	res, err := read(data, filename, card.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	views := &framework.Documents{Dialect: res.Dialect}
-	switch card.Detect(data) {
-	case card.KindWorldBook:
-		book, err := card.ParseWorldBook(res.Doc, res.Dialect)
-		views.Book = &book
-		return views, err
-	case card.KindPreset:
-		preset, err := card.ParsePreset(res.Doc)
-		views.Preset = &preset
-		return views, err
-	}
-	views.Scripts, err = card.ParseRegexScripts(res.Doc)
-	return views, err
+	ch := &card.Character{Dialect: res.Dialect}
+	*map[card.Kind]*json.RawMessage{
+		card.KindWorldBook: &ch.WorldBook, card.KindPreset: &ch.Preset, card.KindRegex: &ch.RegexScripts,
+	}[kind] = res.Doc
+	return ch, nil
 }
 
-// viewsOf are the documents of a character that it has.
+// viewsOf parses the documents that a character has.
 func viewsOf(ch *card.Character) (*framework.Documents, error) {
 	views := &framework.Documents{Dialect: ch.Dialect}
-	role, err := card.ParseRoleCard(ch.RoleCard)
-	if err != nil {
-		return nil, err
+	if !op.IsNull(ch.RoleCard) {
+		role, err := card.ParseRoleCard(ch.RoleCard)
+		if err != nil {
+			return nil, err
+		}
+		views.Card = &role
 	}
-	views.Card = &role
 	if !op.IsNull(ch.WorldBook) {
 		book, err := card.ParseWorldBook(ch.WorldBook, ch.Dialect)
 		if err != nil {
@@ -83,13 +77,10 @@ func viewsOf(ch *card.Character) (*framework.Documents, error) {
 		}
 		views.Preset = &preset
 	}
-	if views.Note, err = NoteOf(ch.AuthorNote); err != nil {
+	var err error
+	if views.Note, err = card.ParseAuthorNote(ch.AuthorNote); err != nil {
 		return nil, err
 	}
-	scripts, err := scriptObjects(ch.RegexScripts) // as the character's group will hold them
-	if err != nil {
-		return nil, err
-	}
-	views.Scripts, err = card.ParseRegexScripts(op.MustJSON(scripts))
+	views.Scripts, err = card.ParseRegexScripts(ch.RegexScripts)
 	return views, err
 }

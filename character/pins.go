@@ -3,99 +3,72 @@ package character
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"nodest/fault"
 )
 
-// StampsInForce is what counts for a conversation with pins: now are the newest
-// versions of the character, of everything that is bound to it, of what named
-// lists and of what the pins name. named are the resources that are wanted by
-// their ids.
+// Pins fix the versions of the documents that a conversation uses, and the user's
+// settings. A save point records those that were in use when it was made. A restored
+// conversation uses them until a document changes: Over holds the versions that were
+// newest at the restore, and a document that differs from them is used as it is now.
+type Pins struct {
+	CharacterID string          `json:"characterId,omitempty"` // "" = that of the conversation
+	Character   int64           `json:"character"`
+	Resources   []ResourceStamp `json:"resources,omitempty"`
+	Settings    *UserSettings   `json:"settings,omitempty"`
+	Over        *Over           `json:"over,omitempty"` // nil in a save point
+}
+
+// Over holds the versions that were newest when a conversation was restored.
+type Over struct {
+	Character int64           `json:"character"`
+	Resources []ResourceStamp `json:"resources,omitempty"`
+	Settings  int64           `json:"settings"` // version
+}
+
+// StampsInForce returns the versions that a conversation with pins uses. now holds the
+// newest versions of the character, of everything bound to it, and of the resources in
+// named and in the pins; named are the resources that are used because of their ids.
 //
-// A document that has not changed since the pins were set has its pinned version, even if
-// that no longer exists; one without a pin is not used. A document that was changed,
-// created, bound, unbound or deleted since is used as it is now.
+// A document that has not changed since the restore has its pinned version, even if it
+// was deleted before; without a pin it is not used. A document that was changed,
+// created, bound, unbound or deleted since then is used as it is now.
 func (p *Pins) StampsInForce(now *Stamps, named []string) *Stamps {
-	was, is := Over{}, versionsOf(now.Resources)
+	over := Over{}
 	if p.Over != nil {
-		was = *p.Over
+		over = *p.Over
 	}
-	then, pinned := versionsOf(was.Resources), versionsOf(p.Resources)
-	changed := func(id string) bool { return is[id] != then[id] }
+	then, newest := versionsOf(over.Resources), versionsOf(now.Resources)
+	changed := func(r ResourceStamp) bool { return newest[r.ID] != then[r.ID] }
 
 	s := &Stamps{Character: now.Character}
-	if now.Character == was.Character && p.Character != 0 {
+	if now.Character == over.Character && p.Character != 0 {
 		s.Character = p.Character
 	}
-	s.Resources = boundInForce(p.Resources, now.Resources, changed)
-	for _, id := range named {
-		stamp, ok := stampOf(now.Resources, id)
-		if version := pinned[id]; version != 0 && !changed(id) {
-			stamp, ok = stampOf(p.Resources, id)
-			stamp.Version = version
+	pinned := slices.DeleteFunc(slices.Clone(p.Resources), changed)
+	current := slices.DeleteFunc(slices.Clone(now.Resources), func(r ResourceStamp) bool { return !changed(r) })
+	for _, r := range slices.Concat(pinned, current) {
+		if r.Bound {
+			s.Resources = append(s.Resources, r)
 		}
-		if ok {
-			stamp.Bound = false
-			s.Resources = append(s.Resources, stamp)
+	}
+	// Ids ascend in the order of creation.
+	slices.SortFunc(s.Resources, func(a, b ResourceStamp) int { return strings.Compare(a.ID, b.ID) })
+	for _, id := range named {
+		for _, list := range [][]ResourceStamp{pinned, now.Resources} {
+			at := slices.IndexFunc(list, func(r ResourceStamp) bool { return r.ID == id })
+			if at >= 0 {
+				stamp := list[at]
+				stamp.Bound = false
+				s.Resources = append(s.Resources, stamp)
+				break
+			}
 		}
 	}
 	return s
 }
 
-// boundInForce merges the resources that were bound, where they did not change,
-// with those that are bound and did. Both lists are in the order of creation, and
-// so is the result, where those that are not bound any more stand before those
-// that came since.
-func boundInForce(pinned, now []ResourceStamp, changed func(id string) bool) []ResourceStamp {
-	left, now := boundOf(pinned), boundOf(now)
-	var all []ResourceStamp
-	next := func() { // the first of left, if it counts
-		if !changed(left[0].ID) {
-			all = append(all, left[0])
-		}
-		left = left[1:]
-	}
-	for _, n := range now {
-		for len(left) > 0 && !names(now, left[0].ID) {
-			next()
-		}
-		if changed(n.ID) {
-			all = append(all, n)
-		}
-		if len(left) > 0 && left[0].ID == n.ID {
-			next()
-		}
-	}
-	for len(left) > 0 {
-		next()
-	}
-	return all
-}
-
-func boundOf(list []ResourceStamp) []ResourceStamp {
-	var bound []ResourceStamp
-	for _, r := range list {
-		if r.Bound {
-			bound = append(bound, r)
-		}
-	}
-	return bound
-}
-
-func names(list []ResourceStamp, id string) bool {
-	_, ok := stampOf(list, id)
-	return ok
-}
-
-func stampOf(list []ResourceStamp, id string) (ResourceStamp, bool) {
-	at := slices.IndexFunc(list, func(r ResourceStamp) bool { return r.ID == id })
-	if at < 0 {
-		return ResourceStamp{}, false
-	}
-	return list[at], true
-}
-
-// versionsOf are the versions by id.
 func versionsOf(list []ResourceStamp) map[string]int64 {
 	versions := make(map[string]int64, len(list))
 	for _, r := range list {
@@ -104,8 +77,8 @@ func versionsOf(list []ResourceStamp) map[string]int64 {
 	return versions
 }
 
-// SettingsInForce are the user's settings for a conversation with pins: the
-// pinned ones as long as the user has not changed theirs.
+// SettingsInForce returns the user's settings for a conversation with pins: the pinned
+// ones until the user changes theirs.
 func (p *Pins) SettingsInForce(now *UserSettings) *UserSettings {
 	if p == nil || p.Settings == nil || p.Over == nil || p.Over.Settings != now.Version {
 		return now
@@ -113,7 +86,7 @@ func (p *Pins) SettingsInForce(now *UserSettings) *UserSettings {
 	return p.Settings
 }
 
-// IDs are the resources that p names, each once.
+// IDs lists the pinned resources, each once.
 func (p *Pins) IDs() []string {
 	var ids []string
 	for _, r := range p.Resources {
@@ -124,13 +97,14 @@ func (p *Pins) IDs() []string {
 	return ids
 }
 
-// missingIn are the resources that p names and now does not.
+// missingIn lists the pinned resources that now does not hold.
 func (p *Pins) missingIn(now *Stamps) []string {
-	return slices.DeleteFunc(p.IDs(), func(id string) bool { return names(now.Resources, id) })
+	newest := versionsOf(now.Resources)
+	return slices.DeleteFunc(p.IDs(), func(id string) bool { return newest[id] != 0 })
 }
 
-// InForce is p for a conversation with that character: from now on it counts where
-// nothing is changed.
+// InForce returns the pins of a save point for a conversation with that character that is
+// restored now.
 func (p *Pins) InForce(tx Tx, characterID string) (*Pins, error) {
 	if p == nil {
 		return nil, nil
@@ -148,8 +122,7 @@ func (p *Pins) InForce(tx Tx, characterID string) (*Pins, error) {
 	return &set, nil
 }
 
-// At reads a version of a character; the newest where that one was
-// purged.
+// At reads a version of a character, or the newest one if that version was purged.
 func At(tx Tx, id string, version int64) (*Character, error) {
 	newest, err := tx.Character(id)
 	if err != nil || newest.Version == version {
@@ -162,8 +135,8 @@ func At(tx Tx, id string, version int64) (*Character, error) {
 	return old, err
 }
 
-// resourceAt reads a version of a resource, deleted or not; the newest where that
-// one was purged, and nil where nothing is left.
+// resourceAt reads a version of a resource, even of a deleted one; the newest version if
+// that one was purged, and nil if nothing is left.
 func resourceAt(tx Tx, stamp ResourceStamp) (*Resource, error) {
 	newest, err := tx.Resource(stamp.Kind, stamp.ID)
 	if err == nil && newest.Version == stamp.Version {
@@ -177,23 +150,4 @@ func resourceAt(tx Tx, stamp ResourceStamp) (*Resource, error) {
 		return newest, nil
 	}
 	return old, err
-}
-
-// Pins name versions of the documents of a turn, and hold the user's settings. A
-// save point keeps those that were in force. A conversation that was restored is
-// bound to them until a document is changed again: Over says what was newest when
-// they were set, and where that is no longer so the newest counts.
-type Pins struct {
-	CharacterID string          `json:"characterId,omitempty"` // "" = that of the conversation
-	Character   int64           `json:"character"`
-	Resources   []ResourceStamp `json:"resources,omitempty"`
-	Settings    *UserSettings   `json:"settings,omitempty"`
-	Over        *Over           `json:"over,omitempty"` // nil in a save point
-}
-
-// Over is what was newest when pins were set.
-type Over struct {
-	Character int64           `json:"character"`
-	Resources []ResourceStamp `json:"resources,omitempty"`
-	Settings  int64           `json:"settings"` // version
 }

@@ -40,10 +40,15 @@ func (svc *Service) CreateResource(ctx context.Context, c *op.Call, kind Resourc
 	})
 }
 
-// importedResource is the answer of ImportResource.
-type importedResource struct {
+// ImportedResource is an imported resource with the warnings about its file.
+type ImportedResource struct {
 	Resource *Resource      `json:"resource"`
 	Warnings []card.Warning `json:"warnings"`
+}
+
+// fileReaders read the kinds of resources that have a file form.
+var fileReaders = map[ResourceKind]func(data []byte, filename string, limits card.Limits) (*card.Resource, error){
+	WorldBook: card.ImportWorldBook, Preset: card.ImportPreset, RegexScript: card.ImportRegexScripts,
 }
 
 // ImportResource stores a resource from a file, in any of the forms that package
@@ -51,32 +56,26 @@ type importedResource struct {
 // NodeST app that is for all characters is bound to all.
 //
 // Errors: TooLarge, InvalidWorldBook, InvalidImport.
-func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename string) (*Resource, []card.Warning, error) {
-	read, ok := map[ResourceKind]func([]byte, string, card.Limits) (*card.Resource, error){
-		WorldBook: card.ImportWorldBook, Preset: card.ImportPreset, RegexScript: card.ImportRegexScripts,
-	}[kind]
-	if !ok {
-		return nil, nil, fault.New(fault.NotFound, "a %s cannot be imported", kind)
+func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename string) (*ImportedResource, error) {
+	read := fileReaders[kind]
+	if read == nil {
+		return nil, fault.New(fault.NotFound, "a %s cannot be imported", kind)
 	}
 	doc, err := read(data, filename, card.Limits{})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var group struct {
 		BindType string `json:"bindType"`
 	}
-	answer, err := op.Once(ctx, svc.store, c, func(tx Tx) (*importedResource, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*ImportedResource, error) {
 		r := &Resource{
 			Kind: kind, Name: cmp.Or(op.Truncate(OneLine(doc.Name), maxResourceName), string(kind)),
 			Dialect: string(doc.Dialect), Document: doc.Doc, Characters: []string{},
 			BindAll: kind == RegexScript && json.Unmarshal(data, &group) == nil && group.BindType == "all",
 		}
-		return &importedResource{r, append([]card.Warning{}, doc.Warnings...)}, insertResource(tx, c, r)
+		return &ImportedResource{r, append([]card.Warning{}, doc.Warnings...)}, insertResource(tx, c, r)
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return answer.Resource, answer.Warnings, nil
 }
 
 // Resource returns one of the user's resources of a kind.
@@ -153,7 +152,7 @@ func (in ResourceInput) apply(tx Tx, r *Resource, all bool) error {
 		r.Dialect = cmp.Or(in.Dialect, string(card.NodeST))
 	}
 	if len(in.Document) > 0 {
-		if err := checkDocument(r.Kind, in.Document); err != nil {
+		if err := checkDocument("document", r.Kind, in.Document); err != nil {
 			return err
 		}
 		r.Document = op.JSONOrNil(in.Document)
@@ -197,41 +196,7 @@ func documentName(doc json.RawMessage) string {
 		Script any `json:"scriptName"`
 	}
 	_ = json.Unmarshal(doc, &in) // an array has no name
-	for _, v := range []any{in.Name, in.Script} {
-		if s, ok := v.(string); ok && OneLine(s) != "" {
-			return OneLine(s)
-		}
-	}
-	return ""
-}
-
-// checkDocument refuses a document that is none of its kind.
-func checkDocument(kind ResourceKind, doc json.RawMessage) error {
-	const field = "document"
-	kinds := "{"
-	if kind == RegexScript {
-		kinds = "{["
-	}
-	if err := op.CheckKind(field, doc, kinds); err != nil {
-		return err
-	}
-	var err error
-	switch kind {
-	case WorldBook:
-		_, err = card.ParseWorldBook(doc, card.NodeST)
-	case Preset:
-		_, err = card.ParsePreset(doc)
-	case RegexScript:
-		_, err = card.ParseRegexScripts(doc)
-	case Persona:
-		return checkPersona(field, doc)
-	default:
-		return fault.New(fault.NotFound, "unknown kind %q", kind)
-	}
-	if err != nil {
-		return op.InField(field, err)
-	}
-	return nil
+	return firstName(in.Name, in.Script)
 }
 
 // personaDocument is what a persona says; other members are kept.

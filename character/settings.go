@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"nodest/card"
 	"nodest/fault"
@@ -38,28 +37,34 @@ func FullSettings(tx Tx, ch *Character) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	given := ch.Settings
-	if !last.IsZero() {
-		if given, err = withSummarised(given, last); err != nil {
-			return nil, err
-		}
+	set, err := storedSettings(ch.Settings)
+	if err != nil {
+		return nil, err
 	}
-	return fullSettings(given, ch.Dialect)
+	if !last.IsZero() {
+		set.put("memory", "lastSummarizedAt", last.UnixMilli())
+	}
+	return set.full(ch.Dialect), nil
 }
 
-// withSummarised sets memory.lastSummarizedAt.
-func withSummarised(given json.RawMessage, at time.Time) (json.RawMessage, error) {
-	set := map[string]map[string]json.RawMessage{}
-	if len(given) > 0 {
-		if err := json.Unmarshal(given, &set); err != nil {
+// setSettings are the settings that were set, by group and name.
+type setSettings map[string]map[string]json.RawMessage
+
+func storedSettings(doc json.RawMessage) (setSettings, error) {
+	set := setSettings{}
+	if len(doc) > 0 {
+		if err := json.Unmarshal(doc, &set); err != nil {
 			return nil, fmt.Errorf("stored settings: %w", err)
 		}
 	}
-	if set["memory"] == nil {
-		set["memory"] = map[string]json.RawMessage{}
+	return set, nil
+}
+
+func (set setSettings) put(group, name string, value any) {
+	if set[group] == nil {
+		set[group] = map[string]json.RawMessage{}
 	}
-	set["memory"]["lastSummarizedAt"] = op.MustJSON(at.UnixMilli())
-	return op.MustJSON(set), nil
+	set[group][name] = op.MustJSON(value)
 }
 
 // keptSettings is the answer of PutCharacterSettings.
@@ -199,21 +204,15 @@ type Settings struct {
 // ParseSettings reads what a turn needs, with the defaults.
 func (ch *Character) ParseSettings() (Settings, error) {
 	var s Settings
-	full, err := fullSettings(ch.Settings, ch.Dialect)
+	set, err := storedSettings(ch.Settings)
 	if err != nil {
 		return s, err
 	}
-	return s, json.Unmarshal(full, &s)
+	return s, json.Unmarshal(set.full(ch.Dialect), &s)
 }
 
-// fullSettings completes what was set with the defaults.
-func fullSettings(given json.RawMessage, dialect string) (json.RawMessage, error) {
-	set := map[string]map[string]json.RawMessage{}
-	if len(given) > 0 {
-		if err := json.Unmarshal(given, &set); err != nil {
-			return nil, fmt.Errorf("stored settings: %w", err)
-		}
-	}
+// full completes what was set with the defaults.
+func (set setSettings) full(dialect string) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i, g := range characterSettings {
@@ -238,7 +237,7 @@ func fullSettings(given json.RawMessage, dialect string) (json.RawMessage, error
 		b.WriteByte('}')
 	}
 	b.WriteByte('}')
-	return b.Bytes(), nil
+	return b.Bytes()
 }
 
 func (r settingRule) defaultFor(dialect string) json.RawMessage {
@@ -255,13 +254,11 @@ func givenSettings(sent, before json.RawMessage) (json.RawMessage, error) {
 	if err := op.DecodeStrict("settings", sent, &groups); err != nil {
 		return nil, err
 	}
-	old := map[string]map[string]json.RawMessage{}
-	if len(before) > 0 {
-		if err := json.Unmarshal(before, &old); err != nil {
-			return nil, fmt.Errorf("stored settings: %w", err)
-		}
+	old, err := storedSettings(before)
+	if err != nil {
+		return nil, err
 	}
-	kept := map[string]map[string]json.RawMessage{}
+	kept := setSettings{}
 	for _, g := range characterSettings {
 		members, err := g.check(groups[g.name], old[g.name])
 		if err != nil {
@@ -377,16 +374,11 @@ func (ch *Character) SetUserName(name string) (changed bool, err error) {
 	if err != nil || name == "" || own.User.Name == name {
 		return false, err
 	}
-	set := map[string]map[string]json.RawMessage{}
-	if len(ch.Settings) > 0 {
-		if err := json.Unmarshal(ch.Settings, &set); err != nil {
-			return false, fmt.Errorf("settings of character %s: %w", ch.ID, err)
-		}
+	set, err := storedSettings(ch.Settings)
+	if err != nil {
+		return false, err
 	}
-	if set["user"] == nil {
-		set["user"] = map[string]json.RawMessage{}
-	}
-	set["user"]["name"] = op.MustJSON(name)
+	set.put("user", "name", name)
 	ch.Settings = op.MustJSON(set)
 	return true, nil
 }

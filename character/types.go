@@ -58,7 +58,7 @@ type Character struct {
 	Preset       json.RawMessage `json:"preset"`
 	AuthorNote   json.RawMessage `json:"authorNote"`
 	RegexScripts json.RawMessage `json:"regexScripts"`
-	Source       json.RawMessage `json:"-"` // what is kept of an imported file beside the documents, for export; not read in every case
+	Source       json.RawMessage `json:"-"` // what is kept of an imported file besides the documents, for export; not always read
 	Settings     json.RawMessage `json:"-"`
 	HasAvatar    bool            `json:"hasAvatar"`
 	Version      int64           `json:"version"`

@@ -63,10 +63,7 @@ func storeSettings(tx Tx, c *op.Call, s *UserSettings) error {
 	if err := tx.PutSettings(s); err != nil {
 		return err
 	}
-	return tx.Emit(op.Event(c.UserID, "resource.updated", c.By(), struct {
-		Kind    string `json:"kind"`
-		Version int64  `json:"version"`
-	}{"settings", s.Version}))
+	return tx.Emit(resourceEvent(c, "resource.updated", &Resource{Kind: "settings", Version: s.Version}))
 }
 
 // AnnounceProvider emits the event that the user's key of a provider was stored or
@@ -77,10 +74,7 @@ func (svc *Service) AnnounceProvider(ctx context.Context, c *op.Call, name strin
 		kind = "resource.deleted"
 	}
 	return svc.store.Update(ctx, c.UserID, func(tx Tx) error {
-		return tx.Emit(op.Event(c.UserID, kind, c.By(), struct {
-			Kind string `json:"kind"`
-			ID   string `json:"id"`
-		}{"provider", name}))
+		return tx.Emit(resourceEvent(c, kind, &Resource{Kind: "provider", ID: name}))
 	})
 }
 
@@ -171,8 +165,8 @@ type customSetting struct {
 	Position   *int     `json:"position"`
 	Constant   *bool    `json:"constant"`
 	Key        []string `json:"key"`
-	Order      *float64 `json:"order"`
-	Depth      *int     `json:"depth"`
+	Order      float64  `json:"order"` // null and none are 1
+	Depth      int      `json:"depth"`
 	Vectorized bool     `json:"vectorized"`
 	Global     bool     `json:"global"`
 }
@@ -195,6 +189,6 @@ func checkCustomSetting(field string, doc json.RawMessage) error {
 	}
 	c := op.Checks{Path: field}
 	op.Between(&c, "position", s.Position, 0, 4)
-	op.Between(&c, "depth", s.Depth, 0, 10_000)
+	op.Between(&c, "depth", &s.Depth, 0, 10_000)
 	return c.Err()
 }

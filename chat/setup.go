@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"nodest/card"
 	"nodest/character"
 	"nodest/framework"
 	"nodest/memory"
@@ -21,7 +22,7 @@ type Setup struct {
 	Options      character.TurnOptions // message over conversation over preset over user
 	Persona      framework.Persona
 	Settings     []framework.Setting
-	Note         *framework.Note
+	Note         *card.AuthorNote
 	Zone         *time.Location // of the user's days
 }
 
@@ -80,7 +81,7 @@ func (s *Setup) complete(user *character.UserSettings) error {
 
 	s.Note = d.Note
 	if !op.IsNull(s.Conversation.AuthorNote) {
-		note, err := character.NoteOf(s.Conversation.AuthorNote)
+		note, err := card.ParseAuthorNote(s.Conversation.AuthorNote)
 		if err != nil {
 			return fmt.Errorf("author's note of conversation %s: %w", s.Conversation.ID, err)
 		}

@@ -32,8 +32,8 @@ func newFound(b *builder) found {
 // endsInDate matches a memory that ends in the day it is from.
 var endsInDate = regexp.MustCompile(` \(\d{4}-\d\d-\d\d\)\s*$`)
 
-// additions are what goes behind the text of the message. Before memories with a date
-// stands the present time, which relates them to the chat.
+// additions are what goes behind the text of the message. The present time precedes
+// memories with a date, to relate them to the chat.
 func (f *found) additions() []addition {
 	parts := augmentation(f.memories, f.web, &f.b.in.Options, true)
 	if f.b.macros.clock.now.IsZero() || !slices.ContainsFunc(f.memories, endsInDate.MatchString) {
@@ -43,8 +43,7 @@ func (f *found) additions() []addition {
 	return slices.Insert(parts, first, addition{source: SourceGuidelines, text: f.b.macros.clock.nowLine()})
 }
 
-// attach puts what is in behind the text of the message, in place of what was
-// there.
+// attach replaces what follows the text of the message by what was found.
 func (f *found) attach(p *piece) {
 	p.more = nil
 	frame := Entry{Source: SourceGuidelines, Why: whyFound, Role: p.entry.Role}
@@ -72,12 +71,17 @@ func (f *found) message(text string) string {
 	return text
 }
 
+// budget is how many tokens a request may have; 0 = no limit.
+func (o *Options) budget() int {
+	if o.Context <= 0 {
+		return 0
+	}
+	return max(o.Context-o.Reserve, 1)
+}
+
 // fit decides what of the chat is in, and drops what the budget has no room for.
 func (b *builder) fit() error {
-	budget := 0
-	if b.in.Options.Context > 0 {
-		budget = max(b.in.Options.Context-b.in.Options.Reserve, 1)
-	}
+	budget := b.in.Options.budget()
 	end := b.base
 	if end < 0 {
 		end = b.length()
@@ -119,9 +123,6 @@ func (b *builder) warnWithoutHistory() {
 // takeHistory takes messages of the chat from newest on, while there is room.
 // What is older is not even looked at.
 func (b *builder) takeHistory(newest, used, budget int) {
-	if budget == 0 {
-		b.history = make([]piece, 0, newest+1)
-	}
 	i := newest
 	for ; i >= 0; i-- {
 		if b.message(i).Role == RoleSummary {
@@ -160,7 +161,7 @@ func (b *builder) dropRun(from, to int) {
 	}
 }
 
-// pieces yields everything that is in beside the plain history.
+// pieces yields everything in the prompt except the plain history.
 func (b *builder) pieces(yield func(*piece) bool) {
 	lists := [][]piece{b.head, b.summaries}
 	for _, r := range b.runs {
@@ -180,7 +181,7 @@ func (b *builder) pieces(yield func(*piece) bool) {
 	}
 }
 
-// shrink drops what may be dropped beside the plain history, in the order that
+// shrink drops what may be dropped besides the plain history, in the order that
 // Build promises, until the rest fits.
 func (b *builder) shrink(used, budget int) error {
 	dropPiece := func(p *piece) {

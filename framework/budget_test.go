@@ -68,6 +68,7 @@ func further(in *Input) {
 // TestAFurtherTurnCostsItsNewTextAlone counts what is computed, not how long.
 func TestAFurtherTurnCostsItsNewTextAlone(t *testing.T) {
 	for _, scan := range []int{20, -1} {
+		type work struct{ entries, bytes int } // that the cache did not have
 		cost := map[int]work{}
 		for _, length := range []int{100, 2000} {
 			in := sample()
@@ -76,21 +77,18 @@ func TestAFurtherTurnCostsItsNewTextAlone(t *testing.T) {
 			in.Cache = NewCache(0)
 			in.Compiled = Compile(in.Sources)
 			build(t, in)
-			before := in.Cache.work
+			entries, bytes := in.Cache.kept.Size()
 			further(&in)
 			build(t, in)
-			after := in.Cache.work
-			cost[length] = work{
-				TokenTexts: after.TokenTexts - before.TokenTexts, TokenBytes: after.TokenBytes - before.TokenBytes,
-				ScanTexts: after.ScanTexts - before.ScanTexts, ScanBytes: after.ScanBytes - before.ScanBytes,
-			}
+			after, bytesAfter := in.Cache.kept.Size()
+			cost[length] = work{after - entries, bytesAfter - bytes}
 		}
 		short, long := cost[100], cost[2000]
 		// Three messages are new, and nothing in the frame repeats them.
-		if short.TokenTexts != 3 || long.TokenTexts != 3 || short.ScanTexts != 3 || long.ScanTexts != 3 {
+		if short.entries != 6 || long.entries != 6 {
 			t.Errorf("scan %d: a turn on 100 messages: %+v, on 2000: %+v; want 3 texts counted and 3 searched", scan, short, long)
 		}
-		if long.ScanBytes > short.ScanBytes+20 || long.TokenBytes > short.TokenBytes+20 {
+		if long.bytes > short.bytes+40 {
 			t.Errorf("scan %d: a turn on 100 messages: %+v, on 2000: %+v", scan, short, long)
 		}
 	}
@@ -103,13 +101,13 @@ func TestBudgetBoundsWhatIsLookedAt(t *testing.T) {
 	for _, length := range []int{400, 20_000} {
 		in := Input{History: chatOf(length), User: Message{Text: "hi"}, Options: Options{Context: 1000}, Cache: NewCache(0)}
 		p := build(t, in)
-		cost[length] = in.Cache.work.TokenTexts
+		cost[length], _ = in.Cache.kept.Size()
 		if d := p.Dropped[len(p.Dropped)-1]; d.Reason != DropBudget || d.ID != in.History[0].ID || d.Count+len(p.Messages) < length {
 			t.Errorf("dropped %+v", d)
 		}
 	}
 	if cost[400] < cost[20_000] {
-		t.Errorf("texts counted on chats of 400 and 20,000 messages: %v", cost)
+		t.Errorf("results for chats of 400 and 20,000 messages: %v", cost)
 	}
 }
 
@@ -196,11 +194,12 @@ func TestRequestScriptsAreCachedByTextAndPlace(t *testing.T) {
 	in.Scripts = compileScripts(replying(
 		card.RegexScript{Find: "message", Replace: "MSG", PromptOnly: true, MinDepth: &deep},
 		card.RegexScript{Find: "1", Replace: "one", PromptOnly: true},
-	), "", patient).Run(in.Cache)
+	), patient).Run(in.Cache)
 	first := texts(build(t, in))
-	work := in.Cache.work
-	if second := texts(build(t, in)); second != first || in.Cache.work != work {
-		t.Errorf("the second time: %s, work %+v after %+v", second, in.Cache.work, work)
+	known, _ := in.Cache.kept.Size()
+	second := texts(build(t, in))
+	if now, _ := in.Cache.kept.Size(); second != first || now != known {
+		t.Errorf("the second time: %s, %d results after %d", second, now, known)
 	}
 	if !strings.Contains(first, "|MSG one8|message 19|MSG 20|") {
 		t.Errorf("got %s", first)

@@ -51,7 +51,7 @@ type builder struct {
 	hits     keySet // keys that occur in the scanned messages
 
 	head, tail []piece // the frame before and behind the chat
-	runs       []run   // what stands in the chat
+	runs       []run   // what is inserted into the chat
 	answered   *piece  // the message that is answered; nil = none
 	findings   found
 	behind     []piece // messages behind the base, by their order in the chat
@@ -84,7 +84,7 @@ func (p *piece) tokens() int {
 	return n
 }
 
-// run is what stands in the chat before the message at index at.
+// run is what is inserted into the chat before the message at index at.
 type run struct {
 	at     int
 	pieces []piece
@@ -210,22 +210,15 @@ func (b *builder) search() {
 // buildFrame makes the messages around the chat.
 func (b *builder) buildFrame() {
 	placed := false
-	f := b.c.frame.with(b.settings)
-	if b.in.Options.NeedAnchor && f.anchor < 0 {
-		for _, it := range slices.Concat(f.before, f.after) {
-			b.drop(it, dropAnchor)
-		}
-		f = b.c.frame.bare()
-	}
-	for _, s := range f.all() {
-		if s.history {
+	for _, it := range b.c.frame.with(b.settings).all() {
+		if it == placeOfChat {
 			if placed {
 				b.dropped = append(b.dropped, Dropped{Source: SourceHistory, ID: b.c.frame.historyID, Name: historyName, Reason: dropHistory})
 			}
 			placed = true
 			continue
 		}
-		p, ok := b.framePiece(s.item)
+		p, ok := b.framePiece(it)
 		switch {
 		case !ok:
 		case placed:
@@ -233,10 +226,6 @@ func (b *builder) buildFrame() {
 		default:
 			b.head = append(b.head, p)
 		}
-	}
-	if !placed {
-		b.head = append(b.head, b.tail...)
-		b.tail = nil
 	}
 	if p := b.in.Profile; len(p.Facts) > 0 {
 		b.head = append(b.head, b.profilePiece(p))
@@ -306,7 +295,7 @@ func (b *builder) piece(it *item, why, key string) (piece, bool) {
 	return p, true
 }
 
-// buildChat makes what stands in the chat, the base, and what is behind it.
+// buildChat makes what is inserted into the chat, the base, and what follows it.
 func (b *builder) buildChat() {
 	chat := b.c.chat.with(b.settings, b.note != nil)
 	if b.note == nil {
@@ -341,8 +330,8 @@ func (b *builder) buildChat() {
 	}
 }
 
-// dropWithoutBase names what would stand in the chat: with no message to answer
-// nothing is inserted.
+// dropWithoutBase drops what would be inserted into the chat, because there is no
+// message to answer.
 func (b *builder) dropWithoutBase(chat *layout) {
 	for _, g := range chat.groups {
 		for _, it := range g.items {
@@ -357,7 +346,7 @@ func (b *builder) dropWithoutBase(chat *layout) {
 	}
 }
 
-// run makes the messages of what stands at one place of the chat.
+// run makes the messages of an insertion.
 func (b *builder) run(in insertion) run {
 	r := run{at: in.at}
 	for _, it := range in.items {

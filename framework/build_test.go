@@ -62,7 +62,7 @@ func (c buildCase) input(t *testing.T) Input {
 	}
 	return Input{
 		Sources: s, Note: note, Settings: c.Settings, Persona: c.Persona, History: c.History, User: c.User,
-		Scripts:     compileScripts([]ScriptGroup{{Scripts: scripts}}, "", patient).Run(nil),
+		Scripts:     compileScripts(scripts, patient).Run(nil),
 		Instruction: c.Instruction, Findings: c.Findings, Options: c.Options,
 	}
 }
@@ -209,7 +209,7 @@ func sample() Input {
 	}}
 	return Input{
 		Sources:  Sources{Card: card.RoleCard{Name: "Mara", Description: "{{char}} knows {{user}}.", Personality: "dry"}, Book: book},
-		Note:     &Note{Text: "Keep it short.", Depth: 1},
+		Note:     &card.AuthorNote{Text: "Keep it short.", Depth: 1},
 		Persona:  Persona{Name: "Sam", Description: "A student."},
 		History:  append(chatOf(9), Message{ID: "s", Role: RoleSummary, Text: "summary with {{user}}"}),
 		User:     Message{ID: "u", Text: "How is the engine? {{random::a::b::c}}"},
@@ -392,7 +392,7 @@ func TestBuildFromManySides(t *testing.T) {
 	shared := sample()
 	shared.Compiled, shared.Cache = Compile(shared.Sources), NewCache(50_000)
 	shared.Options.Tokenizer = "o200k_base"
-	scripts := compileScripts(replying(card.RegexScript{Find: "e(s+)age", Replace: "E$1AGE", PromptOnly: true}), "", patient)
+	scripts := compileScripts(replying(card.RegexScript{Find: "e(s+)age", Replace: "E$1AGE", PromptOnly: true}), patient)
 	shared.Scripts = scripts.Run(shared.Cache)
 	want := render(build(t, shared), nil)
 	var wg sync.WaitGroup

@@ -1,47 +1,27 @@
 package framework
 
-import (
-	"sync"
+import "nodest/lru"
 
-	"nodest/lru"
-)
-
-// Cache keeps what is costly to compute of a text, by content and for all
+// Cache keeps what is expensive to compute for a text, by content and for all
 // conversations of a process: its tokens, the keys that occur in it, what
-// request-only scripts make of it. A text that was seen before costs a look-up,
+// request-only scripts make of it. A text that was seen before costs a lookup,
 // so a further turn of a long chat pays for its new messages alone.
 //
 // It is safe for concurrent use; nil is a cache that keeps nothing. Results do
 // not depend on what is in it.
 type Cache struct {
 	kept *lru.Cache[cacheKey, any]
-	mu   sync.Mutex
-	work work
 }
 
-// work counts what a Cache could not answer, since it was made.
-type work struct {
-	TokenTexts, TokenBytes   int // counted by a tokenizer
-	ScanTexts, ScanBytes     int // searched for keys
-	ScriptTexts, ScriptBytes int // run through request-only scripts
-}
-
-// cacheKey names a result. What says of which kind it is and, with id, for which
-// tokenizer, compiled documents or scripts.
+// cacheKey names the result of a text: by the name of a tokenizer, the id of the keys
+// that are searched for, or the id of a set of scripts and the name of a choice of them.
 type cacheKey struct {
-	what byte
 	id   uint64
 	name string
 	text string
 }
 
-const (
-	cacheTokens byte = iota
-	cacheKeys
-	cacheScripts
-)
-
-// defaultCacheBytes is what a Cache holds unless it is told otherwise.
+// defaultCacheBytes is the default size of a Cache.
 const defaultCacheBytes = 64 << 20
 
 // NewCache returns a cache that holds at most about maxBytes of texts and
@@ -53,10 +33,7 @@ func NewCache(maxBytes int) *Cache {
 	return &Cache{kept: lru.New[cacheKey, any](maxBytes)}
 }
 
-func (c *Cache) put(k cacheKey, v any, count func(*work)) {
-	c.mu.Lock()
-	count(&c.work)
-	c.mu.Unlock()
+func (c *Cache) put(k cacheKey, v any) {
 	size := len(k.text) + 256
 	switch v := v.(type) {
 	case []int32:
@@ -71,30 +48,33 @@ func (c *Cache) tokens(name, text string, measure func(string) int) int {
 	if c == nil {
 		return measure(text)
 	}
-	k := cacheKey{what: cacheTokens, name: name, text: text}
+	k := cacheKey{name: name, text: text}
 	if v, ok := c.kept.Get(k); ok {
 		return v.(int)
 	}
 	n := measure(text)
-	c.put(k, n, func(w *work) { w.TokenTexts++; w.TokenBytes += len(text) })
+	c.put(k, n)
 	return n
 }
 
 // keys returns the ids of the keys of a that occur in text, ascending.
 func (c *Cache) keys(a *automaton, text string) []int32 {
-	k := cacheKey{what: cacheKeys, id: a.id, text: text}
+	if c == nil {
+		return a.find(text)
+	}
+	k := cacheKey{id: a.id, text: text}
 	if v, ok := c.kept.Get(k); ok {
 		return v.([]int32)
 	}
 	found := a.find(text)
-	c.put(k, found, func(w *work) { w.ScanTexts++; w.ScanBytes += len(text) })
+	c.put(k, found)
 	return found
 }
 
 // script returns what scripts, known by id and name, make of text. A result that
 // is not whole is not kept.
 func (c *Cache) script(id uint64, name, text string, run func() (result string, whole bool)) string {
-	k := cacheKey{what: cacheScripts, id: id, name: name, text: text}
+	k := cacheKey{id: id, name: name, text: text}
 	if c != nil {
 		if v, ok := c.kept.Get(k); ok {
 			return v.(string)
@@ -102,7 +82,7 @@ func (c *Cache) script(id uint64, name, text string, run func() (result string, 
 	}
 	changed, whole := run()
 	if c != nil && whole {
-		c.put(k, changed, func(w *work) { w.ScriptTexts++; w.ScriptBytes += len(text) })
+		c.put(k, changed)
 	}
 	return changed
 }

@@ -30,7 +30,7 @@ var cardFields = []struct {
 // chat, in the role of the description, or else of the dialect. A field that the
 // preset has switched off stays out.
 func (f *frame) addFields(s *Sources, p card.Preset) {
-	var added []slot
+	var added []*item
 	role := "user"
 	if s.Dialect == card.SillyTavern {
 		role = "system"
@@ -52,17 +52,13 @@ func (f *frame) addFields(s *Sources, p card.Preset) {
 		case s.CardFields == listedFields:
 			f.unlisted = append(f.unlisted, left)
 		default:
-			added = append(added, slot{item: &item{
+			added = append(added, &item{
 				source: SourceCard, id: field.identifier, name: field.name, text: text, role: role,
 				position: noPosition, why: whyAdded,
-			}})
+			})
 		}
 	}
-	at := slices.IndexFunc(f.slots, func(sl slot) bool { return sl.history })
-	if at < 0 {
-		at = len(f.slots)
-	}
-	f.slots = slices.Insert(f.slots, at, added...)
+	f.slots = slices.Insert(f.slots, f.chatAt(), added...)
 }
 
 // switchedOff reports whether a preset knows a prompt and does not want it.
@@ -91,10 +87,10 @@ type overrides struct {
 	dropped []Dropped
 }
 
-// overridesOf decides what becomes of the prompts of a card. As in SillyTavern one
-// takes the place of the preset's prompt and can quote it as {{original}}, unless
-// that prompt is switched off or forbids it. Where the preset has no such prompt the
-// system prompt stands first and the other one last.
+// overridesOf decides where the prompts of a card go. As in SillyTavern, each of them
+// replaces a prompt of the preset and can quote it as {{original}}, unless that prompt
+// is switched off or forbids it. If the preset has no such prompt, the system prompt
+// comes first and the other one last.
 func overridesOf(s *Sources, p card.Preset) overrides {
 	o := overrides{replace: map[string]*item{}}
 	used := s.CardFields != listedFields || s.Dialect == card.SillyTavern
@@ -152,7 +148,7 @@ func (o *overrides) override(q *card.Prompt, it *item, text string) {
 	}
 }
 
-// depthPrompt is the text of a card that stands in the chat.
+// depthPrompt places the text of a card that is inserted into the chat.
 func (o *overrides) depthPrompt(d card.DepthPrompt, used bool) {
 	it := &item{
 		source: SourceCard, id: "depth_prompt", name: "Depth Prompt", text: d.Prompt, role: d.Role,
@@ -209,13 +205,13 @@ func (o *overrides) promptItem(q *card.Prompt) *item {
 // addPrompts puts those prompts of the card into the frame that replace none.
 func (f *frame) addPrompts(o overrides) {
 	if o.first != nil {
-		f.slots = slices.Insert(f.slots, 0, slot{item: o.first})
+		f.slots = slices.Insert(f.slots, 0, o.first)
 	}
 	if o.last == nil {
 		return
 	}
-	if !slices.ContainsFunc(f.slots, func(sl slot) bool { return sl.history }) {
-		f.slots = append(f.slots, slot{history: true})
+	if f.chatAt() == len(f.slots) {
+		f.slots = append(f.slots, placeOfChat)
 	}
-	f.slots = append(f.slots, slot{item: o.last})
+	f.slots = append(f.slots, o.last)
 }

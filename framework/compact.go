@@ -16,20 +16,10 @@ import (
 // stored is a Prompt as it is kept: JSON, deflated. Texts of the chat that were
 // sent word for word are there by id only, and their entries by tokens only.
 type stored struct {
-	Version   int    `json:"v"`
-	Tokenizer string `json:"tokenizer"`
-	Estimate  bool   `json:"estimate,omitempty"`
-	Tokens    int    `json:"tokens"`
-	Budget    int    `json:"budget,omitempty"`
-	Base      int    `json:"base"`
-	Prefix    Prefix `json:"prefix"`
-
+	Version int `json:"v"`
+	Prompt
 	Messages []storedMessage `json:"m"`
 	Hashes   []byte          `json:"hashes"` // 8 bytes per message
-
-	Entries  []Entry   `json:"entries"`
-	Dropped  []Dropped `json:"dropped,omitempty"`
-	Warnings []Warning `json:"warnings,omitempty"`
 }
 
 // storedMessage is a message with its text, or with the id of its text.
@@ -43,15 +33,12 @@ type storedMessage struct {
 
 const storedVersion = 1
 
-// Compact is the stored form of p. Texts of the chat that were sent word for word
-// stand in it by the ids of their messages only.
+// Compact returns the stored form of p. It has only the ids of messages of the chat
+// whose texts were sent word for word.
 func (p *Prompt) Compact() []byte {
-	s := stored{
-		Version: storedVersion, Tokenizer: p.Tokenizer, Estimate: p.Estimate, Tokens: p.Tokens, Budget: p.Budget,
-		Base: p.Base, Prefix: p.Prefix, Messages: make([]storedMessage, len(p.Messages)), Entries: []Entry{},
-		Dropped: p.Dropped, Warnings: p.Warnings,
-	}
+	s := stored{Version: storedVersion, Prompt: *p, Messages: make([]storedMessage, len(p.Messages))}
 	entries := p.Entries
+	s.Entries = []Entry{}
 	for i, m := range p.Messages {
 		own := 0
 		for own < len(entries) && entries[own].Message == i {
@@ -158,11 +145,7 @@ func Expand(data []byte, texts func(ids []string) ([]string, error)) (*Prompt, e
 			return nil, fmt.Errorf("read the texts of a stored prompt: got %d of %d", len(said), len(ids))
 		}
 	}
-	p := &Prompt{
-		Tokenizer: s.Tokenizer, Estimate: s.Estimate, Tokens: s.Tokens, Budget: s.Budget, Base: s.Base, Prefix: s.Prefix,
-		Dropped: s.Dropped, Warnings: s.Warnings,
-	}
-	s.fill(p, said)
+	p := s.expand(said)
 	if err := p.verify(s.hashes()); err != nil {
 		return nil, err
 	}
@@ -193,9 +176,10 @@ func (p *Prompt) verify(hashes []uint64) error {
 	return nil
 }
 
-// fill adds messages and entries to p; said has the texts that are there by id.
-func (s *stored) fill(p *Prompt, said []string) {
-	entries := s.Entries
+// expand completes messages and entries; said has the texts that are there by id.
+func (s *stored) expand(said []string) *Prompt {
+	p, entries := &s.Prompt, s.Entries
+	p.Entries = nil
 	for i, in := range s.Messages {
 		m := llm.Message{Role: in.Role, Name: in.Name, Text: in.Text}
 		if in.ID != "" {
@@ -210,4 +194,5 @@ func (s *stored) fill(p *Prompt, said []string) {
 		}
 		p.addMessage(m, in.ID)
 	}
+	return p
 }

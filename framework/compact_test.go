@@ -113,7 +113,7 @@ func FuzzExpand(f *testing.F) {
 	f.Add(p.Compact())
 	for _, s := range []stored{
 		{Version: 1, Hashes: make([]byte, 16), Messages: []storedMessage{{ID: "a"}, {Role: "x", ID: "b", Said: new(int)}}},
-		{Version: 1, Hashes: make([]byte, 8), Messages: []storedMessage{{Text: "a", ID: "a"}}, Entries: []Entry{{Message: 9}, {Message: -1}}},
+		{Version: 1, Hashes: make([]byte, 8), Messages: []storedMessage{{Text: "a", ID: "a"}}, Prompt: Prompt{Entries: []Entry{{Message: 9}, {Message: -1}}}},
 		{Version: 2}, {Version: 1, Messages: []storedMessage{{}}},
 	} {
 		f.Add(s.encode())

@@ -30,9 +30,7 @@ func Compile(s Sources) *Compiled {
 	c.frame.place(book)
 	c.chat = arrange(injections(preset, by), book)
 	c.dropped = slices.Concat(c.frame.unlisted, by.dropped, dropped)
-	for _, sl := range c.frame.slots {
-		c.persona = c.persona || sl.item != nil && sl.persona
-	}
+	c.persona = slices.ContainsFunc(c.frame.slots, func(it *item) bool { return it.persona })
 	return c
 }
 
@@ -94,34 +92,28 @@ func resolveBooks(s Sources) (items []*item, dropped []Dropped) {
 		case it.position < beforeChar || it.position > atDepth:
 			dropped = append(dropped, it.dropped(dropPlace))
 		default:
-			items = append(items, it.item)
+			items = append(items, it)
 		}
 	}
 	return items, dropped
 }
 
-// bookItem is an entry of a book that may be disabled.
-type bookItem struct {
-	*item
-	disable bool
-}
-
-func bookItems(source Source, prefix string, b card.WorldBook, filter bool) []bookItem {
-	items := make([]bookItem, len(b.Entries))
+func bookItems(source Source, prefix string, b card.WorldBook, filter bool) []*item {
+	items := make([]*item, len(b.Entries))
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		name := cmp.Or(e.Comment, e.ID)
-		items[i] = bookItem{disable: e.Disable, item: &item{
+		items[i] = &item{
 			source: source, id: prefix + e.ID, name: name, text: e.Content, role: "user",
 			position: int(e.Position), order: e.Order, depth: e.Depth,
-			constant: e.Constant, filter: filter, keys: e.Key,
-		}}
+			constant: e.Constant, disable: e.Disable, filter: filter, keys: e.Key,
+		}
 	}
 	return items
 }
 
 // mergeBooks works like the spread of two JavaScript objects.
-func mergeBooks(first, second []bookItem) (merged []bookItem, dropped []Dropped) {
+func mergeBooks(first, second []*item) (merged []*item, dropped []Dropped) {
 	at := map[string]int{}
 	for _, it := range first {
 		at[it.id] = len(merged)

@@ -32,7 +32,7 @@ func TestDocumentsOfOthersCanBeBuiltFrom(t *testing.T) {
 			}
 			in := Input{
 				Sources: s, Persona: Persona{Name: "Sam"}, History: chatOf(30), User: Message{ID: "u", Text: "hello, what happened?"},
-				Note: &Note{Text: "note", Depth: 2}, Options: Options{FilterKeyed: true, Seed: 3},
+				Note: &card.AuthorNote{Text: "note", Depth: 2}, Options: Options{FilterKeyed: true, Seed: 3},
 			}
 			p := build(t, in)
 			again := in

@@ -6,9 +6,9 @@ import (
 	"nodest/card"
 )
 
-// injections returns the prompts of a preset that stand in the chat: those with
-// injection_position 1 that the order lists. Whether they are enabled themselves
-// does not count. The depth prompt of the card stands behind them.
+// injections returns the prompts of a preset that are inserted into the chat: those
+// with injection_position 1 that the order lists, whether they are enabled themselves
+// or not. The depth prompt of the card follows them.
 func injections(p card.Preset, by overrides) []*item {
 	listed := map[string]bool{}
 	for _, o := range p.Order {
@@ -35,15 +35,14 @@ func injections(p card.Preset, by overrides) []*item {
 	return items
 }
 
-// layout holds what stands in the chat (D entries), in the order in which it
-// stands there.
+// layout holds what is inserted into the chat (D entries), in that order.
 type layout struct {
 	groups []depthGroup // of position 4, by depth ascending
 	top    []*item      // position 2: before the author's note
 	bottom []*item      // position 3: after it
 }
 
-// depthGroup is what stands at one depth.
+// depthGroup is what is inserted at one depth.
 type depthGroup struct {
 	depth int
 	items []*item
@@ -85,7 +84,7 @@ func (l *layout) add(it *item) {
 }
 
 // with returns a layout that also holds the settings of one request. Around an
-// author's note that does not exist they stand at their depth.
+// author's note that does not exist they are inserted at their depth.
 func (l *layout) with(settings []*item, note bool) *layout {
 	if len(settings) == 0 {
 		return l
@@ -116,15 +115,15 @@ type insertion struct {
 	at    int
 	depth int
 	items []*item
-	note  bool // the author's note and what stands around it
+	note  bool // the author's note and the entries around it
 }
 
-// insertions says where entries go in a chat whose base stands at index base, in
+// insertions says where entries go in a chat whose base has the index base, in
 // the order of the chat. note is the author's note; nil = none.
 //
-// Depth d ≥ 1 stands directly before the message of that depth, depth 0 directly
-// after the base. What is deeper than the chat stands before its oldest message,
-// deepest first. The note stands at its depth after everything else, with the
+// Depth d ≥ 1 is directly before the message of that depth, depth 0 directly after
+// the base. What is deeper than the chat goes before its oldest message, deepest
+// first. The note goes to its depth after everything else, with the
 // entries of position 2 and 3 around it.
 func (l *layout) insertions(base int, note *item, place func(depth int) (index int, ok bool)) []insertion {
 	runs := make([]insertion, 0, len(l.groups)+1) // deepest first; at one depth the note last

@@ -17,8 +17,8 @@ type Change struct {
 	New    string `json:"new,omitempty"`
 }
 
-// The ways in which an entry can differ. Moved is an entry that stands elsewhere
-// among the others and is otherwise the same.
+// The ways in which an entry can differ. A moved entry has another place among the
+// others and is otherwise the same.
 const (
 	opAdded   = "added"
 	opRemoved = "removed"
@@ -112,7 +112,7 @@ func identities(p *Prompt) []identity {
 }
 
 // textOf is the text that an entry begins, which is that of the message unless it
-// was merged; "" for what stands behind another entry in the same text.
+// was merged; "" for what follows another entry in the same text.
 func (p *Prompt) textOf(entry int) string {
 	e := &p.Entries[entry]
 	text := p.Messages[e.Message].Text

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -8,16 +9,10 @@ import (
 	"nodest/llm"
 )
 
-// slot is one place of the frame: an item, or the place of the chat.
-type slot struct {
-	*item
-	history bool
-}
-
 // frame is the fixed framework around the chat (rFramework).
 type frame struct {
-	slots  []slot  // in order; without world-book entries
-	anchor int     // slot that entries of position 0 and 1 stand around; -1 = none
+	slots  []*item // in order; without world-book entries
+	anchor int     // slot that entries of position 0 and 1 go around; -1 = none
 	before []*item // position 0, in order
 	after  []*item // position 1, in order
 
@@ -45,7 +40,7 @@ func buildFrame(s *Sources, p card.Preset, o overrides) frame {
 		q := &p.Prompts[i]
 		switch {
 		case !q.Enable || isInjection(q):
-		case isHistory(q.Name, q.Identifier):
+		case IsHistory(q.Name, q.Identifier):
 			f.historyID = q.Identifier
 		default:
 			it := o.promptItem(q)
@@ -70,9 +65,9 @@ func buildFrame(s *Sources, p card.Preset, o overrides) frame {
 		}
 		listed[place.Identifier] = true
 		if place.Identifier == f.historyID {
-			f.slots = append(f.slots, slot{history: true})
+			f.slots = append(f.slots, placeOfChat)
 		} else if it := candidates[place.Identifier]; it != nil {
-			f.slots = append(f.slots, slot{item: it})
+			f.slots = append(f.slots, it)
 		}
 	}
 	f.unlisted = leftOut(p, listed)
@@ -84,7 +79,7 @@ func buildFrame(s *Sources, p card.Preset, o overrides) frame {
 
 // slotOf is the index of the item with an identifier, -1 = none.
 func (f *frame) slotOf(identifier string) int {
-	return slices.IndexFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == identifier })
+	return slices.IndexFunc(f.slots, func(it *item) bool { return it.id == identifier })
 }
 
 // leftOut names the prompts of a preset that have a text and no place.
@@ -93,7 +88,7 @@ func leftOut(p card.Preset, listed map[string]bool) []Dropped {
 	for _, q := range p.Prompts {
 		reason := dropUnlisted
 		switch {
-		case isBlank(q.Content), isHistory(q.Name, q.Identifier):
+		case isBlank(q.Content), IsHistory(q.Name, q.Identifier):
 			continue
 		case isInjection(&q) && listed[q.Identifier]:
 			continue
@@ -109,8 +104,8 @@ func leftOut(p card.Preset, listed map[string]bool) []Dropped {
 
 func isInjection(q *card.Prompt) bool { return q.InjectionPosition != nil && *q.InjectionPosition == 1 }
 
-// isHistory reports whether a prompt stands for the chat.
-func isHistory(name, identifier string) bool {
+// IsHistory reports whether a prompt stands for the chat.
+func IsHistory(name, identifier string) bool {
 	return name == historyName || strings.Contains(strings.ToLower(identifier), "chathistory")
 }
 
@@ -121,7 +116,7 @@ func (f *frame) place(items []*item) {
 	for _, it := range items {
 		around := it.position == beforeChar || it.position == afterChar
 		if system && around && (it.source == SourceBook || it.source == SourceGlobalBook) {
-			it.role = string(llm.System) // as the description that it stands around
+			it.role = string(llm.System) // as the description next to it
 		}
 		switch it.position {
 		case beforeChar:
@@ -146,48 +141,24 @@ func (f *frame) with(items []*item) *frame {
 }
 
 // all returns the frame in order, world-book entries included. Without an
-// anchor they stand before the chat, or at the end when the chat has no place.
+// anchor they go before the chat, or to the end when the chat has no place.
 // That is ours: the app leaves them out then.
-func (f *frame) all() []slot {
-	at := f.anchor
-	if at < 0 {
-		if at = slices.IndexFunc(f.slots, func(s slot) bool { return s.history }); at < 0 {
-			at = len(f.slots)
-		}
+func (f *frame) all() []*item {
+	if f.anchor < 0 {
+		at := f.chatAt()
+		return slices.Concat(f.slots[:at], f.before, f.after, f.slots[at:])
 	}
-	out := make([]slot, 0, len(f.slots)+len(f.before)+len(f.after))
-	out = append(out, f.slots[:at]...)
-	out = appendItems(out, f.before)
-	if f.anchor >= 0 {
-		out = append(out, f.slots[at])
-		at++
-	}
-	out = appendItems(out, f.after)
-	return append(out, f.slots[at:]...)
+	return slices.Concat(f.slots[:f.anchor], f.before, f.slots[f.anchor:f.anchor+1], f.after, f.slots[f.anchor+1:])
 }
 
-// bare returns the frame without world-book entries.
-func (f *frame) bare() *frame {
-	g := *f
-	g.before, g.after = nil, nil
-	return &g
-}
-
-func appendItems(out []slot, items []*item) []slot {
-	for _, it := range items {
-		out = append(out, slot{item: it})
+// chatAt is the index of the slot of the chat, or that after the last one without it.
+func (f *frame) chatAt() int {
+	if at := slices.Index(f.slots, placeOfChat); at >= 0 {
+		return at
 	}
-	return out
+	return len(f.slots)
 }
 
 func sortByOrder(items []*item) {
-	slices.SortStableFunc(items, func(a, b *item) int {
-		switch {
-		case a.order < b.order:
-			return -1
-		case a.order > b.order:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(items, func(a, b *item) int { return cmp.Compare(a.order, b.order) })
 }

@@ -10,7 +10,7 @@ import (
 // DepthMode says what counts as one step of depth.
 type DepthMode string
 
-// The depth modes. Depth d stands directly before the message d places before
+// The depth modes. Depth d is directly before the message d places before
 // the base in depthMessages, whatever that message's role, and directly before
 // the d-th user message before the base in depthUserMessages.
 const (
@@ -35,11 +35,11 @@ type Sources struct {
 	Card    card.RoleCard
 	Preset  *card.Preset // nil = the built-in one without its tail (BuiltInPreset)
 	Book    card.WorldBook
-	// CardFields says what becomes of fields that the preset does not list.
+	// CardFields says what happens to fields that the preset does not list.
 	CardFields CardFields
 	Language   Language // of the built-in preset; empty = English
 	// MoreBooks are further books bound to the character, in order. Their entries
-	// follow those of Book and stand beside them even where keys are equal.
+	// follow those of Book and do not replace them even where keys are equal.
 	MoreBooks []BoundBook
 
 	GlobalPreset   *card.Preset // not nil: takes the place of Preset
@@ -50,7 +50,7 @@ type Sources struct {
 }
 
 // CardFields says which fields of a card are used: "all", which is the default, or
-// "listed". By both, those that the order of the preset lists stand where it lists
+// "listed". With both, those that the order of the preset lists go where it lists
 // them, and those that it has switched off are left out. "all" adds description,
 // personality, scenario and examples before the chat where the preset does not list
 // them, and uses the prompts of the card.
@@ -61,7 +61,7 @@ type CardFields string
 // dialect alone.
 const listedFields CardFields = "listed"
 
-// BoundBook is a free-standing world book with the id it is known by.
+// BoundBook is a world book that is a resource of its own, with its id.
 type BoundBook struct {
 	ID   string
 	Book card.WorldBook
@@ -69,16 +69,8 @@ type BoundBook struct {
 	FilterKeyed bool
 }
 
-// Note is an author's note. One with an empty text is only an anchor for
-// world-book entries.
-type Note struct {
-	Text  string
-	Role  string // "user" (default), "assistant" or "model", "system"
-	Depth int
-}
-
 // Setting is what the user says about the person they play (自设). It is always on
-// unless disabled, and stands in a block that names the person.
+// unless disabled, in a block that names the person.
 type Setting struct {
 	Name     string // default: "About the user", 自设
 	Text     string
@@ -119,7 +111,7 @@ type Memory struct {
 	Text string
 }
 
-// Profile is what the character always remembers of the user. It stands directly
+// Profile is what the character always remembers of the user. It comes directly
 // before the chat, so that the request begins the same way as long as it stays the
 // same. It comes from outside: macros in it are not replaced.
 type Profile struct {
@@ -149,8 +141,8 @@ type Input struct {
 	Compiled *Compiled
 	Sources  Sources
 
-	Note     *Note     // nil = none
-	Settings []Setting // the user's global one first, then the character's own (left out when marked Global)
+	Note     *card.AuthorNote // nil = none
+	Settings []Setting        // the user's global one first, then the character's own (left out when marked Global)
 	Persona  Persona
 	Profile  Profile
 	Scripts  *ScriptRun // those that are for the request only are applied to the history; nil = none
@@ -181,10 +173,6 @@ type Options struct {
 	// constant, and match nothing in the scanned messages. Without it they are
 	// part of the fixed frame whatever their keys. Books can ask for it too.
 	FilterKeyed bool
-	// NeedAnchor leaves out entries of position 0 and 1 when the preset has no
-	// place for the character's description, as the app does. Without it they
-	// stand before the chat then.
-	NeedAnchor bool
 
 	Context   int    // tokens that request and reply may have together; 0 = no limit
 	Reserve   int    // tokens of these kept for the reply
@@ -216,19 +204,19 @@ type Options struct {
 
 // Prompt is a request and the account of how it came about.
 type Prompt struct {
-	Messages []llm.Message
-	Entries  []Entry   // in the order of the request; several may share a message
-	Dropped  []Dropped // candidates that are not in it
-	Warnings []Warning
+	Messages []llm.Message `json:"-"`
+	Entries  []Entry       `json:"entries"`           // in the order of the request; several may share a message
+	Dropped  []Dropped     `json:"dropped,omitempty"` // candidates that are not in it
+	Warnings []Warning     `json:"warnings,omitempty"`
 
-	Tokens    int    // of all messages
-	Budget    int    // what Tokens had to stay within; 0 = no limit
-	Tokenizer string // what counted them
-	Estimate  bool   // the count is an estimate
+	Tokens    int    `json:"tokens"`             // of all messages
+	Budget    int    `json:"budget,omitempty"`   // what Tokens had to stay within; 0 = no limit
+	Tokenizer string `json:"tokenizer"`          // what counted them
+	Estimate  bool   `json:"estimate,omitempty"` // the count is an estimate
 
-	Base   int      // index in Messages of the user message that is answered; -1 = none
-	Prefix Prefix   // what a provider may have cached
-	Hashes []uint64 // one per message, of all messages up to it
+	Base   int      `json:"base"`   // index in Messages of the user message that is answered; -1 = none
+	Prefix Prefix   `json:"prefix"` // what a provider may have cached
+	Hashes []uint64 `json:"-"`      // one per message, of all messages up to it
 
 	ids []string // per message: the id of the chat message that it repeats word for word, else ""
 }
@@ -272,14 +260,13 @@ const (
 const (
 	dropDisabled = "disabled"
 	dropNoKey    = "no_key"    // no key of it occurs in the scanned messages, or it has none
-	dropNoNote   = "no_note"   // stands around an author's note, and there is none
-	dropNoBase   = "no_base"   // stands at a depth, and no user message is answered
+	dropNoNote   = "no_note"   // goes around an author's note, and there is none
+	dropNoBase   = "no_base"   // goes to a depth, and no user message is answered
 	DropBudget   = "budget"    // did not fit
 	dropEmpty    = "empty"     // nothing but white space
 	dropUnlisted = "unlisted"  // the preset's order does not list it
 	dropReplaced = "replaced"  // a later book has an entry of the same key, or the card a prompt of its own
 	dropPlace    = "position"  // a position that this dialect does not know
-	dropAnchor   = "no_anchor" // stands around the description of the character, and that has no place
 	dropDialect  = "dialect"   // a field that this dialect does not use
 	dropHistory  = "duplicate" // a second place for the chat history
 	dropForbid   = "forbidden" // the preset does not let the card replace its prompt
@@ -293,7 +280,7 @@ type Entry struct {
 	Why      string   `json:"why"`
 	Key      string   `json:"key,omitempty"`      // the key that fired, as written
 	Position *int     `json:"position,omitempty"` // of a world-book entry or setting
-	Depth    *int     `json:"depth,omitempty"`    // where it stands in the chat
+	Depth    *int     `json:"depth,omitempty"`    // its place in the chat
 	Role     llm.Role `json:"role"`
 	Tokens   int      `json:"tokens"`       // the overhead of a message counts with its first entry
 	Message  int      `json:"message"`      // index in Messages
@@ -312,7 +299,7 @@ type Dropped struct {
 	LastID string `json:"lastId,omitempty"` // last message of a run
 }
 
-// Warning tells about something odd that did not stop the build.
+// Warning reports a problem that did not stop the build.
 type Warning struct {
 	Code   string `json:"code"`
 	Path   string `json:"path,omitempty"`

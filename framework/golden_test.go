@@ -104,7 +104,7 @@ type documents struct {
 	Preset, RoleCard, WorldBook, AuthorNote json.RawMessage
 }
 
-func (d documents) sources(t *testing.T) (s Sources, note *Note) {
+func (d documents) sources(t *testing.T) (s Sources, note *card.AuthorNote) {
 	t.Helper()
 	role, err := card.ParseRoleCard(d.RoleCard)
 	if err != nil {
@@ -118,12 +118,8 @@ func (d documents) sources(t *testing.T) (s Sources, note *Note) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, ok, err := card.ParseAuthorNote(d.AuthorNote)
-	if err != nil {
+	if note, err = card.ParseAuthorNote(d.AuthorNote); err != nil {
 		t.Fatal(err)
-	}
-	if ok {
-		note = &Note{Text: n.Content, Role: n.Role, Depth: n.InjectionDepth}
 	}
 	return Sources{Card: role, Preset: &preset, Book: book, CardFields: listedFields, Language: Chinese}, note
 }
@@ -146,12 +142,10 @@ func TestGoldenBuildFramework(t *testing.T) {
 		decode(t, input, &in)
 		s, _ := in.sources(t)
 		f := Compile(s).frame
-		if f.anchor < 0 { // as Build with Options.NeedAnchor
-			f = *f.bare()
-		}
+		f.likeTheApp()
 		entries := []object{}
-		for _, sl := range f.all() {
-			entries = append(entries, frameObject(&f, sl, *s.Preset))
+		for _, it := range f.all() {
+			entries = append(entries, frameObject(&f, it, *s.Preset))
 		}
 		out := object{"framework": entries}
 		if q := promptOf(*s.Preset, f.historyID); q != nil && q.Enable && !isInjection(q) {
@@ -161,18 +155,26 @@ func TestGoldenBuildFramework(t *testing.T) {
 	})
 }
 
-func frameObject(f *frame, sl slot, p card.Preset) object {
-	if sl.history {
+// likeTheApp leaves out the entries around the description of the character where the
+// preset has no place for it. We put them before the chat then.
+func (f *frame) likeTheApp() {
+	if f.anchor < 0 {
+		f.before, f.after = nil, nil
+	}
+}
+
+func frameObject(f *frame, it *item, p card.Preset) object {
+	if it == placeOfChat {
 		return object{"name": historyName, "role": "system", "parts": []any{}, "identifier": f.historyID, "is_chat_history_placeholder": true}
 	}
-	e := object{"name": sl.name, "role": vectorRole(sl.role), "parts": textParts(sl.text)}
-	if sl.position != noPosition {
-		e["position"], e["insertion_order"] = sl.position, sl.order
+	e := object{"name": it.name, "role": vectorRole(it.role), "parts": textParts(it.text)}
+	if it.position != noPosition {
+		e["position"], e["insertion_order"] = it.position, it.order
 		return e
 	}
-	e["identifier"] = sl.id
+	e["identifier"] = it.id
 	for _, q := range p.Prompts { // the frame does not keep what it does not use
-		if q.Identifier == sl.id && q.Enable && !isInjection(&q) {
+		if q.Identifier == it.id && q.Enable && !isInjection(&q) {
 			if q.InjectionPosition != nil {
 				e["injection_position"] = *q.InjectionPosition
 			}
@@ -385,8 +387,10 @@ func TestGoldenAssemble(t *testing.T) {
 		}
 		decode(t, input, &in)
 		s, note := in.sources(t)
+		c := Compile(s)
+		c.frame.likeTheApp()
 		p, err := Build(Input{
-			Sources: s, Note: note, Persona: Persona{Name: in.UserName}, Options: Options{NeedAnchor: true, Language: Chinese},
+			Compiled: c, Note: note, Persona: Persona{Name: in.UserName}, Options: Options{Language: Chinese},
 			History: messagesOf(in.History), User: Message{Text: in.UserMessage},
 		})
 		if err != nil {
@@ -442,15 +446,19 @@ func TestGoldenRegexGlobal(t *testing.T) {
 			CharacterID string `json:"groupBindCharacterId"`
 		}
 		_ = json.Unmarshal(in.Scripts, &bound) // one vector has no array: then there is no script
-		var groups []ScriptGroup
+		var scripts []card.RegexScript
 		for i, raw := range rawList(in.Scripts) {
-			scripts, err := card.ParseRegexScripts(raw)
+			b := bound[i] // the store finds what is bound to a character
+			if b.BindType != "" && b.BindType != "all" && (b.BindType != "character" || b.CharacterID == "" || b.CharacterID != in.CharacterID) {
+				continue
+			}
+			group, err := card.ParseRegexScripts(raw)
 			if err != nil {
 				t.Fatal(err)
 			}
-			groups = append(groups, ScriptGroup{BindType: bound[i].BindType, CharacterID: bound[i].CharacterID, Scripts: scripts})
+			scripts = append(scripts, group...)
 		}
-		return runAll(compileScripts(groups, in.CharacterID, patient), in.Text, in.Placement)
+		return runAll(compileScripts(scripts, patient), in.Text, in.Placement)
 	})
 }
 
@@ -482,6 +490,6 @@ func TestGoldenRegexCard(t *testing.T) {
 				scripts[i].Placement = []int{card.PlaceAIOutput}
 			}
 		}
-		return runAll(compileScripts([]ScriptGroup{{Scripts: scripts}}, "", patient), in.Text, card.PlaceAIOutput)
+		return runAll(compileScripts(scripts, patient), in.Text, card.PlaceAIOutput)
 	})
 }

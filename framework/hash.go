@@ -13,7 +13,7 @@ func hashText(s string) uint64 { return hashOn(0x9e3779b97f4a7c15, s) }
 func hashOn(h uint64, s string) uint64 {
 	h = mix(h^0xa0761d6478bd642f, uint64(len(s))^0xe7037ed1a0b428db)
 	for len(s) >= 8 {
-		h = mix(h^word(s[:8]), 0x8ebc6af09c88c6e3)
+		h = mix(h^binary.LittleEndian.Uint64([]byte(s[:8])), 0x8ebc6af09c88c6e3)
 		s = s[8:]
 	}
 	if len(s) > 0 {
@@ -22,12 +22,6 @@ func hashOn(h uint64, s string) uint64 {
 		h = mix(h^binary.LittleEndian.Uint64(tail[:]), 0x589965cc75374cc3)
 	}
 	return h
-}
-
-func word(s string) uint64 {
-	_ = s[7]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 // mix folds the product; a factor of zero would lose the other one.

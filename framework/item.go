@@ -18,15 +18,19 @@ type item struct {
 
 	position int     // of world-book entries and settings; noPosition for others
 	order    float64 // of world-book entries and settings
-	depth    int     // of what stands in the chat
+	depth    int     // of what is inserted into the chat
 	constant bool
 	filter   bool // its book asks for FilterKeyed
 	keys     []string
 	keyIDs   []int32 // of keys, in Compiled.keys; nil when constant
 
-	why     string // it is in, where that is not to be told from the rest; "" = it is
+	why     string // it is in the prompt; "" = the other fields say so
 	persona bool   // the place where a preset wants the persona's description
+	disable bool   // an entry that its book has switched off
 }
+
+// placeOfChat is where the chat goes among the items of a preset.
+var placeOfChat = &item{}
 
 const (
 	noPosition = -1

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// escape translates the escape sequence at hand, outside classes. isAtom tells
-// whether it can be repeated.
+// escape translates the escape sequence at the current position, outside classes.
+// isAtom reports whether it can be repeated.
 func (t *translator) escape() (atom string, isAtom bool, err error) {
 	rest := t.src[t.pos+1:]
 	if rest == "" {

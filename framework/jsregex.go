@@ -232,8 +232,8 @@ type translator struct {
 	nested bool
 }
 
-// bracket is an open bracket of the pattern, and what is known of the alternative
-// at hand in it.
+// bracket is an open bracket of the pattern, and what is known of its current
+// alternative.
 type bracket struct {
 	look, behind bool // lookaround
 
@@ -428,7 +428,7 @@ func (t *translator) open() error {
 }
 
 // quantifier reads a quantifier and returns it as the engine writes it, "" if
-// the brace at hand is none.
+// the brace there does not begin one.
 func (t *translator) quantifier() (quantifier string, least int, unbounded bool) {
 	rest := t.src[t.pos:]
 	n := 1

@@ -143,24 +143,14 @@ func (a *automaton) find(text string) []int32 {
 	return hits.list()
 }
 
-// search returns the keys that occur in texts joined by one space each. With a
-// cache only texts that it does not know are searched.
+// search returns the keys that occur in texts joined by one space each. It searches
+// each text by itself, unless the cache knows it, and then the joints.
 func (a *automaton) search(texts []string, cache *Cache) keySet {
 	hits := a.newSet()
 	if len(texts) > 0 && a.empty >= 0 {
 		hits.add(a.empty)
 	}
 	if len(a.states) == 1 {
-		return hits
-	}
-	if cache == nil {
-		at := int32(0)
-		for i, t := range texts {
-			if i > 0 {
-				at = a.scan(at, " ", hits)
-			}
-			at = a.scan(at, lower(t), hits)
-		}
 		return hits
 	}
 	for _, t := range texts {

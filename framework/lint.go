@@ -1,7 +1,6 @@
 package framework
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,28 +8,21 @@ import (
 	"nodest/card"
 )
 
-// Finding is one remark of the card doctor.
-type Finding struct {
-	Path   string `json:"path"` // of the field, e.g. "worldBook.entries.3.key[0]"
-	Code   string `json:"code"`
-	Detail string `json:"detail"`
-}
-
 // The codes of findings.
 const (
 	lintUnreachable = "unreachable"          // can never be in a prompt
 	lintEverything  = "matches_everything"   // a key that any chat holds
 	lintOften       = "matches_often"        // a key that most chats hold
-	lintRegexKey    = "regex_key"            // a pattern where this dialect compares plain text
+	lintRegexKey    = "regex_key"            // a pattern, but keys are plain text
 	lintMacro       = "unknown_macro"        // stays in the text as it is
 	lintBudget      = "over_budget"          // longer than an entry should be
 	lintInvalid     = "invalid_pattern"      // is never applied
 	lintSlow        = "slow_pattern"         // may run into its time limit
 	lintEmpty       = "empty"                // nothing in it
-	lintPosition    = "unknown_position"     // of another dialect
+	lintPosition    = "unknown_position"     // that no prompt has
 	lintIdentifier  = "unknown_identifier"   // the order lists what does not exist
 	lintDuplicate   = "duplicate_identifier" // only the first one counts
-	lintNoHistory   = "no_history"           // the chat will stand at the end
+	lintNoHistory   = "no_history"           // the chat goes to the end
 	lintNeedsNote   = "needs_note"           // shows only while there is an author's note
 	lintUnused      = "unused_field"         // the preset keeps it out
 	lintUnlisted    = "unlisted_field"       // the preset does not list it: it is added before the chat
@@ -40,20 +32,25 @@ const (
 // name of the document (roleCard, worldBook, preset, authorNote, regexScripts)
 // unless it is the only one.
 type Documents struct {
-	Dialect   card.Dialect
-	Card      *card.RoleCard
-	Book      *card.WorldBook
-	Preset    *card.Preset
-	Note      *Note
-	Scripts   []card.RegexScript
-	Budget    int    // tokens that one entry should stay below; 0 = 1,024
-	Tokenizer string // empty = the estimate
+	Dialect card.Dialect
+	Card    *card.RoleCard
+	Book    *card.WorldBook
+	Preset  *card.Preset
+	Note    *card.AuthorNote
+	Scripts []card.RegexScript
 }
 
+// The recommended limits of an entry and of a prompt of a preset, in estimated tokens.
+const (
+	entryTokens  = 1024
+	promptTokens = 4096
+)
+
 // Lint examines documents for what will not work as their author meant it. The
-// findings are in the order of the documents.
-func Lint(d Documents) []Finding {
-	l := linter{d: d, counter: newCounter(d.Tokenizer, nil), budget: cmp.Or(d.Budget, 1024)}
+// findings are in the order of the documents; their paths are as in
+// "worldBook.entries.3.key[0]".
+func Lint(d Documents) []card.Warning {
+	l := linter{d: d}
 	several := 0
 	for _, there := range []bool{d.Card != nil, d.Book != nil, d.Preset != nil, d.Note != nil, len(d.Scripts) > 0} {
 		if there {
@@ -81,14 +78,12 @@ func Lint(d Documents) []Finding {
 
 type linter struct {
 	d        Documents
-	counter  counter
-	budget   int
 	prefixed bool
-	findings []Finding
+	findings []card.Warning
 }
 
 func (l *linter) add(path, code, format string, args ...any) {
-	l.findings = append(l.findings, Finding{path, code, fmt.Sprintf(format, args...)})
+	l.findings = append(l.findings, card.Warning{Path: path, Code: code, Detail: fmt.Sprintf(format, args...)})
 }
 
 // path is the path of a field in one of the documents.
@@ -125,7 +120,7 @@ func (l *linter) card(c card.RoleCard) {
 	l.places(c)
 }
 
-// places tells which fields of a card do not stand where the preset lists them.
+// places reports which fields of a card are not where the preset lists them.
 func (l *linter) places(c card.RoleCard) {
 	s := Sources{Dialect: l.d.Dialect, Card: c, Preset: l.d.Preset}
 	preset := resolvePreset(s)
@@ -139,7 +134,7 @@ func (l *linter) places(c card.RoleCard) {
 		}
 	}
 	for _, field := range cardFields {
-		if slices.ContainsFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == field.identifier && sl.why == whyAdded }) {
+		if slices.ContainsFunc(f.slots, func(it *item) bool { return it.id == field.identifier && it.why == whyAdded }) {
 			l.add(l.path("roleCard", field.field), lintUnlisted, "the preset does not list %q; the field is added before the chat", field.identifier)
 		}
 		unused(field.field, field.identifier)
@@ -151,32 +146,8 @@ func (l *linter) places(c card.RoleCard) {
 
 func (l *linter) macros(path, text string) {
 	for _, name := range unknownMacros(text) {
-		if l.d.Dialect == card.SillyTavern && isSillyTavernMacro(name) {
-			continue
-		}
 		l.add(path, lintMacro, "unknown macro {{%s}}; it is sent as written", shorten(name))
 	}
-}
-
-// sillyTavernMacros are the names that the SillyTavern dialect knows beside
-// those of macros.go.
-const sillyTavernMacros = " group charifnotgroup groupnotmuted notchar description personality scenario persona mesexamples " +
-	"mesexamplesraw charprompt charinstruction chardepthprompt creatornotes charversion version char_version greeting " +
-	"original newline space noop trim reverse pick time date weekday isotime isodate datetimeformat timediff idle_duration " +
-	"lastmessageid lastswipeid currentswipeid allchatrange firstincludedmessageid firstdisplayedmessageid input model " +
-	"ismobile maxprompt maxcontext maxresponse lastgenerationtype hasextension setvar addvar incvar decvar getvar hasvar " +
-	"deletevar setvarkey getvarkey setglobalvar addglobalvar incglobalvar decglobalvar getglobalvar hasglobalvar " +
-	"deleteglobalvar if else /if /trim outlet banned random roll char user "
-
-func isSillyTavernMacro(inner string) bool {
-	inner = strings.ToLower(strings.TrimSpace(inner))
-	if strings.HasPrefix(inner, "//") || strings.HasPrefix(inner, ".") || strings.HasPrefix(inner, "$") || strings.HasPrefix(inner, "time_utc") {
-		return true
-	}
-	if end := strings.IndexAny(inner, ": \n"); end >= 0 {
-		inner = inner[:end]
-	}
-	return strings.Contains(sillyTavernMacros, " "+strings.TrimPrefix(inner, "#")+" ")
 }
 
 func (l *linter) book(b card.WorldBook) {
@@ -193,14 +164,11 @@ func (l *linter) entry(path string, e *card.Entry) {
 		l.add(path+".content", lintEmpty, "the entry has no text")
 	}
 	l.macros(path+".content", e.Content)
-	if n := l.counter.count(e.Content); n > l.budget {
-		l.add(path+".content", lintBudget, "the entry has about %d tokens, recommended limit %d", n, l.budget)
+	if n := estimateTokens(e.Content); n > entryTokens {
+		l.add(path+".content", lintBudget, "the entry has about %d tokens, recommended limit %d", n, entryTokens)
 	}
-	nodest := l.d.Dialect != card.SillyTavern
-	if nodest {
-		l.position(path+".position", e.Position)
-	}
-	if e.Constant || nodest && e.Position < card.BeforeNote {
+	l.position(path+".position", e.Position)
+	if e.Constant || l.d.Dialect != card.SillyTavern && e.Position < card.BeforeNote {
 		return // keys do not matter
 	}
 	if len(e.Key) == 0 {
@@ -211,11 +179,10 @@ func (l *linter) entry(path string, e *card.Entry) {
 	}
 }
 
-// position checks the position of an entry in the NodeST dialect.
 func (l *linter) position(path string, p card.Position) {
 	switch {
 	case p < card.BeforeChar || p > card.AtDepth:
-		l.add(path, lintPosition, "the NodeST dialect has no position %d; the entry is never used", p)
+		l.add(path, lintPosition, "entries at position %d are never used", p)
 	case l.d.Card != nil && l.d.Note == nil && (p == card.BeforeNote || p == card.AfterNote):
 		l.add(path, lintNeedsNote, "the entry is only used while the chat has an author's note")
 	}
@@ -225,31 +192,17 @@ func (l *linter) position(path string, p card.Position) {
 const commonWords = " the and you are was for her his she him not that this with what 的 了 我 你 是 不 在 有 他 她 "
 
 func (l *linter) key(path, key string) {
-	source, flags := splitPattern(key)
+	source, _ := splitPattern(key)
 	switch {
 	case isBlank(key):
 		l.add(path, lintEverything, "a blank key matches every chat")
-	case source != key && l.d.Dialect != card.SillyTavern:
-		l.add(path, lintRegexKey, "keys are plain text in the NodeST dialect; %s is matched literally", shorten(key))
 	case source != key:
-		l.pattern(path, source, flags)
+		l.add(path, lintRegexKey, "keys are plain text; %s is matched literally", shorten(key))
 	case len(key) == 1:
 		l.add(path, lintEverything, "the single character %q occurs in nearly every message", key)
 	case strings.Contains(commonWords, " "+strings.ToLower(strings.TrimSpace(key))+" "):
 		l.add(path, lintOften, "%q occurs in most chats", key)
 	}
-}
-
-func (l *linter) pattern(path, source, flags string) *pattern {
-	p, err := compilePattern(source, flags, scriptLimit)
-	if err != nil {
-		l.add(path, lintInvalid, "%v", err)
-		return nil
-	}
-	if p.nested {
-		l.add(path, lintSlow, "nested repetition can be very slow on some texts")
-	}
-	return p
 }
 
 func (l *linter) preset(p card.Preset) {
@@ -268,8 +221,8 @@ func (l *linter) preset(p card.Preset) {
 		}
 		seen[q.Identifier], known[q.Identifier] = true, true
 		l.macros(path+".content", q.Content)
-		if n := l.counter.count(q.Content); n > 4*l.budget {
-			l.add(path+".content", lintBudget, "the prompt has about %d tokens, recommended limit %d", n, 4*l.budget)
+		if n := estimateTokens(q.Content); n > promptTokens {
+			l.add(path+".content", lintBudget, "the prompt has about %d tokens, recommended limit %d", n, promptTokens)
 		}
 	}
 	listed := l.order(p, known)
@@ -290,7 +243,7 @@ func (l *linter) order(p card.Preset, known map[string]bool) (listed map[string]
 		}
 		listed[o.Identifier] = true
 		q := promptOf(p, o.Identifier)
-		history = history || isHistory("", o.Identifier) || q != nil && isHistory(q.Name, o.Identifier)
+		history = history || IsHistory("", o.Identifier) || q != nil && IsHistory(q.Name, o.Identifier)
 		if !known[o.Identifier] {
 			l.add(l.path("preset", fmt.Sprintf("prompt_order[%d].identifier", i)), lintIdentifier, "no prompt has the identifier %q", shorten(o.Identifier))
 		}
@@ -309,8 +262,14 @@ func (l *linter) script(path string, s card.RegexScript) {
 		l.add(path+".findRegex", lintEmpty, "the script has no pattern")
 		return
 	}
-	source, flags := scriptPattern(s)
-	if p := l.pattern(path+".findRegex", source, flags); p != nil && p.global {
+	p, err := compileScript(s, scriptLimit)
+	switch {
+	case err != nil:
+		l.add(path+".findRegex", lintInvalid, "%v", err)
+	case p.nested:
+		l.add(path+".findRegex", lintSlow, "nested repetition can be very slow on some texts")
+	}
+	if err == nil && p.global {
 		if out, err := p.replace("", "x"); err == nil && out != "" {
 			l.add(path+".findRegex", lintEverything, "the pattern matches the empty string, so it matches everywhere")
 		}

@@ -9,20 +9,9 @@ import (
 
 // prompt puts the pieces together.
 func (b *builder) prompt() *Prompt {
-	n := len(b.head) + len(b.tail) + len(b.history) + len(b.summaries) + len(b.behind) + 2
-	for _, r := range b.runs {
-		n += len(r.pieces)
-	}
 	p := &Prompt{
-		Messages: make([]llm.Message, 0, n),
-		Entries:  make([]Entry, 0, n+len(b.in.Findings.Memories)),
-		Hashes:   make([]uint64, 0, n),
-		ids:      make([]string, 0, n),
-		Base:     -1, Tokenizer: b.counter.name, Estimate: b.counter.codec == nil,
+		Base: -1, Budget: b.in.Options.budget(), Tokenizer: b.counter.name, Estimate: b.counter.codec == nil,
 		Dropped: b.dropped, Warnings: slices.Concat(b.in.Scripts.all(), b.warnings),
-	}
-	if b.in.Options.Context > 0 {
-		p.Budget = max(b.in.Options.Context-b.in.Options.Reserve, 1)
 	}
 	p.addAll(b.head)
 	b.addChat(p)
@@ -37,7 +26,7 @@ func (b *builder) prompt() *Prompt {
 	return p
 }
 
-// addChat merges the messages of the chat with what stands between them.
+// addChat merges the messages of the chat with what is inserted between them.
 func (b *builder) addChat(p *Prompt) {
 	runs := b.runs
 	insertBefore := func(index int) {

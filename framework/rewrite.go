@@ -6,7 +6,7 @@ import (
 )
 
 // rewriteBlock is where a rewrite instruction begins in a message: at the beginning
-// of a line, whatever punctuation stands before it there. A mark amid a line is
+// of a line, after any punctuation. A mark in the middle of a line is
 // something that the user talks about.
 var rewriteBlock = regexp.MustCompile(`\n[^\n\p{L}\p{N}]*?(?:` + strings.Join([]string{
 	regexp.QuoteMeta(strings.TrimSpace(wordsIn[Chinese].rewrite)),

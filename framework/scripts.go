@@ -13,14 +13,6 @@ import (
 	"nodest/llm"
 )
 
-// ScriptGroup is a set of regex scripts and the characters it is for.
-type ScriptGroup struct {
-	ID          string
-	BindType    string // "all", "character"; empty = all
-	CharacterID string // of BindType "character"
-	Scripts     []card.RegexScript
-}
-
 // Scripts are compiled regex scripts in the order in which they apply. They are safe
 // for concurrent use; nil is no scripts.
 type Scripts struct {
@@ -47,32 +39,23 @@ const promptLimits = 8
 
 var compiledIDs atomic.Uint64
 
-// CompileScripts prepares the groups that apply to a character. Scripts that are
-// disabled, bound elsewhere, without placement, empty or invalid are left out;
-// prompts have warnings about the invalid ones.
-func CompileScripts(groups []ScriptGroup, characterID string) *Scripts {
-	return compileScripts(groups, characterID, scriptLimit)
-}
+// CompileScripts prepares scripts in the order in which they apply. Those that are
+// disabled, without placement, empty or invalid are left out; prompts have warnings
+// about the invalid ones.
+func CompileScripts(list []card.RegexScript) *Scripts { return compileScripts(list, scriptLimit) }
 
-func compileScripts(groups []ScriptGroup, characterID string, limit time.Duration) *Scripts {
+func compileScripts(list []card.RegexScript, limit time.Duration) *Scripts {
 	s := &Scripts{id: compiledIDs.Add(1), limit: limit}
-	for _, g := range groups {
-		bound := g.BindType == "" || g.BindType == "all" ||
-			g.BindType == "character" && g.CharacterID != "" && g.CharacterID == characterID
-		if !bound {
+	for _, sc := range list {
+		if sc.Disabled || sc.Find == "" || len(sc.Placement) == 0 {
 			continue
 		}
-		for _, sc := range g.Scripts {
-			if sc.Disabled || sc.Find == "" || len(sc.Placement) == 0 {
-				continue
-			}
-			p, err := compileScript(sc, limit)
-			if err != nil {
-				s.warnings = append(s.warnings, Warning{"invalid_pattern", scriptPath(sc), err.Error()})
-				continue
-			}
-			s.list = append(s.list, &script{RegexScript: sc, pattern: p, index: len(s.list)})
+		p, err := compileScript(sc, limit)
+		if err != nil {
+			s.warnings = append(s.warnings, Warning{"invalid_pattern", scriptPath(sc), err.Error()})
+			continue
 		}
+		s.list = append(s.list, &script{RegexScript: sc, pattern: p, index: len(s.list)})
 	}
 	return s
 }

@@ -122,13 +122,13 @@ func TestPatternThatRepeatsARepetitionIsNoticed(t *testing.T) {
 }
 
 // replying makes scripts for model output.
-func replying(list ...card.RegexScript) []ScriptGroup {
+func replying(list ...card.RegexScript) []card.RegexScript {
 	for i := range list {
 		if list[i].Placement == nil {
 			list[i].Placement = []int{card.PlaceAIOutput}
 		}
 	}
-	return []ScriptGroup{{Scripts: list}}
+	return list
 }
 
 // hostile is a script that would never end, with a short limit, and a good one,
@@ -137,7 +137,7 @@ func hostile(promptOnly bool) *Scripts {
 	s := compileScripts(replying(
 		card.RegexScript{Name: "hostile", Find: "(a+)+$", Replace: "x", PromptOnly: promptOnly},
 		card.RegexScript{Name: "good", Find: "!", Replace: "?", PromptOnly: promptOnly},
-	), "", patient)
+	), patient)
 	s.list[0].pattern.re.MatchTimeout = 20 * time.Millisecond
 	return s
 }
@@ -155,7 +155,7 @@ func TestHostileScriptIsOffUntilItIsEdited(t *testing.T) {
 		}
 		s.list[0].pattern.re.MatchTimeout = time.Hour // this test would not end if it ran again
 	}
-	edited := compileScripts(replying(card.RegexScript{Name: "hostile", Find: "a+$", Replace: "x"}), "", patient)
+	edited := compileScripts(replying(card.RegexScript{Name: "hostile", Find: "a+$", Replace: "x"}), patient)
 	if got, warnings := edited.ApplyReply("aaa"); got != "x" || warnings != nil {
 		t.Errorf("edited: %q, warnings %+v", got, warnings)
 	}
@@ -168,7 +168,7 @@ func TestThousandsOfHostileScriptsAreBounded(t *testing.T) {
 	for i := range list {
 		list[i] = card.RegexScript{Name: "hostile", Find: "(a+)+$", Replace: "x"}
 	}
-	s := compileScripts(replying(list...), "", time.Millisecond)
+	s := compileScripts(replying(list...), time.Millisecond)
 	text := strings.Repeat("a", 60) + "!"
 	got, warnings := s.ApplyReply(text)
 	if got != text || len(warnings) != len(list) {
@@ -188,7 +188,7 @@ func TestThousandsOfHostileScriptsAreBounded(t *testing.T) {
 // TestTheScriptsOfAPromptShareTheirTime: once it is spent the other messages stay as
 // they are, the next prompt goes on.
 func TestTheScriptsOfAPromptShareTheirTime(t *testing.T) {
-	s := compileScripts(replying(card.RegexScript{Name: "good", Find: "!", Replace: "?", PromptOnly: true}), "", patient)
+	s := compileScripts(replying(card.RegexScript{Name: "good", Find: "!", Replace: "?", PromptOnly: true}), patient)
 	r := s.Run(NewCache(0))
 	if got := r.request("assistant", "one!", 0); got != "one?" {
 		t.Errorf("got %q", got)
@@ -228,7 +228,7 @@ func TestReplacementCannotGrowWithoutBound(t *testing.T) {
 		card.RegexScript{Name: "square", Find: "a", Replace: "$`$'"},
 		card.RegexScript{Name: "long", Find: "^", Replace: strings.Repeat("$'", 5000)},
 		card.RegexScript{Name: "good", Find: "!", Replace: "?"},
-	), "", patient)
+	), patient)
 	text := strings.Repeat("a", 20_000) + "!"
 	got, warnings := s.ApplyReply(text)
 	if got != strings.Repeat("a", 20_000)+"?" || len(warnings) != 2 {
@@ -255,21 +255,15 @@ func TestHostileScriptIsTriedOncePerRequest(t *testing.T) {
 func TestScriptsApplyWhereTheyAreMeantTo(t *testing.T) {
 	depth := func(n int) *int { return &n }
 	user, reply := []int{card.PlaceUserInput}, []int{card.PlaceAIOutput}
-	s := compileScripts([]ScriptGroup{
-		{BindType: "all", Scripts: []card.RegexScript{
-			{Find: "a", Replace: "U", Placement: user},
-			{Find: "a", Replace: "R", Placement: reply},
-			{Find: "b", Replace: "D", Placement: reply, MarkdownOnly: true, MaxDepth: depth(1)},
-			{Find: "c", Replace: "P", Placement: reply, PromptOnly: true, MinDepth: depth(2)},
-			{Find: "d", Replace: "!", Placement: reply, Disabled: true},
-			{Find: "d", Replace: "!"},
-			{Find: "", Replace: "!", Placement: reply},
-		}},
-		{BindType: "character", CharacterID: "c1", Scripts: []card.RegexScript{{Find: "e", Replace: "C", Placement: reply}}},
-		{BindType: "character", CharacterID: "c2", Scripts: []card.RegexScript{{Find: "f", Replace: "!", Placement: reply}}},
-		{BindType: "character", Scripts: []card.RegexScript{{Find: "f", Replace: "!", Placement: reply}}},
-		{BindType: "somehow", Scripts: []card.RegexScript{{Find: "f", Replace: "!", Placement: reply}}},
-	}, "c1", patient)
+	s := compileScripts([]card.RegexScript{
+		{Find: "a", Replace: "U", Placement: user},
+		{Find: "a", Replace: "R", Placement: reply},
+		{Find: "b", Replace: "D", Placement: reply, MarkdownOnly: true, MaxDepth: depth(1)},
+		{Find: "c", Replace: "P", Placement: reply, PromptOnly: true, MinDepth: depth(2)},
+		{Find: "d", Replace: "!", Placement: reply, Disabled: true},
+		{Find: "d", Replace: "!"},
+		{Find: "", Replace: "!", Placement: reply},
+	}, patient)
 	check := func(name, got, want string) {
 		t.Helper()
 		if got != want {
@@ -279,7 +273,7 @@ func TestScriptsApplyWhereTheyAreMeantTo(t *testing.T) {
 	r := s.Run(nil)
 	check("user", r.User("abcdef"), "Ubcdef")
 	got, _ := s.ApplyReply("abcdef")
-	check("reply", got, "RbcdCf")
+	check("reply", got, "Rbcdef")
 	check("request", r.request("assistant", "abcdef", 2), "abPdef")
 	check("request, not deep enough", r.request("assistant", "abcdef", 1), "abcdef")
 	check("request, a user's message", r.request("user", "abcdef", 2), "abcdef")
@@ -293,7 +287,7 @@ func TestInvalidScriptIsNamedAndLeftOut(t *testing.T) {
 	s := compileScripts(replying(
 		card.RegexScript{Name: "broken", Find: "(", Replace: "x"},
 		card.RegexScript{Name: "fine", Find: "a", Replace: "b"},
-	), "", patient)
+	), patient)
 	if w := s.Run(nil).all(); len(w) != 1 || w[0].Code != "invalid_pattern" || w[0].Path != "regexScripts.broken" {
 		t.Errorf("warnings = %+v", w)
 	}

@@ -13,7 +13,7 @@ const (
 	PartThink Part = "think"
 )
 
-// Piece is a step of a split reply: text of a part, or what becomes of a block.
+// Piece is a step of a split reply: text of a part, or a change of a block.
 type Piece struct {
 	Part  Part
 	Text  string
@@ -38,7 +38,7 @@ const (
 // Tags may be in any case and have blanks before the ">". A block ends at its
 // closing tag or at the opening of another block; within thoughts all other tags
 // are text. Some prompt templates open the thoughts themselves, so that the reply has
-// only their closing tag: what stands before the first tag of thoughts, if that is a
+// only their closing tag: what precedes the first tag of thoughts, if that is a
 // closing one, is thought, other tags in it included. All other closing tags without a
 // block are left out. The visible text has no hole where a block stood: of the white
 // space around it as much stays as separates what is before from what is behind. A
@@ -103,7 +103,7 @@ func (s *Splitter) Close() []Piece {
 	return out
 }
 
-// text takes text of the part at hand.
+// text takes text of the current part.
 func (s *Splitter) text(out []Piece, t string) []Piece {
 	s.note(t, false)
 	core := strings.TrimLeft(t, blanks)

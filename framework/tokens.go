@@ -12,7 +12,7 @@ import (
 // tokenizer is not known.
 const tokenizerEstimate = "estimate"
 
-// messageOverhead is what a message costs beside its text: role and borders, by
+// messageOverhead is what a message costs besides its text: role and delimiters, by
 // OpenAI's own account; the estimate uses it too.
 const messageOverhead = 4
 

@@ -9,7 +9,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm"
-	"nodest/memory/lang"
+	"nodest/op"
 )
 
 // Sizes of embedding jobs.
@@ -107,7 +107,7 @@ func (b *embedding) embed(ctx context.Context, batch []Content) error {
 func (b *embedding) part(ctx context.Context, contents []Content) error {
 	texts := make([]string, len(contents))
 	for i, c := range contents {
-		texts[i] = lang.First(c.Text, embedText)
+		texts[i] = op.Truncate(c.Text, embedText)
 	}
 	found, err := b.e.Embed(ctx, llm.Passage, texts)
 	switch {

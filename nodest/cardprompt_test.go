@@ -246,7 +246,7 @@ func TestWhatIsSaidStandsOnceWithoutAPreset(t *testing.T) {
 		"a native character":          {s.character(alicesCard), 1},
 		"a native file":               {s.imported(`{"roleCard":{"name":"Ida"}}`), 1},
 		"an empty preset":             {s.imported(`{"roleCard":{"name":"Ida"},"preset":{}}`), 1},
-		"a preset that lists it last": {s.imported(`{"roleCard":{"name":"Ida"},"preset":` + string(card.BuiltInPreset()) + `}`), 2},
+		"a preset that lists it last": {s.imported(`{"roleCard":{"name":"Ida"},"preset":` + string(readFile(t, "../card/builtin_preset.json")) + `}`), 2},
 	} {
 		s.say(s.chatWith(tt.ch.ID), asked)
 		sent := s.model.last()

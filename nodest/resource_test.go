@@ -213,17 +213,17 @@ func TestEverySharedResourceImportsAndExports(t *testing.T) {
 				continue // a folder of templates
 			}
 			t.Run(filepath.Base(file), func(t *testing.T) {
-				r, _, err := h.Characters.ImportResource(t.Context(), h.call(), kind, readFile(t, file), filepath.Base(file))
+				r, err := h.Characters.ImportResource(t.Context(), h.call(), kind, readFile(t, file), filepath.Base(file))
 				must(t, err)
-				data, name, err := h.Characters.ExportResource(t.Context(), me, kind, r.ID)
+				data, name, err := h.Characters.ExportResource(t.Context(), me, kind, r.Resource.ID)
 				must(t, err)
-				again, _, err := h.Characters.ImportResource(t.Context(), h.call(), kind, data, name)
+				again, err := h.Characters.ImportResource(t.Context(), h.call(), kind, data, name)
 				must(t, err)
-				sameJSON(t, "document", again.Document, r.Document)
+				sameJSON(t, "document", again.Resource.Document, r.Resource.Document)
 			})
 		}
 	}
-	_, _, err := h.Characters.ImportResource(t.Context(), h.call(), character.Persona, []byte(`{}`), "x.json")
+	_, err := h.Characters.ImportResource(t.Context(), h.call(), character.Persona, []byte(`{}`), "x.json")
 	refused(t, err, fault.NotFound, "")
 }
 
@@ -231,10 +231,10 @@ func TestAnImportedGroupForAllIsBoundToAll(t *testing.T) {
 	h := newHome(t)
 	for bind, want := range map[string]bool{"all": true, "character": false} {
 		group := `{"id":"g","name":"Shouts","bindType":"` + bind + `","scripts":[{"scriptName":"shout","findRegex":"a","placement":[2]}]}`
-		r, _, err := h.Characters.ImportResource(t.Context(), h.call(), character.RegexScript, []byte(group), "g.json")
+		r, err := h.Characters.ImportResource(t.Context(), h.call(), character.RegexScript, []byte(group), "g.json")
 		must(t, err)
-		if r.BindAll != want {
-			t.Errorf("bindType %s: bound to all is %v", bind, r.BindAll)
+		if r.Resource.BindAll != want {
+			t.Errorf("bindType %s: bound to all is %v", bind, r.Resource.BindAll)
 		}
 	}
 }

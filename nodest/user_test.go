@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -87,34 +88,32 @@ func TestASnapshotShowsAllWithoutDocuments(t *testing.T) {
 }
 
 func TestLintReadsEveryKindOfDocument(t *testing.T) {
-	h := newHome(t)
 	for name, data := range map[string]string{
 		"card":    aliceWithGreetings,
 		"book":    `{"entries":{"0":{"content":"x","key":[],"constant":false}}}`,
 		"preset":  `{"prompts":[{"identifier":"main","content":"x"}],"prompt_order":[]}`,
 		"scripts": `[{"scriptName":"s","findRegex":"(","replaceString":""}]`,
 	} {
-		findings, err := h.Characters.Lint([]byte(data), name+".json")
+		findings, err := character.Lint([]byte(data), name+".json")
 		must(t, err)
 		if findings == nil {
 			t.Errorf("%s: no list", name)
 		}
 		t.Logf("%s: %v", name, findings)
 	}
-	_, err := h.Characters.Lint([]byte(smallLog), "log.jsonl")
+	_, err := character.Lint([]byte(smallLog), "log.jsonl")
 	refused(t, err, fault.InvalidImport, "")
-	_, err = h.Characters.Lint([]byte("hello"), "x.txt")
+	_, err = character.Lint([]byte("hello"), "x.txt")
 	refused(t, err, fault.UnsupportedCard, "")
 }
 
 func TestLintOfEverySharedFile(t *testing.T) {
-	h := newHome(t)
 	for _, folder := range []string{"cards", "worldbooks", "presets"} {
 		for _, file := range shared(t, folder) {
 			if filepath.Ext(file) == "" || strings.Contains(file, "invalid") {
 				continue
 			}
-			findings, err := h.Characters.Lint(readFile(t, file), filepath.Base(file))
+			findings, err := character.Lint(readFile(t, file), filepath.Base(file))
 			if err != nil {
 				t.Errorf("%s: %v", filepath.Base(file), err)
 			}

@@ -325,8 +325,8 @@ func prepareLint(name string, data []byte) (runner, string, error) {
 }
 
 func lint(data []byte, filename string) runner {
-	return func(_ context.Context, s *Server, _ *op.Call) (any, error) {
-		found, err := s.Characters.Lint(data, filename)
+	return func(context.Context, *Server, *op.Call) (any, error) {
+		found, err := character.Lint(data, filename)
 		return map[string]any{"findings": orEmpty(found)}, err
 	}
 }

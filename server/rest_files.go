@@ -257,11 +257,11 @@ func (s *Server) putAvatar(ctx context.Context, call *op.Call, f file) (any, err
 
 func (s *Server) importResource(kind character.ResourceKind) func(context.Context, *op.Call, file) (any, error) {
 	return func(ctx context.Context, call *op.Call, f file) (any, error) {
-		r, warnings, err := s.Characters.ImportResource(ctx, call, kind, f.data, f.name)
+		got, err := s.Characters.ImportResource(ctx, call, kind, f.data, f.name)
 		if err != nil {
 			return nil, err
 		}
-		return imported{"resource", r.ID, wireResourceOf(r), warnings}, nil
+		return imported{"resource", got.Resource.ID, wireResourceOf(got.Resource), got.Warnings}, nil
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"nodest/llm"
 	"nodest/memory/lang"
+	"nodest/op"
 )
 
 // Verdict is the result of checking an answer.
@@ -87,7 +88,7 @@ var refusals = []*regexp.Regexp{
 }
 
 func refuses(text string) bool {
-	start := strings.ToLower(lang.Tidy(lang.First(text, 200)))
+	start := strings.ToLower(lang.Tidy(op.Truncate(text, 200)))
 	start = strings.TrimLeft(start, "\"'“‘「*#>（( ")
 	for _, r := range refusals {
 		if r.MatchString(start) {

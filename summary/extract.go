@@ -12,6 +12,7 @@ import (
 	"nodest/index"
 	"nodest/llm"
 	"nodest/memory/lang"
+	"nodest/op"
 )
 
 // extractSummary makes a summary by rule: the sentences that say most, in their order, one per
@@ -51,7 +52,7 @@ const longestSpeaker = 40
 
 func quotesFrom(l *ChatLine, said []string) []quote {
 	speaker := l.speaker()
-	speaker = lang.First(speaker, longestSpeaker)
+	speaker = op.Truncate(speaker, longestSpeaker)
 	quotes := make([]quote, 0, len(said))
 	for _, s := range said {
 		quotes = append(quotes, quote{speaker: speaker, user: l.Role == llm.User, text: s})

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/memory/lang"
+	"nodest/op"
 )
 
 // Length of a sentence that can be quoted, in code points.
@@ -48,7 +49,7 @@ func withoutHalfQuotes(s string) string {
 func fitting(s string) []string {
 	var pieces []string
 	for runes(s) > longestSentence {
-		head := lang.First(s, longestSentence)
+		head := op.Truncate(s, longestSentence)
 		cut := lastAfter(head, "，,、：:")
 		if cut <= len(head)/4 {
 			cut = lastAfter(head, " \t　")
@@ -79,7 +80,7 @@ func cutAtSentence(text string, limit int) string {
 	if runes(text) <= limit {
 		return text
 	}
-	head := lang.First(text, limit)
+	head := op.Truncate(text, limit)
 	cut := 0
 	for rest := text; len(rest) > 0; {
 		end := lang.SentenceEnd(rest)

@@ -247,9 +247,10 @@ func exportedMessage(m *chat.Message) (card.ChatMessage, bool) {
 // metadataWithNote sets the author's note in the metadata of a log. It changes nothing if
 // the note is still that of the log.
 func metadataWithNote(metadata, doc json.RawMessage) json.RawMessage {
-	note, _, err := card.ParseAuthorNote(doc) // none: an empty one
-	was, _, wasErr := card.ParseAuthorNote(noteFromLog(metadata))
-	if err != nil || wasErr != nil || note == was {
+	now, err := card.ParseAuthorNote(doc)
+	was, wasErr := card.ParseAuthorNote(noteFromLog(metadata))
+	note := cmp.Or(now, &card.AuthorNote{})
+	if err != nil || wasErr != nil || *note == *cmp.Or(was, &card.AuthorNote{}) {
 		return metadata
 	}
 	members := map[string]json.RawMessage{}
@@ -257,7 +258,7 @@ func metadataWithNote(metadata, doc json.RawMessage) json.RawMessage {
 		return metadata
 	}
 	role := max(0, slices.Index(logRoles, strings.Replace(note.Role, "model", "assistant", 1)))
-	members["note_prompt"], members["note_depth"] = op.MustJSON(note.Content), op.MustJSON(note.InjectionDepth)
+	members["note_prompt"], members["note_depth"] = op.MustJSON(note.Text), op.MustJSON(note.Depth)
 	members["note_role"], members["note_position"] = op.MustJSON(role), op.MustJSON(1)
 	if members["note_interval"] == nil {
 		members["note_interval"] = op.MustJSON(1)

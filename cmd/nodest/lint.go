@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodest/card"
 	"nodest/character"
-	"nodest/framework"
 )
 
 func (p *program) lintCommand() *cobra.Command {
@@ -23,7 +23,7 @@ func (p *program) lintCommand() *cobra.Command {
 			"id that is not a file is looked up in your characters, books, presets and scripts. Exits with 1 if there are findings.",
 		Example: "  nodest lint card.png book.json\n  nodest lint Seraphina",
 		RunE: func(cmd *cobra.Command, words []string) error {
-			found := map[string][]framework.Finding{}
+			found := map[string][]card.Warning{}
 			bad := false
 			for _, word := range words {
 				findings, err := p.lint(cmd.Context(), word)
@@ -54,14 +54,14 @@ func (p *program) lintCommand() *cobra.Command {
 }
 
 // lint checks a file, or what is stored under a name.
-func (p *program) lint(ctx context.Context, word string) ([]framework.Finding, error) {
+func (p *program) lint(ctx context.Context, word string) ([]card.Warning, error) {
 	data, err := os.ReadFile(word)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && (!missing || filepath.Base(word) != word || filepath.Ext(word) != "") {
 		return nil, err
 	}
 	if missing {
-		var findings []framework.Finding
+		var findings []card.Warning
 		err := p.withClient(ctx, func(c *client) (err error) {
 			findings, err = c.lintStored(ctx, word)
 			return err
@@ -80,7 +80,7 @@ func (p *program) lint(ctx context.Context, word string) ([]framework.Finding, e
 }
 
 // lintStored checks a stored document in its own form.
-func (c *client) lintStored(ctx context.Context, word string) ([]framework.Finding, error) {
+func (c *client) lintStored(ctx context.Context, word string) ([]card.Warning, error) {
 	found, err := c.find(ctx, word, characters, books, presets, scripts)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (c *client) lintStored(ctx context.Context, word string) ([]framework.Findi
 		return nil, err
 	}
 	var out struct {
-		Findings []framework.Finding `json:"findings"`
+		Findings []card.Warning `json:"findings"`
 	}
 	err = c.call(ctx, http.MethodPost, "/api/v1/lint", document, &out)
 	return out.Findings, err

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -38,8 +39,7 @@ type change struct {
 	New        *memory.Memory
 	Suggestion *memory.Suggestion
 	EndedBy    []memory.Evidence // of a retirement: what it rests on
-	Text       string            // of a dropped statement
-	Reason     string
+	Reason     string            // why a statement is dropped
 }
 
 // basis is the input of apply.
@@ -110,9 +110,7 @@ type applying struct {
 
 func (a *applying) do(c change) { a.changes = append(a.changes, c) }
 
-func (a *applying) drop(text, reason string) {
-	a.do(change{Op: opDrop, Text: text, Reason: reason})
-}
+func (a *applying) drop(reason string) { a.do(change{Op: opDrop, Reason: reason}) }
 
 // known handles candidates that need no decision: forgotten ones, and those that are known word
 // for word.
@@ -125,7 +123,7 @@ func (a *applying) known(i int) {
 		a.seen(i, m)
 	case a.buried(hash, c.Evidence):
 		a.done[i] = true
-		a.drop("", reasonForgotten)
+		a.drop(reasonForgotten)
 	}
 }
 
@@ -142,7 +140,7 @@ func (a *applying) seen(i int, m *memory.Memory) {
 	}
 	evidence, more := memory.WithSighting(m.Evidence, c.Evidence)
 	if !more {
-		a.drop(c.Text, reasonKnownHere)
+		a.drop(reasonKnownHere)
 		return
 	}
 	next := *m
@@ -174,7 +172,7 @@ func (a *applying) decide(d decision) {
 	case d.Candidate >= 0:
 		a.decideOn(&a.Candidates[d.Candidate], d, target)
 	case d.Event != memory.EventNone: // a NONE without a candidate repeats what is stored
-		a.drop(d.Text, lang.ReasonUnsupported)
+		a.drop(lang.ReasonUnsupported)
 	}
 }
 
@@ -231,15 +229,15 @@ func (a *applying) add(i int) {
 		switch {
 		case memory.HashOf(m) == hash || a.Similar(m.Text, c.Text) >= sameText && !lang.Differ(m.Text, c.Text) && lang.HoldsWords(m.Text, c.Text):
 			m.Evidence, _ = memory.WithSighting(m.Evidence, c.Evidence)
-			a.drop(c.Text, reasonDuplicate)
+			a.drop(reasonDuplicate)
 			return
 		case m.Subject != c.Subject || !lang.SameSlot(c.Text, m.Text) && (m.Kind != c.Kind || !lang.Opposite(c.Text, m.Text)):
 			continue
 		case older(c, m):
-			a.drop(c.Text, reasonOlder)
+			a.drop(reasonOlder)
 			return
 		case identity(m) && !c.Corrects:
-			a.drop(c.Text, reasonIdentity)
+			a.drop(reasonIdentity)
 			return
 		}
 		next.Version, next.SeenCount, next.Importance = m.Version+1, m.SeenCount+1, max(next.Importance, m.Importance)
@@ -276,10 +274,10 @@ func (a *applying) update(i int, target *memory.Memory, text string) {
 	a.done[i] = true
 	switch {
 	case older(c, target):
-		a.drop(c.Text, reasonOlder)
+		a.drop(reasonOlder)
 		return
 	case a.again[target.ID] > c.last():
-		a.drop(c.Text, reasonRepeated)
+		a.drop(reasonRepeated)
 		return
 	}
 	next := a.memory(c)
@@ -302,19 +300,12 @@ func (a *applying) update(i int, target *memory.Memory, text string) {
 		a.seen(i, other)
 		a.retire(target, c.Evidence)
 	default:
-		next.RootID, next.Version, next.SeenCount = rootOf(target), target.Version+1, target.SeenCount+1
+		next.RootID, next.Version, next.SeenCount = cmp.Or(target.RootID, target.ID), target.Version+1, target.SeenCount+1
 		next.Importance = max(next.Importance, target.Importance)
 		a.gone[target.ID] = true
 		a.added = append(a.added, next)
 		a.do(change{Op: opReplace, OldID: target.ID, New: next})
 	}
-}
-
-func rootOf(m *memory.Memory) string {
-	if m.RootID != "" {
-		return m.RootID
-	}
-	return m.ID
 }
 
 // mayMerge checks the text that the model wrote for an update: it may join the candidate and
@@ -351,11 +342,11 @@ func (a *applying) delete(d decision, target *memory.Memory) {
 	because := a.cause(d.Candidate, target)
 	switch {
 	case because == nil:
-		a.drop(target.Text, reasonUnfounded)
+		a.drop(reasonUnfounded)
 	case a.again[target.ID] > 0 && a.again[target.ID] >= because.last():
-		a.drop(target.Text, reasonRepeated)
+		a.drop(reasonRepeated)
 	case older(because, target):
-		a.drop(target.Text, reasonOlder)
+		a.drop(reasonOlder)
 	case target.Guarded():
 		a.suggest(memory.Suggestion{MemoryID: target.ID, Event: memory.EventDelete, Reason: "contradicted by a newer statement", Evidence: because.Evidence})
 	default:
@@ -366,12 +357,12 @@ func (a *applying) delete(d decision, target *memory.Memory) {
 // cause returns the candidate that contradicts m: the one the decision names, or the first
 // related one.
 func (a *applying) cause(named int, m *memory.Memory) *candidate {
-	order := indexes(a.Candidates)
+	candidates := a.Candidates
 	if named >= 0 {
-		order = append([]int{named}, order...)
+		candidates = slices.Insert(slices.Clone(candidates), 0, candidates[named])
 	}
-	for _, i := range order {
-		if c := &a.Candidates[i]; related(c, m) && memory.ContentHash(c.Text) != memory.HashOf(m) {
+	for i := range candidates {
+		if c := &candidates[i]; related(c, m) && memory.ContentHash(c.Text) != memory.HashOf(m) {
 			return c
 		}
 	}
@@ -387,7 +378,7 @@ func (a *applying) retire(m *memory.Memory, because []memory.Evidence) {
 func (a *applying) suggest(s memory.Suggestion) {
 	key := s.Key()
 	if a.Suggested[key] || a.suggested[key] {
-		a.drop(s.Text, reasonSuggested)
+		a.drop(reasonSuggested)
 		return
 	}
 	a.suggested[key] = true

@@ -29,16 +29,16 @@ const (
 // rules decide. The only error is that of ctx, after which nothing may be stored.
 func (x *run) decide(ctx context.Context, candidates []candidate, known []memory.Memory) ([]decision, error) {
 	known = known[:min(len(known), mostKnown)]
-	open := slices.DeleteFunc(indexes(candidates), func(i int) bool {
-		hash := memory.ContentHash(candidates[i].Text)
-		return slices.ContainsFunc(known, func(m memory.Memory) bool { return memory.ContentHash(m.Text) == hash })
-	})
+	var asked []candidate
+	var open []int // their places in candidates
+	for i, c := range candidates {
+		hash := memory.ContentHash(c.Text)
+		if !slices.ContainsFunc(known, func(m memory.Memory) bool { return memory.ContentHash(m.Text) == hash }) {
+			asked, open = append(asked, c), append(open, i)
+		}
+	}
 	if len(open) == 0 || len(known) == 0 || x.outcome.Method == memory.ByRule {
 		return nil, ctx.Err()
-	}
-	asked := make([]candidate, len(open))
-	for i, at := range open {
-		asked[i] = candidates[at]
 	}
 	var decisions []decision
 	err := x.ask(ctx, decisionsPrompt(asked, known), func(reply string) error {
@@ -61,14 +61,6 @@ func (x *run) decide(ctx context.Context, candidates []candidate, known []memory
 		}
 	}
 	return decisions, nil
-}
-
-func indexes(candidates []candidate) []int {
-	out := make([]int, len(candidates))
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }
 
 // readDecisions reads the entries of an answer one by one, without those with an unknown event.

@@ -26,6 +26,9 @@ type Service struct {
 	opts  Options
 }
 
+// idleTime is how long a conversation must be idle before rules read its latest messages.
+const idleTime = time.Minute
+
 // Options tune a Service. Scenes is required; the rest has defaults.
 type Options struct {
 	// Scenes returns the settings of a character's memory.
@@ -34,12 +37,10 @@ type Options struct {
 	// rules do it.
 	Model func(ctx context.Context, userID, characterID string) (llm.Asker, error)
 
-	Idle time.Duration // idle time before rules read the latest messages; default 60 s
 	Rest time.Duration // idle time before a model reads fewer exchanges than a run is worth; default 30 min
 }
 
 func New(store memory.Store, o Options) *Service {
-	o.Idle = cmp.Or(o.Idle, time.Minute)
 	o.Rest = cmp.Or(o.Rest, 30*time.Minute)
 	return &Service{store, o}
 }
@@ -53,7 +54,7 @@ type attempt struct {
 	characterID string
 	scene       memory.Scene
 	model       llm.Asker // nil = there is none
-	similar     *similarities
+	similar     similarity
 	report      report
 }
 
@@ -77,14 +78,14 @@ type report struct {
 var errMoved = errors.New("the conversation was changed by another request")
 
 func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
-	r := &attempt{Service: s, job: j, similar: newSimilarities(ctx)}
+	r := &attempt{Service: s, job: j, similar: newSimilarity(ctx)}
 	for moved := 0; ; {
 		again, err := r.run(ctx)
 		switch {
 		case (errors.Is(err, errMoved) || fault.Is(err, fault.NotFound)) && moved == 0:
 			moved++ // look again, once: what is gone has nothing to be read
 		case errors.Is(err, errMoved):
-			return r.end(ctx, s.opts.Idle)
+			return r.end(ctx, idleTime)
 		case err != nil || !again:
 			return err
 		}
@@ -274,24 +275,24 @@ func (r *attempt) due(u unread) due {
 	all, byRule := due{read: true, model: r.model != nil, mark: true}, due{read: true}
 	paid := r.model == nil || r.ordered || r.state.Pays(u.exchanges)
 	ready := u.exchanges - u.open
-	switch idle, rest := r.opts.Idle, r.opts.Rest; {
+	switch {
 	case r.ordered, r.job.Payload != nil, ready >= cmp.Or(r.scene.ExtractEvery, extractEvery):
 		if !paid {
 			return byRule
 		}
 		return all
-	case u.quiet < idle:
-		return due{after: idle - u.quiet}
+	case u.quiet < idleTime:
+		return due{after: idleTime - u.quiet}
 	case r.model == nil:
 		return all
 	case u.exchanges == 0: // only a greeting, or another reply: it waits for an answer
 		return due{}
 	case !paid:
 		return byRule
-	case u.quiet >= rest:
+	case u.quiet >= r.opts.Rest:
 		return all
 	default:
-		return due{read: true, after: rest - u.quiet}
+		return due{read: true, after: r.opts.Rest - u.quiet}
 	}
 }
 
@@ -310,8 +311,8 @@ func (r *attempt) windows(ctx context.Context, u unread, d *due) (parts []part, 
 	switch n := len(u.turns); {
 	case u.more: // the last turn may be cut
 		texts = beforeTurn(texts, u.turns[n-1])
-	case u.open > 0 && !r.ordered && u.quiet < r.opts.Idle: // the last words wait for a reply
-		texts, d.after = beforeTurn(texts, u.turns[n-u.open]), r.opts.Idle-u.quiet
+	case u.open > 0 && !r.ordered && u.quiet < idleTime: // the last words wait for a reply
+		texts, d.after = beforeTurn(texts, u.turns[n-u.open]), idleTime-u.quiet
 	}
 	err = r.store.View(ctx, r.job.UserID, func(tx memory.Tx) error {
 		parts = nil

@@ -39,17 +39,11 @@ func (c *candidate) last() int64 {
 	return seq
 }
 
-// dropped is a statement that is not stored, and why.
-type droppedText struct {
-	Text   string `json:"text"`
-	Reason string `json:"reason"`
-}
-
 // outcome is the result of a run for its report.
 type outcome struct {
 	Method  memory.Origin // ByModel, or ByRule where the model was missing or failed
 	Calls   int           // to the model, retries included
-	Dropped []droppedText // statements that were not stored
+	Dropped []string      // why statements were not stored
 	Notes   []string      // what went wrong on the way; holds no text of a chat
 }
 
@@ -98,9 +92,7 @@ func (x *run) candidates(ctx context.Context, w window) ([]candidate, error) {
 		found = merged(append(found, withoutReadBy(found, w.byRules())...))
 	}
 	if len(found) > maxCandidates && x.outcome.Method == memory.ByModel {
-		for _, c := range found[maxCandidates:] {
-			x.outcome.Dropped = append(x.outcome.Dropped, droppedText{c.Text, reasonTooMany})
-		}
+		x.outcome.Dropped = append(x.outcome.Dropped, slices.Repeat([]string{reasonTooMany}, len(found)-maxCandidates)...)
 		found = found[:maxCandidates]
 	}
 	return found, nil
@@ -159,8 +151,9 @@ func (x *run) note(step string, err error) {
 	}
 }
 
-// read takes the candidates of an answer one by one. The error is for the model.
-func (w window) read(answer llm.Object) (good []candidate, dropped []droppedText, err error) {
+// read takes the candidates of an answer one by one; dropped are the reasons why others are
+// not candidates. The error is for the model.
+func (w window) read(answer llm.Object) (good []candidate, dropped []string, err error) {
 	entries := answer.List("facts")
 	if len(entries) == 0 && !isEmptyList(answer["facts"]) {
 		return nil, nil, errShape
@@ -176,16 +169,16 @@ func (w window) read(answer llm.Object) (good []candidate, dropped []droppedText
 			reason = reasonTooMany
 		}
 		if reason != "" {
-			dropped = append(dropped, droppedText{lang.Truncate(o.Text("text"), 200), reason})
+			dropped = append(dropped, reason)
 			continue
 		}
 		good = append(good, c)
 	}
 	switch {
-	case slices.ContainsFunc(dropped, func(d droppedText) bool { return d.Reason == reasonLanguage }):
+	case slices.Contains(dropped, reasonLanguage):
 		err = errLanguage
 	case len(good) > 0:
-		err = nil // what else stands in the answer is noise
+		err = nil // the rest of the answer is noise
 	}
 	return good, dropped, err
 }

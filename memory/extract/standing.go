@@ -72,14 +72,6 @@ func (st *factState) place(versions []memory.Memory, shown func(memory.Evidence)
 	}
 }
 
-// rowOf is a stored version; nil for none.
-func (st *factState) rowOf(id string) *memory.Memory {
-	if st == nil {
-		return nil
-	}
-	return st.rows[id]
-}
-
 // alsoEndedBy adds texts any of which retires a fact.
 func alsoEndedBy(old, more []memory.Evidence) []memory.Evidence {
 	if len(old) == 0 {
@@ -89,35 +81,26 @@ func alsoEndedBy(old, more []memory.Evidence) []memory.Evidence {
 	return joined
 }
 
-// similarities computes each vector of the offline embedder once.
-type similarities struct {
-	ctx     context.Context //nolint:containedctx // a run is one call
-	vectors map[string][]float32
-}
-
-func newSimilarities(ctx context.Context) *similarities {
-	return &similarities{ctx: ctx, vectors: map[string][]float32{}}
-}
-
-// of is a similarity; 0 once the context has ended.
-func (s *similarities) of(a, b string) float64 {
-	x, y := s.vector(a), s.vector(b)
-	sum := float32(0)
-	for i := range min(len(x), len(y)) {
-		sum += x[i] * y[i]
-	}
-	return float64(sum)
-}
-
-func (s *similarities) vector(text string) []float32 {
-	v, ok := s.vectors[text]
-	if !ok {
-		e, err := offline.Embedder{}.Embed(s.ctx, llm.Similarity, []string{text})
-		if err != nil {
-			return nil // the run will not be stored
+// newSimilarity compares vectors of the offline embedder, each of which it computes once. It
+// returns 0 once the context has ended: the run will not be stored.
+func newSimilarity(ctx context.Context) similarity {
+	vectors := map[string][]float32{}
+	vector := func(text string) []float32 {
+		if vectors[text] == nil {
+			e, err := offline.Embedder{}.Embed(ctx, llm.Similarity, []string{text})
+			if err != nil {
+				return nil
+			}
+			vectors[text] = e.Vectors[0]
 		}
-		v = e.Vectors[0]
-		s.vectors[text] = v
+		return vectors[text]
 	}
-	return v
+	return func(a, b string) float64 {
+		x, y := vector(a), vector(b)
+		sum := float32(0)
+		for i := range min(len(x), len(y)) {
+			sum += x[i] * y[i]
+		}
+		return float64(sum)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"nodest/fault"
@@ -92,7 +93,7 @@ func (r *attempt) neighbours(ctx context.Context, candidates []candidate) (known
 		all := make([]near, len(st.current))
 		for at := range st.current {
 			m := &st.current[at]
-			n := r.similar.of(c.Text, m.Text)
+			n := r.similar(c.Text, m.Text)
 			if property != "" && property == properties[at] && c.Subject == m.Subject {
 				n++
 			}
@@ -118,7 +119,7 @@ type planned struct {
 
 func (r *attempt) plan(ctx context.Context, of part, candidates []candidate, decisions []decision) (*planned, error) {
 	p := &planned{}
-	b := basis{Similar: r.similar.of, Names: of.Names}
+	b := basis{Similar: r.similar, Names: of.Names}
 	err := r.store.View(ctx, r.job.UserID, func(tx memory.Tx) (err error) {
 		b.Now = tx.Now()
 		if p.version, err = tx.MemoryVersion(r.characterID); err != nil || len(candidates) == 0 {
@@ -256,11 +257,9 @@ func (r report) with(x *run, exchanges int, read bool) report {
 	}
 	r.Notes = slices.Concat(r.Notes, x.outcome.Notes)
 	dropped := map[string]int{}
-	for reason, n := range r.Dropped {
-		dropped[reason] = n
-	}
-	for _, d := range x.outcome.Dropped {
-		dropped[d.Reason]++
+	maps.Copy(dropped, r.Dropped)
+	for _, reason := range x.outcome.Dropped {
+		dropped[reason]++
 	}
 	r.Dropped = dropped
 	return r
@@ -309,7 +308,7 @@ func (w *writing) all() error {
 
 // row is a version that existed before; nil for none.
 func (w *writing) row(id string) *memory.Memory {
-	stored := w.plan.rowOf(id)
+	stored := w.plan.rows[id]
 	if stored == nil || w.rows[id] != nil {
 		return w.rows[id]
 	}

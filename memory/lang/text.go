@@ -79,21 +79,13 @@ func isLatin(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' 
 
 func Tidy(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// First returns the first n code points of s.
-func First(s string, n int) string {
+// Truncate returns at most the first n code points of s, and a mark if there are more.
+func Truncate(s string, n int) string {
 	for i := range s {
 		if n == 0 {
-			return s[:i]
+			return s[:i] + "…"
 		}
 		n--
-	}
-	return s
-}
-
-// Truncate is First, with a mark where something was cut.
-func Truncate(s string, n int) string {
-	if first := First(s, n); first != s {
-		return first + "…"
 	}
 	return s
 }

@@ -8,7 +8,7 @@ type Traits struct {
 	time   bool // it tells a time
 	number bool
 	place  bool
-	name   bool // something stands in quotation marks
+	name   bool // something is in quotation marks
 	Self   bool // in the first person
 }
 

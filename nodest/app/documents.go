@@ -86,14 +86,14 @@ func (d *documents) input(isCradle *bool) (character.Input, error) {
 	if op.IsNull(d.roleCard) {
 		return in, nil
 	}
-	inside, err := character.EmbeddedIn(d.roleCard)
+	book, scripts, err := character.EmbeddedIn(d.roleCard)
 	if len(in.WorldBook) == 0 {
-		in.WorldBook = inside.Book
+		in.WorldBook = book
 	}
 	if len(in.RegexScripts) == 0 {
 		in.RegexScripts = json.RawMessage("null")
-		if inside.Scripts != nil {
-			in.RegexScripts = inside.Scripts
+		if scripts != nil {
+			in.RegexScripts = scripts
 		}
 	}
 	return in, err
