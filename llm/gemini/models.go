@@ -61,7 +61,7 @@ func (p *Provider) modelPage(ctx context.Context, key llm.Key, token string) (li
 			ID: id, Name: m.DisplayName, ContextTokens: m.Input + m.Output, OutputTokens: m.Output,
 			Generates: slices.Contains(m.Methods, "generateContent"),
 			Embeds:    slices.Contains(m.Methods, "embedContent"),
-			Transport: p.transport(id),
+			Transport: p.Transport(id),
 		})
 	}
 	return list, answer.NextPageToken, nil

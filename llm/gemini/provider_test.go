@@ -38,7 +38,7 @@ func TestTransport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.transport(tt.model); got != tt.sdk {
+		if got := p.Transport(tt.model); got != tt.sdk {
 			t.Errorf("%s with %q goes through %s, want %s", tt.model, tt.prefer, got, tt.sdk)
 		}
 	}
@@ -296,7 +296,7 @@ func BenchmarkStream(b *testing.B) {
 		f := llmtest.NewGemini(b)
 		f.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say(pieces...) })
 		p := connect(b, f, Options{Model: model}, llm.NewKey("KEY"))
-		b.Run(p.transport(model), func(b *testing.B) {
+		b.Run(p.Transport(model), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if r := llmtest.Read(b, p.Stream(b.Context(), llmtest.Ask("hi"))); r.Err != nil {

@@ -13,10 +13,10 @@ const (
 	currentSDK = "genai"
 )
 
-// transport tells which SDK serves a model. Single requests of a model of cardSDK
+// Transport tells which SDK serves a model. Single requests of a model of cardSDK
 // still go through currentSDK where only that can express them: prompts that end
 // with the character's text, and seeds.
-func (p *Provider) transport(model string) string {
+func (p *Provider) Transport(model string) string {
 	model = bare(model)
 	if p.opts.Prefer == currentSDK || !cardModel.MatchString(model) || newerKind.MatchString(model) {
 		return currentSDK
@@ -24,12 +24,12 @@ func (p *Provider) transport(model string) string {
 	return cardSDK
 }
 
-// transportFor is transport for one request.
+// transportFor is Transport for one request.
 func (p *Provider) transportFor(model string, req llm.Request) string {
 	if req.Seed != nil || endsWithModel(req.Messages) { // generative-ai-go knows no seed and always ends with the user
 		return currentSDK
 	}
-	return p.transport(model)
+	return p.Transport(model)
 }
 
 func endsWithModel(messages []llm.Message) bool {
