@@ -253,7 +253,7 @@ func testWrongAddress(t *testing.T, build factory) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := build(t, llm.NewKey("key-1"))
 			a.Fake.Always(func(llmtest.Request) llmtest.Reply { return tt.reply })
-			r := llmtest.Read(t, llm.WithRetry(a.Provider, llm.Retry{Base: time.Millisecond}).Stream(t.Context(), llmtest.Ask("hi")))
+			r := llmtest.Read(t, llm.WithRetry(a.Provider).Stream(t.Context(), llmtest.Ask("hi")))
 			checkCode(t, r.Err, fault.UpstreamBadAnswer)
 			e := fault.Public(r.Err)
 			if !strings.Contains(e.Message, " at http://127.0.0.1:") || !strings.Contains(e.Message, tt.says) || e.Retry() != "no" {

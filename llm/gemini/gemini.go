@@ -46,7 +46,6 @@ type Options struct {
 	// used only for models that it serves correctly.
 	Prefer string
 
-	Keys llm.KeyOptions
 	HTTP http.RoundTripper // default: one of its own
 }
 
@@ -84,7 +83,7 @@ func New(keys []llm.Key, opts Options) (*Provider, error) {
 	if opts.Prefer != "" && opts.Prefer != cardSDK && opts.Prefer != currentSDK {
 		return nil, fault.InvalidField("transport", "unknown", "must be %s or %s", cardSDK, currentSDK)
 	}
-	p := &Provider{opts: opts, base: base, keys: llm.NewKeys(name, keys, opts.Keys)}
+	p := &Provider{opts: opts, base: base, keys: llm.NewKeys(name, keys)}
 	p.http = llm.HTTPClient(&carrier{next: opts.HTTP})
 	p.card = sync.OnceValues(p.newCard)
 	p.current = sync.OnceValues(p.newCurrent)
