@@ -106,12 +106,12 @@ func replyCases() []replyCase {
 
 		{name: "blocked, empty", reply: llmtest.Reply{Finish: llmtest.Safety}, code: fault.Blocked, stage: llm.StageReply},
 		{name: "blocked after some text", reply: llmtest.Reply{Parts: hello, Finish: llmtest.Safety}, text: "你好, Ana 👋🏽", code: fault.Blocked, stage: llm.StageReply},
-		{name: "recitation", gemini: true, reply: llmtest.Reply{Finish: llmtest.Recitation}, code: fault.Blocked, stage: llm.StageReply},
-		{name: "prohibited content", gemini: true, reply: llmtest.Reply{Finish: llmtest.Prohibited}, code: fault.Blocked, stage: llm.StageReply},
-		{name: "blocklist", gemini: true, reply: llmtest.Reply{Finish: llmtest.Blocklist}, code: fault.Blocked, stage: llm.StageReply},
-		{name: "personal data", gemini: true, reply: llmtest.Reply{Finish: llmtest.SPII}, code: fault.Blocked, stage: llm.StageReply},
-		{name: "language", gemini: true, reply: llmtest.Reply{Finish: llmtest.Language}, code: fault.Blocked, stage: llm.StageReply},
-		{name: "malformed call", gemini: true, reply: llmtest.Reply{Parts: hello, Finish: llmtest.Malformed}, text: "你好, Ana 👋🏽", code: fault.UpstreamBadAnswer},
+		{name: "recitation", gemini: true, reply: llmtest.Reply{Finish: "RECITATION"}, code: fault.Blocked, stage: llm.StageReply},
+		{name: "prohibited content", gemini: true, reply: llmtest.Reply{Finish: "PROHIBITED_CONTENT"}, code: fault.Blocked, stage: llm.StageReply},
+		{name: "blocklist", gemini: true, reply: llmtest.Reply{Finish: "BLOCKLIST"}, code: fault.Blocked, stage: llm.StageReply},
+		{name: "personal data", gemini: true, reply: llmtest.Reply{Finish: "SPII"}, code: fault.Blocked, stage: llm.StageReply},
+		{name: "language", gemini: true, reply: llmtest.Reply{Finish: "LANGUAGE"}, code: fault.Blocked, stage: llm.StageReply},
+		{name: "malformed call", gemini: true, reply: llmtest.Reply{Parts: hello, Finish: "MALFORMED_FUNCTION_CALL"}, text: "你好, Ana 👋🏽", code: fault.UpstreamBadAnswer},
 		{name: "prompt blocked", gemini: true, reply: llmtest.Reply{PromptBlock: "PROHIBITED_CONTENT"}, code: fault.Blocked, stage: llm.StagePrompt},
 		{name: "prompt unsafe", gemini: true, reply: llmtest.Reply{PromptBlock: "SAFETY"}, code: fault.Blocked, stage: llm.StagePrompt},
 
