@@ -2,9 +2,8 @@
 //
 // generative-ai-go is frozen. It serves the models and requests that it handles
 // correctly; google.golang.org/genai serves the rest: thinking models, unknown models,
-// prompts that end with the character's own text, seeds, and embeddings of a chosen
-// length. Transport reports which SDK serves a model and why; Options.Prefer overrides
-// the choice.
+// prompts that end with the character's own text, seeds, and embeddings. Transport
+// reports which SDK serves a model; Options.Prefer overrides the choice.
 //
 // The SDKs' defects are fixed below them, in the HTTP layer that both share (carrier):
 // the key travels in a header, every refusal becomes one typed error after one request,
