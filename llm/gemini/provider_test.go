@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -217,6 +219,46 @@ func TestModelsTellTheirTransport(t *testing.T) {
 	list, err := p.Models(t.Context())
 	if err != nil || len(list) != 3 || list[0].Transport != cardSDK || list[1].Transport != currentSDK || !list[2].Embeds {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+type transport func(*http.Request) string
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(f(r))), Request: r}, nil
+}
+
+// The list of models comes in pages, and may never end.
+func TestModelsComeInPages(t *testing.T) {
+	for last, want := range map[int]int{1: 1, 3: 3, 1000: maxPages} {
+		var tokens []string
+		p, err := New(nil, Options{HTTP: transport(func(r *http.Request) string {
+			tokens = append(tokens, r.URL.Query().Get("pageToken"))
+			if len(tokens) == last {
+				return `{"models":[{"name":"models/a"}]}`
+			}
+			return fmt.Sprintf(`{"models":[{"name":"models/a"}],"nextPageToken":"%d"}`, len(tokens))
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := p.Models(t.Context())
+		if err != nil || len(list) != want || len(tokens) != want || want == 3 && strings.Join(tokens, ",") != ",1,2" {
+			t.Errorf("%d models of %d pages: %v, %v", len(list), want, tokens, err)
+		}
+	}
+}
+
+// A list that breaks off is an error and not a short list.
+func TestModelsBreakOff(t *testing.T) {
+	for _, body := range []string{`{"models":[{"name":"models/a"}`, `[]`, `nothing`} {
+		p, err := New(nil, Options{HTTP: transport(func(*http.Request) string { return body })})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := p.Models(t.Context()); !fault.Is(err, fault.UpstreamBadAnswer) || len(list) > 0 {
+			t.Errorf("%s gives %v, %v", body, list, err)
+		}
 	}
 }
 
