@@ -183,7 +183,7 @@ const (
 type Embedder interface {
 	// Embed returns one vector per text, in their order; the adapter splits
 	// what is too much for one call of the provider. All or nothing: an error
-	// leaves no vectors. Vectors have passed CheckVectors.
+	// leaves no vectors. Vectors have the length one.
 	Embed(ctx context.Context, task EmbedTask, texts []string) (Embeddings, error)
 
 	// ModelID names the space of the vectors: those with different ids must not
