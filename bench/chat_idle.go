@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
-	"time"
+
+	"nodest/llm"
 )
 
 // idleFigures are about connections on which nothing happens.
@@ -50,10 +51,8 @@ func (r *run) idle(ctx context.Context) error {
 				}
 			}()
 		}
-		select {
-		case <-time.After(r.n.settle): // more than one heartbeat
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := llm.Sleep(ctx, r.n.settle); err != nil { // more than one heartbeat
+			return err
 		}
 		after, err := s.resident()
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"os"
 	"time"
+
+	"nodest/llm"
 )
 
 // chatHistory is what one chat costs. Times are by the names of historySteps.
@@ -204,10 +206,8 @@ func (l *longChat) forks(ctx context.Context) error {
 		l.stopwatch["fork"] = append(l.stopwatch["fork"], time.Since(begun))
 		address = l.api + "/conversations/" + fork.ID
 		for fork.Copying && l.get(ctx, address)() != nil { // not there yet
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(5 * time.Millisecond):
+			if err := llm.Sleep(ctx, 5*time.Millisecond); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"bytes"
 	"embed"
 	"encoding/json"
@@ -67,14 +66,12 @@ func (s *chatSet) read(name string, first func(line []byte) error) error {
 	if err != nil {
 		return err
 	}
-	take, lines := first, bufio.NewScanner(bytes.NewReader(data))
-	for n := 1; lines.Scan(); n++ {
-		if err := take(lines.Bytes()); err != nil {
-			return fmt.Errorf("%s line %d: %w", name, n, err)
-		}
+	take := first
+	return eachLine(name, bytes.NewReader(data), func(line []byte) error {
+		err := take(line)
 		take = s.add
-	}
-	return lines.Err()
+		return err
+	})
 }
 
 // add appends the case of a line.

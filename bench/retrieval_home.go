@@ -229,8 +229,6 @@ func (l *library) embed(ctx context.Context) error {
 
 // finish waits until no job of a kind is left.
 func (l *library) finish(ctx context.Context, kind string) error {
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
 	for {
 		var open []*jobs.Job
 		err := l.db.View(ctx, l.user, func(tx nodest.Tx) (err error) {
@@ -240,10 +238,8 @@ func (l *library) finish(ctx context.Context, kind string) error {
 		if err != nil || len(open) == 0 {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-look.C:
+		if err := llm.Sleep(ctx, 5*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

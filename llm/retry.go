@@ -47,7 +47,7 @@ func WithRetry(gen Generator) Generator {
 					yield(Chunk{}, err)
 					return
 				}
-				if sleep(ctx, wait) != nil {
+				if Sleep(ctx, wait) != nil {
 					yield(Chunk{}, contextError(ctx, providerOf(err)))
 					return
 				}
@@ -107,12 +107,16 @@ func Passes(err error) bool {
 	return false
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits for d, or until ctx ends, whose cause it returns.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	case <-t.C:
 		return nil
 	}

@@ -235,19 +235,8 @@ func (s *scribe) call(ctx context.Context, prompt string) (string, error) {
 			return "", err
 		}
 		asked := min(fault.Public(err).RetryAfter, longestAsked)
-		if err := pause(ctx, max(retryWaits[attempt], asked)); err != nil {
+		if err := llm.Sleep(ctx, max(retryWaits[attempt], asked)); err != nil {
 			return "", err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
 	}
 }

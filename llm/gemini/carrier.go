@@ -177,18 +177,14 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close closes the connection unless the answer has ended. A few bytes that may
-// be missing are read for at most 50 ms, so that the connection can be used again
-// after a whole reply.
+// Close closes the connection unless the answer is complete.
 func (b *body) Close() error {
 	if b.closed {
 		return nil
 	}
 	b.closed = true
 	if !b.ended && b.x.whole && b.ctx.Err() == nil {
-		stop := time.AfterFunc(50*time.Millisecond, func() { _ = b.rc.Close() })
-		_, _ = io.CopyN(io.Discard, b.rc, 4<<10) // best effort
-		stop.Stop()
+		llm.Drain(b.rc)
 	}
 	return b.rc.Close()
 }

@@ -151,7 +151,9 @@ func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.
 			s.fail(c.named(llm.WrongAddress(c.opts.Name, c.shown(), resp, s.hide)))
 		} else {
 			s.events(resp.Body)
-			settle(resp.Body, s.done)
+			if s.done {
+				llm.Drain(resp.Body)
+			}
 		}
 	}
 }
@@ -170,17 +172,6 @@ func (c *Client) ask(ctx context.Context, key llm.Key, body chatRequest) (*http.
 	}
 	c.noJSON.Store(body.Model, true)
 	return resp, nil
-}
-
-// settle reads the few bytes behind the end mark, so that the connection can be
-// used again. A server that does not end its answer is not waited for.
-func settle(body io.ReadCloser, done bool) {
-	if !done {
-		return
-	}
-	stop := time.AfterFunc(50*time.Millisecond, func() { _ = body.Close() })
-	defer stop.Stop()
-	_, _ = io.CopyN(io.Discard, body, 4<<10) // best effort
 }
 
 // asking is a body of a request; texts are what its errors must not quote.
