@@ -17,7 +17,7 @@ import (
 // ServerOptions are those of the measurements that start servers.
 type ServerOptions struct {
 	Program string   // the nodest program, which the servers are processes of
-	Env     []string // of those processes, beside what a measurement sets
+	Env     []string // of those processes, in addition to what a measurement sets
 	Only    string   // Chat: one of ChatParts; "" = all
 	JSON    bool     // print the figures as one JSON object
 	Small   bool     // small sizes, to try out the measurements; the figures mean nothing

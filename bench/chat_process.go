@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// child is a process under measure.
+// child is a process that is measured.
 type child struct {
 	cmd  *exec.Cmd
 	base string        // http://host:port

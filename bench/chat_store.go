@@ -25,7 +25,7 @@ type appendFigures struct {
 	PageLong   float64 `json:"pageLongP50"`
 }
 
-// storeFigures are about many who write at once.
+// storeFigures are about many clients that write at the same time.
 type storeFigures struct {
 	Clients   int     `json:"clients"`
 	PerSecond float64 `json:"messagesPerSecond"`

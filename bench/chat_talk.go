@@ -17,7 +17,7 @@ type talker struct {
 	conversation string // "" = of the floor
 }
 
-// turnTimes tell of one turn.
+// turnTimes are the times of one turn.
 type turnTimes struct {
 	n           int
 	sent, first time.Time // first delta

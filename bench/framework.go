@@ -138,8 +138,8 @@ func (t *table) build(in framework.Input) *framework.Prompt {
 	return p
 }
 
-// turns measures builds of which each has two messages more than the one before;
-// the prompt before is compared with.
+// turns measures builds, each with two more messages than the one before and compared
+// with its prompt.
 func (t *table) turns(name string, in framework.Input) {
 	inputs := make([]framework.Input, 100)
 	history := slices.Clone(in.History)

@@ -67,7 +67,7 @@ func printHistory(out io.Writer, chats []chatHistory) {
 	}
 }
 
-// longChat is the chat under measure.
+// longChat is the chat that is measured.
 type longChat struct {
 	stopwatch
 	g    *guest

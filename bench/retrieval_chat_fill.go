@@ -15,7 +15,7 @@ import (
 	"nodest/nodest"
 )
 
-// filled is a memory that everything of a set has gone into, and a new chat.
+// filled is a memory with everything of a set, and a new chat.
 type filled struct {
 	*library
 	set       *chatSet
@@ -25,8 +25,8 @@ type filled struct {
 	messages  int
 }
 
-// fill imports what was said, has it read for facts by the rules and embedded, all
-// by the product's own jobs, writes the user's own facts, and starts a chat.
+// fill imports what was said, has the product's own jobs extract facts (by rules) and
+// embed the texts, writes the user's own facts, and starts a chat.
 func (s *chatSet) fill(ctx context.Context) (f *filled, err error) {
 	began := time.Now()
 	l, err := openLibrary(ctx, libraryOptions{

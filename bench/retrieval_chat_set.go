@@ -167,7 +167,7 @@ func (s *chatSet) exchanges() ([]exchange, error) {
 			}
 		}
 	}
-	// Neighbours in the file are of one sort; in a chat they are far apart.
+	// Neighbours in the file are of one kind; in a chat they are far apart.
 	all = append(all, s.spread(stride(first), firstFrom, firstTo, named)...)
 	all = append(all, s.spread(second, secondFrom, secondTo, named)...)
 	all = append(all, s.spread(stride(noise), noiseFrom, noiseTo, named)...)
@@ -175,7 +175,8 @@ func (s *chatSet) exchanges() ([]exchange, error) {
 	return all, nil
 }
 
-// stride takes every eleventh, again and again.
+// stride reorders exchanges: every eleventh from the first one, then from the second,
+// and so on.
 func stride(in []exchange) (out []exchange) {
 	for from := range 11 {
 		for i := from; i < len(in); i += 11 {

@@ -25,7 +25,6 @@ import (
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
-	"nodest/stream"
 )
 
 // library is the product on a database of its own, in a temporary folder, with one
@@ -81,7 +80,7 @@ func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) 
 	characters := character.New(l.db.Characters(), character.Options{})
 	l.engine = nodest.New(nodest.Deps{
 		Store: l.db, Characters: characters, Chats: chat.New(l.db.Chats(), characters, chat.Options{Memory: o.chat, Log: log}),
-		Models: noModel{}, Publisher: nobody{},
+		Models: noModel{},
 	}, options)
 	l.archives = archive.New(l.db.Chats())
 	l.jobs = jobs.New(l.db, jobs.Options{Alone: true, Log: log})
@@ -114,16 +113,12 @@ func (l *library) scene(_ context.Context, _, characterID, _ string) (memory.Sce
 	return memory.Scene{Names: l.people[characterID], Recall: true, Limit: memory.DefaultLimit, Share: true}, nil
 }
 
-// noModel and nobody stand where a server has models and devices.
+// noModel takes the place of a server's models.
 type noModel struct{}
 
 func (noModel) Resolve(context.Context, string, string, string, string) (nodest.Model, error) {
 	return nodest.Model{}, fault.New(fault.NotConfigured, "no model")
 }
-
-type nobody struct{}
-
-func (nobody) Transient(*stream.Event) {}
 
 // importMessages is how many messages one import takes.
 const importMessages = 10_000

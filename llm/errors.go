@@ -66,8 +66,8 @@ var says = map[fault.Code]string{
 	fault.EmptyReply:      "returned no text",
 }
 
-// NetworkError reports a request that failed below HTTP: no connection, or one
-// that broke. If ctx has ended that is the reason given.
+// NetworkError reports a request that failed below HTTP: no connection, or one that
+// broke. If ctx has ended, that is the reported reason.
 func NetworkError(ctx context.Context, provider string, err error) *fault.Error {
 	if ended := contextError(ctx, provider); ended != nil {
 		return ended
@@ -124,8 +124,8 @@ func BlockedError(provider, stage, reason string) *fault.Error {
 	return e.With("provider", provider).With("stage", stage)
 }
 
-// RetryAfter reads the header of that name: seconds or an HTTP date. It returns
-// 0 for an absent or senseless value.
+// RetryAfter reads the header of that name: seconds or an HTTP date. It returns 0 if
+// the value is missing or invalid.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	v := strings.TrimSpace(h.Get("Retry-After"))
 	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 && s < 1e6 {

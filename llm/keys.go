@@ -12,11 +12,11 @@ import (
 	"nodest/fault"
 )
 
-// Keys holds the keys of one provider and changes between them. The first key is
+// Keys holds the keys of one provider and switches between them. The first key is
 // used as long as it works. A key that the provider refused (401, 403), limited
 // (429) or failed with (5xx) cools down, and the request is sent again with the
-// next one, each key once per request and only while nothing was delivered. No
-// other error changes the key: a bad request is as bad with every key.
+// next one, each key once per request and only while nothing was delivered. After any
+// other error the key stays: a bad request is as bad with every key.
 //
 // A cooling key is used only when all are cooling, the one that is ready first,
 // and not at all before the time that the provider itself asked for (Retry-After):

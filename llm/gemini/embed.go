@@ -24,7 +24,7 @@ func (p *Provider) Embedder(model string, dim int) llm.Embedder {
 	b.Call = func(ctx context.Context, task llm.EmbedTask, texts []string) (vectors [][]float32, tokens int, err error) {
 		err = p.keys.Do(ctx, func(ctx context.Context, key llm.Key) error {
 			ctx, x := withExchange(ctx, key)
-			x.texts = texts
+			x.hide.Texts = texts
 			defer x.close()
 			vectors, err = p.embed(ctx, b.Model, dim, task, texts)
 			if err = cmp.Or(err, x.err); err != nil {

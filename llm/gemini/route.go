@@ -63,11 +63,11 @@ func takesSystem(model string) bool { return !strings.HasPrefix(model, "gemma") 
 // takesJSON reports whether a model has a mode for JSON.
 func takesJSON(model string) bool { return takesSystem(model) && !olderKind.MatchString(model) }
 
-// olderKind are the first models, which only generative-ai-go still serves.
+// olderKind are the first models, which have no mode for JSON.
 var olderKind = regexp.MustCompile(`^gemini-(1\.0-|pro$|pro-vision$)`)
 
 // jsonType is how the API is asked for JSON.
 const jsonType = "application/json"
 
-// bare takes the collection off a model's name; names of tuned models keep theirs.
+// bare removes the prefix models/ from a model's name; tuned models keep theirs.
 func bare(model string) string { return strings.TrimPrefix(model, "models/") }

@@ -204,7 +204,7 @@ func (f *Fake) SetDimension(n int) { f.set(func() { f.dims = n }) }
 // LoseVectors makes the fake answer embeddings with one vector too few.
 func (f *Fake) LoseVectors() { f.set(func() { f.badVec = true }) }
 
-// Stop makes the fake's address one where nothing listens.
+// Stop closes the fake's server, so that nothing listens at its address.
 func (f *Fake) Stop() { f.server.Close() }
 
 // Requests returns what has arrived so far, oldest first.
@@ -321,7 +321,7 @@ func (o *writer) refuse(reply Reply) {
 	}
 	if reply.Plain != "" {
 		o.w.WriteHeader(reply.Status)
-		_, _ = io.WriteString(o.w, reply.Plain) // a client that is gone misses nothing
+		_, _ = io.WriteString(o.w, reply.Plain) // the client may be gone
 		return
 	}
 	reply.Message = cmp.Or(reply.Message, http.StatusText(reply.Status))
@@ -331,7 +331,7 @@ func (o *writer) refuse(reply Reply) {
 func (o *writer) json(status int, v any) {
 	o.w.Header().Set("Content-Type", "application/json")
 	o.w.WriteHeader(status)
-	_ = json.NewEncoder(o.w).Encode(v) // the client may be gone; there is nothing to do
+	_ = json.NewEncoder(o.w).Encode(v) // the client may be gone
 }
 
 // pass waits at the gate. It is false when the client or the test is gone.

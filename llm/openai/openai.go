@@ -127,7 +127,7 @@ func (c *Client) Name() string { return c.opts.Name }
 // DefaultModel answers requests that name no model.
 func (c *Client) DefaultModel() string { return c.opts.Model }
 
-// Close lets go of idle connections. Streams that are under way go on.
+// Close closes idle connections. Running streams continue.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Stream asks for a reply; see llm.Generator.
@@ -220,7 +220,7 @@ func (c *Client) do(req *http.Request, s llm.Secrets) (*http.Response, error) {
 	return resp, nil
 }
 
-// shown is the server's address as it may be shown: a query may hold a key.
+// shown is the server's address without its query, which may contain a key.
 func (c *Client) shown() string {
 	u := c.base
 	u.RawQuery = ""
@@ -236,7 +236,7 @@ func (c *Client) named(err error) error {
 	return err
 }
 
-// answerLimit bounds an answer that is read in one piece, in bytes.
+// answerLimit bounds an answer that is not streamed, in bytes.
 const answerLimit = 64 << 20
 
 // get reads a JSON answer of bounded size into out.

@@ -56,7 +56,7 @@ func (c *Client) body(req llm.Request) chatRequest {
 		Stop:   req.Stop[:min(len(req.Stop), stopLimit)],
 		Stream: true,
 	}
-	if c.base.Hostname() != "api.mistral.ai" { // which refuses to be asked for the usage and tells it anyway
+	if c.base.Hostname() != "api.mistral.ai" { // which rejects stream_options and reports the usage anyway
 		b.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	if b.Model == "" {
