@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,7 +31,7 @@ func (r *run) launch(ctx context.Context, env []string, f func(*child) error, ar
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
 	c.cmd.WaitDelay = 30 * time.Second
 	var failed bytes.Buffer
-	c.cmd.Env, c.cmd.Stderr = append(env, r.Env...), &failed
+	c.cmd.Env, c.cmd.Stderr = slices.Concat(env, r.Env), &failed
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
 		return err
