@@ -14,10 +14,10 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Floor is a minimal Go proxy between an app and a model: each
-// frame of a WebSocket is a prompt for the model at upstream, and each token of
-// the answer a JSON frame. It stores nothing and has no users. NodeST's cost is
-// compared with it. It runs until ctx ends.
+// Floor is a minimal Go proxy between an app and a model, which NodeST's cost is
+// compared with: each frame of a WebSocket is a prompt for the model at upstream, and
+// each token of the answer a JSON frame. It stores nothing and has no users. It runs
+// until ctx ends.
 func Floor(ctx context.Context, out io.Writer, upstream string) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,9 +40,9 @@ type floor struct {
 	up       websocket.Upgrader
 }
 
-// floorDelta and floorDone are the frames that the floor sends.
-type floorDelta struct {
-	Type string `json:"type"`
+// floorFrame is a frame that the floor sends.
+type floorFrame struct {
+	Ev   string `json:"ev"`
 	Seq  int    `json:"seq"`
 	Text string `json:"text"`
 }
@@ -61,12 +61,12 @@ func (f *floor) serve(w http.ResponseWriter, r *http.Request) {
 		seq := 0
 		err = f.ask(r.Context(), string(prompt), func(text string) error {
 			seq++
-			return ws.WriteJSON(floorDelta{"delta", seq, text})
+			return ws.WriteJSON(floorFrame{"gen.delta", seq, text})
 		})
 		if err != nil {
 			return // the app sees the connection end
 		}
-		if ws.WriteJSON(floorDelta{Type: "done"}) != nil {
+		if ws.WriteJSON(floorFrame{Ev: "gen.done"}) != nil {
 			return
 		}
 	}

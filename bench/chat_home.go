@@ -15,35 +15,43 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/chat"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 )
 
 // guest is a user of a measured server.
 type guest struct {
-	id, token    string
-	conversation string
+	token string
+	chats []filledChat
 }
 
-// guests makes a data folder with n users, each with a token. The first one is
-// the owner.
-func guests(ctx context.Context, dir string, n int) ([]*guest, error) {
+// filledChat is a chat with messages.
+type filledChat struct{ id, middle string } // middle is a message
+
+// home makes a data folder with n users, each with a token and, for each of lengths, a
+// chat with that many messages behind the greeting. The first user is the owner.
+func (r *run) home(ctx context.Context, n int, lengths ...int) (dir string, list []*guest, err error) {
+	if dir, err = os.MkdirTemp(r.dir, "data-"); err != nil {
+		return "", nil, err
+	}
 	db, err := store.Open(ctx, store.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	defer func() { _ = db.Close() }()
+	defer func() { err = errors.Join(err, db.Close()) }()
 	secret, err := account.Secret(dir, "")
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	accounts, err := account.New(db, secret, account.Options{})
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	list := make([]*guest, n)
-	err = each(n, 64, func(i int) error {
+	list = make([]*guest, n)
+	return dir, list, each(n, 64, func(i int) error {
 		u := &account.User{ID: uuid.Must(uuid.NewV7()).String(), Username: fmt.Sprintf("guest-%d", i), Role: account.RoleMember}
 		if i == 0 {
 			u.Role = account.RoleOwner
@@ -52,58 +60,72 @@ func guests(ctx context.Context, dir string, n int) ([]*guest, error) {
 			return err
 		}
 		token, _, err := accounts.CreateToken(ctx, u.ID, "bench", 0)
-		list[i] = &guest{id: u.ID, token: token}
+		if err != nil {
+			return err
+		}
+		list[i] = &guest{token: token}
+		list[i].chats, err = fillChats(ctx, db, &op.Call{UserID: u.ID}, lengths)
 		return err
 	})
-	return list, err
 }
 
-// fill appends n messages to a conversation of a server that does not run, and
-// returns their ids.
-func fill(ctx context.Context, dir string, g *guest, conversation string, n int) ([]string, error) {
-	db, err := store.Open(ctx, store.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+var mara = json.RawMessage(`{"name": "Mara", "description": "Captain of the salvage ship Kestrel, grey-eyed and patient.",
+	"personality": "dry humour", "scenario": "Deep space.", "first_mes": "Welcome aboard, {{user}}."}`)
+
+// fillChats makes a character and a chat with it for each of lengths.
+func fillChats(ctx context.Context, db *store.DB, call *op.Call, lengths []int) (all []filledChat, err error) {
+	characters := character.New(db.Characters(), character.Options{})
+	ch, err := characters.Create(ctx, call, character.Input{RoleCard: mara})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = db.Close() }()
-	var ids []string
-	for len(ids) < n {
-		var added []string
-		err := db.Update(ctx, g.id, func(tx nodest.Tx) (err error) {
-			added, err = fillSome(tx, conversation, min(1000, n-len(ids)))
-			return err
-		})
+	chats := chat.New(db.Chats(), characters, chat.Options{Log: slog.New(slog.DiscardHandler)})
+	for _, length := range lengths {
+		conv, err := chats.CreateConversation(ctx, call, chat.ConversationInput{CharacterID: ch.ID})
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, added...)
+		f := filledChat{id: conv.ID}
+		for from := 0; from < length; from += 1000 {
+			err := db.Update(ctx, call.UserID, func(tx nodest.Tx) error { return f.fill(tx, from, min(from+1000, length), length/2) })
+			if err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, f)
 	}
-	return ids, nil
+	return all, nil
 }
 
-func fillSome(tx nodest.Tx, conversation string, n int) ([]string, error) {
-	conv, err := tx.Chats.LockConversation(conversation)
+// rareWord is in the first message of a filled chat only.
+const rareWord = "zanzibar"
+
+// fill appends the messages from one number up to another.
+func (f *filledChat) fill(tx nodest.Tx, from, to, middle int) error {
+	conv, err := tx.Chats.LockConversation(f.id)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	conv.Version++
-	ids := make([]string, n)
-	for i := range ids {
-		ids[i] = uuid.Must(uuid.NewV7()).String()
+	for i := from; i < to; i++ {
+		text := "The tea is almost ready, and the rain has not stopped since noon."
+		if i == 0 {
+			text = "Remember " + rareWord + "."
+		}
 		m := &chat.Message{
-			ID: ids[i], ConversationID: conv.ID, ParentID: conv.HeadID, Role: chat.RoleUser, Name: "Ada", Status: chat.StatusComplete, Rev: 1,
-			Swipes: []chat.Swipe{{
-				ID: uuid.Must(uuid.NewV7()).String(), RevisionID: uuid.Must(uuid.NewV7()).String(), Rev: 1,
-				Text: "The tea is almost ready, and the rain has not stopped since noon.", CreatedAt: tx.Now(),
-			}},
+			ID: op.NewID(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: chat.RoleUser, Name: "Ada", Status: chat.StatusComplete, Rev: 1,
+			Swipes:    []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: text, CreatedAt: tx.Now()}},
 			CreatedAt: tx.Now(),
 		}
 		if err := tx.Chats.InsertMessage(m); err != nil {
-			return nil, err
+			return err
+		}
+		if i == middle {
+			f.middle = m.ID
 		}
 		conv.HeadID = m.ID
 	}
-	return ids, tx.Chats.UpdateConversation(conv)
+	return tx.Chats.UpdateConversation(conv)
 }
 
 // each runs f for 0 to n-1, at most width at a time, and returns the errors.
@@ -160,39 +182,4 @@ func (g *guest) rest(ctx context.Context, method, url string, body, out any) err
 		return nil
 	}
 	return json.Unmarshal(text, out)
-}
-
-// settle creates for a guest a character and a conversation.
-func (g *guest) settle(ctx context.Context, base string) error {
-	var character, conversation struct{ ID string }
-	card := map[string]any{"roleCard": map[string]any{
-		"name": "Mara", "description": "Captain of the salvage ship Kestrel, grey-eyed and patient.",
-		"personality": "dry humour", "scenario": "Deep space.", "first_mes": "Welcome aboard, {{user}}.",
-	}}
-	if err := g.rest(ctx, http.MethodPost, base+"/api/v1/characters", card, &character); err != nil {
-		return err
-	}
-	err := g.rest(ctx, http.MethodPost, base+"/api/v1/conversations", map[string]any{"characterId": character.ID}, &conversation)
-	g.conversation = conversation.ID
-	return err
-}
-
-// house is a running server with guests who have a conversation each.
-func (c *chatRun) house(ctx context.Context, name string, n int, models string) (*child, []*guest, error) {
-	dir := c.folder(name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, err
-	}
-	list, err := guests(ctx, dir, n)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := c.server(ctx, dir, models)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := each(n, 16, func(i int) error { return list[i].settle(ctx, s.base) }); err != nil {
-		return nil, nil, errors.Join(err, s.stop())
-	}
-	return s, list, nil
 }

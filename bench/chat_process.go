@@ -7,89 +7,76 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// child is a process under measure.
+// child is a process that is measured.
 type child struct {
-	cmd    *exec.Cmd
-	base   string // http://host:port
-	took   time.Duration
-	errors bytes.Buffer // read after gone
-	gone   chan error
+	cmd  *exec.Cmd
+	base string        // http://host:port
+	took time.Duration // until it listened
 }
 
-// launch runs the program and returns when it says where it listens. It ends
-// with stop, or with ctx.
-func launch(ctx context.Context, program string, env []string, args ...string) (*child, error) {
-	c := &child{cmd: exec.CommandContext(ctx, program, args...), gone: make(chan error, 1)}
-	c.cmd.Env, c.cmd.Stderr = env, &c.errors
+// launch runs the program, calls f when it listens, and asks it to end.
+func (r *run) launch(ctx context.Context, env []string, f func(*child) error, args ...string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	c := &child{cmd: exec.CommandContext(ctx, r.Program, args...)}
+	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
+	c.cmd.WaitDelay = 30 * time.Second
+	var failed bytes.Buffer
+	c.cmd.Env, c.cmd.Stderr = slices.Concat(env, r.Env), &failed
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	begun := time.Now()
 	if err := c.cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
-	listens := make(chan string, 1)
+	lines := bufio.NewScanner(out)
+	for c.base == "" && lines.Scan() {
+		_, c.base, _ = strings.Cut(lines.Text(), " listens on ")
+	}
+	if c.took = time.Since(begun); c.base == "" {
+		return fmt.Errorf("%s %s: %w: %s", r.Program, args[0], errors.Join(c.cmd.Wait(), ctx.Err()), bytes.TrimSpace(failed.Bytes()))
+	}
+	drained := make(chan struct{})
 	go func() { // ends with the process
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if _, base, ok := strings.Cut(lines.Text(), " listens on "); ok {
-				listens <- base
-				break
-			}
-		}
+		defer close(drained)
 		_, _ = io.Copy(io.Discard, out)
-		c.gone <- c.cmd.Wait()
 	}()
-	select {
-	case c.base = <-listens:
-		c.took = time.Since(begun)
-		return c, nil
-	case err := <-c.gone:
-		return nil, fmt.Errorf("%s %s: %w: %s", program, args[0], errors.Join(err, ctx.Err()), bytes.TrimSpace(c.errors.Bytes()))
+	err = f(c)
+	stop()
+	<-drained
+	if ended := c.cmd.Wait(); !errors.Is(ended, context.Canceled) {
+		err = errors.Join(err, ended)
 	}
+	return err
 }
 
-// stop asks the process to end, and ends it if it does not within 30 s.
-func (c *child) stop() error {
-	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	select {
-	case err := <-c.gone:
-		return err
-	case <-time.After(30 * time.Second):
-		_ = c.cmd.Process.Kill()
-		return errors.Join(errors.New("the server did not stop within 30 s"), <-c.gone)
-	}
-}
-
-// server starts nodest on a data folder. models is the address of the provider,
+// serve runs f with a server on a data folder. models is the address of the provider,
 // "" = the offline model.
-func (c *chatRun) server(ctx context.Context, dir, models string) (*child, error) {
-	env := append([]string{
+func (r *run) serve(ctx context.Context, dir, models string, f func(*child) error) error {
+	env := []string{
 		"NODEST_DATA=" + dir, "NODEST_ADDR=127.0.0.1:0", "NODEST_LOG_LEVEL=warn", "NODEST_MAX_CONNECTIONS=20000",
-		"HOME=" + c.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "NODEST_PROVIDER=offline", "NODEST_OFFLINE_DELAY=0s",
-	}, c.o.Env...)
+		"HOME=" + r.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "NODEST_PROVIDER=offline", "NODEST_OFFLINE_DELAY=0s",
+	}
 	if models != "" {
 		env = append(env, "NODEST_PROVIDER=openai", "OPENAI_BASE_URL="+models, "NODEST_MODEL=bench")
 	}
-	return launch(ctx, c.o.Program, env, "serve")
+	return r.launch(ctx, env, f, "serve")
 }
 
-// floor starts the bare proxy.
-func (c *chatRun) floor(ctx context.Context, models string) (*child, error) {
-	env := append([]string{"HOME=" + c.dir, "PATH=" + os.Getenv("PATH")}, c.o.Env...)
-	return launch(ctx, c.o.Program, env, "bench", "floor", models)
+// floor runs f with the bare proxy.
+func (r *run) floor(ctx context.Context, models string, f func(*child) error) error {
+	return r.launch(ctx, []string{"HOME=" + r.dir, "PATH=" + os.Getenv("PATH")}, f, "bench", "floor", models)
 }
 
 // cpu is the processor time that the process has used.
@@ -129,24 +116,4 @@ func (c *child) proc(name string) (string, error) {
 		return "", fmt.Errorf("this measurement needs Linux: %w", err)
 	}
 	return string(text), nil
-}
-
-// metric reads one figure of GET /metrics.
-func (c *child) metric(ctx context.Context, name string) (float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	lines := bufio.NewScanner(res.Body)
-	for lines.Scan() {
-		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
-			return strconv.ParseFloat(value, 64)
-		}
-	}
-	return 0, errors.Join(fmt.Errorf("/metrics has no %s", name), lines.Err())
 }

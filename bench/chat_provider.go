@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// provider is an OpenAI-compatible server that knows when each request came and
-// when its first token left. A turn is told by the last tag in the prompt.
+// provider is an OpenAI-compatible server that notes when each request arrived and when
+// its first token left. The last tag in the prompt identifies the turn.
 type provider struct {
 	url    string
 	tokens int

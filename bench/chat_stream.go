@@ -1,26 +1,21 @@
 package bench
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // ttftFigures are about what a server adds to the model's own time to the first
 // token, in milliseconds: from the command to the provider's request, and from
-// the provider's first byte to the first delta in the app.
+// the provider's first byte to the first delta in the app (back).
 type ttftFigures struct {
-	Streams  int     `json:"streams"`
-	Samples  int     `json:"samples"`
-	P50      float64 `json:"p50"`
-	P95      float64 `json:"p95"`
-	ThereP50 float64 `json:"toProviderP50"`
+	Streams int `json:"streams"`
+	Samples int `json:"samples"`
+	spread
 	BackP50  float64 `json:"backP50"`
 	FloorP50 float64 `json:"floorP50"`
 	FloorP95 float64 `json:"floorP95"`
@@ -29,7 +24,6 @@ type ttftFigures struct {
 // cpuFigures compare processor time for the same replies.
 type cpuFigures struct {
 	Streams   int     `json:"streams"`
-	Tokens    int     `json:"tokens"`    // streamed in all
 	PerReply  int     `json:"perReply"`  // tokens
 	Thousand  float64 `json:"per1000"`   // ms of processor time per 1,000 tokens
 	FloorEach float64 `json:"floor1000"` // the same of the floor
@@ -43,131 +37,119 @@ const (
 )
 
 // both runs f against NodeST and against the floor, with n apps each.
-func (c *chatRun) both(ctx context.Context, name string, n, tokens int, f func(s *child, apps []*talker, p *provider, floor bool) error) error {
+func (r *run) both(ctx context.Context, n, tokens int, f func(s *child, apps []*talker, p *provider, floor bool) error) error {
 	p, err := newProvider(ctx, tokens, firstToken, tokenGap)
 	if err != nil {
 		return err
 	}
 	defer p.close()
-	s, list, err := c.house(ctx, name, n, p.url)
+	dir, list, err := r.home(ctx, n, 0)
 	if err != nil {
 		return err
 	}
-	apps, err := talkers(ctx, s.base, list)
-	if err == nil {
-		err = f(s, apps, p, false)
-	}
-	hangUp(apps)
-	if err = errors.Join(err, s.stop()); err != nil {
-		return err
-	}
-	s, err = c.floor(ctx, p.url)
-	if err != nil {
-		return err
-	}
-	apps, err = floorTalkers(ctx, s.base, n)
-	if err == nil {
-		err = f(s, apps, p, true)
-	}
-	hangUp(apps)
-	return errors.Join(err, s.stop())
-}
-
-// turns lets every app have each turns one after the other, all apps at the same
-// time, beginning at different moments of a reply.
-func turns(apps []*talker, each, tokens int, number *atomic.Int64) ([]turnTimes, error) {
-	var mu sync.Mutex
-	var all []turnTimes
-	var failed error
-	var wg sync.WaitGroup
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, a := range apps {
-		late := time.Duration(rng.Int64N(int64(tokens) * int64(tokenGap)))
-		wg.Go(func() {
-			time.Sleep(late)
-			for range each {
-				t, err := a.turn(int(number.Add(1)), tokens)
-				mu.Lock()
-				all, failed = append(all, t), cmp.Or(failed, err)
-				mu.Unlock()
-				if err != nil {
-					return
-				}
+	against := func(floor bool, open func(s *child, i int) (*talker, error)) func(*child) error {
+		return func(s *child) error {
+			apps, err := connect(n, func(i int) (*talker, error) { return open(s, i) })
+			defer hangUp(apps)
+			if err != nil {
+				return err
 			}
-		})
+			return f(s, apps, p, floor)
+		}
 	}
-	wg.Wait()
-	return all, failed
+	err = r.serve(ctx, dir, p.url, against(false, func(s *child, i int) (*talker, error) { return greet(ctx, s.base, list[i], "bench") }))
+	if err != nil {
+		return err
+	}
+	return r.floor(ctx, p.url, against(true, func(s *child, _ int) (*talker, error) { return dial(ctx, s.base, "") }))
 }
 
-func (c *chatRun) ttft(ctx context.Context) error {
-	rows := make([]ttftFigures, len(c.n.streams))
-	most := c.n.streams[len(c.n.streams)-1]
+// turns lets every app have some turns, one after the other, and all apps at the same
+// time, beginning at different moments of a reply.
+func turns(apps []*talker, some, tokens int, number *atomic.Int64) ([]turnTimes, error) {
+	times := make([][]turnTimes, len(apps))
+	err := each(len(apps), len(apps), func(i int) error {
+		time.Sleep(rand.N(time.Duration(tokens) * tokenGap))
+		for range some {
+			t, err := apps[i].turn(int(number.Add(1)), tokens)
+			if err != nil {
+				return err
+			}
+			times[i] = append(times[i], t)
+		}
+		return nil
+	})
+	return slices.Concat(times...), err
+}
+
+func (r *run) ttft(ctx context.Context) error {
+	rows := make([]ttftFigures, len(r.n.streams))
+	most, tokens := slices.Max(r.n.streams), r.n.ttftTokens
 	var number atomic.Int64
-	err := c.both(ctx, "ttft", most, c.n.ttftTokens, func(_ *child, apps []*talker, p *provider, floor bool) error {
-		if _, err := turns(apps, 1, c.n.ttftTokens, &number); err != nil { // warm up
+	err := r.both(ctx, most, tokens, func(_ *child, apps []*talker, p *provider, floor bool) error {
+		if _, err := turns(apps, 1, tokens, &number); err != nil { // warm up
 			return err
 		}
 		// The widest first: apps that have nothing to do any more do not answer
 		// pings, and are disconnected.
-		for i, n := range slices.Backward(c.n.streams) {
+		for i, n := range slices.Backward(r.n.streams) {
 			// An app has one turn at a time, so n streams need n apps.
-			times, err := turns(apps[:n], max(min(4, c.n.samples), c.n.samples/n), c.n.ttftTokens, &number)
+			times, err := turns(apps[:n], max(min(4, r.n.samples), r.n.samples/n), tokens, &number)
 			if err != nil {
 				return err
 			}
-			rows[i].add(n, times, p, floor)
+			rows[i].Streams = n
+			rows[i].add(times, p, floor)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	c.figures.TTFT = rows
-	fmt.Fprintf(c.out, "\nadded time to first token, ms (replies of %d tokens, %v apart)\n", c.n.ttftTokens, tokenGap)
-	fmt.Fprintf(c.out, "%8s %8s %11s %11s %15s %10s %11s %11s\n", "streams", "samples", "NodeST p50", "NodeST p95", "to provider p50", "back p50", "floor p50", "floor p95")
-	for _, r := range rows {
-		fmt.Fprintf(c.out, "%8d %8d %11.2f %11.2f %15.2f %10.2f %11.2f %11.2f\n", r.Streams, r.Samples, r.P50, r.P95, r.ThereP50, r.BackP50, r.FloorP50, r.FloorP95)
+	r.figures["ttft"] = rows
+	fmt.Fprintf(r.out, "\nadded time to first token, ms (replies of %d tokens, %v apart)\n", tokens, tokenGap)
+	fmt.Fprintf(r.out, "%8s %8s %11s %11s %10s %11s %11s\n", "streams", "samples", "NodeST p50", "NodeST p95", "back p50", "floor p50", "floor p95")
+	for _, f := range rows {
+		fmt.Fprintf(r.out, "%8d %8d %11.2f %11.2f %10.2f %11.2f %11.2f\n", f.Streams, f.Samples, f.P50, f.P95, f.BackP50, f.FloorP50, f.FloorP95)
 	}
 	return nil
 }
 
-func (r *ttftFigures) add(streams int, times []turnTimes, p *provider, floor bool) {
-	var added, there, back []time.Duration
+func (f *ttftFigures) add(times []turnTimes, p *provider, floor bool) {
+	var added, back []time.Duration
 	for _, t := range times {
 		m := p.moments(t.n)
-		there, back = append(there, m.arrived.Sub(t.sent)), append(back, t.first.Sub(m.spoke))
+		back = append(back, t.first.Sub(m.spoke))
 		added = append(added, m.arrived.Sub(t.sent)+t.first.Sub(m.spoke))
 	}
+	s := spreadOf(added)
 	if floor {
-		r.FloorP50, r.FloorP95 = millis(at(added, 0.5)), millis(at(added, 0.95))
+		f.FloorP50, f.FloorP95 = s.P50, s.P95
 		return
 	}
-	r.Streams, r.Samples = streams, len(times)
-	r.P50, r.P95 = millis(at(added, 0.5)), millis(at(added, 0.95))
-	r.ThereP50, r.BackP50 = millis(at(there, 0.5)), millis(at(back, 0.5))
+	f.Samples, f.spread, f.BackP50 = len(times), s, millis(at(back, 0.5))
 }
 
-func (c *chatRun) cpu(ctx context.Context) error {
-	f := &cpuFigures{Streams: c.n.cpuStreams, PerReply: c.n.cpuTokens, Tokens: c.n.cpuStreams * c.n.cpuTurns * c.n.cpuTokens}
+func (r *run) cpu(ctx context.Context) error {
+	f := cpuFigures{Streams: r.n.cpuStreams, PerReply: r.n.cpuTokens}
 	var number atomic.Int64
-	err := c.both(ctx, "cpu", c.n.cpuStreams, c.n.cpuTokens, func(s *child, apps []*talker, _ *provider, floor bool) error {
-		if _, err := turns(apps, 1, c.n.cpuTokens, &number); err != nil { // warm up
+	err := r.both(ctx, f.Streams, f.PerReply, func(s *child, apps []*talker, _ *provider, floor bool) error {
+		if _, err := turns(apps, 1, f.PerReply, &number); err != nil { // warm up
 			return err
 		}
 		before, err := s.cpu()
 		if err != nil {
 			return err
 		}
-		if _, err := turns(apps, c.n.cpuTurns, c.n.cpuTokens, &number); err != nil {
+		if _, err := turns(apps, r.n.cpuTurns, f.PerReply, &number); err != nil {
 			return err
 		}
 		after, err := s.cpu()
-		each := millis((after - before) * 1000 / time.Duration(f.Tokens))
+		thousand := millis((after - before) * 1000 / time.Duration(f.Streams*r.n.cpuTurns*f.PerReply))
 		if floor {
-			f.FloorEach = each
+			f.FloorEach = thousand
 		} else {
-			f.Thousand = each
+			f.Thousand = thousand
 		}
 		return err
 	})
@@ -177,8 +159,8 @@ func (c *chatRun) cpu(ctx context.Context) error {
 	if f.FloorEach > 0 {
 		f.Ratio = f.Thousand / f.FloorEach
 	}
-	c.figures.CPU = f
-	fmt.Fprintf(c.out, "\nprocessor time per 1,000 tokens, %d streams, replies of %d tokens: NodeST %.1f ms, floor %.1f ms, ratio %.2f\n",
+	r.figures["cpu"] = f
+	fmt.Fprintf(r.out, "\nprocessor time per 1,000 tokens, %d streams, replies of %d tokens: NodeST %.1f ms, floor %.1f ms, ratio %.2f\n",
 		f.Streams, f.PerReply, f.Thousand, f.FloorEach, f.Ratio)
 	return nil
 }

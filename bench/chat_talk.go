@@ -15,73 +15,55 @@ import (
 type talker struct {
 	ws           *websocket.Conn
 	conversation string // "" = of the floor
-	delta, done  []byte // how the frames are known that it waits for
-	failed       []byte
 }
 
-// turnTimes tell of one turn.
+// turnTimes are the times of one turn.
 type turnTimes struct {
 	n           int
 	sent, first time.Time // first delta
 }
 
-func dial(ctx context.Context, base, path, token string) (*websocket.Conn, error) {
+func dial(ctx context.Context, url, token string) (*talker, error) {
 	header := http.Header{}
 	if token != "" {
 		header.Set("Authorization", "Bearer "+token)
 	}
 	d := websocket.Dialer{HandshakeTimeout: 30 * time.Second, ReadBufferSize: 1024, WriteBufferSize: 1024}
-	ws, res, err := d.DialContext(ctx, "ws"+strings.TrimPrefix(base, "http")+path, header)
+	ws, res, err := d.DialContext(ctx, "ws"+strings.TrimPrefix(url, "http"), header)
 	if res != nil {
 		_ = res.Body.Close()
 	}
 	if err != nil && res != nil {
-		return nil, fmt.Errorf("%w: %s", err, res.Status)
+		err = fmt.Errorf("%w: %s", err, res.Status)
 	}
-	return ws, err
+	return &talker{ws: ws}, err
 }
 
 // greet connects a guest and says hello.
-func greet(ctx context.Context, base string, g *guest, device string) (*websocket.Conn, error) {
-	ws, err := dial(ctx, base, "/api/v1/ws", g.token)
+func greet(ctx context.Context, base string, g *guest, device string) (*talker, error) {
+	t, err := dial(ctx, base+"/api/v1/ws", g.token)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
-	err = ws.WriteMessage(websocket.TextMessage, []byte(`{"id":"h","cmd":"hello","data":{"protocol":1,"deviceId":"`+device+`"}}`))
-	if err == nil {
-		var frame []byte
-		_, frame, err = ws.ReadMessage()
-		if err == nil && !bytes.Contains(frame, []byte(`"ok":true`)) {
-			err = fmt.Errorf("hello: %s", frame)
-		}
+	if len(g.chats) > 0 {
+		t.conversation = g.chats[0].id
 	}
+	err = t.ws.WriteMessage(websocket.TextMessage, []byte(`{"id":"h","cmd":"hello","data":{"protocol":1,"deviceId":"`+device+`"}}`))
 	if err != nil {
-		_ = ws.Close()
-		return nil, err
+		return t, err
 	}
-	return ws, nil
+	_, frame, err := t.ws.ReadMessage()
+	if err == nil && !bytes.Contains(frame, []byte(`"ok":true`)) {
+		err = fmt.Errorf("hello: %s", frame)
+	}
+	return t, err
 }
 
-// talkers connects an app to NodeST for each guest.
-func talkers(ctx context.Context, base string, list []*guest) ([]*talker, error) {
-	all := make([]*talker, len(list))
-	err := each(len(list), 16, func(i int) error {
-		ws, err := greet(ctx, base, list[i], "bench")
-		all[i] = &talker{
-			ws: ws, conversation: list[i].conversation,
-			delta: []byte(`"ev":"gen.delta"`), done: []byte(`"ev":"gen.done"`), failed: []byte(`"ev":"gen.failed"`),
-		}
-		return err
-	})
-	return all, err
-}
-
-// floorTalkers connects n apps to the floor.
-func floorTalkers(ctx context.Context, base string, n int) ([]*talker, error) {
+// connect opens n connections. They need hangUp, also after an error.
+func connect(n int, open func(i int) (*talker, error)) ([]*talker, error) {
 	all := make([]*talker, n)
-	err := each(n, 16, func(i int) error {
-		ws, err := dial(ctx, base, "/ws", "")
-		all[i] = &talker{ws: ws, delta: []byte(`"type":"delta"`), done: []byte(`"type":"done"`), failed: []byte(`"type":"failed"`)}
+	err := each(n, 64, func(i int) (err error) {
+		all[i], err = open(i)
 		return err
 	})
 	return all, err
@@ -89,14 +71,22 @@ func floorTalkers(ctx context.Context, base string, n int) ([]*talker, error) {
 
 func hangUp(all []*talker) {
 	for _, t := range all {
-		if t != nil && t.ws != nil {
+		if t.ws != nil {
 			_ = t.ws.Close()
 		}
 	}
 }
 
-// turn says something and reads the whole reply. That a token is missing is an
-// error: a figure about a reply that is not whole would be worth nothing.
+// The frames that a talker waits for; the floor has the same.
+var (
+	deltaFrame  = []byte(`"ev":"gen.delta"`)
+	doneFrame   = []byte(`"ev":"gen.done"`)
+	failedFrame = []byte(`"ev":"gen.failed"`)
+	refused     = []byte(`"ok":false`)
+)
+
+// turn says something and reads the whole reply. A missing token is an error: a figure
+// about an incomplete reply would be worth nothing.
 func (t *talker) turn(n, tokens int) (turnTimes, error) {
 	frame := []byte(tagged(n))
 	if t.conversation != "" {
@@ -111,17 +101,17 @@ func (t *talker) turn(n, tokens int) (turnTimes, error) {
 		switch {
 		case err != nil:
 			return times, err
-		case bytes.Contains(frame, t.delta):
+		case bytes.Contains(frame, deltaFrame):
 			if got == 0 {
 				times.first = time.Now()
 			}
 			got += bytes.Count(frame, []byte("tok"))
-		case bytes.Contains(frame, t.done):
+		case bytes.Contains(frame, doneFrame):
 			if got != tokens {
 				return times, fmt.Errorf("%d of %d tokens arrived", got, tokens)
 			}
 			return times, nil
-		case bytes.Contains(frame, t.failed), bytes.Contains(frame, []byte(`"ok":false`)):
+		case bytes.Contains(frame, failedFrame), bytes.Contains(frame, refused):
 			return times, fmt.Errorf("the turn failed: %s", frame)
 		}
 	}

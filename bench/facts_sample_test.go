@@ -42,11 +42,7 @@ func TestSampleFacts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, talk := range q.talks {
-				logs, err := talk.logs(importMessages, importBytes)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, log := range logs {
+				for _, log := range talk.logs(importMessages) {
 					s.read(talk.people, log.text)
 				}
 			}
@@ -111,7 +107,7 @@ func (s *sampler) read(people lang.Names, log []byte) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := s.readForFacts(ctx, imported.Conversation.ID); err != nil {
+	if err := s.extract(ctx, imported.Conversation.ID); err != nil {
 		s.Fatal(err)
 	}
 	found, err := s.allFacts(ctx)

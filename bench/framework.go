@@ -26,17 +26,21 @@ const (
 // Framework measures the building of prompts and prints one line per measurement:
 // the median time of a run, allocations and bytes of one run. It needs neither
 // network nor data.
-func Framework(out io.Writer) error { return measureFramework(out, frameworkMessages, 0) }
+func Framework(out io.Writer) error {
+	return measureFramework(out, frameworkMessages, 300*time.Millisecond)
+}
 
-// measureFramework is Framework for a chat of another length; runs = 0 repeats
-// each measurement for measureFor.
-func measureFramework(out io.Writer, messages, runs int) error {
+// measureFramework is Framework for a chat of another length, with each measurement
+// repeated for another time.
+func measureFramework(out io.Writer, messages int, each time.Duration) error {
+	fmt.Fprintf(out, "prompt building: %d messages, %d entries (%d in the chat)\n", messages, frameworkEntries, frameworkDepth)
 	f := newFrameworkChat(messages)
-	fmt.Fprintf(out, "prompt building: %d messages (%d kB), %d entries (%d in the chat), %d keys\n",
-		messages, f.bytes()/1000, frameworkEntries, frameworkDepth, f.keys())
-	t := &table{out: out, runs: runs}
+	t := &table{out: out, each: each}
 	compiled := framework.Compile(f.sources)
-	texts := f.texts()
+	var texts []string
+	for _, m := range f.history {
+		texts = append(texts, m.Text)
+	}
 	t.row("compile the documents (once per version)", func() { framework.Compile(f.sources) })
 	t.row("key scan, last 20 messages", func() { compiled.Matches(texts[len(texts)-20:], nil) })
 	t.row("key scan, all messages", func() { compiled.Matches(texts, nil) })
@@ -47,11 +51,9 @@ func measureFramework(out io.Writer, messages, runs int) error {
 	}{{"scan over 20", 20}, {"scan over all", -1}} {
 		in := f.input(compiled)
 		in.Options.ScanDepth = scan.depth
-		t.build("whole build, "+scan.name+", estimated tokens, nothing cached", in)
-		in.Options.Tokenizer = "o200k_base"
-		t.cold("whole build, "+scan.name+", o200k_base, nothing cached", in)
-		in.Cache = framework.NewCache(0)
-		t.build("whole build, "+scan.name+", o200k_base, tokens cached", in)
+		t.row("whole build, "+scan.name+", estimated tokens, nothing cached", func() { t.build(in) })
+		in.Options.Tokenizer, in.Cache = "o200k_base", framework.NewCache(0)
+		t.row("whole build, "+scan.name+", o200k_base, tokens cached", func() { t.build(in) })
 		t.turns("a further turn, "+scan.name+", o200k_base", in)
 	}
 	for _, length := range []int{messages, 10 * messages} {
@@ -60,13 +62,6 @@ func measureFramework(out io.Writer, messages, runs int) error {
 		in.Options.Context, in.Options.Tokenizer, in.Cache = 64_000, "o200k_base", framework.NewCache(0)
 		t.turns(fmt.Sprintf("a further turn, budget of 64,000 tokens, %d messages", length), in)
 	}
-	p, err := framework.Build(f.input(compiled))
-	if err != nil {
-		return err
-	}
-	t.row("store a prompt (Compact)", func() { p.Compact() })
-	fmt.Fprintf(out, "stored prompt: %d kB for %d kB of text in %d messages\n",
-		len(p.Compact())/1000, promptBytes(p)/1000, len(p.Messages))
 	return t.err
 }
 
@@ -128,53 +123,14 @@ func (f *frameworkChat) input(c *framework.Compiled) framework.Input {
 	}
 }
 
-func (f *frameworkChat) texts() []string {
-	var texts []string
-	for _, m := range f.history {
-		texts = append(texts, m.Text)
-	}
-	return texts
-}
-
-func (f *frameworkChat) bytes() int {
-	n := 0
-	for _, m := range f.history {
-		n += len(m.Text)
-	}
-	return n
-}
-
-func (f *frameworkChat) keys() int {
-	n := 0
-	for _, e := range f.sources.Book.Entries {
-		n += len(e.Key)
-	}
-	return n
-}
-
-func promptBytes(p *framework.Prompt) int {
-	n := 0
-	for _, m := range p.Messages {
-		n += len(m.Text)
-	}
-	return n
-}
-
 // table prints measurements.
 type table struct {
 	out  io.Writer
-	runs int // of each measurement; 0 = as many as fit into measureFor
+	each time.Duration // how long a measurement is repeated
 	err  error
 }
 
-// measureFor is how long a measurement is repeated.
-const measureFor = 300 * time.Millisecond
-
-func (t *table) build(name string, in framework.Input) {
-	t.row(name, func() { t.once(in) })
-}
-
-func (t *table) once(in framework.Input) *framework.Prompt {
+func (t *table) build(in framework.Input) *framework.Prompt {
 	p, err := framework.Build(in)
 	if err != nil && t.err == nil {
 		t.err = err
@@ -182,44 +138,30 @@ func (t *table) once(in framework.Input) *framework.Prompt {
 	return p
 }
 
-// cold measures a single run: the tokenizer's vocabulary is read before.
-func (t *table) cold(name string, in framework.Input) {
-	framework.CountTokens(in.Options.Tokenizer, "warm")
-	t.measure(name, 1, func(int) { t.once(in) })
-}
-
-// turns measures builds of which each has two messages more than the one before;
-// the prompt before is compared with.
+// turns measures builds, each with two more messages than the one before and compared
+// with its prompt.
 func (t *table) turns(name string, in framework.Input) {
-	turns := 100
-	if t.runs > 0 {
-		turns = t.runs
-	}
-	inputs := make([]framework.Input, turns)
+	inputs := make([]framework.Input, 100)
 	history := slices.Clone(in.History)
 	for i := range inputs {
 		history = append(history, frameworkMessage(len(history)), frameworkMessage(len(history)+1))
 		inputs[i] = in
 		inputs[i].History = history
 	}
-	previous := t.once(in)
-	t.measure(name, turns, func(i int) {
+	previous := t.build(in)
+	t.measure(name, len(inputs), func(i int) {
 		inputs[i].Previous = previous.Hashes
-		if p := t.once(inputs[i]); p != nil {
+		if p := t.build(inputs[i]); p != nil {
 			previous = p
 		}
 	})
 }
 
 func (t *table) row(name string, run func()) {
-	if t.runs > 0 {
-		t.measure(name, t.runs, func(int) { run() })
-		return
-	}
 	run() // caches and the allocator warm up
 	start := time.Now()
 	run()
-	n := int(measureFor/max(time.Since(start), time.Microsecond)) + 1
+	n := int(t.each/max(time.Since(start), time.Microsecond)) + 1
 	t.measure(name, min(n, 2000), func(int) { run() })
 }
 

@@ -3,23 +3,15 @@ package bench
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"time"
-)
 
-// historyFigures are what History found.
-type historyFigures struct {
-	Machine  string         `json:"machine"`
-	Chats    []chatHistory  `json:"chats"`
-	Measured time.Time      `json:"measured"`
-	Far      int            `json:"far"` // messages that "far ahead" means
-	Samples  map[string]int `json:"samples"`
-}
+	"nodest/llm"
+)
 
 // chatHistory is what one chat costs. Times are by the names of historySteps.
 type chatHistory struct {
@@ -27,133 +19,84 @@ type chatHistory struct {
 	Times    map[string]spread `json:"times"`
 }
 
-// spread is a time in milliseconds.
-type spread struct {
-	P50 float64 `json:"p50"`
-	P95 float64 `json:"p95"`
-}
-
 // historySteps are the measurements, in the order of their lines.
 var historySteps = []struct{ name, says string }{
-	{"save", "make a save point"},
+	{"save", "create a save point"},
 	{"restore", "restore it after three edits and two messages"},
-	{"restoreFar", "restore over the messages since, back and forth"},
-	{"saveRead", "the last 50 messages of a save point"},
 	{"head", "show the branch from the middle, and the first again"},
 	{"pageEnd", "page of 50 at the end"},
 	{"pageMiddle", "page of 50 in the middle"},
 	{"pageBranch", "page of 50 on the branch from the middle"},
-	{"branches", "list the branches"},
-	{"searchCommon", "search for words that every message has, 50 hits"},
 	{"searchRare", "search all of it for a word of the first message"},
 	{"fork", "fork the chat, until the answer"},
 	{"forkWhole", "fork the chat, until all of it is there"},
 }
 
-// historySizes are how much History does.
-type historySizes struct {
-	chats []int // messages
-	times int   // each measurement
-	far   int   // messages between a save point and the restore over them
-	forks int
-}
-
-var (
-	fullHistory  = historySizes{chats: []int{100, 10_000, 100_000}, times: 100, far: 1000, forks: 10}
-	smallHistory = historySizes{chats: []int{20, 200}, times: 3, far: 5, forks: 1}
-)
-
 // History measures save points, branches, forks and search in chats of three
 // lengths from outside, as an app sees it: over REST, with a process of its own on
 // SQLite in a temporary folder.
 func History(ctx context.Context, out io.Writer, o ServerOptions) error {
-	n := fullHistory
-	if o.Small {
-		n = smallHistory
-	}
-	return withServers(out, o, func(c *chatRun, machine string, at time.Time) (any, error) {
-		f := &historyFigures{Machine: machine, Measured: at, Far: n.far, Samples: map[string]int{"each": n.times, "forks": n.forks}}
-		for _, messages := range n.chats {
-			h, err := c.history(ctx, n, messages)
+	return withServers(out, o, func(r *run) error {
+		var chats []chatHistory
+		for _, messages := range r.n.chats {
+			h, err := r.history(ctx, messages)
 			if err != nil {
-				return nil, fmt.Errorf("a chat of %d messages: %w", messages, err)
+				return fmt.Errorf("a chat of %d messages: %w", messages, err)
 			}
-			f.Chats = append(f.Chats, *h)
+			chats = append(chats, h)
 		}
-		f.print(c.out)
-		return f, nil
+		r.figures["chats"] = chats
+		printHistory(r.out, chats)
+		return nil
 	})
 }
 
-// print writes a line per measurement, the chats side by side.
-func (f *historyFigures) print(out io.Writer) {
-	fmt.Fprintf(out, "REST, ms p50 / p95; far = over %d messages\n\n%-52s", f.Far, "")
-	for _, c := range f.Chats {
+// printHistory writes a line per measurement, the chats side by side.
+func printHistory(out io.Writer, chats []chatHistory) {
+	fmt.Fprintf(out, "REST, ms p50 / p95\n\n%-52s", "")
+	for _, c := range chats {
 		fmt.Fprintf(out, "%18s", fmt.Sprintf("%d messages", c.Messages))
 	}
 	fmt.Fprintln(out)
 	for _, step := range historySteps {
 		fmt.Fprintf(out, "%-52s", step.says)
-		for _, c := range f.Chats {
+		for _, c := range chats {
 			fmt.Fprintf(out, "%18s", fmt.Sprintf("%.1f / %.1f", c.Times[step.name].P50, c.Times[step.name].P95))
 		}
 		fmt.Fprintln(out)
 	}
 }
 
-// longChat is the chat under measure.
+// longChat is the chat that is measured.
 type longChat struct {
-	g      *guest
-	api    string // …/api/v1
-	chat   string // …/api/v1/conversations/{id}
-	middle string // a message
-	n      historySizes
-	times  map[string][]time.Duration
+	stopwatch
+	g    *guest
+	api  string // …/api/v1
+	chat string // …/api/v1/conversations/{id}
+	filledChat
+	n sizes
 }
 
-func (c *chatRun) history(ctx context.Context, n historySizes, messages int) (h *chatHistory, err error) {
-	name := fmt.Sprintf("history-%d", messages)
-	s, list, err := c.house(ctx, name, 1, "")
+func (r *run) history(ctx context.Context, messages int) (h chatHistory, err error) {
+	dir, list, err := r.home(ctx, 1, messages)
 	if err != nil {
-		return nil, err
+		return h, err
 	}
-	g := list[0]
-	err = g.rest(ctx, http.MethodPost, s.base+"/api/v1/conversations/"+g.conversation+"/messages", map[string]any{"text": "Remember zanzibar.", "reply": false}, nil)
-	if err = errors.Join(err, s.stop()); err != nil {
-		return nil, err
-	}
-	ids, err := fill(ctx, c.folder(name), g, g.conversation, messages)
-	if err != nil {
-		return nil, err
-	}
-	if s, err = c.server(ctx, c.folder(name), ""); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.stop(), os.RemoveAll(c.folder(name))) }()
-	api := s.base + "/api/v1"
-	l := &longChat{
-		g: g, api: api, chat: api + "/conversations/" + g.conversation, middle: ids[len(ids)/2], n: n, times: map[string][]time.Duration{},
-	}
-	for _, step := range []func(context.Context) error{l.pages, l.searches, l.saves, l.far, l.branch, l.forks} {
-		if err := step(ctx); err != nil {
-			return nil, err
+	defer func() { _ = os.RemoveAll(dir) }()
+	h = chatHistory{Messages: messages, Times: map[string]spread{}}
+	return h, r.serve(ctx, dir, "", func(s *child) error {
+		api, c := s.base+"/api/v1", list[0].chats[0]
+		l := &longChat{stopwatch: stopwatch{}, g: list[0], api: api, chat: chatURL(s.base, c.id), filledChat: c, n: r.n}
+		for _, measure := range []func(context.Context) error{l.pages, l.saves, l.branch, l.forks} {
+			if err := measure(ctx); err != nil {
+				return err
+			}
 		}
-	}
-	h = &chatHistory{Messages: messages, Times: map[string]spread{}}
-	for name, times := range l.times {
-		h.Times[name] = spread{P50: millis(at(times, 0.5)), P95: millis(at(times, 0.95))}
-	}
-	return h, nil
-}
-
-// timed runs f and notes under a name how long it took.
-func (l *longChat) timed(name string, f func() error) error {
-	begun := time.Now()
-	if err := f(); err != nil {
-		return err
-	}
-	l.times[name] = append(l.times[name], time.Since(begun))
-	return nil
+		for name, times := range l.stopwatch {
+			h.Times[name] = spreadOf(times)
+		}
+		return nil
+	})
 }
 
 // call sends a request; out may be nil.
@@ -165,48 +108,23 @@ func (l *longChat) get(ctx context.Context, url string) func() error {
 	return l.call(ctx, http.MethodGet, url, nil, nil)
 }
 
-// say adds a message that nobody answers.
-func (l *longChat) say(ctx context.Context, parent string) (id string, err error) {
-	body := map[string]any{"text": "The rain goes on and on.", "reply": false}
-	if parent != "" {
-		body["parentId"] = parent
-	}
-	var sent struct{ UserMessage struct{ ID string } }
-	err = l.g.rest(ctx, http.MethodPost, l.chat+"/messages", body, &sent)
-	return sent.UserMessage.ID, err
-}
-
-// turns measures several things in turn, so that whatever else the machine does is
-// shared.
-func (l *longChat) turns(names []string, kinds ...func() error) error {
-	times, err := takeTurns(l.n.times, kinds...)
-	for i := range times {
-		l.times[names[i]] = append(l.times[names[i]], times[i]...)
-	}
-	return err
-}
-
 func (l *longChat) pages(ctx context.Context) error {
-	return l.turns([]string{"pageEnd", "pageMiddle"},
-		l.get(ctx, l.chat+"/messages?limit=50"), l.get(ctx, l.chat+"/messages?limit=50&before="+l.middle))
+	return l.rounds(l.n.steps,
+		step{"pageEnd", l.get(ctx, l.chat+"/messages?limit=50")},
+		step{"pageMiddle", l.get(ctx, l.chat+"/messages?limit=50&before="+l.middle)},
+		step{"searchRare", func() error { return l.search(ctx, rareWord) }})
 }
 
-func (l *longChat) searches(ctx context.Context) error {
-	in := "&limit=50&conversationId=" + url.QueryEscape(l.g.conversation)
-	return l.turns([]string{"searchCommon", "searchRare"},
-		l.get(ctx, l.api+"/messages/search?q=tea+rain"+in),
-		func() error { return l.searchAll(ctx, l.api+"/messages/search?q=zanzibar"+in) })
-}
-
-// searchAll goes on to the end of the chat: one call looks at a part of it.
-func (l *longChat) searchAll(ctx context.Context, address string) error {
+// search goes on to the end of the chat: one call looks at a part of it.
+func (l *longChat) search(ctx context.Context, word string) error {
 	found := 0
 	for cursor := ""; ; {
 		var page struct {
 			Items      []json.RawMessage
 			NextCursor *string
 		}
-		if err := l.g.rest(ctx, http.MethodGet, address+"&cursor="+url.QueryEscape(cursor), nil, &page); err != nil {
+		query := url.Values{"q": {word}, "limit": {"50"}, "conversationId": {l.id}, "cursor": {cursor}}
+		if err := l.g.rest(ctx, http.MethodGet, l.api+"/messages/search?"+query.Encode(), nil, &page); err != nil {
 			return err
 		}
 		found += len(page.Items)
@@ -221,38 +139,18 @@ func (l *longChat) searchAll(ctx context.Context, address string) error {
 	return nil
 }
 
-// save makes a save point and returns its address.
-func (l *longChat) save(ctx context.Context) (address string, err error) {
-	var made struct{ ID string }
-	err = l.g.rest(ctx, http.MethodPost, l.chat+"/saves", map[string]any{"description": "bench"}, &made)
-	return l.api + "/saves/" + made.ID, err
-}
-
 func (l *longChat) saves(ctx context.Context) error {
-	for range l.n.times {
-		var saved string
-		err := l.timed("save", func() (err error) {
-			saved, err = l.save(ctx)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if err := l.changeSome(ctx); err != nil {
-			return err
-		}
-		if err := l.timed("restore", l.call(ctx, http.MethodPost, saved+"/restore", map[string]any{}, nil)); err != nil {
-			return err
-		}
-		if err := l.timed("saveRead", l.get(ctx, saved+"?limit=50")); err != nil {
-			return err
-		}
-	}
-	return nil
+	var made struct{ ID string }
+	return l.rounds(l.n.steps,
+		step{"save", l.call(ctx, http.MethodPost, l.chat+"/saves", map[string]any{"description": "bench"}, &made)},
+		step{"", func() error { return l.change(ctx) }},
+		step{"restore", func() error {
+			return l.g.rest(ctx, http.MethodPost, l.api+"/saves/"+made.ID+"/restore", map[string]any{}, nil)
+		}})
 }
 
-// changeSome edits the last three messages and adds two.
-func (l *longChat) changeSome(ctx context.Context) error {
+// change edits the last three messages and adds two.
+func (l *longChat) change(ctx context.Context) error {
 	var page struct{ Items []struct{ ID string } }
 	if err := l.g.rest(ctx, http.MethodGet, l.chat+"/messages?limit=3", nil, &page); err != nil {
 		return err
@@ -263,35 +161,11 @@ func (l *longChat) changeSome(ctx context.Context) error {
 		}
 	}
 	for range 2 {
-		if _, err := l.say(ctx, ""); err != nil {
+		if err := l.g.say(ctx, l.chat); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// far restores a save point that many messages followed, and comes back.
-func (l *longChat) far(ctx context.Context) error {
-	first, err := l.save(ctx)
-	if err != nil {
-		return err
-	}
-	for range l.n.far {
-		if _, err := l.say(ctx, ""); err != nil {
-			return err
-		}
-	}
-	last, err := l.save(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range l.n.times {
-		address := []string{first, last}[i%2]
-		if err := l.timed("restoreFar", l.call(ctx, http.MethodPost, address+"/restore", map[string]any{}, nil)); err != nil {
-			return err
-		}
-	}
-	return l.g.rest(ctx, http.MethodPost, last+"/restore", map[string]any{}, nil)
 }
 
 // branch leaves the chat in its middle and reads there.
@@ -300,46 +174,43 @@ func (l *longChat) branch(ctx context.Context) error {
 	if err := l.g.rest(ctx, http.MethodGet, l.chat, nil, &main); err != nil {
 		return err
 	}
-	other, err := l.say(ctx, l.middle)
-	if err != nil {
+	var other struct{ UserMessage struct{ ID string } }
+	say := map[string]any{"text": "The rain goes on and on.", "reply": false, "parentId": l.middle}
+	if err := l.g.rest(ctx, http.MethodPost, l.chat+"/messages", say, &other); err != nil {
 		return err
 	}
-	if err := l.turns([]string{"pageBranch", "branches"}, l.get(ctx, l.chat+"/messages?limit=50"), l.get(ctx, l.chat+"/branches")); err != nil {
+	if err := l.rounds(l.n.steps, step{"pageBranch", l.get(ctx, l.chat+"/messages?limit=50")}); err != nil {
 		return err
 	}
-	for range l.n.times {
-		for _, id := range []string{main.HeadID, other} {
-			if err := l.timed("head", l.call(ctx, http.MethodPut, l.chat+"/head", map[string]any{"messageId": id}, nil)); err != nil {
-				return err
-			}
-		}
+	show := func(id string) func() error {
+		return l.call(ctx, http.MethodPut, l.chat+"/head", map[string]any{"messageId": id}, nil)
 	}
-	return l.g.rest(ctx, http.MethodPut, l.chat+"/head", map[string]any{"messageId": main.HeadID}, nil)
+	if err := l.rounds(l.n.steps, step{"head", show(main.HeadID)}, step{"head", show(other.UserMessage.ID)}); err != nil {
+		return err
+	}
+	return show(main.HeadID)()
 }
 
 // forks makes copies and deletes them again.
 func (l *longChat) forks(ctx context.Context) error {
-	for range l.n.forks {
+	var address string
+	copied := func() error {
 		var fork struct {
 			ID      string
 			Copying bool
 		}
 		begun := time.Now()
-		if err := l.timed("fork", l.call(ctx, http.MethodPost, l.chat+"/fork", map[string]any{}, &fork)); err != nil {
+		if err := l.g.rest(ctx, http.MethodPost, l.chat+"/fork", map[string]any{}, &fork); err != nil {
 			return err
 		}
-		address := l.api + "/conversations/" + fork.ID
-		for fork.Copying && l.g.rest(ctx, http.MethodGet, address, nil, nil) != nil { // not there yet
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(5 * time.Millisecond):
+		l.stopwatch["fork"] = append(l.stopwatch["fork"], time.Since(begun))
+		address = l.api + "/conversations/" + fork.ID
+		for fork.Copying && l.get(ctx, address)() != nil { // not there yet
+			if err := llm.Sleep(ctx, 5*time.Millisecond); err != nil {
+				return err
 			}
 		}
-		l.times["forkWhole"] = append(l.times["forkWhole"], time.Since(begun))
-		if err := l.g.rest(ctx, http.MethodDelete, address, nil, nil); err != nil {
-			return err
-		}
+		return nil
 	}
-	return nil
+	return l.rounds(l.n.forks, step{"forkWhole", copied}, step{"", func() error { return l.g.rest(ctx, http.MethodDelete, address, nil, nil) }})
 }

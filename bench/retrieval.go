@@ -23,13 +23,12 @@ type RetrievalOptions struct {
 	JSON       bool
 	Chat       bool // measure the turns of a chat instead of files
 	Misses     bool // with Chat: print the turns that went wrong
-	Items      int  // measure a made-up scope of so many items instead of files
+	Items      int  // instead of files: measure this number of generated items
 }
 
-// Retrieval imports the conversations of a file into a database of the product's,
-// lets its job make the vectors, asks the questions of the memory service of a chat
-// with its default weights, and prints how many of the right items are among the
-// first ones.
+// Retrieval imports the conversations of a file into a database of the product, lets
+// its job embed them, asks the memory service of a chat the questions, with its default
+// weights, and prints how many of the right items are among the first ones.
 func Retrieval(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 	if o.Items > 0 {
 		return retrievalScale(ctx, out, o.Items, o.JSON)
@@ -130,7 +129,8 @@ func (s *retrievalScores) mean() {
 	}
 }
 
-// adversarial questions blame the wrong speaker; they are told apart from the others.
+// adversarial is the category of questions that name the wrong speaker; they are not
+// counted with the others.
 const adversarial = "5"
 
 // measure asks all questions of a file.

@@ -33,8 +33,7 @@ func smallTalk(set string) bool { return set == "chitchat" || set == "backchanne
 // tally is how many turns fit, and of how many.
 type tally struct{ n, of int }
 
-// chatFigures are what one way to recall is worth in the turns of a chat, by the names
-// of chatRows.
+// chatFigures are the figures of one way to recall, by the names of chatRows.
 type chatFigures struct {
 	tallies       map[string]tally
 	blocks, lines int
@@ -45,7 +44,7 @@ type chatFigures struct {
 type chatResult struct {
 	chatFigures
 	messages int // in the memory
-	facts    int // that rules found in them, or the user wrote
+	facts    int // found in them by rules, or written by the user
 	bm25     chatFigures
 }
 
@@ -99,8 +98,8 @@ func retrievalChat(ctx context.Context, out io.Writer, o RetrievalOptions) error
 	return nil
 }
 
-// measureChat measures the sets of a language. What is told and asked for in other words
-// has a memory of its own, because it contradicts the rest.
+// measureChat measures the sets of a language. Corrections in other words have a memory
+// of their own, because they contradict the rest.
 func measureChat(ctx context.Context, language string) (*chatResult, error) {
 	set, err := readChatSet(language)
 	if err != nil {
@@ -151,13 +150,13 @@ func (s *chatSet) measure(ctx context.Context) (r *chatResult, err error) {
 	return r, nil
 }
 
-// prompted is what a prompt holds for one turn.
+// prompted is what the prompt of one turn contains.
 type prompted struct {
-	always string   // what it holds besides the block, without the message that is answered
+	always string   // its text besides the block and the user's message
 	block  []string // lines that were recalled, in their order
 }
 
-// lines are those that tell something: what is always there stands first.
+// lines are what the prompt tells: first what is always there.
 func (p prompted) lines() []string {
 	if p.always == "" {
 		return p.block
@@ -210,8 +209,8 @@ func current(_ *chatSet, c *chatCase, p prompted) bool {
 	return answer >= 0 && (stale < 0 || answer <= stale)
 }
 
-// beyondEcho reports whether the answer, if there is one, is in the prompt, and
-// whether more is recalled than what the user says now, or nothing.
+// beyondEcho reports whether the answer is in the prompt or, where there is none,
+// whether nothing is recalled, or more than what the user says now.
 func beyondEcho(s *chatSet, c *chatCase, p prompted) bool {
 	if c.Answer != "" {
 		return found(s, c, p)

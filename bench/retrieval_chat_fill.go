@@ -13,10 +13,9 @@ import (
 	"nodest/framework"
 	"nodest/memory"
 	"nodest/nodest"
-	"nodest/op"
 )
 
-// filled is a memory that everything of a set has gone into, and a new chat.
+// filled is a memory with everything of a set, and a new chat.
 type filled struct {
 	*library
 	set       *chatSet
@@ -26,8 +25,8 @@ type filled struct {
 	messages  int
 }
 
-// fill imports what was said, has it read for facts by the rules and embedded, all
-// by the product's own jobs, writes the user's own facts, and starts a chat.
+// fill imports what was said, has the product's own jobs extract facts (by rules) and
+// embed the texts, writes the user's own facts, and starts a chat.
 func (s *chatSet) fill(ctx context.Context) (f *filled, err error) {
 	began := time.Now()
 	l, err := openLibrary(ctx, libraryOptions{
@@ -71,25 +70,12 @@ func (s *chatSet) fill(ctx context.Context) (f *filled, err error) {
 	return f, err
 }
 
-func (f *filled) call() *op.Call {
-	return &op.Call{UserID: f.user}
-}
-
-// takeIn imports one chat and waits until it was read for facts.
+// takeIn imports one chat and waits until facts were extracted from it.
 func (f *filled) takeIn(ctx context.Context, t *talk) error {
-	t.character, t.itemOf = f.character, map[string]int{}
-	logs, err := t.logs(importMessages, importBytes)
+	t.character = f.character
+	err := f.importTalk(ctx, t, func(conv *chat.Conversation, _ []int) error { return f.extract(ctx, conv.ID) })
 	if err != nil {
 		return err
-	}
-	for _, log := range logs {
-		imported, err := f.archives.ImportChat(ctx, f.call(), f.character, log.text, t.name+".jsonl")
-		if err != nil {
-			return err
-		}
-		if err := f.readForFacts(ctx, imported.Conversation.ID); err != nil {
-			return err
-		}
 	}
 	for i := range t.items {
 		for _, s := range t.items[i].said {
@@ -100,21 +86,12 @@ func (f *filled) takeIn(ctx context.Context, t *talk) error {
 	return nil
 }
 
-// readForFacts has a conversation read by the product's job, and waits for it.
-func (f *filled) readForFacts(ctx context.Context, conversation string) error {
+// extract has the product's job extract facts from a conversation, and waits for it.
+func (f *filled) extract(ctx context.Context, conversation string) error {
 	if err := f.memory.ExtractNow(ctx, f.call(), conversation); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("reading a chat for facts took longer than %s; see the log", patience))
-	defer cancel()
-	return wait(ctx, func(ctx context.Context) (done bool, err error) {
-		err = f.db.Memory().View(ctx, f.user, func(tx memory.Tx) error {
-			r, err := tx.Reading(conversation)
-			done = r.Ordered == 0
-			return err
-		})
-		return done, err
-	})
+	return f.finish(ctx, memory.JobExtract)
 }
 
 // writeFacts edits the fact with a stale value as a user would, or writes a new one
@@ -163,9 +140,6 @@ func (f *filled) allFacts(ctx context.Context) (all []memory.Listed, err error) 
 	}
 	return all, nil
 }
-
-// patience is how long a job of a set may take.
-const patience = 2 * time.Minute
 
 var (
 	memBlock = regexp.MustCompile(`(?s)<mem>\n.*?</mem>`)

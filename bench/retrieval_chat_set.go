@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"bytes"
 	"embed"
 	"encoding/json"
@@ -67,14 +66,12 @@ func (s *chatSet) read(name string, first func(line []byte) error) error {
 	if err != nil {
 		return err
 	}
-	take, lines := first, bufio.NewScanner(bytes.NewReader(data))
-	for n := 1; lines.Scan(); n++ {
-		if err := take(lines.Bytes()); err != nil {
-			return fmt.Errorf("%s line %d: %w", name, n, err)
-		}
+	take := first
+	return eachLine(name, bytes.NewReader(data), func(line []byte) error {
+		err := take(line)
 		take = s.add
-	}
-	return lines.Err()
+		return err
+	})
 }
 
 // add appends the case of a line.
@@ -170,7 +167,7 @@ func (s *chatSet) exchanges() ([]exchange, error) {
 			}
 		}
 	}
-	// Neighbours in the file are of one sort; in a chat they are far apart.
+	// Neighbours in the file are of one kind; in a chat they are far apart.
 	all = append(all, s.spread(stride(first), firstFrom, firstTo, named)...)
 	all = append(all, s.spread(second, secondFrom, secondTo, named)...)
 	all = append(all, s.spread(stride(noise), noiseFrom, noiseTo, named)...)
@@ -178,7 +175,8 @@ func (s *chatSet) exchanges() ([]exchange, error) {
 	return all, nil
 }
 
-// stride takes every eleventh, again and again.
+// stride reorders exchanges: every eleventh from the first one, then from the second,
+// and so on.
 func stride(in []exchange) (out []exchange) {
 	for from := range 11 {
 		for i := from; i < len(in); i += 11 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,6 +17,7 @@ import (
 	"nodest/chat/archive"
 	"nodest/fault"
 	"nodest/jobs"
+	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory"
 	"nodest/memory/extract"
@@ -25,7 +25,6 @@ import (
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
-	"nodest/stream"
 )
 
 // library is the product on a database of its own, in a temporary folder, with one
@@ -81,7 +80,7 @@ func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) 
 	characters := character.New(l.db.Characters(), character.Options{})
 	l.engine = nodest.New(nodest.Deps{
 		Store: l.db, Characters: characters, Chats: chat.New(l.db.Chats(), characters, chat.Options{Memory: o.chat, Log: log}),
-		Models: noModel{}, Publisher: nobody{},
+		Models: noModel{},
 	}, options)
 	l.archives = archive.New(l.db.Chats())
 	l.jobs = jobs.New(l.db, jobs.Options{Alone: true, Log: log})
@@ -114,39 +113,49 @@ func (l *library) scene(_ context.Context, _, characterID, _ string) (memory.Sce
 	return memory.Scene{Names: l.people[characterID], Recall: true, Limit: memory.DefaultLimit, Share: true}, nil
 }
 
-// noModel and nobody stand where a server has models and devices.
+// noModel takes the place of a server's models.
 type noModel struct{}
 
 func (noModel) Resolve(context.Context, string, string, string, string) (nodest.Model, error) {
 	return nodest.Model{}, fault.New(fault.NotConfigured, "no model")
 }
 
-type nobody struct{}
+// importMessages is how many messages one import takes.
+const importMessages = 10_000
 
-func (nobody) Transient(*stream.Event) {}
+func (l *library) call() *op.Call { return &op.Call{UserID: l.user} }
 
-// What one import takes.
-const (
-	importMessages = 10_000
-	importBytes    = 8 << 20
-)
-
-// take imports a conversation as chat logs: one, or several where it is longer than
-// an import may be.
-func (l *library) take(ctx context.Context, t *talk) error {
-	character, err := l.newCharacter(ctx, t.people, nil)
-	if err != nil {
+// take imports a conversation with a character of its own, and notes which item each of
+// its texts belongs to.
+func (l *library) take(ctx context.Context, t *talk) (err error) {
+	if t.character, err = l.newCharacter(ctx, t.people, nil); err != nil {
 		return err
 	}
-	t.character, t.itemOf = character, map[string]int{}
-	logs, err := t.logs(importMessages, importBytes)
-	if err != nil {
-		return err
-	}
-	for _, log := range logs {
-		imported, err := l.archives.ImportChat(ctx, &op.Call{UserID: l.user}, character, log.text, t.name+".jsonl")
+	t.itemOf = map[string]int{}
+	return l.importTalk(ctx, t, func(conv *chat.Conversation, of []int) error {
+		return l.db.View(ctx, l.user, func(tx nodest.Tx) error {
+			path, _, err := tx.Chats.Path(conv.ID, conv.HeadID, "", len(of)+1)
+			if err != nil {
+				return err
+			}
+			if len(path) != len(of) {
+				return fmt.Errorf("imported %d messages, want %d", len(path), len(of))
+			}
+			for i, m := range path {
+				t.itemOf[m.Chosen().RevisionID] = of[i]
+			}
+			return nil
+		})
+	})
+}
+
+// importTalk imports a conversation as chat logs, one or several where it is longer
+// than an import may be, and calls done after each with the items of its messages.
+func (l *library) importTalk(ctx context.Context, t *talk, done func(conv *chat.Conversation, of []int) error) error {
+	for _, log := range t.logs(importMessages) {
+		imported, err := l.archives.ImportChat(ctx, l.call(), t.character, log.text, t.name+".jsonl")
 		if err == nil {
-			err = l.name(ctx, t, imported.Conversation, log.of)
+			err = done(imported.Conversation, log.of)
 		}
 		if err != nil {
 			return fmt.Errorf("conversation %s: %w", t.name, err)
@@ -165,7 +174,7 @@ func (l *library) newCharacter(ctx context.Context, people lang.Names, greetings
 	if err != nil {
 		return "", err
 	}
-	ch, err := l.engine.Characters.Create(ctx, &op.Call{UserID: l.user}, character.Input{RoleCard: card})
+	ch, err := l.engine.Characters.Create(ctx, l.call(), character.Input{RoleCard: card})
 	if err != nil {
 		return "", err
 	}
@@ -179,56 +188,23 @@ type chatLog struct {
 	of   []int
 }
 
-// logs returns a conversation as logs of at most so many messages and, where a
-// single message is not longer, bytes.
-func (t *talk) logs(messages, bytes int) (logs []chatLog, err error) {
-	head, err := json.Marshal(map[string]any{"user_name": t.people.User, "character_name": t.people.Character, "chat_metadata": struct{}{}})
-	if err != nil {
-		return nil, err
-	}
-	last := func() *chatLog { return &logs[len(logs)-1] }
+func (l *chatLog) line(v map[string]any) { l.text = append(append(l.text, llm.JSONLine(v)...), '\n') }
+
+// logs returns a conversation as logs of at most so many messages.
+func (t *talk) logs(messages int) (logs []*chatLog) {
+	var log *chatLog
 	for i := range t.items {
 		for _, s := range t.items[i].said {
-			line, err := json.Marshal(map[string]any{
-				"name": s.name, "is_user": s.role == lang.RoleUser, "mes": s.text, "send_date": s.at.Format(time.RFC3339),
-			})
-			if err != nil {
-				return nil, err
+			if log == nil || len(log.of) == messages {
+				log = &chatLog{}
+				log.line(map[string]any{"user_name": t.people.User, "character_name": t.people.Character, "chat_metadata": struct{}{}})
+				logs = append(logs, log)
 			}
-			if len(logs) == 0 || len(last().of) == messages || len(last().text)+len(line) >= bytes {
-				logs = append(logs, chatLog{text: append(head[:len(head):len(head)], '\n')})
-			}
-			last().text = append(append(last().text, line...), '\n')
-			last().of = append(last().of, i)
+			log.line(map[string]any{"name": s.name, "is_user": s.role == lang.RoleUser, "mes": s.text, "send_date": s.at.Format(time.RFC3339)})
+			log.of = append(log.of, i)
 		}
 	}
-	return logs, nil
-}
-
-// name notes which item the text of each message of an import belongs to.
-func (l *library) name(ctx context.Context, t *talk, conv *chat.Conversation, of []int) error {
-	return l.db.View(ctx, l.user, func(tx nodest.Tx) error {
-		at := len(of)
-		for before, more := "", true; more; {
-			var page []*chat.Message
-			var err error
-			if page, more, err = tx.Chats.Path(conv.ID, conv.HeadID, before, 500); err != nil {
-				return err
-			}
-			if len(page) == 0 || len(page) > at {
-				break
-			}
-			for _, m := range slices.Backward(page) {
-				at--
-				t.itemOf[m.Chosen().RevisionID] = of[at]
-			}
-			before = page[0].ID
-		}
-		if at != 0 {
-			return fmt.Errorf("imported %d messages, want %d", len(of)-at, len(of))
-		}
-		return nil
-	})
+	return logs
 }
 
 // embed has the product's job make all vectors, and waits for it.
@@ -236,15 +212,7 @@ func (l *library) embed(ctx context.Context) error {
 	if err := l.memory.Sweep(ctx); err != nil {
 		return err
 	}
-	err := wait(ctx, func(ctx context.Context) (done bool, err error) {
-		err = l.db.View(ctx, l.user, func(tx nodest.Tx) error {
-			open, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: memory.JobEmbed, Open: true}, "", 1)
-			done = len(open) == 0
-			return err
-		})
-		return done, err
-	})
-	if err != nil {
+	if err := l.finish(ctx, memory.JobEmbed); err != nil {
 		return err
 	}
 	left, err := l.db.Memory().Unembedded(ctx, offline.EmbeddingModel, memory.Scope{}, 1)
@@ -254,20 +222,18 @@ func (l *library) embed(ctx context.Context) error {
 	return err
 }
 
-// wait asks until what a job does is done.
-func wait(ctx context.Context, done func(context.Context) (bool, error)) error {
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
+// finish waits until no job of a kind is left.
+func (l *library) finish(ctx context.Context, kind string) error {
 	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-look.C:
+		var open []*jobs.Job
+		err := l.db.View(ctx, l.user, func(tx nodest.Tx) (err error) {
+			open, _, err = tx.Jobs.Jobs(jobs.Filter{Kind: kind, Open: true}, "", 1)
+			return err
+		})
+		if err != nil || len(open) == 0 {
+			return err
 		}
-		switch ok, err := done(ctx); {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case ok || err != nil:
+		if err := llm.Sleep(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -2,10 +2,12 @@ package bench
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -78,33 +80,42 @@ func readQuestions(kind, name string) (*questions, error) {
 	defer f.Close()
 	q := &questions{kind: kind}
 	var asked []questionLine // until all items are known
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 64<<20)
-	for n := 1; lines.Scan(); n++ {
-		if strings.TrimSpace(lines.Text()) == "" {
-			continue
-		}
+	err = eachLine(name, f, func(line []byte) error {
 		var l questionLine
-		err := json.Unmarshal(lines.Bytes(), &l)
+		if err := json.Unmarshal(line, &l); err != nil {
+			return err
+		}
 		switch {
-		case err != nil:
 		case l.T == "conv":
 			q.begin(&l)
 		case q.talk(l.Talk) == nil:
-			err = fmt.Errorf("no conversation %q", l.Talk)
+			return fmt.Errorf("no conversation %q", l.Talk)
 		case l.T == "turn":
-			err = q.talk(l.Talk).add(&l)
+			return q.talk(l.Talk).add(&l)
 		case l.T == "qa":
 			asked = append(asked, l)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s line %d: %w", name, n, err)
-		}
-	}
+		return nil
+	})
 	for i := range asked {
 		q.ask(&asked[i])
 	}
-	return q, lines.Err()
+	return q, err
+}
+
+// eachLine calls take with every line that is not blank, and tells which one it refuses.
+func eachLine(name string, r io.Reader, take func(line []byte) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 64<<20)
+	for n := 1; lines.Scan(); n++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		if err := take(lines.Bytes()); err != nil {
+			return fmt.Errorf("%s line %d: %w", name, n, err)
+		}
+	}
+	return lines.Err()
 }
 
 func (q *questions) talk(name string) *talk {

@@ -9,8 +9,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"nodest/llm"
@@ -19,16 +19,13 @@ import (
 	"nodest/memory/lang"
 )
 
-// scaleResult are the times of a scope of many items, in milliseconds. CPU is what
-// the process really had, for machines with other things to do.
+// scaleResult are the times of a scope of many items, in milliseconds.
 type scaleResult struct {
 	Items  int     `json:"items"`
 	Dim    int     `json:"dim"`    // 0 = by words alone
 	LoadMs float64 `json:"loadMs"` // the first question, for which everything is read
 	P50Ms  float64 `json:"p50Ms"`
 	P95Ms  float64 `json:"p95Ms"`
-	CPUMs  float64 `json:"cpuMs"`
-	MB     float64 `json:"mb"`
 }
 
 // retrievalScale measures the first question to a chat of so many messages and those
@@ -64,7 +61,7 @@ func retrievalScale(ctx context.Context, out io.Writer, items int, asJSON bool) 
 		if asJSON {
 			err = json.NewEncoder(out).Encode(r)
 		} else {
-			_, err = fmt.Fprintf(out, "%d items, %4d dimensions: first %4.0f ms, query p50 %5.2f ms, p95 %5.2f ms, cpu %5.2f ms; %.0f MB\n", r.Items, r.Dim, r.LoadMs, r.P50Ms, r.P95Ms, r.CPUMs, r.MB)
+			_, err = fmt.Fprintf(out, "%d items, %4d dimensions: first %4.0f ms, query p50 %5.2f ms, p95 %5.2f ms\n", r.Items, r.Dim, r.LoadMs, r.P50Ms, r.P95Ms)
 		}
 		if err != nil {
 			return err
@@ -74,48 +71,31 @@ func retrievalScale(ctx context.Context, out io.Writer, items int, asJSON bool) 
 }
 
 func (l *library) measureScale(ctx context.Context, t *talk, dim int, o memory.Options) (*scaleResult, error) {
-	r := &scaleResult{Items: len(t.items), Dim: dim, LoadMs: math.Inf(1)}
-	ask := func(service *memory.Service, i int) (time.Duration, error) {
-		start := time.Now()
+	var service *memory.Service
+	ask := func(i int) error {
 		_, err := service.Recall(ctx, l.user, memory.Ask{
 			CharacterID: t.character, Now: t.now, Lexical: dim == 0,
 			Text: fmt.Sprintf("When did Ann speak of w1 and w%d with w%d at w%d, w%d, w%d and w%d?", 2+i%3, 8+i%9, 40+i, 300+i, 2000+i, 9000+i),
 		})
-		return time.Since(start), err
+		return err
 	}
-	var service *memory.Service
+	w := stopwatch{}
 	for range 3 {
 		service = memory.New(l.db.Memory(), o)
-		first, err := ask(service, 0)
-		if err != nil {
+		if err := w.rounds(1, step{"first", func() error { return ask(0) }}); err != nil {
 			return nil, err
 		}
-		r.LoadMs = min(r.LoadMs, millis(first))
 	}
-	_, bytes := service.Held()
-	r.MB = float64(bytes) / 1e6
-	const queries = 200
-	before := processTime()
-	var times []time.Duration
-	for i := range queries {
-		took, err := ask(service, i)
-		if err != nil {
-			return nil, err
-		}
-		times = append(times, took)
+	asked := 0
+	err := w.rounds(200, step{"next", func() error {
+		asked++
+		return ask(asked)
+	}})
+	if err != nil {
+		return nil, err
 	}
-	r.CPUMs = millis(processTime()-before) / queries
-	r.P50Ms, r.P95Ms = millis(at(times, 0.5)), millis(at(times, 0.95))
-	return r, nil
-}
-
-// processTime is the time that all threads of the process have run.
-func processTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	next := spreadOf(w["next"])
+	return &scaleResult{Items: len(t.items), Dim: dim, LoadMs: millis(slices.Min(w["first"])), P50Ms: next.P50, P95Ms: next.P95}, nil
 }
 
 // scaleTalk has messages of 15 to 34 words, whose frequencies fall as in texts, in

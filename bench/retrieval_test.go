@@ -105,20 +105,15 @@ func TestALongChatBecomesSeveralLogs(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		name            string
-		messages, bytes int
-		want            [][]int
+		name     string
+		messages int
+		want     [][]int
 	}{
-		{"fits", 9, 1 << 20, [][]int{{0, 0, 1, 1, 2, 3, 3, 4, 4}}},
-		{"by messages", 4, 1 << 20, [][]int{{0, 0, 1, 1}, {2, 3, 3, 4}, {4}}},
-		{"by bytes: none is left out", 9, 1, [][]int{{0}, {0}, {1}, {1}, {2}, {3}, {3}, {4}, {4}}},
+		{"fits", 9, [][]int{{0, 0, 1, 1, 2, 3, 3, 4, 4}}},
+		{"too long", 4, [][]int{{0, 0, 1, 1}, {2, 3, 3, 4}, {4}}},
 	} {
-		logs, err := chat.logs(c.messages, c.bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var got [][]int
-		for _, log := range logs {
+		for _, log := range chat.logs(c.messages) {
 			got = append(got, log.of)
 			if lines := bytes.Count(log.text, []byte("\n")); lines != len(log.of)+1 {
 				t.Errorf("%s: %d lines for %d messages", c.name, lines, len(log.of))

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Prompt is what a model is asked in the background.
+// Prompt is a request that is made in the background, outside a turn.
 type Prompt struct {
 	Text      string
 	JSON      bool // the answer is one JSON object
@@ -15,8 +15,8 @@ type Prompt struct {
 
 // Asker is the part of a language model that extraction uses: text in, text out.
 type Asker interface {
-	// Ask returns the model's whole reply to one prompt. Retrying after failures
-	// is its business; an error means that there is no reply.
+	// Ask returns the model's whole reply to one prompt. It retries after failures
+	// itself; an error means that there is no reply.
 	Ask(ctx context.Context, p Prompt) (string, error)
 }
 
@@ -26,13 +26,13 @@ type AskerFunc func(ctx context.Context, p Prompt) (string, error)
 // Ask calls f.
 func (f AskerFunc) Ask(ctx context.Context, p Prompt) (string, error) { return f(ctx, p) }
 
-// JSONLine is v as one line of a prompt; nothing in a message can end it.
+// JSONLine encodes v as one line; no text in v can end the line.
 func JSONLine(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // strings and numbers always can be written
+		panic(err) // strings and numbers can always be encoded
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

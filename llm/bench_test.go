@@ -13,7 +13,7 @@ func BenchmarkStack(b *testing.B) {
 		words[i] = "word "
 	}
 	bare := script(answer(words...))
-	stack := llm.Chain(quiet, llm.Link{Provider: "test", Generator: llm.Dependable("test", bare, llm.Options{})})
+	stack := llm.Chain(quiet, llm.Link{Provider: "test", Generator: llm.Dependable("test", bare)})
 	for name, gen := range map[string]llm.Generator{"bare": bare, "wrapped": stack} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -20,10 +20,9 @@ type Link struct {
 // Chain asks the first link, and the next one when a link fails in a way that
 // another provider can cure and nothing of a reply was passed on yet. The request
 // names a model for the first link only, because no other provider knows it. Every
-// chunk tells the provider and, on the last one, the model that really answered.
-// When all fail the error is that of the first link, which is the one the user
-// chose; the log has the others. Nobody answers but the links given: the offline
-// model steps in only where it was listed.
+// chunk names the provider, and the last one the model that really answered. When all
+// fail, the error is that of the first link, which the user chose; the log has the
+// others. The offline model is used only where it is listed.
 func Chain(log *slog.Logger, links ...Link) Generator {
 	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
 		return func(yield func(Chunk, error) bool) {
@@ -53,7 +52,7 @@ func Chain(log *slog.Logger, links ...Link) Generator {
 	})
 }
 
-// stream asks one link and signs its chunks.
+// stream asks one link and adds provider and model to its chunks.
 func (l Link) stream(ctx context.Context, req Request, first bool) iter.Seq2[Chunk, error] {
 	if !first || req.Model == "" {
 		req.Model = l.Model
@@ -78,8 +77,8 @@ func (l Link) stream(ctx context.Context, req Request, first bool) iter.Seq2[Chu
 }
 
 // curedByProvider reports whether another provider may succeed where err
-// happened. What a filter blocked stays blocked: a fallback is for failures, not
-// for getting round a refusal.
+// happened. What a filter blocked stays blocked: a fallback is for failures, not for
+// getting around a refusal.
 func curedByProvider(err error) bool {
 	switch fault.Public(err).Code {
 	case fault.UpstreamAuth, fault.UpstreamQuota, fault.UpstreamRate, fault.UpstreamDown,

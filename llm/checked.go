@@ -9,7 +9,7 @@ import (
 	"nodest/fault"
 )
 
-// Checked makes sure that a reply is whole before anyone believes it. It turns
+// Checked makes sure that a reply is complete. It turns
 //
 //   - a sequence that ends without a chunk that has Last set into
 //     fault.UpstreamBadAnswer "cut off" (or the context's error),
@@ -17,7 +17,7 @@ import (
 //   - the finish word FinishBlocked into fault.Blocked with details.stage,
 //   - a panic of the adapter into fault.Internal.
 //
-// What was received before, the usage included, is passed on first.
+// What was received before, including the usage, is passed on first.
 func Checked(provider string, gen Generator) Generator {
 	gen = guarded(provider, gen)
 	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {

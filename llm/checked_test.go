@@ -87,7 +87,7 @@ func TestAPanicOfAnAdapterEndsOneReply(t *testing.T) {
 			}
 		}
 	})
-	gen := llm.Dependable("test", model, llm.Options{})
+	gen := llm.Dependable("test", model)
 	text, _, err := read(gen.Stream(t.Context(), llm.Request{Model: "at once"}))
 	wantCode(t, err, fault.Internal)
 	if text != "" || fault.Public(err).Message != "internal error" {
@@ -109,7 +109,7 @@ func TestAPanicOfTheReaderIsItsOwn(t *testing.T) {
 			t.Errorf("recovered %v", p)
 		}
 	}()
-	for range llm.Dependable("test", script(answer("a")), llm.Options{}).Stream(t.Context(), llm.Request{}) {
+	for range llm.Dependable("test", script(answer("a"))).Stream(t.Context(), llm.Request{}) {
 		panic("mine")
 	}
 }

@@ -1,7 +1,9 @@
 package llm
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"strconv"
 	"sync/atomic"
@@ -48,16 +50,13 @@ func (b *Batches) Embed(ctx context.Context, task EmbedTask, texts []string) (Em
 		if err != nil {
 			return Embeddings{}, err
 		}
-		if err := CheckVectors(b.Provider, vectors, end-start, out.Dim); err != nil {
+		if err := normalise(b.Provider, vectors, end-start, out.Dim); err != nil {
 			return Embeddings{}, err
 		}
 		out.Dim = len(vectors[0])
 		out.Vectors = append(out.Vectors, vectors...)
 		out.Usage.PromptTokens += tokens
 		start = end
-	}
-	for _, v := range out.Vectors {
-		normalise(v)
 	}
 	b.length.Store(int64(out.Dim))
 	return out, nil
@@ -76,15 +75,30 @@ func (b *Batches) end(texts []string, start int) int {
 	return len(texts)
 }
 
-// normalise gives v the length one: shortened vectors come without.
-func normalise(v []float32) {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
+// normalise gives vectors the length one, which shortened ones do not have. It returns
+// an error unless they can be used as the answer to n texts: their number, their common
+// dimension (dim, unless that is 0), every value finite and no vector of zeros.
+func normalise(provider string, vectors [][]float32, n, dim int) error {
+	if len(vectors) != n {
+		return BadAnswer(provider, nil, fmt.Sprintf("sent %d vectors for %d texts", len(vectors), n))
 	}
-	if scale := 1 / math.Sqrt(sum); math.Abs(scale-1) > 1e-6 {
-		for i := range v {
-			v[i] = float32(float64(v[i]) * scale)
+	for _, v := range vectors {
+		dim = cmp.Or(dim, len(v))
+		if len(v) != dim {
+			return BadAnswer(provider, nil, fmt.Sprintf("sent a vector of %d numbers where %d were expected", len(v), dim))
+		}
+		var sum float64
+		for _, x := range v {
+			sum += float64(x) * float64(x)
+		}
+		if sum == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) {
+			return BadAnswer(provider, nil, "sent an embedding of zeros only")
+		}
+		if scale := 1 / math.Sqrt(sum); math.Abs(scale-1) > 1e-6 {
+			for i := range v {
+				v[i] = float32(float64(v[i]) * scale)
+			}
 		}
 	}
+	return nil
 }

@@ -1,9 +1,9 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -13,31 +13,25 @@ import (
 	"nodest/fault"
 )
 
+var statusCodes = map[int]fault.Code{
+	http.StatusUnauthorized:          fault.UpstreamAuth,
+	http.StatusForbidden:             fault.UpstreamAuth,
+	http.StatusPaymentRequired:       fault.UpstreamQuota,
+	http.StatusRequestTimeout:        fault.UpstreamTimeout,
+	http.StatusRequestEntityTooLarge: fault.ContextTooLarge,
+	http.StatusTooManyRequests:       fault.UpstreamRate,
+}
+
 // StatusError reports that a provider answered with an HTTP status other than
 // success. retryAfter is what the provider asked for (RetryAfter reads it), 0 if
-// nothing. cause is for the log: neither the answer's body nor a key belongs in it. What the
-// provider says for itself is added by WithReason.
-//
-//	401, 403 upstream_auth · 402 upstream_quota · 408 upstream_timeout
-//	413 context_too_large · 429 upstream_rate_limited
-//	5xx upstream_unavailable · everything else upstream_bad_answer
+// nothing. cause is for the log: neither the answer's body nor a key belongs in it.
+// WithReason adds what the provider itself says.
 //
 // An adapter that knows more from the provider's own error code says so with
 // Upstream (Gemini refuses a wrong key with 400).
 func StatusError(provider string, status int, retryAfter time.Duration, cause error) *fault.Error {
-	code := fault.UpstreamBadAnswer
-	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		code = fault.UpstreamAuth
-	case status == http.StatusPaymentRequired:
-		code = fault.UpstreamQuota
-	case status == http.StatusRequestTimeout:
-		code = fault.UpstreamTimeout
-	case status == http.StatusRequestEntityTooLarge:
-		code = fault.ContextTooLarge
-	case status == http.StatusTooManyRequests:
-		code = fault.UpstreamRate
-	case status >= 500:
+	code := cmp.Or(statusCodes[status], fault.UpstreamBadAnswer)
+	if status >= 500 {
 		code = fault.UpstreamDown
 	}
 	return Upstream(provider, code, status, cause).After(retryAfter)
@@ -46,7 +40,7 @@ func StatusError(provider string, status int, retryAfter time.Duration, cause er
 // Upstream reports a failure of a provider with the code given and the public
 // message that belongs to it. status is the HTTP status, 0 if there was none.
 func Upstream(provider string, code fault.Code, status int, cause error) *fault.Error {
-	what := says(code)
+	what := cmp.Or(says[code], "sent an invalid response")
 	if code == fault.UpstreamBadAnswer && status >= 400 && status < 500 {
 		what = "rejected the request"
 	}
@@ -57,41 +51,23 @@ func Upstream(provider string, code fault.Code, status int, cause error) *fault.
 	return e
 }
 
-// label is what a provider is called in messages.
-func label(provider string) string {
-	switch provider {
-	case "openai":
-		return "OpenAI-compatible server"
-	case "openrouter":
-		return "OpenRouter"
-	case "gemini":
-		return "Gemini"
-	}
-	return provider
+// labels are what providers are called in messages, where that is not their name.
+var labels = map[string]string{"openai": "OpenAI-compatible server", "openrouter": "OpenRouter", "gemini": "Gemini"}
+
+func label(provider string) string { return cmp.Or(labels[provider], provider) }
+
+var says = map[fault.Code]string{
+	fault.UpstreamAuth:    "rejected the API key",
+	fault.UpstreamQuota:   "reports that the quota is exhausted",
+	fault.UpstreamRate:    "reports too many requests",
+	fault.UpstreamDown:    "is not available",
+	fault.UpstreamTimeout: "took too long",
+	fault.ContextTooLarge: "reports that the prompt is too long for the model",
+	fault.EmptyReply:      "returned no text",
 }
 
-func says(code fault.Code) string {
-	switch code {
-	case fault.UpstreamAuth:
-		return "rejected the API key"
-	case fault.UpstreamQuota:
-		return "reports that the quota is exhausted"
-	case fault.UpstreamRate:
-		return "reports too many requests"
-	case fault.UpstreamDown:
-		return "is not available"
-	case fault.UpstreamTimeout:
-		return "took too long"
-	case fault.ContextTooLarge:
-		return "reports that the prompt is too long for the model"
-	case fault.EmptyReply:
-		return "returned no text"
-	}
-	return "sent an invalid response"
-}
-
-// NetworkError reports a request that failed below HTTP: no connection, or one
-// that broke. If ctx has ended that is the reason given.
+// NetworkError reports a request that failed below HTTP: no connection, or one that
+// broke. If ctx has ended, that is the reported reason.
 func NetworkError(ctx context.Context, provider string, err error) *fault.Error {
 	if ended := contextError(ctx, provider); ended != nil {
 		return ended
@@ -148,8 +124,8 @@ func BlockedError(provider, stage, reason string) *fault.Error {
 	return e.With("provider", provider).With("stage", stage)
 }
 
-// RetryAfter reads the header of that name: seconds or an HTTP date. It returns
-// 0 for an absent or senseless value.
+// RetryAfter reads the header of that name: seconds or an HTTP date. It returns 0 if
+// the value is missing or invalid.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	v := strings.TrimSpace(h.Get("Retry-After"))
 	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 && s < 1e6 {
@@ -170,29 +146,4 @@ func ProviderStatus(err error) int {
 	}
 	status, _ := e.Details["providerStatus"].(int)
 	return status
-}
-
-// CheckVectors returns an error unless vectors can be used as the answer to n
-// texts: their number, their common length (dim, unless that is 0), every value
-// finite and no vector of length zero.
-func CheckVectors(provider string, vectors [][]float32, n, dim int) error {
-	if len(vectors) != n {
-		return BadAnswer(provider, nil, "sent "+strconv.Itoa(len(vectors))+" vectors for "+strconv.Itoa(n)+" texts")
-	}
-	for _, v := range vectors {
-		if dim == 0 {
-			dim = len(v)
-		}
-		if len(v) != dim {
-			return BadAnswer(provider, nil, "sent a vector of "+strconv.Itoa(len(v))+" numbers where "+strconv.Itoa(dim)+" were expected")
-		}
-		var sum float64
-		for _, x := range v {
-			sum += float64(x) * float64(x)
-		}
-		if sum == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) {
-			return BadAnswer(provider, nil, "sent an embedding of zeros only")
-		}
-	}
-	return nil
 }

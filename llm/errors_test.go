@@ -64,7 +64,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-func TestCheckVectors(t *testing.T) {
+func TestVectorsThatCannotBeUsed(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for name, c := range map[string]struct {
 		vectors [][]float32
@@ -84,7 +84,10 @@ func TestCheckVectors(t *testing.T) {
 		"an infinite number": {[][]float32{{inf, 1}}, 1, 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := llm.CheckVectors("test", c.vectors, c.n, c.dim)
+			b := &llm.Batches{Provider: "test", Length: c.dim, Texts: 9, Bytes: 99, Call: func(context.Context, llm.EmbedTask, []string) ([][]float32, int, error) {
+				return c.vectors, 0, nil
+			}}
+			_, err := b.Embed(t.Context(), llm.Query, make([]string, c.n))
 			if c.ok != (err == nil) {
 				t.Errorf("error = %v", err)
 			}

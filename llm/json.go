@@ -11,14 +11,14 @@ import (
 // errNoObject is the failure of ReadObject.
 var errNoObject = errors.New("the reply contains no JSON object with the expected key")
 
-// scanBudget is how many bytes ReadObject looks at while it seeks bare objects, so
-// that a hostile reply costs milliseconds and not hours.
+// scanBudget is how many bytes ReadObject reads in search of bare objects, so that a
+// hostile reply costs milliseconds and not hours.
 const scanBudget = 4 << 20
 
-// ReadObject finds the JSON object with a top-level key that a model was asked
-// for, in three steps: the whole reply; the first fenced block, tagged json or not
-// at all, that is one; the first object anywhere in the text. A byte order mark and
-// leading thoughts are left out; nothing else is repaired.
+// ReadObject finds the JSON object with a top-level key that a model was asked for. It
+// tries the whole reply, then the fenced blocks that are tagged json or not at all, then
+// every object in the text. It ignores a byte order mark and leading thoughts, and
+// repairs nothing else.
 func ReadObject(reply, key string) (Object, error) {
 	reply = WithoutThoughts(reply)
 	if o := ObjectOf(reply, key); o != nil {
@@ -37,8 +37,8 @@ func ReadObject(reply, key string) (Object, error) {
 	return scanObjects(reply, key)
 }
 
-// WithoutThoughts leaves out the thoughts that a reply begins with. Their opening tag
-// is missing where the prompt template has it. What begins with JSON has none.
+// WithoutThoughts strips the thoughts that a reply begins with. Their opening tag is
+// missing where the prompt template contains it. A reply that begins with JSON has none.
 func WithoutThoughts(s string) string {
 	s = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "\ufeff"))
 	thoughts, behind, closed := strings.Cut(s, "</think>")
@@ -48,8 +48,8 @@ func WithoutThoughts(s string) string {
 	return strings.TrimSpace(behind)
 }
 
-// fencedBlock returns the content of the first fenced block that may be JSON, and
-// the text behind it.
+// fencedBlock returns the content of the first fenced block that may be JSON, and the
+// text after it.
 func fencedBlock(s string) (block, after string, ok bool) {
 	const fence = "```"
 	for {
@@ -112,8 +112,8 @@ func objectEnd(s string) (end, looked int) {
 	return 0, len(s)
 }
 
-// Object is a JSON object whose members are read leniently: a member of an odd
-// type counts as missing unless its meaning is beyond doubt.
+// Object is a JSON object whose members are read leniently: a member of another type
+// counts as missing unless its meaning is clear.
 type Object map[string]json.RawMessage
 
 // ObjectOf returns nil for anything but an object, and for one without key; any

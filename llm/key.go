@@ -3,7 +3,6 @@ package llm
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 )
 
@@ -36,19 +35,10 @@ func (k Key) Reveal() string {
 // IsZero reports whether there is no secret.
 func (k Key) IsZero() bool { return k.secret == nil }
 
-// String returns a mask.
-func (Key) String() string { return mask }
-
-// GoString returns a mask.
-func (Key) GoString() string { return mask }
-
 // Format prints a mask for every verb.
 func (Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, mask) }
 
-// LogValue logs a mask.
-func (Key) LogValue() slog.Value { return slog.StringValue(mask) }
-
-// MarshalText encodes a mask, so that a configuration can be shown as JSON.
+// MarshalText encodes a mask, so that a configuration can be logged or shown as JSON.
 func (Key) MarshalText() ([]byte, error) { return []byte(mask), nil }
 
 // ParseKeys splits a comma list of keys. Empty entries, repeated ones and "123"

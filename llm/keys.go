@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -13,11 +12,11 @@ import (
 	"nodest/fault"
 )
 
-// Keys holds the keys of one provider and changes between them. The first key is
+// Keys holds the keys of one provider and switches between them. The first key is
 // used as long as it works. A key that the provider refused (401, 403), limited
 // (429) or failed with (5xx) cools down, and the request is sent again with the
-// next one, each key once per request and only while nothing was delivered. No
-// other error changes the key: a bad request is as bad with every key.
+// next one, each key once per request and only while nothing was delivered. After any
+// other error the key stays: a bad request is as bad with every key.
 //
 // A cooling key is used only when all are cooling, the one that is ready first,
 // and not at all before the time that the provider itself asked for (Retry-After):
@@ -28,27 +27,18 @@ import (
 // Keys is safe for concurrent use.
 type Keys struct {
 	provider string
-	opts     KeyOptions
 
 	mu   sync.Mutex
 	keys []keyState
 }
 
-// KeyOptions tune Keys. The zero value is ready to use.
-type KeyOptions struct {
-	Refused time.Duration // rest of a key after 401 or 403; default 10 min
-	Limited time.Duration // rest after 429 without Retry-After, doubled per failure in a row; default 15 s
-	Failed  time.Duration // rest after 5xx, doubled per failure in a row; default 2 s
-	Longest time.Duration // no rest is longer, even if the provider asks for it; default 1 h
-}
-
-func (o KeyOptions) withDefaults() KeyOptions {
-	o.Refused = cmp.Or(o.Refused, 10*time.Minute)
-	o.Limited = cmp.Or(o.Limited, 15*time.Second)
-	o.Failed = cmp.Or(o.Failed, 2*time.Second)
-	o.Longest = cmp.Or(o.Longest, time.Hour)
-	return o
-}
+// How long a key cools down.
+const (
+	restRefused = 10 * time.Minute // after 401 or 403
+	restLimited = 15 * time.Second // after 429 without Retry-After, doubled per failure in a row
+	restFailed  = 2 * time.Second  // after 5xx, doubled per failure in a row
+	restLongest = time.Hour        // at most, even if the provider asks for more
+)
 
 type keyState struct {
 	key      Key
@@ -59,8 +49,8 @@ type keyState struct {
 }
 
 // NewKeys holds keys for provider; zero keys among them are left out.
-func NewKeys(provider string, keys []Key, opts KeyOptions) *Keys {
-	k := &Keys{provider: provider, opts: opts.withDefaults()}
+func NewKeys(provider string, keys []Key) *Keys {
+	k := &Keys{provider: provider}
 	for _, key := range keys {
 		if !key.IsZero() {
 			k.keys = append(k.keys, keyState{key: key})
@@ -186,9 +176,9 @@ func (k *Keys) report(i int, err error) {
 	s.failures++
 	s.code = e.Code
 	asked := e.RetryAfter > 0
-	rest := min(e.RetryAfter, k.opts.Longest)
+	rest := min(e.RetryAfter, restLongest)
 	if !asked {
-		rest = k.opts.rest(e.Code, s.failures)
+		rest = restAfter(e.Code, s.failures)
 	}
 	// A time that the provider names replaces one that we chose.
 	if until := time.Now().Add(rest); asked && !s.asked || until.After(s.until) {
@@ -197,15 +187,15 @@ func (k *Keys) report(i int, err error) {
 	s.asked = asked
 }
 
-func (o KeyOptions) rest(code fault.Code, failures int) time.Duration {
-	base := o.Failed
+func restAfter(code fault.Code, failures int) time.Duration {
+	base := restFailed
 	switch code {
 	case fault.UpstreamAuth:
-		return o.Refused
+		return restRefused
 	case fault.UpstreamRate, fault.UpstreamQuota:
-		base = o.Limited
+		base = restLimited
 	}
-	return min(base<<min(failures-1, 16), o.Longest)
+	return min(base<<min(failures-1, 16), restLongest)
 }
 
 // curedByKey reports whether another key may succeed where err happened.

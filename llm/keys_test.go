@@ -37,7 +37,7 @@ func TestAKeyNeverPrints(t *testing.T) {
 	if err := json.NewEncoder(&out).Encode(map[string]any{"k": key, "s": struct{ K llm.Key }{key}}); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(&out, llm.NewKeys("test", []llm.Key{key}, llm.KeyOptions{}))
+	fmt.Fprint(&out, llm.NewKeys("test", []llm.Key{key}))
 	text := out.String()
 	for _, leak := range []string{secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret)} {
 		if strings.Contains(text, leak) {
@@ -107,7 +107,7 @@ func TestKeysChangeOnlyWhereAKeyCanHelp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &bench{errs: map[string]error{"a": c.err}}
-			keys := llm.NewKeys("test", llm.ParseKeys("a,b,c"), llm.KeyOptions{})
+			keys := llm.NewKeys("test", llm.ParseKeys("a,b,c"))
 			text, _, err := read(keys.Stream(t.Context(), llm.Request{}, b.one))
 			if c.moves && (err != nil || text != "hi from b") {
 				t.Errorf("%q, %v; want an answer with b", text, err)
@@ -122,7 +122,7 @@ func TestKeysChangeOnlyWhereAKeyCanHelp(t *testing.T) {
 func TestKeysCoolDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{errs: map[string]error{"a": status(503)}}
-		keys := llm.NewKeys("test", llm.ParseKeys("a,b"), llm.KeyOptions{})
+		keys := llm.NewKeys("test", llm.ParseKeys("a,b"))
 		ask := func(want ...string) {
 			t.Helper()
 			b.came = nil
@@ -150,7 +150,7 @@ func TestKeysCoolDown(t *testing.T) {
 func TestKeysDoNotHurryAProviderThatNamedATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{errs: map[string]error{"a": llm.StatusError("test", 429, 20*time.Second, nil)}}
-		keys := llm.NewKeys("test", llm.ParseKeys("a"), llm.KeyOptions{})
+		keys := llm.NewKeys("test", llm.ParseKeys("a"))
 		for wait := range 2 {
 			_, _, err := read(keys.Stream(t.Context(), llm.Request{}, b.one))
 			wantCode(t, err, fault.UpstreamRate)
@@ -173,7 +173,7 @@ func TestKeysDoNotHurryAProviderThatNamedATime(t *testing.T) {
 func TestATimeThatTheProviderNamesEndsALongerRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{errs: map[string]error{"a": status(401)}} // rests 10 min
-		keys := llm.NewKeys("test", llm.ParseKeys("a"), llm.KeyOptions{})
+		keys := llm.NewKeys("test", llm.ParseKeys("a"))
 		_, _, err := read(keys.Stream(t.Context(), llm.Request{}, b.one))
 		wantCode(t, err, fault.UpstreamAuth)
 		b.errs = map[string]error{"a": llm.StatusError("test", 429, time.Second, nil)}
@@ -190,7 +190,7 @@ func TestATimeThatTheProviderNamesEndsALongerRest(t *testing.T) {
 func TestNoKeyIsLostToASenselessRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{errs: map[string]error{"a": llm.StatusError("test", 429, 240*time.Hour, nil)}}
-		keys := llm.NewKeys("test", llm.ParseKeys("a"), llm.KeyOptions{})
+		keys := llm.NewKeys("test", llm.ParseKeys("a"))
 		_, _, _ = read(keys.Stream(t.Context(), llm.Request{}, b.one))
 		b.errs = nil
 		time.Sleep(time.Hour)
@@ -202,7 +202,7 @@ func TestNoKeyIsLostToASenselessRetryAfter(t *testing.T) {
 
 func TestKeysDoNotRepeatWhatWasDelivered(t *testing.T) {
 	asked := 0
-	keys := llm.NewKeys("test", llm.ParseKeys("a,b"), llm.KeyOptions{})
+	keys := llm.NewKeys("test", llm.ParseKeys("a,b"))
 	text, _, err := read(keys.Stream(t.Context(), llm.Request{}, func(context.Context, llm.Key, llm.Request) iter.Seq2[llm.Chunk, error] {
 		asked++
 		return script([]step{say("one"), fail(status(503))}).Stream(t.Context(), llm.Request{})
@@ -215,7 +215,7 @@ func TestKeysDoNotRepeatWhatWasDelivered(t *testing.T) {
 
 func TestKeysWorkWithoutAKey(t *testing.T) {
 	b := &bench{}
-	if text, _, err := read(llm.NewKeys("local", nil, llm.KeyOptions{}).Stream(t.Context(), llm.Request{}, b.one)); err != nil || text != "hi from " {
+	if text, _, err := read(llm.NewKeys("local", nil).Stream(t.Context(), llm.Request{}, b.one)); err != nil || text != "hi from " {
 		t.Errorf("%q, %v", text, err)
 	}
 }
@@ -229,7 +229,7 @@ func TestErrorsLoseTheKeyOnTheirWay(t *testing.T) {
 		"escaped":        &url.Error{Op: "Post", URL: "https://x.test/v1?key=" + url.QueryEscape(secret), Err: errors.New("refused")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			keys := llm.NewKeys("test", []llm.Key{llm.NewKey(secret)}, llm.KeyOptions{})
+			keys := llm.NewKeys("test", []llm.Key{llm.NewKey(secret)})
 			got := keys.Do(t.Context(), func(context.Context, llm.Key) error { return err })
 			for e := got; e != nil; e = errors.Unwrap(e) {
 				text := fmt.Sprintf("%v %+v %#v", e, e, e)
@@ -245,7 +245,7 @@ func TestErrorsLoseTheKeyOnTheirWay(t *testing.T) {
 }
 
 func TestKeysAreUsedByManyAtOnce(t *testing.T) {
-	keys := llm.NewKeys("test", llm.ParseKeys("a,b,c"), llm.KeyOptions{Refused: 1, Limited: 1, Failed: 1})
+	keys := llm.NewKeys("test", llm.ParseKeys("a,b,c"))
 	var group sync.WaitGroup
 	for i := range 16 {
 		group.Go(func() {

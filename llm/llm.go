@@ -58,7 +58,7 @@ type Provider interface {
 	Models(ctx context.Context) ([]Model, error)
 }
 
-// Model is one entry of a provider's list. Zero numbers mean "not told".
+// Model is one entry of a provider's list of models. Zero numbers mean unknown.
 type Model struct {
 	ID            string
 	Name          string // for people; may be empty
@@ -87,8 +87,8 @@ type Message struct {
 	Text string
 }
 
-// Task tells what a request is for. Providers do not see it; the offline model
-// needs it, and it is a label for logs and metrics.
+// Task is the purpose of a request. Providers do not see it; the offline model needs
+// it, and it is a label for logs and metrics.
 type Task string
 
 // The tasks. A Request's zero Task is Reply.
@@ -114,22 +114,22 @@ type Request struct {
 
 	// What follows is not sent to a provider; most of it is for the offline model.
 
-	// Once says that WithRetry does not repeat the request: who asks counts its
-	// requests, and repeats what failed.
+	// Once keeps WithRetry from repeating the request: the caller counts its requests
+	// and repeats what failed.
 	Once bool
 
-	// Variant counts the swipes that exist already: 0 for the first reply. Models
-	// that answer alike to the same prompt (offline) must answer differently for
-	// each; others ignore it.
+	// Variant is the number of swipes that exist already: 0 for the first reply. The
+	// offline model, which always gives the same answer to the same prompt, answers
+	// differently for each; others ignore it.
 	Variant int
 
 	Task     Task
 	CharName string // what {{char}} stands for; may be empty
 	UserName string // what {{user}} stands for; may be empty
 
-	// UserText is the message that is answered, as the user typed it. Behind it
-	// the prompt may have instructions with the role user, so that only the
-	// engine knows. Empty = the last user message of Messages.
+	// UserText is the message to answer, as the user typed it. Instructions with the
+	// role user may follow it in the prompt, so only the engine knows which one it is.
+	// Empty = the last user message of Messages.
 	UserText string
 }
 
@@ -165,11 +165,11 @@ type Usage struct {
 	PromptTokens     int      `json:"promptTokens"`
 	CompletionTokens int      `json:"completionTokens"`       // hidden reasoning included
 	CachedTokens     int      `json:"cachedTokens,omitempty"` // of PromptTokens
-	CostUSD          *float64 `json:"costUsd,omitempty"`      // nil = the provider did not tell
+	CostUSD          *float64 `json:"costUsd,omitempty"`      // nil = unknown
 }
 
-// EmbedTask tells what vectors are for; some models embed a question and the
-// passage that answers it differently.
+// EmbedTask is the purpose of vectors; some models embed a question and the passage
+// that answers it differently.
 type EmbedTask string
 
 // The tasks of Embed.
@@ -183,7 +183,7 @@ const (
 type Embedder interface {
 	// Embed returns one vector per text, in their order; the adapter splits
 	// what is too much for one call of the provider. All or nothing: an error
-	// leaves no vectors. Vectors have passed CheckVectors.
+	// leaves no vectors. Vectors have the length one.
 	Embed(ctx context.Context, task EmbedTask, texts []string) (Embeddings, error)
 
 	// ModelID names the space of the vectors: those with different ids must not

@@ -10,9 +10,9 @@ type Use struct {
 }
 
 // EstimateTokens guesses the tokens of text: one for each code point outside
-// ASCII (a Chinese character is about one token), one for four within it, rounded
-// up. It is meant for accounting where nobody told; the prompt's budget is counted
-// by the prompt builder.
+// ASCII (a Chinese character is about one token), one for every four ASCII characters,
+// rounded up. It is for accounting where the provider reports nothing; the prompt
+// builder counts the prompt's budget.
 func EstimateTokens(text string) int {
 	ascii, wide := 0, 0
 	for _, r := range text {
@@ -25,8 +25,7 @@ func EstimateTokens(text string) int {
 	return wide + (ascii+3)/4
 }
 
-// EstimatePrompt is EstimateTokens for messages, with four more for each one's
-// frame.
+// EstimatePrompt is EstimateTokens for messages, plus four for each message.
 func EstimatePrompt(messages []Message) int {
 	n := 0
 	for _, m := range messages {

@@ -30,8 +30,8 @@ func TestNoReplyIsDoubledOrHalved(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a, b := randomModel(random, "a"), randomModel(random, "b")
 			chain := llm.Chain(quiet,
-				llm.Link{Provider: "a", Generator: llm.Dependable("a", a, llm.Options{})},
-				llm.Link{Provider: "b", Generator: llm.Dependable("b", b, llm.Options{})})
+				llm.Link{Provider: "a", Generator: llm.Dependable("a", a)},
+				llm.Link{Provider: "b", Generator: llm.Dependable("b", b)})
 			var text strings.Builder
 			ends, whole := 0, false
 			var failed error

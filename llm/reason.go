@@ -19,8 +19,8 @@ import (
 	"nodest/fault"
 )
 
-// Secrets are what a provider may quote in its errors and nobody may see there: the
-// key and the texts of a request.
+// Secrets are what must not show when a provider quotes it in an error: the key and the
+// texts of a request.
 type Secrets struct {
 	Key   Key
 	Texts []string
@@ -133,8 +133,8 @@ func WithReason(err error, reason string) error {
 	return err
 }
 
-// NoAnswer is NetworkError for a request that got no answer from address, which it
-// tells together with the cause.
+// NoAnswer is NetworkError for a request that got no answer from address; the message
+// names the address and the cause.
 func NoAnswer(ctx context.Context, provider, address string, err error) *fault.Error {
 	e := NetworkError(ctx, provider, err)
 	if e.Code == fault.UpstreamDown {
@@ -143,13 +143,14 @@ func NoAnswer(ctx context.Context, provider, address string, err error) *fault.E
 	return e
 }
 
-// StatusReason is the reason of a refusal that gives none.
+// StatusReason is the reason shown for a refusal that gives none.
 func StatusReason(status int) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", status, http.StatusText(status)))
 }
 
 // WrongAddress reports an answer that no provider gives: a web page, or a redirect.
-// address is what was asked; of where a redirect points only the host is told.
+// address is where the request went. The message names only the host that a redirect
+// points to.
 func WrongAddress(provider, address string, resp *http.Response, hide Secrets) *fault.Error {
 	said := "sent a web page instead of an answer"
 	if resp.StatusCode != http.StatusOK {

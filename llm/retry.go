@@ -13,44 +13,41 @@ import (
 	"nodest/fault"
 )
 
-// Retry tunes WithRetry. The zero value is ready to use.
-type Retry struct {
-	Attempts int           // in all, the first included; default 3
-	Base     time.Duration // wait after the first failure, doubled after each further one, ± 50 %; default 500 ms
-	Longest  time.Duration // no wait of ours is longer; default 10 s
-	Patience time.Duration // a provider that asks for more (Retry-After) is not asked again; default 15 s
-}
+// How often and when WithRetry sends a request.
+const (
+	attempts   = 3                      // in all, the first included
+	firstPause = 500 * time.Millisecond // after the first failure, doubled after the second, ± 50 %
+	patience   = 15 * time.Second       // a provider that asks for more (Retry-After) is not asked again
+)
 
-func (r Retry) withDefaults() Retry {
-	r.Attempts = cmp.Or(r.Attempts, 3)
-	r.Base = cmp.Or(r.Base, 500*time.Millisecond)
-	r.Longest = cmp.Or(r.Longest, 10*time.Second)
-	r.Patience = cmp.Or(r.Patience, 15*time.Second)
-	return r
+// Dependable wraps a provider in everything that it needs to be used. From the inside
+// out: a reply must be complete, must not keep us waiting, and is requested again where
+// that helps. Chain goes around it.
+func Dependable(provider string, gen Generator) Generator {
+	return WithRetry(WithDeadlines(provider, Checked(provider, gen)))
 }
 
 // WithRetry sends a request again when it failed in a way that passes by itself:
 // the provider limits us (429), is down (5xx, no connection), broke its protocol
 // or answered nothing. It waits longer each time, at least as long as the provider
 // asks for, and only as long as no text was passed on. Requests that were refused
-// (400, 401, 403), sent to a wrong address, blocked, cancelled or cut off by WithDeadlines are not repeated,
-// nor is one that is to be sent once.
-func WithRetry(gen Generator, r Retry) Generator {
-	r = r.withDefaults()
+// (400, 401, 403), sent to a wrong address, blocked, cancelled or cut off by
+// WithDeadlines are not repeated, nor are those with Once set.
+func WithRetry(gen Generator) Generator {
 	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
 		return func(yield func(Chunk, error) bool) {
-			pause := r.pauses()
+			pause := pauses()
 			for attempt := 1; ; attempt++ {
 				repeatable, err := pass(gen.Stream(ctx, req), yield)
 				if err == nil || errors.Is(err, errBroken) {
 					return
 				}
 				wait := pause(err)
-				if !repeatable || req.Once || attempt == r.Attempts || !Passes(err) || wait > r.Patience || ctx.Err() != nil {
+				if !repeatable || req.Once || attempt == attempts || !Passes(err) || wait > patience || ctx.Err() != nil {
 					yield(Chunk{}, err)
 					return
 				}
-				if sleep(ctx, wait) != nil {
+				if Sleep(ctx, wait) != nil {
 					yield(Chunk{}, contextError(ctx, providerOf(err)))
 					return
 				}
@@ -76,26 +73,21 @@ func pass(reply iter.Seq2[Chunk, error], yield func(Chunk, error) bool) (repeata
 }
 
 // pauses returns a function that tells how long to wait after each failure.
-func (r Retry) pauses() func(error) time.Duration {
-	b := &backoff.ExponentialBackOff{
-		InitialInterval:     r.Base,
-		RandomizationFactor: 0.5,
-		Multiplier:          2,
-		MaxInterval:         r.Longest,
-	}
+func pauses() func(error) time.Duration {
+	b := &backoff.ExponentialBackOff{InitialInterval: firstPause, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: patience}
 	return func(err error) time.Duration {
 		own := b.NextBackOff()
 		var e *fault.Error
 		if !errors.As(err, &e) || e.RetryAfter <= 0 {
 			return own
 		}
-		if e.RetryAfter > r.Patience {
+		if e.RetryAfter > patience {
 			return e.RetryAfter
 		}
 		// A little later than asked for, so that many waiting requests do not
 		// come back in the same moment.
 		asked := e.RetryAfter + rand.N(e.RetryAfter/10+1)
-		return min(max(own, asked), r.Patience)
+		return min(max(own, asked), patience)
 	}
 }
 
@@ -106,7 +98,7 @@ func Passes(err error) bool {
 	case fault.UpstreamRate, fault.UpstreamDown:
 		return true
 	case fault.UpstreamTimeout:
-		return !ours(err)
+		return !isDeadline(err)
 	case fault.UpstreamBadAnswer:
 		return status == 0 || status >= 500
 	case fault.EmptyReply:
@@ -115,12 +107,16 @@ func Passes(err error) bool {
 	return false
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits for d, or until ctx ends, whose cause it returns.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	case <-t.C:
 		return nil
 	}

@@ -21,9 +21,8 @@ func withProvider(t *testing.T) (*studio, *llmtest.Fake) {
 	s := newStudio(t, nodest.Options{})
 	client, err := openai.New(llm.ParseKeys("sk-test"), openai.Options{BaseURL: fake.URL, Model: "m-1"})
 	s.must(err)
-	retry := llm.Retry{Attempts: 1}
 	s.real = &nodest.Model{
-		Generator: llm.Dependable("openai", client, llm.Options{Retry: retry}), Provider: "openai", Name: "m-1", ContextTokens: 8000,
+		Generator: llm.Checked("openai", client), Provider: "openai", Name: "m-1", ContextTokens: 8000,
 	}
 	return s, fake
 }

@@ -58,7 +58,7 @@ func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	client, err := openai.New(nil, openai.Options{BaseURL: "http://127.0.0.1:1/v1?key=hidden"})
 	s.must(err)
-	s.real = &nodest.Model{Generator: llm.Dependable("openai", client, llm.Options{Retry: llm.Retry{Attempts: 1}}), Provider: "openai", Name: "m"}
+	s.real = &nodest.Model{Generator: llm.Checked("openai", client), Provider: "openai", Name: "m"}
 	m := s.say(s.chat(), "Hello")
 	detail, retry := wireOf(t, m.Error)
 	if want := "OpenAI-compatible server at http://127.0.0.1:1/v1 does not respond: connection refused"; detail != want || retry != "later" {

@@ -230,10 +230,9 @@ func (s *scribe) call(ctx context.Context, prompt string) (string, error) {
 		case attempt == len(retryWaits) || !llm.Passes(err):
 			return "", err
 		}
-		select {
-		case <-time.After(max(retryWaits[attempt], min(fault.Public(err).RetryAfter, longestAsked))):
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
+		asked := min(fault.Public(err).RetryAfter, longestAsked)
+		if err := llm.Sleep(ctx, max(retryWaits[attempt], asked)); err != nil {
+			return "", err
 		}
 	}
 }

@@ -218,6 +218,18 @@ func TestDoctorTellsThatThereIsNoList(t *testing.T) {
 		"If it does not answer in a chat either, check the base URL", c.detail)
 }
 
+// Gemini has two SDKs: the doctor and the list of providers tell which one is used.
+func TestGeminiTellsItsTransport(t *testing.T) {
+	fake := llmtest.NewGemini(t)
+	m, err := modelsOf(t, nil, "NODEST_GEMINI_BASE_URL", fake.URL, "GEMINI_API_KEY", "k", "NODEST_MODEL", "gemini-2.5-pro")
+	require.NoError(t, err)
+	require.Equal(t, "model gemini-2.5-pro through genai (default)", m.checks(t.Context(), false)[0].detail)
+	var info server.ProviderInfo
+	m.describe(t.Context(), m.server["gemini"], &info)
+	require.Equal(t, "genai", info.Transport)
+	require.Equal(t, "generative-ai-go", info.Models[0].Transport)
+}
+
 // TestAUsersKeyPaysForTheirVectors: the server's key is for everybody else, and
 // vectors of both are of one space.
 func TestAUsersKeyPaysForTheirVectors(t *testing.T) {

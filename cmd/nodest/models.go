@@ -205,7 +205,7 @@ func (m *models) model(p llm.Provider, model string, fallbacks []llm.Ref) nodest
 
 // link is a provider with one of its models.
 func (m *models) link(p llm.Provider, model string) llm.Link {
-	gen := llm.Dependable(p.Name(), p, llm.Options{})
+	gen := llm.Dependable(p.Name(), p)
 	if m.strictTurns(p, model) {
 		gen = llm.WithStrictTurns(gen)
 	}

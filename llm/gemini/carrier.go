@@ -18,13 +18,12 @@ import (
 	"nodest/llm"
 )
 
-// exchange is one request on its way through an SDK: what the HTTP layer must
-// know, and what it learnt that the SDK would lose. It belongs to one goroutine
-// at a time: an SDK reads the body in the goroutine of its caller.
+// exchange is one request on its way through an SDK: what the HTTP layer must know, and
+// what it learned that the SDK would lose. It belongs to one goroutine at a time: an SDK
+// reads the body in its caller's goroutine.
 type exchange struct {
-	key    llm.Key
-	texts  []string // that errors must not quote
-	filter bool     // the body is generative-ai-go's JSON array
+	hide   llm.Secrets // what errors must not quote
+	filter bool        // the body is generative-ai-go's JSON array
 	body   *body
 	err    error // what really went wrong
 
@@ -35,7 +34,7 @@ type exchange struct {
 type exchangeKey struct{}
 
 func withExchange(ctx context.Context, key llm.Key) (context.Context, *exchange) {
-	x := &exchange{key: key}
+	x := &exchange{hide: llm.Secrets{Key: key}}
 	return context.WithValue(ctx, exchangeKey{}, x), x
 }
 
@@ -71,17 +70,12 @@ func (x *exchange) failure(ctx context.Context, err error) error {
 	var inStream genai.APIError
 	if errors.As(err, &inStream) {
 		e := wireError{Code: inStream.Code, Status: inStream.Status, Message: inStream.Message}
-		return x.explained(e.fault(inStream.Code, 0), e)
+		return llm.WithReason(e.fault(inStream.Code, 0), x.hide.Reason(e.Message))
 	}
 	return llm.BadAnswer(name, fmt.Errorf("the SDK failed with %T", err), "sent an unreadable response")
 }
 
-// explained adds Google's own reason to an error.
-func (x *exchange) explained(err error, e wireError) error {
-	return llm.WithReason(err, llm.Secrets{Key: x.key, Texts: x.texts}.Reason(e.Message))
-}
-
-// noClient reports that an SDK could not be set up, which is ours to fix.
+// noClient reports that an SDK could not be set up.
 func noClient(err error) error {
 	return fault.Wrap(err, fault.Internal, "could not create the Gemini client")
 }
@@ -116,8 +110,8 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	q.Del("key")
 	req.URL.RawQuery = q.Encode()
 	req.Header.Del("X-Goog-Api-Key")
-	if !x.key.IsZero() {
-		req.Header.Set("X-Goog-Api-Key", x.key.Reveal())
+	if !x.hide.Key.IsZero() {
+		req.Header.Set("X-Goog-Api-Key", x.hide.Key.Reveal())
 	}
 	address := req.URL.Scheme + "://" + req.URL.Host
 	resp, err := c.next.RoundTrip(req)
@@ -125,10 +119,10 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.err = llm.NoAnswer(ctx, name, address, err)
 		return nil, x.err
 	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none is as good as any
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // a missing one is fine
 	switch {
 	case resp.StatusCode/100 == 3, resp.StatusCode == http.StatusOK && kind == "text/html":
-		x.err = llm.WrongAddress(name, address, resp, llm.Secrets{Key: x.key, Texts: x.texts})
+		x.err = llm.WrongAddress(name, address, resp, x.hide)
 	case resp.StatusCode != http.StatusOK:
 		x.err = x.refusal(resp)
 	default:
@@ -139,7 +133,7 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return resp, nil
 	}
-	_ = resp.Body.Close() // the error is in hand
+	_ = resp.Body.Close() // x.err tells what happened
 	return nil, x.err
 }
 
@@ -177,18 +171,14 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close closes the connection unless the answer has ended. A few bytes that may
-// be missing are read for at most 50 ms, so that the connection can be used again
-// after a whole reply.
+// Close closes the connection unless the answer is complete.
 func (b *body) Close() error {
 	if b.closed {
 		return nil
 	}
 	b.closed = true
 	if !b.ended && b.x.whole && b.ctx.Err() == nil {
-		stop := time.AfterFunc(50*time.Millisecond, func() { _ = b.rc.Close() })
-		_, _ = io.CopyN(io.Discard, b.rc, 4<<10) // best effort
-		stop.Stop()
+		llm.Drain(b.rc)
 	}
 	return b.rc.Close()
 }
@@ -221,7 +211,7 @@ func (x *exchange) refusal(resp *http.Response) error {
 		}
 	}
 	err := one.Error.fault(resp.StatusCode, llm.RetryAfter(resp.Header, time.Now()))
-	reason := llm.Secrets{Key: x.key, Texts: x.texts}.Reason(one.Error.Message)
+	reason := x.hide.Reason(one.Error.Message)
 	return llm.WithReason(err, cmp.Or(reason, llm.StatusReason(resp.StatusCode)))
 }
 

@@ -12,11 +12,11 @@ import (
 	"nodest/llm"
 )
 
-// filter stands between the wire and generative-ai-go. That SDK takes an error
-// object for an empty answer, a hidden thought for text, fails on a part that
-// holds a signature only, cannot name newer finish reasons, and does not mind an
-// array that is never closed. The filter passes the array on element by element,
-// without what the SDK would misread, and tells the exchange what it saw.
+// filter sits between the network and generative-ai-go. That SDK mistakes an error
+// object for an empty answer and a hidden thought for text, fails on a part that has
+// only a signature, cannot name newer finish reasons, and accepts an array that is
+// never closed. The filter passes the array on element by element, without what the SDK
+// would misread, and notes in the exchange what it saw.
 type filter struct {
 	x    *exchange
 	rc   io.Closer
@@ -138,7 +138,7 @@ func (f *filter) element(raw json.RawMessage) (json.RawMessage, error) {
 	return withoutThoughts(raw)
 }
 
-// withoutThoughts takes out the parts that generative-ai-go has no type for.
+// withoutThoughts removes the parts that generative-ai-go has no type for.
 func withoutThoughts(raw json.RawMessage) (json.RawMessage, error) {
 	var m map[string]any
 	if err := json.Unmarshal(raw, &m); err != nil {

@@ -2,9 +2,8 @@
 //
 // generative-ai-go is frozen. It serves the models and requests that it handles
 // correctly; google.golang.org/genai serves the rest: thinking models, unknown models,
-// prompts that end with the character's own text, seeds, and embeddings of a chosen
-// length. Transport reports which SDK serves a model and why; Options.Prefer overrides
-// the choice.
+// prompts that end with the character's own text, seeds, and embeddings. Transport
+// reports which SDK serves a model; Options.Prefer overrides the choice.
 //
 // The SDKs' defects are fixed below them, in the HTTP layer that both share (carrier):
 // the key travels in a header, every refusal becomes one typed error after one request,
@@ -46,7 +45,6 @@ type Options struct {
 	// used only for models that it serves correctly.
 	Prefer string
 
-	Keys llm.KeyOptions
 	HTTP http.RoundTripper // default: one of its own
 }
 
@@ -84,7 +82,7 @@ func New(keys []llm.Key, opts Options) (*Provider, error) {
 	if opts.Prefer != "" && opts.Prefer != cardSDK && opts.Prefer != currentSDK {
 		return nil, fault.InvalidField("transport", "unknown", "must be %s or %s", cardSDK, currentSDK)
 	}
-	p := &Provider{opts: opts, base: base, keys: llm.NewKeys(name, keys, opts.Keys)}
+	p := &Provider{opts: opts, base: base, keys: llm.NewKeys(name, keys)}
 	p.http = llm.HTTPClient(&carrier{next: opts.HTTP})
 	p.card = sync.OnceValues(p.newCard)
 	p.current = sync.OnceValues(p.newCurrent)
@@ -101,15 +99,15 @@ func baseURL(s string) (string, error) {
 	return u.String(), nil
 }
 
-// placeholder stands where an SDK insists on a key; carrier puts the real one
-// into the header of each request.
+// placeholder is the key that SDKs insist on; carrier puts the real one into the header
+// of each request.
 const placeholder = "set-by-carrier"
 
 // newCard makes a client of generative-ai-go.
 //
 // That client opens a gRPC connection for cached contents, which we do not use; it
-// would try to reach the service in the background for ever, because the SDK's
-// Close forgets it. So the connection gets a dialer that refuses, and an
+// would try to reach the service in the background forever, because the SDK's Close
+// forgets it. So the connection gets a dialer that refuses, and an
 // interceptor that catches a call made for this purpose, where gRPC hands out the
 // connection, and closes it. The SDK's validation is skipped because it does not
 // expect gRPC options beside an HTTP client.
@@ -151,7 +149,7 @@ func (p *Provider) Name() string { return name }
 // DefaultModel answers requests that name no model.
 func (p *Provider) DefaultModel() string { return p.opts.Model }
 
-// Close lets go of idle connections. Streams that are under way go on.
+// Close closes idle connections. Running streams continue.
 func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
 // Stream asks for a reply; see llm.Generator.
@@ -159,15 +157,14 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 	return p.keys.Stream(ctx, req, p.stream)
 }
 
-// answers is what both SDKs' streams come down to: each answer, until the
-// first error.
+// answers is a stream of either SDK: each answer, until the first error.
 type answers = iter.Seq2[answer, error]
 
 // answer is one streamed answer in neutral form.
 type answer struct {
 	text, thought string
 	usage         *llm.Usage
-	finish        string // as the API spells it; empty: not finished
+	finish        string // as the API spells it; empty = not finished
 	block         string // why the prompt was refused
 	model         string
 }
@@ -181,9 +178,9 @@ func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) ite
 		}
 		ctx, x := withExchange(ctx, key)
 		defer x.close()
-		x.texts = append(x.texts, pr.system)
+		x.hide.Texts = append(x.hide.Texts, pr.system)
 		for _, c := range pr.contents {
-			x.texts = append(x.texts, c.text)
+			x.hide.Texts = append(x.hide.Texts, c.text)
 		}
 		var all answers
 		if p.transportFor(pr.model, req) == cardSDK {

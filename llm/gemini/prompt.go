@@ -49,16 +49,13 @@ func (p *Provider) prompt(req llm.Request) (prompt, error) {
 	pr.thoughts = thinks(pr.model)
 	pr.json = req.JSON && takesJSON(pr.model)
 	if req.Temperature != nil {
-		temperature := float32(*req.Temperature)
-		pr.temperature = &temperature
+		pr.temperature = new(float32(*req.Temperature))
 	}
 	if req.TopP != nil {
-		topP := float32(*req.TopP)
-		pr.topP = &topP
+		pr.topP = new(float32(*req.TopP))
 	}
 	if req.Seed != nil {
-		seed := int32(*req.Seed) // the API takes 32 bits; the lower ones are as good
-		pr.seed = &seed
+		pr.seed = new(int32(*req.Seed)) // the API takes 32 bits; the lower ones are as good
 	}
 	pr.system, pr.contents = arrange(req.Messages, takesSystem(pr.model))
 	if len(pr.contents) == 0 {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +40,7 @@ func TestTransport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.transport(tt.model); got != tt.sdk {
+		if got := p.Transport(tt.model); got != tt.sdk {
 			t.Errorf("%s with %q goes through %s, want %s", tt.model, tt.prefer, got, tt.sdk)
 		}
 	}
@@ -189,17 +191,10 @@ func TestGoogleSaysItItsOwnWay(t *testing.T) {
 }
 
 func TestEmbeddingTasksAndLength(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		model string
 		dim   int
-		sdk   string
-	}{
-		{"text-embedding-004", 0, cardSDK},
-		{"text-embedding-004", 64, currentSDK}, // the card's SDK cannot ask for a length
-		{"gemini-embedding-001", 0, currentSDK},
-		{"gemini-embedding-001", 768, currentSDK},
-	}
-	for _, tt := range tests {
+	}{{"text-embedding-004", 0}, {"gemini-embedding-001", 0}, {"gemini-embedding-001", 768}} {
 		f := llmtest.NewGemini(t)
 		p := connect(t, f, Options{}, llm.NewKey("KEY"))
 		got, err := p.Embedder(tt.model, tt.dim).Embed(t.Context(), llm.Query, []string{"a", ""})
@@ -212,9 +207,8 @@ func TestEmbeddingTasksAndLength(t *testing.T) {
 			continue
 		}
 		req := f.Requests()[0]
-		query := strings.Contains(string(req.Body), "RETRIEVAL_QUERY") || strings.Contains(strings.ReplaceAll(string(req.Body), " ", ""), `"taskType":1`)
-		if req.Transport != tt.sdk || !query {
-			t.Errorf("%+v went through %s: %s", tt, req.Transport, req.Body)
+		if !strings.Contains(string(req.Body), "RETRIEVAL_QUERY") {
+			t.Errorf("%+v: %s", tt, req.Body)
 		}
 	}
 }
@@ -225,6 +219,46 @@ func TestModelsTellTheirTransport(t *testing.T) {
 	list, err := p.Models(t.Context())
 	if err != nil || len(list) != 3 || list[0].Transport != cardSDK || list[1].Transport != currentSDK || !list[2].Embeds {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+type transport func(*http.Request) string
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(f(r))), Request: r}, nil
+}
+
+// The list of models comes in pages, and may never end.
+func TestModelsComeInPages(t *testing.T) {
+	for last, want := range map[int]int{1: 1, 3: 3, 1000: maxPages} {
+		var tokens []string
+		p, err := New(nil, Options{HTTP: transport(func(r *http.Request) string {
+			tokens = append(tokens, r.URL.Query().Get("pageToken"))
+			if len(tokens) == last {
+				return `{"models":[{"name":"models/a"}]}`
+			}
+			return fmt.Sprintf(`{"models":[{"name":"models/a"}],"nextPageToken":"%d"}`, len(tokens))
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := p.Models(t.Context())
+		if err != nil || len(list) != want || len(tokens) != want || want == 3 && strings.Join(tokens, ",") != ",1,2" {
+			t.Errorf("%d models of %d pages: %v, %v", len(list), want, tokens, err)
+		}
+	}
+}
+
+// A list that breaks off is an error and not a short list.
+func TestModelsBreakOff(t *testing.T) {
+	for _, body := range []string{`{"models":[{"name":"models/a"}`, `[]`, `nothing`} {
+		p, err := New(nil, Options{HTTP: transport(func(*http.Request) string { return body })})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := p.Models(t.Context()); !fault.Is(err, fault.UpstreamBadAnswer) || len(list) > 0 {
+			t.Errorf("%s gives %v, %v", body, list, err)
+		}
 	}
 }
 
@@ -296,7 +330,7 @@ func BenchmarkStream(b *testing.B) {
 		f := llmtest.NewGemini(b)
 		f.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say(pieces...) })
 		p := connect(b, f, Options{Model: model}, llm.NewKey("KEY"))
-		b.Run(p.transport(model), func(b *testing.B) {
+		b.Run(p.Transport(model), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if r := llmtest.Read(b, p.Stream(b.Context(), llmtest.Ask("hi"))); r.Err != nil {

@@ -13,10 +13,10 @@ const (
 	currentSDK = "genai"
 )
 
-// transport tells which SDK serves a model. Single requests of a model of cardSDK
+// Transport tells which SDK serves a model. Single requests of a model of cardSDK
 // still go through currentSDK where only that can express them: prompts that end
 // with the character's text, and seeds.
-func (p *Provider) transport(model string) string {
+func (p *Provider) Transport(model string) string {
 	model = bare(model)
 	if p.opts.Prefer == currentSDK || !cardModel.MatchString(model) || newerKind.MatchString(model) {
 		return currentSDK
@@ -24,12 +24,12 @@ func (p *Provider) transport(model string) string {
 	return cardSDK
 }
 
-// transportFor is transport for one request.
+// transportFor is Transport for one request.
 func (p *Provider) transportFor(model string, req llm.Request) string {
 	if req.Seed != nil || endsWithModel(req.Messages) { // generative-ai-go knows no seed and always ends with the user
 		return currentSDK
 	}
-	return p.transport(model)
+	return p.Transport(model)
 }
 
 func endsWithModel(messages []llm.Message) bool {
@@ -63,11 +63,11 @@ func takesSystem(model string) bool { return !strings.HasPrefix(model, "gemma") 
 // takesJSON reports whether a model has a mode for JSON.
 func takesJSON(model string) bool { return takesSystem(model) && !olderKind.MatchString(model) }
 
-// olderKind are the first models, which only generative-ai-go still serves.
+// olderKind are the first models, which have no mode for JSON.
 var olderKind = regexp.MustCompile(`^gemini-(1\.0-|pro$|pro-vision$)`)
 
 // jsonType is how the API is asked for JSON.
 const jsonType = "application/json"
 
-// bare takes the collection off a model's name; names of tuned models keep theirs.
+// bare removes the prefix models/ from a model's name; tuned models keep theirs.
 func bare(model string) string { return strings.TrimPrefix(model, "models/") }

@@ -1,15 +1,19 @@
 package llmtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	pb "cloud.google.com/go/ai/generativelanguage/apiv1beta/generativelanguagepb"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"nodest/llm"
 )
 
 // NewGemini starts a fake of the Gemini API v1beta. It decodes requests into the
@@ -208,7 +212,7 @@ func (gemini) answer(f *Fake, o *writer, req Request, r Reply) {
 			o.w.Header().Set("Content-Type", "text/event-stream")
 		}
 		if r.PromptBlock != "" {
-			s.chunk(map[string]any{"promptFeedback": map[string]any{"blockReason": s.block(r.PromptBlock)}})
+			s.chunk(map[string]any{"promptFeedback": map[string]any{"blockReason": s.enum(r.PromptBlock, blockWords)}})
 			s.close()
 			return
 		}
@@ -307,31 +311,27 @@ func geminiUsage(u Usage) map[string]any {
 	return m
 }
 
+// The words of the API; their places are their numbers.
+var (
+	finishWords = []string{"", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER", "LANGUAGE", "BLOCKLIST",
+		"PROHIBITED_CONTENT", "SPII", "MALFORMED_FUNCTION_CALL"}
+	blockWords = []string{"", "SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT"}
+)
+
 func (s *geminiStream) finish() any {
-	words := map[Finish]struct {
-		word   string
-		number int
-	}{
-		Stop: {"STOP", 1}, Length: {"MAX_TOKENS", 2}, Safety: {"SAFETY", 3}, Recitation: {"RECITATION", 4},
-		Language: {"LANGUAGE", 6}, Blocklist: {"BLOCKLIST", 7}, Prohibited: {"PROHIBITED_CONTENT", 8},
-		SPII: {"SPII", 9}, Malformed: {"MALFORMED_FUNCTION_CALL", 10},
-	}
-	if w := words[s.r.Finish]; s.array {
-		return w.number
-	} else {
-		return w.word
-	}
+	word := map[Finish]string{Stop: "STOP", Length: "MAX_TOKENS", Safety: "SAFETY"}[s.r.Finish]
+	return s.enum(cmp.Or(word, string(s.r.Finish)), finishWords)
 }
 
-func (s *geminiStream) block(word string) any {
-	numbers := map[string]int{"SAFETY": 1, "OTHER": 2, "BLOCKLIST": 3, "PROHIBITED_CONTENT": 4}
+// enum is a word as the format has it.
+func (s *geminiStream) enum(word string, words []string) any {
 	if s.array {
-		return numbers[word]
+		return slices.Index(words, word)
 	}
 	return word
 }
 
-func (s *geminiStream) chunk(v any) { s.raw(encoded(v)) }
+func (s *geminiStream) chunk(v any) { s.raw(llm.JSONLine(v)) }
 
 func (s *geminiStream) raw(text string) {
 	if !s.array {

@@ -15,9 +15,9 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -27,18 +27,12 @@ import (
 // Finish is why a scripted reply ends.
 type Finish string
 
-// The finishes; each fake spells them as its provider does. Those after Length
-// exist with Gemini only, except Safety, which OpenAI calls content_filter.
+// The finishes; each fake spells them as its provider does. Any other is a word of
+// Gemini's own, such as RECITATION.
 const (
-	Stop       Finish = ""
-	Length     Finish = "length"
-	Safety     Finish = "safety"
-	Recitation Finish = "recitation"
-	Prohibited Finish = "prohibited"
-	Blocklist  Finish = "blocklist"
-	SPII       Finish = "spii"
-	Language   Finish = "language"
-	Malformed  Finish = "malformed_call"
+	Stop   Finish = ""
+	Length Finish = "length"
+	Safety Finish = "safety" // OpenAI: content_filter
 )
 
 // End is how the body of a scripted reply ends.
@@ -115,7 +109,6 @@ type Message struct {
 
 // Request is what a fake received.
 type Request struct {
-	N         int // counts from 1
 	Method    string
 	Path      string // without query
 	Query     string
@@ -126,14 +119,7 @@ type Request struct {
 	System    string // Gemini: the system instruction
 	Messages  []Message
 	Body      json.RawMessage
-	At        time.Time
 	From      string // the client's address: the same while a connection is used again
-}
-
-// Closed tells of a request whose client went away before the fake was done.
-type Closed struct {
-	N  int // of the Request
-	At time.Time
 }
 
 // Fake is a provider under the test's control. Its methods are safe for
@@ -146,7 +132,7 @@ type Fake struct {
 	server *httptest.Server
 	quit   chan struct{}
 	render renderer
-	closed chan Closed
+	closed chan time.Time
 	arrive chan Request
 
 	mu       sync.Mutex
@@ -174,7 +160,7 @@ func newFake(t testing.TB, render renderer, suffix string) *Fake {
 	t.Helper()
 	f := &Fake{
 		t: t, render: render, quit: make(chan struct{}),
-		closed: make(chan Closed, 4096), arrive: make(chan Request, 4096),
+		closed: make(chan time.Time, 4096), arrive: make(chan Request, 4096),
 		always: func(Request) Reply { return Say("Hello", " there", ".") },
 		dims:   8, byKey: map[string]Reply{},
 	}
@@ -218,21 +204,21 @@ func (f *Fake) SetDimension(n int) { f.set(func() { f.dims = n }) }
 // LoseVectors makes the fake answer embeddings with one vector too few.
 func (f *Fake) LoseVectors() { f.set(func() { f.badVec = true }) }
 
-// Stop makes the fake's address one where nothing listens.
+// Stop closes the fake's server, so that nothing listens at its address.
 func (f *Fake) Stop() { f.server.Close() }
 
 // Requests returns what has arrived so far, oldest first.
 func (f *Fake) Requests() []Request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]Request(nil), f.requests...)
+	return slices.Clone(f.requests)
 }
 
 // Arrived delivers each request as it arrives.
 func (f *Fake) Arrived() <-chan Request { return f.arrive }
 
-// Closed delivers each request whose client went away before its reply ended.
-func (f *Fake) Closed() <-chan Closed { return f.closed }
+// Closed delivers the time when a client went away before its reply ended.
+func (f *Fake) Closed() <-chan time.Time { return f.closed }
 
 // bodyLimit bounds what a fake reads of a request.
 const bodyLimit = 32 << 20
@@ -245,9 +231,9 @@ func (f *Fake) serve(w http.ResponseWriter, r *http.Request) {
 	req, err := f.render.decode(r, body)
 	req.Method, req.Path, req.Query = r.Method, r.URL.Path, r.URL.RawQuery
 	req.Header, req.Body = r.Header.Clone(), body
-	req.At, req.From = time.Now(), r.RemoteAddr
-	req.N = f.note(&req)
-	out := &writer{fake: f, n: req.N, w: w, ctx: r.Context()}
+	req.From = r.RemoteAddr
+	f.note(req)
+	out := &writer{fake: f, w: w, ctx: r.Context()}
 	if err != nil {
 		f.t.Errorf("llmtest: %s refuses the request: %v\n%s", r.URL.Path, err, body)
 		out.refuse(Reply{Status: http.StatusBadRequest, Message: err.Error()})
@@ -266,16 +252,12 @@ func (f *Fake) serve(w http.ResponseWriter, r *http.Request) {
 	f.render.answer(f, out, req, reply)
 }
 
-func (f *Fake) note(req *Request) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	req.N = len(f.requests) + 1
-	f.requests = append(f.requests, *req)
+func (f *Fake) note(req Request) {
+	f.set(func() { f.requests = append(f.requests, req) })
 	select {
-	case f.arrive <- *req:
+	case f.arrive <- req:
 	default:
 	}
-	return req.N
 }
 
 // next is the reply to a request. Always is called without the lock: it may wait.
@@ -319,13 +301,12 @@ func Vector(text string, dims int) []float32 {
 func (f *Fake) modelNames() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]string(nil), f.models...)
+	return slices.Clone(f.models)
 }
 
 // writer sends a body piece by piece and notices when the client goes away.
 type writer struct {
 	fake *Fake
-	n    int
 	w    http.ResponseWriter
 	ctx  context.Context
 	gone bool
@@ -340,19 +321,17 @@ func (o *writer) refuse(reply Reply) {
 	}
 	if reply.Plain != "" {
 		o.w.WriteHeader(reply.Status)
-		_, _ = io.WriteString(o.w, reply.Plain) // a client that is gone misses nothing
+		_, _ = io.WriteString(o.w, reply.Plain) // the client may be gone
 		return
 	}
-	if reply.Message == "" {
-		reply.Message = http.StatusText(reply.Status)
-	}
+	reply.Message = cmp.Or(reply.Message, http.StatusText(reply.Status))
 	o.json(reply.Status, o.fake.render.refusal(reply))
 }
 
 func (o *writer) json(status int, v any) {
 	o.w.Header().Set("Content-Type", "application/json")
 	o.w.WriteHeader(status)
-	_ = json.NewEncoder(o.w).Encode(v) // the client may be gone; there is nothing to do
+	_ = json.NewEncoder(o.w).Encode(v) // the client may be gone
 }
 
 // pass waits at the gate. It is false when the client or the test is gone.
@@ -426,14 +405,6 @@ func (o *writer) line(r Reply, text string) {
 	o.send(text+end, r.Split)
 }
 
-func encoded(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // the fakes make nothing that JSON does not have
-	}
-	return string(text)
-}
-
 // stall is silent until the client or the test goes away.
 func (o *writer) stall() {
 	select {
@@ -458,14 +429,7 @@ func (o *writer) lost() {
 	}
 	o.gone = true
 	select {
-	case o.fake.closed <- Closed{N: o.n, At: time.Now()}:
+	case o.fake.closed <- time.Now():
 	default:
 	}
-}
-
-// merged returns a with the members of b.
-func merged(a, b map[string]any) map[string]any {
-	out := maps.Clone(a)
-	maps.Copy(out, b)
-	return out
 }

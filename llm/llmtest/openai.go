@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"nodest/llm"
 )
 
 // NewOpenAI starts a fake of an OpenAI-compatible server that also knows
@@ -21,60 +24,33 @@ func NewOpenAI(t testing.TB) *Fake {
 
 type openAI struct{}
 
-// chatRequest is the documented body of a chat completion, with OpenRouter's
-// members behind OpenAI's. Nothing else is accepted.
+// chatRequest is the body of a chat completion, as far as anything of ours sends it.
+// Messages have no name: Mistral and others refuse it.
 type chatRequest struct {
-	Model               string          `json:"model"`
-	Messages            []chatMessage   `json:"messages"`
-	Stream              bool            `json:"stream"`
-	StreamOptions       *streamOptions  `json:"stream_options"`
-	Temperature         *float64        `json:"temperature"`
-	TopP                *float64        `json:"top_p"`
-	MaxTokens           *int            `json:"max_tokens"`
-	MaxCompletionTokens *int            `json:"max_completion_tokens"`
-	Stop                []string        `json:"stop"`
-	Seed                *int64          `json:"seed"`
-	PresencePenalty     *float64        `json:"presence_penalty"`
-	FrequencyPenalty    *float64        `json:"frequency_penalty"`
-	Tools               json.RawMessage `json:"tools"`
-	ToolChoice          json.RawMessage `json:"tool_choice"`
-	User                string          `json:"user"`
+	Model    string `json:"model"`
+	Messages []struct {
+		Role    string  `json:"role"`
+		Content *string `json:"content"`
+	} `json:"messages"`
+	Stream        bool `json:"stream"`
+	StreamOptions *struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+	Temperature         *float64 `json:"temperature"`
+	TopP                *float64 `json:"top_p"`
+	MaxTokens           *int     `json:"max_tokens"`
+	MaxCompletionTokens *int     `json:"max_completion_tokens"`
+	Stop                []string `json:"stop"`
+	Seed                *int64   `json:"seed"`
 	ResponseFormat      *struct {
 		Type string `json:"type"`
 	} `json:"response_format"`
-
-	Models    []string       `json:"models"`
-	Provider  *routing       `json:"provider"`
-	Reasoning map[string]any `json:"reasoning"`
-	Usage     *struct {
-		Include bool `json:"include"`
-	} `json:"usage"`
-}
-
-// chatMessage has no name: Mistral and others refuse it.
-type chatMessage struct {
-	Role    string  `json:"role"`
-	Content *string `json:"content"`
-}
-
-type streamOptions struct {
-	IncludeUsage bool `json:"include_usage"`
-}
-
-type routing struct {
-	Sort           string   `json:"sort"`
-	Ignore         []string `json:"ignore"`
-	Order          []string `json:"order"`
-	DataCollection string   `json:"data_collection"`
-	AllowFallbacks *bool    `json:"allow_fallbacks"`
 }
 
 type embeddingRequest struct {
-	Model          string   `json:"model"`
-	Input          []string `json:"input"`
-	Dimensions     int      `json:"dimensions"`
-	EncodingFormat string   `json:"encoding_format"`
-	User           string   `json:"user"`
+	Model      string   `json:"model"`
+	Input      []string `json:"input"`
+	Dimensions int      `json:"dimensions"`
 }
 
 // strict decodes one JSON value without unknown members and nothing behind it.
@@ -145,12 +121,9 @@ func checkChat(in chatRequest) error {
 		return errors.New("stream_options without stream")
 	}
 	for _, m := range in.Messages {
-		if !slices.Contains([]string{"system", "user", "assistant", "tool", "developer"}, m.Role) {
+		if !slices.Contains([]string{"system", "user", "assistant"}, m.Role) {
 			return fmt.Errorf("role %q", m.Role)
 		}
-	}
-	if p := in.Provider; p != nil && !slices.Contains([]string{"", "price", "throughput", "latency"}, p.Sort) {
-		return fmt.Errorf("provider.sort %q", p.Sort)
 	}
 	return checkSampling(in)
 }
@@ -246,13 +219,8 @@ func openAIUsage(u Usage) map[string]any {
 }
 
 func openAIFinish(f Finish) string {
-	switch f {
-	case Stop:
-		return "stop"
-	case Safety, Prohibited, Blocklist, SPII, Recitation:
-		return "content_filter"
-	}
-	return string(f)
+	word := map[Finish]string{Stop: "stop", Safety: "content_filter"}[f]
+	return cmp.Or(word, string(f))
 }
 
 // openAIStream is one streamed chat completion, with the comment lines that
@@ -267,14 +235,14 @@ type openAIStream struct {
 func (s openAIStream) part(p Part) {
 	s.o.line(s.r, ": OPENROUTER PROCESSING")
 	if p.Bare {
-		s.data(s.chunk(nil))
+		s.data(s.chunk())
 		return
 	}
 	delta := map[string]any{"role": "assistant", "content": p.Text}
 	if p.Reasoning != "" {
 		delta["reasoning"] = p.Reasoning
 	}
-	s.data(s.chunk([]any{map[string]any{"index": 0, "delta": delta, "finish_reason": nil}}))
+	s.data(s.chunk(map[string]any{"index": 0, "delta": delta, "finish_reason": nil}))
 }
 
 func (s openAIStream) end() {
@@ -283,28 +251,27 @@ func (s openAIStream) end() {
 		s.o.line(s.r, `data: {"choices":[{"delta":{"content":"half`)
 		return
 	case MidError:
-		s.data(merged(s.chunk([]any{map[string]any{"index": 0, "delta": map[string]any{"content": ""}, "finish_reason": "error"}}),
-			map[string]any{"error": map[string]any{"code": 502, "message": "Provider returned error: " + s.r.Message}}))
+		failed := s.chunk(map[string]any{"index": 0, "delta": map[string]any{"content": ""}, "finish_reason": "error"})
+		failed["error"] = map[string]any{"code": 502, "message": "Provider returned error: " + s.r.Message}
+		s.data(failed)
 		s.o.line(s.r, "data: [DONE]")
 		return
 	}
 	if s.r.End != MarkOnly {
-		last := []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": openAIFinish(s.r.Finish)}}
-		s.data(s.chunk(last))
+		s.data(s.chunk(map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": openAIFinish(s.r.Finish)}))
 	}
 	if s.usage {
-		s.data(merged(s.chunk(nil), map[string]any{"usage": openAIUsage(s.r.Usage)}))
+		used := s.chunk()
+		used["usage"] = openAIUsage(s.r.Usage)
+		s.data(used)
 	}
 	if s.r.End != FinishOnly {
 		s.o.line(s.r, "data: [DONE]")
 	}
 }
 
-func (s openAIStream) chunk(choices []any) map[string]any {
-	if choices == nil {
-		choices = []any{}
-	}
-	return map[string]any{"id": "gen-1", "object": "chat.completion.chunk", "created": 1, "model": s.model, "choices": choices}
+func (s openAIStream) chunk(choices ...map[string]any) map[string]any {
+	return map[string]any{"id": "gen-1", "object": "chat.completion.chunk", "created": 1, "model": s.model, "choices": append([]map[string]any{}, choices...)}
 }
 
-func (s openAIStream) data(v any) { s.o.line(s.r, "data: "+encoded(v)) }
+func (s openAIStream) data(v any) { s.o.line(s.r, "data: "+llm.JSONLine(v)) }

@@ -19,8 +19,13 @@ func vectors(t *testing.T, texts ...string) [][]float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := llm.CheckVectors(offline.Name, got.Vectors, len(texts), offline.Dim); err != nil {
-		t.Fatal(err)
+	if len(got.Vectors) != len(texts) {
+		t.Fatalf("%d vectors for %d texts", len(got.Vectors), len(texts))
+	}
+	for i, v := range got.Vectors {
+		if len(v) != offline.Dim || math.Abs(cosine(v, v)-1) > 1e-5 {
+			t.Errorf("%q: %d numbers, length %v", texts[i], len(v), cosine(v, v))
+		}
 	}
 	return got.Vectors
 }

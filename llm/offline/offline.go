@@ -61,7 +61,7 @@ func (g *Generator) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.C
 	return func(yield func(llm.Chunk, error) bool) {
 		text, finish := limit(compose(readScene(req), req), req)
 		for piece := range words(text) {
-			if err := wait(ctx, g.opts.Delay); err != nil {
+			if err := llm.Sleep(ctx, g.opts.Delay); err != nil {
 				yield(llm.Chunk{}, llm.NetworkError(ctx, Name, err))
 				return
 			}
@@ -71,20 +71,6 @@ func (g *Generator) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.C
 		}
 		usage := llm.Usage{PromptTokens: llm.EstimatePrompt(req.Messages), CompletionTokens: llm.EstimateTokens(text)}
 		yield(llm.Chunk{Last: true, Finish: finish, Model: Model, Usage: &usage}, nil)
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }
 

@@ -46,8 +46,6 @@ func TestOptionsThatCannotBeUsed(t *testing.T) {
 		{"baseUrl", Options{BaseURL: "ftp://h/v1"}},
 		{"baseUrl", Options{BaseURL: "https://me:secret@h/v1"}},
 		{"name", Options{Name: "other"}},
-		{"sortingStrategy", Options{Routing: Routing{Sort: "beauty"}}},
-		{"dataCollection", Options{Routing: Routing{DataCollection: "maybe"}}},
 	}
 	for _, tt := range tests {
 		_, err := New(nil, tt.opts)
@@ -57,14 +55,12 @@ func TestOptionsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestOpenRouterGetsItsOwnMembers(t *testing.T) {
+func TestOpenRouterIsToldTheAppAndTellsTheCost(t *testing.T) {
 	f := llmtest.NewOpenAI(t)
 	reply := llmtest.Say("hi")
 	reply.Usage = llmtest.Usage{Prompt: 10, Completion: 4, Cached: 2, Cost: 0.00012}
 	f.Always(func(llmtest.Request) llmtest.Reply { return reply })
-	c := connect(t, f, Options{Name: OpenRouter, Routing: Routing{
-		Backups: []string{"a/one", "b/two"}, Sort: "speed", Ignore: []string{"cheap"}, DataCollection: "deny",
-	}}, llm.NewKey("KEY"))
+	c := connect(t, f, Options{Name: OpenRouter}, llm.NewKey("KEY"))
 	r := llmtest.Read(t, c.Stream(t.Context(), llmtest.Ask("hi")))
 	if r.Err != nil || r.Usage == nil || r.Usage.CostUSD == nil || *r.Usage.CostUSD != 0.00012 || r.Usage.CachedTokens != 2 {
 		t.Errorf("usage %+v, %v", r.Usage, r.Err)
@@ -76,32 +72,16 @@ func TestOpenRouterGetsItsOwnMembers(t *testing.T) {
 	if req.Header.Get("X-Title") == "" || req.Header.Get("HTTP-Referer") == "" {
 		t.Error("the app does not say who it is")
 	}
-	var body struct {
-		Models   []string
-		Provider map[string]any
-	}
-	if err := json.Unmarshal(req.Body, &body); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]any{"sort": "throughput", "ignore": []any{"cheap"}, "data_collection": "deny"}
-	if diff := cmp.Diff(want, body.Provider); diff != "" || len(body.Models) != 2 {
-		t.Errorf("models %v, provider %s", body.Models, diff)
-	}
 }
 
 func TestOthersGetNothingOfOpenRouter(t *testing.T) {
 	f := llmtest.NewOpenAI(t)
-	c := connect(t, f, Options{Routing: Routing{Backups: []string{"a"}, Sort: "price"}})
+	c := connect(t, f, Options{})
 	llmtest.Read(t, c.Stream(t.Context(), llmtest.Ask("hi")))
 	req := f.Requests()[0]
 	for _, h := range []string{"X-Title", "HTTP-Referer", "Authorization"} {
 		if req.Header.Get(h) != "" {
 			t.Errorf("header %s is sent", h)
-		}
-	}
-	for _, word := range []string{`"models"`, `"provider"`} {
-		if strings.Contains(string(req.Body), word) {
-			t.Errorf("%s is sent", word)
 		}
 	}
 }
@@ -167,8 +147,7 @@ func TestServersThatTakeNoMoreThanTheyKnow(t *testing.T) {
 func TestModelsAreKeptForADay(t *testing.T) {
 	f := llmtest.NewOpenAI(t)
 	f.SetModels("one")
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	c := connect(t, f, Options{Now: func() time.Time { return now }})
+	c := connect(t, f, Options{})
 	ask := func(want string, requests int) {
 		t.Helper()
 		list, err := c.Models(t.Context())
@@ -178,11 +157,11 @@ func TestModelsAreKeptForADay(t *testing.T) {
 	}
 	ask("one", 1)
 	f.SetModels("two")
-	now = now.Add(24*time.Hour - time.Second)
+	c.asked = c.asked.Add(time.Minute - 24*time.Hour)
 	ask("one", 1)
-	now = now.Add(time.Second)
+	c.asked = c.asked.Add(-time.Minute)
 	ask("two", 2)
-	now = now.Add(25 * time.Hour)
+	c.asked = c.asked.Add(-25 * time.Hour)
 	f.Script(llmtest.Fail(500))
 	ask("two", 3) // stale, but better than nothing
 	ask("two", 4)

@@ -61,7 +61,7 @@ func (c *Client) embed(ctx context.Context, req embeddingRequest) (vectors [][]f
 		return nil, 0, err
 	}
 	if len(answer.Data) != len(req.Input) {
-		return make([][]float32, len(answer.Data)), 0, nil // CheckVectors tells it
+		return make([][]float32, len(answer.Data)), 0, nil // Batches reports it
 	}
 	vectors = make([][]float32, len(req.Input))
 	for _, d := range answer.Data {

@@ -17,7 +17,7 @@ const modelsAge = 24 * time.Hour
 // server cannot be asked after that, the old one is returned in place of an error.
 func (c *Client) Models(ctx context.Context) ([]llm.Model, error) {
 	c.mu.Lock()
-	list, age := c.models, c.opts.Now().Sub(c.asked)
+	list, age := c.models, time.Since(c.asked)
 	c.mu.Unlock()
 	if list != nil && age < modelsAge {
 		return slices.Clone(list), nil
@@ -31,7 +31,7 @@ func (c *Client) Models(ctx context.Context) ([]llm.Model, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.models, c.asked = fresh, c.opts.Now()
+	c.models, c.asked = fresh, time.Now()
 	return slices.Clone(fresh), nil
 }
 

@@ -32,7 +32,7 @@ import (
 // The names of the two flavours.
 const (
 	OpenAI     = "openai"     // any compatible server
-	OpenRouter = "openrouter" // with routing, cost and identification of the app
+	OpenRouter = "openrouter" // tells the cost, and is told which app asks
 )
 
 // Options tune a Client. The zero value talks to OpenAI.
@@ -47,31 +47,16 @@ type Options struct {
 
 	Model string // for requests that name none; default gpt-4o-mini, with OpenRouter openai/gpt-3.5-turbo
 
-	Routing Routing // OpenRouter only
-	Referer string  // OpenRouter only: HTTP-Referer; default the project's name as an address
-	Title   string  // OpenRouter only: X-Title; default NodeST
-
-	Keys      llm.KeyOptions
 	Transport http.RoundTripper // default: one of its own
-	Now       func() time.Time  // default time.Now; tells the age of the list of models
-}
-
-// Routing says which of the providers behind OpenRouter may answer.
-type Routing struct {
-	Backups        []string // models to use when the first one cannot answer
-	Sort           string   // price, performance, speed, latency or random (the default: OpenRouter's own balance)
-	Ignore         []string // providers never to use
-	DataCollection string   // allow (default) or deny: providers that keep prompts
 }
 
 // Client is one server with its keys. It is safe for concurrent use.
 type Client struct {
-	opts  Options
-	route *routing // as sent
-	chat  string   // address of the chat completions
-	base  url.URL  // of everything else
-	http  *http.Client
-	keys  *llm.Keys
+	opts Options
+	chat string  // address of the chat completions
+	base url.URL // of everything else
+	http *http.Client
+	keys *llm.Keys
 
 	noJSON sync.Map // models whose server refuses response_format
 
@@ -90,12 +75,8 @@ func New(keys []llm.Key, opts Options) (*Client, error) {
 	if opts.Name != OpenAI && opts.Name != OpenRouter {
 		return nil, fault.InvalidField("name", "unknown", "must be openai or openrouter")
 	}
-	c := &Client{opts: opts, keys: llm.NewKeys(opts.Name, keys, opts.Keys)}
+	c := &Client{opts: opts, keys: llm.NewKeys(opts.Name, keys)}
 	if err := c.setAddress(opts.BaseURL); err != nil {
-		return nil, err
-	}
-	var err error
-	if c.route, err = opts.Routing.wire(); err != nil {
 		return nil, err
 	}
 	c.http = llm.HTTPClient(opts.Transport)
@@ -110,13 +91,8 @@ func (o Options) withDefaults() Options {
 	}
 	o.BaseURL = cmp.Or(o.BaseURL, "https://api.openai.com/v1")
 	o.Model = cmp.Or(o.Model, "gpt-4o-mini")
-	o.Referer = cmp.Or(o.Referer, "https://nodest.local")
-	o.Title = cmp.Or(o.Title, "NodeST")
 	if o.Transport == nil {
 		o.Transport = llm.Transport()
-	}
-	if o.Now == nil {
-		o.Now = time.Now
 	}
 	return o
 }
@@ -151,7 +127,7 @@ func (c *Client) Name() string { return c.opts.Name }
 // DefaultModel answers requests that name no model.
 func (c *Client) DefaultModel() string { return c.opts.Model }
 
-// Close lets go of idle connections. Streams that are under way go on.
+// Close closes idle connections. Running streams continue.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Stream asks for a reply; see llm.Generator.
@@ -175,7 +151,9 @@ func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.
 			s.fail(c.named(llm.WrongAddress(c.opts.Name, c.shown(), resp, s.hide)))
 		} else {
 			s.events(resp.Body)
-			settle(resp.Body, s.done)
+			if s.done {
+				llm.Drain(resp.Body)
+			}
 		}
 	}
 }
@@ -194,17 +172,6 @@ func (c *Client) ask(ctx context.Context, key llm.Key, body chatRequest) (*http.
 	}
 	c.noJSON.Store(body.Model, true)
 	return resp, nil
-}
-
-// settle reads the few bytes behind the end mark, so that the connection can be
-// used again. A server that does not end its answer is not waited for.
-func settle(body io.ReadCloser, done bool) {
-	if !done {
-		return
-	}
-	stop := time.AfterFunc(50*time.Millisecond, func() { _ = body.Close() })
-	defer stop.Stop()
-	_, _ = io.CopyN(io.Discard, body, 4<<10) // best effort
 }
 
 // asking is a body of a request; texts are what its errors must not quote.
@@ -232,8 +199,8 @@ func (c *Client) do(req *http.Request, s llm.Secrets) (*http.Response, error) {
 		req.Header.Set("Authorization", "Bearer "+s.Key.Reveal())
 	}
 	if c.opts.Name == OpenRouter {
-		req.Header.Set("HTTP-Referer", c.opts.Referer)
-		req.Header.Set("X-Title", c.opts.Title)
+		req.Header.Set("HTTP-Referer", "https://nodest.local")
+		req.Header.Set("X-Title", "NodeST")
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -253,7 +220,7 @@ func (c *Client) do(req *http.Request, s llm.Secrets) (*http.Response, error) {
 	return resp, nil
 }
 
-// shown is the server's address as it may be shown: a query may hold a key.
+// shown is the server's address without its query, which may contain a key.
 func (c *Client) shown() string {
 	u := c.base
 	u.RawQuery = ""
@@ -269,7 +236,7 @@ func (c *Client) named(err error) error {
 	return err
 }
 
-// answerLimit bounds an answer that is read in one piece, in bytes.
+// answerLimit bounds an answer that is not streamed, in bytes.
 const answerLimit = 64 << 20
 
 // get reads a JSON answer of bounded size into out.

@@ -4,12 +4,10 @@ import (
 	"regexp"
 	"strings"
 
-	"nodest/fault"
 	"nodest/llm"
 )
 
-// chatRequest is the body of a chat completion: what all servers know, then what
-// only OpenRouter gets.
+// chatRequest is the body of a chat completion.
 type chatRequest struct {
 	Model               string    `json:"model"`
 	Messages            []message `json:"messages"`
@@ -23,9 +21,6 @@ type chatRequest struct {
 
 	StreamOptions  *streamOptions  `json:"stream_options,omitempty"`
 	ResponseFormat *responseFormat `json:"response_format,omitempty"`
-
-	Models   []string `json:"models,omitempty"`
-	Provider *routing `json:"provider,omitempty"`
 }
 
 func (r chatRequest) texts() []string {
@@ -49,31 +44,6 @@ type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
 }
 
-// routing is OpenRouter's provider object.
-type routing struct {
-	Sort           string   `json:"sort,omitempty"`
-	Ignore         []string `json:"ignore,omitempty"`
-	DataCollection string   `json:"data_collection,omitempty"`
-}
-
-// wire translates the words of the settings into those of
-// OpenRouter; nil when there is nothing to say.
-func (r Routing) wire() (*routing, error) {
-	sorts := map[string]string{"": "", "random": "", "price": "price", "latency": "latency",
-		"performance": "throughput", "speed": "throughput", "throughput": "throughput"}
-	sort, ok := sorts[r.Sort]
-	if !ok {
-		return nil, fault.InvalidField("sortingStrategy", "unknown", "must be price, performance, speed, latency or random")
-	}
-	if r.DataCollection != "" && r.DataCollection != "allow" && r.DataCollection != "deny" {
-		return nil, fault.InvalidField("dataCollection", "unknown", "must be allow or deny")
-	}
-	if sort == "" && len(r.Ignore) == 0 && r.DataCollection == "" {
-		return nil, nil
-	}
-	return &routing{Sort: sort, Ignore: r.Ignore, DataCollection: r.DataCollection}, nil
-}
-
 // stopLimit is how many stop sequences the interface takes.
 const stopLimit = 4
 
@@ -86,7 +56,7 @@ func (c *Client) body(req llm.Request) chatRequest {
 		Stop:   req.Stop[:min(len(req.Stop), stopLimit)],
 		Stream: true,
 	}
-	if c.base.Hostname() != "api.mistral.ai" { // which refuses to be asked for the usage and tells it anyway
+	if c.base.Hostname() != "api.mistral.ai" { // which rejects stream_options and reports the usage anyway
 		b.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	if b.Model == "" {
@@ -99,9 +69,6 @@ func (c *Client) body(req llm.Request) chatRequest {
 	}
 	if _, refuses := c.noJSON.Load(b.Model); req.JSON && !refuses {
 		b.ResponseFormat = &responseFormat{"json_object"}
-	}
-	if c.opts.Name == OpenRouter {
-		b.Models, b.Provider = c.opts.Routing.Backups, c.route
 	}
 	return b
 }

@@ -64,7 +64,7 @@ func (s *stream) events(body io.Reader) {
 	}
 	err := lines.Err()
 	if s.done || s.finish != "" && s.ctx.Err() == nil {
-		s.last() // a whole reply stays one if the connection breaks behind it
+		s.last() // a reply stays complete if the connection breaks after it
 		return
 	}
 	switch {
