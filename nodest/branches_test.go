@@ -9,11 +9,11 @@ import (
 	"nodest/fault"
 )
 
-func TestBranchesAreTheEndsOfTheTree(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 4)
-	h.say(t, conv.ID, all[1].ID, "second way")
-	third := h.say(t, conv.ID, all[3].ID, "third way")
+func TestBranchesAreTheLeavesOfTheTree(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 4)
+	h.addMessage(t, conv.ID, all[1].ID, "second way")
+	third := h.addMessage(t, conv.ID, all[3].ID, "third way")
 	read := func(limit int) (heads []string, counts []int, shown []bool) {
 		for cursor, more := "", true; more; more = cursor != "" {
 			page, err := h.Chats.Branches(t.Context(), me, conv.ID, cursor, limit)
@@ -48,11 +48,11 @@ func TestBranchesAreTheEndsOfTheTree(t *testing.T) {
 		t.Error("an end is shown that is not the head")
 	}
 	_, err = h.Chats.Branches(t.Context(), stranger, conv.ID, "", 0)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	_, err = h.Chats.Branches(t.Context(), me, conv.ID, "", 201)
-	refused(t, err, fault.Invalid, "limit")
+	wantError(t, err, fault.Invalid, "limit")
 	_, err = h.Chats.Branches(t.Context(), me, conv.ID, "nonsense", 0)
-	refused(t, err, fault.Invalid, "cursor")
+	wantError(t, err, fault.Invalid, "cursor")
 
 	page, err := h.Chats.Branches(t.Context(), me, conv.ID, "", 1)
 	must(t, err)

@@ -13,8 +13,8 @@ import (
 	"nodest/fault"
 )
 
-func TestACharacterKeepsItsDocumentsAsTheyWereGiven(t *testing.T) {
-	h := newHome(t)
+func TestACharacterKeepsItsDocumentsUnchanged(t *testing.T) {
+	h := newChatFixture(t)
 	in := character.Input{
 		RoleCard:   json.RawMessage(alice),
 		WorldBook:  json.RawMessage(`{"entries":{"b":{"content":"x","mine":true},"a":{}}}`),
@@ -32,13 +32,13 @@ func TestACharacterKeepsItsDocumentsAsTheyWereGiven(t *testing.T) {
 	if ch.Name != "Alice" || ch.Dialect != "nodest" || ch.Version != 1 {
 		t.Errorf("name %q, dialect %q, version %d; want Alice, nodest, 1", ch.Name, ch.Dialect, ch.Version)
 	}
-	if told := h.told(); !slices.Equal(told, []string{"character.created"}) {
-		t.Errorf("events = %v", told)
+	if events := h.takeEventTypes(); !slices.Equal(events, []string{"character.created"}) {
+		t.Errorf("events = %v", events)
 	}
 }
 
-func TestACharacterWithoutDocumentsIsABasicOne(t *testing.T) {
-	h := newHome(t)
+func TestACharacterWithoutDocumentsGetsDefaults(t *testing.T) {
+	h := newChatFixture(t)
 	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{})
 	must(t, err)
 	if ch.Name != "Unnamed Character" || ch.RoleCard != nil || ch.Preset != nil {
@@ -51,7 +51,7 @@ func TestACharacterWithoutDocumentsIsABasicOne(t *testing.T) {
 	}
 }
 
-func TestDocumentsThatCannotBeUsedAreRefusedByName(t *testing.T) {
+func TestInvalidDocumentsAreRefusedByName(t *testing.T) {
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	tests := []struct {
 		name  string
@@ -73,22 +73,22 @@ func TestDocumentsThatCannotBeUsedAreRefusedByName(t *testing.T) {
 		{"scripts that are a text", character.Input{RoleCard: raw(alice), RegexScripts: raw(`"x"`)}, fault.Invalid, "regexScripts"},
 		{"a dialect that does not exist", character.Input{RoleCard: raw(alice), Dialect: "latin"}, fault.Invalid, "dialect"},
 	}
-	h := newHome(t)
+	h := newChatFixture(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := h.Characters.Create(t.Context(), h.call(), tt.in)
-			refused(t, err, tt.code, tt.field)
+			wantError(t, err, tt.code, tt.field)
 		})
 	}
 	page, err := h.Characters.List(t.Context(), me, "", 0)
 	must(t, err)
-	if len(page.Items) != 0 || len(h.told()) != 0 {
+	if len(page.Items) != 0 || len(h.takeEventTypes()) != 0 {
 		t.Errorf("%d characters are stored, want none", len(page.Items))
 	}
 }
 
 func TestACardBringsItsBookAndItsScripts(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	ch := h.character(t, aliceWithGreetings)
 	if !strings.Contains(string(ch.WorldBook), "Tea is green.") {
 		t.Errorf("world book = %s, want the card's", ch.WorldBook)
@@ -117,7 +117,7 @@ func TestACardBringsItsBookAndItsScripts(t *testing.T) {
 }
 
 func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	ch := h.character(t, aliceWithGreetings)
 	own, err := h.Characters.CreateResource(t.Context(), h.call(), character.RegexScript, character.ResourceInput{
 		Document: json.RawMessage(`[{"scriptName":"mine","findRegex":"b"}]`), Characters: []string{ch.ID},
@@ -154,7 +154,7 @@ func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
 }
 
 func TestUpdateReplacesOrPatches(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{
 		RoleCard: json.RawMessage(alice), WorldBook: json.RawMessage(`{"entries":{}}`), Preset: json.RawMessage(`{"prompts":[]}`),
 	})
@@ -177,17 +177,17 @@ func TestUpdateReplacesOrPatches(t *testing.T) {
 		t.Errorf("after the replacement: %+v", ch)
 	}
 	_, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{RoleCard: bob}, true, 3)
-	refused(t, err, fault.PreconditionFailed, "")
+	wantError(t, err, fault.PreconditionFailed, "")
 }
 
-func TestDeletingACharacterTakesItsConversations(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 2)
+func TestDeletingACharacterDeletesItsConversations(t *testing.T) {
+	h := newChatFixture(t)
+	conv, _ := h.newChat(t, 2)
 	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))
 	_, err := h.Characters.Get(t.Context(), me, conv.CharacterID)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	_, err = h.Chats.Conversation(t.Context(), me, conv.ID)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 }
 
 func TestAvatars(t *testing.T) {
@@ -198,24 +198,24 @@ func TestAvatars(t *testing.T) {
 		code  fault.Code // "" = taken
 		media string
 	}{
-		{"a PNG", picture(t, 4, 4), "", "image/png"},
+		{"a PNG", pngOfSize(t, 4, 4), "", "image/png"},
 		{"a WebP", webp, "", "image/webp"},
 		{"a GIF", []byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"), "", "image/gif"},
-		{"a PNG of 9,000 pixels", picture(t, 9000, 1), fault.TooLarge, ""},
+		{"a PNG of 9,000 pixels", pngOfSize(t, 9000, 1), fault.TooLarge, ""},
 		{"a text", []byte("<svg/>"), fault.UnsupportedMedia, ""},
 		{"nothing", nil, fault.UnsupportedMedia, ""},
-		{"a cut PNG", picture(t, 4, 4)[:20], fault.UnsupportedMedia, ""},
+		{"a cut PNG", pngOfSize(t, 4, 4)[:20], fault.UnsupportedMedia, ""},
 		{"more than 10 MiB", make([]byte, 10<<20+1), fault.TooLarge, ""},
 	}
-	h := newHome(t)
+	h := newChatFixture(t)
 	ch := h.character(t, alice)
 	_, err := h.Characters.Avatar(t.Context(), me, ch.ID)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := h.Characters.PutAvatar(t.Context(), h.call(), ch.ID, tt.data)
 			if tt.code != "" {
-				refused(t, err, tt.code, "")
+				wantError(t, err, tt.code, "")
 				return
 			}
 			must(t, err)
@@ -229,7 +229,7 @@ func TestAvatars(t *testing.T) {
 }
 
 func TestCharactersAreListedInPages(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	var made []string
 	for range 5 {
 		made = append(made, h.character(t, alice).ID)
@@ -254,12 +254,12 @@ func TestCharactersAreListedInPages(t *testing.T) {
 	}
 	for _, limit := range []int{-1, 201} {
 		_, err := h.Characters.List(t.Context(), me, "", limit)
-		refused(t, err, fault.Invalid, "limit")
+		wantError(t, err, fault.Invalid, "limit")
 	}
 }
 
 func TestCharacterSettings(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	ch := h.character(t, alice)
 	raw, version, err := h.Characters.Settings(t.Context(), me, ch.ID)
 	must(t, err)
@@ -286,11 +286,11 @@ func TestCharacterSettings(t *testing.T) {
 	_, _, err = h.Characters.PutSettings(t.Context(), h.call(), ch.ID, raw, version)
 	must(t, err) // what was read can be sent back
 	_, _, err = h.Characters.PutSettings(t.Context(), h.call(), ch.ID, raw, version)
-	refused(t, err, fault.PreconditionFailed, "")
+	wantError(t, err, fault.PreconditionFailed, "")
 }
 
 func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	ch := h.character(t, alice)
 	for sent, field := range map[string]string{
 		`[]`:                                           "settings",
@@ -319,7 +319,7 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 		`{"weather":{}}`:                               "weather",
 	} {
 		_, _, err := h.Characters.PutSettings(t.Context(), h.call(), ch.ID, json.RawMessage(sent), 0)
-		refused(t, err, fault.Invalid, field)
+		wantError(t, err, fault.Invalid, field)
 		if t.Failed() {
 			t.Fatalf("sent %s", sent)
 		}
@@ -330,13 +330,13 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 // exports it, and imports that again. The forms take turns, for package card
 // tests each of them with every card; NODEST_LONG=1 exports every card in all.
 func TestEverySharedCardImportsAndExports(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	ways := [][2]string{{"json", "v3"}, {"png", ""}, {"json", "v2"}, {"charx", "v3"}}
-	for i, file := range shared(t, "cards") {
+	for i, file := range requireShared(t, "cards") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			made, err := h.Characters.Import(t.Context(), h.call(), readFile(t, file), filepath.Base(file))
 			if strings.Contains(file, "invalid") {
-				refused(t, err, fault.UnsupportedCard, "")
+				wantError(t, err, fault.UnsupportedCard, "")
 				return
 			}
 			must(t, err)
@@ -372,10 +372,10 @@ func TestEverySharedCardImportsAndExports(t *testing.T) {
 }
 
 func TestAnUnknownExportFormatIsRefused(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	ch := h.character(t, alice)
 	_, _, _, err := h.Characters.Export(t.Context(), me, ch.ID, "docx", "")
-	refused(t, err, fault.Invalid, "format")
+	wantError(t, err, fault.Invalid, "format")
 	_, _, _, err = h.Characters.Export(t.Context(), me, ch.ID, "json", "v9")
-	refused(t, err, fault.Invalid, "spec")
+	wantError(t, err, fault.Invalid, "spec")
 }

@@ -13,18 +13,18 @@ import (
 )
 
 // last are the types of the newest events.
-func (e *ears) last(n int) string {
+func (e *eventLog) lastTypes(n int) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var types []string
-	for _, ev := range e.events[max(0, len(e.events)-n):] {
+	for _, ev := range e.list[max(0, len(e.list)-n):] {
 		types = append(types, ev.Type)
 	}
 	return strings.Join(types, " ")
 }
 
 // edit edits and waits for the answer, if there is one.
-func (s *studio) edit(in chat.EditInput) *chat.Changed {
+func (s *fixture) edit(in chat.EditInput) *chat.Changed {
 	s.t.Helper()
 	done, err := s.Edit(s.t.Context(), s.call(), in)
 	s.must(err)
@@ -35,7 +35,7 @@ func (s *studio) edit(in chat.EditInput) *chat.Changed {
 }
 
 // reads are the texts of the shown branch.
-func (s *studio) reads(conversationID string) []string {
+func (s *fixture) branchTexts(conversationID string) []string {
 	s.t.Helper()
 	page, err := s.Chats.History(s.t.Context(), ann, conversationID, "", 200)
 	s.must(err)
@@ -72,31 +72,31 @@ func TestEdits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStudio(t, nodest.Options{})
+			s := newFixture(t, nodest.Options{})
 			c := s.chat()
-			s.model.next(says("a1"), says("a2"), says("fresh"))
-			s.say(c, "q1")
-			end := s.say(c, "q2")
+			s.model.enqueue(replyWith("a1"), replyWith("a2"), replyWith("fresh"))
+			s.sendAndWait(c, "q1")
+			end := s.sendAndWait(c, "q2")
 			page, err := s.Chats.History(t.Context(), ann, c.ID, "", 200)
 			s.must(err)
 			old := page.Items[tt.at]
-			before, requests := s.shown(c.ID), len(s.model.asked())
+			before, requests := s.describeBranch(c.ID), len(s.model.allRequests())
 
 			tt.in.MessageID, tt.in.IfRev = old.ID, old.Rev
 			done := s.edit(tt.in)
-			if got := s.reads(c.ID); !slices.Equal(got, tt.reads) {
+			if got := s.branchTexts(c.ID); !slices.Equal(got, tt.reads) {
 				t.Errorf("the chat reads %q, want %q", got, tt.reads)
 			}
-			if asked := len(s.model.asked()) > requests; asked != (tt.asked != nil) || asked != (done.Reply != nil) || asked != (done.GenerationID != "") {
+			if asked := len(s.model.allRequests()) > requests; asked != (tt.asked != nil) || asked != (done.Reply != nil) || asked != (done.GenerationID != "") {
 				t.Errorf("asked: %v; the answer is %+v", asked, done)
 			}
 			for _, part := range tt.asked {
-				if !contains(s.model.last(), part) {
-					t.Errorf("the request lacks %q:\n%s", part, s.model.last())
+				if !contains(s.model.lastRequest(), part) {
+					t.Errorf("the request lacks %q:\n%s", part, s.model.lastRequest())
 				}
 			}
-			if tt.asked != nil && (contains(s.model.last(), old.Text()) || s.message(done.Reply.ID).Text() != "fresh") {
-				t.Errorf("%s was asked:\n%s", done.Reply.ID, s.model.last())
+			if tt.asked != nil && (contains(s.model.lastRequest(), old.Text()) || s.message(done.Reply.ID).Text() != "fresh") {
+				t.Errorf("%s was asked:\n%s", done.Reply.ID, s.model.lastRequest())
 			}
 			m := s.message(done.Message.ID)
 			if m.Text() != "new" || m.Role != old.Role || m.ParentID != old.ParentID || m.Name != old.Name || m.Greeting != old.Greeting {
@@ -108,7 +108,7 @@ func TestEdits(t *testing.T) {
 			if tt.replaced { // the old branch is one step away, word for word
 				_, err := s.Chats.ChooseHead(t.Context(), s.call(), c.ID, end.ID)
 				s.must(err)
-				if got := s.shown(c.ID); got != before {
+				if got := s.describeBranch(c.ID); got != before {
 					t.Errorf("the old branch reads\n%s\nwant\n%s", got, before)
 				}
 			}
@@ -119,15 +119,15 @@ func TestEdits(t *testing.T) {
 // An edit and the start of the answer are one change: where the answer cannot be
 // begun, the text stays too.
 func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := s.say(c, "q1")
+	reply := s.sendAndWait(c, "q1")
 	said := s.message(reply.ParentID)
-	held := says("x").gated()
-	s.model.next(held)
+	held := replyWith("x").gated()
+	s.model.enqueue(held)
 	sent := s.send(c, "q2")
-	<-held.begun
-	before := s.shown(c.ID)
+	<-held.started
+	before := s.describeBranch(c.ID)
 	tests := []struct {
 		name  string
 		in    chat.EditInput
@@ -148,31 +148,31 @@ func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 	for _, tt := range tests {
 		tt.in.Text = "new"
 		_, err := s.Edit(t.Context(), s.call(), tt.in)
-		e := s.wants(err, tt.code)
+		e := s.wantCode(err, tt.code)
 		if tt.field != "" && e.Fields[0].Field != tt.field {
 			t.Errorf("%s: fields %v", tt.name, e.Fields)
 		}
 		if tt.code == fault.Conflict && e.Details["current"] == nil {
 			t.Errorf("%s: details %v", tt.name, e.Details)
 		}
-		if got := s.shown(c.ID); got != before {
+		if got := s.describeBranch(c.ID); got != before {
 			t.Errorf("%s: the chat reads\n%s\nwant\n%s", tt.name, got, before)
 		}
 	}
 	_, err := s.Edit(t.Context(), &op.Call{UserID: bob}, chat.EditInput{MessageID: said.ID, Text: "new", Regenerate: true})
-	s.wants(err, fault.NotFound)
+	s.wantCode(err, fault.NotFound)
 	held.release()
 	s.wait(sent.GenerationID)
 }
 
 // The reply that an edit writes anew is the shown one, else the newest; without
 // any it is a first one.
-func TestWhichReplyAnEditWritesAnew(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestWhichReplyAnEditRegenerates(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	first := s.say(c, "q1")
+	first := s.sendAndWait(c, "q1")
 	said := first.ParentID
-	s.say(c, "q2")
+	s.sendAndWait(c, "q2")
 	second := s.regenerate(first.ID, "") // it is the end of the shown branch
 	again := chat.EditInput{MessageID: said, Text: "new", Regenerate: true}
 
@@ -202,10 +202,10 @@ func TestWhichReplyAnEditWritesAnew(t *testing.T) {
 
 // A reply that failed without a word is repaired where it stands.
 func TestAnEditRepairsAFailedReply(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(says().failing(llm.Upstream("puppet", fault.UpstreamDown, 503, nil)))
-	failed := s.say(c, "q1")
+	s.model.enqueue(replyWith().failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
+	failed := s.sendAndWait(c, "q1")
 	done := s.edit(chat.EditInput{MessageID: failed.ParentID, Text: "new", Regenerate: true})
 	if m := s.message(failed.ID); done.Reply.ID != failed.ID || m.Text() != "Fine." || m.Status != chat.StatusComplete {
 		t.Errorf("the reply is %+v", m)
@@ -213,19 +213,19 @@ func TestAnEditRepairsAFailedReply(t *testing.T) {
 }
 
 func TestARepeatedEditIsAnsweredOnce(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := s.say(c, "q1")
+	reply := s.sendAndWait(c, "q1")
 	for _, mode := range []string{"in_place", "branch"} {
 		in := chat.EditInput{MessageID: reply.ParentID, Text: "new", Mode: mode, Regenerate: true}
 		call := s.call()
 		first, err := s.Edit(t.Context(), call, in)
 		s.must(err)
 		s.wait(first.GenerationID)
-		requests := len(s.model.asked())
-		second, err := s.Edit(t.Context(), again(call), in)
+		requests := len(s.model.allRequests())
+		second, err := s.Edit(t.Context(), retryOf(call), in)
 		s.must(err)
-		if second.GenerationID != first.GenerationID || second.Message.ID != first.Message.ID || second.Reply.ID != first.Reply.ID || len(s.model.asked()) != requests {
+		if second.GenerationID != first.GenerationID || second.Message.ID != first.Message.ID || second.Reply.ID != first.Reply.ID || len(s.model.allRequests()) != requests {
 			t.Errorf("%s: the second answer is %+v, the first %+v", mode, second, first)
 		}
 	}
@@ -233,11 +233,11 @@ func TestARepeatedEditIsAnsweredOnce(t *testing.T) {
 
 // Who shows a chat learns from the new messages alone that it goes on, and from
 // the conversation that another branch is shown.
-func TestAnotherBranchIsTold(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestEventsWhenAnotherBranchIsShown(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := s.say(c, "q1")
-	end := s.say(c, "q2")
+	reply := s.sendAndWait(c, "q1")
+	end := s.sendAndWait(c, "q2")
 	note := func(parent string) error {
 		_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "note", ParentID: parent, NoReply: true})
 		return err
@@ -259,18 +259,18 @@ func TestAnotherBranchIsTold(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s.must(tt.do())
-		if got := s.ears.last(2); got != tt.told {
+		if got := s.events.lastTypes(2); got != tt.told {
 			t.Errorf("%s: events = %s, want %s", tt.name, got, tt.told)
 		}
 	}
 }
 
 func TestReset(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	ch := s.character(`{"spec":"chara_card_v2","data":{"name":"Alice","first_mes":"Hello, {{user}}.","alternate_greetings":["Hi."]}}`)
 	c := s.chatWith(ch.ID)
-	old := s.say(c, "q1")
-	before := s.shown(c.ID)
+	old := s.sendAndWait(c, "q1")
+	before := s.describeBranch(c.ID)
 	call := s.call()
 	now, err := s.Chats.Reset(t.Context(), call, c.ID)
 	s.must(err)
@@ -278,46 +278,46 @@ func TestReset(t *testing.T) {
 	if !first.Greeting || first.ParentID != "" || first.Text() != "Hello, User." || len(first.Swipes) != 2 || now.LastMessage.ID != first.ID {
 		t.Errorf("the greeting is %+v", first)
 	}
-	if got := s.reads(c.ID); !slices.Equal(got, []string{"Hello, User."}) || s.head(c.ID) != first.ID {
+	if got := s.branchTexts(c.ID); !slices.Equal(got, []string{"Hello, User."}) || s.head(c.ID) != first.ID {
 		t.Errorf("the chat reads %q", got)
 	}
-	if got := s.ears.last(2); got != "message.created chat.updated" {
+	if got := s.events.lastTypes(2); got != "message.created chat.updated" {
 		t.Errorf("events = %s", got)
 	}
-	if twice, err := s.Chats.Reset(t.Context(), again(call), c.ID); err != nil || twice.HeadID != now.HeadID || s.head(c.ID) != now.HeadID {
+	if twice, err := s.Chats.Reset(t.Context(), retryOf(call), c.ID); err != nil || twice.HeadID != now.HeadID || s.head(c.ID) != now.HeadID {
 		t.Errorf("repeated: %+v, %v", twice, err)
 	}
-	s.say(c, "q2")
-	if contains(s.model.last(), "q1") {
-		t.Errorf("the prompt has what was said before:\n%s", s.model.last())
+	s.sendAndWait(c, "q2")
+	if contains(s.model.lastRequest(), "q1") {
+		t.Errorf("the prompt has what was said before:\n%s", s.model.lastRequest())
 	}
 	// The old history is a branch.
 	_, err = s.Chats.ChooseHead(t.Context(), s.call(), c.ID, old.ID)
 	s.must(err)
-	if got := s.shown(c.ID); got != before {
+	if got := s.describeBranch(c.ID); got != before {
 		t.Errorf("the old branch reads\n%s\nwant\n%s", got, before)
 	}
 
-	held := says("x").gated()
-	s.model.next(held)
+	held := replyWith("x").gated()
+	s.model.enqueue(held)
 	sent := s.send(c, "q3")
-	<-held.begun
+	<-held.started
 	_, err = s.Chats.Reset(t.Context(), s.call(), c.ID)
-	s.wants(err, fault.Busy)
+	s.wantCode(err, fault.Busy)
 	held.release()
 	s.wait(sent.GenerationID)
 	_, err = s.Chats.Reset(t.Context(), &op.Call{UserID: bob}, c.ID)
-	s.wants(err, fault.NotFound)
+	s.wantCode(err, fault.NotFound)
 }
 
 func TestResetWithoutAGreeting(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chatWith(s.character(`{"name":"Alice"}`).ID)
 	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), c.HeadID, "after") // nothing is left
 	s.must(err)
 	_, err = s.Chats.Reset(t.Context(), s.call(), c.ID)
 	s.must(err)
-	if got := s.reads(c.ID); !slices.Equal(got, []string{"Hello!"}) {
+	if got := s.branchTexts(c.ID); !slices.Equal(got, []string{"Hello!"}) {
 		t.Errorf("the chat reads %q", got)
 	}
 }

@@ -158,7 +158,7 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 	if in.UserName == "" {
 		in.UserName = goldenUser
 	}
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	made, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
 		ConversationID: "golden", Status: app.StatusNewCharacter, CustomUserName: in.UserName,
 		JSONString: encoded(t, map[string]any{
@@ -167,7 +167,7 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 		}),
 	})
 	must(t, err)
-	s.promptAsInTheApp(t, made.ConversationID)
+	s.useAppPrompt(t, made.ConversationID)
 
 	want, got := expect(t, v, in.UserName), historyResult{}
 	if in.Op == "updateChatHistory" {
@@ -186,7 +186,7 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 	var history struct{ Parts []goldenMessage }
 	must(t, json.Unmarshal(shown.History, &history))
 	got.Parts = cleanParts(history.Parts)
-	asked := s.model.asked()
+	asked := s.model.allRequests()
 	if in.Op == app.ActionRegenerate && len(asked) > 0 {
 		got.Sent = sentOf(asked[len(asked)-1])
 	}
@@ -198,7 +198,7 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 // promptAsInTheApp sets the character of a conversation to what the vectors were
 // recorded with: the Chinese words of the app, and no field of the card that the
 // preset does not list.
-func (s *studio) promptAsInTheApp(t *testing.T, conversationID string) {
+func (s *fixture) useAppPrompt(t *testing.T, conversationID string) {
 	t.Helper()
 	conv, err := s.Chats.Conversation(t.Context(), ann, conversationID)
 	must(t, err)
@@ -212,7 +212,7 @@ func (s *studio) promptAsInTheApp(t *testing.T, conversationID string) {
 }
 
 // historyOp calls an operation by index.
-func (s *studio) historyOp(t *testing.T, in historyOp) *app.HistoryAnswer {
+func (s *fixture) historyOp(t *testing.T, in historyOp) *app.HistoryAnswer {
 	t.Helper()
 	call := app.HistoryRequest{ConversationID: "golden", Action: in.Op}
 	switch {
@@ -224,7 +224,7 @@ func (s *studio) historyOp(t *testing.T, in historyOp) *app.HistoryAnswer {
 			must(t, json.Unmarshal(in.Args[1], &call.Text)) // null: no wish
 		}
 	}
-	s.model.next(says("NEW", " REPLY"))
+	s.model.enqueue(replyWith("NEW", " REPLY"))
 	done, err := s.Apps.History(t.Context(), s.call(), call)
 	must(t, err)
 	return done
@@ -232,12 +232,12 @@ func (s *studio) historyOp(t *testing.T, in historyOp) *app.HistoryAnswer {
 
 // exchange lets the model answer what the user says. Where that stands at the end
 // of the history already it is answered there.
-func (s *studio) exchange(t *testing.T, conversationID string, in historyOp) {
+func (s *fixture) exchange(t *testing.T, conversationID string, in historyOp) {
 	t.Helper()
 	var said, reply string
 	must(t, json.Unmarshal(in.Args[0], &said))
 	must(t, json.Unmarshal(in.Args[1], &reply))
-	s.model.next(says(reply))
+	s.model.enqueue(replyWith(reply))
 	page, err := s.Chats.History(t.Context(), ann, conversationID, "", 1)
 	must(t, err)
 	if last := page.Items[0]; last.Role == chat.RoleUser && last.Text() == said {

@@ -12,22 +12,22 @@ const alicia = `{"name":"Alicia","first_mes":"Hi.","description":"Another."}`
 
 // A greeting that is set back to a card with another name is restored with the
 // name that it had.
-func TestARestoreBringsTheNameOfTheGreetingBack(t *testing.T) {
-	w := newWellKnown(t, "5")
+func TestARestoreRestoresTheNameOfTheGreeting(t *testing.T) {
+	w := newFullChat(t, "5")
 	want, save := w.preview(), w.save()
-	w.card(alicia)
+	w.putCard(alicia)
 	w.resetGreeting()
 	if got := w.message(w.greeting.ID).Text(); got != "Hi." {
 		t.Errorf("the greeting is %q", got)
 	}
 	w.restore(save)
-	w.same("preview", w.preview(), want)
+	w.wantSamePrompt("preview", w.preview(), want)
 }
 
 // Where there was nothing to show, a save point shows the greeting of then.
 func TestAnEmptySavePointKeepsItsGreeting(t *testing.T) {
-	w := newWellKnown(t, "5")
-	w.remove(w.greeting, "after")
+	w := newFullChat(t, "5")
+	w.deleteMessage(w.greeting, "after")
 	save := w.save()
 	preview := func() []llm.Message {
 		p, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
@@ -35,30 +35,30 @@ func TestAnEmptySavePointKeepsItsGreeting(t *testing.T) {
 		return p.Messages
 	}
 	want := preview()
-	w.card(alicia)
-	w.same("preview of the save point", preview(), want)
+	w.putCard(alicia)
+	w.wantSamePrompt("preview of the save point", preview(), want)
 	w.restore(save)
 	if got := w.texts(); got != "Hello, traveller." {
 		t.Errorf("restored to %s", got)
 	}
-	w.same("preview", w.preview(), want)
+	w.wantSamePrompt("preview", w.preview(), want)
 
 	// The card of then counts until it is changed again.
-	w.must(last(w.Chats.Reset(t.Context(), w.call(), w.ID)))
+	w.must(errOf(w.Chats.Reset(t.Context(), w.call(), w.ID)))
 	if got := w.texts(); got != "Hello, traveller." {
 		t.Errorf("begun anew with %s", got)
 	}
-	w.card(alicia)
-	w.must(last(w.Chats.Reset(t.Context(), w.call(), w.ID)))
+	w.putCard(alicia)
+	w.must(errOf(w.Chats.Reset(t.Context(), w.call(), w.ID)))
 	if got := w.texts(); got != "Hi." {
 		t.Errorf("begun anew after a change with %s", got)
 	}
 }
 
 // What a model has added to a greeting is gone when the greeting is set back.
-func TestAGreetingThatWasContinuedIsSetBack(t *testing.T) {
-	w := newWellKnown(t, "5")
-	w.model.next(says(" Sit down").failing(llm.CutOff("puppet", nil)))
+func TestResettingAContinuedGreeting(t *testing.T) {
+	w := newFullChat(t, "5")
+	w.model.enqueue(replyWith(" Sit down").failing(llm.CutOff("scripted", nil)))
 	done, err := w.Continue(t.Context(), w.call(), nodest.GenerateInput{MessageID: w.greeting.ID})
 	w.must(err)
 	w.wait(done.GenerationID)

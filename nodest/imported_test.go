@@ -15,7 +15,7 @@ import (
 )
 
 func TestExtraGreetingsOfTheAppAreSwipes(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	file := `{"roleCard":{"name":"Ada","first_mes":"Hi, {{user}}."},"extraGreetings":["Ho, {{user}}.",""],"worldBook":{"entries":{}}}`
 	got, err := h.Characters.Import(t.Context(), h.call(), []byte(file), "ada.json")
 	must(t, err)
@@ -29,7 +29,7 @@ func TestExtraGreetingsOfTheAppAreSwipes(t *testing.T) {
 }
 
 func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	ch := h.character(t, alice)
 	log := `{"chat_metadata":{},"user_name":"unused","character_name":"unused"}
 {"name":"Mia","is_user":true,"mes":"What is <mem> for?"}
@@ -60,7 +60,7 @@ func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 // Most entries of SillyTavern books are keyed and stand around the character.
 // They wait for their keys also where the character is of the NodeST dialect.
 func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	ch := h.character(t, alice)
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
 	must(t, err)
@@ -102,8 +102,8 @@ func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
 	}
 }
 
-func TestTheFilesOfAnArchiveOutliveChanges(t *testing.T) {
-	h := newHome(t)
+func TestCharxAssetsSurviveAnUpdate(t *testing.T) {
+	h := newChatFixture(t)
 	picture := bytes.Repeat([]byte("0123456789abcdef"), 5<<16) // 5 MiB
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
@@ -139,7 +139,7 @@ func TestTheFilesOfAnArchiveOutliveChanges(t *testing.T) {
 }
 
 func TestAChatOutlivesItsPersona(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	ch := h.character(t, alice)
 	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: []byte(`{"name":"Mia"}`)})
 	must(t, err)

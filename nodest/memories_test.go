@@ -19,7 +19,7 @@ import (
 )
 
 // search is SearchMemories for ann; it returns the texts.
-func (s *studio) search(characterID string, q memory.SearchQuery) (texts []string) {
+func (s *fixture) search(characterID string, q memory.SearchQuery) (texts []string) {
 	s.t.Helper()
 	found, err := s.memory.Search(s.t.Context(), ann, characterID, q)
 	s.must(err)
@@ -33,13 +33,13 @@ func (s *studio) search(characterID string, q memory.SearchQuery) (texts []strin
 	return texts
 }
 
-func TestASearchTellsWhy(t *testing.T) {
-	s := newRemembering(t)
+func TestASearchExplainsItsScores(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	told := s.chatWith(alice.ID)
-	s.say(told, birthday)
-	s.fact(alice.ID, "Clara has a birthday every year.")
-	found, err := s.memory.Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: asking})
+	source := s.chatWith(alice.ID)
+	s.sendAndWait(source, birthday)
+	s.addFact(alice.ID, "Clara has a birthday every year.")
+	found, err := s.memory.Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: birthdayQuestion})
 	s.must(err)
 	if len(found) < 2 {
 		t.Fatalf("found %+v, want a fact and a text", found)
@@ -49,50 +49,50 @@ func TestASearchTellsWhy(t *testing.T) {
 		if f.Score <= 0 || f.Score > 1 || math.Abs(sum-f.Score) > 1e-3 || len(f.Signals) == 0 {
 			t.Errorf("%s: score %g, parts %+v, signals %v", f.ID, f.Score, f.Parts, f.Signals)
 		}
-		if f.Layer == memory.Exchange && f.Said.Text == birthday && (f.Said.Role != "user" || f.Said.ConversationID != told.ID || f.Said.At == "") {
+		if f.Layer == memory.Exchange && f.Said.Text == birthday && (f.Said.Role != "user" || f.Said.ConversationID != source.ID || f.Said.At == "") {
 			t.Errorf("said: %+v", f.Said)
 		}
 	}
 	for name, q := range map[string]memory.SearchQuery{
-		"facts alone": {Text: asking, Layers: []memory.Layer{memory.Fact}},
-		"texts alone": {Text: asking, Layers: []memory.Layer{memory.Exchange}},
-		"here":        {Text: asking, ConversationID: told.ID, Layers: []memory.Layer{memory.Exchange}},
-		"one":         {Text: asking, Recall: true, Limit: 1},
+		"facts alone": {Text: birthdayQuestion, Layers: []memory.Layer{memory.Fact}},
+		"texts alone": {Text: birthdayQuestion, Layers: []memory.Layer{memory.Exchange}},
+		"here":        {Text: birthdayQuestion, ConversationID: source.ID, Layers: []memory.Layer{memory.Exchange}},
+		"one":         {Text: birthdayQuestion, Recall: true, Limit: 1},
 	} {
 		if texts := s.search(alice.ID, q); len(texts) == 0 || q.Limit == 1 && len(texts) != 1 {
 			t.Errorf("%s: %q", name, texts)
 		}
 	}
 	elsewhere := s.chatWith(alice.ID)
-	if texts := s.search(alice.ID, memory.SearchQuery{Text: asking, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
+	if texts := s.search(alice.ID, memory.SearchQuery{Text: birthdayQuestion, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
 		t.Errorf("said in another conversation: %q", texts)
 	}
 	for field, q := range map[string]memory.SearchQuery{
 		"q": {Text: " "}, "limit": {Text: "x", Limit: 101},
 	} {
 		_, err := s.memory.Search(t.Context(), ann, alice.ID, q)
-		refused(t, err, fault.Invalid, field)
+		wantError(t, err, fault.Invalid, field)
 	}
 	other := s.chat()
 	_, err = s.memory.Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: "x", ConversationID: other.ID})
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 }
 
 func TestForgettingEverythingAboutSomething(t *testing.T) {
-	s := newRemembering(t)
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	told := s.chatWith(alice.ID)
-	reply := s.say(told, birthday)
-	s.say(told, "The ferry to the island was late again.")
+	source := s.chatWith(alice.ID)
+	reply := s.sendAndWait(source, birthday)
+	s.sendAndWait(source, "The ferry to the island was late again.")
 	// What another swipe says is forgotten too, though nobody sees it now.
-	s.model.next(says("Clara will like the presents."), says("Good to know."))
+	s.model.enqueue(replyWith("Clara will like the presents."), replyWith("Good to know."))
 	s.regenerate(reply.ID, "")
 	s.regenerate(reply.ID, "")
-	clara := s.fact(alice.ID, "Clara is the user's sister.")
-	kept := s.fact(alice.ID, "The user likes ferries.")
+	clara := s.addFact(alice.ID, "Clara is the user's sister.")
+	kept := s.addFact(alice.ID, "The user likes ferries.")
 	// So is what was set aside, and what a memory said before: it is shown as it is now.
-	aside := s.fact(alice.ID, "Clara plays the cello.")
-	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara lives in Rome.").ID, memory.Patch{Text: new("She lives in Oslo.")})
+	aside := s.addFact(alice.ID, "Clara plays the cello.")
+	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, s.addFact(alice.ID, "Clara lives in Rome.").ID, memory.Patch{Text: new("She lives in Oslo.")})
 	s.must(err)
 	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, aside.ID, false))
 
@@ -145,16 +145,16 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	if s.message(reply.ParentID).Text() != birthday {
 		t.Error("the chat has lost its words")
 	}
-	s.say(s.chatWith(alice.ID), asking)
-	if strings.Contains(s.model.last(), "Lisbon") {
-		t.Errorf("recalled although it was forgotten:\n%s", s.model.last())
+	s.sendAndWait(s.chatWith(alice.ID), birthdayQuestion)
+	if strings.Contains(s.model.lastRequest(), "Lisbon") {
+		t.Errorf("recalled although it was forgotten:\n%s", s.model.lastRequest())
 	}
 }
 
 // A call that is repeated after its memory was purged neither tells it nor brings it
 // back.
-func TestARepeatedCallDoesNotTellWhatWasPurged(t *testing.T) {
-	s := newRemembering(t)
+func TestARepeatedCallDoesNotRevealAPurgedMemory(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	create, edit := s.call(), s.call()
 	draft := memory.Draft{Text: "Clara is the user's sister."}
@@ -169,9 +169,9 @@ func TestARepeatedCallDoesNotTellWhatWasPurged(t *testing.T) {
 	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, fact.ID, true))
 
 	_, err = s.memory.Create(t.Context(), create, alice.ID, draft)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	_, err = s.memory.Edit(t.Context(), edit, alice.ID, fact.ID, patch)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	if again, err := s.memory.Create(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."}); err != nil || !kept.Replayed {
 		t.Errorf("what has nothing to do with it: %+v, %v", again, err)
 	}
@@ -181,12 +181,12 @@ func TestARepeatedCallDoesNotTellWhatWasPurged(t *testing.T) {
 }
 
 func TestForgettingByIDAndAll(t *testing.T) {
-	s := newRemembering(t)
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	told := s.chatWith(alice.ID)
-	reply := s.say(told, birthday)
-	fact := s.fact(alice.ID, "Clara is the user's sister.")
-	s.fact(alice.ID, "The user likes ferries.")
+	source := s.chatWith(alice.ID)
+	reply := s.sendAndWait(source, birthday)
+	fact := s.addFact(alice.ID, "Clara is the user's sister.")
+	s.addFact(alice.ID, "The user likes ferries.")
 	text := s.message(reply.ParentID).Chosen().RevisionID
 	ids := memory.ForgetInput{IDs: []string{fact.ID, text, fact.ID}, DryRun: true}
 	for range 2 {
@@ -201,7 +201,7 @@ func TestForgettingByIDAndAll(t *testing.T) {
 		t.Errorf("still there: %q", texts)
 	}
 	_, err := s.memory.Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{IDs: []string{fact.ID}})
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 
 	_, err = s.memory.Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{All: true})
 	s.must(err)
@@ -220,12 +220,12 @@ func TestForgettingByIDAndAll(t *testing.T) {
 		"ids":    {IDs: make([]string, 201)},
 	} {
 		_, err := s.memory.Forget(t.Context(), s.call(), alice.ID, in)
-		refused(t, err, fault.Invalid, strings.TrimSuffix(field, "+"))
+		wantError(t, err, fault.Invalid, strings.TrimSuffix(field, "+"))
 	}
 }
 
 // extraction is the open job that reads a conversation; nil = there is none.
-func (s *studio) extraction(conversationID string) (open *jobs.Job) {
+func (s *fixture) extraction(conversationID string) (open *jobs.Job) {
 	s.t.Helper()
 	s.view(func(tx nodest.Tx) error {
 		items, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: memory.JobExtract, Subject: conversationID, Open: true}, "", 10)
@@ -237,12 +237,12 @@ func (s *studio) extraction(conversationID string) (open *jobs.Job) {
 	return open
 }
 
-func TestWhatIsSaidIsReadSoon(t *testing.T) {
-	s := newRemembering(t)
+func TestExtractionIsScheduled(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	later, now, archived := s.chatWith(alice.ID), s.chatWith(alice.ID), s.chatWith(alice.ID)
 	for _, c := range []*chat.Conversation{later, now, archived} {
-		s.say(c, birthday)
+		s.sendAndWait(c, birthday)
 		if j := s.extraction(c.ID); j == nil || !j.NotBefore.After(j.CreatedAt) {
 			t.Fatalf("after a reply the job is %+v, want one for later", j)
 		}
@@ -293,11 +293,11 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 	})
 }
 
-func TestMemoriesGoOutAndIn(t *testing.T) {
-	s := newRemembering(t)
+func TestMemoriesAreExportedAndImported(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice, other := s.character(alicesCard), s.character(alicesCard)
-	s.fact(alice.ID, "Clara is the user's sister.")
-	s.settle(alice.ID, `{"memory":{"extractEvery":7},"retrieval":{"limit":3}}`)
+	s.addFact(alice.ID, "Clara is the user's sister.")
+	s.putSettings(alice.ID, `{"memory":{"extractEvery":7},"retrieval":{"limit":3}}`)
 	var file bytes.Buffer
 	s.must(s.memory.Export(t.Context(), ann, alice.ID, &file))
 	if out := file.String(); !strings.Contains(out, `"type":"header"`) || !strings.Contains(out, `"type":"settings"`) || !strings.Contains(out, `"extractEvery":7`) {
@@ -319,12 +319,12 @@ func TestMemoriesGoOutAndIn(t *testing.T) {
 
 // Every operation on another user's character, memory, message or conversation is
 // NotFound, and changes nothing.
-func TestAnothersMemoriesAreNotThere(t *testing.T) {
-	s := newRemembering(t)
+func TestAnotherUsersMemoriesAnswerNotFound(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	c := s.chatWith(alice.ID)
-	s.say(c, birthday)
-	fact := s.fact(alice.ID, "Clara is the user's sister.")
+	s.sendAndWait(c, birthday)
+	fact := s.addFact(alice.ID, "Clara is the user's sister.")
 	bobs, err := s.Characters.Create(t.Context(), &op.Call{UserID: bob}, character.Input{RoleCard: json.RawMessage(alicesCard)})
 	s.must(err)
 	state := func() string {

@@ -13,14 +13,14 @@ import (
 )
 
 func TestThePreviewIsWhatWouldBeSent(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.say(c, "Hello")
+	s.sendAndWait(c, "Hello")
 	preview, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Who are you?"})
 	s.must(err)
-	asked := len(s.model.asked())
-	s.say(c, "Who are you?")
-	all := s.model.asked()
+	asked := len(s.model.allRequests())
+	s.sendAndWait(c, "Who are you?")
+	all := s.model.allRequests()
 	if !slices.Equal(preview.Messages, all[len(all)-1].Messages) || asked != len(all)-1 {
 		t.Errorf("preview:\n%v\nsent:\n%v", preview.Messages, all[len(all)-1].Messages)
 	}
@@ -37,15 +37,15 @@ func TestThePreviewIsWhatWouldBeSent(t *testing.T) {
 }
 
 func TestAStoredPromptIsTheRequest(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	first := s.say(c, "Roll {{roll::1000000}} and {{random::a::b::c}}")
-	second := s.say(c, "Again")
+	first := s.sendAndWait(c, "Roll {{roll::1000000}} and {{random::a::b::c}}")
+	second := s.sendAndWait(c, "Again")
 	for i, m := range []*chat.Message{first, second} {
 		p, err := s.Prompt(t.Context(), ann, s.generation(m.GenerationID).PromptID)
 		s.must(err)
-		if !slices.Equal(p.Prompt.Messages, s.model.asked()[i].Messages) {
-			t.Errorf("stored:\n%v\nsent:\n%v", p.Prompt.Messages, s.model.asked()[i].Messages)
+		if !slices.Equal(p.Prompt.Messages, s.model.allRequests()[i].Messages) {
+			t.Errorf("stored:\n%v\nsent:\n%v", p.Prompt.Messages, s.model.allRequests()[i].Messages)
 		}
 		if p.ConversationID != c.ID || p.GenerationID != m.GenerationID {
 			t.Errorf("prompt = %+v", p)
@@ -57,7 +57,7 @@ func TestAStoredPromptIsTheRequest(t *testing.T) {
 	promptID := s.generation(second.GenerationID).PromptID
 	p, err := s.Prompt(t.Context(), ann, promptID)
 	s.must(err)
-	if !slices.Equal(p.Prompt.Messages, s.model.asked()[1].Messages) {
+	if !slices.Equal(p.Prompt.Messages, s.model.allRequests()[1].Messages) {
 		t.Errorf("after an edit the stored prompt is:\n%v", p.Prompt.Messages)
 	}
 	diff, err := s.DiffPrompts(t.Context(), ann, s.generation(first.GenerationID).PromptID, promptID)
@@ -66,12 +66,12 @@ func TestAStoredPromptIsTheRequest(t *testing.T) {
 		t.Errorf("difference = %+v", diff)
 	}
 	_, err = s.Prompt(t.Context(), ann, "nothing")
-	s.wants(err, fault.NotFound)
+	s.wantCode(err, fault.NotFound)
 }
 
 // The prompt of a long chat reads only what fits, and says that more is there.
 func TestALongChatIsCutToTheBudget(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	for i := range 150 {
 		_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, NoReply: true,
@@ -106,7 +106,7 @@ func TestALongChatIsCutToTheBudget(t *testing.T) {
 // The character's own documents, the global ones and the bound ones meet in the
 // prompt; a change of any of them counts from the next turn.
 func TestDocumentsOfATurn(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	ch, err := s.Characters.Create(t.Context(), s.call(), character.Input{
 		RoleCard:   json.RawMessage(alicesCard),
 		WorldBook:  json.RawMessage(`{"entries":{"0":{"comment":"own","content":"own lore","position":4,"depth":1,"constant":true}}}`),
@@ -133,10 +133,10 @@ func TestDocumentsOfATurn(t *testing.T) {
 	s.must(err)
 
 	c := s.chatWith(ch.ID)
-	s.say(c, "Hello {{user}}")
+	s.sendAndWait(c, "Hello {{user}}")
 	for _, part := range []string{"own lore", "bound lore", "global lore", "note of the card", "A sailor.", "likes the sea", "Hello Ann"} {
-		if !contains(s.model.last(), part) {
-			t.Errorf("the prompt lacks %q:\n%s", part, s.model.last())
+		if !contains(s.model.lastRequest(), part) {
+			t.Errorf("the prompt lacks %q:\n%s", part, s.model.lastRequest())
 		}
 	}
 	_, err = s.Chats.UpdateConversation(t.Context(), s.call(), chat.ConversationPatch{ID: c.ID,
@@ -146,12 +146,12 @@ func TestDocumentsOfATurn(t *testing.T) {
 		WorldBook: json.RawMessage(`{"entries":{"0":{"comment":"own","content":"new lore","position":4,"depth":1,"constant":true}}}`)}, false, 0)
 	s.must(err)
 	s.must(s.Characters.DeleteResource(t.Context(), s.call(), character.WorldBook, bound.ID))
-	s.say(c, "Hello again")
+	s.sendAndWait(c, "Hello again")
 	for part, there := range map[string]bool{
 		"new lore": true, "own lore": false, "bound lore": false, "note of the chat": true, "note of the card": false,
 	} {
-		if contains(s.model.last(), part) != there {
-			t.Errorf("%q in the prompt: %t, want %t\n%s", part, !there, there, s.model.last())
+		if contains(s.model.lastRequest(), part) != there {
+			t.Errorf("%q in the prompt: %t, want %t\n%s", part, !there, there, s.model.lastRequest())
 		}
 	}
 }

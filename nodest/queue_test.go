@@ -12,7 +12,7 @@ import (
 
 // running makes generations from words such as "a:run b:wait": conversation and
 // state, oldest first. Their ids are the words' places, from 1.
-func running(words string) []*chat.Generation {
+func parseGenerations(words string) []*chat.Generation {
 	var list []*chat.Generation
 	for i, w := range strings.Fields(words) {
 		conv, state, _ := strings.Cut(w, ":")
@@ -53,7 +53,7 @@ func TestAdmit(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a, err := admit(running(tt.running), "a", tt.whenBusy, 2, 4)
+			a, err := admit(parseGenerations(tt.running), "a", tt.whenBusy, 2, 4)
 			if tt.code != "" {
 				if !fault.Is(err, tt.code) {
 					t.Fatalf("error = %v, want %s", err, tt.code)
@@ -85,7 +85,7 @@ func TestMayStart(t *testing.T) {
 		{"b:run a:wait a:wait c:wait", "2"},
 	}
 	for _, tt := range tests {
-		list := running(tt.running)
+		list := parseGenerations(tt.running)
 		var starts []string
 		for _, g := range list {
 			if g.Status == chat.GenQueued && mayStart(list, g.ID, 2) {
@@ -96,7 +96,7 @@ func TestMayStart(t *testing.T) {
 			t.Errorf("of %s start %q, want %q", tt.running, got, tt.starts)
 		}
 	}
-	if mayStart(running("a:wait"), "unknown", 2) {
+	if mayStart(parseGenerations("a:wait"), "unknown", 2) {
 		t.Error("one that is not there may not start")
 	}
 }
@@ -129,7 +129,7 @@ func TestOptionsOver(t *testing.T) {
 	}
 }
 
-func TestValidateTellsEveryField(t *testing.T) {
+func TestValidateReportsEveryField(t *testing.T) {
 	hot, none := 2.5, 0
 	err := character.TurnOptions{Temperature: &hot, MaxTokens: &none, Model: "a\x00", Stop: []string{""}}.Validate("options")
 	var fields []string

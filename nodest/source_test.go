@@ -15,14 +15,14 @@ import (
 )
 
 // source is a source that every turn asks.
-func source(name string, find func(context.Context, *nodest.Question) (nodest.Findings, error)) nodest.Source {
+func testSource(name string, find func(context.Context, *nodest.Question) (nodest.Findings, error)) nodest.Source {
 	return nodest.Source{
-		Name: name, Limit: patience, Find: find, Warning: framework.Warning{Code: name + "_unavailable"},
+		Name: name, Limit: waitLimit, Find: find, Warning: framework.Warning{Code: name + "_unavailable"},
 		Wanted: func(*nodest.Question) bool { return true },
 	}
 }
 
-func remembers(id, text string) nodest.Findings {
+func foundMemory(id, text string) nodest.Findings {
 	var f nodest.Findings
 	f.Memories = []framework.Memory{{ID: id, Text: text}}
 	f.Uses = []memory.Use{{ID: id}}
@@ -30,7 +30,7 @@ func remembers(id, text string) nodest.Findings {
 }
 
 // Each of two sources waits until the other is asked too.
-func TestSourcesAreAskedSideBySideAndKeepTheirOrder(t *testing.T) {
+func TestSourcesRunConcurrentlyAndKeepTheirOrder(t *testing.T) {
 	first, second := make(chan struct{}), make(chan struct{})
 	meet := func(mine, other chan struct{}, f nodest.Findings) func(context.Context, *nodest.Question) (nodest.Findings, error) {
 		return func(ctx context.Context, _ *nodest.Question) (nodest.Findings, error) {
@@ -43,16 +43,16 @@ func TestSourcesAreAskedSideBySideAndKeepTheirOrder(t *testing.T) {
 			}
 		}
 	}
-	s := newStudio(t, nodest.Options{Sources: []nodest.Source{
-		source("one", meet(first, second, remembers("m1", "Ana keeps bees."))),
-		source("two", meet(second, first, remembers("m2", "Ben keeps goats."))),
+	s := newFixture(t, nodest.Options{Sources: []nodest.Source{
+		testSource("one", meet(first, second, foundMemory("m1", "Ana keeps bees."))),
+		testSource("two", meet(second, first, foundMemory("m2", "Ben keeps goats."))),
 	}})
-	reply := s.say(s.chat(), "Who keeps what?")
-	memories, warnings, _ := s.toldOf(reply.GenerationID)
+	reply := s.sendAndWait(s.chat(), "Who keeps what?")
+	memories, warnings, _ := s.contextOf(reply.GenerationID)
 	if len(memories) != 2 || len(warnings) != 0 {
 		t.Errorf("told: memories %v, warnings %v; want two and none", memories, warnings)
 	}
-	sent := s.model.asked()
+	sent := s.model.allRequests()
 	prompt := ""
 	for _, m := range sent[len(sent)-1].Messages {
 		prompt += m.Text
@@ -68,24 +68,24 @@ func TestATurnGoesOnWithoutASource(t *testing.T) {
 		"it fails":             func(context.Context) (nodest.Findings, error) { return nodest.Findings{}, errors.New("down") },
 		"it takes too long":    func(ctx context.Context) (nodest.Findings, error) { <-ctx.Done(); return nodest.Findings{}, ctx.Err() },
 		"it panics":            func(context.Context) (nodest.Findings, error) { panic("nil map") },
-		"it has found a part":  func(context.Context) (nodest.Findings, error) { return remembers("m3", "Part."), errors.New("cut") },
+		"it has found a part":  func(context.Context) (nodest.Findings, error) { return foundMemory("m3", "Part."), errors.New("cut") },
 		"it is not wanted now": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			bad := source("web", func(ctx context.Context, _ *nodest.Question) (nodest.Findings, error) { return find(ctx) })
+			bad := testSource("web", func(ctx context.Context, _ *nodest.Question) (nodest.Findings, error) { return find(ctx) })
 			bad.Limit = 10 * time.Millisecond
 			if find == nil {
 				bad.Wanted = func(*nodest.Question) bool { return false }
 			}
-			good := source("memory", func(context.Context, *nodest.Question) (nodest.Findings, error) {
-				return remembers("m1", "Ana keeps bees."), nil
+			good := testSource("memory", func(context.Context, *nodest.Question) (nodest.Findings, error) {
+				return foundMemory("m1", "Ana keeps bees."), nil
 			})
-			s := newStudio(t, nodest.Options{Sources: []nodest.Source{bad, good}})
-			reply := s.say(s.chat(), "Who keeps bees?")
+			s := newFixture(t, nodest.Options{Sources: []nodest.Source{bad, good}})
+			reply := s.sendAndWait(s.chat(), "Who keeps bees?")
 			if reply.Status != chat.StatusComplete {
 				t.Errorf("the reply is %s", reply.Status)
 			}
-			memories, warnings, _ := s.toldOf(reply.GenerationID)
+			memories, warnings, _ := s.contextOf(reply.GenerationID)
 			want := map[bool][]string{true: {}, false: {"web_unavailable"}}[find == nil]
 			if len(memories) == 0 || !slices.Equal(warnings, want) {
 				t.Errorf("told: memories %v, warnings %v; want warnings %v", memories, warnings, want)
@@ -97,15 +97,15 @@ func TestATurnGoesOnWithoutASource(t *testing.T) {
 // What the sources are asked is the turn: who speaks, what was said, and when.
 func TestASourceIsAskedAboutTheTurn(t *testing.T) {
 	var got nodest.Question
-	s := newStudio(t, nodest.Options{Sources: []nodest.Source{
-		source("web", func(_ context.Context, q *nodest.Question) (nodest.Findings, error) {
+	s := newFixture(t, nodest.Options{Sources: []nodest.Source{
+		testSource("web", func(_ context.Context, q *nodest.Question) (nodest.Findings, error) {
 			got = *q
 			return nodest.Findings{}, nil
 		}),
 	}})
 	c := s.chat()
-	s.say(c, "Good morning.")
-	reply := s.say(c, "Who keeps bees?")
+	s.sendAndWait(c, "Good morning.")
+	reply := s.sendAndWait(c, "Who keeps bees?")
 	switch {
 	case got.UserID != ann, got.Setup.Conversation.ID != c.ID, got.Here.HeadID != reply.ParentID, got.Now.IsZero():
 		t.Errorf("asked %+v", got)

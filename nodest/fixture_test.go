@@ -26,59 +26,59 @@ import (
 
 // patience is how long a test waits for something that must happen. It only
 // matters when that never happens.
-const patience = 60 * time.Second
+const waitLimit = 60 * time.Second
 
 // studio is an engine on a database of its own, two users, and a model that says
 // what the test tells it to.
-type studio struct {
+type fixture struct {
 	*Engine
-	t      *testing.T
-	db     *store.DB
-	model  *puppet
-	real   *nodest.Model // in place of the puppet; nil = the puppet
-	opts   nodest.Options
-	memory *memory.Service // that the engine asks; nil = none
-	ears   *ears
-	calls  int
+	t         *testing.T
+	db        *store.DB
+	model     *scriptedModel
+	realModel *nodest.Model // in place of the puppet; nil = the puppet
+	opts      nodest.Options
+	memory    *memory.Service // that the engine asks; nil = none
+	events    *eventLog
+	calls     int
 }
 
-var quiet = slog.New(slog.DiscardHandler)
+var discardLog = slog.New(slog.DiscardHandler)
 
 const ann, bob = "019a0000-0000-7000-8000-00000000000a", "019a0000-0000-7000-8000-00000000000b"
 
-func newStudio(t *testing.T, opts nodest.Options) *studio {
+func newFixture(t *testing.T, opts nodest.Options) *fixture {
 	t.Helper()
-	return newStudioAt(t, opts, time.Now)
+	return newFixtureWithClock(t, opts, time.Now)
 }
 
 // newStudioAt is newStudio with a clock of its own.
-func newStudioAt(t *testing.T, opts nodest.Options, now func() time.Time) *studio {
+func newFixtureWithClock(t *testing.T, opts nodest.Options, now func() time.Time) *fixture {
 	t.Helper()
-	return newStudioOn(t, opts, func(o store.Options) *store.DB {
+	return newFixtureOn(t, opts, func(o store.Options) *store.DB {
 		o.Now = now
 		return database(t)(t, o)
 	})
 }
 
 // newStudioOn is newStudio on a database that the test opens.
-func newStudioOn(t *testing.T, opts nodest.Options, open func(store.Options) *store.DB) *studio {
+func newFixtureOn(t *testing.T, opts nodest.Options, open func(store.Options) *store.DB) *fixture {
 	t.Helper()
-	s := &studio{t: t, model: &puppet{}, opts: opts, ears: &ears{news: make(chan struct{})}}
-	s.db = open(store.Options{Committed: s.ears.committed, Log: quiet})
+	s := &fixture{t: t, model: &scriptedModel{}, opts: opts, events: &eventLog{news: make(chan struct{})}}
+	s.db = open(store.Options{Committed: s.events.committed, Log: discardLog})
 	for _, id := range []string{ann, bob} {
 		s.must(s.db.InsertUser(t.Context(), &account.User{ID: id, Username: id, CreatedAt: time.Now()}))
 	}
 	s.opts.Alone = true
 	if s.opts.Log == nil {
-		s.opts.Log = quiet
+		s.opts.Log = discardLog
 	}
 	s.Engine = s.engine()
 	return s
 }
 
 // engine makes an engine on the same database and stops it after the test.
-func (s *studio) engine() *Engine {
-	e := newEngine(s.db, s, s.ears, s.opts)
+func (s *fixture) engine() *Engine {
+	e := newEngine(s.db, s, s.events, s.opts)
 	s.t.Cleanup(func() {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -89,13 +89,13 @@ func (s *studio) engine() *Engine {
 
 // crash leaves the engine as a process that is gone does: nothing of it is
 // stored any more. Another engine takes its place.
-func (s *studio) crash() {
+func (s *fixture) crash() {
 	s.t.Helper()
 	s.Engine = s.engine()
 	s.must(s.Recover(s.t.Context()))
 }
 
-func (s *studio) must(err error) {
+func (s *fixture) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
@@ -103,7 +103,7 @@ func (s *studio) must(err error) {
 }
 
 // wants checks the code of an error and returns the error.
-func (s *studio) wants(err error, code fault.Code) *fault.Error {
+func (s *fixture) wantCode(err error, code fault.Code) *fault.Error {
 	s.t.Helper()
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Code != code {
@@ -113,14 +113,14 @@ func (s *studio) wants(err error, code fault.Code) *fault.Error {
 }
 
 // call is a call of ann under a key of its own.
-func (s *studio) call() *op.Call {
+func (s *fixture) call() *op.Call {
 	s.calls++
 	return &op.Call{UserID: ann, Device: "phone", Key: fmt.Sprintf("key-%d", s.calls), Hash: "h"}
 }
 
 const alicesCard = `{"name":"Alice","first_mes":"Hello, traveller.","description":"A guide of few words.","personality":"calm"}`
 
-func (s *studio) character(card string) *character.Character {
+func (s *fixture) character(card string) *character.Character {
 	s.t.Helper()
 	ch, err := s.Characters.Create(s.t.Context(), s.call(), character.Input{RoleCard: json.RawMessage(card)})
 	s.must(err)
@@ -128,12 +128,12 @@ func (s *studio) character(card string) *character.Character {
 }
 
 // chat begins a conversation with Alice.
-func (s *studio) chat() *chat.Conversation {
+func (s *fixture) chat() *chat.Conversation {
 	s.t.Helper()
 	return s.chatWith(s.character(alicesCard).ID)
 }
 
-func (s *studio) chatWith(characterID string) *chat.Conversation {
+func (s *fixture) chatWith(characterID string) *chat.Conversation {
 	s.t.Helper()
 	c, err := s.Chats.CreateConversation(s.t.Context(), s.call(), chat.ConversationInput{CharacterID: characterID})
 	s.must(err)
@@ -141,7 +141,7 @@ func (s *studio) chatWith(characterID string) *chat.Conversation {
 }
 
 // send sends a message and does not wait for the reply.
-func (s *studio) send(c *chat.Conversation, text string) *nodest.Sent {
+func (s *fixture) send(c *chat.Conversation, text string) *nodest.Sent {
 	s.t.Helper()
 	sent, err := s.Send(s.t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: text})
 	s.must(err)
@@ -149,16 +149,16 @@ func (s *studio) send(c *chat.Conversation, text string) *nodest.Sent {
 }
 
 // say sends a message and returns the reply when it has ended.
-func (s *studio) say(c *chat.Conversation, text string) *chat.Message {
+func (s *fixture) sendAndWait(c *chat.Conversation, text string) *chat.Message {
 	s.t.Helper()
 	sent := s.send(c, text)
 	s.wait(sent.GenerationID)
 	return s.message(sent.Message.ID)
 }
 
-func (s *studio) wait(generationID string) *chat.Generation {
+func (s *fixture) wait(generationID string) *chat.Generation {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitLimit)
 	defer cancel()
 	g, err := s.Wait(ctx, ann, generationID)
 	s.must(err)
@@ -166,7 +166,7 @@ func (s *studio) wait(generationID string) *chat.Generation {
 }
 
 // message is a message as it is stored, deleted or not.
-func (s *studio) message(id string) (m *chat.Message) {
+func (s *fixture) message(id string) (m *chat.Message) {
 	s.t.Helper()
 	s.view(func(tx nodest.Tx) (err error) {
 		m, err = tx.Chats.Message(id)
@@ -175,7 +175,7 @@ func (s *studio) message(id string) (m *chat.Message) {
 	return m
 }
 
-func (s *studio) generation(id string) (g *chat.Generation) {
+func (s *fixture) generation(id string) (g *chat.Generation) {
 	s.t.Helper()
 	s.view(func(tx nodest.Tx) (err error) {
 		g, err = tx.Generation(id)
@@ -184,15 +184,15 @@ func (s *studio) generation(id string) (g *chat.Generation) {
 	return g
 }
 
-func (s *studio) view(fn func(tx nodest.Tx) error) {
+func (s *fixture) view(fn func(tx nodest.Tx) error) {
 	s.t.Helper()
 	s.must(s.db.View(s.t.Context(), ann, fn))
 }
 
 // eventually waits until ok, which has no side effects.
-func (s *studio) eventually(what string, ok func() bool) {
+func (s *fixture) eventually(what string, ok func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(patience); !ok(); {
+	for end := time.Now().Add(waitLimit); !ok(); {
 		if time.Now().After(end) {
 			s.t.Fatalf("never happened: %s", what)
 		}
@@ -202,76 +202,76 @@ func (s *studio) eventually(what string, ok func() bool) {
 
 // puppet is a model that follows a script. A request for which no reply was
 // prepared gets "Fine.".
-type puppet struct {
+type scriptedModel struct {
 	mu       sync.Mutex
-	script   []*line
+	script   []*scriptedReply
 	requests []llm.Request
 	closed   int // requests whose reader went away or whose context ended
 }
 
 // line is one reply of the puppet.
-type line struct {
-	chunks []llm.Chunk
-	err    error         // in place of the end
-	gate   chan struct{} // received from before each chunk and before the end; nil = no waiting
-	begun  chan struct{} // closed when the request arrives
-	gone   chan struct{} // closed when the reply has ended, whatever end
+type scriptedReply struct {
+	chunks  []llm.Chunk
+	err     error         // in place of the end
+	gate    chan struct{} // received from before each chunk and before the end; nil = no waiting
+	started chan struct{} // closed when the request arrives
+	ended   chan struct{} // closed when the reply has ended, whatever end
 }
 
 // says is a whole reply made of pieces.
-func says(pieces ...string) *line {
-	l := saysChunks()
+func replyWith(pieces ...string) *scriptedReply {
+	l := replyWithChunks()
 	for _, p := range pieces {
 		l.chunks = append(l.chunks, llm.Chunk{Text: p})
 	}
 	return l
 }
 
-func saysChunks(chunks ...llm.Chunk) *line {
-	return &line{chunks: chunks, begun: make(chan struct{}), gone: make(chan struct{})}
+func replyWithChunks(chunks ...llm.Chunk) *scriptedReply {
+	return &scriptedReply{chunks: chunks, started: make(chan struct{}), ended: make(chan struct{})}
 }
 
 // failing makes the reply end with an error.
-func (l *line) failing(err error) *line {
+func (l *scriptedReply) failing(err error) *scriptedReply {
 	l.err = err
 	return l
 }
 
 // gated makes the reply wait for step or release.
-func (l *line) gated() *line {
+func (l *scriptedReply) gated() *scriptedReply {
 	l.gate = make(chan struct{})
 	return l
 }
 
 // step lets n pieces pass (the end counts as one), or as many as there still are
 // when the reader goes away.
-func (l *line) step(n int) {
+func (l *scriptedReply) step(n int) {
 	for range n {
 		select {
 		case l.gate <- struct{}{}:
-		case <-l.gone:
+		case <-l.ended:
 		}
 	}
 }
 
-func (l *line) release() { close(l.gate) }
+func (l *scriptedReply) release() { close(l.gate) }
 
 // next prepares the replies to the next requests.
-func (p *puppet) next(lines ...*line) {
+func (p *scriptedModel) enqueue(lines ...*scriptedReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.script = append(p.script, lines...)
 }
 
-func (p *puppet) asked() []llm.Request {
+func (p *scriptedModel) allRequests() []llm.Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]llm.Request(nil), p.requests...)
 }
 
 // last is the newest request, as one text.
-func (p *puppet) last() string {
-	all := p.asked()
+func (p *scriptedModel) lastRequest() string {
+	all := p.allRequests()
 	if len(all) == 0 {
 		return ""
 	}
@@ -282,29 +282,29 @@ func (p *puppet) last() string {
 	return b.String()
 }
 
-func (p *puppet) hungUp() int {
+func (p *scriptedModel) closedRequests() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.closed
 }
 
-func (p *puppet) take(req llm.Request) *line {
+func (p *scriptedModel) take(req llm.Request) *scriptedReply {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requests = append(p.requests, req)
 	if len(p.script) == 0 {
-		return says("Fine.")
+		return replyWith("Fine.")
 	}
 	l := p.script[0]
 	p.script = p.script[1:]
 	return l
 }
 
-func (p *puppet) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+func (p *scriptedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		l := p.take(req)
-		close(l.begun)
-		defer close(l.gone)
+		close(l.started)
+		defer close(l.ended)
 		done := false
 		defer func() {
 			if !done {
@@ -314,7 +314,7 @@ func (p *puppet) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 			}
 		}()
 		for _, c := range l.chunks {
-			if err := l.pass(ctx); err != nil {
+			if err := l.awaitGate(ctx); err != nil {
 				yield(llm.Chunk{}, err)
 				return
 			}
@@ -322,7 +322,7 @@ func (p *puppet) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 				return
 			}
 		}
-		if err := l.pass(ctx); err != nil {
+		if err := l.awaitGate(ctx); err != nil {
 			yield(llm.Chunk{}, err)
 			return
 		}
@@ -332,11 +332,11 @@ func (p *puppet) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 			return
 		}
 		usage := &llm.Usage{PromptTokens: 10, CompletionTokens: len(l.chunks)}
-		yield(llm.Chunk{Last: true, Finish: llm.FinishStop, Model: "puppet-1", Usage: usage}, nil)
+		yield(llm.Chunk{Last: true, Finish: llm.FinishStop, Model: "scripted-1", Usage: usage}, nil)
 	}
 }
 
-func (l *line) pass(ctx context.Context) error {
+func (l *scriptedReply) awaitGate(ctx context.Context) error {
 	if l.gate == nil {
 		if ctx.Err() != nil {
 			return fault.Wrap(context.Cause(ctx), fault.Cancelled, "cancelled")
@@ -352,57 +352,57 @@ func (l *line) pass(ctx context.Context) error {
 }
 
 // Resolve finds the puppet behind every name, or the real model of the test.
-func (s *studio) Resolve(_ context.Context, _, provider, model, _ string) (nodest.Model, error) {
-	if s.real != nil {
-		return *s.real, nil
+func (s *fixture) Resolve(_ context.Context, _, provider, model, _ string) (nodest.Model, error) {
+	if s.realModel != nil {
+		return *s.realModel, nil
 	}
-	return puppets{s.model}.Resolve(context.Background(), "", provider, model, "")
+	return scriptedModels{s.model}.Resolve(context.Background(), "", provider, model, "")
 }
 
 // puppets resolves every model to the puppet.
-type puppets struct{ *puppet }
+type scriptedModels struct{ *scriptedModel }
 
-func (p puppets) Resolve(_ context.Context, _, provider, model, _ string) (nodest.Model, error) {
+func (p scriptedModels) Resolve(_ context.Context, _, provider, model, _ string) (nodest.Model, error) {
 	if provider == "missing" {
 		return nodest.Model{}, fault.New(fault.NotConfigured, "no key").With("what", provider)
 	}
 	if model == "" {
-		model = "puppet"
+		model = "scripted"
 	}
-	return nodest.Model{Generator: p.puppet, Provider: "puppet", Name: model, ContextTokens: 8000}, nil
+	return nodest.Model{Generator: p.scriptedModel, Provider: "scripted", Name: model, ContextTokens: 8000}, nil
 }
 
 // ears hear everything that is told, in order.
-type ears struct {
-	mu     sync.Mutex
-	events []*stream.Event
-	news   chan struct{}         // closed at the next event
-	told   func([]*stream.Event) // called after each commit, before its writer goes on; nil = nobody
+type eventLog struct {
+	mu          sync.Mutex
+	list        []*stream.Event
+	news        chan struct{}         // closed at the next event
+	afterCommit func([]*stream.Event) // called after each commit, before its writer goes on; nil = nobody
 }
 
-func (e *ears) committed(_ string, events []*stream.Event) {
-	e.hear(events...)
-	if e.told != nil {
-		e.told(events)
+func (e *eventLog) committed(_ string, events []*stream.Event) {
+	e.add(events...)
+	if e.afterCommit != nil {
+		e.afterCommit(events)
 	}
 }
 
-func (e *ears) Transient(ev *stream.Event) { e.hear(ev) }
+func (e *eventLog) Transient(ev *stream.Event) { e.add(ev) }
 
-func (e *ears) hear(events ...*stream.Event) {
+func (e *eventLog) add(events ...*stream.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.events = append(e.events, events...)
+	e.list = append(e.list, events...)
 	close(e.news)
 	e.news = make(chan struct{})
 }
 
 // of returns the events of a generation and its messages so far, in order.
-func (e *ears) of(generationID string) []*stream.Event {
+func (e *eventLog) ofGeneration(generationID string) []*stream.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var list []*stream.Event
-	for _, ev := range e.events {
+	for _, ev := range e.list {
 		if ev.GenerationID == generationID {
 			list = append(list, ev)
 		}
@@ -411,9 +411,9 @@ func (e *ears) of(generationID string) []*stream.Event {
 }
 
 // durable are the types of the stored events of a generation.
-func (e *ears) durable(generationID string) string {
+func (e *eventLog) typesOf(generationID string) string {
 	var types []string
-	for _, ev := range e.of(generationID) {
+	for _, ev := range e.ofGeneration(generationID) {
 		if ev.Durable() {
 			types = append(types, ev.Type)
 		}
@@ -423,11 +423,11 @@ func (e *ears) durable(generationID string) string {
 
 // deltas joins the texts of a part, and checks that each begins where the one
 // before has ended.
-func (e *ears) deltas(t *testing.T, generationID, part string, start int) string {
+func (e *eventLog) deltas(t *testing.T, generationID, part string, start int) string {
 	t.Helper()
 	var text strings.Builder
 	at := start
-	for _, ev := range e.of(generationID) {
+	for _, ev := range e.ofGeneration(generationID) {
 		if ev.Type == "gen.rewind" && part == "text" {
 			text.Reset()
 			at = ev.Off

@@ -28,28 +28,28 @@ import (
 )
 
 // home is an engine on a database of its own, with two users.
-type home struct {
+type chatFixture struct {
 	*Engine
 	db *store.DB
 
-	mu       sync.Mutex
-	events   []*stream.Event // durable ones, of both users
-	fleeting []*stream.Event
+	mu        sync.Mutex
+	events    []*stream.Event // durable ones, of both users
+	transient []*stream.Event
 
 	keys int
 }
 
 const me, stranger = "019a0000-0000-7000-8000-000000000001", "019a0000-0000-7000-8000-000000000002"
 
-func newHome(t *testing.T) *home {
+func newChatFixture(t *testing.T) *chatFixture {
 	t.Helper()
-	return newHomeOn(t, database(t))
+	return newChatFixtureOn(t, database(t))
 }
 
 // newHomeOn is newHome on a database that open opens.
-func newHomeOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *home {
+func newChatFixtureOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *chatFixture {
 	t.Helper()
-	h := &home{}
+	h := &chatFixture{}
 	db := open(t, store.Options{Committed: func(_ string, events []*stream.Event) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -116,14 +116,14 @@ func (noModels) Resolve(context.Context, string, string, string, string) (nodest
 }
 
 // Transient is where the engine hands over what is not stored.
-func (h *home) Transient(e *stream.Event) {
+func (h *chatFixture) Transient(e *stream.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.fleeting = append(h.fleeting, e)
+	h.transient = append(h.transient, e)
 }
 
 // told returns the types of the events since the last call.
-func (h *home) told() []string {
+func (h *chatFixture) takeEventTypes() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	types := []string{}
@@ -135,13 +135,13 @@ func (h *home) told() []string {
 }
 
 // call is a call of mine under a key of its own.
-func (h *home) call() *op.Call {
+func (h *chatFixture) call() *op.Call {
 	h.keys++
 	return &op.Call{UserID: me, Device: "phone", Key: "key-" + strconv.Itoa(h.keys), Hash: "h"}
 }
 
 // again is the same call once more.
-func again(c *op.Call) *op.Call {
+func retryOf(c *op.Call) *op.Call {
 	return &op.Call{UserID: c.UserID, Device: "tablet", Key: c.Key, Hash: c.Hash}
 }
 
@@ -153,7 +153,7 @@ func must(t *testing.T, err error) {
 }
 
 // refused checks the code and the field of an error.
-func refused(t *testing.T, err error, code fault.Code, field string) {
+func wantError(t *testing.T, err error, code fault.Code, field string) {
 	t.Helper()
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Code != code {
@@ -178,7 +178,7 @@ const aliceWithGreetings = `{"spec":"chara_card_v2","spec_version":"2.0","data":
 	"character_book":{"name":"b","entries":[{"keys":["tea"],"content":"Tea is green.","insertion_order":1,"enabled":true,"extensions":{}}]},
 	"extensions":{"regex_scripts":[{"scriptName":"shout","findRegex":"a","replaceString":"A"}]}}}`
 
-func (h *home) character(t *testing.T, card string) *character.Character {
+func (h *chatFixture) character(t *testing.T, card string) *character.Character {
 	t.Helper()
 	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{RoleCard: json.RawMessage(card)})
 	must(t, err)
@@ -187,13 +187,13 @@ func (h *home) character(t *testing.T, card string) *character.Character {
 
 // talk begins a conversation and says n things in it, mine and the character's
 // in turn. It returns the messages from the greeting on.
-func (h *home) talk(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
+func (h *chatFixture) newChat(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
 	t.Helper()
 	ch := h.character(t, alice)
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
 	must(t, err)
 	for i := range n {
-		conv = h.say(t, conv.ID, conv.HeadID, "text "+strconv.Itoa(i+1))
+		conv = h.addMessage(t, conv.ID, conv.HeadID, "text "+strconv.Itoa(i+1))
 	}
 	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 200)
 	must(t, err)
@@ -201,7 +201,7 @@ func (h *home) talk(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
 }
 
 // say stores a message below a parent and makes it the head, as a turn does.
-func (h *home) say(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
+func (h *chatFixture) addMessage(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
 	t.Helper()
 	var conv *chat.Conversation
 	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
@@ -233,7 +233,7 @@ func (h *home) say(t *testing.T, conversationID, parentID string, texts ...strin
 }
 
 // writing makes a message one that a generation of another process writes.
-func (h *home) writing(t *testing.T, m *chat.Message) (end func()) {
+func (h *chatFixture) markAsWriting(t *testing.T, m *chat.Message) (end func()) {
 	t.Helper()
 	g := &chat.Generation{UserID: me, ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindReply,
 		Status: chat.GenStreaming, LeaseOwner: "other", LeaseUntil: time.Now().Add(time.Hour)}
@@ -265,9 +265,9 @@ func NewID(nodest.Tx) string {
 
 // shared returns the files of a folder of the shared data, and skips the test
 // where there is none.
-func shared(t *testing.T, folder string) []string {
+func requireShared(t *testing.T, folder string) []string {
 	t.Helper()
-	files := optional(folder)
+	files := sharedFiles(folder)
 	if len(files) == 0 {
 		t.Skip("no shared data beside the project")
 	}
@@ -282,7 +282,7 @@ func readFile(t *testing.T, path string) []byte {
 }
 
 // picture is a PNG of that size.
-func picture(t *testing.T, width, height int) []byte {
+func pngOfSize(t *testing.T, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	must(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))))
