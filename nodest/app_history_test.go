@@ -13,7 +13,8 @@ import (
 	"nodest/nodest/app"
 )
 
-// appShows is the history of "app-1" as an app reads it; a greeting has a star.
+// readAppHistory is the history of "app-1" as an app reads it; greetings are marked
+// with a star.
 func (s *fixture) readAppHistory() string {
 	s.t.Helper()
 	got, err := s.Apps.History(s.t.Context(), s.call(), app.HistoryRequest{ConversationID: "app-1", Action: app.ActionGet})
@@ -42,7 +43,7 @@ func describeHistory(t *testing.T, history json.RawMessage) string {
 	return strings.Join(said, " | ")
 }
 
-// does changes the history of "app-1".
+// changeAppHistory changes the history of "app-1".
 func (s *fixture) changeAppHistory(in app.HistoryRequest) *app.HistoryAnswer {
 	s.t.Helper()
 	in.ConversationID = "app-1"
@@ -51,7 +52,7 @@ func (s *fixture) changeAppHistory(in app.HistoryRequest) *app.HistoryAnswer {
 	return got
 }
 
-// rainy is Ida's chat with two exchanges.
+// newAppChat is Ida's chat with two exchanges.
 func newAppChat(t *testing.T) *fixture {
 	t.Helper()
 	s := newFixture(t, nodest.Options{})
@@ -63,7 +64,7 @@ func newAppChat(t *testing.T) *fixture {
 
 const appChatHistory = "model*: Hi | user: u1 | model: a1 | user: u2 | model: a2"
 
-// messages are those of the shown branch.
+// messages returns the shown branch.
 func (s *fixture) messages() []*chat.Message {
 	s.t.Helper()
 	chats, err := s.Chats.Conversations(s.t.Context(), ann, chat.ConversationFilter{}, "", 1)
@@ -189,7 +190,7 @@ func TestARestoreByTheAppKeepsTheOldBranch(t *testing.T) {
 		t.Errorf("history = %s, want %s", describeHistory(t, got.History), want)
 	}
 	s.sendInApp("Rain")
-	if !contains(s.model.lastRequest(), "Night falls.") || contains(s.model.lastRequest(), "u1") {
+	if !strings.Contains(s.model.lastRequest(), "Night falls.") || strings.Contains(s.model.lastRequest(), "u1") {
 		t.Errorf("the request:\n%s", s.model.lastRequest())
 	}
 	_, err := s.Chats.ChooseHead(t.Context(), s.call(), end.ConversationID, end.ID)
@@ -256,7 +257,7 @@ func TestChangesByIndexAreRefusedWhileAReplyIsWritten(t *testing.T) {
 	}
 }
 
-// Indexes count the messages of a fork as those of its source.
+// Indexes count the messages of a fork like those of its source.
 func TestIndexesCountAllMessagesOfAFork(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	var parts []string

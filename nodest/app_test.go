@@ -23,7 +23,7 @@ func appDocuments(more string) json.RawMessage {
 	return json.RawMessage(`{"roleCard":` + idasCard + more + `}`)
 }
 
-// ported makes Ida and a conversation under the key "app-1".
+// createInApp creates Ida and a conversation under the key "app-1".
 func (s *fixture) createInApp(more string) *app.Answer {
 	s.t.Helper()
 	answer, err := s.Apps.Chat(s.t.Context(), s.call(), app.Request{
@@ -33,7 +33,7 @@ func (s *fixture) createInApp(more string) *app.Answer {
 	return answer
 }
 
-// tells goes on in the conversation "app-1".
+// sendInApp continues the conversation "app-1".
 func (s *fixture) sendInApp(text string) *app.Answer {
 	s.t.Helper()
 	answer, err := s.Apps.Chat(s.t.Context(), s.call(), app.Request{
@@ -43,7 +43,7 @@ func (s *fixture) sendInApp(text string) *app.Answer {
 	return answer
 }
 
-// counts what ann has.
+// countObjects counts ann's characters and conversations.
 func (s *fixture) countObjects() (characters, conversations int) {
 	s.t.Helper()
 	all, err := s.Characters.List(s.t.Context(), ann, "", 200)
@@ -110,7 +110,7 @@ func TestAppDefaultsForMissingDocuments(t *testing.T) {
 				t.Errorf("%q says %q, want %q and %q", ch.Name, answer.Response, tt.character, tt.greeting)
 			}
 			s.sendInApp("Good evening")
-			if !contains(s.model.lastRequest(), tt.sent) {
+			if !strings.Contains(s.model.lastRequest(), tt.sent) {
 				t.Errorf("the request lacks %q:\n%s", tt.sent, s.model.lastRequest())
 			}
 		})
@@ -220,10 +220,10 @@ func TestAppUpdatesTheCharacterAndKeepsTheHistory(t *testing.T) {
 	}
 	s.sendInApp("And now?")
 	sent := s.model.lastRequest()
-	if !contains(sent, "Sells umbrellas.") || contains(sent, "Keeps a tea house.") || contains(sent, "Be brief.") {
+	if !strings.Contains(sent, "Sells umbrellas.") || strings.Contains(sent, "Keeps a tea house.") || strings.Contains(sent, "Be brief.") {
 		t.Errorf("the request has not the new documents:\n%s", sent)
 	}
-	if !contains(sent, "The cups are blue.") {
+	if !strings.Contains(sent, "The cups are blue.") {
 		t.Errorf("the book is gone, though it was not sent:\n%s", sent)
 	}
 }
@@ -245,11 +245,11 @@ func TestAppContinuesTheChat(t *testing.T) {
 	if o := g.Options; o.SearchEnabled == nil || !*o.SearchEnabled || o.UseToolCalls == nil || !*o.UseToolCalls {
 		t.Errorf("options = %+v, want search on", g.Options)
 	}
-	if !contains(s.model.lastRequest(), "Rain, Jo says.") {
+	if !strings.Contains(s.model.lastRequest(), "Rain, Jo says.") {
 		t.Errorf("the user is called otherwise:\n%s", s.model.lastRequest())
 	}
 	s.sendInApp("More, {{user}}?")
-	if !contains(s.model.lastRequest(), "More, Jo?") {
+	if !strings.Contains(s.model.lastRequest(), "More, Jo?") {
 		t.Errorf("the name is forgotten:\n%s", s.model.lastRequest())
 	}
 }
@@ -306,7 +306,7 @@ func TestAppReturnsThePartialTextOfACancelledReply(t *testing.T) {
 	active, err := s.Active(t.Context(), ann)
 	must(t, err)
 	id := active[0].Generation.ID
-	s.eventually("a piece is heard", func() bool { return s.events.deltas(t, id, "text", 0) == "Half" })
+	s.eventually("a piece arrives", func() bool { return s.events.deltas(t, id, "text", 0) == "Half" })
 	_, err = s.Cancel(t.Context(), ann, id)
 	must(t, err)
 	if answer := <-answered; answer == nil || answer.Response != "Half" {
@@ -335,13 +335,13 @@ func TestAppUsesAnAPIKeyForOneRequestOnly(t *testing.T) {
 	s.events.mu.Lock()
 	defer s.events.mu.Unlock()
 	for _, ev := range s.events.list {
-		if contains(string(ev.Data), secret) {
+		if strings.Contains(string(ev.Data), secret) {
 			t.Errorf("%s tells the key", ev.Type)
 		}
 	}
 }
 
-// keyring notes the keys that models are asked for with.
+// keyRecorder records the API keys that models are resolved with.
 type keyRecorder struct {
 	scriptedModels
 	mu   sync.Mutex
@@ -408,8 +408,8 @@ func TestAppRefusesInvalidRequests(t *testing.T) {
 	}
 }
 
-// Two users may call their conversations the same, and one cannot reach the other's
-// by any name.
+// Two users may use the same conversation key, and neither can reach the other's
+// conversation by any name.
 func TestAppKeysBelongToTheirUser(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	made := s.createInApp("")

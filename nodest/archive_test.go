@@ -17,8 +17,8 @@ import (
 	"nodest/op"
 )
 
-// named replaces the ids of an archive by numbers in the order in which they come,
-// and leaves out when it was written.
+// numberIDs replaces the ids in an archive by numbers, in order of appearance, and
+// removes the export time.
 func numberIDs(t *testing.T, archive []byte) string {
 	t.Helper()
 	var doc map[string]any
@@ -69,8 +69,8 @@ func sortedKeys(m map[string]any) []string {
 	return sorted(names)
 }
 
-// fullLife makes a conversation that has seen everything: swipes, edits, deleted
-// messages and swipes, branches, a failed reply, save points, a restore.
+// eventfulChat makes a conversation with swipes, edits, deleted messages and swipes,
+// branches, a failed reply, save points and a restore.
 func (h *chatFixture) eventfulChat(t *testing.T) *chat.Conversation {
 	t.Helper()
 	conv, all := h.newChat(t, 6)
@@ -114,6 +114,8 @@ func (h *chatFixture) eventfulChat(t *testing.T) *chat.Conversation {
 	return conv
 }
 
+// An archive that is exported, imported and exported again is the same, and the
+// imported conversation can be continued.
 func TestAnArchiveRoundTripKeepsTheWholeConversation(t *testing.T) {
 	h := newChatFixture(t)
 	conv := h.eventfulChat(t)
@@ -143,7 +145,6 @@ func TestAnArchiveRoundTripKeepsTheWholeConversation(t *testing.T) {
 	if same.ID != loaded.ID || len(h.takeEventTypes()) != 0 {
 		t.Error("the same call made another conversation")
 	}
-	// It goes on as any other.
 	more := h.addMessage(t, loaded.ID, loaded.HeadID, "and on")
 	if more.Version != loaded.Version+1 {
 		t.Errorf("version = %d", more.Version)
@@ -160,7 +161,7 @@ func firstDifference(a, b string) string {
 	return "its end"
 }
 
-// Save points of an import restore what those of the original do.
+// The save points of an imported archive restore the same state as the originals.
 func TestImportedSavePointsRestore(t *testing.T) {
 	h := newChatFixture(t)
 	conv := h.eventfulChat(t)
@@ -178,7 +179,7 @@ func TestImportedSavePointsRestore(t *testing.T) {
 		t.Fatalf("%d save points, want the %d of the original", len(fresh), len(old))
 	}
 	for i := range old {
-		if old[i].ImportedAt != nil { // what its file said beside our members came along
+		if old[i].ImportedAt != nil { // unknown members of the file are kept
 			file, _, err := h.Archives.ExportSave(t.Context(), me, fresh[i].ID)
 			must(t, err)
 			if !bytes.Contains(file, []byte(`"mood":"calm"`)) || !bytes.Contains(file, []byte(`"chapter":3`)) {
@@ -205,7 +206,7 @@ func TestImportedSavePointsRestore(t *testing.T) {
 	}
 }
 
-// bare leaves out when messages were edited, which a restore sets.
+// withoutEditTimes clears the edit times, which a restore sets.
 func withoutEditTimes(messages []*chat.Message) []*chat.Message {
 	for _, m := range messages {
 		m.EditedAt = nil
@@ -213,7 +214,8 @@ func withoutEditTimes(messages []*chat.Message) []*chat.Message {
 	return messages
 }
 
-// With another user's character the words come along, and nothing that is not theirs.
+// An archive imported under another user's character brings its texts, but no
+// document or setting of its owner.
 func TestAnotherUsersArchiveBringsOnlyItsTexts(t *testing.T) {
 	h := newChatFixture(t)
 	conv := h.eventfulChat(t)
@@ -249,7 +251,8 @@ func TestAnotherUsersArchiveBringsOnlyItsTexts(t *testing.T) {
 	}
 }
 
-// A reply that is being written is in the archive as one that was interrupted.
+// An archive made while a reply is being written has that reply as an interrupted
+// one.
 func TestAnArchiveMarksAReplyBeingWrittenAsInterrupted(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
@@ -270,7 +273,7 @@ func TestAnArchiveMarksAReplyBeingWrittenAsInterrupted(t *testing.T) {
 	s.sendAndWait(loaded, "And now?")
 }
 
-// restless is a store in which something happens before each look.
+// changingStore is a store that calls beforeView before each read.
 type changingStore struct {
 	nodest.Store
 	beforeView func()
@@ -281,7 +284,7 @@ func (r changingStore) View(ctx context.Context, userID string, fn func(nodest.T
 	return r.Store.View(ctx, userID, fn)
 }
 
-// A conversation that never rests is in the archive as it was at one moment.
+// An archive of a conversation that keeps changing is a snapshot of one moment.
 func TestAnArchiveIsASnapshot(t *testing.T) {
 	h := newChatFixture(t)
 	conv, _ := h.newChat(t, 3)
@@ -350,12 +353,13 @@ const smallArchive = `{"format":"nodest.conversation","formatVersion":1,"charact
 "rewinds":[{"at":7,"to":4}],
 "saves":[{"id":"p1","version":4,"headId":"m2","description":"d","previewText":"p","messageCount":2,"createdAt":"2026-01-02T03:04:07Z"}]}`
 
+// A damaged archive is refused with the path of the fault, and nothing is stored.
 func TestADamagedArchiveChangesNothing(t *testing.T) {
 	h := newChatFixture(t)
 	ch := h.character(t, alice)
 	tests := []struct {
 		name     string
-		old, new string // what of the small one is replaced, once
+		old, new string // old is replaced by new once
 		code     fault.Code
 		path     string // details.path
 	}{
@@ -429,7 +433,7 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 	}
 }
 
-// What a database cannot store as text is taken out.
+// An import removes the characters that a database cannot store as text.
 func TestImportRemovesCharactersTheDatabaseCannotStore(t *testing.T) {
 	h := newChatFixture(t)
 	ch := h.character(t, alice)

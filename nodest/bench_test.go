@@ -20,7 +20,7 @@ import (
 	"nodest/stream"
 )
 
-// stopwatch notes when the first words of a generation are told.
+// stopwatch records when the first delta of each generation is published.
 type stopwatch struct {
 	scriptedModels
 	mu    sync.Mutex
@@ -39,9 +39,9 @@ func (w *stopwatch) Transient(ev *stream.Event) {
 	}
 }
 
-// BenchmarkFirstWord measures what the engine adds to the time to the first
-// word: from the call of Send to the first delta, with a model that answers at
-// once, on SQLite.
+// BenchmarkFirstWord measures what the engine adds to the time to the first word:
+// from the call of Send to the first delta, on SQLite, with a model that answers at
+// once.
 func BenchmarkFirstWord(b *testing.B) {
 	for _, streams := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
@@ -117,8 +117,8 @@ func median(d []time.Duration) float64 {
 	return float64(d[len(d)/2].Microseconds()) / 1000
 }
 
-// BenchmarkLongChat measures what is done before a model is asked, in a chat that
-// is longer than the context: reading it, recalling, and building the prompt.
+// BenchmarkLongChat measures the work before the model is asked in a chat longer than
+// the context: reading the history, recalling memories, and building the prompt.
 func BenchmarkLongChat(b *testing.B) {
 	for _, remembers := range []bool{false, true} {
 		b.Run(fmt.Sprintf("memory=%t", remembers), func(b *testing.B) {

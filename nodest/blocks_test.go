@@ -7,9 +7,8 @@ import (
 	"nodest/nodest"
 )
 
-// A block that the model never closes is text or thought, and a reply that is
-// nothing but blocks is what they say: no reply is lost. The deltas of the text give
-// what is stored.
+// A block that the model never closes becomes text or reasoning, and a reply that
+// consists only of blocks shows their text. The deltas match what is stored.
 func TestUnclosedBlocksLoseNoText(t *testing.T) {
 	for _, tt := range []struct {
 		name, reply, text, reasoning string

@@ -9,6 +9,8 @@ import (
 	"nodest/fault"
 )
 
+// The list of branches has one entry for each leaf of the message tree and counts the
+// messages that are not deleted.
 func TestBranchesAreTheLeavesOfTheTree(t *testing.T) {
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 4)
@@ -32,7 +34,7 @@ func TestBranchesAreTheLeavesOfTheTree(t *testing.T) {
 			t.Errorf("limit %d: %v %v %v", limit, heads, counts, shown)
 		}
 	}
-	// Without its end a branch ends where it lives on, and counts what lives.
+	// A branch whose last message is deleted ends at the message before it and counts what is left.
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[4].ID, "one")
 	must(t, err)
 	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
@@ -41,7 +43,7 @@ func TestBranchesAreTheLeavesOfTheTree(t *testing.T) {
 	if !slices.Equal(heads, []string{"third way", "second way"}) || !slices.Equal(counts, []int{4, 3}) {
 		t.Errorf("%v %v", heads, counts)
 	}
-	// A head in the middle has the others below it.
+	// A head in the middle is no leaf.
 	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
 	must(t, err)
 	if _, _, shown := read(0); slices.Contains(shown, true) {

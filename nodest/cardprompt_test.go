@@ -17,7 +17,7 @@ import (
 	"nodest/nodest"
 )
 
-// imported makes a character of a file.
+// importCard creates a character from a file.
 func (s *fixture) importCard(file string) *character.Character {
 	s.t.Helper()
 	got, err := s.Characters.Import(s.t.Context(), s.call(), []byte(file), "card.json")
@@ -32,12 +32,11 @@ func (s *fixture) preview(c *chat.Conversation, text string) *framework.Prompt {
 	return p
 }
 
-// asked is a text that no card holds.
+// probeText is a text that no card contains.
 const probeText = "Zebras never whisper on Tuesdays."
 
-// Whoever imports a card gets all of it into the prompt, once, and what they say
-// themselves stands there once as well: the cards of this package, those beside the
-// project, and the sample.
+// Every text of an imported card and the user's message are in the prompt exactly
+// once: for the cards of this package, the shared cards, and the sample.
 func TestEveryTextOfACardIsInThePromptOnce(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "cards", "*"))
 	must(t, err)
@@ -55,7 +54,7 @@ func TestEveryTextOfACardIsInThePromptOnce(t *testing.T) {
 	read := 0
 	for name, data := range cards {
 		if _, err := card.Import(data, name, card.Limits{}); err != nil {
-			continue // no card: that is what package card tests
+			continue // package card tests invalid files
 		}
 		t.Run(name, func(t *testing.T) {
 			got, err := s.Characters.Import(t.Context(), s.call(), data, name)
@@ -94,21 +93,23 @@ func wantEachTextOnce(t *testing.T, p *framework.Prompt, ch *character.Character
 	}
 }
 
-// fromBook reports whether a message of a prompt is an entry of a world book: books
-// may say again what the card says.
+// fromBook reports whether a message of a prompt contains a world info entry. World
+// books may repeat the card.
 func fromBook(p *framework.Prompt, message int) bool {
 	return slices.ContainsFunc(p.Entries, func(e framework.Entry) bool { return e.Message == message && e.Source == framework.SourceBook })
 }
 
 var nameMacro = regexp.MustCompile(`(?i)\{\{(char|user|original)\}\}`)
 
-// withNames is a text of a card with what its macros stand for, without a preset.
+// expandNames replaces the name macros of a card text as a chat without a preset
+// does.
 func expandNames(text, char string) string {
 	return nameMacro.ReplaceAllStringFunc(text, func(macro string) string {
 		return map[string]string{"{{char}}": char, "{{user}}": "User", "{{original}}": ""}[strings.ToLower(macro)]
 	})
 }
 
+// {{char}} is the card's nickname; messages carry the character's name.
 func TestTheCharMacroIsTheNickname(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "nickname_v3.json"))
@@ -120,12 +121,12 @@ func TestTheCharMacroIsTheNickname(t *testing.T) {
 		t.Errorf("%s greets with %q", greeting.Name, greeting.Text())
 	}
 	s.sendAndWait(c, probeText)
-	if !contains(s.model.lastRequest(), "Alma counts stars") {
+	if !strings.Contains(s.model.lastRequest(), "Alma counts stars") {
 		t.Errorf("sent:\n%s", s.model.lastRequest())
 	}
 }
 
-// why tells for what reason each text of the card is in a prompt, in its order.
+// cardReasons lists the card texts in a prompt with the reason why each is there.
 func cardReasons(p *framework.Prompt) string {
 	var all []string
 	for _, e := range p.Entries {
@@ -136,8 +137,8 @@ func cardReasons(p *framework.Prompt) string {
 	return strings.Join(all, ", ")
 }
 
-// A preset that does not list the fields of the card, as in most files of the app,
-// no longer plays without them, and the prompt says that they were added.
+// Card fields that the preset does not list are added to the prompt, which marks them
+// as added, unless a setting says otherwise.
 func TestFieldsThatThePresetDoesNotListAreAdded(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "app_zh.json"))
@@ -181,8 +182,8 @@ const tavernPreset = `{"prompts":[
 	"prompt_order":[{"character_id":100001,"order":[{"identifier":"main","enabled":true},{"identifier":"charDescription","enabled":true},
 	{"identifier":"chatHistory","enabled":true},{"identifier":"jailbreak","enabled":true}]}]}`
 
-// A card overrides the preset as its author meant it, and what was sent can be
-// read again.
+// A card's system prompt and post-history instructions override those of the preset,
+// and the stored prompt is the one that was sent.
 func TestACardsPromptsOverrideThePreset(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "prompts_v2.json"))
@@ -199,7 +200,7 @@ func TestACardsPromptsOverrideThePreset(t *testing.T) {
 		!strings.HasSuffix(sent, "[user] "+probeText+"\n[system] Be brief. Never speak for User.\n") {
 		t.Errorf("sent:\n%s", sent)
 	}
-	if contains(sent, "freezes in January") {
+	if strings.Contains(sent, "freezes in January") {
 		t.Errorf("a keyed entry did not wait for its key:\n%s", sent)
 	}
 	stored, err := s.Prompt(t.Context(), ann, s.generation(reply.GenerationID).PromptID)
@@ -215,7 +216,7 @@ func TestACardsPromptsOverrideThePreset(t *testing.T) {
 	}
 }
 
-// A small context cuts the chat, never the card.
+// With a small context the chat is cut, never the card.
 func TestASmallContextCutsTheChatNotTheCard(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "prompts_v2.json"))
@@ -234,8 +235,8 @@ func TestASmallContextCutsTheChatNotTheCard(t *testing.T) {
 	}
 }
 
-// Nobody who brings no preset sends what they say twice; who brings one gets what
-// it says.
+// Without a preset the user's message is sent exactly once; a preset that repeats it
+// is followed.
 func TestTheUsersMessageIsSentOnceWithoutAPreset(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	for name, tt := range map[string]struct {
@@ -259,8 +260,8 @@ func TestTheUsersMessageIsSentOnceWithoutAPreset(t *testing.T) {
 	}
 }
 
-// What NodeST itself says is in the language of the character, unless a setting
-// says otherwise.
+// The built-in texts of a prompt are in the character's language, unless a setting
+// overrides it.
 func TestBuiltInTextsUseTheCharactersLanguage(t *testing.T) {
 	s := newMemoryFixture(t)
 	english, chinese := s.character(alicesCard), s.character(`{"name":"小棠","description":"小棠在河边开了一家小茶馆。","first_mes":"你来啦。"}`)
@@ -302,15 +303,15 @@ func TestBuiltInTextsUseTheCharactersLanguage(t *testing.T) {
 			if tt.han {
 				in, out = out, in
 			}
-			if !contains(sent, in) || contains(sent, out) {
+			if !strings.Contains(sent, in) || strings.Contains(sent, out) {
 				t.Errorf("%s, %s: want %q and no %q in\n%s", tt.name, what, in, out, sent)
 			}
 		}
 	}
 }
 
-// Characters of the app are asked to recount their memories, imported cards are
-// not; a setting decides otherwise.
+// Native characters are asked to recount their memories and imported cards are not,
+// unless a setting says otherwise.
 func TestNativeCharactersAreAskedToRecountMemories(t *testing.T) {
 	s := newMemoryFixture(t)
 	for _, tt := range []struct {
@@ -327,10 +328,10 @@ func TestNativeCharactersAreAskedToRecountMemories(t *testing.T) {
 		s.addFact(tt.ch.ID, "Clara collects porcelain owls.")
 		s.sendAndWait(s.chatWith(tt.ch.ID), "Which porcelain does Clara collect?")
 		sent := s.model.lastRequest()
-		if !contains(sent, "porcelain owls") || !contains(sent, "reference material") {
+		if !strings.Contains(sent, "porcelain owls") || !strings.Contains(sent, "reference material") {
 			t.Fatalf("%s: nothing was recalled:\n%s", tt.name, sent)
 		}
-		if contains(sent, "wrapped in <mem></mem>") != tt.asked {
+		if strings.Contains(sent, "wrapped in <mem></mem>") != tt.asked {
 			t.Errorf("%s: asked to recount = %v, want %v:\n%s", tt.name, !tt.asked, tt.asked, sent)
 		}
 	}

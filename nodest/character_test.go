@@ -195,7 +195,7 @@ func TestAvatars(t *testing.T) {
 	tests := []struct {
 		name  string
 		data  []byte
-		code  fault.Code // "" = taken
+		code  fault.Code // "" = accepted
 		media string
 	}{
 		{"a PNG", pngOfSize(t, 4, 4), "", "image/png"},
@@ -247,7 +247,7 @@ func TestCharactersAreListedInPages(t *testing.T) {
 			break
 		}
 	}
-	slices.Sort(made) // characters of one millisecond may change places
+	slices.Sort(made) // characters of the same millisecond have no order
 	slices.Sort(listed)
 	if !slices.Equal(listed, made) {
 		t.Errorf("listed %v, want %v", listed, made)
@@ -258,6 +258,8 @@ func TestCharactersAreListedInPages(t *testing.T) {
 	}
 }
 
+// Settings have defaults, keep unknown members, and can be sent back as they were
+// read.
 func TestCharacterSettings(t *testing.T) {
 	h := newChatFixture(t)
 	ch := h.character(t, alice)
@@ -326,9 +328,9 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 	}
 }
 
-// TestEverySharedCardImportsAndExports imports every card of the shared data,
-// exports it, and imports that again. The forms take turns, for package card
-// tests each of them with every card; NODEST_LONG=1 exports every card in all.
+// Every shared card can be imported, exported and imported again. The export formats
+// take turns, because package card tests each format with every card; NODEST_LONG=1
+// exports every card in all formats.
 func TestEverySharedCardImportsAndExports(t *testing.T) {
 	h := newChatFixture(t)
 	ways := [][2]string{{"json", "v3"}, {"png", ""}, {"json", "v2"}, {"charx", "v3"}}

@@ -49,6 +49,7 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 	}
 }
 
+// An imported chat log is exported as it was.
 func TestAChatLogRoundTripChangesNothing(t *testing.T) {
 	h := newChatFixture(t)
 	ch := h.character(t, alice)
@@ -78,7 +79,8 @@ func TestAChatLogRoundTripChangesNothing(t *testing.T) {
 	}
 }
 
-// optional returns the files of a folder of the shared data, if it is there.
+// sharedFiles returns the files in a folder of the shared data, none if the folder is
+// missing.
 func sharedFiles(folder string) []string {
 	files, _ := filepath.Glob(filepath.Join("..", "..", "shared", "data", folder, "*"))
 	return files
@@ -95,7 +97,7 @@ func sameLines(t *testing.T, got, want []byte) {
 		var x, y any
 		must(t, json.Unmarshal(a[i], &x))
 		must(t, json.Unmarshal(b[i], &y))
-		one, _ := json.Marshal(x) // decoded values encode again
+		one, _ := json.Marshal(x) // decoded values always encode
 		two, _ := json.Marshal(y)
 		if string(one) != string(two) {
 			t.Errorf("line %d = %s\nwant %s", i+1, one, two)

@@ -27,13 +27,13 @@ import (
 	"nodest/stream"
 )
 
-// home is an engine on a database of its own, with two users.
+// chatFixture is an engine without a model on a database of its own, with two users.
 type chatFixture struct {
 	*Engine
 	db *store.DB
 
 	mu        sync.Mutex
-	events    []*stream.Event // durable ones, of both users
+	events    []*stream.Event // durable events of both users
 	transient []*stream.Event
 
 	keys int
@@ -46,7 +46,7 @@ func newChatFixture(t *testing.T) *chatFixture {
 	return newChatFixtureOn(t, database(t))
 }
 
-// newHomeOn is newHome on a database that open opens.
+// newChatFixtureOn is newChatFixture on a database that open opens.
 func newChatFixtureOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *chatFixture {
 	t.Helper()
 	h := &chatFixture{}
@@ -64,14 +64,14 @@ func newChatFixtureOn(t *testing.T, open func(testing.TB, store.Options) *store.
 	return h
 }
 
-// Engine is the engine with the services that stand beside it.
+// Engine is the engine together with the archive and app services.
 type Engine struct {
 	*nodest.Engine
 	Archives *archive.Service
 	Apps     *app.Service
 }
 
-// newEngine makes an engine and the other services, all on one store.
+// newEngine makes an engine and the other services on one store.
 func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nodest.Options) *Engine {
 	characters := character.New(part[character.Tx]{s, func(tx nodest.Tx) character.Tx { return tx.Characters }}, character.Options{
 		CheckProvider: func(ctx context.Context, userID, name string) error {
@@ -94,7 +94,7 @@ func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nod
 	return &Engine{e, archive.New(chatStore), app.New(appStore, chats, e)}
 }
 
-// part is a store with a part of the transactions of another.
+// part narrows the transactions of a store to one subject.
 type part[T any] struct {
 	nodest.Store
 	of func(nodest.Tx) T
@@ -108,21 +108,21 @@ func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) erro
 	return p.Store.View(ctx, userID, func(tx nodest.Tx) error { return fn(p.of(tx)) })
 }
 
-// noModels is the server of a user who has set up no provider.
+// noModels is what a user without a provider has.
 type noModels struct{}
 
 func (noModels) Resolve(context.Context, string, string, string, string) (nodest.Model, error) {
 	return nodest.Model{}, fault.New(fault.NotConfigured, "no provider")
 }
 
-// Transient is where the engine hands over what is not stored.
+// Transient receives the events that are not stored.
 func (h *chatFixture) Transient(e *stream.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.transient = append(h.transient, e)
 }
 
-// told returns the types of the events since the last call.
+// takeEventTypes returns the types of the events since the last call.
 func (h *chatFixture) takeEventTypes() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,13 +134,13 @@ func (h *chatFixture) takeEventTypes() []string {
 	return types
 }
 
-// call is a call of mine under a key of its own.
+// call is a call of the user me with a key of its own.
 func (h *chatFixture) call() *op.Call {
 	h.keys++
 	return &op.Call{UserID: me, Device: "phone", Key: "key-" + strconv.Itoa(h.keys), Hash: "h"}
 }
 
-// again is the same call once more.
+// retryOf is the same call sent again by another device.
 func retryOf(c *op.Call) *op.Call {
 	return &op.Call{UserID: c.UserID, Device: "tablet", Key: c.Key, Hash: c.Hash}
 }
@@ -152,7 +152,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// refused checks the code and the field of an error.
+// wantError checks the code and the field of an error.
 func wantError(t *testing.T, err error, code fault.Code, field string) {
 	t.Helper()
 	var e *fault.Error
@@ -185,8 +185,8 @@ func (h *chatFixture) character(t *testing.T, card string) *character.Character 
 	return ch
 }
 
-// talk begins a conversation and says n things in it, mine and the character's
-// in turn. It returns the messages from the greeting on.
+// newChat starts a conversation, adds n messages, alternately the user's and the
+// character's, and returns all messages including the greeting.
 func (h *chatFixture) newChat(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
 	t.Helper()
 	ch := h.character(t, alice)
@@ -200,7 +200,7 @@ func (h *chatFixture) newChat(t *testing.T, n int) (*chat.Conversation, []*chat.
 	return conv, page.Items
 }
 
-// say stores a message below a parent and makes it the head, as a turn does.
+// addMessage stores a message below a parent and makes it the head, as a turn does.
 func (h *chatFixture) addMessage(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
 	t.Helper()
 	var conv *chat.Conversation
@@ -232,7 +232,7 @@ func (h *chatFixture) addMessage(t *testing.T, conversationID, parentID string, 
 	return conv
 }
 
-// writing makes a message one that a generation of another process writes.
+// markAsWriting marks a message as being written by a generation of another process.
 func (h *chatFixture) markAsWriting(t *testing.T, m *chat.Message) (end func()) {
 	t.Helper()
 	g := &chat.Generation{UserID: me, ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindReply,
@@ -254,8 +254,8 @@ var (
 	nextID int
 )
 
-// NewID makes ids that are short in failures, unique in the process, and sorted as
-// they were made, as those of the engine are.
+// NewID makes ids that are short in failure messages, unique in the process, and
+// sorted by creation, like those of the engine.
 func NewID(nodest.Tx) string {
 	idMu.Lock()
 	defer idMu.Unlock()
@@ -263,8 +263,8 @@ func NewID(nodest.Tx) string {
 	return fmt.Sprintf("test-%07d", nextID)
 }
 
-// shared returns the files of a folder of the shared data, and skips the test
-// where there is none.
+// requireShared returns the files in a folder of the shared data and skips the test
+// if there are none.
 func requireShared(t *testing.T, folder string) []string {
 	t.Helper()
 	files := sharedFiles(folder)
@@ -281,7 +281,7 @@ func readFile(t *testing.T, path string) []byte {
 	return data
 }
 
-// picture is a PNG of that size.
+// pngOfSize is a PNG of the given size.
 func pngOfSize(t *testing.T, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -289,7 +289,7 @@ func pngOfSize(t *testing.T, width, height int) []byte {
 	return b.Bytes()
 }
 
-// sameJSON compares two documents without regard to blanks.
+// sameJSON compares two documents, ignoring whitespace.
 func sameJSON(t *testing.T, what string, got, want []byte) {
 	t.Helper()
 	var a, b bytes.Buffer

@@ -12,7 +12,7 @@ import (
 	"nodest/op"
 )
 
-// last are the types of the newest events.
+// lastTypes returns the types of the newest events.
 func (e *eventLog) lastTypes(n int) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -23,7 +23,7 @@ func (e *eventLog) lastTypes(n int) string {
 	return strings.Join(types, " ")
 }
 
-// edit edits and waits for the answer, if there is one.
+// edit edits a message and waits for the answer, if there is one.
 func (s *fixture) edit(in chat.EditInput) *chat.Changed {
 	s.t.Helper()
 	done, err := s.Edit(s.t.Context(), s.call(), in)
@@ -34,7 +34,7 @@ func (s *fixture) edit(in chat.EditInput) *chat.Changed {
 	return done
 }
 
-// reads are the texts of the shown branch.
+// branchTexts returns the texts of the shown branch.
 func (s *fixture) branchTexts(conversationID string) []string {
 	s.t.Helper()
 	page, err := s.Chats.History(s.t.Context(), ann, conversationID, "", 200)
@@ -46,17 +46,17 @@ func (s *fixture) branchTexts(conversationID string) []string {
 	return texts
 }
 
-const hello = "Hello, traveller." // the greeting of the studio's character
+const hello = "Hello, traveller." // the greeting of Alice
 
-// Every edit of a chat of two exchanges, and what the chat reads then.
+// Each kind of edit in a chat of two exchanges leaves the expected branch.
 func TestEdits(t *testing.T) {
 	tests := []struct {
 		name     string
 		at       int // 1 and 3 the user's messages, 2 and 4 the replies, 0 the greeting
 		in       chat.EditInput
 		reads    []string
-		asked    []string // parts of the request to the model; nil = it is not asked
-		replaced bool     // the old messages at and behind stay as a branch
+		asked    []string // parts of the request to the model; nil = no request
+		replaced bool     // the old messages from there on stay as a branch
 	}{
 		{"a user's message in place", 1, chat.EditInput{Text: "new"}, []string{hello, "new", "a1", "q2", "a2"}, nil, false},
 		{"a reply in place", 2, chat.EditInput{Text: "new", Mode: "in_place"}, []string{hello, "q1", "new", "q2", "a2"}, nil, false},
@@ -91,11 +91,11 @@ func TestEdits(t *testing.T) {
 				t.Errorf("asked: %v; the answer is %+v", asked, done)
 			}
 			for _, part := range tt.asked {
-				if !contains(s.model.lastRequest(), part) {
+				if !strings.Contains(s.model.lastRequest(), part) {
 					t.Errorf("the request lacks %q:\n%s", part, s.model.lastRequest())
 				}
 			}
-			if tt.asked != nil && (contains(s.model.lastRequest(), old.Text()) || s.message(done.Reply.ID).Text() != "fresh") {
+			if tt.asked != nil && (strings.Contains(s.model.lastRequest(), old.Text()) || s.message(done.Reply.ID).Text() != "fresh") {
 				t.Errorf("%s was asked:\n%s", done.Reply.ID, s.model.lastRequest())
 			}
 			m := s.message(done.Message.ID)
@@ -105,7 +105,7 @@ func TestEdits(t *testing.T) {
 			if tt.replaced != (m.ID != old.ID) {
 				t.Fatalf("the edited message is %s, the old one %s", m.ID, old.ID)
 			}
-			if tt.replaced { // the old branch is one step away, word for word
+			if tt.replaced { // the old branch is unchanged
 				_, err := s.Chats.ChooseHead(t.Context(), s.call(), c.ID, end.ID)
 				s.must(err)
 				if got := s.describeBranch(c.ID); got != before {
@@ -116,8 +116,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// An edit and the start of the answer are one change: where the answer cannot be
-// begun, the text stays too.
+// An edit and the start of its answer are one change: if the answer cannot start, the
+// text is not changed either.
 func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
@@ -165,8 +165,8 @@ func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 	s.wait(sent.GenerationID)
 }
 
-// The reply that an edit writes anew is the shown one, else the newest; without
-// any it is a first one.
+// An edit regenerates the shown reply, or else the newest one; if there is none, it
+// writes a first reply.
 func TestWhichReplyAnEditRegenerates(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
@@ -200,7 +200,8 @@ func TestWhichReplyAnEditRegenerates(t *testing.T) {
 	}
 }
 
-// A reply that failed without a word is repaired where it stands.
+// Editing a message whose reply failed writes the new reply in place of the failed
+// one.
 func TestAnEditRepairsAFailedReply(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
@@ -231,8 +232,8 @@ func TestARepeatedEditIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-// Who shows a chat learns from the new messages alone that it goes on, and from
-// the conversation that another branch is shown.
+// A message at the end of the shown branch is announced by its own event alone; when
+// another branch is shown, chat.updated follows.
 func TestEventsWhenAnotherBranchIsShown(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
@@ -248,9 +249,9 @@ func TestEventsWhenAnotherBranchIsShown(t *testing.T) {
 		return err
 	}
 	tests := []struct {
-		name string
-		do   func() error
-		told string
+		name   string
+		do     func() error
+		events string
 	}{
 		{"a message at the end", func() error { return note("") }, "gen.done message.created"},
 		{"a message elsewhere", func() error { return note(reply.ID) }, "message.created chat.updated"},
@@ -259,8 +260,8 @@ func TestEventsWhenAnotherBranchIsShown(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s.must(tt.do())
-		if got := s.events.lastTypes(2); got != tt.told {
-			t.Errorf("%s: events = %s, want %s", tt.name, got, tt.told)
+		if got := s.events.lastTypes(2); got != tt.events {
+			t.Errorf("%s: events = %s, want %s", tt.name, got, tt.events)
 		}
 	}
 }
@@ -288,10 +289,10 @@ func TestReset(t *testing.T) {
 		t.Errorf("repeated: %+v, %v", twice, err)
 	}
 	s.sendAndWait(c, "q2")
-	if contains(s.model.lastRequest(), "q1") {
+	if strings.Contains(s.model.lastRequest(), "q1") {
 		t.Errorf("the prompt has what was said before:\n%s", s.model.lastRequest())
 	}
-	// The old history is a branch.
+	// The old history can still be chosen.
 	_, err = s.Chats.ChooseHead(t.Context(), s.call(), c.ID, old.ID)
 	s.must(err)
 	if got := s.describeBranch(c.ID); got != before {

@@ -24,20 +24,19 @@ import (
 	"nodest/stream"
 )
 
-// patience is how long a test waits for something that must happen. It only
-// matters when that never happens.
+// waitLimit is how long a test waits for something that must happen. It only matters
+// when that never happens.
 const waitLimit = 60 * time.Second
 
-// studio is an engine on a database of its own, two users, and a model that says
-// what the test tells it to.
+// fixture is an engine on a database of its own, with two users and a scripted model.
 type fixture struct {
 	*Engine
 	t         *testing.T
 	db        *store.DB
 	model     *scriptedModel
-	realModel *nodest.Model // in place of the puppet; nil = the puppet
+	realModel *nodest.Model // used instead of the scripted model; nil = none
 	opts      nodest.Options
-	memory    *memory.Service // that the engine asks; nil = none
+	memory    *memory.Service // used by the engine; nil = none
 	events    *eventLog
 	calls     int
 }
@@ -51,7 +50,7 @@ func newFixture(t *testing.T, opts nodest.Options) *fixture {
 	return newFixtureWithClock(t, opts, time.Now)
 }
 
-// newStudioAt is newStudio with a clock of its own.
+// newFixtureWithClock is newFixture with a clock of its own.
 func newFixtureWithClock(t *testing.T, opts nodest.Options, now func() time.Time) *fixture {
 	t.Helper()
 	return newFixtureOn(t, opts, func(o store.Options) *store.DB {
@@ -60,7 +59,7 @@ func newFixtureWithClock(t *testing.T, opts nodest.Options, now func() time.Time
 	})
 }
 
-// newStudioOn is newStudio on a database that the test opens.
+// newFixtureOn is newFixture on a database that the test opens.
 func newFixtureOn(t *testing.T, opts nodest.Options, open func(store.Options) *store.DB) *fixture {
 	t.Helper()
 	s := &fixture{t: t, model: &scriptedModel{}, opts: opts, events: &eventLog{news: make(chan struct{})}}
@@ -82,13 +81,13 @@ func (s *fixture) engine() *Engine {
 	s.t.Cleanup(func() {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = e.Close(now) // tells that it did not wait
+		_ = e.Close(now) // returns the error of the cancelled context
 	})
 	return e
 }
 
-// crash leaves the engine as a process that is gone does: nothing of it is
-// stored any more. Another engine takes its place.
+// crash replaces the engine as after a crash: the old one stores nothing any more,
+// and the new one recovers.
 func (s *fixture) crash() {
 	s.t.Helper()
 	s.Engine = s.engine()
@@ -102,7 +101,7 @@ func (s *fixture) must(err error) {
 	}
 }
 
-// wants checks the code of an error and returns the error.
+// wantCode checks the code of an error and returns the error.
 func (s *fixture) wantCode(err error, code fault.Code) *fault.Error {
 	s.t.Helper()
 	var e *fault.Error
@@ -112,7 +111,7 @@ func (s *fixture) wantCode(err error, code fault.Code) *fault.Error {
 	return e
 }
 
-// call is a call of ann under a key of its own.
+// call is a call of ann with a key of its own.
 func (s *fixture) call() *op.Call {
 	s.calls++
 	return &op.Call{UserID: ann, Device: "phone", Key: fmt.Sprintf("key-%d", s.calls), Hash: "h"}
@@ -140,7 +139,7 @@ func (s *fixture) chatWith(characterID string) *chat.Conversation {
 	return c
 }
 
-// send sends a message and does not wait for the reply.
+// send sends a message without waiting for the reply.
 func (s *fixture) send(c *chat.Conversation, text string) *nodest.Sent {
 	s.t.Helper()
 	sent, err := s.Send(s.t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: text})
@@ -148,7 +147,7 @@ func (s *fixture) send(c *chat.Conversation, text string) *nodest.Sent {
 	return sent
 }
 
-// say sends a message and returns the reply when it has ended.
+// sendAndWait sends a message and returns the reply when it has ended.
 func (s *fixture) sendAndWait(c *chat.Conversation, text string) *chat.Message {
 	s.t.Helper()
 	sent := s.send(c, text)
@@ -165,7 +164,7 @@ func (s *fixture) wait(generationID string) *chat.Generation {
 	return g
 }
 
-// message is a message as it is stored, deleted or not.
+// message returns a message as it is stored, deleted or not.
 func (s *fixture) message(id string) (m *chat.Message) {
 	s.t.Helper()
 	s.view(func(tx nodest.Tx) (err error) {
@@ -189,7 +188,7 @@ func (s *fixture) view(fn func(tx nodest.Tx) error) {
 	s.must(s.db.View(s.t.Context(), ann, fn))
 }
 
-// eventually waits until ok, which has no side effects.
+// eventually waits until ok reports true. ok has no side effects.
 func (s *fixture) eventually(what string, ok func() bool) {
 	s.t.Helper()
 	for end := time.Now().Add(waitLimit); !ok(); {
@@ -200,8 +199,8 @@ func (s *fixture) eventually(what string, ok func() bool) {
 	}
 }
 
-// puppet is a model that follows a script. A request for which no reply was
-// prepared gets "Fine.".
+// scriptedModel is a model that follows a script. A request without a scripted reply
+// gets "Fine.".
 type scriptedModel struct {
 	mu       sync.Mutex
 	script   []*scriptedReply
@@ -209,16 +208,16 @@ type scriptedModel struct {
 	closed   int // requests whose reader went away or whose context ended
 }
 
-// line is one reply of the puppet.
+// scriptedReply is one reply of a scriptedModel.
 type scriptedReply struct {
 	chunks  []llm.Chunk
-	err     error         // in place of the end
+	err     error         // returned instead of the end
 	gate    chan struct{} // received from before each chunk and before the end; nil = no waiting
 	started chan struct{} // closed when the request arrives
-	ended   chan struct{} // closed when the reply has ended, whatever end
+	ended   chan struct{} // closed when the reply has ended in any way
 }
 
-// says is a whole reply made of pieces.
+// replyWith is a complete reply in the given pieces.
 func replyWith(pieces ...string) *scriptedReply {
 	l := replyWithChunks()
 	for _, p := range pieces {
@@ -243,8 +242,7 @@ func (l *scriptedReply) gated() *scriptedReply {
 	return l
 }
 
-// step lets n pieces pass (the end counts as one), or as many as there still are
-// when the reader goes away.
+// step lets n pieces pass (the end counts as one), or fewer if the reader goes away.
 func (l *scriptedReply) step(n int) {
 	for range n {
 		select {
@@ -256,7 +254,7 @@ func (l *scriptedReply) step(n int) {
 
 func (l *scriptedReply) release() { close(l.gate) }
 
-// next prepares the replies to the next requests.
+// enqueue scripts the replies to the next requests.
 func (p *scriptedModel) enqueue(lines ...*scriptedReply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -269,7 +267,7 @@ func (p *scriptedModel) allRequests() []llm.Request {
 	return append([]llm.Request(nil), p.requests...)
 }
 
-// last is the newest request, as one text.
+// lastRequest is the newest request, as one text.
 func (p *scriptedModel) lastRequest() string {
 	all := p.allRequests()
 	if len(all) == 0 {
@@ -351,7 +349,7 @@ func (l *scriptedReply) awaitGate(ctx context.Context) error {
 	}
 }
 
-// Resolve finds the puppet behind every name, or the real model of the test.
+// Resolve returns the scripted model for every name, or the real model of the test.
 func (s *fixture) Resolve(_ context.Context, _, provider, model, _ string) (nodest.Model, error) {
 	if s.realModel != nil {
 		return *s.realModel, nil
@@ -359,7 +357,7 @@ func (s *fixture) Resolve(_ context.Context, _, provider, model, _ string) (node
 	return scriptedModels{s.model}.Resolve(context.Background(), "", provider, model, "")
 }
 
-// puppets resolves every model to the puppet.
+// scriptedModels resolves every model to the scripted one.
 type scriptedModels struct{ *scriptedModel }
 
 func (p scriptedModels) Resolve(_ context.Context, _, provider, model, _ string) (nodest.Model, error) {
@@ -372,12 +370,12 @@ func (p scriptedModels) Resolve(_ context.Context, _, provider, model, _ string)
 	return nodest.Model{Generator: p.scriptedModel, Provider: "scripted", Name: model, ContextTokens: 8000}, nil
 }
 
-// ears hear everything that is told, in order.
+// eventLog records every published event, in order.
 type eventLog struct {
 	mu          sync.Mutex
 	list        []*stream.Event
 	news        chan struct{}         // closed at the next event
-	afterCommit func([]*stream.Event) // called after each commit, before its writer goes on; nil = nobody
+	afterCommit func([]*stream.Event) // called after each commit, before the writer continues; nil = none
 }
 
 func (e *eventLog) committed(_ string, events []*stream.Event) {
@@ -397,7 +395,7 @@ func (e *eventLog) add(events ...*stream.Event) {
 	e.news = make(chan struct{})
 }
 
-// of returns the events of a generation and its messages so far, in order.
+// ofGeneration returns the events of a generation and its messages so far, in order.
 func (e *eventLog) ofGeneration(generationID string) []*stream.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -410,7 +408,7 @@ func (e *eventLog) ofGeneration(generationID string) []*stream.Event {
 	return list
 }
 
-// durable are the types of the stored events of a generation.
+// typesOf returns the types of the stored events of a generation.
 func (e *eventLog) typesOf(generationID string) string {
 	var types []string
 	for _, ev := range e.ofGeneration(generationID) {
@@ -421,8 +419,8 @@ func (e *eventLog) typesOf(generationID string) string {
 	return strings.Join(types, " ")
 }
 
-// deltas joins the texts of a part, and checks that each begins where the one
-// before has ended.
+// deltas joins the text deltas of a part and checks that each starts where the
+// previous one ended.
 func (e *eventLog) deltas(t *testing.T, generationID, part string, start int) string {
 	t.Helper()
 	var text strings.Builder

@@ -19,7 +19,7 @@ import (
 	"nodest/store"
 )
 
-// whole is the shown branch, read as clients read it.
+// readAll returns the shown branch, read page by page as clients do.
 func (h *chatFixture) readAll(t *testing.T, conversationID string, pageLength int) []*chat.Message {
 	t.Helper()
 	var all []*chat.Message
@@ -34,7 +34,7 @@ func (h *chatFixture) readAll(t *testing.T, conversationID string, pageLength in
 	return all
 }
 
-// shown is what people read of messages, without what names them.
+// describeMessages renders what users see of messages, without ids.
 func describeMessages(t *testing.T, messages []*chat.Message) string {
 	t.Helper()
 	var b strings.Builder
@@ -51,7 +51,7 @@ func describeMessages(t *testing.T, messages []*chat.Message) string {
 	return b.String()
 }
 
-// alike checks that two branches show the same.
+// sameMessages checks that two branches show the same messages.
 func sameMessages(t *testing.T, what string, got, want []*chat.Message) {
 	t.Helper()
 	a, b := strings.Split(describeMessages(t, got), "\n"), strings.Split(describeMessages(t, want), "\n")
@@ -66,6 +66,8 @@ func sameMessages(t *testing.T, what string, got, want []*chat.Message) {
 	}
 }
 
+// A fork has the messages, the note and the settings of the branch, and changes
+// independently of it.
 func TestAForkCopiesTheBranch(t *testing.T) {
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 100)
@@ -105,7 +107,7 @@ func TestAForkCopiesTheBranch(t *testing.T) {
 	if second.ID != fork.ID {
 		t.Error("the same call made another fork")
 	}
-	// Each goes its own way.
+	// The two change independently.
 	h.addMessage(t, fork.ID, fork.HeadID, "only here")
 	if a := describeMessages(t, h.readAll(t, conv.ID, 200)); a != describeMessages(t, want) {
 		t.Error("the source has changed")
@@ -157,7 +159,7 @@ func TestInvalidForksAreRefused(t *testing.T) {
 	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
 	wantError(t, err, fault.Busy, "")
 	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID, MessageID: all[3].ID})
-	must(t, err) // what comes before it can be had
+	must(t, err) // the messages before it can be forked
 	end()
 	end = h.markAsWriting(t, all[2])
 	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
@@ -173,7 +175,8 @@ func TestInvalidForksAreRefused(t *testing.T) {
 	}
 }
 
-// Whoever reads a fork reads what its source has.
+// Export, prompt, branches, archive and search of a fork give the same as those of
+// its source.
 func TestAForkReadsLikeItsSource(t *testing.T) {
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 30)
@@ -214,7 +217,7 @@ func TestAForkReadsLikeItsSource(t *testing.T) {
 	}
 }
 
-// dying is a store whose process dies after some transactions.
+// crashingStore is a store whose process crashes after some transactions.
 type crashingStore struct {
 	nodest.Store
 	left int
@@ -229,7 +232,7 @@ func (d *crashingStore) Update(ctx context.Context, userID string, fn func(nodes
 	return d.Store.Update(ctx, userID, fn)
 }
 
-// claimFork claims the job of a fork in the name of a process.
+// claimFork claims the job of a fork for a process.
 func claimFork(t *testing.T, db *store.DB, process string) *jobs.Job {
 	t.Helper()
 	claimed, err := db.ClaimJobs(t.Context(), process, time.Minute, []jobs.Want{{Kind: chat.JobFork, Free: 5, PerUser: 5}})
@@ -244,9 +247,9 @@ func runFork(e *Engine, j *jobs.Job) error {
 	return e.Chats.Kinds()[1].Run(context.Background(), j)
 }
 
-// A fork of more than 5,000 messages is hidden until its job has copied the rest. It is
-// what the branch was when it was asked for, whatever happens to the source
-// meanwhile, and has one effect, however often the process dies.
+// A fork of more than 5,000 messages is hidden until its job has copied the rest. It
+// is a copy of the branch at the time of the request, whatever happens to the source
+// meanwhile, and is made once however often the process crashes.
 func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	h := newChatFixture(t)
 	conv := h.importLongChat(t, h.character(t, alice).ID, 11_000)
@@ -263,7 +266,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	must(t, err)
 	t.Logf("answered after %v", time.Since(begun))
 	if !fork.Copying || len(h.takeEventTypes()) != 0 {
-		t.Fatal("it was told of before it is there")
+		t.Fatal("the fork is shown before it is complete")
 	}
 	_, err = h.Chats.Conversation(t.Context(), me, fork.ID)
 	wantError(t, err, fault.NotFound, "")
@@ -274,7 +277,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	if again.ID != fork.ID || !again.Copying {
 		t.Errorf("the same call answers %+v", again)
 	}
-	// The source is rewritten and deleted meanwhile.
+	// Meanwhile the source is edited and deleted.
 	for _, m := range []*chat.Message{all[7000], all[10_995]} {
 		_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: m.ID, Text: "edited"})
 		must(t, err)
@@ -304,7 +307,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	}
 	must(t, h.db.RecoverJobs(t.Context(), map[string]int{chat.JobFork: 100}, "second"))
 	second := claimFork(t, h.db, "second")
-	if err := runFork(h.Engine, j); !errors.Is(err, jobs.ErrLost) { // it was not dead after all
+	if err := runFork(h.Engine, j); !errors.Is(err, jobs.ErrLost) { // it was still running
 		t.Errorf("the first process goes on: %v", err)
 	}
 	_, err = h.Chats.Conversation(t.Context(), stranger, fork.ID)
@@ -321,7 +324,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	}
 	got := h.readAll(t, fork.ID, 200)
 	for _, i := range []int{7000, 10_995} {
-		got[i].EditedAt = nil // that of the newest text, which is not the fork's
+		got[i].EditedAt = nil // the edit of the source is not in the fork
 	}
 	sameMessages(t, "the fork", got, all)
 	list, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{CharacterID: conv.CharacterID}, "", 0)
@@ -334,7 +337,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	wantError(t, err, fault.NotFound, "")
 }
 
-// A fork whose character is deleted while it is copied does not come back.
+// A fork whose character is deleted during the copy never appears.
 func TestDeletingTheCharacterCancelsALongFork(t *testing.T) {
 	h := newChatFixture(t)
 	conv := h.importLongChat(t, h.character(t, alice).ID, 5001)

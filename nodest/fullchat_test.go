@@ -13,7 +13,7 @@ import (
 	"nodest/nodest"
 )
 
-// wellKnown is a chat of a character with everything that a prompt can hold.
+// fullChat is a chat with a character that uses everything a prompt can contain.
 type fullChat struct {
 	*fixture
 	*chat.Conversation
@@ -128,7 +128,7 @@ func (w *fullChat) chooseHead(id string) *chat.Conversation {
 	return c
 }
 
-// preview is the request that the question would cause.
+// preview is the request that sending the question would make.
 func (w *fullChat) preview() []llm.Message {
 	w.t.Helper()
 	p, err := w.PreviewPrompt(w.t.Context(), ann, nodest.PreviewInput{ConversationID: w.ID, Text: w.question})
@@ -150,7 +150,7 @@ func (w *fullChat) restore(s *chat.Save) *chat.Restored {
 	return r
 }
 
-// texts are those of the shown branch.
+// texts returns the texts of the shown branch.
 func (w *fullChat) texts() string {
 	w.t.Helper()
 	page, err := w.Chats.History(w.t.Context(), ann, w.ID, "", 200)
@@ -191,14 +191,14 @@ func (w *fullChat) setDepthMode(mode string) {
 	w.must(err)
 }
 
-// clear forgets what was told until now.
+// clear removes the events recorded so far.
 func (e *eventLog) clear() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.list = nil
 }
 
-// types are the types of what was stored of all that was told.
+// types returns the types of the recorded durable events.
 func (e *eventLog) types() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -211,7 +211,7 @@ func (e *eventLog) types() string {
 	return strings.Join(types, " ")
 }
 
-// data is that of the first event of a type.
+// data returns the data of the first event of a type.
 func (e *eventLog) data(kind string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"nodest/stream"
 )
 
-// seed is the seed of a random test; NODEST_SEED overrides it.
+// seed returns the seed of a randomized test; NODEST_SEED overrides it.
 func seed(t *testing.T) uint64 {
 	n, err := strconv.ParseUint(os.Getenv("NODEST_SEED"), 10, 64)
 	if err != nil {
@@ -41,8 +41,8 @@ func long(least, all int) int {
 	return max(least, int(share*float64(all)))
 }
 
-// Whatever the borders of the chunks: the deltas of each part give the text that
-// is stored, without a gap, and their positions are code points.
+// However the reply is cut into chunks, the deltas of each part join without a gap to
+// the stored text, and their offsets are code points.
 func TestDeltasMatchTheStoredText(t *testing.T) {
 	s := newFixture(t, nodest.Options{CheckpointChars: 5})
 	rng := rand.New(rand.NewPCG(seed(t), 1))
@@ -77,6 +77,8 @@ func TestDeltasMatchTheStoredText(t *testing.T) {
 	}
 }
 
+// A block is streamed and stored apart from the text and is not sent in the next
+// prompt.
 func TestBlocksAreSeparatedFromTheText(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
@@ -98,7 +100,7 @@ func TestBlocksAreSeparatedFromTheText(t *testing.T) {
 	if len(order) != 2 || !strings.Contains(order[0], "open") || !strings.Contains(order[1], "close") {
 		t.Errorf("gen.block = %v", order)
 	}
-	// A block is of the parts that are told, but not of the next prompt.
+	// A block is streamed as a part, but not sent in the next prompt.
 	open := ""
 	for _, ev := range s.events.ofGeneration(m.GenerationID) {
 		var d struct{ Text, Part string }
@@ -153,7 +155,7 @@ func TestRegexScriptsForInputAndReply(t *testing.T) {
 	if !strings.Contains(s.model.lastRequest(), "my dog") {
 		t.Errorf("what was said before is sent as it was then:\n%s", s.model.lastRequest())
 	}
-	// The prompt can be read although the chat has another text.
+	// The stored prompt has the text that was sent, not the text in the chat.
 	p, err := s.Prompt(t.Context(), ann, s.generation(sent.GenerationID).PromptID)
 	s.must(err)
 	if last := p.Prompt.Messages[p.Prompt.Base]; !strings.Contains(last.Text, "my dog") {
@@ -254,7 +256,7 @@ func TestFailedReplies(t *testing.T) {
 					t.Errorf("%s tells %s", ev.Type, ev.Data)
 				}
 			}
-			// The conversation goes on.
+			// The conversation can be continued.
 			if next := s.sendAndWait(c, "Again"); next.Text() != "Fine." {
 				t.Errorf("the next reply = %q", next.Text())
 			}
@@ -262,7 +264,7 @@ func TestFailedReplies(t *testing.T) {
 	}
 }
 
-// errNoEnd makes the puppet stop without an end.
+// errNoEnd ends the reply of a scripted model without its last chunk.
 var errNoEnd = llm.CutOff("scripted", nil)
 
 func TestAFailedExchangeIsNotSentAgain(t *testing.T) {
@@ -274,7 +276,7 @@ func TestAFailedExchangeIsNotSentAgain(t *testing.T) {
 	if strings.Contains(s.model.lastRequest(), "Lost words") {
 		t.Errorf("the failed exchange is in the prompt:\n%s", s.model.lastRequest())
 	}
-	// Once it is answered it belongs to the chat.
+	// Once it has a reply it is part of the chat.
 	m := s.regenerate(failed.ID, "")
 	if m.Status != chat.StatusComplete || m.Error != nil || m.Text() != "Fine." || m.ParentID != failed.ParentID {
 		t.Errorf("after the repair: %+v", m)
@@ -310,7 +312,7 @@ func TestCancel(t *testing.T) {
 	if want := "message.created gen.started gen.context message.updated gen.done"; s.events.typesOf(sent.GenerationID) != want {
 		t.Errorf("events = %s, want %s", s.events.typesOf(sent.GenerationID), want)
 	}
-	// Again, and of one that has ended by itself: no change.
+	// Cancelling twice or after the end changes nothing.
 	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != chat.GenCancelled || err != nil {
 		t.Errorf("a second cancel: %s, %v", status, err)
 	}
@@ -420,7 +422,7 @@ func TestClose(t *testing.T) {
 		go func() { closed <- s.Close(context.WithoutCancel(t.Context())) }()
 		s.eventually("new ones are refused", func() bool {
 			_, err := s.Send(t.Context(), &op.Call{UserID: ann}, nodest.SendInput{ConversationID: c.ID, Text: "More", WhenBusy: "later"})
-			if !fault.Is(err, fault.Invalid) { // the call is checked first
+			if !fault.Is(err, fault.Invalid) { // the input is checked first
 				t.Fatal(err)
 			}
 			_, err = s.Impersonate(t.Context(), &op.Call{UserID: ann}, nodest.GenerateInput{ConversationID: c.ID})
@@ -456,24 +458,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-func TestDeletingAConversationEndsItsGeneration(t *testing.T) {
-	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := replyWith("Too", " late").gated()
-	s.model.enqueue(reply)
-	sent := s.send(c, "Hello")
-	reply.step(1)
-	s.must(s.DeleteConversation(t.Context(), s.call(), c.ID))
-	close(reply.gate)
-	g := s.wait(sent.GenerationID)
-	if !g.Ended() {
-		t.Errorf("generation = %+v", g)
-	}
-}
-
-// TestWhoHeardOfAnEndFindsIt attaches to a generation at the moment when the
-// events of its end are told: it has ended, and gives no text that would look
-// like one more delta.
+// A client that attaches when it receives the end event finds the generation ended
+// and gets no text that would look like another delta.
 func TestAttachAfterTheEndEventFindsTheGenerationEnded(t *testing.T) {
 	const turns = 10
 	s := newFixture(t, nodest.Options{})
@@ -500,7 +486,7 @@ func TestAttachAfterTheEndEventFindsTheGenerationEnded(t *testing.T) {
 		sent := s.send(c, "Hi")
 		s.wait(sent.GenerationID)
 		if a := <-found; a == nil || !a.Generation.Ended() {
-			t.Errorf("attached to %+v after its end was told", a)
+			t.Errorf("attached to %+v after its end event", a)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 const alicia = `{"name":"Alicia","first_mes":"Hi.","description":"Another."}`
 
-// A greeting that is set back to a card with another name is restored with the
-// name that it had.
+// A restore brings back the name in the greeting after the card was renamed and the
+// greeting reset.
 func TestARestoreRestoresTheNameOfTheGreeting(t *testing.T) {
 	w := newFullChat(t, "5")
 	want, save := w.preview(), w.save()
@@ -24,7 +24,8 @@ func TestARestoreRestoresTheNameOfTheGreeting(t *testing.T) {
 	w.wantSamePrompt("preview", w.preview(), want)
 }
 
-// Where there was nothing to show, a save point shows the greeting of then.
+// A save point of an empty chat restores the greeting of the card as it was when the
+// save point was made.
 func TestAnEmptySavePointKeepsItsGreeting(t *testing.T) {
 	w := newFullChat(t, "5")
 	w.deleteMessage(w.greeting, "after")
@@ -43,7 +44,7 @@ func TestAnEmptySavePointKeepsItsGreeting(t *testing.T) {
 	}
 	w.wantSamePrompt("preview", w.preview(), want)
 
-	// The card of then counts until it is changed again.
+	// The old card is used until it is changed again.
 	w.must(errOf(w.Chats.Reset(t.Context(), w.call(), w.ID)))
 	if got := w.texts(); got != "Hello, traveller." {
 		t.Errorf("begun anew with %s", got)
@@ -55,7 +56,7 @@ func TestAnEmptySavePointKeepsItsGreeting(t *testing.T) {
 	}
 }
 
-// What a model has added to a greeting is gone when the greeting is set back.
+// Resetting a greeting removes what a model added to it.
 func TestResettingAContinuedGreeting(t *testing.T) {
 	w := newFullChat(t, "5")
 	w.model.enqueue(replyWith(" Sit down").failing(llm.CutOff("scripted", nil)))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -13,8 +14,8 @@ import (
 	"nodest/nodest"
 )
 
-// What an engine remembers of a chat is what the database holds: whatever is done
-// to the chat, an engine that remembers nothing builds the same prompt.
+// After any change to a chat, an engine with a history cache builds the same prompt
+// as one without.
 func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	rng := rand.New(rand.NewPCG(seed(t), 2))
@@ -113,7 +114,7 @@ func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
 		if id == "" || op.name == "fail" {
 			continue
 		}
-		// So was the request that the model got.
+		// The request that the model received is the stored one.
 		all := s.model.allRequests()
 		p, err := s.Prompt(t.Context(), ann, s.generation(id).PromptID)
 		s.must(err)
@@ -124,35 +125,35 @@ func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
 	t.Logf("%d requests", len(s.model.allRequests()))
 }
 
-// counted counts how often a branch is read.
-type counted struct {
+// countingStore counts how often a branch is read.
+type countingStore struct {
 	nodest.Store
 	paths atomic.Int64
 }
 
-type countedMessages struct {
+type countingMessages struct {
 	chat.MessageTx
 	paths *atomic.Int64
 }
 
-func (c *counted) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+func (c *countingStore) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
 	return c.Store.View(ctx, userID, func(tx nodest.Tx) error {
-		tx.Chats.MessageTx = countedMessages{tx.Chats.MessageTx, &c.paths}
+		tx.Chats.MessageTx = countingMessages{tx.Chats.MessageTx, &c.paths}
 		return fn(tx)
 	})
 }
 
-func (c countedMessages) Path(conversationID, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
+func (c countingMessages) Path(conversationID, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
 	c.paths.Add(1)
 	return c.MessageTx.Path(conversationID, headID, beforeID, limit)
 }
 
-// The cost of a further turn does not depend on the length of the chat: nothing
-// of it is read again.
+// The cost of a further turn does not depend on the length of the chat: its history
+// is not read again.
 func TestFurtherTurnsReadNoHistory(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	store := &counted{Store: s.db}
+	store := &countingStore{Store: s.db}
 	s.Engine = newEngine(store, s, s.events, s.opts)
 	defer func() { s.must(s.Close(context.WithoutCancel(t.Context()))) }()
 	reply := s.sendAndWait(c, "The first turn")
@@ -160,12 +161,12 @@ func TestFurtherTurnsReadNoHistory(t *testing.T) {
 	for i := range 5 {
 		reply = s.sendAndWait(c, fmt.Sprintf("turn %d", i))
 	}
-	s.regenerate(reply.ID, "") // of the newest one
+	s.regenerate(reply.ID, "") // the newest reply
 	if n := store.paths.Load() - read; read == 0 || n != 0 {
 		t.Errorf("%d reads for the first turn, %d for six more", read, n)
 	}
 	for _, part := range []string{"The first turn", "turn 0", "turn 4", "Fine."} {
-		if !contains(s.model.lastRequest(), part) {
+		if !strings.Contains(s.model.lastRequest(), part) {
 			t.Errorf("the prompt lacks %q:\n%s", part, s.model.lastRequest())
 		}
 	}

@@ -57,8 +57,8 @@ func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 	}
 }
 
-// Most entries of SillyTavern books are keyed and stand around the character.
-// They wait for their keys also where the character is of the NodeST dialect.
+// Keyed entries of a SillyTavern book are sent only when their keys appear, even if
+// the character uses the NodeST dialect.
 func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
 	h := newChatFixture(t)
 	ch := h.character(t, alice)
@@ -75,7 +75,7 @@ func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
 	}
 	book("Tavern", "sillytavern", ch.ID)
 	book("App", "nodest", ch.ID)
-	global := book("Globe", "sillytavern", ch.ID) // bound as well: it is sent once all the same
+	global := book("Globe", "sillytavern", ch.ID) // bound and global: it is sent only once
 	_, err = h.Characters.PutUserSettings(t.Context(), h.call(), character.UserSettings{GlobalWorldBook: character.GlobalResource{Enabled: true, ID: global.ID}}, 0)
 	must(t, err)
 

@@ -16,7 +16,7 @@ import (
 	"nodest/op"
 )
 
-// failing is a store whose transactions fail after some have been committed.
+// failingMemoryStore fails every transaction after the first few.
 type failingMemoryStore struct {
 	memory.Store
 	left int
@@ -29,12 +29,13 @@ func (f *failingMemoryStore) Update(ctx context.Context, userID string, fn func(
 	return f.Store.Update(ctx, userID, fn)
 }
 
-// failsAfter is the memory on a store that fails after some transactions.
+// memoryFailingAfter is a memory service whose store fails after some transactions.
 func (s *fixture) memoryFailingAfter(transactions int) *memory.Service {
 	return memory.New(&failingMemoryStore{s.db.Memory(), transactions}, memory.Options{Log: discardLog})
 }
 
-// facts are those of a character of ann's, oldest first, with what stands out.
+// listFacts lists the facts of one of ann's characters, oldest first, with their
+// unusual properties.
 func (s *fixture) listFacts(characterID string) (all []string) {
 	s.t.Helper()
 	for cursor := ""; ; {
@@ -60,8 +61,8 @@ func (s *fixture) listFacts(characterID string) (all []string) {
 	}
 }
 
-// A file that was stored in part is completed by the same request: nothing is lost,
-// and nothing is there twice.
+// Repeating an import that failed halfway completes it: nothing is lost, and nothing
+// is stored twice.
 func TestARetryCompletesAFailedImport(t *testing.T) {
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
@@ -87,7 +88,7 @@ func TestARetryCompletesAFailedImport(t *testing.T) {
 	if n := len(s.listFacts(alice.ID)); n != 500 {
 		t.Fatalf("%d facts were stored before the failure, want two pieces of 250", n)
 	}
-	for range 2 { // the second one is answered from its key
+	for range 2 { // the second one is answered from the stored result of the key
 		done, err := imports(s.memory)
 		s.must(err)
 		if done.Created != 200 || done.Skipped != 500 || len(done.Failed) != 1 || done.Failed[0].Line != 501 {
@@ -107,7 +108,7 @@ func TestARetryCompletesAFailedImport(t *testing.T) {
 	wantError(t, err, fault.KeyReused, "")
 }
 
-// A file without any memory changes nothing, and its key can be used again.
+// A file without memories changes nothing, and its idempotency key can be used again.
 func TestAFileWithoutMemoriesIsRefused(t *testing.T) {
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
@@ -127,7 +128,7 @@ func TestAFileWithoutMemoriesIsRefused(t *testing.T) {
 	}
 }
 
-// bulk is BulkMemories for ann.
+// bulk runs a bulk action for ann.
 func (s *fixture) bulk(characterID string, in memory.Bulk) *memory.BulkDone {
 	s.t.Helper()
 	done, err := s.memory.Bulk(s.t.Context(), s.call(), characterID, in)
@@ -232,7 +233,7 @@ func TestBulkActionsByID(t *testing.T) {
 	s.must(err)
 	sings := s.addFact(alice.ID, "Clara sings")
 	foreign := s.addFact(other.ID, "Clara swims")
-	// An older version names the memory; those of any status are named.
+	// The id of an older version names the memory, and memories of any status can be named.
 	in := memory.Bulk{Action: memory.BulkRetire, Filter: memory.Selection{IDs: []string{sails.ID, sings.ID, sings.ID}}}
 	if done := s.bulk(alice.ID, in); done.Matched != 2 || done.Changed != 2 {
 		t.Errorf("retire: %+v", done)
@@ -252,8 +253,8 @@ func TestBulkActionsByID(t *testing.T) {
 	}
 }
 
-// A version may be retired on one branch, and a newer one count on another: the memory is
-// one all the same, and is what its newest version is.
+// A memory whose older version is retired on one branch and whose newer version is
+// active on another counts once, with the status of its newest version.
 func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		action memory.Action
@@ -292,8 +293,7 @@ func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 	}
 }
 
-// Many memories are changed in pieces; what a failure has left is done by the same
-// request.
+// Repeating a bulk action that failed halfway completes it.
 func TestARetryCompletesAFailedBulkAction(t *testing.T) {
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
@@ -324,7 +324,7 @@ func TestARetryCompletesAFailedBulkAction(t *testing.T) {
 			t.Errorf("%d facts are left", n)
 		}
 	}
-	// What was purged is not learned again from a file.
+	// Purged memories are not imported again.
 	again, err := s.memory.Import(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
 	s.must(err)
 	if again.Created != 0 || again.Skipped != 450 {
@@ -375,8 +375,8 @@ func TestInvalidBulkActionsAreRefused(t *testing.T) {
 	}
 }
 
-// The list tells which facts count: those that rest on what no conversation shows any
-// more are in it, and no search finds them.
+// The list marks the memories in use; those whose evidence no conversation shows any
+// more are listed but not marked.
 func TestTheListMarksTheMemoriesInUse(t *testing.T) {
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)

@@ -18,7 +18,7 @@ import (
 	"nodest/op"
 )
 
-// search is SearchMemories for ann; it returns the texts.
+// search searches ann's memories and returns the texts.
 func (s *fixture) search(characterID string, q memory.SearchQuery) (texts []string) {
 	s.t.Helper()
 	found, err := s.memory.Search(s.t.Context(), ann, characterID, q)
@@ -84,13 +84,13 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	source := s.chatWith(alice.ID)
 	reply := s.sendAndWait(source, birthday)
 	s.sendAndWait(source, "The ferry to the island was late again.")
-	// What another swipe says is forgotten too, though nobody sees it now.
+	// The text of a swipe that is not shown is forgotten too.
 	s.model.enqueue(replyWith("Clara will like the presents."), replyWith("Good to know."))
 	s.regenerate(reply.ID, "")
 	s.regenerate(reply.ID, "")
 	clara := s.addFact(alice.ID, "Clara is the user's sister.")
 	kept := s.addFact(alice.ID, "The user likes ferries.")
-	// So is what was set aside, and what a memory said before: it is shown as it is now.
+	// So are retired memories and former texts of a memory; the preview shows its current text.
 	aside := s.addFact(alice.ID, "Clara plays the cello.")
 	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, s.addFact(alice.ID, "Clara lives in Rome.").ID, memory.Patch{Text: new("She lives in Oslo.")})
 	s.must(err)
@@ -141,7 +141,7 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	if versions, err := s.memory.History(t.Context(), ann, alice.ID, kept.ID); err != nil || len(versions) != 1 {
 		t.Errorf("what has nothing to do with it: %v, %v", versions, err)
 	}
-	// The chat keeps its words, and a reply does not get them from the memory.
+	// The chat keeps its text, but the memory no longer recalls it.
 	if s.message(reply.ParentID).Text() != birthday {
 		t.Error("the chat has lost its words")
 	}
@@ -151,8 +151,8 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	}
 }
 
-// A call that is repeated after its memory was purged neither tells it nor brings it
-// back.
+// A call repeated after its memory was purged neither reveals the memory nor brings
+// it back.
 func TestARepeatedCallDoesNotRevealAPurgedMemory(t *testing.T) {
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
@@ -224,7 +224,7 @@ func TestForgettingByIDAndAll(t *testing.T) {
 	}
 }
 
-// extraction is the open job that reads a conversation; nil = there is none.
+// extraction returns the open extraction job of a conversation; nil = none.
 func (s *fixture) extraction(conversationID string) (open *jobs.Job) {
 	s.t.Helper()
 	s.view(func(tx nodest.Tx) error {
@@ -275,7 +275,7 @@ func TestExtractionIsScheduled(t *testing.T) {
 	if kinds[memory.JobExtract] != 3 || kinds[memory.JobEmbed] != 1 {
 		t.Errorf("jobs about the character: %v", kinds)
 	}
-	// Read already: the user wants it read again.
+	// The user requests an extraction of messages that were already read.
 	s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error {
 		said, err := tx.Memory.Said(later.ID, memory.SaidFilter{Unread: true})
 		for _, one := range said {
@@ -317,8 +317,8 @@ func TestMemoriesAreExportedAndImported(t *testing.T) {
 	}
 }
 
-// Every operation on another user's character, memory, message or conversation is
-// NotFound, and changes nothing.
+// Every operation on another user's character, memory, message or conversation
+// answers NotFound and changes nothing.
 func TestAnotherUsersMemoriesAnswerNotFound(t *testing.T) {
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
@@ -330,7 +330,7 @@ func TestAnotherUsersMemoriesAnswerNotFound(t *testing.T) {
 	state := func() string {
 		var out bytes.Buffer
 		s.must(s.memory.Export(t.Context(), ann, alice.ID, &out))
-		_, rest, _ := strings.Cut(out.String(), "\n") // the header has the time
+		_, rest, _ := strings.Cut(out.String(), "\n") // the header contains the time
 		return rest
 	}
 	before := state()
@@ -403,7 +403,7 @@ func TestAnotherUsersMemoriesAnswerNotFound(t *testing.T) {
 		if err := try(alice.ID, fact.ID); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want NotFound", name, err)
 		}
-		// The id of ann's memory under a character of bob's own.
+		// The id of ann's memory with one of bob's characters.
 		switch name {
 		case "edit", "retire", "purge", "restore", "history", "forget", "bulk", "decide":
 			if err := try(bobs.ID, fact.ID); !fault.Is(err, fault.NotFound) {

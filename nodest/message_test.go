@@ -59,7 +59,7 @@ func TestAnEditOfAnOldRevisionIsAConflict(t *testing.T) {
 		}
 	}
 	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "two"})
-	must(t, err) // without a rev the last write wins
+	must(t, err) // without a revision the last write wins
 }
 
 func TestAFailedReplyCanBeEdited(t *testing.T) {
@@ -93,7 +93,7 @@ func TestSwipes(t *testing.T) {
 	swipe("prev", "a") // at the beginning nothing changes
 	swipe("next", "b")
 	swipe("next", "c")
-	swipe("next", "c") // nor at the end
+	swipe("next", "c") // nor does it at the end
 	swipe(m.Swipes[0].ID, "a")
 
 	_, err = h.Swipe(t.Context(), h.call(), chat.SwipeInput{MessageID: id, Swipe: "nothing"})
@@ -129,16 +129,16 @@ func TestAMessageBeingWrittenCannotBeChanged(t *testing.T) {
 		_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, scope)
 		wantError(t, err, fault.Busy, "")
 	}
-	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "after") // it is among them
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "after") // the range contains it
 	wantError(t, err, fault.Busy, "")
 	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "one")
-	must(t, err) // another message is not
+	must(t, err) // another message can be deleted
 	end()
 	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[2].ID, Text: "x"})
 	must(t, err)
 }
 
-// texts of the shown branch.
+// branchTexts returns the texts of the shown branch.
 func (h *chatFixture) branchTexts(t *testing.T, conversationID string) []string {
 	t.Helper()
 	page, err := h.Chats.History(t.Context(), me, conversationID, "", 200)
@@ -232,7 +232,7 @@ func TestDeletingAllLeavesAnEmptyConversation(t *testing.T) {
 func TestDeletingAfterDeletesTheBranchesToo(t *testing.T) {
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 3)
-	h.addMessage(t, conv.ID, all[1].ID, "a side branch") // the head is there now
+	h.addMessage(t, conv.ID, all[1].ID, "a side branch") // this is now the head
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[3].ID, "one")
 	must(t, err)
 	out, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "after")
@@ -246,10 +246,10 @@ func TestDeletingAfterDeletesTheBranchesToo(t *testing.T) {
 		t.Errorf("the branch reads %q", got)
 	}
 	_, err = h.Chats.Message(t.Context(), me, all[3].ID)
-	wantError(t, err, fault.NotFound, "") // deleted on its own, and still so
+	wantError(t, err, fault.NotFound, "") // it was deleted separately and stays deleted
 }
 
-// Two deletes within one millisecond are still two: the clock stands.
+// Two deletes in the same millisecond are undone separately.
 func TestDeletesAtTheSameTimeAreUndoneOneByOne(t *testing.T) {
 	now := time.Now()
 	s := newFixtureWithClock(t, nodest.Options{}, func() time.Time { return now })

@@ -11,8 +11,8 @@ import (
 	"nodest/store/storetest"
 )
 
-// TestOnPostgres runs the tests of turns again on PostgreSQL, where several
-// transactions of a user are open at once.
+// TestOnPostgres runs the tests of turns again on PostgreSQL, where a user may have
+// several open transactions.
 func TestOnPostgres(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -33,7 +33,6 @@ func TestOnPostgres(t *testing.T) {
 		{"AttachAndActive", TestAttachAndActive},
 		{"Checkpoints", TestCheckpoints},
 		{"Close", TestClose},
-		{"DeletingAConversationEndsItsGeneration", TestDeletingAConversationEndsItsGeneration},
 		{"OneReplyAtATimeInAConversation", TestOneReplyAtATimeInAConversation},
 		{"ANewMessageReplacesTheRunningReply", TestANewMessageReplacesTheRunningReply},
 		{"ReplyLimitAndQueueOfAUser", TestReplyLimitAndQueueOfAUser},
@@ -102,8 +101,8 @@ func TestOnPostgres(t *testing.T) {
 	}
 }
 
-// database is what opens the database of a test: PostgreSQL for the tests below
-// TestOnPostgres, which are skipped without one, SQLite for all others.
+// database returns the function that opens the database of a test: PostgreSQL for the
+// subtests of TestOnPostgres (skipped where there is none), SQLite for all others.
 func database(t *testing.T) func(testing.TB, store.Options) *store.DB {
 	if strings.HasPrefix(t.Name(), "TestOnPostgres/") {
 		return storetest.OpenPostgres
@@ -111,8 +110,8 @@ func database(t *testing.T) func(testing.TB, store.Options) *store.DB {
 	return storetest.OpenWith
 }
 
-// TestAUsersPlacesAreNotExceeded sends in several conversations in the same
-// instant: as many replies are written as the user may have, the others queue.
+// Of messages sent to several conversations at the same time, only as many as the
+// user may have are answered at once; the others are queued.
 func TestConcurrentSendsRespectTheUsersReplyLimit(t *testing.T) {
 	const chats, places, rounds = 6, 2, 3
 	s := newFixture(t, nodest.Options{GenerationsPerUser: places, QueuePerUser: chats})

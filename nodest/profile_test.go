@@ -18,7 +18,7 @@ import (
 	"nodest/op"
 )
 
-// profileIn is the profile in a prompt, "" = there is none, and the ids of its facts.
+// profileIn returns the profile in a prompt, "" = none, and the ids of its facts.
 func profileIn(p *framework.Prompt) (text string, ids []string) {
 	for _, en := range p.Entries {
 		if en.Source != framework.SourceProfile {
@@ -39,8 +39,8 @@ func (s *fixture) addProfileFact(characterID, text string, pinned bool) *memory.
 	return m
 }
 
-// TestTheProfileIsInEveryTurn sends several messages: all requests begin with the same
-// bytes up to the chat, and what the profile says is not recalled as well.
+// Every request begins with the same bytes up to the chat, including the profile, and
+// facts of the profile are not recalled as well.
 func TestTheProfileIsInEveryTurn(t *testing.T) {
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
@@ -68,14 +68,14 @@ func TestTheProfileIsInEveryTurn(t *testing.T) {
 			t.Errorf("%s: what stands before the chat has changed:\n%s\n%s", text, front, before)
 		}
 		front = before
-		var told struct{ Memories, Profile []string }
+		var context struct{ Memories, Profile []string }
 		for _, ev := range s.events.ofGeneration(sent.GenerationID) {
 			if ev.Type == "gen.context" {
-				s.must(json.Unmarshal(ev.Data, &told))
+				s.must(json.Unmarshal(ev.Data, &context))
 			}
 		}
-		if !slices.Equal(told.Profile, ids) || slices.Contains(told.Memories, name.ID) || slices.Contains(told.Memories, home.ID) {
-			t.Errorf("%s: told %+v", text, told)
+		if !slices.Equal(context.Profile, ids) || slices.Contains(context.Memories, name.ID) || slices.Contains(context.Memories, home.ID) {
+			t.Errorf("%s: gen.context = %+v", text, context)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 	}
 	_, err = s.Chats.RestoreSave(t.Context(), s.call(), save.ID)
 	s.must(err)
-	if got := profile(); got != "- "+text { // what the user wrote rests on no message
+	if got := profile(); got != "- "+text { // what the user wrote does not depend on a message
 		t.Errorf("at the save point: %q", got)
 	}
 	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, edited.ID, false))
@@ -139,7 +139,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 	}
 }
 
-// characterOf imports the card for a user.
+// characterOf creates a character for a user.
 func (s *fixture) characterOf(user string) string {
 	s.t.Helper()
 	got, err := s.Characters.Import(s.t.Context(), &op.Call{UserID: user}, []byte(alicesCard), "alice.json")
@@ -147,8 +147,8 @@ func (s *fixture) characterOf(user string) string {
 	return got.Character.ID
 }
 
-// TestTheClockIsTheUsers builds requests at one instant in several zones, and reads
-// one that was sent again later.
+// Time macros use the user's time zone, else the zone of the device, and a stored
+// message keeps the time at which it was sent.
 func TestTimeMacrosUseTheUsersZone(t *testing.T) {
 	var now atomic.Int64
 	now.Store(time.Date(2026, 11, 22, 23, 5, 0, 0, time.UTC).UnixMilli())

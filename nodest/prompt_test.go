@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"nodest/character"
@@ -51,7 +52,7 @@ func TestAStoredPromptIsTheRequest(t *testing.T) {
 			t.Errorf("prompt = %+v", p)
 		}
 	}
-	// It stays what it was when the chat changes.
+	// It does not change with the chat.
 	_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: first.ID, Text: "Something else."})
 	s.must(err)
 	promptID := s.generation(second.GenerationID).PromptID
@@ -69,7 +70,8 @@ func TestAStoredPromptIsTheRequest(t *testing.T) {
 	s.wantCode(err, fault.NotFound)
 }
 
-// The prompt of a long chat reads only what fits, and says that more is there.
+// The prompt of a long chat has only what fits the budget and reports that messages
+// were dropped.
 func TestALongChatIsCutToTheBudget(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
@@ -89,7 +91,7 @@ func TestALongChatIsCutToTheBudget(t *testing.T) {
 	for _, m := range p.Messages {
 		texts += m.Text + "\n"
 	}
-	if !contains(texts, "message 149") || contains(texts, "message 001") || !contains(texts, "And now?") {
+	if !strings.Contains(texts, "message 149") || strings.Contains(texts, "message 001") || !strings.Contains(texts, "And now?") {
 		t.Errorf("the prompt has:\n%s", texts)
 	}
 	dropped := 0
@@ -103,8 +105,8 @@ func TestALongChatIsCutToTheBudget(t *testing.T) {
 	}
 }
 
-// The character's own documents, the global ones and the bound ones meet in the
-// prompt; a change of any of them counts from the next turn.
+// A prompt combines the character's own documents with the global and the bound ones;
+// a change of any of them is used from the next turn on.
 func TestDocumentsOfATurn(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	ch, err := s.Characters.Create(t.Context(), s.call(), character.Input{
@@ -135,7 +137,7 @@ func TestDocumentsOfATurn(t *testing.T) {
 	c := s.chatWith(ch.ID)
 	s.sendAndWait(c, "Hello {{user}}")
 	for _, part := range []string{"own lore", "bound lore", "global lore", "note of the card", "A sailor.", "likes the sea", "Hello Ann"} {
-		if !contains(s.model.lastRequest(), part) {
+		if !strings.Contains(s.model.lastRequest(), part) {
 			t.Errorf("the prompt lacks %q:\n%s", part, s.model.lastRequest())
 		}
 	}
@@ -150,7 +152,7 @@ func TestDocumentsOfATurn(t *testing.T) {
 	for part, there := range map[string]bool{
 		"new lore": true, "own lore": false, "bound lore": false, "note of the chat": true, "note of the card": false,
 	} {
-		if contains(s.model.lastRequest(), part) != there {
+		if strings.Contains(s.model.lastRequest(), part) != there {
 			t.Errorf("%q in the prompt: %t, want %t\n%s", part, !there, there, s.model.lastRequest())
 		}
 	}

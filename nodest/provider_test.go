@@ -14,7 +14,7 @@ import (
 	"nodest/nodest"
 )
 
-// The same through a real adapter and a real socket.
+// withProvider is a fixture whose model is an OpenAI adapter that talks to a fake server.
 func withProvider(t *testing.T) (*fixture, *llmtest.Fake) {
 	t.Helper()
 	fake := llmtest.NewOpenAI(t)

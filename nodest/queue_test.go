@@ -10,8 +10,8 @@ import (
 	"nodest/fault"
 )
 
-// running makes generations from words such as "a:run b:wait": conversation and
-// state, oldest first. Their ids are the words' places, from 1.
+// parseGenerations makes generations, oldest first, from words such as "a:run
+// b:wait": conversation and state. Their ids are their positions, from 1.
 func parseGenerations(words string) []*chat.Generation {
 	var list []*chat.Generation
 	for i, w := range strings.Fields(words) {
@@ -73,7 +73,7 @@ func TestAdmit(t *testing.T) {
 func TestMayStart(t *testing.T) {
 	tests := []struct {
 		running string
-		starts  string // ids of those whose turn it is, two at once
+		starts  string // ids of those that may start, two at once
 	}{
 		{"a:wait", "1"},
 		{"a:wait b:wait c:wait", "12"},
@@ -81,7 +81,7 @@ func TestMayStart(t *testing.T) {
 		{"a:run b:run c:wait", ""},
 		{"a:run a:wait b:wait", "3"},
 		{"a:wait a:wait b:wait", "13"},
-		{"a:wait b:run", "1"}, // an older one of its conversation runs nowhere
+		{"a:wait b:run", "1"}, // no other generation of its conversation is running
 		{"b:run a:wait a:wait c:wait", "2"},
 	}
 	for _, tt := range tests {

@@ -13,8 +13,7 @@ import (
 	"nodest/store/storetest"
 )
 
-// TestWithoutAVersionEveryWriteWins changes the same things from several
-// goroutines that name no version: all succeed, none is lost on the way.
+// Concurrent writes that name no version all succeed, and none is lost.
 func TestConcurrentWritesWithoutAVersionAllSucceed(t *testing.T) {
 	for name, open := range map[string]func(testing.TB, store.Options) *store.DB{
 		"SQLite": storetest.OpenWith, "PostgreSQL": storetest.OpenPostgres,
@@ -52,7 +51,7 @@ func testConcurrentWrites(t *testing.T, h *chatFixture) {
 				func() error {
 					return errOf(h.Edit(t.Context(), call("e"), chat.EditInput{MessageID: all[1].ID, Text: title}))
 				},
-				func() error { // its script switches scripts on, in the same settings
+				func() error { // its script enables scripts in the same settings
 					return errOf(h.Characters.Create(t.Context(), call("n"), character.Input{RoleCard: json.RawMessage(aliceWithGreetings)}))
 				},
 			} {

@@ -13,7 +13,7 @@ import (
 	"nodest/op"
 )
 
-// wireOf is an error as clients see it.
+// publicError returns an error as clients see it.
 func publicError(t *testing.T, err error) (detail, retry string) {
 	t.Helper()
 	b, failed := json.Marshal(op.PublicFailure(err))
@@ -27,8 +27,8 @@ func publicError(t *testing.T, err error) (detail, retry string) {
 	return w.Detail, w.Retry
 }
 
-// A provider's own reason stands in the message that failed, after a restart too,
-// and says truly whether trying again can help.
+// The provider's own reason is in the failed message and says whether a retry can
+// help; it contains neither keys nor the prompt.
 func TestTheProvidersReasonReachesTheUser(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

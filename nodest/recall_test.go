@@ -21,8 +21,8 @@ import (
 	"nodest/op"
 )
 
-// remember gives the engine of a studio a memory. Nothing works in the
-// background: what a test wants to be a fact it says so.
+// withMemory gives the engine of a fixture a memory. No extraction runs in the
+// background: tests add their facts themselves.
 func (s *fixture) withMemory(o memory.Options) *fixture {
 	o.Scenes = func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
 		return s.Chats.MemoryScene(ctx, userID, characterID, conversationID)
@@ -35,7 +35,7 @@ func (s *fixture) withMemory(o memory.Options) *fixture {
 	return s
 }
 
-// ask has the engine ask a memory, with a limit.
+// useMemory makes the engine recall from a memory, with a time limit.
 func (s *fixture) useMemory(m *memory.Service, limit time.Duration) {
 	s.memory, s.opts.Sources = m, []nodest.Source{nodest.Memories(m, limit)}
 	s.Engine = s.engine()
@@ -46,7 +46,7 @@ func newMemoryFixture(t *testing.T) *fixture {
 	return newFixture(t, nodest.Options{}).withMemory(memory.Options{})
 }
 
-// fact makes a character of ann's remember something.
+// addFact stores a memory of one of ann's characters.
 func (s *fixture) addFact(characterID, text string) *memory.Memory {
 	s.t.Helper()
 	m, err := s.memory.Create(s.t.Context(), s.call(), characterID, memory.Draft{Text: text})
@@ -54,14 +54,14 @@ func (s *fixture) addFact(characterID, text string) *memory.Memory {
 	return m
 }
 
-// settle replaces the settings of a character.
+// putSettings replaces the settings of a character.
 func (s *fixture) putSettings(characterID, settings string) {
 	s.t.Helper()
 	_, _, err := s.Characters.PutSettings(s.t.Context(), s.call(), characterID, json.RawMessage(settings), 0)
 	s.must(err)
 }
 
-// told is what gen.context and gen.stage of a generation have said.
+// contextOf returns what gen.context and gen.stage of a generation report.
 func (s *fixture) contextOf(generationID string) (memories, warnings, stages []string) {
 	s.t.Helper()
 	for _, ev := range s.events.ofGeneration(generationID) {
@@ -123,7 +123,7 @@ func TestMemoriesOfOtherConversationsReachTheRequest(t *testing.T) {
 		t.Errorf("nobody notes when a fact was used: %v, %v", used, err)
 	}
 	if memories, warnings, stages := s.contextOf(sent.GenerationID); !slices.Equal(memories, ids) || len(warnings) != 0 || !slices.Contains(stages, "memory") {
-		t.Errorf("told: memories %v, warnings %v, stages %v; want the ids %v", memories, warnings, stages, ids)
+		t.Errorf("memories %v, warnings %v, stages %v; want the ids %v", memories, warnings, stages, ids)
 	}
 	found, err := s.RecalledFor(t.Context(), ann, reply.ID)
 	s.must(err)
@@ -198,13 +198,13 @@ func TestWhatIsNotRecalled(t *testing.T) {
 				t.Errorf("memory ids = %v, want none", ids)
 			}
 			if memories, warnings, _ := s.contextOf(sent.GenerationID); memories == nil || len(memories) != 0 || len(warnings) != 0 {
-				t.Errorf("told: memories %v, warnings %v; want empty lists", memories, warnings)
+				t.Errorf("memories %v, warnings %v; want empty lists", memories, warnings)
 			}
 		})
 	}
 }
 
-// Each user has a copy of the same card; nothing goes from one to the other.
+// Nothing said to one user's copy of a card is recalled by another user's copy.
 func TestAnotherUsersWordsAreNotRecalled(t *testing.T) {
 	s := newMemoryFixture(t)
 	s.sendAndWait(s.chat(), birthday)
@@ -222,7 +222,7 @@ func TestAnotherUsersWordsAreNotRecalled(t *testing.T) {
 	}
 }
 
-// broken is an embedder whose provider is down.
+// failingEmbedder is an embedder whose provider is down.
 type failingEmbedder struct{ offline.Embedder }
 
 func (failingEmbedder) ModelID() string { return "broken" }
@@ -246,7 +246,7 @@ func TestRecallWorksWithoutTheEmbedder(t *testing.T) {
 	}
 }
 
-// unwell is a store whose reads end as view does.
+// brokenMemoryStore is a store whose reads end as view does.
 type brokenMemoryStore struct {
 	memory.Store
 	view func(context.Context) error
@@ -272,7 +272,7 @@ func TestATurnGoesOnWithoutItsMemories(t *testing.T) {
 			}
 			memories, warnings, _ := s.contextOf(reply.GenerationID)
 			if len(memories) != 0 || !slices.Equal(warnings, []string{"memory_unavailable"}) {
-				t.Errorf("told: memories %v, warnings %v; want the warning alone", memories, warnings)
+				t.Errorf("memories %v, warnings %v; want the warning alone", memories, warnings)
 			}
 			if strings.Contains(s.model.lastRequest(), "<mem>") {
 				t.Errorf("there is a block in the request:\n%s", s.model.lastRequest())
@@ -281,7 +281,7 @@ func TestATurnGoesOnWithoutItsMemories(t *testing.T) {
 	}
 }
 
-// A model that repeats what it was given must not breed memories of memories.
+// A reply that repeats the memories it was given does not create new ones.
 func TestAnEchoedMemoryBlockIsNotRemembered(t *testing.T) {
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
@@ -322,14 +322,14 @@ func TestAContinuationKeepsTheMemoriesOfTheReply(t *testing.T) {
 	found, err := s.RecalledFor(t.Context(), ann, reply.ID)
 	s.must(err)
 	if longer.Text != "Fine.Fine." || !slices.Equal(longer.MemoryIDs, before) || len(before) == 0 || len(found) != len(before) {
-		t.Errorf("%q has memories %v (%d are told), want %v", longer.Text, longer.MemoryIDs, len(found), before)
+		t.Errorf("%q has memories %v (%d are reported), want %v", longer.Text, longer.MemoryIDs, len(found), before)
 	}
 	edited, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: reply.ID, Text: "In Lisbon."})
 	s.must(err)
 	found, err = s.RecalledFor(t.Context(), ann, reply.ID)
 	s.must(err)
 	if !slices.Equal(edited.Message.Chosen().MemoryIDs, before) || len(found) != len(before) {
-		t.Errorf("after an edit: %v (%d are told), want %v", edited.Message.Chosen().MemoryIDs, len(found), before)
+		t.Errorf("after an edit: %v (%d are reported), want %v", edited.Message.Chosen().MemoryIDs, len(found), before)
 	}
 }
 
@@ -344,7 +344,7 @@ func TestPreviewsShowMemories(t *testing.T) {
 	if !strings.Contains(p.Messages[p.Base].Text, birthday) {
 		t.Errorf("the preview has no memory: %q", p.Messages[p.Base].Text)
 	}
-	// A save point before the words: there the conversation itself does not know them.
+	// A preview of an earlier save point does not recall what was said after it.
 	alone := s.chatWith(s.character(alicesCard).ID)
 	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: alone.ID})
 	s.must(err)
@@ -386,7 +386,8 @@ func TestMemoryScene(t *testing.T) {
 	}
 }
 
-// What reads chats in the background is the user's model, and it is paid for.
+// Background calls use the user's model and are metered; without a real model or
+// tokens there is none.
 func TestBackgroundCallsUseTheUsersModel(t *testing.T) {
 	s := newMemoryFixture(t)
 	s.model.enqueue(replyWith("A", " reply."))
@@ -417,8 +418,8 @@ func TestBackgroundCallsUseTheUsersModel(t *testing.T) {
 	}
 }
 
-// TestAQuestionIsReadWithTheTurnBefore: "her" is whoever was spoken of, and small talk
-// asks for nobody.
+// A question is searched together with the previous turn, so that "she" is found, and
+// small talk recalls nothing.
 func TestRecallUsesThePreviousTurn(t *testing.T) {
 	s, fake := withProvider(t)
 	s.withMemory(memory.Options{})
@@ -440,8 +441,8 @@ func TestRecallUsesThePreviousTurn(t *testing.T) {
 	}
 }
 
-// A background call has a limit of its own. A model that spends it on thinking is
-// asked without one from then on: the first answer is an empty one, of one request.
+// A background call has a token limit of its own. If the model spends it on
+// reasoning, that answer is empty, and further calls are made without the limit.
 func TestThinkingDoesNotUseUpTheLimitOfABackgroundCall(t *testing.T) {
 	s, fake := withProvider(t)
 	s.withMemory(memory.Options{})

@@ -36,7 +36,7 @@ func TestAfterACrash(t *testing.T) {
 	if want := "message.created gen.started gen.context message.updated gen.done"; s.events.typesOf(g.ID) != want {
 		t.Errorf("events = %s, want %s", s.events.typesOf(g.ID), want)
 	}
-	// It goes on: nothing is busy, and the interrupted reply can be continued.
+	// Nothing is busy, and the interrupted reply can be continued.
 	s.model.enqueue(replyWith(" story."))
 	done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
 	s.must(err)
@@ -44,7 +44,7 @@ func TestAfterACrash(t *testing.T) {
 	if m := s.message(m.ID); m.Text() != "Half a story." || m.Status != chat.StatusComplete {
 		t.Errorf("%s: %q", m.Status, m.Text())
 	}
-	// A second look finds nothing.
+	// A second recovery finds nothing.
 	rev := s.message(m.ID).Rev
 	s.must(s.Recover(t.Context()))
 	if now := s.message(m.ID).Rev; now != rev {
@@ -52,8 +52,8 @@ func TestAfterACrash(t *testing.T) {
 	}
 }
 
-// The process that was believed dead finds out with its next checkpoint, closes
-// its request and stores nothing.
+// A process that lost its generation notices at its next checkpoint, closes its
+// request and stores nothing.
 func TestAProcessThatLostItsLeaseStoresNothing(t *testing.T) {
 	s := newFixture(t, nodest.Options{CheckpointChars: 1})
 	c := s.chat()
@@ -64,7 +64,7 @@ func TestAProcessThatLostItsLeaseStoresNothing(t *testing.T) {
 	s.eventually("the checkpoint is stored", func() bool { return s.generation(sent.GenerationID).Text == "One" })
 	s.crash()
 	rev := s.message(sent.Message.ID).Rev
-	reply.step(1) // the old process is alive after all
+	reply.step(1) // the old process is still running
 	s.eventually("its request is closed", func() bool { return s.model.closedRequests() == 1 })
 	m := s.message(sent.Message.ID)
 	if m.Text() != "One" || m.Rev != rev {
@@ -104,7 +104,8 @@ func TestCancelOfAGenerationOfAnotherProcess(t *testing.T) {
 	s.eventually("the other process closes its request", func() bool { return s.model.closedRequests() == 1 })
 }
 
-// A process that is not alone waits for the lease.
+// A process that is not alone does not take over a generation before its lease has
+// expired.
 func TestRecoverRespectsLeases(t *testing.T) {
 	s := newFixture(t, nodest.Options{Lease: time.Hour})
 	c := s.chat()
@@ -113,7 +114,7 @@ func TestRecoverRespectsLeases(t *testing.T) {
 	sent := s.send(c, "Count")
 	<-reply.started
 	first := s.Engine
-	s.must(first.Recover(t.Context())) // of its own, which lives
+	s.must(first.Recover(t.Context())) // its own generation is still running
 
 	s.opts.Alone = false
 	second := s.engine()

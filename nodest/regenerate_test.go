@@ -14,10 +14,8 @@ import (
 	"nodest/nodest"
 )
 
-func contains(s, part string) bool { return strings.Contains(s, part) }
-
-// regenerate asks for another text of a reply, waits for it, and returns the
-// message that it was written to.
+// regenerate requests another text of a reply, waits for it, and returns the
+// message that has it.
 func (s *fixture) regenerate(messageID, wish string) *chat.Message {
 	s.t.Helper()
 	done, err := s.Regenerate(s.t.Context(), s.call(), nodest.GenerateInput{MessageID: messageID, Wish: wish})
@@ -26,7 +24,8 @@ func (s *fixture) regenerate(messageID, wish string) *chat.Message {
 	return s.message(done.Message.ID)
 }
 
-// shown is the shown branch: which messages, and which text of each.
+// describeBranch renders the messages of the shown branch and the chosen text of
+// each.
 func (s *fixture) describeBranch(conversationID string) string {
 	s.t.Helper()
 	page, err := s.Chats.History(s.t.Context(), ann, conversationID, "", 200)
@@ -55,7 +54,7 @@ func TestRegenerateOfTheLastReplyAddsASwipe(t *testing.T) {
 	if m.ID != reply.ID || len(m.Swipes) != 2 || m.Text() != "Another." || m.SwipeIndex != 1 || m.Swipes[0].Text != "First." {
 		t.Errorf("swipes = %+v, chosen %d", m.Swipes, m.SwipeIndex)
 	}
-	if contains(s.model.lastRequest(), "First.") || !contains(s.model.lastRequest(), "[Rewrite request] shorter, please") {
+	if strings.Contains(s.model.lastRequest(), "First.") || !strings.Contains(s.model.lastRequest(), "[Rewrite request] shorter, please") {
 		t.Errorf("the prompt has the old text, or lacks the wish:\n%s", s.model.lastRequest())
 	}
 	all := s.model.allRequests()
@@ -70,8 +69,8 @@ func TestRegenerateOfTheLastReplyAddsASwipe(t *testing.T) {
 	}
 }
 
-// What was said after a reply goes on answering that reply: another text for it is
-// a branch, shown as soon as it is whole.
+// Regenerating a reply that was answered starts a new branch, which is shown as soon
+// as it is complete; the old branch stays as it was.
 func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
@@ -104,7 +103,7 @@ func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
 	if now.HeadID != m.ID || now.LastMessage.Text != "Another." {
 		t.Errorf("the chat ends in %+v", now.LastMessage)
 	}
-	if contains(s.model.lastRequest(), "First.") || contains(s.model.lastRequest(), "And then?") {
+	if strings.Contains(s.model.lastRequest(), "First.") || strings.Contains(s.model.lastRequest(), "And then?") {
 		t.Errorf("the prompt has what stands beside or behind the message:\n%s", s.model.lastRequest())
 	}
 	if want := "message.created gen.started gen.context message.updated gen.done"; s.events.typesOf(done.GenerationID) != want {
@@ -113,9 +112,9 @@ func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
 	if old := s.message(reply.ID); old.Rev != reply.Rev || old.Text() != "First." {
 		t.Errorf("the old reply became %+v", old)
 	}
-	// The next turn stands on the new branch; the old one is one step away.
+	// The next turn continues the new branch; the old one can still be chosen.
 	s.sendAndWait(c, "Go on")
-	if contains(s.model.lastRequest(), "First.") || contains(s.model.lastRequest(), "And then?") || !contains(s.model.lastRequest(), "Another.") {
+	if strings.Contains(s.model.lastRequest(), "First.") || strings.Contains(s.model.lastRequest(), "And then?") || !strings.Contains(s.model.lastRequest(), "Another.") {
 		t.Errorf("the next prompt:\n%s", s.model.lastRequest())
 	}
 	_, err = s.Chats.ChooseHead(t.Context(), s.call(), c.ID, later.ID)
@@ -130,9 +129,9 @@ func TestEveryRegenerateIsAnotherVariant(t *testing.T) {
 	c := s.chat()
 	reply := s.sendAndWait(c, "Tell me")
 	s.sendAndWait(c, "And then?")
-	first := s.regenerate(reply.ID, "")  // beside it
-	s.regenerate(first.ID, "")           // a swipe of that
-	second := s.regenerate(reply.ID, "") // beside both
+	first := s.regenerate(reply.ID, "")  // on a new branch
+	s.regenerate(first.ID, "")           // a swipe of that reply
+	second := s.regenerate(reply.ID, "") // on a third branch
 	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), second.ID, "one")
 	s.must(err)
 	s.regenerate(reply.ID, "")
@@ -145,8 +144,8 @@ func TestEveryRegenerateIsAnotherVariant(t *testing.T) {
 	}
 }
 
-// Whatever happens to a regenerate that comes to no good end: the chat reads as
-// before.
+// A regenerate that fails, is cancelled or is cut off leaves the shown chat
+// unchanged.
 func TestAFailedRegenerateChangesNothing(t *testing.T) {
 	down := llm.Upstream("scripted", fault.UpstreamDown, 503, nil)
 	fails := func(s *fixture, done *chat.Changed) { s.wait(done.GenerationID) }
@@ -158,15 +157,15 @@ func TestAFailedRegenerateChangesNothing(t *testing.T) {
 	stops := func(s *fixture, _ *chat.Changed) {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = s.Close(now) // tells that it did not wait
+		_ = s.Close(now) // returns the error of the cancelled context
 	}
 	tests := []struct {
 		name     string
 		line     *scriptedReply
-		pieces   int // that pass before the end
+		pieces   int // passed before the end
 		ends     func(s *fixture, done *chat.Changed)
-		followed bool   // something was said after the reply
-		status   string // of what is kept; "" = nothing is
+		followed bool   // the reply was answered
+		status   string // status of the kept text; "" = nothing is kept
 	}{
 		{"the last reply, before the first word", replyWith().failing(down), 0, fails, false, ""},
 		{"the last reply, half-way", replyWith("Half").failing(down), 0, fails, false, chat.StatusError},
@@ -290,10 +289,10 @@ func TestContinueExtendsTheSwipe(t *testing.T) {
 		t.Errorf("deltas = %q", got)
 	}
 	all := s.model.allRequests()
-	if task := all[len(all)-1].Task; task != llm.Continue || !contains(s.model.lastRequest(), "Once upon 茶") {
+	if task := all[len(all)-1].Task; task != llm.Continue || !strings.Contains(s.model.lastRequest(), "Once upon 茶") {
 		t.Errorf("task %q with:\n%s", task, s.model.lastRequest())
 	}
-	s.view(func(tx nodest.Tx) error { // the old text stays readable
+	s.view(func(tx nodest.Tx) error { // the old text can still be read
 		r, err := tx.Chats.Revision(before.RevisionID)
 		if err == nil && r.Text != "Once upon 茶" {
 			t.Errorf("the first revision is %q", r.Text)
@@ -364,8 +363,8 @@ func TestImpersonate(t *testing.T) {
 	}
 }
 
-// A wish stays with the text that it brought: the model sees it in every later
-// prompt, where it was, as long as that text is the chosen one.
+// The wish of a regenerate belongs to the swipe it produced: later prompts include it
+// at its place while that swipe is chosen.
 func TestAWishStaysWithItsSwipe(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
@@ -386,7 +385,7 @@ func TestAWishStaysWithItsSwipe(t *testing.T) {
 		if wish != "" {
 			want += "\n\n[Rewrite request] " + wish
 		}
-		if got := all.String(); !contains(got, want+"\n") || strings.Count(got, "[Rewrite request]") != min(len(wish), 1) {
+		if got := all.String(); !strings.Contains(got, want+"\n") || strings.Count(got, "[Rewrite request]") != min(len(wish), 1) {
 			t.Errorf("%s: the prompt is\n%s\nwant %q in it", what, got, want)
 		}
 	}
@@ -403,18 +402,18 @@ func TestAWishStaysWithItsSwipe(t *testing.T) {
 	s.edit(chat.EditInput{MessageID: reply.ID, Text: "By hand."})
 	wished("edited", "shorter, please")
 
-	// What was sent can be read although no message has the text.
+	// The stored prompt has the wish although no message has it.
 	next := s.sendAndWait(c, "Go on")
 	p, err := s.Prompt(t.Context(), ann, s.generation(next.GenerationID).PromptID)
 	s.must(err)
 	all := s.model.allRequests()
-	if !slices.Equal(p.Prompt.Messages, all[len(all)-1].Messages) || !contains(s.model.lastRequest(), "[Rewrite request] shorter, please") {
+	if !slices.Equal(p.Prompt.Messages, all[len(all)-1].Messages) || !strings.Contains(s.model.lastRequest(), "[Rewrite request] shorter, please") {
 		t.Errorf("sent:\n%s\nstored: %v", s.model.lastRequest(), p.Prompt.Messages)
 	}
 
-	// Another wish takes its place, also beside the reply.
+	// Another wish replaces it, also on a new branch.
 	s.regenerate(reply.ID, "in verse")
-	if contains(s.model.lastRequest(), "shorter") {
+	if strings.Contains(s.model.lastRequest(), "shorter") {
 		t.Errorf("the request has both wishes:\n%s", s.model.lastRequest())
 	}
 	wished("another wish", "in verse")
@@ -422,8 +421,8 @@ func TestAWishStaysWithItsSwipe(t *testing.T) {
 	wished("without a wish", "")
 }
 
-// A message that is sent while a reply is being regenerated follows what its
-// writer saw, and stays on the screen.
+// A message sent during a regenerate follows the branch that its sender saw, and that
+// branch stays shown.
 func TestAMessageSentDuringARegenerateStaysShown(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
@@ -448,7 +447,7 @@ func TestAMessageSentDuringARegenerateStaysShown(t *testing.T) {
 	}
 }
 
-// The offline model has something else to say each time, beside a reply as well.
+// The offline model gives a different reply each time, also on a new branch.
 func TestTheOfflineModelVariesItsReplies(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	s.realModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}

@@ -13,7 +13,7 @@ import (
 	"nodest/nodest"
 )
 
-// sampled is what a recorded request sets of the sampling.
+// samplingFields lists the sampling fields of a recorded request.
 func samplingFields(t *testing.T, r llmtest.Request) string {
 	t.Helper()
 	var body map[string]json.RawMessage
@@ -29,7 +29,7 @@ func samplingFields(t *testing.T, r llmtest.Request) string {
 	return strings.Join(set, " ")
 }
 
-// preset binds a new preset to a character.
+// bindPreset creates a preset and binds it to a character.
 func (s *fixture) bindPreset(characterID, document string) {
 	s.t.Helper()
 	_, err := s.Characters.CreateResource(s.t.Context(), s.call(), character.Preset, character.ResourceInput{
@@ -38,8 +38,8 @@ func (s *fixture) bindPreset(characterID, document string) {
 	s.must(err)
 }
 
-// Nothing is sent that nobody has set. Of those who set something the message comes
-// first, then the conversation, the preset, and the user's defaults.
+// Only values that somebody set are sent. A message's options come first, then the
+// conversation's, the preset's, and the user's defaults.
 func TestPrecedenceOfSamplingSettings(t *testing.T) {
 	s, fake := withProvider(t)
 	fake.Always(llmtest.TokenLimit(8192, func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") }))
@@ -82,8 +82,8 @@ func TestPrecedenceOfSamplingSettings(t *testing.T) {
 	check("a preset with senseless numbers", character.TurnOptions{}, "temperature=1.2 top_p=0.2")
 }
 
-// A limit of the reply that goes beyond the context is no mistake in SillyTavern, but
-// servers refuse it. Where nobody told the context it is sent as it is.
+// A reply limit beyond the context is reduced, because servers refuse it although
+// SillyTavern presets have it. Where the context is unknown it is sent unchanged.
 func TestTheReplyLimitStaysWithinTheContext(t *testing.T) {
 	s, fake := withProvider(t)
 	s.realModel.ContextTokens = 0
@@ -106,8 +106,8 @@ func TestTheReplyLimitStaysWithinTheContext(t *testing.T) {
 	}
 }
 
-// A background call has a limit of its own and otherwise what the user has set: a
-// temperature of ours would make models refuse it that take none.
+// A background call has a reply limit of its own and otherwise the user's sampling
+// values, because some models refuse any temperature.
 func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
 	s, fake := withProvider(t)
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Noted.") })
@@ -131,8 +131,8 @@ func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
 	ask("temperature=0.7 top_p=0.9 max_tokens=100")
 }
 
-// The size of the context is the preset's as well, and where nobody knows the
-// model's it may be larger than the usual one.
+// The preset sets the context size, which may exceed the default where the size of
+// the model is unknown.
 func TestThePresetSetsTheContext(t *testing.T) {
 	s, fake := withProvider(t)
 	s.realModel.ContextTokens = 0

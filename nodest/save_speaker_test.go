@@ -9,7 +9,8 @@ import (
 	"nodest/nodest"
 )
 
-// A chat in which another character speaks keeps the documents of that one.
+// A save point keeps the documents of the character that the conversation settings
+// name.
 func TestASavePointKeepsTheCharacterOfTheSettings(t *testing.T) {
 	w := newFullChat(t, "5")
 	other := w.character(`{"name":"Bob","first_mes":"Well met.","description":"A baker."}`)
@@ -27,7 +28,7 @@ func TestASavePointKeepsTheCharacterOfTheSettings(t *testing.T) {
 	w.restore(save)
 	w.wantSamePrompt("preview", w.preview(), want)
 
-	// It comes along in files.
+	// Files contain it too.
 	file, _, err := w.Archives.ExportSave(t.Context(), ann, save.ID)
 	w.must(err)
 	archive, _, err := w.Archives.ExportArchive(t.Context(), ann, w.ID)
@@ -44,7 +45,7 @@ func TestASavePointKeepsTheCharacterOfTheSettings(t *testing.T) {
 	w.restore(saves.Items[0])
 	w.wantSamePrompt("preview in the archive", w.preview(), want)
 
-	// A change after the restore counts, and without him the other one speaks.
+	// A change after the restore is used, and without the setting the chat's own character speaks.
 	rename(`{"name":"Bobbie","description":"A potter."}`)
 	now := w.preview()
 	w.patchChat(chat.ConversationPatch{Settings: json.RawMessage(`{}`)})

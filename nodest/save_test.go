@@ -16,7 +16,7 @@ import (
 )
 
 // changes are what may happen between a save point and its restore. One chat goes
-// through all of them, so what cannot be repeated stands at the end.
+// through all of them, so those that cannot be repeated come last.
 var changes = []struct {
 	name string
 	make func(w *fullChat)
@@ -91,14 +91,15 @@ var changes = []struct {
 	{"the user's persona deleted", func(w *fullChat) { w.deleteResource(w.persona) }},
 }
 
-// Whatever happened since: the next request is, byte for byte, the one of then.
+// Whatever happened since a save point, after its restore the next request is byte
+// for byte the same.
 func TestARestoreRestoresThePrompt(t *testing.T) {
 	all, w := t, newFullChat(t, "5")
 	want, shown := w.preview(), w.texts()
 	save := w.save()
 	for _, change := range changes {
 		t.Run(change.name, func(t *testing.T) {
-			w.crash() // nothing of then is remembered
+			w.crash() // the caches are empty
 			w.t = t
 			defer func() { w.t = all }()
 			change.make(w)
@@ -122,7 +123,7 @@ func TestARestoreRestoresThePrompt(t *testing.T) {
 	}
 }
 
-// What macros draw in a preview depends on what is shown.
+// What random macros draw in a preview depends only on what is shown.
 func TestRandomMacrosAreStableInAPreview(t *testing.T) {
 	w := newFullChat(t, "{{roll::1000000}}")
 	want := w.preview()
@@ -142,8 +143,8 @@ func TestRandomMacrosAreStableInAPreview(t *testing.T) {
 	w.wantSamePrompt("preview after the restore", w.preview(), want)
 }
 
-// After a restore a document that is changed counts as it is now; the others stay
-// those of then.
+// A document changed after a restore is used as it is now; the others stay as they
+// were at the save point.
 func TestADocumentChangedAfterARestoreIsUsed(t *testing.T) {
 	w := newFullChat(t, "5")
 	save := w.save()
@@ -191,7 +192,7 @@ func TestChoosingALeftBranchShowsItAsItWas(t *testing.T) {
 		t.Errorf("the note is %s, want that of the restored save point; pins %v", got.AuthorNote, got.Pins)
 	}
 	if events := w.events.types(); events != "message.updated message.deleted chat.updated" {
-		t.Errorf("told: %s", events)
+		t.Errorf("events = %s", events)
 	}
 	w.chooseHead(other.ID)
 	if want := strings.Replace(strings.Replace(shown, "Edited.", "Message 0, now.", 1), "More. | Fine.", "Otherwise. | Fine.", 1); w.texts() != strings.Replace(want, "Message 1, now. |", "Message 1, now. | Reply 1. |", 1) {
@@ -199,8 +200,8 @@ func TestChoosingALeftBranchShowsItAsItWas(t *testing.T) {
 	}
 }
 
-// A message that was deleted when its branch was left, and brought back from
-// elsewhere, can be chosen like any other.
+// A message that was deleted when its branch was left and restored from another
+// branch can be chosen like any other.
 func TestARestoredMessageCanBeChosen(t *testing.T) {
 	w := newFullChat(t, "5")
 	save := w.save()
@@ -224,7 +225,7 @@ func TestEventsOfARestore(t *testing.T) {
 	w.events.clear()
 	got := w.restore(save)
 	if events := w.events.types(); events != "save.created message.updated message.updated message.restored message.deleted chat.updated save.restored" {
-		t.Errorf("told: %s", events)
+		t.Errorf("events = %s", events)
 	}
 	for kind, part := range map[string]string{
 		"save.created": `"automatic":true`, "message.restored": `{"messageIds":["` + w.secondReply.ID + `"]}`,
@@ -242,9 +243,9 @@ func TestEventsOfARestore(t *testing.T) {
 		t.Errorf("restored twice: before %+v, version %d", again.Before, again.Conversation.Version)
 	}
 	if events := w.events.types(); events != "chat.updated save.restored" {
-		t.Errorf("restored twice: told %s", events)
+		t.Errorf("restored twice: events = %s", events)
 	}
-	// The automatic one brings back what was shown before.
+	// The automatic save point restores what was shown before.
 	w.restore(got.Before)
 	if want := "Hello, traveller. | Message 0, now. | Reply 0. | Message 1, now. | Message 2, now. | Edited."; w.texts() != want {
 		t.Errorf("shown: %s", w.texts())
@@ -340,8 +341,8 @@ func TestNothingIsSavedOrRestoredWhileAReplyIsWritten(t *testing.T) {
 	}
 }
 
-// Restores side by side come one after the other: what is shown in the end is one
-// of the save points, whole.
+// Concurrent restores run one after the other: in the end exactly one of the save
+// points is shown.
 func TestConcurrentRestores(t *testing.T) {
 	w := newFullChat(t, "5")
 	one, shownOne := w.save(), w.texts()
@@ -435,9 +436,9 @@ func TestAnotherUsersSavePointsAnswerNotFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantError(t, err, fault.NotFound, "") })
 	}
 	if events := w.events.types(); events != "" {
-		t.Errorf("told: %s", events)
+		t.Errorf("events = %s", events)
 	}
-	// A file that got into other hands opens no document of its owner.
+	// A file in the hands of another user gives no access to documents of its owner.
 	got, err := w.Archives.ImportSave(t.Context(), c(), own.ID, data)
 	w.must(err)
 	w.must(errOf(w.Chats.RestoreSave(t.Context(), c(), got.ID)))

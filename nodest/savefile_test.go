@@ -29,7 +29,7 @@ func (w *fullChat) importSave(data string) *chat.Save {
 	return s
 }
 
-// object decodes a JSON object.
+// decodeObject decodes a JSON object.
 func decodeObject(t *testing.T, data []byte) map[string]any {
 	t.Helper()
 	var m map[string]any
@@ -39,7 +39,7 @@ func decodeObject(t *testing.T, data []byte) map[string]any {
 	return m
 }
 
-// nameless is a file without what every import makes anew: ids, versions, time.
+// withoutIDs removes what every import creates anew: ids, versions, times.
 func withoutIDs(t *testing.T, data []byte) string {
 	t.Helper()
 	f := decodeObject(t, data)
@@ -51,7 +51,7 @@ func withoutIDs(t *testing.T, data []byte) string {
 				delete(v, name)
 			}
 			for _, name := range sortedKeys(v) {
-				if name != "pins" { // these name documents, which stay
+				if name != "pins" { // document ids do not change
 					walk(v[name])
 				}
 			}
@@ -134,7 +134,8 @@ const (
 		"description":"of the app","previewText":"At home.","backupTimestamp":7,"app":{"theme":"dark"}`
 )
 
-// What the app wrote is one history afterwards, whatever it consists of.
+// A save point file of the app becomes one history, whether it has messages, a chat
+// history or both, and keeps the app's own members.
 func TestImportingASavePointOfTheApp(t *testing.T) {
 	w := newFullChat(t, "5")
 	const shown = "Welcome. | Where am I? | At home."
@@ -175,7 +176,7 @@ func TestImportingASavePointOfTheApp(t *testing.T) {
 	}
 }
 
-// The members of a ChatSave are those of the app.
+// A ChatSave has the members of the app.
 func TestTheWireFormOfASavePoint(t *testing.T) {
 	w := newFullChat(t, "5")
 	save := w.save()
@@ -261,14 +262,14 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 	after, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
 	if after.Version != before.Version || w.events.types() != "" {
-		t.Errorf("a refused file changed something: version %d, told %s", after.Version, w.events.types())
+		t.Errorf("a refused file changed something: version %d, events = %s", after.Version, w.events.types())
 	}
 	_, err = w.Archives.ImportSave(t.Context(), w.call(), "nowhere", []byte(good))
 	w.wantCode(err, fault.NotFound)
 }
 
-// The app's part of a file says which messages there are and what they show, also
-// where somebody has changed it; the archive knows the rest.
+// In an edited save point file the app's part decides which messages there are and
+// what they say; the archive supplies the rest.
 func TestImportingAnEditedSavePointFile(t *testing.T) {
 	w := newFullChat(t, "5")
 	var f map[string]any
@@ -289,7 +290,7 @@ func TestImportingAnEditedSavePointFile(t *testing.T) {
 	if last := view.Messages[5]; len(last.Swipes) != 2 || last.SwipeIndex != 1 || !view.Messages[0].Greeting || save.MessageCount != 6 {
 		t.Errorf("the last message has %d swipes, the first is %+v", len(last.Swipes), view.Messages[0])
 	}
-	delete(f, "messages") // only the history is left of the app's part
+	delete(f, "messages") // only the chat history is left of the app's part
 	data, err = json.Marshal(f)
 	w.must(err)
 	w.restore(w.importSave(string(data)))
@@ -298,7 +299,7 @@ func TestImportingAnEditedSavePointFile(t *testing.T) {
 	}
 }
 
-// The archive in a save point's file is one as any other.
+// The archive inside a save point file can be imported as a conversation.
 func TestTheArchiveInASavePointFileCanBeImported(t *testing.T) {
 	w := newFullChat(t, "5")
 	w.deleteMessage(w.second, "one")

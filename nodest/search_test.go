@@ -16,7 +16,7 @@ import (
 	"nodest/store"
 )
 
-// search returns the texts that are found, page by page.
+// search returns the texts found on all pages.
 func (h *chatFixture) search(t *testing.T, in chat.SearchInput) (found []string) {
 	t.Helper()
 	for {
@@ -214,7 +214,7 @@ func sorted(texts []string) []string {
 	return out
 }
 
-// One call looks at so many messages and says where to go on, also without a hit.
+// A search page stops after 20,000 messages and returns a cursor, even without a hit.
 func TestASearchPageReadsAtMostTwentyThousandMessages(t *testing.T) {
 	h := newChatFixture(t)
 	h.importLongChat(t, h.character(t, alice).ID, 20_700)
@@ -277,7 +277,7 @@ func TestWireFormOfASearchHit(t *testing.T) {
 	}
 }
 
-// longArchive is an archive of n messages, each the child of the one before.
+// longArchive is an archive of n messages in one branch.
 func longArchive(n int) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"x","name":"Alice"},
@@ -309,7 +309,7 @@ func (h *chatFixture) importLongChat(t *testing.T, characterID string, n int) *c
 	return conv
 }
 
-// BenchmarkSearch looks through 100,000 messages for what none of them has.
+// BenchmarkSearch searches 100,000 messages for words that none of them has.
 func BenchmarkSearch(b *testing.B) {
 	const messages = 100_000
 	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: discardLog})

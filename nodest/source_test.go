@@ -14,7 +14,7 @@ import (
 	"nodest/nodest"
 )
 
-// source is a source that every turn asks.
+// testSource is a source that every turn asks.
 func testSource(name string, find func(context.Context, *nodest.Question) (nodest.Findings, error)) nodest.Source {
 	return nodest.Source{
 		Name: name, Limit: waitLimit, Find: find, Warning: framework.Warning{Code: name + "_unavailable"},
@@ -29,7 +29,8 @@ func foundMemory(id, text string) nodest.Findings {
 	return f
 }
 
-// Each of two sources waits until the other is asked too.
+// Sources run concurrently (each waits here until the other one runs), and their
+// findings keep the order of the list.
 func TestSourcesRunConcurrentlyAndKeepTheirOrder(t *testing.T) {
 	first, second := make(chan struct{}), make(chan struct{})
 	meet := func(mine, other chan struct{}, f nodest.Findings) func(context.Context, *nodest.Question) (nodest.Findings, error) {
@@ -50,7 +51,7 @@ func TestSourcesRunConcurrentlyAndKeepTheirOrder(t *testing.T) {
 	reply := s.sendAndWait(s.chat(), "Who keeps what?")
 	memories, warnings, _ := s.contextOf(reply.GenerationID)
 	if len(memories) != 2 || len(warnings) != 0 {
-		t.Errorf("told: memories %v, warnings %v; want two and none", memories, warnings)
+		t.Errorf("memories %v, warnings %v; want two and none", memories, warnings)
 	}
 	sent := s.model.allRequests()
 	prompt := ""
@@ -62,7 +63,7 @@ func TestSourcesRunConcurrentlyAndKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// A source that fails costs its own findings only.
+// A source that fails or times out costs only its own findings.
 func TestATurnGoesOnWithoutASource(t *testing.T) {
 	for name, find := range map[string]func(context.Context) (nodest.Findings, error){
 		"it fails":             func(context.Context) (nodest.Findings, error) { return nodest.Findings{}, errors.New("down") },
@@ -88,13 +89,14 @@ func TestATurnGoesOnWithoutASource(t *testing.T) {
 			memories, warnings, _ := s.contextOf(reply.GenerationID)
 			want := map[bool][]string{true: {}, false: {"web_unavailable"}}[find == nil]
 			if len(memories) == 0 || !slices.Equal(warnings, want) {
-				t.Errorf("told: memories %v, warnings %v; want warnings %v", memories, warnings, want)
+				t.Errorf("memories %v, warnings %v; want warnings %v", memories, warnings, want)
 			}
 		})
 	}
 }
 
-// What the sources are asked is the turn: who speaks, what was said, and when.
+// A source receives the user, the text of the turn, what was said before it, and the
+// time.
 func TestASourceIsAskedAboutTheTurn(t *testing.T) {
 	var got nodest.Question
 	s := newFixture(t, nodest.Options{Sources: []nodest.Source{

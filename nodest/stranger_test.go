@@ -12,8 +12,8 @@ import (
 	"nodest/op"
 )
 
-// TestTheThingsOfOthersDoNotExist runs every operation with the ids of another
-// user: each answers that there is no such thing, and nothing changes or is told.
+// Every operation with an id of another user answers NotFound, changes nothing and
+// publishes no event.
 func TestOtherUsersObjectsAnswerNotFound(t *testing.T) {
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 2)
@@ -155,10 +155,9 @@ func TestOtherUsersObjectsAnswerNotFound(t *testing.T) {
 	}
 }
 
-// last is the error of an answer.
+// errOf drops the value of an answer.
 func errOf[T any](_ T, err error) error { return err }
 
-// TestAListShowsOnesOwnThings.
 func TestListsShowOnlyTheUsersOwnObjects(t *testing.T) {
 	h := newChatFixture(t)
 	h.newChat(t, 0)
@@ -182,8 +181,8 @@ func TestListsShowOnlyTheUsersOwnObjects(t *testing.T) {
 	}
 }
 
-// TestACommandThatIsRepeatedHasOneEffect sends every writing operation three
-// times under its key: the answer is the same, the effect is there once.
+// Each command sent three times under one idempotency key has one effect and returns
+// the same answer each time.
 func TestARepeatedCommandHasOneEffect(t *testing.T) {
 	type command struct {
 		name string
@@ -278,7 +277,7 @@ func TestARepeatedCommandHasOneEffect(t *testing.T) {
 				}
 			}
 			if more := h.takeEventTypes(); len(more) != 0 {
-				t.Errorf("the repetitions told %v after %v", more, events)
+				t.Errorf("the repetitions published %v after %v", more, events)
 			}
 			other := retryOf(c)
 			other.Hash = "other"

@@ -16,8 +16,8 @@ import (
 	"nodest/summary"
 )
 
-// summarised is a conversation of 18 exchanges whose first 6000 characters have a
-// summary.
+// newSummarisedChat is a conversation of 18 exchanges whose first 6,000 characters
+// are summarised.
 func newSummarisedChat(t *testing.T) *summaryFixture {
 	t.Helper()
 	s := newSummaryFixture(t, "")
@@ -29,16 +29,16 @@ func newSummarisedChat(t *testing.T) *summaryFixture {
 	return s
 }
 
-// covered is the message at a place of the range of the summary in force.
+// covered returns a message by its position in the range of the active summary.
 func (s *summaryFixture) covered(at int) *chat.Message { return s.path()[3+at] }
 
-// rest lets the conversation rest, and does what is due then.
+// runIdleJobs lets the conversation become idle and runs the jobs that are due then.
 func (s *summaryFixture) runIdleJobs() int {
 	s.clock.advance(time.Hour)
 	return s.runJobs()
 }
 
-// shows fails the test unless the next request has the texts.
+// wantContains fails the test unless the prompt contains the texts.
 func (s *summaryFixture) wantContains(prompt string, texts ...string) {
 	s.t.Helper()
 	for _, text := range texts {
@@ -73,7 +73,7 @@ func TestAStaleSummaryIsUsedUntilItIsRebuilt(t *testing.T) {
 	}
 	s.wantContains(s.prompt(), "Digest 1")
 	s.edit(m, was)
-	if a := s.active(); a == nil || !a.Stale { // the words are the same, the text is another one
+	if a := s.active(); a == nil || !a.Stale { // the text is the same, the revision is not
 		t.Fatalf("after the second edit: %+v", a)
 	}
 	if s.runJobs() != 0 {
@@ -85,7 +85,7 @@ func TestAStaleSummaryIsUsedUntilItIsRebuilt(t *testing.T) {
 		t.Fatalf("at rest: %+v, want a new one", a)
 	}
 	s.wantContains(s.prompt(), "Digest 2")
-	s.wantContains(s.summaryModel.prompts[1], was, s.covered(0).Text()) // made from the messages
+	s.wantContains(s.summaryModel.prompts[1], was, s.covered(0).Text()) // it is made from the messages
 	if n := s.runIdleJobs(); n != 0 || len(s.summaryModel.prompts) != 2 {
 		t.Errorf("%d more jobs, %d calls: it is repaired once", n, len(s.summaryModel.prompts))
 	}
@@ -97,7 +97,7 @@ func TestSwipingBackMakesASummaryCurrentAgain(t *testing.T) {
 	for at := 0; m == nil || m.Role != chat.RoleAssistant; at++ {
 		m = s.covered(at)
 	}
-	// Another reply beside one that was answered is a branch, so the store is asked.
+	// Regenerating an answered reply would start a branch, so the swipe is stored directly.
 	s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error {
 		stored, err := tx.Chats.Message(m.ID)
 		if err != nil {
@@ -197,7 +197,7 @@ func TestEveryBranchHasItsOwnSummary(t *testing.T) {
 	}
 }
 
-// A save point shows what it showed, whatever becomes of summaries and messages.
+// A save point keeps its summary, whatever happens to summaries and messages later.
 func TestASavePointShowsItsSummary(t *testing.T) {
 	s := newSummarisedChat(t)
 	then := s.prompt()
@@ -279,7 +279,7 @@ func TestDeletingASummaryRestoresTheHistory(t *testing.T) {
 		t.Error("the history was summarised again at once")
 	}
 	s.insertExchanges(12)
-	s.chatAndSummarise(2) // as much as triggers one
+	s.chatAndSummarise(2) // enough to trigger a summary
 	if a := s.active(); a == nil || a.Generation != 2 {
 		t.Errorf("later: %+v", a)
 	}
@@ -333,7 +333,7 @@ func TestSummariseByHand(t *testing.T) {
 func TestAnotherUsersSummariesAnswerNotFound(t *testing.T) {
 	s := newSummarisedChat(t)
 	id, ctx := s.active().ID, t.Context()
-	other := s.fixture.chat() // ann's own, but not the summary's
+	other := s.fixture.chat() // ann's, but not that of the summary
 	bobs := func() *op.Call { return &op.Call{UserID: bob} }
 	_, list := s.Chats.Summaries(ctx, bob, s.chat.ID)
 	_, make1 := s.Chats.Summarise(ctx, bobs(), s.chat.ID, chat.SummaryRange{})
@@ -375,7 +375,8 @@ func TestRulesReplaceAFailingSummaryModel(t *testing.T) {
 	}
 }
 
-// While a summary is written anything may happen; then it is made anew, once.
+// If a change overtakes a summary that is being written, the summary is made again,
+// once.
 func TestChangesWhileASummaryIsWritten(t *testing.T) {
 	for name, meanwhile := range map[string]func(s *summaryFixture) error{
 		"by another one": func(s *summaryFixture) error {
@@ -416,8 +417,8 @@ func TestChangesWhileASummaryIsWritten(t *testing.T) {
 	}
 }
 
-// A process that dies leaves a valid conversation, and the summary is made by the
-// next one.
+// A process that crashes leaves a valid conversation, and the next process makes the
+// summary.
 func TestSummariesSurviveCrashes(t *testing.T) {
 	for name, until := range map[string]func(s *summaryFixture, j *jobs.Job) error{
 		"before it begins": func(*summaryFixture, *jobs.Job) error { return nil },
@@ -429,7 +430,7 @@ func TestSummariesSurviveCrashes(t *testing.T) {
 		"at the commit, which comes too late": func(s *summaryFixture, j *jobs.Job) error {
 			s.summaryModel.meanwhile = func(context.Context) error {
 				s.expireLeases()
-				s.must(s.endJob(s.claimJobs()[0], nil)) // somebody else ends it
+				s.must(s.endJob(s.claimJobs()[0], nil)) // another process ends it
 				return nil
 			}
 			return s.runJob(j)
@@ -448,7 +449,7 @@ func TestSummariesSurviveCrashes(t *testing.T) {
 					break
 				}
 			}
-			s.prompt() // can be built
+			s.prompt() // the prompt can be built
 			s.crash()
 			s.expireLeases()
 			s.chatAndSummarise(1)
@@ -459,14 +460,15 @@ func TestSummariesSurviveCrashes(t *testing.T) {
 	}
 }
 
-// lose ends the leases of all jobs.
+// expireLeases ends the leases of all jobs.
 func (s *summaryFixture) expireLeases() {
 	s.t.Helper()
 	s.clock.advance(10 * time.Minute)
 	s.must(s.db.RecoverJobs(s.t.Context(), map[string]int{chat.JobSummarise: 5}, ""))
 }
 
-// A chat that does not fit gets its summary before the reply.
+// A chat that does not fit the context is summarised before the reply; if the model
+// is too slow, a summary by rule is used.
 func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		slow bool
@@ -559,8 +561,8 @@ func TestSettingsReportTheTimeOfTheLastSummary(t *testing.T) {
 	}
 }
 
-// A summary makes a version of its conversation, and moves it to no other place in
-// a list.
+// A summary increases the version of its conversation but not its update time, so the
+// list keeps its order.
 func TestASummaryDoesNotReorderTheConversationList(t *testing.T) {
 	s := newSummaryFixture(t, "")
 	s.insertExchanges(20)
@@ -576,7 +578,7 @@ func TestASummaryDoesNotReorderTheConversationList(t *testing.T) {
 	}
 }
 
-// Who asks for the summary that somebody else has just made gets that one.
+// A request for a summary that another request has just made returns that summary.
 func TestConcurrentSummaryRequestsGetOneSummary(t *testing.T) {
 	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
 	s.insertExchanges(14)

@@ -9,7 +9,7 @@ import (
 	"nodest/summary"
 )
 
-// in is what fn returns of another conversation.
+// inChat calls fn with another conversation.
 func inChat[T any](s *summaryFixture, chat *chat.Conversation, fn func() T) T {
 	was := s.chat
 	defer func() { s.chat = was }()
@@ -24,7 +24,7 @@ func (s *summaryFixture) forkAt(m *chat.Message) *chat.Conversation {
 	return fork
 }
 
-// told is what a summary tells of itself, without what names it or its messages.
+// describeSummary renders a summary without the ids of the summary and its messages.
 func describeSummary(v *chat.SummaryView) string {
 	if v == nil {
 		return "none"
@@ -33,8 +33,8 @@ func describeSummary(v *chat.SummaryView) string {
 	return fmt.Sprint(v.Text, v.At, r.Start, r.End, r.StartSeq, r.EndSeq, v.Count, v.Generation, v.Method, v.Model, v.Digest, v.Stale, v.Active)
 }
 
-// A fork sends what its source sends at that message, with a summary of its own that
-// says the same of its own messages.
+// A fork sends the same prompt as its source does at that message, with a summary of
+// its own that refers to its own messages.
 func TestAForkHasTheSummaryAtItsMessage(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do   func(s *summaryFixture)
@@ -90,7 +90,7 @@ func TestAForkHasTheSummaryAtItsMessage(t *testing.T) {
 	}
 }
 
-// ofTheFork fails the test unless a summary of a fork goes on as one of any chat does.
+// checkForkSummary checks that the summary of a fork behaves like that of any chat.
 func (s *summaryFixture) checkForkSummary(fork *chat.Conversation, got *chat.SummaryView) {
 	s.t.Helper()
 	calls := len(s.summaryModel.prompts)
@@ -131,8 +131,8 @@ func (s *summaryFixture) checkForkSummary(fork *chat.Conversation, got *chat.Sum
 	}
 }
 
-// The summary of a long fork is there with the fork, and waits for its repair as in the
-// source.
+// A long fork has its summary as soon as it is complete; a stale one is rebuilt
+// later, as in the source.
 func TestALongForkHasTheSummaryAtItsMessage(t *testing.T) {
 	s := newSummaryFixture(t, "")
 	s.insertExchanges(2600)

@@ -7,9 +7,8 @@ import (
 	"nodest/jobs"
 )
 
-// What the user orders while a summary is being written is done after it: a reply
-// that ends meanwhile does not make a usual job of it, and an attempt that fails does
-// not lose it.
+// A summary requested while another one is being written is made after it; neither a
+// reply that ends meanwhile nor a failed attempt replaces the request.
 func TestASummaryRequestDuringAJobRunsAfterwards(t *testing.T) {
 	s := newSummaryFixture(t, "")
 	s.insertExchanges(20)

@@ -13,11 +13,11 @@ import (
 	"nodest/store/storetest"
 )
 
-// Two processes are told in one instant to make the summary of a chat, by the user and
-// by a reply: their models write at once, and there is one summary.
+// If two processes write the summary of a chat at the same time, for the user and for
+// a reply, one summary is stored.
 func TestConcurrentSummaryJobsStoreOneSummary(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) (one, other func(store.Options) *store.DB){
-		"SQLite": func(t *testing.T) (one, other func(store.Options) *store.DB) { // one process, two engines
+		"SQLite": func(t *testing.T) (one, other func(store.Options) *store.DB) { // two engines in one process
 			var db *store.DB
 			return func(o store.Options) *store.DB {
 				db = storetest.OpenWith(t, o)
@@ -54,7 +54,7 @@ func (s *summaryFixture) checkWrittenOnce(second *fixture) {
 	job := s.claimSharedJob(second)
 
 	const writers = 3
-	var there sync.WaitGroup // all of them, before anything is stored
+	var there sync.WaitGroup // all have written before any stores
 	there.Add(writers)
 	s.summaryModel.gate = func() { there.Done(); there.Wait() }
 	var views [2]*chat.SummaryView
@@ -83,8 +83,8 @@ func (s *summaryFixture) checkWrittenOnce(second *fixture) {
 	}
 }
 
-// triggered enqueues the summary from both processes in one instant, lets both look
-// for work, and returns the one job that there is.
+// claimSharedJob enqueues the summary from both processes at once, has both claim
+// jobs, and returns the only one.
 func (s *summaryFixture) claimSharedJob(second *fixture) *jobs.Job {
 	s.t.Helper()
 	var group sync.WaitGroup

@@ -13,7 +13,8 @@ import (
 	"nodest/summary"
 )
 
-// A range that the user names is summarised as it is, whatever was in force.
+// A range that the user names is summarised exactly, whatever summary was active
+// before.
 func TestARequestedRangeIsSummarisedExactly(t *testing.T) {
 	for name, fails := range map[string]error{"by a model": nil, "by rule": fault.New(fault.Blocked, "no")} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +48,7 @@ func TestARequestedRangeIsSummarisedExactly(t *testing.T) {
 			s.wantContains(sent, path[3].Text(), path[9].Text(), path[14].Text())
 			s.wantNotContains(sent, path[10].Text(), path[13].Text())
 
-			// Asked for without a range, everything is covered that is due.
+			// A request without a range covers everything that is due.
 			s.summaryModel.err = nil
 			all, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 			s.must(err)
@@ -59,7 +60,8 @@ func TestARequestedRangeIsSummarisedExactly(t *testing.T) {
 	}
 }
 
-// A range by hand that is stale is made anew at rest as what it was.
+// When a requested range becomes stale, the same range is summarised again once the
+// chat is idle.
 func TestAStaleRequestedRangeIsRebuiltAsThatRange(t *testing.T) {
 	s := newSummaryFixture(t, `{"memory":{"summaryThreshold":10000}}`)
 	s.insertExchanges(16)
@@ -78,11 +80,12 @@ func TestAStaleRequestedRangeIsRebuiltAsThatRange(t *testing.T) {
 	}
 }
 
-// The digest is that of the texts, in the conversation and in every copy of it.
+// The digest of a summary matches the texts of its own conversation, also in a fork
+// and an imported archive.
 func TestTheDigestOfACopiedSummaryMatchesItsTexts(t *testing.T) {
 	s := newSummarisedChat(t)
 	s.insertExchanges(14)
-	s.chatAndSummarise(1) // folded
+	s.chatAndSummarise(1) // the first summary is merged into the second
 	digest := func() string {
 		r := s.active().Range
 		var lines []summary.ChatLine
@@ -120,8 +123,9 @@ func TestTheDigestOfACopiedSummaryMatchesItsTexts(t *testing.T) {
 	}
 }
 
-// The last three messages are sent as they are, with what is said now among them:
-// also where the branch has become shorter than it was when it was summarised.
+// The last three messages are never covered by a summary. The new message counts
+// among them, also after the branch has become shorter than it was when it was
+// summarised.
 func TestAPreviewCountsTheNewMessageAmongTheLastThree(t *testing.T) {
 	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
 	s.insertExchanges(20)
@@ -145,8 +149,8 @@ func TestAPreviewCountsTheNewMessageAmongTheLastThree(t *testing.T) {
 	}
 }
 
-// A range that ends where everything ends is not everything: who asked for that gets it
-// also when the range was made meanwhile.
+// A request for a full summary is not answered with a range that was summarised
+// meanwhile, even if that range ends at the same message.
 func TestARequestedRangeDoesNotAnswerAFullRequest(t *testing.T) {
 	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
 	s.insertExchanges(30)

@@ -23,15 +23,15 @@ import (
 	"nodest/summary"
 )
 
-// scholar is a model that replies in 180 characters and writes summaries: a request
-// of one message is for one. It counts both.
+// summaryModel is a model that replies with 180 characters and writes summaries: a
+// request of a single message asks for one. It counts both.
 type summaryModel struct {
 	mu        sync.Mutex
 	replies   int
-	prompts   []string                        // prompts that asked for one
-	err       error                           // in place of summaries
-	meanwhile func(ctx context.Context) error // once, while the next summary is written; nil = nothing happens
-	gate      func()                          // that every summary passes when it is written; nil = none
+	prompts   []string                        // prompts that asked for a summary
+	err       error                           // returned instead of a summary
+	meanwhile func(ctx context.Context) error // called once, while the next summary is written; nil = none
+	gate      func()                          // called before each summary is returned; nil = none
 }
 
 func (m *summaryModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
@@ -76,8 +76,8 @@ func (m *summaryModel) answer(ctx context.Context, req llm.Request) (string, err
 		" Nothing was promised that is still open, and both of them are glad of the walk.", n), nil
 }
 
-// summaryStudio is a studio whose model is a scholar, and whose clock stands still
-// but for wind.
+// summaryFixture is a fixture whose model is a summaryModel and whose clock only
+// moves when it is advanced.
 type summaryFixture struct {
 	*fixture
 	summaryModel *summaryModel
@@ -103,13 +103,13 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// newSummaries begins a conversation with a character of these memory settings.
+// newSummaryFixture starts a conversation with a character that has these settings.
 func newSummaryFixture(t *testing.T, settings string) *summaryFixture {
 	t.Helper()
 	return newSummaryFixtureOn(t, settings, func(o store.Options) *store.DB { return database(t)(t, o) })
 }
 
-// newSummariesOn is newSummaries on a database that the test opens.
+// newSummaryFixtureOn is newSummaryFixture on a database that the test opens.
 func newSummaryFixtureOn(t *testing.T, settings string, open func(store.Options) *store.DB) *summaryFixture {
 	t.Helper()
 	s := &summaryFixture{summaryModel: &summaryModel{}, clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
@@ -126,7 +126,8 @@ func newSummaryFixtureOn(t *testing.T, settings string, open func(store.Options)
 	return s
 }
 
-// talk adds n exchanges of about 400 characters and does the jobs after each.
+// chatAndSummarise sends n messages, each exchange with about 400 characters, and
+// runs the jobs after each.
 func (s *summaryFixture) chatAndSummarise(n int) {
 	s.t.Helper()
 	for range n {
@@ -143,7 +144,7 @@ func (s *summaryFixture) sendExchanges(n int) {
 	}
 }
 
-// fill adds n exchanges as talk does, at once and without a summary.
+// insertExchanges stores n such exchanges at once, without a summary.
 func (s *summaryFixture) insertExchanges(n int) {
 	s.t.Helper()
 	s.must(s.db.Update(s.t.Context(), ann, func(tx nodest.Tx) error {
@@ -185,7 +186,7 @@ func replyLine(n int) string {
 	return fmt.Sprintf("Reply %d. %s", n, strings.Repeat("The river was wide and slow. ", 6))
 }
 
-// work does the summaries that are due.
+// runJobs runs the summary jobs that are due and returns their number.
 func (s *summaryFixture) runJobs() (done int) {
 	s.t.Helper()
 	for {
@@ -211,13 +212,13 @@ func (s *summaryFixture) runJob(j *jobs.Job) error {
 	return s.Chats.Kinds()[0].Run(s.t.Context(), j)
 }
 
-// end ends a job as a runner does.
+// endJob ends a job as the runner does.
 func (s *summaryFixture) endJob(j *jobs.Job, err error) error {
 	if err != nil {
 		return err
 	}
 	err = s.db.EndJob(s.t.Context(), j, jobs.Outcome{State: jobs.Done})
-	if fault.Is(err, fault.Conflict) { // it has ended itself
+	if fault.Is(err, fault.Conflict) { // the job has ended itself
 		return nil
 	}
 	return err
@@ -230,7 +231,7 @@ func (s *summaryFixture) summaries() []*chat.SummaryView {
 	return views
 }
 
-// active is the summary in force; nil = none.
+// active returns the active summary; nil = none.
 func (s *summaryFixture) active() *chat.SummaryView {
 	s.t.Helper()
 	for _, v := range s.summaries() {
@@ -257,7 +258,7 @@ func promptText(p *framework.Prompt) string {
 	return b.String()
 }
 
-// path is the shown branch.
+// path returns the shown branch.
 func (s *summaryFixture) path() []*chat.Message {
 	s.t.Helper()
 	var all []*chat.Message
@@ -269,6 +270,8 @@ func (s *summaryFixture) path() []*chat.Message {
 	return all
 }
 
+// A long chat is summarised at a bounded number of calls, and its prompt has one
+// summary in place of the messages it covers.
 func TestSummariesKeepThePromptSmall(t *testing.T) {
 	s := newSummaryFixture(t, "")
 	for range 100 { // 200 messages of about 200 characters

@@ -23,7 +23,7 @@ func TestSendAnswersWhenTheMessageIsStored(t *testing.T) {
 	sent, err := s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Hello?", ClientMsgID: "mine-1"})
 	s.must(err)
 
-	// The model has not said a word, and everything that was said is stored.
+	// The model has not written anything yet, and the user's message is stored.
 	said, place := s.message(sent.UserMessage.ID), s.message(sent.Message.ID)
 	if said.Text() != "Hello?" || said.ParentID != c.HeadID || said.Role != chat.RoleUser || said.ClientMsgID != "mine-1" {
 		t.Errorf("user message = %+v", said)
@@ -167,7 +167,7 @@ func TestARepeatedCallHasOneEffect(t *testing.T) {
 	_, err = s.Send(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: "other"}, in)
 	s.wantCode(err, fault.KeyReused)
 
-	// The first answer is also given when what it was about is gone.
+	// The first answer is also returned after its conversation was deleted.
 	s.must(s.DeleteConversation(t.Context(), s.call(), c.ID))
 	if _, err := s.Send(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, in); err != nil {
 		t.Errorf("a repeated call: %v", err)

@@ -12,7 +12,7 @@ import (
 	"nodest/nodest"
 )
 
-// saidTo is a request as the provider got it, or a prompt as it is explained.
+// formatRequest renders a request as the provider received it.
 func formatRequest(r llmtest.Request) string {
 	var parts []string
 	for _, m := range r.Messages {
@@ -34,8 +34,8 @@ const systemPreset = `{"prompts":[{"identifier":"main","role":"system","content"
 	{"identifier":"chatHistory","marker":true,"system_prompt":true},
 	{"identifier":"jailbreak","role":"system","content":"Stay in character."}]}`
 
-// A server whose template wants strict turns takes every kind of request, and what
-// is explained is what it got.
+// A server that requires strictly alternating turns accepts every kind of request,
+// and the stored prompt is the request it received.
 func TestServersWithStrictTurns(t *testing.T) {
 	s, fake := withProvider(t)
 	fake.Always(llmtest.StrictTurns(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Well met.") }))

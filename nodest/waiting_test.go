@@ -1,6 +1,7 @@
 package nodest_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestOneReplyAtATimeInAConversation(t *testing.T) {
 		t.Error("the refused message was stored")
 	}
 
-	// One that queues is stored now and answered later, with what came before.
+	// A queued message is stored now and answered later, with the first reply in its prompt.
 	s.model.enqueue(replyWith("Second."))
 	queued, err := s.sendBusy(c, "two", "queue")
 	s.must(err)
@@ -51,7 +52,7 @@ func TestOneReplyAtATimeInAConversation(t *testing.T) {
 		texts += m.Text + "\n"
 	}
 	for _, part := range []string{"one\n", "First.\n", "two"} {
-		if !contains(texts, part) {
+		if !strings.Contains(texts, part) {
 			t.Errorf("the second prompt lacks %q:\n%s", part, texts)
 		}
 	}

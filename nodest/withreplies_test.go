@@ -1,14 +1,13 @@
 package nodest_test
 
 import (
+	"strings"
 	"testing"
 
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 )
-
-// What characters, conversations and messages do while replies are being written.
 
 func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
@@ -28,7 +27,7 @@ func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
 		t.Errorf("swipes = %+v", m.Swipes)
 	}
 
-	// The same command again finds the message changed, and is told the same.
+	// Repeating the command returns the same answer although the message has changed.
 	repeated := retryOf(call)
 	second, err := s.Swipe(t.Context(), repeated, in)
 	s.must(err)
@@ -36,7 +35,7 @@ func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
 		t.Errorf("repeated: %v, generation %s, the model was asked %d times", repeated.Replayed, second.GenerationID, len(s.model.allRequests()))
 	}
 
-	// With a text to swipe to, none is written.
+	// No text is generated while there is one to swipe to.
 	_, err = s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "prev", GenerateIfLast: true})
 	s.must(err)
 	out, err := s.Swipe(t.Context(), s.call(), in)
@@ -56,6 +55,8 @@ func TestTheLastGreetingIsNotFollowedByAReply(t *testing.T) {
 	}
 }
 
+// Deleting a conversation or its character ends the reply that is being written in it
+// and no other.
 func TestDeletingAConversationCancelsItsReply(t *testing.T) {
 	for name, remove := range map[string]func(s *fixture, c *chat.Conversation) error{
 		"the conversation": func(s *fixture, c *chat.Conversation) error {
@@ -70,12 +71,15 @@ func TestDeletingAConversationCancelsItsReply(t *testing.T) {
 			c, other := s.chat(), s.chat()
 			reply, elsewhere := replyWith("Half", " a reply").gated(), replyWith("Whole.").gated()
 			s.model.enqueue(reply, elsewhere)
-			s.send(c, "Tell me")
+			sent := s.send(c, "Tell me")
 			<-reply.started
 			reply.step(1)
 			kept := s.send(other, "And you?")
 			<-elsewhere.started
 			s.must(remove(s, c))
+			if g := s.wait(sent.GenerationID); !g.Ended() {
+				t.Errorf("generation = %+v", g)
+			}
 			_, err := s.Chats.Conversation(t.Context(), ann, c.ID)
 			s.wantCode(err, fault.NotFound)
 			elsewhere.release()
@@ -101,7 +105,7 @@ func TestAReplyBeingWrittenKeepsTheHead(t *testing.T) {
 	}
 	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), sent.UserMessage.ID, "after")
 	s.wantCode(err, fault.Busy)
-	// The user's message may go while the reply to it is written.
+	// The user's message may be deleted while its reply is being written.
 	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), sent.UserMessage.ID, "one")
 	s.must(err)
 	reply.release()
@@ -119,13 +123,13 @@ func TestAnEditedTextIsWhatTheModelReads(t *testing.T) {
 	_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: reply.ID, Text: "Black tea."})
 	s.must(err)
 	s.sendAndWait(c, "Sure?")
-	if p := s.model.lastRequest(); !contains(p, "Black tea.") || contains(p, "Green tea.") {
+	if p := s.model.lastRequest(); !strings.Contains(p, "Black tea.") || strings.Contains(p, "Green tea.") {
 		t.Errorf("the prompt:\n%s", p)
 	}
 	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
 	s.must(err)
 	s.sendAndWait(c, "Really?")
-	if p := s.model.lastRequest(); contains(p, "Black tea.") || !contains(p, "What do you drink?") {
+	if p := s.model.lastRequest(); strings.Contains(p, "Black tea.") || !strings.Contains(p, "What do you drink?") {
 		t.Errorf("the prompt after the delete:\n%s", p)
 	}
 }
@@ -140,14 +144,14 @@ func TestHiddenLinesOfALogAreNotSent(t *testing.T) {
 	imported, err := s.Archives.ImportChat(t.Context(), s.call(), ch.ID, []byte(log), "x.jsonl")
 	s.must(err)
 	s.sendAndWait(imported.Conversation, "Go on")
-	if p := s.model.lastRequest(); !contains(p, "Said aloud") || contains(p, "Kept to herself") {
+	if p := s.model.lastRequest(); !strings.Contains(p, "Said aloud") || strings.Contains(p, "Kept to herself") {
 		t.Errorf("the prompt:\n%s", p)
 	}
 }
 
 func TestACardsScriptsApplyToItsReplies(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
-	ch := s.character(aliceWithGreetings) // its script writes A for a
+	ch := s.character(aliceWithGreetings) // its script replaces a by A
 	c := s.chatWith(ch.ID)
 	s.model.enqueue(replyWith("a cat"), replyWith("a cat"))
 	if m := s.sendAndWait(c, "Tell me"); m.Text() != "A cAt" {
