@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,7 +36,7 @@ func numberIDs(t *testing.T, archive []byte) string {
 					v[key] = walk(s, true)
 				}
 			}
-			for _, key := range sortedKeys(v) {
+			for _, key := range slices.Sorted(maps.Keys(v)) {
 				value := walk(v[key], false)
 				delete(v, key)
 				v[cmp.Or(numbers[key], key)] = value
@@ -59,14 +61,6 @@ func numberIDs(t *testing.T, archive []byte) string {
 	out, err := json.MarshalIndent(doc, "", " ")
 	must(t, err)
 	return string(out)
-}
-
-func sortedKeys(m map[string]any) []string {
-	names := []string{}
-	for name := range m {
-		names = append(names, name)
-	}
-	return sorted(names)
 }
 
 // eventfulChat makes a conversation with swipes, edits, deleted messages and swipes,

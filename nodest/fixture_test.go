@@ -62,7 +62,7 @@ func newFixtureWithClock(t *testing.T, opts nodest.Options, now func() time.Time
 // newFixtureOn is newFixture on a database that the test opens.
 func newFixtureOn(t *testing.T, opts nodest.Options, open func(store.Options) *store.DB) *fixture {
 	t.Helper()
-	s := &fixture{t: t, model: &scriptedModel{}, opts: opts, events: &eventLog{news: make(chan struct{})}}
+	s := &fixture{t: t, model: &scriptedModel{}, opts: opts, events: &eventLog{}}
 	s.db = open(store.Options{Committed: s.events.committed, Log: discardLog})
 	for _, id := range []string{ann, bob} {
 		s.must(s.db.InsertUser(t.Context(), &account.User{ID: id, Username: id, CreatedAt: time.Now()}))
@@ -273,8 +273,13 @@ func (p *scriptedModel) lastRequest() string {
 	if len(all) == 0 {
 		return ""
 	}
+	return promptText(all[len(all)-1].Messages)
+}
+
+// promptText is a prompt as one text.
+func promptText(messages []llm.Message) string {
 	var b strings.Builder
-	for _, m := range all[len(all)-1].Messages {
+	for _, m := range messages {
 		fmt.Fprintf(&b, "[%s] %s\n", m.Role, m.Text)
 	}
 	return b.String()
@@ -374,7 +379,6 @@ func (p scriptedModels) Resolve(_ context.Context, _, provider, model, _ string)
 type eventLog struct {
 	mu          sync.Mutex
 	list        []*stream.Event
-	news        chan struct{}         // closed at the next event
 	afterCommit func([]*stream.Event) // called after each commit, before the writer continues; nil = none
 }
 
@@ -391,8 +395,6 @@ func (e *eventLog) add(events ...*stream.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.list = append(e.list, events...)
-	close(e.news)
-	e.news = make(chan struct{})
 }
 
 // ofGeneration returns the events of a generation and its messages so far, in order.

@@ -191,11 +191,7 @@ func TestAForkReadsLikeItsSource(t *testing.T) {
 		"prompt": func(id string) string {
 			p, err := h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: id, Text: "And now?"})
 			must(t, err)
-			text := ""
-			for _, m := range p.Messages {
-				text += string(m.Role) + ": " + m.Text + "\n"
-			}
-			return text
+			return promptText(p.Messages)
 		},
 		"branches": func(id string) string {
 			page, err := h.Chats.Branches(t.Context(), me, id, "", 0)

@@ -161,7 +161,7 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 	s := newFixture(t, nodest.Options{})
 	made, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
 		ConversationID: "golden", Status: app.StatusNewCharacter, CustomUserName: in.UserName,
-		JSONString: encoded(t, map[string]any{
+		JSONString: asJSON(t, map[string]any{
 			"roleCard": in.RoleCard, "preset": in.Preset, "worldBook": in.WorldBook, "authorNote": in.AuthorNote,
 			"chatHistory": map[string]any{"parts": in.Parts},
 		}),
@@ -191,7 +191,7 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 		got.Sent = sentOf(asked[len(asked)-1])
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %s\nwant %s", encoded(t, got), encoded(t, want))
+		t.Errorf("got  %s\nwant %s", asJSON(t, got), asJSON(t, want))
 	}
 }
 
@@ -206,7 +206,7 @@ func (s *fixture) useAppPrompt(t *testing.T, conversationID string) {
 	var set map[string]map[string]any
 	must(t, json.Unmarshal(raw, &set))
 	set["prompt"]["language"], set["prompt"]["cardFields"] = "zh", "listed"
-	_, _, err = s.Characters.PutSettings(t.Context(), s.call(), conv.CharacterID, encoded(t, set), 0)
+	_, _, err = s.Characters.PutSettings(t.Context(), s.call(), conv.CharacterID, asJSON(t, set), 0)
 	must(t, err)
 }
 
@@ -261,11 +261,4 @@ func sentOf(req llm.Request) []goldenSent {
 		sent = append(sent, goldenSent{role, m.Text})
 	}
 	return sent
-}
-
-func encoded(t *testing.T, v any) json.RawMessage {
-	t.Helper()
-	data, err := json.Marshal(v)
-	must(t, err)
-	return data
 }

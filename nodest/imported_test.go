@@ -82,11 +82,7 @@ func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
 	sent := func(text string) string {
 		p, err := h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: conv.ID, Text: text})
 		must(t, err)
-		var all []string
-		for _, m := range p.Messages {
-			all = append(all, m.Text)
-		}
-		return strings.Join(all, "\n")
+		return promptText(p.Messages)
 	}
 	calm, alarmed := sent("Hello."), sent("A dragon!")
 	for _, name := range []string{"Tavern", "App", "Globe"} {

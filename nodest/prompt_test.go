@@ -87,10 +87,7 @@ func TestALongChatIsCutToTheBudget(t *testing.T) {
 	if p.Tokens > p.Budget || p.Budget != 768 {
 		t.Errorf("%d tokens in a budget of %d", p.Tokens, p.Budget)
 	}
-	texts := ""
-	for _, m := range p.Messages {
-		texts += m.Text + "\n"
-	}
+	texts := promptText(p.Messages)
 	if !strings.Contains(texts, "message 149") || strings.Contains(texts, "message 001") || !strings.Contains(texts, "And now?") {
 		t.Errorf("the prompt has:\n%s", texts)
 	}

@@ -377,15 +377,11 @@ func TestAWishStaysWithItsSwipe(t *testing.T) {
 		t.Helper()
 		p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And?"})
 		s.must(err)
-		var all strings.Builder
-		for _, m := range p.Messages {
-			all.WriteString(m.Text + "\n")
-		}
 		want := "Tell me"
 		if wish != "" {
 			want += "\n\n[Rewrite request] " + wish
 		}
-		if got := all.String(); !strings.Contains(got, want+"\n") || strings.Count(got, "[Rewrite request]") != min(len(wish), 1) {
+		if got := promptText(p.Messages); !strings.Contains(got, want+"\n") || strings.Count(got, "[Rewrite request]") != min(len(wish), 1) {
 			t.Errorf("%s: the prompt is\n%s\nwant %q in it", what, got, want)
 		}
 	}

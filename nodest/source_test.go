@@ -53,11 +53,7 @@ func TestSourcesRunConcurrentlyAndKeepTheirOrder(t *testing.T) {
 	if len(memories) != 2 || len(warnings) != 0 {
 		t.Errorf("memories %v, warnings %v; want two and none", memories, warnings)
 	}
-	sent := s.model.allRequests()
-	prompt := ""
-	for _, m := range sent[len(sent)-1].Messages {
-		prompt += m.Text
-	}
+	prompt := s.model.lastRequest()
 	if a, b := strings.Index(prompt, "bees"), strings.Index(prompt, "goats"); a < 0 || b < a {
 		t.Errorf("the prompt has them at %d and %d", a, b)
 	}

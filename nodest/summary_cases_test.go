@@ -222,7 +222,7 @@ func TestASavePointShowsItsSummary(t *testing.T) {
 		}{{save, then}, {second, mine}} {
 			p, err := s.PreviewSave(t.Context(), ann, at.save.ID, nodest.PreviewInput{})
 			s.must(err)
-			if got := promptText(p); got != at.want {
+			if got := promptText(p.Messages); got != at.want {
 				t.Fatalf("the preview of the save point differs:\n%s\nwant\n%s", got, at.want)
 			}
 			_, err = s.Chats.RestoreSave(t.Context(), s.call(), at.save.ID)
@@ -489,7 +489,7 @@ func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
 			s.sendExchanges(1)
 			p, err := s.Prompt(t.Context(), ann, s.generation(s.path()[34].GenerationID).PromptID)
 			s.must(err)
-			sent := promptText(p.Prompt)
+			sent := promptText(p.Prompt.Messages)
 			s.wantContains(sent, "CONVERSATION SUMMARY")
 			if tt.slow == strings.Contains(sent, "Digest 1") {
 				t.Errorf("the summary is not %s:\n%s", tt.want, sent)
@@ -517,7 +517,7 @@ func TestArchivesContainSummaries(t *testing.T) {
 	s.must(err)
 	p, err := s.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{})
 	s.must(err)
-	then, now, was := promptText(p), s.prompt(), s.active()
+	then, now, was := promptText(p.Messages), s.prompt(), s.active()
 
 	copied, err := s.Archives.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, data)
 	s.must(err)
@@ -532,7 +532,7 @@ func TestArchivesContainSummaries(t *testing.T) {
 	}
 	p, err = s.PreviewSave(t.Context(), ann, saves.Items[0].ID, nodest.PreviewInput{})
 	s.must(err)
-	if got := promptText(p); got != then {
+	if got := promptText(p.Messages); got != then {
 		t.Errorf("its save point shows\n%s\nwant\n%s", got, then)
 	}
 	var doc map[string]json.RawMessage

@@ -139,13 +139,13 @@ func TestAPreviewCountsTheNewMessageAmongTheLastThree(t *testing.T) {
 
 	preview, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: s.chat.ID, Text: "And the lamp?"})
 	s.must(err)
-	s.wantNotContains(promptText(preview), path[made.Range.End-1].Text())
-	s.wantContains(promptText(preview), path[made.Range.End].Text())
+	s.wantNotContains(promptText(preview.Messages), path[made.Range.End-1].Text())
+	s.wantContains(promptText(preview.Messages), path[made.Range.End].Text())
 	begun := s.wait(s.send(s.chat, "And the lamp?").GenerationID)
 	sent, err := s.Prompt(t.Context(), ann, begun.PromptID)
 	s.must(err)
-	if got := promptText(sent.Prompt); got != promptText(preview) {
-		t.Errorf("sent:\n%s\npreviewed:\n%s", got, promptText(preview))
+	if got := promptText(sent.Prompt.Messages); got != promptText(preview.Messages) {
+		t.Errorf("sent:\n%s\npreviewed:\n%s", got, promptText(preview.Messages))
 	}
 }
 

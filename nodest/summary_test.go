@@ -15,7 +15,6 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
-	"nodest/framework"
 	"nodest/jobs"
 	"nodest/llm"
 	"nodest/nodest"
@@ -247,15 +246,7 @@ func (s *summaryFixture) prompt() string {
 	s.t.Helper()
 	p, err := s.PreviewPrompt(s.t.Context(), ann, nodest.PreviewInput{ConversationID: s.chat.ID})
 	s.must(err)
-	return promptText(p)
-}
-
-func promptText(p *framework.Prompt) string {
-	var b strings.Builder
-	for _, m := range p.Messages {
-		fmt.Fprintf(&b, "[%s] %s\n", m.Role, m.Text)
-	}
-	return b.String()
+	return promptText(p.Messages)
 }
 
 // path returns the shown branch.

@@ -47,10 +47,7 @@ func TestOneReplyAtATimeInAConversation(t *testing.T) {
 	if m := s.message(queued.Message.ID); m.Text() != "Second." {
 		t.Errorf("the queued reply = %q", m.Text())
 	}
-	texts := ""
-	for _, m := range s.model.allRequests()[1].Messages {
-		texts += m.Text + "\n"
-	}
+	texts := promptText(s.model.allRequests()[1].Messages)
 	for _, part := range []string{"one\n", "First.\n", "two"} {
 		if !strings.Contains(texts, part) {
 			t.Errorf("the second prompt lacks %q:\n%s", part, texts)
