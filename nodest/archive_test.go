@@ -286,7 +286,7 @@ func TestAnArchiveIsASnapshot(t *testing.T) {
 	e := newEngine(changingStore{h.db, func() {
 		said++
 		conv = h.addMessage(t, conv.ID, conv.HeadID, "meanwhile "+strconv.Itoa(said))
-	}}, noModels{}, h, nodest.Options{Alone: true})
+	}}, noModels{}, h.events, nodest.Options{Alone: true})
 	defer func() { must(t, e.Close(context.WithoutCancel(t.Context()))) }()
 	data, _, err := e.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
@@ -300,7 +300,7 @@ func TestAnArchiveIsASnapshot(t *testing.T) {
 
 func TestAnImportedLogSurvivesAnArchiveRoundTrip(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), "log.jsonl")
 	must(t, err)
 	data, _, err := h.Archives.ExportArchive(t.Context(), me, imported.Conversation.ID)
@@ -350,7 +350,7 @@ const smallArchive = `{"format":"nodest.conversation","formatVersion":1,"charact
 // A damaged archive is refused with the path of the fault, and nothing is stored.
 func TestADamagedArchiveChangesNothing(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	tests := []struct {
 		name     string
 		old, new string // old is replaced by new once
@@ -430,7 +430,7 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 // An import removes the characters that a database cannot store as text.
 func TestImportRemovesCharactersTheDatabaseCannotStore(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	odd := strings.NewReplacer(`"Hello"`, `"He\u0000llo"`, `"Mia"`, `"M\u0000ia"`, `"d"`, `"\u0000d"`, `"Hey"`, `"\ud800Hey"`)
 	conv, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, []byte(odd.Replace(smallArchive)))
 	must(t, err)
@@ -441,7 +441,7 @@ func TestImportRemovesCharactersTheDatabaseCannotStore(t *testing.T) {
 
 func TestALongArchive(t *testing.T) {
 	h := newChatFixture(t)
-	conv := h.importLongChat(t, h.character(t, alice).ID, 2500)
+	conv := h.importLongChat(t, h.character(alice).ID, 2500)
 	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
 	if n := bytes.Count(data, []byte(`"seq":`)); n != 2500 {

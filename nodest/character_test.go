@@ -89,7 +89,7 @@ func TestInvalidDocumentsAreRefusedByName(t *testing.T) {
 
 func TestACardBringsItsBookAndItsScripts(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, aliceWithGreetings)
+	ch := h.character(aliceWithGreetings)
 	if !strings.Contains(string(ch.WorldBook), "Tea is green.") {
 		t.Errorf("world book = %s, want the card's", ch.WorldBook)
 	}
@@ -118,7 +118,7 @@ func TestACardBringsItsBookAndItsScripts(t *testing.T) {
 
 func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, aliceWithGreetings)
+	ch := h.character(aliceWithGreetings)
 	own, err := h.Characters.CreateResource(t.Context(), h.call(), character.RegexScript, character.ResourceInput{
 		Document: json.RawMessage(`[{"scriptName":"mine","findRegex":"b"}]`), Characters: []string{ch.ID},
 	})
@@ -208,7 +208,7 @@ func TestAvatars(t *testing.T) {
 		{"more than 10 MiB", make([]byte, 10<<20+1), fault.TooLarge, ""},
 	}
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	_, err := h.Characters.Avatar(t.Context(), me, ch.ID)
 	wantError(t, err, fault.NotFound, "")
 	for _, tt := range tests {
@@ -232,7 +232,7 @@ func TestCharactersAreListedInPages(t *testing.T) {
 	h := newChatFixture(t)
 	var made []string
 	for range 5 {
-		made = append(made, h.character(t, alice).ID)
+		made = append(made, h.character(alice).ID)
 	}
 	slices.Reverse(made)
 	var listed []string
@@ -262,7 +262,7 @@ func TestCharactersAreListedInPages(t *testing.T) {
 // read.
 func TestCharacterSettings(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	raw, version, err := h.Characters.Settings(t.Context(), me, ch.ID)
 	must(t, err)
 	sameJSON(t, "defaults", raw, []byte(`{"memory":{"enabled":true,"summaryThreshold":6000,"summaryLength":1000,
@@ -293,7 +293,7 @@ func TestCharacterSettings(t *testing.T) {
 
 func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	for sent, field := range map[string]string{
 		`[]`:                                           "settings",
 		`{"memory":[]}`:                                "memory",
@@ -375,7 +375,7 @@ func TestEverySharedCardImportsAndExports(t *testing.T) {
 
 func TestAnUnknownExportFormatIsRefused(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	_, _, _, err := h.Characters.Export(t.Context(), me, ch.ID, "docx", "")
 	wantError(t, err, fault.Invalid, "format")
 	_, _, _, err = h.Characters.Export(t.Context(), me, ch.ID, "json", "v9")

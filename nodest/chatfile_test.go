@@ -20,7 +20,7 @@ const smallLog = `{"chat_metadata":{"note_prompt":"It rains.","note_position":1,
 
 func TestAChatLogBecomesAConversation(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	h.takeEventTypes()
 	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), `C:\logs\A rainy day.jsonl`)
 	must(t, err)
@@ -52,7 +52,7 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 // An imported chat log is exported as it was.
 func TestAChatLogRoundTripChangesNothing(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	for _, file := range append([]string{""}, sharedFiles("chats")...) {
 		name, data := "small.jsonl", []byte(smallLog)
 		if file != "" {
@@ -129,7 +129,7 @@ func TestAnExportedLogHasEditsAndTheAuthorsNote(t *testing.T) {
 
 func TestInvalidChatLogsAreRefused(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	for _, data := range []string{"", "hello", `{"name":`, "\x89PNG"} {
 		_, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(data), "x.jsonl")
 		wantError(t, err, fault.InvalidImport, "")

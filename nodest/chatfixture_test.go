@@ -10,11 +10,11 @@ import (
 	"image/png"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
 	"nodest/chat/archive"
@@ -24,22 +24,13 @@ import (
 	"nodest/nodest/app"
 	"nodest/op"
 	"nodest/store"
-	"nodest/stream"
 )
 
-// chatFixture is an engine without a model on a database of its own, with two users.
-type chatFixture struct {
-	*Engine
-	db *store.DB
+// chatFixture is a fixture for tests without replies: its user has no provider. ann
+// and bob are me and the stranger here.
+type chatFixture struct{ *fixture }
 
-	mu        sync.Mutex
-	events    []*stream.Event // durable events of both users
-	transient []*stream.Event
-
-	keys int
-}
-
-const me, stranger = "019a0000-0000-7000-8000-000000000001", "019a0000-0000-7000-8000-000000000002"
+const me, stranger = ann, bob
 
 func newChatFixture(t *testing.T) *chatFixture {
 	t.Helper()
@@ -49,19 +40,9 @@ func newChatFixture(t *testing.T) *chatFixture {
 // newChatFixtureOn is newChatFixture on a database that open opens.
 func newChatFixtureOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *chatFixture {
 	t.Helper()
-	h := &chatFixture{}
-	db := open(t, store.Options{Committed: func(_ string, events []*stream.Event) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.events = append(h.events, events...)
-	}})
-	for _, id := range []string{me, stranger} {
-		must(t, db.InsertUser(t.Context(), &account.User{ID: id, Username: "u" + id, CreatedAt: time.Now()}))
-	}
-	h.db = db
-	h.Engine = newEngine(db, noModels{}, h, nodest.Options{Alone: true})
-	t.Cleanup(func() { must(t, h.Close(context.WithoutCancel(t.Context()))) })
-	return h
+	s := newFixtureOn(t, nodest.Options{}, func(o store.Options) *store.DB { return open(t, o) })
+	s.noModel = true
+	return &chatFixture{s}
 }
 
 // Engine is the engine together with the archive and app services.
@@ -115,29 +96,11 @@ func (noModels) Resolve(context.Context, string, string, string, string) (nodest
 	return nodest.Model{}, fault.New(fault.NotConfigured, "no provider")
 }
 
-// Transient receives the events that are not stored.
-func (h *chatFixture) Transient(e *stream.Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.transient = append(h.transient, e)
-}
-
-// takeEventTypes returns the types of the events since the last call.
+// takeEventTypes returns the types of the durable events since the last call.
 func (h *chatFixture) takeEventTypes() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	types := []string{}
-	for _, e := range h.events {
-		types = append(types, e.Type)
-	}
-	h.events = nil
+	types := strings.Fields(h.events.types())
+	h.events.clear()
 	return types
-}
-
-// call is a call of the user me with a key of its own.
-func (h *chatFixture) call() *op.Call {
-	h.keys++
-	return &op.Call{UserID: me, Device: "phone", Key: "key-" + strconv.Itoa(h.keys), Hash: "h"}
 }
 
 // retryOf is the same call sent again by another device.
@@ -178,18 +141,11 @@ const aliceWithGreetings = `{"spec":"chara_card_v2","spec_version":"2.0","data":
 	"character_book":{"name":"b","entries":[{"keys":["tea"],"content":"Tea is green.","insertion_order":1,"enabled":true,"extensions":{}}]},
 	"extensions":{"regex_scripts":[{"scriptName":"shout","findRegex":"a","replaceString":"A"}]}}}`
 
-func (h *chatFixture) character(t *testing.T, card string) *character.Character {
-	t.Helper()
-	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{RoleCard: json.RawMessage(card)})
-	must(t, err)
-	return ch
-}
-
 // newChat starts a conversation, adds n messages, alternately the user's and the
 // character's, and returns all messages including the greeting.
 func (h *chatFixture) newChat(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
 	t.Helper()
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
 	must(t, err)
 	for i := range n {

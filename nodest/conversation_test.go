@@ -51,7 +51,7 @@ func TestAConversationStartsWithTheGreetings(t *testing.T) {
 
 func TestPrecedenceOfTheUsersName(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, `{"name":"Alice","first_mes":"{{user}}"}`)
+	ch := h.character(`{"name":"Alice","first_mes":"{{user}}"}`)
 	persona := func(name string, in character.ResourceInput) string {
 		in.Document = json.RawMessage(`{"name":"` + name + `"}`)
 		r, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, in)
@@ -88,7 +88,7 @@ func TestPrecedenceOfTheUsersName(t *testing.T) {
 
 func TestInvalidConversationsAreRefused(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	theirs, err := h.Characters.Create(t.Context(), &op.Call{UserID: stranger}, character.Input{})
 	must(t, err)
 	tests := []struct {

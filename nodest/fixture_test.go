@@ -35,6 +35,7 @@ type fixture struct {
 	db        *store.DB
 	model     *scriptedModel
 	realModel *nodest.Model // used instead of the scripted model; nil = none
+	noModel   bool          // no provider is set up
 	opts      nodest.Options
 	memory    *memory.Service // used by the engine; nil = none
 	events    *eventLog
@@ -358,6 +359,9 @@ func (l *scriptedReply) awaitGate(ctx context.Context) error {
 func (s *fixture) Resolve(_ context.Context, _, provider, model, _ string) (nodest.Model, error) {
 	if s.realModel != nil {
 		return *s.realModel, nil
+	}
+	if s.noModel {
+		return noModels{}.Resolve(context.Background(), "", provider, model, "")
 	}
 	return scriptedModels{s.model}.Resolve(context.Background(), "", provider, model, "")
 }

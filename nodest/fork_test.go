@@ -248,7 +248,7 @@ func runFork(e *Engine, j *jobs.Job) error {
 // meanwhile, and is made once however often the process crashes.
 func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	h := newChatFixture(t)
-	conv := h.importLongChat(t, h.character(t, alice).ID, 11_000)
+	conv := h.importLongChat(t, h.character(alice).ID, 11_000)
 	all := h.readAll(t, conv.ID, 200)
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[10_990].ID, "one")
 	must(t, err)
@@ -283,7 +283,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	must(t, h.DeleteConversation(t.Context(), h.call(), conv.ID))
 	h.takeEventTypes()
 
-	first := newEngine(&crashingStore{h.db, 1}, noModels{}, h, nodest.Options{Alone: true})
+	first := newEngine(&crashingStore{h.db, 1}, noModels{}, h.events, nodest.Options{Alone: true})
 	j := claimFork(t, h.db, "first")
 	if err := runFork(first, j); !errors.Is(err, errCrashed) {
 		t.Fatal(err)
@@ -336,7 +336,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 // A fork whose character is deleted during the copy never appears.
 func TestDeletingTheCharacterCancelsALongFork(t *testing.T) {
 	h := newChatFixture(t)
-	conv := h.importLongChat(t, h.character(t, alice).ID, 5001)
+	conv := h.importLongChat(t, h.character(alice).ID, 5001)
 	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
 	must(t, err)
 	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))

@@ -30,7 +30,7 @@ func TestExtraGreetingsOfTheAppAreSwipes(t *testing.T) {
 
 func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	log := `{"chat_metadata":{},"user_name":"unused","character_name":"unused"}
 {"name":"Mia","is_user":true,"mes":"What is <mem> for?"}
 {"name":"Alice","is_user":false,"mes":"<mem>She likes tea.</mem>\n\nTea?"}
@@ -61,7 +61,7 @@ func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 // the character uses the NodeST dialect.
 func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
 	must(t, err)
 	book := func(name, dialect string, bound ...string) *character.Resource {
@@ -136,7 +136,7 @@ func TestCharxAssetsSurviveAnUpdate(t *testing.T) {
 
 func TestAChatOutlivesItsPersona(t *testing.T) {
 	h := newChatFixture(t)
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: []byte(`{"name":"Mia"}`)})
 	must(t, err)
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID, PersonaID: persona.ID})

@@ -18,8 +18,8 @@ import (
 	"nodest/op"
 )
 
-// search searches ann's memories and returns the texts.
-func (s *fixture) search(characterID string, q memory.SearchQuery) (texts []string) {
+// searchMemories searches ann's memories and returns the texts.
+func (s *fixture) searchMemories(characterID string, q memory.SearchQuery) (texts []string) {
 	s.t.Helper()
 	found, err := s.memory.Search(s.t.Context(), ann, characterID, q)
 	s.must(err)
@@ -59,12 +59,12 @@ func TestASearchExplainsItsScores(t *testing.T) {
 		"here":        {Text: birthdayQuestion, ConversationID: source.ID, Layers: []memory.Layer{memory.Exchange}},
 		"one":         {Text: birthdayQuestion, Recall: true, Limit: 1},
 	} {
-		if texts := s.search(alice.ID, q); len(texts) == 0 || q.Limit == 1 && len(texts) != 1 {
+		if texts := s.searchMemories(alice.ID, q); len(texts) == 0 || q.Limit == 1 && len(texts) != 1 {
 			t.Errorf("%s: %q", name, texts)
 		}
 	}
 	elsewhere := s.chatWith(alice.ID)
-	if texts := s.search(alice.ID, memory.SearchQuery{Text: birthdayQuestion, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
+	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: birthdayQuestion, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
 		t.Errorf("said in another conversation: %q", texts)
 	}
 	for field, q := range map[string]memory.SearchQuery{
@@ -112,7 +112,7 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	if !slices.Equal(texts, want) || !preview.DryRun || preview.Truncated {
 		t.Fatalf("the preview has %q, want %q", texts, want)
 	}
-	if texts := s.search(alice.ID, memory.SearchQuery{Text: "Clara", Recall: true}); len(texts) < 2 {
+	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: "Clara", Recall: true}); len(texts) < 2 {
 		t.Errorf("after the preview there is %q", texts)
 	}
 
@@ -128,7 +128,7 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	if len(again.Memories) != len(want) || slices.ContainsFunc(again.Memories, func(item memory.ForgetItem) bool { return item.Text != "" }) {
 		t.Errorf("the same call again, which must not keep the texts: %+v", again)
 	}
-	for _, text := range s.search(alice.ID, memory.SearchQuery{Text: "Clara presents birthday sister", Recall: true}) {
+	for _, text := range s.searchMemories(alice.ID, memory.SearchQuery{Text: "Clara presents birthday sister", Recall: true}) {
 		if strings.Contains(text, "Clara") {
 			t.Errorf("still there: %q", text)
 		}
@@ -175,7 +175,7 @@ func TestARepeatedCallDoesNotRevealAPurgedMemory(t *testing.T) {
 	if again, err := s.memory.Create(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."}); err != nil || !kept.Replayed {
 		t.Errorf("what has nothing to do with it: %+v, %v", again, err)
 	}
-	if texts := s.search(alice.ID, memory.SearchQuery{Text: "Clara ferries", Recall: true}); !slices.Equal(texts, []string{"The user likes ferries."}) {
+	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: "Clara ferries", Recall: true}); !slices.Equal(texts, []string{"The user likes ferries."}) {
 		t.Errorf("remembered: %q", texts)
 	}
 }
@@ -197,7 +197,7 @@ func TestForgettingByIDAndAll(t *testing.T) {
 		}
 		ids.DryRun = false
 	}
-	if texts := s.search(alice.ID, memory.SearchQuery{Text: "Clara sister birthday", Recall: true, Limit: 100}); slices.Contains(texts, birthday) || slices.Contains(texts, fact.Text) {
+	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: "Clara sister birthday", Recall: true, Limit: 100}); slices.Contains(texts, birthday) || slices.Contains(texts, fact.Text) {
 		t.Errorf("still there: %q", texts)
 	}
 	_, err := s.memory.Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{IDs: []string{fact.ID}})
@@ -205,7 +205,7 @@ func TestForgettingByIDAndAll(t *testing.T) {
 
 	_, err = s.memory.Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{All: true})
 	s.must(err)
-	if texts := s.search(alice.ID, memory.SearchQuery{Text: "ferries Fine island", Recall: true, Limit: 100}); len(texts) != 0 {
+	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: "ferries Fine island", Recall: true, Limit: 100}); len(texts) != 0 {
 		t.Errorf("after forgetting all: %q", texts)
 	}
 	facts, _, err := s.memory.List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
@@ -312,7 +312,7 @@ func TestMemoriesAreExportedAndImported(t *testing.T) {
 			t.Errorf("import %d: %+v", i, got)
 		}
 	}
-	if texts := s.search(other.ID, memory.SearchQuery{Text: "Clara"}); !slices.Equal(texts, []string{"Clara is the user's sister."}) {
+	if texts := s.searchMemories(other.ID, memory.SearchQuery{Text: "Clara"}); !slices.Equal(texts, []string{"Clara is the user's sister."}) {
 		t.Errorf("after the import: %q", texts)
 	}
 }

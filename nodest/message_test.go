@@ -138,29 +138,17 @@ func TestAMessageBeingWrittenCannotBeChanged(t *testing.T) {
 	must(t, err)
 }
 
-// branchTexts returns the texts of the shown branch.
-func (h *chatFixture) branchTexts(t *testing.T, conversationID string) []string {
-	t.Helper()
-	page, err := h.Chats.History(t.Context(), me, conversationID, "", 200)
-	must(t, err)
-	texts := []string{}
-	for _, m := range page.Items {
-		texts = append(texts, m.Text())
-	}
-	return texts
-}
-
 func TestADeletedMessageKeepsItsChildrenAndCanBeRestored(t *testing.T) {
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 4)
-	whole := h.branchTexts(t, conv.ID)
+	whole := h.branchTexts(conv.ID)
 	h.takeEventTypes()
 	out, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, "")
 	must(t, err)
 	if !slices.Equal(out.MessageIDs, []string{all[2].ID}) || out.HeadID != conv.HeadID || out.RestoredUntil.IsZero() {
 		t.Errorf("deleted = %+v", out)
 	}
-	if got, want := h.branchTexts(t, conv.ID), slices.Delete(slices.Clone(whole), 2, 3); !slices.Equal(got, want) {
+	if got, want := h.branchTexts(conv.ID), slices.Delete(slices.Clone(whole), 2, 3); !slices.Equal(got, want) {
 		t.Errorf("the branch reads %q, want %q", got, want)
 	}
 	_, err = h.Chats.Message(t.Context(), me, all[2].ID)
@@ -175,7 +163,7 @@ func TestADeletedMessageKeepsItsChildrenAndCanBeRestored(t *testing.T) {
 	if !slices.Equal(back.MessageIDs, []string{all[2].ID}) || back.HeadID != conv.HeadID {
 		t.Errorf("restored = %+v", back)
 	}
-	if got := h.branchTexts(t, conv.ID); !slices.Equal(got, whole) {
+	if got := h.branchTexts(conv.ID); !slices.Equal(got, whole) {
 		t.Errorf("the branch reads %q, want %q", got, whole)
 	}
 	if events := h.takeEventTypes(); !slices.Equal(events, []string{"message.deleted", "message.restored"}) {
@@ -214,7 +202,7 @@ func TestDeletingAllLeavesAnEmptyConversation(t *testing.T) {
 	if len(out.MessageIDs) != 4 || out.HeadID != "" {
 		t.Errorf("deleted = %+v", out)
 	}
-	if got := h.branchTexts(t, conv.ID); len(got) != 0 {
+	if got := h.branchTexts(conv.ID); len(got) != 0 {
 		t.Errorf("the branch reads %q, want nothing", got)
 	}
 	after, err := h.Chats.Conversation(t.Context(), me, conv.ID)
@@ -224,7 +212,7 @@ func TestDeletingAllLeavesAnEmptyConversation(t *testing.T) {
 	}
 	back, err := h.Chats.RestoreMessage(t.Context(), h.call(), all[0].ID)
 	must(t, err)
-	if len(back.MessageIDs) != 4 || back.HeadID != all[3].ID || len(h.branchTexts(t, conv.ID)) != 4 {
+	if len(back.MessageIDs) != 4 || back.HeadID != all[3].ID || len(h.branchTexts(conv.ID)) != 4 {
 		t.Errorf("restored = %+v", back)
 	}
 }
@@ -242,7 +230,7 @@ func TestDeletingAfterDeletesTheBranchesToo(t *testing.T) {
 	}
 	_, err = h.Chats.RestoreMessage(t.Context(), h.call(), all[1].ID)
 	must(t, err)
-	if got := h.branchTexts(t, conv.ID); !slices.Equal(got[1:], []string{"text 1", "a side branch"}) {
+	if got := h.branchTexts(conv.ID); !slices.Equal(got[1:], []string{"text 1", "a side branch"}) {
 		t.Errorf("the branch reads %q", got)
 	}
 	_, err = h.Chats.Message(t.Context(), me, all[3].ID)

@@ -25,7 +25,7 @@ func TestResourceLifecycle(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			h := newChatFixture(t)
-			ch := h.character(t, alice)
+			ch := h.character(alice)
 			h.takeEventTypes()
 			made, err := h.Characters.CreateResource(t.Context(), h.call(), kind, character.ResourceInput{
 				Document: documents[kind], Characters: []string{ch.ID, ch.ID},

@@ -211,7 +211,7 @@ func TestSearchPagesAreComplete(t *testing.T) {
 // A search page stops after 20,000 messages and returns a cursor, even without a hit.
 func TestASearchPageReadsAtMostTwentyThousandMessages(t *testing.T) {
 	h := newChatFixture(t)
-	h.importLongChat(t, h.character(t, alice).ID, 20_700)
+	h.importLongChat(t, h.character(alice).ID, 20_700)
 	page, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: `"number 3 of"`})
 	must(t, err)
 	if len(page.Items) != 0 || page.NextCursor == "" {
@@ -311,7 +311,7 @@ func BenchmarkSearch(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	e := newEngine(db, noModels{}, &chatFixture{}, nodest.Options{Log: discardLog, Alone: true})
+	e := newEngine(db, noModels{}, &eventLog{}, nodest.Options{Log: discardLog, Alone: true})
 	if err := db.InsertUser(b.Context(), &account.User{ID: me, Username: me}); err != nil {
 		b.Fatal(err)
 	}

@@ -253,7 +253,7 @@ func TestARepeatedCommandHasOneEffect(t *testing.T) {
 	h := newChatFixture(t)
 	for _, cmd := range commands {
 		t.Run(cmd.name, func(t *testing.T) {
-			ch := h.character(t, aliceWithGreetings)
+			ch := h.character(aliceWithGreetings)
 			conv, err := h.Chats.CreateConversation(ctx, h.call(), chat.ConversationInput{CharacterID: ch.ID})
 			must(t, err)
 			conv = h.addMessage(t, conv.ID, conv.HeadID, "hi")

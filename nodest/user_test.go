@@ -35,10 +35,10 @@ func TestTypingIsATransientEvent(t *testing.T) {
 	conv, _ := h.newChat(t, 0)
 	h.takeEventTypes()
 	h.Typing(h.call(), conv.ID)
-	if len(h.takeEventTypes()) != 0 || len(h.transient) != 1 {
-		t.Fatalf("%d transient events, want 1", len(h.transient))
+	if n := len(h.events.list); n != 1 {
+		t.Fatalf("%d events, want 1", n)
 	}
-	e := h.transient[0]
+	e := h.events.list[0]
 	if e.Type != "typing" || e.ConversationID != conv.ID || e.By != "phone" || e.UserID != me || e.Durable() || e.At.IsZero() {
 		t.Errorf("event = %+v", e)
 	}
