@@ -30,7 +30,7 @@ func describeHistory(t *testing.T, history json.RawMessage) string {
 	}
 	must(t, json.Unmarshal(history, &h))
 	if h.Name != "Chat History" || h.Role != "system" || h.Identifier != "chatHistory" {
-		t.Errorf("the history calls itself %q, %q, %q", h.Name, h.Role, h.Identifier)
+		t.Errorf("the history is named %q, %q, %q", h.Name, h.Role, h.Identifier)
 	}
 	var said []string
 	for _, p := range h.Parts {
@@ -125,13 +125,13 @@ func TestAnIndexOutOfRangeChangesNothing(t *testing.T) {
 	}
 	s.changeAppHistory(app.HistoryRequest{Action: app.ActionRestore, History: json.RawMessage(`{"parts":[]}`)})
 	if got := s.changeAppHistory(app.HistoryRequest{Action: app.ActionRegenerate}); got.OK {
-		t.Error("a greeting that is not there was set back")
+		t.Error("a missing greeting was reset")
 	}
 	if got := s.chatVersion(); got != version+1 {
 		t.Errorf("version %d, want %d: only the restore has changed something", got, version+1)
 	}
 	if n := len(s.model.allRequests()); n != 0 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model received %d requests", n)
 	}
 }
 

@@ -82,7 +82,7 @@ func TestAppCreatesACharacterAndAChat(t *testing.T) {
 				t.Errorf("greeting = %+v", first)
 			}
 			if n := len(s.model.allRequests()); n != 0 {
-				t.Errorf("the model was asked %d times", n)
+				t.Errorf("the model received %d requests", n)
 			}
 		})
 	}
@@ -246,7 +246,7 @@ func TestAppContinuesTheChat(t *testing.T) {
 		t.Errorf("options = %+v, want search on", g.Options)
 	}
 	if !strings.Contains(s.model.lastRequest(), "Rain, Jo says.") {
-		t.Errorf("the user is called otherwise:\n%s", s.model.lastRequest())
+		t.Errorf("the user has another name:\n%s", s.model.lastRequest())
 	}
 	s.sendInApp("More, {{user}}?")
 	if !strings.Contains(s.model.lastRequest(), "More, Jo?") {
@@ -336,7 +336,7 @@ func TestAppUsesAnAPIKeyForOneRequestOnly(t *testing.T) {
 	defer s.events.mu.Unlock()
 	for _, ev := range s.events.list {
 		if strings.Contains(string(ev.Data), secret) {
-			t.Errorf("%s tells the key", ev.Type)
+			t.Errorf("%s contains the key", ev.Type)
 		}
 	}
 }
@@ -384,11 +384,11 @@ func TestAppRefusesInvalidRequests(t *testing.T) {
 		{"a card that is a text", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"roleCard":"x"}`)}, fault.Invalid, "jsonString.roleCard"},
 		{"a history that is a text", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"chatHistory":{"parts":"x"}}`)}, fault.Invalid, "jsonString.chatHistory.parts"},
 		{"a long name of the user", app.Request{ConversationID: "a", Status: "create", CustomUserName: strings.Repeat("x", 101), JSONString: json.RawMessage(`{}`)}, fault.Invalid, "customUserName"},
-		{"to update what there is not", app.Request{ConversationID: "a", Status: "update", JSONString: json.RawMessage(`{}`)}, fault.NotFound, "conversationId"},
-		{"to go on where there is nothing", app.Request{ConversationID: "a", Status: "continue", UserMessage: "x"}, fault.NotFound, "conversationId"},
-		{"to begin with a character that is not there", app.Request{ConversationID: "a", Status: "continue", UserMessage: "x", CharacterID: "c"}, fault.NotFound, "characterId"},
-		{"to say nothing", app.Request{ConversationID: "app-1", Status: "continue", UserMessage: " "}, fault.Invalid, "userMessage"},
-		{"to say too much", app.Request{ConversationID: "app-1", Status: "continue", UserMessage: strings.Repeat("x", chat.MaxText+1)}, fault.TooLarge, ""},
+		{"an update of an unknown conversation", app.Request{ConversationID: "a", Status: "update", JSONString: json.RawMessage(`{}`)}, fault.NotFound, "conversationId"},
+		{"a message to an unknown conversation", app.Request{ConversationID: "a", Status: "continue", UserMessage: "x"}, fault.NotFound, "conversationId"},
+		{"a start with an unknown character", app.Request{ConversationID: "a", Status: "continue", UserMessage: "x", CharacterID: "c"}, fault.NotFound, "characterId"},
+		{"an empty message", app.Request{ConversationID: "app-1", Status: "continue", UserMessage: " "}, fault.Invalid, "userMessage"},
+		{"a message that is too long", app.Request{ConversationID: "app-1", Status: "continue", UserMessage: strings.Repeat("x", chat.MaxText+1)}, fault.TooLarge, ""},
 	}
 	characters, chats := s.countObjects()
 	for _, tt := range tests {

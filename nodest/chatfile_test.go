@@ -38,7 +38,7 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 		t.Errorf("second = %+v", second)
 	}
 	if !third.Hidden || second.Hidden {
-		t.Error("is_system is lost")
+		t.Error("is_system was not imported")
 	}
 	if conv.Title != "A rainy day" || conv.HeadID != third.ID {
 		t.Errorf("conversation = %+v", conv)

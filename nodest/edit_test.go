@@ -135,15 +135,15 @@ func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 		field string
 	}{
 		{"another reply is being written", chat.EditInput{MessageID: said.ID, Regenerate: true}, fault.Busy, ""},
-		{"so as a branch", chat.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch"}, fault.Busy, ""},
-		{"so as a branch without a reply", chat.EditInput{MessageID: said.ID, Mode: "branch"}, fault.Busy, ""},
+		{"also as a branch", chat.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch"}, fault.Busy, ""},
+		{"also as a branch without a reply", chat.EditInput{MessageID: said.ID, Mode: "branch"}, fault.Busy, ""},
 		{"the message is being answered", chat.EditInput{MessageID: sent.UserMessage.ID, Regenerate: true}, fault.Busy, ""},
 		{"the message is being written", chat.EditInput{MessageID: sent.Message.ID}, fault.Busy, ""},
-		{"it has changed", chat.EditInput{MessageID: said.ID, Regenerate: true, IfRev: 7}, fault.Conflict, ""},
-		{"as a branch too", chat.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch", IfRev: 7}, fault.Conflict, ""},
+		{"a stale revision", chat.EditInput{MessageID: said.ID, Regenerate: true, IfRev: 7}, fault.Conflict, ""},
+		{"a stale revision as a branch", chat.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch", IfRev: 7}, fault.Conflict, ""},
 		{"a reply is not answered", chat.EditInput{MessageID: reply.ID, Regenerate: true}, fault.Invalid, "regenerate"},
 		{"the mode", chat.EditInput{MessageID: said.ID, Mode: "over"}, fault.Invalid, "mode"},
-		{"nobody's message", chat.EditInput{MessageID: "nobody", Regenerate: true}, fault.NotFound, ""},
+		{"an unknown message", chat.EditInput{MessageID: "nobody", Regenerate: true}, fault.NotFound, ""},
 	}
 	for _, tt := range tests {
 		tt.in.Text = "new"

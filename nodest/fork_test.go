@@ -99,7 +99,7 @@ func TestAForkCopiesTheBranch(t *testing.T) {
 	sameMessages(t, "the fork", got, want)
 	for _, m := range got {
 		if slices.Contains(messageIDs(want), m.ID) {
-			t.Errorf("message %s is of both", m.ID)
+			t.Errorf("message %s is in both conversations", m.ID)
 		}
 	}
 	second, err := h.Chats.Fork(t.Context(), retryOf(call), chat.ForkInput{ConversationID: conv.ID})

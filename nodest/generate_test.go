@@ -253,7 +253,7 @@ func TestFailedReplies(t *testing.T) {
 			}
 			for _, ev := range s.events.ofGeneration(g.ID) {
 				if strings.Contains(string(ev.Data), "secret") {
-					t.Errorf("%s tells %s", ev.Type, ev.Data)
+					t.Errorf("%s contains %s", ev.Type, ev.Data)
 				}
 			}
 			// The conversation can be continued.
@@ -282,7 +282,7 @@ func TestAFailedExchangeIsNotSentAgain(t *testing.T) {
 		t.Errorf("after the repair: %+v", m)
 	}
 	if !strings.Contains(s.model.lastRequest(), "Lost words") || strings.Contains(s.model.lastRequest(), "New words") {
-		t.Errorf("the repair was asked with:\n%s", s.model.lastRequest())
+		t.Errorf("the request of the repair:\n%s", s.model.lastRequest())
 	}
 	s.sendAndWait(c, "Third words")
 	if !strings.Contains(s.model.lastRequest(), "Lost words") {

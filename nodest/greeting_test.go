@@ -47,12 +47,12 @@ func TestAnEmptySavePointKeepsItsGreeting(t *testing.T) {
 	// The old card is used until it is changed again.
 	w.must(errOf(w.Chats.Reset(t.Context(), w.call(), w.ID)))
 	if got := w.texts(); got != "Hello, traveller." {
-		t.Errorf("begun anew with %s", got)
+		t.Errorf("reset to %s", got)
 	}
 	w.putCard(alicia)
 	w.must(errOf(w.Chats.Reset(t.Context(), w.call(), w.ID)))
 	if got := w.texts(); got != "Hi." {
-		t.Errorf("begun anew after a change with %s", got)
+		t.Errorf("reset after a change to %s", got)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestResettingAContinuedGreeting(t *testing.T) {
 	w.resetGreeting()
 	m := w.message(w.greeting.ID)
 	if s := m.Chosen(); s.Text != "Hello, traveller." || s.Model != "" || s.Finish != "stop" || s.ID != w.greeting.Chosen().ID {
-		t.Errorf("set back: %+v", s)
+		t.Errorf("reset: %+v", s)
 	}
 	if m.Status != chat.StatusComplete || m.Error != nil {
 		t.Errorf("status %s, error %v", m.Status, m.Error)

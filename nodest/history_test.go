@@ -109,7 +109,7 @@ func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
 		want, err := newEngine(s.db, s, s.events, s.opts).PreviewPrompt(t.Context(), ann, preview)
 		s.must(err)
 		if !slices.Equal(got.Messages, want.Messages) {
-			t.Fatalf("step %d, after %s: the engine remembers\n%v\nthe database has\n%v", step, op.name, got.Messages, want.Messages)
+			t.Fatalf("step %d, after %s: cached\n%v\nstored\n%v", step, op.name, got.Messages, want.Messages)
 		}
 		if id == "" || op.name == "fail" {
 			continue

@@ -144,15 +144,15 @@ func TestBulkActionsByFilter(t *testing.T) {
 		counts string // matched, changed, conflicts
 		want   []string
 	}{
-		"nothing fits": {
+		"no match": {
 			memory.BulkPurge, memory.Selection{Query: new("whale")}, "0 0 0",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
-		"all that is active is set aside": {
+		"everything active is retired": {
 			memory.BulkRetire, memory.Selection{All: true}, "4 4 0",
 			[]string{"Clara sails superseded", "Clara sails often retired", "Clara likes ferries retired pinned", "克拉拉喜欢茶 retired", "Clara sings retired", "Clara sings retired"},
 		},
-		"by words, in any form of them": {
+		"by words in any form": {
 			memory.BulkRetire, memory.Selection{Query: new("SAILING Clara")}, "1 1 0",
 			[]string{"Clara sails superseded", "Clara sails often retired", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
@@ -164,7 +164,7 @@ func TestBulkActionsByFilter(t *testing.T) {
 			memory.BulkLock, memory.Selection{Kind: new(lang.KindPreference)}, "1 1 0",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned locked", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
-		"what is so already is left alone": {
+		"unchanged memories are not counted": {
 			memory.BulkPin, memory.Selection{Query: new("Clara")}, "3 2 0",
 			[]string{"Clara sails superseded pinned", "Clara sails often pinned", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings pinned"},
 		},
@@ -172,16 +172,16 @@ func TestBulkActionsByFilter(t *testing.T) {
 			memory.BulkUnpin, memory.Selection{Pinned: &yes}, "1 1 0",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
-		"all but the pinned ones go for good, with their versions": {
+		"all but pinned memories are purged with their versions": {
 			memory.BulkPurge, memory.Selection{Pinned: &no}, "3 3 0",
 			[]string{"Clara likes ferries pinned", "Clara sings retired"},
 		},
-		"all that was set aside goes for good": {
+		"all retired memories are purged": {
 			memory.BulkPurge, memory.Selection{All: true, Status: memory.Retired}, "1 1 0",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings"},
 		},
-		"everything goes for good": {memory.BulkPurge, memory.Selection{All: true, Status: memory.AnyStatus}, "5 5 0", nil},
-		"what another one says cannot come back": {
+		"everything is purged": {memory.BulkPurge, memory.Selection{All: true, Status: memory.AnyStatus}, "5 5 0", nil},
+		"a duplicate cannot be restored": {
 			memory.BulkRestore, memory.Selection{All: true}, "1 0 1",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
@@ -212,10 +212,10 @@ func TestBulkActionsByFilter(t *testing.T) {
 				}
 			}
 			if !slices.Equal(preview.IDs, done.IDs) {
-				t.Errorf("%v was announced, %v was changed", preview.IDs, done.IDs)
+				t.Errorf("the dry run names %v, %v was changed", preview.IDs, done.IDs)
 			}
 			if after := s.listFacts(alice.ID); !slices.Equal(after, tt.want) {
-				t.Errorf("there is\n%q, want\n%q", after, tt.want)
+				t.Errorf("facts =\n%q, want\n%q", after, tt.want)
 			}
 			if again := s.bulk(alice.ID, in); again.Changed != 0 {
 				t.Errorf("again: %+v", again)
@@ -243,7 +243,7 @@ func TestBulkActionsByID(t *testing.T) {
 		t.Errorf("restore: %+v", done)
 	}
 	if all := s.listFacts(alice.ID); !slices.Equal(all, []string{"Clara sails superseded", "Clara sails often locked", "Clara sings"}) {
-		t.Errorf("there is %q", all)
+		t.Errorf("facts = %q", all)
 	}
 	in.Action, in.Filter.IDs = memory.BulkPurge, []string{sings.ID, foreign.ID}
 	_, err = s.memory.Bulk(t.Context(), s.call(), alice.ID, in)
@@ -262,10 +262,10 @@ func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 		counts string // matched, changed
 		want   []string
 	}{
-		"of any status":       {memory.BulkPin, memory.Selection{All: true, Status: memory.AnyStatus}, "1 1", []string{"Clara sails retired pinned", "Clara rows pinned"}},
-		"by its ids":          {memory.BulkRetire, memory.Selection{IDs: []string{"old", "new"}}, "1 1", []string{"Clara sails retired", "Clara rows retired"}},
-		"it is not set aside": {memory.BulkPurge, memory.Selection{All: true, Status: memory.Retired}, "0 0", []string{"Clara sails retired", "Clara rows"}},
-		"nor to be restored":  {memory.BulkRestore, memory.Selection{All: true}, "0 0", []string{"Clara sails retired", "Clara rows"}},
+		"of any status":                {memory.BulkPin, memory.Selection{All: true, Status: memory.AnyStatus}, "1 1", []string{"Clara sails retired pinned", "Clara rows pinned"}},
+		"by its ids":                   {memory.BulkRetire, memory.Selection{IDs: []string{"old", "new"}}, "1 1", []string{"Clara sails retired", "Clara rows retired"}},
+		"it does not count as retired": {memory.BulkPurge, memory.Selection{All: true, Status: memory.Retired}, "0 0", []string{"Clara sails retired", "Clara rows"}},
+		"it cannot be restored":        {memory.BulkRestore, memory.Selection{All: true}, "0 0", []string{"Clara sails retired", "Clara rows"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newMemoryFixture(t)
@@ -287,7 +287,7 @@ func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 				}
 			}
 			if all := s.listFacts(alice.ID); !slices.Equal(slices.Sorted(slices.Values(all)), slices.Sorted(slices.Values(tt.want))) {
-				t.Errorf("there is %q, want %q", all, tt.want)
+				t.Errorf("facts = %q, want %q", all, tt.want)
 			}
 		})
 	}
@@ -342,21 +342,21 @@ func TestInvalidBulkActionsAreRefused(t *testing.T) {
 		filter memory.Selection
 		field  string
 	}{
-		"no action":                  {"", memory.Selection{All: true}, "action"},
-		"an action nobody knows":     {"delete", memory.Selection{All: true}, "action"},
-		"an empty filter":            {memory.BulkPurge, memory.Selection{}, "filter.all"},
-		"a status alone":             {memory.BulkPurge, memory.Selection{Status: memory.Retired}, "filter.all"},
-		"no ids":                     {memory.BulkPurge, memory.Selection{IDs: []string{}}, "filter.ids"},
-		"no ids of a kind":           {memory.BulkPurge, memory.Selection{IDs: []string{}, Kind: new(lang.KindOther)}, "filter.ids"},
-		"all and something":          {memory.BulkPurge, memory.Selection{All: true, Pinned: &yes}, "filter.all"},
-		"words that nobody looks up": {memory.BulkPurge, memory.Selection{Query: new(" ?! ")}, "filter.q"},
-		"too many ids":               {memory.BulkPurge, memory.Selection{IDs: make([]string, 201)}, "filter.ids"},
-		"older versions":             {memory.BulkPurge, memory.Selection{All: true, Status: memory.Superseded}, "filter.status"},
-		"a kind nobody knows":        {memory.BulkPurge, memory.Selection{Kind: new(lang.Kind("rumour"))}, "filter.kind"},
-		"an empty question":          {memory.BulkPurge, memory.Selection{Query: new(""), Kind: new(lang.KindPreference)}, "filter.q"},
-		"an empty kind":              {memory.BulkPurge, memory.Selection{Kind: new(lang.Kind("")), Pinned: new(true)}, "filter.kind"},
-		"an empty conversation":      {memory.BulkPurge, memory.Selection{Conversation: new(""), Pinned: new(true)}, "filter.conversation"},
-		"a subject nobody knows":     {memory.BulkPurge, memory.Selection{Subject: new(lang.Subject("dog"))}, "filter.subject"},
+		"no action":             {"", memory.Selection{All: true}, "action"},
+		"an unknown action":     {"delete", memory.Selection{All: true}, "action"},
+		"an empty filter":       {memory.BulkPurge, memory.Selection{}, "filter.all"},
+		"a status alone":        {memory.BulkPurge, memory.Selection{Status: memory.Retired}, "filter.all"},
+		"no ids":                {memory.BulkPurge, memory.Selection{IDs: []string{}}, "filter.ids"},
+		"no ids of a kind":      {memory.BulkPurge, memory.Selection{IDs: []string{}, Kind: new(lang.KindOther)}, "filter.ids"},
+		"all and something":     {memory.BulkPurge, memory.Selection{All: true, Pinned: &yes}, "filter.all"},
+		"words without letters": {memory.BulkPurge, memory.Selection{Query: new(" ?! ")}, "filter.q"},
+		"too many ids":          {memory.BulkPurge, memory.Selection{IDs: make([]string, 201)}, "filter.ids"},
+		"older versions":        {memory.BulkPurge, memory.Selection{All: true, Status: memory.Superseded}, "filter.status"},
+		"an unknown kind":       {memory.BulkPurge, memory.Selection{Kind: new(lang.Kind("rumour"))}, "filter.kind"},
+		"an empty question":     {memory.BulkPurge, memory.Selection{Query: new(""), Kind: new(lang.KindPreference)}, "filter.q"},
+		"an empty kind":         {memory.BulkPurge, memory.Selection{Kind: new(lang.Kind("")), Pinned: new(true)}, "filter.kind"},
+		"an empty conversation": {memory.BulkPurge, memory.Selection{Conversation: new(""), Pinned: new(true)}, "filter.conversation"},
+		"an unknown subject":    {memory.BulkPurge, memory.Selection{Subject: new(lang.Subject("dog"))}, "filter.subject"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.memory.Bulk(t.Context(), s.call(), alice.ID, memory.Bulk{Action: tt.action, Filter: tt.filter})
@@ -371,7 +371,7 @@ func TestInvalidBulkActionsAreRefused(t *testing.T) {
 		wantError(t, err, fault.NotFound, "")
 	}
 	if all := s.listFacts(alice.ID); len(all) != 1 {
-		t.Errorf("there is %q", all)
+		t.Errorf("facts = %q", all)
 	}
 }
 

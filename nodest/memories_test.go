@@ -103,7 +103,7 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	for _, item := range preview.Memories {
 		texts = append(texts, item.Text)
 		if item.Score <= 0 || item.ID == "" || item.Layer == "" {
-			t.Errorf("an item without its reasons: %+v", item)
+			t.Errorf("an item without its scores: %+v", item)
 		}
 	}
 	slices.Sort(texts)
@@ -143,7 +143,7 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	}
 	// The chat keeps its text, but the memory no longer recalls it.
 	if s.message(reply.ParentID).Text() != birthday {
-		t.Error("the chat has lost its words")
+		t.Error("the chat has lost its text")
 	}
 	s.sendAndWait(s.chatWith(alice.ID), birthdayQuestion)
 	if strings.Contains(s.model.lastRequest(), "Lisbon") {

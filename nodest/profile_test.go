@@ -65,7 +65,7 @@ func TestTheProfileIsInEveryTurn(t *testing.T) {
 			}
 		}
 		if front != "" && before != front {
-			t.Errorf("%s: what stands before the chat has changed:\n%s\n%s", text, front, before)
+			t.Errorf("%s: the part before the chat has changed:\n%s\n%s", text, front, before)
 		}
 		front = before
 		var context struct{ Memories, Profile []string }
@@ -124,7 +124,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 	}
 	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, edited.ID, false))
 	if got := profile(); got != "" {
-		t.Errorf("set aside: %q", got)
+		t.Errorf("retired: %q", got)
 	}
 
 	s.addProfileFact(alice.ID, text, false)

@@ -98,7 +98,7 @@ func TestALongChatIsCutToTheBudget(t *testing.T) {
 		}
 	}
 	if dropped == 0 {
-		t.Errorf("nothing tells of what is missing: %+v", p.Dropped)
+		t.Errorf("the dropped messages are not reported: %+v", p.Dropped)
 	}
 }
 

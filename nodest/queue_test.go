@@ -37,9 +37,9 @@ func TestAdmit(t *testing.T) {
 	}{
 		{name: "nothing runs", running: ""},
 		{name: "another conversation runs", running: "b:run"},
-		{name: "both places taken", running: "b:run c:run", queued: true},
+		{name: "the reply limit is reached", running: "b:run c:run", queued: true},
 		{name: "the queue is full", running: "b:run c:run d:wait e:wait f:wait g:wait", code: fault.TooManyGenerations},
-		{name: "the queue is full, but a place is free", running: "b:run c:wait d:wait e:wait f:wait"},
+		{name: "the queue is full, but the reply limit is not reached", running: "b:run c:wait d:wait e:wait f:wait"},
 		{name: "busy", running: "b:run a:run", code: fault.Busy, busyWith: "2"},
 		{name: "busy with a queued one", running: "a:wait", code: fault.Busy, busyWith: "1"},
 		{name: "busy before full", running: "a:run c:run d:wait e:wait f:wait g:wait", code: fault.Busy, busyWith: "1"},
@@ -97,7 +97,7 @@ func TestMayStart(t *testing.T) {
 		}
 	}
 	if mayStart(parseGenerations("a:wait"), "unknown", 2) {
-		t.Error("one that is not there may not start")
+		t.Error("an unknown generation may start")
 	}
 }
 

@@ -120,7 +120,7 @@ func TestMemoriesOfOtherConversationsReachTheRequest(t *testing.T) {
 		t.Errorf("memory ids of the reply = %v, want %s and %s", ids, revision, fact.ID)
 	}
 	if used, err := s.memory.History(t.Context(), ann, alice.ID, fact.ID); err != nil || used[0].LastUsedAt == nil {
-		t.Errorf("nobody notes when a fact was used: %v, %v", used, err)
+		t.Errorf("the use of the fact is not recorded: %v, %v", used, err)
 	}
 	if memories, warnings, stages := s.contextOf(sent.GenerationID); !slices.Equal(memories, ids) || len(warnings) != 0 || !slices.Contains(stages, "memory") {
 		t.Errorf("memories %v, warnings %v, stages %v; want the ids %v", memories, warnings, stages, ids)

@@ -104,7 +104,7 @@ func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
 		t.Errorf("the chat ends in %+v", now.LastMessage)
 	}
 	if strings.Contains(s.model.lastRequest(), "First.") || strings.Contains(s.model.lastRequest(), "And then?") {
-		t.Errorf("the prompt has what stands beside or behind the message:\n%s", s.model.lastRequest())
+		t.Errorf("the prompt has other branches or later messages:\n%s", s.model.lastRequest())
 	}
 	if want := "message.created gen.started gen.context message.updated gen.done"; s.events.typesOf(done.GenerationID) != want {
 		t.Errorf("events = %s, want %s", s.events.typesOf(done.GenerationID), want)
@@ -247,7 +247,7 @@ func TestRegenerateTheGreeting(t *testing.T) {
 		t.Errorf("revisions %d and %d, want 3 (written, edited, reset) and 1", m.Swipes[0].Rev, m.Swipes[1].Rev)
 	}
 	if n := len(s.model.allRequests()); n != 0 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model received %d requests", n)
 	}
 }
 
@@ -455,6 +455,6 @@ func TestTheOfflineModelVariesItsReplies(t *testing.T) {
 	s.wait(done.GenerationID)
 	m := s.message(done.Message.ID)
 	if m.ID == reply.ID || m.Text() == "" || m.Text() == reply.Text() || s.head(c.ID) != m.ID {
-		t.Errorf("beside %q stands %+v", reply.Text(), m)
+		t.Errorf("the new branch of %q has %+v", reply.Text(), m)
 	}
 }

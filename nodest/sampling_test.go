@@ -79,7 +79,7 @@ func TestPrecedenceOfSamplingSettings(t *testing.T) {
 	s.bindPreset(c.CharacterID, `{"generation_settings":{"top_p":0.4}}`)
 	check("a preset of TavernKit", character.TurnOptions{}, "temperature=1.2 top_p=0.4")
 	s.bindPreset(c.CharacterID, `{"prompts":[],"temperature":3,"top_p":-1,"openai_max_tokens":0,"openai_max_context":1}`)
-	check("a preset with senseless numbers", character.TurnOptions{}, "temperature=1.2 top_p=0.2")
+	check("a preset with invalid numbers", character.TurnOptions{}, "temperature=1.2 top_p=0.2")
 }
 
 // A reply limit beyond the context is reduced, because servers refuse it although

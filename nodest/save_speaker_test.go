@@ -50,6 +50,6 @@ func TestASavePointKeepsTheCharacterOfTheSettings(t *testing.T) {
 	now := w.preview()
 	w.patchChat(chat.ConversationPatch{Settings: json.RawMessage(`{}`)})
 	if alone := w.preview(); len(now) == 0 || now[1].Text != "A potter." || alone[1].Text != "A guide." {
-		t.Errorf("as it is now: %v\nwithout him: %v", now, alone)
+		t.Errorf("as it is now: %v\nwithout the setting: %v", now, alone)
 	}
 }

@@ -117,7 +117,7 @@ func TestARestoreRestoresThePrompt(t *testing.T) {
 			asked := w.model.allRequests()
 			w.wantSamePrompt("sent", asked[len(asked)-1].Messages, want)
 			if temperature := asked[len(asked)-1].Temperature; temperature == nil || *temperature != 0.5 {
-				t.Errorf("asked with a temperature of %v, want that of then", temperature)
+				t.Errorf("asked with a temperature of %v, want that of the save point", temperature)
 			}
 		})
 	}
@@ -133,7 +133,7 @@ func TestRandomMacrosAreStableInAPreview(t *testing.T) {
 	drawn := dice.FindString(fmt.Sprint(want))
 	w.sendAndWait(w.Conversation, "More.")
 	if now := dice.FindString(fmt.Sprint(w.preview())); drawn == "" || now == drawn {
-		t.Errorf("another end of the chat draws the same: %s", now)
+		t.Errorf("another last message draws the same: %s", now)
 	}
 	w.edit(w.thirdReply, "Edited.")
 	ofSave, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
@@ -232,7 +232,7 @@ func TestEventsOfARestore(t *testing.T) {
 		"message.deleted": `"messageIds":["` + w.first.ID + `"]`, "save.restored": `"head":"` + save.HeadID + `"`,
 	} {
 		if data := w.events.data(kind); !strings.Contains(data, part) {
-			t.Errorf("%s tells %s, want %s", kind, data, part)
+			t.Errorf("%s has the data %s, want %s", kind, data, part)
 		}
 	}
 	if got.Before == nil || !got.Before.Automatic || got.Before.HeadID != save.HeadID {

@@ -232,15 +232,15 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 		{"no object for an archive", `{"messages":[],"nodest":7}`, fault.InvalidImport, "nodest"},
 		{"an empty archive", `{"messages":[],"nodest":{}}`, fault.InvalidImport, "nodest.conversation.version"},
 		{"a history of another type", `{"nodestChatHistory":7}`, fault.InvalidImport, "nodestChatHistory"},
-		{"a history with odd parts", `{"nodestChatHistory":{"parts":[{"role":1}]}}`, fault.InvalidImport, "nodestChatHistory.parts.role"},
+		{"a history with invalid parts", `{"nodestChatHistory":{"parts":[{"role":1}]}}`, fault.InvalidImport, "nodestChatHistory.parts.role"},
 		{"a description of another type", `{"messages":[],"description":{}}`, fault.InvalidImport, "description"},
-		{"an odd note", exact(`"authorNote":{`, `"authorNote":{"role":"king"},"x":{`), fault.InvalidImport, "nodest.conversation.authorNote.role"},
-		{"odd settings", exact(`"temperature":0.5`, `"temperature":9`), fault.InvalidImport, "nodest.conversation.settings.temperature"},
-		{"odd pins", exact(`"pins":{`, `"pins":7,"x":{`), fault.InvalidImport, "nodest.conversation.pins"},
-		{"odd settings in pins", exact(`"pins":{`, `"pins":{"settings":{"temperature":9}},"x":{`), fault.InvalidImport, "nodest.conversation.pins.settings.temperature"},
+		{"an invalid note", exact(`"authorNote":{`, `"authorNote":{"role":"king"},"x":{`), fault.InvalidImport, "nodest.conversation.authorNote.role"},
+		{"invalid settings", exact(`"temperature":0.5`, `"temperature":9`), fault.InvalidImport, "nodest.conversation.settings.temperature"},
+		{"invalid pins", exact(`"pins":{`, `"pins":7,"x":{`), fault.InvalidImport, "nodest.conversation.pins"},
+		{"invalid settings in pins", exact(`"pins":{`, `"pins":{"settings":{"temperature":9}},"x":{`), fault.InvalidImport, "nodest.conversation.pins.settings.temperature"},
 		{"too many messages", `{"messages":[` + strings.Repeat(`{},`, 10_000) + `{}]}`, fault.TooLarge, ""},
 		{"too many messages in the archive", `{"messages":[],"nodest":{"messages":[` + strings.Repeat(`{},`, 10_000) + `{}]}}`, fault.TooLarge, ""},
-		{"something behind it", good + "{}", fault.InvalidImport, ""},
+		{"trailing data", good + "{}", fault.InvalidImport, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := w.Archives.ImportSave(t.Context(), w.call(), w.ID, []byte(tt.file))

@@ -24,7 +24,7 @@ func newSummarisedChat(t *testing.T) *summaryFixture {
 	s.insertExchanges(14)
 	s.chatAndSummarise(4)
 	if a := s.active(); a == nil || a.Generation != 1 || a.Stale || len(s.summaryModel.prompts) != 1 {
-		t.Fatalf("in force: %+v", a)
+		t.Fatalf("active summary: %+v", a)
 	}
 	return s
 }
@@ -77,17 +77,17 @@ func TestAStaleSummaryIsUsedUntilItIsRebuilt(t *testing.T) {
 		t.Fatalf("after the second edit: %+v", a)
 	}
 	if s.runJobs() != 0 {
-		t.Error("it is repaired while the conversation is talked in")
+		t.Error("it is rebuilt while the conversation is in use")
 	}
 	s.runIdleJobs()
 	a := s.active()
 	if a == nil || a.Stale || a.Generation != 2 || a.Method != summary.MethodModel {
-		t.Fatalf("at rest: %+v, want a new one", a)
+		t.Fatalf("when idle: %+v, want a new one", a)
 	}
 	s.wantContains(s.prompt(), "Digest 2")
 	s.wantContains(s.summaryModel.prompts[1], was, s.covered(0).Text()) // it is made from the messages
 	if n := s.runIdleJobs(); n != 0 || len(s.summaryModel.prompts) != 2 {
-		t.Errorf("%d more jobs, %d calls: it is repaired once", n, len(s.summaryModel.prompts))
+		t.Errorf("%d more jobs, %d calls: want one rebuild", n, len(s.summaryModel.prompts))
 	}
 }
 
@@ -127,7 +127,7 @@ func TestSwipingBackMakesASummaryCurrentAgain(t *testing.T) {
 	}
 	s.runIdleJobs()
 	if len(s.summaryModel.prompts) != 1 {
-		t.Error("a summary that is right was made again")
+		t.Error("a current summary was made again")
 	}
 }
 
@@ -137,7 +137,7 @@ func TestDeletingACoveredMessageDeactivatesTheSummary(t *testing.T) {
 	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), m.ID, "")
 	s.must(err)
 	if a := s.active(); a != nil {
-		t.Errorf("in force: %+v, want none", a)
+		t.Errorf("active summary: %+v, want none", a)
 	}
 	sent := s.prompt()
 	s.wantNotContains(sent, "Digest 1", m.Text())
@@ -152,7 +152,7 @@ func TestDeletingACoveredMessageDeactivatesTheSummary(t *testing.T) {
 	s.runIdleJobs()
 	a := s.active()
 	if a == nil || a.Generation != 2 || a.Stale {
-		t.Fatalf("at rest: %+v, want a new one", a)
+		t.Fatalf("when idle: %+v, want a new one", a)
 	}
 	s.wantNotContains(s.summaryModel.prompts[1], m.Text())
 	s.wantNotContains(s.prompt(), m.Text(), "Digest 1")
@@ -187,7 +187,7 @@ func TestEveryBranchHasItsOwnSummary(t *testing.T) {
 			got = a.ID
 		}
 		if got != to.want {
-			t.Errorf("with head %s: %q is in force, want %q", to.head, got, to.want)
+			t.Errorf("with head %s: active summary %q, want %q", to.head, got, to.want)
 		}
 	}
 	_, err = s.Chats.Reset(t.Context(), s.call(), s.chat.ID)
@@ -249,7 +249,7 @@ func TestAnEditedSummaryIsKept(t *testing.T) {
 	s.edit(s.covered(1), "It was different.")
 	s.runIdleJobs()
 	if a := s.active(); a.Method != summary.MethodUser || len(s.summaryModel.prompts) != 1 {
-		t.Errorf("at rest: %+v: the words of a user stay", a)
+		t.Errorf("when idle: %+v: an edited summary is kept", a)
 	}
 	s.insertExchanges(16)
 	s.chatAndSummarise(1)
@@ -296,7 +296,7 @@ func TestSummariseByHand(t *testing.T) {
 	s.insertExchanges(15)
 	s.chatAndSummarise(1)
 	if len(s.summaryModel.prompts) != 0 {
-		t.Fatal("it is switched off")
+		t.Fatal("a summary was made although summaries are off")
 	}
 	path := s.path()
 	for field, r := range map[string]chat.SummaryRange{
@@ -348,7 +348,7 @@ func TestAnotherUsersSummariesAnswerNotFound(t *testing.T) {
 		}
 	}
 	if a := s.active(); a == nil || a.Method != summary.MethodModel {
-		t.Errorf("in force: %+v", a)
+		t.Errorf("active summary: %+v", a)
 	}
 }
 
@@ -359,11 +359,11 @@ func TestRulesReplaceAFailingSummaryModel(t *testing.T) {
 	s.chatAndSummarise(3)
 	a := s.active()
 	if a == nil || a.Method != summary.MethodExtractive || a.Model != "" {
-		t.Fatalf("in force: %+v, want one by rule", a)
+		t.Fatalf("active summary: %+v, want one by rule", a)
 	}
 	s.runIdleJobs()
 	if views := s.summaries(); len(views) != 1 {
-		t.Errorf("%d summaries: rules wrote again what they had written", len(views))
+		t.Errorf("%d summaries: the summary by rule was made again", len(views))
 	}
 	s.summaryModel.err = nil
 	s.runIdleJobs()
@@ -371,7 +371,7 @@ func TestRulesReplaceAFailingSummaryModel(t *testing.T) {
 		t.Errorf("when the model is back: %+v", a)
 	}
 	if s.runIdleJobs() != 0 {
-		t.Error("it goes on")
+		t.Error("the summary is made again and again")
 	}
 }
 
@@ -379,7 +379,7 @@ func TestRulesReplaceAFailingSummaryModel(t *testing.T) {
 // once.
 func TestChangesWhileASummaryIsWritten(t *testing.T) {
 	for name, meanwhile := range map[string]func(s *summaryFixture) error{
-		"by another one": func(s *summaryFixture) error {
+		"by another summary": func(s *summaryFixture) error {
 			_, err := s.Chats.Summarise(s.t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 			return err
 		},
@@ -411,7 +411,7 @@ func TestChangesWhileASummaryIsWritten(t *testing.T) {
 			}
 			branch := name == "by another branch"
 			if a := s.active(); (a == nil) != branch || a != nil && a.Stale {
-				t.Errorf("in force: %+v", a)
+				t.Errorf("active summary: %+v", a)
 			}
 		})
 	}
@@ -422,7 +422,7 @@ func TestChangesWhileASummaryIsWritten(t *testing.T) {
 func TestSummariesSurviveCrashes(t *testing.T) {
 	for name, until := range map[string]func(s *summaryFixture, j *jobs.Job) error{
 		"before it begins": func(*summaryFixture, *jobs.Job) error { return nil },
-		"while the model writes": func(s *summaryFixture, j *jobs.Job) error {
+		"while the model is writing": func(s *summaryFixture, j *jobs.Job) error {
 			ctx, die := context.WithCancel(s.t.Context())
 			s.summaryModel.meanwhile = func(context.Context) error { die(); return ctx.Err() }
 			return s.Chats.Kinds()[0].Run(ctx, j)
@@ -495,7 +495,7 @@ func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
 				t.Errorf("the summary is not %s:\n%s", tt.want, sent)
 			}
 			if tt.slow == (s.active() != nil) {
-				t.Errorf("in force: %+v", s.active())
+				t.Errorf("active summary: %+v", s.active())
 			}
 			s.runJobs()
 			if a := s.active(); a == nil || a.Method != summary.MethodModel || len(s.summaries()) != 1 {
@@ -525,10 +525,10 @@ func TestArchivesContainSummaries(t *testing.T) {
 	s.must(err)
 	s.chat = copied
 	if got := s.prompt(); got != now {
-		t.Errorf("the copy sends\n%s\nwant\n%s", got, now)
+		t.Errorf("the imported copy sends\n%s\nwant\n%s", got, now)
 	}
 	if a := s.active(); a == nil || a.ID == was.ID || a.Text != was.Text || !a.Stale || a.Range.EndID == was.Range.EndID {
-		t.Errorf("in force: %+v", a)
+		t.Errorf("active summary: %+v", a)
 	}
 	p, err = s.PreviewSave(t.Context(), ann, saves.Items[0].ID, nodest.PreviewInput{})
 	s.must(err)

@@ -80,7 +80,7 @@ func TestAForkHasTheSummaryAtItsMessage(t *testing.T) {
 			want, sent := s.active(), s.prompt()
 			got := inChat(s, fork, s.active)
 			if !strings.HasPrefix(describeSummary(got), tt.want) || describeSummary(got) != describeSummary(want) || (fork.SummaryID != "") != (got != nil) {
-				t.Errorf("in force in the fork:\n%s\nwant\n%s", describeSummary(got), describeSummary(want))
+				t.Errorf("active summary of the fork:\n%s\nwant\n%s", describeSummary(got), describeSummary(want))
 			}
 			if got := inChat(s, fork, s.prompt); got != sent {
 				t.Errorf("the fork sends\n%s\nwant\n%s", got, sent)
@@ -106,7 +106,7 @@ func (s *summaryFixture) checkForkSummary(fork *chat.Conversation, got *chat.Sum
 	}
 	path := s.path()
 	if r := got.Range; path[r.Start].ID != r.StartID || path[r.End].ID != r.EndID || got.BaseID != "" {
-		s.t.Errorf("it is about %+v, base %q: not of the fork", r, got.BaseID)
+		s.t.Errorf("range %+v, base %q: not those of the fork", r, got.BaseID)
 	}
 	data, _, err := s.Archives.ExportArchive(s.t.Context(), ann, fork.ID)
 	s.must(err)
@@ -118,7 +118,7 @@ func (s *summaryFixture) checkForkSummary(fork *chat.Conversation, got *chat.Sum
 	}
 	s.runIdleJobs()
 	if now := s.active(); now.Stale != (got.Stale && got.Method == summary.MethodUser) {
-		s.t.Errorf("at rest: %+v", now)
+		s.t.Errorf("when idle: %+v", now)
 	}
 	s.edit(s.covered(1), "This is only so in the fork.")
 	if now := s.active(); now == nil || !now.Stale {
@@ -127,7 +127,7 @@ func (s *summaryFixture) checkForkSummary(fork *chat.Conversation, got *chat.Sum
 	_, err = s.Chats.DeleteMessage(s.t.Context(), s.call(), s.covered(1).ID, "")
 	s.must(err)
 	if s.active() != nil {
-		s.t.Error("it stands for a message that was deleted")
+		s.t.Error("it covers a message that was deleted")
 	}
 }
 
@@ -143,13 +143,13 @@ func TestALongForkHasTheSummaryAtItsMessage(t *testing.T) {
 	want, sent := describeSummary(s.active()), s.prompt()
 	fork := s.forkAt(path[len(path)-1])
 	if !fork.Copying {
-		t.Fatal("it is there already")
+		t.Fatal("the fork is complete already")
 	}
 	s.edit(s.covered(2), "And something else again.")
 	s.must(s.DeleteConversation(t.Context(), s.call(), s.chat.ID))
 	s.must(runFork(s.Engine, claimFork(t, s.db, "p")))
 	if got := describeSummary(inChat(s, fork, s.active)); got != want {
-		t.Errorf("in force in the fork:\n%s\nwant\n%s", got, want)
+		t.Errorf("active summary of the fork:\n%s\nwant\n%s", got, want)
 	}
 	if got := inChat(s, fork, s.prompt); got != sent {
 		t.Errorf("the fork sends\n%s\nwant\n%s", got, sent)
@@ -157,6 +157,6 @@ func TestALongForkHasTheSummaryAtItsMessage(t *testing.T) {
 	s.chat = fork
 	s.runIdleJobs()
 	if now := s.active(); now == nil || now.Stale {
-		t.Errorf("at rest: %+v", now)
+		t.Errorf("when idle: %+v", now)
 	}
 }

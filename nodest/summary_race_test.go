@@ -76,7 +76,7 @@ func (s *summaryFixture) checkWrittenOnce(second *fixture) {
 	}
 	a, views0 := s.active(), s.summaries()
 	if len(views0) != before+1 || a == nil || a.Generation != before+1 || views[0].ID != a.ID || views[1].ID != a.ID {
-		s.t.Errorf("%d summaries, in force %+v, answered %+v and %+v", len(views0), a, views[0], views[1])
+		s.t.Errorf("%d summaries, active %+v, answered %+v and %+v", len(views0), a, views[0], views[1])
 	}
 	if n := len(s.summaryModel.prompts) - calls; n != writers {
 		s.t.Errorf("%d calls of the model, want %d", n, writers)

@@ -71,7 +71,7 @@ func TestAStaleRequestedRangeIsRebuiltAsThatRange(t *testing.T) {
 	s.edit(path[12], "It was not so.")
 	s.runIdleJobs()
 	if a := s.active(); a == nil || a.Stale || a.Generation != 2 || a.Range.Start != 10 || a.Range.End != 13 || a.Count != 4 {
-		t.Fatalf("at rest: %+v", a)
+		t.Fatalf("when idle: %+v", a)
 	}
 	s.insertExchanges(12)
 	s.chatAndSummarise(1)
@@ -162,6 +162,6 @@ func TestARequestedRangeDoesNotAnswerAFullRequest(t *testing.T) {
 	all, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 	s.must(err)
 	if all.Range.Start != 3 || all.Range.End != len(path)-4 || s.active().ID != all.ID || len(s.summaries()) != 2 {
-		t.Errorf("everything: %+v, in force %+v", all, s.active())
+		t.Errorf("everything: %+v, active %+v", all, s.active())
 	}
 }

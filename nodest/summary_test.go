@@ -279,7 +279,7 @@ func TestSummariesKeepThePromptSmall(t *testing.T) {
 	views := s.summaries()
 	a := s.active()
 	if a == nil || a != views[0] && a.ID != views[0].ID || a.Range.Start != 3 || a.Method != summary.MethodModel || a.Model != "summariser-1" {
-		t.Fatalf("in force: %+v", a)
+		t.Fatalf("active summary: %+v", a)
 	}
 	sent := s.prompt()
 	for i, m := range path {

@@ -84,7 +84,7 @@ func TestSendWithoutReply(t *testing.T) {
 		t.Errorf("a reply was begun: %+v", sent)
 	}
 	if n := len(s.model.allRequests()); n != 0 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model received %d requests", n)
 	}
 	if m := s.message(sent.UserMessage.ID); m.Text() != "A note." {
 		t.Errorf("stored %q", m.Text())
@@ -162,7 +162,7 @@ func TestARepeatedCallHasOneEffect(t *testing.T) {
 		}
 	}
 	if n := len(s.model.allRequests()); n != 1 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model received %d requests", n)
 	}
 	_, err = s.Send(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: "other"}, in)
 	s.wantCode(err, fault.KeyReused)

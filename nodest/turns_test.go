@@ -47,7 +47,7 @@ func TestServersWithStrictTurns(t *testing.T) {
 	s.bindPreset(c.CharacterID, systemPreset)
 	loose := s.wait(s.send(c, "Is it refused?").GenerationID)
 	if loose.Status != chat.GenFailed {
-		t.Fatalf("the server takes anything: %s", loose.Status)
+		t.Fatalf("the server accepts any order of turns: %s", loose.Status)
 	}
 
 	s.realModel.StrictTurns = true

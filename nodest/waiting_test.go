@@ -40,7 +40,7 @@ func TestOneReplyAtATimeInAConversation(t *testing.T) {
 		t.Errorf("queued message = %+v", m)
 	}
 	if n := len(s.model.allRequests()); n != 1 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model received %d requests", n)
 	}
 	first.release()
 	s.wait(queued.GenerationID)
@@ -123,7 +123,7 @@ func TestCancelOfAQueuedGeneration(t *testing.T) {
 	a.release()
 	s.wait(one.GenerationID)
 	if n := len(s.model.allRequests()); n != 1 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model received %d requests", n)
 	}
 }
 
