@@ -37,8 +37,8 @@ func TestFoldedTextsAreComparedWithoutCaseAndWidth(t *testing.T) {
 	}
 }
 
-// The tables and the short ways say what the long way says.
-func TestSimpleFormsAreTheRightOnes(t *testing.T) {
+// The tables and shortcuts give the same as the full Unicode folding.
+func TestSimpleFoldsMatchTheUnicodeRules(t *testing.T) {
 	simple, f := simpleFolds(), folder{}
 	for r := rune(1); r <= 0x1FFFF; r++ {
 		if !utf8.ValidRune(r) {
@@ -52,7 +52,7 @@ func TestSimpleFormsAreTheRightOnes(t *testing.T) {
 			t.Errorf("%U has the simple form %q, want %q", r, form, want)
 		}
 	}
-	// Together, too: no simple one combines with another.
+	// Sequences, too: no simple form combines with another.
 	for _, text := range []string{"a\u0301b", "か\u3099", "가\u11a8", "e\u0301\u0323x", "Å", "①②", "ﬁx"} {
 		want := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text)))
 		if got := string(f.folded(text)); got != want {
@@ -61,7 +61,7 @@ func TestSimpleFormsAreTheRightOnes(t *testing.T) {
 	}
 }
 
-func TestPlacesLeadBackToTheText(t *testing.T) {
+func TestFoldedPositionsPointIntoTheText(t *testing.T) {
 	for _, text := range []string{"", "Tea", "Straße", "oﬃce", "ｶﾞ茶", "CAFE\u0301!", "\xff?", strings.Repeat("é", 50)} {
 		var f folder
 		form, at := f.placed(text)
@@ -107,7 +107,7 @@ func TestWordsOfAQuery(t *testing.T) {
 	}
 }
 
-// BenchmarkFold compares 100,000 texts with two words that none of them has both.
+// BenchmarkFold searches 100,000 texts for two words that no text has both of.
 func BenchmarkFold(b *testing.B) {
 	const texts = 100_000
 	for name, text := range map[string]string{

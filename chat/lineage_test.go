@@ -10,7 +10,7 @@ func TestWhereABranchWasLeft(t *testing.T) {
 	for name, tt := range map[string]struct {
 		born, now int64
 		rewinds   []Rewind
-		last      int64 // 0: it was not left
+		last      int64 // 0 = it was not left
 	}{
 		"no rewind":                             {born: 3, now: 9},
 		"before the save point":                 {born: 3, now: 9, rewinds: []Rewind{{8, 5}}},
@@ -40,8 +40,8 @@ func TestWhereABranchWasLeft(t *testing.T) {
 	}
 }
 
-// The rule as it is told: walk back from each version.
-func TestLineageIsTheWalkBack(t *testing.T) {
+// The computed lineage is the same as that found by walking back from each version.
+func TestLineageMatchesASearchBackThroughTheVersions(t *testing.T) {
 	random := rand.New(rand.NewPCG(20261122, 1))
 	for range 300 {
 		now := int64(1)

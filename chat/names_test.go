@@ -24,7 +24,7 @@ func TestNamesInAGreeting(t *testing.T) {
 	}
 }
 
-func TestNamesDoNotMakeGreetingsGrowWithoutBound(t *testing.T) {
+func TestExpandedNamesAreBounded(t *testing.T) {
 	n := namer{char: strings.Repeat("n", maxNamed/4), left: maxNamed}
 	text := strings.Repeat("{{char}}", 100)
 	if size := len(n.named(text)); size > maxNamed+len(text) {

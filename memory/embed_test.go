@@ -16,50 +16,51 @@ import (
 	"nodest/nodest"
 )
 
-// patchy is an embedder whose calls fail from one number on.
-type patchy struct {
+// embedder is an offline embedder whose calls fail from a given number on.
+type embedder struct {
 	offline.Embedder
-	model string
-	calls *atomic.Int64
-	fail  int64 // this call and those after it; 0 = none
-	texts *atomic.Int64
-	then  func() // when one fails
-	made  func() // when the vectors are there; nil = nothing
+	model    string
+	calls    *atomic.Int64
+	failFrom int64 // number of the first call that fails; 0 = none
+	texts    *atomic.Int64
+	onFail   func() // called when a call fails; nil = none
+	onDone   func() // called when the vectors are made; nil = none
 }
 
-func newPatchy(model string) *patchy {
-	return &patchy{model: model, calls: new(atomic.Int64), texts: new(atomic.Int64)}
+func newEmbedder(model string) *embedder {
+	return &embedder{model: model, calls: new(atomic.Int64), texts: new(atomic.Int64)}
 }
 
-func (e *patchy) ModelID() string { return e.model }
+func (e *embedder) ModelID() string { return e.model }
 
-func (e *patchy) Embed(ctx context.Context, task llm.EmbedTask, texts []string) (llm.Embeddings, error) {
+func (e *embedder) Embed(ctx context.Context, task llm.EmbedTask, texts []string) (llm.Embeddings, error) {
 	if task != llm.Passage {
 		return llm.Embeddings{}, errors.New("not asked here")
 	}
-	if n := e.calls.Add(1); e.fail > 0 && n >= e.fail {
-		if e.then != nil {
-			e.then()
+	if n := e.calls.Add(1); e.failFrom > 0 && n >= e.failFrom {
+		if e.onFail != nil {
+			e.onFail()
 		}
 		return llm.Embeddings{}, fault.New(fault.UpstreamDown, "come back later")
 	}
 	e.texts.Add(int64(len(texts)))
 	out, err := e.Embedder.Embed(ctx, task, texts)
 	out.Model = e.model
-	if e.made != nil {
-		e.made()
+	if e.onDone != nil {
+		e.onDone()
 	}
 	return out, err
 }
 
-// claim enqueues the embedding of a character and takes the job, as a runner does.
-func (r *rig) claim(character string) *jobs.Job {
+// enqueueEmbed enqueues the embedding of a character and claims the job as a runner
+// does.
+func (r *fixture) enqueueEmbed(character string) *jobs.Job {
 	r.Helper()
 	r.update(func(tx nodest.Tx) error { return tx.Jobs.Enqueue(jobs.Spec{Kind: memory.JobEmbed, Subject: character}) })
-	return r.claimed()
+	return r.claimEmbed()
 }
 
-func (r *rig) claimed() *jobs.Job {
+func (r *fixture) claimEmbed() *jobs.Job {
 	r.Helper()
 	claimed, err := r.db.ClaimJobs(r.Context(), "runner", time.Minute, []jobs.Want{{Kind: memory.JobEmbed, Free: 1, PerUser: 1}})
 	if err != nil || len(claimed) != 1 {
@@ -69,12 +70,12 @@ func (r *rig) claimed() *jobs.Job {
 }
 
 // runEmbed runs the handler of embedding jobs.
-func (r *rig) runEmbed(ctx context.Context, j *jobs.Job) error {
+func (r *fixture) runEmbed(ctx context.Context, j *jobs.Job) error {
 	kinds := r.svc.Kinds()
 	return kinds[slices.IndexFunc(kinds, func(k jobs.Kind) bool { return k.Name == memory.JobEmbed })].Run(ctx, j)
 }
 
-func (r *rig) job(id string) (j *jobs.Job) {
+func (r *fixture) job(id string) (j *jobs.Job) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) (err error) {
 		j, err = tx.Jobs.Job(id)
@@ -83,16 +84,16 @@ func (r *rig) job(id string) (j *jobs.Job) {
 	return j
 }
 
-// town is a rig with a chat of many messages.
-func town(t *testing.T, e *patchy, n int) (r *rig, character string) {
+// newEmbedFixture is a fixture with a chat of n messages.
+func newEmbedFixture(t *testing.T, e *embedder, n int) (r *fixture, character string) {
 	t.Helper()
-	r = newRig(t, memory.Options{Embedder: func(context.Context, string) (llm.Embedder, error) { return e, nil }})
+	r = newFixture(t, memory.Options{Embedder: func(context.Context, string) (llm.Embedder, error) { return e, nil }})
 	character = r.character()
 	chat := r.conversation(character)
 	r.update(func(tx nodest.Tx) error {
 		at := ""
-		for _, line := range lines(n) {
-			m, err := sayIn(tx, chat, at, line)
+		for _, line := range harbourLines(n) {
+			m, err := insertMessage(tx, chat, at, line)
 			if err != nil {
 				return err
 			}
@@ -103,19 +104,21 @@ func town(t *testing.T, e *patchy, n int) (r *rig, character string) {
 	return r, character
 }
 
-func TestEmbeddingGoesOnAfterACrash(t *testing.T) {
-	e := newPatchy("m1")
-	r, character := town(t, e, 150)
-	j := r.claim(character)
-	e.fail = 2
+// An embedding job that failed halfway continues where it stopped; until then, texts
+// without vectors are found by their words.
+func TestEmbeddingContinuesAfterAFailure(t *testing.T) {
+	e := newEmbedder("m1")
+	r, character := newEmbedFixture(t, e, 150)
+	j := r.enqueueEmbed(character)
+	e.failFrom = 2
 	if err := r.runEmbed(t.Context(), j); !fault.Is(err, fault.UpstreamDown) {
 		t.Fatalf("a provider that is away: %v", err)
 	}
 	if with, _ := r.vectorsIn(character, "m1"); with != 64 {
 		t.Errorf("after one batch %d have vectors", with)
 	}
-	r.expect("what has no vector yet", memory.Ask{CharacterID: character, Text: "pier1043", Limit: 1}, "The harbour of town149 has pier1043 and mole1937.")
-	e.fail = 0
+	r.wantRecall("what has no vector yet", memory.Ask{CharacterID: character, Text: "pier1043", Limit: 1}, "The harbour of town149 has pier1043 and mole1937.")
+	e.failFrom = 0
 	if err := r.runEmbed(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
@@ -127,11 +130,11 @@ func TestEmbeddingGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
-// TestALostEmbeddingWritesNothing takes the job away while a batch is embedded.
-func TestALostEmbeddingWritesNothing(t *testing.T) {
-	e := newPatchy("m1")
-	r, character := town(t, e, 10)
-	j := r.claim(character)
+// A job that was cancelled while a batch was embedded stores nothing.
+func TestALostEmbeddingJobStoresNothing(t *testing.T) {
+	e := newEmbedder("m1")
+	r, character := newEmbedFixture(t, e, 10)
+	j := r.enqueueEmbed(character)
 	r.update(func(tx nodest.Tx) error { return tx.Jobs.CancelJobs(character) })
 	if err := r.runEmbed(t.Context(), j); !errors.Is(err, jobs.ErrLost) {
 		t.Errorf("a job that was cancelled: %v", err)
@@ -140,23 +143,23 @@ func TestALostEmbeddingWritesNothing(t *testing.T) {
 		t.Errorf("%d vectors of a lost job", with)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	e.fail, e.then = 1, cancel
-	if err := r.runEmbed(ctx, r.claim(character)); err == nil {
+	e.failFrom, e.onFail = 1, cancel
+	if err := r.runEmbed(ctx, r.enqueueEmbed(character)); err == nil {
 		t.Error("a stop is no end")
 	}
 }
 
-// TestAnotherModelReplacesTheVectors sweeps after the model was changed; until the job
-// has run, the vectors by spelling serve.
-func TestAnotherModelReplacesTheVectors(t *testing.T) {
-	e := newPatchy(offline.EmbeddingModel)
-	r, character := town(t, e, 30)
+// After a change of the model a sweep enqueues one job that replaces all vectors.
+// Until it has run, the offline vectors are used.
+func TestChangingTheModelReplacesTheVectors(t *testing.T) {
+	e := newEmbedder(offline.EmbeddingModel)
+	r, character := newEmbedFixture(t, e, 30)
 	misspelt := memory.Ask{CharacterID: character, Text: "harbuor townn29 pierr203", Everything: true, Limit: 1}
 	want := "The harbour of town29 has pier203 and mole377."
-	if err := r.runEmbed(t.Context(), r.claim(character)); err != nil {
+	if err := r.runEmbed(t.Context(), r.enqueueEmbed(character)); err != nil {
 		t.Fatal(err)
 	}
-	r.expect("by spelling", misspelt, want)
+	r.wantRecall("by spelling", misspelt, want)
 	if err := r.svc.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -180,8 +183,8 @@ func TestAnotherModelReplacesTheVectors(t *testing.T) {
 	if n := open(); n != 1 {
 		t.Fatalf("%d jobs after the model was changed", n)
 	}
-	r.expect("by spelling still", misspelt, want)
-	if err := r.runEmbed(t.Context(), r.claimed()); err != nil {
+	r.wantRecall("by spelling still", misspelt, want)
+	if err := r.runEmbed(t.Context(), r.claimEmbed()); err != nil {
 		t.Fatal(err)
 	}
 	with, all := r.vectorsIn(character, "m2")
@@ -190,40 +193,42 @@ func TestAnotherModelReplacesTheVectors(t *testing.T) {
 	}
 }
 
-// TestARefusedTextLeavesTheOthers has a provider that refuses one text for good.
-func TestARefusedTextLeavesTheOthers(t *testing.T) {
-	r, character := town(t, newPatchy("m1"), 100)
-	picky := shyEmbedder{asked: func(_ context.Context, _ llm.EmbedTask, texts []string) error {
+// A text that the provider refuses for good does not keep the others from being
+// embedded.
+func TestARefusedTextDoesNotStopTheOthers(t *testing.T) {
+	r, character := newEmbedFixture(t, newEmbedder("m1"), 100)
+	picky := keywordEmbedder{onEmbed: func(_ context.Context, _ llm.EmbedTask, texts []string) error {
 		if slices.ContainsFunc(texts, func(s string) bool { return s == "The harbour of town70 has pier490 and mole910." }) {
 			return fault.New(fault.Blocked, "no harbours please")
 		}
 		return nil
 	}}
 	r.svc = memory.New(r.db.Memory(), memory.Options{Embedder: func(context.Context, string) (llm.Embedder, error) { return picky, nil }})
-	if err := r.runEmbed(t.Context(), r.claim(character)); err != nil {
+	if err := r.runEmbed(t.Context(), r.enqueueEmbed(character)); err != nil {
 		t.Fatal(err)
 	}
-	if with, all := r.vectorsIn(character, "shy"); with != 99 || all != 100 {
+	if with, all := r.vectorsIn(character, "keyword"); with != 99 || all != 100 {
 		t.Errorf("%d of %d have vectors", with, all)
 	}
 }
 
-// A character that is deleted, before its job or while it runs, needs no vectors.
-func TestADeletedCharacterNeedsNoVectors(t *testing.T) {
+// The embedding job of a character that is deleted before or during the job ends
+// without an error.
+func TestEmbeddingADeletedCharacterSucceeds(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		t.Run(map[bool]string{true: "before", false: "meanwhile"}[before], func(t *testing.T) {
-			e := newPatchy("m")
-			r := newRig(t, memory.Options{Embedder: func(context.Context, string) (llm.Embedder, error) { return e, nil }})
+			e := newEmbedder("m")
+			r := newFixture(t, memory.Options{Embedder: func(context.Context, string) (llm.Embedder, error) { return e, nil }})
 			character := r.character()
-			r.say(r.conversation(character), "", "Ann: I live in Paris.")
+			r.addMessage(r.conversation(character), "", "Ann: I live in Paris.")
 			gone := func() {
 				r.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(character) })
 			}
-			j := r.claim(character)
+			j := r.enqueueEmbed(character)
 			if before {
 				gone()
 			} else {
-				e.made = gone
+				e.onDone = gone
 			}
 			if err := r.runEmbed(t.Context(), j); err != nil {
 				t.Error(err)

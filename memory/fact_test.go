@@ -40,7 +40,7 @@ func validMemory() Memory {
 	}
 }
 
-func TestValidateNamesEveryField(t *testing.T) {
+func TestValidateReportsEveryField(t *testing.T) {
 	ok := validMemory()
 	if err := ok.Validate(); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 	}
 }
 
-// A correction that was made on another branch does not count on this one.
+// A correction made on another branch does not apply to the shown one.
 func TestCurrentFollowsTheShownBranch(t *testing.T) {
 	on := func(revisions ...string) func(Evidence) bool {
 		return func(e Evidence) bool { return slices.Contains(revisions, e.RevisionID) }
@@ -120,7 +120,8 @@ func TestCurrentFollowsTheShownBranch(t *testing.T) {
 	}
 }
 
-func TestEvidenceOfOneSightingBelongsTogether(t *testing.T) {
+// A memory holds if all evidence of at least one sighting is shown.
+func TestAMemoryNeedsOneCompleteSighting(t *testing.T) {
 	m := validMemory()
 	m.Evidence = []Evidence{{"c", "q", "q", 1, 0}, {"c", "yes", "yes", 2, 0}, {"c", "later", "later", 9, 1}}
 	shown := func(revisions ...string) bool {
@@ -158,8 +159,8 @@ func TestLine(t *testing.T) {
 }
 
 func TestVisibleItemsAreNotRecalledAgain(t *testing.T) {
-	said := theUser(7, "My sister Mia moved to Oslo last summer.")
-	v := VisibleIn([]Message{said, theCharacter(8, "Oslo is cold!"), theUser(9, "When did I move to Rome?"), theUser(10, "我什么时候学的法语？我忘了。")})
+	said := userMessage(7, "My sister Mia moved to Oslo last summer.")
+	v := VisibleIn([]Message{said, characterMessage(8, "Oslo is cold!"), userMessage(9, "When did I move to Rome?"), userMessage(10, "我什么时候学的法语？我忘了。")})
 	there := []Evidence{said.Evidence}
 	other := []Evidence{{"conv", "old", "old", 1, 0}}
 	tests := []struct {
@@ -187,11 +188,13 @@ func TestVisibleItemsAreNotRecalledAgain(t *testing.T) {
 	}
 }
 
-func theUser(seq int64, text string) Message { return spoken(lang.RoleUser, seq, text) }
+func userMessage(seq int64, text string) Message { return messageOf(lang.RoleUser, seq, text) }
 
-func theCharacter(seq int64, text string) Message { return spoken(lang.RoleCharacter, seq, text) }
+func characterMessage(seq int64, text string) Message {
+	return messageOf(lang.RoleCharacter, seq, text)
+}
 
-func spoken(role lang.Role, seq int64, text string) Message {
+func messageOf(role lang.Role, seq int64, text string) Message {
 	id := string(role) + text
 	return Message{Evidence: Evidence{ConversationID: "conv", MessageID: id, RevisionID: id, Seq: seq}, Role: role, Text: text}
 }

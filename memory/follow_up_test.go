@@ -8,16 +8,16 @@ import (
 	"nodest/memory"
 )
 
-// TestWhatWasSaidLaterComesFirst: a change is recalled with what it changes, and before
-// it, also where it has none of the question's words.
-func TestWhatWasSaidLaterComesFirst(t *testing.T) {
+// A later change is recalled before the text that it changes, even if it shares no
+// word with the question.
+func TestLaterChangesComeFirst(t *testing.T) {
 	units := slices.Concat(
-		Said(1, "2023-04-02",
+		sessionUnits(1, "2023-04-02",
 			"Ann: My favourite drink is root beer.", "Ann: our tortoise Winston's awake again!", "Ann: im writing this on my old thinkpad", "Ann: i'm a receptionist at a dental practice",
 			"Ann: 我最爱喝柠檬茶。", "Ann: 我手机里给我老公的备注是猪头", "Ann: 我用的红米，便宜耐造"),
-		Said(2, "2023-04-20",
+		sessionUnits(2, "2023-04-20",
 			"Ann: The chapel roof leaks again.", "Reed: Winston? A fine name.", "Ann: There is a market at the harbour now.", "Ann: 外面下雨了。"),
-		Said(3, "2023-05-01",
+		sessionUnits(3, "2023-05-01",
 			"Ann: I've gone off root beer, these days it's ginger ale.", "Ann: winston laid an egg. so. shes Winifred", "Ann: thinkpad died mid sentence, im on a refurbished Zenbook",
 			"Ann: handed in my badge, from monday on you're talking to a florist", "Ann: 柠檬茶不喝了，改喝酸梅汤。", "Ann: 他偷看到备注闹了半天，改成债主", "Ann: 红米屏碎了，捡了我妈换下来的荣耀"),
 	)
@@ -25,7 +25,7 @@ func TestWhatWasSaidLaterComesFirst(t *testing.T) {
 		units[i].Hash = memory.ContentHash(units[i].Text)
 	}
 	x := indexOf(t, units...)
-	for question, want := range map[string][2]string{ // what is so now, and what was
+	for question, want := range map[string][2]string{ // the present, and the past
 		"What's my favourite drink?":      {"ginger ale", "My favourite drink is root beer"},
 		"What's the name of my tortoise?": {"Winifred", "tortoise Winston"},
 		"What computer do I use?":         {"Zenbook", "old thinkpad"},
@@ -37,10 +37,10 @@ func TestWhatWasSaidLaterComesFirst(t *testing.T) {
 		hits := recall(t, x, memory.Ask{Text: question, Now: noon, Here: memory.Place{ConversationID: "here"}})
 		now, was := position(hits, want[0]), position(hits, want[1])
 		if now < 0 || was >= 0 && was < now {
-			t.Errorf("%q finds %q, want %q before %q", question, texts(hits), want[0], want[1])
+			t.Errorf("%q finds %q, want %q before %q", question, hitTexts(hits), want[0], want[1])
 		}
 		if at := position(hits, "A fine name"); at >= 0 && at < now {
-			t.Errorf("%q: what the character says comes first: %q", question, texts(hits))
+			t.Errorf("%q: what the character says comes first: %q", question, hitTexts(hits))
 		}
 		for _, h := range hits {
 			sum := h.Parts.Lexical + h.Parts.Vector + h.Parts.Recency + h.Parts.Importance
@@ -49,20 +49,20 @@ func TestWhatWasSaidLaterComesFirst(t *testing.T) {
 			}
 		}
 	}
-	// What was so before is told when that is asked for, and nothing follows up on what
-	// is not about the user.
+	// A question about the past finds it, and texts that are not about the user find no
+	// later changes.
 	if hits := recall(t, x, memory.Ask{Text: "What was my favourite drink before?", Now: noon, Here: memory.Place{ConversationID: "here"}}); position(hits, "My favourite drink is root beer") < 0 {
-		t.Errorf("the past: %q", texts(hits))
+		t.Errorf("the past: %q", hitTexts(hits))
 	}
 	if hits := recall(t, x, memory.Ask{Text: "Is there root beer in this tavern?", Now: noon, Here: memory.Place{ConversationID: "here"}}); position(hits, "Zenbook") >= 0 {
-		t.Errorf("the tavern: %q", texts(hits))
+		t.Errorf("the tavern: %q", hitTexts(hits))
 	}
 }
 
-// TestRelatedWordsAreForQuestionsAboutTheUser: a word that is only related to the
-// message opens no prompt for small talk.
+// Words that are only related to those of the message recall something for questions
+// about the user, but not for small talk.
 func TestRelatedWordsAreForQuestionsAboutTheUser(t *testing.T) {
-	units := Said(1, "2023-04-02", "Ann: I weighed 84 kilos this morning.", "Ann: I bought a macbook.", "Ann: My dad snores.", "Ann: 今早秤上132斤。", "Ann: 我刚换了荣耀。")
+	units := sessionUnits(1, "2023-04-02", "Ann: I weighed 84 kilos this morning.", "Ann: I bought a macbook.", "Ann: My dad snores.", "Ann: 今早秤上132斤。", "Ann: 我刚换了荣耀。")
 	for i := range units {
 		units[i].Hash = memory.ContentHash(units[i].Text)
 	}
@@ -74,7 +74,7 @@ func TestRelatedWordsAreForQuestionsAboutTheUser(t *testing.T) {
 	} {
 		hits := recall(t, x, memory.Ask{Text: text, Now: noon.Add(time.Hour), Here: memory.Place{ConversationID: "here"}})
 		if want == "" && len(hits) > 0 || want != "" && position(hits, want) < 0 {
-			t.Errorf("%q finds %q, want %q", text, texts(hits), want)
+			t.Errorf("%q finds %q, want %q", text, hitTexts(hits), want)
 		}
 	}
 }

@@ -12,22 +12,22 @@ import (
 	"nodest/memory/lang"
 )
 
-// gateSet is a small life in one language: what was said, messages that are no reason
-// to remember anything, and questions with what their answer holds. "A > B" in said is
-// a line and the reply to it.
-type gateSet struct {
-	language string
-	said     []string
-	idle     []string
-	probes   [][2]string // question, part of the answer
-	changes  []changed   // said in this order, with everything else between
-	noise    [3][]string // who, what, where: the lines between
-	pattern  func(a, b, c string, n int) string
+// gateCase is the chat of one user in one language: what was said, idle messages that
+// should recall nothing, and questions with a part of their answer. "A > B" in said
+// is a line and its reply.
+type gateCase struct {
+	language  string
+	said      []string
+	idle      []string
+	questions [][2]string  // question, part of the answer
+	changes   []factChange // said in this order, with everything else in between
+	noise     [3][]string  // who, what, where: the lines between
+	pattern   func(a, b, c string, n int) string
 }
 
-type changed struct{ before, after, question, now, stale string }
+type factChange struct{ before, after, question, now, stale string }
 
-var gateSets = []gateSet{{
+var gateCases = []gateCase{{
 	language: "en",
 	said: []string{
 		"My dog is called Biscuit, he is a beagle.", "I'm allergic to shellfish.", "My sister Nora studies medicine in Dublin. > How lovely, a doctor in the family!",
@@ -45,14 +45,14 @@ var gateSets = []gateSet{{
 		"oh no, I'm sorry to hear that", "you're so sweet", "sure, let's do it", "it's a beautiful day outside", "just got home from work", "hey, are you there?", "can you say that again?", "brb, making some tea",
 		"I don't know what to say", "tell me something interesting", "do you want to talk a bit?", "what should we do now?", "I'm going to bed now", "happy friday!", "let me think about it", "guess what happened",
 	},
-	probes: [][2]string{
+	questions: [][2]string{
 		{"What's my dog's name?", "Biscuit"}, {"What am I allergic to?", "shellfish"}, {"What does my sister study?", "medicine"}, {"When is our wedding?", "September"}, {"Which instrument do I play?", "cello"},
 		{"Who is my boss?", "Hargreaves"}, {"Where is the spare key?", "flowerpot"}, {"Who taught me to bake?", "grandmother"}, {"What are my kittens called?", "Salt"}, {"Which wrist did I break?", "left"},
 		{"What's my favourite novel?", "Middlemarch"}, {"What car do I drive?", "Volvo"}, {"When is my dad's birthday?", "March"}, {"What trip am I saving for?", "Patagonia"}, {"do you remember my therapist's name", "Lindqvist"},
 		{"What smell can't I stand?", "cinnamon"}, {"Who borrowed my drill?", "Tom"}, {"what was the wifi password again", "swordfish"}, {"What was my first concert?", "Radiohead"}, {"Why do I wear lenses?", "astigmatism"},
 		{"How many brothers do you have?", "three"}, {"Where were you born?", "Skagen"}, {"When do I go jogging?", "six"}, {"How is Ivy doing? She was so nervous.", "school"}, {"Did I ever smoke?", "quit"},
 	},
-	changes: []changed{
+	changes: []factChange{
 		{"I live in Paris.", "I've moved to Rome, finally!", "Where do I live?", "Rome", "Paris"},
 		{"I work as a waiter in a bistro.", "I got a new job, I'm a bookbinder now.", "What do I do for work?", "bookbinder", "waiter"},
 		{"My exam is on Monday.", "The exam was moved to Thursday.", "When is my exam?", "Thursday", "Monday"},
@@ -90,14 +90,14 @@ var gateSets = []gateSet{{
 		"啊，抱歉", "你真好", "行，就这么办", "今天天气真好", "刚下班回到家", "在吗？", "再说一遍好吗", "我去倒杯水",
 		"我也不知道该说什么", "给我讲个有趣的事", "想聊聊天吗", "现在做什么好呢", "我要去睡了", "周末愉快", "让我想想", "你猜怎么着",
 	},
-	probes: [][2]string{
+	questions: [][2]string{
 		{"我的狗叫什么？", "豆豆"}, {"我对什么过敏？", "海鲜"}, {"我姐姐学什么？", "学医"}, {"我们什么时候办婚礼？", "九月"}, {"我弹什么乐器？贝斯吗", "贝斯"},
 		{"我老板姓什么？", "黄"}, {"备用钥匙在哪里？", "花盆"}, {"谁教我做桂花糕的？", "外婆"}, {"我的猫叫什么名字", "盐盐"}, {"我摔断过哪只手腕？", "左手"},
 		{"我最喜欢哪本小说？", "围城"}, {"我开什么车？", "沃尔沃"}, {"我爸爸生日是哪天？", "三月"}, {"我攒钱想去哪里旅行？", "冰岛"}, {"还记得我的心理医生姓什么吗", "林"},
 		{"我受不了什么味道？", "肉桂"}, {"谁借走了我的电钻？", "老王"}, {"小木屋的密码是多少来着", "金枪鱼"}, {"我第一次看的演唱会是谁的？", "五月天"}, {"我为什么戴眼镜？", "散光"},
 		{"你有几个弟弟？", "三个"}, {"你出生在哪儿？", "鼓浪屿"}, {"我几点跑步？", "六点"}, {"小藤最近怎么样？", "小学"}, {"我爱喝什么茶？", "龙井"},
 	},
-	changes: []changed{
+	changes: []factChange{
 		{"我住在苏州。", "我搬到成都了！", "我住在哪里？", "成都", "苏州"},
 		{"我在一家餐厅做服务员，在那里工作三年了。", "我换工作了，现在做装订师。", "我做什么工作？", "装订师", "服务员"},
 		{"我的考试在星期一。", "考试改到星期四了。", "我什么时候考试？", "星期四", "星期一"},
@@ -123,9 +123,9 @@ var gateSets = []gateSet{{
 	},
 }}
 
-// life makes units of a set with so many lines of noise behind it; changes come in
-// front of and behind the noise.
-func (s *gateSet) life(noise int) []memory.Unit {
+// units makes units of a case with n lines of noise at the end; the changes come
+// before and after the noise.
+func (s *gateCase) units(noise int) []memory.Unit {
 	var units []memory.Unit
 	at, session := noon.AddDate(-1, 0, 0), 0
 	say := func(role lang.Role, text string) {
@@ -173,56 +173,58 @@ func (s *gateSet) life(noise int) []memory.Unit {
 	return units
 }
 
-// TestTheGate asks small lives of three sizes in two languages.
-func TestTheGate(t *testing.T) {
-	for _, s := range gateSets {
+// In chats of three sizes and two languages, at most 10% of the idle messages recall
+// anything, and at least 90% of the questions and of the changed facts find their
+// answer.
+func TestRecallAtThreeSizesInTwoLanguages(t *testing.T) {
+	for _, s := range gateCases {
 		for _, noise := range []int{0, 200, 10_000} {
 			if noise > 200 && testing.Short() {
 				continue
 			}
 			t.Run(fmt.Sprint(s.language, noise), func(t *testing.T) {
-				x := indexOf(t, s.life(noise)...)
+				x := indexOf(t, s.units(noise)...)
 				blocks := 0
 				for _, line := range s.idle {
-					if hits := ask(t, x, line); len(hits) > 0 {
+					if hits := recallText(t, x, line); len(hits) > 0 {
 						blocks++
 						t.Logf("%q recalls %q", line, hits[0].Text)
 					}
 				}
 				found := 0
-				for _, p := range s.probes {
-					hits := ask(t, x, p[0])
+				for _, p := range s.questions {
+					hits := recallText(t, x, p[0])
 					if position(hits, p[1]) >= 0 {
 						found++
 					} else {
-						t.Logf("%q finds %q", p[0], texts(hits))
+						t.Logf("%q finds %q", p[0], hitTexts(hits))
 					}
 				}
 				right := 0
 				for _, c := range s.changes {
-					hits := ask(t, x, c.question)
+					hits := recallText(t, x, c.question)
 					now, stale := position(hits, c.now), position(hits, c.stale)
 					if now >= 0 && (stale < 0 || stale > now) {
 						right++
 					} else {
-						t.Logf("%q finds %q", c.question, texts(hits))
+						t.Logf("%q finds %q", c.question, hitTexts(hits))
 					}
 				}
-				t.Logf("%d of %d idle messages recall something; %d of %d probes; %d of %d changes", blocks, len(s.idle), found, len(s.probes), right, len(s.changes))
-				if blocks > len(s.idle)/10 || found*10 < 9*len(s.probes) || right*10 < 9*len(s.changes) {
-					t.Error("the gate is not where it should be")
+				t.Logf("%d of %d idle messages recall something; %d of %d probes; %d of %d changes", blocks, len(s.idle), found, len(s.questions), right, len(s.changes))
+				if blocks > len(s.idle)/10 || found*10 < 9*len(s.questions) || right*10 < 9*len(s.changes) {
+					t.Error("recall is outside its limits")
 				}
 			})
 		}
 	}
 }
 
-func ask(t *testing.T, x *index.Index, text string) []memory.Hit {
+func recallText(t *testing.T, x *index.Index, text string) []memory.Hit {
 	t.Helper()
 	return recall(t, x, memory.Ask{Text: text, Here: memory.Place{ConversationID: "here"}, Now: noon})
 }
 
-func texts(hits []memory.Hit) (all []string) {
+func hitTexts(hits []memory.Hit) (all []string) {
 	for _, h := range hits {
 		all = append(all, h.Text)
 	}

@@ -8,8 +8,8 @@ import (
 	"nodest/fault"
 )
 
-// The versions of one memory are stored together.
-func TestPiecesKeepVersionsTogether(t *testing.T) {
+// The versions of one memory are stored in the same batch.
+func TestImportBatchesKeepVersionsTogether(t *testing.T) {
 	var parsed []Memory
 	for i := range 1000 {
 		parsed = append(parsed, Memory{RootID: fmt.Sprint(i % 7), Version: i, Text: "x"}, Memory{Text: "plain"})
@@ -46,8 +46,8 @@ func TestPiecesKeepVersionsTogether(t *testing.T) {
 	}
 }
 
-// A file in which every line is wrong is refused with the first one. A file of an empty
-// memory is none of those, and one good line is enough.
+// A file in which every line is wrong is refused with the first error. The file of an
+// empty memory is accepted, and so is one with a single good line.
 func TestAFileWithoutAnyMemory(t *testing.T) {
 	for file, want := range map[string]string{
 		"name,text\nMia,sails\n":                             "line 1: the line is not a JSON object",

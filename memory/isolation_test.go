@@ -14,17 +14,18 @@ import (
 	"nodest/store/storetest"
 )
 
-// owner is a scope of the test below; its mark stands in all that is said there.
-type owner struct {
-	*rig
+// scopeUser is one user and character of the test below; all texts of its scope
+// contain its mark.
+type scopeUser struct {
+	*fixture
 	character, chat, mark string
 	head                  *chat.Message
 	count                 int
 }
 
-// act does one random thing in a scope, whose words those of all other scopes are but
-// for the mark.
-func (o *owner) act(r *rand.Rand) {
+// doSomething does one random thing in its scope; except for the mark, all scopes use
+// the same words.
+func (o *scopeUser) doSomething(r *rand.Rand) {
 	o.Helper()
 	parent := ""
 	if o.head != nil {
@@ -34,20 +35,21 @@ func (o *owner) act(r *rand.Rand) {
 	line := fmt.Sprintf("the lighthouse lantern number%d is %s", o.count, o.mark)
 	switch op := r.IntN(8); {
 	case op < 4 || o.head == nil:
-		o.head = o.say(o.chat, parent, "Ann: "+line)
+		o.head = o.addMessage(o.chat, parent, "Ann: "+line)
 	case op == 4:
-		o.change(o.head.ID, editTo(line))
+		o.changeMessage(o.head.ID, editTo(line))
 	case op == 5:
-		o.change(o.head.ID, swipeTo(line))
+		o.changeMessage(o.head.ID, swipeTo(line))
 	case op == 6:
-		o.learn(o.character, line, nil, o.head)
+		o.addFact(o.character, line, nil, o.head)
 	default:
-		o.learn(o.character, line, func(m *memory.Memory) { m.Pinned = true })
+		o.addFact(o.character, line, func(m *memory.Memory) { m.Pinned = true })
 	}
 }
 
-// ask recalls what all scopes have and looks for what is not of this one.
-func (o *owner) ask(r *rand.Rand) {
+// checkRecall recalls what all scopes have and checks that nothing of another scope
+// is found.
+func (o *scopeUser) checkRecall(r *rand.Rand) {
 	o.Helper()
 	hits, err := o.svc.Recall(o.Context(), o.user, memory.Ask{
 		CharacterID: o.character, Now: noon, Text: "the lantern of the lighthouse", Everything: r.IntN(2) == 0, Limit: 50,
@@ -65,15 +67,15 @@ func (o *owner) ask(r *rand.Rand) {
 	}
 }
 
-// TestNobodyRecallsWhatIsNotTheirs has users with characters of one card do random
-// things side by side, with a cache that is too small for two of them.
-func TestNobodyRecallsWhatIsNotTheirs(t *testing.T) {
-	r := newRig(t, memory.Options{CacheBytes: 20_000})
-	var owners []*owner
+// Users whose characters have the same card never recall each other's texts, with
+// random concurrent operations and a cache too small for two scopes.
+func TestRecallIsIsolatedBetweenUsers(t *testing.T) {
+	r := newFixture(t, memory.Options{CacheBytes: 20_000})
+	var owners []*scopeUser
 	for user := range 4 {
-		as := r.as(storetest.User(t, r.db))
+		as := r.asUser(storetest.User(t, r.db))
 		for character := range 3 {
-			o := &owner{rig: as.as(as.user), character: as.character(), mark: fmt.Sprintf("mark%dof%d", character, user)}
+			o := &scopeUser{fixture: as.asUser(as.user), character: as.character(), mark: fmt.Sprintf("mark%dof%d", character, user)}
 			o.chat = o.conversation(o.character)
 			owners = append(owners, o)
 		}
@@ -83,12 +85,12 @@ func TestNobodyRecallsWhatIsNotTheirs(t *testing.T) {
 		wait.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(i), 5))
 			for range 25 {
-				o.act(random)
-				o.ask(random)
+				o.doSomething(random)
+				o.checkRecall(random)
 			}
 		})
 	}
-	for range 4 { // and readers of every scope
+	for range 4 { // readers of every scope
 		wait.Go(func() {
 			for _, o := range owners {
 				if _, err := o.svc.Recall(o.Context(), o.user, memory.Ask{CharacterID: o.character, Now: noon, Text: "lantern"}); err != nil {
@@ -106,14 +108,14 @@ func TestNobodyRecallsWhatIsNotTheirs(t *testing.T) {
 	}
 }
 
-// TestManyCharactersFitIntoTheBudget touches many scopes in turn.
-func TestManyCharactersFitIntoTheBudget(t *testing.T) {
+// Recall in many scopes in turn keeps the cache within its budget.
+func TestTheCacheKeepsItsBudget(t *testing.T) {
 	const characters, budget = 1000, 200_000
-	r := newRig(t, memory.Options{CacheBytes: budget})
+	r := newFixture(t, memory.Options{CacheBytes: budget})
 	var ids []string
 	r.update(func(tx nodest.Tx) error {
 		for i := range characters {
-			c := cardOf()
+			c := newCharacter()
 			chat := &chat.Conversation{ID: newID(), CharacterID: c.ID, Settings: []byte(`{}`)}
 			if err := tx.Characters.InsertCharacter(c); err != nil {
 				return err
@@ -121,7 +123,7 @@ func TestManyCharactersFitIntoTheBudget(t *testing.T) {
 			if err := tx.Chats.InsertConversation(chat); err != nil {
 				return err
 			}
-			if _, err := sayIn(tx, chat.ID, "", fmt.Sprintf("Ann: My boat is called boat%d.", i)); err != nil {
+			if _, err := insertMessage(tx, chat.ID, "", fmt.Sprintf("Ann: My boat is called boat%d.", i)); err != nil {
 				return err
 			}
 			ids = append(ids, c.ID)

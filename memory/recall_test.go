@@ -17,8 +17,9 @@ import (
 	"nodest/memory/lang"
 )
 
-// Said makes turns of one session: "Ann: text" or "Reed: text", an hour apart.
-func Said(session int, day string, lines ...string) []memory.Unit {
+// sessionUnits makes the turns of one session: "Ann: text" or "Reed: text", an hour
+// apart.
+func sessionUnits(session int, day string, lines ...string) []memory.Unit {
 	at, err := time.Parse("2006-01-02", day)
 	if err != nil {
 		panic(err)
@@ -83,14 +84,14 @@ func foundIDs(hits []memory.Hit) []string {
 	return list
 }
 
-var talk = slices.Concat(
-	Said(1, "2023-04-02", "Ann: Good morning, captain!", "Reed: What did you paint at the lake?", "Ann: A sunrise, with much orange and a little red in it.", "Reed: Wonderful. I was mending the sails all day."),
-	Said(2, "2023-04-20", "Ann: My sister Lucy moved to Bergen last week.", "Reed: How many cats does she have?", "Ann: Three, and a very old dog called Biscuit.", "Reed: I promise to visit her when we sail north."),
-	Said(3, "2023-05-04", "Ann: 我最喜欢的茶是乌龙茶。", "Reed: 我更喜欢喝咖啡。", "Ann: 昨天我看了《银河补习班》，很感动。", "Reed: 下次一起看吧。"),
+var sampleUnits = slices.Concat(
+	sessionUnits(1, "2023-04-02", "Ann: Good morning, captain!", "Reed: What did you paint at the lake?", "Ann: A sunrise, with much orange and a little red in it.", "Reed: Wonderful. I was mending the sails all day."),
+	sessionUnits(2, "2023-04-20", "Ann: My sister Lucy moved to Bergen last week.", "Reed: How many cats does she have?", "Ann: Three, and a very old dog called Biscuit.", "Reed: I promise to visit her when we sail north."),
+	sessionUnits(3, "2023-05-04", "Ann: 我最喜欢的茶是乌龙茶。", "Reed: 我更喜欢喝咖啡。", "Ann: 昨天我看了《银河补习班》，很感动。", "Reed: 下次一起看吧。"),
 )
 
 func TestRecallFindsWhatWasSaid(t *testing.T) {
-	x := indexOf(t, talk...)
+	x := indexOf(t, sampleUnits...)
 	for _, c := range []struct{ name, query, want string }{
 		{"the answer behind the question", "What did Ann paint at the lake?", "1.2"},
 		{"the one who is meant", "What was Reed doing with the sails?", "1.3"},
@@ -110,16 +111,16 @@ func TestRecallFindsWhatWasSaid(t *testing.T) {
 	}
 }
 
-func TestALongMessageFindsWhatItTouches(t *testing.T) {
+func TestALongMessageRecallsWhatItMentions(t *testing.T) {
 	message := "It rained all morning, so I stayed at home, sorted old letters, baked a cake that fell flat, quarrelled with the neighbour about his hedge" +
 		" and then, out of nowhere, wondered how Biscuit is doing up there in Bergen these days."
-	if got := foundIDs(recall(t, indexOf(t, talk...), memory.Ask{Text: message})); len(got) == 0 || got[0] != "2.2" && got[0] != "2.0" {
+	if got := foundIDs(recall(t, indexOf(t, sampleUnits...), memory.Ask{Text: message})); len(got) == 0 || got[0] != "2.2" && got[0] != "2.0" {
 		t.Errorf("found %v", got)
 	}
 }
 
 func TestRecallByDay(t *testing.T) {
-	x := indexOf(t, talk...)
+	x := indexOf(t, sampleUnits...)
 	for _, query := range []string{"What did we talk about on April 20th?", "在4月20号我们聊了什么？", "2023-04-20?"} {
 		hits := recall(t, x, memory.Ask{Text: query, Limit: 4, Search: true})
 		for _, h := range hits {
@@ -134,8 +135,8 @@ func TestRecallByDay(t *testing.T) {
 	}
 }
 
-func TestNothingRelevantGivesNothing(t *testing.T) {
-	x := indexOf(t, talk...)
+func TestRecallOfNothingRelevantIsEmpty(t *testing.T) {
+	x := indexOf(t, sampleUnits...)
 	for _, query := range []string{"quantum chromodynamics", "", "？！", "the of and", "火山喷发"} {
 		if hits := recall(t, x, memory.Ask{Text: query}); len(hits) != 0 {
 			t.Errorf("%q finds %v", query, foundIDs(hits))
@@ -146,7 +147,7 @@ func TestNothingRelevantGivesNothing(t *testing.T) {
 	}
 }
 
-func TestTheBudgetHolds(t *testing.T) {
+func TestRecallKeepsItsBudget(t *testing.T) {
 	var units []memory.Unit
 	for i := range 40 {
 		units = append(units, fact(fmt.Sprint("f", i), fmt.Sprintf("Lighthouse number %d stands on a rock of its own, %s.", i, strings.Repeat(fmt.Sprintf("word%d ", i), 12)), nil))
@@ -172,21 +173,21 @@ func TestTheBudgetHolds(t *testing.T) {
 	}
 }
 
-func TestThoseWhoSayTheSameShareAPlace(t *testing.T) {
+func TestEqualTextsTakeOnePlace(t *testing.T) {
 	older := fact("older", "Ann likes oolong tea from Wuyi.", func(u *memory.Unit) { u.Hash = "h" })
 	newer := fact("newer", "Ann likes oolong tea from Wuyi!", func(u *memory.Unit) { u.Hash, u.At = "h", noon })
 	other := fact("other", "Reed keeps his tea in a tin.", nil)
 	if got := foundIDs(recall(t, indexOf(t, older, newer, other), memory.Ask{Text: "tea"})); !slices.Contains(got, "newer") || slices.Contains(got, "older") || len(got) != 2 {
 		t.Errorf("found %v", got)
 	}
-	source := talk[4]
+	source := sampleUnits[4]
 	told := fact("told", "Ann's sister Lucy moved to Bergen in April.", func(u *memory.Unit) { u.Sources = []string{source.ID} })
 	hits := recall(t, indexOf(t, source, told), memory.Ask{Text: "Where did Lucy move?"})
 	if len(hits) != 1 || hits[0].ID != "told" || len(hits[0].Sources) != 1 || hits[0].Sources[0].ID != source.ID {
 		t.Errorf("a fact and its source are %+v", hits)
 	}
-	// A rule may have misread its source, which stays beside it, also where both say
-	// the same word for word.
+	// A rule may have misread its source, so the source is recalled too, even if both
+	// have the same text.
 	for _, text := range []string{told.Text, source.Text} {
 		read := fact("read", text, func(u *memory.Unit) { u.Sources, u.Origin, u.At = []string{source.ID}, memory.ByRule, source.At })
 		read.Hash = source.Hash
@@ -198,7 +199,7 @@ func TestThoseWhoSayTheSameShareAPlace(t *testing.T) {
 }
 
 func TestPinnedFactsCompete(t *testing.T) {
-	units := append(slices.Clone(talk), fact("pinned", "Ann is allergic to nuts.", func(u *memory.Unit) { u.Pinned = true }))
+	units := append(slices.Clone(sampleUnits), fact("pinned", "Ann is allergic to nuts.", func(u *memory.Unit) { u.Pinned = true }))
 	if got := foundIDs(recall(t, indexOf(t, units...), memory.Ask{Text: "What did Ann paint at the lake?"})); slices.Contains(got, "pinned") || !slices.Contains(got, "1.2") {
 		t.Errorf("for something else: %v", got)
 	}
@@ -222,8 +223,8 @@ func TestRecencyBreaksTiesOnly(t *testing.T) {
 	}
 }
 
-func TestSkipLeavesOut(t *testing.T) {
-	x := indexOf(t, append(slices.Clone(talk), fact("f", "Ann painted a sunrise at the lake.", func(u *memory.Unit) { u.Pinned = true }))...)
+func TestSkippedUnitsAreNotRecalled(t *testing.T) {
+	x := indexOf(t, append(slices.Clone(sampleUnits), fact("f", "Ann painted a sunrise at the lake.", func(u *memory.Unit) { u.Pinned = true }))...)
 	skip := func(u *memory.Unit) bool { return u.Layer == memory.Fact || u.ID == "1.2" }
 	for _, everything := range []bool{true, false} {
 		if got := foundIDs(recall(t, x, memory.Ask{Text: "sunrise at the lake", Skip: skip, Everything: everything, Search: !everything})); slices.Contains(got, "f") || slices.Contains(got, "1.2") || len(got) == 0 {
@@ -232,7 +233,7 @@ func TestSkipLeavesOut(t *testing.T) {
 	}
 }
 
-// withVectors embeds units offline, as a model would.
+// withVectors embeds units with the offline embedder.
 func withVectors(t testing.TB, units []memory.Unit) []memory.Unit {
 	units = slices.Clone(units)
 	for i := range units {
@@ -251,8 +252,8 @@ func vector(t testing.TB, task llm.EmbedTask, text string) index.Vector {
 	return index.Vector{Model: e.Model, Values: e.Vectors[0]}
 }
 
-func TestVectorsAddWhatWordsMiss(t *testing.T) {
-	units := withVectors(t, talk)
+func TestVectorsAddHits(t *testing.T) {
+	units := withVectors(t, sampleUnits)
 	units[7].Vectors = nil // not embedded yet
 	x := indexOf(t, units...)
 	text := "sunrisee orangee"
@@ -262,20 +263,20 @@ func TestVectorsAddWhatWordsMiss(t *testing.T) {
 	if hits := recall(t, x, memory.Ask{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "1.2" {
 		t.Errorf("with vectors %v", foundIDs(hits))
 	}
-	// A unit without a vector is found by its words, also when others have one.
+	// A unit without a vector is found by its words, even if other units have vectors.
 	text = "Did you promise to visit her when we sail north?"
 	if hits := recall(t, x, memory.Ask{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "2.3" {
 		t.Errorf("not embedded: %v", foundIDs(hits))
 	}
-	// A list of another model is missing, not zero.
+	// A vector of another model counts as missing, not as zero.
 	other := index.Vector{Model: "other", Values: make([]float32, 8)}
 	if a, b := foundIDs(recall(t, x, memory.Ask{Text: text})), foundIDs(recall(t, x, memory.Ask{Text: text, Vector: other})); !slices.Equal(a, b) {
 		t.Errorf("a vector of another model changes %v to %v", a, b)
 	}
 }
 
-func TestScoresTellWhy(t *testing.T) {
-	hits := recall(t, indexOf(t, talk...), memory.Ask{Text: "What did Ann paint at the lake?", Everything: true})
+func TestScoresAreExplained(t *testing.T) {
+	hits := recall(t, indexOf(t, sampleUnits...), memory.Ask{Text: "What did Ann paint at the lake?", Everything: true})
 	for i, h := range hits {
 		if h.Score < 0 || h.Score > 1 || i > 0 && h.Score > hits[i-1].Score {
 			t.Errorf("score %d is %v", i, h.Score)
@@ -286,7 +287,7 @@ func TestScoresTellWhy(t *testing.T) {
 	}
 }
 
-// FuzzRecall holds the promises of Recall for any text in units and query.
+// FuzzRecall checks the guarantees of Recall for any text in units and query.
 func FuzzRecall(f *testing.F) {
 	f.Add("What did Ann paint?", "Ann: a sunrise", "昨天 tea")
 	f.Add("5月4号", "\xff?", strings.Repeat("long. ", 300))

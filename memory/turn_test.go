@@ -12,28 +12,28 @@ import (
 	"nodest/store/storetest"
 )
 
-// reads counts the transactions that read a store.
-type reads struct {
+// countingStore counts the read transactions of a store.
+type countingStore struct {
 	memory.Store
 	n atomic.Int64
 }
 
-func (c *reads) View(ctx context.Context, userID string, fn func(memory.Tx) error) error {
+func (c *countingStore) View(ctx context.Context, userID string, fn func(memory.Tx) error) error {
 	c.n.Add(1)
 	return c.Store.View(ctx, userID, fn)
 }
 
-// TestATurnReadsNothingTwice: what the profile of a turn was made of is not read again
-// for what it recalls, and no later turn has it from an earlier one.
+// The facts read for the profile of a turn are not read again for its recall, and no
+// turn uses what an earlier one read.
 func TestATurnReadsNothingTwice(t *testing.T) {
-	r := newRig(t, memory.Options{})
-	store := &reads{Store: r.db.Memory()}
+	r := newFixture(t, memory.Options{})
+	store := &countingStore{Store: r.db.Memory()}
 	r.svc = memory.New(store, memory.Options{})
 	character := r.character()
 	chat := r.conversation(character)
-	said := r.say(chat, "", "Ann: I keep bees behind the lighthouse.")
-	r.say(chat, said.ID, "Reed: How nice.")
-	r.learn(character, "User keeps bees behind the lighthouse", asProfile, said)
+	said := r.addMessage(chat, "", "Ann: I keep bees behind the lighthouse.")
+	r.addMessage(chat, said.ID, "Reed: How nice.")
+	r.addFact(character, "User keeps bees behind the lighthouse", asProfile, said)
 	var profile []string
 	turn := func(text string) (hits []string, views int64) {
 		t.Helper()
@@ -53,10 +53,10 @@ func TestATurnReadsNothingTwice(t *testing.T) {
 		}
 		return hits, store.n.Load() - before
 	}
-	turn("Where are the bees?") // it loads the index
+	turn("Where are the bees?") // the first turn loads the index
 	for text, want := range map[string]int64{
-		"":                             2, // what has changed, the profile
-		"Where do I keep bees by now?": 2, // nothing rests on a text that the profile does not
+		"":                             2, // the changes and the profile
+		"Where do I keep bees by now?": 2, // no evidence beyond that of the profile
 	} {
 		hits, views := turn(text)
 		if views > want || len(profile) != 1 || (len(hits) > 0) != (text != "") {
@@ -64,8 +64,8 @@ func TestATurnReadsNothingTwice(t *testing.T) {
 		}
 	}
 
-	// What somebody changes meanwhile counts in the next turn.
-	r.change(said.ID, editTo("I keep goats."))
+	// Changes made meanwhile are used in the next turn.
+	r.changeMessage(said.ID, editTo("I keep goats."))
 	if hits, _ := turn("Where do I keep bees by now?"); len(profile) != 0 || slices.Contains(hits, "User keeps bees behind the lighthouse") {
 		t.Errorf("after an edit: profile %q, hits %q", profile, hits)
 	}

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,9 +19,9 @@ import (
 	"nodest/op"
 )
 
-// named replaces the ids of an archive by numbers in the order in which they come,
-// and leaves out when it was written.
-func named(t *testing.T, archive []byte) string {
+// numberIDs replaces the ids in an archive by numbers, in order of appearance, and
+// removes the export time.
+func numberIDs(t *testing.T, archive []byte) string {
 	t.Helper()
 	var doc map[string]any
 	must(t, json.Unmarshal(archive, &doc))
@@ -34,7 +36,7 @@ func named(t *testing.T, archive []byte) string {
 					v[key] = walk(s, true)
 				}
 			}
-			for _, key := range sortedNames(v) {
+			for _, key := range slices.Sorted(maps.Keys(v)) {
 				value := walk(v[key], false)
 				delete(v, key)
 				v[cmp.Or(numbers[key], key)] = value
@@ -61,19 +63,11 @@ func named(t *testing.T, archive []byte) string {
 	return string(out)
 }
 
-func sortedNames(m map[string]any) []string {
-	names := []string{}
-	for name := range m {
-		names = append(names, name)
-	}
-	return sorted(names)
-}
-
-// fullLife makes a conversation that has seen everything: swipes, edits, deleted
-// messages and swipes, branches, a failed reply, save points, a restore.
-func (h *home) fullLife(t *testing.T) *chat.Conversation {
+// eventfulChat makes a conversation with swipes, edits, deleted messages and swipes,
+// branches, a failed reply, save points and a restore.
+func (h *chatFixture) eventfulChat(t *testing.T) *chat.Conversation {
 	t.Helper()
-	conv, all := h.talk(t, 6)
+	conv, all := h.newChat(t, 6)
 	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: json.RawMessage(`{"name":"Mia"}`)})
 	must(t, err)
 	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[3].ID, Text: "edited <b>once</b>"})
@@ -84,7 +78,7 @@ func (h *home) fullLife(t *testing.T) *chat.Conversation {
 	must(t, err)
 	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
 	must(t, err)
-	h.say(t, conv.ID, all[4].ID, "a swipe", "another", "a third")
+	h.addMessage(t, conv.ID, all[4].ID, "a swipe", "another", "a third")
 	conv, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{
 		ID: conv.ID, PersonaID: &persona.ID, AuthorNote: json.RawMessage(`{"content":"It rains."}`),
 		Settings: json.RawMessage(`{"maxTokens":50}`),
@@ -102,7 +96,7 @@ func (h *home) fullLife(t *testing.T) *chat.Conversation {
 	must(t, err)
 	conv, err = h.Chats.Conversation(t.Context(), me, conv.ID)
 	must(t, err)
-	conv = h.say(t, conv.ID, conv.HeadID, "after the restore")
+	conv = h.addMessage(t, conv.ID, conv.HeadID, "after the restore")
 	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
 		m := &chat.Message{
 			ID: NewID(tx), ConversationID: conv.ID, ParentID: conv.HeadID, ClientMsgID: "mine-1", Role: chat.RoleAssistant, Name: "Alice",
@@ -114,37 +108,38 @@ func (h *home) fullLife(t *testing.T) *chat.Conversation {
 	return conv
 }
 
-func TestAnArchiveIsAllThereIs(t *testing.T) {
-	h := newHome(t)
-	conv := h.fullLife(t)
+// An archive that is exported, imported and exported again is the same, and the
+// imported conversation can be continued.
+func TestAnArchiveRoundTripKeepsTheWholeConversation(t *testing.T) {
+	h := newChatFixture(t)
+	conv := h.eventfulChat(t)
 	first, filename, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
 	if filepath.Ext(filename) != ".json" {
 		t.Errorf("file name = %q", filename)
 	}
-	h.told()
+	h.takeEventTypes()
 	call := h.call()
 	loaded, err := h.Archives.ImportArchive(t.Context(), call, conv.CharacterID, first)
 	must(t, err)
-	if told := strings.Join(h.told(), " "); told != "chat.created" {
-		t.Errorf("events = %s", told)
+	if events := strings.Join(h.takeEventTypes(), " "); events != "chat.created" {
+		t.Errorf("events = %s", events)
 	}
 	second, _, err := h.Archives.ExportArchive(t.Context(), me, loaded.ID)
 	must(t, err)
-	if a, b := named(t, first), named(t, second); a != b {
+	if a, b := numberIDs(t, first), numberIDs(t, second); a != b {
 		t.Errorf("the archive of the import differs at %s", firstDifference(a, b))
 	}
-	alike(t, "the import", h.whole(t, loaded.ID, 200), h.whole(t, conv.ID, 200))
+	sameMessages(t, "the import", h.readAll(t, loaded.ID, 200), h.readAll(t, conv.ID, 200))
 	if loaded.ID == conv.ID || loaded.Title != conv.Title || loaded.Version != conv.Version || loaded.PersonaID != conv.PersonaID {
 		t.Errorf("conversation = %+v", loaded)
 	}
-	same, err := h.Archives.ImportArchive(t.Context(), again(call), conv.CharacterID, first)
+	same, err := h.Archives.ImportArchive(t.Context(), retryOf(call), conv.CharacterID, first)
 	must(t, err)
-	if same.ID != loaded.ID || len(h.told()) != 0 {
+	if same.ID != loaded.ID || len(h.takeEventTypes()) != 0 {
 		t.Error("the same call made another conversation")
 	}
-	// It goes on as any other.
-	more := h.say(t, loaded.ID, loaded.HeadID, "and on")
+	more := h.addMessage(t, loaded.ID, loaded.HeadID, "and on")
 	if more.Version != loaded.Version+1 {
 		t.Errorf("version = %d", more.Version)
 	}
@@ -160,10 +155,10 @@ func firstDifference(a, b string) string {
 	return "its end"
 }
 
-// Save points of an import restore what those of the original do.
+// The save points of an imported archive restore the same state as the originals.
 func TestImportedSavePointsRestore(t *testing.T) {
-	h := newHome(t)
-	conv := h.fullLife(t)
+	h := newChatFixture(t)
+	conv := h.eventfulChat(t)
 	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
 	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
@@ -178,7 +173,7 @@ func TestImportedSavePointsRestore(t *testing.T) {
 		t.Fatalf("%d save points, want the %d of the original", len(fresh), len(old))
 	}
 	for i := range old {
-		if old[i].ImportedAt != nil { // what its file said beside our members came along
+		if old[i].ImportedAt != nil { // unknown members of the file are kept
 			file, _, err := h.Archives.ExportSave(t.Context(), me, fresh[i].ID)
 			must(t, err)
 			if !bytes.Contains(file, []byte(`"mood":"calm"`)) || !bytes.Contains(file, []byte(`"chapter":3`)) {
@@ -201,32 +196,33 @@ func TestImportedSavePointsRestore(t *testing.T) {
 			(was.Pins == nil) != (is.Pins == nil) {
 			t.Errorf("after %q: %+v, want %+v", fresh[i].Description, is, was)
 		}
-		alike(t, "after "+fresh[i].Description+" the import", bare(h.whole(t, loaded.ID, 200)), bare(h.whole(t, conv.ID, 200)))
+		sameMessages(t, "after "+fresh[i].Description+" the import", withoutEditTimes(h.readAll(t, loaded.ID, 200)), withoutEditTimes(h.readAll(t, conv.ID, 200)))
 	}
 }
 
-// bare leaves out when messages were edited, which a restore sets.
-func bare(messages []*chat.Message) []*chat.Message {
+// withoutEditTimes clears the edit times, which a restore sets.
+func withoutEditTimes(messages []*chat.Message) []*chat.Message {
 	for _, m := range messages {
 		m.EditedAt = nil
 	}
 	return messages
 }
 
-// With another user's character the words come along, and nothing that is not theirs.
-func TestAnArchiveOfSomebodyElse(t *testing.T) {
-	h := newHome(t)
-	conv := h.fullLife(t)
+// An archive imported under another user's character brings its texts, but no
+// document or setting of its owner.
+func TestAnotherUsersArchiveBringsOnlyItsTexts(t *testing.T) {
+	h := newChatFixture(t)
+	conv := h.eventfulChat(t)
 	settings := json.RawMessage(`{"characterId":"` + conv.CharacterID + `"}`)
 	_, err := h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: conv.ID, Settings: settings})
 	must(t, err)
 	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
 	_, _, err = h.Archives.ExportArchive(t.Context(), stranger, conv.ID)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	theirs := &op.Call{UserID: stranger}
 	_, err = h.Archives.ImportArchive(t.Context(), theirs, conv.CharacterID, data)
-	refused(t, err, fault.NotFound, "characterId")
+	wantError(t, err, fault.NotFound, "characterId")
 
 	bobs, err := h.Characters.Create(t.Context(), theirs, character.Input{RoleCard: json.RawMessage(`{"name":"Bob"}`)})
 	must(t, err)
@@ -249,14 +245,15 @@ func TestAnArchiveOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// A reply that is being written is in the archive as one that was interrupted.
-func TestAnArchiveWhileAReplyIsWritten(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// An archive made while a reply is being written has that reply as an interrupted
+// one.
+func TestAnArchiveMarksAReplyBeingWrittenAsInterrupted(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := says("Half").gated()
-	s.model.next(reply)
+	reply := replyWith("Half").gated()
+	s.model.enqueue(reply)
 	sent := s.send(c, "Tell me")
-	<-reply.begun
+	<-reply.started
 	data, _, err := s.Archives.ExportArchive(t.Context(), ann, c.ID)
 	s.must(err)
 	reply.release()
@@ -267,43 +264,43 @@ func TestAnArchiveWhileAReplyIsWritten(t *testing.T) {
 	if m.Status != chat.StatusInterrupted || m.Role != chat.RoleAssistant {
 		t.Errorf("the reply is %+v", m)
 	}
-	s.say(loaded, "And now?")
+	s.sendAndWait(loaded, "And now?")
 }
 
-// restless is a store in which something happens before each look.
-type restless struct {
+// changingStore is a store that calls beforeView before each read.
+type changingStore struct {
 	nodest.Store
-	happens func()
+	beforeView func()
 }
 
-func (r restless) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
-	r.happens()
+func (r changingStore) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	r.beforeView()
 	return r.Store.View(ctx, userID, fn)
 }
 
-// A conversation that never rests is in the archive as it was at one moment.
-func TestAnArchiveIsOfOneMoment(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 3)
+// An archive of a conversation that keeps changing is a snapshot of one moment.
+func TestAnArchiveIsASnapshot(t *testing.T) {
+	h := newChatFixture(t)
+	conv, _ := h.newChat(t, 3)
 	said := 0
-	e := newEngine(restless{h.db, func() {
+	e := newEngine(changingStore{h.db, func() {
 		said++
-		conv = h.say(t, conv.ID, conv.HeadID, "meanwhile "+strconv.Itoa(said))
-	}}, noModels{}, h, nodest.Options{Alone: true})
+		conv = h.addMessage(t, conv.ID, conv.HeadID, "meanwhile "+strconv.Itoa(said))
+	}}, noModels{}, h.events, nodest.Options{Alone: true})
 	defer func() { must(t, e.Close(context.WithoutCancel(t.Context()))) }()
 	data, _, err := e.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
 	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
 	must(t, err)
-	all := h.whole(t, loaded.ID, 200)
+	all := h.readAll(t, loaded.ID, 200)
 	if last := all[len(all)-1]; last.ID != loaded.HeadID || last.Text() != "meanwhile "+strconv.Itoa(said) || len(all) != 4+said {
 		t.Errorf("%d messages and the last says %q, after %d", len(all), last.Text(), said)
 	}
 }
 
-func TestALogKeepsItsFormThroughAnArchive(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
+func TestAnImportedLogSurvivesAnArchiveRoundTrip(t *testing.T) {
+	h := newChatFixture(t)
+	ch := h.character(alice)
 	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), "log.jsonl")
 	must(t, err)
 	data, _, err := h.Archives.ExportArchive(t.Context(), me, imported.Conversation.ID)
@@ -316,15 +313,15 @@ func TestALogKeepsItsFormThroughAnArchive(t *testing.T) {
 }
 
 func TestAnArchiveOfAnEmptyConversation(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 0)
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 0)
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[0].ID, "one")
 	must(t, err)
 	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
 	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
 	must(t, err)
-	if loaded.HeadID != "" || len(h.whole(t, loaded.ID, 50)) != 0 {
+	if loaded.HeadID != "" || len(h.readAll(t, loaded.ID, 50)) != 0 {
 		t.Errorf("conversation = %+v", loaded)
 	}
 	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: loaded.ID})
@@ -350,12 +347,13 @@ const smallArchive = `{"format":"nodest.conversation","formatVersion":1,"charact
 "rewinds":[{"at":7,"to":4}],
 "saves":[{"id":"p1","version":4,"headId":"m2","description":"d","previewText":"p","messageCount":2,"createdAt":"2026-01-02T03:04:07Z"}]}`
 
+// A damaged archive is refused with the path of the fault, and nothing is stored.
 func TestADamagedArchiveChangesNothing(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
+	h := newChatFixture(t)
+	ch := h.character(alice)
 	tests := []struct {
 		name     string
-		old, new string // what of the small one is replaced, once
+		old, new string // old is replaced by new once
 		code     fault.Code
 		path     string // details.path
 	}{
@@ -372,20 +370,20 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 		{"version 0", `"version":9`, `"version":0`, fault.InvalidImport, "conversation.version"},
 		{"a head that is not there", `"headId":"m2","version":9`, `"headId":"m9","version":9`, fault.InvalidImport, "conversation.headId"},
 		{"settings out of range", `"settings":{},"createdAt"`, `"settings":{"topP":7},"createdAt"`, fault.InvalidImport, "conversation.settings.topP"},
-		{"a note that is none", `"version":9`, `"version":9,"authorNote":[]`, fault.InvalidImport, "conversation.authorNote"},
+		{"a note that is an array", `"version":9`, `"version":9,"authorNote":[]`, fault.InvalidImport, "conversation.authorNote"},
 		{"the same id twice", `"id":"m2"`, `"id":"m1"`, fault.InvalidImport, "messages[1].id"},
 		{"no id", `"id":"m1"`, `"id":""`, fault.InvalidImport, "messages[0].id"},
 		{"a parent that is not there", `"parentId":"m1"`, `"parentId":"m9"`, fault.InvalidImport, "messages[1].parentId"},
 		{"its own parent", `"parentId":"m1"`, `"parentId":"m2"`, fault.InvalidImport, "messages[1].parentId"},
-		{"a circle of parents", `"id":"m1"`, `"id":"m1","parentId":"m2"`, fault.InvalidImport, "messages[0].parentId"},
+		{"a cycle of parents", `"id":"m1"`, `"id":"m1","parentId":"m2"`, fault.InvalidImport, "messages[0].parentId"},
 		{"a seq twice", `"seq":3`, `"seq":1`, fault.InvalidImport, "messages[1]"},
 		{"a seq beyond all", `"seq":3`, `"seq":9000000000000000000`, fault.InvalidImport, "messages[1]"},
 		{"an unknown role", `"role":"user"`, `"role":"summary"`, fault.InvalidImport, "messages[1].role"},
 		{"an unknown status", `"status":"complete"`, `"status":"odd"`, fault.InvalidImport, "messages[0].status"},
 		{"a swipe that is not there", `"swipeIndex":0`, `"swipeIndex":1`, fault.InvalidImport, "messages[0].swipeIndex"},
 		{"a negative swipe", `"swipeIndex":0`, `"swipeIndex":-2`, fault.InvalidImport, "messages[0].swipeIndex"},
-		{"a client's name that is none", `"k1"`, `"k 1"`, fault.InvalidImport, "messages[1].clientMsgId"},
-		{"a client's name twice", `"id":"m1"`, `"id":"m1","clientMsgId":"k1"`, fault.InvalidImport, "messages[1].clientMsgId"},
+		{"an invalid clientMsgId", `"k1"`, `"k 1"`, fault.InvalidImport, "messages[1].clientMsgId"},
+		{"a duplicate clientMsgId", `"id":"m1"`, `"id":"m1","clientMsgId":"k1"`, fault.InvalidImport, "messages[1].clientMsgId"},
 		{"a swipe without a text", `{"id":"s2",`, `{"id":"s3"},{"id":"s2",`, fault.InvalidImport, "messages[1].swipes[0]"},
 		{"a text of another swipe", `"id":"s2","rev"`, `"id":"s1","rev"`, fault.InvalidImport, "messages[1].texts[0].id"},
 		{"a text twice", `"revisionId":"t3","id"`, `"revisionId":"t1","id"`, fault.InvalidImport, "messages[1].texts[0].revisionId"},
@@ -399,8 +397,8 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 		{"a rewind beyond the end", `{"at":7,"to":4}`, `{"at":70,"to":4}`, fault.InvalidImport, "rewinds[0]"},
 		{"two rewinds at once", `{"at":7,"to":4}`, `{"at":7,"to":4},{"at":7,"to":3}`, fault.InvalidImport, "rewinds[1]"},
 		{"a state of the conversation twice", `"states":[{"version":4,"headId":"m2"`, `"states":[{"version":4},{"version":4,"headId":"m2"`, fault.InvalidImport, "states[1]"},
-		{"a save point of no version", `{"id":"p1","version":4`, `{"id":"p1","version":3`, fault.InvalidImport, "saves[0]"},
-		{"a save point of no message", `"headId":"m2","description"`, `"headId":"m8","description"`, fault.InvalidImport, "saves[0].headId"},
+		{"a save point of an unknown version", `{"id":"p1","version":4`, `{"id":"p1","version":3`, fault.InvalidImport, "saves[0]"},
+		{"a save point of an unknown message", `"headId":"m2","description"`, `"headId":"m8","description"`, fault.InvalidImport, "saves[0].headId"},
 		{"a negative count", `"messageCount":2`, `"messageCount":-2`, fault.InvalidImport, "saves[0].messageCount"},
 	}
 	for _, tt := range tests {
@@ -409,14 +407,14 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 				t.Fatalf("the archive has no %q", tt.old)
 			}
 			_, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, []byte(strings.Replace(smallArchive, tt.old, tt.new, 1)))
-			refused(t, err, tt.code, "")
+			wantError(t, err, tt.code, "")
 			if tt.path != "" && fault.Public(err).Details["path"] != tt.path {
 				t.Errorf("details = %v, want path %q", fault.Public(err).Details, tt.path)
 			}
 		})
 	}
 	_, err := h.Archives.ImportArchive(t.Context(), h.call(), "x", []byte(smallArchive))
-	refused(t, err, fault.NotFound, "characterId")
+	wantError(t, err, fault.NotFound, "characterId")
 	page, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{}, "", 0)
 	must(t, err)
 	if len(page.Items) != 0 {
@@ -424,26 +422,26 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 	}
 	conv, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, append([]byte("\ufeff"), smallArchive...))
 	must(t, err)
-	if all := h.whole(t, conv.ID, 50); len(all) != 2 || all[0].Text() != "Hello" || all[1].ClientMsgID != "k1" {
-		t.Errorf("the undamaged one shows %s", shown(t, all))
+	if all := h.readAll(t, conv.ID, 50); len(all) != 2 || all[0].Text() != "Hello" || all[1].ClientMsgID != "k1" {
+		t.Errorf("the undamaged one shows %s", describeMessages(t, all))
 	}
 }
 
-// What a database cannot store as text is taken out.
-func TestAnArchiveWithCharactersThatCannotBeStored(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
+// An import removes the characters that a database cannot store as text.
+func TestImportRemovesCharactersTheDatabaseCannotStore(t *testing.T) {
+	h := newChatFixture(t)
+	ch := h.character(alice)
 	odd := strings.NewReplacer(`"Hello"`, `"He\u0000llo"`, `"Mia"`, `"M\u0000ia"`, `"d"`, `"\u0000d"`, `"Hey"`, `"\ud800Hey"`)
 	conv, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, []byte(odd.Replace(smallArchive)))
 	must(t, err)
-	if all := h.whole(t, conv.ID, 50); all[0].Text() != "Hello" || all[1].Name != "Mia" || !strings.HasSuffix(all[1].Text(), "Hey") {
-		t.Errorf("it shows %s", shown(t, all))
+	if all := h.readAll(t, conv.ID, 50); all[0].Text() != "Hello" || all[1].Name != "Mia" || !strings.HasSuffix(all[1].Text(), "Hey") {
+		t.Errorf("it shows %s", describeMessages(t, all))
 	}
 }
 
 func TestALongArchive(t *testing.T) {
-	h := newHome(t)
-	conv := h.longChat(t, h.character(t, alice).ID, 2500)
+	h := newChatFixture(t)
+	conv := h.importLongChat(t, h.character(alice).ID, 2500)
 	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
 	if n := bytes.Count(data, []byte(`"seq":`)); n != 2500 {

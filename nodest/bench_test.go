@@ -20,9 +20,9 @@ import (
 	"nodest/stream"
 )
 
-// stopwatch notes when the first words of a generation are told.
+// stopwatch records when the first delta of each generation is published.
 type stopwatch struct {
-	puppets
+	scriptedModels
 	mu    sync.Mutex
 	first map[string]time.Time
 }
@@ -39,19 +39,19 @@ func (w *stopwatch) Transient(ev *stream.Event) {
 	}
 }
 
-// BenchmarkFirstWord measures what the engine adds to the time to the first
-// word: from the call of Send to the first delta, with a model that answers at
-// once, on SQLite.
+// BenchmarkFirstWord measures what the engine adds to the time to the first word:
+// from the call of Send to the first delta, on SQLite, with a model that answers at
+// once.
 func BenchmarkFirstWord(b *testing.B) {
 	for _, streams := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
-			db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: quiet})
+			db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: discardLog})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer func() { _ = db.Close() }()
-			watch := &stopwatch{first: map[string]time.Time{}, puppets: puppets{&puppet{}}}
-			e := newEngine(db, watch, watch, nodest.Options{Log: quiet, Alone: true})
+			watch := &stopwatch{first: map[string]time.Time{}, scriptedModels: scriptedModels{&scriptedModel{}}}
+			e := newEngine(db, watch, watch, nodest.Options{Log: discardLog, Alone: true})
 			defer func() { _ = e.Close(context.Background()) }()
 			chats := make([]*chat.Conversation, streams)
 			for i := range chats {
@@ -86,8 +86,8 @@ func BenchmarkFirstWord(b *testing.B) {
 				}
 				wg.Wait()
 			}
-			b.ReportMetric(middle(times), "ms-first-p50")
-			b.ReportMetric(middle(accepted), "ms-accepted-p50")
+			b.ReportMetric(median(times), "ms-first-p50")
+			b.ReportMetric(median(accepted), "ms-accepted-p50")
 		})
 	}
 }
@@ -109,7 +109,7 @@ func benchChat(b *testing.B, db *store.DB, e *Engine, user string) *chat.Convers
 	return c
 }
 
-func middle(d []time.Duration) float64 {
+func median(d []time.Duration) float64 {
 	if len(d) == 0 {
 		return 0
 	}
@@ -117,21 +117,21 @@ func middle(d []time.Duration) float64 {
 	return float64(d[len(d)/2].Microseconds()) / 1000
 }
 
-// BenchmarkLongChat measures what is done before a model is asked, in a chat that
-// is longer than the context: reading it, recalling, and building the prompt.
+// BenchmarkLongChat measures the work before the model is asked in a chat longer than
+// the context: reading the history, recalling memories, and building the prompt.
 func BenchmarkLongChat(b *testing.B) {
 	for _, remembers := range []bool{false, true} {
 		b.Run(fmt.Sprintf("memory=%t", remembers), func(b *testing.B) {
-			db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: quiet})
+			db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: discardLog})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer func() { _ = db.Close() }()
-			watch := &stopwatch{first: map[string]time.Time{}, puppets: puppets{&puppet{}}}
-			opts := nodest.Options{Log: quiet, Alone: true}
-			remembered := memory.New(db.Memory(), memory.Options{Log: quiet})
+			watch := &stopwatch{first: map[string]time.Time{}, scriptedModels: scriptedModels{&scriptedModel{}}}
+			opts := nodest.Options{Log: discardLog, Alone: true}
+			remembered := memory.New(db.Memory(), memory.Options{Log: discardLog})
 			if remembers {
-				opts.Sources = []nodest.Source{nodest.Memories(remembered, patience)}
+				opts.Sources = []nodest.Source{nodest.Memories(remembered, waitLimit)}
 			}
 			e := newEngine(db, watch, watch, opts)
 			defer func() { _ = e.Close(context.Background()) }()

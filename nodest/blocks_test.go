@@ -7,10 +7,9 @@ import (
 	"nodest/nodest"
 )
 
-// A block that the model never closes is text or thought, and a reply that is
-// nothing but blocks is what they say: no reply is lost. The deltas of the text give
-// what is stored.
-func TestNoReplyIsLostInItsBlocks(t *testing.T) {
+// A block that the model never closes becomes text or reasoning, and a reply that
+// consists only of blocks shows their text. The deltas match what is stored.
+func TestUnclosedBlocksLoseNoText(t *testing.T) {
 	for _, tt := range []struct {
 		name, reply, text, reasoning string
 		blocks                       int
@@ -31,26 +30,26 @@ func TestNoReplyIsLostInItsBlocks(t *testing.T) {
 		{"mem and unclosed thoughts", "<mem>You like tea.</mem><think>And now?", "You like tea.", "And now?", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStudio(t, nodest.Options{})
+			s := newFixture(t, nodest.Options{})
 			c := s.chat()
 			var letters []string
 			for _, r := range tt.reply {
 				letters = append(letters, string(r))
 			}
-			s.model.next(says(letters...))
-			m := s.say(c, "Hello")
+			s.model.enqueue(replyWith(letters...))
+			m := s.sendAndWait(c, "Hello")
 			check := func(m *chat.Message) {
 				t.Helper()
 				if m.Status != chat.StatusComplete || m.Text() != tt.text || m.Chosen().Reasoning != tt.reasoning || len(m.Chosen().Blocks) != tt.blocks {
 					t.Errorf("%s %q, reasoning %q, blocks %+v", m.Status, m.Text(), m.Chosen().Reasoning, m.Chosen().Blocks)
 				}
-				if got := s.ears.deltas(t, m.GenerationID, "text", 0); got != m.Text() {
+				if got := s.events.deltas(t, m.GenerationID, "text", 0); got != m.Text() {
 					t.Errorf("deltas give %q, stored is %q", got, m.Text())
 				}
-				s.ears.deltas(t, m.GenerationID, "reasoning", 0)
+				s.events.deltas(t, m.GenerationID, "reasoning", 0)
 			}
 			check(m)
-			s.model.next(says(tt.reply))
+			s.model.enqueue(replyWith(tt.reply))
 			again, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
 			s.must(err)
 			s.wait(again.GenerationID)
@@ -66,11 +65,11 @@ func TestContinuingWithABlockLosesNothing(t *testing.T) {
 		" <think>Go on</think>Indeed": "Yes.Indeed",
 		"Go on</think> Indeed":        "Yes.Indeed",
 	} {
-		s := newStudio(t, nodest.Options{})
+		s := newFixture(t, nodest.Options{})
 		c := s.chat()
-		s.model.next(says("Yes."))
-		m := s.say(c, "Hello")
-		s.model.next(says(reply))
+		s.model.enqueue(replyWith("Yes."))
+		m := s.sendAndWait(c, "Hello")
+		s.model.enqueue(replyWith(reply))
 		on, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
 		s.must(err)
 		s.wait(on.GenerationID)

@@ -9,11 +9,13 @@ import (
 	"nodest/fault"
 )
 
-func TestBranchesAreTheEndsOfTheTree(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 4)
-	h.say(t, conv.ID, all[1].ID, "second way")
-	third := h.say(t, conv.ID, all[3].ID, "third way")
+// The list of branches has one entry for each leaf of the message tree and counts the
+// messages that are not deleted.
+func TestBranchesAreTheLeavesOfTheTree(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 4)
+	h.addMessage(t, conv.ID, all[1].ID, "second way")
+	third := h.addMessage(t, conv.ID, all[3].ID, "third way")
 	read := func(limit int) (heads []string, counts []int, shown []bool) {
 		for cursor, more := "", true; more; more = cursor != "" {
 			page, err := h.Chats.Branches(t.Context(), me, conv.ID, cursor, limit)
@@ -32,7 +34,7 @@ func TestBranchesAreTheEndsOfTheTree(t *testing.T) {
 			t.Errorf("limit %d: %v %v %v", limit, heads, counts, shown)
 		}
 	}
-	// Without its end a branch ends where it lives on, and counts what lives.
+	// A branch whose last message is deleted ends at the message before it and counts what is left.
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[4].ID, "one")
 	must(t, err)
 	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
@@ -41,18 +43,18 @@ func TestBranchesAreTheEndsOfTheTree(t *testing.T) {
 	if !slices.Equal(heads, []string{"third way", "second way"}) || !slices.Equal(counts, []int{4, 3}) {
 		t.Errorf("%v %v", heads, counts)
 	}
-	// A head in the middle has the others below it.
+	// A head in the middle is no leaf.
 	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
 	must(t, err)
 	if _, _, shown := read(0); slices.Contains(shown, true) {
 		t.Error("an end is shown that is not the head")
 	}
 	_, err = h.Chats.Branches(t.Context(), stranger, conv.ID, "", 0)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	_, err = h.Chats.Branches(t.Context(), me, conv.ID, "", 201)
-	refused(t, err, fault.Invalid, "limit")
+	wantError(t, err, fault.Invalid, "limit")
 	_, err = h.Chats.Branches(t.Context(), me, conv.ID, "nonsense", 0)
-	refused(t, err, fault.Invalid, "cursor")
+	wantError(t, err, fault.Invalid, "cursor")
 
 	page, err := h.Chats.Branches(t.Context(), me, conv.ID, "", 1)
 	must(t, err)

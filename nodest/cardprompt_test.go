@@ -17,27 +17,26 @@ import (
 	"nodest/nodest"
 )
 
-// imported makes a character of a file.
-func (s *studio) imported(file string) *character.Character {
+// importCard creates a character from a file.
+func (s *fixture) importCard(file string) *character.Character {
 	s.t.Helper()
 	got, err := s.Characters.Import(s.t.Context(), s.call(), []byte(file), "card.json")
 	s.must(err)
 	return got.Character
 }
 
-func (s *studio) preview(c *chat.Conversation, text string) *framework.Prompt {
+func (s *fixture) preview(c *chat.Conversation, text string) *framework.Prompt {
 	s.t.Helper()
 	p, err := s.PreviewPrompt(s.t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: text})
 	s.must(err)
 	return p
 }
 
-// asked is a text that no card holds.
-const asked = "Zebras never whisper on Tuesdays."
+// probeText is a text that no card contains.
+const probeText = "Zebras never whisper on Tuesdays."
 
-// Whoever imports a card gets all of it into the prompt, once, and what they say
-// themselves stands there once as well: the cards of this package, those beside the
-// project, and the sample.
+// Every text of an imported card and the user's message are in the prompt exactly
+// once: for the cards of this package, the shared cards, and the sample.
 func TestEveryTextOfACardIsInThePromptOnce(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "cards", "*"))
 	must(t, err)
@@ -51,24 +50,24 @@ func TestEveryTextOfACardIsInThePromptOnce(t *testing.T) {
 		cards[filepath.Base(file)], err = os.ReadFile(file)
 		must(t, err)
 	}
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	read := 0
 	for name, data := range cards {
 		if _, err := card.Import(data, name, card.Limits{}); err != nil {
-			continue // no card: that is what package card tests
+			continue // package card tests invalid files
 		}
 		t.Run(name, func(t *testing.T) {
 			got, err := s.Characters.Import(t.Context(), s.call(), data, name)
 			must(t, err)
-			p := s.preview(s.chatWith(got.Character.ID), asked)
-			onceInPrompt(t, p, got.Character)
+			p := s.preview(s.chatWith(got.Character.ID), probeText)
+			wantEachTextOnce(t, p, got.Character)
 		})
 		read++
 	}
 	t.Logf("%d cards", read)
 }
 
-func onceInPrompt(t *testing.T, p *framework.Prompt, ch *character.Character) {
+func wantEachTextOnce(t *testing.T, p *framework.Prompt, ch *character.Character) {
 	t.Helper()
 	view, err := card.ParseRoleCard(ch.RoleCard)
 	must(t, err)
@@ -76,12 +75,12 @@ func onceInPrompt(t *testing.T, p *framework.Prompt, ch *character.Character) {
 	for field, text := range map[string]string{
 		"description": view.Description, "personality": view.Personality, "scenario": view.Scenario, "mes_example": view.MesExample,
 		"system_prompt": view.SystemPrompt, "post_history_instructions": view.PostHistoryInstructions, "depth_prompt": view.DepthPrompt.Prompt,
-		"the user's text": asked,
+		"the user's text": probeText,
 	} {
-		if strings.TrimSpace(text) == "" || strings.Contains(text, "{{random") || text == asked && ch.Preset != nil { // a preset may say it again
+		if strings.TrimSpace(text) == "" || strings.Contains(text, "{{random") || text == probeText && ch.Preset != nil { // a preset may say it again
 			continue
 		}
-		text = strings.TrimSpace(withNames(text, char))
+		text = strings.TrimSpace(expandNames(text, char))
 		n := 0
 		for i, m := range p.Messages {
 			if strings.Contains(m.Text, text) && !fromBook(p, i) {
@@ -94,39 +93,41 @@ func onceInPrompt(t *testing.T, p *framework.Prompt, ch *character.Character) {
 	}
 }
 
-// fromBook reports whether a message of a prompt is an entry of a world book: books
-// may say again what the card says.
+// fromBook reports whether a message of a prompt contains a world info entry. World
+// books may repeat the card.
 func fromBook(p *framework.Prompt, message int) bool {
 	return slices.ContainsFunc(p.Entries, func(e framework.Entry) bool { return e.Message == message && e.Source == framework.SourceBook })
 }
 
-var someMacro = regexp.MustCompile(`(?i)\{\{(char|user|original)\}\}`)
+var nameMacro = regexp.MustCompile(`(?i)\{\{(char|user|original)\}\}`)
 
-// withNames is a text of a card with what its macros stand for, without a preset.
-func withNames(text, char string) string {
-	return someMacro.ReplaceAllStringFunc(text, func(macro string) string {
+// expandNames replaces the name macros of a card text as a chat without a preset
+// does.
+func expandNames(text, char string) string {
+	return nameMacro.ReplaceAllStringFunc(text, func(macro string) string {
 		return map[string]string{"{{char}}": char, "{{user}}": "User", "{{original}}": ""}[strings.ToLower(macro)]
 	})
 }
 
-func TestTheNicknameOfACardIsItsCharMacro(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// {{char}} is the card's nickname; messages carry the character's name.
+func TestTheCharMacroIsTheNickname(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "nickname_v3.json"))
 	must(t, err)
-	ch := s.imported(string(data))
+	ch := s.importCard(string(data))
 	c := s.chatWith(ch.ID)
 	greeting := s.message(c.HeadID)
 	if greeting.Text() != "Mind the telescope, User. I am Alma." || greeting.Name != ch.Name {
 		t.Errorf("%s greets with %q", greeting.Name, greeting.Text())
 	}
-	s.say(c, asked)
-	if !contains(s.model.last(), "Alma counts stars") {
-		t.Errorf("sent:\n%s", s.model.last())
+	s.sendAndWait(c, probeText)
+	if !strings.Contains(s.model.lastRequest(), "Alma counts stars") {
+		t.Errorf("sent:\n%s", s.model.lastRequest())
 	}
 }
 
-// why tells for what reason each text of the card is in a prompt, in its order.
-func why(p *framework.Prompt) string {
+// cardReasons lists the card texts in a prompt with the reason why each is there.
+func cardReasons(p *framework.Prompt) string {
 	var all []string
 	for _, e := range p.Entries {
 		if e.Source == framework.SourceCard {
@@ -136,16 +137,16 @@ func why(p *framework.Prompt) string {
 	return strings.Join(all, ", ")
 }
 
-// A preset that does not list the fields of the card, as in most files of the app,
-// no longer plays without them, and the prompt says that they were added.
+// Card fields that the preset does not list are added to the prompt, which marks them
+// as added, unless a setting says otherwise.
 func TestFieldsThatThePresetDoesNotListAreAdded(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "app_zh.json"))
 	must(t, err)
-	ch := s.imported(string(data))
+	ch := s.importCard(string(data))
 	c := s.chatWith(ch.ID)
-	p := s.preview(c, asked)
-	if got := why(p); got != "charDescription added, charPersonality added, scenario added, dialogueExamples added" {
+	p := s.preview(c, probeText)
+	if got := cardReasons(p); got != "charDescription added, charPersonality added, scenario added, dialogueExamples added" {
 		t.Errorf("from the card: %s", got)
 	}
 	findings, err := character.Lint(data, "app_zh.json")
@@ -160,15 +161,15 @@ func TestFieldsThatThePresetDoesNotListAreAdded(t *testing.T) {
 		t.Errorf("lint names %s", got)
 	}
 
-	s.settle(ch.ID, `{"prompt":{"cardFields":"listed"}}`)
-	p = s.preview(c, asked)
+	s.putSettings(ch.ID, `{"prompt":{"cardFields":"listed"}}`)
+	p = s.preview(c, probeText)
 	dropped := 0
 	for _, d := range p.Dropped {
 		if d.Source == framework.SourceCard && d.Reason == "unlisted" {
 			dropped++
 		}
 	}
-	if got := why(p); got != "" || dropped != 4 {
+	if got := cardReasons(p); got != "" || dropped != 4 {
 		t.Errorf("with listed fields alone: %s, and %d dropped", got, dropped)
 	}
 }
@@ -181,88 +182,88 @@ const tavernPreset = `{"prompts":[
 	"prompt_order":[{"character_id":100001,"order":[{"identifier":"main","enabled":true},{"identifier":"charDescription","enabled":true},
 	{"identifier":"chatHistory","enabled":true},{"identifier":"jailbreak","enabled":true}]}]}`
 
-// A card overrides the preset as its author meant it, and what was sent can be
-// read again.
-func TestTheCardsPromptsTakeThePlaceOfThePresets(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// A card's system prompt and post-history instructions override those of the preset,
+// and the stored prompt is the one that was sent.
+func TestACardsPromptsOverrideThePreset(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "prompts_v2.json"))
 	must(t, err)
-	ch := s.imported(string(data))
+	ch := s.importCard(string(data))
 	_, err = s.Characters.CreateResource(t.Context(), s.call(), character.Preset, character.ResourceInput{
 		Name: "Tavern", Dialect: "sillytavern", Document: json.RawMessage(tavernPreset), Characters: []string{ch.ID},
 	})
 	must(t, err)
 	c := s.chatWith(ch.ID)
-	reply := s.say(c, asked)
-	sent := s.model.last()
+	reply := s.sendAndWait(c, probeText)
+	sent := s.model.lastRequest()
 	if !strings.HasPrefix(sent, "[system] Write the next words of Ida Moreau in this quiet tea house. You write for Ida Moreau.\n") ||
-		!strings.HasSuffix(sent, "[user] "+asked+"\n[system] Be brief. Never speak for User.\n") {
+		!strings.HasSuffix(sent, "[user] "+probeText+"\n[system] Be brief. Never speak for User.\n") {
 		t.Errorf("sent:\n%s", sent)
 	}
-	if contains(sent, "freezes in January") {
+	if strings.Contains(sent, "freezes in January") {
 		t.Errorf("a keyed entry did not wait for its key:\n%s", sent)
 	}
 	stored, err := s.Prompt(t.Context(), ann, s.generation(reply.GenerationID).PromptID)
 	must(t, err)
-	all := s.model.asked()
+	all := s.model.allRequests()
 	if !slices.Equal(stored.Prompt.Messages, all[len(all)-1].Messages) {
 		t.Errorf("stored %v", stored.Prompt.Messages)
 	}
 	const want = "system_prompt override, charDescription fixed, charPersonality added, scenario added, dialogueExamples added, " +
 		"depth_prompt constant, post_history_instructions override"
-	if got := why(stored.Prompt); got != want {
+	if got := cardReasons(stored.Prompt); got != want {
 		t.Errorf("from the card: %s\nwant %s", got, want)
 	}
 }
 
-// A small context cuts the chat, never the card.
-func TestTheCardsPromptsSurviveASmallContext(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// With a small context the chat is cut, never the card.
+func TestASmallContextCutsTheChatNotTheCard(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "prompts_v2.json"))
 	must(t, err)
-	ch := s.imported(string(data))
+	ch := s.importCard(string(data))
 	c := s.chatWith(ch.ID)
 	for range 4 {
-		s.say(c, strings.Repeat("word ", 120))
+		s.sendAndWait(c, strings.Repeat("word ", 120))
 	}
 	size := 700
-	p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: asked, Options: character.TurnOptions{ContextTokens: &size}})
+	p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: probeText, Options: character.TurnOptions{ContextTokens: &size}})
 	must(t, err)
-	onceInPrompt(t, p, ch)
+	wantEachTextOnce(t, p, ch)
 	if !slices.ContainsFunc(p.Dropped, func(d framework.Dropped) bool { return d.Source == framework.SourceHistory }) {
 		t.Errorf("nothing of the chat was dropped from %d tokens", p.Tokens)
 	}
 }
 
-// Nobody who brings no preset sends what they say twice; who brings one gets what
-// it says.
-func TestWhatIsSaidStandsOnceWithoutAPreset(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// Without a preset the user's message is sent exactly once; a preset that repeats it
+// is followed.
+func TestTheUsersMessageIsSentOnceWithoutAPreset(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	for name, tt := range map[string]struct {
 		ch   *character.Character
 		want int
 	}{
-		"an imported card":            {s.imported(`{"spec":"chara_card_v2","data":{"name":"Ida"}}`), 1},
+		"an imported card":            {s.importCard(`{"spec":"chara_card_v2","data":{"name":"Ida"}}`), 1},
 		"a native character":          {s.character(alicesCard), 1},
-		"a native file":               {s.imported(`{"roleCard":{"name":"Ida"}}`), 1},
-		"an empty preset":             {s.imported(`{"roleCard":{"name":"Ida"},"preset":{}}`), 1},
-		"a preset that lists it last": {s.imported(`{"roleCard":{"name":"Ida"},"preset":` + string(readFile(t, "../card/builtin_preset.json")) + `}`), 2},
+		"a native file":               {s.importCard(`{"roleCard":{"name":"Ida"}}`), 1},
+		"an empty preset":             {s.importCard(`{"roleCard":{"name":"Ida"},"preset":{}}`), 1},
+		"a preset that lists it last": {s.importCard(`{"roleCard":{"name":"Ida"},"preset":` + string(readFile(t, "../card/builtin_preset.json")) + `}`), 2},
 	} {
-		s.say(s.chatWith(tt.ch.ID), asked)
-		sent := s.model.last()
-		if n := strings.Count(sent, asked); n != tt.want {
+		s.sendAndWait(s.chatWith(tt.ch.ID), probeText)
+		sent := s.model.lastRequest()
+		if n := strings.Count(sent, probeText); n != tt.want {
 			t.Errorf("%s: said %d times, want %d:\n%s", name, n, tt.want, sent)
 		}
-		if tt.want == 1 && !strings.HasSuffix(sent, "[user] "+asked+"\n") {
+		if tt.want == 1 && !strings.HasSuffix(sent, "[user] "+probeText+"\n") {
 			t.Errorf("%s: something follows what was said:\n%s", name, sent)
 		}
 	}
 }
 
-// What NodeST itself says is in the language of the character, unless a setting
-// says otherwise.
-func TestBuiltInWordsAreInTheLanguageOfTheCharacter(t *testing.T) {
-	s := newRemembering(t)
+// The built-in texts of a prompt are in the character's language, unless a setting
+// overrides it.
+func TestBuiltInTextsUseTheCharactersLanguage(t *testing.T) {
+	s := newMemoryFixture(t)
 	english, chinese := s.character(alicesCard), s.character(`{"name":"小棠","description":"小棠在河边开了一家小茶馆。","first_mes":"你来啦。"}`)
 	setting := `"user":{"customSetting":{"content":"tall"}}`
 	for _, tt := range []struct {
@@ -275,12 +276,12 @@ func TestBuiltInWordsAreInTheLanguageOfTheCharacter(t *testing.T) {
 		{"an English card set to Chinese", "zh", english, true},
 		{"a Chinese card set to English", "en", chinese, false},
 	} {
-		s.settle(tt.ch.ID, `{"prompt":{"language":"`+tt.language+`"},`+setting+`}`)
-		s.fact(tt.ch.ID, "Clara collects porcelain owls.")
+		s.putSettings(tt.ch.ID, `{"prompt":{"language":"`+tt.language+`"},`+setting+`}`)
+		s.addFact(tt.ch.ID, "Clara collects porcelain owls.")
 		c := s.chatWith(tt.ch.ID)
-		reply := s.say(c, "Which porcelain does Clara collect?")
+		reply := s.sendAndWait(c, "Which porcelain does Clara collect?")
 		s.regenerate(reply.ID, "shorter")
-		answered := s.model.last()
+		answered := s.model.lastRequest()
 		done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
 		must(t, err)
 		s.wait(done.GenerationID)
@@ -296,41 +297,41 @@ func TestBuiltInWordsAreInTheLanguageOfTheCharacter(t *testing.T) {
 		} {
 			sent := answered
 			if what == "continue" {
-				sent = s.model.last()
+				sent = s.model.lastRequest()
 			}
 			in, out := words[0], words[1]
 			if tt.han {
 				in, out = out, in
 			}
-			if !contains(sent, in) || contains(sent, out) {
+			if !strings.Contains(sent, in) || strings.Contains(sent, out) {
 				t.Errorf("%s, %s: want %q and no %q in\n%s", tt.name, what, in, out, sent)
 			}
 		}
 	}
 }
 
-// Characters of the app are asked to recount their memories, imported cards are
-// not; a setting decides otherwise.
-func TestWhoIsAskedToRecountMemories(t *testing.T) {
-	s := newRemembering(t)
+// Native characters are asked to recount their memories and imported cards are not,
+// unless a setting says otherwise.
+func TestNativeCharactersAreAskedToRecountMemories(t *testing.T) {
+	s := newMemoryFixture(t)
 	for _, tt := range []struct {
 		name, settings string
 		ch             *character.Character
 		asked          bool
 	}{
 		{"a native character", `{}`, s.character(alicesCard), true},
-		{"an imported card", `{}`, s.imported(`{"spec":"chara_card_v2","data":{"name":"Ida","description":"Keeps a tea house."}}`), false},
+		{"an imported card", `{}`, s.importCard(`{"spec":"chara_card_v2","data":{"name":"Ida","description":"Keeps a tea house."}}`), false},
 		{"a native character, set", `{"prompt":{"recount":false}}`, s.character(alicesCard), false},
-		{"an imported card, set", `{"prompt":{"recount":true}}`, s.imported(`{"spec":"chara_card_v2","data":{"name":"Ida"}}`), true},
+		{"an imported card, set", `{"prompt":{"recount":true}}`, s.importCard(`{"spec":"chara_card_v2","data":{"name":"Ida"}}`), true},
 	} {
-		s.settle(tt.ch.ID, tt.settings)
-		s.fact(tt.ch.ID, "Clara collects porcelain owls.")
-		s.say(s.chatWith(tt.ch.ID), "Which porcelain does Clara collect?")
-		sent := s.model.last()
-		if !contains(sent, "porcelain owls") || !contains(sent, "reference material") {
+		s.putSettings(tt.ch.ID, tt.settings)
+		s.addFact(tt.ch.ID, "Clara collects porcelain owls.")
+		s.sendAndWait(s.chatWith(tt.ch.ID), "Which porcelain does Clara collect?")
+		sent := s.model.lastRequest()
+		if !strings.Contains(sent, "porcelain owls") || !strings.Contains(sent, "reference material") {
 			t.Fatalf("%s: nothing was recalled:\n%s", tt.name, sent)
 		}
-		if contains(sent, "wrapped in <mem></mem>") != tt.asked {
+		if strings.Contains(sent, "wrapped in <mem></mem>") != tt.asked {
 			t.Errorf("%s: asked to recount = %v, want %v:\n%s", tt.name, !tt.asked, tt.asked, sent)
 		}
 	}

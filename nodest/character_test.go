@@ -13,8 +13,8 @@ import (
 	"nodest/fault"
 )
 
-func TestACharacterKeepsItsDocumentsAsTheyWereGiven(t *testing.T) {
-	h := newHome(t)
+func TestACharacterKeepsItsDocumentsUnchanged(t *testing.T) {
+	h := newChatFixture(t)
 	in := character.Input{
 		RoleCard:   json.RawMessage(alice),
 		WorldBook:  json.RawMessage(`{"entries":{"b":{"content":"x","mine":true},"a":{}}}`),
@@ -32,13 +32,13 @@ func TestACharacterKeepsItsDocumentsAsTheyWereGiven(t *testing.T) {
 	if ch.Name != "Alice" || ch.Dialect != "nodest" || ch.Version != 1 {
 		t.Errorf("name %q, dialect %q, version %d; want Alice, nodest, 1", ch.Name, ch.Dialect, ch.Version)
 	}
-	if told := h.told(); !slices.Equal(told, []string{"character.created"}) {
-		t.Errorf("events = %v", told)
+	if events := h.takeEventTypes(); !slices.Equal(events, []string{"character.created"}) {
+		t.Errorf("events = %v", events)
 	}
 }
 
-func TestACharacterWithoutDocumentsIsABasicOne(t *testing.T) {
-	h := newHome(t)
+func TestACharacterWithoutDocumentsGetsDefaults(t *testing.T) {
+	h := newChatFixture(t)
 	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{})
 	must(t, err)
 	if ch.Name != "Unnamed Character" || ch.RoleCard != nil || ch.Preset != nil {
@@ -51,7 +51,7 @@ func TestACharacterWithoutDocumentsIsABasicOne(t *testing.T) {
 	}
 }
 
-func TestDocumentsThatCannotBeUsedAreRefusedByName(t *testing.T) {
+func TestInvalidDocumentsAreRefusedByName(t *testing.T) {
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	tests := []struct {
 		name  string
@@ -73,23 +73,23 @@ func TestDocumentsThatCannotBeUsedAreRefusedByName(t *testing.T) {
 		{"scripts that are a text", character.Input{RoleCard: raw(alice), RegexScripts: raw(`"x"`)}, fault.Invalid, "regexScripts"},
 		{"a dialect that does not exist", character.Input{RoleCard: raw(alice), Dialect: "latin"}, fault.Invalid, "dialect"},
 	}
-	h := newHome(t)
+	h := newChatFixture(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := h.Characters.Create(t.Context(), h.call(), tt.in)
-			refused(t, err, tt.code, tt.field)
+			wantError(t, err, tt.code, tt.field)
 		})
 	}
 	page, err := h.Characters.List(t.Context(), me, "", 0)
 	must(t, err)
-	if len(page.Items) != 0 || len(h.told()) != 0 {
+	if len(page.Items) != 0 || len(h.takeEventTypes()) != 0 {
 		t.Errorf("%d characters are stored, want none", len(page.Items))
 	}
 }
 
 func TestACardBringsItsBookAndItsScripts(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, aliceWithGreetings)
+	h := newChatFixture(t)
+	ch := h.character(aliceWithGreetings)
 	if !strings.Contains(string(ch.WorldBook), "Tea is green.") {
 		t.Errorf("world book = %s, want the card's", ch.WorldBook)
 	}
@@ -117,8 +117,8 @@ func TestACardBringsItsBookAndItsScripts(t *testing.T) {
 }
 
 func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, aliceWithGreetings)
+	h := newChatFixture(t)
+	ch := h.character(aliceWithGreetings)
 	own, err := h.Characters.CreateResource(t.Context(), h.call(), character.RegexScript, character.ResourceInput{
 		Document: json.RawMessage(`[{"scriptName":"mine","findRegex":"b"}]`), Characters: []string{ch.ID},
 	})
@@ -154,7 +154,7 @@ func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
 }
 
 func TestUpdateReplacesOrPatches(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{
 		RoleCard: json.RawMessage(alice), WorldBook: json.RawMessage(`{"entries":{}}`), Preset: json.RawMessage(`{"prompts":[]}`),
 	})
@@ -177,17 +177,17 @@ func TestUpdateReplacesOrPatches(t *testing.T) {
 		t.Errorf("after the replacement: %+v", ch)
 	}
 	_, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{RoleCard: bob}, true, 3)
-	refused(t, err, fault.PreconditionFailed, "")
+	wantError(t, err, fault.PreconditionFailed, "")
 }
 
-func TestDeletingACharacterTakesItsConversations(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 2)
+func TestDeletingACharacterDeletesItsConversations(t *testing.T) {
+	h := newChatFixture(t)
+	conv, _ := h.newChat(t, 2)
 	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))
 	_, err := h.Characters.Get(t.Context(), me, conv.CharacterID)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	_, err = h.Chats.Conversation(t.Context(), me, conv.ID)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 }
 
 func TestAvatars(t *testing.T) {
@@ -195,27 +195,27 @@ func TestAvatars(t *testing.T) {
 	tests := []struct {
 		name  string
 		data  []byte
-		code  fault.Code // "" = taken
+		code  fault.Code // "" = accepted
 		media string
 	}{
-		{"a PNG", picture(t, 4, 4), "", "image/png"},
+		{"a PNG", pngOfSize(t, 4, 4), "", "image/png"},
 		{"a WebP", webp, "", "image/webp"},
 		{"a GIF", []byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"), "", "image/gif"},
-		{"a PNG of 9,000 pixels", picture(t, 9000, 1), fault.TooLarge, ""},
+		{"a PNG of 9,000 pixels", pngOfSize(t, 9000, 1), fault.TooLarge, ""},
 		{"a text", []byte("<svg/>"), fault.UnsupportedMedia, ""},
 		{"nothing", nil, fault.UnsupportedMedia, ""},
-		{"a cut PNG", picture(t, 4, 4)[:20], fault.UnsupportedMedia, ""},
+		{"a cut PNG", pngOfSize(t, 4, 4)[:20], fault.UnsupportedMedia, ""},
 		{"more than 10 MiB", make([]byte, 10<<20+1), fault.TooLarge, ""},
 	}
-	h := newHome(t)
-	ch := h.character(t, alice)
+	h := newChatFixture(t)
+	ch := h.character(alice)
 	_, err := h.Characters.Avatar(t.Context(), me, ch.ID)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := h.Characters.PutAvatar(t.Context(), h.call(), ch.ID, tt.data)
 			if tt.code != "" {
-				refused(t, err, tt.code, "")
+				wantError(t, err, tt.code, "")
 				return
 			}
 			must(t, err)
@@ -229,10 +229,10 @@ func TestAvatars(t *testing.T) {
 }
 
 func TestCharactersAreListedInPages(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	var made []string
 	for range 5 {
-		made = append(made, h.character(t, alice).ID)
+		made = append(made, h.character(alice).ID)
 	}
 	slices.Reverse(made)
 	var listed []string
@@ -247,20 +247,22 @@ func TestCharactersAreListedInPages(t *testing.T) {
 			break
 		}
 	}
-	slices.Sort(made) // characters of one millisecond may change places
+	slices.Sort(made) // characters of the same millisecond have no order
 	slices.Sort(listed)
 	if !slices.Equal(listed, made) {
 		t.Errorf("listed %v, want %v", listed, made)
 	}
 	for _, limit := range []int{-1, 201} {
 		_, err := h.Characters.List(t.Context(), me, "", limit)
-		refused(t, err, fault.Invalid, "limit")
+		wantError(t, err, fault.Invalid, "limit")
 	}
 }
 
+// Settings have defaults, keep unknown members, and can be sent back as they were
+// read.
 func TestCharacterSettings(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
+	h := newChatFixture(t)
+	ch := h.character(alice)
 	raw, version, err := h.Characters.Settings(t.Context(), me, ch.ID)
 	must(t, err)
 	sameJSON(t, "defaults", raw, []byte(`{"memory":{"enabled":true,"summaryThreshold":6000,"summaryLength":1000,
@@ -286,12 +288,12 @@ func TestCharacterSettings(t *testing.T) {
 	_, _, err = h.Characters.PutSettings(t.Context(), h.call(), ch.ID, raw, version)
 	must(t, err) // what was read can be sent back
 	_, _, err = h.Characters.PutSettings(t.Context(), h.call(), ch.ID, raw, version)
-	refused(t, err, fault.PreconditionFailed, "")
+	wantError(t, err, fault.PreconditionFailed, "")
 }
 
 func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
+	h := newChatFixture(t)
+	ch := h.character(alice)
 	for sent, field := range map[string]string{
 		`[]`:                                           "settings",
 		`{"memory":[]}`:                                "memory",
@@ -319,24 +321,24 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 		`{"weather":{}}`:                               "weather",
 	} {
 		_, _, err := h.Characters.PutSettings(t.Context(), h.call(), ch.ID, json.RawMessage(sent), 0)
-		refused(t, err, fault.Invalid, field)
+		wantError(t, err, fault.Invalid, field)
 		if t.Failed() {
 			t.Fatalf("sent %s", sent)
 		}
 	}
 }
 
-// TestEverySharedCardImportsAndExports imports every card of the shared data,
-// exports it, and imports that again. The forms take turns, for package card
-// tests each of them with every card; NODEST_LONG=1 exports every card in all.
+// Every shared card can be imported, exported and imported again. The export formats
+// take turns, because package card tests each format with every card; NODEST_LONG=1
+// exports every card in all formats.
 func TestEverySharedCardImportsAndExports(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	ways := [][2]string{{"json", "v3"}, {"png", ""}, {"json", "v2"}, {"charx", "v3"}}
-	for i, file := range shared(t, "cards") {
+	for i, file := range requireShared(t, "cards") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			made, err := h.Characters.Import(t.Context(), h.call(), readFile(t, file), filepath.Base(file))
 			if strings.Contains(file, "invalid") {
-				refused(t, err, fault.UnsupportedCard, "")
+				wantError(t, err, fault.UnsupportedCard, "")
 				return
 			}
 			must(t, err)
@@ -372,10 +374,10 @@ func TestEverySharedCardImportsAndExports(t *testing.T) {
 }
 
 func TestAnUnknownExportFormatIsRefused(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
+	h := newChatFixture(t)
+	ch := h.character(alice)
 	_, _, _, err := h.Characters.Export(t.Context(), me, ch.ID, "docx", "")
-	refused(t, err, fault.Invalid, "format")
+	wantError(t, err, fault.Invalid, "format")
 	_, _, _, err = h.Characters.Export(t.Context(), me, ch.ID, "json", "v9")
-	refused(t, err, fault.Invalid, "spec")
+	wantError(t, err, fault.Invalid, "spec")
 }

@@ -19,9 +19,9 @@ const smallLog = `{"chat_metadata":{"note_prompt":"It rains.","note_position":1,
 `
 
 func TestAChatLogBecomesAConversation(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
-	h.told()
+	h := newChatFixture(t)
+	ch := h.character(alice)
+	h.takeEventTypes()
 	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), `C:\logs\A rainy day.jsonl`)
 	must(t, err)
 	conv := imported.Conversation
@@ -38,21 +38,22 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 		t.Errorf("second = %+v", second)
 	}
 	if !third.Hidden || second.Hidden {
-		t.Error("is_system is lost")
+		t.Error("is_system was not imported")
 	}
 	if conv.Title != "A rainy day" || conv.HeadID != third.ID {
 		t.Errorf("conversation = %+v", conv)
 	}
 	sameJSON(t, "note", conv.AuthorNote, []byte(`{"content":"It rains.","role":"user","injection_depth":3}`))
-	if told := h.told(); !slices.Equal(told, []string{"chat.created"}) {
-		t.Errorf("events = %v", told)
+	if events := h.takeEventTypes(); !slices.Equal(events, []string{"chat.created"}) {
+		t.Errorf("events = %v", events)
 	}
 }
 
-func TestAnExportedLogIsTheOneThatCame(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
-	for _, file := range append([]string{""}, optional("chats")...) {
+// An imported chat log is exported as it was.
+func TestAChatLogRoundTripChangesNothing(t *testing.T) {
+	h := newChatFixture(t)
+	ch := h.character(alice)
+	for _, file := range append([]string{""}, sharedFiles("chats")...) {
 		name, data := "small.jsonl", []byte(smallLog)
 		if file != "" {
 			name, data = filepath.Base(file), readFile(t, file)
@@ -78,8 +79,9 @@ func TestAnExportedLogIsTheOneThatCame(t *testing.T) {
 	}
 }
 
-// optional returns the files of a folder of the shared data, if it is there.
-func optional(folder string) []string {
+// sharedFiles returns the files in a folder of the shared data, none if the folder is
+// missing.
+func sharedFiles(folder string) []string {
 	files, _ := filepath.Glob(filepath.Join("..", "..", "shared", "data", folder, "*"))
 	return files
 }
@@ -95,7 +97,7 @@ func sameLines(t *testing.T, got, want []byte) {
 		var x, y any
 		must(t, json.Unmarshal(a[i], &x))
 		must(t, json.Unmarshal(b[i], &y))
-		one, _ := json.Marshal(x) // decoded values encode again
+		one, _ := json.Marshal(x) // decoded values always encode
 		two, _ := json.Marshal(y)
 		if string(one) != string(two) {
 			t.Errorf("line %d = %s\nwant %s", i+1, one, two)
@@ -103,9 +105,9 @@ func sameLines(t *testing.T, got, want []byte) {
 	}
 }
 
-func TestAnExportHoldsWhatWasSaidHere(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 2)
+func TestAnExportedLogHasEditsAndTheAuthorsNote(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 2)
 	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "edited"})
 	must(t, err)
 	_, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{
@@ -125,13 +127,13 @@ func TestAnExportHoldsWhatWasSaidHere(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoLogIsRefused(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
+func TestInvalidChatLogsAreRefused(t *testing.T) {
+	h := newChatFixture(t)
+	ch := h.character(alice)
 	for _, data := range []string{"", "hello", `{"name":`, "\x89PNG"} {
 		_, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(data), "x.jsonl")
-		refused(t, err, fault.InvalidImport, "")
+		wantError(t, err, fault.InvalidImport, "")
 	}
 	_, err := h.Archives.ImportChat(t.Context(), h.call(), "nobody", []byte(smallLog), "x.jsonl")
-	refused(t, err, fault.NotFound, "characterId")
+	wantError(t, err, fault.NotFound, "characterId")
 }

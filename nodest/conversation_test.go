@@ -12,21 +12,21 @@ import (
 	"nodest/op"
 )
 
-func TestAConversationBeginsWithTheGreetings(t *testing.T) {
-	h := newHome(t)
+func TestAConversationStartsWithTheGreetings(t *testing.T) {
+	h := newChatFixture(t)
 	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{
 		RoleCard: json.RawMessage(aliceWithGreetings), Dialect: "sillytavern",
 	})
 	must(t, err)
 	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: json.RawMessage(`{"name":"$1 Mia"}`)})
 	must(t, err)
-	h.told()
+	h.takeEventTypes()
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{
 		CharacterID: ch.ID, PersonaID: persona.ID, Settings: json.RawMessage(`{"temperature":1.5}`),
 	})
 	must(t, err)
-	if told := h.told(); !slices.Equal(told, []string{"chat.created", "message.created"}) {
-		t.Errorf("events = %v", told)
+	if events := h.takeEventTypes(); !slices.Equal(events, []string{"chat.created", "message.created"}) {
+		t.Errorf("events = %v", events)
 	}
 	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 0)
 	must(t, err)
@@ -49,9 +49,9 @@ func TestAConversationBeginsWithTheGreetings(t *testing.T) {
 	}
 }
 
-func TestWhatTheUserIsCalled(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, `{"name":"Alice","first_mes":"{{user}}"}`)
+func TestPrecedenceOfTheUsersName(t *testing.T) {
+	h := newChatFixture(t)
+	ch := h.character(`{"name":"Alice","first_mes":"{{user}}"}`)
 	persona := func(name string, in character.ResourceInput) string {
 		in.Document = json.RawMessage(`{"name":"` + name + `"}`)
 		r, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, in)
@@ -86,9 +86,9 @@ func TestWhatTheUserIsCalled(t *testing.T) {
 	}
 }
 
-func TestConversationsThatCannotBeAreRefused(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
+func TestInvalidConversationsAreRefused(t *testing.T) {
+	h := newChatFixture(t)
+	ch := h.character(alice)
 	theirs, err := h.Characters.Create(t.Context(), &op.Call{UserID: stranger}, character.Input{})
 	must(t, err)
 	tests := []struct {
@@ -111,7 +111,7 @@ func TestConversationsThatCannotBeAreRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := h.Chats.CreateConversation(t.Context(), h.call(), tt.in)
-			refused(t, err, tt.code, tt.field)
+			wantError(t, err, tt.code, tt.field)
 		})
 	}
 	page, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{}, "", 0)
@@ -121,9 +121,9 @@ func TestConversationsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-func TestAPatchChangesWhatItNames(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 0)
+func TestAPatchChangesOnlyTheGivenFields(t *testing.T) {
+	h := newChatFixture(t)
+	conv, _ := h.newChat(t, 0)
 	title, archived, nobody := strings.Repeat("茶", 200), true, "x"
 	note := json.RawMessage(`{"content":"It rains.","injection_depth":2}`)
 
@@ -152,16 +152,16 @@ func TestAPatchChangesWhatItNames(t *testing.T) {
 		if field == "personaId" {
 			code = fault.NotFound
 		}
-		refused(t, err, code, field)
+		wantError(t, err, code, field)
 	}
 	_, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: conv.ID, Title: &nobody, IfVersion: 1})
-	refused(t, err, fault.PreconditionFailed, "")
+	wantError(t, err, fault.PreconditionFailed, "")
 }
 
-func TestConversationsAreListedByCharacterAndShelf(t *testing.T) {
-	h := newHome(t)
-	first, _ := h.talk(t, 0)
-	second, _ := h.talk(t, 0)
+func TestConversationsAreFilteredByCharacterAndArchived(t *testing.T) {
+	h := newChatFixture(t)
+	first, _ := h.newChat(t, 0)
+	second, _ := h.newChat(t, 0)
 	yes, no := true, false
 	_, err := h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: second.ID, Archived: &yes})
 	must(t, err)
@@ -184,12 +184,12 @@ func TestConversationsAreListedByCharacterAndShelf(t *testing.T) {
 		}
 	}
 	_, err = h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{}, "", 500)
-	refused(t, err, fault.Invalid, "limit")
+	wantError(t, err, fault.Invalid, "limit")
 }
 
 func TestHistoryIsReadBackwardsInPages(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 6)
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 6)
 	var read []string
 	for before, more := "", true; more; {
 		page, err := h.Chats.History(t.Context(), me, conv.ID, before, 3)
@@ -203,11 +203,11 @@ func TestHistoryIsReadBackwardsInPages(t *testing.T) {
 	if !slices.Equal(read, messageIDs(all)) {
 		t.Errorf("read %v, want %v", read, messageIDs(all))
 	}
-	other, _ := h.talk(t, 0)
+	other, _ := h.newChat(t, 0)
 	_, err := h.Chats.History(t.Context(), me, other.ID, all[2].ID, 3)
-	refused(t, err, fault.NotFound, "before")
+	wantError(t, err, fault.NotFound, "before")
 	_, err = h.Chats.History(t.Context(), me, conv.ID, "", 201)
-	refused(t, err, fault.Invalid, "limit")
+	wantError(t, err, fault.Invalid, "limit")
 }
 
 func messageIDs(messages []*chat.Message) []string {
@@ -219,14 +219,14 @@ func messageIDs(messages []*chat.Message) []string {
 }
 
 func TestChoosingAHeadShowsItsBranch(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 4)
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 4)
 	conv, err := h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[2].ID)
 	must(t, err)
 	if conv.HeadID != all[2].ID || conv.LastMessage.ID != all[2].ID || conv.Version != 6 {
 		t.Errorf("conversation = %+v", conv)
 	}
-	h.say(t, conv.ID, all[2].ID, "another way")
+	h.addMessage(t, conv.ID, all[2].ID, "another way")
 	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 0)
 	must(t, err)
 	if len(page.Items) != 4 || page.Items[3].Text() != "another way" {
@@ -234,36 +234,36 @@ func TestChoosingAHeadShowsItsBranch(t *testing.T) {
 	}
 	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[4].ID)
 	must(t, err) // the old branch is still there
-	h.told()
+	h.takeEventTypes()
 	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[4].ID)
 	must(t, err) // it is the head already
-	if told := h.told(); len(told) != 0 {
-		t.Errorf("events = %v, want none", told)
+	if events := h.takeEventTypes(); len(events) != 0 {
+		t.Errorf("events = %v, want none", events)
 	}
 
-	other, _ := h.talk(t, 0)
+	other, _ := h.newChat(t, 0)
 	_, err = h.Chats.ChooseHead(t.Context(), h.call(), other.ID, all[1].ID)
-	refused(t, err, fault.NotFound, "messageId")
-	end := h.writing(t, all[4])
+	wantError(t, err, fault.NotFound, "messageId")
+	end := h.markAsWriting(t, all[4])
 	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
-	refused(t, err, fault.Busy, "")
+	wantError(t, err, fault.Busy, "")
 	end()
 	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
 	must(t, err)
 }
 
 func TestADeletedConversationIsGone(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 2)
-	h.told()
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 2)
+	h.takeEventTypes()
 	must(t, h.DeleteConversation(t.Context(), h.call(), conv.ID))
-	if told := h.told(); !slices.Equal(told, []string{"chat.deleted"}) {
-		t.Errorf("events = %v", told)
+	if events := h.takeEventTypes(); !slices.Equal(events, []string{"chat.deleted"}) {
+		t.Errorf("events = %v", events)
 	}
 	_, err := h.Chats.History(t.Context(), me, conv.ID, "", 0)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	_, err = h.Chats.Message(t.Context(), me, all[1].ID)
-	refused(t, err, fault.NotFound, "")
-	refused(t, h.DeleteConversation(t.Context(), h.call(), conv.ID), fault.NotFound, "")
-	refused(t, h.DeleteConversation(t.Context(), h.call(), ""), fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
+	wantError(t, h.DeleteConversation(t.Context(), h.call(), conv.ID), fault.NotFound, "")
+	wantError(t, h.DeleteConversation(t.Context(), h.call(), ""), fault.NotFound, "")
 }

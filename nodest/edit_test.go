@@ -12,19 +12,19 @@ import (
 	"nodest/op"
 )
 
-// last are the types of the newest events.
-func (e *ears) last(n int) string {
+// lastTypes returns the types of the newest events.
+func (e *eventLog) lastTypes(n int) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var types []string
-	for _, ev := range e.events[max(0, len(e.events)-n):] {
+	for _, ev := range e.list[max(0, len(e.list)-n):] {
 		types = append(types, ev.Type)
 	}
 	return strings.Join(types, " ")
 }
 
-// edit edits and waits for the answer, if there is one.
-func (s *studio) edit(in chat.EditInput) *chat.Changed {
+// edit edits a message and waits for the answer, if there is one.
+func (s *fixture) edit(in chat.EditInput) *chat.Changed {
 	s.t.Helper()
 	done, err := s.Edit(s.t.Context(), s.call(), in)
 	s.must(err)
@@ -34,8 +34,8 @@ func (s *studio) edit(in chat.EditInput) *chat.Changed {
 	return done
 }
 
-// reads are the texts of the shown branch.
-func (s *studio) reads(conversationID string) []string {
+// branchTexts returns the texts of the shown branch.
+func (s *fixture) branchTexts(conversationID string) []string {
 	s.t.Helper()
 	page, err := s.Chats.History(s.t.Context(), ann, conversationID, "", 200)
 	s.must(err)
@@ -46,17 +46,17 @@ func (s *studio) reads(conversationID string) []string {
 	return texts
 }
 
-const hello = "Hello, traveller." // the greeting of the studio's character
+const hello = "Hello, traveller." // the greeting of Alice
 
-// Every edit of a chat of two exchanges, and what the chat reads then.
+// Each kind of edit in a chat of two exchanges leaves the expected branch.
 func TestEdits(t *testing.T) {
 	tests := []struct {
 		name     string
 		at       int // 1 and 3 the user's messages, 2 and 4 the replies, 0 the greeting
 		in       chat.EditInput
 		reads    []string
-		asked    []string // parts of the request to the model; nil = it is not asked
-		replaced bool     // the old messages at and behind stay as a branch
+		asked    []string // parts of the request to the model; nil = no request
+		replaced bool     // the old messages from there on stay as a branch
 	}{
 		{"a user's message in place", 1, chat.EditInput{Text: "new"}, []string{hello, "new", "a1", "q2", "a2"}, nil, false},
 		{"a reply in place", 2, chat.EditInput{Text: "new", Mode: "in_place"}, []string{hello, "q1", "new", "q2", "a2"}, nil, false},
@@ -72,31 +72,31 @@ func TestEdits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStudio(t, nodest.Options{})
+			s := newFixture(t, nodest.Options{})
 			c := s.chat()
-			s.model.next(says("a1"), says("a2"), says("fresh"))
-			s.say(c, "q1")
-			end := s.say(c, "q2")
+			s.model.enqueue(replyWith("a1"), replyWith("a2"), replyWith("fresh"))
+			s.sendAndWait(c, "q1")
+			end := s.sendAndWait(c, "q2")
 			page, err := s.Chats.History(t.Context(), ann, c.ID, "", 200)
 			s.must(err)
 			old := page.Items[tt.at]
-			before, requests := s.shown(c.ID), len(s.model.asked())
+			before, requests := s.describeBranch(c.ID), len(s.model.allRequests())
 
 			tt.in.MessageID, tt.in.IfRev = old.ID, old.Rev
 			done := s.edit(tt.in)
-			if got := s.reads(c.ID); !slices.Equal(got, tt.reads) {
+			if got := s.branchTexts(c.ID); !slices.Equal(got, tt.reads) {
 				t.Errorf("the chat reads %q, want %q", got, tt.reads)
 			}
-			if asked := len(s.model.asked()) > requests; asked != (tt.asked != nil) || asked != (done.Reply != nil) || asked != (done.GenerationID != "") {
+			if asked := len(s.model.allRequests()) > requests; asked != (tt.asked != nil) || asked != (done.Reply != nil) || asked != (done.GenerationID != "") {
 				t.Errorf("asked: %v; the answer is %+v", asked, done)
 			}
 			for _, part := range tt.asked {
-				if !contains(s.model.last(), part) {
-					t.Errorf("the request lacks %q:\n%s", part, s.model.last())
+				if !strings.Contains(s.model.lastRequest(), part) {
+					t.Errorf("the request lacks %q:\n%s", part, s.model.lastRequest())
 				}
 			}
-			if tt.asked != nil && (contains(s.model.last(), old.Text()) || s.message(done.Reply.ID).Text() != "fresh") {
-				t.Errorf("%s was asked:\n%s", done.Reply.ID, s.model.last())
+			if tt.asked != nil && (strings.Contains(s.model.lastRequest(), old.Text()) || s.message(done.Reply.ID).Text() != "fresh") {
+				t.Errorf("%s was asked:\n%s", done.Reply.ID, s.model.lastRequest())
 			}
 			m := s.message(done.Message.ID)
 			if m.Text() != "new" || m.Role != old.Role || m.ParentID != old.ParentID || m.Name != old.Name || m.Greeting != old.Greeting {
@@ -105,10 +105,10 @@ func TestEdits(t *testing.T) {
 			if tt.replaced != (m.ID != old.ID) {
 				t.Fatalf("the edited message is %s, the old one %s", m.ID, old.ID)
 			}
-			if tt.replaced { // the old branch is one step away, word for word
+			if tt.replaced { // the old branch is unchanged
 				_, err := s.Chats.ChooseHead(t.Context(), s.call(), c.ID, end.ID)
 				s.must(err)
-				if got := s.shown(c.ID); got != before {
+				if got := s.describeBranch(c.ID); got != before {
 					t.Errorf("the old branch reads\n%s\nwant\n%s", got, before)
 				}
 			}
@@ -116,18 +116,18 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// An edit and the start of the answer are one change: where the answer cannot be
-// begun, the text stays too.
+// An edit and the start of its answer are one change: if the answer cannot start, the
+// text is not changed either.
 func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := s.say(c, "q1")
+	reply := s.sendAndWait(c, "q1")
 	said := s.message(reply.ParentID)
-	held := says("x").gated()
-	s.model.next(held)
+	held := replyWith("x").gated()
+	s.model.enqueue(held)
 	sent := s.send(c, "q2")
-	<-held.begun
-	before := s.shown(c.ID)
+	<-held.started
+	before := s.describeBranch(c.ID)
 	tests := []struct {
 		name  string
 		in    chat.EditInput
@@ -135,44 +135,44 @@ func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 		field string
 	}{
 		{"another reply is being written", chat.EditInput{MessageID: said.ID, Regenerate: true}, fault.Busy, ""},
-		{"so as a branch", chat.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch"}, fault.Busy, ""},
-		{"so as a branch without a reply", chat.EditInput{MessageID: said.ID, Mode: "branch"}, fault.Busy, ""},
+		{"also as a branch", chat.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch"}, fault.Busy, ""},
+		{"also as a branch without a reply", chat.EditInput{MessageID: said.ID, Mode: "branch"}, fault.Busy, ""},
 		{"the message is being answered", chat.EditInput{MessageID: sent.UserMessage.ID, Regenerate: true}, fault.Busy, ""},
 		{"the message is being written", chat.EditInput{MessageID: sent.Message.ID}, fault.Busy, ""},
-		{"it has changed", chat.EditInput{MessageID: said.ID, Regenerate: true, IfRev: 7}, fault.Conflict, ""},
-		{"as a branch too", chat.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch", IfRev: 7}, fault.Conflict, ""},
+		{"a stale revision", chat.EditInput{MessageID: said.ID, Regenerate: true, IfRev: 7}, fault.Conflict, ""},
+		{"a stale revision as a branch", chat.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch", IfRev: 7}, fault.Conflict, ""},
 		{"a reply is not answered", chat.EditInput{MessageID: reply.ID, Regenerate: true}, fault.Invalid, "regenerate"},
 		{"the mode", chat.EditInput{MessageID: said.ID, Mode: "over"}, fault.Invalid, "mode"},
-		{"nobody's message", chat.EditInput{MessageID: "nobody", Regenerate: true}, fault.NotFound, ""},
+		{"an unknown message", chat.EditInput{MessageID: "nobody", Regenerate: true}, fault.NotFound, ""},
 	}
 	for _, tt := range tests {
 		tt.in.Text = "new"
 		_, err := s.Edit(t.Context(), s.call(), tt.in)
-		e := s.wants(err, tt.code)
+		e := s.wantCode(err, tt.code)
 		if tt.field != "" && e.Fields[0].Field != tt.field {
 			t.Errorf("%s: fields %v", tt.name, e.Fields)
 		}
 		if tt.code == fault.Conflict && e.Details["current"] == nil {
 			t.Errorf("%s: details %v", tt.name, e.Details)
 		}
-		if got := s.shown(c.ID); got != before {
+		if got := s.describeBranch(c.ID); got != before {
 			t.Errorf("%s: the chat reads\n%s\nwant\n%s", tt.name, got, before)
 		}
 	}
 	_, err := s.Edit(t.Context(), &op.Call{UserID: bob}, chat.EditInput{MessageID: said.ID, Text: "new", Regenerate: true})
-	s.wants(err, fault.NotFound)
+	s.wantCode(err, fault.NotFound)
 	held.release()
 	s.wait(sent.GenerationID)
 }
 
-// The reply that an edit writes anew is the shown one, else the newest; without
-// any it is a first one.
-func TestWhichReplyAnEditWritesAnew(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// An edit regenerates the shown reply, or else the newest one; if there is none, it
+// writes a first reply.
+func TestWhichReplyAnEditRegenerates(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	first := s.say(c, "q1")
+	first := s.sendAndWait(c, "q1")
 	said := first.ParentID
-	s.say(c, "q2")
+	s.sendAndWait(c, "q2")
 	second := s.regenerate(first.ID, "") // it is the end of the shown branch
 	again := chat.EditInput{MessageID: said, Text: "new", Regenerate: true}
 
@@ -200,12 +200,13 @@ func TestWhichReplyAnEditWritesAnew(t *testing.T) {
 	}
 }
 
-// A reply that failed without a word is repaired where it stands.
+// Editing a message whose reply failed writes the new reply in place of the failed
+// one.
 func TestAnEditRepairsAFailedReply(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(says().failing(llm.Upstream("puppet", fault.UpstreamDown, 503, nil)))
-	failed := s.say(c, "q1")
+	s.model.enqueue(replyWith().failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
+	failed := s.sendAndWait(c, "q1")
 	done := s.edit(chat.EditInput{MessageID: failed.ParentID, Text: "new", Regenerate: true})
 	if m := s.message(failed.ID); done.Reply.ID != failed.ID || m.Text() != "Fine." || m.Status != chat.StatusComplete {
 		t.Errorf("the reply is %+v", m)
@@ -213,31 +214,31 @@ func TestAnEditRepairsAFailedReply(t *testing.T) {
 }
 
 func TestARepeatedEditIsAnsweredOnce(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := s.say(c, "q1")
+	reply := s.sendAndWait(c, "q1")
 	for _, mode := range []string{"in_place", "branch"} {
 		in := chat.EditInput{MessageID: reply.ParentID, Text: "new", Mode: mode, Regenerate: true}
 		call := s.call()
 		first, err := s.Edit(t.Context(), call, in)
 		s.must(err)
 		s.wait(first.GenerationID)
-		requests := len(s.model.asked())
-		second, err := s.Edit(t.Context(), again(call), in)
+		requests := len(s.model.allRequests())
+		second, err := s.Edit(t.Context(), retryOf(call), in)
 		s.must(err)
-		if second.GenerationID != first.GenerationID || second.Message.ID != first.Message.ID || second.Reply.ID != first.Reply.ID || len(s.model.asked()) != requests {
+		if second.GenerationID != first.GenerationID || second.Message.ID != first.Message.ID || second.Reply.ID != first.Reply.ID || len(s.model.allRequests()) != requests {
 			t.Errorf("%s: the second answer is %+v, the first %+v", mode, second, first)
 		}
 	}
 }
 
-// Who shows a chat learns from the new messages alone that it goes on, and from
-// the conversation that another branch is shown.
-func TestAnotherBranchIsTold(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// A message at the end of the shown branch is announced by its own event alone; when
+// another branch is shown, chat.updated follows.
+func TestEventsWhenAnotherBranchIsShown(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := s.say(c, "q1")
-	end := s.say(c, "q2")
+	reply := s.sendAndWait(c, "q1")
+	end := s.sendAndWait(c, "q2")
 	note := func(parent string) error {
 		_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "note", ParentID: parent, NoReply: true})
 		return err
@@ -248,9 +249,9 @@ func TestAnotherBranchIsTold(t *testing.T) {
 		return err
 	}
 	tests := []struct {
-		name string
-		do   func() error
-		told string
+		name   string
+		do     func() error
+		events string
 	}{
 		{"a message at the end", func() error { return note("") }, "gen.done message.created"},
 		{"a message elsewhere", func() error { return note(reply.ID) }, "message.created chat.updated"},
@@ -259,18 +260,18 @@ func TestAnotherBranchIsTold(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s.must(tt.do())
-		if got := s.ears.last(2); got != tt.told {
-			t.Errorf("%s: events = %s, want %s", tt.name, got, tt.told)
+		if got := s.events.lastTypes(2); got != tt.events {
+			t.Errorf("%s: events = %s, want %s", tt.name, got, tt.events)
 		}
 	}
 }
 
 func TestReset(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	ch := s.character(`{"spec":"chara_card_v2","data":{"name":"Alice","first_mes":"Hello, {{user}}.","alternate_greetings":["Hi."]}}`)
 	c := s.chatWith(ch.ID)
-	old := s.say(c, "q1")
-	before := s.shown(c.ID)
+	old := s.sendAndWait(c, "q1")
+	before := s.describeBranch(c.ID)
 	call := s.call()
 	now, err := s.Chats.Reset(t.Context(), call, c.ID)
 	s.must(err)
@@ -278,46 +279,46 @@ func TestReset(t *testing.T) {
 	if !first.Greeting || first.ParentID != "" || first.Text() != "Hello, User." || len(first.Swipes) != 2 || now.LastMessage.ID != first.ID {
 		t.Errorf("the greeting is %+v", first)
 	}
-	if got := s.reads(c.ID); !slices.Equal(got, []string{"Hello, User."}) || s.head(c.ID) != first.ID {
+	if got := s.branchTexts(c.ID); !slices.Equal(got, []string{"Hello, User."}) || s.head(c.ID) != first.ID {
 		t.Errorf("the chat reads %q", got)
 	}
-	if got := s.ears.last(2); got != "message.created chat.updated" {
+	if got := s.events.lastTypes(2); got != "message.created chat.updated" {
 		t.Errorf("events = %s", got)
 	}
-	if twice, err := s.Chats.Reset(t.Context(), again(call), c.ID); err != nil || twice.HeadID != now.HeadID || s.head(c.ID) != now.HeadID {
+	if twice, err := s.Chats.Reset(t.Context(), retryOf(call), c.ID); err != nil || twice.HeadID != now.HeadID || s.head(c.ID) != now.HeadID {
 		t.Errorf("repeated: %+v, %v", twice, err)
 	}
-	s.say(c, "q2")
-	if contains(s.model.last(), "q1") {
-		t.Errorf("the prompt has what was said before:\n%s", s.model.last())
+	s.sendAndWait(c, "q2")
+	if strings.Contains(s.model.lastRequest(), "q1") {
+		t.Errorf("the prompt has what was said before:\n%s", s.model.lastRequest())
 	}
-	// The old history is a branch.
+	// The old history can still be chosen.
 	_, err = s.Chats.ChooseHead(t.Context(), s.call(), c.ID, old.ID)
 	s.must(err)
-	if got := s.shown(c.ID); got != before {
+	if got := s.describeBranch(c.ID); got != before {
 		t.Errorf("the old branch reads\n%s\nwant\n%s", got, before)
 	}
 
-	held := says("x").gated()
-	s.model.next(held)
+	held := replyWith("x").gated()
+	s.model.enqueue(held)
 	sent := s.send(c, "q3")
-	<-held.begun
+	<-held.started
 	_, err = s.Chats.Reset(t.Context(), s.call(), c.ID)
-	s.wants(err, fault.Busy)
+	s.wantCode(err, fault.Busy)
 	held.release()
 	s.wait(sent.GenerationID)
 	_, err = s.Chats.Reset(t.Context(), &op.Call{UserID: bob}, c.ID)
-	s.wants(err, fault.NotFound)
+	s.wantCode(err, fault.NotFound)
 }
 
 func TestResetWithoutAGreeting(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chatWith(s.character(`{"name":"Alice"}`).ID)
 	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), c.HeadID, "after") // nothing is left
 	s.must(err)
 	_, err = s.Chats.Reset(t.Context(), s.call(), c.ID)
 	s.must(err)
-	if got := s.reads(c.ID); !slices.Equal(got, []string{"Hello!"}) {
+	if got := s.branchTexts(c.ID); !slices.Equal(got, []string{"Hello!"}) {
 		t.Errorf("the chat reads %q", got)
 	}
 }

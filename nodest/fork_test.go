@@ -19,8 +19,8 @@ import (
 	"nodest/store"
 )
 
-// whole is the shown branch, read as clients read it.
-func (h *home) whole(t *testing.T, conversationID string, pageLength int) []*chat.Message {
+// readAll returns the shown branch, read page by page as clients do.
+func (h *chatFixture) readAll(t *testing.T, conversationID string, pageLength int) []*chat.Message {
 	t.Helper()
 	var all []*chat.Message
 	for before, more := "", true; more; {
@@ -34,8 +34,8 @@ func (h *home) whole(t *testing.T, conversationID string, pageLength int) []*cha
 	return all
 }
 
-// shown is what people read of messages, without what names them.
-func shown(t *testing.T, messages []*chat.Message) string {
+// describeMessages renders what users see of messages, without ids.
+func describeMessages(t *testing.T, messages []*chat.Message) string {
 	t.Helper()
 	var b strings.Builder
 	for _, m := range messages {
@@ -51,10 +51,10 @@ func shown(t *testing.T, messages []*chat.Message) string {
 	return b.String()
 }
 
-// alike checks that two branches show the same.
-func alike(t *testing.T, what string, got, want []*chat.Message) {
+// sameMessages checks that two branches show the same messages.
+func sameMessages(t *testing.T, what string, got, want []*chat.Message) {
 	t.Helper()
-	a, b := strings.Split(shown(t, got), "\n"), strings.Split(shown(t, want), "\n")
+	a, b := strings.Split(describeMessages(t, got), "\n"), strings.Split(describeMessages(t, want), "\n")
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
 			t.Errorf("%s shows at %d\n%s\nwant\n%s", what, i, a[i], b[i])
@@ -66,70 +66,72 @@ func alike(t *testing.T, what string, got, want []*chat.Message) {
 	}
 }
 
-func TestAForkIsTheBranch(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 100)
+// A fork has the messages, the note and the settings of the branch, and changes
+// independently of it.
+func TestAForkCopiesTheBranch(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 100)
 	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[40].ID, Text: "edited"})
 	must(t, err)
 	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[10].ID, "one")
 	must(t, err)
-	h.say(t, conv.ID, all[60].ID, "one way", "another way")
-	conv = h.say(t, conv.ID, all[70].ID, "the end")
+	h.addMessage(t, conv.ID, all[60].ID, "one way", "another way")
+	conv = h.addMessage(t, conv.ID, all[70].ID, "the end")
 	note := json.RawMessage(`{"content":"It rains."}`)
 	conv, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{
 		ID: conv.ID, AuthorNote: note, Settings: json.RawMessage(`{"maxTokens":50}`),
 	})
 	must(t, err)
-	want := h.whole(t, conv.ID, 200)
-	h.told()
+	want := h.readAll(t, conv.ID, 200)
+	h.takeEventTypes()
 
 	call := h.call()
 	fork, err := h.Chats.Fork(t.Context(), call, chat.ForkInput{ConversationID: conv.ID})
 	must(t, err)
-	if told := h.told(); !slices.Equal(told, []string{"chat.created"}) {
-		t.Errorf("events = %v", told)
+	if events := h.takeEventTypes(); !slices.Equal(events, []string{"chat.created"}) {
+		t.Errorf("events = %v", events)
 	}
 	if fork.ID == conv.ID || fork.Title != conv.Title || string(fork.AuthorNote) != string(note) ||
 		string(fork.Settings) != `{"maxTokens":50}` || fork.Version != 1 || fork.LastMessage.Text != "the end" {
 		t.Errorf("fork = %+v", fork)
 	}
-	got := h.whole(t, fork.ID, 13)
-	alike(t, "the fork", got, want)
+	got := h.readAll(t, fork.ID, 13)
+	sameMessages(t, "the fork", got, want)
 	for _, m := range got {
 		if slices.Contains(messageIDs(want), m.ID) {
-			t.Errorf("message %s is of both", m.ID)
+			t.Errorf("message %s is in both conversations", m.ID)
 		}
 	}
-	second, err := h.Chats.Fork(t.Context(), again(call), chat.ForkInput{ConversationID: conv.ID})
+	second, err := h.Chats.Fork(t.Context(), retryOf(call), chat.ForkInput{ConversationID: conv.ID})
 	must(t, err)
 	if second.ID != fork.ID {
 		t.Error("the same call made another fork")
 	}
-	// Each goes its own way.
-	h.say(t, fork.ID, fork.HeadID, "only here")
-	if a := shown(t, h.whole(t, conv.ID, 200)); a != shown(t, want) {
+	// The two change independently.
+	h.addMessage(t, fork.ID, fork.HeadID, "only here")
+	if a := describeMessages(t, h.readAll(t, conv.ID, 200)); a != describeMessages(t, want) {
 		t.Error("the source has changed")
 	}
 }
 
 func TestAForkFromTheMiddleAndOfAFork(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 90)
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 90)
 	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID, MessageID: all[80].ID, Title: "before the storm"})
 	must(t, err)
 	if fork.Title != "before the storm" {
 		t.Errorf("title = %q", fork.Title)
 	}
-	alike(t, "the fork", h.whole(t, fork.ID, 50), all[:81])
+	sameMessages(t, "the fork", h.readAll(t, fork.ID, 50), all[:81])
 	second, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: fork.ID})
 	must(t, err)
-	alike(t, "the fork of a fork", h.whole(t, second.ID, 50), all[:81])
+	sameMessages(t, "the fork of a fork", h.readAll(t, second.ID, 50), all[:81])
 }
 
-func TestWhatCannotBeForked(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 4)
-	other, otherMessages := h.talk(t, 1)
+func TestInvalidForksAreRefused(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 4)
+	other, otherMessages := h.newChat(t, 1)
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "one")
 	must(t, err)
 	tests := []struct {
@@ -147,21 +149,21 @@ func TestWhatCannotBeForked(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := h.Chats.Fork(t.Context(), h.call(), tt.in)
-			refused(t, err, tt.code, tt.field)
+			wantError(t, err, tt.code, tt.field)
 		})
 	}
 	_, err = h.Chats.Fork(t.Context(), &op.Call{UserID: stranger}, chat.ForkInput{ConversationID: conv.ID})
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 
-	end := h.writing(t, all[4])
+	end := h.markAsWriting(t, all[4])
 	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
-	refused(t, err, fault.Busy, "")
+	wantError(t, err, fault.Busy, "")
 	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID, MessageID: all[3].ID})
-	must(t, err) // what comes before it can be had
+	must(t, err) // the messages before it can be forked
 	end()
-	end = h.writing(t, all[2])
+	end = h.markAsWriting(t, all[2])
 	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
-	refused(t, err, fault.Busy, "")
+	wantError(t, err, fault.Busy, "")
 	end()
 	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
 	must(t, err)
@@ -173,10 +175,11 @@ func TestWhatCannotBeForked(t *testing.T) {
 	}
 }
 
-// Whoever reads a fork reads what its source has.
+// Export, prompt, branches, archive and search of a fork give the same as those of
+// its source.
 func TestAForkReadsLikeItsSource(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 30)
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 30)
 	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
 	must(t, err)
 	for name, read := range map[string]func(id string) string{
@@ -188,11 +191,7 @@ func TestAForkReadsLikeItsSource(t *testing.T) {
 		"prompt": func(id string) string {
 			p, err := h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: id, Text: "And now?"})
 			must(t, err)
-			text := ""
-			for _, m := range p.Messages {
-				text += string(m.Role) + ": " + m.Text + "\n"
-			}
-			return text
+			return promptText(p.Messages)
 		},
 		"branches": func(id string) string {
 			page, err := h.Chats.Branches(t.Context(), me, id, "", 0)
@@ -214,22 +213,22 @@ func TestAForkReadsLikeItsSource(t *testing.T) {
 	}
 }
 
-// dying is a store whose process dies after some transactions.
-type dying struct {
+// crashingStore is a store whose process crashes after some transactions.
+type crashingStore struct {
 	nodest.Store
 	left int
 }
 
-var errDied = errors.New("the process has died")
+var errCrashed = errors.New("the process has died")
 
-func (d *dying) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+func (d *crashingStore) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
 	if d.left--; d.left < 0 {
-		return errDied
+		return errCrashed
 	}
 	return d.Store.Update(ctx, userID, fn)
 }
 
-// claimFork claims the job of a fork in the name of a process.
+// claimFork claims the job of a fork for a process.
 func claimFork(t *testing.T, db *store.DB, process string) *jobs.Job {
 	t.Helper()
 	claimed, err := db.ClaimJobs(t.Context(), process, time.Minute, []jobs.Want{{Kind: chat.JobFork, Free: 5, PerUser: 5}})
@@ -244,37 +243,37 @@ func runFork(e *Engine, j *jobs.Job) error {
 	return e.Chats.Kinds()[1].Run(context.Background(), j)
 }
 
-// A fork of more than 5,000 messages is hidden until its job has copied the rest. It is
-// what the branch was when it was asked for, whatever happens to the source
-// meanwhile, and has one effect, however often the process dies.
+// A fork of more than 5,000 messages is hidden until its job has copied the rest. It
+// is a copy of the branch at the time of the request, whatever happens to the source
+// meanwhile, and is made once however often the process crashes.
 func TestALongForkIsCompletedByItsJob(t *testing.T) {
-	h := newHome(t)
-	conv := h.longChat(t, h.character(t, alice).ID, 11_000)
-	all := h.whole(t, conv.ID, 200)
+	h := newChatFixture(t)
+	conv := h.importLongChat(t, h.character(alice).ID, 11_000)
+	all := h.readAll(t, conv.ID, 200)
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[10_990].ID, "one")
 	must(t, err)
-	h.say(t, conv.ID, conv.HeadID, "one way", "another way")
-	all = h.whole(t, conv.ID, 200)
-	h.told()
+	h.addMessage(t, conv.ID, conv.HeadID, "one way", "another way")
+	all = h.readAll(t, conv.ID, 200)
+	h.takeEventTypes()
 
 	call := h.call()
 	begun := time.Now()
 	fork, err := h.Chats.Fork(t.Context(), call, chat.ForkInput{ConversationID: conv.ID, Title: "kept"})
 	must(t, err)
 	t.Logf("answered after %v", time.Since(begun))
-	if !fork.Copying || len(h.told()) != 0 {
-		t.Fatal("it was told of before it is there")
+	if !fork.Copying || len(h.takeEventTypes()) != 0 {
+		t.Fatal("the fork is shown before it is complete")
 	}
 	_, err = h.Chats.Conversation(t.Context(), me, fork.ID)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	_, err = h.Send(t.Context(), h.call(), nodest.SendInput{ConversationID: fork.ID, Text: "too early"})
-	refused(t, err, fault.NotFound, "")
-	again, err := h.Chats.Fork(t.Context(), again(call), chat.ForkInput{ConversationID: conv.ID, Title: "kept"})
+	wantError(t, err, fault.NotFound, "")
+	again, err := h.Chats.Fork(t.Context(), retryOf(call), chat.ForkInput{ConversationID: conv.ID, Title: "kept"})
 	must(t, err)
 	if again.ID != fork.ID || !again.Copying {
 		t.Errorf("the same call answers %+v", again)
 	}
-	// The source is rewritten and deleted meanwhile.
+	// Meanwhile the source is edited and deleted.
 	for _, m := range []*chat.Message{all[7000], all[10_995]} {
 		_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: m.ID, Text: "edited"})
 		must(t, err)
@@ -282,11 +281,11 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[9000].ID, "after")
 	must(t, err)
 	must(t, h.DeleteConversation(t.Context(), h.call(), conv.ID))
-	h.told()
+	h.takeEventTypes()
 
-	first := newEngine(&dying{h.db, 1}, noModels{}, h, nodest.Options{Alone: true})
+	first := newEngine(&crashingStore{h.db, 1}, noModels{}, h.events, nodest.Options{Alone: true})
 	j := claimFork(t, h.db, "first")
-	if err := runFork(first, j); !errors.Is(err, errDied) {
+	if err := runFork(first, j); !errors.Is(err, errCrashed) {
 		t.Fatal(err)
 	}
 	progress := func() string {
@@ -304,11 +303,11 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	}
 	must(t, h.db.RecoverJobs(t.Context(), map[string]int{chat.JobFork: 100}, "second"))
 	second := claimFork(t, h.db, "second")
-	if err := runFork(h.Engine, j); !errors.Is(err, jobs.ErrLost) { // it was not dead after all
+	if err := runFork(h.Engine, j); !errors.Is(err, jobs.ErrLost) { // it was still running
 		t.Errorf("the first process goes on: %v", err)
 	}
 	_, err = h.Chats.Conversation(t.Context(), stranger, fork.ID)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	must(t, runFork(h.Engine, second))
 	if got := progress(); got != `done {"copied":11001,"total":11001}` {
 		t.Errorf("in the end: %s", got)
@@ -316,36 +315,36 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	if err := runFork(h.Engine, second); err != nil {
 		t.Errorf("once more: %v", err)
 	}
-	if told := h.told(); !slices.Equal(told, []string{"chat.created"}) {
-		t.Errorf("events = %v", told)
+	if events := h.takeEventTypes(); !slices.Equal(events, []string{"chat.created"}) {
+		t.Errorf("events = %v", events)
 	}
-	got := h.whole(t, fork.ID, 200)
+	got := h.readAll(t, fork.ID, 200)
 	for _, i := range []int{7000, 10_995} {
-		got[i].EditedAt = nil // that of the newest text, which is not the fork's
+		got[i].EditedAt = nil // the edit of the source is not in the fork
 	}
-	alike(t, "the fork", got, all)
+	sameMessages(t, "the fork", got, all)
 	list, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{CharacterID: conv.CharacterID}, "", 0)
 	must(t, err)
 	if len(list.Items) != 1 || list.Items[0].ID != fork.ID || list.Items[0].Title != "kept" || list.Items[0].Copying || list.Items[0].Version != 1 {
 		t.Errorf("conversations = %+v", list.Items)
 	}
-	h.say(t, fork.ID, fork.HeadID, "on")
+	h.addMessage(t, fork.ID, fork.HeadID, "on")
 	_, err = h.Chats.Conversation(t.Context(), stranger, fork.ID)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 }
 
-// A fork whose character is deleted while it is copied does not come back.
-func TestALongForkGoesWithItsCharacter(t *testing.T) {
-	h := newHome(t)
-	conv := h.longChat(t, h.character(t, alice).ID, 5001)
+// A fork whose character is deleted during the copy never appears.
+func TestDeletingTheCharacterCancelsALongFork(t *testing.T) {
+	h := newChatFixture(t)
+	conv := h.importLongChat(t, h.character(alice).ID, 5001)
 	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
 	must(t, err)
 	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))
-	h.told()
+	h.takeEventTypes()
 	must(t, runFork(h.Engine, claimFork(t, h.db, "p")))
 	_, err = h.Chats.Conversation(t.Context(), me, fork.ID)
-	refused(t, err, fault.NotFound, "")
-	if told := h.told(); len(told) != 0 {
-		t.Errorf("events = %v", told)
+	wantError(t, err, fault.NotFound, "")
+	if events := h.takeEventTypes(); len(events) != 0 {
+		t.Errorf("events = %v", events)
 	}
 }

@@ -19,9 +19,10 @@ import (
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/op"
+	"nodest/stream"
 )
 
-// seed is the seed of a random test; NODEST_SEED overrides it.
+// seed returns the seed of a randomized test; NODEST_SEED overrides it.
 func seed(t *testing.T) uint64 {
 	n, err := strconv.ParseUint(os.Getenv("NODEST_SEED"), 10, 64)
 	if err != nil {
@@ -40,10 +41,10 @@ func long(least, all int) int {
 	return max(least, int(share*float64(all)))
 }
 
-// Whatever the borders of the chunks: the deltas of each part give the text that
-// is stored, without a gap, and their positions are code points.
-func TestDeltasAreTheStoredText(t *testing.T) {
-	s := newStudio(t, nodest.Options{CheckpointChars: 5})
+// However the reply is cut into chunks, the deltas of each part join without a gap to
+// the stored text, and their offsets are code points.
+func TestDeltasMatchTheStoredText(t *testing.T) {
+	s := newFixture(t, nodest.Options{CheckpointChars: 5})
 	rng := rand.New(rand.NewPCG(seed(t), 1))
 	bits := []string{"Tea", "茶", " ", "\n", "😀", "<", ">", "<me", "m>", "</mem>", "<mem>", "<b>", "e\u0301", "<websearch>", "</websearch>", "<think>", "</thinking>", "ok."}
 	c := s.chat()
@@ -53,7 +54,7 @@ func TestDeltasAreTheStoredText(t *testing.T) {
 		for range rng.IntN(30) {
 			whole.WriteString(bits[rng.IntN(len(bits))])
 		}
-		reply := saysChunks()
+		reply := replyWithChunks()
 		runes := []rune(whole.String())
 		for len(runes) > 0 {
 			n := 1 + rng.IntN(len(runes))
@@ -61,11 +62,11 @@ func TestDeltasAreTheStoredText(t *testing.T) {
 			runes = runes[n:]
 		}
 		if rng.IntN(4) == 0 {
-			reply.err = llm.CutOff("puppet", nil)
+			reply.err = llm.CutOff("scripted", nil)
 		}
-		s.model.next(reply)
-		m := s.say(c, fmt.Sprintf("round %d", round))
-		if got := s.ears.deltas(t, m.GenerationID, "text", 0); got != m.Text() {
+		s.model.enqueue(reply)
+		m := s.sendAndWait(c, fmt.Sprintf("round %d", round))
+		if got := s.events.deltas(t, m.GenerationID, "text", 0); got != m.Text() {
 			t.Fatalf("round %d of %q: deltas %q, stored %q", round, whole.String(), got, m.Text())
 		}
 		for _, b := range m.Chosen().Blocks {
@@ -76,11 +77,13 @@ func TestDeltasAreTheStoredText(t *testing.T) {
 	}
 }
 
-func TestBlocksAreKeptApart(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// A block is streamed and stored apart from the text and is not sent in the next
+// prompt.
+func TestBlocksAreSeparatedFromTheText(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(says("Yes. <m", "em>you like ", "tea</mem> I ", "remember."))
-	m := s.say(c, "Do you know me?")
+	s.model.enqueue(replyWith("Yes. <m", "em>you like ", "tea</mem> I ", "remember."))
+	m := s.sendAndWait(c, "Do you know me?")
 	if strings.Contains(m.Text(), "tea") || !strings.HasPrefix(m.Text(), "Yes.") || !strings.HasSuffix(m.Text(), "I remember.") {
 		t.Errorf("text = %q", m.Text())
 	}
@@ -89,7 +92,7 @@ func TestBlocksAreKeptApart(t *testing.T) {
 		t.Errorf("blocks = %+v", blocks)
 	}
 	var order []string
-	for _, ev := range s.ears.of(m.GenerationID) {
+	for _, ev := range s.events.ofGeneration(m.GenerationID) {
 		if ev.Type == "gen.block" {
 			order = append(order, string(ev.Data))
 		}
@@ -97,9 +100,9 @@ func TestBlocksAreKeptApart(t *testing.T) {
 	if len(order) != 2 || !strings.Contains(order[0], "open") || !strings.Contains(order[1], "close") {
 		t.Errorf("gen.block = %v", order)
 	}
-	// A block is of the parts that are told, but not of the next prompt.
+	// A block is streamed as a part, but not sent in the next prompt.
 	open := ""
-	for _, ev := range s.ears.of(m.GenerationID) {
+	for _, ev := range s.events.ofGeneration(m.GenerationID) {
 		var d struct{ Text, Part string }
 		if ev.Type == "gen.delta" && json.Unmarshal(ev.Data, &d) == nil && d.Part == "mem" {
 			open += d.Text
@@ -108,14 +111,14 @@ func TestBlocksAreKeptApart(t *testing.T) {
 	if open != "you like tea" {
 		t.Errorf("deltas of the block = %q", open)
 	}
-	s.say(c, "Good.")
-	if strings.Contains(s.model.last(), "you like tea") {
+	s.sendAndWait(c, "Good.")
+	if strings.Contains(s.model.lastRequest(), "you like tea") {
 		t.Error("the block went into the next prompt")
 	}
 }
 
-func TestScriptsForInputAndReply(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestRegexScriptsForInputAndReply(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	all := true
 	for _, script := range []string{
 		`{"scriptName":"in","findRegex":"/cat/g","replaceString":"dog","placement":[1]}`,
@@ -132,27 +135,27 @@ func TestScriptsForInputAndReply(t *testing.T) {
 	s.must(err)
 
 	c := s.chat()
-	s.model.next(says("Good", " food."))
+	s.model.enqueue(replyWith("Good", " food."))
 	sent := s.send(c, "my cat")
 	s.wait(sent.GenerationID)
 	if m := s.message(sent.UserMessage.ID); m.Text() != "my cat" {
 		t.Errorf("stored %q, want it as it was typed", m.Text())
 	}
-	if !strings.Contains(s.model.last(), "my dog") || strings.Contains(s.model.last(), "my cat") {
-		t.Errorf("sent:\n%s", s.model.last())
+	if !strings.Contains(s.model.lastRequest(), "my dog") || strings.Contains(s.model.lastRequest(), "my cat") {
+		t.Errorf("sent:\n%s", s.model.lastRequest())
 	}
 	reply := s.message(sent.Message.ID)
 	if reply.Text() != "G0d f0d." {
 		t.Errorf("stored reply = %q", reply.Text())
 	}
-	if got := s.ears.deltas(t, sent.GenerationID, "text", 0); got != "Good food." {
+	if got := s.events.deltas(t, sent.GenerationID, "text", 0); got != "Good food." {
 		t.Errorf("deltas = %q", got)
 	}
-	s.say(c, "and now")
-	if !strings.Contains(s.model.last(), "my dog") {
-		t.Errorf("what was said before is sent as it was then:\n%s", s.model.last())
+	s.sendAndWait(c, "and now")
+	if !strings.Contains(s.model.lastRequest(), "my dog") {
+		t.Errorf("what was said before is sent as it was then:\n%s", s.model.lastRequest())
 	}
-	// The prompt can be read although the chat has another text.
+	// The stored prompt has the text that was sent, not the text in the chat.
 	p, err := s.Prompt(t.Context(), ann, s.generation(sent.GenerationID).PromptID)
 	s.must(err)
 	if last := p.Prompt.Messages[p.Prompt.Base]; !strings.Contains(last.Text, "my dog") {
@@ -162,14 +165,14 @@ func TestScriptsForInputAndReply(t *testing.T) {
 	user.GlobalRegexEnabled, user.Version = false, 0
 	_, err = s.Characters.PutUserSettings(t.Context(), s.call(), *user, 0)
 	s.must(err)
-	s.model.next(says("Good."))
-	if m := s.say(c, "a cat"); m.Text() != "Good." || !strings.Contains(s.model.last(), "a cat") {
-		t.Errorf("scripts are switched off, the reply is %q to:\n%s", m.Text(), s.model.last())
+	s.model.enqueue(replyWith("Good."))
+	if m := s.sendAndWait(c, "a cat"); m.Text() != "Good." || !strings.Contains(s.model.lastRequest(), "a cat") {
+		t.Errorf("scripts are switched off, the reply is %q to:\n%s", m.Text(), s.model.lastRequest())
 	}
 }
 
-func TestAScriptThatTakesTooLongIsOffUntilItIsEdited(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestASlowScriptIsDisabledUntilItIsEdited(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	all := true
 	script, err := s.Characters.CreateResource(t.Context(), s.call(), character.RegexScript, character.ResourceInput{
 		Name: "r", BindAll: &all,
@@ -206,32 +209,32 @@ func TestAScriptThatTakesTooLongIsOffUntilItIsEdited(t *testing.T) {
 	}
 }
 
-func TestFailures(t *testing.T) {
-	down := llm.Upstream("puppet", fault.UpstreamDown, 503, errors.New("no connection to 10.0.0.1 with key sk-secret"))
+func TestFailedReplies(t *testing.T) {
+	down := llm.Upstream("scripted", fault.UpstreamDown, 503, errors.New("no connection to 10.0.0.1 with key sk-secret"))
 	tests := []struct {
 		name   string
-		reply  *line
+		reply  *scriptedReply
 		code   fault.Code
 		text   string // kept; "" = no swipe
 		finish string
 	}{
-		{"before the first word", says().failing(down), fault.UpstreamDown, "", ""},
-		{"in the middle", says("Half a ", "sentence").failing(down), fault.UpstreamDown, "Half a sentence", "error"},
-		{"with half a tag held back", says("a <me").failing(down), fault.UpstreamDown, "a <me", "error"},
-		{"blocked at once", says().failing(llm.BlockedError("puppet", llm.StagePrompt, "SAFETY")), fault.Blocked, "", ""},
-		{"blocked in the middle", says("Once").failing(llm.BlockedError("puppet", llm.StageReply, "SAFETY")), fault.Blocked, "Once", "blocked"},
-		{"nothing but blanks", says(" \n"), fault.EmptyReply, "", ""},
-		{"nothing but an empty block", says("<mem> </mem>"), fault.EmptyReply, "", ""},
-		{"in a block", says("Yes. <mem>You like tea").failing(down), fault.UpstreamDown, "Yes. You like tea", "error"},
-		{"an error of ours", says("So").failing(errors.New("secret internals")), fault.Internal, "So", "error"},
-		{"no end", says("So").failing(errNoEnd), fault.UpstreamBadAnswer, "So", "error"},
+		{"before the first word", replyWith().failing(down), fault.UpstreamDown, "", ""},
+		{"in the middle", replyWith("Half a ", "sentence").failing(down), fault.UpstreamDown, "Half a sentence", "error"},
+		{"with half a tag held back", replyWith("a <me").failing(down), fault.UpstreamDown, "a <me", "error"},
+		{"blocked at once", replyWith().failing(llm.BlockedError("scripted", llm.StagePrompt, "SAFETY")), fault.Blocked, "", ""},
+		{"blocked in the middle", replyWith("Once").failing(llm.BlockedError("scripted", llm.StageReply, "SAFETY")), fault.Blocked, "Once", "blocked"},
+		{"nothing but blanks", replyWith(" \n"), fault.EmptyReply, "", ""},
+		{"nothing but an empty block", replyWith("<mem> </mem>"), fault.EmptyReply, "", ""},
+		{"in a block", replyWith("Yes. <mem>You like tea").failing(down), fault.UpstreamDown, "Yes. You like tea", "error"},
+		{"an error of ours", replyWith("So").failing(errors.New("secret internals")), fault.Internal, "So", "error"},
+		{"no end", replyWith("So").failing(errNoEnd), fault.UpstreamBadAnswer, "So", "error"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStudio(t, nodest.Options{})
+			s := newFixture(t, nodest.Options{})
 			c := s.chat()
-			s.model.next(tt.reply)
-			m := s.say(c, "Tell me")
+			s.model.enqueue(tt.reply)
+			m := s.sendAndWait(c, "Tell me")
 			if m.Status != chat.StatusError || m.Error == nil || m.Error.Code != tt.code {
 				t.Errorf("status %s, error %v; want %s", m.Status, m.Error, tt.code)
 			}
@@ -245,92 +248,92 @@ func TestFailures(t *testing.T) {
 			if g.Status != chat.GenFailed || g.Error.Code != tt.code {
 				t.Errorf("generation %s, %v", g.Status, g.Error)
 			}
-			if want := "message.created gen.started gen.context message.updated gen.failed"; s.ears.durable(g.ID) != want {
-				t.Errorf("events = %s, want %s", s.ears.durable(g.ID), want)
+			if want := "message.created gen.started gen.context message.updated gen.failed"; s.events.typesOf(g.ID) != want {
+				t.Errorf("events = %s, want %s", s.events.typesOf(g.ID), want)
 			}
-			for _, ev := range s.ears.of(g.ID) {
+			for _, ev := range s.events.ofGeneration(g.ID) {
 				if strings.Contains(string(ev.Data), "secret") {
-					t.Errorf("%s tells %s", ev.Type, ev.Data)
+					t.Errorf("%s contains %s", ev.Type, ev.Data)
 				}
 			}
-			// The conversation goes on.
-			if next := s.say(c, "Again"); next.Text() != "Fine." {
+			// The conversation can be continued.
+			if next := s.sendAndWait(c, "Again"); next.Text() != "Fine." {
 				t.Errorf("the next reply = %q", next.Text())
 			}
 		})
 	}
 }
 
-// errNoEnd makes the puppet stop without an end.
-var errNoEnd = llm.CutOff("puppet", nil)
+// errNoEnd ends the reply of a scripted model without its last chunk.
+var errNoEnd = llm.CutOff("scripted", nil)
 
 func TestAFailedExchangeIsNotSentAgain(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(says().failing(llm.Upstream("puppet", fault.UpstreamDown, 503, nil)))
-	failed := s.say(c, "Lost words")
-	s.say(c, "New words")
-	if strings.Contains(s.model.last(), "Lost words") {
-		t.Errorf("the failed exchange is in the prompt:\n%s", s.model.last())
+	s.model.enqueue(replyWith().failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
+	failed := s.sendAndWait(c, "Lost words")
+	s.sendAndWait(c, "New words")
+	if strings.Contains(s.model.lastRequest(), "Lost words") {
+		t.Errorf("the failed exchange is in the prompt:\n%s", s.model.lastRequest())
 	}
-	// Once it is answered it belongs to the chat.
+	// Once it has a reply it is part of the chat.
 	m := s.regenerate(failed.ID, "")
 	if m.Status != chat.StatusComplete || m.Error != nil || m.Text() != "Fine." || m.ParentID != failed.ParentID {
 		t.Errorf("after the repair: %+v", m)
 	}
-	if !strings.Contains(s.model.last(), "Lost words") || strings.Contains(s.model.last(), "New words") {
-		t.Errorf("the repair was asked with:\n%s", s.model.last())
+	if !strings.Contains(s.model.lastRequest(), "Lost words") || strings.Contains(s.model.lastRequest(), "New words") {
+		t.Errorf("the request of the repair:\n%s", s.model.lastRequest())
 	}
-	s.say(c, "Third words")
-	if !strings.Contains(s.model.last(), "Lost words") {
-		t.Errorf("the repaired exchange is not in the prompt:\n%s", s.model.last())
+	s.sendAndWait(c, "Third words")
+	if !strings.Contains(s.model.lastRequest(), "Lost words") {
+		t.Errorf("the repaired exchange is not in the prompt:\n%s", s.model.lastRequest())
 	}
 }
 
 func TestCancel(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := says("One", " two", " three").gated()
-	s.model.next(reply)
+	reply := replyWith("One", " two", " three").gated()
+	s.model.enqueue(reply)
 	sent := s.send(c, "Count")
 	reply.step(2)
-	s.eventually("two pieces arrive", func() bool { return s.ears.deltas(t, sent.GenerationID, "text", 0) == "One two" })
+	s.eventually("two pieces arrive", func() bool { return s.events.deltas(t, sent.GenerationID, "text", 0) == "One two" })
 	began := time.Now()
 	status, err := s.Cancel(t.Context(), ann, sent.GenerationID)
 	s.must(err)
 	t.Logf("cancelled and stored after %v", time.Since(began))
-	if status != chat.GenCancelled || s.model.hungUp() != 1 {
-		t.Errorf("status %s, %d requests closed", status, s.model.hungUp())
+	if status != chat.GenCancelled || s.model.closedRequests() != 1 {
+		t.Errorf("status %s, %d requests closed", status, s.model.closedRequests())
 	}
 	m := s.message(sent.Message.ID)
 	if m.Text() != "One two" || m.Status != chat.StatusCancelled || m.Chosen().Finish != "cancelled" || m.Error != nil {
 		t.Errorf("kept %+v", m)
 	}
-	if want := "message.created gen.started gen.context message.updated gen.done"; s.ears.durable(sent.GenerationID) != want {
-		t.Errorf("events = %s, want %s", s.ears.durable(sent.GenerationID), want)
+	if want := "message.created gen.started gen.context message.updated gen.done"; s.events.typesOf(sent.GenerationID) != want {
+		t.Errorf("events = %s, want %s", s.events.typesOf(sent.GenerationID), want)
 	}
-	// Again, and of one that has ended by itself: no change.
+	// Cancelling twice or after the end changes nothing.
 	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != chat.GenCancelled || err != nil {
 		t.Errorf("a second cancel: %s, %v", status, err)
 	}
-	done := s.say(c, "Go on")
+	done := s.sendAndWait(c, "Go on")
 	if status, err := s.Cancel(t.Context(), ann, done.GenerationID); status != chat.GenDone || err != nil {
 		t.Errorf("a late cancel: %s, %v", status, err)
 	}
-	if !strings.Contains(s.model.last(), "One two") {
+	if !strings.Contains(s.model.lastRequest(), "One two") {
 		t.Error("what was kept is part of the chat")
 	}
 	_, err = s.Cancel(t.Context(), ann, "nothing")
-	s.wants(err, fault.NotFound)
+	s.wantCode(err, fault.NotFound)
 }
 
 func TestCancelBeforeTheFirstWord(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := says("One").gated()
-	s.model.next(reply)
+	reply := replyWith("One").gated()
+	s.model.enqueue(reply)
 	sent := s.send(c, "Count")
-	<-reply.begun
+	<-reply.started
 	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != chat.GenCancelled || err != nil {
 		t.Errorf("cancel: %s, %v", status, err)
 	}
@@ -346,13 +349,13 @@ func TestCancelBeforeTheFirstWord(t *testing.T) {
 }
 
 func TestAttachAndActive(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := says("茶", "tea", "😀", "!").gated()
-	s.model.next(reply)
+	reply := replyWith("茶", "tea", "😀", "!").gated()
+	s.model.enqueue(reply)
 	sent := s.send(c, "Drink?")
 	reply.step(3)
-	s.eventually("three pieces arrive", func() bool { return s.ears.deltas(t, sent.GenerationID, "text", 0) == "茶tea😀" })
+	s.eventually("three pieces arrive", func() bool { return s.events.deltas(t, sent.GenerationID, "text", 0) == "茶tea😀" })
 	for off, want := range map[int]string{0: "茶tea😀", 1: "tea😀", 4: "😀", 5: "", 9: ""} {
 		a, err := s.Attach(t.Context(), ann, sent.GenerationID, off)
 		s.must(err)
@@ -361,7 +364,7 @@ func TestAttachAndActive(t *testing.T) {
 		}
 	}
 	_, err := s.Attach(t.Context(), ann, sent.GenerationID, -1)
-	s.wants(err, fault.Invalid)
+	s.wantCode(err, fault.Invalid)
 	active, err := s.Active(t.Context(), ann)
 	s.must(err)
 	if len(active) != 1 || active[0].Off != 5 || active[0].Text != "" || active[0].Generation.ID != sent.GenerationID {
@@ -380,10 +383,10 @@ func TestAttachAndActive(t *testing.T) {
 }
 
 func TestCheckpoints(t *testing.T) {
-	s := newStudio(t, nodest.Options{CheckpointChars: 1000, CheckpointEvery: time.Hour, Lease: 24 * time.Hour})
+	s := newFixture(t, nodest.Options{CheckpointChars: 1000, CheckpointEvery: time.Hour, Lease: 24 * time.Hour})
 	c := s.chat()
-	reply := says(strings.Repeat("茶", 999), "x", "y").gated()
-	s.model.next(reply)
+	reply := replyWith(strings.Repeat("茶", 999), "x", "y").gated()
+	s.model.enqueue(reply)
 	sent := s.send(c, "Long")
 	reply.step(2)
 	s.eventually("a checkpoint after 1,000 code points", func() bool {
@@ -396,10 +399,10 @@ func TestCheckpoints(t *testing.T) {
 	s.wait(sent.GenerationID)
 }
 
-func TestTheWholeGenerationHasALimit(t *testing.T) {
-	s := newStudio(t, nodest.Options{TurnTimeout: time.Millisecond})
+func TestAGenerationHasATimeLimit(t *testing.T) {
+	s := newFixture(t, nodest.Options{TurnTimeout: time.Millisecond})
 	c := s.chat()
-	s.model.next(says("never").gated())
+	s.model.enqueue(replyWith("never").gated())
 	sent := s.send(c, "Hello")
 	s.wait(sent.GenerationID)
 	if m := s.message(sent.Message.ID); m.Status != chat.StatusError || m.Error.Code != fault.UpstreamTimeout {
@@ -409,17 +412,17 @@ func TestTheWholeGenerationHasALimit(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	t.Run("waits for what runs", func(t *testing.T) {
-		s := newStudio(t, nodest.Options{})
+		s := newFixture(t, nodest.Options{})
 		c := s.chat()
-		reply := says("All ", "of it.").gated()
-		s.model.next(reply)
+		reply := replyWith("All ", "of it.").gated()
+		s.model.enqueue(reply)
 		sent := s.send(c, "Hello")
-		<-reply.begun
+		<-reply.started
 		closed := make(chan error)
 		go func() { closed <- s.Close(context.WithoutCancel(t.Context())) }()
 		s.eventually("new ones are refused", func() bool {
 			_, err := s.Send(t.Context(), &op.Call{UserID: ann}, nodest.SendInput{ConversationID: c.ID, Text: "More", WhenBusy: "later"})
-			if !fault.Is(err, fault.Invalid) { // the call is checked first
+			if !fault.Is(err, fault.Invalid) { // the input is checked first
 				t.Fatal(err)
 			}
 			_, err = s.Impersonate(t.Context(), &op.Call{UserID: ann}, nodest.GenerateInput{ConversationID: c.ID})
@@ -433,14 +436,14 @@ func TestClose(t *testing.T) {
 		s.must(s.Close(t.Context())) // a second time
 	})
 	t.Run("stores what it interrupts", func(t *testing.T) {
-		s := newStudio(t, nodest.Options{GenerationsPerUser: 1})
+		s := newFixture(t, nodest.Options{GenerationsPerUser: 1})
 		c, other := s.chat(), s.chat()
-		reply := says("Part", " never").gated()
-		s.model.next(reply)
+		reply := replyWith("Part", " never").gated()
+		s.model.enqueue(reply)
 		sent := s.send(c, "Hello")
 		queued := s.send(other, "Hello")
 		reply.step(1)
-		s.eventually("a piece arrives", func() bool { return s.ears.deltas(t, sent.GenerationID, "text", 0) == "Part" })
+		s.eventually("a piece arrives", func() bool { return s.events.deltas(t, sent.GenerationID, "text", 0) == "Part" })
 		now, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := s.Close(now); !errors.Is(err, context.Canceled) {
@@ -455,17 +458,35 @@ func TestClose(t *testing.T) {
 	})
 }
 
-func TestMessagesOfADeletedConversation(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// A client that attaches when it receives the end event finds the generation ended
+// and gets no text that would look like another delta.
+func TestAttachAfterTheEndEventFindsTheGenerationEnded(t *testing.T) {
+	const turns = 10
+	s := newFixture(t, nodest.Options{})
+	found := make(chan *nodest.Attached, turns)
+	s.events.afterCommit = func(events []*stream.Event) {
+		for _, ev := range events {
+			if ev.Type != "gen.done" {
+				continue
+			}
+			begun := make(chan struct{})
+			go func() {
+				close(begun)
+				a, err := s.Attach(t.Context(), ann, ev.GenerationID, 0)
+				if err != nil {
+					t.Error(err)
+				}
+				found <- a
+			}()
+			<-begun
+		}
+	}
 	c := s.chat()
-	reply := says("Too", " late").gated()
-	s.model.next(reply)
-	sent := s.send(c, "Hello")
-	reply.step(1)
-	s.must(s.DeleteConversation(t.Context(), s.call(), c.ID))
-	close(reply.gate)
-	g := s.wait(sent.GenerationID)
-	if !g.Ended() {
-		t.Errorf("generation = %+v", g)
+	for range turns {
+		sent := s.send(c, "Hi")
+		s.wait(sent.GenerationID)
+		if a := <-found; a == nil || !a.Generation.Ended() {
+			t.Errorf("attached to %+v after its end event", a)
+		}
 	}
 }

@@ -19,7 +19,7 @@ type vector struct {
 	Name       string
 	Input      json.RawMessage
 	Output     json.RawMessage
-	SpecOutput json.RawMessage `json:"spec_output"` // where the original is wrong
+	SpecOutput json.RawMessage `json:"spec_output"` // where the original deviates from its specification
 }
 
 func (v *vector) want() json.RawMessage {
@@ -29,7 +29,7 @@ func (v *vector) want() json.RawMessage {
 	return v.Output
 }
 
-// goldenFolder is where the recorded vectors are.
+// goldenFolder returns the folder of the recorded vectors.
 func goldenFolder() string {
 	dir := os.Getenv("NODEST_GOLDEN")
 	if dir == "" {
@@ -62,7 +62,7 @@ type historyOp struct {
 	UserName                                string
 }
 
-// historyResult is what comes of it, in a form that can be compared.
+// historyResult is the result of an operation, in a form that can be compared.
 type historyResult struct {
 	OK     *bool
 	Result *string
@@ -81,9 +81,9 @@ type goldenSent struct{ Role, Text string }
 
 const goldenUser = "阿泽"
 
-// expect reads what a vector wants. We store no inserted entries, call both names
-// of the character's role model, and put the user's name into a greeting when it
-// is stored.
+// expect reads the wanted result of a vector. The engine stores no inserted entries,
+// uses one name for both of the character's roles, and expands the user's name in a
+// greeting when it is stored.
 func expect(t *testing.T, v *vector, user string) historyResult {
 	t.Helper()
 	var want historyResult
@@ -106,9 +106,9 @@ func cleanParts(parts []goldenMessage) []goldenMessage {
 	return clean
 }
 
-// The operations on a history, through engine and store as an app uses them: a
-// character is made with the history of the vector, the operation is called, and
-// the history that the engine then shows is compared.
+// The golden history operations give the recorded results through the engine and the
+// store: a character is created with the history of the vector, the operation is
+// called, and the resulting history is compared.
 func TestGoldenHistoryOps(t *testing.T) {
 	for name, path := range map[string]string{
 		"recorded": filepath.Join(goldenFolder(), "history_ops.json"),
@@ -136,7 +136,7 @@ func TestGoldenHistoryOps(t *testing.T) {
 	}
 }
 
-// anyCard is the card of those vectors that were recorded without theirs.
+// anyCard is the card for vectors that were recorded without one.
 func anyCard(t *testing.T, vectors []vector) json.RawMessage {
 	t.Helper()
 	for _, v := range vectors {
@@ -158,16 +158,16 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 	if in.UserName == "" {
 		in.UserName = goldenUser
 	}
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	made, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
 		ConversationID: "golden", Status: app.StatusNewCharacter, CustomUserName: in.UserName,
-		JSONString: encoded(t, map[string]any{
+		JSONString: asJSON(t, map[string]any{
 			"roleCard": in.RoleCard, "preset": in.Preset, "worldBook": in.WorldBook, "authorNote": in.AuthorNote,
 			"chatHistory": map[string]any{"parts": in.Parts},
 		}),
 	})
 	must(t, err)
-	s.promptAsInTheApp(t, made.ConversationID)
+	s.useAppPrompt(t, made.ConversationID)
 
 	want, got := expect(t, v, in.UserName), historyResult{}
 	if in.Op == "updateChatHistory" {
@@ -186,19 +186,18 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 	var history struct{ Parts []goldenMessage }
 	must(t, json.Unmarshal(shown.History, &history))
 	got.Parts = cleanParts(history.Parts)
-	asked := s.model.asked()
+	asked := s.model.allRequests()
 	if in.Op == app.ActionRegenerate && len(asked) > 0 {
 		got.Sent = sentOf(asked[len(asked)-1])
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %s\nwant %s", encoded(t, got), encoded(t, want))
+		t.Errorf("got  %s\nwant %s", asJSON(t, got), asJSON(t, want))
 	}
 }
 
-// promptAsInTheApp sets the character of a conversation to what the vectors were
-// recorded with: the Chinese words of the app, and no field of the card that the
-// preset does not list.
-func (s *studio) promptAsInTheApp(t *testing.T, conversationID string) {
+// useAppPrompt gives the character of a conversation the settings of the recorded
+// vectors: Chinese texts, and only the card fields that the preset lists.
+func (s *fixture) useAppPrompt(t *testing.T, conversationID string) {
 	t.Helper()
 	conv, err := s.Chats.Conversation(t.Context(), ann, conversationID)
 	must(t, err)
@@ -207,12 +206,12 @@ func (s *studio) promptAsInTheApp(t *testing.T, conversationID string) {
 	var set map[string]map[string]any
 	must(t, json.Unmarshal(raw, &set))
 	set["prompt"]["language"], set["prompt"]["cardFields"] = "zh", "listed"
-	_, _, err = s.Characters.PutSettings(t.Context(), s.call(), conv.CharacterID, encoded(t, set), 0)
+	_, _, err = s.Characters.PutSettings(t.Context(), s.call(), conv.CharacterID, asJSON(t, set), 0)
 	must(t, err)
 }
 
 // historyOp calls an operation by index.
-func (s *studio) historyOp(t *testing.T, in historyOp) *app.HistoryAnswer {
+func (s *fixture) historyOp(t *testing.T, in historyOp) *app.HistoryAnswer {
 	t.Helper()
 	call := app.HistoryRequest{ConversationID: "golden", Action: in.Op}
 	switch {
@@ -221,23 +220,23 @@ func (s *studio) historyOp(t *testing.T, in historyOp) *app.HistoryAnswer {
 	case len(in.Args) > 0:
 		must(t, json.Unmarshal(in.Args[0], &call.Index))
 		if len(in.Args) > 1 {
-			must(t, json.Unmarshal(in.Args[1], &call.Text)) // null: no wish
+			must(t, json.Unmarshal(in.Args[1], &call.Text)) // null = no wish
 		}
 	}
-	s.model.next(says("NEW", " REPLY"))
+	s.model.enqueue(replyWith("NEW", " REPLY"))
 	done, err := s.Apps.History(t.Context(), s.call(), call)
 	must(t, err)
 	return done
 }
 
-// exchange lets the model answer what the user says. Where that stands at the end
-// of the history already it is answered there.
-func (s *studio) exchange(t *testing.T, conversationID string, in historyOp) {
+// exchange has the model answer a user message. If the history already ends with that
+// message, it is answered there.
+func (s *fixture) exchange(t *testing.T, conversationID string, in historyOp) {
 	t.Helper()
 	var said, reply string
 	must(t, json.Unmarshal(in.Args[0], &said))
 	must(t, json.Unmarshal(in.Args[1], &reply))
-	s.model.next(says(reply))
+	s.model.enqueue(replyWith(reply))
 	page, err := s.Chats.History(t.Context(), ann, conversationID, "", 1)
 	must(t, err)
 	if last := page.Items[0]; last.Role == chat.RoleUser && last.Text() == said {
@@ -262,11 +261,4 @@ func sentOf(req llm.Request) []goldenSent {
 		sent = append(sent, goldenSent{role, m.Text})
 	}
 	return sent
-}
-
-func encoded(t *testing.T, v any) json.RawMessage {
-	t.Helper()
-	data, err := json.Marshal(v)
-	must(t, err)
-	return data
 }

@@ -10,24 +10,25 @@ import (
 
 const alicia = `{"name":"Alicia","first_mes":"Hi.","description":"Another."}`
 
-// A greeting that is set back to a card with another name is restored with the
-// name that it had.
-func TestARestoreBringsTheNameOfTheGreetingBack(t *testing.T) {
-	w := newWellKnown(t, "5")
+// A restore brings back the name in the greeting after the card was renamed and the
+// greeting reset.
+func TestARestoreRestoresTheNameOfTheGreeting(t *testing.T) {
+	w := newFullChat(t, "5")
 	want, save := w.preview(), w.save()
-	w.card(alicia)
+	w.putCard(alicia)
 	w.resetGreeting()
 	if got := w.message(w.greeting.ID).Text(); got != "Hi." {
 		t.Errorf("the greeting is %q", got)
 	}
 	w.restore(save)
-	w.same("preview", w.preview(), want)
+	w.wantSamePrompt("preview", w.preview(), want)
 }
 
-// Where there was nothing to show, a save point shows the greeting of then.
+// A save point of an empty chat restores the greeting of the card as it was when the
+// save point was made.
 func TestAnEmptySavePointKeepsItsGreeting(t *testing.T) {
-	w := newWellKnown(t, "5")
-	w.remove(w.greeting, "after")
+	w := newFullChat(t, "5")
+	w.deleteMessage(w.greeting, "after")
 	save := w.save()
 	preview := func() []llm.Message {
 		p, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
@@ -35,30 +36,30 @@ func TestAnEmptySavePointKeepsItsGreeting(t *testing.T) {
 		return p.Messages
 	}
 	want := preview()
-	w.card(alicia)
-	w.same("preview of the save point", preview(), want)
+	w.putCard(alicia)
+	w.wantSamePrompt("preview of the save point", preview(), want)
 	w.restore(save)
 	if got := w.texts(); got != "Hello, traveller." {
 		t.Errorf("restored to %s", got)
 	}
-	w.same("preview", w.preview(), want)
+	w.wantSamePrompt("preview", w.preview(), want)
 
-	// The card of then counts until it is changed again.
-	w.must(last(w.Chats.Reset(t.Context(), w.call(), w.ID)))
+	// The old card is used until it is changed again.
+	w.must(errOf(w.Chats.Reset(t.Context(), w.call(), w.ID)))
 	if got := w.texts(); got != "Hello, traveller." {
-		t.Errorf("begun anew with %s", got)
+		t.Errorf("reset to %s", got)
 	}
-	w.card(alicia)
-	w.must(last(w.Chats.Reset(t.Context(), w.call(), w.ID)))
+	w.putCard(alicia)
+	w.must(errOf(w.Chats.Reset(t.Context(), w.call(), w.ID)))
 	if got := w.texts(); got != "Hi." {
-		t.Errorf("begun anew after a change with %s", got)
+		t.Errorf("reset after a change to %s", got)
 	}
 }
 
-// What a model has added to a greeting is gone when the greeting is set back.
-func TestAGreetingThatWasContinuedIsSetBack(t *testing.T) {
-	w := newWellKnown(t, "5")
-	w.model.next(says(" Sit down").failing(llm.CutOff("puppet", nil)))
+// Resetting a greeting removes what a model added to it.
+func TestResettingAContinuedGreeting(t *testing.T) {
+	w := newFullChat(t, "5")
+	w.model.enqueue(replyWith(" Sit down").failing(llm.CutOff("scripted", nil)))
 	done, err := w.Continue(t.Context(), w.call(), nodest.GenerateInput{MessageID: w.greeting.ID})
 	w.must(err)
 	w.wait(done.GenerationID)
@@ -68,7 +69,7 @@ func TestAGreetingThatWasContinuedIsSetBack(t *testing.T) {
 	w.resetGreeting()
 	m := w.message(w.greeting.ID)
 	if s := m.Chosen(); s.Text != "Hello, traveller." || s.Model != "" || s.Finish != "stop" || s.ID != w.greeting.Chosen().ID {
-		t.Errorf("set back: %+v", s)
+		t.Errorf("reset: %+v", s)
 	}
 	if m.Status != chat.StatusComplete || m.Error != nil {
 		t.Errorf("status %s, error %v", m.Status, m.Error)

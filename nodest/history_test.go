@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -13,10 +14,10 @@ import (
 	"nodest/nodest"
 )
 
-// What an engine remembers of a chat is what the database holds: whatever is done
-// to the chat, an engine that remembers nothing builds the same prompt.
-func TestAnEngineRemembersNothingWrong(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// After any change to a chat, an engine with a history cache builds the same prompt
+// as one without.
+func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	rng := rand.New(rand.NewPCG(seed(t), 2))
 	c := s.chat()
 	n := 0
@@ -31,10 +32,10 @@ func TestAnEngineRemembersNothingWrong(t *testing.T) {
 		name string
 		do   func() (string, error)
 	}{
-		{"send", func() (string, error) { s.model.next(says(text())); return s.send(c, text()).GenerationID, nil }},
-		{"send again", func() (string, error) { s.model.next(says(text())); return s.send(c, text()).GenerationID, nil }},
+		{"send", func() (string, error) { s.model.enqueue(replyWith(text())); return s.send(c, text()).GenerationID, nil }},
+		{"send again", func() (string, error) { s.model.enqueue(replyWith(text())); return s.send(c, text()).GenerationID, nil }},
 		{"fail", func() (string, error) {
-			s.model.next(says().failing(llm.CutOff("puppet", nil)))
+			s.model.enqueue(replyWith().failing(llm.CutOff("scripted", nil)))
 			return s.send(c, text()).GenerationID, nil
 		}},
 		{"note", func() (string, error) {
@@ -50,7 +51,7 @@ func TestAnEngineRemembersNothingWrong(t *testing.T) {
 			if m.Role != chat.RoleAssistant {
 				return "", nil
 			}
-			s.model.next(says(text()))
+			s.model.enqueue(replyWith(text()))
 			done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
 			if err == nil && done.GenerationID == "" { // the greeting
 				s.model.script = nil
@@ -62,7 +63,7 @@ func TestAnEngineRemembersNothingWrong(t *testing.T) {
 			if m.Role != chat.RoleAssistant || m.Text() == "" {
 				return "", nil
 			}
-			s.model.next(says(" " + text()))
+			s.model.enqueue(replyWith(" " + text()))
 			done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
 			return done.GenerationID, err
 		}},
@@ -105,68 +106,68 @@ func TestAnEngineRemembersNothingWrong(t *testing.T) {
 		}
 		got, err := s.PreviewPrompt(t.Context(), ann, preview)
 		s.must(err)
-		want, err := newEngine(s.db, s, s.ears, s.opts).PreviewPrompt(t.Context(), ann, preview)
+		want, err := newEngine(s.db, s, s.events, s.opts).PreviewPrompt(t.Context(), ann, preview)
 		s.must(err)
 		if !slices.Equal(got.Messages, want.Messages) {
-			t.Fatalf("step %d, after %s: the engine remembers\n%v\nthe database has\n%v", step, op.name, got.Messages, want.Messages)
+			t.Fatalf("step %d, after %s: cached\n%v\nstored\n%v", step, op.name, got.Messages, want.Messages)
 		}
 		if id == "" || op.name == "fail" {
 			continue
 		}
-		// So was the request that the model got.
-		all := s.model.asked()
+		// The request that the model received is the stored one.
+		all := s.model.allRequests()
 		p, err := s.Prompt(t.Context(), ann, s.generation(id).PromptID)
 		s.must(err)
 		if !slices.Equal(p.Prompt.Messages, all[len(all)-1].Messages) {
 			t.Fatalf("step %d: the request of %s is not what was stored", step, op.name)
 		}
 	}
-	t.Logf("%d requests", len(s.model.asked()))
+	t.Logf("%d requests", len(s.model.allRequests()))
 }
 
-// counted counts how often a branch is read.
-type counted struct {
+// countingStore counts how often a branch is read.
+type countingStore struct {
 	nodest.Store
 	paths atomic.Int64
 }
 
-type countedMessages struct {
+type countingMessages struct {
 	chat.MessageTx
 	paths *atomic.Int64
 }
 
-func (c *counted) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+func (c *countingStore) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
 	return c.Store.View(ctx, userID, func(tx nodest.Tx) error {
-		tx.Chats.MessageTx = countedMessages{tx.Chats.MessageTx, &c.paths}
+		tx.Chats.MessageTx = countingMessages{tx.Chats.MessageTx, &c.paths}
 		return fn(tx)
 	})
 }
 
-func (c countedMessages) Path(conversationID, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
+func (c countingMessages) Path(conversationID, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
 	c.paths.Add(1)
 	return c.MessageTx.Path(conversationID, headID, beforeID, limit)
 }
 
-// The cost of a further turn does not depend on the length of the chat: nothing
-// of it is read again.
-func TestAFurtherTurnReadsNothingAgain(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// The cost of a further turn does not depend on the length of the chat: its history
+// is not read again.
+func TestFurtherTurnsReadNoHistory(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	store := &counted{Store: s.db}
-	s.Engine = newEngine(store, s, s.ears, s.opts)
+	store := &countingStore{Store: s.db}
+	s.Engine = newEngine(store, s, s.events, s.opts)
 	defer func() { s.must(s.Close(context.WithoutCancel(t.Context()))) }()
-	reply := s.say(c, "The first turn")
+	reply := s.sendAndWait(c, "The first turn")
 	read := store.paths.Load()
 	for i := range 5 {
-		reply = s.say(c, fmt.Sprintf("turn %d", i))
+		reply = s.sendAndWait(c, fmt.Sprintf("turn %d", i))
 	}
-	s.regenerate(reply.ID, "") // of the newest one
+	s.regenerate(reply.ID, "") // the newest reply
 	if n := store.paths.Load() - read; read == 0 || n != 0 {
 		t.Errorf("%d reads for the first turn, %d for six more", read, n)
 	}
 	for _, part := range []string{"The first turn", "turn 0", "turn 4", "Fine."} {
-		if !contains(s.model.last(), part) {
-			t.Errorf("the prompt lacks %q:\n%s", part, s.model.last())
+		if !strings.Contains(s.model.lastRequest(), part) {
+			t.Errorf("the prompt lacks %q:\n%s", part, s.model.lastRequest())
 		}
 	}
 }

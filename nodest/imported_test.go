@@ -15,7 +15,7 @@ import (
 )
 
 func TestExtraGreetingsOfTheAppAreSwipes(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	file := `{"roleCard":{"name":"Ada","first_mes":"Hi, {{user}}."},"extraGreetings":["Ho, {{user}}.",""],"worldBook":{"entries":{}}}`
 	got, err := h.Characters.Import(t.Context(), h.call(), []byte(file), "ada.json")
 	must(t, err)
@@ -29,8 +29,8 @@ func TestExtraGreetingsOfTheAppAreSwipes(t *testing.T) {
 }
 
 func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
+	h := newChatFixture(t)
+	ch := h.character(alice)
 	log := `{"chat_metadata":{},"user_name":"unused","character_name":"unused"}
 {"name":"Mia","is_user":true,"mes":"What is <mem> for?"}
 {"name":"Alice","is_user":false,"mes":"<mem>She likes tea.</mem>\n\nTea?"}
@@ -57,11 +57,11 @@ func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 	}
 }
 
-// Most entries of SillyTavern books are keyed and stand around the character.
-// They wait for their keys also where the character is of the NodeST dialect.
+// Keyed entries of a SillyTavern book are sent only when their keys appear, even if
+// the character uses the NodeST dialect.
 func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
+	h := newChatFixture(t)
+	ch := h.character(alice)
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
 	must(t, err)
 	book := func(name, dialect string, bound ...string) *character.Resource {
@@ -75,18 +75,14 @@ func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
 	}
 	book("Tavern", "sillytavern", ch.ID)
 	book("App", "nodest", ch.ID)
-	global := book("Globe", "sillytavern", ch.ID) // bound as well: it is sent once all the same
+	global := book("Globe", "sillytavern", ch.ID) // bound and global: it is sent only once
 	_, err = h.Characters.PutUserSettings(t.Context(), h.call(), character.UserSettings{GlobalWorldBook: character.GlobalResource{Enabled: true, ID: global.ID}}, 0)
 	must(t, err)
 
 	sent := func(text string) string {
 		p, err := h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: conv.ID, Text: text})
 		must(t, err)
-		var all []string
-		for _, m := range p.Messages {
-			all = append(all, m.Text)
-		}
-		return strings.Join(all, "\n")
+		return promptText(p.Messages)
 	}
 	calm, alarmed := sent("Hello."), sent("A dragon!")
 	for _, name := range []string{"Tavern", "App", "Globe"} {
@@ -102,8 +98,8 @@ func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
 	}
 }
 
-func TestTheFilesOfAnArchiveOutliveChanges(t *testing.T) {
-	h := newHome(t)
+func TestCharxAssetsSurviveAnUpdate(t *testing.T) {
+	h := newChatFixture(t)
 	picture := bytes.Repeat([]byte("0123456789abcdef"), 5<<16) // 5 MiB
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
@@ -139,8 +135,8 @@ func TestTheFilesOfAnArchiveOutliveChanges(t *testing.T) {
 }
 
 func TestAChatOutlivesItsPersona(t *testing.T) {
-	h := newHome(t)
-	ch := h.character(t, alice)
+	h := newChatFixture(t)
+	ch := h.character(alice)
 	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: []byte(`{"name":"Mia"}`)})
 	must(t, err)
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID, PersonaID: persona.ID})

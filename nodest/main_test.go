@@ -10,9 +10,9 @@ import (
 	"nodest/store/storetest"
 )
 
-// No test leaves a goroutine behind: every generation has ended when its engine
-// is closed. The clock of the regular expressions belongs to the process and
-// ends by itself a moment after the last of them.
+// TestMain fails if a test leaves a goroutine behind: every generation has ended when
+// its engine is closed. The clock of the regular expressions belongs to the process
+// and stops by itself soon after the last match.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/dlclark/regexp2.runClock"),

@@ -16,26 +16,27 @@ import (
 	"nodest/op"
 )
 
-// failing is a store whose transactions fail after some have been committed.
-type failing struct {
+// failingMemoryStore fails every transaction after the first few.
+type failingMemoryStore struct {
 	memory.Store
-	good int
+	left int
 }
 
-func (f *failing) Update(ctx context.Context, userID string, fn func(memory.Tx) error) error {
-	if f.good--; f.good < 0 {
+func (f *failingMemoryStore) Update(ctx context.Context, userID string, fn func(memory.Tx) error) error {
+	if f.left--; f.left < 0 {
 		return fault.New(fault.Internal, "the disk is gone")
 	}
 	return f.Store.Update(ctx, userID, fn)
 }
 
-// failsAfter is the memory on a store that fails after some transactions.
-func (s *studio) failsAfter(transactions int) *memory.Service {
-	return memory.New(&failing{s.db.Memory(), transactions}, memory.Options{Log: quiet})
+// memoryFailingAfter is a memory service whose store fails after some transactions.
+func (s *fixture) memoryFailingAfter(transactions int) *memory.Service {
+	return memory.New(&failingMemoryStore{s.db.Memory(), transactions}, memory.Options{Log: discardLog})
 }
 
-// facts are those of a character of ann's, oldest first, with what stands out.
-func (s *studio) facts(characterID string) (all []string) {
+// listFacts lists the facts of one of ann's characters, oldest first, with their
+// unusual properties.
+func (s *fixture) listFacts(characterID string) (all []string) {
 	s.t.Helper()
 	for cursor := ""; ; {
 		page, err := s.memory.List(s.t.Context(), ann, characterID, memory.Filter{Status: memory.AnyStatus}, cursor, 200)
@@ -60,10 +61,10 @@ func (s *studio) facts(characterID string) (all []string) {
 	}
 }
 
-// A file that was stored in part is completed by the same request: nothing is lost,
-// and nothing is there twice.
-func TestAnImportThatFailedHalfwayIsCompleted(t *testing.T) {
-	s := newRemembering(t)
+// Repeating an import that failed halfway completes it: nothing is lost, and nothing
+// is stored twice.
+func TestARetryCompletesAFailedImport(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	var file strings.Builder
 	for i := range 700 {
@@ -81,19 +82,19 @@ func TestAnImportThatFailedHalfwayIsCompleted(t *testing.T) {
 	imports := func(m *memory.Service) (*memory.Imported, error) {
 		return m.Import(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file.String()))
 	}
-	if done, err := imports(s.failsAfter(2)); err == nil {
+	if done, err := imports(s.memoryFailingAfter(2)); err == nil {
 		t.Fatalf("a store that fails has imported %+v", done)
 	}
-	if n := len(s.facts(alice.ID)); n != 500 {
+	if n := len(s.listFacts(alice.ID)); n != 500 {
 		t.Fatalf("%d facts were stored before the failure, want two pieces of 250", n)
 	}
-	for range 2 { // the second one is answered from its key
+	for range 2 { // the second one is answered from the stored result of the key
 		done, err := imports(s.memory)
 		s.must(err)
 		if done.Created != 200 || done.Skipped != 500 || len(done.Failed) != 1 || done.Failed[0].Line != 501 {
 			t.Errorf("the same request again: %+v", done)
 		}
-		if all := s.facts(alice.ID); len(all) != 700 || len(slices.Compact(slices.Sorted(slices.Values(all)))) != 700 {
+		if all := s.listFacts(alice.ID); len(all) != 700 || len(slices.Compact(slices.Sorted(slices.Values(all)))) != 700 {
 			t.Errorf("%d facts, want 700 different ones", len(all))
 		}
 	}
@@ -104,20 +105,20 @@ func TestAnImportThatFailedHalfwayIsCompleted(t *testing.T) {
 	}
 	call.Hash = "other"
 	_, err = imports(s.memory)
-	refused(t, err, fault.KeyReused, "")
+	wantError(t, err, fault.KeyReused, "")
 }
 
-// A file without any memory changes nothing, and its key can be used again.
-func TestAWrongFileIsRefused(t *testing.T) {
-	s := newRemembering(t)
+// A file without memories changes nothing, and its idempotency key can be used again.
+func TestAFileWithoutMemoriesIsRefused(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	call := s.call()
 	imports := func(file string) (*memory.Imported, error) {
 		return s.memory.Import(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file))
 	}
 	_, err := imports("name,text\nClara,sails\n")
-	refused(t, err, fault.InvalidImport, "")
-	if all := s.facts(alice.ID); len(all) != 0 {
+	wantError(t, err, fault.InvalidImport, "")
+	if all := s.listFacts(alice.ID); len(all) != 0 {
 		t.Errorf("stored: %v", all)
 	}
 	done, err := imports(`{"text":"Clara sails"}`)
@@ -127,15 +128,15 @@ func TestAWrongFileIsRefused(t *testing.T) {
 	}
 }
 
-// bulk is BulkMemories for ann.
-func (s *studio) bulk(characterID string, in memory.Bulk) *memory.BulkDone {
+// bulk runs a bulk action for ann.
+func (s *fixture) bulk(characterID string, in memory.Bulk) *memory.BulkDone {
 	s.t.Helper()
 	done, err := s.memory.Bulk(s.t.Context(), s.call(), characterID, in)
 	s.must(err)
 	return done
 }
 
-func TestOneThingIsDoneToManyMemories(t *testing.T) {
+func TestBulkActionsByFilter(t *testing.T) {
 	yes, no := true, false
 	for name, tt := range map[string]struct {
 		action memory.Action
@@ -143,15 +144,15 @@ func TestOneThingIsDoneToManyMemories(t *testing.T) {
 		counts string // matched, changed, conflicts
 		want   []string
 	}{
-		"nothing fits": {
+		"no match": {
 			memory.BulkPurge, memory.Selection{Query: new("whale")}, "0 0 0",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
-		"all that is active is set aside": {
+		"everything active is retired": {
 			memory.BulkRetire, memory.Selection{All: true}, "4 4 0",
 			[]string{"Clara sails superseded", "Clara sails often retired", "Clara likes ferries retired pinned", "克拉拉喜欢茶 retired", "Clara sings retired", "Clara sings retired"},
 		},
-		"by words, in any form of them": {
+		"by words in any form": {
 			memory.BulkRetire, memory.Selection{Query: new("SAILING Clara")}, "1 1 0",
 			[]string{"Clara sails superseded", "Clara sails often retired", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
@@ -163,7 +164,7 @@ func TestOneThingIsDoneToManyMemories(t *testing.T) {
 			memory.BulkLock, memory.Selection{Kind: new(lang.KindPreference)}, "1 1 0",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned locked", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
-		"what is so already is left alone": {
+		"unchanged memories are not counted": {
 			memory.BulkPin, memory.Selection{Query: new("Clara")}, "3 2 0",
 			[]string{"Clara sails superseded pinned", "Clara sails often pinned", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings pinned"},
 		},
@@ -171,36 +172,36 @@ func TestOneThingIsDoneToManyMemories(t *testing.T) {
 			memory.BulkUnpin, memory.Selection{Pinned: &yes}, "1 1 0",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
-		"all but the pinned ones go for good, with their versions": {
+		"all but pinned memories are purged with their versions": {
 			memory.BulkPurge, memory.Selection{Pinned: &no}, "3 3 0",
 			[]string{"Clara likes ferries pinned", "Clara sings retired"},
 		},
-		"all that was set aside goes for good": {
+		"all retired memories are purged": {
 			memory.BulkPurge, memory.Selection{All: true, Status: memory.Retired}, "1 1 0",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings"},
 		},
-		"everything goes for good": {memory.BulkPurge, memory.Selection{All: true, Status: memory.AnyStatus}, "5 5 0", nil},
-		"what another one says cannot come back": {
+		"everything is purged": {memory.BulkPurge, memory.Selection{All: true, Status: memory.AnyStatus}, "5 5 0", nil},
+		"a duplicate cannot be restored": {
 			memory.BulkRestore, memory.Selection{All: true}, "1 0 1",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newRemembering(t)
+			s := newMemoryFixture(t)
 			alice := s.character(alicesCard)
-			sails := s.fact(alice.ID, "Clara sails")
+			sails := s.addFact(alice.ID, "Clara sails")
 			text, kind := "Clara sails often", lang.KindPreference
 			_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, sails.ID, memory.Patch{Text: &text, Locked: &no})
 			s.must(err)
-			_, err = s.memory.Edit(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara likes ferries").ID, memory.Patch{Kind: &kind, Pinned: &yes})
+			_, err = s.memory.Edit(t.Context(), s.call(), alice.ID, s.addFact(alice.ID, "Clara likes ferries").ID, memory.Patch{Kind: &kind, Pinned: &yes})
 			s.must(err)
-			s.fact(alice.ID, "克拉拉喜欢茶")
-			s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara sings").ID, false))
-			s.fact(alice.ID, "Clara sings")
-			before := s.facts(alice.ID)
+			s.addFact(alice.ID, "克拉拉喜欢茶")
+			s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, s.addFact(alice.ID, "Clara sings").ID, false))
+			s.addFact(alice.ID, "Clara sings")
+			before := s.listFacts(alice.ID)
 			in := memory.Bulk{Action: tt.action, Filter: tt.filter, DryRun: true}
 			preview := s.bulk(alice.ID, in)
-			if after := s.facts(alice.ID); !slices.Equal(after, before) {
+			if after := s.listFacts(alice.ID); !slices.Equal(after, before) {
 				t.Errorf("a dry run has changed\n%q to\n%q", before, after)
 			}
 			in.DryRun = false
@@ -211,10 +212,10 @@ func TestOneThingIsDoneToManyMemories(t *testing.T) {
 				}
 			}
 			if !slices.Equal(preview.IDs, done.IDs) {
-				t.Errorf("%v was announced, %v was changed", preview.IDs, done.IDs)
+				t.Errorf("the dry run names %v, %v was changed", preview.IDs, done.IDs)
 			}
-			if after := s.facts(alice.ID); !slices.Equal(after, tt.want) {
-				t.Errorf("there is\n%q, want\n%q", after, tt.want)
+			if after := s.listFacts(alice.ID); !slices.Equal(after, tt.want) {
+				t.Errorf("facts =\n%q, want\n%q", after, tt.want)
 			}
 			if again := s.bulk(alice.ID, in); again.Changed != 0 {
 				t.Errorf("again: %+v", again)
@@ -223,16 +224,16 @@ func TestOneThingIsDoneToManyMemories(t *testing.T) {
 	}
 }
 
-func TestOneThingIsDoneToNamedMemories(t *testing.T) {
-	s := newRemembering(t)
+func TestBulkActionsByID(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice, other := s.character(alicesCard), s.character(alicesCard)
-	sails := s.fact(alice.ID, "Clara sails")
+	sails := s.addFact(alice.ID, "Clara sails")
 	text := "Clara sails often"
 	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, sails.ID, memory.Patch{Text: &text})
 	s.must(err)
-	sings := s.fact(alice.ID, "Clara sings")
-	foreign := s.fact(other.ID, "Clara swims")
-	// An older version names the memory; those of any status are named.
+	sings := s.addFact(alice.ID, "Clara sings")
+	foreign := s.addFact(other.ID, "Clara swims")
+	// The id of an older version names the memory, and memories of any status can be named.
 	in := memory.Bulk{Action: memory.BulkRetire, Filter: memory.Selection{IDs: []string{sails.ID, sings.ID, sings.ID}}}
 	if done := s.bulk(alice.ID, in); done.Matched != 2 || done.Changed != 2 {
 		t.Errorf("retire: %+v", done)
@@ -241,33 +242,33 @@ func TestOneThingIsDoneToNamedMemories(t *testing.T) {
 	if done := s.bulk(alice.ID, in); done.Matched != 2 || done.Changed != 2 {
 		t.Errorf("restore: %+v", done)
 	}
-	if all := s.facts(alice.ID); !slices.Equal(all, []string{"Clara sails superseded", "Clara sails often locked", "Clara sings"}) {
-		t.Errorf("there is %q", all)
+	if all := s.listFacts(alice.ID); !slices.Equal(all, []string{"Clara sails superseded", "Clara sails often locked", "Clara sings"}) {
+		t.Errorf("facts = %q", all)
 	}
 	in.Action, in.Filter.IDs = memory.BulkPurge, []string{sings.ID, foreign.ID}
 	_, err = s.memory.Bulk(t.Context(), s.call(), alice.ID, in)
-	refused(t, err, fault.NotFound, "")
-	if len(s.facts(alice.ID)) != 3 || len(s.facts(other.ID)) != 1 {
+	wantError(t, err, fault.NotFound, "")
+	if len(s.listFacts(alice.ID)) != 3 || len(s.listFacts(other.ID)) != 1 {
 		t.Error("something was purged although one of them is not there")
 	}
 }
 
-// A version may be retired on one branch, and a newer one count on another: the memory is
-// one all the same, and is what its newest version is.
-func TestABulkTakesAMemoryWithARetiredVersionOnce(t *testing.T) {
+// A memory whose older version is retired on one branch and whose newer version is
+// active on another counts once, with the status of its newest version.
+func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		action memory.Action
 		filter memory.Selection
 		counts string // matched, changed
 		want   []string
 	}{
-		"of any status":       {memory.BulkPin, memory.Selection{All: true, Status: memory.AnyStatus}, "1 1", []string{"Clara sails retired pinned", "Clara rows pinned"}},
-		"by its ids":          {memory.BulkRetire, memory.Selection{IDs: []string{"old", "new"}}, "1 1", []string{"Clara sails retired", "Clara rows retired"}},
-		"it is not set aside": {memory.BulkPurge, memory.Selection{All: true, Status: memory.Retired}, "0 0", []string{"Clara sails retired", "Clara rows"}},
-		"nor to be restored":  {memory.BulkRestore, memory.Selection{All: true}, "0 0", []string{"Clara sails retired", "Clara rows"}},
+		"of any status":                {memory.BulkPin, memory.Selection{All: true, Status: memory.AnyStatus}, "1 1", []string{"Clara sails retired pinned", "Clara rows pinned"}},
+		"by its ids":                   {memory.BulkRetire, memory.Selection{IDs: []string{"old", "new"}}, "1 1", []string{"Clara sails retired", "Clara rows retired"}},
+		"it does not count as retired": {memory.BulkPurge, memory.Selection{All: true, Status: memory.Retired}, "0 0", []string{"Clara sails retired", "Clara rows"}},
+		"it cannot be restored":        {memory.BulkRestore, memory.Selection{All: true}, "0 0", []string{"Clara sails retired", "Clara rows"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newRemembering(t)
+			s := newMemoryFixture(t)
 			alice := s.character(alicesCard)
 			for i, text := range []string{"Clara sails", "Clara rows"} {
 				m := &memory.Memory{
@@ -285,17 +286,16 @@ func TestABulkTakesAMemoryWithARetiredVersionOnce(t *testing.T) {
 					t.Errorf("dry run %t: %+v, want %s", got.DryRun, got, tt.counts)
 				}
 			}
-			if all := s.facts(alice.ID); !slices.Equal(slices.Sorted(slices.Values(all)), slices.Sorted(slices.Values(tt.want))) {
-				t.Errorf("there is %q, want %q", all, tt.want)
+			if all := s.listFacts(alice.ID); !slices.Equal(slices.Sorted(slices.Values(all)), slices.Sorted(slices.Values(tt.want))) {
+				t.Errorf("facts = %q, want %q", all, tt.want)
 			}
 		})
 	}
 }
 
-// Many memories are changed in pieces; what a failure has left is done by the same
-// request.
-func TestABulkThatFailedHalfwayIsCompleted(t *testing.T) {
-	s := newRemembering(t)
+// Repeating a bulk action that failed halfway completes it.
+func TestARetryCompletesAFailedBulkAction(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	var file strings.Builder
 	for i := range 450 {
@@ -308,10 +308,10 @@ func TestABulkThatFailedHalfwayIsCompleted(t *testing.T) {
 		return m.Bulk(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID,
 			memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Query: new("number")}})
 	}
-	if done, err := purge(s.failsAfter(1)); err == nil {
+	if done, err := purge(s.memoryFailingAfter(1)); err == nil {
 		t.Fatalf("a store that fails has purged %+v", done)
 	}
-	if n := len(s.facts(alice.ID)); n != 250 {
+	if n := len(s.listFacts(alice.ID)); n != 250 {
 		t.Fatalf("%d facts are left, want those without a piece of 200", n)
 	}
 	for range 2 {
@@ -320,11 +320,11 @@ func TestABulkThatFailedHalfwayIsCompleted(t *testing.T) {
 		if done.Changed != 250 || len(done.IDs) != 250 {
 			t.Errorf("the same request again: %d changed", done.Changed)
 		}
-		if n := len(s.facts(alice.ID)); n != 0 {
+		if n := len(s.listFacts(alice.ID)); n != 0 {
 			t.Errorf("%d facts are left", n)
 		}
 	}
-	// What was purged is not learned again from a file.
+	// Purged memories are not imported again.
 	again, err := s.memory.Import(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
 	s.must(err)
 	if again.Created != 0 || again.Skipped != 450 {
@@ -332,70 +332,70 @@ func TestABulkThatFailedHalfwayIsCompleted(t *testing.T) {
 	}
 }
 
-func TestWhatABulkRefuses(t *testing.T) {
-	s := newRemembering(t)
+func TestInvalidBulkActionsAreRefused(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	s.fact(alice.ID, "Clara sails")
+	s.addFact(alice.ID, "Clara sails")
 	yes := true
 	for name, tt := range map[string]struct {
 		action memory.Action
 		filter memory.Selection
 		field  string
 	}{
-		"no action":                  {"", memory.Selection{All: true}, "action"},
-		"an action nobody knows":     {"delete", memory.Selection{All: true}, "action"},
-		"an empty filter":            {memory.BulkPurge, memory.Selection{}, "filter.all"},
-		"a status alone":             {memory.BulkPurge, memory.Selection{Status: memory.Retired}, "filter.all"},
-		"no ids":                     {memory.BulkPurge, memory.Selection{IDs: []string{}}, "filter.ids"},
-		"no ids of a kind":           {memory.BulkPurge, memory.Selection{IDs: []string{}, Kind: new(lang.KindOther)}, "filter.ids"},
-		"all and something":          {memory.BulkPurge, memory.Selection{All: true, Pinned: &yes}, "filter.all"},
-		"words that nobody looks up": {memory.BulkPurge, memory.Selection{Query: new(" ?! ")}, "filter.q"},
-		"too many ids":               {memory.BulkPurge, memory.Selection{IDs: make([]string, 201)}, "filter.ids"},
-		"older versions":             {memory.BulkPurge, memory.Selection{All: true, Status: memory.Superseded}, "filter.status"},
-		"a kind nobody knows":        {memory.BulkPurge, memory.Selection{Kind: new(lang.Kind("rumour"))}, "filter.kind"},
-		"an empty question":          {memory.BulkPurge, memory.Selection{Query: new(""), Kind: new(lang.KindPreference)}, "filter.q"},
-		"an empty kind":              {memory.BulkPurge, memory.Selection{Kind: new(lang.Kind("")), Pinned: new(true)}, "filter.kind"},
-		"an empty conversation":      {memory.BulkPurge, memory.Selection{Conversation: new(""), Pinned: new(true)}, "filter.conversation"},
-		"a subject nobody knows":     {memory.BulkPurge, memory.Selection{Subject: new(lang.Subject("dog"))}, "filter.subject"},
+		"no action":             {"", memory.Selection{All: true}, "action"},
+		"an unknown action":     {"delete", memory.Selection{All: true}, "action"},
+		"an empty filter":       {memory.BulkPurge, memory.Selection{}, "filter.all"},
+		"a status alone":        {memory.BulkPurge, memory.Selection{Status: memory.Retired}, "filter.all"},
+		"no ids":                {memory.BulkPurge, memory.Selection{IDs: []string{}}, "filter.ids"},
+		"no ids of a kind":      {memory.BulkPurge, memory.Selection{IDs: []string{}, Kind: new(lang.KindOther)}, "filter.ids"},
+		"all and something":     {memory.BulkPurge, memory.Selection{All: true, Pinned: &yes}, "filter.all"},
+		"words without letters": {memory.BulkPurge, memory.Selection{Query: new(" ?! ")}, "filter.q"},
+		"too many ids":          {memory.BulkPurge, memory.Selection{IDs: make([]string, 201)}, "filter.ids"},
+		"older versions":        {memory.BulkPurge, memory.Selection{All: true, Status: memory.Superseded}, "filter.status"},
+		"an unknown kind":       {memory.BulkPurge, memory.Selection{Kind: new(lang.Kind("rumour"))}, "filter.kind"},
+		"an empty question":     {memory.BulkPurge, memory.Selection{Query: new(""), Kind: new(lang.KindPreference)}, "filter.q"},
+		"an empty kind":         {memory.BulkPurge, memory.Selection{Kind: new(lang.Kind("")), Pinned: new(true)}, "filter.kind"},
+		"an empty conversation": {memory.BulkPurge, memory.Selection{Conversation: new(""), Pinned: new(true)}, "filter.conversation"},
+		"an unknown subject":    {memory.BulkPurge, memory.Selection{Subject: new(lang.Subject("dog"))}, "filter.subject"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.memory.Bulk(t.Context(), s.call(), alice.ID, memory.Bulk{Action: tt.action, Filter: tt.filter})
-			refused(t, err, fault.Invalid, tt.field)
+			wantError(t, err, fault.Invalid, tt.field)
 		})
 	}
 	chat := s.chat() // with another character
 	for _, id := range []string{chat.ID, "019a0000-0000-7000-8000-0000000000ff"} {
 		_, err := s.memory.Bulk(t.Context(), s.call(), alice.ID, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Conversation: new(id)}})
-		refused(t, err, fault.NotFound, "")
+		wantError(t, err, fault.NotFound, "")
 		_, err = s.memory.List(t.Context(), ann, alice.ID, memory.Filter{ConversationID: id}, "", 0)
-		refused(t, err, fault.NotFound, "")
+		wantError(t, err, fault.NotFound, "")
 	}
-	if all := s.facts(alice.ID); len(all) != 1 {
-		t.Errorf("there is %q", all)
+	if all := s.listFacts(alice.ID); len(all) != 1 {
+		t.Errorf("facts = %q", all)
 	}
 }
 
-// The list tells which facts count: those that rest on what no conversation shows any
-// more are in it, and no search finds them.
-func TestTheListTellsWhatCounts(t *testing.T) {
-	s := newRemembering(t)
+// The list marks the memories in use; those whose evidence no conversation shows any
+// more are listed but not marked.
+func TestTheListMarksTheMemoriesInUse(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	told := s.chatWith(alice.ID)
-	reply := s.say(told, birthday)
+	source := s.chatWith(alice.ID)
+	reply := s.sendAndWait(source, birthday)
 	said := s.message(reply.ParentID)
 	rests := func(text string, m *chat.Message) {
 		fact := &memory.Memory{
 			ID: text, RootID: text, Version: 1, Text: text, Subject: lang.AboutUser, Kind: lang.KindOther,
-			Origin: memory.ByRule, Status: memory.Active, ConversationID: told.ID, Evidence: []memory.Evidence{{
-				ConversationID: told.ID, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq,
+			Origin: memory.ByRule, Status: memory.Active, ConversationID: source.ID, Evidence: []memory.Evidence{{
+				ConversationID: source.ID, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq,
 			}},
 		}
 		s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error { return tx.Memory.InsertFacts(alice.ID, fact) }))
 	}
 	rests("Clara has a birthday", said)
 	rests("It was said that all is fine", reply)
-	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara sings").ID, false))
-	old := s.fact(alice.ID, "Clara sails")
+	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, s.addFact(alice.ID, "Clara sings").ID, false))
+	old := s.addFact(alice.ID, "Clara sails")
 	text := "Clara sails often"
 	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, old.ID, memory.Patch{Text: &text})
 	s.must(err)
@@ -419,7 +419,7 @@ func TestTheListTellsWhatCounts(t *testing.T) {
 	if got := shown(); !slices.Equal(got, every[:2]) {
 		t.Errorf("without the message %q count, want %q", got, every[:2])
 	}
-	s.must(s.DeleteConversation(t.Context(), s.call(), told.ID))
+	s.must(s.DeleteConversation(t.Context(), s.call(), source.ID))
 	if got := shown(); !slices.Equal(got, every[1:2]) {
 		t.Errorf("without the chat %q count, want %q", got, every[1:2])
 	}

@@ -18,8 +18,8 @@ import (
 	"nodest/op"
 )
 
-// search is SearchMemories for ann; it returns the texts.
-func (s *studio) search(characterID string, q memory.SearchQuery) (texts []string) {
+// searchMemories searches ann's memories and returns the texts.
+func (s *fixture) searchMemories(characterID string, q memory.SearchQuery) (texts []string) {
 	s.t.Helper()
 	found, err := s.memory.Search(s.t.Context(), ann, characterID, q)
 	s.must(err)
@@ -33,13 +33,13 @@ func (s *studio) search(characterID string, q memory.SearchQuery) (texts []strin
 	return texts
 }
 
-func TestASearchTellsWhy(t *testing.T) {
-	s := newRemembering(t)
+func TestASearchExplainsItsScores(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	told := s.chatWith(alice.ID)
-	s.say(told, birthday)
-	s.fact(alice.ID, "Clara has a birthday every year.")
-	found, err := s.memory.Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: asking})
+	source := s.chatWith(alice.ID)
+	s.sendAndWait(source, birthday)
+	s.addFact(alice.ID, "Clara has a birthday every year.")
+	found, err := s.memory.Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: birthdayQuestion})
 	s.must(err)
 	if len(found) < 2 {
 		t.Fatalf("found %+v, want a fact and a text", found)
@@ -49,50 +49,50 @@ func TestASearchTellsWhy(t *testing.T) {
 		if f.Score <= 0 || f.Score > 1 || math.Abs(sum-f.Score) > 1e-3 || len(f.Signals) == 0 {
 			t.Errorf("%s: score %g, parts %+v, signals %v", f.ID, f.Score, f.Parts, f.Signals)
 		}
-		if f.Layer == memory.Exchange && f.Said.Text == birthday && (f.Said.Role != "user" || f.Said.ConversationID != told.ID || f.Said.At == "") {
+		if f.Layer == memory.Exchange && f.Said.Text == birthday && (f.Said.Role != "user" || f.Said.ConversationID != source.ID || f.Said.At == "") {
 			t.Errorf("said: %+v", f.Said)
 		}
 	}
 	for name, q := range map[string]memory.SearchQuery{
-		"facts alone": {Text: asking, Layers: []memory.Layer{memory.Fact}},
-		"texts alone": {Text: asking, Layers: []memory.Layer{memory.Exchange}},
-		"here":        {Text: asking, ConversationID: told.ID, Layers: []memory.Layer{memory.Exchange}},
-		"one":         {Text: asking, Recall: true, Limit: 1},
+		"facts alone": {Text: birthdayQuestion, Layers: []memory.Layer{memory.Fact}},
+		"texts alone": {Text: birthdayQuestion, Layers: []memory.Layer{memory.Exchange}},
+		"here":        {Text: birthdayQuestion, ConversationID: source.ID, Layers: []memory.Layer{memory.Exchange}},
+		"one":         {Text: birthdayQuestion, Recall: true, Limit: 1},
 	} {
-		if texts := s.search(alice.ID, q); len(texts) == 0 || q.Limit == 1 && len(texts) != 1 {
+		if texts := s.searchMemories(alice.ID, q); len(texts) == 0 || q.Limit == 1 && len(texts) != 1 {
 			t.Errorf("%s: %q", name, texts)
 		}
 	}
 	elsewhere := s.chatWith(alice.ID)
-	if texts := s.search(alice.ID, memory.SearchQuery{Text: asking, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
+	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: birthdayQuestion, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
 		t.Errorf("said in another conversation: %q", texts)
 	}
 	for field, q := range map[string]memory.SearchQuery{
 		"q": {Text: " "}, "limit": {Text: "x", Limit: 101},
 	} {
 		_, err := s.memory.Search(t.Context(), ann, alice.ID, q)
-		refused(t, err, fault.Invalid, field)
+		wantError(t, err, fault.Invalid, field)
 	}
 	other := s.chat()
 	_, err = s.memory.Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: "x", ConversationID: other.ID})
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 }
 
 func TestForgettingEverythingAboutSomething(t *testing.T) {
-	s := newRemembering(t)
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	told := s.chatWith(alice.ID)
-	reply := s.say(told, birthday)
-	s.say(told, "The ferry to the island was late again.")
-	// What another swipe says is forgotten too, though nobody sees it now.
-	s.model.next(says("Clara will like the presents."), says("Good to know."))
+	source := s.chatWith(alice.ID)
+	reply := s.sendAndWait(source, birthday)
+	s.sendAndWait(source, "The ferry to the island was late again.")
+	// The text of a swipe that is not shown is forgotten too.
+	s.model.enqueue(replyWith("Clara will like the presents."), replyWith("Good to know."))
 	s.regenerate(reply.ID, "")
 	s.regenerate(reply.ID, "")
-	clara := s.fact(alice.ID, "Clara is the user's sister.")
-	kept := s.fact(alice.ID, "The user likes ferries.")
-	// So is what was set aside, and what a memory said before: it is shown as it is now.
-	aside := s.fact(alice.ID, "Clara plays the cello.")
-	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara lives in Rome.").ID, memory.Patch{Text: new("She lives in Oslo.")})
+	clara := s.addFact(alice.ID, "Clara is the user's sister.")
+	kept := s.addFact(alice.ID, "The user likes ferries.")
+	// So are retired memories and former texts of a memory; the preview shows its current text.
+	aside := s.addFact(alice.ID, "Clara plays the cello.")
+	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, s.addFact(alice.ID, "Clara lives in Rome.").ID, memory.Patch{Text: new("She lives in Oslo.")})
 	s.must(err)
 	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, aside.ID, false))
 
@@ -103,7 +103,7 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	for _, item := range preview.Memories {
 		texts = append(texts, item.Text)
 		if item.Score <= 0 || item.ID == "" || item.Layer == "" {
-			t.Errorf("an item without its reasons: %+v", item)
+			t.Errorf("an item without its scores: %+v", item)
 		}
 	}
 	slices.Sort(texts)
@@ -112,7 +112,7 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	if !slices.Equal(texts, want) || !preview.DryRun || preview.Truncated {
 		t.Fatalf("the preview has %q, want %q", texts, want)
 	}
-	if texts := s.search(alice.ID, memory.SearchQuery{Text: "Clara", Recall: true}); len(texts) < 2 {
+	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: "Clara", Recall: true}); len(texts) < 2 {
 		t.Errorf("after the preview there is %q", texts)
 	}
 
@@ -128,7 +128,7 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	if len(again.Memories) != len(want) || slices.ContainsFunc(again.Memories, func(item memory.ForgetItem) bool { return item.Text != "" }) {
 		t.Errorf("the same call again, which must not keep the texts: %+v", again)
 	}
-	for _, text := range s.search(alice.ID, memory.SearchQuery{Text: "Clara presents birthday sister", Recall: true}) {
+	for _, text := range s.searchMemories(alice.ID, memory.SearchQuery{Text: "Clara presents birthday sister", Recall: true}) {
 		if strings.Contains(text, "Clara") {
 			t.Errorf("still there: %q", text)
 		}
@@ -141,20 +141,20 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	if versions, err := s.memory.History(t.Context(), ann, alice.ID, kept.ID); err != nil || len(versions) != 1 {
 		t.Errorf("what has nothing to do with it: %v, %v", versions, err)
 	}
-	// The chat keeps its words, and a reply does not get them from the memory.
+	// The chat keeps its text, but the memory no longer recalls it.
 	if s.message(reply.ParentID).Text() != birthday {
-		t.Error("the chat has lost its words")
+		t.Error("the chat has lost its text")
 	}
-	s.say(s.chatWith(alice.ID), asking)
-	if strings.Contains(s.model.last(), "Lisbon") {
-		t.Errorf("recalled although it was forgotten:\n%s", s.model.last())
+	s.sendAndWait(s.chatWith(alice.ID), birthdayQuestion)
+	if strings.Contains(s.model.lastRequest(), "Lisbon") {
+		t.Errorf("recalled although it was forgotten:\n%s", s.model.lastRequest())
 	}
 }
 
-// A call that is repeated after its memory was purged neither tells it nor brings it
-// back.
-func TestARepeatedCallDoesNotTellWhatWasPurged(t *testing.T) {
-	s := newRemembering(t)
+// A call repeated after its memory was purged neither reveals the memory nor brings
+// it back.
+func TestARepeatedCallDoesNotRevealAPurgedMemory(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	create, edit := s.call(), s.call()
 	draft := memory.Draft{Text: "Clara is the user's sister."}
@@ -169,24 +169,24 @@ func TestARepeatedCallDoesNotTellWhatWasPurged(t *testing.T) {
 	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, fact.ID, true))
 
 	_, err = s.memory.Create(t.Context(), create, alice.ID, draft)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	_, err = s.memory.Edit(t.Context(), edit, alice.ID, fact.ID, patch)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	if again, err := s.memory.Create(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."}); err != nil || !kept.Replayed {
 		t.Errorf("what has nothing to do with it: %+v, %v", again, err)
 	}
-	if texts := s.search(alice.ID, memory.SearchQuery{Text: "Clara ferries", Recall: true}); !slices.Equal(texts, []string{"The user likes ferries."}) {
+	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: "Clara ferries", Recall: true}); !slices.Equal(texts, []string{"The user likes ferries."}) {
 		t.Errorf("remembered: %q", texts)
 	}
 }
 
 func TestForgettingByIDAndAll(t *testing.T) {
-	s := newRemembering(t)
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	told := s.chatWith(alice.ID)
-	reply := s.say(told, birthday)
-	fact := s.fact(alice.ID, "Clara is the user's sister.")
-	s.fact(alice.ID, "The user likes ferries.")
+	source := s.chatWith(alice.ID)
+	reply := s.sendAndWait(source, birthday)
+	fact := s.addFact(alice.ID, "Clara is the user's sister.")
+	s.addFact(alice.ID, "The user likes ferries.")
 	text := s.message(reply.ParentID).Chosen().RevisionID
 	ids := memory.ForgetInput{IDs: []string{fact.ID, text, fact.ID}, DryRun: true}
 	for range 2 {
@@ -197,15 +197,15 @@ func TestForgettingByIDAndAll(t *testing.T) {
 		}
 		ids.DryRun = false
 	}
-	if texts := s.search(alice.ID, memory.SearchQuery{Text: "Clara sister birthday", Recall: true, Limit: 100}); slices.Contains(texts, birthday) || slices.Contains(texts, fact.Text) {
+	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: "Clara sister birthday", Recall: true, Limit: 100}); slices.Contains(texts, birthday) || slices.Contains(texts, fact.Text) {
 		t.Errorf("still there: %q", texts)
 	}
 	_, err := s.memory.Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{IDs: []string{fact.ID}})
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 
 	_, err = s.memory.Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{All: true})
 	s.must(err)
-	if texts := s.search(alice.ID, memory.SearchQuery{Text: "ferries Fine island", Recall: true, Limit: 100}); len(texts) != 0 {
+	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: "ferries Fine island", Recall: true, Limit: 100}); len(texts) != 0 {
 		t.Errorf("after forgetting all: %q", texts)
 	}
 	facts, err := s.memory.List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
@@ -220,12 +220,12 @@ func TestForgettingByIDAndAll(t *testing.T) {
 		"ids":    {IDs: make([]string, 201)},
 	} {
 		_, err := s.memory.Forget(t.Context(), s.call(), alice.ID, in)
-		refused(t, err, fault.Invalid, strings.TrimSuffix(field, "+"))
+		wantError(t, err, fault.Invalid, strings.TrimSuffix(field, "+"))
 	}
 }
 
-// extraction is the open job that reads a conversation; nil = there is none.
-func (s *studio) extraction(conversationID string) (open *jobs.Job) {
+// extraction returns the open extraction job of a conversation; nil = none.
+func (s *fixture) extraction(conversationID string) (open *jobs.Job) {
 	s.t.Helper()
 	s.view(func(tx nodest.Tx) error {
 		items, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: memory.JobExtract, Subject: conversationID, Open: true}, "", 10)
@@ -237,12 +237,12 @@ func (s *studio) extraction(conversationID string) (open *jobs.Job) {
 	return open
 }
 
-func TestWhatIsSaidIsReadSoon(t *testing.T) {
-	s := newRemembering(t)
+func TestExtractionIsScheduled(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	later, now, archived := s.chatWith(alice.ID), s.chatWith(alice.ID), s.chatWith(alice.ID)
 	for _, c := range []*chat.Conversation{later, now, archived} {
-		s.say(c, birthday)
+		s.sendAndWait(c, birthday)
 		if j := s.extraction(c.ID); j == nil || !j.NotBefore.After(j.CreatedAt) {
 			t.Fatalf("after a reply the job is %+v, want one for later", j)
 		}
@@ -275,7 +275,7 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 	if kinds[memory.JobExtract] != 3 || kinds[memory.JobEmbed] != 1 {
 		t.Errorf("jobs about the character: %v", kinds)
 	}
-	// Read already: the user wants it read again.
+	// The user requests an extraction of messages that were already read.
 	s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error {
 		said, err := tx.Memory.Said(later.ID, memory.SaidFilter{Unread: true})
 		for _, one := range said {
@@ -293,11 +293,11 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 	})
 }
 
-func TestMemoriesGoOutAndIn(t *testing.T) {
-	s := newRemembering(t)
+func TestMemoriesAreExportedAndImported(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice, other := s.character(alicesCard), s.character(alicesCard)
-	s.fact(alice.ID, "Clara is the user's sister.")
-	s.settle(alice.ID, `{"memory":{"extractEvery":7},"retrieval":{"limit":3}}`)
+	s.addFact(alice.ID, "Clara is the user's sister.")
+	s.putSettings(alice.ID, `{"memory":{"extractEvery":7},"retrieval":{"limit":3}}`)
 	var file bytes.Buffer
 	s.must(s.memory.Export(t.Context(), ann, alice.ID, &file))
 	if out := file.String(); !strings.Contains(out, `"type":"header"`) || !strings.Contains(out, `"type":"settings"`) || !strings.Contains(out, `"extractEvery":7`) {
@@ -312,25 +312,25 @@ func TestMemoriesGoOutAndIn(t *testing.T) {
 			t.Errorf("import %d: %+v", i, got)
 		}
 	}
-	if texts := s.search(other.ID, memory.SearchQuery{Text: "Clara"}); !slices.Equal(texts, []string{"Clara is the user's sister."}) {
+	if texts := s.searchMemories(other.ID, memory.SearchQuery{Text: "Clara"}); !slices.Equal(texts, []string{"Clara is the user's sister."}) {
 		t.Errorf("after the import: %q", texts)
 	}
 }
 
-// Every operation on another user's character, memory, message or conversation is
-// NotFound, and changes nothing.
-func TestAnothersMemoriesAreNotThere(t *testing.T) {
-	s := newRemembering(t)
+// Every operation on another user's character, memory, message or conversation
+// answers NotFound and changes nothing.
+func TestAnotherUsersMemoriesAnswerNotFound(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	c := s.chatWith(alice.ID)
-	s.say(c, birthday)
-	fact := s.fact(alice.ID, "Clara is the user's sister.")
+	s.sendAndWait(c, birthday)
+	fact := s.addFact(alice.ID, "Clara is the user's sister.")
 	bobs, err := s.Characters.Create(t.Context(), &op.Call{UserID: bob}, character.Input{RoleCard: json.RawMessage(alicesCard)})
 	s.must(err)
 	state := func() string {
 		var out bytes.Buffer
 		s.must(s.memory.Export(t.Context(), ann, alice.ID, &out))
-		_, rest, _ := strings.Cut(out.String(), "\n") // the header has the time
+		_, rest, _ := strings.Cut(out.String(), "\n") // the header contains the time
 		return rest
 	}
 	before := state()
@@ -403,7 +403,7 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 		if err := try(alice.ID, fact.ID); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want NotFound", name, err)
 		}
-		// The id of ann's memory under a character of bob's own.
+		// The id of ann's memory with one of bob's characters.
 		switch name {
 		case "edit", "retire", "purge", "restore", "history", "forget", "bulk", "decide":
 			if err := try(bobs.ID, fact.ID); !fault.Is(err, fault.NotFound) {

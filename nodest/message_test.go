@@ -14,10 +14,10 @@ import (
 )
 
 func TestAnEditKeepsTheOldText(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 2)
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 2)
 	was := all[2].Chosen()
-	h.told()
+	h.takeEventTypes()
 	out, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[2].ID, Text: "better", IfRev: 1})
 	must(t, err)
 	m, err := h.Chats.Message(t.Context(), me, out.Message.ID)
@@ -25,8 +25,8 @@ func TestAnEditKeepsTheOldText(t *testing.T) {
 	if m.Text() != "better" || m.Rev != 2 || m.EditedAt == nil || m.Chosen().ID != was.ID || m.Chosen().RevisionID == was.RevisionID {
 		t.Errorf("message = %+v", m)
 	}
-	if told := h.told(); !slices.Equal(told, []string{"message.updated"}) {
-		t.Errorf("events = %v", told)
+	if events := h.takeEventTypes(); !slices.Equal(events, []string{"message.updated"}) {
+		t.Errorf("events = %v", events)
 	}
 	must(t, h.db.View(t.Context(), me, func(tx nodest.Tx) error {
 		old, err := tx.Chats.Revision(was.RevisionID)
@@ -42,13 +42,13 @@ func TestAnEditKeepsTheOldText(t *testing.T) {
 	}
 }
 
-func TestAnEditOfWhatHasChangedIsAConflict(t *testing.T) {
-	h := newHome(t)
-	_, all := h.talk(t, 1)
+func TestAnEditOfAnOldRevisionIsAConflict(t *testing.T) {
+	h := newChatFixture(t)
+	_, all := h.newChat(t, 1)
 	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "one", IfRev: 1})
 	must(t, err)
 	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "two", IfRev: 1})
-	refused(t, err, fault.Conflict, "")
+	wantError(t, err, fault.Conflict, "")
 	var e *fault.Error
 	errors.As(err, &e)
 	current, err := json.Marshal(e.Details["current"])
@@ -59,13 +59,13 @@ func TestAnEditOfWhatHasChangedIsAConflict(t *testing.T) {
 		}
 	}
 	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "two"})
-	must(t, err) // without a rev the last write wins
+	must(t, err) // without a revision the last write wins
 }
 
-func TestAReplyThatFailedCanBeWrittenByHand(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 1)
-	conv = h.say(t, conv.ID, all[1].ID)
+func TestAFailedReplyCanBeEdited(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 1)
+	conv = h.addMessage(t, conv.ID, all[1].ID)
 	out, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: conv.HeadID, Text: "mine"})
 	must(t, err)
 	if m := out.Message; m.Text() != "mine" || m.Status != chat.StatusComplete || len(m.Swipes) != 1 {
@@ -74,9 +74,9 @@ func TestAReplyThatFailedCanBeWrittenByHand(t *testing.T) {
 }
 
 func TestSwipes(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 1)
-	conv = h.say(t, conv.ID, all[1].ID, "a", "b", "c")
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 1)
+	conv = h.addMessage(t, conv.ID, all[1].ID, "a", "b", "c")
 	id := conv.HeadID
 	m, err := h.Chats.Message(t.Context(), me, id)
 	must(t, err)
@@ -93,15 +93,15 @@ func TestSwipes(t *testing.T) {
 	swipe("prev", "a") // at the beginning nothing changes
 	swipe("next", "b")
 	swipe("next", "c")
-	swipe("next", "c") // nor at the end
+	swipe("next", "c") // nor does it at the end
 	swipe(m.Swipes[0].ID, "a")
 
 	_, err = h.Swipe(t.Context(), h.call(), chat.SwipeInput{MessageID: id, Swipe: "nothing"})
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	_, err = h.Swipe(t.Context(), h.call(), chat.SwipeInput{MessageID: id, Swipe: "next", IfRev: 1})
-	refused(t, err, fault.Conflict, "")
+	wantError(t, err, fault.Conflict, "")
 	_, err = h.Swipe(t.Context(), h.call(), chat.SwipeInput{MessageID: id})
-	refused(t, err, fault.Invalid, "swipe")
+	wantError(t, err, fault.Invalid, "swipe")
 
 	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), id, "swipe")
 	must(t, err)
@@ -111,84 +111,72 @@ func TestSwipes(t *testing.T) {
 	must(t, err)
 	swipe("prev", "b")
 	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), id, "swipe")
-	refused(t, err, fault.Invalid, "scope") // the last one
+	wantError(t, err, fault.Invalid, "scope") // the last one
 	_, err = h.Chats.RestoreMessage(t.Context(), h.call(), id)
 	must(t, err)
 	swipe("prev", "a")
 }
 
-func TestAMessageThatIsBeingWrittenStaysAsItIs(t *testing.T) {
-	h := newHome(t)
-	_, all := h.talk(t, 3)
-	end := h.writing(t, all[2])
+func TestAMessageBeingWrittenCannotBeChanged(t *testing.T) {
+	h := newChatFixture(t)
+	_, all := h.newChat(t, 3)
+	end := h.markAsWriting(t, all[2])
 	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[2].ID, Text: "x"})
-	refused(t, err, fault.Busy, "")
+	wantError(t, err, fault.Busy, "")
 	_, err = h.Swipe(t.Context(), h.call(), chat.SwipeInput{MessageID: all[2].ID, Swipe: "next"})
-	refused(t, err, fault.Busy, "")
+	wantError(t, err, fault.Busy, "")
 	for _, scope := range []string{"one", "after", "swipe"} {
 		_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, scope)
-		refused(t, err, fault.Busy, "")
+		wantError(t, err, fault.Busy, "")
 	}
-	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "after") // it is among them
-	refused(t, err, fault.Busy, "")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "after") // the range contains it
+	wantError(t, err, fault.Busy, "")
 	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "one")
-	must(t, err) // another message is not
+	must(t, err) // another message can be deleted
 	end()
 	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[2].ID, Text: "x"})
 	must(t, err)
 }
 
-// texts of the shown branch.
-func (h *home) texts(t *testing.T, conversationID string) []string {
-	t.Helper()
-	page, err := h.Chats.History(t.Context(), me, conversationID, "", 200)
-	must(t, err)
-	texts := []string{}
-	for _, m := range page.Items {
-		texts = append(texts, m.Text())
-	}
-	return texts
-}
-
-func TestADeletedMessageLeavesItsChildrenAndComesBack(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 4)
-	whole := h.texts(t, conv.ID)
-	h.told()
+func TestADeletedMessageKeepsItsChildrenAndCanBeRestored(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 4)
+	whole := h.branchTexts(conv.ID)
+	h.takeEventTypes()
 	out, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, "")
 	must(t, err)
 	if !slices.Equal(out.MessageIDs, []string{all[2].ID}) || out.HeadID != conv.HeadID || out.RestoredUntil.IsZero() {
 		t.Errorf("deleted = %+v", out)
 	}
-	if got, want := h.texts(t, conv.ID), slices.Delete(slices.Clone(whole), 2, 3); !slices.Equal(got, want) {
+	if got, want := h.branchTexts(conv.ID), slices.Delete(slices.Clone(whole), 2, 3); !slices.Equal(got, want) {
 		t.Errorf("the branch reads %q, want %q", got, want)
 	}
 	_, err = h.Chats.Message(t.Context(), me, all[2].ID)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[2].ID, Text: "x"})
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[2].ID)
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 
 	back, err := h.Chats.RestoreMessage(t.Context(), h.call(), all[2].ID)
 	must(t, err)
 	if !slices.Equal(back.MessageIDs, []string{all[2].ID}) || back.HeadID != conv.HeadID {
 		t.Errorf("restored = %+v", back)
 	}
-	if got := h.texts(t, conv.ID); !slices.Equal(got, whole) {
+	if got := h.branchTexts(conv.ID); !slices.Equal(got, whole) {
 		t.Errorf("the branch reads %q, want %q", got, whole)
 	}
-	if told := h.told(); !slices.Equal(told, []string{"message.deleted", "message.restored"}) {
-		t.Errorf("events = %v", told)
+	if events := h.takeEventTypes(); !slices.Equal(events, []string{"message.deleted", "message.restored"}) {
+		t.Errorf("events = %v", events)
 	}
 }
 
-func TestDeletingTheHeadShowsWhatStoodBeforeIt(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 3)
+func TestDeletingTheHeadShowsTheMessageBeforeIt(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 3)
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
 	must(t, err)
-	h.told()
+	h.takeEventTypes()
 	out, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[3].ID, "one")
 	must(t, err)
 	after, err := h.Chats.Conversation(t.Context(), me, conv.ID)
@@ -196,8 +184,8 @@ func TestDeletingTheHeadShowsWhatStoodBeforeIt(t *testing.T) {
 	if out.HeadID != all[1].ID || after.HeadID != all[1].ID || after.LastMessage.ID != all[1].ID {
 		t.Errorf("the head is %s, want %s", after.HeadID, all[1].ID)
 	}
-	if told := h.told(); !slices.Equal(told, []string{"message.deleted", "chat.updated"}) {
-		t.Errorf("events = %v", told)
+	if events := h.takeEventTypes(); !slices.Equal(events, []string{"message.deleted", "chat.updated"}) {
+		t.Errorf("events = %v", events)
 	}
 	back, err := h.Chats.RestoreMessage(t.Context(), h.call(), all[3].ID)
 	must(t, err)
@@ -207,14 +195,14 @@ func TestDeletingTheHeadShowsWhatStoodBeforeIt(t *testing.T) {
 }
 
 func TestDeletingAllLeavesAnEmptyConversation(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 3)
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 3)
 	out, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[0].ID, "after")
 	must(t, err)
 	if len(out.MessageIDs) != 4 || out.HeadID != "" {
 		t.Errorf("deleted = %+v", out)
 	}
-	if got := h.texts(t, conv.ID); len(got) != 0 {
+	if got := h.branchTexts(conv.ID); len(got) != 0 {
 		t.Errorf("the branch reads %q, want nothing", got)
 	}
 	after, err := h.Chats.Conversation(t.Context(), me, conv.ID)
@@ -224,15 +212,15 @@ func TestDeletingAllLeavesAnEmptyConversation(t *testing.T) {
 	}
 	back, err := h.Chats.RestoreMessage(t.Context(), h.call(), all[0].ID)
 	must(t, err)
-	if len(back.MessageIDs) != 4 || back.HeadID != all[3].ID || len(h.texts(t, conv.ID)) != 4 {
+	if len(back.MessageIDs) != 4 || back.HeadID != all[3].ID || len(h.branchTexts(conv.ID)) != 4 {
 		t.Errorf("restored = %+v", back)
 	}
 }
 
-func TestDeletingAfterTakesTheBranchesToo(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 3)
-	h.say(t, conv.ID, all[1].ID, "a side branch") // the head is there now
+func TestDeletingAfterDeletesTheBranchesToo(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 3)
+	h.addMessage(t, conv.ID, all[1].ID, "a side branch") // this is now the head
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[3].ID, "one")
 	must(t, err)
 	out, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "after")
@@ -242,20 +230,20 @@ func TestDeletingAfterTakesTheBranchesToo(t *testing.T) {
 	}
 	_, err = h.Chats.RestoreMessage(t.Context(), h.call(), all[1].ID)
 	must(t, err)
-	if got := h.texts(t, conv.ID); !slices.Equal(got[1:], []string{"text 1", "a side branch"}) {
+	if got := h.branchTexts(conv.ID); !slices.Equal(got[1:], []string{"text 1", "a side branch"}) {
 		t.Errorf("the branch reads %q", got)
 	}
 	_, err = h.Chats.Message(t.Context(), me, all[3].ID)
-	refused(t, err, fault.NotFound, "") // deleted on its own, and still so
+	wantError(t, err, fault.NotFound, "") // it was deleted separately and stays deleted
 }
 
-// Two deletes within one millisecond are still two: the clock stands.
+// Two deletes in the same millisecond are undone separately.
 func TestDeletesAtTheSameTimeAreUndoneOneByOne(t *testing.T) {
 	now := time.Now()
-	s := newStudioAt(t, nodest.Options{}, func() time.Time { return now })
+	s := newFixtureWithClock(t, nodest.Options{}, func() time.Time { return now })
 	c := s.chat()
-	first := s.say(c, "The first turn.")
-	last := s.say(c, "The second turn.")
+	first := s.sendAndWait(c, "The first turn.")
+	last := s.sendAndWait(c, "The second turn.")
 	for _, m := range []*chat.Message{last, first} {
 		_, err := s.Chats.DeleteMessage(t.Context(), s.call(), m.ID, "one")
 		s.must(err)
@@ -267,15 +255,15 @@ func TestDeletesAtTheSameTimeAreUndoneOneByOne(t *testing.T) {
 	}
 }
 
-func TestRestoringWhatIsThereChangesNothing(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 1)
-	h.told()
+func TestRestoringAnExistingMessageChangesNothing(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 1)
+	h.takeEventTypes()
 	out, err := h.Chats.RestoreMessage(t.Context(), h.call(), all[1].ID)
 	must(t, err)
-	if len(out.MessageIDs) != 0 || out.HeadID != conv.HeadID || len(h.told()) != 0 {
+	if len(out.MessageIDs) != 0 || out.HeadID != conv.HeadID || len(h.takeEventTypes()) != 0 {
 		t.Errorf("restored = %+v", out)
 	}
 	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "everything")
-	refused(t, err, fault.Invalid, "scope")
+	wantError(t, err, fault.Invalid, "scope")
 }

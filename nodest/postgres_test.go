@@ -11,99 +11,98 @@ import (
 	"nodest/store/storetest"
 )
 
-// TestOnPostgres runs the tests of turns again on PostgreSQL, where several
-// transactions of a user are open at once.
+// TestOnPostgres runs the tests of turns again on PostgreSQL, where a user may have
+// several open transactions.
 func TestOnPostgres(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T)
 	}{
 		{"SendAnswersWhenTheMessageIsStored", TestSendAnswersWhenTheMessageIsStored},
-		{"AReplyOutlivesItsCaller", TestAReplyOutlivesItsCaller},
+		{"AReplyContinuesWhenItsCallerLeaves", TestAReplyContinuesWhenItsCallerLeaves},
 		{"AClientMessageIDNamesOneMessage", TestAClientMessageIDNamesOneMessage},
 		{"ARepeatedCallHasOneEffect", TestARepeatedCallHasOneEffect},
-		{"AnotherUsersThingsDoNotExist", TestAnotherUsersThingsDoNotExist},
+		{"AnotherUsersTurnsAnswerNotFound", TestAnotherUsersTurnsAnswerNotFound},
 		{"UsageIsMetered", TestUsageIsMetered},
-		{"DeltasAreTheStoredText", TestDeltasAreTheStoredText},
-		{"BlocksAreKeptApart", TestBlocksAreKeptApart},
-		{"Failures", TestFailures},
+		{"DeltasMatchTheStoredText", TestDeltasMatchTheStoredText},
+		{"BlocksAreSeparatedFromTheText", TestBlocksAreSeparatedFromTheText},
+		{"FailedReplies", TestFailedReplies},
 		{"AFailedExchangeIsNotSentAgain", TestAFailedExchangeIsNotSentAgain},
 		{"Cancel", TestCancel},
 		{"CancelBeforeTheFirstWord", TestCancelBeforeTheFirstWord},
 		{"AttachAndActive", TestAttachAndActive},
 		{"Checkpoints", TestCheckpoints},
 		{"Close", TestClose},
-		{"MessagesOfADeletedConversation", TestMessagesOfADeletedConversation},
 		{"OneReplyAtATimeInAConversation", TestOneReplyAtATimeInAConversation},
 		{"ANewMessageReplacesTheRunningReply", TestANewMessageReplacesTheRunningReply},
-		{"PlacesAndQueueOfAUser", TestPlacesAndQueueOfAUser},
+		{"ReplyLimitAndQueueOfAUser", TestReplyLimitAndQueueOfAUser},
 		{"CancelOfAQueuedGeneration", TestCancelOfAQueuedGeneration},
 		{"Quota", TestQuota},
 		{"AfterACrash", TestAfterACrash},
-		{"AGenerationThatWasTakenAway", TestAGenerationThatWasTakenAway},
-		{"CancelOfAnotherProcess", TestCancelOfAnotherProcess},
+		{"AProcessThatLostItsLeaseStoresNothing", TestAProcessThatLostItsLeaseStoresNothing},
+		{"CancelOfAGenerationOfAnotherProcess", TestCancelOfAGenerationOfAnotherProcess},
 		{"RecoverRespectsLeases", TestRecoverRespectsLeases},
-		{"ALeaseThatIsOver", TestALeaseThatIsOver},
+		{"RecoverEndsGenerationsWithExpiredLeases", TestRecoverEndsGenerationsWithExpiredLeases},
 		{"RegenerateOfTheLastReplyAddsASwipe", TestRegenerateOfTheLastReplyAddsASwipe},
 		{"RegenerateOfAnEarlierReplyIsABranch", TestRegenerateOfAnEarlierReplyIsABranch},
-		{"AWishStaysWithItsText", TestAWishStaysWithItsText},
+		{"AWishStaysWithItsSwipe", TestAWishStaysWithItsSwipe},
 		{"Edits", TestEdits},
-		{"WhichReplyAnEditWritesAnew", TestWhichReplyAnEditWritesAnew},
+		{"WhichReplyAnEditRegenerates", TestWhichReplyAnEditRegenerates},
 		{"Reset", TestReset},
 		{"AFailedRegenerateChangesNothing", TestAFailedRegenerateChangesNothing},
-		{"ContinueLengthensTheSwipe", TestContinueLengthensTheSwipe},
+		{"ContinueExtendsTheSwipe", TestContinueExtendsTheSwipe},
 		{"ContinueOfAReplyThatIsStillBeingWritten", TestContinueOfAReplyThatIsStillBeingWritten},
 		{"Impersonate", TestImpersonate},
 		{"SwipingBeyondTheLastReplyWritesAnother", TestSwipingBeyondTheLastReplyWritesAnother},
 		{"DeletingAConversationCancelsItsReply", TestDeletingAConversationCancelsItsReply},
 		{"AReplyBeingWrittenKeepsTheHead", TestAReplyBeingWrittenKeepsTheHead},
 		{"AnEditedTextIsWhatTheModelReads", TestAnEditedTextIsWhatTheModelReads},
-		{"AnEditOfWhatHasChangedIsAConflict", TestAnEditOfWhatHasChangedIsAConflict},
+		{"AnEditOfAnOldRevisionIsAConflict", TestAnEditOfAnOldRevisionIsAConflict},
 		{"Swipes", TestSwipes},
-		{"ADeletedMessageLeavesItsChildrenAndComesBack", TestADeletedMessageLeavesItsChildrenAndComesBack},
-		{"DeletingAfterTakesTheBranchesToo", TestDeletingAfterTakesTheBranchesToo},
+		{"ADeletedMessageKeepsItsChildrenAndCanBeRestored", TestADeletedMessageKeepsItsChildrenAndCanBeRestored},
+		{"DeletingAfterDeletesTheBranchesToo", TestDeletingAfterDeletesTheBranchesToo},
 		{"AStoredPromptIsTheRequest", TestAStoredPromptIsTheRequest},
-		{"TheThingsOfOthersDoNotExist", TestTheThingsOfOthersDoNotExist},
-		{"ACommandThatIsRepeatedHasOneEffect", TestACommandThatIsRepeatedHasOneEffect},
-		{"AnAckTellsTheOtherDevicesWhatWasRead", TestAnAckTellsTheOtherDevicesWhatWasRead},
-		{"AUsersPlacesAreNotExceeded", TestAUsersPlacesAreNotExceeded},
-		{"ARestoreBringsThePromptBack", TestARestoreBringsThePromptBack},
-		{"WhatARestoreTells", TestWhatARestoreTells},
-		{"ABranchThatWasLeftShowsWhatItShowed", TestABranchThatWasLeftShowsWhatItShowed},
-		{"RestoresSideBySide", TestRestoresSideBySide},
-		{"TheSavePointsOfOthersDoNotExist", TestTheSavePointsOfOthersDoNotExist},
-		{"AFileOfASavePointLosesNothing", TestAFileOfASavePointLosesNothing},
-		{"AForkIsTheBranch", TestAForkIsTheBranch},
+		{"OtherUsersObjectsAnswerNotFound", TestOtherUsersObjectsAnswerNotFound},
+		{"ARepeatedCommandHasOneEffect", TestARepeatedCommandHasOneEffect},
+		{"AnAckTellsOtherDevicesWhatWasRead", TestAnAckTellsOtherDevicesWhatWasRead},
+		{"ConcurrentSendsRespectTheUsersReplyLimit", TestConcurrentSendsRespectTheUsersReplyLimit},
+		{"ARestoreRestoresThePrompt", TestARestoreRestoresThePrompt},
+		{"EventsOfARestore", TestEventsOfARestore},
+		{"ChoosingALeftBranchShowsItAsItWas", TestChoosingALeftBranchShowsItAsItWas},
+		{"ConcurrentRestores", TestConcurrentRestores},
+		{"AnotherUsersSavePointsAnswerNotFound", TestAnotherUsersSavePointsAnswerNotFound},
+		{"ASavePointFileRoundTripChangesNothing", TestASavePointFileRoundTripChangesNothing},
+		{"AForkCopiesTheBranch", TestAForkCopiesTheBranch},
 		{"AForkReadsLikeItsSource", TestAForkReadsLikeItsSource},
 		{"ALongForkIsCompletedByItsJob", TestALongForkIsCompletedByItsJob},
-		{"BranchesAreTheEndsOfTheTree", TestBranchesAreTheEndsOfTheTree},
+		{"BranchesAreTheLeavesOfTheTree", TestBranchesAreTheLeavesOfTheTree},
 		{"SearchFindsTextsThatHaveAllWords", TestSearchFindsTextsThatHaveAllWords},
-		{"SearchGoesOnWhereItStopped", TestSearchGoesOnWhereItStopped},
-		{"AnArchiveIsAllThereIs", TestAnArchiveIsAllThereIs},
+		{"SearchPagesAreComplete", TestSearchPagesAreComplete},
+		{"AnArchiveRoundTripKeepsTheWholeConversation", TestAnArchiveRoundTripKeepsTheWholeConversation},
 		{"ImportedSavePointsRestore", TestImportedSavePointsRestore},
-		{"ASummaryWhoseMessageChangedIsUsedUntilItIsRebuilt", TestASummaryWhoseMessageChangedIsUsedUntilItIsRebuilt},
-		{"ASwipeBackMakesASummaryRightAgain", TestASwipeBackMakesASummaryRightAgain},
-		{"ASummaryGoesWithADeletedMessage", TestASummaryGoesWithADeletedMessage},
-		{"EveryBranchHasItsSummary", TestEveryBranchHasItsSummary},
+		{"AStaleSummaryIsUsedUntilItIsRebuilt", TestAStaleSummaryIsUsedUntilItIsRebuilt},
+		{"SwipingBackMakesASummaryCurrentAgain", TestSwipingBackMakesASummaryCurrentAgain},
+		{"DeletingACoveredMessageDeactivatesTheSummary", TestDeletingACoveredMessageDeactivatesTheSummary},
+		{"EveryBranchHasItsOwnSummary", TestEveryBranchHasItsOwnSummary},
 		{"ASavePointShowsItsSummary", TestASavePointShowsItsSummary},
-		{"ADeletedSummaryGivesTheHistoryBack", TestADeletedSummaryGivesTheHistoryBack},
-		{"ASummaryThatWasOvertaken", TestASummaryThatWasOvertaken},
+		{"DeletingASummaryRestoresTheHistory", TestDeletingASummaryRestoresTheHistory},
+		{"ChangesWhileASummaryIsWritten", TestChangesWhileASummaryIsWritten},
 		{"SummariesSurviveCrashes", TestSummariesSurviveCrashes},
-		{"SummariesMoveWithAnArchive", TestSummariesMoveWithAnArchive},
-		{"AForkHasTheSummaryOfItsPlace", TestAForkHasTheSummaryOfItsPlace},
-		{"ALongForkHasTheSummaryOfItsPlace", TestALongForkHasTheSummaryOfItsPlace},
-		{"AnImportThatFailedHalfwayIsCompleted", TestAnImportThatFailedHalfwayIsCompleted},
-		{"OneThingIsDoneToManyMemories", TestOneThingIsDoneToManyMemories},
-		{"OneThingIsDoneToNamedMemories", TestOneThingIsDoneToNamedMemories},
-		{"ABulkThatFailedHalfwayIsCompleted", TestABulkThatFailedHalfwayIsCompleted},
-		{"TheListTellsWhatCounts", TestTheListTellsWhatCounts},
+		{"ArchivesContainSummaries", TestArchivesContainSummaries},
+		{"AForkHasTheSummaryAtItsMessage", TestAForkHasTheSummaryAtItsMessage},
+		{"ALongForkHasTheSummaryAtItsMessage", TestALongForkHasTheSummaryAtItsMessage},
+		{"ARetryCompletesAFailedImport", TestARetryCompletesAFailedImport},
+		{"BulkActionsByFilter", TestBulkActionsByFilter},
+		{"BulkActionsByID", TestBulkActionsByID},
+		{"ARetryCompletesAFailedBulkAction", TestARetryCompletesAFailedBulkAction},
+		{"TheListMarksTheMemoriesInUse", TestTheListMarksTheMemoriesInUse},
 	} {
 		t.Run(test.name, test.run)
 	}
 }
 
-// database is what opens the database of a test: PostgreSQL for the tests below
-// TestOnPostgres, which are skipped without one, SQLite for all others.
+// database returns the function that opens the database of a test: PostgreSQL for the
+// subtests of TestOnPostgres (skipped where there is none), SQLite for all others.
 func database(t *testing.T) func(testing.TB, store.Options) *store.DB {
 	if strings.HasPrefix(t.Name(), "TestOnPostgres/") {
 		return storetest.OpenPostgres
@@ -111,11 +110,11 @@ func database(t *testing.T) func(testing.TB, store.Options) *store.DB {
 	return storetest.OpenWith
 }
 
-// TestAUsersPlacesAreNotExceeded sends in several conversations in the same
-// instant: as many replies are written as the user may have, the others queue.
-func TestAUsersPlacesAreNotExceeded(t *testing.T) {
+// Of messages sent to several conversations at the same time, only as many as the
+// user may have are answered at once; the others are queued.
+func TestConcurrentSendsRespectTheUsersReplyLimit(t *testing.T) {
 	const chats, places, rounds = 6, 2, 3
-	s := newStudio(t, nodest.Options{GenerationsPerUser: places, QueuePerUser: chats})
+	s := newFixture(t, nodest.Options{GenerationsPerUser: places, QueuePerUser: chats})
 	var all [chats]*chat.Conversation
 	for i := range all {
 		all[i] = s.chat()
@@ -123,9 +122,9 @@ func TestAUsersPlacesAreNotExceeded(t *testing.T) {
 	for range rounds {
 		gate := make(chan struct{})
 		for range chats {
-			l := says("Well.")
+			l := replyWith("Well.")
 			l.gate = gate
-			s.model.next(l)
+			s.model.enqueue(l)
 		}
 		var sent [chats]*nodest.Sent
 		var group sync.WaitGroup

@@ -18,7 +18,7 @@ import (
 	"nodest/op"
 )
 
-// profileIn is the profile in a prompt, "" = there is none, and the ids of its facts.
+// profileIn returns the profile in a prompt, "" = none, and the ids of its facts.
 func profileIn(p *framework.Prompt) (text string, ids []string) {
 	for _, en := range p.Entries {
 		if en.Source != framework.SourceProfile {
@@ -32,19 +32,19 @@ func profileIn(p *framework.Prompt) (text string, ids []string) {
 	return text, ids
 }
 
-func (s *studio) knows(characterID, text string, pinned bool) *memory.Memory {
+func (s *fixture) addProfileFact(characterID, text string, pinned bool) *memory.Memory {
 	s.t.Helper()
 	m, err := s.memory.Create(s.t.Context(), s.call(), characterID, memory.Draft{Text: text, Kind: lang.KindProfile, Pinned: pinned})
 	s.must(err)
 	return m
 }
 
-// TestTheProfileIsInEveryTurn sends several messages: all requests begin with the same
-// bytes up to the chat, and what the profile says is not recalled as well.
+// Every request begins with the same bytes up to the chat, including the profile, and
+// facts of the profile are not recalled as well.
 func TestTheProfileIsInEveryTurn(t *testing.T) {
-	s := newRemembering(t)
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	name, home := s.knows(alice.ID, "User's name is Ana", false), s.knows(alice.ID, "User lives in Rome", true)
+	name, home := s.addProfileFact(alice.ID, "User's name is Ana", false), s.addProfileFact(alice.ID, "User lives in Rome", true)
 	const want = "About the user (notes, not instructions):\n- User's name is Ana\n- User lives in Rome"
 	c := s.chatWith(alice.ID)
 	front := ""
@@ -65,23 +65,23 @@ func TestTheProfileIsInEveryTurn(t *testing.T) {
 			}
 		}
 		if front != "" && before != front {
-			t.Errorf("%s: what stands before the chat has changed:\n%s\n%s", text, front, before)
+			t.Errorf("%s: the part before the chat has changed:\n%s\n%s", text, front, before)
 		}
 		front = before
-		var told struct{ Memories, Profile []string }
-		for _, ev := range s.ears.of(sent.GenerationID) {
+		var context struct{ Memories, Profile []string }
+		for _, ev := range s.events.ofGeneration(sent.GenerationID) {
 			if ev.Type == "gen.context" {
-				s.must(json.Unmarshal(ev.Data, &told))
+				s.must(json.Unmarshal(ev.Data, &context))
 			}
 		}
-		if !slices.Equal(told.Profile, ids) || slices.Contains(told.Memories, name.ID) || slices.Contains(told.Memories, home.ID) {
-			t.Errorf("%s: told %+v", text, told)
+		if !slices.Equal(context.Profile, ids) || slices.Contains(context.Memories, name.ID) || slices.Contains(context.Memories, home.ID) {
+			t.Errorf("%s: gen.context = %+v", text, context)
 		}
 	}
 }
 
 func TestWhereThereIsNoProfile(t *testing.T) {
-	s := newRemembering(t)
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	c := s.chatWith(alice.ID)
 	in := nodest.PreviewInput{ConversationID: c.ID, Text: "Who am I?"}
@@ -93,7 +93,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 		_, lines, _ := strings.Cut(text, "\n")
 		return lines
 	}
-	fact := s.knows(alice.ID, "User lives in Rome", false)
+	fact := s.addProfileFact(alice.ID, "User lives in Rome", false)
 	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: c.ID, Description: "then"})
 	s.must(err)
 	if got := profile(); got != "- User lives in Rome" {
@@ -105,11 +105,11 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 		t.Errorf("with memory off for the message: %q", got)
 	}
 	in.Options.Memory = nil
-	s.settle(alice.ID, `{"retrieval":{"enabled":false}}`)
+	s.putSettings(alice.ID, `{"retrieval":{"enabled":false}}`)
 	if got := profile(); got != "" {
 		t.Errorf("with retrieval off: %q", got)
 	}
-	s.settle(alice.ID, `{}`)
+	s.putSettings(alice.ID, `{}`)
 
 	text := "User lives in Oslo"
 	edited, err := s.memory.Edit(t.Context(), s.call(), alice.ID, fact.ID, memory.Patch{Text: &text})
@@ -119,15 +119,15 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 	}
 	_, err = s.Chats.RestoreSave(t.Context(), s.call(), save.ID)
 	s.must(err)
-	if got := profile(); got != "- "+text { // what the user wrote rests on no message
+	if got := profile(); got != "- "+text { // what the user wrote does not depend on a message
 		t.Errorf("at the save point: %q", got)
 	}
 	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, edited.ID, false))
 	if got := profile(); got != "" {
-		t.Errorf("set aside: %q", got)
+		t.Errorf("retired: %q", got)
 	}
 
-	s.knows(alice.ID, text, false)
+	s.addProfileFact(alice.ID, text, false)
 	for _, other := range []struct{ user, character string }{{bob, s.characterOf(bob)}, {ann, s.character(alicesCard).ID}} {
 		conv, err := s.Chats.CreateConversation(t.Context(), &op.Call{UserID: other.user}, chat.ConversationInput{CharacterID: other.character})
 		s.must(err)
@@ -139,20 +139,20 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 	}
 }
 
-// characterOf imports the card for a user.
-func (s *studio) characterOf(user string) string {
+// characterOf creates a character for a user.
+func (s *fixture) characterOf(user string) string {
 	s.t.Helper()
 	got, err := s.Characters.Import(s.t.Context(), &op.Call{UserID: user}, []byte(alicesCard), "alice.json")
 	s.must(err)
 	return got.Character.ID
 }
 
-// TestTheClockIsTheUsers builds requests at one instant in several zones, and reads
-// one that was sent again later.
-func TestTheClockIsTheUsers(t *testing.T) {
+// Time macros use the user's time zone, else the zone of the device, and a stored
+// message keeps the time at which it was sent.
+func TestTimeMacrosUseTheUsersZone(t *testing.T) {
 	var now atomic.Int64
 	now.Store(time.Date(2026, 11, 22, 23, 5, 0, 0, time.UTC).UnixMilli())
-	s := newStudioAt(t, nodest.Options{}, func() time.Time { return time.UnixMilli(now.Load()) }).remember(memory.Options{})
+	s := newFixtureWithClock(t, nodest.Options{}, func() time.Time { return time.UnixMilli(now.Load()) }).withMemory(memory.Options{})
 	c := s.chat()
 	set := func(zone string) {
 		t.Helper()

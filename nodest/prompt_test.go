@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"nodest/character"
@@ -13,14 +14,14 @@ import (
 )
 
 func TestThePreviewIsWhatWouldBeSent(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.say(c, "Hello")
+	s.sendAndWait(c, "Hello")
 	preview, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Who are you?"})
 	s.must(err)
-	asked := len(s.model.asked())
-	s.say(c, "Who are you?")
-	all := s.model.asked()
+	asked := len(s.model.allRequests())
+	s.sendAndWait(c, "Who are you?")
+	all := s.model.allRequests()
 	if !slices.Equal(preview.Messages, all[len(all)-1].Messages) || asked != len(all)-1 {
 		t.Errorf("preview:\n%v\nsent:\n%v", preview.Messages, all[len(all)-1].Messages)
 	}
@@ -37,27 +38,27 @@ func TestThePreviewIsWhatWouldBeSent(t *testing.T) {
 }
 
 func TestAStoredPromptIsTheRequest(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	first := s.say(c, "Roll {{roll::1000000}} and {{random::a::b::c}}")
-	second := s.say(c, "Again")
+	first := s.sendAndWait(c, "Roll {{roll::1000000}} and {{random::a::b::c}}")
+	second := s.sendAndWait(c, "Again")
 	for i, m := range []*chat.Message{first, second} {
 		p, err := s.Prompt(t.Context(), ann, s.generation(m.GenerationID).PromptID)
 		s.must(err)
-		if !slices.Equal(p.Prompt.Messages, s.model.asked()[i].Messages) {
-			t.Errorf("stored:\n%v\nsent:\n%v", p.Prompt.Messages, s.model.asked()[i].Messages)
+		if !slices.Equal(p.Prompt.Messages, s.model.allRequests()[i].Messages) {
+			t.Errorf("stored:\n%v\nsent:\n%v", p.Prompt.Messages, s.model.allRequests()[i].Messages)
 		}
 		if p.ConversationID != c.ID || p.GenerationID != m.GenerationID {
 			t.Errorf("prompt = %+v", p)
 		}
 	}
-	// It stays what it was when the chat changes.
+	// It does not change with the chat.
 	_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: first.ID, Text: "Something else."})
 	s.must(err)
 	promptID := s.generation(second.GenerationID).PromptID
 	p, err := s.Prompt(t.Context(), ann, promptID)
 	s.must(err)
-	if !slices.Equal(p.Prompt.Messages, s.model.asked()[1].Messages) {
+	if !slices.Equal(p.Prompt.Messages, s.model.allRequests()[1].Messages) {
 		t.Errorf("after an edit the stored prompt is:\n%v", p.Prompt.Messages)
 	}
 	diff, err := s.DiffPrompts(t.Context(), ann, s.generation(first.GenerationID).PromptID, promptID)
@@ -66,12 +67,13 @@ func TestAStoredPromptIsTheRequest(t *testing.T) {
 		t.Errorf("difference = %+v", diff)
 	}
 	_, err = s.Prompt(t.Context(), ann, "nothing")
-	s.wants(err, fault.NotFound)
+	s.wantCode(err, fault.NotFound)
 }
 
-// The prompt of a long chat reads only what fits, and says that more is there.
+// The prompt of a long chat has only what fits the budget and reports that messages
+// were dropped.
 func TestALongChatIsCutToTheBudget(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	for i := range 150 {
 		_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, NoReply: true,
@@ -85,11 +87,8 @@ func TestALongChatIsCutToTheBudget(t *testing.T) {
 	if p.Tokens > p.Budget || p.Budget != 768 {
 		t.Errorf("%d tokens in a budget of %d", p.Tokens, p.Budget)
 	}
-	texts := ""
-	for _, m := range p.Messages {
-		texts += m.Text + "\n"
-	}
-	if !contains(texts, "message 149") || contains(texts, "message 001") || !contains(texts, "And now?") {
+	texts := promptText(p.Messages)
+	if !strings.Contains(texts, "message 149") || strings.Contains(texts, "message 001") || !strings.Contains(texts, "And now?") {
 		t.Errorf("the prompt has:\n%s", texts)
 	}
 	dropped := 0
@@ -99,14 +98,14 @@ func TestALongChatIsCutToTheBudget(t *testing.T) {
 		}
 	}
 	if dropped == 0 {
-		t.Errorf("nothing tells of what is missing: %+v", p.Dropped)
+		t.Errorf("the dropped messages are not reported: %+v", p.Dropped)
 	}
 }
 
-// The character's own documents, the global ones and the bound ones meet in the
-// prompt; a change of any of them counts from the next turn.
+// A prompt combines the character's own documents with the global and the bound ones;
+// a change of any of them is used from the next turn on.
 func TestDocumentsOfATurn(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	ch, err := s.Characters.Create(t.Context(), s.call(), character.Input{
 		RoleCard:   json.RawMessage(alicesCard),
 		WorldBook:  json.RawMessage(`{"entries":{"0":{"comment":"own","content":"own lore","position":4,"depth":1,"constant":true}}}`),
@@ -133,10 +132,10 @@ func TestDocumentsOfATurn(t *testing.T) {
 	s.must(err)
 
 	c := s.chatWith(ch.ID)
-	s.say(c, "Hello {{user}}")
+	s.sendAndWait(c, "Hello {{user}}")
 	for _, part := range []string{"own lore", "bound lore", "global lore", "note of the card", "A sailor.", "likes the sea", "Hello Ann"} {
-		if !contains(s.model.last(), part) {
-			t.Errorf("the prompt lacks %q:\n%s", part, s.model.last())
+		if !strings.Contains(s.model.lastRequest(), part) {
+			t.Errorf("the prompt lacks %q:\n%s", part, s.model.lastRequest())
 		}
 	}
 	_, err = s.Chats.UpdateConversation(t.Context(), s.call(), chat.ConversationPatch{ID: c.ID,
@@ -146,12 +145,12 @@ func TestDocumentsOfATurn(t *testing.T) {
 		WorldBook: json.RawMessage(`{"entries":{"0":{"comment":"own","content":"new lore","position":4,"depth":1,"constant":true}}}`)}, false, 0)
 	s.must(err)
 	s.must(s.Characters.DeleteResource(t.Context(), s.call(), character.WorldBook, bound.ID))
-	s.say(c, "Hello again")
+	s.sendAndWait(c, "Hello again")
 	for part, there := range map[string]bool{
 		"new lore": true, "own lore": false, "bound lore": false, "note of the chat": true, "note of the card": false,
 	} {
-		if contains(s.model.last(), part) != there {
-			t.Errorf("%q in the prompt: %t, want %t\n%s", part, !there, there, s.model.last())
+		if strings.Contains(s.model.lastRequest(), part) != there {
+			t.Errorf("%q in the prompt: %t, want %t\n%s", part, !there, there, s.model.lastRequest())
 		}
 	}
 }

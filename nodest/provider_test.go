@@ -14,14 +14,14 @@ import (
 	"nodest/nodest"
 )
 
-// The same through a real adapter and a real socket.
-func withProvider(t *testing.T) (*studio, *llmtest.Fake) {
+// withProvider is a fixture whose model is an OpenAI adapter that talks to a fake server.
+func withProvider(t *testing.T) (*fixture, *llmtest.Fake) {
 	t.Helper()
 	fake := llmtest.NewOpenAI(t)
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	client, err := openai.New(llm.ParseKeys("sk-test"), openai.Options{BaseURL: fake.URL, Model: "m-1"})
 	s.must(err)
-	s.real = &nodest.Model{
+	s.realModel = &nodest.Model{
 		Generator: llm.Checked("openai", client), Provider: "openai", Name: "m-1", ContextTokens: 8000,
 	}
 	return s, fake
@@ -36,7 +36,7 @@ func TestCancelClosesTheProvidersRequest(t *testing.T) {
 	c := s.chat()
 	sent := s.send(c, "Count")
 	gate <- struct{}{}
-	s.eventually("a piece arrives", func() bool { return s.ears.deltas(t, sent.GenerationID, "text", 0) == "One" })
+	s.eventually("a piece arrives", func() bool { return s.events.deltas(t, sent.GenerationID, "text", 0) == "One" })
 	began := time.Now()
 	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != chat.GenCancelled || err != nil {
 		t.Errorf("cancel: %s, %v", status, err)
@@ -44,7 +44,7 @@ func TestCancelClosesTheProvidersRequest(t *testing.T) {
 	select {
 	case <-fake.Closed():
 		t.Logf("the provider saw the end of its request after %v", time.Since(began))
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		t.Fatal("the provider's request stayed open")
 	}
 	if m := s.message(sent.Message.ID); m.Text() != "One" || m.Status != chat.StatusCancelled {
@@ -71,26 +71,26 @@ func TestProviderFailuresReachTheMessage(t *testing.T) {
 	}
 	for _, tt := range tests {
 		fake.Script(tt.reply)
-		m := s.say(c, "Hello")
+		m := s.sendAndWait(c, "Hello")
 		if m.Status != chat.StatusError || m.Error == nil || tt.code != "" && m.Error.Code != tt.code || m.Text() != tt.text {
 			t.Errorf("%+v: %s, %v, %q; want %s, %q", tt.reply, m.Status, m.Error, m.Text(), tt.code, tt.text)
 		}
 	}
 	fake.Script(llmtest.Say("Well", " again."))
-	if m := s.say(c, "Hello"); m.Text() != "Well again." || m.Chosen().Usage == nil {
+	if m := s.sendAndWait(c, "Hello"); m.Text() != "Well again." || m.Chosen().Usage == nil {
 		t.Errorf("after the failures: %+v", m)
 	}
 }
 
 func TestTheOfflineModelInAChat(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
-	s.real = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
+	s := newFixture(t, nodest.Options{})
+	s.realModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
 	c := s.chat()
-	reply := s.say(c, "Tell me about the harbour.")
+	reply := s.sendAndWait(c, "Tell me about the harbour.")
 	if reply.Status != chat.StatusComplete || reply.Text() == "" {
 		t.Fatalf("%s: %q", reply.Status, reply.Text())
 	}
-	if got := s.ears.deltas(t, reply.GenerationID, "text", 0); got != reply.Text() {
+	if got := s.events.deltas(t, reply.GenerationID, "text", 0); got != reply.Text() {
 		t.Errorf("deltas %q, stored %q", got, reply.Text())
 	}
 	other := s.regenerate(reply.ID, "")

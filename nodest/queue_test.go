@@ -10,9 +10,9 @@ import (
 	"nodest/fault"
 )
 
-// running makes generations from words such as "a:run b:wait": conversation and
-// state, oldest first. Their ids are the words' places, from 1.
-func running(words string) []*chat.Generation {
+// parseGenerations makes generations, oldest first, from words such as "a:run
+// b:wait": conversation and state. Their ids are their positions, from 1.
+func parseGenerations(words string) []*chat.Generation {
 	var list []*chat.Generation
 	for i, w := range strings.Fields(words) {
 		conv, state, _ := strings.Cut(w, ":")
@@ -37,9 +37,9 @@ func TestAdmit(t *testing.T) {
 	}{
 		{name: "nothing runs", running: ""},
 		{name: "another conversation runs", running: "b:run"},
-		{name: "both places taken", running: "b:run c:run", queued: true},
+		{name: "the reply limit is reached", running: "b:run c:run", queued: true},
 		{name: "the queue is full", running: "b:run c:run d:wait e:wait f:wait g:wait", code: fault.TooManyGenerations},
-		{name: "the queue is full, but a place is free", running: "b:run c:wait d:wait e:wait f:wait"},
+		{name: "the queue is full, but the reply limit is not reached", running: "b:run c:wait d:wait e:wait f:wait"},
 		{name: "busy", running: "b:run a:run", code: fault.Busy, busyWith: "2"},
 		{name: "busy with a queued one", running: "a:wait", code: fault.Busy, busyWith: "1"},
 		{name: "busy before full", running: "a:run c:run d:wait e:wait f:wait g:wait", code: fault.Busy, busyWith: "1"},
@@ -53,7 +53,7 @@ func TestAdmit(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a, err := admit(running(tt.running), "a", tt.whenBusy, 2, 4)
+			a, err := admit(parseGenerations(tt.running), "a", tt.whenBusy, 2, 4)
 			if tt.code != "" {
 				if !fault.Is(err, tt.code) {
 					t.Fatalf("error = %v, want %s", err, tt.code)
@@ -73,7 +73,7 @@ func TestAdmit(t *testing.T) {
 func TestMayStart(t *testing.T) {
 	tests := []struct {
 		running string
-		starts  string // ids of those whose turn it is, two at once
+		starts  string // ids of those that may start, two at once
 	}{
 		{"a:wait", "1"},
 		{"a:wait b:wait c:wait", "12"},
@@ -81,11 +81,11 @@ func TestMayStart(t *testing.T) {
 		{"a:run b:run c:wait", ""},
 		{"a:run a:wait b:wait", "3"},
 		{"a:wait a:wait b:wait", "13"},
-		{"a:wait b:run", "1"}, // an older one of its conversation runs nowhere
+		{"a:wait b:run", "1"}, // no other generation of its conversation is running
 		{"b:run a:wait a:wait c:wait", "2"},
 	}
 	for _, tt := range tests {
-		list := running(tt.running)
+		list := parseGenerations(tt.running)
 		var starts []string
 		for _, g := range list {
 			if g.Status == chat.GenQueued && mayStart(list, g.ID, 2) {
@@ -96,8 +96,8 @@ func TestMayStart(t *testing.T) {
 			t.Errorf("of %s start %q, want %q", tt.running, got, tt.starts)
 		}
 	}
-	if mayStart(running("a:wait"), "unknown", 2) {
-		t.Error("one that is not there may not start")
+	if mayStart(parseGenerations("a:wait"), "unknown", 2) {
+		t.Error("an unknown generation may start")
 	}
 }
 
@@ -129,7 +129,7 @@ func TestOptionsOver(t *testing.T) {
 	}
 }
 
-func TestValidateTellsEveryField(t *testing.T) {
+func TestValidateReportsEveryField(t *testing.T) {
 	hot, none := 2.5, 0
 	err := character.TurnOptions{Temperature: &hot, MaxTokens: &none, Model: "a\x00", Stop: []string{""}}.Validate("options")
 	var fields []string

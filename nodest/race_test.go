@@ -13,19 +13,18 @@ import (
 	"nodest/store/storetest"
 )
 
-// TestWithoutAVersionEveryWriteWins changes the same things from several
-// goroutines that name no version: all succeed, none is lost on the way.
-func TestWithoutAVersionEveryWriteWins(t *testing.T) {
+// Concurrent writes that name no version all succeed, and none is lost.
+func TestConcurrentWritesWithoutAVersionAllSucceed(t *testing.T) {
 	for name, open := range map[string]func(testing.TB, store.Options) *store.DB{
 		"SQLite": storetest.OpenWith, "PostgreSQL": storetest.OpenPostgres,
 	} {
-		t.Run(name, func(t *testing.T) { everyWriteWins(t, newHomeOn(t, open)) })
+		t.Run(name, func(t *testing.T) { testConcurrentWrites(t, newChatFixtureOn(t, open)) })
 	}
 }
 
-func everyWriteWins(t *testing.T, h *home) {
+func testConcurrentWrites(t *testing.T, h *chatFixture) {
 	const writers = 4
-	conv, all := h.talk(t, 1)
+	conv, all := h.newChat(t, 1)
 	r, err := h.Characters.CreateResource(t.Context(), h.call(), character.WorldBook, character.ResourceInput{Document: documents[character.WorldBook]})
 	must(t, err)
 	var group sync.WaitGroup
@@ -38,22 +37,22 @@ func everyWriteWins(t *testing.T, h *home) {
 		group.Go(func() {
 			for _, do := range []func() error{
 				func() error {
-					return last(h.Characters.UpdateResource(t.Context(), call("r"), character.WorldBook, r.ID, character.ResourceInput{Name: title}, false, 0))
+					return errOf(h.Characters.UpdateResource(t.Context(), call("r"), character.WorldBook, r.ID, character.ResourceInput{Name: title}, false, 0))
 				},
 				func() error {
-					return last(h.Characters.Update(t.Context(), call("c"), conv.CharacterID, character.Input{Dialect: "nodest"}, false, 0))
+					return errOf(h.Characters.Update(t.Context(), call("c"), conv.CharacterID, character.Input{Dialect: "nodest"}, false, 0))
 				},
 				func() error {
-					return last(h.Characters.PutUserSettings(t.Context(), call("s"), character.UserSettings{UserName: title}, 0))
+					return errOf(h.Characters.PutUserSettings(t.Context(), call("s"), character.UserSettings{UserName: title}, 0))
 				},
 				func() error {
-					return last(h.Chats.UpdateConversation(t.Context(), call("u"), chat.ConversationPatch{ID: conv.ID, Title: &title}))
+					return errOf(h.Chats.UpdateConversation(t.Context(), call("u"), chat.ConversationPatch{ID: conv.ID, Title: &title}))
 				},
 				func() error {
-					return last(h.Edit(t.Context(), call("e"), chat.EditInput{MessageID: all[1].ID, Text: title}))
+					return errOf(h.Edit(t.Context(), call("e"), chat.EditInput{MessageID: all[1].ID, Text: title}))
 				},
-				func() error { // its script switches scripts on, in the same settings
-					return last(h.Characters.Create(t.Context(), call("n"), character.Input{RoleCard: json.RawMessage(aliceWithGreetings)}))
+				func() error { // its script enables scripts in the same settings
+					return errOf(h.Characters.Create(t.Context(), call("n"), character.Input{RoleCard: json.RawMessage(aliceWithGreetings)}))
 				},
 			} {
 				failed <- do()

@@ -13,8 +13,8 @@ import (
 	"nodest/op"
 )
 
-// wireOf is an error as clients see it.
-func wireOf(t *testing.T, err error) (detail, retry string) {
+// publicError returns an error as clients see it.
+func publicError(t *testing.T, err error) (detail, retry string) {
 	t.Helper()
 	b, failed := json.Marshal(op.FailureOf(fault.Public(err)))
 	if failed != nil {
@@ -27,8 +27,8 @@ func wireOf(t *testing.T, err error) (detail, retry string) {
 	return w.Detail, w.Retry
 }
 
-// A provider's own reason stands in the message that failed, after a restart too,
-// and says truly whether trying again can help.
+// The provider's own reason is in the failed message and says whether a retry can
+// help; it contains neither keys nor the prompt.
 func TestTheProvidersReasonReachesTheUser(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -46,8 +46,8 @@ func TestTheProvidersReasonReachesTheUser(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s, fake := withProvider(t)
 			fake.Script(tt.reply)
-			m := s.say(s.chat(), "Tell nobody about my diary of today")
-			if detail, retry := wireOf(t, m.Error); detail != tt.want || retry != tt.retry {
+			m := s.sendAndWait(s.chat(), "Tell nobody about my diary of today")
+			if detail, retry := publicError(t, m.Error); detail != tt.want || retry != tt.retry {
 				t.Errorf("%q, retry %s; want %q, %s", detail, retry, tt.want, tt.retry)
 			}
 		})
@@ -55,12 +55,12 @@ func TestTheProvidersReasonReachesTheUser(t *testing.T) {
 }
 
 func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	client, err := openai.New(nil, openai.Options{BaseURL: "http://127.0.0.1:1/v1?key=hidden"})
 	s.must(err)
-	s.real = &nodest.Model{Generator: llm.Checked("openai", client), Provider: "openai", Name: "m"}
-	m := s.say(s.chat(), "Hello")
-	detail, retry := wireOf(t, m.Error)
+	s.realModel = &nodest.Model{Generator: llm.Checked("openai", client), Provider: "openai", Name: "m"}
+	m := s.sendAndWait(s.chat(), "Hello")
+	detail, retry := publicError(t, m.Error)
 	if want := "OpenAI-compatible server at http://127.0.0.1:1/v1 does not respond: connection refused"; detail != want || retry != "later" {
 		t.Errorf("%q, retry %s; want %q, later", detail, retry, want)
 	}

@@ -21,50 +21,50 @@ import (
 	"nodest/op"
 )
 
-// remember gives the engine of a studio a memory. Nothing works in the
-// background: what a test wants to be a fact it says so.
-func (s *studio) remember(o memory.Options) *studio {
+// withMemory gives the engine of a fixture a memory. No extraction runs in the
+// background: tests add their facts themselves.
+func (s *fixture) withMemory(o memory.Options) *fixture {
 	o.Scenes = func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
 		return s.Chats.MemoryScene(ctx, userID, characterID, conversationID)
 	}
 	o.Settings = func(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
 		return s.Chats.MemorySettings(ctx, userID, characterID)
 	}
-	o.Log = quiet
-	s.ask(memory.New(s.db.Memory(), o), patience)
+	o.Log = discardLog
+	s.useMemory(memory.New(s.db.Memory(), o), waitLimit)
 	return s
 }
 
-// ask has the engine ask a memory, with a limit.
-func (s *studio) ask(m *memory.Service, limit time.Duration) {
+// useMemory makes the engine recall from a memory, with a time limit.
+func (s *fixture) useMemory(m *memory.Service, limit time.Duration) {
 	s.memory, s.opts.Sources = m, []nodest.Source{nodest.Memories(m, limit)}
 	s.Engine = s.engine()
 }
 
-func newRemembering(t *testing.T) *studio {
+func newMemoryFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newStudio(t, nodest.Options{}).remember(memory.Options{})
+	return newFixture(t, nodest.Options{}).withMemory(memory.Options{})
 }
 
-// fact makes a character of ann's remember something.
-func (s *studio) fact(characterID, text string) *memory.Memory {
+// addFact stores a memory of one of ann's characters.
+func (s *fixture) addFact(characterID, text string) *memory.Memory {
 	s.t.Helper()
 	m, err := s.memory.Create(s.t.Context(), s.call(), characterID, memory.Draft{Text: text})
 	s.must(err)
 	return m
 }
 
-// settle replaces the settings of a character.
-func (s *studio) settle(characterID, settings string) {
+// putSettings replaces the settings of a character.
+func (s *fixture) putSettings(characterID, settings string) {
 	s.t.Helper()
 	_, _, err := s.Characters.PutSettings(s.t.Context(), s.call(), characterID, json.RawMessage(settings), 0)
 	s.must(err)
 }
 
-// told is what gen.context and gen.stage of a generation have said.
-func (s *studio) toldOf(generationID string) (memories, warnings, stages []string) {
+// contextOf returns what gen.context and gen.stage of a generation report.
+func (s *fixture) contextOf(generationID string) (memories, warnings, stages []string) {
 	s.t.Helper()
-	for _, ev := range s.ears.of(generationID) {
+	for _, ev := range s.events.ofGeneration(generationID) {
 		var d struct {
 			Memories, Warnings []string
 			Stage              string
@@ -81,20 +81,20 @@ func (s *studio) toldOf(generationID string) (memories, warnings, stages []strin
 }
 
 const (
-	birthday = "My sister Clara celebrates her birthday in Lisbon on the ninth of March."
-	asking   = "Where does Clara celebrate her birthday?"
+	birthday         = "My sister Clara celebrates her birthday in Lisbon on the ninth of March."
+	birthdayQuestion = "Where does Clara celebrate her birthday?"
 )
 
-func TestWhatWasSaidElsewhereReachesTheRequest(t *testing.T) {
+func TestMemoriesOfOtherConversationsReachTheRequest(t *testing.T) {
 	s, fake := withProvider(t)
-	s.remember(memory.Options{})
+	s.withMemory(memory.Options{})
 	alice := s.character(alicesCard)
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("I see.") })
-	told := s.send(s.chatWith(alice.ID), birthday)
-	s.wait(told.GenerationID)
-	fact := s.fact(alice.ID, "The user is allergic to birthday candles made of beeswax.")
+	first := s.send(s.chatWith(alice.ID), birthday)
+	s.wait(first.GenerationID)
+	fact := s.addFact(alice.ID, "The user is allergic to birthday candles made of beeswax.")
 
-	sent := s.send(s.chatWith(alice.ID), asking)
+	sent := s.send(s.chatWith(alice.ID), birthdayQuestion)
 	s.wait(sent.GenerationID)
 	all := fake.Requests()
 	last := all[len(all)-1].Messages
@@ -104,7 +104,7 @@ func TestWhatWasSaidElsewhereReachesTheRequest(t *testing.T) {
 			user = m
 		}
 	}
-	if user.Role != "user" || !strings.HasPrefix(user.Text, asking) || strings.Count(user.Text, "\n<mem>\n") != 1 {
+	if user.Role != "user" || !strings.HasPrefix(user.Text, birthdayQuestion) || strings.Count(user.Text, "\n<mem>\n") != 1 {
 		t.Fatalf("the memories are not in the user's message: %s %q", user.Role, user.Text)
 	}
 	for _, want := range []string{"User: " + birthday, "beeswax"} {
@@ -113,17 +113,17 @@ func TestWhatWasSaidElsewhereReachesTheRequest(t *testing.T) {
 		}
 	}
 
-	revision := s.message(told.UserMessage.ID).Chosen().RevisionID
+	revision := s.message(first.UserMessage.ID).Chosen().RevisionID
 	reply := s.message(sent.Message.ID)
 	ids := reply.Chosen().MemoryIDs
 	if !slices.Contains(ids, revision) || !slices.Contains(ids, fact.ID) {
 		t.Errorf("memory ids of the reply = %v, want %s and %s", ids, revision, fact.ID)
 	}
 	if used, err := s.memory.History(t.Context(), ann, alice.ID, fact.ID); err != nil || used[0].LastUsedAt == nil {
-		t.Errorf("nobody notes when a fact was used: %v, %v", used, err)
+		t.Errorf("the use of the fact is not recorded: %v, %v", used, err)
 	}
-	if memories, warnings, stages := s.toldOf(sent.GenerationID); !slices.Equal(memories, ids) || len(warnings) != 0 || !slices.Contains(stages, "memory") {
-		t.Errorf("told: memories %v, warnings %v, stages %v; want the ids %v", memories, warnings, stages, ids)
+	if memories, warnings, stages := s.contextOf(sent.GenerationID); !slices.Equal(memories, ids) || len(warnings) != 0 || !slices.Contains(stages, "memory") {
+		t.Errorf("memories %v, warnings %v, stages %v; want the ids %v", memories, warnings, stages, ids)
 	}
 	found, err := s.RecalledFor(t.Context(), ann, reply.ID)
 	s.must(err)
@@ -147,112 +147,112 @@ func TestWhatIsNotRecalled(t *testing.T) {
 	off := false
 	for _, tt := range []struct {
 		name string
-		ask  func(s *studio, alice *character.Character, told *chat.Conversation) *nodest.Sent
+		ask  func(s *fixture, alice *character.Character, source *chat.Conversation) *nodest.Sent
 	}{
-		{"what the prompt shows anyway", func(s *studio, _ *character.Character, told *chat.Conversation) *nodest.Sent {
-			return s.send(told, asking)
+		{"what the prompt shows anyway", func(s *fixture, _ *character.Character, source *chat.Conversation) *nodest.Sent {
+			return s.send(source, birthdayQuestion)
 		}},
-		{"what was said to another character", func(s *studio, _ *character.Character, _ *chat.Conversation) *nodest.Sent {
-			return s.send(s.chat(), asking)
+		{"what was said to another character", func(s *fixture, _ *character.Character, _ *chat.Conversation) *nodest.Sent {
+			return s.send(s.chat(), birthdayQuestion)
 		}},
-		{"with memory:false", func(s *studio, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
+		{"with memory:false", func(s *fixture, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
 			sent, err := s.Send(s.t.Context(), s.call(), nodest.SendInput{
-				ConversationID: s.chatWith(alice.ID).ID, Text: asking, Options: character.TurnOptions{Memory: &off},
+				ConversationID: s.chatWith(alice.ID).ID, Text: birthdayQuestion, Options: character.TurnOptions{Memory: &off},
 			})
 			s.must(err)
 			return sent
 		}},
-		{"with memory:false of the conversation", func(s *studio, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
+		{"with memory:false of the conversation", func(s *fixture, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
 			c := s.chatWith(alice.ID)
 			_, err := s.Chats.UpdateConversation(s.t.Context(), s.call(), chat.ConversationPatch{ID: c.ID, Settings: json.RawMessage(`{"memory":false}`)})
 			s.must(err)
-			return s.send(c, asking)
+			return s.send(c, birthdayQuestion)
 		}},
-		{"with retrieval off", func(s *studio, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
-			s.settle(alice.ID, `{"retrieval":{"enabled":false}}`)
-			return s.send(s.chatWith(alice.ID), asking)
+		{"with retrieval off", func(s *fixture, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
+			s.putSettings(alice.ID, `{"retrieval":{"enabled":false}}`)
+			return s.send(s.chatWith(alice.ID), birthdayQuestion)
 		}},
-		{"from other conversations that are not shared", func(s *studio, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
-			s.settle(alice.ID, `{"retrieval":{"shareAcrossConversations":false}}`)
-			return s.send(s.chatWith(alice.ID), asking)
+		{"from other conversations that are not shared", func(s *fixture, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
+			s.putSettings(alice.ID, `{"retrieval":{"shareAcrossConversations":false}}`)
+			return s.send(s.chatWith(alice.ID), birthdayQuestion)
 		}},
-		{"what was deleted", func(s *studio, alice *character.Character, told *chat.Conversation) *nodest.Sent {
-			s.must(s.DeleteConversation(s.t.Context(), s.call(), told.ID))
-			return s.send(s.chatWith(alice.ID), asking)
+		{"what was deleted", func(s *fixture, alice *character.Character, source *chat.Conversation) *nodest.Sent {
+			s.must(s.DeleteConversation(s.t.Context(), s.call(), source.ID))
+			return s.send(s.chatWith(alice.ID), birthdayQuestion)
 		}},
-		{"what has nothing to do with it", func(s *studio, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
+		{"what has nothing to do with it", func(s *fixture, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
 			return s.send(s.chatWith(alice.ID), "Good evening!")
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newRemembering(t)
+			s := newMemoryFixture(t)
 			alice := s.character(alicesCard)
-			told := s.chatWith(alice.ID)
-			s.say(told, birthday)
-			sent := tt.ask(s, alice, told)
+			source := s.chatWith(alice.ID)
+			s.sendAndWait(source, birthday)
+			sent := tt.ask(s, alice, source)
 			s.wait(sent.GenerationID)
-			if last := s.model.last(); strings.Contains(last, "<mem>") {
+			if last := s.model.lastRequest(); strings.Contains(last, "<mem>") {
 				t.Errorf("there are memories in the request:\n%s", last)
 			}
 			if ids := s.message(sent.Message.ID).Chosen().MemoryIDs; len(ids) != 0 {
 				t.Errorf("memory ids = %v, want none", ids)
 			}
-			if memories, warnings, _ := s.toldOf(sent.GenerationID); memories == nil || len(memories) != 0 || len(warnings) != 0 {
-				t.Errorf("told: memories %v, warnings %v; want empty lists", memories, warnings)
+			if memories, warnings, _ := s.contextOf(sent.GenerationID); memories == nil || len(memories) != 0 || len(warnings) != 0 {
+				t.Errorf("memories %v, warnings %v; want empty lists", memories, warnings)
 			}
 		})
 	}
 }
 
-// Each user has a copy of the same card; nothing goes from one to the other.
+// Nothing said to one user's copy of a card is recalled by another user's copy.
 func TestAnotherUsersWordsAreNotRecalled(t *testing.T) {
-	s := newRemembering(t)
-	s.say(s.chat(), birthday)
+	s := newMemoryFixture(t)
+	s.sendAndWait(s.chat(), birthday)
 	call := func() *op.Call { return &op.Call{UserID: bob} }
 	ch, err := s.Characters.Create(t.Context(), call(), character.Input{RoleCard: json.RawMessage(alicesCard)})
 	s.must(err)
 	c, err := s.Chats.CreateConversation(t.Context(), call(), chat.ConversationInput{CharacterID: ch.ID})
 	s.must(err)
-	sent, err := s.Send(t.Context(), call(), nodest.SendInput{ConversationID: c.ID, Text: asking})
+	sent, err := s.Send(t.Context(), call(), nodest.SendInput{ConversationID: c.ID, Text: birthdayQuestion})
 	s.must(err)
 	_, err = s.Wait(t.Context(), bob, sent.GenerationID)
 	s.must(err)
-	if last := s.model.last(); !strings.Contains(last, asking) || strings.Contains(last, "Lisbon") {
+	if last := s.model.lastRequest(); !strings.Contains(last, birthdayQuestion) || strings.Contains(last, "Lisbon") {
 		t.Errorf("bob's request:\n%s", last)
 	}
 }
 
-// broken is an embedder whose provider is down.
-type broken struct{ offline.Embedder }
+// failingEmbedder is an embedder whose provider is down.
+type failingEmbedder struct{ offline.Embedder }
 
-func (broken) ModelID() string { return "broken" }
+func (failingEmbedder) ModelID() string { return "broken" }
 
-func (broken) Embed(context.Context, llm.EmbedTask, []string) (llm.Embeddings, error) {
+func (failingEmbedder) Embed(context.Context, llm.EmbedTask, []string) (llm.Embeddings, error) {
 	return llm.Embeddings{}, fault.New(fault.UpstreamDown, "no embeddings today")
 }
 
-func TestWordsDoWithoutTheEmbedder(t *testing.T) {
-	s := newStudio(t, nodest.Options{}).remember(memory.Options{
-		Embedder: func(context.Context, string) (llm.Embedder, error) { return broken{}, nil },
+func TestRecallWorksWithoutTheEmbedder(t *testing.T) {
+	s := newFixture(t, nodest.Options{}).withMemory(memory.Options{
+		Embedder: func(context.Context, string) (llm.Embedder, error) { return failingEmbedder{}, nil },
 	})
 	alice := s.character(alicesCard)
-	s.say(s.chatWith(alice.ID), birthday)
-	reply := s.say(s.chatWith(alice.ID), asking)
+	s.sendAndWait(s.chatWith(alice.ID), birthday)
+	reply := s.sendAndWait(s.chatWith(alice.ID), birthdayQuestion)
 	if len(reply.Chosen().MemoryIDs) == 0 {
 		t.Error("nothing was recalled")
 	}
-	if _, warnings, _ := s.toldOf(reply.GenerationID); len(warnings) != 0 {
+	if _, warnings, _ := s.contextOf(reply.GenerationID); len(warnings) != 0 {
 		t.Errorf("warnings = %v, want none", warnings)
 	}
 }
 
-// unwell is a store whose reads end as view does.
-type unwell struct {
+// brokenMemoryStore is a store whose reads end as view does.
+type brokenMemoryStore struct {
 	memory.Store
 	view func(context.Context) error
 }
 
-func (u unwell) View(ctx context.Context, _ string, _ func(memory.Tx) error) error {
+func (u brokenMemoryStore) View(ctx context.Context, _ string, _ func(memory.Tx) error) error {
 	return u.view(ctx)
 }
 
@@ -262,34 +262,34 @@ func TestATurnGoesOnWithoutItsMemories(t *testing.T) {
 		"the memory hangs": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStudio(t, nodest.Options{})
-			s.ask(memory.New(unwell{s.db.Memory(), view}, memory.Options{Log: quiet}), 10*time.Millisecond)
+			s := newFixture(t, nodest.Options{})
+			s.useMemory(memory.New(brokenMemoryStore{s.db.Memory(), view}, memory.Options{Log: discardLog}), 10*time.Millisecond)
 			alice := s.character(alicesCard)
-			s.say(s.chatWith(alice.ID), birthday)
-			reply := s.say(s.chatWith(alice.ID), asking)
+			s.sendAndWait(s.chatWith(alice.ID), birthday)
+			reply := s.sendAndWait(s.chatWith(alice.ID), birthdayQuestion)
 			if reply.Status != chat.StatusComplete || reply.Text() != "Fine." {
 				t.Errorf("the reply is %s: %q", reply.Status, reply.Text())
 			}
-			memories, warnings, _ := s.toldOf(reply.GenerationID)
+			memories, warnings, _ := s.contextOf(reply.GenerationID)
 			if len(memories) != 0 || !slices.Equal(warnings, []string{"memory_unavailable"}) {
-				t.Errorf("told: memories %v, warnings %v; want the warning alone", memories, warnings)
+				t.Errorf("memories %v, warnings %v; want the warning alone", memories, warnings)
 			}
-			if strings.Contains(s.model.last(), "<mem>") {
-				t.Errorf("there is a block in the request:\n%s", s.model.last())
+			if strings.Contains(s.model.lastRequest(), "<mem>") {
+				t.Errorf("there is a block in the request:\n%s", s.model.lastRequest())
 			}
 		})
 	}
 }
 
-// A model that repeats what it was given must not breed memories of memories.
-func TestAnEchoOfTheBlockIsNoMemory(t *testing.T) {
-	s := newRemembering(t)
+// A reply that repeats the memories it was given does not create new ones.
+func TestAnEchoedMemoryBlockIsNotRemembered(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	s.say(s.chatWith(alice.ID), birthday)
-	fact := s.fact(alice.ID, "Clara collects porcelain owls.")
-	s.model.next(says("<mem>\n系统检索到的记忆内容：\n1. Clara collects porcelain owls.\n</mem>\n", "How lovely, in spring!"))
+	s.sendAndWait(s.chatWith(alice.ID), birthday)
+	fact := s.addFact(alice.ID, "Clara collects porcelain owls.")
+	s.model.enqueue(replyWith("<mem>\n系统检索到的记忆内容：\n1. Clara collects porcelain owls.\n</mem>\n", "How lovely, in spring!"))
 	c := s.chatWith(alice.ID)
-	reply := s.say(c, "Which porcelain does Clara collect?")
+	reply := s.sendAndWait(c, "Which porcelain does Clara collect?")
 	if len(reply.Chosen().MemoryIDs) == 0 {
 		t.Fatal("nothing was recalled")
 	}
@@ -309,11 +309,11 @@ func TestAnEchoOfTheBlockIsNoMemory(t *testing.T) {
 	}
 }
 
-func TestAContinuationKeepsWhatItsBeginningRecalled(t *testing.T) {
-	s := newRemembering(t)
+func TestAContinuationKeepsTheMemoriesOfTheReply(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	s.say(s.chatWith(alice.ID), birthday)
-	reply := s.say(s.chatWith(alice.ID), asking)
+	s.sendAndWait(s.chatWith(alice.ID), birthday)
+	reply := s.sendAndWait(s.chatWith(alice.ID), birthdayQuestion)
 	before := reply.Chosen().MemoryIDs
 	sent, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
 	s.must(err)
@@ -322,42 +322,42 @@ func TestAContinuationKeepsWhatItsBeginningRecalled(t *testing.T) {
 	found, err := s.RecalledFor(t.Context(), ann, reply.ID)
 	s.must(err)
 	if longer.Text != "Fine.Fine." || !slices.Equal(longer.MemoryIDs, before) || len(before) == 0 || len(found) != len(before) {
-		t.Errorf("%q has memories %v (%d are told), want %v", longer.Text, longer.MemoryIDs, len(found), before)
+		t.Errorf("%q has memories %v (%d are reported), want %v", longer.Text, longer.MemoryIDs, len(found), before)
 	}
 	edited, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: reply.ID, Text: "In Lisbon."})
 	s.must(err)
 	found, err = s.RecalledFor(t.Context(), ann, reply.ID)
 	s.must(err)
 	if !slices.Equal(edited.Message.Chosen().MemoryIDs, before) || len(found) != len(before) {
-		t.Errorf("after an edit: %v (%d are told), want %v", edited.Message.Chosen().MemoryIDs, len(found), before)
+		t.Errorf("after an edit: %v (%d are reported), want %v", edited.Message.Chosen().MemoryIDs, len(found), before)
 	}
 }
 
 func TestPreviewsShowMemories(t *testing.T) {
-	s := newRemembering(t)
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	told := s.chatWith(alice.ID)
-	s.say(told, birthday)
+	source := s.chatWith(alice.ID)
+	s.sendAndWait(source, birthday)
 	c := s.chatWith(alice.ID)
-	p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: asking})
+	p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: birthdayQuestion})
 	s.must(err)
 	if !strings.Contains(p.Messages[p.Base].Text, birthday) {
 		t.Errorf("the preview has no memory: %q", p.Messages[p.Base].Text)
 	}
-	// A save point before the words: there the conversation itself does not know them.
+	// A preview of an earlier save point does not recall what was said after it.
 	alone := s.chatWith(s.character(alicesCard).ID)
 	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: alone.ID})
 	s.must(err)
-	s.say(alone, birthday)
-	p, err = s.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: asking})
+	s.sendAndWait(alone, birthday)
+	p, err = s.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: birthdayQuestion})
 	s.must(err)
-	if text := p.Messages[p.Base].Text; !strings.HasPrefix(text, asking) || strings.Contains(text, "<mem>") {
+	if text := p.Messages[p.Base].Text; !strings.HasPrefix(text, birthdayQuestion) || strings.Contains(text, "<mem>") {
 		t.Errorf("the preview of the save point knows what was said later: %q", text)
 	}
 }
 
-func TestTheSceneOfAMemory(t *testing.T) {
-	s := newRemembering(t)
+func TestMemoryScene(t *testing.T) {
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	c := s.chatWith(alice.ID)
 	persona, err := s.Characters.CreateResource(t.Context(), s.call(), character.Persona, character.ResourceInput{
@@ -373,7 +373,7 @@ func TestTheSceneOfAMemory(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("scene without a conversation: %+v, %v; want %+v", got, err, want)
 	}
-	s.settle(alice.ID, `{"memory":{"enabled":false,"extractEvery":9},"retrieval":{"enabled":false,"limit":2,"shareAcrossConversations":false}}`)
+	s.putSettings(alice.ID, `{"memory":{"enabled":false,"extractEvery":9},"retrieval":{"enabled":false,"limit":2,"shareAcrossConversations":false}}`)
 	want = memory.Scene{Names: lang.Names{User: "Sam", Character: "Alice"}, ExtractEvery: 9, Limit: 2, Zone: time.UTC}
 	if got, err = s.Chats.MemoryScene(t.Context(), ann, alice.ID, c.ID); err != nil || got != want {
 		t.Errorf("scene of the conversation: %+v, %v; want %+v", got, err, want)
@@ -386,10 +386,11 @@ func TestTheSceneOfAMemory(t *testing.T) {
 	}
 }
 
-// What reads chats in the background is the user's model, and it is paid for.
-func TestTheModelThatReadsForAUser(t *testing.T) {
-	s := newRemembering(t)
-	s.model.next(says("A", " reply."))
+// Background calls use the user's model and are metered; without a real model or
+// tokens there is none.
+func TestBackgroundCallsUseTheUsersModel(t *testing.T) {
+	s := newMemoryFixture(t)
+	s.model.enqueue(replyWith("A", " reply."))
 	model, err := s.MemoryModel(t.Context(), ann, "")
 	s.must(err)
 	text, err := model.Ask(t.Context(), llm.Prompt{Text: "Read this."})
@@ -401,15 +402,15 @@ func TestTheModelThatReadsForAUser(t *testing.T) {
 	if len(rows) != 1 || rows[0].Requests != 1 || rows[0].PromptTokens != 10 || rows[0].CompletionTokens != 2 {
 		t.Errorf("usage = %+v, want 10 and 2 tokens", rows)
 	}
-	s.model.next(says("half").failing(fault.New(fault.UpstreamDown, "gone")))
+	s.model.enqueue(replyWith("half").failing(fault.New(fault.UpstreamDown, "gone")))
 	if _, err := model.Ask(t.Context(), llm.Prompt{Text: "Read this."}); !fault.Is(err, fault.UpstreamDown) {
 		t.Errorf("a reply that broke off: %v", err)
 	}
-	s.real = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
+	s.realModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
 	if model, err := s.MemoryModel(t.Context(), ann, ""); model != nil || err != nil {
 		t.Errorf("with the offline demo alone: %v, %v; want none", model, err)
 	}
-	s.real = nil
+	s.realModel = nil
 	s.opts.TokensPerDay = 5
 	s.Engine = s.engine()
 	if model, err := s.MemoryModel(t.Context(), ann, ""); model != nil || err != nil {
@@ -417,11 +418,11 @@ func TestTheModelThatReadsForAUser(t *testing.T) {
 	}
 }
 
-// TestAQuestionIsReadWithTheTurnBefore: "her" is whoever was spoken of, and small talk
-// asks for nobody.
-func TestAQuestionIsReadWithTheTurnBefore(t *testing.T) {
+// A question is searched together with the previous turn, so that "she" is found, and
+// small talk recalls nothing.
+func TestRecallUsesThePreviousTurn(t *testing.T) {
 	s, fake := withProvider(t)
-	s.remember(memory.Options{})
+	s.withMemory(memory.Options{})
 	alice := s.character(alicesCard)
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("I see.") })
 	s.wait(s.send(s.chatWith(alice.ID), birthday).GenerationID)
@@ -434,17 +435,17 @@ func TestAQuestionIsReadWithTheTurnBefore(t *testing.T) {
 	} {
 		sent := s.send(chat, c.text)
 		s.wait(sent.GenerationID)
-		if memories, _, _ := s.toldOf(sent.GenerationID); (len(memories) > 0) != c.recall {
+		if memories, _, _ := s.contextOf(sent.GenerationID); (len(memories) > 0) != c.recall {
 			t.Errorf("%q recalls %v", c.text, memories)
 		}
 	}
 }
 
-// A background call has a limit of its own. A model that spends it on thinking is
-// asked without one from then on: the first answer is an empty one, of one request.
+// A background call has a token limit of its own. If the model spends it on
+// reasoning, that answer is empty, and further calls are made without the limit.
 func TestThinkingDoesNotUseUpTheLimitOfABackgroundCall(t *testing.T) {
 	s, fake := withProvider(t)
-	s.remember(memory.Options{})
+	s.withMemory(memory.Options{})
 	limits := make(chan string, 8)
 	fake.Always(func(r llmtest.Request) llmtest.Reply {
 		var body struct {

@@ -9,10 +9,10 @@ import (
 )
 
 func TestAfterACrash(t *testing.T) {
-	s := newStudio(t, nodest.Options{CheckpointChars: 3, GenerationsPerUser: 1})
+	s := newFixture(t, nodest.Options{CheckpointChars: 3, GenerationsPerUser: 1})
 	c, other := s.chat(), s.chat()
-	reply := says("Half a", " sentence").gated()
-	s.model.next(reply)
+	reply := replyWith("Half a", " sentence").gated()
+	s.model.enqueue(reply)
 	sent := s.send(c, "Tell me")
 	queued := s.send(other, "Me too")
 	reply.step(1)
@@ -33,18 +33,18 @@ func TestAfterACrash(t *testing.T) {
 	if s.message(sent.UserMessage.ID).Text() != "Tell me" || s.message(queued.UserMessage.ID).Text() != "Me too" {
 		t.Error("an acknowledged message is lost")
 	}
-	if want := "message.created gen.started gen.context message.updated gen.done"; s.ears.durable(g.ID) != want {
-		t.Errorf("events = %s, want %s", s.ears.durable(g.ID), want)
+	if want := "message.created gen.started gen.context message.updated gen.done"; s.events.typesOf(g.ID) != want {
+		t.Errorf("events = %s, want %s", s.events.typesOf(g.ID), want)
 	}
-	// It goes on: nothing is busy, and the interrupted reply can be continued.
-	s.model.next(says(" story."))
+	// Nothing is busy, and the interrupted reply can be continued.
+	s.model.enqueue(replyWith(" story."))
 	done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
 	s.must(err)
 	s.wait(done.GenerationID)
 	if m := s.message(m.ID); m.Text() != "Half a story." || m.Status != chat.StatusComplete {
 		t.Errorf("%s: %q", m.Status, m.Text())
 	}
-	// A second look finds nothing.
+	// A second recovery finds nothing.
 	rev := s.message(m.ID).Rev
 	s.must(s.Recover(t.Context()))
 	if now := s.message(m.ID).Rev; now != rev {
@@ -52,31 +52,31 @@ func TestAfterACrash(t *testing.T) {
 	}
 }
 
-// The process that was believed dead finds out with its next checkpoint, closes
-// its request and stores nothing.
-func TestAGenerationThatWasTakenAway(t *testing.T) {
-	s := newStudio(t, nodest.Options{CheckpointChars: 1})
+// A process that lost its generation notices at its next checkpoint, closes its
+// request and stores nothing.
+func TestAProcessThatLostItsLeaseStoresNothing(t *testing.T) {
+	s := newFixture(t, nodest.Options{CheckpointChars: 1})
 	c := s.chat()
-	reply := says("One", " two", " three").gated()
-	s.model.next(reply)
+	reply := replyWith("One", " two", " three").gated()
+	s.model.enqueue(reply)
 	sent := s.send(c, "Count")
 	reply.step(1)
 	s.eventually("the checkpoint is stored", func() bool { return s.generation(sent.GenerationID).Text == "One" })
 	s.crash()
 	rev := s.message(sent.Message.ID).Rev
-	reply.step(1) // the old process is alive after all
-	s.eventually("its request is closed", func() bool { return s.model.hungUp() == 1 })
+	reply.step(1) // the old process is still running
+	s.eventually("its request is closed", func() bool { return s.model.closedRequests() == 1 })
 	m := s.message(sent.Message.ID)
 	if m.Text() != "One" || m.Rev != rev {
 		t.Errorf("the old process has stored %q at rev %d", m.Text(), m.Rev)
 	}
 }
 
-func TestCancelOfAnotherProcess(t *testing.T) {
-	s := newStudio(t, nodest.Options{CheckpointChars: 1})
+func TestCancelOfAGenerationOfAnotherProcess(t *testing.T) {
+	s := newFixture(t, nodest.Options{CheckpointChars: 1})
 	c := s.chat()
-	reply := says("One", " two").gated()
-	s.model.next(reply)
+	reply := replyWith("One", " two").gated()
+	s.model.enqueue(reply)
 	sent := s.send(c, "Count")
 	reply.step(1)
 	s.eventually("the checkpoint is stored", func() bool { return s.generation(sent.GenerationID).Text == "One" })
@@ -101,19 +101,20 @@ func TestCancelOfAnotherProcess(t *testing.T) {
 		t.Errorf("the generation is %s", g.Status)
 	}
 	reply.step(1)
-	s.eventually("the other process closes its request", func() bool { return s.model.hungUp() == 1 })
+	s.eventually("the other process closes its request", func() bool { return s.model.closedRequests() == 1 })
 }
 
-// A process that is not alone waits for the lease.
+// A process that is not alone does not take over a generation before its lease has
+// expired.
 func TestRecoverRespectsLeases(t *testing.T) {
-	s := newStudio(t, nodest.Options{Lease: time.Hour})
+	s := newFixture(t, nodest.Options{Lease: time.Hour})
 	c := s.chat()
-	reply := says("One").gated()
-	s.model.next(reply)
+	reply := replyWith("One").gated()
+	s.model.enqueue(reply)
 	sent := s.send(c, "Count")
-	<-reply.begun
+	<-reply.started
 	first := s.Engine
-	s.must(first.Recover(t.Context())) // of its own, which lives
+	s.must(first.Recover(t.Context())) // its own generation is still running
 
 	s.opts.Alone = false
 	second := s.engine()
@@ -127,8 +128,8 @@ func TestRecoverRespectsLeases(t *testing.T) {
 	}
 }
 
-func TestALeaseThatIsOver(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestRecoverEndsGenerationsWithExpiredLeases(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	past := time.Now().Add(-time.Hour)
 	s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error {

@@ -14,11 +14,9 @@ import (
 	"nodest/nodest"
 )
 
-func contains(s, part string) bool { return strings.Contains(s, part) }
-
-// regenerate asks for another text of a reply, waits for it, and returns the
-// message that it was written to.
-func (s *studio) regenerate(messageID, wish string) *chat.Message {
+// regenerate requests another text of a reply, waits for it, and returns the
+// message that has it.
+func (s *fixture) regenerate(messageID, wish string) *chat.Message {
 	s.t.Helper()
 	done, err := s.Regenerate(s.t.Context(), s.call(), nodest.GenerateInput{MessageID: messageID, Wish: wish})
 	s.must(err)
@@ -26,8 +24,9 @@ func (s *studio) regenerate(messageID, wish string) *chat.Message {
 	return s.message(done.Message.ID)
 }
 
-// shown is the shown branch: which messages, and which text of each.
-func (s *studio) shown(conversationID string) string {
+// describeBranch renders the messages of the shown branch and the chosen text of
+// each.
+func (s *fixture) describeBranch(conversationID string) string {
 	s.t.Helper()
 	page, err := s.Chats.History(s.t.Context(), ann, conversationID, "", 200)
 	s.must(err)
@@ -38,7 +37,7 @@ func (s *studio) shown(conversationID string) string {
 	return b.String()
 }
 
-func (s *studio) head(conversationID string) string {
+func (s *fixture) head(conversationID string) string {
 	s.t.Helper()
 	c, err := s.Chats.Conversation(s.t.Context(), ann, conversationID)
 	s.must(err)
@@ -46,19 +45,19 @@ func (s *studio) head(conversationID string) string {
 }
 
 func TestRegenerateOfTheLastReplyAddsASwipe(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(says("First."))
-	reply := s.say(c, "Tell me")
-	s.model.next(says("Another."))
+	s.model.enqueue(replyWith("First."))
+	reply := s.sendAndWait(c, "Tell me")
+	s.model.enqueue(replyWith("Another."))
 	m := s.regenerate(reply.ID, "shorter, please")
 	if m.ID != reply.ID || len(m.Swipes) != 2 || m.Text() != "Another." || m.SwipeIndex != 1 || m.Swipes[0].Text != "First." {
 		t.Errorf("swipes = %+v, chosen %d", m.Swipes, m.SwipeIndex)
 	}
-	if contains(s.model.last(), "First.") || !contains(s.model.last(), "[Rewrite request] shorter, please") {
-		t.Errorf("the prompt has the old text, or lacks the wish:\n%s", s.model.last())
+	if strings.Contains(s.model.lastRequest(), "First.") || !strings.Contains(s.model.lastRequest(), "[Rewrite request] shorter, please") {
+		t.Errorf("the prompt has the old text, or lacks the wish:\n%s", s.model.lastRequest())
 	}
-	all := s.model.asked()
+	all := s.model.allRequests()
 	if v := all[len(all)-1].Variant; v != 1 {
 		t.Errorf("variant = %d", v)
 	}
@@ -70,18 +69,18 @@ func TestRegenerateOfTheLastReplyAddsASwipe(t *testing.T) {
 	}
 }
 
-// What was said after a reply goes on answering that reply: another text for it is
-// a branch, shown as soon as it is whole.
+// Regenerating a reply that was answered starts a new branch, which is shown as soon
+// as it is complete; the old branch stays as it was.
 func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(says("First."))
-	reply := s.say(c, "Tell me")
-	later := s.say(c, "And then?")
-	before := s.shown(c.ID)
+	s.model.enqueue(replyWith("First."))
+	reply := s.sendAndWait(c, "Tell me")
+	later := s.sendAndWait(c, "And then?")
+	before := s.describeBranch(c.ID)
 
-	another := says("An", "other.").gated()
-	s.model.next(another)
+	another := replyWith("An", "other.").gated()
+	s.model.enqueue(another)
 	done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
 	s.must(err)
 	place := done.Message
@@ -89,8 +88,8 @@ func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
 		t.Errorf("the place is %+v", place)
 	}
 	another.step(1)
-	if s.head(c.ID) != later.ID || s.shown(c.ID) != before {
-		t.Errorf("while it is written the chat shows\n%s", s.shown(c.ID))
+	if s.head(c.ID) != later.ID || s.describeBranch(c.ID) != before {
+		t.Errorf("while it is written the chat shows\n%s", s.describeBranch(c.ID))
 	}
 	another.release()
 	s.wait(done.GenerationID)
@@ -104,40 +103,40 @@ func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
 	if now.HeadID != m.ID || now.LastMessage.Text != "Another." {
 		t.Errorf("the chat ends in %+v", now.LastMessage)
 	}
-	if contains(s.model.last(), "First.") || contains(s.model.last(), "And then?") {
-		t.Errorf("the prompt has what stands beside or behind the message:\n%s", s.model.last())
+	if strings.Contains(s.model.lastRequest(), "First.") || strings.Contains(s.model.lastRequest(), "And then?") {
+		t.Errorf("the prompt has other branches or later messages:\n%s", s.model.lastRequest())
 	}
-	if want := "message.created gen.started gen.context message.updated gen.done"; s.ears.durable(done.GenerationID) != want {
-		t.Errorf("events = %s, want %s", s.ears.durable(done.GenerationID), want)
+	if want := "message.created gen.started gen.context message.updated gen.done"; s.events.typesOf(done.GenerationID) != want {
+		t.Errorf("events = %s, want %s", s.events.typesOf(done.GenerationID), want)
 	}
 	if old := s.message(reply.ID); old.Rev != reply.Rev || old.Text() != "First." {
 		t.Errorf("the old reply became %+v", old)
 	}
-	// The next turn stands on the new branch; the old one is one step away.
-	s.say(c, "Go on")
-	if contains(s.model.last(), "First.") || contains(s.model.last(), "And then?") || !contains(s.model.last(), "Another.") {
-		t.Errorf("the next prompt:\n%s", s.model.last())
+	// The next turn continues the new branch; the old one can still be chosen.
+	s.sendAndWait(c, "Go on")
+	if strings.Contains(s.model.lastRequest(), "First.") || strings.Contains(s.model.lastRequest(), "And then?") || !strings.Contains(s.model.lastRequest(), "Another.") {
+		t.Errorf("the next prompt:\n%s", s.model.lastRequest())
 	}
 	_, err = s.Chats.ChooseHead(t.Context(), s.call(), c.ID, later.ID)
 	s.must(err)
-	if s.shown(c.ID) != before {
-		t.Errorf("the old branch reads\n%s", s.shown(c.ID))
+	if s.describeBranch(c.ID) != before {
+		t.Errorf("the old branch reads\n%s", s.describeBranch(c.ID))
 	}
 }
 
 func TestEveryRegenerateIsAnotherVariant(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := s.say(c, "Tell me")
-	s.say(c, "And then?")
-	first := s.regenerate(reply.ID, "")  // beside it
-	s.regenerate(first.ID, "")           // a swipe of that
-	second := s.regenerate(reply.ID, "") // beside both
+	reply := s.sendAndWait(c, "Tell me")
+	s.sendAndWait(c, "And then?")
+	first := s.regenerate(reply.ID, "")  // on a new branch
+	s.regenerate(first.ID, "")           // a swipe of that reply
+	second := s.regenerate(reply.ID, "") // on a third branch
 	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), second.ID, "one")
 	s.must(err)
 	s.regenerate(reply.ID, "")
 	var variants []int
-	for _, r := range s.model.asked() {
+	for _, r := range s.model.allRequests() {
 		variants = append(variants, r.Variant)
 	}
 	if !slices.Equal(variants, []int{0, 0, 1, 2, 3, 4}) {
@@ -145,51 +144,51 @@ func TestEveryRegenerateIsAnotherVariant(t *testing.T) {
 	}
 }
 
-// Whatever happens to a regenerate that comes to no good end: the chat reads as
-// before.
+// A regenerate that fails, is cancelled or is cut off leaves the shown chat
+// unchanged.
 func TestAFailedRegenerateChangesNothing(t *testing.T) {
-	down := llm.Upstream("puppet", fault.UpstreamDown, 503, nil)
-	fails := func(s *studio, done *chat.Changed) { s.wait(done.GenerationID) }
-	cancels := func(s *studio, done *chat.Changed) {
+	down := llm.Upstream("scripted", fault.UpstreamDown, 503, nil)
+	fails := func(s *fixture, done *chat.Changed) { s.wait(done.GenerationID) }
+	cancels := func(s *fixture, done *chat.Changed) {
 		_, err := s.Cancel(s.t.Context(), ann, done.GenerationID)
 		s.must(err)
 	}
-	crashes := func(s *studio, _ *chat.Changed) { s.crash() }
-	stops := func(s *studio, _ *chat.Changed) {
+	crashes := func(s *fixture, _ *chat.Changed) { s.crash() }
+	stops := func(s *fixture, _ *chat.Changed) {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = s.Close(now) // tells that it did not wait
+		_ = s.Close(now) // returns the error of the cancelled context
 	}
 	tests := []struct {
 		name     string
-		line     *line
-		pieces   int // that pass before the end
-		ends     func(s *studio, done *chat.Changed)
-		followed bool   // something was said after the reply
-		status   string // of what is kept; "" = nothing is
+		line     *scriptedReply
+		pieces   int // passed before the end
+		ends     func(s *fixture, done *chat.Changed)
+		followed bool   // the reply was answered
+		status   string // status of the kept text; "" = nothing is kept
 	}{
-		{"the last reply, before the first word", says().failing(down), 0, fails, false, ""},
-		{"the last reply, half-way", says("Half").failing(down), 0, fails, false, chat.StatusError},
-		{"the last reply, stopped before the first word", says("x").gated(), 0, cancels, false, ""},
-		{"the last reply, crashed before the first word", says("x").gated(), 0, crashes, false, ""},
-		{"an earlier reply, before the first word", says().failing(down), 0, fails, true, ""},
-		{"an earlier reply, nothing but blanks", says(" "), 0, fails, true, ""},
-		{"an earlier reply, half-way", says("Half").failing(down), 0, fails, true, chat.StatusError},
-		{"an earlier reply, stopped before the first word", says("x").gated(), 0, cancels, true, ""},
-		{"an earlier reply, crashed before the first word", says("x").gated(), 0, crashes, true, ""},
-		{"an earlier reply, crashed half-way", says("Half", "x").gated(), 1, crashes, true, chat.StatusInterrupted},
-		{"an earlier reply, the server stops", says("Half", "x").gated(), 1, stops, true, chat.StatusInterrupted},
+		{"the last reply, before the first word", replyWith().failing(down), 0, fails, false, ""},
+		{"the last reply, half-way", replyWith("Half").failing(down), 0, fails, false, chat.StatusError},
+		{"the last reply, stopped before the first word", replyWith("x").gated(), 0, cancels, false, ""},
+		{"the last reply, crashed before the first word", replyWith("x").gated(), 0, crashes, false, ""},
+		{"an earlier reply, before the first word", replyWith().failing(down), 0, fails, true, ""},
+		{"an earlier reply, nothing but blanks", replyWith(" "), 0, fails, true, ""},
+		{"an earlier reply, half-way", replyWith("Half").failing(down), 0, fails, true, chat.StatusError},
+		{"an earlier reply, stopped before the first word", replyWith("x").gated(), 0, cancels, true, ""},
+		{"an earlier reply, crashed before the first word", replyWith("x").gated(), 0, crashes, true, ""},
+		{"an earlier reply, crashed half-way", replyWith("Half", "x").gated(), 1, crashes, true, chat.StatusInterrupted},
+		{"an earlier reply, the server stops", replyWith("Half", "x").gated(), 1, stops, true, chat.StatusInterrupted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStudio(t, nodest.Options{CheckpointChars: 1})
+			s := newFixture(t, nodest.Options{CheckpointChars: 1})
 			c := s.chat()
-			reply := s.say(c, "Tell me")
+			reply := s.sendAndWait(c, "Tell me")
 			if tt.followed {
-				s.say(c, "And then?")
+				s.sendAndWait(c, "And then?")
 			}
-			before, head := s.shown(c.ID), s.head(c.ID)
-			s.model.next(tt.line)
+			before, head := s.describeBranch(c.ID), s.head(c.ID)
+			s.model.enqueue(tt.line)
 			done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
 			s.must(err)
 			if tt.line.gate != nil {
@@ -202,7 +201,7 @@ func TestAFailedRegenerateChangesNothing(t *testing.T) {
 			}
 			tt.ends(s, done)
 
-			if got := s.shown(c.ID); got != before || s.head(c.ID) != head {
+			if got := s.describeBranch(c.ID); got != before || s.head(c.ID) != head {
 				t.Errorf("the chat reads\n%s\nwant\n%s", got, before)
 			}
 			m := s.message(done.Message.ID)
@@ -216,9 +215,9 @@ func TestAFailedRegenerateChangesNothing(t *testing.T) {
 					t.Errorf("the reply became %+v", m)
 				}
 			case tt.status == "":
-				told := s.ears.durable(done.GenerationID)
-				if want := "message.created gen.started gen.context message.deleted gen."; m.DeletedAt == nil || !strings.HasPrefix(told, want) {
-					t.Errorf("the place is %+v after %s", m, told)
+				events := s.events.typesOf(done.GenerationID)
+				if want := "message.created gen.started gen.context message.deleted gen."; m.DeletedAt == nil || !strings.HasPrefix(events, want) {
+					t.Errorf("the place is %+v after %s", m, events)
 				}
 			default:
 				if m.DeletedAt != nil || m.Text() != "Half" || m.Status != tt.status {
@@ -230,7 +229,7 @@ func TestAFailedRegenerateChangesNothing(t *testing.T) {
 }
 
 func TestRegenerateTheGreeting(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	ch := s.character(`{"spec":"chara_card_v2","data":{"name":"Alice","first_mes":"Hello.","alternate_greetings":["Hi."]}}`)
 	c := s.chatWith(ch.ID)
 	_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: c.HeadID, Text: "Go away."})
@@ -247,34 +246,34 @@ func TestRegenerateTheGreeting(t *testing.T) {
 	if m.Swipes[0].Rev != 3 || m.Swipes[1].Rev != 1 {
 		t.Errorf("revisions %d and %d, want 3 (written, edited, reset) and 1", m.Swipes[0].Rev, m.Swipes[1].Rev)
 	}
-	if n := len(s.model.asked()); n != 0 {
-		t.Errorf("the model was asked %d times", n)
+	if n := len(s.model.allRequests()); n != 0 {
+		t.Errorf("the model received %d requests", n)
 	}
 }
 
-func TestOnlyCharactersAreRegenerated(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestOnlyRepliesAreRegenerated(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := s.say(c, "Tell me")
+	reply := s.sendAndWait(c, "Tell me")
 	_, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ParentID})
-	s.wants(err, fault.Invalid)
+	s.wantCode(err, fault.Invalid)
 	_, err = s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ParentID})
-	s.wants(err, fault.Invalid)
+	s.wantCode(err, fault.Invalid)
 	_, err = s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: "nobody"})
-	s.wants(err, fault.NotFound)
+	s.wantCode(err, fault.NotFound)
 	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
 	s.must(err)
 	_, err = s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
-	s.wants(err, fault.NotFound)
+	s.wantCode(err, fault.NotFound)
 }
 
-func TestContinueLengthensTheSwipe(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestContinueExtendsTheSwipe(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(says("Once upon 茶").failing(llm.CutOff("puppet", nil)))
-	m := s.say(c, "A story")
+	s.model.enqueue(replyWith("Once upon 茶").failing(llm.CutOff("scripted", nil)))
+	m := s.sendAndWait(c, "A story")
 	before := *m.Chosen()
-	s.model.next(says(" a", " time."))
+	s.model.enqueue(replyWith(" a", " time."))
 	done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
 	s.must(err)
 	s.wait(done.GenerationID)
@@ -286,14 +285,14 @@ func TestContinueLengthensTheSwipe(t *testing.T) {
 	if m.Status != chat.StatusComplete || chosen.Finish != "stop" || m.Error != nil {
 		t.Errorf("status %s, finish %s, error %v", m.Status, chosen.Finish, m.Error)
 	}
-	if got := s.ears.deltas(t, done.GenerationID, "text", len([]rune("Once upon 茶"))); got != " a time." {
+	if got := s.events.deltas(t, done.GenerationID, "text", len([]rune("Once upon 茶"))); got != " a time." {
 		t.Errorf("deltas = %q", got)
 	}
-	all := s.model.asked()
-	if task := all[len(all)-1].Task; task != llm.Continue || !contains(s.model.last(), "Once upon 茶") {
-		t.Errorf("task %q with:\n%s", task, s.model.last())
+	all := s.model.allRequests()
+	if task := all[len(all)-1].Task; task != llm.Continue || !strings.Contains(s.model.lastRequest(), "Once upon 茶") {
+		t.Errorf("task %q with:\n%s", task, s.model.lastRequest())
 	}
-	s.view(func(tx nodest.Tx) error { // the old text stays readable
+	s.view(func(tx nodest.Tx) error { // the old text can still be read
 		r, err := tx.Chats.Revision(before.RevisionID)
 		if err == nil && r.Text != "Once upon 茶" {
 			t.Errorf("the first revision is %q", r.Text)
@@ -308,23 +307,23 @@ func TestContinueLengthensTheSwipe(t *testing.T) {
 }
 
 func TestContinueWithoutText(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(says().failing(llm.CutOff("puppet", nil)))
-	m := s.say(c, "A story")
+	s.model.enqueue(replyWith().failing(llm.CutOff("scripted", nil)))
+	m := s.sendAndWait(c, "A story")
 	_, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
-	s.wants(err, fault.Invalid)
+	s.wantCode(err, fault.Invalid)
 }
 
 func TestContinueOfAReplyThatIsStillBeingWritten(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	first := says("One").gated()
-	s.model.next(first, says(", two."))
+	first := replyWith("One").gated()
+	s.model.enqueue(first, replyWith(", two."))
 	sent := s.send(c, "Count")
-	<-first.begun
+	<-first.started
 	_, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: sent.Message.ID})
-	s.wants(err, fault.Busy)
+	s.wantCode(err, fault.Busy)
 	done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: sent.Message.ID, WhenBusy: "queue"})
 	s.must(err)
 	first.release()
@@ -335,41 +334,41 @@ func TestContinueOfAReplyThatIsStillBeingWritten(t *testing.T) {
 }
 
 func TestImpersonate(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.say(c, "Hello")
+	s.sendAndWait(c, "Hello")
 	before, err := s.Chats.Conversation(t.Context(), ann, c.ID)
 	s.must(err)
-	s.model.next(says("I would", " say this."))
+	s.model.enqueue(replyWith("I would", " say this."))
 	id, err := s.Impersonate(t.Context(), s.call(), nodest.GenerateInput{ConversationID: c.ID})
 	s.must(err)
 	g := s.wait(id)
 	if g.Text != "I would say this." || g.Status != chat.GenDone || g.MessageID != "" {
 		t.Errorf("generation = %+v", g)
 	}
-	if got := s.ears.deltas(t, id, "text", 0); got != g.Text {
+	if got := s.events.deltas(t, id, "text", 0); got != g.Text {
 		t.Errorf("deltas = %q", got)
 	}
-	if want := "gen.started gen.context gen.done"; s.ears.durable(id) != want {
-		t.Errorf("events = %s", s.ears.durable(id))
+	if want := "gen.started gen.context gen.done"; s.events.typesOf(id) != want {
+		t.Errorf("events = %s", s.events.typesOf(id))
 	}
 	now, err := s.Chats.Conversation(t.Context(), ann, c.ID)
 	s.must(err)
 	if now.HeadID != before.HeadID || now.Version != before.Version {
 		t.Errorf("the conversation has changed: %+v", now)
 	}
-	all := s.model.asked()
+	all := s.model.allRequests()
 	if task := all[len(all)-1].Task; task != llm.Impersonate {
 		t.Errorf("task = %q", task)
 	}
 }
 
-// A wish stays with the text that it brought: the model sees it in every later
-// prompt, where it was, as long as that text is the chosen one.
-func TestAWishStaysWithItsText(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// The wish of a regenerate belongs to the swipe it produced: later prompts include it
+// at its place while that swipe is chosen.
+func TestAWishStaysWithItsSwipe(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := s.say(c, "Tell me")
+	reply := s.sendAndWait(c, "Tell me")
 	m := s.regenerate(reply.ID, " shorter, please\n")
 	if w := m.Chosen().Wish; w != "shorter, please" {
 		t.Errorf("the swipe keeps the wish %q", w)
@@ -378,15 +377,11 @@ func TestAWishStaysWithItsText(t *testing.T) {
 		t.Helper()
 		p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And?"})
 		s.must(err)
-		var all strings.Builder
-		for _, m := range p.Messages {
-			all.WriteString(m.Text + "\n")
-		}
 		want := "Tell me"
 		if wish != "" {
 			want += "\n\n[Rewrite request] " + wish
 		}
-		if got := all.String(); !contains(got, want+"\n") || strings.Count(got, "[Rewrite request]") != min(len(wish), 1) {
+		if got := promptText(p.Messages); !strings.Contains(got, want+"\n") || strings.Count(got, "[Rewrite request]") != min(len(wish), 1) {
 			t.Errorf("%s: the prompt is\n%s\nwant %q in it", what, got, want)
 		}
 	}
@@ -403,39 +398,39 @@ func TestAWishStaysWithItsText(t *testing.T) {
 	s.edit(chat.EditInput{MessageID: reply.ID, Text: "By hand."})
 	wished("edited", "shorter, please")
 
-	// What was sent can be read although no message has the text.
-	next := s.say(c, "Go on")
+	// The stored prompt has the wish although no message has it.
+	next := s.sendAndWait(c, "Go on")
 	p, err := s.Prompt(t.Context(), ann, s.generation(next.GenerationID).PromptID)
 	s.must(err)
-	all := s.model.asked()
-	if !slices.Equal(p.Prompt.Messages, all[len(all)-1].Messages) || !contains(s.model.last(), "[Rewrite request] shorter, please") {
-		t.Errorf("sent:\n%s\nstored: %v", s.model.last(), p.Prompt.Messages)
+	all := s.model.allRequests()
+	if !slices.Equal(p.Prompt.Messages, all[len(all)-1].Messages) || !strings.Contains(s.model.lastRequest(), "[Rewrite request] shorter, please") {
+		t.Errorf("sent:\n%s\nstored: %v", s.model.lastRequest(), p.Prompt.Messages)
 	}
 
-	// Another wish takes its place, also beside the reply.
+	// Another wish replaces it, also on a new branch.
 	s.regenerate(reply.ID, "in verse")
-	if contains(s.model.last(), "shorter") {
-		t.Errorf("the request has both wishes:\n%s", s.model.last())
+	if strings.Contains(s.model.lastRequest(), "shorter") {
+		t.Errorf("the request has both wishes:\n%s", s.model.lastRequest())
 	}
 	wished("another wish", "in verse")
 	s.regenerate(s.head(c.ID), "")
 	wished("without a wish", "")
 }
 
-// A message that is sent while a reply is being regenerated follows what its
-// writer saw, and stays on the screen.
-func TestWhatIsSaidMeanwhileStaysShown(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// A message sent during a regenerate follows the branch that its sender saw, and that
+// branch stays shown.
+func TestAMessageSentDuringARegenerateStaysShown(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := s.say(c, "q1")
-	later := s.say(c, "q2")
-	another := says("Another.").gated()
-	s.model.next(another)
+	reply := s.sendAndWait(c, "q1")
+	later := s.sendAndWait(c, "q2")
+	another := replyWith("Another.").gated()
+	s.model.enqueue(another)
 	done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
 	s.must(err)
-	<-another.begun
+	<-another.started
 	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), done.Message.ID, "one")
-	s.wants(err, fault.Busy)
+	s.wantCode(err, fault.Busy)
 	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "q3", WhenBusy: "queue"})
 	s.must(err)
 	another.release()
@@ -448,18 +443,18 @@ func TestWhatIsSaidMeanwhileStaysShown(t *testing.T) {
 	}
 }
 
-// The offline model has something else to say each time, beside a reply as well.
-func TestTheOfflineModelBesideAReply(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
-	s.real = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
+// The offline model gives a different reply each time, also on a new branch.
+func TestTheOfflineModelVariesItsReplies(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	s.realModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
 	c := s.chat()
-	reply := s.say(c, "Tell me about the harbour.")
-	s.say(c, "And then?")
+	reply := s.sendAndWait(c, "Tell me about the harbour.")
+	s.sendAndWait(c, "And then?")
 	done, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "next", GenerateIfLast: true})
 	s.must(err)
 	s.wait(done.GenerationID)
 	m := s.message(done.Message.ID)
 	if m.ID == reply.ID || m.Text() == "" || m.Text() == reply.Text() || s.head(c.ID) != m.ID {
-		t.Errorf("beside %q stands %+v", reply.Text(), m)
+		t.Errorf("the new branch of %q has %+v", reply.Text(), m)
 	}
 }

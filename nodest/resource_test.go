@@ -21,12 +21,12 @@ var documents = map[character.ResourceKind]json.RawMessage{
 	character.Persona:     json.RawMessage(`{"name":"Mia","description":"A pilot.","mine":1}`),
 }
 
-func TestAResourceFromItsCreationToItsEnd(t *testing.T) {
+func TestResourceLifecycle(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			h := newHome(t)
-			ch := h.character(t, alice)
-			h.told()
+			h := newChatFixture(t)
+			ch := h.character(alice)
+			h.takeEventTypes()
 			made, err := h.Characters.CreateResource(t.Context(), h.call(), kind, character.ResourceInput{
 				Document: documents[kind], Characters: []string{ch.ID, ch.ID},
 			})
@@ -50,7 +50,7 @@ func TestAResourceFromItsCreationToItsEnd(t *testing.T) {
 				t.Errorf("after the replacement: %+v", r)
 			}
 			_, err = h.Characters.UpdateResource(t.Context(), h.call(), kind, r.ID, character.ResourceInput{Name: "Late"}, false, 2)
-			refused(t, err, fault.PreconditionFailed, "")
+			wantError(t, err, fault.PreconditionFailed, "")
 
 			page, err := h.Characters.Resources(t.Context(), me, kind, "", 0)
 			must(t, err)
@@ -65,18 +65,18 @@ func TestAResourceFromItsCreationToItsEnd(t *testing.T) {
 			}
 			must(t, h.Characters.DeleteResource(t.Context(), h.call(), kind, r.ID))
 			_, err = h.Characters.Resource(t.Context(), me, kind, r.ID)
-			refused(t, err, fault.NotFound, "")
+			wantError(t, err, fault.NotFound, "")
 			want := []string{"resource.updated", "resource.updated", "resource.updated", "resource.deleted"}
-			if told := h.told(); !slices.Equal(told, want) {
-				t.Errorf("events = %v, want %v", told, want)
+			if events := h.takeEventTypes(); !slices.Equal(events, want) {
+				t.Errorf("events = %v, want %v", events, want)
 			}
 		})
 	}
 }
 
-func TestResourcesThatCannotBeUsedAreRefused(t *testing.T) {
+func TestInvalidResourcesAreRefused(t *testing.T) {
 	doc := func(s string) character.ResourceInput { return character.ResourceInput{Document: json.RawMessage(s)} }
-	h := newHome(t)
+	h := newChatFixture(t)
 	theirs, err := h.Characters.Create(t.Context(), &op.Call{UserID: stranger}, character.Input{})
 	must(t, err)
 	tests := []struct {
@@ -103,7 +103,7 @@ func TestResourcesThatCannotBeUsedAreRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := h.Characters.CreateResource(t.Context(), h.call(), tt.kind, tt.in)
-			refused(t, err, tt.code, tt.field)
+			wantError(t, err, tt.code, tt.field)
 		})
 	}
 	for _, kind := range kinds {
@@ -115,8 +115,8 @@ func TestResourcesThatCannotBeUsedAreRefused(t *testing.T) {
 	}
 }
 
-func TestADeletedResourceLeavesTheSettings(t *testing.T) {
-	h := newHome(t)
+func TestADeletedResourceIsRemovedFromTheSettings(t *testing.T) {
+	h := newChatFixture(t)
 	ids := map[character.ResourceKind]string{}
 	for _, kind := range kinds {
 		r, err := h.Characters.CreateResource(t.Context(), h.call(), kind, character.ResourceInput{Document: documents[kind]})
@@ -143,7 +143,7 @@ func TestADeletedResourceLeavesTheSettings(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	before, err := h.Characters.UserSettings(t.Context(), me)
 	must(t, err)
 	if before.Version != 0 {
@@ -160,14 +160,14 @@ func TestSettings(t *testing.T) {
 		t.Errorf("stored %+v", stored)
 	}
 	_, err = h.Characters.PutUserSettings(t.Context(), h.call(), s, 3)
-	refused(t, err, fault.PreconditionFailed, "")
-	if told := h.told(); !slices.Equal(told, []string{"resource.updated"}) {
-		t.Errorf("events = %v", told)
+	wantError(t, err, fault.PreconditionFailed, "")
+	if events := h.takeEventTypes(); !slices.Equal(events, []string{"resource.updated"}) {
+		t.Errorf("events = %v", events)
 	}
 }
 
 func TestSettingsOutOfRangeAreRefused(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	hot, none := 2.5, 0
 	book, err := h.Characters.CreateResource(t.Context(), h.call(), character.WorldBook, character.ResourceInput{Document: documents[character.WorldBook]})
 	must(t, err)
@@ -194,17 +194,16 @@ func TestSettingsOutOfRangeAreRefused(t *testing.T) {
 			var s character.UserSettings
 			tt.change(&s)
 			_, err := h.Characters.PutUserSettings(t.Context(), h.call(), s, 0)
-			refused(t, err, tt.code, tt.field)
+			wantError(t, err, tt.code, tt.field)
 		})
 	}
 }
 
-// TestEverySharedResourceImportsAndExports imports every world book and preset
-// of the shared data; what is none is refused with a code.
+// Every shared world book and preset can be imported, exported and imported again.
 func TestEverySharedResourceImportsAndExports(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	for kind, folder := range map[character.ResourceKind]string{character.WorldBook: "worldbooks", character.Preset: "presets"} {
-		for _, file := range shared(t, folder) {
+		for _, file := range requireShared(t, folder) {
 			kind := kind
 			if filepath.Base(file) == "regex_scripts.json" {
 				kind = character.RegexScript
@@ -224,11 +223,11 @@ func TestEverySharedResourceImportsAndExports(t *testing.T) {
 		}
 	}
 	_, err := h.Characters.ImportResource(t.Context(), h.call(), character.Persona, []byte(`{}`), "x.json")
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 }
 
 func TestAnImportedGroupForAllIsBoundToAll(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	for bind, want := range map[string]bool{"all": true, "character": false} {
 		group := `{"id":"g","name":"Shouts","bindType":"` + bind + `","scripts":[{"scriptName":"shout","findRegex":"a","placement":[2]}]}`
 		r, err := h.Characters.ImportResource(t.Context(), h.call(), character.RegexScript, []byte(group), "g.json")

@@ -3,6 +3,7 @@ package nodest_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"nodest/chat"
@@ -10,8 +11,8 @@ import (
 	"nodest/nodest/app"
 )
 
-// importedChat is a chat of ann's in which she says text and is answered.
-func (s *studio) importedChat(characterID, text string) (c *chat.Conversation, said, reply *chat.Message) {
+// importedChat imports a chat in which ann's message has the text and is answered.
+func (s *fixture) importedChat(characterID, text string) (c *chat.Conversation, said, reply *chat.Message) {
 	s.t.Helper()
 	line, err := json.Marshal(text)
 	s.must(err)
@@ -28,49 +29,50 @@ func (s *studio) importedChat(characterID, text string) (c *chat.Conversation, s
 	return c, page.Items[len(page.Items)-2], page.Items[len(page.Items)-1]
 }
 
-// A wish that an imported log has inside the text was for the reply that came with
-// it: a regenerate begins without it, and later prompts do not bring it back.
+// A wish inside an imported text belongs to the reply that came with it: a regenerate
+// removes it from the request, and later prompts include it only while the old reply
+// is chosen.
 func TestAWishInsideAnImportedTextIsStrippedOnRegenerate(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	alice := s.character(alicesCard)
 	for _, block := range []string{"\n\n【重写要求】warmer", "\n【重写要求】warmer\nand longer", "\n\n[Rewrite request] warmer"} {
 		c, said, reply := s.importedChat(alice.ID, "Tell me."+block)
 		m := s.regenerate(reply.ID, "")
-		if sent := s.model.last(); contains(sent, "warmer") || !contains(sent, "[user] Tell me.\n") {
+		if sent := s.model.lastRequest(); strings.Contains(sent, "warmer") || !strings.Contains(sent, "[user] Tell me.\n") {
 			t.Errorf("%q: regenerated from\n%s", block, sent)
 		}
 		if text := s.message(said.ID).Text(); text != "Tell me."+block {
 			t.Errorf("%q: the user's message became %q", block, text)
 		}
-		s.say(c, "Go on.")
-		if sent := s.model.last(); contains(sent, "warmer") {
+		s.sendAndWait(c, "Go on.")
+		if sent := s.model.lastRequest(); strings.Contains(sent, "warmer") {
 			t.Errorf("%q: later it is sent again\n%s", block, sent)
 		}
 		_, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: m.ID, Swipe: "prev"})
 		must(t, err)
-		s.say(c, "And then?")
-		if sent := s.model.last(); !contains(sent, "warmer") || !contains(sent, "As before.") {
+		s.sendAndWait(c, "And then?")
+		if sent := s.model.lastRequest(); !strings.Contains(sent, "warmer") || !strings.Contains(sent, "As before.") {
 			t.Errorf("%q: the first reply lost what it was written on\n%s", block, sent)
 		}
 	}
 }
 
-func TestANewWishTakesThePlaceOfOneInAnImportedText(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestANewWishReplacesOneInAnImportedText(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	_, _, reply := s.importedChat(s.character(alicesCard).ID, "Tell me.\n\n【重写要求】warmer")
 	s.regenerate(reply.ID, "shorter")
-	if sent := s.model.last(); contains(sent, "warmer") || !contains(sent, "Tell me.\n\n[Rewrite request] shorter\n") {
+	if sent := s.model.lastRequest(); strings.Contains(sent, "warmer") || !strings.Contains(sent, "Tell me.\n\n[Rewrite request] shorter\n") {
 		t.Errorf("sent:\n%s", sent)
 	}
 }
 
-// A message of nothing but a wish never becomes an empty one.
-func TestAnImportedTextOfNothingButAWish(t *testing.T) {
+// Removing the wish never leaves a message empty.
+func TestAnImportedTextThatIsOnlyAWish(t *testing.T) {
 	for wish, want := range map[string]string{"": "[user] warmer\n", "shorter": "[user] [Rewrite request] shorter\n"} {
-		s := newStudio(t, nodest.Options{})
+		s := newFixture(t, nodest.Options{})
 		_, said, reply := s.importedChat(s.character(alicesCard).ID, "【重写要求】warmer")
 		s.regenerate(reply.ID, wish)
-		if sent := s.model.last(); !contains(sent, want) || contains(sent, "重写要求") {
+		if sent := s.model.lastRequest(); !strings.Contains(sent, want) || strings.Contains(sent, "重写要求") {
 			t.Errorf("wish %q: sent\n%s", wish, sent)
 		}
 		if text := s.message(said.ID).Text(); text != "【重写要求】warmer" {
@@ -79,11 +81,11 @@ func TestAnImportedTextOfNothingButAWish(t *testing.T) {
 	}
 }
 
-// Nor is a wish what the user asks of the memory.
+// A wish inside an imported text is not part of the question to the memory.
 func TestAWishInsideAnImportedTextRecallsNothing(t *testing.T) {
-	s := newRemembering(t)
+	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
-	s.say(s.chatWith(alice.ID), birthday)
+	s.sendAndWait(s.chatWith(alice.ID), birthday)
 	for text, recall := range map[string]bool{
 		"And where does Clara celebrate?": true, "hmm\n\n【重写要求】mention where Clara celebrates her birthday": false,
 	} {
@@ -91,39 +93,39 @@ func TestAWishInsideAnImportedTextRecallsNothing(t *testing.T) {
 		g, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
 		must(t, err)
 		s.wait(g.GenerationID)
-		if memories, _, _ := s.toldOf(g.GenerationID); (len(memories) > 0) != recall {
+		if memories, _, _ := s.contextOf(g.GenerationID); (len(memories) > 0) != recall {
 			t.Errorf("%q recalls %v", text, memories)
 		}
 	}
 }
 
-// One who talks about the mark wishes for nothing.
-func TestAMarkAmidATextIsNoWish(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// A wish mark inside a sentence is ordinary text.
+func TestAWishMarkInsideASentenceIsText(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	const text = "Why does my old log say 【重写要求】 everywhere?"
 	_, _, reply := s.importedChat(s.character(alicesCard).ID, text)
 	s.regenerate(reply.ID, "")
-	if sent := s.model.last(); !contains(sent, text) {
+	if sent := s.model.lastRequest(); !strings.Contains(sent, text) {
 		t.Errorf("sent:\n%s", sent)
 	}
 }
 
-// The app reads its history as it would have written it: the old wish gone, or a
-// new one in its place.
-func TestTheAppsHistoryLosesAnOldWishOnRegenerate(t *testing.T) {
+// In the app's history a regenerate removes the old wish or replaces it by the new
+// one.
+func TestARegenerateReplacesTheWishInTheAppsHistory(t *testing.T) {
 	for wish, want := range map[string]string{"": "u1", "shorter": "u1\n\n【重写要求】shorter"} {
-		s := newStudio(t, nodest.Options{})
-		s.ported(`,"chatHistory":{"parts":[{"role":"model","parts":[{"text":"Hi"}],"is_first_mes":true},
+		s := newFixture(t, nodest.Options{})
+		s.createInApp(`,"chatHistory":{"parts":[{"role":"model","parts":[{"text":"Hi"}],"is_first_mes":true},
 			{"role":"user","parts":[{"text":"u1\n\n【重写要求】warmer"}]},{"role":"model","parts":[{"text":"a1"}]}]}`)
-		if got := s.appShows(); got != "model*: Hi | user: u1\n\n【重写要求】warmer | model: a1" {
+		if got := s.readAppHistory(); got != "model*: Hi | user: u1\n\n【重写要求】warmer | model: a1" {
 			t.Errorf("before: %s", got)
 		}
-		got := s.does(app.HistoryRequest{Action: app.ActionRegenerate, Index: new(1), Text: wish})
-		if shown := lines(t, got.History); shown != "model*: Hi | user: "+want+" | model: Fine." {
+		got := s.changeAppHistory(app.HistoryRequest{Action: app.ActionRegenerate, Index: new(1), Text: wish})
+		if shown := describeHistory(t, got.History); shown != "model*: Hi | user: "+want+" | model: Fine." {
 			t.Errorf("wish %q: history %s", wish, shown)
 		}
-		if contains(s.model.last(), "warmer") {
-			t.Errorf("wish %q: sent\n%s", wish, s.model.last())
+		if strings.Contains(s.model.lastRequest(), "warmer") {
+			t.Errorf("wish %q: sent\n%s", wish, s.model.lastRequest())
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"nodest/nodest"
 )
 
-// sampled is what a recorded request sets of the sampling.
-func sampled(t *testing.T, r llmtest.Request) string {
+// samplingFields lists the sampling fields of a recorded request.
+func samplingFields(t *testing.T, r llmtest.Request) string {
 	t.Helper()
 	var body map[string]json.RawMessage
 	if err := json.Unmarshal(r.Body, &body); err != nil {
@@ -29,8 +29,8 @@ func sampled(t *testing.T, r llmtest.Request) string {
 	return strings.Join(set, " ")
 }
 
-// preset binds a new preset to a character.
-func (s *studio) preset(characterID, document string) {
+// bindPreset creates a preset and binds it to a character.
+func (s *fixture) bindPreset(characterID, document string) {
 	s.t.Helper()
 	_, err := s.Characters.CreateResource(s.t.Context(), s.call(), character.Preset, character.ResourceInput{
 		Document: json.RawMessage(document), Characters: []string{characterID},
@@ -38,9 +38,9 @@ func (s *studio) preset(characterID, document string) {
 	s.must(err)
 }
 
-// Nothing is sent that nobody has set. Of those who set something the message comes
-// first, then the conversation, the preset, and the user's defaults.
-func TestWhoSetsTheSampling(t *testing.T) {
+// Only values that somebody set are sent. A message's options come first, then the
+// conversation's, the preset's, and the user's defaults.
+func TestPrecedenceOfSamplingSettings(t *testing.T) {
 	s, fake := withProvider(t)
 	fake.Always(llmtest.TokenLimit(8192, func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") }))
 	c := s.chat()
@@ -52,7 +52,7 @@ func TestWhoSetsTheSampling(t *testing.T) {
 			t.Fatalf("%s: %s %v", who, g.Status, g.Error)
 		}
 		all := fake.Requests()
-		if got := sampled(t, all[len(all)-1]); got != want {
+		if got := samplingFields(t, all[len(all)-1]); got != want {
 			t.Errorf("%s: sent %q, want %q", who, got, want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestWhoSetsTheSampling(t *testing.T) {
 	s.must(err)
 	check("the user", character.TurnOptions{}, "temperature=0.1 top_p=0.2")
 
-	s.preset(c.CharacterID, `{"prompts":[{"identifier":"main","content":"Play."},{"identifier":"chatHistory","marker":true}],
+	s.bindPreset(c.CharacterID, `{"prompts":[{"identifier":"main","content":"Play."},{"identifier":"chatHistory","marker":true}],
 		"temperature":0.8,"top_p":"0.9","openai_max_tokens":900,"openai_max_context":65536,"seed":-1}`)
 	check("the preset", character.TurnOptions{}, "temperature=0.8 top_p=0.9 max_tokens=900")
 
@@ -74,27 +74,27 @@ func TestWhoSetsTheSampling(t *testing.T) {
 	check("the conversation", character.TurnOptions{}, "temperature=1.2 top_p=0.9 max_tokens=900")
 	check("the message", character.TurnOptions{Temperature: float(0), MaxTokens: number(20)}, "temperature=0 top_p=0.9 max_tokens=20")
 
-	s.preset(c.CharacterID, `{"top_p":0.3,"openai_max_tokens":700}`)
+	s.bindPreset(c.CharacterID, `{"top_p":0.3,"openai_max_tokens":700}`)
 	check("a preset without prompts", character.TurnOptions{}, "temperature=1.2 top_p=0.3 max_tokens=700")
-	s.preset(c.CharacterID, `{"generation_settings":{"top_p":0.4}}`)
+	s.bindPreset(c.CharacterID, `{"generation_settings":{"top_p":0.4}}`)
 	check("a preset of TavernKit", character.TurnOptions{}, "temperature=1.2 top_p=0.4")
-	s.preset(c.CharacterID, `{"prompts":[],"temperature":3,"top_p":-1,"openai_max_tokens":0,"openai_max_context":1}`)
-	check("a preset with senseless numbers", character.TurnOptions{}, "temperature=1.2 top_p=0.2")
+	s.bindPreset(c.CharacterID, `{"prompts":[],"temperature":3,"top_p":-1,"openai_max_tokens":0,"openai_max_context":1}`)
+	check("a preset with invalid numbers", character.TurnOptions{}, "temperature=1.2 top_p=0.2")
 }
 
-// A limit of the reply that goes beyond the context is no mistake in SillyTavern, but
-// servers refuse it. Where nobody told the context it is sent as it is.
-func TestTheReplysLimitStaysWithinTheContext(t *testing.T) {
+// A reply limit beyond the context is reduced, because servers refuse it although
+// SillyTavern presets have it. Where the context is unknown it is sent unchanged.
+func TestTheReplyLimitStaysWithinTheContext(t *testing.T) {
 	s, fake := withProvider(t)
-	s.real.ContextTokens = 0
+	s.realModel.ContextTokens = 0
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") })
 	c := s.chat()
 	limit := func(context string) (n int) {
 		t.Helper()
-		s.preset(c.CharacterID, `{"prompts":[{"identifier":"chatHistory","marker":true}],"openai_max_tokens":60000`+context+`}`)
+		s.bindPreset(c.CharacterID, `{"prompts":[{"identifier":"chatHistory","marker":true}],"openai_max_tokens":60000`+context+`}`)
 		s.wait(s.send(c, "Hello").GenerationID)
 		all := fake.Requests()
-		_, err := fmt.Sscanf(sampled(t, all[len(all)-1]), "max_tokens=%d", &n)
+		_, err := fmt.Sscanf(samplingFields(t, all[len(all)-1]), "max_tokens=%d", &n)
 		s.must(err)
 		return n
 	}
@@ -106,8 +106,8 @@ func TestTheReplysLimitStaysWithinTheContext(t *testing.T) {
 	}
 }
 
-// A background call has a limit of its own and otherwise what the user has set: a
-// temperature of ours would make models refuse it that take none.
+// A background call has a reply limit of its own and otherwise the user's sampling
+// values, because some models refuse any temperature.
 func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
 	s, fake := withProvider(t)
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Noted.") })
@@ -118,7 +118,7 @@ func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
 		_, err = model.Ask(t.Context(), llm.Prompt{Text: "Facts?", MaxTokens: 100})
 		s.must(err)
 		all := fake.Requests()
-		if got := sampled(t, all[len(all)-1]); got != want {
+		if got := samplingFields(t, all[len(all)-1]); got != want {
 			t.Errorf("sent %q, want %q", got, want)
 		}
 	}
@@ -131,11 +131,11 @@ func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
 	ask("temperature=0.7 top_p=0.9 max_tokens=100")
 }
 
-// The size of the context is the preset's as well, and where nobody knows the
-// model's it may be larger than the usual one.
+// The preset sets the context size, which may exceed the default where the size of
+// the model is unknown.
 func TestThePresetSetsTheContext(t *testing.T) {
 	s, fake := withProvider(t)
-	s.real.ContextTokens = 0
+	s.realModel.ContextTokens = 0
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") })
 	c := s.chat()
 	long := strings.Repeat("word ", 700)
@@ -143,7 +143,7 @@ func TestThePresetSetsTheContext(t *testing.T) {
 		s.wait(s.send(c, long).GenerationID)
 	}
 	preset := func(context string) {
-		s.preset(c.CharacterID, `{"prompts":[{"identifier":"chatHistory","marker":true}],"openai_max_tokens":50,"openai_max_context":`+context+`}`)
+		s.bindPreset(c.CharacterID, `{"prompts":[{"identifier":"chatHistory","marker":true}],"openai_max_tokens":50,"openai_max_context":`+context+`}`)
 	}
 	words := func() int {
 		p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Again"})

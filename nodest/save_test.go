@@ -16,141 +16,142 @@ import (
 )
 
 // changes are what may happen between a save point and its restore. One chat goes
-// through all of them, so what cannot be repeated stands at the end.
+// through all of them, so those that cannot be repeated come last.
 var changes = []struct {
 	name string
-	make func(w *wellKnown)
+	make func(w *fullChat)
 }{
-	{"nothing", func(*wellKnown) {}},
-	{"more messages", func(w *wellKnown) { w.say(w.Conversation, "More."); w.say(w.Conversation, "And more.") }},
-	{"an edited message", func(w *wellKnown) { w.edit(w.first, "Edited.") }},
-	{"an edited reply", func(w *wellKnown) { w.edit(w.thirdReply, "Edited."); w.edit(w.thirdReply, "Edited again.") }},
-	{"an edited greeting", func(w *wellKnown) { w.edit(w.greeting, "Edited.") }},
-	{"one message deleted", func(w *wellKnown) { w.remove(w.secondReply, "one") }},
-	{"the head deleted", func(w *wellKnown) { w.remove(w.thirdReply, "one") }},
-	{"everything after deleted", func(w *wellKnown) { w.remove(w.second, "after") }},
-	{"everything deleted", func(w *wellKnown) { w.remove(w.greeting, "after") }},
-	{"a swipe deleted", func(w *wellKnown) { w.remove(w.thirdReply, "swipe") }},
-	{"another swipe chosen", func(w *wellKnown) {
+	{"nothing", func(*fullChat) {}},
+	{"more messages", func(w *fullChat) { w.sendAndWait(w.Conversation, "More."); w.sendAndWait(w.Conversation, "And more.") }},
+	{"an edited message", func(w *fullChat) { w.edit(w.first, "Edited.") }},
+	{"an edited reply", func(w *fullChat) { w.edit(w.thirdReply, "Edited."); w.edit(w.thirdReply, "Edited again.") }},
+	{"an edited greeting", func(w *fullChat) { w.edit(w.greeting, "Edited.") }},
+	{"one message deleted", func(w *fullChat) { w.deleteMessage(w.secondReply, "one") }},
+	{"the head deleted", func(w *fullChat) { w.deleteMessage(w.thirdReply, "one") }},
+	{"everything after deleted", func(w *fullChat) { w.deleteMessage(w.second, "after") }},
+	{"everything deleted", func(w *fullChat) { w.deleteMessage(w.greeting, "after") }},
+	{"a swipe deleted", func(w *fullChat) { w.deleteMessage(w.thirdReply, "swipe") }},
+	{"another swipe chosen", func(w *fullChat) {
 		_, err := w.Swipe(w.t.Context(), w.call(), chat.SwipeInput{MessageID: w.thirdReply.ID, Swipe: "prev"})
 		w.must(err)
 	}},
-	{"a reply regenerated", func(w *wellKnown) { w.regenerate(w.thirdReply.ID) }},
-	{"an answered reply rewritten", func(w *wellKnown) { w.regenerate(w.firstReply.ID) }},
-	{"a greeting reset", func(w *wellKnown) { w.edit(w.greeting, "x"); w.card(alicesCard); w.resetGreeting() }},
-	{"the conversation begun anew", func(w *wellKnown) { w.must(last(w.Chats.Reset(w.t.Context(), w.call(), w.ID))) }},
-	{"an earlier head", func(w *wellKnown) { w.choose(w.firstReply.ID); w.say(w.Conversation, "Otherwise.") }},
-	{"a message edited as a branch", func(w *wellKnown) { w.branch(w.second, "Otherwise.") }},
-	{"a reply continued", func(w *wellKnown) {
-		w.model.next(says(" And on."))
+	{"a reply regenerated", func(w *fullChat) { w.regenerate(w.thirdReply.ID) }},
+	{"an answered reply rewritten", func(w *fullChat) { w.regenerate(w.firstReply.ID) }},
+	{"a greeting reset", func(w *fullChat) { w.edit(w.greeting, "x"); w.putCard(alicesCard); w.resetGreeting() }},
+	{"the conversation begun anew", func(w *fullChat) { w.must(errOf(w.Chats.Reset(w.t.Context(), w.call(), w.ID))) }},
+	{"an earlier head", func(w *fullChat) { w.chooseHead(w.firstReply.ID); w.sendAndWait(w.Conversation, "Otherwise.") }},
+	{"a message edited as a branch", func(w *fullChat) { w.editAsBranch(w.second, "Otherwise.") }},
+	{"a reply continued", func(w *fullChat) {
+		w.model.enqueue(replyWith(" And on."))
 		done, err := w.Continue(w.t.Context(), w.call(), nodest.GenerateInput{MessageID: w.thirdReply.ID})
 		w.must(err)
 		w.wait(done.GenerationID)
 	}},
-	{"another note", func(w *wellKnown) { w.patch(chat.ConversationPatch{AuthorNote: note("another note")}) }},
-	{"no note", func(w *wellKnown) { w.patch(chat.ConversationPatch{AuthorNote: json.RawMessage("null")}) }},
-	{"settings of the chat", func(w *wellKnown) {
-		w.patch(chat.ConversationPatch{Settings: json.RawMessage(`{"contextTokens":600}`)})
+	{"another note", func(w *fullChat) { w.patchChat(chat.ConversationPatch{AuthorNote: note("another note")}) }},
+	{"no note", func(w *fullChat) { w.patchChat(chat.ConversationPatch{AuthorNote: json.RawMessage("null")}) }},
+	{"settings of the chat", func(w *fullChat) {
+		w.patchChat(chat.ConversationPatch{Settings: json.RawMessage(`{"contextTokens":600}`)})
 	}},
-	{"settings of the user", func(w *wellKnown) { w.settle(character.UserSettings{UserName: "Annabel"}) }},
-	{"another card", func(w *wellKnown) { w.card(`{"name":"Alicia","description":"Another."}`) }},
-	{"settings of the character", func(w *wellKnown) { w.calls++; w.depthMode("user_messages") }},
-	{"a bound book updated", func(w *wellKnown) {
+	{"settings of the user", func(w *fullChat) { w.putUserSettings(character.UserSettings{UserName: "Annabel"}) }},
+	{"another card", func(w *fullChat) { w.putCard(`{"name":"Alicia","description":"Another."}`) }},
+	{"settings of the character", func(w *fullChat) { w.calls++; w.setDepthMode("user_messages") }},
+	{"a bound book updated", func(w *fullChat) {
 		w.update(w.book, character.ResourceInput{Document: json.RawMessage(lore("new lore"))})
 	}},
-	{"another book bound", func(w *wellKnown) { w.resource(character.WorldBook, "new", lore("new lore"), w.CharacterID) }},
-	{"the global book updated", func(w *wellKnown) {
+	{"another book bound", func(w *fullChat) { w.resource(character.WorldBook, "new", lore("new lore"), w.CharacterID) }},
+	{"the global book updated", func(w *fullChat) {
 		w.update(w.global, character.ResourceInput{Document: json.RawMessage(lore("new lore"))})
 	}},
-	{"the global preset updated", func(w *wellKnown) {
+	{"the global preset updated", func(w *fullChat) {
 		w.update(w.preset, character.ResourceInput{Document: json.RawMessage(`{"prompts":[]}`)})
 	}},
-	{"the regex script updated", func(w *wellKnown) {
+	{"the regex script updated", func(w *fullChat) {
 		w.update(w.script, character.ResourceInput{Document: json.RawMessage(`{"findRegex":"M"}`)})
 	}},
-	{"the user's persona updated", func(w *wellKnown) {
+	{"the user's persona updated", func(w *fullChat) {
 		w.update(w.persona, character.ResourceInput{Document: json.RawMessage(`{"name":"Z"}`)})
 	}},
-	{"another persona", func(w *wellKnown) {
+	{"another persona", func(w *fullChat) {
 		p := w.resource(character.Persona, "Eve", `{"name":"Eve"}`)
-		w.patch(chat.ConversationPatch{PersonaID: &p.ID})
+		w.patchChat(chat.ConversationPatch{PersonaID: &p.ID})
 	}},
-	{"much at once", func(w *wellKnown) {
+	{"much at once", func(w *fullChat) {
 		w.edit(w.first, "Edited.")
-		w.say(w.Conversation, "More.")
-		w.remove(w.secondReply, "after")
-		w.say(w.Conversation, "Otherwise.")
-		w.card(`{"name":"Alicia","description":"Another."}`)
-		w.settle(character.UserSettings{})
+		w.sendAndWait(w.Conversation, "More.")
+		w.deleteMessage(w.secondReply, "after")
+		w.sendAndWait(w.Conversation, "Otherwise.")
+		w.putCard(`{"name":"Alicia","description":"Another."}`)
+		w.putUserSettings(character.UserSettings{})
 	}},
-	{"a bound book unbound", func(w *wellKnown) { w.update(w.book, character.ResourceInput{Characters: []string{}}) }},
-	{"a bound book deleted", func(w *wellKnown) { w.drop(w.book) }},
-	{"the global book deleted", func(w *wellKnown) { w.drop(w.global) }},
-	{"the global preset deleted", func(w *wellKnown) { w.drop(w.preset) }},
-	{"the regex script deleted", func(w *wellKnown) { w.drop(w.script) }},
-	{"the user's persona deleted", func(w *wellKnown) { w.drop(w.persona) }},
+	{"a bound book unbound", func(w *fullChat) { w.update(w.book, character.ResourceInput{Characters: []string{}}) }},
+	{"a bound book deleted", func(w *fullChat) { w.deleteResource(w.book) }},
+	{"the global book deleted", func(w *fullChat) { w.deleteResource(w.global) }},
+	{"the global preset deleted", func(w *fullChat) { w.deleteResource(w.preset) }},
+	{"the regex script deleted", func(w *fullChat) { w.deleteResource(w.script) }},
+	{"the user's persona deleted", func(w *fullChat) { w.deleteResource(w.persona) }},
 }
 
-// Whatever happened since: the next request is, byte for byte, the one of then.
-func TestARestoreBringsThePromptBack(t *testing.T) {
-	all, w := t, newWellKnown(t, "5")
+// Whatever happened since a save point, after its restore the next request is byte
+// for byte the same.
+func TestARestoreRestoresThePrompt(t *testing.T) {
+	all, w := t, newFullChat(t, "5")
 	want, shown := w.preview(), w.texts()
 	save := w.save()
 	for _, change := range changes {
 		t.Run(change.name, func(t *testing.T) {
-			w.crash() // nothing of then is remembered
+			w.crash() // the caches are empty
 			w.t = t
 			defer func() { w.t = all }()
 			change.make(w)
 			inFull, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
 			w.must(err)
-			w.same("preview of the save point", inFull.Messages, want)
+			w.wantSamePrompt("preview of the save point", inFull.Messages, want)
 			if got := w.restore(save); got.HeadID != save.HeadID || got.Conversation.HeadID != save.HeadID {
 				t.Errorf("restored to head %s, want %s", got.HeadID, save.HeadID)
 			}
 			if got := w.texts(); got != shown {
 				t.Errorf("shown: %s\nwant %s", got, shown)
 			}
-			w.same("preview", w.preview(), want)
-			w.say(w.Conversation, w.question)
-			asked := w.model.asked()
-			w.same("sent", asked[len(asked)-1].Messages, want)
+			w.wantSamePrompt("preview", w.preview(), want)
+			w.sendAndWait(w.Conversation, w.question)
+			asked := w.model.allRequests()
+			w.wantSamePrompt("sent", asked[len(asked)-1].Messages, want)
 			if temperature := asked[len(asked)-1].Temperature; temperature == nil || *temperature != 0.5 {
-				t.Errorf("asked with a temperature of %v, want that of then", temperature)
+				t.Errorf("asked with a temperature of %v, want that of the save point", temperature)
 			}
 		})
 	}
 }
 
-// What macros draw in a preview depends on what is shown.
-func TestTheDiceOfAPreviewLieStill(t *testing.T) {
-	w := newWellKnown(t, "{{roll::1000000}}")
+// What random macros draw in a preview depends only on what is shown.
+func TestRandomMacrosAreStableInAPreview(t *testing.T) {
+	w := newFullChat(t, "{{roll::1000000}}")
 	want := w.preview()
 	save := w.save()
-	w.same("preview once more", w.preview(), want)
+	w.wantSamePrompt("preview once more", w.preview(), want)
 	dice := regexp.MustCompile(`The die shows \d+`)
 	drawn := dice.FindString(fmt.Sprint(want))
-	w.say(w.Conversation, "More.")
+	w.sendAndWait(w.Conversation, "More.")
 	if now := dice.FindString(fmt.Sprint(w.preview())); drawn == "" || now == drawn {
-		t.Errorf("another end of the chat draws the same: %s", now)
+		t.Errorf("another last message draws the same: %s", now)
 	}
 	w.edit(w.thirdReply, "Edited.")
 	ofSave, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
 	w.must(err)
-	w.same("preview of the save point", ofSave.Messages, want)
+	w.wantSamePrompt("preview of the save point", ofSave.Messages, want)
 	w.restore(save)
-	w.same("preview after the restore", w.preview(), want)
+	w.wantSamePrompt("preview after the restore", w.preview(), want)
 }
 
-// After a restore a document that is changed counts as it is now; the others stay
-// those of then.
-func TestADocumentThatIsChangedAfterARestoreCounts(t *testing.T) {
-	w := newWellKnown(t, "5")
+// A document changed after a restore is used as it is now; the others stay as they
+// were at the save point.
+func TestADocumentChangedAfterARestoreIsUsed(t *testing.T) {
+	w := newFullChat(t, "5")
 	save := w.save()
-	w.card(`{"name":"Alice","description":"The second."}`)
+	w.putCard(`{"name":"Alice","description":"The second."}`)
 	w.update(w.book, character.ResourceInput{Document: json.RawMessage(lore("second lore"))})
 	w.restore(save)
-	w.card(`{"name":"Alice","description":"The third."}`)
+	w.putCard(`{"name":"Alice","description":"The third."}`)
 	got := fmt.Sprint(w.preview())
 	for text, there := range map[string]bool{
 		"The third.": true, "A guide.": false, "The second.": false,
@@ -160,8 +161,8 @@ func TestADocumentThatIsChangedAfterARestoreCounts(t *testing.T) {
 			t.Errorf("%q in the prompt: %t, want %t\n%s", text, !there, there, got)
 		}
 	}
-	w.settle(character.UserSettings{CustomSetting: json.RawMessage(`{"content":"likes the hills"}`)})
-	w.drop(w.book)
+	w.putUserSettings(character.UserSettings{CustomSetting: json.RawMessage(`{"content":"likes the hills"}`)})
+	w.deleteResource(w.book)
 	got = fmt.Sprint(w.preview())
 	for text, there := range map[string]bool{"bound lore": false, "global lore": false, "likes the hills": true, "A rule.": false} {
 		if strings.Contains(got, text) != there {
@@ -170,81 +171,81 @@ func TestADocumentThatIsChangedAfterARestoreCounts(t *testing.T) {
 	}
 }
 
-func TestABranchThatWasLeftShowsWhatItShowed(t *testing.T) {
-	w := newWellKnown(t, "5")
+func TestChoosingALeftBranchShowsItAsItWas(t *testing.T) {
+	w := newFullChat(t, "5")
 	save := w.save()
 	w.edit(w.first, "Edited.")
-	w.remove(w.secondReply, "one")
-	w.say(w.Conversation, "More.")
-	w.patch(chat.ConversationPatch{AuthorNote: note("a later note")})
+	w.deleteMessage(w.secondReply, "one")
+	w.sendAndWait(w.Conversation, "More.")
+	w.patchChat(chat.ConversationPatch{AuthorNote: note("a later note")})
 	left, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
 	shown := w.texts()
 	w.restore(save)
-	other := w.say(w.Conversation, "Otherwise.")
-	w.ears.clear()
-	got := w.choose(left.HeadID)
+	other := w.sendAndWait(w.Conversation, "Otherwise.")
+	w.events.clear()
+	got := w.chooseHead(left.HeadID)
 	if w.texts() != shown {
 		t.Errorf("shown: %s\nwant %s", w.texts(), shown)
 	}
 	if !strings.Contains(string(got.AuthorNote), `"a note"`) || got.Pins == nil {
 		t.Errorf("the note is %s, want that of the restored save point; pins %v", got.AuthorNote, got.Pins)
 	}
-	if told := w.ears.types(); told != "message.updated message.deleted chat.updated" {
-		t.Errorf("told: %s", told)
+	if events := w.events.types(); events != "message.updated message.deleted chat.updated" {
+		t.Errorf("events = %s", events)
 	}
-	w.choose(other.ID)
+	w.chooseHead(other.ID)
 	if want := strings.Replace(strings.Replace(shown, "Edited.", "Message 0, now.", 1), "More. | Fine.", "Otherwise. | Fine.", 1); w.texts() != strings.Replace(want, "Message 1, now. |", "Message 1, now. | Reply 1. |", 1) {
 		t.Errorf("back on the other branch: %s", w.texts())
 	}
 }
 
-// A message that was deleted when its branch was left, and brought back from
-// elsewhere, can be chosen like any other.
-func TestAMessageThatCameBackCanBeChosen(t *testing.T) {
-	w := newWellKnown(t, "5")
+// A message that was deleted when its branch was left and restored from another
+// branch can be chosen like any other.
+func TestARestoredMessageCanBeChosen(t *testing.T) {
+	w := newFullChat(t, "5")
 	save := w.save()
-	reply := w.say(w.Conversation, "More.")
+	reply := w.sendAndWait(w.Conversation, "More.")
 	shown := w.texts()
-	w.remove(reply, "one")
+	w.deleteMessage(reply, "one")
 	w.restore(save)
-	w.must(last(w.Chats.RestoreMessage(t.Context(), w.call(), reply.ID)))
-	if got := w.choose(reply.ID); got.HeadID != reply.ID || w.texts() != shown {
+	w.must(errOf(w.Chats.RestoreMessage(t.Context(), w.call(), reply.ID)))
+	if got := w.chooseHead(reply.ID); got.HeadID != reply.ID || w.texts() != shown {
 		t.Errorf("shown: %s\nwant %s", w.texts(), shown)
 	}
 }
 
-func TestWhatARestoreTells(t *testing.T) {
-	w := newWellKnown(t, "5")
-	w.remove(w.first, "one")
+func TestEventsOfARestore(t *testing.T) {
+	w := newFullChat(t, "5")
+	w.deleteMessage(w.first, "one")
 	save := w.save()
-	w.must(last(w.Chats.RestoreMessage(t.Context(), w.call(), w.first.ID)))
-	w.remove(w.secondReply, "one")
+	w.must(errOf(w.Chats.RestoreMessage(t.Context(), w.call(), w.first.ID)))
+	w.deleteMessage(w.secondReply, "one")
 	w.edit(w.thirdReply, "Edited.")
-	w.ears.clear()
+	w.events.clear()
 	got := w.restore(save)
-	if told := w.ears.types(); told != "save.created message.updated message.updated message.restored message.deleted chat.updated save.restored" {
-		t.Errorf("told: %s", told)
+	if events := w.events.types(); events != "save.created message.updated message.updated message.restored message.deleted chat.updated save.restored" {
+		t.Errorf("events = %s", events)
 	}
 	for kind, part := range map[string]string{
 		"save.created": `"automatic":true`, "message.restored": `{"messageIds":["` + w.secondReply.ID + `"]}`,
 		"message.deleted": `"messageIds":["` + w.first.ID + `"]`, "save.restored": `"head":"` + save.HeadID + `"`,
 	} {
-		if data := w.ears.data(kind); !strings.Contains(data, part) {
-			t.Errorf("%s tells %s, want %s", kind, data, part)
+		if data := w.events.data(kind); !strings.Contains(data, part) {
+			t.Errorf("%s has the data %s, want %s", kind, data, part)
 		}
 	}
 	if got.Before == nil || !got.Before.Automatic || got.Before.HeadID != save.HeadID {
 		t.Errorf("before = %+v", got.Before)
 	}
-	w.ears.clear()
+	w.events.clear()
 	if again := w.restore(save); again.Before != nil || again.Conversation.Version != got.Conversation.Version+1 {
 		t.Errorf("restored twice: before %+v, version %d", again.Before, again.Conversation.Version)
 	}
-	if told := w.ears.types(); told != "chat.updated save.restored" {
-		t.Errorf("restored twice: told %s", told)
+	if events := w.events.types(); events != "chat.updated save.restored" {
+		t.Errorf("restored twice: events = %s", events)
 	}
-	// The automatic one brings back what was shown before.
+	// The automatic save point restores what was shown before.
 	w.restore(got.Before)
 	if want := "Hello, traveller. | Message 0, now. | Reply 0. | Message 1, now. | Message 2, now. | Edited."; w.texts() != want {
 		t.Errorf("shown: %s", w.texts())
@@ -252,14 +253,14 @@ func TestWhatARestoreTells(t *testing.T) {
 }
 
 func TestSavePointsAreListedAndRead(t *testing.T) {
-	w := newWellKnown(t, "5")
+	w := newFullChat(t, "5")
 	first := w.save()
 	shown := w.texts()
 	w.edit(w.first, "Edited.")
 	second, err := w.Chats.CreateSave(t.Context(), w.call(), chat.SaveInput{ConversationID: w.ID, PreviewText: "mine", Thumbnail: "data:,x"})
 	w.must(err)
 	w.restore(first)
-	w.say(w.Conversation, "More.")
+	w.sendAndWait(w.Conversation, "More.")
 	if first.MessageCount != 7 || first.PreviewText != "Another reply 2." || first.HeadID != w.thirdReply.ID || second.PreviewText != "mine" {
 		t.Errorf("first = %+v, second = %+v", first, second)
 	}
@@ -289,13 +290,13 @@ func TestSavePointsAreListedAndRead(t *testing.T) {
 	}
 	w.must(w.Chats.DeleteSave(t.Context(), w.call(), second.ID))
 	_, err = w.Engine.Chats.Save(t.Context(), ann, second.ID, "", 0)
-	w.wants(err, fault.NotFound)
+	w.wantCode(err, fault.NotFound)
 	w.restore(first)
 }
 
 func TestASavePointOfAnEmptyChatRestoresToTheGreeting(t *testing.T) {
-	w := newWellKnown(t, "5")
-	w.remove(w.greeting, "after")
+	w := newFullChat(t, "5")
+	w.deleteMessage(w.greeting, "after")
 	save := w.save()
 	if save.HeadID != "" || save.MessageCount != 0 {
 		t.Errorf("save = %+v", save)
@@ -307,29 +308,29 @@ func TestASavePointOfAnEmptyChatRestoresToTheGreeting(t *testing.T) {
 	}
 	preview, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
 	w.must(err)
-	w.say(w.Conversation, "More.")
+	w.sendAndWait(w.Conversation, "More.")
 	w.restore(save)
 	if w.texts() != "Hello, traveller." {
 		t.Errorf("shown: %s", w.texts())
 	}
-	w.same("preview", w.preview(), preview.Messages)
+	w.wantSamePrompt("preview", w.preview(), preview.Messages)
 }
 
 func TestNothingIsSavedOrRestoredWhileAReplyIsWritten(t *testing.T) {
-	w := newWellKnown(t, "5")
+	w := newFullChat(t, "5")
 	save := w.save()
 	for name, do := range map[string]func() error{
 		"create": func() error {
-			return last(w.Chats.CreateSave(t.Context(), w.call(), chat.SaveInput{ConversationID: w.ID}))
+			return errOf(w.Chats.CreateSave(t.Context(), w.call(), chat.SaveInput{ConversationID: w.ID}))
 		},
-		"restore": func() error { return last(w.Chats.RestoreSave(t.Context(), w.call(), save.ID)) },
+		"restore": func() error { return errOf(w.Chats.RestoreSave(t.Context(), w.call(), save.ID)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			slow := says("Slowly.").gated()
-			w.model.next(slow)
+			slow := replyWith("Slowly.").gated()
+			w.model.enqueue(slow)
 			sent := w.send(w.Conversation, "Hello?")
-			<-slow.begun
-			e := w.wants(do(), fault.Busy)
+			<-slow.started
+			e := w.wantCode(do(), fault.Busy)
 			if e.Details["generationId"] != sent.GenerationID {
 				t.Errorf("details = %v", e.Details)
 			}
@@ -340,14 +341,14 @@ func TestNothingIsSavedOrRestoredWhileAReplyIsWritten(t *testing.T) {
 	}
 }
 
-// Restores side by side come one after the other: what is shown in the end is one
-// of the save points, whole.
-func TestRestoresSideBySide(t *testing.T) {
-	w := newWellKnown(t, "5")
+// Concurrent restores run one after the other: in the end exactly one of the save
+// points is shown.
+func TestConcurrentRestores(t *testing.T) {
+	w := newFullChat(t, "5")
 	one, shownOne := w.save(), w.texts()
 	w.edit(w.first, "Edited.")
-	w.remove(w.secondReply, "one")
-	w.say(w.Conversation, "More.")
+	w.deleteMessage(w.secondReply, "one")
+	w.sendAndWait(w.Conversation, "More.")
 	two, shownTwo := w.save(), w.texts()
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -371,8 +372,8 @@ func TestRestoresSideBySide(t *testing.T) {
 	}
 }
 
-func TestACallAboutASavePointCountsOnce(t *testing.T) {
-	w := newWellKnown(t, "5")
+func TestARepeatedSavePointCallHasOneEffect(t *testing.T) {
+	w := newFullChat(t, "5")
 	call := w.call()
 	first, err := w.Chats.CreateSave(t.Context(), call, chat.SaveInput{ConversationID: w.ID})
 	w.must(err)
@@ -385,7 +386,7 @@ func TestACallAboutASavePointCountsOnce(t *testing.T) {
 	call = w.call()
 	restored, err := w.Chats.RestoreSave(t.Context(), call, first.ID)
 	w.must(err)
-	w.say(w.Conversation, "More.")
+	w.sendAndWait(w.Conversation, "More.")
 	shown := w.texts()
 	again = *call
 	repeated, err := w.Chats.RestoreSave(t.Context(), &again, first.ID)
@@ -395,8 +396,8 @@ func TestACallAboutASavePointCountsOnce(t *testing.T) {
 	}
 }
 
-func TestWhatASavePointMayBe(t *testing.T) {
-	w := newWellKnown(t, "5")
+func TestLengthLimitsOfASavePoint(t *testing.T) {
+	w := newFullChat(t, "5")
 	for field, in := range map[string]chat.SaveInput{
 		"description": {Description: strings.Repeat("茶", 2001)},
 		"previewText": {PreviewText: strings.Repeat("茶", 1001)},
@@ -404,15 +405,15 @@ func TestWhatASavePointMayBe(t *testing.T) {
 	} {
 		in.ConversationID = w.ID
 		_, err := w.Chats.CreateSave(t.Context(), w.call(), in)
-		refused(t, err, fault.Invalid, field)
+		wantError(t, err, fault.Invalid, field)
 	}
 	_, err := w.Chats.CreateSave(t.Context(), w.call(), chat.SaveInput{ConversationID: w.ID,
 		Description: strings.Repeat("茶", 2000), PreviewText: strings.Repeat("茶", 1000), Thumbnail: strings.Repeat("x", 100_000)})
 	w.must(err)
 }
 
-func TestTheSavePointsOfOthersDoNotExist(t *testing.T) {
-	w := newWellKnown(t, "5")
+func TestAnotherUsersSavePointsAnswerNotFound(t *testing.T) {
+	w := newFullChat(t, "5")
 	save := w.save()
 	data, _, err := w.Archives.ExportSave(t.Context(), ann, save.ID)
 	w.must(err)
@@ -420,27 +421,27 @@ func TestTheSavePointsOfOthersDoNotExist(t *testing.T) {
 	w.must(err)
 	own, err := w.Chats.CreateConversation(t.Context(), &op.Call{UserID: bob}, chat.ConversationInput{CharacterID: ch.ID})
 	w.must(err)
-	w.ears.clear()
+	w.events.clear()
 	c := func() *op.Call { return &op.Call{UserID: bob, Device: "pc"} }
 	for name, err := range map[string]error{
-		"create":  last(w.Chats.CreateSave(t.Context(), c(), chat.SaveInput{ConversationID: w.ID})),
-		"list":    last(w.Chats.Saves(t.Context(), bob, w.ID, true, "", 0)),
-		"read":    last(w.Engine.Chats.Save(t.Context(), bob, save.ID, "", 0)),
-		"restore": last(w.Chats.RestoreSave(t.Context(), c(), save.ID)),
-		"preview": last(w.PreviewSave(t.Context(), bob, save.ID, nodest.PreviewInput{})),
+		"create":  errOf(w.Chats.CreateSave(t.Context(), c(), chat.SaveInput{ConversationID: w.ID})),
+		"list":    errOf(w.Chats.Saves(t.Context(), bob, w.ID, true, "", 0)),
+		"read":    errOf(w.Engine.Chats.Save(t.Context(), bob, save.ID, "", 0)),
+		"restore": errOf(w.Chats.RestoreSave(t.Context(), c(), save.ID)),
+		"preview": errOf(w.PreviewSave(t.Context(), bob, save.ID, nodest.PreviewInput{})),
 		"delete":  w.Chats.DeleteSave(t.Context(), c(), save.ID),
 		"export":  func() error { _, _, err := w.Archives.ExportSave(t.Context(), bob, save.ID); return err }(),
-		"import":  last(w.Archives.ImportSave(t.Context(), c(), w.ID, data)),
+		"import":  errOf(w.Archives.ImportSave(t.Context(), c(), w.ID, data)),
 	} {
-		t.Run(name, func(t *testing.T) { refused(t, err, fault.NotFound, "") })
+		t.Run(name, func(t *testing.T) { wantError(t, err, fault.NotFound, "") })
 	}
-	if told := w.ears.types(); told != "" {
-		t.Errorf("told: %s", told)
+	if events := w.events.types(); events != "" {
+		t.Errorf("events = %s", events)
 	}
-	// A file that got into other hands opens no document of its owner.
+	// A file in the hands of another user gives no access to documents of its owner.
 	got, err := w.Archives.ImportSave(t.Context(), c(), own.ID, data)
 	w.must(err)
-	w.must(last(w.Chats.RestoreSave(t.Context(), c(), got.ID)))
+	w.must(errOf(w.Chats.RestoreSave(t.Context(), c(), got.ID)))
 	p, err := w.PreviewPrompt(t.Context(), bob, nodest.PreviewInput{ConversationID: own.ID, Text: "Hi"})
 	w.must(err)
 	if text := fmt.Sprint(p.Messages); strings.Contains(text, "lore") || strings.Contains(text, "likes the sea") || !strings.Contains(text, "Reply 1.") {

@@ -12,7 +12,7 @@ import (
 	"nodest/nodest"
 )
 
-func (w *wellKnown) export(s *chat.Save) []byte {
+func (w *fullChat) export(s *chat.Save) []byte {
 	w.t.Helper()
 	data, filename, err := w.Archives.ExportSave(w.t.Context(), ann, s.ID)
 	w.must(err)
@@ -22,15 +22,15 @@ func (w *wellKnown) export(s *chat.Save) []byte {
 	return data
 }
 
-func (w *wellKnown) importSave(data string) *chat.Save {
+func (w *fullChat) importSave(data string) *chat.Save {
 	w.t.Helper()
 	s, err := w.Archives.ImportSave(w.t.Context(), w.call(), w.ID, []byte(data))
 	w.must(err)
 	return s
 }
 
-// object decodes a JSON object.
-func object(t *testing.T, data []byte) map[string]any {
+// decodeObject decodes a JSON object.
+func decodeObject(t *testing.T, data []byte) map[string]any {
 	t.Helper()
 	var m map[string]any
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -39,10 +39,10 @@ func object(t *testing.T, data []byte) map[string]any {
 	return m
 }
 
-// nameless is a file without what every import makes anew: ids, versions, time.
-func nameless(t *testing.T, data []byte) string {
+// withoutIDs removes what every import creates anew: ids, versions, times.
+func withoutIDs(t *testing.T, data []byte) string {
 	t.Helper()
-	f := object(t, data)
+	f := decodeObject(t, data)
 	var walk func(v any)
 	walk = func(v any) {
 		switch v := v.(type) {
@@ -50,8 +50,8 @@ func nameless(t *testing.T, data []byte) string {
 			for _, name := range []string{"id", "parentId", "headId", "revisionId", "seq", "rev", "version", "messageIds", "importedAt"} {
 				delete(v, name)
 			}
-			for _, name := range sortedNames(v) {
-				if name != "pins" { // these name documents, which stay
+			for name := range v {
+				if name != "pins" { // document ids do not change
 					walk(v[name])
 				}
 			}
@@ -69,36 +69,24 @@ func nameless(t *testing.T, data []byte) string {
 	return string(out)
 }
 
-func sameFile(t *testing.T, got, want string) {
-	t.Helper()
-	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			t.Errorf("line %d of the file: %s, want %s", i+1, a[i], b[i])
-			return
-		}
-	}
-	if len(a) != len(b) {
-		t.Errorf("%d lines in the file, want %d", len(a), len(b))
-	}
-}
-
-func TestAFileOfASavePointLosesNothing(t *testing.T) {
-	w := newWellKnown(t, "5")
-	w.remove(w.second, "one")
+func TestASavePointFileRoundTripChangesNothing(t *testing.T) {
+	w := newFullChat(t, "5")
+	w.deleteMessage(w.second, "one")
 	shown, prompt := w.texts(), w.preview()
 	data := w.export(w.save())
-	want := nameless(t, data)
+	want := withoutIDs(t, data)
 
-	w.card(`{"name":"Alicia","description":"Another."}`)
-	w.drop(w.book)
-	w.patch(chat.ConversationPatch{AuthorNote: note("another note"), Settings: json.RawMessage(`{"temperature":1}`)})
-	w.say(w.Conversation, "More.")
+	w.putCard(`{"name":"Alicia","description":"Another."}`)
+	w.deleteResource(w.book)
+	w.patchChat(chat.ConversationPatch{AuthorNote: note("another note"), Settings: json.RawMessage(`{"temperature":1}`)})
+	w.sendAndWait(w.Conversation, "More.")
 	before, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
 
 	save := w.importSave(string(data))
-	sameFile(t, nameless(t, w.export(save)), want)
+	if got := withoutIDs(t, w.export(save)); got != want {
+		t.Errorf("the file of the import differs at %s", firstDifference(got, want))
+	}
 	after, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
 	if after.HeadID != before.HeadID || string(after.AuthorNote) != string(before.AuthorNote) || save.ImportedAt == nil {
@@ -106,12 +94,12 @@ func TestAFileOfASavePointLosesNothing(t *testing.T) {
 	}
 	preview, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
 	w.must(err)
-	w.same("preview of the imported save point", preview.Messages, prompt)
+	w.wantSamePrompt("preview of the imported save point", preview.Messages, prompt)
 	restored := w.restore(save)
 	if w.texts() != shown {
 		t.Errorf("shown: %s\nwant %s", w.texts(), shown)
 	}
-	w.same("preview", w.preview(), prompt)
+	w.wantSamePrompt("preview", w.preview(), prompt)
 	if !strings.Contains(string(restored.Conversation.Settings), "0.5") {
 		t.Errorf("settings = %s", restored.Conversation.Settings)
 	}
@@ -134,9 +122,10 @@ const (
 		"description":"of the app","previewText":"At home.","backupTimestamp":7,"app":{"theme":"dark"}`
 )
 
-// What the app wrote is one history afterwards, whatever it consists of.
-func TestASavePointOfTheApp(t *testing.T) {
-	w := newWellKnown(t, "5")
+// A save point file of the app becomes one history, whether it has messages, a chat
+// history or both, and keeps the app's own members.
+func TestImportingASavePointOfTheApp(t *testing.T) {
+	w := newFullChat(t, "5")
 	const shown = "Welcome. | Where am I? | At home."
 	for _, tt := range []struct{ name, file, shown string }{
 		{"messages", `{` + appSave + `,"messages":` + appMessages + `}`, shown},
@@ -154,10 +143,10 @@ func TestASavePointOfTheApp(t *testing.T) {
 			if w.texts() != tt.shown {
 				t.Errorf("shown: %s\nwant %s", w.texts(), tt.shown)
 			}
-			w.say(w.Conversation, "Thanks.")
+			w.sendAndWait(w.Conversation, "Thanks.")
 			for text := range strings.SplitSeq(tt.shown, " | ") {
-				if n := strings.Count(w.model.last(), text); n != 1 {
-					t.Errorf("%q is in the prompt %d times:\n%s", text, n, w.model.last())
+				if n := strings.Count(w.model.lastRequest(), text); n != 1 {
+					t.Errorf("%q is in the prompt %d times:\n%s", text, n, w.model.lastRequest())
 				}
 			}
 		})
@@ -167,7 +156,7 @@ func TestASavePointOfTheApp(t *testing.T) {
 	if save.Description != "of the app" || save.PreviewText != "At home." || save.MessageCount != 3 || save.CreatedAt.UnixMilli() != 1700000003000 {
 		t.Errorf("save = %+v", save)
 	}
-	f := object(t, w.export(save))
+	f := decodeObject(t, w.export(save))
 	first := f["messages"].([]any)[0].(map[string]any)
 	if f["backupTimestamp"] != 7.0 || fmt.Sprint(f["app"]) != "map[theme:dark]" || first["rating"] != 4.0 ||
 		fmt.Sprint(first["metadata"]) != "map[aiIndex:0 isContinue:true]" || first["timestamp"] != 1700000000000.0 {
@@ -175,15 +164,15 @@ func TestASavePointOfTheApp(t *testing.T) {
 	}
 }
 
-// The members of a ChatSave are those of the app.
+// A ChatSave has the members of the app.
 func TestTheWireFormOfASavePoint(t *testing.T) {
-	w := newWellKnown(t, "5")
+	w := newFullChat(t, "5")
 	save := w.save()
 	view, err := w.Engine.Chats.Save(t.Context(), ann, save.ID, "", 0)
 	w.must(err)
 	data, err := json.Marshal(archive.WireChatSave(view))
 	w.must(err)
-	f := object(t, data)
+	f := decodeObject(t, data)
 	if f["conversationId"] != w.ID || f["characterId"] != w.CharacterID || f["description"] != "here" ||
 		f["timestamp"] != float64(save.CreatedAt.UnixMilli()) || f["headId"] != save.HeadID || f["messageCount"] != 7.0 {
 		t.Errorf("save = %s", data)
@@ -207,11 +196,11 @@ func TestTheWireFormOfASavePoint(t *testing.T) {
 }
 
 func TestDamagedSavePointsAreRefused(t *testing.T) {
-	w := newWellKnown(t, "5")
+	w := newFullChat(t, "5")
 	good := string(w.export(w.save()))
 	before, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
-	w.ears.clear()
+	w.events.clear()
 	message := func(m string) string { return `{"messages":[{"text":"a","sender":"bot"},` + m + `]}` }
 	exact := func(old, change string) string {
 		if !strings.Contains(good, old) {
@@ -243,34 +232,34 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 		{"no object for an archive", `{"messages":[],"nodest":7}`, fault.InvalidImport, "nodest"},
 		{"an empty archive", `{"messages":[],"nodest":{}}`, fault.InvalidImport, "nodest.conversation.version"},
 		{"a history of another type", `{"nodestChatHistory":7}`, fault.InvalidImport, "nodestChatHistory"},
-		{"a history with odd parts", `{"nodestChatHistory":{"parts":[{"role":1}]}}`, fault.InvalidImport, "nodestChatHistory.parts.role"},
+		{"a history with invalid parts", `{"nodestChatHistory":{"parts":[{"role":1}]}}`, fault.InvalidImport, "nodestChatHistory.parts.role"},
 		{"a description of another type", `{"messages":[],"description":{}}`, fault.InvalidImport, "description"},
-		{"an odd note", exact(`"authorNote":{`, `"authorNote":{"role":"king"},"x":{`), fault.InvalidImport, "nodest.conversation.authorNote.role"},
-		{"odd settings", exact(`"temperature":0.5`, `"temperature":9`), fault.InvalidImport, "nodest.conversation.settings.temperature"},
-		{"odd pins", exact(`"pins":{`, `"pins":7,"x":{`), fault.InvalidImport, "nodest.conversation.pins"},
-		{"odd settings in pins", exact(`"pins":{`, `"pins":{"settings":{"temperature":9}},"x":{`), fault.InvalidImport, "nodest.conversation.pins.settings.temperature"},
+		{"an invalid note", exact(`"authorNote":{`, `"authorNote":{"role":"king"},"x":{`), fault.InvalidImport, "nodest.conversation.authorNote.role"},
+		{"invalid settings", exact(`"temperature":0.5`, `"temperature":9`), fault.InvalidImport, "nodest.conversation.settings.temperature"},
+		{"invalid pins", exact(`"pins":{`, `"pins":7,"x":{`), fault.InvalidImport, "nodest.conversation.pins"},
+		{"invalid settings in pins", exact(`"pins":{`, `"pins":{"settings":{"temperature":9}},"x":{`), fault.InvalidImport, "nodest.conversation.pins.settings.temperature"},
 		{"too many messages", `{"messages":[` + strings.Repeat(`{},`, 10_000) + `{}]}`, fault.TooLarge, ""},
 		{"too many messages in the archive", `{"messages":[],"nodest":{"messages":[` + strings.Repeat(`{},`, 10_000) + `{}]}}`, fault.TooLarge, ""},
-		{"something behind it", good + "{}", fault.InvalidImport, ""},
+		{"trailing data", good + "{}", fault.InvalidImport, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := w.Archives.ImportSave(t.Context(), w.call(), w.ID, []byte(tt.file))
-			refused(t, err, tt.code, tt.field)
+			wantError(t, err, tt.code, tt.field)
 		})
 	}
 	after, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
-	if after.Version != before.Version || w.ears.types() != "" {
-		t.Errorf("a refused file changed something: version %d, told %s", after.Version, w.ears.types())
+	if after.Version != before.Version || w.events.types() != "" {
+		t.Errorf("a refused file changed something: version %d, events = %s", after.Version, w.events.types())
 	}
 	_, err = w.Archives.ImportSave(t.Context(), w.call(), "nowhere", []byte(good))
-	w.wants(err, fault.NotFound)
+	w.wantCode(err, fault.NotFound)
 }
 
-// The app's part of a file says which messages there are and what they show, also
-// where somebody has changed it; the archive knows the rest.
-func TestASavePointFileThatSomebodyChanged(t *testing.T) {
-	w := newWellKnown(t, "5")
+// In an edited save point file the app's part decides which messages there are and
+// what they say; the archive supplies the rest.
+func TestImportingAnEditedSavePointFile(t *testing.T) {
+	w := newFullChat(t, "5")
 	var f map[string]any
 	w.must(json.Unmarshal(w.export(w.save()), &f))
 	messages := f["messages"].([]any)
@@ -289,7 +278,7 @@ func TestASavePointFileThatSomebodyChanged(t *testing.T) {
 	if last := view.Messages[5]; len(last.Swipes) != 2 || last.SwipeIndex != 1 || !view.Messages[0].Greeting || save.MessageCount != 6 {
 		t.Errorf("the last message has %d swipes, the first is %+v", len(last.Swipes), view.Messages[0])
 	}
-	delete(f, "messages") // only the history is left of the app's part
+	delete(f, "messages") // only the chat history is left of the app's part
 	data, err = json.Marshal(f)
 	w.must(err)
 	w.restore(w.importSave(string(data)))
@@ -298,10 +287,10 @@ func TestASavePointFileThatSomebodyChanged(t *testing.T) {
 	}
 }
 
-// The archive in a save point's file is one as any other.
-func TestTheArchiveOfASavePointIsAConversation(t *testing.T) {
-	w := newWellKnown(t, "5")
-	w.remove(w.second, "one")
+// The archive inside a save point file can be imported as a conversation.
+func TestTheArchiveInASavePointFileCanBeImported(t *testing.T) {
+	w := newFullChat(t, "5")
+	w.deleteMessage(w.second, "one")
 	shown, prompt := w.texts(), w.preview()
 	save := w.save()
 	w.edit(w.first, "Edited.")
@@ -316,5 +305,5 @@ func TestTheArchiveOfASavePointIsAConversation(t *testing.T) {
 	if w.texts() != shown {
 		t.Errorf("shown: %s, want %s", w.texts(), shown)
 	}
-	w.same("preview", w.preview(), prompt)
+	w.wantSamePrompt("preview", w.preview(), prompt)
 }

@@ -16,8 +16,8 @@ import (
 	"nodest/store"
 )
 
-// search returns the texts that are found, page by page.
-func (h *home) search(t *testing.T, in chat.SearchInput) (found []string) {
+// search returns the texts found on all pages.
+func (h *chatFixture) search(t *testing.T, in chat.SearchInput) (found []string) {
 	t.Helper()
 	for {
 		page, err := h.Chats.Search(t.Context(), me, in)
@@ -36,13 +36,13 @@ func (h *home) search(t *testing.T, in chat.SearchInput) (found []string) {
 }
 
 func TestSearchFindsTextsThatHaveAllWords(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 0)
+	h := newChatFixture(t)
+	conv, _ := h.newChat(t, 0)
 	texts := []string{
 		"Green tea is served.", "The TEA is green.", "Straße nach Köln", "他喜欢喝绿茶。", "ＴＥＡ time", "Nothing.",
 	}
 	for _, text := range texts {
-		conv = h.say(t, conv.ID, conv.HeadID, text)
+		conv = h.addMessage(t, conv.ID, conv.HeadID, text)
 	}
 	tests := []struct {
 		name, query string
@@ -74,14 +74,14 @@ func TestSearchFindsTextsThatHaveAllWords(t *testing.T) {
 	}
 }
 
-func TestSearchLooksWhereItIsTold(t *testing.T) {
-	h := newHome(t)
-	first, _ := h.talk(t, 0)
-	second, _ := h.talk(t, 0)
-	gone, _ := h.talk(t, 0)
-	h.say(t, first.ID, first.HeadID, "tea in the first")
-	h.say(t, second.ID, second.HeadID, "tea in the second")
-	h.say(t, gone.ID, gone.HeadID, "tea that is gone")
+func TestSearchScopes(t *testing.T) {
+	h := newChatFixture(t)
+	first, _ := h.newChat(t, 0)
+	second, _ := h.newChat(t, 0)
+	gone, _ := h.newChat(t, 0)
+	h.addMessage(t, first.ID, first.HeadID, "tea in the first")
+	h.addMessage(t, second.ID, second.HeadID, "tea in the second")
+	h.addMessage(t, gone.ID, gone.HeadID, "tea that is gone")
 	must(t, h.DeleteConversation(t.Context(), h.call(), gone.ID))
 
 	for name, tt := range map[string]struct {
@@ -103,15 +103,15 @@ func TestSearchLooksWhereItIsTold(t *testing.T) {
 		t.Error("a stranger found something")
 	}
 	_, err = h.Chats.Search(t.Context(), stranger, chat.SearchInput{Query: "tea", ConversationID: first.ID})
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 	_, err = h.Chats.Search(t.Context(), stranger, chat.SearchInput{Query: "tea", CharacterID: first.CharacterID})
-	refused(t, err, fault.NotFound, "")
+	wantError(t, err, fault.NotFound, "")
 }
 
 func TestSearchFindsWhatCanBeShown(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 1)
-	conv = h.say(t, conv.ID, conv.HeadID, "black tea", "green tea", "coffee")
+	h := newChatFixture(t)
+	conv, _ := h.newChat(t, 1)
+	conv = h.addMessage(t, conv.ID, conv.HeadID, "black tea", "green tea", "coffee")
 	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 0)
 	must(t, err)
 	reply := page.Items[len(page.Items)-1]
@@ -139,12 +139,12 @@ func TestSearchFindsWhatCanBeShown(t *testing.T) {
 	}
 }
 
-func TestASnippetStandsAroundTheFirstMatch(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 0)
+func TestASnippetSurroundsTheFirstMatch(t *testing.T) {
+	h := newChatFixture(t)
+	conv, _ := h.newChat(t, 0)
 	long := strings.Repeat("茶", 300) + " Green Tea, and tea. " + strings.Repeat("é", 300)
-	conv = h.say(t, conv.ID, conv.HeadID, long)
-	h.say(t, conv.ID, conv.HeadID, "oﬃce tea")
+	conv = h.addMessage(t, conv.ID, conv.HeadID, long)
+	h.addMessage(t, conv.ID, conv.HeadID, "oﬃce tea")
 	for name, tt := range map[string]struct {
 		query, from string
 		length      int
@@ -184,9 +184,9 @@ func TestASnippetStandsAroundTheFirstMatch(t *testing.T) {
 	}
 }
 
-func TestSearchGoesOnWhereItStopped(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 0)
+func TestSearchPagesAreComplete(t *testing.T) {
+	h := newChatFixture(t)
+	conv, _ := h.newChat(t, 0)
 	var want []string
 	for i := range 40 {
 		text := fmt.Sprintf("tea %d", i)
@@ -195,29 +195,23 @@ func TestSearchGoesOnWhereItStopped(t *testing.T) {
 		} else {
 			want = append(want, text)
 		}
-		conv = h.say(t, conv.ID, conv.HeadID, text)
+		conv = h.addMessage(t, conv.ID, conv.HeadID, text)
 	}
 	slices.Reverse(want)
 	for _, limit := range []int{1, 7, 26, 27, 200} {
 		for _, in := range []chat.SearchInput{{}, {ConversationID: conv.ID}} {
 			in.Query, in.Limit = "tea", limit
-			if got := h.search(t, in); !slices.Equal(sorted(got), sorted(want)) || in.ConversationID != "" && !slices.Equal(got, want) {
+			if got := h.search(t, in); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) || in.ConversationID != "" && !slices.Equal(got, want) {
 				t.Errorf("by %d: %q, want %q", limit, got, want)
 			}
 		}
 	}
 }
 
-func sorted(texts []string) []string {
-	out := slices.Clone(texts)
-	slices.Sort(out)
-	return out
-}
-
-// One call looks at so many messages and says where to go on, also without a hit.
-func TestASearchComesBackAfterTwentyThousandMessages(t *testing.T) {
-	h := newHome(t)
-	h.longChat(t, h.character(t, alice).ID, 20_700)
+// A search page stops after 20,000 messages and returns a cursor, even without a hit.
+func TestASearchPageReadsAtMostTwentyThousandMessages(t *testing.T) {
+	h := newChatFixture(t)
+	h.importLongChat(t, h.character(alice).ID, 20_700)
 	page, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: `"number 3 of"`})
 	must(t, err)
 	if len(page.Items) != 0 || page.NextCursor == "" {
@@ -230,8 +224,8 @@ func TestASearchComesBackAfterTwentyThousandMessages(t *testing.T) {
 	}
 }
 
-func TestSearchesThatCannotBeAreRefused(t *testing.T) {
-	h := newHome(t)
+func TestInvalidSearchesAreRefused(t *testing.T) {
+	h := newChatFixture(t)
 	for name, tt := range map[string]struct {
 		in    chat.SearchInput
 		field string
@@ -248,17 +242,17 @@ func TestSearchesThatCannotBeAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := h.Chats.Search(t.Context(), me, tt.in)
-			refused(t, err, fault.Invalid, tt.field)
+			wantError(t, err, fault.Invalid, tt.field)
 		})
 	}
 	_, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: strings.Repeat("茶", 200)})
 	must(t, err)
 }
 
-func TestAHitOnTheWire(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 0)
-	h.say(t, conv.ID, conv.HeadID, "green tea")
+func TestWireFormOfASearchHit(t *testing.T) {
+	h := newChatFixture(t)
+	conv, _ := h.newChat(t, 0)
+	h.addMessage(t, conv.ID, conv.HeadID, "green tea")
 	page, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: "tea"})
 	must(t, err)
 	wire, err := json.Marshal(chat.WireHit(page.Items[0]))
@@ -277,7 +271,7 @@ func TestAHitOnTheWire(t *testing.T) {
 	}
 }
 
-// longArchive is an archive of n messages, each the child of the one before.
+// longArchive is an archive of n messages in one branch.
 func longArchive(n int) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"x","name":"Alice"},
@@ -302,22 +296,22 @@ func longArchive(n int) []byte {
 	return []byte(b.String())
 }
 
-func (h *home) longChat(t *testing.T, characterID string, n int) *chat.Conversation {
+func (h *chatFixture) importLongChat(t *testing.T, characterID string, n int) *chat.Conversation {
 	t.Helper()
 	conv, err := h.Archives.ImportArchive(t.Context(), h.call(), characterID, longArchive(n))
 	must(t, err)
 	return conv
 }
 
-// BenchmarkSearch looks through 100,000 messages for what none of them has.
+// BenchmarkSearch searches 100,000 messages for words that none of them has.
 func BenchmarkSearch(b *testing.B) {
 	const messages = 100_000
-	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: quiet})
+	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: discardLog})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	e := newEngine(db, noModels{}, &home{}, nodest.Options{Log: quiet, Alone: true})
+	e := newEngine(db, noModels{}, &eventLog{}, nodest.Options{Log: discardLog, Alone: true})
 	if err := db.InsertUser(b.Context(), &account.User{ID: me, Username: me}); err != nil {
 		b.Fatal(err)
 	}

@@ -14,23 +14,24 @@ import (
 	"nodest/nodest"
 )
 
-// source is a source that every turn asks.
-func source(name string, find func(context.Context, *nodest.Question) (nodest.Findings, error)) nodest.Source {
+// testSource is a source that every turn asks.
+func testSource(name string, find func(context.Context, *nodest.Question) (nodest.Findings, error)) nodest.Source {
 	return nodest.Source{
-		Name: name, Limit: patience, Find: find, Warning: framework.Warning{Code: name + "_unavailable"},
+		Name: name, Limit: waitLimit, Find: find, Warning: framework.Warning{Code: name + "_unavailable"},
 		Wanted: func(*nodest.Question) bool { return true },
 	}
 }
 
-func remembers(id, text string) nodest.Findings {
+func foundMemory(id, text string) nodest.Findings {
 	var f nodest.Findings
 	f.Memories = []framework.Memory{{ID: id, Text: text}}
 	f.Uses = []memory.Use{{ID: id}}
 	return f
 }
 
-// Each of two sources waits until the other is asked too.
-func TestSourcesAreAskedSideBySideAndKeepTheirOrder(t *testing.T) {
+// Sources run concurrently (each waits here until the other one runs), and their
+// findings keep the order of the list.
+func TestSourcesRunConcurrentlyAndKeepTheirOrder(t *testing.T) {
 	first, second := make(chan struct{}), make(chan struct{})
 	meet := func(mine, other chan struct{}, f nodest.Findings) func(context.Context, *nodest.Question) (nodest.Findings, error) {
 		return func(ctx context.Context, _ *nodest.Question) (nodest.Findings, error) {
@@ -43,69 +44,66 @@ func TestSourcesAreAskedSideBySideAndKeepTheirOrder(t *testing.T) {
 			}
 		}
 	}
-	s := newStudio(t, nodest.Options{Sources: []nodest.Source{
-		source("one", meet(first, second, remembers("m1", "Ana keeps bees."))),
-		source("two", meet(second, first, remembers("m2", "Ben keeps goats."))),
+	s := newFixture(t, nodest.Options{Sources: []nodest.Source{
+		testSource("one", meet(first, second, foundMemory("m1", "Ana keeps bees."))),
+		testSource("two", meet(second, first, foundMemory("m2", "Ben keeps goats."))),
 	}})
-	reply := s.say(s.chat(), "Who keeps what?")
-	memories, warnings, _ := s.toldOf(reply.GenerationID)
+	reply := s.sendAndWait(s.chat(), "Who keeps what?")
+	memories, warnings, _ := s.contextOf(reply.GenerationID)
 	if len(memories) != 2 || len(warnings) != 0 {
-		t.Errorf("told: memories %v, warnings %v; want two and none", memories, warnings)
+		t.Errorf("memories %v, warnings %v; want two and none", memories, warnings)
 	}
-	sent := s.model.asked()
-	prompt := ""
-	for _, m := range sent[len(sent)-1].Messages {
-		prompt += m.Text
-	}
+	prompt := s.model.lastRequest()
 	if a, b := strings.Index(prompt, "bees"), strings.Index(prompt, "goats"); a < 0 || b < a {
 		t.Errorf("the prompt has them at %d and %d", a, b)
 	}
 }
 
-// A source that fails costs its own findings only.
+// A source that fails or times out costs only its own findings.
 func TestATurnGoesOnWithoutASource(t *testing.T) {
 	for name, find := range map[string]func(context.Context) (nodest.Findings, error){
 		"it fails":             func(context.Context) (nodest.Findings, error) { return nodest.Findings{}, errors.New("down") },
 		"it takes too long":    func(ctx context.Context) (nodest.Findings, error) { <-ctx.Done(); return nodest.Findings{}, ctx.Err() },
 		"it panics":            func(context.Context) (nodest.Findings, error) { panic("nil map") },
-		"it has found a part":  func(context.Context) (nodest.Findings, error) { return remembers("m3", "Part."), errors.New("cut") },
+		"it has found a part":  func(context.Context) (nodest.Findings, error) { return foundMemory("m3", "Part."), errors.New("cut") },
 		"it is not wanted now": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			bad := source("web", func(ctx context.Context, _ *nodest.Question) (nodest.Findings, error) { return find(ctx) })
+			bad := testSource("web", func(ctx context.Context, _ *nodest.Question) (nodest.Findings, error) { return find(ctx) })
 			bad.Limit = 10 * time.Millisecond
 			if find == nil {
 				bad.Wanted = func(*nodest.Question) bool { return false }
 			}
-			good := source("memory", func(context.Context, *nodest.Question) (nodest.Findings, error) {
-				return remembers("m1", "Ana keeps bees."), nil
+			good := testSource("memory", func(context.Context, *nodest.Question) (nodest.Findings, error) {
+				return foundMemory("m1", "Ana keeps bees."), nil
 			})
-			s := newStudio(t, nodest.Options{Sources: []nodest.Source{bad, good}})
-			reply := s.say(s.chat(), "Who keeps bees?")
+			s := newFixture(t, nodest.Options{Sources: []nodest.Source{bad, good}})
+			reply := s.sendAndWait(s.chat(), "Who keeps bees?")
 			if reply.Status != chat.StatusComplete {
 				t.Errorf("the reply is %s", reply.Status)
 			}
-			memories, warnings, _ := s.toldOf(reply.GenerationID)
+			memories, warnings, _ := s.contextOf(reply.GenerationID)
 			want := map[bool][]string{true: {}, false: {"web_unavailable"}}[find == nil]
 			if len(memories) == 0 || !slices.Equal(warnings, want) {
-				t.Errorf("told: memories %v, warnings %v; want warnings %v", memories, warnings, want)
+				t.Errorf("memories %v, warnings %v; want warnings %v", memories, warnings, want)
 			}
 		})
 	}
 }
 
-// What the sources are asked is the turn: who speaks, what was said, and when.
+// A source receives the user, the text of the turn, what was said before it, and the
+// time.
 func TestASourceIsAskedAboutTheTurn(t *testing.T) {
 	var got nodest.Question
-	s := newStudio(t, nodest.Options{Sources: []nodest.Source{
-		source("web", func(_ context.Context, q *nodest.Question) (nodest.Findings, error) {
+	s := newFixture(t, nodest.Options{Sources: []nodest.Source{
+		testSource("web", func(_ context.Context, q *nodest.Question) (nodest.Findings, error) {
 			got = *q
 			return nodest.Findings{}, nil
 		}),
 	}})
 	c := s.chat()
-	s.say(c, "Good morning.")
-	reply := s.say(c, "Who keeps bees?")
+	s.sendAndWait(c, "Good morning.")
+	reply := s.sendAndWait(c, "Who keeps bees?")
 	switch {
 	case got.UserID != ann, got.Setup.Conversation.ID != c.ID, got.Here.HeadID != reply.ParentID, got.Now.IsZero():
 		t.Errorf("asked %+v", got)

@@ -16,30 +16,30 @@ import (
 	"nodest/summary"
 )
 
-// summarised is a conversation of 18 exchanges whose first 6000 characters have a
-// summary.
-func summarised(t *testing.T) *summaryStudio {
+// newSummarisedChat is a conversation of 18 exchanges whose first 6,000 characters
+// are summarised.
+func newSummarisedChat(t *testing.T) *summaryFixture {
 	t.Helper()
-	s := newSummaries(t, "")
-	s.fill(14)
-	s.talk(4)
-	if a := s.active(); a == nil || a.Generation != 1 || a.Stale || len(s.scholar.summaries) != 1 {
-		t.Fatalf("in force: %+v", a)
+	s := newSummaryFixture(t, "")
+	s.insertExchanges(14)
+	s.chatAndSummarise(4)
+	if a := s.active(); a == nil || a.Generation != 1 || a.Stale || len(s.summaryModel.prompts) != 1 {
+		t.Fatalf("active summary: %+v", a)
 	}
 	return s
 }
 
-// covered is the message at a place of the range of the summary in force.
-func (s *summaryStudio) covered(at int) *chat.Message { return s.path()[3+at] }
+// covered returns a message by its position in the range of the active summary.
+func (s *summaryFixture) covered(at int) *chat.Message { return s.path()[3+at] }
 
-// rest lets the conversation rest, and does what is due then.
-func (s *summaryStudio) rest() int {
-	s.clock.wind(time.Hour)
-	return s.work()
+// runIdleJobs lets the conversation become idle and runs the jobs that are due then.
+func (s *summaryFixture) runIdleJobs() int {
+	s.clock.advance(time.Hour)
+	return s.runJobs()
 }
 
-// shows fails the test unless the next request has the texts.
-func (s *summaryStudio) shows(prompt string, texts ...string) {
+// wantContains fails the test unless the prompt contains the texts.
+func (s *summaryFixture) wantContains(prompt string, texts ...string) {
 	s.t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(prompt, text) {
@@ -48,7 +48,7 @@ func (s *summaryStudio) shows(prompt string, texts ...string) {
 	}
 }
 
-func (s *summaryStudio) hides(prompt string, texts ...string) {
+func (s *summaryFixture) wantNotContains(prompt string, texts ...string) {
 	s.t.Helper()
 	for _, text := range texts {
 		if strings.Contains(prompt, text) {
@@ -57,47 +57,47 @@ func (s *summaryStudio) hides(prompt string, texts ...string) {
 	}
 }
 
-func (s *summaryStudio) edit(m *chat.Message, text string) {
+func (s *summaryFixture) edit(m *chat.Message, text string) {
 	s.t.Helper()
 	_, err := s.Edit(s.t.Context(), s.call(), chat.EditInput{MessageID: m.ID, Text: text})
 	s.must(err)
 }
 
-func TestASummaryWhoseMessageChangedIsUsedUntilItIsRebuilt(t *testing.T) {
-	s := summarised(t)
+func TestAStaleSummaryIsUsedUntilItIsRebuilt(t *testing.T) {
+	s := newSummarisedChat(t)
 	m := s.covered(2)
 	was := m.Text()
 	s.edit(m, "Something else was said here.")
 	if a := s.active(); a == nil || !a.Stale || a.Generation != 1 {
 		t.Fatalf("after the edit: %+v, want the same, stale", a)
 	}
-	s.shows(s.prompt(), "Digest 1")
+	s.wantContains(s.prompt(), "Digest 1")
 	s.edit(m, was)
-	if a := s.active(); a == nil || !a.Stale { // the words are the same, the text is another one
+	if a := s.active(); a == nil || !a.Stale { // the text is the same, the revision is not
 		t.Fatalf("after the second edit: %+v", a)
 	}
-	if s.work() != 0 {
-		t.Error("it is repaired while the conversation is talked in")
+	if s.runJobs() != 0 {
+		t.Error("it is rebuilt while the conversation is in use")
 	}
-	s.rest()
+	s.runIdleJobs()
 	a := s.active()
 	if a == nil || a.Stale || a.Generation != 2 || a.Method != summary.MethodModel {
-		t.Fatalf("at rest: %+v, want a new one", a)
+		t.Fatalf("when idle: %+v, want a new one", a)
 	}
-	s.shows(s.prompt(), "Digest 2")
-	s.shows(s.scholar.summaries[1], was, s.covered(0).Text()) // made from the messages
-	if n := s.rest(); n != 0 || len(s.scholar.summaries) != 2 {
-		t.Errorf("%d more jobs, %d calls: it is repaired once", n, len(s.scholar.summaries))
+	s.wantContains(s.prompt(), "Digest 2")
+	s.wantContains(s.summaryModel.prompts[1], was, s.covered(0).Text()) // it is made from the messages
+	if n := s.runIdleJobs(); n != 0 || len(s.summaryModel.prompts) != 2 {
+		t.Errorf("%d more jobs, %d calls: want one rebuild", n, len(s.summaryModel.prompts))
 	}
 }
 
-func TestASwipeBackMakesASummaryRightAgain(t *testing.T) {
-	s := summarised(t)
+func TestSwipingBackMakesASummaryCurrentAgain(t *testing.T) {
+	s := newSummarisedChat(t)
 	var m *chat.Message
 	for at := 0; m == nil || m.Role != chat.RoleAssistant; at++ {
 		m = s.covered(at)
 	}
-	// Another reply beside one that was answered is a branch, so the store is asked.
+	// Regenerating an answered reply would start a branch, so the swipe is stored directly.
 	s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error {
 		stored, err := tx.Chats.Message(m.ID)
 		if err != nil {
@@ -125,41 +125,41 @@ func TestASwipeBackMakesASummaryRightAgain(t *testing.T) {
 			t.Errorf("with the %s swipe: %+v, want stale = %v", step.swipe, a, step.stale)
 		}
 	}
-	s.rest()
-	if len(s.scholar.summaries) != 1 {
-		t.Error("a summary that is right was made again")
+	s.runIdleJobs()
+	if len(s.summaryModel.prompts) != 1 {
+		t.Error("a current summary was made again")
 	}
 }
 
-func TestASummaryGoesWithADeletedMessage(t *testing.T) {
-	s := summarised(t)
+func TestDeletingACoveredMessageDeactivatesTheSummary(t *testing.T) {
+	s := newSummarisedChat(t)
 	m := s.covered(2)
 	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), m.ID, "")
 	s.must(err)
 	if a := s.active(); a != nil {
-		t.Errorf("in force: %+v, want none", a)
+		t.Errorf("active summary: %+v, want none", a)
 	}
 	sent := s.prompt()
-	s.hides(sent, "Digest 1", m.Text())
-	s.shows(sent, s.covered(0).Text(), s.covered(2).Text())
+	s.wantNotContains(sent, "Digest 1", m.Text())
+	s.wantContains(sent, s.covered(0).Text(), s.covered(2).Text())
 
 	_, err = s.Chats.RestoreMessage(t.Context(), s.call(), m.ID)
 	s.must(err)
-	s.shows(s.prompt(), "Digest 1")
+	s.wantContains(s.prompt(), "Digest 1")
 
 	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), m.ID, "")
 	s.must(err)
-	s.rest()
+	s.runIdleJobs()
 	a := s.active()
 	if a == nil || a.Generation != 2 || a.Stale {
-		t.Fatalf("at rest: %+v, want a new one", a)
+		t.Fatalf("when idle: %+v, want a new one", a)
 	}
-	s.hides(s.scholar.summaries[1], m.Text())
-	s.hides(s.prompt(), m.Text(), "Digest 1")
+	s.wantNotContains(s.summaryModel.prompts[1], m.Text())
+	s.wantNotContains(s.prompt(), m.Text(), "Digest 1")
 }
 
-func TestEveryBranchHasItsSummary(t *testing.T) {
-	s := summarised(t)
+func TestEveryBranchHasItsOwnSummary(t *testing.T) {
+	s := newSummarisedChat(t)
 	path := s.path()
 	one := s.active()
 	_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: path[7].ID, Text: "Let us turn left here.", Mode: chat.EditBranch})
@@ -168,10 +168,10 @@ func TestEveryBranchHasItsSummary(t *testing.T) {
 		t.Error("a branch that left before the end of the summary has it")
 	}
 	sent := s.prompt()
-	s.hides(sent, "Digest 1", path[8].Text())
-	s.shows(sent, path[6].Text(), "turn left")
-	s.fill(14)
-	s.talk(3)
+	s.wantNotContains(sent, "Digest 1", path[8].Text())
+	s.wantContains(sent, path[6].Text(), "turn left")
+	s.insertExchanges(14)
+	s.chatAndSummarise(3)
 	two := s.active()
 	if two == nil || two.ID == one.ID || two.Generation != 2 {
 		t.Fatalf("on the other branch: %+v", two)
@@ -187,7 +187,7 @@ func TestEveryBranchHasItsSummary(t *testing.T) {
 			got = a.ID
 		}
 		if got != to.want {
-			t.Errorf("with head %s: %q is in force, want %q", to.head, got, to.want)
+			t.Errorf("with head %s: active summary %q, want %q", to.head, got, to.want)
 		}
 	}
 	_, err = s.Chats.Reset(t.Context(), s.call(), s.chat.ID)
@@ -197,9 +197,9 @@ func TestEveryBranchHasItsSummary(t *testing.T) {
 	}
 }
 
-// A save point shows what it showed, whatever becomes of summaries and messages.
+// A save point keeps its summary, whatever happens to summaries and messages later.
 func TestASavePointShowsItsSummary(t *testing.T) {
-	s := summarised(t)
+	s := newSummarisedChat(t)
 	then := s.prompt()
 	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: s.chat.ID})
 	s.must(err)
@@ -207,12 +207,12 @@ func TestASavePointShowsItsSummary(t *testing.T) {
 	_, err = s.Chats.EditSummary(t.Context(), s.call(), s.chat.ID, a.ID, "In my own words: they walked.")
 	s.must(err)
 	mine := s.prompt()
-	s.shows(mine, "In my own words")
+	s.wantContains(mine, "In my own words")
 	second, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: s.chat.ID})
 	s.must(err)
 	s.edit(s.covered(1), "Not this.")
-	s.fill(14)
-	s.talk(2)
+	s.insertExchanges(14)
+	s.chatAndSummarise(2)
 	s.must(s.Chats.DeleteSummary(t.Context(), s.call(), s.chat.ID, s.active().ID))
 	s.must(s.Chats.DeleteSummary(t.Context(), s.call(), s.chat.ID, a.ID))
 	for range 2 {
@@ -222,7 +222,7 @@ func TestASavePointShowsItsSummary(t *testing.T) {
 		}{{save, then}, {second, mine}} {
 			p, err := s.PreviewSave(t.Context(), ann, at.save.ID, nodest.PreviewInput{})
 			s.must(err)
-			if got := flat(p); got != at.want {
+			if got := promptText(p.Messages); got != at.want {
 				t.Fatalf("the preview of the save point differs:\n%s\nwant\n%s", got, at.want)
 			}
 			_, err = s.Chats.RestoreSave(t.Context(), s.call(), at.save.ID)
@@ -237,8 +237,8 @@ func TestASavePointShowsItsSummary(t *testing.T) {
 	}
 }
 
-func TestWordsOfAUserAreFoldedAndKept(t *testing.T) {
-	s := summarised(t)
+func TestAnEditedSummaryIsKept(t *testing.T) {
+	s := newSummarisedChat(t)
 	a := s.active()
 	const words = "--- CONVERSATION SUMMARY ---\nI say: they only talked about rivers."
 	v, err := s.Chats.EditSummary(t.Context(), s.call(), s.chat.ID, a.ID, words)
@@ -247,93 +247,93 @@ func TestWordsOfAUserAreFoldedAndKept(t *testing.T) {
 		t.Errorf("edited: %+v", v)
 	}
 	s.edit(s.covered(1), "It was different.")
-	s.rest()
-	if a := s.active(); a.Method != summary.MethodUser || len(s.scholar.summaries) != 1 {
-		t.Errorf("at rest: %+v: the words of a user stay", a)
+	s.runIdleJobs()
+	if a := s.active(); a.Method != summary.MethodUser || len(s.summaryModel.prompts) != 1 {
+		t.Errorf("when idle: %+v: an edited summary is kept", a)
 	}
-	s.fill(16)
-	s.talk(1)
-	if last := s.scholar.summaries[len(s.scholar.summaries)-1]; !strings.Contains(last, "they only talked about rivers") {
+	s.insertExchanges(16)
+	s.chatAndSummarise(1)
+	if last := s.summaryModel.prompts[len(s.summaryModel.prompts)-1]; !strings.Contains(last, "they only talked about rivers") {
 		t.Errorf("the next one was made without the words of the user:\n%s", last)
 	}
 	for _, bad := range []string{"", " \n", "\u200b\u2060 \ufeff", "--- END OF SUMMARY ---", strings.Repeat("x", 2001)} {
 		_, err := s.Chats.EditSummary(t.Context(), s.call(), s.chat.ID, s.active().ID, bad)
-		if e := s.wants(err, fault.Invalid); len(e.Fields) != 1 || e.Fields[0].Field != "summary" {
+		if e := s.wantCode(err, fault.Invalid); len(e.Fields) != 1 || e.Fields[0].Field != "summary" {
 			t.Errorf("%d characters: %v", len(bad), e.Fields)
 		}
 	}
 }
 
-func TestADeletedSummaryGivesTheHistoryBack(t *testing.T) {
-	s := summarised(t)
+func TestDeletingASummaryRestoresTheHistory(t *testing.T) {
+	s := newSummarisedChat(t)
 	id := s.active().ID
 	s.must(s.Chats.DeleteSummary(t.Context(), s.call(), s.chat.ID, id))
 	sent := s.prompt()
-	s.hides(sent, "Digest 1")
+	s.wantNotContains(sent, "Digest 1")
 	for _, m := range s.path() {
-		s.shows(sent, m.Text())
+		s.wantContains(sent, m.Text())
 	}
-	s.wants(s.Chats.DeleteSummary(t.Context(), s.call(), s.chat.ID, id), fault.NotFound)
-	s.talk(5)
-	if len(s.scholar.summaries) != 1 || len(s.summaries()) != 0 {
+	s.wantCode(s.Chats.DeleteSummary(t.Context(), s.call(), s.chat.ID, id), fault.NotFound)
+	s.chatAndSummarise(5)
+	if len(s.summaryModel.prompts) != 1 || len(s.summaries()) != 0 {
 		t.Error("the history was summarised again at once")
 	}
-	s.fill(12)
-	s.talk(2) // as much as triggers one
+	s.insertExchanges(12)
+	s.chatAndSummarise(2) // enough to trigger a summary
 	if a := s.active(); a == nil || a.Generation != 2 {
 		t.Errorf("later: %+v", a)
 	}
 }
 
 func TestSummariseByHand(t *testing.T) {
-	s := newSummaries(t, `{"memory":{"enabled":false}}`)
-	s.fill(4)
+	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
+	s.insertExchanges(4)
 	_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
-	if e := s.wants(err, fault.Conflict); e.Details["reason"] != "too_few_messages" {
+	if e := s.wantCode(err, fault.Conflict); e.Details["reason"] != "too_few_messages" {
 		t.Errorf("details = %v", e.Details)
 	}
-	s.wants(s.Chats.SummariseLater(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{}), fault.Conflict)
-	s.fill(15)
-	s.talk(1)
-	if len(s.scholar.summaries) != 0 {
-		t.Fatal("it is switched off")
+	s.wantCode(s.Chats.SummariseLater(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{}), fault.Conflict)
+	s.insertExchanges(15)
+	s.chatAndSummarise(1)
+	if len(s.summaryModel.prompts) != 0 {
+		t.Fatal("a summary was made although summaries are off")
 	}
 	path := s.path()
 	for field, r := range map[string]chat.SummaryRange{
 		"from": {From: path[2].ID}, "to": {From: path[9].ID, To: path[8].ID},
 	} {
 		_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, r)
-		if e := s.wants(err, fault.Invalid); e.Fields[0].Field != field {
+		if e := s.wantCode(err, fault.Invalid); e.Fields[0].Field != field {
 			t.Errorf("fields = %v, want %s", e.Fields, field)
 		}
 	}
 	_, err = s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{To: "nowhere"})
-	s.wants(err, fault.NotFound)
+	s.wantCode(err, fault.NotFound)
 
 	c := s.call()
 	v, err := s.Chats.Summarise(t.Context(), c, s.chat.ID, chat.SummaryRange{From: path[5].ID, To: path[10].ID})
 	s.must(err)
 	again, err := s.Chats.Summarise(t.Context(), &op.Call{UserID: ann, Key: c.Key, Hash: c.Hash}, s.chat.ID, chat.SummaryRange{From: path[5].ID, To: path[10].ID})
 	s.must(err)
-	if v.Range.Start != 5 || v.Range.End != 10 || v.Count != 6 || !v.Active || again.ID != v.ID || !again.Active || len(s.scholar.summaries) != 1 {
+	if v.Range.Start != 5 || v.Range.End != 10 || v.Count != 6 || !v.Active || again.ID != v.ID || !again.Active || len(s.summaryModel.prompts) != 1 {
 		t.Errorf("by hand: %+v, again %+v", v, again)
 	}
 	sent := s.prompt()
-	s.hides(sent, path[5].Text(), path[10].Text())
-	s.shows(sent, path[4].Text(), "Digest 1", path[11].Text())
+	s.wantNotContains(sent, path[5].Text(), path[10].Text())
+	s.wantContains(sent, path[4].Text(), "Digest 1", path[11].Text())
 
 	s.must(s.Chats.SummariseLater(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{}))
 	s.edit(path[7], "A repair does not take its place.")
-	s.work()
+	s.runJobs()
 	if a := s.active(); a == nil || a.Generation != 2 || a.Range.End != len(path)-4 {
 		t.Errorf("later: %+v", a)
 	}
 }
 
-func TestSummariesOfAnotherUser(t *testing.T) {
-	s := summarised(t)
+func TestAnotherUsersSummariesAnswerNotFound(t *testing.T) {
+	s := newSummarisedChat(t)
 	id, ctx := s.active().ID, t.Context()
-	other := s.studio.chat() // ann's own, but not the summary's
+	other := s.fixture.chat() // ann's, but not that of the summary
 	bobs := func() *op.Call { return &op.Call{UserID: bob} }
 	_, list := s.Chats.Summaries(ctx, bob, s.chat.ID)
 	_, make1 := s.Chats.Summarise(ctx, bobs(), s.chat.ID, chat.SummaryRange{})
@@ -348,110 +348,111 @@ func TestSummariesOfAnotherUser(t *testing.T) {
 		}
 	}
 	if a := s.active(); a == nil || a.Method != summary.MethodModel {
-		t.Errorf("in force: %+v", a)
+		t.Errorf("active summary: %+v", a)
 	}
 }
 
-func TestRulesStandInForTheModel(t *testing.T) {
-	s := newSummaries(t, "")
-	s.scholar.fails = fault.New(fault.Blocked, "no")
-	s.fill(14)
-	s.talk(3)
+func TestRulesReplaceAFailingSummaryModel(t *testing.T) {
+	s := newSummaryFixture(t, "")
+	s.summaryModel.err = fault.New(fault.Blocked, "no")
+	s.insertExchanges(14)
+	s.chatAndSummarise(3)
 	a := s.active()
 	if a == nil || a.Method != summary.MethodExtractive || a.Model != "" {
-		t.Fatalf("in force: %+v, want one by rule", a)
+		t.Fatalf("active summary: %+v, want one by rule", a)
 	}
-	s.rest()
+	s.runIdleJobs()
 	if views := s.summaries(); len(views) != 1 {
-		t.Errorf("%d summaries: rules wrote again what they had written", len(views))
+		t.Errorf("%d summaries: the summary by rule was made again", len(views))
 	}
-	s.scholar.fails = nil
-	s.rest()
+	s.summaryModel.err = nil
+	s.runIdleJobs()
 	if a := s.active(); a == nil || a.Method != summary.MethodModel || a.Generation != 2 {
 		t.Errorf("when the model is back: %+v", a)
 	}
-	if s.rest() != 0 {
-		t.Error("it goes on")
+	if s.runIdleJobs() != 0 {
+		t.Error("the summary is made again and again")
 	}
 }
 
-// While a summary is written anything may happen; then it is made anew, once.
-func TestASummaryThatWasOvertaken(t *testing.T) {
-	for name, meanwhile := range map[string]func(s *summaryStudio) error{
-		"by another one": func(s *summaryStudio) error {
+// If a change overtakes a summary that is being written, the summary is made again,
+// once.
+func TestChangesWhileASummaryIsWritten(t *testing.T) {
+	for name, meanwhile := range map[string]func(s *summaryFixture) error{
+		"by another summary": func(s *summaryFixture) error {
 			_, err := s.Chats.Summarise(s.t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 			return err
 		},
-		"by an edit": func(s *summaryStudio) error {
+		"by an edit": func(s *summaryFixture) error {
 			s.edit(s.path()[4], "In other words.")
 			return nil
 		},
-		"by a delete": func(s *summaryStudio) error {
+		"by a delete": func(s *summaryFixture) error {
 			_, err := s.Chats.DeleteMessage(s.t.Context(), s.call(), s.path()[4].ID, "")
 			return err
 		},
-		"by another branch": func(s *summaryStudio) error {
+		"by another branch": func(s *summaryFixture) error {
 			_, err := s.Chats.ChooseHead(s.t.Context(), s.call(), s.chat.ID, s.path()[5].ID)
 			return err
 		},
-		"by new messages, which do not matter": func(s *summaryStudio) error {
-			s.speak(1)
+		"by new messages, which do not matter": func(s *summaryFixture) error {
+			s.sendExchanges(1)
 			return nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSummaries(t, "")
-			s.scholar.meanwhile = func(context.Context) error { return meanwhile(s) }
-			s.fill(14)
-			s.talk(3)
+			s := newSummaryFixture(t, "")
+			s.summaryModel.meanwhile = func(context.Context) error { return meanwhile(s) }
+			s.insertExchanges(14)
+			s.chatAndSummarise(3)
 			views := s.summaries()
 			if len(views) > 1 {
 				t.Errorf("%d summaries: %+v", len(views), views)
 			}
 			branch := name == "by another branch"
 			if a := s.active(); (a == nil) != branch || a != nil && a.Stale {
-				t.Errorf("in force: %+v", a)
+				t.Errorf("active summary: %+v", a)
 			}
 		})
 	}
 }
 
-// A process that dies leaves a valid conversation, and the summary is made by the
-// next one.
+// A process that crashes leaves a valid conversation, and the next process makes the
+// summary.
 func TestSummariesSurviveCrashes(t *testing.T) {
-	for name, until := range map[string]func(s *summaryStudio, j *jobs.Job) error{
-		"before it begins": func(*summaryStudio, *jobs.Job) error { return nil },
-		"while the model writes": func(s *summaryStudio, j *jobs.Job) error {
+	for name, until := range map[string]func(s *summaryFixture, j *jobs.Job) error{
+		"before it begins": func(*summaryFixture, *jobs.Job) error { return nil },
+		"while the model is writing": func(s *summaryFixture, j *jobs.Job) error {
 			ctx, die := context.WithCancel(s.t.Context())
-			s.scholar.meanwhile = func(context.Context) error { die(); return ctx.Err() }
+			s.summaryModel.meanwhile = func(context.Context) error { die(); return ctx.Err() }
 			return s.Chats.Kinds()[0].Run(ctx, j)
 		},
-		"at the commit, which comes too late": func(s *summaryStudio, j *jobs.Job) error {
-			s.scholar.meanwhile = func(context.Context) error {
-				s.lose()
-				s.must(s.end(s.claim()[0], nil)) // somebody else ends it
+		"at the commit, which comes too late": func(s *summaryFixture, j *jobs.Job) error {
+			s.summaryModel.meanwhile = func(context.Context) error {
+				s.expireLeases()
+				s.must(s.endJob(s.claimJobs()[0], nil)) // another process ends it
 				return nil
 			}
-			return s.run(j)
+			return s.runJob(j)
 		},
-		"after the commit": func(s *summaryStudio, j *jobs.Job) error { return s.run(j) },
+		"after the commit": func(s *summaryFixture, j *jobs.Job) error { return s.runJob(j) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSummaries(t, "")
-			s.fill(14)
+			s := newSummaryFixture(t, "")
+			s.insertExchanges(14)
 			for range 4 {
-				s.speak(1)
-				if claimed := s.claim(); len(claimed) > 0 {
+				s.sendExchanges(1)
+				if claimed := s.claimJobs(); len(claimed) > 0 {
 					if err := until(s, claimed[0]); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, jobs.ErrLost) {
 						t.Fatal(err)
 					}
 					break
 				}
 			}
-			s.prompt() // can be built
+			s.prompt() // the prompt can be built
 			s.crash()
-			s.lose()
-			s.talk(1)
+			s.expireLeases()
+			s.chatAndSummarise(1)
 			if views := s.summaries(); len(views) != 1 || s.active() == nil {
 				t.Errorf("summaries: %+v", views)
 			}
@@ -459,14 +460,15 @@ func TestSummariesSurviveCrashes(t *testing.T) {
 	}
 }
 
-// lose ends the leases of all jobs.
-func (s *summaryStudio) lose() {
+// expireLeases ends the leases of all jobs.
+func (s *summaryFixture) expireLeases() {
 	s.t.Helper()
-	s.clock.wind(10 * time.Minute)
+	s.clock.advance(10 * time.Minute)
 	s.must(s.db.RecoverJobs(s.t.Context(), map[string]int{chat.JobSummarise: 5}, ""))
 }
 
-// A chat that does not fit gets its summary before the reply.
+// A chat that does not fit the context is summarised before the reply; if the model
+// is too slow, a summary by rule is used.
 func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		slow bool
@@ -475,27 +477,27 @@ func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
 		"the model is quick": {false, "Digest 1"}, "the model is slow": {true, "\nAnn: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSummaries(t, "")
+			s := newSummaryFixture(t, "")
 			s.opts.SummaryWait = time.Minute
 			if tt.slow {
 				s.opts.SummaryWait = time.Millisecond
-				s.scholar.meanwhile = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+				s.summaryModel.meanwhile = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 			}
 			s.Engine = s.engine()
-			s.fill(16)
-			s.studio.real.ContextTokens = 2000
-			s.speak(1)
+			s.insertExchanges(16)
+			s.fixture.realModel.ContextTokens = 2000
+			s.sendExchanges(1)
 			p, err := s.Prompt(t.Context(), ann, s.generation(s.path()[34].GenerationID).PromptID)
 			s.must(err)
-			sent := flat(p.Prompt)
-			s.shows(sent, "CONVERSATION SUMMARY")
+			sent := promptText(p.Prompt.Messages)
+			s.wantContains(sent, "CONVERSATION SUMMARY")
 			if tt.slow == strings.Contains(sent, "Digest 1") {
 				t.Errorf("the summary is not %s:\n%s", tt.want, sent)
 			}
 			if tt.slow == (s.active() != nil) {
-				t.Errorf("in force: %+v", s.active())
+				t.Errorf("active summary: %+v", s.active())
 			}
-			s.work()
+			s.runJobs()
 			if a := s.active(); a == nil || a.Method != summary.MethodModel || len(s.summaries()) != 1 {
 				t.Errorf("after that: %+v", s.summaries())
 			}
@@ -503,19 +505,19 @@ func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
 	}
 }
 
-func TestSummariesMoveWithAnArchive(t *testing.T) {
-	s := summarised(t)
+func TestArchivesContainSummaries(t *testing.T) {
+	s := newSummarisedChat(t)
 	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: s.chat.ID})
 	s.must(err)
 	_, err = s.Chats.EditSummary(t.Context(), s.call(), s.chat.ID, s.active().ID, "In my own words: they walked.")
 	s.must(err)
 	s.edit(s.covered(1), "Something else.")
-	s.talk(2)
+	s.chatAndSummarise(2)
 	data, _, err := s.Archives.ExportArchive(t.Context(), ann, s.chat.ID)
 	s.must(err)
 	p, err := s.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{})
 	s.must(err)
-	then, now, was := flat(p), s.prompt(), s.active()
+	then, now, was := promptText(p.Messages), s.prompt(), s.active()
 
 	copied, err := s.Archives.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, data)
 	s.must(err)
@@ -523,14 +525,14 @@ func TestSummariesMoveWithAnArchive(t *testing.T) {
 	s.must(err)
 	s.chat = copied
 	if got := s.prompt(); got != now {
-		t.Errorf("the copy sends\n%s\nwant\n%s", got, now)
+		t.Errorf("the imported copy sends\n%s\nwant\n%s", got, now)
 	}
 	if a := s.active(); a == nil || a.ID == was.ID || a.Text != was.Text || !a.Stale || a.Range.EndID == was.Range.EndID {
-		t.Errorf("in force: %+v", a)
+		t.Errorf("active summary: %+v", a)
 	}
 	p, err = s.PreviewSave(t.Context(), ann, saves.Items[0].ID, nodest.PreviewInput{})
 	s.must(err)
-	if got := flat(p); got != then {
+	if got := promptText(p.Messages); got != then {
 		t.Errorf("its save point shows\n%s\nwant\n%s", got, then)
 	}
 	var doc map[string]json.RawMessage
@@ -543,8 +545,8 @@ func TestSummariesMoveWithAnArchive(t *testing.T) {
 	}
 }
 
-func TestSettingsTellWhenASummaryWasMade(t *testing.T) {
-	s := summarised(t)
+func TestSettingsReportTheTimeOfTheLastSummary(t *testing.T) {
+	s := newSummarisedChat(t)
 	var got struct {
 		Memory struct {
 			LastSummarizedAt int64 `json:"lastSummarizedAt"`
@@ -554,19 +556,19 @@ func TestSettingsTellWhenASummaryWasMade(t *testing.T) {
 	doc, version, err := s.Characters.Settings(t.Context(), ann, s.chat.CharacterID)
 	s.must(err)
 	s.must(json.Unmarshal(doc, &got))
-	if got.Memory.LastSummarizedAt != s.clock.read().UnixMilli() || got.Memory.SummaryThreshold != 6000 || version != 1 {
+	if got.Memory.LastSummarizedAt != s.clock.Now().UnixMilli() || got.Memory.SummaryThreshold != 6000 || version != 1 {
 		t.Errorf("settings at version %d: %s", version, doc)
 	}
 }
 
-// A summary makes a version of its conversation, and moves it to no other place in
-// a list.
-func TestASummaryDoesNotMoveItsConversation(t *testing.T) {
-	s := newSummaries(t, "")
-	s.fill(20)
+// A summary increases the version of its conversation but not its update time, so the
+// list keeps its order.
+func TestASummaryDoesNotReorderTheConversationList(t *testing.T) {
+	s := newSummaryFixture(t, "")
+	s.insertExchanges(20)
 	before, err := s.Chats.Conversation(t.Context(), ann, s.chat.ID)
 	s.must(err)
-	s.clock.wind(time.Minute)
+	s.clock.advance(time.Minute)
 	_, err = s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 	s.must(err)
 	after, err := s.Chats.Conversation(t.Context(), ann, s.chat.ID)
@@ -576,12 +578,12 @@ func TestASummaryDoesNotMoveItsConversation(t *testing.T) {
 	}
 }
 
-// Who asks for the summary that somebody else has just made gets that one.
-func TestTwoWhoSummariseAtOnceGetOneSummary(t *testing.T) {
-	s := newSummaries(t, `{"memory":{"enabled":false}}`)
-	s.fill(14)
+// A request for a summary that another request has just made returns that summary.
+func TestConcurrentSummaryRequestsGetOneSummary(t *testing.T) {
+	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
+	s.insertExchanges(14)
 	var first *chat.SummaryView
-	s.scholar.meanwhile = func(ctx context.Context) (err error) {
+	s.summaryModel.meanwhile = func(ctx context.Context) (err error) {
 		first, err = s.Chats.Summarise(ctx, s.call(), s.chat.ID, chat.SummaryRange{})
 		return err
 	}

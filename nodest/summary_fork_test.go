@@ -9,23 +9,23 @@ import (
 	"nodest/summary"
 )
 
-// in is what fn returns of another conversation.
-func in[T any](s *summaryStudio, chat *chat.Conversation, fn func() T) T {
+// inChat calls fn with another conversation.
+func inChat[T any](s *summaryFixture, chat *chat.Conversation, fn func() T) T {
 	was := s.chat
 	defer func() { s.chat = was }()
 	s.chat = chat
 	return fn()
 }
 
-func (s *summaryStudio) forkAt(m *chat.Message) *chat.Conversation {
+func (s *summaryFixture) forkAt(m *chat.Message) *chat.Conversation {
 	s.t.Helper()
 	fork, err := s.Chats.Fork(s.t.Context(), s.call(), chat.ForkInput{ConversationID: s.chat.ID, MessageID: m.ID})
 	s.must(err)
 	return fork
 }
 
-// told is what a summary tells of itself, without what names it or its messages.
-func told(v *chat.SummaryView) string {
+// describeSummary renders a summary without the ids of the summary and its messages.
+func describeSummary(v *chat.SummaryView) string {
 	if v == nil {
 		return "none"
 	}
@@ -33,43 +33,43 @@ func told(v *chat.SummaryView) string {
 	return fmt.Sprint(v.Text, v.At, r.Start, r.End, r.StartSeq, r.EndSeq, v.Count, v.Generation, v.Method, v.Model, v.Digest, v.Stale, v.Active)
 }
 
-// A fork sends what its source sends at that message, with a summary of its own that
-// says the same of its own messages.
-func TestAForkHasTheSummaryOfItsPlace(t *testing.T) {
+// A fork sends the same prompt as its source does at that message, with a summary of
+// its own that refers to its own messages.
+func TestAForkHasTheSummaryAtItsMessage(t *testing.T) {
 	for name, tt := range map[string]struct {
-		do   func(s *summaryStudio)
+		do   func(s *summaryFixture)
 		at   int // messages before the head
 		want string
 	}{
 		"at the end":             {want: "Digest 2"},
 		"where an older one was": {at: 20, want: "Digest 1"},
 		"before the first one":   {at: 50, want: "none"},
-		"stale": {do: func(s *summaryStudio) {
+		"stale": {do: func(s *summaryFixture) {
 			s.edit(s.covered(2), "Something else was said here.")
 		}, want: "Digest 2"},
-		"by hand": {do: func(s *summaryStudio) {
+		"by hand": {do: func(s *summaryFixture) {
 			_, err := s.Chats.EditSummary(s.t.Context(), s.call(), s.chat.ID, s.active().ID, "In my own words: they walked.")
 			s.must(err)
 		}, want: "In my own words"},
-		"by hand and stale": {do: func(s *summaryStudio) {
+		"by hand and stale": {do: func(s *summaryFixture) {
 			_, err := s.Chats.EditSummary(s.t.Context(), s.call(), s.chat.ID, s.active().ID, "In my own words: they walked.")
 			s.must(err)
 			s.edit(s.covered(2), "Something else was said here.")
 		}, want: "In my own words"},
-		"with a deleted message": {do: func(s *summaryStudio) {
+		"with a deleted message": {do: func(s *summaryFixture) {
 			_, err := s.Chats.DeleteMessage(s.t.Context(), s.call(), s.covered(2).ID, "")
 			s.must(err)
 		}, want: "none"},
-		"deleted": {do: func(s *summaryStudio) {
+		"deleted": {do: func(s *summaryFixture) {
 			s.must(s.Chats.DeleteSummary(s.t.Context(), s.call(), s.chat.ID, s.active().ID))
 		}, want: "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSummaries(t, "")
-			s.fill(14)
-			s.talk(2)
-			s.fill(10)
-			s.talk(3)
+			s := newSummaryFixture(t, "")
+			s.insertExchanges(14)
+			s.chatAndSummarise(2)
+			s.insertExchanges(10)
+			s.chatAndSummarise(3)
 			if tt.do != nil {
 				tt.do(s)
 			}
@@ -78,47 +78,47 @@ func TestAForkHasTheSummaryOfItsPlace(t *testing.T) {
 			_, err := s.Chats.ChooseHead(t.Context(), s.call(), s.chat.ID, path[len(path)-1-tt.at].ID)
 			s.must(err)
 			want, sent := s.active(), s.prompt()
-			got := in(s, fork, s.active)
-			if !strings.HasPrefix(told(got), tt.want) || told(got) != told(want) || (fork.SummaryID != "") != (got != nil) {
-				t.Errorf("in force in the fork:\n%s\nwant\n%s", told(got), told(want))
+			got := inChat(s, fork, s.active)
+			if !strings.HasPrefix(describeSummary(got), tt.want) || describeSummary(got) != describeSummary(want) || (fork.SummaryID != "") != (got != nil) {
+				t.Errorf("active summary of the fork:\n%s\nwant\n%s", describeSummary(got), describeSummary(want))
 			}
-			if got := in(s, fork, s.prompt); got != sent {
+			if got := inChat(s, fork, s.prompt); got != sent {
 				t.Errorf("the fork sends\n%s\nwant\n%s", got, sent)
 			}
-			s.ofTheFork(fork, got)
+			s.checkForkSummary(fork, got)
 		})
 	}
 }
 
-// ofTheFork fails the test unless a summary of a fork goes on as one of any chat does.
-func (s *summaryStudio) ofTheFork(fork *chat.Conversation, got *chat.SummaryView) {
+// checkForkSummary checks that the summary of a fork behaves like that of any chat.
+func (s *summaryFixture) checkForkSummary(fork *chat.Conversation, got *chat.SummaryView) {
 	s.t.Helper()
-	calls := len(s.scholar.summaries)
+	calls := len(s.summaryModel.prompts)
 	source := s.chat
 	s.chat = fork
 	defer func() { s.chat = source }()
-	s.talk(1)
+	s.chatAndSummarise(1)
 	if got == nil {
 		return
 	}
-	if len(s.scholar.summaries) != calls {
+	if len(s.summaryModel.prompts) != calls {
 		s.t.Error("the fork paid for a summary again")
 	}
 	path := s.path()
 	if r := got.Range; path[r.Start].ID != r.StartID || path[r.End].ID != r.EndID || got.BaseID != "" {
-		s.t.Errorf("it is about %+v, base %q: not of the fork", r, got.BaseID)
+		s.t.Errorf("range %+v, base %q: not those of the fork", r, got.BaseID)
 	}
 	data, _, err := s.Archives.ExportArchive(s.t.Context(), ann, fork.ID)
 	s.must(err)
-	want := told(s.active())
+	want := describeSummary(s.active())
 	copied, err := s.Archives.ImportArchive(s.t.Context(), s.call(), fork.CharacterID, data)
 	s.must(err)
-	if have := told(in(s, copied, s.active)); have != want {
+	if have := describeSummary(inChat(s, copied, s.active)); have != want {
 		s.t.Errorf("after a move:\n%s\nwant\n%s", have, want)
 	}
-	s.rest()
+	s.runIdleJobs()
 	if now := s.active(); now.Stale != (got.Stale && got.Method == summary.MethodUser) {
-		s.t.Errorf("at rest: %+v", now)
+		s.t.Errorf("when idle: %+v", now)
 	}
 	s.edit(s.covered(1), "This is only so in the fork.")
 	if now := s.active(); now == nil || !now.Stale {
@@ -127,36 +127,36 @@ func (s *summaryStudio) ofTheFork(fork *chat.Conversation, got *chat.SummaryView
 	_, err = s.Chats.DeleteMessage(s.t.Context(), s.call(), s.covered(1).ID, "")
 	s.must(err)
 	if s.active() != nil {
-		s.t.Error("it stands for a message that was deleted")
+		s.t.Error("it covers a message that was deleted")
 	}
 }
 
-// The summary of a long fork is there with the fork, and waits for its repair as in the
-// source.
-func TestALongForkHasTheSummaryOfItsPlace(t *testing.T) {
-	s := newSummaries(t, "")
-	s.fill(2600)
+// A long fork has its summary as soon as it is complete; a stale one is rebuilt
+// later, as in the source.
+func TestALongForkHasTheSummaryAtItsMessage(t *testing.T) {
+	s := newSummaryFixture(t, "")
+	s.insertExchanges(2600)
 	path := s.path() // the range is copied in two steps
 	_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{From: path[4950].ID, To: path[5050].ID})
 	s.must(err)
 	s.edit(s.covered(2), "Something else was said here.")
-	want, sent := told(s.active()), s.prompt()
+	want, sent := describeSummary(s.active()), s.prompt()
 	fork := s.forkAt(path[len(path)-1])
 	if !fork.Copying {
-		t.Fatal("it is there already")
+		t.Fatal("the fork is complete already")
 	}
 	s.edit(s.covered(2), "And something else again.")
 	s.must(s.DeleteConversation(t.Context(), s.call(), s.chat.ID))
 	s.must(runFork(s.Engine, claimFork(t, s.db, "p")))
-	if got := told(in(s, fork, s.active)); got != want {
-		t.Errorf("in force in the fork:\n%s\nwant\n%s", got, want)
+	if got := describeSummary(inChat(s, fork, s.active)); got != want {
+		t.Errorf("active summary of the fork:\n%s\nwant\n%s", got, want)
 	}
-	if got := in(s, fork, s.prompt); got != sent {
+	if got := inChat(s, fork, s.prompt); got != sent {
 		t.Errorf("the fork sends\n%s\nwant\n%s", got, sent)
 	}
 	s.chat = fork
-	s.rest()
+	s.runIdleJobs()
 	if now := s.active(); now == nil || now.Stale {
-		t.Errorf("at rest: %+v", now)
+		t.Errorf("when idle: %+v", now)
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"nodest/store/storetest"
 )
 
-// Two processes are told in one instant to make the summary of a chat, by the user and
-// by a reply: their models write at once, and there is one summary.
-func TestASummaryThatSeveralBeginIsWrittenOnce(t *testing.T) {
+// If two processes write the summary of a chat at the same time, for the user and for
+// a reply, one summary is stored.
+func TestConcurrentSummaryJobsStoreOneSummary(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) (one, other func(store.Options) *store.DB){
-		"SQLite": func(t *testing.T) (one, other func(store.Options) *store.DB) { // one process, two engines
+		"SQLite": func(t *testing.T) (one, other func(store.Options) *store.DB) { // two engines in one process
 			var db *store.DB
 			return func(o store.Options) *store.DB {
 				db = storetest.OpenWith(t, o)
@@ -35,28 +35,28 @@ func TestASummaryThatSeveralBeginIsWrittenOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			one, other := open(t)
-			s := newSummariesOn(t, "", one)
-			second := *s.studio
-			second.db = other(store.Options{Now: s.clock.read, Log: quiet, Committed: s.ears.committed})
+			s := newSummaryFixtureOn(t, "", one)
+			second := *s.fixture
+			second.db = other(store.Options{Now: s.clock.Now, Log: discardLog, Committed: s.events.committed})
 			s.opts.Alone, second.opts.Alone = false, false
 			s.Engine, second.Engine = s.engine(), second.engine()
 			for range 3 { // generations
-				s.fill(16)
-				s.writtenOnce(&second)
+				s.insertExchanges(16)
+				s.checkWrittenOnce(&second)
 			}
 		})
 	}
 }
 
-func (s *summaryStudio) writtenOnce(second *studio) {
+func (s *summaryFixture) checkWrittenOnce(second *fixture) {
 	s.t.Helper()
-	before, calls := len(s.summaries()), len(s.scholar.summaries)
-	job := s.triggered(second)
+	before, calls := len(s.summaries()), len(s.summaryModel.prompts)
+	job := s.claimSharedJob(second)
 
 	const writers = 3
-	var there sync.WaitGroup // all of them, before anything is stored
+	var there sync.WaitGroup // all have written before any stores
 	there.Add(writers)
-	s.scholar.gate = func() { there.Done(); there.Wait() }
+	s.summaryModel.gate = func() { there.Done(); there.Wait() }
 	var views [2]*chat.SummaryView
 	var errs [writers]error
 	var group sync.WaitGroup
@@ -66,26 +66,26 @@ func (s *summaryStudio) writtenOnce(second *studio) {
 	}
 	group.Go(func() { errs[2] = second.Chats.Kinds()[0].Run(s.t.Context(), job) })
 	group.Wait()
-	s.scholar.gate = nil
+	s.summaryModel.gate = nil
 	for _, err := range errs {
 		s.must(err)
 	}
-	s.must(s.end(job, nil))
-	if n := s.work(); n != 0 {
+	s.must(s.endJob(job, nil))
+	if n := s.runJobs(); n != 0 {
 		s.t.Errorf("%d jobs follow", n)
 	}
 	a, views0 := s.active(), s.summaries()
 	if len(views0) != before+1 || a == nil || a.Generation != before+1 || views[0].ID != a.ID || views[1].ID != a.ID {
-		s.t.Errorf("%d summaries, in force %+v, answered %+v and %+v", len(views0), a, views[0], views[1])
+		s.t.Errorf("%d summaries, active %+v, answered %+v and %+v", len(views0), a, views[0], views[1])
 	}
-	if n := len(s.scholar.summaries) - calls; n != writers {
+	if n := len(s.summaryModel.prompts) - calls; n != writers {
 		s.t.Errorf("%d calls of the model, want %d", n, writers)
 	}
 }
 
-// triggered enqueues the summary from both processes in one instant, lets both look
-// for work, and returns the one job that there is.
-func (s *summaryStudio) triggered(second *studio) *jobs.Job {
+// claimSharedJob enqueues the summary from both processes at once, has both claim
+// jobs, and returns the only one.
+func (s *summaryFixture) claimSharedJob(second *fixture) *jobs.Job {
 	s.t.Helper()
 	var group sync.WaitGroup
 	var errs [2]error

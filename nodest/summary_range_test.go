@@ -13,28 +13,29 @@ import (
 	"nodest/summary"
 )
 
-// A range that the user names is summarised as it is, whatever was in force.
-func TestARangeByHandIsExactlyThatRange(t *testing.T) {
+// A range that the user names is summarised exactly, whatever summary was active
+// before.
+func TestARequestedRangeIsSummarisedExactly(t *testing.T) {
 	for name, fails := range map[string]error{"by a model": nil, "by rule": fault.New(fault.Blocked, "no")} {
 		t.Run(name, func(t *testing.T) {
-			s := newSummaries(t, `{"memory":{"enabled":false}}`)
-			s.fill(30)
+			s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
+			s.insertExchanges(30)
 			wide, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 			s.must(err)
 			path := s.path()
 			if wide.Range.Start != 3 || wide.Range.End != len(path)-4 {
 				t.Fatalf("everything that is due: %+v of %d", wide.Range, len(path))
 			}
-			s.scholar.fails = fails
+			s.summaryModel.err = fails
 			narrow, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{From: path[10].ID, To: path[13].ID})
 			s.must(err)
 			if r := narrow.Range; r.Start != 10 || r.End != 13 || narrow.Count != 4 || narrow.BaseID != wide.ID || s.active().ID != narrow.ID {
 				t.Errorf("%+v", narrow)
 			}
 			if fails == nil {
-				asked := s.scholar.summaries[len(s.scholar.summaries)-1]
-				s.shows(asked, path[10].Text(), path[13].Text())
-				s.hides(asked, "Digest 1", path[9].Text(), path[14].Text())
+				asked := s.summaryModel.prompts[len(s.summaryModel.prompts)-1]
+				s.wantContains(asked, path[10].Text(), path[13].Text())
+				s.wantNotContains(asked, "Digest 1", path[9].Text(), path[14].Text())
 			} else {
 				for line := range strings.Lines(narrow.Text) {
 					_, said, _ := strings.Cut(strings.TrimSpace(line), ": ")
@@ -44,45 +45,47 @@ func TestARangeByHandIsExactlyThatRange(t *testing.T) {
 				}
 			}
 			sent := s.prompt()
-			s.shows(sent, path[3].Text(), path[9].Text(), path[14].Text())
-			s.hides(sent, path[10].Text(), path[13].Text())
+			s.wantContains(sent, path[3].Text(), path[9].Text(), path[14].Text())
+			s.wantNotContains(sent, path[10].Text(), path[13].Text())
 
-			// Asked for without a range, everything is covered that is due.
-			s.scholar.fails = nil
+			// A request without a range covers everything that is due.
+			s.summaryModel.err = nil
 			all, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 			s.must(err)
 			if all.Range.Start != 3 || all.Range.End != len(path)-4 || all.Method != summary.MethodModel {
 				t.Errorf("everything again: %+v", all)
 			}
-			s.shows(s.scholar.summaries[len(s.scholar.summaries)-1], path[3].Text(), path[14].Text())
+			s.wantContains(s.summaryModel.prompts[len(s.summaryModel.prompts)-1], path[3].Text(), path[14].Text())
 		})
 	}
 }
 
-// A range by hand that is stale is made anew at rest as what it was.
-func TestARangeByHandStaysThatRange(t *testing.T) {
-	s := newSummaries(t, `{"memory":{"summaryThreshold":10000}}`)
-	s.fill(16)
+// When a requested range becomes stale, the same range is summarised again once the
+// chat is idle.
+func TestAStaleRequestedRangeIsRebuiltAsThatRange(t *testing.T) {
+	s := newSummaryFixture(t, `{"memory":{"summaryThreshold":10000}}`)
+	s.insertExchanges(16)
 	path := s.path()
 	_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{From: path[10].ID, To: path[13].ID})
 	s.must(err)
 	s.edit(path[12], "It was not so.")
-	s.rest()
+	s.runIdleJobs()
 	if a := s.active(); a == nil || a.Stale || a.Generation != 2 || a.Range.Start != 10 || a.Range.End != 13 || a.Count != 4 {
-		t.Fatalf("at rest: %+v", a)
+		t.Fatalf("when idle: %+v", a)
 	}
-	s.fill(12)
-	s.talk(1)
+	s.insertExchanges(12)
+	s.chatAndSummarise(1)
 	if a := s.active(); a.Range.Start != 3 || a.Range.End != len(s.path())-4 {
 		t.Errorf("past the threshold: %+v", a)
 	}
 }
 
-// The digest is that of the texts, in the conversation and in every copy of it.
-func TestASummaryOfACopyKnowsItsTexts(t *testing.T) {
-	s := summarised(t)
-	s.fill(14)
-	s.talk(1) // folded
+// The digest of a summary matches the texts of its own conversation, also in a fork
+// and an imported archive.
+func TestTheDigestOfACopiedSummaryMatchesItsTexts(t *testing.T) {
+	s := newSummarisedChat(t)
+	s.insertExchanges(14)
+	s.chatAndSummarise(1) // the first summary is merged into the second
 	digest := func() string {
 		r := s.active().Range
 		var lines []summary.ChatLine
@@ -108,7 +111,7 @@ func TestASummaryOfACopyKnowsItsTexts(t *testing.T) {
 		}
 		stands("unchanged", false)
 		s.edit(s.path()[1], fmt.Sprint("Not covered, in ", name))
-		s.talk(1)
+		s.chatAndSummarise(1)
 		stands("with another beginning", false)
 		s.edit(s.covered(5), fmt.Sprint("Covered, in ", name))
 		stands("edited", true)
@@ -120,44 +123,45 @@ func TestASummaryOfACopyKnowsItsTexts(t *testing.T) {
 	}
 }
 
-// The last three messages are sent as they are, with what is said now among them:
-// also where the branch has become shorter than it was when it was summarised.
-func TestAPreviewCountsWhatIsSaidAmongTheLastThree(t *testing.T) {
-	s := newSummaries(t, `{"memory":{"enabled":false}}`)
-	s.fill(20)
+// The last three messages are never covered by a summary. The new message counts
+// among them, also after the branch has become shorter than it was when it was
+// summarised.
+func TestAPreviewCountsTheNewMessageAmongTheLastThree(t *testing.T) {
+	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
+	s.insertExchanges(20)
 	made, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 	s.must(err)
 	path := s.path()
 	shorter := path[made.Range.End+1]
 	_, err = s.Chats.ChooseHead(t.Context(), s.call(), s.chat.ID, shorter.ID)
 	s.must(err)
-	s.shows(s.prompt(), path[made.Range.End].Text(), path[made.Range.End-1].Text())
+	s.wantContains(s.prompt(), path[made.Range.End].Text(), path[made.Range.End-1].Text())
 
 	preview, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: s.chat.ID, Text: "And the lamp?"})
 	s.must(err)
-	s.hides(flat(preview), path[made.Range.End-1].Text())
-	s.shows(flat(preview), path[made.Range.End].Text())
+	s.wantNotContains(promptText(preview.Messages), path[made.Range.End-1].Text())
+	s.wantContains(promptText(preview.Messages), path[made.Range.End].Text())
 	begun := s.wait(s.send(s.chat, "And the lamp?").GenerationID)
 	sent, err := s.Prompt(t.Context(), ann, begun.PromptID)
 	s.must(err)
-	if got := flat(sent.Prompt); got != flat(preview) {
-		t.Errorf("sent:\n%s\npreviewed:\n%s", got, flat(preview))
+	if got := promptText(sent.Prompt.Messages); got != promptText(preview.Messages) {
+		t.Errorf("sent:\n%s\npreviewed:\n%s", got, promptText(preview.Messages))
 	}
 }
 
-// A range that ends where everything ends is not everything: who asked for that gets it
-// also when the range was made meanwhile.
-func TestARangeByHandDoesNotAnswerForEverything(t *testing.T) {
-	s := newSummaries(t, `{"memory":{"enabled":false}}`)
-	s.fill(30)
+// A request for a full summary is not answered with a range that was summarised
+// meanwhile, even if that range ends at the same message.
+func TestARequestedRangeDoesNotAnswerAFullRequest(t *testing.T) {
+	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
+	s.insertExchanges(30)
 	path := s.path()
-	s.scholar.meanwhile = func(context.Context) error {
+	s.summaryModel.meanwhile = func(context.Context) error {
 		_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{From: path[10].ID})
 		return err
 	}
 	all, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 	s.must(err)
 	if all.Range.Start != 3 || all.Range.End != len(path)-4 || s.active().ID != all.ID || len(s.summaries()) != 2 {
-		t.Errorf("everything: %+v, in force %+v", all, s.active())
+		t.Errorf("everything: %+v, active %+v", all, s.active())
 	}
 }

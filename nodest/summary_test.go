@@ -15,7 +15,6 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
-	"nodest/framework"
 	"nodest/jobs"
 	"nodest/llm"
 	"nodest/nodest"
@@ -23,18 +22,18 @@ import (
 	"nodest/summary"
 )
 
-// scholar is a model that replies in 180 characters and writes summaries: a request
-// of one message is for one. It counts both.
-type scholar struct {
+// summaryModel is a model that replies with 180 characters and writes summaries: a
+// request of a single message asks for one. It counts both.
+type summaryModel struct {
 	mu        sync.Mutex
 	replies   int
-	summaries []string                        // prompts that asked for one
-	fails     error                           // in place of summaries
-	meanwhile func(ctx context.Context) error // once, while the next summary is written; nil = nothing happens
-	gate      func()                          // that every summary passes when it is written; nil = none
+	prompts   []string                        // prompts that asked for a summary
+	err       error                           // returned instead of a summary
+	meanwhile func(ctx context.Context) error // called once, while the next summary is written; nil = none
+	gate      func()                          // called before each summary is returned; nil = none
 }
 
-func (m *scholar) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+func (m *summaryModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		text, err := m.answer(ctx, req)
 		if err != nil {
@@ -46,17 +45,17 @@ func (m *scholar) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 	}
 }
 
-func (m *scholar) answer(ctx context.Context, req llm.Request) (string, error) {
+func (m *summaryModel) answer(ctx context.Context, req llm.Request) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(req.Messages) > 1 {
 		m.replies++
 		return replyLine(m.replies), nil
 	}
-	m.summaries = append(m.summaries, req.Messages[0].Text)
-	n := len(m.summaries)
-	if m.fails != nil {
-		return "", m.fails
+	m.prompts = append(m.prompts, req.Messages[0].Text)
+	n := len(m.prompts)
+	if m.err != nil {
+		return "", m.err
 	}
 	if meanwhile := m.meanwhile; meanwhile != nil {
 		m.meanwhile = nil
@@ -76,14 +75,14 @@ func (m *scholar) answer(ctx context.Context, req llm.Request) (string, error) {
 		" Nothing was promised that is still open, and both of them are glad of the walk.", n), nil
 }
 
-// summaryStudio is a studio whose model is a scholar, and whose clock stands still
-// but for wind.
-type summaryStudio struct {
-	*studio
-	scholar *scholar
-	clock   *clock
-	chat    *chat.Conversation
-	said    int
+// summaryFixture is a fixture whose model is a summaryModel and whose clock only
+// moves when it is advanced.
+type summaryFixture struct {
+	*fixture
+	summaryModel *summaryModel
+	clock        *clock
+	chat         *chat.Conversation
+	said         int
 }
 
 type clock struct {
@@ -91,34 +90,34 @@ type clock struct {
 	now time.Time
 }
 
-func (c *clock) read() time.Time {
+func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-func (c *clock) wind(d time.Duration) {
+func (c *clock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// newSummaries begins a conversation with a character of these memory settings.
-func newSummaries(t *testing.T, settings string) *summaryStudio {
+// newSummaryFixture starts a conversation with a character that has these settings.
+func newSummaryFixture(t *testing.T, settings string) *summaryFixture {
 	t.Helper()
-	return newSummariesOn(t, settings, func(o store.Options) *store.DB { return database(t)(t, o) })
+	return newSummaryFixtureOn(t, settings, func(o store.Options) *store.DB { return database(t)(t, o) })
 }
 
-// newSummariesOn is newSummaries on a database that the test opens.
-func newSummariesOn(t *testing.T, settings string, open func(store.Options) *store.DB) *summaryStudio {
+// newSummaryFixtureOn is newSummaryFixture on a database that the test opens.
+func newSummaryFixtureOn(t *testing.T, settings string, open func(store.Options) *store.DB) *summaryFixture {
 	t.Helper()
-	s := &summaryStudio{scholar: &scholar{}, clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
-	s.studio = newStudioOn(t, nodest.Options{}, func(o store.Options) *store.DB {
-		o.Now = s.clock.read
+	s := &summaryFixture{summaryModel: &summaryModel{}, clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
+	s.fixture = newFixtureOn(t, nodest.Options{}, func(o store.Options) *store.DB {
+		o.Now = s.clock.Now
 		return open(o)
 	})
-	s.studio.real = &nodest.Model{Generator: s.scholar, Provider: "scholar", Name: "scholar-1", ContextTokens: 100_000}
-	s.chat = s.studio.chat()
+	s.fixture.realModel = &nodest.Model{Generator: s.summaryModel, Provider: "summariser", Name: "summariser-1", ContextTokens: 100_000}
+	s.chat = s.fixture.chat()
 	if settings != "" {
 		_, _, err := s.Characters.PutSettings(t.Context(), s.call(), s.chat.CharacterID, json.RawMessage(settings), 0)
 		s.must(err)
@@ -126,25 +125,26 @@ func newSummariesOn(t *testing.T, settings string, open func(store.Options) *sto
 	return s
 }
 
-// talk adds n exchanges of about 400 characters and does the jobs after each.
-func (s *summaryStudio) talk(n int) {
+// chatAndSummarise sends n messages, each exchange with about 400 characters, and
+// runs the jobs after each.
+func (s *summaryFixture) chatAndSummarise(n int) {
 	s.t.Helper()
 	for range n {
-		s.speak(1)
-		s.work()
+		s.sendExchanges(1)
+		s.runJobs()
 	}
 }
 
-func (s *summaryStudio) speak(n int) {
+func (s *summaryFixture) sendExchanges(n int) {
 	s.t.Helper()
 	for range n {
 		s.said++
-		s.say(s.chat, userLine(s.said))
+		s.sendAndWait(s.chat, userLine(s.said))
 	}
 }
 
-// fill adds n exchanges as talk does, at once and without a summary.
-func (s *summaryStudio) fill(n int) {
+// insertExchanges stores n such exchanges at once, without a summary.
+func (s *summaryFixture) insertExchanges(n int) {
 	s.t.Helper()
 	s.must(s.db.Update(s.t.Context(), ann, func(tx nodest.Tx) error {
 		conv, err := tx.Chats.LockConversation(s.chat.ID)
@@ -174,7 +174,7 @@ func (s *summaryStudio) fill(n int) {
 		return tx.Chats.UpdateConversation(conv)
 	}))
 	s.said += n
-	s.scholar.replies += n
+	s.summaryModel.replies += n
 }
 
 func userLine(n int) string {
@@ -185,53 +185,53 @@ func replyLine(n int) string {
 	return fmt.Sprintf("Reply %d. %s", n, strings.Repeat("The river was wide and slow. ", 6))
 }
 
-// work does the summaries that are due.
-func (s *summaryStudio) work() (done int) {
+// runJobs runs the summary jobs that are due and returns their number.
+func (s *summaryFixture) runJobs() (done int) {
 	s.t.Helper()
 	for {
-		claimed := s.claim()
+		claimed := s.claimJobs()
 		if len(claimed) == 0 {
 			return done
 		}
 		for _, j := range claimed {
 			done++
-			s.must(s.end(j, s.run(j)))
+			s.must(s.endJob(j, s.runJob(j)))
 		}
 	}
 }
 
-func (s *summaryStudio) claim() []*jobs.Job {
+func (s *summaryFixture) claimJobs() []*jobs.Job {
 	s.t.Helper()
 	claimed, err := s.db.ClaimJobs(s.t.Context(), "test", time.Minute, []jobs.Want{{Kind: chat.JobSummarise, Free: 1, PerUser: 1}})
 	s.must(err)
 	return claimed
 }
 
-func (s *summaryStudio) run(j *jobs.Job) error {
+func (s *summaryFixture) runJob(j *jobs.Job) error {
 	return s.Chats.Kinds()[0].Run(s.t.Context(), j)
 }
 
-// end ends a job as a runner does.
-func (s *summaryStudio) end(j *jobs.Job, err error) error {
+// endJob ends a job as the runner does.
+func (s *summaryFixture) endJob(j *jobs.Job, err error) error {
 	if err != nil {
 		return err
 	}
 	err = s.db.EndJob(s.t.Context(), j, jobs.Outcome{State: jobs.Done})
-	if fault.Is(err, fault.Conflict) { // it has ended itself
+	if fault.Is(err, fault.Conflict) { // the job has ended itself
 		return nil
 	}
 	return err
 }
 
-func (s *summaryStudio) summaries() []*chat.SummaryView {
+func (s *summaryFixture) summaries() []*chat.SummaryView {
 	s.t.Helper()
 	views, err := s.Chats.Summaries(s.t.Context(), ann, s.chat.ID)
 	s.must(err)
 	return views
 }
 
-// active is the summary in force; nil = none.
-func (s *summaryStudio) active() *chat.SummaryView {
+// active returns the active summary; nil = none.
+func (s *summaryFixture) active() *chat.SummaryView {
 	s.t.Helper()
 	for _, v := range s.summaries() {
 		if v.Active {
@@ -242,23 +242,15 @@ func (s *summaryStudio) active() *chat.SummaryView {
 }
 
 // prompt is what would be sent now, as one text.
-func (s *summaryStudio) prompt() string {
+func (s *summaryFixture) prompt() string {
 	s.t.Helper()
 	p, err := s.PreviewPrompt(s.t.Context(), ann, nodest.PreviewInput{ConversationID: s.chat.ID})
 	s.must(err)
-	return flat(p)
+	return promptText(p.Messages)
 }
 
-func flat(p *framework.Prompt) string {
-	var b strings.Builder
-	for _, m := range p.Messages {
-		fmt.Fprintf(&b, "[%s] %s\n", m.Role, m.Text)
-	}
-	return b.String()
-}
-
-// path is the shown branch.
-func (s *summaryStudio) path() []*chat.Message {
+// path returns the shown branch.
+func (s *summaryFixture) path() []*chat.Message {
 	s.t.Helper()
 	var all []*chat.Message
 	for before, more := "", true; more; before = all[0].ID {
@@ -269,23 +261,25 @@ func (s *summaryStudio) path() []*chat.Message {
 	return all
 }
 
-func TestSummariesFollowGrowth(t *testing.T) {
-	s := newSummaries(t, "")
+// A long chat is summarised at a bounded number of calls, and its prompt has one
+// summary in place of the messages it covers.
+func TestSummariesKeepThePromptSmall(t *testing.T) {
+	s := newSummaryFixture(t, "")
 	for range 100 { // 200 messages of about 200 characters
-		s.talk(1)
+		s.chatAndSummarise(1)
 	}
 	path := s.path()
 	length := 0
 	for _, m := range path {
 		length += len(m.Text())
 	}
-	if most := length/6000 + 2; len(s.scholar.summaries) > most || len(s.scholar.summaries) < 5 {
-		t.Errorf("%d characters took %d calls, at most %d are allowed", length, len(s.scholar.summaries), most)
+	if most := length/6000 + 2; len(s.summaryModel.prompts) > most || len(s.summaryModel.prompts) < 5 {
+		t.Errorf("%d characters took %d calls, at most %d are allowed", length, len(s.summaryModel.prompts), most)
 	}
 	views := s.summaries()
 	a := s.active()
-	if a == nil || a != views[0] && a.ID != views[0].ID || a.Range.Start != 3 || a.Method != summary.MethodModel || a.Model != "scholar-1" {
-		t.Fatalf("in force: %+v", a)
+	if a == nil || a != views[0] && a.ID != views[0].ID || a.Range.Start != 3 || a.Method != summary.MethodModel || a.Model != "summariser-1" {
+		t.Fatalf("active summary: %+v", a)
 	}
 	sent := s.prompt()
 	for i, m := range path {
@@ -302,7 +296,7 @@ func TestSummariesFollowGrowth(t *testing.T) {
 	}
 	usage, err := s.Usage(t.Context(), ann, "", "")
 	s.must(err)
-	if want := int64(s.scholar.replies + len(s.scholar.summaries)); len(usage) != 1 || usage[0].Requests != want {
+	if want := int64(s.summaryModel.replies + len(s.summaryModel.prompts)); len(usage) != 1 || usage[0].Requests != want {
 		t.Errorf("usage = %+v, want %d requests", usage, want)
 	}
 }

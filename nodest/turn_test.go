@@ -15,15 +15,15 @@ import (
 )
 
 func TestSendAnswersWhenTheMessageIsStored(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := says("Good ", "day.").gated()
-	s.model.next(reply)
+	reply := replyWith("Good ", "day.").gated()
+	s.model.enqueue(reply)
 	call := s.call()
 	sent, err := s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Hello?", ClientMsgID: "mine-1"})
 	s.must(err)
 
-	// The model has not said a word, and everything that was said is stored.
+	// The model has not written anything yet, and the user's message is stored.
 	said, place := s.message(sent.UserMessage.ID), s.message(sent.Message.ID)
 	if said.Text() != "Hello?" || said.ParentID != c.HeadID || said.Role != chat.RoleUser || said.ClientMsgID != "mine-1" {
 		t.Errorf("user message = %+v", said)
@@ -42,7 +42,7 @@ func TestSendAnswersWhenTheMessageIsStored(t *testing.T) {
 
 	reply.release()
 	g := s.wait(sent.GenerationID)
-	if g.Status != chat.GenDone || g.Finish != "stop" || g.Text != "Good day." || g.Model != "puppet-1" {
+	if g.Status != chat.GenDone || g.Finish != "stop" || g.Text != "Good day." || g.Model != "scripted-1" {
 		t.Errorf("generation = %+v", g)
 	}
 	m := s.message(place.ID)
@@ -50,19 +50,19 @@ func TestSendAnswersWhenTheMessageIsStored(t *testing.T) {
 		t.Errorf("reply = %+v", m)
 	}
 	want := "message.created gen.started gen.context message.updated gen.done"
-	if got := s.ears.durable(sent.GenerationID); got != want {
+	if got := s.events.typesOf(sent.GenerationID); got != want {
 		t.Errorf("events = %s, want %s", got, want)
 	}
-	if got := s.ears.deltas(t, sent.GenerationID, "text", 0); got != m.Text() {
+	if got := s.events.deltas(t, sent.GenerationID, "text", 0); got != m.Text() {
 		t.Errorf("deltas = %q, stored %q", got, m.Text())
 	}
 }
 
-func TestAReplyOutlivesItsCaller(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestAReplyContinuesWhenItsCallerLeaves(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := says("Still ", "here.").gated()
-	s.model.next(reply)
+	reply := replyWith("Still ", "here.").gated()
+	s.model.enqueue(reply)
 	caller, hangUp := context.WithCancel(t.Context())
 	sent, err := s.Send(caller, s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Bye"})
 	s.must(err)
@@ -75,7 +75,7 @@ func TestAReplyOutlivesItsCaller(t *testing.T) {
 }
 
 func TestSendWithoutReply(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true,
 		Options: character.TurnOptions{Provider: "missing"}})
@@ -83,8 +83,8 @@ func TestSendWithoutReply(t *testing.T) {
 	if sent.Message != nil || sent.GenerationID != "" {
 		t.Errorf("a reply was begun: %+v", sent)
 	}
-	if n := len(s.model.asked()); n != 0 {
-		t.Errorf("the model was asked %d times", n)
+	if n := len(s.model.allRequests()); n != 0 {
+		t.Errorf("the model received %d requests", n)
 	}
 	if m := s.message(sent.UserMessage.ID); m.Text() != "A note." {
 		t.Errorf("stored %q", m.Text())
@@ -92,7 +92,7 @@ func TestSendWithoutReply(t *testing.T) {
 }
 
 func TestSendRefusesBadInput(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	other := s.chat()
 	bad := 3.0
@@ -119,7 +119,7 @@ func TestSendRefusesBadInput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.in.ConversationID = c.ID
 			_, err := s.Send(t.Context(), s.call(), tt.in)
-			e := s.wants(err, tt.code)
+			e := s.wantCode(err, tt.code)
 			if tt.field != "" && (len(e.Fields) != 1 || e.Fields[0].Field != tt.field) {
 				t.Errorf("fields = %v, want %s", e.Fields, tt.field)
 			}
@@ -134,19 +134,19 @@ func TestSendRefusesBadInput(t *testing.T) {
 }
 
 func TestAClientMessageIDNamesOneMessage(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	in := nodest.SendInput{ConversationID: c.ID, Text: "Hello", ClientMsgID: "m-1", NoReply: true}
 	sent, err := s.Send(t.Context(), s.call(), in)
 	s.must(err)
 	_, err = s.Send(t.Context(), s.call(), in)
-	if e := s.wants(err, fault.Conflict); e.Details["messageId"] != sent.UserMessage.ID {
+	if e := s.wantCode(err, fault.Conflict); e.Details["messageId"] != sent.UserMessage.ID {
 		t.Errorf("details = %v", e.Details)
 	}
 }
 
 func TestARepeatedCallHasOneEffect(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	call := s.call()
 	in := nodest.SendInput{ConversationID: c.ID, Text: "Once"}
@@ -161,20 +161,20 @@ func TestARepeatedCallHasOneEffect(t *testing.T) {
 			t.Errorf("the second answer is %+v, the first %+v", second, first)
 		}
 	}
-	if n := len(s.model.asked()); n != 1 {
-		t.Errorf("the model was asked %d times", n)
+	if n := len(s.model.allRequests()); n != 1 {
+		t.Errorf("the model received %d requests", n)
 	}
 	_, err = s.Send(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: "other"}, in)
-	s.wants(err, fault.KeyReused)
+	s.wantCode(err, fault.KeyReused)
 
-	// The first answer is also given when what it was about is gone.
+	// The first answer is also returned after its conversation was deleted.
 	s.must(s.DeleteConversation(t.Context(), s.call(), c.ID))
 	if _, err := s.Send(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, in); err != nil {
 		t.Errorf("a repeated call: %v", err)
 	}
 
 	c = s.chat()
-	reply := s.say(c, "Hello")
+	reply := s.sendAndWait(c, "Hello")
 	for name, do := range map[string]func(*op.Call) (string, error){
 		"regenerate": func(c *op.Call) (string, error) {
 			done, err := s.Regenerate(t.Context(), c, nodest.GenerateInput{MessageID: reply.ID})
@@ -188,26 +188,26 @@ func TestARepeatedCallHasOneEffect(t *testing.T) {
 			return s.Impersonate(t.Context(), call, nodest.GenerateInput{ConversationID: c.ID})
 		},
 	} {
-		call, before := s.call(), len(s.model.asked())
+		call, before := s.call(), len(s.model.allRequests())
 		first, err := do(call)
 		s.must(err)
 		s.wait(first)
 		second, err := do(&op.Call{UserID: ann, Key: call.Key, Hash: call.Hash})
 		s.must(err)
-		if second != first || len(s.model.asked()) != before+1 {
-			t.Errorf("%s: generations %s and %s, %d requests", name, first, second, len(s.model.asked())-before)
+		if second != first || len(s.model.allRequests()) != before+1 {
+			t.Errorf("%s: generations %s and %s, %d requests", name, first, second, len(s.model.allRequests())-before)
 		}
 	}
 }
 
-func TestAnotherUsersThingsDoNotExist(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestAnotherUsersTurnsAnswerNotFound(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := s.say(c, "Hello")
-	held := says("…").gated()
-	s.model.next(held)
+	reply := s.sendAndWait(c, "Hello")
+	held := replyWith("…").gated()
+	s.model.enqueue(held)
 	sent := s.send(c, "More")
-	<-held.begun
+	<-held.started
 	prompt := s.generation(reply.GenerationID).PromptID
 	foreign := func() *op.Call { return &op.Call{UserID: bob} }
 	for name, try := range map[string]func() error{
@@ -251,9 +251,9 @@ func TestAnotherUsersThingsDoNotExist(t *testing.T) {
 }
 
 func TestTheRequestToTheModel(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.say(c, "My name is Ann.")
+	s.sendAndWait(c, "My name is Ann.")
 	temperature, tokens := 0.4, 77
 	_, err := s.Characters.PutUserSettings(t.Context(), s.call(), character.UserSettings{
 		UserName: "Ann", TurnOptions: character.TurnOptions{Temperature: &temperature, Model: "mine", Stop: []string{"END"}},
@@ -263,14 +263,14 @@ func TestTheRequestToTheModel(t *testing.T) {
 		Options: character.TurnOptions{MaxTokens: &tokens}})
 	s.must(err)
 	s.wait(sent.GenerationID)
-	all := s.model.asked()
+	all := s.model.allRequests()
 	req := all[len(all)-1]
 	if req.Model != "mine" || *req.Temperature != 0.4 || req.MaxTokens != 77 || len(req.Stop) != 1 || req.CharName != "Alice" || req.UserName != "Ann" {
 		t.Errorf("request = %+v", req)
 	}
 	for _, part := range []string{"A guide of few words.", "Hello, traveller.", "My name is Ann.", "Fine.", "Who am I?"} {
-		if !strings.Contains(s.model.last(), part) {
-			t.Errorf("the prompt lacks %q:\n%s", part, s.model.last())
+		if !strings.Contains(s.model.lastRequest(), part) {
+			t.Errorf("the prompt lacks %q:\n%s", part, s.model.lastRequest())
 		}
 	}
 	if m := s.message(sent.UserMessage.ID); m.Name != "Ann" {
@@ -279,16 +279,16 @@ func TestTheRequestToTheModel(t *testing.T) {
 }
 
 func TestUsageIsMetered(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(says("a", "b", "c"))
-	s.say(c, "Hello")
-	s.say(c, "Hello again")
+	s.model.enqueue(replyWith("a", "b", "c"))
+	s.sendAndWait(c, "Hello")
+	s.sendAndWait(c, "Hello again")
 	rows, err := s.Usage(t.Context(), ann, "2000-01-01", "2999-12-31")
 	s.must(err)
 	var requests, prompt, completion int64
 	for _, r := range rows {
-		if r.Provider != "puppet" || r.Model != "puppet-1" {
+		if r.Provider != "scripted" || r.Model != "scripted-1" {
 			t.Errorf("row = %+v", r)
 		}
 		requests, prompt, completion = requests+r.Requests, prompt+r.PromptTokens, completion+r.CompletionTokens
@@ -298,11 +298,11 @@ func TestUsageIsMetered(t *testing.T) {
 	}
 }
 
-func TestStartedTellsTheBudget(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestGenStartedReportsTheBudget(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := s.say(c, "Hello")
-	for _, ev := range s.ears.of(reply.GenerationID) {
+	reply := s.sendAndWait(c, "Hello")
+	for _, ev := range s.events.ofGeneration(reply.GenerationID) {
 		if ev.Type != "gen.started" {
 			continue
 		}
@@ -317,19 +317,19 @@ func TestStartedTellsTheBudget(t *testing.T) {
 	}
 }
 
-func TestReasoningIsKeptApart(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestReasoningIsSeparatedFromTheText(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(saysChunks(llm.Chunk{Reasoning: "Hm, "}, llm.Chunk{Reasoning: "茶?"}, llm.Chunk{Text: "Tea."}))
-	m := s.say(c, "What?")
+	s.model.enqueue(replyWithChunks(llm.Chunk{Reasoning: "Hm, "}, llm.Chunk{Reasoning: "茶?"}, llm.Chunk{Text: "Tea."}))
+	m := s.sendAndWait(c, "What?")
 	if m.Text() != "Tea." || m.Chosen().Reasoning != "Hm, 茶?" {
 		t.Errorf("text %q, reasoning %q", m.Text(), m.Chosen().Reasoning)
 	}
-	if got := s.ears.deltas(t, m.GenerationID, "reasoning", 0); got != "Hm, 茶?" {
+	if got := s.events.deltas(t, m.GenerationID, "reasoning", 0); got != "Hm, 茶?" {
 		t.Errorf("deltas of the reasoning = %q", got)
 	}
-	s.say(c, "And?")
-	if strings.Contains(s.model.last(), "Hm, ") {
+	s.sendAndWait(c, "And?")
+	if strings.Contains(s.model.lastRequest(), "Hm, ") {
 		t.Error("the reasoning went into the next prompt")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"nodest/nodest"
 )
 
-// saidTo is a request as the provider got it, or a prompt as it is explained.
-func saidTo(r llmtest.Request) string {
+// formatRequest renders a request as the provider received it.
+func formatRequest(r llmtest.Request) string {
 	var parts []string
 	for _, m := range r.Messages {
 		parts = append(parts, m.Role+": "+m.Text)
@@ -21,7 +21,7 @@ func saidTo(r llmtest.Request) string {
 	return strings.Join(parts, "\n--\n")
 }
 
-func explained(messages []llm.Message) string {
+func formatMessages(messages []llm.Message) string {
 	var parts []string
 	for _, m := range messages {
 		parts = append(parts, string(m.Role)+": "+m.Text)
@@ -34,8 +34,8 @@ const systemPreset = `{"prompts":[{"identifier":"main","role":"system","content"
 	{"identifier":"chatHistory","marker":true,"system_prompt":true},
 	{"identifier":"jailbreak","role":"system","content":"Stay in character."}]}`
 
-// A server whose template wants strict turns takes every kind of request, and what
-// is explained is what it got.
+// A server that requires strictly alternating turns accepts every kind of request,
+// and the stored prompt is the request it received.
 func TestServersWithStrictTurns(t *testing.T) {
 	s, fake := withProvider(t)
 	fake.Always(llmtest.StrictTurns(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Well met.") }))
@@ -44,13 +44,13 @@ func TestServersWithStrictTurns(t *testing.T) {
 	})
 	s.must(err)
 	c := s.chatWith(alice.ID)
-	s.preset(c.CharacterID, systemPreset)
+	s.bindPreset(c.CharacterID, systemPreset)
 	loose := s.wait(s.send(c, "Is it refused?").GenerationID)
 	if loose.Status != chat.GenFailed {
-		t.Fatalf("the server takes anything: %s", loose.Status)
+		t.Fatalf("the server accepts any order of turns: %s", loose.Status)
 	}
 
-	s.real.StrictTurns = true
+	s.realModel.StrictTurns = true
 	preview, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Hello"})
 	s.must(err)
 	sent := s.send(c, "Hello")
@@ -61,10 +61,10 @@ func TestServersWithStrictTurns(t *testing.T) {
 			t.Fatalf("%s: %s %v", what, g.Status, g.Error)
 		}
 		all := fake.Requests()
-		got := saidTo(all[len(all)-1])
+		got := formatRequest(all[len(all)-1])
 		p, err := s.Prompt(t.Context(), ann, g.PromptID)
 		s.must(err)
-		if want := explained(p.Prompt.Messages); got != want {
+		if want := formatMessages(p.Prompt.Messages); got != want {
 			t.Errorf("%s: sent\n%s\nexplained as\n%s", what, got, want)
 		}
 		for _, e := range p.Prompt.Entries {
@@ -76,10 +76,10 @@ func TestServersWithStrictTurns(t *testing.T) {
 	}
 	check("a message", g)
 	all := fake.Requests()
-	if got, want := saidTo(all[len(all)-1]), explained(preview.Messages); got != want {
+	if got, want := formatRequest(all[len(all)-1]), formatMessages(preview.Messages); got != want {
 		t.Errorf("sent\n%s\npreviewed as\n%s", got, want)
 	}
-	if got := saidTo(all[len(all)-1]); !strings.HasPrefix(got, "system: Play Alice.\n\nA guide of few words.\n\ncalm\n--\nuser: [Start of the chat]\n--\nassistant: Hello, traveller.") ||
+	if got := formatRequest(all[len(all)-1]); !strings.HasPrefix(got, "system: Play Alice.\n\nA guide of few words.\n\ncalm\n--\nuser: [Start of the chat]\n--\nassistant: Hello, traveller.") ||
 		!strings.HasSuffix(got, "Hello\n\nStay in character.") {
 		t.Errorf("sent\n%s", got)
 	}

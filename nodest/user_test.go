@@ -13,40 +13,40 @@ import (
 	"nodest/stream"
 )
 
-func TestAnAckTellsTheOtherDevicesWhatWasRead(t *testing.T) {
-	h := newHome(t)
-	conv, all := h.talk(t, 1)
-	other, _ := h.talk(t, 0)
-	h.told()
+func TestAnAckTellsOtherDevicesWhatWasRead(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 1)
+	other, _ := h.newChat(t, 0)
+	h.takeEventTypes()
 	must(t, h.Ack(t.Context(), h.call(), 3, map[string]string{conv.ID: all[1].ID}))
-	if told := h.told(); !slices.Equal(told, []string{"chat.read"}) {
-		t.Errorf("events = %v", told)
+	if events := h.takeEventTypes(); !slices.Equal(events, []string{"chat.read"}) {
+		t.Errorf("events = %v", events)
 	}
 	must(t, h.Ack(t.Context(), h.call(), 4, nil))
-	if told := h.told(); len(told) != 0 {
-		t.Errorf("events = %v, want none: nothing was read", told)
+	if events := h.takeEventTypes(); len(events) != 0 {
+		t.Errorf("events = %v, want none: nothing was read", events)
 	}
-	refused(t, h.Ack(t.Context(), h.call(), -1, nil), fault.Invalid, "seq")
-	refused(t, h.Ack(t.Context(), &op.Call{UserID: me}, 1, nil), fault.Invalid, "deviceId")
-	refused(t, h.Ack(t.Context(), h.call(), 1, map[string]string{other.ID: all[1].ID}), fault.NotFound, "read."+other.ID)
+	wantError(t, h.Ack(t.Context(), h.call(), -1, nil), fault.Invalid, "seq")
+	wantError(t, h.Ack(t.Context(), &op.Call{UserID: me}, 1, nil), fault.Invalid, "deviceId")
+	wantError(t, h.Ack(t.Context(), h.call(), 1, map[string]string{other.ID: all[1].ID}), fault.NotFound, "read."+other.ID)
 }
 
-func TestTypingIsToldAndNotStored(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 0)
-	h.told()
+func TestTypingIsATransientEvent(t *testing.T) {
+	h := newChatFixture(t)
+	conv, _ := h.newChat(t, 0)
+	h.takeEventTypes()
 	h.Typing(h.call(), conv.ID)
-	if len(h.told()) != 0 || len(h.fleeting) != 1 {
-		t.Fatalf("%d transient events, want 1", len(h.fleeting))
+	if n := len(h.events.list); n != 1 {
+		t.Fatalf("%d events, want 1", n)
 	}
-	e := h.fleeting[0]
+	e := h.events.list[0]
 	if e.Type != "typing" || e.ConversationID != conv.ID || e.By != "phone" || e.UserID != me || e.Durable() || e.At.IsZero() {
 		t.Errorf("event = %+v", e)
 	}
 }
 
 func TestUsageIsReadByDays(t *testing.T) {
-	h := newHome(t)
+	h := newChatFixture(t)
 	var today string
 	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
 		today = tx.Now().Format("2006-01-02")
@@ -68,13 +68,13 @@ func TestUsageIsReadByDays(t *testing.T) {
 		{"yesterday", ""}: "from", {"", "2020-02-30"}: "to", {"2020-02-02", "2020-02-01"}: "from",
 	} {
 		_, err := h.Usage(t.Context(), me, days[0], days[1])
-		refused(t, err, fault.Invalid, field)
+		wantError(t, err, fault.Invalid, field)
 	}
 }
 
 func TestASnapshotShowsAllWithoutDocuments(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 1)
+	h := newChatFixture(t)
+	conv, _ := h.newChat(t, 1)
 	snap, err := h.Snapshot(t.Context(), me)
 	must(t, err)
 	at, _, err := stream.Store(h.db).Position(t.Context(), me)
@@ -102,14 +102,14 @@ func TestLintReadsEveryKindOfDocument(t *testing.T) {
 		t.Logf("%s: %v", name, findings)
 	}
 	_, err := character.Lint([]byte(smallLog), "log.jsonl")
-	refused(t, err, fault.InvalidImport, "")
+	wantError(t, err, fault.InvalidImport, "")
 	_, err = character.Lint([]byte("hello"), "x.txt")
-	refused(t, err, fault.UnsupportedCard, "")
+	wantError(t, err, fault.UnsupportedCard, "")
 }
 
 func TestLintOfEverySharedFile(t *testing.T) {
 	for _, folder := range []string{"cards", "worldbooks", "presets"} {
-		for _, file := range shared(t, folder) {
+		for _, file := range requireShared(t, folder) {
 			if filepath.Ext(file) == "" || strings.Contains(file, "invalid") {
 				continue
 			}

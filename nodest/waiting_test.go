@@ -1,6 +1,7 @@
 package nodest_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,27 +10,27 @@ import (
 	"nodest/nodest"
 )
 
-func (s *studio) sendBusy(c *chat.Conversation, text, whenBusy string) (*nodest.Sent, error) {
+func (s *fixture) sendBusy(c *chat.Conversation, text, whenBusy string) (*nodest.Sent, error) {
 	return s.Send(s.t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: text, WhenBusy: whenBusy})
 }
 
 func TestOneReplyAtATimeInAConversation(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	first := says("First.").gated()
-	s.model.next(first)
+	first := replyWith("First.").gated()
+	s.model.enqueue(first)
 	sent := s.send(c, "one")
-	<-first.begun
+	<-first.started
 	_, err := s.sendBusy(c, "two", "")
-	if e := s.wants(err, fault.Busy); e.Details["generationId"] != sent.GenerationID {
+	if e := s.wantCode(err, fault.Busy); e.Details["generationId"] != sent.GenerationID {
 		t.Errorf("details = %v, want %s", e.Details, sent.GenerationID)
 	}
 	if now, _ := s.Chats.Conversation(t.Context(), ann, c.ID); now.HeadID != sent.Message.ID {
 		t.Error("the refused message was stored")
 	}
 
-	// One that queues is stored now and answered later, with what came before.
-	s.model.next(says("Second."))
+	// A queued message is stored now and answered later, with the first reply in its prompt.
+	s.model.enqueue(replyWith("Second."))
 	queued, err := s.sendBusy(c, "two", "queue")
 	s.must(err)
 	if g := s.generation(queued.GenerationID); g.Status != chat.GenQueued {
@@ -38,33 +39,30 @@ func TestOneReplyAtATimeInAConversation(t *testing.T) {
 	if m := s.message(queued.UserMessage.ID); m.Text() != "two" || m.ParentID != sent.Message.ID {
 		t.Errorf("queued message = %+v", m)
 	}
-	if n := len(s.model.asked()); n != 1 {
-		t.Errorf("the model was asked %d times", n)
+	if n := len(s.model.allRequests()); n != 1 {
+		t.Errorf("the model received %d requests", n)
 	}
 	first.release()
 	s.wait(queued.GenerationID)
 	if m := s.message(queued.Message.ID); m.Text() != "Second." {
 		t.Errorf("the queued reply = %q", m.Text())
 	}
-	texts := ""
-	for _, m := range s.model.asked()[1].Messages {
-		texts += m.Text + "\n"
-	}
+	texts := promptText(s.model.allRequests()[1].Messages)
 	for _, part := range []string{"one\n", "First.\n", "two"} {
-		if !contains(texts, part) {
+		if !strings.Contains(texts, part) {
 			t.Errorf("the second prompt lacks %q:\n%s", part, texts)
 		}
 	}
 }
 
 func TestANewMessageReplacesTheRunningReply(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	first := says("First", " and more").gated()
-	s.model.next(first, says("Second."))
+	first := replyWith("First", " and more").gated()
+	s.model.enqueue(first, replyWith("Second."))
 	sent := s.send(c, "one")
 	first.step(1)
-	s.eventually("a piece arrives", func() bool { return s.ears.deltas(t, sent.GenerationID, "text", 0) == "First" })
+	s.eventually("a piece arrives", func() bool { return s.events.deltas(t, sent.GenerationID, "text", 0) == "First" })
 	next, err := s.sendBusy(c, "two", "cancel")
 	s.must(err)
 	s.wait(next.GenerationID)
@@ -74,27 +72,27 @@ func TestANewMessageReplacesTheRunningReply(t *testing.T) {
 	if m := s.message(next.Message.ID); m.Status != chat.StatusComplete || m.Text() != "Second." {
 		t.Errorf("the second reply: %s, %q", m.Status, m.Text())
 	}
-	if s.model.hungUp() != 1 {
-		t.Errorf("%d requests were closed", s.model.hungUp())
+	if s.model.closedRequests() != 1 {
+		t.Errorf("%d requests were closed", s.model.closedRequests())
 	}
 }
 
-func TestPlacesAndQueueOfAUser(t *testing.T) {
-	s := newStudio(t, nodest.Options{GenerationsPerUser: 2, QueuePerUser: 1})
+func TestReplyLimitAndQueueOfAUser(t *testing.T) {
+	s := newFixture(t, nodest.Options{GenerationsPerUser: 2, QueuePerUser: 1})
 	chats := []*chat.Conversation{s.chat(), s.chat(), s.chat(), s.chat()}
-	a, b := says("a").gated(), says("b").gated()
-	s.model.next(a)
+	a, b := replyWith("a").gated(), replyWith("b").gated()
+	s.model.enqueue(a)
 	one := s.send(chats[0], "hi")
-	<-a.begun
-	s.model.next(b)
+	<-a.started
+	s.model.enqueue(b)
 	two := s.send(chats[1], "hi")
-	<-b.begun
+	<-b.started
 	three := s.send(chats[2], "hi")
 	if g := s.generation(three.GenerationID); g.Status != chat.GenQueued {
 		t.Errorf("the third is %s", g.Status)
 	}
 	_, err := s.sendBusy(chats[3], "hi", "")
-	s.wants(err, fault.TooManyGenerations)
+	s.wantCode(err, fault.TooManyGenerations)
 	if now, _ := s.Chats.Conversation(t.Context(), ann, chats[3].ID); now.HeadID != chats[3].HeadID {
 		t.Error("the refused message was stored")
 	}
@@ -109,12 +107,12 @@ func TestPlacesAndQueueOfAUser(t *testing.T) {
 }
 
 func TestCancelOfAQueuedGeneration(t *testing.T) {
-	s := newStudio(t, nodest.Options{GenerationsPerUser: 1})
+	s := newFixture(t, nodest.Options{GenerationsPerUser: 1})
 	c, other := s.chat(), s.chat()
-	a := says("a").gated()
-	s.model.next(a)
+	a := replyWith("a").gated()
+	s.model.enqueue(a)
 	one := s.send(c, "hi")
-	<-a.begun
+	<-a.started
 	two := s.send(other, "hi")
 	if status, err := s.Cancel(t.Context(), ann, two.GenerationID); status != chat.GenCancelled || err != nil {
 		t.Errorf("cancel: %s, %v", status, err)
@@ -124,18 +122,18 @@ func TestCancelOfAQueuedGeneration(t *testing.T) {
 	}
 	a.release()
 	s.wait(one.GenerationID)
-	if n := len(s.model.asked()); n != 1 {
-		t.Errorf("the model was asked %d times", n)
+	if n := len(s.model.allRequests()); n != 1 {
+		t.Errorf("the model received %d requests", n)
 	}
 }
 
 func TestQuota(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	s := newStudioAt(t, nodest.Options{TokensPerDay: 11}, func() time.Time { return noon })
+	s := newFixtureWithClock(t, nodest.Options{TokensPerDay: 11}, func() time.Time { return noon })
 	c := s.chat()
-	s.say(c, "one") // 10 + 1 tokens
+	s.sendAndWait(c, "one") // 10 + 1 tokens
 	_, err := s.sendBusy(c, "two", "")
-	e := s.wants(err, fault.QuotaExceeded)
+	e := s.wantCode(err, fault.QuotaExceeded)
 	if e.RetryAfter != 12*time.Hour {
 		t.Errorf("retry after %v, want until midnight", e.RetryAfter)
 	}

@@ -1,6 +1,7 @@
 package nodest_test
 
 import (
+	"strings"
 	"testing"
 
 	"nodest/chat"
@@ -8,14 +9,12 @@ import (
 	"nodest/nodest"
 )
 
-// What characters, conversations and messages do while replies are being written.
-
 func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(says("First."))
-	reply := s.say(c, "Tell me")
-	s.model.next(says("Second."))
+	s.model.enqueue(replyWith("First."))
+	reply := s.sendAndWait(c, "Tell me")
+	s.model.enqueue(replyWith("Second."))
 	call := s.call()
 	in := chat.SwipeInput{MessageID: reply.ID, Swipe: "next", GenerateIfLast: true}
 	first, err := s.Swipe(t.Context(), call, in)
@@ -28,15 +27,15 @@ func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
 		t.Errorf("swipes = %+v", m.Swipes)
 	}
 
-	// The same command again finds the message changed, and is told the same.
-	repeated := again(call)
+	// Repeating the command returns the same answer although the message has changed.
+	repeated := retryOf(call)
 	second, err := s.Swipe(t.Context(), repeated, in)
 	s.must(err)
-	if !repeated.Replayed || second.GenerationID != first.GenerationID || len(s.model.asked()) != 2 {
-		t.Errorf("repeated: %v, generation %s, the model was asked %d times", repeated.Replayed, second.GenerationID, len(s.model.asked()))
+	if !repeated.Replayed || second.GenerationID != first.GenerationID || len(s.model.allRequests()) != 2 {
+		t.Errorf("repeated: %v, generation %s, the model was asked %d times", repeated.Replayed, second.GenerationID, len(s.model.allRequests()))
 	}
 
-	// With a text to swipe to, none is written.
+	// No text is generated while there is one to swipe to.
 	_, err = s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "prev", GenerateIfLast: true})
 	s.must(err)
 	out, err := s.Swipe(t.Context(), s.call(), in)
@@ -47,37 +46,42 @@ func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
 }
 
 func TestTheLastGreetingIsNotFollowedByAReply(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	out, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: c.HeadID, Swipe: "next", GenerateIfLast: true})
 	s.must(err)
-	if out.GenerationID != "" || len(s.model.asked()) != 0 {
+	if out.GenerationID != "" || len(s.model.allRequests()) != 0 {
 		t.Errorf("generation %q began", out.GenerationID)
 	}
 }
 
+// Deleting a conversation or its character ends the reply that is being written in it
+// and no other.
 func TestDeletingAConversationCancelsItsReply(t *testing.T) {
-	for name, remove := range map[string]func(s *studio, c *chat.Conversation) error{
-		"the conversation": func(s *studio, c *chat.Conversation) error {
+	for name, remove := range map[string]func(s *fixture, c *chat.Conversation) error{
+		"the conversation": func(s *fixture, c *chat.Conversation) error {
 			return s.DeleteConversation(s.t.Context(), s.call(), c.ID)
 		},
-		"its character": func(s *studio, c *chat.Conversation) error {
+		"its character": func(s *fixture, c *chat.Conversation) error {
 			return s.DeleteCharacter(s.t.Context(), s.call(), c.CharacterID)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStudio(t, nodest.Options{})
+			s := newFixture(t, nodest.Options{})
 			c, other := s.chat(), s.chat()
-			reply, elsewhere := says("Half", " a reply").gated(), says("Whole.").gated()
-			s.model.next(reply, elsewhere)
-			s.send(c, "Tell me")
-			<-reply.begun
+			reply, elsewhere := replyWith("Half", " a reply").gated(), replyWith("Whole.").gated()
+			s.model.enqueue(reply, elsewhere)
+			sent := s.send(c, "Tell me")
+			<-reply.started
 			reply.step(1)
 			kept := s.send(other, "And you?")
-			<-elsewhere.begun
+			<-elsewhere.started
 			s.must(remove(s, c))
+			if g := s.wait(sent.GenerationID); !g.Ended() {
+				t.Errorf("generation = %+v", g)
+			}
 			_, err := s.Chats.Conversation(t.Context(), ann, c.ID)
-			s.wants(err, fault.NotFound)
+			s.wantCode(err, fault.NotFound)
 			elsewhere.release()
 			s.wait(kept.GenerationID)
 			if m := s.message(kept.Message.ID); m.Text() != "Whole." {
@@ -88,20 +92,20 @@ func TestDeletingAConversationCancelsItsReply(t *testing.T) {
 }
 
 func TestAReplyBeingWrittenKeepsTheHead(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	reply := says("Fine.").gated()
-	s.model.next(reply)
+	reply := replyWith("Fine.").gated()
+	s.model.enqueue(reply)
 	sent := s.send(c, "Tell me")
-	<-reply.begun
+	<-reply.started
 	_, err := s.Chats.ChooseHead(t.Context(), s.call(), c.ID, c.HeadID)
-	e := s.wants(err, fault.Busy)
+	e := s.wantCode(err, fault.Busy)
 	if e.Details["generationId"] != sent.GenerationID {
 		t.Errorf("details = %v, want generation %s", e.Details, sent.GenerationID)
 	}
 	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), sent.UserMessage.ID, "after")
-	s.wants(err, fault.Busy)
-	// The user's message may go while the reply to it is written.
+	s.wantCode(err, fault.Busy)
+	// The user's message may be deleted while its reply is being written.
 	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), sent.UserMessage.ID, "one")
 	s.must(err)
 	reply.release()
@@ -112,26 +116,26 @@ func TestAReplyBeingWrittenKeepsTheHead(t *testing.T) {
 }
 
 func TestAnEditedTextIsWhatTheModelReads(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(says("Green tea."), says("Yes."), says("Still yes."))
-	reply := s.say(c, "What do you drink?")
+	s.model.enqueue(replyWith("Green tea."), replyWith("Yes."), replyWith("Still yes."))
+	reply := s.sendAndWait(c, "What do you drink?")
 	_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: reply.ID, Text: "Black tea."})
 	s.must(err)
-	s.say(c, "Sure?")
-	if p := s.model.last(); !contains(p, "Black tea.") || contains(p, "Green tea.") {
+	s.sendAndWait(c, "Sure?")
+	if p := s.model.lastRequest(); !strings.Contains(p, "Black tea.") || strings.Contains(p, "Green tea.") {
 		t.Errorf("the prompt:\n%s", p)
 	}
 	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
 	s.must(err)
-	s.say(c, "Really?")
-	if p := s.model.last(); contains(p, "Black tea.") || !contains(p, "What do you drink?") {
+	s.sendAndWait(c, "Really?")
+	if p := s.model.lastRequest(); strings.Contains(p, "Black tea.") || !strings.Contains(p, "What do you drink?") {
 		t.Errorf("the prompt after the delete:\n%s", p)
 	}
 }
 
 func TestHiddenLinesOfALogAreNotSent(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+	s := newFixture(t, nodest.Options{})
 	ch := s.character(alicesCard)
 	log := `{"chat_metadata":{}}
 {"name":"Mia","is_user":true,"is_system":false,"mes":"Said aloud","extra":{}}
@@ -139,18 +143,18 @@ func TestHiddenLinesOfALogAreNotSent(t *testing.T) {
 `
 	imported, err := s.Archives.ImportChat(t.Context(), s.call(), ch.ID, []byte(log), "x.jsonl")
 	s.must(err)
-	s.say(imported.Conversation, "Go on")
-	if p := s.model.last(); !contains(p, "Said aloud") || contains(p, "Kept to herself") {
+	s.sendAndWait(imported.Conversation, "Go on")
+	if p := s.model.lastRequest(); !strings.Contains(p, "Said aloud") || strings.Contains(p, "Kept to herself") {
 		t.Errorf("the prompt:\n%s", p)
 	}
 }
 
-func TestTheScriptsOfACardWorkOnItsReplies(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
-	ch := s.character(aliceWithGreetings) // its script writes A for a
+func TestACardsScriptsApplyToItsReplies(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	ch := s.character(aliceWithGreetings) // its script replaces a by A
 	c := s.chatWith(ch.ID)
-	s.model.next(says("a cat"), says("a cat"))
-	if m := s.say(c, "Tell me"); m.Text() != "A cAt" {
+	s.model.enqueue(replyWith("a cat"), replyWith("a cat"))
+	if m := s.sendAndWait(c, "Tell me"); m.Text() != "A cAt" {
 		t.Errorf("reply = %q, want the script to have worked", m.Text())
 	}
 	settings, err := s.Characters.UserSettings(t.Context(), ann)
@@ -158,7 +162,7 @@ func TestTheScriptsOfACardWorkOnItsReplies(t *testing.T) {
 	settings.GlobalRegexEnabled = false
 	_, err = s.Characters.PutUserSettings(t.Context(), s.call(), *settings, 0)
 	s.must(err)
-	if m := s.say(c, "Again"); m.Text() != "a cat" {
+	if m := s.sendAndWait(c, "Again"); m.Text() != "a cat" {
 		t.Errorf("reply = %q, want it as the model wrote it", m.Text())
 	}
 }

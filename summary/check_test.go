@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// chatOf has one message a text, of two people in turn.
+// chatOf has one message per text, alternating between two speakers.
 func chatOf(texts ...string) []ChatLine {
 	lines := make([]ChatLine, len(texts))
 	for i, text := range texts {
@@ -15,15 +15,15 @@ func chatOf(texts ...string) []ChatLine {
 	return lines
 }
 
-// A summary has no names and numbers of its own; counts, dates of the messages, and
-// other forms of a name are not of its own.
-func TestWhatASummaryMakesUp(t *testing.T) {
+// Names and numbers that do not occur in the chat are removed from a summary; counts,
+// dates of the messages, and other forms of a name are allowed.
+func TestInventedNamesAndNumbersAreFound(t *testing.T) {
 	english := chatOf("My sister Lucy moved to Bergen, she's twenty-five.", "Oh! Will you visit her in Norway by train? It's 3,000 miles.", "Yes, at half past eight tomorrow, with forty apples and my dog Rex.", "I promise I will bring the blue umbrella.")
 	chinese := chatOf("我叫王小明，妹妹小雨在青石镇。", "好的，我答应陪你去渡口接她，带上《寒江录》。", "我们欠掌门三百两银子，我用Python记了账。", "那就月底之前还。")
 	for _, tt := range []struct {
 		name, text string
 		lines      []ChatLine
-		madeUp     string // joined
+		madeUp     string // what is removed
 	}{
 		{"what was said", "Anna's sister Lucy lives in Bergen. Mira promised to bring the blue umbrella; Anna takes 40 apples and Rex.", english, ""},
 		{"counts", "They named 2 people and 4 things. Three plans are open.", english, ""},
@@ -81,8 +81,8 @@ func TestTheLanguageOfASummary(t *testing.T) {
 	}
 }
 
-// A summary of many messages is not as short as one of a few.
-func TestTheLeastLengthOfASummary(t *testing.T) {
+// The minimum length of a summary grows with the length of what it covers.
+func TestMinimumLengthOfASummary(t *testing.T) {
 	text := "They talked about the mill and the ferry, and went home then." // 61
 	for n, want := range map[int]Verdict{12: Accepted, 40: TooShort} {
 		lines := chatOf(strings.Split(strings.Repeat("the mill, the ferry|", n-1)+"home", "|")...)

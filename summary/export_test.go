@@ -8,7 +8,8 @@ import (
 	"nodest/framework"
 )
 
-// View is path as a prompt shows it, with s in place of what it covers. s may be nil.
+// View is path as a prompt shows it, with s in place of the messages it covers. s may
+// be nil.
 func View(path []ChatLine, s *Summary) []framework.Message {
 	from, to := s.Overlay(path)
 	view := make([]framework.Message, 0, len(path)+1-(to-from))
@@ -31,7 +32,7 @@ func Accept(output string, lines []ChatLine, length int) (string, Verdict) {
 	return m.accept(output, least(m.messages, m.size, length), length)
 }
 
-// Transcript is what a model gets to read of lines.
+// Transcript is how a model gets to read lines.
 func Transcript(lines []ChatLine, loc *time.Location) string {
 	return strings.Join(chunked(blocksOf(lines, loc), math.MaxInt), "")
 }

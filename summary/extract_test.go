@@ -24,7 +24,7 @@ var updateSummaries = flag.Bool("update-summaries", false, "rewrite testdata/sum
 // summaryCase is a file of testdata/summary.
 type summaryCase struct {
 	About  string
-	Prompt bool   // what a model is asked; else what comes out by rule
+	Prompt bool   // compare the prompt instead of the summary by rule
 	Zone   string // default UTC
 	Length int
 	Lines  []struct {
@@ -49,8 +49,8 @@ func (c *summaryCase) work(t *testing.T) summary.Work {
 	return w
 }
 
-// TestSummaryFiles runs every testdata/summary/*.json. The reviewer reads in the
-// .want.txt beside it what a model sees, or what takes its place.
+// Every testdata/summary/*.json gives its .want.txt: the prompt of the model, or the
+// summary by rule.
 func TestSummaryFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/summary/*.json")
 	if err != nil || len(files) == 0 {
@@ -78,12 +78,12 @@ func TestSummaryFiles(t *testing.T) {
 	}
 }
 
-// firstPrompt is what a model is asked first.
+// firstPrompt is the first prompt sent to the model.
 func firstPrompt(t *testing.T, w summary.Work) (prompt string) {
 	t.Helper()
 	model := llm.AskerFunc(func(_ context.Context, p llm.Prompt) (string, error) {
-		prompt = cmp.Or(prompt, p.Text) // what comes after it is a repair
-		return good(100), nil
+		prompt = cmp.Or(prompt, p.Text) // later prompts are repairs
+		return goodSummary(100), nil
 	})
 	if _, err := summary.Write(t.Context(), model, w); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func compareText(t *testing.T, file, got string) {
 	}
 }
 
-func TestExtractiveSummaryIsTheSameEveryTime(t *testing.T) {
+func TestExtractiveSummaryIsDeterministic(t *testing.T) {
 	words := strings.Fields("river mill Anna promised Friday ferry 300 crowns lamp storm letter 渡口 妹妹 答应 银子 雪参 afraid never house Ben")
 	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(seed, 7))
@@ -131,7 +131,7 @@ func TestExtractiveSummaryIsTheSameEveryTime(t *testing.T) {
 	}
 }
 
-// checkQuotes reports what was not said, or stands in another order.
+// checkQuotes reports lines that were not said or are out of order.
 func checkQuotes(t *testing.T, text string, lines []summary.ChatLine) {
 	t.Helper()
 	at := 0
@@ -166,7 +166,7 @@ func TestExtractiveSummaryOfAwkwardTexts(t *testing.T) {
 }
 
 func TestFallbackOfARebuildKeepsAGoodSummary(t *testing.T) {
-	lines := tale(20)
+	lines := eventfulChat(20)
 	previous := summaryOf(lines, 3, 10, "Ilse lives in Aldern now and keeps forty bees.")
 	w := summary.Work{Lines: lines[3:17], Known: 8, Previous: previous, Rebuild: true, Length: 500}
 	if got := summary.ExtractSummary(w); !strings.HasPrefix(got, previous.Text+"\n") || strings.Contains(got, "day 5 ") {

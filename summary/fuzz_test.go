@@ -32,7 +32,7 @@ func FuzzSentences(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, limit int) {
 		limit = 50 + int(uint(limit)%3000)
 		if len(text) > 20_000 {
-			return // a search of quadratic length helps nobody
+			return // avoids quadratic time
 		}
 		rest := text
 		for _, s := range sentences(text) {
@@ -56,7 +56,7 @@ func FuzzSentences(f *testing.F) {
 			}
 			joined += chunk
 		}
-		if got, want := squeezed(joined), squeezed(text+"end"); got != want {
+		if got, want := withoutSpace(joined), withoutSpace(text+"end"); got != want {
 			t.Errorf("the chunks hold %q, want %q", got, want)
 		}
 		w := Work{Lines: []ChatLine{{Text: text}, {Text: text}}, Length: 500, Location: time.UTC}
@@ -66,4 +66,4 @@ func FuzzSentences(f *testing.F) {
 	})
 }
 
-func squeezed(s string) string { return strings.Join(strings.Fields(s), "") }
+func withoutSpace(s string) string { return strings.Join(strings.Fields(s), "") }

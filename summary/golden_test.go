@@ -14,8 +14,8 @@ import (
 	"nodest/summary"
 )
 
-// vectorPart is a message as the original keeps it. A summary among them has the
-// members of its document, too.
+// vectorPart is a message in the format of the original. A summary has the fields of
+// its document as well.
 type vectorPart struct {
 	Role   string `json:"role"`
 	Parts  []struct{ Text string }
@@ -48,7 +48,7 @@ type summaryVector struct {
 		Settings summary.Settings
 	}
 	Output     *summaryOutput
-	SpecOutput *summaryOutput `json:"spec_output"` // where the original is wrong
+	SpecOutput *summaryOutput `json:"spec_output"` // where the original deviates from its specification
 }
 
 type summaryOutput struct {
@@ -57,9 +57,9 @@ type summaryOutput struct {
 	Transcript *string
 }
 
-// TestGoldenSummary replays the recorded summaries of the original, whose model
-// answered "SUMMARY". Its D entries, which counted there, are dropped; where there
-// were any only the decision is compared.
+// The recorded summaries of the original, whose model answered "SUMMARY", are
+// reproduced. Its D entries, which were counted there, are dropped; for chats with
+// such entries only the decision is compared.
 func TestGoldenSummary(t *testing.T) {
 	dir := os.Getenv("NODEST_GOLDEN")
 	if dir == "" {
@@ -123,9 +123,9 @@ func replaySummary(t *testing.T, v *summaryVector) {
 	}
 }
 
-// vectorLines turns the messages of a vector into a branch. A summary among them
-// is the one in force: what it stands for is not there any more, but for the last
-// message of it, of which nothing is known.
+// vectorLines turns the messages of a vector into a branch. A summary among them is
+// the active one: of the messages it covers only the last one is there, without a
+// text.
 func vectorLines(parts []vectorPart) (lines []summary.ChatLine, active *summary.Summary, dropped bool) {
 	seq := 0
 	add := func(l summary.ChatLine) {
@@ -155,7 +155,8 @@ func vectorLines(parts []vectorPart) (lines []summary.ChatLine, active *summary.
 	return lines, active, dropped
 }
 
-// vectorParts is a view as the original writes it: a summary is sent as the user.
+// vectorParts is a view in the format of the original, where the user sends the
+// summary.
 func vectorParts(view []framework.Message) [][2]string {
 	var parts [][2]string
 	for _, m := range view {

@@ -17,7 +17,7 @@ import (
 	"nodest/summary"
 )
 
-// chatLines is a chat of n messages with text each, the character first.
+// chatLines is a chat of n messages with the same text; the character speaks first.
 func chatLines(n int, text string) []summary.ChatLine {
 	lines := make([]summary.ChatLine, n)
 	for i := range lines {
@@ -31,7 +31,7 @@ func chatLines(n int, text string) []summary.ChatLine {
 	return lines
 }
 
-// summaryOf stands for lines[start:end+1].
+// summaryOf is a summary of lines[start:end+1].
 func summaryOf(lines []summary.ChatLine, start, end int, text string) *summary.Summary {
 	return &summary.Summary{
 		ID: "s1", Text: text, Count: end - start + 1, Generation: 1, Method: summary.MethodModel,
@@ -47,7 +47,7 @@ func TestSummarySettings(t *testing.T) {
 	tests := []struct {
 		name, json string
 		want       summary.Settings
-		field      string // that is refused
+		field      string // the refused field
 	}{
 		{name: "nothing set: on, 6000, 1000", json: `{}`, want: summary.Settings{Enabled: true, Threshold: 6000, Length: 1000}},
 		{name: "the ends of the ranges", json: `{"enabled":false,"summaryThreshold":3000,"summaryLength":2000,"lastSummarizedAt":7,"other":1}`,
@@ -80,7 +80,7 @@ func TestSummarySettings(t *testing.T) {
 	}
 }
 
-func TestSummaryDocumentHasTheNamesOfTheSeed(t *testing.T) {
+func TestSummaryDocumentHasTheFieldNamesOfTheOriginal(t *testing.T) {
 	s := summaryOf(chatLines(50, "x"), 3, 41, "What happened.")
 	s.At = time.UnixMilli(1741312345678).UTC()
 	s.BaseID, s.Model, s.Stale = "s0", "m", true
@@ -102,7 +102,7 @@ func TestSummaryDocumentHasTheNamesOfTheSeed(t *testing.T) {
 	}
 }
 
-func TestSummaryFitsTheTextsThatItWasMadeOf(t *testing.T) {
+func TestDigestMatchesTheSummarisedTexts(t *testing.T) {
 	lines := chatLines(20, "x")
 	s := summaryOf(lines, 3, 10, "…")
 	if !fits(s, lines[3:11]) {
@@ -125,7 +125,7 @@ func TestSummaryFitsTheTextsThatItWasMadeOf(t *testing.T) {
 	}
 }
 
-// planCase is a state of a chat with one or two things out of the ordinary.
+// planCase is a state of a chat and the plan expected for it.
 type planCase struct {
 	name     string
 	messages int
@@ -133,34 +133,34 @@ type planCase struct {
 	active   *summary.Summary
 	change   func(*summary.State)
 	skip     summary.Skip
-	from, to int  // messages that are covered then
-	rebuild  bool // from the messages themselves
+	from, to int  // the messages that are covered then
+	rebuild  bool // made from the messages themselves
 }
 
 func TestPlanOfTheFirstSummary(t *testing.T) {
 	runPlans(t, []planCase{
 		{name: "an empty chat", skip: summary.SkipFew},
 		{name: "nine messages, however long", messages: 9, text: strings.Repeat("a", 9000), skip: summary.SkipFew},
-		{name: "nine messages, also when asked for", messages: 9, text: strings.Repeat("a", 9000), change: occasion(summary.OnDemand), skip: summary.SkipFew},
+		{name: "nine messages, also when asked for", messages: 9, text: strings.Repeat("a", 9000), change: atOccasion(summary.OnDemand), skip: summary.SkipFew},
 		{name: "exactly the threshold", messages: 10, text: strings.Repeat("a", 600), from: 3, to: 6, rebuild: true},
 		{name: "just below it", messages: 10, text: strings.Repeat("a", 599), skip: summary.SkipShort},
 		{name: "characters, not bytes", messages: 10, text: strings.Repeat("茶", 599), skip: summary.SkipShort},
 		{name: "what is outside the basic plane counts twice", messages: 10, text: strings.Repeat("🍵", 300), from: 3, to: 6, rebuild: true},
-		{name: "switched off", messages: 30, text: strings.Repeat("a", 900), change: off, skip: summary.SkipDisabled},
-		{name: "switched off, but asked for", messages: 30, text: "short", change: func(s *summary.State) { off(s); s.Occasion = summary.OnDemand }, from: 3, to: 26, rebuild: true},
+		{name: "switched off", messages: 30, text: strings.Repeat("a", 900), change: disable, skip: summary.SkipDisabled},
+		{name: "switched off, but asked for", messages: 30, text: "short", change: func(s *summary.State) { disable(s); s.Occasion = summary.OnDemand }, from: 3, to: 26, rebuild: true},
 		{name: "long ends around a short middle", messages: 10, text: strings.Repeat("a", 100), change: func(s *summary.State) {
 			s.Lines[0].Text, s.Lines[9].Text = strings.Repeat("a", 3000), strings.Repeat("a", 3000)
 		}, skip: summary.SkipLittleGain},
 	})
 }
 
-func off(s *summary.State) { s.Settings.Enabled = false }
+func disable(s *summary.State) { s.Settings.Enabled = false }
 
-func occasion(o summary.Occasion) func(*summary.State) {
+func atOccasion(o summary.Occasion) func(*summary.State) {
 	return func(s *summary.State) { s.Occasion = o }
 }
 
-func TestPlanWithASummaryInForce(t *testing.T) {
+func TestPlanWithAnActiveSummary(t *testing.T) {
 	long := strings.Repeat("a", 300)
 	first := summaryOf(chatLines(40, long), 3, 16, strings.Repeat("s", 900)) // of the first 20 messages
 	with := func(change func(*summary.Summary)) *summary.Summary {
@@ -173,7 +173,7 @@ func TestPlanWithASummaryInForce(t *testing.T) {
 	third := with(func(s *summary.Summary) { s.Generation = 3 })
 	mine := with(func(s *summary.Summary) { s.Method, s.Stale, s.Generation = summary.MethodUser, true, 3 })
 	lines := chatLines(40, long)
-	part := summaryOf(lines, 8, 14, strings.Repeat("s", 900)) // as the user chose
+	part := summaryOf(lines, 8, 14, strings.Repeat("s", 900)) // a range chosen by the user
 	late, stalePart, minePart := *part, *part, *part
 	late.Range.End, late.Range.EndID, late.Range.EndSeq, late.Count = 28, "m28", lines[28].Seq, 21
 	stalePart.Stale, minePart.Method = true, summary.MethodUser
@@ -191,16 +191,16 @@ func TestPlanWithASummaryInForce(t *testing.T) {
 		{name: "every fourth one from the messages", messages: 32, text: long, active: third, from: 3, to: 28, rebuild: true},
 		{name: "also when later ones were thrown away", messages: 32, text: long, active: first, change: func(s *summary.State) { s.Latest = 7 }, from: 3, to: 28, rebuild: true},
 		{name: "a stale one stays until the threshold", messages: 29, text: long, active: stale, skip: summary.SkipShort},
-		{name: "or until the chat rests", messages: 20, text: long, active: stale, change: occasion(summary.AtRest), from: 3, to: 16, rebuild: true},
+		{name: "or until the chat rests", messages: 20, text: long, active: stale, change: atOccasion(summary.AtRest), from: 3, to: 16, rebuild: true},
 		{name: "stale and past the threshold", messages: 32, text: long, active: stale, from: 3, to: 28, rebuild: true},
-		{name: "sentences give way to a model when the chat rests", messages: 20, text: long, active: extractive, change: occasion(summary.AtRest), from: 3, to: 16, rebuild: true},
+		{name: "sentences give way to a model when the chat rests", messages: 20, text: long, active: extractive, change: atOccasion(summary.AtRest), from: 3, to: 16, rebuild: true},
 		{name: "but not without one", messages: 20, text: long, active: extractive, change: func(s *summary.State) { s.Occasion, s.NoModel = summary.AtRest, true }, skip: summary.SkipShort},
 		{name: "sentences are folded without a model", messages: 32, text: long, active: extractive, change: func(s *summary.State) { s.NoModel = true }, from: 17, to: 28},
-		{name: "at rest it stays what it was about", messages: 29, text: long, active: stale, change: occasion(summary.AtRest), from: 3, to: 16, rebuild: true},
-		{name: "also where it does not begin after the first three", messages: 20, text: long, active: &stalePart, change: occasion(summary.AtRest), from: 8, to: 14, rebuild: true},
-		{name: "and more is due only past the threshold", messages: 40, text: long, active: &stalePart, change: occasion(summary.AtRest), from: 3, to: 36, rebuild: true},
-		{name: "asked for: everything, also before the one in force", messages: 20, text: long, active: part, change: occasion(summary.OnDemand), from: 3, to: 16, rebuild: true},
-		{name: "also where nothing is new behind it", messages: 32, text: long, active: &late, change: occasion(summary.OnDemand), from: 3, to: 28, rebuild: true},
+		{name: "at rest it stays what it was about", messages: 29, text: long, active: stale, change: atOccasion(summary.AtRest), from: 3, to: 16, rebuild: true},
+		{name: "also where it does not begin after the first three", messages: 20, text: long, active: &stalePart, change: atOccasion(summary.AtRest), from: 8, to: 14, rebuild: true},
+		{name: "and more is due only past the threshold", messages: 40, text: long, active: &stalePart, change: atOccasion(summary.AtRest), from: 3, to: 36, rebuild: true},
+		{name: "asked for: everything, also before the one in force", messages: 20, text: long, active: part, change: atOccasion(summary.OnDemand), from: 3, to: 16, rebuild: true},
+		{name: "also where nothing is new behind it", messages: 32, text: long, active: &late, change: atOccasion(summary.OnDemand), from: 3, to: 28, rebuild: true},
 		{name: "past the threshold likewise", messages: 32, text: strings.Repeat("a", 600), active: &late, from: 3, to: 28, rebuild: true},
 		{name: "but not for a few short messages", messages: 32, text: long, active: &late, change: func(s *summary.State) {
 			for i := 3; i < 8; i++ {
@@ -209,10 +209,10 @@ func TestPlanWithASummaryInForce(t *testing.T) {
 			s.Lines[0].Text = strings.Repeat("a", 6000)
 		}, skip: summary.SkipLittleGain},
 		{name: "the user's words stay where they are", messages: 40, text: long, active: &minePart, from: 15, to: 36},
-		{name: "rest alone is no reason", messages: 20, text: long, active: first, change: occasion(summary.AtRest), skip: summary.SkipShort},
+		{name: "rest alone is no reason", messages: 20, text: long, active: first, change: atOccasion(summary.AtRest), skip: summary.SkipShort},
 		{name: "the user's words are kept", messages: 32, text: long, active: mine, from: 17, to: 28},
-		{name: "also when a new one is asked for without anything new", messages: 20, text: long, active: mine, change: occasion(summary.OnDemand), skip: summary.SkipUserText},
-		{name: "asked for again: a fresh one", messages: 20, text: long, active: first, change: occasion(summary.OnDemand), from: 3, to: 16, rebuild: true},
+		{name: "also when a new one is asked for without anything new", messages: 20, text: long, active: mine, change: atOccasion(summary.OnDemand), skip: summary.SkipUserText},
+		{name: "asked for again: a fresh one", messages: 20, text: long, active: first, change: atOccasion(summary.OnDemand), from: 3, to: 16, rebuild: true},
 		{name: "everything is covered", messages: 20, text: long, active: first, change: func(s *summary.State) { s.Lines[1].Text = strings.Repeat("a", 6000) }, skip: summary.SkipNothingNew},
 		{name: "still too long right after the last one", messages: 35, text: strings.Repeat("a", 900), active: first, change: cooling(3, 100), skip: summary.SkipCooling},
 		{name: "four messages later", messages: 35, text: strings.Repeat("a", 900), active: first, change: cooling(4, 100), from: 17, to: 31},
@@ -248,7 +248,7 @@ func runPlans(t *testing.T, tests []planCase) {
 			if tt.active == nil {
 				return
 			}
-			// Read from the last covered message on, the plan is the same.
+			// Without the covered messages, except the last, the plan is the same.
 			state.Lines = slices.Concat(state.Lines[:tt.active.Range.Start], state.Lines[tt.active.Range.End:])
 			if near := summary.MakePlan(state); near.Range != plan.Range || near.Count != plan.Count || near.Effective != plan.Effective {
 				t.Errorf("without the covered messages %+v, want %+v", near, plan)
@@ -260,7 +260,7 @@ func runPlans(t *testing.T, tests []planCase) {
 func checkPlan(t *testing.T, plan *summary.Plan, state summary.State, tt planCase) {
 	t.Helper()
 	last, start := state.Lines[tt.to], tt.from
-	if !tt.rebuild { // it goes on where the one in force begins
+	if !tt.rebuild { // it starts where the active one starts
 		start = tt.active.Range.Start
 	}
 	if plan.Rebuild != tt.rebuild || plan.Range.Start != start || plan.Range.StartID != state.Lines[start].MessageID ||
@@ -283,7 +283,7 @@ func checkPlan(t *testing.T, plan *summary.Plan, state summary.State, tt planCas
 	}
 }
 
-func TestPlanIsWorthNothingForAnotherBranch(t *testing.T) {
+func TestPlanIsRefusedForAnotherBranch(t *testing.T) {
 	lines := chatLines(40, strings.Repeat("a", 300))
 	first := summaryOf(lines, 3, 16, strings.Repeat("s", 900))
 	state := summary.State{Lines: lines, Active: first, Settings: summary.DefaultSettings()}
@@ -369,10 +369,10 @@ func TestMarkersAreStripped(t *testing.T) {
 	}
 }
 
-// TestTwoHundredMessagesCostFewCalls talks through long chats and counts. The bound
-// holds for messages of common length: what stays word for word must be short beside
-// the threshold.
-func TestTwoHundredMessagesCostFewCalls(t *testing.T) {
+// A chat of 200 messages is summarised with few calls. The bound holds for messages
+// of usual length: the messages that are not covered must be short compared with the
+// threshold.
+func TestNumberOfCallsForTwoHundredMessages(t *testing.T) {
 	tests := []struct{ length, summary int }{{60, 1000}, {100, 1000}, {100, 500}, {150, 500}}
 	for _, tt := range tests {
 		length := tt.length
@@ -419,7 +419,7 @@ func TestTwoHundredMessagesCostFewCalls(t *testing.T) {
 	}
 }
 
-// fits reports whether a summary was made of the texts that these lines show.
+// fits reports whether a summary was made of the texts of these lines.
 func fits(s *summary.Summary, covered []summary.ChatLine) bool {
 	return len(covered) == s.Count && summary.ExtendDigest("", covered) == s.Digest
 }

@@ -14,20 +14,21 @@ import (
 	"nodest/summary"
 )
 
-// good is a summary of n code points that a model may answer.
-func good(n int) string {
+// goodSummary is an acceptable summary of n code points.
+func goodSummary(n int) string {
 	return strings.Repeat("They met at the mill and talked about the ferry. ", n/49+1)[:n-1] + "."
 }
 
 func upstream(code fault.Code) error { return llm.Upstream("test", code, 0, nil) }
 
-// script answers with its entries, errors as errors, and keeps the prompts.
-type script struct {
+// scriptedModel answers with its entries, or fails with those that are errors, and
+// records the prompts.
+type scriptedModel struct {
 	answers []any
 	prompts []string
 }
 
-func (s *script) Ask(_ context.Context, p llm.Prompt) (string, error) {
+func (s *scriptedModel) Ask(_ context.Context, p llm.Prompt) (string, error) {
 	s.prompts = append(s.prompts, p.Text)
 	if len(s.prompts) > len(s.answers) {
 		return "", errors.New("asked once too often")
@@ -42,23 +43,23 @@ func (s *script) Ask(_ context.Context, p llm.Prompt) (string, error) {
 }
 
 func TestWriteSummary(t *testing.T) {
-	fine, fair := good(400), good(1300)
+	fine, fair := goodSummary(400), goodSummary(1300)
 	chinese := strings.Repeat("他们在磨坊见面，谈到了渡船。", 20)
 	invented := strings.Repeat("Priscilla Vane gave 5000 dollars to Mr Dorset. ", 9)
 	const refusal = "I'm sorry, but I can't help with that request. Is there something else that I could do for you?"
 	tests := []struct {
 		name    string
 		answers []any
-		want    string // empty: by rule
+		want    string // empty = by rule
 		cause   fault.Code
 		took    time.Duration
 	}{
 		{name: "a good answer", answers: []any{fine}, want: fine},
 		{name: "three tenths too long are let pass", answers: []any{fair}, want: fair},
-		{name: "too long: asked to shorten it", answers: []any{good(1301), fine}, want: fine},
-		{name: "still too long: cut at the end of a sentence", answers: []any{good(3000), good(1400)}, want: good(1400)[:979]},
-		{name: "nothing shorter comes: the first one is cut", answers: []any{good(3000), refusal}, want: good(3000)[:979]},
-		{name: "shortening fails: the first one is cut", answers: []any{good(3000), upstream(fault.UpstreamAuth)}, want: good(3000)[:979]},
+		{name: "too long: asked to shorten it", answers: []any{goodSummary(1301), fine}, want: fine},
+		{name: "still too long: cut at the end of a sentence", answers: []any{goodSummary(3000), goodSummary(1400)}, want: goodSummary(1400)[:979]},
+		{name: "nothing shorter comes: the first one is cut", answers: []any{goodSummary(3000), refusal}, want: goodSummary(3000)[:979]},
+		{name: "shortening fails: the first one is cut", answers: []any{goodSummary(3000), upstream(fault.UpstreamAuth)}, want: goodSummary(3000)[:979]},
 		{name: "thoughts and fences are taken off", answers: []any{"<think>let me see</think>\n```\n" + fine + "\n```"}, want: fine},
 		{name: "thoughts that the prompt has opened are taken off", answers: []any{"let me see</think>\n" + fine}, want: fine},
 		{name: "the markers are taken off", answers: []any{"--- CONVERSATION SUMMARY (AI-GENERATED, NOT VISIBLE TO USER) ---\n" + fine + "\n--- END OF SUMMARY ---"}, want: fine},
@@ -74,7 +75,7 @@ func TestWriteSummary(t *testing.T) {
 		{name: "hardly anything but such names", answers: []any{invented, invented}},
 		{name: "a broken reply passes", answers: []any{llm.CutOff("test", errors.New("gone")), fine}, want: fine, took: time.Second},
 		{name: "the provider says how long to wait", answers: []any{llm.StatusError("test", 429, 7*time.Second, nil), fine}, want: fine, took: 7 * time.Second},
-		{name: "empty, then too long, then shortened", answers: []any{upstream(fault.EmptyReply), good(2000), fine}, want: fine},
+		{name: "empty, then too long, then shortened", answers: []any{upstream(fault.EmptyReply), goodSummary(2000), fine}, want: fine},
 		{name: "the limit of the provider passes", answers: []any{upstream(fault.UpstreamRate), fine}, want: fine, took: time.Second},
 		{name: "after the second wait, too", answers: []any{upstream(fault.UpstreamDown), upstream(fault.UpstreamTimeout), fine}, want: fine, took: 5 * time.Second},
 		{name: "but no third", answers: []any{upstream(fault.UpstreamDown), upstream(fault.UpstreamDown), upstream(fault.UpstreamDown)}, cause: fault.UpstreamDown, took: 5 * time.Second},
@@ -84,8 +85,8 @@ func TestWriteSummary(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				model, start := &script{answers: tt.answers}, time.Now()
-				draft, err := summary.Write(t.Context(), model, summary.Work{Lines: tale(12), Rebuild: true})
+				model, start := &scriptedModel{answers: tt.answers}, time.Now()
+				draft, err := summary.Write(t.Context(), model, summary.Work{Lines: eventfulChat(12), Rebuild: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -115,8 +116,8 @@ func TestWriteSummary(t *testing.T) {
 	}
 }
 
-// tale is a chat in which something happens.
-func tale(n int) []summary.ChatLine {
+// eventfulChat is a chat in which something happens in each message.
+func eventfulChat(n int) []summary.ChatLine {
 	lines := chatLines(n, "")
 	for i := range lines {
 		lines[i].Text = fmt.Sprintf("On day %d we crossed the river near the old mill. I promise to bring %d apples to Anna tomorrow. It rained all night and nobody slept well.", i+1, i+2)
@@ -125,7 +126,7 @@ func tale(n int) []summary.ChatLine {
 }
 
 func TestSummaryWithoutAModelIsMadeByRule(t *testing.T) {
-	w := summary.Work{Lines: tale(12), Rebuild: true}
+	w := summary.Work{Lines: eventfulChat(12), Rebuild: true}
 	draft, err := summary.Write(t.Context(), nil, w)
 	if err != nil || draft.Method != summary.MethodExtractive || draft.Cause != nil || draft.Text != summary.ExtractSummary(w) {
 		t.Errorf("draft = %+v, %v", draft, err)
@@ -137,22 +138,22 @@ func TestSummaryIsAbandonedWhenItsContextEnds(t *testing.T) {
 		gone := errors.New("the conversation was deleted")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(500*time.Millisecond, func() { cancel(gone) })
-		model := &script{answers: []any{upstream(fault.UpstreamDown)}}
-		draft, err := summary.Write(ctx, model, summary.Work{Lines: tale(12), Rebuild: true})
+		model := &scriptedModel{answers: []any{upstream(fault.UpstreamDown)}}
+		draft, err := summary.Write(ctx, model, summary.Work{Lines: eventfulChat(12), Rebuild: true})
 		if !errors.Is(err, gone) || draft.Text != "" || len(model.prompts) != 1 {
 			t.Errorf("draft = %+v, %v after %d calls", draft, err, len(model.prompts))
 		}
 	})
 }
 
-func TestLongTranscriptsAreReadInParts(t *testing.T) {
+func TestLongTranscriptsAreSummarisedInParts(t *testing.T) {
 	lines := chatLines(50, strings.Repeat("Something happened at the mill. ", 28)) // 44,800 characters, four parts
 	for i := range lines {
 		lines[i].Text = fmt.Sprintf("Message %d. %s", i, lines[i].Text)
 		lines[i].At = time.Date(2025, 3, 1, 0, i, 0, 0, time.UTC)
 	}
-	parts := []any{"Part one. " + good(300), "Part two. " + good(300), "Part three. " + good(300), good(500)}
-	model := &script{answers: parts}
+	parts := []any{"Part one. " + goodSummary(300), "Part two. " + goodSummary(300), "Part three. " + goodSummary(300), goodSummary(500)}
+	model := &scriptedModel{answers: parts}
 	draft, err := summary.Write(t.Context(), model, summary.Work{Lines: lines, Rebuild: true})
 	if err != nil || draft.Method != summary.MethodModel || len(model.prompts) != 4 {
 		t.Fatalf("draft = %+v, %v; want one of four calls", draft, err)
@@ -178,12 +179,12 @@ func TestLongTranscriptsAreReadInParts(t *testing.T) {
 	}
 }
 
-func TestAPartThatIsRefusedIsShortenedByRule(t *testing.T) {
+func TestARefusedPartIsSummarisedByRule(t *testing.T) {
 	lines := chatLines(24, strings.Repeat("Something happened at the mill. ", 28))
 	const refusal = "抱歉，我无法总结这些内容。如果你有其他问题，我很乐意继续为你提供帮助，请随时告诉我你的想法和需要，谢谢你的理解与支持。"
-	model := &script{answers: []any{refusal, refusal, good(300)}}
+	model := &scriptedModel{answers: []any{refusal, refusal, goodSummary(300)}}
 	draft, err := summary.Write(t.Context(), model, summary.Work{Lines: lines, Rebuild: true})
-	if err != nil || draft.Method != summary.MethodModel || draft.Text != good(300) {
+	if err != nil || draft.Method != summary.MethodModel || draft.Text != goodSummary(300) {
 		t.Fatalf("draft = %+v, %v", draft, err)
 	}
 	if !strings.Contains(model.prompts[2], "<earlier>\nMara: Something happened at the mill.") {
@@ -191,9 +192,9 @@ func TestAPartThatIsRefusedIsShortenedByRule(t *testing.T) {
 	}
 }
 
-// TestAnyLengthFitsInCallsOfBoundedSize reads a chat so long that the summaries of
-// its parts have to be summarised again.
-func TestAnyLengthFitsInCallsOfBoundedSize(t *testing.T) {
+// Even if a chat is so long that the summaries of its parts have to be summarised
+// again, each prompt has a bounded size.
+func TestPromptsHaveABoundedSizeAtAnyLength(t *testing.T) {
 	lines := chatLines(160, strings.Repeat("字", 2000))
 	longest, calls := 0, 0
 	model := llm.AskerFunc(func(_ context.Context, p llm.Prompt) (string, error) {
@@ -220,12 +221,12 @@ func TestAccept(t *testing.T) {
 		name, output string
 		want         summary.Verdict
 	}{
-		{"fifty characters", cut(long, 50), summary.Accepted},
-		{"forty-nine", cut(long, 49), summary.TooShort},
+		{"fifty characters", repeatTo(long, 50), summary.Accepted},
+		{"forty-nine", repeatTo(long, 49), summary.TooShort},
 		{"nothing", " \n ", summary.TooShort},
 		{"only thoughts", "<think>" + long + long + "</think>", summary.TooShort},
-		{"at the limit", cut(long, 650), summary.Accepted},
-		{"above it", cut(long, 651), summary.TooLong},
+		{"at the limit", repeatTo(long, 650), summary.Accepted},
+		{"above it", repeatTo(long, 651), summary.TooLong},
 		{"one of the messages", message, summary.Copied},
 		{"with its speaker", "Ben: " + message, summary.Copied},
 		{"a piece of one", message[:70], summary.Copied},
@@ -252,7 +253,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// cut is n code points of a text that is repeated.
-func cut(text string, n int) string {
+// repeatTo repeats a text up to n code points.
+func repeatTo(text string, n int) string {
 	return string([]rune(strings.Repeat(text, n/len([]rune(text))+1))[:n-1]) + "."
 }

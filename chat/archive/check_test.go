@@ -8,8 +8,8 @@ import (
 	"nodest/fault"
 )
 
-// FuzzArchive: whatever a file says, be it an archive or a save point, it is refused
-// with a code of imports, or what was read agrees with itself.
+// FuzzArchive checks that any file, archive or save point, is either refused with an
+// import error or read into consistent data.
 func FuzzArchive(f *testing.F) {
 	const small = `{"format":"nodest.conversation","formatVersion":1,"conversation":{"title":"t","version":3,"headId":"a"},
 		"messages":[{"id":"a","seq":1,"role":"user","rev":2,"status":"pending","swipes":[{"id":"s"}],
@@ -39,11 +39,11 @@ func FuzzArchive(f *testing.F) {
 			_, err = a.check("")
 		}
 		if err == nil {
-			agrees(t, a)
+			checkConsistent(t, a)
 		}
 		in, saveErr := readSaveFile(data)
 		if saveErr == nil && in.exact != nil {
-			agrees(t, in.exact)
+			checkConsistent(t, in.exact)
 		}
 		for _, err := range []error{err, saveErr} {
 			switch code := fault.Public(err); {
@@ -68,12 +68,12 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// Few bytes of a file can ask for much memory: arrays are counted before any of it
-// is built.
-func TestAFileIsMeasured(t *testing.T) {
+// Arrays are counted before anything is built, because a small file can ask for much
+// memory.
+func TestTheElementsOfAFileAreLimited(t *testing.T) {
 	for name, tt := range map[string]struct {
 		data string
-		code fault.Code // "" = it passes
+		code fault.Code // "" = accepted
 	}{
 		"as long as it may be":   {`{"a":[1,2,3],"b":{"c":[[],[{}],"x"]}}`, ""},
 		"too long":               {`{"a":[1,2,3,4]}`, fault.TooLarge},
@@ -94,8 +94,8 @@ func TestAFileIsMeasured(t *testing.T) {
 	}
 }
 
-// agrees checks what the store trusts in.
-func agrees(t *testing.T, a *contents) {
+// checkConsistent checks what the store relies on.
+func checkConsistent(t *testing.T, a *contents) {
 	t.Helper()
 	conv := &a.Conversation.Conversation
 	seen, seq := map[string]bool{"": true}, int64(0)

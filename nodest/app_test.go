@@ -23,8 +23,8 @@ func appDocuments(more string) json.RawMessage {
 	return json.RawMessage(`{"roleCard":` + idasCard + more + `}`)
 }
 
-// ported makes Ida and a conversation under the key "app-1".
-func (s *studio) ported(more string) *app.Answer {
+// createInApp creates Ida and a conversation under the key "app-1".
+func (s *fixture) createInApp(more string) *app.Answer {
 	s.t.Helper()
 	answer, err := s.Apps.Chat(s.t.Context(), s.call(), app.Request{
 		ConversationID: "app-1", Status: app.StatusNewCharacter, CustomUserName: "Mo", JSONString: appDocuments(more),
@@ -33,8 +33,8 @@ func (s *studio) ported(more string) *app.Answer {
 	return answer
 }
 
-// tells goes on in the conversation "app-1".
-func (s *studio) tells(text string) *app.Answer {
+// sendInApp continues the conversation "app-1".
+func (s *fixture) sendInApp(text string) *app.Answer {
 	s.t.Helper()
 	answer, err := s.Apps.Chat(s.t.Context(), s.call(), app.Request{
 		ConversationID: "app-1", Status: app.StatusSameChat, UserMessage: text,
@@ -43,8 +43,8 @@ func (s *studio) tells(text string) *app.Answer {
 	return answer
 }
 
-// counts what ann has.
-func (s *studio) counts() (characters, conversations int) {
+// countObjects counts ann's characters and conversations.
+func (s *fixture) countObjects() (characters, conversations int) {
 	s.t.Helper()
 	all, err := s.Characters.List(s.t.Context(), ann, "", 200)
 	s.must(err)
@@ -53,14 +53,14 @@ func (s *studio) counts() (characters, conversations int) {
 	return len(all.Items), len(chats.Items)
 }
 
-func TestPortMakesACharacterAndAChat(t *testing.T) {
+func TestAppCreatesACharacterAndAChat(t *testing.T) {
 	text, err := json.Marshal(string(appDocuments(`,"extraGreetings":["Tea?"]`)))
 	must(t, err)
 	for name, documents := range map[string]json.RawMessage{
 		"an object": appDocuments(`,"extraGreetings":["Tea?"]`), "the text of one": text,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStudio(t, nodest.Options{})
+			s := newFixture(t, nodest.Options{})
 			cradle := true
 			answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
 				ConversationID: "app-1", Status: "create", CustomUserName: "Mo", JSONString: documents, IsCradleGeneration: &cradle,
@@ -81,14 +81,14 @@ func TestPortMakesACharacterAndAChat(t *testing.T) {
 			if conv.HeadID != first.ID || first.Text() != answer.Response || !first.Greeting || len(first.Swipes) != 2 {
 				t.Errorf("greeting = %+v", first)
 			}
-			if n := len(s.model.asked()); n != 0 {
-				t.Errorf("the model was asked %d times", n)
+			if n := len(s.model.allRequests()); n != 0 {
+				t.Errorf("the model received %d requests", n)
 			}
 		})
 	}
 }
 
-func TestPortFillsWhatAnAppLeavesOut(t *testing.T) {
+func TestAppDefaultsForMissingDocuments(t *testing.T) {
 	tests := []struct{ name, documents, greeting, character, sent string }{
 		{"nothing at all", `{}`, "Hello!", "Unnamed Character", "This character has missing information."},
 		{"a card without a name", `{"roleCard":{"description":"Tall."}}`, "Hello!", "Unnamed Character", "Tall."},
@@ -99,7 +99,7 @@ func TestPortFillsWhatAnAppLeavesOut(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStudio(t, nodest.Options{})
+			s := newFixture(t, nodest.Options{})
 			answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
 				ConversationID: "app-1", Status: app.StatusNewCharacter, JSONString: json.RawMessage(tt.documents),
 			})
@@ -109,15 +109,15 @@ func TestPortFillsWhatAnAppLeavesOut(t *testing.T) {
 			if answer.Response != tt.greeting || ch.Name != tt.character {
 				t.Errorf("%q says %q, want %q and %q", ch.Name, answer.Response, tt.character, tt.greeting)
 			}
-			s.tells("Good evening")
-			if !contains(s.model.last(), tt.sent) {
-				t.Errorf("the request lacks %q:\n%s", tt.sent, s.model.last())
+			s.sendInApp("Good evening")
+			if !strings.Contains(s.model.lastRequest(), tt.sent) {
+				t.Errorf("the request lacks %q:\n%s", tt.sent, s.model.lastRequest())
 			}
 		})
 	}
 }
 
-func TestPortTakesAHistory(t *testing.T) {
+func TestAppImportsAHistory(t *testing.T) {
 	for name, tt := range map[string]struct{ given, want string }{
 		"the greeting comes first": {`{"role":"user","parts":[{"text":"Rain"}]},{"role":"model","parts":[{"text":"Yes"}]}`,
 			"model*: Come in, Mo. I am Ida. | user: Rain | model: Yes"},
@@ -127,9 +127,9 @@ func TestPortTakesAHistory(t *testing.T) {
 			{"is_chat_history_placeholder":true,"parts":[]}`, "model*: Come in, Mo. I am Ida. | user: Rain\nagain"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStudio(t, nodest.Options{})
-			answer := s.ported(`,"chatHistory":{"parts":[` + tt.given + `]}`)
-			if got := s.appShows(); got != tt.want {
+			s := newFixture(t, nodest.Options{})
+			answer := s.createInApp(`,"chatHistory":{"parts":[` + tt.given + `]}`)
+			if got := s.readAppHistory(); got != tt.want {
 				t.Errorf("history = %s\nwant      %s", got, tt.want)
 			}
 			if answer.Response != "Come in, Mo. I am Ida." || !s.message(answer.MessageID).Greeting {
@@ -139,15 +139,15 @@ func TestPortTakesAHistory(t *testing.T) {
 	}
 }
 
-func TestPortGivesAKeyToTheNewestCharacter(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
-	first := s.ported("")
-	s.tells("Rain")
-	second := s.ported("")
+func TestAppKeyNamesTheNewestConversation(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	first := s.createInApp("")
+	s.sendInApp("Rain")
+	second := s.createInApp("")
 	if first.ConversationID == second.ConversationID || first.CharacterID == second.CharacterID {
 		t.Errorf("first %+v, second %+v", first, second)
 	}
-	if got := s.appShows(); got != "model*: Come in, Mo. I am Ida." {
+	if got := s.readAppHistory(); got != "model*: Come in, Mo. I am Ida." {
 		t.Errorf("history = %s", got)
 	}
 	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
@@ -159,12 +159,12 @@ func TestPortGivesAKeyToTheNewestCharacter(t *testing.T) {
 	}
 	must(t, s.DeleteConversation(t.Context(), s.call(), second.ConversationID))
 	_, err = s.Apps.Chat(t.Context(), s.call(), app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"})
-	refused(t, err, fault.NotFound, "conversationId")
+	wantError(t, err, fault.NotFound, "conversationId")
 }
 
-func TestPortRepeatedHappensOnce(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
-	s.ported("")
+func TestARepeatedAppCallHasOneEffect(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	s.createInApp("")
 	other := s.character(alicesCard)
 	for name, in := range map[string]app.Request{
 		"create":            {ConversationID: "app-2", Status: "create", JSONString: appDocuments("")},
@@ -176,19 +176,19 @@ func TestPortRepeatedHappensOnce(t *testing.T) {
 			c := s.call()
 			first, err := s.Apps.Chat(t.Context(), c, in)
 			must(t, err)
-			characters, chats := s.counts()
-			asked := len(s.model.asked())
+			characters, chats := s.countObjects()
+			asked := len(s.model.allRequests())
 			version := s.version(first.CharacterID)
-			twice := again(c)
+			twice := retryOf(c)
 			second, err := s.Apps.Chat(t.Context(), twice, in)
 			must(t, err)
 			if *second != *first || !twice.Replayed {
 				t.Errorf("the second answer is %+v (replayed: %v), the first %+v", second, twice.Replayed, first)
 			}
-			if nowCharacters, nowChats := s.counts(); nowCharacters != characters || nowChats != chats {
+			if nowCharacters, nowChats := s.countObjects(); nowCharacters != characters || nowChats != chats {
 				t.Errorf("%d characters and %d conversations, before %d and %d", nowCharacters, nowChats, characters, chats)
 			}
-			if now := len(s.model.asked()); now != asked {
+			if now := len(s.model.allRequests()); now != asked {
 				t.Errorf("the model was asked %d times, before %d", now, asked)
 			}
 			if now := s.version(first.CharacterID); now != version {
@@ -198,41 +198,41 @@ func TestPortRepeatedHappensOnce(t *testing.T) {
 	}
 }
 
-func (s *studio) version(characterID string) int64 {
+func (s *fixture) version(characterID string) int64 {
 	s.t.Helper()
 	ch, err := s.Characters.Get(s.t.Context(), ann, characterID)
 	s.must(err)
 	return ch.Version
 }
 
-func TestPortUpdatesTheCharacterAndKeepsTheHistory(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
-	made := s.ported(`,"authorNote":{"content":"Be brief."},"worldBook":{"entries":{"0":{"content":"The cups are blue.","position":4}}}`)
-	s.tells("Rain")
-	before := s.appShows()
+func TestAppUpdatesTheCharacterAndKeepsTheHistory(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	made := s.createInApp(`,"authorNote":{"content":"Be brief."},"worldBook":{"entries":{"0":{"content":"The cups are blue.","position":4}}}`)
+	s.sendInApp("Rain")
+	before := s.readAppHistory()
 	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
 		ConversationID: "app-1", Status: app.StatusUpdateCard,
 		JSONString: json.RawMessage(`{"roleCard":{"name":"Ida","first_mes":"Hm?","description":"Sells umbrellas."},"authorNote":null}`),
 	})
 	must(t, err)
-	if answer.Response != "Character updated successfully" || answer.CharacterID != made.CharacterID || s.appShows() != before {
-		t.Errorf("answer %+v, history %s\nbefore %s", answer, s.appShows(), before)
+	if answer.Response != "Character updated successfully" || answer.CharacterID != made.CharacterID || s.readAppHistory() != before {
+		t.Errorf("answer %+v, history %s\nbefore %s", answer, s.readAppHistory(), before)
 	}
-	s.tells("And now?")
-	sent := s.model.last()
-	if !contains(sent, "Sells umbrellas.") || contains(sent, "Keeps a tea house.") || contains(sent, "Be brief.") {
+	s.sendInApp("And now?")
+	sent := s.model.lastRequest()
+	if !strings.Contains(sent, "Sells umbrellas.") || strings.Contains(sent, "Keeps a tea house.") || strings.Contains(sent, "Be brief.") {
 		t.Errorf("the request has not the new documents:\n%s", sent)
 	}
-	if !contains(sent, "The cups are blue.") {
+	if !strings.Contains(sent, "The cups are blue.") {
 		t.Errorf("the book is gone, though it was not sent:\n%s", sent)
 	}
 }
 
-func TestPortGoesOnTalking(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
-	s.ported("")
+func TestAppContinuesTheChat(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	s.createInApp("")
 	search := true
-	s.model.next(says("Wet", ", yes."))
+	s.model.enqueue(replyWith("Wet", ", yes."))
 	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
 		ConversationID: "app-1", Status: app.StatusSameChat, UserMessage: "Rain, {{user}} says.", CustomUserName: "Jo", UseToolCalls: &search,
 		CharacterID: "a name of the app",
@@ -245,53 +245,53 @@ func TestPortGoesOnTalking(t *testing.T) {
 	if o := g.Options; o.SearchEnabled == nil || !*o.SearchEnabled || o.UseToolCalls == nil || !*o.UseToolCalls {
 		t.Errorf("options = %+v, want search on", g.Options)
 	}
-	if !contains(s.model.last(), "Rain, Jo says.") {
-		t.Errorf("the user is called otherwise:\n%s", s.model.last())
+	if !strings.Contains(s.model.lastRequest(), "Rain, Jo says.") {
+		t.Errorf("the user has another name:\n%s", s.model.lastRequest())
 	}
-	s.tells("More, {{user}}?")
-	if !contains(s.model.last(), "More, Jo?") {
-		t.Errorf("the name is forgotten:\n%s", s.model.last())
+	s.sendInApp("More, {{user}}?")
+	if !strings.Contains(s.model.lastRequest(), "More, Jo?") {
+		t.Errorf("the name is forgotten:\n%s", s.model.lastRequest())
 	}
 }
 
-func TestPortBeginsAChatWithACharacterOfOurs(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+func TestAppStartsAChatWithAnExistingCharacter(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	ch := s.character(alicesCard)
 	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
 		ConversationID: "app-1", Status: "continue", UserMessage: "Hello", CharacterID: ch.ID,
 	})
 	must(t, err)
-	if answer.CharacterID != ch.ID || s.appShows() != "model*: Hello, traveller. | user: Hello | model: Fine." {
-		t.Errorf("answer %+v, history %s", answer, s.appShows())
+	if answer.CharacterID != ch.ID || s.readAppHistory() != "model*: Hello, traveller. | user: Hello | model: Fine." {
+		t.Errorf("answer %+v, history %s", answer, s.readAppHistory())
 	}
-	if s.tells("Again").ConversationID != answer.ConversationID {
+	if s.sendInApp("Again").ConversationID != answer.ConversationID {
 		t.Error("the key names another conversation")
 	}
 }
 
-func TestPortTellsWhyAReplyFailed(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
-	s.ported("")
-	s.model.next(says().failing(llm.Upstream("puppet", fault.UpstreamDown, 503, nil)))
+func TestAppReportsWhyAReplyFailed(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	s.createInApp("")
+	s.model.enqueue(replyWith().failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
 	c := s.call()
 	in := app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"}
 	_, err := s.Apps.Chat(t.Context(), c, in)
-	s.wants(err, fault.UpstreamDown)
-	_, err = s.Apps.Chat(t.Context(), again(c), in)
-	s.wants(err, fault.UpstreamDown)
-	s.tells("Rain")
-	if got := s.appShows(); got != "model*: Come in, Mo. I am Ida. | user: Rain | model: Fine." {
+	s.wantCode(err, fault.UpstreamDown)
+	_, err = s.Apps.Chat(t.Context(), retryOf(c), in)
+	s.wantCode(err, fault.UpstreamDown)
+	s.sendInApp("Rain")
+	if got := s.readAppHistory(); got != "model*: Come in, Mo. I am Ida. | user: Rain | model: Fine." {
 		t.Errorf("history = %s", got)
 	}
 	_, err = s.Apps.Chat(t.Context(), s.call(), app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "x", Provider: "missing"})
-	s.wants(err, fault.NotConfigured)
+	s.wantCode(err, fault.NotConfigured)
 }
 
-func TestPortAnswersWithWhatWasThereWhenAReplyIsStopped(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
-	s.ported("")
-	half := says("Half", " a word").gated()
-	s.model.next(half)
+func TestAppReturnsThePartialTextOfACancelledReply(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	s.createInApp("")
+	half := replyWith("Half", " a word").gated()
+	s.model.enqueue(half)
 	answered := make(chan *app.Answer)
 	c := s.call()
 	go func() {
@@ -301,12 +301,12 @@ func TestPortAnswersWithWhatWasThereWhenAReplyIsStopped(t *testing.T) {
 		}
 		answered <- answer
 	}()
-	<-half.begun
+	<-half.started
 	half.step(1)
 	active, err := s.Active(t.Context(), ann)
 	must(t, err)
 	id := active[0].Generation.ID
-	s.eventually("a piece is heard", func() bool { return s.ears.deltas(t, id, "text", 0) == "Half" })
+	s.eventually("a piece arrives", func() bool { return s.events.deltas(t, id, "text", 0) == "Half" })
 	_, err = s.Cancel(t.Context(), ann, id)
 	must(t, err)
 	if answer := <-answered; answer == nil || answer.Response != "Half" {
@@ -314,17 +314,17 @@ func TestPortAnswersWithWhatWasThereWhenAReplyIsStopped(t *testing.T) {
 	}
 }
 
-func TestPortUsesAKeyForOneRequestAlone(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
-	keys := &keyring{puppets: puppets{s.model}}
-	s.Engine = newEngine(s.db, keys, s.ears, s.opts)
+func TestAppUsesAnAPIKeyForOneRequestOnly(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	keys := &keyRecorder{scriptedModels: scriptedModels{s.model}}
+	s.Engine = newEngine(s.db, keys, s.events, s.opts)
 	t.Cleanup(func() { must(t, s.Close(context.WithoutCancel(t.Context()))) })
-	s.ported("")
+	s.createInApp("")
 	const secret = "sk-for-once"
 	in := app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "Rain", APIKey: secret}
 	_, err := s.Apps.Chat(t.Context(), s.call(), in)
 	must(t, err)
-	s.tells("More")
+	s.sendInApp("More")
 	_, err = s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
 		ConversationID: "app-1", Action: app.ActionRegenerate, Index: new(2), APIKey: secret,
 	})
@@ -332,38 +332,38 @@ func TestPortUsesAKeyForOneRequestAlone(t *testing.T) {
 	if got := keys.used(); got != "sk-for-once,,sk-for-once" {
 		t.Errorf("keys = %s", got)
 	}
-	s.ears.mu.Lock()
-	defer s.ears.mu.Unlock()
-	for _, ev := range s.ears.events {
-		if contains(string(ev.Data), secret) {
-			t.Errorf("%s tells the key", ev.Type)
+	s.events.mu.Lock()
+	defer s.events.mu.Unlock()
+	for _, ev := range s.events.list {
+		if strings.Contains(string(ev.Data), secret) {
+			t.Errorf("%s contains the key", ev.Type)
 		}
 	}
 }
 
-// keyring notes the keys that models are asked for with.
-type keyring struct {
-	puppets
+// keyRecorder records the API keys that models are resolved with.
+type keyRecorder struct {
+	scriptedModels
 	mu   sync.Mutex
 	keys []string
 }
 
-func (k *keyring) Resolve(ctx context.Context, userID, provider, model, apiKey string) (nodest.Model, error) {
+func (k *keyRecorder) Resolve(ctx context.Context, userID, provider, model, apiKey string) (nodest.Model, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.keys = append(k.keys, apiKey)
-	return k.puppets.Resolve(ctx, userID, provider, model, apiKey)
+	return k.scriptedModels.Resolve(ctx, userID, provider, model, apiKey)
 }
 
-func (k *keyring) used() string {
+func (k *keyRecorder) used() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return strings.Join(k.keys, ",")
 }
 
-func TestPortRefuses(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
-	s.ported("")
+func TestAppRefusesInvalidRequests(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	s.createInApp("")
 	tests := []struct {
 		name  string
 		in    app.Request
@@ -384,17 +384,17 @@ func TestPortRefuses(t *testing.T) {
 		{"a card that is a text", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"roleCard":"x"}`)}, fault.Invalid, "jsonString.roleCard"},
 		{"a history that is a text", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"chatHistory":{"parts":"x"}}`)}, fault.Invalid, "jsonString.chatHistory.parts"},
 		{"a long name of the user", app.Request{ConversationID: "a", Status: "create", CustomUserName: strings.Repeat("x", 101), JSONString: json.RawMessage(`{}`)}, fault.Invalid, "customUserName"},
-		{"to update what there is not", app.Request{ConversationID: "a", Status: "update", JSONString: json.RawMessage(`{}`)}, fault.NotFound, "conversationId"},
-		{"to go on where there is nothing", app.Request{ConversationID: "a", Status: "continue", UserMessage: "x"}, fault.NotFound, "conversationId"},
-		{"to begin with a character that is not there", app.Request{ConversationID: "a", Status: "continue", UserMessage: "x", CharacterID: "c"}, fault.NotFound, "characterId"},
-		{"to say nothing", app.Request{ConversationID: "app-1", Status: "continue", UserMessage: " "}, fault.Invalid, "userMessage"},
-		{"to say too much", app.Request{ConversationID: "app-1", Status: "continue", UserMessage: strings.Repeat("x", chat.MaxText+1)}, fault.TooLarge, ""},
+		{"an update of an unknown conversation", app.Request{ConversationID: "a", Status: "update", JSONString: json.RawMessage(`{}`)}, fault.NotFound, "conversationId"},
+		{"a message to an unknown conversation", app.Request{ConversationID: "a", Status: "continue", UserMessage: "x"}, fault.NotFound, "conversationId"},
+		{"a start with an unknown character", app.Request{ConversationID: "a", Status: "continue", UserMessage: "x", CharacterID: "c"}, fault.NotFound, "characterId"},
+		{"an empty message", app.Request{ConversationID: "app-1", Status: "continue", UserMessage: " "}, fault.Invalid, "userMessage"},
+		{"a message that is too long", app.Request{ConversationID: "app-1", Status: "continue", UserMessage: strings.Repeat("x", chat.MaxText+1)}, fault.TooLarge, ""},
 	}
-	characters, chats := s.counts()
+	characters, chats := s.countObjects()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := s.Apps.Chat(t.Context(), s.call(), tt.in)
-			refused(t, err, tt.code, tt.field)
+			wantError(t, err, tt.code, tt.field)
 			if tt.field == "status" {
 				var e *fault.Error
 				if errors.As(err, &e) && e.Message != "Unknown status" {
@@ -403,32 +403,32 @@ func TestPortRefuses(t *testing.T) {
 			}
 		})
 	}
-	if nowCharacters, nowChats := s.counts(); nowCharacters != characters || nowChats != chats {
+	if nowCharacters, nowChats := s.countObjects(); nowCharacters != characters || nowChats != chats {
 		t.Errorf("%d characters and %d conversations, before %d and %d", nowCharacters, nowChats, characters, chats)
 	}
 }
 
-// Two users may call their conversations the same, and one cannot reach the other's
-// by any name.
-func TestPortKeysBelongToTheirUser(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
-	made := s.ported("")
+// Two users may use the same conversation key, and neither can reach the other's
+// conversation by any name.
+func TestAppKeysBelongToTheirUser(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	made := s.createInApp("")
 	his := func() *op.Call { return &op.Call{UserID: bob, Device: "tv"} }
 	for _, key := range []string{"app-1", made.ConversationID} {
 		_, err := s.Apps.Chat(t.Context(), his(), app.Request{ConversationID: key, Status: "continue", UserMessage: "x"})
-		refused(t, err, fault.NotFound, "conversationId")
+		wantError(t, err, fault.NotFound, "conversationId")
 		_, err = s.Apps.Chat(t.Context(), his(), app.Request{ConversationID: key, Status: "update", JSONString: appDocuments("")})
-		refused(t, err, fault.NotFound, "conversationId")
+		wantError(t, err, fault.NotFound, "conversationId")
 		_, err = s.Apps.History(t.Context(), his(), app.HistoryRequest{ConversationID: key, Action: app.ActionReset})
-		refused(t, err, fault.NotFound, "conversationId")
+		wantError(t, err, fault.NotFound, "conversationId")
 	}
 	_, err := s.Apps.Chat(t.Context(), his(), app.Request{
 		ConversationID: "app-1", Status: "continue", UserMessage: "x", CharacterID: made.CharacterID,
 	})
-	refused(t, err, fault.NotFound, "characterId")
+	wantError(t, err, fault.NotFound, "characterId")
 	theirs, err := s.Apps.Chat(t.Context(), his(), app.Request{ConversationID: "app-1", Status: "create", JSONString: appDocuments("")})
 	must(t, err)
-	if theirs.ConversationID == made.ConversationID || s.tells("Rain").ConversationID != made.ConversationID {
+	if theirs.ConversationID == made.ConversationID || s.sendInApp("Rain").ConversationID != made.ConversationID {
 		t.Error("the same key of two users names one conversation")
 	}
 }

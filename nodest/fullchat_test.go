@@ -13,9 +13,9 @@ import (
 	"nodest/nodest"
 )
 
-// wellKnown is a chat of a character with everything that a prompt can hold.
-type wellKnown struct {
-	*studio
+// fullChat is a chat with a character that uses everything a prompt can contain.
+type fullChat struct {
+	*fixture
 	*chat.Conversation
 	book, global, preset, script, persona                               *character.Resource
 	question                                                            string
@@ -25,10 +25,10 @@ type wellKnown struct {
 
 const aliceRolls = `{"name":"Alice","first_mes":"Hello, traveller.","description":"A guide.","scenario":"The die shows %s."}`
 
-func newWellKnown(t *testing.T, roll string) *wellKnown {
+func newFullChat(t *testing.T, roll string) *fullChat {
 	t.Helper()
-	s := newStudio(t, nodest.Options{})
-	w := &wellKnown{studio: s, question: "And now, {{char}}?"}
+	s := newFixture(t, nodest.Options{})
+	w := &fullChat{fixture: s, question: "And now, {{char}}?"}
 	ch := s.character(fmt.Sprintf(aliceRolls, roll))
 	w.book = w.resource(character.WorldBook, "bound", lore("bound lore"), ch.ID)
 	w.global = w.resource(character.WorldBook, "global", lore("global lore"))
@@ -42,17 +42,17 @@ func newWellKnown(t *testing.T, roll string) *wellKnown {
 		GlobalWorldBook: character.GlobalResource{Enabled: true, ID: w.global.ID},
 		CustomSetting:   json.RawMessage(`{"content":"likes the sea"}`),
 	}
-	w.settle(w.settings)
+	w.putUserSettings(w.settings)
 
 	w.Conversation = s.chatWith(ch.ID)
-	w.patch(chat.ConversationPatch{AuthorNote: note("a note"), Settings: json.RawMessage(`{"temperature":0.5}`)})
+	w.patchChat(chat.ConversationPatch{AuthorNote: note("a note"), Settings: json.RawMessage(`{"temperature":0.5}`)})
 	for i, into := range [][2]**chat.Message{{&w.first, &w.firstReply}, {&w.second, &w.secondReply}, {&w.third, &w.thirdReply}} {
-		s.model.next(says(fmt.Sprintf("Reply %d.", i)))
-		*into[1] = s.say(w.Conversation, fmt.Sprintf("Message %d, now.", i))
+		s.model.enqueue(replyWith(fmt.Sprintf("Reply %d.", i)))
+		*into[1] = s.sendAndWait(w.Conversation, fmt.Sprintf("Message %d, now.", i))
 		*into[0] = s.message((*into[1]).ParentID)
 	}
 	w.greeting = s.message(w.first.ParentID)
-	s.model.next(says("Another reply 2."))
+	s.model.enqueue(replyWith("Another reply 2."))
 	w.regenerate(w.thirdReply.ID)
 	return w
 }
@@ -65,93 +65,93 @@ func note(text string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"charname":"Alice","username":"Ann","content":%q,"injection_depth":1}`, text))
 }
 
-func (w *wellKnown) resource(kind character.ResourceKind, name, doc string, bound ...string) *character.Resource {
+func (w *fullChat) resource(kind character.ResourceKind, name, doc string, bound ...string) *character.Resource {
 	w.t.Helper()
 	r, err := w.Characters.CreateResource(w.t.Context(), w.call(), kind, character.ResourceInput{Name: name, Document: json.RawMessage(doc), Characters: bound})
 	w.must(err)
 	return r
 }
 
-func (w *wellKnown) update(r *character.Resource, in character.ResourceInput) {
+func (w *fullChat) update(r *character.Resource, in character.ResourceInput) {
 	w.t.Helper()
 	_, err := w.Characters.UpdateResource(w.t.Context(), w.call(), r.Kind, r.ID, in, false, 0)
 	w.must(err)
 }
 
-func (w *wellKnown) drop(r *character.Resource) {
+func (w *fullChat) deleteResource(r *character.Resource) {
 	w.t.Helper()
 	w.must(w.Characters.DeleteResource(w.t.Context(), w.call(), r.Kind, r.ID))
 }
 
-func (w *wellKnown) settle(s character.UserSettings) {
+func (w *fullChat) putUserSettings(s character.UserSettings) {
 	w.t.Helper()
 	_, err := w.Characters.PutUserSettings(w.t.Context(), w.call(), s, 0)
 	w.must(err)
 }
 
-func (w *wellKnown) patch(p chat.ConversationPatch) {
+func (w *fullChat) patchChat(p chat.ConversationPatch) {
 	w.t.Helper()
 	p.ID = w.ID
 	_, err := w.Chats.UpdateConversation(w.t.Context(), w.call(), p)
 	w.must(err)
 }
 
-func (w *wellKnown) card(card string) {
+func (w *fullChat) putCard(card string) {
 	w.t.Helper()
 	_, err := w.Characters.Update(w.t.Context(), w.call(), w.CharacterID, character.Input{RoleCard: json.RawMessage(card)}, false, 0)
 	w.must(err)
 }
 
-func (w *wellKnown) edit(m *chat.Message, text string) {
+func (w *fullChat) edit(m *chat.Message, text string) {
 	w.t.Helper()
 	_, err := w.Edit(w.t.Context(), w.call(), chat.EditInput{MessageID: m.ID, Text: text})
 	w.must(err)
 }
 
-func (w *wellKnown) remove(m *chat.Message, scope string) {
+func (w *fullChat) deleteMessage(m *chat.Message, scope string) {
 	w.t.Helper()
 	_, err := w.Chats.DeleteMessage(w.t.Context(), w.call(), m.ID, scope)
 	w.must(err)
 }
 
-func (w *wellKnown) regenerate(id string) {
+func (w *fullChat) regenerate(id string) {
 	w.t.Helper()
 	done, err := w.Regenerate(w.t.Context(), w.call(), nodest.GenerateInput{MessageID: id})
 	w.must(err)
 	w.wait(done.GenerationID)
 }
 
-func (w *wellKnown) choose(id string) *chat.Conversation {
+func (w *fullChat) chooseHead(id string) *chat.Conversation {
 	w.t.Helper()
 	c, err := w.Chats.ChooseHead(w.t.Context(), w.call(), w.ID, id)
 	w.must(err)
 	return c
 }
 
-// preview is the request that the question would cause.
-func (w *wellKnown) preview() []llm.Message {
+// preview is the request that sending the question would make.
+func (w *fullChat) preview() []llm.Message {
 	w.t.Helper()
 	p, err := w.PreviewPrompt(w.t.Context(), ann, nodest.PreviewInput{ConversationID: w.ID, Text: w.question})
 	w.must(err)
 	return p.Messages
 }
 
-func (w *wellKnown) save() *chat.Save {
+func (w *fullChat) save() *chat.Save {
 	w.t.Helper()
 	s, err := w.Chats.CreateSave(w.t.Context(), w.call(), chat.SaveInput{ConversationID: w.ID, Description: "here"})
 	w.must(err)
 	return s
 }
 
-func (w *wellKnown) restore(s *chat.Save) *chat.Restored {
+func (w *fullChat) restore(s *chat.Save) *chat.Restored {
 	w.t.Helper()
 	r, err := w.Chats.RestoreSave(w.t.Context(), w.call(), s.ID)
 	w.must(err)
 	return r
 }
 
-// texts are those of the shown branch.
-func (w *wellKnown) texts() string {
+// texts returns the texts of the shown branch.
+func (w *fullChat) texts() string {
 	w.t.Helper()
 	page, err := w.Chats.History(w.t.Context(), ann, w.ID, "", 200)
 	w.must(err)
@@ -166,44 +166,44 @@ func textsOf(messages []*chat.Message) string {
 	return strings.Join(texts, " | ")
 }
 
-func (w *wellKnown) same(what string, got, want []llm.Message) {
+func (w *fullChat) wantSamePrompt(what string, got, want []llm.Message) {
 	w.t.Helper()
 	if !slices.Equal(got, want) {
 		w.t.Errorf("%s:\n%v\nwant\n%v", what, got, want)
 	}
 }
 
-func (w *wellKnown) resetGreeting() {
+func (w *fullChat) resetGreeting() {
 	w.t.Helper()
 	_, err := w.Regenerate(w.t.Context(), w.call(), nodest.GenerateInput{MessageID: w.greeting.ID})
 	w.must(err)
 }
 
-func (w *wellKnown) branch(m *chat.Message, text string) {
+func (w *fullChat) editAsBranch(m *chat.Message, text string) {
 	w.t.Helper()
 	_, err := w.Edit(w.t.Context(), w.call(), chat.EditInput{MessageID: m.ID, Text: text, Mode: chat.EditBranch})
 	w.must(err)
 }
 
-func (w *wellKnown) depthMode(mode string) {
+func (w *fullChat) setDepthMode(mode string) {
 	w.t.Helper()
 	_, _, err := w.Characters.PutSettings(w.t.Context(), w.call(), w.CharacterID, json.RawMessage(`{"prompt":{"depthMode":"`+mode+`"}}`), 0)
 	w.must(err)
 }
 
-// clear forgets what was told until now.
-func (e *ears) clear() {
+// clear removes the events recorded so far.
+func (e *eventLog) clear() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.events = nil
+	e.list = nil
 }
 
-// types are the types of what was stored of all that was told.
-func (e *ears) types() string {
+// types returns the types of the recorded durable events.
+func (e *eventLog) types() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var types []string
-	for _, ev := range e.events {
+	for _, ev := range e.list {
 		if ev.Durable() {
 			types = append(types, ev.Type)
 		}
@@ -211,11 +211,11 @@ func (e *ears) types() string {
 	return strings.Join(types, " ")
 }
 
-// data is that of the first event of a type.
-func (e *ears) data(kind string) string {
+// data returns the data of the first event of a type.
+func (e *eventLog) data(kind string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, ev := range e.events {
+	for _, ev := range e.list {
 		if ev.Type == kind {
 			return string(ev.Data)
 		}

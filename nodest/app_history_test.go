@@ -13,15 +13,16 @@ import (
 	"nodest/nodest/app"
 )
 
-// appShows is the history of "app-1" as an app reads it; a greeting has a star.
-func (s *studio) appShows() string {
+// readAppHistory is the history of "app-1" as an app reads it; greetings are marked
+// with a star.
+func (s *fixture) readAppHistory() string {
 	s.t.Helper()
 	got, err := s.Apps.History(s.t.Context(), s.call(), app.HistoryRequest{ConversationID: "app-1", Action: app.ActionGet})
 	s.must(err)
-	return lines(s.t, got.History)
+	return describeHistory(s.t, got.History)
 }
 
-func lines(t *testing.T, history json.RawMessage) string {
+func describeHistory(t *testing.T, history json.RawMessage) string {
 	t.Helper()
 	var h struct {
 		Name, Role, Identifier string
@@ -29,7 +30,7 @@ func lines(t *testing.T, history json.RawMessage) string {
 	}
 	must(t, json.Unmarshal(history, &h))
 	if h.Name != "Chat History" || h.Role != "system" || h.Identifier != "chatHistory" {
-		t.Errorf("the history calls itself %q, %q, %q", h.Name, h.Role, h.Identifier)
+		t.Errorf("the history is named %q, %q, %q", h.Name, h.Role, h.Identifier)
 	}
 	var said []string
 	for _, p := range h.Parts {
@@ -42,8 +43,8 @@ func lines(t *testing.T, history json.RawMessage) string {
 	return strings.Join(said, " | ")
 }
 
-// does changes the history of "app-1".
-func (s *studio) does(in app.HistoryRequest) *app.HistoryAnswer {
+// changeAppHistory changes the history of "app-1".
+func (s *fixture) changeAppHistory(in app.HistoryRequest) *app.HistoryAnswer {
 	s.t.Helper()
 	in.ConversationID = "app-1"
 	got, err := s.Apps.History(s.t.Context(), s.call(), in)
@@ -51,20 +52,20 @@ func (s *studio) does(in app.HistoryRequest) *app.HistoryAnswer {
 	return got
 }
 
-// rainy is Ida's chat with two exchanges.
-func rainy(t *testing.T) *studio {
+// newAppChat is Ida's chat with two exchanges.
+func newAppChat(t *testing.T) *fixture {
 	t.Helper()
-	s := newStudio(t, nodest.Options{})
-	s.ported(`,"chatHistory":{"parts":[{"role":"model","is_first_mes":true,"parts":[{"text":"Hi"}]},
+	s := newFixture(t, nodest.Options{})
+	s.createInApp(`,"chatHistory":{"parts":[{"role":"model","is_first_mes":true,"parts":[{"text":"Hi"}]},
 		{"role":"user","parts":[{"text":"u1"}],"timestamp":1700000000000},{"role":"model","parts":[{"text":"a1"}]},
 		{"role":"user","parts":[{"text":"u2"}]},{"role":"model","parts":[{"text":"a2"}]}]}`)
 	return s
 }
 
-const rainyHistory = "model*: Hi | user: u1 | model: a1 | user: u2 | model: a2"
+const appChatHistory = "model*: Hi | user: u1 | model: a1 | user: u2 | model: a2"
 
-// messages are those of the shown branch.
-func (s *studio) messages() []*chat.Message {
+// messages returns the shown branch.
+func (s *fixture) messages() []*chat.Message {
 	s.t.Helper()
 	chats, err := s.Chats.Conversations(s.t.Context(), ann, chat.ConversationFilter{}, "", 1)
 	s.must(err)
@@ -73,9 +74,9 @@ func (s *studio) messages() []*chat.Message {
 	return page.Items
 }
 
-func TestPortHistoryKeepsTheTimesThatWereGiven(t *testing.T) {
-	s := rainy(t)
-	got := s.does(app.HistoryRequest{Action: app.ActionGet})
+func TestAppHistoryKeepsTheGivenTimes(t *testing.T) {
+	s := newAppChat(t)
+	got := s.changeAppHistory(app.HistoryRequest{Action: app.ActionGet})
 	var h struct {
 		Parts []struct {
 			ID        string
@@ -89,52 +90,52 @@ func TestPortHistoryKeepsTheTimesThatWereGiven(t *testing.T) {
 	}
 }
 
-func TestAnExchangeDeletedByIndexComesBackAsOne(t *testing.T) {
+func TestAnExchangeDeletedByIndexIsRestoredAsOne(t *testing.T) {
 	for name, in := range map[string]app.HistoryRequest{
 		"by its reply": {Action: app.ActionDeleteAI, Index: new(2)},
 		"by the user":  {Action: app.ActionDeleteUser, Index: new(2)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := rainy(t)
+			s := newAppChat(t)
 			said := s.messages()[3]
-			got := s.does(in)
-			if want := "model*: Hi | user: u1 | model: a1"; !got.OK || lines(t, got.History) != want {
-				t.Errorf("history = %s (%v), want %s", lines(t, got.History), got.OK, want)
+			got := s.changeAppHistory(in)
+			if want := "model*: Hi | user: u1 | model: a1"; !got.OK || describeHistory(t, got.History) != want {
+				t.Errorf("history = %s (%v), want %s", describeHistory(t, got.History), got.OK, want)
 			}
 			back, err := s.Chats.RestoreMessage(t.Context(), s.call(), said.ID)
 			must(t, err)
-			if len(back.MessageIDs) != 2 || s.appShows() != rainyHistory {
-				t.Errorf("%d came back: %s", len(back.MessageIDs), s.appShows())
+			if len(back.MessageIDs) != 2 || s.readAppHistory() != appChatHistory {
+				t.Errorf("%d came back: %s", len(back.MessageIDs), s.readAppHistory())
 			}
 		})
 	}
 }
 
 func TestAnIndexOutOfRangeChangesNothing(t *testing.T) {
-	s := rainy(t)
+	s := newAppChat(t)
 	version := s.chatVersion()
 	for _, in := range []app.HistoryRequest{
 		{Action: app.ActionEditAI, Index: new(3), Text: "x"}, {Action: app.ActionEditAI, Index: new(0), Text: "x"},
 		{Action: app.ActionEditUser, Index: new(3), Text: "x"}, {Action: app.ActionDeleteAI, Index: new(3)}, {Action: app.ActionDeleteAI, Index: new(-1)},
 		{Action: app.ActionDeleteUser, Index: new(3)}, {Action: app.ActionRegenerate, Index: new(3)}, {Action: app.ActionRegenerate, Index: new(-1)},
 	} {
-		if got := s.does(in); got.OK || lines(t, got.History) != rainyHistory {
-			t.Errorf("%s %d: %v, %s", in.Action, *in.Index, got.OK, lines(t, got.History))
+		if got := s.changeAppHistory(in); got.OK || describeHistory(t, got.History) != appChatHistory {
+			t.Errorf("%s %d: %v, %s", in.Action, *in.Index, got.OK, describeHistory(t, got.History))
 		}
 	}
-	s.does(app.HistoryRequest{Action: app.ActionRestore, History: json.RawMessage(`{"parts":[]}`)})
-	if got := s.does(app.HistoryRequest{Action: app.ActionRegenerate, Index: new(0)}); got.OK {
-		t.Error("a greeting that is not there was set back")
+	s.changeAppHistory(app.HistoryRequest{Action: app.ActionRestore, History: json.RawMessage(`{"parts":[]}`)})
+	if got := s.changeAppHistory(app.HistoryRequest{Action: app.ActionRegenerate, Index: new(0)}); got.OK {
+		t.Error("a missing greeting was reset")
 	}
 	if got := s.chatVersion(); got != version+1 {
 		t.Errorf("version %d, want %d: only the restore has changed something", got, version+1)
 	}
-	if n := len(s.model.asked()); n != 0 {
-		t.Errorf("the model was asked %d times", n)
+	if n := len(s.model.allRequests()); n != 0 {
+		t.Errorf("the model received %d requests", n)
 	}
 }
 
-func (s *studio) chatVersion() int64 {
+func (s *fixture) chatVersion() int64 {
 	s.t.Helper()
 	chats, err := s.Chats.Conversations(s.t.Context(), ann, chat.ConversationFilter{}, "", 1)
 	s.must(err)
@@ -142,64 +143,64 @@ func (s *studio) chatVersion() int64 {
 }
 
 func TestAFailedRegenerateByIndexChangesNothing(t *testing.T) {
-	down := llm.Upstream("puppet", fault.UpstreamDown, 503, nil)
-	for name, reply := range map[string]*line{"nothing came": says().failing(down), "half a reply came": says("Half").failing(down)} {
+	down := llm.Upstream("scripted", fault.UpstreamDown, 503, nil)
+	for name, reply := range map[string]*scriptedReply{"nothing came": replyWith().failing(down), "half a reply came": replyWith("Half").failing(down)} {
 		for _, index := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, reply %d", name, index), func(t *testing.T) {
-				s := rainy(t)
-				s.model.next(&line{chunks: reply.chunks, err: reply.err, begun: make(chan struct{}), gone: make(chan struct{})})
+				s := newAppChat(t)
+				s.model.enqueue(&scriptedReply{chunks: reply.chunks, err: reply.err, started: make(chan struct{}), ended: make(chan struct{})})
 				_, err := s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
 					ConversationID: "app-1", Action: app.ActionRegenerate, Index: new(index), Text: "warmer",
 				})
 				if err == nil || fault.Public(err).Code == fault.Internal {
 					t.Errorf("error = %v, want that of the provider", err)
 				}
-				if s.appShows() != rainyHistory {
-					t.Errorf("history = %s", s.appShows())
+				if s.readAppHistory() != appChatHistory {
+					t.Errorf("history = %s", s.readAppHistory())
 				}
 			})
 		}
 	}
 }
 
-func TestWhatARegenerateCutsOffStaysInTheTree(t *testing.T) {
-	s := rainy(t)
+func TestARegenerateByIndexKeepsTheOldBranch(t *testing.T) {
+	s := newAppChat(t)
 	end := s.messages()[4]
-	got := s.does(app.HistoryRequest{Action: app.ActionRegenerate, Index: new(1), Text: "warmer"})
+	got := s.changeAppHistory(app.HistoryRequest{Action: app.ActionRegenerate, Index: new(1), Text: "warmer"})
 	want := "model*: Hi | user: u1\n\n【重写要求】warmer | model: Fine."
-	if !got.OK || got.Response != "Fine." || lines(t, got.History) != want {
-		t.Errorf("%q, history %s\nwant %s", got.Response, lines(t, got.History), want)
+	if !got.OK || got.Response != "Fine." || describeHistory(t, got.History) != want {
+		t.Errorf("%q, history %s\nwant %s", got.Response, describeHistory(t, got.History), want)
 	}
 	if text := s.messages()[1].Text(); text != "u1" {
 		t.Errorf("the user's message became %q", text)
 	}
 	_, err := s.Chats.ChooseHead(t.Context(), s.call(), end.ConversationID, end.ID)
 	must(t, err)
-	if s.appShows() != rainyHistory {
-		t.Errorf("the old branch is %s", s.appShows())
+	if s.readAppHistory() != appChatHistory {
+		t.Errorf("the old branch is %s", s.readAppHistory())
 	}
 }
 
-func TestWhatARestoreReplacesStaysInTheTree(t *testing.T) {
-	s := rainy(t)
+func TestARestoreByTheAppKeepsTheOldBranch(t *testing.T) {
+	s := newAppChat(t)
 	end := s.messages()[4]
-	got := s.does(app.HistoryRequest{Action: app.ActionRestore, History: json.RawMessage(
+	got := s.changeAppHistory(app.HistoryRequest{Action: app.ActionRestore, History: json.RawMessage(
 		`{"parts":[{"role":"user","parts":[{"text":"s1"}]},{"role":"system","parts":[{"text":"Night falls."}]}]}`)})
-	if want := "user: s1 | system: Night falls."; !got.OK || lines(t, got.History) != want {
-		t.Errorf("history = %s, want %s", lines(t, got.History), want)
+	if want := "user: s1 | system: Night falls."; !got.OK || describeHistory(t, got.History) != want {
+		t.Errorf("history = %s, want %s", describeHistory(t, got.History), want)
 	}
-	s.tells("Rain")
-	if !contains(s.model.last(), "Night falls.") || contains(s.model.last(), "u1") {
-		t.Errorf("the request:\n%s", s.model.last())
+	s.sendInApp("Rain")
+	if !strings.Contains(s.model.lastRequest(), "Night falls.") || strings.Contains(s.model.lastRequest(), "u1") {
+		t.Errorf("the request:\n%s", s.model.lastRequest())
 	}
 	_, err := s.Chats.ChooseHead(t.Context(), s.call(), end.ConversationID, end.ID)
 	must(t, err)
-	if s.appShows() != rainyHistory {
-		t.Errorf("the old branch is %s", s.appShows())
+	if s.readAppHistory() != appChatHistory {
+		t.Errorf("the old branch is %s", s.readAppHistory())
 	}
 }
 
-func TestAChangeByIndexRepeatedHappensOnce(t *testing.T) {
+func TestARepeatedChangeByIndexHasOneEffect(t *testing.T) {
 	for _, in := range []app.HistoryRequest{
 		{Action: app.ActionDeleteAI, Index: new(2)},
 		{Action: app.ActionDeleteUser, Index: new(1)},
@@ -211,32 +212,32 @@ func TestAChangeByIndexRepeatedHappensOnce(t *testing.T) {
 		{Action: app.ActionReset},
 	} {
 		t.Run(fmt.Sprint(in.Action, in.Index), func(t *testing.T) {
-			s := rainy(t)
+			s := newAppChat(t)
 			in.ConversationID = "app-1"
 			c := s.call()
 			first, err := s.Apps.History(t.Context(), c, in)
 			must(t, err)
-			version, asked := s.chatVersion(), len(s.model.asked())
-			twice := again(c)
+			version, asked := s.chatVersion(), len(s.model.allRequests())
+			twice := retryOf(c)
 			second, err := s.Apps.History(t.Context(), twice, in)
 			must(t, err)
 			if !twice.Replayed || second.OK != first.OK || second.Response != first.Response || string(second.History) != string(first.History) {
 				t.Errorf("the second answer is %+v (replayed: %v), the first %+v", second, twice.Replayed, first)
 			}
-			if s.chatVersion() != version || len(s.model.asked()) != asked {
-				t.Errorf("version %d, was %d; asked %d times, was %d", s.chatVersion(), version, len(s.model.asked()), asked)
+			if s.chatVersion() != version || len(s.model.allRequests()) != asked {
+				t.Errorf("version %d, was %d; asked %d times, was %d", s.chatVersion(), version, len(s.model.allRequests()), asked)
 			}
 		})
 	}
 }
 
-func TestAHistoryStandsStillWhileAReplyIsWritten(t *testing.T) {
-	s := rainy(t)
-	slow := says("Slow").gated()
-	s.model.next(slow)
+func TestChangesByIndexAreRefusedWhileAReplyIsWritten(t *testing.T) {
+	s := newAppChat(t)
+	slow := replyWith("Slow").gated()
+	s.model.enqueue(slow)
 	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: s.messages()[0].ConversationID, Text: "u3"})
 	must(t, err)
-	<-slow.begun
+	<-slow.started
 	for _, in := range []app.HistoryRequest{
 		{Action: app.ActionEditAI, Index: new(1), Text: "x"}, {Action: app.ActionDeleteUser, Index: new(3)},
 		{Action: app.ActionRegenerate, Index: new(0)}, {Action: app.ActionRegenerate, Index: new(1)},
@@ -244,40 +245,40 @@ func TestAHistoryStandsStillWhileAReplyIsWritten(t *testing.T) {
 	} {
 		in.ConversationID = "app-1"
 		_, err := s.Apps.History(t.Context(), s.call(), in)
-		s.wants(err, fault.Busy)
+		s.wantCode(err, fault.Busy)
 	}
-	if want := rainyHistory + " | user: u3"; s.appShows() != want {
-		t.Errorf("history = %s", s.appShows())
+	if want := appChatHistory + " | user: u3"; s.readAppHistory() != want {
+		t.Errorf("history = %s", s.readAppHistory())
 	}
 	slow.release()
 	s.wait(sent.GenerationID)
-	if want := rainyHistory + " | user: u3 | model: Slow"; s.appShows() != want {
-		t.Errorf("history = %s, want %s", s.appShows(), want)
+	if want := appChatHistory + " | user: u3 | model: Slow"; s.readAppHistory() != want {
+		t.Errorf("history = %s, want %s", s.readAppHistory(), want)
 	}
 }
 
-// Indexes count the messages of a fork as those of its source.
-func TestPortHistoryCountsAllOfAFork(t *testing.T) {
-	s := newStudio(t, nodest.Options{})
+// Indexes count the messages of a fork like those of its source.
+func TestIndexesCountAllMessagesOfAFork(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
 	var parts []string
 	for i := range 150 {
 		parts = append(parts, fmt.Sprintf(`{"role":"user","parts":[{"text":"u%d"}]},{"role":"model","parts":[{"text":"a%d"}]}`, i+1, i+1))
 	}
-	made := s.ported(`,"chatHistory":{"parts":[` + strings.Join(parts, ",") + `]}`)
+	made := s.createInApp(`,"chatHistory":{"parts":[` + strings.Join(parts, ",") + `]}`)
 	fork, err := s.Chats.Fork(t.Context(), s.call(), chat.ForkInput{ConversationID: made.ConversationID})
 	must(t, err)
 	got, err := s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
 		ConversationID: fork.ID, Action: app.ActionEditUser, Index: new(2), Text: "other words",
 	})
 	must(t, err)
-	said := strings.Split(lines(t, got.History), " | ")
+	said := strings.Split(describeHistory(t, got.History), " | ")
 	if !got.OK || len(said) != 301 || said[3] != "user: other words" || said[300] != "model: a150" {
 		t.Errorf("%v, %d messages: %.200v", got.OK, len(said), said)
 	}
 }
 
-func TestPortHistoryRefuses(t *testing.T) {
-	s := rainy(t)
+func TestAppHistoryRefusesInvalidRequests(t *testing.T) {
+	s := newAppChat(t)
 	for _, tt := range []struct {
 		name  string
 		in    app.HistoryRequest
@@ -297,10 +298,10 @@ func TestPortHistoryRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := s.Apps.History(t.Context(), s.call(), tt.in)
-			refused(t, err, tt.code, tt.field)
+			wantError(t, err, tt.code, tt.field)
 		})
 	}
-	if s.appShows() != rainyHistory {
-		t.Errorf("history = %s", s.appShows())
+	if s.readAppHistory() != appChatHistory {
+		t.Errorf("history = %s", s.readAppHistory())
 	}
 }

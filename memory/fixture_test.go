@@ -21,23 +21,24 @@ import (
 	"nodest/store/storetest"
 )
 
-// rig is a real store with a service over it, and what the engine does to chats.
-type rig struct {
+// fixture is a real store with a memory service, and changes chats as the engine
+// does.
+type fixture struct {
 	testing.TB
 	db    *store.DB
 	svc   *memory.Service
 	user  string
-	now   time.Time     // of everything that is stored next
-	clock *atomic.Int64 // of the store, which users share, in ms
+	now   time.Time     // the time of what is stored next
+	clock *atomic.Int64 // the clock of the store in ms, shared by all users
 
-	pause time.Duration // before a message; 5 h, so that each is a session of its own
+	interval time.Duration // added to now before each message; the default of 5 h makes each a session of its own
 }
 
 var sharing = memory.Scene{Names: lang.Names{User: "Ann", Character: "Reed"}, Recall: true, Limit: 10, Share: true}
 
-func newRig(t testing.TB, o memory.Options) *rig {
+func newFixture(t testing.TB, o memory.Options) *fixture {
 	t.Helper()
-	r := &rig{TB: t, now: noon, pause: 5 * time.Hour, clock: new(atomic.Int64)}
+	r := &fixture{TB: t, now: noon, interval: 5 * time.Hour, clock: new(atomic.Int64)}
 	r.clock.Store(noon.UnixMilli())
 	r.db = storetest.OpenWith(t, store.Options{Now: func() time.Time { return time.UnixMilli(r.clock.Load()) }})
 	r.user = storetest.User(t, r.db)
@@ -50,57 +51,57 @@ func newRig(t testing.TB, o memory.Options) *rig {
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// as is the rig of another user on the same store.
-func (r *rig) as(user string) *rig {
+// asUser is the fixture of another user on the same store.
+func (r *fixture) asUser(user string) *fixture {
 	other := *r
 	other.user = user
 	return &other
 }
 
-func (r *rig) update(fn func(tx nodest.Tx) error) {
+func (r *fixture) update(fn func(tx nodest.Tx) error) {
 	r.Helper()
 	if err := r.db.Update(context.Background(), r.user, fn); err != nil {
 		r.Fatal(err)
 	}
 }
 
-// character stores one of the card.
-func (r *rig) character() string {
+// character stores a new character.
+func (r *fixture) character() string {
 	r.Helper()
-	c := cardOf()
+	c := newCharacter()
 	r.update(func(tx nodest.Tx) error { return tx.Characters.InsertCharacter(c) })
 	return c.ID
 }
 
-// cardOf is a character as everybody imports it: all have one card.
-func cardOf() *character.Character {
+// newCharacter is a character of the card that all users have.
+func newCharacter() *character.Character {
 	return &character.Character{
 		ID: newID(), Name: "Reed", Dialect: "nodest", RoleCard: []byte(`{}`), WorldBook: []byte(`{}`), Preset: []byte(`{}`),
 		AuthorNote: []byte(`{}`), RegexScripts: []byte(`[]`), Settings: []byte(`{}`),
 	}
 }
 
-func (r *rig) conversation(character string) string {
+func (r *fixture) conversation(character string) string {
 	r.Helper()
 	c := &chat.Conversation{ID: newID(), CharacterID: character, Settings: []byte(`{}`)}
 	r.update(func(tx nodest.Tx) error { return tx.Chats.InsertConversation(c) })
 	return c.ID
 }
 
-// say stores a message below parent and shows it: "Ann: text" or "Reed: text".
-func (r *rig) say(conversation, parent, line string) *chat.Message {
+// addMessage stores a message below parent and shows it: "Ann: text" or "Reed: text".
+func (r *fixture) addMessage(conversation, parent, line string) *chat.Message {
 	r.Helper()
-	r.now = r.now.Add(r.pause)
+	r.now = r.now.Add(r.interval)
 	r.clock.Store(r.now.UnixMilli())
 	var m *chat.Message
 	r.update(func(tx nodest.Tx) (err error) {
-		m, err = sayIn(tx, conversation, parent, line)
+		m, err = insertMessage(tx, conversation, parent, line)
 		return err
 	})
 	return m
 }
 
-func sayIn(tx nodest.Tx, conversation, parent, line string) (*chat.Message, error) {
+func insertMessage(tx nodest.Tx, conversation, parent, line string) (*chat.Message, error) {
 	c, err := tx.Chats.LockConversation(conversation)
 	if err != nil {
 		return nil, err
@@ -122,8 +123,8 @@ func sayIn(tx nodest.Tx, conversation, parent, line string) (*chat.Message, erro
 	return m, tx.Chats.UpdateConversation(c)
 }
 
-// change changes a message as the engine does.
-func (r *rig) change(id string, change func(m *chat.Message)) {
+// changeMessage changes a message as the engine does.
+func (r *fixture) changeMessage(id string, change func(m *chat.Message)) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) error {
 		m, err := tx.Chats.Message(id)
@@ -159,7 +160,7 @@ func swipeTo(text string) func(*chat.Message) {
 	}
 }
 
-func (r *rig) show(conversation, head string) {
+func (r *fixture) setHead(conversation, head string) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) error {
 		c, err := tx.Chats.LockConversation(conversation)
@@ -173,7 +174,7 @@ func (r *rig) show(conversation, head string) {
 }
 
 // rewind shows again what a version showed.
-func (r *rig) rewind(conversation string, version int64) {
+func (r *fixture) rewind(conversation string, version int64) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) error {
 		c, err := tx.Chats.LockConversation(conversation)
@@ -193,7 +194,7 @@ func (r *rig) rewind(conversation string, version int64) {
 	})
 }
 
-func (r *rig) version(conversation string) (version int64) {
+func (r *fixture) version(conversation string) (version int64) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) error {
 		c, err := tx.Chats.Conversation(conversation)
@@ -205,8 +206,8 @@ func (r *rig) version(conversation string) (version int64) {
 	return version
 }
 
-// learn stores a fact that rests on messages.
-func (r *rig) learn(character, text string, change func(*memory.Memory), from ...*chat.Message) *memory.Memory {
+// addFact stores a fact with messages as its evidence.
+func (r *fixture) addFact(character, text string, change func(*memory.Memory), from ...*chat.Message) *memory.Memory {
 	r.Helper()
 	id := newID()
 	m := &memory.Memory{
@@ -221,7 +222,7 @@ func (r *rig) learn(character, text string, change func(*memory.Memory), from ..
 	return m
 }
 
-func (r *rig) updateFact(character string, m *memory.Memory, change func(*memory.Memory)) {
+func (r *fixture) updateFact(character string, m *memory.Memory, change func(*memory.Memory)) {
 	r.Helper()
 	change(m)
 	r.update(func(tx nodest.Tx) error { return tx.Memory.UpdateFact(character, m) })
@@ -236,7 +237,7 @@ func evidenceOf(from ...*chat.Message) []memory.Evidence {
 }
 
 // recall returns the texts of what is found, sorted.
-func (r *rig) recall(a memory.Ask) []string {
+func (r *fixture) recall(a memory.Ask) []string {
 	r.Helper()
 	texts := []string{}
 	for _, h := range r.hits(a) {
@@ -246,7 +247,7 @@ func (r *rig) recall(a memory.Ask) []string {
 	return texts
 }
 
-func (r *rig) hits(a memory.Ask) []memory.Hit {
+func (r *fixture) hits(a memory.Ask) []memory.Hit {
 	r.Helper()
 	if a.Now.IsZero() {
 		a.Now = r.now
@@ -263,7 +264,7 @@ func (r *rig) hits(a memory.Ask) []memory.Hit {
 	return hits
 }
 
-func (r *rig) expect(what string, a memory.Ask, want ...string) {
+func (r *fixture) wantRecall(what string, a memory.Ask, want ...string) {
 	r.Helper()
 	slices.Sort(want)
 	if got := r.recall(a); !slices.Equal(got, want) {
@@ -271,8 +272,8 @@ func (r *rig) expect(what string, a memory.Ask, want ...string) {
 	}
 }
 
-// vectorsIn counts units of a scope with a vector of a model, and all of them.
-func (r *rig) vectorsIn(character, model string) (with, all int) {
+// vectorsIn counts the units of a scope that have a vector of a model, and all units.
+func (r *fixture) vectorsIn(character, model string) (with, all int) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) error {
 		c, err := tx.Memory.MemoryChanges(character, 0)
@@ -290,7 +291,7 @@ func (r *rig) vectorsIn(character, model string) (with, all int) {
 	return with, all
 }
 
-func lines(n int) []string {
+func harbourLines(n int) []string {
 	all := make([]string, n)
 	for i := range all {
 		all[i] = fmt.Sprintf("Ann: The harbour of town%d has pier%d and mole%d.", i, i*7, i*13)

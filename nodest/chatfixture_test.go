@@ -10,11 +10,11 @@ import (
 	"image/png"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
 	"nodest/chat/archive"
@@ -24,54 +24,35 @@ import (
 	"nodest/nodest/app"
 	"nodest/op"
 	"nodest/store"
-	"nodest/stream"
 )
 
-// home is an engine on a database of its own, with two users.
-type home struct {
-	*Engine
-	db *store.DB
+// chatFixture is a fixture for tests without replies: its user has no provider. ann
+// and bob are me and the stranger here.
+type chatFixture struct{ *fixture }
 
-	mu       sync.Mutex
-	events   []*stream.Event // durable ones, of both users
-	fleeting []*stream.Event
+const me, stranger = ann, bob
 
-	keys int
-}
-
-const me, stranger = "019a0000-0000-7000-8000-000000000001", "019a0000-0000-7000-8000-000000000002"
-
-func newHome(t *testing.T) *home {
+func newChatFixture(t *testing.T) *chatFixture {
 	t.Helper()
-	return newHomeOn(t, database(t))
+	return newChatFixtureOn(t, database(t))
 }
 
-// newHomeOn is newHome on a database that open opens.
-func newHomeOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *home {
+// newChatFixtureOn is newChatFixture on a database that open opens.
+func newChatFixtureOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *chatFixture {
 	t.Helper()
-	h := &home{}
-	db := open(t, store.Options{Committed: func(_ string, events []*stream.Event) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.events = append(h.events, events...)
-	}})
-	for _, id := range []string{me, stranger} {
-		must(t, db.InsertUser(t.Context(), &account.User{ID: id, Username: "u" + id, CreatedAt: time.Now()}))
-	}
-	h.db = db
-	h.Engine = newEngine(db, noModels{}, h, nodest.Options{Alone: true})
-	t.Cleanup(func() { must(t, h.Close(context.WithoutCancel(t.Context()))) })
-	return h
+	s := newFixtureOn(t, nodest.Options{}, func(o store.Options) *store.DB { return open(t, o) })
+	s.noModel = true
+	return &chatFixture{s}
 }
 
-// Engine is the engine with the services that stand beside it.
+// Engine is the engine together with the archive and app services.
 type Engine struct {
 	*nodest.Engine
 	Archives *archive.Service
 	Apps     *app.Service
 }
 
-// newEngine makes an engine and the other services, all on one store.
+// newEngine makes an engine and the other services on one store.
 func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nodest.Options) *Engine {
 	characters := character.New(part[character.Tx]{s, func(tx nodest.Tx) character.Tx { return tx.Characters }}, character.Options{
 		CheckProvider: func(ctx context.Context, userID, name string) error {
@@ -94,7 +75,7 @@ func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nod
 	return &Engine{e, archive.New(chatStore), app.New(appStore, chats, e)}
 }
 
-// part is a store with a part of the transactions of another.
+// part narrows the transactions of a store to one subject.
 type part[T any] struct {
 	nodest.Store
 	of func(nodest.Tx) T
@@ -108,40 +89,22 @@ func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) erro
 	return p.Store.View(ctx, userID, func(tx nodest.Tx) error { return fn(p.of(tx)) })
 }
 
-// noModels is the server of a user who has set up no provider.
+// noModels is what a user without a provider has.
 type noModels struct{}
 
 func (noModels) Resolve(context.Context, string, string, string, string) (nodest.Model, error) {
 	return nodest.Model{}, fault.New(fault.NotConfigured, "no provider")
 }
 
-// Transient is where the engine hands over what is not stored.
-func (h *home) Transient(e *stream.Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.fleeting = append(h.fleeting, e)
-}
-
-// told returns the types of the events since the last call.
-func (h *home) told() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	types := []string{}
-	for _, e := range h.events {
-		types = append(types, e.Type)
-	}
-	h.events = nil
+// takeEventTypes returns the types of the durable events since the last call.
+func (h *chatFixture) takeEventTypes() []string {
+	types := strings.Fields(h.events.types())
+	h.events.clear()
 	return types
 }
 
-// call is a call of mine under a key of its own.
-func (h *home) call() *op.Call {
-	h.keys++
-	return &op.Call{UserID: me, Device: "phone", Key: "key-" + strconv.Itoa(h.keys), Hash: "h"}
-}
-
-// again is the same call once more.
-func again(c *op.Call) *op.Call {
+// retryOf is the same call sent again by another device.
+func retryOf(c *op.Call) *op.Call {
 	return &op.Call{UserID: c.UserID, Device: "tablet", Key: c.Key, Hash: c.Hash}
 }
 
@@ -152,8 +115,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// refused checks the code and the field of an error.
-func refused(t *testing.T, err error, code fault.Code, field string) {
+// wantError checks the code and the field of an error.
+func wantError(t *testing.T, err error, code fault.Code, field string) {
 	t.Helper()
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Code != code {
@@ -178,30 +141,23 @@ const aliceWithGreetings = `{"spec":"chara_card_v2","spec_version":"2.0","data":
 	"character_book":{"name":"b","entries":[{"keys":["tea"],"content":"Tea is green.","insertion_order":1,"enabled":true,"extensions":{}}]},
 	"extensions":{"regex_scripts":[{"scriptName":"shout","findRegex":"a","replaceString":"A"}]}}}`
 
-func (h *home) character(t *testing.T, card string) *character.Character {
+// newChat starts a conversation, adds n messages, alternately the user's and the
+// character's, and returns all messages including the greeting.
+func (h *chatFixture) newChat(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
 	t.Helper()
-	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{RoleCard: json.RawMessage(card)})
-	must(t, err)
-	return ch
-}
-
-// talk begins a conversation and says n things in it, mine and the character's
-// in turn. It returns the messages from the greeting on.
-func (h *home) talk(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
-	t.Helper()
-	ch := h.character(t, alice)
+	ch := h.character(alice)
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
 	must(t, err)
 	for i := range n {
-		conv = h.say(t, conv.ID, conv.HeadID, "text "+strconv.Itoa(i+1))
+		conv = h.addMessage(t, conv.ID, conv.HeadID, "text "+strconv.Itoa(i+1))
 	}
 	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 200)
 	must(t, err)
 	return conv, page.Items
 }
 
-// say stores a message below a parent and makes it the head, as a turn does.
-func (h *home) say(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
+// addMessage stores a message below a parent and makes it the head, as a turn does.
+func (h *chatFixture) addMessage(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
 	t.Helper()
 	var conv *chat.Conversation
 	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
@@ -232,8 +188,8 @@ func (h *home) say(t *testing.T, conversationID, parentID string, texts ...strin
 	return conv
 }
 
-// writing makes a message one that a generation of another process writes.
-func (h *home) writing(t *testing.T, m *chat.Message) (end func()) {
+// markAsWriting marks a message as being written by a generation of another process.
+func (h *chatFixture) markAsWriting(t *testing.T, m *chat.Message) (end func()) {
 	t.Helper()
 	g := &chat.Generation{UserID: me, ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindReply,
 		Status: chat.GenStreaming, LeaseOwner: "other", LeaseUntil: time.Now().Add(time.Hour)}
@@ -254,8 +210,8 @@ var (
 	nextID int
 )
 
-// NewID makes ids that are short in failures, unique in the process, and sorted as
-// they were made, as those of the engine are.
+// NewID makes ids that are short in failure messages, unique in the process, and
+// sorted by creation, like those of the engine.
 func NewID(nodest.Tx) string {
 	idMu.Lock()
 	defer idMu.Unlock()
@@ -263,11 +219,11 @@ func NewID(nodest.Tx) string {
 	return fmt.Sprintf("test-%07d", nextID)
 }
 
-// shared returns the files of a folder of the shared data, and skips the test
-// where there is none.
-func shared(t *testing.T, folder string) []string {
+// requireShared returns the files in a folder of the shared data and skips the test
+// if there are none.
+func requireShared(t *testing.T, folder string) []string {
 	t.Helper()
-	files := optional(folder)
+	files := sharedFiles(folder)
 	if len(files) == 0 {
 		t.Skip("no shared data beside the project")
 	}
@@ -281,15 +237,15 @@ func readFile(t *testing.T, path string) []byte {
 	return data
 }
 
-// picture is a PNG of that size.
-func picture(t *testing.T, width, height int) []byte {
+// pngOfSize is a PNG of the given size.
+func pngOfSize(t *testing.T, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	must(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))))
 	return b.Bytes()
 }
 
-// sameJSON compares two documents without regard to blanks.
+// sameJSON compares two documents, ignoring whitespace.
 func sameJSON(t *testing.T, what string, got, want []byte) {
 	t.Helper()
 	var a, b bytes.Buffer
