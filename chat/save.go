@@ -130,7 +130,7 @@ func (svc *Service) Saves(ctx context.Context, userID, conversationID string, au
 // message of that id ("" = from the end), at most limit, 1 to 200; 0 = all of them.
 func (svc *Service) Save(ctx context.Context, userID, saveID, before string, limit int) (*SaveView, error) {
 	if limit < 0 || limit > 200 {
-		return nil, fault.InvalidField("limit", "range", "must be from 1 to 200, or 0 for all")
+		return nil, fault.InvalidField("limit", "range", "must be from 1 to 200")
 	}
 	return op.Read(ctx, svc.store, userID, func(tx Tx) (*SaveView, error) {
 		s, err := tx.Save(saveID)

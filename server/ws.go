@@ -52,8 +52,9 @@ func (s *Server) streamRoutes(e *echo.Echo) {
 
 var writeBuffers sync.Pool
 
-// upgrade opens a WebSocket. Errors are answered as plain HTTP, before the upgrade. The connection lives on in a goroutine of its own,
-// so that the HTTP server can give up its buffers.
+// upgrade opens a WebSocket. Errors are answered as plain HTTP, before the upgrade. The
+// connection lives on in a goroutine of its own, so that the HTTP server can give up its
+// buffers.
 func (s *Server) upgrade(c echo.Context) error {
 	r := c.Request()
 	if !websocket.IsWebSocketUpgrade(r) {
