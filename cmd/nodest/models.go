@@ -113,7 +113,13 @@ func (m *models) client(name, secret string) (llm.Provider, error) {
 			BaseURL: m.cfg.get("NODEST_GEMINI_BASE_URL"), Model: model, Prefer: m.cfg.get("NODEST_GEMINI_TRANSPORT"),
 		})
 	case "openrouter":
-		return openai.New(keys, openai.Options{Name: openai.OpenRouter, BaseURL: m.cfg.get("NODEST_OPENROUTER_BASE_URL"), Model: model})
+		return openai.New(keys, openai.Options{
+			Name: openai.OpenRouter, BaseURL: m.cfg.get("NODEST_OPENROUTER_BASE_URL"), Model: model,
+			Routing: openai.Routing{
+				Backups: split(m.cfg.get("NODEST_OPENROUTER_BACKUP_MODELS")), Sort: m.cfg.get("NODEST_OPENROUTER_SORT"),
+				Ignore: split(m.cfg.get("NODEST_OPENROUTER_IGNORE")), DataCollection: m.cfg.get("NODEST_OPENROUTER_DATA_COLLECTION"),
+			},
+		})
 	case "openai":
 		return openai.New(keys, openai.Options{Name: openai.OpenAI, BaseURL: m.cfg.get("OPENAI_BASE_URL"), Model: model})
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/llm/llmtest"
 )
 
 // Requests are merged wherever it is not known that a model takes them as they are.
@@ -22,6 +25,7 @@ func TestWhoGetsStrictTurns(t *testing.T) {
 		{"switched on", "openai", "gpt-4o", []string{"OPENAI_API_KEY", "k", "NODEST_OPENAI_STRICT_TURNS", "on"}, true},
 		{"a large model of OpenRouter", "openrouter", "anthropic/claude-sonnet-5", []string{"OPENROUTER_API_KEY", "k"}, false},
 		{"its default model", "openrouter", "", []string{"OPENROUTER_API_KEY", "k"}, false},
+		{"one with a backup that is small", "openrouter", "openai/gpt-4o", []string{"OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_BACKUP_MODELS", "x-ai/grok-4, google/gemma-3-27b-it"}, true},
 		{"Gemma there", "openrouter", "google/gemma-3-27b-it", []string{"OPENROUTER_API_KEY", "k"}, true},
 		{"open weights there", "openrouter", "openai/gpt-oss-120b", []string{"OPENROUTER_API_KEY", "k"}, true},
 		{"a small model there, switched off", "openrouter", "x/y", []string{"OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_STRICT_TURNS", "off"}, false},
@@ -36,4 +40,23 @@ func TestWhoGetsStrictTurns(t *testing.T) {
 	}
 	_, err := loadConfig(from("NODEST_OPENAI_STRICT_TURNS", "maybe"), nil)
 	require.ErrorContains(t, err, "NODEST_OPENAI_STRICT_TURNS")
+}
+
+// The settings of OpenRouter's routing are part of each request to it.
+func TestOpenRouterSettingsAreSent(t *testing.T) {
+	fake := llmtest.NewOpenAI(t)
+	m, err := modelsOf(t, nil, "OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_BASE_URL", fake.URL,
+		"NODEST_OPENROUTER_BACKUP_MODELS", "a/one, b/two", "NODEST_OPENROUTER_SORT", "price",
+		"NODEST_OPENROUTER_IGNORE", "cheap", "NODEST_OPENROUTER_DATA_COLLECTION", "deny")
+	require.NoError(t, err)
+	model, err := m.Resolve(t.Context(), "ann", "openrouter", "", "")
+	require.NoError(t, err)
+	require.NoError(t, llmtest.Read(t, model.Generator.Stream(t.Context(), llmtest.Ask("hi"))).Err)
+	var sent map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(fake.Requests()[0].Body, &sent))
+	require.JSONEq(t, `["a/one", "b/two"]`, string(sent["models"]))
+	require.JSONEq(t, `{"sort": "price", "ignore": ["cheap"], "data_collection": "deny"}`, string(sent["provider"]))
+
+	_, err = loadConfig(from("NODEST_OPENROUTER_SORT", "beauty"), nil)
+	require.ErrorContains(t, err, "NODEST_OPENROUTER_SORT")
 }

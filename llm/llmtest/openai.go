@@ -24,7 +24,8 @@ func NewOpenAI(t testing.TB) *Fake {
 
 type openAI struct{}
 
-// chatRequest is the body of a chat completion, as far as anything of ours sends it.
+// chatRequest is the body of a chat completion, as far as anything of ours sends it;
+// models and provider are OpenRouter's.
 // Messages have no name: Mistral and others refuse it.
 type chatRequest struct {
 	Model    string `json:"model"`
@@ -45,6 +46,13 @@ type chatRequest struct {
 	ResponseFormat      *struct {
 		Type string `json:"type"`
 	} `json:"response_format"`
+
+	Models   []string `json:"models"`
+	Provider struct {
+		Sort           string   `json:"sort"`
+		Ignore         []string `json:"ignore"`
+		DataCollection string   `json:"data_collection"`
+	} `json:"provider"`
 }
 
 type embeddingRequest struct {
@@ -124,6 +132,9 @@ func checkChat(in chatRequest) error {
 		if !slices.Contains([]string{"system", "user", "assistant"}, m.Role) {
 			return fmt.Errorf("role %q", m.Role)
 		}
+	}
+	if !slices.Contains([]string{"", "price", "throughput", "latency"}, in.Provider.Sort) {
+		return fmt.Errorf("provider.sort %q", in.Provider.Sort)
 	}
 	return checkSampling(in)
 }

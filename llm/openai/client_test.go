@@ -74,9 +74,31 @@ func TestOpenRouterIsToldTheAppAndTellsTheCost(t *testing.T) {
 	}
 }
 
+func TestOpenRouterIsToldWhoMayAnswer(t *testing.T) {
+	f := llmtest.NewOpenAI(t)
+	for want, routing := range map[string]Routing{
+		`null null`: {},
+		`["a/one","b/two"] {"data_collection":"deny","ignore":["cheap"],"sort":"throughput"}`: {
+			Backups: []string{"a/one", "b/two"}, Sort: "throughput", Ignore: []string{"cheap"}, DataCollection: "deny",
+		},
+		`["a/one"] null`: {Backups: []string{"a/one"}},
+	} {
+		c := connect(t, f, Options{Name: OpenRouter, Routing: routing})
+		llmtest.Read(t, c.Stream(t.Context(), llmtest.Ask("hi")))
+		var body struct{ Models, Provider any }
+		requests := f.Requests()
+		if err := json.Unmarshal(requests[len(requests)-1].Body, &body); err != nil {
+			t.Fatal(err)
+		}
+		if got := llm.JSONLine(body.Models) + " " + llm.JSONLine(body.Provider); got != want {
+			t.Errorf("%+v sends %s", routing, got)
+		}
+	}
+}
+
 func TestOthersGetNothingOfOpenRouter(t *testing.T) {
 	f := llmtest.NewOpenAI(t)
-	c := connect(t, f, Options{})
+	c := connect(t, f, Options{Routing: Routing{Backups: []string{"a"}, Sort: "price"}})
 	llmtest.Read(t, c.Stream(t.Context(), llmtest.Ask("hi")))
 	req := f.Requests()[0]
 	for _, h := range []string{"X-Title", "HTTP-Referer", "Authorization"} {

@@ -32,7 +32,7 @@ import (
 // The names of the two flavours.
 const (
 	OpenAI     = "openai"     // any compatible server
-	OpenRouter = "openrouter" // tells the cost, and is told which app asks
+	OpenRouter = "openrouter" // tells the cost, and is told which app asks and whom to route to
 )
 
 // Options tune a Client. The zero value talks to OpenAI.
@@ -47,7 +47,18 @@ type Options struct {
 
 	Model string // for requests that name none; default gpt-4o-mini, with OpenRouter openai/gpt-3.5-turbo
 
+	Routing Routing // OpenRouter only
+
 	Transport http.RoundTripper // default: one of its own
+}
+
+// Routing tells OpenRouter which models and providers may answer, in its own words. What
+// is empty is left to the OpenRouter account.
+type Routing struct {
+	Backups        []string `json:"-"`              // models to use when the first one cannot answer
+	Sort           string   `json:"sort,omitempty"` // of providers: price, latency or throughput
+	Ignore         []string `json:"ignore,omitempty"`
+	DataCollection string   `json:"data_collection,omitempty"` // deny: no providers that keep prompts; or allow
 }
 
 // Client is one server with its keys. It is safe for concurrent use.

@@ -7,7 +7,8 @@ import (
 	"nodest/llm"
 )
 
-// chatRequest is the body of a chat completion.
+// chatRequest is the body of a chat completion: what all servers know, then what only
+// OpenRouter gets.
 type chatRequest struct {
 	Model               string    `json:"model"`
 	Messages            []message `json:"messages"`
@@ -21,6 +22,9 @@ type chatRequest struct {
 
 	StreamOptions  *streamOptions  `json:"stream_options,omitempty"`
 	ResponseFormat *responseFormat `json:"response_format,omitempty"`
+
+	Models   []string `json:"models,omitempty"`
+	Provider Routing  `json:"provider,omitzero"`
 }
 
 func (r chatRequest) texts() []string {
@@ -69,6 +73,10 @@ func (c *Client) body(req llm.Request) chatRequest {
 	}
 	if _, refuses := c.noJSON.Load(b.Model); req.JSON && !refuses {
 		b.ResponseFormat = &responseFormat{"json_object"}
+	}
+	if c.opts.Name == OpenRouter {
+		b.Provider = c.opts.Routing
+		b.Models, b.Provider.Backups = b.Provider.Backups, nil
 	}
 	return b
 }

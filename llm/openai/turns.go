@@ -15,14 +15,18 @@ var looseHosts = []string{
 // Families of models behind OpenRouter of which the same is known.
 var looseModels = []string{"openai/", "anthropic/", "google/gemini", "x-ai/"}
 
-// TakesLooseTurns reports whether a model is known to take prompts in which user
-// and assistant do not speak in turn.
+// TakesLooseTurns reports whether a model, with its backups, is known to take prompts in
+// which user and assistant do not speak in turn.
 func (c *Client) TakesLooseTurns(model string) bool {
 	if c.opts.Name == OpenRouter {
-		family := func(prefix string) bool { return strings.HasPrefix(model, prefix) }
-		return slices.ContainsFunc(looseModels, family) && !strings.HasPrefix(model, "openai/gpt-oss")
+		return isLoose(model) && !slices.ContainsFunc(c.opts.Routing.Backups, func(m string) bool { return !isLoose(m) })
 	}
 	return slices.ContainsFunc(looseHosts, func(host string) bool {
 		return c.base.Hostname() == host || host[0] == '.' && strings.HasSuffix(c.base.Hostname(), host)
 	})
+}
+
+func isLoose(model string) bool {
+	family := func(prefix string) bool { return strings.HasPrefix(model, prefix) }
+	return slices.ContainsFunc(looseModels, family) && !strings.HasPrefix(model, "openai/gpt-oss")
 }
