@@ -99,10 +99,10 @@ type Message struct {
 	Greeting bool      // the character began the chat with it
 }
 
-// Roles of chat messages beyond those of package llm. Both are sent as system.
+// Roles of chat messages beyond those of package llm.
 const (
-	RoleNarrator = "narrator"
-	RoleSummary  = "summary" // gets no macro replacement; dropped after all other history
+	RoleNarrator = "narrator" // sent as system
+	RoleSummary  = "summary"  // sent as user, without macro replacement; dropped after all other history
 )
 
 // Memory is something remembered.
