@@ -9,10 +9,10 @@ import (
 	"nodest/stream/outbox"
 )
 
-// protocolCommands are those that the connection answers itself.
+// protocolCommands are the commands that the connection handles itself.
 var protocolCommands = []string{"hello", "ping", "subscribe", "unsubscribe", "auth.refresh"}
 
-func TestEveryCommandIsDescribedAndTheOtherWayRound(t *testing.T) {
+func TestCommandsMatchAsyncAPI(t *testing.T) {
 	c := theContract()
 	described := map[string]bool{}
 	for name := range c.asyncapi["components"].(map[string]any)["messages"].(map[string]any) {
@@ -23,7 +23,7 @@ func TestEveryCommandIsDescribedAndTheOtherWayRound(t *testing.T) {
 	served := byCommand(operations)
 	for command, o := range served {
 		if !described[command] {
-			t.Errorf("%s is served and not described", command)
+			t.Errorf("%s is served but not described", command)
 			continue
 		}
 		required, _ := at(c.asyncapi, "components", "messages", "command."+command, "payload", "required")
@@ -33,7 +33,7 @@ func TestEveryCommandIsDescribedAndTheOtherWayRound(t *testing.T) {
 	}
 	for command := range described {
 		if served[command] == nil && !slices.Contains(protocolCommands, command) {
-			t.Errorf("%s is described and not served", command)
+			t.Errorf("%s is described but not served", command)
 		}
 	}
 	for _, command := range protocolCommands {
@@ -43,13 +43,13 @@ func TestEveryCommandIsDescribedAndTheOtherWayRound(t *testing.T) {
 	}
 }
 
-// A command and its route take the same members: those of the body, of
-// the path and of the query.
+// A command takes the same fields as its REST route does in path, query and body
+// together.
 func TestACommandAndItsRouteTakeTheSameMembers(t *testing.T) {
 	c := theContract()
 	for command, o := range byCommand(operations) {
 		if o.route == "" {
-			continue // its route is no plain one
+			continue // it has no plain REST route
 		}
 		r := routeOf(o)
 		data, _ := at(c.asyncapi, "components", "messages", "command."+command, "payload", "properties", "data", "properties")
@@ -121,8 +121,9 @@ func walkRefs(v any, visit func(string)) {
 	}
 }
 
-// Durable events have a place in the log, the others must not claim one.
-func TestEventsAreDescribedWithTheirClass(t *testing.T) {
+// Durable events have a seq, their position in the log; transient events must not
+// have one.
+func TestOnlyDurableEventsHaveASeq(t *testing.T) {
 	for name := range theContract().asyncapi["components"].(map[string]any)["messages"].(map[string]any) {
 		kind, ok := strings.CutPrefix(name, "event.")
 		if !ok || kind == "skip" {
@@ -136,8 +137,8 @@ func TestEventsAreDescribedWithTheirClass(t *testing.T) {
 	}
 }
 
-// Two entries for one command or one route would hide each other.
-func TestTheTableHasEachOperationOnce(t *testing.T) {
+// Of two entries for one command or route, one would hide the other.
+func TestNoOperationIsListedTwice(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range operations {
 		for _, name := range []string{o.command, o.route} {
@@ -149,9 +150,8 @@ func TestTheTableHasEachOperationOnce(t *testing.T) {
 	}
 }
 
-// Every command and event has a summary, and every member of its data and of the
-// document's own objects says what it is; a reference counts where its target
-// says it.
+// Every command and event has a summary, and every field of its data and of the
+// document's schemas has a description, its own or that of its $ref.
 func TestEveryMessageAndMemberIsDescribed(t *testing.T) {
 	c := theContract()
 	messages, _ := at(c.asyncapi, "components", "messages")
@@ -162,26 +162,26 @@ func TestEveryMessageAndMemberIsDescribed(t *testing.T) {
 		}
 		if payload, _ := at(message, "payload", "properties"); payload != nil {
 			data, _ := payload.(map[string]any)["data"].(map[string]any)
-			c.describes(t, name, data)
+			c.requireDescriptions(t, name, data)
 		}
 	}
 	schemas, _ := at(c.asyncapi, "components", "schemas")
 	for name, v := range schemas.(map[string]any) {
-		c.describes(t, name, v.(map[string]any))
+		c.requireDescriptions(t, name, v.(map[string]any))
 	}
 }
 
-// describes demands a description of every member of a schema, and of its inner
-// objects.
-func (c *contract) describes(t *testing.T, what string, schema map[string]any) {
+// requireDescriptions checks that every field of a schema has a description,
+// including those of nested objects.
+func (c *contract) requireDescriptions(t *testing.T, what string, schema map[string]any) {
 	t.Helper()
 	if items, ok := schema["items"].(map[string]any); ok {
-		c.describes(t, what+"[]", items)
+		c.requireDescriptions(t, what+"[]", items)
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	for name, v := range properties {
 		member := v.(map[string]any)
-		c.describes(t, what+"."+name, member)
+		c.requireDescriptions(t, what+"."+name, member)
 		if ref, ok := member["$ref"].(string); ok {
 			doc := c.asyncapi
 			if strings.HasPrefix(ref, "openapi.json") {

@@ -14,9 +14,9 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// unfinished sends a request whose body does not end, and returns the answer; cut
-// ends the sending.
-func (h *house) unfinished(cut bool) *http.Response {
+// sendUnfinished sends a request with an incomplete body and returns the response; cut
+// closes the sending side.
+func (h *testServer) sendUnfinished(cut bool) *http.Response {
 	h.t.Helper()
 	conn, err := net.Dial("tcp", h.http.Listener.Addr().String())
 	h.must(err)
@@ -33,17 +33,17 @@ func (h *house) unfinished(cut bool) *http.Response {
 	return res
 }
 
-func TestABodyThatDoesNotComeIsNotWaitedForForEver(t *testing.T) {
-	h := build(t, func(o *Options) { o.BodyWithin = -8*time.Second + 50*time.Millisecond }) // 8 s are for its size
-	if res := h.unfinished(false); res.StatusCode != http.StatusBadRequest {
+func TestAStalledBodyTimesOut(t *testing.T) {
+	h := newTestServer(t, func(o *Options) { o.BodyWithin = -8*time.Second + 50*time.Millisecond }) // the time limit adds 8 s for the size
+	if res := h.sendUnfinished(false); res.StatusCode != http.StatusBadRequest {
 		t.Errorf("status %d", res.StatusCode)
 	}
 }
 
-// A client that goes away is no failure of the server.
-func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
-	h := build(t, nil)
-	if res := h.unfinished(true); res.StatusCode != http.StatusBadRequest {
+// A client that disconnects is not a server error.
+func TestATruncatedBodyIsABadRequest(t *testing.T) {
+	h := newTestServer(t, nil)
+	if res := h.sendUnfinished(true); res.StatusCode != http.StatusBadRequest {
 		t.Errorf("status %d", res.StatusCode)
 	}
 	if log := h.log.String(); strings.Contains(log, "level=ERROR") {
@@ -51,19 +51,19 @@ func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
 	}
 }
 
-func TestLargeBodiesWaitForAPlace(t *testing.T) {
-	h := build(t, func(o *Options) { o.LargeBodies = 1 })
+func TestConcurrentLargeBodiesAreLimited(t *testing.T) {
+	h := newTestServer(t, func(o *Options) { o.LargeBodies = 1 })
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	first := h.server.echo.NewContext(httptest.NewRequest(http.MethodPost, "/", nil), httptest.NewRecorder())
 	second := h.server.echo.NewContext(httptest.NewRequest(http.MethodPost, "/", nil).WithContext(gone), httptest.NewRecorder())
 	take := func(c echo.Context) error { return h.server.takePlace(c) }
 	h.must(take(first))
-	h.must(take(first)) // it has one
+	h.must(take(first)) // it already has a place
 	if take(second) == nil {
 		t.Error("there were two places")
 	}
-	h.server.leavePlace(second) // it has none to give back
+	h.server.leavePlace(second) // without effect: it has no place
 	h.server.leavePlace(first)
 	h.server.leavePlace(first)
 
@@ -89,7 +89,7 @@ func TestLargeBodiesWaitForAPlace(t *testing.T) {
 	}
 }
 
-func TestMethodsAreCountedUnderFewNames(t *testing.T) {
+func TestMetricsGroupUnknownMethods(t *testing.T) {
 	for method, want := range map[string]string{"GET": "GET", "PATCH": "PATCH", "FOO1": "other", "": "other"} {
 		if got := methodOf(&http.Request{Method: method}); got != want {
 			t.Errorf("%q: %q", method, got)

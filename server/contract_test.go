@@ -15,15 +15,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The two documents, compiled: what the tests of this package send and get is
-// held against them.
+// The two API documents, compiled. Everything that the tests of this package send
+// and receive is validated against them.
 
 const (
 	openapiAt  = "https://nodest.test/openapi.json"
 	asyncapiAt = "https://nodest.test/asyncapi.yaml"
 )
 
-// contract is openapi.yaml and asyncapi.yaml.
+// contract holds openapi.yaml and asyncapi.yaml.
 type contract struct {
 	openapi, asyncapi map[string]any
 
@@ -60,9 +60,9 @@ func (c *contract) load(at string, text []byte) map[string]any {
 	return resource.(map[string]any)
 }
 
-// holds validates a value against the schema at a place: an address, "#" and the
-// steps from the root of the document.
-func (c *contract) holds(value any, at string, steps ...string) error {
+// validate checks a value against the schema at a location: the URL of a document and
+// the steps from its root.
+func (c *contract) validate(value any, at string, steps ...string) error {
 	address := at + "#" + pointer(steps)
 	c.mu.Lock()
 	schema := c.schemas[address]
@@ -87,8 +87,8 @@ func pointer(steps []string) string {
 	return b.String()
 }
 
-// at returns what stands behind some steps in a document, and the steps of where
-// it really stands: references are followed.
+// at follows some steps from the root of a document, and references on the way. It
+// returns the value there and its actual location.
 func at(doc any, steps ...string) (any, []string) {
 	v, way := doc, []string{}
 	for _, s := range steps {
@@ -106,13 +106,13 @@ func at(doc any, steps ...string) (any, []string) {
 	return v, way
 }
 
-// pathOf returns the path of the document that a request's path fits; a name
-// fits better than a parameter.
+// pathOf returns the documented path that a request's path matches; literal
+// segments win over parameters.
 func (c *contract) pathOf(path string) string {
 	parts := strings.Split(path, "/")
 	best, bestNames := "", -1
 	for candidate := range c.openapi["paths"].(map[string]any) {
-		names, ok := fits(strings.Split(candidate, "/"), parts)
+		names, ok := matchPath(strings.Split(candidate, "/"), parts)
 		if ok && names > bestNames {
 			best, bestNames = candidate, names
 		}
@@ -120,7 +120,7 @@ func (c *contract) pathOf(path string) string {
 	return best
 }
 
-func fits(template, parts []string) (names int, ok bool) {
+func matchPath(template, parts []string) (names int, ok bool) {
 	if len(template) != len(parts) {
 		return 0, false
 	}
@@ -135,23 +135,23 @@ func fits(template, parts []string) (names int, ok bool) {
 	return names, true
 }
 
-// exchange is a request and its answer.
+// exchange is a request and its response.
 type exchange struct {
 	method, path string
-	sent         []byte // body of the request, where it is JSON
+	sent         []byte // request body, if it is JSON
 	status       int
 	header       http.Header
 	body         []byte
 }
 
-// check says what in an exchange is not as the document says; nil = nothing.
+// check validates an exchange against openapi.yaml.
 func (c *contract) check(x *exchange) error {
 	path, method := c.pathOf(x.path), strings.ToLower(x.method)
 	if method == "head" {
 		method = "get"
 	}
 	if o, _ := at(c.openapi, "paths", path, method); path == "" || o == nil {
-		return c.unknown(x, method)
+		return c.checkUndescribed(x, method)
 	}
 	response, way := at(c.openapi, "paths", path, method, "responses", fmt.Sprint(x.status))
 	if response == nil && x.status >= 400 {
@@ -167,20 +167,20 @@ func (c *contract) check(x *exchange) error {
 		return err
 	}
 	failed := x.status >= 300 || bytes.HasPrefix(x.body, []byte(`{"success":false`))
-	if failed || string(x.sent) == "{}" || !json.Valid(x.sent) { // an empty object is no body, other things are files
+	if failed || string(x.sent) == "{}" || !json.Valid(x.sent) { // an empty object counts as no body; what is not JSON is a file
 		return nil
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(x.sent))
 	if err != nil {
 		return err
 	}
-	if err := c.holds(withoutNulls(v), openapiAt, "paths", path, method, "requestBody", "content", "application/json", "schema"); err != nil {
+	if err := c.validate(withoutNulls(v), openapiAt, "paths", path, method, "requestBody", "content", "application/json", "schema"); err != nil {
 		return fmt.Errorf("an accepted body is not described: %w", err)
 	}
 	return nil
 }
 
-// withoutNulls takes out the members that are null: they stand for absent ones.
+// withoutNulls removes the fields that are null: null means absent.
 func withoutNulls(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -199,8 +199,8 @@ func withoutNulls(v any) any {
 	return v
 }
 
-// unknown checks the answer to what is not in the document.
-func (c *contract) unknown(x *exchange, method string) error {
+// checkUndescribed checks the response to a request that is not in the document.
+func (c *contract) checkUndescribed(x *exchange, method string) error {
 	switch {
 	case method == "options":
 		return nil
@@ -222,7 +222,7 @@ func (c *contract) checkHeaders(x *exchange, way []string) error {
 			}
 			continue
 		}
-		if err := c.holds(value, openapiAt, append(hway, "schema")...); err != nil {
+		if err := c.validate(value, openapiAt, append(hway, "schema")...); err != nil {
 			return fmt.Errorf("header %s: %w", name, err)
 		}
 	}
@@ -257,18 +257,19 @@ func (c *contract) checkBody(x *exchange, way []string) error {
 		if err != nil {
 			return fmt.Errorf("the body is not JSON: %w", err)
 		}
-		return c.holds(value, openapiAt, append(append([]string{}, way...), "content", name, "schema")...)
+		return c.validate(value, openapiAt, append(append([]string{}, way...), "content", name, "schema")...)
 	}
 	return fmt.Errorf("content type %q is not described", kind)
 }
 
-// witness is a transport that holds every exchange against openapi.yaml.
-type witness struct {
+// contractTransport is an HTTP transport that validates every exchange
+// against openapi.yaml.
+type contractTransport struct {
 	t    testing.TB
 	next http.RoundTripper
 }
 
-func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w contractTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	x := &exchange{method: r.Method, path: r.URL.Path}
 	if r.Body != nil && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
 		var err error
@@ -283,7 +284,7 @@ func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
-		res.Body = &eventWitness{ReadCloser: res.Body, t: w.t}
+		res.Body = &contractStream{ReadCloser: res.Body, t: w.t}
 		return res, nil
 	}
 	x.status, x.header = res.StatusCode, res.Header
@@ -294,26 +295,26 @@ func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	res.Body = io.NopCloser(bytes.NewReader(x.body))
 	if err := theContract().check(x); err != nil {
-		w.t.Errorf("%s %s answered %d %.600s\nwhich is not as openapi.yaml says: %v", x.method, x.path, x.status, x.body, err)
+		w.t.Errorf("%s %s answered %d %.600s\nwhich violates openapi.yaml: %v", x.method, x.path, x.status, x.body, err)
 	}
 	return res, nil
 }
 
-// CloseIdleConnections lets a closing test server end them.
-func (w witness) CloseIdleConnections() {
+// CloseIdleConnections passes the call on, so that the test server can close.
+func (w contractTransport) CloseIdleConnections() {
 	if t, ok := w.next.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }
 
-// eventWitness holds the events of a stream against asyncapi.yaml.
-type eventWitness struct {
+// contractStream validates the events of an SSE stream against asyncapi.yaml.
+type contractStream struct {
 	io.ReadCloser
 	t    testing.TB
-	line []byte // that has not ended yet
+	line []byte // the incomplete last line
 }
 
-func (w *eventWitness) Read(p []byte) (int, error) {
+func (w *contractStream) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	w.line = append(w.line, p[:n]...)
 	for {
@@ -328,28 +329,28 @@ func (w *eventWitness) Read(p []byte) (int, error) {
 	}
 }
 
-// check holds one event against its description. The end of a generation that is
-// told again has no seq.
-func (w *eventWitness) check(data []byte) {
+// check validates one event. When the end of a generation is sent again, it has no
+// seq.
+func (w *contractStream) check(data []byte) {
 	for _, event := range objectsOf(data) {
 		kind, _ := event["ev"].(string)
 		if event["seq"] == nil && slices.Contains([]string{"message.updated", "message.deleted", "gen.done", "gen.failed"}, kind) {
 			event["seq"] = json.Number("1")
 		}
 		if err := theContract().message(event, "event."+kind); err != nil {
-			w.t.Errorf("the event %.600s\nis not as asyncapi.yaml says: %v", data, err)
+			w.t.Errorf("the event %.600s\nviolates asyncapi.yaml: %v", data, err)
 		}
 	}
 }
 
-// talk is what went over one WebSocket, held against asyncapi.yaml.
-type talk struct {
+// wsChecker validates the frames of one WebSocket against asyncapi.yaml.
+type wsChecker struct {
 	mu   sync.Mutex
 	sent map[string]map[string]any // commands by id
 }
 
-// say notes the commands of a frame of the client.
-func (k *talk) say(text []byte) {
+// recordSent remembers the commands in one of the client's frames.
+func (k *wsChecker) recordSent(text []byte) {
 	for _, frame := range objectsOf(text) {
 		id, _ := frame["id"].(string)
 		k.mu.Lock()
@@ -361,17 +362,17 @@ func (k *talk) say(text []byte) {
 	}
 }
 
-// hear checks a frame of the server.
-func (k *talk) hear(t testing.TB, text []byte) {
+// checkReceived validates a frame of the server.
+func (k *wsChecker) checkReceived(t testing.TB, text []byte) {
 	for _, frame := range objectsOf(text) {
 		if err := k.check(frame); err != nil {
 			shown, _ := json.Marshal(frame)
-			t.Errorf("the frame %.600s\nis not as asyncapi.yaml says: %v", shown, err)
+			t.Errorf("the frame %.600s\nviolates asyncapi.yaml: %v", shown, err)
 		}
 	}
 }
 
-func (k *talk) check(frame map[string]any) error {
+func (k *wsChecker) check(frame map[string]any) error {
 	if ev, ok := frame["ev"].(string); ok {
 		return theContract().message(frame, "event."+ev)
 	}
@@ -393,10 +394,10 @@ func (c *contract) message(frame map[string]any, name string) error {
 	if m, _ := at(c.asyncapi, "components", "messages", name); m == nil {
 		return fmt.Errorf("no message %s", name)
 	}
-	return c.holds(frame, asyncapiAt, "components", "messages", name, "payload")
+	return c.validate(frame, asyncapiAt, "components", "messages", name, "payload")
 }
 
-// objectsOf returns the objects of a frame; none of one that is not JSON.
+// objectsOf returns the objects in a frame, none if it is not JSON.
 func objectsOf(text []byte) []map[string]any {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"nodest/fault"
 )
 
-func TestEveryWrongMemberIsNamed(t *testing.T) {
+func TestEveryWrongFieldIsNamed(t *testing.T) {
 	type inner struct {
 		Number *float64 `json:"number,omitempty"`
 	}
@@ -52,7 +52,7 @@ func TestEveryWrongMemberIsNamed(t *testing.T) {
 	}
 }
 
-func TestAnErrorDoesNotGrowWithTheBody(t *testing.T) {
+func TestAnErrorListsALimitedNumberOfFields(t *testing.T) {
 	var many strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintf(&many, `"u%05d":1,`, i)
@@ -79,7 +79,7 @@ func fieldsOf(err error) string {
 	return strings.Join(list, ", ")
 }
 
-func TestWhatIsNoObjectIsABadRequest(t *testing.T) {
+func TestABodyThatIsNotAnObjectIsABadRequest(t *testing.T) {
 	for _, in := range []string{"", "[]", "1", "null", `{"text":"a"} x`, `{"text":"a"}{}`, `{"text":`, "{\"text\":\"\xff\"}", strings.Repeat(`{"a":`, 33) + "1" + strings.Repeat("}", 33)} {
 		var v struct {
 			Text string `json:"text"`
@@ -100,8 +100,8 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever comes in, it is either the object that it says, or one
-// clear error; and what is accepted has the depth that is allowed.
+// FuzzDecode: any input is either decoded or refused with a client error, and
+// accepted input is no deeper than the limit.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":"1","cmd":"chat.send","key":"k","data":{"text":"hi","options":{"stop":["a"]}}}`,

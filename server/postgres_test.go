@@ -8,7 +8,7 @@ import (
 	"nodest/store/storetest"
 )
 
-// TestOnPostgres runs the tests of conversations over both transports again on
+// TestOnPostgres repeats the tests of conversations, over both transports, on
 // PostgreSQL.
 func TestOnPostgres(t *testing.T) {
 	for _, test := range []struct {
@@ -16,46 +16,46 @@ func TestOnPostgres(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"AReplyFromEndToEnd", TestAReplyFromEndToEnd},
-		{"CancelKeepsWhatWasSaid", TestCancelKeepsWhatWasSaid},
-		{"ALostSocketIsNotACancel", TestALostSocketIsNotACancel},
-		{"ResumeGivesWhatWasMissed", TestResumeGivesWhatWasMissed},
-		{"QuietAndWantLeaveNoHoles", TestQuietAndWantLeaveNoHoles},
-		{"AckIsTold", TestAckIsTold},
-		{"EveryWriteFiveTimes", TestEveryWriteFiveTimes},
-		{"AKeyThatIsStillInWork", TestAKeyThatIsStillInWork},
+		{"CancelKeepsTheTextSoFar", TestCancelKeepsTheTextSoFar},
+		{"LosingTheSocketDoesNotCancelTheReply", TestLosingTheSocketDoesNotCancelTheReply},
+		{"ResumeReplaysMissedEvents", TestResumeReplaysMissedEvents},
+		{"FilteredEventsLeaveNoGaps", TestFilteredEventsLeaveNoGaps},
+		{"AnAckIsSentToAllDevices", TestAnAckIsSentToAllDevices},
+		{"AWriteRepeatedFiveTimesIsDoneOnce", TestAWriteRepeatedFiveTimesIsDoneOnce},
+		{"AKeyStillInProgress", TestAKeyStillInProgress},
 		{"CutConnectionsLoseNothing", TestCutConnectionsLoseNothing},
-		{"ATokenThatAnotherProcessRevoked", TestATokenThatAnotherProcessRevoked},
-		{"GoingAway", TestGoingAway},
-		{"AMessageIsAnsweredAsEvents", TestAMessageIsAnsweredAsEvents},
+		{"ATokenRevokedByAnotherProcess", TestATokenRevokedByAnotherProcess},
+		{"DrainingAnnouncesItselfAndClosesConnections", TestDrainingAnnouncesItselfAndClosesConnections},
+		{"AReplyIsStreamedAsEvents", TestAReplyIsStreamedAsEvents},
 		{"AFailedReplyEndsItsStream", TestAFailedReplyEndsItsStream},
 		{"EventsOverSSE", TestEventsOverSSE},
 		{"Sync", TestSync},
 		{"BothTransportsGiveTheSameAnswers", TestBothTransportsGiveTheSameAnswers},
 		{"StrangersSeeNothingOnAnyRoute", TestStrangersSeeNothingOnAnyRoute},
-		{"IfMatchKeepsOthersChanges", TestIfMatchKeepsOthersChanges},
+		{"IfMatchPreventsLostUpdates", TestIfMatchPreventsLostUpdates},
 		{"TwoDevicesSeeTheSameTree", TestTwoDevicesSeeTheSameTree},
 		{"TwoDevicesAtOnce", TestTwoDevicesAtOnce},
-		{"ThereAndBackAgain", TestThereAndBackAgain},
+		{"RestoringASavePoint", TestRestoringASavePoint},
 		{"TwoRestoresAtOnce", TestTwoRestoresAtOnce},
 		{"FilesThatCannotBeImported", TestFilesThatCannotBeImported},
-		{"ASearchFindsOnesOwnWords", TestASearchFindsOnesOwnWords},
+		{"ASearchFindsOnlyOnesOwnMessages", TestASearchFindsOnlyOnesOwnMessages},
 		{"TheAppChangesItsHistory", TestTheAppChangesItsHistory},
-		{"ListsInPages", TestListsInPages},
-		{"APhoneAndWhatIsRemembered", TestAPhoneAndWhatIsRemembered},
-		{"WhatWasSaidIsFound", TestWhatWasSaidIsFound},
-		{"MemoriesThatCannotBe", TestMemoriesThatCannotBe},
+		{"PagesHaveNoGapsOrDuplicates", TestPagesHaveNoGapsOrDuplicates},
+		{"ManagingMemoriesOverAWebSocket", TestManagingMemoriesOverAWebSocket},
+		{"MemorySearchFindsMessages", TestMemorySearchFindsMessages},
+		{"InvalidMemoryRequests", TestInvalidMemoryRequests},
 		{"MemoriesInPages", TestMemoriesInPages},
-		{"MemoriesAsAFile", TestMemoriesAsAFile},
-		{"WorkOnAMemoryIsSeen", TestWorkOnAMemoryIsSeen},
-		{"WhatOnlyTheUserMayChange", TestWhatOnlyTheUserMayChange},
-		{"ASummaryComesAndGoes", TestASummaryComesAndGoes},
+		{"MemoryExportAndImport", TestMemoryExportAndImport},
+		{"MemoryJobsAreListed", TestMemoryJobsAreListed},
+		{"APinnedMemoryNeedsTheUsersDecision", TestAPinnedMemoryNeedsTheUsersDecision},
+		{"SummaryLifecycle", TestSummaryLifecycle},
 	} {
 		t.Run(test.name, test.run)
 	}
 }
 
-// database is what opens the database of a test: PostgreSQL for the tests below
-// TestOnPostgres, which are skipped without one, SQLite for all others.
+// database returns the function that opens a test's database: PostgreSQL below
+// TestOnPostgres (skipped where there is none), SQLite elsewhere.
 func database(t testing.TB) func(testing.TB, store.Options) *store.DB {
 	if strings.HasPrefix(t.Name(), "TestOnPostgres/") {
 		return storetest.OpenPostgres

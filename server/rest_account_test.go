@@ -12,7 +12,7 @@ import (
 
 const goodPassword = "correct horse battery"
 
-func (h *house) mia() *account.User {
+func (h *testServer) createMia() *account.User {
 	h.t.Helper()
 	u, err := h.accounts.CreateUser(context.Background(), h.user, account.NewUser{Username: "Mia", Password: goodPassword})
 	h.must(err)
@@ -20,8 +20,8 @@ func (h *house) mia() *account.User {
 }
 
 func TestSignInAndOut(t *testing.T) {
-	h := build(t, nil)
-	mia := h.mia()
+	h := newTestServer(t, nil)
+	mia := h.createMia()
 	for name, body := range map[string]string{
 		"a wrong password": `{"username":"mia","password":"wrong"}`,
 		"nobody":           `{"username":"nobody","password":"` + goodPassword + `"}`,
@@ -30,7 +30,7 @@ func TestSignInAndOut(t *testing.T) {
 			h.rest("POST", "/auth/login", body, "Authorization: ").refuses(t, 401, "unauthenticated")
 		})
 	}
-	for range 20 { // more than the failures that are free
+	for range 20 { // more than the allowed failures
 		h.rest("POST", "/auth/login", `{"username":"mia"}`, "Authorization: ").refuses(t, 400, "invalid_field", "password")
 		h.rest("POST", "/auth/login", ``, "Authorization: ").refuses(t, 400, "invalid_field", "username")
 	}
@@ -54,14 +54,14 @@ func TestSignInAndOut(t *testing.T) {
 	}
 }
 
-func TestGuessingIsSlowedDown(t *testing.T) {
-	h := build(t, nil)
-	h.mia()
-	try := func(password string) *restAnswer {
+func TestPasswordGuessesAreRateLimited(t *testing.T) {
+	h := newTestServer(t, nil)
+	h.createMia()
+	try := func(password string) *restResponse {
 		return h.rest("POST", "/auth/login", `{"username":"mia","password":"`+password+`"}`, "Authorization: ")
 	}
-	// Each failure beyond the fifth makes the next wait longer, so this ends also
-	// on a machine that is slower than the first waits.
+	// Each failure beyond the fifth lengthens the wait, so the loop also ends on a
+	// machine that takes longer than the first waits.
 	for range 40 {
 		guess := try("guess")
 		if guess.status == 401 {
@@ -71,19 +71,19 @@ func TestGuessingIsSlowedDown(t *testing.T) {
 		if guess.header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}
-		// The right password must not be told from a wrong one now.
+		// Now the right password must be refused, too.
 		if right := try(goodPassword); right.status == 429 {
 			return
 		}
 	}
-	t.Error("nobody slows the guessing down")
+	t.Error("guesses are not limited")
 }
 
 func TestALinkSignsInOnce(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	link, err := h.accounts.Bootstrap(context.Background(), true)
 	h.must(err)
-	for range 20 { // a request without a secret is no guess: the link still works
+	for range 20 { // a request without a secret does not count as a guess
 		h.rest("POST", "/auth/signin", `{}`, "Authorization: ").refuses(t, 400, "invalid_field", "link")
 	}
 	h.rest("POST", "/auth/signin", `{"link":"`+link+`"}`, "Authorization: ").wants(t, 200)
@@ -91,7 +91,7 @@ func TestALinkSignsInOnce(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	made := h.rest("POST", "/tokens", `{"name":"phone","expiresIn":"720h"}`).wants(t, 201)
 	bearer := "Authorization: Bearer " + made["token"].(string)
 	h.rest("GET", "/me", "", bearer).wants(t, 200)
@@ -101,31 +101,31 @@ func TestTokens(t *testing.T) {
 	} {
 		h.rest("POST", "/tokens", body).refuses(t, 400, "invalid_field", field)
 	}
-	p, _, _ := h.dial(dialed{token: made["token"].(string)})
+	p, _, _ := h.dial(dialOptions{token: made["token"].(string)})
 	p.ok("hello", "", map[string]any{"protocol": 1})
 	h.rest("DELETE", "/tokens/"+made["id"].(string), "").wants(t, 204)
 	h.rest("GET", "/me", "", bearer).refuses(t, 401, "unauthenticated")
-	p.ends(closeAuth)
+	p.wantClose(closeAuth)
 	h.rest("DELETE", "/tokens/"+made["id"].(string), "").refuses(t, 404, "not_found")
 }
 
 func TestATicketOpensOneSocket(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	ticket := h.rest("POST", "/ws/tickets", "").wants(t, 201)
 	if ticket["expiresIn"] != 30.0 {
 		t.Errorf("ticket: %v", ticket)
 	}
 	query := "?ticket=" + ticket["ticket"].(string)
-	p, _, _ := h.dial(dialed{query: query})
+	p, _, _ := h.dial(dialOptions{query: query})
 	p.ok("hello", "", map[string]any{"protocol": 1})
-	if _, res, err := h.dial(dialed{query: query, quiet: true}); err == nil || res.StatusCode != http.StatusUnauthorized {
+	if _, res, err := h.dial(dialOptions{query: query, mayFail: true}); err == nil || res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a second time: %v", err)
 	}
 	h.rest("GET", "/me", "", "Authorization: Bearer "+ticket["ticket"].(string)).refuses(t, 401, "unauthenticated")
 }
 
 func TestOwnersManageUsers(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	mia := h.rest("POST", "/users", `{"username":"Mia","password":"`+goodPassword+`","limits":{"tokensPerDay":9}}`).wants(t, 201)
 	if mia["role"] != "member" || mia["limits"].(map[string]any)["tokensPerDay"] != 9.0 {
 		t.Errorf("user: %v", mia)
@@ -149,7 +149,7 @@ func TestOwnersManageUsers(t *testing.T) {
 	h.rest("PATCH", "/users/"+id, `{"limits":{"generations":1}}`).wants(t, 200)
 	h.rest("GET", "/me", "", "Authorization: Bearer "+token).wants(t, 200)
 	h.rest("PATCH", "/users/"+id, `{"password":"another good password"}`).wants(t, 200)
-	h.rest("GET", "/me", "", "Authorization: Bearer "+token).refuses(t, 401, "unauthenticated") // it ends all tokens
+	h.rest("GET", "/me", "", "Authorization: Bearer "+token).refuses(t, 401, "unauthenticated") // a new password revokes all tokens
 	if users := h.rest("GET", "/users", "").wants(t, 200)["items"].([]any); len(users) != 2 {
 		t.Errorf("users: %v", users)
 	}
@@ -158,7 +158,7 @@ func TestOwnersManageUsers(t *testing.T) {
 }
 
 func TestProviderKeysAreWriteOnly(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	secret := "sk-a-secret-of-mine"
 	h.rest("PUT", "/providers/gemini/key", `{"key":"`+secret+`"}`).wants(t, 204)
 	h.rest("PUT", "/providers/gemini/key", `{"key":""}`).refuses(t, 400, "invalid_field", "key")
@@ -173,25 +173,26 @@ func TestProviderKeysAreWriteOnly(t *testing.T) {
 }
 
 func TestDevicesLearnThatAProviderKeyChanged(t *testing.T) {
-	h := build(t, nil)
-	p, _ := h.phone(nil)
+	h := newTestServer(t, nil)
+	p, _ := h.connect(nil)
 	h.rest("PUT", "/providers/gemini/key", `{"key":"a-secret-of-the-user"}`, "X-Device-Id: d-1").wants(t, 204)
 	f := p.event("resource.updated", "")
 	if got := string(f.Data); got != `{"kind":"provider","id":"gemini"}` || f.By != "d-1" {
-		t.Errorf("told %s by %s", got, f.By)
+		t.Errorf("event %s by %s", got, f.By)
 	}
 	h.rest("DELETE", "/providers/gemini/key", "").wants(t, 204)
 	p.event("resource.deleted", "")
-	if strings.Contains(p.heard(), "a-secret") {
+	if strings.Contains(p.recentFrames(), "a-secret") {
 		t.Error("an event has the key")
 	}
 }
 
-// A cookie is sent by the browser whoever made it ask: the origin decides.
+// Browsers send cookies with requests of any site, so a request with a cookie needs
+// an allowed origin.
 func TestCookiesAndOrigins(t *testing.T) {
-	h := build(t, func(o *Options) { o.Origins = []string{"https://app.example"} })
-	h.mia()
-	login := func(origin string) *restAnswer {
+	h := newTestServer(t, func(o *Options) { o.Origins = []string{"https://app.example"} })
+	h.createMia()
+	login := func(origin string) *restResponse {
 		return h.rest("POST", "/auth/login", `{"username":"mia","password":"`+goodPassword+`"}`, "Authorization: ", "Origin: "+origin)
 	}
 	login("https://evil.example").refuses(t, 403, "forbidden")
@@ -227,7 +228,7 @@ func TestCookiesAndOrigins(t *testing.T) {
 			}
 		})
 	}
-	// A token in a header was put there by somebody who has it.
+	// A token in a header needs no origin: no browser adds it by itself.
 	h.rest("PUT", "/settings", `{}`, "Origin: https://evil.example").wants(t, 200)
 	out := h.rest("POST", "/auth/logout", "", "Authorization: ", sent, "Origin: "+h.http.URL)
 	out.wants(t, 204)
@@ -238,8 +239,8 @@ func TestCookiesAndOrigins(t *testing.T) {
 }
 
 func TestLinksAndTokensSignIn(t *testing.T) {
-	h := build(t, nil)
-	mia := h.mia()
+	h := newTestServer(t, nil)
+	mia := h.createMia()
 	bearer := "Authorization: Bearer " + h.newToken(mia.ID)
 	made := h.rest("POST", "/auth/links", "", bearer)
 	got := made.wants(t, 201)
@@ -250,7 +251,7 @@ func TestLinksAndTokensSignIn(t *testing.T) {
 	if in["user"].(map[string]any)["id"] != mia.ID {
 		t.Errorf("signed in as %v", in["user"])
 	}
-	whole := member(h.rest("POST", "/auth/links", `{"username":"mia"}`).wants(t, 201), "link") // made by an owner, for her
+	whole := stringAt(h.rest("POST", "/auth/links", `{"username":"mia"}`).wants(t, 201), "link") // made by an owner for Mia
 	h.rest("POST", "/auth/signin", `{"link":"`+h.http.URL+"/signin#"+whole+`"}`, "Authorization: ").wants(t, 200)
 	h.rest("POST", "/auth/links", `{"username":"nobody"}`).refuses(t, 404, "not_found")
 	h.rest("POST", "/auth/links", `{"username":"`+h.user.Username+`"}`, bearer).refuses(t, 403, "forbidden")
@@ -268,13 +269,13 @@ func TestLinksAndTokensSignIn(t *testing.T) {
 	sent := []string{"Authorization: ", "Cookie: " + cookie.Name + "=" + cookie.Value, "Origin: " + h.http.URL}
 	h.rest("POST", "/auth/logout", "", sent...).wants(t, 204)
 	h.rest("GET", "/me", "", sent...).refuses(t, 401, "unauthenticated")
-	h.rest("GET", "/me", "", "Authorization: Bearer "+token).wants(t, 200) // it was not used up
+	h.rest("GET", "/me", "", "Authorization: Bearer "+token).wants(t, 200) // the token stays valid
 	h.rest("POST", "/auth/signin", `{"token":"nst_unknown"}`, "Authorization: ").refuses(t, 401, "unauthenticated")
 }
 
 func TestMembersChangeTheirOwnPassword(t *testing.T) {
-	h := build(t, nil)
-	mia := h.mia()
+	h := newTestServer(t, nil)
+	mia := h.createMia()
 	bearer := "Authorization: Bearer " + h.newToken(mia.ID)
 	path := "/users/" + mia.ID
 	h.rest("PATCH", path, `{"password":"a better password"}`, bearer).refuses(t, 400, "invalid_field", "currentPassword")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -15,12 +16,12 @@ import (
 	"nodest/fault"
 )
 
-// Bad input has one clear answer, with the code and the member, and nothing is
-// stored.
-func TestBadBodies(t *testing.T) {
-	h := build(t, nil)
-	e := h.estate()
-	before := h.everything(e)
+// Bad input is refused with an error code and the name of the wrong field, and
+// nothing is stored.
+func TestBadInputIsRefused(t *testing.T) {
+	h := newTestServer(t, nil)
+	e := h.newFixtures()
+	before := h.readAll(e)
 	messages := "/conversations/" + e.conversation + "/messages"
 	deep := func(n int) string {
 		return `{"roleCard":{"name":"Deep","x":` + strings.Repeat("[", n-2) + strings.Repeat("]", n-2) + `}}`
@@ -31,61 +32,61 @@ func TestBadBodies(t *testing.T) {
 		code, field              string
 		header                   string
 	}{
-		{name: "no JSON", method: "POST", path: messages, body: `{"text":`, status: 400, code: "bad_request"},
-		{name: "words", method: "POST", path: messages, body: `hello`, status: 400, code: "bad_request"},
+		{name: "not JSON", method: "POST", path: messages, body: `{"text":`, status: 400, code: "bad_request"},
+		{name: "plain text", method: "POST", path: messages, body: `hello`, status: 400, code: "bad_request"},
 		{name: "an array", method: "POST", path: messages, body: `["hello"]`, status: 400, code: "bad_request"},
 		{name: "two objects", method: "POST", path: messages, body: `{"text":"a"}{"text":"b"}`, status: 400, code: "bad_request"},
 		{name: "invalid UTF-8", method: "POST", path: messages, body: "{\"text\":\"\xff\"}", status: 400, code: "bad_request"},
-		{name: "33 deep", method: "POST", path: "/characters", body: deep(33), status: 400, code: "bad_request"},
-		{name: "a million deep", method: "POST", path: "/characters", body: strings.Repeat("[", 1_000_000), status: 400, code: "bad_request"},
+		{name: "nested 33 deep", method: "POST", path: "/characters", body: deep(33), status: 400, code: "bad_request"},
+		{name: "nested a million deep", method: "POST", path: "/characters", body: strings.Repeat("[", 1_000_000), status: 400, code: "bad_request"},
 		{name: "another content type", method: "POST", path: messages, body: `text=hello`, status: 415, code: "unsupported_media_type", header: "Content-Type: application/x-www-form-urlencoded"},
 		{name: "no content type", method: "POST", path: messages, body: `{"text":"a"}`, status: 415, code: "unsupported_media_type", header: "Content-Type: "},
-		{name: "a text over the limit", method: "POST", path: messages, body: `{"text":"` + strings.Repeat("茶", 32_001) + `"}`, status: 413, code: "too_large"},
+		{name: "a text that is too long", method: "POST", path: messages, body: `{"text":"` + strings.Repeat("茶", 32_001) + `"}`, status: 413, code: "too_large"},
 		{name: "a wrong type", method: "POST", path: messages, body: `{"text":["a"]}`, status: 400, code: "invalid_field", field: "text"},
-		{name: "a wrong type inside", method: "POST", path: messages, body: `{"text":"a","options":{"stop":[1]}}`, status: 400, code: "invalid_field", field: "options.stop[0]"},
-		{name: "an unknown member", method: "POST", path: messages, body: `{"text":"a","txet":"b"}`, status: 400, code: "invalid_field", field: "txet"},
-		{name: "an unknown member inside", method: "POST", path: messages, body: `{"text":"a","options":{"heat":1}}`, status: 400, code: "invalid_field", field: "options.heat"},
-		{name: "a member in other letters", method: "POST", path: messages, body: `{"Text":"a"}`, status: 400, code: "invalid_field", field: "Text"},
+		{name: "a wrong nested type", method: "POST", path: messages, body: `{"text":"a","options":{"stop":[1]}}`, status: 400, code: "invalid_field", field: "options.stop[0]"},
+		{name: "an unknown field", method: "POST", path: messages, body: `{"text":"a","txet":"b"}`, status: 400, code: "invalid_field", field: "txet"},
+		{name: "an unknown nested field", method: "POST", path: messages, body: `{"text":"a","options":{"heat":1}}`, status: 400, code: "invalid_field", field: "options.heat"},
+		{name: "a field name in another case", method: "POST", path: messages, body: `{"Text":"a"}`, status: 400, code: "invalid_field", field: "Text"},
 		{name: "the id in the body", method: "POST", path: messages, body: `{"text":"a","conversationId":"x"}`, status: 400, code: "invalid_field", field: "conversationId"},
 		{name: "a number out of range", method: "POST", path: messages, body: `{"text":"a","options":{"temperature":2.1}}`, status: 400, code: "invalid_field", field: "options.temperature"},
-		{name: "a number without end", method: "POST", path: messages, body: `{"text":"a","options":{"temperature":1e999}}`, status: 400, code: "invalid_field", field: "options.temperature"},
-		{name: "a number that is no whole one", method: "POST", path: messages, body: `{"text":"a","options":{"maxTokens":1.5}}`, status: 400, code: "invalid_field", field: "options.maxTokens"},
-		{name: "a mode that is unknown", method: "PATCH", path: "/messages/" + e.message, body: `{"text":"a","mode":"beside"}`, status: 400, code: "invalid_field", field: "mode"},
-		{name: "an answer to the character", method: "PATCH", path: "/messages/" + e.reply, body: `{"text":"a","regenerate":true}`, status: 400, code: "invalid_field", field: "regenerate"},
-		{name: "a fork at a number", method: "POST", path: "/conversations/" + e.conversation + "/fork", body: `{"messageId":7}`, status: 400, code: "invalid_field", field: "messageId"},
-		{name: "a fork at nothing", method: "POST", path: "/conversations/" + e.conversation + "/fork", body: `{"messageId":"nobody"}`, status: 404, code: "not_found"},
-		{name: "a reset with words", method: "POST", path: "/conversations/" + e.conversation + "/reset", body: `{"greeting":"Hi"}`, status: 400, code: "invalid_field", field: "greeting"},
-		{name: "a description without end", method: "POST", path: "/conversations/" + e.conversation + "/saves", body: `{"description":"` + strings.Repeat("茶", 2001) + `"}`, status: 400, code: "invalid_field", field: "description"},
-		{name: "a picture without end", method: "POST", path: "/conversations/" + e.conversation + "/saves", body: `{"thumbnail":"` + strings.Repeat("x", 100_001) + `"}`, status: 400, code: "invalid_field", field: "thumbnail"},
-		{name: "a page of a save point of 0", method: "GET", path: "/saves/" + e.save + "?limit=0", status: 400, code: "invalid_field", field: "limit"},
-		{name: "a page before nothing", method: "GET", path: "/saves/" + e.save + "?before=nobody&limit=1", status: 404, code: "not_found"},
-		{name: "save points of another kind", method: "GET", path: "/conversations/" + e.conversation + "/saves?automatic=some", status: 400, code: "invalid_field", field: "automatic"},
-		{name: "a cursor of another list", method: "GET", path: "/conversations/" + e.conversation + "/saves?cursor=%FF", status: 400, code: "invalid_field", field: "cursor"},
-		{name: "a cursor of other branches", method: "GET", path: "/conversations/" + e.conversation + "/branches?cursor=x", status: 400, code: "invalid_field", field: "cursor"},
-		{name: "a search for a story", method: "GET", path: "/messages/search?q=" + strings.Repeat("x", 201), status: 400, code: "invalid_field", field: "q"},
-		{name: "a search for nothing", method: "GET", path: "/messages/search?q=", status: 400, code: "invalid_field", field: "q"},
+		{name: "a number too large for a float", method: "POST", path: messages, body: `{"text":"a","options":{"temperature":1e999}}`, status: 400, code: "invalid_field", field: "options.temperature"},
+		{name: "a fraction instead of an integer", method: "POST", path: messages, body: `{"text":"a","options":{"maxTokens":1.5}}`, status: 400, code: "invalid_field", field: "options.maxTokens"},
+		{name: "an unknown mode", method: "PATCH", path: "/messages/" + e.message, body: `{"text":"a","mode":"beside"}`, status: 400, code: "invalid_field", field: "mode"},
+		{name: "a reply to the character's own message", method: "PATCH", path: "/messages/" + e.reply, body: `{"text":"a","regenerate":true}`, status: 400, code: "invalid_field", field: "regenerate"},
+		{name: "a fork at a number instead of an id", method: "POST", path: "/conversations/" + e.conversation + "/fork", body: `{"messageId":7}`, status: 400, code: "invalid_field", field: "messageId"},
+		{name: "a fork at an unknown message", method: "POST", path: "/conversations/" + e.conversation + "/fork", body: `{"messageId":"nobody"}`, status: 404, code: "not_found"},
+		{name: "a reset with a text as greeting", method: "POST", path: "/conversations/" + e.conversation + "/reset", body: `{"greeting":"Hi"}`, status: 400, code: "invalid_field", field: "greeting"},
+		{name: "a description that is too long", method: "POST", path: "/conversations/" + e.conversation + "/saves", body: `{"description":"` + strings.Repeat("茶", 2001) + `"}`, status: 400, code: "invalid_field", field: "description"},
+		{name: "a thumbnail that is too large", method: "POST", path: "/conversations/" + e.conversation + "/saves", body: `{"thumbnail":"` + strings.Repeat("x", 100_001) + `"}`, status: 400, code: "invalid_field", field: "thumbnail"},
+		{name: "a save point with a limit of 0", method: "GET", path: "/saves/" + e.save + "?limit=0", status: 400, code: "invalid_field", field: "limit"},
+		{name: "a page before an unknown message", method: "GET", path: "/saves/" + e.save + "?before=nobody&limit=1", status: 404, code: "not_found"},
+		{name: "save points with an unknown filter", method: "GET", path: "/conversations/" + e.conversation + "/saves?automatic=some", status: 400, code: "invalid_field", field: "automatic"},
+		{name: "an invalid cursor of save points", method: "GET", path: "/conversations/" + e.conversation + "/saves?cursor=%FF", status: 400, code: "invalid_field", field: "cursor"},
+		{name: "an invalid cursor of branches", method: "GET", path: "/conversations/" + e.conversation + "/branches?cursor=x", status: 400, code: "invalid_field", field: "cursor"},
+		{name: "a search that is too long", method: "GET", path: "/messages/search?q=" + strings.Repeat("x", 201), status: 400, code: "invalid_field", field: "q"},
+		{name: "an empty search", method: "GET", path: "/messages/search?q=", status: 400, code: "invalid_field", field: "q"},
 		{name: "a limit of 0", method: "GET", path: "/conversations?limit=0", status: 400, code: "invalid_field", field: "limit"},
 		{name: "a limit of 201", method: "GET", path: "/characters?limit=201", status: 400, code: "invalid_field", field: "limit"},
-		{name: "a limit of words", method: "GET", path: "/worldbooks?limit=many", status: 400, code: "invalid_field", field: "limit"},
-		{name: "a limit twice", method: "GET", path: "/presets?limit=1&limit=2", status: 400, code: "invalid_field", field: "limit"},
+		{name: "a limit that is not a number", method: "GET", path: "/worldbooks?limit=many", status: 400, code: "invalid_field", field: "limit"},
+		{name: "two limits", method: "GET", path: "/presets?limit=1&limit=2", status: 400, code: "invalid_field", field: "limit"},
 		{name: "an unknown parameter", method: "GET", path: "/conversations?page=2", status: 400, code: "invalid_field", field: "page"},
 		{name: "an unknown parameter of a write", method: "POST", path: "/conversations?title=Tea", body: `{}`, status: 400, code: "invalid_field", field: "title"},
-		{name: "a cursor of another server", method: "GET", path: "/conversations?cursor=%FF%00", status: 400, code: "invalid_field", field: "cursor"},
-		{name: "a truth that is none", method: "GET", path: "/conversations?archived=maybe", status: 400, code: "invalid_field", field: "archived"},
-		{name: "a day that is none", method: "GET", path: "/usage?from=2026-02-30", status: 400, code: "invalid_field", field: "from"},
-		{name: "days backwards", method: "GET", path: "/usage?from=2026-02-02&to=2026-02-01", status: 400, code: "invalid_field", field: "from"},
-		{name: "a position below 0", method: "GET", path: "/sync?since=-1", status: 400, code: "invalid_field", field: "since"},
-		{name: "an offset of words", method: "GET", path: "/generations/" + e.generation + "?off=x", status: 400, code: "invalid_field", field: "off"},
+		{name: "an invalid cursor", method: "GET", path: "/conversations?cursor=%FF%00", status: 400, code: "invalid_field", field: "cursor"},
+		{name: "an invalid boolean", method: "GET", path: "/conversations?archived=maybe", status: 400, code: "invalid_field", field: "archived"},
+		{name: "a date that does not exist", method: "GET", path: "/usage?from=2026-02-30", status: 400, code: "invalid_field", field: "from"},
+		{name: "a range that ends before it starts", method: "GET", path: "/usage?from=2026-02-02&to=2026-02-01", status: 400, code: "invalid_field", field: "from"},
+		{name: "a negative position", method: "GET", path: "/sync?since=-1", status: 400, code: "invalid_field", field: "since"},
+		{name: "an offset that is not a number", method: "GET", path: "/generations/" + e.generation + "?off=x", status: 400, code: "invalid_field", field: "off"},
 		{name: "a card without a name", method: "POST", path: "/characters", body: `{"roleCard":{"first_mes":"Hi"}}`, status: 422, code: "unsupported_card"},
-		{name: "a book that is none", method: "POST", path: "/worldbooks", body: `{"document":{"entries":7}}`, status: 422, code: "invalid_world_book"},
-		{name: "a document that is missing", method: "POST", path: "/presets", body: `{"name":"x"}`, status: 400, code: "invalid_field", field: "document"},
-		{name: "a dialect that is unknown", method: "POST", path: "/characters", body: `{"roleCard":{"name":"x"},"dialect":"latin"}`, status: 400, code: "invalid_field", field: "dialect"},
+		{name: "an invalid world book", method: "POST", path: "/worldbooks", body: `{"document":{"entries":7}}`, status: 422, code: "invalid_world_book"},
+		{name: "a missing document", method: "POST", path: "/presets", body: `{"name":"x"}`, status: 400, code: "invalid_field", field: "document"},
+		{name: "an unknown dialect", method: "POST", path: "/characters", body: `{"roleCard":{"name":"x"},"dialect":"latin"}`, status: 400, code: "invalid_field", field: "dialect"},
 		{name: "settings out of range", method: "PUT", path: "/characters/" + e.character + "/settings", body: `{"memory":{"summaryThreshold":2999}}`, status: 400, code: "invalid_field", field: "memory.summaryThreshold"},
 		{name: "an unknown group of settings", method: "PUT", path: "/characters/" + e.character + "/settings", body: `{"mood":{}}`, status: 400, code: "invalid_field", field: "mood"},
-		{name: "settings of a user out of range", method: "PUT", path: "/settings", body: `{"topP":2}`, status: 400, code: "invalid_field", field: "topP"},
-		{name: "a device of odd letters", method: "PUT", path: "/devices/a%20b/ack", body: `{"seq":1}`, status: 400, code: "invalid_field", field: "id"},
+		{name: "user settings out of range", method: "PUT", path: "/settings", body: `{"topP":2}`, status: 400, code: "invalid_field", field: "topP"},
+		{name: "an invalid device id", method: "PUT", path: "/devices/a%20b/ack", body: `{"seq":1}`, status: 400, code: "invalid_field", field: "id"},
 		{name: "a key that is too long", method: "POST", path: messages, body: `{"text":"a"}`, status: 400, code: "invalid_field", field: "key", header: "Idempotency-Key: " + strings.Repeat("k", 65)},
-		{name: "a key with blanks", method: "POST", path: "/characters/sample", status: 400, code: "invalid_field", field: "key", header: "Idempotency-Key: a b"},
+		{name: "a key with spaces", method: "POST", path: "/characters/sample", status: 400, code: "invalid_field", field: "key", header: "Idempotency-Key: a b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var header []string
@@ -102,18 +103,19 @@ func TestBadBodies(t *testing.T) {
 	}
 	h.rest("POST", "/characters", deep(32)).wants(t, 201)
 	h.rest("DELETE", "/characters/"+h.rest("GET", "/characters?limit=1", "").wants(t, 200)["items"].([]any)[0].(map[string]any)["id"].(string), "").wants(t, 204)
-	if after := h.everything(e); after != before {
+	if after := h.readAll(e); after != before {
 		t.Errorf("something was stored:\n%s\n%s", before, after)
 	}
 	if strings.Contains(h.log.String(), "level=ERROR") {
-		t.Errorf("bad input is no error of ours:\n%s", h.log.String())
+		t.Errorf("bad input is not a server error:\n%s", h.log.String())
 	}
 }
 
-// A body that is too large is answered before its end is read. The handler is
-// asked directly: over a socket a client that still writes may not see the answer.
+// A body that is too large is refused before it has been read to the end. The test
+// calls the handler directly, because over a socket a client that is still writing
+// may miss the response.
 func TestBodiesThatAreTooLarge(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	for path, size := range map[string]int{
 		"/conversations": 256<<10 + 1, "/settings": 256<<10 + 1, "/characters": documentBytes + 1, "/lint": lintBytes + 1,
 		"/nodest/chat": documentBytes + 1, "/nodest/history": documentBytes + 1,
@@ -122,44 +124,44 @@ func TestBodiesThatAreTooLarge(t *testing.T) {
 		if path == "/settings" {
 			method = http.MethodPut
 		}
-		body := &counted{r: io.LimitReader(blanks{}, 4*int64(size))}
+		body := &countingReader{r: io.LimitReader(endlessSpaces{}, 4*int64(size))}
 		r := httptest.NewRequest(method, base+path, body)
 		r.Header.Set("Authorization", "Bearer "+h.token)
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		h.server.Handler().ServeHTTP(w, r)
-		(&restAnswer{w.Code, w.Header(), w.Body.Bytes()}).refuses(t, 413, "too_large")
+		(&restResponse{w.Code, w.Header(), w.Body.Bytes()}).refuses(t, 413, "too_large")
 		if body.n > int64(size)+64<<10 {
 			t.Errorf("%s: %d bytes were read", path, body.n)
 		}
 	}
 }
 
-// blanks is white space without end.
-type blanks struct{}
+// endlessSpaces is a reader of white space that never ends.
+type endlessSpaces struct{}
 
-func (blanks) Read(p []byte) (int, error) {
+func (endlessSpaces) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = ' '
 	}
 	return len(p), nil
 }
 
-type counted struct {
+type countingReader struct {
 	r io.Reader
 	n int64
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err
 }
 
-// All members that are wrong are told at once.
-func TestAllWrongMembersAreTold(t *testing.T) {
-	h := build(t, nil)
-	p := h.rest("POST", "/conversations/"+h.chat()+"/messages", `{"text":1,"x":2,"options":{"topP":"high","stop":"now"}}`).
+// One error lists all wrong fields.
+func TestAllWrongFieldsAreReported(t *testing.T) {
+	h := newTestServer(t, nil)
+	p := h.rest("POST", "/conversations/"+h.newChat()+"/messages", `{"text":1,"x":2,"options":{"topP":"high","stop":"now"}}`).
 		refuses(t, 400, "invalid_field")
 	var fields []string
 	for _, f := range p.Errors {
@@ -170,9 +172,9 @@ func TestAllWrongMembersAreTold(t *testing.T) {
 	}
 }
 
-func TestIfMatchKeepsOthersChanges(t *testing.T) {
-	h := build(t, nil)
-	e := h.estate()
+func TestIfMatchPreventsLostUpdates(t *testing.T) {
+	h := newTestServer(t, nil)
+	e := h.newFixtures()
 	for _, c := range []struct{ path, method, body string }{
 		{"/characters/" + e.character, "PATCH", `{"isCradle":true}`},
 		{"/characters/" + e.character, "PUT", `{"roleCard":{"name":"Alice"}}`},
@@ -199,14 +201,14 @@ func TestIfMatchKeepsOthersChanges(t *testing.T) {
 			h.rest(c.method, c.path, c.body, `If-Match: "nonsense"`).refuses(t, 412, "precondition_failed")
 		})
 	}
-	// Where nothing compares it, nobody may believe that it protects.
+	// Where If-Match is not supported it is refused, so that nobody relies on it.
 	h.rest("DELETE", "/characters/"+e.character, "", `If-Match: "1"`).refuses(t, 400, "bad_request")
 	h.rest("PATCH", "/messages/"+e.message, `{"text":"x"}`, `If-Match: "1"`).refuses(t, 400, "bad_request")
 }
 
-func TestKeysOfREST(t *testing.T) {
-	h := build(t, nil)
-	e := h.estate()
+func TestIdempotencyKeysOfREST(t *testing.T) {
+	h := newTestServer(t, nil)
+	e := h.newFixtures()
 	settings := h.rest("GET", "/settings", "").wants(t, 200)["version"]
 	for i, c := range []struct {
 		method, path, body, other string
@@ -244,13 +246,13 @@ func TestKeysOfREST(t *testing.T) {
 	if v := h.rest("GET", "/settings", "").wants(t, 200)["version"]; v != settings.(float64)+1 {
 		t.Errorf("settings were stored %v times", v)
 	}
-	// The keys of two users have nothing to do with each other.
-	h.rest("POST", "/characters", `{"roleCard":{"name":"Hers"}}`, "Idempotency-Key: rest-a", "Authorization: Bearer "+h.member("mia")).wants(t, 201)
+	// Keys are per user.
+	h.rest("POST", "/characters", `{"roleCard":{"name":"Hers"}}`, "Idempotency-Key: rest-a", "Authorization: Bearer "+h.newMember("mia")).wants(t, 201)
 }
 
-func TestSettingsMayBeSentBack(t *testing.T) {
-	h := build(t, nil)
-	e := h.estate()
+func TestSettingsCanBeSentBackUnchanged(t *testing.T) {
+	h := newTestServer(t, nil)
+	e := h.newFixtures()
 	h.rest("PUT", "/settings", `{"temperature":0.5,"userName":"Mia","stop":["END"],"globalPreset":{"enabled":true,"id":"`+
 		e.resources["presets"]+`"},"customSetting":{"content":"tall"}}`).wants(t, 200)
 	for _, path := range []string{"/settings", "/characters/" + e.character + "/settings"} {
@@ -268,48 +270,52 @@ func TestSettingsMayBeSentBack(t *testing.T) {
 			t.Errorf("%s:\n%s\nbecame\n%s", path, a, b)
 		}
 	}
-	// null is as good as nothing.
+	// null means absent.
 	h.rest("PUT", "/settings", `{"temperature":null,"personaId":null}`).wants(t, 200)
 }
 
-// Pages have no gaps and nothing twice.
-func TestListsInPages(t *testing.T) {
-	h := build(t, nil)
-	character := h.character()
+// pages follows the cursors of a list to its end and returns the items of each page.
+func (h *testServer) pages(path string) (pages [][]map[string]any) {
+	h.t.Helper()
+	for cursor := ""; ; {
+		res := h.rest("GET", path+cursor, "")
+		pages = append(pages, res.items(h.t))
+		next, more := res.object(h.t)["nextCursor"].(string)
+		if !more {
+			return pages
+		}
+		cursor = "&cursor=" + url.QueryEscape(next)
+	}
+}
+
+func TestPagesHaveNoGapsOrDuplicates(t *testing.T) {
+	h := newTestServer(t, nil)
+	character := h.newCharacter()
 	for range 6 {
 		h.rest("POST", "/conversations", `{"characterId":"`+character+`"}`).wants(t, 201)
 		h.rest("POST", "/personas", `{"document":{"name":"Mia"}}`).wants(t, 201)
 		h.rest("POST", "/characters", `{"roleCard":{"name":"Bob"}}`).wants(t, 201)
 	}
-	h.rest("GET", "/characters?limit=%2B05", "").wants(t, 200) // a number that JSON does not write so
+	h.rest("GET", "/characters?limit=%2B05", "").wants(t, 200) // a number that is not valid JSON
 	for _, path := range []string{"/conversations", "/personas", "/characters"} {
-		seen, cursor, pages := map[string]bool{}, "", 0
-		for {
-			p := h.rest("GET", path+"?limit=2"+cursor, "").wants(t, 200)
-			pages++
-			for _, item := range p["items"].([]any) {
-				id := item.(map[string]any)["id"].(string)
-				if seen[id] {
-					t.Errorf("%s: %s comes twice", path, id)
-				}
-				seen[id] = true
+		seen, pages := map[string]bool{}, h.pages(path+"?limit=2")
+		for _, id := range stringsAt(slices.Concat(pages...), "id") {
+			if seen[id] {
+				t.Errorf("%s: %s comes twice", path, id)
 			}
-			next, more := p["nextCursor"].(string)
-			if !more {
-				break
-			}
-			cursor = "&cursor=" + next
+			seen[id] = true
 		}
-		if want := map[string]int{"/conversations": 6, "/personas": 6, "/characters": 7}[path]; len(seen) != want || pages < 3 {
-			t.Errorf("%s: %d items on %d pages", path, len(seen), pages)
+		if want := map[string]int{"/conversations": 6, "/personas": 6, "/characters": 7}[path]; len(seen) != want || len(pages) < 3 {
+			t.Errorf("%s: %d items on %d pages", path, len(seen), len(pages))
 		}
 	}
 }
 
-// A reply can be waited for, left behind, or fail.
+// A client can wait for a reply or not, and learns of a failure; what was generated
+// before the failure is kept.
 func TestTheThreeWaysToWaitForAReply(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
 	path := "/conversations/" + chat + "/messages"
 	got := h.rest("POST", path, `{"text":"One"}`).wants(t, 200)
 	if m := got["message"].(map[string]any); m["status"] != "complete" || m["text"] != "Yes." || got["usage"] == nil || got["promptId"] == nil {
@@ -321,7 +327,7 @@ func TestTheThreeWaysToWaitForAReply(t *testing.T) {
 	}
 	_, err := h.engine.Wait(context.Background(), h.user.ID, async.object(t)["generationId"].(string))
 	h.must(err)
-	h.voice.lay(&script{pieces: []string{"Well"}, fails: fault.New(fault.UpstreamRate, "slow down").With("provider", "offline")})
+	h.model.enqueue(&script{pieces: []string{"Well"}, fails: fault.New(fault.UpstreamRate, "slow down").With("provider", "offline")})
 	p := h.rest("POST", path, `{"text":"Three"}`).refuses(t, 503, "upstream_rate_limited")
 	id, _ := p.Details["messageId"].(string)
 	m := h.rest("GET", "/messages/"+id, "").wants(t, 200)
@@ -334,29 +340,29 @@ func TestTheThreeWaysToWaitForAReply(t *testing.T) {
 	}
 	usage := h.rest("GET", "/usage", "").wants(t, 200)["items"].([]any)
 	if len(usage) == 0 {
-		t.Error("nothing was metered")
+		t.Error("no usage was recorded")
 	}
 }
 
-// A panic reaches nobody.
+// After a panic the client gets an internal error; only the log has the cause.
 func TestAPanicIsAnInternalError(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	h.server.Providers = nil
 	a := h.rest("GET", "/providers", "")
 	a.refuses(t, 500, "internal")
 	if strings.Contains(string(a.body), "nil pointer") || !strings.Contains(h.log.String(), "nil pointer") {
-		t.Errorf("told: %s", a.body)
+		t.Errorf("body: %s", a.body)
 	}
 }
 
-// A parameter that a route does not know is refused on every route, not ignored.
+// Every route refuses query parameters that it does not know.
 func TestUnknownParametersOnEveryRoute(t *testing.T) {
-	h := build(t, nil)
-	e := h.estate()
+	h := newTestServer(t, nil)
+	e := h.newFixtures()
 	tried := 0
 	for _, r := range h.server.echo.Routes() {
 		if !strings.HasPrefix(r.Path, base) || slices.Contains([]string{"/auth/login", "/auth/signin", "/ws"}, strings.TrimPrefix(r.Path, base)) {
-			continue // those do not know yet who asks
+			continue // these need no authentication
 		}
 		tried++
 		t.Run(r.Method+" "+r.Path, func(t *testing.T) {

@@ -9,21 +9,21 @@ import (
 	"nodest/fault"
 )
 
-// elsewhere are the events that other tests bring about: they need a slow
-// reader, tagged text, a token near its end, or the end of the server.
-var elsewhere = []string{"hello", "gen.behind", "gen.block", "auth.expiring", "server.going_away"}
+// testedElsewhere lists the events that other tests cover: they need a slow reader,
+// tagged text, an expiring token or a shutdown.
+var testedElsewhere = []string{"hello", "gen.behind", "gen.block", "auth.expiring", "server.going_away"}
 
-// Every change over REST is told on the socket, and every event that is described
-// happens. What is in them is checked by the phone.
-func TestEveryEventIsTold(t *testing.T) {
-	h := build(t, nil)
-	p, _ := h.phone(map[string]any{"deviceId": "phone"})
-	quiet, _ := h.phone(map[string]any{"deviceId": "quiet", "quiet": true})
-	e := h.estate()
-	h.suggests(p, e.conversation)
-	h.voice.lay(&script{pieces: []string{"Hm.</think>Yes."}})
+// Changes made over REST reach the socket as events, and every event that
+// asyncapi.yaml describes is sent. The client validates their content.
+func TestEveryDescribedEventIsSent(t *testing.T) {
+	h := newTestServer(t, nil)
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
+	quiet, _ := h.connect(map[string]any{"deviceId": "quiet", "quiet": true})
+	e := h.newFixtures()
+	h.makeSuggestion(p, e.conversation)
+	h.model.enqueue(&script{pieces: []string{"Hm.</think>Yes."}})
 	h.rest("POST", "/conversations/"+e.conversation+"/messages", `{"text":"Hello?"}`).wants(t, 200)
-	h.voice.lay(&script{fails: fault.New(fault.UpstreamDown, "gone")})
+	h.model.enqueue(&script{fails: fault.New(fault.UpstreamDown, "gone")})
 	h.rest("POST", "/conversations/"+e.conversation+"/messages", `{"text":"Anybody?"}`).refuses(t, 503, "upstream_unavailable")
 	h.rest("POST", "/saves/"+e.save+"/restore", "").wants(t, 200)
 	h.rest("DELETE", "/saves/"+e.save, "").wants(t, 204)
@@ -48,8 +48,8 @@ func TestEveryEventIsTold(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(theContract().asyncapi["components"].(map[string]any)["messages"].(map[string]any))) {
 		kind, ok := strings.CutPrefix(name, "event.")
-		if ok && !seen[kind] && !slices.Contains(elsewhere, kind) {
-			t.Errorf("%s is described and never told", kind)
+		if ok && !seen[kind] && !slices.Contains(testedElsewhere, kind) {
+			t.Errorf("%s is described but never sent", kind)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"nodest/fault"
 )
 
-// onePixel is the smallest picture.
+// onePixel is a PNG of one pixel.
 var onePixel = func() []byte {
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
@@ -31,7 +31,7 @@ const chatLog = `{"user_name":"Mia","character_name":"Alice","create_date":"2026
 {"name":"Mia","is_user":true,"mes":"Where are we?"}
 `
 
-// chunk is one chunk of a PNG file.
+// chunk returns one chunk of a PNG file.
 func chunk(kind string, data []byte) []byte {
 	var b bytes.Buffer
 	_ = binary.Write(&b, binary.BigEndian, uint32(len(data)))
@@ -41,7 +41,7 @@ func chunk(kind string, data []byte) []byte {
 	return b.Bytes()
 }
 
-// hugeChunk is a picture that says that 200 MB follow.
+// hugeChunk returns a PNG whose last chunk claims to have 200 MB.
 func hugeChunk() []byte {
 	b := bytes.Clone(onePixel[:33]) // signature and IHDR
 	b = binary.BigEndian.AppendUint32(b, 200<<20)
@@ -49,7 +49,7 @@ func hugeChunk() []byte {
 }
 
 func TestCardsThatCannotBeImported(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	sample := h.rest("POST", "/characters/sample", "").wants(t, 201)["character"].(map[string]any)["id"].(string)
 	card := h.rest("GET", "/characters/"+sample+"/export?format=png", "")
 	card.wants(t, 200)
@@ -59,18 +59,18 @@ func TestCardsThatCannotBeImported(t *testing.T) {
 		data []byte
 		code string
 	}{
-		"a PNG that was cut":          {"a.png", card.body[:len(card.body)/2], "unsupported_card"},
+		"a truncated PNG":             {"a.png", card.body[:len(card.body)/2], "unsupported_card"},
 		"a PNG that ends in a header": {"a.png", onePixel[:10], "unsupported_card"},
 		"a PNG without a card":        {"a.png", onePixel, "unsupported_card"},
 		"a PNG with a 200 MB chunk":   {"a.png", hugeChunk(), "unsupported_card"},
-		"a card that is no base64":    {"a.png", append(bytes.Clone(onePixel[:33]), chunk("tEXt", []byte("chara\x00{{{"))...), "unsupported_card"},
+		"a card that is not base64":   {"a.png", append(bytes.Clone(onePixel[:33]), chunk("tEXt", []byte("chara\x00{{{"))...), "unsupported_card"},
 		"a card without a name":       {"a.json", []byte(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"first_mes":"Hi"}}`), "unsupported_card"},
 		"a card with a blank name":    {"a.json", []byte(`{"name":"  ","first_mes":"Hi"}`), "unsupported_card"},
 		"an array":                    {"a.json", []byte(`[1,2]`), "unsupported_card"},
 		"half an object":              {"a.json", []byte(`{"name":"Alice",`), "unsupported_card"},
 		"nothing":                     {"a.json", nil, "unsupported_card"},
 		"a ZIP without a card":        {"a.charx", []byte("PK\x05\x06" + strings.Repeat("\x00", 18)), "unsupported_card"},
-		"a text":                      {"a.txt", []byte("Alice is a guide."), "unsupported_card"},
+		"plain text":                  {"a.txt", []byte("Alice is a guide."), "unsupported_card"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h.upload("POST", "/characters/import", c.file, c.data).refuses(t, 422, c.code)
@@ -81,13 +81,14 @@ func TestCardsThatCannotBeImported(t *testing.T) {
 	}
 }
 
-// Files in UTF-16 are refused with the reason; a byte order mark of UTF-8 does no harm.
+// A file in UTF-16 is refused with a message that says so; a UTF-8 byte order mark
+// is accepted.
 func TestFilesInUTF16(t *testing.T) {
-	h := build(t, nil)
-	memories := h.remembered()
-	chat := h.chat()
-	character := member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "characterId")
-	saved := string(h.rest("GET", "/saves/"+h.save(chat, "at sea")+"/export", "").body)
+	h := newTestServer(t, nil)
+	memories := h.newMemoriesPath()
+	chat := h.newChat()
+	character := h.characterOf(chat)
+	saved := string(h.rest("GET", "/saves/"+h.createSave(chat, "at sea")+"/export", "").body)
 	for path, c := range map[string]struct {
 		file   string
 		status int
@@ -115,8 +116,8 @@ func TestFilesInUTF16(t *testing.T) {
 	}
 }
 
-func TestUploadsThatAreNoForms(t *testing.T) {
-	h := build(t, nil)
+func TestUploadsThatAreNotForms(t *testing.T) {
+	h := newTestServer(t, nil)
 	h.rest("POST", "/characters/import", `{"name":"Alice"}`).refuses(t, 415, "unsupported_media_type")
 	h.rest("POST", "/characters/import", "").refuses(t, 415, "unsupported_media_type")
 	h.rest("POST", "/characters/import", "--x", "Content-Type: multipart/form-data").refuses(t, 400, "bad_request")
@@ -132,7 +133,7 @@ func TestUploadsThatAreNoForms(t *testing.T) {
 }
 
 func TestAFileThatIsTooLarge(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	part, err := form.CreateFormFile("file", "a.png")
@@ -150,8 +151,8 @@ func TestAFileThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// A name of a file is only ever a name.
-func TestNamesOfFilesAreHarmless(t *testing.T) {
+// A file name in an upload is never used as a path.
+func TestFileNamesAreHarmless(t *testing.T) {
 	for in, want := range map[string]string{
 		`../../etc/passwd`: "passwd", `C:\cards\alice.png`: "alice.png", "a\x00b\nc.json": "abc.json", "茶.png": "茶.png", "": "",
 		strings.Repeat("x", 300) + ".png": strings.Repeat("x", 196) + ".png",
@@ -160,7 +161,7 @@ func TestNamesOfFilesAreHarmless(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 	}
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	e := h.rest("POST", "/characters", `{"roleCard":{"name":"A\"li/ce\\茶","first_mes":"Hi"}}`).wants(t, 201)
 	a := h.rest("GET", "/characters/"+e["id"].(string)+"/export", "")
 	a.wants(t, 200)
@@ -169,9 +170,9 @@ func TestNamesOfFilesAreHarmless(t *testing.T) {
 	}
 }
 
-// What goes out comes in again, in every form.
-func TestCharactersGoOutAndComeInAgain(t *testing.T) {
-	h := build(t, nil)
+// A character survives export and import in every format.
+func TestCharactersSurviveExportAndImport(t *testing.T) {
+	h := newTestServer(t, nil)
 	first := h.rest("POST", "/characters/sample", "").wants(t, 201)["character"].(map[string]any)
 	id := first["id"].(string)
 	h.upload("PUT", "/characters/"+id+"/avatar", "a.png", onePixel).wants(t, 200)
@@ -192,8 +193,8 @@ func TestCharactersGoOutAndComeInAgain(t *testing.T) {
 	h.rest("GET", "/characters/"+id+"/export?spec=v9", "").refuses(t, 400, "invalid_field", "spec")
 }
 
-func TestResourcesGoOutAndComeInAgain(t *testing.T) {
-	h := build(t, nil)
+func TestResourcesSurviveExportAndImport(t *testing.T) {
+	h := newTestServer(t, nil)
 	for path, document := range map[string]string{
 		"worldbooks":   `{"entries":{"0":{"uid":0,"key":["tea"],"content":"Tea is green.","comment":"tea","unknown":{"kept":true}}},"name":"Drinks"}`,
 		"presets":      `{"prompts":[{"identifier":"main","name":"Main","role":"system","content":"Be brief."}],"prompt_order":[],"temperature":0.5,"unknown":1}`,
@@ -224,11 +225,11 @@ func TestResourcesGoOutAndComeInAgain(t *testing.T) {
 	h.upload("POST", "/worldbooks/import", "x.json", []byte(`{"entries":{}}`)).wants(t, 201)
 }
 
-func TestChatsGoOutAndComeInAgain(t *testing.T) {
-	h := build(t, nil)
+func TestChatsSurviveExportAndImport(t *testing.T) {
+	h := newTestServer(t, nil)
 	character := h.rest("POST", "/characters/sample", "").wants(t, 201)["character"].(map[string]any)["id"].(string)
 	c := h.upload("POST", "/conversations/import", "Old days.jsonl", []byte(chatLog), "characterId="+character).wants(t, 201)
-	if title := member(c, "conversation.title"); title != "Old days" {
+	if title := stringAt(c, "conversation.title"); title != "Old days" {
 		t.Errorf("title %v", title)
 	}
 	id := c["id"].(string)
@@ -247,8 +248,8 @@ func TestChatsGoOutAndComeInAgain(t *testing.T) {
 }
 
 func TestAnAvatarIsFetchedOnce(t *testing.T) {
-	h := build(t, nil)
-	id := h.character()
+	h := newTestServer(t, nil)
+	id := h.newCharacter()
 	h.rest("GET", "/characters/"+id+"/avatar", "").refuses(t, 404, "not_found")
 	h.upload("PUT", "/characters/"+id+"/avatar", "a.png", []byte("GIF89a")).refuses(t, 415, "unsupported_media_type")
 	if got := h.upload("PUT", "/characters/"+id+"/avatar", "a.png", onePixel).wants(t, 200); got["hasAvatar"] != true || got["version"] != 2.0 {
@@ -266,8 +267,8 @@ func TestAnAvatarIsFetchedOnce(t *testing.T) {
 	h.rest("GET", "/characters/"+id+"/avatar", "", `If-None-Match: "other"`).wants(t, 200)
 }
 
-func TestUploadsAreDoneOnce(t *testing.T) {
-	h := build(t, nil)
+func TestARepeatedUploadIsImportedOnce(t *testing.T) {
+	h := newTestServer(t, nil)
 	first := h.upload("POST", "/characters/import", "a.json", []byte(alicesCard), "Idempotency-Key: up-1")
 	first.wants(t, 201)
 	again := h.upload("POST", "/characters/import", "a.json", []byte(alicesCard), "Idempotency-Key: up-1")
@@ -284,7 +285,7 @@ func TestUploadsAreDoneOnce(t *testing.T) {
 }
 
 func TestLintTakesDocumentsAndFiles(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	h.rest("POST", "/lint", alicesCard).wants(t, 200)
 	h.upload("POST", "/lint", "a.json", []byte(alicesCard)).wants(t, 200)
 	h.rest("POST", "/lint", `{"name":`).refuses(t, 400, "bad_request")
@@ -292,9 +293,9 @@ func TestLintTakesDocumentsAndFiles(t *testing.T) {
 	h.rest("POST", "/lint", `42`).refuses(t, 422, "unsupported_card")
 }
 
-// Lists say what there is; the documents are read one by one.
-func TestListsAreLight(t *testing.T) {
-	h := build(t, nil)
+// Lists do not include the documents of their items.
+func TestListsOmitDocuments(t *testing.T) {
+	h := newTestServer(t, nil)
 	h.rest("POST", "/characters/sample", "").wants(t, 201)
 	h.rest("POST", "/worldbooks", `{"name":"Tavern","document":{"entries":{}}}`).wants(t, 201)
 	for path, documents := range map[string][]string{
@@ -314,8 +315,8 @@ func TestListsAreLight(t *testing.T) {
 }
 
 func TestThumbnails(t *testing.T) {
-	h := build(t, nil)
-	id := member(h.rest("POST", "/characters/sample", "").wants(t, 201), "id")
+	h := newTestServer(t, nil)
+	id := stringAt(h.rest("POST", "/characters/sample", "").wants(t, 201), "id")
 	h.rest("GET", "/characters/"+id+"/avatar?size=64", "").refuses(t, 404, "not_found")
 	var picture bytes.Buffer
 	h.must(png.Encode(&picture, image.NewGray(image.Rect(0, 0, 400, 800))))

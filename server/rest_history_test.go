@@ -3,14 +3,15 @@ package server
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"nodest/fault"
 )
 
-// texts is what a conversation shows, oldest first.
-func (h *house) texts(chat string) []string {
+// texts returns the visible messages of a conversation, oldest first.
+func (h *testServer) texts(chat string) []string {
 	h.t.Helper()
 	items := h.rest("GET", "/conversations/"+chat+"/messages?limit=200", "").wants(h.t, 200)["items"].([]any)
 	texts := make([]string, len(items))
@@ -20,24 +21,25 @@ func (h *house) texts(chat string) []string {
 	return texts
 }
 
-// shows checks what a conversation shows.
-func (h *house) shows(chat string, want ...string) {
+// shows checks the visible messages of a conversation.
+func (h *testServer) shows(chat string, want ...string) {
 	h.t.Helper()
 	if got := h.texts(chat); fmt.Sprint(got) != fmt.Sprint(want) {
 		h.t.Errorf("it shows %q, want %q", got, want)
 	}
 }
 
-// says sends a message that is answered with reply, and returns the ids of both.
-func (h *house) says(chat, text, reply string) (said, replied string) {
+// turn sends a message, lets the model answer with reply, and returns the ids of both
+// messages.
+func (h *testServer) turn(chat, text, reply string) (messageID, replyID string) {
 	h.t.Helper()
-	h.voice.lay(&script{pieces: []string{reply}})
+	h.model.enqueue(&script{pieces: []string{reply}})
 	sent := h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"`+text+`"}`).wants(h.t, 200)
-	return member(sent, "userMessage.id"), member(sent, "message.id")
+	return stringAt(sent, "userMessage.id"), stringAt(sent, "message.id")
 }
 
-// member is a text in an answer; "" where there is none.
-func member(answer map[string]any, path string) string {
+// stringAt returns the string at a path such as "message.id", "" if there is none.
+func stringAt(answer map[string]any, path string) string {
 	var v any = answer
 	for _, name := range strings.Split(path, ".") {
 		object, _ := v.(map[string]any)
@@ -47,27 +49,27 @@ func member(answer map[string]any, path string) string {
 	return text
 }
 
-// An edit that is answered answers like a message that is sent: at the end, as
-// events, or at once.
+// An edit that asks for a reply answers like a sent message: after the reply, as an
+// event stream, or at once.
 func TestAnEditIsAnsweredLikeAMessage(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	said, replied := h.says(chat, "Where are we?", "At sea.")
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	messageID, replyID := h.turn(chat, "Where are we?", "At sea.")
 
-	h.voice.lay(&script{pieces: []string{"In the ", "hills."}})
-	done := h.rest("PATCH", "/messages/"+said, `{"text":"Where are we now?","regenerate":true}`).wants(t, 200)
-	if member(done, "message.id") != said || member(done, "message.text") != "Where are we now?" {
+	h.model.enqueue(&script{pieces: []string{"In the ", "hills."}})
+	done := h.rest("PATCH", "/messages/"+messageID, `{"text":"Where are we now?","regenerate":true}`).wants(t, 200)
+	if stringAt(done, "message.id") != messageID || stringAt(done, "message.text") != "Where are we now?" {
 		t.Errorf("message: %v", done["message"])
 	}
-	if member(done, "reply.id") != replied || member(done, "reply.text") != "In the hills." || member(done, "reply.status") != "complete" {
+	if stringAt(done, "reply.id") != replyID || stringAt(done, "reply.text") != "In the hills." || stringAt(done, "reply.status") != "complete" {
 		t.Errorf("reply: %v", done["reply"])
 	}
-	if member(done, "promptId") == "" || done["usage"] == nil || done["generationId"] == nil {
+	if stringAt(done, "promptId") == "" || done["usage"] == nil || done["generationId"] == nil {
 		t.Errorf("answer: %v", done)
 	}
 
-	h.voice.lay(&script{pieces: []string{"I am Alice."}})
-	events := h.listen("PATCH", "/messages/"+said, `{"text":"Who are you?","mode":"branch","regenerate":true}`).rest()
+	h.model.enqueue(&script{pieces: []string{"I am Alice."}})
+	events := h.openStream("PATCH", "/messages/"+messageID, `{"text":"Who are you?","mode":"branch","regenerate":true}`).remaining()
 	var kinds []string
 	for _, e := range events {
 		if e.Seq > 0 && e.Ev != "gen.context" {
@@ -80,29 +82,29 @@ func TestAnEditIsAnsweredLikeAMessage(t *testing.T) {
 	}
 	h.shows(chat, "Hello, traveller.", "Who are you?", "I am Alice.")
 
-	s := h.voice.lay(&script{pieces: []string{"…"}, hangs: true})
-	begun := h.rest("PATCH", "/messages/"+said, `{"text":"Why?","mode":"branch","regenerate":true}`, "Prefer: respond-async").wants(t, 202)
-	if member(begun, "reply.status") != "pending" || member(begun, "message.text") != "Why?" {
+	s := h.model.enqueue(&script{pieces: []string{"…"}, hangs: true})
+	begun := h.rest("PATCH", "/messages/"+messageID, `{"text":"Why?","mode":"branch","regenerate":true}`, "Prefer: respond-async").wants(t, 202)
+	if stringAt(begun, "reply.status") != "pending" || stringAt(begun, "message.text") != "Why?" {
 		t.Errorf("answer: %v", begun)
 	}
-	awaits(t, s.asked, "the request to the model")
-	h.rest("PATCH", "/messages/"+said, `{"text":"Busy?","mode":"branch"}`).refuses(t, 409, "busy")
-	h.rest("POST", "/generations/"+member(begun, "generationId")+"/cancel", "").wants(t, 200)
+	await(t, s.requested, "the request to the model")
+	h.rest("PATCH", "/messages/"+messageID, `{"text":"Busy?","mode":"branch"}`).refuses(t, 409, "busy")
+	h.rest("POST", "/generations/"+stringAt(begun, "generationId")+"/cancel", "").wants(t, 200)
 }
 
 func TestAnEditWithoutAnAnswer(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	said, replied := h.says(chat, "Where are we?", "At sea.")
-	edited := h.rest("PATCH", "/messages/"+replied, `{"text":"In the hills.","mode":"branch"}`).wants(t, 200)
-	if member(edited, "message.role") != "assistant" || edited["reply"] != nil || edited["generationId"] != nil {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	messageID, replyID := h.turn(chat, "Where are we?", "At sea.")
+	edited := h.rest("PATCH", "/messages/"+replyID, `{"text":"In the hills.","mode":"branch"}`).wants(t, 200)
+	if stringAt(edited, "message.role") != "assistant" || edited["reply"] != nil || edited["generationId"] != nil {
 		t.Errorf("a reply said in other words: %v", edited)
 	}
 	h.shows(chat, "Hello, traveller.", "Where are we?", "In the hills.")
-	h.rest("PATCH", "/messages/"+said, `{"text":"Where?"}`).wants(t, 200)
+	h.rest("PATCH", "/messages/"+messageID, `{"text":"Where?"}`).wants(t, 200)
 	h.shows(chat, "Hello, traveller.", "Where?", "In the hills.")
-	h.rest("PATCH", "/messages/"+replied, `{"text":"x","regenerate":true}`).refuses(t, 400, "invalid_field", "regenerate")
-	h.rest("PATCH", "/messages/"+said, `{"text":"x","mode":"beside"}`).refuses(t, 400, "invalid_field", "mode")
+	h.rest("PATCH", "/messages/"+replyID, `{"text":"x","regenerate":true}`).refuses(t, 400, "invalid_field", "regenerate")
+	h.rest("PATCH", "/messages/"+messageID, `{"text":"x","mode":"beside"}`).refuses(t, 400, "invalid_field", "mode")
 
 	branches := h.rest("GET", "/conversations/"+chat+"/branches", "").wants(t, 200)["items"].([]any)
 	if len(branches) != 2 {
@@ -113,61 +115,61 @@ func TestAnEditWithoutAnAnswer(t *testing.T) {
 		shown bool
 	}{{"In the hills.", true}, {"At sea.", false}} {
 		b := branches[i].(map[string]any)
-		if member(b, "head.text") != want.text || b["shown"] != want.shown || b["messageCount"] != 3.0 {
+		if stringAt(b, "head.text") != want.text || b["shown"] != want.shown || b["messageCount"] != 3.0 {
 			t.Errorf("branch %d: %v", i, b)
 		}
 	}
-	h.rest("PUT", "/conversations/"+chat+"/head", `{"messageId":"`+replied+`"}`).wants(t, 200)
+	h.rest("PUT", "/conversations/"+chat+"/head", `{"messageId":"`+replyID+`"}`).wants(t, 200)
 	h.shows(chat, "Hello, traveller.", "Where?", "At sea.")
 }
 
-// A reply that has been answered is written again beside itself; when nothing
-// comes of it, nothing has changed.
+// Regenerating a reply that was already answered starts a new branch; if that fails,
+// nothing changes.
 func TestRegeneratingInTheMiddle(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	_, first := h.says(chat, "Where are we?", "At sea.")
-	h.says(chat, "Since when?", "For years.")
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	_, first := h.turn(chat, "Where are we?", "At sea.")
+	h.turn(chat, "Since when?", "For years.")
 	before := h.texts(chat)
 
-	h.voice.lay(&script{fails: fault.New(fault.UpstreamDown, "gone")})
+	h.model.enqueue(&script{fails: fault.New(fault.UpstreamDown, "gone")})
 	h.rest("POST", "/messages/"+first+"/regenerate", "").refuses(t, 503, "upstream_unavailable")
 	h.shows(chat, before...)
 	if n := len(h.rest("GET", "/conversations/"+chat+"/branches", "").wants(t, 200)["items"].([]any)); n != 1 {
 		t.Errorf("%d branches after a failure", n)
 	}
 
-	s := h.voice.lay(&script{hangs: true})
+	s := h.model.enqueue(&script{hangs: true})
 	begun := h.rest("POST", "/messages/"+first+"/regenerate", "", "Prefer: respond-async").wants(t, 202)
-	awaits(t, s.asked, "the request to the model")
-	generation, place := member(begun, "generationId"), member(begun, "message.id")
+	await(t, s.requested, "the request to the model")
+	generation, place := stringAt(begun, "generationId"), stringAt(begun, "message.id")
 	h.rest("DELETE", "/messages/"+place, "").refuses(t, 409, "busy")
 	h.rest("POST", "/conversations/"+chat+"/saves", `{"description":"now"}`).refuses(t, 409, "busy")
 	h.rest("POST", "/generations/"+generation+"/cancel", "").wants(t, 200)
 	_, err := h.engine.Wait(t.Context(), h.user.ID, generation)
 	h.must(err)
-	events := h.listen("GET", "/generations/"+generation, "").rest()
+	events := h.openStream("GET", "/generations/"+generation, "").remaining()
 	if len(events) != 2 || events[0].Ev != "message.deleted" || events[1].Ev != "gen.done" {
 		t.Errorf("the end of a reply that stayed empty: %v", events)
 	}
 	h.rest("GET", "/messages/"+place, "").refuses(t, 404, "not_found")
 	h.shows(chat, before...)
 
-	s = h.voice.lay(&script{hangs: true})
-	waiting := make(chan *restAnswer, 1)
+	s = h.model.enqueue(&script{hangs: true})
+	waiting := make(chan *restResponse, 1)
 	go func() { waiting <- h.rest("POST", "/messages/"+first+"/regenerate", "") }()
-	awaits(t, s.asked, "the request to the model")
+	await(t, s.requested, "the request to the model")
 	running, err := h.engine.Active(t.Context(), h.user.ID)
 	h.must(err)
 	h.rest("POST", "/generations/"+running[0].Generation.ID+"/cancel", "").wants(t, 200)
-	if empty := awaits(t, waiting, "the answer").wants(t, 200); empty["message"] != nil || empty["generationId"] != running[0].Generation.ID {
+	if empty := await(t, waiting, "the answer").wants(t, 200); empty["message"] != nil || empty["generationId"] != running[0].Generation.ID {
 		t.Errorf("the answer of a reply that stayed empty: %v", empty)
 	}
 	h.shows(chat, before...)
 
-	h.voice.lay(&script{pieces: []string{"In the hills."}})
+	h.model.enqueue(&script{pieces: []string{"In the hills."}})
 	done := h.rest("POST", "/messages/"+first+"/regenerate", `{"wish":"on land"}`).wants(t, 200)
-	if member(done, "message.id") == first || member(done, "message.text") != "In the hills." {
+	if stringAt(done, "message.id") == first || stringAt(done, "message.text") != "In the hills." {
 		t.Errorf("answer: %v", done)
 	}
 	if swipe := done["message"].(map[string]any)["swipes"].([]any)[0].(map[string]any); swipe["wish"] != "on land" {
@@ -176,39 +178,40 @@ func TestRegeneratingInTheMiddle(t *testing.T) {
 	h.shows(chat, "Hello, traveller.", "Where are we?", "In the hills.")
 }
 
-// The greeting is the card's: no model is asked for another one.
-func TestRegeneratingTheGreetingAsksNobody(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
+// Regenerating the greeting shows the card's greeting again, without a model.
+func TestRegeneratingTheGreetingCallsNoModel(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
 	greeting := h.head(chat)
 	h.rest("PATCH", "/messages/"+greeting, `{"text":"Go away."}`).wants(t, 200)
-	unused := h.voice.lay(&script{pieces: []string{"I am a model."}})
+	unused := h.model.enqueue(&script{pieces: []string{"I am a model."}})
 	got := h.rest("POST", "/messages/"+greeting+"/regenerate", `{"wish":"be rude"}`).wants(t, 200)
-	if member(got, "message.text") != "Hello, traveller." || got["generationId"] != nil {
+	if stringAt(got, "message.text") != "Hello, traveller." || got["generationId"] != nil {
 		t.Errorf("answer: %v", got)
 	}
 	select {
-	case <-unused.asked:
+	case <-unused.requested:
 		t.Error("the model was asked")
 	default:
 	}
 	h.shows(chat, "Hello, traveller.")
 }
 
-// What is being written cannot be deleted or saved.
-func TestWhatIsBeingWrittenIsBusy(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	save := member(h.rest("POST", "/conversations/"+chat+"/saves", `{"description":"the beginning"}`).wants(t, 201), "id")
+// While a reply is being written, requests that would delete, edit or save it
+// are refused as busy.
+func TestAMessageBeingWrittenIsBusy(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	save := stringAt(h.rest("POST", "/conversations/"+chat+"/saves", `{"description":"the beginning"}`).wants(t, 201), "id")
 	gate := make(chan struct{})
-	s := h.voice.lay(&script{pieces: []string{"one ", "two"}, gate: gate})
+	s := h.model.enqueue(&script{pieces: []string{"one ", "two"}, gate: gate})
 	begun := h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"Count"}`, "Prefer: respond-async").wants(t, 202)
-	awaits(t, s.asked, "the request to the model")
+	await(t, s.requested, "the request to the model")
 	gate <- struct{}{}
-	reply := member(begun, "message.id")
+	reply := stringAt(begun, "message.id")
 	for _, c := range []struct{ method, path, body string }{
 		{"DELETE", "/messages/" + reply, ""},
-		{"DELETE", "/messages/" + member(begun, "userMessage.id") + "?scope=after", ""},
+		{"DELETE", "/messages/" + stringAt(begun, "userMessage.id") + "?scope=after", ""},
 		{"PATCH", "/messages/" + reply, `{"text":"three"}`},
 		{"POST", "/messages/" + reply + "/regenerate", ""},
 		{"POST", "/conversations/" + chat + "/saves", `{"description":"now"}`},
@@ -221,61 +224,62 @@ func TestWhatIsBeingWrittenIsBusy(t *testing.T) {
 		}
 	}
 	gate <- struct{}{}
-	awaits(t, s.left, "the end of the reply")
-	_, err := h.engine.Wait(t.Context(), h.user.ID, member(begun, "generationId"))
+	await(t, s.ended, "the end of the reply")
+	_, err := h.engine.Wait(t.Context(), h.user.ID, stringAt(begun, "generationId"))
 	h.must(err)
 	h.shows(chat, "Hello, traveller.", "Count", "one two")
 }
 
-func TestAForkGoesItsOwnWay(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	said, _ := h.says(chat, "Where are we?", "At sea.")
-	fork := h.rest("POST", "/conversations/"+chat+"/fork", `{"messageId":"`+said+`","title":"Another way"}`)
-	id := member(fork.wants(t, 201), "id")
-	if fork.header.Get("ETag") == "" || member(fork.object(t), "title") != "Another way" {
+func TestAForkIsIndependent(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	messageID, _ := h.turn(chat, "Where are we?", "At sea.")
+	fork := h.rest("POST", "/conversations/"+chat+"/fork", `{"messageId":"`+messageID+`","title":"Another way"}`)
+	id := stringAt(fork.wants(t, 201), "id")
+	if fork.header.Get("ETag") == "" || stringAt(fork.object(t), "title") != "Another way" {
 		t.Errorf("%v %s", fork.header, fork.body)
 	}
-	h.says(id, "Are we lost?", "Yes.")
+	h.turn(id, "Are we lost?", "Yes.")
 	h.shows(id, "Hello, traveller.", "Where are we?", "Are we lost?", "Yes.")
 	h.shows(chat, "Hello, traveller.", "Where are we?", "At sea.")
 	h.rest("DELETE", "/conversations/"+chat, "").wants(t, 204)
 	h.shows(id, "Hello, traveller.", "Where are we?", "Are we lost?", "Yes.")
 }
 
-// A long fork is answered before its job has copied it; the job is listed.
-func TestALongForkIsAnsweredBeforeItIsThere(t *testing.T) {
-	h := build(t, nil)
-	character := member(h.rest("GET", "/conversations/"+h.chat(), "").wants(t, 200), "characterId")
+// Forking a long chat answers before the messages are copied; the job that copies
+// them is listed.
+func TestALongForkIsCopiedInTheBackground(t *testing.T) {
+	h := newTestServer(t, nil)
+	character := h.characterOf(h.newChat())
 	log := strings.Repeat(`{"name":"Mia","is_user":true,"send_date":"2025-03-14T09:00:00.000Z","mes":"On and on.","extra":{}}`+"\n", 5001)
-	source := member(h.upload("POST", "/conversations/import", "log.jsonl", []byte(log), "characterId="+character).wants(t, 201), "id")
+	source := stringAt(h.upload("POST", "/conversations/import", "log.jsonl", []byte(log), "characterId="+character).wants(t, 201), "id")
 	fork := h.rest("POST", "/conversations/"+source+"/fork", `{}`).wants(t, 201)
 	if fork["copying"] != true {
 		t.Errorf("answer = %v", fork)
 	}
 	listed := h.rest("GET", "/characters/"+character+"/memory/jobs", "").wants(t, 200)["items"].([]any)
-	if len(listed) != 1 || member(listed[0].(map[string]any), "kind") != "chat.fork" || member(listed[0].(map[string]any), "subject") != member(fork, "id") {
+	if len(listed) != 1 || stringAt(listed[0].(map[string]any), "kind") != "chat.fork" || stringAt(listed[0].(map[string]any), "subject") != stringAt(fork, "id") {
 		t.Errorf("jobs = %v", listed)
 	}
 }
 
-func TestAResetBeginsAgain(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	_, replied := h.says(chat, "Where are we?", "At sea.")
+func TestAResetRestartsTheChat(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	_, replyID := h.turn(chat, "Where are we?", "At sea.")
 	a := h.rest("POST", "/conversations/"+chat+"/reset", "")
-	if member(a.wants(t, 200), "headId") == replied || a.header.Get("ETag") == "" {
+	if stringAt(a.wants(t, 200), "headId") == replyID || a.header.Get("ETag") == "" {
 		t.Errorf("%v %s", a.header, a.body)
 	}
 	h.shows(chat, "Hello, traveller.")
-	h.rest("PUT", "/conversations/"+chat+"/head", `{"messageId":"`+replied+`"}`).wants(t, 200)
+	h.rest("PUT", "/conversations/"+chat+"/head", `{"messageId":"`+replyID+`"}`).wants(t, 200)
 	h.shows(chat, "Hello, traveller.", "Where are we?", "At sea.")
 }
 
 func TestDeletingTheLastMessageLeavesNoHead(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	greeting := member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "headId")
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	greeting := stringAt(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "headId")
 	gone := h.rest("DELETE", "/messages/"+greeting, "").wants(t, 200)
 	if head, there := gone["headId"]; !there || head != nil {
 		t.Errorf("head: %v", gone)
@@ -289,14 +293,15 @@ func TestDeletingTheLastMessageLeavesNoHead(t *testing.T) {
 	}
 }
 
-// The address of the search is no message's, and what it finds can be opened.
-func TestSearchingOnesMessages(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	said, replied := h.says(chat, "Where does this road lead, 旅人?", "To the old harbour.")
-	h.voice.lay(&script{pieces: []string{"To the sea road."}})
-	h.rest("POST", "/messages/"+replied+"/regenerate", "").wants(t, 200)
-	h.says(h.chat(), "The road again", "No road here.")
+// A search finds all swipes of one's messages, page by page, and says where the
+// match is.
+func TestMessageSearch(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	messageID, replyID := h.turn(chat, "Where does this road lead, 旅人?", "To the old harbour.")
+	h.model.enqueue(&script{pieces: []string{"To the sea road."}})
+	h.rest("POST", "/messages/"+replyID+"/regenerate", "").wants(t, 200)
+	h.turn(h.newChat(), "The road again", "No road here.")
 
 	find := func(query string) []any {
 		t.Helper()
@@ -306,25 +311,17 @@ func TestSearchingOnesMessages(t *testing.T) {
 		t.Errorf("ROAD: %v", found)
 	}
 	hit := find("q=old+harbour")[0].(map[string]any) // in a swipe that is not shown
-	if member(hit, "message.id") != replied || hit["conversationId"] != chat || hit["swipeId"] == "" {
+	if stringAt(hit, "message.id") != replyID || hit["conversationId"] != chat || hit["swipeId"] == "" {
 		t.Errorf("hit: %v", hit)
 	}
 	hit = find("q=" + url.QueryEscape("旅人"))[0].(map[string]any)
 	snippet, match := []rune(hit["snippet"].(string)), hit["matches"].([]any)[0].([]any)
-	if from, to := int(match[0].(float64)), int(match[1].(float64)); member(hit, "message.id") != said || string(snippet[from:to]) != "旅人" {
+	if from, to := int(match[0].(float64)), int(match[1].(float64)); stringAt(hit, "message.id") != messageID || string(snippet[from:to]) != "旅人" {
 		t.Errorf("hit: %v", hit)
 	}
-	first := h.rest("GET", "/messages/search?q=road&limit=1", "").wants(t, 200)
 	seen := map[string]bool{}
-	for page := first; ; {
-		for _, item := range page["items"].([]any) {
-			seen[member(item.(map[string]any), "swipeId")] = true
-		}
-		next, more := page["nextCursor"].(string)
-		if !more {
-			break
-		}
-		page = h.rest("GET", "/messages/search?q=road&limit=1&cursor="+url.QueryEscape(next), "").wants(t, 200)
+	for _, id := range stringsAt(slices.Concat(h.pages("/messages/search?q=road&limit=1")...), "swipeId") {
+		seen[id] = true
 	}
 	if len(seen) != 4 {
 		t.Errorf("%d texts hold road, want 4", len(seen))
@@ -334,27 +331,27 @@ func TestSearchingOnesMessages(t *testing.T) {
 	h.rest("PATCH", "/messages/search", `{"text":"x"}`).refuses(t, 404, "not_found")
 }
 
-// A write on what has changed since says what it is now.
-func TestAConflictTellsTheStateOfNow(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	said, replied := h.says(chat, "Where are we?", "At sea.")
-	h.rest("PATCH", "/messages/"+said, `{"text":"Where?","ifRev":1}`).wants(t, 200)
-	h.voice.lay(&script{pieces: []string{"In the hills."}})
-	h.rest("POST", "/messages/"+replied+"/regenerate", "").wants(t, 200)
+// A write that expects an older revision is refused with the current message.
+func TestAConflictReturnsTheCurrentState(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	messageID, replyID := h.turn(chat, "Where are we?", "At sea.")
+	h.rest("PATCH", "/messages/"+messageID, `{"text":"Where?","ifRev":1}`).wants(t, 200)
+	h.model.enqueue(&script{pieces: []string{"In the hills."}})
+	h.rest("POST", "/messages/"+replyID+"/regenerate", "").wants(t, 200)
 	for _, c := range []struct{ method, path, body, text string }{
-		{"PATCH", "/messages/" + said, `{"text":"Late","ifRev":1}`, "Where?"},
-		{"PATCH", "/messages/" + said, `{"text":"Late","ifRev":1,"mode":"branch"}`, "Where?"},
-		{"PATCH", "/messages/" + said, `{"text":"Late","ifRev":1,"regenerate":true}`, "Where?"},
-		{"PATCH", "/messages/" + said, `{"text":"Late","ifRev":1,"mode":"branch","regenerate":true}`, "Where?"},
-		{"POST", "/messages/" + replied + "/swipe", `{"swipe":"prev","ifRev":1}`, "In the hills."},
+		{"PATCH", "/messages/" + messageID, `{"text":"Late","ifRev":1}`, "Where?"},
+		{"PATCH", "/messages/" + messageID, `{"text":"Late","ifRev":1,"mode":"branch"}`, "Where?"},
+		{"PATCH", "/messages/" + messageID, `{"text":"Late","ifRev":1,"regenerate":true}`, "Where?"},
+		{"PATCH", "/messages/" + messageID, `{"text":"Late","ifRev":1,"mode":"branch","regenerate":true}`, "Where?"},
+		{"POST", "/messages/" + replyID + "/swipe", `{"swipe":"prev","ifRev":1}`, "In the hills."},
 	} {
 		p := h.rest(c.method, c.path, c.body).refuses(t, 409, "conflict")
 		current, _ := p.Details["current"].(map[string]any)
-		if member(current, "text") != c.text || current["rev"].(float64) < 2 {
+		if stringAt(current, "text") != c.text || current["rev"].(float64) < 2 {
 			t.Errorf("%s: current %v", c.body, current)
 		}
-		if err := theContract().holds(p.Details["current"], openapiAt, "components", "schemas", "Message"); err != nil {
+		if err := theContract().validate(p.Details["current"], openapiAt, "components", "schemas", "Message"); err != nil {
 			t.Error(err)
 		}
 	}

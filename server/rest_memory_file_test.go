@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// What one character remembers can be taken to another; lines that are wrong are
-// told with their number, and the others are taken.
-func TestMemoriesAsAFile(t *testing.T) {
-	h := build(t, nil)
-	path, other := h.remembered(), h.remembered()
-	h.tell(path, "Mia keeps bees.", `,"kind":"profile","pinned":true,"importance":0.9`)
-	h.tell(path, "Mia was in Lyon.", `,"kind":"event","eventTime":"2025-03-01T00:00:00Z"`)
+// Memories exported from one character can be imported into another. Wrong lines are
+// reported by number, and the other lines are imported.
+func TestMemoryExportAndImport(t *testing.T) {
+	h := newTestServer(t, nil)
+	path, other := h.newMemoriesPath(), h.newMemoriesPath()
+	h.addMemory(path, "Mia keeps bees.", `,"kind":"profile","pinned":true,"importance":0.9`)
+	h.addMemory(path, "Mia was in Lyon.", `,"kind":"event","eventTime":"2025-03-01T00:00:00Z"`)
 	file := h.rest("GET", path+"/export", "")
 	file.wants(t, 200)
 	if kind := file.header.Get("Content-Type"); kind != "application/x-ndjson" {
@@ -27,23 +27,23 @@ func TestMemoriesAsAFile(t *testing.T) {
 		}
 	}
 	got := h.rest("POST", other+"/import", string(file.body), "Content-Type: application/x-ndjson").wants(t, 200)
-	if got["kind"] != "memories" || !strings.Contains(other, member(got, "id")) || !strings.Contains(fmt.Sprint(got["warnings"]), `lines of type "settings"`) {
+	if got["kind"] != "memories" || !strings.Contains(other, stringAt(got, "id")) || !strings.Contains(fmt.Sprint(got["warnings"]), `lines of type "settings"`) {
 		t.Fatalf("import: %v", got)
 	}
 	if got := got["memories"].(map[string]any); got["created"] != 2.0 || len(got["failed"].([]any)) != 0 {
 		t.Fatalf("import: %v", got)
 	}
-	told := func(path string) string {
-		list := h.rest("GET", path, "").items(t)
-		slices.SortFunc(list, func(a, b map[string]any) int { return strings.Compare(member(a, "text"), member(b, "text")) })
+	list := func(path string) string {
+		memories := h.rest("GET", path, "").items(t)
+		slices.SortFunc(memories, func(a, b map[string]any) int { return strings.Compare(stringAt(a, "text"), stringAt(b, "text")) })
 		var b strings.Builder
-		for _, m := range list {
+		for _, m := range memories {
 			fmt.Fprintln(&b, m["text"], m["kind"], m["subject"], m["pinned"], m["importance"], m["eventTime"])
 		}
 		return b.String()
 	}
-	if a, b := told(path), told(other); a != b {
-		t.Errorf("it was\n%sand is\n%s", a, b)
+	if a, b := list(path), list(other); a != b {
+		t.Errorf("exported\n%simported\n%s", a, b)
 	}
 	again := h.upload("POST", other+"/import", "memories.jsonl", file.body).wants(t, 200)["memories"].(map[string]any)
 	if again["created"] != 0.0 || again["skipped"] != 2.0 {

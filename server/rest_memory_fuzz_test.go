@@ -10,23 +10,23 @@ import (
 	"nodest/op"
 )
 
-// strangeWords are what nobody should send.
-var strangeWords = []string{
+// oddInputs are values that no client should send.
+var oddInputs = []string{
 	"", " ", "0", "-1", "201", "99999999999999999999", "true", "yes", "fact", "fact,exchange", ",,fact", "active", "any", "profile", "user",
 	"recall", "bees", "蜂", "a\x00b", "\xff", "' OR 1=1 --", "%", "\"", "💥", "\u202e", "1e5", "a\nb", "{}", "null", strings.Repeat("b ", 2000),
 }
 
-// Whatever is sent to the memory is answered as the document says, and never as an
-// error of ours.
-func TestNothingThatIsSentToAMemoryBreaksIt(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	path := "/characters/" + member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "characterId") + "/memories"
-	h.says(chat, "My sister keeps bees.", "How many hives?")
-	ids := []string{op.NewID(), chat, h.tell(path, "Mia keeps bees.", ""), "\x00", "x", strings.Repeat("a", 65)}
+// Random requests about memories get a response that openapi.yaml describes, and
+// never a server error.
+func TestRandomMemoryRequestsCauseNoServerError(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	path := h.memoriesOf(chat)
+	h.turn(chat, "My sister keeps bees.", "How many hives?")
+	ids := []string{op.NewID(), chat, h.addMemory(path, "Mia keeps bees.", ""), "\x00", "x", strings.Repeat("a", 65)}
 	r := rand.New(rand.NewPCG(8, 30))
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
-	see := func(a *restAnswer, what ...string) {
+	see := func(a *restResponse, what ...string) {
 		t.Helper()
 		if a.status >= 500 {
 			t.Errorf("%q: %d %.300s", what, a.status, a.body)
@@ -36,12 +36,12 @@ func TestNothingThatIsSentToAMemoryBreaksIt(t *testing.T) {
 	for range 200 {
 		query := url.Values{}
 		for range 1 + r.IntN(3) {
-			query.Set(pick(parameters), pick(strangeWords))
+			query.Set(pick(parameters), pick(oddInputs))
 		}
 		see(h.rest("GET", path+"?"+query.Encode(), ""), query.Encode())
 	}
 	values := []any{nil, -1, 0.5, 1e308, true, []any{}, []any{"x", nil}, map[string]any{}, "0000-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00"}
-	for _, word := range strangeWords {
+	for _, word := range oddInputs {
 		values = append(values, word)
 	}
 	members := []string{"text", "subject", "kind", "importance", "eventTime", "pinned", "locked", "query", "ids", "all", "decision", "from", "summary"}
@@ -66,31 +66,31 @@ func TestNothingThatIsSentToAMemoryBreaksIt(t *testing.T) {
 	}
 }
 
-// A file that was spoilt on its way is refused line by line.
-func TestASpoiltFileOfMemories(t *testing.T) {
-	h := build(t, nil)
-	path := h.remembered()
-	h.tell(path, "Mia keeps bees.", `,"eventTime":"2020-01-01T00:00:00Z"`)
+// Importing a randomly corrupted file never causes a server error.
+func TestCorruptMemoryFilesCauseNoServerError(t *testing.T) {
+	h := newTestServer(t, nil)
+	path := h.newMemoriesPath()
+	h.addMemory(path, "Mia keeps bees.", `,"eventTime":"2020-01-01T00:00:00Z"`)
 	file := h.rest("GET", path+"/export", "").body
 	r := rand.New(rand.NewPCG(8, 31))
 	for range 150 {
-		spoilt := append([]byte(nil), file...)
+		corrupt := append([]byte(nil), file...)
 		for range 1 + r.IntN(5) {
-			at := r.IntN(len(spoilt))
+			at := r.IntN(len(corrupt))
 			switch r.IntN(4) {
 			case 0:
-				spoilt[at] = byte(r.IntN(256))
+				corrupt[at] = byte(r.IntN(256))
 			case 1:
-				spoilt = append(spoilt[:at:at], spoilt[min(len(spoilt), at+r.IntN(20)):]...)
+				corrupt = append(corrupt[:at:at], corrupt[min(len(corrupt), at+r.IntN(20)):]...)
 			case 2:
-				spoilt = append(spoilt[:at:at], append([]byte(strangeWords[r.IntN(len(strangeWords))]), spoilt[at:]...)...)
+				corrupt = append(corrupt[:at:at], append([]byte(oddInputs[r.IntN(len(oddInputs))]), corrupt[at:]...)...)
 			case 3:
-				spoilt = append(spoilt, spoilt[at:]...)
+				corrupt = append(corrupt, corrupt[at:]...)
 			}
-			spoilt = append(spoilt, '\n')
+			corrupt = append(corrupt, '\n')
 		}
-		if a := h.rest("POST", path+"/import", string(spoilt), "Content-Type: application/x-ndjson"); a.status >= 500 {
-			t.Errorf("%q: %d %s", spoilt, a.status, a.body)
+		if a := h.rest("POST", path+"/import", string(corrupt), "Content-Type: application/x-ndjson"); a.status >= 500 {
+			t.Errorf("%q: %d %s", corrupt, a.status, a.body)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"nodest/stream/outbox"
 )
 
-// items are the objects of a page.
-func (a *restAnswer) items(t testing.TB) []map[string]any {
+// items returns the objects of a page.
+func (a *restResponse) items(t testing.TB) []map[string]any {
 	t.Helper()
 	var list []map[string]any
 	for _, item := range a.wants(t, 200)["items"].([]any) {
@@ -21,36 +21,44 @@ func (a *restAnswer) items(t testing.TB) []map[string]any {
 	return list
 }
 
-// each is one member of all objects.
-func each(list []map[string]any, path string) []string {
+// stringsAt returns the string at a path of every object.
+func stringsAt(list []map[string]any, path string) []string {
 	var out []string
 	for _, item := range list {
-		out = append(out, member(item, path))
+		out = append(out, stringAt(item, path))
 	}
 	return out
 }
 
-// remembered is where a character's memories are, of one that is made for it.
-func (h *house) remembered() (path string) { return "/characters/" + h.character() + "/memories" }
-
-// tell stores a memory and returns its id; more is members besides the text.
-func (h *house) tell(path, text, more string) string {
-	h.t.Helper()
-	return member(h.rest("POST", path, `{"text":"`+text+`"`+more+`}`).wants(h.t, 201), "id")
+// newMemoriesPath creates a character and returns the path of its memories.
+func (h *testServer) newMemoriesPath() (path string) {
+	return "/characters/" + h.newCharacter() + "/memories"
 }
 
-// suggests brings about a suggestion: the user says something else than what is
-// pinned. It returns its id.
-func (h *house) suggests(p *phone, chat string) string {
+// memoriesOf returns the path of the memories of a conversation's character.
+func (h *testServer) memoriesOf(chat string) string {
 	h.t.Helper()
-	path := "/characters/" + member(h.rest("GET", "/conversations/"+chat, "").wants(h.t, 200), "characterId") + "/memories"
-	known := each(h.rest("GET", path, "").items(h.t), "id")
+	return "/characters/" + h.characterOf(chat) + "/memories"
+}
+
+// addMemory stores a memory and returns its id; more holds further JSON fields.
+func (h *testServer) addMemory(path, text, more string) string {
+	h.t.Helper()
+	return stringAt(h.rest("POST", path, `{"text":"`+text+`"`+more+`}`).wants(h.t, 201), "id")
+}
+
+// makeSuggestion causes a suggestion, by a message that contradicts a pinned memory,
+// and returns its id.
+func (h *testServer) makeSuggestion(p *wsClient, chat string) string {
+	h.t.Helper()
+	path := h.memoriesOf(chat)
+	known := stringsAt(h.rest("GET", path, "").items(h.t), "id")
 	says := func(text string) {
 		h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"`+text+`","reply":false}`).wants(h.t, 200)
 		h.rest("POST", "/conversations/"+chat+"/memory/extract", "").wants(h.t, 202)
 	}
 	says("I live in Marseille.")
-	learned := wait(p, "a fact", func(frames []*frame) *string {
+	learned := waitFor(p, "a fact", func(frames []*frame) *string {
 		for _, f := range frames {
 			if f.Ev == "memory.written" {
 				if id := field[[]any](h.t, f, "memoryIds")[0].(string); !slices.Contains(known, id) {
@@ -65,26 +73,26 @@ func (h *house) suggests(p *phone, chat string) string {
 	return field[string](h.t, p.event("memory.suggestion", ""), "suggestionId")
 }
 
-// summaryOf is summary for a conversation of a user.
-func (h *house) summaryOf(userID, chat string) string {
+// makeSummaryAs is makeSummary for a conversation of another user.
+func (h *testServer) makeSummaryAs(userID, chat string) string {
 	h.t.Helper()
 	token := h.token
 	defer func() { h.token = token }()
 	h.token = h.newToken(userID)
-	return h.summary(chat)
+	return h.makeSummary(chat)
 }
 
-// A phone has all rights over what is remembered, and hears of everything that
-// another device does to it.
-func TestAPhoneAndWhatIsRemembered(t *testing.T) {
-	h := build(t, nil)
-	path := h.remembered()
+// A client can do everything with memories over a WebSocket, and the user's other
+// devices get an event for each change.
+func TestManagingMemoriesOverAWebSocket(t *testing.T) {
+	h := newTestServer(t, nil)
+	path := h.newMemoriesPath()
 	character := strings.Split(path, "/")[2]
-	phone, _ := h.phone(map[string]any{"deviceId": "d-1"})
-	other, _ := h.phone(map[string]any{"deviceId": "d-2", "want": []string{"memory"}})
-	hears := func(op, id string) {
+	phone, _ := h.connect(map[string]any{"deviceId": "d-1"})
+	other, _ := h.connect(map[string]any{"deviceId": "d-2", "want": []string{"memory"}})
+	wantEvent := func(op, id string) {
 		t.Helper()
-		wait(other, op+" "+id, func(frames []*frame) *frame {
+		waitFor(other, op+" "+id, func(frames []*frame) *frame {
 			for _, f := range frames {
 				if f.Ev == "memory.written" && f.By == "d-1" && field[string](t, f, "op") == op && field[string](t, f, "characterId") == character &&
 					slices.Contains(field[[]any](t, f, "memoryIds"), any(id)) {
@@ -100,72 +108,72 @@ func TestAPhoneAndWhatIsRemembered(t *testing.T) {
 		return data
 	}
 
-	bees := field[string](t, phone.ok("memory.create", h.key(), map[string]any{"characterId": character, "text": "Mia keeps bees.", "kind": "profile"}), "id")
-	hears("added", bees)
-	sea := field[string](t, phone.ok("memory.create", h.key(), map[string]any{"characterId": character, "text": "Mia is afraid of the sea."}), "id")
-	hears("added", sea)
-	if got := each(h.rest("GET", path, "").items(t), "text"); !slices.Equal(got, []string{"Mia is afraid of the sea.", "Mia keeps bees."}) {
+	bees := field[string](t, phone.ok("memory.create", h.newKey(), map[string]any{"characterId": character, "text": "Mia keeps bees.", "kind": "profile"}), "id")
+	wantEvent("added", bees)
+	sea := field[string](t, phone.ok("memory.create", h.newKey(), map[string]any{"characterId": character, "text": "Mia is afraid of the sea."}), "id")
+	wantEvent("added", sea)
+	if got := stringsAt(h.rest("GET", path, "").items(t), "text"); !slices.Equal(got, []string{"Mia is afraid of the sea.", "Mia keeps bees."}) {
 		t.Errorf("the list: %q", got)
 	}
 	found := phone.ok("memory.search", "", map[string]any{"characterId": character, "q": "Who keeps bees?"})
-	if first := field[[]any](t, found, "items")[0].(map[string]any); member(first, "memory.id") != bees || first["score"].(float64) <= 0 || first["layer"] != "fact" {
+	if first := field[[]any](t, found, "items")[0].(map[string]any); stringAt(first, "memory.id") != bees || first["score"].(float64) <= 0 || first["layer"] != "fact" {
 		t.Errorf("what was found: %s", found.Data)
 	}
 
-	pinned := phone.ok("memory.pin", h.key(), with(of(sea), "pinned", true))
+	pinned := phone.ok("memory.pin", h.newKey(), with(of(sea), "pinned", true))
 	if !field[bool](t, pinned, "pinned") || len(h.rest("GET", path+"?pinned=true", "").items(t)) != 1 {
 		t.Errorf("pinned: %s", pinned.Data)
 	}
-	hears("updated", sea)
-	edited := field[string](t, phone.ok("memory.edit", h.key(), with(of(sea), "text", "Mia loves the sea.")), "id")
-	hears("updated", edited)
-	if history := h.rest("GET", path+"/"+edited+"/history", "").items(t); !slices.Equal(each(history, "status"), []string{"superseded", "active"}) || history[0]["supersededBy"] != edited {
+	wantEvent("updated", sea)
+	edited := field[string](t, phone.ok("memory.edit", h.newKey(), with(of(sea), "text", "Mia loves the sea.")), "id")
+	wantEvent("updated", edited)
+	if history := h.rest("GET", path+"/"+edited+"/history", "").items(t); !slices.Equal(stringsAt(history, "status"), []string{"superseded", "active"}) || history[0]["supersededBy"] != edited {
 		t.Errorf("history: %v", history)
 	}
-	phone.ok("memory.delete", h.key(), of(edited))
-	hears("retired", edited)
-	if got := each(h.rest("GET", path+"?status=retired", "").items(t), "id"); !slices.Equal(got, []string{edited}) {
+	phone.ok("memory.delete", h.newKey(), of(edited))
+	wantEvent("retired", edited)
+	if got := stringsAt(h.rest("GET", path+"?status=retired", "").items(t), "id"); !slices.Equal(got, []string{edited}) {
 		t.Errorf("retired: %v", got)
 	}
-	phone.ok("memory.restore", h.key(), of(edited))
-	hears("restored", edited)
+	phone.ok("memory.restore", h.newKey(), of(edited))
+	wantEvent("restored", edited)
 
-	preview := phone.ok("memory.forget", h.key(), map[string]any{"characterId": character, "query": "bees", "dryRun": true})
+	preview := phone.ok("memory.forget", h.newKey(), map[string]any{"characterId": character, "query": "bees", "dryRun": true})
 	if memories := field[[]any](t, preview, "memories"); len(memories) != 1 || memories[0].(map[string]any)["id"] != bees {
 		t.Fatalf("what would be forgotten: %s", preview.Data)
 	}
-	phone.ok("memory.forget", h.key(), map[string]any{"characterId": character, "ids": []string{bees}})
-	hears("purged", bees)
-	phone.fails("not_found", "memory.restore", h.key(), of(bees))
-	if got := each(h.rest("GET", path+"?status=any", "").items(t), "text"); slices.Contains(got, "Mia keeps bees.") {
+	phone.ok("memory.forget", h.newKey(), map[string]any{"characterId": character, "ids": []string{bees}})
+	wantEvent("purged", bees)
+	phone.fails("not_found", "memory.restore", h.newKey(), of(bees))
+	if got := stringsAt(h.rest("GET", path+"?status=any", "").items(t), "text"); slices.Contains(got, "Mia keeps bees.") {
 		t.Errorf("after forgetting: %q", got)
 	}
-	phone.ok("memory.forget", h.key(), map[string]any{"characterId": character, "all": true})
+	phone.ok("memory.forget", h.newKey(), map[string]any{"characterId": character, "all": true})
 	if left := h.rest("GET", path+"?status=any", "").items(t); len(left) != 0 {
 		t.Errorf("after forgetting everything: %v", left)
 	}
 	for _, f := range other.all() {
 		if f.Ev != "" && f.Ev != "skip" && outbox.ClassOf(f.Ev) != "memory" && outbox.ClassOf(f.Ev) != "" {
-			t.Errorf("a phone that wants memory hears %s", f.Ev)
+			t.Errorf("a client that wants only memory events got %s", f.Ev)
 		}
 	}
 }
 
-// Whoever does not want events of memories gets none, and no hole either.
-func TestMemoriesAreToldToThoseWhoWant(t *testing.T) {
-	h := build(t, nil)
-	path := h.remembered()
-	p, hello := h.phone(map[string]any{"want": []string{"circle"}})
+// A client that did not ask for memory events gets none, and no gap in seq either.
+func TestMemoryEventsGoOnlyToThoseWhoWantThem(t *testing.T) {
+	h := newTestServer(t, nil)
+	path := h.newMemoriesPath()
+	p, hello := h.connect(map[string]any{"want": []string{"circle"}})
 	last := int64(field[float64](t, hello, "seq"))
-	h.tell(path, "Mia keeps bees.", "")
-	h.tell(path, "Mia keeps hens.", "")
-	h.chat()
+	h.addMemory(path, "Mia keeps bees.", "")
+	h.addMemory(path, "Mia keeps hens.", "")
+	h.newChat()
 	p.event("chat.created", "")
 	for _, f := range p.all() {
 		switch {
 		case f.Seq == 0:
 		case outbox.ClassOf(f.Ev) == "memory":
-			t.Errorf("it hears %s", f.Ev)
+			t.Errorf("it got %s", f.Ev)
 		case f.Ev == "skip":
 			last = f.Seq
 		case f.Seq != last+1:
@@ -176,22 +184,22 @@ func TestMemoriesAreToldToThoseWhoWant(t *testing.T) {
 	}
 }
 
-// What was said is found word for word, with who said it; with mode=recall all of
-// it is ranked.
-func TestWhatWasSaidIsFound(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	character := member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "characterId")
+// A search of memories finds messages word for word, with their role and id;
+// with mode=recall it ranks all of them.
+func TestMemorySearchFindsMessages(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	character := h.characterOf(chat)
 	path := "/characters/" + character + "/memories"
-	said, replied := h.says(chat, "My sister keeps bees in Marseille.", "How many hives?")
-	h.says(chat, "The weather is fine today.", "Yes.")
+	messageID, replyID := h.turn(chat, "My sister keeps bees in Marseille.", "How many hives?")
+	h.turn(chat, "The weather is fine today.", "Yes.")
 	search := func(query string) []map[string]any {
 		t.Helper()
 		return h.rest("GET", path+"?q="+url.QueryEscape("Where does the sister keep bees?")+query, "").items(t)
 	}
 	found := search("")
-	if len(found) == 0 || found[0]["layer"] != "exchange" || member(found[0], "said.messageId") != said || member(found[0], "said.role") != "user" ||
-		member(found[0], "said.conversationId") != chat || found[0]["text"] != "My sister keeps bees in Marseille." {
+	if len(found) == 0 || found[0]["layer"] != "exchange" || stringAt(found[0], "said.messageId") != messageID || stringAt(found[0], "said.role") != "user" ||
+		stringAt(found[0], "said.conversationId") != chat || found[0]["text"] != "My sister keeps bees in Marseille." {
 		t.Fatalf("found: %v", found)
 	}
 	parts, sum := found[0]["parts"].(map[string]any), 0.0
@@ -201,7 +209,7 @@ func TestWhatWasSaidIsFound(t *testing.T) {
 	if score := found[0]["score"].(float64); score <= 0 || score > 1 || sum < score-1e-6 || sum > score+1e-6 || len(found[0]["signals"].(map[string]any)) == 0 {
 		t.Errorf("score %v of %v", found[0]["score"], parts)
 	}
-	if all := search("&mode=recall&limit=100"); len(all) != 5 { // with the greeting
+	if all := search("&mode=recall&limit=100"); len(all) != 5 { // the greeting included
 		t.Errorf("recall ranks %d texts", len(all))
 	}
 	if got := search("&layer=fact"); len(got) != 0 {
@@ -210,61 +218,62 @@ func TestWhatWasSaidIsFound(t *testing.T) {
 	if got := search("&limit=1&layer=exchange"); len(got) != 1 {
 		t.Errorf("one: %v", got)
 	}
-	if got := search("&conversation=" + h.chatWith(character)); len(got) != 0 {
+	if got := search("&conversation=" + h.newChatWith(character)); len(got) != 0 {
 		t.Errorf("in another conversation: %v", got)
 	}
-	h.rest("PATCH", "/messages/"+said, `{"text":"My brother keeps hens in Lyon."}`).wants(t, 200)
-	if got := search("&mode=recall"); slices.Contains(each(got, "text"), "My sister keeps bees in Marseille.") {
+	h.rest("PATCH", "/messages/"+messageID, `{"text":"My brother keeps hens in Lyon."}`).wants(t, 200)
+	if got := search("&mode=recall"); slices.Contains(stringsAt(got, "text"), "My sister keeps bees in Marseille.") {
 		t.Errorf("after an edit: %v", got)
 	}
-	h.rest("DELETE", "/messages/"+replied, "").wants(t, 200)
-	if got := search("&mode=recall"); slices.Contains(each(got, "said.messageId"), replied) {
+	h.rest("DELETE", "/messages/"+replyID, "").wants(t, 200)
+	if got := search("&mode=recall"); slices.Contains(stringsAt(got, "said.messageId"), replyID) {
 		t.Errorf("after a delete: %v", got)
 	}
 }
 
-// chatWith begins a conversation with a character.
-func (h *house) chatWith(character string) string {
+// newChatWith starts a conversation with a character.
+func (h *testServer) newChatWith(character string) string {
 	h.t.Helper()
-	return member(h.rest("POST", "/conversations", `{"characterId":"`+character+`"}`).wants(h.t, 201), "id")
+	return stringAt(h.rest("POST", "/conversations", `{"characterId":"`+character+`"}`).wants(h.t, 201), "id")
 }
 
-// A reply tells what was recalled for it.
-func TestWhyAReplyKnowsSomething(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	path := "/characters/" + member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "characterId") + "/memories"
-	bees := h.tell(path, "Mia keeps bees in Marseille.", `,"pinned":true`)
-	phone, _ := h.phone(nil)
-	said, replied := h.says(chat, "What do you know of my bees?", "That they are in Marseille.")
-	recalled := h.rest("GET", "/messages/"+replied+"/memories", "").items(t)
-	if !slices.Equal(each(recalled, "id"), []string{bees}) || member(recalled[0], "memory.text") != "Mia keeps bees in Marseille." {
+// The memories recalled for a reply can be read, until they are purged.
+func TestAReplyListsItsRecalledMemories(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	path := h.memoriesOf(chat)
+	bees := h.addMemory(path, "Mia keeps bees in Marseille.", `,"pinned":true`)
+	phone, _ := h.connect(nil)
+	messageID, replyID := h.turn(chat, "What do you know of my bees?", "That they are in Marseille.")
+	recalled := h.rest("GET", "/messages/"+replyID+"/memories", "").items(t)
+	if !slices.Equal(stringsAt(recalled, "id"), []string{bees}) || stringAt(recalled[0], "memory.text") != "Mia keeps bees in Marseille." {
 		t.Errorf("recalled: %v", recalled)
 	}
 	if signals := fmt.Sprint(recalled[0]["signals"]); signals != "map[profile:1]" {
 		t.Errorf("a pinned fact was sent because of %s", signals)
 	}
-	message := h.rest("GET", "/messages/"+replied, "").wants(t, 200)
+	message := h.rest("GET", "/messages/"+replyID, "").wants(t, 200)
 	if fmt.Sprint(message["memoryIds"]) != "[]" {
 		t.Errorf("the reply: %v", message)
 	}
 	if got := field[[]any](t, phone.event("gen.context", ""), "profile"); fmt.Sprint(got) != fmt.Sprint([]string{bees}) {
 		t.Errorf("the context: %v", got)
 	}
-	if got := h.rest("GET", "/messages/"+said+"/memories", "").items(t); len(got) != 0 {
+	if got := h.rest("GET", "/messages/"+messageID+"/memories", "").items(t); len(got) != 0 {
 		t.Errorf("for what the user said: %v", got)
 	}
 	h.rest("DELETE", path+"/"+bees+"?purge=true", "").wants(t, 204)
-	if got := h.rest("GET", "/messages/"+replied+"/memories", "").items(t); len(got) != 0 {
+	if got := h.rest("GET", "/messages/"+replyID+"/memories", "").items(t); len(got) != 0 {
 		t.Errorf("after a purge: %v", got)
 	}
 }
 
-// What is wrong is named, and nothing is stored or changed.
-func TestMemoriesThatCannotBe(t *testing.T) {
-	h := build(t, nil)
-	path := h.remembered()
-	id := h.tell(path, "Mia keeps bees.", "")
+// An invalid request is refused with the name of the wrong field, and nothing is
+// stored or changed.
+func TestInvalidMemoryRequests(t *testing.T) {
+	h := newTestServer(t, nil)
+	path := h.newMemoriesPath()
+	id := h.addMemory(path, "Mia keeps bees.", "")
 	before := string(h.rest("GET", path+"?status=any", "").body)
 	long := strings.Repeat("a", 2001)
 	for _, c := range []struct{ method, path, body, field string }{
@@ -346,7 +355,7 @@ func TestMemoriesThatCannotBe(t *testing.T) {
 		{"POST", "/" + op.NewID() + "/restore", ""}, {"GET", "/" + op.NewID() + "/history", ""},
 		{"POST", "/forget", `{"ids":["` + id + `","` + op.NewID() + `"]}`}, {"POST", "/suggestions/" + op.NewID(), `{"decision":"accept"}`},
 		{"GET", "?conversation=" + op.NewID() + "&q=x", ""}, {"GET", "?conversation=" + op.NewID(), ""},
-		{"GET", "?conversation=" + h.chat(), ""}, // with another character
+		{"GET", "?conversation=" + h.newChat(), ""}, // of another character
 		{"POST", "/bulk", `{"action":"purge","filter":{"conversation":"` + op.NewID() + `"}}`},
 		{"POST", "/bulk", `{"action":"purge","filter":{"ids":["` + id + `","` + op.NewID() + `"]}}`},
 	} {
@@ -356,17 +365,18 @@ func TestMemoriesThatCannotBe(t *testing.T) {
 		t.Errorf("something has changed:\n%s\n%s", before, after)
 	}
 	if strings.Contains(h.log.String(), "level=ERROR") {
-		t.Errorf("a bad request is no error of ours:\n%s", h.log.String())
+		t.Errorf("a bad request is not a server error:\n%s", h.log.String())
 	}
 }
 
-// One request does the same to all that a filter selects, once, and tells it.
-func TestManyMemoriesAtOnce(t *testing.T) {
-	h := build(t, nil)
-	path := h.remembered()
-	bees, hens := h.tell(path, "Mia keeps bees.", ""), h.tell(path, "Mia keeps hens.", "")
-	h.tell(path, "Mia sails.", "")
-	phone, _ := h.phone(nil)
+// A bulk request changes all memories that its filter selects, once, and sends one
+// event.
+func TestBulkChangesOfMemories(t *testing.T) {
+	h := newTestServer(t, nil)
+	path := h.newMemoriesPath()
+	bees, hens := h.addMemory(path, "Mia keeps bees.", ""), h.addMemory(path, "Mia keeps hens.", "")
+	h.addMemory(path, "Mia sails.", "")
+	phone, _ := h.connect(nil)
 	body := `{"action":"retire","filter":{"q":"keep"}`
 	preview := h.rest("POST", path+"/bulk", body+`,"dryRun":true}`).wants(t, 200)
 	if fmt.Sprint(preview["ids"]) != fmt.Sprint([]string{hens, bees}) || preview["dryRun"] != true {
@@ -387,9 +397,9 @@ func TestManyMemoriesAtOnce(t *testing.T) {
 		}
 	}
 	h.rest("POST", path+"/bulk", `{"action":"purge","filter":{"q":"keep"}}`, "Idempotency-Key: a").refuses(t, 422, "key_reused")
-	told := phone.event("memory.written", "")
-	if ids := field[[]any](t, told, "memoryIds"); field[string](t, told, "op") != "retired" || len(ids) != 2 {
-		t.Errorf("told: %s", told.Data)
+	event := phone.event("memory.written", "")
+	if ids := field[[]any](t, event, "memoryIds"); field[string](t, event, "op") != "retired" || len(ids) != 2 {
+		t.Errorf("event: %s", event.Data)
 	}
 	if got := shown(); !slices.Equal(got, []any{true, false, false}) {
 		t.Errorf("what counts: %v", got)
@@ -400,11 +410,12 @@ func TestManyMemoriesAtOnce(t *testing.T) {
 	}
 }
 
-// One's own other character is another memory: an id of it opens nothing.
+// The id of one character's memory does not work on another character, even of the
+// same user.
 func TestMemoriesBelongToOneCharacter(t *testing.T) {
-	h := build(t, nil)
-	path, other := h.remembered(), h.remembered()
-	id := h.tell(path, "Mia keeps bees.", "")
+	h := newTestServer(t, nil)
+	path, other := h.newMemoriesPath(), h.newMemoriesPath()
+	id := h.addMemory(path, "Mia keeps bees.", "")
 	before := string(h.rest("GET", path+"?status=any", "").body)
 	h.rest("PATCH", other+"/"+id, `{"text":"x"}`).refuses(t, 404, "not_found")
 	h.rest("DELETE", other+"/"+id+"?purge=true", "").refuses(t, 404, "not_found")
@@ -424,37 +435,26 @@ func TestMemoriesBelongToOneCharacter(t *testing.T) {
 }
 
 func TestMemoriesInPages(t *testing.T) {
-	h := build(t, nil)
-	path := h.remembered()
+	h := newTestServer(t, nil)
+	path := h.newMemoriesPath()
 	var want []string
 	for i := range 7 {
 		kind := []string{"event", "plan"}[i%2]
-		id := h.tell(path, fmt.Sprintf("Mia went to town %d.", i), `,"kind":"`+kind+`"`)
+		id := h.addMemory(path, fmt.Sprintf("Mia went to town %d.", i), `,"kind":"`+kind+`"`)
 		if kind == "event" {
 			want = append([]string{id}, want...)
 		}
 	}
-	var got []string
-	for cursor := ""; ; {
-		page := h.rest("GET", path+"?kind=event&limit=3&cursor="+url.QueryEscape(cursor), "").wants(t, 200)
-		for _, item := range page["items"].([]any) {
-			got = append(got, item.(map[string]any)["id"].(string))
-		}
-		next, more := page["nextCursor"].(string)
-		if !more {
-			break
-		}
-		cursor = next
-	}
+	got := stringsAt(slices.Concat(h.pages(path+"?kind=event&limit=3")...), "id")
 	if !slices.Equal(got, want) {
 		t.Errorf("pages %v\nwant  %v", got, want)
 	}
 }
 
-// A key makes each write one write.
-func TestAMemoryIsWrittenOnce(t *testing.T) {
-	h := build(t, nil)
-	path := h.remembered()
+// Repeating a write under the same idempotency key has no further effect.
+func TestMemoryWritesAreIdempotent(t *testing.T) {
+	h := newTestServer(t, nil)
+	path := h.newMemoriesPath()
 	key := "Idempotency-Key: "
 	first := h.rest("POST", path, `{"text":"Mia keeps bees."}`, key+"a").wants(t, 201)
 	again := h.rest("POST", path, `{"text":"Mia keeps bees."}`, key+"a")
@@ -484,13 +484,13 @@ func TestAMemoryIsWrittenOnce(t *testing.T) {
 	h.upload("POST", path+"/import", "a.jsonl", []byte(`{"text":"Mia swims."}`), key+"e").refuses(t, 422, "key_reused")
 }
 
-// Background work is seen, and a conversation can be read at once.
-func TestWorkOnAMemoryIsSeen(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	character := member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "characterId")
-	phone, _ := h.phone(nil)
-	h.says(chat, "My name is Mia and I live in Marseille.", "A good town.")
+// Extraction can be requested at once, and its job is listed.
+func TestMemoryJobsAreListed(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	character := h.characterOf(chat)
+	phone, _ := h.connect(nil)
+	h.turn(chat, "My name is Mia and I live in Marseille.", "A good town.")
 	for range 2 {
 		if got := h.rest("POST", "/conversations/"+chat+"/memory/extract", "", "Idempotency-Key: now").wants(t, 202); got["queued"] != true {
 			t.Errorf("extract: %v", got)
@@ -501,12 +501,12 @@ func TestWorkOnAMemoryIsSeen(t *testing.T) {
 		t.Errorf("written: %+v %s", written, written.Data)
 	}
 	facts := h.rest("GET", "/characters/"+character+"/memories", "").items(t)
-	if len(facts) == 0 || facts[0]["origin"] != "rule" || member(facts[0], "conversationId") != chat || len(facts[0]["evidence"].([]any)) == 0 {
+	if len(facts) == 0 || facts[0]["origin"] != "rule" || stringAt(facts[0], "conversationId") != chat || len(facts[0]["evidence"].([]any)) == 0 {
 		t.Errorf("facts: %v", facts)
 	}
 	var kinds []string
 	for _, job := range h.rest("GET", "/characters/"+character+"/memory/jobs", "").items(t) {
-		kinds = append(kinds, member(job, "kind"))
+		kinds = append(kinds, stringAt(job, "kind"))
 		if job["kind"] == "memory.extract" && job["subject"] != chat {
 			t.Errorf("job: %v", job)
 		}
@@ -521,22 +521,22 @@ func TestWorkOnAMemoryIsSeen(t *testing.T) {
 	h.rest("GET", "/characters/"+character+"/memory/jobs?cursor=x", "").refuses(t, 400, "invalid_field", "cursor")
 }
 
-// What is pinned changes by the user's decision alone.
-func TestWhatOnlyTheUserMayChange(t *testing.T) {
-	h := build(t, nil)
+// A pinned memory changes only after the user has accepted a suggestion.
+func TestAPinnedMemoryNeedsTheUsersDecision(t *testing.T) {
+	h := newTestServer(t, nil)
 	for _, c := range []struct{ decision, state, text string }{
 		{"accept", "accepted", "Lyon"}, {"reject", "rejected", "Marseille"},
 	} {
 		t.Run(c.decision, func(t *testing.T) {
-			chat := h.chat()
-			p, _ := h.phone(nil)
-			path := "/characters/" + member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "characterId") + "/memories"
-			id := h.suggests(p, chat)
+			chat := h.newChat()
+			p, _ := h.connect(nil)
+			path := h.memoriesOf(chat)
+			id := h.makeSuggestion(p, chat)
 			open := h.rest("GET", path+"/suggestions", "").items(t)
 			if len(open) != 1 || open[0]["id"] != id || open[0]["event"] != "UPDATE" || open[0]["state"] != "open" || len(open[0]["evidence"].([]any)) == 0 {
 				t.Fatalf("suggestions: %v", open)
 			}
-			if got := h.rest("GET", path, "").items(t); len(got) != 1 || !strings.Contains(member(got[0], "text"), "Marseille") {
+			if got := h.rest("GET", path, "").items(t); len(got) != 1 || !strings.Contains(stringAt(got[0], "text"), "Marseille") {
 				t.Errorf("before the decision: %v", got)
 			}
 			for range 2 {
@@ -546,7 +546,7 @@ func TestWhatOnlyTheUserMayChange(t *testing.T) {
 			}
 			other := map[string]string{"accept": "reject", "reject": "accept"}[c.decision]
 			h.rest("POST", path+"/suggestions/"+id, `{"decision":"`+other+`"}`).refuses(t, 409, "conflict")
-			if got := h.rest("GET", path, "").items(t); len(got) != 1 || !strings.Contains(member(got[0], "text"), c.text) || got[0]["pinned"] != true {
+			if got := h.rest("GET", path, "").items(t); len(got) != 1 || !strings.Contains(stringAt(got[0], "text"), c.text) || got[0]["pinned"] != true {
 				t.Errorf("after it: %v", got)
 			}
 			if got := h.rest("GET", path+"/suggestions", "").items(t); len(got) != 0 {

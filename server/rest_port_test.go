@@ -10,11 +10,11 @@ import (
 	"nodest/nodest"
 )
 
-// appsCard is the jsonString of the app.
-const appsCard = `{"roleCard":{"name":"Alice","first_mes":"Hello, traveller.","description":"A guide."},"worldBook":{"entries":{}}}`
+// appDocuments is the jsonString that the app sends.
+const appDocuments = `{"roleCard":{"name":"Alice","first_mes":"Hello, traveller.","description":"A guide."},"worldBook":{"entries":{}}}`
 
-// ported asks the NodeST interface; body is an object or the text of one.
-func (h *house) ported(path string, body any, header ...string) *restAnswer {
+// callApp calls the NodeST app's interface; body is an object or JSON text.
+func (h *testServer) callApp(path string, body any, header ...string) *restResponse {
 	h.t.Helper()
 	text, ok := body.(string)
 	if !ok {
@@ -25,52 +25,53 @@ func (h *house) ported(path string, body any, header ...string) *restAnswer {
 	return h.rest("POST", "/nodest/"+path, text, header...)
 }
 
-// fails checks an answer that says that it failed, with 200.
-func (a *restAnswer) fails(t testing.TB, code string) {
+// failsWith200 checks a response that reports a failure with status 200.
+func (a *restResponse) failsWith200(t testing.TB, code string) {
 	t.Helper()
-	if got := a.wants(t, 200); got["success"] != false || got["code"] != code || member(got, "error") == "" {
+	if got := a.wants(t, 200); got["success"] != false || got["code"] != code || stringAt(got, "error") == "" {
 		t.Errorf("%s; want %s", a.body, code)
 	}
 }
 
 type object = map[string]any
 
-// The app's own calls, as it makes them.
-func TestTheAppTalks(t *testing.T) {
-	h := build(t, nil)
+// The app can create a chat, continue it and update its character, with the calls
+// that it makes itself.
+func TestTheAppChats(t *testing.T) {
+	h := newTestServer(t, nil)
 	for name, words := range map[string][3]string{
-		"in its words": {"新建角色", "同一角色继续对话", "更新人设"}, "in ours": {"create", "continue", "update"},
+		"in Chinese": {"新建角色", "同一角色继续对话", "更新人设"}, "in English": {"create", "continue", "update"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := "character-" + words[0]
-			got := h.ported("chat", object{
-				"userMessage": "", "conversationId": key, "status": words[0], "jsonString": appsCard, "apiKey": "k-1",
-				"onStream": nil, "theme": object{"dark": true}, // what we do not know
+			got := h.callApp("chat", object{
+				"userMessage": "", "conversationId": key, "status": words[0], "jsonString": appDocuments, "apiKey": "k-1",
+				"onStream": nil, "theme": object{"dark": true}, // fields that the server does not know
 			}).wants(t, 200)
 			if got["success"] != true || got["response"] != "Hello, traveller." {
 				t.Fatalf("create: %v", got)
 			}
-			conversation := member(got, "conversationId")
+			conversation := stringAt(got, "conversationId")
 			h.shows(conversation, "Hello, traveller.")
 
-			h.voice.lay(&script{pieces: []string{"At ", "sea."}})
-			got = h.ported("chat", object{"userMessage": "Where are we?", "conversationId": key, "status": words[1], "useToolCalls": false}).wants(t, 200)
-			if got["response"] != "At sea." || got["conversationId"] != conversation || member(got, "messageId") == "" {
+			h.model.enqueue(&script{pieces: []string{"At ", "sea."}})
+			got = h.callApp("chat", object{"userMessage": "Where are we?", "conversationId": key, "status": words[1], "useToolCalls": false}).wants(t, 200)
+			if got["response"] != "At sea." || got["conversationId"] != conversation || stringAt(got, "messageId") == "" {
 				t.Errorf("continue: %v", got)
 			}
-			h.voice.lay(&script{pieces: []string{"Still."}})
-			got = h.ported("chat", object{"userMessage": "And now?", "conversationId": conversation, "status": words[1]}).wants(t, 200)
+			h.model.enqueue(&script{pieces: []string{"Still."}})
+			got = h.callApp("chat", object{"userMessage": "And now?", "conversationId": conversation, "status": words[1]}).wants(t, 200)
 			if got["response"] != "Still." {
 				t.Errorf("continue by our id: %v", got)
 			}
-			got = h.ported("chat", object{
+			got = h.callApp("chat", object{
 				"userMessage": "", "conversationId": key, "status": words[2], "customUserName": nil, "characterId": "",
-				"jsonString": object{"roleCard": object{"name": "Alicia", "first_mes": "Hi.", "description": "A guide."}}, // not as text
+				"jsonString": object{"roleCard": object{"name": "Alicia", "first_mes": "Hi.", "description": "A guide."}}, // an object instead of text
 			}).wants(t, 200)
 			if got["success"] != true {
 				t.Errorf("update: %v", got)
 			}
-			character := h.rest("GET", "/characters/"+member(got, "characterId"), "").wants(t, 200)
+			character := h.rest("GET", "/characters/"+stringAt(got, "characterId"), "").wants(t, 200)
 			if character["name"] != "Alicia" {
 				t.Errorf("the character is %v", character["name"])
 			}
@@ -79,10 +80,10 @@ func TestTheAppTalks(t *testing.T) {
 	}
 }
 
-// Every failure of the work itself is an answer with 200.
-func TestTheAppIsToldWhatFailed(t *testing.T) {
-	h := build(t, nil)
-	h.ported("chat", object{"conversationId": "mine", "status": "create", "jsonString": appsCard}).wants(t, 200)
+// The app gets failures of the work itself with status 200.
+func TestTheAppGetsFailuresWithStatus200(t *testing.T) {
+	h := newTestServer(t, nil)
+	h.callApp("chat", object{"conversationId": "mine", "status": "create", "jsonString": appDocuments}).wants(t, 200)
 	talk := func(change object) object {
 		o := object{"userMessage": "Hi", "conversationId": "mine", "status": "continue"}
 		for name, value := range change {
@@ -96,77 +97,77 @@ func TestTheAppIsToldWhatFailed(t *testing.T) {
 		code string
 	}{
 		{"an unknown status", talk(object{"status": "再见"}), "invalid_field"},
-		{"a conversation that is not there", talk(object{"conversationId": "other"}), "not_found"},
-		{"a key of a conversation that is a path", talk(object{"conversationId": "../mine"}), "invalid_field"},
-		{"a message that is a number", talk(object{"userMessage": 7}), "invalid_field"},
-		{"a truth that is none", talk(object{"useToolCalls": "yes"}), "invalid_field"},
+		{"an unknown conversation", talk(object{"conversationId": "other"}), "not_found"},
+		{"a path as conversation id", talk(object{"conversationId": "../mine"}), "invalid_field"},
+		{"a number as message", talk(object{"userMessage": 7}), "invalid_field"},
+		{"an invalid boolean", talk(object{"useToolCalls": "yes"}), "invalid_field"},
 		{"a message that is too long", talk(object{"userMessage": longText}), "too_large"},
-		{"documents that are none", talk(object{"status": "create", "jsonString": "{"}), "invalid_field"},
+		{"invalid documents", talk(object{"status": "create", "jsonString": "{"}), "invalid_field"},
 		{"an array", `[1]`, "bad_request"},
-		{"a text", `"hello"`, "bad_request"},
+		{"plain text", `"hello"`, "bad_request"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h.ported("chat", c.body).fails(t, c.code)
+			h.callApp("chat", c.body).failsWith200(t, c.code)
 		})
 	}
-	h.voice.lay(&script{fails: fault.New(fault.UpstreamDown, "gone")})
-	h.ported("chat", talk(nil)).fails(t, "upstream_unavailable")
-	h.ported("chat", talk(nil), "Idempotency-Key: a b").fails(t, "invalid_field")
-	h.ported("history", object{"conversationId": "mine", "action": "dance"}).fails(t, "invalid_field")
-	h.ported("history", object{"conversationId": "other", "action": "getChatHistory"}).fails(t, "not_found")
-	h.ported("history", object{"conversationId": "mine", "action": "editAiMessageByIndex", "index": "one"}).fails(t, "invalid_field")
-	h.ported("history", object{"conversationId": "mine", "action": "regenerateFromMessage"}).fails(t, "invalid_field")
+	h.model.enqueue(&script{fails: fault.New(fault.UpstreamDown, "gone")})
+	h.callApp("chat", talk(nil)).failsWith200(t, "upstream_unavailable")
+	h.callApp("chat", talk(nil), "Idempotency-Key: a b").failsWith200(t, "invalid_field")
+	h.callApp("history", object{"conversationId": "mine", "action": "dance"}).failsWith200(t, "invalid_field")
+	h.callApp("history", object{"conversationId": "other", "action": "getChatHistory"}).failsWith200(t, "not_found")
+	h.callApp("history", object{"conversationId": "mine", "action": "editAiMessageByIndex", "index": "one"}).failsWith200(t, "invalid_field")
+	h.callApp("history", object{"conversationId": "mine", "action": "regenerateFromMessage"}).failsWith200(t, "invalid_field")
 
 	h.server.draining.Store(true)
-	h.ported("chat", talk(nil)).fails(t, "shutting_down")
+	h.callApp("chat", talk(nil)).failsWith200(t, "shutting_down")
 	h.server.draining.Store(false)
 
-	h.ported("chat", `{"status":`).refuses(t, 400, "bad_request")
-	h.ported("chat", "").refuses(t, 400, "bad_request")
-	h.ported("chat", talk(nil), "Authorization: Bearer wrong").refuses(t, 401, "unauthenticated")
-	h.ported("chat", `{"jsonString":"`+strings.Repeat("x", documentBytes)+`"}`).refuses(t, 413, "too_large")
-	stranger := "Authorization: Bearer " + h.member("stranger")
-	h.ported("chat", talk(nil), stranger).fails(t, "not_found")
-	h.ported("history", object{"conversationId": "mine", "action": "getChatHistory"}, stranger).fails(t, "not_found")
+	h.callApp("chat", `{"status":`).refuses(t, 400, "bad_request")
+	h.callApp("chat", "").refuses(t, 400, "bad_request")
+	h.callApp("chat", talk(nil), "Authorization: Bearer wrong").refuses(t, 401, "unauthenticated")
+	h.callApp("chat", `{"jsonString":"`+strings.Repeat("x", documentBytes)+`"}`).refuses(t, 413, "too_large")
+	stranger := "Authorization: Bearer " + h.newMember("stranger")
+	h.callApp("chat", talk(nil), stranger).failsWith200(t, "not_found")
+	h.callApp("history", object{"conversationId": "mine", "action": "getChatHistory"}, stranger).failsWith200(t, "not_found")
 }
 
-// The server's own limits are what HTTP has a status for.
-func TestTheAppMeetsALimit(t *testing.T) {
-	h := build(t, nil)
+// The server's own limits have their HTTP status.
+func TestTheAppGetsServerLimitsAsHTTPErrors(t *testing.T) {
+	h := newTestServer(t, nil)
 	const running, queued = 2, 4
 	for i := range running + queued {
-		chat := h.chat()
-		s := h.voice.lay(&script{hangs: true})
+		chat := h.newChat()
+		s := h.model.enqueue(&script{hangs: true})
 		h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"Hi"}`, "Prefer: respond-async").wants(t, 202)
 		if i < running {
-			awaits(t, s.asked, "the request to the model")
+			await(t, s.requested, "the request to the model")
 		}
 	}
-	h.ported("chat", object{"conversationId": "mine", "status": "create", "jsonString": appsCard}).wants(t, 200)
-	a := h.ported("chat", object{"userMessage": "Hi", "conversationId": "mine", "status": "continue"})
+	h.callApp("chat", object{"conversationId": "mine", "status": "create", "jsonString": appDocuments}).wants(t, 200)
+	a := h.callApp("chat", object{"userMessage": "Hi", "conversationId": "mine", "status": "continue"})
 	a.refuses(t, 429, "too_many_generations")
 }
 
-// The key of a request reaches the provider and is in nothing that stays.
-func TestTheAppsKeyIsForOneRequest(t *testing.T) {
-	h := build(t, nil)
+// A request's API key reaches the provider and is neither stored nor logged.
+func TestTheAppsKeyIsNotStored(t *testing.T) {
+	h := newTestServer(t, nil)
 	const secret = "AIza-secret-of-the-app"
-	h.ported("chat", object{"conversationId": "mine", "status": "create", "jsonString": appsCard, "apiKey": secret}, "Idempotency-Key: made").wants(t, 200)
+	h.callApp("chat", object{"conversationId": "mine", "status": "create", "jsonString": appDocuments, "apiKey": secret}, "Idempotency-Key: made").wants(t, 200)
 	ask := object{"userMessage": "Hi", "conversationId": "mine", "status": "continue", "apiKey": secret}
-	first := h.ported("chat", ask, "Idempotency-Key: asked").wants(t, 200)
-	if !slices.Contains(h.voice.keys, secret) {
-		t.Errorf("the model was chosen with the keys %q", h.voice.keys)
+	first := h.callApp("chat", ask, "Idempotency-Key: asked").wants(t, 200)
+	if !slices.Contains(h.model.keys, secret) {
+		t.Errorf("the model was chosen with the keys %q", h.model.keys)
 	}
-	ask["apiKey"] = "another-" + secret // the key is no part of what was asked
-	again := h.ported("chat", ask, "Idempotency-Key: asked")
+	ask["apiKey"] = "another-" + secret // the key does not count as part of the request
+	again := h.callApp("chat", ask, "Idempotency-Key: asked")
 	if again.wants(t, 200)["response"] != first["response"] || again.header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("again: %v %s", again.header, again.body)
 	}
 	ask["userMessage"] = "Hello"
-	h.ported("chat", ask, "Idempotency-Key: asked").fails(t, "key_reused")
-	h.ported("history", object{"conversationId": "mine", "action": "regenerateFromMessage", "index": 1, "apiKey": secret}, "Idempotency-Key: more").wants(t, 200)
-	h.voice.lay(&script{fails: fault.New(fault.UpstreamAuth, "the provider refuses the key")})
-	h.ported("chat", ask).fails(t, "upstream_auth")
+	h.callApp("chat", ask, "Idempotency-Key: asked").failsWith200(t, "key_reused")
+	h.callApp("history", object{"conversationId": "mine", "action": "regenerateFromMessage", "index": 1, "apiKey": secret}, "Idempotency-Key: more").wants(t, 200)
+	h.model.enqueue(&script{fails: fault.New(fault.UpstreamAuth, "the provider refuses the key")})
+	h.callApp("chat", ask).failsWith200(t, "upstream_auth")
 
 	if strings.Contains(h.log.String(), "AIza") {
 		t.Error("the log has the key")
@@ -191,13 +192,13 @@ func TestTheAppsKeyIsForOneRequest(t *testing.T) {
 	}
 }
 
-// The index form of the app, over one conversation.
+// The app edits its history by message index.
 func TestTheAppChangesItsHistory(t *testing.T) {
-	h := build(t, nil)
-	h.ported("chat", object{"conversationId": "mine", "status": "create", "jsonString": appsCard}).wants(t, 200)
+	h := newTestServer(t, nil)
+	h.callApp("chat", object{"conversationId": "mine", "status": "create", "jsonString": appDocuments}).wants(t, 200)
 	for _, text := range []string{"one", "two"} {
-		h.voice.lay(&script{pieces: []string{"reply to " + text}})
-		h.ported("chat", object{"userMessage": text, "conversationId": "mine", "status": "continue"}).wants(t, 200)
+		h.model.enqueue(&script{pieces: []string{"reply to " + text}})
+		h.callApp("chat", object{"userMessage": text, "conversationId": "mine", "status": "continue"}).wants(t, 200)
 	}
 	var kept any
 	for _, c := range []struct {
@@ -223,7 +224,7 @@ func TestTheAppChangesItsHistory(t *testing.T) {
 		if c.action == "restoreChatHistory" {
 			body["history"] = kept
 		}
-		got := h.ported("history", body).wants(t, 200)
+		got := h.callApp("history", body).wants(t, 200)
 		if got["success"] != true || got["ok"] != c.ok {
 			t.Errorf("%s: %v", c.action, got)
 		}

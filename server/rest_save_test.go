@@ -11,34 +11,34 @@ import (
 	"nodest/chat/archive"
 )
 
-func (h *house) save(chat, description string) string {
+func (h *testServer) createSave(chat, description string) string {
 	h.t.Helper()
-	return member(h.rest("POST", "/conversations/"+chat+"/saves", `{"description":"`+description+`"}`).wants(h.t, 201), "id")
+	return stringAt(h.rest("POST", "/conversations/"+chat+"/saves", `{"description":"`+description+`"}`).wants(h.t, 201), "id")
 }
 
-// A save point is what was, whatever comes after it; and what comes after it is
-// not lost by going back.
-func TestThereAndBackAgain(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	said, replied := h.says(chat, "Where are we?", "At sea.")
+// Restoring a save point shows the chat as it was then, and what came later can
+// still be restored.
+func TestRestoringASavePoint(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	messageID, replyID := h.turn(chat, "Where are we?", "At sea.")
 	before := h.texts(chat)
-	save := h.save(chat, "at sea")
-	h.rest("PATCH", "/messages/"+said, `{"text":"Where to?"}`).wants(t, 200)
-	h.rest("DELETE", "/messages/"+replied, "").wants(t, 200)
-	h.says(chat, "To the hills?", "Yes.")
+	save := h.createSave(chat, "at sea")
+	h.rest("PATCH", "/messages/"+messageID, `{"text":"Where to?"}`).wants(t, 200)
+	h.rest("DELETE", "/messages/"+replyID, "").wants(t, 200)
+	h.turn(chat, "To the hills?", "Yes.")
 	h.rest("PATCH", "/conversations/"+chat, `{"settings":{"temperature":1}}`).wants(t, 200)
 	after := h.texts(chat)
 
 	got := h.rest("POST", "/saves/"+save+"/restore", "").wants(t, 200)
 	h.shows(chat, before...)
-	if got["head"] != replied || member(got, "conversation.headId") != replied {
+	if got["head"] != replyID || stringAt(got, "conversation.headId") != replyID {
 		t.Errorf("head: %v", got)
 	}
 	if settings := got["conversation"].(map[string]any)["settings"].(map[string]any); len(settings) != 0 {
 		t.Errorf("settings: %v", settings)
 	}
-	back := member(got, "before.id")
+	back := stringAt(got, "before.id")
 	if back == "" || got["before"].(map[string]any)["automatic"] != true {
 		t.Fatalf("no save point of what was shown: %v", got)
 	}
@@ -53,47 +53,47 @@ func TestThereAndBackAgain(t *testing.T) {
 	h.shows(chat, after...)
 }
 
-// A save point is the document that the app knows.
+// A save point has the format that the NodeST app uses.
 func TestASavePointIsTheAppsDocument(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	_, replied := h.says(chat, "Where are we?", "At sea.")
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	_, replyID := h.turn(chat, "Where are we?", "At sea.")
 	made := h.rest("POST", "/conversations/"+chat+"/saves", `{"description":"at sea","previewText":"sea","thumbnail":"data:image/png;base64,AA=="}`).wants(t, 201)
 	for name, want := range map[string]any{
 		"conversationId": chat, "description": "at sea", "previewText": "sea", "thumbnail": "data:image/png;base64,AA==",
-		"messageCount": 3.0, "headId": replied, "messages": nil, "nodestChatHistory": nil,
+		"messageCount": 3.0, "headId": replyID, "messages": nil, "nodestChatHistory": nil,
 	} {
 		if made[name] != want {
 			t.Errorf("%s: %v, want %v", name, made[name], want)
 		}
 	}
-	whole := h.rest("GET", "/saves/"+member(made, "id"), "").wants(t, 200)
-	var said []string
+	whole := h.rest("GET", "/saves/"+stringAt(made, "id"), "").wants(t, 200)
+	var messageID []string
 	for _, m := range whole["messages"].([]any) {
-		said = append(said, member(m.(map[string]any), "sender")+": "+member(m.(map[string]any), "text"))
+		messageID = append(messageID, stringAt(m.(map[string]any), "sender")+": "+stringAt(m.(map[string]any), "text"))
 	}
-	if want := "[bot: Hello, traveller. user: Where are we? bot: At sea.]"; fmt.Sprint(said) != want {
-		t.Errorf("messages %v", said)
+	if want := "[bot: Hello, traveller. user: Where are we? bot: At sea.]"; fmt.Sprint(messageID) != want {
+		t.Errorf("messages %v", messageID)
 	}
 	history := whole["nodestChatHistory"].(map[string]any)
 	if parts := history["parts"].([]any); len(parts) != 3 || parts[0].(map[string]any)["is_first_mes"] != true || history["identifier"] != "chatHistory" {
 		t.Errorf("history: %v", history)
 	}
 	h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"On","reply":false}`).wants(t, 200)
-	prompt := string(h.rest("POST", "/saves/"+member(made, "id")+"/prompt", `{"text":"And then?"}`).body)
+	prompt := string(h.rest("POST", "/saves/"+stringAt(made, "id")+"/prompt", `{"text":"And then?"}`).body)
 	if !strings.Contains(prompt, "At sea.") || !strings.Contains(prompt, "And then?") || strings.Contains(prompt, `"content":"On"`) {
 		t.Errorf("the prompt of then: %s", prompt)
 	}
 }
 
-func TestSavePointsAsFiles(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	h.says(chat, "Where are we?", "At sea.")
-	file := h.rest("GET", "/saves/"+h.save(chat, "at sea")+"/export", "")
+func TestSavePointExportAndImport(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	h.turn(chat, "Where are we?", "At sea.")
+	file := h.rest("GET", "/saves/"+h.createSave(chat, "at sea")+"/export", "")
 	file.wants(t, 200)
-	other := h.chat()
-	for i, a := range []*restAnswer{
+	other := h.newChat()
+	for i, a := range []*restResponse{
 		h.rest("POST", "/conversations/"+other+"/saves/import", string(file.body)),
 		h.upload("POST", "/conversations/"+other+"/saves/import", "save.json", file.body),
 	} {
@@ -103,7 +103,7 @@ func TestSavePointsAsFiles(t *testing.T) {
 		}
 		h.shows(other, "Hello, traveller.") // until it is restored
 		if i == 1 {
-			h.rest("POST", "/saves/"+member(got, "id")+"/restore", "").wants(t, 200)
+			h.rest("POST", "/saves/"+stringAt(got, "id")+"/restore", "").wants(t, 200)
 			h.shows(other, "Hello, traveller.", "Where are we?", "At sea.")
 		}
 	}
@@ -116,14 +116,14 @@ func TestSavePointsAsFiles(t *testing.T) {
 	h.rest("POST", "/conversations/"+other+"/saves/import", string(file.body)+" ", key).refuses(t, 422, "key_reused")
 }
 
-// What is damaged, of another kind or of the future is refused, and nothing of it
-// is stored.
+// A file that is damaged, of another kind or of a newer version is refused, and
+// nothing is stored.
 func TestFilesThatCannotBeImported(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	h.says(chat, "Where are we?", "At sea.")
-	character := member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "characterId")
-	saved := h.rest("GET", "/saves/"+h.save(chat, "at sea")+"/export", "").body
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	h.turn(chat, "Where are we?", "At sea.")
+	character := h.characterOf(chat)
+	saved := h.rest("GET", "/saves/"+h.createSave(chat, "at sea")+"/export", "").body
 	archive := h.rest("GET", "/conversations/"+chat+"/export?format=json", "").body
 	newer := func(file []byte) []byte {
 		var doc map[string]any
@@ -146,15 +146,15 @@ func TestFilesThatCannotBeImported(t *testing.T) {
 	}{
 		{"half a save point", saves, saved[:len(saved)/2], "invalid_import"},
 		{"a save point without messages", saves, []byte(`{"id":"save_1","description":"x"}`), "invalid_import"},
-		{"messages that are none", saves, bytes.Replace(saved, []byte(`"messages":[`), []byte(`"messages":[7,`), 1), "invalid_import"},
+		{"invalid messages", saves, bytes.Replace(saved, []byte(`"messages":[`), []byte(`"messages":[7,`), 1), "invalid_import"},
 		{"an array", saves, []byte(`[]`), "invalid_import"},
 		{"nothing", saves, nil, "invalid_import"},
 		{"a picture", saves, onePixel, "invalid_import"},
-		{"a save point of the future", saves, newer(saved), "newer_version"},
+		{"a save point of a newer version", saves, newer(saved), "newer_version"},
 		{"an archive as a save point", saves, archive, "invalid_import"},
 		{"half an archive", conversations, archive[:len(archive)/2], "invalid_import"},
-		{"an archive of nothing", conversations, []byte(`{"format":"nodest.conversation","formatVersion":1}`), "invalid_import"},
-		{"an archive of the future", conversations, newer(archive), "newer_version"},
+		{"an empty archive", conversations, []byte(`{"format":"nodest.conversation","formatVersion":1}`), "invalid_import"},
+		{"an archive of a newer version", conversations, newer(archive), "newer_version"},
 		{"a save point as a conversation", conversations, saved, "invalid_import"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -170,34 +170,35 @@ func TestFilesThatCannotBeImported(t *testing.T) {
 	h.rest("POST", saves, "x", "Content-Type: text/plain").refuses(t, 415, "unsupported_media_type")
 	h.rest("GET", "/conversations/"+chat+"/export?format=xml", "").refuses(t, 400, "invalid_field", "format")
 	if strings.Contains(h.log.String(), "level=ERROR") {
-		t.Errorf("a bad file is no error of ours:\n%s", h.log.String())
+		t.Errorf("a bad file is not a server error:\n%s", h.log.String())
 	}
 }
 
-// An archive has all branches, and is known by what stands in it, wherever that is.
-func TestAConversationAsAFile(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	said, replied := h.says(chat, "Where are we?", "At sea.")
-	h.rest("PATCH", "/messages/"+said, `{"text":"Who are you?","mode":"branch"}`).wants(t, 200)
-	character := member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "characterId")
+// An archive contains all branches, and is recognized by its format field, in any
+// position.
+func TestConversationExportAndImport(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	messageID, replyID := h.turn(chat, "Where are we?", "At sea.")
+	h.rest("PATCH", "/messages/"+messageID, `{"text":"Who are you?","mode":"branch"}`).wants(t, 200)
+	character := h.characterOf(chat)
 	file := h.rest("GET", "/conversations/"+chat+"/export?format=json", "")
 	file.wants(t, 200)
 	var members map[string]json.RawMessage
 	h.must(json.Unmarshal(file.body, &members))
 	sorted, err := json.Marshal(members)
 	h.must(err)
-	for name, data := range map[string][]byte{"as it was written": file.body, "in other order": sorted} {
+	for name, data := range map[string][]byte{"in the order it was written": file.body, "in another order": sorted} {
 		t.Run(name, func(t *testing.T) {
 			copied := h.upload("POST", "/conversations/import", "chat.json", data, "characterId="+character)
-			id := member(copied.wants(t, 201), "id")
+			id := stringAt(copied.wants(t, 201), "id")
 			if id == chat || copied.header.Get("ETag") == "" {
 				t.Errorf("%v %s", copied.header, copied.body)
 			}
 			h.shows(id, "Hello, traveller.", "Who are you?")
 			for _, item := range h.rest("GET", "/conversations/"+id+"/branches", "").wants(t, 200)["items"].([]any) {
-				if head := item.(map[string]any); member(head, "head.text") == "At sea." {
-					h.rest("PUT", "/conversations/"+id+"/head", `{"messageId":"`+member(head, "head.id")+`"}`).wants(t, 200)
+				if head := item.(map[string]any); stringAt(head, "head.text") == "At sea." {
+					h.rest("PUT", "/conversations/"+id+"/head", `{"messageId":"`+stringAt(head, "head.id")+`"}`).wants(t, 200)
 				}
 			}
 			h.shows(id, "Hello, traveller.", "Where are we?", "At sea.")
@@ -208,12 +209,12 @@ func TestAConversationAsAFile(t *testing.T) {
 	if log.header.Get("Content-Type") != "application/jsonl; charset=utf-8" || strings.Contains(string(log.body), "At sea.") {
 		t.Errorf("the log of what is shown: %s", log.body)
 	}
-	h.rest("GET", "/messages/"+replied, "").wants(t, 200)
+	h.rest("GET", "/messages/"+replyID, "").wants(t, 200)
 }
 
-func TestWhatIsAnArchive(t *testing.T) {
+func TestArchivesAreRecognized(t *testing.T) {
 	for data, want := range map[string]bool{
-		`{"format":"nodest.conversation"`:                                                  true, // the rest is for those who read it
+		`{"format":"nodest.conversation"`:                                                  true, // the reader reports what is missing
 		`{"a":{"format":"x"},"b":[[{}],1,null],"c":"}","format":"nodest.conversation"}`:    true,
 		" \n{\"format\" : \"nodest.conversation\"}":                                        true,
 		"\ufeff" + `{"format":"nodest.conversation"}`:                                      true,
@@ -233,20 +234,20 @@ func TestWhatIsAnArchive(t *testing.T) {
 	}
 }
 
-// Two restores at once are done one after the other: what is shown is one of the
-// two, whole, and everything that was shown can be shown again.
+// Of concurrent restores, one after the other takes effect as a whole, and every
+// earlier state can still be restored.
 func TestTwoRestoresAtOnce(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	shown := map[string]string{} // by save point
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	shown := map[string]string{} // by id of the save point
 	note := func(description string) {
-		save := h.save(chat, description)
+		save := h.createSave(chat, description)
 		shown[save] = fmt.Sprint(h.texts(chat))
 	}
 	note("the beginning")
-	h.says(chat, "Where are we?", "At sea.")
+	h.turn(chat, "Where are we?", "At sea.")
 	note("at sea")
-	h.says(chat, "Since when?", "For years.")
+	h.turn(chat, "Since when?", "For years.")
 	now := fmt.Sprint(h.texts(chat))
 	for round := range 5 {
 		var all sync.WaitGroup
@@ -264,7 +265,7 @@ func TestTwoRestoresAtOnce(t *testing.T) {
 	}
 	kept := false
 	for _, item := range h.rest("GET", "/conversations/"+chat+"/saves?automatic=true&limit=200", "").wants(t, 200)["items"].([]any) {
-		h.rest("POST", "/saves/"+member(item.(map[string]any), "id")+"/restore", "").wants(t, 200)
+		h.rest("POST", "/saves/"+stringAt(item.(map[string]any), "id")+"/restore", "").wants(t, 200)
 		kept = kept || fmt.Sprint(h.texts(chat)) == now
 	}
 	if !kept {

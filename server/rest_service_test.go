@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,46 +12,29 @@ import (
 	"nodest/op"
 )
 
-// plain makes a request outside of /api/v1, with the header lines alone.
-func (h *house) plain(method, path string, header ...string) *restAnswer {
-	h.t.Helper()
-	req, err := http.NewRequestWithContext(context.Background(), method, h.http.URL+path, http.NoBody)
-	h.must(err)
-	for _, line := range header {
-		name, value, _ := strings.Cut(line, ": ")
-		req.Header.Set(name, value)
-	}
-	res, err := h.http.Client().Do(req)
-	h.must(err)
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	h.must(err)
-	return &restAnswer{res.StatusCode, res.Header, body}
-}
-
 func TestHealthAndReadiness(t *testing.T) {
 	var broken error
-	h := build(t, func(o *Options) { o.Ready = func(context.Context) error { return broken } })
-	h.plain("GET", "/healthz").wants(t, 200)
-	h.plain("GET", "/readyz").wants(t, 200)
+	h := newTestServer(t, func(o *Options) { o.Ready = func(context.Context) error { return broken } })
+	h.request("GET", "/healthz", "").wants(t, 200)
+	h.request("GET", "/readyz", "").wants(t, 200)
 	broken = errors.New("disk gone")
-	a := h.plain("GET", "/readyz")
+	a := h.request("GET", "/readyz", "")
 	a.refuses(t, 503, "shutting_down")
 	if strings.Contains(string(a.body), "disk") {
 		t.Error("the cause is shown")
 	}
 	broken = nil
 	h.server.draining.Store(true)
-	h.plain("GET", "/readyz").refuses(t, 503, "shutting_down")
-	h.plain("GET", "/healthz").wants(t, 200)
+	h.request("GET", "/readyz", "").refuses(t, 503, "shutting_down")
+	h.request("GET", "/healthz", "").wants(t, 200)
 	h.server.draining.Store(false)
 }
 
-func TestWhoReadsTheMetrics(t *testing.T) {
-	h := build(t, nil)
+func TestMetricsAreForOwnersAndLocalRequests(t *testing.T) {
+	h := newTestServer(t, nil)
 	h.rest("GET", "/me", "").wants(t, 200)
 	h.rest("GET", "/conversations/"+op.NewID(), "").wants(t, 404)
-	a := h.plain("GET", "/metrics") // from this machine
+	a := h.request("GET", "/metrics", "") // from this machine
 	a.wants(t, 200)
 	for _, want := range []string{`route="/api/v1/me",status="200"`, `route="/api/v1/conversations/:id",status="404"`, "nodest_websocket_connections"} {
 		if !strings.Contains(string(a.body), want) {
@@ -60,9 +42,9 @@ func TestWhoReadsTheMetrics(t *testing.T) {
 		}
 	}
 	proxied := "X-Forwarded-For: 203.0.113.7"
-	h.plain("GET", "/metrics", proxied).refuses(t, 401, "unauthenticated")
-	h.plain("GET", "/metrics", proxied, "Authorization: Bearer "+h.member("mia")).refuses(t, 403, "forbidden")
-	h.plain("GET", "/metrics", proxied, "Authorization: Bearer "+h.token).wants(t, 200)
+	h.request("GET", "/metrics", "", proxied).refuses(t, 401, "unauthenticated")
+	h.request("GET", "/metrics", "", proxied, "Authorization: Bearer "+h.newMember("mia")).refuses(t, 403, "forbidden")
+	h.request("GET", "/metrics", "", proxied, "Authorization: Bearer "+h.token).wants(t, 200)
 	r := httptest.NewRequest(http.MethodGet, "/metrics", nil) // from 192.0.2.1
 	w := httptest.NewRecorder()
 	h.server.Handler().ServeHTTP(w, r)
@@ -72,35 +54,35 @@ func TestWhoReadsTheMetrics(t *testing.T) {
 }
 
 func TestPageAndDocuments(t *testing.T) {
-	h := build(t, nil)
-	page := h.plain("GET", "/")
+	h := newTestServer(t, nil)
+	page := h.request("GET", "/", "")
 	page.wants(t, 200)
 	for _, path := range []string{"/signin", "/docs", "/openapi.json", "/asyncapi.yaml", "/favicon.svg"} {
-		h.plain("GET", path).wants(t, 200)
+		h.request("GET", path, "").wants(t, 200)
 	}
 	_, rest, _ := strings.Cut(string(page.body), `"/assets/`)
 	name, _, ok := strings.Cut(rest, `"`)
 	if !ok {
 		t.Fatalf("the page names no asset: %s", page.body)
 	}
-	a := h.plain("GET", "/assets/"+name)
+	a := h.request("GET", "/assets/"+name, "")
 	a.wants(t, 200)
 	if !strings.Contains(a.header.Get("Cache-Control"), "immutable") || page.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("cached: asset %q, page %q", a.header.Get("Cache-Control"), page.header.Get("Cache-Control"))
 	}
 	for _, path := range []string{"/assets/missing.js", "/assets/", "/assets/..%2findex.html", "/index.html", "/.env"} {
-		a := h.plain("GET", path)
+		a := h.request("GET", path, "")
 		a.refuses(t, 404, "not_found")
 		if strings.Contains(a.header.Get("Cache-Control"), "immutable") {
-			t.Errorf("%s is not there for a year", path)
+			t.Errorf("a missing %s is cached for a year", path)
 		}
 	}
 }
 
 func TestSecurityHeaders(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	for _, path := range []string{"/", "/healthz", "/api/v1/me", "/nothing"} {
-		a := h.plain("GET", path)
+		a := h.request("GET", path, "")
 		for name, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
 			"Cross-Origin-Resource-Policy": "same-origin",
@@ -118,56 +100,56 @@ func TestSecurityHeaders(t *testing.T) {
 func TestCORSIsOffUnlessAnOriginIsNamed(t *testing.T) {
 	foreign := "Origin: https://app.example"
 	preflight := []string{foreign, "Access-Control-Request-Method: PUT", "Access-Control-Request-Headers: authorization"}
-	off := build(t, nil)
-	for _, a := range []*restAnswer{off.plain("GET", "/api/v1/me", foreign), off.plain("OPTIONS", "/api/v1/settings", preflight...)} {
+	off := newTestServer(t, nil)
+	for _, a := range []*restResponse{off.request("GET", "/api/v1/me", "", foreign), off.request("OPTIONS", "/api/v1/settings", "", preflight...)} {
 		for name := range a.header {
 			if strings.HasPrefix(name, "Access-Control") {
 				t.Errorf("CORS is off, but there is %s", name)
 			}
 		}
 	}
-	on := build(t, func(o *Options) { o.Origins = []string{"https://app.example"} })
-	a := on.plain("OPTIONS", "/api/v1/settings", preflight...)
+	on := newTestServer(t, func(o *Options) { o.Origins = []string{"https://app.example"} })
+	a := on.request("OPTIONS", "/api/v1/settings", "", preflight...)
 	if a.status != 204 || a.header.Get("Access-Control-Allow-Origin") != "https://app.example" || !strings.Contains(a.header.Get("Access-Control-Allow-Methods"), "PUT") {
 		t.Errorf("%d %v", a.status, a.header)
 	}
 	if a.header.Get("Access-Control-Allow-Credentials") != "" || a.header.Get("Vary") != "Origin" {
 		t.Errorf("%v", a.header)
 	}
-	if a := on.plain("GET", "/api/v1/me", "Origin: https://evil.example"); a.header.Get("Access-Control-Allow-Origin") != "" {
+	if a := on.request("GET", "/api/v1/me", "", "Origin: https://evil.example"); a.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("%v", a.header)
 	}
 }
 
-func TestWhatIsNotThere(t *testing.T) {
-	h := build(t, nil)
-	h.plain("GET", "/api/v1/nothing").refuses(t, 404, "not_found")
-	h.plain("GET", "/api/v2/me").refuses(t, 404, "not_found")
-	h.plain("DELETE", "/api/v1/me").refuses(t, 404, "not_found")
-	h.plain("BREW", "/api/v1/me").refuses(t, 404, "not_found")
-	if a := h.plain("OPTIONS", "/api/v1/me"); a.status != 204 || !strings.Contains(a.header.Get("Allow"), "GET") {
+func TestUnknownRoutes(t *testing.T) {
+	h := newTestServer(t, nil)
+	h.request("GET", "/api/v1/nothing", "").refuses(t, 404, "not_found")
+	h.request("GET", "/api/v2/me", "").refuses(t, 404, "not_found")
+	h.request("DELETE", "/api/v1/me", "").refuses(t, 404, "not_found")
+	h.request("BREW", "/api/v1/me", "").refuses(t, 404, "not_found")
+	if a := h.request("OPTIONS", "/api/v1/me", ""); a.status != 204 || !strings.Contains(a.header.Get("Allow"), "GET") {
 		t.Errorf("%d %v", a.status, a.header)
 	}
 }
 
 func TestHeadAnswersAsGetDoes(t *testing.T) {
-	h := build(t, nil)
-	id := h.character()
+	h := newTestServer(t, nil)
+	id := h.newCharacter()
 	for _, path := range []string{"/me", "/settings", "/characters", "/characters/" + id, "/conversations/" + op.NewID(), "/sync"} {
 		get, head := h.rest("GET", path, ""), h.rest("HEAD", path, "")
 		if head.status != get.status || head.header.Get("ETag") != get.header.Get("ETag") || head.header.Get("Content-Type") != get.header.Get("Content-Type") {
 			t.Errorf("%s: GET %d %v, HEAD %d %v", path, get.status, get.header, head.status, head.header)
 		}
 	}
-	h.plain("HEAD", "/healthz").wants(t, 200)
-	h.plain("HEAD", "/").wants(t, 200)
+	h.request("HEAD", "/healthz", "").wants(t, 200)
+	h.request("HEAD", "/", "").wants(t, 200)
 	if a := h.rest("HEAD", "/events", ""); a.status != 404 {
-		t.Errorf("a stream has no head: %d", a.status)
+		t.Errorf("HEAD of a stream: %d", a.status)
 	}
 }
 
 func TestRequestIdsAreGivenOrKept(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	if a := h.rest("GET", "/me", "", "X-Request-Id: mine-1"); a.header.Get("X-Request-Id") != "mine-1" {
 		t.Errorf("%v", a.header)
 	}
@@ -183,13 +165,13 @@ func TestRequestIdsAreGivenOrKept(t *testing.T) {
 	}
 }
 
-// Queries may hold tickets, bodies hold messages.
+// The log has neither queries, which may contain tickets, nor message texts.
 func TestTheLogHasNoQueriesAndNoTexts(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
 	h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"A secret of mine"}`).wants(t, 200)
 	h.rest("GET", "/conversations?cursor="+url.QueryEscape("a secret cursor"), "")
 	if log := strings.ToLower(h.log.String()); strings.Contains(log, "secret") {
-		t.Errorf("the log tells secrets")
+		t.Errorf("the log has secrets")
 	}
 }

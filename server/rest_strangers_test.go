@@ -14,8 +14,9 @@ import (
 	"nodest/op"
 )
 
-// upload sends a file as a browser would; fields are "name=value".
-func (h *house) upload(method, path, filename string, data []byte, fields ...string) *restAnswer {
+// upload sends a file as a browser would; fields are "name=value", or header lines
+// "Name: value".
+func (h *testServer) upload(method, path, filename string, data []byte, fields ...string) *restResponse {
 	h.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -35,8 +36,8 @@ func (h *house) upload(method, path, filename string, data []byte, fields ...str
 	return h.rest(method, path, body.String(), append(header, "Content-Type: "+form.FormDataContentType())...)
 }
 
-// wants checks the status of an answer and returns its object.
-func (a *restAnswer) wants(t testing.TB, status int) map[string]any {
+// wants checks the status of a response and returns its object.
+func (a *restResponse) wants(t testing.TB, status int) map[string]any {
 	t.Helper()
 	if a.status != status {
 		t.Fatalf("%d %.400s; want %d", a.status, a.body, status)
@@ -47,8 +48,9 @@ func (a *restAnswer) wants(t testing.TB, status int) map[string]any {
 	return a.object(t)
 }
 
-// refuses checks the code of a failure, and its field where one is named.
-func (a *restAnswer) refuses(t testing.TB, status int, code string, field ...string) *problem {
+// refuses checks the status and code of an error, and its first field if one is
+// given.
+func (a *restResponse) refuses(t testing.TB, status int, code string, field ...string) *problem {
 	t.Helper()
 	var p problem
 	if err := json.Unmarshal(a.body, &p); err != nil || a.status != status || string(p.Code) != code {
@@ -63,19 +65,19 @@ func (a *restAnswer) refuses(t testing.TB, status int, code string, field ...str
 	return &p
 }
 
-// estate is one of everything that has an id.
-type estate struct {
+// fixtures holds the id of one object of each kind.
+type fixtures struct {
 	character, conversation, message, reply, generation, prompt, prompt2, save, token, memory, summary string
 
 	resources map[string]string // path -> id
 	saved     []byte            // the save point as a file
 }
 
-func (h *house) estate() *estate {
+func (h *testServer) newFixtures() *fixtures {
 	h.t.Helper()
 	t := h.t
-	e := &estate{resources: map[string]string{}}
-	id := func(a *restAnswer, status int) string { return a.wants(t, status)["id"].(string) }
+	e := &fixtures{resources: map[string]string{}}
+	id := func(a *restResponse, status int) string { return a.wants(t, status)["id"].(string) }
 	e.character = id(h.rest("POST", "/characters", `{"roleCard":`+alicesCard+`}`), 201)
 	e.conversation = id(h.rest("POST", "/conversations", `{"characterId":"`+e.character+`"}`), 201)
 	for range 2 {
@@ -89,7 +91,7 @@ func (h *house) estate() *estate {
 	e.saved = h.rest("GET", "/saves/"+e.save+"/export", "").body
 	e.token = id(h.rest("POST", "/tokens", `{"name":"phone"}`), 201)
 	e.memory = id(h.rest("POST", "/characters/"+e.character+"/memories", `{"text":"Mia keeps bees."}`), 201)
-	e.summary = h.summary(e.conversation)
+	e.summary = h.makeSummary(e.conversation)
 	for path, document := range map[string]string{
 		"worldbooks": `{"entries":{}}`, "presets": `{"prompts":[]}`, "personas": `{"name":"Mia","description":"x"}`,
 		"regexscripts": `[{"scriptName":"s","findRegex":"/a/g","replaceString":"b","placement":[2]}]`,
@@ -99,15 +101,15 @@ func (h *house) estate() *estate {
 	return e
 }
 
-// idFor is the id that stands in the path of a route; "" for routes whose id is
-// not an object of a user.
-func (e *estate) idFor(path string) (id string, ok bool) {
+// idFor returns the id for the path of a route, "" for routes whose id is not that
+// of a user's object.
+func (e *fixtures) idFor(path string) (id string, ok bool) {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(path, base+"/"), "/")
 	id, ok = map[string]string{
 		"characters": e.character, "conversations": e.conversation, "messages": e.message, "generations": e.generation,
 		"prompts": e.prompt, "saves": e.save, "tokens": e.token,
-		"users":   "", // for owners only: TestOnlyOwnersManageUsers
-		"devices": "", // the client's own name for itself
+		"users":   "", // see TestOnlyOwnersManageUsers
+		"devices": "", // chosen by the client
 	}[kind]
 	if !ok {
 		id, ok = e.resources[kind]
@@ -115,8 +117,8 @@ func (e *estate) idFor(path string) (id string, ok bool) {
 	return id, ok
 }
 
-// bodyFor is a body that is right for a route, so that only the id is wrong.
-func (e *estate) bodyFor(method, path string) string {
+// bodyFor returns a valid body for a route, so that only the id is wrong.
+func (e *fixtures) bodyFor(method, path string) string {
 	document := `{"document":{"entries":{},"name":"x","prompts":[]}}`
 	if strings.Contains(path, "regexscripts") {
 		document = `{"document":[]}`
@@ -155,13 +157,13 @@ func (e *estate) bodyFor(method, path string) string {
 	}
 }
 
-// Nobody finds out whether an id exists that is not theirs: every route with an
-// id answers the same for another user's and for one that nobody has.
+// Nobody can find out whether another user's object exists: every route with an id
+// answers the same for an object of another user as for one that does not exist.
 func TestStrangersSeeNothingOnAnyRoute(t *testing.T) {
-	h := build(t, nil)
-	e := h.estate()
-	before := h.everything(e)
-	stranger := h.member("stranger")
+	h := newTestServer(t, nil)
+	e := h.newFixtures()
+	before := h.readAll(e)
+	stranger := h.newMember("stranger")
 	tried := 0
 	for _, r := range h.server.echo.Routes() {
 		if !strings.Contains(r.Path, "/:id") {
@@ -176,7 +178,7 @@ func TestStrangersSeeNothingOnAnyRoute(t *testing.T) {
 		}
 		tried++
 		t.Run(r.Method+" "+r.Path, func(t *testing.T) {
-			ask := func(id, token string) *restAnswer {
+			ask := func(id, token string) *restResponse {
 				path := strings.NewReplacer(":id", id, ":mid", e.memory, ":sid", e.summary).Replace(strings.TrimPrefix(r.Path, base))
 				if strings.HasSuffix(path, "/diff") {
 					path += "?with=" + e.prompt2
@@ -186,23 +188,23 @@ func TestStrangersSeeNothingOnAnyRoute(t *testing.T) {
 				}
 				return h.rest(r.Method, path, e.bodyFor(r.Method, r.Path), "Authorization: Bearer "+token)
 			}
-			foreign, nobodys := ask(id, stranger), ask(op.NewID(), h.token)
+			foreign, missing := ask(id, stranger), ask(op.NewID(), h.token)
 			foreign.refuses(t, 404, "not_found")
-			nobodys.refuses(t, 404, "not_found")
+			missing.refuses(t, 404, "not_found")
 			ask("%00", h.token).refuses(t, 404, "not_found")
-			if foreign.object(t)["detail"] != nobodys.object(t)["detail"] && !strings.Contains(string(foreign.body), id) {
-				t.Errorf("one can tell them apart:\n%s%s", foreign.body, nobodys.body)
+			if foreign.object(t)["detail"] != missing.object(t)["detail"] && !strings.Contains(string(foreign.body), id) {
+				t.Errorf("the responses differ:\n%s%s", foreign.body, missing.body)
 			}
 		})
 	}
 	t.Logf("%d routes with an id", tried)
-	if after := h.everything(e); after != before {
+	if after := h.readAll(e); after != before {
 		t.Errorf("something has changed:\n%s\n%s", before, after)
 	}
 }
 
-// everything is what the owner of an estate reads of it.
-func (h *house) everything(e *estate) string {
+// readAll returns what the owner reads of the fixtures.
+func (h *testServer) readAll(e *fixtures) string {
 	var b strings.Builder
 	for _, path := range []string{
 		"/characters/" + e.character, "/conversations/" + e.conversation, "/conversations/" + e.conversation + "/messages",
@@ -217,13 +219,13 @@ func (h *house) everything(e *estate) string {
 	return b.String()
 }
 
-// The ids of others in bodies.
-func TestIdsOfOthersCannotBeNamed(t *testing.T) {
-	h := build(t, nil)
-	theirs := h.estate()
-	revision := member(h.rest("GET", "/characters/"+theirs.character+"/memories?q=Hello&layer=exchange", "").items(t)[0], "id")
-	h.token = h.member("stranger")
-	mine := h.estate()
+// Another user's id in a body or query answers 404, too.
+func TestIdsOfOthersAreRefusedInBodies(t *testing.T) {
+	h := newTestServer(t, nil)
+	theirs := h.newFixtures()
+	revision := stringAt(h.rest("GET", "/characters/"+theirs.character+"/memories?q=Hello&layer=exchange", "").items(t)[0], "id")
+	h.token = h.newMember("stranger")
+	mine := h.newFixtures()
 	for _, c := range []struct{ method, path, body, field string }{
 		{"POST", "/conversations", `{"characterId":"$character"}`, "characterId"},
 		{"POST", "/conversations", `{"characterId":"` + mine.character + `","personaId":"$persona"}`, "personaId"},
@@ -263,10 +265,10 @@ func TestIdsOfOthersCannotBeNamed(t *testing.T) {
 	h.rest("GET", "/saves/"+mine.save+"?limit=1&before="+theirs.message, "").refuses(t, 404, "not_found")
 }
 
-// A search finds the words of the one who searches, whatever ids it names.
-func TestASearchFindsOnesOwnWords(t *testing.T) {
-	h := build(t, nil)
-	theirs := h.estate()
+// A search never finds another user's messages, whatever ids it names.
+func TestASearchFindsOnlyOnesOwnMessages(t *testing.T) {
+	h := newTestServer(t, nil)
+	theirs := h.newFixtures()
 	h.rest("PATCH", "/messages/"+theirs.message, `{"text":"the password is swordfish"}`).wants(t, 200)
 	find := func(query string) []any {
 		t.Helper()
@@ -277,8 +279,8 @@ func TestASearchFindsOnesOwnWords(t *testing.T) {
 			t.Fatalf("%s: the owner finds %v", query, found)
 		}
 	}
-	h.token = h.member("stranger")
-	mine := h.estate()
+	h.token = h.newMember("stranger")
+	mine := h.newFixtures()
 	if found := find(""); len(found) != 0 {
 		t.Errorf("a stranger finds %v", found)
 	}
@@ -298,7 +300,7 @@ func TestASearchFindsOnesOwnWords(t *testing.T) {
 }
 
 func TestOnlyOwnersManageUsers(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	member, err := h.accounts.CreateUser(context.Background(), h.user, account.NewUser{Username: "mia", Password: "a long enough password"})
 	h.must(err)
 	for _, c := range []struct{ method, path, body string }{
@@ -310,12 +312,12 @@ func TestOnlyOwnersManageUsers(t *testing.T) {
 	}
 	h.rest("PATCH", "/users/"+op.NewID(), `{}`).refuses(t, 404, "not_found")
 	h.rest("DELETE", "/users/"+op.NewID(), "").refuses(t, 404, "not_found")
-	h.rest("DELETE", "/users/"+h.user.ID, "").refuses(t, 409, "conflict") // somebody must be able to manage users
+	h.rest("DELETE", "/users/"+h.user.ID, "").refuses(t, 409, "conflict") // the last owner stays
 }
 
-// Without a token nothing but the front door opens.
-func TestEveryRouteWantsToKnowWhoAsks(t *testing.T) {
-	h := build(t, nil)
+// Without a valid token, only the routes for signing in answer.
+func TestEveryRouteRequiresAuthentication(t *testing.T) {
+	h := newTestServer(t, nil)
 	open := map[string]bool{"POST /api/v1/auth/login": true, "POST /api/v1/auth/signin": true, "GET /api/v1/ws": true}
 	for _, r := range h.server.echo.Routes() {
 		if !strings.HasPrefix(r.Path, base) || open[r.Method+" "+r.Path] {
@@ -326,7 +328,7 @@ func TestEveryRouteWantsToKnowWhoAsks(t *testing.T) {
 			a := h.rest(r.Method, path, "", header)
 			a.refuses(t, 401, "unauthenticated")
 			if a.header.Get("WWW-Authenticate") == "" {
-				t.Error(fmt.Sprint(r.Method, r.Path, " does not say how"))
+				t.Error(fmt.Sprint(r.Method, r.Path, " has no WWW-Authenticate"))
 			}
 		}
 	}

@@ -8,27 +8,27 @@ import (
 	"nodest/op"
 )
 
-// summary makes a summary of a conversation of the house's token, which is
-// lengthened for that.
-func (h *house) summary(chat string) string {
+// makeSummary adds enough messages to a conversation to summarize it, and returns
+// the id of the summary.
+func (h *testServer) makeSummary(chat string) string {
 	h.t.Helper()
 	for i := range 9 {
 		h.rest("POST", "/conversations/"+chat+"/messages", fmt.Sprintf(`{"text":"On day %d we crossed the river and met a miller.","reply":false}`, i+1)).wants(h.t, 200)
 	}
-	return member(h.rest("POST", "/conversations/"+chat+"/summaries?wait=1", "").wants(h.t, 201), "id")
+	return stringAt(h.rest("POST", "/conversations/"+chat+"/summaries?wait=1", "").wants(h.t, 201), "id")
 }
 
-// A summary stands in requests for the middle of a chat, is the app's document,
-// and goes when it is deleted.
-func TestASummaryComesAndGoes(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	phone, _ := h.phone(nil)
+// A summary replaces the middle of a chat in requests to the model, can be edited,
+// and has no effect any more once deleted.
+func TestSummaryLifecycle(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	phone, _ := h.connect(nil)
 	path := "/conversations/" + chat + "/summaries"
 	if p := h.rest("POST", path+"?wait=1", "").refuses(t, 409, "conflict"); p.Details["reason"] == nil {
 		t.Errorf("nothing to summarise: %+v", p)
 	}
-	id := h.summary(chat)
+	id := h.makeSummary(chat)
 	made := phone.event("memory.summary", "")
 	if made.Conv != chat || field[string](t, made, "summaryId") != id || field[string](t, made, "op") != "created" {
 		t.Errorf("event %s", made.Data)
@@ -59,7 +59,7 @@ func TestASummaryComesAndGoes(t *testing.T) {
 			t.Errorf("later: %v", got)
 		}
 	}
-	wait(phone, "another summary", func(frames []*frame) *frame {
+	waitFor(phone, "another summary", func(frames []*frame) *frame {
 		for _, f := range frames {
 			if f.Ev == "memory.summary" && field[string](t, f, "op") == "created" && field[string](t, f, "summaryId") != id {
 				return f
@@ -69,11 +69,11 @@ func TestASummaryComesAndGoes(t *testing.T) {
 	})
 }
 
-func TestSummariesThatCannotBe(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
+func TestInvalidSummaryRequests(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
 	path := "/conversations/" + chat + "/summaries"
-	id := h.summary(chat)
+	id := h.makeSummary(chat)
 	messages := h.rest("GET", "/conversations/"+chat+"/messages", "").items(t)
 	for _, c := range []struct{ method, path, body, field string }{
 		{"POST", "?wait=perhaps", `{}`, "wait"},
@@ -84,9 +84,9 @@ func TestSummariesThatCannotBe(t *testing.T) {
 		{"PATCH", "/" + id, `{"summary":"\u200b \u2060\n"}`, "summary"},
 		{"POST", "", `{"from":7}`, "from"},
 		{"POST", "", `{"length":100}`, "length"},
-		{"POST", "?wait=1", `{"from":"` + member(messages[6], "id") + `","to":"` + member(messages[4], "id") + `"}`, "to"},
-		{"POST", "?wait=1", `{"from":"` + member(messages[2], "id") + `"}`, "from"},
-		{"POST", "", `{"to":"` + member(messages[len(messages)-3], "id") + `"}`, "to"},
+		{"POST", "?wait=1", `{"from":"` + stringAt(messages[6], "id") + `","to":"` + stringAt(messages[4], "id") + `"}`, "to"},
+		{"POST", "?wait=1", `{"from":"` + stringAt(messages[2], "id") + `"}`, "from"},
+		{"POST", "", `{"to":"` + stringAt(messages[len(messages)-3], "id") + `"}`, "to"},
 		{"PATCH", "/" + id, `{"summary":""}`, "summary"},
 		{"PATCH", "/" + id, `{}`, "summary"},
 		{"PATCH", "/" + id, `{"summary":"` + strings.Repeat("a", 2001) + `"}`, "summary"},
@@ -101,7 +101,7 @@ func TestSummariesThatCannotBe(t *testing.T) {
 			h.rest("POST", path+query, `{"`+name+`":"`+op.NewID()+`"}`).refuses(t, 404, "not_found")
 		}
 	}
-	other := h.chat()
+	other := h.newChat()
 	h.rest("PATCH", "/conversations/"+other+"/summaries/"+id, `{"summary":"They met millers."}`).refuses(t, 404, "not_found")
 	h.rest("DELETE", "/conversations/"+other+"/summaries/"+id, "").refuses(t, 404, "not_found")
 	if got := h.rest("GET", path, "").items(t); len(got) != 1 || got[0]["method"] == "user" {
@@ -109,13 +109,13 @@ func TestSummariesThatCannotBe(t *testing.T) {
 	}
 }
 
-// A summary under a key is made once, and answered again.
-func TestASummaryIsMadeOnce(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
+// A repeated request with the same idempotency key returns the same summary.
+func TestCreatingASummaryIsIdempotent(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
 	path := "/conversations/" + chat + "/summaries"
-	h.summary(chat)
-	h.says(chat, "And on we went.", "Yes.")
+	h.makeSummary(chat)
+	h.turn(chat, "And on we went.", "Yes.")
 	first := h.rest("POST", path+"?wait=1", "", "Idempotency-Key: once").wants(t, 201)
 	again := h.rest("POST", path+"?wait=true", "", "Idempotency-Key: once")
 	if diff := fmt.Sprint(first); fmt.Sprint(again.wants(t, 201)) != diff || again.header.Get("Idempotency-Replayed") != "true" {

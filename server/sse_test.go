@@ -13,22 +13,22 @@ import (
 	"nodest/op"
 )
 
-// told is one server-sent event.
-type told struct {
+// sseEvent is one server-sent event.
+type sseEvent struct {
 	frame
 	kind, id string
 }
 
-// listener reads an answer of server-sent events.
-type listener struct {
+// sseStream reads a response of server-sent events.
+type sseStream struct {
 	t      testing.TB
 	res    *http.Response
 	lines  chan string
 	cancel context.CancelFunc
 }
 
-// listen makes a request for events; an answer that is none is returned as it is.
-func (h *house) listen(method, path, body string, header ...string) *listener {
+// openStream makes a request that accepts events; the response may be another one.
+func (h *testServer) openStream(method, path, body string, header ...string) *sseStream {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	h.t.Cleanup(cancel)
@@ -45,7 +45,7 @@ func (h *house) listen(method, path, body string, header ...string) *listener {
 	}
 	res, err := h.http.Client().Do(req)
 	h.must(err)
-	l := &listener{t: h.t, res: res, lines: make(chan string, 10_000), cancel: cancel}
+	l := &sseStream{t: h.t, res: res, lines: make(chan string, 10_000), cancel: cancel}
 	h.t.Cleanup(func() { res.Body.Close() })
 	go func() {
 		defer close(l.lines)
@@ -59,9 +59,9 @@ func (h *house) listen(method, path, body string, header ...string) *listener {
 }
 
 // next returns the next event; nil at the end of the stream.
-func (l *listener) next() *told {
+func (l *sseStream) next() *sseEvent {
 	l.t.Helper()
-	e := &told{}
+	e := &sseEvent{}
 	for {
 		line, ok := l.line()
 		if !ok {
@@ -78,34 +78,34 @@ func (l *listener) next() *told {
 				l.t.Fatalf("%s: %v", line, err)
 			}
 		case "":
-			if e.kind != "" { // else a comment, or the end of one
+			if e.kind != "" { // else a comment
 				return e
 			}
 		}
 	}
 }
 
-func (l *listener) line() (string, bool) {
+func (l *sseStream) line() (string, bool) {
 	l.t.Helper()
 	select {
 	case line, ok := <-l.lines:
 		return line, ok
-	case <-time.After(patience):
-		l.t.Fatal("nothing comes any more")
+	case <-time.After(testTimeout):
+		l.t.Fatal("no more events")
 		return "", false
 	}
 }
 
-// rest reads everything up to the end.
-func (l *listener) rest() []*told {
-	var all []*told
+// remaining reads to the end of the stream.
+func (l *sseStream) remaining() []*sseEvent {
+	var all []*sseEvent
 	for e := l.next(); e != nil; e = l.next() {
 		all = append(all, e)
 	}
 	return all
 }
 
-func kinds(events []*told) string {
+func kinds(events []*sseEvent) string {
 	var list []string
 	for _, e := range events {
 		if e.kind != "gen.delta" && e.kind != "gen.stage" {
@@ -115,7 +115,7 @@ func kinds(events []*told) string {
 	return strings.Join(list, " ")
 }
 
-func textOf(t *testing.T, events []*told) string {
+func textOf(t *testing.T, events []*sseEvent) string {
 	t.Helper()
 	text := ""
 	for _, e := range events {
@@ -129,19 +129,19 @@ func textOf(t *testing.T, events []*told) string {
 	return text
 }
 
-func TestAMessageIsAnsweredAsEvents(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
+func TestAReplyIsStreamedAsEvents(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
 	gate := make(chan struct{})
-	h.voice.lay(&script{pieces: []string{"Good ", "morning, ", "旅人"}, gate: gate})
-	l := h.listen("POST", "/conversations/"+chat+"/messages", `{"text":"Hi"}`, "Idempotency-Key: k-1")
+	h.model.enqueue(&script{pieces: []string{"Good ", "morning, ", "旅人"}, gate: gate})
+	l := h.openStream("POST", "/conversations/"+chat+"/messages", `{"text":"Hi"}`, "Idempotency-Key: k-1")
 	if got := l.res.Header.Get("Content-Type"); l.res.StatusCode != http.StatusOK || got != "text/event-stream" {
 		t.Fatalf("%d %s", l.res.StatusCode, got)
 	}
-	var events []*told
+	var events []*sseEvent
 	for e := l.next(); e != nil; e = l.next() {
 		if events = append(events, e); e.kind == "gen.context" {
-			close(gate) // a reply that ends before the stream has begun comes without deltas
+			close(gate) // a reply that ends before the stream starts has no deltas
 		}
 	}
 	want := "message.created message.created gen.started gen.context message.updated gen.done"
@@ -157,27 +157,27 @@ func TestAMessageIsAnsweredAsEvents(t *testing.T) {
 		}
 	}
 
-	again := h.listen("POST", "/conversations/"+chat+"/messages", `{"text":"Hi"}`, "Idempotency-Key: k-1").rest()
+	again := h.openStream("POST", "/conversations/"+chat+"/messages", `{"text":"Hi"}`, "Idempotency-Key: k-1").remaining()
 	if got := kinds(again); got != "message.updated gen.done" || textOf(t, again) != "Good morning, 旅人" {
 		t.Errorf("again: %s, text %q", got, textOf(t, again))
 	}
 	gen := events[len(events)-1].Gen
-	later := h.listen("GET", "/generations/"+gen+"?off=5", "").rest()
+	later := h.openStream("GET", "/generations/"+gen+"?off=5", "").remaining()
 	if len(later) == 0 || later[0].Off != 5 || field[string](t, &later[0].frame, "text") != "morning, 旅人" {
 		t.Errorf("from the middle: %s", kinds(later))
 	}
 }
 
-func TestAFailureBeforeTheFirstEventIsAPlainAnswer(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
+func TestAFailureBeforeTheFirstEventIsAPlainResponse(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
 	for path, want := range map[string]int{
 		"/conversations/" + op.NewID() + "/messages": 404,
 		"/conversations/" + chat + "/messages":       400,
 	} {
-		l := h.listen("POST", path, `{"txt":"Hi"}`)
+		l := h.openStream("POST", path, `{"txt":"Hi"}`)
 		if path != "/conversations/"+chat+"/messages" {
-			l = h.listen("POST", path, `{"text":"Hi"}`)
+			l = h.openStream("POST", path, `{"text":"Hi"}`)
 		}
 		if got := l.res.Header.Get("Content-Type"); l.res.StatusCode != want || got != "application/problem+json" {
 			t.Errorf("%s: %d %s", path, l.res.StatusCode, got)
@@ -186,10 +186,10 @@ func TestAFailureBeforeTheFirstEventIsAPlainAnswer(t *testing.T) {
 }
 
 func TestAFailedReplyEndsItsStream(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	h.voice.lay(&script{pieces: []string{"Well"}, fails: fmt.Errorf("the provider broke")})
-	events := h.listen("POST", "/conversations/"+chat+"/messages", `{"text":"Hi"}`).rest()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	h.model.enqueue(&script{pieces: []string{"Well"}, fails: fmt.Errorf("the provider broke")})
+	events := h.openStream("POST", "/conversations/"+chat+"/messages", `{"text":"Hi"}`).remaining()
 	last := events[len(events)-1]
 	if last.kind != "gen.failed" || field[string](t, &last.frame, "error.code") == "" {
 		t.Errorf("the last event is %s %s", last.kind, last.Data)
@@ -200,36 +200,36 @@ func TestAFailedReplyEndsItsStream(t *testing.T) {
 }
 
 func TestAGenerationIsFollowedFromTheMiddle(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
 	gate := make(chan struct{})
-	h.voice.lay(&script{pieces: []string{"one ", "two ", "three"}, gate: gate})
-	p, _ := h.phone(nil)
+	h.model.enqueue(&script{pieces: []string{"one ", "two ", "three"}, gate: gate})
+	p, _ := h.connect(nil)
 	sent := p.ok("chat.send", "k", map[string]any{"conversationId": chat, "text": "Count"})
 	gen := field[string](t, sent, "generationId")
 	gate <- struct{}{}
 	p.event("gen.delta", gen)
-	l := h.listen("GET", "/generations/"+gen+"?off=0", "")
-	first := l.next() // white space at the end of a piece may be held back
+	l := h.openStream("GET", "/generations/"+gen+"?off=0", "")
+	first := l.next() // white space at the end of a piece may be delayed
 	if first.kind != "gen.delta" || strings.TrimSpace(field[string](t, &first.frame, "text")) != "one" {
 		t.Fatalf("first: %s %s", first.kind, first.Data)
 	}
 	gate <- struct{}{}
 	gate <- struct{}{}
-	events := append([]*told{first}, l.rest()...)
+	events := append([]*sseEvent{first}, l.remaining()...)
 	if got := textOf(t, events); got != "one two three" || kinds(events) != "message.updated gen.done" {
 		t.Errorf("text %q, events %s", got, kinds(events))
 	}
 }
 
-func TestAClosedRequestIsNotACancel(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	p, _ := h.phone(nil)
+func TestClosingARequestDoesNotCancelTheReply(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	p, _ := h.connect(nil)
 	for name, header := range map[string]string{"streamed": "Accept: text/event-stream", "waited for": "Accept: application/json"} {
 		t.Run(name, func(t *testing.T) {
 			gate := make(chan struct{})
-			s := h.voice.lay(&script{pieces: []string{"still ", "here"}, gate: gate})
+			s := h.model.enqueue(&script{pieces: []string{"still ", "here"}, gate: gate})
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.http.URL+"/api/v1/conversations/"+chat+"/messages", strings.NewReader(`{"text":"Hi"}`))
@@ -246,13 +246,13 @@ func TestAClosedRequestIsNotACancel(t *testing.T) {
 				}
 				gone <- err
 			}()
-			awaits(t, s.asked, "the provider's request")
+			await(t, s.requested, "the provider's request")
 			cancel()
-			awaits(t, gone, "the end of the request")
+			await(t, gone, "the end of the request")
 			gate <- struct{}{}
 			gate <- struct{}{}
-			awaits(t, s.left, "the end of the provider's request")
-			p.wait("the stored reply", func(f *frame) bool {
+			await(t, s.ended, "the end of the provider's request")
+			p.waitFrame("the stored reply", func(f *frame) bool {
 				return f.Ev == "message.updated" && field[string](t, f, "message.text") == "still here"
 			})
 			p.mu.Lock()
@@ -263,9 +263,9 @@ func TestAClosedRequestIsNotACancel(t *testing.T) {
 }
 
 func TestEventsOverSSE(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	l := h.listen("GET", "/events", "")
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	l := h.openStream("GET", "/events", "")
 	hello := l.next()
 	if hello.kind != "hello" || field[bool](t, &hello.frame, "resumed") || field[string](t, &hello.frame, "reason") != "new" {
 		t.Fatalf("first event: %s %s", hello.kind, hello.Data)
@@ -281,7 +281,7 @@ func TestEventsOverSSE(t *testing.T) {
 	for i := range 3 {
 		h.rest("PATCH", "/conversations/"+chat, fmt.Sprintf(`{"title":"more %d"}`, i))
 	}
-	l = h.listen("GET", "/events", "", "Last-Event-ID: "+one.id)
+	l = h.openStream("GET", "/events", "", "Last-Event-ID: "+one.id)
 	if hello := l.next(); !field[bool](t, &hello.frame, "resumed") {
 		t.Fatalf("hello: %s", hello.Data)
 	}
@@ -290,17 +290,17 @@ func TestEventsOverSSE(t *testing.T) {
 			t.Errorf("event %d after %d", e.Seq, one.Seq)
 		}
 	}
-	l = h.listen("GET", "/events", "", "Last-Event-ID: nonsense")
+	l = h.openStream("GET", "/events", "", "Last-Event-ID: nonsense")
 	if hello := l.next(); field[string](t, &hello.frame, "reason") != "epoch" {
 		t.Errorf("hello: %s", hello.Data)
 	}
 }
 
 func TestARevokedTokenEndsItsEvents(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	secret, token, err := h.accounts.CreateToken(context.Background(), h.user.ID, "phone", 0)
 	h.must(err)
-	l := h.listen("GET", "/events", "", "Authorization: Bearer "+secret)
+	l := h.openStream("GET", "/events", "", "Authorization: Bearer "+secret)
 	l.next()
 	h.must(h.accounts.RevokeToken(context.Background(), h.user.ID, token.ID))
 	if e := l.next(); e != nil {
@@ -309,8 +309,8 @@ func TestARevokedTokenEndsItsEvents(t *testing.T) {
 }
 
 func TestSync(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
 	snap := h.rest("GET", "/sync", "").object(t)
 	if len(snap["conversations"].([]any)) != 1 || len(snap["characters"].([]any)) != 1 {
 		t.Fatalf("snapshot: %v", snap)

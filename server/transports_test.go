@@ -21,23 +21,23 @@ import (
 	"nodest/op"
 )
 
-// transportCase is one thing to ask for. $name in data stands for an id that an
-// earlier answer had.
+// transportCase is one command. $name in data stands for an id from an earlier
+// result.
 type transportCase struct {
 	command string
 	data    string
-	code    string            // of the failure that both transports must give; "" = it succeeds
+	code    string            // of the error on both transports; "" = it succeeds
 	key     string            // "" = a new one
-	replay  bool              // the answer is that of an earlier case with this key
-	keep    map[string]string // name -> member of the result
+	replay  bool              // the result is that of an earlier case with this key
+	keep    map[string]string // name -> path in the result
 
-	embedded bool // it is asked until the vectors of the memories, made in the background, count
+	embedded bool // repeat until the memories have been embedded in the background
 }
 
 type kept = map[string]string
 
-// transportCases is a life of a conversation, with everything that can go wrong on
-// the way, and then of another one. Both transports go through them from top to bottom.
+// transportCases goes through everything that can be done with two conversations,
+// and what can go wrong. Both transports run all cases in this order.
 var transportCases = []transportCase{
 	{command: "chat.create", data: `{}`, code: "invalid_field"},
 	{command: "chat.create", data: `{"characterId":"$char","settings":{"temperature":3}}`, code: "invalid_field"},
@@ -96,7 +96,7 @@ var transportCases = []transportCase{
 	{command: "chat.history", data: `{"conversationId":"$conv","limit":"many"}`, code: "invalid_field"},
 	{command: "chat.history", data: `{"conversationId":"$conv","before":"nobody"}`, code: "not_found"},
 
-	{command: "gen.regenerate", data: `{"messageId":"$reply","wish":"longer"}`, keep: kept{"sibling": "message.id"}}, // the note follows it
+	{command: "gen.regenerate", data: `{"messageId":"$reply","wish":"longer"}`, keep: kept{"sibling": "message.id"}}, // $note follows it
 	{command: "message.edit", data: `{"messageId":"$sibling","text":"We are lost.","mode":"branch"}`},
 	{command: "message.edit", data: `{"messageId":"$user","text":"Who are you?","mode":"branch","regenerate":true}`,
 		keep: kept{"user2": "message.id", "reply2": "reply.id"}},
@@ -133,9 +133,9 @@ var transportCases = []transportCase{
 	{command: "save.delete", data: `{"saveId":"$save"}`},
 	{command: "save.delete", data: `{"saveId":"$save"}`, code: "not_found"},
 
-	{command: "memory.create", data: `{"characterId":"$char","text":"Mia keeps bees.","kind":"profile"}`, key: "told", keep: kept{"mem": "id"}},
-	{command: "memory.create", data: `{"characterId":"$char","text":"Mia keeps bees.","kind":"profile"}`, key: "told", replay: true},
-	{command: "memory.create", data: `{"characterId":"$char","text":"Mia keeps hens.","kind":"profile"}`, key: "told", code: "key_reused"},
+	{command: "memory.create", data: `{"characterId":"$char","text":"Mia keeps bees.","kind":"profile"}`, key: "bees", keep: kept{"mem": "id"}},
+	{command: "memory.create", data: `{"characterId":"$char","text":"Mia keeps bees.","kind":"profile"}`, key: "bees", replay: true},
+	{command: "memory.create", data: `{"characterId":"$char","text":"Mia keeps hens.","kind":"profile"}`, key: "bees", code: "key_reused"},
 	{command: "memory.create", data: `{"characterId":"$char","text":" "}`, code: "invalid_field"},
 	{command: "memory.create", data: `{"characterId":"$char","text":"x","kind":"rumour","importance":2}`, code: "invalid_field"},
 	{command: "memory.create", data: `{"characterId":"$char","text":"x","mood":"good"}`, code: "invalid_field"},
@@ -261,20 +261,20 @@ var transportCases = []transportCase{
 var longText = strings.Repeat("a", 32_001)
 
 func TestBothTransportsGiveTheSameAnswers(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	rest, socket := h.restTransport(), h.socketTransport()
 	for i, c := range transportCases {
 		name := fmt.Sprintf("case %d, %s %.80s", i, c.command, c.data)
-		if a, b := rest.pass(t, name, c), socket.pass(t, name, c); a != b {
+		if a, b := rest.run(t, name, c), socket.run(t, name, c); a != b {
 			t.Errorf("%s:\nREST      %s\nWebSocket %s", name, a, b)
 		}
 		if t.Failed() {
-			return // what follows rests on it
+			return // the later cases depend on this one
 		}
 	}
 }
 
-func TestTransportsAreTriedWithEveryCommand(t *testing.T) {
+func TestEveryCommandHasTransportCases(t *testing.T) {
 	works, fails := map[string]bool{}, map[string]bool{}
 	for _, c := range transportCases {
 		works[c.command] = works[c.command] || c.code == ""
@@ -287,33 +287,33 @@ func TestTransportsAreTriedWithEveryCommand(t *testing.T) {
 	}
 }
 
-// transport is one way to ask. Each has a user of its own.
+// transport sends commands in one way, as a user of its own.
 type transport struct {
-	h      *house
-	userID string
-	token  string
-	ask    func(command, key, data string) (result, failure json.RawMessage, replay bool)
-	ids    map[string]string // $name -> id
-	seen   map[string]string // id -> the name that it is compared by
-	keys   int
+	h       *testServer
+	userID  string
+	token   string
+	ask     func(command, key, data string) (result, failure json.RawMessage, replay bool)
+	ids     map[string]string // $name -> id
+	aliases map[string]string // id -> name used in the comparison
+	keys    int
 }
 
-func (h *house) newTransport(username string) *transport {
+func (h *testServer) newTransport(username string) *transport {
 	h.t.Helper()
 	u, err := h.accounts.CreateUser(context.Background(), h.user, account.NewUser{Username: username, Password: "a long enough password"})
 	h.must(err)
-	d := &transport{h: h, userID: u.ID, token: h.newToken(u.ID), ids: map[string]string{}, seen: map[string]string{}}
+	d := &transport{h: h, userID: u.ID, token: h.newToken(u.ID), ids: map[string]string{}, aliases: map[string]string{}}
 	ch, err := h.characters.Create(context.Background(), &op.Call{UserID: u.ID}, character.Input{RoleCard: json.RawMessage(alicesCard)})
 	h.must(err)
 	d.ids["char"] = ch.ID
-	d.ids["made"] = h.chatOf(u.ID) // another one, that has a summary
-	d.ids["summary"] = h.summaryOf(u.ID, d.ids["made"])
+	d.ids["made"] = h.newChatOf(u.ID) // a second conversation, with a summary
+	d.ids["summary"] = h.makeSummaryAs(u.ID, d.ids["made"])
 	return d
 }
 
-// pass asks for one case, checks what must hold on every transport, and returns the
-// answer in a form that can be compared.
-func (d *transport) pass(t *testing.T, name string, c transportCase) string {
+// run runs one case, checks what must hold on every transport, and returns the
+// result in a form that can be compared.
+func (d *transport) run(t *testing.T, name string, c transportCase) string {
 	t.Helper()
 	data := c.data
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(d.ids))) { // $prompt2 before $prompt
@@ -325,7 +325,7 @@ func (d *transport) pass(t *testing.T, name string, c transportCase) string {
 		key = fmt.Sprintf("transport-%d", d.keys)
 	}
 	result, failure, replay := d.ask(c.command, key, data)
-	for end := time.Now().Add(patience); c.embedded && !strings.Contains(string(result), `"spelling"`) && time.Now().Before(end); {
+	for end := time.Now().Add(testTimeout); c.embedded && !strings.Contains(string(result), `"spelling"`) && time.Now().Before(end); {
 		<-time.After(20 * time.Millisecond)
 		result, failure, replay = d.ask(c.command, key, data)
 	}
@@ -341,18 +341,18 @@ func (d *transport) pass(t *testing.T, name string, c transportCase) string {
 	}
 	var begun struct{ GenerationID string }
 	if json.Unmarshal(orObject(result), &begun) == nil && begun.GenerationID != "" {
-		_, err := d.h.engine.Wait(context.Background(), d.userID, begun.GenerationID) // the next case finds the end of it
+		_, err := d.h.engine.Wait(context.Background(), d.userID, begun.GenerationID) // the next case needs its end
 		d.h.must(err)
 	}
 	if len(c.keep) > 0 && c.code == "" {
 		var answer map[string]any
 		d.h.must(json.Unmarshal(result, &answer))
-		keep(t, c.keep, answer, d.ids)
+		keepIDs(t, c.keep, answer, d.ids)
 	}
-	return fmt.Sprintf("%s %s %v", d.plain(result), d.plain(failure), replay)
+	return fmt.Sprintf("%s %s %v", d.normalize(result), d.normalize(failure), replay)
 }
 
-func keep(t *testing.T, keeps map[string]string, answer map[string]any, names map[string]string) {
+func keepIDs(t *testing.T, keeps map[string]string, answer map[string]any, names map[string]string) {
 	t.Helper()
 	for name, path := range keeps {
 		var v any = answer
@@ -369,40 +369,39 @@ func keep(t *testing.T, keeps map[string]string, answer map[string]any, names ma
 }
 
 var (
-	anID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	aTime  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
-	anAge  = regexp.MustCompile(`"timestamp": ?\d{13}`)
-	aPrint = regexp.MustCompile(`"(hash|digest)": ?"[0-9a-f]+"`)
+	idPattern   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+	agePattern  = regexp.MustCompile(`"timestamp": ?\d{13}`)
+	hashPattern = regexp.MustCompile(`"(hash|digest)": ?"[0-9a-f]+"`)
 )
 
-// plain gives ids the names of their order of appearance and forgets what must
-// differ: times, the id of the request, and type, which only REST has.
-func (d *transport) plain(doc json.RawMessage) string {
+// normalize numbers ids in order of appearance and removes what must differ:
+// times, the request id, and type, which only REST has.
+func (d *transport) normalize(doc json.RawMessage) string {
 	var v map[string]any
 	if doc == nil || json.Unmarshal(doc, &v) != nil {
 		return string(doc)
 	}
 	delete(v, "requestId")
 	delete(v, "type")
-	text, err := json.Marshal(v) // members in order of their names
+	text, err := json.Marshal(v) // sorted by name
 	d.h.must(err)
-	text = aTime.ReplaceAll(text, []byte("TIME"))
-	text = anAge.ReplaceAll(text, []byte("MS"))
-	text = aPrint.ReplaceAll(text, []byte("HASH"))
-	text = aScore.ReplaceAllFunc(text, shortly)
-	return string(anID.ReplaceAllFunc(text, func(id []byte) []byte {
-		if d.seen[string(id)] == "" {
-			d.seen[string(id)] = fmt.Sprintf("ID%d", len(d.seen)+1)
+	text = timePattern.ReplaceAll(text, []byte("TIME"))
+	text = agePattern.ReplaceAll(text, []byte("MS"))
+	text = hashPattern.ReplaceAll(text, []byte("HASH"))
+	text = scorePattern.ReplaceAllFunc(text, rounded)
+	return string(idPattern.ReplaceAllFunc(text, func(id []byte) []byte {
+		if d.aliases[string(id)] == "" {
+			d.aliases[string(id)] = fmt.Sprintf("ID%d", len(d.aliases)+1)
 		}
-		return []byte(d.seen[string(id)])
+		return []byte(d.aliases[string(id)])
 	}))
 }
 
-// aScore is a number that depends on the time: what was said a moment ago is a
-// little nearer than what was said two moments ago.
-var aScore = regexp.MustCompile(`\d\.\d+(e-\d+)?`)
+// scorePattern matches scores, which depend slightly on the age of a message.
+var scorePattern = regexp.MustCompile(`\d\.\d+(e-\d+)?`)
 
-func shortly(number []byte) []byte {
+func rounded(number []byte) []byte {
 	f, err := strconv.ParseFloat(string(number), 64)
 	if err != nil {
 		return number
@@ -410,9 +409,9 @@ func shortly(number []byte) []byte {
 	return fmt.Appendf(nil, "%.3f", f)
 }
 
-func (h *house) socketTransport() *transport {
+func (h *testServer) socketTransport() *transport {
 	d := h.newTransport("socket")
-	p, _, _ := h.dial(dialed{token: d.token})
+	p, _, _ := h.dial(dialOptions{token: d.token})
 	p.ok("hello", "", map[string]any{"protocol": 1, "deviceId": "device"})
 	d.ask = func(command, key, data string) (result, failure json.RawMessage, replay bool) {
 		f := p.do(command, key, json.RawMessage(data))
@@ -426,13 +425,13 @@ func (h *house) socketTransport() *transport {
 	return d
 }
 
-func (h *house) restTransport() *transport {
+func (h *testServer) restTransport() *transport {
 	d := h.newTransport("rest")
 	d.ask = func(command, key, data string) (result, failure json.RawMessage, replay bool) {
 		method, path, body := h.restRequest(command, data)
 		a := h.rest(method, path, body, "Authorization: Bearer "+d.token, "Idempotency-Key: "+key, "Prefer: respond-async", "X-Device-Id: device")
 		replay = a.header.Get("Idempotency-Replayed") == "true"
-		h.statusFits(command, a)
+		h.checkStatus(command, a)
 		switch {
 		case a.status >= 400:
 			return nil, a.body, replay
@@ -444,9 +443,9 @@ func (h *house) restTransport() *transport {
 	return d
 }
 
-// statusFits checks the status of an answer of REST, and what its problems have beside
-// those of the WebSocket.
-func (h *house) statusFits(command string, a *restAnswer) {
+// checkStatus checks the status of a REST response, and the fields that only REST
+// errors have.
+func (h *testServer) checkStatus(command string, a *restResponse) {
 	h.t.Helper()
 	var p problem
 	want := cmp.Or(h.server.ops[command].status, http.StatusOK)
@@ -465,8 +464,8 @@ func (h *house) statusFits(command string, a *restAnswer) {
 	}
 }
 
-// restRequest is the REST request that says the same as a command.
-func (h *house) restRequest(command, data string) (method, path, body string) {
+// restRequest returns the REST request that is equivalent to a command.
+func (h *testServer) restRequest(command, data string) (method, path, body string) {
 	o := h.server.ops[command]
 	switch command {
 	case "card.lint":

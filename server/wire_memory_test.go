@@ -8,9 +8,9 @@ import (
 	"nodest/memory"
 )
 
-// A suggestion names the memory that it would change; that of a new one is null, in
-// the API and in the event.
-func TestWhatASuggestionIsAbout(t *testing.T) {
+// A suggestion names the memory that it would change, in the API and in the event;
+// for a new memory that is null.
+func TestASuggestionNamesItsMemory(t *testing.T) {
 	const known, id = "0198c0de-0000-7000-8000-000000000001", "0198c0de-0000-7000-8000-000000000002"
 	for memoryID, want := range map[string]any{known: known, "": nil} {
 		s := memory.Suggested{
@@ -25,10 +25,10 @@ func TestWhatASuggestionIsAbout(t *testing.T) {
 		if err := json.Unmarshal(sent, &got); err != nil {
 			t.Fatal(err)
 		}
-		if told, is := got["memoryId"]; !is || told != want {
-			t.Errorf("it is about %v, want %v", told, want)
+		if about, ok := got["memoryId"]; !ok || about != want {
+			t.Errorf("memoryId %v, want %v", about, want)
 		}
-		if err := theContract().holds(got, openapiAt, "components", "schemas", "Suggestion"); err != nil {
+		if err := theContract().validate(got, openapiAt, "components", "schemas", "Suggestion"); err != nil {
 			t.Error(err)
 		}
 		event := map[string]any{

@@ -17,8 +17,8 @@ import (
 	"nodest/stream"
 )
 
-// seeded returns the random numbers of a test; NODEST_SEED chooses others.
-func seeded(t *testing.T) *rand.Rand {
+// newRand returns a random source with a fixed seed, or that of NODEST_SEED.
+func newRand(t *testing.T) *rand.Rand {
 	seed := uint64(20261121)
 	if v, err := strconv.ParseUint(os.Getenv("NODEST_SEED"), 10, 64); err == nil {
 		seed = v
@@ -27,8 +27,9 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
-// long scales a number by NODEST_LONG, which is 1 in `make test-long`.
-func long(full, least int) int {
+// scaled returns full times NODEST_LONG, which is 1 in `make test-long`, but at least
+// least.
+func scaled(full, least int) int {
 	share, err := strconv.ParseFloat(os.Getenv("NODEST_LONG"), 64)
 	if err != nil {
 		return least
@@ -36,7 +37,7 @@ func long(full, least int) int {
 	return max(least, int(float64(full)*share))
 }
 
-// cutAfter is a connection that breaks off after a number of bytes were read.
+// cutAfter is a connection that closes after a number of bytes has been read.
 type cutAfter struct {
 	net.Conn
 	left int
@@ -54,35 +55,35 @@ func (c *cutAfter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mobile is what a well-made client does: it keeps a position and texts, resumes,
-// attaches, and never appends blindly.
-type mobile struct {
+// resumingClient does what a correct client does: it keeps its position and the
+// texts, resumes, attaches to generations, and appends a delta only at its offset.
+type resumingClient struct {
 	t        *testing.T
-	h        *house
+	h        *testServer
 	epoch    string
 	seq      int64
 	texts    map[string]string // by generation, from deltas
-	finals   map[string]string // by message
+	stored   map[string]string // by message
 	ended    map[string]bool   // generations
-	faults   []string
+	problems []string
 	progress func() // called after each frame
 }
 
-// session is one connection of an app, until it is cut or done says so.
+// session is one connection of a resumingClient.
 type session struct {
-	*mobile
-	p    *phone
-	n    int               // frames of the connection that were used
+	*resumingClient
+	p    *wsClient
+	used int               // number of frames handled
 	sent map[string]*frame // replies by command id
 }
 
-// connect dials and says hello until that succeeds; bytes is after how many
-// bytes each connection breaks off, 0 = never.
-func (a *mobile) connect(bytes func() int) *session {
+// connect dials and sends hello until that succeeds; bytes returns after how many
+// bytes the next connection is cut, 0 = never.
+func (a *resumingClient) connect(bytes func() int) *session {
 	a.t.Helper()
 	for {
 		limit := bytes()
-		p, _, err := a.h.dial(dialed{token: a.h.token, quiet: true, dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		p, _, err := a.h.dial(dialOptions{token: a.h.token, mayFail: true, dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			var d net.Dialer
 			conn, err := d.DialContext(ctx, network, addr)
 			if err != nil || limit == 0 {
@@ -94,13 +95,13 @@ func (a *mobile) connect(bytes func() int) *session {
 			a.progress()
 			continue // cut in the handshake
 		}
-		s := &session{mobile: a, p: p, sent: map[string]*frame{}}
+		s := &session{resumingClient: a, p: p, sent: map[string]*frame{}}
 		hello := map[string]any{"protocol": 1, "deviceId": "d-app", "batch": true}
 		if a.epoch != "" {
 			hello["resume"] = stream.Position{Epoch: a.epoch, Seq: a.seq}
 		}
 		id := p.send("hello", "", hello)
-		if !s.until(func() bool { return s.sent[id] != nil }) {
+		if !s.readUntil(func() bool { return s.sent[id] != nil }) {
 			continue
 		}
 		f := s.sent[id]
@@ -116,22 +117,22 @@ func (a *mobile) connect(bytes func() int) *session {
 	}
 }
 
-// attach asks for the text from where the app's own ends.
+// attach asks for the rest of a text.
 func (s *session) attach(gen string) {
 	s.p.send("gen.attach", "", map[string]any{"generationId": gen, "off": len([]rune(s.texts[gen]))})
 }
 
-// until uses frames until ok, and returns false if the connection ended before.
-func (s *session) until(ok func() bool) bool {
+// readUntil handles frames until ok; it returns false if the connection ends first.
+func (s *session) readUntil(ok func() bool) bool {
 	s.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	for !ok() {
 		s.p.mu.Lock()
-		frames, closed, news := s.p.frames[s.n:], s.p.closed, s.p.news
+		frames, closed, news := s.p.frames[s.used:], s.p.closed, s.p.updated
 		s.p.mu.Unlock()
 		if len(frames) > 0 {
-			s.n++
-			s.use(frames[0])
+			s.used++
+			s.handle(frames[0])
 			s.progress()
 			continue
 		}
@@ -141,18 +142,18 @@ func (s *session) until(ok func() bool) bool {
 		select {
 		case <-news:
 		case <-deadline:
-			s.t.Fatalf("nothing comes any more; texts %v, seq %d; this connection: %s", s.texts, s.seq, s.p.heard())
+			s.t.Fatalf("no more frames; texts %v, seq %d; this connection: %s", s.texts, s.seq, s.p.recentFrames())
 		}
 	}
 	return true
 }
 
-// use takes one frame in and notes whatever should not be.
-func (s *session) use(f *frame) {
+// handle processes one frame and records protocol violations.
+func (s *session) handle(f *frame) {
 	if f.ID != "" {
 		s.sent[f.ID] = f
 		if f.OK != nil && !*f.OK {
-			s.fault("command failed: %+v", f.Error)
+			s.report("command failed: %+v", f.Error)
 		}
 		if s.epoch == "" && f.OK != nil && *f.OK {
 			s.seq = int64(field[float64](s.t, f, "seq"))
@@ -161,7 +162,7 @@ func (s *session) use(f *frame) {
 	}
 	if f.Seq > 0 {
 		if f.Seq != s.seq+1 {
-			s.fault("event %d came after %d", f.Seq, s.seq)
+			s.report("event %d came after %d", f.Seq, s.seq)
 		}
 		s.seq = f.Seq
 	}
@@ -171,9 +172,9 @@ func (s *session) use(f *frame) {
 	case "message.updated":
 		var d struct{ Message struct{ ID, Text string } }
 		if err := json.Unmarshal(f.Data, &d); err != nil {
-			s.fault("message.updated: %v", err)
+			s.report("message.updated: %v", err)
 		}
-		s.finals[d.Message.ID] = d.Message.Text
+		s.stored[d.Message.ID] = d.Message.Text
 	case "gen.done", "gen.failed":
 		s.ended[f.Gen] = true
 	}
@@ -185,32 +186,32 @@ func (s *session) delta(f *frame) {
 		return
 	}
 	if s.ended[f.Gen] {
-		s.fault("a delta after the end")
+		s.report("a delta after the end")
 	}
 	have := len([]rune(s.texts[f.Gen]))
 	if f.Off != have {
-		s.fault("delta at %d of a text of %d", f.Off, have)
+		s.report("delta at %d of a text of %d", f.Off, have)
 		return
 	}
 	s.texts[f.Gen] += d.Text
 }
 
-func (a *mobile) fault(format string, args ...any) {
-	a.faults = append(a.faults, fmt.Sprintf(format, args...))
+func (a *resumingClient) report(format string, args ...any) {
+	a.problems = append(a.problems, fmt.Sprintf(format, args...))
 }
 
-// TestCutConnectionsLoseNothing cuts the connection at random bytes while
-// replies are streamed. After all resumes the text is the provider's, no event
-// came twice and none is missing. NODEST_LONG=1 makes 1,000 cuts.
+// TestCutConnectionsLoseNothing cuts the connection at random bytes while replies
+// are streamed. In the end the text is the provider's, and no event is missing or
+// came twice. NODEST_LONG=1 makes 1,000 cuts.
 func TestCutConnectionsLoseNothing(t *testing.T) {
-	cuts := int64(long(1000, 40))
-	r := seeded(t)
-	h := build(t, nil)
-	chat := h.chat()
+	cuts := int64(scaled(1000, 40))
+	r := newRand(t)
+	h := newTestServer(t, nil)
+	chat := h.newChat()
 	gate := make(chan struct{}, 1<<16)
-	a := &mobile{t: t, h: h, texts: map[string]string{}, finals: map[string]string{}, ended: map[string]bool{}}
-	// Each frame that the app has used lets the model say one to three pieces
-	// more: so the reply goes on while the app is away, but never runs ahead.
+	a := &resumingClient{t: t, h: h, texts: map[string]string{}, stored: map[string]string{}, ended: map[string]bool{}}
+	// Each handled frame releases one to three more pieces, so that the reply goes on
+	// while the client is disconnected, but never gets far ahead.
 	a.progress = func() {
 		for range 1 + r.IntN(3) {
 			select {
@@ -229,24 +230,24 @@ func TestCutConnectionsLoseNothing(t *testing.T) {
 	s := a.connect(bytes)
 	for n := 0; made.Load() <= cuts; n++ {
 		pieces := randomPieces(r, 60)
-		h.voice.lay(&script{pieces: pieces, gate: gate})
+		h.model.enqueue(&script{pieces: pieces, gate: gate})
 		a.turn(&s, bytes, chat, fmt.Sprintf("turn-%d", n), strings.Join(pieces, ""))
-		if len(a.faults) > 0 {
-			t.Fatalf("in turn %d: %s", n, strings.Join(a.faults, "; "))
+		if len(a.problems) > 0 {
+			t.Fatalf("in turn %d: %s", n, strings.Join(a.problems, "; "))
 		}
 	}
 	t.Logf("%d connections, %d events", made.Load(), a.seq)
 	assertWholeLog(t, h, a)
 }
 
-// turn sends a message, again under the same key until it is answered, and
+// turn sends a message, repeats it with the same key until it is answered, and
 // follows the reply over as many connections as it takes.
-func (a *mobile) turn(s **session, bytes func() int, chat, key, want string) {
+func (a *resumingClient) turn(s **session, bytes func() int, chat, key, want string) {
 	a.t.Helper()
 	var answer *frame
 	for answer == nil {
 		id := (*s).p.send("chat.send", key, map[string]any{"conversationId": chat, "text": "Go on."})
-		if (*s).until(func() bool { return (*s).sent[id] != nil }) {
+		if (*s).readUntil(func() bool { return (*s).sent[id] != nil }) {
 			answer = (*s).sent[id]
 		} else {
 			*s = a.connect(bytes)
@@ -256,14 +257,14 @@ func (a *mobile) turn(s **session, bytes func() int, chat, key, want string) {
 		a.t.Fatalf("send: %+v", answer.Error)
 	}
 	gen, msg := field[string](a.t, answer, "generationId"), field[string](a.t, answer, "message.id")
-	for !(*s).until(func() bool { return a.ended[gen] }) {
+	for !(*s).readUntil(func() bool { return a.ended[gen] }) {
 		*s = a.connect(bytes)
 	}
-	if got := a.finals[msg]; got != want {
-		a.fault("stored text %q, the provider sent %q", got, want)
+	if got := a.stored[msg]; got != want {
+		a.report("stored text %q, the provider sent %q", got, want)
 	}
 	if got := a.texts[gen]; !strings.HasPrefix(want, got) {
-		a.fault("deltas gave %q, the provider sent %q", got, want)
+		a.report("deltas gave %q, the provider sent %q", got, want)
 	}
 }
 
@@ -277,13 +278,13 @@ func randomPieces(r *rand.Rand, n int) []string {
 		}
 		pieces[i] = string(piece)
 	}
-	pieces[0] = "A" + pieces[0] // white space at the ends is the engine's business
+	pieces[0] = "A" + pieces[0] // the engine trims white space at the ends
 	pieces[len(pieces)-1] += "."
 	return pieces
 }
 
-// assertWholeLog compares what the app has seen with the log.
-func assertWholeLog(t *testing.T, h *house, a *mobile) {
+// assertWholeLog checks that the client has reached the end of the log.
+func assertWholeLog(t *testing.T, h *testServer, a *resumingClient) {
 	t.Helper()
 	at, _, err := h.db.Position(context.Background(), h.user.ID)
 	h.must(err)

@@ -9,11 +9,11 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Limits, heartbeats, tokens and the end of the server.
+// Limits, heartbeats, tokens and shutdown.
 
 func TestTooManyCommands(t *testing.T) {
-	h := build(t, func(o *Options) { o.Burst, o.CommandsPer10s = 3, 1 })
-	p, _ := h.phone(nil)
+	h := newTestServer(t, func(o *Options) { o.Burst, o.CommandsPer10s = 3, 1 })
+	p, _ := h.connect(nil)
 	var ids []string
 	for range 3 + mostRefused {
 		ids = append(ids, p.send("ping", "", nil))
@@ -27,61 +27,61 @@ func TestTooManyCommands(t *testing.T) {
 			t.Errorf("error %+v", e)
 		}
 	}
-	p.ends(closeRate)
+	p.wantClose(closeRate)
 }
 
 func TestPingIsAnswered(t *testing.T) {
-	h := build(t, nil)
-	p, _ := h.phone(nil)
-	p.text(`{"cmd":"ping"}`)
+	h := newTestServer(t, nil)
+	p, _ := h.connect(nil)
+	p.sendText(`{"cmd":"ping"}`)
 	if f := p.event("pong", ""); f.Now == 0 {
 		t.Error("pong without now")
 	}
 }
 
 func TestASilentConnectionIsPinged(t *testing.T) {
-	h := build(t, func(o *Options) { o.Tick = time.Millisecond })
+	h := newTestServer(t, func(o *Options) { o.Tick = time.Millisecond })
 	pinged := make(chan struct{}, 100)
-	p, _, _ := h.dial(dialed{token: h.token, still: true})
+	p, _, _ := h.dial(dialOptions{token: h.token, noRead: true})
 	p.ws.SetPingHandler(func(s string) error {
 		select {
 		case pinged <- struct{}{}:
 		default:
 		}
-		return p.ws.WriteControl(websocket.PongMessage, []byte(s), time.Now().Add(patience))
+		return p.ws.WriteControl(websocket.PongMessage, []byte(s), time.Now().Add(testTimeout))
 	})
 	go p.read()
 	p.ok("hello", "", map[string]any{"protocol": 1})
 	for _, c := range h.server.sockets.list() {
-		c.seen.Store(0) // it was silent since 1970
+		c.seen.Store(0) // silent since 1970
 	}
-	awaits(t, pinged, "a ping")
+	await(t, pinged, "a ping")
 }
 
-func TestTheOldestOfADeviceIsReplaced(t *testing.T) {
-	h := build(t, func(o *Options) { o.PerDevice, o.PerUser = 2, 3 })
-	hello := func(device string) *phone {
-		p, _ := h.phone(map[string]any{"deviceId": device})
+func TestTheOldestConnectionIsReplaced(t *testing.T) {
+	h := newTestServer(t, func(o *Options) { o.PerDevice, o.PerUser = 2, 3 })
+	hello := func(device string) *wsClient {
+		p, _ := h.connect(map[string]any{"deviceId": device})
 		return p
 	}
 	a1, a2, b1 := hello("a"), hello("a"), hello("b")
 	a3 := hello("a")
-	if code, reason := a1.goodbye(); code != closeSlow || reason != "replaced" {
+	if code, reason := a1.closeError(); code != closeSlow || reason != "replaced" {
 		t.Errorf("the oldest of the device: %d %q", code, reason)
 	}
 	c1 := hello("c")
-	if code, reason := a2.goodbye(); code != closeSlow || reason != "replaced" {
+	if code, reason := a2.closeError(); code != closeSlow || reason != "replaced" {
 		t.Errorf("the oldest of the user: %d %q", code, reason)
 	}
-	for _, p := range []*phone{b1, a3, c1} {
+	for _, p := range []*wsClient{b1, a3, c1} {
 		p.ok("ping", "", nil)
 	}
 }
 
-func TestNoMoreConnectionsThanTheProcessTakes(t *testing.T) {
-	h := build(t, func(o *Options) { o.Connections = 1 })
-	p, _ := h.phone(nil)
-	_, res, err := h.dial(dialed{token: h.token, quiet: true})
+func TestTheConnectionLimit(t *testing.T) {
+	h := newTestServer(t, func(o *Options) { o.Connections = 1 })
+	p, _ := h.connect(nil)
+	_, res, err := h.dial(dialOptions{token: h.token, mayFail: true})
 	if err == nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
 		t.Fatalf("%v, %+v", err, res)
 	}
@@ -89,36 +89,36 @@ func TestNoMoreConnectionsThanTheProcessTakes(t *testing.T) {
 }
 
 func TestARevokedTokenClosesItsSocketsAtOnce(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	ctx := context.Background()
 	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "phone", 0)
 	h.must(err)
-	p, _, _ := h.dial(dialed{token: secret})
+	p, _, _ := h.dial(dialOptions{token: secret})
 	p.ok("hello", "", map[string]any{"protocol": 1})
-	other, _ := h.phone(nil)
+	other, _ := h.connect(nil)
 	h.must(h.accounts.RevokeToken(ctx, h.user.ID, token.ID))
-	p.ends(closeAuth)
+	p.wantClose(closeAuth)
 	other.ok("ping", "", nil)
-	_, res, err := h.dial(dialed{token: secret, quiet: true})
+	_, res, err := h.dial(dialOptions{token: secret, mayFail: true})
 	if err == nil || res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("the revoked token connects: %v", err)
 	}
 }
 
-func TestATokenThatWasRevokedBeforeHello(t *testing.T) {
-	h := build(t, nil)
+func TestATokenRevokedBeforeHello(t *testing.T) {
+	h := newTestServer(t, nil)
 	ctx := context.Background()
 	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "phone", 0)
 	h.must(err)
-	p, _, _ := h.dial(dialed{token: secret})
-	_, err = h.db.DeleteToken(ctx, h.user.ID, token.ID) // as if between the look at the token and the upgrade
+	p, _, _ := h.dial(dialOptions{token: secret})
+	_, err = h.db.DeleteToken(ctx, h.user.ID, token.ID) // as if between authentication and upgrade
 	h.must(err)
 	p.fails("unauthenticated", "hello", "", map[string]any{"protocol": 1})
-	p.ends(closeAuth)
+	p.wantClose(closeAuth)
 }
 
 func TestARevokedTokenClosesTheSocketsOfItsTickets(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	ctx := context.Background()
 	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "page", 0)
 	h.must(err)
@@ -129,46 +129,46 @@ func TestARevokedTokenClosesTheSocketsOfItsTickets(t *testing.T) {
 		}
 		return "?ticket=" + answer.object(t)["ticket"].(string)
 	}
-	p, _, _ := h.dial(dialed{query: ticket()})
+	p, _, _ := h.dial(dialOptions{query: ticket()})
 	p.ok("hello", "", map[string]any{"protocol": 1})
 	unused := ticket()
 	h.must(h.accounts.RevokeToken(ctx, h.user.ID, token.ID))
-	p.ends(closeAuth)
-	_, res, err := h.dial(dialed{query: unused, quiet: true})
+	p.wantClose(closeAuth)
+	_, res, err := h.dial(dialOptions{query: unused, mayFail: true})
 	if err == nil || res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("the ticket of the revoked token connects: %v", err)
 	}
 }
 
-func TestATokenThatAnotherProcessRevoked(t *testing.T) {
-	h := build(t, func(o *Options) { o.Recheck = time.Millisecond })
+func TestATokenRevokedByAnotherProcess(t *testing.T) {
+	h := newTestServer(t, func(o *Options) { o.Recheck = time.Millisecond })
 	ctx := context.Background()
 	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "phone", 0)
 	h.must(err)
-	p, _, _ := h.dial(dialed{token: secret})
+	p, _, _ := h.dial(dialOptions{token: secret})
 	p.ok("hello", "", map[string]any{"protocol": 1})
-	_, err = h.db.DeleteToken(ctx, h.user.ID, token.ID) // nobody tells the server
+	_, err = h.db.DeleteToken(ctx, h.user.ID, token.ID) // as another process would: the server gets no notice
 	h.must(err)
-	p.ends(closeAuth)
+	p.wantClose(closeAuth)
 }
 
 func TestAnExpiringTokenIsRenewed(t *testing.T) {
-	h := build(t, func(o *Options) { o.Tick = time.Millisecond })
+	h := newTestServer(t, func(o *Options) { o.Tick = time.Millisecond })
 	ctx := context.Background()
 	short, _, err := h.accounts.CreateToken(ctx, h.user.ID, "short", 59*time.Second)
 	h.must(err)
-	p, _, _ := h.dial(dialed{token: short})
+	p, _, _ := h.dial(dialOptions{token: short})
 	p.ok("hello", "", map[string]any{"protocol": 1})
 	p.event("auth.expiring", "")
 	p.fails("unauthenticated", "auth.refresh", "", map[string]any{"token": "wrong"})
-	p.fails("forbidden", "auth.refresh", "", map[string]any{"token": h.member("bob")})
+	p.fails("forbidden", "auth.refresh", "", map[string]any{"token": h.newMember("bob")})
 	p.ok("auth.refresh", "", map[string]any{"token": h.token})
 	p.ok("ping", "", nil)
 }
 
 func TestAnExpiredTokenClosesTheSocket(t *testing.T) {
-	h := build(t, func(o *Options) { o.Tick = time.Millisecond })
-	p, _ := h.phone(nil)
+	h := newTestServer(t, func(o *Options) { o.Tick = time.Millisecond })
+	p, _ := h.connect(nil)
 	for _, c := range h.server.sockets.list() {
 		c.mu.Lock()
 		expired, past := *c.who, time.Now().Add(-time.Second)
@@ -176,19 +176,19 @@ func TestAnExpiredTokenClosesTheSocket(t *testing.T) {
 		c.who = &expired
 		c.mu.Unlock()
 	}
-	p.ends(closeAuth)
+	p.wantClose(closeAuth)
 }
 
-func TestGoingAway(t *testing.T) {
-	h := build(t, nil)
-	p, _ := h.phone(nil)
+func TestDrainingAnnouncesItselfAndClosesConnections(t *testing.T) {
+	h := newTestServer(t, nil)
+	p, _ := h.connect(nil)
 	finished := false
 	h.must(h.server.Drain(context.Background(), func(ctx context.Context) error {
 		if f := p.event("server.going_away", ""); field[float64](t, f, "inMs") != 10_000 {
 			t.Errorf("going away: %s", f.Data)
 		}
 		p.fails("shutting_down", "chat.send", "k", map[string]any{"conversationId": "x", "text": "hi"})
-		_, res, err := h.dial(dialed{token: h.token, quiet: true})
+		_, res, err := h.dial(dialOptions{token: h.token, mayFail: true})
 		if err == nil || res.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("a connection while draining: %v", err)
 		}
@@ -196,7 +196,7 @@ func TestGoingAway(t *testing.T) {
 		return nil
 	}))
 	if !finished {
-		t.Error("the generations were not given time")
+		t.Error("the generations got no time to finish")
 	}
-	p.ends(closeRestart)
+	p.wantClose(closeRestart)
 }

@@ -12,36 +12,35 @@ import (
 	"unicode/utf8"
 )
 
-// TestAReaderThatReadsNothing: its connection is closed, its generation is
-// finished, and the other device hears everything in the meantime.
-func TestAReaderThatReadsNothing(t *testing.T) {
-	h := build(t, func(o *Options) { o.WriteWithin = patience })
-	chat := h.chat()
-	dead, _, _ := h.dial(dialed{token: h.token, still: true, dial: h.pipes()})
-	dead.send("hello", "", map[string]any{"protocol": 1, "deviceId": "d-dead"})
+// TestAStalledReaderIsDisconnected: the connection of a client that reads nothing
+// is closed, while another device is served as usual.
+func TestAStalledReaderIsDisconnected(t *testing.T) {
+	h := newTestServer(t, func(o *Options) { o.WriteWithin = testTimeout })
+	chat := h.newChat()
+	dead, _, _ := h.dial(dialOptions{token: h.token, noRead: true, dial: h.servePipes()})
+	dead.send("hello", "", map[string]any{"protocol": 1, "deviceId": "d-stalled"})
 	_, hello, err := dead.ws.ReadMessage()
 	if err != nil || !strings.Contains(string(hello), `"ok":true`) {
 		t.Fatalf("hello: %s %v", hello, err)
 	}
-	p, _ := h.phone(map[string]any{"deviceId": "d-alive"})
+	p, _ := h.connect(map[string]any{"deviceId": "d-alive"})
 
-	// A message of 90 KB each time: some of them are more than what sockets and
-	// queue can hold.
+	// 90 KB per message: a few are more than socket and queue can hold.
 	text := strings.Repeat("茶", 30_000)
 	n := 0
-	for ; h.waitsFor("d-dead"); n++ {
+	for ; h.serves("d-stalled"); n++ {
 		if n == 10_000 {
 			t.Fatal("the connection that reads nothing was never closed")
 		}
-		p.ok("chat.send", h.key(), map[string]any{"conversationId": chat, "text": fmt.Sprint(n, text), "reply": false})
+		p.ok("chat.send", h.newKey(), map[string]any{"conversationId": chat, "text": fmt.Sprint(n, text), "reply": false})
 	}
 	t.Logf("closed after %d events", n)
 	sent := p.ok("chat.send", "k", map[string]any{"conversationId": chat, "text": "Are you there?"})
 	p.event("gen.done", field[string](t, sent, "generationId"))
 }
 
-// waitsFor says whether the connection of a device is still served.
-func (h *house) waitsFor(device string) bool {
+// serves reports whether the connection of a device is still open.
+func (h *testServer) serves(device string) bool {
 	for _, c := range h.server.sockets.list() {
 		if c.device == device && !c.out.Ended() {
 			return true
@@ -50,11 +49,11 @@ func (h *house) waitsFor(device string) bool {
 	return false
 }
 
-// pipes serves the house over connections without any buffer of their own: what
-// the client does not read, the server cannot write.
-func (h *house) pipes() func(context.Context, string, string) (net.Conn, error) {
+// servePipes serves over connections without buffers, so that the server cannot write
+// what the client does not read. It returns a dial function.
+func (h *testServer) servePipes() func(context.Context, string, string) (net.Conn, error) {
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	srv := &http.Server{Handler: h.server.Handler(), ReadHeaderTimeout: patience}
+	srv := &http.Server{Handler: h.server.Handler(), ReadHeaderTimeout: testTimeout}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 	h.t.Cleanup(func() {
@@ -94,17 +93,17 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
-// TestASlowReaderGetsFewerDeltas: a client that stops reading for a while goes
-// without deltas, is told so, and gets what it missed as soon as it reads again.
+// TestASlowReaderGetsFewerDeltas: a client that stops reading for a while gets
+// gen.behind instead of deltas, and the missing text as soon as it reads again.
 func TestASlowReaderGetsFewerDeltas(t *testing.T) {
-	h := build(t, func(o *Options) { o.WriteWithin, o.QueueBytes = patience, 32<<10 })
-	chat := h.chat()
-	slow, _, _ := h.dial(dialed{token: h.token, still: true, dial: h.pipes()})
+	h := newTestServer(t, func(o *Options) { o.WriteWithin, o.QueueBytes = testTimeout, 32<<10 })
+	chat := h.newChat()
+	slow, _, _ := h.dial(dialOptions{token: h.token, noRead: true, dial: h.servePipes()})
 	slow.send("hello", "", map[string]any{"protocol": 1, "deviceId": "d-slow"})
 	if _, hello, err := slow.ws.ReadMessage(); err != nil || !strings.Contains(string(hello), `"ok":true`) {
 		t.Fatalf("hello: %s %v", hello, err)
 	}
-	fast, _ := h.phone(map[string]any{"deviceId": "d-fast"})
+	fast, _ := h.connect(map[string]any{"deviceId": "d-fast"})
 
 	pieces := make([]string, 4_000)
 	for i := range pieces {
@@ -114,23 +113,23 @@ func TestASlowReaderGetsFewerDeltas(t *testing.T) {
 	for range len(pieces) - 1 {
 		gate <- struct{}{}
 	}
-	h.voice.lay(&script{pieces: pieces, gate: gate})
+	h.model.enqueue(&script{pieces: pieces, gate: gate})
 	want := strings.Join(pieces, "")
 	most := utf8.RuneCountInString(want) - utf8.RuneCountInString(pieces[0])
 
 	sent := fast.ok("chat.send", "k", map[string]any{"conversationId": chat, "text": "Say much"})
 	gen := field[string](t, sent, "generationId")
-	fast.until(gen, most) // all but the last piece has been said
+	fast.waitText(gen, most) // all pieces but the last
 	go slow.read()
-	slow.until(gen, most)
+	slow.waitText(gen, most)
 	gate <- struct{}{}
-	for name, p := range map[string]*phone{"slow": slow, "fast": fast} {
+	for name, p := range map[string]*wsClient{"slow": slow, "fast": fast} {
 		p.event("gen.done", gen)
-		text, frames := p.said(gen)
+		text, frames := p.deltaText(gen)
 		if text != want {
 			t.Errorf("%s: the deltas are %d bytes, want %d", name, len(text), len(want))
 		}
-		if up := p.wait("the stored text", func(f *frame) bool { return f.Ev == "message.updated" }); field[string](t, up, "message.text") != want {
+		if up := p.waitFrame("the stored text", func(f *frame) bool { return f.Ev == "message.updated" }); field[string](t, up, "message.text") != want {
 			t.Errorf("%s: another text is stored", name)
 		}
 		t.Logf("%s: %d pieces came in %d frames", name, len(pieces), frames)
@@ -138,9 +137,9 @@ func TestASlowReaderGetsFewerDeltas(t *testing.T) {
 	slow.event("gen.behind", gen)
 }
 
-// said joins the deltas of a generation, each of which must begin where the one
-// before ends.
-func (p *phone) said(gen string) (text string, frames int) {
+// deltaText joins the deltas of a generation; each must start where the previous one
+// ends.
+func (p *wsClient) deltaText(gen string) (text string, frames int) {
 	p.t.Helper()
 	have := 0
 	var b strings.Builder
@@ -159,20 +158,20 @@ func (p *phone) said(gen string) (text string, frames int) {
 	return b.String(), frames
 }
 
-// until waits for the deltas of a generation to reach a length in code points.
-func (p *phone) until(gen string, length int) {
+// waitText waits for the deltas of a generation to reach a length in code points.
+func (p *wsClient) waitText(gen string, length int) {
 	p.t.Helper()
-	p.wait(fmt.Sprint(length, " characters"), func(f *frame) bool {
+	p.waitFrame(fmt.Sprint(length, " characters"), func(f *frame) bool {
 		return f.Ev == "gen.delta" && f.Gen == gen && f.Off+len(f.Data) >= length &&
 			f.Off+utf8.RuneCountInString(field[string](p.t, f, "text")) >= length
 	})
 }
 
-// TestLatencyBesideADeadReader prints how much longer deltas take to others
-// while a client reads nothing: a figure, not a promise.
-func TestLatencyBesideADeadReader(t *testing.T) {
-	h := build(t, nil)
-	p, _ := h.phone(map[string]any{"deviceId": "d-one"})
+// TestLatencyBesideAStalledReader prints the round trip time with and without
+// clients that read nothing. It promises nothing.
+func TestLatencyBesideAStalledReader(t *testing.T) {
+	h := newTestServer(t, nil)
+	p, _ := h.connect(map[string]any{"deviceId": "d-one"})
 	measure := func() time.Duration {
 		start := time.Now()
 		for range 200 {
@@ -181,10 +180,10 @@ func TestLatencyBesideADeadReader(t *testing.T) {
 		return time.Since(start) / 200
 	}
 	alone := measure()
-	pipes := h.pipes()
+	pipes := h.servePipes()
 	for range 2 {
-		dead, _, _ := h.dial(dialed{token: h.token, still: true, dial: pipes})
-		dead.send("hello", "", map[string]any{"protocol": 1, "deviceId": "d-dead"})
+		dead, _, _ := h.dial(dialOptions{token: h.token, noRead: true, dial: pipes})
+		dead.send("hello", "", map[string]any{"protocol": 1, "deviceId": "d-stalled"})
 	}
-	t.Logf("a round trip takes %v alone, %v beside dead readers", alone, measure())
+	t.Logf("a round trip takes %v alone, %v beside stalled readers", alone, measure())
 }

@@ -28,9 +28,9 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-func TestHelloTellsWhereTheStreamStands(t *testing.T) {
-	h := build(t, nil)
-	_, f := h.phone(map[string]any{"deviceId": "d-1", "client": "test"})
+func TestHelloReportsTheStreamPosition(t *testing.T) {
+	h := newTestServer(t, nil)
+	_, f := h.connect(map[string]any{"deviceId": "d-1", "client": "test"})
 	if field[bool](t, f, "resumed") || field[string](t, f, "reason") != "new" {
 		t.Errorf("a first hello is not resumed: %s", f.Data)
 	}
@@ -45,23 +45,23 @@ func TestHelloTellsWhereTheStreamStands(t *testing.T) {
 	}
 }
 
-func TestHelloTellsTheUsersOwnLimit(t *testing.T) {
-	h := build(t, nil)
-	_, f := h.phone(nil)
+func TestHelloReportsTheUsersOwnLimit(t *testing.T) {
+	h := newTestServer(t, nil)
+	_, f := h.connect(nil)
 	if got := field[float64](t, f, "limits.gensParallel"); got != 2 {
 		t.Errorf("gensParallel %v, want the default", got)
 	}
 	own := account.Limits{Generations: 5}
 	_, err := h.accounts.UpdateUser(context.Background(), &account.Identity{User: h.user}, h.user.ID, account.UserPatch{Limits: &own})
 	h.must(err)
-	_, f = h.phone(nil)
+	_, f = h.connect(nil)
 	if got := field[float64](t, f, "limits.gensParallel"); got != 5 {
 		t.Errorf("gensParallel %v, want the user's own", got)
 	}
 }
 
 func TestWhoMayConnect(t *testing.T) {
-	h := build(t, func(o *Options) { o.Origins = []string{"https://app.example"} })
+	h := newTestServer(t, func(o *Options) { o.Origins = []string{"https://app.example"} })
 	ctx := context.Background()
 	ticket := func() string {
 		secret, err := h.accounts.NewTicket(ctx, h.user.ID, account.PurposeWS)
@@ -76,9 +76,9 @@ func TestWhoMayConnect(t *testing.T) {
 		query  string
 		origin string
 		cookie string
-		hello  string // token of hello
-		status int    // of a refused handshake
-		closes int    // after hello
+		hello  string // token in hello
+		status int    // of the handshake, if refused
+		closes int    // close code after hello
 	}{
 		{name: "a bearer token", token: h.token},
 		{name: "a wrong bearer token", token: "wrong", status: 401},
@@ -105,7 +105,7 @@ func TestWhoMayConnect(t *testing.T) {
 			if c.cookie != "" {
 				header.Set("Cookie", c.cookie)
 			}
-			p, res, err := h.dial(dialed{token: c.token, query: c.query, header: header, quiet: true})
+			p, res, err := h.dial(dialOptions{token: c.token, query: c.query, header: header, mayFail: true})
 			if c.status != 0 {
 				if err == nil || res.StatusCode != c.status {
 					t.Fatalf("handshake: %v, %+v; want %d", err, res, c.status)
@@ -120,7 +120,7 @@ func TestWhoMayConnect(t *testing.T) {
 			}
 			if c.closes != 0 {
 				p.send("hello", "", map[string]any{"protocol": 1, "token": c.hello})
-				p.ends(c.closes)
+				p.wantClose(c.closes)
 				return
 			}
 			p.ok("hello", "", map[string]any{"protocol": 1, "token": c.hello})
@@ -132,7 +132,7 @@ func TestWhoMayConnect(t *testing.T) {
 }
 
 func TestBadFramesEndTheConnection(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	deep := func(n int) string { // a frame nested n deep
 		return `{"id":"1","cmd":"card.lint","data":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + `}`
 	}
@@ -155,18 +155,18 @@ func TestBadFramesEndTheConnection(t *testing.T) {
 		{name: "257 KiB", frame: `{"id":"1","cmd":"` + strings.Repeat("x", 257<<10) + `"}`, code: closeTooBig},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, _ := h.phone(nil)
+			p, _ := h.connect(nil)
 			kind := c.kind
 			if kind == 0 {
 				kind = websocket.TextMessage
 			}
-			_ = p.ws.WriteMessage(kind, []byte(c.frame)) // the server may be quicker in closing
-			p.ends(c.code)
+			_ = p.ws.WriteMessage(kind, []byte(c.frame)) // the server may close first
+			p.wantClose(c.code)
 		})
 	}
 	t.Run("32 deep is fine", func(t *testing.T) {
-		p, _ := h.phone(nil)
-		p.text(deep(32))
+		p, _ := h.connect(nil)
+		p.sendText(deep(32))
 		if f := p.answer("1"); f.Error != nil && f.Error.Code == "internal" {
 			t.Errorf("%+v", f.Error)
 		}
@@ -174,44 +174,44 @@ func TestBadFramesEndTheConnection(t *testing.T) {
 }
 
 func TestFramesBeforeHello(t *testing.T) {
-	h := build(t, nil)
+	h := newTestServer(t, nil)
 	t.Run("a command", func(t *testing.T) {
-		p, _, _ := h.dial(dialed{token: h.token})
+		p, _, _ := h.dial(dialOptions{token: h.token})
 		p.fails("bad_request", "chat.history", "", map[string]any{})
-		p.ends(closeProtocol)
+		p.wantClose(closeProtocol)
 	})
 	t.Run("5 KiB without a token", func(t *testing.T) {
-		p, _, _ := h.dial(dialed{})
+		p, _, _ := h.dial(dialOptions{})
 		p.send("hello", "", map[string]any{"protocol": 1, "client": strings.Repeat("x", 5<<10)})
-		p.ends(closeTooBig)
+		p.wantClose(closeTooBig)
 	})
 	t.Run("another version", func(t *testing.T) {
-		p, _, _ := h.dial(dialed{token: h.token})
+		p, _, _ := h.dial(dialOptions{token: h.token})
 		p.fails("invalid_field", "hello", "", map[string]any{"protocol": 2})
-		p.ends(closeVersion)
+		p.wantClose(closeVersion)
 	})
 	t.Run("another subprotocol", func(t *testing.T) {
-		p, _, _ := h.dial(dialed{token: h.token, protos: []string{"nodest.v9"}})
-		p.ends(closeVersion)
+		p, _, _ := h.dial(dialOptions{token: h.token, subprotocols: []string{"nodest.v9"}})
+		p.wantClose(closeVersion)
 	})
 	t.Run("our subprotocol is chosen", func(t *testing.T) {
-		p, _, _ := h.dial(dialed{token: h.token, protos: []string{"other", "nodest.v1"}})
+		p, _, _ := h.dial(dialOptions{token: h.token, subprotocols: []string{"other", "nodest.v1"}})
 		if got := p.ws.Subprotocol(); got != "nodest.v1" {
 			t.Errorf("subprotocol %q", got)
 		}
 	})
 }
 
-func TestNoHelloIsNotWaitedForForEver(t *testing.T) {
-	h := build(t, func(o *Options) { o.HelloWithin = time.Millisecond })
-	p, _, _ := h.dial(dialed{token: h.token})
-	p.ends(closeAuth)
+func TestAMissingHelloTimesOut(t *testing.T) {
+	h := newTestServer(t, func(o *Options) { o.HelloWithin = time.Millisecond })
+	p, _, _ := h.dial(dialOptions{token: h.token})
+	p.wantClose(closeAuth)
 }
 
-func TestCommandsThatCannotBeDone(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	p, _ := h.phone(nil)
+func TestInvalidCommands(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	p, _ := h.connect(nil)
 	send := func(change map[string]any) map[string]any {
 		data := map[string]any{"conversationId": chat, "text": "hi"}
 		for k, v := range change {
@@ -236,12 +236,12 @@ func TestCommandsThatCannotBeDone(t *testing.T) {
 	p.fails("not_found", "gen.attach", "", map[string]any{"generationId": op.NewID()})
 	p.fails("invalid_field", "gen.attach", "", map[string]any{"generationId": "x", "off": -1})
 
-	p.text(`{"id":"odd","cmd":"chat.history","more":1}`)
+	p.sendText(`{"id":"odd","cmd":"chat.history","more":1}`)
 	if f := p.answer("odd"); f.Error == nil || f.Error.Code != "invalid_field" {
 		t.Errorf("an unknown member of the frame: %+v", f)
 	}
-	stranger := h.member("mallory")
-	q, _, _ := h.dial(dialed{token: stranger})
+	stranger := h.newMember("mallory")
+	q, _, _ := h.dial(dialOptions{token: stranger})
 	q.ok("hello", "", map[string]any{"protocol": 1})
 	q.fails("not_found", "chat.send", "k7", send(nil))
 	q.fails("not_found", "chat.history", "", map[string]any{"conversationId": chat})
@@ -252,10 +252,10 @@ func TestCommandsThatCannotBeDone(t *testing.T) {
 	}
 }
 
-func TestBatchesAreTakenWhenAgreed(t *testing.T) {
-	h := build(t, nil)
-	p, _ := h.phone(map[string]any{"batch": true})
-	p.text(`[{"id":"a","cmd":"ping"},{"id":"b","cmd":"nonsense"}, {"id":"c","cmd":"ping"}]`)
+func TestBatchesAreAcceptedWhenAgreed(t *testing.T) {
+	h := newTestServer(t, nil)
+	p, _ := h.connect(map[string]any{"batch": true})
+	p.sendText(`[{"id":"a","cmd":"ping"},{"id":"b","cmd":"nonsense"}, {"id":"c","cmd":"ping"}]`)
 	for id, ok := range map[string]bool{"a": true, "b": false, "c": true} {
 		if f := p.answer(id); *f.OK != ok {
 			t.Errorf("%s: %+v", id, f)
@@ -263,13 +263,13 @@ func TestBatchesAreTakenWhenAgreed(t *testing.T) {
 	}
 }
 
-// TestAReplyFromEndToEnd follows one message over two devices.
+// TestAReplyFromEndToEnd follows one message and its reply on two devices.
 func TestAReplyFromEndToEnd(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	p, _ := h.phone(map[string]any{"deviceId": "d-one"})
-	q, _ := h.phone(map[string]any{"deviceId": "d-two"})
-	h.voice.lay(&script{pieces: []string{"Wel", "come, ", "旅人"}})
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	p, _ := h.connect(map[string]any{"deviceId": "d-one"})
+	q, _ := h.connect(map[string]any{"deviceId": "d-two"})
+	h.model.enqueue(&script{pieces: []string{"Wel", "come, ", "旅人"}})
 
 	sent := p.ok("chat.send", "k-1", map[string]any{"conversationId": chat, "text": "Hello?", "clientMsgId": "mine"})
 	gen, msg := field[string](t, sent, "generationId"), field[string](t, sent, "message.id")
@@ -277,8 +277,8 @@ func TestAReplyFromEndToEnd(t *testing.T) {
 		t.Errorf("answer: %s", sent.Data)
 	}
 	done := p.event("gen.done", gen)
-	q.reach(done.Seq)
-	for _, d := range []*phone{p, q} {
+	q.waitSeq(done.Seq)
+	for _, d := range []*wsClient{p, q} {
 		assertReply(t, d.all(), gen, msg, "Welcome, 旅人")
 	}
 	if a, b := sequence(p.all()), sequence(q.all()); a != b {
@@ -291,7 +291,7 @@ func TestAReplyFromEndToEnd(t *testing.T) {
 	p.fails("key_reused", "chat.send", "k-1", map[string]any{"conversationId": chat, "text": "Other"})
 }
 
-// assertReply checks the deltas and the last text of a message, and their order.
+// assertReply checks the deltas and the final text of a message, and their order.
 func assertReply(t *testing.T, frames []*frame, gen, msg, want string) {
 	t.Helper()
 	text, updated, started, done := "", "", false, false
@@ -321,7 +321,7 @@ func assertReply(t *testing.T, frames []*frame, gen, msg, want string) {
 	}
 }
 
-// sequence is the durable events in the order they came.
+// sequence lists the durable events in the order in which they arrived.
 func sequence(frames []*frame) string {
 	var b strings.Builder
 	for _, f := range frames {
@@ -332,18 +332,18 @@ func sequence(frames []*frame) string {
 	return b.String()
 }
 
-func TestCancelKeepsWhatWasSaid(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	p, _ := h.phone(nil)
-	s := h.voice.lay(&script{pieces: []string{"Once upon"}, hangs: true})
+func TestCancelKeepsTheTextSoFar(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	p, _ := h.connect(nil)
+	s := h.model.enqueue(&script{pieces: []string{"Once upon"}, hangs: true})
 	sent := p.ok("chat.send", "k", map[string]any{"conversationId": chat, "text": "Tell me"})
 	gen := field[string](t, sent, "generationId")
 	p.event("gen.delta", gen)
 	if f := p.ok("gen.cancel", "", map[string]any{"generationId": gen}); field[string](t, f, "status") != "cancelled" {
 		t.Errorf("cancel: %s", f.Data)
 	}
-	awaits(t, s.left, "the end of the provider's request")
+	await(t, s.ended, "the end of the provider's request")
 	f := p.event("message.updated", "")
 	if field[string](t, f, "message.text") != "Once upon" || field[string](t, f, "message.status") != "cancelled" {
 		t.Errorf("message: %s", f.Data)
@@ -353,12 +353,12 @@ func TestCancelKeepsWhatWasSaid(t *testing.T) {
 	}
 }
 
-func TestALostSocketIsNotACancel(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	p, first := h.phone(nil)
+func TestLosingTheSocketDoesNotCancelTheReply(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	p, first := h.connect(nil)
 	gate := make(chan struct{})
-	h.voice.lay(&script{pieces: []string{"one ", "two ", "three"}, gate: gate})
+	h.model.enqueue(&script{pieces: []string{"one ", "two ", "three"}, gate: gate})
 	sent := p.ok("chat.send", "k", map[string]any{"conversationId": chat, "text": "Count"})
 	gen, msg := field[string](t, sent, "generationId"), field[string](t, sent, "message.id")
 	gate <- struct{}{}
@@ -367,7 +367,7 @@ func TestALostSocketIsNotACancel(t *testing.T) {
 	p.ws.NetConn().Close()
 	gate <- struct{}{}
 
-	q, f := h.phone(map[string]any{"resume": map[string]any{"epoch": field[string](t, first, "epoch"), "seq": last}})
+	q, f := h.connect(map[string]any{"resume": map[string]any{"epoch": field[string](t, first, "epoch"), "seq": last}})
 	if !field[bool](t, f, "resumed") {
 		t.Fatalf("not resumed: %s", f.Data)
 	}
@@ -395,18 +395,18 @@ func TestALostSocketIsNotACancel(t *testing.T) {
 	}
 }
 
-func TestResumeGivesWhatWasMissed(t *testing.T) {
-	h := build(t, func(o *Options) { o.ReplayMax = 50 })
-	p, first := h.phone(nil)
+func TestResumeReplaysMissedEvents(t *testing.T) {
+	h := newTestServer(t, func(o *Options) { o.ReplayMax = 50 })
+	p, first := h.connect(nil)
 	epoch, start := field[string](t, first, "epoch"), int64(field[float64](t, first, "seq"))
-	chat := h.chat()
+	chat := h.newChat()
 	for i := range 20 {
-		p.ok("chat.update", h.key(), map[string]any{"conversationId": chat, "title": fmt.Sprint("title ", i)})
+		p.ok("chat.update", h.newKey(), map[string]any{"conversationId": chat, "title": fmt.Sprint("title ", i)})
 	}
 	at, _, err := h.db.Position(context.Background(), h.user.ID)
 	h.must(err)
 	last := at.Seq
-	p.reach(last)
+	p.waitSeq(last)
 	for name, c := range map[string]struct {
 		resume  map[string]any
 		resumed bool
@@ -424,7 +424,7 @@ func TestResumeGivesWhatWasMissed(t *testing.T) {
 			if c.resume != nil {
 				hello["resume"] = c.resume
 			}
-			q, f := h.phone(hello)
+			q, f := h.connect(hello)
 			if field[bool](t, f, "resumed") != c.resumed || field[string](t, f, "reason") != c.reason {
 				t.Fatalf("hello: %s", f.Data)
 			}
@@ -433,7 +433,7 @@ func TestResumeGivesWhatWasMissed(t *testing.T) {
 			}
 			from := c.resume["seq"].(int64)
 			if from < last {
-				q.reach(last)
+				q.waitSeq(last)
 			}
 			want := from + 1
 			for _, f := range q.all() {
@@ -450,49 +450,48 @@ func TestResumeGivesWhatWasMissed(t *testing.T) {
 		})
 	}
 	for i := range 60 {
-		p.ok("chat.update", h.key(), map[string]any{"conversationId": chat, "title": fmt.Sprint("more ", i)})
+		p.ok("chat.update", h.newKey(), map[string]any{"conversationId": chat, "title": fmt.Sprint("more ", i)})
 	}
-	_, f := h.phone(map[string]any{"resume": map[string]any{"epoch": epoch, "seq": start}})
+	_, f := h.connect(map[string]any{"resume": map[string]any{"epoch": epoch, "seq": start}})
 	if field[string](t, f, "reason") != "too_old" {
 		t.Errorf("hello: %s", f.Data)
 	}
 }
 
-func TestQuietAndWantLeaveNoHoles(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	quiet, _ := h.phone(map[string]any{"quiet": true, "want": []string{}})
-	_ = quiet
-	deaf, _ := h.phone(map[string]any{"want": []string{"memory"}})
-	else1, _ := h.phone(map[string]any{"subscribe": []string{"another"}})
-	p, _ := h.phone(nil)
+func TestFilteredEventsLeaveNoGaps(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	quiet, _ := h.connect(map[string]any{"quiet": true, "want": []string{}})
+	noDeltas, _ := h.connect(map[string]any{"want": []string{"memory"}})
+	otherChat, _ := h.connect(map[string]any{"subscribe": []string{"another"}})
+	p, _ := h.connect(nil)
 	sent := p.ok("chat.send", "k", map[string]any{"conversationId": chat, "text": "Hi"})
 	done := p.event("gen.done", field[string](t, sent, "generationId"))
-	quiet.wait("skip", func(f *frame) bool { return f.Ev == "skip" && f.Seq >= done.Seq })
-	deaf.reach(done.Seq)
-	else1.reach(done.Seq)
+	quiet.waitFrame("skip", func(f *frame) bool { return f.Ev == "skip" && f.Seq >= done.Seq })
+	noDeltas.waitSeq(done.Seq)
+	otherChat.waitSeq(done.Seq)
 	for _, f := range quiet.all() {
 		if f.Ev != "" && f.Ev != "skip" {
 			t.Errorf("a quiet client got %s", f.Ev)
 		}
 	}
-	for _, d := range []*phone{deaf, else1} {
+	for _, d := range []*wsClient{noDeltas, otherChat} {
 		for _, f := range d.all() {
 			if f.Ev == "gen.delta" || f.Ev == "gen.stage" {
 				t.Errorf("a client without deltas got %s", f.Ev)
 			}
 		}
 	}
-	else1.ok("subscribe", "", map[string]any{"conversationIds": []string{chat}})
+	otherChat.ok("subscribe", "", map[string]any{"conversationIds": []string{chat}})
 	sent = p.ok("chat.send", "k2", map[string]any{"conversationId": chat, "text": "Again"})
 	gen := field[string](t, sent, "generationId")
-	else1.event("gen.delta", gen)
-	else1.event("gen.done", gen)
-	else1.ok("unsubscribe", "", map[string]any{"conversationIds": []string{chat}})
+	otherChat.event("gen.delta", gen)
+	otherChat.event("gen.done", gen)
+	otherChat.ok("unsubscribe", "", map[string]any{"conversationIds": []string{chat}})
 	sent = p.ok("chat.send", "k3", map[string]any{"conversationId": chat, "text": "Once more"})
 	gen = field[string](t, sent, "generationId")
-	else1.event("gen.done", gen)
-	for _, f := range else1.all() {
+	otherChat.event("gen.done", gen)
+	for _, f := range otherChat.all() {
 		if f.Ev == "gen.delta" && f.Gen == gen {
 			t.Error("a delta after unsubscribe")
 		}
@@ -508,9 +507,9 @@ func TestQuietAndWantLeaveNoHoles(t *testing.T) {
 	}
 }
 
-func (p *phone) wait(what string, ok func(*frame) bool) *frame {
+func (p *wsClient) waitFrame(what string, ok func(*frame) bool) *frame {
 	p.t.Helper()
-	return wait(p, what, func(frames []*frame) *frame {
+	return waitFor(p, what, func(frames []*frame) *frame {
 		for _, f := range frames {
 			if ok(f) {
 				return f
@@ -520,11 +519,11 @@ func (p *phone) wait(what string, ok func(*frame) bool) *frame {
 	})
 }
 
-func TestTypingReachesTheOthers(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	p, _ := h.phone(map[string]any{"deviceId": "d-one"})
-	q, _ := h.phone(map[string]any{"deviceId": "d-two"})
+func TestTypingReachesOtherDevices(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	p, _ := h.connect(map[string]any{"deviceId": "d-one"})
+	q, _ := h.connect(map[string]any{"deviceId": "d-two"})
 	p.ok("typing", "", map[string]any{"conversationId": chat})
 	if f := q.event("typing", ""); f.Conv != chat || f.By != "d-one" || f.Seq != 0 {
 		t.Errorf("typing: %+v", f)
@@ -532,10 +531,10 @@ func TestTypingReachesTheOthers(t *testing.T) {
 	p.fails("not_found", "typing", "", map[string]any{"conversationId": op.NewID()})
 }
 
-func TestAckIsTold(t *testing.T) {
-	h := build(t, nil)
-	chat := h.chat()
-	p, _ := h.phone(map[string]any{"deviceId": "d-one"})
+func TestAnAckIsSentToAllDevices(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	p, _ := h.connect(map[string]any{"deviceId": "d-one"})
 	got := p.ok("chat.history", "", map[string]any{"conversationId": chat})
 	msg := field[[]any](t, got, "items")[0].(map[string]any)["id"].(string)
 	p.ok("ack", "", map[string]any{"seq": 1, "read": map[string]string{chat: msg}})

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// zones returns what the settings say of time zones, and their version.
-func (h *house) zones() (own, device string, version float64) {
+// zones returns the time zones in the user's settings, and the version of the
+// settings.
+func (h *testServer) zones() (own, device string, version float64) {
 	h.t.Helper()
 	a := h.rest(http.MethodGet, "/settings", "")
 	s := a.object(h.t)
@@ -17,11 +18,11 @@ func (h *house) zones() (own, device string, version float64) {
 	return own, device, version
 }
 
-// TestHelloTellsTheZoneOfTheDevice checks that the newest device's zone is kept, that
-// an unknown name does not end a handshake, and that the user's own setting stays.
-func TestHelloTellsTheZoneOfTheDevice(t *testing.T) {
-	h := build(t, nil)
-	for _, tt := range []struct{ told, want string }{
+// TestHelloSetsTheDevicesTimeZone checks that hello stores the device's time zone
+// and ignores unknown names, and that the user's own setting stays.
+func TestHelloSetsTheDevicesTimeZone(t *testing.T) {
+	h := newTestServer(t, nil)
+	for _, tt := range []struct{ sent, want string }{
 		{"Asia/Tokyo", "Asia/Tokyo"},
 		{"", "Asia/Tokyo"},
 		{"Middle/Earth", "Asia/Tokyo"},
@@ -31,15 +32,15 @@ func TestHelloTellsTheZoneOfTheDevice(t *testing.T) {
 		{strings.Repeat("x", 3000), "Asia/Tokyo"},
 		{"America/Los_Angeles", "America/Los_Angeles"},
 	} {
-		h.phone(map[string]any{"timeZone": tt.told})
+		h.connect(map[string]any{"timeZone": tt.sent})
 		if _, device, version := h.zones(); device != tt.want || version != 0 {
-			t.Errorf("after %.20q: zone %q, version %v of the settings, want %q, 0", tt.told, device, version, tt.want)
+			t.Errorf("after %.20q: zone %q, version %v of the settings, want %q, 0", tt.sent, device, version, tt.want)
 		}
 	}
 	if a := h.rest(http.MethodPut, "/settings", `{"timeZone":"Europe/Berlin","deviceTimeZone":"Asia/Seoul"}`); a.status != http.StatusOK {
 		t.Fatalf("put: %d %s", a.status, a.body)
 	}
-	h.phone(map[string]any{"timeZone": "Asia/Tokyo"})
+	h.connect(map[string]any{"timeZone": "Asia/Tokyo"})
 	if own, device, version := h.zones(); own != "Europe/Berlin" || device != "Asia/Tokyo" || version != 1 {
 		t.Errorf("zones %q and %q, version %v", own, device, version)
 	}
@@ -57,10 +58,10 @@ func TestHelloTellsTheZoneOfTheDevice(t *testing.T) {
 	}
 }
 
-// TestADeviceTellsItsZoneByREST is for clients without a socket. One user's zone is
-// not another's.
-func TestADeviceTellsItsZoneByREST(t *testing.T) {
-	h := build(t, nil)
+// TestRESTSetsTheDevicesTimeZone is for clients without a socket. Users do not share
+// the setting.
+func TestRESTSetsTheDevicesTimeZone(t *testing.T) {
+	h := newTestServer(t, nil)
 	long := h.rest(http.MethodPut, "/settings/device-time-zone", `{"timeZone":"`+strings.Repeat("x", 100_000)+`"}`)
 	if long.status != http.StatusBadRequest || len(long.body) > 2000 {
 		t.Fatalf("a long name: %d, %d bytes", long.status, len(long.body))
@@ -77,7 +78,7 @@ func TestADeviceTellsItsZoneByREST(t *testing.T) {
 	if _, device, _ := h.zones(); device != "Asia/Tokyo" {
 		t.Errorf("zone %q", device)
 	}
-	h.token = h.member("mia")
+	h.token = h.newMember("mia")
 	if _, device, _ := h.zones(); device != "" {
 		t.Errorf("another user's zone is %q", device)
 	}

@@ -13,23 +13,24 @@ import (
 	"nodest/op"
 )
 
-// TestEveryWriteFiveTimes sends every write command five times, at once, over two
-// WebSockets and REST, under one key: each has one effect and one answer (see sameBut).
-func TestEveryWriteFiveTimes(t *testing.T) {
-	h := build(t, nil)
-	one, _ := h.phone(map[string]any{"deviceId": "d-1"})
-	two, _ := h.phone(map[string]any{"deviceId": "d-2"})
-	character, chat := h.character(), h.chat()
+// TestAWriteRepeatedFiveTimesIsDoneOnce sends every write command five times with the
+// same key, over two WebSockets at once and over REST: it takes effect once, and all
+// get the same result (see withoutForgotten).
+func TestAWriteRepeatedFiveTimesIsDoneOnce(t *testing.T) {
+	h := newTestServer(t, nil)
+	one, _ := h.connect(map[string]any{"deviceId": "d-1"})
+	two, _ := h.connect(map[string]any{"deviceId": "d-2"})
+	character, chat := h.newCharacter(), h.newChat()
 	greeting := h.head(chat)
 	sent := one.ok("chat.send", "first", map[string]any{"conversationId": chat, "text": "Hi"})
-	said, reply := field[string](t, sent, "userMessage.id"), field[string](t, sent, "message.id")
+	messageID, reply := field[string](t, sent, "userMessage.id"), field[string](t, sent, "message.id")
 	one.event("gen.done", field[string](t, sent, "generationId"))
 	save := field[string](t, one.ok("save.create", "saved", map[string]any{"conversationId": chat, "description": "here"}), "id")
-	one.ok("message.delete", "second", map[string]any{"messageId": said, "scope": "after"})
-	one.ok("message.restore", "third", map[string]any{"messageId": said})
-	memories, long := "/characters/"+character+"/memories", h.chat()
-	bees, hens := h.tell(memories, "Mia keeps bees.", ""), h.tell(memories, "Mia keeps hens.", "")
-	summary := h.summary(long)
+	one.ok("message.delete", "second", map[string]any{"messageId": messageID, "scope": "after"})
+	one.ok("message.restore", "third", map[string]any{"messageId": messageID})
+	memories, long := "/characters/"+character+"/memories", h.newChat()
+	bees, hens := h.addMemory(memories, "Mia keeps bees.", ""), h.addMemory(memories, "Mia keeps hens.", "")
+	summary := h.makeSummary(long)
 	of := func(id string, more ...any) map[string]any {
 		data := map[string]any{"characterId": character, "memoryId": id}
 		for i := 0; i < len(more); i += 2 {
@@ -53,9 +54,9 @@ func TestEveryWriteFiveTimes(t *testing.T) {
 		{"gen.regenerate", map[string]any{"messageId": reply}, "POST", "/messages/" + reply + "/regenerate", nil, 1},
 		{"gen.continue", map[string]any{"messageId": reply}, "POST", "/messages/" + reply + "/continue", nil, 1},
 		{"gen.impersonate", map[string]any{"conversationId": chat}, "POST", "/conversations/" + chat + "/impersonate", nil, 1},
-		{"message.edit", map[string]any{"messageId": said, "text": "Edited"}, "PATCH", "/messages/" + said, map[string]any{"text": "Edited"}, 0},
-		{"message.edit", map[string]any{"messageId": said, "text": "Beside", "mode": "branch"}, "PATCH", "/messages/" + said, map[string]any{"text": "Beside", "mode": "branch"}, 0},
-		{"message.edit", map[string]any{"messageId": said, "text": "Answer", "regenerate": true}, "PATCH", "/messages/" + said, map[string]any{"text": "Answer", "regenerate": true}, 1},
+		{"message.edit", map[string]any{"messageId": messageID, "text": "Edited"}, "PATCH", "/messages/" + messageID, map[string]any{"text": "Edited"}, 0},
+		{"message.edit", map[string]any{"messageId": messageID, "text": "Beside", "mode": "branch"}, "PATCH", "/messages/" + messageID, map[string]any{"text": "Beside", "mode": "branch"}, 0},
+		{"message.edit", map[string]any{"messageId": messageID, "text": "Answer", "regenerate": true}, "PATCH", "/messages/" + messageID, map[string]any{"text": "Answer", "regenerate": true}, 1},
 		{"chat.fork", map[string]any{"conversationId": chat}, "POST", "/conversations/" + chat + "/fork", nil, 0},
 		{"save.create", map[string]any{"conversationId": chat, "description": "D"}, "POST", "/conversations/" + chat + "/saves", map[string]any{"description": "D"}, 0},
 		{"save.restore", map[string]any{"saveId": save}, "POST", "/saves/" + save + "/restore", nil, 0},
@@ -82,7 +83,7 @@ func TestEveryWriteFiveTimes(t *testing.T) {
 			answers := make([]*frame, 4)
 			var all sync.WaitGroup
 			for n := range answers {
-				p := []*phone{one, two}[n%2]
+				p := []*wsClient{one, two}[n%2]
 				all.Go(func() { answers[n] = p.answer(p.send(c.command, key, c.data)) })
 			}
 			all.Wait()
@@ -94,12 +95,12 @@ func TestEveryWriteFiveTimes(t *testing.T) {
 				if !f.Replay {
 					fresh++
 				}
-				if sameBut(c.command, f.Data) != sameBut(c.command, answers[0].Data) {
+				if withoutForgotten(c.command, f.Data) != withoutForgotten(c.command, answers[0].Data) {
 					t.Errorf("two answers:\n%s\n%s", f.Data, answers[0].Data)
 				}
 			}
 			if fresh != 1 {
-				t.Errorf("%d of 4 answers are first ones", fresh)
+				t.Errorf("%d of 4 answers are not replays", fresh)
 			}
 			body := ""
 			if c.body != nil {
@@ -131,23 +132,24 @@ func TestEveryWriteFiveTimes(t *testing.T) {
 	}
 }
 
-func (h *house) seq() int64 {
+func (h *testServer) seq() int64 {
 	h.t.Helper()
 	at, _, err := h.db.Position(context.Background(), h.user.ID)
 	h.must(err)
 	return at.Seq
 }
 
-func (h *house) head(chat string) string {
+func (h *testServer) head(chat string) string {
 	h.t.Helper()
 	c, err := h.chats.Conversation(context.Background(), h.user.ID, chat)
 	h.must(err)
 	return c.HeadID
 }
 
-// TestAKeyThatIsStillInWork: REST is told so at once, the WebSocket waits.
-func TestAKeyThatIsStillInWork(t *testing.T) {
-	h := build(t, nil)
+// TestAKeyStillInProgress: while the first request with a key still runs, REST
+// answers in_progress, and the WebSocket waits.
+func TestAKeyStillInProgress(t *testing.T) {
+	h := newTestServer(t, nil)
 	ctx := context.Background()
 	started, release := make(chan struct{}), make(chan struct{})
 	call := func() *op.Call { return &op.Call{UserID: h.user.ID, Key: "k"} }
@@ -160,42 +162,41 @@ func TestAKeyThatIsStillInWork(t *testing.T) {
 		})
 		first <- err
 	}()
-	awaits(t, started, "the first call")
-	chat := h.chat()
+	await(t, started, "the first call")
+	chat := h.newChat()
 	a := h.rest("PATCH", "/conversations/"+chat, `{"title":"x"}`, "Idempotency-Key: k")
 	if a.status != http.StatusConflict || a.object(t)["code"] != "in_progress" || a.object(t)["retry"] != "same" {
 		t.Errorf("REST: %d %s", a.status, a.body)
 	}
-	p, _ := h.phone(nil)
+	p, _ := h.connect(nil)
 	id := p.send("chat.update", "k", map[string]any{"conversationId": chat, "title": "x"})
 	close(release)
 	if f := p.answer(id); !*f.OK || f.Replay {
 		t.Errorf("WebSocket: %+v", f)
 	}
-	h.must(awaits(t, first, "the end of the first call"))
+	h.must(await(t, first, "the end of the first call"))
 }
 
-// TestMemoryOfIdleConnections prints what an idle connection costs; the aim is
-// at most 30 KiB for both of its ends, of which the server's is less than half.
-// NODEST_LONG=1 opens 2,000.
+// TestMemoryOfIdleConnections prints the memory per idle connection; the target is
+// at most 30 KiB for client and server together. NODEST_LONG=1 opens 2,000.
 func TestMemoryOfIdleConnections(t *testing.T) {
-	n := long(2000, 60)
-	h := build(t, func(o *Options) { o.PerDevice, o.PerUser = n, n })
-	before, routines := settled(), runtime.NumGoroutine()
+	n := scaled(2000, 60)
+	h := newTestServer(t, func(o *Options) { o.PerDevice, o.PerUser = n, n })
+	before, routines := memoryInUse(), runtime.NumGoroutine()
 	for i := range n {
-		p, _, _ := h.dial(dialed{token: h.token, still: true})
+		p, _, _ := h.dial(dialOptions{token: h.token, noRead: true})
 		p.send("hello", "", map[string]any{"protocol": 1, "deviceId": fmt.Sprint("d-", i)})
 		if _, _, err := p.ws.ReadMessage(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	after := settled()
+	after := memoryInUse()
 	t.Logf("%d connections: %d bytes and %.1f goroutines each, client included",
 		n, (int64(after)-int64(before))/int64(n), float64(runtime.NumGoroutine()-routines)/float64(n))
 }
 
-// settled is the heap and the stacks in use when the garbage is gone.
-func settled() uint64 {
+// memoryInUse returns the bytes of heap and stacks in use after garbage collection.
+func memoryInUse() uint64 {
 	for range 3 {
 		runtime.GC()
 	}
@@ -206,9 +207,9 @@ func settled() uint64 {
 
 var textMember = regexp.MustCompile(`"text":"[^"]*"`)
 
-// sameBut is an answer without what a repeated one may lack: the texts that were
-// forgotten are not kept for it.
-func sameBut(command string, data []byte) string {
+// withoutForgotten removes the texts of forgotten memories, which a replayed result
+// does not have.
+func withoutForgotten(command string, data []byte) string {
 	if command != "memory.forget" {
 		return string(data)
 	}

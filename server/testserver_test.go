@@ -33,13 +33,13 @@ import (
 	"nodest/stream"
 )
 
-// patience is how long a test waits for something that must happen. It only
-// matters when that never happens.
-const patience = 60 * time.Second
+// testTimeout is how long a test waits for something that must happen; only a failing
+// test waits that long.
+const testTimeout = 60 * time.Second
 
-// house is a whole server on a database of its own: real engine, real sockets,
-// and a model that says what the test tells it to.
-type house struct {
+// testServer is a complete server with a database of its own, real sockets and a
+// scripted model.
+type testServer struct {
 	t          testing.TB
 	db         *store.DB
 	hub        *stream.Hub
@@ -51,7 +51,7 @@ type house struct {
 	jobs       *jobs.Runner
 	server     *Server
 	http       *httptest.Server
-	voice      *voice
+	model      *scriptedModel
 	log        *syncBuffer
 
 	user  *account.User
@@ -59,10 +59,10 @@ type house struct {
 	keys  int
 }
 
-// build makes a house; change may be nil.
-func build(t testing.TB, change func(*Options)) *house {
+// newTestServer starts a server; change may be nil.
+func newTestServer(t testing.TB, change func(*Options)) *testServer {
 	t.Helper()
-	h := &house{t: t, voice: &voice{}, log: &syncBuffer{}}
+	h := &testServer{t: t, model: &scriptedModel{}, log: &syncBuffer{}}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ctx := context.Background()
 	var err error
@@ -80,8 +80,8 @@ func build(t testing.TB, change func(*Options)) *house {
 	h.characters = character.New(h.db.Characters(), character.Options{})
 	h.chats = chat.New(h.db.Chats(), h.characters, chat.Options{Memory: true, Log: log})
 	h.engine = nodest.New(nodest.Deps{
-		Store: h.db, Characters: h.characters, Chats: h.chats, Models: voices{h.voice}, Publisher: h.hub,
-	}, nodest.Options{Alone: true, Sources: []nodest.Source{nodest.Memories(h.memory, patience)}, Log: log})
+		Store: h.db, Characters: h.characters, Chats: h.chats, Models: fixedModel{h.model}, Publisher: h.hub,
+	}, nodest.Options{Alone: true, Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout)}, Log: log})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds())...)
 	h.jobs.Start()
@@ -94,7 +94,7 @@ func build(t testing.TB, change func(*Options)) *house {
 		Accounts: h.accounts, Hub: h.hub, Providers: oneProvider{},
 	}, opts)
 	h.http = httptest.NewServer(h.server.Handler())
-	h.http.Client().Transport = witness{t, h.http.Client().Transport}
+	h.http.Client().Transport = contractTransport{t, h.http.Client().Transport}
 	t.Cleanup(h.close)
 	who, err := h.accounts.Authenticate(ctx, "admin-token-of-the-test")
 	h.must(err)
@@ -103,10 +103,10 @@ func build(t testing.TB, change func(*Options)) *house {
 	return h
 }
 
-func (h *house) close() {
+func (h *testServer) close() {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
-	// What still runs is cut off at once: the test is over.
+	// With a cancelled context, what still runs is stopped at once.
 	_ = h.server.Drain(now, h.engine.Close)
 	_ = h.jobs.Close(now)
 	h.http.CloseClientConnections()
@@ -115,31 +115,30 @@ func (h *house) close() {
 	h.must(h.db.Close())
 }
 
-// scene tells the memory how a character's is set.
-func (h *house) scene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
+func (h *testServer) scene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
 	return h.chats.MemoryScene(ctx, userID, characterID, conversationID)
 }
 
-func (h *house) settings(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
+func (h *testServer) settings(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
 	return h.chats.MemorySettings(ctx, userID, characterID)
 }
 
-func (h *house) must(err error) {
+func (h *testServer) must(err error) {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h *house) newToken(userID string) string {
+func (h *testServer) newToken(userID string) string {
 	h.t.Helper()
 	secret, _, err := h.accounts.CreateToken(context.Background(), userID, "test", 0)
 	h.must(err)
 	return secret
 }
 
-// member makes another user and returns a token of that user.
-func (h *house) member(name string) string {
+// newMember creates another user and returns a token.
+func (h *testServer) newMember(name string) string {
 	h.t.Helper()
 	password := "a long enough password"
 	u, err := h.accounts.CreateUser(context.Background(), h.user, account.NewUser{Username: name, Password: password})
@@ -147,20 +146,20 @@ func (h *house) member(name string) string {
 	return h.newToken(u.ID)
 }
 
-func (h *house) key() string {
+func (h *testServer) newKey() string {
 	h.keys++
 	return fmt.Sprintf("key-%d", h.keys)
 }
 
 const alicesCard = `{"name":"Alice","first_mes":"Hello, traveller.","description":"A guide of few words.","personality":"calm"}`
 
-// chat begins a conversation with Alice and returns its id.
-func (h *house) chat() string { return h.chatOf(h.user.ID) }
+// newChat starts a conversation with Alice and returns its id.
+func (h *testServer) newChat() string { return h.newChatOf(h.user.ID) }
 
-func (h *house) chatOf(userID string) string {
+func (h *testServer) newChatOf(userID string) string {
 	h.t.Helper()
 	ctx := context.Background()
-	call := func() *op.Call { return &op.Call{UserID: userID, Key: h.key(), Hash: "test"} }
+	call := func() *op.Call { return &op.Call{UserID: userID, Key: h.newKey(), Hash: "test"} }
 	ch, err := h.characters.Create(ctx, call(), character.Input{RoleCard: json.RawMessage(alicesCard)})
 	h.must(err)
 	c, err := h.chats.CreateConversation(ctx, call(), chat.ConversationInput{CharacterID: ch.ID})
@@ -168,14 +167,20 @@ func (h *house) chatOf(userID string) string {
 	return c.ID
 }
 
-// answered is an answer of REST.
-type restAnswer struct {
+// characterOf returns the id of the character of a conversation.
+func (h *testServer) characterOf(chat string) string {
+	h.t.Helper()
+	return stringAt(h.rest("GET", "/conversations/"+chat, "").wants(h.t, 200), "characterId")
+}
+
+// restResponse is the response to a REST request.
+type restResponse struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-func (a *restAnswer) object(t testing.TB) map[string]any {
+func (a *restResponse) object(t testing.TB) map[string]any {
 	t.Helper()
 	var v map[string]any
 	if err := json.Unmarshal(a.body, &v); err != nil {
@@ -184,15 +189,23 @@ func (a *restAnswer) object(t testing.TB) map[string]any {
 	return v
 }
 
-// rest makes a request with the house's token; header lines are "Name: value".
-func (h *house) rest(method, path, body string, header ...string) *restAnswer {
+// rest makes a request below /api/v1, with the user's token; header lines replace the
+// default ones.
+func (h *testServer) rest(method, path, body string, header ...string) *restResponse {
 	h.t.Helper()
-	req, err := http.NewRequestWithContext(context.Background(), method, h.http.URL+"/api/v1"+path, strings.NewReader(body))
-	h.must(err)
-	req.Header.Set("Authorization", "Bearer "+h.token)
+	lines := []string{"Authorization: Bearer " + h.token}
 	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
+		lines = append(lines, "Content-Type: application/json")
 	}
+	return h.request(method, base+path, body, append(lines, header...)...)
+}
+
+// request makes a request; header lines are "Name: value", and an empty value removes
+// the header.
+func (h *testServer) request(method, path, body string, header ...string) *restResponse {
+	h.t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), method, h.http.URL+path, strings.NewReader(body))
+	h.must(err)
 	for _, line := range header {
 		name, value, _ := strings.Cut(line, ": ")
 		if value == "" {
@@ -206,10 +219,10 @@ func (h *house) rest(method, path, body string, header ...string) *restAnswer {
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
 	h.must(err)
-	return &restAnswer{res.StatusCode, res.Header, data}
+	return &restResponse{res.StatusCode, res.Header, data}
 }
 
-func (h *house) character() string {
+func (h *testServer) newCharacter() string {
 	h.t.Helper()
 	a := h.rest("POST", "/characters", `{"roleCard":`+alicesCard+`}`)
 	if a.status != 201 {
@@ -218,7 +231,7 @@ func (h *house) character() string {
 	return a.object(h.t)["id"].(string)
 }
 
-// oneProvider is the list of providers of the house.
+// oneProvider lists one provider, offline.
 type oneProvider struct{}
 
 func (oneProvider) Providers(context.Context, string) ([]ProviderInfo, error) {
@@ -231,59 +244,59 @@ func (oneProvider) Providers(context.Context, string) ([]ProviderInfo, error) {
 
 func (oneProvider) TakesKey(provider string) bool { return provider == "gemini" }
 
-// voices is the one model for every turn.
-type voices struct{ v *voice }
+// fixedModel resolves every request to the same model.
+type fixedModel struct{ model *scriptedModel }
 
-func (s voices) Resolve(_ context.Context, _, _, _, apiKey string) (nodest.Model, error) {
-	s.v.mu.Lock()
-	s.v.keys = append(s.v.keys, apiKey)
-	s.v.mu.Unlock()
-	return nodest.Model{Generator: s.v, Provider: "offline", Name: "voice", Offline: true}, nil
+func (s fixedModel) Resolve(_ context.Context, _, _, _, apiKey string) (nodest.Model, error) {
+	s.model.mu.Lock()
+	s.model.keys = append(s.model.keys, apiKey)
+	s.model.mu.Unlock()
+	return nodest.Model{Generator: s.model, Provider: "offline", Name: "voice", Offline: true}, nil
 }
 
-// voice is a model: it plays the scripts that were laid out, one per request, and
-// says "Yes." when there is none.
-type voice struct {
+// scriptedModel is a model that answers each request with the next script in its
+// queue, or with "Yes." if there is none.
+type scriptedModel struct {
 	mu      sync.Mutex
 	scripts []*script
-	keys    []string // of the requests for which it was chosen; "" = none was given
+	keys    []string // API keys of the requests, "" = none
 }
 
-// script is one reply. With a gate each piece waits for one word from it.
+// script is one reply. With a gate, each piece waits to receive from it.
 type script struct {
-	pieces []string
-	gate   chan struct{}
-	fails  error         // after the pieces
-	hangs  bool          // after the pieces, until it is cancelled
-	asked  chan struct{} // closed when the model is asked
-	left   chan struct{} // closed when the request is over
+	pieces    []string
+	gate      chan struct{}
+	fails     error         // after the pieces
+	hangs     bool          // after the pieces, until it is cancelled
+	requested chan struct{} // closed when the request arrives
+	ended     chan struct{} // closed when the request has ended
 }
 
-func (v *voice) lay(s *script) *script {
-	s.asked, s.left = make(chan struct{}), make(chan struct{})
+func (v *scriptedModel) enqueue(s *script) *script {
+	s.requested, s.ended = make(chan struct{}), make(chan struct{})
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.scripts = append(v.scripts, s)
 	return s
 }
 
-func (v *voice) next() *script {
+func (v *scriptedModel) next() *script {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.scripts) == 0 {
-		return &script{pieces: []string{"Yes."}, asked: make(chan struct{}), left: make(chan struct{})}
+		return &script{pieces: []string{"Yes."}, requested: make(chan struct{}), ended: make(chan struct{})}
 	}
 	s := v.scripts[0]
 	v.scripts = v.scripts[1:]
 	return s
 }
 
-// Stream plays a script.
-func (v *voice) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Chunk, error] {
+// Stream plays the next script.
+func (v *scriptedModel) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		s := v.next()
-		close(s.asked)
-		defer close(s.left)
+		close(s.requested)
+		defer close(s.ended)
 		for _, piece := range s.pieces {
 			if s.gate != nil {
 				select {
@@ -310,19 +323,19 @@ func (v *voice) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Chunk, 
 	}
 }
 
-// awaits waits for a channel to be closed or to give something.
-func awaits[T any](t testing.TB, ch <-chan T, what string) T {
+// await waits until it receives from a channel, or the channel is closed.
+func await[T any](t testing.TB, ch <-chan T, what string) T {
 	t.Helper()
 	select {
 	case v := <-ch:
 		return v
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatalf("%s never happened", what)
 		panic("not reached")
 	}
 }
 
-// syncBuffer is a log that several goroutines write.
+// syncBuffer is a buffer that goroutines can share.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

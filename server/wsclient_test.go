@@ -15,7 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// frame is whatever the server sends over a WebSocket.
+// frame is anything that the server sends over a WebSocket: a reply or an event.
 type frame struct {
 	ID     string          `json:"id"`
 	OK     *bool           `json:"ok"`
@@ -32,7 +32,8 @@ type frame struct {
 	Data   json.RawMessage `json:"data"`
 }
 
-// member of the data of a frame; the zero value where there is none.
+// field returns the value at a path of the data of a frame, the zero value if there
+// is none.
 func field[T any](t testing.TB, f *frame, path string) T {
 	t.Helper()
 	var v any
@@ -47,34 +48,34 @@ func field[T any](t testing.TB, f *frame, path string) T {
 	return out
 }
 
-// phone is a client over a real socket. It collects every frame; tests wait for
-// those they want.
-type phone struct {
+// wsClient is a client with a real socket. It collects all frames; tests wait for the
+// ones they need.
+type wsClient struct {
 	t  testing.TB
 	ws *websocket.Conn
 
-	mu     sync.Mutex
-	frames []*frame
-	raw    []int // number of objects of each WebSocket frame
-	closed error
-	news   chan struct{} // closed and made anew at each change
-	ids    int
-	write  sync.Mutex
-	talk   talk // everything is held against asyncapi.yaml
+	mu      sync.Mutex
+	frames  []*frame
+	raw     []int // number of objects in each WebSocket frame
+	closed  error
+	updated chan struct{} // closed and replaced at each change
+	ids     int
+	write   sync.Mutex
+	checker wsChecker // validates all frames against asyncapi.yaml
 }
 
-// dialed is how a phone connects.
-type dialed struct {
-	token  string // "" = none
-	query  string
-	header http.Header
-	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
-	quiet  bool // a failed handshake is returned, not fatal
-	still  bool // do not read: the test does, or nobody
-	protos []string
+// dialOptions says how a client connects.
+type dialOptions struct {
+	token        string // "" = none
+	query        string
+	header       http.Header
+	dial         func(ctx context.Context, network, addr string) (net.Conn, error)
+	mayFail      bool // return a failed handshake instead of ending the test
+	noRead       bool // do not read frames: the test does, or nobody
+	subprotocols []string
 }
 
-func (h *house) dial(d dialed) (*phone, *http.Response, error) {
+func (h *testServer) dial(d dialOptions) (*wsClient, *http.Response, error) {
 	h.t.Helper()
 	header := d.header.Clone()
 	if header == nil {
@@ -83,27 +84,27 @@ func (h *house) dial(d dialed) (*phone, *http.Response, error) {
 	if d.token != "" {
 		header.Set("Authorization", "Bearer "+d.token)
 	}
-	dialer := websocket.Dialer{HandshakeTimeout: patience, NetDialContext: d.dial, Subprotocols: d.protos}
+	dialer := websocket.Dialer{HandshakeTimeout: testTimeout, NetDialContext: d.dial, Subprotocols: d.subprotocols}
 	url := "ws" + strings.TrimPrefix(h.http.URL, "http") + "/api/v1/ws" + d.query
 	ws, res, err := dialer.DialContext(context.Background(), url, header)
 	if err != nil {
-		if !d.quiet {
+		if !d.mayFail {
 			h.t.Fatalf("dial: %v", err)
 		}
 		return nil, res, err
 	}
-	p := &phone{t: h.t, ws: ws, news: make(chan struct{})}
+	p := &wsClient{t: h.t, ws: ws, updated: make(chan struct{})}
 	h.t.Cleanup(func() { ws.Close() })
-	if !d.still {
+	if !d.noRead {
 		go p.read()
 	}
 	return p, res, nil
 }
 
-// phone connects with the house's token and says hello.
-func (h *house) phone(hello map[string]any) (*phone, *frame) {
+// connect dials with the user's token and sends hello.
+func (h *testServer) connect(hello map[string]any) (*wsClient, *frame) {
 	h.t.Helper()
-	p, _, _ := h.dial(dialed{token: h.token})
+	p, _, _ := h.dial(dialOptions{token: h.token})
 	if hello == nil {
 		hello = map[string]any{}
 	}
@@ -117,7 +118,7 @@ func (h *house) phone(hello map[string]any) (*phone, *frame) {
 	return p, f
 }
 
-func (p *phone) read() {
+func (p *wsClient) read() {
 	for {
 		_, data, err := p.ws.ReadMessage()
 		if err != nil {
@@ -127,7 +128,7 @@ func (p *phone) read() {
 			p.mu.Unlock()
 			return
 		}
-		p.talk.hear(p.t, data)
+		p.checker.checkReceived(p.t, data)
 		frames, err := framesOf(data)
 		p.mu.Lock()
 		if err != nil {
@@ -150,19 +151,19 @@ func framesOf(data []byte) ([]*frame, error) {
 	return []*frame{f}, json.Unmarshal(data, f)
 }
 
-func (p *phone) changed() {
-	close(p.news)
-	p.news = make(chan struct{})
+func (p *wsClient) changed() {
+	close(p.updated)
+	p.updated = make(chan struct{})
 }
 
-// wait returns what find returns as soon as that is not nil. find sees all
-// frames so far.
-func wait[T any](p *phone, what string, find func(frames []*frame) *T) *T {
+// waitFor calls find with all frames so far, at each new frame, until it returns
+// something.
+func waitFor[T any](p *wsClient, what string, find func(frames []*frame) *T) *T {
 	p.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	for {
 		p.mu.Lock()
-		got, news, closed := find(p.frames), p.news, p.closed
+		got, news, closed := find(p.frames), p.updated, p.closed
 		p.mu.Unlock()
 		if got != nil {
 			return got
@@ -173,13 +174,13 @@ func wait[T any](p *phone, what string, find func(frames []*frame) *T) *T {
 		select {
 		case <-news:
 		case <-deadline:
-			p.t.Fatalf("%s never came; there were %s", what, p.heard())
+			p.t.Fatalf("%s never came; got %s", what, p.recentFrames())
 		}
 	}
 }
 
-// heard lists the last frames so far.
-func (p *phone) heard() string {
+// recentFrames lists the latest frames, for error messages.
+func (p *wsClient) recentFrames() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var b strings.Builder
@@ -189,10 +190,10 @@ func (p *phone) heard() string {
 	return b.String()
 }
 
-// event waits for an event of a type, about a generation where that is named.
-func (p *phone) event(kind, generationID string) *frame {
+// event waits for an event of a type, of a generation if one is given.
+func (p *wsClient) event(kind, generationID string) *frame {
 	p.t.Helper()
-	return wait(p, kind, func(frames []*frame) *frame {
+	return waitFor(p, kind, func(frames []*frame) *frame {
 		for _, f := range frames {
 			if f.Ev == kind && (generationID == "" || f.Gen == generationID) {
 				return f
@@ -202,10 +203,10 @@ func (p *phone) event(kind, generationID string) *frame {
 	})
 }
 
-// since waits for an event with at least this seq, so that all before are there.
-func (p *phone) reach(seq int64) {
+// waitSeq waits for an event with at least this seq, so that all earlier ones are there.
+func (p *wsClient) waitSeq(seq int64) {
 	p.t.Helper()
-	wait(p, fmt.Sprintf("event %d", seq), func(frames []*frame) *frame {
+	waitFor(p, fmt.Sprintf("event %d", seq), func(frames []*frame) *frame {
 		for _, f := range frames {
 			if f.Ev != "" && f.Seq >= seq {
 				return f
@@ -215,22 +216,22 @@ func (p *phone) reach(seq int64) {
 	})
 }
 
-func (p *phone) all() []*frame {
+func (p *wsClient) all() []*frame {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]*frame(nil), p.frames...)
 }
 
-// text sends a frame as it is.
-func (p *phone) text(s string) {
+// sendText sends raw text as a frame.
+func (p *wsClient) sendText(s string) {
 	p.write.Lock()
 	defer p.write.Unlock()
-	p.talk.say([]byte(s))
-	_ = p.ws.WriteMessage(websocket.TextMessage, []byte(s)) // a closed connection shows in the answer
+	p.checker.recordSent([]byte(s))
+	_ = p.ws.WriteMessage(websocket.TextMessage, []byte(s)) // a closed connection shows when waiting for the answer
 }
 
 // send sends a command and returns its id.
-func (p *phone) send(cmd, key string, data any) string {
+func (p *wsClient) send(cmd, key string, data any) string {
 	p.t.Helper()
 	p.mu.Lock()
 	p.ids++
@@ -247,14 +248,14 @@ func (p *phone) send(cmd, key string, data any) string {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.text(string(b))
+	p.sendText(string(b))
 	return id
 }
 
 // answer waits for the reply to a command.
-func (p *phone) answer(id string) *frame {
+func (p *wsClient) answer(id string) *frame {
 	p.t.Helper()
-	return wait(p, "reply "+id, func(frames []*frame) *frame {
+	return waitFor(p, "reply "+id, func(frames []*frame) *frame {
 		for _, f := range frames {
 			if f.ID == id && f.OK != nil {
 				return f
@@ -265,13 +266,13 @@ func (p *phone) answer(id string) *frame {
 }
 
 // do sends a command and returns its reply.
-func (p *phone) do(cmd, key string, data any) *frame {
+func (p *wsClient) do(cmd, key string, data any) *frame {
 	p.t.Helper()
 	return p.answer(p.send(cmd, key, data))
 }
 
 // ok is do for a command that must succeed.
-func (p *phone) ok(cmd, key string, data any) *frame {
+func (p *wsClient) ok(cmd, key string, data any) *frame {
 	p.t.Helper()
 	f := p.do(cmd, key, data)
 	if !*f.OK {
@@ -280,8 +281,8 @@ func (p *phone) ok(cmd, key string, data any) *frame {
 	return f
 }
 
-// fails is do for a command that must fail with a code.
-func (p *phone) fails(code, cmd, key string, data any) *frame {
+// fails is do for a command that must fail with this code.
+func (p *wsClient) fails(code, cmd, key string, data any) *frame {
 	p.t.Helper()
 	f := p.do(cmd, key, data)
 	if *f.OK || string(f.Error.Code) != code {
@@ -290,13 +291,13 @@ func (p *phone) fails(code, cmd, key string, data any) *frame {
 	return f
 }
 
-// goodbye waits for the connection to be closed and returns code and reason.
-func (p *phone) goodbye() (int, string) {
+// closeError waits until the connection is closed, and returns code and reason.
+func (p *wsClient) closeError() (int, string) {
 	p.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	for {
 		p.mu.Lock()
-		closed, news := p.closed, p.news
+		closed, news := p.closed, p.updated
 		p.mu.Unlock()
 		var e *websocket.CloseError
 		if errors.As(closed, &e) {
@@ -313,10 +314,10 @@ func (p *phone) goodbye() (int, string) {
 	}
 }
 
-// ends checks the close code.
-func (p *phone) ends(code int) {
+// wantClose waits until the connection is closed, and checks the code.
+func (p *wsClient) wantClose(code int) {
 	p.t.Helper()
-	if got, reason := p.goodbye(); got != code {
+	if got, reason := p.closeError(); got != code {
 		p.t.Fatalf("closed with %d %q, want %d", got, reason, code)
 	}
 }
