@@ -10,8 +10,8 @@ import (
 	"nodest/bench"
 )
 
-// TestBenchHistoryRuns tries the measurement out in small sizes; what it finds
-// says nothing.
+// TestBenchHistoryRuns runs the measurement in small sizes; its figures mean
+// nothing.
 func TestBenchHistoryRuns(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

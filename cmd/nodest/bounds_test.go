@@ -13,19 +13,19 @@ import (
 	"testing"
 )
 
-// Bounds of what one reader can hold in mind. Functions are bounded by the linter
+// Limits that keep packages and interfaces easy to read. The linter limits functions
 // (gocyclo in .golangci.yml).
 const (
 	packageLines     = 6000 // without tests
-	interfaceMethods = 40   // with those of embedded interfaces
+	interfaceMethods = 40   // including those of embedded interfaces
 )
 
-// largePackages may have more lines, each for a reason.
+// largePackages may have more lines, for the reason given.
 var largePackages = map[string]string{
 	"store": "lock order, group commit, event numbers and effects with their events and jobs are said once for all tables",
 }
 
-// ownPackages lists our packages: path within the module, folder and files.
+// ownPackages returns the files of our packages, by path within the module.
 func ownPackages(t *testing.T) map[string][]string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}}\t{{.Dir}}\t{{join .GoFiles \" \"}}", "nodest/...").Output()
@@ -59,7 +59,7 @@ func TestPackagesStaySmall(t *testing.T) {
 	}
 }
 
-func TestInterfacesStayNarrow(t *testing.T) {
+func TestInterfacesStaySmall(t *testing.T) {
 	known := interfaces{}
 	for pkg, files := range ownPackages(t) {
 		for _, name := range files {
@@ -76,8 +76,8 @@ func TestInterfacesStayNarrow(t *testing.T) {
 	}
 }
 
-// interfaces are what interfaces consist of, by package and name: methods are counted,
-// embedded ones of ours are named.
+// interfaces holds, by package and name, how many methods an interface declares and
+// which of our interfaces it embeds.
 type interfaces map[string]parts
 
 type parts struct {
@@ -123,7 +123,8 @@ func (k interfaces) read(t *testing.T, pkg, name string) {
 	})
 }
 
-// methods counts the methods of an interface; of embedded ones that are not ours none.
+// methods counts the methods of an interface, including those of our interfaces that
+// it embeds.
 func (k interfaces) methods(name string) int {
 	found := k[name]
 	n := found.methods

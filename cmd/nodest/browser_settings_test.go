@@ -9,7 +9,7 @@ import (
 )
 
 // TestPageSettings changes the user's name and time zone, the prompts of the open
-// chat's character, and the password, and signs in with it.
+// chat's character, and the password, and signs in with the new one.
 func TestPageSettings(t *testing.T) {
 	ctx := browser(t)
 	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
@@ -17,21 +17,18 @@ func TestPageSettings(t *testing.T) {
 		t.Helper()
 		require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1"+path, nil, out))
 	}
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/signin#"+p.link)))
-	script(t, ctx, "the page offers the sample", `[...document.querySelectorAll("main button")].some(b => b.innerText == "Sample character")`)
-	click(t, ctx, "main button")
-	script(t, ctx, "the greeting", `document.querySelectorAll("article.assistant .text").length == 1`)
+	openSample(t, ctx, p)
 	clickText(t, ctx, "Settings")
-	script(t, ctx, "three forms", `document.querySelectorAll(".settings form").length == 3`)
+	waitJS(t, ctx, "three forms", `document.querySelectorAll(".settings form").length == 3`)
 
 	set := func(what, selector, value string) {
 		t.Helper()
-		script(t, ctx, what, `(e => { e.value = `+quoted(value)+`; e.dispatchEvent(new Event("input", {bubbles: true})); e.dispatchEvent(new Event("change", {bubbles: true})); return true })(document.querySelector(`+quoted(selector)+`))`)
+		waitJS(t, ctx, what, `(e => { e.value = `+jsString(value)+`; e.dispatchEvent(new Event("input", {bubbles: true})); e.dispatchEvent(new Event("change", {bubbles: true})); return true })(document.querySelector(`+jsString(selector)+`))`)
 	}
 	save := func(form string) {
 		t.Helper()
 		click(t, ctx, form+" button")
-		script(t, ctx, "saved", `document.querySelector(".settings [role=status]")?.innerText == "Saved."`)
+		waitJS(t, ctx, "saved", `document.querySelector(".settings [role=status]")?.innerText == "Saved."`)
 	}
 	const user, character, password = ".settings form:nth-of-type(1)", ".settings form:nth-of-type(2)", ".settings form:nth-of-type(3)"
 	set("a name", user+" input", "Mia")
@@ -61,9 +58,9 @@ func TestPageSettings(t *testing.T) {
 	save(password)
 	login := map[string]any{"username": "owner", "password": "correct horse battery"}
 	require.NoError(t, newTestClient(p.client.base, "").call(t.Context(), http.MethodPost, "/api/v1/auth/login", login, nil))
-	script(t, ctx, "the next change asks for it", `document.querySelector(".settings").innerText.includes("Current password")`)
+	waitJS(t, ctx, "the next change asks for it", `document.querySelector(".settings").innerText.includes("Current password")`)
 
 	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 844)))
-	script(t, ctx, "on a phone nothing is wider than the screen", `document.documentElement.scrollWidth <= 390`)
+	waitJS(t, ctx, "on a phone nothing is wider than the screen", `document.documentElement.scrollWidth <= 390`)
 	p.stop(t)
 }

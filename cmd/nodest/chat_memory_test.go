@@ -7,47 +7,47 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lines talks to the character that was imported last and returns what was shown.
-func (i *installation) lines(t *testing.T, args []string, lines ...string) string {
+// chat runs the command chat with lines as input and returns what it printed.
+func (i *installation) chat(t *testing.T, args []string, lines ...string) string {
 	t.Helper()
 	out, errOut, err := i.command(t, strings.NewReader(strings.Join(append(lines, "/quit", ""), "\n")), append([]string{"chat"}, args...)...)
 	require.NoError(t, err, errOut)
 	return out
 }
 
-// TestChatRemembers: what is remembered in the terminal is listed, found, recalled
-// in another chat with the reason, and gone after it was forgotten.
-func TestChatRemembers(t *testing.T) {
+// TestChatMemoryCommands: /remember, /memory, /why and /forget add a memory, list and
+// find it, show why it was recalled in another chat, and delete it.
+func TestChatMemoryCommands(t *testing.T) {
 	t.Parallel()
 	inst := newDatabase(t)
-	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
+	inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
 
-	out := inst.lines(t, []string{"Mira", "--new"}, "/memory", "/remember Ana is allergic to peanuts.", "/memory", "My sister Ana keeps bees in Lisbon.", "/memory who keeps bees?")
+	out := inst.chat(t, []string{"Mira", "--new"}, "/memory", "/remember Ana is allergic to peanuts.", "/memory", "My sister Ana keeps bees in Lisbon.", "/memory who keeps bees?")
 	require.Contains(t, out, "no facts yet")
 	require.Contains(t, out, "remembered: Ana is allergic to peanuts.")
 	require.Contains(t, out, "  Ana is allergic to peanuts. (other, by you)")
-	require.Regexp(t, `(?m)  0\.\d\d  #2 .*: My sister Ana keeps bees in Lisbon\.$`, out, "what was said is found too")
+	require.Regexp(t, `(?m)  0\.\d\d  #2 .*: My sister Ana keeps bees in Lisbon\.$`, out, "messages are found, too")
 
-	out = inst.lines(t, []string{"Mira", "--new"}, "/why", "Can Ana eat peanuts?", "/why")
+	out = inst.chat(t, []string{"Mira", "--new"}, "/why", "Can Ana eat peanuts?", "/why")
 	require.Contains(t, out, "no memories were used for #1")
 	require.Regexp(t, `(?m)  \d\.\d\d  Ana is allergic to peanuts\. \(other, by you\)$`, out)
 
-	out = inst.lines(t, []string{"Mira"}, "/forget peanuts", "/memory")
+	out = inst.chat(t, []string{"Mira"}, "/forget peanuts", "/memory")
 	require.Contains(t, out, "/forget! peanuts permanently deletes")
 	require.Contains(t, out, "allergic to peanuts. (other, by you)", "a preview removes nothing")
-	out = inst.lines(t, []string{"Mira"}, "/forget! peanuts", "/forget peanuts", "/memory")
+	out = inst.chat(t, []string{"Mira"}, "/forget! peanuts", "/forget peanuts", "/memory")
 	require.Contains(t, out, "forgotten\n")
-	require.Contains(t, out, "nothing found", "neither the fact nor what was said")
+	require.Contains(t, out, "nothing found", "neither the fact nor the message")
 	require.NotContains(t, out, "(other, by you)")
 }
 
-// TestChatSummarises makes a summary of a chat that is long enough, shows it, and
+// TestChatSummaryCommands creates a summary of a chat that is long enough, shows it and
 // deletes it.
-func TestChatSummarises(t *testing.T) {
+func TestChatSummaryCommands(t *testing.T) {
 	t.Parallel()
 	inst := newDatabase(t)
-	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
-	out := inst.lines(t, []string{"Mira", "--new"}, "/summary", "/summary now", "/summary tomorrow", "/remember", "/forget", "/forget!")
+	inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
+	out := inst.chat(t, []string{"Mira", "--new"}, "/summary", "/summary now", "/summary tomorrow", "/remember", "/forget", "/forget!")
 	require.Contains(t, out, "! this chat has no summary; /summary now creates one")
 	require.Contains(t, out, "! nothing to summarise", "of two messages there is nothing to summarise")
 	require.Contains(t, out, `must be now or delete, not "tomorrow"`)
@@ -58,7 +58,7 @@ func TestChatSummarises(t *testing.T) {
 		"I live in Lisbon with my sister Ana.", "We keep nine hives of bees on the roof.", "On 4 May we promised the baker forty jars.",
 		"The queen of the third hive died in the storm.", "Tomorrow I will buy a new one in Sintra.",
 	}
-	out = inst.lines(t, []string{"Mira"}, append(said, "/summary now", "/summary", "/summary delete", "/summary")...)
+	out = inst.chat(t, []string{"Mira"}, append(said, "/summary now", "/summary", "/summary delete", "/summary")...)
 	require.Equal(t, 2, strings.Count(out, "messages 4 to 8 (extractive):\n"), out)
 	require.Contains(t, out, "summary deleted; replies use the whole chat again")
 	require.Contains(t, out, "this chat has no summary")

@@ -55,7 +55,7 @@ func TestCtrlCStopsTheReplyAndNotTheProgram(t *testing.T) {
 	}
 	out.shows(t, "\n> ", 1)
 	write("Hello there.")
-	out.shows(t, "\nWren Halloway: ", 1) // of the reply; the greeting has a number
+	out.shows(t, "\nWren Halloway: ", 1) // the reply: the greeting has a number
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	out.shows(t, "(stopped)", 1)
 	write("/history 1")
@@ -64,7 +64,7 @@ func TestCtrlCStopsTheReplyAndNotTheProgram(t *testing.T) {
 	require.NoError(t, cmd.Wait(), out.b.String())
 }
 
-func TestThoughtsThatCameAsTextAreToldFromTheReply(t *testing.T) {
+func TestReasoningSentAsTextIsMarked(t *testing.T) {
 	var out strings.Builder
 	p := &printer{out: &out, name: "Mara"}
 	for _, frame := range []string{

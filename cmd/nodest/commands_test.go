@@ -17,15 +17,15 @@ import (
 	"nodest/fault"
 )
 
-// ok runs a command that must succeed and returns what it printed.
-func (i *installation) ok(t *testing.T, args ...string) string {
+// mustRun runs a command that must succeed and returns what it printed.
+func (i *installation) mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errOut, err := i.command(t, strings.NewReader(""), args...)
 	require.NoError(t, err, "%v: %s", args, errOut)
 	return out
 }
 
-func inFile(t *testing.T, name, text string) string {
+func tempFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -34,18 +34,18 @@ func inFile(t *testing.T, name, text string) string {
 
 const miraCard = `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Mira","description":"Keeps a lighthouse.","first_mes":"Hello.","extensions":{"shelf":{"row":7}}}}`
 
-// TestCommandsTellAStory goes through the commands as a new user does, without a
+// TestCommandsWithoutAServer goes through the commands as a new user would, without a
 // server, on one data folder.
-func TestCommandsTellAStory(t *testing.T) {
+func TestCommandsWithoutAServer(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "")
-	require.Equal(t, "the database is up to date\n", inst.ok(t, "migrate"))
+	require.Equal(t, "the database is up to date\n", inst.mustRun(t, "migrate"))
 
-	imported := inst.ok(t, "import", inFile(t, "mira.json", miraCard))
+	imported := inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
 	id, name, ok := strings.Cut(strings.TrimSpace(strings.SplitN(imported, "\n", 2)[0]), "  ")
 	require.True(t, ok, imported)
 	require.Equal(t, "Mira", name)
-	require.NotEmpty(t, inst.ok(t, "import", "--sample"))
+	require.NotEmpty(t, inst.mustRun(t, "import", "--sample"))
 
 	var exported struct {
 		Data struct {
@@ -53,36 +53,36 @@ func TestCommandsTellAStory(t *testing.T) {
 			Extensions map[string]any
 		}
 	}
-	require.NoError(t, json.Unmarshal([]byte(inst.ok(t, "export", id, "--spec", "v2")), &exported))
+	require.NoError(t, json.Unmarshal([]byte(inst.mustRun(t, "export", id, "--spec", "v2")), &exported))
 	require.Equal(t, "Mira", exported.Data.Name)
 	require.Equal(t, map[string]any{"row": 7.0}, exported.Data.Extensions["shelf"], "unknown fields stay")
 	png := filepath.Join(t.TempDir(), "mira.png")
-	require.Empty(t, inst.ok(t, "export", id, "--format", "png", "-o", png))
-	require.Contains(t, inst.ok(t, "import", png), "Mira")
+	require.Empty(t, inst.mustRun(t, "export", id, "--format", "png", "-o", png))
+	require.Contains(t, inst.mustRun(t, "import", png), "Mira")
 
-	out, _, err := inst.command(t, strings.NewReader("Good evening.\n/quit\n"), "chat", id, "--new") // the name is that of two now
+	out, _, err := inst.command(t, strings.NewReader("Good evening.\n/quit\n"), "chat", id, "--new") // by id, because two have the name now
 	require.NoError(t, err)
 	require.Contains(t, out, "Mira: Hello.")
 	_, rest, _ := strings.Cut(out, "(conversation ")
 	conversation, _, _ := strings.Cut(rest, ";")
-	require.Contains(t, inst.ok(t, "prompt", conversation, "--text", "Where is the key?"), "Where is the key?")
+	require.Contains(t, inst.mustRun(t, "prompt", conversation, "--text", "Where is the key?"), "Where is the key?")
 	var prompt struct {
 		Messages []struct{ Role, Content string }
 	}
-	require.NoError(t, json.Unmarshal([]byte(inst.ok(t, "prompt", conversation, "--json", "--text", "Where is the key?")), &prompt))
+	require.NoError(t, json.Unmarshal([]byte(inst.mustRun(t, "prompt", conversation, "--json", "--text", "Where is the key?")), &prompt))
 	require.NotEmpty(t, prompt.Messages)
 	_, _, err = inst.command(t, nil, "export", id, "--format", "gif")
 	require.ErrorContains(t, err, "format")
-	require.Contains(t, inst.ok(t, "doctor", "--no-network"), "✓ database")
+	require.Contains(t, inst.mustRun(t, "doctor", "--no-network"), "✓ database")
 }
 
 func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	inst := newDatabase(t)
-	token := strings.TrimSpace(inst.ok(t, "token", "create", "--name", "phone", "--expires", "720h", "--quiet"))
+	token := strings.TrimSpace(inst.mustRun(t, "token", "create", "--name", "phone", "--expires", "720h", "--quiet"))
 	require.NotContains(t, token, " ")
 	var phone string
-	for line := range strings.Lines(inst.ok(t, "token", "list", "--json")) {
+	for line := range strings.Lines(inst.mustRun(t, "token", "list", "--json")) {
 		var row struct{ ID, Name string }
 		require.NoError(t, json.Unmarshal([]byte(line), &row))
 		require.NotContains(t, line, token)
@@ -91,47 +91,47 @@ func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, phone)
-	table := inst.ok(t, "token", "list")
+	table := inst.mustRun(t, "token", "list")
 	require.Regexp(t, `(?m)^ID +CREATED +NAME +LAST USED +EXPIRES$`, table)
 	require.Regexp(t, `(?m)^`+phone+` +20[\d-]+ [\d:]+ +phone +never +20[\d-]+ [\d:]+$`, table)
 	require.NotContains(t, table, token)
 	_, _, err := inst.command(t, nil, "token", "revoke", "pho")
-	require.ErrorContains(t, err, "did you mean phone", "what deletes wants the whole name")
-	inst.ok(t, "token", "revoke", phone)
-	require.NotContains(t, inst.ok(t, "token", "list"), phone)
-	inst.ok(t, "token", "create", "--name", "phone")
-	inst.ok(t, "token", "create", "--name", "phone")
+	require.ErrorContains(t, err, "did you mean phone", "deleting requires the whole name")
+	inst.mustRun(t, "token", "revoke", phone)
+	require.NotContains(t, inst.mustRun(t, "token", "list"), phone)
+	inst.mustRun(t, "token", "create", "--name", "phone")
+	inst.mustRun(t, "token", "create", "--name", "phone")
 	_, _, err = inst.command(t, nil, "token", "revoke", "phone")
 	require.ErrorContains(t, err, `"phone" is ambiguous (2 matches)`)
-	inst.ok(t, "token", "create", "--name", "Tablet")
-	inst.ok(t, "token", "revoke", "tablet")
-	require.NotContains(t, inst.ok(t, "token", "list"), "Tablet")
+	inst.mustRun(t, "token", "create", "--name", "Tablet")
+	inst.mustRun(t, "token", "revoke", "tablet")
+	require.NotContains(t, inst.mustRun(t, "token", "list"), "Tablet")
 
 	out, _, err := inst.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "alice")
 	require.NoError(t, err)
 	id, name, _ := strings.Cut(strings.TrimSpace(out), "  ")
 	require.Equal(t, "alice", name)
-	require.Regexp(t, `(?m)^`+id+` +20[\d-]+ [\d:]+ +alice +member +yes$`, inst.ok(t, "user", "list"))
-	require.Contains(t, inst.ok(t, "user", "list", "--json"), `"username":"alice"`)
+	require.Regexp(t, `(?m)^`+id+` +20[\d-]+ [\d:]+ +alice +member +yes$`, inst.mustRun(t, "user", "list"))
+	require.Contains(t, inst.mustRun(t, "user", "list", "--json"), `"username":"alice"`)
 	_, _, err = inst.command(t, nil, "user", "delete", "alic", "--yes")
-	require.ErrorContains(t, err, "did you mean alice", "what deletes wants the whole name")
+	require.ErrorContains(t, err, "did you mean alice", "deleting requires the whole name")
 	_, _, err = inst.command(t, strings.NewReader("y\n"), "user", "delete", "alice")
 	require.ErrorContains(t, err, "this would delete the account alice and all its data; add --yes to confirm")
 	require.Equal(t, 2, exitCode(err, io.Discard))
-	require.Contains(t, inst.ok(t, "user", "list"), "alice")
-	inst.ok(t, "user", "delete", id, "--yes")
-	require.NotContains(t, inst.ok(t, "user", "list"), id)
+	require.Contains(t, inst.mustRun(t, "user", "list"), "alice")
+	inst.mustRun(t, "user", "delete", id, "--yes")
+	require.NotContains(t, inst.mustRun(t, "user", "list"), id)
 	_, _, err = inst.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "bob")
 	require.NoError(t, err)
 	_, _, err = inst.command(t, nil, "user", "delete", "bobby")
 	require.ErrorContains(t, err, "did you mean bob?")
-	inst.ok(t, "user", "delete", "bob", "--yes")
-	require.NotContains(t, inst.ok(t, "user", "list"), "bob")
+	inst.mustRun(t, "user", "delete", "bob", "--yes")
+	require.NotContains(t, inst.mustRun(t, "user", "list"), "bob")
 }
 
 func TestVersionAndHelp(t *testing.T) {
 	inst := newInstallation(t, "")
-	require.Equal(t, "nodest "+version+"\n", inst.ok(t, "version"))
+	require.Equal(t, "nodest "+version+"\n", inst.mustRun(t, "version"))
 	p := &program{getenv: func(string) string { return "" }, flags: map[string]string{}}
 	var check func(c *cobra.Command)
 	check = func(c *cobra.Command) {
@@ -144,13 +144,13 @@ func TestVersionAndHelp(t *testing.T) {
 	check(p.root())
 }
 
-// TestLintTellsWhere prints findings with file and path, and exits non-zero when
-// there are any.
-func TestLintTellsWhere(t *testing.T) {
+// TestLintNamesFileAndPath checks that lint prints its findings with file and path,
+// and fails when there are any.
+func TestLintNamesFileAndPath(t *testing.T) {
 	inst := newInstallation(t, "")
-	good := inFile(t, "good.json", miraCard)
-	require.Empty(t, inst.ok(t, "lint", good))
-	bad := inFile(t, "bad.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Mira","first_mes":"Hello.","character_book":{"entries":[{"keys":[],"content":"","enabled":true,"insertion_order":0,"extensions":{}}]}}}`)
+	good := tempFile(t, "good.json", miraCard)
+	require.Empty(t, inst.mustRun(t, "lint", good))
+	bad := tempFile(t, "bad.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Mira","first_mes":"Hello.","character_book":{"entries":[{"keys":[],"content":"","enabled":true,"insertion_order":0,"extensions":{}}]}}}`)
 	out, _, err := inst.command(t, nil, "lint", bad)
 	require.ErrorIs(t, err, errSaid)
 	require.Contains(t, out, bad+": ")
@@ -162,18 +162,18 @@ func TestLintTellsWhere(t *testing.T) {
 	require.Empty(t, found[good])
 }
 
-// TestBadInputIsOneClearLine: every wrong command ends with an error of one line
-// that says what was wrong, and starts nothing where it need not.
-func TestBadInputIsOneClearLine(t *testing.T) {
+// TestErrorsAreOneLine: every wrong command fails with an error of one line that says
+// what is wrong.
+func TestErrorsAreOneLine(t *testing.T) {
 	t.Parallel()
 	inst := newDatabase(t)
-	broken := inFile(t, "broken.json", `{"name":`)
-	nameless := inFile(t, "nameless.json", `{"spec":"chara_card_v2","data":{"description":"nobody"}}`)
-	cut := inFile(t, "cut.png", "\x89PNG\r\n\x1a\n\x00\x00")
+	broken := tempFile(t, "broken.json", `{"name":`)
+	nameless := tempFile(t, "nameless.json", `{"spec":"chara_card_v2","data":{"description":"nobody"}}`)
+	cut := tempFile(t, "cut.png", "\x89PNG\r\n\x1a\n\x00\x00")
 	for _, tt := range []struct {
 		args []string
 		in   string
-		want string // in the error, or in what was said before it
+		want string // in the error, or in the output before it
 	}{
 		{args: []string{"sing"}, want: `unknown command "sing"`},
 		{args: []string{"serve", "--port", "1"}, want: "unknown flag: --port"},
@@ -211,8 +211,8 @@ func TestBadInputIsOneClearLine(t *testing.T) {
 	}
 }
 
-// TestDoctorSaysWhatToMend exits non-zero with a line for what is wrong.
-func TestDoctorSaysWhatToMend(t *testing.T) {
+// TestDoctorReportsProblems checks that doctor fails with a line that names the problem.
+func TestDoctorReportsProblems(t *testing.T) {
 	inst := newInstallation(t, "", "NODEST_PROVIDER=gemini")
 	out, _, err := inst.command(t, nil, "doctor", "--no-network")
 	require.ErrorIs(t, err, errSaid)
@@ -223,15 +223,15 @@ func TestDoctorSaysWhatToMend(t *testing.T) {
 	require.Contains(t, out, "NODEST_GRACE")
 }
 
-// TestBenchChatRuns tries measurements out in small sizes, with NODEST_LONG=1 all
-// of them; what they find says nothing.
+// TestBenchChatRuns runs two measurements in small sizes, with NODEST_LONG=1 all of
+// them; their figures mean nothing.
 func TestBenchChatRuns(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("skipped: processor time and memory of processes are read from /proc")
 	}
 	parts := []string{"ttft", "idle"}
-	if long(t, 0, 1) == 1 {
+	if scaled(t, 0, 1) == 1 {
 		parts = bench.ChatParts
 	}
 	for _, part := range parts {
@@ -244,14 +244,14 @@ func TestBenchChatRuns(t *testing.T) {
 	}
 }
 
-func TestEverySettingThatIsNoSecretIsAFlagOfServe(t *testing.T) {
+func TestAllSettingsButSecretsAreFlagsOfServe(t *testing.T) {
 	p := &program{getenv: os.Getenv, in: strings.NewReader(""), out: &strings.Builder{}, err: &strings.Builder{}, flags: map[string]string{}}
 	serve, _, err := p.root().Find([]string{"serve"})
 	require.NoError(t, err)
 	for _, s := range settings {
 		name := strings.ReplaceAll(s.key(), "_", "-")
 		there := serve.Flags().Lookup(name) != nil || serve.InheritedFlags().Lookup(name) != nil
-		if s.env != "NODEST_DATABASE_URL" { // may hold a password, and need not
+		if s.env != "NODEST_DATABASE_URL" { // may contain a password, but need not
 			require.Equal(t, !s.secret, there, s.env)
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "rewrite what tests compare with: the settings table of the README")
+var update = flag.Bool("update", false, "rewrite the settings table of the README")
 
-// from makes a getenv of pairs.
-func from(pairs ...string) func(string) string {
+// getenvOf returns a getenv function for pairs of name and value.
+func getenvOf(pairs ...string) func(string) string {
 	env := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
 		env[pairs[i]] = pairs[i+1]
@@ -35,19 +35,19 @@ func TestFlagBeforeEnvironmentBeforeFileBeforeDefault(t *testing.T) {
 		getenv                func(string) string
 		flags                 map[string]string
 	}{
-		{name: "default", env: "NODEST_LOG_LEVEL", want: "info", from: "default", getenv: from()},
-		{name: "file", env: "NODEST_LOG_LEVEL", want: "warn", from: file, getenv: from("NODEST_CONFIG", file)},
-		{name: "a list in the file", env: "NODEST_FALLBACKS", want: "gemini,openrouter:vendor/model", from: file, getenv: from("NODEST_CONFIG", file)},
-		{name: "a name with a dot", env: "NODEST_MEMORY_IDLE_CLOSE", want: "5m", from: file, getenv: from("NODEST_CONFIG", file)},
-		{name: "a name without NODEST_", env: "GEMINI_API_KEY", want: "key-of-file", from: file, getenv: from("NODEST_CONFIG", file)},
-		{name: "environment", env: "NODEST_LOG_LEVEL", want: "error", from: "environment", getenv: from("NODEST_CONFIG", file, "NODEST_LOG_LEVEL", "error")},
-		{name: "empty in the environment is not set", env: "NODEST_MODEL", want: "from-file", from: file, getenv: from("NODEST_CONFIG", file, "NODEST_MODEL", "")},
+		{name: "default", env: "NODEST_LOG_LEVEL", want: "info", from: "default", getenv: getenvOf()},
+		{name: "file", env: "NODEST_LOG_LEVEL", want: "warn", from: file, getenv: getenvOf("NODEST_CONFIG", file)},
+		{name: "a list in the file", env: "NODEST_FALLBACKS", want: "gemini,openrouter:vendor/model", from: file, getenv: getenvOf("NODEST_CONFIG", file)},
+		{name: "a name with a dot", env: "NODEST_MEMORY_IDLE_CLOSE", want: "5m", from: file, getenv: getenvOf("NODEST_CONFIG", file)},
+		{name: "a name without NODEST_", env: "GEMINI_API_KEY", want: "key-of-file", from: file, getenv: getenvOf("NODEST_CONFIG", file)},
+		{name: "environment", env: "NODEST_LOG_LEVEL", want: "error", from: "environment", getenv: getenvOf("NODEST_CONFIG", file, "NODEST_LOG_LEVEL", "error")},
+		{name: "empty in the environment is not set", env: "NODEST_MODEL", want: "from-file", from: file, getenv: getenvOf("NODEST_CONFIG", file, "NODEST_MODEL", "")},
 		{
 			name: "flag", env: "NODEST_LOG_LEVEL", want: "debug", from: "flag",
-			getenv: from("NODEST_CONFIG", file, "NODEST_LOG_LEVEL", "error"), flags: map[string]string{"NODEST_LOG_LEVEL": "debug"},
+			getenv: getenvOf("NODEST_CONFIG", file, "NODEST_LOG_LEVEL", "error"), flags: map[string]string{"NODEST_LOG_LEVEL": "debug"},
 		},
-		{name: "an empty flag is set", env: "NODEST_MODEL", want: "", from: "flag", getenv: from("NODEST_MODEL", "m"), flags: map[string]string{"NODEST_MODEL": ""}},
-		{name: "file named by a flag", env: "NODEST_GRACE", want: "5s", from: file, getenv: from("NODEST_CONFIG", "/nowhere"), flags: map[string]string{"NODEST_CONFIG": file}},
+		{name: "an empty flag is set", env: "NODEST_MODEL", want: "", from: "flag", getenv: getenvOf("NODEST_MODEL", "m"), flags: map[string]string{"NODEST_MODEL": ""}},
+		{name: "file named by a flag", env: "NODEST_GRACE", want: "5s", from: file, getenv: getenvOf("NODEST_CONFIG", "/nowhere"), flags: map[string]string{"NODEST_CONFIG": file}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg, err := loadConfig(tt.getenv, tt.flags)
@@ -58,8 +58,8 @@ func TestFlagBeforeEnvironmentBeforeFileBeforeDefault(t *testing.T) {
 	}
 }
 
-// TestConfigErrorsNameTheSetting: whoever reads the line knows what to change,
-// and no secret is in it.
+// TestConfigErrorsNameTheSetting: an error names the setting to change and contains no
+// secret.
 func TestConfigErrorsNameTheSetting(t *testing.T) {
 	for env, wrong := range map[string]string{
 		"NODEST_ADDR": "8080", "NODEST_DATABASE_URL": "mysql://u:hunter2hunter2@h/d", "NODEST_ADMIN_TOKEN": "hunter2", "NODEST_PROVIDER": "claude",
@@ -68,14 +68,14 @@ func TestConfigErrorsNameTheSetting(t *testing.T) {
 		"NODEST_GRACE": "20", "NODEST_OFFLINE_DELAY": "-1s", "NODEST_LOG_LEVEL": "loud", "NODEST_LOG_FORMAT": "xml",
 		"NODEST_EMBEDDINGS": "word2vec", "NODEST_MEMORY_IDLE_CLOSE": "soon", "NODEST_MEMORY_SUMMARY_SYNC_WAIT": "3",
 	} {
-		_, err := loadConfig(from(env, wrong), nil)
+		_, err := loadConfig(getenvOf(env, wrong), nil)
 		require.ErrorContains(t, err, env)
 		require.NotContains(t, err.Error(), "hunter2", env)
 		require.NotContains(t, err.Error(), "\n", env)
 	}
 }
 
-func TestConfigFileRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestConfigFileRefusesUnknownSettings(t *testing.T) {
 	for text, want := range map[string]string{
 		"adr: 127.0.0.1:1\n": `unknown setting "adr"`,
 		"NODEST_ADDR: x\n":   `unknown setting "NODEST_ADDR"`,
@@ -83,11 +83,11 @@ func TestConfigFileRefusesWhatItDoesNotKnow(t *testing.T) {
 		"addr: [":            "yaml",
 	} {
 		path := configFile(t, text)
-		_, err := loadConfig(from("NODEST_CONFIG", path), nil)
+		_, err := loadConfig(getenvOf("NODEST_CONFIG", path), nil)
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, path)
 	}
-	_, err := loadConfig(from("NODEST_CONFIG", "/no/such.yaml"), nil)
+	_, err := loadConfig(getenvOf("NODEST_CONFIG", "/no/such.yaml"), nil)
 	require.ErrorContains(t, err, "NODEST_CONFIG: no file /no/such.yaml")
 }
 
@@ -108,9 +108,9 @@ func TestConfigMasksSecrets(t *testing.T) {
 	}
 }
 
-// TestServeRefusesAnOpenDoor: on an address that others can reach somebody must
-// be able to sign in.
-func TestServeRefusesAnOpenDoor(t *testing.T) {
+// TestServeRefusesAPublicAddressWithoutAccounts: on a public address, the
+// server starts only if somebody can sign in.
+func TestServeRefusesAPublicAddressWithoutAccounts(t *testing.T) {
 	inst := newInstallation(t, "", "NODEST_ADDR=0.0.0.0:0")
 	_, _, err := inst.command(t, nil, "serve")
 	require.Error(t, err)
@@ -118,8 +118,8 @@ func TestServeRefusesAnOpenDoor(t *testing.T) {
 	require.NotContains(t, oneLine(err), "\n")
 }
 
-// TestReadmeListsTheSettings compares the README's table with the one in
-// config.go; -update writes it.
+// TestReadmeListsTheSettings compares the README's table with the settings in
+// config.go; -update rewrites it.
 func TestReadmeListsTheSettings(t *testing.T) {
 	const path, begin, end = "../../README.md", "<!-- settings: checked against cmd/nodest/config.go by a test -->\n", "<!-- end of settings -->"
 	text, err := os.ReadFile(path)
@@ -135,7 +135,7 @@ func TestReadmeListsTheSettings(t *testing.T) {
 	require.Equal(t, settingsTable(), table, "go test ./cmd/nodest -run Readme -update writes it")
 }
 
-// settingsTable is the settings as Markdown.
+// settingsTable returns the settings as a Markdown table.
 func settingsTable() string {
 	var b strings.Builder
 	b.WriteString("| setting | default | meaning |\n| --- | --- | --- |\n")

@@ -15,13 +15,13 @@ import (
 	"nodest/llm/llmtest"
 )
 
-// wire is a connection through the network of the test, which may break.
-type wire struct {
+// breakingConn is a connection that closes after a number of bytes has been read.
+type breakingConn struct {
 	net.Conn
-	left int // bytes until it breaks; < 0 = it holds
+	left int // bytes until it closes; < 0 = never
 }
 
-func (w *wire) Read(p []byte) (int, error) {
+func (w *breakingConn) Read(p []byte) (int, error) {
 	if w.left == 0 {
 		_ = w.Close()
 		return 0, io.ErrUnexpectedEOF
@@ -36,28 +36,28 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mobile is what a well-made client does: it keeps its position and its texts,
-// resumes, attaches, and never appends blindly.
-type mobile struct {
+// resumingClient does what a correct client does: it keeps its position and the
+// texts, resumes, attaches to generations, and appends a delta only at its offset.
+type resumingClient struct {
 	t      *testing.T
 	c      *client
 	rng    *rand.Rand
-	cuts   int // still to be made
+	cuts   int // remaining
 	gate   chan struct{}
-	phone  *phone
-	frames int // of this connection until it is cut between two frames; < 0 = never
+	conn   *wsClient
+	frames int // until this connection is cut between two frames; < 0 = never
 
 	epoch   string
 	seq     int64
 	texts   map[string]string // by generation, from deltas
-	finals  map[string]string // by message
+	stored  map[string]string // by message
 	ended   map[string]bool   // generations
-	answers map[string]*frame // of this connection, by command
+	answers map[string]*frame // on this connection, by command id
 }
 
-// connect dials and says hello until that works. Half of the connections break
-// after some bytes, half between two events.
-func (a *mobile) connect() {
+// connect dials and sends hello until that succeeds. Half of the connections are cut
+// after some bytes, half between two frames.
+func (a *resumingClient) connect() {
 	a.t.Helper()
 	for {
 		bytes := -1
@@ -70,29 +70,29 @@ func (a *mobile) connect() {
 				a.frames = 1 + a.rng.IntN(40)
 			}
 		}
-		p, err := dialPhone(a.t, a.c, func(ctx context.Context, network, addr string) (net.Conn, error) {
+		p, err := dialWS(a.t, a.c, func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-			return &wire{conn, bytes}, err
+			return &breakingConn{conn, bytes}, err
 		})
 		if err != nil {
 			require.GreaterOrEqual(a.t, bytes, 0, "the handshake failed by itself: %v", err)
-			a.progress()
+			a.releasePieces()
 			continue
 		}
-		a.phone, a.answers = p, map[string]*frame{}
+		a.conn, a.answers = p, map[string]*frame{}
 		if a.hello() {
 			return
 		}
 	}
 }
 
-func (a *mobile) hello() bool {
+func (a *resumingClient) hello() bool {
 	data := map[string]any{"protocol": 1, "deviceId": "d-app", "batch": a.rng.IntN(2) == 0}
 	if a.epoch != "" {
 		data["resume"] = map[string]any{"epoch": a.epoch, "seq": a.seq}
 	}
-	id := a.phone.send("hello", "", data)
-	if !a.until(func() bool { return a.answers[id] != nil }) {
+	id := a.conn.send("hello", "", data)
+	if !a.readUntil(func() bool { return a.answers[id] != nil }) {
 		return false
 	}
 	var welcome struct {
@@ -109,33 +109,33 @@ func (a *mobile) hello() bool {
 	}
 	a.epoch = welcome.Epoch
 	for _, g := range welcome.Active {
-		a.phone.send("gen.attach", "", map[string]any{"generationId": g.GenerationID, "off": len([]rune(a.texts[g.GenerationID]))})
+		a.conn.send("gen.attach", "", map[string]any{"generationId": g.GenerationID, "off": len([]rune(a.texts[g.GenerationID]))})
 	}
 	return true
 }
 
-// until uses frames until ok; false means that the connection ended before.
-func (a *mobile) until(ok func() bool) bool {
+// readUntil handles frames until ok; it returns false if the connection ends first.
+func (a *resumingClient) readUntil(ok func() bool) bool {
 	a.t.Helper()
 	for !ok() {
 		if a.frames == 0 {
-			_ = a.phone.ws.NetConn().Close()
+			_ = a.conn.ws.NetConn().Close()
 			return false
 		}
-		f, err := a.phone.next()
+		f, err := a.conn.next()
 		if err != nil {
 			return false
 		}
 		a.frames--
-		a.use(f)
-		a.progress()
+		a.handle(f)
+		a.releasePieces()
 	}
 	return true
 }
 
-// progress lets the model say one to three pieces more: the reply goes on while
-// the app is away, but never runs ahead of it.
-func (a *mobile) progress() {
+// releasePieces releases one to three more pieces of the reply, so that it goes on
+// while the client is disconnected, but never gets far ahead.
+func (a *resumingClient) releasePieces() {
 	for range 1 + a.rng.IntN(3) {
 		select {
 		case a.gate <- struct{}{}:
@@ -144,9 +144,9 @@ func (a *mobile) progress() {
 	}
 }
 
-// use takes a frame in. A position that is not the next one, or a delta that
-// does not fit, is a failure.
-func (a *mobile) use(f *frame) {
+// handle processes one frame. A seq that is not the next one and a delta at another
+// offset are failures.
+func (a *resumingClient) handle(f *frame) {
 	a.t.Helper()
 	if f.ID != "" {
 		require.True(a.t, f.OK != nil && *f.OK, "command %s: %s", f.ID, f.Error)
@@ -167,21 +167,21 @@ func (a *mobile) use(f *frame) {
 	case "message.updated":
 		var d struct{ Message chatMessage }
 		f.into(a.t, &d)
-		a.finals[d.Message.ID] = d.Message.Text
+		a.stored[d.Message.ID] = d.Message.Text
 	case "gen.done", "gen.failed":
 		require.False(a.t, a.ended[f.Gen], "a generation ended twice")
 		a.ended[f.Gen] = true
 	}
 }
 
-// turn sends a message, again under the same key until it is answered, and
-// follows the reply over as many connections as that takes.
-func (a *mobile) turn(conversation, key, want string) {
+// turn sends a message, repeats it with the same key until it is answered, and
+// follows the reply over as many connections as it takes.
+func (a *resumingClient) turn(conversation, key, want string) {
 	a.t.Helper()
 	var answer *frame
 	for answer == nil {
-		id := a.phone.send("chat.send", key, map[string]any{"conversationId": conversation, "text": "Go on."})
-		if a.until(func() bool { return a.answers[id] != nil }) {
+		id := a.conn.send("chat.send", key, map[string]any{"conversationId": conversation, "text": "Go on."})
+		if a.readUntil(func() bool { return a.answers[id] != nil }) {
 			answer = a.answers[id]
 		} else {
 			a.connect()
@@ -192,31 +192,31 @@ func (a *mobile) turn(conversation, key, want string) {
 		Message      chatMessage
 	}
 	answer.into(a.t, &sent)
-	for !a.until(func() bool { return a.ended[sent.GenerationID] }) {
+	for !a.readUntil(func() bool { return a.ended[sent.GenerationID] }) {
 		a.connect()
 	}
-	require.Equal(a.t, want, a.finals[sent.Message.ID], "the stored text")
+	require.Equal(a.t, want, a.stored[sent.Message.ID], "the stored text")
 	require.True(a.t, strings.HasPrefix(want, a.texts[sent.GenerationID]), "deltas gave %q, the provider sent %q", a.texts[sent.GenerationID], want)
 }
 
-// TestCuts breaks the connection to the real server at random bytes and between
-// events while replies are streamed. What the app has in the end is what the
-// provider sent; no event came twice and none is missing. NODEST_LONG=1 makes
-// 1,000 cuts.
-func TestCuts(t *testing.T) {
+// TestCutConnectionsLoseNothing cuts the connection to a real server process at
+// random bytes and between events while replies are streamed. In the end the client
+// has what the provider sent, and no event is missing or came twice. NODEST_LONG=1
+// makes 1,000 cuts.
+func TestCutConnectionsLoseNothing(t *testing.T) {
 	t.Parallel()
-	rng := seeded(t)
+	rng := newRand(t)
 	fake := llmtest.NewOpenAI(t)
 	inst := newInstallation(t, "", "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+fake.URL)
 	p := inst.start(t)
 	character := sampleCharacter(t, p.client)
-	// The provider answers in the order of the turns: nothing else may ask it.
+	// The provider scripts one reply per turn: nothing else may call it.
 	require.NoError(t, p.client.call(t.Context(), http.MethodPut, "/api/v1/characters/"+character+"/settings",
 		map[string]any{"memory": map[string]any{"enabled": false}}, nil))
 	conversation := newConversation(t, p.client, character)
-	a := &mobile{
-		t: t, c: p.client, rng: rng, cuts: long(t, 25, 1000), gate: make(chan struct{}, 1<<16),
-		texts: map[string]string{}, finals: map[string]string{}, ended: map[string]bool{},
+	a := &resumingClient{
+		t: t, c: p.client, rng: rng, cuts: scaled(t, 25, 1000), gate: make(chan struct{}, 1<<16),
+		texts: map[string]string{}, stored: map[string]string{}, ended: map[string]bool{},
 	}
 	all := a.cuts
 	a.connect()
@@ -230,21 +230,19 @@ func TestCuts(t *testing.T) {
 		a.turn(conversation, fmt.Sprintf("turn-%d", turn), said[turn])
 	}
 	var stored []string
-	for _, m := range history(t, p.client, conversation)[1:] { // without the greeting
+	for _, m := range history(t, p.client, conversation)[1:] { // the greeting left out
 		if m.Role == "assistant" {
 			stored = append(stored, m.Text)
 		}
 	}
 	require.Equal(t, said, stored)
-	var at struct{ Seq int64 }
-	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &at))
-	require.Equal(t, at.Seq, a.seq, "the end of the log")
+	require.Equal(t, logEnd(t, p.client), a.seq, "the end of the log")
 	verifyLog(t, p.client)
 	t.Logf("%d cuts, %d replies, %d events", all, len(said), a.seq)
 	p.stop(t)
 }
 
-// randomPieces is a reply of up to 60 pieces of several scripts.
+// randomPieces returns a reply of up to 60 pieces in several scripts.
 func randomPieces(rng *rand.Rand) []string {
 	letters := []rune("abc xyz 茶館🫖\n\"\\é")
 	pieces := make([]string, 1+rng.IntN(60))
@@ -255,7 +253,7 @@ func randomPieces(rng *rand.Rand) []string {
 		}
 		pieces[i] = string(piece)
 	}
-	// White space at the ends is the engine's business.
+	// The engine trims white space at the ends.
 	pieces[0] = "A" + pieces[0]
 	pieces[len(pieces)-1] += "."
 	return pieces

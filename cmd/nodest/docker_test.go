@@ -12,7 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// dockerfile returns the instructions of the Dockerfile, one a line.
+// dockerfile returns the instructions of the Dockerfile, one per line.
 func dockerfile(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../Dockerfile")
@@ -26,10 +26,9 @@ func dockerfile(t *testing.T) []string {
 	return lines
 }
 
-// TestDockerfileBuilds runs the build command of the Dockerfile outside a
-// container, since none runs here, and asks the program for its version. Only
-// -trimpath is left out: it changes the paths in the program, and everything
-// would be compiled once more for it.
+// TestDockerfileBuilds runs the build command of the Dockerfile, without a container,
+// and asks the program for its version. It leaves out -trimpath, with which everything
+// would have to be compiled again.
 func TestDockerfileBuilds(t *testing.T) {
 	out := t.TempDir()
 	built := false
@@ -53,8 +52,8 @@ func TestDockerfileBuilds(t *testing.T) {
 	require.Equal(t, "nodest of-the-test\n", string(version))
 }
 
-// TestDockerfileCopiesWhatExists looks for every path that is copied from the
-// project, and for those that the build copies on.
+// TestDockerfileCopiesWhatExists checks that every path that the Dockerfile copies
+// exists, and that .dockerignore excludes none of them.
 func TestDockerfileCopiesWhatExists(t *testing.T) {
 	ignored, err := os.ReadFile("../../.dockerignore")
 	if err == nil {
@@ -109,8 +108,8 @@ func composeFile(t *testing.T) (services map[string]composeService, volumes map[
 	return compose.Services, compose.Volumes
 }
 
-// TestComposePassesEverySetting: what somebody sets in the environment or in .env
-// reaches the container, but for those that the image fixes.
+// TestComposePassesEverySetting: every setting of the environment or of .env reaches
+// the container, except those that the image fixes.
 func TestComposePassesEverySetting(t *testing.T) {
 	services, _ := composeFile(t)
 	passed := services["nodest"].Environment
@@ -127,10 +126,10 @@ func TestComposePassesEverySetting(t *testing.T) {
 	}
 }
 
-// TestComposeHasAWayIn: with the defaults of compose.yaml and the image the server
-// starts without any account, prints a link to the published port, and prints
-// another when it is asked.
-func TestComposeHasAWayIn(t *testing.T) {
+// TestComposePrintsASignInLink: with the defaults of compose.yaml and the image, the
+// server starts without any account, prints a sign-in link to the published port, and
+// another one on request.
+func TestComposePrintsASignInLink(t *testing.T) {
 	services, _ := composeFile(t)
 	server := services["nodest"]
 	_, public, ok := strings.Cut(strings.TrimSuffix(server.Environment["NODEST_PUBLIC_URL"], "}"), ":-")
@@ -143,14 +142,14 @@ func TestComposeHasAWayIn(t *testing.T) {
 	require.Equal(t, public, p.linkBase)
 	_, port, _ := strings.Cut(strings.TrimPrefix(p.client.base, "http://"), ":")
 	inst.env = append(inst.env, "NODEST_ADDR=0.0.0.0:"+port)
-	link := strings.TrimSpace(inst.ok(t, "signin"))
+	link := strings.TrimSpace(inst.mustRun(t, "signin"))
 	require.True(t, strings.HasPrefix(link, public+"/signin#"), link)
 	require.NotContains(t, link, p.link)
 	p.stop(t)
 }
 
-// TestComposeWaitsForPostgres reads what compose waits for, and that volumes that
-// are used are there.
+// TestComposeWaitsForPostgres checks that the server waits for a healthy PostgreSQL,
+// and that all volumes are declared.
 func TestComposeWaitsForPostgres(t *testing.T) {
 	services, volumes := composeFile(t)
 	wait := services["nodest"].DependsOn["postgres"]
@@ -167,7 +166,7 @@ func TestComposeWaitsForPostgres(t *testing.T) {
 	}
 }
 
-// environmentOfImage is what the Dockerfile sets for the server.
+// environmentOfImage returns the names of the settings that the Dockerfile sets.
 func environmentOfImage(t *testing.T) []string {
 	t.Helper()
 	var names []string

@@ -19,19 +19,19 @@ import (
 	"nodest/server"
 )
 
-// modelsOf are the models of a configuration; own are a user's keys.
+// modelsOf returns the models of a configuration; own holds a user's API keys.
 func modelsOf(t *testing.T, own map[string]string, pairs ...string) (*models, error) {
 	t.Helper()
-	cfg, err := loadConfig(from(pairs...), nil)
+	cfg, err := loadConfig(getenvOf(pairs...), nil)
 	require.NoError(t, err)
 	return newModels(cfg, slog.New(slog.DiscardHandler), func(context.Context, string) (map[string]string, error) { return own, nil })
 }
 
-func TestWhoMakesVectors(t *testing.T) {
+func TestChoiceOfTheEmbeddingProvider(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		env  []string
-		want string // model; "" = refused
+		want string // model id; "" = an error
 	}{
 		{"nothing is set", nil, "offline-hash-512-1"},
 		{"a key of Gemini", []string{"GEMINI_API_KEY", "k", "OPENAI_API_KEY", "k"}, "gemini:gemini-embedding-001@768"},
@@ -66,8 +66,8 @@ func TestWhoMakesVectors(t *testing.T) {
 	}
 }
 
-// A server that nobody has asked for embeddings and that has none is told of once,
-// and is nothing to be mended; one that was asked for is.
+// If a server turns out to have no embeddings, offline embeddings are used and one
+// warning is logged. It is an error only if the setting asks for that server.
 func TestServersWithoutEmbeddings(t *testing.T) {
 	for _, status := range []int{400, 403, 404, 405, 501} {
 		fake := llmtest.NewOpenAI(t)
@@ -80,7 +80,7 @@ func TestServersWithoutEmbeddings(t *testing.T) {
 		})
 		env := []string{"OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server", "NODEST_MODEL", "deepseek-chat"}
 		var log strings.Builder
-		cfg, err := loadConfig(from(env...), nil)
+		cfg, err := loadConfig(getenvOf(env...), nil)
 		require.NoError(t, err)
 		m, err := newModels(cfg, slog.New(slog.NewTextHandler(&log, nil)), func(context.Context, string) (map[string]string, error) { return nil, nil })
 		require.NoError(t, err)
@@ -106,8 +106,9 @@ func TestServersWithoutEmbeddings(t *testing.T) {
 	}
 }
 
-// A server that is down says nothing about its embeddings.
-func TestAServerThatIsDownIsAskedAgain(t *testing.T) {
+// While a server is down it is not known whether it has embeddings, so it is probed
+// again later.
+func TestAServerThatIsDownIsProbedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := false
 		m, err := modelsOf(t, nil, "OPENAI_BASE_URL", "http://server.invalid/v1", "OPENAI_API_KEY", "k")
@@ -133,9 +134,9 @@ func TestAServerThatIsDownIsAskedAgain(t *testing.T) {
 	})
 }
 
-// Recall has little time, and a job may ask at the same moment: both get what the
-// one probe finds out, and nobody takes the server's vectors meanwhile.
-func TestAnImpatientCallerDoesNotStopTheProbe(t *testing.T) {
+// A caller whose context ends does not cancel the probe that another caller waits
+// for; there is one probe for both.
+func TestACancelledCallerDoesNotStopTheProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		m, err := modelsOf(t, nil, "OPENAI_BASE_URL", "http://server.invalid/v1", "OPENAI_API_KEY", "k")
@@ -160,9 +161,9 @@ func TestAnImpatientCallerDoesNotStopTheProbe(t *testing.T) {
 	})
 }
 
-// A server key that the server refuses says nothing about its embeddings; the key of
-// a user does.
-func TestAUsersKeyFindsOutThatThereAreNoEmbeddings(t *testing.T) {
+// If the provider rejects the server's own key, it is not known whether it has
+// embeddings; a request with a user's key finds out for all.
+func TestAUsersKeyDetectsMissingEmbeddings(t *testing.T) {
 	fake := llmtest.NewOpenAI(t)
 	fake.Always(func(r llmtest.Request) llmtest.Reply {
 		if r.Key != "sk-own" {
@@ -170,7 +171,7 @@ func TestAUsersKeyFindsOutThatThereAreNoEmbeddings(t *testing.T) {
 		}
 		return llmtest.Reply{Status: 404, Message: "no embeddings here"}
 	})
-	cfg, err := loadConfig(from("OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server"), nil)
+	cfg, err := loadConfig(getenvOf("OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server"), nil)
 	require.NoError(t, err)
 	m, err := newModels(cfg, slog.New(slog.DiscardHandler), func(_ context.Context, user string) (map[string]string, error) {
 		return map[string]map[string]string{"ann": {"openai": "sk-own"}}[user], nil
@@ -185,7 +186,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestDoctorLooksForTheModel(t *testing.T) {
+func TestDoctorChecksTheModel(t *testing.T) {
 	fake := llmtest.NewOpenAI(t)
 	fake.SetModels("llama3.2:latest", "qwen3:8b", "qwen3:32b", "nomic-embed-text:latest")
 	fix := func(pairs ...string) string {
@@ -205,9 +206,9 @@ func TestDoctorLooksForTheModel(t *testing.T) {
 	require.Equal(t, "OpenAI-compatible server at http://127.0.0.1:1/v1 does not respond: connection refused", fix("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"))
 }
 
-// A server without a list may be a wrong address: the doctor does not keep quiet
-// about what it has not checked.
-func TestDoctorTellsThatThereIsNoList(t *testing.T) {
+// If the provider does not list its models, doctor says that it could not check the
+// model.
+func TestDoctorReportsAMissingModelList(t *testing.T) {
 	fake := llmtest.NewOpenAI(t)
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: 404, Message: "no such page"} })
 	m, err := modelsOf(t, nil, "NODEST_EMBEDDINGS", "offline", "OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", "m")
@@ -218,8 +219,8 @@ func TestDoctorTellsThatThereIsNoList(t *testing.T) {
 		"If it does not answer in a chat either, check the base URL", c.detail)
 }
 
-// Gemini has two SDKs: the doctor and the list of providers tell which one is used.
-func TestGeminiTellsItsTransport(t *testing.T) {
+// Gemini has two SDKs: doctor and the list of providers name the one in use.
+func TestGeminiReportsItsTransport(t *testing.T) {
 	fake := llmtest.NewGemini(t)
 	m, err := modelsOf(t, nil, "NODEST_GEMINI_BASE_URL", fake.URL, "GEMINI_API_KEY", "k", "NODEST_MODEL", "gemini-2.5-pro")
 	require.NoError(t, err)
@@ -230,9 +231,9 @@ func TestGeminiTellsItsTransport(t *testing.T) {
 	require.Equal(t, "generative-ai-go", info.Models[0].Transport)
 }
 
-// TestAUsersKeyPaysForTheirVectors: the server's key is for everybody else, and
-// vectors of both are of one space.
-func TestAUsersKeyPaysForTheirVectors(t *testing.T) {
+// TestAUsersKeyIsUsedForTheirEmbeddings: the server's key is used for everybody
+// else, and embeddings made with either key can be compared.
+func TestAUsersKeyIsUsedForTheirEmbeddings(t *testing.T) {
 	fake := llmtest.NewOpenAI(t)
 	fake.SetDimension(8)
 	m, err := modelsOf(t, map[string]string{"openai": "sk-own"},

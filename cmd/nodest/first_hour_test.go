@@ -17,25 +17,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// folder is a working directory in which a new user types commands.
-type folder struct {
-	dir string
-	env []string
-	all []string // arguments of every command
+// workDir is a directory in which a new user runs commands.
+type workDir struct {
+	dir       string
+	env       []string
+	extraArgs []string // added to every command
 }
 
-// emptyFolder returns one with nothing in it and no setting but those given.
-func emptyFolder(t *testing.T, env ...string) *folder {
+// newWorkDir returns an empty one, with no settings but those given.
+func newWorkDir(t *testing.T, env ...string) *workDir {
 	t.Helper()
-	return &folder{dir: t.TempDir(), env: append([]string{
+	return &workDir{dir: t.TempDir(), env: append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), raceOptions(), asProgram + "=1", "NODEST_OFFLINE_DELAY=0s",
 	}, env...)}
 }
 
-// types runs the program there. It returns all that was printed and the exit code.
-func (f *folder) types(t *testing.T, args ...string) (string, int) {
+// run runs the program there and returns its output and exit code.
+func (f *workDir) run(t *testing.T, args ...string) (string, int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), commandLine(t), slices.Concat(args, f.all)...)
+	cmd := exec.CommandContext(t.Context(), commandLine(t), slices.Concat(args, f.extraArgs)...)
 	cmd.Dir, cmd.Env = f.dir, f.env
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
@@ -45,36 +45,36 @@ func (f *folder) types(t *testing.T, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// gets runs a command that must succeed.
-func (f *folder) gets(t *testing.T, args ...string) string {
+// mustRun runs a command that must succeed.
+func (f *workDir) mustRun(t *testing.T, args ...string) string {
 	t.Helper()
-	out, code := f.types(t, args...)
+	out, code := f.run(t, args...)
 	require.Zero(t, code, "%v: %s", args, out)
 	return out
 }
 
-// untouched fails if anything is in the folder.
-func (f *folder) untouched(t *testing.T) {
+// mustBeEmpty checks that the directory is empty.
+func (f *workDir) mustBeEmpty(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir(f.dir)
 	require.NoError(t, err)
 	require.Empty(t, entries)
 }
 
-// refuses runs a command that must fail with exit code 1 and one line that has
-// all of want, and that must leave the folder empty.
-func (f *folder) refuses(t *testing.T, args []string, want ...string) {
+// mustFail runs a command that must fail with exit code 1 and one line that contains
+// all of want, and that must leave the directory empty.
+func (f *workDir) mustFail(t *testing.T, args []string, want ...string) {
 	t.Helper()
-	out, code := f.types(t, args...)
+	out, code := f.run(t, args...)
 	require.Equal(t, 1, code, "%v: %s", args, out)
 	require.Equal(t, 1, strings.Count(out, "\n"), out)
 	for _, w := range want {
 		require.Contains(t, out, w, "%v", args)
 	}
-	f.untouched(t)
+	f.mustBeEmpty(t)
 }
 
-// freeAddr is an address on which nothing listens.
+// freeAddr returns an address on which nothing listens.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -83,74 +83,75 @@ func freeAddr(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// needServer are commands that need a server or a database.
-var needServer = [][]string{
+// serverCommands lists commands that need a server or a database.
+var serverCommands = [][]string{
 	{"list", "characters"}, {"chat"}, {"import", "--sample"}, {"export", "Mira"}, {"bind", "Book", "Mira"}, {"unbind", "Book", "Mira"},
 	{"token", "create"}, {"token", "list"}, {"user", "create", "bob"}, {"user", "list"}, {"save", "list"}, {"prompt", "Mira"}, {"lint", "Mira"},
 }
 
-// TestNoServerAndNoDatabase: without a server no command makes a database; it says
-// which server and folder it looked for.
+// TestNoServerAndNoDatabase: without a server no command creates a database; the
+// error says which server and folder the command looked for.
 func TestNoServerAndNoDatabase(t *testing.T) {
 	t.Parallel()
 	addr := freeAddr(t)
-	f := emptyFolder(t, "NODEST_ADDR="+addr)
-	for _, args := range needServer {
-		f.refuses(t, args, addr, "connection refused", filepath.Join(f.dir, "data"), "--local")
+	f := newWorkDir(t, "NODEST_ADDR="+addr)
+	for _, args := range serverCommands {
+		f.mustFail(t, args, addr, "connection refused", filepath.Join(f.dir, "data"), "--local")
 	}
-	require.Contains(t, f.gets(t, "doctor", "--no-network"), "does not exist yet")
-	f.untouched(t)
+	require.Contains(t, f.mustRun(t, "doctor", "--no-network"), "does not exist yet")
+	f.mustBeEmpty(t)
 
-	// A folder in which there is something else is no data folder.
+	// A folder without a database is not a data folder.
 	require.NoError(t, os.Mkdir(filepath.Join(f.dir, "data"), 0o700))
-	out, code := f.types(t, "list", "characters")
+	out, code := f.run(t, "list", "characters")
 	require.Equal(t, 1, code, out)
-	f.gets(t, "doctor", "--no-network")
+	f.mustRun(t, "doctor", "--no-network")
 	entries, err := os.ReadDir(filepath.Join(f.dir, "data"))
 	require.NoError(t, err)
 	require.Empty(t, entries)
 }
 
-// TestAnotherMachineIsNotReplaced: a server that the command line, a token or the
-// address of another machine names is never replaced by the data folder here.
-func TestAnotherMachineIsNotReplaced(t *testing.T) {
+// TestNamedServersAreNotReplacedByTheDataFolder: if the command line, a token or
+// a remote address names a server, a command never works on the local data folder
+// instead.
+func TestNamedServersAreNotReplacedByTheDataFolder(t *testing.T) {
 	t.Parallel()
-	f := emptyFolder(t)
-	f.gets(t, "migrate")
+	f := newWorkDir(t)
+	f.mustRun(t, "migrate")
 	addr := freeAddr(t)
 	for _, tt := range []struct{ env, args []string }{
 		{args: []string{"--addr", addr}},
 		{env: []string{"NODEST_ADDR=" + addr, "NODEST_TOKEN=secret"}},
 		{env: []string{"NODEST_ADDR=nodest.invalid:8080"}},
 	} {
-		g := &folder{dir: f.dir, env: append(append([]string{}, f.env...), tt.env...)}
-		out, code := g.types(t, append([]string{"list", "characters"}, tt.args...)...)
+		g := &workDir{dir: f.dir, env: append(append([]string{}, f.env...), tt.env...)}
+		out, code := g.run(t, append([]string{"list", "characters"}, tt.args...)...)
 		require.Equal(t, 1, code, out)
 		require.Contains(t, out, "no NodeST server at ")
 		require.Contains(t, out, "--local")
 	}
 }
 
-// TestWorkingAlone: --local makes a database, and later commands work on it.
-func TestWorkingAlone(t *testing.T) {
+// TestLocalMode: --local creates a database, and later commands work on it.
+func TestLocalMode(t *testing.T) {
 	t.Parallel()
-	f := emptyFolder(t, "NODEST_ADDR="+freeAddr(t))
-	out := f.gets(t, "import", "--sample", "--local")
+	f := newWorkDir(t, "NODEST_ADDR="+freeAddr(t))
+	out := f.mustRun(t, "import", "--sample", "--local")
 	require.Contains(t, out, "Wren Halloway")
-	require.Equal(t, 1, strings.Count(out, "level=INFO"), "one line tells of the new database: %s", out)
+	require.Equal(t, 1, strings.Count(out, "level=INFO"), "one line reports the new database: %s", out)
 	require.Contains(t, out, "database created")
-	require.NotContains(t, f.gets(t, "list", "characters", "--local"), "no NodeST server")
-	out = f.gets(t, "list", "characters")
+	require.NotContains(t, f.mustRun(t, "list", "characters", "--local"), "no NodeST server")
+	out = f.mustRun(t, "list", "characters")
 	require.NotContains(t, out, "level=")
-	require.Contains(t, out, "working directly on the data folder "+filepath.Join(f.dir, "data"), "nobody takes it for the server's")
-	out, code := f.types(t, "list", "characters", "--json")
+	require.Contains(t, out, "working directly on the data folder "+filepath.Join(f.dir, "data"), "it is clear that this is not the server's")
+	out, code := f.run(t, "list", "characters", "--json")
 	require.Zero(t, code)
 	require.Contains(t, out, `"name":"Wren Halloway"`)
 }
 
-// TestTheWelcomeCanBeTyped: what a new server prints works in another terminal,
-// which has none of the settings given to the server.
-func TestTheWelcomeCanBeTyped(t *testing.T) {
+// TestPrintedCommandsWorkInAnotherTerminal: the commands that a new server prints
+// include its settings, so that they work in a terminal without them.
+func TestPrintedCommandsWorkInAnotherTerminal(t *testing.T) {
 	t.Parallel()
 	cfg, err := loadConfig(func(string) string { return "" }, map[string]string{"NODEST_DATA": "/my data/O'Neil"})
 	require.NoError(t, err)
@@ -164,89 +165,89 @@ func TestTheWelcomeCanBeTyped(t *testing.T) {
 	require.Equal(t, shellWord(os.Args[0]), again(cfg))
 }
 
-// TestAddressesThatCannotBe are refused, not taken for a server that is down.
-func TestAddressesThatCannotBe(t *testing.T) {
+// TestInvalidAddresses are refused, not taken for those of a server that is down.
+func TestInvalidAddresses(t *testing.T) {
 	t.Parallel()
-	f := emptyFolder(t)
-	f.gets(t, "migrate")
+	f := newWorkDir(t)
+	f.mustRun(t, "migrate")
 	for _, addr := range []string{"localhost:99999", "127.0.0.1:8080/", "127.0.0.1:", "127.0.0.1:80x", "http://127.0.0.1:8080", "127.0.0.1"} {
-		g := &folder{dir: f.dir, env: append(append([]string{}, f.env...), "NODEST_ADDR="+addr)}
+		g := &workDir{dir: f.dir, env: append(append([]string{}, f.env...), "NODEST_ADDR="+addr)}
 		for _, args := range [][]string{{"list", "characters"}, {"serve"}} {
-			out, code := g.types(t, args...)
+			out, code := g.run(t, args...)
 			require.Equal(t, 1, code, out)
 			require.Contains(t, out, `"`+addr+`" is invalid; must be host:port`)
 		}
 	}
 }
 
-// TestHelpAboutNothing: asking for help about a command that does not exist is a
+// TestHelpForUnknownCommands: asking for help about a command that does not exist is a
 // usage error with a suggestion.
-func TestHelpAboutNothing(t *testing.T) {
+func TestHelpForUnknownCommands(t *testing.T) {
 	t.Parallel()
-	f := emptyFolder(t)
+	f := newWorkDir(t)
 	for _, args := range [][]string{{"help", "lst"}, {"lst", "--help"}, {"lst", "-h"}} {
-		out, code := f.types(t, args...)
+		out, code := f.run(t, args...)
 		require.Equal(t, 2, code, "%v: %s", args, out)
 		require.Contains(t, out, "did you mean list?")
 	}
 	for _, args := range [][]string{{"help", "list", "charcters"}, {"list", "charcters", "--help"}} {
-		out, code := f.types(t, args...)
+		out, code := f.run(t, args...)
 		require.Equal(t, 2, code, "%v: %s", args, out)
 		require.Contains(t, out, "did you mean characters?")
 	}
 	for _, args := range [][]string{{"help"}, {"help", "list"}, {"help", "list", "books"}, {"help", "help"}, {"list", "--help"}, {"chat", "Mira", "--help"}} {
-		require.Contains(t, f.gets(t, args...), "Usage:", "%v", args)
+		require.Contains(t, f.mustRun(t, args...), "Usage:", "%v", args)
 	}
-	f.untouched(t)
+	f.mustBeEmpty(t)
 }
 
-// TestTheWrongServer: each way to miss the server has a message of its own, and
-// leaves nothing behind.
-func TestTheWrongServer(t *testing.T) {
+// TestReasonsForNotReachingTheServer: each reason has its own message, and a failed
+// command leaves nothing behind.
+func TestReasonsForNotReachingTheServer(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "")
 	server := inst.start(t)
 	addr := strings.TrimPrefix(server.client.base, "http://")
 
-	f := emptyFolder(t, "NODEST_ADDR="+addr)
-	for _, args := range needServer {
-		f.refuses(t, args, "a NodeST server is running at "+addr, "no token", filepath.Join(f.dir, "data"), "NODEST_TOKEN")
+	f := newWorkDir(t, "NODEST_ADDR="+addr)
+	for _, args := range serverCommands {
+		f.mustFail(t, args, "a NodeST server is running at "+addr, "no token", filepath.Join(f.dir, "data"), "NODEST_TOKEN")
 	}
-	wrong := emptyFolder(t, "NODEST_ADDR="+addr, "NODEST_TOKEN=not-a-token")
-	for _, args := range needServer {
-		wrong.refuses(t, args, "rejected the token from NODEST_TOKEN", addr)
+	wrong := newWorkDir(t, "NODEST_ADDR="+addr, "NODEST_TOKEN=not-a-token")
+	for _, args := range serverCommands {
+		wrong.mustFail(t, args, "rejected the token from NODEST_TOKEN", addr)
 	}
-	// The token of another installation's folder.
-	other := emptyFolder(t)
-	other.gets(t, "import", "--sample", "--local")
-	out, code := other.types(t, "list", "characters", "--addr", addr)
+	// The token of another data folder.
+	other := newWorkDir(t)
+	other.mustRun(t, "import", "--sample", "--local")
+	out, code := other.run(t, "list", "characters", "--addr", addr)
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "rejected the token from "+filepath.Join(other.dir, "data", tokenFile))
 
-	// With a right token the folder does not matter.
-	right := emptyFolder(t, "NODEST_ADDR="+addr, "NODEST_TOKEN="+server.client.token)
-	require.Contains(t, right.gets(t, "import", "--sample"), "Wren Halloway")
-	require.Contains(t, right.gets(t, "list", "characters"), "Wren Halloway")
-	right.untouched(t)
+	// With a valid token the folder does not matter.
+	right := newWorkDir(t, "NODEST_ADDR="+addr, "NODEST_TOKEN="+server.client.token)
+	require.Contains(t, right.mustRun(t, "import", "--sample"), "Wren Halloway")
+	require.Contains(t, right.mustRun(t, "list", "characters"), "Wren Halloway")
+	right.mustBeEmpty(t)
 
-	// The server's folder, and an address where nobody is.
-	lost := emptyFolder(t, "NODEST_ADDR="+freeAddr(t), "NODEST_DATA="+filepath.Join(inst.dir, "data"))
-	lost.refuses(t, []string{"list", "characters"}, "no NodeST server at", "the data folder is in use by another nodest process", "Set NODEST_ADDR")
-	lost.refuses(t, []string{"list", "characters", "--local"}, "the data folder is in use by another nodest process")
-	out, code = lost.types(t, "doctor", "--no-network")
+	// The server's own folder, but an address on which nothing listens.
+	lost := newWorkDir(t, "NODEST_ADDR="+freeAddr(t), "NODEST_DATA="+filepath.Join(inst.dir, "data"))
+	lost.mustFail(t, []string{"list", "characters"}, "no NodeST server at", "the data folder is in use by another nodest process", "Set NODEST_ADDR")
+	lost.mustFail(t, []string{"list", "characters", "--local"}, "the data folder is in use by another nodest process")
+	out, code = lost.run(t, "doctor", "--no-network")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "in use")
-	out, code = wrong.types(t, "doctor", "--no-network")
+	out, code = wrong.run(t, "doctor", "--no-network")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "rejected the token")
-	wrong.untouched(t)
+	wrong.mustBeEmpty(t)
 	server.stop(t)
-	require.Contains(t, lost.gets(t, "list", "characters"), "Wren Halloway", "the server's own database, in its place")
+	require.Contains(t, lost.mustRun(t, "list", "characters"), "Wren Halloway", "the server's own database, in its place")
 }
 
-// TestAnAddressOfSomethingElse: another program that answers is told apart from
-// NodeST, whatever it says.
-func TestAnAddressOfSomethingElse(t *testing.T) {
+// TestTheAddressOfAnotherProgram: a program that is not NodeST is recognized as such,
+// whatever it answers.
+func TestTheAddressOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
 		"a page":    func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>It works!</html>")) },
@@ -268,34 +269,34 @@ func TestAnAddressOfSomethingElse(t *testing.T) {
 			stranger := httptest.NewServer(answer)
 			defer stranger.Close()
 			addr := strings.TrimPrefix(stranger.URL, "http://")
-			f := emptyFolder(t, "NODEST_ADDR="+addr)
-			f.refuses(t, []string{"list", "characters"}, "the program at "+addr+" is not NodeST")
-			out, code := f.types(t, "doctor", "--no-network")
+			f := newWorkDir(t, "NODEST_ADDR="+addr)
+			f.mustFail(t, []string{"list", "characters"}, "the program at "+addr+" is not NodeST")
+			out, code := f.run(t, "doctor", "--no-network")
 			require.Equal(t, 1, code, out)
 			require.Contains(t, out, "is not NodeST")
-			f.refuses(t, []string{"serve"}, "cannot listen on "+addr, "another program")
+			f.mustFail(t, []string{"serve"}, "cannot listen on "+addr, "another program")
 		})
 	}
 }
 
-// TestServeRefusesBeforeItCreates: a taken port and an address that nobody could
-// sign in at leave an empty folder.
+// TestServeRefusesBeforeItCreates: if the port is taken, or nobody could sign in,
+// serve fails and creates nothing.
 func TestServeRefusesBeforeItCreates(t *testing.T) {
 	t.Parallel()
 	server := newInstallation(t, "").start(t)
 	addr := strings.TrimPrefix(server.client.base, "http://")
-	emptyFolder(t, "NODEST_ADDR="+addr).refuses(t, []string{"serve"}, "cannot listen on "+addr, "another NodeST server", "--addr")
-	emptyFolder(t).refuses(t, []string{"serve", "--addr", "0.0.0.0:0"}, "no user can sign in")
-	emptyFolder(t).refuses(t, []string{"serve", "--addr", "192.0.2.1:0"}, "no user can sign in")
-	emptyFolder(t, "NODEST_ADMIN_TOKEN=long-enough-to-be-one").refuses(t, []string{"serve", "--addr", "192.0.2.1:0"}, "cannot listen on 192.0.2.1:0")
+	newWorkDir(t, "NODEST_ADDR="+addr).mustFail(t, []string{"serve"}, "cannot listen on "+addr, "another NodeST server", "--addr")
+	newWorkDir(t).mustFail(t, []string{"serve", "--addr", "0.0.0.0:0"}, "no user can sign in")
+	newWorkDir(t).mustFail(t, []string{"serve", "--addr", "192.0.2.1:0"}, "no user can sign in")
+	newWorkDir(t, "NODEST_ADMIN_TOKEN=long-enough-to-be-one").mustFail(t, []string{"serve", "--addr", "192.0.2.1:0"}, "cannot listen on 192.0.2.1:0")
 	server.stop(t)
 }
 
-// TestSlipsOfTheHand: what the program does not know ends with exit code 2 and a
-// suggestion, and starts nothing.
-func TestSlipsOfTheHand(t *testing.T) {
+// TestMistypedCommandsGetASuggestion: unknown commands, flags and arguments
+// end with exit code 2 and a suggestion.
+func TestMistypedCommandsGetASuggestion(t *testing.T) {
 	t.Parallel()
-	f := emptyFolder(t)
+	f := newWorkDir(t)
 	for line, want := range map[string]string{
 		"sevre":                   "did you mean serve?",
 		"lits characters":         "did you mean list?",
@@ -316,20 +317,20 @@ func TestSlipsOfTheHand(t *testing.T) {
 		"bind preset Wrong --all": "--all means every character; leave out Wrong",
 		"unbind preset A B --all": "leave out A, B",
 	} {
-		out, code := f.types(t, strings.Fields(line)...)
+		out, code := f.run(t, strings.Fields(line)...)
 		require.Equal(t, 2, code, "%s: %s", line, out)
 		require.Contains(t, out, want, line)
 	}
 	for _, line := range []string{"--version", "-v", "version"} {
-		require.Equal(t, "nodest "+version+"\n", f.gets(t, line))
+		require.Equal(t, "nodest "+version+"\n", f.mustRun(t, line))
 	}
 	for _, line := range []string{"", "--help", "token", "list", "save", "help chat"} {
-		require.Contains(t, f.gets(t, strings.Fields(line)...), "Usage:", line)
+		require.Contains(t, f.mustRun(t, strings.Fields(line)...), "Usage:", line)
 	}
-	f.untouched(t)
+	f.mustBeEmpty(t)
 }
 
-// TestNear: what is suggested is what may have been meant.
+// TestNear: suggestions are similar words or words with that beginning.
 func TestNear(t *testing.T) {
 	words := []string{"Seraphina", "Serafim", "玄清", "Mira", "list", "lint"}
 	for word, want := range map[string][]string{
@@ -339,13 +340,13 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestFilesThatCannotBeRead: the message names the file once.
+// TestFilesThatCannotBeRead: the error names the file once.
 func TestFilesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	f := emptyFolder(t)
-	f.gets(t, "migrate")
-	f.all = []string{"--local"}
-	empty, quotes := inFile(t, "empty.json", " \n"), inFile(t, "quotes.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Ann \"A\"","first_mes":"Hi."}}`)
+	f := newWorkDir(t)
+	f.mustRun(t, "migrate")
+	f.extraArgs = []string{"--local"}
+	empty, quotes := tempFile(t, "empty.json", " \n"), tempFile(t, "quotes.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Ann \"A\"","first_mes":"Hi."}}`)
 	for _, tt := range []struct {
 		args []string
 		want string
@@ -356,75 +357,75 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		{[]string{"restore", "nix.zip"}, "nodest: nix.zip: no such file or directory\n"},
 		{[]string{"restore", "--check", "nix.zip"}, "nodest: nix.zip: no such file or directory\n"},
 	} {
-		out, code := f.types(t, tt.args...)
+		out, code := f.run(t, tt.args...)
 		require.Equal(t, 1, code, out)
 		require.Equal(t, tt.want, out)
 	}
-	require.Contains(t, f.gets(t, "import", quotes), "  note: data.name: the name ")
-	require.Contains(t, f.gets(t, "backup", "-"), "backup written and verified: standard output (")
+	require.Contains(t, f.mustRun(t, "import", quotes), "  note: data.name: the name ")
+	require.Contains(t, f.mustRun(t, "backup", "-"), "backup written and verified: standard output (")
 }
 
-// TestAStopSignalWhileWaitingForPostgres is an orderly stop.
+// TestAStopSignalWhileWaitingForPostgres: the server stops without an error.
 func TestAStopSignalWhileWaitingForPostgres(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	log := &watched{text: "PostgreSQL is not ready yet", seen: cancel}
+	log := &logTrigger{text: "PostgreSQL is not ready yet", seen: cancel}
 	env := map[string]string{"NODEST_ADDR": freeAddr(t), "NODEST_DATA": t.TempDir(), "NODEST_DATABASE_URL": "postgres://nobody@" + freeAddr(t) + "/x"}
 	require.NoError(t, run(ctx, []string{"serve"}, func(name string) string { return env[name] }, strings.NewReader(""), io.Discard, log))
 	require.Error(t, ctx.Err(), "it waited")
 }
 
-// watched calls seen when a line with a text is written to it.
-type watched struct {
+// logTrigger calls seen when a line that contains text is written to it.
+type logTrigger struct {
 	text string
 	seen func()
 }
 
-func (w *watched) Write(line []byte) (int, error) {
+func (w *logTrigger) Write(line []byte) (int, error) {
 	if strings.Contains(string(line), w.text) {
 		w.seen()
 	}
 	return len(line), nil
 }
 
-// atADatabase are commands that open the database of a data folder themselves.
-var atADatabase = [][]string{
+// databaseCommands lists commands that open the database of a data folder themselves.
+var databaseCommands = [][]string{
 	{"serve", "--addr", "127.0.0.1:0"}, {"migrate"}, {"list", "characters", "--local"}, {"doctor", "--no-network"}, {"backup", "all.zip"},
 }
 
-// TestADamagedDatabase: every command names the file and says how to mend it, and
-// what it says works.
+// TestADamagedDatabase: every command names the file and how to repair it, and that
+// works.
 func TestADamagedDatabase(t *testing.T) {
 	t.Parallel()
-	f := emptyFolder(t, "NODEST_ADDR="+freeAddr(t))
-	f.gets(t, "import", "--sample", "--local")
-	f.gets(t, "backup", "good.zip")
+	f := newWorkDir(t, "NODEST_ADDR="+freeAddr(t))
+	f.mustRun(t, "import", "--sample", "--local")
+	f.mustRun(t, "backup", "good.zip")
 	path := filepath.Join(f.dir, "data", "nodest.db")
 	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("no database", 1000)), 0o600))
-	for _, args := range append([][]string{{"list", "characters"}}, atADatabase...) {
-		out, code := f.types(t, args...)
+	for _, args := range append([][]string{{"list", "characters"}}, databaseCommands...) {
+		out, code := f.run(t, args...)
 		require.Equal(t, 1, code, "%v: %s", args, out)
 		require.Contains(t, out, "the database "+filepath.Join("data", "nodest.db")+" is damaged (file is not a database). ", "%v", args)
 		require.Contains(t, out, "nodest restore --force", "%v", args)
 		require.NotContains(t, out, "store:")
 	}
-	f.gets(t, "restore", "--force", "good.zip")
-	require.Contains(t, f.gets(t, "list", "characters"), "Wren Halloway")
+	f.mustRun(t, "restore", "--force", "good.zip")
+	require.Contains(t, f.mustRun(t, "list", "characters"), "Wren Halloway")
 }
 
-// TestAFolderThatCannotBeWritten: the message names the file and says what to check.
+// TestAFolderThatCannotBeWritten: the error names the file and what to check.
 func TestAFolderThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	f := emptyFolder(t, "NODEST_DATA=/sys") // nobody can make a file there, not even root
+	f := newWorkDir(t, "NODEST_DATA=/sys") // not even root can create a file there
 	if _, err := os.Stat("/sys/kernel"); err != nil {
 		t.Skip("there is no /sys here")
 	}
-	for _, args := range atADatabase[:3] {
-		f.refuses(t, args, "cannot open "+filepath.Join("/sys", "nodest.lock")+": ", "Check the owner and permissions", "the folder /sys")
+	for _, args := range databaseCommands[:3] {
+		f.mustFail(t, args, "cannot open "+filepath.Join("/sys", "nodest.lock")+": ", "Check the owner and permissions", "the folder /sys")
 	}
-	out, code := f.types(t, "doctor", "--no-network")
+	out, code := f.run(t, "doctor", "--no-network")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "/sys is not writable")
-	require.NotContains(t, out, "doctor-", "the name of the probe means nothing to the reader")
-	f.untouched(t)
+	require.NotContains(t, out, "doctor-", "the probe file is not named")
+	f.mustBeEmpty(t)
 }

@@ -11,16 +11,17 @@ import (
 	"nodest/fault"
 )
 
-// TestForksSurviveKills kills the server while long chats are copied. A fork whose
-// answer came is there in the end, once and whole, and is told of once.
+// TestForksSurviveKills kills the server while long chats are being copied. Every fork
+// that was acknowledged is complete in the end, exists once, and is announced by one
+// event.
 func TestForksSurviveKills(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
-		if url != "" && long(t, 0, 1) == 0 {
+		if url != "" && scaled(t, 0, 1) == 0 {
 			t.Skip("takes minutes on PostgreSQL: with NODEST_LONG=1 only")
 		}
-		const length = 6_000 // the job copies them in two steps
-		rng := seeded(t)
+		const length = 6_000 // the job copies them in two batches
+		rng := newRand(t)
 		inst := newInstallation(t, url)
 		p := inst.start(t)
 		var log strings.Builder
@@ -33,16 +34,16 @@ func TestForksSurviveKills(t *testing.T) {
 		require.NoError(t, p.client.upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
 			map[string]string{"characterId": character}, &source))
 		forks := map[string]bool{}
-		for range long(t, 3, 20) {
+		for range scaled(t, 3, 20) {
 			require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+source.ID+"/fork", map[string]any{}, &last))
 			forks[last.ID] = false
-			for range rng.IntN(100) { // some time
+			for range rng.IntN(100) { // let some time pass
 				require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+source.ID, nil, nil))
 			}
 			p.kill(t)
 			p = inst.start(t)
 		}
-		eventually(t, "forks that are never there", func() error {
+		eventually(t, "the forks", func() error {
 			for id := range forks {
 				err := p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+id, nil, nil)
 				if fault.Is(err, fault.NotFound) {
@@ -55,14 +56,14 @@ func TestForksSurviveKills(t *testing.T) {
 		list, err := all[item](t.Context(), p.client, "/api/v1/conversations?characterId="+character)
 		require.NoError(t, err)
 		require.Len(t, list, len(forks)+1)
-		told := createdEvents(t, p.client)
+		created := createdEvents(t, p.client)
 		for id := range forks {
 			copied := history(t, p.client, id)
 			require.Len(t, copied, length)
 			for i, m := range copied {
 				require.Equal(t, fmt.Sprintf("text %d", i), m.Text)
 			}
-			require.Equal(t, 1, told[id], "events of fork %s", id)
+			require.Equal(t, 1, created[id], "events of fork %s", id)
 		}
 		verifyLog(t, p.client)
 		p.stop(t)
@@ -72,20 +73,11 @@ func TestForksSurviveKills(t *testing.T) {
 // createdEvents counts the events chat.created, by conversation.
 func createdEvents(t *testing.T, c *client) map[string]int {
 	t.Helper()
-	var page struct {
-		Epoch  string
-		Events []struct {
-			Ev, ConversationID string
+	counts := map[string]int{}
+	for _, f := range wholeLog(t, c) {
+		if f.Ev == "chat.created" {
+			counts[f.Conv]++
 		}
 	}
-	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &page))
-	path := fmt.Sprintf("/api/v1/sync?epoch=%s&since=0&limit=500", page.Epoch)
-	require.NoError(t, c.call(t.Context(), http.MethodGet, path, nil, &page))
-	told := map[string]int{}
-	for _, ev := range page.Events {
-		if ev.Ev == "chat.created" {
-			told[ev.ConversationID]++
-		}
-	}
-	return told
+	return counts
 }

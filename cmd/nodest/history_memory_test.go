@@ -12,71 +12,71 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// memo is what the user wants remembered.
-type memo struct {
-	id, text, status string // of the newest version
+// memoryModel is a memory that the user has written.
+type memoryModel struct {
+	id, text, status string // of the latest version
 }
 
-// mostMemos is how many there are at a time.
-const mostMemos = 30
+// maxMemories is how many of them exist at a time.
+const maxMemories = 30
 
-func (g *game) toMemory(m *memo) map[string]string {
+func (g *simulation) toMemory(m *memoryModel) map[string]string {
 	return map[string]string{"characterId": g.docs.character, "memoryId": m.id}
 }
 
-func (g *game) memoryPath(m *memo) string {
+func (g *simulation) memoryPath(m *memoryModel) string {
 	return "/characters/" + g.docs.character + "/memories/" + m.id
 }
 
-// opMemory uses one of the rights that a user has over memories.
-func (g *game) opMemory(*plain) bool {
-	if len(g.memos) == 0 || len(g.memos) < mostMemos && g.chance(3) {
-		return g.remembers()
+// opMemory creates, edits, retires, restores or purges a memory.
+func (g *simulation) opMemory(*chatModel) bool {
+	if len(g.memories) == 0 || len(g.memories) < maxMemories && g.chance(3) {
+		return g.createMemory()
 	}
-	m := pick(g, g.memos)
+	m := pick(g, g.memories)
 	switch {
-	case len(g.memos) >= mostMemos || g.chance(8):
-		g.must(act{method: http.MethodDelete, path: g.memoryPath(m), query: map[string]string{"purge": "true"}})
-		g.memos = slices.DeleteFunc(g.memos, func(o *memo) bool { return o == m })
-		r := g.rest(act{method: http.MethodGet, path: g.memoryPath(m) + "/history"}, "")
+	case len(g.memories) >= maxMemories || g.chance(8):
+		g.must(apiCall{method: http.MethodDelete, path: g.memoryPath(m), query: map[string]string{"purge": "true"}})
+		g.memories = slices.DeleteFunc(g.memories, func(o *memoryModel) bool { return o == m })
+		r := g.rest(apiCall{method: http.MethodGet, path: g.memoryPath(m) + "/history"}, "")
 		require.Equal(g.t, "not_found", r.code(), "a memory that was purged")
 	case m.status == "retired":
-		r := g.must(act{cmd: "memory.restore", method: http.MethodPost, path: g.memoryPath(m) + "/restore", ids: g.toMemory(m)})
-		g.remembered(r, m, m.text, "active")
+		r := g.must(apiCall{cmd: "memory.restore", method: http.MethodPost, path: g.memoryPath(m) + "/restore", ids: g.toMemory(m)})
+		g.applyMemory(r, m, m.text, "active")
 	case g.chance(2):
-		g.must(act{cmd: "memory.delete", method: http.MethodDelete, path: g.memoryPath(m), ids: g.toMemory(m)})
+		g.must(apiCall{cmd: "memory.delete", method: http.MethodDelete, path: g.memoryPath(m), ids: g.toMemory(m)})
 		m.status = "retired"
 	default:
 		text := "Memo: " + g.sentence()
-		r := g.must(act{cmd: "memory.edit", method: http.MethodPatch, path: g.memoryPath(m), ids: g.toMemory(m), body: map[string]any{"text": text}})
-		g.remembered(r, m, text, "active")
+		r := g.must(apiCall{cmd: "memory.edit", method: http.MethodPatch, path: g.memoryPath(m), ids: g.toMemory(m), body: map[string]any{"text": text}})
+		g.applyMemory(r, m, text, "active")
 	}
 	return true
 }
 
-func (g *game) remembers() bool {
+func (g *simulation) createMemory() bool {
 	text := "Memo: " + g.sentence()
 	character := map[string]string{"characterId": g.docs.character}
-	r := g.must(act{cmd: "memory.create", method: http.MethodPost, path: "/characters/" + g.docs.character + "/memories", ids: character, body: map[string]any{"text": text}})
-	m := &memo{}
-	g.remembered(r, m, text, "active")
-	g.memos = append(g.memos, m)
+	r := g.must(apiCall{cmd: "memory.create", method: http.MethodPost, path: "/characters/" + g.docs.character + "/memories", ids: character, body: map[string]any{"text": text}})
+	m := &memoryModel{}
+	g.applyMemory(r, m, text, "active")
+	g.memories = append(g.memories, m)
 	return true
 }
 
-// remembered takes in the answer to what made or changed a memory.
-func (g *game) remembered(r *reply, m *memo, text, status string) {
+// applyMemory updates the model after a memory was created or changed.
+func (g *simulation) applyMemory(r *response, m *memoryModel, text, status string) {
 	g.t.Helper()
 	var got struct{ ID, Text, Status string }
 	r.into(g, &got)
 	require.Equal(g.t, []string{text, status}, []string{got.Text, got.Status})
-	*m = memo{got.ID, text, status}
+	*m = memoryModel{got.ID, text, status}
 }
 
-// opListMemories compares what the user wanted remembered with what is.
-func (g *game) opListMemories(*plain) bool {
-	want, got := map[string]memo{}, map[string]memo{}
-	for _, m := range g.memos {
+// opListMemories compares the list of memories with the model.
+func (g *simulation) opListMemories(*chatModel) bool {
+	want, got := map[string]memoryModel{}, map[string]memoryModel{}
+	for _, m := range g.memories {
 		want[m.id] = *m
 	}
 	for cursor := ""; ; {
@@ -84,7 +84,7 @@ func (g *game) opListMemories(*plain) bool {
 		g.get(&page, "/characters/%s/memories?status=any&limit=200&cursor=%s", g.docs.character, cursor)
 		for _, m := range page.Items {
 			if m.Origin == "user" && m.Status != "superseded" {
-				got[m.ID] = memo{m.ID, m.Text, m.Status}
+				got[m.ID] = memoryModel{m.ID, m.Text, m.Status}
 			}
 		}
 		if page.NextCursor == nil {
@@ -92,26 +92,26 @@ func (g *game) opListMemories(*plain) bool {
 		}
 		cursor = *page.NextCursor
 	}
-	require.Equal(g.t, want, got, "what the user wanted remembered")
+	require.Equal(g.t, want, got, "memories written by the user")
 	return true
 }
 
-// quiet says that no reply is being written anywhere.
-func (g *game) quiet() bool {
-	return !slices.ContainsFunc(g.chats, func(p *plain) bool { return p.writing != nil })
+// noneActive reports whether no reply is being written anywhere.
+func (g *simulation) noneActive() bool {
+	return !slices.ContainsFunc(g.chats, func(p *chatModel) bool { return p.active != nil })
 }
 
-// foundUnit is a hit of a search in the memory.
+// foundUnit is a search result.
 type foundUnit struct {
 	ID, Layer, Text string
 	Memory          *struct{ Origin string }
 	Said            *struct{ ConversationID, MessageID string }
 }
 
-// opSearchMemory looks for a word. What was said is found when it is shown, and
-// only then; what the user wrote when it is active.
-func (g *game) opSearchMemory(*plain) bool {
-	if !g.quiet() {
+// opSearchMemory searches for a word. Messages are found only while they are shown,
+// memories only while they are active.
+func (g *simulation) opSearchMemory(*chatModel) bool {
+	if !g.noneActive() {
 		return false
 	}
 	const most = 100
@@ -120,13 +120,13 @@ func (g *game) opSearchMemory(*plain) bool {
 	g.get(&page, "/characters/%s/memories?mode=recall&limit=%d&q=%s", g.docs.character, most, word)
 	found := map[string]bool{}
 	for i := range page.Items {
-		g.counts(&page.Items[i])
+		g.checkHit(&page.Items[i])
 		found[page.Items[i].Text] = true
 	}
 	if len(page.Items) == most {
 		return true
 	}
-	for _, m := range g.memos {
+	for _, m := range g.memories {
 		if m.status != "active" || strings.Contains(m.text, " the "+word+".") {
 			require.Equal(g.t, m.status == "active", found[m.text], "%s memory %q, asked for %s", m.status, m.text, word)
 		}
@@ -141,31 +141,31 @@ func (g *game) opSearchMemory(*plain) bool {
 	return true
 }
 
-// counts checks that a unit that was found is there to be found.
-func (g *game) counts(u *foundUnit) {
+// checkHit checks that a search result is a shown message or an active memory.
+func (g *simulation) checkHit(u *foundUnit) {
 	g.t.Helper()
 	if u.Said == nil {
 		if u.Memory.Origin == "user" {
-			require.True(g.t, slices.ContainsFunc(g.memos, func(m *memo) bool { return m.id == u.ID && m.status == "active" }), "memory %q", u.Text)
+			require.True(g.t, slices.ContainsFunc(g.memories, func(m *memoryModel) bool { return m.id == u.ID && m.status == "active" }), "memory %q", u.Text)
 		}
 		return
 	}
-	at := slices.IndexFunc(g.chats, func(p *plain) bool { return p.id == u.Said.ConversationID })
+	at := slices.IndexFunc(g.chats, func(p *chatModel) bool { return p.id == u.Said.ConversationID })
 	require.GreaterOrEqual(g.t, at, 0, "%q of a conversation that is not there", u.Text)
-	s := g.chats[at].spots[u.Said.MessageID]
+	s := g.chats[at].messages[u.Said.MessageID]
 	require.Contains(g.t, g.chats[at].shown(), s, "%q is not shown", u.Text)
 	require.Equal(g.t, strings.TrimSpace(s.now().text), u.Text, "the text that is shown")
 }
 
-// memBlock is what a recall puts behind a message.
+// memBlock matches what recall appends to a message.
 var (
 	memBlock  = regexp.MustCompile(`(?s)\s*<mem>.*?</mem>|\s*<response_guidelines>.*?</response_guidelines>`)
 	sentences = regexp.MustCompile(`Sentence \d+ about`)
 )
 
-// withoutRecall is a prompt without what was recalled for it, and that. What is
-// recalled may change without the chat: something was said elsewhere, or a vector was
-// made. Everything else is the same to the byte.
+// withoutRecall separates a prompt from what was recalled for it. What is recalled may
+// change although the chat has not, because of other chats or new embeddings. The rest
+// must stay the same to the byte.
 func withoutRecall(prompt json.RawMessage) (rest string, recalled []string) {
 	var doc any
 	if err := json.Unmarshal(prompt, &doc); err != nil {
@@ -191,11 +191,11 @@ func withoutRecall(prompt json.RawMessage) (rest string, recalled []string) {
 	return jsonText(walk(doc)), recalled
 }
 
-// trueRecall checks that what was recalled stands somewhere: on a shown branch, on
-// one that the prompt is of, or in the user's memories.
-func (g *game) trueRecall(recalled []string, path string) {
+// checkRecalled checks that what was recalled exists: on a shown branch, on the branch
+// of the prompt, or in the user's memories.
+func (g *simulation) checkRecalled(recalled []string, path string) {
 	g.t.Helper()
-	if len(recalled) == 0 || !g.quiet() {
+	if len(recalled) == 0 || !g.noneActive() {
 		return
 	}
 	g.done["recalls"]++
@@ -212,24 +212,24 @@ func (g *game) trueRecall(recalled []string, path string) {
 	}
 	for _, k := range g.saves {
 		if path == "/saves/"+k.id {
-			for _, s := range k.chat.path(k.frame.head, k.tick) {
-				l, _ := s.looks.at(k.tick)
+			for _, s := range k.chat.path(k.fields.head, k.tick) {
+				l, _ := s.states.at(k.tick)
 				add(l.text)
 			}
 		}
 	}
-	for _, m := range g.memos {
+	for _, m := range g.memories {
 		if m.status == "active" {
 			add(m.text)
 		}
 	}
 	for _, name := range sentences.FindAllString(strings.Join(recalled, "\n"), -1) {
-		require.True(g.t, there[name], "%q was recalled for %s and stands nowhere", name, path)
+		require.True(g.t, there[name], "%q was recalled for %s but does not exist", name, path)
 	}
 }
 
-// calm waits until no summary is being written: it may come into force at any time.
-func (g *game) calm() {
+// awaitSummaries waits until no summary is being written.
+func (g *simulation) awaitSummaries() {
 	g.t.Helper()
 	eventually(g.t, "the summaries", func() error {
 		for _, j := range dueJobs(g.t, g.p.client, g.docs.character, time.Second) {
@@ -241,23 +241,23 @@ func (g *game) calm() {
 	})
 }
 
-// overlay is a summary as the test reads it.
-type overlay struct {
+// wireSummary is a summary as the API returns it.
+type wireSummary struct {
 	ID, Summary string
 	Generation  int
 	Active      bool
 }
 
-// inForce is the summary that stands for a part of a conversation; nil if none does.
-func (g *game) inForce(p *plain) *overlay {
+// activeSummary returns the active summary of a conversation, nil if there is none.
+func (g *simulation) activeSummary(p *chatModel) *wireSummary {
 	g.t.Helper()
-	g.calm()
-	var list pageOf[overlay]
+	g.awaitSummaries()
+	var list pageOf[wireSummary]
 	g.get(&list, "/conversations/%s/summaries", p.id)
-	var active *overlay
+	var active *wireSummary
 	for i := range list.Items {
 		if list.Items[i].Active {
-			require.Nil(g.t, active, "two summaries are in force")
+			require.Nil(g.t, active, "two summaries are active")
 			active = &list.Items[i]
 		}
 		require.True(g.t, i == 0 || list.Items[i].Generation < list.Items[i-1].Generation, "generations of %s", p.id)
@@ -265,43 +265,42 @@ func (g *game) inForce(p *plain) *overlay {
 	return active
 }
 
-// opSummarise has a summary written where there is something to summarise.
-func (g *game) opSummarise(p *plain) bool {
-	g.calm()
-	r := g.do(act{method: http.MethodPost, path: "/conversations/" + p.id + "/summaries", query: map[string]string{"wait": "1"}})
+// opSummarise creates a summary, if there is something to summarise.
+func (g *simulation) opSummarise(p *chatModel) bool {
+	g.awaitSummaries()
+	r := g.do(apiCall{method: http.MethodPost, path: "/conversations/" + p.id + "/summaries", query: map[string]string{"wait": "1"}})
 	if r.fault != nil {
 		require.Equal(g.t, "conflict", r.code(), "%+v", r.fault)
 		g.done["nothing to summarise"]++
 		return true
 	}
-	var made overlay
+	var made wireSummary
 	r.into(g, &made)
 	require.True(g.t, made.Active)
-	require.Equal(g.t, made.ID, g.inForce(p).ID)
+	require.Equal(g.t, made.ID, g.activeSummary(p).ID)
 	return true
 }
 
-// opChangeSummary deletes the summary in force or writes another text. Save points
-// show what they showed.
-func (g *game) opChangeSummary(p *plain) bool {
-	s := g.inForce(p)
+// opChangeSummary deletes or edits the active summary. Save points must not change.
+func (g *simulation) opChangeSummary(p *chatModel) bool {
+	s := g.activeSummary(p)
 	if s == nil {
 		return false
 	}
 	path := "/conversations/" + p.id + "/summaries/" + s.ID
 	ids := map[string]string{"conversationId": p.id, "summaryId": s.ID}
 	if g.chance(2) {
-		g.must(act{method: http.MethodPatch, path: path, body: map[string]any{"summary": "In short: " + g.sentence()}})
-		require.Equal(g.t, s.ID, g.inForce(p).ID)
+		g.must(apiCall{method: http.MethodPatch, path: path, body: map[string]any{"summary": "In short: " + g.sentence()}})
+		require.Equal(g.t, s.ID, g.activeSummary(p).ID)
 	} else {
-		g.must(act{cmd: "summary.delete", method: http.MethodDelete, path: path, ids: ids})
-		if now := g.inForce(p); now != nil {
+		g.must(apiCall{cmd: "summary.delete", method: http.MethodDelete, path: path, ids: ids})
+		if now := g.activeSummary(p); now != nil {
 			require.NotEqual(g.t, s.ID, now.ID)
 		}
 	}
 	return true
 }
 
-// summarised tells a prompt in which a summary stands for a part of the chat. Files of
-// save points have the messages alone.
-func summarised(prompt string) bool { return strings.Contains(prompt, "--- CONVERSATION SUMMARY") }
+// hasSummary reports whether a prompt contains a summary. Exported save points contain
+// none.
+func hasSummary(prompt string) bool { return strings.Contains(prompt, "--- CONVERSATION SUMMARY") }

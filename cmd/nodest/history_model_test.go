@@ -6,155 +6,155 @@ import (
 	"strings"
 )
 
-// plain is a conversation as the test believes it to be: a tree that nothing is
-// ever taken out of, and of each thing what it was from which tick on. It knows
-// no chains, versions or pointers; what the product computes is looked up here.
-type plain struct {
+// chatModel is a simple model of a conversation: a tree from which nothing is ever
+// removed, with the past states of everything by tick. What the product computes from
+// versions and pointers, the model looks up.
+type chatModel struct {
 	id, character string
 	title         string
-	tick          int // grows with every change
-	looks         past[setup]
-	jumps         []jump // by at
-	spots         map[string]*spot
-	line          []*spot // in the order of storing
-	writing       *writing
-	partly        bool // a fork: what came before its copies is not known by ids
+	tick          int // incremented by every change
+	states        timeline[chatFields]
+	jumps         []jump // in order
+	messages      map[string]*messageModel
+	order         []*messageModel // as stored: parents before children
+	active        *activeGeneration
+	partly        bool // created with a history, of which devices got no events
 }
 
-// setup is what a conversation is besides its messages.
-type setup struct {
+// chatFields holds the fields of a conversation.
+type chatFields struct {
 	head, persona, note, settings string
 }
 
-// jump says that a tick went back to what an older one showed.
+// jump records that at a tick the conversation was rewound to an older one.
 type jump struct{ at, to int }
 
-// spot is a message.
-type spot struct {
+// messageModel is a message.
+type messageModel struct {
 	id, parent, role string
 	seq              int64
 	greeting         bool
 	born             int
-	rev              int64 // last seen
-	looks            past[look]
-	swipes           []*variant
+	rev              int64 // as last seen
+	states           timeline[messageState]
+	swipes           []*swipeModel
 }
 
-// look is what a message shows.
-type look struct {
-	swipe  string // chosen; "" = none yet
-	text   string
-	status string
-	gone   string // stamp of the delete; "" = it is there
+// messageState is what a message shows at some tick.
+type messageState struct {
+	swipe    string // the selected one; "" = none yet
+	text     string
+	status   string
+	deletion string // id of the delete operation; "" = not deleted
 }
 
-// variant is a swipe.
-type variant struct {
-	id   string
-	text string
-	gone bool
+// swipeModel is a swipe.
+type swipeModel struct {
+	id      string
+	text    string
+	deleted bool
 }
 
-// writing is a generation that has not ended yet.
-type writing struct {
+// activeGeneration is a generation that has not ended yet.
+type activeGeneration struct {
 	gen, kind string
-	spot      *spot
-	sibling   bool   // it stands beside the reply that it rewrites
-	swipe     string // continue: that it lengthens
+	message   *messageModel
+	sibling   bool   // the reply is a new message beside the one that it regenerates
+	swipe     string // continue: the swipe that it extends
 	base      string
 }
 
-// past is what something was, by tick.
-type past[T comparable] []stamped[T]
+// timeline is the history of a value.
+type timeline[T comparable] []dated[T]
 
-type stamped[T comparable] struct {
-	tick int
-	what T
+type dated[T comparable] struct {
+	tick  int
+	value T
 }
 
-func (p past[T]) now() T { return p[len(p)-1].what }
+func (p timeline[T]) now() T { return p[len(p)-1].value }
 
-// at is what it was at a tick; ok is false before its first one.
-func (p past[T]) at(tick int) (what T, ok bool) {
+// at returns the value at a tick; ok is false before the first one.
+func (p timeline[T]) at(tick int) (what T, ok bool) {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i].tick <= tick {
-			return p[i].what, true
+			return p[i].value, true
 		}
 	}
 	return what, false
 }
 
-func (p *past[T]) set(tick int, what T) {
+func (p *timeline[T]) set(tick int, what T) {
 	if n := len(*p); n > 0 && (*p)[n-1].tick == tick {
-		(*p)[n-1].what = what
+		(*p)[n-1].value = what
 		return
 	}
-	*p = append(*p, stamped[T]{tick, what})
+	*p = append(*p, dated[T]{tick, what})
 }
 
-func newPlain(id, character string) *plain {
-	p := &plain{id: id, character: character, spots: map[string]*spot{}}
-	p.looks.set(0, setup{settings: "{}"})
+func newChatModel(id, character string) *chatModel {
+	p := &chatModel{id: id, character: character, messages: map[string]*messageModel{}}
+	p.states.set(0, chatFields{settings: "{}"})
 	return p
 }
 
-func (p *plain) now() setup   { return p.looks.now() }
-func (p *plain) head() string { return p.now().head }
+func (p *chatModel) now() chatFields { return p.states.now() }
+func (p *chatModel) head() string    { return p.now().head }
 
-// change is one step of the conversation.
-func (p *plain) change(f func()) {
+// change applies one change, at the next tick.
+func (p *chatModel) change(f func()) {
 	p.tick++
 	f()
 }
 
-func (p *plain) frame(f func(*setup)) {
+func (p *chatModel) setFields(f func(*chatFields)) {
 	now := p.now()
 	f(&now)
-	p.looks.set(p.tick, now)
+	p.states.set(p.tick, now)
 }
 
-func (p *plain) lead(id string) { p.frame(func(f *setup) { f.head = id }) }
+func (p *chatModel) setHead(id string) { p.setFields(func(f *chatFields) { f.head = id }) }
 
 // insert adds a message; parents come before their children.
-func (p *plain) insert(m *wireSpot) *spot {
-	s := &spot{id: m.ID, role: m.Role, seq: m.Seq, greeting: m.Greeting, born: p.tick, rev: m.Rev}
+func (p *chatModel) insert(m *wireMessage) *messageModel {
+	s := &messageModel{id: m.ID, role: m.Role, seq: m.Seq, greeting: m.Greeting, born: p.tick, rev: m.Rev}
 	if m.ParentID != nil {
 		s.parent = *m.ParentID
 	}
-	l := look{status: m.Status}
+	l := messageState{status: m.Status}
 	for i, v := range m.Swipes {
-		s.swipes = append(s.swipes, &variant{id: v.ID, text: v.Text})
+		s.swipes = append(s.swipes, &swipeModel{id: v.ID, text: v.Text})
 		if i == m.SwipeIndex {
 			l.swipe, l.text = v.ID, v.Text
 		}
 	}
-	s.looks.set(p.tick, l)
-	p.spots[s.id] = s
-	p.line = append(p.line, s)
+	s.states.set(p.tick, l)
+	p.messages[s.id] = s
+	p.order = append(p.order, s)
 	return s
 }
 
-func (p *plain) show(s *spot, f func(*look)) {
-	l := s.looks.now()
+func (p *chatModel) setState(s *messageModel, f func(*messageState)) {
+	l := s.states.now()
 	f(&l)
-	s.looks.set(p.tick, l)
+	s.states.set(p.tick, l)
 }
 
-func (s *spot) now() look    { return s.looks.now() }
-func (s *spot) living() bool { return s.now().gone == "" }
+func (s *messageModel) now() messageState { return s.states.now() }
+func (s *messageModel) exists() bool      { return s.now().deletion == "" }
 
-// left are the swipes that are not deleted.
-func (s *spot) left() []*variant {
-	var left []*variant
+// visibleSwipes returns the swipes that are not deleted.
+func (s *messageModel) visibleSwipes() []*swipeModel {
+	var left []*swipeModel
 	for _, v := range s.swipes {
-		if !v.gone {
+		if !v.deleted {
 			left = append(left, v)
 		}
 	}
 	return left
 }
 
-func (s *spot) variant(id string) *variant {
+func (s *messageModel) swipe(id string) *swipeModel {
 	for _, v := range s.swipes {
 		if v.id == id {
 			return v
@@ -163,9 +163,9 @@ func (s *spot) variant(id string) *variant {
 	return nil
 }
 
-// index is the place of the chosen swipe among those that are left.
-func (s *spot) index() int {
-	for i, v := range s.left() {
+// swipeIndex returns the index of the selected swipe among the visible ones.
+func (s *messageModel) swipeIndex() int {
+	for i, v := range s.visibleSwipes() {
 		if v.id == s.now().swipe {
 			return i
 		}
@@ -173,42 +173,42 @@ func (s *spot) index() int {
 	return 0
 }
 
-// say puts another text into the chosen swipe.
-func (p *plain) say(s *spot, text string) {
-	p.show(s, func(l *look) { l.text = text })
-	s.variant(s.now().swipe).text = text
+// setText replaces the text of the selected swipe.
+func (p *chatModel) setText(s *messageModel, text string) {
+	p.setState(s, func(l *messageState) { l.text = text })
+	s.swipe(s.now().swipe).text = text
 }
 
-// choose shows a swipe.
-func (p *plain) choose(s *spot, v *variant, status string) {
-	p.show(s, func(l *look) { l.swipe, l.text, l.status = v.id, v.text, status })
+// selectSwipe selects a swipe.
+func (p *chatModel) selectSwipe(s *messageModel, v *swipeModel, status string) {
+	p.setState(s, func(l *messageState) { l.swipe, l.text, l.status = v.id, v.text, status })
 }
 
-// branch is the way from the root to a message, deleted ones too.
-func (p *plain) branch(id string) []*spot {
-	var way []*spot
-	for s := p.spots[id]; s != nil; s = p.spots[s.parent] {
+// branch returns the messages from the root to id, including deleted ones.
+func (p *chatModel) branch(id string) []*messageModel {
+	var way []*messageModel
+	for s := p.messages[id]; s != nil; s = p.messages[s.parent] {
 		way = append(way, s)
 	}
 	slices.Reverse(way)
 	return way
 }
 
-// path is what is shown of a branch at a tick.
-func (p *plain) path(id string, tick int) []*spot {
-	var path []*spot
+// path returns the messages of a branch that were shown at a tick.
+func (p *chatModel) path(id string, tick int) []*messageModel {
+	var path []*messageModel
 	for _, s := range p.branch(id) {
-		if l, ok := s.looks.at(tick); ok && l.gone == "" {
+		if l, ok := s.states.at(tick); ok && l.deletion == "" {
 			path = append(path, s)
 		}
 	}
 	return path
 }
 
-func (p *plain) shown() []*spot { return p.path(p.head(), p.tick) }
+func (p *chatModel) shown() []*messageModel { return p.path(p.head(), p.tick) }
 
-// before is the nearest message on the way to id, or itself, that is there.
-func (p *plain) before(id string) string {
+// nearestExisting returns id, or its nearest ancestor that is not deleted.
+func (p *chatModel) nearestExisting(id string) string {
 	path := p.path(id, p.tick)
 	if len(path) == 0 {
 		return ""
@@ -216,9 +216,9 @@ func (p *plain) before(id string) string {
 	return path[len(path)-1].id
 }
 
-func (p *plain) children(id string) []*spot {
-	var children []*spot
-	for _, s := range p.line {
+func (p *chatModel) children(id string) []*messageModel {
+	var children []*messageModel
+	for _, s := range p.order {
 		if s.parent == id {
 			children = append(children, s)
 		}
@@ -226,11 +226,11 @@ func (p *plain) children(id string) []*spot {
 	return children
 }
 
-// below is a message and everything that follows it, as far as pick goes on.
-func (p *plain) below(first *spot, pick func(*spot) bool) []*spot {
-	all := []*spot{first}
+// subtree returns a message and its descendants that pick accepts.
+func (p *chatModel) subtree(first *messageModel, pick func(*messageModel) bool) []*messageModel {
+	all := []*messageModel{first}
 	for _, c := range p.children(first.id) {
-		for _, s := range p.below(c, pick) {
+		for _, s := range p.subtree(c, pick) {
 			if s != c || pick(c) {
 				all = append(all, s)
 			}
@@ -239,12 +239,12 @@ func (p *plain) below(first *spot, pick func(*spot) bool) []*spot {
 	return all
 }
 
-// replyTo is the reply to a message that an edit writes anew: the shown one, else
-// the newest.
-func (p *plain) replyTo(m *spot) *spot {
-	var newest *spot
+// replyTo returns the reply that is regenerated when the message is edited: the shown
+// one, else the newest.
+func (p *chatModel) replyTo(m *messageModel) *messageModel {
+	var newest *messageModel
 	for _, s := range p.children(m.id) {
-		if !s.living() || s.role != "assistant" {
+		if !s.exists() || s.role != "assistant" {
 			continue
 		}
 		if slices.Contains(p.shown(), s) {
@@ -255,84 +255,84 @@ func (p *plain) replyTo(m *spot) *spot {
 	return newest
 }
 
-// answered says whether something that is there follows a message directly.
-func (p *plain) answered(s *spot) bool {
-	return slices.ContainsFunc(p.children(s.id), (*spot).living)
+// hasChildren reports whether a message has children that are not deleted.
+func (p *chatModel) hasChildren(s *messageModel) bool {
+	return slices.ContainsFunc(p.children(s.id), (*messageModel).exists)
 }
 
-// tips are the ends of all branches: nothing that is there stands below them.
-func (p *plain) tips() []string {
+// branchEnds returns the ids of the last messages of all branches.
+func (p *chatModel) branchEnds() []string {
 	followed := map[string]bool{}
-	for _, s := range slices.Backward(p.line) { // children come after their parents
-		if s.living() || followed[s.id] {
+	for _, s := range slices.Backward(p.order) { // children come after their parents
+		if s.exists() || followed[s.id] {
 			followed[s.parent] = true
 		}
 	}
 	var ids []string
-	for _, s := range slices.Backward(p.line) {
-		if s.living() && !followed[s.id] {
+	for _, s := range slices.Backward(p.order) {
+		if s.exists() && !followed[s.id] {
 			ids = append(ids, s.id)
 		}
 	}
 	return ids
 }
 
-// remove deletes messages under one stamp.
-func (p *plain) remove(gone []*spot, stamp string) {
+// remove deletes messages in one operation, stamp.
+func (p *chatModel) remove(gone []*messageModel, stamp string) {
 	head := p.head()
 	for _, s := range gone {
-		p.show(s, func(l *look) { l.gone = stamp })
+		p.setState(s, func(l *messageState) { l.deletion = stamp })
 	}
-	if s := p.spots[head]; s != nil && !s.living() {
-		p.lead(p.before(head))
+	if s := p.messages[head]; s != nil && !s.exists() {
+		p.setHead(p.nearestExisting(head))
 	}
 }
 
-// restorable is what comes back with a deleted message.
-func (p *plain) restorable(first *spot) []*spot {
-	stamp := first.now().gone
-	return p.below(first, func(s *spot) bool { return s.now().gone == stamp })
+// restorable returns what is restored together with a deleted message.
+func (p *chatModel) restorable(first *messageModel) []*messageModel {
+	stamp := first.now().deletion
+	return p.subtree(first, func(s *messageModel) bool { return s.now().deletion == stamp })
 }
 
-func (p *plain) bringBack(first *spot) []*spot {
+func (p *chatModel) undelete(first *messageModel) []*messageModel {
 	back := p.restorable(first)
-	if p.head() == p.before(first.id) {
-		p.lead(slices.MaxFunc(back, func(a, b *spot) int { return int(a.seq - b.seq) }).id)
+	if p.head() == p.nearestExisting(first.id) {
+		p.setHead(slices.MaxFunc(back, func(a, b *messageModel) int { return int(a.seq - b.seq) }).id)
 	}
 	for _, s := range back {
-		p.show(s, func(l *look) { l.gone = "" })
+		p.setState(s, func(l *messageState) { l.deletion = "" })
 	}
 	return back
 }
 
 // rewind shows a branch as it was at a tick.
-func (p *plain) rewind(to int, head string) {
+func (p *chatModel) rewind(to int, head string) {
 	for _, s := range p.branch(head) {
-		then, ok := s.looks.at(to)
+		then, ok := s.states.at(to)
 		if !ok {
 			continue
 		}
 		now := s.now()
-		switch { // when it was deleted is told by what deleted it
-		case then.gone != "" && now.gone == "":
-			then.gone = fmt.Sprintf("rewind %d", p.tick)
-		case then.gone != "":
-			then.gone = now.gone
+		switch { // a deletion keeps its id
+		case then.deletion != "" && now.deletion == "":
+			then.deletion = fmt.Sprintf("rewind %d", p.tick)
+		case then.deletion != "":
+			then.deletion = now.deletion
 		}
 		if then == now {
 			continue
 		}
-		p.show(s, func(l *look) { *l = then })
-		if v := s.variant(then.swipe); v != nil {
-			v.text, v.gone = then.text, false
+		p.setState(s, func(l *messageState) { *l = then })
+		if v := s.swipe(then.swipe); v != nil {
+			v.text, v.deleted = then.text, false
 		}
 	}
 	p.jumps = append(p.jumps, jump{p.tick, to})
-	p.lead(head)
+	p.setHead(head)
 }
 
-// from says whether what was there at a tick grew out of what was born at another.
-func (p *plain) from(tick, born int) bool {
+// includes reports whether the state at a tick descends from the change at tick born.
+func (p *chatModel) includes(tick, born int) bool {
 	for i := len(p.jumps) - 1; i >= 0; i-- {
 		j := p.jumps[i]
 		if j.at > tick {
@@ -346,107 +346,107 @@ func (p *plain) from(tick, born int) bool {
 	return born <= tick
 }
 
-// chosen makes a message the head. A branch that a rewind has left shows again
-// what it showed when it was left.
-func (p *plain) chosen(s *spot) {
+// moveHead makes a message the head. A branch that a rewind has left is shown as it was
+// before the rewind.
+func (p *chatModel) moveHead(s *messageModel) {
 	if p.head() == s.id {
 		return
 	}
 	p.change(func() {
 		last := p.tick - 1
-		if p.from(last, s.born) {
-			p.lead(s.id)
+		if p.includes(last, s.born) {
+			p.setHead(s.id)
 			return
 		}
-		for !p.from(last, s.born) {
+		for !p.includes(last, s.born) {
 			last--
 		}
 		p.rewind(last, s.id)
-		p.show(s, func(l *look) { l.gone = "" }) // it may have been deleted there, and brought back from elsewhere
+		p.setState(s, func(l *messageState) { l.deletion = "" }) // it may have been deleted then and restored later
 	})
 }
 
-// copied is the same conversation under other ids, all by names.
-func (p *plain) copied(id string, names map[string]string) *plain {
-	c := &plain{id: id, character: p.character, title: p.title, tick: p.tick, jumps: slices.Clone(p.jumps), spots: map[string]*spot{}}
-	for _, l := range p.looks {
-		l.what.head = names[l.what.head]
-		c.looks = append(c.looks, l)
+// copyAs returns the same conversation with other ids; names maps old to new ones.
+func (p *chatModel) copyAs(id string, names map[string]string) *chatModel {
+	c := &chatModel{id: id, character: p.character, title: p.title, tick: p.tick, jumps: slices.Clone(p.jumps), messages: map[string]*messageModel{}}
+	for _, l := range p.states {
+		l.value.head = names[l.value.head]
+		c.states = append(c.states, l)
 	}
-	for _, s := range p.line {
-		n := &spot{
+	for _, s := range p.order {
+		n := &messageModel{
 			id: names[s.id], parent: names[s.parent], role: s.role, seq: s.seq, greeting: s.greeting, born: s.born,
-			rev: s.rev, looks: slices.Clone(s.looks),
+			rev: s.rev, states: slices.Clone(s.states),
 		}
-		for i := range n.looks {
-			n.looks[i].what.swipe = names[n.looks[i].what.swipe]
+		for i := range n.states {
+			n.states[i].value.swipe = names[n.states[i].value.swipe]
 		}
 		for _, v := range s.swipes {
-			n.swipes = append(n.swipes, &variant{names[v.id], v.text, v.gone})
+			n.swipes = append(n.swipes, &swipeModel{names[v.id], v.text, v.deleted})
 		}
-		c.spots[n.id] = n
-		c.line = append(c.line, n)
+		c.messages[n.id] = n
+		c.order = append(c.order, n)
 	}
 	return c
 }
 
-// land is the end of what was being written: text, or for a continue the text that
-// stood there and what was added.
-func (p *plain) land(status, text, swipe string) {
-	w := p.writing
-	p.writing = nil
+// endGeneration applies the end of the active generation. For continue, text
+// includes the text before.
+func (p *chatModel) endGeneration(status, text, swipe string) {
+	w := p.active
+	p.active = nil
 	word := map[string]string{"done": "complete", "failed": "error"}[status]
 	if word == "" {
 		word = status // cancelled, interrupted
 	}
 	empty := strings.TrimSpace(strings.TrimPrefix(text, w.base)) == ""
-	s := w.spot
+	s := w.message
 	if empty && !w.sibling && w.kind != "reply" {
-		return // nothing has changed
+		return // no change
 	}
 	p.change(func() {
 		switch {
 		case empty && w.sibling:
-			p.show(s, func(l *look) { l.gone, l.status = "empty", word })
+			p.setState(s, func(l *messageState) { l.deletion, l.status = "empty", word })
 		case empty:
-			p.show(s, func(l *look) { l.status = word })
+			p.setState(s, func(l *messageState) { l.status = word })
 		case w.kind == "continue":
-			p.lengthen(w, swipe, text, word)
+			p.extendSwipe(w, swipe, text, word)
 		default:
-			v := &variant{id: swipe, text: text}
+			v := &swipeModel{id: swipe, text: text}
 			s.swipes = append(s.swipes, v)
 			whole := word == "complete" || word == "cancelled"
 			if s.now().swipe == "" || whole {
-				p.choose(s, v, word)
+				p.selectSwipe(s, v, word)
 			}
-			if h := p.spots[p.head()]; w.sibling && whole && (h == nil || h.seq <= s.seq) {
-				p.lead(s.id)
+			if h := p.messages[p.head()]; w.sibling && whole && (h == nil || h.seq <= s.seq) {
+				p.setHead(s.id)
 			}
 		}
 	})
 }
 
-func (p *plain) lengthen(w *writing, swipe, text, word string) {
-	v := w.spot.variant(swipe)
+func (p *chatModel) extendSwipe(w *activeGeneration, swipe, text, word string) {
+	v := w.message.swipe(swipe)
 	if v == nil {
-		w.spot.swipes = append(w.spot.swipes, &variant{id: swipe, text: text})
+		w.message.swipes = append(w.message.swipes, &swipeModel{id: swipe, text: text})
 		return
 	}
 	v.text = text
-	if w.spot.now().swipe == swipe {
-		p.choose(w.spot, v, word)
+	if w.message.now().swipe == swipe {
+		p.selectSwipe(w.message, v, word)
 	}
 }
 
-// differs tells what of a message is not as believed; "" = nothing.
-func (s *spot) differs(m *wireSpot) string {
+// diff describes a difference between the model and a message; "" = none.
+func (s *messageModel) diff(m *wireMessage) string {
 	l := s.now()
 	var ids, texts []string
 	for _, v := range m.Swipes {
 		ids, texts = append(ids, v.ID), append(texts, v.Text)
 	}
 	var wantIDs, wantTexts []string
-	for _, v := range s.left() {
+	for _, v := range s.visibleSwipes() {
 		wantIDs, wantTexts = append(wantIDs, v.id), append(wantTexts, v.text)
 	}
 	parent := ""
@@ -455,10 +455,10 @@ func (s *spot) differs(m *wireSpot) string {
 	}
 	for what, pair := range map[string][2]any{
 		"parent": {s.parent, parent}, "role": {s.role, m.Role}, "text": {l.text, m.Text}, "status": {l.status, m.Status},
-		"swipes": {wantIDs, ids}, "texts of the swipes": {wantTexts, texts}, "swipeIndex": {s.index(), m.SwipeIndex}, "seq": {s.seq, m.Seq},
+		"swipes": {wantIDs, ids}, "texts of the swipes": {wantTexts, texts}, "swipeIndex": {s.swipeIndex(), m.SwipeIndex}, "seq": {s.seq, m.Seq},
 	} {
 		if a, b := fmt.Sprintf("%q", pair[0]), fmt.Sprintf("%q", pair[1]); a != b {
-			return fmt.Sprintf("message %s: %s: believed %s, is %s", s.id, what, a, b)
+			return fmt.Sprintf("message %s: %s: want %s, got %s", s.id, what, a, b)
 		}
 	}
 	return ""

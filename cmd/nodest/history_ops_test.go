@@ -11,115 +11,114 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// operation is one thing that the devices do.
+// operation is something that the devices can do.
 type operation struct {
-	name    string
-	weight  int
-	besides bool // also while a reply is being written
-	do      func(g *game, p *plain) bool
+	name         string
+	weight       int
+	whileWriting bool // also possible while a reply is being written
+	do           func(g *simulation, p *chatModel) bool
 }
 
-// operations are all that there are, and how often each is drawn.
+// operations lists all operations with their weights.
 var operations = []operation{
-	{"send", 30, true, (*game).opSend},
-	{"send elsewhere", 6, false, (*game).opSendElsewhere},
-	{"regenerate", 12, false, (*game).opRegenerate},
-	{"continue", 4, false, (*game).opContinue},
-	{"impersonate", 2, true, (*game).opImpersonate},
-	{"swipe", 12, false, (*game).opSwipe},
-	{"edit", 12, false, (*game).opEdit},
-	{"edit as a branch", 6, false, (*game).opBranch},
-	{"delete", 11, false, (*game).opDelete},
-	{"undelete", 7, false, (*game).opUndelete},
-	{"head", 9, false, (*game).opHead},
-	{"stale", 4, false, (*game).opStale},
-	{"race", 3, false, (*game).opRace},
-	{"wrong", 2, true, (*game).opWrong},
-	{"frame", 6, true, (*game).opFrame},
-	{"reset", 2, true, (*game).opReset},
-	{"save", 9, true, (*game).opSave},
-	{"restore", 11, false, (*game).opRestore},
-	{"preview save", 4, true, (*game).opPreviewSave},
-	{"read save", 2, true, (*game).opReadSave},
-	{"list saves", 1, true, (*game).opListSaves},
-	{"delete save", 1, true, (*game).opDeleteSave},
-	{"copy save", 2, false, (*game).opCopySave},
-	{"fork", 2, false, (*game).opFork},
-	{"archive", 1, false, (*game).opArchive},
-	{"branches", 2, false, (*game).opBranches},
-	{"search", 2, false, (*game).opSearch},
-	{"documents", 5, true, (*game).opDocuments},
-	{"memory", 10, true, (*game).opMemory},
-	{"list memories", 1, true, (*game).opListMemories},
-	{"search memory", 8, false, (*game).opSearchMemory},
-	{"summarise", 3, false, (*game).opSummarise},
-	{"change summary", 1, false, (*game).opChangeSummary},
-	{"begin", 1, false, func(g *game, _ *plain) bool { g.begin(); return true }},
-	{"forget", 1, false, (*game).opForget},
+	{"send", 30, true, (*simulation).opSend},
+	{"send elsewhere", 6, false, (*simulation).opSendElsewhere},
+	{"regenerate", 12, false, (*simulation).opRegenerate},
+	{"continue", 4, false, (*simulation).opContinue},
+	{"impersonate", 2, true, (*simulation).opImpersonate},
+	{"swipe", 12, false, (*simulation).opSwipe},
+	{"edit", 12, false, (*simulation).opEdit},
+	{"edit as a branch", 6, false, (*simulation).opBranch},
+	{"delete", 11, false, (*simulation).opDelete},
+	{"undelete", 7, false, (*simulation).opUndelete},
+	{"head", 9, false, (*simulation).opHead},
+	{"stale", 4, false, (*simulation).opStale},
+	{"race", 3, false, (*simulation).opRace},
+	{"invalid", 2, true, (*simulation).opInvalid},
+	{"update chat", 6, true, (*simulation).opUpdateChat},
+	{"reset", 2, true, (*simulation).opReset},
+	{"save", 9, true, (*simulation).opSave},
+	{"restore", 11, false, (*simulation).opRestore},
+	{"preview save", 4, true, (*simulation).opPreviewSave},
+	{"read save", 2, true, (*simulation).opReadSave},
+	{"list saves", 1, true, (*simulation).opListSaves},
+	{"delete save", 1, true, (*simulation).opDeleteSave},
+	{"copy save", 2, false, (*simulation).opCopySave},
+	{"fork", 2, false, (*simulation).opFork},
+	{"archive", 1, false, (*simulation).opArchive},
+	{"branches", 2, false, (*simulation).opBranches},
+	{"search", 2, false, (*simulation).opSearch},
+	{"documents", 5, true, (*simulation).opDocuments},
+	{"memory", 10, true, (*simulation).opMemory},
+	{"list memories", 1, true, (*simulation).opListMemories},
+	{"search memory", 8, false, (*simulation).opSearchMemory},
+	{"summarise", 3, false, (*simulation).opSummarise},
+	{"change summary", 1, false, (*simulation).opChangeSummary},
+	{"create chat", 1, false, func(g *simulation, _ *chatModel) bool { g.createChat(); return true }},
+	{"delete chat", 1, false, (*simulation).opDeleteChat},
 }
 
-func toChat(p *plain) map[string]string   { return map[string]string{"conversationId": p.id} }
-func toMessage(s *spot) map[string]string { return map[string]string{"messageId": s.id} }
+func toChat(p *chatModel) map[string]string       { return map[string]string{"conversationId": p.id} }
+func toMessage(s *messageModel) map[string]string { return map[string]string{"messageId": s.id} }
 
-// most is how many conversations there are at a time.
-const most = 6
+// maxChats is how many conversations exist at a time.
+const maxChats = 6
 
-// begin makes a conversation.
-func (g *game) begin() {
+// createChat creates a conversation.
+func (g *simulation) createChat() {
 	g.t.Helper()
-	if len(g.chats) >= most {
-		g.opForget(pick(g, g.chats[1:]))
+	if len(g.chats) >= maxChats {
+		g.opDeleteChat(pick(g, g.chats[1:]))
 	}
-	r := g.must(act{cmd: "chat.create", method: http.MethodPost, path: "/conversations", body: map[string]any{"characterId": g.docs.character}})
+	r := g.must(apiCall{cmd: "chat.create", method: http.MethodPost, path: "/conversations", body: map[string]any{"characterId": g.docs.character}})
 	var c wireChat
 	r.into(g, &c)
-	p := newPlain(c.ID, c.CharacterID)
+	p := newChatModel(c.ID, c.CharacterID)
 	p.title = c.Title
-	var page pageOf[*wireSpot]
+	var page pageOf[*wireMessage]
 	g.get(&page, "/conversations/%s/messages", c.ID)
 	require.Len(g.t, page.Items, 1)
 	p.change(func() {
 		p.insert(page.Items[0])
-		p.lead(page.Items[0].ID)
+		p.setHead(page.Items[0].ID)
 	})
-	g.witness(page.Items[0])
+	g.recordTexts(page.Items[0])
 	g.chats = append(g.chats, p)
-	g.look(p, true)
+	g.checkChat(p, true)
 }
 
-// opForget deletes a conversation.
-func (g *game) opForget(p *plain) bool {
+// opDeleteChat deletes a conversation.
+func (g *simulation) opDeleteChat(p *chatModel) bool {
 	if len(g.chats) < 4 || p == g.chats[0] {
 		return false
 	}
-	g.settle(p)
-	g.must(act{cmd: "chat.delete", method: http.MethodDelete, path: "/conversations/" + p.id, ids: toChat(p)})
-	g.chats = slices.DeleteFunc(g.chats, func(o *plain) bool { return o == p })
-	g.saves = slices.DeleteFunc(g.saves, func(k *kept) bool { return k.chat == p })
-	for id := range p.spots {
-		delete(g.words, id)
+	g.awaitGeneration(p)
+	g.must(apiCall{cmd: "chat.delete", method: http.MethodDelete, path: "/conversations/" + p.id, ids: toChat(p)})
+	g.chats = slices.DeleteFunc(g.chats, func(o *chatModel) bool { return o == p })
+	g.saves = slices.DeleteFunc(g.saves, func(k *savePoint) bool { return k.chat == p })
+	for id := range p.messages {
+		delete(g.textsOf, id)
 	}
 	return true
 }
 
-// sentence is a text that nobody has said before, with a word that a world book
-// may look for.
-func (g *game) sentence() string {
-	g.talking++
-	return fmt.Sprintf("Sentence %d about the %s.", g.talking, pick(g, []string{"harbour", "lamp", "storm", "茶館", "map"}))
+// sentence returns a new text with a word that may be a world book key.
+func (g *simulation) sentence() string {
+	g.sentences++
+	return fmt.Sprintf("Sentence %d about the %s.", g.sentences, pick(g, []string{"harbour", "lamp", "storm", "茶館", "map"}))
 }
 
-// somewhere is a message that is there and that ok takes; nil if there is none.
-// Those at the end of the shown branch are drawn more often.
-func (g *game) somewhere(p *plain, ok func(*spot) bool) *spot {
-	list := p.line
+// pickMessage returns a random existing message that ok accepts, more often one at the
+// end of the shown branch; nil if there is none.
+func (g *simulation) pickMessage(p *chatModel, ok func(*messageModel) bool) *messageModel {
+	list := p.order
 	if !g.chance(3) {
 		list = p.shown()
 		list = list[max(0, len(list)-6):]
 	}
-	var found []*spot
+	var found []*messageModel
 	for _, s := range list {
-		if s.living() && ok(s) {
+		if s.exists() && ok(s) {
 			found = append(found, s)
 		}
 	}
@@ -129,56 +128,58 @@ func (g *game) somewhere(p *plain, ok func(*spot) bool) *spot {
 	return pick(g, found)
 }
 
-func anySpot(*spot) bool     { return true }
-func assistant(s *spot) bool { return s.role == "assistant" }
-func written(s *spot) bool   { return assistant(s) && !s.greeting }
-func hasText(s *spot) bool   { return s.now().swipe != "" }
+func anyMessage(*messageModel) bool  { return true }
+func assistant(s *messageModel) bool { return s.role == "assistant" }
+func written(s *messageModel) bool   { return assistant(s) && !s.greeting }
+func hasText(s *messageModel) bool   { return s.now().swipe != "" }
 
-// begun is the answer to what may begin a generation.
-type begun struct {
-	UserMessage, Message, Reply *wireSpot
+// startedReply is the response to a request that may start a generation.
+type startedReply struct {
+	UserMessage, Message, Reply *wireMessage
 	GenerationID, PromptID      string
 }
 
-// asPlaceholder is a message before anything was written into it.
-func asPlaceholder(m *wireSpot) *wireSpot {
+// asPlaceholder returns a message as it was before it had a text.
+func asPlaceholder(m *wireMessage) *wireMessage {
 	c := *m
 	c.Text, c.Swipes, c.SwipeIndex, c.Status, c.Rev = "", nil, 0, "pending", 1
 	return &c
 }
 
-// busy says whether an operation failed because a reply is being written; if it
-// did not although one was, that reply has ended before.
-func (g *game) busy(p *plain, r *reply) bool {
+// busy reports whether an operation failed because a reply is being written. If it
+// did not fail, that reply has ended.
+func (g *simulation) busy(p *chatModel, r *response) bool {
 	g.t.Helper()
-	if p.writing != nil && r.code() == "busy" {
+	if p.active != nil && r.code() == "busy" {
 		g.done["busy"]++
 		return true
 	}
 	require.Empty(g.t, r.code(), "%+v", r.fault)
-	g.settle(p)
+	g.awaitGeneration(p)
 	return false
 }
 
-func (g *game) opSend(p *plain) bool {
-	if p.writing != nil && p.writing.sibling {
-		g.settle(p) // the head moves at its end
+func (g *simulation) opSend(p *chatModel) bool {
+	if p.active != nil && p.active.sibling {
+		g.awaitGeneration(p) // its end moves the head
 	}
-	return g.sends(p, "")
+	return g.sendRandomly(p, "")
 }
 
-func (g *game) opSendElsewhere(p *plain) bool {
-	s := g.somewhere(p, anySpot)
+func (g *simulation) opSendElsewhere(p *chatModel) bool {
+	s := g.pickMessage(p, anyMessage)
 	if s == nil {
 		return false
 	}
-	return g.sends(p, s.id)
+	return g.sendRandomly(p, s.id)
 }
 
-// sends says something after a message; "" = the head.
-func (g *game) sends(p *plain, parent string) bool { return g.says(p, parent, !g.chance(3)) }
+// sendRandomly sends a message below parent, "" = the head, and mostly asks for a reply.
+func (g *simulation) sendRandomly(p *chatModel, parent string) bool {
+	return g.sendMessage(p, parent, !g.chance(3))
+}
 
-func (g *game) says(p *plain, parent string, answered bool) bool {
+func (g *simulation) sendMessage(p *chatModel, parent string, answered bool) bool {
 	text := g.sentence()
 	body := map[string]any{"text": text}
 	if parent != "" {
@@ -191,57 +192,57 @@ func (g *game) says(p *plain, parent string, answered bool) bool {
 		body["whenBusy"] = pick(g, []string{"cancel", "queue"})
 	}
 	if g.chance(4) {
-		body["clientMsgId"] = fmt.Sprintf("mine-%d", g.talking)
+		body["clientMsgId"] = fmt.Sprintf("mine-%d", g.sentences)
 	}
-	told, summary := "", (*overlay)(nil)
-	if parent == "" && answered && p.writing == nil && g.chance(2) {
-		summary = g.inForce(p)
-		told = g.preview("/conversations/"+p.id, text)
+	previewed, summary := "", (*wireSummary)(nil)
+	if parent == "" && answered && p.active == nil && g.chance(2) {
+		summary = g.activeSummary(p)
+		previewed = g.preview("/conversations/"+p.id, text)
 	}
-	r := g.do(act{cmd: "chat.send", method: http.MethodPost, path: "/conversations/" + p.id + "/messages", ids: toChat(p), body: body, wait: answered && g.chance(2)})
+	r := g.do(apiCall{cmd: "chat.send", method: http.MethodPost, path: "/conversations/" + p.id + "/messages", ids: toChat(p), body: body, wait: answered && g.chance(2)})
 	if g.busy(p, r) {
 		return true
 	}
 	if parent == "" {
 		parent = p.head()
 	}
-	var got begun
+	var got startedReply
 	r.into(g, &got)
 	require.Equal(g.t, text, got.UserMessage.Text)
 	require.Equal(g.t, "user", got.UserMessage.Role)
-	g.follows(got.UserMessage, parent)
-	g.witness(got.UserMessage)
+	g.checkParent(got.UserMessage, parent)
+	g.recordTexts(got.UserMessage)
 	p.change(func() {
 		p.insert(got.UserMessage)
-		p.lead(got.UserMessage.ID)
+		p.setHead(got.UserMessage.ID)
 		if answered {
-			g.answers(p, p.spots[got.UserMessage.ID], got.Message, got.GenerationID)
+			g.startReply(p, p.messages[got.UserMessage.ID], got.Message, got.GenerationID)
 		}
 	})
-	g.after(p, r, got.Message)
-	if told != "" && got.PromptID != "" && reflect.DeepEqual(summary, g.inForce(p)) { // a turn may first have more summarised
+	g.awaitIfWaited(p, r, got.Message)
+	if previewed != "" && got.PromptID != "" && reflect.DeepEqual(summary, g.activeSummary(p)) { // the turn may have summarised more
 		var sent struct{ Messages json.RawMessage }
 		g.get(&sent, "/prompts/%s", got.PromptID)
 		messages, _ := withoutRecall(sent.Messages)
-		require.Equal(g.t, withoutMood(told), withoutMood(messages), "what was sent to the model")
+		require.Equal(g.t, withoutMood(previewed), withoutMood(messages), "what was sent to the model")
 		g.done["prompts"]++
 	}
 	return true
 }
 
-// after takes in the reply where the call has waited for it.
-func (g *game) after(p *plain, r *reply, m *wireSpot) {
+// awaitIfWaited processes the end of the reply if the request waited for it.
+func (g *simulation) awaitIfWaited(p *chatModel, r *response, m *wireMessage) {
 	g.t.Helper()
-	if p.writing == nil || !r.waited {
+	if p.active == nil || !r.waited {
 		return
 	}
-	g.settle(p)
+	g.awaitGeneration(p)
 	if m != nil {
-		g.agree(p, m)
+		g.checkMessage(p, m)
 	}
 }
 
-func (g *game) follows(m *wireSpot, parent string) {
+func (g *simulation) checkParent(m *wireMessage, parent string) {
 	g.t.Helper()
 	if m.ParentID == nil {
 		require.Empty(g.t, parent, "parent of message %s", m.ID)
@@ -250,8 +251,8 @@ func (g *game) follows(m *wireSpot, parent string) {
 	require.Equal(g.t, parent, *m.ParentID, "parent of message %s", m.ID)
 }
 
-func (g *game) opRegenerate(p *plain) bool {
-	s := g.somewhere(p, assistant)
+func (g *simulation) opRegenerate(p *chatModel) bool {
+	s := g.pickMessage(p, assistant)
 	if s == nil {
 		return false
 	}
@@ -259,92 +260,92 @@ func (g *game) opRegenerate(p *plain) bool {
 	if g.chance(3) {
 		body["wish"] = "More " + pick(g, []string{"rain", "warmth", "silence"}) + "."
 	}
-	r := g.must(act{cmd: "gen.regenerate", method: http.MethodPost, path: "/messages/" + s.id + "/regenerate", ids: toMessage(s), body: body, wait: g.chance(2)})
-	g.rewrites(p, s, r)
+	r := g.must(apiCall{cmd: "gen.regenerate", method: http.MethodPost, path: "/messages/" + s.id + "/regenerate", ids: toMessage(s), body: body, wait: g.chance(2)})
+	g.applyRegenerate(p, s, r)
 	return true
 }
 
-// rewrites takes in the answer to what writes a reply anew: another swipe, or
-// another message beside it where something follows it.
-func (g *game) rewrites(p *plain, s *spot, r *reply) {
+// applyRegenerate updates the model after a regenerate: another swipe, or another
+// message if the reply has children.
+func (g *simulation) applyRegenerate(p *chatModel, s *messageModel, r *response) {
 	g.t.Helper()
-	var got begun
+	var got startedReply
 	r.into(g, &got)
 	if s.greeting {
-		g.greets(p, s, got.Message)
+		g.applyCardGreeting(p, s, got.Message)
 		return
 	}
 	require.NotEmpty(g.t, got.GenerationID)
-	if !p.answered(s) {
-		p.writing = &writing{gen: got.GenerationID, kind: "regenerate", spot: s}
-		g.after(p, r, got.Message)
+	if !p.hasChildren(s) {
+		p.active = &activeGeneration{gen: got.GenerationID, kind: "regenerate", message: s}
+		g.awaitIfWaited(p, r, got.Message)
 		return
 	}
-	p.writing = &writing{gen: got.GenerationID, kind: "regenerate", sibling: true}
+	p.active = &activeGeneration{gen: got.GenerationID, kind: "regenerate", sibling: true}
 	m := got.Message
-	require.NotEqual(g.t, s.id, m.ID, "a reply that something follows is written beside it")
-	g.follows(m, s.parent)
-	p.change(func() { p.writing.spot = p.insert(asPlaceholder(m)) })
-	g.after(p, r, m)
+	require.NotEqual(g.t, s.id, m.ID, "a reply with children is regenerated as a new message")
+	g.checkParent(m, s.parent)
+	p.change(func() { p.active.message = p.insert(asPlaceholder(m)) })
+	g.awaitIfWaited(p, r, m)
 }
 
-// greets sets a greeting back to the texts of the card.
-func (g *game) greets(p *plain, s *spot, m *wireSpot) {
+// applyCardGreeting resets a greeting to the texts of the card.
+func (g *simulation) applyCardGreeting(p *chatModel, s *messageModel, m *wireMessage) {
 	g.t.Helper()
 	texts := make([]string, len(m.Swipes))
 	for i, v := range m.Swipes {
 		texts[i] = v.Text
 	}
-	card := g.docs.greetings(texts)
-	require.NotNil(g.t, card, "no card begins with %q", texts)
+	card := g.docs.cardGreetings(texts)
+	require.NotNil(g.t, card, "no card has the greetings %q", texts)
 	p.change(func() {
 		for i, text := range card {
 			if i == len(s.swipes) {
-				s.swipes = append(s.swipes, &variant{id: m.Swipes[i].ID})
+				s.swipes = append(s.swipes, &swipeModel{id: m.Swipes[i].ID})
 			}
-			s.swipes[i].text, s.swipes[i].gone = text, false
+			s.swipes[i].text, s.swipes[i].deleted = text, false
 		}
-		p.choose(s, s.swipes[0], "complete")
+		p.selectSwipe(s, s.swipes[0], "complete")
 	})
-	g.agree(p, m)
+	g.checkMessage(p, m)
 }
 
-func (g *game) opContinue(p *plain) bool {
-	s := g.somewhere(p, func(s *spot) bool { return assistant(s) && strings.TrimSpace(s.now().text) != "" })
+func (g *simulation) opContinue(p *chatModel) bool {
+	s := g.pickMessage(p, func(s *messageModel) bool { return assistant(s) && strings.TrimSpace(s.now().text) != "" })
 	if s == nil {
 		return false
 	}
-	r := g.must(act{cmd: "gen.continue", method: http.MethodPost, path: "/messages/" + s.id + "/continue", ids: toMessage(s), wait: g.chance(2)})
-	var got begun
+	r := g.must(apiCall{cmd: "gen.continue", method: http.MethodPost, path: "/messages/" + s.id + "/continue", ids: toMessage(s), wait: g.chance(2)})
+	var got startedReply
 	r.into(g, &got)
-	p.writing = &writing{gen: got.GenerationID, kind: "continue", spot: s, swipe: s.now().swipe, base: s.now().text}
-	g.after(p, r, got.Message)
+	p.active = &activeGeneration{gen: got.GenerationID, kind: "continue", message: s, swipe: s.now().swipe, base: s.now().text}
+	g.awaitIfWaited(p, r, got.Message)
 	return true
 }
 
-func (g *game) opImpersonate(p *plain) bool {
-	r := g.do(act{cmd: "gen.impersonate", method: http.MethodPost, path: "/conversations/" + p.id + "/impersonate", ids: toChat(p)})
+func (g *simulation) opImpersonate(p *chatModel) bool {
+	r := g.do(apiCall{cmd: "gen.impersonate", method: http.MethodPost, path: "/conversations/" + p.id + "/impersonate", ids: toChat(p)})
 	if g.busy(p, r) {
 		return true
 	}
-	var got begun
+	var got startedReply
 	r.into(g, &got)
-	p.writing = &writing{gen: got.GenerationID, kind: "impersonate"}
+	p.active = &activeGeneration{gen: got.GenerationID, kind: "impersonate"}
 	return true
 }
 
-// stop cancels what is being written, or what has just ended.
-func (g *game) stop(p *plain) {
-	g.must(act{cmd: "gen.cancel", method: http.MethodPost, path: "/generations/" + p.writing.gen + "/cancel", ids: map[string]string{"generationId": p.writing.gen}})
+// cancel cancels the generation, which may just have ended.
+func (g *simulation) cancel(p *chatModel) {
+	g.must(apiCall{cmd: "gen.cancel", method: http.MethodPost, path: "/generations/" + p.active.gen + "/cancel", ids: map[string]string{"generationId": p.active.gen}})
 	g.done["stop"]++
 }
 
-func (g *game) opSwipe(p *plain) bool {
-	s := g.somewhere(p, hasText)
+func (g *simulation) opSwipe(p *chatModel) bool {
+	s := g.pickMessage(p, hasText)
 	if s == nil {
 		return false
 	}
-	left, at := s.left(), s.index()
+	left, at := s.visibleSwipes(), s.swipeIndex()
 	var word string
 	to := at
 	switch g.rng.IntN(4) {
@@ -364,36 +365,36 @@ func (g *game) opSwipe(p *plain) bool {
 	if another {
 		body["generateIfLast"] = true
 	}
-	r := g.must(act{cmd: "message.swipe", method: http.MethodPost, path: "/messages/" + s.id + "/swipe", ids: toMessage(s), body: body, wait: g.chance(2)})
+	r := g.must(apiCall{cmd: "message.swipe", method: http.MethodPost, path: "/messages/" + s.id + "/swipe", ids: toMessage(s), body: body, wait: g.chance(2)})
 	if another && to == at && written(s) {
-		g.rewrites(p, s, r)
+		g.applyRegenerate(p, s, r)
 		return true
 	}
 	if to != at {
-		p.change(func() { p.choose(s, left[to], "") })
+		p.change(func() { p.selectSwipe(s, left[to], "") })
 	}
-	g.changed(p, s, r)
+	g.applyChange(p, s, r)
 	return true
 }
 
-// changed takes in the answer to what changed a message. The status of a message
-// is that of its text; how a text ended is told by the answer.
-func (g *game) changed(p *plain, s *spot, r *reply) {
+// applyChange updates the model after a message was changed. The status is that of the
+// selected swipe, which the response contains.
+func (g *simulation) applyChange(p *chatModel, s *messageModel, r *response) {
 	g.t.Helper()
-	var got begun
+	var got startedReply
 	r.into(g, &got)
 	if l := s.now(); l.status == "" {
 		finish := got.Message.Swipes[got.Message.SwipeIndex].Finish
 		if finish != "cancelled" && finish != "interrupted" && finish != "error" {
 			finish = "complete"
 		}
-		p.show(s, func(l *look) { l.status = finish })
+		p.setState(s, func(l *messageState) { l.status = finish })
 	}
-	g.agree(p, got.Message)
+	g.checkMessage(p, got.Message)
 }
 
-func (g *game) opEdit(p *plain) bool {
-	s := g.somewhere(p, anySpot)
+func (g *simulation) opEdit(p *chatModel) bool {
+	s := g.pickMessage(p, anyMessage)
 	if s == nil {
 		return false
 	}
@@ -405,26 +406,26 @@ func (g *game) opEdit(p *plain) bool {
 	if g.chance(3) {
 		body["ifRev"] = g.rev(p, s)
 	}
-	r := g.must(act{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: body})
-	var got begun
+	r := g.must(apiCall{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: body})
+	var got startedReply
 	r.into(g, &got)
 	p.change(func() {
 		if hasText(s) {
-			p.say(s, text)
+			p.setText(s, text)
 			return
 		}
 		m := got.Message
 		require.NotEmpty(g.t, m.Swipes)
-		s.swipes = append(s.swipes, &variant{id: m.Swipes[len(m.Swipes)-1].ID, text: text})
-		p.choose(s, s.swipes[len(s.swipes)-1], "complete")
+		s.swipes = append(s.swipes, &swipeModel{id: m.Swipes[len(m.Swipes)-1].ID, text: text})
+		p.selectSwipe(s, s.swipes[len(s.swipes)-1], "complete")
 	})
-	g.agree(p, got.Message)
+	g.checkMessage(p, got.Message)
 	return true
 }
 
-// opBranch edits into a message of its own, or has an edit answered.
-func (g *game) opBranch(p *plain) bool {
-	s := g.somewhere(p, anySpot)
+// opBranch edits a message as a branch, or with a new reply, or both.
+func (g *simulation) opBranch(p *chatModel) bool {
+	s := g.pickMessage(p, anyMessage)
 	if s == nil {
 		return false
 	}
@@ -438,55 +439,55 @@ func (g *game) opBranch(p *plain) bool {
 	if answered {
 		body["regenerate"] = true
 	}
-	r := g.must(act{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: body, wait: answered && g.chance(2)})
-	var got begun
+	r := g.must(apiCall{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: body, wait: answered && g.chance(2)})
+	var got startedReply
 	r.into(g, &got)
 	if mode == "in_place" {
-		g.answersAgain(p, s, text, &got)
+		g.startReplyToEdit(p, s, text, &got)
 	} else {
 		require.Equal(g.t, s.role, got.Message.Role)
 		require.Equal(g.t, text, got.Message.Text)
-		g.follows(got.Message, s.parent)
+		g.checkParent(got.Message, s.parent)
 		p.change(func() {
 			m := p.insert(got.Message)
-			p.lead(m.id)
+			p.setHead(m.id)
 			if answered {
-				g.answers(p, m, got.Reply, got.GenerationID)
+				g.startReply(p, m, got.Reply, got.GenerationID)
 			}
 		})
 	}
-	g.witness(got.Message)
-	g.after(p, r, got.Reply)
+	g.recordTexts(got.Message)
+	g.awaitIfWaited(p, r, got.Reply)
 	return true
 }
 
-// answers is a reply that begins to be written, at the end of the shown branch.
-func (g *game) answers(p *plain, said *spot, reply *wireSpot, generation string) {
+// startReply adds a reply that is being written at the end of the shown branch.
+func (g *simulation) startReply(p *chatModel, said *messageModel, reply *wireMessage, generation string) {
 	g.t.Helper()
-	g.follows(reply, said.id)
+	g.checkParent(reply, said.id)
 	s := p.insert(asPlaceholder(reply))
-	p.lead(s.id)
-	p.writing = &writing{gen: generation, kind: "reply", spot: s}
+	p.setHead(s.id)
+	p.active = &activeGeneration{gen: generation, kind: "reply", message: s}
 }
 
-// answersAgain is an edit in place whose reply is written anew.
-func (g *game) answersAgain(p *plain, s *spot, text string, got *begun) {
+// startReplyToEdit updates the model after an edit in place with a new reply.
+func (g *simulation) startReplyToEdit(p *chatModel, s *messageModel, text string, got *startedReply) {
 	g.t.Helper()
 	old := p.replyTo(s)
 	p.change(func() {
-		p.say(s, text)
+		p.setText(s, text)
 		switch {
 		case old == nil:
-			g.answers(p, s, got.Reply, got.GenerationID)
-		case p.answered(old):
-			g.follows(got.Reply, s.id)
-			p.writing = &writing{gen: got.GenerationID, kind: "regenerate", sibling: true, spot: p.insert(asPlaceholder(got.Reply))}
+			g.startReply(p, s, got.Reply, got.GenerationID)
+		case p.hasChildren(old):
+			g.checkParent(got.Reply, s.id)
+			p.active = &activeGeneration{gen: got.GenerationID, kind: "regenerate", sibling: true, message: p.insert(asPlaceholder(got.Reply))}
 		default:
 			require.Equal(g.t, old.id, got.Reply.ID)
-			p.writing = &writing{gen: got.GenerationID, kind: "regenerate", spot: old}
+			p.active = &activeGeneration{gen: got.GenerationID, kind: "regenerate", message: old}
 		}
 	})
-	if p.writing.spot != s {
-		g.agree(p, got.Message)
+	if p.active.message != s {
+		g.checkMessage(p, got.Message)
 	}
 }

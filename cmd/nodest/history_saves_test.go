@@ -10,79 +10,79 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kept is a save point and what it stands for.
-type kept struct {
+// savePoint is a save point and what it must restore.
+type savePoint struct {
 	id     string
-	chat   *plain
+	chat   *chatModel
 	tick   int
-	frame  setup
-	prompt string // "" = of an empty conversation
+	fields chatFields
+	prompt string // "" if the conversation was empty
 	auto   bool
 }
 
-// prompt is what would be sent to the model, byte for byte but for what is recalled.
-// path names a conversation or a save point.
-func (g *game) prompt(path string) string { return g.preview(path, "And the lamp in the storm?") }
+// prompt returns what would be sent to the model, without what is recalled. path is
+// that of a conversation or a save point.
+func (g *simulation) prompt(path string) string { return g.preview(path, "And the lamp in the storm?") }
 
-// preview is prompt for a text that the user may say.
-func (g *game) preview(path, text string) string {
+// preview is prompt for a given user message.
+func (g *simulation) preview(path, text string) string {
 	g.t.Helper()
-	g.calm()
-	r := g.rest(act{method: http.MethodPost, path: path + "/prompt", body: map[string]any{"text": text}}, "")
+	g.awaitSummaries()
+	r := g.rest(apiCall{method: http.MethodPost, path: path + "/prompt", body: map[string]any{"text": text}}, "")
 	require.Empty(g.t, r.code(), "%+v", r.fault)
 	var got struct{ Messages json.RawMessage }
 	r.into(g, &got)
 	rest, recalled := withoutRecall(got.Messages)
-	g.trueRecall(recalled, path)
+	g.checkRecalled(recalled, path)
 	return rest
 }
 
-func toSave(k *kept) map[string]string { return map[string]string{"saveId": k.id} }
+func toSave(k *savePoint) map[string]string { return map[string]string{"saveId": k.id} }
 
-// wireSave is a save point as the test reads it.
-type wireKept struct {
+// wireSave is a save point as the API returns it.
+type wireSave struct {
 	ID, ConversationID, HeadID, PreviewText string
 	MessageCount                            int
 	Automatic                               bool
 }
 
-// keep takes in a save point of what is shown.
-func (g *game) keep(p *plain, s *wireKept, prompt string) *kept {
+// addSave adds a save point of the current state.
+func (g *simulation) addSave(p *chatModel, s *wireSave, prompt string) *savePoint {
 	g.t.Helper()
 	require.Equal(g.t, p.id, s.ConversationID)
 	require.Equal(g.t, p.head(), s.HeadID)
 	require.Equal(g.t, len(p.shown()), s.MessageCount)
-	k := &kept{id: s.ID, chat: p, tick: p.tick, frame: p.now(), prompt: prompt, auto: s.Automatic}
+	k := &savePoint{id: s.ID, chat: p, tick: p.tick, fields: p.now(), prompt: prompt, auto: s.Automatic}
 	if s.HeadID == "" {
-		k.prompt = "" // what is shown after restoring it is a greeting
+		k.prompt = "" // restoring it shows a greeting
 	}
 	g.saves = append(g.saves, k)
 	return k
 }
 
-// mostSaves is how many save points of a conversation there are at a time.
-const mostSaves = 30
+// maxSaves is how many save points a conversation has at a time.
+const maxSaves = 30
 
-func (g *game) opSave(p *plain) bool {
-	if len(g.savesOf(p)) >= mostSaves {
+func (g *simulation) opSave(p *chatModel) bool {
+	if len(g.savesOf(p)) >= maxSaves {
 		return g.opDeleteSave(p)
 	}
-	g.calm()
-	r := g.do(act{
+	g.awaitSummaries()
+	r := g.do(apiCall{
 		cmd: "save.create", method: http.MethodPost, path: "/conversations/" + p.id + "/saves", ids: toChat(p),
 		body: map[string]any{"description": g.sentence()},
 	})
 	if g.busy(p, r) {
 		return true
 	}
-	var s wireKept
+	var s wireSave
 	r.into(g, &s)
-	g.keep(p, &s, g.prompt("/conversations/"+p.id))
+	g.addSave(p, &s, g.prompt("/conversations/"+p.id))
 	return true
 }
 
-func (g *game) savesOf(p *plain) []*kept {
-	var found []*kept
+func (g *simulation) savesOf(p *chatModel) []*savePoint {
+	var found []*savePoint
 	for _, k := range g.saves {
 		if k.chat == p {
 			found = append(found, k)
@@ -91,8 +91,8 @@ func (g *game) savesOf(p *plain) []*kept {
 	return found
 }
 
-// aSave is one of the save points of a conversation; nil if it has none.
-func (g *game) aSave(p *plain) *kept {
+// pickSave returns a random save point of a conversation, nil if it has none.
+func (g *simulation) pickSave(p *chatModel) *savePoint {
 	found := g.savesOf(p)
 	if len(found) == 0 {
 		return nil
@@ -100,8 +100,8 @@ func (g *game) aSave(p *plain) *kept {
 	return pick(g, found)
 }
 
-func (g *game) opRestore(p *plain) bool {
-	k := g.aSave(p)
+func (g *simulation) opRestore(p *chatModel) bool {
+	k := g.pickSave(p)
 	if k == nil {
 		return false
 	}
@@ -109,38 +109,38 @@ func (g *game) opRestore(p *plain) bool {
 	return true
 }
 
-// restore sets a conversation back, and compares the prompt with the one that the
-// save point was made with.
-func (g *game) restore(k *kept) {
+// restore restores a save point and compares the prompt with the one at the time of
+// saving.
+func (g *simulation) restore(k *savePoint) {
 	g.t.Helper()
 	p := k.chat
 	now := g.prompt("/conversations/" + p.id)
-	r := g.must(act{cmd: "save.restore", method: http.MethodPost, path: "/saves/" + k.id + "/restore", ids: toSave(k)})
+	r := g.must(apiCall{cmd: "save.restore", method: http.MethodPost, path: "/saves/" + k.id + "/restore", ids: toSave(k)})
 	var got struct {
 		Conversation wireChat
 		Head         *string
-		Before       *wireKept
+		Before       *wireSave
 	}
 	r.into(g, &got)
 	rewound := len(p.jumps) > 0 && p.jumps[len(p.jumps)-1].at == p.tick
-	if rewound && got.Before != nil { // a summary was made or changed since, which the game does not follow
-		var list pageOf[overlay]
+	if rewound && got.Before != nil { // a summary has changed since, which the model does not track
+		var list pageOf[wireSummary]
 		g.get(&list, "/conversations/%s/summaries", p.id)
 		require.NotEmpty(g.t, list.Items, "a save point of what the last restore made")
 	}
 	require.True(g.t, rewound || got.Before != nil, "a save point of what was shown before")
 	if got.Before != nil {
 		require.True(g.t, got.Before.Automatic)
-		g.keep(p, got.Before, now)
+		g.addSave(p, got.Before, now)
 	}
 	p.change(func() {
-		p.rewind(k.tick, k.frame.head)
-		p.frame(func(f *setup) { *f = k.frame })
-		if k.frame.head == "" {
-			g.greeted(p, *got.Conversation.HeadID)
+		p.rewind(k.tick, k.fields.head)
+		p.setFields(func(f *chatFields) { *f = k.fields })
+		if k.fields.head == "" {
+			g.applyNewGreeting(p, *got.Conversation.HeadID)
 		}
 	})
-	require.Equal(g.t, p.now(), got.Conversation.frame())
+	require.Equal(g.t, p.now(), got.Conversation.fields())
 	require.Equal(g.t, p.head(), *got.Head)
 	prompt := g.prompt("/conversations/" + p.id)
 	if k.prompt != "" {
@@ -148,8 +148,8 @@ func (g *game) restore(k *kept) {
 	}
 }
 
-func (g *game) opPreviewSave(p *plain) bool {
-	k := g.aSave(p)
+func (g *simulation) opPreviewSave(p *chatModel) bool {
+	k := g.pickSave(p)
 	if k == nil || k.prompt == "" {
 		return false
 	}
@@ -157,9 +157,9 @@ func (g *game) opPreviewSave(p *plain) bool {
 	return true
 }
 
-// opReadSave compares the messages of a save point with what was shown then.
-func (g *game) opReadSave(p *plain) bool {
-	k := g.aSave(p)
+// opReadSave compares the messages of a save point with those shown at the time.
+func (g *simulation) opReadSave(p *chatModel) bool {
+	k := g.pickSave(p)
 	if k == nil {
 		return false
 	}
@@ -167,10 +167,10 @@ func (g *game) opReadSave(p *plain) bool {
 	return true
 }
 
-func (g *game) readSave(k *kept) []string {
+func (g *simulation) readSave(k *savePoint) []string {
 	g.t.Helper()
 	var got struct {
-		wireKept
+		wireSave
 		Messages          []struct{ ID, Text, Sender string }
 		NodestChatHistory struct {
 			Parts []struct {
@@ -181,8 +181,8 @@ func (g *game) readSave(k *kept) []string {
 	}
 	g.get(&got, "/saves/%s", k.id)
 	var want, is, ids []string
-	for _, s := range k.chat.path(k.frame.head, k.tick) {
-		l, _ := s.looks.at(k.tick)
+	for _, s := range k.chat.path(k.fields.head, k.tick) {
+		l, _ := s.states.at(k.tick)
 		sender := "bot"
 		if s.role == "user" {
 			sender = "user"
@@ -198,8 +198,8 @@ func (g *game) readSave(k *kept) []string {
 	return ids
 }
 
-func (g *game) opListSaves(p *plain) bool {
-	var page pageOf[wireKept]
+func (g *simulation) opListSaves(p *chatModel) bool {
+	var page pageOf[wireSave]
 	g.get(&page, "/conversations/%s/saves?automatic=true&limit=200", p.id)
 	var want, got []string
 	for _, k := range g.savesOf(p) {
@@ -212,105 +212,105 @@ func (g *game) opListSaves(p *plain) bool {
 	return true
 }
 
-func (g *game) opDeleteSave(p *plain) bool {
-	k := g.aSave(p)
+func (g *simulation) opDeleteSave(p *chatModel) bool {
+	k := g.pickSave(p)
 	if k == nil {
 		return false
 	}
-	g.must(act{cmd: "save.delete", method: http.MethodDelete, path: "/saves/" + k.id, ids: toSave(k)})
-	g.saves = slices.DeleteFunc(g.saves, func(o *kept) bool { return o == k })
-	r := g.rest(act{method: http.MethodGet, path: "/saves/" + k.id}, "")
+	g.must(apiCall{cmd: "save.delete", method: http.MethodDelete, path: "/saves/" + k.id, ids: toSave(k)})
+	g.saves = slices.DeleteFunc(g.saves, func(o *savePoint) bool { return o == k })
+	r := g.rest(apiCall{method: http.MethodGet, path: "/saves/" + k.id}, "")
 	require.Equal(g.t, "not_found", r.code())
 	return true
 }
 
-// opCopySave writes a save point as a file and reads it into a conversation, its
-// own or another one.
-func (g *game) opCopySave(p *plain) bool {
-	k := g.aSave(p)
-	if k == nil || len(p.path(k.frame.head, k.tick)) > 40 || len(g.savesOf(p)) >= mostSaves {
+// opCopySave exports a save point and imports it into its own or another
+// conversation.
+func (g *simulation) opCopySave(p *chatModel) bool {
+	k := g.pickSave(p)
+	if k == nil || len(p.path(k.fields.head, k.tick)) > 40 || len(g.savesOf(p)) >= maxSaves {
 		return false
 	}
 	to := p
 	if g.chance(3) {
 		to = pick(g, g.chats)
-		g.settle(to)
+		g.awaitGeneration(to)
 	}
-	file := g.rest(act{method: http.MethodGet, path: "/saves/" + k.id + "/export"}, "")
+	file := g.rest(apiCall{method: http.MethodGet, path: "/saves/" + k.id + "/export"}, "")
 	require.Empty(g.t, file.code(), "%+v", file.fault)
 	g.keys++
-	g.note("POST /conversations/%s/saves/import of %s", to.id, k.id)
-	a := act{method: http.MethodPost, path: "/conversations/" + to.id + "/saves/import", wait: true}
+	g.record("POST /conversations/%s/saves/import of %s", to.id, k.id)
+	a := apiCall{method: http.MethodPost, path: "/conversations/" + to.id + "/saves/import", wait: true}
 	r := g.request(a, bytes.NewReader(file.data), "application/json", fmt.Sprintf("key-%d", g.keys))
 	require.Empty(g.t, r.code(), "%+v", r.fault)
-	var imported struct{ Save wireKept }
+	var imported struct{ Save wireSave }
 	r.into(g, &imported)
 	s := imported.Save
-	n := &kept{id: s.ID, chat: to, frame: k.frame, auto: s.Automatic}
-	n.frame.head = s.HeadID
+	n := &savePoint{id: s.ID, chat: to, fields: k.fields, auto: s.Automatic}
+	n.fields.head = s.HeadID
 	to.partly = true
-	to.change(func() { g.arrives(to, n, k) })
+	to.change(func() { g.applyImportedSave(to, n, k) })
 	g.saves = append(g.saves, n)
 	g.readSave(n)
-	if n.frame.head != "" {
+	if n.fields.head != "" {
 		n.prompt = g.prompt("/saves/" + n.id)
-		if !summarised(k.prompt) {
+		if !hasSummary(k.prompt) {
 			require.Equal(g.t, withoutMood(k.prompt), withoutMood(n.prompt), "the prompt of the copy of save point %s", k.id)
 		}
 	}
 	return true
 }
 
-// arrives takes in the branch that came with a save point n, a copy of k.
-func (g *game) arrives(to *plain, n, k *kept) {
+// applyImportedSave adds the branch of an imported save point n, a copy of k.
+func (g *simulation) applyImportedSave(to *chatModel, n, k *savePoint) {
 	g.t.Helper()
 	n.tick = to.tick
 	var got struct{ Messages []struct{ ID string } }
 	g.get(&got, "/saves/%s", n.id)
-	path := k.chat.path(k.frame.head, k.tick)
+	path := k.chat.path(k.fields.head, k.tick)
 	require.Len(g.t, got.Messages, len(path))
 	parent := ""
 	for i, was := range path {
-		var m wireSpot
+		var m wireMessage
 		g.get(&m, "/messages/%s", got.Messages[i].ID)
-		g.follows(&m, parent)
-		l, _ := was.looks.at(k.tick)
+		g.checkParent(&m, parent)
+		l, _ := was.states.at(k.tick)
 		require.Equal(g.t, l.text, m.Text)
 		require.Equal(g.t, was.role, m.Role)
-		require.Nil(g.t, to.spots[m.ID])
+		require.Nil(g.t, to.messages[m.ID])
 		to.insert(&m)
-		g.witness(&m)
+		g.recordTexts(&m)
 		parent = m.ID
 	}
-	require.Equal(g.t, parent, n.frame.head)
+	require.Equal(g.t, parent, n.fields.head)
 	a, _ := g.archive(to)
 	for i := range a.Messages {
-		if s := to.spots[a.Messages[i].ID]; s.born == to.tick {
-			s.hidden(&a.Messages[i])
+		if s := to.messages[a.Messages[i].ID]; s.born == to.tick {
+			s.addDeletedSwipes(&a.Messages[i])
 		}
 	}
 }
 
-// hidden adds the swipes of a new message that are deleted: only archives show
-// them.
-func (s *spot) hidden(m *archivedSpot) {
+// addDeletedSwipes adds the deleted swipes of an imported message, which only archives
+// contain.
+func (s *messageModel) addDeletedSwipes(m *archivedMessage) {
 	for i, v := range m.Swipes {
 		if !v.Deleted {
 			continue
 		}
 		at := slices.IndexFunc(m.Texts, func(t archivedText) bool { return t.SwipeID == v.ID })
-		s.swipes = slices.Insert(s.swipes, i, &variant{v.ID, m.Texts[at].Text, true})
+		s.swipes = slices.Insert(s.swipes, i, &swipeModel{v.ID, m.Texts[at].Text, true})
 	}
 }
 
-// archived is what the test reads of an archive.
+// archived holds the fields of an archive that the tests compare.
 type archived struct {
 	Conversation struct{ HeadID, Title string }
-	Messages     []archivedSpot
+	Messages     []archivedMessage
 	Saves        []struct{ ID, HeadID string }
 }
 
-type archivedSpot struct {
+type archivedMessage struct {
 	ID, ParentID, Role, Status string
 	Seq                        int64
 	SwipeIndex                 int

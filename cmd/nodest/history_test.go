@@ -19,101 +19,100 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHistory lets two devices of one user do whatever can be done with
-// conversations, in a random order, with calls sent twice and the server killed
-// in between, and compares each answer and what is shown with a simple model of
-// it. In the end no text is lost, every save point gives the prompt that it was
-// made with, and both devices have from their events what the server has. What is
-// remembered follows what is shown.
+// TestHistory lets two devices of one user do random operations on conversations, with
+// requests sent twice and the server killed in between, and compares every response
+// and every conversation with a simple model. In the end no text is lost, every save
+// point gives the prompt of the time of saving, both devices know from events what the
+// server knows, and memory search finds what is shown.
 // NODEST_LONG=1 makes 12,000 steps.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, database string) {
-		steps := long(t, 220, 12_000)
+		steps := scaled(t, 220, 12_000)
 		if database != "" {
-			steps = long(t, 100, 3_000)
+			steps = scaled(t, 100, 3_000)
 		}
-		g := newGame(t, database)
-		defer g.tell()
+		g := newSimulation(t, database)
+		defer g.reportFailure()
 		for g.steps < steps {
 			g.step()
 		}
-		g.end()
+		g.finalChecks()
 		t.Logf("%d steps, %d kills, %d conversations, %d save points, %d texts: %s",
-			g.steps, g.kills, len(g.chats), len(g.saves), len(g.said), g.tally())
+			g.steps, g.kills, len(g.chats), len(g.saves), len(g.texts), g.tally())
 	})
 }
 
-// game is one run: the server, the devices, and what the test believes.
-type game struct {
-	t       *testing.T
-	rng     *rand.Rand
-	inst    *installation
-	shared  bool // PostgreSQL: what a killed server was writing ends when its lease is over
-	p       *process
-	devices [2]*device
-	chats   []*plain
-	saves   []*kept
-	docs    documents
-	memos   []*memo
-	said    map[wording]string         // every text that was seen
-	words   map[string]map[string]bool // by message
-	done    map[string]int             // by operation
-	story   []string                   // the last operations
-	keys    int
-	steps   int
-	kills   int
-	talking int // sentences that were said
+// simulation is one run: the server, the devices, and the model of the data.
+type simulation struct {
+	t         *testing.T
+	rng       *rand.Rand
+	inst      *installation
+	shared    bool // PostgreSQL: a generation of a killed server ends only with its lease
+	p         *process
+	devices   [2]*device
+	chats     []*chatModel
+	saves     []*savePoint
+	docs      documents
+	memories  []*memoryModel
+	texts     map[textKey]string         // all texts seen
+	textsOf   map[string]map[string]bool // by message
+	done      map[string]int             // count by operation
+	log       []string                   // of operations
+	keys      int
+	steps     int
+	kills     int
+	sentences int // number of texts so far
 }
 
-// wording names a text for ever.
-type wording struct {
+// textKey identifies a text, which must never change.
+type textKey struct {
 	message, swipe string
 	rev            int64 // of the message
 }
 
-func newGame(t *testing.T, database string) *game {
-	g := &game{
-		t: t, rng: seeded(t), shared: database != "", inst: newInstallation(t, database, "NODEST_GENERATIONS=16", "NODEST_OFFLINE_DELAY=0s"),
-		said: map[wording]string{}, words: map[string]map[string]bool{}, done: map[string]int{},
+func newSimulation(t *testing.T, database string) *simulation {
+	g := &simulation{
+		t: t, rng: newRand(t), shared: database != "", inst: newInstallation(t, database, "NODEST_GENERATIONS=16", "NODEST_OFFLINE_DELAY=0s"),
+		texts: map[textKey]string{}, textsOf: map[string]map[string]bool{}, done: map[string]int{},
 	}
 	g.p = g.inst.start(t)
 	for i := range g.devices {
 		g.devices[i] = newDevice(g, fmt.Sprintf("device-%d", i))
 	}
-	g.docs.make(g)
+	g.docs.create(g)
 	for range 3 {
-		g.begin()
+		g.createChat()
 	}
-	for range 90 { // more than a page
-		g.says(g.chats[0], "", false)
+	for range 90 { // more than one page
+		g.sendMessage(g.chats[0], "", false)
 	}
 	return g
 }
 
-// tell says after a failure what was done last; with -artifacts there is a file
-// with all of it.
-func (g *game) tell() {
+// reportFailure logs the last operations after a failure; with -artifacts a file has
+// all of them.
+func (g *simulation) reportFailure() {
 	if !g.t.Failed() {
 		return
 	}
-	from := max(0, len(g.story)-40)
-	g.t.Logf("step %d; the last operations:\n%s", g.steps, strings.Join(g.story[from:], "\n"))
+	from := max(0, len(g.log)-40)
+	g.t.Logf("step %d; the last operations:\n%s", g.steps, strings.Join(g.log[from:], "\n"))
 	all := filepath.Join(g.t.ArtifactDir(), "operations.txt")
-	if err := os.WriteFile(all, []byte(strings.Join(g.story, "\n")), 0o600); err != nil {
+	if err := os.WriteFile(all, []byte(strings.Join(g.log, "\n")), 0o600); err != nil {
 		g.t.Log(err)
 	}
 }
 
-func (g *game) note(format string, args ...any) {
+func (g *simulation) record(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if len(line) > 300 {
 		line = line[:300] + "…"
 	}
-	g.story = append(g.story, fmt.Sprintf("%5d %s", g.steps, line))
+	g.log = append(g.log, fmt.Sprintf("%5d %s", g.steps, line))
 }
 
-func (g *game) tally() string {
+func (g *simulation) tally() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(g.done)) {
 		fmt.Fprintf(&b, "%s %d, ", name, g.done[name])
@@ -122,23 +121,23 @@ func (g *game) tally() string {
 }
 
 // chance is true once in n times.
-func (g *game) chance(n int) bool { return g.rng.IntN(n) == 0 }
+func (g *simulation) chance(n int) bool { return g.rng.IntN(n) == 0 }
 
-func pick[T any](g *game, items []T) T { return items[g.rng.IntN(len(items))] }
+func pick[T any](g *simulation, items []T) T { return items[g.rng.IntN(len(items))] }
 
-// restart kills the server and starts it again. Every third time its model takes
-// its time then, so that there is something to stop and to kill.
-func (g *game) restart() {
+// restart kills the server and starts it again, sometimes with a slow model, so that
+// there are generations to cancel and to kill.
+func (g *simulation) restart() {
 	g.t.Helper()
 	g.p.kill(g.t)
 	g.kills++
-	g.startAgain("killed")
+	g.startServer("killed")
 }
 
-func (g *game) startAgain(after string) {
+func (g *simulation) startServer(after string) {
 	g.t.Helper()
 	delay := pick(g, []string{"0s", "0s", "2ms"})
-	g.note("%s; the model's delay is %s now", after, delay)
+	g.record("%s; the model's delay is %s now", after, delay)
 	g.inst.env = append(g.inst.env, "NODEST_OFFLINE_DELAY="+delay)
 	g.p = g.inst.start(g.t)
 	for _, d := range g.devices {
@@ -146,20 +145,20 @@ func (g *game) startAgain(after string) {
 	}
 }
 
-// act is one operation: a command and its route.
-type act struct {
-	cmd          string            // "" = REST alone
+// apiCall is a request that can be sent as a command or over REST.
+type apiCall struct {
+	cmd          string            // "" = REST only
 	method, path string            // below /api/v1
-	ids          map[string]string // members of the command's data that stand in the path
+	ids          map[string]string // fields of the command's data that are in the path
 	query        map[string]string
 	body         map[string]any
-	wait         bool // for the reply; over REST only
+	wait         bool // for the end of the reply; REST only
 }
 
-// reply is the answer to it.
-type reply struct {
+// response is a response of either transport.
+type response struct {
 	data   json.RawMessage
-	waited bool // for what was written
+	waited bool // for the end of the reply
 	fault  *struct {
 		Code    string
 		Detail  string
@@ -167,29 +166,29 @@ type reply struct {
 	}
 }
 
-func (r *reply) into(g *game, out any) {
+func (r *response) into(g *simulation, out any) {
 	g.t.Helper()
 	require.NoError(g.t, json.Unmarshal(r.data, out), "%s", r.data)
 }
 
-func (r *reply) code() string {
+func (r *response) code() string {
 	if r.fault == nil {
 		return ""
 	}
 	return r.fault.Code
 }
 
-// do sends an operation under a key of its own through some transport, and sometimes
-// once more, or to a server that is killed meanwhile.
-func (g *game) do(a act) *reply {
+// do sends a request with a new key over a random transport. Sometimes it sends it
+// twice, or first to a server that is killed meanwhile.
+func (g *simulation) do(a apiCall) *response {
 	g.t.Helper()
 	g.keys++
 	key := fmt.Sprintf("key-%d", g.keys)
-	g.note("%s %s %v %v", a.method, a.path, a.query, a.body)
+	g.record("%s %s %v %v", a.method, a.path, a.query, a.body)
 	var first *frame
 	if a.cmd != "" && g.chance(150) && (!g.shared || !a.wait && g.chance(3)) {
 		first = g.killDuring(a, key)
-		a.wait = false // what was being written may be gone again
+		a.wait = false // the reply may have been lost with the server
 	}
 	r := g.send(a, key)
 	r.waited = a.wait
@@ -208,8 +207,8 @@ func (g *game) do(a act) *reply {
 	return r
 }
 
-// must is do for what cannot fail.
-func (g *game) must(a act) *reply {
+// must is do for a request that must succeed.
+func (g *simulation) must(a apiCall) *response {
 	g.t.Helper()
 	r := g.do(a)
 	if r.fault != nil {
@@ -218,11 +217,11 @@ func (g *game) must(a act) *reply {
 	return r
 }
 
-// killDuring sends a command and kills the server, at once or when something has
-// come back; it returns the answer if that was it.
-func (g *game) killDuring(a act, key string) (answer *frame) {
+// killDuring sends a command and kills the server at once or after the next frame. It
+// returns that frame if it was the answer.
+func (g *simulation) killDuring(a apiCall, key string) (answer *frame) {
 	d := pick(g, g.devices[:])
-	id := d.phone.send(a.cmd, key, a.data())
+	id := d.conn.send(a.cmd, key, a.data())
 	if g.chance(2) {
 		if f := d.read(); f != nil && f.ID == id && *f.OK {
 			answer = f
@@ -232,8 +231,8 @@ func (g *game) killDuring(a act, key string) (answer *frame) {
 	return answer
 }
 
-// data is what a command carries.
-func (a *act) data() map[string]any {
+// data returns the data of the command.
+func (a *apiCall) data() map[string]any {
 	data := maps.Clone(a.body)
 	if data == nil {
 		data = map[string]any{}
@@ -247,8 +246,8 @@ func (a *act) data() map[string]any {
 	return data
 }
 
-// send chooses the transport. A connection takes 20 commands at once and not many more.
-func (g *game) send(a act, key string) *reply {
+// send chooses the transport. The rate limit allows a connection about 20 commands.
+func (g *simulation) send(a apiCall, key string) *response {
 	g.t.Helper()
 	if d := pick(g, g.devices[:]); a.cmd != "" && !a.wait && d.sent < 18 && g.chance(2) {
 		return d.ask(a, key)
@@ -256,7 +255,7 @@ func (g *game) send(a act, key string) *reply {
 	return g.rest(a, key)
 }
 
-func (g *game) rest(a act, key string) *reply {
+func (g *simulation) rest(a apiCall, key string) *response {
 	g.t.Helper()
 	var content io.Reader = http.NoBody
 	if a.method != http.MethodGet {
@@ -272,7 +271,7 @@ func (g *game) rest(a act, key string) *reply {
 	return g.request(a, content, "application/json", key)
 }
 
-func (g *game) request(a act, content io.Reader, contentType, key string) *reply {
+func (g *simulation) request(a apiCall, content io.Reader, contentType, key string) *response {
 	g.t.Helper()
 	query := url.Values{}
 	for name, value := range a.query {
@@ -297,33 +296,33 @@ func (g *game) request(a act, content io.Reader, contentType, key string) *reply
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	require.NoError(g.t, err)
-	r := &reply{data: bytes.TrimSpace(text)}
+	r := &response{data: bytes.TrimSpace(text)}
 	if res.StatusCode >= 400 {
-		r.refused(g, text)
+		r.setProblem(g, text)
 	}
 	return r
 }
 
-func (r *reply) refused(g *game, problem []byte) {
+func (r *response) setProblem(g *simulation, problem []byte) {
 	g.t.Helper()
 	require.NoError(g.t, json.Unmarshal(problem, &r.fault), "%s", problem)
 	if r.fault.Code == "internal" {
-		g.t.Fatalf("%s\n%s", problem, g.p.errors)
+		g.t.Fatalf("%s\n%s", problem, g.p.stderr)
 	}
 }
 
-// get reads; what it reads must be there.
-func (g *game) get(out any, path string, args ...any) {
+// get reads an object that must exist.
+func (g *simulation) get(out any, path string, args ...any) {
 	g.t.Helper()
-	r := g.rest(act{method: http.MethodGet, path: fmt.Sprintf(path, args...)}, "")
+	r := g.rest(apiCall{method: http.MethodGet, path: fmt.Sprintf(path, args...)}, "")
 	if r.fault != nil {
 		g.t.Fatalf("GET %s: %s: %s", fmt.Sprintf(path, args...), r.fault.Code, r.fault.Detail)
 	}
 	r.into(g, out)
 }
 
-// The objects as the test reads them.
-type wireSpot struct {
+// Objects as the API returns them.
+type wireMessage struct {
 	ID           string
 	ParentID     *string
 	Conversation string `json:"conversationId"`
@@ -350,62 +349,63 @@ type wireChat struct {
 	Version                           int64
 }
 
-func (c *wireChat) frame() setup {
-	f := setup{persona: c.PersonaID, note: string(c.AuthorNote), settings: string(c.Settings)}
+func (c *wireChat) fields() chatFields {
+	f := chatFields{persona: c.PersonaID, note: string(c.AuthorNote), settings: string(c.Settings)}
 	if c.HeadID != nil {
 		f.head = *c.HeadID
 	}
 	return f
 }
 
-// witness keeps the texts of a message. One that was seen never changes.
-func (g *game) witness(m *wireSpot) {
+// recordTexts remembers the texts of a message; a text that was seen must never change.
+func (g *simulation) recordTexts(m *wireMessage) {
 	g.t.Helper()
 	for _, s := range m.Swipes {
-		name := wording{m.ID, s.ID, m.Rev}
-		if was, ok := g.said[name]; ok {
+		name := textKey{m.ID, s.ID, m.Rev}
+		if was, ok := g.texts[name]; ok {
 			require.Equal(g.t, was, s.Text, "the text of %v has changed", name)
 		}
-		g.said[name] = s.Text
-		if g.words[m.ID] == nil {
-			g.words[m.ID] = map[string]bool{}
+		g.texts[name] = s.Text
+		if g.textsOf[m.ID] == nil {
+			g.textsOf[m.ID] = map[string]bool{}
 		}
-		g.words[m.ID][s.Text] = true
+		g.textsOf[m.ID][s.Text] = true
 	}
 }
 
-// agree compares a message with what is believed of it.
-func (g *game) agree(p *plain, m *wireSpot) {
+// checkMessage compares a message with the model.
+func (g *simulation) checkMessage(p *chatModel, m *wireMessage) {
 	g.t.Helper()
-	g.witness(m)
-	s := p.spots[m.ID]
-	require.NotNil(g.t, s, "nobody knows message %s", m.ID)
-	if p.writing != nil && p.writing.spot == s {
-		return // it changes by itself
+	g.recordTexts(m)
+	s := p.messages[m.ID]
+	require.NotNil(g.t, s, "message %s is not in the model", m.ID)
+	if p.active != nil && p.active.message == s {
+		return // it is being written
 	}
-	if d := s.differs(m); d != "" {
+	if d := s.diff(m); d != "" {
 		g.t.Fatal(d)
 	}
 	require.GreaterOrEqual(g.t, m.Rev, s.rev, "rev of message %s", m.ID)
 	s.rev = m.Rev
 }
 
-// look compares the end of a conversation, or all of its shown branch.
-func (g *game) look(p *plain, whole bool) {
+// checkChat compares the last page of a conversation, or its whole shown branch, with the
+// model.
+func (g *simulation) checkChat(p *chatModel, whole bool) {
 	g.t.Helper()
 	var c wireChat
 	g.get(&c, "/conversations/%s", p.id)
-	if p.writing == nil {
-		require.Equal(g.t, p.now(), c.frame(), "conversation %s", p.id)
+	if p.active == nil {
+		require.Equal(g.t, p.now(), c.fields(), "conversation %s", p.id)
 	}
 	require.Equal(g.t, p.title, c.Title)
-	if p.writing != nil && p.writing.sibling {
-		return // the head moves at its end, which may be now
+	if p.active != nil && p.active.sibling {
+		return // its end, which may be now, moves the head
 	}
 	path := p.shown()
 	before := ""
 	for {
-		var page pageOf[*wireSpot]
+		var page pageOf[*wireMessage]
 		g.get(&page, "/conversations/%s/messages?limit=50&before=%s", p.id, before)
 		from := max(0, len(path)-50)
 		var want, got []string
@@ -414,7 +414,7 @@ func (g *game) look(p *plain, whole bool) {
 		}
 		for _, m := range page.Items {
 			got = append(got, m.ID)
-			g.agree(p, m)
+			g.checkMessage(p, m)
 		}
 		require.Equal(g.t, want, got, "the shown branch of %s", p.id)
 		require.Equal(g.t, from > 0, page.NextCursor != nil, "more before the page")
@@ -426,10 +426,10 @@ func (g *game) look(p *plain, whole bool) {
 	}
 }
 
-// settle waits for the end of what is being written and takes it in.
-func (g *game) settle(p *plain) {
+// awaitGeneration waits for the end of the active generation and updates the model.
+func (g *simulation) awaitGeneration(p *chatModel) {
 	g.t.Helper()
-	w := p.writing
+	w := p.active
 	if w == nil {
 		return
 	}
@@ -444,80 +444,80 @@ func (g *game) settle(p *plain) {
 		Status, Text string
 	}
 	g.get(&got, "/generations/%s?off=0", w.gen)
-	g.note("generation of %s ended: %s, %q after %q", w.kind, got.Status, got.Text, w.base)
+	g.record("generation of %s ended: %s, %q after %q", w.kind, got.Status, got.Text, w.base)
 	g.done[got.Status]++
-	if w.spot == nil {
-		p.writing = nil
+	if w.message == nil {
+		p.active = nil
 		return
 	}
-	r := g.rest(act{method: http.MethodGet, path: "/messages/" + w.spot.id}, "")
-	var m wireSpot
+	r := g.rest(apiCall{method: http.MethodGet, path: "/messages/" + w.message.id}, "")
+	var m wireMessage
 	if r.fault == nil {
 		r.into(g, &m)
 	}
-	for _, v := range m.Swipes { // blanks at the ends are the engine's business
+	for _, v := range m.Swipes { // the engine trims white space at the ends
 		if v.ID == got.Generation.SwipeID && strings.TrimSpace(v.Text) == strings.TrimSpace(got.Text) {
 			got.Text = v.Text
 		}
 	}
-	p.land(got.Status, got.Text, got.Generation.SwipeID)
-	if !w.spot.living() {
+	p.endGeneration(got.Status, got.Text, got.Generation.SwipeID)
+	if !w.message.exists() {
 		require.Equal(g.t, "not_found", r.code(), "a deleted message")
 		return
 	}
-	require.Empty(g.t, r.code(), "message %s", w.spot.id)
-	g.agree(p, &m)
+	require.Empty(g.t, r.code(), "message %s", w.message.id)
+	g.checkMessage(p, &m)
 }
 
-// step does one operation.
-func (g *game) step() {
+// step does one random operation.
+func (g *simulation) step() {
 	g.t.Helper()
 	if len(g.chats) < 3 {
-		g.begin()
+		g.createChat()
 	}
 	p := pick(g, g.chats)
 	if g.chance(4) {
 		p = g.chats[0]
 	}
-	if p.writing != nil && g.chance(2) {
-		g.settle(p)
+	if p.active != nil && g.chance(2) {
+		g.awaitGeneration(p)
 	}
 	op := g.operation()
-	if p.writing != nil && !op.besides {
+	if p.active != nil && !op.whileWriting {
 		if g.chance(3) {
-			g.stop(p)
+			g.cancel(p)
 		}
-		g.settle(p)
+		g.awaitGeneration(p)
 	}
 	if !op.do(g, p) {
-		return // there is nothing to do it with
+		return // not possible now
 	}
 	g.steps++
 	g.done[op.name]++
 	if slices.Contains(g.chats, p) {
-		g.look(p, false)
+		g.checkChat(p, false)
 	}
 	if g.steps%25 == 0 {
 		g.catchUp()
 	}
 	if g.steps%100 == 0 {
-		g.inspect()
+		g.checkEverything()
 	}
 	if g.steps%80 == 40 {
 		if g.shared && !g.chance(10) {
-			g.settleAll()
+			g.awaitAllGenerations()
 		}
 		if g.chance(4) {
 			g.p.stop(g.t)
-			g.startAgain("stopped")
+			g.startServer("stopped")
 		} else {
 			g.restart()
 		}
 	}
 }
 
-// operation draws one by its weight.
-func (g *game) operation() *operation {
+// operation returns a random operation, by weight.
+func (g *simulation) operation() *operation {
 	total := 0
 	for i := range operations {
 		total += operations[i].weight
@@ -531,28 +531,27 @@ func (g *game) operation() *operation {
 	return nil
 }
 
-func (g *game) settleAll() {
+func (g *simulation) awaitAllGenerations() {
 	for _, p := range g.chats {
-		g.settle(p)
+		g.awaitGeneration(p)
 	}
 }
 
-// inspect looks at everything.
-func (g *game) inspect() {
+// checkEverything compares everything with the model.
+func (g *simulation) checkEverything() {
 	g.t.Helper()
-	g.settleAll()
+	g.awaitAllGenerations()
 	for _, p := range g.chats {
-		g.look(p, true)
+		g.checkChat(p, true)
 		g.compareArchive(p)
 	}
 	g.compareDevices()
 }
 
-// end checks what must hold after all: of each save point the prompt as it is
-// kept, and as it is after restoring it.
-func (g *game) end() {
+// finalChecks compares the prompt of every save point before and after restoring it.
+func (g *simulation) finalChecks() {
 	g.t.Helper()
-	g.inspect()
+	g.checkEverything()
 	for _, k := range slices.Clone(g.saves) {
 		g.readSave(k)
 		if k.prompt != "" {
@@ -562,7 +561,7 @@ func (g *game) end() {
 	}
 	g.opListMemories(nil)
 	g.opSearchMemory(nil)
-	g.inspect()
+	g.checkEverything()
 	verifyLog(g.t, g.p.client)
 	g.p.stop(g.t)
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func (g *game) opDelete(p *plain) bool {
-	s := g.somewhere(p, anySpot)
+func (g *simulation) opDelete(p *chatModel) bool {
+	s := g.pickMessage(p, anyMessage)
 	if s == nil || s.greeting && !g.chance(10) {
 		return false
 	}
 	scope := pick(g, []string{"", "one", "after", "swipe"})
-	if scope == "after" && len(p.below(s, (*spot).living)) > 12 && !g.chance(10) {
+	if scope == "after" && len(p.subtree(s, (*messageModel).exists)) > 12 && !g.chance(10) {
 		return false
 	}
-	a := act{cmd: "message.delete", method: http.MethodDelete, path: "/messages/" + s.id, ids: toMessage(s)}
+	a := apiCall{cmd: "message.delete", method: http.MethodDelete, path: "/messages/" + s.id, ids: toMessage(s)}
 	if scope != "" {
 		a.query = map[string]string{"scope": scope}
 	}
 	r := g.do(a)
-	left := s.left()
+	left := s.visibleSwipes()
 	if scope == "swipe" && len(left) < 2 {
 		require.Equal(g.t, "invalid_field", r.code())
 		return true
@@ -37,31 +37,31 @@ func (g *game) opDelete(p *plain) bool {
 	r.into(g, &got)
 	p.change(func() {
 		if scope == "swipe" {
-			at := s.index()
-			s.variant(s.now().swipe).gone = true
+			at := s.swipeIndex()
+			s.swipe(s.now().swipe).deleted = true
 			to := at + 1
 			if to == len(left) {
 				to = at - 1
 			}
-			p.choose(s, left[to], "")
+			p.selectSwipe(s, left[to], "")
 			return
 		}
-		gone := []*spot{s}
+		gone := []*messageModel{s}
 		if scope == "after" {
-			gone = p.below(s, (*spot).living)
+			gone = p.subtree(s, (*messageModel).exists)
 		}
 		p.remove(gone, got.RestoredUntil)
-		require.ElementsMatch(g.t, idsOfSpots(gone), got.MessageIDs)
+		require.ElementsMatch(g.t, messageIDs(gone), got.MessageIDs)
 	})
 	require.Equal(g.t, p.head(), got.HeadID)
 	if scope == "swipe" {
-		r := g.rest(act{method: http.MethodGet, path: "/messages/" + s.id}, "")
-		g.changed(p, s, &reply{data: []byte(`{"message":` + string(r.data) + `}`)})
+		r := g.rest(apiCall{method: http.MethodGet, path: "/messages/" + s.id}, "")
+		g.applyChange(p, s, &response{data: []byte(`{"message":` + string(r.data) + `}`)})
 	}
 	return true
 }
 
-func idsOfSpots(list []*spot) []string {
+func messageIDs(list []*messageModel) []string {
 	ids := make([]string, len(list))
 	for i, s := range list {
 		ids[i] = s.id
@@ -69,11 +69,11 @@ func idsOfSpots(list []*spot) []string {
 	return ids
 }
 
-func (g *game) opUndelete(p *plain) bool {
-	var found []*spot
-	for _, s := range p.line {
-		swipeGone := slices.ContainsFunc(s.swipes, func(v *variant) bool { return v.gone })
-		if !s.living() && s.now().gone != "empty" || s.living() && swipeGone {
+func (g *simulation) opUndelete(p *chatModel) bool {
+	var found []*messageModel
+	for _, s := range p.order {
+		swipeGone := slices.ContainsFunc(s.swipes, func(v *swipeModel) bool { return v.deleted })
+		if !s.exists() && s.now().deletion != "empty" || s.exists() && swipeGone {
 			found = append(found, s)
 		}
 	}
@@ -81,119 +81,119 @@ func (g *game) opUndelete(p *plain) bool {
 		return false
 	}
 	s := pick(g, found)
-	r := g.must(act{cmd: "message.restore", method: http.MethodPost, path: "/messages/" + s.id + "/restore", ids: toMessage(s)})
+	r := g.must(apiCall{cmd: "message.restore", method: http.MethodPost, path: "/messages/" + s.id + "/restore", ids: toMessage(s)})
 	var got struct {
 		MessageIDs []string
 		HeadID     string
 	}
 	r.into(g, &got)
-	back := []*spot{s}
+	back := []*messageModel{s}
 	p.change(func() {
-		if !s.living() {
-			back = p.bringBack(s)
+		if !s.exists() {
+			back = p.undelete(s)
 			return
 		}
 		for _, v := range s.swipes {
-			v.gone = false
+			v.deleted = false
 		}
 	})
-	require.ElementsMatch(g.t, idsOfSpots(back), got.MessageIDs)
+	require.ElementsMatch(g.t, messageIDs(back), got.MessageIDs)
 	require.Equal(g.t, p.head(), got.HeadID)
 	return true
 }
 
-func (g *game) opHead(p *plain) bool {
-	s := g.somewhere(p, anySpot)
+func (g *simulation) opHead(p *chatModel) bool {
+	s := g.pickMessage(p, anyMessage)
 	if g.chance(2) {
-		tips := p.tips()
+		tips := p.branchEnds()
 		if len(tips) > 0 {
-			s = p.spots[pick(g, tips)]
+			s = p.messages[pick(g, tips)]
 		}
 	}
 	if s == nil {
 		return false
 	}
-	r := g.must(act{
+	r := g.must(apiCall{
 		cmd: "chat.head", method: http.MethodPut, path: "/conversations/" + p.id + "/head", ids: toChat(p), body: map[string]any{"messageId": s.id},
 	})
-	p.chosen(s)
+	p.moveHead(s)
 	var c wireChat
 	r.into(g, &c)
-	require.Equal(g.t, p.now(), c.frame())
+	require.Equal(g.t, p.now(), c.fields())
 	return true
 }
 
-// opReset begins anew.
-func (g *game) opReset(p *plain) bool {
-	if p.writing != nil && p.writing.sibling {
+// opReset restarts the chat.
+func (g *simulation) opReset(p *chatModel) bool {
+	if p.active != nil && p.active.sibling {
 		return false
 	}
-	r := g.do(act{cmd: "chat.reset", method: http.MethodPost, path: "/conversations/" + p.id + "/reset", ids: toChat(p)})
+	r := g.do(apiCall{cmd: "chat.reset", method: http.MethodPost, path: "/conversations/" + p.id + "/reset", ids: toChat(p)})
 	if g.busy(p, r) {
 		return true
 	}
 	var c wireChat
 	r.into(g, &c)
-	p.change(func() { g.greeted(p, *c.HeadID) })
-	require.Equal(g.t, p.now(), c.frame())
+	p.change(func() { g.applyNewGreeting(p, *c.HeadID) })
+	require.Equal(g.t, p.now(), c.fields())
 	return true
 }
 
-// greeted takes in a fresh greeting.
-func (g *game) greeted(p *plain, id string) {
+// applyNewGreeting adds the greeting of a restarted chat.
+func (g *simulation) applyNewGreeting(p *chatModel, id string) {
 	g.t.Helper()
-	var m wireSpot
+	var m wireMessage
 	g.get(&m, "/messages/%s", id)
-	require.Nil(g.t, p.spots[id], "a greeting that was there")
+	require.Nil(g.t, p.messages[id], "a greeting that was there")
 	require.Nil(g.t, m.ParentID)
 	require.True(g.t, m.Greeting)
 	texts := make([]string, len(m.Swipes))
 	for i, v := range m.Swipes {
 		texts[i] = v.Text
 	}
-	require.Equal(g.t, g.docs.greetings(texts), texts, "the greeting of a card")
+	require.Equal(g.t, g.docs.cardGreetings(texts), texts, "the greeting of a card")
 	p.insert(&m)
-	p.lead(id)
-	g.witness(&m)
+	p.setHead(id)
+	g.recordTexts(&m)
 }
 
-// opStale changes a message as a device does that has not heard of the last change.
-func (g *game) opStale(p *plain) bool {
-	s := g.somewhere(p, hasText)
+// opStale edits a message with an ifRev that is not the current one.
+func (g *simulation) opStale(p *chatModel) bool {
+	s := g.pickMessage(p, hasText)
 	if s == nil {
 		return false
 	}
-	a := act{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: map[string]any{"text": g.sentence(), "ifRev": g.rev(p, s) + 3}}
+	a := apiCall{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: map[string]any{"text": g.sentence(), "ifRev": g.rev(p, s) + 3}}
 	if g.chance(2) {
-		a = act{cmd: "message.swipe", method: http.MethodPost, path: "/messages/" + s.id + "/swipe", ids: toMessage(s), body: map[string]any{"swipe": "next", "ifRev": g.rev(p, s) + 3}}
+		a = apiCall{cmd: "message.swipe", method: http.MethodPost, path: "/messages/" + s.id + "/swipe", ids: toMessage(s), body: map[string]any{"swipe": "next", "ifRev": g.rev(p, s) + 3}}
 	}
 	r := g.do(a)
 	require.Equal(g.t, "conflict", r.code())
-	var current struct{ Current *wireSpot }
+	var current struct{ Current *wireMessage }
 	require.NoError(g.t, json.Unmarshal(r.fault.Details, &current))
-	g.agree(p, current.Current)
+	g.checkMessage(p, current.Current)
 	return true
 }
 
-// rev is the newest rev of a message. An app does not hear it of a message that
-// was deleted and came back.
-func (g *game) rev(p *plain, s *spot) int64 {
+// rev reads the current rev of a message: after a delete and restore, no event has
+// it.
+func (g *simulation) rev(p *chatModel, s *messageModel) int64 {
 	g.t.Helper()
-	var m wireSpot
+	var m wireMessage
 	g.get(&m, "/messages/%s", s.id)
-	g.agree(p, &m)
+	g.checkMessage(p, &m)
 	return m.Rev
 }
 
-// opRace lets both devices change one message at the same time, both at its
-// newest rev: one of them does.
-func (g *game) opRace(p *plain) bool {
-	s := g.somewhere(p, hasText)
+// opRace lets both devices edit a message at once with the current rev: one of them
+// succeeds.
+func (g *simulation) opRace(p *chatModel) bool {
+	s := g.pickMessage(p, hasText)
 	if s == nil {
 		return false
 	}
 	rev := g.rev(p, s)
-	var replies [2]*reply
+	var replies [2]*response
 	texts := [2]string{g.sentence(), g.sentence()}
 	var wg sync.WaitGroup
 	for i := range replies {
@@ -201,7 +201,7 @@ func (g *game) opRace(p *plain) bool {
 		key := fmt.Sprintf("key-%d", g.keys)
 		wg.Go(func() {
 			body := map[string]any{"text": texts[i], "ifRev": rev}
-			replies[i] = g.rest(act{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: body}, key)
+			replies[i] = g.rest(apiCall{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: body}, key)
 		})
 	}
 	wg.Wait()
@@ -211,20 +211,20 @@ func (g *game) opRace(p *plain) bool {
 	}
 	require.Empty(g.t, replies[first].code())
 	require.Equal(g.t, "conflict", replies[1-first].code())
-	p.change(func() { p.say(s, texts[first]) })
-	g.changed(p, s, replies[first])
+	p.change(func() { p.setText(s, texts[first]) })
+	g.applyChange(p, s, replies[first])
 	return true
 }
 
-// opWrong asks for what cannot be.
-func (g *game) opWrong(p *plain) bool {
+// opInvalid uses a message of another conversation.
+func (g *simulation) opInvalid(p *chatModel) bool {
 	other := pick(g, g.chats)
 	if other == p || other.head() == "" {
 		return false
 	}
-	a := act{cmd: "chat.head", method: http.MethodPut, path: "/conversations/" + p.id + "/head", ids: toChat(p), body: map[string]any{"messageId": other.head()}}
+	a := apiCall{cmd: "chat.head", method: http.MethodPut, path: "/conversations/" + p.id + "/head", ids: toChat(p), body: map[string]any{"messageId": other.head()}}
 	if g.chance(2) {
-		a = act{
+		a = apiCall{
 			cmd: "chat.send", method: http.MethodPost, path: "/conversations/" + p.id + "/messages", ids: toChat(p),
 			body: map[string]any{"text": "Lost.", "parentId": other.head(), "reply": false},
 		}
@@ -233,34 +233,34 @@ func (g *game) opWrong(p *plain) bool {
 	return true
 }
 
-// opFrame changes what a conversation is besides its messages.
-func (g *game) opFrame(p *plain) bool {
+// opUpdateChat changes the fields of a conversation.
+func (g *simulation) opUpdateChat(p *chatModel) bool {
 	body := map[string]any{}
-	var change func(f *setup)
+	var change func(f *chatFields)
 	switch g.rng.IntN(4) {
 	case 0:
 		title := g.sentence()
 		body["title"] = title
-		change = func(*setup) { p.title = title }
+		change = func(*chatFields) { p.title = title }
 	case 1:
 		persona := pick(g, append(g.docs.personas[:len(g.docs.personas):len(g.docs.personas)], ""))
 		body["personaId"] = persona
-		change = func(f *setup) { f.persona = persona }
+		change = func(f *chatFields) { f.persona = persona }
 	case 2:
 		note := map[string]any{"content": g.sentence(), "injection_depth": g.rng.IntN(4)}
 		body["authorNote"] = note
-		change = func(f *setup) { f.note = jsonText(note) }
+		change = func(f *chatFields) { f.note = jsonText(note) }
 	case 3:
 		settings := map[string]any{"temperature": float64(g.rng.IntN(20)) / 10}
 		body["settings"] = settings
-		change = func(f *setup) { f.settings = jsonText(settings) }
+		change = func(f *chatFields) { f.settings = jsonText(settings) }
 	}
-	r := g.must(act{cmd: "chat.update", method: http.MethodPatch, path: "/conversations/" + p.id, ids: toChat(p), body: body})
+	r := g.must(apiCall{cmd: "chat.update", method: http.MethodPatch, path: "/conversations/" + p.id, ids: toChat(p), body: body})
 	var c wireChat
 	r.into(g, &c)
-	p.change(func() { p.frame(change) })
-	if p.writing == nil {
-		require.Equal(g.t, p.now(), c.frame())
+	p.change(func() { p.setFields(change) })
+	if p.active == nil {
+		require.Equal(g.t, p.now(), c.fields())
 	}
 	return true
 }

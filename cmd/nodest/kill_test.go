@@ -17,24 +17,23 @@ func newTestClient(base, token string) *client {
 	return &client{base: base, token: token, http: &http.Client{Transport: &http.Transport{}}}
 }
 
-// writer is a client that sends one message after the other into its own chat.
+// writer is a client that sends one message after another to its own chat.
 type writer struct {
 	conversation string
-	next         int
+	sequence     int
 	acked        map[string]string // text -> message id
-	open         string            // text whose answer has not come
+	unanswered   string            // text that was sent but not acknowledged
 	reply        bool
 }
 
 // TestKillLosesNothingAcknowledged kills the server under load, again and again.
-// A message whose answer came is there afterwards, once; one whose answer did
-// not come is sent again under its key and is there once; the log of events has
-// no hole, and no reply is left in work for ever.
+// Every acknowledged message is stored once, and so is one that is sent again with its
+// key. The event log has no gap, and no reply is left unfinished.
 func TestKillLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
-		cycles := long(t, 2, 30)
-		rng := seeded(t)
+		cycles := scaled(t, 2, 30)
+		rng := newRand(t)
 		inst := newInstallation(t, url, "NODEST_GENERATIONS=8")
 		p := inst.start(t)
 		writers := make([]*writer, 4)
@@ -43,7 +42,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 			writers[i] = &writer{conversation: newConversation(t, p.client, character), acked: map[string]string{}, reply: i%2 == 0}
 		}
 		for range cycles {
-			load(t, p, writers, 10+rng.IntN(30))
+			sendUntilKilled(t, p, writers, 10+rng.IntN(30))
 			p = inst.start(t)
 			for _, w := range writers {
 				w.resend(t, p.client)
@@ -60,8 +59,9 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 	})
 }
 
-// load lets all writers send until acks answers have come, and kills the server.
-func load(t *testing.T, p *process, writers []*writer, acks int) {
+// sendUntilKilled lets all writers send, and kills the server after some
+// acknowledgements.
+func sendUntilKilled(t *testing.T, p *process, writers []*writer, acks int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -69,7 +69,7 @@ func load(t *testing.T, p *process, writers []*writer, acks int) {
 	var wg sync.WaitGroup
 	for i, w := range writers {
 		wg.Go(func() {
-			for w.send(ctx, p.client, fmt.Sprintf("%d/%d", i, w.next)) == nil {
+			for w.send(ctx, p.client, fmt.Sprintf("%d/%d", i, w.sequence)) == nil {
 				answers <- struct{}{}
 			}
 		})
@@ -77,27 +77,27 @@ func load(t *testing.T, p *process, writers []*writer, acks int) {
 	for range acks {
 		select {
 		case <-answers:
-		case err := <-p.gone:
-			t.Fatalf("the server ended by itself: %v\n%s", err, p.errors)
+		case err := <-p.exited:
+			t.Fatalf("the server ended by itself: %v\n%s", err, p.stderr)
 		}
 	}
 	p.kill(t)
 	wg.Wait()
 }
 
-// send posts one message; nil means that it was acknowledged.
+// send sends one message; nil means that it was acknowledged.
 func (w *writer) send(ctx context.Context, c *client, text string) error {
-	w.open = text
+	w.unanswered = text
 	id, err := w.post(ctx, c, text)
 	if err != nil {
 		return err
 	}
-	w.acked[text], w.open = id, ""
-	w.next++
+	w.acked[text], w.unanswered = id, ""
+	w.sequence++
 	return nil
 }
 
-// post sends text under a key that belongs to it.
+// post sends text with a key of its own.
 func (w *writer) post(ctx context.Context, c *client, text string) (id string, err error) {
 	body, err := json.Marshal(map[string]any{"text": text, "reply": w.reply, "whenBusy": "cancel"})
 	if err != nil {
@@ -131,13 +131,13 @@ func (w *writer) post(ctx context.Context, c *client, text string) (id string, e
 	return out.UserMessage.ID, nil
 }
 
-// resend repeats what was not answered, three times: it has its effect once.
+// resend repeats the unacknowledged message three times; it must be stored once.
 func (w *writer) resend(t *testing.T, c *client) {
 	t.Helper()
-	if w.open == "" {
+	if w.unanswered == "" {
 		return
 	}
-	text, ids := w.open, map[string]bool{}
+	text, ids := w.unanswered, map[string]bool{}
 	for range 3 {
 		id, err := w.post(t.Context(), c, text)
 		require.NoError(t, err, "sending %s again", text)
@@ -145,14 +145,14 @@ func (w *writer) resend(t *testing.T, c *client) {
 		w.acked[text] = id
 	}
 	require.Len(t, ids, 1, "one key, one message")
-	w.open = ""
-	w.next++
+	w.unanswered = ""
+	w.sequence++
 }
 
 // verify compares the stored chat with what was acknowledged.
 func (w *writer) verify(t *testing.T, c *client) {
 	t.Helper()
-	eventually(t, "replies that never end", func() error {
+	eventually(t, "the end of all replies", func() error {
 		for _, m := range history(t, c, w.conversation) {
 			if m.Status == "pending" || m.Status == "streaming" {
 				return fmt.Errorf("message %s is %s: %w", m.ID, m.Status, errNotYet)
@@ -193,26 +193,13 @@ func history(t *testing.T, c *client, conversation string) []chatMessage {
 	}
 }
 
-// verifyLog reads the user's whole log: every seq once, in order.
+// verifyLog checks that the user's log has every seq once, in order.
 func verifyLog(t *testing.T, c *client) {
 	t.Helper()
-	var snapshot struct{ Epoch string }
-	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &snapshot))
-	after := int64(0)
-	for {
-		var page struct {
-			Events []struct{ Seq int64 }
-		}
-		path := fmt.Sprintf("/api/v1/sync?epoch=%s&since=%d&limit=500", snapshot.Epoch, after)
-		require.NoError(t, c.call(t.Context(), http.MethodGet, path, nil, &page))
-		if len(page.Events) == 0 {
-			require.Positive(t, after, "a log without events")
-			return
-		}
-		for _, ev := range page.Events {
-			require.Equal(t, after+1, ev.Seq, "a hole in the log")
-			after = ev.Seq
-		}
+	log := wholeLog(t, c)
+	require.NotEmpty(t, log, "the log has no events")
+	for i, f := range log {
+		require.Equal(t, int64(i+1), f.Seq, "a gap in the log")
 	}
 }
 

@@ -23,9 +23,8 @@ var layers = []string{
 	"cmd/nodest",
 }
 
-// only lists what a third-party module may be imported by: the rest of the
-// program must not depend on it.
-var only = map[string]string{
+// allowedImporters lists the only packages that may import a third-party module.
+var allowedImporters = map[string]string{
 	"github.com/mattn/go-sqlite3":        "store/sqldb",
 	"github.com/jackc/pgx/v5":            "store store/sqldb store/storetest",
 	"github.com/pressly/goose/v3":        "store",
@@ -71,7 +70,7 @@ func TestImportsPointDown(t *testing.T) {
 
 func checkOwner(t *testing.T, from, path string) {
 	t.Helper()
-	for module, owners := range only {
+	for module, owners := range allowedImporters {
 		if (path == module || strings.HasPrefix(path, module+"/")) && !strings.Contains(" "+owners+" ", " "+from+" ") {
 			t.Errorf("%s must not import %s: that is for %s", from, path, owners)
 		}

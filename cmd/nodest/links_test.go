@@ -19,9 +19,9 @@ var (
 	notInAnchors  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// TestLinksOfThePagesResolve checks that every relative link in a page names a file
-// of the project, every #anchor a heading of it, and that files which are named by their
-// path exist; those of the example in docs/adding-a-subject.md do not.
+// TestLinksOfThePagesResolve checks that every relative link in a page leads to a file of
+// the project, every #anchor to a heading, and that files named by their path exist,
+// except those of the example in docs/adding-a-subject.md.
 func TestLinksOfThePagesResolve(t *testing.T) {
 	const root = "../.."
 	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "*.md").Output()

@@ -20,7 +20,7 @@ import (
 	"nodest/store"
 )
 
-// What a provider is asked for.
+// Kinds of requests to the provider.
 const (
 	forReply     = "reply"
 	forFacts     = "facts"
@@ -29,35 +29,35 @@ const (
 	forVectors   = "vectors"
 )
 
-// notebook is a provider that answers whatever memory asks for. It can keep the
-// next request of a kind waiting.
-type notebook struct {
+// memoryProvider is a provider that answers all requests of the memory. It can hold
+// the next request of a kind.
+type memoryProvider struct {
 	*llmtest.Fake
 	t *testing.T
 
-	mu      sync.Mutex
-	held    map[string]chan chan struct{} // by kind; gets what lets the request go
-	asked   map[string]int
-	inputs  map[string]int // texts that vectors were made for
-	summary int
+	mu       sync.Mutex
+	held     map[string]chan chan struct{} // by kind; receives the channel that releases the request
+	counts   map[string]int
+	embedded map[string]int // how often each text was embedded
+	summary  int
 }
 
-func newNotebook(t *testing.T) *notebook {
-	n := &notebook{Fake: llmtest.NewOpenAI(t), t: t, held: map[string]chan chan struct{}{}, asked: map[string]int{}, inputs: map[string]int{}}
+func newMemoryProvider(t *testing.T) *memoryProvider {
+	n := &memoryProvider{Fake: llmtest.NewOpenAI(t), t: t, held: map[string]chan chan struct{}{}, counts: map[string]int{}, embedded: map[string]int{}}
 	n.Always(n.answer)
 	return n
 }
 
-// hold keeps the next request of a kind waiting. It delivers what lets the request
-// go when it is closed.
-func (n *notebook) hold(kind string) <-chan chan struct{} {
+// holdNext holds the next request of a kind. The channel delivers another one, which
+// releases the request when closed.
+func (n *memoryProvider) holdNext(kind string) <-chan chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.held[kind] = make(chan chan struct{}, 1)
 	return n.held[kind]
 }
 
-func (n *notebook) answer(req llmtest.Request) llmtest.Reply {
+func (n *memoryProvider) answer(req llmtest.Request) llmtest.Reply {
 	prompt := ""
 	if len(req.Messages) > 0 {
 		prompt = req.Messages[len(req.Messages)-1].Text
@@ -73,7 +73,7 @@ func (n *notebook) answer(req llmtest.Request) llmtest.Reply {
 	case strings.Contains(prompt, "<transcript>"):
 		kind = forSummary
 	}
-	reply := n.note(kind, req, prompt)
+	reply := n.record(kind, req, prompt)
 	n.mu.Lock()
 	held := n.held[kind]
 	delete(n.held, kind)
@@ -89,25 +89,25 @@ func (n *notebook) answer(req llmtest.Request) llmtest.Reply {
 	return reply
 }
 
-func (n *notebook) note(kind string, req llmtest.Request, prompt string) llmtest.Reply {
+func (n *memoryProvider) record(kind string, req llmtest.Request, prompt string) llmtest.Reply {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.asked[kind]++
+	n.counts[kind]++
 	switch kind {
 	case forFacts:
-		return llmtest.Say(statements(prompt))
+		return llmtest.Say(factsOf(prompt))
 	case forDecisions:
 		return llmtest.Say(allNew(prompt))
 	case forSummary:
 		n.summary++
-		// Long enough for any range, and without numbers: nobody said them.
+		// Long enough for any range, and without numbers, because the chat has none.
 		return llmtest.Say(fmt.Sprintf("Notes %c%c: many a boat was named", 'a'+n.summary/26, 'a'+n.summary%26) +
 			strings.Repeat(", one after the other, and nobody has chosen one yet", 5) + ".")
 	case forVectors:
 		var in struct{ Input []string }
-		_ = json.Unmarshal(req.Body, &in) // the fake has accepted it
+		_ = json.Unmarshal(req.Body, &in) // the fake has already decoded it
 		for _, text := range in.Input {
-			n.inputs[text]++
+			n.embedded[text]++
 		}
 	}
 	return llmtest.Say("All is well.")
@@ -118,8 +118,8 @@ var (
 	newLine   = regexp.MustCompile(`(?m)^\{"new":(\d+),"text":"(.*)"`)
 )
 
-// statements are the facts of a prompt's messages: each of the user's, word for word.
-func statements(prompt string) string {
+// factsOf returns every user message of a prompt as a fact, word for word.
+func factsOf(prompt string) string {
 	var facts []string
 	for _, m := range shownLine.FindAllStringSubmatch(prompt, -1) {
 		facts = append(facts, fmt.Sprintf(`{"text":"%s","subject":"user","kind":"other","importance":0.5,"event_time":null,"seqs":[%s]}`, m[2], m[1]))
@@ -127,7 +127,7 @@ func statements(prompt string) string {
 	return `{"facts":[` + strings.Join(facts, ",") + `]}`
 }
 
-// allNew says that nothing of a prompt was known before.
+// allNew decides that all facts of a prompt are new.
 func allNew(prompt string) string {
 	var added []string
 	for _, m := range newLine.FindAllStringSubmatch(prompt, -1) {
@@ -136,64 +136,63 @@ func allNew(prompt string) string {
 	return `{"memory":[` + strings.Join(added, ",") + `]}`
 }
 
-// await returns what lets a held request go, once it has come.
-func await(t *testing.T, what string, held <-chan chan struct{}) chan struct{} {
+// awaitHeld waits for a held request and returns the channel that releases it.
+func awaitHeld(t *testing.T, what string, held <-chan chan struct{}) chan struct{} {
 	t.Helper()
 	select {
 	case gate := <-held:
 		return gate
-	case <-time.After(patience):
-		t.Fatalf("nobody has asked for %s", what)
+	case <-time.After(testTimeout):
+		t.Fatalf("no request for %s", what)
 		return nil
 	}
 }
 
-// remembering is a server with one chat, over many processes.
-type remembering struct {
+// memoryServer is a server with one chat; it survives restarts.
+type memoryServer struct {
 	t            *testing.T
 	inst         *installation
 	p            *process
 	character    string
 	conversation string
-	said         []string
+	sent         []string
 }
 
-func newRemembering(t *testing.T, url string, env ...string) *remembering {
-	r := &remembering{t: t, inst: newInstallation(t, url, env...)}
+func newMemoryServer(t *testing.T, url string, env ...string) *memoryServer {
+	r := &memoryServer{t: t, inst: newInstallation(t, url, env...)}
 	r.p = r.inst.start(t)
 	r.character = sampleCharacter(t, r.p.client)
 	r.conversation = newConversation(t, r.p.client, r.character)
 	return r
 }
 
-// says sends messages that nobody answers.
-func (r *remembering) says(texts ...string) {
+// sendMessage sends messages without a reply.
+func (r *memoryServer) sendMessage(texts ...string) {
 	r.t.Helper()
 	for _, text := range texts {
 		r.post("/conversations/"+r.conversation+"/messages", map[string]any{"text": text, "reply": false})
-		r.said = append(r.said, text)
+		r.sent = append(r.sent, text)
 	}
 }
 
-func (r *remembering) post(path string, body any) {
+func (r *memoryServer) post(path string, body any) {
 	r.t.Helper()
 	require.NoError(r.t, r.p.client.call(r.t.Context(), http.MethodPost, "/api/v1"+path, body, nil), path)
 }
 
-// killed ends the server as a power cut does, lets go what it was asking for, and
-// starts it again.
-func (r *remembering) killed(gate chan struct{}) {
+// killAndRestart kills the server, releases its request, and starts it again.
+func (r *memoryServer) killAndRestart(gate chan struct{}) {
 	r.t.Helper()
 	r.p.kill(r.t)
 	close(gate)
 	r.p = r.inst.start(r.t)
 }
 
-// rest waits until no work about the character is left that is due.
-func (r *remembering) rest() {
+// awaitIdle waits until no job about the character is due.
+func (r *memoryServer) awaitIdle() {
 	r.t.Helper()
-	eventually(r.t, "the work in the background", func() error {
-		for _, j := range dueJobs(r.t, r.p.client, r.character, 20*time.Second) { // not those that wait for a rest
+	eventually(r.t, "the background jobs", func() error {
+		for _, j := range dueJobs(r.t, r.p.client, r.character, 20*time.Second) { // not those that wait for idle time
 			return fmt.Errorf("%s is %s: %w", j.Kind, j.State, errNotYet)
 		}
 		return nil
@@ -207,7 +206,7 @@ type wireJobs struct {
 	Error                json.RawMessage
 }
 
-// dueJobs are those about a character that run or are due soon.
+// dueJobs returns the jobs about a character that run or are due soon.
 func dueJobs(t *testing.T, c *client, character string, soon time.Duration) []wireJobs {
 	t.Helper()
 	var page pageOf[wireJobs]
@@ -218,18 +217,18 @@ func dueJobs(t *testing.T, c *client, character string, soon time.Duration) []wi
 	})
 }
 
-// verify looks whether every message is there once and, when facts are wanted,
-// every fact.
-func (r *remembering) verify(facts bool) {
+// verify checks that every message is stored once and, if facts is true, every
+// fact.
+func (r *memoryServer) verify(facts bool) {
 	r.t.Helper()
-	r.rest()
+	r.awaitIdle()
 	var texts []string
 	for _, m := range history(r.t, r.p.client, r.conversation) {
 		if m.Role == "user" {
 			texts = append(texts, m.Text)
 		}
 	}
-	require.Equal(r.t, r.said, texts, "the chat")
+	require.Equal(r.t, r.sent, texts, "the chat")
 	memories, err := all[struct{ Text, Status string }](r.t.Context(), r.p.client, "/api/v1/characters/"+r.character+"/memories?status=any")
 	require.NoError(r.t, err)
 	var known []string
@@ -238,12 +237,12 @@ func (r *remembering) verify(facts bool) {
 		known = append(known, m.Text)
 	}
 	if facts {
-		require.ElementsMatch(r.t, r.said, known, "what is remembered")
+		require.ElementsMatch(r.t, r.sent, known, "what is remembered")
 	}
 }
 
-// boats are statements of which none follows from another.
-func boats(from, n int) []string {
+// boatFacts returns independent statements.
+func boatFacts(from, n int) []string {
 	names := []string{"Albatross", "Barnacle", "Cormorant", "Dolphin", "Egret", "Fulmar", "Gannet", "Heron", "Ibis", "Jackdaw", "Kestrel", "Lapwing"}
 	out := make([]string, n)
 	for i := range out {
@@ -253,30 +252,29 @@ func boats(from, n int) []string {
 	return out
 }
 
-// TestKillDuringExtraction kills the server while a model reads a chat, at each of
-// its calls and right after the last answer. What was said is read again, and every
-// fact is there once.
+// TestKillDuringExtraction kills the server during extraction, at each model call and
+// right after it. The messages are extracted again, and every fact is stored once.
 func TestKillDuringExtraction(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
-		cycles := long(t, 1, 20)
-		model := newNotebook(t)
-		r := newRemembering(t, url, "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+model.URL, "NODEST_EMBEDDINGS=offline")
-		r.extract(boats(0, 3)) // something is known: the model is asked twice from now on
+		cycles := scaled(t, 1, 20)
+		model := newMemoryProvider(t)
+		r := newMemoryServer(t, url, "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+model.URL, "NODEST_EMBEDDINGS=offline")
+		r.sendAndExtract(boatFacts(0, 3)) // with known facts, an extraction takes two model calls
 		for cycle := range cycles {
 			for i, kill := range []struct {
 				at    string
-				after bool // the answer
+				after bool // after the response
 			}{{forFacts, false}, {forDecisions, false}, {forFacts, true}, {forDecisions, true}} {
-				r.says(boats(3+3*(4*cycle+i), 3)...)
-				held := model.hold(kill.at)
+				r.sendMessage(boatFacts(3+3*(4*cycle+i), 3)...)
+				held := model.holdNext(kill.at)
 				r.post("/conversations/"+r.conversation+"/memory/extract", nil)
-				gate := await(t, kill.at, held)
+				gate := awaitHeld(t, kill.at, held)
 				if kill.after {
 					close(gate)
 					gate = make(chan struct{})
 				}
-				r.killed(gate)
+				r.killAndRestart(gate)
 				r.verify(true)
 			}
 		}
@@ -284,60 +282,60 @@ func TestKillDuringExtraction(t *testing.T) {
 	})
 }
 
-// extract says something and waits until it is remembered.
-func (r *remembering) extract(texts []string) {
+// sendAndExtract sends messages and waits until their facts are stored.
+func (r *memoryServer) sendAndExtract(texts []string) {
 	r.t.Helper()
-	r.says(texts...)
+	r.sendMessage(texts...)
 	r.post("/conversations/"+r.conversation+"/memory/extract", nil)
 	r.verify(true)
 }
 
-// TestKillWhileEmbeddingAnew changes the model of the vectors and kills the server
-// between two batches. Every text has one vector in the end, of the new model; no
-// more than a batch was made twice; and meanwhile texts are found.
-func TestKillWhileEmbeddingAnew(t *testing.T) {
+// TestKillWhileReembedding changes the embedding model and kills the server between two
+// batches. In the end every text has one embedding, of the new model; at most one batch
+// per kill was embedded twice; and texts are found in the meantime.
+func TestKillWhileReembedding(t *testing.T) {
 	t.Parallel()
-	model := newNotebook(t)
-	texts := long(t, 150, 600)
-	r := newRemembering(t, "")
-	r.says(boats(0, texts)...)
-	r.rest()
+	model := newMemoryProvider(t)
+	texts := scaled(t, 150, 600)
+	r := newMemoryServer(t, "")
+	r.sendMessage(boatFacts(0, texts)...)
+	r.awaitIdle()
 	r.p.stop(t)
 
-	held := model.hold(forVectors)
+	held := model.holdNext(forVectors)
 	r.inst.env = append(r.inst.env, "NODEST_EMBEDDINGS=openai", "NODEST_EMBEDDING_MODEL=fake-embedding", "OPENAI_BASE_URL="+model.URL)
 	r.p = r.inst.start(t)
 	kills := 0
-	for ; kills < 2; kills++ { // before the first batch is stored, and before the second
-		gate := await(t, "vectors", held)
-		held = model.hold(forVectors)
+	for ; kills < 2; kills++ { // before the first batch is stored, then before the second
+		gate := awaitHeld(t, "vectors", held)
+		held = model.holdNext(forVectors)
 		if kills == 1 {
 			close(gate)
-			gate = await(t, "vectors", held)
-			held = model.hold(forVectors)
+			gate = awaitHeld(t, "vectors", held)
+			held = model.holdNext(forVectors)
 		}
-		r.killed(gate)
+		r.killAndRestart(gate)
 	}
-	close(await(t, "vectors", held))
-	r.finds("boat number 105", boats(5, 1)[0])
+	close(awaitHeld(t, "vectors", held))
+	r.wantFound("boat number 105", boatFacts(5, 1)[0])
 	r.verify(false)
-	r.finds("boat number 105", boats(5, 1)[0])
+	r.wantFound("boat number 105", boatFacts(5, 1)[0])
 	r.p.stop(t)
 
 	model.mu.Lock()
 	made := 0
-	for text, times := range model.inputs {
+	for text, times := range model.embedded {
 		made += times
-		require.LessOrEqual(t, times, 1+kills+2, text) // what was looked for is embedded too
+		require.LessOrEqual(t, times, 1+kills+2, text) // queries are embedded, too
 	}
 	model.mu.Unlock()
 	require.LessOrEqual(t, made, texts+(kills+1)*64+8, "texts that vectors were made for")
-	r.vectors("openai:fake-embedding", texts)
+	r.wantVectors("openai:fake-embedding", texts)
 }
 
-// finds searches for what was said. The vectors mean nothing, so it may stand anywhere
-// in the list.
-func (r *remembering) finds(query, want string) {
+// wantFound searches for a message. The fake embeddings mean nothing, so it may be
+// anywhere in the list.
+func (r *memoryServer) wantFound(query, want string) {
 	r.t.Helper()
 	var page pageOf[struct{ Text string }]
 	path := "/api/v1/characters/" + r.character + "/memories?mode=recall&q=" + strings.ReplaceAll(query, " ", "+")
@@ -349,8 +347,8 @@ func (r *remembering) finds(query, want string) {
 	require.Contains(r.t, texts, want)
 }
 
-// vectors looks into the database of a server that has stopped.
-func (r *remembering) vectors(model string, texts int) {
+// wantVectors checks the embeddings in the database of a stopped server.
+func (r *memoryServer) wantVectors(model string, texts int) {
 	r.t.Helper()
 	db, err := store.Open(r.t.Context(), store.Options{Dir: filepath.Join(r.inst.dir, "data")})
 	require.NoError(r.t, err)
@@ -380,37 +378,37 @@ func (r *remembering) vectors(model string, texts int) {
 }
 
 // TestKillDuringASummary kills the server while a model writes a summary, and right
-// after it has. The summary is there once and in force, each time the next
-// generation, and no message is lost.
+// after it. Each time one more summary exists, the latest is active, and no message is
+// lost.
 func TestKillDuringASummary(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
-		cycles := 2 * long(t, 1, 15)
-		model := newNotebook(t)
-		r := newRemembering(t, url, "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+model.URL, "NODEST_EMBEDDINGS=offline")
+		cycles := 2 * scaled(t, 1, 15)
+		model := newMemoryProvider(t)
+		r := newMemoryServer(t, url, "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+model.URL, "NODEST_EMBEDDINGS=offline")
 		next := 0
 		for cycle := range cycles {
-			for _, text := range boats(next, 10) {
-				r.says(text + strings.Repeat(" It sails well, and far.", 20))
+			for _, text := range boatFacts(next, 10) {
+				r.sendMessage(text + strings.Repeat(" It sails well, and far.", 20))
 			}
 			next += 10
-			held := model.hold(forSummary)
+			held := model.holdNext(forSummary)
 			r.post("/conversations/"+r.conversation+"/summaries", nil)
-			gate := await(t, "a summary", held)
+			gate := awaitHeld(t, "a summary", held)
 			if cycle%2 == 1 {
 				close(gate)
 				gate = make(chan struct{})
 			}
-			r.killed(gate)
-			r.summarised(cycle + 1)
+			r.killAndRestart(gate)
+			r.wantGenerations(cycle + 1)
 			r.verify(false)
 		}
 		r.p.stop(t)
 	})
 }
 
-// summarised waits for a generation of summaries and compares it with what there is.
-func (r *remembering) summarised(generation int) {
+// wantGenerations waits for the summary of a generation and checks all summaries.
+func (r *memoryServer) wantGenerations(generation int) {
 	r.t.Helper()
 	var list pageOf[struct {
 		Summary    string
@@ -428,7 +426,7 @@ func (r *remembering) summarised(generation int) {
 	require.Len(r.t, list.Items, generation)
 	for i, s := range list.Items {
 		require.Equal(r.t, generation-i, s.Generation)
-		require.Equal(r.t, i == 0, s.Active, "summary %d in force", s.Generation)
+		require.Equal(r.t, i == 0, s.Active, "summary %d is active", s.Generation)
 		require.True(r.t, strings.HasPrefix(s.Summary, "Notes "), s.Summary)
 	}
 }

@@ -27,12 +27,12 @@ import (
 	"nodest/store/storetest"
 )
 
-// asProgram makes the test binary the program itself, so that a test can start
-// it as a process of its own and kill it.
+// asProgram makes the test binary run as the program, so that a test can start it as
+// a process and kill it.
 const asProgram = "NODEST_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	recallTimeout = patience
+	recallTimeout = testTimeout
 	if os.Getenv(asProgram) == "" {
 		os.Exit(runTests(m))
 	}
@@ -54,17 +54,16 @@ func runTests(m *testing.M) (code int) {
 	return m.Run()
 }
 
-// testLease shortens the lease of a program that the test binary is: tests kill it,
-// and what it held is taken up only when its lease has ended.
+// testLease shortens the lease of that program, because another process takes over
+// the work of a killed one only after its lease.
 const testLease = "NODEST_TEST_LEASE"
 
-// raceOptions are GORACE for the processes that a test starts. By default a program
-// with the race detector sleeps for a second at its end, and tests start hundreds.
+// raceOptions sets GORACE for the processes that a test starts. By default a program
+// with the race detector sleeps for a second before it exits.
 func raceOptions() string { return "GORACE=" + cmp.Or(os.Getenv("GORACE"), "atexit_sleep_ms=20") }
 
-// commandLine returns the program for commands that do their work and end. Under the
-// race detector it is built once more without it, because the start alone takes
-// longer there than most commands; what they do is also tested in this process.
+// commandLine returns the program for short commands. With the race detector, which
+// starts slowly, it is a build without it; the commands also run within this process.
 func commandLine(t *testing.T) string {
 	t.Helper()
 	path, err := withoutRace()
@@ -84,19 +83,19 @@ var withoutRace = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// binaries is a folder for programs that tests build.
+// binaries is a folder for programs built by tests.
 var binaries string
 
-// raceDetector says whether this is a build with it.
+// raceDetector reports whether the race detector is on.
 func raceDetector() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// patience is how long a test waits for something that will come.
-const patience = 60 * time.Second
+// testTimeout is how long a test waits for something that must happen.
+const testTimeout = 60 * time.Second
 
-// installation is a data folder and its configuration, over many processes.
+// installation is a data folder and its configuration.
 type installation struct {
 	dir string
 	env []string
@@ -112,15 +111,15 @@ func newInstallation(t *testing.T, url string, env ...string) *installation {
 	}, env...)}
 }
 
-// newDatabase returns an installation on SQLite whose database is there, so that
-// commands can work on it without a server.
+// newDatabase returns an installation with a SQLite database, so that commands can
+// work on it without a server.
 func newDatabase(t *testing.T, env ...string) *installation {
 	inst := newInstallation(t, "", env...)
-	inst.ok(t, "migrate")
+	inst.mustRun(t, "migrate")
 	return inst
 }
 
-// options are those of the installation's database.
+// options returns the options to open the installation's database.
 func (i *installation) options() store.Options {
 	o := store.Options{Dir: filepath.Join(i.dir, "data")}
 	for _, pair := range i.env {
@@ -139,8 +138,8 @@ type process struct {
 	client   *client
 	link     string // secret of the sign-in link
 	linkBase string // and its address
-	errors   *strings.Builder
-	gone     chan error
+	stderr   *strings.Builder
+	exited   chan error
 }
 
 // start runs `nodest serve` and returns when it listens.
@@ -150,8 +149,8 @@ func (i *installation) start(t *testing.T) *process {
 	cmd.Env = i.env
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
-	p := &process{cmd: cmd, errors: &strings.Builder{}, gone: make(chan error, 1)}
-	cmd.Stderr = p.errors
+	p := &process{cmd: cmd, stderr: &strings.Builder{}, exited: make(chan error, 1)}
+	cmd.Stderr = p.stderr
 	require.NoError(t, cmd.Start())
 	listening := make(chan []string, 1)
 	go func() {
@@ -165,7 +164,7 @@ func (i *installation) start(t *testing.T) *process {
 				listening <- []string{base, link, at[strings.LastIndex(at, " ")+1:]}
 			}
 		}
-		p.gone <- cmd.Wait()
+		p.exited <- cmd.Wait()
 	}()
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	select {
@@ -174,41 +173,41 @@ func (i *installation) start(t *testing.T) *process {
 		require.NoError(t, err)
 		p.client, p.link, p.linkBase = newTestClient(said[0], strings.TrimSpace(string(token))), said[1], said[2]
 		return p
-	case err := <-p.gone:
-		t.Fatalf("the server ended: %v\n%s", err, p.errors)
-	case <-time.After(patience):
-		t.Fatalf("the server does not listen\n%s", p.errors)
+	case err := <-p.exited:
+		t.Fatalf("the server ended: %v\n%s", err, p.stderr)
+	case <-time.After(testTimeout):
+		t.Fatalf("the server does not listen\n%s", p.stderr)
 	}
 	return nil
 }
 
-// kill is kill -9: the process gets no chance to do anything.
+// kill sends SIGKILL.
 func (p *process) kill(t *testing.T) {
 	t.Helper()
 	require.NoError(t, p.cmd.Process.Kill())
-	<-p.gone
+	<-p.exited
 }
 
-// stop asks the process to end and waits until it has.
+// stop sends SIGTERM and waits until the process has ended.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	select {
-	case err := <-p.gone:
-		require.NoError(t, err, p.errors.String())
-	case <-time.After(patience):
+	case err := <-p.exited:
+		require.NoError(t, err, p.stderr.String())
+	case <-time.After(testTimeout):
 		t.Fatal("the server does not stop")
 	}
 }
 
-// eachDatabase runs f on SQLite and, where one is given, on PostgreSQL.
+// eachDatabase runs f on SQLite and, if there is one, on PostgreSQL.
 func eachDatabase(t *testing.T, f func(t *testing.T, url string)) {
 	t.Run("sqlite", func(t *testing.T) { f(t, "") })
 	t.Run("postgres", func(t *testing.T) { f(t, storetest.PostgresURL(t)) })
 }
 
-// long scales a number of steps: least by default, all with NODEST_LONG=1.
-func long(t *testing.T, least, all int) int {
+// scaled returns a number of steps: least by default, all with NODEST_LONG=1.
+func scaled(t *testing.T, least, all int) int {
 	t.Helper()
 	fraction, err := strconv.ParseFloat(os.Getenv("NODEST_LONG"), 64)
 	if err != nil {
@@ -217,9 +216,8 @@ func long(t *testing.T, least, all int) int {
 	return max(least, int(fraction*float64(all)))
 }
 
-// seeded returns a source of random numbers that is the same in every run, unless
-// NODEST_SEED says otherwise.
-func seeded(t *testing.T) *rand.Rand {
+// newRand returns a random source with a fixed seed, or that of NODEST_SEED.
+func newRand(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv("NODEST_SEED"), 10, 64)
 	if err != nil {
@@ -229,10 +227,10 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// eventually calls f until it returns nil; what it returned last is the failure.
+// eventually calls f until it returns nil, and fails with its last error.
 func eventually(t *testing.T, what string, f func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(testTimeout)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestReadmePhoneClient runs the phone client of the README: it sends a message and
-// prints the reply. After the server was killed, a connection was refused, and the
-// server was started again, it prints the next reply.
+// prints the reply. After a kill, a refused connection and a restart of the server it
+// prints the next reply.
 func TestReadmePhoneClient(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -41,7 +41,7 @@ func TestReadmePhoneClient(t *testing.T) {
 	here := "const server = '" + p.client.base + "', token = '" + p.client.token + "'"
 	file := filepath.Join(t.TempDir(), "phone.mjs")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(program, first, here, 1)), 0o600))
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*testTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, "--experimental-websocket", "--no-warnings", file)
 	out, err := cmd.StdoutPipe()
@@ -75,14 +75,14 @@ func TestReadmePhoneClient(t *testing.T) {
 	p.stop(t)
 }
 
-// refuseOne waits for a connection to an address that nobody serves and closes it.
+// refuseOne accepts one connection on an address and closes it.
 func refuseOne(t *testing.T, addr string) {
 	t.Helper()
 	where, err := net.ResolveTCPAddr("tcp", addr)
 	require.NoError(t, err)
 	listener, err := net.ListenTCP("tcp", where)
 	require.NoError(t, err)
-	require.NoError(t, listener.SetDeadline(time.Now().Add(patience)))
+	require.NoError(t, listener.SetDeadline(time.Now().Add(testTimeout)))
 	conn, err := listener.Accept()
 	require.NoError(t, err, "the client does not connect again")
 	require.NoError(t, conn.Close())

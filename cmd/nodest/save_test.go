@@ -10,65 +10,65 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// conversationOf is the id in the first line of nodest chat.
-func conversationIn(t *testing.T, out string) string {
+// conversationID returns the id in the first line of nodest chat.
+func conversationID(t *testing.T, out string) string {
 	t.Helper()
 	found := regexp.MustCompile(`\(conversation ([0-9a-f-]+);`).FindStringSubmatch(out)
 	require.NotNil(t, found, out)
 	return found[1]
 }
 
-// TestSavePointsFromTheCommandLine makes a save point, goes on, looks at it, goes
-// back and takes it along as a file.
+// TestSavePointsFromTheCommandLine creates, shows, restores, exports and imports a
+// save point.
 func TestSavePointsFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	inst := newDatabase(t)
 	_, _, err := inst.command(t, nil, "save", "list")
 	require.ErrorContains(t, err, "no chat yet")
-	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
+	inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
 	out, _, err := inst.command(t, strings.NewReader("Is the lamp lit?\n/quit\n"), "chat", "Mira")
 	require.NoError(t, err)
-	conversation := conversationIn(t, out)
+	conversation := conversationID(t, out)
 
 	var save chatSave
-	require.NoError(t, json.Unmarshal([]byte(inst.ok(t, "save", "create", "-d", "the lamp", "--json")), &save))
+	require.NoError(t, json.Unmarshal([]byte(inst.mustRun(t, "save", "create", "-d", "the lamp", "--json")), &save))
 	require.Equal(t, 3, save.MessageCount)
 	_, _, err = inst.command(t, strings.NewReader("/edit Is the lamp out?\nAnd the boat?\n/quit\n"), "chat", "Mira")
 	require.NoError(t, err)
-	require.Contains(t, inst.ok(t, "save", "list", conversation), "the lamp")
-	shown := inst.ok(t, "save", "show", save.ID)
+	require.Contains(t, inst.mustRun(t, "save", "list", conversation), "the lamp")
+	shown := inst.mustRun(t, "save", "show", save.ID)
 	require.Contains(t, shown, "Is the lamp lit?")
 	require.NotContains(t, shown, "And the boat?")
 
-	require.Contains(t, inst.ok(t, "save", "restore", save.ID), "nodest save restore ")
+	require.Contains(t, inst.mustRun(t, "save", "restore", save.ID), "nodest save restore ")
 	out, _, err = inst.command(t, strings.NewReader("/branches\n/quit\n"), "chat", "--conversation", conversation)
 	require.NoError(t, err)
 	require.Contains(t, out, "Is the lamp lit?")
 	require.NotContains(t, out, "Is the lamp out?")
 	require.Contains(t, out, "* ")
-	require.Regexp(t, `5 messages, to #5`, out, "what came after it is a branch")
+	require.Regexp(t, `5 messages, to #5`, out, "the later messages are a branch")
 
 	file := filepath.Join(t.TempDir(), "lamp.json")
-	require.Empty(t, inst.ok(t, "save", "export", save.ID, "-o", file))
-	require.Contains(t, inst.ok(t, "save", "import", file, "--conversation", conversation), "the lamp")
-	inst.ok(t, "save", "delete", save.ID)
+	require.Empty(t, inst.mustRun(t, "save", "export", save.ID, "-o", file))
+	require.Contains(t, inst.mustRun(t, "save", "import", file, "--conversation", conversation), "the lamp")
+	inst.mustRun(t, "save", "delete", save.ID)
 	_, _, err = inst.command(t, nil, "save", "show", save.ID)
 	require.ErrorContains(t, err, "not_found")
 }
 
-// TestChatsTravelAsFiles exports a chat with its branches, and the shown branch
-// alone, and reads both again.
-func TestChatsTravelAsFiles(t *testing.T) {
+// TestChatExportAndImport exports a chat with all branches and with the shown branch
+// alone, and imports both.
+func TestChatExportAndImport(t *testing.T) {
 	t.Parallel()
 	inst := newDatabase(t)
-	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
+	inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
 	out, _, err := inst.command(t, strings.NewReader("Is the lamp lit?\n/branch Is the boat dry?\n/quit\n"), "chat", "Mira")
 	require.NoError(t, err)
-	conversation := conversationIn(t, out)
+	conversation := conversationID(t, out)
 	for format, branches := range map[string]int{"json": 2, "jsonl": 1} {
 		file := filepath.Join(t.TempDir(), "chat."+format)
-		require.Empty(t, inst.ok(t, "export", conversation, "--chat", "--format", format, "-o", file))
-		imported := inst.ok(t, "import", "--character", "mira", file)
+		require.Empty(t, inst.mustRun(t, "export", conversation, "--chat", "--format", format, "-o", file))
+		imported := inst.mustRun(t, "import", "--character", "mira", file)
 		id, _, _ := strings.Cut(imported, " ")
 		out, _, err := inst.command(t, strings.NewReader("/branches\n/quit\n"), "chat", "--conversation", id)
 		require.NoError(t, err)
@@ -77,16 +77,16 @@ func TestChatsTravelAsFiles(t *testing.T) {
 	}
 }
 
-// TestSlashCommandsReachEveryMessage works on messages by their numbers, not only
-// on the last one.
+// TestSlashCommandsReachEveryMessage uses commands on messages by number, not only on the
+// last one.
 func TestSlashCommandsReachEveryMessage(t *testing.T) {
 	t.Parallel()
 	inst := newDatabase(t)
-	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
+	inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
 	lines := []string{
-		"One.", "Two.", // #1 is the greeting, #2 to #5 these and their answers
+		"One.", "Two.", // #1 is the greeting, #2 to #5 are these and the replies
 		"/edit #2 Uno.", "/history",
-		"/regenerate #3 shorter", "/branches", // #3 was answered on: a branch of its own
+		"/regenerate #3 shorter", "/branches", // #3 has children, so this starts a branch
 		"/head 2", "/swipe #5 new", "/swipe #5 prev",
 		"/delete #4 after", "/undo", "/search uno", "/fork #3 A fork", "/reset",
 		"/save once more", "/saves", "/restore 1",

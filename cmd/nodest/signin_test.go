@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// onItsPort lets the commands of an installation find its running server.
-func (i *installation) onItsPort(p *process) *installation {
+// withAddrOf returns the installation with the address of its running server.
+func (i *installation) withAddrOf(p *process) *installation {
 	at, _ := url.Parse(p.client.base)
 	return &installation{dir: i.dir, env: append(append([]string(nil), i.env...), "NODEST_ADDR="+at.Host)}
 }
@@ -22,7 +21,7 @@ func TestSigninPrintsALinkOfTheRunningServer(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "")
 	p := inst.start(t)
-	here := inst.onItsPort(p)
+	here := inst.withAddrOf(p)
 	redeem := func(link string) (user string) {
 		base, secret, ok := strings.Cut(strings.TrimSpace(link), "/signin#")
 		require.True(t, ok, link)
@@ -35,42 +34,39 @@ func TestSigninPrintsALinkOfTheRunningServer(t *testing.T) {
 		require.NoError(t, newTestClient(base, in.Token).call(t.Context(), http.MethodGet, "/api/v1/me", nil, nil))
 		return in.User.Username
 	}
-	require.Equal(t, "owner", redeem(here.ok(t, "signin")))
+	require.Equal(t, "owner", redeem(here.mustRun(t, "signin")))
 	_, _, err := here.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "alice")
 	require.NoError(t, err)
-	require.Equal(t, "alice", redeem(here.ok(t, "signin", "--user", "Alice")))
+	require.Equal(t, "alice", redeem(here.mustRun(t, "signin", "--user", "Alice")))
 	_, _, err = here.command(t, nil, "signin", "--user", "bob")
 	require.ErrorContains(t, err, `no user "bob"`)
 
-	stranger := newInstallation(t, "", "NODEST_TOKEN=nst_unknown").onItsPort(p)
+	stranger := newInstallation(t, "", "NODEST_TOKEN=nst_unknown").withAddrOf(p)
 	_, _, err = stranger.command(t, nil, "signin")
 	require.ErrorContains(t, err, "rejected the token from NODEST_TOKEN")
-	_, _, err = newInstallation(t, "").onItsPort(p).command(t, nil, "signin")
+	_, _, err = newInstallation(t, "").withAddrOf(p).command(t, nil, "signin")
 	require.ErrorContains(t, err, "but there is no ")
 	p.stop(t)
 }
 
-func TestSigninSaysThatNoServerRuns(t *testing.T) {
+func TestSigninWithoutAServer(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := ln.Addr().String()
-	require.NoError(t, ln.Close())
+	addr := freeAddr(t)
 	inst := newInstallation(t, "", "NODEST_ADDR="+addr)
-	_, _, err = inst.command(t, nil, "signin")
+	_, _, err := inst.command(t, nil, "signin")
 	require.ErrorContains(t, err, "no NodeST server at "+addr)
 	inst.env = append(inst.env, "NODEST_TOKEN=nst_whatever")
 	_, _, err = inst.command(t, nil, "signin")
 	require.ErrorContains(t, err, "no NodeST server at "+addr)
 	_, err = os.Stat(filepath.Join(inst.dir, "data"))
-	require.ErrorIs(t, err, os.ErrNotExist, "it made nothing")
+	require.ErrorIs(t, err, os.ErrNotExist, "it created nothing")
 }
 
 func TestPasswordsFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "", "NODEST_ADMIN_TOKEN=a long and random text")
 	p := inst.start(t)
-	here := inst.onItsPort(p)
+	here := inst.withAddrOf(p)
 	set := func(i *installation, in string, args ...string) error {
 		_, _, err := i.command(t, strings.NewReader(in), append([]string{"user", "password"}, args...)...)
 		return err
@@ -84,7 +80,7 @@ func TestPasswordsFromTheCommandLine(t *testing.T) {
 	require.ErrorContains(t, set(here, "wrong\nthe second password\n"), "current password is wrong")
 	require.NoError(t, set(here, "the first password\nthe second password\n", "owner"))
 	require.NoError(t, login("owner", "the second password"))
-	here.ok(t, "token", "list") // the token of the command line still works
+	here.mustRun(t, "token", "list") // the token of the command line still works
 
 	_, _, err := here.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "alice")
 	require.NoError(t, err)
@@ -93,7 +89,7 @@ func TestPasswordsFromTheCommandLine(t *testing.T) {
 	require.ErrorContains(t, set(here, "another password\n", "bob"), `no user "bob"`)
 
 	admin := &installation{dir: here.dir, env: append(here.env, "NODEST_TOKEN=a long and random text")}
-	require.NoError(t, set(admin, "the third password\n"), "the way back for somebody who forgot")
+	require.NoError(t, set(admin, "the third password\n"), "the admin token resets a forgotten password")
 	require.NoError(t, login("owner", "the third password"))
 	p.stop(t)
 }

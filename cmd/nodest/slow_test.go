@@ -15,13 +15,13 @@ import (
 	"nodest/llm/llmtest"
 )
 
-// TestSilentReaderHoldsNobodyUp lets one device read nothing while replies
-// stream: another device of the same user gets every piece of them, and all
-// replies end. How long the pieces take is printed, with and without.
-func TestSilentReaderHoldsNobodyUp(t *testing.T) {
+// TestAStalledReaderDelaysNobody lets one device read nothing while replies are
+// streamed: another device of the same user gets every piece, and all replies end. The
+// test prints the time between pieces with and without the stalled device.
+func TestAStalledReaderDelaysNobody(t *testing.T) {
 	t.Parallel()
 	const pieces = 200
-	turns := long(t, 4, 100)
+	turns := scaled(t, 4, 100)
 	fake := llmtest.NewOpenAI(t)
 	said := make([]string, pieces)
 	for i := range said {
@@ -36,11 +36,11 @@ func TestSilentReaderHoldsNobodyUp(t *testing.T) {
 	inst := newInstallation(t, "", "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+fake.URL)
 	p := inst.start(t)
 	character := sampleCharacter(t, p.client)
-	reader := newPhone(t, p.client, "reader")
-	l := &listener{t: t, p: reader, gate: gate, want: strings.TrimSpace(strings.Join(said, ""))}
+	reader := connectWS(t, p.client, "reader")
+	l := &pacedClient{t: t, p: reader, gate: gate, want: strings.TrimSpace(strings.Join(said, ""))}
 
-	alone := l.listen(newConversation(t, p.client, character), turns)
-	silent, err := dialPhone(t, p.client, func(ctx context.Context, network, addr string) (net.Conn, error) {
+	alone := l.measureTurns(newConversation(t, p.client, character), turns)
+	silent, err := dialWS(t, p.client, func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 		if err == nil {
 			err = conn.(*net.TCPConn).SetReadBuffer(4096)
@@ -51,26 +51,26 @@ func TestSilentReaderHoldsNobodyUp(t *testing.T) {
 	f, err := silent.answer(silent.send("hello", "", map[string]any{"protocol": 1, "deviceId": "silent"}))
 	require.NoError(t, err)
 	require.True(t, *f.OK, "%s", f.Error)
-	beside := l.listen(newConversation(t, p.client, character), turns)
+	beside := l.measureTurns(newConversation(t, p.client, character), turns)
 
 	require.Len(t, beside, len(alone), "pieces that came")
-	t.Logf("%d and %d pieces; 99 of 100 came within %v of the one before, beside a silent device within %v", len(alone), len(beside), share(alone, 0.99), share(beside, 0.99))
+	t.Logf("%d and %d pieces; 99 of 100 came within %v of the one before, with a stalled device within %v", len(alone), len(beside), percentile(alone, 0.99), percentile(beside, 0.99))
 	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/readyz", nil, nil))
 	p.stop(t)
 }
 
-// listener is an app whose model speaks one piece for each that has arrived: a
-// reply that is held up anywhere does not end.
-type listener struct {
+// pacedClient is a client whose model sends the next piece only after it has received
+// one, so that a reply that is held up does not end.
+type pacedClient struct {
 	t    *testing.T
-	p    *phone
+	p    *wsClient
 	gate chan<- struct{}
 	want string
 }
 
-// listen has turns in a conversation and returns the time before each piece of
-// the replies, which must be whole.
-func (l *listener) listen(conversation string, turns int) []time.Duration {
+// measureTurns makes turns in a conversation, checks the replies, and returns the time
+// before each piece.
+func (l *pacedClient) measureTurns(conversation string, turns int) []time.Duration {
 	l.t.Helper()
 	var gaps []time.Duration
 	for n := range turns {
@@ -80,7 +80,7 @@ func (l *listener) listen(conversation string, turns int) []time.Duration {
 	return gaps
 }
 
-func (l *listener) turn(id string) (gaps []time.Duration) {
+func (l *pacedClient) turn(id string) (gaps []time.Duration) {
 	l.t.Helper()
 	l.gate <- struct{}{}
 	text, final := "", ""
@@ -111,7 +111,7 @@ func (l *listener) turn(id string) (gaps []time.Duration) {
 	}
 }
 
-func share(times []time.Duration, of float64) time.Duration {
+func percentile(times []time.Duration, of float64) time.Duration {
 	slices.Sort(times)
 	return times[int(of*float64(len(times)-1))].Round(time.Microsecond)
 }

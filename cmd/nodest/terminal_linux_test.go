@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inTerminal starts a program in a terminal of its own and returns its keyboard
-// and its screen.
-func inTerminal(t *testing.T, cmd *exec.Cmd) (keyboard *os.File, screen *terminal) {
+// startInTerminal starts a program in a new pseudo-terminal and returns its keyboard
+// and screen.
+func startInTerminal(t *testing.T, cmd *exec.Cmd) (keyboard *os.File, screen *terminal) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -38,7 +38,7 @@ func inTerminal(t *testing.T, cmd *exec.Cmd) (keyboard *os.File, screen *termina
 	require.NoError(t, line.Close())
 	screen = &terminal{}
 	closed := make(chan struct{})
-	go func() { // ends when nobody has the terminal open any more
+	go func() { // ends when no process has the terminal open
 		defer close(closed)
 		b := make([]byte, 4096)
 		for {
@@ -50,7 +50,7 @@ func inTerminal(t *testing.T, cmd *exec.Cmd) (keyboard *os.File, screen *termina
 		}
 	}()
 	t.Cleanup(func() {
-		_, _ = keyboard.Write([]byte{0x1c}) // Ctrl-\: whatever still runs there ends
+		_, _ = keyboard.Write([]byte{0x1c}) // Ctrl-\ ends whatever still runs there
 		_ = cmd.Process.Kill()
 		<-closed
 		_ = keyboard.Close()
@@ -58,16 +58,16 @@ func inTerminal(t *testing.T, cmd *exec.Cmd) (keyboard *os.File, screen *termina
 	return keyboard, screen
 }
 
-// TestMakeRunEndsWell: Ctrl-C in a terminal stops the server, and make ends
-// with 0. The server here is this test binary.
-func TestMakeRunEndsWell(t *testing.T) {
+// TestCtrlCEndsMakeRunCleanly: Ctrl-C in a terminal stops the server, and make exits
+// with 0. The server is this test binary.
+func TestCtrlCEndsMakeRunCleanly(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("skipped: there is no make")
 	}
 	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../..", "run", "GO=true", "BIN="+os.Args[0])
-	cmd.Env = emptyFolder(t, "NODEST_ADDR=127.0.0.1:0", "NODEST_DATA="+filepath.Join(t.TempDir(), "data")).env
-	keyboard, out := inTerminal(t, cmd)
+	cmd.Env = newWorkDir(t, "NODEST_ADDR=127.0.0.1:0", "NODEST_DATA="+filepath.Join(t.TempDir(), "data")).env
+	keyboard, out := startInTerminal(t, cmd)
 	out.shows(t, " listens on ", 1)
 	_, err := keyboard.Write([]byte{3}) // Ctrl-C
 	require.NoError(t, err)
@@ -76,37 +76,37 @@ func TestMakeRunEndsWell(t *testing.T) {
 	require.NotContains(t, out.text(), "***")
 }
 
-// TestTheTerminalIsAsked: who imports a chat that names an unknown character is
-// asked whose it is, and may have the character made.
-func TestTheTerminalIsAsked(t *testing.T) {
+// TestImportAsksForTheCharacter: a user who imports a chat with an unknown
+// character is asked which one it is, and may create it.
+func TestImportAsksForTheCharacter(t *testing.T) {
 	t.Parallel()
-	f := emptyFolder(t, "NODEST_ADDR="+freeAddr(t))
-	f.gets(t, "import", "--sample", "--local")
+	f := newWorkDir(t, "NODEST_ADDR="+freeAddr(t))
+	f.mustRun(t, "import", "--sample", "--local")
 	log := `{"user_name":"Ann","character_name":"Ilse","chat_metadata":{}}` + "\n" +
 		`{"name":"Ilse","is_user":false,"mes":"The boat is gone."}` + "\n"
-	chat := inFile(t, "boat.jsonl", log)
+	chat := tempFile(t, "boat.jsonl", log)
 
-	out, code := f.types(t, "import", chat)
+	out, code := f.run(t, "import", chat)
 	require.Equal(t, 2, code, out)
 	require.Contains(t, out, `this is a chat with "Ilse"; choose its character with --character NAME`)
 
 	for _, tt := range []struct{ answer, with string }{
-		{"nobody\r1\r", "Wren Halloway"}, {"wren halloway\r", "Wren Halloway"}, {"0\r", "Ilse"}, // the last: then it is known
+		{"nobody\r1\r", "Wren Halloway"}, {"wren halloway\r", "Wren Halloway"}, {"0\r", "Ilse"}, // 0 creates the character
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "import", chat)
 		cmd.Dir, cmd.Env = f.dir, f.env
-		keyboard, screen := inTerminal(t, cmd)
+		keyboard, screen := startInTerminal(t, cmd)
 		screen.shows(t, "a new character named Ilse", 1)
 		_, err := keyboard.Write([]byte(tt.answer))
 		require.NoError(t, err)
 		require.NoError(t, cmd.Wait(), screen.text())
 		screen.shows(t, "(chat with "+tt.with+")", 1)
 	}
-	require.Contains(t, f.gets(t, "import", chat), "(chat with Ilse)", "it is known now")
-	require.Equal(t, 2, strings.Count(f.gets(t, "list", "chats", "--character", "ilse"), "The boat is gone."))
+	require.Contains(t, f.mustRun(t, "import", chat), "(chat with Ilse)", "it is known now")
+	require.Equal(t, 2, strings.Count(f.mustRun(t, "list", "chats", "--character", "ilse"), "The boat is gone."))
 }
 
-// TestDeletingAnAccountIsConfirmed: the person at the terminal is asked.
+// TestDeletingAnAccountIsConfirmed: the command asks before it deletes.
 func TestDeletingAnAccountIsConfirmed(t *testing.T) {
 	t.Parallel()
 	inst := newDatabase(t)
@@ -114,23 +114,23 @@ func TestDeletingAnAccountIsConfirmed(t *testing.T) {
 	require.NoError(t, err)
 	for _, answer := range []string{"\r", "n\r", "y\r"} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "user", "delete", "Alice")
-		cmd.Env = slices.Concat(emptyFolder(t).env, inst.env)
-		keyboard, screen := inTerminal(t, cmd)
+		cmd.Env = slices.Concat(newWorkDir(t).env, inst.env)
+		keyboard, screen := startInTerminal(t, cmd)
 		screen.shows(t, "This will delete the account alice and all its data. It cannot be undone.", 1)
 		_, err := keyboard.Write([]byte(answer))
 		require.NoError(t, err)
 		if answer == "y\r" {
 			require.NoError(t, cmd.Wait(), screen.text())
-			require.NotContains(t, inst.ok(t, "user", "list"), "alice")
+			require.NotContains(t, inst.mustRun(t, "user", "list"), "alice")
 			continue
 		}
 		require.Error(t, cmd.Wait(), screen.text())
 		screen.shows(t, "nodest: nothing was deleted", 1)
-		require.Contains(t, inst.ok(t, "user", "list"), "alice")
+		require.Contains(t, inst.mustRun(t, "user", "list"), "alice")
 	}
 }
 
-// text is what the terminal has shown.
+// text returns what the terminal has shown.
 func (s *terminal) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

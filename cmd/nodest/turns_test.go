@@ -9,8 +9,8 @@ import (
 	"nodest/llm/llmtest"
 )
 
-// Requests are merged wherever it is not known that a model takes them as they are.
-func TestWhoGetsStrictTurns(t *testing.T) {
+// Strict turns are on unless the model is known to accept messages as they are.
+func TestStrictTurnsByProviderAndModel(t *testing.T) {
 	for _, tt := range []struct {
 		name, provider, model string
 		env                   []string
@@ -18,17 +18,17 @@ func TestWhoGetsStrictTurns(t *testing.T) {
 	}{
 		{"OpenAI", "openai", "gpt-4o", []string{"OPENAI_API_KEY", "k"}, false},
 		{"Azure", "openai", "x", []string{"OPENAI_BASE_URL", "https://me.openai.azure.com/openai/v1"}, false},
-		{"a host that only looks like it", "openai", "x", []string{"OPENAI_BASE_URL", "https://api.openai.com.evil.example/v1"}, true},
+		{"a host that only looks like OpenAI", "openai", "x", []string{"OPENAI_BASE_URL", "https://api.openai.com.evil.example/v1"}, true},
 		{"DeepSeek", "openai", "deepseek-reasoner", []string{"OPENAI_BASE_URL", "https://api.deepseek.com/v1"}, true},
-		{"a server at home", "openai", "gemma3", []string{"OPENAI_BASE_URL", "http://127.0.0.1:11434/v1"}, true},
+		{"a local server", "openai", "gemma3", []string{"OPENAI_BASE_URL", "http://127.0.0.1:11434/v1"}, true},
 		{"switched off", "openai", "gemma3", []string{"OPENAI_BASE_URL", "http://127.0.0.1:1/v1", "NODEST_OPENAI_STRICT_TURNS", "off"}, false},
 		{"switched on", "openai", "gpt-4o", []string{"OPENAI_API_KEY", "k", "NODEST_OPENAI_STRICT_TURNS", "on"}, true},
-		{"a large model of OpenRouter", "openrouter", "anthropic/claude-sonnet-5", []string{"OPENROUTER_API_KEY", "k"}, false},
-		{"its default model", "openrouter", "", []string{"OPENROUTER_API_KEY", "k"}, false},
-		{"one with a backup that is small", "openrouter", "openai/gpt-4o", []string{"OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_BACKUP_MODELS", "x-ai/grok-4, google/gemma-3-27b-it"}, true},
-		{"Gemma there", "openrouter", "google/gemma-3-27b-it", []string{"OPENROUTER_API_KEY", "k"}, true},
-		{"open weights there", "openrouter", "openai/gpt-oss-120b", []string{"OPENROUTER_API_KEY", "k"}, true},
-		{"a small model there, switched off", "openrouter", "x/y", []string{"OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_STRICT_TURNS", "off"}, false},
+		{"a large model on OpenRouter", "openrouter", "anthropic/claude-sonnet-5", []string{"OPENROUTER_API_KEY", "k"}, false},
+		{"the default model of OpenRouter", "openrouter", "", []string{"OPENROUTER_API_KEY", "k"}, false},
+		{"a large model on OpenRouter with a small backup model", "openrouter", "openai/gpt-4o", []string{"OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_BACKUP_MODELS", "x-ai/grok-4, google/gemma-3-27b-it"}, true},
+		{"Gemma on OpenRouter", "openrouter", "google/gemma-3-27b-it", []string{"OPENROUTER_API_KEY", "k"}, true},
+		{"open weights on OpenRouter", "openrouter", "openai/gpt-oss-120b", []string{"OPENROUTER_API_KEY", "k"}, true},
+		{"a small model on OpenRouter, switched off", "openrouter", "x/y", []string{"OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_STRICT_TURNS", "off"}, false},
 		{"Gemini", "gemini", "gemini-2.5-pro", []string{"GEMINI_API_KEY", "k"}, false},
 		{"the offline model", "offline", "", nil, false},
 	} {
@@ -38,11 +38,11 @@ func TestWhoGetsStrictTurns(t *testing.T) {
 		require.NoError(t, err, tt.name)
 		require.Equal(t, tt.strict, model.StrictTurns, tt.name)
 	}
-	_, err := loadConfig(from("NODEST_OPENAI_STRICT_TURNS", "maybe"), nil)
+	_, err := loadConfig(getenvOf("NODEST_OPENAI_STRICT_TURNS", "maybe"), nil)
 	require.ErrorContains(t, err, "NODEST_OPENAI_STRICT_TURNS")
 }
 
-// The settings of OpenRouter's routing are part of each request to it.
+// Every request to OpenRouter contains the settings for its routing.
 func TestOpenRouterSettingsAreSent(t *testing.T) {
 	fake := llmtest.NewOpenAI(t)
 	m, err := modelsOf(t, nil, "OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_BASE_URL", fake.URL,
@@ -57,6 +57,6 @@ func TestOpenRouterSettingsAreSent(t *testing.T) {
 	require.JSONEq(t, `["a/one", "b/two"]`, string(sent["models"]))
 	require.JSONEq(t, `{"sort": "price", "ignore": ["cheap"], "data_collection": "deny"}`, string(sent["provider"]))
 
-	_, err = loadConfig(from("NODEST_OPENROUTER_SORT", "beauty"), nil)
+	_, err = loadConfig(getenvOf("NODEST_OPENROUTER_SORT", "beauty"), nil)
 	require.ErrorContains(t, err, "NODEST_OPENROUTER_SORT")
 }

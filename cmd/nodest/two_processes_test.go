@@ -13,10 +13,9 @@ import (
 	"nodest/store/storetest"
 )
 
-// TestTwoProcesses runs two servers on one PostgreSQL. What happens in one
-// reaches the sockets of the other; a reply that one of them writes is attached
-// and cancelled through the other; and what a server that was killed left behind
-// ends there as interrupted, with its text.
+// TestTwoProcesses runs two servers on one PostgreSQL database. Events of one reach
+// the sockets of the other, a client can attach to a reply of one and cancel it through
+// the other, and the reply of a killed server ends as interrupted with its text.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	database := storetest.PostgresURL(t)
@@ -29,66 +28,66 @@ func TestTwoProcesses(t *testing.T) {
 	conversation := newConversation(t, a.client, sampleCharacter(t, a.client))
 	here, there := newWatcher(t, a.client, "here"), newWatcher(t, b.client, "there")
 
-	// A whole reply, asked for at A and heard at B, and the other way round.
-	heardElsewhere(t, fake, here, there, conversation)
-	heardElsewhere(t, fake, there, here, conversation)
+	// A reply of A reaches B, and the other way round.
+	replyReachesOtherServer(t, fake, here, there, conversation)
+	replyReachesOtherServer(t, fake, there, here, conversation)
 
-	// A reply that A writes, in the middle of which B is asked.
+	// While A writes a reply, a client of B attaches and cancels it.
 	gate := gatedReply(fake, "Once", " upon a time")
-	sent := here.say(conversation, "Tell me")
-	letPass(t, gate)
-	checkpointed(t, b.client, sent.GenerationID, "Once")
+	sent := here.sendMessage(conversation, "Tell me")
+	releasePiece(t, gate)
+	awaitCheckpoint(t, b.client, sent.GenerationID, "Once")
 	var attached struct{ Status, Text string }
 	there.ask("gen.attach", "", map[string]any{"generationId": sent.GenerationID, "off": 1}).into(t, &attached)
 	require.Equal(t, "nce", attached.Text)
 	there.ask("gen.cancel", "", map[string]any{"generationId": sent.GenerationID})
 	for _, w := range []*watcher{here, there} {
-		w.ends(sent, "Once", "cancelled")
+		w.wantEnd(sent, "Once", "cancelled")
 	}
-	select { // A finds out and closes its request
+	select { // A notices and closes its request
 	case <-fake.Closed():
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the provider's request was never closed")
 	}
 
 	// A is killed in the middle of a reply.
 	gate = gatedReply(fake, "Half", " a story")
-	sent = here.say(conversation, "Tell me more")
-	letPass(t, gate)
-	checkpointed(t, b.client, sent.GenerationID, "Half")
+	sent = here.sendMessage(conversation, "Tell me more")
+	releasePiece(t, gate)
+	awaitCheckpoint(t, b.client, sent.GenerationID, "Half")
 	a.kill(t)
-	there.ends(sent, "Half", "interrupted")
+	there.wantEnd(sent, "Half", "interrupted")
 
-	// The conversation goes on at B, and nobody's log has a hole.
+	// The conversation continues at B, and the log has no gap.
 	fake.Script(llmtest.Say("All is well."))
-	sent = there.say(conversation, "And now?")
-	there.ends(sent, "All is well.", "complete")
+	sent = there.sendMessage(conversation, "And now?")
+	there.wantEnd(sent, "All is well.", "complete")
 	requests := fake.Requests()
-	var read strings.Builder // by the model, of what A wrote
+	var read strings.Builder // all messages sent to the model
 	for _, m := range requests[len(requests)-1].Messages {
 		read.WriteString(m.Text + "\n")
 	}
 	for _, said := range []string{"Well said.\n", "Tell me\n", "Once\n", "Tell me more\n", "Half\n", "And now?\n"} {
 		require.Contains(t, read.String(), said)
 	}
-	there.inOrder()
+	there.wantNoGaps()
 	verifyLog(t, b.client)
 	b.stop(t)
 }
 
-// heardElsewhere sends a message through one server and waits for the reply at
-// the other.
-func heardElsewhere(t *testing.T, fake *llmtest.Fake, from, to *watcher, conversation string) {
+// replyReachesOtherServer sends a message through one server and waits for the reply
+// at the other.
+func replyReachesOtherServer(t *testing.T, fake *llmtest.Fake, from, to *watcher, conversation string) {
 	t.Helper()
 	fake.Script(llmtest.Say("Well", " said."))
-	sent := from.say(conversation, "Hello")
-	to.ends(sent, "Well said.", "complete")
+	sent := from.sendMessage(conversation, "Hello")
+	to.wantEnd(sent, "Well said.", "complete")
 	require.Contains(t, to.created, sent.UserMessage.ID)
 	require.Contains(t, to.created, sent.Message.ID)
-	from.ends(sent, "Well said.", "complete")
+	from.wantEnd(sent, "Well said.", "complete")
 }
 
-// gatedReply prepares a reply that waits at its gate before each piece.
+// gatedReply scripts a reply that waits for its gate before each piece.
 func gatedReply(fake *llmtest.Fake, pieces ...string) chan<- struct{} {
 	gate := make(chan struct{})
 	reply := llmtest.Say(pieces...)
@@ -97,17 +96,17 @@ func gatedReply(fake *llmtest.Fake, pieces ...string) chan<- struct{} {
 	return gate
 }
 
-func letPass(t *testing.T, gate chan<- struct{}) {
+func releasePiece(t *testing.T, gate chan<- struct{}) {
 	t.Helper()
 	select {
 	case gate <- struct{}{}:
-	case <-time.After(patience):
-		t.Fatal("the model was never asked")
+	case <-time.After(testTimeout):
+		t.Fatal("the model was never called")
 	}
 }
 
-// checkpointed waits until another process than the writing one sees the text.
-func checkpointed(t *testing.T, c *client, generation, want string) {
+// awaitCheckpoint waits until the server that does not write the reply sees its text.
+func awaitCheckpoint(t *testing.T, c *client, generation, want string) {
 	t.Helper()
 	eventually(t, "the checkpoint", func() error {
 		var g struct{ Text string }
@@ -119,32 +118,32 @@ func checkpointed(t *testing.T, c *client, generation, want string) {
 	})
 }
 
-// accepted is the answer to a message.
-type accepted struct {
+// sentMessage is the response to a sent message.
+type sentMessage struct {
 	GenerationID string
 	UserMessage  chatMessage
 	Message      chatMessage
 }
 
-// watcher is an app that keeps what it was told.
+// watcher is a client that collects what it receives.
 type watcher struct {
-	*phone
+	*wsClient
 	device   string
 	seqs     []int64
 	created  map[string]bool
-	messages map[string]chatMessage // by id, the newest state
+	messages map[string]chatMessage // by id, the latest state
 	ended    map[string]bool        // generations
 }
 
 func newWatcher(t *testing.T, c *client, device string) *watcher {
 	t.Helper()
 	return &watcher{
-		phone: newPhone(t, c, device), device: device,
+		wsClient: connectWS(t, c, device), device: device,
 		created: map[string]bool{}, messages: map[string]chatMessage{}, ended: map[string]bool{},
 	}
 }
 
-// ask sends a command and returns the answer, which must be a good one.
+// ask sends a command that must succeed and returns the answer.
 func (w *watcher) ask(cmd, key string, data any) *frame {
 	w.t.Helper()
 	id := w.send(cmd, key, data)
@@ -156,15 +155,15 @@ func (w *watcher) ask(cmd, key string, data any) *frame {
 	}
 }
 
-func (w *watcher) say(conversation, text string) *accepted {
+func (w *watcher) sendMessage(conversation, text string) *sentMessage {
 	w.t.Helper()
-	var sent accepted
+	var sent sentMessage
 	key := fmt.Sprintf("%s-%d", w.device, w.ids)
 	w.ask("chat.send", key, map[string]any{"conversationId": conversation, "text": text}).into(w.t, &sent)
 	return &sent
 }
 
-// read takes one frame in.
+// read processes one frame.
 func (w *watcher) read() *frame {
 	w.t.Helper()
 	f, err := w.next()
@@ -187,19 +186,19 @@ func (w *watcher) read() *frame {
 	return f
 }
 
-// ends waits for the end of a reply and checks what became of its message.
-func (w *watcher) ends(sent *accepted, text, status string) {
+// wantEnd waits for the end of a reply and checks its message.
+func (w *watcher) wantEnd(sent *sentMessage, text, status string) {
 	w.t.Helper()
 	for !w.ended[sent.GenerationID] {
 		w.read()
 	}
 	m := w.messages[sent.Message.ID]
-	require.Equal(w.t, text, m.Text, "heard by %s", w.device)
-	require.Equal(w.t, status, m.Status, "heard by %s", w.device)
+	require.Equal(w.t, text, m.Text, "received by %s", w.device)
+	require.Equal(w.t, status, m.Status, "received by %s", w.device)
 }
 
-// inOrder checks that every event came once and none is missing.
-func (w *watcher) inOrder() {
+// wantNoGaps checks that no event is missing or came twice.
+func (w *watcher) wantNoGaps() {
 	w.t.Helper()
 	for i, seq := range w.seqs {
 		require.Equal(w.t, w.seqs[0]+int64(i), seq, "position of an event")

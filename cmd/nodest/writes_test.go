@@ -11,38 +11,37 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// write is one writing command on things of its own.
+// write is one writing command with objects of its own.
 type write struct {
 	cmd    string
 	data   map[string]any
-	method string // of the same in REST
+	method string // of the REST route
 	path   string // below /api/v1
 	body   map[string]any
-	event  string              // that tells of the effect
-	about  func(f *frame) bool // whether such an event is of this write
-	since  int64               // events before are the preparation's
+	event  string              // that announces the effect
+	about  func(f *frame) bool // reports whether an event belongs to this write
+	since  int64               // earlier events belong to the preparation
 	key    string
 
-	answer json.RawMessage // the first that came
+	answer json.RawMessage // the first one received
 }
 
-// story is a conversation with one message and its reply, for one write.
-type story struct {
-	conversation, greeting, said, reply string
+// scenario is a conversation with one message and its reply, for one write.
+type scenario struct {
+	conversation, greeting, userMessage, reply string
 }
 
-func newStory(t *testing.T, c *client, character string) story {
+func newScenario(t *testing.T, c *client, character string) scenario {
 	t.Helper()
-	s := story{conversation: newConversation(t, c, character)}
+	s := scenario{conversation: newConversation(t, c, character)}
 	var sent struct{ UserMessage, Message chatMessage }
 	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+s.conversation+"/messages", map[string]any{"text": "Good evening."}, &sent))
-	s.said, s.reply = sent.UserMessage.ID, sent.Message.ID
+	s.userMessage, s.reply = sent.UserMessage.ID, sent.Message.ID
 	s.greeting = history(t, c, s.conversation)[0].ID
 	return s
 }
 
-// eachWrite prepares every command that writes, each in a
-// scenario of its own.
+// eachWrite prepares every writing command, each with a scenario of its own.
 func eachWrite(t *testing.T, c *client, character string, round int) []*write {
 	t.Helper()
 	var all []*write
@@ -54,46 +53,46 @@ func eachWrite(t *testing.T, c *client, character string, round int) []*write {
 	on := func(id string) func(*frame) bool { return func(f *frame) bool { return f.Msg == id } }
 	titled := fmt.Sprintf("round %d", round)
 
-	s := newStory(t, c, character)
+	s := newScenario(t, c, character)
 	add(write{cmd: "chat.send", data: map[string]any{"conversationId": s.conversation, "text": "What now?"},
 		method: http.MethodPost, path: "/conversations/" + s.conversation + "/messages", body: map[string]any{"text": "What now?"},
 		event: "gen.end", about: in(s.conversation)})
-	s = newStory(t, c, character)
+	s = newScenario(t, c, character)
 	add(write{cmd: "chat.send", data: map[string]any{"conversationId": s.conversation, "text": "Just so.", "reply": false},
 		method: http.MethodPost, path: "/conversations/" + s.conversation + "/messages", body: map[string]any{"text": "Just so.", "reply": false},
 		event: "message.created", about: in(s.conversation)})
-	s = newStory(t, c, character)
+	s = newScenario(t, c, character)
 	add(write{cmd: "gen.regenerate", data: map[string]any{"messageId": s.reply},
 		method: http.MethodPost, path: "/messages/" + s.reply + "/regenerate", event: "gen.end", about: on(s.reply)})
-	s = newStory(t, c, character)
+	s = newScenario(t, c, character)
 	add(write{cmd: "gen.continue", data: map[string]any{"messageId": s.reply},
 		method: http.MethodPost, path: "/messages/" + s.reply + "/continue", event: "gen.end", about: on(s.reply)})
-	s = newStory(t, c, character)
+	s = newScenario(t, c, character)
 	add(write{cmd: "gen.impersonate", data: map[string]any{"conversationId": s.conversation},
 		method: http.MethodPost, path: "/conversations/" + s.conversation + "/impersonate", event: "gen.end", about: in(s.conversation)})
-	s = newStory(t, c, character)
-	add(write{cmd: "message.edit", data: map[string]any{"messageId": s.said, "text": "Good morning."},
-		method: http.MethodPatch, path: "/messages/" + s.said, body: map[string]any{"text": "Good morning."}, event: "message.updated", about: on(s.said)})
-	s = newStory(t, c, character)
+	s = newScenario(t, c, character)
+	add(write{cmd: "message.edit", data: map[string]any{"messageId": s.userMessage, "text": "Good morning."},
+		method: http.MethodPatch, path: "/messages/" + s.userMessage, body: map[string]any{"text": "Good morning."}, event: "message.updated", about: on(s.userMessage)})
+	s = newScenario(t, c, character)
 	add(write{cmd: "message.swipe", data: map[string]any{"messageId": s.greeting, "swipe": "next"},
 		method: http.MethodPost, path: "/messages/" + s.greeting + "/swipe", body: map[string]any{"swipe": "next"}, event: "message.updated", about: on(s.greeting)})
-	s = newStory(t, c, character)
+	s = newScenario(t, c, character)
 	add(write{cmd: "message.delete", data: map[string]any{"messageId": s.reply},
 		method: http.MethodDelete, path: "/messages/" + s.reply, event: "message.deleted", about: in(s.conversation)})
-	s = newStory(t, c, character)
+	s = newScenario(t, c, character)
 	require.NoError(t, c.call(t.Context(), http.MethodDelete, "/api/v1/messages/"+s.reply, nil, nil))
 	add(write{cmd: "message.restore", data: map[string]any{"messageId": s.reply},
 		method: http.MethodPost, path: "/messages/" + s.reply + "/restore", event: "message.restored", about: in(s.conversation)})
 	add(write{cmd: "chat.create", data: map[string]any{"characterId": character, "title": titled},
 		method: http.MethodPost, path: "/conversations", body: map[string]any{"characterId": character, "title": titled},
 		event: "chat.created", about: func(f *frame) bool { return bytes.Contains(f.Data, []byte(titled)) }})
-	s = newStory(t, c, character)
+	s = newScenario(t, c, character)
 	add(write{cmd: "chat.update", data: map[string]any{"conversationId": s.conversation, "title": "Renamed"},
 		method: http.MethodPatch, path: "/conversations/" + s.conversation, body: map[string]any{"title": "Renamed"}, event: "chat.updated", about: in(s.conversation)})
-	s = newStory(t, c, character)
+	s = newScenario(t, c, character)
 	add(write{cmd: "chat.head", data: map[string]any{"conversationId": s.conversation, "messageId": s.greeting},
 		method: http.MethodPut, path: "/conversations/" + s.conversation + "/head", body: map[string]any{"messageId": s.greeting}, event: "chat.updated", about: in(s.conversation)})
-	s = newStory(t, c, character)
+	s = newScenario(t, c, character)
 	add(write{cmd: "chat.delete", data: map[string]any{"conversationId": s.conversation},
 		method: http.MethodDelete, path: "/conversations/" + s.conversation, event: "chat.deleted", about: in(s.conversation)})
 
@@ -104,8 +103,8 @@ func eachWrite(t *testing.T, c *client, character string, round int) []*write {
 	return all
 }
 
-// rest sends the same to its route under the same key and returns its answer,
-// nil for one without content.
+// rest sends the write over REST with the same key and returns the body of the
+// response.
 func (w *write) rest(t *testing.T, c *client) json.RawMessage {
 	t.Helper()
 	var content io.Reader
@@ -129,8 +128,8 @@ func (w *write) rest(t *testing.T, c *client) json.RawMessage {
 	return bytes.TrimSpace(text)
 }
 
-// same says that an answer is the first one.
-func (w *write) same(t *testing.T, transport string, answer json.RawMessage) {
+// wantSameAnswer checks that an answer equals the first one.
+func (w *write) wantSameAnswer(t *testing.T, transport string, answer json.RawMessage) {
 	t.Helper()
 	if len(answer) == 0 { // 204
 		return
@@ -142,7 +141,7 @@ func (w *write) same(t *testing.T, transport string, answer json.RawMessage) {
 	require.JSONEq(t, string(w.answer), string(answer), "%s again, %s", w.cmd, transport)
 }
 
-// effects counts the events that tell of the write.
+// effects counts the events that announce the write.
 func (w *write) effects(log []*frame) int {
 	n := 0
 	for _, f := range log {
@@ -154,15 +153,15 @@ func (w *write) effects(log []*frame) int {
 	return n
 }
 
-// TestWritesHappenOnce sends every writing command over one connection, kills
-// the server, some of the answers not come yet, and sends each again four times:
-// over two new connections and twice over REST. Every answer is the first one,
-// and the effect is there once.
+// TestWritesHappenOnce sends every writing command over one connection, kills the
+// server before all are answered, and sends each again four times: twice over new
+// connections and twice over REST. All answers are the same, and each command takes
+// effect once.
 func TestWritesHappenOnce(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
-		rounds := long(t, 1, 20)
-		rng := seeded(t)
+		rounds := scaled(t, 1, 20)
+		rng := newRand(t)
 		inst := newInstallation(t, url, "NODEST_GENERATIONS=16")
 		p := inst.start(t)
 		character := twoGreetings(t, p.client)
@@ -181,10 +180,10 @@ func TestWritesHappenOnce(t *testing.T) {
 	})
 }
 
-// sendOnce sends every command and waits for the answers to the first ones.
+// sendOnce sends every command and waits for some of the answers.
 func sendOnce(t *testing.T, p *process, all []*write, answered int) {
 	t.Helper()
-	first := newPhone(t, p.client, "first")
+	first := connectWS(t, p.client, "first")
 	ids := map[string]*write{}
 	for _, w := range all {
 		ids[first.send(w.cmd, w.key, w.data)] = w
@@ -194,7 +193,7 @@ func sendOnce(t *testing.T, p *process, all []*write, answered int) {
 		require.NoError(t, err)
 		if w := ids[f.ID]; w != nil {
 			require.True(t, *f.OK, "%s: %s", w.cmd, f.Error)
-			w.same(t, "first", f.Data)
+			w.wantSameAnswer(t, "first", f.Data)
 			answered--
 		}
 	}
@@ -202,16 +201,16 @@ func sendOnce(t *testing.T, p *process, all []*write, answered int) {
 
 func sendAgain(t *testing.T, c *client, all []*write) {
 	t.Helper()
-	transports := []*phone{newPhone(t, c, "second"), newPhone(t, c, "third")}
+	transports := []*wsClient{connectWS(t, c, "second"), connectWS(t, c, "third")}
 	for i, w := range all {
 		over := transports[i%2]
 		for range 2 {
-			w.same(t, "REST", w.rest(t, c))
+			w.wantSameAnswer(t, "REST", w.rest(t, c))
 			f, err := over.answer(over.send(w.cmd, w.key, w.data))
 			require.NoError(t, err)
 			require.True(t, *f.OK, "%s: %s", w.cmd, f.Error)
 			require.True(t, f.Replay, "%s again", w.cmd)
-			w.same(t, "WebSocket", f.Data)
+			w.wantSameAnswer(t, "WebSocket", f.Data)
 			over = transports[(i+1)%2]
 		}
 	}
@@ -253,7 +252,7 @@ func logEnd(t *testing.T, c *client) int64 {
 	return at.Seq
 }
 
-// twoGreetings makes a character whose greeting has two swipes.
+// twoGreetings creates a character whose greeting has two swipes.
 func twoGreetings(t *testing.T, c *client) string {
 	t.Helper()
 	var ch item

@@ -19,7 +19,7 @@ func TestLocalZone(t *testing.T) {
 	}
 }
 
-// TestZonesAreInTheProgram loads a zone without the files of the machine.
+// TestZonesAreInTheProgram loads a time zone without the files of the machine.
 func TestZonesAreInTheProgram(t *testing.T) {
 	t.Setenv("ZONEINFO", t.TempDir())
 	if _, err := time.LoadLocation("Pacific/Chatham"); err != nil {

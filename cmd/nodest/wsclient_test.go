@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// frame is whatever the server sends over a WebSocket.
+// frame is anything that the server sends over a WebSocket: a reply or an event.
 type frame struct {
 	ID     string          `json:"id"`
 	OK     *bool           `json:"ok"`
@@ -35,18 +35,18 @@ func (f *frame) into(t *testing.T, out any) {
 	require.NoError(t, json.Unmarshal(f.Data, out), "data of %s%s: %s", f.Ev, f.ID, f.Data)
 }
 
-// phone is an app on one WebSocket. It has no goroutine: it reads when it is
-// asked to.
-type phone struct {
-	t       *testing.T
-	ws      *websocket.Conn
-	waiting []*frame // of a batch, not used yet
-	ids     int
+// wsClient is a client on one WebSocket. It has no goroutine: it reads only when
+// called.
+type wsClient struct {
+	t     *testing.T
+	ws    *websocket.Conn
+	batch []*frame // frames received but not returned yet
+	ids   int
 }
 
-// dialPhone connects through any address; base names the server.
-func dialPhone(t *testing.T, c *client, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (*phone, error) {
-	dialer := websocket.Dialer{HandshakeTimeout: patience, NetDialContext: dial}
+// dialWS connects to a server; dial may be nil.
+func dialWS(t *testing.T, c *client, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (*wsClient, error) {
+	dialer := websocket.Dialer{HandshakeTimeout: testTimeout, NetDialContext: dial}
 	header := map[string][]string{"Authorization": {"Bearer " + c.token}}
 	ws, res, err := dialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(c.base, "http")+"/api/v1/ws", header)
 	if err != nil {
@@ -56,13 +56,13 @@ func dialPhone(t *testing.T, c *client, dial func(ctx context.Context, network, 
 		return nil, err
 	}
 	t.Cleanup(func() { _ = ws.Close() })
-	return &phone{t: t, ws: ws}, nil
+	return &wsClient{t: t, ws: ws}, nil
 }
 
-// newPhone connects and says hello.
-func newPhone(t *testing.T, c *client, device string) *phone {
+// connectWS connects and sends hello.
+func connectWS(t *testing.T, c *client, device string) *wsClient {
 	t.Helper()
-	p, err := dialPhone(t, c, nil)
+	p, err := dialWS(t, c, nil)
 	require.NoError(t, err)
 	f, err := p.answer(p.send("hello", "", map[string]any{"protocol": 1, "deviceId": device}))
 	require.NoError(t, err)
@@ -70,9 +70,9 @@ func newPhone(t *testing.T, c *client, device string) *phone {
 	return p
 }
 
-// send writes a command and returns its id. That the connection has ended shows
-// when the answer is read.
-func (p *phone) send(cmd, key string, data any) string {
+// send writes a command and returns its id. A closed connection shows when the answer
+// is read.
+func (p *wsClient) send(cmd, key string, data any) string {
 	p.t.Helper()
 	p.ids++
 	id := fmt.Sprintf("c%d", p.ids)
@@ -87,32 +87,32 @@ func (p *phone) send(cmd, key string, data any) string {
 }
 
 // next reads one frame; an error means that the connection has ended.
-func (p *phone) next() (*frame, error) {
-	if len(p.waiting) == 0 {
-		_ = p.ws.SetReadDeadline(time.Now().Add(patience))
+func (p *wsClient) next() (*frame, error) {
+	if len(p.batch) == 0 {
+		_ = p.ws.SetReadDeadline(time.Now().Add(testTimeout))
 		_, text, err := p.ws.ReadMessage()
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {
-			p.t.Fatalf("nothing comes any more")
+			p.t.Fatalf("no more frames")
 		}
 		if err != nil {
 			return nil, err
 		}
 		if text[0] == '[' {
-			err = json.Unmarshal(text, &p.waiting)
+			err = json.Unmarshal(text, &p.batch)
 		} else {
-			p.waiting = []*frame{{}}
-			err = json.Unmarshal(text, p.waiting[0])
+			p.batch = []*frame{{}}
+			err = json.Unmarshal(text, p.batch[0])
 		}
 		require.NoError(p.t, err, "%s", text)
 	}
-	f := p.waiting[0]
-	p.waiting = p.waiting[1:]
+	f := p.batch[0]
+	p.batch = p.batch[1:]
 	return f, nil
 }
 
 // answer reads until the reply to a command comes.
-func (p *phone) answer(id string) (*frame, error) {
+func (p *wsClient) answer(id string) (*frame, error) {
 	for {
 		f, err := p.next()
 		if err != nil || f.ID == id {

@@ -10,18 +10,18 @@ import (
 	"nodest/llm/llmtest"
 )
 
-// TestAPickyServer plays with a server as many run one: its template wants strict
-// turns, its model writes 8,192 tokens at most, and it makes no embeddings.
-func TestAPickyServer(t *testing.T) {
+// TestARestrictiveServer chats with a common kind of local server: it requires strict
+// turns, generates at most 8,192 tokens, and has no embeddings.
+func TestARestrictiveServer(t *testing.T) {
 	t.Parallel()
 	fake := llmtest.NewOpenAI(t)
 	fake.SetModels("deepseek-chat")
-	fake.Always(noEmbeddings(llmtest.TokenLimit(8192, llmtest.StrictTurns(func(llmtest.Request) llmtest.Reply {
+	fake.Always(withoutEmbeddings(llmtest.TokenLimit(8192, llmtest.StrictTurns(func(llmtest.Request) llmtest.Reply {
 		return llmtest.Say("<mem>You like tea.", "\n\nGood evening.")
 	}))))
 	inst := newDatabase(t, "NODEST_PROVIDER=openai", "NODEST_MODEL=deepseek-chat",
 		"OPENAI_BASE_URL="+fake.URL, "OPENAI_API_KEY=sk-4711-secret")
-	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
+	inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
 	out, errOut, err := inst.command(t, strings.NewReader("Good evening.\nI like tea, and I live in Rome.\n/quit\n"), "chat", "Mira", "--new")
 	require.NoError(t, err, errOut)
 	require.Equal(t, 2, strings.Count(out, "Mira: You like tea.\n\nGood evening."), out)
@@ -34,7 +34,7 @@ func TestAPickyServer(t *testing.T) {
 	}
 	require.Equal(t, 2, chats)
 
-	report := inst.ok(t, "doctor")
+	report := inst.mustRun(t, "doctor")
 	require.Contains(t, report, "✓ embeddings: offline-hash-512-1, because the server has no embeddings")
 	require.NotContains(t, report, "✗")
 	inst.env = append(inst.env, "NODEST_MODEL=deepseek-chart")
@@ -43,8 +43,8 @@ func TestAPickyServer(t *testing.T) {
 	require.Contains(t, report, `model "deepseek-chart" is not among the models the server lists (1); did you mean deepseek-chat?`)
 }
 
-// noEmbeddings is a server that has no address for embeddings.
-func noEmbeddings(next llmtest.Server) llmtest.Server {
+// withoutEmbeddings is a server that answers 404 to embedding requests.
+func withoutEmbeddings(next llmtest.Server) llmtest.Server {
 	return func(r llmtest.Request) llmtest.Reply {
 		if strings.HasSuffix(r.Path, "/embeddings") {
 			return llmtest.Reply{Status: http.StatusNotFound, Message: "404 page not found"}
