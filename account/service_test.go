@@ -19,7 +19,7 @@ import (
 	"nodest/store/storetest"
 )
 
-// clock is a time that tests move.
+// clock is a clock that tests set forward.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -37,20 +37,20 @@ func (c *clock) forward(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// cheap makes hashing fast; nothing else depends on its cost.
-var cheap = &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+// cheapHash makes password hashing fast.
+var cheapHash = &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
-type office struct {
+type testService struct {
 	*account.Service
 	store account.Store
 	clock *clock
 	log   *bytes.Buffer
 }
 
-func open(t *testing.T, change ...func(*account.Options)) *office {
+func newTestService(t *testing.T, change ...func(*account.Options)) *testService {
 	t.Helper()
-	o := &office{store: storetest.Open(t), clock: &clock{now: time.Now()}, log: &bytes.Buffer{}}
-	opts := account.Options{Password: cheap, Now: o.clock.Now, Log: slog.New(slog.NewTextHandler(o.log, nil))}
+	o := &testService{store: storetest.Open(t), clock: &clock{now: time.Now()}, log: &bytes.Buffer{}}
+	opts := account.Options{Password: cheapHash, Now: o.clock.Now, Log: slog.New(slog.NewTextHandler(o.log, nil))}
 	for _, f := range change {
 		f(&opts)
 	}
@@ -60,22 +60,22 @@ func open(t *testing.T, change ...func(*account.Options)) *office {
 	return o
 }
 
-func (o *office) owner(t *testing.T) *account.User {
+func (o *testService) owner(t *testing.T) *account.User {
 	t.Helper()
 	u, err := o.Owner(t.Context())
 	require.NoError(t, err)
 	return u
 }
 
-func (o *office) member(t *testing.T, name string) *account.User {
+func (o *testService) member(t *testing.T, name string) *account.User {
 	t.Helper()
 	u, err := o.CreateUser(t.Context(), o.owner(t), account.NewUser{Username: name, Password: "correct horse"})
 	require.NoError(t, err)
 	return u
 }
 
-// as is the identity of a user who came without a token.
-func as(u *account.User) *account.Identity { return &account.Identity{User: u} }
+// identityOf returns the identity of a user without a token.
+func identityOf(u *account.User) *account.Identity { return &account.Identity{User: u} }
 
 func requireCode(t *testing.T, err error, code fault.Code) {
 	t.Helper()
@@ -85,9 +85,9 @@ func requireCode(t *testing.T, err error, code fault.Code) {
 
 func TestFirstStart(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	_, err := o.Bootstrap(ctx, false)
-	requireCode(t, err, fault.NotConfigured) // others could reach it and nobody could sign in
+	requireCode(t, err, fault.NotConfigured) // a public server, and nobody could sign in
 
 	link, err := o.Bootstrap(ctx, true)
 	require.NoError(t, err)
@@ -104,11 +104,11 @@ func TestFirstStart(t *testing.T) {
 
 	link, err = o.Bootstrap(ctx, false)
 	require.NoError(t, err)
-	require.Empty(t, link, "no link is printed where others can read it")
+	require.Empty(t, link, "no link on a public server")
 }
 
-func TestFirstUserIsMadeOnce(t *testing.T) {
-	o := open(t)
+func TestTheFirstUserIsCreatedOnce(t *testing.T) {
+	o := newTestService(t)
 	var wg sync.WaitGroup
 	ids := make([]string, 8)
 	for i := range ids {
@@ -126,7 +126,7 @@ func TestFirstUserIsMadeOnce(t *testing.T) {
 }
 
 func TestAdminToken(t *testing.T) {
-	o := open(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
+	o := newTestService(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
 	_, err := o.Bootstrap(t.Context(), false)
 	require.NoError(t, err, "with an admin token somebody can sign in")
 	who, err := o.Authenticate(t.Context(), "a long and random text")
@@ -141,7 +141,7 @@ func TestAdminToken(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	u, other := o.member(t, "ann"), o.member(t, "bob")
 	secret, tok, err := o.CreateToken(ctx, u.ID, "phone", time.Hour)
 	require.NoError(t, err)
@@ -150,10 +150,10 @@ func TestTokens(t *testing.T) {
 	require.NoError(t, err)
 
 	requireCode(t, o.RevokeToken(ctx, other.ID, tok.ID), fault.NotFound)
-	var told []string
-	stop := o.OnRevoke(func(userID, tokenID string) { told = append(told, userID+"/"+tokenID) })
+	var revoked []string
+	stop := o.OnRevoke(func(userID, tokenID string) { revoked = append(revoked, userID+"/"+tokenID) })
 	require.NoError(t, o.RevokeToken(ctx, u.ID, tok.ID))
-	require.Equal(t, []string{u.ID + "/" + tok.ID}, told)
+	require.Equal(t, []string{u.ID + "/" + tok.ID}, revoked)
 	_, err = o.Authenticate(ctx, secret)
 	requireCode(t, err, fault.Unauthenticated)
 	requireCode(t, o.Check(ctx, who), fault.Unauthenticated)
@@ -168,14 +168,14 @@ func TestTokens(t *testing.T) {
 	requireCode(t, err, fault.Invalid)
 }
 
-func TestTicketsWorkOnceAndNotForLong(t *testing.T) {
+func TestTicketsWorkOnceAndExpire(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	u := o.member(t, "ann")
 	ticket, err := o.NewTicket(ctx, u.ID, account.PurposeWS)
 	require.NoError(t, err)
 	_, err = o.TakeTicket(ctx, account.PurposeSignIn, ticket)
-	requireCode(t, err, fault.Unauthenticated) // for another purpose
+	requireCode(t, err, fault.Unauthenticated) // it has another purpose
 	id, err := o.TakeTicket(ctx, account.PurposeWS, ticket)
 	require.NoError(t, err)
 	require.Equal(t, u.ID, id)
@@ -189,9 +189,9 @@ func TestTicketsWorkOnceAndNotForLong(t *testing.T) {
 	requireCode(t, err, fault.Unauthenticated)
 }
 
-func TestASocketTicketStandsForItsToken(t *testing.T) {
+func TestASocketTicketActsAsItsToken(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	u := o.member(t, "ann")
 	secret, tok, err := o.CreateToken(ctx, u.ID, "phone", time.Hour)
 	require.NoError(t, err)
@@ -209,13 +209,13 @@ func TestASocketTicketStandsForItsToken(t *testing.T) {
 
 	ticket, err = o.NewSocketTicket(ctx, who)
 	require.NoError(t, err)
-	_, err = o.TakeSocketTicket(ctx, strings.TrimSuffix(ticket, tok.ID)) // for no token
+	_, err = o.TakeSocketTicket(ctx, strings.TrimSuffix(ticket, tok.ID)) // without the token id
 	requireCode(t, err, fault.Unauthenticated)
 	require.NoError(t, o.RevokeToken(ctx, u.ID, tok.ID))
 	_, err = o.TakeSocketTicket(ctx, ticket)
 	requireCode(t, err, fault.Unauthenticated)
 
-	admin, err := o.NewSocketTicket(ctx, &account.Identity{User: u}) // of the admin token
+	admin, err := o.NewSocketTicket(ctx, &account.Identity{User: u}) // as with the admin token
 	require.NoError(t, err)
 	got, err = o.TakeSocketTicket(ctx, admin)
 	require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestASocketTicketStandsForItsToken(t *testing.T) {
 
 func TestPasswords(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	u := o.member(t, "Ann")
 	_, got, err := o.Login(ctx, " ann ", "correct horse", "1.2.3.4")
 	require.NoError(t, err)
@@ -239,17 +239,17 @@ func TestPasswords(t *testing.T) {
 
 func TestGuessingPasswordsIsLimited(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	o.member(t, "ann")
 	for range 5 {
 		_, _, err := o.Login(ctx, "ann", "guess", "6.6.6.6")
 		requireCode(t, err, fault.Unauthenticated)
 	}
 	_, _, err := o.Login(ctx, "ann", "correct horse", "1.2.3.4")
-	requireCode(t, err, fault.RateLimited) // the name rests, from wherever
+	requireCode(t, err, fault.RateLimited) // the name is blocked from all addresses
 	require.Positive(t, fault.Public(err).RetryAfter)
 	_, _, err = o.Login(ctx, "somebody", "guess", "6.6.6.6")
-	requireCode(t, err, fault.RateLimited) // the address rests, for whatever name
+	requireCode(t, err, fault.RateLimited) // the address is blocked for all names
 	o.clock.forward(3 * time.Second)
 	_, _, err = o.Login(ctx, "ann", "correct horse", "1.2.3.4")
 	require.NoError(t, err)
@@ -257,19 +257,19 @@ func TestGuessingPasswordsIsLimited(t *testing.T) {
 
 func TestManagingUsersIsForOwners(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	owner, ann := o.owner(t), o.member(t, "ann")
 	_, err := o.CreateUser(ctx, ann, account.NewUser{Username: "eve", Password: "correct horse"})
 	requireCode(t, err, fault.Forbidden)
 	_, err = o.Users(ctx, ann)
 	requireCode(t, err, fault.Forbidden)
-	_, err = o.UpdateUser(ctx, as(ann), owner.ID, account.UserPatch{})
+	_, err = o.UpdateUser(ctx, identityOf(ann), owner.ID, account.UserPatch{})
 	requireCode(t, err, fault.Forbidden)
 	requireCode(t, o.DeleteUser(ctx, ann, owner.ID), fault.Forbidden)
 
 	requireCode(t, o.DeleteUser(ctx, owner, owner.ID), fault.Conflict) // the last owner stays
 	member := account.RoleMember
-	_, err = o.UpdateUser(ctx, as(owner), owner.ID, account.UserPatch{Role: &member})
+	_, err = o.UpdateUser(ctx, identityOf(owner), owner.ID, account.UserPatch{Role: &member})
 	requireCode(t, err, fault.Conflict)
 
 	for name, in := range map[string]account.NewUser{
@@ -284,16 +284,16 @@ func TestManagingUsersIsForOwners(t *testing.T) {
 	}
 }
 
-func TestNewPasswordEndsOldTokens(t *testing.T) {
+func TestANewPasswordRevokesOldTokens(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	ann := o.member(t, "ann")
 	secret, _, err := o.CreateToken(ctx, ann.ID, "phone", 0)
 	require.NoError(t, err)
 	link, _, err := o.NewLink(ctx, ann, "")
 	require.NoError(t, err)
 	other := "another password"
-	_, err = o.UpdateUser(ctx, as(o.owner(t)), ann.ID, account.UserPatch{Password: &other})
+	_, err = o.UpdateUser(ctx, identityOf(o.owner(t)), ann.ID, account.UserPatch{Password: &other})
 	require.NoError(t, err)
 	_, err = o.Authenticate(ctx, secret)
 	requireCode(t, err, fault.Unauthenticated)
@@ -306,9 +306,9 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 	requireCode(t, err, fault.Unauthenticated)
 }
 
-func TestProviderKeysAreSealed(t *testing.T) {
+func TestProviderKeysAreEncrypted(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	ann, bob := o.member(t, "ann"), o.member(t, "bob")
 	require.NoError(t, o.SetProviderKey(ctx, ann.ID, "gemini", "AIza-secret"))
 	rows, err := o.store.ProviderKeys(ctx, ann.ID)
@@ -331,7 +331,7 @@ func TestProviderKeysAreSealed(t *testing.T) {
 	requireCode(t, o.SetProviderKey(ctx, ann.ID, "gemini", "AIza\r\nX-Header: 1"), fault.Invalid)
 }
 
-func TestSecretIsMadeOnceAndForTheOwnerOnly(t *testing.T) {
+func TestTheSecretIsCreatedOnceAndPrivate(t *testing.T) {
 	dir := t.TempDir()
 	secrets := make([][]byte, 8)
 	var wg sync.WaitGroup

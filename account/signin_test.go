@@ -10,9 +10,9 @@ import (
 	"nodest/fault"
 )
 
-func TestLinksAreForOneselfAndByOwnersForAll(t *testing.T) {
+func TestOwnersCreateLinksForAllAndMembersForThemselves(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	owner, ann, bob := o.owner(t), o.member(t, "Ann"), o.member(t, "bob")
 	for _, c := range []struct {
 		by   *account.User
@@ -40,9 +40,9 @@ func TestLinksAreForOneselfAndByOwnersForAll(t *testing.T) {
 	requireCode(t, err, fault.Unauthenticated)
 }
 
-func TestATokenMakesASession(t *testing.T) {
+func TestSigningInWithATokenCreatesASession(t *testing.T) {
 	ctx := t.Context()
-	o := open(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
+	o := newTestService(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
 	ann := o.member(t, "ann")
 	secret, tok, err := o.CreateToken(ctx, ann.ID, "phone", time.Hour)
 	require.NoError(t, err)
@@ -52,22 +52,22 @@ func TestATokenMakesASession(t *testing.T) {
 	require.NotEqual(t, secret, session)
 	who, err := o.Authenticate(ctx, session)
 	require.NoError(t, err)
-	require.Equal(t, *tok.ExpiresAt, *who.ExpiresAt, "it does not outlive the token")
+	require.Equal(t, *tok.ExpiresAt, *who.ExpiresAt, "the session expires with the token")
 	require.NoError(t, o.RevokeToken(ctx, ann.ID, who.TokenID))
 	_, err = o.Authenticate(ctx, secret)
-	require.NoError(t, err, "signing out leaves the token alone")
+	require.NoError(t, err, "signing out does not revoke the token")
 
 	session, _, err = o.SignInWithToken(ctx, secret, "1.2.3.4")
 	require.NoError(t, err)
-	var told []string
-	stop := o.OnRevoke(func(_, tokenID string) { told = append(told, tokenID) })
+	var revoked []string
+	stop := o.OnRevoke(func(_, tokenID string) { revoked = append(revoked, tokenID) })
 	who, err = o.Authenticate(ctx, session)
 	require.NoError(t, err)
 	require.NoError(t, o.RevokeToken(ctx, ann.ID, tok.ID))
 	stop()
 	_, err = o.Authenticate(ctx, session)
 	requireCode(t, err, fault.Unauthenticated)
-	require.Equal(t, []string{tok.ID, who.TokenID}, told, "the sockets of both are closed")
+	require.Equal(t, []string{tok.ID, who.TokenID}, revoked, "the sockets of both are closed")
 
 	_, u, err = o.SignInWithToken(ctx, "a long and random text", "1.2.3.4")
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestATokenMakesASession(t *testing.T) {
 
 func TestGuessingTokensAndLinksIsLimited(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	ann := o.member(t, "ann")
 	good, _, err := o.CreateToken(ctx, ann.ID, "phone", 0)
 	require.NoError(t, err)
@@ -92,14 +92,14 @@ func TestGuessingTokensAndLinksIsLimited(t *testing.T) {
 	_, _, err = o.SignInWithToken(ctx, good, "6.6.6.6")
 	requireCode(t, err, fault.RateLimited)
 	_, _, err = o.Login(ctx, "ann", "correct horse", "6.6.6.6")
-	requireCode(t, err, fault.RateLimited) // one count for all ways in
+	requireCode(t, err, fault.RateLimited) // failures of all ways to sign in count together
 	_, _, err = o.SignInWithToken(ctx, good, "1.2.3.4")
-	require.NoError(t, err, "others are not kept out")
+	require.NoError(t, err, "other addresses are not blocked")
 }
 
-func TestOnesOwnPassword(t *testing.T) {
+func TestChangingOnesOwnPassword(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	ann, bob := o.member(t, "ann"), o.member(t, "bob")
 	phone, _, err := o.CreateToken(ctx, ann.ID, "phone", 0)
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestOnesOwnPassword(t *testing.T) {
 	_, err = o.Authenticate(ctx, elsewhere)
 	requireCode(t, err, fault.Unauthenticated) // other sessions end
 	_, _, err = o.SignIn(ctx, link, "1.2.3.4")
-	requireCode(t, err, fault.Unauthenticated) // and what could begin one
+	requireCode(t, err, fault.Unauthenticated) // and sign-in links no longer work
 	_, _, err = o.SignIn(ctx, others, "1.2.3.4")
 	require.NoError(t, err)
 	_, _, err = o.Login(ctx, "ann", next, "1.2.3.4")
@@ -145,7 +145,7 @@ func TestOnesOwnPassword(t *testing.T) {
 
 func TestGuessingTheCurrentPasswordIsLimited(t *testing.T) {
 	ctx := t.Context()
-	o := open(t)
+	o := newTestService(t)
 	ann := o.member(t, "ann")
 	token, _, err := o.CreateToken(ctx, ann.ID, "phone", 0)
 	require.NoError(t, err)
@@ -160,16 +160,16 @@ func TestGuessingTheCurrentPasswordIsLimited(t *testing.T) {
 	requireCode(t, err, fault.RateLimited)
 }
 
-func TestTheOwnerCanHaveAPassword(t *testing.T) {
+func TestTheOwnerCanSetAPassword(t *testing.T) {
 	ctx := t.Context()
-	o := open(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
+	o := newTestService(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
 	token, _, err := o.CreateToken(ctx, o.owner(t).ID, "command line", 0)
 	require.NoError(t, err)
 	who, err := o.Authenticate(ctx, token)
 	require.NoError(t, err)
 	first, second := "the first password", "the second password"
 	_, err = o.UpdateUser(ctx, who, who.User.ID, account.UserPatch{Password: &first})
-	require.NoError(t, err, "there was none")
+	require.NoError(t, err, "there was no password")
 	_, _, err = o.Login(ctx, "owner", first, "1.2.3.4")
 	require.NoError(t, err)
 	_, err = o.UpdateUser(ctx, who, who.User.ID, account.UserPatch{Password: &second})
@@ -177,5 +177,5 @@ func TestTheOwnerCanHaveAPassword(t *testing.T) {
 	admin, err := o.Authenticate(ctx, "a long and random text")
 	require.NoError(t, err)
 	_, err = o.UpdateUser(ctx, admin, who.User.ID, account.UserPatch{Password: &second})
-	require.NoError(t, err, "the admin token is the way back when it was forgotten")
+	require.NoError(t, err, "the admin token resets a forgotten password")
 }

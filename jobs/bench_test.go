@@ -14,16 +14,15 @@ import (
 	"nodest/store/storetest"
 )
 
-func each(b *testing.B, fn func(b *testing.B, where string)) {
+func eachDatabase(b *testing.B, fn func(b *testing.B, where string)) {
 	b.Run("sqlite", func(b *testing.B) { fn(b, storetest.Dir(b)) })
 	b.Run("postgres", func(b *testing.B) { fn(b, storetest.PostgresURL(b)) })
 }
 
-// BenchmarkJobs is the whole life of a job, over 20 users: enqueued by 8 callers,
-// claimed, ended. behind is how many jobs wait for another kind meanwhile; they
-// must not matter.
+// BenchmarkJobs enqueues jobs of 20 users from 8 goroutines, claims and ends them.
+// behind is how many jobs of another kind are queued; they must not matter.
 func BenchmarkJobs(b *testing.B) {
-	each(b, func(b *testing.B, where string) {
+	eachDatabase(b, func(b *testing.B, where string) {
 		var r *jobs.Runner
 		o := options(where)
 		o.Jobs = func(cancelled []string) { r.Changed(cancelled) }
@@ -32,7 +31,7 @@ func BenchmarkJobs(b *testing.B) {
 		for range 20 {
 			users = append(users, storetest.User(b, db))
 		}
-		r = jobs.New(db, jobs.Options{Log: quiet})
+		r = jobs.New(db, jobs.Options{Log: discardLog})
 		var left sync.WaitGroup
 		r.Handle(jobs.Kind{Name: "a.b", AtOnce: 16, PerUser: 4, Run: func(ctx context.Context, j *jobs.Job) error {
 			defer left.Done()
@@ -41,7 +40,7 @@ func BenchmarkJobs(b *testing.B) {
 		r.Start()
 		b.Cleanup(func() { _ = r.Close(context.Background()) })
 		for _, behind := range []int{0, 100_000} {
-			fill(b, db, users[0], behind)
+			fillQueue(b, db, users[0], behind)
 			b.Run(fmt.Sprint("behind=", behind), func(b *testing.B) {
 				left.Add(b.N)
 				next := make(chan int)
@@ -68,8 +67,8 @@ func BenchmarkJobs(b *testing.B) {
 	})
 }
 
-// fill enqueues jobs that nobody does.
-func fill(b *testing.B, db *store.DB, user string, n int) {
+// fillQueue enqueues jobs of a kind without a handler.
+func fillQueue(b *testing.B, db *store.DB, user string, n int) {
 	b.Helper()
 	for n > 0 {
 		specs := make([]jobs.Spec, min(n, 5000))
@@ -83,13 +82,13 @@ func fill(b *testing.B, db *store.DB, user string, n int) {
 	}
 }
 
-// BenchmarkClaim takes turns among users, one of whom has a long queue.
+// BenchmarkClaim claims a job from a short and from a long queue.
 func BenchmarkClaim(b *testing.B) {
-	each(b, func(b *testing.B, where string) {
+	eachDatabase(b, func(b *testing.B, where string) {
 		db := storetest.OpenWith(b, options(where))
 		user := storetest.User(b, db)
 		for _, n := range []int{10, 100_000} {
-			fill(b, db, user, n)
+			fillQueue(b, db, user, n)
 			b.Run(fmt.Sprint("queue=", n), func(b *testing.B) {
 				for b.Loop() {
 					claimed, err := db.ClaimJobs(context.Background(), "p", 1e9, []jobs.Want{{Kind: "a.none", Free: 1, PerUser: 1}})

@@ -21,8 +21,8 @@ import (
 	"nodest/store/storetest"
 )
 
-// childEnv makes this test program run jobs until it is killed: the database's
-// URL or folder.
+// childEnv makes the test binary run jobs until it is killed. Its value is the URL or
+// folder of the database.
 const childEnv = "NODEST_JOBS_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -40,16 +40,16 @@ func TestMain(m *testing.M) {
 
 func options(where string) store.Options {
 	if strings.HasPrefix(where, "postgres") {
-		return store.Options{URL: where, Log: quiet}
+		return store.Options{URL: where, Log: discardLog}
 	}
-	return store.Options{Dir: where, Log: quiet}
+	return store.Options{Dir: where, Log: discardLog}
 }
 
-// effect ends a job with something that cannot be done twice.
-func effect(db *store.DB, done func(j *jobs.Job)) jobs.Kind {
+// effectKind ends a job with an insert that fails if it is done twice.
+func effectKind(db *store.DB, done func(j *jobs.Job)) jobs.Kind {
 	return jobs.Kind{Name: "a.b", AtOnce: 4, PerUser: 4, Attempts: 1_000_000, Run: func(ctx context.Context, j *jobs.Job) error {
-		// A runner that looks at the queue between the commit and its answer sees an
-		// attempt that has ended, and ends ctx: the answer would be lost, and done not told.
+		// If the runner checks the queue right after the commit, it sees an ended attempt
+		// and cancels ctx; Update would return an error and done would not be called.
 		err := db.Update(context.WithoutCancel(ctx), j.UserID, func(tx nodest.Tx) error {
 			if err := tx.Chats.InsertConversation(&chat.Conversation{ID: j.Subject}); err != nil {
 				return err
@@ -70,22 +70,22 @@ func child(where string) {
 		os.Exit(3)
 	}
 	ended := make(chan string)
-	r := jobs.New(db, jobs.Options{Alone: !strings.HasPrefix(where, "postgres"), Lease: 300 * time.Millisecond, Poll: 20 * time.Millisecond, Log: quiet})
-	r.Handle(effect(db, func(j *jobs.Job) { ended <- j.Subject }))
+	r := jobs.New(db, jobs.Options{Alone: !strings.HasPrefix(where, "postgres"), Lease: 300 * time.Millisecond, Poll: 20 * time.Millisecond, Log: discardLog})
+	r.Handle(effectKind(db, func(j *jobs.Job) { ended <- j.Subject }))
 	r.Start()
 	for id := range ended {
 		fmt.Println(id)
 	}
 }
 
-// TestKilledProcessesDoEachJobOnce kills a working process again and again. In
-// the end every job was done, none twice.
+// TestKilledProcessesDoEachJobOnce kills a worker process again and again. In the end
+// every job has been done once.
 func TestKilledProcessesDoEachJobOnce(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { killed(t, storetest.Dir(t)) })
-	t.Run("postgres", func(t *testing.T) { killed(t, storetest.PostgresURL(t)) })
+	t.Run("sqlite", func(t *testing.T) { testKills(t, storetest.Dir(t)) })
+	t.Run("postgres", func(t *testing.T) { testKills(t, storetest.PostgresURL(t)) })
 }
 
-func killed(t *testing.T, where string) {
+func testKills(t *testing.T, where string) {
 	const n = 80
 	rnd := rand.New(rand.NewPCG(1, 0))
 	user, want := "", map[string]bool{}
@@ -104,18 +104,18 @@ func killed(t *testing.T, where string) {
 			}
 		}
 	})
-	told := 0
-	for kills := 0; told < n; kills++ {
-		told += workUntilKilled(t, where, min(1+rnd.IntN(30), n-told))
+	acknowledged := 0
+	for kills := 0; acknowledged < n; kills++ {
+		acknowledged += workUntilKilled(t, where, min(1+rnd.IntN(30), n-acknowledged))
 		if kills > 50 {
-			t.Fatal("it does not end")
+			t.Fatal("the jobs never end")
 		}
-		with(func(db *store.DB) { told = done(t, db, user) }) // what was committed but not told counts too
+		with(func(db *store.DB) { acknowledged = done(t, db, user) }) // committed jobs count even if the process was killed before it printed them
 	}
-	t.Logf("%d jobs were done", told)
+	t.Logf("%d jobs were done", acknowledged)
 }
 
-// done counts the jobs that are done; each must have its effect and no other may.
+// done counts the jobs that are done, and checks that exactly these had their effect.
 func done(t *testing.T, db *store.DB, user string) int {
 	t.Helper()
 	ended, effects := 0, 0
@@ -145,7 +145,7 @@ func done(t *testing.T, db *store.DB, user string) int {
 	return ended
 }
 
-func workUntilKilled(t *testing.T, where string, after int) (told int) {
+func workUntilKilled(t *testing.T, where string, after int) (acknowledged int) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -162,18 +162,18 @@ func workUntilKilled(t *testing.T, where string, after int) (told int) {
 		t.Fatal(err)
 	}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if told++; told == after {
-			_ = cmd.Process.Kill() // what it wrote before is still read
+		if acknowledged++; acknowledged == after {
+			_ = cmd.Process.Kill() // lines written before are still read
 		}
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() == 3 {
-		t.Fatalf("the working process ended by itself: %v", err)
+		t.Fatalf("the worker process ended by itself: %v", err)
 	}
-	return told
+	return acknowledged
 }
 
-// TestProcessesShareTheQueue: several programs on one PostgreSQL do every job
-// once, whoever enqueued it.
+// TestProcessesShareTheQueue: several runners on one PostgreSQL database do every job
+// once, whichever of them enqueued it.
 func TestProcessesShareTheQueue(t *testing.T) {
 	const programs, n = 3, 120
 	where := storetest.PostgresURL(t)
@@ -187,8 +187,8 @@ func TestProcessesShareTheQueue(t *testing.T) {
 		if first == nil {
 			first = db
 		}
-		r = jobs.New(db, jobs.Options{Log: quiet})
-		r.Handle(effect(db, func(j *jobs.Job) { ended <- j.Subject }))
+		r = jobs.New(db, jobs.Options{Log: discardLog})
+		r.Handle(effectKind(db, func(j *jobs.Job) { ended <- j.Subject }))
 		r.Start()
 		t.Cleanup(func() {
 			if err := r.Close(context.Background()); err != nil {

@@ -1,6 +1,7 @@
 package jobs_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,23 +23,22 @@ import (
 	"nodest/store/storetest"
 )
 
-var quiet = slog.New(slog.DiscardHandler)
+var discardLog = slog.New(slog.DiscardHandler)
 
-// yard is a database on SQLite with one user. In virtual time everything that the
-// database does takes none.
-type yard struct {
+// testEnv is a SQLite database with one user, in virtual time.
+type testEnv struct {
 	*testing.T
 	dir    string // of db
 	db     *store.DB
 	user   string
-	runner *jobs.Runner // that hears of changes at once; nil = none yet
+	runner *jobs.Runner // is notified of changes at once; nil = none yet
 }
 
 // virtual runs a test in virtual time.
-func virtual(t *testing.T, test func(y *yard)) {
+func virtual(t *testing.T, test func(y *testEnv)) {
 	dir := storetest.Dir(t)
 	synctest.Test(t, func(t *testing.T) {
-		y := &yard{T: t, dir: dir}
+		y := &testEnv{T: t, dir: dir}
 		y.db = storetest.OpenWith(t, store.Options{Dir: dir, Jobs: func(cancelled []string) {
 			if y.runner != nil {
 				y.runner.Changed(cancelled)
@@ -49,10 +49,10 @@ func virtual(t *testing.T, test func(y *yard)) {
 	})
 }
 
-// run starts a runner that is closed when the test ends; the first one hears of
-// changes at once.
-func (y *yard) run(o jobs.Options, kinds ...jobs.Kind) *jobs.Runner {
-	o.Log = quiet
+// run starts a runner that is closed when the test ends. The first one is notified of
+// changes at once; others find them as other processes do.
+func (y *testEnv) run(o jobs.Options, kinds ...jobs.Kind) *jobs.Runner {
+	o.Log = discardLog
 	r := jobs.New(y.db, o)
 	r.Handle(kinds...)
 	if y.runner == nil {
@@ -67,20 +67,20 @@ func (y *yard) run(o jobs.Options, kinds ...jobs.Kind) *jobs.Runner {
 	return r
 }
 
-func (y *yard) update(fn func(tx nodest.Tx) error) {
+func (y *testEnv) update(fn func(tx nodest.Tx) error) {
 	y.Helper()
 	if err := y.db.Update(context.Background(), y.user, fn); err != nil {
 		y.Fatal(err)
 	}
 }
 
-func (y *yard) enqueue(specs ...jobs.Spec) {
+func (y *testEnv) enqueue(specs ...jobs.Spec) {
 	y.Helper()
 	y.update(func(tx nodest.Tx) error { return tx.Jobs.Enqueue(specs...) })
 }
 
 // states lists the user's jobs, oldest first: subject, state, attempt, code.
-func (y *yard) states() (lines []string) {
+func (y *testEnv) states() (lines []string) {
 	y.Helper()
 	err := y.db.View(context.Background(), y.user, func(tx nodest.Tx) error {
 		items, _, err := tx.Jobs.Jobs(jobs.Filter{}, "", 500)
@@ -100,76 +100,76 @@ func (y *yard) states() (lines []string) {
 	return lines
 }
 
-func (y *yard) equal(what string, got, want any) {
+func (y *testEnv) equal(what string, got, want any) {
 	y.Helper()
 	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
 		y.Errorf("%s:\n got %s\nwant %s", what, g, w)
 	}
 }
 
-// diary notes what handlers did and when.
-type diary struct {
+// callLog records what handlers did and when.
+type callLog struct {
 	mu    sync.Mutex
 	begin time.Time
 	lines []string
 }
 
-func newDiary() *diary { return &diary{begin: time.Now()} }
+func newCallLog() *callLog { return &callLog{begin: time.Now()} }
 
-func (d *diary) note(format string, args ...any) {
+func (d *callLog) record(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lines = append(d.lines, fmt.Sprintf("%v ", time.Since(d.begin))+fmt.Sprintf(format, args...))
 }
 
-func (d *diary) all() []string {
+func (d *callLog) all() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.lines)
 }
 
-// noting is a handler that only notes when it was called.
-func (d *diary) noting(name string) jobs.Kind {
+// recording returns a kind whose handler only records its calls.
+func (d *callLog) recording(name string) jobs.Kind {
 	return jobs.Kind{Name: name, Run: func(_ context.Context, j *jobs.Job) error {
-		d.note("%s %s", name, j.Subject)
+		d.record("%s %s", name, j.Subject)
 		return nil
 	}}
 }
 
-// later lets virtual time pass until everybody waits again.
-func later(d time.Duration) {
+// advance lets virtual time pass, and waits until all goroutines are blocked.
+func advance(d time.Duration) {
 	time.Sleep(d) // virtual
 	synctest.Wait()
 }
 
 func TestJobsRunAtTheirTime(t *testing.T) {
-	virtual(t, func(y *yard) {
-		d := newDiary()
-		y.run(jobs.Options{}, d.noting("a.b"), d.noting("a.c"))
-		later(100 * time.Millisecond)
-		y.enqueue(jobs.Spec{Kind: "a.b", Subject: "now"}, jobs.Spec{Kind: "a.none", Subject: "nobody's"})
+	virtual(t, func(y *testEnv) {
+		d := newCallLog()
+		y.run(jobs.Options{}, d.recording("a.b"), d.recording("a.c"))
+		advance(100 * time.Millisecond)
+		y.enqueue(jobs.Spec{Kind: "a.b", Subject: "now"}, jobs.Spec{Kind: "a.none", Subject: "no handler"})
 		y.enqueue(jobs.Spec{Kind: "a.c", Subject: "later", NotBefore: time.Now().Add(90 * time.Second)})
-		later(3 * time.Minute)
+		advance(3 * time.Minute)
 		y.equal("ran", d.all(), []string{"100ms a.b now", "1m30.1s a.c later"})
-		y.equal("states", y.states(), []string{"now done 1", "nobody's queued 0", "later done 1"})
+		y.equal("states", y.states(), []string{"now done 1", "no handler queued 0", "later done 1"})
 	})
 }
 
-func TestOtherProcessesHearWithinASecond(t *testing.T) {
-	virtual(t, func(y *yard) {
-		y.run(jobs.Options{}) // of this process; it handles nothing
-		d := newDiary()
-		y.run(jobs.Options{}, d.noting("a.b"))
-		later(400 * time.Millisecond)
+func TestOtherProcessesFindJobsWithinASecond(t *testing.T) {
+	virtual(t, func(y *testEnv) {
+		y.run(jobs.Options{}) // the runner of this process handles no kind
+		d := newCallLog()
+		y.run(jobs.Options{}, d.recording("a.b"))
+		advance(400 * time.Millisecond)
 		y.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"})
-		later(time.Minute)
+		advance(time.Minute)
 		y.equal("ran", d.all(), []string{"1s a.b s"})
 	})
 }
 
-func TestWhatFailsIsTriedAgain(t *testing.T) {
-	virtual(t, func(y *yard) {
-		d := newDiary()
+func TestFailedJobsAreRetried(t *testing.T) {
+	virtual(t, func(y *testEnv) {
+		d := newCallLog()
 		down := fault.New(fault.UpstreamDown, "down")
 		failures := map[string]error{
 			"down":    down,
@@ -178,19 +178,19 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 			"limited": fault.New(fault.UpstreamRate, "slowly").After(time.Minute),
 		}
 		y.run(jobs.Options{}, jobs.Kind{Name: "a.b", Attempts: 3, AtOnce: 9, PerUser: 9, Run: func(_ context.Context, j *jobs.Job) error {
-			d.note("%s %d", j.Subject, j.Attempt)
+			d.record("%s %d", j.Subject, j.Attempt)
 			if j.Subject == "panic" {
 				panic("at the disco")
 			}
 			if j.Subject == "twice" && j.Attempt == 3 {
 				return nil
 			}
-			return cmpOr(failures[j.Subject], down)
+			return cmp.Or[error](failures[j.Subject], down)
 		}})
 		for _, subject := range []string{"down", "limited", "ours", "panic", "twice", "wrong"} {
 			y.enqueue(jobs.Spec{Kind: "a.b", Subject: subject})
 		}
-		later(time.Hour)
+		advance(time.Hour)
 		y.equal("states", y.states(), []string{
 			"down failed 3 upstream_unavailable", "limited failed 3 upstream_rate_limited", "ours failed 3 internal",
 			"panic failed 3 internal", "twice done 3", "wrong failed 1 invalid_field",
@@ -202,74 +202,67 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 	})
 }
 
-func cmpOr(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
-}
-
-func TestAJobHasItsTime(t *testing.T) {
-	virtual(t, func(y *yard) {
-		d := newDiary()
+func TestAJobTimesOut(t *testing.T) {
+	virtual(t, func(y *testEnv) {
+		d := newCallLog()
 		y.run(jobs.Options{}, jobs.Kind{Name: "a.b", Attempts: 2, Timeout: time.Minute, Run: func(ctx context.Context, _ *jobs.Job) error {
 			<-ctx.Done()
-			d.note("%v", context.Cause(ctx))
+			d.record("%v", context.Cause(ctx))
 			return ctx.Err()
 		}})
 		y.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"})
-		later(time.Hour)
+		advance(time.Hour)
 		y.equal("attempts", len(d.all()), 2)
 		y.equal("state", y.states(), []string{"s failed 2 upstream_timeout"})
 	})
 }
 
-func TestNotTooManyRunAtOnce(t *testing.T) {
-	virtual(t, func(y *yard) {
+func TestConcurrencyLimits(t *testing.T) {
+	virtual(t, func(y *testEnv) {
 		other := storetest.User(y.T, y.db)
-		d := newDiary()
+		d := newCallLog()
 		y.run(jobs.Options{}, jobs.Kind{Name: "a.b", AtOnce: 3, PerUser: 2, Run: func(ctx context.Context, j *jobs.Job) error {
-			d.note("%v", j.UserID == y.user)
+			d.record("%v", j.UserID == y.user)
 			time.Sleep(time.Minute) // virtual
 			return nil
 		}})
 		for i := range 5 {
 			y.enqueue(jobs.Spec{Kind: "a.b", Subject: fmt.Sprint(i)})
 		}
-		later(time.Second)
+		advance(time.Second)
 		err := y.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b", UserID: other, Subject: "x"})
 		if err != nil {
 			y.Fatal(err)
 		}
-		later(10 * time.Minute)
+		advance(10 * time.Minute)
 		y.equal("ran", d.all(), []string{"0s true", "0s true", "1s false", "1m0s true", "1m0s true", "2m0s true"})
 	})
 }
 
 func TestALongJobKeepsItsLease(t *testing.T) {
-	virtual(t, func(y *yard) {
-		d := newDiary()
+	virtual(t, func(y *testEnv) {
+		d := newCallLog()
 		slow := jobs.Kind{Name: "a.b", Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
-			d.note("begin %d", j.Attempt)
+			d.record("begin %d", j.Attempt)
 			time.Sleep(4 * time.Minute) // virtual
 			if err := y.db.Update(ctx, j.UserID, func(tx nodest.Tx) error { return tx.Jobs.NoteJob(j, 99) }); err != nil {
 				return err
 			}
 			time.Sleep(4 * time.Minute) // virtual
-			d.note("end")
+			d.record("end")
 			return y.db.Update(ctx, j.UserID, func(tx nodest.Tx) error { return tx.Jobs.FinishJob(j) })
 		}}
 		y.run(jobs.Options{}, slow)
 		y.run(jobs.Options{}, slow)
 		y.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"})
-		later(10 * time.Minute)
+		advance(10 * time.Minute)
 		y.equal("ran", d.all(), []string{"0s begin 1", "8m0s end"})
 		y.equal("state", y.states(), []string{"s done 1"})
 	})
 }
 
-// dead claims a job as a process that died.
-func (y *yard) dead(kind string) *jobs.Job {
+// claimAsDeadProcess claims a job for a process that never ends it.
+func (y *testEnv) claimAsDeadProcess(kind string) *jobs.Job {
 	y.Helper()
 	claimed, err := y.db.ClaimJobs(context.Background(), "dead", 30*time.Second, []jobs.Want{{Kind: kind, Free: 1, PerUser: 1}})
 	if err != nil || len(claimed) != 1 {
@@ -278,16 +271,16 @@ func (y *yard) dead(kind string) *jobs.Job {
 	return claimed[0]
 }
 
-func TestWhatACrashLeftIsTakenOver(t *testing.T) {
+func TestJobsOfACrashedProcessAreTakenOver(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		t.Run(fmt.Sprint("alone=", alone), func(t *testing.T) {
-			virtual(t, func(y *yard) {
+			virtual(t, func(y *testEnv) {
 				y.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"})
-				y.dead("a.b")
-				d := newDiary()
-				y.run(jobs.Options{Alone: alone}, d.noting("a.b"))
-				later(time.Minute)
-				want := "31s a.b s" // the first look after the lease
+				y.claimAsDeadProcess("a.b")
+				d := newCallLog()
+				y.run(jobs.Options{Alone: alone}, d.recording("a.b"))
+				advance(time.Minute)
+				want := "31s a.b s" // the first poll after the lease
 				if alone {
 					want = "0s a.b s"
 				}
@@ -298,12 +291,12 @@ func TestWhatACrashLeftIsTakenOver(t *testing.T) {
 	}
 }
 
-func TestWhoLosesAJobIsToldAndLeavesNothing(t *testing.T) {
-	virtual(t, func(y *yard) {
-		d := newDiary()
+func TestALostJobIsCancelledAndCommitsNothing(t *testing.T) {
+	virtual(t, func(y *testEnv) {
+		d := newCallLog()
 		y.run(jobs.Options{}, jobs.Kind{Name: "a.b", Run: func(ctx context.Context, j *jobs.Job) error {
 			<-ctx.Done()
-			d.note("%v", errors.Is(context.Cause(ctx), jobs.ErrLost))
+			d.record("%v", errors.Is(context.Cause(ctx), jobs.ErrLost))
 			return y.db.Update(context.Background(), j.UserID, func(tx nodest.Tx) error {
 				if err := tx.Chats.InsertConversation(&chat.Conversation{ID: j.Subject}); err != nil {
 					return err
@@ -312,44 +305,44 @@ func TestWhoLosesAJobIsToldAndLeavesNothing(t *testing.T) {
 			})
 		}})
 		y.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"})
-		later(500 * time.Millisecond)
+		advance(500 * time.Millisecond)
 		if err := y.db.RecoverJobs(context.Background(), map[string]int{"a.b": 9}, "thief"); err != nil {
 			y.Fatal(err)
 		}
-		y.dead("a.b")
-		later(5 * time.Second)
-		y.equal("told", d.all(), []string{"1s true"})
-		y.equal("state", y.states(), []string{"s running 2 internal"}) // the first attempt was a crash, as far as one can tell
+		y.claimAsDeadProcess("a.b")
+		advance(5 * time.Second)
+		y.equal("cancelled", d.all(), []string{"1s true"})
+		y.equal("state", y.states(), []string{"s running 2 internal"}) // the first attempt counts as a crash
 		err := y.db.View(context.Background(), y.user, func(tx nodest.Tx) error { _, err := tx.Chats.Conversation("s"); return err })
 		y.equal("nothing is left", fault.Is(err, fault.NotFound), true)
 	})
 }
 
 func TestACancelledJobStops(t *testing.T) {
-	virtual(t, func(y *yard) {
-		d := newDiary()
+	virtual(t, func(y *testEnv) {
+		d := newCallLog()
 		waits := func(name string) jobs.Kind {
 			return jobs.Kind{Name: name, Run: func(ctx context.Context, _ *jobs.Job) error {
 				<-ctx.Done()
-				d.note("%s %v", name, errors.Is(context.Cause(ctx), jobs.ErrLost))
+				d.record("%s %v", name, errors.Is(context.Cause(ctx), jobs.ErrLost))
 				return ctx.Err()
 			}}
 		}
 		y.run(jobs.Options{}, waits("a.here"))
 		y.run(jobs.Options{}, waits("a.there"))
 		y.enqueue(jobs.Spec{Kind: "a.here", Subject: "s"}, jobs.Spec{Kind: "a.there", Subject: "s"})
-		later(2500 * time.Millisecond)
+		advance(2500 * time.Millisecond)
 		y.update(func(tx nodest.Tx) error { return tx.Jobs.CancelJobs("s") })
-		later(time.Minute)
+		advance(time.Minute)
 		y.equal("stopped", d.all(), []string{"2.5s a.here true", "3s a.there true"})
 		y.equal("states", y.states(), []string{"s cancelled 1", "s cancelled 1"})
 	})
 }
 
-func TestOneJobBecomesMany(t *testing.T) {
-	virtual(t, func(y *yard) {
-		d := newDiary()
-		y.run(jobs.Options{}, d.noting("a.child"), jobs.Kind{Name: "a.parent", Run: func(ctx context.Context, j *jobs.Job) error {
+func TestAJobCanEnqueueOthers(t *testing.T) {
+	virtual(t, func(y *testEnv) {
+		d := newCallLog()
+		y.run(jobs.Options{}, d.recording("a.child"), jobs.Kind{Name: "a.parent", Run: func(ctx context.Context, j *jobs.Job) error {
 			return y.db.Update(ctx, j.UserID, func(tx nodest.Tx) error {
 				for i := range 10 {
 					if err := tx.Jobs.Enqueue(jobs.Spec{Kind: "a.child", Subject: fmt.Sprint(i)}); err != nil {
@@ -360,7 +353,7 @@ func TestOneJobBecomesMany(t *testing.T) {
 			})
 		}})
 		y.enqueue(jobs.Spec{Kind: "a.parent", Subject: "p"})
-		later(0)
+		advance(0)
 		ran := d.all()
 		slices.Sort(ran)
 		y.equal("children", len(slices.Compact(ran)), 10)
@@ -369,39 +362,39 @@ func TestOneJobBecomesMany(t *testing.T) {
 }
 
 func TestAChangeDuringAJobIsNotMissed(t *testing.T) {
-	virtual(t, func(y *yard) {
-		d := newDiary()
+	virtual(t, func(y *testEnv) {
+		d := newCallLog()
 		y.run(jobs.Options{}, jobs.Kind{Name: "a.b", Run: func(ctx context.Context, j *jobs.Job) error {
-			d.note("%s", j.Payload)
+			d.record("%s", j.Payload)
 			time.Sleep(time.Minute) // virtual
 			return nil
 		}})
 		for i := range 3 {
 			y.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: fmt.Append(nil, i)})
-			later(time.Second)
+			advance(time.Second)
 		}
-		later(time.Hour)
+		advance(time.Hour)
 		y.equal("ran", d.all(), []string{"0s 0", "1m0s 2"})
 	})
 }
 
-func TestAStopWaitsForItsGrace(t *testing.T) {
-	virtual(t, func(y *yard) {
+func TestCloseWaitsForTheGracePeriod(t *testing.T) {
+	virtual(t, func(y *testEnv) {
 		y.equal("never started", jobs.New(y.db, jobs.Options{}).Close(context.Background()), nil)
-		d := newDiary()
+		d := newCallLog()
 		kind := jobs.Kind{Name: "a.b", AtOnce: 9, PerUser: 9, Run: func(ctx context.Context, j *jobs.Job) error {
 			select {
 			case <-time.After(map[string]time.Duration{"short": 5 * time.Second, "long": 9 * time.Minute}[j.Subject]):
-				d.note("%s done", j.Subject)
+				d.record("%s done", j.Subject)
 				return nil
 			case <-ctx.Done():
-				d.note("%s stopped", j.Subject)
+				d.record("%s stopped", j.Subject)
 				return ctx.Err()
 			}
 		}}
 		r := y.run(jobs.Options{}, kind)
 		y.enqueue(jobs.Spec{Kind: "a.b", Subject: "long"}, jobs.Spec{Kind: "a.b", Subject: "short"})
-		later(time.Second)
+		advance(time.Second)
 		grace, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 		defer cancel()
 		late := time.AfterFunc(time.Second, func() { y.enqueue(jobs.Spec{Kind: "a.b", Subject: "late"}) })
@@ -410,23 +403,23 @@ func TestAStopWaitsForItsGrace(t *testing.T) {
 		y.equal("ended", d.all(), []string{"5s short done", "16s long stopped"})
 		y.equal("states", y.states(), []string{"long queued 0", "short done 1", "late queued 0"})
 		y.run(jobs.Options{}, kind)
-		later(10 * time.Minute)
+		advance(10 * time.Minute)
 		y.equal("states", y.states(), []string{"long done 1", "short done 1", "late done 1"})
 	})
 }
 
-func TestWhatIsTooOldIsRemovedByAJob(t *testing.T) {
-	virtual(t, func(y *yard) {
+func TestAJobRemovesExpiredRecords(t *testing.T) {
+	virtual(t, func(y *testEnv) {
 		y.update(func(tx nodest.Tx) error { return tx.PutKey(&op.KeyRecord{Key: "k", Hash: "h"}) })
-		time.Sleep(49 * time.Hour) // virtual; the runner does not run yet
+		time.Sleep(49 * time.Hour) // virtual, before the runner starts
 		y.run(jobs.Options{}, y.db.Maintenance())
 		for range 2 {
 			if err := y.db.Enqueue(context.Background(), store.Upkeep); err != nil {
 				y.Fatal(err)
 			}
 		}
-		later(0)
-		y.equal("stop", y.runner.Close(context.Background()), nil) // or it would take the next one too
+		advance(0)
+		y.equal("stop", y.runner.Close(context.Background()), nil) // or it would run the next one, too
 		left, err := store.Backup(context.Background(), store.Options{Dir: y.dir}, io.Discard, store.BackupOptions{})
 		if err != nil {
 			y.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"nodest/stream"
 )
 
-func TestADeltaHasItsTextAndPlace(t *testing.T) {
+func TestADeltaHasItsTextAndOffset(t *testing.T) {
 	for _, text := range []string{"", " word", "„Grüße“, 你好 🙂", `a "b" \ c`, "<i>&amp;</i>", "line\nline\ttab\r\x00\x7f", "\u2028\u2029"} {
 		e := stream.Event{GenerationID: "g", Off: 3, At: time.UnixMilli(5), By: "server"}
 		e.Say(text, "reasoning")

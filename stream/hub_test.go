@@ -20,9 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ledger is a log in memory. It stands for the database, which hands events out
-// after the commit, not always in order.
-type ledger struct {
+// memoryLog is an event log in memory, in place of the database.
+type memoryLog struct {
 	mu     sync.Mutex
 	epoch  string
 	events map[string][]*stream.Event
@@ -30,11 +29,11 @@ type ledger struct {
 	fails  bool
 }
 
-func newLedger() *ledger {
-	return &ledger{epoch: "e1", events: map[string][]*stream.Event{}, oldest: 1}
+func newMemoryLog() *memoryLog {
+	return &memoryLog{epoch: "e1", events: map[string][]*stream.Event{}, oldest: 1}
 }
 
-func (l *ledger) commit(user, kind string) *stream.Event {
+func (l *memoryLog) commit(user, kind string) *stream.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := &stream.Event{UserID: user, Seq: int64(len(l.events[user]) + 1), Type: kind}
@@ -42,7 +41,7 @@ func (l *ledger) commit(user, kind string) *stream.Event {
 	return e
 }
 
-func (l *ledger) Position(_ context.Context, user string) (stream.Position, int64, error) {
+func (l *memoryLog) Position(_ context.Context, user string) (stream.Position, int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fails {
@@ -51,7 +50,7 @@ func (l *ledger) Position(_ context.Context, user string) (stream.Position, int6
 	return stream.Position{Epoch: l.epoch, Seq: int64(len(l.events[user]))}, l.oldest, nil
 }
 
-func (l *ledger) Events(_ context.Context, user string, after int64, limit int) ([]*stream.Event, error) {
+func (l *memoryLog) Events(_ context.Context, user string, after int64, limit int) ([]*stream.Event, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fails {
@@ -62,7 +61,7 @@ func (l *ledger) Events(_ context.Context, user string, after int64, limit int) 
 	return slices.Clone(list[:min(limit, len(list))]), nil
 }
 
-func (l *ledger) Newest(_ context.Context, users []string) (map[string]int64, error) {
+func (l *memoryLog) Newest(_ context.Context, users []string) (map[string]int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	newest := map[string]int64{}
@@ -72,19 +71,19 @@ func (l *ledger) Newest(_ context.Context, users []string) (map[string]int64, er
 	return newest, nil
 }
 
-func (l *ledger) fail(v bool) {
+func (l *memoryLog) setFailing(v bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fails = v
 }
 
-// list is a sink that keeps what it gets.
-type list struct {
+// recordingSink records the seqs of durable events and the types of others.
+type recordingSink struct {
 	mu  sync.Mutex
 	got []string
 }
 
-func (l *list) Deliver(e *stream.Event) {
+func (l *recordingSink) Deliver(e *stream.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	word := e.Type
@@ -94,26 +93,26 @@ func (l *list) Deliver(e *stream.Event) {
 	l.got = append(l.got, word)
 }
 
-func (l *list) words() string {
+func (l *recordingSink) delivered() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return fmt.Sprint(l.got)
 }
 
-// inBubble runs f with a hub in virtual time: synctest.Wait returns when the hub
-// has nothing to do any more.
-func inBubble(t *testing.T, opts stream.HubOptions, f func(t *testing.T, l *ledger, h *stream.Hub)) {
+// withHub runs f with a hub in virtual time; synctest.Wait returns when the hub is
+// idle.
+func withHub(t *testing.T, opts stream.HubOptions, f func(t *testing.T, l *memoryLog, h *stream.Hub)) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLedger()
+		l := newMemoryLog()
 		h := stream.NewHub(l, opts)
 		defer h.Close()
 		f(t, l, h)
 	})
 }
 
-func join(t *testing.T, h *stream.Hub, user string) (*list, stream.Position, func()) {
+func join(t *testing.T, h *stream.Hub, user string) (*recordingSink, stream.Position, func()) {
 	t.Helper()
-	s := &list{}
+	s := &recordingSink{}
 	at, _, leave, err := h.Join(t.Context(), user, s)
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +120,8 @@ func join(t *testing.T, h *stream.Hub, user string) (*list, stream.Position, fun
 	return s, at, leave
 }
 
-func TestEventsComeInTheOrderOfTheLog(t *testing.T) {
-	inBubble(t, stream.HubOptions{}, func(t *testing.T, l *ledger, h *stream.Hub) {
+func TestEventsAreDeliveredInLogOrder(t *testing.T) {
+	withHub(t, stream.HubOptions{}, func(t *testing.T, l *memoryLog, h *stream.Hub) {
 		l.commit("ann", "before")
 		s, at, leave := join(t, h, "ann")
 		if at != (stream.Position{Epoch: "e1", Seq: 1}) {
@@ -134,53 +133,53 @@ func TestEventsComeInTheOrderOfTheLog(t *testing.T) {
 		h.Committed("ann", []*stream.Event{three})
 		h.Transient(&stream.Event{UserID: "ann", Type: "delta"})
 		h.Transient(&stream.Event{UserID: "bob", Type: "delta"})
-		if got := s.words(); got != "[2 3 delta]" {
+		if got := s.delivered(); got != "[2 3 delta]" {
 			t.Errorf("got %s", got)
 		}
-		h.Committed("ann", []*stream.Event{three}) // told twice
+		h.Committed("ann", []*stream.Event{three}) // a duplicate
 		leave()
 		leave()
 		h.Committed("ann", []*stream.Event{l.commit("ann", "x")})
-		if got := s.words(); got != "[2 3 delta]" {
+		if got := s.delivered(); got != "[2 3 delta]" {
 			t.Errorf("after leaving: %s", got)
 		}
 	})
 }
 
 func TestAnEarlyEventWaitsAndAGapIsReadFromTheLog(t *testing.T) {
-	inBubble(t, stream.HubOptions{}, func(t *testing.T, l *ledger, h *stream.Hub) {
+	withHub(t, stream.HubOptions{}, func(t *testing.T, l *memoryLog, h *stream.Hub) {
 		s, _, leave := join(t, h, "ann")
 		defer leave()
-		l.fail(true) // nothing can be read for now
+		l.setFailing(true) // the log cannot be read for now
 		one, two, three := l.commit("ann", "x"), l.commit("ann", "x"), l.commit("ann", "x")
 		h.Committed("ann", []*stream.Event{two})
 		h.Transient(&stream.Event{UserID: "ann", Type: "delta"})
-		if got := s.words(); got != "[]" {
-			t.Errorf("before its turn: %s", got)
+		if got := s.delivered(); got != "[]" {
+			t.Errorf("before its predecessor: %s", got)
 		}
 		h.Committed("ann", []*stream.Event{one})
-		if got := s.words(); got != "[1 2 delta]" {
-			t.Errorf("in turn: %s", got)
+		if got := s.delivered(); got != "[1 2 delta]" {
+			t.Errorf("after its predecessor: %s", got)
 		}
-		l.commit("ann", "x") // 4: never told to this hub
+		l.commit("ann", "x") // 4: this hub gets no notice
 		five := l.commit("ann", "x")
 		h.Committed("ann", []*stream.Event{three, five})
 		h.Transient(&stream.Event{UserID: "ann", Type: "late"})
 		synctest.Wait()
-		if got := s.words(); got != "[1 2 delta 3]" {
+		if got := s.delivered(); got != "[1 2 delta 3]" {
 			t.Errorf("without a database: %s", got)
 		}
-		l.fail(false)
-		time.Sleep(time.Second) // virtual: it tries again
+		l.setFailing(false)
+		time.Sleep(time.Second) // virtual: the hub retries
 		synctest.Wait()
-		if got := s.words(); got != "[1 2 delta 3 4 5 late]" {
+		if got := s.delivered(); got != "[1 2 delta 3 4 5 late]" {
 			t.Errorf("from the log: %s", got)
 		}
 	})
 }
 
 func TestEventsOfOtherProcessesAreFound(t *testing.T) {
-	inBubble(t, stream.HubOptions{Poll: time.Second}, func(t *testing.T, l *ledger, h *stream.Hub) {
+	withHub(t, stream.HubOptions{Poll: time.Second}, func(t *testing.T, l *memoryLog, h *stream.Hub) {
 		s, _, leave := join(t, h, "ann")
 		defer leave()
 		for range 450 {
@@ -196,13 +195,13 @@ func TestEventsOfOtherProcessesAreFound(t *testing.T) {
 	})
 }
 
-func TestAFailedJoinLeavesNothing(t *testing.T) {
-	inBubble(t, stream.HubOptions{}, func(t *testing.T, l *ledger, h *stream.Hub) {
-		l.fail(true)
-		if _, _, _, err := h.Join(t.Context(), "ann", &list{}); err == nil {
+func TestAFailedJoinLeavesNothingBehind(t *testing.T) {
+	withHub(t, stream.HubOptions{}, func(t *testing.T, l *memoryLog, h *stream.Hub) {
+		l.setFailing(true)
+		if _, _, _, err := h.Join(t.Context(), "ann", &recordingSink{}); err == nil {
 			t.Fatal("joined without a database")
 		}
-		l.fail(false)
+		l.setFailing(false)
 		h.Committed("ann", []*stream.Event{l.commit("ann", "x")})
 		_, at, leave := join(t, h, "ann")
 		defer leave()
@@ -213,7 +212,7 @@ func TestAFailedJoinLeavesNothing(t *testing.T) {
 }
 
 func TestSinceStopsAtItsEnd(t *testing.T) {
-	inBubble(t, stream.HubOptions{}, func(t *testing.T, l *ledger, h *stream.Hub) {
+	withHub(t, stream.HubOptions{}, func(t *testing.T, l *memoryLog, h *stream.Hub) {
 		for range 9 {
 			l.commit("ann", "x")
 		}
@@ -224,9 +223,9 @@ func TestSinceStopsAtItsEnd(t *testing.T) {
 	})
 }
 
-// TestManyJoinAndLeaveWhileEventsAreWritten commits from many goroutines, told
-// out of order and partly not at all, while sinks come and go: each sink gets
-// every event after its position, once and in order.
+// TestManyJoinAndLeaveWhileEventsAreWritten commits from many goroutines and notifies
+// the hub out of order or not at all, while sinks join and leave: each sink gets every
+// event after its position, once and in order.
 func TestManyJoinAndLeaveWhileEventsAreWritten(t *testing.T) {
 	seed := uint64(1)
 	if v, err := strconv.ParseUint(os.Getenv("NODEST_SEED"), 10, 64); err == nil {
@@ -234,7 +233,7 @@ func TestManyJoinAndLeaveWhileEventsAreWritten(t *testing.T) {
 	}
 	t.Logf("NODEST_SEED=%d", seed)
 	const writers, each, readers = 4, 200, 8
-	l := newLedger()
+	l := newMemoryLog()
 	h := stream.NewHub(l, stream.HubOptions{Poll: time.Millisecond})
 	defer h.Close()
 	var writing, reading sync.WaitGroup
@@ -243,7 +242,7 @@ func TestManyJoinAndLeaveWhileEventsAreWritten(t *testing.T) {
 		writing.Go(func() {
 			for range each {
 				e := l.commit("ann", "x")
-				if r.IntN(10) > 0 { // the tenth is another process's
+				if r.IntN(10) > 0 { // one in ten is from another process
 					h.Committed("ann", []*stream.Event{e})
 				}
 			}
@@ -252,7 +251,7 @@ func TestManyJoinAndLeaveWhileEventsAreWritten(t *testing.T) {
 	for range readers {
 		reading.Go(func() {
 			for range 5 {
-				c := &counter{want: writers * each, all: make(chan struct{})}
+				c := &orderedSink{want: writers * each, all: make(chan struct{})}
 				at, _, leave, err := h.Join(t.Context(), "ann", c)
 				if err != nil {
 					t.Error(err)
@@ -274,15 +273,15 @@ func TestManyJoinAndLeaveWhileEventsAreWritten(t *testing.T) {
 	reading.Wait()
 }
 
-// counter checks that seqs follow one another.
-type counter struct {
+// orderedSink checks that seqs have no gaps.
+type orderedSink struct {
 	mu   sync.Mutex
-	want int64 // last one
+	want int64 // the last seq
 	seqs []int64
 	all  chan struct{}
 }
 
-func (c *counter) Deliver(e *stream.Event) {
+func (c *orderedSink) Deliver(e *stream.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seqs = append(c.seqs, e.Seq)
@@ -291,7 +290,7 @@ func (c *counter) Deliver(e *stream.Event) {
 	}
 }
 
-func (c *counter) check(t *testing.T, from int64) {
+func (c *orderedSink) check(t *testing.T, from int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, seq := range c.seqs {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// Every phase and event: the phase that follows, and what is done. "." = nothing
-// changes. Text is never queued but in order, and what was dropped is either
-// caught up with or superseded by message.updated.
-const specification = `
+// For every event (row) and phase (column): the next phase and the action; "." is the
+// same phase. Text is only queued in order, and dropped text is either caught up or
+// superseded by message.updated.
+const transitionTable = `
 event    unknown       awaiting      live          behind        final
 started  live:start    .:start       .:start       .:start       .:start
 text     live:queue    .:miss        .:queue       .:miss        behind:miss
@@ -30,7 +30,7 @@ current  .             .             .             live:settle   live:settle
 `
 
 func TestTransitions(t *testing.T) {
-	lines := strings.Split(strings.TrimSpace(specification), "\n")
+	lines := strings.Split(strings.TrimSpace(transitionTable), "\n")
 	names := strings.Fields(lines[0])
 	if len(lines) != int(events)+1 || len(names) != int(phases) {
 		t.Fatalf("%d events and %d phases are specified", len(lines)-1, len(names)-1)

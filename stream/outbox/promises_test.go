@@ -8,16 +8,14 @@ import (
 	"testing/synctest"
 )
 
-func words(s string) []string { return strings.Fields(s) }
-
 const (
-	always = "start say say say say say think block chat memory flush flush flush drain sleep finish "
-	while  = always + "drain drain attach attach fail reply ping tell "
+	stepsAlways    = "start say say say say say think block chat memory flush flush flush drain sleep finish "
+	stepsConnected = stepsAlways + "drain drain attach attach fail reply ping tell "
 )
 
-// TestPromises tells random stories to an outbox. Whatever happens, nothing durable
-// is left out or sent again, deltas continue what the client has, what waits stays
-// bounded, and the client knows everything once nothing waits any more.
+// TestPromises runs random steps on an outbox. Whatever happens, no durable event is
+// left out or sent twice, deltas continue the client's text, the queue stays bounded,
+// and the client knows everything once the queue is empty.
 func TestPromises(t *testing.T) {
 	runs := 3000
 	if testing.Short() {
@@ -33,17 +31,17 @@ func TestPromises(t *testing.T) {
 			}()
 			rng := rand.New(rand.NewPCG(uint64(seed), 1))
 			opts, set := randomSettings(rng)
-			w := newWorld(t, opts, set)
-			after, in := while, "start say say say chat flush flush attach "
+			w := newSimulation(t, opts, set)
+			after, in := stepsConnected, "start say say say chat flush flush attach "
 			if w.exact = rng.IntN(2) == 0; !w.exact {
 				after, in = after+"rewind ", in+"rewind "
 			}
 			if rng.IntN(3) == 0 {
 				after, in = after+"subscribe unsubscribe ", in+"subscribe unsubscribe "
 			}
-			w.play(rng, story(rng, rng.IntN(20), words(always), nil),
-				story(rng, rng.IntN(10), words("start say say chat flush flush "), nil),
-				story(rng, rng.IntN(200), words(after), words(in)))
+			w.run(rng, randomSteps(rng, rng.IntN(20), strings.Fields(stepsAlways), nil),
+				randomSteps(rng, rng.IntN(10), strings.Fields("start say say chat flush flush "), nil),
+				randomSteps(rng, rng.IntN(200), strings.Fields(after), strings.Fields(in)))
 			if w.closed == 4408 {
 				closed++
 			}
