@@ -100,7 +100,7 @@ func TestTheAsyncAPIDocumentIsConsistent(t *testing.T) {
 			t.Errorf("the message %s is in no operation", name)
 		}
 		if err := c.message(map[string]any{}, name); err == nil {
-			t.Errorf("an empty object passes for %s", name)
+			t.Errorf("an empty object is accepted as %s", name)
 		}
 	}
 }

@@ -90,20 +90,20 @@ func pointer(steps []string) string {
 // at follows some steps from the root of a document, and references on the way. It
 // returns the value there and its actual location.
 func at(doc any, steps ...string) (any, []string) {
-	v, way := doc, []string{}
+	v, location := doc, []string{}
 	for _, s := range steps {
 		object, ok := v.(map[string]any)
 		if !ok {
 			return nil, nil
 		}
-		v, way = object[s], append(way, s)
+		v, location = object[s], append(location, s)
 		if object, ok = v.(map[string]any); ok {
 			if ref, ok := object["$ref"].(string); ok && strings.HasPrefix(ref, "#/") {
-				v, way = at(doc, strings.Split(ref[2:], "/")...)
+				v, location = at(doc, strings.Split(ref[2:], "/")...)
 			}
 		}
 	}
-	return v, way
+	return v, location
 }
 
 // pathOf returns the documented path that a request's path matches; literal
@@ -153,17 +153,17 @@ func (c *contract) check(x *exchange) error {
 	if o, _ := at(c.openapi, "paths", path, method); path == "" || o == nil {
 		return c.checkUndescribed(x, method)
 	}
-	response, way := at(c.openapi, "paths", path, method, "responses", fmt.Sprint(x.status))
+	response, location := at(c.openapi, "paths", path, method, "responses", fmt.Sprint(x.status))
 	if response == nil && x.status >= 400 {
-		response, way = at(c.openapi, "paths", path, method, "responses", "default")
+		response, location = at(c.openapi, "paths", path, method, "responses", "default")
 	}
 	if response == nil {
 		return fmt.Errorf("status %d is not described", x.status)
 	}
-	if err := c.checkHeaders(x, way); err != nil {
+	if err := c.checkHeaders(x, location); err != nil {
 		return err
 	}
-	if err := c.checkBody(x, way); err != nil {
+	if err := c.checkBody(x, location); err != nil {
 		return err
 	}
 	failed := x.status >= 300 || bytes.HasPrefix(x.body, []byte(`{"success":false`))
@@ -210,11 +210,11 @@ func (c *contract) checkUndescribed(x *exchange, method string) error {
 	return c.checkBody(x, []string{"components", "responses", "NotFound"})
 }
 
-func (c *contract) checkHeaders(x *exchange, way []string) error {
-	headers, _ := at(c.openapi, append(way, "headers")...)
+func (c *contract) checkHeaders(x *exchange, location []string) error {
+	headers, _ := at(c.openapi, append(location, "headers")...)
 	list, _ := headers.(map[string]any)
 	for name := range list {
-		header, hway := at(c.openapi, append(append([]string{}, way...), "headers", name)...)
+		header, headerLocation := at(c.openapi, append(append([]string{}, location...), "headers", name)...)
 		value := x.header.Get(name)
 		if value == "" {
 			if required, _ := header.(map[string]any)["required"].(bool); required {
@@ -222,15 +222,15 @@ func (c *contract) checkHeaders(x *exchange, way []string) error {
 			}
 			continue
 		}
-		if err := c.validate(value, openapiAt, append(hway, "schema")...); err != nil {
+		if err := c.validate(value, openapiAt, append(headerLocation, "schema")...); err != nil {
 			return fmt.Errorf("header %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (c *contract) checkBody(x *exchange, way []string) error {
-	v, _ := at(c.openapi, append(append([]string{}, way...), "content")...)
+func (c *contract) checkBody(x *exchange, location []string) error {
+	v, _ := at(c.openapi, append(append([]string{}, location...), "content")...)
 	content, _ := v.(map[string]any)
 	if x.method == http.MethodHead {
 		if len(x.body) > 0 {
@@ -257,7 +257,7 @@ func (c *contract) checkBody(x *exchange, way []string) error {
 		if err != nil {
 			return fmt.Errorf("the body is not JSON: %w", err)
 		}
-		return c.validate(value, openapiAt, append(append([]string{}, way...), "content", name, "schema")...)
+		return c.validate(value, openapiAt, append(append([]string{}, location...), "content", name, "schema")...)
 	}
 	return fmt.Errorf("content type %q is not described", kind)
 }

@@ -83,13 +83,13 @@ func TestAnEditIsAnsweredLikeAMessage(t *testing.T) {
 	h.shows(chat, "Hello, traveller.", "Who are you?", "I am Alice.")
 
 	s := h.model.enqueue(&script{pieces: []string{"…"}, hangs: true})
-	begun := h.rest("PATCH", "/messages/"+messageID, `{"text":"Why?","mode":"branch","regenerate":true}`, "Prefer: respond-async").wants(t, 202)
-	if stringAt(begun, "reply.status") != "pending" || stringAt(begun, "message.text") != "Why?" {
-		t.Errorf("answer: %v", begun)
+	started := h.rest("PATCH", "/messages/"+messageID, `{"text":"Why?","mode":"branch","regenerate":true}`, "Prefer: respond-async").wants(t, 202)
+	if stringAt(started, "reply.status") != "pending" || stringAt(started, "message.text") != "Why?" {
+		t.Errorf("answer: %v", started)
 	}
 	await(t, s.requested, "the request to the model")
 	h.rest("PATCH", "/messages/"+messageID, `{"text":"Busy?","mode":"branch"}`).refuses(t, 409, "busy")
-	h.rest("POST", "/generations/"+stringAt(begun, "generationId")+"/cancel", "").wants(t, 200)
+	h.rest("POST", "/generations/"+stringAt(started, "generationId")+"/cancel", "").wants(t, 200)
 }
 
 func TestAnEditWithoutAnAnswer(t *testing.T) {
@@ -98,7 +98,7 @@ func TestAnEditWithoutAnAnswer(t *testing.T) {
 	messageID, replyID := h.turn(chat, "Where are we?", "At sea.")
 	edited := h.rest("PATCH", "/messages/"+replyID, `{"text":"In the hills.","mode":"branch"}`).wants(t, 200)
 	if stringAt(edited, "message.role") != "assistant" || edited["reply"] != nil || edited["generationId"] != nil {
-		t.Errorf("a reply said in other words: %v", edited)
+		t.Errorf("an edited reply: %v", edited)
 	}
 	h.shows(chat, "Hello, traveller.", "Where are we?", "In the hills.")
 	h.rest("PATCH", "/messages/"+messageID, `{"text":"Where?"}`).wants(t, 200)
@@ -140,10 +140,10 @@ func TestRegeneratingInTheMiddle(t *testing.T) {
 	}
 
 	s := h.model.enqueue(&script{hangs: true})
-	begun := h.rest("POST", "/messages/"+first+"/regenerate", "", "Prefer: respond-async").wants(t, 202)
+	started := h.rest("POST", "/messages/"+first+"/regenerate", "", "Prefer: respond-async").wants(t, 202)
 	await(t, s.requested, "the request to the model")
-	generation, place := stringAt(begun, "generationId"), stringAt(begun, "message.id")
-	h.rest("DELETE", "/messages/"+place, "").refuses(t, 409, "busy")
+	generation, newReply := stringAt(started, "generationId"), stringAt(started, "message.id")
+	h.rest("DELETE", "/messages/"+newReply, "").refuses(t, 409, "busy")
 	h.rest("POST", "/conversations/"+chat+"/saves", `{"description":"now"}`).refuses(t, 409, "busy")
 	h.rest("POST", "/generations/"+generation+"/cancel", "").wants(t, 200)
 	_, err := h.engine.Wait(t.Context(), h.user.ID, generation)
@@ -152,7 +152,7 @@ func TestRegeneratingInTheMiddle(t *testing.T) {
 	if len(events) != 2 || events[0].Ev != "message.deleted" || events[1].Ev != "gen.done" {
 		t.Errorf("the end of a reply that stayed empty: %v", events)
 	}
-	h.rest("GET", "/messages/"+place, "").refuses(t, 404, "not_found")
+	h.rest("GET", "/messages/"+newReply, "").refuses(t, 404, "not_found")
 	h.shows(chat, before...)
 
 	s = h.model.enqueue(&script{hangs: true})
@@ -205,13 +205,13 @@ func TestAMessageBeingWrittenIsBusy(t *testing.T) {
 	save := stringAt(h.rest("POST", "/conversations/"+chat+"/saves", `{"description":"the beginning"}`).wants(t, 201), "id")
 	gate := make(chan struct{})
 	s := h.model.enqueue(&script{pieces: []string{"one ", "two"}, gate: gate})
-	begun := h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"Count"}`, "Prefer: respond-async").wants(t, 202)
+	started := h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"Count"}`, "Prefer: respond-async").wants(t, 202)
 	await(t, s.requested, "the request to the model")
 	gate <- struct{}{}
-	reply := stringAt(begun, "message.id")
+	reply := stringAt(started, "message.id")
 	for _, c := range []struct{ method, path, body string }{
 		{"DELETE", "/messages/" + reply, ""},
-		{"DELETE", "/messages/" + stringAt(begun, "userMessage.id") + "?scope=after", ""},
+		{"DELETE", "/messages/" + stringAt(started, "userMessage.id") + "?scope=after", ""},
 		{"PATCH", "/messages/" + reply, `{"text":"three"}`},
 		{"POST", "/messages/" + reply + "/regenerate", ""},
 		{"POST", "/conversations/" + chat + "/saves", `{"description":"now"}`},
@@ -219,13 +219,13 @@ func TestAMessageBeingWrittenIsBusy(t *testing.T) {
 		{"POST", "/conversations/" + chat + "/reset", ""},
 	} {
 		p := h.rest(c.method, c.path, c.body).refuses(t, 409, "busy")
-		if p.Details["generationId"] != begun["generationId"] || p.Retry != "later" {
+		if p.Details["generationId"] != started["generationId"] || p.Retry != "later" {
 			t.Errorf("%s %s: %+v", c.method, c.path, p)
 		}
 	}
 	gate <- struct{}{}
 	await(t, s.ended, "the end of the reply")
-	_, err := h.engine.Wait(t.Context(), h.user.ID, stringAt(begun, "generationId"))
+	_, err := h.engine.Wait(t.Context(), h.user.ID, stringAt(started, "generationId"))
 	h.must(err)
 	h.shows(chat, "Hello, traveller.", "Count", "one two")
 }

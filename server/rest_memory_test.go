@@ -260,7 +260,7 @@ func TestAReplyListsItsRecalledMemories(t *testing.T) {
 		t.Errorf("the context: %v", got)
 	}
 	if got := h.rest("GET", "/messages/"+messageID+"/memories", "").items(t); len(got) != 0 {
-		t.Errorf("for what the user said: %v", got)
+		t.Errorf("for the user message: %v", got)
 	}
 	h.rest("DELETE", path+"/"+bees+"?purge=true", "").wants(t, 204)
 	if got := h.rest("GET", "/messages/"+replyID+"/memories", "").items(t); len(got) != 0 {

@@ -339,9 +339,9 @@ func (d *transport) run(t *testing.T, name string, c transportCase) string {
 	if f.Code != c.code {
 		t.Errorf("%s: %s, want %q", name, failure, c.code)
 	}
-	var begun struct{ GenerationID string }
-	if json.Unmarshal(orObject(result), &begun) == nil && begun.GenerationID != "" {
-		_, err := d.h.engine.Wait(context.Background(), d.userID, begun.GenerationID) // the next case needs its end
+	var started struct{ GenerationID string }
+	if json.Unmarshal(orObject(result), &started) == nil && started.GenerationID != "" {
+		_, err := d.h.engine.Wait(context.Background(), d.userID, started.GenerationID) // the next case needs its end
 		d.h.must(err)
 	}
 	if len(c.keep) > 0 && c.code == "" {

@@ -35,7 +35,7 @@ func TestTwoDevicesSeeTheSameTree(t *testing.T) {
 	}
 	for _, want := range []string{"save.created", "chat.created", "message.created", "gen.done", "save.restored", "chat.updated", "save.deleted"} {
 		if !strings.Contains(a, " "+want+" ") {
-			t.Errorf("nobody saw %s:\n%s", want, a)
+			t.Errorf("no device saw %s:\n%s", want, a)
 		}
 	}
 	if f := q.event("save.restored", ""); f.By != "d-one" || f.Conv != chat || field[string](t, f, "save.id") != save || field[string](t, f, "head") == "" {

@@ -478,7 +478,7 @@ func TestFilteredEventsLeaveNoGaps(t *testing.T) {
 	for _, d := range []*wsClient{noDeltas, otherChat} {
 		for _, f := range d.all() {
 			if f.Ev == "gen.delta" || f.Ev == "gen.stage" {
-				t.Errorf("a client without deltas got %s", f.Ev)
+				t.Errorf("a client that wants no deltas got %s", f.Ev)
 			}
 		}
 	}
@@ -502,7 +502,7 @@ func TestFilteredEventsLeaveNoGaps(t *testing.T) {
 	p.event("gen.done", gen)
 	for _, f := range p.all() {
 		if f.Ev == "gen.delta" && f.Gen == gen {
-			t.Error("a delta of a conversation that was left out of all")
+			t.Error("a delta of an unsubscribed conversation")
 		}
 	}
 }

@@ -142,9 +142,9 @@ func (g *simulation) opFork(p *chatModel) bool {
 		g.restart()
 	}
 	b, _ := g.archive(&chatModel{id: c.ID})
-	way := p.branch(s.id)
-	require.Len(g.t, b.Messages, len(way), "the copied branch")
-	whole, names := forkModel(g, p, way, b)
+	branch := p.branch(s.id)
+	require.Len(g.t, b.Messages, len(branch), "the copied branch")
+	whole, names := forkModel(g, p, branch, b)
 	whole.id, whole.title = c.ID, title
 	frame := p.now()
 	frame.head = names[s.id]
@@ -159,11 +159,11 @@ func (g *simulation) opFork(p *chatModel) bool {
 }
 
 // forkModel returns the model of a copied branch, and its ids by the ids of the original.
-func forkModel(g *simulation, p *chatModel, way []*messageModel, copied *archived) (whole *chatModel, names map[string]string) {
+func forkModel(g *simulation, p *chatModel, branch []*messageModel, copied *archived) (whole *chatModel, names map[string]string) {
 	g.t.Helper()
 	names = map[string]string{}
 	whole = &chatModel{character: p.character, messages: map[string]*messageModel{}, partly: true}
-	for i, was := range way {
+	for i, was := range branch {
 		to := &copied.Messages[i]
 		require.Equal(g.t, was.seq, to.Seq)
 		require.Len(g.t, to.Swipes, len(was.swipes))

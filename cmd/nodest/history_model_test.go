@@ -186,12 +186,12 @@ func (p *chatModel) selectSwipe(s *messageModel, v *swipeModel, status string) {
 
 // branch returns the messages from the root to id, including deleted ones.
 func (p *chatModel) branch(id string) []*messageModel {
-	var way []*messageModel
+	var branch []*messageModel
 	for s := p.messages[id]; s != nil; s = p.messages[s.parent] {
-		way = append(way, s)
+		branch = append(branch, s)
 	}
-	slices.Reverse(way)
-	return way
+	slices.Reverse(branch)
+	return branch
 }
 
 // path returns the messages of a branch that were shown at a tick.
