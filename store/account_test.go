@@ -19,7 +19,7 @@ import (
 )
 
 func TestSettingsHaveVersions(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		e.view(func(tx nodest.Tx) error {
 			s, err := tx.Characters.Settings()
 			e.equal("settings", *s, character.UserSettings{})
@@ -41,7 +41,7 @@ func TestSettingsHaveVersions(t *testing.T) {
 }
 
 func TestUsageAddsUp(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {
@@ -84,8 +84,8 @@ func TestUsageAddsUp(t *testing.T) {
 	})
 }
 
-func TestAnAckMovesForward(t *testing.T) {
-	conform(t, func(e *env) {
+func TestAnAckOnlyMovesForward(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		ack := func(seq int64, read map[string]string) {
 			e.update(func(tx nodest.Tx) error { return tx.Ack("phone", seq, read) })
 		}
@@ -100,9 +100,9 @@ func TestAnAckMovesForward(t *testing.T) {
 	})
 }
 
-// TestTheFirstAcksOfADeviceAtOnce: none of them loses the marks of another.
-func TestTheFirstAcksOfADeviceAtOnce(t *testing.T) {
-	conform(t, func(e *env) {
+// Concurrent first acknowledgements of a device keep each other's read marks.
+func TestConcurrentFirstAcksKeepAllReadMarks(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		const writers = 6
 		for round := range 3 {
 			device := fmt.Sprintf("phone-%d", round)
@@ -137,8 +137,8 @@ func TestTheFirstAcksOfADeviceAtOnce(t *testing.T) {
 	})
 }
 
-func TestUsers(t *testing.T) {
-	conform(t, func(e *env) {
+func TestUsersAreStoredAndFoundByName(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		ada := &account.User{
 			ID: id(), Username: "Ada 茶", Role: account.RoleOwner, PasswordHash: "$argon2id$x",
@@ -188,8 +188,8 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-func TestTheFirstUserIsOne(t *testing.T) {
-	conform(t, func(e *env) {
+func TestOnlyOneFirstUserIsStored(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		if err := e.db.DeleteUser(ctx, e.user); err != nil {
 			e.Fatal(err)
@@ -213,7 +213,7 @@ func TestTheFirstUserIsOne(t *testing.T) {
 }
 
 func TestTokensAndTickets(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		over := start.Add(time.Hour)
 		want := &account.Token{ID: id(), UserID: e.user, Name: "phone", Hash: []byte{0, 1, 0xff}, Session: true, CreatedAt: start, ExpiresAt: &over}
@@ -279,7 +279,7 @@ func TestTokensAndTickets(t *testing.T) {
 }
 
 func TestProviderKeys(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		for _, k := range []account.SealedKey{{Provider: "openai", Sealed: []byte{1}}, {Provider: "gemini", Sealed: []byte{2}}, {Provider: "openai", Sealed: []byte{3, 0}}} {
 			k.UpdatedAt = start
@@ -302,7 +302,7 @@ func TestProviderKeys(t *testing.T) {
 }
 
 func TestNothingIsLeftOfADeletedUser(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		kept := fill(e, e.user)
 		gone := newUser(e)
@@ -317,7 +317,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 		}
 		for table, n := range count(e, e.user) {
 			if n == 0 {
-				e.Errorf("the other user's rows in %s are gone, or the test fills none", table)
+				e.Errorf("the other user's rows in %s are missing, or the test inserts none", table)
 			}
 		}
 		orphans, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM swipes WHERE message_id <> ?", kept.message)

@@ -19,9 +19,8 @@ func (e *env) dump(conversation string) (all []*chat.DumpedMessage) {
 	return all
 }
 
-// renamed gives everything in a dump a fresh id, as the engine does. names keeps
-// which became which.
-func renamed(all []*chat.DumpedMessage, names map[string]string) []*chat.DumpedMessage {
+// withFreshIDs replaces every id in a dump, as the engine does; ids maps old to new.
+func withFreshIDs(all []*chat.DumpedMessage, names map[string]string) []*chat.DumpedMessage {
 	name := func(old *string) {
 		if *old == "" {
 			return
@@ -50,7 +49,7 @@ func renamed(all []*chat.DumpedMessage, names map[string]string) []*chat.DumpedM
 	return all
 }
 
-// load stores a dump as a new conversation, and does not finish it.
+// load stores a dump as a new conversation, without finishing it.
 func (e *env) load(c *chat.Conversation, all []*chat.DumpedMessage, size int) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error { return tx.Chats.BeginLoad(c) })
@@ -59,12 +58,12 @@ func (e *env) load(c *chat.Conversation, all []*chat.DumpedMessage, size int) {
 	}
 }
 
-// loaded brings the tale's conversation into a new one by way of a dump, and
-// returns the new one and the new names.
-func (s *tale) loaded() (conversation string, names map[string]string) {
+// reload copies the history's conversation into a new one through a dump, and returns
+// the new conversation and the map of ids.
+func (s *randomHistory) reload() (conversation string, names map[string]string) {
 	s.Helper()
 	names = map[string]string{}
-	all := renamed(s.dump(s.conv), names)
+	all := withFreshIDs(s.dump(s.conv), names)
 	var c *chat.Conversation
 	var states []*chat.Conversation
 	var rewinds []chat.Rewind
@@ -93,15 +92,15 @@ func (s *tale) loaded() (conversation string, names map[string]string) {
 	return c.ID, names
 }
 
-// translated is the tale as it must read under the new names.
-func (s *tale) translated(conversation string, names map[string]string) *tale {
+// translated returns the history as it must read with the new ids.
+func (s *randomHistory) translated(conversation string, names map[string]string) *randomHistory {
 	old := make([]string, 0, 2*len(names))
 	for from, to := range names {
 		old = append(old, from, to)
 	}
 	r := strings.NewReplacer(old...)
-	n := &tale{
-		env: s.env, rnd: s.rnd, conv: conversation, shown: map[int64]string{}, born: map[string]int64{},
+	n := &randomHistory{
+		env: s.env, rnd: s.rnd, conv: conversation, shown: map[int64]string{}, firstVersion: map[string]int64{},
 		count: s.count, notes: s.notes, paths: map[string]string{},
 	}
 	for _, id := range s.all {
@@ -113,8 +112,8 @@ func (s *tale) translated(conversation string, names map[string]string) *tale {
 	for version, text := range s.shown {
 		n.shown[version] = r.Replace(text)
 	}
-	for id, version := range s.born {
-		n.born[names[id]] = version
+	for id, version := range s.firstVersion {
+		n.firstVersion[names[id]] = version
 	}
 	for at, text := range s.paths {
 		n.paths[r.Replace(at)] = r.Replace(text)
@@ -122,9 +121,9 @@ func (s *tale) translated(conversation string, names map[string]string) *tale {
 	return n
 }
 
-// told is everything that the dump of a conversation holds, by message. The
-// conversation's id is another one in each.
-func told(all []*chat.DumpedMessage) (lines []string) {
+// dumpLines returns everything in a dump of a conversation except the conversation's
+// id, one message per line.
+func dumpLines(all []*chat.DumpedMessage) (lines []string) {
 	for _, m := range all {
 		m.ConversationID = ""
 		line, err := json.Marshal(m)
@@ -133,16 +132,16 @@ func told(all []*chat.DumpedMessage) (lines []string) {
 	return lines
 }
 
-func TestADumpThatIsLoadedIsTheConversation(t *testing.T) {
-	conform(t, func(e *env) {
-		s := newTale(e)
+func TestALoadedDumpEqualsItsConversation(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		s := newRandomHistory(e)
 		for range atLeast(4, 40) {
 			for range 20 {
 				s.step()
 			}
 			s.rewind(2 + s.rnd.Int64N(int64(len(s.heads))-2))
 		}
-		s.update(func(tx nodest.Tx) error { // with everything that a message can have
+		s.update(func(tx nodest.Tx) error { // a message with every field set
 			c, err := tx.Chats.LockConversation(s.conv)
 			if err != nil {
 				return err
@@ -160,12 +159,12 @@ func TestADumpThatIsLoadedIsTheConversation(t *testing.T) {
 			s.all = append(s.all, m.ID)
 			return tx.Chats.UpdateConversation(c)
 		})
-		s.keep()
-		conversation, names := s.loaded()
+		s.record()
+		conversation, names := s.reload()
 		n := s.translated(conversation, names)
-		n.read()
-		want := told(renamed(e.dump(s.conv), names))
-		for i, got := range told(e.dump(conversation)) {
+		n.verify()
+		want := dumpLines(withFreshIDs(e.dump(s.conv), names))
+		for i, got := range dumpLines(e.dump(conversation)) {
 			e.equal("the dump of what was loaded", got, want[i])
 		}
 
@@ -189,22 +188,22 @@ func TestADumpThatIsLoadedIsTheConversation(t *testing.T) {
 		const place = "SELECT %s FROM messages WHERE conversation_id = ? ORDER BY seq"
 		for _, column := range []string{"depth", "chain"} {
 			query := fmt.Sprintf(place, column)
-			e.equal(column, e.ask(query, conversation), e.ask(query, s.conv))
+			e.equal(column, e.queryInts(query, conversation), e.queryInts(query, s.conv))
 		}
 
-		// The story goes on, and back.
+		// The copy can be changed and rewound.
 		for range 20 {
 			n.step()
 		}
 		for range 3 {
 			n.rewind(2 + n.rnd.Int64N(int64(len(n.heads))-2))
 		}
-		n.read()
+		n.verify()
 	})
 }
 
 func TestALoadIsFinishedOnce(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		dumped := func(seq int64, parent string) *chat.DumpedMessage {
 			m := message("", parent, "a")
 			m.Seq, m.Rev = seq, 1
@@ -220,11 +219,11 @@ func TestALoadIsFinishedOnce(t *testing.T) {
 		c := &chat.Conversation{ID: id(), Version: 3}
 		m := dumped(9, "")
 		e.load(c, []*chat.DumpedMessage{m}, 1)
-		e.refused(fault.Invalid, load(c, dumped(10, theirs.ID))) // a parent elsewhere
+		e.refused(fault.Invalid, load(c, dumped(10, theirs.ID))) // the parent is in another conversation
 		c.HeadID = m.ID
 		finish := func(tx nodest.Tx) error { return tx.Chats.FinishLoad(c, nil, nil) }
 		e.update(finish)
-		e.refused(fault.NotFound, finish) // it is loaded
+		e.refused(fault.NotFound, finish) // it is already finished
 		e.refused(fault.NotFound, load(c, dumped(10, m.ID)))
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(c.ID) })
 		e.refused(fault.NotFound, load(c, dumped(10, m.ID)))

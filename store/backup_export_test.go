@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// BackupTable shows tests how a backup sees a table.
+// BackupTable is a table as a backup sees it.
 type BackupTable struct {
 	Name    string
 	Columns []column
 }
 
-// BackupTables are those of the newest schema, each after those that it refers to.
+// BackupTables returns the tables of the newest schema, each after those it refers to.
 func BackupTables(ctx context.Context) ([]BackupTable, error) {
 	tables, err := tablesAt(ctx, newestVersion())
 	all := make([]BackupTable, len(tables))
@@ -23,17 +23,17 @@ func BackupTables(ctx context.Context) ([]BackupTable, error) {
 	return all, err
 }
 
-// NewestVersion is that of the schema.
+// NewestVersion returns the newest version of the schema.
 func NewestVersion() int64 { return newestVersion() }
 
-// Parent is the column that a foreign key names.
+// Parent returns the table and column that a foreign key refers to.
 func (b BackupTable) Parent(t testing.TB, db *sql.DB, name string) (parent, key string, ok bool) {
 	t.Helper()
 	err := db.QueryRow(`SELECT "table", COALESCE("to", '') FROM pragma_foreign_key_list(?) WHERE "from" = ?`, b.Name, name).Scan(&parent, &key)
 	return parent, key, err == nil
 }
 
-// Nullable says whether a column takes NULL.
+// Nullable reports whether a column may be NULL.
 func (b BackupTable) Nullable(t testing.TB, db *sql.DB, name string) bool {
 	t.Helper()
 	var not bool

@@ -52,8 +52,8 @@ func restore(t testing.TB, o store.Options, path string, r store.RestoreOptions)
 	return store.Restore(context.Background(), o, b, r)
 }
 
-// entries returns the lines of the tables of a backup, sorted: the order of rows
-// is that of the database.
+// entries returns the lines of a backup's tables, sorted, because the order of rows
+// depends on the database.
 func entries(t testing.TB, path string) map[string][]string {
 	t.Helper()
 	r, err := zip.OpenReader(path)
@@ -79,10 +79,9 @@ func entries(t testing.TB, path string) map[string][]string {
 	return all
 }
 
-// TestEveryValueSurvivesAMove fills every column of every table with odd values
-// and moves them from SQLite to PostgreSQL and back. A new table needs no change
-// here either.
-func TestEveryValueSurvivesAMove(t *testing.T) {
+// Every column of every table survives a backup and restore from SQLite to PostgreSQL
+// and back, with unusual values. New tables are tested without a change here.
+func TestEveryValueSurvivesBackupAndRestore(t *testing.T) {
 	ctx := context.Background()
 	first := store.Options{Dir: storetest.Dir(t), Log: quiet}
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(first.Dir, "nodest.db")+"?_foreign_keys=on")
@@ -133,7 +132,7 @@ func TestEveryValueSurvivesAMove(t *testing.T) {
 
 var oddTexts = []string{"", "plain", "日本語 🦊", "\x010", "quote \" back \\ slash", "line\nline\r\n\t", "<b>&amp;</b>\u2028\u2029", "null", "\ufffd", `\N`, `\x00`}
 
-// fillRow inserts a row whose foreign keys hold.
+// fillRow inserts a row with valid foreign keys.
 func fillRow(t *testing.T, db *sql.DB, rng *rand.Rand, table store.BackupTable, n int) {
 	t.Helper()
 	values := make([]any, len(table.Columns))
@@ -142,7 +141,7 @@ func fillRow(t *testing.T, db *sql.DB, rng *rand.Rand, table store.BackupTable, 
 		case "text":
 			values[i] = fmt.Sprintf("%s %d %s", c.Name, n, oddTexts[rng.IntN(len(oddTexts))])
 		case "integer":
-			values[i] = []int64{0, -1, 1 << 62, -1 << 63, rng.Int64()}[rng.IntN(5)] &^ 7 // the rest makes it unique
+			values[i] = []int64{0, -1, 1 << 62, -1 << 63, rng.Int64()}[rng.IntN(5)] &^ 7 // the low bits make it unique
 			values[i] = values[i].(int64) | int64(n)
 		case "real":
 			values[i] = []float64{0, -0.1, 1e-300, 1.7976931348623157e308, rng.NormFloat64()}[rng.IntN(5)]
@@ -165,12 +164,12 @@ func fillRow(t *testing.T, db *sql.DB, rng *rand.Rand, table store.BackupTable, 
 	}
 }
 
-// TestAnOldBackupIsMigrated restores a backup of every schema that there was.
+// Backups of every earlier schema version are migrated when restored.
 func TestAnOldBackupIsMigrated(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		for version := int64(1); version <= store.NewestVersion(); version++ {
-			old := e.another()
-			db := e.before(old, version)
+			old := e.emptyDatabase()
+			db := e.openAt(old, version)
 			if _, err := db.Exec("INSERT INTO users (id, username, username_key, role, tokens_per_day, generations, password_hash, created_at) VALUES ('u', 'Ada', 'ada', 'owner', 0, 0, '', 1)"); err != nil {
 				e.Fatal(err)
 			}
@@ -178,7 +177,7 @@ func TestAnOldBackupIsMigrated(t *testing.T) {
 				e.Fatal(err)
 			}
 			path := e.backup(old, store.BackupOptions{})
-			fresh := e.another()
+			fresh := e.emptyDatabase()
 			if fresh.Dir == "" {
 				fresh.Dir = e.TempDir()
 			}
@@ -199,10 +198,10 @@ func TestAnOldBackupIsMigrated(t *testing.T) {
 }
 
 func TestABackupOfANewerProgramIsRefused(t *testing.T) {
-	conform(t, func(e *env) {
-		o := e.another()
+	onBothDatabases(t, func(e *env) {
+		o := e.emptyDatabase()
 		o.Dir = e.TempDir()
-		db := e.before(o, store.NewestVersion())
+		db := e.openAt(o, store.NewestVersion())
 		defer db.Close()
 		good := e.backup(o, store.BackupOptions{})
 		if _, err := db.Exec("INSERT INTO schema_versions (version_id, is_applied) VALUES (9999, true)"); err != nil {
@@ -219,10 +218,10 @@ func TestABackupOfANewerProgramIsRefused(t *testing.T) {
 	})
 }
 
-// TestRowsThatDoNotFitAreRefused: a file that somebody has changed by hand.
-func TestRowsThatDoNotFitAreRefused(t *testing.T) {
-	conform(t, func(e *env) {
-		o := e.another()
+// A backup that was edited by hand is refused.
+func TestAModifiedBackupIsRefused(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		o := e.emptyDatabase()
 		o.Dir = e.TempDir()
 		db := storetest.OpenWith(e.T, o)
 		storetest.User(e.T, db)
@@ -231,14 +230,14 @@ func TestRowsThatDoNotFitAreRefused(t *testing.T) {
 		}
 		good := e.backup(o, store.BackupOptions{Files: map[string][]byte{"secret.key": []byte("x")}})
 		for name, bad := range map[string]string{
-			"a row is missing":       rewritten(e.T, good, "tables/users.jsonl", func(string) string { return "" }),
-			"a row is changed":       rewritten(e.T, good, "tables/users.jsonl", func(s string) string { return strings.Replace(s, "member", "owner!", 1) }),
-			"a line is cut":          rewritten(e.T, good, "tables/users.jsonl", func(s string) string { return s[:len(s)-3] }),
-			"a value is missing":     rewritten(e.T, good, "tables/streams.jsonl", func(string) string { return "[1]\n" }),
-			"a number is a text":     rewritten(e.T, good, "tables/streams.jsonl", func(s string) string { return strings.Replace(s, ",0]", `,"0"]`, 1) }),
-			"the secret is changed":  rewritten(e.T, good, "files/secret.key", func(string) string { return "y" }),
-			"the manifest is no one": rewritten(e.T, good, "manifest.json", func(string) string { return "{}" }),
-			"a file leads elsewhere": rewritten(e.T, good, "manifest.json", func(s string) string { return strings.Replace(s, `"secret.key"`, `"../secret.key"`, 1) }),
+			"a row is missing":             rewritten(e.T, good, "tables/users.jsonl", func(string) string { return "" }),
+			"a row is changed":             rewritten(e.T, good, "tables/users.jsonl", func(s string) string { return strings.Replace(s, "member", "owner!", 1) }),
+			"a line is cut":                rewritten(e.T, good, "tables/users.jsonl", func(s string) string { return s[:len(s)-3] }),
+			"a value is missing":           rewritten(e.T, good, "tables/streams.jsonl", func(string) string { return "[1]\n" }),
+			"a number is a text":           rewritten(e.T, good, "tables/streams.jsonl", func(s string) string { return strings.Replace(s, ",0]", `,"0"]`, 1) }),
+			"the secret is changed":        rewritten(e.T, good, "files/secret.key", func(string) string { return "y" }),
+			"the manifest is empty":        rewritten(e.T, good, "manifest.json", func(string) string { return "{}" }),
+			"a file is outside the folder": rewritten(e.T, good, "manifest.json", func(s string) string { return strings.Replace(s, `"secret.key"`, `"../secret.key"`, 1) }),
 			"a table has other columns": rewritten(e.T, good, "manifest.json", func(s string) string {
 				return strings.Replace(s, `"username text"`, `"username\" text"`, 1)
 			}),
@@ -255,7 +254,7 @@ func TestRowsThatDoNotFitAreRefused(t *testing.T) {
 	})
 }
 
-// rewritten is a copy of a backup with another entry.
+// rewritten returns a copy of a backup with one entry changed.
 func rewritten(t testing.TB, path, name string, change func(string) string) string {
 	t.Helper()
 	r, err := zip.OpenReader(path)
@@ -295,9 +294,9 @@ func rewritten(t testing.TB, path, name string, change func(string) string) stri
 	return changed
 }
 
-// TestAKilledSwitchIsCompleted stops the last step of a restore into a data folder
-// after each of its moves; opening the folder completes it.
-func TestAKilledSwitchIsCompleted(t *testing.T) {
+// A restore that is interrupted after any of its file moves is completed when the
+// folder is opened.
+func TestAnInterruptedRestoreIsCompleted(t *testing.T) {
 	made := func(user string) string { // a data folder with one user
 		dir := storetest.Dir(t)
 		db := storetest.OpenWith(t, store.Options{Dir: dir, Log: quiet})
@@ -339,7 +338,7 @@ func TestAKilledSwitchIsCompleted(t *testing.T) {
 			}
 		}
 		if _, err := store.Backup(context.Background(), store.Options{Dir: dir}, io.Discard, store.BackupOptions{}); err == nil || !strings.Contains(err.Error(), "interrupted") {
-			t.Errorf("a backup in the middle of it: %v", err)
+			t.Errorf("a backup during a restore: %v", err)
 		}
 		db, err := store.Open(context.Background(), store.Options{Dir: dir, Log: quiet})
 		if err != nil {
@@ -352,7 +351,7 @@ func TestAKilledSwitchIsCompleted(t *testing.T) {
 			t.Errorf("after %d moves: %v %v, secret %s, moved aside %s", done, names, err, secret, old)
 		}
 		if _, err := os.Stat(filepath.Join(dir, ready)); err == nil {
-			t.Errorf("after %d moves it is still to be done", done)
+			t.Errorf("after %d moves the restore is not complete", done)
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
@@ -360,7 +359,7 @@ func TestAKilledSwitchIsCompleted(t *testing.T) {
 	}
 }
 
-// TestADamagedDatabaseIsNotBackedUp: a backup must not lose rows in silence.
+// A damaged database is not backed up, because rows could be lost unnoticed.
 func TestADamagedDatabaseIsNotBackedUp(t *testing.T) {
 	dir := storetest.Dir(t)
 	path := filepath.Join(dir, "nodest.db")
@@ -376,18 +375,18 @@ func TestADamagedDatabaseIsNotBackedUp(t *testing.T) {
 	}
 	_, err = store.Backup(context.Background(), store.Options{Dir: dir}, io.Discard, store.BackupOptions{})
 	if err == nil {
-		t.Error("it was backed up")
+		t.Error("a damaged database was backed up")
 	}
 	b := backup(t, store.Options{Dir: storetest.Dir(t)}, store.BackupOptions{})
 	if _, err := restore(t, store.Options{Dir: dir}, b, store.RestoreOptions{}); !fault.Is(err, fault.Conflict) {
-		t.Errorf("what cannot be read may still be wanted: %v", err)
+		t.Errorf("restoring over a damaged database without force: %v", err)
 	}
 	if _, err := restore(t, store.Options{Dir: dir}, b, store.RestoreOptions{Force: true}); err != nil {
 		t.Errorf("with force: %v", err)
 	}
 }
 
-// TestOtherTablesInPostgresStay: a database is shared with other programs at times.
+// Restoring leaves other programs' tables in the same PostgreSQL database alone.
 func TestOtherTablesInPostgresStay(t *testing.T) {
 	o := store.Options{URL: storetest.PostgresURL(t), Dir: t.TempDir(), Log: quiet}
 	raw, err := sql.Open("pgx", o.URL)

@@ -14,15 +14,15 @@ import (
 	"nodest/store/storetest"
 )
 
-// talk is a database with one conversation of n messages in a line.
-type talk struct {
+// benchChat is a database with one conversation of n consecutive messages.
+type benchChat struct {
 	db                          *store.DB
 	user, character, conv, last string
 }
 
-func newChat(b *testing.B, postgres bool, n int) *talk {
+func newChat(b *testing.B, postgres bool, n int) *benchChat {
 	b.Helper()
-	c := &talk{user: id(), character: id(), conv: id()}
+	c := &benchChat{user: id(), character: id(), conv: id()}
 	o := store.Options{}
 	if postgres {
 		o.URL = storetest.PostgresURL(b)
@@ -66,14 +66,14 @@ func newChat(b *testing.B, postgres bool, n int) *talk {
 	return c
 }
 
-func each(b *testing.B, fn func(b *testing.B, postgres bool)) {
+func benchBoth(b *testing.B, fn func(b *testing.B, postgres bool)) {
 	b.Run("sqlite", func(b *testing.B) { fn(b, false) })
 	b.Run("postgres", func(b *testing.B) { fn(b, true) })
 }
 
 // BenchmarkAppend and BenchmarkPage should cost the same at both sizes.
 func BenchmarkAppend(b *testing.B) {
-	each(b, func(b *testing.B, postgres bool) {
+	benchBoth(b, func(b *testing.B, postgres bool) {
 		for _, n := range []int{100, 100_000} {
 			c := newChat(b, postgres, n)
 			b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -95,7 +95,7 @@ func BenchmarkAppend(b *testing.B) {
 }
 
 func BenchmarkPage(b *testing.B) {
-	each(b, func(b *testing.B, postgres bool) {
+	benchBoth(b, func(b *testing.B, postgres bool) {
 		for _, n := range []int{100, 100_000} {
 			c := newChat(b, postgres, n)
 			b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -161,10 +161,10 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkClients stores messages from several clients at once, each acknowledged
-// on its own after it is on the disk.
+// BenchmarkClients stores messages from several clients at once; each is acknowledged
+// after it is on disk.
 func BenchmarkClients(b *testing.B) {
-	each(b, func(b *testing.B, postgres bool) {
+	benchBoth(b, func(b *testing.B, postgres bool) {
 		for _, clients := range []int{1, 32, 128} {
 			o := store.Options{}
 			if postgres {
@@ -216,10 +216,10 @@ func BenchmarkClients(b *testing.B) {
 	})
 }
 
-// lived gives a chat the history of one that was written: every message was a
-// placeholder at one version and a text at the next, one in a hundred is deleted.
+// addHistory gives a chat the history of a written one: every message was a
+// placeholder at one version and a text at the next, and one in a hundred is deleted.
 // It returns the message in the middle.
-func (c *talk) lived(b *testing.B) (middle string) {
+func (c *benchChat) addHistory(b *testing.B) (middle string) {
 	b.Helper()
 	err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
 		for _, statement := range []string{
@@ -255,8 +255,8 @@ func (c *talk) lived(b *testing.B) (middle string) {
 	return middle
 }
 
-// next is one change of the conversation.
-func (c *talk) next(change func(tx nodest.Tx, conv *chat.Conversation) error) error {
+// change makes one change of the conversation.
+func (c *benchChat) change(change func(tx nodest.Tx, conv *chat.Conversation) error) error {
 	return c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
 		conv, err := tx.Chats.LockConversation(c.conv)
 		if err != nil {
@@ -270,13 +270,13 @@ func (c *talk) next(change func(tx nodest.Tx, conv *chat.Conversation) error) er
 	})
 }
 
-// BenchmarkHistory saves, goes back, counts and reads old pages of chats of
-// several lengths. Each should cost the same at all of them.
+// BenchmarkHistory saves, rewinds, counts and reads old pages of chats. The cost
+// should not depend on their length.
 func BenchmarkHistory(b *testing.B) {
-	each(b, func(b *testing.B, postgres bool) {
+	benchBoth(b, func(b *testing.B, postgres bool) {
 		for _, n := range []int{100, 10_000, 100_000} {
 			c := newChat(b, postgres, n)
-			middle := c.lived(b)
+			middle := c.addHistory(b)
 			view := func(b *testing.B, read func(tx nodest.Tx) error) {
 				for b.Loop() {
 					if err := c.db.View(context.Background(), c.user, read); err != nil {
@@ -306,7 +306,7 @@ func BenchmarkHistory(b *testing.B) {
 			b.Run(fmt.Sprint("rewind/", n), func(b *testing.B) { c.benchmarkRewind(b, middle) })
 			b.Run(fmt.Sprint("rewind-half/", n), func(b *testing.B) {
 				for b.Loop() {
-					err := c.next(func(tx nodest.Tx, conv *chat.Conversation) error {
+					err := c.change(func(tx nodest.Tx, conv *chat.Conversation) error {
 						_, err := tx.Chats.Rewind(conv, int64(n), middle)
 						return err
 					})
@@ -319,7 +319,7 @@ func BenchmarkHistory(b *testing.B) {
 	})
 }
 
-func (c *talk) benchmarkSave(b *testing.B) {
+func (c *benchChat) benchmarkSave(b *testing.B) {
 	for b.Loop() {
 		err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
 			conv, err := tx.Chats.LockConversation(c.conv)
@@ -338,10 +338,10 @@ func (c *talk) benchmarkSave(b *testing.B) {
 	}
 }
 
-// benchmarkRewind edits ten messages before the middle, and goes back over that
-// and forth again.
-func (c *talk) benchmarkRewind(b *testing.B, middle string) {
-	err := c.next(func(tx nodest.Tx, conv *chat.Conversation) error {
+// benchmarkRewind edits ten messages before the middle, then rewinds over the edit
+// back and forth.
+func (c *benchChat) benchmarkRewind(b *testing.B, middle string) {
+	err := c.change(func(tx nodest.Tx, conv *chat.Conversation) error {
 		items, _, err := tx.Chats.Path(c.conv, middle, "", 10)
 		if err != nil {
 			return err
@@ -359,7 +359,7 @@ func (c *talk) benchmarkRewind(b *testing.B, middle string) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		err := c.next(func(tx nodest.Tx, conv *chat.Conversation) error {
+		err := c.change(func(tx nodest.Tx, conv *chat.Conversation) error {
 			changed, err := tx.Chats.Rewind(conv, conv.Version-1, c.last)
 			if err == nil && len(changed) != 10 {
 				b.Fatal(len(changed))
@@ -372,9 +372,9 @@ func (c *talk) benchmarkRewind(b *testing.B, middle string) {
 	}
 }
 
-// BenchmarkFork measures what a fork costs the database, in one piece.
+// BenchmarkFork measures the database's cost of a fork made in one step.
 func BenchmarkFork(b *testing.B) {
-	each(b, func(b *testing.B, postgres bool) {
+	benchBoth(b, func(b *testing.B, postgres bool) {
 		for _, n := range []int{5000, 10_000} {
 			c := newChat(b, postgres, n)
 			b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -388,7 +388,7 @@ func BenchmarkFork(b *testing.B) {
 	})
 }
 
-func (c *talk) fork(tx nodest.Tx, n int) error {
+func (c *benchChat) fork(tx nodest.Tx, n int) error {
 	conv, err := tx.Chats.LockConversation(c.conv)
 	if err != nil {
 		return err

@@ -16,10 +16,9 @@ import (
 	"nodest/stream"
 )
 
-// TestUsersDoNotWaitForEachOther: while one user's transaction is open, with
-// events and usage in it, another user's goes through; and so does one of the
-// same user on another conversation, because the numbers of events are given at
-// the end. On one order of locks for all of them there is no deadlock.
+// While one user's transaction is open, other users and other conversations of the
+// same user can commit without waiting, because events are numbered at the end. All
+// transactions take locks in the same order, so there is no deadlock.
 func TestUsersDoNotWaitForEachOther(t *testing.T) {
 	db := storetest.OpenPostgres(t, store.Options{})
 	ada, bo := storetest.User(t, db), storetest.User(t, db)
@@ -55,7 +54,7 @@ func TestUsersDoNotWaitForEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := log(t, db, ada); got != "message.created message.created" {
+	if got := eventTypes(t, db, ada); got != "message.created message.created" {
 		t.Errorf("the log is %q", got)
 	}
 	if n := store.Deadlocks(db); n != 0 {
@@ -63,10 +62,10 @@ func TestUsersDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// TestManyUsersAtOnce lets many users write in conversations that several
-// goroutines of each share, and counts what came of it.
+// Many users with several concurrent writers each lose no message, event or usage
+// count.
 func TestManyUsersAtOnce(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		const users, writers = 8, 3
 		turns := atLeast(6, 200)
 		ctx := context.Background()
@@ -160,8 +159,7 @@ func TestManyUsersAtOnce(t *testing.T) {
 	})
 }
 
-// TestADeadlockIsResolved departs from the order of locks on purpose: both
-// transactions come to their end all the same.
+// Two transactions that deadlock both commit in the end.
 func TestADeadlockIsResolved(t *testing.T) {
 	db := storetest.OpenPostgres(t, store.Options{})
 	user := storetest.User(t, db)
@@ -173,7 +171,7 @@ func TestADeadlockIsResolved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Both hold one lock before either asks for its second, in their first run.
+	// Both hold one lock before either requests the second, in their first run.
 	var both sync.WaitGroup
 	both.Add(2)
 	var group sync.WaitGroup
@@ -186,7 +184,7 @@ func TestADeadlockIsResolved(t *testing.T) {
 				}
 				once.Do(func() { both.Done(); both.Wait() })
 				if _, err := tx.Chats.LockConversation(c[1-i]); err != nil {
-					return fmt.Errorf("dressed up: %s", err) //nolint:errorlint // drops the cause on purpose
+					return fmt.Errorf("wrapped: %s", err) //nolint:errorlint // drops the cause on purpose
 				}
 				return tx.Emit(&stream.Event{Type: "a"})
 			})
@@ -196,7 +194,7 @@ func TestADeadlockIsResolved(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if got := log(t, db, user); got != "a a" {
+	if got := eventTypes(t, db, user); got != "a a" {
 		t.Errorf("the log is %q", got)
 	}
 	if store.Deadlocks(db) == 0 {
@@ -204,11 +202,10 @@ func TestADeadlockIsResolved(t *testing.T) {
 	}
 }
 
-// TestPlacesAreGivenOneAfterTheOther: what a transaction counts under LockLimits
-// stays true until it ends, in whichever conversation it is; another user's
-// places and the user's own other writes do not wait for it.
-func TestPlacesAreGivenOneAfterTheOther(t *testing.T) {
-	conform(t, func(e *env) {
+// The limit on running generations holds when a user starts generations in several
+// conversations at once.
+func TestTheGenerationLimitHoldsUnderConcurrency(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		const writers, places = 6, 2
 		ctx := context.Background()
 		var conversations [writers]string
@@ -224,7 +221,7 @@ func TestPlacesAreGivenOneAfterTheOther(t *testing.T) {
 					if _, err := tx.Chats.LockConversation(c); err != nil {
 						return err
 					}
-					if store.OnPostgres(e.db) { // all are open before one counts
+					if store.OnPostgres(e.db) { // all transactions are open before one counts
 						once.Do(func() { open.Done(); open.Wait() })
 					}
 					if _, err := tx.LockLimits(); err != nil {
@@ -256,9 +253,9 @@ func TestPlacesAreGivenOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestAPlaceKeepsNobodyElseWaiting: while one transaction holds the lock of a
-// user's places, another user takes one, and the same user writes elsewhere.
-func TestAPlaceKeepsNobodyElseWaiting(t *testing.T) {
+// While a transaction holds LockLimits, another user can take it, and the same user
+// can write elsewhere.
+func TestLockLimitsDoesNotBlockOtherWork(t *testing.T) {
 	db := storetest.OpenPostgres(t, store.Options{})
 	ada, bo := storetest.User(t, db), storetest.User(t, db)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // only if they wait
@@ -272,8 +269,8 @@ func TestAPlaceKeepsNobodyElseWaiting(t *testing.T) {
 			return err
 		}
 		return errors.Join(
-			db.Update(ctx, bo, func(tx nodest.Tx) error { return last(tx.LockLimits()) }),
-			db.Update(ctx, ada, func(tx nodest.Tx) error { return last(say(tx, other.ID, "", "hello")) }),
+			db.Update(ctx, bo, func(tx nodest.Tx) error { return errOf(tx.LockLimits()) }),
+			db.Update(ctx, ada, func(tx nodest.Tx) error { return errOf(say(tx, other.ID, "", "hello")) }),
 		)
 	})
 	if err != nil {
@@ -281,4 +278,4 @@ func TestAPlaceKeepsNobodyElseWaiting(t *testing.T) {
 	}
 }
 
-func last[T any](_ T, err error) error { return err }
+func errOf[T any](_ T, err error) error { return err }

@@ -14,7 +14,7 @@ import (
 )
 
 func TestAConversationComesBackAsItWas(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		want := &chat.Conversation{
 			ID: id(), CharacterID: id(), Title: "it's ?\x00 茶", PersonaID: id(), HeadID: "h",
 			AuthorNote: []byte(`{"b":1,  "a":[2]}`), Settings: []byte(`{"temperature":1.50}`), Archived: true,
@@ -51,7 +51,7 @@ func TestAConversationComesBackAsItWas(t *testing.T) {
 	})
 }
 
-// pages reads a list to its end, in pages of size.
+// pages reads a list to its end, in pages of the given size.
 func pages(e *env, size int, list func(tx nodest.Tx, cursor string) (ids []string, next string, err error)) []string {
 	e.Helper()
 	var all []string
@@ -76,7 +76,7 @@ func pages(e *env, size int, list func(tx nodest.Tx, cursor string) (ids []strin
 }
 
 func TestListsAreStableUnderEqualTimes(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		tea, other := id(), id()
 		var want, ofTea, characters, books []string
 		for i := range 23 {
@@ -145,7 +145,7 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 }
 
 func TestPinsAreKeptWithEachVersion(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		pins := []*character.Pins{
 			nil, {Character: 2, Settings: &character.UserSettings{UserName: "Ada", Version: 4}, Over: &character.Over{Character: 5, Settings: 6}},

@@ -15,7 +15,7 @@ import (
 	"nodest/store"
 )
 
-// oddDocuments are JSON texts that a database could be tempted to tidy up.
+// oddDocuments are JSON texts that a database might normalize.
 var oddDocuments = []string{
 	`null`, `true`, `-0`, `1e400`, `0.10`, `123456789012345678901234567890`, `""`, `{}`, `[]`,
 	`{"b":1,"a":2,"b":3}`,
@@ -26,8 +26,8 @@ var oddDocuments = []string{
 	`"` + strings.Repeat("long ", 100_000) + `"`,
 }
 
-func TestDocumentsGoOutByteForByte(t *testing.T) {
-	conform(t, func(e *env) {
+func TestDocumentsAreReturnedByteForByte(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		for i, doc := range oddDocuments {
 			name := doc[:min(len(doc), 40)]
 			raw := []byte(doc)
@@ -81,7 +81,7 @@ func TestDocumentsGoOutByteForByte(t *testing.T) {
 }
 
 func TestVersionsStayReadable(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		c := &character.Character{
 			ID: id(), Name: "Mei", Dialect: "sillytavern", IsCradle: true, RoleCard: []byte(`{"v":1}`), Source: []byte(`{"big":1}`),
 		}
@@ -100,7 +100,7 @@ func TestVersionsStayReadable(t *testing.T) {
 			r.Version, r.Document = version, c.RoleCard
 			switch version {
 			case 3:
-				c.Source = nil // stays what it was
+				c.Source = nil // keeps the stored source
 			case 4:
 				c.Source, r.Characters, r.BindAll = []byte(`{"big":4}`), []string{}, true
 			}
@@ -153,13 +153,13 @@ func TestVersionsStayReadable(t *testing.T) {
 		}
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Characters.CharacterVersion(c.ID, 5); return err })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Characters.Resource(character.Preset, r.ID); return err })
-		// A save point may still name a version of a deleted resource.
+		// A save point may still refer to a version of a deleted resource.
 		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteResource(character.WorldBook, r.ID) })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Characters.Resource(character.WorldBook, r.ID); return err })
 		e.view(func(tx nodest.Tx) error {
 			book, err := tx.Characters.ResourceVersion(character.WorldBook, r.ID, 2)
 			if err == nil {
-				e.equal("book of a deleted one", string(book.Document), `{"v":2}`)
+				e.equal("book of a deleted resource", string(book.Document), `{"v":2}`)
 			}
 			return err
 		})
@@ -167,7 +167,7 @@ func TestVersionsStayReadable(t *testing.T) {
 }
 
 func TestADeletedCharacterTakesItsConversations(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		c := &character.Character{ID: id(), Name: "Mei"}
 		talk := &chat.Conversation{ID: id(), CharacterID: c.ID}
 		other := e.conversation()
@@ -193,7 +193,7 @@ func TestADeletedCharacterTakesItsConversations(t *testing.T) {
 }
 
 func TestAPictureIsReplaced(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		c := &character.Character{ID: id(), Name: "Mei"}
 		e.update(func(tx nodest.Tx) error { return tx.Characters.InsertCharacter(c) })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Characters.Avatar(c.ID); return err })
@@ -217,7 +217,7 @@ func TestAPictureIsReplaced(t *testing.T) {
 }
 
 func TestResourcesAreBoundToOneOrToAll(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		mei, bo := id(), id()
 		e.update(func(tx nodest.Tx) error { return tx.Characters.InsertCharacter(&character.Character{ID: mei}) })
 		var r [5]*character.Resource
@@ -275,8 +275,8 @@ func TestResourcesAreBoundToOneOrToAll(t *testing.T) {
 	})
 }
 
-func TestTextsOfAllKindsFit(t *testing.T) {
-	conform(t, func(e *env) {
+func TestTextsWithSpecialCharactersAreStored(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		for _, s := range []string{"\x00", "a\x01b\x010", "\xff", "'", `\`, "\u2028", "🫖", "?", "$1", strings.Repeat("茶", 100_000)} {
 			m := e.say(conversation, "", s)
@@ -290,7 +290,7 @@ func TestTextsOfAllKindsFit(t *testing.T) {
 				}
 				return nil
 			})
-			// A foreign string as an id is just unknown.
+			// Any string that is not an id is an unknown id.
 			err := e.db.View(context.Background(), e.user, func(tx nodest.Tx) error { _, err := tx.Chats.Message(s); return err })
 			e.code(fault.NotFound, err)
 		}

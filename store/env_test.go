@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
-		child() // does not return
+		runChild() // does not return
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if err := storetest.DropSchemas(); err != nil && code == 0 {
@@ -38,16 +38,17 @@ func TestMain(m *testing.M) {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// start is where the clock of every test stands: no border of days is near.
+// start is the time at which every test's clock begins. It is noon, so that no test
+// crosses midnight by accident.
 var start = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
-// env is one database of a test, with a clock that the test moves.
+// env is a test's database, with a clock that the test sets.
 type env struct {
 	*testing.T
-	db    *store.DB
-	user  string
-	clock *clock
-	heard *heard
+	db        *store.DB
+	user      string
+	clock     *clock
+	published *eventRecorder
 }
 
 type clock struct{ ms atomic.Int64 }
@@ -55,31 +56,31 @@ type clock struct{ ms atomic.Int64 }
 func (c *clock) now() time.Time          { return time.UnixMilli(c.ms.Load()) }
 func (c *clock) advance(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
-// heard collects what Committed was called with.
-type heard struct {
+// eventRecorder collects the events that the store published after commits.
+type eventRecorder struct {
 	mu     sync.Mutex
 	events map[string][]*stream.Event
 }
 
-func (h *heard) committed(userID string, events []*stream.Event) {
+func (h *eventRecorder) record(userID string, events []*stream.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.events[userID] = append(h.events[userID], events...)
 }
 
-func (h *heard) of(userID string) []*stream.Event {
+func (h *eventRecorder) of(userID string) []*stream.Event {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]*stream.Event(nil), h.events[userID]...)
 }
 
-// conform runs a test of the suite on SQLite and on PostgreSQL.
-func conform(t *testing.T, test func(*env)) {
+// onBothDatabases runs a test on SQLite and on PostgreSQL.
+func onBothDatabases(t *testing.T, test func(*env)) {
 	for _, database := range []string{"sqlite", "postgres"} {
 		t.Run(database, func(t *testing.T) {
-			e := &env{T: t, clock: &clock{}, heard: &heard{events: map[string][]*stream.Event{}}}
+			e := &env{T: t, clock: &clock{}, published: &eventRecorder{events: map[string][]*stream.Event{}}}
 			e.clock.ms.Store(start.UnixMilli())
-			o := store.Options{Now: e.clock.now, Committed: e.heard.committed}
+			o := store.Options{Now: e.clock.now, Committed: e.published.record}
 			if database == "postgres" {
 				e.db = storetest.OpenPostgres(t, o)
 			} else {
@@ -91,7 +92,7 @@ func conform(t *testing.T, test func(*env)) {
 	}
 }
 
-// update and view fail the test when they fail.
+// update fails the test if the update fails; so do updateAs and view.
 func (e *env) update(fn func(tx nodest.Tx) error) {
 	e.Helper()
 	e.updateAs(e.user, fn)
@@ -131,7 +132,7 @@ func (e *env) equal(what string, got, want any) {
 	}
 }
 
-// conversation stores an empty one.
+// conversation stores an empty conversation.
 func (e *env) conversation() string {
 	e.Helper()
 	c := &chat.Conversation{ID: id(), CharacterID: id(), Title: "tea", Settings: []byte(`{}`)}
@@ -150,7 +151,7 @@ func (e *env) say(conversation, parent, text string) *chat.Message {
 	return m
 }
 
-// say is what the engine does for a message: lock, insert, new state, event.
+// say stores a message as the engine does: lock, insert, new version, event.
 func say(tx nodest.Tx, conversation, parent, text string) (*chat.Message, error) {
 	c, err := tx.Chats.LockConversation(conversation)
 	if err != nil {
@@ -185,16 +186,16 @@ func texts(messages []*chat.Message) []string {
 	return out
 }
 
-// long is the share of the long tests to run: NODEST_LONG, 0 without it.
+// long is the fraction of the long tests to run, from NODEST_LONG; the default is 0.
 func long() float64 {
 	f, _ := strconv.ParseFloat(os.Getenv("NODEST_LONG"), 64)
 	return f
 }
 
-// atLeast is the larger of few and the share of many.
+// atLeast returns few, or the fraction long of many if that is more.
 func atLeast(few, many int) int { return max(few, int(long()*float64(many))) }
 
-// random is seeded by NODEST_SEED, 1 without it, and tells its seed.
+// random returns a generator seeded by NODEST_SEED (default 1), and logs the seed.
 func random(t testing.TB) *rand.Rand {
 	seed, err := strconv.ParseUint(os.Getenv("NODEST_SEED"), 10, 64)
 	if err != nil {

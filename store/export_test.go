@@ -11,7 +11,7 @@ import (
 	"nodest/store/sqldb"
 )
 
-// What the tests of this package may do and nobody else.
+// Access for the tests of this package only.
 
 // Query reads one column of texts or numbers with a statement of the test's own.
 func Query[T any](db *DB, query string, args ...any) (values []T, err error) {
@@ -42,16 +42,17 @@ func Commits(db *DB) int64 { return db.backend.(*sqldb.SQLite).Commits() }
 // Waiting counts the closures that wait for the writing connection of SQLite.
 func Waiting(db *DB) int { return db.backend.(*sqldb.SQLite).Waiting() }
 
-// Deadlocks counts those that PostgreSQL found in transactions of this store.
+// Deadlocks counts the deadlocks that PostgreSQL reported in this store's
+// transactions.
 func Deadlocks(db *DB) int64 { return db.backend.(*sqldb.Postgres).Deadlocks() }
 
-// OnPostgres says which database it is.
+// OnPostgres reports whether the database is PostgreSQL.
 func OnPostgres(db *DB) bool { _, ok := db.backend.(*sqldb.Postgres); return ok }
 
 const maintainLease = time.Minute
 
-// Maintain does one round of maintenance, as a runner does; ran is false where another
-// process is at it.
+// Maintain does one round of maintenance, as a job runner does; ran is false if
+// another process holds the job.
 func Maintain(ctx context.Context, db *DB) (removed Removed, ran bool, err error) {
 	if err := db.Enqueue(ctx, Upkeep); err != nil {
 		return nil, false, err
@@ -70,7 +71,7 @@ func Maintain(ctx context.Context, db *DB) (removed Removed, ran bool, err error
 	return removed, true, db.EndJob(ctx, claimed[0], jobs.Outcome{State: jobs.Done})
 }
 
-// ClaimMaintenance claims the job as another process does, and returns its id.
+// ClaimMaintenance claims the job as another process would, and returns its id.
 func ClaimMaintenance(t testing.TB, db *DB) (id string) {
 	ctx := context.Background()
 	if err := db.Enqueue(ctx, Upkeep); err != nil {
@@ -83,7 +84,7 @@ func ClaimMaintenance(t testing.TB, db *DB) (id string) {
 	return claimed[0].ID
 }
 
-// Plan is how SQLite would answer a query.
+// Plan returns SQLite's query plan.
 func Plan(db *DB, query string) (lines []string, err error) {
 	err = db.read(context.Background(), func(s *session) error {
 		lines, err = sqldb.Map(s, func(r *struct {
@@ -98,7 +99,7 @@ func Plan(db *DB, query string) (lines []string, err error) {
 	return lines, err
 }
 
-// Parts of statements whose plans are looked at.
+// Parts of statements whose plans are tested.
 var (
 	EachChain  = eachChain
 	OldMessage = oldMessage

@@ -14,8 +14,8 @@ import (
 	"nodest/store/storetest"
 )
 
-// ends reads the ends of all branches, in pages.
-func (e *env) ends(conversation string, size int) []string {
+// tips reads the tips of all branches, in pages.
+func (e *env) tips(conversation string, size int) []string {
 	e.Helper()
 	return pages(e, size, func(tx nodest.Tx, cursor string) ([]string, string, error) {
 		items, next, err := tx.Chats.Tips(conversation, cursor, size)
@@ -23,10 +23,10 @@ func (e *env) ends(conversation string, size int) []string {
 	})
 }
 
-func TestBranchesAreListedByTheirEnds(t *testing.T) {
-	conform(t, func(e *env) {
+func TestBranchesAreListedByTheirTips(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
-		e.equal("ends of nothing", len(e.ends(conversation, 5)), 0)
+		e.equal("tips of an empty conversation", len(e.tips(conversation, 5)), 0)
 		up := map[string]string{}
 		byText := map[string]string{"": ""}
 		for _, line := range strings.Fields("a: b:a c:b d:c B:a c2:b c3:b e:c3 C:B root: f:root") {
@@ -39,31 +39,31 @@ func TestBranchesAreListedByTheirEnds(t *testing.T) {
 			to   string
 			want string
 		}{
-			{"nothing", unerase, "a", "f C e c2 d"},
-			{"an end is deleted: the branch ends before it", erase, "d", "f C e c2 c"},
-			{"all of a branch is deleted: it is none", erase, "c2", "f C e c"},
-			{"a branch goes through a deleted message", erase, "c3", "f C e c"},
-			{"a branch that is part of another is none", erase, "c", "f C e"},
-			{"and if the other hangs on a deleted message", erase, "b", "f C e"},
-			{"the last of these", erase, "e", "f C"},
-			{"of two branches below a deleted message none is left", erase, "C", "f B"},
-			{"then the message before it is an end", erase, "B", "f a"},
-			{"one comes back", unerase, "c2", "f c2"},
+			{"nothing", undeleteMessage, "a", "f C e c2 d"},
+			{"a deleted tip: the branch ends before it", deleteMessage, "d", "f C e c2 c"},
+			{"a branch without visible messages has no tip", deleteMessage, "c2", "f C e c"},
+			{"a branch continues below a deleted message", deleteMessage, "c3", "f C e c"},
+			{"a branch that is part of another has no tip", deleteMessage, "c", "f C e"},
+			{"even if the other continues below a deleted message", deleteMessage, "b", "f C e"},
+			{"the tip of that branch is deleted", deleteMessage, "e", "f C"},
+			{"both branches below a deleted message are deleted", deleteMessage, "C", "f B"},
+			{"then the message before it is a tip", deleteMessage, "B", "f a"},
+			{"a message is restored", undeleteMessage, "c2", "f c2"},
 		} {
 			e.change(byText[step.to], step.do)
 			want := strings.Fields(step.want)
 			for _, size := range []int{1, 2, 50} {
-				e.equal(step.what, e.ends(conversation, size), want)
+				e.equal(step.what, e.tips(conversation, size), want)
 			}
 		}
 		e.refused(fault.Invalid, func(tx nodest.Tx) error { _, _, err := tx.Chats.Tips(conversation, "x", 5); return err })
 	})
 }
 
-// TestEndsOfAnyTree compares with the definition.
-func TestEndsOfAnyTree(t *testing.T) {
-	conform(t, func(e *env) {
-		s := newTale(e)
+// Tips of random trees are the visible messages with no visible message below.
+func TestTipsOfRandomTrees(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		s := newRandomHistory(e)
 		for range atLeast(6, 60) {
 			for range 20 {
 				s.step()
@@ -72,7 +72,7 @@ func TestEndsOfAnyTree(t *testing.T) {
 			for _, m := range e.dump(s.conv) {
 				all = append(all, m.Message)
 			}
-			inner := map[string]bool{} // something that is not deleted is below
+			inner := map[string]bool{} // has a visible message below
 			var want []string
 			for _, m := range slices.Backward(all) {
 				if m.DeletedAt == nil && !inner[m.ID] {
@@ -82,13 +82,13 @@ func TestEndsOfAnyTree(t *testing.T) {
 					inner[m.ParentID] = true
 				}
 			}
-			e.equal("ends", e.ends(s.conv, 1000), want)
+			e.equal("tips", e.tips(s.conv, 1000), want)
 		}
 	})
 }
 
-func TestTextsAreWalkedFromTheNewest(t *testing.T) {
-	conform(t, func(e *env) {
+func TestTextsAreListedNewestFirst(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		tea, coffee := id(), id()
 		var ofTea, first, second, gone string
 		e.update(func(tx nodest.Tx) error {
@@ -111,7 +111,7 @@ func TestTextsAreWalkedFromTheNewest(t *testing.T) {
 			c := []string{ofTea, first, second, gone}[i%4]
 			m := e.say(c, "", fmt.Sprint(i))
 			if i%7 == 3 {
-				e.change(m.ID, erase)
+				e.change(m.ID, deleteMessage)
 				continue
 			}
 			if c != gone {
@@ -149,7 +149,7 @@ func TestTextsAreWalkedFromTheNewest(t *testing.T) {
 }
 
 func TestAnAppFindsItsConversation(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		first, second := e.conversation(), e.conversation()
 		chat := func(key string) (conversation string) {
 			e.Helper()
@@ -170,9 +170,8 @@ func TestAnAppFindsItsConversation(t *testing.T) {
 	})
 }
 
-// TestWalksUseTheirIndexes asks SQLite how it would walk messages: no statement may
-// read more of a table, or sort more, than the page.
-func TestWalksUseTheirIndexes(t *testing.T) {
+// No query that lists messages reads or sorts more rows than one page.
+func TestMessageQueriesUseTheirIndexes(t *testing.T) {
 	const alive = " AND m.deleted_at IS NULL AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL)"
 	db := storetest.Open(t)
 	for query, small := range map[string]string{

@@ -17,8 +17,8 @@ import (
 	"nodest/store"
 )
 
-// change loads a message, changes it and stores it as the engine does, at the
-// conversation's next version.
+// change loads a message, changes it and stores it as the engine does, with a new
+// version of the conversation.
 func (e *env) change(id string, change func(m *chat.Message)) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error {
@@ -51,7 +51,7 @@ func edit(text string) func(m *chat.Message) {
 	}
 }
 
-// reswipe adds a text and chooses it.
+// reswipe adds a swipe and chooses it.
 func reswipe(text string) func(m *chat.Message) {
 	return func(m *chat.Message) {
 		m.Swipes = append(m.Swipes, chat.Swipe{
@@ -62,14 +62,14 @@ func reswipe(text string) func(m *chat.Message) {
 	}
 }
 
-func erase(m *chat.Message) {
+func deleteMessage(m *chat.Message) {
 	at := start.Add(time.Hour)
 	m.DeletedAt = &at
 }
 
-func unerase(m *chat.Message) { m.DeletedAt = nil }
+func undeleteMessage(m *chat.Message) { m.DeletedAt = nil }
 
-// talk stores n messages below parent, one after the other.
+// talk stores n consecutive messages below parent.
 func (e *env) talk(conversation, parent string, n int) (all []*chat.Message) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error {
@@ -86,8 +86,8 @@ func (e *env) talk(conversation, parent string, n int) (all []*chat.Message) {
 	return all
 }
 
-// like is what messages and copies of them have in common, a line each.
-func like(messages []*chat.Message) []string {
+// contents returns what messages and their copies have in common, one line each.
+func contents(messages []*chat.Message) []string {
 	out := []string{}
 	for _, m := range messages {
 		line := fmt.Sprint(m.Seq, m.Role, m.Name, m.Greeting, m.Hidden, m.SwipeIndex, m.Rev, m.Status, m.Error, m.GenerationID,
@@ -120,7 +120,7 @@ func (e *env) path(conversation, head string) (all []*chat.Message) {
 	return all
 }
 
-// beginFork stores c, hidden, with the first messages of the path that ends in a message.
+// beginFork stores the first messages of a hidden fork that ends with a message.
 func (e *env) beginFork(c *chat.Conversation, source, message string, limit int) (from chat.ForkSource) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error {
@@ -143,8 +143,8 @@ func (e *env) beginFork(c *chat.Conversation, source, message string, limit int)
 	return from
 }
 
-// finishFork copies what is left of a fork and shows it; it returns how many pieces
-// that took.
+// finishFork copies the rest of a fork and makes it visible; it returns the number of
+// steps.
 func (e *env) finishFork(c *chat.Conversation, from chat.ForkSource, limit int) (pieces int) {
 	e.Helper()
 	for left := true; left; pieces++ {
@@ -159,7 +159,7 @@ func (e *env) finishFork(c *chat.Conversation, from chat.ForkSource, limit int) 
 	return pieces
 }
 
-// forkTo makes c a fork.
+// forkTo copies the branch that ends with a message into c.
 func (e *env) forkTo(c *chat.Conversation, source, message string) {
 	e.Helper()
 	e.finishFork(c, e.beginFork(c, source, message, 4), 5)
@@ -173,47 +173,47 @@ func (e *env) fork(source, message string) *chat.Conversation {
 }
 
 func TestAForkIsTheBranchAsItWas(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		source := e.conversation()
 		said := e.talk(source, "", 20)
 		e.talk(source, said[3].ID, 2) // another branch
 		e.change(said[2].ID, edit("edited"))
-		e.change(said[5].ID, erase)
+		e.change(said[5].ID, deleteMessage)
 		e.change(said[6].ID, reswipe("second"))
 		e.change(said[8].ID, reswipe("second"))
 		e.change(said[8].ID, func(m *chat.Message) { m.SwipeIndex, m.Swipes[1].Deleted = 0, true })
 		e.change(said[15].ID, reswipe("second"))
 		e.change(said[15].ID, edit("edited too"))
-		e.change(said[16].ID, erase)
-		want := like(e.path(source, said[17].ID))
+		e.change(said[16].ID, deleteMessage)
+		want := contents(e.path(source, said[17].ID))
 
 		fork := &chat.Conversation{ID: id(), CharacterID: id()}
 		from := e.beginFork(fork, source, said[17].ID, 4)
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Conversation(fork.ID); return err })
 
-		// What happens to the source now is no longer the fork's.
+		// Later changes of the source do not affect the fork.
 		e.change(said[1].ID, edit("later"))
 		e.change(said[6].ID, func(m *chat.Message) { m.SwipeIndex = 0 })
-		e.change(said[7].ID, erase)
+		e.change(said[7].ID, deleteMessage)
 		e.change(said[9].ID, edit("later"))
 		e.change(said[8].ID, func(m *chat.Message) { m.SwipeIndex, m.Swipes[1].Deleted = 1, false })
 		e.change(said[8].ID, func(m *chat.Message) { m.SwipeIndex, m.Swipes[1].Deleted = 0, true })
-		e.change(said[5].ID, unerase)
+		e.change(said[5].ID, undeleteMessage)
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(source) })
 
 		e.equal("pieces", e.finishFork(fork, from, 5), 3) // 14 were left
 		own := e.say(fork.ID, fork.HeadID, "own")
 		e.equal("seq of the next message", own.Seq, said[17].Seq+1)
-		e.equal("tips", e.ends(fork.ID, 5), []string{"own"})
+		e.equal("tips", e.tips(fork.ID, 5), []string{"own"})
 		got := e.path(fork.ID, own.ID)
 		e.equal("edited at", got[2].EditedAt, start.Add(time.Minute))
-		e.equal("the branch", like(got[:len(got)-1]), want)
+		e.equal("the branch", contents(got[:len(got)-1]), want)
 		e.view(func(tx nodest.Tx) error {
 			items, _, err := tx.Chats.PathAt(fork.ID, 1, fork.HeadID, "", 50)
 			if err != nil {
 				return err
 			}
-			e.equal("the branch at version 1", like(items), want)
+			e.equal("the branch at version 1", contents(items), want)
 			then, err := tx.Chats.StateAt(fork.ID, 1)
 			if err != nil {
 				return err
@@ -223,41 +223,42 @@ func TestAForkIsTheBranchAsItWas(t *testing.T) {
 			e.equal("count", n, len(want)+1)
 			return err
 		})
-		// Deleted messages were copied as such.
+		// Deleted messages were copied as deleted messages.
 		const of = " FROM messages WHERE conversation_id = ?"
-		e.equal("deleted copies", e.ask("SELECT seq"+of+" AND deleted_at IS NOT NULL ORDER BY seq", fork.ID),
+		e.equal("deleted copies", e.queryInts("SELECT seq"+of+" AND deleted_at IS NOT NULL ORDER BY seq", fork.ID),
 			[]int64{said[5].Seq, said[16].Seq})
-		e.equal("depths", e.ask("SELECT depth"+of+" ORDER BY seq", fork.ID), numbers(1, 19))
-		e.equal("chains", e.ask("SELECT DISTINCT chain"+of, fork.ID), []int64{0})
-		e.equal("swipes without a text", e.ask("SELECT COUNT(*) FROM swipes s JOIN messages m ON m.id = s.message_id"+
+		e.equal("depths", e.queryInts("SELECT depth"+of+" ORDER BY seq", fork.ID), numbers(1, 19))
+		e.equal("chains", e.queryInts("SELECT DISTINCT chain"+of, fork.ID), []int64{0})
+		e.equal("swipes without a text", e.queryInts("SELECT COUNT(*) FROM swipes s JOIN messages m ON m.id = s.message_id"+
 			" WHERE m.conversation_id = ? AND NOT EXISTS (SELECT 1 FROM revisions r WHERE r.id = s.revision_id AND r.message_id = m.id)", fork.ID), []int64{0})
-		e.equal("states without a text", e.ask("SELECT COUNT(*) FROM message_states s"+
+		e.equal("states without a text", e.queryInts("SELECT COUNT(*) FROM message_states s"+
 			" WHERE s.conversation_id = ? AND NOT EXISTS (SELECT 1 FROM revisions r WHERE r.id = s.revision_id AND r.message_id = s.message_id)", fork.ID), []int64{0})
 	})
 }
 
-// A branch of a tree, of a fork of it, and of a fork of that.
+// A fork of a fork of a fork contains the whole branch, after all its sources were
+// deleted.
 func TestAForkOfAFork(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		source := e.conversation()
 		e.talk(source, "", 5)
 		said := e.talk(source, "", 8) // below a second root
 		said = append(said[:4:4], e.talk(source, said[3].ID, 6)...)
-		want := like(said)
+		want := contents(said)
 		first := e.fork(source, said[9].ID)
 		own := e.talk(first.ID, first.HeadID, 7)
-		want = append(want, like(own)...)
+		want = append(want, contents(own)...)
 		second := e.fork(first.ID, own[6].ID)
 		third := e.fork(second.ID, second.HeadID)
 		for _, c := range []string{source, first.ID, second.ID} {
 			e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(c) })
 		}
-		e.equal("the branch", like(e.path(third.ID, third.HeadID)), want)
+		e.equal("the branch", contents(e.path(third.ID, third.HeadID)), want)
 	})
 }
 
 func TestOnlyAMessageOfTheSourceCanEndAFork(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		source := e.conversation()
 		e.talk(source, "", 2)
 		other := e.say(e.conversation(), "", "elsewhere")
@@ -265,7 +266,7 @@ func TestOnlyAMessageOfTheSourceCanEndAFork(t *testing.T) {
 			e.refused(fault.NotFound, func(tx nodest.Tx) error {
 				c := &chat.Conversation{ID: id()}
 				_, _, err := tx.Chats.CopyPath(chat.ForkSource{ConversationID: source, MessageID: message, Version: 1}, c.ID, 5)
-				e.code(fault.NotFound, err) // nothing begun
+				e.code(fault.NotFound, err) // no fork was begun
 				if err := tx.Chats.BeginLoad(c); err != nil {
 					return err
 				}
@@ -276,9 +277,9 @@ func TestOnlyAMessageOfTheSourceCanEndAFork(t *testing.T) {
 	})
 }
 
-// Two processes that have the same job copy each message once.
-func TestAPieceIsCopiedOnce(t *testing.T) {
-	conform(t, func(e *env) {
+// Two processes that run the same fork job copy each message once.
+func TestConcurrentForkJobsCopyEachMessageOnce(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		source := e.conversation()
 		said := e.talk(source, "", 40)
 		fork := &chat.Conversation{ID: id(), CharacterID: id()}
@@ -301,12 +302,12 @@ func TestAPieceIsCopiedOnce(t *testing.T) {
 		}
 		group.Wait()
 		e.finishFork(fork, from, 3)
-		e.equal("the branch", like(e.path(fork.ID, fork.HeadID)), like(said))
+		e.equal("the branch", contents(e.path(fork.ID, fork.HeadID)), contents(said))
 	})
 }
 
-func TestCopiesAreFoundWhereTheirOriginalsAre(t *testing.T) {
-	conform(t, func(e *env) {
+func TestCopiesAreListedBesideTheirOriginals(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		source := e.conversation()
 		said := e.talk(source, "", 6)
 		fork := &chat.Conversation{ID: id(), CharacterID: id()}
@@ -328,15 +329,15 @@ func TestCopiesAreFoundWhereTheirOriginalsAre(t *testing.T) {
 				e.Errorf("id %q: %v", m.ID, err)
 			}
 			e.view(func(tx nodest.Tx) error {
-				e.equal("the id that was told before", m.ID, tx.Chats.CopyOf(fork.ID, said[i].ID, said[i].Seq))
+				e.equal("the id that was announced", m.ID, tx.Chats.CopyOf(fork.ID, said[i].ID, said[i].Seq))
 				return nil
 			})
 		}
 	})
 }
 
-// ask reads numbers with a statement of the test's own.
-func (e *env) ask(query string, args ...any) []int64 {
+// queryInts reads numbers with a statement of the test's own.
+func (e *env) queryInts(query string, args ...any) []int64 {
 	e.Helper()
 	n, err := store.Query[int64](e.db, query, args...)
 	if err != nil {

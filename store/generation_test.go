@@ -20,12 +20,12 @@ func generation(conversation, owner string, until time.Time) *chat.Generation {
 }
 
 func TestAGenerationComesBackAsItWas(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
-		heat, at := 0.7, start.Add(time.Second)
+		temperature, at := 0.7, start.Add(time.Second)
 		want := generation(conversation, "p1", start.Add(time.Minute))
 		want.MessageID, want.SwipeID, want.Instruction, want.By = id(), id(), "shorter, it's", "phone"
-		want.Options = character.TurnOptions{Model: "m", Temperature: &heat, Stop: []string{"\n"}}
+		want.Options = character.TurnOptions{Model: "m", Temperature: &temperature, Stop: []string{"\n"}}
 		e.update(func(tx nodest.Tx) error { return tx.InsertGeneration(want) })
 		want.Status, want.Finish, want.Text, want.Reasoning, want.Base = chat.GenFailed, "error", "half a", "hm", "b"
 		want.Blocks = []chat.Block{{Part: "mem", Text: "x", At: 2}}
@@ -38,7 +38,7 @@ func TestAGenerationComesBackAsItWas(t *testing.T) {
 				return err
 			}
 			e.equal("parts", []any{*got.Options.Temperature, *got.Usage, *got.Error, *got.StartedAt, *got.FirstTokenAt, *got.EndedAt},
-				[]any{heat, *want.Usage, *want.Error, start, at, at})
+				[]any{temperature, *want.Usage, *want.Error, start, at, at})
 			for _, g := range []*chat.Generation{got, want} {
 				g.Options.Temperature, g.Usage, g.Error, g.StartedAt, g.FirstTokenAt, g.EndedAt = nil, nil, nil, nil, nil, nil
 			}
@@ -51,8 +51,8 @@ func TestAGenerationComesBackAsItWas(t *testing.T) {
 	})
 }
 
-func TestALeaseSaysWhoWrites(t *testing.T) {
-	conform(t, func(e *env) {
+func TestALeaseDecidesWhoWritesAGeneration(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		here, there := e.conversation(), e.conversation()
 		mine := generation(here, "p1", start.Add(15*time.Second))
@@ -121,7 +121,7 @@ func ids(items []*chat.Generation) (ids []string) {
 }
 
 func TestPromptsAreKept(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		e.view(func(tx nodest.Tx) error {
 			p, err := tx.LastPrompt(conversation)
@@ -131,7 +131,7 @@ func TestPromptsAreKept(t *testing.T) {
 			return err
 		})
 		var last *nodest.StoredPrompt
-		for i := range 3 { // at one time: the ids decide
+		for i := range 3 { // at the same time, so that the ids decide the order
 			last = &nodest.StoredPrompt{ID: id(), ConversationID: conversation, GenerationID: "g", Body: []byte{0, 1, byte(i), 0xff}}
 			e.update(func(tx nodest.Tx) error { return tx.PutPrompt(last) })
 		}

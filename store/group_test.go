@@ -18,9 +18,9 @@ import (
 	"nodest/stream"
 )
 
-// held is a database whose writer is held by a closure, so that those who come
-// meanwhile make one group.
-type held struct {
+// heldWriter holds the writing connection, so that updates made meanwhile form one
+// group.
+type heldWriter struct {
 	t       *testing.T
 	db      *store.DB
 	user    string
@@ -29,11 +29,11 @@ type held struct {
 	waiting int
 }
 
-func hold(t *testing.T, db *store.DB) *held {
-	h := &held{t: t, db: db, user: storetest.User(t, db), leave: make(chan struct{})}
+func holdWriter(t *testing.T, db *store.DB) *heldWriter {
+	h := &heldWriter{t: t, db: db, user: storetest.User(t, db), leave: make(chan struct{})}
 	inside := make(chan struct{})
 	h.group.Go(func() {
-		var once sync.Once // it runs again when its group is lost
+		var once sync.Once // it runs again when its group fails
 		err := db.Update(context.Background(), h.user, func(nodest.Tx) error {
 			once.Do(func() { close(inside) })
 			<-h.leave
@@ -47,31 +47,31 @@ func hold(t *testing.T, db *store.DB) *held {
 	return h
 }
 
-// wait lets a closure wait behind the holder and hands its error to done.
-func (h *held) wait(ctx context.Context, fn func(nodest.Tx) error, done func(error)) {
+// wait starts an update that waits behind the holder, and passes its error to done.
+func (h *heldWriter) wait(ctx context.Context, fn func(nodest.Tx) error, done func(error)) {
 	h.t.Helper()
 	h.group.Go(func() {
-		err := errors.New("the goroutine ended") // by Goexit
+		err := errors.New("the goroutine ended") // when it calls Goexit
 		defer func() { done(err) }()
 		err = h.db.Update(ctx, h.user, fn)
 	})
 	h.waiting++
-	until(h.t, func() bool { return store.Waiting(h.db) == h.waiting })
+	waitUntil(h.t, func() bool { return store.Waiting(h.db) == h.waiting })
 }
 
-// release lets all of them run, and waits for them.
-func (h *held) release() {
+// release lets all updates run and waits for them.
+func (h *heldWriter) release() {
 	close(h.leave)
 	h.group.Wait()
 }
 
-// until waits for a state of the database that will come.
-func until(t *testing.T, ok func() bool) {
+// waitUntil polls until a state of the database is reached.
+func waitUntil(t *testing.T, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatal("it did not come")
+			t.Fatal("the expected state was not reached")
 		}
 		runtime.Gosched()
 	}
@@ -81,7 +81,7 @@ func emit(name string) func(nodest.Tx) error {
 	return func(tx nodest.Tx) error { return tx.Emit(&stream.Event{Type: name}) }
 }
 
-func log(t *testing.T, db *store.DB, user string) string {
+func eventTypes(t *testing.T, db *store.DB, user string) string {
 	t.Helper()
 	events, err := db.Events(context.Background(), user, 0, 1000)
 	if err != nil {
@@ -97,9 +97,9 @@ func log(t *testing.T, db *store.DB, user string) string {
 	return strings.Join(names, " ")
 }
 
-func TestOneCommitForAllWhoWait(t *testing.T) {
+func TestWaitingUpdatesShareOneCommit(t *testing.T) {
 	db := storetest.Open(t)
-	h := hold(t, db)
+	h := holdWriter(t, db)
 	before := store.Commits(db)
 	failure := errors.New("no")
 	none := func(err error) {
@@ -138,18 +138,18 @@ func TestOneCommitForAllWhoWait(t *testing.T) {
 	h.wait(context.Background(), emit("c"), none)
 	cancel()
 	h.release()
-	if got := log(t, db, h.user); got != "a b c" {
+	if got := eventTypes(t, db, h.user); got != "a b c" {
 		t.Errorf("the log is %q", got)
 	}
 	if err := db.View(context.Background(), h.user, func(tx nodest.Tx) error { _, err := tx.Chats.Conversation("c"); return err }); !fault.Is(err, fault.NotFound) {
-		t.Errorf("a conversation that failed: %v", err)
+		t.Errorf("a conversation of a failed update: %v", err)
 	}
 	t.Logf("9 closures in %d commits", store.Commits(db)-before)
 }
 
-func TestWhoeverSucceededRunsAgainWhenTheTransactionIsLost(t *testing.T) {
+func TestUpdatesRunAgainWhenTheirTransactionIsLost(t *testing.T) {
 	db := storetest.Open(t)
-	h := hold(t, db)
+	h := holdWriter(t, db)
 	runs := 0
 	good := func(err error) {
 		if err != nil {
@@ -161,7 +161,7 @@ func TestWhoeverSucceededRunsAgainWhenTheTransactionIsLost(t *testing.T) {
 		return tx.Emit(&stream.Event{Type: "a"})
 	}, good)
 	h.wait(context.Background(), func(tx nodest.Tx) error {
-		return store.Exec(tx, "ROLLBACK") // as SQLite does it by itself on some errors
+		return store.Exec(tx, "ROLLBACK") // as SQLite does itself after some errors
 	}, func(err error) {
 		if err == nil {
 			t.Error("a closure without a transaction was acknowledged")
@@ -172,12 +172,12 @@ func TestWhoeverSucceededRunsAgainWhenTheTransactionIsLost(t *testing.T) {
 	if runs != 2 {
 		t.Errorf("the first closure ran %d times, want 2", runs)
 	}
-	if got := log(t, db, h.user); got != "a b" {
+	if got := eventTypes(t, db, h.user); got != "a b" {
 		t.Errorf("the log is %q", got)
 	}
 }
 
-func TestAFullStorageSaysSo(t *testing.T) {
+func TestAFullDiskIsReportedAsStorageFull(t *testing.T) {
 	db := storetest.Open(t)
 	user := storetest.User(t, db)
 	if err := db.Update(context.Background(), user, emit("a")); err != nil {
@@ -188,7 +188,7 @@ func TestAFullStorageSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit := func(n int64) {
-		err := db.Update(context.Background(), user, func(tx nodest.Tx) error { // it is a setting of the connection
+		err := db.Update(context.Background(), user, func(tx nodest.Tx) error { // max_page_count is a setting of the connection
 			return store.Exec(tx, fmt.Sprint("PRAGMA max_page_count = ", n))
 		})
 		if err != nil {
@@ -201,11 +201,11 @@ func TestAFullStorageSaysSo(t *testing.T) {
 			return err
 		}
 		_ = tx.Chats.InsertConversation(&chat.Conversation{ID: id(), Title: strings.Repeat("x", 1<<20)})
-		_ = tx.Ack("phone", 1, nil) // must not be stored alone, after the error that was dropped
+		_ = tx.Ack("phone", 1, nil) // must not be stored alone after the ignored error
 		return nil
 	}
-	// Together with others, of which some fit.
-	h := hold(t, db)
+	// In one group with others, some of which fit.
+	h := holdWriter(t, db)
 	var mu sync.Mutex
 	fitted := 0
 	for i := range 6 {
@@ -228,7 +228,7 @@ func TestAFullStorageSaysSo(t *testing.T) {
 		})
 	}
 	h.release()
-	if got := log(t, db, h.user); got != strings.TrimSpace(strings.Repeat("small ", fitted)) {
+	if got := eventTypes(t, db, h.user); got != strings.TrimSpace(strings.Repeat("small ", fitted)) {
 		t.Errorf("the log is %q, acknowledged were %d", got, fitted)
 	}
 	devices, err := store.Query[int64](db, "SELECT COUNT(*) FROM devices")

@@ -14,30 +14,30 @@ import (
 	"nodest/nodest"
 )
 
-// tale is a conversation whose history a test makes up, and what it showed at
-// each version.
-type tale struct {
+// randomHistory is a conversation with random changes, and what it showed at each
+// version.
+type randomHistory struct {
 	*env
-	rnd   *rand.Rand
-	conv  string
-	all   []string          // messages
-	heads []string          // by version
-	shown map[int64]string  // the path of the head
-	born  map[string]int64  // by message
-	count map[int64]int     // messages on the path
-	notes map[int64]string  // author notes
-	paths map[string]string // by version and head: what other branches showed
+	rnd          *rand.Rand
+	conv         string
+	all          []string          // messages
+	heads        []string          // by version
+	shown        map[int64]string  // the path of the head
+	firstVersion map[string]int64  // first version, by message
+	count        map[int64]int     // messages on the path
+	notes        map[int64]string  // author notes
+	paths        map[string]string // paths of other heads, by version and head
 }
 
-func newTale(e *env) *tale {
-	return &tale{
+func newRandomHistory(e *env) *randomHistory {
+	return &randomHistory{
 		env: e, rnd: random(e.T), conv: e.conversation(), heads: []string{"", ""}, shown: map[int64]string{},
-		born: map[string]int64{}, count: map[int64]int{}, notes: map[int64]string{}, paths: map[string]string{},
+		firstVersion: map[string]int64{}, count: map[int64]int{}, notes: map[int64]string{}, paths: map[string]string{},
 	}
 }
 
-// picture is what of messages a user sees, and what the store keeps of it.
-func picture(items []*chat.Message) string {
+// describe returns what users see of messages, and their revisions.
+func describe(items []*chat.Message) string {
 	var b strings.Builder
 	for _, m := range items {
 		revision := ""
@@ -50,14 +50,14 @@ func picture(items []*chat.Message) string {
 }
 
 func errorOf(m *chat.Message) string {
-	if m.Error == nil || m.Status == chat.StatusError { // the status tells; which error it was is not kept
+	if m.Error == nil || m.Status == chat.StatusError { // the status is stored; the error itself is not
 		return "-"
 	}
 	return string(m.Error.Code)
 }
 
-// step changes the conversation once, by random, and keeps what it shows then.
-func (s *tale) step() {
+// step makes one random change and records what the conversation shows.
+func (s *randomHistory) step() {
 	s.Helper()
 	s.clock.advance(time.Millisecond)
 	s.update(func(tx nodest.Tx) error {
@@ -71,24 +71,24 @@ func (s *tale) step() {
 		c.Version++
 		return tx.Chats.UpdateConversation(c)
 	})
-	s.keep()
+	s.record()
 }
 
-func (s *tale) change(tx nodest.Tx, c *chat.Conversation) error {
+func (s *randomHistory) change(tx nodest.Tx, c *chat.Conversation) error {
 	if len(s.all) == 0 || s.rnd.IntN(3) == 0 {
 		return s.add(tx, c, c.HeadID)
 	}
 	switch s.rnd.IntN(10) {
 	case 0: // a branch
-		return s.add(tx, c, s.any())
+		return s.add(tx, c, s.anyMessage())
 	case 1:
-		c.HeadID = s.any()
+		c.HeadID = s.anyMessage()
 		return nil
 	case 2:
 		c.AuthorNote = fmt.Appendf(nil, `{"note":%d}`, s.rnd.IntN(1000))
 		return nil
 	}
-	m, err := tx.Chats.Message(s.any())
+	m, err := tx.Chats.Message(s.anyMessage())
 	if err != nil {
 		return err
 	}
@@ -97,14 +97,14 @@ func (s *tale) change(tx nodest.Tx, c *chat.Conversation) error {
 	return tx.Chats.UpdateMessage(m)
 }
 
-func (s *tale) any() string {
+func (s *randomHistory) anyMessage() string {
 	if s.rnd.IntN(2) == 0 {
 		return s.all[max(0, len(s.all)-1-s.rnd.IntN(6))]
 	}
 	return s.all[s.rnd.IntN(len(s.all))]
 }
 
-func (s *tale) add(tx nodest.Tx, c *chat.Conversation, parent string) error {
+func (s *randomHistory) add(tx nodest.Tx, c *chat.Conversation, parent string) error {
 	m := message(s.conv, parent, fmt.Sprint("words ", len(s.all)))
 	if s.rnd.IntN(4) == 0 { // a reply that failed
 		m.Swipes, m.Status, m.Error = nil, chat.StatusError, fault.New(fault.UpstreamDown, "down")
@@ -121,24 +121,24 @@ func (s *tale) add(tx nodest.Tx, c *chat.Conversation, parent string) error {
 	return nil
 }
 
-func (s *tale) changeMessage(tx nodest.Tx, m *chat.Message) {
+func (s *randomHistory) changeMessage(tx nodest.Tx, m *chat.Message) {
 	switch s.rnd.IntN(6) {
-	case 0, 1: // deleted, or back again
+	case 0, 1: // deleted or restored
 		if m.DeletedAt != nil {
 			m.DeletedAt = nil
 			return
 		}
 		now := tx.Now()
 		m.DeletedAt = &now
-	case 2: // another text beside it
+	case 2: // another swipe
 		m.Swipes = append(m.Swipes, chat.Swipe{Text: fmt.Sprint("other ", s.rnd.IntN(1000)), Wish: "shorter"})
 		m.SwipeIndex, m.Status, m.Error = len(m.Swipes)-1, chat.StatusComplete, nil
-	case 3: // another text is chosen
+	case 3: // another swipe is chosen
 		if len(m.Swipes) > 0 {
 			m.SwipeIndex = s.rnd.IntN(len(m.Swipes))
 			m.Swipes[m.SwipeIndex].Deleted = false
 		}
-	case 4: // one that is not shown is deleted
+	case 4: // a swipe that is not shown is deleted
 		if i := s.rnd.IntN(len(m.Swipes) + 1); i < len(m.Swipes) && i != m.SwipeIndex {
 			m.Swipes[i].Deleted = true
 		}
@@ -151,8 +151,8 @@ func (s *tale) changeMessage(tx nodest.Tx, m *chat.Message) {
 	}
 }
 
-// keep notes what the newest version shows.
-func (s *tale) keep() {
+// record records what the newest version shows.
+func (s *randomHistory) record() {
 	s.Helper()
 	s.view(func(tx nodest.Tx) error {
 		c, err := tx.Chats.Conversation(s.conv)
@@ -165,15 +165,15 @@ func (s *tale) keep() {
 		if err != nil {
 			return err
 		}
-		s.shown[c.Version], s.count[c.Version], s.notes[c.Version] = picture(items), len(items), string(c.AuthorNote)
-		other := s.any()
+		s.shown[c.Version], s.count[c.Version], s.notes[c.Version] = describe(items), len(items), string(c.AuthorNote)
+		other := s.anyMessage()
 		if items, _, err = tx.Chats.Path(s.conv, other, "", 1000); err != nil {
 			return err
 		}
-		s.paths[fmt.Sprint(c.Version, " ", other)] = picture(items)
+		s.paths[fmt.Sprint(c.Version, " ", other)] = describe(items)
 		for _, id := range s.all {
-			if s.born[id] == 0 {
-				s.born[id] = c.Version
+			if s.firstVersion[id] == 0 {
+				s.firstVersion[id] = c.Version
 			}
 		}
 		n, err := tx.Chats.Count(s.conv, c.HeadID)
@@ -182,8 +182,8 @@ func (s *tale) keep() {
 	})
 }
 
-// read compares the history with what was kept.
-func (s *tale) read() {
+// verify compares every version with what was recorded.
+func (s *randomHistory) verify() {
 	s.Helper()
 	s.view(func(tx nodest.Tx) error {
 		for version := int64(2); version < int64(len(s.heads)); version++ {
@@ -196,10 +196,10 @@ func (s *tale) read() {
 			if err != nil {
 				return err
 			}
-			s.equal(fmt.Sprint("version ", version), picture(items), s.shown[version])
+			s.equal(fmt.Sprint("version ", version), describe(items), s.shown[version])
 			s.equal("more", more, false)
 			s.equal("by pages", s.pages(tx, version, c.HeadID), s.shown[version])
-			if err := s.readAll(tx, version, items); err != nil {
+			if err := s.verifyMessages(tx, version, items); err != nil {
 				return err
 			}
 		}
@@ -213,9 +213,9 @@ func (s *tale) read() {
 			if err != nil {
 				return err
 			}
-			s.equal("branch at "+at, picture(items), want)
+			s.equal("branch at "+at, describe(items), want)
 		}
-		for id, want := range s.born {
+		for id, want := range s.firstVersion {
 			version, err := tx.Chats.Born(id)
 			if err != nil {
 				return err
@@ -226,9 +226,8 @@ func (s *tale) read() {
 	})
 }
 
-// readAll reads all messages as they were at a version, of which shown is the path
-// of the head.
-func (s *tale) readAll(tx nodest.Tx, version int64, shown []*chat.Message) error {
+// verifyMessages reads all messages as of a version; shown is the path of the head.
+func (s *randomHistory) verifyMessages(tx nodest.Tx, version int64, shown []*chat.Message) error {
 	s.Helper()
 	items, err := tx.Chats.MessagesAt(s.conv, version, s.all)
 	if err != nil {
@@ -236,21 +235,21 @@ func (s *tale) readAll(tx nodest.Tx, version int64, shown []*chat.Message) error
 	}
 	var on []*chat.Message
 	for _, m := range items {
-		if s.born[m.ID] > version {
-			s.Errorf("version %d has a message that was stored in version %d", version, s.born[m.ID])
+		if s.firstVersion[m.ID] > version {
+			s.Errorf("version %d has a message that was stored in version %d", version, s.firstVersion[m.ID])
 		}
 		if m.DeletedAt == nil && slices.ContainsFunc(shown, func(o *chat.Message) bool { return o.ID == m.ID }) {
 			on = append(on, m)
 		}
 	}
 	s.equal("messages that were there", len(items), s.stored(version))
-	s.equal("by id", picture(on), picture(shown))
+	s.equal("by id", describe(on), describe(shown))
 	return nil
 }
 
-// stored counts the messages that there were at a version.
-func (s *tale) stored(version int64) (n int) {
-	for _, born := range s.born {
+// stored counts the messages that existed at a version.
+func (s *randomHistory) stored(version int64) (n int) {
+	for _, born := range s.firstVersion {
 		if born <= version {
 			n++
 		}
@@ -258,7 +257,7 @@ func (s *tale) stored(version int64) (n int) {
 	return n
 }
 
-func (s *tale) pages(tx nodest.Tx, version int64, head string) string {
+func (s *randomHistory) pages(tx nodest.Tx, version int64, head string) string {
 	s.Helper()
 	var all []*chat.Message
 	before, size := "", 1+s.rnd.IntN(5)
@@ -276,11 +275,11 @@ func (s *tale) pages(tx nodest.Tx, version int64, head string) string {
 			before = items[0].ID
 		}
 	}
-	return picture(all)
+	return describe(all)
 }
 
-// rewind goes back to a version, and looks at what is shown then.
-func (s *tale) rewind(version int64) {
+// rewind returns to a version and checks what is shown and what was written.
+func (s *randomHistory) rewind(version int64) {
 	s.Helper()
 	s.clock.advance(time.Millisecond)
 	var changed []*chat.Message
@@ -305,7 +304,7 @@ func (s *tale) rewind(version int64) {
 		c.Version++
 		return tx.Chats.UpdateConversation(c)
 	})
-	s.keep()
+	s.record()
 	now := int64(len(s.heads)) - 1
 	s.equal(fmt.Sprintf("version %d, back to %d", now, version), s.shown[now], s.shown[version])
 	s.view(func(tx nodest.Tx) error {
@@ -318,34 +317,33 @@ func (s *tale) rewind(version int64) {
 			}
 			at := slices.IndexFunc(changed, func(c *chat.Message) bool { return c.ID == m.ID })
 			if at < 0 {
-				s.equal("a message that was left alone", whole(m), whole(before[i]))
+				s.equal("a message that was left alone", describeAll(m), describeAll(before[i]))
 				continue
 			}
 			s.equal("rev", m.Rev, old.Rev+1)
-			s.equal("what Rewind returned", whole(changed[at]), whole(m))
-			if picture([]*chat.Message{m}) == picture([]*chat.Message{old}) && (m.DeletedAt == nil) == (old.DeletedAt == nil) {
-				s.Errorf("%s was written, although nothing changed", whole(m))
+			s.equal("what Rewind returned", describeAll(changed[at]), describeAll(m))
+			if describe([]*chat.Message{m}) == describe([]*chat.Message{old}) && (m.DeletedAt == nil) == (old.DeletedAt == nil) {
+				s.Errorf("%s was written, although nothing changed", describeAll(m))
 			}
 		}
 		return err
 	})
 }
 
-// whole is everything of a message as text.
-func whole(m *chat.Message) string {
+// describeAll returns everything of a message as text.
+func describeAll(m *chat.Message) string {
 	deleted := ""
 	if m.DeletedAt != nil {
 		deleted = m.DeletedAt.String()
 	}
 	swipes, err := json.Marshal(m.Swipes)
-	return fmt.Sprint(picture([]*chat.Message{m}), m.Rev, m.SwipeIndex, deleted, string(swipes), err)
+	return fmt.Sprint(describe([]*chat.Message{m}), m.Rev, m.SwipeIndex, deleted, string(swipes), err)
 }
 
-// TestHistoryIsKept makes up histories, reads every version of them, and goes back
-// to some.
-func TestHistoryIsKept(t *testing.T) {
-	conform(t, func(e *env) {
-		s := newTale(e)
+// Every version of a random history can be read and restored.
+func TestEveryVersionOfAHistoryCanBeReadAndRestored(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		s := newRandomHistory(e)
 		for range atLeast(12, 100) {
 			for range 15 {
 				s.step()
@@ -354,12 +352,12 @@ func TestHistoryIsKept(t *testing.T) {
 				s.rewind(2 + s.rnd.Int64N(int64(len(s.heads))-2))
 			}
 		}
-		s.read()
+		s.verify()
 	})
 }
 
-func TestHistorySaysWhatIsNotThere(t *testing.T) {
-	conform(t, func(e *env) {
+func TestUnknownVersionsAndHeadsAreNotFound(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation, other := e.conversation(), e.conversation()
 		m := e.say(conversation, "", "a") // version 2
 		foreign := e.say(other, "", "b")
@@ -404,7 +402,7 @@ func TestHistorySaysWhatIsNotThere(t *testing.T) {
 			return err
 		})
 		if err == nil || !strings.Contains(err.Error(), "before other changes") {
-			e.Errorf("error is %v, want that a rewind comes first", err)
+			e.Errorf("error is %v, want a refusal of a rewind after other changes", err)
 		}
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(conversation) })
 		for name, read := range map[string]func(tx nodest.Tx) error{

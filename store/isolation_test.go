@@ -21,8 +21,8 @@ import (
 	"nodest/stream"
 )
 
-// things are the ids of one of everything that a user can have.
-type things struct {
+// fixture holds the ids of a user's rows, one of each kind.
+type fixture struct {
 	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key, save string
 	fact, suggestion, summary, loading                                                                 string
 
@@ -31,11 +31,11 @@ type things struct {
 
 func newUser(e *env) string { return storetest.User(e.T, e.db) }
 
-// fill gives a user one row in every table.
-func fill(e *env, user string) things {
+// fill inserts a row in every table for a user.
+func fill(e *env, user string) fixture {
 	e.Helper()
 	ctx := context.Background()
-	x := things{
+	x := fixture{
 		user: user, character: id(), book: id(), conversation: id(), revision: id(),
 		generation: id(), prompt: id(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(), summary: id(), loading: id(),
 	}
@@ -62,7 +62,7 @@ func fill(e *env, user string) things {
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
 			tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
 			tx.Chats.InsertMessage(m),
-			tx.Chats.InsertSummary(x.kept(m)),
+			tx.Chats.InsertSummary(x.keptSummary(m)),
 			tx.InsertGeneration(&chat.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: chat.GenStreaming, LeaseOwner: "p"}),
 			tx.Chats.InsertSave(&chat.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private",
 				Pins: &character.Pins{Resources: []character.ResourceStamp{{Kind: character.WorldBook, ID: x.book, Version: 1}}}}),
@@ -95,7 +95,7 @@ func fill(e *env, user string) things {
 	return x
 }
 
-// count returns the number of rows of the user in every table that names users.
+// count returns the number of the user's rows in every table with a user_id.
 func count(e *env, user string) map[string]int64 {
 	e.Helper()
 	rows := map[string]int64{}
@@ -112,197 +112,197 @@ func count(e *env, user string) map[string]int64 {
 	return rows
 }
 
-// intrusions try another user's ids on every method of nodest.Tx. A method must
-// answer fault.NotFound, or nothing, or change only the acting user's own rows: ids are
-// unique for each user, so a row of the same id is another row.
-var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
+// intrusions try another user's ids on every method of nodest.Tx. A method must return
+// fault.NotFound, return nothing, or change only the acting user's rows: ids are
+// unique per user, so the same id under another user is another row.
+var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"UserID": nil, // no ids
 	"Now":    nil,
-	"Emit": func(e *env, tx nodest.Tx, x things) error {
+	"Emit": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Emit(&stream.Event{UserID: x.user, Type: "intruder", ConversationID: x.conversation})
 	},
-	"Key": func(e *env, tx nodest.Tx, x things) error {
+	"Key": func(e *env, tx nodest.Tx, x fixture) error {
 		r, err := tx.Key(x.key)
-		return nothing(e, r == nil, err)
+		return wantEmpty(e, r == nil, err)
 	},
-	"PutKey": func(e *env, tx nodest.Tx, x things) error {
+	"PutKey": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.PutKey(&op.KeyRecord{Key: x.key, Hash: "intruder"})
 	},
-	"Settings": func(e *env, tx nodest.Tx, x things) error {
+	"Settings": func(e *env, tx nodest.Tx, x fixture) error {
 		s, err := tx.Characters.Settings()
-		return nothing(e, s.UserName == "", err)
+		return wantEmpty(e, s.UserName == "", err)
 	},
-	"PutSettings": func(e *env, tx nodest.Tx, x things) error {
+	"PutSettings": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Characters.PutSettings(&character.UserSettings{UserName: "intruder", Version: 1})
 	},
-	"PutDeviceZone": func(e *env, tx nodest.Tx, x things) error {
+	"PutDeviceZone": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Characters.PutDeviceZone("Asia/Tokyo")
 	},
-	"AddUsage": func(e *env, tx nodest.Tx, x things) error {
+	"AddUsage": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.AddUsage(nodest.UsageRow{Provider: "p", Requests: 100})
 	},
-	"Usage": func(e *env, tx nodest.Tx, x things) error {
+	"Usage": func(e *env, tx nodest.Tx, x fixture) error {
 		u, err := tx.Usage("2000-01-01", "2100-01-01")
-		return nothing(e, len(u) == 0, err)
+		return wantEmpty(e, len(u) == 0, err)
 	},
 	"Limits": nil, "LockLimits": nil,
-	"Ack": func(e *env, tx nodest.Tx, x things) error {
+	"Ack": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Ack("phone", 99, map[string]string{"c": "intruder"})
 	},
 
-	"InsertCharacter": func(e *env, tx nodest.Tx, x things) error {
+	"InsertCharacter": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Characters.InsertCharacter(&character.Character{ID: x.character, Name: "intruder"})
 	},
-	"Character": func(e *env, tx nodest.Tx, x things) error {
+	"Character": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Characters.Character(x.character)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"CharacterVersion": func(e *env, tx nodest.Tx, x things) error {
+	"CharacterVersion": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Characters.CharacterVersion(x.character, 1)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"Characters": func(e *env, tx nodest.Tx, x things) error {
+	"Characters": func(e *env, tx nodest.Tx, x fixture) error {
 		items, _, err := tx.Characters.Characters("", 50)
-		return nothing(e, len(items) == 0, err)
+		return wantEmpty(e, len(items) == 0, err)
 	},
-	"UpdateCharacter": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Characters.UpdateCharacter(&character.Character{ID: x.character, Name: "intruder", Version: 2}))
+	"UpdateCharacter": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Characters.UpdateCharacter(&character.Character{ID: x.character, Name: "intruder", Version: 2}))
 	},
-	"DeleteCharacter": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Characters.DeleteCharacter(x.character))
+	"DeleteCharacter": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Characters.DeleteCharacter(x.character))
 	},
-	"PutAvatar": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Characters.PutAvatar(x.character, &character.Avatar{Data: []byte("intruder")}))
+	"PutAvatar": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Characters.PutAvatar(x.character, &character.Avatar{Data: []byte("intruder")}))
 	},
-	"Avatar": func(e *env, tx nodest.Tx, x things) error {
+	"Avatar": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Characters.Avatar(x.character)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
 
-	"InsertResource": func(e *env, tx nodest.Tx, x things) error {
+	"InsertResource": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "intruder"})
 	},
-	"Resource": func(e *env, tx nodest.Tx, x things) error {
+	"Resource": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Characters.Resource(character.WorldBook, x.book)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"ResourceVersion": func(e *env, tx nodest.Tx, x things) error {
+	"ResourceVersion": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Characters.ResourceVersion(character.WorldBook, x.book, 1)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"Resources": func(e *env, tx nodest.Tx, x things) error {
+	"Resources": func(e *env, tx nodest.Tx, x fixture) error {
 		items, _, err := tx.Characters.Resources(character.WorldBook, "", 50)
-		return nothing(e, len(items) == 0, err)
+		return wantEmpty(e, len(items) == 0, err)
 	},
-	"BoundResources": func(e *env, tx nodest.Tx, x things) error {
+	"BoundResources": func(e *env, tx nodest.Tx, x fixture) error {
 		items, err := tx.Characters.BoundResources(character.WorldBook, x.character)
-		return nothing(e, len(items) == 0, err)
+		return wantEmpty(e, len(items) == 0, err)
 	},
-	"UpdateResource": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Characters.UpdateResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "intruder", Version: 2}))
+	"UpdateResource": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Characters.UpdateResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "intruder", Version: 2}))
 	},
-	"DeleteResource": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Characters.DeleteResource(character.WorldBook, x.book))
+	"DeleteResource": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Characters.DeleteResource(character.WorldBook, x.book))
 	},
-	"Stamps": func(e *env, tx nodest.Tx, x things) error {
+	"Stamps": func(e *env, tx nodest.Tx, x fixture) error {
 		s, err := tx.Characters.Stamps(x.character, x.book)
-		return nothing(e, s.Character == 0 && len(s.Resources) == 0, err)
+		return wantEmpty(e, s.Character == 0 && len(s.Resources) == 0, err)
 	},
 
-	"InsertConversation": func(e *env, tx nodest.Tx, x things) error {
+	"InsertConversation": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, Title: "intruder"})
 	},
-	"Conversation": func(e *env, tx nodest.Tx, x things) error {
+	"Conversation": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Conversation(x.conversation)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"LockConversation": func(e *env, tx nodest.Tx, x things) error {
+	"LockConversation": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.LockConversation(x.conversation)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"Conversations": func(e *env, tx nodest.Tx, x things) error {
+	"Conversations": func(e *env, tx nodest.Tx, x fixture) error {
 		items, _, err := tx.Chats.Conversations(chat.ConversationFilter{CharacterID: x.character}, "", 50)
-		return nothing(e, len(items) == 0, err)
+		return wantEmpty(e, len(items) == 0, err)
 	},
-	"UpdateConversation": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Chats.UpdateConversation(&chat.Conversation{ID: x.conversation, Title: "intruder", Version: 3}))
+	"UpdateConversation": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Chats.UpdateConversation(&chat.Conversation{ID: x.conversation, Title: "intruder", Version: 3}))
 	},
-	"DeleteConversation": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Chats.DeleteConversation(x.conversation))
+	"DeleteConversation": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Chats.DeleteConversation(x.conversation))
 	},
 
-	"InsertMessage": func(e *env, tx nodest.Tx, x things) error {
+	"InsertMessage": func(e *env, tx nodest.Tx, x fixture) error {
 		own := &chat.Conversation{ID: id()}
 		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
-		// Another user's message as parent, in a conversation of one's own.
-		if err := unknown(e, tx.Chats.InsertMessage(message(own.ID, x.message, "intruder"))); err != nil {
+		// Another user's message as parent, in one's own conversation.
+		if err := wantNotFound(e, tx.Chats.InsertMessage(message(own.ID, x.message, "intruder"))); err != nil {
 			return err
 		}
-		return unknown(e, tx.Chats.InsertMessage(message(x.conversation, "", "intruder")))
+		return wantNotFound(e, tx.Chats.InsertMessage(message(x.conversation, "", "intruder")))
 	},
-	"Message": func(e *env, tx nodest.Tx, x things) error {
+	"Message": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Message(x.message)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"MessageByClientID": func(e *env, tx nodest.Tx, x things) error {
+	"MessageByClientID": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.MessageByClientID(x.conversation, x.clientMsgID)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"UpdateMessage": func(e *env, tx nodest.Tx, x things) error {
+	"UpdateMessage": func(e *env, tx nodest.Tx, x fixture) error {
 		m := message(x.conversation, "", "intruder")
 		m.ID, m.Rev = x.message, 2
-		return unknown(e, tx.Chats.UpdateMessage(m))
+		return wantNotFound(e, tx.Chats.UpdateMessage(m))
 	},
-	"Path": func(e *env, tx nodest.Tx, x things) error {
+	"Path": func(e *env, tx nodest.Tx, x fixture) error {
 		own := &chat.Conversation{ID: id()}
 		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
 		for _, c := range []string{own.ID, x.conversation} {
-			if _, _, err := tx.Chats.Path(c, x.message, "", 5); unknown(e, err) != nil {
+			if _, _, err := tx.Chats.Path(c, x.message, "", 5); wantNotFound(e, err) != nil {
 				return err
 			}
-			if _, _, err := tx.Chats.Path(c, "", x.message, 5); unknown(e, err) != nil {
+			if _, _, err := tx.Chats.Path(c, "", x.message, 5); wantNotFound(e, err) != nil {
 				return err
 			}
 		}
 		return nil
 	},
-	"Children": func(e *env, tx nodest.Tx, x things) error {
+	"Children": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Children(x.conversation, "")
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"Revision": func(e *env, tx nodest.Tx, x things) error {
+	"Revision": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Revision(x.revision)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"Revisions": func(e *env, tx nodest.Tx, x things) error {
+	"Revisions": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Revisions(x.message)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
 
-	"StateAt": func(e *env, tx nodest.Tx, x things) error {
+	"StateAt": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.StateAt(x.conversation, 1)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"PathAt": func(e *env, tx nodest.Tx, x things) error {
+	"PathAt": func(e *env, tx nodest.Tx, x fixture) error {
 		own := &chat.Conversation{ID: id()}
 		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
 		for _, c := range []string{own.ID, x.conversation} {
-			if _, _, err := tx.Chats.PathAt(c, 1, x.message, "", 5); unknown(e, err) != nil {
+			if _, _, err := tx.Chats.PathAt(c, 1, x.message, "", 5); wantNotFound(e, err) != nil {
 				return err
 			}
-			if _, _, err := tx.Chats.PathAt(c, 1, "", x.message, 5); unknown(e, err) != nil {
+			if _, _, err := tx.Chats.PathAt(c, 1, "", x.message, 5); wantNotFound(e, err) != nil {
 				return err
 			}
 		}
 		return nil
 	},
-	"MessagesAt": func(e *env, tx nodest.Tx, x things) error {
+	"MessagesAt": func(e *env, tx nodest.Tx, x fixture) error {
 		own := &chat.Conversation{ID: id()}
 		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
@@ -313,96 +313,102 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		}
 		e.equal("foreign messages", len(items), 0)
 		_, err = tx.Chats.MessagesAt(x.conversation, 1, []string{x.message})
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"Rewind": func(e *env, tx nodest.Tx, x things) error {
+	"Rewind": func(e *env, tx nodest.Tx, x fixture) error {
 		own := &chat.Conversation{ID: id()}
 		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
-		if _, err := tx.Chats.Rewind(own, 1, x.message); unknown(e, err) != nil {
+		if _, err := tx.Chats.Rewind(own, 1, x.message); wantNotFound(e, err) != nil {
 			return err
 		}
 		_, err := tx.Chats.Rewind(&chat.Conversation{ID: x.conversation, Version: 1}, 1, x.message)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"Rewinds": func(e *env, tx nodest.Tx, x things) error {
+	"Rewinds": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Rewinds(x.conversation)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"DeletedIn": func(e *env, tx nodest.Tx, x things) error {
+	"DeletedIn": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.DeletedIn(x.message)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"Born": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Chats.Born(x.message); return unknown(e, err) },
-	"Count": func(e *env, tx nodest.Tx, x things) error {
+	"Born": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Chats.Born(x.message)
+		return wantNotFound(e, err)
+	},
+	"Count": func(e *env, tx nodest.Tx, x fixture) error {
 		own := &chat.Conversation{ID: id()}
 		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
 		for _, c := range []string{own.ID, x.conversation} {
-			if _, err := tx.Chats.Count(c, x.message); unknown(e, err) != nil {
+			if _, err := tx.Chats.Count(c, x.message); wantNotFound(e, err) != nil {
 				return err
 			}
 		}
 		_, err := tx.Chats.Count(x.conversation, "")
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"InsertSave": func(e *env, tx nodest.Tx, x things) error {
+	"InsertSave": func(e *env, tx nodest.Tx, x fixture) error {
 		own := &chat.Conversation{ID: id()}
 		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
-		if err := unknown(e, tx.Chats.InsertSave(&chat.Save{ID: id(), ConversationID: x.conversation})); err != nil {
+		if err := wantNotFound(e, tx.Chats.InsertSave(&chat.Save{ID: id(), ConversationID: x.conversation})); err != nil {
 			return err
 		}
 		return tx.Chats.InsertSave(&chat.Save{ID: x.save, ConversationID: own.ID})
 	},
-	"Save":       func(e *env, tx nodest.Tx, x things) error { _, err := tx.Chats.Save(x.save); return unknown(e, err) },
-	"DeleteSave": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.Chats.DeleteSave(x.save)) },
-	"Saves": func(e *env, tx nodest.Tx, x things) error {
+	"Save": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Chats.Save(x.save)
+		return wantNotFound(e, err)
+	},
+	"DeleteSave": func(e *env, tx nodest.Tx, x fixture) error { return wantNotFound(e, tx.Chats.DeleteSave(x.save)) },
+	"Saves": func(e *env, tx nodest.Tx, x fixture) error {
 		_, _, err := tx.Chats.Saves(x.conversation, true, "", 5)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
 
-	"CopyPath": func(e *env, tx nodest.Tx, x things) error {
+	"CopyPath": func(e *env, tx nodest.Tx, x fixture) error {
 		own, fork := &chat.Conversation{ID: id()}, &chat.Conversation{ID: id()}
 		if err := errors.Join(tx.Chats.InsertConversation(own), tx.Chats.BeginLoad(fork)); err != nil {
 			return err
 		}
 		for _, source := range []string{own.ID, x.conversation} {
 			_, _, err := tx.Chats.CopyPath(chat.ForkSource{ConversationID: source, MessageID: x.message, Version: 9}, fork.ID, 5)
-			if err := unknown(e, err); err != nil {
+			if err := wantNotFound(e, err); err != nil {
 				return err
 			}
 		}
 		_, _, err := tx.Chats.CopyPath(chat.ForkSource{ConversationID: own.ID, MessageID: x.message, Version: 9}, x.loading, 5)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"CopyOf": nil, // reckons
-	"Loading": func(e *env, tx nodest.Tx, x things) error {
+	"CopyOf": nil, // only computes
+	"Loading": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Loading(x.loading)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"Tips": func(e *env, tx nodest.Tx, x things) error {
+	"Tips": func(e *env, tx nodest.Tx, x fixture) error {
 		_, _, err := tx.Chats.Tips(x.conversation, "", 5)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"Texts": func(e *env, tx nodest.Tx, x things) error {
+	"Texts": func(e *env, tx nodest.Tx, x fixture) error {
 		for _, f := range []chat.TextFilter{{ConversationID: x.conversation}, {CharacterID: x.character}} {
-			if _, _, err := tx.Chats.Texts(f, "", 5); unknown(e, err) != nil {
+			if _, _, err := tx.Chats.Texts(f, "", 5); wantNotFound(e, err) != nil {
 				return err
 			}
 		}
 		items, _, err := tx.Chats.Texts(chat.TextFilter{}, "", 5)
-		return nothing(e, len(items) == 0, err)
+		return wantEmpty(e, len(items) == 0, err)
 	},
-	"AppChat": func(e *env, tx nodest.Tx, x things) error {
+	"AppChat": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := appKeys(tx).AppChat("app")
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"PutAppChat": func(e *env, tx nodest.Tx, x things) error {
-		if err := unknown(e, appKeys(tx).PutAppChat("app", x.conversation)); err != nil {
+	"PutAppChat": func(e *env, tx nodest.Tx, x fixture) error {
+		if err := wantNotFound(e, appKeys(tx).PutAppChat("app", x.conversation)); err != nil {
 			return err
 		}
 		own := &chat.Conversation{ID: id()}
@@ -411,76 +417,84 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		}
 		return appKeys(tx).PutAppChat("app", own.ID)
 	},
-	"Dump": func(e *env, tx nodest.Tx, x things) error {
+	"Dump": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Dump(x.conversation)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"BeginLoad": func(e *env, tx nodest.Tx, x things) error {
+	"BeginLoad": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Chats.BeginLoad(&chat.Conversation{ID: x.conversation})
 	},
-	"Load": func(e *env, tx nodest.Tx, x things) error {
+	"Load": func(e *env, tx nodest.Tx, x fixture) error {
 		m := &chat.DumpedMessage{Message: message(x.conversation, "", "intruder")}
-		return unknown(e, tx.Chats.Load(x.conversation, []*chat.DumpedMessage{m}))
+		return wantNotFound(e, tx.Chats.Load(x.conversation, []*chat.DumpedMessage{m}))
 	},
-	"FinishLoad": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Chats.FinishLoad(&chat.Conversation{ID: x.conversation, Version: 2}, nil, nil))
+	"FinishLoad": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Chats.FinishLoad(&chat.Conversation{ID: x.conversation, Version: 2}, nil, nil))
 	},
 
-	"Enqueue": func(e *env, tx nodest.Tx, x things) error {
+	"Enqueue": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Jobs.Enqueue(jobs.Spec{Kind: x.job.Kind, UserID: x.user, Subject: x.job.Subject})
 	},
-	"NoteJob":    func(e *env, tx nodest.Tx, x things) error { return taken(e, tx.Jobs.NoteJob(x.job, "intruder")) },
-	"FinishJob":  func(e *env, tx nodest.Tx, x things) error { return taken(e, tx.Jobs.FinishJob(x.job)) },
-	"CancelJobs": func(e *env, tx nodest.Tx, x things) error { return tx.Jobs.CancelJobs(x.job.Subject) },
-	"Job":        func(e *env, tx nodest.Tx, x things) error { _, err := tx.Jobs.Job(x.job.ID); return unknown(e, err) },
-	"Jobs": func(e *env, tx nodest.Tx, x things) error {
+	"NoteJob": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantConflict(e, tx.Jobs.NoteJob(x.job, "intruder"))
+	},
+	"FinishJob":  func(e *env, tx nodest.Tx, x fixture) error { return wantConflict(e, tx.Jobs.FinishJob(x.job)) },
+	"CancelJobs": func(e *env, tx nodest.Tx, x fixture) error { return tx.Jobs.CancelJobs(x.job.Subject) },
+	"Job": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Jobs.Job(x.job.ID)
+		return wantNotFound(e, err)
+	},
+	"Jobs": func(e *env, tx nodest.Tx, x fixture) error {
 		for _, f := range []jobs.Filter{{}, {Subject: x.job.Subject}, {Kind: x.job.Kind, Open: true}} {
 			items, _, err := tx.Jobs.Jobs(f, "", 5)
-			if err := nothing(e, len(items) == 0, err); err != nil {
+			if err := wantEmpty(e, len(items) == 0, err); err != nil {
 				return err
 			}
 		}
 		return nil
 	},
 
-	"InsertGeneration": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.InsertGeneration(&chat.Generation{ID: id(), ConversationID: x.conversation}))
+	"InsertGeneration": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.InsertGeneration(&chat.Generation{ID: id(), ConversationID: x.conversation}))
 	},
-	"Generation": func(e *env, tx nodest.Tx, x things) error {
+	"Generation": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Generation(x.generation)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"UpdateGeneration": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.UpdateGeneration(&chat.Generation{ID: x.generation, Text: "intruder"}))
+	"UpdateGeneration": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.UpdateGeneration(&chat.Generation{ID: x.generation, Text: "intruder"}))
 	},
-	"Running": func(e *env, tx nodest.Tx, x things) error {
+	"Running": func(e *env, tx nodest.Tx, x fixture) error {
 		for _, c := range []string{"", x.conversation} {
 			items, err := tx.Chats.Running(c)
-			if err := nothing(e, len(items) == 0, err); err != nil {
+			if err := wantEmpty(e, len(items) == 0, err); err != nil {
 				return err
 			}
 		}
 		return nil
 	},
-	"PutPrompt": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.PutPrompt(&nodest.StoredPrompt{ID: id(), ConversationID: x.conversation}))
+	"PutPrompt": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.PutPrompt(&nodest.StoredPrompt{ID: id(), ConversationID: x.conversation}))
 	},
-	"Prompt": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Prompt(x.prompt); return unknown(e, err) },
-	"LastPrompt": func(e *env, tx nodest.Tx, x things) error {
+	"Prompt": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Prompt(x.prompt)
+		return wantNotFound(e, err)
+	},
+	"LastPrompt": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.LastPrompt(x.conversation)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
 }
 
-func nothing(e *env, empty bool, err error) error {
+func wantEmpty(e *env, empty bool, err error) error {
 	e.Helper()
 	if !empty {
-		e.Error("another user's rows are seen")
+		e.Error("another user's rows were returned")
 	}
 	return err
 }
 
-func unknown(e *env, err error) error {
+func wantNotFound(e *env, err error) error {
 	e.Helper()
 	if !fault.Is(err, fault.NotFound) {
 		e.Errorf("error is %v, want not_found", err)
@@ -488,8 +502,8 @@ func unknown(e *env, err error) error {
 	return nil
 }
 
-// taken: the job of somebody else is as one that another process has.
-func taken(e *env, err error) error {
+// wantConflict: another user's job is treated like one that another process holds.
+func wantConflict(e *env, err error) error {
 	e.Helper()
 	if !fault.Is(err, fault.Conflict) {
 		e.Errorf("error is %v, want conflict", err)
@@ -497,7 +511,7 @@ func taken(e *env, err error) error {
 	return err
 }
 
-func TestAnotherUserDoesNotExist(t *testing.T) {
+func TestAnotherUsersRowsAreNotFound(t *testing.T) {
 	for _, tx := range []reflect.Type{reflect.TypeFor[nodest.Tx](), reflect.TypeFor[app.Tx]()} {
 		for _, name := range methodsOf(tx) {
 			if _, ok := intrusions[name]; !ok {
@@ -505,7 +519,7 @@ func TestAnotherUserDoesNotExist(t *testing.T) {
 			}
 		}
 	}
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		victim := fill(e, newUser(e))
 		e.updateAs(victim.user, func(tx nodest.Tx) error {
 			return tx.Chats.BeginLoad(&chat.Conversation{ID: victim.loading, CharacterID: victim.character, Title: "private"})
@@ -537,8 +551,8 @@ func TestAnotherUserDoesNotExist(t *testing.T) {
 	})
 }
 
-// methodsOf are the names of the methods of a transaction, with those of the subjects
-// that it is made of.
+// methodsOf returns the method names of a transaction, including those of its
+// subjects.
 func methodsOf(tx reflect.Type) (names []string) {
 	if tx.Kind() == reflect.Interface {
 		for method := range tx.Methods() {
@@ -552,11 +566,10 @@ func methodsOf(tx reflect.Type) (names []string) {
 	return names
 }
 
-// appKeys are the names that the app gives to conversations, in a transaction of the
-// engine.
+// appKeys returns the part of a transaction that maps the app's keys to conversations.
 func appKeys(tx nodest.Tx) app.KeyTx { return tx.Tx.(app.KeyTx) }
 
-// snapshot is everything that the tables hold of a user, as texts.
+// snapshot returns all of a user's rows as texts.
 func snapshot(e *env, user string) map[string][]string {
 	e.Helper()
 	all := map[string][]string{}

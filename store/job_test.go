@@ -19,13 +19,13 @@ import (
 
 const jobLease = time.Minute
 
-// enqueue puts jobs of the env's user into the queue.
+// enqueue adds jobs of the test's user.
 func (e *env) enqueue(specs ...jobs.Spec) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error { return tx.Jobs.Enqueue(specs...) })
 }
 
-// claim takes at most n jobs of a kind for a runner.
+// claim claims at most n jobs of a kind.
 func (e *env) claim(owner, kind string, n int) []*jobs.Job {
 	e.Helper()
 	claimed, err := e.db.ClaimJobs(context.Background(), owner, jobLease, []jobs.Want{{Kind: kind, Free: n, PerUser: n}})
@@ -35,7 +35,7 @@ func (e *env) claim(owner, kind string, n int) []*jobs.Job {
 	return claimed
 }
 
-// claimOne takes the one job of a kind that can be claimed.
+// claimOne claims the only claimable job of a kind.
 func (e *env) claimOne(owner, kind string) *jobs.Job {
 	e.Helper()
 	claimed := e.claim(owner, kind, 5)
@@ -76,8 +76,8 @@ func (e *env) job(id string) (j *jobs.Job) {
 	return j
 }
 
-// lost runs everything that can be done with a job; all of it must say ErrLost.
-func (e *env) lost(j *jobs.Job) {
+// wantLost checks that every operation on a job returns ErrLost.
+func (e *env) wantLost(j *jobs.Job) {
 	e.Helper()
 	for name, try := range map[string]func() error{
 		"FinishJob": func() error {
@@ -95,7 +95,7 @@ func (e *env) lost(j *jobs.Job) {
 }
 
 func TestOneJobOfAKindOwnerAndSubjectIsOpen(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		hour := start.Add(time.Hour)
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`1`), NotBefore: hour})
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`2`), Once: true})
@@ -120,8 +120,8 @@ func TestOneJobOfAKindOwnerAndSubjectIsOpen(t *testing.T) {
 	})
 }
 
-func TestWhatIsEnqueuedWhileItRunsFollows(t *testing.T) {
-	conform(t, func(e *env) {
+func TestAJobEnqueuedWhileOneRunsFollowsIt(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`1`)})
 		first := e.claimOne("p", "a.b")
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`"no"`), Once: true})
@@ -131,21 +131,21 @@ func TestWhatIsEnqueuedWhileItRunsFollows(t *testing.T) {
 		e.update(func(tx nodest.Tx) error { return tx.Jobs.FinishJob(first) })
 		e.equal("after it", e.jobs(jobs.Filter{Open: true}), []string{"s queued 0 3"})
 		second := e.claimOne("p", "a.b")
-		e.lost(first)
+		e.wantLost(first)
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`4`)})
 		e.end(second, jobs.Outcome{State: jobs.Failed, Error: &jobs.Failure{Code: fault.Invalid, Message: "m"}})
 		third := e.claimOne("p", "a.b")
 		e.end(third, jobs.Outcome{State: jobs.Done})
-		e.equal("nothing follows", e.jobs(jobs.Filter{Open: true}), []string{})
+		e.equal("open jobs", e.jobs(jobs.Filter{Open: true}), []string{})
 		e.equal("why it failed", *e.job(second.ID).Error, jobs.Failure{Code: fault.Invalid, Message: "m"})
 		e.equal("attempts begin anew", third.Attempt, 1)
 	})
 }
 
-// What a job works with is its own: an order that comes meanwhile is done right after
-// it, and is not lost when it has to be tried again.
-func TestAnOrderThatComesMeanwhileFollows(t *testing.T) {
-	conform(t, func(e *env) {
+// A job keeps its payload when it is retried. A job enqueued meanwhile runs right
+// after it and is not lost.
+func TestARetriedJobKeepsItsPayloadAndTheNextJob(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`"usual"`)})
 		j := e.claimOne("p", "a.b")
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`"later"`), NotBefore: e.clock.now().Add(time.Hour)})
@@ -167,24 +167,24 @@ func TestAnOrderThatComesMeanwhileFollows(t *testing.T) {
 		e.equal("right after it", string(next.Payload), `"now"`)
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"})
 		e.update(func(tx nodest.Tx) error { return tx.Jobs.CancelJobs("s") })
-		e.equal("what was cancelled with all that follows", e.jobs(jobs.Filter{Open: true}), []string{})
+		e.equal("open jobs after the cancellation", e.jobs(jobs.Filter{Open: true}), []string{})
 	})
 }
 
-func TestAJobThatIsTriedAgainIsNotHurried(t *testing.T) {
-	conform(t, func(e *env) {
+func TestEnqueueingDoesNotShortenARetryDelay(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`1`)})
 		j := e.claimOne("p", "a.b")
 		failure := &jobs.Failure{Code: fault.UpstreamDown, Message: "down"}
 		e.end(j, jobs.Outcome{State: jobs.Queued, Error: failure, NotBefore: e.clock.now().Add(time.Minute)})
-		e.lost(j)
+		e.wantLost(j)
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`2`)})
 		e.equal("claimed at once", len(e.claim("p", "a.b", 5)), 0)
 		view, err := e.db.LookAtJobs(context.Background(), "p", []string{"a.b", "a.c"})
 		if err != nil {
 			e.Fatal(err)
 		}
-		e.equal("what there is to do", *view, jobs.View{Next: time.Minute})
+		e.equal("view of the queue", *view, jobs.View{Next: time.Minute})
 		e.equal("the failure", *e.job(j.ID).Error, *failure)
 		e.clock.advance(time.Minute)
 		j = e.claimOne("p", "a.b")
@@ -194,16 +194,16 @@ func TestAJobThatIsTriedAgainIsNotHurried(t *testing.T) {
 		j = e.claimOne("p", "a.b")
 		e.equal("attempt after a stop", j.Attempt, 2)
 		e.equal("payload", string(j.Payload), "1")
-		e.equal("what follows", string(e.job(j.ID).Next.Payload), "3")
+		e.equal("the next payload", string(e.job(j.ID).Next.Payload), "3")
 		e.end(j, jobs.Outcome{State: jobs.Done})
 		e.equal("no failure", e.job(j.ID).Error == nil, true)
-		e.equal("nothing follows any more", e.job(j.ID).Next == nil, true)
-		e.equal("payload of what follows", string(e.claimOne("p", "a.b").Payload), "3")
+		e.equal("no next job", e.job(j.ID).Next == nil, true)
+		e.equal("payload of the next job", string(e.claimOne("p", "a.b").Payload), "3")
 	})
 }
 
 func TestUsersTakeTurns(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		users := []string{"", e.user, newUser(e), newUser(e)}
 		slices.Sort(users)
 		name := func(user string) string { return string(rune('a' + slices.Index(users, user))) }
@@ -232,12 +232,12 @@ func TestUsersTakeTurns(t *testing.T) {
 		if err != nil {
 			e.Fatal(err)
 		}
-		e.equal("no more than his share", len(claimed), 3)
+		e.equal("at most the user's share", len(claimed), 3)
 	})
 }
 
 func TestAJobIsClaimedOnce(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		const n = 120
 		for i := range n {
 			e.enqueue(jobs.Spec{Kind: "a.b", Subject: fmt.Sprint(i)})
@@ -274,8 +274,8 @@ func TestAJobIsClaimedOnce(t *testing.T) {
 	})
 }
 
-func TestALeaseThatIsOverIsTakenOver(t *testing.T) {
-	conform(t, func(e *env) {
+func TestAnExpiredLeaseIsTakenOver(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		attempts := map[string]int{"a.b": 3}
 		recover := func(alone string) {
@@ -289,11 +289,11 @@ func TestALeaseThatIsOverIsTakenOver(t *testing.T) {
 		e.clock.advance(jobLease)
 		recover("")
 		e.equal("claimed within the lease", len(e.claim("q", "a.b", 5)), 0)
-		if err := e.db.RenewJobs(ctx, "q", []string{first.ID}, jobLease); err != nil { // not q's
+		if err := e.db.RenewJobs(ctx, "q", []string{first.ID}, jobLease); err != nil { // q does not hold it
 			e.Fatal(err)
 		}
 		e.clock.advance(time.Millisecond)
-		if err := e.db.RenewJobs(ctx, "p", []string{first.ID}, jobLease); err != nil { // late, but nobody took it
+		if err := e.db.RenewJobs(ctx, "p", []string{first.ID}, jobLease); err != nil { // expired, but nobody took it over
 			e.Fatal(err)
 		}
 		e.clock.advance(jobLease)
@@ -309,14 +309,14 @@ func TestALeaseThatIsOverIsTakenOver(t *testing.T) {
 		recover("")
 		second := e.claimOne("q", "a.b")
 		e.equal("attempt", second.Attempt, 2)
-		e.lost(first)
+		e.wantLost(first)
 		if err := e.db.RenewJobs(ctx, "p", []string{first.ID}, time.Hour); err != nil {
 			e.Fatal(err)
 		}
 		e.equal("until", e.job(first.ID).LeaseUntil, e.clock.now().Add(jobLease).UTC())
 
 		recover("q")
-		e.equal("q's own, where q is alone", e.job(first.ID).State, jobs.Running)
+		e.equal("a running job of q itself", e.job(first.ID).State, jobs.Running)
 		recover("r")
 		third := e.claimOne("r", "a.b")
 		e.equal("attempt", third.Attempt, 3)
@@ -329,7 +329,7 @@ func TestALeaseThatIsOverIsTakenOver(t *testing.T) {
 }
 
 func TestAnEffectAndItsJobEndTogether(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: conversation})
 		j := e.claimOne("p", "a.b")
@@ -354,7 +354,7 @@ func TestAnEffectAndItsJobEndTogether(t *testing.T) {
 		e.update(work)
 		e.equal("after the end", e.jobs(jobs.Filter{}), []string{conversation + " done 1", "x queued 0", "y queued 0"})
 		e.equal("progress", string(e.job(j.ID).Progress), `{"steps":1}`)
-		// Who comes late leaves nothing.
+		// A runner that lost the job leaves no effect.
 		err = e.db.Update(context.Background(), e.user, work)
 		e.equal("lost", errors.Is(err, jobs.ErrLost), true)
 		e.view(func(tx nodest.Tx) error {
@@ -366,13 +366,13 @@ func TestAnEffectAndItsJobEndTogether(t *testing.T) {
 }
 
 func TestTheServersOwnJobsFanOutToUsers(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		other := newUser(e)
 		if err := e.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b"}); err != nil {
 			e.Fatal(err)
 		}
 		j := e.claimOne("p", "a.b")
-		e.lostToUsers(j)
+		e.wantHidden(j)
 		e.end(j, jobs.Outcome{State: jobs.Done, Next: []jobs.Spec{
 			{Kind: "a.child", UserID: e.user, Subject: "s"}, {Kind: "a.child", UserID: other, Subject: "s"},
 		}})
@@ -381,8 +381,8 @@ func TestTheServersOwnJobsFanOutToUsers(t *testing.T) {
 	})
 }
 
-// lostToUsers: a user cannot touch a job of the server.
-func (e *env) lostToUsers(j *jobs.Job) {
+// wantHidden checks that a user cannot see or end a job of the server.
+func (e *env) wantHidden(j *jobs.Job) {
 	e.Helper()
 	e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.Jobs.FinishJob(j) })
 	e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Jobs.Job(j.ID); return err })
@@ -390,23 +390,23 @@ func (e *env) lostToUsers(j *jobs.Job) {
 }
 
 func TestCancelledJobsEnd(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.run", Subject: "s"}, jobs.Spec{Kind: "a.b", Subject: "s"}, jobs.Spec{Kind: "a.c", Subject: "s"}, jobs.Spec{Kind: "a.b", Subject: "t"})
 		j := e.claimOne("p", "a.run")
-		e.enqueue(jobs.Spec{Kind: "a.run", Subject: "s"}) // would follow
+		e.enqueue(jobs.Spec{Kind: "a.run", Subject: "s"}) // would run next
 		e.update(func(tx nodest.Tx) error { return tx.Jobs.CancelJobs("s", "a.run", "a.b") })
 		e.equal("open", e.jobs(jobs.Filter{Open: true}), []string{"t queued 0", "s queued 0"})
 		e.update(func(tx nodest.Tx) error { return tx.Jobs.CancelJobs("s") })
 		e.equal("open", e.jobs(jobs.Filter{Open: true}), []string{"t queued 0"})
 		e.equal("state", e.job(j.ID).State, jobs.Cancelled)
-		e.lost(j)
+		e.wantLost(j)
 		e.enqueue(jobs.Spec{Kind: "a.run", Subject: "s"})
 		e.equal("a new one", e.claimOne("p", "a.run").Attempt, 1)
 	})
 }
 
 func TestJobsAreListed(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		for i := range 7 {
 			e.enqueue(jobs.Spec{Kind: []string{"a.b", "a.c"}[i%2], Subject: fmt.Sprint("s", i%3)})
 			e.clock.advance(time.Second)
@@ -435,9 +435,9 @@ func TestJobsAreListed(t *testing.T) {
 	})
 }
 
-// TestEventsOfAFinishAreNumbered: what a handler emits is told like anything else.
-func TestEventsOfAFinishAreNumbered(t *testing.T) {
-	conform(t, func(e *env) {
+// Events that a handler emits are published like any others.
+func TestEventsOfAHandlerArePublished(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"})
 		j := e.claimOne("p", "a.b")
 		e.update(func(tx nodest.Tx) error {
@@ -446,15 +446,15 @@ func TestEventsOfAFinishAreNumbered(t *testing.T) {
 			}
 			return tx.Jobs.FinishJob(j)
 		})
-		e.equal("events", len(e.heard.of(e.user)), 1)
+		e.equal("events", len(e.published.of(e.user)), 1)
 	})
 }
 
-// TestTheQueueIsSearchedByIndex: how long the queue is must not matter.
-func TestTheQueueIsSearchedByIndex(t *testing.T) {
-	conform(t, func(e *env) {
+// The cost of a claim does not depend on the length of the queue.
+func TestQueueQueriesUseTheirIndexes(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		if store.OnPostgres(e.db) {
-			e.Skip("the planner of PostgreSQL goes by statistics")
+			e.Skip("PostgreSQL plans by statistics")
 		}
 		for query, index := range map[string]string{
 			"SELECT id FROM jobs WHERE state = 'queued' AND kind = 'k' AND +not_before <= 1 AND COALESCE(user_id, '') > 'u'" +
@@ -477,11 +477,11 @@ func TestTheQueueIsSearchedByIndex(t *testing.T) {
 	})
 }
 
-// TestAnOpenJobIsFoundByItsName: how many have ended must not matter.
-func TestAnOpenJobIsFoundByItsName(t *testing.T) {
-	conform(t, func(e *env) {
+// The cost of finding an open job does not depend on how many jobs have ended.
+func TestAnOpenJobIsFoundBySubject(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"}, jobs.Spec{Kind: "a.b", Subject: "other"})
-		if err := e.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b", Subject: "s"}); err != nil { // the server's own
+		if err := e.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b", Subject: "s"}); err != nil { // of the server
 			e.Fatal(err)
 		}
 		e.view(func(tx nodest.Tx) error {
@@ -497,12 +497,12 @@ func TestAnOpenJobIsFoundByItsName(t *testing.T) {
 			return nil
 		})
 		if store.OnPostgres(e.db) {
-			return // the planner goes by statistics
+			return // PostgreSQL plans by statistics
 		}
 		plan, err := store.Plan(e.db, "SELECT * FROM jobs WHERE "+strings.Replace(store.OpenOf, "?", "'u'", 1)+
 			" AND kind = 'k' AND subject = 's' ORDER BY created_at DESC, id DESC LIMIT 51")
 		if err != nil || !strings.Contains(strings.Join(plan, " "), "jobs_one_open (<expr>=? AND kind=? AND subject=?)") {
-			e.Errorf("it is found by %v, %v", plan, err)
+			e.Errorf("the plan is %v, %v", plan, err)
 		}
 	})
 }

@@ -9,21 +9,21 @@ import (
 	"nodest/store/storetest"
 )
 
-// keyExceptions are the keys of tables that name a user which do not lead with the
-// user, each with the reason.
+// keyExceptions are the keys of user tables that do not start with the user, each with
+// the reason.
 var keyExceptions = map[string]string{
-	"tokens: hash":  "a token is all that a request brings: it says who the user is",
-	"tickets: hash": "likewise",
+	"tokens: hash":  "a request has only the token, which identifies the user",
+	"tickets: hash": "a request has only the ticket, which identifies the user",
 	"jobs: id":      "the queue is the server's; its own jobs have no user",
 }
 
-// tablesOfNobody name no user.
-var tablesOfNobody = []string{"users"}
+// tablesWithoutUser are the tables that have no user_id.
+var tablesWithoutUser = []string{"users"}
 
-// TestKeysLeadWithTheUser reads both schemas: every primary, unique and foreign key of
-// user data leads with the user, so the tables can be split by user without a rewrite,
-// and no reference can lead to another user's row.
-func TestKeysLeadWithTheUser(t *testing.T) {
+// Every primary, unique and foreign key of user data starts with the user, so tables
+// can be split by user without a rewrite, and no reference can lead to another user's
+// row.
+func TestKeysStartWithTheUser(t *testing.T) {
 	for database, queries := range map[string][2]string{
 		"sqlite": {
 			`SELECT t.name || ': ' || GROUP_CONCAT(COALESCE(c.name, 'user_id'), ' ') -- an expression is COALESCE(user_id, '')
@@ -53,7 +53,7 @@ func TestKeysLeadWithTheUser(t *testing.T) {
 			} else {
 				db = storetest.Open(t)
 			}
-			ofUsers := usersTables(t, db)
+			ofUsers := userTables(t, db)
 			keys, references := query(t, db, queries[0]), query(t, db, queries[1])
 			if len(keys) < len(ofUsers) || len(references) < len(ofUsers) {
 				t.Fatalf("%d keys and %d references of %d tables were found", len(keys), len(references), len(ofUsers))
@@ -66,7 +66,7 @@ func TestKeysLeadWithTheUser(t *testing.T) {
 				case keyExceptions[key] != "":
 					met[key] = true
 				default:
-					t.Errorf("the key %s does not lead with the user", key)
+					t.Errorf("the key %s does not start with the user", key)
 				}
 			}
 			if len(met) != len(keyExceptions) {
@@ -76,21 +76,21 @@ func TestKeysLeadWithTheUser(t *testing.T) {
 				_, rest, _ := strings.Cut(reference, ": ")
 				from, to, _ := strings.Cut(rest, " > ")
 				if to != "users id" && !strings.HasPrefix(to[strings.Index(to, " ")+1:], "user_id ") || !strings.HasPrefix(from+" ", "user_id ") {
-					t.Errorf("the foreign key %s does not lead with the user", reference)
+					t.Errorf("the foreign key %s does not start with the user", reference)
 				}
 			}
 		})
 	}
 }
 
-// usersTables are the tables with a column user_id; each table that has none must be
-// one of nobody.
-func usersTables(t *testing.T, db *store.DB) map[string]bool {
+// userTables are the tables with a column user_id; every other table must be listed in
+// tablesWithoutUser.
+func userTables(t *testing.T, db *store.DB) map[string]bool {
 	t.Helper()
 	of := map[string]bool{}
 	for table, columns := range tables(t, db) {
-		if of[table] = slices.Contains(columns, "user_id"); !of[table] && !slices.Contains(tablesOfNobody, table) {
-			t.Errorf("the table %s names no user", table)
+		if of[table] = slices.Contains(columns, "user_id"); !of[table] && !slices.Contains(tablesWithoutUser, table) {
+			t.Errorf("the table %s has no user_id", table)
 		}
 	}
 	return of
@@ -105,12 +105,13 @@ func query(t *testing.T, db *store.DB, text string) []string {
 	return rows
 }
 
-// TestSQLiteHasEstimates: an index without one looks as if a user had ten rows.
-func TestSQLiteHasEstimates(t *testing.T) {
+// Every index has statistics in SQLite; without them the planner assumes ten rows per
+// user.
+func TestSQLiteHasIndexStatistics(t *testing.T) {
 	missing := query(t, storetest.Open(t), `SELECT i.name FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c
 		WHERE t.type = 'table' AND t.name <> 'jobs' AND c.seqno = 0 AND c.name = 'user_id'
 			AND i.name NOT IN (SELECT idx FROM sqlite_stat1)`)
 	if len(missing) > 0 {
-		t.Errorf("no estimates for %v; see the end of the first migration", missing)
+		t.Errorf("no statistics for %v; see the end of the first migration", missing)
 	}
 }

@@ -16,13 +16,13 @@ import (
 	"nodest/store/storetest"
 )
 
-// childEnv makes this test program write messages until it is killed: the
-// database's URL or folder, the user, and the conversation, a line each.
+// childEnv makes this test binary write messages until it is killed. It contains the
+// database's URL or folder, the user and the conversation, one per line.
 const childEnv = "NODEST_STORE_TEST_CHILD"
 
-// child stores messages with several goroutines and prints each id after its
-// Update has returned.
-func child() {
+// runChild stores messages from several goroutines and prints each id after its Update
+// has returned.
+func runChild() {
 	in := strings.Split(os.Getenv(childEnv), "\n")
 	o := store.Options{Dir: in[0]}
 	if strings.HasPrefix(in[0], "postgres") {
@@ -61,20 +61,20 @@ func child() {
 	}
 }
 
-// TestKilledProcessesLoseNothing kills a writing process again and again, and
-// looks for every message that it had acknowledged.
+// A writing process that is killed at any moment loses no message that it
+// acknowledged.
 func TestKilledProcessesLoseNothing(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		dir := storetest.Dir(t)
-		killed(t, dir, store.Options{Dir: dir, Log: quiet})
+		killWriters(t, dir, store.Options{Dir: dir, Log: quiet})
 	})
 	t.Run("postgres", func(t *testing.T) {
 		url := storetest.PostgresURL(t)
-		killed(t, url, store.Options{URL: url, Log: quiet})
+		killWriters(t, url, store.Options{URL: url, Log: quiet})
 	})
 }
 
-func killed(t *testing.T, where string, o store.Options) {
+func killWriters(t *testing.T, where string, o store.Options) {
 	rnd := random(t)
 	ctx := context.Background()
 	user, conversation := id(), id()
@@ -103,7 +103,7 @@ func killed(t *testing.T, where string, o store.Options) {
 			acknowledged[id] = true
 		}
 		db := open()
-		if n := check(t, db, user, conversation, acknowledged); n < len(acknowledged) {
+		if n := checkStored(t, db, user, conversation, acknowledged); n < len(acknowledged) {
 			t.Fatalf("%d messages are stored, %d were acknowledged", n, len(acknowledged))
 		}
 		_ = db.Close()
@@ -111,7 +111,7 @@ func killed(t *testing.T, where string, o store.Options) {
 	t.Logf("%d messages were acknowledged, none is lost", len(acknowledged))
 }
 
-// writeUntilKilled returns what the child had acknowledged when it died.
+// writeUntilKilled returns the ids that the child had acknowledged.
 func writeUntilKilled(t *testing.T, in string, after int) []string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -131,11 +131,11 @@ func writeUntilKilled(t *testing.T, in string, after int) []string {
 	var ids []string
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if len(lines.Text()) == 36 { // the last line may be cut
+		if len(lines.Text()) == 36 { // the last line may be incomplete
 			ids = append(ids, lines.Text())
 		}
 		if len(ids) == after {
-			_ = cmd.Process.Kill() // what it wrote before is still read
+			_ = cmd.Process.Kill() // its earlier output is still read
 		}
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() == 3 {
@@ -144,9 +144,9 @@ func writeUntilKilled(t *testing.T, in string, after int) []string {
 	return ids
 }
 
-// check returns the number of stored messages; each must be whole, with its
-// event, and none of the acknowledged may be missing.
-func check(t *testing.T, db *store.DB, user, conversation string, acknowledged map[string]bool) int {
+// checkStored returns the number of stored messages; each must be complete and have
+// its event, and no acknowledged one may be missing.
+func checkStored(t *testing.T, db *store.DB, user, conversation string, acknowledged map[string]bool) int {
 	t.Helper()
 	found := 0
 	err := db.View(context.Background(), user, func(tx nodest.Tx) error {
@@ -172,7 +172,7 @@ func check(t *testing.T, db *store.DB, user, conversation string, acknowledged m
 		if found != len(acknowledged) {
 			t.Errorf("%d of %d acknowledged messages are there", found, len(acknowledged))
 		}
-		// In the same snapshot: PostgreSQL may still be committing what a killed
+		// In the same snapshot, because PostgreSQL may still be committing what a killed
 		// process had sent.
 		counts, err := store.QueryIn[int64](tx, "SELECT seq FROM streams WHERE user_id = ? UNION ALL SELECT COUNT(*) FROM events WHERE user_id = ?", user, user)
 		if err != nil {

@@ -30,8 +30,8 @@ func (e *env) maintain() store.Removed {
 	return removed
 }
 
-func TestMaintenanceRemovesWhatIsOver(t *testing.T) {
-	conform(t, func(e *env) {
+func TestMaintenanceRemovesExpiredRows(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		x := fill(e, e.user)
 		e.equal("removed at once", e.maintain(), store.Removed{})
 		e.clock.advance(2 * day)
@@ -61,8 +61,8 @@ func TestMaintenanceRemovesWhatIsOver(t *testing.T) {
 	})
 }
 
-func TestDeletedMessagesGoButTheWayStays(t *testing.T) {
-	conform(t, func(e *env) {
+func TestDeletedMessagesAreRemovedButThePathStays(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		a := e.say(conversation, "", "a")
 		b := e.say(conversation, a.ID, "b")
@@ -88,7 +88,7 @@ func TestDeletedMessagesGoButTheWayStays(t *testing.T) {
 			})
 		}
 		e.clock.advance(30 * day)
-		// The head is a deleted message still: its row stays.
+		// The deleted message is still the head, so its row stays.
 		e.equal("removed", e.maintain(), store.Removed{"texts": 3})
 		head()
 		e.equal("removed", e.maintain(), store.Removed{"messages": 2})
@@ -107,7 +107,7 @@ func TestDeletedMessagesGoButTheWayStays(t *testing.T) {
 }
 
 func TestWhatASavePointNeedsStays(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		said := e.talk(conversation, "", 3)
 		book := &character.Resource{ID: id(), Kind: character.WorldBook, Name: "n"}
@@ -146,11 +146,11 @@ func TestWhatASavePointNeedsStays(t *testing.T) {
 }
 
 func TestALoadThatIsNeverFinishedIsRemoved(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		source := e.conversation()
 		e.talk(source, "", 3)
 		c := &chat.Conversation{ID: id()}
-		e.load(c, renamed(e.dump(source), map[string]string{}), 2)
+		e.load(c, withFreshIDs(e.dump(source), map[string]string{}), 2)
 		e.clock.advance(30*day - time.Second)
 		e.equal("removed", e.maintain(), store.Removed{})
 		e.clock.advance(time.Second)
@@ -158,8 +158,8 @@ func TestALoadThatIsNeverFinishedIsRemoved(t *testing.T) {
 	})
 }
 
-func TestTheLogKeepsSevenDaysAndTenThousand(t *testing.T) {
-	conform(t, func(e *env) {
+func TestTheLogKeepsSevenDaysAndTenThousandEvents(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		emit := func(n int) {
 			e.update(func(tx nodest.Tx) error {
 				for range n {
@@ -203,8 +203,8 @@ func TestTheLogKeepsSevenDaysAndTenThousand(t *testing.T) {
 	})
 }
 
-func TestYoungEventsStay(t *testing.T) {
-	conform(t, func(e *env) {
+func TestRecentEventsStay(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		for _, n := range []int{600, 10_400} {
 			e.update(func(tx nodest.Tx) error {
 				for range n {
@@ -216,7 +216,7 @@ func TestYoungEventsStay(t *testing.T) {
 			})
 			e.clock.advance(4 * day)
 		}
-		e.equal("removed", e.maintain()["events"], 600) // of 1,000 beyond the count, 400 are young
+		e.equal("removed", e.maintain()["events"], 600) // of the 1,000 above the limit, 400 are recent
 		_, oldest, err := e.db.Position(context.Background(), e.user)
 		if err != nil {
 			e.Fatal(err)
@@ -225,8 +225,8 @@ func TestYoungEventsStay(t *testing.T) {
 	})
 }
 
-func TestOneOfSeveralMaintains(t *testing.T) {
-	conform(t, func(e *env) {
+func TestOnlyOneProcessMaintains(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		for range 40 {
 			e.update(func(tx nodest.Tx) error { return tx.PutKey(&op.KeyRecord{Key: id()}) })
 		}
@@ -253,9 +253,9 @@ func TestOneOfSeveralMaintains(t *testing.T) {
 	})
 }
 
-func TestMaintenanceThatWasInterruptedIsTakenOver(t *testing.T) {
-	conform(t, func(e *env) {
-		// A process that claimed the job and died.
+func TestInterruptedMaintenanceIsTakenOver(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		// A process claimed the job and died.
 		job := store.ClaimMaintenance(e.T, e.db)
 		_, ran, err := store.Maintain(context.Background(), e.db)
 		if err != nil {
@@ -272,7 +272,7 @@ func TestMaintenanceThatWasInterruptedIsTakenOver(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if _, _, err := store.Maintain(ctx, e.db); err == nil {
-			e.Error("maintenance without time succeeded")
+			e.Error("maintenance with a cancelled context succeeded")
 		}
 		if err := e.db.InsertTicket(context.Background(), &account.Ticket{Hash: []byte{1}, UserID: e.user}); err != nil {
 			e.Fatal(err)

@@ -11,10 +11,9 @@ import (
 	"nodest/store"
 )
 
-// BenchmarkMemoryChanges loads the memory of a long life, and what one more text
-// changes of it.
+// BenchmarkMemoryChanges loads a large memory, and then the change of one more text.
 func BenchmarkMemoryChanges(b *testing.B) {
-	each(b, func(b *testing.B, postgres bool) {
+	benchBoth(b, func(b *testing.B, postgres bool) {
 		const units = 10_000
 		c := newChat(b, postgres, 0)
 		c.talkAndEmbed(b, units)
@@ -52,9 +51,8 @@ func BenchmarkMemoryChanges(b *testing.B) {
 	})
 }
 
-// talkAndEmbed stores n texts of some length, all of them different, each with a
-// vector of 512 numbers.
-func (c *talk) talkAndEmbed(b *testing.B, n int) {
+// talkAndEmbed stores n long, distinct texts, each with a vector of 512 numbers.
+func (c *benchChat) talkAndEmbed(b *testing.B, n int) {
 	b.Helper()
 	rnd := rand.New(rand.NewPCG(1, uint64(n)))
 	for done := 0; done < n; done += 500 {
@@ -95,10 +93,10 @@ func (c *talk) talkAndEmbed(b *testing.B, n int) {
 	}
 }
 
-// BenchmarkShown looks at as many texts as a search finds; it should cost the same at
-// both sizes.
+// BenchmarkShown checks as many texts as a search finds. The cost should not depend on
+// the length of the chat.
 func BenchmarkShown(b *testing.B) {
-	each(b, func(b *testing.B, postgres bool) {
+	benchBoth(b, func(b *testing.B, postgres bool) {
 		for _, n := range []int{1000, 100_000} {
 			c := newChat(b, postgres, n)
 			rows, err := store.Query[string](c.db, "SELECT revision_id FROM memory_texts WHERE conversation_id = ? AND seq % ? = 0", c.conv, n/400)

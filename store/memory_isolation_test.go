@@ -14,28 +14,28 @@ import (
 	"nodest/nodest"
 )
 
-func (x things) evidence() memory.Evidence {
+func (x fixture) evidence() memory.Evidence {
 	return memory.Evidence{ConversationID: x.conversation, MessageID: x.message, RevisionID: x.revision, Seq: 1}
 }
 
-func (x things) memory() *memory.Memory {
+func (x fixture) memory() *memory.Memory {
 	return &memory.Memory{
 		ID: x.fact, RootID: x.fact, Version: 1, Text: "private", Subject: lang.AboutUser, Kind: lang.KindOther,
 		Evidence: []memory.Evidence{x.evidence()}, Origin: memory.ByRule, Status: memory.Active,
 	}
 }
 
-func (x things) suggested() *memory.Suggested {
+func (x fixture) suggested() *memory.Suggested {
 	return &memory.Suggested{ID: x.suggestion, State: memory.SuggestionOpen,
 		Suggestion: memory.Suggestion{MemoryID: x.fact, Event: memory.EventDelete}}
 }
 
-// fillMemory gives what fill made a memory.
-func fillMemory(tx nodest.Tx, x things) error {
+// fillMemory inserts the memory rows of a fixture.
+func fillMemory(tx nodest.Tx, x fixture) error {
 	for _, err := range []error{
 		tx.Memory.InsertFacts(x.character, x.memory()),
 		tx.Memory.PutTombstone(x.character, memory.Tombstone{ContentHash: "private"}),
-		last(tx.Memory.LockReading(x.conversation)), tx.Memory.PutReading(x.conversation, memory.Reading{Calls: 2}),
+		errOf(tx.Memory.LockReading(x.conversation)), tx.Memory.PutReading(x.conversation, memory.Reading{Calls: 2}),
 		tx.Memory.InsertSuggestion(x.character, x.suggested()),
 		tx.Memory.PutUses(x.message, x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}),
 		tx.Memory.PutVectors(x.character, "m", map[string][]float32{memory.ContentHash("private"): {1}}),
@@ -49,8 +49,8 @@ func fillMemory(tx nodest.Tx, x things) error {
 
 func init() { maps.Copy(intrusions, memoryIntrusions) }
 
-// own is a character of the intruder's.
-func own(e *env, tx nodest.Tx) string {
+// ownCharacter stores a character of the intruder.
+func ownCharacter(e *env, tx nodest.Tx) string {
 	e.Helper()
 	c := &character.Character{ID: id(), Name: "own"}
 	if err := tx.Characters.InsertCharacter(c); err != nil {
@@ -59,214 +59,216 @@ func own(e *env, tx nodest.Tx) string {
 	return c.ID
 }
 
-var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
-	"LockMemory": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.Memory.LockMemory(x.character)) },
-	"TalkedIn": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Memory.TalkedIn(x.character, x.conversation))
+var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
+	"LockMemory": func(e *env, tx nodest.Tx, x fixture) error { return wantNotFound(e, tx.Memory.LockMemory(x.character)) },
+	"TalkedIn": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Memory.TalkedIn(x.character, x.conversation))
 	},
-	"MemoryVersion": func(e *env, tx nodest.Tx, x things) error {
+	"MemoryVersion": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.MemoryVersion(x.character)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"MemoryChanges": func(e *env, tx nodest.Tx, x things) error {
+	"MemoryChanges": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.MemoryChanges(x.character, 0)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"WithoutVector": func(e *env, tx nodest.Tx, x things) error {
+	"WithoutVector": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.WithoutVector(x.character, "m", 5)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"PutVectors": func(e *env, tx nodest.Tx, x things) error {
+	"PutVectors": func(e *env, tx nodest.Tx, x fixture) error {
 		vectors := map[string][]float32{memory.ContentHash("private"): {2}}
-		if err := unknown(e, tx.Memory.PutVectors(x.character, "m", vectors)); err != nil {
+		if err := wantNotFound(e, tx.Memory.PutVectors(x.character, "m", vectors)); err != nil {
 			return err
 		}
-		return tx.Memory.PutVectors(own(e, tx), "m", vectors)
+		return tx.Memory.PutVectors(ownCharacter(e, tx), "m", vectors)
 	},
-	"MemoryJobs": func(e *env, tx nodest.Tx, x things) error {
+	"MemoryJobs": func(e *env, tx nodest.Tx, x fixture) error {
 		_, _, err := tx.Memory.MemoryJobs(x.character, "", 5)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
 
-	"Shown": func(e *env, tx nodest.Tx, x things) error {
+	"Shown": func(e *env, tx nodest.Tx, x fixture) error {
 		for _, here := range []*memory.Place{nil, {ConversationID: x.conversation, HeadID: x.message},
 			{ConversationID: x.conversation, HeadID: x.message, Version: 1}} {
 			shown, err := tx.Memory.Shown(here, []memory.Evidence{x.evidence()})
-			if err := nothing(e, !slices.Contains(shown, true), err); err != nil {
+			if err := wantEmpty(e, !slices.Contains(shown, true), err); err != nil {
 				return err
 			}
 		}
-		// The other's message on a branch of one's own conversation.
+		// Another user's message on a branch of one's own conversation.
 		c := &chat.Conversation{ID: id()}
 		if err := tx.Chats.InsertConversation(c); err != nil {
 			return err
 		}
 		_, err := tx.Memory.Shown(&memory.Place{ConversationID: c.ID, HeadID: x.message},
 			[]memory.Evidence{{ConversationID: c.ID, MessageID: x.message, RevisionID: x.revision, Seq: 1}})
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"Said": func(e *env, tx nodest.Tx, x things) error {
+	"Said": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.Said(x.conversation, memory.SaidFilter{})
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"SaidByID": func(e *env, tx nodest.Tx, x things) error {
-		if _, err := tx.Memory.SaidByID(x.character, x.revision); unknown(e, err) != nil {
+	"SaidByID": func(e *env, tx nodest.Tx, x fixture) error {
+		if _, err := tx.Memory.SaidByID(x.character, x.revision); wantNotFound(e, err) != nil {
 			return err
 		}
-		said, err := tx.Memory.SaidByID(own(e, tx), x.revision)
-		return nothing(e, len(said) == 0, err)
+		said, err := tx.Memory.SaidByID(ownCharacter(e, tx), x.revision)
+		return wantEmpty(e, len(said) == 0, err)
 	},
-	"MarkRead": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Memory.MarkRead(x.conversation, x.revision))
+	"MarkRead": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Memory.MarkRead(x.conversation, x.revision))
 	},
-	"MarkUnread": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.Memory.MarkUnread(x.conversation)) },
-	"ForgetTexts": func(e *env, tx nodest.Tx, x things) error {
-		if err := unknown(e, tx.Memory.ForgetTexts(x.character, x.revision)); err != nil {
+	"MarkUnread": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Memory.MarkUnread(x.conversation))
+	},
+	"ForgetTexts": func(e *env, tx nodest.Tx, x fixture) error {
+		if err := wantNotFound(e, tx.Memory.ForgetTexts(x.character, x.revision)); err != nil {
 			return err
 		}
-		return tx.Memory.ForgetTexts(own(e, tx), x.revision)
+		return tx.Memory.ForgetTexts(ownCharacter(e, tx), x.revision)
 	},
-	"PutUses": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Memory.PutUses(x.message, x.revision, []memory.Use{{ID: "intruder", Rank: 1}}))
+	"PutUses": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Memory.PutUses(x.message, x.revision, []memory.Use{{ID: "intruder", Rank: 1}}))
 	},
-	"Uses": func(e *env, tx nodest.Tx, x things) error {
+	"Uses": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.Uses(x.message)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
 
-	"InsertFacts": func(e *env, tx nodest.Tx, x things) error {
+	"InsertFacts": func(e *env, tx nodest.Tx, x fixture) error {
 		m := x.memory()
 		m.ID, m.RootID = id(), id()
-		if err := unknown(e, tx.Memory.InsertFacts(x.character, m)); err != nil {
+		if err := wantNotFound(e, tx.Memory.InsertFacts(x.character, m)); err != nil {
 			return err
 		}
-		return tx.Memory.InsertFacts(own(e, tx), x.memory())
+		return tx.Memory.InsertFacts(ownCharacter(e, tx), x.memory())
 	},
-	"MarkFacts": func(e *env, tx nodest.Tx, x things) error {
+	"MarkFacts": func(e *env, tx nodest.Tx, x fixture) error {
 		marks := memory.Marks{Status: memory.Retired}
-		if err := unknown(e, tx.Memory.MarkFacts(x.character, []string{x.fact}, marks)); err != nil {
+		if err := wantNotFound(e, tx.Memory.MarkFacts(x.character, []string{x.fact}, marks)); err != nil {
 			return err
 		}
-		return tx.Memory.MarkFacts(own(e, tx), []string{x.fact}, marks)
+		return tx.Memory.MarkFacts(ownCharacter(e, tx), []string{x.fact}, marks)
 	},
-	"Known": func(e *env, tx nodest.Tx, x things) error {
+	"Known": func(e *env, tx nodest.Tx, x fixture) error {
 		ids, hashes := []string{x.fact}, []string{memory.ContentHash("private"), "private"}
-		if _, err := tx.Memory.Known(x.character, ids, hashes); unknown(e, err) != nil {
+		if _, err := tx.Memory.Known(x.character, ids, hashes); wantNotFound(e, err) != nil {
 			return err
 		}
-		known, err := tx.Memory.Known(own(e, tx), ids, hashes)
-		return nothing(e, len(known) == 0, err)
+		known, err := tx.Memory.Known(ownCharacter(e, tx), ids, hashes)
+		return wantEmpty(e, len(known) == 0, err)
 	},
-	"UpdateFact": func(e *env, tx nodest.Tx, x things) error {
+	"UpdateFact": func(e *env, tx nodest.Tx, x fixture) error {
 		m := x.memory()
 		m.Status = memory.Retired
-		for _, character := range []string{x.character, own(e, tx)} {
-			if err := unknown(e, tx.Memory.UpdateFact(character, m)); err != nil {
+		for _, character := range []string{x.character, ownCharacter(e, tx)} {
+			if err := wantNotFound(e, tx.Memory.UpdateFact(character, m)); err != nil {
 				return err
 			}
 		}
 		return nil
 	},
-	"Fact": func(e *env, tx nodest.Tx, x things) error {
-		for _, character := range []string{x.character, own(e, tx)} {
-			if _, err := tx.Memory.Fact(character, x.fact); unknown(e, err) != nil {
+	"Fact": func(e *env, tx nodest.Tx, x fixture) error {
+		for _, character := range []string{x.character, ownCharacter(e, tx)} {
+			if _, err := tx.Memory.Fact(character, x.fact); wantNotFound(e, err) != nil {
 				return err
 			}
 		}
 		return nil
 	},
-	"Reading": func(e *env, tx nodest.Tx, x things) error {
+	"Reading": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.Reading(x.conversation)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"LockReading": func(e *env, tx nodest.Tx, x things) error {
+	"LockReading": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.LockReading(x.conversation)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"PutReading": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Memory.PutReading(x.conversation, memory.Reading{Calls: 1}))
+	"PutReading": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Memory.PutReading(x.conversation, memory.Reading{Calls: 1}))
 	},
-	"FactVersions": func(e *env, tx nodest.Tx, x things) error {
-		if _, err := tx.Memory.FactVersions(x.character, x.fact); unknown(e, err) != nil {
+	"FactVersions": func(e *env, tx nodest.Tx, x fixture) error {
+		if _, err := tx.Memory.FactVersions(x.character, x.fact); wantNotFound(e, err) != nil {
 			return err
 		}
-		items, err := tx.Memory.FactVersions(own(e, tx), x.fact)
-		return nothing(e, len(items) == 0, err)
+		items, err := tx.Memory.FactVersions(ownCharacter(e, tx), x.fact)
+		return wantEmpty(e, len(items) == 0, err)
 	},
-	"Facts": func(e *env, tx nodest.Tx, x things) error {
-		if _, _, err := tx.Memory.Facts(x.character, memory.Filter{Status: memory.AnyStatus}, "", 5); unknown(e, err) != nil {
+	"Facts": func(e *env, tx nodest.Tx, x fixture) error {
+		if _, _, err := tx.Memory.Facts(x.character, memory.Filter{Status: memory.AnyStatus}, "", 5); wantNotFound(e, err) != nil {
 			return err
 		}
-		items, _, err := tx.Memory.Facts(own(e, tx), memory.Filter{Status: memory.AnyStatus}, "", 5)
-		return nothing(e, len(items) == 0, err)
+		items, _, err := tx.Memory.Facts(ownCharacter(e, tx), memory.Filter{Status: memory.AnyStatus}, "", 5)
+		return wantEmpty(e, len(items) == 0, err)
 	},
-	"PurgeFacts": func(e *env, tx nodest.Tx, x things) error {
-		if err := unknown(e, tx.Memory.PurgeFacts(x.character, x.fact)); err != nil {
+	"PurgeFacts": func(e *env, tx nodest.Tx, x fixture) error {
+		if err := wantNotFound(e, tx.Memory.PurgeFacts(x.character, x.fact)); err != nil {
 			return err
 		}
-		return tx.Memory.PurgeFacts(own(e, tx), x.fact)
+		return tx.Memory.PurgeFacts(ownCharacter(e, tx), x.fact)
 	},
-	"PurgeScope": func(e *env, tx nodest.Tx, x things) error {
-		if err := unknown(e, tx.Memory.PurgeScope(x.character)); err != nil {
+	"PurgeScope": func(e *env, tx nodest.Tx, x fixture) error {
+		if err := wantNotFound(e, tx.Memory.PurgeScope(x.character)); err != nil {
 			return err
 		}
-		return tx.Memory.PurgeScope(own(e, tx))
+		return tx.Memory.PurgeScope(ownCharacter(e, tx))
 	},
 
-	"Tombstones": func(e *env, tx nodest.Tx, x things) error {
+	"Tombstones": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.Tombstones(x.character)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"PutTombstone": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.Memory.PutTombstone(x.character, memory.Tombstone{ContentHash: "private"}))
+	"PutTombstone": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Memory.PutTombstone(x.character, memory.Tombstone{ContentHash: "private"}))
 	},
-	"InsertSuggestion": func(e *env, tx nodest.Tx, x things) error {
-		if err := unknown(e, tx.Memory.InsertSuggestion(x.character, x.suggested())); err != nil {
+	"InsertSuggestion": func(e *env, tx nodest.Tx, x fixture) error {
+		if err := wantNotFound(e, tx.Memory.InsertSuggestion(x.character, x.suggested())); err != nil {
 			return err
 		}
-		return tx.Memory.InsertSuggestion(own(e, tx), x.suggested())
+		return tx.Memory.InsertSuggestion(ownCharacter(e, tx), x.suggested())
 	},
-	"Suggestion": func(e *env, tx nodest.Tx, x things) error {
-		for _, character := range []string{x.character, own(e, tx)} {
-			if _, err := tx.Memory.Suggestion(character, x.suggestion); unknown(e, err) != nil {
+	"Suggestion": func(e *env, tx nodest.Tx, x fixture) error {
+		for _, character := range []string{x.character, ownCharacter(e, tx)} {
+			if _, err := tx.Memory.Suggestion(character, x.suggestion); wantNotFound(e, err) != nil {
 				return err
 			}
 		}
 		return nil
 	},
-	"UpdateSuggestion": func(e *env, tx nodest.Tx, x things) error {
-		for _, character := range []string{x.character, own(e, tx)} {
-			if err := unknown(e, tx.Memory.UpdateSuggestion(character, x.suggested())); err != nil {
+	"UpdateSuggestion": func(e *env, tx nodest.Tx, x fixture) error {
+		for _, character := range []string{x.character, ownCharacter(e, tx)} {
+			if err := wantNotFound(e, tx.Memory.UpdateSuggestion(character, x.suggested())); err != nil {
 				return err
 			}
 		}
 		return nil
 	},
-	"Suggestions": func(e *env, tx nodest.Tx, x things) error {
+	"Suggestions": func(e *env, tx nodest.Tx, x fixture) error {
 		_, _, err := tx.Memory.Suggestions(x.character, "", "", 5)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
-	"SuggestionKeys": func(e *env, tx nodest.Tx, x things) error {
+	"SuggestionKeys": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.SuggestionKeys(x.character)
-		return unknown(e, err)
+		return wantNotFound(e, err)
 	},
 }
 
-func TestScopesWithoutVectorsAreThoseOfAllUsers(t *testing.T) {
-	conform(t, func(e *env) {
+func TestUnembeddedListsTheScopesOfAllUsers(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		a, b := fill(e, e.user), fill(e, newUser(e))
 		scopes, err := e.db.Memory().Unembedded(context.Background(), "other", memory.Scope{}, 10)
 		if err != nil {
 			e.Fatal(err)
 		}
 		e.equal("scopes", len(scopes), 2)
-		for _, x := range []things{a, b} {
+		for _, x := range []fixture{a, b} {
 			e.equal("scope of "+x.user, slices.Contains(scopes, memory.Scope{UserID: x.user, CharacterID: x.character}), true)
 		}
 		rest, err := e.db.Memory().Unembedded(context.Background(), "other", scopes[0], 10)
 		e.equal("scopes after the first", []any{rest, err}, []any{scopes[1:], nil})
 		scopes, err = e.db.Memory().Unembedded(context.Background(), "m", memory.Scope{}, 10)
-		e.equal("scopes in which all is done", []any{scopes, err}, []any{[]memory.Scope(nil), nil})
+		e.equal("scopes without missing vectors", []any{scopes, err}, []any{[]memory.Scope(nil), nil})
 		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(a.character) })
 		scopes, _ = e.db.Memory().Unembedded(context.Background(), "other", memory.Scope{}, 10)
 		e.equal("scopes after a deletion", scopes, []memory.Scope{{UserID: b.user, CharacterID: b.character}})

@@ -13,11 +13,10 @@ import (
 	"nodest/store/storetest"
 )
 
-// Devices that change one memory at the same time come one after the other: its
-// versions stay a row of which nothing but the last one can be active, and none
-// comes after a purge.
-func TestOneMemoryIsChangedByOneAtATime(t *testing.T) {
-	conform(t, func(e *env) {
+// Concurrent changes of one memory are serialized: its versions stay in order, only
+// the newest can be active, and none is added after a purge.
+func TestConcurrentChangesOfAMemoryAreSerialized(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		var first *memory.Memory
 		e.update(func(tx nodest.Tx) (err error) {
@@ -63,7 +62,7 @@ func TestOneMemoryIsChangedByOneAtATime(t *testing.T) {
 			versions, err = storetest.Memory(tx.Memory).History(context.Background(), "", character, first.ID)
 			return err
 		})
-		e.equal("versions", len(versions), 2*6) // the first one, one edit of it, and five that bring it back first
+		e.equal("versions", len(versions), 2*6) // the first version, one edit of it, and five edits that restore it first
 		for i, v := range versions {
 			last := i == len(versions)-1
 			if v.Version != i+1 || v.Status == memory.Active && !last || v.Status == memory.Superseded == last {
@@ -74,7 +73,7 @@ func TestOneMemoryIsChangedByOneAtATime(t *testing.T) {
 		atOnce(edit("too late 1"), purge, edit("too late 2"), edit("too late 3"))
 		e.view(func(tx nodest.Tx) error {
 			left, _, err := tx.Memory.Facts(character, memory.Filter{Status: memory.AnyStatus}, "", 100)
-			e.equal("left of what was purged", len(left), 0)
+			e.equal("versions after a purge", len(left), 0)
 			return err
 		})
 	})

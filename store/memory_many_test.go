@@ -12,8 +12,8 @@ import (
 	"nodest/nodest"
 )
 
-func TestManyFactsAreStoredAtOnce(t *testing.T) {
-	conform(t, func(e *env) {
+func TestManyFactsAreStoredInOneCall(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		taken := e.learn(character, fact("User drinks tea"))
 		var many []*memory.Memory
@@ -27,14 +27,14 @@ func TestManyFactsAreStoredAtOnce(t *testing.T) {
 		again := fact("user drinks TEA!")
 		e.update(func(tx nodest.Tx) error {
 			for name, wrong := range map[string][]*memory.Memory{
-				"what is there": {older, newer, again}, "twice": {fact("User has a cat"), fact("User has a CAT")},
+				"an existing text": {older, newer, again}, "the same text twice": {fact("User has a cat"), fact("User has a CAT")},
 			} {
 				if err := tx.Memory.InsertFacts(character, wrong...); !fault.Is(err, fault.Conflict) {
 					e.Errorf("%s: %v, want conflict", name, err)
 				}
 			}
-			again.Status = memory.Retired                                                 // beside an active one it may stand
-			return tx.Memory.InsertFacts(character, append(many, older, newer, again)...) // the transaction goes on
+			again.Status = memory.Retired                                                 // a retired fact may repeat an active one
+			return tx.Memory.InsertFacts(character, append(many, older, newer, again)...) // the transaction remains usable
 		})
 		e.view(func(tx nodest.Tx) error {
 			versions, err := tx.Memory.FactVersions(character, older.ID)
@@ -44,7 +44,7 @@ func TestManyFactsAreStoredAtOnce(t *testing.T) {
 			return nil
 		})
 		units := e.units(character)
-		e.equal("units", len(units), 603) // what was retired by the user is none
+		e.equal("units", len(units), 603) // facts that the user retired are not units
 		e.equal("terms", slices.ContainsFunc(units, func(u memory.Unit) bool {
 			return u.ID == newer.ID && u.Terms == index.Join(newer.Text)
 		}), true)
@@ -69,8 +69,8 @@ func TestManyFactsAreStoredAtOnce(t *testing.T) {
 	})
 }
 
-func TestManyFactsAreMarkedAtOnce(t *testing.T) {
-	conform(t, func(e *env) {
+func TestManyFactsAreMarkedInOneCall(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		m := e.say(e.chat(character), "", "I drink tea")
 		a, b, other := e.learn(character, fact("User drinks tea")), e.learn(character, fact("User drinks milk")), e.learn(character, fact("User sails"))

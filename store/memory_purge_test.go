@@ -15,7 +15,7 @@ import (
 	"nodest/store"
 )
 
-// mentions lists the tables of memories in which a word stands, or an id.
+// mentions lists the columns of the memory tables that contain a word or an id.
 func (e *env) mentions(word string) (places []string) {
 	e.Helper()
 	for table, columns := range tables(e.T, e.db) {
@@ -39,21 +39,21 @@ func (e *env) mentions(word string) (places []string) {
 	return places
 }
 
-// remembered is a chat of two texts with a fact in two versions, of which everything
-// is there that there can be.
-type remembered struct {
+// rememberedChat is a chat of two texts, with a fact in two versions and a row of
+// every kind that memory can have.
+type rememberedChat struct {
 	character, chat string
-	said            []*chat.Message
+	messages        []*chat.Message
 	first, second   *memory.Memory
 }
 
-func (e *env) remember(words string) *remembered {
+func (e *env) remember(words string) *rememberedChat {
 	e.Helper()
-	r := &remembered{character: e.character()}
+	r := &rememberedChat{character: e.character()}
 	r.chat = e.chat(r.character)
-	r.said = append(r.said, e.say(r.chat, "", words+" zebra"))
-	r.said = append(r.said, e.say(r.chat, r.said[0].ID, words+" answer"))
-	r.first, r.second = fact(words+" old", evidenceOf(r.said[0])), fact(words+" new", evidenceOf(r.said[0]))
+	r.messages = append(r.messages, e.say(r.chat, "", words+" zebra"))
+	r.messages = append(r.messages, e.say(r.chat, r.messages[0].ID, words+" answer"))
+	r.first, r.second = fact(words+" old", evidenceOf(r.messages[0])), fact(words+" new", evidenceOf(r.messages[0]))
 	r.second.RootID, r.second.Version = r.first.ID, 2
 	r.first.Status = memory.Superseded
 	e.update(func(tx nodest.Tx) error {
@@ -61,8 +61,8 @@ func (e *env) remember(words string) *remembered {
 			tx.Memory.InsertFacts(r.character, r.first), tx.Memory.InsertFacts(r.character, r.second),
 			tx.Memory.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen,
 				Suggestion: memory.Suggestion{MemoryID: r.second.ID, Event: memory.EventUpdate, Text: words + " suggested"}}),
-			tx.Memory.PutUses(r.said[1].ID, r.said[1].Swipes[0].RevisionID, []memory.Use{
-				{ID: r.second.ID, Layer: memory.Fact, Rank: 1}, {ID: r.said[0].Swipes[0].RevisionID, Layer: memory.Exchange, Rank: 2}}),
+			tx.Memory.PutUses(r.messages[1].ID, r.messages[1].Swipes[0].RevisionID, []memory.Use{
+				{ID: r.second.ID, Layer: memory.Fact, Rank: 1}, {ID: r.messages[0].Swipes[0].RevisionID, Layer: memory.Exchange, Rank: 2}}),
 			tx.Memory.PutTombstone(r.character, memory.Tombstone{ContentHash: memory.ContentHash(words + " grave")}),
 		} {
 			if err != nil {
@@ -75,7 +75,7 @@ func (e *env) remember(words string) *remembered {
 	return r
 }
 
-// embed gives all units of a character a vector.
+// embed stores a vector for every unit of a character that has none, up to a limit.
 func (e *env) embed(character string) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error {
@@ -92,20 +92,20 @@ func (e *env) embed(character string) {
 }
 
 func TestNothingIsLeftOfAPurgedFact(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		r, other := e.remember("mine"), e.remember("other")
 		e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeFacts(r.character, r.first.ID, id()) })
 		for _, word := range []string{r.first.ID, r.second.ID, "mine old", "mine new", "suggested", memory.ContentHash("mine old"), memory.ContentHash("mine new")} {
 			want := []string(nil)
-			if word == "suggested" { // of the other
+			if word == "suggested" { // of the other chat
 				want = []string{"memory_suggestions.text"}
 			}
 			e.equal("places of "+word, e.mentions(word), want)
 		}
-		e.equal("use of the text", e.uses(r.said[1].ID), []string{"2 exchange"})
-		e.equal("uses of the other", e.uses(other.said[1].ID), []string{"1 fact", "2 exchange"})
-		e.equal("vectors", e.rows("memory_vectors"), int64(2+4))
-		e.equal("facts", e.rows("memories"), int64(2))
+		e.equal("use of the text", e.uses(r.messages[1].ID), []string{"2 exchange"})
+		e.equal("uses of the other", e.uses(other.messages[1].ID), []string{"1 fact", "2 exchange"})
+		e.equal("vectors", e.userRows("memory_vectors"), int64(2+4))
+		e.equal("facts", e.userRows("memories"), int64(2))
 	})
 }
 
@@ -122,33 +122,33 @@ func (e *env) uses(message string) (lines []string) {
 }
 
 func TestNothingIsLeftOfAForgottenText(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		r := e.remember("mine")
-		revision := r.said[0].Swipes[0].RevisionID
+		revision := r.messages[0].Swipes[0].RevisionID
 		version := e.changes(r.character, 0).Version
 		e.update(func(tx nodest.Tx) error { return tx.Memory.ForgetTexts(r.character, revision, id()) })
 		e.equal("places of its words", append(e.mentions("zebra"), e.mentions(memory.ContentHash("mine zebra"))...), []string(nil))
 		e.equal("places of its id", e.mentions(revision), []string{"memories.evidence", "memory_texts.revision_id"})
-		e.equal("uses", e.uses(r.said[1].ID), []string{"1 fact"})
+		e.equal("uses", e.uses(r.messages[1].ID), []string{"1 fact"})
 		c := e.changes(r.character, version)
 		e.equal("change", []any{c.Whole, c.Gone, len(c.Units)}, []any{false, []string{revision}, 0})
 		e.view(func(tx nodest.Tx) error {
-			shown, err := tx.Memory.Shown(nil, []memory.Evidence{evidenceOf(r.said[0]), evidenceOf(r.said[1])})
+			shown, err := tx.Memory.Shown(nil, []memory.Evidence{evidenceOf(r.messages[0]), evidenceOf(r.messages[1])})
 			e.equal("shown", []any{shown, err}, []any{[]bool{false, true}, nil})
 			said, err := tx.Memory.SaidByID(r.character, revision)
 			e.equal("said", []any{len(said), err}, []any{0, nil})
-			m, err := tx.Chats.Message(r.said[0].ID)
+			m, err := tx.Chats.Message(r.messages[0].ID)
 			e.equal("the chat", []any{m.Text(), err}, []any{"mine zebra", nil})
 			return nil
 		})
-		e.equal("the only text", e.heardOf(r.chat), []string{"2 1 user Ada mine answer false"})
+		e.equal("the only text", e.memoryTexts(r.chat), []string{"2 1 user Ada mine answer false"})
 		e.embed(r.character)
-		e.equal("its vector", e.rows("memory_vectors"), int64(3))
+		e.equal("its vector", e.userRows("memory_vectors"), int64(3))
 	})
 }
 
 func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		r, other := e.remember("mine"), e.remember("other")
 		e.update(func(tx nodest.Tx) error {
 			return tx.Memory.PurgeScope(r.character)
@@ -156,54 +156,54 @@ func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
 		e.equal("places of its character", e.mentions(r.character), []string{"memory_scopes.character_id"})
 		for table, n := range map[string]int64{"memories": 2, "memory_texts": 2, "memory_vectors": 4, "memory_suggestions": 1,
 			"memory_uses": 2, "memory_tombstones": 1} {
-			e.equal("rows of the other in "+table, e.rows(table), n)
+			e.equal("rows of the other in "+table, e.userRows(table), n)
 		}
 		e.equal("units of the other", len(e.units(other.character)), 4)
 
 		fork := &chat.Conversation{ID: id(), CharacterID: r.character}
-		e.forkTo(fork, r.chat, r.said[1].ID)
-		e.equal("what comes back with a fork", len(e.units(r.character)), 0)
-		e.change(r.said[0].ID, edit("said anew"))
-		e.equal("what is said from now on", len(e.units(r.character)), 1)
+		e.forkTo(fork, r.chat, r.messages[1].ID)
+		e.equal("units of a fork", len(e.units(r.character)), 0)
+		e.change(r.messages[0].ID, edit("said anew"))
+		e.equal("units of later texts", len(e.units(r.character)), 1)
 	})
 }
 
-func TestMaintenanceEndsMemoriesOfDeletedChats(t *testing.T) {
-	conform(t, func(e *env) {
+func TestMaintenanceRemovesMemoriesOfDeletedChats(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		r := e.remember("mine")
 		kept := e.say(e.chat(r.character), "", "something else")
-		both := fact("both", evidenceOf(r.said[1]), evidenceOf(kept))
+		both := fact("both", evidenceOf(r.messages[1]), evidenceOf(kept))
 		both.Evidence[1].Sighting = 1
 		alone := fact("written by the user")
 		e.learn(r.character, both)
 		e.learn(r.character, alone)
 		e.embed(r.character)
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(r.chat) })
-		e.equal("searched after the deletion", names(e.units(r.character)), []string{"both", "mine new", "mine old", "something else", "written by the user"})
+		e.equal("units after the deletion", names(e.units(r.character)), []string{"both", "mine new", "mine old", "something else", "written by the user"})
 		e.maintain()
-		e.equal("texts before 30 days", e.rows("memory_texts"), int64(3))
+		e.equal("texts before 30 days", e.userRows("memory_texts"), int64(3))
 		version := e.changes(r.character, 0).Version
 		e.clock.advance(31 * day)
 		e.maintain()
 		c := e.changes(r.character, version)
-		e.equal("what a newer index has", []any{c.Whole, names(c.Units)}, []any{true, []string{"both", "something else", "written by the user"}})
+		e.equal("units after maintenance", []any{c.Whole, names(c.Units)}, []any{true, []string{"both", "something else", "written by the user"}})
 		e.equal("places of its words", e.mentions("mine"), []string(nil))
 		for table, n := range map[string]int64{"memories": 2, "memory_texts": 1, "memory_vectors": 3, "memory_suggestions": 0, "memory_uses": 0} {
-			e.equal("rows in "+table, e.rows(table), n)
+			e.equal("rows in "+table, e.userRows(table), n)
 		}
 	})
 }
 
-func TestMaintenanceEndsMemoriesOfDeletedMessages(t *testing.T) {
-	conform(t, func(e *env) {
+func TestMaintenanceRemovesMemoriesOfDeletedMessages(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		r := e.remember("mine")
-		e.change(r.said[0].ID, erase)
+		e.change(r.messages[0].ID, deleteMessage)
 		e.clock.advance(40 * day)
 		e.equal("messages that lost their texts", e.maintain()["texts"], 1)
 		e.equal("units", names(e.units(r.character)), []string{"mine answer"})
 		e.equal("places of its words", append(e.mentions("zebra"), e.mentions("mine new")...), []string(nil))
-		e.equal("uses", e.uses(r.said[1].ID), []string(nil))
-		e.equal("vectors", e.rows("memory_vectors"), int64(1))
+		e.equal("uses", e.uses(r.messages[1].ID), []string(nil))
+		e.equal("vectors", e.userRows("memory_vectors"), int64(1))
 	})
 }
 
@@ -215,8 +215,8 @@ func names(units []memory.Unit) (texts []string) {
 	return texts
 }
 
-func TestSuggestionsAreKept(t *testing.T) {
-	conform(t, func(e *env) {
+func TestSuggestionsAreStoredAndListed(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		m := e.say(e.chat(character), "", "hm")
 		var all []memory.Suggested
@@ -259,8 +259,8 @@ func TestSuggestionsAreKept(t *testing.T) {
 	})
 }
 
-func TestATombstoneForbidsAllThatItEverForbade(t *testing.T) {
-	conform(t, func(e *env) {
+func TestATombstoneKeepsAllItsEvidence(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		m := e.say(e.chat(character), "", "hm")
 		a, b := evidenceOf(m), evidenceOf(m)
@@ -278,8 +278,8 @@ func TestATombstoneForbidsAllThatItEverForbade(t *testing.T) {
 	})
 }
 
-func TestUsesAreThoseOfTheChosenText(t *testing.T) {
-	conform(t, func(e *env) {
+func TestUsesBelongToTheChosenText(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		m := e.say(e.chat(e.character()), "", "hm")
 		use := memory.Use{ID: id(), Layer: memory.Fact, Rank: 1, Score: 0.25, Signals: map[string]float64{"words": 0.5}}
 		old := m.Swipes[0].RevisionID
@@ -299,8 +299,8 @@ func TestUsesAreThoseOfTheChosenText(t *testing.T) {
 	})
 }
 
-func TestARevisionNamesItsMemories(t *testing.T) {
-	conform(t, func(e *env) {
+func TestARevisionKeepsItsMemoryIDs(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conv := e.chat(e.character())
 		m := message(conv, "", "with memories")
 		m.Swipes[0].MemoryIDs = []string{"a", "b"}
@@ -317,9 +317,9 @@ func TestARevisionNamesItsMemories(t *testing.T) {
 	})
 }
 
-// TestALongMemoryIsReadAtOnce reads more than one statement takes.
-func TestALongMemoryIsReadAtOnce(t *testing.T) {
-	conform(t, func(e *env) {
+// A memory larger than one statement's parameter limit is read in one call.
+func TestALargeMemoryIsReadInOneCall(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv := e.chat(character)
 		all := e.talk(conv, "", 1100)
@@ -344,15 +344,15 @@ func TestALongMemoryIsReadAtOnce(t *testing.T) {
 		e.clock.advance(time.Minute)
 		e.update(func(tx nodest.Tx) error { return tx.Memory.ForgetTexts(character, revisions...) })
 		e.equal("units in the end", len(e.units(character)), 0)
-		e.equal("vectors in the end", e.rows("memory_vectors"), int64(0))
+		e.equal("vectors in the end", e.userRows("memory_vectors"), int64(0))
 	})
 }
 
 func (e *env) embedAll(character string) {
 	e.Helper()
-	for n := e.rows("memory_vectors"); ; {
+	for n := e.userRows("memory_vectors"); ; {
 		e.embed(character)
-		if after := e.rows("memory_vectors"); after == n {
+		if after := e.userRows("memory_vectors"); after == n {
 			return
 		} else {
 			n = after

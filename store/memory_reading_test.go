@@ -11,7 +11,7 @@ import (
 	"nodest/nodest"
 )
 
-// reading is how far the reading of a conversation is.
+// reading returns how far memory has read a conversation.
 func (e *env) reading(conversation string) (r memory.Reading) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) (err error) {
@@ -21,8 +21,8 @@ func (e *env) reading(conversation string) (r memory.Reading) {
 	return r
 }
 
-// called counts a call.
-func called(tx nodest.Tx, conversation string) error {
+// countCall counts a model call.
+func countCall(tx nodest.Tx, conversation string) error {
 	r, err := tx.Memory.LockReading(conversation)
 	if err != nil {
 		return err
@@ -31,30 +31,30 @@ func called(tx nodest.Tx, conversation string) error {
 	return tx.Memory.PutReading(conversation, r)
 }
 
-func TestAReadingIsKeptForItsConversation(t *testing.T) {
-	conform(t, func(e *env) {
+func TestReadingProgressIsStoredPerConversation(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		one, other := e.conversation(), e.conversation()
 		e.equal("before", e.reading(one), memory.Reading{})
 		want := memory.Reading{Exchanges: 1, Calls: 2, Ordered: 3}
 		e.update(func(tx nodest.Tx) error {
-			return errors.Join(last(tx.Memory.LockReading(one)), tx.Memory.PutReading(one, want))
+			return errors.Join(errOf(tx.Memory.LockReading(one)), tx.Memory.PutReading(one, want))
 		})
 		e.equal("after", e.reading(one), want)
 		e.equal("of another", e.reading(other), memory.Reading{})
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(one) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return last(tx.Memory.Reading(one)) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return called(tx, one) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return errOf(tx.Memory.Reading(one)) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return countCall(tx, one) })
 	})
 }
 
-// Calls that are counted side by side are all counted, also the first ones.
-func TestCallsAreCountedSideBySide(t *testing.T) {
-	conform(t, func(e *env) {
+// Concurrent calls are all counted, including the first ones.
+func TestConcurrentCallsAreAllCounted(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		chat := e.conversation()
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
-				err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error { return called(tx, chat) })
+				err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error { return countCall(tx, chat) })
 				if err != nil {
 					e.Error(err)
 				}

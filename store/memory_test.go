@@ -21,7 +21,7 @@ import (
 	"nodest/store"
 )
 
-// fact makes a statement that rests on texts.
+// fact returns an active fact with the given evidence.
 func fact(text string, evidence ...memory.Evidence) *memory.Memory {
 	m := &memory.Memory{
 		ID: id(), Version: 1, Text: text, Subject: lang.AboutUser, Kind: lang.KindPreference, Importance: 0.5,
@@ -31,7 +31,7 @@ func fact(text string, evidence ...memory.Evidence) *memory.Memory {
 	return m
 }
 
-// evidenceOf names the chosen text of a message.
+// evidenceOf refers to the chosen text of a message.
 func evidenceOf(m *chat.Message) memory.Evidence {
 	return memory.Evidence{ConversationID: m.ConversationID, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq}
 }
@@ -43,7 +43,7 @@ func (e *env) learn(character string, m *memory.Memory) *memory.Memory {
 }
 
 func TestFactsKeepTheirVersions(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		m := e.say(e.chat(character), "", "I drink tea")
 		when := start.Add(-day)
@@ -77,7 +77,7 @@ func TestFactsKeepTheirVersions(t *testing.T) {
 		units := e.units(character)
 		slices.SortFunc(units, func(a, b memory.Unit) int { return cmp.Compare(a.Text, b.Text) })
 		e.equal("units", len(units), 3)
-		u := units[2] // the older version counts where the newer one does not hold
+		u := units[2] // the older version is still used on branches where the newer one does not apply
 		e.equal("unit", []any{u.ID, u.Layer, u.Root, u.Conversation, u.Text, u.Hash, u.Terms, u.At, u.Importance, u.Pinned, u.Evidence},
 			[]any{first.ID, memory.Fact, first.ID, m.ConversationID, first.Text, first.ContentHash, index.Join(first.Text), when, 0.5,
 				false, first.Evidence})
@@ -86,8 +86,8 @@ func TestFactsKeepTheirVersions(t *testing.T) {
 	})
 }
 
-func TestAnActiveFactIsSaidOnce(t *testing.T) {
-	conform(t, func(e *env) {
+func TestNoTwoActiveFactsHaveTheSameText(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		a, b := e.character(), e.character()
 		first, again := fact("User drinks tea"), fact("user drinks TEA.")
 		e.update(func(tx nodest.Tx) error {
@@ -110,7 +110,7 @@ func TestAnActiveFactIsSaidOnce(t *testing.T) {
 }
 
 func TestFactsAreListed(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		for i := range 9 {
 			m := fact(fmt.Sprint("fact ", i))
@@ -158,27 +158,27 @@ func TestFactsAreListed(t *testing.T) {
 	})
 }
 
-// madeUp is a character whose memory a test makes up, with what an index knows that
-// is fed with differences only.
-type madeUp struct {
+// randomMemory is a character with random memory changes, and the state of an index
+// that is updated with the differences only.
+type randomMemory struct {
 	*env
 	rnd       *rand.Rand
 	character string
 	chats     []string
-	said      map[string][]*chat.Message // by conversation
+	messages  map[string][]*chat.Message // by conversation
 	facts     []*memory.Memory
 	version   int64
-	known     map[string]string
-	ever      map[string]bool // ids of all units that there ever were
+	applied   map[string]string
+	everSeen  map[string]bool // ids of all units that ever existed
 }
 
-// pictureOf is everything that an index has of a unit.
-func pictureOf(u memory.Unit) string {
+// describeUnit returns everything that an index stores of a unit.
+func describeUnit(u memory.Unit) string {
 	slices.SortFunc(u.Vectors, func(a, b index.Kept) int { return strings.Compare(a.Model, b.Model) })
 	return fmt.Sprintf("%+v", u)
 }
 
-func (s *madeUp) catchUp() {
+func (s *randomMemory) catchUp() {
 	s.Helper()
 	var version int64
 	s.view(func(tx nodest.Tx) (err error) { version, err = tx.Memory.MemoryVersion(s.character); return err })
@@ -189,26 +189,26 @@ func (s *madeUp) catchUp() {
 	}
 	s.version = c.Version
 	if c.Whole {
-		clear(s.known)
+		clear(s.applied)
 	}
 	for _, u := range c.Units {
-		s.known[u.ID], s.ever[u.ID] = pictureOf(u), true
+		s.applied[u.ID], s.everSeen[u.ID] = describeUnit(u), true
 	}
 	for _, id := range c.Gone {
-		delete(s.known, id)
+		delete(s.applied, id)
 	}
 	whole := map[string]string{}
 	for _, u := range s.units(s.character) {
-		whole[u.ID] = pictureOf(u)
+		whole[u.ID] = describeUnit(u)
 	}
-	if !maps.Equal(whole, s.known) {
-		s.Fatalf("differences lead to\n%v\nand all is\n%v", s.known, whole)
+	if !maps.Equal(whole, s.applied) {
+		s.Fatalf("the differences give\n%v\nand a full load gives\n%v", s.applied, whole)
 	}
 }
 
-func TestChangesLeadFromVersionToVersion(t *testing.T) {
-	conform(t, func(e *env) {
-		s := &madeUp{env: e, rnd: random(e.T), character: e.character(), said: map[string][]*chat.Message{}, known: map[string]string{}, ever: map[string]bool{}}
+func TestMemoryChangesLeadToTheCurrentState(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		s := &randomMemory{env: e, rnd: random(e.T), character: e.character(), messages: map[string][]*chat.Message{}, applied: map[string]string{}, everSeen: map[string]bool{}}
 		s.catchUp()
 		s.equal("version before anything was said", s.version, 0)
 		for range atLeast(120, 1000) {
@@ -218,30 +218,30 @@ func TestChangesLeadFromVersionToVersion(t *testing.T) {
 			}
 			s.catchUp()
 		}
-		if len(s.ever) < 60 || len(s.known) == len(s.ever) {
-			t.Errorf("%d units ever, %d now: too dull a life", len(s.ever), len(s.known))
+		if len(s.everSeen) < 60 || len(s.applied) == len(s.everSeen) {
+			t.Errorf("%d units ever, %d now: too few changes", len(s.everSeen), len(s.applied))
 		}
 	})
 }
 
-func (s *madeUp) anyChat() string {
+func (s *randomMemory) anyChat() string {
 	if len(s.chats) == 0 || s.rnd.IntN(8) == 0 {
 		s.chats = append(s.chats, s.chat(s.character))
 	}
 	return s.chats[s.rnd.IntN(len(s.chats))]
 }
 
-// change does one thing that changes a memory, or nothing.
-func (s *madeUp) change() {
+// change makes one random change, or none.
+func (s *randomMemory) change() {
 	chat := s.anyChat()
-	said := s.said[chat]
+	said := s.messages[chat]
 	switch s.rnd.IntN(16) {
 	case 0, 1, 2, 3, 4:
 		parent := ""
 		if len(said) > 0 {
 			parent = said[s.rnd.IntN(len(said))].ID
 		}
-		s.said[chat] = append(said, s.say(chat, parent, fmt.Sprint("said ", s.rnd.IntN(40))))
+		s.messages[chat] = append(said, s.say(chat, parent, fmt.Sprint("said ", s.rnd.IntN(40))))
 	case 5:
 		if len(said) > 0 {
 			s.env.change(said[s.rnd.IntN(len(said))].ID, edit(fmt.Sprint("edited ", s.rnd.IntN(40))))
@@ -287,12 +287,12 @@ func (s *madeUp) change() {
 			s.facts = slices.Delete(s.facts, i, i+1)
 		}
 	case 15:
-		s.seldom(chat)
+		s.changeMuch(chat)
 	}
 }
 
-// seldom does what ends a lot.
-func (s *madeUp) seldom(conv string) {
+// changeMuch makes a change that affects many rows.
+func (s *randomMemory) changeMuch(conv string) {
 	switch s.rnd.IntN(6) {
 	case 0:
 		s.facts = nil
@@ -301,13 +301,13 @@ func (s *madeUp) seldom(conv string) {
 		s.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(conv) })
 		s.chats = slices.DeleteFunc(s.chats, func(id string) bool { return id == conv })
 	case 2:
-		t := &tale{env: s.env, conv: conv}
-		if len(s.said[conv]) > 0 {
-			copied, _ := t.loaded()
+		t := &randomHistory{env: s.env, conv: conv}
+		if len(s.messages[conv]) > 0 {
+			copied, _ := t.reload()
 			s.chats = append(s.chats, copied)
 		}
 	case 3:
-		if all := s.said[conv]; len(all) > 0 {
+		if all := s.messages[conv]; len(all) > 0 {
 			f := &chat.Conversation{ID: id(), CharacterID: s.character}
 			s.forkTo(f, conv, all[len(all)-1].ID)
 		}
@@ -317,8 +317,8 @@ func (s *madeUp) seldom(conv string) {
 	}
 }
 
-func TestEqualContentsHaveOneVector(t *testing.T) {
-	conform(t, func(e *env) {
+func TestEqualTextsShareOneVector(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		m := e.say(e.chat(character), "", "I drink tea")
 		e.say(e.chat(character), "", "i drink TEA!")
@@ -338,7 +338,7 @@ func TestEqualContentsHaveOneVector(t *testing.T) {
 			})
 		}
 		put("a", 0.5, -1e-9)
-		e.equal("contents without one", len(without("a", 9)), 0)
+		e.equal("contents without a vector", len(without("a", 9)), 0)
 		for _, u := range e.units(character) {
 			e.equal("vectors", u.Vectors, []index.Kept{{Model: "a", Packed: index.Packed{127, 0}}})
 		}
@@ -347,24 +347,24 @@ func TestEqualContentsHaveOneVector(t *testing.T) {
 		for _, u := range e.units(character) {
 			e.equal("vectors", u.Vectors, []index.Kept{{Model: "b", Packed: index.Packed{127}}})
 		}
-		e.equal("vectors that are kept", e.rows("memory_vectors"), int64(1))
+		e.equal("vectors that are kept", e.userRows("memory_vectors"), int64(1))
 		e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeFacts(character, gone.ID) })
-		e.equal("vectors while a text has it", e.rows("memory_vectors"), int64(1))
+		e.equal("vectors while a text has it", e.userRows("memory_vectors"), int64(1))
 		e.update(func(tx nodest.Tx) error {
 			if err := tx.Memory.ForgetTexts(character, m.Swipes[0].RevisionID); err != nil {
 				return err
 			}
 			return tx.Memory.PurgeScope(character)
 		})
-		e.equal("vectors in the end", e.rows("memory_vectors"), int64(0))
+		e.equal("vectors in the end", e.userRows("memory_vectors"), int64(0))
 		e.say(e.chat(character), "", "one")
 		e.say(e.chat(character), "", "two")
 		e.equal("contents, at most as many as wanted", len(without("a", 1)), 1)
 	})
 }
 
-// rows counts those of the user in a table.
-func (e *env) rows(table string) int64 {
+// userRows counts the user's rows in a table.
+func (e *env) userRows(table string) int64 {
 	e.Helper()
 	n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM "+table+" WHERE user_id = ?", e.user)
 	if err != nil {
@@ -373,8 +373,8 @@ func (e *env) rows(table string) int64 {
 	return n[0]
 }
 
-func TestJobsOfAMemoryAreListedAndEnd(t *testing.T) {
-	conform(t, func(e *env) {
+func TestMemoryJobsAreListedAndEndWithTheirChat(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		a, b := e.character(), e.character()
 		chat, other := e.chat(a), e.chat(b)
 		for _, s := range []jobs.Spec{

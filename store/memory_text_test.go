@@ -16,7 +16,7 @@ import (
 	"nodest/store"
 )
 
-// character stores one.
+// character stores a character.
 func (e *env) character() string {
 	e.Helper()
 	c := &character.Character{ID: id(), Name: "Ruth"}
@@ -47,8 +47,8 @@ func (e *env) changes(character string, since int64) (c *memory.Changes) {
 	return c
 }
 
-// heardOf is what the memory has of a conversation, a line each.
-func (e *env) heardOf(conversation string) (lines []string) {
+// memoryTexts lists the texts that memory has of a conversation, one per line.
+func (e *env) memoryTexts(conversation string) (lines []string) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) error {
 		said, err := tx.Memory.Said(conversation, memory.SaidFilter{})
@@ -60,12 +60,12 @@ func (e *env) heardOf(conversation string) (lines []string) {
 	return lines
 }
 
-func TestEveryTextOfAMessageIsHeard(t *testing.T) {
-	conform(t, func(e *env) {
+func TestEveryTextOfAMessageIsStoredInMemory(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv := e.chat(character)
 		question := e.say(conv, "", "  Is there tea?\n<mem>系统检索到的记忆内容：\n1. tea</mem>")
-		e.update(func(tx nodest.Tx) error { // the place of a reply, and what is never a source
+		e.update(func(tx nodest.Tx) error { // a pending reply, and messages that memory never reads
 			m := message(conv, question.ID, "")
 			m.Role, m.Status, m.Swipes = chat.RoleAssistant, chat.StatusPending, []chat.Swipe{}
 			if err := tx.Chats.InsertMessage(m); err != nil {
@@ -90,7 +90,7 @@ func TestEveryTextOfAMessageIsHeard(t *testing.T) {
 		e.change(question.ID, reswipe("No."))
 		e.change(question.ID, edit("Not yet."))
 		e.change(question.ID, func(m *chat.Message) { m.SwipeIndex = 0 })
-		e.equal("heard", strings.Join(e.heardOf(conv), "\n"), strings.Join([]string{
+		e.equal("texts in memory", strings.Join(e.memoryTexts(conv), "\n"), strings.Join([]string{
 			"1 1 user Ada Is there tea? false", "2 1 assistant Ada Yes. false", "2 1 assistant Ada No. false",
 			"2 1 assistant Ada Not yet. false", "5 1 user Ada from a log true",
 		}, "\n"))
@@ -104,8 +104,8 @@ func TestEveryTextOfAMessageIsHeard(t *testing.T) {
 	})
 }
 
-func TestAPauseOfHoursBeginsAnotherSession(t *testing.T) {
-	conform(t, func(e *env) {
+func TestAPauseOfFourHoursStartsANewSession(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conv := e.chat(e.character())
 		said := func(parent, text string) string { return e.say(conv, parent, text).ID }
 		first := said("", "a")
@@ -117,14 +117,14 @@ func TestAPauseOfHoursBeginsAnotherSession(t *testing.T) {
 		e.change(second, edit("b again"))
 		e.change(first, reswipe("a too"))
 		said(third, "d")
-		e.equal("sessions", e.heardOf(conv), []string{
+		e.equal("sessions", e.memoryTexts(conv), []string{
 			"1 1 user Ada a false", "1 1 user Ada a too false", "2 1 user Ada b false", "2 1 user Ada b again false",
 			"3 2 user Ada c false", "4 3 user Ada d false"})
 	})
 }
 
-func TestCopiesAreHeardAsWhatTheyAreCopiesOf(t *testing.T) {
-	conform(t, func(e *env) {
+func TestMemoryTreatsCopiesLikeTheirOriginals(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv := e.chat(character)
 		all := e.talk(conv, "", 12)
@@ -135,24 +135,24 @@ func TestCopiesAreHeardAsWhatTheyAreCopiesOf(t *testing.T) {
 
 		fork := &chat.Conversation{ID: id(), CharacterID: character}
 		e.forkTo(fork, conv, last.ID)
-		want := e.heardOf(conv)
+		want := e.memoryTexts(conv)
 		for i := range want {
 			want[i] = strings.Replace(want[i], " false", " true", 1)
 		}
 		e.equal("texts", len(want), 13)
-		e.equal("of the fork", strings.Join(e.heardOf(fork.ID), "\n"), strings.Join(want, "\n"))
+		e.equal("of the fork", strings.Join(e.memoryTexts(fork.ID), "\n"), strings.Join(want, "\n"))
 		e.clock.advance(5 * time.Hour)
 		e.say(fork.ID, fork.HeadID, "on")
-		e.equal("a text after it", e.heardOf(fork.ID)[13], "14 3 user Ada on false")
+		e.equal("a text after it", e.memoryTexts(fork.ID)[13], "14 3 user Ada on false")
 
-		// An archive brings older texts too.
+		// An archive also brings older texts.
 		version := e.changes(character, 0).Version
-		s := &tale{env: e, conv: conv}
-		copied, _ := s.loaded()
-		old := e.heardOf(copied)
+		s := &randomHistory{env: e, conv: conv}
+		copied, _ := s.reload()
+		old := e.memoryTexts(copied)
 		slices.Sort(old)
 		all4 := slices.Clone(want)
-		all4 = append(all4, "2 1 user Ada text 2 true") // the archive is another source
+		all4 = append(all4, "2 1 user Ada text 2 true") // forgetting does not extend to the archive's copy
 		slices.Sort(all4)
 		e.equal("of the archive", strings.Join(old, "\n"), strings.Join(all4, "\n"))
 		c := e.changes(character, version)
@@ -160,8 +160,8 @@ func TestCopiesAreHeardAsWhatTheyAreCopiesOf(t *testing.T) {
 	})
 }
 
-func TestOnDemandAnImportIsRead(t *testing.T) {
-	conform(t, func(e *env) {
+func TestAnImportIsReadOnRequest(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conv := e.chat(e.character())
 		unread := func() (n int) {
 			e.view(func(tx nodest.Tx) error {
@@ -171,8 +171,8 @@ func TestOnDemandAnImportIsRead(t *testing.T) {
 			})
 			return n
 		}
-		all := e.talk(conv, "", 40) // more than anybody says at once
-		e.equal("unread of an import", unread(), 0)
+		all := e.talk(conv, "", 40) // more than a user sends in one update
+		e.equal("unread texts of an import", unread(), 0)
 		next := e.say(conv, all[39].ID, "and now")
 		e.equal("unread", unread(), 1)
 		e.update(func(tx nodest.Tx) error { return tx.Memory.MarkUnread(conv) })
@@ -185,7 +185,7 @@ func TestOnDemandAnImportIsRead(t *testing.T) {
 }
 
 func TestTextsAreReadInPages(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conv := e.chat(e.character())
 		all := e.talk(conv, "", 6)
 		for range 3 {
@@ -217,12 +217,12 @@ func TestTextsAreReadInPages(t *testing.T) {
 	})
 }
 
-// TestShownIsWhatThePathHas compares Shown with the walk along the path, of all texts
-// that there ever were, over edits, swipes, deletions, branches and restores.
-func TestShownIsWhatThePathHas(t *testing.T) {
-	conform(t, func(e *env) {
-		s := newTale(e)
-		other := newTale(e)
+// Shown agrees with a walk along the path for every text that ever existed, across
+// edits, swipes, deletions, branches and restores.
+func TestShownTextsAreThoseOnThePath(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		s := newRandomHistory(e)
+		other := newRandomHistory(e)
 		for range atLeast(90, 400) {
 			if s.rnd.IntN(12) == 0 && len(s.heads) > 3 {
 				s.restore()
@@ -231,10 +231,10 @@ func TestShownIsWhatThePathHas(t *testing.T) {
 			}
 			other.step()
 			s.compareShown(nil)
-			s.compareShown(&memory.Place{ConversationID: s.conv, HeadID: s.any()})
+			s.compareShown(&memory.Place{ConversationID: s.conv, HeadID: s.anyMessage()})
 			version := 1 + s.rnd.Int64N(int64(len(s.heads)-1))
 			s.compareShown(&memory.Place{ConversationID: s.conv, HeadID: s.heads[version], Version: version})
-			s.compareShown(&memory.Place{ConversationID: other.conv, HeadID: other.any()})
+			s.compareShown(&memory.Place{ConversationID: other.conv, HeadID: other.anyMessage()})
 		}
 		s.compareShown(&memory.Place{ConversationID: s.conv})
 		s.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(s.conv) })
@@ -246,8 +246,8 @@ func TestShownIsWhatThePathHas(t *testing.T) {
 	})
 }
 
-// restore goes back to an older version.
-func (s *tale) restore() {
+// restore returns to an older version.
+func (s *randomHistory) restore() {
 	s.Helper()
 	s.update(func(tx nodest.Tx) error {
 		c, err := tx.Chats.LockConversation(s.conv)
@@ -262,11 +262,11 @@ func (s *tale) restore() {
 		c.Version++
 		return tx.Chats.UpdateConversation(c)
 	})
-	s.keep()
+	s.record()
 }
 
-// evidence names all texts that the conversation ever had.
-func (s *tale) evidence(tx nodest.Tx) (all []memory.Evidence) {
+// evidence refers to all texts that the conversation ever had.
+func (s *randomHistory) evidence(tx nodest.Tx) (all []memory.Evidence) {
 	s.Helper()
 	ids, err := store.QueryIn[string](tx, "SELECT r.id || ' ' || m.id FROM revisions r JOIN messages m ON m.id = r.message_id"+
 		" WHERE m.conversation_id = ? ORDER BY m.seq, r.id", s.conv)
@@ -280,7 +280,7 @@ func (s *tale) evidence(tx nodest.Tx) (all []memory.Evidence) {
 	return all
 }
 
-func (s *tale) compareShown(here *memory.Place) {
+func (s *randomHistory) compareShown(here *memory.Place) {
 	s.Helper()
 	s.view(func(tx nodest.Tx) error {
 		texts := s.evidence(tx)
@@ -315,7 +315,7 @@ func (s *tale) compareShown(here *memory.Place) {
 }
 
 func TestAForkShowsItsOwnTexts(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv := e.chat(character)
 		all := e.talk(conv, "", 20)

@@ -8,7 +8,7 @@ import (
 	"nodest/op"
 )
 
-func (e *env) suggested(character string) (texts []string) {
+func (e *env) suggestionTexts(character string) (texts []string) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) error {
 		items, _, err := tx.Memory.Suggestions(character, "", "", 100)
@@ -20,31 +20,31 @@ func (e *env) suggested(character string) (texts []string) {
 	return texts
 }
 
-// What is removed does not stand in suggestions or kept answers, while what is not
-// removed still does.
-func TestSuggestionsAndAnswersGoWithWhatTheyTell(t *testing.T) {
+// Removing facts or texts also removes the suggestions and the stored replies that
+// quote them, and no others.
+func TestSuggestionsAndStoredRepliesAreRemovedWithTheirSources(t *testing.T) {
 	tests := []struct {
 		name      string
-		remove    func(tx nodest.Tx, r *remembered) error
+		remove    func(tx nodest.Tx, r *rememberedChat) error
 		suggested []string
-		answers   []string // of a version, of a suggestion, of something else
+		answers   []string // stored replies: of a version, of a suggestion, of something else
 	}{
-		{"a purged fact", func(tx nodest.Tx, r *remembered) error { return tx.Memory.PurgeFacts(r.character, r.first.ID) },
+		{"a purged fact", func(tx nodest.Tx, r *rememberedChat) error { return tx.Memory.PurgeFacts(r.character, r.first.ID) },
 			[]string{"from the text"}, []string{"gone", "kept", "kept"}},
-		{"a forgotten text", func(tx nodest.Tx, r *remembered) error {
-			return tx.Memory.ForgetTexts(r.character, r.said[0].Swipes[0].RevisionID)
+		{"a forgotten text", func(tx nodest.Tx, r *rememberedChat) error {
+			return tx.Memory.ForgetTexts(r.character, r.messages[0].Swipes[0].RevisionID)
 		}, []string{"mine new", "mine suggested"}, []string{"kept", "gone", "kept"}},
-		{"everything", func(tx nodest.Tx, r *remembered) error {
+		{"everything", func(tx nodest.Tx, r *rememberedChat) error {
 			return tx.Memory.PurgeScope(r.character)
 		}, nil, []string{"gone", "gone", "kept"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			conform(t, func(e *env) {
+			onBothDatabases(t, func(e *env) {
 				r, other := e.remember("mine"), e.remember("other")
 				same := memory.Suggestion{Event: memory.EventAdd, Text: "mine new"}
 				made := memory.Suggested{ID: id(), State: memory.SuggestionOpen, Suggestion: memory.Suggestion{
-					Event: memory.EventAdd, Text: "from the text", Evidence: []memory.Evidence{evidenceOf(r.said[0])}}}
+					Event: memory.EventAdd, Text: "from the text", Evidence: []memory.Evidence{evidenceOf(r.messages[0])}}}
 				e.update(func(tx nodest.Tx) error {
 					for _, err := range []error{
 						tx.Memory.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen, Suggestion: same}),
@@ -61,7 +61,7 @@ func TestSuggestionsAndAnswersGoWithWhatTheyTell(t *testing.T) {
 				})
 				e.update(func(tx nodest.Tx) error { return tt.remove(tx, r) })
 				left := map[string]bool{}
-				for _, text := range e.suggested(r.character) {
+				for _, text := range e.suggestionTexts(r.character) {
 					left[text] = true
 				}
 				want := map[string]bool{}
@@ -69,7 +69,7 @@ func TestSuggestionsAndAnswersGoWithWhatTheyTell(t *testing.T) {
 					want[text] = true
 				}
 				e.equal("suggestions", left, want)
-				e.equal("of the other", e.suggested(other.character), []string{"other suggested"})
+				e.equal("of the other", e.suggestionTexts(other.character), []string{"other suggested"})
 				var answers []string
 				e.view(func(tx nodest.Tx) error {
 					for _, key := range []string{"0", "1", "2"} {

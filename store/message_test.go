@@ -14,7 +14,7 @@ import (
 )
 
 func TestAMessageComesBackAsItWas(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		edited, deleted := start.Add(time.Minute), start.Add(time.Hour)
 		want := &chat.Message{
@@ -66,7 +66,7 @@ func TestAMessageComesBackAsItWas(t *testing.T) {
 }
 
 func TestTextsAreNeverChanged(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		m := e.say(conversation, "", "first words")
 		first := m.Swipes[0].RevisionID
@@ -115,8 +115,8 @@ func TestTextsAreNeverChanged(t *testing.T) {
 	})
 }
 
-func TestOfTwoChangesOfAMessageOneIsRefused(t *testing.T) {
-	conform(t, func(e *env) {
+func TestAnOutdatedChangeOfAMessageIsRefused(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		m := e.say(e.conversation(), "", "words")
 		m.Rev = 2
 		m.Status = chat.StatusCancelled
@@ -133,7 +133,7 @@ func TestOfTwoChangesOfAMessageOneIsRefused(t *testing.T) {
 }
 
 func TestAPathIsReadFromItsEnd(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		var line []*chat.Message
 		parent := ""
@@ -163,7 +163,7 @@ func TestAPathIsReadFromItsEnd(t *testing.T) {
 			{line[9].ID, line[5].ID, 3, "1 3 4", true},
 			{line[9].ID, line[1].ID, 3, "0", false},
 			{line[9].ID, line[0].ID, 3, "", false},
-			{line[9].ID, line[8].ID, 2, "5 6", true}, // a cursor may be deleted meanwhile
+			{line[9].ID, line[8].ID, 2, "5 6", true}, // the message at the cursor may have been deleted
 			{branch.ID, "", 3, "1 3 b", true},
 			{line[8].ID, "", 1, "6", true},
 			{"", "", 3, "", false},
@@ -194,8 +194,8 @@ func TestAPathIsReadFromItsEnd(t *testing.T) {
 	})
 }
 
-func TestStatesAreStampedWithTheVersion(t *testing.T) {
-	conform(t, func(e *env) {
+func TestStatesAreStoredPerVersion(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation() // version 1
 		m := e.say(conversation, "", "a")
 		e.update(func(tx nodest.Tx) error { // an edit, before the conversation's own change
@@ -235,10 +235,9 @@ func TestStatesAreStampedWithTheVersion(t *testing.T) {
 	})
 }
 
-// TestPathsOfRandomTrees reads branches of random trees in pages and compares
-// them with a walk over the same tree in memory.
+// Branches of random trees, read in pages, equal a walk over the same tree in memory.
 func TestPathsOfRandomTrees(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		rnd := random(t)
 		conversation := e.conversation()
 		parents, deleted := map[string]string{}, map[string]bool{}
@@ -247,7 +246,7 @@ func TestPathsOfRandomTrees(t *testing.T) {
 			all = nil
 			for i := range atLeast(80, 2000) {
 				parent := ""
-				if i > 0 && rnd.IntN(20) > 0 { // mostly below one of the last
+				if i > 0 && rnd.IntN(20) > 0 { // mostly below one of the newest messages
 					parent = all[max(0, len(all)-1-rnd.IntN(4))].ID
 				}
 				m := message(conversation, parent, fmt.Sprint(i))

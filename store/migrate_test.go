@@ -72,8 +72,8 @@ func TestBothSchemasAreTheSame(t *testing.T) {
 	}
 }
 
-// another names an empty database of the same kind.
-func (e *env) another() store.Options {
+// emptyDatabase returns the options of a new database of the same kind.
+func (e *env) emptyDatabase() store.Options {
 	e.Helper()
 	if store.OnPostgres(e.db) {
 		return store.Options{Log: quiet, URL: storetest.PostgresURL(e.T)}
@@ -81,8 +81,8 @@ func (e *env) another() store.Options {
 	return store.Options{Log: quiet, Dir: e.TempDir()}
 }
 
-// before opens the database that o names with the schema of a version.
-func (e *env) before(o store.Options, version int64) *sql.DB {
+// openAt opens the database of o with the schema of a version.
+func (e *env) openAt(o store.Options, version int64) *sql.DB {
 	e.Helper()
 	driver, dsn, folder, dialect := "pgx", o.URL, "postgres", database.DialectPostgres
 	if o.URL == "" {
@@ -111,14 +111,14 @@ func (e *env) before(o store.Options, version int64) *sql.DB {
 }
 
 func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		o := store.Options{Log: quiet}
 		if store.OnPostgres(e.db) {
 			o.URL = storetest.PostgresURL(e.T)
 		} else {
 			o.Dir = e.TempDir()
 		}
-		for range 2 { // the second time there is nothing to do
+		for range 2 { // the second time there is nothing to migrate
 			db, err := store.Open(context.Background(), o)
 			if err != nil {
 				e.Fatal(err)
@@ -145,7 +145,7 @@ func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
 		}
 		e.code(fault.NewerVersion, err)
 		if !strings.Contains(err.Error(), "9999") {
-			e.Errorf("the error does not tell the version: %v", err)
+			e.Errorf("the error does not name the version: %v", err)
 		}
 	})
 }
@@ -176,7 +176,7 @@ func TestASecondProcessIsKeptOut(t *testing.T) {
 	_ = third.Close()
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenRefusesInvalidOptionsWithoutTellingThePassword(t *testing.T) {
 	for _, o := range []store.Options{{}, {URL: "mysql://x"}, {URL: "postgres://user:secret@/%zz"}} {
 		db, err := store.Open(context.Background(), o)
 		if err == nil {
@@ -184,7 +184,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			t.Fatalf("%+v was opened", o)
 		}
 		if strings.Contains(err.Error(), "secret") {
-			t.Errorf("the error tells the password: %v", err)
+			t.Errorf("the error contains the password: %v", err)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func TestSeveralProcessesMigrateAtOnce(t *testing.T) {
 	}
 }
 
-func TestAFolderWithOddCharacters(t *testing.T) {
+func TestAFolderNameMayHaveSpecialCharacters(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b?c#d%20é")
 	db, err := store.Open(context.Background(), store.Options{Dir: dir, Log: quiet})
 	if err != nil {
@@ -220,9 +220,9 @@ func TestAFolderWithOddCharacters(t *testing.T) {
 	}
 }
 
-// TestMigrationsAreOneLine: a new database is told in one line, however many
-// migrations there are, and one that is up to date in none.
-func TestMigrationsAreOneLine(t *testing.T) {
+// Creating a database logs one line, however many migrations there are; opening an up-
+// to-date one logs nothing.
+func TestMigrationsAreLoggedInOneLine(t *testing.T) {
 	var said strings.Builder
 	o := store.Options{Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(&said, nil))}
 	for range 2 {
@@ -235,6 +235,6 @@ func TestMigrationsAreOneLine(t *testing.T) {
 		}
 	}
 	if n := strings.Count(said.String(), "\n"); n != 1 || !strings.Contains(said.String(), `msg="database created"`) {
-		t.Errorf("said: %s", said.String())
+		t.Errorf("the log is %s", said.String())
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"nodest/store/storetest"
 )
 
-// lateProxy passes connections on to the test PostgreSQL, after it was opened.
+// lateProxy forwards connections to the test PostgreSQL.
 func lateProxy(t *testing.T, ln net.Listener, socket string) {
 	t.Helper()
 	go func() {
@@ -57,12 +57,12 @@ func TestAPostgresThatStartsLateIsWaitedFor(t *testing.T) {
 	q.Del("host")
 	base.Host, base.RawQuery = addr, q.Encode()
 
-	log := &lines{first: make(chan struct{})}
+	log := &firstLineLog{first: make(chan struct{})}
 	done := make(chan error, 1)
 	go func() {
 		done <- sqldb.WaitForPostgres(context.Background(), base.String(), time.Minute, slog.New(slog.NewTextHandler(log, nil)))
 	}()
-	<-log.first // it has tried, and says so
+	<-log.first // the first attempt failed and was logged
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -90,8 +90,9 @@ func TestWaitingForPostgresIsBounded(t *testing.T) {
 	}
 }
 
-// The driver tries each address twice, with TLS and without, and says so each time.
-func TestThePostgresThatIsWaitedForIsNamedOnce(t *testing.T) {
+// The driver tries each address with and without TLS; the error and the log name the
+// server once.
+func TestWaitingForPostgresNamesTheServerOnce(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -125,13 +126,13 @@ func TestAPostgresThatRefusesIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// lines is a log that says when its first line came.
-type lines struct {
+// firstLineLog is a log that signals its first line.
+type firstLineLog struct {
 	bytes.Buffer
 	first chan struct{}
 }
 
-func (l *lines) Write(p []byte) (int, error) {
+func (l *firstLineLog) Write(p []byte) (int, error) {
 	select {
 	case <-l.first:
 	default:
@@ -140,9 +141,9 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// Whoever restores into the database right after it was closed finds no lock there:
-// PostgreSQL itself notices the end of a connection a moment later.
-func TestClosingPostgresGivesItsLockBack(t *testing.T) {
+// Close releases the lock of the database at once, so that a restore can start right
+// after it; PostgreSQL notices a closed connection only a moment later.
+func TestClosingPostgresReleasesItsLock(t *testing.T) {
 	url := storetest.PostgresURL(t)
 	next, err := sql.Open("pgx", url)
 	if err != nil {

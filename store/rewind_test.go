@@ -10,10 +10,10 @@ import (
 	"nodest/store"
 )
 
-// TestARewindIsAChangeLikeOthers goes back over an edit, a swipe, a deletion and a
-// new answer, and goes on from there.
-func TestARewindIsAChangeLikeOthers(t *testing.T) {
-	conform(t, func(e *env) {
+// A rewind over an edit, a swipe, a deletion and a new reply is a new version, and the
+// conversation continues from there.
+func TestARewindIsANewVersion(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		a := e.say(conversation, "", "a")
 		b := e.say(conversation, a.ID, "b") // version 3
@@ -72,16 +72,16 @@ func TestARewindIsAChangeLikeOthers(t *testing.T) {
 			return err
 		})
 
-		// An edit after it is a revision of its own.
+		// An edit after the rewind is a revision of its own.
 		a = changed[0]
 		change(a, func(nodest.Tx) { a.Swipes[0].Rev++; a.Swipes[0].RevisionID, a.Swipes[0].Text = id(), "a anew" })
-		e.equal("a rev that the swipe has not had", a.Swipes[0].Rev, 3)
+		e.equal("a new rev of the swipe", a.Swipes[0].Rev, 3)
 		e.update(func(tx nodest.Tx) error { return rewind(tx, 8, c.ID) })
 		e.equal("changed", texts(changed), []string{"a again"})
 		e.update(func(tx nodest.Tx) error { return rewind(tx, 10, b.ID) })
 		e.equal("changed", texts(changed), []string{"a anew"})
 		e.update(func(tx nodest.Tx) error { return rewind(tx, 12, b.ID) })
-		e.equal("changed by going nowhere", len(changed), 0)
+		e.equal("changed by a rewind to the same state", len(changed), 0)
 		e.update(func(tx nodest.Tx) error { return rewind(tx, 1, "") })
 		e.equal("changed before the first message", len(changed), 0)
 		e.view(func(tx nodest.Tx) error {
@@ -90,16 +90,16 @@ func TestARewindIsAChangeLikeOthers(t *testing.T) {
 			for _, r := range all {
 				words = append(words, r.Text)
 			}
-			e.equal("every text is there", words, []string{"a", "a edited", "a again", "a anew"})
+			e.equal("revisions", words, []string{"a", "a edited", "a again", "a anew"})
 			return err
 		})
 	})
 }
 
-// TestARewindLeavesWhatItCannotBringBack covers texts that maintenance removed, and
-// replies whose writing nobody goes on with.
-func TestARewindLeavesWhatItCannotBringBack(t *testing.T) {
-	conform(t, func(e *env) {
+// A rewind leaves deleted messages whose texts maintenance has removed, and marks
+// replies that were never finished as interrupted.
+func TestARewindSkipsWhatCannotBeRestored(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		a := e.say(conversation, "", "a")
 		reply := message(conversation, a.ID, "")
@@ -148,10 +148,10 @@ func TestARewindLeavesWhatItCannotBringBack(t *testing.T) {
 	})
 }
 
-// TestAMessageChangesAgainAfterARewind has more messages in one transaction than a
-// page has.
-func TestAMessageChangesAgainAfterARewind(t *testing.T) {
-	conform(t, func(e *env) {
+// A message can change again in the transaction of a rewind, even if the rewind
+// changed more messages than fit in a page.
+func TestAMessageCanChangeInTheTransactionOfARewind(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		var line []*chat.Message
 		version := int64(1)

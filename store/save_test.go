@@ -14,7 +14,7 @@ import (
 )
 
 func TestASavePointComesBackAsItWas(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conversation, imported := e.conversation(), start.Add(-time.Hour)
 		book, persona := id(), id()
 		want := &chat.Save{
@@ -51,19 +51,19 @@ func TestASavePointComesBackAsItWas(t *testing.T) {
 		}
 		needed := []string{book, persona}
 		slices.Sort(needed)
-		e.equal("resources that are kept", resources(), needed)
+		e.equal("stored resources", resources(), needed)
 
 		e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.Chats.InsertSave(want) })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.InsertSave(&chat.Save{ID: id(), ConversationID: id()}) })
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteSave(want.ID) })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.DeleteSave(want.ID) })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Save(want.ID); return err })
-		e.equal("resources that are kept", len(resources()), 0)
+		e.equal("stored resources", len(resources()), 0)
 	})
 }
 
 func TestSavePointsGoWithTheirConversation(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		s := &chat.Save{ID: id(), ConversationID: e.conversation(), Version: 1}
 		e.update(func(tx nodest.Tx) error { return tx.Chats.InsertSave(s) })
 		e.equal("created at", s.CreatedAt, start)
@@ -80,7 +80,7 @@ func TestSavePointsGoWithTheirConversation(t *testing.T) {
 }
 
 func TestSavePointsAreListedByPages(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conversation, other := e.conversation(), e.conversation()
 		var all, manual []string
 		e.update(func(tx nodest.Tx) error {

@@ -10,7 +10,7 @@ import (
 	"nodest/store/storetest"
 )
 
-// pragmas are the settings of the connection that tx uses.
+// pragmas returns the settings of the connection that tx uses.
 func pragmas(tx nodest.Tx) (string, error) {
 	mode, err := store.QueryIn[string](tx, "PRAGMA journal_mode")
 	if err != nil {
@@ -27,9 +27,8 @@ func pragmas(tx nodest.Tx) (string, error) {
 	return all, nil
 }
 
-// TestEveryConnectionIsSetUp looks at the writing connection and at several
-// reading ones at once: a setting that is made after opening reaches one only.
-func TestEveryConnectionIsSetUp(t *testing.T) {
+// The writing connection and every reading connection have the required settings.
+func TestEveryConnectionHasItsPragmas(t *testing.T) {
 	db := storetest.Open(t)
 	user := storetest.User(t, db)
 	err := db.Update(context.Background(), user, func(tx nodest.Tx) error {
@@ -60,9 +59,8 @@ func TestEveryConnectionIsSetUp(t *testing.T) {
 	}
 }
 
-// TestStatementsUseTheirIndexes asks SQLite how it would answer what is asked
-// most: no statement on the way of a message may read a whole table.
-func TestStatementsUseTheirIndexes(t *testing.T) {
+// None of the most frequent queries reads a whole table.
+func TestFrequentQueriesUseTheirIndexes(t *testing.T) {
 	db := storetest.Open(t)
 	for _, query := range []string{
 		"SELECT * FROM call_keys WHERE user_id = 'u' AND call_key = 'k' AND created_at > 1",
@@ -98,8 +96,8 @@ func TestStatementsUseTheirIndexes(t *testing.T) {
 	}
 }
 
-// allowed says whether a line of a plan searches, or scans what is small: the
-// rows of the walk, or those in an index that holds open or deleted ones only.
+// allowed reports whether a line of a query plan searches, or scans only something
+// small: the rows of a walk or a partial index.
 func allowed(line string) bool {
 	var what string
 	if n, _ := fmt.Sscanf(line, "SCAN %s", &what); n == 0 {

@@ -16,7 +16,7 @@ import (
 	"nodest/summary"
 )
 
-// summary is one of messages, as the engine makes it at a version.
+// summary returns a summary of messages, made at a version as the engine makes it.
 func (e *env) summary(generation int, version int64, over ...*chat.Message) *chat.KeptSummary {
 	first, last := over[0], over[len(over)-1]
 	return &chat.KeptSummary{
@@ -29,7 +29,7 @@ func (e *env) summary(generation int, version int64, over ...*chat.Message) *cha
 	}
 }
 
-// summarise stores one.
+// summarise stores a summary.
 func (e *env) summarise(generation int, version int64, over ...*chat.Message) *chat.KeptSummary {
 	e.Helper()
 	k := e.summary(generation, version, over...)
@@ -46,8 +46,8 @@ func (e *env) summaryAt(id string, version int64) (k *chat.KeptSummary) {
 	return k
 }
 
-// everybodys counts the rows of a table, of everybody.
-func everybodys(e *env, table string) int64 {
+// countRows counts all users' rows in a table.
+func countRows(e *env, table string) int64 {
 	e.Helper()
 	n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM "+table)
 	if err != nil {
@@ -56,8 +56,8 @@ func everybodys(e *env, table string) int64 {
 	return n[0]
 }
 
-// written is everything that there is of a summary.
-func written(k *chat.KeptSummary) string {
+// describeSummary returns everything that is stored of a summary.
+func describeSummary(k *chat.KeptSummary) string {
 	deleted := "-"
 	if k.DeletedAt != nil {
 		deleted = k.DeletedAt.UTC().String()
@@ -65,11 +65,11 @@ func written(k *chat.KeptSummary) string {
 	return fmt.Sprintf("%+v %s %d %d %d %s", *k.Summary, k.ConversationID, k.MadeVersion, k.HeadSeq, k.ViewLength, deleted)
 }
 
-func TestASummarySaysWhatItSaidThen(t *testing.T) {
-	conform(t, func(e *env) {
+func TestASummaryIsReadAtAVersion(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		said := e.talk(e.conversation(), "", 5)
 		k := e.summarise(1, 6, said[:3]...)
-		e.equal("as stored", written(e.summaryAt(k.ID, 0)), written(k))
+		e.equal("as stored", describeSummary(e.summaryAt(k.ID, 0)), describeSummary(k))
 		change := func(version int64, text string) {
 			other := *k.Summary
 			other.Text, other.Method, other.Stale = text, summary.MethodUser, true
@@ -90,8 +90,8 @@ func TestASummarySaysWhatItSaidThen(t *testing.T) {
 		restore(7, 12)
 		e.equal("restored", e.summaryAt(k.ID, 0).Text, "summary 1")
 		e.equal("before it", e.summaryAt(k.ID, 11).Text, "of eleven")
-		restore(6, 13) // it says that
-		e.equal("texts", everybodys(e, "summary_texts"), int64(4))
+		restore(6, 13) // it already has this text
+		e.equal("texts", countRows(e, "summary_texts"), int64(4))
 		unknown := &summary.Summary{ID: id()}
 		for _, fn := range []func(tx nodest.Tx) error{
 			func(tx nodest.Tx) error { return tx.Chats.UpdateSummary(20, unknown) },
@@ -104,8 +104,8 @@ func TestASummarySaysWhatItSaidThen(t *testing.T) {
 	})
 }
 
-func TestEachGenerationOfAConversationIsOne(t *testing.T) {
-	conform(t, func(e *env) {
+func TestSummaryGenerationsAreUnique(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv, other := e.chat(character), e.chat(character)
 		said, elsewhere := e.talk(conv, "", 4), e.talk(other, "", 4)
@@ -148,8 +148,8 @@ func TestEachGenerationOfAConversationIsOne(t *testing.T) {
 	})
 }
 
-func TestASummaryIsOfTheBranchThatItEndsOn(t *testing.T) {
-	conform(t, func(e *env) {
+func TestASummaryBelongsToTheBranchItEndsOn(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conv := e.conversation()
 		trunk := e.talk(conv, "", 6)
 		branch := e.talk(conv, trunk[2].ID, 4)
@@ -187,11 +187,11 @@ func TestASummaryIsOfTheBranchThatItEndsOn(t *testing.T) {
 	})
 }
 
-// TestStandingIsWhatAWalkFinds covers messages of what a random history showed, and
-// compares their coverage on other branches and at other versions with their states.
-func TestStandingIsWhatAWalkFinds(t *testing.T) {
-	conform(t, func(e *env) {
-		s := newTale(e)
+// The coverage of a summary, on random branches and at random versions, equals a walk
+// over the states of its messages.
+func TestCoverageOnRandomHistories(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		s := newRandomHistory(e)
 		for range 30 {
 			s.step()
 		}
@@ -214,11 +214,11 @@ func TestStandingIsWhatAWalkFinds(t *testing.T) {
 	})
 }
 
-func (s *tale) compareCoverage(met map[chat.Coverage]int) {
+func (s *randomHistory) compareCoverage(met map[chat.Coverage]int) {
 	s.Helper()
 	newest := int64(len(s.heads) - 1)
 	c := chat.Covered{ConversationID: s.conv, Since: 1 + s.rnd.Int64N(newest)}
-	at, head := int64(0), s.any()
+	at, head := int64(0), s.anyMessage()
 	if s.rnd.IntN(2) == 0 {
 		at = c.Since + s.rnd.Int64N(newest-c.Since+1)
 		head = s.heads[at]
@@ -233,15 +233,15 @@ func (s *tale) compareCoverage(met map[chat.Coverage]int) {
 		if err != nil {
 			return err
 		}
-		want, err := s.stands(tx, c, head, at)
+		want, err := s.walkCoverage(tx, c, head, at)
 		s.equal(fmt.Sprint("coverage of ", c, " below ", head, " at ", at), got, want)
 		met[got]++
 		return err
 	})
 }
 
-// stands walks the branch.
-func (s *tale) stands(tx nodest.Tx, c chat.Covered, head string, at int64) (chat.Coverage, error) {
+// walkCoverage computes the coverage by walking the branch.
+func (s *randomHistory) walkCoverage(tx nodest.Tx, c chat.Covered, head string, at int64) (chat.Coverage, error) {
 	lines, err := store.QueryIn[string](tx, "SELECT id || ' ' || seq || ' ' || parent_id FROM messages WHERE conversation_id = ?", s.conv)
 	if err != nil {
 		return 0, err
@@ -284,8 +284,9 @@ func (s *tale) stands(tx nodest.Tx, c chat.Covered, head string, at int64) (chat
 	return coverage, nil
 }
 
-// stateOf is the text that a message showed at a version, with x if it was deleted.
-func (s *tale) stateOf(tx nodest.Tx, message string, version int64) (string, error) {
+// stateOf returns the revision that a message showed at a version, with x if it was
+// deleted.
+func (s *randomHistory) stateOf(tx nodest.Tx, message string, version int64) (string, error) {
 	states, err := store.QueryIn[string](tx, "SELECT revision_id || CASE WHEN is_deleted THEN 'x' ELSE '-' END FROM message_states"+
 		" WHERE conversation_id = ? AND message_id = ? AND version <= ? ORDER BY version DESC LIMIT 1", s.conv, message, version)
 	if err != nil || len(states) == 0 {
@@ -294,8 +295,8 @@ func (s *tale) stateOf(tx nodest.Tx, message string, version int64) (string, err
 	return states[0], nil
 }
 
-func TestSummariesOfALoadedConversation(t *testing.T) {
-	conform(t, func(e *env) {
+func TestSummariesAreLoadedWithTheirConversation(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conv := e.conversation()
 		said := e.talk(conv, "", 5)
 		first, second := e.summarise(1, 6, said[:2]...), e.summarise(2, 6, said[:4]...)
@@ -311,7 +312,7 @@ func TestSummariesOfALoadedConversation(t *testing.T) {
 		lines := func(conv string, all []*chat.DumpedSummary) (lines []string) {
 			for _, d := range all {
 				for _, text := range d.Texts {
-					lines = append(lines, fmt.Sprint(text.Version, " ", written(&chat.KeptSummary{
+					lines = append(lines, fmt.Sprint(text.Version, " ", describeSummary(&chat.KeptSummary{
 						Summary: text.Summary, ConversationID: conv, MadeVersion: d.MadeVersion,
 						HeadSeq: d.HeadSeq, ViewLength: d.ViewLength, DeletedAt: d.DeletedAt,
 					})))
@@ -324,7 +325,7 @@ func TestSummariesOfALoadedConversation(t *testing.T) {
 		e.equal("texts", len(want), 3)
 
 		names, c := map[string]string{}, &chat.Conversation{ID: id(), Version: 9}
-		e.load(c, renamed(e.dump(conv), names), 5)
+		e.load(c, withFreshIDs(e.dump(conv), names), 5)
 		for _, d := range dumped {
 			fresh := id()
 			for i := range want {
@@ -343,24 +344,24 @@ func TestSummariesOfALoadedConversation(t *testing.T) {
 }
 
 func TestNothingIsLeftOfTheSummariesOfADeletedChat(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conv, kept := e.conversation(), e.conversation()
 		k := e.summarise(1, 4, e.talk(conv, "", 3)...)
 		other := e.summarise(1, 4, e.talk(kept, "", 3)...)
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(conv) })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Summary(k.ID, 0); return err })
 		e.clock.advance(31 * day)
-		e.maintain() // its messages
+		e.maintain() // removes the messages
 		e.maintain()
 		for _, table := range []string{"summaries", "summary_texts"} {
-			e.equal("rows of "+table, everybodys(e, table), int64(1))
+			e.equal("rows of "+table, countRows(e, table), int64(1))
 		}
 		e.equal("the other", e.summaryAt(other.ID, 0).Text, "summary 1")
 	})
 }
 
-func TestAVersionNamesItsSummary(t *testing.T) {
-	conform(t, func(e *env) {
+func TestAVersionKeepsItsActiveSummary(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conv := e.conversation()
 		said := e.talk(conv, "", 3)
 		k := e.summarise(1, 4, said[:2]...)
@@ -388,9 +389,9 @@ func TestAVersionNamesItsSummary(t *testing.T) {
 	})
 }
 
-func TestASummaryOfWhatNeverWasSaysWhatItSays(t *testing.T) {
-	conform(t, func(e *env) {
+func TestASummaryWithoutAVersionIsReadAtAnyVersion(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		k := e.summarise(1, 0, e.talk(e.conversation(), "", 3)...)
-		e.equal("at the first version", written(e.summaryAt(k.ID, 1)), written(k))
+		e.equal("at the first version", describeSummary(e.summaryAt(k.ID, 1)), describeSummary(k))
 	})
 }

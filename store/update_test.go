@@ -17,8 +17,8 @@ import (
 	"nodest/stream"
 )
 
-func TestAFailedUpdateLeavesNothing(t *testing.T) {
-	conform(t, func(e *env) {
+func TestAFailedUpdateStoresNothing(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		failure := errors.New("no")
 		for name, end := range map[string]func(){
@@ -47,12 +47,12 @@ func TestAFailedUpdateLeavesNothing(t *testing.T) {
 		}
 		e.equal("events", len(events), 1)
 		e.equal("seq of the event", events[0].Seq, 1)
-		e.equal("events told", len(e.heard.of(e.user)), 1)
+		e.equal("events published", len(e.published.of(e.user)), 1)
 	})
 }
 
-func TestAnEndedGoroutineLeavesNothing(t *testing.T) {
-	conform(t, func(e *env) {
+func TestAnUpdateWhoseGoroutineEndsStoresNothing(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		var group sync.WaitGroup
 		group.Go(func() {
@@ -69,8 +69,8 @@ func TestAnEndedGoroutineLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestEventsArriveAsTheyAreStored(t *testing.T) {
-	conform(t, func(e *env) {
+func TestEventsArePublishedAsStored(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		e.update(func(tx nodest.Tx) error {
 			return tx.Emit(
 				&stream.Event{Type: "message.created", ConversationID: "c", MessageID: "m", By: "phone", Data: []byte(`{"b":1,"a":2}`)},
@@ -81,10 +81,10 @@ func TestEventsArriveAsTheyAreStored(t *testing.T) {
 		if err != nil {
 			e.Fatal(err)
 		}
-		told := e.heard.of(e.user)
-		e.equal("events told", len(told), 2)
+		published := e.published.of(e.user)
+		e.equal("events published", len(published), 2)
 		for i, want := range stored {
-			e.equal("frame", string(told[i].Frame()), string(want.Frame()))
+			e.equal("frame", string(published[i].Frame()), string(want.Frame()))
 		}
 		e.equal("first", string(stored[0].Frame()),
 			`{"ev":"message.created","seq":1,"conversationId":"c","messageId":"m","at":1773489600000,"by":"phone","data":{"b":1,"a":2}}`)
@@ -111,8 +111,8 @@ func TestEventsArriveAsTheyAreStored(t *testing.T) {
 	})
 }
 
-func TestEventsHaveNoHoles(t *testing.T) {
-	conform(t, func(e *env) {
+func TestEventNumbersHaveNoGaps(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		failure := errors.New("no")
 		var group sync.WaitGroup
 		for i := range 8 {
@@ -138,17 +138,17 @@ func TestEventsHaveNoHoles(t *testing.T) {
 		if err != nil {
 			e.Fatal(err)
 		}
-		told := map[int64]*stream.Event{}
-		for _, event := range e.heard.of(e.user) {
-			told[event.Seq] = event
+		published := map[int64]*stream.Event{}
+		for _, event := range e.published.of(e.user) {
+			published[event.Seq] = event
 		}
-		e.equal("events told", len(told), len(stored))
+		e.equal("events published", len(published), len(stored))
 		for i, event := range stored {
 			if event.Seq != int64(i+1) {
 				e.Fatalf("event %d has seq %d", i+1, event.Seq)
 			}
-			if want := []string{"a", "b"}[i%2]; event.Type != want || told[event.Seq].Type != want {
-				e.Fatalf("event %d is %s and was told as %s, want %s", event.Seq, event.Type, told[event.Seq].Type, want)
+			if want := []string{"a", "b"}[i%2]; event.Type != want || published[event.Seq].Type != want {
+				e.Fatalf("event %d is %s and was published as %s, want %s", event.Seq, event.Type, published[event.Seq].Type, want)
 			}
 		}
 		page, err := e.db.Events(context.Background(), e.user, 3, 2)
@@ -159,8 +159,8 @@ func TestEventsHaveNoHoles(t *testing.T) {
 	})
 }
 
-func TestAKeyHasOneEffect(t *testing.T) {
-	conform(t, func(e *env) {
+func TestAnIdempotencyKeyHasOneEffect(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		once := func(key string) error {
 			return e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
@@ -212,7 +212,7 @@ func TestAKeyHasOneEffect(t *testing.T) {
 }
 
 func TestAViewIsASnapshot(t *testing.T) {
-	conform(t, func(e *env) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		e.view(func(tx nodest.Tx) error {
 			before, err := tx.Chats.Conversation(conversation)
@@ -234,8 +234,8 @@ func TestAViewIsASnapshot(t *testing.T) {
 	})
 }
 
-func TestATransactionThatWasKeptIsUseless(t *testing.T) {
-	conform(t, func(e *env) {
+func TestATransactionCannotBeUsedAfterItsEnd(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		var kept nodest.Tx
 		e.update(func(tx nodest.Tx) error { kept = tx; return nil })
 		if _, err := kept.Characters.Settings(); err == nil {
@@ -247,8 +247,8 @@ func TestATransactionThatWasKeptIsUseless(t *testing.T) {
 	})
 }
 
-func TestACallerThatGoesAwayTakesNobodyWithIt(t *testing.T) {
-	conform(t, func(e *env) {
+func TestACancelledUpdateStoresNothing(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		ctx, cancel := context.WithCancel(context.Background())
 		err := e.db.Update(ctx, e.user, func(tx nodest.Tx) error {
@@ -272,8 +272,8 @@ func TestACallerThatGoesAwayTakesNobodyWithIt(t *testing.T) {
 	})
 }
 
-func TestAStatementThatFailedIsNotForgotten(t *testing.T) {
-	conform(t, func(e *env) {
+func TestAnIgnoredStatementErrorFailsTheUpdate(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		e.refused(fault.Conflict, func(tx nodest.Tx) error {
 			m, err := say(tx, conversation, "", "one")
@@ -287,7 +287,7 @@ func TestAStatementThatFailedIsNotForgotten(t *testing.T) {
 	})
 }
 
-func TestCloseWaitsAndRefuses(t *testing.T) {
+func TestCloseWaitsForUpdatesAndRefusesNewOnes(t *testing.T) {
 	db, err := store.Open(context.Background(), store.Options{Dir: t.TempDir(), Log: quiet})
 	if err != nil {
 		t.Fatal(err)

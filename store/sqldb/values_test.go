@@ -40,12 +40,12 @@ type inner struct {
 
 type outer struct {
 	inner  `db:"By=device -Uses"`
-	Title  *string // hides that of inner
+	Title  *string // hides inner.Title
 	UserID string
 	Blob   []byte
 	Tags   map[string]int
 	Until  *time.Time
-	hidden int //nolint:unused // is no column
+	hidden int //nolint:unused // unexported, so not a column
 }
 
 func TestColumnsOfARow(t *testing.T) {
@@ -59,7 +59,7 @@ func TestColumnsOfARow(t *testing.T) {
 	}
 }
 
-func TestStatementsAsTheDatabasesReadThem(t *testing.T) {
+func TestPlaceholdersAreBoundForEachDatabase(t *testing.T) {
 	const query = "SELECT '?' FROM t WHERE a = ? AND b IN (?) AND c = ?"
 	for _, tt := range []struct {
 		list             []string
