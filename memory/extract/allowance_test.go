@@ -19,7 +19,7 @@ import (
 	"nodest/nodest"
 )
 
-// reading is what the extraction of the chat has cost.
+// reading returns how many exchanges and calls were counted for the chat.
 func (c *chatter) reading() (r memory.Reading) {
 	c.Helper()
 	c.view(func(tx nodest.Tx) (err error) {
@@ -29,10 +29,10 @@ func (c *chatter) reading() (r memory.Reading) {
 	return r
 }
 
-// down is a model that is out of reach.
+// down is an unavailable model.
 func down(string) (string, error) { return "", fault.New(fault.UpstreamDown, "the provider is down") }
 
-// retry ends an attempt that has failed, so that the next one is due.
+// retry ends a failed attempt, so that the job is due again.
 func (c *chatter) retry(j *jobs.Job) {
 	c.Helper()
 	o := jobs.Outcome{State: jobs.Queued, Error: &jobs.Failure{Code: fault.UpstreamDown, Message: "down"}}
@@ -41,7 +41,7 @@ func (c *chatter) retry(j *jobs.Job) {
 	}
 }
 
-func TestASlowChatPaysForItsCalls(t *testing.T) {
+func TestASlowChatKeepsToItsAllowance(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	said := []string{"I love quinces.", "I love zithers.", "I love badgers.", "I love wolfram.", "I love kayaks."}
 	c.model.facts = func(prompt string) (string, error) { return factsFor(prompt), nil }
@@ -57,14 +57,14 @@ func TestASlowChatPaysForItsCalls(t *testing.T) {
 	c.equal("jobs that wait", len(c.open()), 0)
 }
 
-// A call that failed was made. There is another one where five exchanges pay for it.
-func TestAFailedCallIsPaidFor(t *testing.T) {
+// A failed call counts. It is repeated only if five exchanges allow a second call.
+func TestAFailedCallCounts(t *testing.T) {
 	for exchanges, attempts := range map[int]int{3: 1, 5: 2} {
 		t.Run(fmt.Sprint(exchanges, " exchanges"), func(t *testing.T) {
 			c := newChatter(t, "sqlite")
 			c.model.facts = down
 			c.exchange("I live in Paris.", "How nice!")
-			c.chats(exchanges - 1)
+			c.smallTalk(exchanges - 1)
 			c.pass(time.Hour)
 			for n := 1; n <= attempts; n++ {
 				j := c.claim()
@@ -82,13 +82,13 @@ func TestAFailedCallIsPaidFor(t *testing.T) {
 	}
 }
 
-// An answer that cannot be used is not asked for again where that is not paid for;
-// what can be used of it is.
-func TestAnAnswerThatCannotBeUsed(t *testing.T) {
+// An unusable answer is not requested again if the allowance is used up; rules read
+// the texts instead.
+func TestRulesReadAfterAnUnusableAnswer(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.model.facts = says("I am sorry.")
 	c.exchange("I live in Paris.", "How nice!")
-	c.chats(2)
+	c.smallTalk(2)
 	c.pass(time.Hour)
 	done := c.read()
 	c.equal("calls", len(c.model.prompts), 1)
@@ -100,13 +100,13 @@ func TestAnAnswerThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// An empty answer is asked for once more, not again by the job as well, and then
-// rules read.
-func TestAnEmptyAnswerIsAskedForOnceMore(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+// An empty answer is requested once more, not by the job as well; then rules read the
+// texts.
+func TestAnEmptyAnswerIsRequestedOnceMore(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		c.model.facts = func(string) (string, error) { return "", fault.New(fault.EmptyReply, "nothing") }
 		c.exchange("I live in Paris.", "How nice!")
-		c.chats(4)
+		c.smallTalk(4)
 		c.pass(time.Minute)
 		c.equal("jobs", len(c.read()), 1)
 		c.equal("calls", len(c.model.prompts), 2)
@@ -116,13 +116,13 @@ func TestAnEmptyAnswerIsAskedForOnceMore(t *testing.T) {
 	})
 }
 
-// The second request says what was wrong in the language of the first.
-func TestARepairSpeaksTheLanguageOfThePrompt(t *testing.T) {
+// The second request explains the error in the language of the first.
+func TestARepairIsInTheLanguageOfThePrompt(t *testing.T) {
 	for said, want := range map[string]bool{"I live in Paris.": false, strings.Repeat("我住在巴黎。", 50): true} {
 		c := newChatter(t, "sqlite")
 		c.model.facts = says(`{"facts":["a string"]}`)
 		c.exchange(said, said)
-		c.chats(4)
+		c.smallTalk(4)
 		c.pass(time.Hour)
 		c.read()
 		c.equal("calls", len(c.model.prompts), 2)
@@ -133,8 +133,8 @@ func TestARepairSpeaksTheLanguageOfThePrompt(t *testing.T) {
 	}
 }
 
-// Exchanges that fill a window each do not pay for a call each: rules read some.
-func TestLargeExchangesPayLikeOthers(t *testing.T) {
+// Exchanges too large for one window do not allow more calls; rules read the rest.
+func TestLargeExchangesDoNotAllowMoreCalls(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	for range 5 {
 		c.say(lang.RoleUser, "Tell me a story.")
@@ -148,15 +148,16 @@ func TestLargeExchangesPayLikeOthers(t *testing.T) {
 	c.equal("unread", c.unread(), 0)
 }
 
-// What is ordered costs nothing of what the exchanges pay for, and is free once.
-func TestAnOrderIsFreeOnce(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+// A requested extraction does not use up the allowance, and calls the model once
+// without needing one.
+func TestARequestIsFreeOnce(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
 		c.exchange("I live in Paris.", "How nice!")
 		c.readNow()
 		c.equal("calls", len(c.model.prompts), 1)
 		c.equal("cost", c.reading(), memory.Reading{})
-		c.chats(1)
+		c.smallTalk(1)
 		c.pass(time.Hour)
 		c.read()
 		c.equal("calls of their own", len(c.model.prompts), 1)
@@ -164,7 +165,7 @@ func TestAnOrderIsFreeOnce(t *testing.T) {
 		c.read()
 		c.equal("calls before a summary", len(c.model.prompts), 1)
 		c.equal("unread", c.unread(), 2)
-		c.chats(2)
+		c.smallTalk(2)
 		c.update(func(tx nodest.Tx) error { return memory.ExtractFirst(tx.Memory, c.chat) })
 		c.read()
 		c.equal("calls that are paid for", len(c.model.prompts), 2)
@@ -172,11 +173,10 @@ func TestAnOrderIsFreeOnce(t *testing.T) {
 	})
 }
 
-// An order that comes while the chat is being read is done right after it, whatever
-// is said meanwhile.
-func TestAnOrderWhileTheChatIsRead(t *testing.T) {
-	onBoth(t, func(c *chatter) {
-		c.chats(5)
+// A request during a run is carried out right after it, whatever is said meanwhile.
+func TestARequestDuringARunFollowsIt(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
+		c.smallTalk(5)
 		c.pass(time.Minute)
 		c.model.facts = func(string) (string, error) {
 			c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 11)))
@@ -196,11 +196,11 @@ func TestAnOrderWhileTheChatIsRead(t *testing.T) {
 	})
 }
 
-// An order that comes while another one is carried out is carried out too, and what is
-// said after it waits like anything else.
-func TestAnOrderDuringAnOrder(t *testing.T) {
-	onBoth(t, func(c *chatter) {
-		c.chats(1)
+// A request during a requested run is carried out too; what is said later waits for
+// the allowance.
+func TestARequestDuringARequestedRunIsCarriedOut(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
+		c.smallTalk(1)
 		c.model.facts = func(string) (string, error) {
 			c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 3)))
 			c.exchange("I live in Paris.", "How nice!")
@@ -220,10 +220,10 @@ func TestAnOrderDuringAnOrder(t *testing.T) {
 	})
 }
 
-// An order outlives the attempts at it: one that fails after something was said, and
-// a job that has failed for good.
-func TestAnOrderStaysOpenUntilItIsDone(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+// A request stays open if attempts fail after new messages, or if the job fails for
+// good.
+func TestARequestStaysOpenUntilItIsDone(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		c.exchange("I live in Paris.", "How nice!")
 		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
 		c.model.facts = func(prompt string) (string, error) {
@@ -233,7 +233,7 @@ func TestAnOrderStaysOpenUntilItIsDone(t *testing.T) {
 		for _, end := range []jobs.State{jobs.Queued, jobs.Failed} {
 			j := c.claim()
 			crash := errors.New("the process died")
-			if err := c.run(c.serviceOn(dying{c.db.Memory(), "MarkRead", crash}), j); err == nil {
+			if err := c.run(c.serviceOn(failingStore{c.db.Memory(), "MarkRead", crash}), j); err == nil {
 				c.Fatal("the attempt has not failed")
 			}
 			if err := c.db.EndJob(context.Background(), j, jobs.Outcome{State: end}); err != nil {
@@ -249,14 +249,14 @@ func TestAnOrderStaysOpenUntilItIsDone(t *testing.T) {
 	})
 }
 
-// An order whose job always fails does not cost without end.
-func TestAnOrderThatAlwaysFails(t *testing.T) {
+// A request whose job always fails makes a bounded number of calls.
+func TestAFailingRequestMakesABoundedNumberOfCalls(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	crash := errors.New("the disk is full")
 	c.exchange("I live in Paris.", "How nice!")
 	c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
 	for j := c.claim(); j != nil; j = c.claim() {
-		if err := c.run(c.serviceOn(dying{c.db.Memory(), "MarkRead", crash}), j); err != nil {
+		if err := c.run(c.serviceOn(failingStore{c.db.Memory(), "MarkRead", crash}), j); err != nil {
 			c.retry(j)
 		}
 	}
@@ -270,15 +270,15 @@ func TestAnOrderThatAlwaysFails(t *testing.T) {
 	c.equal("jobs that wait", len(c.open()), 0)
 }
 
-// random is a chat in which anything happens at any time.
-type random struct {
+// randomChat is a chat with random events at random times.
+type randomChat struct {
 	*chatter
 	*rand.Rand
 	users    []*chat.Message // the user's messages
-	words    []string        // what they speak of
-	said     int             // texts of the user, edited ones too
+	words    []string        // what the messages are about
+	said     int             // texts of the user, including edited ones
 	calls    int
-	crashing bool // attempts may die from now on, and the model may fail
+	crashing bool // attempts may die, and the model may fail
 }
 
 func TestNeverMoreThanTwoCallsForFiveExchanges(t *testing.T) {
@@ -288,7 +288,7 @@ func TestNeverMoreThanTwoCallsForFiveExchanges(t *testing.T) {
 			if seed == 0 {
 				database = "postgres"
 			}
-			r := &random{chatter: newChatter(t, database), Rand: rand.New(rand.NewPCG(seed, 7)), crashing: true}
+			r := &randomChat{chatter: newChatter(t, database), Rand: rand.New(rand.NewPCG(seed, 7)), crashing: true}
 			r.scene.ExtractEvery = 1 + r.IntN(7)
 			r.model.facts = func(prompt string) (string, error) { return r.answer(factsFor(prompt)) }
 			r.model.decisions = func(string) (string, error) { return r.answer(`{"memory":[]}`) }
@@ -315,8 +315,8 @@ func TestNeverMoreThanTwoCallsForFiveExchanges(t *testing.T) {
 	}
 }
 
-// answer is what the model says, and checks that it was to be asked.
-func (r *random) answer(text string) (string, error) {
+// answer returns the model's answer, and checks that the call was allowed.
+func (r *randomChat) answer(text string) (string, error) {
 	if state := r.reading(); state.Ordered == 0 {
 		r.calls++
 	}
@@ -340,7 +340,7 @@ func (r *random) answer(text string) (string, error) {
 	return text, nil
 }
 
-// factsFor reads a prompt like a very good model.
+// factsFor answers a prompt as a perfect model would.
 func factsFor(prompt string) string {
 	var found []string
 	for line := range strings.Lines(prompt) {
@@ -355,8 +355,8 @@ func factsFor(prompt string) string {
 	return facts(found...)
 }
 
-// word is one that was never said.
-func (r *random) word() string {
+// word returns a word that was not used before.
+func (r *randomChat) word() string {
 	letters := make([]byte, 9)
 	for i := range letters {
 		letters[i] = "aeioubdfgklmnprtvz"[(i%2)*5+r.IntN(5+(i%2)*8)]
@@ -364,7 +364,7 @@ func (r *random) word() string {
 	return string(letters)
 }
 
-func (r *random) step() {
+func (r *randomChat) step() {
 	r.Helper()
 	word := r.word()
 	switch n := r.IntN(20); {
@@ -394,14 +394,14 @@ func (r *random) step() {
 	}
 }
 
-// work does what is due, as a runner whose process dies now and then.
-func (r *random) work() {
+// work does the due jobs, as a runner whose process sometimes dies.
+func (r *randomChat) work() {
 	r.Helper()
 	crash := errors.New("the process died")
 	for j := r.claim(); j != nil; j = r.claim() {
 		service := r.service
 		if r.crashing && r.IntN(6) == 0 {
-			service = r.serviceOn(dying{r.db.Memory(), "MarkRead", crash})
+			service = r.serviceOn(failingStore{r.db.Memory(), "MarkRead", crash})
 		}
 		err := r.run(service, j)
 		switch {
@@ -419,7 +419,7 @@ func (r *random) work() {
 }
 
 // allRead checks that a model or rules have read every message.
-func (r *random) allRead() {
+func (r *randomChat) allRead() {
 	r.Helper()
 	var known []string
 	for _, m := range r.all(memory.Filter{Status: memory.AnyStatus}) {
@@ -430,7 +430,7 @@ func (r *random) allRead() {
 	}
 	for _, word := range r.words {
 		if !slices.Contains(known, "User loves "+word) {
-			r.Errorf("nobody has read %q", word)
+			r.Errorf("%q was never read", word)
 		}
 	}
 }

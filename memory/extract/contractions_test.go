@@ -6,7 +6,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// Contractions are read alike with an apostrophe, a curly one, and none.
+// Contractions are read the same with a straight apostrophe, a curly one, and none.
 func TestContractionsWithoutApostrophe(t *testing.T) {
 	for text, want := range map[string]string{
 		"im allergic to penicillin": "User is allergic to penicillin",

@@ -10,10 +10,9 @@ import (
 	"nodest/memory"
 )
 
-// TestWhatIsNoLongerSo: of a property with one value at a time only the current one is in
-// the profile and first in an answer, in whatever words it and the old one were told, and
-// whether or not there is a new one.
-func TestWhatIsNoLongerSo(t *testing.T) {
+// If a property has one value at a time, only the current value is in the profile and
+// first in an answer, whatever the wording, with or without a new value.
+func TestOnlyCurrentValuesAreRecalled(t *testing.T) {
 	for _, tt := range []struct {
 		said     []string
 		asked    string
@@ -72,8 +71,8 @@ func TestWhatIsNoLongerSo(t *testing.T) {
 	}
 }
 
-// TestWhoIsNotTheUser: what ends in somebody else's life ends nothing in the user's.
-func TestWhoIsNotTheUser(t *testing.T) {
+// Changes in somebody else's life do not end facts about the user.
+func TestFactsAboutOthersDoNotEndFactsAboutTheUser(t *testing.T) {
 	for _, said := range [][2]string{
 		{"你哥哥还在医院吗？", "辞职了，现在在面包店上班"}, {"嗯。", "我哥哥辞职了，现在在面包店上班"}, {"嗯。", "我遇到小王了，现在在银行上班"}, {"嗯。", "我养了只猫，现在住在阳台"},
 		{"嗯。", "我打算明年辞职"}, {"嗯。", "老板辞职了"}, {"嗯。", "我以前的同事，现在住在北京"}, {"嗯。", "我以前有个朋友，叫小王"}, {"嗯。", "我看了一部电影，叫《活着》"}, {"Hm.", "I quit chess."}, {"Hm.", "My brother quit."}, {"Hm.", "I moved the sofa out."},
@@ -100,7 +99,7 @@ func textsOfHits(hits []memory.Hit) (all []string) {
 	return all
 }
 
-// placeOf is the place of the first hit with a part; -1 for none.
+// placeOf returns the index of the first hit that contains part, or -1.
 func placeOf(hits []memory.Hit, part string) int {
 	return slices.IndexFunc(textsOfHits(hits), func(text string) bool { return strings.Contains(text, part) })
 }

@@ -14,7 +14,7 @@ import (
 	"nodest/memory"
 )
 
-// scope is a store of facts in memory, that carries plans out.
+// scope is an in-memory store of facts that applies plans.
 type scope struct {
 	facts []memory.Memory
 	held  int
@@ -55,7 +55,7 @@ func (s *scope) carryOut(p plan) {
 	}
 }
 
-// nearest are the memories that are most like the candidates.
+// nearest returns the memories most similar to the candidates.
 func (s *scope) nearest(candidates []candidate) []memory.Memory {
 	var out []memory.Memory
 	for _, c := range candidates {
@@ -84,7 +84,7 @@ var smallTalk = [][2]string{
 	{"hello!", "Hi, good to see you."}, {"lol", "What is so funny?"}, {"ok thanks", "You're welcome."}, {"How are you?", "Fine, and you?"},
 }
 
-// truths are the only things that anybody says about anything, by turn.
+// truths are the only facts in the conversation, by turn.
 var truths = map[int]struct{ said, fact string }{
 	10:  {"我喜欢喝绿茶。", "用户喜欢喝绿茶"},
 	50:  {"我住在杭州。", "用户住在杭州"},
@@ -94,9 +94,9 @@ var truths = map[int]struct{ said, fact string }{
 	170: {"我搬到上海了。", "用户搬到上海"},
 }
 
-// parrot is a model that gives back what it was shown of memory in every wrapping,
-// makes things up, cites everything, and decides at random. Only in the window of a
-// truth does it tell it too.
+// parrot is a model that repeats recalled memories in every format, invents facts,
+// cites every message and decides at random. It reports a true fact only in the window
+// that contains it.
 type parrot struct {
 	r     *rand.Rand
 	scope *scope
@@ -157,8 +157,8 @@ func (p *parrot) decide() string {
 	return string(doc)
 }
 
-// chat returns 200 turns of small talk in which the character recalls everything it
-// was ever told, in and outside blocks.
+// chat returns 200 turns of small talk in which the character repeats all its
+// memories, inside and outside blocks.
 func chat(r *rand.Rand) []memory.Message {
 	const recalled = "系统检索到的记忆内容：\n1. 用户喜欢喝绿茶\n2. 用户住在北京\n3. 用户养了一条叫Rex的狗\n"
 	var path []memory.Message
@@ -187,8 +187,8 @@ func chat(r *rand.Rand) []memory.Message {
 	return path
 }
 
-// Two hundred turns of small talk, with what was recalled echoed by everybody, leave
-// exactly what was said, once.
+// Two hundred turns of small talk with echoed memories leave exactly the facts that
+// were said, once each.
 func TestSmallTalkLeavesNoJunk(t *testing.T) {
 	for _, model := range []string{"parrot", "none", "broken"} {
 		for seed := range uint64(2) {

@@ -15,7 +15,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// cosine is the similarity that the product uses without a network.
+// cosine is the similarity of the offline embedding.
 func cosine(a, b string) float64 {
 	e, err := offline.Embedder{}.Embed(context.Background(), llm.Similarity, []string{a, b})
 	if err != nil {
@@ -30,7 +30,7 @@ func cosine(a, b string) float64 {
 
 var monday = sunday.AddDate(0, 0, 1)
 
-// stored is an active memory about the user.
+// stored returns an active memory about the user.
 func stored(id, text string, kind lang.Kind) memory.Memory {
 	return memory.Memory{
 		ID: id, RootID: id, Version: 1, ConversationID: "old", Text: text, Subject: lang.AboutUser, Kind: kind, Importance: 0.5,
@@ -39,7 +39,7 @@ func stored(id, text string, kind lang.Kind) memory.Memory {
 	}
 }
 
-// stated is a candidate about the user, said in message seq.
+// stated returns a candidate about the user, from message seq.
 func stated(seq int64, text string, kind lang.Kind) candidate {
 	m := userSays(seq, text)
 	return candidate{Text: text, Subject: lang.AboutUser, Kind: kind, Importance: 0.5, Evidence: []memory.Evidence{m.Evidence}, Origin: memory.ByModel, At: sunday}
@@ -57,8 +57,8 @@ func guarded(m memory.Memory, by string) memory.Memory {
 	return m
 }
 
-// told lists changes in short.
-func told(p plan) []string {
+// changeLines lists the changes of a plan, one per line.
+func changeLines(p plan) []string {
 	out := []string{}
 	for _, c := range p.Changes {
 		switch c.Op {
@@ -77,7 +77,7 @@ func told(p plan) []string {
 	return out
 }
 
-// Every row of the table of events, and what a model may do wrong with it.
+// Every decision of a model has its effect, and wrong ones do no harm.
 func TestApply(t *testing.T) {
 	loves, hates := stored("1", "User loves coffee", lang.KindPreference), stated(9, "User hates coffee", lang.KindPreference)
 	paris, berlin := stored("2", "User lives in Paris", lang.KindProfile), stated(9, "User lives in Berlin", lang.KindProfile)
@@ -177,8 +177,8 @@ func TestApply(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := basis{Active: tt.active, Candidates: tt.candidates, Decisions: tt.decisions, Tombstones: tt.tombstones, Similar: cosine, Names: testNames, Now: monday}
 			p := apply(b)
-			if !slices.Equal(told(p), tt.want) || p.Held {
-				t.Errorf("got %q (held %v), want %q", told(p), p.Held, tt.want)
+			if !slices.Equal(changeLines(p), tt.want) || p.Held {
+				t.Errorf("got %q (held %v), want %q", changeLines(p), p.Held, tt.want)
 			}
 			if again := apply(b); !reflect.DeepEqual(p, again) {
 				t.Error("the same basis gives another plan")
@@ -194,8 +194,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// What the user pinned, locked or wrote is theirs.
-func TestApplyOnlySuggestsChangesToWhatTheUserGuards(t *testing.T) {
+// What the user pinned, locked or wrote changes only with the user's consent.
+func TestApplyOnlySuggestsChangesToGuardedMemories(t *testing.T) {
 	for _, by := range []string{"pinned", "locked", "user"} {
 		loves, paris := guarded(stored("1", "User loves coffee", lang.KindPreference), by), guarded(stored("2", "User lives in Paris", lang.KindProfile), by)
 		hates, berlin := stated(9, "User hates coffee", lang.KindPreference), stated(9, "User lives in Berlin", lang.KindProfile)
@@ -214,12 +214,12 @@ func TestApplyOnlySuggestsChangesToWhatTheUserGuards(t *testing.T) {
 		for _, tt := range tests {
 			b := basis{Active: []memory.Memory{loves, paris}, Candidates: tt.candidates, Decisions: tt.decisions, Similar: cosine, Now: monday}
 			p := apply(b)
-			if !slices.Equal(told(p), tt.want) {
-				t.Errorf("%s, %s: got %q, want %q", by, tt.name, told(p), tt.want)
+			if !slices.Equal(changeLines(p), tt.want) {
+				t.Errorf("%s, %s: got %q, want %q", by, tt.name, changeLines(p), tt.want)
 			}
 			if s := p.Changes[0].Suggestion; s != nil {
 				b.Suggested = map[string]bool{s.Key(): true}
-				if again := told(apply(b)); again[0] != "drop: "+reasonSuggested {
+				if again := changeLines(apply(b)); again[0] != "drop: "+reasonSuggested {
 					t.Errorf("%s, %s: suggested twice: %q", by, tt.name, again)
 				}
 			}
@@ -247,8 +247,8 @@ func TestApplyHoldsARunThatWouldRetireTooMuch(t *testing.T) {
 	}
 }
 
-// A new version keeps what belongs to the fact, and a retirement what it rests on.
-func TestVersionsAndRetirementsCanBeFollowed(t *testing.T) {
+// A new version keeps the fact's properties, and a retirement keeps its evidence.
+func TestVersionsAndRetirementsKeepTheirEvidence(t *testing.T) {
 	old := stored("7", "User lives in Paris", lang.KindProfile)
 	old.RootID, old.Version, old.SeenCount, old.Importance = "1", 3, 4, 0.9
 	c := stated(9, "User lives in Berlin", lang.KindProfile)
@@ -274,7 +274,8 @@ func TestVersionsAndRetirementsCanBeFollowed(t *testing.T) {
 	}
 }
 
-// Without a model: the same, nearly the same, the same thing with another value.
+// Without a model, rules recognise the same statement, a similar one, and a new value
+// of the same property.
 func TestRuleDecisions(t *testing.T) {
 	tests := []struct {
 		known, said string
@@ -306,7 +307,7 @@ func TestRuleDecisions(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p := apply(basis{Active: []memory.Memory{stored("1", tt.known, tt.kind)}, Candidates: []candidate{stated(9, tt.said, tt.kind)}, Similar: cosine, Now: monday})
-		if got := told(p); len(got) != 1 || !strings.HasPrefix(got[0], tt.want) {
+		if got := changeLines(p); len(got) != 1 || !strings.HasPrefix(got[0], tt.want) {
 			t.Errorf("%q after %q: %q, want %s (cosine %.2f)", tt.said, tt.known, got, tt.want, cosine(tt.known, tt.said))
 		}
 		if !strings.HasPrefix(tt.want, "suggest") {
@@ -315,17 +316,17 @@ func TestRuleDecisions(t *testing.T) {
 		corrected := stated(9, tt.said, tt.kind)
 		corrected.Corrects = true
 		p = apply(basis{Active: []memory.Memory{stored("1", tt.known, tt.kind)}, Candidates: []candidate{corrected}, Similar: cosine, Now: monday})
-		if got := told(p); len(got) != 1 || !strings.HasPrefix(got[0], "replace 1") {
+		if got := changeLines(p); len(got) != 1 || !strings.HasPrefix(got[0], "replace 1") {
 			t.Errorf("%q, which corrects %q: %q", tt.said, tt.known, got)
 		}
 		p = apply(basis{Candidates: []candidate{stated(8, tt.known, tt.kind), stated(9, tt.said, tt.kind)}, Similar: cosine, Now: monday})
-		if got := told(p); len(got) != 2 || got[0] != "add "+tt.known || !strings.HasPrefix(got[1], "drop") {
+		if got := changeLines(p); len(got) != 2 || got[0] != "add "+tt.known || !strings.HasPrefix(got[1], "drop") {
 			t.Errorf("%q and then %q in one run: %q", tt.known, tt.said, got)
 		}
 	}
 }
 
-func TestDecisionsAreReadOneByOne(t *testing.T) {
+func TestAMalformedDecisionDoesNotSpoilTheOthers(t *testing.T) {
 	known := []memory.Memory{stored("real-id-1", "User loves coffee", lang.KindPreference), stored("real-id-2", "User lives in Paris", lang.KindProfile)}
 	candidates := []candidate{stated(8, "User loves coffee", lang.KindPreference), stated(9, "User hates coffee", lang.KindPreference), stated(10, "User lives in Berlin", lang.KindProfile)}
 	tests := []struct {
@@ -367,7 +368,7 @@ func TestDecisionsAreReadOneByOne(t *testing.T) {
 	}
 }
 
-// A run costs two calls, and three where an answer cannot be used.
+// A run makes two calls, or three if an answer is unusable.
 func TestARunCostsThreeCallsAtMost(t *testing.T) {
 	first := factsAnswer(fact{"Anna hates coffee", "user", "preference", 0.5, "", []int64{1}})
 	for _, tt := range []struct {
@@ -395,13 +396,13 @@ func TestARunCostsThreeCallsAtMost(t *testing.T) {
 		}
 		p := apply(basis{Active: []memory.Memory{loves}, Candidates: found, Decisions: decisions, Similar: cosine, Now: monday})
 		if len(p.Changes) != 1 || !strings.HasSuffix(p.Changes[0].New.Text, "hates coffee") {
-			t.Errorf("%q: %q", tt.answers, told(p))
+			t.Errorf("%q: %q", tt.answers, changeLines(p))
 		}
 	}
 }
 
-// FuzzApply: whatever a model decides, nothing is lost, touched twice, or changed
-// that the user guards.
+// FuzzApply: no decision of a model loses a candidate, changes a memory twice, or
+// changes what the user guards.
 func FuzzApply(f *testing.F) {
 	f.Add([]byte(`{"memory":[{"new":0,"id":0,"event":"DELETE"},{"new":1,"id":1,"event":"NONE"}]}`))
 	f.Add([]byte(`{"memory":[{"id":"2","text":"User lives in Berlin","event":"UPDATE"},{"id":3,"event":"DELETE"}]}`))
@@ -423,7 +424,7 @@ func FuzzApply(f *testing.F) {
 		for _, c := range p.Changes {
 			if c.Op == opReplace || c.Op == opRetire {
 				if touched[c.OldID]++; touched[c.OldID] > 1 || c.OldID == "3" {
-					t.Errorf("%s changed wrongly: %q", c.OldID, told(p))
+					t.Errorf("%s changed wrongly: %q", c.OldID, changeLines(p))
 				}
 			}
 			if c.New != nil {
@@ -435,7 +436,7 @@ func FuzzApply(f *testing.F) {
 		}
 		for _, want := range []string{"hates coffee", "Berlin", "绿茶", "Rex is old"} {
 			if !strings.Contains(kept.String(), want) {
-				t.Errorf("%q is lost: %q", want, told(p))
+				t.Errorf("%q is lost: %q", want, changeLines(p))
 			}
 		}
 	})

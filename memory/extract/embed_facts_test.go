@@ -8,8 +8,8 @@ import (
 	"nodest/nodest"
 )
 
-// Facts get vectors when they are written, and do not wait until something is said.
-func TestWhatIsWrittenGetsVectors(t *testing.T) {
+// New facts get vectors at once, without waiting for the next message.
+func TestNewFactsGetVectors(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	wants := func(what string, want int, do func()) {
 		t.Helper()

@@ -11,10 +11,9 @@ import (
 	"nodest/store/storetest"
 )
 
-// TestTheCurrentFactStandsInForItsSources follows a fact through a change, on both
-// databases.
-func TestTheCurrentFactStandsInForItsSources(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+// Recall returns the current version of a fact instead of the messages it came from.
+func TestRecallReturnsTheCurrentFactInsteadOfItsSources(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		was := c.has("User lives in Paris", lang.KindProfile, nil)
 		svc := c.remembering()
 		ask := func(text string) []string {
@@ -34,10 +33,10 @@ func TestTheCurrentFactStandsInForItsSources(t *testing.T) {
 	})
 }
 
-// TestTheLineOfAPurgedFactDoesNotComeBack: neither from its own chat nor from another
-// one, in prompts, in searches, or by extraction.
-func TestTheLineOfAPurgedFactDoesNotComeBack(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+// A purged fact's message does not come back in prompts, searches or extraction, from
+// its own chat or another.
+func TestTheMessageOfAPurgedFactDoesNotComeBack(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		said, _ := c.exchange("My secret garden is in Lyon.", "How nice!")
 		c.model.facts = says(facts(statement("User has a secret garden in Lyon", "user", "profile", said.Seq)))
 		c.readNow()

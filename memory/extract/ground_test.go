@@ -25,7 +25,7 @@ func says(role lang.Role, seq int64, text string) memory.Message {
 
 var testNames = lang.Names{User: "Anna", Character: "小雪"}
 
-// Nothing is stored that nobody said, however a model words it.
+// Nothing is stored that was not said, however a model words it.
 func TestOnlyWhatWasSaidIsStored(t *testing.T) {
 	tests := []struct {
 		fact, source string

@@ -19,14 +19,14 @@ import (
 )
 
 func TestAModelReadsFiveExchanges(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+	onBothDatabases(t, func(c *chatter) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
 		c.exchange("I live in Paris.", "How nice!")
-		c.chats(3)
+		c.smallTalk(3)
 		c.pass(50 * time.Second)
 		c.read()
 		c.equal("calls before the fifth exchange", len(c.model.prompts), 0)
-		c.chats(1)
+		c.smallTalk(1)
 		c.pass(10 * time.Second)
 		done := c.read()
 		c.equal("known", c.known(), []string{"User lives in Paris"})
@@ -43,9 +43,10 @@ func TestAModelReadsFiveExchanges(t *testing.T) {
 	})
 }
 
-// Fewer exchanges are read by rules after a minute of rest, which keeps no text from
-// the model, and by the model after half an hour, if they pay for it.
-func TestRulesReadAtOnceAndTheModelWhenNoMoreComes(t *testing.T) {
+// After a minute without messages, rules read fewer than five exchanges and leave the
+// texts for the model, which reads them after half an hour if enough exchanges allow a
+// call.
+func TestRulesReadAfterAMinuteAndTheModelAfterHalfAnHour(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1), statement("Mia plays the violin", "world", "other", 3)))
 	c.exchange("I live in Paris.", "How nice!")
@@ -55,7 +56,7 @@ func TestRulesReadAtOnceAndTheModelWhenNoMoreComes(t *testing.T) {
 	c.equal("known by rules", c.known(), []string{"User lives in Paris"})
 	c.equal("origin", c.the("User lives in Paris").Origin, memory.ByRule)
 	c.equal("jobs while two exchanges do not pay for a call", len(c.read()), 0)
-	c.chats(1)
+	c.smallTalk(1)
 	c.pass(time.Minute)
 	c.read()
 	c.equal("calls", len(c.model.prompts), 0)
@@ -71,8 +72,8 @@ func TestRulesReadAtOnceAndTheModelWhenNoMoreComes(t *testing.T) {
 	c.equal("jobs after that", len(c.read()), 0)
 }
 
-func TestWithoutAModelRulesRead(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+func TestRulesReadIfThereIsNoModel(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		c.model = nil
 		c.exchange("我住在杭州。", "好地方。")
 		c.pass(time.Minute)
@@ -84,7 +85,7 @@ func TestWithoutAModelRulesRead(t *testing.T) {
 
 func TestTheLastTurnWaitsForItsReply(t *testing.T) {
 	c := newChatter(t, "sqlite")
-	c.chats(5)
+	c.smallTalk(5)
 	c.say(lang.RoleUser, "I live in Paris.")
 	c.pass(59 * time.Second)
 	c.say(lang.RoleUser, "In the old town.")
@@ -102,7 +103,7 @@ func TestTheLastTurnWaitsForItsReply(t *testing.T) {
 	c.equal("unread at rest", c.unread(), 0)
 }
 
-func TestReadNow(t *testing.T) {
+func TestAnExtractionOnRequestReadsAtOnce(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
 	c.say(lang.RoleUser, "I live in Paris.")
@@ -114,9 +115,9 @@ func TestReadNow(t *testing.T) {
 	c.equal("calls", len(c.model.prompts), 1)
 }
 
-// What is to be read at once is so, whatever is said before the job has begun.
-func TestReadNowIsNotForgotten(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+// A request to read now is kept, whatever is said before the job starts.
+func TestARequestIsKeptWhenMessagesFollow(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
 		c.say(lang.RoleUser, "I live in Paris.")
 		c.update(func(tx nodest.Tx) error {
@@ -131,10 +132,10 @@ func TestReadNowIsNotForgotten(t *testing.T) {
 	})
 }
 
-// twice is a store that has to run every transaction again.
-type twice struct{ memory.Store }
+// retryingStore runs every transaction twice.
+type retryingStore struct{ memory.Store }
 
-func (s twice) Update(ctx context.Context, userID string, fn func(memory.Tx) error) error {
+func (s retryingStore) Update(ctx context.Context, userID string, fn func(memory.Tx) error) error {
 	lost := errors.New("lost a race")
 	err := s.Store.Update(ctx, userID, func(tx memory.Tx) error { return errors.Join(fn(tx), lost) })
 	if !errors.Is(err, lost) {
@@ -143,13 +144,13 @@ func (s twice) Update(ctx context.Context, userID string, fn func(memory.Tx) err
 	return s.Store.Update(ctx, userID, fn)
 }
 
-func TestWhatIsTakenBackIsSuperseded(t *testing.T) {
+func TestACorrectedFactIsSuperseded(t *testing.T) {
 	for _, together := range []bool{true, false} {
 		t.Run(fmt.Sprintf("in one run=%v", together), func(t *testing.T) {
 			c := newChatter(t, "sqlite")
 			c.scene.ExtractEvery = 1
 			c.model = nil
-			service := c.serviceOn(twice{c.db.Memory()})
+			service := c.serviceOn(retryingStore{c.db.Memory()})
 			read := func() {
 				t.Helper()
 				c.pass(time.Minute)
@@ -173,7 +174,7 @@ func TestWhatIsTakenBackIsSuperseded(t *testing.T) {
 	}
 }
 
-func TestWithoutExtractionNothingIsMarked(t *testing.T) {
+func TestDisabledExtractionLeavesTextsUnread(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.scene.Enabled = false
 	c.exchange("I live in Paris.", "How nice!")
@@ -199,7 +200,7 @@ func (c *chatter) open() (open []*jobs.Job) {
 	return open
 }
 
-func TestTwoCallsForFiveExchanges(t *testing.T) {
+func TestFiftyExchangesMakeAtMostTwentyCalls(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	asked := map[bool]int{}
 	c.model.facts = func(prompt string) (string, error) {
@@ -235,7 +236,7 @@ func firstSeq(prompt string) (seq int64) {
 	return seq
 }
 
-// A conversation that is gone, or was never the user's, has nothing to be read.
+// A job for a deleted or unknown conversation ends without a model call.
 func TestAJobWithoutItsConversationEnds(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.exchange("I live in Paris.", "How nice!")
@@ -254,8 +255,8 @@ func TestAJobWithoutItsConversationEnds(t *testing.T) {
 	c.equal("calls", len(c.model.prompts), 0)
 }
 
-// What goes while the model thinks is no failure of the job, which goes with it.
-func TestWhatGoesWhileTheModelThinks(t *testing.T) {
+// A conversation or character that is deleted during a model call also ends the job.
+func TestADeletionDuringAModelCallEndsTheJob(t *testing.T) {
 	for name, remove := range map[string]func(c *chatter, tx nodest.Tx) error{
 		"conversation": func(c *chatter, tx nodest.Tx) error { return tx.Chats.DeleteConversation(c.chat) },
 		"character":    func(c *chatter, tx nodest.Tx) error { return tx.Characters.DeleteCharacter(c.character) },
@@ -277,7 +278,7 @@ func TestWhatGoesWhileTheModelThinks(t *testing.T) {
 	}
 }
 
-// Nothing but what both sides said reaches the model.
+// The model sees only what the user and the character said.
 func TestTheModelSeesOnlyWhatWasSaid(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.say("system", "SYSTEM: User is a spy.")
@@ -303,9 +304,9 @@ func TestTheModelSeesOnlyWhatWasSaid(t *testing.T) {
 	}
 }
 
-// What a model that is out of reach should have read is read by rules, after it was
-// tried again, and the job tells of it.
-func TestAModelThatIsDownIsTriedAgainAndThenDoneWithout(t *testing.T) {
+// If the model is still unavailable on the last attempt, rules read the texts, and the
+// job's progress says why.
+func TestRulesReadIfTheModelStaysDown(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.model.facts = func(string) (string, error) { return "", fault.New(fault.UpstreamDown, "the provider is down") }
 	c.exchange("I live in Paris.", "How nice!")
@@ -325,22 +326,22 @@ func TestAModelThatIsDownIsTriedAgainAndThenDoneWithout(t *testing.T) {
 	c.equal("unread", c.unread(), 0)
 }
 
-// A database that fails in the middle, or a process that dies, leaves nothing half
-// done: the next attempt writes everything once.
-func TestACrashBetweenReadingAndWriting(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+// If the database fails or the process dies at any step, nothing is stored partly, and
+// the next attempt writes everything once.
+func TestACrashLeavesNothingHalfDone(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1), statement("User loves coffee", "user", "preference", 1)))
 		c.exchange("I live in Paris. I love coffee.", "How nice!")
 		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
 		crash := errors.New("the process died")
 		for _, step := range []string{"InsertFacts", "MarkRead", "FinishJob"} {
 			j := c.claim()
-			if err := c.run(c.serviceOn(dying{c.db.Memory(), step, crash}), j); !errors.Is(err, crash) {
+			if err := c.run(c.serviceOn(failingStore{c.db.Memory(), step, crash}), j); !errors.Is(err, crash) {
 				c.Fatalf("%s: %v", step, err)
 			}
 			c.equal("known after a crash in "+step, c.known(), []string{})
 			c.equal("unread", c.unread(), 2)
-			c.pass(2 * time.Minute) // the lease is over
+			c.pass(2 * time.Minute) // the lease has expired
 			if err := c.db.RecoverJobs(context.Background(), map[string]int{memory.JobExtract: 5}, ""); err != nil {
 				c.Fatal(err)
 			}
@@ -352,9 +353,9 @@ func TestACrashBetweenReadingAndWriting(t *testing.T) {
 	})
 }
 
-// Who has lost the job writes nothing, though its model answers late.
+// An attempt that lost its job writes nothing, even if its model answers late.
 func TestALostJobWritesNothing(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+	onBothDatabases(t, func(c *chatter) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
 		c.exchange("I live in Paris.", "How nice!")
 		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
@@ -375,56 +376,56 @@ func TestALostJobWritesNothing(t *testing.T) {
 	})
 }
 
-// dying is a store whose transactions fail at a step.
-type dying struct {
+// failingStore is a store whose transactions fail at a step.
+type failingStore struct {
 	memory.Store
 	step string
 	err  error
 }
 
-func (d dying) Update(ctx context.Context, userID string, fn func(memory.Tx) error) error {
+func (d failingStore) Update(ctx context.Context, userID string, fn func(memory.Tx) error) error {
 	return d.Store.Update(ctx, userID, func(tx memory.Tx) error {
-		tx.FactTx, tx.TextTx, tx.Jobs = dyingFacts{tx.FactTx, d}, dyingTexts{tx.TextTx, d}, dyingJobs{tx.Jobs, d}
+		tx.FactTx, tx.TextTx, tx.Jobs = failingFacts{tx.FactTx, d}, failingTexts{tx.TextTx, d}, failingJobs{tx.Jobs, d}
 		return fn(tx)
 	})
 }
 
-func (d dying) fails(step string, do func() error) error {
+func (d failingStore) fails(step string, do func() error) error {
 	if err := do(); err != nil || d.step != step {
 		return err
 	}
 	return d.err
 }
 
-type dyingFacts struct {
+type failingFacts struct {
 	memory.FactTx
-	dying
+	failingStore
 }
 
-func (t dyingFacts) InsertFacts(characterID string, facts ...*memory.Memory) error {
+func (t failingFacts) InsertFacts(characterID string, facts ...*memory.Memory) error {
 	return t.fails("InsertFacts", func() error { return t.FactTx.InsertFacts(characterID, facts...) })
 }
 
-type dyingTexts struct {
+type failingTexts struct {
 	memory.TextTx
-	dying
+	failingStore
 }
 
-func (t dyingTexts) MarkRead(conversationID string, ids ...string) error {
+func (t failingTexts) MarkRead(conversationID string, ids ...string) error {
 	return t.fails("MarkRead", func() error { return t.TextTx.MarkRead(conversationID, ids...) })
 }
 
-type dyingJobs struct {
+type failingJobs struct {
 	jobs.Tx
-	dying
+	failingStore
 }
 
-func (t dyingJobs) FinishJob(j *jobs.Job) error {
+func (t failingJobs) FinishJob(j *jobs.Job) error {
 	return t.fails("FinishJob", func() error { return t.Tx.FinishJob(j) })
 }
 
-// What changes while the model thinks is read again as it is then.
-func TestTheChatMovesOnWhileTheModelThinks(t *testing.T) {
+// Texts that change during a model call are read again in their new form.
+func TestChangesDuringAModelCallAreReadAgain(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	said, _ := c.exchange("I live in Paris.", "How nice!")
 	c.model.facts = func(prompt string) (string, error) {
@@ -437,7 +438,7 @@ func TestTheChatMovesOnWhileTheModelThinks(t *testing.T) {
 	c.readNow()
 	c.equal("known", c.known(), []string{"User lives in Rome"})
 
-	c.model.facts = func(string) (string, error) { // it is written by hand meanwhile
+	c.model.facts = func(string) (string, error) { // the user writes it meanwhile
 		c.update(func(tx nodest.Tx) error {
 			_, err := storetest.Memory(tx.Memory).Create(context.Background(), &op.Call{Device: "phone"}, c.character, memory.Draft{Text: "User has a cat"})
 			return err
@@ -448,17 +449,17 @@ func TestTheChatMovesOnWhileTheModelThinks(t *testing.T) {
 	c.readNow()
 	c.equal("known", c.known(), []string{"User lives in Rome", "User has a cat"})
 	m := c.the("User has a cat")
-	c.equal("the user's own is only counted", []any{m.Origin, m.SeenCount}, []any{memory.ByUser, 2})
+	c.equal("the user's own fact is only counted again", []any{m.Origin, m.SeenCount}, []any{memory.ByUser, 2})
 }
 
-// TestAFactIsAsOldAsItsMessage reads an old chat: facts are dated by what was said, in
-// the days of the user, not by the hour of the run.
+// Facts are dated by their messages, in the user's time zone, not by the time of the
+// run.
 func TestAFactIsAsOldAsItsMessage(t *testing.T) {
 	tokyo, err := time.LoadLocation("Asia/Tokyo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	onBoth(t, func(c *chatter) {
+	onBothDatabases(t, func(c *chatter) {
 		c.scene.Zone = tokyo
 		c.clock.Store(time.Date(2023, 5, 10, 16, 0, 0, 0, time.UTC).UnixMilli()) // May 11th in Tokyo
 		c.model.facts = says(facts(
@@ -484,7 +485,7 @@ func TestAFactIsAsOldAsItsMessage(t *testing.T) {
 			}
 		}
 
-		// Said again: it is as old as that.
+		// A repeated fact is as recent as its last message.
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 5)))
 		again, _ := c.exchange("I live in Paris.", "I know.")
 		c.pass(time.Hour)
@@ -493,7 +494,7 @@ func TestAFactIsAsOldAsItsMessage(t *testing.T) {
 	})
 }
 
-// TestAnAcceptedSuggestionIsAsOldAsItsMessage changes a pinned fact later.
+// A change that the user accepts later is dated by its message.
 func TestAnAcceptedSuggestionIsAsOldAsItsMessage(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.model = nil

@@ -11,8 +11,8 @@ import (
 	"nodest/memory"
 )
 
-// told is everything that anybody tells of anything in a long chat, by exchange.
-var told = map[int]struct{ said, fact string }{
+// truths are the only facts in a long chat, by exchange.
+var truths = map[int]struct{ said, fact string }{
 	10:  {"我喜欢喝绿茶。", "用户喜欢喝绿茶"},
 	50:  {"我住在杭州。", "用户住在杭州"},
 	90:  {"My dog's name is Rex.", "User's dog is called Rex"},
@@ -21,14 +21,14 @@ var told = map[int]struct{ said, fact string }{
 	170: {"我搬到上海了。", "用户搬到上海"},
 }
 
-var nothings = [][2]string{
+var smallTalk = [][2]string{
 	{"你好呀", "你好，见到你真高兴。"}, {"今天怎么样？", "还不错，你呢？"}, {"哈哈哈", "笑什么呢？"}, {"嗯嗯", "我在听。"},
 	{"hello!", "Hi, good to see you."}, {"lol", "What is so funny?"}, {"ok thanks", "You're welcome."}, {"How are you?", "Fine, and you?"},
 }
 
 const recalledBlock = "系统检索到的记忆内容：\n1. 用户喜欢喝绿茶\n2. 用户住在北京\n3. 用户养了一条叫Rex的狗\n"
 
-// echoed puts what was recalled around and into words, as models do.
+// echoed adds recalled memories around and into texts, as models do.
 func echoed(r *rand.Rand, user, reply string) (string, string) {
 	switch r.IntN(4) {
 	case 0:
@@ -42,10 +42,10 @@ func echoed(r *rand.Rand, user, reply string) (string, string) {
 	return user, reply
 }
 
-// parrot is a model that repeats all it ever knew, makes things up, and decides at
-// random. What is told it tells too.
-func (c *chatter) parrot(r *rand.Rand) *oracle {
-	return &oracle{
+// parrot is a model that repeats all it ever knew, invents facts and decides at
+// random. It also reports the true facts.
+func (c *chatter) parrot(r *rand.Rand) *scriptedModel {
+	return &scriptedModel{
 		facts: func(prompt string) (string, error) {
 			var all []string
 			seq := firstSeq(prompt)
@@ -57,7 +57,7 @@ func (c *chatter) parrot(r *rand.Rand) *oracle {
 				}
 				all = append(all, statement(text, []string{"user", "character", "world", "nobody"}[r.IntN(4)], "profile", seqs...))
 			}
-			for _, truth := range told {
+			for _, truth := range truths {
 				if strings.Contains(window, truth.said) {
 					all = append(all, statement(truth.fact, "user", "profile", seq, seq+2, seq+4, seq+6, seq+8))
 				}
@@ -83,8 +83,8 @@ func (c *chatter) parrot(r *rand.Rand) *oracle {
 	}
 }
 
-// Two hundred turns of small talk, with what was recalled echoed by everybody, leave
-// what was told, once, and nothing that nobody said.
+// Two hundred turns of small talk with echoed memories leave the true facts, once
+// each, and nothing that was not said.
 func TestTwoHundredTurnsLeaveNoJunk(t *testing.T) {
 	for _, model := range []string{"parrot", "none"} {
 		t.Run(model, func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestTwoHundredTurnsLeaveNoJunk(t *testing.T) {
 				c.model = c.parrot(r)
 			}
 			for i := range 200 {
-				talk := nothings[r.IntN(len(nothings))]
-				if truth, has := told[i]; has {
+				talk := smallTalk[r.IntN(len(smallTalk))]
+				if truth, has := truths[i]; has {
 					talk[0] = truth.said
 				}
 				c.exchange(echoed(r, talk[0], talk[1]))
@@ -106,7 +106,7 @@ func TestTwoHundredTurnsLeaveNoJunk(t *testing.T) {
 			}
 			c.readNow()
 			allowed := map[string]bool{}
-			for _, truth := range told {
+			for _, truth := range truths {
 				allowed[memory.ContentHash(truth.fact)] = true
 			}
 			active := map[string]int{}
@@ -124,7 +124,7 @@ func TestTwoHundredTurnsLeaveNoJunk(t *testing.T) {
 				}
 			}
 			if t.Failed() {
-				doc, _ := json.Marshal(c.chronicle()) //nolint:errchkjson // strings
+				doc, _ := json.Marshal(c.versions()) //nolint:errchkjson // strings
 				t.Logf("%s", doc)
 			}
 		})

@@ -29,11 +29,11 @@ import (
 	"nodest/stream"
 )
 
-// sometime is a Thursday, when the chats of these tests begin.
+// sometime is a Thursday, when these tests' chats start.
 var sometime = time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC)
 
-// chatter is a user who chats with a character, on a real store whose clock stands
-// still unless it is moved, and a model that answers what the test says.
+// chatter is a user who chats with a character, on a real store with a clock that the
+// test sets, and a model with scripted answers.
 type chatter struct {
 	*testing.T
 	db              *store.DB
@@ -42,7 +42,7 @@ type chatter struct {
 	chat            string
 	service         *extract.Service
 	scene           memory.Scene
-	model           *oracle
+	model           *scriptedModel
 	events          *eventLog
 }
 
@@ -71,7 +71,7 @@ func (l *eventLog) committed(_ string, events []*stream.Event) {
 	}
 }
 
-// take returns what was told since it was called last.
+// take returns the events since the last call.
 func (l *eventLog) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,15 +80,15 @@ func (l *eventLog) take() []string {
 	return all
 }
 
-// oracle is a model whose answers a test gives: facts to the first question,
-// decisions to the second. Without a function it answers that there is nothing.
-type oracle struct {
+// scriptedModel is a model that answers as the test says: facts to the first question,
+// decisions to the second. Without a function it returns nothing to store.
+type scriptedModel struct {
 	facts     func(prompt string) (string, error)
 	decisions func(prompt string) (string, error)
 	prompts   []string
 }
 
-func (o *oracle) Ask(_ context.Context, p llm.Prompt) (string, error) {
+func (o *scriptedModel) Ask(_ context.Context, p llm.Prompt) (string, error) {
 	o.prompts = append(o.prompts, p.Text)
 	answer, nothing := o.facts, `{"facts":[]}`
 	if strings.Contains(p.Text, `"memory":[`) {
@@ -100,12 +100,12 @@ func (o *oracle) Ask(_ context.Context, p llm.Prompt) (string, error) {
 	return answer(p.Text)
 }
 
-// says makes a model answer the same each time.
+// says makes a model always return the same answer.
 func says(answer string) func(string) (string, error) {
 	return func(string) (string, error) { return answer, nil }
 }
 
-// statement is one entry of a first answer.
+// statement is one entry of an answer with facts.
 func statement(text, subject, kind string, seqs ...int64) string {
 	doc, err := json.Marshal(map[string]any{"text": text, "subject": subject, "kind": kind, "importance": 0.5, "seqs": seqs})
 	if err != nil {
@@ -116,7 +116,7 @@ func statement(text, subject, kind string, seqs ...int64) string {
 
 func facts(statements ...string) string { return `{"facts":[` + strings.Join(statements, ",") + `]}` }
 
-// knownAs is the number under which a prompt lists a known text.
+// knownAs returns the number that a prompt gives a known text.
 func knownAs(t testing.TB, prompt, text string) int {
 	t.Helper()
 	for line := range strings.Lines(prompt) {
@@ -133,7 +133,7 @@ func knownAs(t testing.TB, prompt, text string) int {
 }
 
 // onBoth runs a test on SQLite and on PostgreSQL.
-func onBoth(t *testing.T, test func(*chatter)) {
+func onBothDatabases(t *testing.T, test func(*chatter)) {
 	for _, database := range []string{"sqlite", "postgres"} {
 		t.Run(database, func(t *testing.T) { test(newChatter(t, database)) })
 	}
@@ -142,7 +142,7 @@ func onBoth(t *testing.T, test func(*chatter)) {
 func newChatter(t *testing.T, database string) *chatter {
 	t.Helper()
 	c := &chatter{
-		T: t, clock: &atomic.Int64{}, model: &oracle{}, events: &eventLog{},
+		T: t, clock: &atomic.Int64{}, model: &scriptedModel{}, events: &eventLog{},
 		scene: memory.Scene{Names: lang.Names{User: "Anna", Character: "小雪"}, Enabled: true, ExtractEvery: 5},
 	}
 	c.clock.Store(sometime.UnixMilli())
@@ -158,7 +158,7 @@ func newChatter(t *testing.T, database string) *chatter {
 	return c
 }
 
-// serviceOn is a service with the model and the settings of the test.
+// serviceOn returns a service with the test's model and settings.
 func (c *chatter) serviceOn(s memory.Store) *extract.Service {
 	return extract.New(s, extract.Options{
 		Scenes: func(context.Context, string, string, string) (memory.Scene, error) { return c.scene, nil },
@@ -171,7 +171,7 @@ func (c *chatter) serviceOn(s memory.Store) *extract.Service {
 	})
 }
 
-// meet gives a user a character and a chat.
+// meet stores a character and a chat for a user.
 func (c *chatter) meet(user string) (ch, conv string) {
 	c.Helper()
 	ch, conv = newUUID(), newUUID()
@@ -205,7 +205,7 @@ func (c *chatter) view(fn func(tx nodest.Tx) error) {
 	}
 }
 
-// refused runs what must fail with a code.
+// refused runs an update that must fail with a code.
 func (c *chatter) refused(code fault.Code, fn func(tx nodest.Tx) error) error {
 	c.Helper()
 	err := c.db.Update(context.Background(), c.user, fn)
@@ -222,10 +222,10 @@ func (c *chatter) equal(what string, got, want any) {
 	}
 }
 
-// pass moves the clock.
+// pass advances the clock.
 func (c *chatter) pass(d time.Duration) { c.clock.Add(d.Milliseconds()) }
 
-// say stores a message behind the head of the chat, as the engine does.
+// say stores a message after the head of the chat, as the engine does.
 func (c *chatter) say(role lang.Role, text string) *chat.Message {
 	c.Helper()
 	m := &chat.Message{
@@ -252,21 +252,21 @@ func (c *chatter) say(role lang.Role, text string) *chat.Message {
 	return m
 }
 
-// exchange is what the user says, and a reply.
+// exchange stores a message of the user and a reply.
 func (c *chatter) exchange(user, reply string) (said, answer *chat.Message) {
 	c.Helper()
 	return c.say(lang.RoleUser, user), c.say(lang.RoleCharacter, reply)
 }
 
-// chats has n exchanges in which nothing is told.
-func (c *chatter) chats(n int) {
+// smallTalk adds n exchanges that contain no facts.
+func (c *chatter) smallTalk(n int) {
 	c.Helper()
 	for range n {
 		c.exchange("hello!", "Hi, good to see you.")
 	}
 }
 
-// change does to a message what the engine does for an edit, a swipe or a deletion.
+// change changes a message as the engine does for an edit, a swipe or a deletion.
 func (c *chatter) change(m *chat.Message, change func(*chat.Message)) {
 	c.Helper()
 	c.update(func(tx nodest.Tx) error {
@@ -292,7 +292,7 @@ func (c *chatter) change(m *chat.Message, change func(*chat.Message)) {
 	})
 }
 
-// edit gives a message another text.
+// edit gives a message a new text.
 func (c *chatter) edit(m *chat.Message, text string) {
 	c.Helper()
 	c.change(m, func(m *chat.Message) {
@@ -315,7 +315,7 @@ func (c *chatter) show(head *chat.Message) {
 	})
 }
 
-// claim takes the extraction that is due; nil when there is none.
+// claim returns the due extraction job, or nil.
 func (c *chatter) claim() *jobs.Job {
 	c.Helper()
 	claimed, err := c.db.ClaimJobs(context.Background(), "runner", time.Minute, []jobs.Want{{Kind: memory.JobExtract, Free: 1, PerUser: 1}})
@@ -328,13 +328,13 @@ func (c *chatter) claim() *jobs.Job {
 	return claimed[0]
 }
 
-// run does a job as a runner would.
+// run does a job as a runner does.
 func (c *chatter) run(s *extract.Service, j *jobs.Job) error {
 	c.Helper()
 	return s.Kinds()[0].Run(context.Background(), j)
 }
 
-// read does all extraction that is due now, and returns the jobs.
+// read runs all due extraction jobs and returns them.
 func (c *chatter) read() (done []*jobs.Job) {
 	c.Helper()
 	for j := c.claim(); j != nil; j = c.claim() {
@@ -353,7 +353,7 @@ func (c *chatter) read() (done []*jobs.Job) {
 	return done
 }
 
-// readNow is "extract now".
+// readNow requests an extraction and runs it.
 func (c *chatter) readNow() []*jobs.Job {
 	c.Helper()
 	c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
@@ -401,7 +401,7 @@ func (c *chatter) the(text string) *memory.Memory {
 	return nil
 }
 
-// counting returns the facts that count on the shown branch.
+// counting returns the facts that apply on the shown branch.
 func (c *chatter) counting() []string {
 	c.Helper()
 	texts := []string{}
@@ -436,7 +436,7 @@ func (c *chatter) suggestions() []memory.Suggested {
 	return items
 }
 
-// unread is how many texts of the chat extraction has not read.
+// unread returns the number of texts that extraction has not read.
 func (c *chatter) unread() int {
 	c.Helper()
 	n := 0
@@ -448,7 +448,7 @@ func (c *chatter) unread() int {
 	return n
 }
 
-// progress is what a job tells of itself.
+// progress returns the progress that a job reported.
 func progress(t testing.TB, j *jobs.Job) map[string]any {
 	t.Helper()
 	var p map[string]any
@@ -458,7 +458,7 @@ func progress(t testing.TB, j *jobs.Job) map[string]any {
 	return p
 }
 
-// remembering is the memory of the test, with the settings of the test.
+// remembering returns a recall service with the test's settings.
 func (c *chatter) remembering() *memory.Service {
 	return memory.New(c.db.Memory(), memory.Options{
 		Scenes: func(context.Context, string, string, string) (memory.Scene, error) { return c.scene, nil },

@@ -19,7 +19,7 @@ import (
 	"nodest/store/storetest"
 )
 
-// create stores a memory by the user's hand.
+// create stores a memory written by the user.
 func (c *chatter) create(d memory.Draft) (m *memory.Memory) {
 	c.Helper()
 	c.update(func(tx nodest.Tx) (err error) {
@@ -40,8 +40,8 @@ func (c *chatter) patch(id string, p memory.Patch) (m *memory.Memory) {
 
 func ptr[T any](v T) *T { return &v }
 
-func TestTheUserWritesAMemory(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+func TestTheUserCanWriteAMemory(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		m := c.create(memory.Draft{Text: "  I am allergic to nuts "})
 		c.equal("defaults", []any{m.Text, m.Subject, m.Kind, m.Importance, m.Origin, m.Status, m.Version, m.RootID == m.ID, m.SeenCount, m.Pinned, m.Locked},
 			[]any{"I am allergic to nuts", lang.AboutUser, lang.KindOther, 0.5, memory.ByUser, memory.Active, 1, true, 1, false, false})
@@ -52,7 +52,7 @@ func TestTheUserWritesAMemory(t *testing.T) {
 	})
 }
 
-func TestWhatTheUserCannotWrite(t *testing.T) {
+func TestInvalidMemoriesOfTheUserAreRefused(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	m := c.create(memory.Draft{Text: "I like tea"})
 	year0 := time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -98,13 +98,13 @@ func TestWhatTheUserCannotWrite(t *testing.T) {
 }
 
 func TestAnEditMakesAVersion(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+	onBothDatabases(t, func(c *chatter) {
 		first := c.has("User lives in Paris", lang.KindProfile, nil)
 		second := c.patch(first.ID, memory.Patch{Text: ptr("User lives in Lyon"), Importance: ptr(0.9)})
 		c.equal("second", []any{second.Version, second.RootID == first.ID, second.Origin, second.Locked, second.Importance, second.Status, second.Kind},
 			[]any{2, true, memory.ByUser, true, 0.9, memory.Active, lang.KindProfile})
 		c.equal("where it comes from", second.Evidence, first.Evidence)
-		third := c.patch(first.ID, memory.Patch{Pinned: ptr(true), Kind: ptr(lang.KindOther)}) // by an old id
+		third := c.patch(first.ID, memory.Patch{Pinned: ptr(true), Kind: ptr(lang.KindOther)}) // by an older version's id
 		c.equal("without a text there is no version", []any{third.ID == second.ID, third.Pinned, third.Kind}, []any{true, true, lang.KindOther})
 		var history []memory.Memory
 		c.view(func(tx nodest.Tx) (err error) {
@@ -127,7 +127,7 @@ func TestAnEditMakesAVersion(t *testing.T) {
 }
 
 func TestRetireAndRestore(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+	onBothDatabases(t, func(c *chatter) {
 		m := c.has("User lives in Paris", lang.KindProfile, nil)
 		for range 2 {
 			c.update(func(tx nodest.Tx) error {
@@ -169,7 +169,7 @@ func TestRetireAndRestore(t *testing.T) {
 }
 
 func TestPurgeLeavesNothingButTombstones(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+	onBothDatabases(t, func(c *chatter) {
 		m := c.has("User lives in Paris", lang.KindProfile, nil)
 		c.patch(m.ID, memory.Patch{Text: ptr("User lives in Lyon")})
 		other := c.create(memory.Draft{Text: "User has a cat"})
@@ -181,7 +181,7 @@ func TestPurgeLeavesNothingButTombstones(t *testing.T) {
 			}
 			return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, said.Chosen().RevisionID, true)
 		})
-		c.equal("what is left", c.chronicle(), []string{"User has a cat v1 active"})
+		c.equal("what is left", c.versions(), []string{"User has a cat v1 active"})
 		c.equal("events", c.events.take(), []string{"memory.written purged by phone", "memory.written purged by phone"})
 		c.view(func(tx nodest.Tx) error {
 			tombstones, err := tx.Memory.Tombstones(c.character)
@@ -210,14 +210,14 @@ func TestPurgeLeavesNothingButTombstones(t *testing.T) {
 			_, err := storetest.Memory(tx.Memory).Forget(context.Background(), &op.Call{Device: "phone"}, c.character, memory.ForgetInput{IDs: []string{other.ID, other.ID}})
 			return err
 		})
-		c.equal("after all", c.chronicle(), []string{})
+		c.equal("after all", c.versions(), []string{})
 		c.readNow()
 		c.equal("prompts", len(c.model.prompts), 0)
 	})
 }
 
-func TestSuggestionsAreTheUsersToDecide(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+func TestTheUserDecidesSuggestions(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		m := c.has("User loves coffee", lang.KindPreference, func(m *memory.Memory) { m.Pinned = true })
 		said := c.say(lang.RoleUser, "I love black coffee.")
 		suggest := func(event memory.Event, text string) string {
@@ -256,7 +256,7 @@ func TestSuggestionsAreTheUsersToDecide(t *testing.T) {
 		v2 := c.the("User loves black coffee")
 		c.equal("as by the user", []any{v2.Version, v2.Origin, v2.Locked, v2.Pinned, v2.Evidence[0].RevisionID}, []any{2, memory.ByUser, true, true, said.Chosen().RevisionID})
 
-		// What the user wrote rests on no message, and does not begin to.
+		// What the user wrote has no message as evidence, and does not get one.
 		c.update(func(tx nodest.Tx) error {
 			own, err := storetest.Memory(tx.Memory).Create(context.Background(), &op.Call{Device: "phone"}, c.character, memory.Draft{Text: "User drinks tea"})
 			m = own
@@ -269,7 +269,7 @@ func TestSuggestionsAreTheUsersToDecide(t *testing.T) {
 	})
 }
 
-// export returns the file of the scope.
+// export returns the exported file of the scope.
 func (c *chatter) export() []byte {
 	c.Helper()
 	var b bytes.Buffer
@@ -280,7 +280,7 @@ func (c *chatter) export() []byte {
 	return b.Bytes()
 }
 
-// imports takes a file for a user's character.
+// imports imports a file into a user's character.
 func (c *chatter) imports(user, character string, file []byte) (done *memory.Imported) {
 	c.Helper()
 	c.as(user, func(tx nodest.Tx) (err error) {
@@ -294,8 +294,8 @@ func counts(i *memory.Imported) string {
 	return fmt.Sprintf("%d created, %d skipped", i.Created, i.Skipped)
 }
 
-func TestAFileGoesOutAndIn(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+func TestAnExportCanBeImported(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		m := c.has("User lives in Paris", lang.KindProfile, func(m *memory.Memory) { m.EventTime = &sometime })
 		c.patch(m.ID, memory.Patch{Text: ptr("User lives in Lyon"), Pinned: ptr(true), Importance: ptr(0.9)})
 		gone := c.create(memory.Draft{Text: "用户喜欢 <b>茶</b> & \"酒\"\n第二行"})
@@ -318,11 +318,11 @@ func TestAFileGoesOutAndIn(t *testing.T) {
 		character, _ := c.meet(c.user) // another character of the same user
 		c.equal("elsewhere", counts(c.imports(c.user, character, file)), "303 created, 0 skipped")
 		c.equal("again", counts(c.imports(c.user, character, file)), "0 created, 303 skipped")
-		was := c.chronicle()
+		was := c.versions()
 		old := c.all(memory.Filter{Status: memory.AnyStatus})
 		c.character = character
 		slices.Sort(was)
-		is := c.chronicle()
+		is := c.versions()
 		slices.Sort(is)
 		c.equal("what came", is, was)
 		for _, m := range c.all(memory.Filter{Status: memory.AnyStatus}) {
@@ -338,9 +338,9 @@ func TestAFileGoesOutAndIn(t *testing.T) {
 	})
 }
 
-// A purged memory does not come back from a file; one that the scope lost without
-// that does, with its texts.
-func TestAFileBringsBackWhatWasLost(t *testing.T) {
+// An import does not restore purged memories; it restores memories that were lost
+// otherwise, with their texts.
+func TestAnImportRestoresLostButNotPurgedMemories(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.has("User lives in Paris", lang.KindProfile, nil)
 	cat := c.has("User has a cat", lang.KindProfile, nil)
@@ -356,16 +356,16 @@ func TestAFileBringsBackWhatWasLost(t *testing.T) {
 	c.equal("its texts", len(c.the("User lives in Paris").Evidence), 1)
 }
 
-// A file may say that a memory was seen as often as a number goes; it can be said
-// once more.
-func TestAFileCannotOverflowACount(t *testing.T) {
+// A file with the largest possible count is imported, and the memory can still be seen
+// again.
+func TestAnImportCannotOverflowACount(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.imports(c.user, c.character, []byte(`{"text":"User has a dog","seenCount":9223372036854775807}`))
 	c.create(memory.Draft{Text: "User has a dog"})
 	c.equal("seen", c.the("User has a dog").SeenCount, 1_000_001)
 }
 
-func TestBrokenLinesAreToldByNumber(t *testing.T) {
+func TestInvalidLinesAreReportedByNumber(t *testing.T) {
 	lines := []string{
 		"\ufeff" + `{"type":"header","format":"memory-export","version":1}`,
 		`{"text":"User likes tea"}`,
@@ -418,7 +418,7 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 	may := c.the("User was born in May")
 	c.equal("a plain line", []any{may.Origin, may.Pinned, may.Kind, may.EventTime.Format(time.DateOnly)}, []any{memory.ByImport, true, lang.KindEvent, "1990-05-04"})
 
-	// A file that is read twice is taken once, also where its facts were set aside.
+	// A file imported twice adds nothing the second time, even if its facts were retired.
 	c.update(func(tx nodest.Tx) error {
 		return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, may.ID, false)
 	})
@@ -426,7 +426,7 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 	c.equal("import again", counts(done), "0 created, 4 skipped")
 }
 
-func TestFilesThatAreRefused(t *testing.T) {
+func TestInvalidFilesAreRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		file string
 		code fault.Code
@@ -438,7 +438,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		"not of ours":    {strings.Repeat("hello\n", 1002), fault.InvalidImport},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &counted{Reader: strings.NewReader(tt.file)}
+			r := &countingReader{Reader: strings.NewReader(tt.file)}
 			if _, err := storetest.Memory(memory.Tx{}).Import(t.Context(), &op.Call{}, "", r); !fault.Is(err, tt.code) {
 				t.Errorf("%v, want %s", err, tt.code)
 			}
@@ -449,28 +449,28 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// counted counts what is read.
-type counted struct {
+// countingReader counts the bytes read.
+type countingReader struct {
 	*strings.Reader
 	n int
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.n += n
 	return n, err
 }
 
-// Another user's memories, texts and suggestions do not exist, whatever is asked.
-func TestNobodyReachesAnothersMemory(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+// Another user's memories, texts and suggestions are not found by any call.
+func TestAnotherUsersMemoryIsNotFound(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		m := c.has("User lives in Paris", lang.KindProfile, nil)
 		said := c.say(lang.RoleUser, "My secret.")
 		s := &memory.Suggested{ID: newUUID(), State: memory.SuggestionOpen, Suggestion: memory.Suggestion{MemoryID: m.ID, Event: memory.EventDelete}}
 		c.update(func(tx nodest.Tx) error { return tx.Memory.InsertSuggestion(c.character, s) })
 		file := c.export()
 		owner, hers := c.user, c.character
-		before := c.chronicle()
+		before := c.versions()
 
 		stranger := newChatterOn(c)
 		for _, character := range []string{hers, stranger.character} {
@@ -528,7 +528,7 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 				t.Errorf("%s: %v, want not found", name, err)
 			}
 		}
-		// Her ids in a file of his make memories of his own, and tell nothing.
+		// Another user's ids in an imported file create own memories and reveal nothing.
 		c.equal("import", counts(c.imports(stranger.user, stranger.character, file)), "1 created, 0 skipped")
 		stranger.refused(fault.NotFound, func(tx nodest.Tx) error {
 			_, err := storetest.Memory(tx.Memory).Forget(context.Background(), &op.Call{}, stranger.character, memory.ForgetInput{IDs: []string{m.ID, said.Chosen().RevisionID}})
@@ -537,12 +537,12 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 		his := &jobsOf{c: c, user: stranger.user}
 		his.extract(c.chat)
 		c.user, c.character = owner, hers
-		c.equal("her memory", c.chronicle(), before)
+		c.equal("her memory", c.versions(), before)
 		c.equal("her text is not read", c.unread(), 1)
 	})
 }
 
-// newChatterOn makes another user with a character on the same database.
+// newChatterOn returns another user with a character on the same database.
 func newChatterOn(c *chatter) *chatter {
 	c.Helper()
 	other := *c
@@ -557,7 +557,7 @@ type jobsOf struct {
 	user string
 }
 
-// extract asks for the extraction of somebody's chat.
+// extract requests the extraction of a chat.
 func (j *jobsOf) extract(chat string) {
 	j.c.Helper()
 	err := j.c.db.Update(context.Background(), j.user, func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, chat) })

@@ -10,8 +10,8 @@ import (
 	"nodest/memory/lang"
 )
 
-// Without a model plain first-person sentences are understood, and nothing else.
-func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
+// Without a model, only plain first-person sentences are understood.
+func TestRulesReadFirstPersonStatements(t *testing.T) {
 	tests := []struct {
 		said string
 		want []string
@@ -148,8 +148,7 @@ func TestOneMessageGivesThreeStatementsAtMost(t *testing.T) {
 	}
 }
 
-// FuzzRules: whatever is said, statements are few, short, valid, and made of what
-// was said.
+// FuzzRules: from any text, statements are few, short, valid and made of its words.
 func FuzzRules(f *testing.F) {
 	for _, s := range []string{"我叫小明，住在上海", "I'm 29 and I live in Berlin", "记住，我对花生过敏", "I promise I'll call", "“我”…", "\xff我喜欢\x80", "I have a \"", "十百千万零二三"} {
 		f.Add(s)

@@ -15,7 +15,7 @@ import (
 	"nodest/store/storetest"
 )
 
-// has stores a fact that the user told long ago, in a text of the chat.
+// has stores a fact with a message of the user as its evidence.
 func (c *chatter) has(text string, kind lang.Kind, change func(*memory.Memory)) *memory.Memory {
 	c.Helper()
 	said := c.say(lang.RoleUser, "I told you: "+text)
@@ -41,7 +41,7 @@ func (c *chatter) evidence(m *chat.Message) memory.Evidence {
 	return memory.Evidence{ConversationID: c.chat, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq}
 }
 
-// decides makes the model answer for the one new statement, about a known one.
+// decides makes the model return one decision about a known fact.
 func (c *chatter) decides(event, known, text string) {
 	c.model.decisions = func(prompt string) (string, error) {
 		id := "null"
@@ -52,8 +52,8 @@ func (c *chatter) decides(event, known, text string) {
 	}
 }
 
-// chronicle lists versions in short.
-func (c *chatter) chronicle() []string {
+// versions lists all versions and suggestions, one per line.
+func (c *chatter) versions() []string {
 	c.Helper()
 	lines := []string{}
 	for _, m := range c.all(memory.Filter{Status: memory.AnyStatus}) {
@@ -65,9 +65,9 @@ func (c *chatter) chronicle() []string {
 	return lines
 }
 
-// Every row of the table of events, through the job, on a
-// scope that knows "User loves coffee".
-func TestWhatAModelDecidesIsDoneAsTheTableSays(t *testing.T) {
+// Every decision of a model about a new statement has its effect on a scope that knows
+// "User loves coffee".
+func TestDecisionsOfAModelAreApplied(t *testing.T) {
 	const known = "User loves coffee"
 	for _, tt := range []struct {
 		name                string
@@ -132,12 +132,12 @@ func TestWhatAModelDecidesIsDoneAsTheTableSays(t *testing.T) {
 			c.model.facts = says(facts(statement(tt.fact, "user", "preference", said.Seq)))
 			c.decides(tt.event, tt.about, tt.words)
 			c.readNow()
-			c.equal("memory", c.chronicle(), tt.want)
+			c.equal("memory", c.versions(), tt.want)
 			c.equal("unread", c.unread(), 0)
-			told := strings.Join(c.events.take(), " ")
+			published := strings.Join(c.events.take(), " ")
 			for _, e := range []string{"added", "updated", "retired", "suggestion"} {
-				if want := strings.Contains(strings.Join(tt.events, " "), e); strings.Contains(told, e) != want {
-					t.Errorf("%s is told: %v, want %v (%s)", e, !want, want, told)
+				if want := strings.Contains(strings.Join(tt.events, " "), e); strings.Contains(published, e) != want {
+					t.Errorf("%s was published: %v, want %v (%s)", e, !want, want, published)
 				}
 			}
 			if strings.Contains(tt.name, "none") {
@@ -148,9 +148,9 @@ func TestWhatAModelDecidesIsDoneAsTheTableSays(t *testing.T) {
 	}
 }
 
-// Whatever a model answers, facts are found by rules where it cannot be used, nothing
-// is made up, and nobody's orders are followed.
-func TestWhatAModelAnswersWrongly(t *testing.T) {
+// Whatever a model answers, nothing is invented, instructions in messages are not
+// followed, and rules read what an unusable answer leaves out.
+func TestWrongAnswersOfAModelDoNoHarm(t *testing.T) {
 	const good = `{"facts":[{"text":"User lives in Paris","subject":"user","kind":"profile","seqs":[%d]}]}`
 	for _, tt := range []struct {
 		name    string
@@ -201,10 +201,10 @@ func TestWhatAModelAnswersWrongly(t *testing.T) {
 	}
 }
 
-// A run that would retire more than a fifth of what is known changes nothing before
-// the user has agreed, one by one.
-func TestARunThatWouldRetireMuchIsPutToTheUser(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+// A run that would retire more than a fifth of the known facts only suggests its
+// changes, and the user decides each one.
+func TestARunThatWouldRetireMuchAsksTheUser(t *testing.T) {
+	onBothDatabases(t, func(c *chatter) {
 		for _, drink := range []string{"coffee", "tea", "cola"} {
 			c.has("User loves "+drink, lang.KindPreference, nil)
 		}
@@ -218,12 +218,12 @@ func TestARunThatWouldRetireMuchIsPutToTheUser(t *testing.T) {
 		done := c.readNow()
 		c.equal("held", progress(t, done[0])["held"], true)
 		c.equal("unread", c.unread(), 0)
-		c.equal("memory", c.chronicle(), []string{
+		c.equal("memory", c.versions(), []string{
 			"User loves coffee v1 active", "User loves tea v1 active", "User loves cola v1 active",
 			"suggested DELETE", "suggested DELETE", "suggested ADD User hates coffee", "suggested ADD User hates tea",
 		})
 		for i, s := range c.suggestions() {
-			whose := "null" // of what is not known yet
+			whose := "null" // null for a new fact
 			if i < 2 {
 				whose = `"` + c.the([]string{"User loves coffee", "User loves tea"}[i]).ID + `"`
 			}
@@ -237,15 +237,15 @@ func TestARunThatWouldRetireMuchIsPutToTheUser(t *testing.T) {
 				return err
 			})
 		}
-		c.equal("memory after the user's word", c.known(), []string{"User loves tea", "User loves cola", "User hates coffee"})
+		c.equal("memory after the user's decisions", c.known(), []string{"User loves tea", "User loves cola", "User hates coffee"})
 		c.equal("the new one follows its source", len(c.the("User hates coffee").Evidence), 1)
 	})
 }
 
-// What follows from the texts follows them: an edit, a deletion and another branch
-// hide facts and bring older versions back, and none of it needs a job.
+// Editing or deleting a text, or showing another branch, hides facts and restores
+// older versions at once, without a job.
 func TestFactsFollowTheTexts(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+	onBothDatabases(t, func(c *chatter) {
 		c.model = nil
 		tea, answer := c.exchange("I live in Paris.", "How nice!")
 		c.readNow()
@@ -269,10 +269,10 @@ func TestFactsFollowTheTexts(t *testing.T) {
 	})
 }
 
-// Purged is purged: neither the same texts nor other words for them bring it back,
-// while something else may be learned from other texts.
+// A purged fact is not learned again from its texts, in any wording; other facts are
+// learned from other texts.
 func TestWhatIsPurgedIsNotLearnedAgain(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+	onBothDatabases(t, func(c *chatter) {
 		said, _ := c.exchange("I live in Paris, near the river.", "How nice!")
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", said.Seq)))
 		c.readNow()
@@ -299,9 +299,8 @@ func TestWhatIsPurgedIsNotLearnedAgain(t *testing.T) {
 	})
 }
 
-// Texts that are read again, as rules and the model do in turn, change nothing that
-// has changed since.
-func TestReadingAgainUndoesNothing(t *testing.T) {
+// Reading texts again changes nothing that has changed since.
+func TestReadingAgainKeepsLaterChanges(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.model = nil
 	c.exchange("I live in Paris. I have a cat. I love coffee.", "How nice!")
@@ -318,13 +317,13 @@ func TestReadingAgainUndoesNothing(t *testing.T) {
 	c.exchange("I hate coffee.", "Oh.")
 	c.readNow()
 	want := []string{"User loves coffee v1 superseded", "User hates coffee v2 active"}
-	c.model = &oracle{facts: says(facts(
+	c.model = &scriptedModel{facts: says(facts(
 		statement("User has a cat", "user", "profile", 1), statement("User owns a cat", "user", "profile", 1),
 		statement("User lives in Paris", "user", "profile", 1), statement("User loves coffee", "user", "preference", 1)))}
 	for range 2 {
 		c.update(func(tx nodest.Tx) error { return tx.Memory.MarkUnread(c.chat) })
 		c.readNow()
-		got := strings.Join(c.chronicle(), "; ")
+		got := strings.Join(c.versions(), "; ")
 		for _, w := range append(want, "User lives in Lyon v2 active", "User has a cat v1 retired") {
 			if !strings.Contains(got, w) {
 				t.Errorf("%q is not in %s", w, got)
@@ -335,10 +334,10 @@ func TestReadingAgainUndoesNothing(t *testing.T) {
 	}
 }
 
-// Each branch has its own truth: what is said on one replaces what was known there,
-// and nothing of the other.
+// Each branch has its own facts: a statement on one branch replaces only what that
+// branch knew.
 func TestBranchesKeepTheirOwnVersions(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+	onBothDatabases(t, func(c *chatter) {
 		c.model = nil
 		_, fork := c.exchange("I live in Paris.", "How nice!")
 		c.readNow()
@@ -370,10 +369,10 @@ func TestBranchesKeepTheirOwnVersions(t *testing.T) {
 	})
 }
 
-// Without a model nobody is renamed by a joke or a movie: another name is put to the
-// user, and only their own word changes it at once.
+// Without a model, a joke or a film title does not rename the user: another name is
+// only suggested, and only an explicit correction applies at once.
 func TestRulesDoNotRenameTheUser(t *testing.T) {
-	onBoth(t, func(c *chatter) {
+	onBothDatabases(t, func(c *chatter) {
 		c.model = nil
 		c.exchange("My name is Anna. I live in Paris.", "Hello Anna!")
 		c.exchange("I watched a movie called Amelie.", "Nice.")
@@ -381,11 +380,11 @@ func TestRulesDoNotRenameTheUser(t *testing.T) {
 		c.exchange("*bows* My name is Sir Lancelot.", "*bows too*")
 		c.exchange("Haha, my name is Batman.", "Hi Batman!")
 		c.readNow()
-		c.equal("memory", c.chronicle(), []string{"User's name is Anna v1 active", "User lives in Paris v1 active"})
+		c.equal("memory", c.versions(), []string{"User's name is Anna v1 active", "User lives in Paris v1 active"})
 		c.exchange("My name is Tom.", "Tom?")
 		c.exchange("I live in Rome.", "Oh!")
 		c.readNow()
-		c.equal("memory", c.chronicle(), []string{
+		c.equal("memory", c.versions(), []string{
 			"User's name is Anna v1 active", "User lives in Paris v1 superseded", "User lives in Rome v2 active", "suggested UPDATE User's name is Tom",
 		})
 		c.exchange("Actually, my real name is Maria.", "I see.")
@@ -396,6 +395,6 @@ func TestRulesDoNotRenameTheUser(t *testing.T) {
 			_, err := storetest.Memory(tx.Memory).Decide(context.Background(), &op.Call{Device: "phone"}, c.character, s.ID, memory.AcceptSuggestion)
 			return err
 		})
-		c.equal("known after the user's word", c.known(), []string{"User lives in Rome", "User's name is Tom"})
+		c.equal("known after the user's decision", c.known(), []string{"User lives in Rome", "User's name is Tom"})
 	})
 }
