@@ -9,9 +9,9 @@ import (
 	"nodest/fault"
 )
 
-// TestBudgetIsKeptWhateverItIs builds one input under every budget: either the
-// request fits, or the error names the parts.
-func TestBudgetIsKeptWhateverItIs(t *testing.T) {
+// Under every budget, either the request fits or the error names the parts that do
+// not.
+func TestEveryBudgetIsKept(t *testing.T) {
 	for context := 1; context < 700; context++ {
 		in := sample()
 		in.Options.Context = context
@@ -57,16 +57,16 @@ func TestNothingOfTheChatFits(t *testing.T) {
 	}
 }
 
-// further adds two messages to a chat of n, n+2, …
-func further(in *Input) {
+// further adds two messages to the chat.
+func addTurn(in *Input) {
 	n := len(in.History)
 	in.History = append(in.History,
 		Message{Role: "user", Text: fmt.Sprintf("question %d", n)}, Message{Role: "assistant", Text: fmt.Sprintf("answer %d", n)})
 	in.User.Text = fmt.Sprintf("next %d", n)
 }
 
-// TestAFurtherTurnCostsItsNewTextAlone counts what is computed, not how long.
-func TestAFurtherTurnCostsItsNewTextAlone(t *testing.T) {
+// A further turn computes only its new text, whatever the length of the chat.
+func TestAFurtherTurnComputesOnlyItsNewText(t *testing.T) {
 	for _, scan := range []int{20, -1} {
 		type work struct{ entries, bytes int } // that the cache did not have
 		cost := map[int]work{}
@@ -78,7 +78,7 @@ func TestAFurtherTurnCostsItsNewTextAlone(t *testing.T) {
 			in.Compiled = Compile(in.Sources)
 			build(t, in)
 			entries, bytes := in.Cache.kept.Size()
-			further(&in)
+			addTurn(&in)
 			build(t, in)
 			after, bytesAfter := in.Cache.kept.Size()
 			cost[length] = work{after - entries, bytesAfter - bytes}
@@ -94,9 +94,9 @@ func TestAFurtherTurnCostsItsNewTextAlone(t *testing.T) {
 	}
 }
 
-// TestBudgetBoundsWhatIsLookedAt: with a budget the length of the chat does not
-// matter even when nothing is known of it yet.
-func TestBudgetBoundsWhatIsLookedAt(t *testing.T) {
+// With a budget, the work does not grow with the length of the chat, even with an
+// empty cache.
+func TestBudgetBoundsTheWork(t *testing.T) {
 	cost := map[int]int{}
 	for _, length := range []int{400, 20_000} {
 		in := Input{History: chatOf(length), User: Message{Text: "hi"}, Options: Options{Context: 1000}, Cache: NewCache(0)}
@@ -148,9 +148,9 @@ func TestTokensAreCounted(t *testing.T) {
 	}
 }
 
-// TestLongTextsAreCutForTheTokenizer: its time grows with the square of a run
-// without a break, so a text of one run must not reach it in one piece.
-func TestLongTextsAreCutForTheTokenizer(t *testing.T) {
+// Texts are cut before they reach the tokenizer, because its time grows with the
+// square of a run without breaks.
+func TestLongTextsAreCutBeforeTokenizing(t *testing.T) {
 	for name, text := range map[string]string{
 		"no break": strings.Repeat("a", 50_000), "chinese": strings.Repeat("字", 20_000),
 		"words": strings.Repeat("some words ", 2_000), "spaces": strings.Repeat(" ", 20_000),

@@ -106,10 +106,9 @@ func TestComments(t *testing.T) {
 	}
 }
 
-// TestBuildTellsTheTime checks what a request says about the present: the same for
-// the same input, a message's own time in the chat, and the line before memories that
-// have a date, in the user's days.
-func TestBuildTellsTheTime(t *testing.T) {
+// The same input gives the same times: each message has its own time, and memories
+// have dates in the user's time zone.
+func TestBuildIncludesTheTime(t *testing.T) {
 	now := time.Date(2026, 11, 22, 23, 5, 0, 0, time.UTC)
 	input := func(zone *time.Location, language Language, memories ...string) Input {
 		in := Input{
@@ -166,8 +165,7 @@ func TestBuildTellsTheTime(t *testing.T) {
 	}
 }
 
-// TestProfileStandsBeforeTheChat checks the place of a profile, its entries, and that
-// nothing in it is a macro.
+// A profile and its entries stand before the chat, and macros in it are not expanded.
 func TestProfileStandsBeforeTheChat(t *testing.T) {
 	in := Input{
 		Persona: Persona{Name: "Sam"},

@@ -30,7 +30,7 @@ func lookup(in Input) func(ids []string) ([]string, error) {
 	}
 }
 
-// TestStoredPromptReplaysTheIdenticalRequest is the promise of the stored form.
+// A stored prompt replays the identical request.
 func TestStoredPromptReplaysTheIdenticalRequest(t *testing.T) {
 	named := sample()
 	for i := range named.History {
@@ -82,7 +82,7 @@ func TestStoredPromptDoesNotRepeatTheChat(t *testing.T) {
 	}
 }
 
-func TestStoredPromptAndTextsThatChanged(t *testing.T) {
+func TestStoredPromptDetectsChangedTexts(t *testing.T) {
 	in := sample()
 	stored := build(t, in).Compact()
 	in.History[3].Text = "another text"

@@ -19,9 +19,9 @@ type vector struct {
 	SpecOutput json.RawMessage `json:"spec_output"`
 }
 
-// golden runs the vectors of one file through run, which returns what the
-// product makes of an input, as a value to encode. Objects are compared without
-// regard to key order; an absent member equals null.
+// golden runs the vectors of one file through run, which returns the product's result
+// for an input. Objects are compared without regard to key order; an absent member
+// equals null.
 func golden(t *testing.T, file string, run func(t *testing.T, input json.RawMessage) any) {
 	t.Helper()
 	dir := os.Getenv("NODEST_GOLDEN")
@@ -128,7 +128,7 @@ type object = map[string]any
 
 func textParts(text string) []object { return []object{{"text": text}} }
 
-// vectorRole is the role that the original sends.
+// vectorRole returns the role that the original sends.
 func vectorRole(role string) string {
 	if roleOf(role) == "assistant" {
 		return "model"
@@ -155,8 +155,8 @@ func TestGoldenBuildFramework(t *testing.T) {
 	})
 }
 
-// likeTheApp leaves out the entries around the description of the character where the
-// preset has no place for it. We put them before the chat then.
+// likeTheApp removes the entries around the character's description if the preset has
+// no place for it; we put them before the chat.
 func (f *frame) likeTheApp() {
 	if f.anchor < 0 {
 		f.before, f.after = nil, nil
@@ -237,8 +237,8 @@ type dEntry struct {
 	TextParts []struct{ Text string } `json:"parts"`
 }
 
-// TestGoldenInsertDEntries runs the layout of the chat on its own: the vectors
-// hold entries of all kinds, also such as Compile never makes.
+// The layout of the chat is tested on its own, because the vectors contain entries
+// that Compile never makes.
 func TestGoldenInsertDEntries(t *testing.T) {
 	golden(t, "insert_d_entries.json", func(t *testing.T, input json.RawMessage) any {
 		var in struct {
@@ -303,7 +303,7 @@ func recode(t *testing.T, from, to any) {
 	decode(t, data, to)
 }
 
-// itemOf returns nil for an entry that is never in.
+// itemOf returns nil for an entry that is never inserted.
 func itemOf(d dEntry) *item {
 	it := &item{id: d.ID, name: d.Name, role: d.Role, keys: d.Key, position: atDepth}
 	if d.Position != nil {
@@ -358,7 +358,7 @@ type vectorMessage struct {
 	Inserted bool `json:"is_d_entry"`
 }
 
-// messagesOf leaves out inserted entries: we do not store them.
+// messagesOf leaves out inserted entries, which we do not store.
 func messagesOf(history []vectorMessage) []Message {
 	var out []Message
 	for _, m := range history {
@@ -429,7 +429,7 @@ func TestGoldenAugment(t *testing.T) {
 	})
 }
 
-// patient is a limit that no script of a vector can reach on a busy machine.
+// patient is a limit that no script of a vector reaches, even on a busy machine.
 const patient = time.Minute
 
 func TestGoldenRegexGlobal(t *testing.T) {
@@ -468,8 +468,8 @@ func rawList(data json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// runAll runs every script of a placement, as the original does: it has no
-// scripts for display or request only and no range of depth.
+// runAll runs every script of a placement, as the original does: it has no scripts for
+// display or request only, and no depth range.
 func runAll(s *Scripts, text string, placement int) string {
 	return s.Run(nil).apply(text, s.pick(placement, func(*script) bool { return true }))
 }

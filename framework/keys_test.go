@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// naive is the rule that the automaton must keep.
+// naive is the plain search that the automaton must match.
 func naive(keys, texts []string) []string {
 	joined := strings.ToLower(strings.Join(texts, " "))
 	var found []string
@@ -56,7 +56,7 @@ func TestKeysAreFoundAsSubstrings(t *testing.T) {
 	}
 }
 
-// ascii lowers what lower leaves to scan.
+// ascii lower-cases what lower leaves to scan.
 func ascii(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -66,7 +66,7 @@ func ascii(s string) string {
 	}, s)
 }
 
-func TestLowerCaseIsThatOfTheLibrary(t *testing.T) {
+func TestLowerCaseMatchesTheStandardLibrary(t *testing.T) {
 	var all strings.Builder
 	for r := rune(0); r < 0x11000; r++ {
 		if utf8.ValidRune(r) {
@@ -83,9 +83,9 @@ func TestLowerCaseIsThatOfTheLibrary(t *testing.T) {
 	}
 }
 
-// TestKeySearchAgainstTheRule compares the automaton, with and without a cache,
-// with a plain search on random texts.
-func TestKeySearchAgainstTheRule(t *testing.T) {
+// The automaton, with and without a cache, finds the same keys as a plain search of
+// random texts.
+func TestKeySearchMatchesAPlainSearch(t *testing.T) {
 	r := seeded(t)
 	letters := []string{"a", "b", "B", " ", "é", "字", "典"}
 	word := func(n int) string {
@@ -163,7 +163,7 @@ func TestCacheKeepsTokenizersApart(t *testing.T) {
 	}
 }
 
-func TestCacheFromManySides(t *testing.T) {
+func TestConcurrentCacheUse(t *testing.T) {
 	c := NewCache(20_000)
 	a := newAutomaton([]string{"1 ", "7"})
 	var wg sync.WaitGroup

@@ -51,8 +51,8 @@ func TestLintOfABook(t *testing.T) {
 		"unknown_macro entries.macro.content",
 		"unknown_position entries.outlet.position",
 	)
-	// An imported book is used by the same rules, except that its entries in the frame
-	// wait for their keys.
+	// Imported books follow the same rules, except that their entries outside the chat
+	// need their keys.
 	want := append(codes(Lint(Documents{Book: &book})), "unreachable entries.frame.key")
 	expectCodes(t, Lint(Documents{Dialect: card.SillyTavern, Book: &book}), want...)
 }
@@ -68,9 +68,9 @@ func TestLintOfACharacter(t *testing.T) {
 	)
 }
 
-// What the preset does not list is in the prompt all the same, and lint says where;
-// what the preset keeps out is not.
-func TestLintTellsWhatBecomesOfTheFieldsOfACard(t *testing.T) {
+// Lint names where card fields appear that the preset does not list, and which fields
+// the preset leaves out.
+func TestLintNamesWhereTheFieldsOfACardAppear(t *testing.T) {
 	c := card.RoleCard{
 		Description: "d", Personality: "p", Scenario: "s", MesExample: "e", SystemPrompt: "{{original}} {{nope}}",
 		PostHistoryInstructions: "h", DepthPrompt: card.DepthPrompt{Prompt: "{{never}}"},

@@ -35,7 +35,7 @@ func TestMacros(t *testing.T) {
 	}
 }
 
-func TestRandomMacrosDependOnSeedTextAndPlaceAlone(t *testing.T) {
+func TestRandomMacrosDependOnlyOnSeedTextAndPosition(t *testing.T) {
 	const text = "{{random}} {{random::a::b::c::d::e::f}} {{random::a::b::c::d::e::f}} {{roll::d1000000}} {{roll::1000000}}"
 	one, other := macros{Seed: 7}, macros{Seed: 8}
 	first := one.expand(text)
@@ -117,8 +117,7 @@ func FuzzMacros(f *testing.F) {
 	})
 }
 
-// TestMacrosDoNotGrowAPromptWithoutBound: a card of a few megabytes must not
-// become a prompt of gigabytes.
+// Macros cannot expand a card of a few megabytes to gigabytes.
 func TestMacrosDoNotGrowAPromptWithoutBound(t *testing.T) {
 	m := macros{LastUserMessage: strings.Repeat("x", 100_000)}
 	text, total := strings.Repeat("{{lastMessage}}", 30), 0

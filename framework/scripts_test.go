@@ -9,7 +9,7 @@ import (
 	"nodest/card"
 )
 
-func TestPatternsAreThoseOfJavaScript(t *testing.T) {
+func TestPatternsWorkAsInJavaScript(t *testing.T) {
 	for _, c := range []struct{ pattern, flags, text, replacement, want string }{
 		// replacement strings
 		{"b", "g", "abcb", "$&$&", "abbcbb"},
@@ -106,7 +106,7 @@ func TestPatternsThatJavaScriptRefuses(t *testing.T) {
 	}
 }
 
-func TestPatternThatRepeatsARepetitionIsNoticed(t *testing.T) {
+func TestNestedRepetitionIsDetected(t *testing.T) {
 	for pattern, slow := range map[string]bool{
 		"(a+)+": true, `(\w+\s?)*x`: true, "(?:a*|b)+": true, "((a+))*": true, "(.*)*": true,
 		"(a+b)+": false, "a+b+": false, "(ab)+": false, `("[^"]*")*`: false, "(a+)?": false, "(?:a{2}b*)+": false,
@@ -121,7 +121,7 @@ func TestPatternThatRepeatsARepetitionIsNoticed(t *testing.T) {
 	}
 }
 
-// replying makes scripts for model output.
+// replying returns scripts that apply to model output.
 func replying(list ...card.RegexScript) []card.RegexScript {
 	for i := range list {
 		if list[i].Placement == nil {
@@ -131,8 +131,8 @@ func replying(list ...card.RegexScript) []card.RegexScript {
 	return list
 }
 
-// hostile is a script that would never end, with a short limit, and a good one,
-// with a limit that a busy machine cannot reach.
+// hostile returns a script that never ends, with a short limit, and a good one, with a
+// limit that no machine reaches.
 func hostile(promptOnly bool) *Scripts {
 	s := compileScripts(replying(
 		card.RegexScript{Name: "hostile", Find: "(a+)+$", Replace: "x", PromptOnly: promptOnly},
@@ -161,8 +161,7 @@ func TestHostileScriptIsOffUntilItIsEdited(t *testing.T) {
 	}
 }
 
-// TestThousandsOfHostileScriptsAreBounded: what they cost together does not grow
-// with their number.
+// The total cost of hostile scripts does not grow with their number.
 func TestThousandsOfHostileScriptsAreBounded(t *testing.T) {
 	list := make([]card.RegexScript, 2000)
 	for i := range list {
@@ -185,8 +184,8 @@ func TestThousandsOfHostileScriptsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTheScriptsOfAPromptShareTheirTime: once it is spent the other messages stay as
-// they are, the next prompt goes on.
+// When the scripts' time for a prompt is used up, the remaining messages stay
+// unchanged; the next prompt starts anew.
 func TestTheScriptsOfAPromptShareTheirTime(t *testing.T) {
 	s := compileScripts(replying(card.RegexScript{Name: "good", Find: "!", Replace: "?", PromptOnly: true}), patient)
 	r := s.Run(NewCache(0))
@@ -211,7 +210,7 @@ func TestTheScriptsOfAPromptShareTheirTime(t *testing.T) {
 	}
 }
 
-// TestManyMatchesStayWithinTheLimit: each match is quick, all of them together are not.
+// Many quick matches together stay within the limit.
 func TestManyMatchesStayWithinTheLimit(t *testing.T) {
 	p, err := compilePattern("a", "g", time.Nanosecond)
 	if err != nil {
@@ -236,8 +235,8 @@ func TestReplacementCannotGrowWithoutBound(t *testing.T) {
 	}
 }
 
-// TestHostileScriptIsTriedOncePerRequest: a script for the request runs over every
-// message, and must not take its limit for each.
+// A hostile script for requests, which runs over every message, uses its time limit
+// only once per request.
 func TestHostileScriptIsTriedOncePerRequest(t *testing.T) {
 	in := Input{User: Message{Text: "hi"}, Scripts: hostile(true).Run(nil)}
 	for range 200 {
@@ -252,7 +251,7 @@ func TestHostileScriptIsTriedOncePerRequest(t *testing.T) {
 	}
 }
 
-func TestScriptsApplyWhereTheyAreMeantTo(t *testing.T) {
+func TestScriptsApplyOnlyWhereConfigured(t *testing.T) {
 	depth := func(n int) *int { return &n }
 	user, reply := []int{card.PlaceUserInput}, []int{card.PlaceAIOutput}
 	s := compileScripts([]card.RegexScript{

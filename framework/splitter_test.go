@@ -23,8 +23,8 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// split runs a reply through a Splitter in the chunks given and writes down what
-// came out: text as it is, blocks in ⟦part …⟧.
+// split passes a reply's chunks to a Splitter and returns its output: text unchanged,
+// blocks as ⟦part …⟧.
 func split(chunks ...string) string {
 	var s Splitter
 	var b strings.Builder
@@ -112,7 +112,7 @@ func TestSplitterGivesTextAsSoonAsItIsCertain(t *testing.T) {
 	}
 }
 
-// TestSplitterDoesNotDependOnTheChunks cuts random replies at random places.
+// Random replies, cut at random places, are split the same.
 func TestSplitterDoesNotDependOnTheChunks(t *testing.T) {
 	r := seeded(t)
 	tokens := []string{"<mem>", "</mem>", "<websearch>", "</websearch>", "<mem", ">", "<think>", "</think>", "<thinking>", "<think", "<", "/", "a", "字", " ", "\n", "\n\n", "</MEM >", "web"}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// strictPrompt is the prompt of the case strict_turns with another text of the lore.
+// strictPrompt returns the prompt of the case strict_turns with another lore text.
 func strictPrompt(t *testing.T, lore string) *Prompt {
 	t.Helper()
 	data, err := os.ReadFile("testdata/build/strict_turns.json")
@@ -26,8 +26,8 @@ func strictPrompt(t *testing.T, lore string) *Prompt {
 	return p
 }
 
-// What is stored of a merged request is what was sent, and comparing two of them
-// tells the parts apart that share a message.
+// A stored prompt with merged messages equals the request, and a comparison tells
+// apart the parts that share a message.
 func TestMergedPromptsAreStoredAndCompared(t *testing.T) {
 	p := strictPrompt(t, "LORE")
 	var gone []string
