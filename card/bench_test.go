@@ -8,7 +8,7 @@ import (
 	"nodest/card"
 )
 
-// bookOf makes a card with a book of n full entries.
+// bookOf returns a card with a book of n full entries.
 func bookOf(n int) string {
 	var b strings.Builder
 	for i := range n {

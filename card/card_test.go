@@ -101,7 +101,7 @@ func TestImportKeepsToItsLimits(t *testing.T) {
 	}
 }
 
-func TestImportCleansWhatNoDatabaseTakes(t *testing.T) {
+func TestImportCleansTextsThatDatabasesRefuse(t *testing.T) {
 	ch := mustImport(t, `{"name":"A\u0000da","description":"x\ud800y \ud83d\ude00 \\u0000 \ude00","first_mes":"`+"\xff"+`"}`)
 	role, err := card.ParseRoleCard(ch.RoleCard)
 	if err != nil || role.Name != "Ada" || role.Description != `xy 😀 \u0000 ` || role.FirstMes != "\ufffd" {
@@ -112,7 +112,7 @@ func TestImportCleansWhatNoDatabaseTakes(t *testing.T) {
 	}
 }
 
-func TestImportTellsWhatItChanged(t *testing.T) {
+func TestImportReportsWhatItChanged(t *testing.T) {
 	for name, c := range map[string]struct{ file, code, path string }{
 		"a newer version":     {`{"spec":"chara_card_v3","spec_version":"3.5","data":{"name":"a"}}`, "newer_version", "spec_version"},
 		"an unknown spec":     {`{"spec":"chara_card_v7","data":{"name":"a"}}`, "unknown_spec", "spec"},

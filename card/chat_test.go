@@ -66,7 +66,7 @@ func TestChatExportKeepsUntouchedLines(t *testing.T) {
 	}
 }
 
-func TestChatExportWritesEditsOverTheRest(t *testing.T) {
+func TestChatExportWritesEditsAndKeepsTheRest(t *testing.T) {
 	chat := mustChat(t, someChat)
 	m := &chat.Messages[0]
 	m.Swipes = append(m.Swipes, card.ChatSwipe{Text: "four", Model: "n", Reasoning: "q", SentAt: time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC)})
@@ -90,7 +90,7 @@ func TestChatExportWritesEditsOverTheRest(t *testing.T) {
 	}
 }
 
-func TestChatOfOursRoundTrips(t *testing.T) {
+func TestANodeSTChatRoundTrips(t *testing.T) {
 	at := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	chat := &card.Chat{UserName: "Bob", CharacterName: "Ada", Messages: []card.ChatMessage{
 		{Role: "assistant", Name: "Ada", Text: "b", Swipe: 1, SentAt: at, Swipes: []card.ChatSwipe{{Text: "a", SentAt: at}, {Text: "b", SentAt: at, Model: "m"}}},

@@ -52,7 +52,7 @@ func TestPNGChoosesTheCard(t *testing.T) {
 	}
 }
 
-// keep returns the chunks that belong to the picture.
+// keep returns the chunks of the image itself.
 func keep(chunks [][]byte) (kept [][]byte) {
 	for _, c := range chunks {
 		s := strings.ToLower(string(c[8:min(len(c), 16)]))
@@ -162,7 +162,7 @@ func TestCHARXKeepsAssetsAndFindsTheIcon(t *testing.T) {
 	}
 }
 
-func TestCHARXCarriesAnAvatarWithoutAPlaceForIt(t *testing.T) {
+func TestCHARXKeepsAnAvatarThatHasNoAsset(t *testing.T) {
 	for name, assets := range map[string]string{
 		"no list":          ``,
 		"the default icon": `,"assets":[{"type":"icon","uri":"ccdefault:","name":"main","ext":"png"}]`,

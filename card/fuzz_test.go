@@ -11,10 +11,10 @@ import (
 	"nodest/fault"
 )
 
-// fuzzLimits keep each round short and reach the limits themselves.
+// fuzzLimits keep each round short, and small enough that the limits are reached.
 var fuzzLimits = card.Limits{FileBytes: 1 << 20, JSONBytes: 256 << 10, TotalBytes: 1 << 20, Values: 5000, Files: 50, Messages: 500}
 
-// explained fails on an error that a user could not be shown.
+// explained fails on an error that cannot be shown to a user.
 func explained(t *testing.T, err error) {
 	t.Helper()
 	if fault.Is(err, fault.Internal) {
@@ -22,7 +22,7 @@ func explained(t *testing.T, err error) {
 	}
 }
 
-// checkCharacter exports whatever an import accepted and expects the same back.
+// checkCharacter exports what an import accepted and expects the same back.
 func checkCharacter(t *testing.T, file []byte) {
 	ch, err := card.Import(file, "fuzz", fuzzLimits)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"nodest/fault"
 )
 
-// sharedDir returns a folder beside the project; the test skips where it is
-// absent. NODEST_GOLDEN names another golden folder; its data stand beside it.
+// sharedDir returns a folder beside the project; the test is skipped if it is missing.
+// NODEST_GOLDEN names another golden folder, with its data beside it.
 func sharedDir(t *testing.T, name string) string {
 	t.Helper()
 	golden := os.Getenv("NODEST_GOLDEN")
@@ -90,7 +90,7 @@ func replay(t *testing.T, file string, run func(t *testing.T, v vector, data []b
 	t.Logf("%s: %d passed, %d failed, %d skipped", file, passed, failed, skipped)
 }
 
-// volatile are the members that the recording removed.
+// volatile are the members that the recording leaves out.
 var volatile = []string{"avatar", "chat", "create_date", "fav", "json_data", "chat_size", "data_size", "date_added", "date_last_chat"}
 
 func withoutVolatile(t *testing.T, doc []byte) map[string]any {

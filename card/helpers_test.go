@@ -20,7 +20,7 @@ import (
 	"nodest/fault"
 )
 
-// rawAsText compares documents as text, so that a difference can be read.
+// rawAsText compares documents as text, so that differences are readable.
 var rawAsText = cmp.Transformer("text", func(doc json.RawMessage) string { return string(doc) })
 
 const simpleV2 = `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Ada","description":"d","first_mes":"Hi."}}`
@@ -43,7 +43,7 @@ func mustExport(t *testing.T, ch *card.Character, format card.Format, spec card.
 	return file
 }
 
-// wantCode fails unless err has the code and says the words.
+// wantCode fails unless err has the code and contains words.
 func wantCode(t *testing.T, err error, code fault.Code, words string) {
 	t.Helper()
 	if !fault.Is(err, code) || !strings.Contains(fault.Public(err).Message, words) {
@@ -51,7 +51,7 @@ func wantCode(t *testing.T, err error, code fault.Code, words string) {
 	}
 }
 
-// at returns a member of a document by its path of keys.
+// at returns a document's member by its path of keys.
 func at(t *testing.T, doc []byte, path ...string) any {
 	t.Helper()
 	var v any
@@ -88,7 +88,7 @@ func deflated(s string) string {
 	return b.String()
 }
 
-// picture is a small PNG file with the given chunks before its end.
+// picture returns a small PNG file with the given chunks before its end.
 func picture(t testing.TB, chunks ...[]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -108,7 +108,7 @@ func jpegPicture(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// archive is a ZIP file with the given names and contents in turn.
+// archive returns a ZIP file with the given names and contents, alternating.
 func archive(t testing.TB, namesAndContents ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer

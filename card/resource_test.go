@@ -20,7 +20,7 @@ func mustBook(t *testing.T, doc string, dialect card.Dialect) card.WorldBook {
 	return book
 }
 
-func TestWorldBookOrderIsThatOfJavaScript(t *testing.T) {
+func TestWorldBookOrderMatchesJavaScript(t *testing.T) {
 	book := mustBook(t, `{"entries":{"b":{},"10":{},"a":{},"2":{},"01":{},"4294967295":{},"4294967294":{},"-1":{},"0":{},"b":{},"1.5":{}}}`, card.NodeST)
 	var ids []string
 	for _, e := range book.Entries {

@@ -34,8 +34,7 @@ func eachFile(t *testing.T, folder string, run func(t *testing.T, name string, d
 	t.Logf("%d files in %s", count, folder)
 }
 
-// refused reports whether an import was refused in the way that is promised: with
-// a code and a sentence.
+// refused reports whether an import was refused with a code and a message.
 func refused(t *testing.T, err error) bool {
 	t.Helper()
 	if err == nil {

@@ -69,8 +69,8 @@ func TestThumbnail(t *testing.T) {
 	}
 }
 
-// Each scan is a pass over all blocks of the picture: thousands of them in some
-// kilobytes would keep a processor busy for minutes.
+// A JPEG of a few kilobytes with thousands of scans is refused, because each scan is a
+// pass over the whole image.
 func TestThumbnailOfAJPEGOfManyScans(t *testing.T) {
 	for scans, want := range map[int]fault.Code{12: "", 5000: fault.TooLarge} {
 		_, _, err := card.Thumbnail(progressiveJPEG(1024, 1024, scans), 64)
@@ -82,7 +82,7 @@ func TestThumbnailOfAJPEGOfManyScans(t *testing.T) {
 	}
 }
 
-// progressiveJPEG is a grey picture: one scan of averages, and empty ones.
+// progressiveJPEG returns a grey image with one scan of averages and empty scans.
 func progressiveJPEG(width, height, scans int) []byte {
 	b := []byte{0xff, 0xd8, 0xff, 0xdb, 0, 67, 0}
 	b = append(b, bytes.Repeat([]byte{1}, 64)...)

@@ -7,7 +7,7 @@ import (
 	"nodest/card"
 )
 
-// paths are the paths and codes of warnings.
+// paths returns the paths and codes of warnings.
 func paths(warnings []card.Warning) string {
 	var all []string
 	for _, w := range warnings {
@@ -16,7 +16,7 @@ func paths(warnings []card.Warning) string {
 	return strings.Join(all, ", ")
 }
 
-// Nothing of a card is lost in silence: what no prompt uses is kept and named.
+// Fields of a card that no prompt uses are kept, and the import names them.
 func TestImportNamesWhatHasNoEffect(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"everything is used": {`{"spec":"chara_card_v3","spec_version":"3.0","data":{"name":"A","nickname":"Al","description":"Tall and quiet.",
