@@ -61,7 +61,7 @@ func (t *table) remove(key, id string) {
 	o.log = append(o.log, change{version: o.version, removed: id})
 }
 
-// version is that of an owner, without loading anything.
+// version returns an owner's version without loading anything.
 func (t *table) version(key string) (int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,7 +142,7 @@ func TestACacheFollowsTheRows(t *testing.T) {
 	}
 }
 
-func TestNothingOfAnotherOwnerComesBack(t *testing.T) {
+func TestAnotherOwnersRowsAreNotReturned(t *testing.T) {
 	db := &table{}
 	c := index.NewCache(db, 20_000) // some go and come again
 	for i := range 60 {
@@ -209,7 +209,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestAnIndexInUseStays(t *testing.T) {
+func TestAnIndexInUseIsNotEvicted(t *testing.T) {
 	db := &table{}
 	db.put("a", row("1", "s", 1, "tea"))
 	db.put("b", row("2", "s", 1, "tea"))
@@ -228,7 +228,7 @@ func TestAnIndexInUseStays(t *testing.T) {
 	}
 }
 
-func TestOneCallerLoads(t *testing.T) {
+func TestConcurrentCallersLoadOnce(t *testing.T) {
 	db := &table{gate: make(chan struct{})}
 	db.put("busy", row("1", "s", 1, "tea"))
 	c := index.NewCache(db, 0)
@@ -247,7 +247,7 @@ func TestOneCallerLoads(t *testing.T) {
 	}
 }
 
-func TestAFailedLoadIsTriedAgain(t *testing.T) {
+func TestAFailedLoadIsRetried(t *testing.T) {
 	db := &table{err: errors.New("disk")}
 	c := index.NewCache(db, 0)
 	use := func(ctx context.Context) error {

@@ -12,7 +12,7 @@ import (
 	"nodest/index"
 )
 
-// row is a row of a session by its text; its id is its place.
+// row returns a row of a group, at its place in the group.
 func row(id string, group string, order int, text string) index.Row {
 	return index.Row{ID: id, Version: 1, Group: group, Order: int64(order), Terms: index.Join(text), Data: id, Size: len(text)}
 }
@@ -84,7 +84,7 @@ func TestWordsFindRows(t *testing.T) {
 	}
 }
 
-func TestNeighboursAndGroupsLiftARow(t *testing.T) {
+func TestNeighboursAndGroupsRaiseARowsScore(t *testing.T) {
 	x := filled(t, // put out of order
 		row("c", "s1", 30, "A sunrise!"), row("a", "s1", 10, "Hello there"), row("b", "s1", 20, "What did you paint?"),
 		row("d", "s2", 10, "Nothing of the kind"), row("alone", "", 0, "unrelated"))
@@ -121,7 +121,7 @@ func TestRowsAreReplacedByVersionAndRemoved(t *testing.T) {
 	}
 }
 
-// An index after any changes is the same as one that was made of what is left.
+// An index equals a new one made of the remaining rows, whatever changes led to it.
 func TestChangesLeadToTheSameIndex(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	words := strings.Fields("tea bread cat dog sea ship lamp moon 茶壶 月亮 大海")
@@ -209,7 +209,7 @@ func nearest(t *testing.T, x *index.Index) (ids []string) {
 	return ids
 }
 
-func TestVectorsOfDifferentModelsAndLengthsDoNotMeet(t *testing.T) {
+func TestVectorsOfDifferentModelsOrLengthsAreNotCompared(t *testing.T) {
 	a, b, c := row("a", "", 0, "a"), row("b", "", 0, "b"), row("c", "", 0, "c")
 	a.Vectors = []index.Kept{{"m", index.Pack([]float32{1, 0})}, {"n", index.Pack([]float32{0, 1, 0})}}
 	b.Vectors = []index.Kept{{"m", index.Pack([]float32{0.6, 0.8})}}
@@ -232,7 +232,7 @@ func TestVectorsOfDifferentModelsAndLengthsDoNotMeet(t *testing.T) {
 	}
 }
 
-func TestBadRowsChangeNothing(t *testing.T) {
+func TestInvalidRowsChangeNothing(t *testing.T) {
 	nan := float32(math.NaN())
 	for name, bad := range map[string]index.Row{
 		"no id": row("", "s", 1, "x"), "no model": {ID: "x", Vectors: []index.Kept{{"", index.Pack([]float32{1})}}},
@@ -248,7 +248,7 @@ func TestBadRowsChangeNothing(t *testing.T) {
 	}
 }
 
-// many makes rows of about 25 terms out of a vocabulary as texts have it.
+// many returns rows of about 25 terms, with a vocabulary like that of real texts.
 func many(n, dim int) []index.Row {
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.1, 8, 20_000)
@@ -315,7 +315,7 @@ func match(v index.View, query []index.Term) *index.Match {
 	return &m
 }
 
-// direction is a vector by chance, of length one.
+// direction returns a random vector of length one.
 func direction(r *rand.Rand, dim int) []float32 {
 	v := make([]float32, dim)
 	var square float64

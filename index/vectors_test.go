@@ -10,7 +10,7 @@ import (
 	"nodest/index"
 )
 
-// about is a direction near another: the less noise, the nearer.
+// about returns a direction near another; less noise is nearer.
 func about(r *rand.Rand, v []float32, noise float64) []float32 {
 	out := direction(r, len(v))
 	for i := range out {
@@ -27,7 +27,7 @@ func cosine(a, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// themes makes n vectors about a hundred themes, as texts have them.
+// themes returns n vectors around a hundred themes, like those of real texts.
 func themes(r *rand.Rand, n, dim int) [][]float32 {
 	centres := make([][]float32, 100)
 	for i := range centres {
@@ -49,7 +49,7 @@ func vectorRows(vectors [][]float32) []index.Row {
 	return rows
 }
 
-// near returns the n rows that are found, best first, and checks their cosines.
+// near returns the n best rows found, best first, and checks their cosines.
 func near(t *testing.T, x *index.Index, vectors [][]float32, q []float32, n int) (found []string) {
 	t.Helper()
 	err := x.View(func(v index.View) error {
@@ -77,7 +77,7 @@ func near(t *testing.T, x *index.Index, vectors [][]float32, q []float32, n int)
 	return found
 }
 
-// nearestOf returns the n nearest by a look at all vectors.
+// nearestOf returns the n nearest by comparing all vectors.
 func nearestOf(vectors [][]float32, q []float32, n int) []string {
 	order := make([]int, len(vectors))
 	cosines := make([]float64, len(vectors))
@@ -106,8 +106,8 @@ func missed(want, found []string) (n int) {
 	return n
 }
 
-// TestTheNearestAreFound looks among more vectors than are compared in full. One of
-// a hundred may be missed among the ten nearest; among fewer vectors none is.
+// Among more vectors than are compared in full, at most one in a hundred of the ten
+// nearest is missed; among fewer, none is.
 func TestTheNearestAreFound(t *testing.T) {
 	for _, c := range []struct{ vectors, dim, allowed int }{
 		{600, 512, 0}, {600, 100, 0}, {2000, 512, 2}, {2000, 1024, 0}, {2000, 100, 0},
@@ -129,9 +129,9 @@ func TestTheNearestAreFound(t *testing.T) {
 	}
 }
 
-// TestAVectorThatItsSketchLosesIsStillFound has numbers that add up to nothing when
-// they are folded.
-func TestAVectorThatItsSketchLosesIsStillFound(t *testing.T) {
+// A vector whose sketch is zero, because its numbers cancel out when folded, is still
+// found.
+func TestAVectorWithAZeroSketchIsStillFound(t *testing.T) {
 	const dim = 512
 	sign := func(i int) float32 {
 		if uint32(i)*2_654_435_761 < 1<<31 {
