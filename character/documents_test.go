@@ -102,7 +102,7 @@ func TestSizeOfAWebP(t *testing.T) {
 	}
 }
 
-// FuzzNewAvatar: foreign bytes never make it fail.
+// FuzzNewAvatar: no bytes make NewAvatar panic.
 func FuzzNewAvatar(f *testing.F) {
 	f.Add([]byte("RIFF\x16\x00\x00\x00WEBPVP8 \x0a\x00\x00\x00\x00\x00\x00\x9d\x01\x2a\x40\x00\x20\x00"))
 	f.Add([]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"))

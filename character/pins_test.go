@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// stamps reads "a1! b2": resource a at version 1, bound, and b at version 2, asked
-// for by its id.
+// stamps parses "a1! b2": resource a at version 1, bound, and resource b at version 2,
+// named by id.
 func stamps(s string) []ResourceStamp {
 	var list []ResourceStamp
 	for word := range strings.FieldsSeq(s) {
@@ -23,7 +23,7 @@ func stamps(s string) []ResourceStamp {
 	return list
 }
 
-func TestWhatIsInForce(t *testing.T) {
+func TestWhichResourcesAreInForce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		pinned, over, now string // resources
 		named             string // ids
