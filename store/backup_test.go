@@ -20,11 +20,6 @@ import (
 	"nodest/store/storetest"
 )
 
-func (e *env) backup(o store.Options, b store.BackupOptions) (path string) {
-	e.Helper()
-	return backup(e.T, o, b)
-}
-
 func backup(t testing.TB, o store.Options, b store.BackupOptions) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "b.zip")
@@ -176,7 +171,7 @@ func TestAnOldBackupIsMigrated(t *testing.T) {
 			if err := db.Close(); err != nil {
 				e.Fatal(err)
 			}
-			path := e.backup(old, store.BackupOptions{})
+			path := backup(e.T, old, store.BackupOptions{})
 			fresh := e.emptyDatabase()
 			if fresh.Dir == "" {
 				fresh.Dir = e.TempDir()
@@ -203,7 +198,7 @@ func TestABackupOfANewerProgramIsRefused(t *testing.T) {
 		o.Dir = e.TempDir()
 		db := e.openAt(o, store.NewestVersion())
 		defer db.Close()
-		good := e.backup(o, store.BackupOptions{})
+		good := backup(e.T, o, store.BackupOptions{})
 		if _, err := db.Exec("INSERT INTO schema_versions (version_id, is_applied) VALUES (9999, true)"); err != nil {
 			e.Fatal(err)
 		}
@@ -228,7 +223,7 @@ func TestAModifiedBackupIsRefused(t *testing.T) {
 		if err := db.Close(); err != nil {
 			e.Fatal(err)
 		}
-		good := e.backup(o, store.BackupOptions{Files: map[string][]byte{"secret.key": []byte("x")}})
+		good := backup(e.T, o, store.BackupOptions{Files: map[string][]byte{"secret.key": []byte("x")}})
 		for name, bad := range map[string]string{
 			"a row is missing":             rewritten(e.T, good, "tables/users.jsonl", func(string) string { return "" }),
 			"a row is changed":             rewritten(e.T, good, "tables/users.jsonl", func(s string) string { return strings.Replace(s, "member", "owner!", 1) }),

@@ -152,14 +152,9 @@ func TestPinsAreKeptWithEachVersion(t *testing.T) {
 			{Character: 2, Settings: &character.UserSettings{UserName: "Ada", Version: 4}, Over: &character.Over{Character: 5, Settings: 6}}, nil,
 		}
 		for _, p := range pins[1:] {
-			e.update(func(tx nodest.Tx) error {
-				c, err := tx.Chats.LockConversation(conversation)
-				if err != nil {
-					return err
-				}
-				c.Version++
+			e.nextVersion(conversation, func(_ nodest.Tx, c *chat.Conversation) error {
 				c.Pins = p
-				return tx.Chats.UpdateConversation(c)
+				return nil
 			})
 		}
 		shown := func(p *character.Pins) string {

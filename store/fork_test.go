@@ -17,26 +17,44 @@ import (
 	"nodest/store"
 )
 
-// change loads a message, changes it and stores it as the engine does, with a new
-// version of the conversation.
-func (e *env) change(id string, change func(m *chat.Message)) {
+// nextVersion makes one change of a conversation as the engine does: lock, change, new
+// version. It returns the version.
+func (e *env) nextVersion(conversation string, change func(tx nodest.Tx, c *chat.Conversation) error) (version int64) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error {
-		m, err := tx.Chats.Message(id)
+		c, err := tx.Chats.LockConversation(conversation)
 		if err != nil {
 			return err
 		}
-		c, err := tx.Chats.LockConversation(m.ConversationID)
+		if err := change(tx, c); err != nil {
+			return err
+		}
+		c.Version++
+		version = c.Version
+		return tx.Chats.UpdateConversation(c)
+	})
+	return version
+}
+
+// change loads a message, changes it and stores it at the conversation's next version.
+func (e *env) change(id string, change func(m *chat.Message)) {
+	e.Helper()
+	var conversation string
+	e.view(func(tx nodest.Tx) error {
+		m, err := tx.Chats.Message(id)
+		if err == nil {
+			conversation = m.ConversationID
+		}
+		return err
+	})
+	e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
+		m, err := tx.Chats.Message(id)
 		if err != nil {
 			return err
 		}
 		change(m)
 		m.Rev++
-		if err := tx.Chats.UpdateMessage(m); err != nil {
-			return err
-		}
-		c.Version++
-		return tx.Chats.UpdateConversation(c)
+		return tx.Chats.UpdateMessage(m)
 	})
 }
 

@@ -232,12 +232,9 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 
 	"InsertMessage": func(e *env, tx nodest.Tx, x fixture) error {
-		own := &chat.Conversation{ID: id()}
-		if err := tx.Chats.InsertConversation(own); err != nil {
-			return err
-		}
+		own := ownChat(e, tx)
 		// Another user's message as parent, in one's own conversation.
-		if err := wantNotFound(e, tx.Chats.InsertMessage(message(own.ID, x.message, "intruder"))); err != nil {
+		if err := wantNotFound(e, tx.Chats.InsertMessage(message(own, x.message, "intruder"))); err != nil {
 			return err
 		}
 		return wantNotFound(e, tx.Chats.InsertMessage(message(x.conversation, "", "intruder")))
@@ -256,11 +253,8 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantNotFound(e, tx.Chats.UpdateMessage(m))
 	},
 	"Path": func(e *env, tx nodest.Tx, x fixture) error {
-		own := &chat.Conversation{ID: id()}
-		if err := tx.Chats.InsertConversation(own); err != nil {
-			return err
-		}
-		for _, c := range []string{own.ID, x.conversation} {
+		own := ownChat(e, tx)
+		for _, c := range []string{own, x.conversation} {
 			if _, _, err := tx.Chats.Path(c, x.message, "", 5); wantNotFound(e, err) != nil {
 				return err
 			}
@@ -288,11 +282,8 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantNotFound(e, err)
 	},
 	"PathAt": func(e *env, tx nodest.Tx, x fixture) error {
-		own := &chat.Conversation{ID: id()}
-		if err := tx.Chats.InsertConversation(own); err != nil {
-			return err
-		}
-		for _, c := range []string{own.ID, x.conversation} {
+		own := ownChat(e, tx)
+		for _, c := range []string{own, x.conversation} {
 			if _, _, err := tx.Chats.PathAt(c, 1, x.message, "", 5); wantNotFound(e, err) != nil {
 				return err
 			}
@@ -303,11 +294,8 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return nil
 	},
 	"MessagesAt": func(e *env, tx nodest.Tx, x fixture) error {
-		own := &chat.Conversation{ID: id()}
-		if err := tx.Chats.InsertConversation(own); err != nil {
-			return err
-		}
-		items, err := tx.Chats.MessagesAt(own.ID, 1, []string{x.message})
+		own := ownChat(e, tx)
+		items, err := tx.Chats.MessagesAt(own, 1, []string{x.message})
 		if err != nil {
 			return err
 		}
@@ -339,11 +327,8 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantNotFound(e, err)
 	},
 	"Count": func(e *env, tx nodest.Tx, x fixture) error {
-		own := &chat.Conversation{ID: id()}
-		if err := tx.Chats.InsertConversation(own); err != nil {
-			return err
-		}
-		for _, c := range []string{own.ID, x.conversation} {
+		own := ownChat(e, tx)
+		for _, c := range []string{own, x.conversation} {
 			if _, err := tx.Chats.Count(c, x.message); wantNotFound(e, err) != nil {
 				return err
 			}
@@ -352,14 +337,11 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantNotFound(e, err)
 	},
 	"InsertSave": func(e *env, tx nodest.Tx, x fixture) error {
-		own := &chat.Conversation{ID: id()}
-		if err := tx.Chats.InsertConversation(own); err != nil {
-			return err
-		}
+		own := ownChat(e, tx)
 		if err := wantNotFound(e, tx.Chats.InsertSave(&chat.Save{ID: id(), ConversationID: x.conversation})); err != nil {
 			return err
 		}
-		return tx.Chats.InsertSave(&chat.Save{ID: x.save, ConversationID: own.ID})
+		return tx.Chats.InsertSave(&chat.Save{ID: x.save, ConversationID: own})
 	},
 	"Save": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Save(x.save)
@@ -411,11 +393,8 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		if err := wantNotFound(e, appKeys(tx).PutAppChat("app", x.conversation)); err != nil {
 			return err
 		}
-		own := &chat.Conversation{ID: id()}
-		if err := tx.Chats.InsertConversation(own); err != nil {
-			return err
-		}
-		return appKeys(tx).PutAppChat("app", own.ID)
+		own := ownChat(e, tx)
+		return appKeys(tx).PutAppChat("app", own)
 	},
 	"Dump": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Dump(x.conversation)

@@ -76,21 +76,13 @@ func TestDeletedMessagesAreRemovedButThePathStays(t *testing.T) {
 				return tx.Chats.UpdateMessage(m)
 			})
 		}
-		head := func() {
-			e.update(func(tx nodest.Tx) error {
-				stored, err := tx.Chats.LockConversation(conversation)
-				if err != nil {
-					return err
-				}
-				stored.Version++
-				stored.HeadID = c.ID
-				return tx.Chats.UpdateConversation(stored)
-			})
-		}
 		e.clock.advance(30 * day)
 		// The deleted message is still the head, so its row stays.
 		e.equal("removed", e.maintain(), store.Removed{"texts": 3})
-		head()
+		e.nextVersion(conversation, func(_ nodest.Tx, stored *chat.Conversation) error {
+			stored.HeadID = c.ID
+			return nil
+		})
 		e.equal("removed", e.maintain(), store.Removed{"messages": 2})
 		e.view(func(tx nodest.Tx) error {
 			items, more, err := tx.Chats.Path(conversation, c.ID, "", 10)
@@ -122,14 +114,9 @@ func TestWhatASavePointNeedsStays(t *testing.T) {
 		for _, m := range said[1:] {
 			e.change(m.ID, func(m *chat.Message) { now := e.clock.now(); m.DeletedAt = &now })
 		}
-		e.update(func(tx nodest.Tx) error {
-			c, err := tx.Chats.LockConversation(conversation)
-			if err != nil {
-				return err
-			}
+		e.nextVersion(conversation, func(_ nodest.Tx, c *chat.Conversation) error {
 			c.HeadID = said[0].ID
-			c.Version++
-			return tx.Chats.UpdateConversation(c)
+			return nil
 		})
 		e.clock.advance(30*day - time.Hour)
 		e.equal("removed", e.maintain(), store.Removed{"saves": 1})

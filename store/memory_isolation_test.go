@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"nodest/character"
-	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/memory/lang"
@@ -97,12 +96,9 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 			}
 		}
 		// Another user's message on a branch of one's own conversation.
-		c := &chat.Conversation{ID: id()}
-		if err := tx.Chats.InsertConversation(c); err != nil {
-			return err
-		}
-		_, err := tx.Memory.Shown(&memory.Place{ConversationID: c.ID, HeadID: x.message},
-			[]memory.Evidence{{ConversationID: c.ID, MessageID: x.message, RevisionID: x.revision, Seq: 1}})
+		c := ownChat(e, tx)
+		_, err := tx.Memory.Shown(&memory.Place{ConversationID: c, HeadID: x.message},
+			[]memory.Evidence{{ConversationID: c, MessageID: x.message, RevisionID: x.revision, Seq: 1}})
 		return wantNotFound(e, err)
 	},
 	"Said": func(e *env, tx nodest.Tx, x fixture) error {

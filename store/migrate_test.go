@@ -112,12 +112,7 @@ func (e *env) openAt(o store.Options, version int64) *sql.DB {
 
 func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
-		o := store.Options{Log: quiet}
-		if store.OnPostgres(e.db) {
-			o.URL = storetest.PostgresURL(e.T)
-		} else {
-			o.Dir = e.TempDir()
-		}
+		o := e.emptyDatabase()
 		for range 2 { // the second time there is nothing to migrate
 			db, err := store.Open(context.Background(), o)
 			if err != nil {

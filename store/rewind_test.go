@@ -19,18 +19,10 @@ func TestARewindIsANewVersion(t *testing.T) {
 		b := e.say(conversation, a.ID, "b") // version 3
 		change := func(m *chat.Message, how func(tx nodest.Tx)) {
 			e.Helper()
-			e.update(func(tx nodest.Tx) error {
-				c, err := tx.Chats.LockConversation(conversation)
-				if err != nil {
-					return err
-				}
+			e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
 				how(tx)
 				m.Rev++
-				c.Version++
-				if err := tx.Chats.UpdateMessage(m); err != nil {
-					return err
-				}
-				return tx.Chats.UpdateConversation(c)
+				return tx.Chats.UpdateMessage(m)
 			})
 		}
 		first := a.Swipes[0].RevisionID
@@ -105,23 +97,7 @@ func TestARewindSkipsWhatCannotBeRestored(t *testing.T) {
 		reply := message(conversation, a.ID, "")
 		reply.Swipes, reply.Status = nil, chat.StatusPending
 		e.update(func(tx nodest.Tx) error { return tx.Chats.InsertMessage(reply) })
-		version := int64(2)
-		next := func(how func(tx nodest.Tx) error) {
-			e.Helper()
-			e.update(func(tx nodest.Tx) error {
-				c, err := tx.Chats.LockConversation(conversation)
-				if err != nil {
-					return err
-				}
-				if err := how(tx); err != nil {
-					return err
-				}
-				c.Version++
-				version = c.Version
-				return tx.Chats.UpdateConversation(c)
-			})
-		}
-		next(func(tx nodest.Tx) error { // the reply is written, a is deleted
+		version := e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error { // the reply is written, a is deleted
 			now := tx.Now()
 			a.DeletedAt = &now
 			reply.Rev, reply.Status, reply.Swipes = 2, chat.StatusComplete, []chat.Swipe{{ID: id(), Rev: 1, Text: "reply"}}
@@ -134,7 +110,7 @@ func TestARewindSkipsWhatCannotBeRestored(t *testing.T) {
 		e.clock.advance(31 * 24 * time.Hour)
 		e.equal("removed", e.maintain(), store.Removed{"texts": 1})
 		var changed []*chat.Message
-		next(func(tx nodest.Tx) (err error) {
+		e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) (err error) {
 			changed, err = tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: version}, 2, reply.ID)
 			return err
 		})
@@ -154,23 +130,7 @@ func TestAMessageCanChangeInTheTransactionOfARewind(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		var line []*chat.Message
-		version := int64(1)
-		next := func(how func(tx nodest.Tx, c *chat.Conversation) error) {
-			e.Helper()
-			e.update(func(tx nodest.Tx) error {
-				c, err := tx.Chats.LockConversation(conversation)
-				if err != nil {
-					return err
-				}
-				if err := how(tx, c); err != nil {
-					return err
-				}
-				c.Version++
-				version = c.Version
-				return tx.Chats.UpdateConversation(c)
-			})
-		}
-		next(func(tx nodest.Tx, _ *chat.Conversation) error {
+		e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
 			line = nil
 			parent := ""
 			for i := range 300 {
@@ -183,7 +143,7 @@ func TestAMessageCanChangeInTheTransactionOfARewind(t *testing.T) {
 			return nil
 		})
 		head := line[len(line)-1].ID
-		next(func(tx nodest.Tx, _ *chat.Conversation) error {
+		e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
 			now := tx.Now()
 			for _, m := range line {
 				m.Rev, m.DeletedAt = 2, &now
@@ -193,7 +153,7 @@ func TestAMessageCanChangeInTheTransactionOfARewind(t *testing.T) {
 			}
 			return nil
 		})
-		next(func(tx nodest.Tx, c *chat.Conversation) error {
+		version := e.nextVersion(conversation, func(tx nodest.Tx, c *chat.Conversation) error {
 			changed, err := tx.Chats.Rewind(c, 2, head)
 			if err != nil {
 				return err
