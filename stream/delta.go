@@ -1,9 +1,6 @@
 package stream
 
-import (
-	"encoding/json"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // Delta is the payload of a gen.delta event.
 type Delta struct {
@@ -16,7 +13,8 @@ type Delta struct {
 // Say makes e the gen.delta of a piece of text.
 func (e *Event) Say(text, part string) {
 	e.Type, e.delta = "gen.delta", Delta{text, part, utf8.RuneCountInString(text)}
-	e.Data, _ = json.Marshal(e.delta) // strings can always be encoded
+	b := append(make([]byte, 0, 40+len(text)), '{')
+	e.Data = append(appendQuoted(appendName(appendQuoted(appendName(b, "text"), text), "part"), part), '}')
 }
 
 // Delta is the payload of an event that Say made; of others it is empty.

@@ -1,31 +1,53 @@
 package stream
 
-import "encoding/json"
+import (
+	"strconv"
 
-// wireEvent is an event as clients see it (server/asyncapi.yaml).
-type wireEvent struct {
-	Ev             string          `json:"ev"`
-	Seq            int64           `json:"seq,omitempty"`
-	ConversationID string          `json:"conversationId,omitempty"`
-	MessageID      string          `json:"messageId,omitempty"`
-	GenerationID   string          `json:"generationId,omitempty"`
-	Off            *int            `json:"off,omitempty"`
-	At             int64           `json:"at"`
-	By             string          `json:"by,omitempty"`
-	Data           json.RawMessage `json:"data,omitempty"`
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// encode writes an event as clients see it (server/asyncapi.yaml). A reply has one event
+// for each token, so this does without reflection. Data is JSON already.
+func encode(e *Event) []byte {
+	b := make([]byte, 0, 300+len(e.Data))
+	b = appendText(append(b, '{'), "ev", e.Type)
+	if e.Seq != 0 {
+		b = appendNumber(b, "seq", e.Seq)
+	}
+	b = appendText(b, "conversationId", e.ConversationID)
+	b = appendText(b, "messageId", e.MessageID)
+	b = appendText(b, "generationId", e.GenerationID)
+	if e.Type == "gen.delta" || e.Type == "gen.rewind" {
+		b = appendNumber(b, "off", int64(e.Off))
+	}
+	b = appendNumber(b, "at", e.At.UnixMilli())
+	b = appendText(b, "by", e.By)
+	if len(e.Data) > 0 {
+		b = append(appendName(b, "data"), e.Data...)
+	}
+	return append(b, '}')
 }
 
-func encode(e *Event) []byte {
-	w := wireEvent{
-		Ev: e.Type, Seq: e.Seq, ConversationID: e.ConversationID, MessageID: e.MessageID,
-		GenerationID: e.GenerationID, At: e.At.UnixMilli(), By: e.By, Data: e.Data,
+// appendText appends a member, unless it is empty.
+func appendText(b []byte, name, text string) []byte {
+	if text == "" {
+		return b
 	}
-	if e.Type == "gen.delta" || e.Type == "gen.rewind" {
-		w.Off = &e.Off
+	return appendQuoted(appendName(b, name), text)
+}
+
+func appendNumber(b []byte, name string, n int64) []byte {
+	return strconv.AppendInt(appendName(b, name), n, 10)
+}
+
+func appendName(b []byte, name string) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
 	}
-	b, err := json.Marshal(w)
-	if err != nil { // Data was not JSON: a bug of the publisher
-		b, _ = json.Marshal(wireEvent{Ev: e.Type, Seq: e.Seq, At: w.At})
-	}
+	return append(append(append(b, '"'), name...), '"', ':')
+}
+
+func appendQuoted(b []byte, text string) []byte {
+	b, _ = jsontext.AppendQuote(b, text) // its error is that it has replaced invalid UTF-8
 	return b
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
@@ -126,6 +127,9 @@ func textOf(raw json.RawMessage, kind string) string {
 // so half a code point at either end, which another event completes, bypasses it.
 func unquote(quoted json.RawMessage) string {
 	in := quoted[1 : len(quoted)-1]
+	if !bytes.ContainsRune(in, '\\') {
+		return string(in)
+	}
 	from := 0
 	for from < len(in) && !utf8.RuneStart(in[from]) {
 		from++
