@@ -194,9 +194,9 @@ func TestAFailedRegenerateChangesNothing(t *testing.T) {
 			if tt.line.gate != nil {
 				tt.line.step(tt.pieces)
 				text := strings.Repeat("Half", tt.pieces)
-				s.eventually("the checkpoint is stored", func() bool {
+				s.eventually("start and checkpoint are stored and the start is published", func() bool {
 					g := s.generation(done.GenerationID)
-					return g.StartedAt != nil && g.Text == text
+					return g.StartedAt != nil && g.Text == text && strings.HasSuffix(s.events.typesOf(g.ID), "gen.context")
 				})
 			}
 			tt.ends(s, done)
