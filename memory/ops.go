@@ -12,9 +12,10 @@ import (
 	"nodest/op"
 )
 
-// The user's operations on a memory. Each acts on the user's own character or conversation; any
-// other is NotFound.
+// The user's operations on a memory. Each acts on the user's own character or conversation;
+// any other is NotFound.
 
+// SearchQuery looks for a text in a memory.
 type SearchQuery struct {
 	Text           string
 	ConversationID string // "" = all of the character
@@ -126,10 +127,12 @@ func (f *Found) read(tx Tx, characterID string) (there bool, err error) {
 	return true, nil
 }
 
+// Create stores a memory that the user has written.
 func (s *Service) Create(ctx context.Context, c *op.Call, characterID string, d Draft) (*Memory, error) {
 	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return create(tx, c.By(), characterID, d) })
 }
 
+// Edit changes the given members of a memory.
 func (s *Service) Edit(ctx context.Context, c *op.Call, characterID, id string, p Patch) (*Memory, error) {
 	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return edit(tx, c.By(), characterID, id, p) })
 }
@@ -145,6 +148,7 @@ func (s *Service) Delete(ctx context.Context, c *op.Call, characterID, id string
 	})
 }
 
+// Restore makes a version of a memory count again; see restore.
 func (s *Service) Restore(ctx context.Context, c *op.Call, characterID, id string) (*Memory, error) {
 	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return restore(tx, c.By(), characterID, id) })
 }
