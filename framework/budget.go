@@ -123,6 +123,9 @@ func (b *builder) warnWithoutHistory() {
 // takeHistory takes messages of the chat from newest on, while there is room.
 // What is older is not even looked at.
 func (b *builder) takeHistory(newest, used, budget int) {
+	if budget == 0 { // everything fits
+		b.history = make([]piece, 0, newest+1)
+	}
 	i := newest
 	for ; i >= 0; i-- {
 		if b.message(i).Role == RoleSummary {
