@@ -59,9 +59,6 @@ func (c *Cache) tokens(name, text string, measure func(string) int) int {
 
 // keys returns the ids of the keys of a that occur in text, ascending.
 func (c *Cache) keys(a *automaton, text string) []int32 {
-	if c == nil {
-		return a.find(text)
-	}
 	k := cacheKey{id: a.id, text: text}
 	if v, ok := c.kept.Get(k); ok {
 		return v.([]int32)

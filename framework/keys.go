@@ -154,6 +154,10 @@ func (a *automaton) search(texts []string, cache *Cache) keySet {
 		return hits
 	}
 	for _, t := range texts {
+		if cache == nil {
+			a.scan(0, lower(t), hits)
+			continue
+		}
 		for _, k := range cache.keys(a, t) {
 			hits.add(k)
 		}

@@ -14,7 +14,9 @@ func (b *builder) prompt() *Prompt {
 		n++
 	}
 	p := &Prompt{
-		Messages: make([]llm.Message, 0, n), Entries: make([]Entry, 0, n), Hashes: make([]uint64, 0, n), ids: make([]string, 0, n),
+		Messages: make([]llm.Message, 0, n),
+		Entries:  make([]Entry, 0, n+8+len(b.in.Findings.Memories)), // findings have entries of their own
+		Hashes:   make([]uint64, 0, n), ids: make([]string, 0, n),
 		Base: -1, Budget: b.in.Options.budget(), Tokenizer: b.counter.name, Estimate: b.counter.codec == nil,
 		Dropped: b.dropped, Warnings: slices.Concat(b.in.Scripts.all(), b.warnings),
 	}
