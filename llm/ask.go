@@ -15,8 +15,8 @@ type Prompt struct {
 
 // Asker is the part of a language model that extraction uses: text in, text out.
 type Asker interface {
-	// Ask returns the model's whole reply to one prompt. It retries after failures
-	// itself; an error means that there is no reply.
+	// Ask returns the model's whole reply to one prompt. It sends one request; the
+	// caller decides whether to ask again after an error.
 	Ask(ctx context.Context, p Prompt) (string, error)
 }
 
