@@ -191,7 +191,7 @@ func (s *Service) Bootstrap(ctx context.Context, loopback bool) (link string, er
 // NobodyCanSignIn refuses to serve others a database without users.
 func NobodyCanSignIn() error {
 	return fault.New(fault.NotConfigured,
-		"no user can sign in; set NODEST_ADMIN_TOKEN, or create a user with `nodest user create NAME --owner --local`, before listening on a public address")
+		"no user can sign in; set NODEST_ADMIN_TOKEN, or set the owner's password with `nodest user password --local`, before listening on a public address")
 }
 
 // Login checks a password and returns a new session token. from is the address

@@ -10,7 +10,8 @@ import (
 )
 
 // Lint examines a file for what will not work as its author meant it: a card, a
-// world book, a preset or regex scripts. Nothing is stored.
+// world book, a preset or regex scripts. The warnings of an import are among the
+// findings. Nothing is stored.
 //
 // Errors: those of the import of such a file.
 func Lint(data []byte, filename string) ([]card.Warning, error) {
@@ -22,7 +23,7 @@ func Lint(data []byte, filename string) ([]card.Warning, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append([]card.Warning{}, framework.Lint(*docs)...), nil
+	return append(append([]card.Warning{}, ch.Warnings...), framework.Lint(*docs)...), nil
 }
 
 // lintable reads a file as the documents of a character; any other file than a card
@@ -46,7 +47,7 @@ func lintable(data []byte, filename string) (*card.Character, error) {
 	if err != nil {
 		return nil, err
 	}
-	ch := &card.Character{Dialect: res.Dialect}
+	ch := &card.Character{Dialect: res.Dialect, Warnings: res.Warnings}
 	*map[card.Kind]*json.RawMessage{
 		card.KindWorldBook: &ch.WorldBook, card.KindPreset: &ch.Preset, card.KindRegex: &ch.RegexScripts,
 	}[kind] = res.Doc

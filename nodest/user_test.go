@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/card"
 	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
@@ -101,7 +102,12 @@ func TestLintReadsEveryKindOfDocument(t *testing.T) {
 		}
 		t.Logf("%s: %v", name, findings)
 	}
-	_, err := character.Lint([]byte(smallLog), "log.jsonl")
+	findings, err := character.Lint([]byte(`{"spec":"chara_card_v3","spec_version":"3.0","data":{"name":"Ada","group_only_greetings":["Hi, all."]}}`), "card.json")
+	must(t, err)
+	if !slices.ContainsFunc(findings, func(w card.Warning) bool { return strings.HasSuffix(w.Path, "group_only_greetings") }) {
+		t.Errorf("findings = %v, want the warning of an import, too", findings)
+	}
+	_, err = character.Lint([]byte(smallLog), "log.jsonl")
 	wantError(t, err, fault.InvalidImport, "")
 	_, err = character.Lint([]byte("hello"), "x.txt")
 	wantError(t, err, fault.UnsupportedCard, "")

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -212,6 +213,28 @@ func TestAFolderNameMayHaveSpecialCharacters(t *testing.T) {
 	defer db.Close()
 	if files, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", "nodest.db")); len(files) != 1 {
 		t.Error(fmt.Sprint("the database is not in its folder: ", files))
+	}
+}
+
+// The data folder may be one that everybody can read; the files in it are not.
+func TestOthersCannotReadTheDatabase(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // that is the case here
+		t.Fatal(err)
+	}
+	db, err := store.Open(t.Context(), store.Options{Dir: dir, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) < 2 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, %v", f.Name(), info.Mode(), err)
+		}
 	}
 }
 

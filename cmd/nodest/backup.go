@@ -78,14 +78,21 @@ func (p *program) backupToOutput(ctx context.Context, cfg *config) (err error) {
 	return p.tellBackup(p.err, path, "standard output", m)
 }
 
-// backupPath is where a backup goes; a file that exists is not overwritten.
+// backupPath is where a backup goes: a new file, in the folder that arg names or ends
+// with. A file that exists is not overwritten.
 func backupPath(arg string, now time.Time) (string, error) {
 	path := filepath.Clean(arg)
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
 		path = filepath.Join(path, "nodest-"+now.Format("20060102-150405")+".zip")
+	case os.IsPathSeparator(arg[len(arg)-1]):
+		return "", fmt.Errorf("there is no folder %s; create it first", arg)
 	}
-	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return "", errors.Join(err, fmt.Errorf("%s already exists; choose another name or a folder", path))
+	if _, err := os.Lstat(path); err == nil {
+		return "", fmt.Errorf("%s already exists; choose another name or a folder", path)
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return "", err
 	}
 	return path, nil
 }

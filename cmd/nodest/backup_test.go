@@ -233,6 +233,14 @@ func TestARestoreRefusesToOverwrite(t *testing.T) {
 		}
 		_, _, err := here.command(t, nil, "backup", file)
 		require.ErrorContains(t, err, "already exists")
+		folder := filepath.Join(t.TempDir(), "nightly") + "/"
+		_, _, err = here.command(t, nil, "backup", folder)
+		require.ErrorContains(t, err, "there is no folder "+folder)
+		require.NoError(t, os.Mkdir(folder, 0o700))
+		here.mustRun(t, "backup", folder)
+		_, _, err = here.command(t, nil, "backup", filepath.Join(file, "below.zip"))
+		require.ErrorContains(t, err, "not a directory")
+		require.NotContains(t, err.Error(), "exists")
 		p.stop(t)
 		_, _, err = inst.command(t, nil, "restore", file)
 		require.ErrorContains(t, err, "already contains data")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -160,7 +161,7 @@ func (t *talk) last(ctx context.Context, n int) ([]chatMessage, error) {
 }
 
 func (t *talk) show(m chatMessage) {
-	who := t.name
+	who := cmp.Or(m.Name, m.Role)
 	if m.Role == "user" {
 		who = "you"
 	}
@@ -315,6 +316,12 @@ func (p *printer) event(ev event, started chan<- string) error {
 	return nil
 }
 
+// endings says why a reply ended early, by its status.
+var endings = map[string]string{
+	"cancelled":   "(stopped)",
+	"interrupted": "(interrupted: the server stopped; /continue goes on)",
+}
+
 func (p *printer) end(ev event) error {
 	var d struct {
 		Status string
@@ -328,8 +335,8 @@ func (p *printer) end(ev event) error {
 	}
 	if d.Error != nil {
 		fmt.Fprintln(p.out, "!", d.Error.Detail)
-	} else if d.Status == "cancelled" {
-		fmt.Fprintln(p.out, "(stopped)")
+	} else if note := endings[d.Status]; note != "" {
+		fmt.Fprintln(p.out, note)
 	}
 	return nil
 }

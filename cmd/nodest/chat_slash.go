@@ -38,7 +38,7 @@ const chatHelp = `  #N is the number shown before a message; the default is the 
   /why [#N]                   show the memories used for a reply
   /summary [now|delete]       show, create or delete the summary of the chat
   /history [n]                show the last n messages (default 20)
-  /prompt                     show the next request to the model
+  /prompt [TEXT]              show the request that a message would send to the model
   /quit                       quit`
 
 // command carries out a line that begins with a slash.
@@ -87,8 +87,8 @@ var chatCommands = map[string]chatCommand{
 	"/why":      about("assistant", (*talk).why),
 	"/summary":  (*talk).summary,
 	"/history":  (*talk).history,
-	"/prompt": func(t *talk, ctx context.Context, _ string) error {
-		return t.p.showPrompt(ctx, t.c, item{ID: t.id, kind: chats}, "")
+	"/prompt": func(t *talk, ctx context.Context, text string) error {
+		return t.p.showPrompt(ctx, t.c, item{ID: t.id, kind: chats}, text)
 	},
 }
 

@@ -36,24 +36,48 @@ func (s *terminal) shows(t *testing.T, text string, times int) {
 	})
 }
 
+// startChat runs nodest chat as a process; write enters a line.
+func startChat(t *testing.T, i *installation, out *terminal) (cmd *exec.Cmd, write func(line string)) {
+	t.Helper()
+	cmd = exec.CommandContext(t.Context(), os.Args[0], "chat")
+	cmd.Env = i.env
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	cmd.Stdout, cmd.Stderr = out, out
+	require.NoError(t, cmd.Start())
+	out.shows(t, "\n> ", 1)
+	return cmd, func(line string) {
+		t.Helper()
+		_, err := in.Write([]byte(line + "\n"))
+		require.NoError(t, err)
+	}
+}
+
+// TestChatSaysThatTheServerStopped stops the server in the middle of a reply.
+func TestChatSaysThatTheServerStopped(t *testing.T) {
+	i := newInstallation(t, "", "NODEST_OFFLINE_DELAY=1s", "NODEST_GRACE=0s")
+	p := i.start(t)
+	here := i.withAddrOf(p)
+	here.mustRun(t, "import", "--sample")
+	var out terminal
+	cmd, write := startChat(t, here, &out)
+	write("Hello there.")
+	out.shows(t, "\nWren Halloway: ", 1)
+	p.stop(t)
+	out.shows(t, "(interrupted: the server stopped; /continue goes on)", 1)
+	write("Hello again.")
+	out.shows(t, "! no NodeST server at "+strings.TrimPrefix(p.client.base, "http://"), 1)
+	write("/quit")
+	require.NoError(t, cmd.Wait(), out.b.String())
+}
+
 func TestCtrlCStopsTheReplyAndNotTheProgram(t *testing.T) {
 	i := newDatabase(t, "NODEST_OFFLINE_DELAY=1s") // a reply takes longer than the test
 	_, errOut, err := i.command(t, nil, "import", "--sample")
 	require.NoError(t, err, errOut)
 
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "chat")
-	cmd.Env = i.env
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
 	var out terminal
-	cmd.Stdout, cmd.Stderr = &out, &out
-	require.NoError(t, cmd.Start())
-	write := func(line string) {
-		t.Helper()
-		_, err := in.Write([]byte(line + "\n"))
-		require.NoError(t, err)
-	}
-	out.shows(t, "\n> ", 1)
+	cmd, write := startChat(t, i, &out)
 	write("Hello there.")
 	out.shows(t, "\nWren Halloway: ", 1) // the reply: the greeting has a number
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))

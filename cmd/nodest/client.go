@@ -78,7 +78,7 @@ func (c *client) do(req *http.Request) (*http.Response, error) {
 		if errors.As(err, &u) && req.Context().Err() != nil {
 			return nil, req.Context().Err()
 		}
-		return nil, err
+		return nil, &nobodyError{req.URL.Host, fault.DialCause(err)}
 	}
 	if res.StatusCode >= 400 {
 		defer func() { _ = res.Body.Close() }()

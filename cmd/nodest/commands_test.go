@@ -106,6 +106,9 @@ func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 	inst.mustRun(t, "token", "create", "--name", "Tablet")
 	inst.mustRun(t, "token", "revoke", "tablet")
 	require.NotContains(t, inst.mustRun(t, "token", "list"), "Tablet")
+	inst.mustRun(t, "token", "create")
+	_, _, err = inst.command(t, nil, "token", "revoke", "nope")
+	require.ErrorContains(t, err, `no token "nope"; run nodest token list to see all`, "a token without a name is no suggestion")
 
 	out, _, err := inst.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "alice")
 	require.NoError(t, err)
@@ -160,6 +163,12 @@ func TestLintNamesFileAndPath(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &found))
 	require.NotEmpty(t, found[bad])
 	require.Empty(t, found[good])
+
+	nameless := tempFile(t, "nameless.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":""}}`)
+	out, said, err := inst.command(t, nil, "lint", nameless, bad)
+	require.ErrorIs(t, err, errSaid)
+	require.Contains(t, said, nameless)
+	require.Contains(t, out, bad+": ", "the other files are checked all the same")
 }
 
 // TestErrorsAreOneLine: every wrong command fails with an error of one line that says

@@ -63,7 +63,8 @@ func (p *program) reach(ctx context.Context, cfg *config) (*client, error) {
 			addr, cfg.dataFolder(), tokenFile)
 	}
 	return nil, fmt.Errorf("the NodeST server at %s rejected the token from %s: %s. "+
-		"If this is the wrong server, set --addr and --data", addr, from, oneLine(err))
+		"If this is the wrong server, set --addr and --data; if the account was deleted, restart the server, which writes a new token",
+		addr, from, oneLine(err))
 }
 
 // instead starts a server of our own where none answers, if that is what the user

@@ -179,7 +179,7 @@ func (m *models) checks(ctx context.Context, network bool) []check {
 	}
 	checks = append(checks, m.checkVectors(ctx, network))
 	if m.def == "offline" {
-		checks = append(checks, check{name: "note", detail: "only the offline demo model is configured; set a provider key to use a real model"})
+		checks = append(checks, check{name: "note", detail: "with the settings of this terminal, only the offline demo model is configured; set a provider key to use a real model"})
 	}
 	return checks
 }

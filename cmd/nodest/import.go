@@ -184,33 +184,39 @@ func unknownFile(data []byte) error {
 
 // document imports a character or a resource.
 func (in *importing) document(ctx context.Context, k *kind, file string, data []byte) error {
-	var raw json.RawMessage
-	if err := in.c.upload(ctx, k.path+"/import", file, data, nil, &raw); err != nil {
-		return err
-	}
-	return in.boundIfAsked(ctx, k, raw)
+	return in.create(ctx, k, func(made *json.RawMessage) error {
+		return in.c.upload(ctx, k.path+"/import", file, data, nil, made)
+	})
 }
 
-// boundIfAsked says what a file became, and binds it to the character of
+// create stores a file, says what it became, and binds it to the character of
 // --character.
-func (in *importing) boundIfAsked(ctx context.Context, k *kind, raw json.RawMessage) error {
-	if err := in.say(k.noun, raw); err != nil || in.character == "" || k == characters {
+func (in *importing) create(ctx context.Context, k *kind, store func(made *json.RawMessage) error) error {
+	var with item
+	bound := in.character != "" && k != characters
+	if bound { // an unknown character is an error before anything is stored
+		var err error
+		if with, err = in.given(ctx); err != nil {
+			return err
+		}
+	}
+	var raw json.RawMessage
+	if err := store(&raw); err != nil {
 		return err
 	}
-	with, err := in.given(ctx)
-	if err != nil {
+	if err := in.say(k.noun, raw); err != nil || !bound {
 		return err
 	}
 	r := imported(raw)
 	r.kind = k
-	bound, err := in.c.bind(ctx, r, []item{with}, false, true)
+	to, err := in.c.bind(ctx, r, []item{with}, false, true)
 	if err == nil && k == scripts {
 		err = in.p.switchScriptsOn(ctx, in.c)
 	}
 	if err != nil || in.p.json {
 		return err
 	}
-	return in.p.sayBound(ctx, in.c, k, bound)
+	return in.p.sayBound(ctx, in.c, k, to)
 }
 
 // persona creates a persona: REST has no file form of it.
@@ -218,12 +224,9 @@ func (in *importing) persona(ctx context.Context, data []byte) error {
 	if !json.Valid(data) {
 		return unknownFile(data)
 	}
-	var raw json.RawMessage
-	body := map[string]any{"document": json.RawMessage(data)}
-	if err := in.c.call(ctx, http.MethodPost, personas.path, body, &raw); err != nil {
-		return err
-	}
-	return in.boundIfAsked(ctx, personas, raw)
+	return in.create(ctx, personas, func(made *json.RawMessage) error {
+		return in.c.call(ctx, http.MethodPost, personas.path, map[string]any{"document": json.RawMessage(data)}, made)
+	})
 }
 
 func (in *importing) chat(ctx context.Context, file string, data []byte) error {
@@ -328,10 +331,14 @@ func (in *importing) chatCharacter(ctx context.Context, file string, data []byte
 		return item{}, err
 	}
 	named := partner(data)
-	if found := matches(named, list); named != "" && len(found) == 1 {
+	found := matches(named, list)
+	if named != "" && len(found) == 1 {
 		return found[0], nil
 	}
 	if !in.p.interactive() {
+		if named != "" && len(found) > 1 {
+			return item{}, usage("choose the character with --character: %v", in.c.ambiguous(ctx, named, found))
+		}
 		says := "this is a chat"
 		if named != "" {
 			says = fmt.Sprintf("this is a chat with %q", named)

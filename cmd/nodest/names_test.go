@@ -216,8 +216,13 @@ func TestImportOfEveryKind(t *testing.T) {
 		require.Contains(t, said, want)
 	}
 	// Two characters have this name now.
-	_, code := f.run(t, "import", out("log.jsonl"))
+	said, code := f.run(t, "import", out("log.jsonl"))
 	require.Equal(t, 2, code)
+	require.Regexp(t, `choose the character with --character: "玄清" is ambiguous \(2 matches\)`, said)
+	books := f.mustRun(t, "list", "books")
+	_, code = f.run(t, "import", tempFile(t, "unbound.json", `{"entries":{}}`), "--character", "玄清")
+	require.Equal(t, 2, code)
+	require.Equal(t, books, f.mustRun(t, "list", "books"), "nothing is stored without the character")
 	_, code = f.run(t, "import", out("log.jsonl"), out("card.charx"))
 	require.Equal(t, 1, code, "the others are imported")
 	said, code = f.run(t, "import", memories)

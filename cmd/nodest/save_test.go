@@ -90,7 +90,7 @@ func TestSlashCommandsReachEveryMessage(t *testing.T) {
 		"/head 2", "/swipe #5 new", "/swipe #5 prev",
 		"/delete #4 after", "/undo", "/search uno", "/fork #3 A fork", "/reset",
 		"/save once more", "/saves", "/restore 1",
-		"/continue", "/impersonate", "/stop", "/nonsense", "/edit #99 x", "/quit",
+		"/continue", "/impersonate", "/stop", "/nonsense", "/edit #99 x", "/prompt Drei?", "/quit",
 	}
 	out, _, err := inst.command(t, strings.NewReader(strings.Join(lines, "\n")+"\n"), "chat", "Mira")
 	require.NoError(t, err)
@@ -105,6 +105,7 @@ func TestSlashCommandsReachEveryMessage(t *testing.T) {
 	require.Contains(t, out, "! no reply is being written")
 	require.Contains(t, out, "! unknown command /nonsense")
 	require.Contains(t, out, "! no such message")
+	require.Contains(t, out, "[user]\nDrei?\n")
 	require.Equal(t, 3, strings.Count(out, "! "), "the others work: %s", out)
 	require.Regexp(t, `Mira: Hello\.\n\n> \nMira: .*\w.*\n\n> \nsuggested message: .+\n\n> ! no reply`, out, "the greeting, more of it, and a line for the user")
 }

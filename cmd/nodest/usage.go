@@ -148,6 +148,9 @@ func near(word string, words []string) []string {
 	var found []candidate
 	asked := strings.ToLower(word)
 	for _, w := range words {
+		if w == "" { // something without a name
+			continue
+		}
 		lower := strings.ToLower(w)
 		family, _, _ := strings.Cut(lower, ":") // of models: qwen3:8b
 		far := min(editDistance(asked, lower), editDistance(asked, family))

@@ -84,6 +84,14 @@ func OpenSQLite(ctx context.Context, dir string, o Options) (_ *SQLite, err erro
 		return nil, err
 	}
 	path := filepath.Join(dir, File)
+	// SQLite would let every user of the machine read a file that it creates.
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
 	if s.writing, err = sql.Open("sqlite3", SQLiteDSN(path, false)); err != nil {
 		return nil, err
 	}
