@@ -151,7 +151,8 @@ func (r *restoring) swap(ctx context.Context, conn *sql.Conn, schema, staged str
 	defer tx.Rollback() //nolint:errcheck // does nothing after a commit
 	aside := ""
 	if len(tables) > 0 {
-		aside = clip("nodest_replaced_" + strings.ToLower(strings.Replace(r.stamp, ".", "_", 1)))
+		// The name of the schema keeps restores of several installations in one database apart.
+		aside = clip("nodest_replaced_" + strings.ToLower(strings.Replace(r.stamp, ".", "_", 1)) + "_" + schema)
 		if _, err := tx.ExecContext(ctx, "CREATE SCHEMA "+ident(aside)); err != nil {
 			return nil, err
 		}
