@@ -71,9 +71,11 @@ type Store interface {
 	User(ctx context.Context, id string) (*User, error)
 	UserByName(ctx context.Context, username string) (*User, error)
 	Users(ctx context.Context) ([]*User, error) // by username
-	UpdateUser(ctx context.Context, u *User) error
-	// DeleteUser removes the user and everything of the user.
-	DeleteUser(ctx context.Context, id string) error
+	// UpdateUser stores the role, limits and password that change gives a user; all are
+	// all users. Nobody else changes users meanwhile. An error of change stores nothing.
+	UpdateUser(ctx context.Context, id string, change func(u *User, all []*User) error) (*User, error)
+	// DeleteUser removes a user and everything of the user, unless check fails.
+	DeleteUser(ctx context.Context, id string, check func(u *User, all []*User) error) error
 
 	InsertToken(ctx context.Context, t *Token) error
 	// TokenByHash returns fault.NotFound for unknown and revoked tokens.

@@ -272,6 +272,9 @@ func (s *Service) SignInWithToken(ctx context.Context, token, from string) (secr
 	if who.ExpiresAt != nil {
 		ttl = min(ttl, who.ExpiresAt.Sub(s.now()))
 	}
+	if ttl <= 0 { // since it was checked; 0 would mean that the session never ends
+		return "", nil, fault.New(fault.TokenExpired, "the token has expired")
+	}
 	session := &Token{UserID: who.User.ID, Name: "sign-in with a token", Session: true, ParentID: who.TokenID}
 	secret, err = s.insert(ctx, session, ttl)
 	if fault.Is(err, fault.NotFound) { // the token was revoked just now

@@ -21,13 +21,15 @@ import (
 
 // clock is a clock that tests set forward.
 type clock struct {
-	mu  sync.Mutex
-	now time.Time
+	mu   sync.Mutex
+	now  time.Time
+	step time.Duration // that passes with every look at it
 }
 
 func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.now = c.now.Add(c.step)
 	return c.now
 }
 
@@ -268,6 +270,13 @@ func TestManagingUsersIsForOwners(t *testing.T) {
 	requireCode(t, o.DeleteUser(ctx, ann, owner.ID), fault.Forbidden)
 
 	requireCode(t, o.DeleteUser(ctx, owner, owner.ID), fault.Conflict) // the last owner stays
+	secret, _, err := o.CreateToken(ctx, owner.ID, "phone", 0)
+	require.NoError(t, err)
+	same := account.RoleOwner
+	_, err = o.UpdateUser(ctx, identityOf(owner), owner.ID, account.UserPatch{Role: &same})
+	require.NoError(t, err)
+	_, err = o.Authenticate(ctx, secret)
+	require.NoError(t, err, "the role that somebody has already ends no token")
 	member := account.RoleMember
 	_, err = o.UpdateUser(ctx, identityOf(owner), owner.ID, account.UserPatch{Role: &member})
 	requireCode(t, err, fault.Conflict)

@@ -10,6 +10,28 @@ import (
 	"nodest/fault"
 )
 
+// The token may expire while it is exchanged: the session then does not outlive it.
+func TestASessionEndsWithTheTokenItWasMadeFrom(t *testing.T) {
+	ctx := t.Context()
+	o := newTestService(t)
+	owner := o.owner(t)
+	for ttl := range 8 {
+		o.clock.step = 0
+		secret, _, err := o.CreateToken(ctx, owner.ID, "short", time.Duration(ttl+1)*time.Second)
+		require.NoError(t, err)
+		o.clock.step = time.Second // with every look at the clock
+		session, _, err := o.SignInWithToken(ctx, secret, "1.2.3.4")
+		if err != nil {
+			requireCode(t, err, fault.TokenExpired)
+			continue
+		}
+		o.clock.step = 0
+		o.clock.forward(10 * time.Second)
+		_, err = o.Authenticate(ctx, session)
+		requireCode(t, err, fault.TokenExpired)
+	}
+}
+
 func TestOwnersCreateLinksForAllAndMembersForThemselves(t *testing.T) {
 	ctx := t.Context()
 	o := newTestService(t)

@@ -60,23 +60,31 @@ func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p Use
 	if err != nil {
 		return nil, err
 	}
-	if p.Role != nil && *p.Role != u.Role {
-		if err := s.keepsAnOwner(ctx, u); err != nil {
-			return nil, err
-		}
-		u.Role = *p.Role
-	}
-	if p.Limits != nil {
-		u.Limits = *p.Limits
-	}
-	if err := s.complete(ctx, u, p.Password); err != nil {
+	wanted := &User{Role: *cmp.Or(p.Role, &u.Role), Limits: *cmp.Or(p.Limits, &u.Limits)}
+	if err := s.complete(ctx, wanted, p.Password); err != nil {
 		return nil, err
 	}
-	if err := s.store.UpdateUser(ctx, u); err != nil {
+	newRole := false
+	u, err = s.store.UpdateUser(ctx, id, func(u *User, all []*User) error {
+		if newRole = p.Role != nil && *p.Role != u.Role; newRole {
+			if err := keepsAnOwner(u, all); err != nil {
+				return err
+			}
+			u.Role = wanted.Role
+		}
+		if p.Limits != nil {
+			u.Limits = wanted.Limits
+		}
+		if p.Password != nil {
+			u.PasswordHash = wanted.PasswordHash
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	switch {
-	case p.Role != nil, p.Password != nil && by.User.ID != id:
+	case newRole, p.Password != nil && by.User.ID != id:
 		err = s.endTokens(ctx, id, func(*Token) bool { return true })
 		s.tell(id, "")
 	case p.Password != nil: // the session in use stays, and every token that was made on purpose
@@ -150,14 +158,7 @@ func (s *Service) DeleteUser(ctx context.Context, by *User, id string) error {
 	if err := onlyOwner(by); err != nil {
 		return err
 	}
-	u, err := s.store.User(ctx, id)
-	if err != nil {
-		return err
-	}
-	if err := s.keepsAnOwner(ctx, u); err != nil {
-		return err
-	}
-	if err := s.store.DeleteUser(ctx, id); err != nil {
+	if err := s.store.DeleteUser(ctx, id, keepsAnOwner); err != nil {
 		return err
 	}
 	s.tell(id, "")
@@ -205,15 +206,11 @@ func (s *Service) complete(ctx context.Context, u *User, password *string) error
 }
 
 // keepsAnOwner refuses to take away the last owner.
-func (s *Service) keepsAnOwner(ctx context.Context, u *User) error {
+func keepsAnOwner(u *User, all []*User) error {
 	if u.Role != RoleOwner {
 		return nil
 	}
-	users, err := s.store.Users(ctx)
-	if err != nil {
-		return err
-	}
-	for _, other := range users {
+	for _, other := range all {
 		if other.Role == RoleOwner && other.ID != u.ID {
 			return nil
 		}

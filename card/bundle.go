@@ -26,7 +26,7 @@ const (
 // can hold in full gets no bundle.
 func addBundle(data *object, ch *Character, nodestRole bool) {
 	b := newObject()
-	if nodestRole {
+	if nodestRole && !absent(ch.RoleCard) {
 		b.put(bundleRole, ch.RoleCard)
 	}
 	if cardBook := data.get("character_book"); !absent(ch.WorldBook) && !sameJSON(bookFromCard(cardBook, nameOf(data)), ch.WorldBook) {

@@ -2,6 +2,7 @@ package card_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -234,6 +235,22 @@ func TestExportIsDeterministicAndNamesItsFiles(t *testing.T) {
 	wantCode(t, err, fault.Invalid, "format")
 	_, err = card.Export(ch, card.PNG, "nodest")
 	wantCode(t, err, fault.Invalid, "spec")
+}
+
+func TestACharacterWithoutARoleCardCanBeExported(t *testing.T) {
+	for _, book := range []string{"", `{"entries":{"0":{"uid":0,"key":["a"],"content":"b"}}}`} {
+		ch := &card.Character{Name: "Ada", Dialect: card.NodeST, WorldBook: json.RawMessage(book)}
+		if again := mustImport(t, string(mustExport(t, ch, card.JSON, card.SpecNodeST).Data)); again.Name != "Ada" {
+			t.Errorf("nodest: the name is %q", again.Name)
+		}
+		for _, format := range []card.Format{card.PNG, card.JSON, card.CHARX} {
+			for _, spec := range []card.Spec{"", card.SpecV2, card.SpecV3} {
+				if again := mustImport(t, string(mustExport(t, ch, format, spec).Data)); again.Name != "Ada" {
+					t.Errorf("%s %s: the name is %q", format, spec, again.Name)
+				}
+			}
+		}
+	}
 }
 
 func TestFileNameIsSafeEverywhere(t *testing.T) {

@@ -122,8 +122,8 @@ func (ch *Character) nodestDocument() json.RawMessage {
 	for _, member := range []struct {
 		key string
 		doc json.RawMessage
-	}{{"roleCard", ch.RoleCard}, {"worldBook", ch.WorldBook}, {"preset", ch.Preset}, {"authorNote", ch.AuthorNote}} {
-		if !absent(member.doc) || member.key == "roleCard" {
+	}{{"roleCard", valueOr(ch.RoleCard, map[string]any{})}, {"worldBook", ch.WorldBook}, {"preset", ch.Preset}, {"authorNote", ch.AuthorNote}} {
+		if !absent(member.doc) {
 			o.put(member.key, member.doc)
 		}
 	}
@@ -144,9 +144,12 @@ func (ch *Character) nodestDocument() json.RawMessage {
 
 // card returns the card of a version, with the working copies written back.
 func (ch *Character) card(spec Spec) (*object, error) {
-	card, err := parseObject(ch.RoleCard)
-	if err != nil && !absent(ch.RoleCard) {
-		return nil, fault.Wrap(err, fault.UnsupportedCard, "a role card must be a JSON object")
+	card := newObject()
+	if !absent(ch.RoleCard) {
+		var err error
+		if card, err = parseObject(ch.RoleCard); err != nil {
+			return nil, fault.Wrap(err, fault.UnsupportedCard, "a role card must be a JSON object")
+		}
 	}
 	nodestRole := absent(ch.RoleCard) || absent(card.get("spec")) || card.object("data") == nil
 	if nodestRole {

@@ -39,6 +39,7 @@ func (svc *Service) PutUserSettings(ctx context.Context, c *op.Call, s UserSetti
 			return nil, err
 		}
 		after := s
+		after.CustomSetting = op.JSONOrNil(s.CustomSetting)
 		after.Version, after.DeviceTimeZone = before.Version, before.DeviceTimeZone
 		return &after, storeSettings(tx, c, &after)
 	})

@@ -29,6 +29,9 @@ func Checked(provider string, gen Generator) Generator {
 					return
 				}
 				hasText = hasText || strings.TrimSpace(c.Text) != ""
+				if c.Usage != nil {
+					c.Usage = c.Usage.bounded()
+				}
 				if !c.Last {
 					if !yield(c, nil) {
 						return

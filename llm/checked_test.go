@@ -64,6 +64,27 @@ func TestCheckedPassesTheUsageOfAFailureOn(t *testing.T) {
 	}
 }
 
+// Providers report what they like; sums of it must stay possible.
+func TestCheckedBoundsTheUsage(t *testing.T) {
+	for _, n := range []int{-5, 1e18} {
+		last := step{chunk: llm.Chunk{Text: "Yes.", Last: true, Finish: llm.FinishStop, Usage: &llm.Usage{PromptTokens: n, CompletionTokens: n, CachedTokens: n, CostUSD: new(float64(n))}}}
+		for c, err := range llm.Checked("test", script([]step{last})).Stream(t.Context(), llm.Request{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := c.Usage
+			for _, got := range []int{u.PromptTokens, u.CompletionTokens, u.CachedTokens} {
+				if got < 0 || got > 1e9 {
+					t.Errorf("%d tokens became %d", n, got)
+				}
+			}
+			if *u.CostUSD < 0 || *u.CostUSD > 1e6 {
+				t.Errorf("a cost of %d became %f", n, *u.CostUSD)
+			}
+		}
+	}
+}
+
 func TestCheckedTellsACancelFromACut(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	quiet := llm.GeneratorFunc(func(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] {

@@ -55,7 +55,7 @@ func (b *Batches) Embed(ctx context.Context, task EmbedTask, texts []string) (Em
 		}
 		out.Dim = len(vectors[0])
 		out.Vectors = append(out.Vectors, vectors...)
-		out.Usage.PromptTokens += tokens
+		out.Usage.PromptTokens += boundedTokens(tokens)
 		start = end
 	}
 	b.length.Store(int64(out.Dim))

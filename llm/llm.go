@@ -168,6 +168,19 @@ type Usage struct {
 	CostUSD          *float64 `json:"costUsd,omitempty"`      // nil = unknown
 }
 
+// bounded keeps what a provider reports within what can be added up.
+func (u Usage) bounded() *Usage {
+	for _, n := range []*int{&u.PromptTokens, &u.CompletionTokens, &u.CachedTokens} {
+		*n = boundedTokens(*n)
+	}
+	if u.CostUSD != nil {
+		u.CostUSD = new(min(max(*u.CostUSD, 0), 1e6))
+	}
+	return &u
+}
+
+func boundedTokens(n int) int { return min(max(n, 0), 1e9) }
+
 // EmbedTask is the purpose of vectors; some models embed a question and the passage
 // that answers it differently.
 type EmbedTask string

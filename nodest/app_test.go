@@ -380,6 +380,8 @@ func TestAppRefusesInvalidRequests(t *testing.T) {
 		{"a long key", app.Request{ConversationID: strings.Repeat("x", 256), Status: "continue"}, fault.Invalid, "conversationId"},
 		{"a new character from nothing", app.Request{ConversationID: "a", Status: "create"}, fault.Invalid, "jsonString"},
 		{"a text that is no JSON", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`"{oh"`)}, fault.Invalid, "jsonString"},
+		{"a text with something after its JSON", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`"{}}]]"`)}, fault.Invalid, "jsonString"},
+		{"a text that is nested too deep", app.Request{ConversationID: "a", Status: "create", JSONString: op.MustJSON(`{"roleCard":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "}")}, fault.Invalid, "jsonString"},
 		{"an array", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`[]`)}, fault.Invalid, "jsonString"},
 		{"a card that is a text", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"roleCard":"x"}`)}, fault.Invalid, "jsonString.roleCard"},
 		{"a history that is a text", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"chatHistory":{"parts":"x"}}`)}, fault.Invalid, "jsonString.chatHistory.parts"},

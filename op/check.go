@@ -84,6 +84,30 @@ func CheckKind(field string, raw json.RawMessage, kinds string) error {
 	return nil
 }
 
+// MaxDepth limits the nesting of JSON that a client sends.
+const MaxDepth = 32
+
+// Depth returns how deep objects and arrays are nested; it does not need valid
+// JSON.
+func Depth(data []byte) int {
+	deepest, now, inString := 0, 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
+
 // DecodeStrict reads raw strictly: unknown members and other types are refused.
 func DecodeStrict(field string, raw json.RawMessage, into any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -100,9 +124,12 @@ func decode(field string, raw json.RawMessage, d *json.Decoder, into any) error 
 	if IsNull(raw) {
 		return fault.InvalidField(field, "type", "must not be null")
 	}
+	if Depth(raw) > MaxDepth {
+		return fault.InvalidField(field, "range", "must not be nested more than %d levels deep", MaxDepth)
+	}
 	err := d.Decode(into)
 	if err == nil {
-		if d.More() {
+		if len(bytes.TrimSpace(raw[d.InputOffset():])) > 0 {
 			return fault.InvalidField(field, "type", "must be one JSON value")
 		}
 		return nil

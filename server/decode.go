@@ -14,10 +14,8 @@ import (
 	"unicode/utf8"
 
 	"nodest/fault"
+	"nodest/op"
 )
-
-// maxDepth limits the nesting of JSON in a request or frame.
-const maxDepth = 32
 
 // decodeStrict reads one JSON object into v, a pointer to a struct. Every member
 // must be known and of the right type; all that are not are named in one
@@ -39,13 +37,13 @@ func decodeStrict(data []byte, v any) error {
 	return nil
 }
 
-// parseJSON reads one JSON value: UTF-8, nested at most maxDepth deep, with nothing after it.
+// parseJSON reads one JSON value: UTF-8, nested at most op.MaxDepth deep, with nothing after it.
 func parseJSON(data []byte) (any, error) {
 	if !utf8.Valid(data) {
 		return nil, fault.New(fault.BadRequest, "the body is not valid UTF-8")
 	}
-	if depth(data) > maxDepth {
-		return nil, fault.New(fault.BadRequest, "the JSON is nested more than %d levels deep", maxDepth)
+	if op.Depth(data) > op.MaxDepth {
+		return nil, fault.New(fault.BadRequest, "the JSON is nested more than %d levels deep", op.MaxDepth)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -78,27 +76,6 @@ func invalid(wrong []fault.Field) error {
 	e := fault.New(fault.Invalid, "%s: %s", wrong[0].Field, wrong[0].Detail)
 	e.Fields = wrong
 	return e
-}
-
-// depth returns how deep objects and arrays are nested; it does not need valid
-// JSON.
-func depth(data []byte) int {
-	deepest, now, inString := 0, 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			now++
-			deepest = max(deepest, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return deepest
 }
 
 var (

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 func TestEveryWrongFieldIsNamed(t *testing.T) {
@@ -94,7 +95,7 @@ func TestDepth(t *testing.T) {
 	for in, want := range map[string]int{
 		`1`: 0, `{}`: 1, `[[]]`: 2, `{"a":[{}]}`: 3, `{"[[[":"]]]"}`: 1, `{"\"[[":1}`: 1, `[][[]]`: 2,
 	} {
-		if got := depth([]byte(in)); got != want {
+		if got := op.Depth([]byte(in)); got != want {
 			t.Errorf("%s: %d, want %d", in, got, want)
 		}
 	}
@@ -118,7 +119,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		if !json.Valid(data) || depth(data) > maxDepth {
+		if !json.Valid(data) || op.Depth(data) > op.MaxDepth {
 			t.Fatalf("%q was accepted", data)
 		}
 		if o := byCommand(operations)["chat.send"]; cmd.Data != nil {

@@ -142,7 +142,10 @@ func (s *Server) decodeBody(c echo.Context, v any) error {
 	if err != nil {
 		return err
 	}
-	return decodeStrict(orObject(body), v)
+	if len(body) == 0 {
+		body = []byte("{}")
+	}
+	return decodeStrict(body, v)
 }
 
 func (s *Server) login(c echo.Context) error {

@@ -101,6 +101,7 @@ func TestTokens(t *testing.T) {
 	} {
 		h.rest("POST", "/tokens", body).refuses(t, 400, "invalid_field", field)
 	}
+	h.rest("POST", "/tokens", "null").refuses(t, 400, "bad_request")
 	p, _, _ := h.dial(dialOptions{token: made["token"].(string)})
 	p.ok("hello", "", map[string]any{"protocol": 1})
 	h.rest("DELETE", "/tokens/"+made["id"].(string), "").wants(t, 204)

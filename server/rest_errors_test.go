@@ -253,6 +253,9 @@ func TestIdempotencyKeysOfREST(t *testing.T) {
 func TestSettingsCanBeSentBackUnchanged(t *testing.T) {
 	h := newTestServer(t, nil)
 	e := h.newFixtures()
+	if _, ok := h.rest("PUT", "/settings", `{"customSetting":null}`).wants(t, 200)["customSetting"]; ok {
+		t.Error("null is stored; it should be absent")
+	}
 	h.rest("PUT", "/settings", `{"temperature":0.5,"userName":"Mia","stop":["END"],"globalPreset":{"enabled":true,"id":"`+
 		e.resources["presets"]+`"},"customSetting":{"content":"tall"}}`).wants(t, 200)
 	for _, path := range []string{"/settings", "/characters/" + e.character + "/settings"} {

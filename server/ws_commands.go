@@ -36,7 +36,7 @@ func (c *socket) frame(data []byte) {
 	switch {
 	case !utf8.Valid(data):
 		c.out.Close(closeProtocol, "the frame is not valid UTF-8", false)
-	case depth(data) > maxDepth:
+	case op.Depth(data) > op.MaxDepth:
 		c.out.Close(closeProtocol, "the frame is nested too deeply", false)
 	case !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")):
 		c.object(data)

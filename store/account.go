@@ -56,10 +56,8 @@ func (s *session) insertUser(u *account.User) error {
 func (db *DB) InsertFirstUser(ctx context.Context, u *account.User) (stored bool, err error) {
 	err = db.write(ctx, func(s *session) error {
 		stored = false
-		if s.Postgres { // SQLite has one writer
-			if _, err := s.Exec("LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE"); err != nil {
-				return err
-			}
+		if err := s.lockUsers(); err != nil {
+			return err
 		}
 		found, err := s.Has("SELECT 1 FROM users LIMIT 1")
 		if err != nil || found {
@@ -69,6 +67,14 @@ func (db *DB) InsertFirstUser(ctx context.Context, u *account.User) (stored bool
 		return s.insertUser(u)
 	})
 	return stored && err == nil, err
+}
+
+// lockUsers keeps others from changing users until the transaction ends.
+func (s *session) lockUsers() error {
+	if !s.Postgres { // SQLite has one writer
+		return nil
+	}
+	return s.Run("LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE")
 }
 
 // User returns a user by id.
@@ -94,24 +100,41 @@ func (db *DB) Users(ctx context.Context) ([]*account.User, error) {
 	return users, err
 }
 
-// UpdateUser stores everything of u but id and time; fault.Conflict if the
-// name is taken.
-func (db *DB) UpdateUser(ctx context.Context, u *account.User) error {
-	return db.write(ctx, func(s *session) error {
-		taken, err := s.Has("SELECT id FROM users WHERE username_key = ? AND id <> ?", usernameKey(u.Username), u.ID)
-		if err != nil {
+// UpdateUser stores what change makes of a user's role, limits and password.
+func (db *DB) UpdateUser(ctx context.Context, id string, change func(u *account.User, all []*account.User) error) (u *account.User, err error) {
+	err = db.write(ctx, func(s *session) error {
+		if u, err = s.lockedUser(id, change); err != nil {
 			return err
 		}
-		if taken {
-			return errNameTaken
-		}
-		return s.UpdateOne("user", "users", newUserRow(u), []string{"id", "created_at"}, "WHERE id = ?", u.ID)
+		return s.UpdateOne("user", "users", newUserRow(u), []string{"id", "username", "username_key", "created_at"}, "WHERE id = ?", id)
 	})
+	return u, err
+}
+
+// lockedUser locks all users and returns one of them after fn.
+func (s *session) lockedUser(id string, fn func(u *account.User, all []*account.User) error) (*account.User, error) {
+	if err := s.lockUsers(); err != nil {
+		return nil, err
+	}
+	all, err := sqldb.Map(s, (*userRow).user, selectUsers)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(u *account.User) bool { return u.ID == id })
+	if i < 0 {
+		return nil, fault.New(fault.NotFound, "no such user")
+	}
+	return all[i], fn(all[i], all)
 }
 
 // DeleteUser removes the user; the foreign keys remove everything of the user.
-func (db *DB) DeleteUser(ctx context.Context, id string) error {
-	return db.write(ctx, func(s *session) error { return s.ExecOne("user", "DELETE FROM users WHERE id = ?", id) })
+func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.User, all []*account.User) error) error {
+	return db.write(ctx, func(s *session) error {
+		if _, err := s.lockedUser(id, check); err != nil {
+			return err
+		}
+		return s.ExecOne("user", "DELETE FROM users WHERE id = ?", id)
+	})
 }
 
 type tokenRow struct {

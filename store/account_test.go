@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -153,10 +152,23 @@ func TestUsersAreStoredAndFoundByName(t *testing.T) {
 			e.Fatal(err)
 		}
 		e.equal("user", got, ada)
-		ada.Role, ada.Limits.Generations, ada.Username = account.RoleMember, 3, "Zoe"
-		if err := e.db.UpdateUser(ctx, ada); err != nil {
+		ada.Role, ada.Limits.Generations = account.RoleMember, 3
+		changed, err := e.db.UpdateUser(ctx, ada.ID, func(u *account.User, all []*account.User) error {
+			e.equal("users", len(all), 2)
+			u.Role, u.Limits.Generations = account.RoleMember, 3
+			return nil
+		})
+		if err != nil {
 			e.Fatal(err)
 		}
+		e.equal("changed", changed, ada)
+		refuse := func(u *account.User, _ []*account.User) error {
+			u.Role = account.RoleOwner
+			return fault.New(fault.Conflict, "no")
+		}
+		_, err = e.db.UpdateUser(ctx, ada.ID, refuse)
+		e.code(fault.Conflict, err)
+		e.code(fault.Conflict, e.db.DeleteUser(ctx, ada.ID, refuse))
 		got, err = e.db.User(ctx, ada.ID)
 		if err != nil {
 			e.Fatal(err)
@@ -174,24 +186,69 @@ func TestUsersAreStoredAndFoundByName(t *testing.T) {
 		if err != nil {
 			e.Fatal(err)
 		}
-		e.equal("users by name", []string{users[0].ID, users[1].ID}, []string{e.user, ada.ID})
-		taken := *ada
-		taken.Username = strings.ToUpper(users[0].Username)
-		e.code(fault.Conflict, e.db.UpdateUser(ctx, &taken))
+		e.equal("users by name", []string{users[0].ID, users[1].ID}, []string{ada.ID, e.user})
 		_, err = e.db.User(ctx, id())
 		e.code(fault.NotFound, err)
 		_, err = e.db.UserByName(ctx, "nobody\x00")
 		e.code(fault.NotFound, err)
-		e.code(fault.NotFound, e.db.UpdateUser(ctx, &account.User{ID: id(), Username: "x"}))
-		e.code(fault.NotFound, e.db.DeleteUser(ctx, id()))
+		_, err = e.db.UpdateUser(ctx, id(), anyUser)
+		e.code(fault.NotFound, err)
+		e.code(fault.NotFound, e.db.DeleteUser(ctx, id(), anyUser))
 		e.code(fault.NotFound, e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: id(), Hash: []byte("h")}))
+	})
+}
+
+func anyUser(*account.User, []*account.User) error { return nil }
+
+// A condition on all users holds also when several are changed and deleted at once.
+func TestChangesOfUsersExcludeEachOther(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ctx := context.Background()
+		ids := []string{e.user}
+		for range 7 {
+			ids = append(ids, newUser(e))
+		}
+		var group sync.WaitGroup
+		for i, id := range ids {
+			group.Go(func() {
+				_, _ = e.db.UpdateUser(ctx, id, func(u *account.User, _ []*account.User) error { u.Limits.Generations += i; return nil })
+			})
+			group.Go(func() {
+				_, _ = e.db.UpdateUser(ctx, id, func(u *account.User, _ []*account.User) error { u.Limits.TokensPerDay = 9; return nil })
+			})
+		}
+		group.Wait()
+		users, err := e.db.Users(ctx)
+		if err != nil {
+			e.Fatal(err)
+		}
+		generations := 0
+		for _, u := range users {
+			e.equal("a change beside another", u.Limits.TokensPerDay, 9)
+			generations += u.Limits.Generations
+		}
+		e.equal("the other changes", generations, 0+1+2+3+4+5+6+7)
+		for _, id := range ids {
+			group.Go(func() {
+				_ = e.db.DeleteUser(ctx, id, func(_ *account.User, all []*account.User) error {
+					if len(all) == 1 {
+						return fault.New(fault.Conflict, "the last one")
+					}
+					return nil
+				})
+			})
+		}
+		group.Wait()
+		if users, err = e.db.Users(ctx); err != nil || len(users) != 1 {
+			e.Errorf("%d users are left, %v", len(users), err)
+		}
 	})
 }
 
 func TestOnlyOneFirstUserIsStored(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
-		if err := e.db.DeleteUser(ctx, e.user); err != nil {
+		if err := e.db.DeleteUser(ctx, e.user, anyUser); err != nil {
 			e.Fatal(err)
 		}
 		var stored atomic.Int64
@@ -307,7 +364,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 		kept := fill(e, e.user)
 		gone := newUser(e)
 		fill(e, gone)
-		if err := e.db.DeleteUser(ctx, gone); err != nil {
+		if err := e.db.DeleteUser(ctx, gone, anyUser); err != nil {
 			e.Fatal(err)
 		}
 		for table, n := range count(e, gone) {

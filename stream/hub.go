@@ -357,9 +357,8 @@ func (h *Hub) catchUpRoom(ctx context.Context, r *room) error {
 				r.early[e.Seq] = e
 			}
 		}
-		before := r.last
 		r.advance()
-		stuck := r.last == before
+		stuck := r.last == after // or a publisher was faster
 		r.mu.Unlock()
 		if stuck {
 			return errors.New("the event log of a user has a gap")

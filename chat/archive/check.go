@@ -7,6 +7,8 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/framework"
+	"nodest/llm"
 	"nodest/op"
 	"nodest/summary"
 )
@@ -188,6 +190,8 @@ func (c *checker) save(path string, s *chat.Save) {
 }
 
 var (
+	blockParts      = []string{string(framework.PartMem), string(framework.PartWeb)}
+	finishes        = []string{"", string(llm.FinishStop), string(llm.FinishLength), string(llm.FinishBlocked), string(llm.FinishError), string(llm.FinishCancelled), string(llm.FinishInterrupted)}
 	messageRoles    = []string{chat.RoleUser, chat.RoleAssistant, chat.RoleSystem, chat.RoleNarrator}
 	messageStatuses = []string{chat.StatusComplete, chat.StatusPending, chat.StatusStreaming, chat.StatusInterrupted, chat.StatusCancelled, chat.StatusError}
 )
@@ -203,13 +207,15 @@ func (c *checker) message(path string, m *chat.DumpedMessage) {
 		rule{within(m.Rev, 1, maxCounted), "rev", "must be at least 1"},
 		rule{m.SwipeIndex >= -1 && m.SwipeIndex <= max(0, len(m.Swipes)-1), "swipeIndex", "must be the index of a swipe"}, // -1: none is shown
 		rule{clientID, "clientMsgId", "must be a valid and unique clientMsgId"},
+		rule{op.CheckClientID("", m.AuthorID) == nil, "authorId", "must be a valid id"},
+		rule{m.Error == nil || fault.Meaning(m.Error.Code) != "", "error.code", "must be a known code"},
 	)
 	c.messages[m.ID], c.clientIDs[m.ClientMsgID] = m.Message, true
 	m.ID, m.ConversationID, m.GenerationID = idLike(m.ID), c.conversationID, ""
 	if parent != nil {
 		m.ParentID = parent.ID
 	}
-	m.Name, m.AuthorID, m.Status = chat.CleanText(m.Name), chat.CleanText(m.AuthorID), finalStatus(m.Status)
+	m.Name, m.Status = chat.CleanText(m.Name), finalStatus(m.Status)
 	m.Message.Extra = op.JSONOrNil(m.Extra)
 	if m.Error != nil {
 		m.Error.Message = chat.CleanText(m.Error.Message)
@@ -240,6 +246,7 @@ func (c *checker) swipes(path string, m *chat.DumpedMessage) {
 			rule{unused(t.RevisionID, c.texts), "revisionId", mustBeUnique},
 			rule{ok, "id", "must be the id of a swipe of this message"},
 			rule{within(t.Rev, 1, maxCounted) && !revs[revision{n, t.Rev}], "rev", "must be unique within the swipe"},
+			oneOf("finish", t.Finish, finishes),
 		)
 		revs[revision{n, t.Rev}] = true
 		swipe := &m.Swipes[n]
@@ -260,12 +267,15 @@ func (c *checker) swipes(path string, m *chat.DumpedMessage) {
 func (c *checker) text(path string, t, of *chat.Swipe) {
 	*t = chat.Swipe{
 		ID: of.ID, RevisionID: t.RevisionID, Rev: t.Rev, Text: chat.CleanText(t.Text), Reasoning: chat.CleanText(t.Reasoning), Blocks: t.Blocks,
-		Model: chat.CleanText(t.Model), Finish: chat.CleanText(t.Finish), Usage: t.Usage, Wish: chat.CleanText(t.Wish), Deleted: of.Deleted, CreatedAt: of.CreatedAt,
+		Model: chat.CleanText(t.Model), Finish: t.Finish, Usage: t.Usage, Wish: chat.CleanText(t.Wish), Deleted: of.Deleted, CreatedAt: of.CreatedAt,
 	}
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
-		c.require(fmt.Sprintf("%s.blocks[%d]", path, i), rule{b.At >= 0, "at", "must not be negative"})
-		b.Part, b.Text = chat.CleanText(b.Part), chat.CleanText(b.Text)
+		c.require(fmt.Sprintf("%s.blocks[%d]", path, i),
+			rule{b.At >= 0, "at", "must not be negative"},
+			oneOf("part", b.Part, blockParts),
+		)
+		b.Text = chat.CleanText(b.Text)
 	}
 }
 

@@ -100,20 +100,20 @@ func (l *pacedClient) turn() (gaps []time.Duration) {
 	for {
 		f, err := l.p.next()
 		require.NoError(l.t, err)
-		switch {
-		case f.Ev == "gen.delta":
+		switch f.Ev {
+		case "gen.delta":
 			var d struct{ Text string }
 			f.into(l.t, &d)
 			text += d.Text
 			gaps, last = append(gaps, time.Since(last)), time.Now()
 			l.gate <- struct{}{}
-		case f.Ev == "message.updated":
+		case "message.updated":
 			var d struct{ Message chatMessage }
 			f.into(l.t, &d)
 			final = strings.TrimSpace(d.Message.Text)
-		case f.Ev == "gen.failed":
+		case "gen.failed":
 			l.t.Fatalf("the reply failed: %s", f.Data)
-		case f.Ev == "gen.done":
+		case "gen.done":
 			require.True(l.t, final == l.want, "the stored text has %d of %d bytes", len(final), len(l.want))
 			require.True(l.t, strings.TrimSpace(text) == l.want, "the pieces have %d of %d bytes", len(text), len(l.want))
 			return gaps
