@@ -118,7 +118,8 @@ func deleteSwipe(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, e
 
 // RestoreMessage undoes a delete, also of the descendants that were deleted together
 // with the message. For a message that is not deleted it restores the deleted swipes. If
-// the shown branch ended before the message, it is extended by the restored messages.
+// the shown branch ends before the message, the branch that was shown before the delete
+// is shown again.
 func (svc *Service) RestoreMessage(ctx context.Context, c *op.Call, id string) (*Deleted, error) {
 	return op.Once(ctx, svc.store, c, func(tx Tx) (*Deleted, error) {
 		conv, m, err := lockMessage(tx, id)
@@ -146,7 +147,9 @@ func restoreMessages(tx Tx, c *op.Call, conv *Conversation, first *Message) (*De
 	}
 	head := conv.HeadID
 	if head == gap {
-		head = slices.MaxFunc(back, func(a, b *Message) int { return int(a.Seq - b.Seq) }).ID
+		if head, err = headBefore(tx, conv, back); err != nil {
+			return nil, err
+		}
 	}
 	for _, m := range back {
 		m.DeletedAt = nil
@@ -162,6 +165,29 @@ func restoreMessages(tx Tx, c *op.Call, conv *Conversation, first *Message) (*De
 		return nil, err
 	}
 	return &Deleted{MessageIDs: IDsOf(back), HeadID: head}, MoveHead(tx, c, conv, head)
+}
+
+// headBefore returns the end of the branch that was shown before messages were deleted
+// together, if it is one of them, else the newest of them.
+func headBefore(tx Tx, conv *Conversation, deleted []*Message) (string, error) {
+	version, err := tx.DeletedIn(deleted[0].ID)
+	if err != nil {
+		return "", err
+	}
+	before, err := tx.StateAt(conv.ID, version-1)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return "", err
+	}
+	newest := deleted[0]
+	for _, m := range deleted {
+		if before != nil && m.ID == before.HeadID {
+			return m.ID, nil
+		}
+		if m.Seq > newest.Seq {
+			newest = m
+		}
+	}
+	return newest.ID, nil
 }
 
 func restoreSwipes(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, error) {

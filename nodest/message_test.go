@@ -217,6 +217,21 @@ func TestDeletingAllLeavesAnEmptyConversation(t *testing.T) {
 	}
 }
 
+func TestUndoingADeleteShowsTheBranchThatWasShown(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 3)
+	h.addMessage(t, conv.ID, all[1].ID, "a newer branch")
+	_, err := h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[3].ID)
+	must(t, err)
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "after")
+	must(t, err)
+	back, err := h.Chats.RestoreMessage(t.Context(), h.call(), all[1].ID)
+	must(t, err)
+	if back.HeadID != all[3].ID || len(back.MessageIDs) != 4 {
+		t.Errorf("restored = %+v, want the head %s", back, all[3].ID)
+	}
+}
+
 func TestDeletingAfterDeletesTheBranchesToo(t *testing.T) {
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 3)

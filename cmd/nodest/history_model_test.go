@@ -294,10 +294,25 @@ func (p *chatModel) restorable(first *messageModel) []*messageModel {
 	return p.subtree(first, func(s *messageModel) bool { return s.now().deletion == stamp })
 }
 
+// deletedIn is the tick at which a message was deleted.
+func (s *messageModel) deletedIn() (tick int) {
+	for _, state := range slices.Backward(s.states) {
+		if state.value.deletion == "" {
+			break
+		}
+		tick = state.tick
+	}
+	return tick
+}
+
 func (p *chatModel) undelete(first *messageModel) []*messageModel {
 	back := p.restorable(first)
 	if p.head() == p.nearestExisting(first.id) {
-		p.setHead(slices.MaxFunc(back, func(a, b *messageModel) int { return int(a.seq - b.seq) }).id)
+		shown := slices.MaxFunc(back, func(a, b *messageModel) int { return int(a.seq - b.seq) }).id
+		if before, ok := p.states.at(first.deletedIn() - 1); ok && slices.Contains(messageIDs(back), before.head) {
+			shown = before.head
+		}
+		p.setHead(shown)
 	}
 	for _, s := range back {
 		p.setState(s, func(l *messageState) { l.deletion = "" })
