@@ -161,12 +161,16 @@ func answer(c echo.Context, status int, call *op.Call, result any) error {
 	return c.JSON(status, result)
 }
 
-// lostUpdate turns the conflict of a write with If-Match into what HTTP calls it.
+// lostUpdate turns the conflict of a write with If-Match into what HTTP calls it; other
+// conflicts stay what they are.
 func lostUpdate(c echo.Context, err error) error {
 	if c.Request().Header.Get("If-Match") == "" || !fault.Is(err, fault.Conflict) {
 		return err
 	}
 	f := *fault.Public(err)
+	if f.Details["current"] == nil {
+		return err
+	}
 	f.Code = fault.PreconditionFailed
 	return &f
 }

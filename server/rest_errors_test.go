@@ -250,6 +250,14 @@ func TestIdempotencyKeysOfREST(t *testing.T) {
 	h.rest("POST", "/characters", `{"roleCard":{"name":"Hers"}}`, "Idempotency-Key: rest-a", "Authorization: Bearer "+h.newMember("mia")).wants(t, 201)
 }
 
+// A conflict that has nothing to do with versions is no failed precondition.
+func TestIfMatchLeavesOtherConflictsAlone(t *testing.T) {
+	h := newTestServer(t, nil)
+	e := h.newFixtures()
+	h.rest("POST", "/conversations/"+e.conversation+"/messages", `{"text":"One.","reply":false,"clientMsgId":"a"}`).wants(t, 200)
+	h.rest("POST", "/conversations/"+e.conversation+"/messages", `{"text":"Two.","reply":false,"clientMsgId":"a"}`, `If-Match: "1"`).refuses(t, 409, "conflict")
+}
+
 func TestSettingsCanBeSentBackUnchanged(t *testing.T) {
 	h := newTestServer(t, nil)
 	e := h.newFixtures()
