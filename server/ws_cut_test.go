@@ -225,7 +225,7 @@ func TestCutConnectionsLoseNothing(t *testing.T) {
 		if made.Add(1) > cuts {
 			return 0
 		}
-		return r.IntN(12_000)
+		return 1 + r.IntN(12_000) // 0 would never cut: no further turn would end the test
 	}
 	s := a.connect(bytes)
 	for n := 0; made.Load() <= cuts; n++ {
