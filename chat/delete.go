@@ -118,7 +118,7 @@ func deleteSwipe(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, e
 
 // RestoreMessage undoes a delete, also of the descendants that were deleted together
 // with the message. For a message that is not deleted it restores the deleted swipes. If
-// the shown branch ends before the message, the branch that was shown before the delete
+// the shown branch still ends where the delete left it, the branch from before the delete
 // is shown again.
 func (svc *Service) RestoreMessage(ctx context.Context, c *op.Call, id string) (*Deleted, error) {
 	return op.Once(ctx, svc.store, c, func(tx Tx) (*Deleted, error) {

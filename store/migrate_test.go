@@ -219,7 +219,7 @@ func TestAFolderNameMayHaveSpecialCharacters(t *testing.T) {
 // The data folder may be one that everybody can read; the files in it are not.
 func TestOthersCannotReadTheDatabase(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // that is the case here
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // a folder that others can read is what is tested
 		t.Fatal(err)
 	}
 	db, err := store.Open(t.Context(), store.Options{Dir: dir, Log: quiet})

@@ -358,7 +358,7 @@ func (h *Hub) catchUpRoom(ctx context.Context, r *room) error {
 			}
 		}
 		r.advance()
-		stuck := r.last == after // or a publisher was faster
+		stuck := r.last == after // a publisher may have moved it during the read
 		r.mu.Unlock()
 		if stuck {
 			return errors.New("the event log of a user has a gap")

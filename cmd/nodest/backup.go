@@ -78,15 +78,15 @@ func (p *program) backupToOutput(ctx context.Context, cfg *config) (err error) {
 	return p.tellBackup(p.err, path, "standard output", m)
 }
 
-// backupPath is where a backup goes: a new file, in the folder that arg names or ends
-// with. A file that exists is not overwritten.
+// backupPath is where a backup goes: the file that arg names, or a new one in that folder.
+// A file that exists is not overwritten.
 func backupPath(arg string, now time.Time) (string, error) {
 	path := filepath.Clean(arg)
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
 		path = filepath.Join(path, "nodest-"+now.Format("20060102-150405")+".zip")
-	case os.IsPathSeparator(arg[len(arg)-1]):
+	case strings.HasSuffix(arg, string(filepath.Separator)):
 		return "", fmt.Errorf("there is no folder %s; create it first", arg)
 	}
 	if _, err := os.Lstat(path); err == nil {

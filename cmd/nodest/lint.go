@@ -20,7 +20,8 @@ func (p *program) lintCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "lint FILE|NAME…", Short: "Check cards, world books, presets and regex scripts for problems", Args: cobra.MinimumNArgs(1),
 		Long: "Check cards, world books, presets and regex scripts for problems. Checking files needs no server. A name or\n" +
-			"id that is not a file is looked up in your characters, books, presets and scripts. Prints nothing if all is well, and exits with 1 if there are findings.",
+			"id that is not a file is looked up in your characters, books, presets and scripts.\n" +
+			"Prints nothing if all is well. Exits with 1 if there are findings or a file cannot be read.",
 		Example: "  nodest lint card.png book.json\n  nodest lint Seraphina",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			found := map[string][]card.Warning{}
