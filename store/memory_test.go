@@ -167,6 +167,7 @@ type randomMemory struct {
 	chats     []string
 	messages  map[string][]*chat.Message // by conversation
 	facts     []*memory.Memory
+	learned   int // facts ever
 	version   int64
 	applied   map[string]string
 	everSeen  map[string]bool // ids of all units that ever existed
@@ -247,7 +248,8 @@ func (s *randomMemory) change() {
 			s.env.change(said[s.rnd.IntN(len(said))].ID, edit(fmt.Sprint("edited ", s.rnd.IntN(40))))
 		}
 	case 6, 7:
-		m := fact(fmt.Sprint("fact ", s.rnd.IntN(1000)))
+		s.learned++
+		m := fact(fmt.Sprint("fact ", s.learned)) // two that say the same are a conflict
 		if len(said) > 0 {
 			m.Evidence = []memory.Evidence{evidenceOf(said[0])}
 		}

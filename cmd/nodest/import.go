@@ -193,8 +193,8 @@ func (in *importing) document(ctx context.Context, k *kind, file string, data []
 // --character.
 func (in *importing) create(ctx context.Context, k *kind, store func(made *json.RawMessage) error) error {
 	var with item
-	bound := in.character != "" && k != characters
-	if bound { // an unknown character is an error before anything is stored
+	bind := in.character != "" && k != characters
+	if bind { // an unknown character is an error before anything is stored
 		var err error
 		if with, err = in.given(ctx); err != nil {
 			return err
@@ -204,19 +204,19 @@ func (in *importing) create(ctx context.Context, k *kind, store func(made *json.
 	if err := store(&raw); err != nil {
 		return err
 	}
-	if err := in.say(k.noun, raw); err != nil || !bound {
+	if err := in.say(k.noun, raw); err != nil || !bind {
 		return err
 	}
 	r := imported(raw)
 	r.kind = k
-	to, err := in.c.bind(ctx, r, []item{with}, false, true)
+	bound, err := in.c.bind(ctx, r, []item{with}, false, true)
 	if err == nil && k == scripts {
 		err = in.p.switchScriptsOn(ctx, in.c)
 	}
 	if err != nil || in.p.json {
 		return err
 	}
-	return in.p.sayBound(ctx, in.c, k, to)
+	return in.p.sayBound(ctx, in.c, k, bound)
 }
 
 // persona creates a persona: REST has no file form of it.
