@@ -14,7 +14,7 @@ PURE       := regexp/... compress/... image/... github.com/kljensen/snowball/...
 RACE       := -race $(PURE:%=-gcflags=%=-race=false)
 LDFLAGS    := -X main.version=$(VERSION)
 
-.PHONY: run build test test-race test-postgres test-long lint fmt web web-check bench clean
+.PHONY: run build test test-race test-postgres test-long lint fmt web web-check client bench clean
 
 # In a terminal the server gets a process group of its own (set -m): Ctrl-C then
 # reaches it and not make, which would end with an error after it.
@@ -49,8 +49,11 @@ fmt:
 web: web-check ## build the page again into web/dist
 	cd web && npm run build
 
-web-check: ## install what the page is built with, and check its sources
+web-check: client ## install what the page is built with, and check its sources
 	cd web && npm ci --no-audit --no-fund && npm run check
+
+client: ## build and check clients/typescript, which the page uses
+	cd clients/typescript && npm ci --no-audit --no-fund && npm run build
 
 bench: build ## the figures of docs/performance.md
 	$(BIN) bench chat

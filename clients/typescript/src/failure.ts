@@ -1,0 +1,37 @@
+import type { components } from './generated.js'
+
+type Problem = components['schemas']['Problem']
+
+/** A code of the server, or "network": the server was not reached. */
+export type Code = Problem['code'] | 'network'
+
+/** Failure is a call or a command that failed. Its message is in English, for people. */
+export class Failure extends Error {
+  readonly code: Code
+  /** HTTP status; 0 if the server was not reached. */
+  readonly status: number
+  /** Whether to try again: never, with the same key, or later. */
+  readonly retry: Problem['retry']
+  readonly retryAfterMs: number
+  /** The fields that are wrong. */
+  readonly errors: NonNullable<Problem['errors']>
+  readonly details: Record<string, unknown>
+
+  constructor(problem: { code: Code; detail: string } & Partial<Omit<Problem, 'code' | 'detail' | 'retryAfterMs'>> & { retryAfterMs?: number | null }) {
+    super(problem.detail)
+    this.name = 'Failure'
+    this.code = problem.code
+    this.status = problem.status ?? 0
+    this.retry = problem.retry ?? 'no'
+    this.retryAfterMs = problem.retryAfterMs ?? 0
+    this.errors = problem.errors ?? []
+    this.details = problem.details ?? {}
+  }
+}
+
+/** failureOf reads the problem in an answer. */
+export async function failureOf(answer: Response): Promise<Failure> {
+  const problem = await answer.json().catch(() => null)
+  if (problem?.code) return new Failure(problem)
+  return new Failure({ code: answer.status === 401 ? 'unauthenticated' : 'internal', status: answer.status, detail: `The server answered ${answer.status}.` })
+}

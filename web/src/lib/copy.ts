@@ -1,0 +1,18 @@
+import { notes } from './notes.svelte'
+import { common } from './words'
+
+/** copy puts text on the clipboard. */
+export async function copy(text: string) {
+  if (navigator.clipboard) await navigator.clipboard.writeText(text)
+  else legacy(text) // plain HTTP from another machine
+  notes.show(common.copied)
+}
+
+function legacy(text: string) {
+  const area = document.createElement('textarea')
+  area.value = text
+  document.body.append(area)
+  area.select()
+  document.execCommand('copy')
+  area.remove()
+}

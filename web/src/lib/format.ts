@@ -1,0 +1,39 @@
+// Dates, sizes and numbers in the language of the page.
+
+import { language } from './language.svelte'
+
+const locale = () => (language.current === 'zh' ? 'zh-CN' : navigator.languages.find((l) => l.startsWith('en')) ?? 'en')
+
+/** time is the hour today, the day this year, and else the date. */
+export function time(at: string | number, now = new Date()): string {
+  const date = new Date(at)
+  if (date.toDateString() === now.toDateString()) return date.toLocaleTimeString(locale(), { hour: '2-digit', minute: '2-digit' })
+  if (date.getFullYear() === now.getFullYear()) return date.toLocaleDateString(locale(), { month: 'short', day: 'numeric' })
+  return date.toLocaleDateString(locale(), { year: 'numeric', month: 'short', day: 'numeric' })
+}
+
+export const full = (at: string | number) => new Date(at).toLocaleString(locale(), { dateStyle: 'medium', timeStyle: 'short' })
+
+export const number = (n: number, digits = 0) => n.toLocaleString(locale(), { maximumFractionDigits: digits })
+
+export const dollars = (n: number) => n.toLocaleString(locale(), { style: 'currency', currency: 'USD', maximumFractionDigits: n < 1 ? 4 : 2 })
+
+export function bytes(n: number): string {
+  for (const unit of ['B', 'KB', 'MB', 'GB']) {
+    if (n < 1000 || unit === 'GB') return number(n, n < 10 && unit !== 'B' ? 1 : 0) + ' ' + unit
+    n /= 1024
+  }
+  return ''
+}
+
+export function milliseconds(ms: number): string {
+  return ms < 1000 ? number(ms) + ' ms' : number(ms / 1000, 1) + ' s'
+}
+
+/**
+ * plain makes foreign text fit for one line of the page: characters that reverse or
+ * hide what follows are taken out.
+ */
+export function plain(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, ' ').trim()
+}

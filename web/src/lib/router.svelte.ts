@@ -1,0 +1,55 @@
+// Addresses of the page are hashes (/#/chats/019a…), so the server needs to know none
+// of them, and a view is one line in views/index.ts.
+
+import type { Component } from 'svelte'
+
+export interface View {
+  /** For example /chats/:id; a name that ends in ? may be missing. */
+  path: string
+  load: () => Promise<{ default: Component<any> }>
+}
+
+export interface Match {
+  view: View
+  params: Record<string, string>
+}
+
+const read = () => (location.hash.startsWith('#/') ? location.hash.slice(1) : '/')
+
+let path = $state(read())
+addEventListener('hashchange', () => (path = read()))
+
+export const route = {
+  /** The address as it is, without the query. */
+  get path() {
+    return path.split('?')[0]!
+  },
+  get query() {
+    return new URLSearchParams(path.split('?')[1] ?? '')
+  },
+}
+
+/** go shows another address; replace leaves no step back to this one. */
+export function go(to: string, replace = false) {
+  if (replace) {
+    history.replaceState(null, '', '/#' + to)
+    path = to
+  } else location.hash = to
+}
+
+/** match finds the view of a path; the first that fits. */
+export function match(views: View[], path: string): Match | undefined {
+  const given = path.split('/').filter(Boolean)
+  for (const view of views) {
+    const parts = view.path.split('/').filter(Boolean)
+    const params: Record<string, string> = {}
+    const fits = parts.every((part, i) => {
+      const value = given[i]
+      if (!part.startsWith(':')) return part === value
+      if (value !== undefined) params[part.replace(/[:?]/g, '')] = decodeURIComponent(value)
+      return value !== undefined || part.endsWith('?')
+    })
+    if (fits && given.length <= parts.length) return { view, params }
+  }
+  return undefined
+}

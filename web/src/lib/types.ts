@@ -1,0 +1,14 @@
+// The objects of the API under short names.
+
+import type { components } from '@nodest/client'
+
+type S = components['schemas']
+export type { Event, Reply } from '@nodest/client'
+export type Character = S['CharacterHead']
+export type Conversation = S['Conversation']
+export type Message = S['Message']
+export type Swipe = S['Swipe']
+export type Save = S['Save']
+export type Branch = S['Branch']
+export type TurnOptions = S['TurnOptions']
+export type User = S['User']

@@ -1,0 +1,107 @@
+// Texts that several parts of the page share, and the words for errors.
+
+import type { Code, Failure } from '@nodest/client'
+import { language, words } from './language.svelte'
+
+export const common = words(
+  {
+    cancel: 'Cancel',
+    save: 'Save',
+    close: 'Close',
+    delete: 'Delete',
+    edit: 'Edit',
+    undo: 'Undo',
+    rename: 'Rename',
+    export: 'Export',
+    archive: 'Archive',
+    unarchive: 'Move back from the archive',
+    search: 'Search',
+    copy: 'Copy',
+    copied: 'Copied',
+    loading: 'Loading…',
+    more: 'More',
+    back: 'Back',
+    menu: 'Menu',
+    name: 'Name',
+    you: 'You',
+    none: 'None',
+    yes: 'Yes',
+    no: 'No',
+    showMore: 'Show more',
+    dismiss: 'Dismiss',
+    unsaved: 'Not saved yet',
+    saved: 'Saved',
+  },
+  {
+    cancel: '取消',
+    save: '保存',
+    close: '关闭',
+    delete: '删除',
+    edit: '编辑',
+    undo: '撤销',
+    rename: '重命名',
+    export: '导出',
+    archive: '归档',
+    unarchive: '取消归档',
+    search: '搜索',
+    copy: '复制',
+    copied: '已复制',
+    loading: '加载中…',
+    more: '更多',
+    back: '返回',
+    menu: '菜单',
+    name: '名称',
+    you: '你',
+    none: '无',
+    yes: '是',
+    no: '否',
+    showMore: '显示更多',
+    dismiss: '关闭提示',
+    unsaved: '尚未保存',
+    saved: '已保存',
+  },
+)
+
+// The server explains errors in English; these say the same in general words.
+const chinese: Partial<Record<Code, string>> = {
+  network: '无法连接服务器。',
+  bad_request: '请求无效。',
+  invalid_field: '有一项内容无效。',
+  unauthenticated: '请先登录。',
+  token_expired: '登录已过期，请重新登录。',
+  forbidden: '没有权限。',
+  not_found: '找不到该内容，可能已被删除。',
+  conflict: '内容已在别处更改，请重新加载。',
+  busy: '正在生成另一条回复。',
+  in_progress: '该操作正在进行。',
+  not_configured: '所需的服务尚未设置。',
+  precondition_failed: '内容已在别处更改，请重新加载。',
+  too_large: '内容过大。',
+  unsupported_media_type: '不支持这种文件类型。',
+  unsupported_card: '无法读取该角色卡。',
+  invalid_world_book: '无法读取该世界书。',
+  invalid_import: '无法导入该文件。',
+  newer_version: '该文件由更新的版本生成。',
+  rate_limited: '操作过于频繁，请稍后再试。',
+  too_many_generations: '同时生成的回复过多。',
+  quota_exceeded: '今日额度已用完。',
+  internal: '服务器出错。',
+  storage_full: '服务器存储空间已满。',
+  upstream_auth: '模型服务拒绝了密钥。',
+  upstream_quota: '模型服务的额度已用完。',
+  upstream_rate_limited: '模型服务请求过多，请稍后再试。',
+  upstream_unavailable: '模型服务暂时不可用。',
+  upstream_bad_answer: '模型服务的回答无法使用。',
+  upstream_timeout: '模型服务超时。',
+  blocked_by_provider: '内容被模型服务的安全策略拦截。',
+  empty_reply: '模型没有给出内容。',
+  context_too_large: '提示词超出模型的上下文。',
+  shutting_down: '服务器正在重启。',
+}
+
+/** errorText says what went wrong, in the language of the page. */
+export function errorText(e: Pick<Failure, 'code' | 'message'>): string {
+  if (language.current === 'en') return e.message
+  const general = chinese[e.code]
+  return general ? (e.code === 'network' ? general : `${general}（${e.message}）`) : e.message
+}

@@ -1,0 +1,210 @@
+// The chat that is open: its messages, and the replies that are being written in it.
+
+import { SvelteMap } from 'svelte/reactivity'
+import type { Commands } from '@nodest/client'
+import { attempt, notes, succeeds } from '../lib/notes.svelte'
+import type { Message, Reply } from '../lib/types'
+import { chatWords } from '../views/chat/words'
+import { client, connection, listen, replies, rest } from './server'
+
+const page = 50
+const tick = 50 // milliseconds between two updates of the text that is being written
+
+/** Live is the text of a message that is being written. */
+export class Live {
+  text = $state('')
+  reasoning = $state('')
+  stage = $state<Reply['stage']>('')
+  blocks = $state.raw<Reply['blocks']>([])
+  private timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(private reply: Reply) {
+    this.take()
+  }
+
+  get generationId() {
+    return this.reply.generationId
+  }
+
+  update(r: Reply) {
+    this.reply = r
+    this.timer ??= setTimeout(() => this.take(), tick)
+  }
+
+  /** take shows what has arrived. */
+  take() {
+    clearTimeout(this.timer)
+    this.timer = undefined
+    const r = this.reply
+    this.text = r.text
+    this.reasoning = r.reasoning
+    this.stage = r.stage
+    if (r.blocks.length > 0 || this.blocks.length > 0) this.blocks = [...r.blocks]
+  }
+}
+
+const writing = (m: Message) => m.status === 'pending' || m.status === 'streaming'
+
+export class OpenChat {
+  messages = $state.raw<Message[]>([])
+  loaded = $state(false)
+  /** Whether there are messages before those that are loaded. */
+  older = $state(false)
+  /** Replies that are being written, by message. */
+  live = new SvelteMap<string, Live>()
+  /** What was shown of an interrupted reply and is not stored, by message. */
+  unsaved = new SvelteMap<string, string>()
+  private loading = 0
+  private arrived: Map<string, Message> | null = null // messages that arrive while a page is read
+  private stop: () => void
+
+  constructor(readonly id: string) {
+    this.stop = listen({
+      snapshot: () => this.load(),
+      reply: (r) => this.reply(r),
+      ended: (r) => this.ended(r),
+      event: (e) => {
+        if (!('conversationId' in e) || e.conversationId !== this.id) return
+        if (e.ev === 'message.created' || e.ev === 'message.updated') this.message(e.data.message)
+        if (e.ev === 'message.deleted' || e.ev === 'message.restored') void this.load()
+        if (e.ev === 'chat.updated' && e.data.conversation.headId !== (this.messages.at(-1)?.id ?? null)) void this.load()
+        if (e.ev === 'gen.failed' && !e.messageId) notes.show(e.data.error.detail, { kind: 'error' })
+      },
+    })
+    void this.load()
+  }
+
+  close() {
+    this.stop()
+  }
+
+  /** running is the generation whose reply is being written, if there is one. */
+  get running(): string {
+    const m = this.messages.findLast(writing)
+    return m ? (this.live.get(m.id)?.generationId ?? m.generationId ?? '') : ''
+  }
+
+  /** load reads the newest messages of the shown branch. */
+  async load() {
+    const turn = ++this.loading
+    const arrived = (this.arrived = new Map<string, Message>())
+    const limit = Math.min(200, Math.max(page, this.messages.length))
+    const got = await attempt(() => rest.get('/conversations/{id}/messages', { path: { id: this.id }, query: { limit } }))
+    if (turn !== this.loading) return // something newer was asked for
+    this.arrived = null
+    this.loaded = true
+    if (!got) return
+    const known = new Map(this.messages.map((m) => [m.id, m]))
+    this.messages = got.items.map((m) => (known.get(m.id)?.rev === m.rev ? known.get(m.id)! : m))
+    this.older = got.nextCursor !== null
+    for (const m of arrived.values()) this.message(m) // the answer may be older than these
+    for (const m of this.messages) {
+      const reply = m.generationId ? replies.get(m.generationId) : undefined
+      if (reply && writing(m)) this.reply(reply)
+    }
+  }
+
+  async loadOlder() {
+    const first = this.messages[0]
+    const turn = this.loading
+    if (!first || !this.older) return
+    const got = await attempt(() => rest.get('/conversations/{id}/messages', { path: { id: this.id }, query: { limit: page, before: first.id } }))
+    if (!got || turn !== this.loading || this.messages[0]?.id !== first.id) return
+    this.messages = [...got.items, ...this.messages]
+    this.older = got.nextCursor !== null
+  }
+
+  /**
+   * message takes in a message. A new one follows the last one; one that is being
+   * written beside a shown one takes its place for the time being, and chat.updated or
+   * message.deleted tells what came of it.
+   */
+  private message(m: Message) {
+    this.arrived?.set(m.id, m)
+    const live = this.live.get(m.id)
+    if (live && !writing(m)) {
+      live.take()
+      if (m.status === 'interrupted' && live.text.length > m.text.length && live.text.startsWith(m.text)) this.unsaved.set(m.id, live.text)
+      this.live.delete(m.id)
+    }
+    const at = this.messages.findIndex((old) => old.id === m.id)
+    if (at >= 0) {
+      if (m.rev >= this.messages[at]!.rev) this.messages = this.messages.with(at, m)
+      return
+    }
+    const parent = this.messages.findIndex((old) => old.id === m.parentId)
+    if (parent === this.messages.length - 1 || (parent >= 0 && m.status === 'pending')) {
+      this.messages = [...this.messages.slice(0, parent + 1), m]
+    }
+  }
+
+  private reply(r: Reply) {
+    if (r.conversationId !== this.id || !r.messageId) return
+    const live = this.live.get(r.messageId)
+    if (live?.generationId === r.generationId) return live.update(r)
+    this.unsaved.delete(r.messageId)
+    this.live.set(r.messageId, new Live(r))
+  }
+
+  private ended(r: Reply) {
+    if (r.messageId && this.live.get(r.messageId)?.generationId === r.generationId) this.live.delete(r.messageId)
+  }
+
+  private do<C extends keyof Commands>(cmd: C, data: Commands[C]['data']): Promise<boolean> {
+    return succeeds(() => connection.send(cmd, data))
+  }
+
+  async cancel() {
+    const generationId = this.running
+    if (generationId) await this.do('gen.cancel', { generationId })
+  }
+
+  regenerate(m: Message, wish?: string, options?: Commands['gen.regenerate']['data']['options']) {
+    return this.do('gen.regenerate', { messageId: m.id, ...(wish && { wish }), ...(options && { options }) })
+  }
+
+  continue(m: Message) {
+    return this.do('gen.continue', { messageId: m.id })
+  }
+
+  /** impersonate lets the model write the user's next message; it yields the text. */
+  async impersonate(show: (text: string) => void) {
+    await attempt(async () => {
+      const { generationId } = await connection.send('gen.impersonate', { conversationId: this.id })
+      if (generationId) for await (const r of client.watch(generationId)) show(r.text)
+    })
+  }
+
+  swipe(m: Message, to: 'next' | 'prev') {
+    return this.do('message.swipe', { messageId: m.id, swipe: to, ifRev: m.rev, ...(to === 'next' && { generateIfLast: true }) })
+  }
+
+  /** edit changes a text in place; or, as a branch of its own, and has it answered. */
+  edit(m: Message, text: string, branch: boolean) {
+    this.unsaved.delete(m.id)
+    return this.do('message.edit', { messageId: m.id, text, ifRev: m.rev, mode: branch ? 'branch' : 'in_place', ...(branch && { regenerate: true }) })
+  }
+
+  async remove(m: Message, scope: 'one' | 'after' | 'swipe') {
+    if (!(await this.do('message.delete', { messageId: m.id, scope }))) return
+    notes.show(scope === 'swipe' ? chatWords.swipeDeleted : scope === 'after' ? chatWords.messagesDeleted : chatWords.messageDeleted, {
+      action: { label: chatWords.undo, run: () => void this.do('message.restore', { messageId: m.id }) },
+    })
+  }
+
+  show(messageId: string) {
+    return this.do('chat.head', { conversationId: this.id, messageId })
+  }
+
+  save(description: string) {
+    return this.do('save.create', { conversationId: this.id, description })
+  }
+
+  restore(saveId: string) {
+    return this.do('save.restore', { saveId })
+  }
+
+  reset() {
+    return this.do('chat.reset', { conversationId: this.id })
+  }
+}

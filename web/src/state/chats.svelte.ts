@@ -1,0 +1,82 @@
+// The chats of the user, the newest first.
+
+import { go } from '../lib/router.svelte'
+import { attempt } from '../lib/notes.svelte'
+import type { Conversation } from '../lib/types'
+import { listen, rest } from './server'
+
+let list = $state.raw<Conversation[]>([])
+
+// Where the pages of a list go on; null is the end.
+const cursors = new Map<string, string | null>()
+let reading = false
+let searched = ''
+let timer: ReturnType<typeof setTimeout> | undefined
+
+const recent = (c: Conversation) => c.lastMessage?.createdAt ?? c.updatedAt
+
+listen({
+  snapshot: (s) => void (list = [...s.conversations].sort((a, b) => (recent(a) < recent(b) ? 1 : -1))),
+  event: (e) => {
+    if (e.ev === 'chat.created' || e.ev === 'chat.updated') chats.put(e.data.conversation)
+    if (e.ev === 'chat.deleted') list = list.filter((c) => c.id !== e.conversationId)
+    if (e.ev === 'message.created' || e.ev === 'message.updated') chats.said(e.conversationId, e.data.message)
+  },
+})
+
+export const chats = {
+  get list() {
+    return list
+  },
+  get(id: string): Conversation | undefined {
+    return list.find((c) => c.id === id)
+  },
+  drop(id: string) {
+    list = list.filter((c) => c.id !== id)
+  },
+  put(c: Conversation) {
+    list = [c, ...list.filter((old) => old.id !== c.id)].sort((a, b) => (recent(a) < recent(b) ? 1 : -1))
+  },
+  /** said shows the newest text of a chat in the list. */
+  said(id: string, m: { id: string; role: any; text: string; createdAt: string }) {
+    const c = this.get(id)
+    if (!c || !m.text || m.createdAt < recent(c)) return
+    this.put({ ...c, lastMessage: { id: m.id, role: m.role, text: m.text.slice(0, 200), createdAt: m.createdAt } })
+  },
+  /** load reads a chat that is not among the newest. */
+  async load(id: string): Promise<Conversation | undefined> {
+    const known = this.get(id)
+    if (known) return known
+    const c = await attempt(() => rest.get('/conversations/{id}', { path: { id } }))
+    if (c && !this.get(id)) this.put(c)
+    return c
+  },
+  /** search adds what the server finds to the list; the newest are there already. */
+  search(query: string, archived: boolean) {
+    const key = `${archived}:${query.trim()}`
+    if (key === searched || (key === 'false:')) return
+    searched = key
+    clearTimeout(timer)
+    timer = setTimeout(() => void this.more(query, archived), 150)
+  },
+  /** more reads the next page of what is shown. */
+  async more(query: string, archived: boolean) {
+    const key = `${archived}:${query.trim()}`
+    const cursor = cursors.get(key)
+    if (cursor === null || reading) return
+    reading = true
+    const page = await attempt(() => rest.get('/conversations', { query: { limit: 200, archived, ...(cursor && { cursor }) } }))
+    reading = false
+    if (!page) return
+    cursors.set(key, page.nextCursor)
+    const known = new Set(list.map((c) => c.id))
+    list = [...list, ...page.items.filter((c) => !known.has(c.id))].sort((a, b) => (recent(a) < recent(b) ? 1 : -1))
+  },
+  /** create begins a chat with a character and shows it. */
+  async create(characterId: string) {
+    const c = await attempt(() => rest.post('/conversations', { body: { characterId } }))
+    if (!c) return
+    this.put(c)
+    go('/chats/' + c.id)
+  },
+}

@@ -1,0 +1,100 @@
+// Who is signed in, and how the connection is.
+
+import { Failure, type State } from '@nodest/client'
+import { go } from '../lib/router.svelte'
+import type { User } from '../lib/types'
+import { connection, listen, rest, start } from './server'
+
+let user = $state<User | null>(null)
+let signedIn = $state<boolean | null>(null) // null = not known yet
+let problem = $state<Failure | null>(null)
+let state = $state<State>('connecting')
+let demo = $state(false)
+
+listen({
+  state: (s) => (state = s),
+  signedOut: () => (signedIn = false),
+  event: (e) => {
+    if (e.ev === 'resource.updated' && (e.data.kind === 'provider' || e.data.kind === 'settings')) void session.lookForModel()
+  },
+})
+
+export const session = {
+  get user() {
+    return user
+  },
+  get signedIn() {
+    return signedIn
+  },
+  /** Why signing in did not work. */
+  get problem() {
+    return problem
+  },
+  get state() {
+    return state
+  },
+  /** Whether only the built-in demo model answers. */
+  get demo() {
+    return demo
+  },
+
+  /** begin uses the sign-in link of the address, if there is one, and loads. */
+  async begin() {
+    const link = location.pathname === '/signin' ? location.hash.slice(1) : ''
+    if (link) {
+      history.replaceState(null, '', '/')
+      go('/', true)
+      await attempt(() => rest.post('/auth/signin', { body: { link } }))
+    }
+    await this.load()
+  },
+
+  async load() {
+    try {
+      user = await rest.get('/me')
+      await start()
+      signedIn = true
+    } catch (e) {
+      if (!(e instanceof Failure)) throw e
+      if (signedIn === null || e.status === 401) signedIn = false
+      if (e.status !== 401) problem = e
+      return
+    }
+    void this.lookForModel()
+  },
+
+  async signIn(username: string, password: string) {
+    if (await attempt(() => rest.post('/auth/login', { body: { username, password } }))) await this.load()
+  },
+
+  /** signInWith takes a token, or a sign-in link that was pasted. */
+  async signInWith(secret: string) {
+    const link = secret.split('/signin#')[1]
+    const body = link ? { link: link.trim() } : { token: secret.trim() }
+    if (await attempt(() => rest.post('/auth/signin', { body }))) await this.load()
+  },
+
+  async signOut() {
+    await rest.post('/auth/logout').catch(() => undefined)
+    connection.close()
+    location.assign('/') // nothing of this user stays in the page
+  },
+
+  async lookForModel() {
+    const list = await rest.get('/providers').catch(() => null)
+    if (list) demo = list.items.some((p) => p.default && p.name === 'offline')
+  },
+}
+
+async function attempt(f: () => Promise<unknown>): Promise<boolean> {
+  problem = null
+  try {
+    await f()
+    return true
+  } catch (e) {
+    if (!(e instanceof Failure)) throw e
+    problem = e
+    signedIn = false
+    return false
+  }
+}
