@@ -6,8 +6,14 @@ export type Language = (typeof languages)[number]
 const stored = localStorage.getItem('nodest.language')
 const preferred: Language = navigator.languages.find((l) => /^(en|zh)/i.test(l))?.toLowerCase().startsWith('zh') ? 'zh' : 'en'
 
-let current = $state<Language>(languages.find((l) => l === stored) ?? preferred)
-document.documentElement.lang = current === 'zh' ? 'zh-CN' : 'en'
+const first = languages.find((l) => l === stored) ?? preferred
+let current = $state<Language>(first)
+tag(first)
+
+/** tag tells the browser, for fonts, hyphens and screen readers. */
+function tag(l: Language) {
+  document.documentElement.lang = l === 'zh' ? 'zh-CN' : 'en'
+}
 
 export const language = {
   get current() {
@@ -16,7 +22,7 @@ export const language = {
   choose(l: Language) {
     current = l
     localStorage.setItem('nodest.language', l)
-    document.documentElement.lang = l === 'zh' ? 'zh-CN' : 'en'
+    tag(l)
   },
 }
 

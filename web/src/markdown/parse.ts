@@ -17,6 +17,12 @@ export interface Plain {
   raw: string
 }
 
+/** Citation is the mark of a source: [^1] */
+export interface Citation extends Tokens.Generic {
+  type: 'citation'
+  marker: number
+}
+
 export type Block = Token | Plain
 
 const quotes = /^(?:"(?=\S)[^"\n]*[^"\s]"|“[^“”\n]+”|„[^“”„\n]+[“”]|«[^«»\n]+»|「[^「」\n]+」|『[^『』\n]+』)/
@@ -33,6 +39,15 @@ const marked = new Marked({
         const raw = quotes.exec(text)?.[0]
         if (raw === undefined) return undefined
         return { type: 'speech', raw, open: raw[0]!, close: raw.at(-1)!, tokens: this.lexer.inlineTokens(raw.slice(1, -1)) }
+      },
+    },
+    {
+      name: 'citation',
+      level: 'inline',
+      start: (text) => text.indexOf('[^'),
+      tokenizer(text): Citation | undefined {
+        const [raw, marker] = /^\[\^(\d{1,3})\](?!:)/.exec(text) ?? []
+        return raw === undefined ? undefined : { type: 'citation', raw, marker: Number(marker) }
       },
     },
   ],

@@ -52,6 +52,8 @@ export class OpenChat {
   older = $state(false)
   /** Replies that are being written, by message. */
   live = new SvelteMap<string, Live>()
+  /** The message that was looked for. */
+  sought = $state('')
   /** What was shown of an interrupted reply and is not stored, by message. */
   unsaved = new SvelteMap<string, string>()
   private loading = 0
@@ -104,14 +106,28 @@ export class OpenChat {
     }
   }
 
-  async loadOlder() {
+  async loadOlder(limit = page) {
     const first = this.messages[0]
     const turn = this.loading
     if (!first || !this.older) return
-    const got = await attempt(() => rest.get('/conversations/{id}/messages', { path: { id: this.id }, query: { limit: page, before: first.id } }))
+    const got = await attempt(() => rest.get('/conversations/{id}/messages', { path: { id: this.id }, query: { limit, before: first.id } }))
     if (!got || turn !== this.loading || this.messages[0]?.id !== first.id) return
     this.messages = [...got.items, ...this.messages]
     this.older = got.nextCursor !== null
+  }
+
+  /** seek loads pages until a message is there; it returns whether it is. */
+  async seek(messageId: string): Promise<boolean> {
+    const m = await attempt(() => rest.get('/messages/{id}', { path: { id: messageId } }))
+    const here = () => this.messages.some((old) => old.id === messageId)
+    while (m?.conversationId === this.id && !here() && this.older) {
+      const before = this.messages[0]?.id
+      await this.loadOlder(200)
+      if (this.messages[0]?.id === before) break
+    }
+    this.sought = here() ? messageId : ''
+    if (!here()) notes.show(chatWords.notOnBranch)
+    return here()
   }
 
   /**
