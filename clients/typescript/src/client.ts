@@ -36,9 +36,9 @@ export class Client {
       rest: this.rest,
       event: (e) => this.event(e),
       reload: () => this.load(),
-      active: (list) => {
-        this.replies.active(list)
-        options.active?.(list)
+      active: (list, resumed) => {
+        this.replies.active(list, resumed)
+        options.active?.(list, resumed)
       },
     })
     this.replies = new Replies(

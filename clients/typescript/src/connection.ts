@@ -34,8 +34,8 @@ export interface ConnectionOptions {
   event(e: Event): void
   /** The missed events are no longer kept: load everything, and return its position. */
   reload(): Promise<Position>
-  /** Connected: these generations are running. */
-  active?(list: Active[]): void
+  /** Connected: these generations are running. If it was resumed, the missed events follow. */
+  active?(list: Active[], resumed: boolean): void
   state?(state: State): void
   /** The sign-in is no longer valid. */
   signedOut?(): void
@@ -184,7 +184,7 @@ export class Connection {
     this.openedAt = Date.now()
     this.notBefore = 0
     this.options.state?.('open')
-    this.options.active?.(frame.data.active)
+    this.options.active?.(frame.data.active, frame.data.resumed)
     for (const w of this.waiting.values()) this.socket?.send(JSON.stringify(w.frame))
   }
 

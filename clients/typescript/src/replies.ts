@@ -49,39 +49,48 @@ export class Replies {
     return this.live.get(generationId)?.reply
   }
 
-  /** active takes the generations that run when a connection opens. Others have ended, nobody told how. */
-  active(list: Active[]) {
+  /** of returns the reply that is being written for a message. */
+  of(messageId: string): Reply | undefined {
+    for (const { reply } of this.live.values()) if (reply.messageId === messageId) return reply
+    return undefined
+  }
+
+  /**
+   * active takes the generations that run when a connection opens. How others have
+   * ended is told by the events that follow, unless the connection was not resumed.
+   */
+  active(list: Active[], resumed: boolean) {
     for (const [id, live] of this.live) {
-      if (list.some((a) => a.generationId === id)) continue
+      if (resumed || list.some((a) => a.generationId === id)) continue
       this.live.delete(id)
       this.ended(live.reply, null)
     }
-    for (const a of list) this.attach(this.of(a.generationId, a.conversationId, a.messageId))
+    for (const a of list) this.attach(this.start(a.generationId, a.conversationId, a.messageId))
   }
 
   /** event takes an event of the connection; those that are about no generation are ignored. */
   event(e: Event) {
     switch (e.ev) {
       case 'gen.started': {
-        const live = this.of(e.generationId, e.conversationId, e.messageId)
+        const live = this.start(e.generationId, e.conversationId, e.messageId)
         live.reply.kind = e.data.kind
         return this.changed(live.reply)
       }
       case 'gen.stage': {
-        const live = this.of(e.generationId, e.conversationId, e.messageId)
+        const live = this.start(e.generationId, e.conversationId, e.messageId)
         live.reply.stage = e.data.stage
         return this.changed(live.reply)
       }
       case 'gen.delta':
-        return this.delta(this.of(e.generationId, e.conversationId, e.messageId), e.data.part as Part, e.off, e.data.text)
+        return this.delta(this.start(e.generationId, e.conversationId, e.messageId), e.data.part as Part, e.off, e.data.text)
       case 'gen.block': {
         const { part, state } = e.data
         if (state !== 'open' || (part !== 'mem' && part !== 'websearch')) return
-        this.of(e.generationId, e.conversationId, e.messageId).reply.blocks.push({ part, text: '' })
+        this.start(e.generationId, e.conversationId, e.messageId).reply.blocks.push({ part, text: '' })
         return
       }
       case 'gen.rewind':
-        return this.rewind(this.of(e.generationId, e.conversationId, e.messageId), e.off)
+        return this.rewind(this.start(e.generationId, e.conversationId, e.messageId), e.off)
       case 'gen.behind': // a delta with what is missing follows
         return
       case 'gen.done':
@@ -93,7 +102,7 @@ export class Replies {
     }
   }
 
-  private of(generationId: string, conversationId: string, messageId: string | undefined): Live {
+  private start(generationId: string, conversationId: string, messageId: string | undefined): Live {
     let live = this.live.get(generationId)
     if (!live) {
       const reply: Reply = { generationId, conversationId, messageId, kind: undefined, stage: '', text: '', reasoning: '', blocks: [] }
@@ -144,6 +153,7 @@ export class Replies {
       .send('gen.attach', { generationId, off: live.points })
       .then((got: Commands['gen.attach']['reply']) => {
         live.attaching = false
+        live.reply.kind = got.generation.kind
         if (this.live.get(generationId) !== live) return // it has ended
         if (got.off < live.points) this.rewind(live, got.off) // what we have was taken back
         if (got.text) this.delta(live, 'text', got.off, got.text)

@@ -4,6 +4,7 @@ import { SvelteMap } from 'svelte/reactivity'
 import type { Commands } from '@nodest/client'
 import { attempt, notes, succeeds } from '../lib/notes.svelte'
 import type { Message, Reply } from '../lib/types'
+import { errorText } from '../lib/words'
 import { chatWords } from '../views/chat/words'
 import { client, connection, listen, replies, rest } from './server'
 
@@ -16,6 +17,7 @@ export class Live {
   reasoning = $state('')
   stage = $state<Reply['stage']>('')
   blocks = $state.raw<Reply['blocks']>([])
+  kind = $state<Reply['kind']>()
   private timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(private reply: Reply) {
@@ -39,6 +41,7 @@ export class Live {
     this.text = r.text
     this.reasoning = r.reasoning
     this.stage = r.stage
+    this.kind = r.kind
     if (r.blocks.length > 0 || this.blocks.length > 0) this.blocks = [...r.blocks]
   }
 }
@@ -55,7 +58,7 @@ export class OpenChat {
   /** The message that was looked for. */
   sought = $state('')
   /** What was shown of an interrupted reply and is not stored, by message. */
-  unsaved = new SvelteMap<string, string>()
+  unsaved = $state.raw<Record<string, string>>({})
   private loading = 0
   private arrived: Map<string, Message> | null = null // messages that arrive while a page is read
   private stop: () => void
@@ -70,7 +73,9 @@ export class OpenChat {
         if (e.ev === 'message.created' || e.ev === 'message.updated') this.message(e.data.message)
         if (e.ev === 'message.deleted' || e.ev === 'message.restored') void this.load()
         if (e.ev === 'chat.updated' && e.data.conversation.headId !== (this.messages.at(-1)?.id ?? null)) void this.load()
-        if (e.ev === 'gen.failed' && !e.messageId) notes.show(e.data.error.detail, { kind: 'error' })
+        if (e.ev === 'gen.failed' && this.messages.find((m) => m.id === e.messageId)?.status !== 'error') {
+          notes.show(errorText({ code: e.data.error.code, message: e.data.error.detail }), { kind: 'error' })
+        }
       },
     })
     void this.load()
@@ -82,8 +87,13 @@ export class OpenChat {
 
   /** running is the generation whose reply is being written, if there is one. */
   get running(): string {
-    const m = this.messages.findLast(writing)
-    return m ? (this.live.get(m.id)?.generationId ?? m.generationId ?? '') : ''
+    for (const live of this.live.values()) return live.generationId
+    return this.messages.findLast(writing)?.generationId ?? ''
+  }
+
+  /** writing returns whether the text of a message, or another swipe of it, is being written. */
+  writing(m: Message): boolean {
+    return writing(m) || this.live.has(m.id)
   }
 
   /** load reads the newest messages of the shown branch. */
@@ -101,8 +111,8 @@ export class OpenChat {
     this.older = got.nextCursor !== null
     for (const m of arrived.values()) this.message(m) // the answer may be older than these
     for (const m of this.messages) {
-      const reply = m.generationId ? replies.get(m.generationId) : undefined
-      if (reply && writing(m)) this.reply(reply)
+      const reply = replies.of(m.id)
+      if (reply) this.reply(reply)
     }
   }
 
@@ -137,12 +147,6 @@ export class OpenChat {
    */
   private message(m: Message) {
     this.arrived?.set(m.id, m)
-    const live = this.live.get(m.id)
-    if (live && !writing(m)) {
-      live.take()
-      if (m.status === 'interrupted' && live.text.length > m.text.length && live.text.startsWith(m.text)) this.unsaved.set(m.id, live.text)
-      this.live.delete(m.id)
-    }
     const at = this.messages.findIndex((old) => old.id === m.id)
     if (at >= 0) {
       if (m.rev >= this.messages[at]!.rev) this.messages = this.messages.with(at, m)
@@ -158,12 +162,21 @@ export class OpenChat {
     if (r.conversationId !== this.id || !r.messageId) return
     const live = this.live.get(r.messageId)
     if (live?.generationId === r.generationId) return live.update(r)
-    this.unsaved.delete(r.messageId)
+    this.forget(r.messageId)
     this.live.set(r.messageId, new Live(r))
   }
 
+  private forget(messageId: string) {
+    const { [messageId]: gone, ...others } = this.unsaved
+    if (gone !== undefined) this.unsaved = others
+  }
+
+  /** ended: the message has its final text, or its old one. */
   private ended(r: Reply) {
-    if (r.messageId && this.live.get(r.messageId)?.generationId === r.generationId) this.live.delete(r.messageId)
+    if (!r.messageId || this.live.get(r.messageId)?.generationId !== r.generationId) return
+    this.live.delete(r.messageId)
+    const m = this.messages.find((m) => m.id === r.messageId)
+    if (m?.status === 'interrupted' && r.text.length > m.text.length && r.text.startsWith(m.text)) this.unsaved = { ...this.unsaved, [m.id]: r.text }
   }
 
   private do<C extends keyof Commands>(cmd: C, data: Commands[C]['data']): Promise<boolean> {
@@ -197,7 +210,7 @@ export class OpenChat {
 
   /** edit changes a text in place; or, as a branch of its own, and has it answered. */
   edit(m: Message, text: string, branch: boolean) {
-    this.unsaved.delete(m.id)
+    this.forget(m.id)
     return this.do('message.edit', { messageId: m.id, text, ifRev: m.rev, mode: branch ? 'branch' : 'in_place', ...(branch && { regenerate: true }) })
   }
 
