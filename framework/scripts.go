@@ -126,6 +126,9 @@ type ScriptRun struct {
 
 // User runs the scripts for user input on what the user wrote, before it is sent.
 func (r *ScriptRun) User(text string) string {
+	if r == nil {
+		return text
+	}
 	return r.apply(text, r.scripts.pick(Occasion{Placement: card.PlaceUserInput}))
 }
 
