@@ -159,8 +159,8 @@ func placeOf(role string) int {
 	return 0
 }
 
-// Occasion is what a text is that scripts run over. The zero value but for Placement is a
-// text that will be stored.
+// Occasion says which text scripts run over. Without IsMarkdown and IsPrompt it is a message
+// of the user before it is sent, or a reply before it is stored.
 type Occasion struct {
 	Placement  int  // card.PlaceUserInput or card.PlaceAIOutput
 	Depth      int  // of the message, counted from the newest (0)
