@@ -30,7 +30,7 @@ func (s *Server) importAny(ctx context.Context, call *op.Call, f file) (any, err
 	if !slices.Contains(card.Kinds, kind) {
 		return nil, fault.InvalidField("as", "value", "must be one of %v", card.Kinds)
 	}
-	if err := s.findOwner(ctx, call.UserID, kind, &f); err != nil {
+	if err := s.findOwner(ctx, call, kind, &f); err != nil {
 		return nil, err
 	}
 	switch kind {
@@ -41,54 +41,61 @@ func (s *Server) importAny(ctx context.Context, call *op.Call, f file) (any, err
 		f.id = f.characterID
 		return s.importMemories(ctx, call, f)
 	default:
-		return s.importChat(ctx, call, f)
+		return s.importConversation(ctx, call, f)
 	}
 }
 
 // findOwner completes the form with the conversation or character that a file belongs to,
 // if the file names one of the user's.
-func (s *Server) findOwner(ctx context.Context, userID string, kind card.Kind, f *file) (err error) {
-	field, owner, named := "characterId", &f.characterID, ""
-	switch {
-	case kind == card.KindSave && f.conversationID == "":
-		field, owner = "conversationId", &f.conversationID
-		var of struct {
-			ConversationID string `json:"conversationId"`
-		}
-		_ = json.Unmarshal(bytes.TrimPrefix(f.data, []byte("\ufeff")), &of) // of another type it names none
-		if of.ConversationID != "" {
-			_, err = s.Chats.Conversation(ctx, userID, of.ConversationID)
-			*owner = of.ConversationID
-		}
-	case kind == card.KindMemories && f.characterID == "":
-		if id, _ := memory.IsExport(f.data); id != "" {
-			_, err = s.Characters.Get(ctx, userID, id)
-			*owner = id
-		}
-	case kind == card.KindChat && f.characterID == "":
-		if named = archive.CharacterName(f.data); named != "" {
-			*owner, err = s.onlyCharacter(ctx, userID, named)
-		}
-	default:
+func (s *Server) findOwner(ctx context.Context, call *op.Call, kind card.Kind, f *file) (err error) {
+	missing := fault.InvalidField("characterId", "required", "required: the id of the character").With("kind", string(kind))
+	owner, named := &f.characterID, ""
+	if kind == card.KindSave {
+		missing = fault.InvalidField("conversationId", "required", "required: the id of the conversation").With("kind", string(kind))
+		owner = &f.conversationID
+	}
+	if *owner != "" {
 		return nil
 	}
-	if err != nil && !fault.Is(err, fault.NotFound) || err == nil && *owner != "" {
-		return err
+	switch kind {
+	case card.KindSave:
+		if named = archive.ConversationID(f.data); named != "" {
+			_, err = s.Chats.Conversation(ctx, call.UserID, named)
+		}
+	case card.KindMemories:
+		if named, _ = memory.IsExport(f.data); named != "" {
+			_, err = s.Characters.Get(ctx, call.UserID, named)
+		}
+	default:
+		return s.findCharacter(ctx, call, f, missing)
 	}
-	missing := fault.InvalidField(field, "required", "required: the file names none of yours").With("kind", string(kind))
-	if named != "" {
-		missing.Details["name"] = named
+	if named == "" || fault.Is(err, fault.NotFound) {
+		return missing
 	}
-	return missing
+	*owner = named
+	return err
 }
 
-// onlyCharacter is the id of the character with a name; "" if none or several have it.
-func (s *Server) onlyCharacter(ctx context.Context, userID, name string) (id string, err error) {
-	found, err := s.Characters.Named(ctx, userID, name)
-	if len(found) == 1 {
-		id = found[0].ID
+// findCharacter completes the form with the only character that has the name in a chat. A
+// request that was carried out before needs none: whoever has that name by now, it gets
+// its first answer.
+func (s *Server) findCharacter(ctx context.Context, call *op.Call, f *file, missing *fault.Error) error {
+	if done, err := s.Archives.Answered(ctx, call); done || err != nil {
+		return err
 	}
-	return id, err
+	name := archive.CharacterName(f.data)
+	if name == "" {
+		return missing
+	}
+	found, err := s.Characters.Named(ctx, call.UserID, name)
+	if err != nil {
+		return err
+	}
+	if len(found) != 1 {
+		return missing.With("name", name)
+	}
+	f.characterID = found[0].ID
+	return nil
 }
 
 // unknownFile says why a file is none that can be imported.

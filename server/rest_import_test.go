@@ -38,6 +38,7 @@ func TestImportDetectsEveryKind(t *testing.T) {
 	h.turn(chat, "Where are we?", "At sea.")
 	character := h.characterOf(chat)
 	files := h.filesOfEveryKind(chat)
+	first := h.upload("POST", "/import", "log.jsonl", files["log.jsonl"], "Idempotency-Key: log").wants(t, 201)
 	for _, c := range []struct{ name, kind, at, want string }{
 		{"worldbook.json", "resource", "resource.kind", "worldbook"}, {"preset.json", "resource", "resource.kind", "preset"},
 		{"regexscript.json", "resource", "resource.kind", "regexscript"}, {"persona.json", "resource", "resource.name", "Mia"},
@@ -51,7 +52,10 @@ func TestImportDetectsEveryKind(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	// Now several characters are called Alice.
+	// Now several characters are called Alice. A retry gets its first answer all the same.
+	if again := h.upload("POST", "/import", "log.jsonl", files["log.jsonl"], "Idempotency-Key: log").wants(t, 201); again["id"] != first["id"] {
+		t.Errorf("the chat was stored twice: %v", again)
+	}
 	for name, kind := range map[string]string{"log.jsonl": "conversation", "archive.json": "conversation"} {
 		p := h.upload("POST", "/import", name, files[name]).refuses(t, 400, "invalid_field", "characterId")
 		if p.Details["kind"] != kind || p.Details["name"] != "Alice" {

@@ -32,6 +32,9 @@ type ImportedChat struct {
 //
 // Errors: NotFound for the character; TooLarge, InvalidImport.
 func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID string, data []byte, filename string) (*ImportedChat, error) {
+	if known, err := svc.Answered(ctx, c); known || err != nil {
+		return replayed[ImportedChat](ctx, svc, c, err)
+	}
 	var names card.ChatNames
 	err := svc.store.View(ctx, c.UserID, func(tx chat.Tx) error {
 		ch, err := tx.Characters.Character(characterID)
