@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 
 	"nodest/card"
 	"nodest/character"
@@ -27,8 +26,9 @@ func (s *Server) importAny(ctx context.Context, call *op.Call, f file) (any, err
 	case card.KindWorldBook, card.KindPreset, card.KindRegex, card.KindPersona:
 		return s.importResource(character.ResourceKind(kind))(ctx, call, f)
 	}
-	if !slices.Contains(card.Kinds, kind) {
-		return nil, fault.InvalidField("as", "value", "must be one of %v", card.Kinds)
+	checks := op.Checks{}
+	if op.OneOf(&checks, "as", kind, card.Kinds); checks.Err() != nil {
+		return nil, checks.Err()
 	}
 	if err := s.findOwner(ctx, call, kind, &f); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (s *Server) importAny(ctx context.Context, call *op.Call, f file) (any, err
 // if the file names one of the user's.
 func (s *Server) findOwner(ctx context.Context, call *op.Call, kind card.Kind, f *file) (err error) {
 	missing := fault.InvalidField("characterId", "required", "required: the id of the character").With("kind", string(kind))
-	owner, named := &f.characterID, ""
+	owner := &f.characterID
 	if kind == card.KindSave {
 		missing = fault.InvalidField("conversationId", "required", "required: the id of the conversation").With("kind", string(kind))
 		owner = &f.conversationID
@@ -57,6 +57,7 @@ func (s *Server) findOwner(ctx context.Context, call *op.Call, kind card.Kind, f
 	if *owner != "" {
 		return nil
 	}
+	var named string
 	switch kind {
 	case card.KindSave:
 		if named = archive.ConversationID(f.data); named != "" {

@@ -93,6 +93,7 @@ func TestImportTakesTheFormsWord(t *testing.T) {
 	if len(h.rest("GET", bob+"/memories", "").items(t)) != 1 {
 		t.Errorf("%v", got)
 	}
+	h.upload("POST", "/import", "m.jsonl", []byte(`{"format":"memory-export","version":1,"characterId":"\u0000\ud800"}`)).refuses(t, 400, "invalid_field", "characterId")
 	nobodys := []byte(`{"user_name":"Mia","character_name":"unused"}` + "\n" + `{"is_user":true,"name":"Mia","mes":"Hi."}`)
 	p = h.upload("POST", "/import", "log.jsonl", nobodys).refuses(t, 400, "invalid_field", "characterId")
 	if p.Details["kind"] != "conversation" || p.Details["name"] != nil {
@@ -114,7 +115,7 @@ func TestImportTakesTheFormsWord(t *testing.T) {
 	if fmt.Sprint(p.Details["as"]) != fmt.Sprint(card.Kinds) {
 		t.Errorf("%+v", p.Details)
 	}
-	for file, want := range map[string]string{" \n": "the file is empty", `{"a":`: "invalid JSON: unexpected end of JSON input", "\xff\xfe{\x00}\x00": "the file is UTF-16; save it as UTF-8"} {
+	for file, want := range map[string]string{"": "the file is empty", `{"a":`: "invalid JSON: unexpected end of JSON input", "\xff\xfe{\x00}\x00": "the file is UTF-16; save it as UTF-8"} {
 		if p := h.upload("POST", "/import", "x.json", []byte(file)).refuses(t, 422, "invalid_import"); p.Detail != want {
 			t.Errorf("%q: %s", file, p.Detail)
 		}
@@ -131,6 +132,7 @@ func TestImportBindsResources(t *testing.T) {
 	for _, name := range []string{"worldbook", "preset", "regexscript", "persona"} {
 		path := map[string]string{"worldbook": "/worldbooks", "preset": "/presets", "regexscript": "/regexscripts", "persona": "/personas"}[name]
 		h.upload("POST", "/import", name, files[name+".json"], "characterId=nobody").refuses(t, 404, "not_found")
+		h.upload("POST", "/import", name, files[name+".json"], "characterId=\xff\x00").refuses(t, 404, "not_found")
 		if items := h.rest("GET", path, "").items(t); len(items) != 0 {
 			t.Errorf("stored without the character: %v", items)
 		}
