@@ -79,7 +79,7 @@ func TestImportRefuses(t *testing.T) {
 		"NodeST, note odd":     {`{"roleCard":{"name":"a"},"authorNote":1}`, fault.InvalidImport, "note"},
 		"a world book":         {`{"name":"b","entries":{"0":{"uid":0,"key":["a"]}}}`, fault.UnsupportedCard, "worldbook"},
 		"a preset":             {`{"name":"p","prompts":[]}`, fault.UnsupportedCard, "preset"},
-		"a chat":               {`{"chat_metadata":{},"user_name":"a","character_name":"b"}`, fault.UnsupportedCard, "chat"},
+		"a chat":               {`{"chat_metadata":{},"user_name":"a","character_name":"b"}`, fault.UnsupportedCard, "the file is a conversation"},
 		"a regex script":       {`{"scriptName":"a","findRegex":"b"}`, fault.UnsupportedCard, "regexscript"},
 		"too many entries": {`{"spec":"chara_card_v2","data":{"name":"a","character_book":{"entries":[` +
 			strings.Repeat("{},", 20_000) + `{}]}}}`, fault.TooLarge, "20001 entries"},

@@ -74,8 +74,8 @@ func ImportChat(data []byte, names ChatNames, limits Limits) (*Chat, error) {
 	return chat, nil
 }
 
-// unusedName is in the header of current logs, whose messages carry the names.
-const unusedName = "unused"
+// UnusedName is in the header of current logs, whose messages carry the names.
+const UnusedName = "unused"
 
 // isChatLine reports whether a document is a header or a message.
 func isChatLine(doc json.RawMessage) bool {
@@ -120,10 +120,10 @@ func (c *Chat) setHeader(doc json.RawMessage) {
 	f := fieldsOf(doc)
 	c.Header = doc
 	c.Metadata = present(f["chat_metadata"])
-	if name := f.text("user_name", ""); name != unusedName {
+	if name := f.text("user_name", ""); name != UnusedName {
 		c.UserName = name
 	}
-	if name := f.text("character_name", ""); name != unusedName {
+	if name := f.text("character_name", ""); name != UnusedName {
 		c.CharacterName = name
 	}
 }

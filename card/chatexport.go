@@ -36,8 +36,8 @@ func (c *Chat) header() json.RawMessage {
 	}
 	o := newObject()
 	o.set("chat_metadata", metadata)
-	o.put("user_name", cmp.Or(c.UserName, unusedName))
-	o.put("character_name", cmp.Or(c.CharacterName, unusedName))
+	o.put("user_name", cmp.Or(c.UserName, UnusedName))
+	o.put("character_name", cmp.Or(c.CharacterName, UnusedName))
 	return o.encode()
 }
 

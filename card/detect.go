@@ -3,6 +3,7 @@ package card
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 )
@@ -16,13 +17,36 @@ const (
 	KindWorldBook Kind = "worldbook"
 	KindPreset    Kind = "preset"
 	KindRegex     Kind = "regexscript"
-	KindChat      Kind = "chat"
+	KindPersona   Kind = "persona"
+	KindChat      Kind = "conversation" // a chat log, or an archive of a conversation
+	KindSave      Kind = "save"         // a save point
+	KindMemories  Kind = "memories"
 	KindUnknown   Kind = ""
+)
+
+// Kinds lists the kinds that Detect tells apart.
+var Kinds = []Kind{
+	KindCharacter, KindWorldBook, KindPreset, KindRegex, KindPersona, KindChat, KindSave, KindMemories,
+}
+
+// Formats of files, as their member format says.
+const (
+	FormatArchive  = "nodest.conversation"
+	FormatSave     = "nodest.save"
+	FormatMemories = "memory-export"
 )
 
 // Detect guesses what a file holds from its content, without checking it.
 func Detect(data []byte) Kind {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	switch format, _, history := FormatOf(data); {
+	case format == FormatArchive:
+		return KindChat
+	case format == FormatMemories:
+		return KindMemories
+	case format == FormatSave, format == "" && history:
+		return KindSave
+	}
 	switch {
 	case bytes.HasPrefix(data, []byte(pngSignature)), bytes.HasPrefix(data, []byte("PK\x03\x04")):
 		return KindCharacter
@@ -37,10 +61,48 @@ func Detect(data []byte) Kind {
 		if err := json.Unmarshal(data, &rest); err != nil {
 			return KindChat // more than one document: lines
 		}
+		if len(o.keys) == 2 && o.has("name") && o.has("description") {
+			return KindPersona // a card has more
+		}
 		return kindOfObject(o)
 	}
 	return KindUnknown
 }
+
+// FormatOf reads the members format and formatVersion of a JSON object, wherever they are
+// in it. history reports whether it has a nodestChatHistory, as save points of the NodeST
+// app do. It stops at the first damage.
+func FormatOf(data []byte) (format string, version int64, history bool) {
+	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return "", 0, false
+	}
+	for dec.More() && (format == "" || version == 0) {
+		name, err := dec.Token()
+		var into any = &discard{}
+		switch name {
+		case "format":
+			into = &format
+		case "formatVersion":
+			into = &version
+		case "nodestChatHistory":
+			history = true
+		}
+		if err == nil {
+			err = dec.Decode(into)
+		}
+		var wrong *json.UnmarshalTypeError // a member of another type counts as absent
+		if err != nil && !errors.As(err, &wrong) {
+			break
+		}
+	}
+	return format, version, history
+}
+
+// discard reads any JSON value and keeps nothing of it.
+type discard struct{}
+
+func (discard) UnmarshalJSON([]byte) error { return nil }
 
 // Members that tell what an object is.
 var (

@@ -8,8 +8,8 @@ import (
 	"nodest/fault"
 )
 
-// Resource is a free-standing document that was imported: a world book, a preset
-// or a set of regex scripts.
+// Resource is a free-standing document that was imported: a world book, a preset,
+// a set of regex scripts or a persona.
 type Resource struct {
 	Name     string          // from the document, else from the file name
 	Format   string          // what the file was, e.g. "sillytavern", "novelai"
@@ -62,4 +62,20 @@ func ImportRegexScripts(data []byte, filename string, limits Limits) (*Resource,
 		}
 	}
 	return &Resource{Name: im.name(name), Format: "sillytavern", Dialect: SillyTavern, Doc: encodeList(list), Warnings: im.warnings}, nil
+}
+
+// ImportPersona reads a persona: an object with a name and a description.
+//
+// Errors: TooLarge, InvalidImport.
+func ImportPersona(data []byte, filename string, limits Limits) (*Resource, error) {
+	im := newImporter(filename, limits)
+	doc, err := im.resource(data, fault.InvalidImport)
+	if err != nil {
+		return nil, err
+	}
+	f := fieldsOf(doc)
+	if _, ok := textOf(f["name"]); !ok {
+		return nil, fault.New(fault.InvalidImport, "a persona is an object with a name and a description").With("path", "name")
+	}
+	return &Resource{Name: im.name(f.text("name", "")), Dialect: NodeST, Doc: doc, Warnings: im.warnings}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,4 +191,16 @@ func TestEverySharedChatSurvivesExport(t *testing.T) {
 		}
 		t.Logf("%s: %d messages", filepath.Base(name), len(chat.Messages))
 	})
+}
+
+func TestSampleFilesAreDetected(t *testing.T) {
+	for folder, want := range map[string][]card.Kind{
+		"cards": {card.KindCharacter}, "worldbooks": {card.KindWorldBook}, "presets": {card.KindPreset, card.KindRegex}, "chats": {card.KindChat},
+	} {
+		eachFile(t, folder, func(t *testing.T, name string, data []byte) {
+			if got := card.Detect(data); !slices.Contains(want, got) && !strings.Contains(name, "invalid") {
+				t.Errorf("detected as %q", got)
+			}
+		})
+	}
 }

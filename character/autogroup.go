@@ -56,9 +56,16 @@ func putAutoGroup(tx Tx, c *op.Call, ch *Character) error {
 	if err != nil {
 		return err
 	}
-	return changeSettings(tx, c, func(s *UserSettings) bool {
-		was := s.GlobalRegexEnabled
+	_, err = switchScriptsOn(tx, c)
+	return err
+}
+
+// switchScriptsOn makes the user's regex scripts work, and reports whether they did not.
+func switchScriptsOn(tx Tx, c *op.Call) (changed bool, err error) {
+	err = changeSettings(tx, c, func(s *UserSettings) bool {
+		changed = !s.GlobalRegexEnabled
 		s.GlobalRegexEnabled = true
-		return !was
+		return changed
 	})
+	return changed, err
 }

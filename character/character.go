@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"nodest/card"
 	"nodest/fault"
@@ -127,6 +128,34 @@ func (svc *Service) Get(ctx context.Context, userID, id string) (*Character, err
 func (svc *Service) List(ctx context.Context, userID, cursor string, limit int) (*op.Page[*Character], error) {
 	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Character, string, error) {
 		return tx.Characters(cursor, limit)
+	})
+}
+
+// Named returns the user's characters with a name: exactly so, else in any case.
+func (svc *Service) Named(ctx context.Context, userID, name string) ([]*Character, error) {
+	return op.Read(ctx, svc.store, userID, func(tx Tx) ([]*Character, error) {
+		var exact, folded []*Character
+		for cursor := ""; ; {
+			page, next, err := tx.Characters(cursor, 200)
+			if err != nil {
+				return nil, err
+			}
+			for _, ch := range page {
+				switch {
+				case ch.Name == name:
+					exact = append(exact, ch)
+				case strings.EqualFold(strings.TrimSpace(ch.Name), strings.TrimSpace(name)):
+					folded = append(folded, ch)
+				}
+			}
+			if cursor = next; cursor == "" {
+				break
+			}
+		}
+		if len(exact) > 0 {
+			return exact, nil
+		}
+		return folded, nil
 	})
 }
 

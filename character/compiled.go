@@ -174,7 +174,7 @@ func (d *Documents) addResource(w Wanted, r ResourceStamp, res *Resource, s *fra
 		if r.Bound && r.ID == globalBook.inUse() {
 			return nil, nil // it is in the prompt once, as the global one
 		}
-		filter := dialect == card.SillyTavern // its entries wait for their keys at every position
+		filter := waitsForKeys(dialect)
 		if r.ID == globalBook.inUse() {
 			s.GlobalBook, s.GlobalPriority, s.GlobalFilterKeyed = &book, framework.Priority(globalBook.Priority), filter
 		} else {
@@ -199,6 +199,19 @@ func (d *Documents) addResource(w Wanted, r ResourceStamp, res *Resource, s *fra
 		}
 	}
 	return nil, nil
+}
+
+// waitsForKeys reports whether the entries of a book of its own wait for their keys at
+// every position.
+func waitsForKeys(d card.Dialect) bool { return d == card.SillyTavern }
+
+// BuildOptions are the options of a prompt that the character's settings decide.
+func (d *Documents) BuildOptions() framework.Options {
+	set := d.Settings.Prompt
+	return framework.Options{
+		DepthMode: framework.DepthMode(set.DepthMode), ScanDepth: set.ScanDepth, FilterKeyed: set.FilterKeyed,
+		ScanSummary: d.Settings.Memory.ScanSummary, Language: d.Language, Recount: set.Recount,
+	}
 }
 
 // samplingOf is what a preset sets of a turn; p may be nil.

@@ -30,11 +30,12 @@ func Lint(data []byte, filename string) ([]card.Warning, error) {
 // has one of them.
 func lintable(data []byte, filename string) (*card.Character, error) {
 	kind := card.Detect(data)
-	if kind == card.KindChat {
-		return nil, fault.New(fault.InvalidImport, "a chat log cannot be linted")
+	switch kind {
+	case card.KindChat, card.KindSave, card.KindMemories:
+		return nil, fault.New(fault.InvalidImport, "a %s file cannot be linted", kind)
 	}
 	read := fileReaders[ResourceKind(kind)]
-	if read == nil {
+	if read == nil || kind == card.KindPersona { // which is also a card that has little
 		ch, err := card.Import(data, filename, card.Limits{})
 		if err != nil {
 			return nil, err

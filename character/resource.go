@@ -46,17 +46,18 @@ type ImportedResource struct {
 	Warnings []card.Warning `json:"warnings"`
 }
 
-// fileReaders read the kinds of resources that have a file form.
+// fileReaders read the kinds of resources.
 var fileReaders = map[ResourceKind]func(data []byte, filename string, limits card.Limits) (*card.Resource, error){
-	WorldBook: card.ImportWorldBook, Preset: card.ImportPreset, RegexScript: card.ImportRegexScripts,
+	WorldBook: card.ImportWorldBook, Preset: card.ImportPreset, RegexScript: card.ImportRegexScripts, Persona: card.ImportPersona,
 }
 
 // ImportResource stores a resource from a file, in any of the forms that package
-// card reads for its kind. Personas have no file form. A group of scripts of the
-// NodeST app that is for all characters is bound to all.
+// card reads for its kind, and binds it to a character ("" = none). A group of scripts of
+// the NodeST app that is for all characters is bound to all. Scripts that are bound to a
+// character are switched on for the user.
 //
-// Errors: TooLarge, InvalidWorldBook, InvalidImport.
-func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename string) (*ImportedResource, error) {
+// Errors: TooLarge, InvalidWorldBook, InvalidImport; NotFound for the character.
+func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename, characterID string) (*ImportedResource, error) {
 	read := fileReaders[kind]
 	if read == nil {
 		return nil, fault.New(fault.NotFound, "a %s cannot be imported", kind)
@@ -65,17 +66,46 @@ func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind Resourc
 	if err != nil {
 		return nil, err
 	}
+	if kind == Persona {
+		if err := checkPersona("file", doc.Doc); err != nil {
+			return nil, err
+		}
+	}
 	var group struct {
 		BindType string `json:"bindType"`
 	}
-	return op.Once(ctx, svc.store, c, func(tx Tx) (*ImportedResource, error) {
+	all := kind == RegexScript && json.Unmarshal(data, &group) == nil && group.BindType == "all"
+	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*ImportedResource, error) {
 		r := &Resource{
 			Kind: kind, Name: cmp.Or(op.Truncate(OneLine(doc.Name), maxResourceName), string(kind)),
-			Dialect: string(doc.Dialect), Document: doc.Doc, Characters: []string{},
-			BindAll: kind == RegexScript && json.Unmarshal(data, &group) == nil && group.BindType == "all",
+			Dialect: string(doc.Dialect), Document: doc.Doc, Characters: []string{}, BindAll: all,
 		}
-		return &ImportedResource{r, append([]card.Warning{}, doc.Warnings...)}, insertResource(tx, c, r)
+		got := &ImportedResource{r, append([]card.Warning{}, doc.Warnings...)}
+		if characterID != "" {
+			if err := got.bind(tx, c, characterID); err != nil {
+				return nil, err
+			}
+		}
+		return got, insertResource(tx, c, r)
 	})
+}
+
+// bind binds a resource that is not stored yet to a character.
+func (i *ImportedResource) bind(tx Tx, c *op.Call, characterID string) error {
+	if _, err := tx.Character(characterID); err != nil {
+		return op.InField("characterId", err)
+	}
+	i.Resource.Characters = []string{characterID}
+	if i.Resource.Kind != RegexScript {
+		return nil
+	}
+	changed, err := switchScriptsOn(tx, c)
+	if changed {
+		i.Warnings = append(i.Warnings, card.Warning{
+			Path: "globalRegexEnabled", Code: "switched_on", Detail: "regex scripts were off in your settings and have been turned on",
+		})
+	}
+	return err
 }
 
 // Resource returns one of the user's resources of a kind.

@@ -14,6 +14,7 @@ type Compiled struct {
 	name    string // {{char}}: the nickname of the character, or its name
 	frame   frame
 	chat    layout
+	books   []*item // every entry of the books, also those that are never used
 	keys    *automaton
 	dropped []Dropped // whatever the request
 	persona bool      // the frame has a place for the persona's description
@@ -23,9 +24,9 @@ type Compiled struct {
 // Build as a dropped candidate.
 func Compile(s Sources) *Compiled {
 	preset := resolvePreset(s)
-	book, dropped := resolveBooks(s)
+	book, all, dropped := resolveBooks(s)
 	by := overridesOf(&s, preset)
-	c := &Compiled{name: cmp.Or(strings.TrimSpace(s.Card.Nickname), s.Card.Name), frame: buildFrame(&s, preset, by)}
+	c := &Compiled{name: cmp.Or(strings.TrimSpace(s.Card.Nickname), s.Card.Name), frame: buildFrame(&s, preset, by), books: all}
 	c.index(book)
 	c.frame.place(book)
 	c.chat = arrange(injections(preset, by), book)
@@ -71,11 +72,13 @@ func resolvePreset(s Sources) card.Preset {
 
 // resolveBooks puts the books of a character together. Where the character's and
 // the global book have an entry of the same key, the later one takes the earlier
-// one's place.
-func resolveBooks(s Sources) (items []*item, dropped []Dropped) {
+// one's place. items are those that can be used, and all are all.
+func resolveBooks(s Sources) (items, all []*item, dropped []Dropped) {
 	own := bookItems(SourceBook, "", s.Book, false)
+	all = own
 	if s.GlobalBook != nil {
 		global := bookItems(SourceGlobalBook, "", *s.GlobalBook, s.GlobalFilterKeyed)
+		all = slices.Concat(own, global)
 		if s.GlobalPriority == CharacterLater {
 			own, dropped = mergeBooks(global, own)
 		} else {
@@ -83,7 +86,8 @@ func resolveBooks(s Sources) (items []*item, dropped []Dropped) {
 		}
 	}
 	for _, b := range s.MoreBooks {
-		own = append(own, bookItems(SourceBook, b.ID+"/", b.Book, b.FilterKeyed)...)
+		more := bookItems(SourceBook, b.ID+"/", b.Book, b.FilterKeyed)
+		own, all = slices.Concat(own, more), slices.Concat(all, more)
 	}
 	for _, it := range own {
 		switch {
@@ -95,7 +99,7 @@ func resolveBooks(s Sources) (items []*item, dropped []Dropped) {
 			items = append(items, it)
 		}
 	}
-	return items, dropped
+	return items, all, dropped
 }
 
 func bookItems(source Source, prefix string, b card.WorldBook, filter bool) []*item {

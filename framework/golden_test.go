@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -204,7 +205,7 @@ func TestGoldenExtractDEntries(t *testing.T) {
 				"is_d_entry": true, "is_author_note": true, "is_first_mes": false,
 			})
 		}
-		items, _ := resolveBooks(s)
+		items, _, _ := resolveBooks(s)
 		for _, it := range items {
 			if it.position < beforeNote || it.position != atDepth && note == nil {
 				continue
@@ -471,7 +472,9 @@ func rawList(data json.RawMessage) []json.RawMessage {
 // runAll runs every script of a placement, as the original does: it has no scripts for
 // display or request only, and no depth range.
 func runAll(s *Scripts, text string, placement int) string {
-	return s.Run(nil).apply(text, s.pick(placement, func(*script) bool { return true }))
+	return s.Run(nil).apply(text, slices.DeleteFunc(slices.Clone(s.list), func(sc *script) bool {
+		return !slices.Contains(sc.Placement, placement)
+	}))
 }
 
 func TestGoldenRegexCard(t *testing.T) {

@@ -89,13 +89,13 @@ func compilePattern(source, flags string, limit time.Duration) (p *pattern, err 
 	return p, nil
 }
 
-// replace works like String.prototype.replace with a string. When it takes longer
-// than its limit, or would make more than maxReplaced, it returns an error and
-// the text as it was. It is safe for concurrent use.
-func (p *pattern) replace(text, replacement string) (result string, err error) {
+// replace works like String.prototype.replace with a string, and counts the
+// replacements. When it takes longer than its limit, or would make more than
+// maxReplaced, it returns an error and the text as it was. It is safe for concurrent use.
+func (p *pattern) replace(text, replacement string) (result string, n int, err error) {
 	defer func() {
 		if recover() != nil {
-			result, err = text, errors.New("the pattern failed")
+			result, n, err = text, 0, errors.New("the pattern failed")
 		}
 	}()
 	started := time.Now()
@@ -109,25 +109,26 @@ func (p *pattern) replace(text, replacement string) (result string, err error) {
 		}
 		b.WriteString(string(runes[end:m.Index]))
 		p.expand(&b, replacement, runes, m)
+		n++
 		if end = m.Index + m.Length; b.Len() > maxReplaced {
-			return text, errPatternSize
+			return text, 0, errPatternSize
 		}
 		if !p.global {
 			break
 		}
 		if time.Since(started) > p.re.MatchTimeout {
-			return text, errPatternTime
+			return text, 0, errPatternTime
 		}
 		m, err = p.re.FindNextMatch(m)
 	}
 	if err != nil {
-		return text, errPatternTime
+		return text, 0, errPatternTime
 	}
 	if b.Len() == 0 && end == 0 {
-		return text, nil
+		return text, n, nil
 	}
 	b.WriteString(string(runes[end:]))
-	return b.String(), nil
+	return b.String(), n, nil
 }
 
 // expand appends a replacement: $$, $&, $`, $', $1 to $99 and $<name>.

@@ -270,7 +270,7 @@ func (l *linter) script(path string, s card.RegexScript) {
 		l.add(path+".findRegex", lintSlow, "nested repetition can be very slow on some texts")
 	}
 	if err == nil && p.global {
-		if out, err := p.replace("", "x"); err == nil && out != "" {
+		if out, _, err := p.replace("", "x"); err == nil && out != "" {
 			l.add(path+".findRegex", lintEverything, "the pattern matches the empty string, so it matches everywhere")
 		}
 	}

@@ -47,17 +47,42 @@ func CompileScripts(list []card.RegexScript) *Scripts { return compileScripts(li
 func compileScripts(list []card.RegexScript, limit time.Duration) *Scripts {
 	s := &Scripts{id: compiledIDs.Add(1), limit: limit}
 	for _, sc := range list {
-		if sc.Disabled || sc.Find == "" || len(sc.Placement) == 0 {
-			continue
+		p, reason, err := prepareScript(sc, limit)
+		switch {
+		case err != nil:
+			s.warnings = append(s.warnings, Warning{reason, scriptPath(sc), err.Error()})
+		case reason == "":
+			s.list = append(s.list, &script{RegexScript: sc, pattern: p, index: len(s.list)})
 		}
-		p, err := compileScript(sc, limit)
-		if err != nil {
-			s.warnings = append(s.warnings, Warning{"invalid_pattern", scriptPath(sc), err.Error()})
-			continue
-		}
-		s.list = append(s.list, &script{RegexScript: sc, pattern: p, index: len(s.list)})
 	}
 	return s
+}
+
+// Why a script does not run over a text.
+const (
+	skipDisabled  = "disabled"
+	skipEmpty     = "empty"           // it has no pattern
+	skipInvalid   = "invalid_pattern" // its pattern is no regular expression
+	skipSlow      = "slow_pattern"    // it took too long or produced too much text
+	skipPlacement = "placement"       // it is for other texts
+	skipPurpose   = "purpose"         // it is for another use of the text
+	skipDepth     = "depth"           // the message is out of its range
+)
+
+// prepareScript compiles a script, or gives the reason why it never runs.
+func prepareScript(sc card.RegexScript, limit time.Duration) (p *pattern, reason string, err error) {
+	switch {
+	case sc.Disabled:
+		return nil, skipDisabled, nil
+	case sc.Find == "":
+		return nil, skipEmpty, nil
+	case len(sc.Placement) == 0:
+		return nil, skipPlacement, nil
+	}
+	if p, err = compileScript(sc, limit); err != nil {
+		reason = skipInvalid
+	}
+	return p, reason, err
 }
 
 func compileScript(sc card.RegexScript, limit time.Duration) (*pattern, error) {
@@ -81,9 +106,7 @@ func scriptPath(sc card.RegexScript) string {
 // stored.
 func (s *Scripts) ApplyReply(text string) (string, []Warning) {
 	r := s.Run(nil)
-	text = r.apply(text, s.pick(card.PlaceAIOutput, func(sc *script) bool {
-		return !sc.MarkdownOnly && !sc.PromptOnly && inDepth(sc, 0)
-	}))
+	text = r.apply(text, s.pick(Occasion{Placement: card.PlaceAIOutput}))
 	return text, r.warnings
 }
 
@@ -103,9 +126,10 @@ type ScriptRun struct {
 
 // User runs the scripts for user input on what the user wrote, before it is sent.
 func (r *ScriptRun) User(text string) string {
-	return r.apply(text, r.scripts.pick(card.PlaceUserInput, func(sc *script) bool {
-		return !sc.MarkdownOnly && !sc.PromptOnly && inDepth(sc, 0)
-	}))
+	if r == nil {
+		return text
+	}
+	return r.apply(text, r.scripts.pick(Occasion{Placement: card.PlaceUserInput}))
 }
 
 // request runs the scripts that change a message only in the request. depth is its
@@ -114,9 +138,7 @@ func (r *ScriptRun) request(role, text string, depth int) string {
 	if r == nil {
 		return text
 	}
-	return r.apply(text, r.scripts.pick(placeOf(role), func(sc *script) bool {
-		return sc.PromptOnly && inDepth(sc, depth)
-	}))
+	return r.apply(text, r.scripts.pick(Occasion{Placement: placeOf(role), Depth: depth, IsPrompt: true}))
 }
 
 // all returns the warnings about scripts that cannot be used or were skipped.
@@ -137,24 +159,86 @@ func placeOf(role string) int {
 	return 0
 }
 
-// inDepth reports whether a message at a depth, counted from the newest (0), is
-// in the range of a script.
-func inDepth(sc *script, depth int) bool {
-	return (sc.MinDepth == nil || *sc.MinDepth < 0 || depth >= *sc.MinDepth) &&
-		(sc.MaxDepth == nil || *sc.MaxDepth < 0 || depth <= *sc.MaxDepth)
+// Occasion says which text scripts run over. Without IsMarkdown and IsPrompt it is a message
+// of the user before it is sent, or a reply before it is stored.
+type Occasion struct {
+	Placement  int  // card.PlaceUserInput or card.PlaceAIOutput
+	Depth      int  // of the message, counted from the newest (0)
+	IsMarkdown bool // the text will only be displayed
+	IsPrompt   bool // the text will only be in a request
 }
 
-func (s *Scripts) pick(place int, wanted func(*script) bool) []*script {
+// skips gives the reason why a script does not run on an occasion; "" = it runs.
+func (o Occasion) skips(sc *script) string {
+	switch {
+	case !slices.Contains(sc.Placement, o.Placement):
+		return skipPlacement
+	case !o.isFor(sc):
+		return skipPurpose
+	case sc.MinDepth != nil && *sc.MinDepth >= 0 && o.Depth < *sc.MinDepth,
+		sc.MaxDepth != nil && *sc.MaxDepth >= 0 && o.Depth > *sc.MaxDepth:
+		return skipDepth
+	}
+	return ""
+}
+
+func (o Occasion) isFor(sc *script) bool {
+	if !o.IsMarkdown && !o.IsPrompt {
+		return !sc.MarkdownOnly && !sc.PromptOnly
+	}
+	return o.IsMarkdown && sc.MarkdownOnly || o.IsPrompt && sc.PromptOnly
+}
+
+func (s *Scripts) pick(o Occasion) []*script {
 	if s == nil {
 		return nil
 	}
 	var picked []*script
 	for _, sc := range s.list {
-		if slices.Contains(sc.Placement, place) && wanted(sc) {
+		if o.skips(sc) == "" {
 			picked = append(picked, sc)
 		}
 	}
 	return picked
+}
+
+// ScriptResult says what a script did to a text.
+type ScriptResult struct {
+	ID           string `json:"id,omitempty"`
+	Name         string `json:"name,omitempty"`
+	Ran          bool   `json:"ran"`
+	Replacements int    `json:"replacements"`
+	Reason       string `json:"reason,omitempty"` // it did not run
+	Detail       string `json:"detail,omitempty"` // of the reason, for people
+}
+
+// TestScripts runs scripts over a text as a turn does, each on the result of the one
+// before, and says what each of them did.
+func TestScripts(list []card.RegexScript, text string, o Occasion) (string, []ScriptResult) {
+	return testScripts(list, text, o, scriptLimit)
+}
+
+func testScripts(list []card.RegexScript, text string, o Occasion, limit time.Duration) (string, []ScriptResult) {
+	run := (&Scripts{limit: limit}).Run(nil)
+	results := make([]ScriptResult, len(list))
+	for i, sc := range list {
+		result := &results[i]
+		result.ID, result.Name = sc.ID, sc.Name
+		p, reason, err := prepareScript(sc, limit)
+		if reason == "" {
+			compiled := &script{RegexScript: sc, pattern: p}
+			if reason = o.skips(compiled); reason == "" {
+				if text, result.Replacements, err = run.one(compiled, text); err != nil {
+					reason = skipSlow
+				}
+			}
+		}
+		result.Ran, result.Reason = reason == "", reason
+		if err != nil {
+			result.Detail = err.Error()
+		}
+	}
+	return text, results
 }
 
 // apply runs scripts one after the other, each on the result of the one before.
@@ -172,7 +256,7 @@ func (r *ScriptRun) apply(text string, scripts []*script) string {
 	return r.cache.script(r.scripts.id, scriptsName(scripts), text, func() (result string, whole bool) {
 		result, whole = text, true
 		for _, sc := range scripts {
-			changed, err := r.one(sc, result)
+			changed, _, err := r.one(sc, result)
 			if err != nil {
 				r.skip(sc)
 				whole = false
@@ -186,17 +270,18 @@ func (r *ScriptRun) apply(text string, scripts []*script) string {
 
 var errBudget = errors.New("the time budget of the scripts is spent")
 
-func (r *ScriptRun) one(sc *script, text string) (string, error) {
+// one runs one script and counts its replacements.
+func (r *ScriptRun) one(sc *script, text string) (changed string, n int, err error) {
 	if r.used >= promptLimits*r.scripts.limit {
-		return text, errBudget
+		return text, 0, errBudget
 	}
 	started := time.Now()
-	changed, err := sc.pattern.replace(text, sc.Replace)
+	changed, n, err = sc.pattern.replace(text, sc.Replace)
 	r.used += time.Since(started)
 	if errors.Is(err, errPatternTime) {
 		sc.off.Store(true)
 	}
-	return changed, err
+	return changed, n, err
 }
 
 // skip warns about a script, once.
@@ -212,7 +297,7 @@ func (r *ScriptRun) skip(sc *script) {
 	if sc.off.Load() {
 		detail = "the regex took too long; it is off until you edit the script"
 	}
-	r.warnings = append(r.warnings, Warning{"slow_pattern", scriptPath(sc.RegexScript), detail})
+	r.warnings = append(r.warnings, Warning{skipSlow, scriptPath(sc.RegexScript), detail})
 }
 
 // scriptsName names a choice of scripts within their set.

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +87,7 @@ func TestPatternsWorkAsInJavaScript(t *testing.T) {
 			t.Errorf("/%s/%s: %v", c.pattern, c.flags, err)
 			continue
 		}
-		got, err := p.replace(c.text, c.replacement)
+		got, _, err := p.replace(c.text, c.replacement)
 		if got != c.want || err != nil {
 			t.Errorf("/%s/%s on %q with %q: %q, %v; want %q", c.pattern, c.flags, c.text, c.replacement, got, err, c.want)
 		}
@@ -217,7 +218,7 @@ func TestManyMatchesStayWithinTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Repeat("a", 100)
-	if got, err := p.replace(text, "b"); !errors.Is(err, errPatternTime) || got != text {
+	if got, _, err := p.replace(text, "b"); !errors.Is(err, errPatternTime) || got != text {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
@@ -282,6 +283,58 @@ func TestScriptsApplyOnlyWhereConfigured(t *testing.T) {
 	}
 }
 
+// The test of scripts says of each what it did, or why it did not run.
+func TestScriptsAreTested(t *testing.T) {
+	two := 2
+	reply := []int{card.PlaceAIOutput}
+	list := []card.RegexScript{
+		{ID: "1", Name: "vowels", Find: "/[ae]/g", Replace: "*", Placement: reply},
+		{Name: "stars", Find: `\*`, Replace: "+", Placement: reply},
+		{Name: "no match", Find: "z", Placement: reply},
+		{Name: "first only", Find: "/l/i", Replace: "L", Placement: reply},
+		{Name: "off", Find: "l", Placement: reply, Disabled: true},
+		{Name: "blank", Placement: reply},
+		{Name: "nowhere", Find: "l"},
+		{Name: "input", Find: "l", Placement: []int{card.PlaceUserInput}},
+		{Name: "display", Find: "L", Replace: "D", Placement: reply, MarkdownOnly: true},
+		{Name: "request", Find: "L", Replace: "P", Placement: reply, PromptOnly: true},
+		{Name: "deep", Find: "o", Placement: reply, MinDepth: &two},
+		{Name: "broken", Find: "(", Placement: reply},
+	}
+	summary := func(o Occasion, text string) string {
+		got, results := testScripts(list, text, o, patient)
+		for _, r := range results {
+			switch {
+			case r.Ran != (r.Reason == ""):
+				t.Errorf("%+v", r)
+			case r.Ran:
+				got += fmt.Sprintf(" | %s %d", r.Name, r.Replacements)
+			default:
+				got += " | " + r.Reason
+			}
+		}
+		return got
+	}
+	for _, c := range []struct {
+		o    Occasion
+		want string
+	}{
+		{Occasion{Placement: card.PlaceAIOutput}, "h+Llo | vowels 1 | stars 1 | no match 0 | first only 1 | disabled | empty | placement | placement | purpose | purpose | depth | invalid_pattern"},
+		{Occasion{Placement: card.PlaceAIOutput, Depth: 2}, "h+Ll | vowels 1 | stars 1 | no match 0 | first only 1 | disabled | empty | placement | placement | purpose | purpose | deep 1 | invalid_pattern"},
+		{Occasion{Placement: card.PlaceAIOutput, IsMarkdown: true}, "hello | purpose | purpose | purpose | purpose | disabled | empty | placement | placement | display 0 | purpose | purpose | invalid_pattern"},
+		{Occasion{Placement: card.PlaceUserInput}, "heo | placement | placement | placement | placement | disabled | empty | placement | input 2 | placement | placement | placement | invalid_pattern"},
+	} {
+		if got := summary(c.o, "hello"); got != c.want {
+			t.Errorf("%+v:\ngot  %s\nwant %s", c.o, got, c.want)
+		}
+	}
+	slow := []card.RegexScript{{Name: "slow", Find: "(a+)+$", Placement: reply}, {Name: "next", Find: "!", Replace: "?", Placement: reply}}
+	text, results := TestScripts(slow, strings.Repeat("a", 60)+"!", Occasion{Placement: card.PlaceAIOutput})
+	if !strings.HasSuffix(text, "a?") || results[0].Reason != "slow_pattern" || results[0].Detail == "" || results[1].Replacements != 1 {
+		t.Errorf("%s %+v", text, results)
+	}
+}
+
 func TestInvalidScriptIsNamedAndLeftOut(t *testing.T) {
 	s := compileScripts(replying(
 		card.RegexScript{Name: "broken", Find: "(", Replace: "x"},
@@ -318,7 +371,7 @@ func FuzzPattern(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if out, err := p.replace(text, replacement); err != nil && out != text {
+		if out, _, err := p.replace(text, replacement); err != nil && out != text {
 			t.Errorf("a failed script changed the text")
 		}
 	})

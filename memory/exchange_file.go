@@ -18,7 +18,7 @@ import (
 
 // A memory file has one JSON record per line.
 const (
-	fileFormat  = "memory-export"
+	fileFormat  = card.FormatMemories
 	fileVersion = 1
 
 	recordHeader     = "header"

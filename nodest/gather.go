@@ -184,18 +184,14 @@ func (t *turn) continues() {
 func (e *Engine) prepare(t *turn, seed uint64) {
 	s := t.setup
 	d := s.Docs
-	context, reserve := budget(s.Options, s.model)
 	t.input = framework.Input{
 		Compiled: d.Compiled, Note: s.Note, Settings: s.Settings, Persona: s.Persona, Scripts: d.Scripts.Run(e.counts),
-		Options: framework.Options{
-			DepthMode: framework.DepthMode(d.Settings.Prompt.DepthMode), ScanDepth: d.Settings.Prompt.ScanDepth,
-			FilterKeyed: d.Settings.Prompt.FilterKeyed, ScanSummary: d.Settings.Memory.ScanSummary,
-			Context: context, Reserve: reserve, Tokenizer: framework.TokenizerFor(s.model.Provider, s.model.Name),
-			Language: d.Language, Recount: d.Settings.Prompt.Recount, StrictTurns: s.model.StrictTurns,
-			Seed: seed, PickSeed: seedOf(s.Conversation.ID),
-		},
-		Cache: e.counts,
+		Options: d.BuildOptions(), Cache: e.counts,
 	}
+	o := &t.input.Options
+	o.Context, o.Reserve = budget(s.Options, s.model)
+	o.Tokenizer, o.StrictTurns = framework.TokenizerFor(s.model.Provider, s.model.Name), s.model.StrictTurns
+	o.Seed, o.PickSeed = seed, seedOf(s.Conversation.ID)
 }
 
 // Defaults in tokens: the context of a model that reports none, and the reserve for a

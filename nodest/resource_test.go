@@ -212,25 +212,25 @@ func TestEverySharedResourceImportsAndExports(t *testing.T) {
 				continue // a folder of templates
 			}
 			t.Run(filepath.Base(file), func(t *testing.T) {
-				r, err := h.Characters.ImportResource(t.Context(), h.call(), kind, readFile(t, file), filepath.Base(file))
+				r, err := h.Characters.ImportResource(t.Context(), h.call(), kind, readFile(t, file), filepath.Base(file), "")
 				must(t, err)
 				data, name, err := h.Characters.ExportResource(t.Context(), me, kind, r.Resource.ID)
 				must(t, err)
-				again, err := h.Characters.ImportResource(t.Context(), h.call(), kind, data, name)
+				again, err := h.Characters.ImportResource(t.Context(), h.call(), kind, data, name, "")
 				must(t, err)
 				sameJSON(t, "document", again.Resource.Document, r.Resource.Document)
 			})
 		}
 	}
-	_, err := h.Characters.ImportResource(t.Context(), h.call(), character.Persona, []byte(`{}`), "x.json")
-	wantError(t, err, fault.NotFound, "")
+	_, err := h.Characters.ImportResource(t.Context(), h.call(), character.Persona, []byte(`{}`), "x.json", "")
+	wantError(t, err, fault.InvalidImport, "")
 }
 
 func TestAnImportedGroupForAllIsBoundToAll(t *testing.T) {
 	h := newChatFixture(t)
 	for bind, want := range map[string]bool{"all": true, "character": false} {
 		group := `{"id":"g","name":"Shouts","bindType":"` + bind + `","scripts":[{"scriptName":"shout","findRegex":"a","placement":[2]}]}`
-		r, err := h.Characters.ImportResource(t.Context(), h.call(), character.RegexScript, []byte(group), "g.json")
+		r, err := h.Characters.ImportResource(t.Context(), h.call(), character.RegexScript, []byte(group), "g.json", "")
 		must(t, err)
 		if r.Resource.BindAll != want {
 			t.Errorf("bindType %s: bound to all is %v", bind, r.Resource.BindAll)

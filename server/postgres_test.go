@@ -37,6 +37,8 @@ func TestOnPostgres(t *testing.T) {
 		{"TwoDevicesAtOnce", TestTwoDevicesAtOnce},
 		{"RestoringASavePoint", TestRestoringASavePoint},
 		{"TwoRestoresAtOnce", TestTwoRestoresAtOnce},
+		{"ImportDetectsEveryKind", TestImportDetectsEveryKind},
+		{"ImportBindsResources", TestImportBindsResources},
 		{"FilesThatCannotBeImported", TestFilesThatCannotBeImported},
 		{"ASearchFindsOnlyOnesOwnMessages", TestASearchFindsOnlyOnesOwnMessages},
 		{"TheAppChangesItsHistory", TestTheAppChangesItsHistory},

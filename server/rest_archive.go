@@ -29,6 +29,10 @@ func (s *Server) importChat(ctx context.Context, call *op.Call, f file) (any, er
 	if f.characterID == "" {
 		return nil, fault.InvalidField("characterId", "required", "required: the id of the character")
 	}
+	return s.importConversation(ctx, call, f)
+}
+
+func (s *Server) importConversation(ctx context.Context, call *op.Call, f file) (any, error) {
 	got := &archive.ImportedChat{}
 	var err error
 	if archive.IsArchive(f.data) {

@@ -36,6 +36,7 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 	sample := func(c echo.Context, who *account.Identity) error { // for users who have no card yet
 		return s.take(c, who, characters, file{data: card.SampleFile(), name: "sample.json"})
 	}
+	e.POST(base+"/import", s.uploaded(upload{name: "import", status: http.StatusCreated, run: s.importAny}))
 	e.POST(base+"/characters/import", s.uploaded(characters))
 	e.POST(base+"/characters/sample", s.signedIn(only(sample)))
 	e.GET(base+"/characters/:id/export", s.exported(s.exportCharacter, "format", "spec"))
@@ -44,7 +45,7 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 	s.archiveRoutes(e)
 	for _, r := range resourcePaths {
 		if r.kind == character.Persona {
-			continue // there is no file form of a persona
+			continue // POST /import reads them
 		}
 		e.POST(base+r.path+"/import", s.uploaded(upload{name: string(r.kind) + ".import", status: http.StatusCreated, run: s.importResource(r.kind)}))
 		e.GET(base+r.path+"/:id/export", s.exported(s.exportResource(r.kind)))
@@ -62,10 +63,12 @@ type upload struct {
 
 // file is an uploaded file, and what it is for.
 type file struct {
-	data        []byte
-	name        string
-	id          string // in the path
-	characterID string // the form's field of this name
+	data           []byte
+	name           string
+	id             string // in the path
+	as             string // fields of the form, as are the next two
+	characterID    string
+	conversationID string
 }
 
 // uploaded is the handler of an upload.
@@ -85,7 +88,7 @@ func (s *Server) take(c echo.Context, who *account.Identity, u upload, f file) e
 	if call.Key != "" && !plainKey.MatchString(call.Key) {
 		return badKey()
 	}
-	call.Hash = hashOf(u.name+"/"+f.id+"/"+f.characterID, f.data)
+	call.Hash = hashOf(strings.Join([]string{u.name, f.id, f.characterID, f.conversationID, f.as}, "/"), f.data)
 	result, err := u.run(detached(c.Request().Context()), call, f)
 	if err != nil {
 		return err
@@ -131,7 +134,8 @@ func (s *Server) file(c echo.Context, limit int64, types ...string) (f file, err
 	}
 	defer func() { _ = opened.Close() }()
 	f.data = make([]byte, files[0].Size) // it is read once, not copied while it grows
-	f.name, f.characterID = plainFilename(files[0].Filename), c.FormValue("characterId")
+	f.name, f.as = plainFilename(files[0].Filename), c.FormValue("as")
+	f.characterID, f.conversationID = c.FormValue("characterId"), c.FormValue("conversationId")
 	_, err = io.ReadFull(opened, f.data)
 	return f, err
 }
@@ -257,7 +261,7 @@ func (s *Server) putAvatar(ctx context.Context, call *op.Call, f file) (any, err
 
 func (s *Server) importResource(kind character.ResourceKind) func(context.Context, *op.Call, file) (any, error) {
 	return func(ctx context.Context, call *op.Call, f file) (any, error) {
-		got, err := s.Characters.ImportResource(ctx, call, kind, f.data, f.name)
+		got, err := s.Characters.ImportResource(ctx, call, kind, f.data, f.name, f.characterID)
 		if err != nil {
 			return nil, err
 		}

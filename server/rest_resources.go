@@ -20,9 +20,12 @@ var resourcePaths = []struct {
 	{"/personas", character.Persona},
 }
 
-// resourceOperations makes the operations of every kind.
+// resourceOperations makes the operations of every kind, and those that test a document.
 func resourceOperations() []operation {
-	var table []operation
+	table := []operation{
+		{route: "POST /worldbooks/test", bytes: documentBytes, data: takes(worldBookTest)},
+		{route: "POST /regexscripts/test", bytes: documentBytes, data: takes(regexScriptTest)},
+	}
 	for _, r := range resourcePaths {
 		of := forKind(r.kind)
 		table = append(table, []operation{
@@ -92,4 +95,22 @@ func (k forKind) update(ctx context.Context, s *Server, c *op.Call, in resourceD
 
 func (k forKind) remove(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
 	return nil, s.Characters.DeleteResource(ctx, c, k.kind(), in.ID)
+}
+
+func worldBookTest(ctx context.Context, s *Server, c *op.Call, in character.BookTest) (any, error) {
+	entries, err := s.Characters.TestBook(ctx, c.UserID, in)
+	if err != nil {
+		return nil, err
+	}
+	tokens := 0
+	for _, e := range entries {
+		if e.Fires {
+			tokens += e.Tokens
+		}
+	}
+	return map[string]any{"entries": orEmpty(entries), "tokens": tokens}, nil
+}
+
+func regexScriptTest(ctx context.Context, s *Server, c *op.Call, in character.ScriptTest) (any, error) {
+	return s.Characters.TestScripts(ctx, c.UserID, in)
 }

@@ -19,7 +19,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	// The clock of regexp2 stops by itself a while after the last match.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/dlclark/regexp2.runClock"), goleak.Cleanup(func(code int) {
 		if err := storetest.DropSchemas(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = max(code, 1)

@@ -22,8 +22,8 @@ import (
 // saveFile) is a ChatSave of the NodeST app with an archive of one path in its
 // member nodest. readArchive and check serve both.
 const (
-	archiveFormat = "nodest.conversation"
-	saveFormat    = "nodest.save"
+	archiveFormat = card.FormatArchive
+	saveFormat    = card.FormatSave
 	formatVersion = 1 // of both
 )
 

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -31,6 +32,9 @@ type ImportedChat struct {
 //
 // Errors: NotFound for the character; TooLarge, InvalidImport.
 func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID string, data []byte, filename string) (*ImportedChat, error) {
+	if known, err := svc.Answered(ctx, c); known || err != nil {
+		return replayed[ImportedChat](ctx, svc, c, err)
+	}
 	var names card.ChatNames
 	err := svc.store.View(ctx, c.UserID, func(tx chat.Tx) error {
 		ch, err := tx.Characters.Character(characterID)
@@ -65,6 +69,31 @@ func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID stri
 		}
 		return &ImportedChat{conv, file.Warnings}, chat.InsertConversation(tx, c, conv, messages...)
 	})
+}
+
+// CharacterName is the character that a chat log or an archive names; "" = none.
+func CharacterName(data []byte) string {
+	if IsArchive(data) {
+		var of struct {
+			Character struct{ Name string } `json:"character"`
+		}
+		_ = json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &of) // the import says what is wrong with it
+		return of.Character.Name
+	}
+	const nobody = "\x00" // no file names anybody so
+	file, err := card.ImportChat(data, card.ChatNames{User: nobody, Character: nobody}, card.Limits{Messages: maxImportedMessages})
+	if err != nil {
+		return ""
+	}
+	for _, m := range file.Messages {
+		if m.Role == chat.RoleAssistant && m.Name != nobody {
+			return m.Name
+		}
+	}
+	if file.CharacterName == nobody || file.CharacterName == card.UnusedName {
+		return ""
+	}
+	return file.CharacterName
 }
 
 func importedTitle(filename, ch string) string {

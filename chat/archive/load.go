@@ -29,14 +29,8 @@ const (
 // field (and details.path) of what is damaged or contradicts itself; NewerVersion for
 // a format that came after this program; TooLarge for more than 200,000 messages.
 func (svc *Service) ImportArchive(ctx context.Context, c *op.Call, characterID string, data []byte) (*chat.Conversation, error) {
-	known, err := op.Answered(ctx, svc.store, c)
-	if err != nil {
-		return nil, err
-	}
-	if known { // the stored answer is returned without loading anything
-		return op.Once(ctx, svc.store, c, func(chat.Tx) (*chat.Conversation, error) {
-			return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
-		})
+	if known, err := svc.Answered(ctx, c); known || err != nil {
+		return replayed[chat.Conversation](ctx, svc, c, err)
 	}
 	a := &contents{}
 	if err := readFile(data, archiveFormat, false, maxLoaded, a); err != nil {

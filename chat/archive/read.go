@@ -28,7 +28,7 @@ func readFile(data []byte, want string, optional bool, longest int, into any) er
 		return err
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	format, version, _ := sniff(data)
+	format, version, _ := card.FormatOf(data)
 	if format != "" || !optional {
 		if err := checkFormat(want, format, version); err != nil {
 			return err
@@ -74,53 +74,11 @@ func measure(data []byte, longest int) error {
 	return nil
 }
 
-// discard reads any JSON value and keeps nothing of it.
-type discard struct{}
-
-func (discard) UnmarshalJSON([]byte) error { return nil }
-
-// sniff reads format and formatVersion of a file, wherever they are in it. history
-// reports whether it has a nodestChatHistory, as save points of the NodeST app do. It
-// stops at the first damage.
-func sniff(data []byte) (format string, version int64, history bool) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return "", 0, false
-	}
-	for dec.More() && (format == "" || version == 0) {
-		name, err := dec.Token()
-		var into any = &discard{}
-		switch name {
-		case "format":
-			into = &format
-		case "formatVersion":
-			into = &version
-		case "nodestChatHistory":
-			history = true
-		}
-		if err == nil {
-			err = dec.Decode(into)
-		}
-		var wrong *json.UnmarshalTypeError // a member of another type counts as absent
-		if err != nil && !errors.As(err, &wrong) {
-			break
-		}
-	}
-	return format, version, history
-}
-
 // IsArchive reports whether a file has the format of an archive of a conversation. It
 // does not check the content.
 func IsArchive(data []byte) bool {
-	format, _, _ := sniff(bytes.TrimPrefix(data, []byte("\ufeff")))
+	format, _, _ := card.FormatOf(data)
 	return format == archiveFormat
-}
-
-// IsSave reports whether a file has the format of a save point, ours or the app's. It
-// does not check the content.
-func IsSave(data []byte) bool {
-	format, _, history := sniff(bytes.TrimPrefix(data, []byte("\ufeff")))
-	return format == saveFormat || format == "" && history
 }
 
 func checkFormat(want, format string, version int64) error {

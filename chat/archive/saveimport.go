@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -47,6 +48,15 @@ func (svc *Service) ImportSave(ctx context.Context, c *op.Call, conversationID s
 		}
 		return s, chat.InsertSave(tx, c, s)
 	})
+}
+
+// ConversationID is the conversation that the file of a save point names; "" = none.
+func ConversationID(data []byte) string {
+	var of struct {
+		ConversationID string `json:"conversationId"`
+	}
+	_ = json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &of) // of another type it names none
+	return of.ConversationID
 }
 
 // savedFile is the file of a save point that was read.

@@ -91,14 +91,17 @@ func (c *client) do(req *http.Request) (*http.Response, error) {
 // have our type.
 func problemOf(res *http.Response) error {
 	var problem struct {
-		Type   string     `json:"type"`
-		Code   fault.Code `json:"code"`
-		Detail string     `json:"detail"`
+		Type    string         `json:"type"`
+		Code    fault.Code     `json:"code"`
+		Detail  string         `json:"detail"`
+		Details map[string]any `json:"details"`
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&problem); err != nil || !strings.HasPrefix(problem.Type, "urn:nodest:") {
 		return fmt.Errorf("the server responded with %s", res.Status)
 	}
-	return fault.New(problem.Code, "%s", problem.Detail)
+	f := fault.New(problem.Code, "%s", problem.Detail)
+	f.Details = problem.Details
+	return f
 }
 
 // upload posts a file as multipart, behind the other fields of the form.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,16 +18,21 @@ import (
 	"golang.org/x/term"
 
 	"nodest/card"
-	"nodest/chat/archive"
 	"nodest/fault"
 	"nodest/memory"
 )
 
-// What a file can be imported as, besides a kind.
-const (
-	asSave     = "save"
-	asMemories = "memories"
-)
+type fileKind struct {
+	word string // for --as
+	kind card.Kind
+}
+
+// fileKinds are the words for --as, and what the server calls them.
+var fileKinds = []fileKind{
+	{characters.noun, card.KindCharacter}, {books.noun, card.KindWorldBook}, {presets.noun, card.KindPreset},
+	{scripts.noun, card.KindRegex}, {chats.noun, card.KindChat}, {"save", card.KindSave}, {"memories", card.KindMemories},
+	{personas.noun, card.KindPersona},
+}
 
 // importing is one run of nodest import.
 type importing struct {
@@ -53,7 +59,7 @@ func (p *program) importCommand() *cobra.Command {
 			"  chat       SillyTavern JSONL, JSON of other apps, or nodest export --chat with all its branches\n" +
 			"  save       save point from nodest save export or the NodeST app\n" +
 			"  memories   memory export\n" +
-			"  persona    JSON with name and description; only with --as persona\n" +
+			"  persona    JSON with name and description, and nothing else\n" +
 			"A chat belongs to a character: the one given with --character, else the one named in the file. With --character, a\n" +
 			"book, preset or set of scripts is bound to that character.",
 		Example: "  nodest import seraphina.png eldoria.json preset.json\n  nodest import --sample\n" +
@@ -69,7 +75,7 @@ func (p *program) importCommand() *cobra.Command {
 		if len(files) == 0 && !sample {
 			return usage("give a file (nodest import card.png) or --sample")
 		}
-		if in.as != "" && !strings.Contains(" "+strings.Join(importable(), " ")+" ", " "+in.as+" ") {
+		if in.as != "" && kindNamed(in.as) == "" {
 			return usage("--as %s: must be one of %s", in.as, strings.Join(importable(), ", "))
 		}
 		return nil
@@ -81,7 +87,7 @@ func (p *program) importCommand() *cobra.Command {
 			if err := c.call(ctx, http.MethodPost, characters.path+"/sample", nil, &raw); err != nil {
 				return err
 			}
-			if err := in.say(characters.noun, raw); err != nil {
+			if err := in.say(ctx, raw); err != nil {
 				return err
 			}
 		}
@@ -91,8 +97,21 @@ func (p *program) importCommand() *cobra.Command {
 }
 
 // importable lists the words for --as.
-func importable() []string {
-	return []string{characters.noun, books.noun, presets.noun, scripts.noun, chats.noun, asSave, asMemories, personas.noun}
+func importable() (words []string) {
+	for _, f := range fileKinds {
+		words = append(words, f.word)
+	}
+	return words
+}
+
+// kindNamed is the kind that a word for --as means; "" = none.
+func kindNamed(word string) card.Kind {
+	for _, f := range fileKinds {
+		if f.word == word {
+			return f.kind
+		}
+	}
+	return ""
 }
 
 // files imports each file and says what became of it; one that cannot be used
@@ -128,184 +147,64 @@ func (in *importing) files(ctx context.Context, files []string) error {
 	return nil
 }
 
+// file imports one file. The server detects what it is, and finds what it belongs to
+// unless the command line names that.
 func (in *importing) file(ctx context.Context, file string, data []byte) error {
-	as := cmp.Or(in.as, detect(data))
-	switch as {
-	case "":
-		return unknownFile(data)
-	case chats.noun:
-		return in.chat(ctx, file, data)
-	case asSave:
-		return in.save(ctx, file, data)
-	case asMemories:
-		return in.memories(ctx, file, data)
-	case personas.noun:
-		return in.persona(ctx, data)
-	}
-	for _, k := range []*kind{characters, books, presets, scripts} {
-		if k.noun == as {
-			return in.document(ctx, k, file, data)
-		}
-	}
-	return fmt.Errorf("cannot import a %s", as) // --as was checked
-}
-
-// detect returns what a file is, as a word for --as; "" if unknown.
-func detect(data []byte) string {
-	if _, ok := memory.IsExport(data); ok {
-		return asMemories
-	}
-	switch {
-	case archive.IsArchive(data):
-		return chats.noun
-	case archive.IsSave(data):
-		return asSave
-	}
-	return map[card.Kind]string{
-		card.KindCharacter: characters.noun, card.KindWorldBook: books.noun, card.KindPreset: presets.noun,
-		card.KindRegex: scripts.noun, card.KindChat: chats.noun,
-	}[card.Detect(data)]
-}
-
-// unknownFile says why a file is none that can be imported.
-func unknownFile(data []byte) error {
-	if err := card.CheckEncoding(data, fault.InvalidImport); err != nil {
-		return err
-	}
-	text := strings.TrimSpace(strings.TrimPrefix(string(data), "\ufeff"))
-	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
-		var document json.RawMessage
-		if err := json.Unmarshal([]byte(text), &document); err != nil {
-			return fault.Wrap(err, fault.InvalidImport, "invalid JSON: %v", err)
-		}
-	}
-	return fault.New(fault.InvalidImport, "unknown file type; give it with --as %s", strings.Join(importable(), "|"))
-}
-
-// document imports a character or a resource.
-func (in *importing) document(ctx context.Context, k *kind, file string, data []byte) error {
-	return in.create(ctx, k, func(made *json.RawMessage) error {
-		return in.c.upload(ctx, k.path+"/import", file, data, nil, made)
-	})
-}
-
-// create stores a file, says what it became, and binds it to the character of
-// --character.
-func (in *importing) create(ctx context.Context, k *kind, store func(made *json.RawMessage) error) error {
-	var with item
-	bind := in.character != "" && k != characters
-	if bind { // an unknown character is an error before anything is stored
-		var err error
-		if with, err = in.given(ctx); err != nil {
+	fields := map[string]string{"as": string(kindNamed(in.as))}
+	switch kind := cmp.Or(kindNamed(in.as), card.Detect(data)); {
+	case kind == card.KindSave && in.conversation != "":
+		conv, err := in.c.findChat(ctx, in.conversation)
+		if err != nil {
 			return err
 		}
+		fields["conversationId"] = conv.ID
+	case kind != card.KindSave && kind != card.KindCharacter && in.character != "":
+		with, err := in.given(ctx)
+		if err != nil {
+			return err
+		}
+		fields["characterId"] = with.ID
 	}
 	var raw json.RawMessage
-	if err := store(&raw); err != nil {
-		return err
+	upload := func() error { return in.c.upload(ctx, "/api/v1/import", file, data, fields, &raw) }
+	err := upload()
+	if details := detailsOf(err); details["kind"] == string(card.KindChat) {
+		named, _ := details["name"].(string)
+		with, err := in.chatCharacter(ctx, file, named)
+		if err != nil {
+			return err
+		}
+		fields["characterId"] = with.ID
+		if err := upload(); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return explained(err)
 	}
-	if err := in.say(k.noun, raw); err != nil || !bind {
-		return err
-	}
-	r := imported(raw)
-	r.kind = k
-	bound, err := in.c.bind(ctx, r, []item{with}, false, true)
-	if err == nil && k == scripts {
-		err = in.p.switchScriptsOn(ctx, in.c)
-	}
-	if err != nil || in.p.json {
-		return err
-	}
-	return in.p.sayBound(ctx, in.c, k, bound)
+	return in.say(ctx, raw)
 }
 
-// persona creates a persona: REST has no file form of it.
-func (in *importing) persona(ctx context.Context, data []byte) error {
-	if !json.Valid(data) {
-		return unknownFile(data)
+// detailsOf are the details of an error of the server.
+func detailsOf(err error) map[string]any {
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return nil
 	}
-	return in.create(ctx, personas, func(made *json.RawMessage) error {
-		return in.c.call(ctx, http.MethodPost, personas.path, map[string]any{"document": json.RawMessage(data)}, made)
-	})
+	return f.Details
 }
 
-func (in *importing) chat(ctx context.Context, file string, data []byte) error {
-	with, err := in.chatCharacter(ctx, file, data)
-	if err != nil {
-		return err
+// explained says what to add to the command line for a file that the server could not
+// place.
+func explained(err error) error {
+	switch details := detailsOf(err); {
+	case details["kind"] == string(card.KindSave):
+		return fault.New(fault.InvalidImport, "the chat of this save point was not found; choose a chat with --conversation NAME")
+	case details["kind"] == string(card.KindMemories):
+		return fault.New(fault.InvalidImport, "the character of these memories was not found; choose a character with --character NAME")
+	case details["as"] != nil:
+		return fault.New(fault.InvalidImport, "%s; give it with --as %s", fault.Public(err).Message, strings.Join(importable(), "|"))
 	}
-	var raw json.RawMessage
-	if err := in.c.upload(ctx, chats.path+"/import", file, data, map[string]string{"characterId": with.ID}, &raw); err != nil {
-		return err
-	}
-	return in.say("chat with "+with.Name, raw)
-}
-
-func (in *importing) save(ctx context.Context, file string, data []byte) error {
-	var of struct {
-		ConversationID string `json:"conversationId"`
-	}
-	_ = json.Unmarshal(data, &of) // of another type it names no chat of ours
-	conv, err := in.owner(in.conversation, of.ConversationID,
-		func(c *client, word string) (item, error) { return c.findChat(ctx, word) },
-		"the chat of this save point was not found; choose a chat with --conversation NAME")
-	if err != nil {
-		return err
-	}
-	var raw json.RawMessage
-	if err := in.c.upload(ctx, conv.path()+"/saves/import", file, data, nil, &raw); err != nil {
-		return err
-	}
-	return in.say("save point of "+conv.Title, raw)
-}
-
-func (in *importing) memories(ctx context.Context, file string, data []byte) error {
-	named, _ := memory.IsExport(data)
-	with, err := in.owner(in.character, named,
-		func(c *client, word string) (item, error) { return c.find(ctx, word, characters) },
-		"the character of these memories was not found; choose a character with --character NAME")
-	if err != nil {
-		return err
-	}
-	var raw json.RawMessage
-	if err := in.c.upload(ctx, with.path()+"/memories/import", file, data, nil, &raw); err != nil {
-		return err
-	}
-	if in.p.json {
-		return in.p.printJSON(raw)
-	}
-	var out struct {
-		Memories memory.Imported
-		Warnings []struct{ Path, Detail string }
-	}
-	if err := json.Unmarshal(raw, &out); err != nil {
-		return err
-	}
-	fmt.Fprintf(in.p.out, "%d memories for %s, %d already known\n", out.Memories.Created, with.Name, out.Memories.Skipped)
-	for _, f := range out.Memories.Failed {
-		fmt.Fprintf(in.p.out, "  note: line %d: %s\n", f.Line, f.Detail)
-	}
-	for _, w := range out.Warnings {
-		fmt.Fprintf(in.p.out, "  note: %s: %s\n", w.Path, w.Detail)
-	}
-	return nil
-}
-
-// owner is what a file belongs to: what the command line gives, else what the file
-// names by its whole name or id.
-func (in *importing) owner(given, named string, find func(c *client, word string) (item, error), missing string) (item, error) {
-	if given != "" {
-		return find(in.c, given)
-	}
-	notFound := fault.New(fault.InvalidImport, "%s", missing)
-	if named == "" {
-		return item{}, notFound
-	}
-	found, err := find(in.c.whole(), named)
-	if fault.Is(err, fault.NotFound) {
-		err = notFound
-	}
-	return found, err
+	return err
 }
 
 // given is the character of --character.
@@ -320,57 +219,24 @@ func (in *importing) given(ctx context.Context) (item, error) {
 	return *in.with, nil
 }
 
-// chatCharacter is the character that a chat belongs to: the given one, else the
-// one that the file names, else one that the person at the terminal chooses.
-func (in *importing) chatCharacter(ctx context.Context, file string, data []byte) (item, error) {
-	if in.character != "" {
-		return in.given(ctx)
-	}
+// chatCharacter is the character of a chat for which the server found none: the person
+// at the terminal chooses it.
+func (in *importing) chatCharacter(ctx context.Context, file, named string) (item, error) {
 	list, err := in.c.items(ctx, characters)
 	if err != nil {
 		return item{}, err
 	}
-	named := partner(data)
-	found := matches(named, list)
-	if named != "" && len(found) == 1 {
-		return found[0], nil
+	if in.p.interactive() {
+		return in.choose(ctx, file, named, list)
 	}
-	if !in.p.interactive() {
-		if named != "" && len(found) > 1 {
-			return item{}, usage("choose the character with --character: %v", in.c.ambiguous(ctx, named, found))
-		}
-		says := "this is a chat"
-		if named != "" {
-			says = fmt.Sprintf("this is a chat with %q", named)
-		}
-		return item{}, usage("%s; choose its character with --character NAME (see nodest list characters), or import the card first", says)
+	if found := matches(named, list); named != "" && len(found) > 1 {
+		return item{}, usage("choose the character with --character: %v", in.c.ambiguous(ctx, named, found))
 	}
-	return in.choose(ctx, file, named, list)
-}
-
-// partner is the character that a chat file names, "" for none.
-func partner(data []byte) string {
-	if archive.IsArchive(data) {
-		var of struct {
-			Character struct{ Name string } `json:"character"`
-		}
-		_ = json.Unmarshal(data, &of) // the server says what is wrong with it
-		return of.Character.Name
+	says := "this is a chat"
+	if named != "" {
+		says = fmt.Sprintf("this is a chat with %q", named)
 	}
-	const nobody = "\x00" // no file names anybody so
-	chat, err := card.ImportChat(data, card.ChatNames{User: nobody, Character: nobody}, card.Limits{})
-	if err != nil {
-		return ""
-	}
-	for _, m := range chat.Messages {
-		if m.Role == "assistant" && m.Name != nobody {
-			return m.Name
-		}
-	}
-	if chat.CharacterName == nobody || chat.CharacterName == "unused" { // what SillyTavern writes there today
-		return ""
-	}
-	return chat.CharacterName
+	return item{}, usage("%s; choose its character with --character NAME (see nodest list characters), or import the card first", says)
 }
 
 // choose asks which character a chat belongs to. A new one can be made of the
@@ -417,37 +283,66 @@ func (p *program) interactive() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// imported is the object that an import answered with: one beside its warnings, or
-// the created persona itself.
-func imported(raw json.RawMessage) item {
-	var out struct {
+// said is the answer to an import.
+type said struct {
+	ID       string
+	Warnings []struct{ Path, Detail string }
+
+	Character, Conversation *item
+	Resource                *struct {
 		item
-		Character, Resource, Conversation *item
+		Kind card.Kind
 	}
-	_ = json.Unmarshal(raw, &out) // an answer of our own server, checked by its tests
-	return *cmp.Or(out.Character, out.Resource, out.Conversation, &out.item)
+	Save     *struct{ ConversationID, Description string }
+	Memories *memory.Imported
 }
 
 // say prints what a file became.
-func (in *importing) say(what string, raw json.RawMessage) error {
+func (in *importing) say(ctx context.Context, raw json.RawMessage) error {
 	if in.p.json {
 		return in.p.printJSON(raw)
 	}
-	var notes struct {
-		Warnings []struct{ Path, Detail string }
-		Save     struct{ Description string }
-	}
-	if err := json.Unmarshal(raw, &notes); err != nil {
+	var got said
+	if err := json.Unmarshal(raw, &got); err != nil {
 		return err
 	}
-	became := imported(raw)
-	line := became.ID + "  " + cmp.Or(became.called(), notes.Save.Description)
-	if what != characters.noun {
-		line += "  (" + what + ")"
+	line, err := in.line(ctx, &got)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintln(in.p.out, line)
-	for _, w := range notes.Warnings {
+	if got.Memories != nil {
+		for _, f := range got.Memories.Failed {
+			fmt.Fprintf(in.p.out, "  note: line %d: %s\n", f.Line, f.Detail)
+		}
+	}
+	for _, w := range got.Warnings {
 		fmt.Fprintf(in.p.out, "  note: %s: %s\n", w.Path, w.Detail)
 	}
 	return nil
+}
+
+// line says in one line what a file became, or two for a resource that was bound.
+func (in *importing) line(ctx context.Context, got *said) (string, error) {
+	switch {
+	case got.Memories != nil:
+		with, err := in.c.get(ctx, characters, got.ID)
+		return fmt.Sprintf("%d memories for %s, %d already known", got.Memories.Created, with.Name, got.Memories.Skipped), err
+	case got.Save != nil:
+		conv, err := in.c.get(ctx, chats, got.Save.ConversationID)
+		return fmt.Sprintf("%s  %s  (save point of %s)", got.ID, got.Save.Description, conv.Title), err
+	case got.Conversation != nil:
+		with, err := in.c.get(ctx, characters, got.Conversation.CharacterID)
+		return fmt.Sprintf("%s  %s  (chat with %s)", got.ID, got.Conversation.Title, with.Name), err
+	case got.Resource != nil:
+		r := got.Resource
+		at := slices.IndexFunc(fileKinds, func(f fileKind) bool { return f.kind == r.Kind })
+		line := fmt.Sprintf("%s  %s  (%s)", got.ID, r.Name, fileKinds[at].word)
+		if len(r.CharacterIDs) == 0 {
+			return line, nil
+		}
+		names, err := in.c.characterNames(ctx)
+		return fmt.Sprintf("%s\n%s %s is bound to %s", line, fileKinds[at].word, r.Name, r.boundTo(names)), err
+	}
+	return got.ID + "  " + got.Character.Name, nil
 }

@@ -37,7 +37,7 @@ var (
 	presets    = &kind{noun: "preset", list: "presets", path: "/api/v1/presets", first: "nodest import preset.json", columns: boundColumn}
 	scripts    = &kind{noun: "script", list: "scripts", path: "/api/v1/regexscripts", first: "nodest import regex.json", columns: boundColumn}
 	personas   = &kind{noun: "persona", list: "personas", path: "/api/v1/personas",
-		first: "nodest import me.json --as persona, with {\"name\": …, \"description\": …}", columns: boundColumn}
+		first: "nodest import me.json, with {\"name\": …, \"description\": …}", columns: boundColumn}
 
 	tokens = &kind{noun: "token", list: "tokens", path: "/api/v1/tokens", first: "nodest token create", all: "nodest token list", columns: []string{"LAST USED", "EXPIRES"}}
 	users  = &kind{noun: "user", list: "users", path: "/api/v1/users", first: "nodest user create NAME", all: "nodest user list", columns: []string{"ROLE", "PASSWORD"}}
@@ -102,14 +102,20 @@ func (c *client) items(ctx context.Context, of ...*kind) ([]item, error) {
 // when several fit.
 func (c *client) find(ctx context.Context, word string, of ...*kind) (item, error) {
 	if _, err := uuid.Parse(word); err == nil && len(of) == 1 {
-		found := item{kind: of[0], ID: strings.ToLower(word)}
-		return found, c.call(ctx, http.MethodGet, found.path(), nil, &found)
+		return c.get(ctx, of[0], strings.ToLower(word))
 	}
 	items, err := c.items(ctx, of...)
 	if err != nil {
 		return item{}, err
 	}
 	return c.choice(ctx, word, items, of...)
+}
+
+// get returns the item of a kind with an id.
+func (c *client) get(ctx context.Context, k *kind, id string) (item, error) {
+	found := item{kind: k, ID: id}
+	err := c.call(ctx, http.MethodGet, found.path(), nil, &found)
+	return found, err
 }
 
 // choice is find among items that are there already.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -231,6 +230,10 @@ func TestImportOfEveryKind(t *testing.T) {
 	require.Contains(t, f.mustRun(t, "import", memories, "--character", "Mira"), "1 memories for Mira, 0 already known")
 	require.Contains(t, f.mustRun(t, "import", memories, "--character", "Mira"), "0 memories for Mira, 1 already known")
 
+	require.Contains(t, f.mustRun(t, "import", tempFile(t, "ann.json", `{"name":"Ann","description":"Sails."}`), "--character", "Mira"), "persona Ann is bound to Mira")
+	stars := tempFile(t, "stars.json", `[{"scriptName":"stars","findRegex":"a","placement":[2]}]`)
+	require.Contains(t, f.mustRun(t, "import", stars, "--character", "Mira"), "regex scripts were off in your settings and have been turned on")
+	require.NotContains(t, f.mustRun(t, "import", stars, "--character", "Mira"), "turned on")
 	require.Contains(t, f.mustRun(t, "import", tempFile(t, "sea.json", `{"entries":{}}`), "--character", "Mira"), "book sea is bound to Mira")
 	require.Contains(t, f.mustRun(t, "import", tempFile(t, "odd.json", `{"name":"x","first_mes":"","entries":{}}`), "--as", "book"), "  (book)")
 	for text, want := range map[string]string{`{"temperature":1}`: "--as character|book", `{"a":`: "invalid JSON", "hello": "unknown file type", `[1]`: "unknown file type"} {
@@ -245,31 +248,4 @@ func TestImportOfEveryKind(t *testing.T) {
 	said, code = f.run(t, "import", other)
 	require.Equal(t, 1, code)
 	require.Contains(t, said, "--conversation NAME")
-}
-
-// TestSampleFilesAreRecognized detects the kind of every sample file.
-func TestSampleFilesAreRecognized(t *testing.T) {
-	t.Parallel()
-	const data = "../../../shared/data"
-	if _, err := os.Stat(data); err != nil {
-		t.Skip("skipped: there is no " + data)
-	}
-	for folder, want := range map[string][]string{
-		"cards": {"character"}, "worldbooks": {"book"}, "presets": {"preset", "script"}, "chats": {"chat"},
-	} {
-		n := 0
-		require.NoError(t, filepath.WalkDir(filepath.Join(data, folder), func(path string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			if err != nil || strings.Contains(path, "invalid") {
-				return err
-			}
-			n++
-			require.Contains(t, want, detect(text), path)
-			return nil
-		}))
-		require.Positive(t, n)
-	}
 }

@@ -1,0 +1,218 @@
+package character
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"nodest/card"
+	"nodest/fault"
+	"nodest/framework"
+	"nodest/op"
+)
+
+// Bounds of what world books and regex scripts are tested with.
+const (
+	maxTestText     = 32_000 // code points of a text
+	maxTestMessages = 1000
+)
+
+// BookTest asks which entries of a world book fire: of Document, WorldBookID, or all books
+// of CharacterID. One of them is given.
+type BookTest struct {
+	Document    json.RawMessage `json:"document,omitempty"`
+	Dialect     string          `json:"dialect,omitempty"` // of Document; default "nodest"
+	WorldBookID string          `json:"worldBookId,omitempty"`
+	CharacterID string          `json:"characterId,omitempty"`
+	Messages    []TestMessage   `json:"messages,omitempty"`  // the chat, oldest first
+	Text        string          `json:"text,omitempty"`      // the user's message behind them
+	ScanDepth   *int            `json:"scanDepth,omitempty"` // as in the settings of a character
+}
+
+// TestMessage is a message of a chat that exists only in a test.
+type TestMessage struct {
+	Role string `json:"role"`
+	Text string `json:"text"`
+}
+
+func (in *BookTest) check() error {
+	if err := oneGiven("document, worldBookId or characterId", !op.IsNull(in.Document), in.WorldBookID != "", in.CharacterID != ""); err != nil {
+		return err
+	}
+	if in.Text == "" && len(in.Messages) == 0 {
+		return fault.InvalidField("text", "required", "required: text or messages")
+	}
+	if len(in.Messages) > maxTestMessages {
+		return fault.InvalidField("messages", "range", "must have at most %d messages", maxTestMessages)
+	}
+	checks := op.Checks{}
+	for i, m := range in.Messages {
+		field := fmt.Sprintf("messages[%d]", i)
+		op.OneOf(&checks, field+".role", m.Role, []string{"user", "assistant", "system", framework.RoleNarrator})
+		if err := op.CheckLength(field+".text", m.Text, maxTestText); err != nil {
+			return err
+		}
+	}
+	op.Between(&checks, "scanDepth", in.ScanDepth, -1, 100_000)
+	checks.That(in.ScanDepth == nil || *in.ScanDepth != 0, "scanDepth", "range", "must not be 0; -1 = all messages")
+	if err := checks.Err(); err != nil {
+		return err
+	}
+	if err := checkDialect(in.Dialect); err != nil {
+		return err
+	}
+	return op.CheckLength("text", in.Text, maxTestText)
+}
+
+// oneGiven refuses a request that does not name exactly one source.
+func oneGiven(fields string, given ...bool) error {
+	n := 0
+	for _, ok := range given {
+		if ok {
+			n++
+		}
+	}
+	if n != 1 {
+		return fault.InvalidField("document", "required", "give exactly one of %s", fields)
+	}
+	return nil
+}
+
+// TestBook builds the prompt of a chat that is not stored, and says what became of the
+// entries of its world books. A book by itself is tested as one that is bound to a
+// character, in a chat with an author's note.
+//
+// Errors: Invalid with the field; NotFound; InvalidWorldBook.
+func (svc *Service) TestBook(ctx context.Context, userID string, in BookTest) ([]framework.BookEntry, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	input, err := op.Read(ctx, svc.store, userID, func(tx Tx) (framework.Input, error) {
+		if in.CharacterID != "" {
+			return svc.characterInput(tx, in.CharacterID)
+		}
+		return in.bookInput(tx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if in.ScanDepth != nil {
+		input.Options.ScanDepth = *in.ScanDepth
+	}
+	for _, m := range in.Messages {
+		input.History = append(input.History, framework.Message{Role: m.Role, Text: m.Text})
+	}
+	input.User = framework.Message{Role: "user", Text: input.Scripts.User(in.Text)}
+	p, err := framework.Build(input)
+	if err != nil {
+		return nil, err
+	}
+	return input.Compiled.Books(p), nil
+}
+
+// characterInput is the input of a prompt of a character, without a chat.
+func (svc *Service) characterInput(tx Tx, characterID string) (framework.Input, error) {
+	ch, err := tx.Character(characterID)
+	if err != nil {
+		return framework.Input{}, op.InField("characterId", err)
+	}
+	user, err := tx.Settings()
+	if err != nil {
+		return framework.Input{}, err
+	}
+	d, err := svc.Documents(tx, WantedBy(user, "", ch.ID), nil)
+	if err != nil {
+		return framework.Input{}, err
+	}
+	name, err := UserName(tx, ch, "")
+	return framework.Input{
+		Compiled: d.Compiled, Note: d.Note, Persona: framework.Persona{Name: name}, Scripts: d.Scripts.Run(nil), Options: d.BuildOptions(),
+	}, err
+}
+
+// bookInput is the input of a prompt with one world book.
+func (in *BookTest) bookInput(tx Tx) (framework.Input, error) {
+	doc, dialect := in.Document, card.Dialect(cmp.Or(in.Dialect, string(card.NodeST)))
+	if in.WorldBookID != "" {
+		r, err := tx.Resource(WorldBook, in.WorldBookID)
+		if err != nil {
+			return framework.Input{}, op.InField("worldBookId", err)
+		}
+		doc, dialect = r.Document, card.Dialect(r.Dialect)
+	} else if err := checkDocument("document", WorldBook, doc); err != nil {
+		return framework.Input{}, err
+	}
+	book, err := card.ParseWorldBook(doc, dialect)
+	if err != nil {
+		return framework.Input{}, err
+	}
+	return framework.Input{
+		Compiled: framework.Compile(framework.Sources{Dialect: dialect, Card: card.RoleCard{Name: "Character"}, Book: book}),
+		Note:     &card.AuthorNote{Depth: 4},
+		Persona:  framework.Persona{Name: "User"},
+		Options:  framework.Options{FilterKeyed: waitsForKeys(dialect)},
+	}, nil
+}
+
+// ScriptTest asks what regex scripts do to a text: those of Document, or of
+// RegexScriptID. One of them is given.
+type ScriptTest struct {
+	Document      json.RawMessage `json:"document,omitempty"`
+	RegexScriptID string          `json:"regexScriptId,omitempty"`
+	Text          string          `json:"text"`
+	Placement     *int            `json:"placement,omitempty"` // default 2: a reply
+	Depth         *int            `json:"depth,omitempty"`     // default 0: the newest message
+	IsMarkdown    bool            `json:"isMarkdown,omitempty"`
+	IsPrompt      bool            `json:"isPrompt,omitempty"`
+}
+
+// ScriptsTested is what they did.
+type ScriptsTested struct {
+	Text    string                   `json:"text"`
+	Scripts []framework.ScriptResult `json:"scripts"`
+}
+
+// TestScripts runs regex scripts over a text as a turn does. Whether the user has switched
+// scripts on, and what they are bound to, does not matter.
+//
+// Errors: Invalid with the field; NotFound; InvalidImport.
+func (svc *Service) TestScripts(ctx context.Context, userID string, in ScriptTest) (*ScriptsTested, error) {
+	if err := oneGiven("document or regexScriptId", !op.IsNull(in.Document), in.RegexScriptID != ""); err != nil {
+		return nil, err
+	}
+	if err := op.CheckLength("text", in.Text, maxTestText); err != nil {
+		return nil, err
+	}
+	checks := op.Checks{}
+	op.Between(&checks, "placement", in.Placement, card.PlaceUserInput, card.PlaceAIOutput)
+	op.Between(&checks, "depth", in.Depth, 0, math.MaxInt32)
+	if err := checks.Err(); err != nil {
+		return nil, err
+	}
+	doc := in.Document
+	if in.RegexScriptID != "" {
+		r, err := svc.Resource(ctx, userID, RegexScript, in.RegexScriptID)
+		if err != nil {
+			return nil, op.InField("regexScriptId", err)
+		}
+		doc = r.Document
+	} else if err := checkDocument("document", RegexScript, doc); err != nil {
+		return nil, err
+	}
+	scripts, err := card.ParseRegexScripts(doc)
+	if err != nil {
+		return nil, err
+	}
+	occasion := framework.Occasion{Placement: card.PlaceAIOutput, IsMarkdown: in.IsMarkdown, IsPrompt: in.IsPrompt}
+	if in.Placement != nil {
+		occasion.Placement = *in.Placement
+	}
+	if in.Depth != nil {
+		occasion.Depth = *in.Depth
+	}
+	out := &ScriptsTested{}
+	out.Text, out.Scripts = framework.TestScripts(scripts, in.Text, occasion)
+	return out, nil
+}

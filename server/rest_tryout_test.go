@@ -1,0 +1,157 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// fired summarises the answer of a test of world books.
+func fired(t *testing.T, a *restResponse) string {
+	t.Helper()
+	var out []string
+	tokens := 0.0
+	body := a.wants(t, 200)
+	for _, item := range body["entries"].([]any) {
+		e := item.(map[string]any)
+		if e["fires"] == true {
+			tokens += e["tokens"].(float64)
+			out = append(out, fmt.Sprintf("%v:%v:%v", e["name"], e["why"], e["key"]))
+		} else {
+			out = append(out, fmt.Sprintf("(%v:%v)", e["name"], e["reason"]))
+		}
+	}
+	if body["tokens"] != tokens {
+		t.Errorf("%v tokens, want %v", body["tokens"], tokens)
+	}
+	return strings.ReplaceAll(strings.Join(out, " "), "<nil>", "")
+}
+
+const teaBook = `{"entries":{
+	"0":{"key":["Tea","chai"],"content":"Tea is green.","comment":"tea","constant":false,"position":4,"order":2},
+	"1":{"key":["milk"],"content":"Milk is white.","comment":"milk","constant":false,"position":4,"order":1},
+	"2":{"key":["cup"],"content":"Cups are blue.","comment":"cup","constant":false,"position":0,"order":0},
+	"3":{"content":"It rains.","comment":"rain","constant":true,"position":3},
+	"4":{"key":["tea"],"content":"Off.","comment":"off","disable":true}}}`
+
+// The test of a world book finds what a prompt finds.
+func TestWorldBooksAreTested(t *testing.T) {
+	h := newTestServer(t, nil)
+	test := func(more string) string {
+		t.Helper()
+		return fired(t, h.rest("POST", "/worldbooks/test", `{"document":`+teaBook+`,`+more+`}`))
+	}
+	for _, c := range []struct{ data, want string }{
+		{`"text":"Some chai?"`, "cup:fixed: rain:constant: tea:key:chai (milk:no_key) (off:disabled)"},
+		{`"text":"TEA with milk"`, "cup:fixed: rain:constant: milk:key:milk tea:key:Tea (off:disabled)"},
+		{`"text":"Nothing","dialect":"sillytavern"`, "rain:constant: (tea:no_key) (milk:no_key) (cup:no_key) (off:disabled)"},
+		{`"text":"A cup","dialect":"sillytavern"`, "cup:key:cup rain:constant: (tea:no_key) (milk:no_key) (off:disabled)"},
+		{`"messages":[{"role":"assistant","text":"Milk?"},{"role":"user","text":"Tea!"}]`, "cup:fixed: rain:constant: milk:key:milk tea:key:Tea (off:disabled)"},
+		{`"messages":[{"role":"assistant","text":"Milk?"}],"text":"Tea!","scanDepth":1`, "cup:fixed: rain:constant: tea:key:Tea (milk:no_key) (off:disabled)"},
+		{`"messages":[{"role":"assistant","text":"Tea?"}]`, "cup:fixed: (tea:no_base) (milk:no_base) (rain:no_base) (off:disabled)"},
+	} {
+		if got := test(c.data); got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.data, got, c.want)
+		}
+	}
+	book := h.rest("POST", "/worldbooks", `{"document":`+teaBook+`,"dialect":"sillytavern"}`).wants(t, 201)["id"].(string)
+	want := "cup:key:cup rain:constant: (tea:no_key) (milk:no_key) (off:disabled)"
+	if got := fired(t, h.rest("POST", "/worldbooks/test", `{"worldBookId":"`+book+`","text":"A cup"}`)); got != want {
+		t.Errorf("a stored book: %s", got)
+	}
+
+	// With a character the entries are those of its prompts, with the same reasons.
+	ch := h.rest("POST", "/characters", `{"roleCard":`+alicesCard+`,"worldBook":`+teaBook+`}`).wants(t, 201)["id"].(string)
+	h.rest("PATCH", "/worldbooks/"+book, `{"characterIds":["`+ch+`"]}`).wants(t, 200)
+	got := fired(t, h.rest("POST", "/worldbooks/test", `{"characterId":"`+ch+`","text":"Tea?"}`))
+	chat := h.rest("POST", "/conversations", `{"characterId":"`+ch+`"}`).wants(t, 201)["id"].(string)
+	prompt := h.rest("POST", "/conversations/"+chat+"/prompt", `{"text":"Tea?"}`).wants(t, 200)
+	var sent []string
+	for _, item := range prompt["entries"].([]any) {
+		if e := item.(map[string]any); e["source"] == "worldbook" {
+			sent = append(sent, fmt.Sprintf("%v:%v:%v", e["name"], e["why"], e["key"]))
+		}
+	}
+	if wants := strings.ReplaceAll(strings.Join(sent, " "), "<nil>", ""); len(sent) != 3 || !strings.HasPrefix(got, wants+" (") || strings.Count(got, "(rain:no_note)") != 2 {
+		t.Errorf("tested %s\nsent   %s", got, wants)
+	}
+}
+
+func TestWorldBooksCannotBeTestedWithout(t *testing.T) {
+	h := newTestServer(t, nil)
+	many := strings.Repeat(`{"role":"user","text":"x"},`, 1001)
+	for data, field := range map[string]string{
+		`{"text":"x"}`: "document", `{"document":{},"worldBookId":"b","text":"x"}`: "document", `{"document":{}}`: "text",
+		`{"document":{},"text":"x","scanDepth":0}`: "scanDepth", `{"document":{},"text":"x","scanDepth":-2}`: "scanDepth",
+		`{"document":{},"text":"x","dialect":"kobold"}`: "dialect", `{"document":[],"text":"x"}`: "document",
+		`{"document":{},"messages":[{"role":"cook","text":"x"}]}`: "messages[0].role",
+		`{"document":{},"messages":[` + many[:len(many)-1] + `]}`: "messages",
+		`{"document":{},"text":"x","probability":1}`:              "probability",
+	} {
+		h.rest("POST", "/worldbooks/test", data).refuses(t, 400, "invalid_field", field)
+	}
+	for _, long := range []string{`"text":"` + strings.Repeat("x", 32_001) + `"`, `"messages":[{"role":"user","text":"` + strings.Repeat("x", 32_001) + `"}]`} {
+		h.rest("POST", "/worldbooks/test", `{"document":{},`+long+`}`).refuses(t, 413, "too_large")
+	}
+	h.rest("POST", "/regexscripts/test", `{"document":[],"text":"`+strings.Repeat("x", 32_001)+`"}`).refuses(t, 413, "too_large")
+	h.rest("POST", "/worldbooks/test", `{"document":{"entries":7},"text":"x"}`).refuses(t, 422, "invalid_world_book")
+	if got := fired(t, h.rest("POST", "/worldbooks/test", `{"document":{},"text":"x"}`)); got != "" {
+		t.Errorf("an empty book: %s", got)
+	}
+}
+
+const starScripts = `[{"id":"1","scriptName":"stars","findRegex":"/\\*/g","replaceString":"","placement":[2]},
+	{"scriptName":"shout","findRegex":"hello","replaceString":"HELLO","flags":"i","placement":[1,2]},
+	{"scriptName":"display","findRegex":"/o/g","replaceString":"0","placement":[2],"markdownOnly":true},
+	{"scriptName":"slow","findRegex":"(a+)+$","replaceString":"","placement":[2],"promptOnly":true,"minDepth":1}]`
+
+// The test of scripts says of each what it did, or why it did nothing.
+func TestRegexScriptsAreTested(t *testing.T) {
+	h := newTestServer(t, nil)
+	id := h.rest("POST", "/regexscripts", `{"document":`+starScripts+`}`).wants(t, 201)["id"].(string)
+	slow, _ := json.Marshal(strings.Repeat("a", 60) + "!")
+	for _, c := range []struct{ data, want string }{
+		{`"text":"*waves* Hello!"`, "waves HELLO! stars:2 shout:1 display:purpose slow:purpose"},
+		{`"text":"*waves* Hello!","placement":1`, "*waves* HELLO! stars:placement shout:1 display:placement slow:placement"},
+		{`"text":"Hello o","isMarkdown":true`, "Hell0 0 stars:purpose shout:purpose display:2 slow:purpose"},
+		{`"text":"aaa","isPrompt":true`, "aaa stars:purpose shout:purpose display:purpose slow:depth"},
+		{`"text":"aaa","isPrompt":true,"depth":1`, " stars:purpose shout:purpose display:purpose slow:1"},
+		{`"text":` + string(slow) + `,"isPrompt":true,"depth":1`, strings.Repeat("a", 60) + "! stars:purpose shout:purpose display:purpose slow:slow_pattern"},
+	} {
+		for _, of := range []string{`"document":` + starScripts, `"regexScriptId":"` + id + `"`} {
+			body := h.rest("POST", "/regexscripts/test", `{`+of+`,`+c.data+`}`).wants(t, 200)
+			got := body["text"].(string)
+			for _, item := range body["scripts"].([]any) {
+				s := item.(map[string]any)
+				did := s["reason"]
+				if s["ran"] == true {
+					did = s["replacements"]
+				}
+				got += fmt.Sprintf(" %v:%v", s["name"], did)
+			}
+			if got != c.want {
+				t.Errorf("%s:\ngot  %s\nwant %s", c.data, got, c.want)
+			}
+		}
+	}
+	for data, field := range map[string]string{
+		`{"text":"x"}`: "document", `{"document":[],"regexScriptId":"x","text":"x"}`: "document", `{"document":"x","text":"x"}`: "document",
+		`{"document":[],"text":"x","placement":3}`: "placement", `{"document":[],"text":"x","depth":-1}`: "depth",
+	} {
+		h.rest("POST", "/regexscripts/test", data).refuses(t, 400, "invalid_field", field)
+	}
+}
+
+func TestOnlyOnesOwnDocumentsAreTested(t *testing.T) {
+	h := newTestServer(t, nil)
+	theirs := h.newFixtures()
+	h.token = h.newMember("stranger")
+	for body, path := range map[string]string{
+		`{"characterId":"` + theirs.character + `","text":"x"}`:                   "/worldbooks/test",
+		`{"worldBookId":"` + theirs.resources["worldbooks"] + `","text":"x"}`:     "/worldbooks/test",
+		`{"regexScriptId":"` + theirs.resources["regexscripts"] + `","text":"x"}`: "/regexscripts/test",
+	} {
+		h.rest("POST", path, body).refuses(t, 404, "not_found")
+	}
+}
