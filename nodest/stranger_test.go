@@ -93,6 +93,7 @@ func TestOtherUsersObjectsAnswerNotFound(t *testing.T) {
 		"branches": func(ctx context.Context, c *op.Call) error {
 			return errOf(h.Chats.Branches(ctx, c.UserID, conv.ID, "", 0))
 		},
+		"tree": func(ctx context.Context, c *op.Call) error { return errOf(h.Chats.Tree(ctx, c.UserID, conv.ID)) },
 		"search": func(ctx context.Context, c *op.Call) error {
 			return errOf(h.Chats.Search(ctx, c.UserID, chat.SearchInput{Query: "a", ConversationID: conv.ID}))
 		},

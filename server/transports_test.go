@@ -108,6 +108,7 @@ var transportCases = []transportCase{
 
 	{command: "chat.branches", data: `{"conversationId":"$conv"}`},
 	{command: "chat.branches", data: `{"conversationId":"$conv","limit":0}`, code: "invalid_field"},
+	{command: "chat.tree", data: `{"conversationId":"$conv"}`},
 	{command: "chat.search", data: `{"q":"note","conversationId":"$conv"}`},
 	{command: "chat.search", data: `{"q":"note","conversationId":"$conv","cursor":"nonsense"}`, code: "invalid_field"},
 	{command: "chat.fork", data: `{"conversationId":"$conv","messageId":"$note"}`, key: "forked", keep: kept{"fork": "id"}},
@@ -213,6 +214,7 @@ var transportCases = []transportCase{
 	{command: "message.edit", data: `{"messageId":"$welcome","text":"Well met","regenerate":true}`, code: "invalid_field"},
 	{command: "chat.branches", data: `{"conversationId":"$tea"}`},
 	{command: "chat.branches", data: `{"conversationId":"nobody"}`, code: "not_found"},
+	{command: "chat.tree", data: `{"conversationId":"nobody"}`, code: "not_found"},
 	{command: "chat.head", data: `{"conversationId":"$tea","messageId":"$said"}`},
 	{command: "chat.head", data: `{"conversationId":"$tea","messageId":"nobody"}`, code: "not_found"},
 	{command: "chat.history", data: `{"conversationId":"$tea","limit":1}`},

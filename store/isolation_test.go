@@ -376,6 +376,10 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		_, _, err := tx.Chats.Tips(x.conversation, "", 5)
 		return wantNotFound(e, err)
 	},
+	"Tree": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Chats.Tree(x.conversation, 5)
+		return wantNotFound(e, err)
+	},
 	"Texts": func(e *env, tx nodest.Tx, x fixture) error {
 		for _, f := range []chat.TextFilter{{ConversationID: x.conversation}, {CharacterID: x.character}} {
 			if _, _, err := tx.Chats.Texts(f, "", 5); wantNotFound(e, err) != nil {
