@@ -211,8 +211,29 @@ type Generation struct {
 	StartedAt      *time.Time            `json:"startedAt,omitempty"`
 	FirstTokenAt   *time.Time            `json:"firstTokenAt,omitempty"`
 	EndedAt        *time.Time            `json:"endedAt,omitempty"`
+	Timing         *Timing               `json:"-"` // nil = it never began
 	LeaseOwner     string                `json:"-"` // process that writes it
 	LeaseUntil     time.Time             `json:"-"`
+}
+
+// Timing says when a generation took its steps, in milliseconds since CreatedAt. Steps
+// that it did not reach are nil. FirstTokenAt and EndedAt complete it.
+type Timing struct {
+	Accepted  int64          `json:"accepted"` // all that the request has stored was committed
+	Gather    *Span          `json:"gather,omitempty"`
+	Sources   []SourceTiming `json:"sources,omitempty"` // by the time of their answers
+	Build     *Span          `json:"build,omitempty"`
+	Asked     *int64         `json:"asked,omitempty"` // the model
+	LastToken *int64         `json:"lastToken,omitempty"`
+}
+
+// Span is when a step began and ended.
+type Span [2]int64
+
+// SourceTiming is when a source was asked and has answered.
+type SourceTiming struct {
+	Name string `json:"name"`
+	Took Span   `json:"took"`
 }
 
 // HasText reports whether the text is not blank.

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"time"
 
 	"nodest/llm"
 	"nodest/op"
@@ -145,6 +146,26 @@ type wireGeneration struct {
 	StartedAt      *op.Time    `json:"startedAt,omitempty"`
 	FirstTokenAt   *op.Time    `json:"firstTokenAt,omitempty"`
 	EndedAt        *op.Time    `json:"endedAt,omitempty"`
+	Timing         *wireTiming `json:"timing,omitempty"`
+}
+
+type wireTiming struct {
+	Timing
+	FirstToken *int64 `json:"firstToken,omitempty"`
+	Committed  *int64 `json:"committed,omitempty"`
+}
+
+func timingOf(g *Generation) *wireTiming {
+	if g.Timing == nil {
+		return nil
+	}
+	since := func(at *time.Time) *int64 {
+		if at == nil {
+			return nil
+		}
+		return new(max(at.Sub(g.CreatedAt).Milliseconds(), 0))
+	}
+	return &wireTiming{*g.Timing, since(g.FirstTokenAt), since(g.EndedAt)}
 }
 
 // WireGeneration is g as clients see it, without its text.
@@ -154,6 +175,7 @@ func WireGeneration(g *Generation) any {
 		Kind: g.Kind, Status: g.Status, Finish: g.Finish, Model: g.Model, PromptID: g.PromptID,
 		Usage: g.Usage, Error: op.FailureOf(g.Error), By: g.By, CreatedAt: op.Time(g.CreatedAt),
 		StartedAt: op.OptionalTime(g.StartedAt), FirstTokenAt: op.OptionalTime(g.FirstTokenAt), EndedAt: op.OptionalTime(g.EndedAt),
+		Timing: timingOf(g),
 	}
 }
 

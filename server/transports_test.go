@@ -374,6 +374,7 @@ var (
 	idPattern   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 	agePattern  = regexp.MustCompile(`"timestamp": ?\d{13}`)
+	tookPattern = regexp.MustCompile(`("(?:accepted|asked|committed|firstToken|lastToken)":)\d+|("(?:gather|build|took)":)\[\d+,\d+\]`)
 	hashPattern = regexp.MustCompile(`"(hash|digest)": ?"[0-9a-f]+"`)
 )
 
@@ -390,6 +391,7 @@ func (d *transport) normalize(doc json.RawMessage) string {
 	d.h.must(err)
 	text = timePattern.ReplaceAll(text, []byte("TIME"))
 	text = agePattern.ReplaceAll(text, []byte("MS"))
+	text = tookPattern.ReplaceAll(text, []byte("$1${2}0"))
 	text = hashPattern.ReplaceAll(text, []byte("HASH"))
 	text = scorePattern.ReplaceAllFunc(text, rounded)
 	return string(idPattern.ReplaceAllFunc(text, func(id []byte) []byte {

@@ -411,6 +411,7 @@ CREATE TABLE generations (
   started_at BIGINT,
   first_token_at BIGINT,
   ended_at BIGINT,
+  timing TEXT, -- when its steps were, in milliseconds since created_at
   lease_owner TEXT NOT NULL,
   lease_until BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
