@@ -54,7 +54,7 @@ func (svc *Service) Import(ctx context.Context, c *op.Call, data []byte, filenam
 			Name: op.Truncate(OneLine(doc.Name), maxCharacterName), Dialect: string(doc.Dialect),
 			RoleCard: doc.RoleCard, WorldBook: doc.WorldBook, Preset: doc.Preset,
 			AuthorNote: doc.AuthorNote, RegexScripts: doc.RegexScripts, Source: source,
-			HasAvatar: avatar != nil,
+			HasAvatar: avatar != nil, Tags: cardTags(doc.RoleCard),
 		}
 		if err := Insert(tx, c, ch); err != nil {
 			return nil, err
@@ -66,6 +66,15 @@ func (svc *Service) Import(ctx context.Context, c *op.Call, data []byte, filenam
 		}
 		return &Imported{Character: ch, Warnings: warnings}, nil
 	})
+}
+
+// cardTags are the tags of a card, as far as they can be a user's.
+func cardTags(roleCard json.RawMessage) []string {
+	view, err := card.ParseRoleCard(op.JSONOrNil(roleCard))
+	if err != nil { // it has none then
+		return nil
+	}
+	return op.UsableTags(view.Tags)
 }
 
 // maxCharacterName bounds the name under which a character is known, in code
@@ -122,11 +131,14 @@ func (svc *Service) Get(ctx context.Context, userID, id string) (*Character, err
 	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Character, error) { return tx.Character(id) })
 }
 
-// List lists the user's characters without their documents, newest first;
-// limit is 1 to 200, 0 = 50.
-func (svc *Service) List(ctx context.Context, userID, cursor string, limit int) (*op.Page[*Character], error) {
+// List lists the user's characters without their documents, newest first unless the
+// listing says otherwise; limit is 1 to 200, 0 = 50.
+func (svc *Service) List(ctx context.Context, userID string, l op.Listing, cursor string, limit int) (*op.Page[*Character], error) {
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
 	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Character, string, error) {
-		return tx.Characters(cursor, limit)
+		return tx.Characters(l, cursor, limit)
 	})
 }
 
@@ -279,6 +291,7 @@ type Checked struct {
 	Input
 	all  bool // absent documents are removed, not left
 	name string
+	tags []string // of a character that has none yet
 
 	insideBook, insideScripts json.RawMessage
 }
@@ -293,7 +306,12 @@ func (in Input) Prepare(all bool) (*Checked, error) {
 	if err != nil {
 		return nil, op.InField("roleCard", err)
 	}
-	p := &Checked{Input: in, all: all, name: op.Truncate(OneLine(view.Name), maxCharacterName)}
+	p := &Checked{Input: in, all: all, name: op.Truncate(OneLine(view.Name), maxCharacterName), tags: op.UsableTags(view.Tags)}
+	if in.Tags != nil {
+		if p.Tags, err = op.CheckTags("tags", in.Tags); err != nil {
+			return nil, err
+		}
+	}
 	if all {
 		p.insideBook, p.insideScripts, err = EmbeddedIn(in.RoleCard)
 	}
@@ -321,6 +339,12 @@ func (in *Checked) Apply(ch *Character) {
 	}
 	if in.Dialect != "" || ch.Dialect == "" {
 		ch.Dialect = cmp.Or(in.Dialect, string(card.NodeST))
+	}
+	switch {
+	case in.Tags != nil:
+		ch.Tags = in.Tags
+	case ch.ID == "": // new
+		ch.Tags = in.tags
 	}
 	switch {
 	case in.IsCradle != nil:

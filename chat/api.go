@@ -58,6 +58,7 @@ type ConversationPatch struct {
 	AuthorNote json.RawMessage `json:"authorNote,omitempty"` // nil = stays; null = none of its own
 	Settings   json.RawMessage `json:"settings,omitempty"`
 	Archived   *bool           `json:"archived,omitempty"`
+	Tags       []string        `json:"tags,omitzero"`       // nil = they stay
 	IfVersion  int64           `json:"ifVersion,omitempty"` // 0 = any
 }
 

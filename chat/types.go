@@ -10,6 +10,7 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/op"
 )
 
 // MaxText bounds the text of a message, in code points.
@@ -44,6 +45,7 @@ type Conversation struct {
 	AuthorNote  json.RawMessage `json:"authorNote,omitempty"`
 	Settings    json.RawMessage `json:"settings,omitempty"` // character.TurnOptions of the conversation
 	Archived    bool            `json:"archived,omitempty"`
+	Tags        []string        `json:"tags,omitempty"`
 	Extra       json.RawMessage `json:"-"`                   // of an imported log: its header and metadata, for export
 	Pins        *character.Pins `json:"pins,omitempty"`      // documents of a restored save point; nil = the newest
 	Copying     bool            `json:"copying,omitempty"`   // an incomplete fork; only in the answer of Fork
@@ -66,6 +68,7 @@ type Preview struct {
 type ConversationFilter struct {
 	CharacterID string
 	Archived    *bool // nil = both
+	op.Listing
 }
 
 // Message is a node of the tree, with its texts (swipes).

@@ -94,6 +94,7 @@ type wireConversation struct {
 	AuthorNote  json.RawMessage `json:"authorNote,omitempty"`
 	Settings    json.RawMessage `json:"settings"`
 	Archived    bool            `json:"archived"`
+	Tags        []string        `json:"tags"`
 	Copying     bool            `json:"copying,omitempty"`
 	Version     int64           `json:"version"`
 	LastMessage *wirePreview    `json:"lastMessage,omitempty"`
@@ -114,7 +115,7 @@ func WireConversation(c *Conversation) any { return conversationOf(c) }
 func conversationOf(c *Conversation) wireConversation {
 	w := wireConversation{
 		ID: c.ID, CharacterID: c.CharacterID, Title: c.Title, PersonaID: c.PersonaID,
-		AuthorNote: c.AuthorNote, Settings: c.Settings, Archived: c.Archived, Copying: c.Copying, Version: c.Version,
+		AuthorNote: c.AuthorNote, Settings: c.Settings, Archived: c.Archived, Tags: append([]string{}, c.Tags...), Copying: c.Copying, Version: c.Version,
 		CreatedAt: op.Time(c.CreatedAt), UpdatedAt: op.Time(c.UpdatedAt),
 	}
 	if len(w.Settings) == 0 {

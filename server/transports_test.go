@@ -181,6 +181,9 @@ var transportCases = []transportCase{
 	{command: "chat.head", data: `{"conversationId":"$conv"}`, code: "not_found"},
 	{command: "chat.update", data: `{"conversationId":"$conv","title":"A long walk","archived":true}`},
 	{command: "chat.update", data: `{"conversationId":"$conv","archived":"yes"}`, code: "invalid_field"},
+	{command: "chat.update", data: `{"conversationId":"$conv","tags":[" slow burn","Slow Burn","茶"]}`, key: "tagged"},
+	{command: "chat.update", data: `{"conversationId":"$conv","tags":[]}`, key: "tagged", code: "key_reused"},
+	{command: "chat.update", data: `{"conversationId":"$conv","tags":["a\nb"]}`, code: "invalid_field"},
 	{command: "chat.update", data: `{"conversationId":"$conv","settings":{"heat":1}}`, code: "invalid_field"},
 	{command: "chat.update", data: `{"conversationId":"nobody","title":"x"}`, code: "not_found"},
 

@@ -162,7 +162,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantNotFound(e, err)
 	},
 	"Characters": func(e *env, tx nodest.Tx, x fixture) error {
-		items, _, err := tx.Characters.Characters("", 50)
+		items, _, err := tx.Characters.Characters(op.Listing{}, "", 50)
 		return wantEmpty(e, len(items) == 0, err)
 	},
 	"UpdateCharacter": func(e *env, tx nodest.Tx, x fixture) error {

@@ -141,6 +141,7 @@ CREATE TABLE character_versions (
   regex_scripts TEXT,
   settings TEXT,
   source TEXT,
+  tags TEXT, -- JSON array
   source_version BIGINT NOT NULL, -- version whose row holds the source
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, character_id, version),
@@ -206,6 +207,7 @@ CREATE TABLE conversations (
   author_note TEXT,
   settings TEXT,
   archived BOOLEAN NOT NULL,
+  tags TEXT, -- JSON array
   extra TEXT, -- header of an imported log
   pins TEXT,
   summary_id TEXT NOT NULL, -- the active one; '' = none
