@@ -170,7 +170,11 @@ func (svc *Service) Update(ctx context.Context, c *op.Call, id string, in Input,
 func PutDocuments(tx Tx, c *op.Call, ch *Character, docs *Checked) error {
 	before := ch.RegexScripts
 	docs.Apply(ch)
-	if err := Put(tx, c, ch); err != nil {
+	store := tx.UpdateCharacter
+	if docs.onlyTags() {
+		store = tx.UpdateTags
+	}
+	if err := put(tx, c, ch, store); err != nil {
 		return err
 	}
 	if string(before) == string(ch.RegexScripts) {
@@ -180,10 +184,12 @@ func PutDocuments(tx Tx, c *op.Call, ch *Character, docs *Checked) error {
 }
 
 // Put stores ch as its next version and emits its event.
-func Put(tx Tx, c *op.Call, ch *Character) error {
+func Put(tx Tx, c *op.Call, ch *Character) error { return put(tx, c, ch, tx.UpdateCharacter) }
+
+func put(tx Tx, c *op.Call, ch *Character, store func(*Character) error) error {
 	ch.Version++
 	ch.UpdatedAt = tx.Now()
-	if err := tx.UpdateCharacter(ch); err != nil {
+	if err := store(ch); err != nil {
 		return err
 	}
 	return tx.Emit(characterEvent(c, "character.updated", ch))
@@ -316,6 +322,12 @@ func (in Input) Prepare(all bool) (*Checked, error) {
 		p.insideBook, p.insideScripts, err = EmbeddedIn(in.RoleCard)
 	}
 	return p, err
+}
+
+// onlyTags reports whether nothing that a prompt depends on is given.
+func (in *Checked) onlyTags() bool {
+	given := len(in.RoleCard) + len(in.WorldBook) + len(in.Preset) + len(in.AuthorNote) + len(in.RegexScripts) + len(in.Dialect)
+	return !in.all && given == 0 && in.IsCradle == nil
 }
 
 // Apply puts the documents into ch.

@@ -55,6 +55,8 @@ type CharacterTx interface {
 	// UpdateCharacter stores c as a new version; c.Version must be one more than
 	// the newest, else fault.PreconditionFailed. A nil Source stays what it was.
 	UpdateCharacter(c *Character) error
+	// UpdateTags is UpdateCharacter for a change of the tags alone. Stamps do not change.
+	UpdateTags(c *Character) error
 	// DeleteCharacter deletes the character and its conversations (both stay as
 	// hidden rows until purged).
 	DeleteCharacter(id string) error

@@ -65,6 +65,10 @@ type Character struct {
 	Version      int64           `json:"version"`
 	CreatedAt    time.Time       `json:"createdAt"`
 	UpdatedAt    time.Time       `json:"updatedAt"`
+
+	// DocumentsVersion is the newest version that changed more than Tags. Prompts know a
+	// character by it; the store sets it.
+	DocumentsVersion int64 `json:"-"`
 }
 
 // Avatar is a picture of a character.

@@ -27,7 +27,7 @@ type characterVersionRow struct {
 
 // selectCharacters reads versions v of characters c that are not deleted; the
 // time of a version is that of its row.
-const selectCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle,
+const selectCharacters = `SELECT c.id, v.version, v.documents_version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle,
 		v.role_card, v.world_book, v.preset, v.author_note, v.regex_scripts, v.settings, v.tags, src.source,
 		EXISTS (SELECT 1 FROM avatars a WHERE a.user_id = c.user_id AND a.character_id = c.id) AS has_avatar
 	FROM characters c
@@ -40,7 +40,7 @@ const selectCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS 
 var selectDocuments = strings.Replace(selectCharacters, "src.source,", "NULL AS source,", 1)
 
 // listCharacters is selectCharacters without any document.
-const listCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle, v.tags,
+const listCharacters = `SELECT c.id, v.version, v.documents_version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle, v.tags,
 		EXISTS (SELECT 1 FROM avatars a WHERE a.user_id = c.user_id AND a.character_id = c.id) AS has_avatar
 	FROM characters c
 	JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id AND v.version = c.version
@@ -50,6 +50,7 @@ const listCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS up
 func (t *tx) InsertCharacter(c *character.Character) error {
 	t.fillTimes(&c.CreatedAt, &c.UpdatedAt)
 	c.Version = max(c.Version, 1)
+	c.DocumentsVersion = c.Version
 	err := t.Insert("characters", &characterRow{c.ID, t.userID, c.Version, c.CreatedAt, c.UpdatedAt})
 	if err != nil {
 		return err
@@ -90,6 +91,12 @@ func (t *tx) Characters(l op.Listing, cursor string, limit int) ([]*character.Ch
 
 // UpdateCharacter stores c as the next version; a nil Source stays what it was.
 func (t *tx) UpdateCharacter(c *character.Character) error {
+	c.DocumentsVersion = c.Version
+	return t.UpdateTags(c)
+}
+
+// UpdateTags stores c as the next version, with the DocumentsVersion that it had.
+func (t *tx) UpdateTags(c *character.Character) error {
 	c.UpdatedAt = t.Now()
 	n, err := t.Exec("UPDATE characters SET version = ?, updated_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL AND version = ?",
 		c.Version, t.Now(), t.userID, c.ID, c.Version-1)

@@ -168,6 +168,9 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"UpdateCharacter": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, tx.Characters.UpdateCharacter(&character.Character{ID: x.character, Name: "intruder", Version: 2}))
 	},
+	"UpdateTags": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Characters.UpdateTags(&character.Character{ID: x.character, Tags: []string{"intruder"}, Version: 2, DocumentsVersion: 1}))
+	},
 	"DeleteCharacter": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, tx.Characters.DeleteCharacter(x.character))
 	},

@@ -141,6 +141,7 @@ CREATE TABLE character_versions (
   regex_scripts TEXT,
   settings TEXT,
   source TEXT,
+  documents_version BIGINT NOT NULL, -- newest version up to it that changed more than tags
   tags TEXT, -- JSON array
   source_version BIGINT NOT NULL, -- version whose row holds the source
   created_at BIGINT NOT NULL,
