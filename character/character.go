@@ -352,16 +352,22 @@ func (in *Checked) Apply(ch *Character) {
 	if in.Dialect != "" || ch.Dialect == "" {
 		ch.Dialect = cmp.Or(in.Dialect, string(card.NodeST))
 	}
-	switch {
-	case in.Tags != nil:
-		ch.Tags = in.Tags
-	case ch.ID == "": // new
-		ch.Tags = in.tags
-	}
+	in.applyTags(ch)
 	switch {
 	case in.IsCradle != nil:
 		ch.IsCradle = *in.IsCradle
 	case in.all:
 		ch.IsCradle = false
+	}
+}
+
+// applyTags puts the tags that are given into ch; a new character begins with those of
+// its card.
+func (in *Checked) applyTags(ch *Character) {
+	switch {
+	case in.Tags != nil:
+		ch.Tags = in.Tags
+	case ch.ID == "":
+		ch.Tags = in.tags
 	}
 }
