@@ -275,7 +275,7 @@ func TestRoleCardDefaults(t *testing.T) {
 	}
 	full, err := card.ParseRoleCard([]byte(`{"spec":"chara_card_v2","name":"top","personality":"kept","data":{"name":"inner","tags":"a, b",
 		"alternate_greetings":["x","",3],"extensions":{"talkativeness":"0.8","depth_prompt":{"prompt":"p","role":2}}}}`))
-	if err != nil || full.Name != "inner" || full.Personality != "kept" || fmt.Sprint(full.AlternateGreetings) != "[x 3]" ||
+	if err != nil || full.Name != "inner" || full.Personality != "kept" || fmt.Sprint(full.AlternateGreetings, full.Tags) != "[x 3] [a b]" ||
 		full.DepthPrompt != (card.DepthPrompt{Prompt: "p", Depth: 4, Role: "assistant"}) {
 		t.Errorf("full card: %+v, %v", full, err)
 	}

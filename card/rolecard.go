@@ -23,6 +23,7 @@ type RoleCard struct {
 	SystemPrompt            string
 	PostHistoryInstructions string
 	Nickname                string
+	Tags                    []string
 
 	DepthPrompt DepthPrompt // extensions.depth_prompt
 }
@@ -56,6 +57,7 @@ func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 		Scenario:    f.text("scenario", ""),
 		FirstMes:    f.textOr("first_mes", "Hello!"),
 		MesExample:  f.text("mes_example", ""),
+		Tags:        f.commaTexts("tags"),
 
 		AlternateGreetings: nonEmpty(f.texts("alternate_greetings")),
 

@@ -55,7 +55,7 @@ func (svc *Service) Import(ctx context.Context, c *op.Call, data []byte, filenam
 			Name: op.Truncate(OneLine(doc.Name), maxCharacterName), Dialect: string(doc.Dialect),
 			RoleCard: doc.RoleCard, WorldBook: doc.WorldBook, Preset: doc.Preset,
 			AuthorNote: doc.AuthorNote, RegexScripts: doc.RegexScripts, Source: source,
-			HasAvatar: avatar != nil,
+			HasAvatar: avatar != nil, Tags: cardTags(doc.RoleCard),
 		}
 		if err := Insert(tx, c, ch); err != nil {
 			return nil, err
@@ -67,6 +67,15 @@ func (svc *Service) Import(ctx context.Context, c *op.Call, data []byte, filenam
 		}
 		return &Imported{Character: ch, Warnings: warnings}, nil
 	})
+}
+
+// cardTags are the tags of a card, as far as they can be a user's.
+func cardTags(roleCard json.RawMessage) []string {
+	view, err := card.ParseRoleCard(op.JSONOrNil(roleCard))
+	if err != nil { // it has none then
+		return nil
+	}
+	return op.UsableTags(view.Tags)
 }
 
 // maxCharacterName bounds the name under which a character is known, in code
@@ -123,11 +132,14 @@ func (svc *Service) Get(ctx context.Context, userID, id string) (*Character, err
 	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Character, error) { return tx.Character(id) })
 }
 
-// List lists the user's characters without their documents, newest first;
-// limit is 1 to 200, 0 = 50.
-func (svc *Service) List(ctx context.Context, userID, cursor string, limit int) (*op.Page[*Character], error) {
+// List lists the user's characters without their documents, newest first unless the
+// listing says otherwise; limit is 1 to 200, 0 = 50.
+func (svc *Service) List(ctx context.Context, userID string, l op.Listing, cursor string, limit int) (*op.Page[*Character], error) {
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
 	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Character, string, error) {
-		return tx.Characters(cursor, limit)
+		return tx.Characters(l, cursor, limit)
 	})
 }
 
@@ -187,7 +199,11 @@ func (svc *Service) Update(ctx context.Context, c *op.Call, id string, in Input,
 func PutDocuments(tx Tx, c *op.Call, ch *Character, docs *Checked) error {
 	before := ch.RegexScripts
 	docs.Apply(ch)
-	if err := Put(tx, c, ch); err != nil {
+	store := tx.UpdateCharacter
+	if docs.onlyTags() {
+		store = tx.UpdateTags
+	}
+	if err := put(tx, c, ch, store); err != nil {
 		return err
 	}
 	if string(before) == string(ch.RegexScripts) {
@@ -197,10 +213,12 @@ func PutDocuments(tx Tx, c *op.Call, ch *Character, docs *Checked) error {
 }
 
 // Put stores ch as its next version and emits its event.
-func Put(tx Tx, c *op.Call, ch *Character) error {
+func Put(tx Tx, c *op.Call, ch *Character) error { return put(tx, c, ch, tx.UpdateCharacter) }
+
+func put(tx Tx, c *op.Call, ch *Character, store func(*Character) error) error {
 	ch.Version++
 	ch.UpdatedAt = tx.Now()
-	if err := tx.UpdateCharacter(ch); err != nil {
+	if err := store(ch); err != nil {
 		return err
 	}
 	return tx.Emit(characterEvent(c, "character.updated", ch))
@@ -308,6 +326,7 @@ type Checked struct {
 	Input
 	all  bool // absent documents are removed, not left
 	name string
+	tags []string // of a character that has none yet
 
 	insideBook, insideScripts json.RawMessage
 }
@@ -322,11 +341,22 @@ func (in Input) Prepare(all bool) (*Checked, error) {
 	if err != nil {
 		return nil, op.InField("roleCard", err)
 	}
-	p := &Checked{Input: in, all: all, name: op.Truncate(OneLine(view.Name), maxCharacterName)}
+	p := &Checked{Input: in, all: all, name: op.Truncate(OneLine(view.Name), maxCharacterName), tags: op.UsableTags(view.Tags)}
+	if in.Tags != nil {
+		if p.Tags, err = op.CheckTags("tags", in.Tags); err != nil {
+			return nil, err
+		}
+	}
 	if all {
 		p.insideBook, p.insideScripts, err = EmbeddedIn(in.RoleCard)
 	}
 	return p, err
+}
+
+// onlyTags reports whether nothing that a prompt depends on is given.
+func (in *Checked) onlyTags() bool {
+	given := len(in.RoleCard) + len(in.WorldBook) + len(in.Preset) + len(in.AuthorNote) + len(in.RegexScripts) + len(in.Dialect)
+	return !in.all && given == 0 && in.IsCradle == nil
 }
 
 // Apply puts the documents into ch.
@@ -351,10 +381,22 @@ func (in *Checked) Apply(ch *Character) {
 	if in.Dialect != "" || ch.Dialect == "" {
 		ch.Dialect = cmp.Or(in.Dialect, string(card.NodeST))
 	}
+	in.applyTags(ch)
 	switch {
 	case in.IsCradle != nil:
 		ch.IsCradle = *in.IsCradle
 	case in.all:
 		ch.IsCradle = false
+	}
+}
+
+// applyTags puts the tags that are given into ch; a new character begins with those of
+// its card.
+func (in *Checked) applyTags(ch *Character) {
+	switch {
+	case in.Tags != nil:
+		ch.Tags = in.Tags
+	case ch.ID == "":
+		ch.Tags = in.tags
 	}
 }

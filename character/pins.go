@@ -125,7 +125,7 @@ func (p *Pins) InForce(tx Tx, characterID string) (*Pins, error) {
 // At reads a version of a character, or the newest one if that version was purged.
 func At(tx Tx, id string, version int64) (*Character, error) {
 	newest, err := tx.Character(id)
-	if err != nil || newest.Version == version {
+	if err != nil || newest.DocumentsVersion == version {
 		return newest, err
 	}
 	old, err := tx.CharacterVersion(id, version)

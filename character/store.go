@@ -2,6 +2,8 @@ package character
 
 import (
 	"time"
+
+	"nodest/op"
 )
 
 // StampTx reads versions.
@@ -47,12 +49,14 @@ type CharacterTx interface {
 	Character(id string) (*Character, error)
 	// CharacterVersion returns one version, Source included.
 	CharacterVersion(id string, version int64) (*Character, error)
-	// Characters lists newest first, at most limit, beginning after cursor ("" =
+	// Characters lists by default newest first, at most limit, after cursor ("" =
 	// start), without documents and settings; next is "" at the end.
-	Characters(cursor string, limit int) (items []*Character, next string, err error)
+	Characters(l op.Listing, cursor string, limit int) (items []*Character, next string, err error)
 	// UpdateCharacter stores c as a new version; c.Version must be one more than
 	// the newest, else fault.PreconditionFailed. A nil Source stays what it was.
 	UpdateCharacter(c *Character) error
+	// UpdateTags is UpdateCharacter for a change of the tags alone. Stamps do not change.
+	UpdateTags(c *Character) error
 	// DeleteCharacter deletes the character and its conversations (both stay as
 	// hidden rows until purged).
 	DeleteCharacter(id string) error

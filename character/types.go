@@ -61,9 +61,14 @@ type Character struct {
 	Source       json.RawMessage `json:"-"` // what is kept of an imported file besides the documents, for export; not always read
 	Settings     json.RawMessage `json:"-"`
 	HasAvatar    bool            `json:"hasAvatar"`
+	Tags         []string        `json:"tags"` // the user's; those of the card are in the card
 	Version      int64           `json:"version"`
 	CreatedAt    time.Time       `json:"createdAt"`
 	UpdatedAt    time.Time       `json:"updatedAt"`
+
+	// DocumentsVersion is the newest version that changed more than Tags. Prompts know a
+	// character by it; the store sets it.
+	DocumentsVersion int64 `json:"-"`
 }
 
 // Avatar is a picture of a character.
@@ -107,6 +112,7 @@ type Input struct {
 	RegexScripts json.RawMessage `json:"regexScripts,omitempty"`
 	IsCradle     *bool           `json:"isCradle,omitempty"`
 	Dialect      string          `json:"dialect,omitempty"`
+	Tags         []string        `json:"tags,omitzero"` // nil = those that there are; of a new character those of the card
 }
 
 // Imported is an imported character with the warnings about its file.

@@ -58,6 +58,7 @@ type ConversationPatch struct {
 	AuthorNote json.RawMessage `json:"authorNote,omitempty"` // nil = stays; null = none of its own
 	Settings   json.RawMessage `json:"settings,omitempty"`
 	Archived   *bool           `json:"archived,omitempty"`
+	Tags       []string        `json:"tags,omitzero"`       // nil = they stay
 	IfVersion  int64           `json:"ifVersion,omitempty"` // 0 = any
 }
 
@@ -73,6 +74,41 @@ type Branch struct {
 	Head         *Message
 	Shown        bool // it is the conversation's head
 	MessageCount int
+}
+
+// Tree is a conversation as runs, by the seq of their first messages. Deleted messages
+// are not in it.
+type Tree struct {
+	Runs      []*Run
+	Head      *RunPlace    // of the conversation; nil = it is empty
+	Saves     []PlacedSave // newest first; those without a message in Runs are left out
+	Truncated bool         // there are more runs
+}
+
+// Run is a part of a tree without branches: each message of it but the last has one
+// follower, which is the next.
+type Run struct {
+	ID           string // of its first message
+	ParentID     string // the message that it follows; "" = a root
+	HeadID       string // its last message
+	LeafID       string // the newest message in or below it that nothing follows
+	MessageCount int
+	Shown        bool // its first message is on the shown branch
+	First, Last  *Preview
+}
+
+// RunPlace is a message in a run.
+type RunPlace struct {
+	RunID     string `json:"runId"`
+	MessageID string `json:"messageId"`
+	Position  int    `json:"position"` // from 1 to the run's MessageCount
+}
+
+// PlacedSave is a save point, at the message that it names, or where that is deleted at
+// the next one before it.
+type PlacedSave struct {
+	ID string `json:"id"`
+	RunPlace
 }
 
 // SearchInput looks for words in the user's messages.

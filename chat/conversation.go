@@ -82,9 +82,12 @@ func (svc *Service) Conversation(ctx context.Context, userID, id string) (*Conve
 	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Conversation, error) { return tx.Conversation(id) })
 }
 
-// Conversations lists the user's conversations, the ones that changed last
-// first; limit is 1 to 200, 0 = 50.
+// Conversations lists the user's conversations, the ones that changed last first unless
+// the filter says otherwise; limit is 1 to 200, 0 = 50.
 func (svc *Service) Conversations(ctx context.Context, userID string, f ConversationFilter, cursor string, limit int) (*op.Page[*Conversation], error) {
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
 	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Conversation, string, error) {
 		return tx.Conversations(f, cursor, limit)
 	})
@@ -148,6 +151,13 @@ func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
 	}
 	if in.Archived != nil {
 		conv.Archived = *in.Archived
+	}
+	if in.Tags != nil {
+		tags, err := op.CheckTags("tags", in.Tags)
+		if err != nil {
+			return err
+		}
+		conv.Tags = tags
 	}
 	return nil
 }

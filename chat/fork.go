@@ -50,7 +50,7 @@ func fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error) {
 		return nil, err
 	}
 	fork := &Conversation{
-		ID: op.NewID(), CharacterID: source.CharacterID, Title: cmp.Or(in.Title, source.Title), PersonaID: source.PersonaID,
+		ID: op.NewID(), CharacterID: source.CharacterID, Title: cmp.Or(in.Title, source.Title), PersonaID: source.PersonaID, Tags: source.Tags,
 		AuthorNote: source.AuthorNote, Settings: source.Settings, Extra: source.Extra, Pins: source.Pins,
 		Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
 	}

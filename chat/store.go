@@ -96,6 +96,9 @@ type HistoryTx interface {
 	// are not deleted and have none below them that is not. cursor "" = start, next
 	// "" = end. Its cost grows with the number of branches, not with their length.
 	Tips(conversationID, cursor string, limit int) (items []*Message, next string, err error)
+	// Tree returns the tree of a conversation as runs, at most limit, and its newest save
+	// points, likewise. Its cost grows with the number of branches, not with their length.
+	Tree(conversationID string, limit int) (*Tree, error)
 	// Texts walks the user's messages that are not deleted, in conversations that
 	// are not, the newest first (by id; those of one conversation by seq), all swipes
 	// with them: at most limit, after cursor. next is "" at the end.

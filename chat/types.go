@@ -10,6 +10,7 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/op"
 )
 
 // MaxText bounds the text of a message, in code points.
@@ -44,6 +45,7 @@ type Conversation struct {
 	AuthorNote  json.RawMessage `json:"authorNote,omitempty"`
 	Settings    json.RawMessage `json:"settings,omitempty"` // character.TurnOptions of the conversation
 	Archived    bool            `json:"archived,omitempty"`
+	Tags        []string        `json:"tags,omitempty"`
 	Extra       json.RawMessage `json:"-"`                   // of an imported log: its header and metadata, for export
 	Pins        *character.Pins `json:"pins,omitempty"`      // documents of a restored save point; nil = the newest
 	Copying     bool            `json:"copying,omitempty"`   // an incomplete fork; only in the answer of Fork
@@ -66,6 +68,7 @@ type Preview struct {
 type ConversationFilter struct {
 	CharacterID string
 	Archived    *bool // nil = both
+	op.Listing
 }
 
 // Message is a node of the tree, with its texts (swipes).
@@ -211,8 +214,29 @@ type Generation struct {
 	StartedAt      *time.Time            `json:"startedAt,omitempty"`
 	FirstTokenAt   *time.Time            `json:"firstTokenAt,omitempty"`
 	EndedAt        *time.Time            `json:"endedAt,omitempty"`
+	Timing         *Timing               `json:"-"` // nil = it never began
 	LeaseOwner     string                `json:"-"` // process that writes it
 	LeaseUntil     time.Time             `json:"-"`
+}
+
+// Timing says when a generation took its steps, in milliseconds since CreatedAt. Steps
+// that it did not reach are nil. FirstTokenAt and EndedAt complete it.
+type Timing struct {
+	Accepted  int64          `json:"accepted"` // all that the request has stored was committed
+	Gather    *Span          `json:"gather,omitempty"`
+	Sources   []SourceTiming `json:"sources,omitempty"` // by the time of their answers
+	Build     *Span          `json:"build,omitempty"`
+	Asked     *int64         `json:"asked,omitempty"` // the model
+	LastToken *int64         `json:"lastToken,omitempty"`
+}
+
+// Span is when a step began and ended.
+type Span [2]int64
+
+// SourceTiming is when a source was asked and has answered.
+type SourceTiming struct {
+	Name string `json:"name"`
+	Took Span   `json:"took"`
 }
 
 // HasText reports whether the text is not blank.

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"time"
 
 	"nodest/llm"
 	"nodest/op"
@@ -93,6 +94,7 @@ type wireConversation struct {
 	AuthorNote  json.RawMessage `json:"authorNote,omitempty"`
 	Settings    json.RawMessage `json:"settings"`
 	Archived    bool            `json:"archived"`
+	Tags        []string        `json:"tags"`
 	Copying     bool            `json:"copying,omitempty"`
 	Version     int64           `json:"version"`
 	LastMessage *wirePreview    `json:"lastMessage,omitempty"`
@@ -113,7 +115,7 @@ func WireConversation(c *Conversation) any { return conversationOf(c) }
 func conversationOf(c *Conversation) wireConversation {
 	w := wireConversation{
 		ID: c.ID, CharacterID: c.CharacterID, Title: c.Title, PersonaID: c.PersonaID,
-		AuthorNote: c.AuthorNote, Settings: c.Settings, Archived: c.Archived, Copying: c.Copying, Version: c.Version,
+		AuthorNote: c.AuthorNote, Settings: c.Settings, Archived: c.Archived, Tags: append([]string{}, c.Tags...), Copying: c.Copying, Version: c.Version,
 		CreatedAt: op.Time(c.CreatedAt), UpdatedAt: op.Time(c.UpdatedAt),
 	}
 	if len(w.Settings) == 0 {
@@ -145,6 +147,26 @@ type wireGeneration struct {
 	StartedAt      *op.Time    `json:"startedAt,omitempty"`
 	FirstTokenAt   *op.Time    `json:"firstTokenAt,omitempty"`
 	EndedAt        *op.Time    `json:"endedAt,omitempty"`
+	Timing         *wireTiming `json:"timing,omitempty"`
+}
+
+type wireTiming struct {
+	Timing
+	FirstToken *int64 `json:"firstToken,omitempty"`
+	Committed  *int64 `json:"committed,omitempty"`
+}
+
+func timingOf(g *Generation) *wireTiming {
+	if g.Timing == nil {
+		return nil
+	}
+	since := func(at *time.Time) *int64 {
+		if at == nil {
+			return nil
+		}
+		return new(max(at.Sub(g.CreatedAt).Milliseconds(), 0))
+	}
+	return &wireTiming{*g.Timing, since(g.FirstTokenAt), since(g.EndedAt)}
 }
 
 // WireGeneration is g as clients see it, without its text.
@@ -154,6 +176,7 @@ func WireGeneration(g *Generation) any {
 		Kind: g.Kind, Status: g.Status, Finish: g.Finish, Model: g.Model, PromptID: g.PromptID,
 		Usage: g.Usage, Error: op.FailureOf(g.Error), By: g.By, CreatedAt: op.Time(g.CreatedAt),
 		StartedAt: op.OptionalTime(g.StartedAt), FirstTokenAt: op.OptionalTime(g.FirstTokenAt), EndedAt: op.OptionalTime(g.EndedAt),
+		Timing: timingOf(g),
 	}
 }
 

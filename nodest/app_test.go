@@ -46,7 +46,7 @@ func (s *fixture) sendInApp(text string) *app.Answer {
 // countObjects counts ann's characters and conversations.
 func (s *fixture) countObjects() (characters, conversations int) {
 	s.t.Helper()
-	all, err := s.Characters.List(s.t.Context(), ann, "", 200)
+	all, err := s.Characters.List(s.t.Context(), ann, op.Listing{}, "", 200)
 	s.must(err)
 	chats, err := s.Chats.Conversations(s.t.Context(), ann, chat.ConversationFilter{}, "", 200)
 	s.must(err)

@@ -32,6 +32,8 @@ func TestOnPostgres(t *testing.T) {
 		{"CancelBeforeTheFirstWord", TestCancelBeforeTheFirstWord},
 		{"AttachAndActive", TestAttachAndActive},
 		{"Checkpoints", TestCheckpoints},
+		{"GenerationsOfTheOfflineModelHavePromptsAndTimes", TestGenerationsOfTheOfflineModelHavePromptsAndTimes},
+		{"TimesOfUnfinishedGenerations", TestTimesOfUnfinishedGenerations},
 		{"Close", TestClose},
 		{"OneReplyAtATimeInAConversation", TestOneReplyAtATimeInAConversation},
 		{"ANewMessageReplacesTheRunningReply", TestANewMessageReplacesTheRunningReply},

@@ -50,7 +50,7 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	if err != nil {
 		return nil, err
 	}
-	e.askSources(ctx, turn, func(string) {})
+	e.askSources(ctx, turn, func(string) func() { return func() {} })
 	begun := time.Now()
 	p, err := framework.Build(turn.input)
 	if err != nil {

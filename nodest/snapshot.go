@@ -5,6 +5,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -37,7 +38,7 @@ func (e *Engine) Snapshot(ctx context.Context, userID string) (*Snapshot, error)
 		}
 		snap.Conversations = append(snap.Conversations, conversations...)
 		for cursor := ""; len(snap.Characters) < snapshotCharacters; {
-			items, next, err := tx.Characters.Characters(cursor, 200)
+			items, next, err := tx.Characters.Characters(op.Listing{}, cursor, 200)
 			if err != nil {
 				return err
 			}

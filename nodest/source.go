@@ -112,15 +112,18 @@ func userSpokeAt(path []*chat.Message, newer bool) time.Time {
 }
 
 // askSources adds the findings of the sources to the input of the build. It calls asked
-// with the name of each source that is asked.
-func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string)) {
+// with the name of each source that is asked, and what that returns when it has answered.
+func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string) (answered func())) {
 	q := &t.question
 	wanted := slices.DeleteFunc(slices.Clone(e.opts.Sources), func(s Source) bool { return !s.Wanted(q) })
 	found, failed := make([]Findings, len(wanted)), make([]error, len(wanted))
 	var group sync.WaitGroup
 	for i, s := range wanted {
-		asked(s.Name)
-		group.Go(func() { found[i], failed[i] = s.find(ctx, q) })
+		answered := asked(s.Name)
+		group.Go(func() {
+			defer answered()
+			found[i], failed[i] = s.find(ctx, q)
+		})
 	}
 	group.Wait()
 	for i, s := range wanted {

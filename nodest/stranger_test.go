@@ -93,6 +93,7 @@ func TestOtherUsersObjectsAnswerNotFound(t *testing.T) {
 		"branches": func(ctx context.Context, c *op.Call) error {
 			return errOf(h.Chats.Branches(ctx, c.UserID, conv.ID, "", 0))
 		},
+		"tree": func(ctx context.Context, c *op.Call) error { return errOf(h.Chats.Tree(ctx, c.UserID, conv.ID)) },
 		"search": func(ctx context.Context, c *op.Call) error {
 			return errOf(h.Chats.Search(ctx, c.UserID, chat.SearchInput{Query: "a", ConversationID: conv.ID}))
 		},
@@ -170,7 +171,7 @@ func TestListsShowOnlyTheUsersOwnObjects(t *testing.T) {
 			t.Errorf("a stranger sees %d of kind %s", len(page.Items), kind)
 		}
 	}
-	characters, err := h.Characters.List(t.Context(), stranger, "", 0)
+	characters, err := h.Characters.List(t.Context(), stranger, op.Listing{}, "", 0)
 	must(t, err)
 	conversations, err := h.Chats.Conversations(t.Context(), stranger, chat.ConversationFilter{}, "", 0)
 	must(t, err)

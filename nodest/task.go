@@ -44,6 +44,7 @@ type task struct {
 	full       chan struct{} // asks for a checkpoint
 
 	mu      sync.Mutex
+	watch   stopwatch
 	gen     chat.Generation // but for what it has written
 	offset  int             // of the text in its message, in code points
 	text    growing
@@ -82,12 +83,14 @@ func (g *growing) add(s string) int {
 func newTask(c *op.Call, s *turnSetup, started *accepted) *task {
 	// A generation outlives the request that began it.
 	ctx, cancel := context.WithCancelCause(context.Background())
+	watch := stopwatch{zero: started.gen.CreatedAt}
+	watch.times.Accepted = watch.now()
 	return &task{
 		id: started.gen.ID, userID: c.UserID, conversationID: started.gen.ConversationID, messageID: started.gen.MessageID,
 		device: c.By(), assignment: started.assignment, setup: s,
 		queued: started.gen.Status == chat.GenQueued,
 		ctx:    ctx, cancel: cancel, done: make(chan struct{}), full: make(chan struct{}, 1),
-		gen: *started.gen,
+		gen: *started.gen, watch: watch,
 	}
 }
 
@@ -129,7 +132,7 @@ func (t *task) now() *chat.Generation {
 	g := t.gen
 	if !g.Ended() {
 		g.Text, g.Reasoning, g.Blocks = t.text.b.String(), t.thought.b.String(), slices.Clone(t.blocks)
-		g.Model, g.Uses = cmp.Or(t.model, g.Model), t.uses
+		g.Model, g.Uses, g.Timing = cmp.Or(t.model, g.Model), t.uses, t.watch.soFar()
 		if t.usage != nil {
 			u := *t.usage
 			g.Usage = &u
@@ -171,7 +174,11 @@ func (t *task) noteChunk(c llm.Chunk, now time.Time) {
 	if c.Provider != "" {
 		t.by = c.Provider
 	}
-	if t.gen.FirstTokenAt == nil && (c.Text != "" || c.Reasoning != "") {
+	if c.Text == "" && c.Reasoning == "" {
+		return
+	}
+	t.watch.times.LastToken = new(t.watch.now())
+	if t.gen.FirstTokenAt == nil {
 		at := now.UTC().Truncate(time.Millisecond)
 		t.gen.FirstTokenAt, t.gen.Status = &at, chat.GenStreaming
 	}
@@ -283,6 +290,7 @@ func (t *task) noteRequest(turn *turn) {
 	defer t.mu.Unlock()
 	t.buildTime, t.asked, t.uses = turn.buildTime, turn.prompt.Tokens, turn.used()
 	t.sent = turn.sent()
+	t.watch.times.Asked = new(t.watch.now())
 	t.by, t.model = turn.setup.model.Provider, turn.setup.model.Name
 }
 

@@ -48,12 +48,21 @@ func (e *Engine) run(t *task) {
 func (e *Engine) generate(ctx context.Context, t *task) error {
 	begun := time.Now()
 	e.publishStage(t, "building", begun)
+	gathered := t.step(func(times *chat.Timing, took chat.Span) { times.Gather = &took })
 	turn, err := e.gather(ctx, t)
+	gathered()
 	if err != nil {
 		return err
 	}
-	e.askSources(ctx, turn, func(name string) { e.publishStage(t, name, begun) })
+	e.askSources(ctx, turn, func(name string) func() {
+		e.publishStage(t, name, begun)
+		return t.step(func(times *chat.Timing, took chat.Span) {
+			times.Sources = append(times.Sources, chat.SourceTiming{Name: name, Took: took})
+		})
+	})
+	built := t.step(func(times *chat.Timing, took chat.Span) { times.Build = &took })
 	prompt, err := framework.Build(turn.input)
+	built()
 	if err != nil {
 		return err
 	}
@@ -84,7 +93,7 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 		promptID := op.NewID()
 		g.Status, g.StartedAt, g.PromptID = chat.GenWaiting, &now, promptID
 		g.Options, g.Model, g.Base, g.SwipeID = turn.setup.Options, turn.setup.model.Name, turn.base, turn.swipeID
-		g.LeaseUntil = now.Add(e.opts.Lease)
+		g.LeaseUntil, g.Timing = now.Add(e.opts.Lease), t.generation().Timing
 		if err := tx.UpdateGeneration(g); err != nil {
 			return err
 		}

@@ -233,11 +233,12 @@ var conversationOf = result(func(c *chat.Conversation) versioned { return versio
 type listData struct {
 	CharacterID string `json:"characterId,omitempty"`
 	Archived    *bool  `json:"archived,omitempty"`
+	op.Listing
 	pageData
 }
 
 func chatList(ctx context.Context, s *Server, c *op.Call, in listData) (any, error) {
-	filter := chat.ConversationFilter{CharacterID: in.CharacterID, Archived: in.Archived}
+	filter := chat.ConversationFilter{CharacterID: in.CharacterID, Archived: in.Archived, Listing: in.Listing}
 	return pages(chat.WireConversation)(s.Chats.Conversations(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
 }
 

@@ -15,6 +15,7 @@ var historyOperations = []operation{
 	{command: "chat.fork", route: "POST /conversations/:conversationId/fork", status: http.StatusCreated, key: true, data: takes(chatFork)},
 	{command: "chat.reset", route: "POST /conversations/:conversationId/reset", key: true, data: takes(chatReset)},
 	{command: "chat.branches", route: "GET /conversations/:conversationId/branches", data: takes(chatBranches)},
+	{command: "chat.tree", route: "GET /conversations/:conversationId/tree", data: takes(chatTree)},
 	{command: "chat.search", route: "GET /messages/search", data: takes(chatSearch)},
 }
 
@@ -44,6 +45,10 @@ type branchesData struct {
 
 func chatBranches(ctx context.Context, s *Server, c *op.Call, in branchesData) (any, error) {
 	return pages(chat.WireBranch)(s.Chats.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, int(in.Limit)))
+}
+
+func chatTree(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
+	return result(chat.WireTree)(s.Chats.Tree(ctx, c.UserID, in.ConversationID))
 }
 
 type searchData struct {

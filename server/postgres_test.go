@@ -33,6 +33,8 @@ func TestOnPostgres(t *testing.T) {
 		{"BothTransportsGiveTheSameAnswers", TestBothTransportsGiveTheSameAnswers},
 		{"StrangersSeeNothingOnAnyRoute", TestStrangersSeeNothingOnAnyRoute},
 		{"IfMatchPreventsLostUpdates", TestIfMatchPreventsLostUpdates},
+		{"TagsOfCharacters", TestTagsOfCharacters},
+		{"TagsOfConversations", TestTagsOfConversations},
 		{"TwoDevicesSeeTheSameTree", TestTwoDevicesSeeTheSameTree},
 		{"TwoDevicesAtOnce", TestTwoDevicesAtOnce},
 		{"RestoringASavePoint", TestRestoringASavePoint},

@@ -39,6 +39,7 @@ type wireCharacterHead struct {
 	Dialect   string   `json:"dialect"`
 	IsCradle  bool     `json:"isCradle"`
 	HasAvatar bool     `json:"hasAvatar"`
+	Tags      []string `json:"tags"`
 	Version   int64    `json:"version"`
 	CreatedAt wireTime `json:"createdAt"`
 	UpdatedAt wireTime `json:"updatedAt"`
@@ -46,7 +47,7 @@ type wireCharacterHead struct {
 
 func wireCharacterHeadOf(c *character.Character) wireCharacterHead {
 	return wireCharacterHead{
-		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar, Version: c.Version,
+		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar, Tags: orEmpty(c.Tags), Version: c.Version,
 		CreatedAt: wireTime(c.CreatedAt), UpdatedAt: wireTime(c.UpdatedAt),
 	}
 }
@@ -83,8 +84,13 @@ func characterCreate(ctx context.Context, s *Server, c *op.Call, in character.In
 	return characterOf(s.Characters.Create(ctx, c, in))
 }
 
-func characterList(ctx context.Context, s *Server, c *op.Call, in pageData) (any, error) {
-	return pages(wireCharacterHeadOf)(s.Characters.List(ctx, c.UserID, in.Cursor, int(in.Limit)))
+type characterListData struct {
+	op.Listing
+	pageData
+}
+
+func characterList(ctx context.Context, s *Server, c *op.Call, in characterListData) (any, error) {
+	return pages(wireCharacterHeadOf)(s.Characters.List(ctx, c.UserID, in.Listing, in.Cursor, int(in.Limit)))
 }
 
 type idData struct {

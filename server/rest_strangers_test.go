@@ -208,7 +208,7 @@ func (h *testServer) readAll(e *fixtures) string {
 	var b strings.Builder
 	for _, path := range []string{
 		"/characters/" + e.character, "/conversations/" + e.conversation, "/conversations/" + e.conversation + "/messages",
-		"/conversations/" + e.conversation + "/branches", "/conversations/" + e.conversation + "/saves?automatic=true", "/saves/" + e.save,
+		"/conversations/" + e.conversation + "/branches", "/conversations/" + e.conversation + "/tree", "/conversations/" + e.conversation + "/saves?automatic=true", "/saves/" + e.save,
 		"/characters/" + e.character + "/memories?status=any", "/conversations/" + e.conversation + "/summaries",
 		"/generations/" + e.generation, "/worldbooks", "/presets", "/regexscripts", "/personas", "/settings",
 	} {
@@ -292,7 +292,7 @@ func TestASearchFindsOnlyOnesOwnMessages(t *testing.T) {
 	if found := find("&conversationId=" + mine.conversation); len(found) != 0 {
 		t.Errorf("a stranger finds %v", found)
 	}
-	for _, path := range []string{"/conversations/" + theirs.conversation + "/branches", "/conversations/" + theirs.conversation + "/export?format=json", "/saves/" + theirs.save + "/export"} {
+	for _, path := range []string{"/conversations/" + theirs.conversation + "/branches", "/conversations/" + theirs.conversation + "/tree", "/conversations/" + theirs.conversation + "/export?format=json", "/saves/" + theirs.save + "/export"} {
 		if a := h.rest("GET", path, ""); a.status != 404 || strings.Contains(string(a.body), "password") {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}

@@ -108,6 +108,7 @@ var transportCases = []transportCase{
 
 	{command: "chat.branches", data: `{"conversationId":"$conv"}`},
 	{command: "chat.branches", data: `{"conversationId":"$conv","limit":0}`, code: "invalid_field"},
+	{command: "chat.tree", data: `{"conversationId":"$conv"}`},
 	{command: "chat.search", data: `{"q":"note","conversationId":"$conv"}`},
 	{command: "chat.search", data: `{"q":"note","conversationId":"$conv","cursor":"nonsense"}`, code: "invalid_field"},
 	{command: "chat.fork", data: `{"conversationId":"$conv","messageId":"$note"}`, key: "forked", keep: kept{"fork": "id"}},
@@ -180,6 +181,9 @@ var transportCases = []transportCase{
 	{command: "chat.head", data: `{"conversationId":"$conv"}`, code: "not_found"},
 	{command: "chat.update", data: `{"conversationId":"$conv","title":"A long walk","archived":true}`},
 	{command: "chat.update", data: `{"conversationId":"$conv","archived":"yes"}`, code: "invalid_field"},
+	{command: "chat.update", data: `{"conversationId":"$conv","tags":[" slow burn","Slow Burn","茶"]}`, key: "tagged"},
+	{command: "chat.update", data: `{"conversationId":"$conv","tags":[]}`, key: "tagged", code: "key_reused"},
+	{command: "chat.update", data: `{"conversationId":"$conv","tags":["a\nb"]}`, code: "invalid_field"},
 	{command: "chat.update", data: `{"conversationId":"$conv","settings":{"heat":1}}`, code: "invalid_field"},
 	{command: "chat.update", data: `{"conversationId":"nobody","title":"x"}`, code: "not_found"},
 
@@ -213,6 +217,7 @@ var transportCases = []transportCase{
 	{command: "message.edit", data: `{"messageId":"$welcome","text":"Well met","regenerate":true}`, code: "invalid_field"},
 	{command: "chat.branches", data: `{"conversationId":"$tea"}`},
 	{command: "chat.branches", data: `{"conversationId":"nobody"}`, code: "not_found"},
+	{command: "chat.tree", data: `{"conversationId":"nobody"}`, code: "not_found"},
 	{command: "chat.head", data: `{"conversationId":"$tea","messageId":"$said"}`},
 	{command: "chat.head", data: `{"conversationId":"$tea","messageId":"nobody"}`, code: "not_found"},
 	{command: "chat.history", data: `{"conversationId":"$tea","limit":1}`},
@@ -372,6 +377,7 @@ var (
 	idPattern   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 	agePattern  = regexp.MustCompile(`"timestamp": ?\d{13}`)
+	tookPattern = regexp.MustCompile(`("(?:accepted|asked|committed|firstToken|lastToken)":)\d+|("(?:gather|build|took)":)\[\d+,\d+\]`)
 	hashPattern = regexp.MustCompile(`"(hash|digest)": ?"[0-9a-f]+"`)
 )
 
@@ -388,6 +394,7 @@ func (d *transport) normalize(doc json.RawMessage) string {
 	d.h.must(err)
 	text = timePattern.ReplaceAll(text, []byte("TIME"))
 	text = agePattern.ReplaceAll(text, []byte("MS"))
+	text = tookPattern.ReplaceAll(text, []byte("$1${2}0"))
 	text = hashPattern.ReplaceAll(text, []byte("HASH"))
 	text = scorePattern.ReplaceAllFunc(text, rounded)
 	return string(idPattern.ReplaceAllFunc(text, func(id []byte) []byte {

@@ -7,6 +7,7 @@ import (
 
 	"nodest/character"
 	"nodest/fault"
+	"nodest/op"
 	"nodest/store/sqldb"
 )
 
@@ -26,8 +27,8 @@ type characterVersionRow struct {
 
 // selectCharacters reads versions v of characters c that are not deleted; the
 // time of a version is that of its row.
-const selectCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle,
-		v.role_card, v.world_book, v.preset, v.author_note, v.regex_scripts, v.settings, src.source,
+const selectCharacters = `SELECT c.id, v.version, v.documents_version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle,
+		v.role_card, v.world_book, v.preset, v.author_note, v.regex_scripts, v.settings, v.tags, src.source,
 		EXISTS (SELECT 1 FROM avatars a WHERE a.user_id = c.user_id AND a.character_id = c.id) AS has_avatar
 	FROM characters c
 	JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id
@@ -39,7 +40,7 @@ const selectCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS 
 var selectDocuments = strings.Replace(selectCharacters, "src.source,", "NULL AS source,", 1)
 
 // listCharacters is selectCharacters without any document.
-const listCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle,
+const listCharacters = `SELECT c.id, v.version, v.documents_version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle, v.tags,
 		EXISTS (SELECT 1 FROM avatars a WHERE a.user_id = c.user_id AND a.character_id = c.id) AS has_avatar
 	FROM characters c
 	JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id AND v.version = c.version
@@ -49,6 +50,7 @@ const listCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS up
 func (t *tx) InsertCharacter(c *character.Character) error {
 	t.fillTimes(&c.CreatedAt, &c.UpdatedAt)
 	c.Version = max(c.Version, 1)
+	c.DocumentsVersion = c.Version
 	err := t.Insert("characters", &characterRow{c.ID, t.userID, c.Version, c.CreatedAt, c.UpdatedAt})
 	if err != nil {
 		return err
@@ -74,13 +76,27 @@ func (t *tx) CharacterVersion(id string, version int64) (*character.Character, e
 	return sqldb.Get[character.Character](t, "character", selectCharacters+"AND c.id = ? AND v.version = ?", t.userID, id, version)
 }
 
-// Characters lists newest first, without documents and settings.
-func (t *tx) Characters(cursor string, limit int) ([]*character.Character, string, error) {
-	return sqldb.Page(t, func(c *character.Character) *character.Character { return c }, "c.created_at", cursor, limit, listCharacters, t.userID)
+// Characters lists without documents and settings, by default newest first.
+func (t *tx) Characters(l op.Listing, cursor string, limit int) ([]*character.Character, string, error) {
+	by := "c.created_at"
+	if l.Sort == op.SortUpdated {
+		by = "c.updated_at"
+	}
+	var keep func(*character.Character) bool
+	if match := l.Match(); match != nil {
+		keep = func(c *character.Character) bool { return match(c.Name, c.Tags) }
+	}
+	return sqldb.PageOf(t, keep, func(c *character.Character) *character.Character { return c }, by, cursor, limit, listCharacters, t.userID)
 }
 
 // UpdateCharacter stores c as the next version; a nil Source stays what it was.
 func (t *tx) UpdateCharacter(c *character.Character) error {
+	c.DocumentsVersion = c.Version
+	return t.UpdateTags(c)
+}
+
+// UpdateTags stores c as the next version, with the DocumentsVersion that it had.
+func (t *tx) UpdateTags(c *character.Character) error {
 	c.UpdatedAt = t.Now()
 	n, err := t.Exec("UPDATE characters SET version = ?, updated_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL AND version = ?",
 		c.Version, t.Now(), t.userID, c.ID, c.Version-1)

@@ -7,6 +7,7 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/op"
 	"nodest/store/sqldb"
 )
 
@@ -21,7 +22,7 @@ type conversationRow struct {
 
 // conversationStateRow is the state of a conversation at one version.
 type conversationStateRow struct {
-	chat.Conversation `db:"ID=conversation_id -CharacterID -Title -Archived -Extra -Copying -LastMessage -UpdatedAt"`
+	chat.Conversation `db:"ID=conversation_id -CharacterID -Title -Tags -Archived -Extra -Copying -LastMessage -UpdatedAt"`
 	UserID            string
 	DocumentsVersion  int64
 }
@@ -111,17 +112,24 @@ func (t *tx) ownsConversation(id string) error {
 // fault.NotFound unless ownsConversation is satisfied.
 func (t *tx) withConversation(id string) *sqldb.Session { return t.Unless(t.ownsConversation(id)) }
 
-// Conversations lists those with the newest change first.
+// Conversations lists those with the newest change first, unless the filter says
+// otherwise.
 func (t *tx) Conversations(f chat.ConversationFilter, cursor string, limit int) ([]*chat.Conversation, string, error) {
-	where, args := "user_id = ? AND deleted_at IS NULL", []any{t.userID}
+	where, args, by := "user_id = ? AND deleted_at IS NULL", []any{t.userID}, "updated_at"
 	if f.CharacterID != "" {
 		where, args = where+" AND character_id = ?", append(args, f.CharacterID)
 	}
 	if f.Archived != nil {
 		where, args = where+" AND archived = ?", append(args, *f.Archived)
 	}
-	return sqldb.Page(t, (*conversationRow).conversation, "updated_at", cursor, limit,
-		"SELECT * FROM conversations WHERE "+where, args...)
+	if f.Sort == op.SortCreated {
+		by = "created_at"
+	}
+	var keep func(*conversationRow) bool
+	if match := f.Match(); match != nil {
+		keep = func(r *conversationRow) bool { return match(r.Title, r.Tags) }
+	}
+	return sqldb.PageOf(t, keep, (*conversationRow).conversation, by, cursor, limit, "SELECT * FROM conversations WHERE "+where, args...)
 }
 
 // UpdateConversation stores c as its next version.

@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 )
 
@@ -17,7 +19,7 @@ func TestAConversationComesBackAsItWas(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		want := &chat.Conversation{
 			ID: id(), CharacterID: id(), Title: "it's ?\x00 茶", PersonaID: id(), HeadID: "h",
-			AuthorNote: []byte(`{"b":1,  "a":[2]}`), Settings: []byte(`{"temperature":1.50}`), Archived: true,
+			AuthorNote: []byte(`{"b":1,  "a":[2]}`), Settings: []byte(`{"temperature":1.50}`), Archived: true, Tags: []string{"slow burn", "茶"},
 			Extra: []byte(`[1]`), Version: 1, CreatedAt: start.Add(-time.Hour), UpdatedAt: start,
 			LastMessage: &chat.Preview{ID: "m", Role: "user", Text: "t\x00", CreatedAt: start},
 		}
@@ -120,7 +122,7 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 				conversations(chat.ConversationFilter{CharacterID: tea, Archived: &no}), ofTea)
 			e.equal(fmt.Sprint("characters by ", size),
 				pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
-					items, next, err := tx.Characters.Characters(cursor, size)
+					items, next, err := tx.Characters.Characters(op.Listing{}, cursor, size)
 					for _, c := range items {
 						ids = append(ids, c.ID)
 					}
@@ -140,6 +142,89 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 				_, _, err := tx.Chats.Conversations(chat.ConversationFilter{}, cursor, 5)
 				return err
 			})
+		}
+	})
+}
+
+// A filtered list has pages like any other, whatever lies between its items.
+func TestListsAreFilteredAndOrdered(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		var all []string // the numbers of what was stored, newest first
+		for i := range 40 {
+			e.clock.advance(time.Millisecond)
+			name, tags := fmt.Sprintf("STRASSE %d", i), []string{"Odd", "ﬀ"}
+			if i%2 == 0 {
+				name, tags = fmt.Sprintf("Straße %d", i), nil
+			}
+			e.update(func(tx nodest.Tx) error {
+				if err := tx.Characters.InsertCharacter(&character.Character{ID: fmt.Sprintf("%02d", i), Name: name, Tags: tags}); err != nil {
+					return err
+				}
+				return tx.Chats.InsertConversation(&chat.Conversation{ID: fmt.Sprintf("%02d", i), Title: name, Tags: tags, Archived: i%3 == 0})
+			})
+			all = append(all, fmt.Sprintf("%02d", i))
+		}
+		slices.Reverse(all)
+		changed := slices.Concat([]string{"07"}, all[:32], all[33:])
+		e.clock.advance(time.Second)
+		e.update(func(tx nodest.Tx) error {
+			c, err := tx.Characters.Character("07")
+			if err != nil {
+				return err
+			}
+			c.Version++
+			return tx.Characters.UpdateCharacter(c)
+		})
+		e.nextVersion("07", func(nodest.Tx, *chat.Conversation) error { return nil })
+		only := func(list []string, keep func(i int) bool) (kept []string) {
+			for _, id := range list {
+				if i, err := strconv.Atoi(id); err == nil && keep(i) {
+					kept = append(kept, id)
+				}
+			}
+			return kept
+		}
+		odd := func(i int) bool { return i%2 == 1 }
+		for _, try := range []struct {
+			l    op.Listing
+			keep func(int) bool
+		}{
+			{op.Listing{}, func(int) bool { return true }},
+			{op.Listing{Tag: " ODD"}, odd}, {op.Listing{Tag: "FF"}, odd}, {op.Listing{Tag: "od"}, func(int) bool { return false }},
+			{op.Listing{Query: "strasse"}, func(int) bool { return true }},
+			{op.Listing{Query: " E 1"}, func(i int) bool { return i == 1 || i/10 == 1 }},
+			{op.Listing{Query: "E 1", Tag: "odd"}, func(i int) bool { return odd(i) && (i == 1 || i/10 == 1) }},
+			{op.Listing{Query: "%"}, func(int) bool { return false }},
+		} {
+			for _, size := range []int{1, 3, 20, 50} {
+				characters := func(l op.Listing) []string {
+					return pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
+						items, next, err := tx.Characters.Characters(l, cursor, size)
+						for _, c := range items {
+							ids = append(ids, c.ID)
+						}
+						return ids, next, err
+					})
+				}
+				no := false
+				conversations := func(l op.Listing) []string {
+					return pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
+						items, next, err := tx.Chats.Conversations(chat.ConversationFilter{Listing: l, Archived: &no}, cursor, size)
+						for _, c := range items {
+							ids = append(ids, c.ID)
+						}
+						return ids, next, err
+					})
+				}
+				open := func(i int) bool { return i%3 != 0 && try.keep(i) }
+				what := fmt.Sprintf("%+v by %d", try.l, size)
+				e.equal("characters "+what, characters(try.l), only(all, try.keep))
+				e.equal("conversations "+what, conversations(try.l), only(changed, open))
+				byUpdate, byCreation := try.l, try.l
+				byUpdate.Sort, byCreation.Sort = op.SortUpdated, op.SortCreated
+				e.equal("changed characters "+what, characters(byUpdate), only(changed, try.keep))
+				e.equal("new conversations "+what, conversations(byCreation), only(all, open))
+			}
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 )
 
@@ -54,7 +55,7 @@ func TestDocumentsAreReturnedByteForByte(t *testing.T) {
 						e.Errorf("document %q came back as %.40q", name, d)
 					}
 				}
-				list, _, err := tx.Characters.Characters("", 1)
+				list, _, err := tx.Characters.Characters(op.Listing{}, "", 1)
 				if err != nil {
 					return err
 				}

@@ -49,15 +49,20 @@ func (t *tx) Tips(conversationID, cursor string, limit int) ([]*chat.Message, st
 	return items, next, err
 }
 
-// eachChain reads the chains of a conversation, by their numbers: each is one
-// search in the index from the one before. Its arguments are the user and the
-// conversation, three times.
-const eachChain = `WITH RECURSIVE chains (chain) AS (
-		SELECT MIN(chain) FROM messages WHERE user_id = ? AND conversation_id = ?
+// walkChains begins a statement about the chains of a conversation, by their numbers:
+// each is one search in the index from the one before (and not in that of a user's
+// messages, which PostgreSQL may prefer). Its arguments are the user and the
+// conversation, twice.
+const walkChains = `WITH RECURSIVE chains (chain) AS (
+		SELECT MIN(chain) FROM messages WHERE user_id || '' = ? AND conversation_id = ?
 		UNION ALL
-		SELECT (SELECT MIN(m.chain) FROM messages m WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain > chains.chain)
+		SELECT (SELECT MIN(m.chain) FROM messages m WHERE m.user_id || '' = ? AND m.conversation_id = ? AND m.chain > chains.chain)
 		FROM chains WHERE chains.chain IS NOT NULL
-	)
+	)`
+
+// eachChain reads the chains of a conversation. Its arguments are the user and the
+// conversation, three times.
+const eachChain = walkChains + `
 	SELECT chains.chain, tip.id, COALESCE(tip.seq, 0) AS seq, COALESCE(tip.depth, 0) AS depth,
 		up.chain AS up_chain, COALESCE(up.depth, 0) AS up_depth
 	FROM chains CROSS JOIN conversations c

@@ -10,6 +10,7 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 func generation(conversation, owner string, until time.Time) *chat.Generation {
@@ -30,6 +31,9 @@ func TestAGenerationComesBackAsItWas(t *testing.T) {
 		want.Status, want.Finish, want.Text, want.Reasoning, want.Base = chat.GenFailed, "error", "half a", "hm", "b"
 		want.Blocks = []chat.Block{{Part: "mem", Text: "x", At: 2}}
 		want.Model, want.PromptID, want.Usage, want.Error = "m1", "p", &llm.Usage{CompletionTokens: 3}, fault.New(fault.UpstreamDown, "down")
+		want.Timing = &chat.Timing{
+			Accepted: 3, Gather: &chat.Span{4, 6}, Sources: []chat.SourceTiming{{Name: "memory", Took: chat.Span{6, 40}}}, LastToken: new(int64(70)),
+		}
 		want.StartedAt, want.FirstTokenAt, want.EndedAt = &start, &at, &at
 		e.update(func(tx nodest.Tx) error { return tx.UpdateGeneration(want) })
 		e.view(func(tx nodest.Tx) error {
@@ -39,7 +43,9 @@ func TestAGenerationComesBackAsItWas(t *testing.T) {
 			}
 			e.equal("parts", []any{*got.Options.Temperature, *got.Usage, *got.Error, *got.StartedAt, *got.FirstTokenAt, *got.EndedAt},
 				[]any{temperature, *want.Usage, *want.Error, start, at, at})
+			e.equal("timing", string(op.MustJSON(got.Timing)), string(op.MustJSON(want.Timing)))
 			for _, g := range []*chat.Generation{got, want} {
+				g.Timing = nil
 				g.Options.Temperature, g.Usage, g.Error, g.StartedAt, g.FirstTokenAt, g.EndedAt = nil, nil, nil, nil, nil, nil
 			}
 			e.equal("generation", got, want)

@@ -125,7 +125,9 @@ func (t *tx) DeleteResource(kind character.ResourceKind, id string) error {
 
 // Stamps tells the versions of a turn's documents without reading them.
 func (t *tx) Stamps(characterID string, more ...string) (*character.Stamps, error) {
-	version, err := sqldb.Value[int64](t, "SELECT version FROM characters WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, characterID)
+	version, err := sqldb.Value[int64](t, "SELECT v.documents_version FROM characters c"+
+		" JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id AND v.version = c.version"+
+		" WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL", t.userID, characterID)
 	if err != nil {
 		return nil, err
 	}

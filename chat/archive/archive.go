@@ -73,7 +73,7 @@ func exportArchive(tx chat.Tx, conversationID string) (*contents, error) {
 	a.Character.ID, a.Character.Name = ch.ID, ch.Name
 	a.Conversation.Conversation, a.Conversation.Extra = *stateOf(conv), op.JSONOrNil(conv.Extra)
 	to := &a.Conversation.Conversation
-	to.ID, to.Title, to.Archived, to.CreatedAt = conv.ID, conv.Title, conv.Archived, conv.CreatedAt
+	to.ID, to.Title, to.Archived, to.Tags, to.CreatedAt = conv.ID, conv.Title, conv.Archived, conv.Tags, conv.CreatedAt
 	if a.Messages, err = tx.Dump(conv.ID); err != nil {
 		return nil, err
 	}

@@ -45,6 +45,9 @@ func (a *contents) check(path string) (_ map[string]*chat.Message, err error) {
 		}
 	}()
 	c.accept("conversation", op.CheckLine("title", a.Conversation.Title, chat.MaxTitle))
+	tags, tagsErr := op.CheckTags("tags", a.Conversation.Tags)
+	c.accept("conversation", tagsErr)
+	a.Conversation.Tags = tags
 	c.require("conversation", rule{within(c.newest, 1, maxCounted), "version", "must be at least 1"})
 	if len(a.Saves) > maxLoadedMarks || len(a.Rewinds) > maxLoadedMarks || len(a.States) > 4*maxLoadedMarks {
 		return nil, fault.New(fault.TooLarge, "too many save points and restores, limit %d", maxLoadedMarks).With("limit", maxLoadedMarks)

@@ -34,19 +34,29 @@ func (p *program) listOf(k *kind) *cobra.Command {
 // listCommandOf is a command that lists things of a kind.
 func (p *program) listCommandOf(k *kind, short, example string) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs, Example: example + "\n" + example + " --json"}
-	var with string
+	var with, tag string
+	if k == chats || k == characters {
+		cmd.Flags().StringVar(&tag, "tag", "", "only those with this tag")
+	}
 	if k == chats {
 		cmd.Flags().StringVar(&with, "character", "", "only chats with this character (name or id)")
 	}
 	p.jsonFlag(cmd, "print JSON, one object per line")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
-		path := k.path
+		only := url.Values{}
+		if tag != "" {
+			only.Set("tag", tag)
+		}
 		if with != "" {
 			ch, err := c.find(ctx, with, characters)
 			if err != nil {
 				return err
 			}
-			path += "?characterId=" + url.QueryEscape(ch.ID)
+			only.Set("characterId", ch.ID)
+		}
+		path := k.path
+		if len(only) > 0 {
+			path += "?" + only.Encode()
 		}
 		return p.showList(ctx, c, k, path)
 	})
@@ -71,6 +81,10 @@ func (p *program) showList(ctx context.Context, c *client, k *kind, path string)
 			return err
 		}
 		items[i].kind = k
+	}
+	if len(items) == 0 && path != k.path {
+		_, err := fmt.Fprintf(p.err, "no such %s\n", k.noun)
+		return err
 	}
 	if len(items) == 0 {
 		_, err := fmt.Fprintf(p.err, "no %s yet; add one with: %s\n", k.noun, k.first)

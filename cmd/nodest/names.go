@@ -31,8 +31,8 @@ type kind struct {
 }
 
 var (
-	characters = &kind{noun: "character", list: "characters", path: "/api/v1/characters", first: "nodest import card.png, or nodest import --sample"}
-	chats      = &kind{noun: "chat", list: "chats", path: "/api/v1/conversations", first: "nodest chat", columns: []string{"CHARACTER", "LAST MESSAGE"}}
+	characters = &kind{noun: "character", list: "characters", path: "/api/v1/characters", first: "nodest import card.png, or nodest import --sample", columns: []string{"TAGS"}}
+	chats      = &kind{noun: "chat", list: "chats", path: "/api/v1/conversations", first: "nodest chat", columns: []string{"CHARACTER", "LAST MESSAGE", "TAGS"}}
 	books      = &kind{noun: "book", list: "books", path: "/api/v1/worldbooks", first: "nodest import book.json", columns: boundColumn}
 	presets    = &kind{noun: "preset", list: "presets", path: "/api/v1/presets", first: "nodest import preset.json", columns: boundColumn}
 	scripts    = &kind{noun: "script", list: "scripts", path: "/api/v1/regexscripts", first: "nodest import regex.json", columns: boundColumn}
@@ -59,6 +59,7 @@ type item struct {
 	Username     string    `json:"username"` // of a user
 	CharacterID  string    `json:"characterId"`
 	CharacterIDs []string  `json:"characterIds"`
+	Tags         []string  `json:"tags"` // of a character or chat
 	BindAll      bool      `json:"bindAll"`
 	Version      int64     `json:"version"`
 	CreatedAt    time.Time `json:"createdAt"`
@@ -311,13 +312,13 @@ func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
 func (i item) cells(names map[string]string) []string {
 	switch i.kind {
 	case characters:
-		return nil
+		return []string{brief(strings.Join(i.Tags, ", "), 40)}
 	case chats:
 		last := ""
 		if i.LastMessage != nil {
 			last = i.LastMessage.Text
 		}
-		return []string{brief(names[i.CharacterID], 24), brief(last, 40)}
+		return []string{brief(names[i.CharacterID], 24), brief(last, 40), brief(strings.Join(i.Tags, ", "), 40)}
 	case tokens:
 		return []string{shortTime(i.LastUsedAt), shortTime(i.ExpiresAt)}
 	case users:

@@ -17,7 +17,7 @@ func importSamples(t *testing.T) (f *workDir, ids map[string]string) {
 	f.mustRun(t, "migrate")
 	f.extraArgs = []string{"--local"}
 	card := func(name string) string {
-		return tempFile(t, "card.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"`+name+`","first_mes":"Hello."}}`)
+		return tempFile(t, "card.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"`+name+`","tags":["Sea","of `+name+`"],"first_mes":"Hello."}}`)
 	}
 	ids = map[string]string{}
 	for key, args := range map[string][]string{
@@ -161,6 +161,11 @@ func TestLists(t *testing.T) {
 		}
 		require.True(t, found, list)
 	}
+	out := f.mustRun(t, "list", "characters", "--tag", "sea")
+	require.Regexp(t, `(?s)^ID +CHANGED +NAME +TAGS\n.*玄清 +Sea, of 玄清\n`, out)
+	require.Equal(t, 4, strings.Count(out, "\n"))
+	require.Equal(t, 2, strings.Count(f.mustRun(t, "list", "characters", "--tag", "of 玄清"), "\n"))
+	require.Contains(t, f.mustRun(t, "list", "chats", "--tag", "sea"), "no such chat")
 }
 
 // TestBind binds each kind of resource to characters and unbinds it.

@@ -141,6 +141,8 @@ CREATE TABLE character_versions (
   regex_scripts TEXT,
   settings TEXT,
   source TEXT,
+  documents_version BIGINT NOT NULL, -- newest version up to it that changed more than tags
+  tags TEXT, -- JSON array
   source_version BIGINT NOT NULL, -- version whose row holds the source
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, character_id, version),
@@ -206,6 +208,7 @@ CREATE TABLE conversations (
   author_note TEXT,
   settings TEXT,
   archived BOOLEAN NOT NULL,
+  tags TEXT, -- JSON array
   extra TEXT, -- header of an imported log
   pins TEXT,
   summary_id TEXT NOT NULL, -- the active one; '' = none
@@ -411,6 +414,7 @@ CREATE TABLE generations (
   started_at BIGINT,
   first_token_at BIGINT,
   ended_at BIGINT,
+  timing TEXT, -- when its steps were, in milliseconds since created_at
   lease_owner TEXT NOT NULL,
   lease_until BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),

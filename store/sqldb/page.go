@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"encoding/base64"
+	"errors"
 	"reflect"
 	"strconv"
 	"strings"
@@ -22,6 +23,12 @@ func Length(limit int) int {
 // that orders the list: a time, before the id, or the id itself. query ends within its
 // WHERE. Reading on is a search in an index, however far the cursor is.
 func Page[T, R any](q Querier, of func(*T) R, by, cursor string, limit int, query string, args ...any) (items []R, next string, err error) {
+	return PageOf(q, nil, of, by, cursor, limit, query, args...)
+}
+
+// PageOf is Page of those rows that keep accepts; nil = all. It reads until the page is
+// full.
+func PageOf[T, R any](q Querier, keep func(*T) bool, of func(*T) R, by, cursor string, limit int, query string, args ...any) (items []R, next string, err error) {
 	after, err := ParseCursor(cursor)
 	if err != nil {
 		return nil, "", err
@@ -40,8 +47,25 @@ func Page[T, R any](q Querier, of func(*T) R, by, cursor string, limit int, quer
 		query, args = query+" AND "+from, append(args, at...)
 	}
 	limit = Length(limit)
+	query += " ORDER BY " + order
 	// One row more than the page has tells whether there is another one.
-	rows, err := All[T](q, query+" ORDER BY "+order+" LIMIT ?", append(args, limit+1)...)
+	most := limit + 1
+	if keep == nil {
+		query, args = query+" LIMIT ?", append(args, most)
+	}
+	rows := make([]T, 0, min(most, 64))
+	err = Each(q, func(row *T) error {
+		if keep != nil && !keep(row) {
+			return nil
+		}
+		if rows = append(rows, *row); keep != nil && len(rows) == most {
+			return errEnough
+		}
+		return nil
+	}, query, args...)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	rows, next = Cut(rows, limit, func(row T) Place { return placeOf(reflect.ValueOf(&row).Elem(), column) })
 	items = make([]R, len(rows))
 	for i := range rows {
