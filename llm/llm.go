@@ -53,8 +53,8 @@ type Provider interface {
 	// DefaultModel answers requests that name no model.
 	DefaultModel() string
 
-	// Models lists what the provider offers now. It asks the provider, so it
-	// takes time and fails with the errors of Stream.
+	// Models lists what the provider offers, as of the last five minutes. It asks the
+	// provider, so it takes time and fails with the errors of Stream.
 	Models(ctx context.Context) ([]Model, error)
 }
 
@@ -67,6 +67,9 @@ type Model struct {
 	Generates     bool   // can be used with Stream
 	Embeds        bool   // can be used with Embed
 	Transport     string // which client serves it where a provider has several ("generative-ai-go", "genai")
+
+	// What a million tokens cost, in US dollars; nil = unknown.
+	PromptPrice, CompletionPrice *float64
 }
 
 // Role says who speaks in a message.
