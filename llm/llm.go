@@ -121,6 +121,9 @@ type Request struct {
 	// and repeats what failed.
 	Once bool
 
+	// Alone keeps Chain from asking another provider: this one is being checked.
+	Alone bool
+
 	// Variant is the number of swipes that exist already: 0 for the first reply. The
 	// offline model, which always gives the same answer to the same prompt, answers
 	// differently for each; others ignore it.

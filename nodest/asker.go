@@ -19,6 +19,7 @@ type asker struct {
 	model   Model
 	options character.TurnOptions // of the user
 	thought *sync.Map             // models that spend a limit of tokens on thinking: provider and name
+	enough  int                   // length in bytes at which a reply is broken off; 0 = never
 }
 
 // askTime bounds one reply.
@@ -121,7 +122,7 @@ func (a *asker) ask(ctx context.Context, req llm.Request) (text string, short bo
 		if c.Provider != "" {
 			use.Provider = c.Provider
 		}
-		if c.Last {
+		if c.Last || a.enough > 0 && reply.Len() > a.enough {
 			break
 		}
 	}
