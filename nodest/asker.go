@@ -9,6 +9,7 @@ import (
 	"nodest/character"
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/op"
 )
 
 // asker asks a user's model in the background: one prompt, one whole reply. The cost
@@ -56,6 +57,20 @@ func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
 		return nil, err
 	}
 	return &asker{store: e.store, userID: userID, model: model, options: options, thought: &e.thought}, nil
+}
+
+// DefaultModel names the provider and the model that answer the user's chats where nothing
+// else is chosen. Without a key for the provider, model is "".
+func (e *Engine) DefaultModel(ctx context.Context, userID string) (provider, model string, err error) {
+	set, err := op.Read(ctx, e.store, userID, func(tx Tx) (*character.UserSettings, error) { return tx.Characters.Settings() })
+	if err != nil {
+		return "", "", err
+	}
+	found, err := e.models.Resolve(ctx, userID, set.Provider, set.Model, "")
+	if fault.Is(err, fault.NotConfigured) {
+		return set.Provider, "", nil
+	}
+	return found.Provider, found.Name, err
 }
 
 // MemoryModel returns what reads a user's chats for facts, nil where there is only

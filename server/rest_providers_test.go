@@ -24,7 +24,7 @@ func TestProvidersAreTested(t *testing.T) {
 	}
 	h.rest("POST", "/providers/nope/test", "").refuses(t, 404, "not_found")
 	h.rest("POST", "/providers/gemini/test", `{"model":"`+strings.Repeat("x", 257)+`"}`).refuses(t, 400, "invalid_field", "model")
-	h.rest("POST", "/providers/gemini/test", `{"modle":"x"}`).refuses(t, 400, "invalid_field", "modle")
+	h.rest("POST", "/providers/gemini/test", `{"engine":"x"}`).refuses(t, 400, "invalid_field", "engine")
 	h.rest("POST", "/providers/gemini/test", "", "Authorization: ").refuses(t, 401, "unauthenticated")
 }
 
@@ -53,7 +53,7 @@ func TestTestsOfProvidersAreTheUsersUsage(t *testing.T) {
 func TestAClosedRequestEndsATestOfAProvider(t *testing.T) {
 	h := newTestServer(t, nil)
 	slow := h.model.enqueue(&script{hangs: true})
-	req, err := http.NewRequestWithContext(t.Context(), "POST", h.http.URL+base+"/providers/offline/test", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.http.URL+base+"/providers/offline/test", nil)
 	h.must(err)
 	req.Header.Set("Authorization", "Bearer "+h.token)
 	client := &http.Client{Transport: &http.Transport{}}

@@ -3,6 +3,7 @@ package server
 import (
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -38,10 +39,10 @@ func (s *Server) docs() echo.HandlerFunc {
 }
 
 // headAsGet lets every address that answers GET answer HEAD too; net/http leaves
-// the body out. Streams have no end and so no HEAD.
+// the body out. Streams, and what costs as much as a backup, have no HEAD.
 func headAsGet(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodHead && r.URL.Path != base+"/events" && r.URL.Path != base+"/ws" {
+		if r.Method == http.MethodHead && !slices.Contains([]string{base + "/events", base + "/ws", backupPath}, r.URL.Path) {
 			r = r.Clone(r.Context())
 			r.Method = http.MethodGet
 			r.Header.Del("Accept") // a stream was not meant
