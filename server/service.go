@@ -3,6 +3,7 @@ package server
 import (
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -122,10 +123,20 @@ const (
 	docsPolicy = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
-// pagePolicy is the policy of the page.
-func pagePolicy(*http.Request) string {
-	return "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+// pagePolicy is the policy of the page. Older versions of Safari do not count sockets as
+// 'self', so they are named.
+func pagePolicy(r *http.Request) string {
+	sockets := ""
+	if plainHost.MatchString(r.Host) {
+		sockets = " ws://" + r.Host + " wss://" + r.Host
+	}
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'" + sockets +
+		"; manifest-src 'self'; worker-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'" +
+		"; require-trusted-types-for 'script'; trusted-types 'none'"
 }
+
+// plainHost matches the hosts that a policy can name; a client can send any other.
+var plainHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
 
 // secure sets the headers that keep browsers from doing what the page does not
 // want, and answers CORS for the configured origins alone.

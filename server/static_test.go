@@ -172,6 +172,20 @@ func TestContentSecurityPolicies(t *testing.T) {
 			t.Errorf("%s: %q", path, got)
 		}
 	}
+	host := strings.TrimPrefix(h.http.URL, "http://")
+	strict := "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; " +
+		"connect-src 'self' ws://" + host + " wss://" + host + "; manifest-src 'self'; worker-src 'self'; frame-ancestors 'none'; " +
+		"base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+	for _, path := range []string{"/", "/signin", "/favicon.svg"} {
+		if got := h.request("GET", path, "").header.Get("Content-Security-Policy"); got != strict {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	for _, host := range []string{"", "evil; script-src *", "a.example *", "[::1]:8080"} {
+		if got := pagePolicy(&http.Request{Host: host}); !strings.Contains(got, "connect-src 'self'; ") {
+			t.Errorf("host %q: %q", host, got)
+		}
+	}
 	character := h.newCharacter()
 	for _, path := range []string{"/avatar", "/export"} { // what users have uploaded
 		if got := h.rest("GET", "/characters/"+character+path, "").header.Get("Content-Security-Policy"); !strings.Contains(got, "default-src 'none'") || !strings.Contains(got, "sandbox") {
