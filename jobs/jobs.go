@@ -20,6 +20,9 @@ const (
 	Cancelled State = "cancelled"
 )
 
+// States are all states.
+var States = []State{Queued, Running, Done, Failed, Cancelled}
+
 // Spec is a job to be put into the queue.
 type Spec struct {
 	Kind      string          // area.verb
@@ -80,6 +83,7 @@ var ErrLost = fault.New(fault.Conflict, "the job has ended or was taken over by 
 type Filter struct {
 	Kind    string
 	Subject string
+	State   State
 	Open    bool // queued and running ones only
 }
 

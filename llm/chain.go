@@ -32,7 +32,7 @@ func Chain(log *slog.Logger, links ...Link) Generator {
 				if err == nil || errors.Is(err, errBroken) {
 					return
 				}
-				if !repeatable || !curedByProvider(err) || ctx.Err() != nil {
+				if !repeatable || req.Alone || !curedByProvider(err) || ctx.Err() != nil {
 					yield(Chunk{}, err)
 					return
 				}

@@ -13,6 +13,16 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
+func TestAProviderThatIsCheckedHasNoFallback(t *testing.T) {
+	a, b := script([]step{fail(status(503))}), script(answer("two"))
+	chain := llm.Chain(quiet, llm.Link{Provider: "a", Generator: a}, llm.Link{Provider: "b", Generator: b})
+	_, _, err := read(chain.Stream(t.Context(), llm.Request{Alone: true}))
+	wantCode(t, err, fault.UpstreamDown)
+	if len(b.requests) > 0 {
+		t.Error("the fallback was asked")
+	}
+}
+
 func TestChainGoesOnWhereAnotherProviderCanHelp(t *testing.T) {
 	for name, c := range map[string]struct {
 		first    []step

@@ -53,8 +53,8 @@ type Provider interface {
 	// DefaultModel answers requests that name no model.
 	DefaultModel() string
 
-	// Models lists what the provider offers now. It asks the provider, so it
-	// takes time and fails with the errors of Stream.
+	// Models lists what the provider offers, as of the last five minutes. It asks the
+	// provider, so it takes time and fails with the errors of Stream.
 	Models(ctx context.Context) ([]Model, error)
 }
 
@@ -67,6 +67,9 @@ type Model struct {
 	Generates     bool   // can be used with Stream
 	Embeds        bool   // can be used with Embed
 	Transport     string // which client serves it where a provider has several ("generative-ai-go", "genai")
+
+	// What a million tokens cost, in US dollars; nil = unknown.
+	PromptPrice, CompletionPrice *float64
 }
 
 // Role says who speaks in a message.
@@ -117,6 +120,9 @@ type Request struct {
 	// Once keeps WithRetry from repeating the request: the caller counts its requests
 	// and repeats what failed.
 	Once bool
+
+	// Alone keeps Chain from asking another provider: this one is being checked.
+	Alone bool
 
 	// Variant is the number of swipes that exist already: 0 for the first reply. The
 	// offline model, which always gives the same answer to the same prompt, answers

@@ -9,6 +9,7 @@ import (
 	"nodest/character"
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/op"
 )
 
 // asker asks a user's model in the background: one prompt, one whole reply. The cost
@@ -19,6 +20,7 @@ type asker struct {
 	model   Model
 	options character.TurnOptions // of the user
 	thought *sync.Map             // models that spend a limit of tokens on thinking: provider and name
+	enough  int                   // length in bytes at which a reply is broken off; 0 = never
 }
 
 // askTime bounds one reply.
@@ -55,6 +57,20 @@ func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
 		return nil, err
 	}
 	return &asker{store: e.store, userID: userID, model: model, options: options, thought: &e.thought}, nil
+}
+
+// DefaultModel names the provider and the model that answer the user's chats where nothing
+// else is chosen. Without a key for the provider, model is "".
+func (e *Engine) DefaultModel(ctx context.Context, userID string) (provider, model string, err error) {
+	set, err := op.Read(ctx, e.store, userID, func(tx Tx) (*character.UserSettings, error) { return tx.Characters.Settings() })
+	if err != nil {
+		return "", "", err
+	}
+	found, err := e.models.Resolve(ctx, userID, set.Provider, set.Model, "")
+	if fault.Is(err, fault.NotConfigured) {
+		return set.Provider, "", nil
+	}
+	return found.Provider, found.Name, err
 }
 
 // MemoryModel returns what reads a user's chats for facts, nil where there is only
@@ -121,7 +137,7 @@ func (a *asker) ask(ctx context.Context, req llm.Request) (text string, short bo
 		if c.Provider != "" {
 			use.Provider = c.Provider
 		}
-		if c.Last {
+		if c.Last || a.enough > 0 && reply.Len() > a.enough {
 			break
 		}
 	}

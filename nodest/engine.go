@@ -24,6 +24,7 @@ type Engine struct {
 	counts    *framework.Cache // token counts and key scans by content
 
 	thought sync.Map // models that have spent a limit of tokens on thinking; see asker
+	checks  sync.Map // users for whom a model is being checked
 
 	working sync.WaitGroup // accepting calls, generations
 

@@ -28,6 +28,9 @@ var docsPage = sync.OnceValue(func() string {
 //go:embed docs.gohtml
 var docsHTML string
 
+//go:embed docs.css
+var docsStyle []byte
+
 var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{
 	"paragraphs": func(text string) []string { return strings.Split(text, "\n\n") },
 	"codes": func() []fault.Code {

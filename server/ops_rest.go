@@ -158,7 +158,7 @@ func answer(c echo.Context, status int, call *op.Call, result any) error {
 	case http.StatusNoContent:
 		return c.NoContent(status)
 	}
-	return c.JSON(status, result)
+	return sendJSON(c, status, result)
 }
 
 // lostUpdate turns the conflict of a write with If-Match into what HTTP calls it; other

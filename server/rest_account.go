@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"strings"
@@ -33,6 +32,7 @@ func (s *Server) accountRoutes(e *echo.Echo) {
 		"GET /providers":              s.providers,
 		"PUT /providers/:name/key":    reads(s, s.setProviderKey),
 		"DELETE /providers/:name/key": s.deleteProviderKey,
+		"POST /providers/:name/test":  reads(s, s.testProvider),
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		var query []string
@@ -74,38 +74,6 @@ func (h accountHandler) handle(c echo.Context, who *account.Identity) error {
 		return answer(c, http.StatusCreated, &op.Call{}, result.any)
 	}
 	return answer(c, 0, &op.Call{}, result)
-}
-
-// Providers knows the model providers of this server; the program's entry
-// provides it.
-type Providers interface {
-	// Providers lists them as they are for the user. It asks the providers, for a
-	// few seconds at most.
-	Providers(ctx context.Context, userID string) ([]ProviderInfo, error)
-	// TakesKey says whether users may store a key of their own for it.
-	TakesKey(provider string) bool
-}
-
-// ProviderInfo is one provider as a user sees it.
-type ProviderInfo struct {
-	Name         string          `json:"name"`
-	Default      bool            `json:"default"`    // answers when nothing else is chosen
-	Configured   bool            `json:"configured"` // by the server or by a key of the user
-	OwnKey       bool            `json:"ownKey"`     // the user stored a key
-	Healthy      *bool           `json:"healthy"`    // answered just now; null = not asked
-	DefaultModel string          `json:"defaultModel"`
-	Transport    string          `json:"transport,omitempty"` // client that serves the default model
-	Models       []ProviderModel `json:"models"`
-
-	EmbeddingModel string `json:"embeddingModel,omitempty"` // that makes the vectors of memories, if this provider does
-}
-
-// ProviderModel is one model that a provider offers.
-type ProviderModel struct {
-	ID            string `json:"id"`
-	Name          string `json:"name,omitempty"`
-	ContextTokens int    `json:"contextTokens,omitempty"`
-	Transport     string `json:"transport,omitempty"`
 }
 
 type wireUser struct {
@@ -303,40 +271,4 @@ func (s *Server) updateUser(c echo.Context, who *account.Identity, in account.Us
 
 func (s *Server) deleteUser(c echo.Context, who *account.Identity) (any, error) {
 	return nil, s.Accounts.DeleteUser(c.Request().Context(), who.User, c.Param("id"))
-}
-
-func (s *Server) providers(c echo.Context, who *account.Identity) (any, error) {
-	return list(func(p ProviderInfo) any { return p })(s.Providers.Providers(c.Request().Context(), who.User.ID))
-}
-
-type providerKeyData struct {
-	Key string `json:"key"`
-}
-
-func (s *Server) setProviderKey(c echo.Context, who *account.Identity, in providerKeyData) (any, error) {
-	name := c.Param("name")
-	if !s.Providers.TakesKey(name) {
-		return nil, fault.New(fault.NotFound, "no provider %q accepts a key", name)
-	}
-	if err := s.Accounts.SetProviderKey(c.Request().Context(), who.User.ID, name, in.Key); err != nil {
-		return nil, err
-	}
-	s.tellProvider(c, who, name, false)
-	return nil, nil
-}
-
-func (s *Server) deleteProviderKey(c echo.Context, who *account.Identity) (any, error) {
-	if err := s.Accounts.DeleteProviderKey(c.Request().Context(), who.User.ID, c.Param("name")); err != nil {
-		return nil, err
-	}
-	s.tellProvider(c, who, c.Param("name"), true)
-	return nil, nil
-}
-
-// tellProvider notifies the user's devices of a changed key. The key is already stored,
-// so a failure here does not fail the request.
-func (s *Server) tellProvider(c echo.Context, who *account.Identity, name string, deleted bool) {
-	if err := s.Characters.AnnounceProvider(detached(c.Request().Context()), s.call(c, who), name, deleted); err != nil {
-		s.opts.Log.Warn("event for a changed provider key not stored", "requestId", idOf(c), "err", err)
-	}
 }

@@ -29,6 +29,8 @@ var documentOperations = append([]operation{
 	{route: "PUT /settings", ifMatch: true, data: takes(settingsPut)},
 	{route: "PUT /settings/device-time-zone", data: takes(settingsDeviceZone)},
 	{route: "GET /usage", data: takes(usage)},
+	{route: "GET /jobs", data: takes(jobList)},
+	{route: "POST /jobs/:id/retry", status: http.StatusAccepted, data: takes(jobRetry)},
 	{route: "GET /sync", data: takes(syncLog)},
 }, resourceOperations()...)
 

@@ -67,7 +67,7 @@ func (a *restResponse) refuses(t testing.TB, status int, code string, field ...s
 
 // fixtures holds the id of one object of each kind.
 type fixtures struct {
-	character, conversation, message, reply, generation, prompt, prompt2, save, token, memory, summary string
+	character, conversation, message, reply, generation, prompt, prompt2, save, token, memory, summary, job string
 
 	resources map[string]string // path -> id
 	saved     []byte            // the save point as a file
@@ -92,6 +92,7 @@ func (h *testServer) newFixtures() *fixtures {
 	e.token = id(h.rest("POST", "/tokens", `{"name":"phone"}`), 201)
 	e.memory = id(h.rest("POST", "/characters/"+e.character+"/memories", `{"text":"Mia keeps bees."}`), 201)
 	e.summary = h.makeSummary(e.conversation)
+	e.job = stringAt(h.rest("GET", "/jobs", "").items(t)[0], "id")
 	for path, document := range map[string]string{
 		"worldbooks": `{"entries":{}}`, "presets": `{"prompts":[]}`, "personas": `{"name":"Mia","description":"x"}`,
 		"regexscripts": `[{"scriptName":"s","findRegex":"/a/g","replaceString":"b","placement":[2]}]`,
@@ -107,7 +108,7 @@ func (e *fixtures) idFor(path string) (id string, ok bool) {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(path, base+"/"), "/")
 	id, ok = map[string]string{
 		"characters": e.character, "conversations": e.conversation, "messages": e.message, "generations": e.generation,
-		"prompts": e.prompt, "saves": e.save, "tokens": e.token,
+		"prompts": e.prompt, "saves": e.save, "tokens": e.token, "jobs": e.job,
 		"users":   "", // see TestOnlyOwnersManageUsers
 		"devices": "", // chosen by the client
 	}[kind]

@@ -12,6 +12,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -50,6 +51,10 @@ type Options struct {
 	Origins []string                    // web origins that may call, beside the server's own
 	Ready   func(context.Context) error // reports whether the database responds; nil = always
 	Log     *slog.Logger                // default slog.Default()
+
+	Database string                                  // the kind of the database: sqlite or postgres
+	Figures  func(context.Context) (*Figures, error) // nil = health has none
+	Backup   func(context.Context, io.Writer) error  // writes a backup of everything; nil = there is no backup
 
 	BodyBytes      int64         // JSON body of a request; default 256 KiB, as FrameBytes
 	BodyWithin     time.Duration // to receive a body, and a second more per 32 KiB of its limit; default 1 min
@@ -103,8 +108,10 @@ type Server struct {
 	calls    inflight
 	sockets  sockets
 	places   chan struct{} // for large bodies
+	started  time.Time
 	requests *prometheus.CounterVec
 
+	backingUp  sync.Mutex // held while a backup is downloaded
 	draining   atomic.Bool
 	ctx        context.Context // ends when the server does
 	cancel     context.CancelFunc
@@ -114,7 +121,7 @@ type Server struct {
 
 // New returns a server. Drain ends what it starts.
 func New(d Deps, opts Options) *Server {
-	s := &Server{Deps: d, opts: opts.withDefaults()}
+	s := &Server{Deps: d, opts: opts.withDefaults(), started: time.Now()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.requests = requestCounter()
 	s.places = make(chan struct{}, s.opts.LargeBodies)
@@ -144,7 +151,8 @@ func (s *Server) routes(e *echo.Echo) {
 	s.fileRoutes(e)      // imports, exports, avatars
 	s.memoryRoutes(e)    // memories as files, summaries
 	s.portRoutes(e)      // the interface of the NodeST app
-	s.serviceRoutes(e)   // health, metrics, documentation, the page
+	s.operateRoutes(e)   // the server as a whole: health, backup
+	s.serviceRoutes(e)   // probes, metrics, documentation, the page
 }
 
 // Handler returns the HTTP handler of everything.

@@ -1,9 +1,10 @@
 package server
 
 import (
-	"io/fs"
 	"net"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -12,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"nodest/fault"
-	"nodest/web"
 )
 
 // serviceRoutes serves what operators and browsers ask for.
@@ -20,20 +20,30 @@ func (s *Server) serviceRoutes(e *echo.Echo) {
 	e.GET("/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "ok\n") })
 	e.GET("/readyz", s.ready)
 	e.GET("/metrics", s.metrics())
-	e.GET("/openapi.json", func(c echo.Context) error { return c.JSONBlob(http.StatusOK, openapiJSON()) })
-	e.GET("/asyncapi.yaml", func(c echo.Context) error { return c.Blob(http.StatusOK, "application/yaml", asyncapiYAML) })
-	e.GET("/docs", func(c echo.Context) error { return c.HTML(http.StatusOK, docsPage()) })
+	e.GET("/openapi.json", document(func() *fixed { return newFixed("application/json", cacheCheck, openapiJSON()) }))
+	e.GET("/asyncapi.yaml", document(func() *fixed { return newFixed("application/yaml", cacheCheck, asyncapiYAML) }))
+	e.GET("/docs", s.docs())
+	e.GET("/docs.css", document(func() *fixed { return newFixed(contentTypes[".css"], cacheCheck, docsStyle) }))
 	e.GET("/", s.index)
 	e.GET("/signin", s.index) // the secret of a sign-in link stands behind #, where no server sees it
-	e.GET("/favicon.svg", asset)
-	e.GET("/assets/*", asset)
+	e.GET("/assets/*", s.pageFile)
+	e.GET("/*", s.pageFile)
+}
+
+// docs serves the reference for people.
+func (s *Server) docs() echo.HandlerFunc {
+	serve := document(func() *fixed { return newFixed(contentTypes[".html"], cacheCheck, []byte(docsPage())) })
+	return func(c echo.Context) error {
+		c.Response().Header().Set("Content-Security-Policy", docsPolicy)
+		return serve(c)
+	}
 }
 
 // headAsGet lets every address that answers GET answer HEAD too; net/http leaves
-// the body out. Streams have no end and so no HEAD.
+// the body out. Streams, and what costs as much as a backup, have no HEAD.
 func headAsGet(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodHead && r.URL.Path != base+"/events" && r.URL.Path != base+"/ws" {
+		if r.Method == http.MethodHead && !slices.Contains([]string{base + "/events", base + "/ws", backupPath}, r.URL.Path) {
 			r = r.Clone(r.Context())
 			r.Method = http.MethodGet
 			r.Header.Del("Accept") // a stream was not meant
@@ -53,28 +63,6 @@ func (s *Server) ready(c echo.Context) error {
 		}
 	}
 	return c.String(http.StatusOK, "ready\n")
-}
-
-// index serves the page.
-func (s *Server) index(c echo.Context) error {
-	c.Response().Header().Set("Cache-Control", "no-store")
-	http.ServeFileFS(c.Response(), c.Request(), web.Files(), "index.html")
-	return nil
-}
-
-// asset serves a file of the page. The names of those in assets change with
-// their content.
-func asset(c echo.Context) error {
-	name := strings.TrimPrefix(c.Request().URL.Path, "/")
-	info, err := fs.Stat(web.Files(), name) // refuses names that lead elsewhere
-	if err != nil || info.IsDir() {
-		return fault.New(fault.NotFound, "no such route")
-	}
-	if strings.HasPrefix(name, "assets/") {
-		c.Response().Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	}
-	http.ServeFileFS(c.Response(), c.Request(), web.Files(), name)
-	return nil
 }
 
 // metrics serves figures for Prometheus to an owner, and to this machine.
@@ -128,6 +116,28 @@ func fromHere(r *http.Request) bool {
 	return err == nil && ip != nil && ip.IsLoopback() && !forwarded
 }
 
+// Policies of what is not the page. Data, such as an answer of the API or a user's
+// picture, can do nothing even when it is opened as a page.
+const (
+	dataPolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox"
+	docsPolicy = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+
+// pagePolicy is the policy of the page. Older versions of Safari do not count sockets as
+// 'self', so they are named.
+func pagePolicy(r *http.Request) string {
+	sockets := ""
+	if plainHost.MatchString(r.Host) {
+		sockets = " ws://" + r.Host + " wss://" + r.Host
+	}
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'" + sockets +
+		"; manifest-src 'self'; worker-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'" +
+		"; require-trusted-types-for 'script'; trusted-types 'none'"
+}
+
+// plainHost matches the hosts that a policy can name; a client can send any other.
+var plainHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
+
 // secure sets the headers that keep browsers from doing what the page does not
 // want, and answers CORS for the configured origins alone.
 func (s *Server) secure(next echo.HandlerFunc) echo.HandlerFunc {
@@ -137,7 +147,7 @@ func (s *Server) secure(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
+		h.Set("Content-Security-Policy", dataPolicy)
 		if len(s.opts.Origins) > 0 {
 			h.Add("Vary", "Origin")
 		}

@@ -242,6 +242,8 @@ func (oneProvider) Providers(context.Context, string) ([]ProviderInfo, error) {
 	}}, nil
 }
 
+func (oneProvider) HasProvider(name string) bool { return name == "offline" || name == "gemini" }
+
 func (oneProvider) TakesKey(provider string) bool { return provider == "gemini" }
 
 // fixedModel resolves every request to the same model.

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"nodest/chat"
-	"nodest/jobs"
 	"nodest/memory"
 )
 
@@ -69,32 +68,6 @@ func wireSuggestionOf(s memory.Suggested) wireSuggestion {
 	w := wireSuggestion{Suggested: s, Evidence: orEmpty(s.Evidence), CreatedAt: wireTime(s.CreatedAt)}
 	if s.MemoryID != "" {
 		w.MemoryID = &s.MemoryID
-	}
-	return w
-}
-
-// wireJob is a piece of background work. What it works with stays inside.
-type wireJob struct {
-	ID        string          `json:"id"`
-	Kind      string          `json:"kind"`
-	Subject   string          `json:"subject"`
-	State     jobs.State      `json:"state"`
-	Attempt   int             `json:"attempt"`
-	Progress  json.RawMessage `json:"progress,omitempty"`
-	NotBefore *wireTime       `json:"notBefore,omitempty"`
-	Error     *jobs.Failure   `json:"error,omitempty"`
-	CreatedAt wireTime        `json:"createdAt"`
-	UpdatedAt wireTime        `json:"updatedAt"`
-}
-
-func wireJobOf(j *jobs.Job) wireJob {
-	w := wireJob{
-		ID: j.ID, Kind: j.Kind, Subject: j.Subject, State: j.State, Attempt: j.Attempt, Progress: j.Progress, Error: j.Error,
-		CreatedAt: wireTime(j.CreatedAt), UpdatedAt: wireTime(j.UpdatedAt),
-	}
-	if j.State == jobs.Queued && !j.NotBefore.IsZero() {
-		at := wireTime(j.NotBefore)
-		w.NotBefore = &at
 	}
 	return w
 }

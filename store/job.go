@@ -229,6 +229,9 @@ func (t *tx) Jobs(f jobs.Filter, cursor string, limit int) ([]*jobs.Job, string,
 	if f.Subject != "" {
 		where, args = where+" AND subject = ?", append(args, f.Subject)
 	}
+	if f.State != "" {
+		where, args = where+" AND state = ?", append(args, f.State)
+	}
 	return sqldb.Page(t, (*jobRow).job, "created_at", cursor, limit, "SELECT * FROM jobs WHERE "+where, args...)
 }
 

@@ -414,6 +414,7 @@ func TestJobsAreListed(t *testing.T) {
 		done := e.claim("p", "a.b", 1)[0]
 		e.end(done, jobs.Outcome{State: jobs.Done})
 		e.equal("of a kind", e.jobs(jobs.Filter{Kind: "a.c"}), []string{"s1 queued 0", "s0 queued 0", "s2 queued 0"})
+		e.equal("in a state", e.jobs(jobs.Filter{State: jobs.Done}), []string{"s0 done 1"})
 		e.equal("of a subject", e.jobs(jobs.Filter{Subject: "s0"}), []string{"s0 done 1", "s0 queued 0"})
 		var all []string
 		e.view(func(tx nodest.Tx) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,10 +100,6 @@ func backupPath(arg string, now time.Time) (string, error) {
 
 // backup writes a file beside path, verifies it, and gives it its name.
 func (p *program) backup(ctx context.Context, cfg *config, path string) (m *store.Manifest, err error) {
-	secret, err := secretFor(cfg)
-	if err != nil {
-		return nil, err
-	}
 	partial := path + ".partial"
 	f, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -115,9 +112,7 @@ func (p *program) backup(ctx context.Context, cfg *config, path string) (m *stor
 	}()
 	progress, done := p.progress("backing up")
 	defer done()
-	_, err = store.Backup(ctx, p.storeOptions(cfg), f, store.BackupOptions{
-		Program: version, Files: map[string][]byte{secretFile: secret}, Progress: progress,
-	})
+	_, err = writeBackup(ctx, cfg, newLog(p.err, cfg), f, progress)
 	if err = errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
 		return nil, err
 	}
@@ -128,6 +123,17 @@ func (p *program) backup(ctx context.Context, cfg *config, path string) (m *stor
 		return nil, err
 	}
 	return m, store.SyncFolder(filepath.Dir(path))
+}
+
+// writeBackup writes a backup of everything.
+func writeBackup(ctx context.Context, cfg *config, log *slog.Logger, w io.Writer, progress func(table string, rows int64)) (*store.Manifest, error) {
+	secret, err := secretFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return store.Backup(ctx, storeOptions(cfg, log), w, store.BackupOptions{
+		Program: version, Files: map[string][]byte{secretFile: secret}, Progress: progress,
+	})
 }
 
 // secretFor is what a data folder would hold as secret.key.
@@ -186,8 +192,8 @@ func secretIn(b *store.BackupFile) ([]byte, error) {
 	return secret, nil
 }
 
-func (p *program) storeOptions(cfg *config) store.Options {
-	return store.Options{URL: cfg.get("NODEST_DATABASE_URL"), Dir: cfg.get("NODEST_DATA"), Log: newLog(p.err, cfg)}
+func storeOptions(cfg *config, log *slog.Logger) store.Options {
+	return store.Options{URL: cfg.get("NODEST_DATABASE_URL"), Dir: cfg.get("NODEST_DATA"), Log: log}
 }
 
 func (p *program) tellBackup(out io.Writer, path, name string, m *store.Manifest) error {

@@ -110,6 +110,61 @@ func TestBackupAndRestoreKeepEverything(t *testing.T) {
 	})
 }
 
+// A backup that an owner downloads is the one that the command writes. A download that
+// broke off is refused.
+func TestADownloadedBackupIsRestored(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, url string) {
+		source := newInstallation(t, url)
+		p := source.start(t)
+		conversation := newConversation(t, p.client, sampleCharacter(t, p.client))
+		require.NoError(t, p.client.call(t.Context(), http.MethodPut, "/api/v1/providers/gemini/key", map[string]any{"key": "key-of-the-owner"}, nil))
+		before := userState(t, p.client, []string{conversation})
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.client.base+"/api/v1/backup", nil)
+		require.NoError(t, err)
+		req.Header.Set("Authorization", "Bearer "+p.client.token)
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		data, err := io.ReadAll(res.Body)
+		require.NoError(t, errors.Join(err, res.Body.Close()))
+		require.Equal(t, http.StatusOK, res.StatusCode)
+		p.stop(t)
+
+		file := filepath.Join(t.TempDir(), "download.zip")
+		target := newInstallation(t, "")
+		require.NoError(t, os.WriteFile(file, data[:len(data)-100], 0o600))
+		_, _, err = target.command(t, nil, "restore", file)
+		require.Error(t, err)
+		require.NoError(t, os.WriteFile(file, data, 0o600))
+		require.Contains(t, target.mustRun(t, "restore", "--check", file), "is complete")
+		target.mustRun(t, "restore", file)
+		q := target.start(t)
+		require.Equal(t, before, userState(t, newTestClient(q.client.base, p.client.token), []string{conversation}))
+		q.stop(t)
+		requireKey(t, target, "key-of-the-owner")
+	})
+}
+
+// An owner sees how the server is doing.
+func TestHealthOfARunningServer(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, url string) {
+		p := newInstallation(t, url).start(t)
+		newConversation(t, p.client, sampleCharacter(t, p.client))
+		var health struct {
+			Database string
+			Provider struct{ Name, Model string }
+			Server   map[string]int64
+		}
+		require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/health", nil, &health))
+		require.Equal(t, "offline", health.Provider.Name)
+		require.Equal(t, url != "", health.Database == "postgres")
+		require.Equal(t, int64(1), health.Server["users"])
+		for _, figure := range []string{"databaseBytes", "dataBytes", "diskFreeBytes"} {
+			require.Positive(t, health.Server[figure], figure)
+		}
+		p.stop(t)
+	})
+}
+
 // requireKey checks that the owner's API key for Gemini can still be decrypted.
 func requireKey(t *testing.T, i *installation, want string) {
 	t.Helper()

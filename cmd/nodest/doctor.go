@@ -190,7 +190,7 @@ func (c *check) ask(ctx context.Context, p llm.Provider, fallbacks []llm.Ref) {
 	defer cancel()
 	offered, err := p.Models(ctx)
 	switch {
-	case llm.ProviderStatus(err) == http.StatusNotFound:
+	case unlisted(err):
 		c.detail += "; not checked, because the server has no list of models (" + fault.Public(err).Message +
 			"). If it does not answer in a chat either, check the base URL"
 		return

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"nodest/llm/openai"
 	"nodest/lru"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/server"
 )
 
@@ -129,7 +131,7 @@ func (m *models) client(name, secret string) (llm.Provider, error) {
 // Resolve finds the model of a turn. A key of the request comes before the
 // user's own one, and that before the server's.
 func (m *models) Resolve(ctx context.Context, userID, provider, model, apiKey string) (nodest.Model, error) {
-	if provider != "" && !slices.Contains(providerNames, provider) {
+	if provider != "" && !m.HasProvider(provider) {
 		return nodest.Model{}, fault.InvalidField("options.provider", "value", "must be gemini, openrouter, openai or offline, not %q", provider)
 	}
 	if apiKey != "" {
@@ -238,6 +240,9 @@ func (m *models) strictTurns(p llm.Provider, model string) bool {
 // contextTokens is the context of the providers whose models all have about the same.
 var contextTokens = map[string]int{"gemini": 1_000_000, "offline": 32_768}
 
+// HasProvider says whether there is a provider of that name.
+func (m *models) HasProvider(name string) bool { return slices.Contains(providerNames, name) }
+
 // TakesKey says whether users may store a key of their own for a provider.
 func (m *models) TakesKey(provider string) bool { return needs[provider] != "" }
 
@@ -290,11 +295,19 @@ func (m *models) describe(ctx context.Context, p llm.Provider, info *server.Prov
 		info.Transport = t.Transport(p.DefaultModel())
 	}
 	offered, err := p.Models(ctx)
-	healthy := err == nil
-	info.Healthy = &healthy
+	if !unlisted(err) {
+		info.Healthy = new(err == nil)
+	}
+	info.Error = op.FailureOf(fault.Public(err))
 	for _, model := range offered {
 		if model.Generates {
-			info.Models = append(info.Models, server.ProviderModel{ID: model.ID, Name: model.Name, ContextTokens: model.ContextTokens, Transport: model.Transport})
+			info.Models = append(info.Models, server.ProviderModel{
+				ID: model.ID, Name: model.Name, ContextTokens: model.ContextTokens, Transport: model.Transport,
+				PromptPrice: model.PromptPrice, CompletionPrice: model.CompletionPrice,
+			})
 		}
 	}
 }
+
+// unlisted says that a server may work although it has no list of models.
+func unlisted(err error) bool { return llm.ProviderStatus(err) == http.StatusNotFound }

@@ -90,7 +90,7 @@ func (p *program) restore(ctx context.Context, cfg *config, path string, force b
 	}
 	progress, clear := p.progress("restoring")
 	defer clear()
-	done, err := store.Restore(ctx, p.storeOptions(cfg), b, store.RestoreOptions{Force: force, Files: files, Progress: progress})
+	done, err := store.Restore(ctx, storeOptions(cfg, newLog(p.err, cfg)), b, store.RestoreOptions{Force: force, Files: files, Progress: progress})
 	return &b.Manifest, done, err
 }
 

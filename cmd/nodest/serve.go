@@ -217,8 +217,9 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 func (r *running) build(alone bool) {
 	cfg, log := r.cfg, r.log
 	var poll, recheck time.Duration
+	database := "sqlite"
 	if !alone {
-		poll, recheck = time.Second, 30*time.Second
+		poll, recheck, database = time.Second, 30*time.Second, "postgres"
 	}
 	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
 	r.characters = character.New(r.db.Characters(), character.Options{
@@ -253,7 +254,15 @@ func (r *running) build(alone bool) {
 	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
-		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck,
+		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck, Database: database,
+		Figures: func(ctx context.Context) (*server.Figures, error) {
+			f, err := r.db.Figures(ctx)
+			return (*server.Figures)(f), err
+		},
+		Backup: func(ctx context.Context, w io.Writer) error {
+			_, err := writeBackup(ctx, cfg, log, w, nil)
+			return err
+		},
 	})
 }
 

@@ -64,6 +64,8 @@ type Provider struct {
 	http *http.Client
 	keys *llm.Keys
 
+	models llm.ModelList
+
 	// Made on first use: each costs some milliseconds.
 	card    func() (*card.Client, error)
 	current func() (*genai.Client, error)

@@ -15,6 +15,10 @@ const maxPages = 10
 
 // Models lists what the key can use, with the SDK that serves each.
 func (p *Provider) Models(ctx context.Context) ([]llm.Model, error) {
+	return p.models.Get(ctx, p.fetchModels)
+}
+
+func (p *Provider) fetchModels(ctx context.Context) ([]llm.Model, error) {
 	client, err := p.current()
 	if err != nil {
 		return nil, noClient(err)

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -166,27 +165,29 @@ func TestServersThatTakeNoMoreThanTheyKnow(t *testing.T) {
 	}
 }
 
-func TestModelsAreKeptForADay(t *testing.T) {
-	f := llmtest.NewOpenAI(t)
-	f.SetModels("one")
-	c := connect(t, f, Options{})
-	ask := func(want string, requests int) {
-		t.Helper()
-		list, err := c.Models(t.Context())
-		if err != nil || len(list) != 1 || list[0].ID != want || len(f.Requests()) != requests {
-			t.Fatalf("%v, %v after %d requests", list, err, len(f.Requests()))
-		}
+// OpenRouter tells prices per token, as strings; what others mean by pricing is not read.
+func TestModelsTellTheirPrices(t *testing.T) {
+	c, err := New(nil, Options{BaseURL: "http://h/v1", Transport: roundTrip(func() (string, string) {
+		return "application/json", `{"data":[
+			{"id":"paid","name":"Paid","pricing":{"prompt":"0.00000015","completion":"0.0000006","request":"0"}},
+			{"id":"free","pricing":{"prompt":"0","completion":"0"}},
+			{"id":"auto","pricing":{"prompt":"-1","completion":"-1"}},
+			{"id":"together","pricing":{"hourly":0,"input":0.2,"output":0.2}},
+			{"id":"odd","pricing":"cheap"},
+			{"id":"huge","pricing":{"prompt":1e300,"completion":null}}]}`
+	})})
+	if err != nil {
+		t.Fatal(err)
 	}
-	ask("one", 1)
-	f.SetModels("two")
-	c.asked = c.asked.Add(time.Minute - 24*time.Hour)
-	ask("one", 1)
-	c.asked = c.asked.Add(-time.Minute)
-	ask("two", 2)
-	c.asked = c.asked.Add(-25 * time.Hour)
-	f.Script(llmtest.Fail(500))
-	ask("two", 3) // stale, but better than nothing
-	ask("two", 4)
+	list, err := c.Models(t.Context())
+	want := []llm.Model{
+		{ID: "paid", Name: "Paid", Generates: true, PromptPrice: new(0.15), CompletionPrice: new(0.6)},
+		{ID: "free", Generates: true, PromptPrice: new(0.0), CompletionPrice: new(0.0)},
+		{ID: "auto", Generates: true}, {ID: "together", Generates: true}, {ID: "odd", Generates: true}, {ID: "huge", Generates: true},
+	}
+	if diff := cmp.Diff(want, list); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
 }
 
 func TestAListOfModelsAlone(t *testing.T) {

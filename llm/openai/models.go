@@ -3,36 +3,16 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"slices"
+	"math"
+	"strconv"
 	"strings"
-	"time"
 
 	"nodest/llm"
 )
 
-// modelsAge is how long a list of models is good.
-const modelsAge = 24 * time.Hour
-
-// Models lists what the server offers. The list is kept for 24 hours; when the
-// server cannot be asked after that, the old one is returned in place of an error.
+// Models lists what the server offers.
 func (c *Client) Models(ctx context.Context) ([]llm.Model, error) {
-	c.mu.Lock()
-	list, age := c.models, time.Since(c.asked)
-	c.mu.Unlock()
-	if list != nil && age < modelsAge {
-		return slices.Clone(list), nil
-	}
-	fresh, err := c.fetchModels(ctx)
-	if err != nil {
-		if list != nil {
-			return slices.Clone(list), nil
-		}
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.models, c.asked = fresh, time.Now()
-	return slices.Clone(fresh), nil
+	return c.models.Get(ctx, c.fetchModels)
 }
 
 // wireModel is a model as a server lists it.
@@ -44,6 +24,26 @@ type wireModel struct {
 	TopProvider   struct {
 		MaxCompletionTokens int `json:"max_completion_tokens"`
 	} `json:"top_provider"`
+	Pricing json.RawMessage `json:"pricing"` // OpenRouter: {prompt, completion}; others mean other things by it
+}
+
+// prices are those of a million tokens, nil where the server does not tell them.
+func (m *wireModel) prices() (prompt, completion *float64) {
+	var tokens struct{ Prompt, Completion json.RawMessage } // of one token
+	if json.Unmarshal(m.Pricing, &tokens) != nil {
+		return nil, nil
+	}
+	return perMillion(tokens.Prompt), perMillion(tokens.Completion)
+}
+
+// perMillion reads the price of a token, which is a number in a string. -1 says that it
+// depends.
+func perMillion(raw json.RawMessage) *float64 {
+	price, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
+	if err != nil || !(price >= 0 && price < 1) {
+		return nil
+	}
+	return new(math.Round(price*1e12) / 1e6)
 }
 
 func (c *Client) fetchModels(ctx context.Context) ([]llm.Model, error) {
@@ -61,9 +61,11 @@ func (c *Client) fetchModels(ctx context.Context) ([]llm.Model, error) {
 	list := make([]llm.Model, 0, len(listed.Data))
 	for _, m := range listed.Data {
 		embeds := strings.Contains(m.ID, "embed")
+		prompt, completion := m.prices()
 		list = append(list, llm.Model{
 			ID: m.ID, Name: m.Name, ContextTokens: max(m.ContextLength, m.MaxModelLen),
 			OutputTokens: m.TopProvider.MaxCompletionTokens, Generates: !embeds, Embeds: embeds,
+			PromptPrice: prompt, CompletionPrice: completion,
 		})
 	}
 	return list, nil

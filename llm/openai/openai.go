@@ -23,7 +23,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	"nodest/fault"
 	"nodest/llm"
@@ -70,10 +69,7 @@ type Client struct {
 	keys *llm.Keys
 
 	noJSON sync.Map // models whose server refuses response_format
-
-	mu     sync.Mutex
-	models []llm.Model
-	asked  time.Time // when models was read
+	models llm.ModelList
 }
 
 var _ llm.Provider = (*Client)(nil)

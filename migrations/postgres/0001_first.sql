@@ -633,5 +633,6 @@ CREATE INDEX jobs_next ON jobs (kind, not_before) WHERE state = 'queued';
 CREATE INDEX jobs_turn ON jobs (kind, (COALESCE(user_id, '')), not_before, id) WHERE state = 'queued';
 CREATE INDEX jobs_lease ON jobs (lease_until) WHERE state = 'running';
 CREATE INDEX jobs_ended ON jobs (updated_at) WHERE state IN ('done', 'failed', 'cancelled');
+CREATE INDEX jobs_failed ON jobs (updated_at) WHERE state = 'failed';
 CREATE INDEX jobs_list ON jobs (user_id, created_at, id);
 CREATE INDEX jobs_subject ON jobs (subject, created_at, id);

@@ -1,0 +1,94 @@
+package nodest_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/llm/llmtest"
+	"nodest/nodest"
+)
+
+func TestACheckAsksTheModelOnce(t *testing.T) {
+	s, fake := withProvider(t)
+	fake.Script(llmtest.Say("OK"), llmtest.Say(strings.Repeat("好", 150), strings.Repeat("吃", 150)), llmtest.Fail(500), llmtest.Fail(401))
+	check, err := s.CheckModel(t.Context(), ann, "openai", "")
+	s.must(err)
+	if check.Error != nil || check.Reply != "OK" || check.Model != "m-1" || check.Took <= 0 {
+		t.Errorf("check %+v", check)
+	}
+	if r := fake.Requests()[0]; len(r.Messages) != 1 || strings.Contains(string(r.Body), "max_") {
+		t.Errorf("sent %s", r.Body)
+	}
+	check, err = s.CheckModel(t.Context(), ann, "openai", "")
+	s.must(err)
+	if check.Error != nil || check.Reply != strings.Repeat("好", 150) {
+		t.Errorf("a long reply is broken off: %+v", check)
+	}
+	for _, code := range []fault.Code{fault.UpstreamDown, fault.UpstreamAuth} {
+		check, err = s.CheckModel(t.Context(), ann, "openai", "")
+		s.must(err)
+		if check.Error == nil || check.Error.Code != code || check.Reply != "" {
+			t.Errorf("check %+v, want %s", check, code)
+		}
+	}
+	if n := len(fake.Requests()); n != 4 {
+		t.Errorf("%d requests for 4 checks", n)
+	}
+	for user, want := range map[string]int64{ann: 2, bob: 0} { // replies, also one that was broken off
+		rows, err := s.Usage(t.Context(), user, "", "")
+		s.must(err)
+		var requests int64
+		for _, r := range rows {
+			requests += r.Requests
+		}
+		if requests != want {
+			t.Errorf("the usage of %s has %d requests, want %d", user, requests, want)
+		}
+	}
+}
+
+func TestChecksAreLimited(t *testing.T) {
+	s, fake := withProvider(t)
+	gate := make(chan struct{})
+	slow := llmtest.Say("OK") // waits twice
+	slow.Gate = gate
+	fake.Script(slow, llmtest.Say("OK"), slow)
+	first := make(chan error, 1)
+	go func() {
+		_, err := s.CheckModel(t.Context(), ann, "openai", "")
+		first <- err
+	}()
+	gate <- struct{}{}
+	_, err := s.CheckModel(t.Context(), ann, "openai", "")
+	s.wantCode(err, fault.RateLimited)
+	_, err = s.CheckModel(t.Context(), bob, "openai", "") // others do not wait
+	s.must(err)
+	gate <- struct{}{}
+	s.must(<-first)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, err := s.CheckModel(ctx, ann, "openai", "")
+		first <- err
+	}()
+	gate <- struct{}{}
+	cancel()
+	s.wantCode(<-first, fault.Cancelled) // the caller is gone
+
+	_, err = s.CheckModel(t.Context(), ann, "openai", strings.Repeat("x", 257))
+	s.wantCode(err, fault.Invalid)
+}
+
+func TestChecksThatAskNobody(t *testing.T) {
+	s := newFixture(t, nodest.Options{TokensPerDay: 1})
+	s.sendAndWait(s.chat(), "Hello")
+	_, err := s.CheckModel(t.Context(), ann, "voice", "")
+	s.wantCode(err, fault.QuotaExceeded)
+	check, err := s.CheckModel(t.Context(), bob, "missing", "m")
+	s.must(err)
+	if check.Error == nil || check.Error.Code != fault.NotConfigured || check.Model != "m" {
+		t.Errorf("check %+v", check)
+	}
+}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/account"
+	"nodest/fault"
+)
+
+// operateRoutes serves what shows and saves the server as a whole.
+func (s *Server) operateRoutes(e *echo.Echo) {
+	e.GET(base+"/health", s.signedIn(only(accountHandler(s.health).handle)))
+	e.GET(backupPath, s.signedIn(only(s.backup)))
+}
+
+// Figures describe the server as an owner sees it.
+type Figures struct {
+	Users         int64 `json:"users"`
+	Generations   int64 `json:"generations"` // queued and running
+	QueuedJobs    int64 `json:"queuedJobs"`
+	FailedJobs    int64 `json:"failedJobs"`
+	DatabaseBytes int64 `json:"databaseBytes"`
+	DataBytes     int64 `json:"dataBytes"` // of all files in the data folder
+	DiskFreeBytes int64 `json:"diskFreeBytes"`
+}
+
+type wireHealth struct {
+	Version  string       `json:"version"`
+	Uptime   int64        `json:"uptimeSeconds"`
+	Database string       `json:"database"`
+	Provider wireProvider `json:"provider"`
+	Server   *wireFigures `json:"server,omitempty"`
+}
+
+// wireProvider is what answers a user's chats.
+type wireProvider struct {
+	Name       string `json:"name"`
+	Model      string `json:"model"`
+	Configured bool   `json:"configured"`
+}
+
+type wireFigures struct {
+	*Figures
+	Connections int `json:"connections"` // WebSockets of this process
+}
+
+// health tells a user what the server is, and an owner how it is doing.
+func (s *Server) health(c echo.Context, who *account.Identity) (any, error) {
+	ctx := c.Request().Context()
+	health := wireHealth{Version: s.opts.Version, Uptime: int64(time.Since(s.started).Seconds()), Database: s.opts.Database}
+	var err error
+	health.Provider.Name, health.Provider.Model, err = s.Engine.DefaultModel(ctx, who.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	health.Provider.Configured = health.Provider.Model != ""
+	if !who.Owner() || s.opts.Figures == nil {
+		return health, nil
+	}
+	f, err := s.opts.Figures(ctx)
+	if err != nil {
+		return nil, err
+	}
+	health.Server = &wireFigures{f, s.sockets.count()}
+	return health, nil
+}
+
+const backupPath = base + "/backup"
+
+// backup streams a backup of everything to an owner, one at a time. It ends when the
+// client goes away or does not read.
+func (s *Server) backup(c echo.Context, who *account.Identity) error {
+	if !who.Owner() {
+		return fault.New(fault.Forbidden, "only an owner can download a backup")
+	}
+	if s.opts.Backup == nil {
+		return fault.New(fault.NotFound, "no such route")
+	}
+	if !s.backingUp.TryLock() {
+		return fault.New(fault.RateLimited, "another backup is being downloaded").After(10 * time.Second)
+	}
+	defer s.backingUp.Unlock()
+	ctx, cancel := context.WithCancel(c.Request().Context())
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	out := &download{c, "nodest-" + time.Now().Format("20060102-150405") + ".zip"}
+	err := s.opts.Backup(ctx, out)
+	if err == nil {
+		err = out.end()
+	}
+	if err == nil || !c.Response().Committed {
+		return err
+	}
+	s.opts.Log.Warn("backup not completed", "requestId", idOf(c), "err", err)
+	panic(http.ErrAbortHandler) // so that the client does not take it for a whole one
+}
+
+// backupStall is how long a client may leave a backup unread. Its database snapshot stays
+// open until then.
+const backupStall = time.Minute
+
+// download writes a backup to a client. Its headers are sent with the first bytes, so an
+// error before them is an ordinary answer.
+type download struct {
+	c        echo.Context
+	filename string
+}
+
+func (d *download) Write(p []byte) (int, error) {
+	res := d.c.Response()
+	if !res.Committed {
+		h := res.Header()
+		h.Set("Content-Type", "application/zip")
+		h.Set("Content-Disposition", `attachment; filename="`+d.filename+`"`)
+		h.Set("Cache-Control", "no-store")
+		res.WriteHeader(http.StatusOK)
+	}
+	if err := d.conn().SetWriteDeadline(time.Now().Add(backupStall)); err != nil {
+		return 0, err
+	}
+	return res.Write(p)
+}
+
+// end sends what is buffered, and leaves the connection without a deadline.
+func (d *download) end() error {
+	return errors.Join(d.conn().Flush(), d.conn().SetWriteDeadline(time.Time{}))
+}
+
+func (d *download) conn() *http.ResponseController {
+	return http.NewResponseController(d.c.Response())
+}

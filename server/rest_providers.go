@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/op"
+)
+
+// Providers knows the model providers of this server; the program's entry
+// provides it.
+type Providers interface {
+	// Providers lists them as they are for the user. It asks those whose list of models
+	// is older than some minutes, for a few seconds at most.
+	Providers(ctx context.Context, userID string) ([]ProviderInfo, error)
+	// HasProvider says whether there is a provider of that name.
+	HasProvider(name string) bool
+	// TakesKey says whether users may store a key of their own for it.
+	TakesKey(provider string) bool
+}
+
+// ProviderInfo is one provider as a user sees it.
+type ProviderInfo struct {
+	Name         string          `json:"name"`
+	Default      bool            `json:"default"`    // answers when nothing else is chosen
+	Configured   bool            `json:"configured"` // by the server or by a key of the user
+	OwnKey       bool            `json:"ownKey"`     // the user stored a key
+	Healthy      *bool           `json:"healthy"`    // listed its models; null = not asked, or it has no list
+	DefaultModel string          `json:"defaultModel"`
+	Transport    string          `json:"transport,omitempty"` // client that serves the default model
+	Models       []ProviderModel `json:"models"`
+	Error        *op.Failure     `json:"error,omitempty"` // why there are no models
+
+	EmbeddingModel string `json:"embeddingModel,omitempty"` // that makes the vectors of memories, if this provider does
+}
+
+// ProviderModel is one model that a provider offers.
+type ProviderModel struct {
+	ID            string `json:"id"`
+	Name          string `json:"name,omitempty"`
+	ContextTokens int    `json:"contextTokens,omitempty"`
+	Transport     string `json:"transport,omitempty"`
+
+	// What a million tokens cost, in US dollars.
+	PromptPrice     *float64 `json:"promptPrice,omitempty"`
+	CompletionPrice *float64 `json:"completionPrice,omitempty"`
+}
+
+func (s *Server) providers(c echo.Context, who *account.Identity) (any, error) {
+	return list(func(p ProviderInfo) any { return p })(s.Providers.Providers(c.Request().Context(), who.User.ID))
+}
+
+type providerKeyData struct {
+	Key string `json:"key"`
+}
+
+func (s *Server) setProviderKey(c echo.Context, who *account.Identity, in providerKeyData) (any, error) {
+	name := c.Param("name")
+	if !s.Providers.TakesKey(name) {
+		return nil, fault.New(fault.NotFound, "no provider %q accepts a key", name)
+	}
+	if err := s.Accounts.SetProviderKey(c.Request().Context(), who.User.ID, name, in.Key); err != nil {
+		return nil, err
+	}
+	s.tellProvider(c, who, name, false)
+	return nil, nil
+}
+
+func (s *Server) deleteProviderKey(c echo.Context, who *account.Identity) (any, error) {
+	if err := s.Accounts.DeleteProviderKey(c.Request().Context(), who.User.ID, c.Param("name")); err != nil {
+		return nil, err
+	}
+	s.tellProvider(c, who, c.Param("name"), true)
+	return nil, nil
+}
+
+// tellProvider notifies the user's devices of a changed key. The key is already stored,
+// so a failure here does not fail the request.
+func (s *Server) tellProvider(c echo.Context, who *account.Identity, name string, deleted bool) {
+	if err := s.Characters.AnnounceProvider(detached(c.Request().Context()), s.call(c, who), name, deleted); err != nil {
+		s.opts.Log.Warn("event for a changed provider key not stored", "requestId", idOf(c), "err", err)
+	}
+}
+
+type providerTestData struct {
+	Model string `json:"model,omitempty"`
+}
+
+// wireModelCheck is how a provider answered a test.
+type wireModelCheck struct {
+	OK    bool        `json:"ok"`
+	Model string      `json:"model"`
+	Ms    int64       `json:"ms"`
+	Reply string      `json:"reply,omitempty"`
+	Error *op.Failure `json:"error,omitempty"`
+}
+
+// testProvider sends a provider one small request with the user's key. That it fails is a
+// result, too.
+func (s *Server) testProvider(c echo.Context, who *account.Identity, in providerTestData) (any, error) {
+	if s.draining.Load() {
+		return nil, fault.New(fault.ShuttingDown, "the server is shutting down")
+	}
+	name := c.Param("name")
+	if !s.Providers.HasProvider(name) {
+		return nil, fault.New(fault.NotFound, "no provider %q", name)
+	}
+	check, err := s.Engine.CheckModel(c.Request().Context(), who.User.ID, name, in.Model)
+	if err != nil {
+		return nil, err
+	}
+	return wireModelCheck{check.Error == nil, check.Model, check.Took.Milliseconds(), check.Reply, op.FailureOf(check.Error)}, nil
+}
