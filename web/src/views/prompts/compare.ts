@@ -73,6 +73,18 @@ function longestRising(values: number[]): Set<number> {
   return out
 }
 
+/**
+ * paired shows the message that is answered as one change: its id differs where a wish
+ * or findings are added to its text, so the server tells of two.
+ */
+export function paired(changes: Change[]): Change[] {
+  const [added, removed] = (['added', 'removed'] as const).map((op) => changes.filter((c) => c.source === 'user_message' && c.op === op))
+  if (added!.length !== 1 || removed!.length !== 1) return changes
+  const [now, then] = [added![0]!, removed![0]!]
+  const one: Change = { ...now, op: 'changed', ...(then.before && { before: then.before }), ...(then.old !== undefined && { old: then.old }) }
+  return changes.flatMap((c) => (c === now ? [one] : c === then ? [] : [c]))
+}
+
 /** A run of words that is the same, or only in one of two texts. */
 export interface Words {
   op: 'same' | 'removed' | 'added'
