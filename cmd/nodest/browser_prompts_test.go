@@ -125,7 +125,7 @@ func TestPagePromptPreview(t *testing.T) {
 	waitJS(t, ctx, "the latest reply's message is history now", changeJS("added", "Is Ana allergic to peanuts?"))
 
 	waitJS(t, ctx, "the options", `(d => d && (d.open = true))(document.querySelector("main form details"))`)
-	waitJS(t, ctx, "a small context", `(i => i && (i.value = "1000", i.dispatchEvent(new Event("input", {bubbles: true})), true))([...document.querySelectorAll("form label")].find(l => l.innerText.startsWith("Size of the context"))?.querySelector("input"))`)
+	waitJS(t, ctx, "a small context", `(i => i && (i.value = "1000", i.dispatchEvent(new Event("input", {bubbles: true})), true))([...document.querySelectorAll("form label")].find(l => l.innerText.startsWith("Context tokens"))?.querySelector("input"))`)
 	clickText(t, ctx, "Preview")
 	waitJS(t, ctx, "history was removed", changeJS("removed", "Good evening!"))
 	waitJS(t, ctx, "compared with the preview before", `document.querySelector("select:has(option[value=preview])")?.value == "preview"`)

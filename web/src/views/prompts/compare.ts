@@ -93,7 +93,7 @@ export interface Words {
 
 const maxTable = 1_000_000
 
-/** wordsOf tells two texts apart by words; what is too long is replaced as a whole. */
+/** wordsOf tells two texts apart by words; what is too long or has little in common is replaced as a whole. */
 export function wordsOf(old: string, now: string): Words[] {
   const a = tokens(old)
   const b = tokens(now)
@@ -111,7 +111,18 @@ export function wordsOf(old: string, now: string): Words[] {
   push('same', a.slice(0, start))
   between(a.slice(start, a.length - end), b.slice(start, b.length - end), push)
   push('same', a.slice(a.length - end))
-  return out
+  return alike(out) ? out : [{ op: 'removed', text: old }, { op: 'added', text: now }]
+}
+
+/** alike reports whether enough is the same for the rest to be read word by word. */
+function alike(runs: Words[]): boolean {
+  let same = 0
+  let other = 0
+  for (const { op, text } of runs) {
+    if (op === 'same') same += text.trim().length
+    else other += text.trim().length
+  }
+  return 3 * same >= other
 }
 
 const tokens = (text: string) => text.match(/\p{Script=Han}|[\p{L}\p{N}]+|\s+|[^\p{L}\p{N}\s]/gu) ?? []
