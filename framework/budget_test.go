@@ -40,8 +40,8 @@ func TestEveryBudgetIsKept(t *testing.T) {
 func TestBudgetKeepsRoomForTheReply(t *testing.T) {
 	in := Input{History: chatOf(50), User: Message{Text: "hi"}, Options: Options{Context: 400, Reserve: 150}}
 	p := build(t, in)
-	if p.Budget != 250 || p.Tokens > 250 || p.Tokens < 200 {
-		t.Errorf("budget %d, %d tokens", p.Budget, p.Tokens)
+	if p.Budget != 250 || p.Reserve != 150 || p.Tokens > 250 || p.Tokens < 200 {
+		t.Errorf("budget %d, reserve %d, %d tokens", p.Budget, p.Reserve, p.Tokens)
 	}
 	in.Options.Reserve = 1000
 	if _, err := Build(in); !fault.Is(err, fault.ContextTooLarge) {

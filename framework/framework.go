@@ -211,6 +211,7 @@ type Prompt struct {
 
 	Tokens    int    `json:"tokens"`             // of all messages
 	Budget    int    `json:"budget,omitempty"`   // what Tokens had to stay within; 0 = no limit
+	Reserve   int    `json:"reserve,omitempty"`  // tokens of the context beyond Budget, for the reply; 0 = no limit
 	Tokenizer string `json:"tokenizer"`          // what counted them
 	Estimate  bool   `json:"estimate,omitempty"` // the count is an estimate
 

@@ -20,6 +20,9 @@ func (b *builder) prompt() *Prompt {
 		Base: -1, Budget: b.in.Options.budget(), Tokenizer: b.counter.name, Estimate: b.counter.codec == nil,
 		Dropped: b.dropped, Warnings: slices.Concat(b.in.Scripts.all(), b.warnings),
 	}
+	if p.Budget > 0 {
+		p.Reserve = b.in.Options.Context - p.Budget
+	}
 	p.addAll(b.head)
 	b.addChat(p)
 	p.addAll(b.tail)

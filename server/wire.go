@@ -92,6 +92,7 @@ type wirePrompt struct {
 	Warnings       []framework.Warning `json:"warnings"`
 	Tokens         int                 `json:"tokens"`
 	Budget         int                 `json:"budget"`
+	Reserve        int                 `json:"reserve,omitempty"`
 	Tokenizer      string              `json:"tokenizer"`
 	Estimate       bool                `json:"estimate"`
 	Prefix         framework.Prefix    `json:"prefix"`
@@ -106,7 +107,7 @@ type wirePart struct {
 func promptOf(p *framework.Prompt) *wirePrompt {
 	w := &wirePrompt{
 		Messages: make([]wirePart, len(p.Messages)), Entries: orEmpty(p.Entries), Dropped: orEmpty(p.Dropped),
-		Warnings: orEmpty(p.Warnings), Tokens: p.Tokens, Budget: p.Budget, Tokenizer: p.Tokenizer,
+		Warnings: orEmpty(p.Warnings), Tokens: p.Tokens, Budget: p.Budget, Reserve: p.Reserve, Tokenizer: p.Tokenizer,
 		Estimate: p.Estimate, Prefix: p.Prefix,
 	}
 	for i, m := range p.Messages {

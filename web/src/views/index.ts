@@ -13,4 +13,6 @@ export interface Entry extends View {
 export const views: Entry[] = [
   { path: '/', nav: { label: () => shell.chats, icon: 'chat', to: '/' }, load: () => import('./home/Home.svelte') },
   { path: '/chats/:id', load: () => import('./chat/Chat.svelte') },
+  { path: '/prompts/new/:conversationId', load: () => import('./prompts/Next.svelte') },
+  { path: '/prompts/:generationId', load: () => import('./prompts/Inspector.svelte') },
 ]

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// promptChat starts a chat with the sample character, a memory and three replies, the
+// last of which uses the memory, and shows it in the browser. It returns the chat's id.
+func promptChat(t *testing.T, ctx context.Context, p *process) string {
+	t.Helper()
+	call := func(path string, body, out any) {
+		t.Helper()
+		require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1"+path, body, out))
+	}
+	var made struct{ Character struct{ ID string } }
+	call("/characters/sample", nil, &made)
+	var chat struct{ ID string }
+	call("/conversations", map[string]any{"characterId": made.Character.ID}, &chat)
+	call("/characters/"+made.Character.ID+"/memories", map[string]any{"text": "Ana is allergic to peanuts.", "kind": "event"}, nil)
+	for _, said := range []string{"Good evening!", "What do you know about the drowned bridge?", "Is Ana allergic to peanuts?"} {
+		call("/conversations/"+chat.ID+"/messages", map[string]any{"text": said}, nil)
+	}
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/signin#"+p.link)))
+	waitJS(t, ctx, "signed in", `document.querySelector("main")`)
+	waitJS(t, ctx, "going to the chat", `(location.hash = "#/chats/`+chat.ID+`")`)
+	waitJS(t, ctx, "the last reply", `document.querySelector("article.last.assistant[data-status=complete]")`)
+	return chat.ID
+}
+
+// partJS finds a part of the shown request by a text of it. The browser does not lay out
+// what is far away (content-visibility), so it has textContent and no innerText.
+func partJS(text string) string {
+	return `[...document.querySelectorAll(".part")].find(e => e.textContent.includes(` + jsString(text) + `))`
+}
+
+// changeJS finds a row of the shown changes by two texts of it.
+func changeJS(op, text string) string {
+	return `[...document.querySelectorAll("details[data-op=` + op + `]")].find(e => e.textContent.includes(` + jsString(text) + `))`
+}
+
+func tabOf(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	waitJS(t, ctx, "the tab "+name, `(b => b && (b.click(), true))([...document.querySelectorAll("[role=tab]")].find(b => b.innerText.startsWith(`+jsString(name)+`)))`)
+}
+
+// TestPagePrompt opens the request behind a reply from the chat: its parts with source,
+// reason and text, what was left out, what has changed since the reply before, and how
+// long the reply took. It runs the reply again with a wish and without memories, and
+// sees what that changed in the request.
+func TestPagePrompt(t *testing.T) {
+	ctx := browser(t)
+	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=5ms").start(t)
+	promptChat(t, ctx, p)
+
+	click(t, ctx, `article.last footer [aria-haspopup=menu]`)
+	clickText(t, ctx, "Show the prompt")
+	waitJS(t, ctx, "the parts", partJS("Is Ana allergic to peanuts?"))
+	waitJS(t, ctx, "the budget", `/^[\d,]+ of [\d,]+ tokens$/.test(document.querySelector("[aria-label=Budget] strong").innerText)`)
+	waitJS(t, ctx, "the reserve", `document.querySelector("[aria-label=Budget]").innerText.includes("Kept for the reply")`)
+	waitJS(t, ctx, "a part of the card, and why", partJS("Char Description")+`.textContent.includes("listed by the preset")`)
+	waitJS(t, ctx, "a world-book entry and its key", partJS("The drowned bridge")+`.textContent.match(/World book[^]*key “.*bridge.*” fired[^]*after the character’s description/)`)
+	waitJS(t, ctx, "the memory apart from the message", partJS("1. Ana is allergic to peanuts.")+`.textContent.trim().startsWith("Memory")`)
+	waitJS(t, ctx, "the block around it", partJS("<mem>")+`.textContent.trim().startsWith("Guidelines")`)
+	waitJS(t, ctx, "the end of the cached prefix", `document.querySelector(".cut")?.innerText.startsWith("The same as in the request before up to here")`)
+
+	waitJS(t, ctx, "opening a part", `(b => (b.click(), true))(`+partJS("Char Description")+`.querySelector("button"))`)
+	waitJS(t, ctx, "all of its text", `document.querySelector(".part pre")?.innerText.includes("Wren Halloway keeps the Lantern Ferry")`)
+	waitJS(t, ctx, "only the world book", `(b => b && (b.click(), true))([...document.querySelectorAll("[aria-label=Budget] button")].find(b => b.innerText.startsWith("World book")))`)
+	waitJS(t, ctx, "one source", `document.querySelectorAll(".part").length > 0 && [...document.querySelectorAll(".part")].every(e => e.dataset.source == "worldbook")`)
+	clickText(t, ctx, "Show all parts")
+	require.NoError(t, chromedp.Do(ctx, chromedp.SendKeys(`[aria-label="Find in the prompt"]`, "allergic to pea")))
+	waitJS(t, ctx, "what was looked for is open", `document.querySelectorAll(".part").length == 2 && document.querySelectorAll(".part pre").length == 2`)
+
+	tabOf(t, ctx, "Left out")
+	waitJS(t, ctx, "what is not in, and why", `document.querySelector("[role=tabpanel]").innerText.match(/No text[^]*There was nothing left to send[^]*Enhance Definitions/)`)
+
+	tabOf(t, ctx, "Changes")
+	waitJS(t, ctx, "the reply before", `document.querySelector("select")?.selectedOptions[0].text == "the reply before"`)
+	waitJS(t, ctx, "the memory is new", changeJS("added", "1. Ana is allergic to peanuts."))
+	waitJS(t, ctx, "the message is another one", changeJS("changed", "Your message")+`?.querySelector("ins")`)
+
+	tabOf(t, ctx, "Reply")
+	waitJS(t, ctx, "the time", `document.querySelectorAll("[role=tabpanel] dl dd i").length >= 3 && document.querySelector("[role=tabpanel] dl").innerText.includes("Writing")`)
+	old := evalString(t, ctx, `location.hash`)
+
+	clickText(t, ctx, "Run again")
+	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible("dialog textarea"), chromedp.SendKeys("dialog textarea", "shorter, please")))
+	waitJS(t, ctx, "without memories", `(s => s && (s.value = "false", s.dispatchEvent(new Event("change", {bubbles: true})), true))([...document.querySelectorAll("dialog label")].find(l => l.innerText.startsWith("Memories"))?.querySelector("select"))`)
+	click(t, ctx, "dialog button.primary")
+	waitJS(t, ctx, "another reply", `location.hash.startsWith("#/prompts/") && location.hash != `+jsString(old))
+	waitJS(t, ctx, "it is complete", `document.querySelector("main [data-status]")?.dataset.status == "done"`)
+	waitJS(t, ctx, "compared with the first one", `document.querySelector("select")?.selectedOptions[0].text == "swipe 1 of this reply"`)
+	waitJS(t, ctx, "the wish", `[...`+changeJS("changed", "Your message")+`?.querySelectorAll("ins") ?? []].map(e => e.innerText).join("").includes("shorter, please")`)
+	waitJS(t, ctx, "the memory is gone", changeJS("removed", "1. Ana is allergic to peanuts."))
+	waitJS(t, ctx, "the wish is shown", `document.querySelector("main .about").innerText.includes("Wish: shorter, please")`)
+
+	waitJS(t, ctx, "a clipboard", `(navigator.clipboard.writeText = async (text) => { window.copied = text })`)
+	click(t, ctx, `main [aria-haspopup=menu]`)
+	clickText(t, ctx, "Copy the request as JSON")
+	waitJS(t, ctx, "the request", `window.copied && JSON.parse(window.copied).at(-1).content.includes("shorter, please")`)
+	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 844)))
+	waitJS(t, ctx, "on a phone nothing is wider than the screen", `document.documentElement.scrollWidth <= 390 && document.querySelector("main").scrollWidth <= 390`)
+	p.stop(t)
+}
+
+// TestPagePromptPreview previews the request of a message that is not sent, and once
+// more with a smaller context: the messages that have no room any more are named, and
+// the difference between the two previews is shown.
+func TestPagePromptPreview(t *testing.T) {
+	ctx := browser(t)
+	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	id := promptChat(t, ctx, p)
+
+	waitJS(t, ctx, "going to the preview", `(location.hash = "#/prompts/new/`+id+`")`)
+	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible("main form textarea"), chromedp.SendKeys("main form textarea", "And the lantern?")))
+	clickText(t, ctx, "Preview")
+	waitJS(t, ctx, "the message is a part", partJS("And the lantern?")+`?.textContent.trim().startsWith("Your message")`)
+	tabOf(t, ctx, "Changes")
+	waitJS(t, ctx, "compared with the latest reply", `document.querySelector("select:has(option[value=reply])")?.value == "reply"`)
+	waitJS(t, ctx, "the latest reply's message is history now", changeJS("added", "Is Ana allergic to peanuts?"))
+
+	waitJS(t, ctx, "the options", `(d => d && (d.open = true))(document.querySelector("main form details"))`)
+	waitJS(t, ctx, "a small context", `(i => i && (i.value = "1000", i.dispatchEvent(new Event("input", {bubbles: true})), true))([...document.querySelectorAll("form label")].find(l => l.innerText.startsWith("Context tokens"))?.querySelector("input"))`)
+	clickText(t, ctx, "Preview")
+	waitJS(t, ctx, "history was removed", changeJS("removed", "Good evening!"))
+	waitJS(t, ctx, "compared with the preview before", `document.querySelector("select:has(option[value=preview])")?.value == "preview"`)
+	tabOf(t, ctx, "Left out")
+	waitJS(t, ctx, "no room", `document.querySelector("[role=tabpanel]").innerText.match(/No room[^]*The prompt would have been longer than the budget[^]*messages of the chat/)`)
+	var list struct{ Items []struct{ ID string } }
+	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+id+"/messages", nil, &list))
+	require.Len(t, list.Items, 7, "a preview stores nothing")
+	p.stop(t)
+}
