@@ -3,6 +3,7 @@
 
 import type { View } from '../lib/router.svelte'
 import type { IconName } from '../ui/icons'
+import { memoryNav } from './memory/nav'
 import { shell } from './shell/words'
 
 export interface Entry extends View {
@@ -13,4 +14,5 @@ export interface Entry extends View {
 export const views: Entry[] = [
   { path: '/', nav: { label: () => shell.chats, icon: 'chat', to: '/' }, load: () => import('./home/Home.svelte') },
   { path: '/chats/:id', load: () => import('./chat/Chat.svelte') },
+  { path: '/memory/:characterId?/:part?', nav: { label: () => memoryNav.memory, icon: 'brain', to: '/memory' }, load: () => import('./memory/Memory.svelte') },
 ]
