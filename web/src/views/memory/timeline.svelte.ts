@@ -7,7 +7,7 @@ import type { Fact } from './types'
 
 const page = 100
 const most = 1000 // archived facts that get a line of their own
-const together = 2000 // milliseconds in which one run archives and learns
+const together = 1000 // milliseconds in which one run archives and learns
 
 export interface Happening {
   key: string
@@ -84,6 +84,8 @@ export class Timeline {
   }
 }
 
+const extracted = (f: Fact) => f.origin === 'llm' || f.origin === 'rule'
+
 /** happenings puts in order what is known; with more to come, nothing older than that. */
 export function happenings(versions: Fact[], archived: Fact[], more: boolean): Happening[] {
   const place = (f: { rootId: string; version: number }) => `${f.rootId} ${f.version}`
@@ -100,7 +102,9 @@ export function happenings(versions: Fact[], archived: Fact[], more: boolean): H
   for (const fact of archived) {
     if (fact.updatedAt < oldest) continue
     const at = Date.parse(fact.updatedAt)
-    const instead = learned.find((l) => Math.abs(l.at - at) < together && l.f.rootId !== fact.rootId && l.f.subject === fact.subject && l.f.origin !== 'user' && l.f.origin !== 'import')?.f
+    // Only the user archives what they wrote, pinned or locked.
+    const byRun = fact.origin !== 'user' && !fact.pinned && !fact.locked
+    const instead = learned.find((l) => byRun && Math.abs(l.at - at) < together && l.f.rootId !== fact.rootId && l.f.subject === fact.subject && l.f.kind === fact.kind && extracted(l.f))?.f
     list.push({ key: fact.id + ' archived', at: fact.updatedAt, what: 'archived', fact, instead })
   }
   return list.sort((a, b) => (a.at === b.at ? 0 : a.at < b.at ? 1 : -1))

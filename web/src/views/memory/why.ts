@@ -139,15 +139,18 @@ export function reasons(f: Found): { name: Reason; value: number }[] {
     .sort((a, b) => b.value - a.value)
 }
 
+const around = new Set<Reason>(['near', 'around', 'session'])
+
 /** sentence says why a unit was found; what adds little is left out. */
 export function sentence(f: Found, question: string): string {
   if (f.signals['profile']) return whyWords.profile
   const all = reasons(f).filter((r) => r.name !== 'length')
-  if (all.length === 0) return whyWords.unknown
   if (f.score === 1 && f.signals['kind'] === 1) return whyWords.name
+  if (all.length === 0) return whyWords.unknown
   const least = all[0]!.value / 12
   const hits = f.signals['words'] ? matched(question, f.text) : []
-  const said = all.filter((r) => r.value >= least || (r.name === 'words' && hits.length > 0)).slice(0, 5)
+  const context = all.find((r) => around.has(r.name)) // one of them says enough
+  const said = all.filter((r) => (r.value >= least || (r.name === 'words' && hits.length > 0)) && (r === context || !around.has(r.name))).slice(0, 4)
   said.sort((a, b) => Number(b.name === 'words') - Number(a.name === 'words')) // words are said first
   const list = said.map((r) => (r.name !== 'words' || hits.length === 0 ? whyWords.reasons[r.name] : hits.length === 1 ? whyWords.matchedOne(hits[0]!) : whyWords.matched(hits)))
   return whyWords.because(whyWords.and(list))

@@ -15,7 +15,6 @@ export const memoryWords = words(
     timeline: 'Timeline',
     summaries: 'Summaries',
     jobs: 'Jobs',
-    toChat: 'Open the newest chat',
 
     search: 'Search facts and messages',
     nothingFound: 'Nothing found.',
@@ -125,7 +124,6 @@ export const memoryWords = words(
     suggestChange: 'Change',
     suggestArchive: 'Archive',
     olderFact: 'a fact that is not there any more',
-    decided: 'Decided',
     openSuggestions: 'Open',
     accepted: 'Accepted',
     rejected: 'Rejected',
@@ -155,7 +153,6 @@ export const memoryWords = words(
 
     timelineText: 'What was learned when, and what replaced it. Newest first.',
     noTimeline: 'Nothing was learned yet.',
-    everything: 'Everything',
     changesOnly: 'Only what was replaced or archived',
     show: 'Show',
     happenings: {
@@ -204,7 +201,6 @@ export const memoryWords = words(
     progress: (n: number, of: number) => `${n} of ${of}`,
     wholeMemory: 'the whole memory',
 
-    export: 'Export',
     import: 'Import…',
     importTitle: 'Import facts',
     importText: 'An exported memory, or a file with one line {"text": "…"} per fact (JSON Lines, at most 32 MB). Facts that are known already, or were deleted permanently, are skipped.',
@@ -231,7 +227,6 @@ export const memoryWords = words(
     timeline: '时间线',
     summaries: '摘要',
     jobs: '任务',
-    toChat: '打开最新的聊天',
 
     search: '搜索记忆和消息',
     nothingFound: '没有找到。',
@@ -340,7 +335,6 @@ export const memoryWords = words(
     suggestChange: '修改',
     suggestArchive: '归档',
     olderFact: '已不存在的记忆',
-    decided: '已处理',
     openSuggestions: '待处理',
     accepted: '已接受',
     rejected: '已拒绝',
@@ -370,7 +364,6 @@ export const memoryWords = words(
 
     timelineText: '何时记住了什么，又被什么取代。最新的在前。',
     noTimeline: '还没有记住任何内容。',
-    everything: '全部',
     changesOnly: '只看被取代或归档的',
     show: '显示',
     happenings: {
@@ -419,7 +412,6 @@ export const memoryWords = words(
     progress: (n: number, of: number) => `${n} / ${of}`,
     wholeMemory: '整个记忆',
 
-    export: '导出',
     import: '导入…',
     importTitle: '导入记忆',
     importText: '导出的记忆文件，或每行一条 {"text": "…"} 的文件（JSON Lines，最大 32 MB）。已有的或曾永久删除的记忆会被跳过。',
