@@ -28,7 +28,7 @@ func openMemoryPage(t *testing.T, said ...string) *memoryPage {
 	m.character = made.Character.ID
 	m.chat = m.newChat("The ferry")
 	m.say(m.chat, said...)
-	require.NoError(t, chromedp.Do(m.ctx, chromedp.Navigate(m.p.client.base+"/signin#"+m.p.link)))
+	require.NoError(t, chromedp.Do(m.ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(m.p.client.base+"/signin#"+m.p.link)))
 	m.see("the page", `document.querySelector("nav [href='#/memory']")`)
 	return m
 }
@@ -202,7 +202,7 @@ func TestPageMemoryManyFacts(t *testing.T) {
 	m.listed("the filter", "Ana keeps bees.", "Ana lives in Lisbon.")
 	m.press("Select")
 	m.press("Select all that match")
-	m.press("More")
+	m.press("More for the selected facts")
 	m.press("Delete permanently")
 	m.see("that it is for good", `(d => d?.includes("2 facts will change") && d.includes("cannot be undone"))(document.querySelector("dialog[open]")?.innerText)`)
 	m.press("Delete permanently")

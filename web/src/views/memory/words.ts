@@ -76,6 +76,7 @@ export const memoryWords = words(
 
     select: 'Select',
     selectOne: (text: string) => `Select: ${text}`,
+    moreSelected: 'More for the selected facts',
     selectAll: 'Select all that match',
     selected: (n: number) => `${n} selected`,
     allSelected: 'All that match are selected',
@@ -289,6 +290,7 @@ export const memoryWords = words(
 
     select: '选择',
     selectOne: (text: string) => `选择：${text}`,
+    moreSelected: '对所选记忆的更多操作',
     selectAll: '选择全部符合条件的',
     selected: (n: number) => `已选 ${n} 条`,
     allSelected: '已选择全部符合条件的记忆',
