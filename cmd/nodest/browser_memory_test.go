@@ -201,7 +201,7 @@ func TestPageMemoryManyFacts(t *testing.T) {
 	m.set("Pinned", "false")
 	m.listed("the filter", "Ana keeps bees.", "Ana lives in Lisbon.")
 	m.press("Select")
-	m.press("Select all that match")
+	m.press("Select all")
 	m.press("More for the selected facts")
 	m.press("Delete permanently")
 	m.see("that it is for good", `(d => d?.includes("2 facts will change") && d.includes("cannot be undone"))(document.querySelector("dialog[open]")?.innerText)`)

@@ -77,9 +77,9 @@ export const memoryWords = words(
     select: 'Select',
     selectOne: (text: string) => `Select: ${text}`,
     moreSelected: 'More for the selected facts',
-    selectAll: 'Select all that match',
+    selectAll: 'Select all',
     selected: (n: number) => `${n} selected`,
-    allSelected: 'All that match are selected',
+    allSelected: 'All are selected, also those further down',
     done: 'Done',
     bulkTitles: {
       retire: 'Archive these facts?',
@@ -291,9 +291,9 @@ export const memoryWords = words(
     select: '选择',
     selectOne: (text: string) => `选择：${text}`,
     moreSelected: '对所选记忆的更多操作',
-    selectAll: '选择全部符合条件的',
+    selectAll: '全选',
     selected: (n: number) => `已选 ${n} 条`,
-    allSelected: '已选择全部符合条件的记忆',
+    allSelected: '已全选，包括尚未显示的',
     done: '完成',
     bulkTitles: {
       retire: '归档这些记忆？',
