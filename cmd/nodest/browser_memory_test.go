@@ -362,3 +362,25 @@ func TestPageMemoryFiles(t *testing.T) {
 	m.see("known facts are skipped", `(d => d?.includes("0 facts imported") && d.includes("2 skipped"))(document.querySelector("dialog[open]")?.innerText)`)
 	m.p.stop(t)
 }
+
+// TestPageMemoryKeyboard opens a fact with the keyboard alone, on a phone's screen and in
+// Chinese, edits and closes it, and is where it was.
+func TestPageMemoryKeyboard(t *testing.T) {
+	m := openMemoryPage(t)
+	m.add(map[string]any{"text": "安娜对花生过敏。"})
+	m.see("Chinese", `(localStorage.setItem("nodest.language", "zh"), true)`)
+	require.NoError(t, chromedp.Do(m.ctx, chromedp.EmulateViewport(390, 844), chromedp.Reload()))
+	m.open("")
+	m.see("the fact", `(f => f && (f.focus(), document.activeElement == f))(document.querySelector(".fact .text"))`)
+	press := func(key string) { require.NoError(t, chromedp.Do(m.ctx, chromedp.KeyEvent(key))) }
+	press("\r")
+	m.see("its details, in Chinese", `document.querySelector("dialog[open]")?.innerText.includes("由你填写")`)
+	m.press("编辑")
+	m.see("the field has the focus", `document.activeElement.matches("dialog textarea")`)
+	press("\x1b")
+	m.see("the details again", `document.querySelectorAll("dialog[open]").length == 1`)
+	press("\x1b")
+	m.see("back where it was", `!document.querySelector("dialog[open]") && document.activeElement.innerText == "安娜对花生过敏。"`)
+	m.see("nothing is wider than the screen", `document.documentElement.scrollWidth <= 390`)
+	m.p.stop(t)
+}
