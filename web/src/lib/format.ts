@@ -14,6 +14,12 @@ export function time(at: string | number, now = new Date()): string {
 
 export const full = (at: string | number) => new Date(at).toLocaleString(locale(), { dateStyle: 'medium', timeStyle: 'short' })
 
+/** day is the date; with utc, of a whole day that is the same in every time zone. */
+export const day = (at: string | number, utc = false) => new Date(at).toLocaleDateString(locale(), { dateStyle: 'long', ...(utc && { timeZone: 'UTC' }) })
+
+/** hour is the time of the day. */
+export const hour = (at: string | number) => new Date(at).toLocaleTimeString(locale(), { hour: '2-digit', minute: '2-digit' })
+
 export const number = (n: number, digits = 0) => n.toLocaleString(locale(), { maximumFractionDigits: digits })
 
 export const dollars = (n: number) => n.toLocaleString(locale(), { style: 'currency', currency: 'USD', maximumFractionDigits: n < 1 ? 4 : 2 })
