@@ -80,6 +80,11 @@ export const session = {
     location.assign('/') // nothing of this user stays in the page
   },
 
+  /** refresh reads the account again, after it was changed. */
+  async refresh() {
+    user = (await rest.get('/me').catch(() => null)) ?? user
+  },
+
   async lookForModel() {
     const list = await rest.get('/providers').catch(() => null)
     if (list) demo = list.items.some((p) => p.default && p.name === 'offline')

@@ -13,4 +13,5 @@ export interface Entry extends View {
 export const views: Entry[] = [
   { path: '/', nav: { label: () => shell.chats, icon: 'chat', to: '/' }, load: () => import('./home/Home.svelte') },
   { path: '/chats/:id', load: () => import('./chat/Chat.svelte') },
+  { path: '/settings/:section?', nav: { label: () => shell.settings, icon: 'settings', to: '/settings' }, load: () => import('./settings/Settings.svelte') },
 ]

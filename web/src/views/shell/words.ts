@@ -3,6 +3,7 @@ import { words } from '../../lib/language.svelte'
 export const shell = words(
   {
     chats: 'Chats',
+    settings: 'Settings',
     newChat: 'New chat',
     navigation: 'Navigation',
     skip: 'Skip to the content',
@@ -42,6 +43,7 @@ export const shell = words(
   },
   {
     chats: '聊天',
+    settings: '设置',
     newChat: '新聊天',
     navigation: '导航',
     skip: '跳到内容',
