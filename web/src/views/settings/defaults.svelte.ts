@@ -34,7 +34,7 @@ async function put(fields: Fields): Promise<Settings> {
 }
 
 listen({
-  snapshot: () => stored && defaults.load(),
+  snapshot: () => (stored ? defaults.load() : undefined),
   event: (e) => {
     if (stored && e.ev === 'resource.updated' && e.data.kind === 'settings' && e.by !== deviceId) void defaults.load()
   },
