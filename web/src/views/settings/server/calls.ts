@@ -14,6 +14,22 @@ export const jobsPage = (state: string, cursor: string | null) =>
 
 export const retryJob = (id: string) => rest.post('/jobs/{id}/retry' as never, { path: { id } } as never) as Promise<Job>
 
-/** health is undefined where the server has no such call. */
-export type Health = Record<string, unknown>
+/** What the server is; for owners also how it is doing. */
+export interface Health {
+  version: string
+  uptimeSeconds: number
+  database: 'sqlite' | 'postgres'
+  provider: { name: string; model: string; configured: boolean }
+  server?: {
+    users: number
+    connections: number
+    generations: number
+    queuedJobs: number
+    failedJobs: number
+    databaseBytes: number
+    dataBytes: number
+    diskFreeBytes: number
+  }
+}
+
 export const readHealth = () => rest.get('/health' as never) as Promise<Health>

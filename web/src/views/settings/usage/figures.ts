@@ -68,7 +68,7 @@ export function total(rows: UsageRow[]) {
 
 /** ticks returns round values from 0 to at least max. */
 export function ticks(max: number): number[] {
-  const rough = max / 4
+  const rough = max / 5
   const power = 10 ** Math.floor(Math.log10(rough))
   const step = [1, 2, 2.5, 5, 10].map((f) => f * power).find((s) => s >= rough) ?? rough
   return Array.from({ length: Math.ceil(max / step - 1e-9) + 1 }, (_, i) => i * step)
