@@ -24,6 +24,7 @@ export interface Tested {
 
 let list = $state.raw<KnownProvider[] | null>(null)
 let asking = $state(false)
+let testing = $state('')
 
 listen({
   event: (e) => {
@@ -47,8 +48,16 @@ export const providers = {
     asking = false
     if (page) list = page.items
   },
-  /** test asks a model one short thing. */
-  test(name: string, model?: string): Promise<Tested | undefined> {
-    return attempt(() => rest.post('/providers/{name}/test' as never, { path: { name }, body: model ? { model } : {} } as never) as Promise<Tested>)
+  /** The provider that is being tested; there is one test at a time. */
+  get testing() {
+    return testing
+  },
+  /** test asks the provider's model, or the one that the user chose of it, one short thing. */
+  async test(name: string, model?: string): Promise<Tested | undefined> {
+    testing = name
+    const body = model ? { model } : {}
+    const tested = await attempt(() => rest.post('/providers/{name}/test' as never, { path: { name }, body } as never) as Promise<Tested>)
+    testing = ''
+    return tested
   },
 }
