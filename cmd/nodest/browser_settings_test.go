@@ -153,6 +153,7 @@ func TestSettingsAccount(t *testing.T) {
 	signInPage(t, ctx, p)
 	showSettings(t, ctx, "account")
 
+	waitJS(t, ctx, "this browser, which is not to be revoked", `/^Browser[^]*This browser/.test(document.querySelector("li")?.innerText) && !document.querySelector("li").querySelector("button")`)
 	clickText(t, ctx, "New token…")
 	fill(t, ctx, "[name=tokenName]", "my phone")
 	clickIn(t, ctx, "dialog", "Create token")

@@ -86,7 +86,9 @@ export const session = {
   },
 
   async lookForModel() {
-    const list = await rest.get('/providers').catch(() => null)
+    const chosen = await rest.get('/settings').catch(() => null)
+    if (chosen?.provider) return void (demo = chosen.provider === 'offline')
+    const list = await rest.get('/providers').catch(() => null) // asks the providers, which takes its time
     if (list) demo = list.items.some((p) => p.default && p.name === 'offline')
   },
 }
