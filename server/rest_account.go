@@ -93,6 +93,7 @@ type wireToken struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`
 	Session    bool      `json:"session"`
+	Current    bool      `json:"current,omitempty"` // this request used it
 	CreatedAt  wireTime  `json:"createdAt"`
 	LastUsedAt *wireTime `json:"lastUsedAt"`
 	ExpiresAt  *wireTime `json:"expiresAt"`
@@ -221,7 +222,11 @@ func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
 }
 
 func (s *Server) tokens(c echo.Context, who *account.Identity) (any, error) {
-	return list(wireTokenOf)(s.Accounts.Tokens(c.Request().Context(), who.User.ID))
+	return list(func(t *account.Token) wireToken {
+		w := wireTokenOf(t)
+		w.Current = t.ID == who.TokenID
+		return w
+	})(s.Accounts.Tokens(c.Request().Context(), who.User.ID))
 }
 
 type tokenData struct {

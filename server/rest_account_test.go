@@ -44,7 +44,7 @@ func TestSignInAndOut(t *testing.T) {
 		t.Errorf("me: %v", me)
 	}
 	list := h.rest("GET", "/tokens", "", bearer).wants(t, 200)["items"].([]any)
-	if one := list[0].(map[string]any); len(list) != 1 || one["session"] != true || one["token"] != nil || one["expiresAt"] == nil {
+	if one := list[0].(map[string]any); len(list) != 1 || one["session"] != true || one["current"] != true || one["token"] != nil || one["expiresAt"] == nil {
 		t.Errorf("tokens: %v", list)
 	}
 	h.rest("POST", "/auth/logout", "", bearer).wants(t, 204)

@@ -11,7 +11,8 @@ export async function copy(text: string) {
 function legacy(text: string) {
   const area = document.createElement('textarea')
   area.value = text
-  document.body.append(area)
+  const dialogs = document.querySelectorAll('dialog[open]') // beside an open one nothing can be selected
+  ;(dialogs[dialogs.length - 1] ?? document.body).append(area)
   area.select()
   document.execCommand('copy')
   area.remove()

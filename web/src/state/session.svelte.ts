@@ -80,8 +80,15 @@ export const session = {
     location.assign('/') // nothing of this user stays in the page
   },
 
+  /** refresh reads the account again, after it was changed. */
+  async refresh() {
+    user = (await rest.get('/me').catch(() => null)) ?? user
+  },
+
   async lookForModel() {
-    const list = await rest.get('/providers').catch(() => null)
+    const chosen = await rest.get('/settings').catch(() => null)
+    if (chosen?.provider) return void (demo = chosen.provider === 'offline')
+    const list = await rest.get('/providers').catch(() => null) // asks the providers, which takes its time
     if (list) demo = list.items.some((p) => p.default && p.name === 'offline')
   },
 }

@@ -1,0 +1,38 @@
+import { words } from '../../lib/language.svelte'
+
+export const settingsWords = words(
+  {
+    settings: 'Settings',
+    general: 'General',
+    models: 'Models',
+    usage: 'Usage',
+    account: 'Account',
+    people: 'People',
+    server: 'Server',
+    generalText: 'Language, name, defaults for all chats',
+    modelsText: 'Providers, keys, default model',
+    usageText: 'Tokens and cost by day and model',
+    accountText: 'Password, devices, sign in a phone',
+    peopleText: 'Accounts on this server',
+    serverText: 'Health, jobs, backup, documents',
+    sections: 'Sections of the settings',
+    ownersOnly: 'Only owners of the server see this.',
+  },
+  {
+    settings: '设置',
+    general: '通用',
+    models: '模型',
+    usage: '用量',
+    account: '账号',
+    people: '用户',
+    server: '服务器',
+    generalText: '语言、称呼、所有聊天的默认值',
+    modelsText: '模型服务、密钥、默认模型',
+    usageText: '按日期和模型统计令牌与费用',
+    accountText: '密码、设备、登录手机',
+    peopleText: '此服务器上的账号',
+    serverText: '运行状况、任务、备份、文档',
+    sections: '设置分区',
+    ownersOnly: '只有服务器的所有者可以查看。',
+  },
+)
