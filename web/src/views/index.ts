@@ -12,5 +12,8 @@ export interface Entry extends View {
 
 export const views: Entry[] = [
   { path: '/', nav: { label: () => shell.chats, icon: 'chat', to: '/' }, load: () => import('./home/Home.svelte') },
+  { path: '/characters', nav: { label: () => shell.characters, icon: 'people', to: '/characters' }, load: () => import('./characters/Characters.svelte') },
+  { path: '/characters/:id/:part?', load: () => import('./characters/Editor.svelte') },
+  { path: '/library/:kind?/:id?', nav: { label: () => shell.library, icon: 'book', to: '/library' }, load: () => import('./library/Library.svelte') },
   { path: '/chats/:id', load: () => import('./chat/Chat.svelte') },
 ]
