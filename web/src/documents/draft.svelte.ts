@@ -24,9 +24,6 @@ export class Draft<T extends object> {
   newer = $state.raw<Stored<T> | null>(null)
   saving = $state(false)
   gone = $state(false)
-  readonly dirty = $derived(this.stored !== null && !same(this.stored.value, this.value))
-  /** The places that both devices have changed. */
-  readonly both = $derived(this.newer && this.stored ? merge(this.stored.value, this.value, this.newer.value).both : [])
 
   private seen = 0
 
@@ -34,6 +31,15 @@ export class Draft<T extends object> {
 
   constructor(source: Source<T>) {
     this.source = source
+  }
+
+  get dirty(): boolean {
+    return this.stored !== null && !same(this.stored.value, this.value)
+  }
+
+  /** The places that both devices have changed. */
+  get both(): Path[] {
+    return this.newer && this.stored ? merge(this.stored.value, this.value, this.newer.value).both : []
   }
 
   async load() {
