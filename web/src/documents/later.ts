@@ -7,32 +7,34 @@ import type { Dialect } from '../lib/types'
 const post = rest.post.bind(rest) as unknown as (path: string, input: { body: unknown }) => Promise<any>
 
 export interface TestedEntry {
-  uid?: string | number
-  id?: string
-  name?: string
+  id: string
+  name: string
   fires: boolean
-  why?: string
+  why?: 'fixed' | 'constant' | 'key'
   key?: string
   reason?: string
   tokens?: number
 }
 
 /** testBook says which entries of a world book a text makes fire. */
-export const testBook = (document: unknown, dialect: Dialect, text: string): Promise<{ entries: TestedEntry[] }> => post('/worldbooks/test', { body: { document, dialect, text } })
+export const testBook = (document: unknown, dialect: Dialect, text: string): Promise<{ entries: TestedEntry[]; tokens: number }> =>
+  post('/worldbooks/test', { body: { document, dialect, text } })
 
 export interface TestedScript {
   id?: string
   name?: string
-  changed?: boolean
-  matches?: number
+  ran: boolean
+  replacements: number
   reason?: string
-  error?: string
-  text?: string
+  detail?: string
 }
 
-/** testScripts runs regex scripts over a text. */
-export const testScripts = (document: unknown, text: string, placement: 'user' | 'assistant'): Promise<{ text: string; scripts: TestedScript[] }> =>
-  post('/regexscripts/test', { body: { document, text, placement } })
+/** What a text is for: regex scripts may be only for one of these. */
+export type Purpose = 'store' | 'display' | 'prompt'
+
+/** testScripts runs regex scripts over a text; placement 1 = of the user, 2 = a reply. */
+export const testScripts = (document: unknown, text: string, placement: 1 | 2, purpose: Purpose): Promise<{ text: string; scripts: TestedScript[] }> =>
+  post('/regexscripts/test', { body: { document, text, placement, isMarkdown: purpose === 'display', isPrompt: purpose === 'prompt' } })
 
 export interface Imported {
   kind: string

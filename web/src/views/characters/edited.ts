@@ -1,6 +1,7 @@
 // A character as it is edited: its documents and its settings, saved together.
 
 import type { Stored } from '../../documents/draft.svelte'
+import { tagsOf } from '../../documents/later'
 import { same, type Doc } from '../../documents/path'
 import type { CharacterSettings, Dialect, FullCharacter } from '../../lib/types'
 import { characters } from '../../state/characters.svelte'
@@ -13,10 +14,12 @@ export interface Edited {
   authorNote: Doc | null
   regexScripts: unknown
   dialect: Dialect
+  /** The user's tags; absent on servers without them. */
+  tags?: string[]
   settings: CharacterSettings
 }
 
-const documents = ['roleCard', 'worldBook', 'preset', 'authorNote', 'regexScripts', 'dialect'] as const
+const documents = ['roleCard', 'worldBook', 'preset', 'authorNote', 'regexScripts', 'dialect', 'tags'] as const
 
 export function stored(c: FullCharacter, settings: CharacterSettings): Stored<Edited> {
   characters.put(c)
@@ -28,6 +31,7 @@ export function stored(c: FullCharacter, settings: CharacterSettings): Stored<Ed
       authorNote: (c.authorNote ?? null) as Doc | null,
       regexScripts: c.regexScripts ?? null,
       dialect: c.dialect,
+      ...('tags' in c && { tags: tagsOf(c) }),
       settings,
     },
     version: c.version,

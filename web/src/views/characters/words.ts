@@ -73,6 +73,9 @@ export const characterWords = words(
     creator: 'Creator',
     version: 'Version',
     creatorNotes: "Creator's notes",
+    yourTags: 'Your tags',
+    yourTagsHint: 'To find the character again. Separate them with commas.',
+    cardTags: 'Tags of the card',
     tagsHint: 'Separate them with commas.',
 
     newChat: 'New chat',
@@ -153,6 +156,9 @@ export const characterWords = words(
     creator: '作者',
     version: '版本',
     creatorNotes: '作者说明',
+    yourTags: '你的标签',
+    yourTagsHint: '便于查找，用逗号分隔。',
+    cardTags: '角色卡的标签',
     tagsHint: '用逗号分隔。',
 
     newChat: '新聊天',
