@@ -80,6 +80,7 @@ export const characterWords = words(
 
     newChat: 'New chat',
     noChats: 'No chats yet.',
+    chatSettings: (title: string) => `Settings of this chat: ${title}`,
     checkText: 'What will not work as it is meant. Unsaved changes are checked too.',
     noFindings: 'Nothing was found.',
     findings: (n: number) => (n === 1 ? '1 finding' : `${n} findings`),
@@ -163,6 +164,7 @@ export const characterWords = words(
 
     newChat: '新聊天',
     noChats: '还没有聊天。',
+    chatSettings: (title: string) => `聊天设置：${title}`,
     checkText: '列出不会如愿生效的内容，未保存的更改也会检查。',
     noFindings: '没有发现问题。',
     findings: (n: number) => `发现 ${n} 处`,
