@@ -3,7 +3,7 @@ import { words } from '../lib/language.svelte'
 export const docWords = words(
   {
     saved: 'Saved.',
-    tokens: (n: string) => `≈ ${n} tokens`,
+    tokens: (n: string) => (n === '1' ? '≈ 1 token' : `≈ ${n} tokens`),
     gone: 'This was deleted on another device. Copy what you still need.',
     changedElsewhere: 'This was changed on another device. What you typed is still here, and not saved.',
     changedInBoth: 'Changed in both places: ',
