@@ -191,7 +191,7 @@ func TestPageEditsACharacter(t *testing.T) {
 
 	// Deleting asks, and takes the chats along.
 	goTo(t, ctx, "/characters", `document.querySelector(".tile")`)
-	click(t, ctx, `[aria-label="More: Alice"]`)
+	click(t, ctx, `.tile [aria-label="More: Alice"]`)
 	waitJS(t, ctx, "deleting", `([...document.querySelectorAll("[role=menuitem]")].find(b => b.innerText.trim() == "Delete").click(), true)`)
 	waitJS(t, ctx, "the question", `document.querySelector("dialog[open]")?.innerText.includes("All chats with this character")`)
 	waitJS(t, ctx, "yes", `(document.querySelector("dialog[open] .danger").click(), true)`)
