@@ -86,10 +86,10 @@ type testCharacter struct {
 		Description string
 		UnknownTop  map[string]bool `json:"unknown_top"`
 		Data        struct {
-			Description, Scenario string
-			AlternateGreetings    []string       `json:"alternate_greetings"`
-			UnknownInside         []int          `json:"unknown_inside"`
-			Extensions            map[string]any `json:"extensions"`
+			Description, Personality, Scenario string
+			AlternateGreetings                 []string       `json:"alternate_greetings"`
+			UnknownInside                      []int          `json:"unknown_inside"`
+			Extensions                         map[string]any `json:"extensions"`
 		}
 	}
 	WorldBook struct {
@@ -137,6 +137,27 @@ func TestPageEditsACharacter(t *testing.T) {
 	require.True(t, c.RoleCard.UnknownTop["kept"])
 	require.Equal(t, []int{1, 2}, c.RoleCard.Data.UnknownInside)
 	require.Contains(t, c.RoleCard.Data.Extensions, "other_app")
+
+	// Settings and the card are saved together.
+	goTo(t, ctx, address+"/settings", `document.querySelector("main h2")?.innerText == "Memory"`)
+	typeLabelled(t, ctx, "Extract facts every … exchanges", "3")
+	waitJS(t, ctx, "Chinese", `(e => { e.value = "中文"; e.dispatchEvent(new Event("change", {bubbles: true})); return e.value == "中文" })(`+labelled("Language of built-in prompts")+`)`)
+	waitJS(t, ctx, "with memories", `(`+labelled("Let the character say what it recalls")+`.click(), true)`)
+	goTo(t, ctx, address+"/card", `document.querySelector("[data-path=personality]")?.value == "calm"`)
+	typeIn(t, ctx, "[data-path=personality]", "curious")
+	saveInPage(t, ctx)
+	var settings struct {
+		Memory struct{ ExtractEvery int }
+		Prompt struct {
+			Language string
+			Recount  bool
+		}
+	}
+	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1"+address+"/settings", nil, &settings))
+	require.Equal(t, 3, settings.Memory.ExtractEvery)
+	require.Equal(t, "zh", settings.Prompt.Language)
+	require.True(t, settings.Prompt.Recount, "imported characters are not asked by default")
+	require.Equal(t, "curious", read().RoleCard.Data.Personality)
 
 	// The check leads to the field.
 	goTo(t, ctx, address+"/check", `[...document.querySelectorAll("main li")].some(li => li.innerText.includes("unknown macro {{weather}}"))`)

@@ -24,6 +24,8 @@ export class Draft<T extends object> {
   newer = $state.raw<Stored<T> | null>(null)
   saving = $state(false)
   gone = $state(false)
+  /** Whether there is nothing to edit. */
+  missing = $state(false)
 
   private seen = 0
 
@@ -44,6 +46,7 @@ export class Draft<T extends object> {
 
   async load() {
     const got = await attempt(() => this.source.load())
+    this.missing = !got && !this.stored
     if (got) this.arrived(got)
   }
 
