@@ -122,8 +122,8 @@ func TestPageEditsACharacter(t *testing.T) {
 		return c
 	}
 
-	goTo(t, ctx, "/characters", `document.querySelectorAll(".tile").length == 1 && document.querySelector(".tile b").innerText == "Alice"`)
-	waitJS(t, ctx, "opening her", `(document.querySelector(".tile a").click(), true)`)
+	goTo(t, ctx, "/characters", `document.querySelectorAll(".tile").length == 1 && document.querySelector(".tile b")?.innerText == "Alice"`)
+	waitJS(t, ctx, "opening her", `(e => e && (e.click(), true))(document.querySelector(".tile a"))`)
 	waitJS(t, ctx, "her card", `document.querySelector("[data-path=description]")?.value == "A guide."`)
 	typeIn(t, ctx, "[data-path=description]", "A guide of few words. {{weather}}")
 	clickText(t, ctx, "Add greeting")
@@ -141,8 +141,8 @@ func TestPageEditsACharacter(t *testing.T) {
 	// Settings and the card are saved together.
 	goTo(t, ctx, address+"/settings", `document.querySelector("main h2")?.innerText == "Memory"`)
 	typeLabelled(t, ctx, "Extract facts every … exchanges", "3")
-	waitJS(t, ctx, "Chinese", `(e => { e.value = "中文"; e.dispatchEvent(new Event("change", {bubbles: true})); return e.value == "中文" })(`+labelled("Language of built-in prompts")+`)`)
-	waitJS(t, ctx, "with memories", `(`+labelled("Let the character say what it recalls")+`.click(), true)`)
+	waitJS(t, ctx, "Chinese", `(e => e && (e.value = "中文", e.dispatchEvent(new Event("change", {bubbles: true})), e.value == "中文"))(`+labelled("Language of built-in prompts")+`)`)
+	waitJS(t, ctx, "with memories", `(e => e && (e.click(), true))(`+labelled("Let the character say what it recalls")+`)`)
 	goTo(t, ctx, address+"/card", `document.querySelector("[data-path=personality]")?.value == "calm"`)
 	typeIn(t, ctx, "[data-path=personality]", "curious")
 	saveInPage(t, ctx)
@@ -161,19 +161,19 @@ func TestPageEditsACharacter(t *testing.T) {
 
 	// The check leads to the field.
 	goTo(t, ctx, address+"/check", `[...document.querySelectorAll("main li")].some(li => li.innerText.includes("unknown macro {{weather}}"))`)
-	waitJS(t, ctx, "following the finding", `([...document.querySelectorAll("main li button")].find(b => b.innerText.includes("{{weather}}")).click(), true)`)
+	waitJS(t, ctx, "following the finding", `(e => e && (e.click(), true))([...document.querySelectorAll("main li button")].find(b => b.innerText.includes("{{weather}}")))`)
 	waitJS(t, ctx, "its field", `document.activeElement?.dataset.path == "description"`)
 
 	// The world book: a text fires the entry by its key, an edited entry by the new one.
 	goTo(t, ctx, address+"/worldbook", `document.querySelector("main .item b")?.innerText == "Harbour"`)
 	typeLabelled(t, ctx, "Sample text", "How is the harbour?")
 	clickText(t, ctx, "Test")
-	waitJS(t, ctx, "it fires", `document.querySelector(".test")?.innerText.includes("1 of 1 entries fire") && document.querySelector(".test").innerText.includes("key “harbour”")`)
-	waitJS(t, ctx, "opening the entry", `(document.querySelector("main .item .name").click(), true)`)
+	waitJS(t, ctx, "it fires", `document.querySelector(".test")?.innerText.includes("1 of 1 entries fire") && document.querySelector(".test")?.innerText.includes("key “harbour”")`)
+	waitJS(t, ctx, "opening the entry", `(e => e && (e.click(), true))(document.querySelector("main .item .name"))`)
 	typeLabelled(t, ctx, "Keys", "lighthouse, beacon")
 	clickText(t, ctx, "Done")
 	clickText(t, ctx, "Test")
-	waitJS(t, ctx, "it is quiet", `document.querySelector(".test").innerText.includes("0 of 1 entries fire")`)
+	waitJS(t, ctx, "it is quiet", `document.querySelector(".test")?.innerText.includes("0 of 1 entries fire")`)
 	saveInPage(t, ctx)
 	require.Equal(t, []string{"lighthouse", "beacon"}, read().WorldBook.Entries["0"].Key)
 	click(t, ctx, `main .item [role=switch]`)
@@ -191,11 +191,11 @@ func TestPageEditsACharacter(t *testing.T) {
 	card["data"].(map[string]any)["description"] = "Typed on the phone."
 	require.NoError(t, p.client.call(t.Context(), http.MethodPatch, "/api/v1"+address, map[string]any{"roleCard": card}, nil))
 	waitJS(t, ctx, "the conflict is shown", `document.querySelector(".banner[role=alert]")?.innerText.includes("changed on another device")`)
-	waitJS(t, ctx, "where both changed", `document.querySelector(".banner[role=alert]").innerText.includes("description")`)
+	waitJS(t, ctx, "where both changed", `document.querySelector(".banner[role=alert]")?.innerText.includes("description")`)
 	require.Equal(t, "Typed on this device.", evalString(t, ctx, `document.querySelector("[data-path=description]").value`))
 	require.Equal(t, "Typed on the phone.", read().RoleCard.Data.Description, "nothing was overwritten")
 	clickText(t, ctx, "Keep my text and take over their other changes")
-	waitJS(t, ctx, "their other change", `document.querySelector("[data-path=scenario]").value == "A lighthouse."`)
+	waitJS(t, ctx, "their other change", `document.querySelector("[data-path=scenario]")?.value == "A lighthouse."`)
 	saveInPage(t, ctx)
 	require.Equal(t, "Typed on this device.", read().RoleCard.Data.Description)
 	require.Equal(t, "A lighthouse.", read().RoleCard.Data.Scenario)
@@ -205,17 +205,17 @@ func TestPageEditsACharacter(t *testing.T) {
 	waitJS(t, ctx, "leaving", `(location.hash = "#/library", true)`)
 	waitJS(t, ctx, "the question", `document.querySelector("dialog[open]")?.innerText.includes("Leave without saving?")`)
 	clickText(t, ctx, "Cancel")
-	waitJS(t, ctx, "still there", `location.hash.startsWith("#`+address+`") && document.querySelector("[data-path=personality]").value == "restless"`)
+	waitJS(t, ctx, "still there", `location.hash.startsWith("#`+address+`") && document.querySelector("[data-path=personality]")?.value == "restless"`)
 	waitJS(t, ctx, "leaving again", `(location.hash = "#/library", true)`)
 	clickText(t, ctx, "Save and leave")
-	waitJS(t, ctx, "the library", `location.hash == "#/library" && document.querySelector("main h1").innerText == "Library"`)
+	waitJS(t, ctx, "the library", `location.hash == "#/library" && document.querySelector("main h1")?.innerText == "Library"`)
 
 	// Deleting asks, and takes the chats along.
 	goTo(t, ctx, "/characters", `document.querySelector(".tile")`)
 	click(t, ctx, `.tile [aria-label="More: Alice"]`)
-	waitJS(t, ctx, "deleting", `([...document.querySelectorAll("[role=menuitem]")].find(b => b.innerText.trim() == "Delete").click(), true)`)
+	waitJS(t, ctx, "deleting", `(e => e && (e.click(), true))([...document.querySelectorAll("[role=menuitem]")].find(b => b.innerText.trim() == "Delete"))`)
 	waitJS(t, ctx, "the question", `document.querySelector("dialog[open]")?.innerText.includes("All chats with this character")`)
-	waitJS(t, ctx, "yes", `(document.querySelector("dialog[open] .danger").click(), true)`)
+	waitJS(t, ctx, "yes", `(e => e && (e.click(), true))(document.querySelector("dialog[open] .danger"))`)
 	waitJS(t, ctx, "gone", `!document.querySelector(".tile")`)
 	p.stop(t)
 }
@@ -245,9 +245,9 @@ func TestPageLibrary(t *testing.T) {
 	goTo(t, ctx, "/library", `document.querySelector("main h1")?.innerText == "Library"`)
 	dropFiles(t, ctx, "towns.json", bookFile, "preset.json", presetFile, "scripts.json", scriptsFile, "log.jsonl", chatLogFile, "broken.json", `{"a":`, "card.json", hostile)
 	waitJS(t, ctx, "whose chat it is", `document.querySelector("dialog[open]")?.innerText.includes("Which character does it belong to?")`)
-	waitJS(t, ctx, "hers", `([...document.querySelectorAll("dialog[open] .choice")].find(b => b.innerText.includes("Alice")).click(), true)`)
+	waitJS(t, ctx, "hers", `(e => e && (e.click(), true))([...document.querySelectorAll("dialog[open] .choice")].find(b => b.innerText.includes("Alice")))`)
 	waitJS(t, ctx, "what became of each", `document.querySelector("dialog[open]")?.innerText.includes("Imported files") && document.querySelectorAll("dialog[open] .inside > ul > li").length == 6`)
-	results := evalString(t, ctx, `document.querySelector("dialog[open]").innerText`)
+	results := evalString(t, ctx, `document.querySelector("dialog[open]")?.innerText`)
 	for _, want := range []string{"Towns", "World book", "Preset", "Regex scripts", "Chat", "Not imported", "img src=x"} {
 		require.Contains(t, results, want)
 	}
@@ -256,7 +256,7 @@ func TestPageLibrary(t *testing.T) {
 
 	// A world book is bound to a character.
 	waitJS(t, ctx, "the book in the list", `document.querySelector("main .item b")?.innerText == "Towns"`)
-	waitJS(t, ctx, "opening it", `(document.querySelector("main .item a").click(), true)`)
+	waitJS(t, ctx, "opening it", `(e => e && (e.click(), true))(document.querySelector("main .item a"))`)
 	clickText(t, ctx, "Choose characters")
 	waitJS(t, ctx, "choosing her", `(b => b && (b.click(), true))([...document.querySelectorAll("dialog[open] label")].find(l => l.innerText.includes("Alice"))?.control)`)
 	click(t, ctx, `dialog[open] [aria-label="Close"]`)
@@ -275,7 +275,7 @@ func TestPageLibrary(t *testing.T) {
 	call(http.MethodGet, "/presets", nil, &presets)
 	goTo(t, ctx, "/library/preset/"+presets.Items[0].ID, `document.querySelectorAll("main ol li").length == 3`)
 	click(t, ctx, `[aria-label="Move up: Extra"]`)
-	waitJS(t, ctx, "moved", `document.querySelector("main ol li").innerText.includes("Extra")`)
+	waitJS(t, ctx, "moved", `document.querySelector("main ol li")?.innerText.includes("Extra")`)
 	click(t, ctx, `[aria-label="On: Main"]`)
 	saveInPage(t, ctx)
 	var preset struct {
@@ -304,18 +304,18 @@ func TestPageLibrary(t *testing.T) {
 	typeLabelled(t, ctx, "Sample text", "*waves* Hello!")
 	clickText(t, ctx, "Test")
 	waitJS(t, ctx, "what came out", `document.querySelector(".out")?.textContent == "waves Hello!"`)
-	waitJS(t, ctx, "what each did", `document.querySelector(".test ul").innerText.includes("Stars: 2 replacements") && document.querySelector(".test ul").innerText.includes("Shout: not for this kind of text")`)
+	waitJS(t, ctx, "what each did", `document.querySelector(".test ul")?.innerText.includes("Stars: 2 replacements") && document.querySelector(".test ul")?.innerText.includes("Shout: not for this kind of text")`)
 
 	// A persona becomes the default.
 	goTo(t, ctx, "/library/persona", `document.querySelector("main")?.innerText.includes("No personas yet.")`)
 	clickText(t, ctx, "New persona")
 	typeIn(t, ctx, "dialog[open] input", "Mia")
-	waitJS(t, ctx, "creating it", `(document.querySelector("dialog[open] .primary").click(), true)`)
+	waitJS(t, ctx, "creating it", `(e => e && (e.click(), true))(document.querySelector("dialog[open] .primary"))`)
 	waitJS(t, ctx, "its editor", `document.querySelector("main h1")?.innerText == "Mia"`)
 	typeLabelled(t, ctx, "Description", "A traveller from the coast.")
 	saveInPage(t, ctx)
 	clickText(t, ctx, "Make it the default")
-	waitJS(t, ctx, "it is", `document.querySelector("main").innerText.includes("You play this persona unless")`)
+	waitJS(t, ctx, "it is", `document.querySelector("main")?.innerText.includes("You play this persona unless")`)
 	var settings struct{ PersonaID string }
 	var personas struct{ Items []struct{ ID, Name string } }
 	call(http.MethodGet, "/settings", nil, &settings)
@@ -380,7 +380,7 @@ func TestPageLargeWorldBook(t *testing.T) {
 	goTo(t, ctx, "/library/worldbook/"+book.ID, `document.querySelector("main")?.innerText.includes("3,000 entries")`)
 	waitJS(t, ctx, "some rows", `(n => n > 5 && n < 60)(document.querySelectorAll("main .item").length)`)
 	typeIn(t, ctx, `[aria-label="Search entries"]`, "key2999")
-	waitJS(t, ctx, "found", `document.querySelectorAll("main .item").length == 1 && document.querySelector("main .item b").innerText == "Entry 2999"`)
+	waitJS(t, ctx, "found", `document.querySelectorAll("main .item").length == 1 && document.querySelector("main .item b")?.innerText == "Entry 2999"`)
 	click(t, ctx, `main .item [role=switch]`)
 	saveInPage(t, ctx)
 	var got struct {
