@@ -17,7 +17,21 @@ export interface Match {
 const read = () => (location.hash.startsWith('#/') ? location.hash.slice(1) : '/')
 
 let path = $state(read())
-addEventListener('hashchange', () => (path = read()))
+let guard: ((to: string) => boolean) | null = null
+
+addEventListener('hashchange', () => {
+  const to = read()
+  if (to !== path && guard && !guard(to)) history.replaceState(null, '', '/#' + path)
+  else path = to
+})
+
+/** guardLeaving asks f before another address is shown; the returned function ends that. */
+export function guardLeaving(f: (to: string) => boolean): () => void {
+  guard = f
+  return () => {
+    if (guard === f) guard = null
+  }
+}
 
 export const route = {
   /** The address as it is, without the query. */

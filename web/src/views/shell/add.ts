@@ -1,9 +1,17 @@
 // What comes into the page from outside: files of any kind, and the sample.
 
+import { Failure } from '@nodest/client'
+import { importFile, type Imported } from '../../documents/later'
+import { plain } from '../../lib/format'
 import { attempt, notes } from '../../lib/notes.svelte'
+import { go, route } from '../../lib/router.svelte'
+import { errorText } from '../../lib/words'
 import { characters } from '../../state/characters.svelte'
 import { chats } from '../../state/chats.svelte'
+import { resources } from '../../state/resources.svelte'
 import { rest } from '../../state/server'
+import { added, type Added } from './added.svelte'
+import { shell } from './words'
 
 /** addSample imports the built-in character and begins a chat with it. */
 export async function addSample() {
@@ -13,13 +21,62 @@ export async function addSample() {
   await chats.create(got.character.id)
 }
 
-/** addFile imports a file and shows what became of it. */
-export async function addFile(file: File) {
+export const addFile = (file: File) => addFiles([file])
+
+/** addFiles imports files of any kind, one after another, and shows what became of them. */
+export async function addFiles(files: File[]) {
+  if (files.length === 0) return
+  const done: Added[] = []
+  if (files.length > 1 || files[0]!.size > 1 << 20) notes.show(shell.importing(files.length))
+  for (const file of files) {
+    const result = await add(file)
+    if (result) done.push(result)
+  }
+  const [one] = done
+  if (!one) return
+  if (done.length > 1) return added.show(done)
+  if (one.problem) return void notes.show(one.problem, { kind: 'error' })
+  const text = shell.importedTo(shell.imported[one.kind] ?? one.kind, one.name)
+  if (one.warnings.length > 0) notes.show(`${text} ${shell.warnings(one.warnings.length)}.`, { action: { label: shell.show, run: () => added.show(done) } })
+  else notes.show(text, one.to ? { action: { label: shell.show, run: () => go(one.to) } } : {})
+  // Who is not looking after the collection wants to chat.
+  if (one.kind === 'character' && !/^\/(characters|library)/.test(route.path)) await chats.create(one.to.split('/').at(-1)!)
+}
+
+async function add(file: File, owner: { characterId?: string; conversationId?: string } = {}): Promise<Added | undefined> {
   const form = new FormData()
   form.append('file', file)
-  const got = await attempt(() => rest.post('/characters/import', { body: form }))
-  if (!got) return
-  characters.put(got.character)
-  for (const w of got.warnings.slice(0, 3)) notes.show(w.detail)
-  await chats.create(got.character.id)
+  for (const [name, id] of Object.entries(owner)) form.append(name, id)
+  const name = plain(file.name)
+  try {
+    return taken(name, await importFile(form))
+  } catch (e) {
+    if (!(e instanceof Failure)) throw e
+    const field = e.errors[0]?.field
+    if (e.code === 'invalid_field' && (field === 'characterId' || field === 'conversationId') && !owner[field]) {
+      const id = await added.ask({ file: name, kind: String(e.details['kind'] ?? ''), field, named: String(e.details['name'] ?? '') })
+      return id ? add(file, { ...owner, [field]: id }) : undefined
+    }
+    return { file: name, kind: '', name, to: '', warnings: [], problem: errorText(e) }
+  }
+}
+
+/** taken puts what was imported into the lists, and says where it is. */
+function taken(file: string, got: Imported): Added {
+  const object = (got[got.kind] ?? {}) as { id?: string; name?: string; title?: string; kind?: string; description?: string; conversationId?: string; characterId?: string }
+  let { kind } = got
+  let to = ''
+  if (kind === 'character') {
+    characters.put(object as never)
+    to = '/characters/' + got.id
+  } else if (kind === 'conversation') {
+    chats.put(object as never)
+    to = '/chats/' + got.id
+  } else if (kind === 'resource') {
+    kind = object.kind ?? kind
+    resources.put(object as never)
+    to = `/library/${kind}/${got.id}`
+  } else if (kind === 'save') to = object.conversationId ? '/chats/' + object.conversationId : ''
+  else if (kind === 'memories') to = object.characterId ? '/memory/' + object.characterId : ''
+  return { file, kind, name: plain((object.name || object.title || object.description || file).slice(0, 200)), to, warnings: got.warnings.map((w) => w.detail), problem: '' }
 }

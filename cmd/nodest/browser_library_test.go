@@ -1,0 +1,395 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// openPage signs in with the printed link and waits for the page.
+func openPage(t *testing.T, ctx context.Context, p *process) {
+	t.Helper()
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/signin#"+p.link)))
+	waitJS(t, ctx, "the page", `document.querySelector("main h1") && location.pathname == "/"`)
+}
+
+// goTo follows a link to an address of the page.
+func goTo(t *testing.T, ctx context.Context, address, shows string) {
+	t.Helper()
+	waitJS(t, ctx, "going to "+address, `(location.hash = `+jsString("#"+address)+`, true)`)
+	waitJS(t, ctx, "the view of "+address, shows)
+}
+
+// dropFiles drops files on the page; each is a name and its content.
+func dropFiles(t *testing.T, ctx context.Context, files ...string) {
+	t.Helper()
+	var add strings.Builder
+	for i := 0; i < len(files); i += 2 {
+		fmt.Fprintf(&add, `files.items.add(new File([Uint8Array.from(atob(%q), c => c.charCodeAt(0))], %s)); `,
+			base64.StdEncoding.EncodeToString([]byte(files[i+1])), jsString(files[i]))
+	}
+	waitJS(t, ctx, "dropping files", `(() => { const files = new DataTransfer(); `+add.String()+
+		`window.dispatchEvent(new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true})); return true })()`)
+}
+
+// typeIn replaces the text of the field that a selector finds, as typing does.
+func typeIn(t *testing.T, ctx context.Context, selector, value string) {
+	t.Helper()
+	typeInto(t, ctx, `document.querySelector(`+jsString(selector)+`)`, value)
+}
+
+// typeLabelled is typeIn for the field with a label.
+func typeLabelled(t *testing.T, ctx context.Context, label, value string) {
+	t.Helper()
+	typeInto(t, ctx, labelled(label), value)
+}
+
+func labelled(label string) string {
+	return `[...document.querySelectorAll("label")].find(l => l.innerText.trim() == ` + jsString(label) + `)?.control`
+}
+
+func typeInto(t *testing.T, ctx context.Context, field, value string) {
+	t.Helper()
+	waitJS(t, ctx, "typing into "+field, `(e => e && (e.focus(), e.value = `+jsString(value)+
+		`, e.dispatchEvent(new Event("input", {bubbles: true})), e.dispatchEvent(new Event("change", {bubbles: true})), true))(`+field+`)`)
+}
+
+// saveInPage presses Save and waits until all is stored.
+func saveInPage(t *testing.T, ctx context.Context) {
+	t.Helper()
+	waitJS(t, ctx, "it is not saved yet", `[...document.querySelectorAll("[role=status]")].some(s => s.textContent == "Not saved yet")`)
+	clickText(t, ctx, "Save")
+	waitJS(t, ctx, "saved", `![...document.querySelectorAll("[role=status]")].some(s => s.textContent == "Not saved yet")`)
+}
+
+const aliceCard = `{
+	"spec": "chara_card_v2", "spec_version": "2.0", "name": "Alice", "description": "A guide.", "unknown_top": {"kept": true},
+	"data": {
+		"name": "Alice", "description": "A guide.", "personality": "calm", "scenario": "A harbour.", "first_mes": "Hello, traveller.",
+		"mes_example": "", "alternate_greetings": ["Ahoy!"], "unknown_inside": [1, 2], "extensions": {"other_app": {"kept": 1}},
+		"character_book": {"entries": [{"keys": ["harbour"], "content": "The harbour is frozen.", "comment": "Harbour", "enabled": true, "insertion_order": 10, "extensions": {"other": 7}}]}
+	}
+}`
+
+// testCharacter is what the tests read of a character.
+type testCharacter struct {
+	ID       string
+	Version  int
+	RoleCard struct {
+		Description string
+		UnknownTop  map[string]bool `json:"unknown_top"`
+		Data        struct {
+			Description, Personality, Scenario string
+			AlternateGreetings                 []string       `json:"alternate_greetings"`
+			UnknownInside                      []int          `json:"unknown_inside"`
+			Extensions                         map[string]any `json:"extensions"`
+		}
+	}
+	WorldBook struct {
+		Entries map[string]struct {
+			Key     []string
+			Content string
+			Disable bool
+		}
+	}
+}
+
+// TestPageEditsACharacter drops a card, edits its card and world book, tests a text,
+// follows a finding of the check, is warned before leaving, and meets another device
+// that stores something else meanwhile: what was typed stays.
+func TestPageEditsACharacter(t *testing.T) {
+	ctx := browser(t)
+	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	openPage(t, ctx, p)
+	dropFiles(t, ctx, "alice.json", aliceCard)
+	waitJS(t, ctx, "a chat with her", `document.querySelector("article.assistant .text")?.innerText.includes("Hello, traveller.")`)
+	waitJS(t, ctx, "where it went", `document.querySelector(".notes")?.innerText.includes("Character “Alice” was imported.")`)
+
+	var list struct{ Items []testCharacter }
+	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/characters", nil, &list))
+	require.Len(t, list.Items, 1)
+	address := "/characters/" + list.Items[0].ID
+	read := func() (c testCharacter) {
+		t.Helper()
+		require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1"+address, nil, &c))
+		return c
+	}
+
+	goTo(t, ctx, "/characters", `document.querySelectorAll(".tile").length == 1 && document.querySelector(".tile b")?.innerText == "Alice"`)
+	waitJS(t, ctx, "opening her", `(e => e && (e.click(), true))(document.querySelector(".tile a"))`)
+	waitJS(t, ctx, "her card", `document.querySelector("[data-path=description]")?.value == "A guide."`)
+	typeIn(t, ctx, "[data-path=description]", "A guide of few words. {{weather}}")
+	clickText(t, ctx, "Add greeting")
+	typeIn(t, ctx, `[data-path="alternate_greetings[1]"]`, "Who goes there?")
+	click(t, ctx, `[aria-label="Move greeting 2 up"]`)
+	saveInPage(t, ctx)
+	c := read()
+	require.Equal(t, "A guide of few words. {{weather}}", c.RoleCard.Data.Description)
+	require.Equal(t, c.RoleCard.Data.Description, c.RoleCard.Description, "the copy at the top level changes too")
+	require.Equal(t, []string{"Who goes there?", "Ahoy!"}, c.RoleCard.Data.AlternateGreetings)
+	require.True(t, c.RoleCard.UnknownTop["kept"])
+	require.Equal(t, []int{1, 2}, c.RoleCard.Data.UnknownInside)
+	require.Contains(t, c.RoleCard.Data.Extensions, "other_app")
+
+	// Settings and the card are saved together.
+	goTo(t, ctx, address+"/settings", `document.querySelector("main h2")?.innerText == "Memory"`)
+	typeLabelled(t, ctx, "Extract facts every … exchanges", "3")
+	waitJS(t, ctx, "Chinese", `(e => e && (e.value = "中文", e.dispatchEvent(new Event("change", {bubbles: true})), e.value == "中文"))(`+labelled("Language of built-in prompts")+`)`)
+	waitJS(t, ctx, "with memories", `(e => e && (e.click(), true))(`+labelled("Let the character say what it recalls")+`)`)
+	goTo(t, ctx, address+"/card", `document.querySelector("[data-path=personality]")?.value == "calm"`)
+	typeIn(t, ctx, "[data-path=personality]", "curious")
+	saveInPage(t, ctx)
+	var settings struct {
+		Memory struct{ ExtractEvery int }
+		Prompt struct {
+			Language string
+			Recount  bool
+		}
+	}
+	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1"+address+"/settings", nil, &settings))
+	require.Equal(t, 3, settings.Memory.ExtractEvery)
+	require.Equal(t, "zh", settings.Prompt.Language)
+	require.True(t, settings.Prompt.Recount, "imported characters are not asked by default")
+	require.Equal(t, "curious", read().RoleCard.Data.Personality)
+
+	// The check leads to the field.
+	goTo(t, ctx, address+"/check", `[...document.querySelectorAll("main li")].some(li => li.innerText.includes("unknown macro {{weather}}"))`)
+	waitJS(t, ctx, "following the finding", `(e => e && (e.click(), true))([...document.querySelectorAll("main li button")].find(b => b.innerText.includes("{{weather}}")))`)
+	waitJS(t, ctx, "its field", `document.activeElement?.dataset.path == "description"`)
+
+	// The world book: a text fires the entry by its key, an edited entry by the new one.
+	goTo(t, ctx, address+"/worldbook", `document.querySelector("main .item b")?.innerText == "Harbour"`)
+	typeLabelled(t, ctx, "Sample text", "How is the harbour?")
+	clickText(t, ctx, "Test")
+	waitJS(t, ctx, "it fires", `document.querySelector(".test")?.innerText.includes("1 of 1 entries fire") && document.querySelector(".test")?.innerText.includes("key “harbour”")`)
+	waitJS(t, ctx, "opening the entry", `(e => e && (e.click(), true))(document.querySelector("main .item .name"))`)
+	typeLabelled(t, ctx, "Keys", "lighthouse, beacon")
+	clickText(t, ctx, "Done")
+	clickText(t, ctx, "Test")
+	waitJS(t, ctx, "it is quiet", `document.querySelector(".test")?.innerText.includes("0 of 1 entries fire")`)
+	saveInPage(t, ctx)
+	require.Equal(t, []string{"lighthouse", "beacon"}, read().WorldBook.Entries["0"].Key)
+	click(t, ctx, `main .item [role=switch]`)
+	saveInPage(t, ctx)
+	require.True(t, read().WorldBook.Entries["0"].Disable)
+
+	// Another device stores something else: what was typed here stays.
+	goTo(t, ctx, address+"/card", `document.querySelector("[data-path=scenario]")?.value == "A harbour."`)
+	typeIn(t, ctx, "[data-path=description]", "Typed on this device.")
+	var card map[string]any
+	full := map[string]any{}
+	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1"+address, nil, &full))
+	card = full["roleCard"].(map[string]any)
+	card["data"].(map[string]any)["scenario"] = "A lighthouse."
+	card["data"].(map[string]any)["description"] = "Typed on the phone."
+	require.NoError(t, p.client.call(t.Context(), http.MethodPatch, "/api/v1"+address, map[string]any{"roleCard": card}, nil))
+	waitJS(t, ctx, "the conflict is shown", `document.querySelector(".banner[role=alert]")?.innerText.includes("changed on another device")`)
+	waitJS(t, ctx, "where both changed", `document.querySelector(".banner[role=alert]")?.innerText.includes("description")`)
+	require.Equal(t, "Typed on this device.", evalString(t, ctx, `document.querySelector("[data-path=description]").value`))
+	require.Equal(t, "Typed on the phone.", read().RoleCard.Data.Description, "nothing was overwritten")
+	clickText(t, ctx, "Keep my text and take over their other changes")
+	waitJS(t, ctx, "their other change", `document.querySelector("[data-path=scenario]")?.value == "A lighthouse."`)
+	saveInPage(t, ctx)
+	require.Equal(t, "Typed on this device.", read().RoleCard.Data.Description)
+	require.Equal(t, "A lighthouse.", read().RoleCard.Data.Scenario)
+
+	// Leaving asks while something is not saved.
+	typeIn(t, ctx, "[data-path=personality]", "restless")
+	waitJS(t, ctx, "leaving", `(location.hash = "#/library", true)`)
+	waitJS(t, ctx, "the question", `document.querySelector("dialog[open]")?.innerText.includes("Leave without saving?")`)
+	clickText(t, ctx, "Cancel")
+	waitJS(t, ctx, "still there", `location.hash.startsWith("#`+address+`") && document.querySelector("[data-path=personality]")?.value == "restless"`)
+	waitJS(t, ctx, "leaving again", `(location.hash = "#/library", true)`)
+	clickText(t, ctx, "Save and leave")
+	waitJS(t, ctx, "the library", `location.hash == "#/library" && document.querySelector("main h1")?.innerText == "Library"`)
+
+	// Deleting asks, and takes the chats along.
+	goTo(t, ctx, "/characters", `document.querySelector(".tile")`)
+	click(t, ctx, `.tile [aria-label="More: Alice"]`)
+	waitJS(t, ctx, "deleting", `(e => e && (e.click(), true))([...document.querySelectorAll("[role=menuitem]")].find(b => b.innerText.trim() == "Delete"))`)
+	waitJS(t, ctx, "the question", `document.querySelector("dialog[open]")?.innerText.includes("All chats with this character")`)
+	waitJS(t, ctx, "yes", `(e => e && (e.click(), true))(document.querySelector("dialog[open] .danger"))`)
+	waitJS(t, ctx, "gone", `!document.querySelector(".tile")`)
+	p.stop(t)
+}
+
+const (
+	bookFile    = `{"name": "Towns", "entries": {"0": {"uid": 0, "key": ["tower"], "keysecondary": [], "comment": "Tower", "content": "An old tower."}}}`
+	presetFile  = `{"temperature": 0.7, "prompts": [{"identifier": "main", "name": "Main", "role": "system", "content": "Play {{char}}."}, {"identifier": "extra", "name": "Extra", "role": "system", "content": "Be brief."}, {"identifier": "chatHistory", "name": "Chat History", "marker": true}], "prompt_order": [{"character_id": 100000, "order": []}, {"character_id": 100001, "order": [{"identifier": "main", "enabled": true}, {"identifier": "extra", "enabled": true}, {"identifier": "chatHistory", "enabled": true}]}]}`
+	scriptsFile = `[{"id": "a", "scriptName": "Stars", "findRegex": "/\\*/g", "replaceString": "", "placement": [2]}, {"id": "b", "scriptName": "Shout", "findRegex": "/!/g", "replaceString": ".", "placement": [1]}]`
+	chatLogFile = `{"user_name":"Mia","character_name":"Nobody","chat_metadata":{}}` + "\n" + `{"name":"Nobody","is_user":false,"mes":"From the log."}` + "\n"
+)
+
+// TestPageLibrary drops several files at once, is asked whose chat a log is, binds a
+// world book, reorders a preset, tries regex scripts, and makes a persona the default.
+func TestPageLibrary(t *testing.T) {
+	ctx := browser(t)
+	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	call := func(method, path string, body, out any) {
+		t.Helper()
+		require.NoError(t, p.client.call(t.Context(), method, "/api/v1"+path, body, out))
+	}
+	var alice struct{ ID string }
+	call(http.MethodPost, "/characters", map[string]any{"roleCard": json.RawMessage(aliceCard)}, &alice)
+	openPage(t, ctx, p)
+
+	// Names are text, whatever they hold.
+	hostile := `{"name": "<img src=x onerror=window.hacked=1>` + "\u202e" + `", "description": "x", "first_mes": "y"}`
+	goTo(t, ctx, "/library", `document.querySelector("main h1")?.innerText == "Library"`)
+	dropFiles(t, ctx, "towns.json", bookFile, "preset.json", presetFile, "scripts.json", scriptsFile, "log.jsonl", chatLogFile, "broken.json", `{"a":`, "card.json", hostile)
+	waitJS(t, ctx, "whose chat it is", `document.querySelector("dialog[open]")?.innerText.includes("Which character does it belong to?")`)
+	waitJS(t, ctx, "hers", `(e => e && (e.click(), true))([...document.querySelectorAll("dialog[open] .choice")].find(b => b.innerText.includes("Alice")))`)
+	waitJS(t, ctx, "what became of each", `document.querySelector("dialog[open]")?.innerText.includes("Imported files") && document.querySelectorAll("dialog[open] .inside > ul > li").length == 6`)
+	results := evalString(t, ctx, `document.querySelector("dialog[open]")?.innerText`)
+	for _, want := range []string{"Towns", "World book", "Preset", "Regex scripts", "Chat", "Not imported", "img src=x"} {
+		require.Contains(t, results, want)
+	}
+	click(t, ctx, `dialog[open] [aria-label="Close"]`)
+	waitJS(t, ctx, "nothing was run", `window.hacked === undefined`)
+
+	// A world book is bound to a character.
+	waitJS(t, ctx, "the book in the list", `document.querySelector("main .item b")?.innerText == "Towns"`)
+	waitJS(t, ctx, "opening it", `(e => e && (e.click(), true))(document.querySelector("main .item a"))`)
+	clickText(t, ctx, "Choose characters")
+	waitJS(t, ctx, "choosing her", `(b => b && (b.click(), true))([...document.querySelectorAll("dialog[open] label")].find(l => l.innerText.includes("Alice"))?.control)`)
+	click(t, ctx, `dialog[open] [aria-label="Close"]`)
+	saveInPage(t, ctx)
+	var books struct {
+		Items []struct {
+			ID           string
+			CharacterIDs []string
+		}
+	}
+	call(http.MethodGet, "/worldbooks", nil, &books)
+	require.Equal(t, []string{alice.ID}, books.Items[0].CharacterIDs)
+
+	// A preset: one prompt up by its button, one off.
+	var presets struct{ Items []struct{ ID string } }
+	call(http.MethodGet, "/presets", nil, &presets)
+	goTo(t, ctx, "/library/preset/"+presets.Items[0].ID, `document.querySelectorAll("main ol li").length == 3`)
+	click(t, ctx, `[aria-label="Move up: Extra"]`)
+	waitJS(t, ctx, "moved", `document.querySelector("main ol li")?.innerText.includes("Extra")`)
+	click(t, ctx, `[aria-label="On: Main"]`)
+	saveInPage(t, ctx)
+	var preset struct {
+		Document struct {
+			Temperature float64
+			PromptOrder []struct {
+				Order []struct {
+					Identifier string
+					Enabled    bool
+				}
+			} `json:"prompt_order"`
+		}
+	}
+	call(http.MethodGet, "/presets/"+presets.Items[0].ID, nil, &preset)
+	require.Len(t, preset.Document.PromptOrder, 2)
+	order := preset.Document.PromptOrder[1].Order
+	require.Equal(t, "extra", order[0].Identifier)
+	require.Equal(t, "main", order[1].Identifier)
+	require.False(t, order[1].Enabled)
+	require.InDelta(t, 0.7, preset.Document.Temperature, 0)
+
+	// Regex scripts are tried on a text.
+	var scripts struct{ Items []struct{ ID string } }
+	call(http.MethodGet, "/regexscripts", nil, &scripts)
+	goTo(t, ctx, "/library/regexscript/"+scripts.Items[0].ID, `document.querySelectorAll("main ol li").length == 2`)
+	typeLabelled(t, ctx, "Sample text", "*waves* Hello!")
+	clickText(t, ctx, "Test")
+	waitJS(t, ctx, "what came out", `document.querySelector(".out")?.textContent == "waves Hello!"`)
+	waitJS(t, ctx, "what each did", `document.querySelector(".test ul")?.innerText.includes("Stars: 2 replacements") && document.querySelector(".test ul")?.innerText.includes("Shout: not for this kind of text")`)
+
+	// A persona becomes the default.
+	goTo(t, ctx, "/library/persona", `document.querySelector("main")?.innerText.includes("No personas yet.")`)
+	clickText(t, ctx, "New persona")
+	typeIn(t, ctx, "dialog[open] input", "Mia")
+	waitJS(t, ctx, "creating it", `(e => e && (e.click(), true))(document.querySelector("dialog[open] .primary"))`)
+	waitJS(t, ctx, "its editor", `document.querySelector("main h1")?.innerText == "Mia"`)
+	typeLabelled(t, ctx, "Description", "A traveller from the coast.")
+	saveInPage(t, ctx)
+	clickText(t, ctx, "Make it the default")
+	waitJS(t, ctx, "it is", `document.querySelector("main")?.innerText.includes("You play this persona unless")`)
+	var settings struct{ PersonaID string }
+	var personas struct{ Items []struct{ ID, Name string } }
+	call(http.MethodGet, "/settings", nil, &settings)
+	call(http.MethodGet, "/personas", nil, &personas)
+	require.Equal(t, personas.Items[0].ID, settings.PersonaID)
+	p.stop(t)
+}
+
+// TestPageChatSettings gives one chat a title, an author's note and a temperature; what
+// another device stores meanwhile is not lost.
+func TestPageChatSettings(t *testing.T) {
+	ctx := browser(t)
+	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	openPage(t, ctx, p)
+	dropFiles(t, ctx, "alice.json", aliceCard)
+	waitJS(t, ctx, "a chat with her", `document.querySelector("article.assistant .text")`)
+	type conversation struct {
+		ID, CharacterID, Title string
+		Archived               bool
+		AuthorNote             struct {
+			Content string
+			Depth   int `json:"injection_depth"`
+		}
+		Settings struct{ Temperature *float64 }
+	}
+	var list struct{ Items []conversation }
+	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations", nil, &list))
+	chat := list.Items[0]
+	goTo(t, ctx, "/characters/"+chat.CharacterID+"/chats", `document.querySelector('[aria-label^="Settings of this chat"]')`)
+	click(t, ctx, `[aria-label^="Settings of this chat"]`)
+	typeLabelled(t, ctx, "Title", "The frozen harbour")
+	typeLabelled(t, ctx, "Author's note", "Keep it short.")
+	typeLabelled(t, ctx, "Depth", "2")
+	typeLabelled(t, ctx, "Temperature", "0.5")
+	path := "/api/v1/conversations/" + chat.ID
+	require.NoError(t, p.client.call(t.Context(), http.MethodPatch, path, map[string]any{"settings": map[string]any{"topP": 0.9}}, nil))
+	waitJS(t, ctx, "another device was first", `document.querySelector("dialog[open] .banner")`)
+	clickText(t, ctx, "Keep my text and take over their other changes")
+	waitJS(t, ctx, "saving", `(b => b && !b.disabled && (b.click(), true))(document.querySelector("dialog[open] form .primary"))`)
+	waitJS(t, ctx, "closed", `!document.querySelector("dialog[open]")`)
+	var got conversation
+	require.NoError(t, p.client.call(t.Context(), http.MethodGet, path, nil, &got))
+	require.Equal(t, "The frozen harbour", got.Title)
+	require.Equal(t, "Keep it short.", got.AuthorNote.Content)
+	require.Equal(t, 2, got.AuthorNote.Depth)
+	require.InDelta(t, 0.5, *got.Settings.Temperature, 0)
+	p.stop(t)
+}
+
+// TestPageLargeWorldBook opens a world book of 3,000 entries: only those in sight are
+// in the page, and a search finds one.
+func TestPageLargeWorldBook(t *testing.T) {
+	ctx := browser(t)
+	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	entries := map[string]any{}
+	for i := range 3000 {
+		entries[fmt.Sprint(i)] = map[string]any{"key": []string{fmt.Sprintf("key%d", i)}, "comment": fmt.Sprintf("Entry %d", i), "content": strings.Repeat("A fact. ", 20)}
+	}
+	var book struct{ ID string }
+	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/worldbooks", map[string]any{"name": "Large", "dialect": "sillytavern", "document": map[string]any{"entries": entries}}, &book))
+	openPage(t, ctx, p)
+	goTo(t, ctx, "/library/worldbook/"+book.ID, `document.querySelector("main")?.innerText.includes("3,000 entries")`)
+	waitJS(t, ctx, "some rows", `(n => n > 5 && n < 60)(document.querySelectorAll("main .item").length)`)
+	typeIn(t, ctx, `[aria-label="Search entries"]`, "key2999")
+	waitJS(t, ctx, "found", `document.querySelectorAll("main .item").length == 1 && document.querySelector("main .item b")?.innerText == "Entry 2999"`)
+	click(t, ctx, `main .item [role=switch]`)
+	saveInPage(t, ctx)
+	var got struct {
+		Document struct {
+			Entries map[string]struct{ Disable bool }
+		}
+	}
+	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/worldbooks/"+book.ID, nil, &got))
+	require.Len(t, got.Document.Entries, 3000)
+	require.True(t, got.Document.Entries["2999"].Disable)
+	p.stop(t)
+}

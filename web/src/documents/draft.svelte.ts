@@ -1,0 +1,112 @@
+// What is being edited: the stored value, what was typed over it, and how both come
+// together again when another device has stored something meanwhile.
+
+import { Failure } from '@nodest/client'
+import { attempt, notes } from '../lib/notes.svelte'
+import { merge, put, same, type Path } from './path'
+import { docWords as w } from './words'
+
+export interface Stored<T> {
+  value: T
+  version: number
+}
+
+export interface Source<T> {
+  load(): Promise<Stored<T>>
+  /** save stores what differs from stored, if that still has the version. */
+  save(value: T, stored: Stored<T>): Promise<Stored<T>>
+}
+
+export class Draft<T extends object> {
+  stored = $state.raw<Stored<T> | null>(null)
+  value = $state.raw<T | null>(null)
+  /** What another device has stored while this one had changes. */
+  newer = $state.raw<Stored<T> | null>(null)
+  saving = $state(false)
+  gone = $state(false)
+  /** Whether there is nothing to edit. */
+  missing = $state(false)
+
+  private seen = 0
+
+  private readonly source: Source<T>
+
+  constructor(source: Source<T>) {
+    this.source = source
+  }
+
+  get dirty(): boolean {
+    return this.stored !== null && !same(this.stored.value, this.value)
+  }
+
+  /** The places that both devices have changed. */
+  get both(): Path[] {
+    return this.newer && this.stored ? merge(this.stored.value, this.value, this.newer.value).both : []
+  }
+
+  async load() {
+    const got = await attempt(() => this.source.load())
+    this.missing = !got && !this.stored
+    if (got) this.arrived(got)
+  }
+
+  /** changed is told about each version that was stored by anyone. */
+  async changed(version: number) {
+    this.seen = Math.max(this.seen, version)
+    if (!this.saving && this.stored && this.seen > this.stored.version) await this.load()
+  }
+
+  /** arrived takes in what is stored now. */
+  arrived(got: Stored<T>) {
+    const { stored, value } = this
+    if (stored && value && got.version < stored.version) return
+    if (!stored || !value || !this.dirty) {
+      this.value = stored && same(stored.value, got.value) ? stored.value : got.value
+      this.stored = { value: this.value, version: got.version }
+      this.newer = null
+    } else if (same(stored.value, got.value)) this.stored = { value: stored.value, version: got.version }
+    else this.newer = got
+  }
+
+  put(path: Path, value: unknown) {
+    if (this.value) this.value = put(this.value, path, value)
+  }
+
+  /** keep goes on with what was typed, on top of what the other device stored. */
+  keep() {
+    const { stored, value, newer } = this
+    if (!stored || !value || !newer) return
+    this.value = merge(stored.value, value, newer.value).value as T
+    this.stored = newer
+    this.newer = null
+  }
+
+  discard() {
+    this.stored = this.newer ?? this.stored
+    this.newer = null
+    this.value = this.stored?.value ?? null
+  }
+
+  async save(): Promise<boolean> {
+    const { stored, value } = this
+    if (!stored || !value || this.saving) return false
+    if (!this.dirty) return true
+    if (this.newer) return false
+    this.saving = true
+    try {
+      const got = await this.source.save(value, stored)
+      this.value = (this.value === value ? got.value : merge(value, this.value, got.value).value) as T
+      this.stored = got
+      notes.show(w.saved)
+      return true
+    } catch (e) {
+      if (!(e instanceof Failure)) throw e
+      if (e.code === 'precondition_failed' || e.code === 'conflict') await this.load()
+      if (!this.newer) await attempt(() => Promise.reject(e))
+      return false
+    } finally {
+      this.saving = false
+      void this.changed(this.seen)
+    }
+  }
+}

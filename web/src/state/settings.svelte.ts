@@ -1,0 +1,35 @@
+// The settings of the user.
+
+import { attempt } from '../lib/notes.svelte'
+import type { Settings } from '../lib/types'
+import { listen, rest } from './server'
+
+let current = $state.raw<Settings | null>(null)
+
+listen({
+  snapshot: () => void (current && userSettings.read()),
+  event: (e) => {
+    if (e.ev === 'resource.updated' && e.data.kind === 'settings' && current && (e.data.version ?? 0) > current.version) void userSettings.read()
+  },
+})
+
+export const userSettings = {
+  get current() {
+    return current
+  },
+  load() {
+    if (!current) void this.read()
+  },
+  async read() {
+    current = (await rest.get('/settings').catch(() => null)) ?? current
+  },
+  /** change stores some of them on top of the newest. */
+  async change(some: Partial<Settings>): Promise<boolean> {
+    const got = await attempt(async () => {
+      const newest = await rest.get('/settings')
+      return rest.put('/settings', { body: { ...newest, ...some }, ifMatch: newest.version })
+    })
+    if (got) current = got
+    return got !== undefined
+  },
+}

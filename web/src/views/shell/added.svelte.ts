@@ -1,0 +1,49 @@
+// What became of files that were imported, and the question whose a file is.
+
+export interface Added {
+  file: string
+  kind: string
+  name: string
+  /** Its address; empty = it has none. */
+  to: string
+  warnings: string[]
+  problem: string
+}
+
+export interface Question {
+  file: string
+  kind: string
+  field: 'characterId' | 'conversationId'
+  /** The name of the character in the file. */
+  named: string
+}
+
+let results = $state.raw<Added[]>([])
+let question = $state.raw<(Question & { answer: (id: string) => void }) | null>(null)
+
+export const added = {
+  get results() {
+    return results
+  },
+  get question() {
+    return question
+  },
+  show(list: Added[]) {
+    results = list
+  },
+  close() {
+    results = []
+  },
+  /** ask yields the id that the user chooses; empty = the file is left out. */
+  ask(q: Question): Promise<string> {
+    return new Promise((done) => {
+      question = {
+        ...q,
+        answer: (id) => {
+          question = null
+          done(id)
+        },
+      }
+    })
+  },
+}
