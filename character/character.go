@@ -148,7 +148,7 @@ func (svc *Service) Named(ctx context.Context, userID, name string) ([]*Characte
 	return op.Read(ctx, svc.store, userID, func(tx Tx) ([]*Character, error) {
 		var exact, folded []*Character
 		for cursor := ""; ; {
-			page, next, err := tx.Characters(cursor, 200)
+			page, next, err := tx.Characters(op.Listing{}, cursor, 200)
 			if err != nil {
 				return nil, err
 			}

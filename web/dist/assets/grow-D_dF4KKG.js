@@ -1,0 +1,1 @@
+function e(e){let t=()=>{e.style.height=`auto`,e.style.height=e.scrollHeight+2+`px`};e.addEventListener(`input`,t);let n=new ResizeObserver(t);return n.observe(e.parentElement),t(),()=>{e.removeEventListener(`input`,t),n.disconnect()}}export{e as t};
