@@ -1,12 +1,15 @@
 // The chat that is open: its messages, and the replies that are being written in it.
 
 import { SvelteMap } from 'svelte/reactivity'
-import type { Commands } from '@nodest/client'
+import type { Commands, components } from '@nodest/client'
 import { attempt, notes, succeeds } from '../lib/notes.svelte'
 import type { Message, Reply } from '../lib/types'
 import { errorText } from '../lib/words'
 import { chatWords } from '../views/chat/words'
 import { client, connection, listen, replies, rest } from './server'
+
+type Tree = components['schemas']['Tree']
+type Run = Tree['items'][number]
 
 const page = 50
 const tick = 50 // milliseconds between two updates of the text that is being written
@@ -59,6 +62,9 @@ export class OpenChat {
   sought = $state('')
   /** What was shown of an interrupted reply and is not stored, by message. */
   unsaved = $state.raw<Record<string, string>>({})
+  /** Where the chat branches; null before it is known. */
+  tree = $state.raw<Tree | null>(null)
+  private readonly runs = $derived(new Map(this.tree?.items.map((r) => [r.id, r])))
   private loading = 0
   private arrived: Map<string, Message> | null = null // messages that arrive while a page is read
   private stop: () => void
@@ -114,6 +120,19 @@ export class OpenChat {
       const reply = replies.of(m.id)
       if (reply) this.reply(reply)
     }
+    void this.loadTree()
+  }
+
+  async loadTree() {
+    const turn = this.loading
+    const tree = await rest.get('/conversations/{id}/tree', { path: { id: this.id } }).catch(() => null)
+    if (tree && turn === this.loading) this.tree = tree
+  }
+
+  /** branches are the alternatives to a message: the runs that begin where it does. */
+  branches(m: Message): Run[] {
+    const run = this.runs.get(m.id)
+    return run ? this.tree!.items.filter((r) => r.parentId === run.parentId) : []
   }
 
   async loadOlder(limit = page) {

@@ -65,7 +65,7 @@ export const chats = {
     const cursor = cursors.get(key)
     if (cursor === null || reading) return
     reading = true
-    const page = await attempt(() => rest.get('/conversations', { query: { limit: 200, archived, ...(cursor && { cursor }) } }))
+    const page = await attempt(() => rest.get('/conversations', { query: { limit: 200, archived, ...(query.trim() && { q: query.trim().slice(0, 100) }), ...(cursor && { cursor }) } }))
     reading = false
     if (!page) return
     cursors.set(key, page.nextCursor)
