@@ -111,9 +111,10 @@ func (m *memoryPage) listed(what string, facts ...string) {
 // restores it, sees its versions and deletes it; a fact of another device appears by itself.
 func TestPageMemoryFacts(t *testing.T) {
 	m := openMemoryPage(t)
-	m.press("Memory")
-	m.see("the characters", `document.querySelector("main [role=listitem] a")`)
-	click(t, m.ctx, "main [role=listitem] a")
+	m.see("the newest chat", `location.hash.startsWith("#/chats/")`)
+	click(t, m.ctx, "nav [href='#/memory']")
+	m.see("the characters", `location.hash == "#/memory" && document.querySelector("main [role=listitem] a[href^='#/memory/']")`)
+	click(t, m.ctx, "main [role=listitem] a[href^='#/memory/']")
 	m.see("no facts", `document.querySelector("main").innerText.includes("No facts yet")`)
 
 	m.press("Add a fact")
