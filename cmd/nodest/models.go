@@ -274,9 +274,13 @@ func (m *models) Providers(ctx context.Context, userID string) ([]server.Provide
 	return list, m.nameVectors(ctx, userID, list)
 }
 
-// nameVectors notes whose model makes the vectors of memories.
+// nameVectors notes whose model makes the vectors of memories; nobody's, while a slow
+// server has not told whether it makes any.
 func (m *models) nameVectors(ctx context.Context, userID string, list []server.ProviderInfo) error {
 	e, err := m.Embedder(ctx, userID)
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

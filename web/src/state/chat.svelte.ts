@@ -22,6 +22,7 @@ export class Live {
   blocks = $state.raw<Reply['blocks']>([])
   kind = $state<Reply['kind']>()
   private timer: ReturnType<typeof setTimeout> | undefined
+  private taken = 0
 
   constructor(private reply: Reply) {
     this.take()
@@ -33,13 +34,14 @@ export class Live {
 
   update(r: Reply) {
     this.reply = r
-    this.timer ??= setTimeout(() => this.take(), tick)
+    this.timer ??= setTimeout(() => this.take(), Math.max(0, this.taken + tick - performance.now()))
   }
 
   /** take shows what has arrived. */
   take() {
     clearTimeout(this.timer)
     this.timer = undefined
+    this.taken = performance.now()
     const r = this.reply
     this.text = r.text
     this.reasoning = r.reasoning

@@ -30,7 +30,7 @@ localStorage.setItem('nodest.device', deviceId)
 export const client: Client = new Client({
   client: 'web',
   deviceId,
-  deltaMs: 50,
+  deltaMs: 60,
   event: (e) => void tell((l) => l.event?.(e)),
   snapshot: (s) => void tell((l) => l.snapshot?.(s)),
   reply: (r) => void tell((l) => l.reply?.(r)),
