@@ -279,7 +279,7 @@ func (m *models) Providers(ctx context.Context, userID string) ([]server.Provide
 func (m *models) nameVectors(ctx context.Context, userID string, list []server.ProviderInfo) error {
 	e, err := m.Embedder(ctx, userID)
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // it is not known yet
 	}
 	if err != nil {
 		return err
