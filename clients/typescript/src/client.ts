@@ -25,7 +25,8 @@ export class Client {
   readonly connection: Connection
   readonly replies: Replies
   private readonly options: ClientOptions
-  private watchers = new Map<string, Watcher>()
+  private watchers = new Map<string, Set<Watcher>>()
+  private loading = 0
   private ends = new Map<string, Ended>() // the last replies that ended
 
   constructor(options: ClientOptions) {
@@ -40,18 +41,22 @@ export class Client {
         this.replies.active(list, resumed)
         options.active?.(list, resumed)
       },
+      state: (s) => {
+        options.state?.(s)
+        if (s === 'closed') for (const id of this.watchers.keys()) this.wake(id, true)
+      },
     })
     this.replies = new Replies(
       this.connection,
       (reply) => {
         options.reply?.(reply)
-        this.watchers.get(reply.generationId)?.()
+        this.wake(reply.generationId)
       },
       (reply, how) => {
         options.ended?.(reply, how)
         this.ends.set(reply.generationId, { reply, how })
         for (const id of this.ends.keys()) if (this.ends.size > 32) this.ends.delete(id)
-        this.watchers.get(reply.generationId)?.()
+        this.wake(reply.generationId)
       },
     )
   }
@@ -61,10 +66,15 @@ export class Client {
     this.options.event?.(e)
   }
 
+  private wake(generationId: string, closed = false) {
+    for (const w of this.watchers.get(generationId) ?? []) w(closed)
+  }
+
   /** load reads everything that a client shows. */
   async load(): Promise<Position> {
+    const turn = ++this.loading
     const s = (await this.rest.get('/sync')) as Snapshot
-    this.options.snapshot?.(s)
+    if (turn === this.loading) this.options.snapshot?.(s) // else something newer follows
     return { epoch: s.epoch, seq: s.seq }
   }
 
@@ -91,32 +101,52 @@ export class Client {
     if (sent.generationId) yield* this.watch(sent.generationId)
   }
 
-  /** watch yields a running reply as it grows. It throws if the generation failed. */
+  /**
+   * watch yields a reply as it grows, and at last its stored text; the object is the
+   * same until then. It throws if the generation failed or the connection is closed.
+   */
   async *watch(generationId: string): AsyncGenerator<Reply> {
     let seen = ''
+    let closed = false
     let wake = () => {}
-    this.watchers.set(generationId, () => wake())
+    const watcher = (c: boolean) => {
+      closed ||= c
+      wake()
+    }
+    const watchers = this.watchers.get(generationId) ?? new Set()
+    this.watchers.set(generationId, watchers.add(watcher))
     try {
       for (;;) {
         const ended = this.ends.get(generationId)
         const reply = ended?.reply ?? this.replies.get(generationId)
-        if (reply && reply.text !== seen) {
+        if (!reply || ended?.how === null) {
+          this.ends.delete(generationId)
+          const over = await this.replies.follow(generationId)
+          if (!over) continue
+          if (over.reply.text !== seen) yield over.reply
+          if (over.error) throw new Failure(over.error)
+          return
+        }
+        if (reply.text !== seen) {
           seen = reply.text
           yield reply
         } else if (ended) {
           if (ended.how?.ev === 'gen.failed') throw new Failure(ended.how.data.error)
           return
+        } else if (closed) {
+          throw new Failure({ code: 'cancelled', detail: 'The connection was closed.' })
         } else {
           await new Promise<void>((done) => (wake = done))
         }
       }
     } finally {
-      this.watchers.delete(generationId)
+      watchers.delete(watcher)
+      if (watchers.size === 0) this.watchers.delete(generationId)
     }
   }
 }
 
-type Watcher = () => void
+type Watcher = (closed: boolean) => void
 
 interface Ended {
   reply: Reply

@@ -18,6 +18,17 @@ export interface Position {
 
 export type State = 'connecting' | 'open' | 'waiting' | 'closed'
 
+/** The part of a WebSocket that is used. */
+export interface Socket {
+  onopen: ((e: any) => void) | null
+  onmessage: ((e: any) => void) | null
+  onerror: ((e: any) => void) | null
+  onclose: ((e: any) => void) | null
+  send(data: string): void
+  close(code?: number): void
+}
+export type SocketClass = new (url: string, protocol?: string) => Socket
+
 export interface ConnectionOptions {
   rest: Rest
   /** Id of the device, stored by the app. */
@@ -28,7 +39,8 @@ export interface ConnectionOptions {
   position?: Position | null
   /** Milliseconds for which the server collects deltas. */
   deltaMs?: number
-  WebSocket?: typeof WebSocket
+  /** The class for sockets where there is no global one, such as that of the package ws. */
+  WebSocket?: SocketClass
 
   /** Called for each event, in order and once. */
   event(e: Event): void
@@ -45,36 +57,51 @@ type Frame = { id: string; cmd: string; key?: string; data: unknown }
 
 interface Waiting {
   frame: Frame
+  sent: boolean // on this connection
   done(data: unknown): void
   failed(e: Failure): void
 }
 
-/** Close codes after which connecting again without a change is pointless. */
-const final = new Set([4400, 4403, 4409, 4426])
+/** Whether connecting again without a change is pointless after a close code. */
+const final = (code: number) => code >= 4400 && code < 4500 && code !== 4408 && code !== 4429
 
 /** A connection that lasted this long was good: the next wait is short again. */
 const good = 60_000
 
+/** How long it may take until hello is answered. */
+const helloTimeout = 10_000
+
 /** How long the server may take to answer a ping. */
 const pingTimeout = 5_000
+
+/** How many commands may be unanswered: fewer than the server takes at once. */
+const window = 16
+
+/** A command that must wait no longer than this for the limit of commands waits by itself. */
+const mostHeld = 5_000
 
 /**
  * Connection is a WebSocket that comes back by itself. It resumes where it was and
  * sends commands that were not answered again, in their order and under their keys.
  */
 export class Connection {
+  /** The last event that was told; each is another object. */
   position: Position | null
   private readonly options: ConnectionOptions
-  private socket: WebSocket | null = null
-  private welcomed = false
+  private socket: Socket | null = null
+  private asking: AbortController | null = null // for a ticket
+  private greeted = false // hello was answered
+  private ready = false // and everything is loaded: commands are sent
   private reloading: Event[] | null = null // events that arrive while everything is loaded
   private attempts = 0
   private openedAt = 0
-  private notBefore = 0 // from which the server wants connections again
+  private least = 0 // milliseconds that the server wants to have after this connection
+  private notBefore = 0 // and until when that is
   private next = 1
-  private waiting = new Map<string, Waiting>()
-  private timer: ReturnType<typeof setTimeout> | undefined
+  private waiting = new Map<string, Waiting>() // in their order
+  private timer: ReturnType<typeof setTimeout> | undefined // for the next connection, or for hello
   private pinging: ReturnType<typeof setTimeout> | undefined
+  private held: ReturnType<typeof setTimeout> | undefined // commands, by the limit of the server
   private closed = true
 
   constructor(options: ConnectionOptions) {
@@ -89,16 +116,18 @@ export class Connection {
     void this.connect()
   }
 
+  /** close ends the connection. Commands without an answer fail; it may be opened again. */
   close() {
+    this.end('The connection was closed.')
+  }
+
+  private end(why: string) {
+    if (this.closed) return
     this.closed = true
-    clearTimeout(this.timer)
-    clearTimeout(this.pinging)
-    const socket = this.socket
-    this.socket = null
-    this.welcomed = false
-    socket?.close(1000)
-    for (const w of this.waiting.values()) w.failed(new Failure({ code: 'cancelled', detail: 'The connection was closed.' }))
+    this.leave()?.close(1000)
+    const waiting = [...this.waiting.values()]
     this.waiting.clear()
+    for (const w of waiting) w.failed(new Failure({ code: 'cancelled', detail: why }))
     this.options.state?.('closed')
   }
 
@@ -109,46 +138,64 @@ export class Connection {
   wake() {
     if (this.closed) return
     if (!this.socket) {
-      if (Date.now() < this.notBefore) return
-      clearTimeout(this.timer)
-      return void this.connect()
+      if (Date.now() >= this.notBefore) void this.connect()
+    } else if (this.greeted) {
+      clearTimeout(this.pinging)
+      this.pinging = setTimeout(() => this.lost(0), pingTimeout)
+      this.socket.send('{"cmd":"ping"}')
     }
-    if (!this.welcomed) return
-    clearTimeout(this.pinging)
-    this.pinging = setTimeout(() => this.lost(0), pingTimeout)
-    this.socket.send('{"cmd":"ping"}')
   }
 
   /** send performs a command. It waits for a connection as long as it takes. */
   send<C extends keyof Commands>(cmd: C, data: Commands[C]['data'], key = newKey()): Promise<Commands[C]['reply']> {
     return new Promise((done, failed) => {
       const frame = { id: String(this.next++), cmd, key, data }
-      this.waiting.set(frame.id, { frame, done: done as (data: unknown) => void, failed })
-      if (this.welcomed) this.socket?.send(JSON.stringify(frame))
+      this.waiting.set(frame.id, { frame, sent: false, done: done as (data: unknown) => void, failed })
+      this.flush()
     })
   }
 
+  /** flush sends the commands that were not sent on this connection, in their order. */
+  private flush() {
+    if (!this.ready || this.held !== undefined) return
+    let unanswered = 0
+    for (const w of this.waiting.values()) {
+      if (!w.sent) this.socket?.send(JSON.stringify(w.frame))
+      w.sent = true
+      if (++unanswered === window) return
+    }
+  }
+
   private async connect() {
-    const { rest, WebSocket: Socket = WebSocket } = this.options
+    const { rest, WebSocket: Socket = WebSocket as SocketClass } = this.options
+    this.leave()
+    this.timer = setTimeout(() => this.lost(0), helloTimeout)
     this.options.state?.('connecting')
     let query = ''
     if (!rest.token) {
       // A browser: its cookie buys a ticket, as it can set no header.
+      const asking = (this.asking = new AbortController())
       try {
-        query = '?ticket=' + (await rest.post('/ws/tickets')).ticket
+        query = '?ticket=' + (await rest.post('/ws/tickets', { signal: asking.signal })).ticket
       } catch (e) {
-        if (this.closed) return
+        if (this.asking !== asking) return // no longer wanted
         if (e instanceof Failure && e.status === 401) return this.signedOut()
-        return this.later()
+        if (e instanceof Failure) this.least = e.retryAfterMs
+        return this.lost(0)
       }
-      if (this.closed || this.socket) return
+      if (this.asking !== asking) return
     }
     const base = rest.base || location.origin
     const socket = new Socket(base.replace(/^http/, 'ws') + '/api/v1/ws' + query, 'nodest.v1')
     this.socket = socket
-    socket.onopen = () => socket.send(JSON.stringify({ id: 'hello', cmd: 'hello', data: this.hello() }))
-    socket.onmessage = (m) => this.socket === socket && this.receive(JSON.parse(m.data))
-    socket.onclose = (c) => this.socket === socket && this.lost(c.code)
+    let opened = false
+    socket.onopen = () => {
+      opened = true
+      socket.send(JSON.stringify({ id: 'hello', cmd: 'hello', data: this.hello() }))
+    }
+    socket.onmessage = (m) => this.receive(socket, m.data)
+    socket.onerror = () => !opened && this.socket === socket && this.lost(0) // not everywhere is it closed then
+    socket.onclose = (c) => this.socket === socket && this.lost(c.code, c.reason)
   }
 
   private hello() {
@@ -157,69 +204,108 @@ export class Connection {
     return { protocol: 1, client, deviceId, deltaMs, timeZone, token: rest.token ?? null, resume: this.position ?? undefined, batch: true }
   }
 
-  private receive(frame: any) {
-    if (Array.isArray(frame)) return frame.forEach((f) => this.receive(f))
+  private receive(socket: Socket, data: string) {
+    if (this.socket !== socket) return
     clearTimeout(this.pinging)
-    if (frame.id === 'hello') return void this.welcome(frame)
-    if (frame.id !== undefined) return this.reply(frame)
-    this.event(frame)
+    const frame = JSON.parse(data)
+    for (const f of Array.isArray(frame) ? frame : [frame]) {
+      if (this.socket !== socket) return // it was given up: the rest comes again
+      if (f.id === 'hello') void this.welcome(socket, f)
+      else if (f.id !== undefined) this.reply(f)
+      else if (this.reloading) this.reloading.push(f)
+      else this.event(f)
+    }
   }
 
   private event(e: Event) {
-    if (this.reloading) return void this.reloading.push(e)
     if ('seq' in e && e.seq !== undefined && this.position) {
-      if (e.seq <= this.position.seq) return // known from before the cut
-      if (e.seq > this.position.seq + 1 && e.ev !== 'skip') return this.lost(0) // there is a hole: resume from before it
-      this.position.seq = e.seq
+      const { epoch, seq } = this.position
+      if (e.seq <= seq) return // known from before the cut
+      if (e.seq > seq + 1 && e.ev !== 'skip') return this.lost(0) // there is a hole: resume from before it
+      this.position = { epoch, seq: e.seq }
     }
-    if (e.ev === 'server.going_away') this.notBefore = Date.now() + e.data.inMs + e.data.retryAfterMs
-    this.options.event(e)
-  }
-
-  private async welcome(frame: { ok: boolean; data: Welcome }) {
-    const socket = this.socket
-    if (!frame.ok) return socket?.close()
-    if (!frame.data.resumed && !(await this.reload(socket))) return
-    this.welcomed = true
-    this.openedAt = Date.now()
-    this.notBefore = 0
-    this.options.state?.('open')
-    this.options.active?.(frame.data.active, frame.data.resumed)
-    for (const w of this.waiting.values()) this.socket?.send(JSON.stringify(w.frame))
-  }
-
-  /** reload loads everything; what happens meanwhile is told afterwards. */
-  private async reload(socket: WebSocket | null): Promise<boolean> {
-    this.reloading = []
+    if (e.ev === 'server.going_away') this.least = e.data.retryAfterMs
     try {
-      this.position = await this.options.reload()
-    } catch {
-      if (this.socket === socket) this.lost(0)
-      return false
-    } finally {
-      const events = this.reloading ?? []
-      this.reloading = null
-      if (this.socket === socket) for (const e of events) this.event(e)
+      this.options.event(e)
+    } catch (mistake) {
+      queueMicrotask(() => { throw mistake }) // of the app; it costs it no other events
     }
-    return this.socket === socket
+  }
+
+  private async welcome(socket: Socket, frame: { ok: boolean; data: Welcome }) {
+    if (!frame.ok) return // the server closes, and its code says what to do
+    clearTimeout(this.timer)
+    this.greeted = true
+    let { active } = frame.data
+    let meanwhile: Event[] = []
+    if (!frame.data.resumed) {
+      meanwhile = this.reloading = []
+      let position: Position
+      try {
+        position = await this.options.reload()
+      } catch (e) {
+        if (!(e instanceof Failure)) console.error(e)
+        if (this.socket === socket) this.lost(0)
+        return
+      }
+      if (this.socket !== socket) return // the next connection loads again
+      this.reloading = null
+      this.position = position
+      if (position.epoch !== frame.data.epoch) return this.lost(0) // a backup was restored meanwhile
+      // The events up to the position are not told: those that ended run no longer.
+      const over = new Set<string>()
+      for (const e of meanwhile) if ((e.ev === 'gen.done' || e.ev === 'gen.failed') && e.seq !== undefined && e.seq <= position.seq) over.add(e.generationId)
+      active = active.filter((a) => !over.has(a.generationId))
+    }
+    this.ready = true
+    this.openedAt = Date.now()
+    this.least = 0
+    this.options.state?.('open')
+    if (this.socket === socket) this.options.active?.(active, frame.data.resumed)
+    for (const e of meanwhile) if (this.socket === socket) this.event(e)
+    this.flush()
   }
 
   private reply(frame: any) {
     const w = this.waiting.get(frame.id)
     if (!w) return
+    if (!frame.ok && frame.error.code === 'rate_limited' && frame.error.retryAfterMs <= mostHeld) return this.hold(w, frame.error.retryAfterMs)
     this.waiting.delete(frame.id)
     if (frame.ok) w.done(frame.data)
     else w.failed(new Failure(frame.error))
+    this.flush()
   }
 
-  private lost(code: number) {
-    const socket = this.socket
+  /** hold sends a command again when the server takes more of them. */
+  private hold(w: Waiting, ms: number) {
+    w.sent = false
+    this.least = Math.max(this.least, ms)
+    clearTimeout(this.held)
+    this.held = setTimeout(() => {
+      this.held = undefined
+      this.flush()
+    }, ms)
+  }
+
+  /** leave forgets the socket, and whatever waits for it. */
+  private leave(): Socket | null {
+    const { socket } = this
     this.socket = null
-    this.welcomed = false
-    clearTimeout(this.pinging)
+    this.asking?.abort()
+    this.asking = null
+    this.greeted = this.ready = false
+    this.reloading = null
+    for (const t of [this.timer, this.pinging, this.held]) clearTimeout(t)
+    this.held = undefined
+    for (const w of this.waiting.values()) w.sent = false
+    return socket
+  }
+
+  private lost(code: number, reason = '') {
+    const socket = this.leave()
     if (code === 0) socket?.close()
     if (code === 4401) return this.signedOut()
-    if (final.has(code)) return this.close()
+    if (final(code)) return this.end(`The server ended the connection: ${reason || code}.`)
     if (this.openedAt && Date.now() - this.openedAt > good) this.attempts = 0
     this.openedAt = 0
     this.later()
@@ -232,9 +318,11 @@ export class Connection {
 
   /** later connects again after a time that grows and is different for everybody. */
   private later() {
-    this.options.state?.('waiting')
+    const least = Math.min(this.least, 60_000)
+    this.least = 0
+    this.notBefore = Date.now() + least
     const wait = Math.random() * Math.min(30_000, 500 * 2 ** this.attempts++)
-    clearTimeout(this.timer)
-    this.timer = setTimeout(() => void this.connect(), Math.max(wait, Math.min(this.notBefore - Date.now(), 60_000)))
+    this.timer = setTimeout(() => void this.connect(), Math.max(wait, least))
+    this.options.state?.('waiting')
   }
 }

@@ -33,5 +33,9 @@ export class Failure extends Error {
 export async function failureOf(answer: Response): Promise<Failure> {
   const problem = await answer.json().catch(() => null)
   if (problem?.code) return new Failure(problem)
-  return new Failure({ code: answer.status === 401 ? 'unauthenticated' : 'internal', status: answer.status, detail: `The server answered ${answer.status}.` })
+  // Of a proxy: the server did not get the call, or its answer was lost.
+  const { status } = answer
+  const retry = status === 429 ? 'later' : status >= 500 ? 'same' : 'no'
+  const code = status === 401 ? 'unauthenticated' : status === 429 ? 'rate_limited' : 'internal'
+  return new Failure({ code, status, retry, retryAfterMs: 1000 * Number(answer.headers.get('Retry-After')) || 0, detail: `The server answered ${status}.` })
 }

@@ -4,4 +4,14 @@ export function newKey(): string {
   return Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('')
 }
 
-export const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms))
+/** pause waits; a signal ends it, and the call that follows sees it. */
+export const pause = (ms: number, signal?: AbortSignal) =>
+  new Promise<void>((done) => {
+    const over = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', over)
+      done()
+    }
+    const timer = setTimeout(over, ms)
+    signal?.addEventListener('abort', over)
+  })

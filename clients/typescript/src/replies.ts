@@ -2,7 +2,8 @@ import type { Active, Connection, Event } from './connection.js'
 import type { Commands, components } from './generated.js'
 
 type Schemas = components['schemas']
-type Part = 'text' | 'reasoning' | 'mem' | 'websearch'
+type Block = 'mem' | 'websearch'
+type Part = 'text' | 'reasoning' | Block
 
 /** A reply that is being written. */
 export interface Reply {
@@ -16,18 +17,29 @@ export interface Reply {
   text: string
   reasoning: string
   /** Tagged blocks that the model wrote. */
-  blocks: { part: 'mem' | 'websearch'; text: string }[]
+  blocks: { part: Block; text: string }[]
 }
 
 interface Live {
   reply: Reply
   points: number // code points of the text, as the server counts
   thought: number // likewise of the reasoning
+  block: number // likewise of the open block; -1 = there is none
   attaching: boolean
+  final: string | undefined // the stored text, which gen.done says is the last
+  end: End | undefined // told when the missing text is there
 }
 
 /** How a generation ended. */
 export type End = Extract<Event, { ev: 'gen.done' | 'gen.failed' }>
+
+/** A generation that has ended, and why it failed if it did. */
+export interface Over {
+  reply: Reply
+  error: Schemas['StoredError'] | undefined
+}
+
+const over = new Set<Schemas['GenerationStatus']>(['done', 'cancelled', 'failed', 'interrupted'])
 
 /**
  * Replies puts the text of running generations together. Deltas say where they belong;
@@ -84,53 +96,71 @@ export class Replies {
       case 'gen.delta':
         return this.delta(this.start(e.generationId, e.conversationId, e.messageId), e.data.part as Part, e.off, e.data.text)
       case 'gen.block': {
+        const live = this.start(e.generationId, e.conversationId, e.messageId)
         const { part, state } = e.data
-        if (state !== 'open' || (part !== 'mem' && part !== 'websearch')) return
-        this.start(e.generationId, e.conversationId, e.messageId).reply.blocks.push({ part, text: '' })
-        return
+        live.block = -1
+        if (state === 'open' && (part === 'mem' || part === 'websearch')) this.open(live, part)
+        return this.changed(live.reply)
       }
       case 'gen.rewind':
         return this.rewind(this.start(e.generationId, e.conversationId, e.messageId), e.off)
       case 'gen.behind': // a delta with what is missing follows
         return
+      case 'message.updated':
+        return this.stored(e.data.message)
       case 'gen.done':
       case 'gen.failed': {
         const live = this.live.get(e.generationId)
-        this.live.delete(e.generationId)
-        if (live) this.ended(live.reply, e as End)
+        if (live) this.end(live, e as End)
       }
     }
+  }
+
+  /**
+   * follow asks for a generation that is not known. If it runs, its events follow;
+   * if not, follow returns what became of it.
+   */
+  async follow(generationId: string): Promise<Over | undefined> {
+    const got = await this.connection.send('gen.attach', { generationId, off: 0 })
+    const { kind, status, error } = got.generation
+    const live = this.live.get(generationId)
+    if (!live && over.has(status)) return { reply: { ...empty(generationId, got.conversationId, got.messageId), kind, text: got.text }, error }
+    this.take(live ?? this.start(generationId, got.conversationId, got.messageId), got, 0)
+    return undefined
   }
 
   private start(generationId: string, conversationId: string, messageId: string | undefined): Live {
     let live = this.live.get(generationId)
     if (!live) {
-      const reply: Reply = { generationId, conversationId, messageId, kind: undefined, stage: '', text: '', reasoning: '', blocks: [] }
-      this.live.set(generationId, (live = { reply, points: 0, thought: 0, attaching: false }))
+      live = { reply: empty(generationId, conversationId, messageId), points: 0, thought: 0, block: -1, attaching: false, final: undefined, end: undefined }
+      this.live.set(generationId, live)
     }
     live.reply.messageId ??= messageId
     return live
   }
 
+  private open(live: Live, part: Block) {
+    live.reply.blocks.push({ part, text: '' })
+    live.block = 0
+  }
+
   private delta(live: Live, part: Part, off: number, text: string) {
     const { reply } = live
     const points = Array.from(text)
-    if (part === 'reasoning') {
-      const known = live.thought - off
-      if (known >= 0 && known < points.length) {
-        reply.reasoning += points.slice(known).join('')
-        live.thought = off + points.length
-      }
-    } else if (part === 'text') {
-      const known = live.points - off
-      if (known < 0) return this.attach(live)
-      if (known < points.length) {
-        reply.text += points.slice(known).join('')
-        live.points = off + points.length
-      }
+    if (part === 'text') {
+      if (off > live.points) return this.attach(live)
+      reply.text += points.slice(live.points - off).join('')
+      live.points = Math.max(live.points, off + points.length)
+    } else if (part === 'reasoning') {
+      if (off > live.thought) return // it was missed; message.updated has all of it
+      reply.reasoning += points.slice(live.thought - off).join('')
+      live.thought = Math.max(live.thought, off + points.length)
     } else {
+      if (off === 0 && live.block < 0) this.open(live, part)
       const block = reply.blocks.at(-1)
-      if (block?.part === part) block.text += text
+      if (live.block < off || block?.part !== part) return // likewise
+      block.text += points.slice(live.block - off).join('')
+      live.block = Math.max(live.block, off + points.length)
     }
     this.changed(reply)
   }
@@ -141,6 +171,7 @@ export class Replies {
     live.reply.text = Array.from(live.reply.text).slice(0, off).join('')
     live.points = off
     live.reply.blocks = []
+    live.block = -1
     this.changed(live.reply)
   }
 
@@ -149,18 +180,57 @@ export class Replies {
     if (live.attaching) return // the deltas meanwhile are in its answer
     live.attaching = true
     const { generationId } = live.reply
-    this.connection
-      .send('gen.attach', { generationId, off: live.points })
-      .then((got: Commands['gen.attach']['reply']) => {
+    const off = live.points
+    this.connection.send('gen.attach', { generationId, off }).then(
+      (got) => {
         live.attaching = false
-        live.reply.kind = got.generation.kind
-        if (this.live.get(generationId) !== live) return // it has ended
-        if (got.off < live.points) this.rewind(live, got.off) // what we have was taken back
-        if (got.text) this.delta(live, 'text', got.off, got.text)
-        else this.changed(live.reply)
-      })
-      .catch(() => {
-        live.attaching = false // it has ended: message.updated has the text
-      })
+        if (this.live.get(generationId) !== live) return // its end was missed
+        this.take(live, got, off)
+        if (live.end) this.end(live, live.end)
+      },
+      () => {
+        live.attaching = false
+        if (live.end && this.live.get(generationId) === live) this.end(live, live.end)
+      },
+    )
+  }
+
+  /** take takes the answer to gen.attach with off. */
+  private take(live: Live, got: Commands['gen.attach']['reply'], off: number) {
+    live.reply.kind = got.generation.kind
+    if (got.off < off && live.points > got.off) {
+      // The text is shorter than ours: some of it was taken back while we were away, and
+      // we cannot know how much.
+      this.rewind(live, 0)
+      return this.attach(live)
+    }
+    this.delta(live, 'text', got.off, got.text)
+  }
+
+  /** stored keeps the text of a message until gen.done says that it is the last. */
+  private stored(m: Schemas['Message']) {
+    const live = m.generationId ? this.live.get(m.generationId) : undefined
+    if (!live || (m.status !== 'complete' && m.status !== 'cancelled')) return
+    live.final = m.swipes.find((s) => s.generationId === m.generationId)?.text ?? m.text
+  }
+
+  private end(live: Live, end: End) {
+    if (end.ev === 'gen.done') {
+      if (live.final !== undefined) live.reply.text = live.final
+      else if (live.attaching) return void (live.end = end)
+    }
+    this.live.delete(live.reply.generationId)
+    this.ended(live.reply, end)
   }
 }
+
+const empty = (generationId: string, conversationId: string, messageId: string | undefined): Reply => ({
+  generationId,
+  conversationId,
+  messageId,
+  kind: undefined,
+  stage: '',
+  text: '',
+  reasoning: '',
+  blocks: [],
+})

@@ -54,7 +54,7 @@ export class Rest {
   private readonly fetch: typeof fetch
 
   constructor(options: RestOptions = {}) {
-    this.base = (options.base ?? '').replace(/\/$/, '')
+    this.base = (options.base ?? '').replace(/\/+$/, '')
     this.token = options.token
     this.deviceId = options.deviceId
     this.fetch = options.fetch ?? ((...a) => fetch(...a))
@@ -78,10 +78,10 @@ export class Rest {
 
   /** url returns the address of a path, for links and images. */
   url(path: string, values: Record<string, unknown> = {}, query: Record<string, unknown> = {}): string {
-    const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(values[name])))
+    const filled = path.replace(/\{(\w+)\}/g, (_, name) => segment(name, values[name]))
     const search = new URLSearchParams()
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value))
-    return this.base + '/api/v1' + filled + (search.size > 0 ? '?' + search : '')
+    for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== null) search.append(name, String(value))
+    return this.base + '/api/v1' + filled + (String(search) && '?' + search)
   }
 
   private async call<M extends Method, P extends Path<M>>(method: M, path: P, input: Input<M, P>): Promise<Answer<M, P>> {
@@ -102,7 +102,7 @@ export class Rest {
       const failure = await this.once<Answer<M, P>>(url, request)
       if (!(failure instanceof Failure)) return failure.value
       if (attempt === attempts || failure.retry !== 'same') throw failure
-      await pause(Math.max(failure.retryAfterMs, 250 * 2 ** attempt * Math.random()))
+      await pause(Math.max(failure.retryAfterMs, 250 * 2 ** attempt * Math.random()), input.signal)
     }
   }
 
@@ -115,11 +115,19 @@ export class Rest {
       return new Failure({ code: 'network', detail: 'Cannot reach the server.', retry: 'same' })
     }
     if (!answer.ok) return failureOf(answer)
-    if (answer.status === 204) return { value: undefined as T }
     try {
-      return { value: await answer.json() }
-    } catch {
+      const text = await answer.text()
+      return { value: text === '' ? (undefined as T) : JSON.parse(text) }
+    } catch (e) {
+      if (request.signal?.aborted) throw e
       return new Failure({ code: 'network', detail: 'The connection was lost while the answer was read.', retry: 'same' })
     }
   }
+}
+
+/** segment is a value of a path. No value may lead to another path. */
+function segment(name: string, value: unknown): string {
+  const text = String(value ?? '')
+  if (text === '' || text === '.' || text === '..') throw new TypeError(`the path needs a value for ${name}`)
+  return encodeURIComponent(text)
 }
