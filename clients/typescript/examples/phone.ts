@@ -1,15 +1,15 @@
 // A phone app in 40 lines: it stores its position, comes back after every cut, and
 // shows replies as they are written. The store and the screen are yours.
-import { Client, Failure, newKey, type Position } from '@nodest/client'
+import { Client, Failure, newKey, type Message, type Position } from '@nodest/client'
 
 declare const store: { get<T>(name: string): Promise<T | null>; set(name: string, value: unknown): Promise<void> }
-declare const screen: { chats(list: unknown[]): void; message(m: unknown): void; typing(id: string | undefined, text: string): void; offline(on: boolean): void; signIn(): void }
+declare const screen: { chats(list: unknown[]): void; message(m: Message): void; typing(id: string | undefined, text: string): void; problem(text: string): void; offline(on: boolean): void; signIn(): void }
 
 export async function start(base: string, token: string) {
   const deviceId = (await store.get<string>('device')) ?? newKey()
   await store.set('device', deviceId)
 
-  const client = new Client({
+  const client: Client = new Client({
     base,
     token,
     deviceId,
@@ -30,14 +30,10 @@ export async function start(base: string, token: string) {
   return {
     /** Call it when the app comes to the foreground or the network changes. */
     wake: () => client.connection.wake(),
-    /** It survives cuts: the message is stored once, and the reply goes on. */
+    /** It survives cuts: the message is stored once, and its reply comes as events. */
     async send(conversationId: string, text: string) {
-      try {
-        for await (const reply of client.send(conversationId, text)) screen.typing(reply.messageId, reply.text)
-      } catch (e) {
-        if (e instanceof Failure) screen.message({ role: 'system', text: e.message })
-        else throw e
-      }
+      const sent = client.connection.send('chat.send', { conversationId, text, clientMsgId: newKey() })
+      await sent.catch((e) => screen.problem(e instanceof Failure ? e.message : String(e)))
     },
   }
 }

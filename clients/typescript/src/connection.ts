@@ -75,7 +75,7 @@ const helloTimeout = 10_000
 const pingTimeout = 5_000
 
 /** How many commands may be unanswered: fewer than the server takes at once. */
-const window = 16
+const atOnce = 16
 
 /** A command that must wait no longer than this for the limit of commands waits by itself. */
 const mostHeld = 5_000
@@ -162,7 +162,7 @@ export class Connection {
     for (const w of this.waiting.values()) {
       if (!w.sent) this.socket?.send(JSON.stringify(w.frame))
       w.sent = true
-      if (++unanswered === window) return
+      if (++unanswered === atOnce) return
     }
   }
 

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTypeScriptClient runs clients/typescript against the program: it streams replies over
+// cut connections and compares them with what is stored.
+func TestTypeScriptClient(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("skipped: there is no node on this machine")
+	}
+	const dir = "../../clients/typescript"
+	for _, built := range []string{"/dist/index.js", "/node_modules/ws"} {
+		if _, err := os.Stat(dir + built); err != nil {
+			t.Skip("skipped: clients/typescript is not built; run make client")
+		}
+	}
+	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=10ms").start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*testTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, node, "test/live.mjs", p.client.base, p.client.token)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	t.Logf("%s", out)
+	p.stop(t)
+}
