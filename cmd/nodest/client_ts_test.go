@@ -22,7 +22,7 @@ func TestTypeScriptClient(t *testing.T) {
 			t.Skip("skipped: clients/typescript is not built; run make client")
 		}
 	}
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=10ms").start(t)
+	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=20ms").start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*testTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, "test/live.mjs", p.client.base, p.client.token)
