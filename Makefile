@@ -49,11 +49,11 @@ fmt:
 web: web-check ## build the page again into web/dist
 	cd web && npm run build
 
-web-check: client ## install what the page is built with, and check its sources
+web-check: client ## install what the page is built with, and check its sources and its client
 	cd web && npm ci --no-audit --no-fund && npm run check
 
-client: ## build and check clients/typescript, which the page uses
-	cd clients/typescript && npm ci --no-audit --no-fund && npm run build
+client: ## build, check and test clients/typescript, which the page uses
+	cd clients/typescript && npm ci --no-audit --no-fund && npm run build && npm run check && npm run test:built
 
 bench: build ## the figures of docs/performance.md
 	$(BIN) bench chat
