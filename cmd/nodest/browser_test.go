@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 )
 
@@ -101,10 +104,37 @@ func clickText(t *testing.T, ctx context.Context, label string) {
 // compose is the field for the next message.
 const compose = "textarea[enterkeyhint]"
 
+// typeKeys presses keys where the focus is. A key and its character are one event, so
+// that a page that prevents the key gets no character, as with a real keyboard.
+func typeKeys(t *testing.T, ctx context.Context, keys string, opts ...chromedp.KeyOption) {
+	t.Helper()
+	press := chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		for _, r := range keys {
+			events := kb.Encode(r)
+			if len(events) == 3 {
+				events[0].Text, events[0].UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+				events = []*input.DispatchKeyEventParams{events[0], events[2]}
+			}
+			for _, e := range events {
+				for _, o := range opts {
+					o(e)
+				}
+				if _, err := cdp.Call(ctx, target, input.DispatchKeyEvent, *e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	require.NoError(t, chromedp.Do(ctx, press))
+}
+
 // sendInPage types a message and sends it with Enter.
 func sendInPage(t *testing.T, ctx context.Context, message string) {
 	t.Helper()
-	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible(compose), chromedp.SendKeys(compose, message+"\r")))
+	waitJS(t, ctx, "the field for the message", `(f => f && !f.readOnly && (f.focus(), f.setSelectionRange(f.value.length, f.value.length), document.activeElement == f))(document.querySelector("`+compose+`"))`)
+	typeKeys(t, ctx, message+"\r")
+	waitJS(t, ctx, "the message has left the field", `document.querySelector("`+compose+`").value == ""`)
 }
 
 func evalString(t *testing.T, ctx context.Context, js string) string {
