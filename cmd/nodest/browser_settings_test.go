@@ -148,7 +148,7 @@ func TestPageSettingsModels(t *testing.T) {
 // TestPageSettingsAccount creates and revokes a token, sets and changes the password, signs
 // a second browser in with it, and a third one with the link of the QR code.
 func TestPageSettingsAccount(t *testing.T) {
-	ctx, phone := browser(t), browser(t)
+	ctx, phone := browser(t), anotherBrowser(t)
 	p := newInstallation(t, "").start(t)
 	signInPage(t, ctx, p)
 	showSettings(t, ctx, "account")
@@ -205,7 +205,7 @@ func TestPageSettingsAccount(t *testing.T) {
 // TestPageSettingsPeople creates a member, limits, promotes and deletes them. Members do
 // not see the people, and may use the rest.
 func TestPageSettingsPeople(t *testing.T) {
-	ctx, other := browser(t), browser(t)
+	ctx, other := browser(t), anotherBrowser(t)
 	require.NoError(t, chromedp.Do(other, chromedp.EmulateViewport(1440, 900)))
 	p := newInstallation(t, "").start(t)
 	signInPage(t, ctx, p)

@@ -23,11 +23,18 @@ import (
 // its Content-Security-Policy, or gets an answer that says that the server is wrong.
 func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
+	if _, err := exec.LookPath("chromium"); err != nil {
 		t.Skip("skipped: there is no chromium on this machine")
 	}
 	t.Parallel()
+	return anotherBrowser(t, flags...)
+}
+
+// anotherBrowser starts one more, with a profile of its own: another device.
+func anotherBrowser(t *testing.T, flags ...chromedp.ExecAllocatorOption) context.Context {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	require.NoError(t, err)
 	opts := append(slices.Concat(chromedp.DefaultExecAllocatorOptions[:], flags), chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(testTimeout))
