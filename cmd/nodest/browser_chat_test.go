@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -582,6 +583,30 @@ func TestPageLongChat(t *testing.T) {
 	c.press("To the newest message")
 	c.see("the newest message again", shownAs(fmt.Sprintf("message %d.", length-1)))
 	c.ask("Are you there?", "I am.")
+	c.p.stop(t)
+}
+
+// TestPageFollowsAReply: the end of a reply that is written stays in view until the
+// reader scrolls up, and again after the button to the newest message.
+func TestPageFollowsAReply(t *testing.T) {
+	c := openChatPage(t)
+	piece := strings.Repeat("The river is high tonight.\n\n", 30)
+	next, rest := c.writes("One. "+piece, "Two. "+piece, "Three. "+piece, "Four.")
+	const atEnd = `(s => s.scrollHeight - s.scrollTop - s.clientHeight < 24)(document.querySelector(".scroller"))`
+	c.send("Tell me all")
+	for _, has := range []string{"One.", "Two."} {
+		next()
+		c.see(has, shownAs("One.")+`?.innerText.includes(`+jsString(has)+`) && `+atEnd)
+	}
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.MouseEvent("mouseWheel", 640, 400, func(p *input.DispatchMouseEventParams) { p.DeltaX, p.DeltaY = 1, -500 })))
+	c.see("scrolled up", `!`+atEnd+` && (window.top0 = document.querySelector(".scroller").scrollTop, true)`)
+	c.see("the scrolling has ended", `(s => { const same = s.scrollTop == window.top0; window.top0 = s.scrollTop; return same })(document.querySelector(".scroller"))`)
+	next()
+	c.see("more is written, and what is read stays", shownAs("One.")+`.innerText.includes("Three.") && document.querySelector(".scroller").scrollTop == window.top0`)
+	c.press("To the newest message")
+	c.see("the end", atEnd)
+	rest()
+	c.see("followed again", `document.querySelector("article.last[data-status=complete] .text")?.innerText.trim().endsWith("Four.") && `+atEnd)
 	c.p.stop(t)
 }
 
