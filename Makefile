@@ -14,7 +14,7 @@ PURE       := regexp/... compress/... image/... github.com/kljensen/snowball/...
 RACE       := -race $(PURE:%=-gcflags=%=-race=false)
 LDFLAGS    := -X main.version=$(VERSION)
 
-.PHONY: run build test test-race test-postgres test-long lint fmt web web-check client bench clean
+.PHONY: run build test test-race test-postgres test-web test-long lint fmt web web-check client bench clean
 
 # In a terminal the server gets a process group of its own (set -m): Ctrl-C then
 # reaches it and not make, which would end with an error after it.
@@ -35,6 +35,9 @@ test-race: ## all tests under the race detector
 
 test-postgres: ## all tests, the storage suite also on a private PostgreSQL
 	scripts/with-postgres $(MAKE) test
+
+test-web: ## the page in headless Chromium, as web/dist has it
+	$(GOTEST) $(TESTFLAGS) ./cmd/nodest -run '^TestPage'
 
 test-long: ## large numbers of cuts, kills, steps and fuzzing: an hour or more
 	NODEST_LONG=1 scripts/with-postgres $(GO) test -timeout 3h ./...

@@ -373,7 +373,7 @@ func TestPageMemoryKeyboard(t *testing.T) {
 	require.NoError(t, chromedp.Do(m.ctx, chromedp.EmulateViewport(390, 844), chromedp.Reload()))
 	m.open("")
 	m.see("the fact", `(f => f && (f.focus(), document.activeElement == f))(document.querySelector(".fact .text"))`)
-	press := func(key string) { require.NoError(t, chromedp.Do(m.ctx, chromedp.KeyEvent(key))) }
+	press := func(key string) { typeKeys(t, m.ctx, key) }
 	press("\r")
 	m.see("its details, in Chinese", `document.querySelector("dialog[open]")?.innerText.includes("由你填写")`)
 	m.press("编辑")

@@ -14,10 +14,10 @@ import (
 	"nodest/llm/llmtest"
 )
 
-// TestSettingsGeneral changes language and theme, the name, the time zone and the
+// TestPageSettingsGeneral changes language and theme, the name, the time zone and the
 // defaults of chats. What the page does not show is kept, and what another device
 // stores in the meantime is not lost.
-func TestSettingsGeneral(t *testing.T) {
+func TestPageSettingsGeneral(t *testing.T) {
 	ctx := browser(t)
 	p := newInstallation(t, "").start(t)
 	api(t, p, http.MethodPut, "/settings", map[string]any{"customSetting": map[string]any{"content": "She is a sailor."}, "userName": "Old"}, nil)
@@ -76,10 +76,10 @@ func TestSettingsGeneral(t *testing.T) {
 	p.stop(t)
 }
 
-// TestSettingsModels stores a key of a fake provider, picks one of its models, and
+// TestPageSettingsModels stores a key of a fake provider, picks one of its models, and
 // sees the use of a reply by it. A key that the provider refuses is explained, and
 // none is ever shown.
-func TestSettingsModels(t *testing.T) {
+func TestPageSettingsModels(t *testing.T) {
 	ctx := browser(t)
 	fake := llmtest.NewOpenAI(t)
 	fake.SetModels("harbour-small", "harbour-large", "lighthouse")
@@ -145,10 +145,10 @@ func TestSettingsModels(t *testing.T) {
 	p.stop(t)
 }
 
-// TestSettingsAccount creates and revokes a token, sets and changes the password, signs
+// TestPageSettingsAccount creates and revokes a token, sets and changes the password, signs
 // a second browser in with it, and a third one with the link of the QR code.
-func TestSettingsAccount(t *testing.T) {
-	ctx, phone := browser(t), browser(t)
+func TestPageSettingsAccount(t *testing.T) {
+	ctx, phone := browser(t), anotherBrowser(t)
 	p := newInstallation(t, "").start(t)
 	signInPage(t, ctx, p)
 	showSettings(t, ctx, "account")
@@ -202,10 +202,10 @@ func TestSettingsAccount(t *testing.T) {
 	p.stop(t)
 }
 
-// TestSettingsPeople creates a member, limits, promotes and deletes them. Members do
+// TestPageSettingsPeople creates a member, limits, promotes and deletes them. Members do
 // not see the people, and may use the rest.
-func TestSettingsPeople(t *testing.T) {
-	ctx, other := browser(t), browser(t)
+func TestPageSettingsPeople(t *testing.T) {
+	ctx, other := browser(t), anotherBrowser(t)
 	require.NoError(t, chromedp.Do(other, chromedp.EmulateViewport(1440, 900)))
 	p := newInstallation(t, "").start(t)
 	signInPage(t, ctx, p)
@@ -264,9 +264,9 @@ func TestSettingsPeople(t *testing.T) {
 	p.stop(t)
 }
 
-// TestSettingsServer shows the documents of the server and, to its owner, its health,
+// TestPageSettingsServer shows the documents of the server and, to its owner, its health,
 // jobs and backup.
-func TestSettingsServer(t *testing.T) {
+func TestPageSettingsServer(t *testing.T) {
 	ctx := browser(t)
 	p := newInstallation(t, "").start(t)
 	askOnce(t, p)

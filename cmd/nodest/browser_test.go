@@ -2,23 +2,40 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 )
 
-// browser starts headless Chromium; the test is skipped without one.
-func browser(t *testing.T) context.Context {
+// browser starts headless Chromium for a test that may run beside others; the test is
+// skipped without one. It fails if the page throws, complains in the console, breaks
+// its Content-Security-Policy, or gets an answer that says that the server is wrong.
+func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
+	if _, err := exec.LookPath("chromium"); err != nil {
 		t.Skip("skipped: there is no chromium on this machine")
 	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+	t.Parallel()
+	return anotherBrowser(t, flags...)
+}
+
+// anotherBrowser starts one more, with a profile of its own: another device.
+func anotherBrowser(t *testing.T, flags ...chromedp.ExecAllocatorOption) context.Context {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	require.NoError(t, err)
+	opts := append(slices.Concat(chromedp.DefaultExecAllocatorOptions[:], flags), chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(testTimeout))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
@@ -27,7 +44,39 @@ func browser(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 3*testTimeout)
 	t.Cleanup(cancel)
+	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900)))
+	watchConsole(t, ctx)
 	return ctx
+}
+
+// expected are the messages of the console about requests that were refused, and about
+// a server that a test has stopped or killed.
+var expected = regexp.MustCompile(`status of 4\d\d|net::ERR_(CONNECTION_|EMPTY_RESPONSE|SOCKET_|ABORTED|INCOMPLETE_)|WebSocket connection to .* failed`)
+
+// watchConsole makes the test fail on what the page writes to the console.
+func watchConsole(t *testing.T, ctx context.Context) {
+	t.Helper()
+	var mu sync.Mutex
+	var found []string
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			bad := m.IsException() || m.Type == chromedp.ConsoleError || m.Type == chromedp.ConsoleWarning || m.Type == "assert" || m.Source == "security"
+			if bad && !(m.Source == "network" && expected.MatchString(m.Text)) {
+				mu.Lock()
+				found = append(found, fmt.Sprintf("%s: %s (%s)", m.Source, m, m.URL))
+				mu.Unlock()
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		require.Empty(t, found, "the console of the page")
+	})
 }
 
 // waitJS evaluates JavaScript in the page until it is true.
@@ -45,95 +94,8 @@ func waitJS(t *testing.T, ctx context.Context, what, js string) {
 func openSample(t *testing.T, ctx context.Context, p *process) {
 	t.Helper()
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/signin#"+p.link)))
-	waitJS(t, ctx, "the page offers the sample", `[...document.querySelectorAll("main button")].some(b => b.innerText == "Sample character")`)
-	click(t, ctx, "main button")
+	clickText(t, ctx, "Sample character")
 	waitJS(t, ctx, "the greeting", `document.querySelectorAll("article.assistant .text").length == 1`)
-}
-
-// TestPage goes through the first minutes in a browser: the printed link, the sample
-// character, a streamed reply, another swipe, a lost connection that is restored, and
-// a reload that shows the same.
-func TestPage(t *testing.T) {
-	ctx := browser(t)
-	inst := newInstallation(t, "", "NODEST_OFFLINE_DELAY=20ms")
-	p := inst.start(t)
-
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/signin#"+p.link)))
-	waitJS(t, ctx, "the page offers the sample", `[...document.querySelectorAll("main button")].some(b => b.innerText == "Sample character")`)
-	waitJS(t, ctx, "the secret has left the address", `location.pathname == "/" && location.hash == ""`)
-	waitJS(t, ctx, "the banner of the offline model", `document.querySelector(".banner")?.innerText.includes("Offline demo")`)
-	click(t, ctx, "main button")
-	waitJS(t, ctx, "the greeting", `document.querySelectorAll("article.assistant .text").length == 1`)
-
-	// The caret may come and go between two evaluations, so an observer records it.
-	waitJS(t, ctx, "watching for the caret", `new MutationObserver(() => window.sawCaret ||= !!document.querySelector("article.assistant .caret")).observe(document.body, {childList: true, subtree: true}) || true`)
-	sendInPage(t, ctx, "Good evening! Where does the ferry go?")
-	waitJS(t, ctx, "the reply is being written", `window.sawCaret`)
-	waitJS(t, ctx, "the reply is complete", `document.querySelectorAll("article.assistant[data-status=complete]").length == 2`)
-	reply := evalString(t, ctx, `[...document.querySelectorAll("article.assistant .text")].at(-1).innerText`)
-	require.NotEmpty(t, strings.TrimSpace(reply))
-
-	clickText(t, ctx, "Regenerate")
-	waitJS(t, ctx, "a second swipe", `document.querySelector("article:last-of-type footer span")?.innerText == "2/2"`)
-	click(t, ctx, `article:last-of-type [aria-label="Previous swipe"]`)
-	waitJS(t, ctx, "the first swipe again", `[...document.querySelectorAll("article.assistant .text")].at(-1).innerText == `+jsString(reply))
-
-	p.kill(t)
-	waitJS(t, ctx, "the lost connection is shown", `document.querySelector(".banner.warn")`)
-	inst.env = append(inst.env, "NODEST_ADDR="+strings.TrimPrefix(p.client.base, "http://"))
-	p = inst.start(t)
-	waitJS(t, ctx, "the connection is back", `!document.querySelector(".banner.warn")`)
-	sendInPage(t, ctx, "Are you still there?")
-	waitJS(t, ctx, "the next reply", `document.querySelectorAll("article.assistant[data-status=complete]").length == 3`)
-
-	require.NoError(t, chromedp.Do(ctx, chromedp.Reload()))
-	waitJS(t, ctx, "all of it after a reload", `document.querySelectorAll("article").length == 5`)
-	p.stop(t)
-}
-
-// TestPageSavePoints creates a save point, edits, deletes and restores messages, and
-// restores the save point; the later messages remain as a branch.
-func TestPageSavePoints(t *testing.T) {
-	ctx := browser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
-	openSample(t, ctx, p)
-	sendInPage(t, ctx, "Good evening!")
-	waitJS(t, ctx, "the reply", `document.querySelectorAll("article.assistant[data-status=complete]").length == 2`)
-
-	click(t, ctx, `[aria-label="Save points and branches"]`)
-	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible(`[aria-label="Description"]`), chromedp.SendKeys(`[aria-label="Description"]`, "the ferry")))
-	clickText(t, ctx, "Create save point")
-	waitJS(t, ctx, "the save point", `[...document.querySelectorAll(".places .row b")].some(b => b.innerText == "the ferry")`)
-	click(t, ctx, `[aria-label="Close"]`)
-
-	waitJS(t, ctx, "editing", `(b => b && (b.click(), true))([...document.querySelectorAll("article.user button")].find(b => b.innerText == "Edit"))`)
-	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible(`[aria-label="Edited text"]`), chromedp.SendKeys(`[aria-label="Edited text"]`, " It rains.")))
-	clickText(t, ctx, "Send edit")
-	waitJS(t, ctx, "said otherwise, and answered", `document.querySelector("article.user .text").innerText == "Good evening! It rains." && document.querySelectorAll("article.assistant[data-status=complete]").length == 2`)
-	waitJS(t, ctx, "deleting", `(b => b && (b.click(), true))([...document.querySelectorAll("article:last-of-type button")].find(b => b.innerText == "Delete"))`)
-	waitJS(t, ctx, "deleted", `document.querySelectorAll("article").length == 2`)
-	clickText(t, ctx, "Undo")
-	waitJS(t, ctx, "back again", `document.querySelectorAll("article").length == 3`)
-
-	click(t, ctx, `[aria-label="Save points and branches"]`)
-	waitJS(t, ctx, "two branches", `[...document.querySelectorAll(".places li b")].filter(b => b.innerText == "3 messages").length == 2`)
-	waitJS(t, ctx, "restoring", `(b => b && (b.click(), true))([...document.querySelectorAll(".places .row")].find(b => b.innerText.includes("the ferry")))`)
-	waitJS(t, ctx, "as it was", `document.querySelector("article.user .text").innerText == "Good evening!"`)
-	p.stop(t)
-}
-
-// TestPageStopsAReply presses Stop while a long reply is being written: the text so
-// far stays.
-func TestPageStopsAReply(t *testing.T) {
-	ctx := browser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=1s").start(t)
-	openSample(t, ctx, p)
-	sendInPage(t, ctx, "Tell me everything you know about the river.")
-	waitJS(t, ctx, "text is coming", `[...document.querySelectorAll("article.assistant .text")].length == 2 && [...document.querySelectorAll("article.assistant .text")].at(-1).innerText.trim()`)
-	clickText(t, ctx, "Stop")
-	waitJS(t, ctx, "it has stopped", `document.querySelector("article.assistant[data-status=cancelled]")`)
-	require.NotEmpty(t, strings.TrimSpace(evalString(t, ctx, `document.querySelector("article[data-status=cancelled] .text").innerText`)))
-	p.stop(t)
 }
 
 func click(t *testing.T, ctx context.Context, selector string) {
@@ -146,10 +108,40 @@ func clickText(t *testing.T, ctx context.Context, label string) {
 	waitJS(t, ctx, "clicking "+label, `(b => b && !b.disabled && (b.click(), true))([...document.querySelectorAll("button")].find(b => b.innerText == `+jsString(label)+`))`)
 }
 
+// compose is the field for the next message.
+const compose = "textarea[enterkeyhint]"
+
+// typeKeys presses keys where the focus is. A key and its character are one event, so
+// that a page that prevents the key gets no character, as with a real keyboard.
+func typeKeys(t *testing.T, ctx context.Context, keys string, opts ...chromedp.KeyOption) {
+	t.Helper()
+	press := chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		for _, r := range keys {
+			events := kb.Encode(r)
+			if len(events) == 3 {
+				events[0].Text, events[0].UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+				events = []*input.DispatchKeyEventParams{events[0], events[2]}
+			}
+			for _, e := range events {
+				for _, o := range opts {
+					o(e)
+				}
+				if _, err := cdp.Call(ctx, target, input.DispatchKeyEvent, *e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	require.NoError(t, chromedp.Do(ctx, press))
+}
+
 // sendInPage types a message and sends it with Enter.
 func sendInPage(t *testing.T, ctx context.Context, message string) {
 	t.Helper()
-	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible("textarea"), chromedp.SendKeys("textarea", message+"\r")))
+	waitJS(t, ctx, "the field for the message", `(f => f && !f.readOnly && (f.focus(), f.setSelectionRange(f.value.length, f.value.length), document.activeElement == f))(document.querySelector("`+compose+`"))`)
+	typeKeys(t, ctx, message+"\r")
+	waitJS(t, ctx, "the message has left the field", `document.querySelector("`+compose+`").value == ""`)
 }
 
 func evalString(t *testing.T, ctx context.Context, js string) string {

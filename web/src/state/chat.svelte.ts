@@ -62,11 +62,11 @@ export class OpenChat {
   live = new SvelteMap<string, Live>()
   /** The message that was looked for. */
   sought = $state('')
-  /** What was shown of an interrupted reply and is not stored, by message. */
-  unsaved = $state.raw<Record<string, string>>({})
   /** Where the chat branches; null before it is known. */
   tree = $state.raw<Tree | null>(null)
   private readonly runs = $derived(new Map(this.tree?.items.map((r) => [r.id, r])))
+  /** What was shown of the last reply that has ended, by message. */
+  private shown = new SvelteMap<string, string>()
   private loading = 0
   private arrived: Map<string, Message> | null = null // messages that arrive while a page is read
   private stop: () => void
@@ -183,21 +183,24 @@ export class OpenChat {
     if (r.conversationId !== this.id || !r.messageId) return
     const live = this.live.get(r.messageId)
     if (live?.generationId === r.generationId) return live.update(r)
-    this.forget(r.messageId)
+    this.shown.delete(r.messageId)
     this.live.set(r.messageId, new Live(r))
-  }
-
-  private forget(messageId: string) {
-    const { [messageId]: gone, ...others } = this.unsaved
-    if (gone !== undefined) this.unsaved = others
   }
 
   /** ended: the message has its final text, or its old one. */
   private ended(r: Reply) {
     if (!r.messageId || this.live.get(r.messageId)?.generationId !== r.generationId) return
     this.live.delete(r.messageId)
-    const m = this.messages.find((m) => m.id === r.messageId)
-    if (m?.status === 'interrupted' && r.text.length > m.text.length && r.text.startsWith(m.text)) this.unsaved = { ...this.unsaved, [m.id]: r.text }
+    if (r.text && r.kind !== 'regenerate') this.shown.set(r.messageId, r.text)
+  }
+
+  /**
+   * unsaved is the text of an interrupted reply as far as it was shown, if not all of it
+   * is stored. The message may tell its end before or after the reply does.
+   */
+  unsaved(m: Message): string | undefined {
+    const text = this.shown.get(m.id)
+    return text !== undefined && m.status === 'interrupted' && text.length > m.text.length && text.startsWith(m.text) ? text : undefined
   }
 
   private do<C extends keyof Commands>(cmd: C, data: Commands[C]['data']): Promise<boolean> {
@@ -231,7 +234,7 @@ export class OpenChat {
 
   /** edit changes a text in place; or, as a branch of its own, and has it answered. */
   edit(m: Message, text: string, branch: boolean) {
-    this.forget(m.id)
+    this.shown.delete(m.id)
     return this.do('message.edit', { messageId: m.id, text, ifRev: m.rev, mode: branch ? 'branch' : 'in_place', ...(branch && { regenerate: true }) })
   }
 
