@@ -29,7 +29,7 @@ func openMemoryPage(t *testing.T, said ...string) *memoryPage {
 	m.chat = m.newChat("The ferry")
 	m.say(m.chat, said...)
 	require.NoError(t, chromedp.Do(m.ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(m.p.client.base+"/signin#"+m.p.link)))
-	m.see("the page", `document.querySelector("nav [href='#/memory']")`)
+	m.see("the newest chat, which the page goes to by itself", `document.querySelector("nav [href='#/memory']") && location.hash == `+jsString("#/chats/"+m.chat)+` && document.querySelector("article")`)
 	return m
 }
 
