@@ -60,6 +60,8 @@ export class OpenChat {
   older = $state(false)
   /** Replies that are being written, by message. */
   live = new SvelteMap<string, Live>()
+  /** The wording of messages that are being edited: it outlives a scroll out of view. */
+  edits = new SvelteMap<string, string>()
   /** The message that was looked for. */
   sought = $state('')
   /** Where the chat branches; null before it is known. */
