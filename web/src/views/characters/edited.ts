@@ -1,7 +1,6 @@
 // A character as it is edited: its documents and its settings, saved together.
 
 import type { Stored } from '../../documents/draft.svelte'
-import { tagsOf } from '../../documents/later'
 import { same, type Doc } from '../../documents/path'
 import type { CharacterSettings, Dialect, FullCharacter } from '../../lib/types'
 import { characters } from '../../state/characters.svelte'
@@ -31,7 +30,7 @@ export function stored(c: FullCharacter, settings: CharacterSettings): Stored<Ed
       authorNote: (c.authorNote ?? null) as Doc | null,
       regexScripts: c.regexScripts ?? null,
       dialect: c.dialect,
-      ...('tags' in c && { tags: tagsOf(c) }),
+      tags: c.tags,
       settings,
     },
     version: c.version,

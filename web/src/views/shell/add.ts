@@ -1,7 +1,6 @@
 // What comes into the page from outside: files of any kind, and the sample.
 
-import { Failure } from '@nodest/client'
-import { importFile, type Imported } from '../../documents/later'
+import { Failure, type Answer } from '@nodest/client'
 import { plain } from '../../lib/format'
 import { attempt, notes } from '../../lib/notes.svelte'
 import { go, route } from '../../lib/router.svelte'
@@ -49,7 +48,7 @@ async function add(file: File, owner: { characterId?: string; conversationId?: s
   for (const [name, id] of Object.entries(owner)) form.append(name, id)
   const name = plain(file.name)
   try {
-    return taken(name, await importFile(form))
+    return taken(name, await rest.post('/import', { body: form }))
   } catch (e) {
     if (!(e instanceof Failure)) throw e
     const field = e.errors[0]?.field
@@ -62,21 +61,21 @@ async function add(file: File, owner: { characterId?: string; conversationId?: s
 }
 
 /** taken puts what was imported into the lists, and says where it is. */
-function taken(file: string, got: Imported): Added {
-  const object = (got[got.kind] ?? {}) as { id?: string; name?: string; title?: string; kind?: string; description?: string; conversationId?: string; characterId?: string }
-  let { kind } = got
-  let to = ''
-  if (kind === 'character') {
-    characters.put(object as never)
-    to = '/characters/' + got.id
-  } else if (kind === 'conversation') {
-    chats.put(object as never)
-    to = '/chats/' + got.id
-  } else if (kind === 'resource') {
-    kind = object.kind ?? kind
-    resources.put(object as never)
-    to = `/library/${kind}/${got.id}`
-  } else if (kind === 'save') to = object.conversationId ? '/chats/' + object.conversationId : ''
-  else if (kind === 'memories') to = object.characterId ? '/memory/' + object.characterId : ''
-  return { file, kind, name: plain((object.name || object.title || object.description || file).slice(0, 200)), to, warnings: got.warnings.map((w) => w.detail), problem: '' }
+function taken(file: string, got: Answer<'post', '/import'>): Added {
+  const say = (kind: string, name: string, to: string): Added => ({ file, kind, name: plain((name || file).slice(0, 200)), to, warnings: got.warnings.map((w) => w.detail), problem: '' })
+  if ('character' in got) {
+    characters.put(got.character)
+    return say('character', got.character.name, '/characters/' + got.id)
+  }
+  if ('conversation' in got) {
+    chats.put(got.conversation)
+    return say('conversation', got.conversation.title, '/chats/' + got.id)
+  }
+  if ('resource' in got) {
+    const { kind, name } = got.resource
+    resources.put(got.resource)
+    return say(kind, name, `/library/${kind}/${got.id}`)
+  }
+  if ('save' in got) return say('save', got.save.description, '/chats/' + got.save.conversationId)
+  return say('memories', '', '/memory/' + got.id)
 }

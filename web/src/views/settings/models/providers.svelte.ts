@@ -1,28 +1,13 @@
 // The model providers, as they are for this user.
 
-import type { Failure } from '@nodest/client'
 import { attempt } from '../../../lib/notes.svelte'
-import type { Provider } from '../../../lib/types'
+import type { Provider, ProviderTest } from '../../../lib/types'
 import { listen, rest } from '../../../state/server'
 
-type StoredError = Pick<Failure, 'code'> & { detail: string }
+/** A model that a provider lists. */
+export type Model = NonNullable<Provider['models']>[number]
 
-/** A model that a provider lists; prices are for a million tokens, in US dollars. */
-export type Model = NonNullable<Provider['models']>[number] & { promptPrice?: number; completionPrice?: number }
-
-/** A provider, and why it could not list its models. */
-export type KnownProvider = Omit<Provider, 'models'> & { models: Model[] | null; error?: StoredError }
-
-/** How a provider answered one small request. */
-export interface Tested {
-  ok: boolean
-  model: string
-  ms: number
-  reply?: string
-  error?: StoredError
-}
-
-let list = $state.raw<KnownProvider[] | null>(null)
+let list = $state.raw<Provider[] | null>(null)
 let asking = $state(false)
 let testing = $state('')
 
@@ -53,10 +38,10 @@ export const providers = {
     return testing
   },
   /** test asks the provider's model, or the one that the user chose of it, one short thing. */
-  async test(name: string, model?: string): Promise<Tested | undefined> {
+  async test(name: string, model?: string): Promise<ProviderTest | undefined> {
     testing = name
     const body = model ? { model } : {}
-    const tested = await attempt(() => rest.post('/providers/{name}/test' as never, { path: { name }, body } as never) as Promise<Tested>)
+    const tested = await attempt(() => rest.post('/providers/{name}/test', { path: { name }, body }))
     testing = ''
     return tested
   },
