@@ -105,26 +105,39 @@ export function parse(text: string): Block[] {
   })
 }
 
+// Blocks are drawn in sections, so that a change at the end of a long text is little work.
+const section = 16
+
+/** inSections puts blocks into sections. */
+export function inSections(blocks: Block[]): Block[][] {
+  const found: Block[][] = []
+  for (let i = 0; i < blocks.length; i += section) found.push(blocks.slice(i, i + section))
+  return found
+}
+
 /** Growing parses a text that grows at its end. */
 export class Growing {
-  private sealed: Block[] = []
-  private source = '' // of what is sealed
+  private full: Block[][] = [] // sections that do not change any more
+  private sealed: Block[] = [] // blocks behind them that do not either
+  private source = '' // of all these
 
-  /** parse returns the blocks of text; those that were sealed are the same objects as before. */
-  parse(text: string): Block[] {
+  /** parse returns the sections of text; those that are full are the same objects as before. */
+  parse(text: string): Block[][] {
     text = text.replace(/\r\n?/g, '\n')
-    if (!text.startsWith(this.source)) [this.sealed, this.source] = [[], '']
+    if (!text.startsWith(this.source)) [this.full, this.sealed, this.source] = [[], [], '']
     let tail = text.slice(this.source.length)
     const blocks = parse(tail)
     const last = blocks.findLastIndex((b) => b.type !== 'space')
     const done = blocks.slice(0, Math.max(last, 0))
     const raw = done.map((b) => b.raw).join('')
     if (raw !== '' && tail.startsWith(raw)) {
-      this.sealed = [...this.sealed, ...done]
+      const sections = inSections([...this.sealed, ...done])
+      this.sealed = sections.at(-1)!.length < section ? sections.pop()! : []
+      this.full.push(...sections)
       this.source += raw
       tail = tail.slice(raw.length)
     }
-    return [...this.sealed, ...parse(closed(tail))]
+    return [...this.full, ...inSections([...this.sealed, ...parse(closed(tail))])]
   }
 }
 

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/performance"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// TestPageStreamsMarkdown writes 48 KB of Markdown at 4 KB a second and prints how much
+// of the page's main thread that takes. What is complete is drawn once: the first
+// paragraph is the same element at the end.
+func TestPageStreamsMarkdown(t *testing.T) {
+	c := openChatPage(t)
+	const second, size = 4 << 10, 48 << 10
+	var text strings.Builder
+	for i := 0; text.Len() < size; i++ {
+		fmt.Fprintf(&text, "## Part %d\n\n*She turns the page and reads.* \"This is **bold** and _soft_ speech, with `code` in it,\" she says.\n\n"+
+			"- one item with *emphasis*\n- two items and [a link](https://example.com/%d)\n\n> A quotation that goes on for a while, as they do.\n\n"+
+			"| a | b |\n|---|---|\n| %d | \"text\" |\n\n```js\nconst x = %d\n```\n\n", i, i, i, i)
+	}
+	var pieces []string
+	for rest := text.String(); rest != ""; {
+		n := min(len(rest), 16)
+		pieces, rest = append(pieces, rest[:n]), rest[n:]
+	}
+	next, rest := c.writes(pieces...)
+	c.send("Tell me everything")
+	for range 20 { // two parts of it
+		next()
+	}
+	c.see("the first paragraph", `window.paragraph0 = document.querySelector("article.last[data-status=streaming] .text p:nth-of-type(2)")`)
+
+	measure := func() (at time.Time, used map[string]float64) {
+		used = map[string]float64{}
+		metrics, err := chromedp.Call(c.ctx, performance.GetMetrics, cdp.Empty{})
+		require.NoError(t, err)
+		for _, m := range metrics.Metrics {
+			used[m.Name] = m.Value
+		}
+		return time.Now(), used
+	}
+	_, err := chromedp.Call(c.ctx, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks})
+	require.NoError(t, err)
+	begin, before := measure()
+	ticks := time.NewTicker(16 * time.Second / second)
+	defer ticks.Stop()
+	for range pieces[20:] {
+		<-ticks.C
+		next()
+	}
+	end, after := measure()
+	share := func(name string) float64 { return 100 * (after[name] - before[name]) / end.Sub(begin).Seconds() }
+	t.Logf("48 KB of Markdown in %.1f s: %.1f %% of the main thread (script %.1f, style %.1f, layout %.1f)",
+		end.Sub(begin).Seconds(), share("TaskDuration"), share("ScriptDuration"), share("RecalcStyleDuration"), share("LayoutDuration"))
+	rest()
+	c.see("all of it", `document.querySelector("article.last[data-status=complete] .text")?.innerText.includes("Part `+fmt.Sprint(strings.Count(text.String(), "## ")-1)+`")`)
+	c.see("the first paragraph is still there", `window.paragraph0.isConnected`)
+	c.p.stop(t)
+}
