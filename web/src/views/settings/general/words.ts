@@ -43,9 +43,6 @@ export const generalWords = words(
     priorityGlobal: 'This world book wins',
     priorityCharacter: 'The world book of the character wins',
     regex: 'Run regex scripts',
-    unsaved: 'You have changes that are not saved.',
-    discard: 'Discard',
-    behind: 'Another device has changed the settings in the meantime. Your changes are still here: check them and save again.',
   },
   {
     page: '此浏览器',
@@ -89,8 +86,5 @@ export const generalWords = words(
     priorityGlobal: '以此世界书为准',
     priorityCharacter: '以角色的世界书为准',
     regex: '运行正则脚本',
-    unsaved: '有尚未保存的更改。',
-    discard: '放弃更改',
-    behind: '其他设备刚刚更改了设置。你的修改仍在这里：请检查后再次保存。',
   },
 )
