@@ -26,7 +26,7 @@ func TestPageSettingsGeneral(t *testing.T) {
 	waitJS(t, ctx, "the name", `document.querySelector("[data-path=userName]")?.value == "Old"`)
 
 	fill(t, ctx, "[data-path=userName]", "Mia")
-	waitJS(t, ctx, "it says what is not saved", `document.querySelector(".save")?.innerText.includes("not saved")`)
+	waitJS(t, ctx, "it says what is not saved", `document.querySelector(".save")?.innerText.includes("Not saved yet")`)
 	var stored struct {
 		UserName, TimeZone string
 		Temperature        float64
@@ -40,8 +40,10 @@ func TestPageSettingsGeneral(t *testing.T) {
 		}
 	}
 	api(t, p, http.MethodPut, "/settings", map[string]any{"customSetting": map[string]any{"content": "She is a captain."}, "userName": "Other", "temperature": 0.5}, nil)
-	waitJS(t, ctx, "another device was faster", `document.querySelector(".save")?.innerText.includes("Another device") && document.querySelector("[data-path=temperature]").value == "0.5"`)
+	waitJS(t, ctx, "another device was faster", `document.querySelector(".save")?.innerText.includes("changed on another device") && document.querySelector(".save")?.innerText.includes("userName")`)
 	waitJS(t, ctx, "what was typed is there", `document.querySelector("[data-path=userName]").value == "Mia"`)
+	clickText(t, ctx, "Keep my text and take over their other changes")
+	waitJS(t, ctx, "their other change", `document.querySelector("[data-path=temperature]").value == "0.5"`)
 	fill(t, ctx, "[data-path=timeZone]", "Asia/Tokyo")
 	fill(t, ctx, "[data-path=maxTokens]", "600")
 	fill(t, ctx, "[data-path=stop]", "Mia:\nEnd")
@@ -58,7 +60,7 @@ func TestPageSettingsGeneral(t *testing.T) {
 	api(t, p, http.MethodPost, "/presets", map[string]any{"name": "House style", "document": map[string]any{"prompts": []any{}}}, &preset)
 	require.NoError(t, chromedp.Do(ctx, chromedp.Reload()))
 	waitJS(t, ctx, "the preset", `document.querySelector("[data-path=globalPreset]")?.innerText.includes("House style")`)
-	fill(t, ctx, "[data-path=globalPreset]", preset.ID)
+	fill(t, ctx, "[data-path=globalPreset]", "House style")
 	fill(t, ctx, "[data-path=temperature]", "")
 	clickText(t, ctx, "Save")
 	waitJS(t, ctx, "saved", `!document.querySelector(".save")`)
