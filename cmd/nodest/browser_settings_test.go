@@ -44,6 +44,7 @@ func TestPageSettingsGeneral(t *testing.T) {
 	waitJS(t, ctx, "what was typed is there", `document.querySelector("[data-path=userName]").value == "Mia"`)
 	clickText(t, ctx, "Keep my text and take over their other changes")
 	waitJS(t, ctx, "their other change", `document.querySelector("[data-path=temperature]").value == "0.5"`)
+	centre(t, ctx, `document.querySelector(".save .primary")`)
 	fill(t, ctx, "[data-path=timeZone]", "Asia/Tokyo")
 	fill(t, ctx, "[data-path=maxTokens]", "600")
 	fill(t, ctx, "[data-path=stop]", "Mia:\nEnd")
