@@ -270,11 +270,12 @@ func TestPageLibrary(t *testing.T) {
 	call(http.MethodGet, "/worldbooks", nil, &books)
 	require.Equal(t, []string{alice.ID}, books.Items[0].CharacterIDs)
 
-	// A preset: one prompt up by its button, one off.
+	// A preset: one prompt up by its menu, one off.
 	var presets struct{ Items []struct{ ID string } }
 	call(http.MethodGet, "/presets", nil, &presets)
 	goTo(t, ctx, "/library/preset/"+presets.Items[0].ID, `document.querySelectorAll("main ol li").length == 3`)
-	click(t, ctx, `[aria-label="Move up: Extra"]`)
+	click(t, ctx, `[aria-label="More: Extra"]`)
+	clickText(t, ctx, "Move up")
 	waitJS(t, ctx, "moved", `document.querySelector("main ol li")?.innerText.includes("Extra")`)
 	click(t, ctx, `[aria-label="On: Main"]`)
 	saveInPage(t, ctx)

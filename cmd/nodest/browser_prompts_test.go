@@ -90,7 +90,7 @@ func TestPagePrompt(t *testing.T) {
 
 	clickText(t, ctx, "Run again")
 	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible("dialog textarea"), chromedp.SendKeys("dialog textarea", "shorter, please")))
-	waitJS(t, ctx, "without memories", `(s => s && (s.value = "false", s.dispatchEvent(new Event("change", {bubbles: true})), true))([...document.querySelectorAll("dialog label")].find(l => l.innerText.startsWith("Memories"))?.querySelector("select"))`)
+	waitJS(t, ctx, "without memories", `(s => s && (s.value = "Off", s.dispatchEvent(new Event("change", {bubbles: true})), s.value == "Off"))(`+labelled("Memories")+`)`)
 	click(t, ctx, "dialog button.primary")
 	waitJS(t, ctx, "another reply", `location.hash.startsWith("#/prompts/") && location.hash != `+jsString(old))
 	waitJS(t, ctx, "it is complete", `document.querySelector("main [data-status]")?.dataset.status == "done"`)
@@ -125,7 +125,7 @@ func TestPagePromptPreview(t *testing.T) {
 	waitJS(t, ctx, "the latest reply's message is history now", changeJS("added", "Is Ana allergic to peanuts?"))
 
 	waitJS(t, ctx, "the options", `(d => d && (d.open = true))(document.querySelector("main form details"))`)
-	waitJS(t, ctx, "a small context", `(i => i && (i.value = "1000", i.dispatchEvent(new Event("input", {bubbles: true})), true))([...document.querySelectorAll("form label")].find(l => l.innerText.startsWith("Context tokens"))?.querySelector("input"))`)
+	typeLabelled(t, ctx, "Context (tokens)", "1000")
 	clickText(t, ctx, "Preview")
 	waitJS(t, ctx, "history was removed", changeJS("removed", "Good evening!"))
 	waitJS(t, ctx, "compared with the preview before", `document.querySelector("select:has(option[value=preview])")?.value == "preview"`)

@@ -23,10 +23,10 @@ func TestPageSettingsGeneral(t *testing.T) {
 	api(t, p, http.MethodPut, "/settings", map[string]any{"customSetting": map[string]any{"content": "She is a sailor."}, "userName": "Old"}, nil)
 	signInPage(t, ctx, p)
 	showSettings(t, ctx, "general")
-	waitJS(t, ctx, "the name", `document.querySelector("[name=userName]")?.value == "Old"`)
+	waitJS(t, ctx, "the name", `document.querySelector("[data-path=userName]")?.value == "Old"`)
 
-	fill(t, ctx, "[name=userName]", "Mia")
-	waitJS(t, ctx, "it says what is not saved", `document.querySelector(".save")?.innerText.includes("not saved")`)
+	fill(t, ctx, "[data-path=userName]", "Mia")
+	waitJS(t, ctx, "it says what is not saved", `document.querySelector(".save")?.innerText.includes("Not saved yet")`)
 	var stored struct {
 		UserName, TimeZone string
 		Temperature        float64
@@ -40,12 +40,15 @@ func TestPageSettingsGeneral(t *testing.T) {
 		}
 	}
 	api(t, p, http.MethodPut, "/settings", map[string]any{"customSetting": map[string]any{"content": "She is a captain."}, "userName": "Other", "temperature": 0.5}, nil)
-	waitJS(t, ctx, "another device was faster", `document.querySelector(".save")?.innerText.includes("Another device") && document.querySelector("[name=temperature]").value == "0.5"`)
-	waitJS(t, ctx, "what was typed is there", `document.querySelector("[name=userName]").value == "Mia"`)
-	fill(t, ctx, "[name=timeZone]", "Asia/Tokyo")
-	fill(t, ctx, "[name=maxTokens]", "600")
-	fill(t, ctx, "[name=stop]", "Mia:\nEnd")
-	click(t, ctx, "[name=memory]")
+	waitJS(t, ctx, "another device was faster", `document.querySelector(".save")?.innerText.includes("changed on another device") && document.querySelector(".save")?.innerText.includes("userName")`)
+	waitJS(t, ctx, "what was typed is there", `document.querySelector("[data-path=userName]").value == "Mia"`)
+	clickText(t, ctx, "Keep my text and take over their other changes")
+	waitJS(t, ctx, "their other change", `document.querySelector("[data-path=temperature]").value == "0.5"`)
+	centre(t, ctx, `document.querySelector(".save .primary")`)
+	fill(t, ctx, "[data-path=timeZone]", "Asia/Tokyo")
+	fill(t, ctx, "[data-path=maxTokens]", "600")
+	fill(t, ctx, "[data-path=stop]", "Mia:\nEnd")
+	click(t, ctx, "[data-path=memory]")
 	clickText(t, ctx, "Save")
 	waitJS(t, ctx, "saved", `!document.querySelector(".save")`)
 	api(t, p, http.MethodGet, "/settings", nil, &stored)
@@ -57,9 +60,9 @@ func TestPageSettingsGeneral(t *testing.T) {
 	var preset struct{ ID string }
 	api(t, p, http.MethodPost, "/presets", map[string]any{"name": "House style", "document": map[string]any{"prompts": []any{}}}, &preset)
 	require.NoError(t, chromedp.Do(ctx, chromedp.Reload()))
-	waitJS(t, ctx, "the preset", `document.querySelector("[name=globalPreset]")?.innerText.includes("House style")`)
-	fill(t, ctx, "[name=globalPreset]", preset.ID)
-	fill(t, ctx, "[name=temperature]", "")
+	waitJS(t, ctx, "the preset", `document.querySelector("[data-path=globalPreset]")?.innerText.includes("House style")`)
+	fill(t, ctx, "[data-path=globalPreset]", "House style")
+	fill(t, ctx, "[data-path=temperature]", "")
 	clickText(t, ctx, "Save")
 	waitJS(t, ctx, "saved", `!document.querySelector(".save")`)
 	stored.Temperature = 0
@@ -94,7 +97,7 @@ func TestPageSettingsModels(t *testing.T) {
 	const card = "[data-provider=openrouter]"
 	state := func(what, state string) {
 		t.Helper()
-		waitJS(t, ctx, what, `document.querySelector("`+card+` .state")?.innerText == `+jsString(state))
+		waitJS(t, ctx, what, `document.querySelector("`+card+` .pill")?.innerText == `+jsString(state))
 	}
 	state("no key yet", "Needs a key")
 	waitJS(t, ctx, "nothing to type for the offline model", `document.querySelector("[data-provider=offline]") && !document.querySelector("[data-provider=offline]").innerText.includes("key")`)

@@ -3,6 +3,8 @@
 
 import { Failure } from '@nodest/client'
 import { attempt, notes } from '../lib/notes.svelte'
+import type { Event } from '../lib/types'
+import { deviceId, listen } from '../state/server'
 import { merge, put, same, type Path } from './path'
 import { docWords as w } from './words'
 
@@ -15,7 +17,13 @@ export interface Source<T> {
   load(): Promise<Stored<T>>
   /** save stores what differs from stored, if that still has the version. */
   save(value: T, stored: Stored<T>): Promise<Stored<T>>
+  /** heard says which version an event tells of, or that all was deleted. */
+  heard(e: Event): number | 'gone' | undefined
 }
+
+/** changes are the members of a value that differ from what is stored. */
+export const changes = <T extends object>(value: T, stored: T): Partial<T> =>
+  Object.fromEntries(Object.entries(value).filter(([k, v]) => !same(v, stored[k as keyof T]))) as Partial<T>
 
 export class Draft<T extends object> {
   stored = $state.raw<Stored<T> | null>(null)
@@ -29,11 +37,7 @@ export class Draft<T extends object> {
 
   private seen = 0
 
-  private readonly source: Source<T>
-
-  constructor(source: Source<T>) {
-    this.source = source
-  }
+  constructor(private readonly source: Source<T>) {}
 
   get dirty(): boolean {
     return this.stored !== null && !same(this.stored.value, this.value)
@@ -44,7 +48,20 @@ export class Draft<T extends object> {
     return this.newer && this.stored ? merge(this.stored.value, this.value, this.newer.value).both : []
   }
 
-  async load() {
+  /** follow loads, and keeps up with what other devices store until the returned function is called. */
+  follow(): () => void {
+    void this.load()
+    return listen({
+      snapshot: () => this.load(),
+      event: (e) => {
+        const heard = this.source.heard(e)
+        if (heard === 'gone') this.gone = !('by' in e && e.by === deviceId)
+        else if (heard !== undefined) void this.changed(heard)
+      },
+    })
+  }
+
+  private async load() {
     const got = await attempt(() => this.source.load())
     this.missing = !got && !this.stored
     if (got) this.arrived(got)
@@ -57,7 +74,7 @@ export class Draft<T extends object> {
   }
 
   /** arrived takes in what is stored now. */
-  arrived(got: Stored<T>) {
+  private arrived(got: Stored<T>) {
     const { stored, value } = this
     if (stored && value && got.version < stored.version) return
     if (!stored || !value || !this.dirty) {

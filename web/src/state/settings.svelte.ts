@@ -21,15 +21,19 @@ export const userSettings = {
     if (!current) void this.read()
   },
   async read() {
-    current = (await rest.get('/settings').catch(() => null)) ?? current
+    const got = await attempt(() => rest.get('/settings'))
+    if (got) this.put(got)
   },
-  /** change stores some of them on top of the newest. */
-  async change(some: Partial<Settings>): Promise<boolean> {
+  put(s: Settings) {
+    if (!current || current.version <= s.version) current = s
+  },
+  /** change stores some of them on top of the newest; undefined removes one. */
+  async change(some: { [K in keyof Settings]?: Settings[K] | undefined }): Promise<boolean> {
     const got = await attempt(async () => {
       const newest = await rest.get('/settings')
-      return rest.put('/settings', { body: { ...newest, ...some }, ifMatch: newest.version })
+      return rest.put('/settings', { body: { ...newest, ...some } as Settings, ifMatch: newest.version })
     })
-    if (got) current = got
+    if (got) this.put(got)
     return got !== undefined
   },
 }

@@ -1,6 +1,6 @@
 // A character as it is edited: its documents and its settings, saved together.
 
-import type { Stored } from '../../documents/draft.svelte'
+import { changes, type Source, type Stored } from '../../documents/draft.svelte'
 import { same, type Doc } from '../../documents/path'
 import type { CharacterSettings, Dialect, FullCharacter } from '../../lib/types'
 import { characters } from '../../state/characters.svelte'
@@ -18,9 +18,7 @@ export interface Edited {
   settings: CharacterSettings
 }
 
-const documents = ['roleCard', 'worldBook', 'preset', 'authorNote', 'regexScripts', 'dialect', 'tags'] as const
-
-export function stored(c: FullCharacter, settings: CharacterSettings): Stored<Edited> {
+function stored(c: FullCharacter, settings: CharacterSettings): Stored<Edited> {
   characters.put(c)
   return {
     value: {
@@ -37,7 +35,7 @@ export function stored(c: FullCharacter, settings: CharacterSettings): Stored<Ed
   }
 }
 
-export const source = (id: string) => ({
+export const source = (id: string): Source<Edited> => ({
   async load(): Promise<Stored<Edited>> {
     const path = { id }
     const [c, settings] = await Promise.all([rest.get('/characters/{id}', { path }), rest.get('/characters/{id}/settings', { path })])
@@ -45,11 +43,12 @@ export const source = (id: string) => ({
   },
   async save(value: Edited, before: Stored<Edited>): Promise<Stored<Edited>> {
     const path = { id }
-    const changed = Object.fromEntries(documents.filter((d) => !same(value[d], before.value[d])).map((d) => [d, value[d]]))
+    const { settings: _, ...changed } = changes(value, before.value)
     let version = before.version
     let settings = before.value.settings
-    if (Object.keys(changed).length > 0) version = (await rest.patch('/characters/{id}', { path, body: { ...changed, ifVersion: version } })).version
+    if (Object.keys(changed).length > 0) version = (await rest.patch('/characters/{id}', { path, body: { ...(changed as object), ifVersion: version } })).version
     if (!same(value.settings, settings)) settings = await rest.put('/characters/{id}/settings', { path, body: { ...value.settings, ifVersion: version } })
     return stored(await rest.get('/characters/{id}', { path }), settings)
   },
+  heard: (e) => (e.ev === 'character.updated' && e.data.characterId === id ? e.data.version : e.ev === 'character.deleted' && e.data.characterId === id ? 'gone' : undefined),
 })

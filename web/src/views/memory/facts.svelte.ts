@@ -1,12 +1,9 @@
 // The list of facts as far as it is read, and which of them are selected.
 
 import { SvelteSet } from 'svelte/reactivity'
-import { attempt } from '../../lib/notes.svelte'
+import { Pages } from '../../lib/pages.svelte'
 import { rest } from '../../state/server'
 import type { BulkFilter, Fact, FactKind, FactSubject } from './types'
-
-const first = 100
-const most = 200 // the longest page
 
 export class Filter {
   kind = $state<FactKind | ''>('')
@@ -37,53 +34,21 @@ export class Filter {
   }
 }
 
-export class Facts {
-  list = $state.raw<Fact[]>([])
-  loaded = $state(false)
+export class Facts extends Pages<Fact> {
   filter = new Filter()
   selecting = $state(false)
   selected = new SvelteSet<string>()
   all = $state(false) // all that match the filter are selected, read or not
-  private cursor: string | null = null
-  private turn = 0
-  private reading = false
 
-  constructor(private characterId: string) {}
-
-  /** load reads as much again as was shown. */
-  async load() {
-    const turn = ++this.turn
-    const wanted = Math.min(1000, Math.max(first, this.list.length))
-    const list: Fact[] = []
-    let cursor: string | null = ''
-    while (cursor !== null && list.length < wanted) {
-      const page = await this.read(cursor, Math.min(most, wanted - list.length))
-      if (!page || turn !== this.turn) return
-      list.push(...page.items)
-      cursor = page.nextCursor
-    }
-    this.list = list
-    this.cursor = cursor
-    this.loaded = true
-    const known = new Set(list.map((f) => f.id))
-    for (const id of this.selected) if (!known.has(id)) this.selected.delete(id)
+  constructor(characterId: string) {
+    const path = { id: characterId }
+    super(async (query) => (await rest.get('/characters/{id}/memories', { path, query: { ...this.filter.query, ...query } })) as { items: Fact[]; nextCursor: string | null }, 100)
   }
 
-  async more() {
-    if (this.cursor === null || this.reading) return
-    const turn = this.turn
-    this.reading = true
-    const page = await this.read(this.cursor, first)
-    this.reading = false
-    if (!page || turn !== this.turn) return
+  override async load() {
+    await super.load()
     const known = new Set(this.list.map((f) => f.id))
-    this.list = [...this.list, ...page.items.filter((f) => !known.has(f.id))]
-    this.cursor = page.nextCursor
-  }
-
-  private async read(cursor: string, limit: number) {
-    const page = await attempt(() => rest.get('/characters/{id}/memories', { path: { id: this.characterId }, query: { ...this.filter.query, limit, ...(cursor && { cursor }) } }))
-    return page as { items: Fact[]; nextCursor: string | null } | undefined
+    for (const id of this.selected) if (!known.has(id)) this.selected.delete(id)
   }
 
   select(on: boolean) {

@@ -34,7 +34,7 @@ export async function addFiles(files: File[]) {
   const [one] = done
   if (!one) return
   if (done.length > 1) return added.show(done)
-  if (one.problem) return void notes.show(one.problem, { kind: 'error' })
+  if (one.problem) return void notes.show(shell.failedFile(one.file, one.problem), { kind: 'error' })
   const text = shell.importedTo(shell.imported[one.kind] ?? one.kind, one.name)
   if (one.warnings.length > 0) notes.show(`${text} ${shell.warnings(one.warnings.length)}.`, { action: { label: shell.show, run: () => added.show(done) } })
   else notes.show(text, one.to ? { action: { label: shell.show, run: () => go(one.to) } } : {})
@@ -56,9 +56,13 @@ async function add(file: File, owner: { characterId?: string; conversationId?: s
       const id = await added.ask({ file: name, kind: String(e.details['kind'] ?? ''), field, named: String(e.details['name'] ?? '') })
       return id ? add(file, { ...owner, [field]: id }) : undefined
     }
-    return { file: name, kind: '', name, to: '', warnings: [], problem: errorText(e) }
+    const problem = (await isBackup(file)) ? shell.backupFile : e.details['as'] ? shell.unknownFile : errorText(e)
+    return { file: name, kind: '', name, to: '', warnings: [], problem }
   }
 }
+
+/** isBackup looks at the end of a zip file, where the names of its members stand. */
+const isBackup = async (file: File) => /\.zip$/i.test(file.name) && (await file.slice(-65_536).text()).includes('manifest.json')
 
 /** taken puts what was imported into the lists, and says where it is. */
 function taken(file: string, got: Answer<'post', '/import'>): Added {

@@ -1,0 +1,59 @@
+// A list of the server that is read page by page, and again when it has changed.
+
+import { attempt } from './notes.svelte'
+
+interface Page<T> {
+  items: T[]
+  nextCursor: string | null
+}
+
+const longest = 200 // items of a page
+const most = 1000 // items that are read again
+
+export class Pages<T extends { id: string }> {
+  list = $state.raw<T[]>([])
+  loaded = $state(false)
+  private cursor = $state<string | null>(null)
+  private turn = 0
+  private reading = false
+
+  constructor(
+    private readonly page: (query: { limit: number; cursor?: string }) => Promise<Page<T>>,
+    private readonly size = 50,
+  ) {}
+
+  get hasMore() {
+    return this.cursor !== null
+  }
+
+  /** load reads as much as is shown. Of several at once the last one counts. */
+  async load() {
+    const turn = ++this.turn
+    const wanted = Math.min(most, Math.max(this.size, this.list.length))
+    await attempt(async () => {
+      const list: T[] = []
+      let cursor: string | null = ''
+      while (cursor !== null && list.length < wanted) {
+        const got: Page<T> = await this.page({ limit: Math.min(longest, wanted - list.length), ...(cursor && { cursor }) })
+        if (turn !== this.turn) return
+        list.push(...got.items)
+        cursor = got.nextCursor
+      }
+      this.list = list
+      this.cursor = cursor
+      this.loaded = true
+    })
+  }
+
+  async more() {
+    const { cursor, turn } = this
+    if (cursor === null || this.reading) return
+    this.reading = true
+    const got = await attempt(() => this.page({ limit: this.size, cursor }))
+    this.reading = false
+    if (!got || turn !== this.turn) return
+    const known = new Set(this.list.map((item) => item.id))
+    this.list = [...this.list, ...got.items.filter((item) => !known.has(item.id))]
+    this.cursor = got.nextCursor
+  }
+}
