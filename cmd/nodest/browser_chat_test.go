@@ -445,6 +445,21 @@ func TestPageOnAPhone(t *testing.T) {
 	tap(`article.last footer [aria-haspopup=menu]`)
 	c.see("the menu", `document.querySelector("[role=menu]")`)
 	small("in the menu")
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.TapXY(200, 20)))
+	c.see("no menu", `!document.querySelector("[role=menu]")`)
+
+	// The keyboard of the phone: the page becomes lower, or only what is seen of it.
+	tap(compose)
+	const seen = `(r => r.height >= 44 && r.top > 200 && r.bottom <= 420)(document.querySelector("` + compose + `").getBoundingClientRect()) && document.documentElement.scrollHeight <= 420 && document.documentElement.scrollTop == 0`
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 420, chromedp.EmulateMobile, chromedp.EmulateTouch)))
+	c.see("the field above the keyboard", `innerHeight == 420 && `+seen)
+	c.see("the end of the reply above it", `(r => r.bottom <= document.querySelector("`+compose+`").getBoundingClientRect().top)(document.querySelector("article.last").getBoundingClientRect())`)
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)))
+	c.see("without the keyboard", `innerHeight == 844 && document.querySelector("`+compose+`").getBoundingClientRect().bottom > 800`)
+	c.see("a keyboard over the page", `(Object.defineProperty(visualViewport, "height", {value: 420, configurable: true}), visualViewport.dispatchEvent(new Event("resize")))`)
+	c.see("the field above it", seen)
+	c.see("a zoom, which hides as much", `(Object.defineProperty(visualViewport, "scale", {value: 2, configurable: true}), visualViewport.dispatchEvent(new Event("resize")))`)
+	c.see("the page as high as before", `document.querySelector("`+compose+`").getBoundingClientRect().bottom > 800`)
 	c.p.stop(t)
 }
 
@@ -502,8 +517,52 @@ func TestPageByKeyboard(t *testing.T) {
 	reach("the branches", `e => e.ariaLabel == "Branches and save points"`, chromedp.KeyModifiers(chromedp.ModifierShift))
 	c.keys(kb.Enter)
 	c.see("the dialog has the focus", `document.activeElement.closest("dialog[open]")`)
+	reach("its field", `e => e.ariaLabel == "Description"`)
+	c.keys("the ferry" + kb.Enter)
+	c.see("a save point", `document.querySelector("dialog li [aria-haspopup=menu]")`)
+	for range 12 { // more than there is in the dialog
+		c.keys(kb.Tab)
+		c.see("the focus stays in the dialog, or goes to the browser", `document.activeElement == document.body || document.activeElement.closest("dialog[open]")`)
+	}
+	reach("the menu of the save point", `e => e.matches("dialog li [aria-haspopup=menu]")`)
+	c.keys(kb.ArrowDown)
+	focused("open", "Export")
+	c.keys(kb.Escape)
+	c.see("only the menu is closed", `!document.querySelector("[role=menu]") && document.activeElement.matches("dialog[open] li [aria-haspopup=menu]")`)
 	c.keys(kb.Escape)
 	c.see("closed, and back there", `!document.querySelector("dialog") && document.activeElement.ariaLabel == "Branches and save points"`)
+
+	// Another view begins at its heading; what leads to a part of the same view keeps the focus.
+	heading := func(title string) {
+		t.Helper()
+		c.see("at the heading "+title, `document.activeElement.matches("main h1") && document.activeElement.innerText == `+jsString(title))
+	}
+	reach("the characters", `e => e.hash == "#/characters"`, chromedp.KeyModifiers(chromedp.ModifierShift))
+	c.keys(kb.Enter)
+	heading("Characters")
+	reach("the character", `e => e.matches(".tile a")`)
+	c.keys(kb.Enter)
+	heading("Wren Halloway")
+	reach("a part of it", `e => e.hash?.endsWith("/worldbook")`)
+	c.keys(kb.Enter)
+	c.see("its link has the focus", `document.querySelector("main .item") && document.activeElement.hash?.endsWith("/worldbook") && document.activeElement.ariaCurrent == "page"`)
+	reach("the link over the navigation", `e => e.matches(".skip")`, chromedp.KeyModifiers(chromedp.ModifierShift))
+	c.see("it is seen", `(r => r.top >= 0 && r.height >= 44)(document.activeElement.getBoundingClientRect())`)
+	c.keys(kb.Enter + kb.Tab)
+	c.see("past the navigation", `document.activeElement.closest("main") && document.activeElement != document.querySelector("main")`)
+
+	// On a small screen the navigation is a drawer.
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 844)))
+	const opener = `document.activeElement.matches("main button.drawer")`
+	reach("the drawer", `e => e.matches("main button.drawer")`, chromedp.KeyModifiers(chromedp.ModifierShift))
+	c.keys(kb.Enter)
+	c.see("the focus is in it, and the page behind it is out of reach", `document.activeElement.closest("aside") && document.querySelector("main").inert`)
+	c.keys(kb.Escape)
+	c.see("closed, and back at its button", `document.querySelector("aside").inert && !document.querySelector("main").inert && `+opener)
+	c.keys(kb.Enter)
+	reach("the library", `e => e.hash == "#/library"`)
+	c.keys(kb.Enter)
+	heading("Library")
 	c.p.stop(t)
 }
 

@@ -3,12 +3,15 @@
 export type Theme = 'system' | 'light' | 'dark'
 
 const stored = localStorage.getItem('nodest.theme')
+const papers = { light: '#fbfaf8', dark: '#16191d' } // --paper of app.css
 let current = $state<Theme>(stored === 'light' || stored === 'dark' ? stored : 'system')
 apply()
 
 function apply() {
   if (current === 'system') delete document.documentElement.dataset['theme']
   else document.documentElement.dataset['theme'] = current
+  // What is around the page, on a phone.
+  for (const meta of document.querySelectorAll<HTMLMetaElement>('meta[name=theme-color]')) meta.content = papers[current !== 'system' ? current : meta.media.includes('dark') ? 'dark' : 'light']
 }
 
 export const theme = {
