@@ -1,4 +1,4 @@
-# Everything needs Go and gcc only; `make web` also needs Node.
+# Everything needs Go and gcc only; `make web` also needs Node, and `make test-web` uses it.
 GO         ?= go
 GOTEST     ?= $(GO) test
 TESTFLAGS  ?=
@@ -36,8 +36,12 @@ test-race: ## all tests under the race detector
 test-postgres: ## all tests, the storage suite also on a private PostgreSQL
 	scripts/with-postgres $(MAKE) test
 
-test-web: ## the page in headless Chromium, as web/dist has it
+test-web: web/node_modules/axe-core ## the page in headless Chromium, as web/dist has it
 	$(GOTEST) $(TESTFLAGS) ./cmd/nodest -run '^TestPage'
+
+# Without Node or a registry the test of its accessibility skips, and says so.
+web/node_modules/axe-core:
+	-cd web && npm ci --no-audit --no-fund
 
 test-long: ## large numbers of cuts, kills, steps and fuzzing: an hour or more
 	NODEST_LONG=1 scripts/with-postgres $(GO) test -timeout 3h ./...

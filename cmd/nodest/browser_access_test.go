@@ -209,23 +209,6 @@ func (a *accessPage) views() []accessView {
 	return views
 }
 
-// signIn shows the page to sign in, and what somebody sees who has no chats yet.
-func (a *accessPage) signIn(sizes ...func()) (wrong []string) {
-	a.t.Helper()
-	require.NoError(a.t, chromedp.Do(a.ctx, chromedp.Navigate(a.p.client.base)))
-	for _, v := range []accessView{{"signing in", "", nil, found("[name=password]")}, {"welcome", "", nil, pageText("Welcome")}} {
-		if v.name == "welcome" {
-			signInWithPassword(a.t, a.ctx, "mia", "staple battery horse")
-		}
-		a.see(v.name, v.ready)
-		for _, size := range sizes {
-			size()
-			wrong = append(wrong, a.checks(v.name)...)
-		}
-	}
-	return wrong
-}
-
 func (a *accessPage) see(what, js string) {
 	a.t.Helper()
 	waitJS(a.t, a.ctx, what, js)
@@ -268,12 +251,13 @@ func (a *accessPage) check(where, js string) (wrong []string) {
 // checks is all that is asked of a view, in the size that is set.
 func (a *accessPage) checks(view string) (wrong []string) {
 	a.t.Helper()
+	whole := view == "a chat" || view == "drawer" || view == "new chat"
 	size := "wide"
 	if a.phone {
 		size = "phone"
 	}
 	where := view + ", " + size
-	wrong = append(wrong, a.check(where, `access.rules()`)...)
+	wrong = append(wrong, a.check(where, fmt.Sprintf(`access.rules(%t)`, whole))...)
 	wrong = append(wrong, a.check(where+", unnamed field", `access.unnamed()`)...)
 	if a.phone {
 		wrong = append(wrong, a.check(where+", too wide", `access.wide()`)...)
@@ -283,21 +267,9 @@ func (a *accessPage) checks(view string) (wrong []string) {
 	}
 	// The other theme has other colours, and nothing else.
 	a.media("prefers-color-scheme", "dark")
-	wrong = append(wrong, a.check(where+", dark", `access.rules(["color-contrast", "link-in-text-block"])`)...)
+	wrong = append(wrong, a.check(where+", dark", fmt.Sprintf(`access.rules(%t, ["color-contrast", "link-in-text-block"])`, whole))...)
 	a.media("prefers-color-scheme", "light")
 	return wrong
-}
-
-func (a *accessPage) wide() {
-	a.t.Helper()
-	a.phone = false
-	require.NoError(a.t, chromedp.Do(a.ctx, chromedp.EmulateViewport(1440, 900)))
-}
-
-func (a *accessPage) small() {
-	a.t.Helper()
-	a.phone = true
-	require.NoError(a.t, chromedp.Do(a.ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)))
 }
 
 // TestPageAccessible shows every view, menu and dialog, with content, on a phone and on a
@@ -312,29 +284,59 @@ func TestPageAccessible(t *testing.T) {
 	require.NoError(t, err)
 	own, err := os.ReadFile("testdata/access.js")
 	require.NoError(t, err)
-	a := newAccessPage(t)
-	require.NoError(t, chromedp.Do(a.ctx, chromedp.Navigate("about:blank"))) // a target, for what follows
-	_, err = chromedp.Call(a.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: string(axe) + ";\n" + string(own)})
-	require.NoError(t, err)
-	_, err = chromedp.Call(a.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
-	require.NoError(t, err)
-	a.media("prefers-color-scheme", "light")
-
-	wrong := a.signIn(a.small, a.wide)
-	require.NoError(t, chromedp.Do(a.ctx, chromedp.Navigate(a.p.client.base+"/signin#"+a.p.link)))
-	for _, size := range []func(){a.wide, a.small} {
-		size()
-		require.NoError(t, chromedp.Do(a.ctx, chromedp.Reload()))
+	walk := func(t *testing.T, phone bool) {
+		a := newAccessPage(t)
+		size := chromedp.EmulateViewport(1440, 900)
+		if a.phone = phone; phone {
+			size = chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
+		}
+		require.NoError(t, chromedp.Do(a.ctx, size))
+		_, err := chromedp.Call(a.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: string(axe) + ";\n" + string(own)})
+		require.NoError(t, err)
+		_, err = chromedp.Call(a.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+		require.NoError(t, err)
+		a.media("prefers-color-scheme", "light")
+		require.NoError(a.t, chromedp.Do(a.ctx, chromedp.Navigate(a.p.client.base)))
+		a.see("signing in", found("[name=password]"))
+		a.see("four faults", `(() => {
+			const bad = document.createElement("main")
+			bad.id = "bad"
+			bad.append(...["input", "button", "a"].map(e => document.createElement(e)), "Gray")
+			bad.style.cssText = "width: 1600px; color: #777"
+			bad.children[0].placeholder = "Placeholder"
+			bad.children[1].textContent = "x"
+			bad.children[1].style.cssText = "outline: none; width: 20px; min-height: 0; height: 20px; padding: 0"
+			document.body.append(bad)
+			return true
+		})()`)
+		faults := strings.Join(a.checks("faults"), "\n")
+		for _, f := range []string{"landmark-no-duplicate-main", "dark: color-contrast", "unnamed field"} {
+			require.Contains(t, faults, f, "the checks find what is wrong")
+		}
+		if phone {
+			require.Contains(t, faults, "too wide")
+			require.Contains(t, faults, "small target")
+		} else {
+			require.Contains(t, faults, "focus is not visible")
+		}
+		a.see("without them", `(document.querySelector("#bad").remove(), true)`)
+		wrong := a.checks("signing in")
+		signInWithPassword(a.t, a.ctx, "mia", "staple battery horse")
+		a.see("no chats yet", pageText("Welcome"))
+		wrong = append(wrong, a.checks("welcome")...)
+		require.NoError(t, chromedp.Do(a.ctx, chromedp.Navigate(a.p.client.base+"/signin#"+a.p.link)))
 		a.see("the page of the owner", `document.querySelector("main h1") && `+found("[href='#/chats/"+a.chat+"']"))
 		for _, v := range a.views() {
 			a.show(v)
 			wrong = append(wrong, a.checks(v.name)...)
 		}
+		if len(wrong) > 0 {
+			t.Errorf("%d findings:\n%s", len(wrong), strings.Join(wrong, "\n"))
+		}
+		a.p.stop(t)
 	}
-	if len(wrong) > 0 {
-		t.Errorf("%d findings:\n%s", len(wrong), strings.Join(wrong, "\n"))
-	}
-	a.p.stop(t)
+	t.Run("wide", func(t *testing.T) { walk(t, false) })
+	t.Run("phone", func(t *testing.T) { walk(t, true) })
 }
 
 // TestPageAnnouncesReplies: the beginning and the end of a reply are read aloud, its
@@ -438,11 +440,10 @@ func TestPageForcedColours(t *testing.T) {
 	seen("a share of the budget", ".bar i[data-source]")
 	seen("the colour of a source", ".tag i")
 	marked("the tab", "[role=tab][aria-selected=true]")
-	marked("the place in the navigation", "nav [aria-current]")
-	show("/prompts/"+a.reply, found(".part"))
 	a.see("the tab of the reply", `(document.querySelectorAll("[role=tab]")[3].click(), document.querySelector("[data-step]"))`)
 	seen("a step of the time", "[data-step]")
-	show("/settings/account", found("[data-section=account]"))
+	show("/settings/account", found("[data-section=account] section"))
+	marked("the place in the navigation", "nav [aria-current]")
 	show("/chats/"+a.chat, found("article.last[data-status=complete] table"))
 	a.see("a tag is chosen", `(e => e && (e.click(), true))(`+found("aside .tags button")+`)`)
 	marked("the tag", ".tags [aria-pressed=true]")
