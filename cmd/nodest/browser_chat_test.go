@@ -573,6 +573,8 @@ func TestPageByKeyboard(t *testing.T) {
 	reach("the library", `e => e.hash == "#/library"`)
 	c.keys(kb.Enter)
 	heading("Library")
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.Reload()))
+	c.see("a page that is loaded has the focus nowhere", `document.querySelector("main nav [aria-current]") && document.activeElement == document.body`)
 	c.p.stop(t)
 }
 
