@@ -235,9 +235,10 @@ export class OpenChat {
   }
 
   /** edit changes a text in place; or, as a branch of its own, and has it answered. */
-  edit(m: Message, text: string, branch: boolean) {
+  async edit(m: Message, text: string, branch: boolean) {
     this.shown.delete(m.id)
-    return this.do('message.edit', { messageId: m.id, text, ifRev: m.rev, mode: branch ? 'branch' : 'in_place', ...(branch && { regenerate: true }) })
+    const done = await this.do('message.edit', { messageId: m.id, text, ifRev: m.rev, mode: branch ? 'branch' : 'in_place', ...(branch && { regenerate: true }) })
+    if (done) this.edits.delete(m.id) // the message itself may have left the view by now
   }
 
   async remove(m: Message, scope: 'one' | 'after' | 'swipe') {
