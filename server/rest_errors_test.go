@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"nodest/fault"
+	"nodest/server/api"
 )
 
 // Bad input is refused with an error code and the name of the wrong field, and
@@ -117,8 +118,8 @@ func TestBadInputIsRefused(t *testing.T) {
 func TestBodiesThatAreTooLarge(t *testing.T) {
 	h := newTestServer(t, nil)
 	for path, size := range map[string]int{
-		"/conversations": 256<<10 + 1, "/settings": 256<<10 + 1, "/characters": documentBytes + 1, "/lint": lintBytes + 1,
-		"/nodest/chat": documentBytes + 1, "/nodest/history": documentBytes + 1,
+		"/conversations": 256<<10 + 1, "/settings": 256<<10 + 1, "/characters": api.DocumentBytes + 1, "/lint": lintBytes + 1,
+		"/nodest/chat": api.DocumentBytes + 1, "/nodest/history": api.DocumentBytes + 1,
 	} {
 		method := http.MethodPost
 		if path == "/settings" {
