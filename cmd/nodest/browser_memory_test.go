@@ -291,6 +291,29 @@ func TestPageMemoryTimeline(t *testing.T) {
 	m.p.stop(t)
 }
 
+// TestPageMemoryTimelineOfArchivedFacts says which fact replaced an archived one, and
+// which message did it; what the user archives, nothing replaced.
+func TestPageMemoryTimelineOfArchivedFacts(t *testing.T) {
+	m := openMemoryPage(t, "I live in Oslo.", "It rains.")
+	extract := func() { m.call(http.MethodPost, "/conversations/"+m.chat+"/memory/extract", map[string]any{}, nil) }
+	extract()
+	m.open("/timeline")
+	m.see("what was learned", `[...document.querySelectorAll(".happening.learned .text a")].some(a => a.innerText == "User lives in Oslo")`)
+	m.call(http.MethodPost, "/characters/"+m.character+"/memories/import", map[string]any{"text": "User lives in Paris", "kind": "profile", "subject": "user"}, nil)
+	m.say(m.chat, "I moved to Lisbon.", "The river is high.")
+	extract()
+	const archived = `[...document.querySelectorAll(".happening.archived")].find(h => /User lives in (Oslo|Paris)/.test(h.querySelector(".text").innerText))`
+	m.see("what replaced it", `(h => h && h.innerText.includes("Replaced by: User moved to Lisbon") && !h.innerText.includes("by you"))(`+archived+`)`)
+	m.see("to the message that ended it", `(a => a && (a.click(), true))([...`+archived+`.querySelectorAll("a")].find(a => a.innerText == "Message that contradicts it"))`)
+	m.see("the message", `location.hash.startsWith("#/chats/`+m.chat+`?message=") && document.querySelector("main").innerText.includes("I moved to Lisbon.")`)
+
+	fact := m.add(map[string]any{"text": "User owns a boat", "kind": "profile"})
+	m.call(http.MethodDelete, "/characters/"+m.character+"/memories/"+fact, nil, nil)
+	m.open("/timeline")
+	m.see("what the user archived", `[...document.querySelectorAll(".happening.archived")].some(h => h.innerText.includes("User owns a boat") && h.innerText.includes("by you") && !h.innerText.includes("Replaced"))`)
+	m.p.stop(t)
+}
+
 // TestPageMemorySuggestions: a suggestion to change the user's own memory appears by
 // itself, with its source, and takes effect once accepted; jobs say what was done.
 func TestPageMemorySuggestions(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 type wireMemory struct {
 	memory.Memory
 	Evidence   []memory.Evidence `json:"evidence"`
+	EndedBy    []memory.Evidence `json:"endedBy,omitempty"`
 	EventTime  *op.Time          `json:"eventTime,omitempty"`
 	LastSeenAt op.Time           `json:"lastSeenAt"`
 	LastUsedAt *op.Time          `json:"lastUsedAt,omitempty"`
@@ -31,7 +32,7 @@ func wireListedOf(m memory.Listed) wireMemory {
 
 func wireMemoryOf(m memory.Memory) wireMemory {
 	return wireMemory{
-		Memory: m, Evidence: OrEmpty(m.Evidence), EventTime: (*op.Time)(m.EventTime), LastSeenAt: op.Time(m.LastSeenAt),
+		Memory: m, Evidence: OrEmpty(m.Evidence), EndedBy: m.EndedBy, EventTime: (*op.Time)(m.EventTime), LastSeenAt: op.Time(m.LastSeenAt),
 		LastUsedAt: (*op.Time)(m.LastUsedAt), CreatedAt: op.Time(m.CreatedAt), UpdatedAt: op.Time(m.UpdatedAt),
 	}
 }
