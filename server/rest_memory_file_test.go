@@ -114,3 +114,28 @@ func TestARetiredFactNamesWhatEndedIt(t *testing.T) {
 		t.Errorf("active: %v", active)
 	}
 }
+
+// Of two devices that change the text of a fact, the later one learns that it has not seen
+// the other's. A new version has another id, and an id names the fact in all versions.
+func TestAnEditOfAnOldVersionIsRefused(t *testing.T) {
+	h := newTestServer(t, nil)
+	path := h.newMemoriesPath()
+	id := h.addMemory(path, "Mia keeps bees.", "")
+	edit := func(body string, headers ...string) *restResponse { return h.rest("PATCH", path+"/"+id, body, headers...) }
+	if tag := edit(`{"importance":0.9,"ifVersion":1}`).header.Get("ETag"); tag != `"1"` {
+		t.Errorf("without a new text: %s", tag)
+	}
+	first := edit(`{"text":"Mia keeps goats.","ifVersion":1}`)
+	if m := first.wants(t, 200); m["version"] != 2.0 || first.header.Get("ETag") != `"2"` {
+		t.Errorf("a new version: %v", m)
+	}
+	if p := edit(`{"text":"Mia keeps cats.","ifVersion":1}`).refuses(t, 412, "precondition_failed"); p.Details["version"] != 2.0 {
+		t.Errorf("details: %v", p.Details)
+	}
+	edit(`{"text":"Mia keeps cats."}`, `If-Match: "1"`).refuses(t, 412, "precondition_failed")
+	if got := h.rest("GET", path, "").items(t); len(got) != 1 || got[0]["text"] != "Mia keeps goats." {
+		t.Errorf("after the refusals: %v", got)
+	}
+	edit(`{"text":"Mia keeps cats."}`, "If-Match: "+first.header.Get("ETag")).wants(t, 200)
+	edit(`{"text":"Mia keeps dogs.","ifVersion":0}`).wants(t, 200)
+}

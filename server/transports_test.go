@@ -157,6 +157,7 @@ var transportCases = []transportCase{
 	{command: "memory.edit", data: `{"characterId":"$char","memoryId":"$mem","text":"Mia keeps hens.","importance":0.9}`, keep: kept{"mem2": "id"}},
 	{command: "memory.edit", data: `{"characterId":"$char","memoryId":"$mem","importance":1.1}`, code: "invalid_field"},
 	{command: "memory.edit", data: `{"characterId":"$char","memoryId":"nobody","text":"x"}`, code: "not_found"},
+	{command: "memory.edit", data: `{"characterId":"$char","memoryId":"$mem","text":"Mia keeps ducks.","ifVersion":7}`, code: "precondition_failed"},
 	{command: "memory.restore", data: `{"characterId":"$char","memoryId":"$mem"}`, key: "back", keep: kept{"mem3": "id"}},
 	{command: "memory.restore", data: `{"characterId":"$char","memoryId":"$mem"}`, key: "back", replay: true},
 	{command: "memory.restore", data: `{"characterId":"$char","memoryId":"nobody"}`, code: "not_found"},

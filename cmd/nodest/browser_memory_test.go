@@ -271,6 +271,29 @@ func TestPageMemoryForgets(t *testing.T) {
 	m.p.stop(t)
 }
 
+// TestPageMemoryEditMeetsAnotherDevice: a text of another device is not overwritten
+// unseen, not even one that comes while the user decides. What was typed stays.
+func TestPageMemoryEditMeetsAnotherDevice(t *testing.T) {
+	m := openMemoryPage(t)
+	id := m.add(map[string]any{"text": "Ana keeps bees.", "kind": "profile"})
+	m.open("")
+	m.listed("the fact", "Ana keeps bees.")
+	elsewhere := func(text string) {
+		m.call(http.MethodPatch, "/characters/"+m.character+"/memories/"+id, map[string]any{"text": text}, nil)
+	}
+	m.choose("Ana keeps bees.", "Edit")
+	m.fill("dialog textarea", " And hens.")
+	elsewhere("Ana keeps goats.")
+	m.press("Save")
+	m.see("what it became", `document.querySelector("dialog [role=alert]")?.innerText.includes("Ana keeps goats.")`)
+	elsewhere("Ana keeps cats.")
+	m.press("Save my text anyway")
+	m.see("what it became meanwhile", `document.querySelector("dialog [role=alert]")?.innerText.includes("Ana keeps cats.") && document.querySelector("dialog textarea").value == "Ana keeps bees. And hens."`)
+	m.press("Save my text anyway")
+	m.listed("the text of the user", "Ana keeps bees. And hens.")
+	m.p.stop(t)
+}
+
 // TestPageMemoryTimeline shows what a correction in the chat replaced, and leads to its
 // source.
 func TestPageMemoryTimeline(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 var memoryOperations = []Operation{
 	{Command: "memory.search", Route: "GET /characters/:characterId/memories", Data: takes(memorySearch)},
 	{Command: "memory.create", Route: "POST /characters/:characterId/memories", Status: http.StatusCreated, Key: true, Data: takes(memoryCreate)},
-	{Command: "memory.edit", Route: "PATCH /characters/:characterId/memories/:memoryId", Key: true, Data: takes(memoryEdit)},
+	{Command: "memory.edit", Route: "PATCH /characters/:characterId/memories/:memoryId", Key: true, IfMatch: true, Data: takes(memoryEdit)},
 	{Command: "memory.pin", As: "memory.edit", Key: true, Data: takes(memoryPin)}, // in REST it is an edit of pinned
 	{Command: "memory.delete", Route: "DELETE /characters/:characterId/memories/:memoryId", Status: http.StatusNoContent, Key: true, Data: takes(memoryDelete)},
 	{Command: "memory.restore", Route: "POST /characters/:characterId/memories/:memoryId/restore", Key: true, Data: takes(memoryRestore)},
@@ -158,7 +158,8 @@ type memoryEditData struct {
 }
 
 func memoryEdit(ctx context.Context, s *Services, c *op.Call, in memoryEditData) (any, error) {
-	return memoryOf(s.Memory.Edit(ctx, c, in.CharacterID, in.MemoryID, in.Patch))
+	return Result(func(m *memory.Memory) Versioned { return Versioned{wireMemoryOf(*m), int64(m.Version)} })(
+		s.Memory.Edit(ctx, c, in.CharacterID, in.MemoryID, in.Patch))
 }
 
 type memoryPinData struct {
