@@ -121,7 +121,9 @@ func TestAnEditOfAnOldVersionIsRefused(t *testing.T) {
 	h := newTestServer(t, nil)
 	path := h.newMemoriesPath()
 	id := h.addMemory(path, "Mia keeps bees.", "")
-	edit := func(body string, headers ...string) *restResponse { return h.rest("PATCH", path+"/"+id, body, headers...) }
+	edit := func(body string, headers ...string) *restResponse {
+		return h.rest("PATCH", path+"/"+id, body, headers...)
+	}
 	if tag := edit(`{"importance":0.9,"ifVersion":1}`).header.Get("ETag"); tag != `"1"` {
 		t.Errorf("without a new text: %s", tag)
 	}

@@ -287,7 +287,7 @@ func TestPageSettingsUsageOfPeople(t *testing.T) {
 
 	signInPage(t, ctx, p)
 	showSettings(t, ctx, "people")
-	for _, span := range []string{"30", "1", "90"} {
+	for _, span := range []string{"30", "1", "7"} {
 		click(t, ctx, `input[value="`+span+`"]`)
 		waitJS(t, ctx, "the usage of everybody", `document.querySelectorAll("li .used").length == 2 &&
 			[...document.querySelectorAll("li")].every(l => l.querySelector("b").innerText == "mia"
