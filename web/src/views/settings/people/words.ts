@@ -58,7 +58,7 @@ export const peopleWords = words(
     you: '你',
     usage: '用量',
     days: (n: number) => (n === 1 ? '今天' : `${n} 天`),
-    used: (tokens: string) => `${tokens} 令牌`,
+    used: (tokens: string) => `${tokens} 词元`,
     unused: '没有用量',
     owner: '所有者',
     member: '成员',
