@@ -90,7 +90,7 @@ func (svc *Service) Documents(tx Tx, w Wanted, pins *Pins) (*Documents, error) {
 	if d, ok := svc.compiled.Get(key); ok {
 		return d, nil
 	}
-	d, err := readDocs(tx, w, stamps)
+	d, err := readDocs(tx, w, stamps, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,8 @@ func (svc *Service) Documents(tx Tx, w Wanted, pins *Pins) (*Documents, error) {
 	return d, nil
 }
 
-func readDocs(tx Tx, w Wanted, stamps *Stamps) (*Documents, error) {
+// readDocs reads and compiles documents. change, if not nil, may change what is compiled.
+func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) error) (*Documents, error) {
 	ch, err := At(tx, w.characterID, stamps.Character)
 	if err != nil {
 		return nil, err
@@ -123,6 +124,11 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps) (*Documents, error) {
 			return nil, fmt.Errorf("%s %s: %w", r.Kind, r.ID, err)
 		}
 		scripts = append(scripts, more...)
+	}
+	if change != nil {
+		if err := change(&sources); err != nil {
+			return nil, err
+		}
 	}
 	d.Compiled = framework.Compile(sources)
 	d.Sampling = samplingOf(cmp.Or(sources.GlobalPreset, sources.Preset))

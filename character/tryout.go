@@ -20,10 +20,11 @@ const (
 )
 
 // BookTest asks which entries of a world book fire: of Document, WorldBookID, or all books
-// of CharacterID. One of them is given.
+// of CharacterID. One of them is given; Document may come with CharacterID, and is tested
+// as the only book of that character then.
 type BookTest struct {
 	Document    json.RawMessage `json:"document,omitempty"`
-	Dialect     string          `json:"dialect,omitempty"` // of Document; default "nodest"
+	Dialect     string          `json:"dialect,omitempty"` // of Document; default that of the character, else "nodest"
 	WorldBookID string          `json:"worldBookId,omitempty"`
 	CharacterID string          `json:"characterId,omitempty"`
 	Messages    []TestMessage   `json:"messages,omitempty"`  // the chat, oldest first
@@ -38,7 +39,7 @@ type TestMessage struct {
 }
 
 func (in *BookTest) check() error {
-	if err := oneGiven("document, worldBookId or characterId", !op.IsNull(in.Document), in.WorldBookID != "", in.CharacterID != ""); err != nil {
+	if err := oneGiven("document, worldBookId or characterId", !op.IsNull(in.Document), in.WorldBookID != "", in.CharacterID != "" && op.IsNull(in.Document)); err != nil {
 		return err
 	}
 	if in.Text == "" && len(in.Messages) == 0 {
@@ -91,7 +92,7 @@ func (svc *Service) TestBook(ctx context.Context, userID string, in BookTest) ([
 	}
 	input, err := op.Read(ctx, svc.store, userID, func(tx Tx) (framework.Input, error) {
 		if in.CharacterID != "" {
-			return svc.characterInput(tx, in.CharacterID)
+			return svc.characterInput(tx, &in)
 		}
 		return in.bookInput(tx)
 	})
@@ -113,8 +114,8 @@ func (svc *Service) TestBook(ctx context.Context, userID string, in BookTest) ([
 }
 
 // characterInput is the input of a prompt of a character, without a chat.
-func (svc *Service) characterInput(tx Tx, characterID string) (framework.Input, error) {
-	ch, err := tx.Character(characterID)
+func (svc *Service) characterInput(tx Tx, in *BookTest) (framework.Input, error) {
+	ch, err := tx.Character(in.CharacterID)
 	if err != nil {
 		return framework.Input{}, op.InField("characterId", err)
 	}
@@ -122,7 +123,13 @@ func (svc *Service) characterInput(tx Tx, characterID string) (framework.Input, 
 	if err != nil {
 		return framework.Input{}, err
 	}
-	d, err := svc.Documents(tx, WantedBy(user, "", ch.ID), nil)
+	wanted := WantedBy(user, "", ch.ID)
+	var d *Documents
+	if op.IsNull(in.Document) {
+		d, err = svc.Documents(tx, wanted, nil)
+	} else {
+		d, err = in.documentsWith(tx, wanted)
+	}
 	if err != nil {
 		return framework.Input{}, err
 	}
@@ -130,6 +137,22 @@ func (svc *Service) characterInput(tx Tx, characterID string) (framework.Input, 
 	return framework.Input{
 		Compiled: d.Compiled, Note: d.Note, Persona: framework.Persona{Name: name}, Scripts: d.Scripts.Run(nil), Options: d.BuildOptions(),
 	}, err
+}
+
+// documentsWith are the documents of a character with Document as its only world book.
+func (in *BookTest) documentsWith(tx Tx, w Wanted) (*Documents, error) {
+	if err := checkDocument("document", WorldBook, in.Document); err != nil {
+		return nil, err
+	}
+	stamps, err := w.Stamps(tx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return readDocs(tx, w, stamps, func(s *framework.Sources) (err error) {
+		s.GlobalBook, s.MoreBooks = nil, nil
+		s.Book, err = card.ParseWorldBook(in.Document, card.Dialect(cmp.Or(in.Dialect, string(s.Dialect))))
+		return err
+	})
 }
 
 // bookInput is the input of a prompt with one world book.

@@ -34,6 +34,7 @@ type Patch struct {
 	EventTime  *time.Time    `json:"eventTime,omitempty"`
 	Pinned     *bool         `json:"pinned,omitempty"`
 	Locked     *bool         `json:"locked,omitempty"`
+	IfVersion  int64         `json:"ifVersion,omitempty"` // number of the newest version; 0 = any
 }
 
 // create stores a memory of origin user. An active one with the same words is returned instead,
@@ -77,8 +78,9 @@ func create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 // them. A new text makes a version that counts wherever the newest one and the one named by id
 // did.
 //
-// Errors: Invalid; Conflict if the memory is retired, or if another one says the same
-// (details.current is its id).
+// Errors: Invalid; PreconditionFailed if there is a newer version than p.IfVersion;
+// Conflict if the memory is retired, or if another one says the same (details.current is
+// its id).
 func edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
@@ -88,6 +90,9 @@ func edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
 		return nil, err
 	}
 	newest := &versions[len(versions)-1]
+	if err := op.CheckVersion(p.IfVersion, int64(newest.Version)); err != nil {
+		return nil, err
+	}
 	m := *newest
 	p.apply(&m)
 	if p.Text != nil && strings.TrimSpace(*p.Text) != newest.Text {

@@ -26,6 +26,10 @@ type Store interface {
 	// With owner not empty, those whose lease is not owner's count as well, over or
 	// not: that is for a process that has the database to itself.
 	Abandoned(ctx context.Context, owner string, limit int) ([]*chat.Generation, error)
+
+	// UsageByUser adds up the meter of each user from day to day, both inclusive
+	// ("2006-01-02"), by id; users who used nothing are left out.
+	UsageByUser(ctx context.Context, from, to string) ([]UserUsage, error)
 }
 
 // Tx is the user's data within one transaction.

@@ -27,6 +27,16 @@ func (e *Engine) Usage(ctx context.Context, userID, from, to string) ([]UsageRow
 	return rows, err
 }
 
+// UsageByUser returns what each user used from day to day, as Usage. Only an owner may
+// see it; the caller checks that.
+func (e *Engine) UsageByUser(ctx context.Context, from, to string) ([]UserUsage, error) {
+	from, to, err := usageRange(from, to, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return e.store.UsageByUser(ctx, from, to)
+}
+
 // usageRange completes and checks the two days.
 func usageRange(from, to string, now time.Time) (first, last string, err error) {
 	end := now.UTC()
@@ -67,6 +77,15 @@ type UsageRow struct {
 	Day              string  `json:"day"`
 	Provider         string  `json:"provider"`
 	Model            string  `json:"model"`
+	Requests         int64   `json:"requests"`
+	PromptTokens     int64   `json:"promptTokens"`
+	CompletionTokens int64   `json:"completionTokens"`
+	CostUSD          float64 `json:"costUsd"`
+}
+
+// UserUsage is the meter of one user.
+type UserUsage struct {
+	UserID           string  `json:"userId"`
 	Requests         int64   `json:"requests"`
 	PromptTokens     int64   `json:"promptTokens"`
 	CompletionTokens int64   `json:"completionTokens"`

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/server/api"
 	"nodest/stream/outbox"
 )
 
@@ -20,15 +21,15 @@ func TestCommandsMatchAsyncAPI(t *testing.T) {
 			described[command] = true
 		}
 	}
-	served := byCommand(operations)
+	served := api.ByCommand()
 	for command, o := range served {
 		if !described[command] {
 			t.Errorf("%s is served but not described", command)
 			continue
 		}
 		required, _ := at(c.asyncapi, "components", "messages", "command."+command, "payload", "required")
-		if slices.Contains(required.([]any), any("key")) != o.key {
-			t.Errorf("%s: needs a key: %v; the document says something else", command, o.key)
+		if slices.Contains(required.([]any), any("key")) != o.Key {
+			t.Errorf("%s: needs a key: %v; the document says something else", command, o.Key)
 		}
 	}
 	for command := range described {
@@ -47,8 +48,8 @@ func TestCommandsMatchAsyncAPI(t *testing.T) {
 // together.
 func TestACommandAndItsRouteTakeTheSameMembers(t *testing.T) {
 	c := theContract()
-	for command, o := range byCommand(operations) {
-		if o.route == "" {
+	for command, o := range api.ByCommand() {
+		if o.Route == "" {
 			continue // it has no plain REST route
 		}
 		r := routeOf(o)
@@ -137,11 +138,33 @@ func TestOnlyDurableEventsHaveASeq(t *testing.T) {
 	}
 }
 
+// The memory of a suggestion is null where the suggestion is a new memory, in the API and
+// in the event.
+func TestASuggestionMayNameNoMemory(t *testing.T) {
+	const id = "0198c0de-0000-7000-8000-000000000002"
+	for _, memoryID := range []any{"0198c0de-0000-7000-8000-000000000001", nil} {
+		suggestion := map[string]any{
+			"id": id, "memoryId": memoryID, "event": "ADD", "text": "User hates tea", "reason": "r", "evidence": []any{},
+			"state": "open", "createdAt": "2026-01-31T12:00:00.000Z",
+		}
+		if err := theContract().validate(suggestion, openapiAt, "components", "schemas", "Suggestion"); err != nil {
+			t.Error(err)
+		}
+		event := map[string]any{
+			"ev": "memory.suggestion", "seq": 1, "at": 1, "conversationId": id, "by": "server",
+			"data": map[string]any{"suggestionId": id, "memoryId": memoryID, "event": "ADD"},
+		}
+		if err := theContract().message(event, "event.memory.suggestion"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Of two entries for one command or route, one would hide the other.
 func TestNoOperationIsListedTwice(t *testing.T) {
 	seen := map[string]bool{}
-	for _, o := range operations {
-		for _, name := range []string{o.command, o.route} {
+	for _, o := range api.Operations {
+		for _, name := range []string{o.Command, o.Route} {
 			if name != "" && seen[name] {
 				t.Errorf("%s is in the table twice", name)
 			}

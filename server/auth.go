@@ -89,7 +89,7 @@ func (s *Server) originAllowed(r *http.Request) bool {
 	})
 }
 
-// call returns the engine's Call for a REST request; ops.go fills in the hash.
+// call returns the engine's Call for a REST request; perform fills in the hash.
 func (s *Server) call(c echo.Context, who *account.Identity) *op.Call {
 	h := c.Request().Header
 	call := &op.Call{UserID: who.User.ID, Key: h.Get("Idempotency-Key")}

@@ -11,6 +11,7 @@ import (
 	"nodest/account"
 	"nodest/fault"
 	"nodest/op"
+	"nodest/server/api"
 )
 
 // accountRoutes serves sign-in, tokens, tickets and users. They are no
@@ -82,27 +83,27 @@ type wireUser struct {
 	Role        string         `json:"role"`
 	Limits      account.Limits `json:"limits"`
 	HasPassword bool           `json:"hasPassword"`
-	CreatedAt   wireTime       `json:"createdAt"`
+	CreatedAt   op.Time        `json:"createdAt"`
 }
 
 func wireUserOf(u *account.User) wireUser {
-	return wireUser{u.ID, u.Username, u.Role, u.Limits, u.PasswordHash != "", wireTime(u.CreatedAt)}
+	return wireUser{u.ID, u.Username, u.Role, u.Limits, u.PasswordHash != "", op.Time(u.CreatedAt)}
 }
 
 type wireToken struct {
-	ID         string    `json:"id"`
-	Name       string    `json:"name"`
-	Session    bool      `json:"session"`
-	Current    bool      `json:"current,omitempty"` // this request used it
-	CreatedAt  wireTime  `json:"createdAt"`
-	LastUsedAt *wireTime `json:"lastUsedAt"`
-	ExpiresAt  *wireTime `json:"expiresAt"`
-	Token      string    `json:"token,omitempty"` // once, when it is made
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	Session    bool     `json:"session"`
+	Current    bool     `json:"current,omitempty"` // this request used it
+	CreatedAt  op.Time  `json:"createdAt"`
+	LastUsedAt *op.Time `json:"lastUsedAt"`
+	ExpiresAt  *op.Time `json:"expiresAt"`
+	Token      string   `json:"token,omitempty"` // once, when it is made
 }
 
 func wireTokenOf(t *account.Token) wireToken {
-	return wireToken{ID: t.ID, Name: t.Name, Session: t.Session, CreatedAt: wireTime(t.CreatedAt),
-		LastUsedAt: (*wireTime)(t.LastUsedAt), ExpiresAt: (*wireTime)(t.ExpiresAt)}
+	return wireToken{ID: t.ID, Name: t.Name, Session: t.Session, CreatedAt: op.Time(t.CreatedAt),
+		LastUsedAt: (*op.Time)(t.LastUsedAt), ExpiresAt: (*op.Time)(t.ExpiresAt)}
 }
 
 // decodeBody reads the JSON body of a request strictly into v.
@@ -114,7 +115,7 @@ func (s *Server) decodeBody(c echo.Context, v any) error {
 	if len(body) == 0 {
 		body = []byte("{}")
 	}
-	return decodeStrict(body, v)
+	return api.Decode(body, v)
 }
 
 func (s *Server) login(c echo.Context) error {
@@ -222,7 +223,7 @@ func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
 }
 
 func (s *Server) tokens(c echo.Context, who *account.Identity) (any, error) {
-	return list(func(t *account.Token) wireToken {
+	return api.List(func(t *account.Token) wireToken {
 		w := wireTokenOf(t)
 		w.Current = t.ID == who.TokenID
 		return w
@@ -262,16 +263,16 @@ func (s *Server) ticket(c echo.Context, who *account.Identity) (any, error) {
 }
 
 func (s *Server) users(c echo.Context, who *account.Identity) (any, error) {
-	return list(wireUserOf)(s.Accounts.Users(c.Request().Context(), who.User))
+	return api.List(wireUserOf)(s.Accounts.Users(c.Request().Context(), who.User))
 }
 
 func (s *Server) createUser(c echo.Context, who *account.Identity, in account.NewUser) (any, error) {
-	u, err := result(wireUserOf)(s.Accounts.CreateUser(c.Request().Context(), who.User, in))
+	u, err := api.Result(wireUserOf)(s.Accounts.CreateUser(c.Request().Context(), who.User, in))
 	return created{u}, err
 }
 
 func (s *Server) updateUser(c echo.Context, who *account.Identity, in account.UserPatch) (any, error) {
-	return result(wireUserOf)(s.Accounts.UpdateUser(c.Request().Context(), who, c.Param("id"), in))
+	return api.Result(wireUserOf)(s.Accounts.UpdateUser(c.Request().Context(), who, c.Param("id"), in))
 }
 
 func (s *Server) deleteUser(c echo.Context, who *account.Identity) (any, error) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"nodest/fault"
+	"nodest/server/api"
 )
 
 // Bad input is refused with an error code and the name of the wrong field, and
@@ -74,6 +75,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		{name: "an invalid cursor", method: "GET", path: "/conversations?cursor=%FF%00", status: 400, code: "invalid_field", field: "cursor"},
 		{name: "an invalid boolean", method: "GET", path: "/conversations?archived=maybe", status: 400, code: "invalid_field", field: "archived"},
 		{name: "a date that does not exist", method: "GET", path: "/usage?from=2026-02-30", status: 400, code: "invalid_field", field: "from"},
+		{name: "a day that is none", method: "GET", path: "/usage/users?to=today", status: 400, code: "invalid_field", field: "to"},
 		{name: "a range that ends before it starts", method: "GET", path: "/usage?from=2026-02-02&to=2026-02-01", status: 400, code: "invalid_field", field: "from"},
 		{name: "a negative position", method: "GET", path: "/sync?since=-1", status: 400, code: "invalid_field", field: "since"},
 		{name: "an offset that is not a number", method: "GET", path: "/generations/" + e.generation + "?off=x", status: 400, code: "invalid_field", field: "off"},
@@ -117,8 +119,8 @@ func TestBadInputIsRefused(t *testing.T) {
 func TestBodiesThatAreTooLarge(t *testing.T) {
 	h := newTestServer(t, nil)
 	for path, size := range map[string]int{
-		"/conversations": 256<<10 + 1, "/settings": 256<<10 + 1, "/characters": documentBytes + 1, "/lint": lintBytes + 1,
-		"/nodest/chat": documentBytes + 1, "/nodest/history": documentBytes + 1,
+		"/conversations": 256<<10 + 1, "/settings": 256<<10 + 1, "/characters": api.DocumentBytes + 1, "/lint": lintBytes + 1,
+		"/nodest/chat": api.DocumentBytes + 1, "/nodest/history": api.DocumentBytes + 1,
 	} {
 		method := http.MethodPost
 		if path == "/settings" {
@@ -349,9 +351,22 @@ func TestTheThreeWaysToWaitForAReply(t *testing.T) {
 	if line["text"] != "Yes." || line["message"] != nil {
 		t.Errorf("impersonation: %v", line)
 	}
-	usage := h.rest("GET", "/usage", "").wants(t, 200)["items"].([]any)
+	usage := h.rest("GET", "/usage", "").items(t)
 	if len(usage) == 0 {
 		t.Error("no usage was recorded")
+	}
+	tokens := func(items []map[string]any) (n float64) {
+		for _, row := range items {
+			n += row["promptTokens"].(float64)
+		}
+		return n
+	}
+	byUser := h.rest("GET", "/usage/users", "").items(t)
+	if len(byUser) != 1 || byUser[0]["userId"] != h.user.ID || tokens(byUser) != tokens(usage) {
+		t.Errorf("by user: %v, of %v", byUser, usage)
+	}
+	if got := h.rest("GET", "/usage/users?to=2020-01-31", "").items(t); len(got) != 0 {
+		t.Errorf("used long ago: %v", got)
 	}
 }
 

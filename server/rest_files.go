@@ -2,8 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
@@ -18,9 +16,8 @@ import (
 
 	"nodest/account"
 	"nodest/card"
-	"nodest/character"
 	"nodest/fault"
-	"nodest/op"
+	"nodest/server/api"
 )
 
 // Bounds of uploads, in bytes. What is larger than formMemory is read through a
@@ -32,49 +29,25 @@ const (
 
 // fileRoutes serves what is a file and not JSON: imports, exports, avatars.
 func (s *Server) fileRoutes(e *echo.Echo) {
-	characters := upload{name: "character.import", status: http.StatusCreated, run: s.importCharacter}
+	for _, u := range api.Uploads {
+		method, path, _ := strings.Cut(u.Route, " ")
+		e.Add(method, base+path, s.uploaded(u))
+	}
+	for _, d := range api.Downloads {
+		method, path, _ := strings.Cut(d.Route, " ")
+		e.Add(method, base+path, s.exported(d))
+	}
 	sample := func(c echo.Context, who *account.Identity) error { // for users who have no card yet
-		return s.take(c, who, characters, file{data: card.SampleFile(), name: "sample.json"})
+		return s.take(c, who, api.CharacterImport, api.File{Data: card.SampleFile(), Name: "sample.json"})
 	}
-	e.POST(base+"/import", s.uploaded(upload{name: "import", status: http.StatusCreated, run: s.importAny}))
-	e.POST(base+"/characters/import", s.uploaded(characters))
 	e.POST(base+"/characters/sample", s.signedIn(only(sample)))
-	e.GET(base+"/characters/:id/export", s.exported(s.exportCharacter, "format", "spec"))
 	e.GET(base+"/characters/:id/avatar", s.signedIn(only(s.avatar, "size")))
-	e.PUT(base+"/characters/:id/avatar", s.uploaded(upload{name: "character.avatar", run: s.putAvatar}))
-	s.archiveRoutes(e)
-	for _, r := range resourcePaths {
-		if r.kind == character.Persona {
-			continue // POST /import reads them
-		}
-		e.POST(base+r.path+"/import", s.uploaded(upload{name: string(r.kind) + ".import", status: http.StatusCreated, run: s.importResource(r.kind)}))
-		e.GET(base+r.path+"/:id/export", s.exported(s.exportResource(r.kind)))
-	}
-}
-
-// upload is a route that takes a file: the file of a form, or the body itself.
-type upload struct {
-	name   string   // of the operation, for its idempotency key
-	types  []string // content types of a body that is the file itself; nil = only a form will do
-	limit  int64    // in bytes; 0 = fileBytes
-	status int      // of a success; 0 = 200
-	run    func(ctx context.Context, c *op.Call, f file) (any, error)
-}
-
-// file is an uploaded file, and what it is for.
-type file struct {
-	data           []byte
-	name           string
-	id             string // in the path
-	as             string // fields of the form, as are the next two
-	characterID    string
-	conversationID string
 }
 
 // uploaded is the handler of an upload.
-func (s *Server) uploaded(u upload) echo.HandlerFunc {
+func (s *Server) uploaded(u api.Upload) echo.HandlerFunc {
 	return s.signedIn(only(func(c echo.Context, who *account.Identity) error {
-		f, err := s.file(c, cmp.Or(u.limit, fileBytes), u.types...)
+		f, err := s.file(c, cmp.Or(u.Limit, fileBytes), u.Types...)
 		if err != nil {
 			return err
 		}
@@ -83,27 +56,27 @@ func (s *Server) uploaded(u upload) echo.HandlerFunc {
 }
 
 // take runs an upload with its file. An idempotency key is bound to the file's content.
-func (s *Server) take(c echo.Context, who *account.Identity, u upload, f file) error {
+func (s *Server) take(c echo.Context, who *account.Identity, u api.Upload, f api.File) error {
 	call := s.call(c, who)
 	if call.Key != "" && !plainKey.MatchString(call.Key) {
 		return badKey()
 	}
-	call.Hash = hashOf(strings.Join([]string{u.name, f.id, f.characterID, f.conversationID, f.as}, "/"), f.data)
-	result, err := u.run(detached(c.Request().Context()), call, f)
+	call.Hash = api.Hash(strings.Join([]string{u.Name, f.ID, f.CharacterID, f.ConversationID, f.As}, "/"), f.Data)
+	result, err := u.Run(detached(c.Request().Context()), &s.Services, call, f)
 	if err != nil {
 		return err
 	}
-	return answer(c, u.status, call, result)
+	return answer(c, u.Status, call, result)
 }
 
 // file reads the file of a request: of a form, where it is the only one in the field
 // "file", or the body, if it is of one of types.
-func (s *Server) file(c echo.Context, limit int64, types ...string) (f file, err error) {
+func (s *Server) file(c echo.Context, limit int64, types ...string) (f api.File, err error) {
 	r := c.Request()
-	f.id = c.Param("id")
+	f.ID = c.Param("id")
 	switch kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); {
 	case slices.Contains(types, kind):
-		f.data, err = s.readAll(c, limit)
+		f.Data, err = s.readAll(c, limit)
 		return f, err
 	case kind != "multipart/form-data":
 		also := ""
@@ -133,10 +106,10 @@ func (s *Server) file(c echo.Context, limit int64, types ...string) (f file, err
 		return f, err
 	}
 	defer func() { _ = opened.Close() }()
-	f.data = make([]byte, files[0].Size) // it is read once, not copied while it grows
-	f.name, f.as = plainFilename(files[0].Filename), c.FormValue("as")
-	f.characterID, f.conversationID = c.FormValue("characterId"), c.FormValue("conversationId")
-	_, err = io.ReadFull(opened, f.data)
+	f.Data = make([]byte, files[0].Size) // it is read once, not copied while it grows
+	f.Name, f.As = plainFilename(files[0].Filename), c.FormValue("as")
+	f.CharacterID, f.ConversationID = c.FormValue("characterId"), c.FormValue("conversationId")
+	_, err = io.ReadFull(opened, f.Data)
 	return f, err
 }
 
@@ -159,9 +132,9 @@ func plainFilename(name string) string {
 }
 
 // exported is the handler of a route that answers a file.
-func (s *Server) exported(export func(c echo.Context, userID string) (data []byte, contentType, filename string, err error), query ...string) echo.HandlerFunc {
+func (s *Server) exported(d api.Download) echo.HandlerFunc {
 	return s.signedIn(only(func(c echo.Context, who *account.Identity) error {
-		data, contentType, filename, err := export(c, who.User.ID)
+		data, contentType, filename, err := d.Run(c.Request().Context(), &s.Services, who.User.ID, api.Asked{ID: c.Param("id"), Query: c.QueryParams()})
 		if err != nil {
 			return err
 		}
@@ -170,32 +143,7 @@ func (s *Server) exported(export func(c echo.Context, userID string) (data []byt
 		h.Set("Content-Disposition", cmp.Or(disposition, "attachment")) // "" for a name that cannot be written
 		h.Set("Cache-Control", "no-store")
 		return c.Blob(http.StatusOK, contentType, data)
-	}, query...))
-}
-
-func (s *Server) importCharacter(ctx context.Context, call *op.Call, f file) (any, error) {
-	got, err := s.Characters.Import(ctx, call, f.data, f.name)
-	if err != nil {
-		return nil, err
-	}
-	return imported{"character", got.Character.ID, wireCharacterOf(got.Character), got.Warnings}, nil
-}
-
-// imported is the answer to every import.
-type imported struct {
-	kind, id string
-	object   any // as the kind's own routes answer it
-	warnings []card.Warning
-}
-
-// MarshalJSON puts the object under the name of its kind.
-func (i imported) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{"kind": i.kind, "id": i.id, i.kind: i.object, "warnings": orEmpty(i.warnings)})
-}
-
-func (s *Server) exportCharacter(c echo.Context, userID string) (data []byte, contentType, filename string, err error) {
-	return s.Characters.Export(c.Request().Context(), userID, c.Param("id"),
-		cmp.Or(c.QueryParam("format"), "json"), cmp.Or(c.QueryParam("spec"), "v3"))
+	}, d.Query...))
 }
 
 func (s *Server) avatar(c echo.Context, who *account.Identity) error {
@@ -253,25 +201,4 @@ func hasTag(list, tag string) bool {
 		}
 	}
 	return false
-}
-
-func (s *Server) putAvatar(ctx context.Context, call *op.Call, f file) (any, error) {
-	return characterOf(s.Characters.PutAvatar(ctx, call, f.id, f.data))
-}
-
-func (s *Server) importResource(kind character.ResourceKind) func(context.Context, *op.Call, file) (any, error) {
-	return func(ctx context.Context, call *op.Call, f file) (any, error) {
-		got, err := s.Characters.ImportResource(ctx, call, kind, f.data, f.name, f.characterID)
-		if err != nil {
-			return nil, err
-		}
-		return imported{"resource", got.Resource.ID, wireResourceOf(got.Resource), got.Warnings}, nil
-	}
-}
-
-func (s *Server) exportResource(kind character.ResourceKind) func(echo.Context, string) ([]byte, string, string, error) {
-	return func(c echo.Context, userID string) ([]byte, string, string, error) {
-		data, filename, err := s.Characters.ExportResource(c.Request().Context(), userID, kind, c.Param("id"))
-		return data, "application/json", filename, err
-	}
 }

@@ -145,8 +145,8 @@ func TestAFileThatIsTooLarge(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body.Bytes()))
 		r.Header.Set("Content-Type", form.FormDataContentType())
 		f, err := h.server.file(h.server.echo.NewContext(r, httptest.NewRecorder()), limit)
-		if code == "" && (err != nil || len(f.data) != 5000) || code != "" && !fault.Is(err, code) {
-			t.Errorf("limit %d: %d bytes, %v", limit, len(f.data), err)
+		if code == "" && (err != nil || len(f.Data) != 5000) || code != "" && !fault.Is(err, code) {
+			t.Errorf("limit %d: %d bytes, %v", limit, len(f.Data), err)
 		}
 	}
 }

@@ -349,7 +349,7 @@ func TestInvalidMemoryRequests(t *testing.T) {
 	h.rest("POST", path, `{"text":"`+strings.Repeat("a", 1<<20)+`"}`).refuses(t, 413, "too_large")
 	h.rest("POST", path, `["text"]`).refuses(t, 400, "bad_request")
 	h.rest("POST", path, `text=x`, "Content-Type: application/x-www-form-urlencoded").refuses(t, 415, "unsupported_media_type")
-	h.rest("PATCH", path+"/"+id, `{"pinned":true}`, `If-Match: "1"`).refuses(t, 400, "bad_request")
+	h.rest("DELETE", path+"/"+id, "", `If-Match: "1"`).refuses(t, 400, "bad_request")
 	for _, c := range []struct{ method, path, body string }{
 		{"PATCH", "/" + op.NewID(), `{"text":"x"}`}, {"DELETE", "/" + op.NewID(), ""}, {"DELETE", "/" + op.NewID() + "?purge=true", ""},
 		{"POST", "/" + op.NewID() + "/restore", ""}, {"GET", "/" + op.NewID() + "/history", ""},

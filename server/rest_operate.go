@@ -10,11 +10,14 @@ import (
 
 	"nodest/account"
 	"nodest/fault"
+	"nodest/nodest"
+	"nodest/server/api"
 )
 
 // operateRoutes serves what shows and saves the server as a whole.
 func (s *Server) operateRoutes(e *echo.Echo) {
 	e.GET(base+"/health", s.signedIn(only(accountHandler(s.health).handle)))
+	e.GET(base+"/usage/users", s.signedIn(only(accountHandler(s.usageByUser).handle, "from", "to")))
 	e.GET(backupPath, s.signedIn(only(s.backup)))
 }
 
@@ -68,6 +71,15 @@ func (s *Server) health(c echo.Context, who *account.Identity) (any, error) {
 	}
 	health.Server = &wireFigures{f, s.sockets.count()}
 	return health, nil
+}
+
+// usageByUser tells an owner how much each user used, but not what for.
+func (s *Server) usageByUser(c echo.Context, who *account.Identity) (any, error) {
+	if !who.Owner() {
+		return nil, fault.New(fault.Forbidden, "only an owner can read the usage of other users")
+	}
+	return api.List(func(u nodest.UserUsage) any { return u })(
+		s.Engine.UsageByUser(c.Request().Context(), c.QueryParam("from"), c.QueryParam("to")))
 }
 
 const backupPath = base + "/backup"

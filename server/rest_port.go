@@ -13,6 +13,7 @@ import (
 	"nodest/fault"
 	"nodest/nodest/app"
 	"nodest/op"
+	"nodest/server/api"
 )
 
 // The NodeST interface: the calls of the app, for porting it. A failure is
@@ -99,7 +100,7 @@ func (s *Server) runPorted(ctx context.Context, call *op.Call, name string, cont
 	if err != nil {
 		return nil, err
 	}
-	call.Hash = hashOf(name, canonical)
+	call.Hash = api.Hash(name, canonical)
 	return s.once(ctx, call, false, func() (any, error) { return run(ctx, call) })
 }
 
@@ -107,11 +108,11 @@ func (s *Server) runPorted(ctx context.Context, call *op.Call, name string, cont
 // member of another type is wrong, which is answered like any failure; err is for a body
 // that is too large or not JSON.
 func (s *Server) portBody(c echo.Context, in any) (wrong, err error) {
-	body, err := s.readAll(c, documentBytes)
+	body, err := s.readAll(c, api.DocumentBytes)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := parseJSON(body)
+	tree, err := api.ParseJSON(body)
 	if err != nil {
 		return nil, err
 	}
@@ -122,12 +123,12 @@ func (s *Server) portBody(c echo.Context, in any) (wrong, err error) {
 	if err := json.Unmarshal(body, &members); err != nil {
 		return nil, err
 	}
-	known := membersOf(reflect.TypeOf(in).Elem())
+	known := api.MembersOf(reflect.TypeOf(in).Elem())
 	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return known[name] == nil })
 	if body, err = json.Marshal(members); err != nil {
 		return nil, err
 	}
-	return decodeStrict(body, in), nil
+	return api.Decode(body, in), nil
 }
 
 // portFails answers a failed call. The server's own limits are problems here too.

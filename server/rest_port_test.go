@@ -8,6 +8,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/server/api"
 )
 
 // appDocuments is the jsonString that the app sends.
@@ -125,7 +126,7 @@ func TestTheAppGetsFailuresWithStatus200(t *testing.T) {
 	h.callApp("chat", `{"status":`).refuses(t, 400, "bad_request")
 	h.callApp("chat", "").refuses(t, 400, "bad_request")
 	h.callApp("chat", talk(nil), "Authorization: Bearer wrong").refuses(t, 401, "unauthenticated")
-	h.callApp("chat", `{"jsonString":"`+strings.Repeat("x", documentBytes)+`"}`).refuses(t, 413, "too_large")
+	h.callApp("chat", `{"jsonString":"`+strings.Repeat("x", api.DocumentBytes)+`"}`).refuses(t, 413, "too_large")
 	stranger := "Authorization: Bearer " + h.newMember("stranger")
 	h.callApp("chat", talk(nil), stranger).failsWith200(t, "not_found")
 	h.callApp("history", object{"conversationId": "mine", "action": "getChatHistory"}, stranger).failsWith200(t, "not_found")

@@ -8,6 +8,7 @@ import (
 	"nodest/account"
 	"nodest/fault"
 	"nodest/op"
+	"nodest/server/api"
 )
 
 // Providers knows the model providers of this server; the program's entry
@@ -50,7 +51,7 @@ type ProviderModel struct {
 }
 
 func (s *Server) providers(c echo.Context, who *account.Identity) (any, error) {
-	return list(func(p ProviderInfo) any { return p })(s.Providers.Providers(c.Request().Context(), who.User.ID))
+	return api.List(func(p ProviderInfo) any { return p })(s.Providers.Providers(c.Request().Context(), who.User.ID))
 }
 
 type providerKeyData struct {

@@ -305,7 +305,7 @@ func TestOnlyOwnersManageUsers(t *testing.T) {
 	member, err := h.accounts.CreateUser(context.Background(), h.user, account.NewUser{Username: "mia", Password: "a long enough password"})
 	h.must(err)
 	for _, c := range []struct{ method, path, body string }{
-		{"GET", "/users", ""}, {"POST", "/users", `{"username":"x","password":"a long enough password"}`},
+		{"GET", "/users", ""}, {"GET", "/usage/users", ""}, {"POST", "/users", `{"username":"x","password":"a long enough password"}`},
 		{"PATCH", "/users/" + h.user.ID, `{"role":"member"}`}, {"DELETE", "/users/" + h.user.ID, ""},
 		{"PATCH", "/users/" + member.ID, `{"role":"owner"}`}, {"DELETE", "/users/" + op.NewID(), ""},
 	} {

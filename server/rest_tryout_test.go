@@ -78,12 +78,38 @@ func TestWorldBooksAreTested(t *testing.T) {
 	}
 }
 
+// A document is tested as the only book of a character: by its settings, and with its
+// author's note or without one.
+func TestAWorldBookIsTestedWithACharacter(t *testing.T) {
+	h := newTestServer(t, nil)
+	ch := h.rest("POST", "/characters", `{"roleCard":`+alicesCard+`,"worldBook":{"entries":{"9":{"key":["tea"],"content":"Old.","comment":"old","position":4}}}}`).
+		wants(t, 201)["id"].(string)
+	bound := h.rest("POST", "/worldbooks", `{"document":`+teaBook+`,"bindAll":true}`).wants(t, 201)["id"].(string)
+	test := func(more, want string) {
+		t.Helper()
+		if got := fired(t, h.rest("POST", "/worldbooks/test", `{"document":`+teaBook+`,"characterId":"`+ch+`","text":"Some tea?"`+more+`}`)); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", more, got, want)
+		}
+	}
+	test("", "cup:fixed: tea:key:Tea (milk:no_key) (rain:no_note) (off:disabled)")
+	test(`,"messages":[{"role":"assistant","text":"Milk?"}]`, "cup:fixed: milk:key:milk tea:key:Tea (rain:no_note) (off:disabled)")
+	h.rest("PUT", "/characters/"+ch+"/settings", `{"prompt":{"filterKeyed":true,"scanDepth":1}}`).wants(t, 200)
+	test(`,"messages":[{"role":"assistant","text":"Milk?"}]`, "tea:key:Tea (milk:no_key) (cup:no_key) (rain:no_note) (off:disabled)")
+	h.rest("PATCH", "/characters/"+ch, `{"authorNote":{"content":"Be kind.","depth":4}}`).wants(t, 200)
+	test("", "tea:key:Tea rain:constant: (milk:no_key) (cup:no_key) (off:disabled)")
+	if got := h.rest("GET", "/worldbooks/"+bound, "").wants(t, 200); got["version"] != 1.0 {
+		t.Errorf("a test changed a book: %v", got)
+	}
+	h.rest("POST", "/worldbooks/test", `{"document":`+teaBook+`,"characterId":"`+ch+`","text":"tea"}`, "Authorization: Bearer "+h.newMember("mia")).refuses(t, 404, "not_found")
+}
+
 func TestWorldBooksCannotBeTestedWithout(t *testing.T) {
 	h := newTestServer(t, nil)
 	many := strings.Repeat(`{"role":"user","text":"x"},`, 1001)
 	for data, field := range map[string]string{
 		`{"text":"x"}`: "document", `{"document":{},"worldBookId":"b","text":"x"}`: "document", `{"document":{}}`: "text",
-		`{"document":{},"text":"x","scanDepth":0}`: "scanDepth", `{"document":{},"text":"x","scanDepth":-2}`: "scanDepth",
+		`{"worldBookId":"b","characterId":"c","text":"x"}`: "document",
+		`{"document":{},"text":"x","scanDepth":0}`:         "scanDepth", `{"document":{},"text":"x","scanDepth":-2}`: "scanDepth",
 		`{"document":{},"text":"x","dialect":"kobold"}`: "dialect", `{"document":[],"text":"x"}`: "document",
 		`{"document":{},"messages":[{"role":"cook","text":"x"}]}`: "messages[0].role",
 		`{"document":{},"messages":[` + many[:len(many)-1] + `]}`: "messages",

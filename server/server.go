@@ -1,6 +1,6 @@
 // Package server has the transports of NodeST: REST, WebSocket and server-sent events,
-// with one authentication check, one table of operations (ops.go) and one table of
-// errors.
+// with one authentication check and one table of errors. Package api has the operations
+// that they serve.
 //
 // New creates a Server, Handler serves it, Drain shuts it down. A WebSocket command and
 // its REST route are one entry of the table and one Go function, so they give the same
@@ -23,26 +23,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"nodest/account"
-	"nodest/character"
-	"nodest/chat"
-	"nodest/chat/archive"
-	"nodest/memory"
-	"nodest/nodest"
 	"nodest/nodest/app"
-	"nodest/stream"
+	"nodest/server/api"
 )
 
 // Deps are what a Server cannot work without.
 type Deps struct {
-	Engine     *nodest.Engine
-	Characters *character.Service
-	Chats      *chat.Service
-	Archives   *archive.Service
-	App        *app.Service
-	Memory     *memory.Service
-	Accounts   *account.Service
-	Hub        *stream.Hub
-	Providers  Providers
+	api.Services
+	App       *app.Service
+	Accounts  *account.Service
+	Providers Providers
 }
 
 // Options tune a Server. The zero value is ready to use.
@@ -104,7 +94,7 @@ type Server struct {
 	Deps
 	opts     Options
 	echo     *echo.Echo
-	ops      map[string]*operation // by command
+	ops      map[string]*api.Operation // by command
 	calls    inflight
 	sockets  sockets
 	places   chan struct{} // for large bodies
@@ -125,7 +115,7 @@ func New(d Deps, opts Options) *Server {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.requests = requestCounter()
 	s.places = make(chan struct{}, s.opts.LargeBodies)
-	s.ops = byCommand(operations)
+	s.ops = api.ByCommand()
 	s.sockets.init(s)
 	s.stopRevoke = s.Accounts.OnRevoke(s.sockets.revoked)
 	s.wg.Go(s.sockets.beat)
@@ -145,11 +135,10 @@ func New(d Deps, opts Options) *Server {
 
 // routes lists what is served; each function is in the file of its subject.
 func (s *Server) routes(e *echo.Echo) {
-	s.operationRoutes(e) // ops_rest.go: the routes of the WebSocket commands
+	s.operationRoutes(e) // the operations of package api
 	s.streamRoutes(e)    // WebSocket, SSE
 	s.accountRoutes(e)   // sign-in, tokens, users, providers
 	s.fileRoutes(e)      // imports, exports, avatars
-	s.memoryRoutes(e)    // memories as files, summaries
 	s.portRoutes(e)      // the interface of the NodeST app
 	s.operateRoutes(e)   // the server as a whole: health, backup
 	s.serviceRoutes(e)   // probes, metrics, documentation, the page

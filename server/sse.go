@@ -16,6 +16,7 @@ import (
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
+	"nodest/server/api"
 	"nodest/stream"
 	"nodest/stream/outbox"
 )
@@ -195,7 +196,7 @@ func lastEventID(r *http.Request) *stream.Position {
 // stream runs an operation and streams the events of the generation that it begins or
 // attaches to, until that ends. Where there is none, and where the operation fails, the
 // answer is a plain one.
-func (s *Server) stream(c echo.Context, who *account.Identity, o *operation, call *op.Call, data []byte) error {
+func (s *Server) stream(c echo.Context, who *account.Identity, o *api.Operation, call *op.Call, data []byte) error {
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
 	t := s.newSSE(c, who)
@@ -216,9 +217,9 @@ func (s *Server) stream(c echo.Context, who *account.Identity, o *operation, cal
 		return lostUpdate(c, err)
 	}
 	switch got := result.(type) {
-	case *sent:
-		t.until, t.messages = got.GenerationID, got.messages
-	case *attached:
+	case *api.Sent:
+		t.until, t.messages = got.GenerationID, got.MessageIDs
+	case *api.Attached:
 		t.until, t.messages, t.off = got.GenerationID, []string{got.MessageID}, got.Off
 		call.Replayed = true // its beginning lies in the past
 	}
@@ -302,7 +303,7 @@ func (t *sse) endOf(ctx context.Context, userID string, a *nodest.Attached) ([]*
 		data["usage"] = chat.WireUsage(g.Usage)
 	}
 	if g.Status == chat.GenFailed {
-		last, data = "gen.failed", map[string]any{"error": op.FailureOf(fault.Public(failedReply(g)))}
+		last, data = "gen.failed", map[string]any{"error": op.FailureOf(fault.Public(api.FailedReply(g)))}
 	}
 	e, err := event(last, data)
 	return append(events, e), err

@@ -29,6 +29,7 @@ import (
 	"nodest/nodest"
 	"nodest/nodest/app"
 	"nodest/op"
+	"nodest/server/api"
 	"nodest/store"
 	"nodest/stream"
 )
@@ -89,9 +90,11 @@ func newTestServer(t testing.TB, change func(*Options)) *testServer {
 	if change != nil {
 		change(&opts)
 	}
+	services := api.Services{
+		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory, Hub: h.hub,
+	}
 	h.server = New(Deps{
-		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), App: app.New(h.db.App(), h.chats, h.engine), Memory: h.memory,
-		Accounts: h.accounts, Hub: h.hub, Providers: oneProvider{},
+		Services: services, App: app.New(h.db.App(), h.chats, h.engine), Accounts: h.accounts, Providers: oneProvider{},
 	}, opts)
 	h.http = httptest.NewServer(h.server.Handler())
 	h.http.Client().Transport = contractTransport{t, h.http.Client().Transport}

@@ -19,6 +19,7 @@ import (
 	"nodest/character"
 	"nodest/fault"
 	"nodest/op"
+	"nodest/server/api"
 )
 
 // transportCase is one command. $name in data stands for an id from an earlier
@@ -156,6 +157,7 @@ var transportCases = []transportCase{
 	{command: "memory.edit", data: `{"characterId":"$char","memoryId":"$mem","text":"Mia keeps hens.","importance":0.9}`, keep: kept{"mem2": "id"}},
 	{command: "memory.edit", data: `{"characterId":"$char","memoryId":"$mem","importance":1.1}`, code: "invalid_field"},
 	{command: "memory.edit", data: `{"characterId":"$char","memoryId":"nobody","text":"x"}`, code: "not_found"},
+	{command: "memory.edit", data: `{"characterId":"$char","memoryId":"$mem","text":"Mia keeps ducks.","ifVersion":7}`, code: "precondition_failed"},
 	{command: "memory.restore", data: `{"characterId":"$char","memoryId":"$mem"}`, key: "back", keep: kept{"mem3": "id"}},
 	{command: "memory.restore", data: `{"characterId":"$char","memoryId":"$mem"}`, key: "back", replay: true},
 	{command: "memory.restore", data: `{"characterId":"$char","memoryId":"nobody"}`, code: "not_found"},
@@ -285,7 +287,7 @@ func TestEveryCommandHasTransportCases(t *testing.T) {
 		works[c.command] = works[c.command] || c.code == ""
 		fails[c.command] = fails[c.command] || c.code != ""
 	}
-	for command := range byCommand(operations) {
+	for command := range api.ByCommand() {
 		if command != "typing" && (!works[command] || !fails[command]) { // typing has no REST route
 			t.Errorf("%s: succeeds in a case: %v, fails in one: %v", command, works[command], fails[command])
 		}
@@ -345,7 +347,7 @@ func (d *transport) run(t *testing.T, name string, c transportCase) string {
 		t.Errorf("%s: %s, want %q", name, failure, c.code)
 	}
 	var started struct{ GenerationID string }
-	if json.Unmarshal(orObject(result), &started) == nil && started.GenerationID != "" {
+	if json.Unmarshal(api.OrObject(result), &started) == nil && started.GenerationID != "" {
 		_, err := d.h.engine.Wait(context.Background(), d.userID, started.GenerationID) // the next case needs its end
 		d.h.must(err)
 	}
@@ -455,7 +457,7 @@ func (h *testServer) restTransport() *transport {
 func (h *testServer) checkStatus(command string, a *restResponse) {
 	h.t.Helper()
 	var p problem
-	want := cmp.Or(h.server.ops[command].status, http.StatusOK)
+	want := cmp.Or(h.server.ops[command].Status, http.StatusOK)
 	switch {
 	case a.status >= 400:
 		h.must(json.Unmarshal(a.body, &p))
@@ -482,11 +484,11 @@ func (h *testServer) restRequest(command, data string) (method, path, body strin
 	case "memory.pin":
 		o = h.server.ops["memory.edit"]
 	case "summary.create":
-		o = &operation{route: "POST /conversations/:conversationId/summaries"}
+		o = &api.SummaryLater
 	}
 	var members map[string]json.RawMessage
 	h.must(json.Unmarshal([]byte(data), &members))
-	method, path, _ = strings.Cut(o.route, " ")
+	method, path, _ = strings.Cut(o.Route, " ")
 	for _, member := range routeOf(o).params {
 		var id string
 		h.must(json.Unmarshal(members[member], &id))

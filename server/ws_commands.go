@@ -8,6 +8,7 @@ import (
 
 	"nodest/fault"
 	"nodest/op"
+	"nodest/server/api"
 	"nodest/stream/outbox"
 )
 
@@ -73,7 +74,7 @@ func (c *socket) object(data []byte) {
 		return
 	}
 	var cmd command
-	if err := decodeStrict(data, &cmd); err != nil {
+	if err := api.Decode(data, &cmd); err != nil {
 		c.fail(loose.ID, loose.Cmd, err)
 		return
 	}
@@ -140,7 +141,7 @@ func (c *socket) operate(cmd *command) (result any, replayed bool, err error) {
 	switch {
 	case o == nil:
 		return nil, false, fault.New(fault.UnknownCommand, "no such command")
-	case o.key && cmd.Key == "":
+	case o.Key && cmd.Key == "":
 		return nil, false, fault.InvalidField("key", "required", "required: this command needs an idempotency key")
 	}
 	call := c.call(cmd.Key)
@@ -184,7 +185,7 @@ type subscribeData struct {
 // named none gets all; from the first subscribe on only the named ones.
 func (c *socket) subscribe(cmd *command) (any, error) {
 	var in subscribeData
-	if err := decodeStrict(orObject(cmd.Data), &in); err != nil {
+	if err := api.Decode(api.OrObject(cmd.Data), &in); err != nil {
 		return nil, err
 	}
 	if len(in.ConversationIDs) == 0 {
@@ -194,7 +195,7 @@ func (c *socket) subscribe(cmd *command) (any, error) {
 	if !ok {
 		return nil, fault.InvalidField("conversationIds", "range", "must have at most %d conversations", outbox.MaxSubscribed)
 	}
-	return subscribeData{orEmpty(named)}, nil
+	return subscribeData{api.OrEmpty(named)}, nil
 }
 
 type refreshData struct {
@@ -204,7 +205,7 @@ type refreshData struct {
 // refresh goes on with another token of the same user.
 func (c *socket) refresh(cmd *command) (any, error) {
 	var in refreshData
-	if err := decodeStrict(orObject(cmd.Data), &in); err != nil {
+	if err := api.Decode(api.OrObject(cmd.Data), &in); err != nil {
 		return nil, err
 	}
 	who, err := c.s.Accounts.Authenticate(c.s.ctx, in.Token)
@@ -219,7 +220,7 @@ func (c *socket) refresh(cmd *command) (any, error) {
 	c.mu.Unlock()
 	answer := map[string]any{}
 	if who.ExpiresAt != nil {
-		answer["expiresAt"] = wireTime(*who.ExpiresAt)
+		answer["expiresAt"] = op.Time(*who.ExpiresAt)
 	}
 	return answer, nil
 }
@@ -227,8 +228,8 @@ func (c *socket) refresh(cmd *command) (any, error) {
 // attach answers with the text of a generation from an offset, as reply and as one
 // delta; the live deltas follow.
 func (c *socket) attach(cmd *command) {
-	var in attachData
-	if err := decodeStrict(orObject(cmd.Data), &in); err != nil {
+	var in api.AttachData
+	if err := api.Decode(api.OrObject(cmd.Data), &in); err != nil {
 		c.fail(cmd.ID, cmd.Cmd, err)
 		return
 	}
@@ -237,14 +238,6 @@ func (c *socket) attach(cmd *command) {
 		if err != nil {
 			return c.failure(cmd.ID, cmd.Cmd, err), nil
 		}
-		return c.s.encodeReply(&reply{ID: cmd.ID, OK: true, Data: result}), attachedText(result.(*attached).found)
+		return c.s.encodeReply(&reply{ID: cmd.ID, OK: true, Data: result}), attachedText(result.(*api.Attached).Found)
 	})
-}
-
-// orObject makes absent data an empty object.
-func orObject(data json.RawMessage) []byte {
-	if len(data) == 0 || string(data) == "null" {
-		return []byte("{}")
-	}
-	return data
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"nodest/account"
+	"nodest/nodest"
 	"nodest/op"
 	"nodest/stream"
 	"nodest/stream/outbox"
@@ -286,6 +287,15 @@ func (c *socket) Text(ctx context.Context, generationID string, off int) (*outbo
 		return nil, err
 	}
 	return attachedText(a), nil
+}
+
+// attachedText is what the outbox needs of a generation.
+func attachedText(a *nodest.Attached) *outbox.Text {
+	g := a.Generation
+	return &outbox.Text{
+		GenerationID: g.ID, ConversationID: g.ConversationID, MessageID: g.MessageID,
+		Off: a.Off, Text: a.Text, Ended: g.Ended(),
+	}
 }
 
 // bucket limits how often something happens. The zero bucket with its rates set

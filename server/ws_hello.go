@@ -10,6 +10,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/op"
+	"nodest/server/api"
 	"nodest/stream"
 	"nodest/stream/outbox"
 )
@@ -66,7 +67,7 @@ const mostDeltaMs = 5000
 // greet answers hello; an invalid hello ends the connection.
 func (c *socket) greet(cmd *command) {
 	var in helloData
-	if err := decodeStrict(orObject(cmd.Data), &in); err != nil {
+	if err := api.Decode(api.OrObject(cmd.Data), &in); err != nil {
 		c.refuse(cmd, err, closeProtocol, "invalid hello")
 		return
 	}

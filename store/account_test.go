@@ -80,6 +80,27 @@ func TestUsageAddsUp(t *testing.T) {
 			e.equal("usage of a day", len(got), 1)
 			return err
 		})
+		other := newUser(e)
+		e.updateAs(other, func(tx nodest.Tx) error {
+			return tx.AddUsage(nodest.UsageRow{Provider: "q", Model: "c", Requests: 2, CompletionTokens: 5, CostUSD: 0.5})
+		})
+		for from, want := range map[string]map[string]nodest.UserUsage{
+			"2026-03-14": {
+				e.user: {UserID: e.user, Requests: 81, PromptTokens: 800, CompletionTokens: 7, CostUSD: 20},
+				other:  {UserID: other, Requests: 2, CompletionTokens: 5, CostUSD: 0.5},
+			},
+			"2026-03-16": {},
+		} {
+			got, err := e.db.UsageByUser(e.Context(), from, "2026-03-16")
+			if err != nil {
+				e.Fatal(err)
+			}
+			byUser := map[string]nodest.UserUsage{}
+			for _, u := range got {
+				byUser[u.UserID] = u
+			}
+			e.equal("usage by user since "+from, byUser, want)
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -98,6 +99,18 @@ func (t *tx) Usage(from, to string) ([]nodest.UsageRow, error) {
 	items, err := sqldb.All[nodest.UsageRow](t, "SELECT day, provider, model, requests, prompt_tokens, completion_tokens, cost_usd"+
 		" FROM usage_days WHERE user_id = ? AND day >= ? AND day <= ?", t.userID, from, to)
 	slices.SortFunc(items, byMeter)
+	return items, err
+}
+
+// UsageByUser adds up the meter of each user.
+func (db *DB) UsageByUser(ctx context.Context, from, to string) (items []nodest.UserUsage, err error) {
+	err = db.read(ctx, func(s *session) error {
+		// The sum of BIGINT is NUMERIC on PostgreSQL.
+		items, err = sqldb.All[nodest.UserUsage](s, `SELECT user_id, CAST(SUM(requests) AS BIGINT) AS requests,
+			CAST(SUM(prompt_tokens) AS BIGINT) AS prompt_tokens, CAST(SUM(completion_tokens) AS BIGINT) AS completion_tokens,
+			SUM(cost_usd) AS cost_usd FROM usage_days WHERE day >= ? AND day <= ? GROUP BY user_id ORDER BY user_id`, from, to)
+		return err
+	})
 	return items, err
 }
 

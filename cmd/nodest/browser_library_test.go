@@ -325,6 +325,30 @@ func TestPageLibrary(t *testing.T) {
 	p.stop(t)
 }
 
+// TestPageTestsABookWithItsCharacter: an entry at the author's note fires only if the
+// character has one, in the test of its world book as in its chats.
+func TestPageTestsABookWithItsCharacter(t *testing.T) {
+	ctx := browser(t)
+	p := newInstallation(t, "").start(t)
+	var made struct{ ID string }
+	api(t, p, http.MethodPost, "/characters", map[string]any{
+		"roleCard":  map[string]any{"name": "Mia", "description": "A sailor."},
+		"worldBook": map[string]any{"entries": map[string]any{"0": map[string]any{"comment": "Rain", "content": "It rains.", "constant": true, "position": 3}}},
+	}, &made)
+	openPage(t, ctx, p)
+	goTo(t, ctx, "/characters/"+made.ID+"/worldbook", `document.querySelector("main .item b")?.innerText == "Rain"`)
+	waitJS(t, ctx, "the hint", `document.querySelector(".test").innerText.includes("author’s note of the character")`)
+	typeLabelled(t, ctx, "Sample text", "Hello!")
+	clickText(t, ctx, "Test")
+	waitJS(t, ctx, "it has no note", `document.querySelector(".test").innerText.includes("0 of 1 entries fire")`)
+	clickText(t, ctx, "1 do not fire")
+	waitJS(t, ctx, "the reason", `document.querySelector(".test").innerText.includes("there is no author's note")`)
+	api(t, p, http.MethodPatch, "/characters/"+made.ID, map[string]any{"authorNote": map[string]any{"content": "Be kind.", "depth": 4}}, nil)
+	clickText(t, ctx, "Test")
+	waitJS(t, ctx, "it has one", `document.querySelector(".test").innerText.includes("1 of 1 entries fire")`)
+	p.stop(t)
+}
+
 // TestPageChatSettings gives one chat a title, an author's note and a temperature; what
 // another device stores meanwhile is not lost.
 func TestPageChatSettings(t *testing.T) {

@@ -271,6 +271,29 @@ func TestPageMemoryForgets(t *testing.T) {
 	m.p.stop(t)
 }
 
+// TestPageMemoryEditMeetsAnotherDevice: a text of another device is not overwritten
+// unseen, not even one that comes while the user decides. What was typed stays.
+func TestPageMemoryEditMeetsAnotherDevice(t *testing.T) {
+	m := openMemoryPage(t)
+	id := m.add(map[string]any{"text": "Ana keeps bees.", "kind": "profile"})
+	m.open("")
+	m.listed("the fact", "Ana keeps bees.")
+	elsewhere := func(text string) {
+		m.call(http.MethodPatch, "/characters/"+m.character+"/memories/"+id, map[string]any{"text": text}, nil)
+	}
+	m.choose("Ana keeps bees.", "Edit")
+	m.fill("dialog textarea", " And hens.")
+	elsewhere("Ana keeps goats.")
+	m.press("Save")
+	m.see("what it became", `document.querySelector("dialog [role=alert]")?.innerText.includes("Ana keeps goats.")`)
+	elsewhere("Ana keeps cats.")
+	m.press("Save my text anyway")
+	m.see("what it became meanwhile", `document.querySelector("dialog [role=alert]")?.innerText.includes("Ana keeps cats.") && document.querySelector("dialog textarea").value == "Ana keeps bees. And hens."`)
+	m.press("Save my text anyway")
+	m.listed("the text of the user", "Ana keeps bees. And hens.")
+	m.p.stop(t)
+}
+
 // TestPageMemoryTimeline shows what a correction in the chat replaced, and leads to its
 // source.
 func TestPageMemoryTimeline(t *testing.T) {
@@ -288,6 +311,29 @@ func TestPageMemoryTimeline(t *testing.T) {
 	m.see("nothing else", `document.querySelectorAll(".happening.learned").length == 0 && document.querySelectorAll(".happening.changed").length == 1`)
 	m.see("to its source", `(a => a && (a.click(), true))(`+changed+`.querySelector(".about a"))`)
 	m.see("the message", `location.hash.startsWith("#/chats/`+m.chat+`?message=")`)
+	m.p.stop(t)
+}
+
+// TestPageMemoryTimelineOfArchivedFacts says which fact replaced an archived one, and
+// which message did it; what the user archives, nothing replaced.
+func TestPageMemoryTimelineOfArchivedFacts(t *testing.T) {
+	m := openMemoryPage(t, "I live in Oslo.", "It rains.")
+	extract := func() { m.call(http.MethodPost, "/conversations/"+m.chat+"/memory/extract", map[string]any{}, nil) }
+	extract()
+	m.open("/timeline")
+	m.see("what was learned", `[...document.querySelectorAll(".happening.learned .text a")].some(a => a.innerText == "User lives in Oslo")`)
+	m.call(http.MethodPost, "/characters/"+m.character+"/memories/import", map[string]any{"text": "User lives in Paris", "kind": "profile", "subject": "user"}, nil)
+	m.say(m.chat, "I moved to Lisbon.", "The river is high.")
+	extract()
+	const archived = `[...document.querySelectorAll(".happening.archived")].find(h => /User lives in (Oslo|Paris)/.test(h.querySelector(".text").innerText))`
+	m.see("what replaced it", `(h => h && h.innerText.includes("Replaced by: User moved to Lisbon") && !h.innerText.includes("by you"))(`+archived+`)`)
+	m.see("to the message that ended it", `(a => a && (a.click(), true))([...`+archived+`.querySelectorAll("a")].find(a => a.innerText == "Message that contradicts it"))`)
+	m.see("the message", `location.hash.startsWith("#/chats/`+m.chat+`?message=") && document.querySelector("main").innerText.includes("I moved to Lisbon.")`)
+
+	fact := m.add(map[string]any{"text": "User owns a boat", "kind": "profile"})
+	m.call(http.MethodDelete, "/characters/"+m.character+"/memories/"+fact, nil, nil)
+	m.open("/timeline")
+	m.see("what the user archived", `[...document.querySelectorAll(".happening.archived")].some(h => h.innerText.includes("User owns a boat") && h.innerText.includes("by you") && !h.innerText.includes("Replaced"))`)
 	m.p.stop(t)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -262,6 +263,37 @@ func TestPageSettingsPeople(t *testing.T) {
 	fill(t, ctx, "[name=confirm]", "mia")
 	clickIn(t, ctx, "dialog", "Delete account and all data")
 	waitJS(t, ctx, "she is gone", `![...document.querySelectorAll("li b")].some(b => b.innerText == "mia")`)
+	p.stop(t)
+}
+
+// TestPageSettingsUsageOfPeople shows an owner how much everybody used.
+func TestPageSettingsUsageOfPeople(t *testing.T) {
+	ctx := browser(t)
+	p := newInstallation(t, "").start(t)
+	askOnce(t, p)
+	var mia, owner struct{ ID string }
+	api(t, p, http.MethodPost, "/users", map[string]any{"username": "mia", "password": "a long enough password"}, &mia)
+	api(t, p, http.MethodGet, "/me", nil, &owner)
+	var used struct {
+		Items []struct {
+			UserID                         string
+			PromptTokens, CompletionTokens int
+		}
+	}
+	api(t, p, http.MethodGet, "/usage/users", nil, &used)
+	require.Len(t, used.Items, 1, "whoever used nothing is left out")
+	require.Equal(t, owner.ID, used.Items[0].UserID)
+	tokens := strconv.Itoa(used.Items[0].PromptTokens + used.Items[0].CompletionTokens)
+
+	signInPage(t, ctx, p)
+	showSettings(t, ctx, "people")
+	for _, span := range []string{"30", "1", "7"} {
+		click(t, ctx, `input[value="`+span+`"]`)
+		waitJS(t, ctx, "the usage of everybody", `document.querySelectorAll("li .used").length == 2 &&
+			[...document.querySelectorAll("li")].every(l => l.querySelector("b").innerText == "mia"
+				? l.innerText.includes("Nothing used")
+				: l.querySelector(".used").innerText.replace(",", "").startsWith(`+jsString(tokens+" tokens")+`))`)
+	}
 	p.stop(t)
 }
 

@@ -17,7 +17,7 @@ var layers = []string{
 	"memory/extract chat",
 	"chat/archive",
 	"nodest",
-	"nodest/app",
+	"nodest/app server/api",
 	"store server",
 	"store/storetest bench",
 	"cmd/nodest",

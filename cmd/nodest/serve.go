@@ -30,6 +30,7 @@ import (
 	"nodest/nodest"
 	"nodest/nodest/app"
 	"nodest/server"
+	serverapi "nodest/server/api"
 	"nodest/store"
 	"nodest/store/sqldb"
 	"nodest/stream"
@@ -248,9 +249,11 @@ func (r *running) build(alone bool) {
 		Scenes: r.chats.MemoryScene, Model: r.engine.MemoryModel, Rest: cfg.duration("NODEST_MEMORY_IDLE_CLOSE"),
 	})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds())...)
+	services := serverapi.Services{
+		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Hub: r.hub,
+	}
 	r.server = server.New(server.Deps{
-		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()),
-		App: app.New(r.db.App(), r.chats, r.engine), Memory: r.memory, Accounts: r.accounts, Hub: r.hub, Providers: r.models,
+		Services: services, App: app.New(r.db.App(), r.chats, r.engine), Accounts: r.accounts, Providers: r.models,
 	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),

@@ -74,6 +74,7 @@ export const docWords = words(
 
     testText: 'Test a text',
     testTextHint: 'Write what someone might say: this shows which entries fire, and why. Unsaved changes count.',
+    testWith: 'The saved settings and author’s note of the character count as well.',
     sampleText: 'Sample text',
     test: 'Test',
     testStale: 'Changed since the last test.',
@@ -248,6 +249,7 @@ export const docWords = words(
 
     testText: '测试文本',
     testTextHint: '写一句可能会说的话，看看哪些条目会触发、为什么。未保存的更改也算在内。',
+    testWith: '该角色已保存的设置和作者注释也会生效。',
     sampleText: '测试用文本',
     test: '测试',
     testStale: '测试之后又有更改。',

@@ -20,6 +20,8 @@ export class Memory {
   /** The suggestions that wait for a decision. */
   open = $state.raw<Suggestion[]>([])
   moreOpen = $state(false)
+  /** The fact whose form is open. It stays open when the fact leaves a list. */
+  editing = $state.raw<Fact | null>(null)
   private timer: ReturnType<typeof setTimeout> | undefined
   private stop: () => void
 

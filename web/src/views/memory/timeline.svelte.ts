@@ -7,7 +7,6 @@ import type { Fact } from './types'
 
 const page = 100
 const most = 1000 // archived facts that get a line of their own
-const together = 1000 // milliseconds in which one run archives and learns
 
 export interface Happening {
   key: string
@@ -16,7 +15,7 @@ export interface Happening {
   fact: Fact
   /** The version that it replaced, if it is known. */
   before?: Fact | undefined
-  /** What was learned in the moment in which this was archived. */
+  /** What was learned from the text that ended this. */
   instead?: Fact | undefined
 }
 
@@ -84,8 +83,6 @@ export class Timeline {
   }
 }
 
-const extracted = (f: Fact) => f.origin === 'llm' || f.origin === 'rule'
-
 /** happenings puts in order what is known; with more to come, nothing older than that. */
 export function happenings(versions: Fact[], archived: Fact[], more: boolean): Happening[] {
   const place = (f: { rootId: string; version: number }) => `${f.rootId} ${f.version}`
@@ -98,13 +95,12 @@ export function happenings(versions: Fact[], archived: Fact[], more: boolean): H
     before: byPlace.get(place({ ...fact, version: fact.version - 1 })),
   }))
   const oldest = more ? (versions.at(-1)?.createdAt ?? '') : ''
-  const learned = versions.map((f) => ({ f, at: Date.parse(f.createdAt) }))
+  const learned = new Map<string, Fact[]>()
+  for (const f of versions) for (const e of f.evidence) learned.set(e.revisionId, (learned.get(e.revisionId) ?? []).concat(f))
   for (const fact of archived) {
     if (fact.updatedAt < oldest) continue
-    const at = Date.parse(fact.updatedAt)
-    // Only the user archives what they wrote, pinned or locked.
-    const byRun = fact.origin !== 'user' && !fact.pinned && !fact.locked
-    const instead = learned.find((l) => byRun && Math.abs(l.at - at) < together && l.f.rootId !== fact.rootId && l.f.subject === fact.subject && l.f.kind === fact.kind && extracted(l.f))?.f
+    const ended = fact.endedBy?.flatMap((e) => learned.get(e.revisionId) ?? []) ?? []
+    const instead = ended.find((f) => f.rootId !== fact.rootId && f.subject === fact.subject && f.kind === fact.kind)
     list.push({ key: fact.id + ' archived', at: fact.updatedAt, what: 'archived', fact, instead })
   }
   return list.sort((a, b) => (a.at === b.at ? 0 : a.at < b.at ? 1 : -1))

@@ -167,7 +167,9 @@ export const memoryWords = words(
     before: 'Before',
     now: 'Now',
     olderVersion: 'Show what it was before',
-    archivedWith: 'Archived when this was learned',
+    replacedBy: 'Replaced by',
+    endedBy: 'Message that contradicts it',
+    endedByYou: 'by you',
     laterReplaced: 'replaced later',
     laterArchived: 'archived later',
 
@@ -380,7 +382,9 @@ export const memoryWords = words(
     before: '之前',
     now: '现在',
     olderVersion: '显示之前的内容',
-    archivedWith: '归档时记住了',
+    replacedBy: '取而代之',
+    endedBy: '与之矛盾的消息',
+    endedByYou: '由你归档',
     laterReplaced: '后来被取代',
     laterArchived: '后来归档',
 

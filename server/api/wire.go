@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"encoding/json"
@@ -9,9 +9,6 @@ import (
 
 // Shapes that answers of several resources share. Messages, conversations and
 // generations have theirs from the engine, which also puts them into events.
-
-// wireTime is RFC 3339 in UTC with milliseconds.
-type wireTime = op.Time
 
 // page is a part of a list.
 type page struct {
@@ -28,8 +25,8 @@ func whole[T, W any](items []T, wire func(T) W) page {
 	return w
 }
 
-// result encodes what an operation returns with wire.
-func result[T, W any](wire func(T) W) func(T, error) (any, error) {
+// Result encodes what an operation returns with wire.
+func Result[T, W any](wire func(T) W) func(T, error) (any, error) {
 	return func(v T, err error) (any, error) {
 		if err != nil {
 			return nil, err
@@ -38,14 +35,14 @@ func result[T, W any](wire func(T) W) func(T, error) (any, error) {
 	}
 }
 
-// list is result for a list that is always whole: there are never many.
-func list[T, W any](wire func(T) W) func([]T, error) (any, error) {
-	return result(func(items []T) page { return whole(items, wire) })
+// List is Result for a list that is always whole: there are never many.
+func List[T, W any](wire func(T) W) func([]T, error) (any, error) {
+	return Result(func(items []T) page { return whole(items, wire) })
 }
 
-// pages is result for a page of a list.
+// pages is Result for a page of a list.
 func pages[T, W any](wire func(T) W) func(*op.Page[T], error) (any, error) {
-	return result(func(p *op.Page[T]) page {
+	return Result(func(p *op.Page[T]) page {
 		w := whole(p.Items, wire)
 		if p.NextCursor != "" {
 			w.NextCursor = &p.NextCursor
@@ -73,13 +70,14 @@ func (l *limit) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*int)(l))
 }
 
-// versioned is a document with a version, which REST also sends as its ETag.
-type versioned struct {
-	body    any
-	version int64
+// Versioned is a document with a version, which REST also sends as its ETag.
+type Versioned struct {
+	Body    any
+	Version int64
 }
 
-func (v versioned) MarshalJSON() ([]byte, error) { return json.Marshal(v.body) }
+// MarshalJSON implements json.Marshaler.
+func (v Versioned) MarshalJSON() ([]byte, error) { return json.Marshal(v.Body) }
 
 // wirePrompt is a prompt and the account of how it came about.
 type wirePrompt struct {
@@ -106,8 +104,8 @@ type wirePart struct {
 
 func promptOf(p *framework.Prompt) *wirePrompt {
 	w := &wirePrompt{
-		Messages: make([]wirePart, len(p.Messages)), Entries: orEmpty(p.Entries), Dropped: orEmpty(p.Dropped),
-		Warnings: orEmpty(p.Warnings), Tokens: p.Tokens, Budget: p.Budget, Reserve: p.Reserve, Tokenizer: p.Tokenizer,
+		Messages: make([]wirePart, len(p.Messages)), Entries: OrEmpty(p.Entries), Dropped: OrEmpty(p.Dropped),
+		Warnings: OrEmpty(p.Warnings), Tokens: p.Tokens, Budget: p.Budget, Reserve: p.Reserve, Tokenizer: p.Tokenizer,
 		Estimate: p.Estimate, Prefix: p.Prefix,
 	}
 	for i, m := range p.Messages {
@@ -116,8 +114,8 @@ func promptOf(p *framework.Prompt) *wirePrompt {
 	return w
 }
 
-// orEmpty makes a missing list an empty one: clients get [], not null.
-func orEmpty[T any](list []T) []T {
+// OrEmpty makes a missing list an empty one: clients get [], not null.
+func OrEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}

@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"context"
@@ -12,17 +12,17 @@ import (
 )
 
 // saveOperations are about save points.
-var saveOperations = []operation{
-	{command: "save.create", route: "POST /conversations/:conversationId/saves", status: http.StatusCreated, key: true, data: takes(saveCreate)},
-	{command: "save.list", route: "GET /conversations/:conversationId/saves", data: takes(saveList)},
-	{command: "save.get", route: "GET /saves/:saveId", data: takes(saveGet)},
-	{command: "save.restore", route: "POST /saves/:saveId/restore", key: true, data: takes(saveRestore)},
-	{command: "save.delete", route: "DELETE /saves/:saveId", status: http.StatusNoContent, key: true, data: takes(saveDelete)},
-	{command: "save.preview", route: "POST /saves/:saveId/prompt", data: takes(savePreview)},
+var saveOperations = []Operation{
+	{Command: "save.create", Route: "POST /conversations/:conversationId/saves", Status: http.StatusCreated, Key: true, Data: takes(saveCreate)},
+	{Command: "save.list", Route: "GET /conversations/:conversationId/saves", Data: takes(saveList)},
+	{Command: "save.get", Route: "GET /saves/:saveId", Data: takes(saveGet)},
+	{Command: "save.restore", Route: "POST /saves/:saveId/restore", Key: true, Data: takes(saveRestore)},
+	{Command: "save.delete", Route: "DELETE /saves/:saveId", Status: http.StatusNoContent, Key: true, Data: takes(saveDelete)},
+	{Command: "save.preview", Route: "POST /saves/:saveId/prompt", Data: takes(savePreview)},
 }
 
-func saveCreate(ctx context.Context, s *Server, c *op.Call, in chat.SaveInput) (any, error) {
-	return result(chat.WireSave)(s.Chats.CreateSave(ctx, c, in))
+func saveCreate(ctx context.Context, s *Services, c *op.Call, in chat.SaveInput) (any, error) {
+	return Result(chat.WireSave)(s.Chats.CreateSave(ctx, c, in))
 }
 
 type saveListData struct {
@@ -31,7 +31,7 @@ type saveListData struct {
 	pageData
 }
 
-func saveList(ctx context.Context, s *Server, c *op.Call, in saveListData) (any, error) {
+func saveList(ctx context.Context, s *Services, c *op.Call, in saveListData) (any, error) {
 	return pages(chat.WireSave)(s.Chats.Saves(ctx, c.UserID, in.ConversationID, in.Automatic, in.Cursor, int(in.Limit)))
 }
 
@@ -43,8 +43,8 @@ type saveGetData struct {
 
 // saveGet answers all messages where no limit is given: that is what the
 // ChatSave of the NodeST app holds.
-func saveGet(ctx context.Context, s *Server, c *op.Call, in saveGetData) (any, error) {
-	return result(archive.WireChatSave)(s.Chats.Save(ctx, c.UserID, in.SaveID, in.Before, int(in.Limit)))
+func saveGet(ctx context.Context, s *Services, c *op.Call, in saveGetData) (any, error) {
+	return Result(archive.WireChatSave)(s.Chats.Save(ctx, c.UserID, in.SaveID, in.Before, int(in.Limit)))
 }
 
 type saveData struct {
@@ -58,7 +58,7 @@ type restored struct {
 	Before       any     `json:"before,omitempty"` // the automatic save point
 }
 
-func saveRestore(ctx context.Context, s *Server, c *op.Call, in saveData) (any, error) {
+func saveRestore(ctx context.Context, s *Services, c *op.Call, in saveData) (any, error) {
 	got, err := s.Chats.RestoreSave(ctx, c, in.SaveID)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func saveRestore(ctx context.Context, s *Server, c *op.Call, in saveData) (any, 
 	return a, nil
 }
 
-func saveDelete(ctx context.Context, s *Server, c *op.Call, in saveData) (any, error) {
+func saveDelete(ctx context.Context, s *Services, c *op.Call, in saveData) (any, error) {
 	return struct{}{}, s.Chats.DeleteSave(ctx, c, in.SaveID)
 }
 
@@ -83,6 +83,6 @@ type savePreviewData struct {
 	Options character.TurnOptions `json:"options"`
 }
 
-func savePreview(ctx context.Context, s *Server, c *op.Call, in savePreviewData) (any, error) {
-	return result(promptOf)(s.Engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options}))
+func savePreview(ctx context.Context, s *Services, c *op.Call, in savePreviewData) (any, error) {
+	return Result(promptOf)(s.Engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options}))
 }

@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"context"
@@ -21,20 +21,20 @@ var resourcePaths = []struct {
 }
 
 // resourceOperations makes the operations of every kind, and those that test a document.
-func resourceOperations() []operation {
-	table := []operation{
-		{route: "POST /worldbooks/test", bytes: documentBytes, data: takes(worldBookTest)},
-		{route: "POST /regexscripts/test", bytes: documentBytes, data: takes(regexScriptTest)},
+func resourceOperations() []Operation {
+	table := []Operation{
+		{Route: "POST /worldbooks/test", Bytes: DocumentBytes, Data: takes(worldBookTest)},
+		{Route: "POST /regexscripts/test", Bytes: DocumentBytes, Data: takes(regexScriptTest)},
 	}
 	for _, r := range resourcePaths {
 		of := forKind(r.kind)
-		table = append(table, []operation{
-			{route: "POST " + r.path, status: http.StatusCreated, bytes: documentBytes, data: takes(of.create)},
-			{route: "GET " + r.path, data: takes(of.list)},
-			{route: "GET " + r.path + "/:id", data: takes(of.get)},
-			{route: "PUT " + r.path + "/:id", ifMatch: true, bytes: documentBytes, data: takes(of.replace)},
-			{route: "PATCH " + r.path + "/:id", ifMatch: true, bytes: documentBytes, data: takes(of.update)},
-			{route: "DELETE " + r.path + "/:id", status: http.StatusNoContent, data: takes(of.remove)},
+		table = append(table, []Operation{
+			{Route: "POST " + r.path, Status: http.StatusCreated, Bytes: DocumentBytes, Data: takes(of.create)},
+			{Route: "GET " + r.path, Data: takes(of.list)},
+			{Route: "GET " + r.path + "/:id", Data: takes(of.get)},
+			{Route: "PUT " + r.path + "/:id", IfMatch: true, Bytes: DocumentBytes, Data: takes(of.replace)},
+			{Route: "PATCH " + r.path + "/:id", IfMatch: true, Bytes: DocumentBytes, Data: takes(of.update)},
+			{Route: "DELETE " + r.path + "/:id", Status: http.StatusNoContent, Data: takes(of.remove)},
 		}...)
 	}
 	return table
@@ -54,28 +54,28 @@ type wireResource struct {
 	BindAll    bool            `json:"bindAll"`
 	Characters []string        `json:"characterIds"`
 	Version    int64           `json:"version"`
-	CreatedAt  wireTime        `json:"createdAt"`
-	UpdatedAt  wireTime        `json:"updatedAt"`
+	CreatedAt  op.Time         `json:"createdAt"`
+	UpdatedAt  op.Time         `json:"updatedAt"`
 }
 
 func wireResourceOf(r *character.Resource) wireResource {
 	return wireResource{
 		ID: r.ID, Kind: string(r.Kind), Name: r.Name, Dialect: r.Dialect, Document: r.Document, BindAll: r.BindAll,
-		Characters: orEmpty(r.Characters), Version: r.Version, CreatedAt: wireTime(r.CreatedAt), UpdatedAt: wireTime(r.UpdatedAt),
+		Characters: OrEmpty(r.Characters), Version: r.Version, CreatedAt: op.Time(r.CreatedAt), UpdatedAt: op.Time(r.UpdatedAt),
 	}
 }
 
-var resourceOf = result(func(r *character.Resource) versioned { return versioned{wireResourceOf(r), r.Version} })
+var resourceOf = Result(func(r *character.Resource) Versioned { return Versioned{wireResourceOf(r), r.Version} })
 
-func (k forKind) create(ctx context.Context, s *Server, c *op.Call, in character.ResourceInput) (any, error) {
+func (k forKind) create(ctx context.Context, s *Services, c *op.Call, in character.ResourceInput) (any, error) {
 	return resourceOf(s.Characters.CreateResource(ctx, c, k.kind(), in))
 }
 
-func (k forKind) list(ctx context.Context, s *Server, c *op.Call, in pageData) (any, error) {
+func (k forKind) list(ctx context.Context, s *Services, c *op.Call, in pageData) (any, error) {
 	return pages(wireResourceOf)(s.Characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, int(in.Limit)))
 }
 
-func (k forKind) get(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
+func (k forKind) get(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
 	return resourceOf(s.Characters.Resource(ctx, c.UserID, k.kind(), in.ID))
 }
 
@@ -85,19 +85,19 @@ type resourceData struct {
 	IfVersion int64  `json:"ifVersion,omitempty"`
 }
 
-func (k forKind) replace(ctx context.Context, s *Server, c *op.Call, in resourceData) (any, error) {
+func (k forKind) replace(ctx context.Context, s *Services, c *op.Call, in resourceData) (any, error) {
 	return resourceOf(s.Characters.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, true, in.IfVersion))
 }
 
-func (k forKind) update(ctx context.Context, s *Server, c *op.Call, in resourceData) (any, error) {
+func (k forKind) update(ctx context.Context, s *Services, c *op.Call, in resourceData) (any, error) {
 	return resourceOf(s.Characters.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, false, in.IfVersion))
 }
 
-func (k forKind) remove(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
+func (k forKind) remove(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
 	return nil, s.Characters.DeleteResource(ctx, c, k.kind(), in.ID)
 }
 
-func worldBookTest(ctx context.Context, s *Server, c *op.Call, in character.BookTest) (any, error) {
+func worldBookTest(ctx context.Context, s *Services, c *op.Call, in character.BookTest) (any, error) {
 	entries, err := s.Characters.TestBook(ctx, c.UserID, in)
 	if err != nil {
 		return nil, err
@@ -108,9 +108,9 @@ func worldBookTest(ctx context.Context, s *Server, c *op.Call, in character.Book
 			tokens += e.Tokens
 		}
 	}
-	return map[string]any{"entries": orEmpty(entries), "tokens": tokens}, nil
+	return map[string]any{"entries": OrEmpty(entries), "tokens": tokens}, nil
 }
 
-func regexScriptTest(ctx context.Context, s *Server, c *op.Call, in character.ScriptTest) (any, error) {
+func regexScriptTest(ctx context.Context, s *Services, c *op.Call, in character.ScriptTest) (any, error) {
 	return s.Characters.TestScripts(ctx, c.UserID, in)
 }

@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"encoding/json"
@@ -44,7 +44,7 @@ func TestEveryWrongFieldIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var v shape
-			err := decodeStrict([]byte(c.in), &v)
+			err := Decode([]byte(c.in), &v)
 			if got := fieldsOf(err); got != c.want {
 				t.Errorf("got %q (%v), want %q", got, err, c.want)
 			}
@@ -61,7 +61,7 @@ func TestAnErrorListsALimitedNumberOfFields(t *testing.T) {
 	var v struct {
 		Text string `json:"text"`
 	}
-	err := decodeStrict([]byte("{"+many.String()+`"text":"a"}`), &v)
+	err := Decode([]byte("{"+many.String()+`"text":"a"}`), &v)
 	var e *fault.Error
 	if !errors.As(err, &e) || len(e.Fields) != mostTold || e.Fields[0].Field != "u00000" {
 		t.Errorf("got %.200v", err)
@@ -85,7 +85,7 @@ func TestABodyThatIsNotAnObjectIsABadRequest(t *testing.T) {
 		var v struct {
 			Text string `json:"text"`
 		}
-		if err := decodeStrict([]byte(in), &v); !fault.Is(err, fault.BadRequest) {
+		if err := Decode([]byte(in), &v); !fault.Is(err, fault.BadRequest) {
 			t.Errorf("%q: %v", in, err)
 		}
 	}
@@ -111,8 +111,13 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var cmd command
-		err := decodeStrict(data, &cmd)
+		var cmd struct {
+			ID   string          `json:"id,omitempty"`
+			Cmd  string          `json:"cmd"`
+			Key  string          `json:"key,omitempty"`
+			Data json.RawMessage `json:"data,omitempty"`
+		}
+		err := Decode(data, &cmd)
 		if err != nil {
 			if c := fault.Public(err).Code; c != fault.BadRequest && c != fault.Invalid {
 				t.Fatalf("%q: %v", data, err)
@@ -122,8 +127,8 @@ func FuzzDecode(f *testing.F) {
 		if !json.Valid(data) || op.Depth(data) > op.MaxDepth {
 			t.Fatalf("%q was accepted", data)
 		}
-		if o := byCommand(operations)["chat.send"]; cmd.Data != nil {
-			if _, _, err := o.data.prepare("chat.send", cmd.Data); err != nil && fault.Public(err).Code == fault.Internal {
+		if o := ByCommand()["chat.send"]; cmd.Data != nil {
+			if _, _, err := o.Data.Prepare("chat.send", cmd.Data); err != nil && fault.Public(err).Code == fault.Internal {
 				t.Fatalf("%q: %v", cmd.Data, err)
 			}
 		}

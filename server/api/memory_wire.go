@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 
 	"nodest/chat"
 	"nodest/memory"
+	"nodest/op"
 )
 
 // wireMemory is one version of a memory: the members of memory.Memory, with times in our
@@ -13,11 +14,12 @@ import (
 type wireMemory struct {
 	memory.Memory
 	Evidence   []memory.Evidence `json:"evidence"`
-	EventTime  *wireTime         `json:"eventTime,omitempty"`
-	LastSeenAt wireTime          `json:"lastSeenAt"`
-	LastUsedAt *wireTime         `json:"lastUsedAt,omitempty"`
-	CreatedAt  wireTime          `json:"createdAt"`
-	UpdatedAt  wireTime          `json:"updatedAt"`
+	EndedBy    []memory.Evidence `json:"endedBy,omitempty"`
+	EventTime  *op.Time          `json:"eventTime,omitempty"`
+	LastSeenAt op.Time           `json:"lastSeenAt"`
+	LastUsedAt *op.Time          `json:"lastUsedAt,omitempty"`
+	CreatedAt  op.Time           `json:"createdAt"`
+	UpdatedAt  op.Time           `json:"updatedAt"`
 	Shown      *bool             `json:"shown,omitempty"` // in a list
 }
 
@@ -30,8 +32,8 @@ func wireListedOf(m memory.Listed) wireMemory {
 
 func wireMemoryOf(m memory.Memory) wireMemory {
 	return wireMemory{
-		Memory: m, Evidence: orEmpty(m.Evidence), EventTime: (*wireTime)(m.EventTime), LastSeenAt: wireTime(m.LastSeenAt),
-		LastUsedAt: (*wireTime)(m.LastUsedAt), CreatedAt: wireTime(m.CreatedAt), UpdatedAt: wireTime(m.UpdatedAt),
+		Memory: m, Evidence: OrEmpty(m.Evidence), EndedBy: m.EndedBy, EventTime: (*op.Time)(m.EventTime), LastSeenAt: op.Time(m.LastSeenAt),
+		LastUsedAt: (*op.Time)(m.LastUsedAt), CreatedAt: op.Time(m.CreatedAt), UpdatedAt: op.Time(m.UpdatedAt),
 	}
 }
 
@@ -61,11 +63,11 @@ type wireSuggestion struct {
 	memory.Suggested
 	MemoryID  *string           `json:"memoryId"` // nil = a new one
 	Evidence  []memory.Evidence `json:"evidence"`
-	CreatedAt wireTime          `json:"createdAt"`
+	CreatedAt op.Time           `json:"createdAt"`
 }
 
 func wireSuggestionOf(s memory.Suggested) wireSuggestion {
-	w := wireSuggestion{Suggested: s, Evidence: orEmpty(s.Evidence), CreatedAt: wireTime(s.CreatedAt)}
+	w := wireSuggestion{Suggested: s, Evidence: OrEmpty(s.Evidence), CreatedAt: op.Time(s.CreatedAt)}
 	if s.MemoryID != "" {
 		w.MemoryID = &s.MemoryID
 	}
@@ -85,7 +87,7 @@ func (w wireSummary) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	createdAt, err := json.Marshal(wireTime(w.Summary.At))
+	createdAt, err := json.Marshal(op.Time(w.Summary.At))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"bytes"
@@ -16,43 +16,43 @@ import (
 
 // importAny stores a file of any kind, which the form's field as names or the content
 // shows.
-func (s *Server) importAny(ctx context.Context, call *op.Call, f file) (any, error) {
-	kind := cmp.Or(card.Kind(f.as), card.Detect(f.data))
+func importAny(ctx context.Context, s *Services, call *op.Call, f File) (any, error) {
+	kind := cmp.Or(card.Kind(f.As), card.Detect(f.Data))
 	switch kind {
 	case card.KindUnknown:
-		return nil, unknownFile(f.data)
+		return nil, unknownFile(f.Data)
 	case card.KindCharacter:
-		return s.importCharacter(ctx, call, f)
+		return importCharacter(ctx, s, call, f)
 	case card.KindWorldBook, card.KindPreset, card.KindRegex, card.KindPersona:
-		return s.importResource(character.ResourceKind(kind))(ctx, call, f)
+		return importResource(character.ResourceKind(kind))(ctx, s, call, f)
 	}
 	checks := op.Checks{}
 	if op.OneOf(&checks, "as", kind, card.Kinds); checks.Err() != nil {
 		return nil, checks.Err()
 	}
-	if err := s.findOwner(ctx, call, kind, &f); err != nil {
+	if err := findOwner(ctx, s, call, kind, &f); err != nil {
 		return nil, err
 	}
 	switch kind {
 	case card.KindSave:
-		f.id = f.conversationID
-		return s.importSave(ctx, call, f)
+		f.ID = f.ConversationID
+		return importSave(ctx, s, call, f)
 	case card.KindMemories:
-		f.id = f.characterID
-		return s.importMemories(ctx, call, f)
+		f.ID = f.CharacterID
+		return importMemories(ctx, s, call, f)
 	default:
-		return s.importConversation(ctx, call, f)
+		return importConversation(ctx, s, call, f)
 	}
 }
 
 // findOwner completes the form with the conversation or character that a file belongs to,
 // if the file names one of the user's.
-func (s *Server) findOwner(ctx context.Context, call *op.Call, kind card.Kind, f *file) (err error) {
+func findOwner(ctx context.Context, s *Services, call *op.Call, kind card.Kind, f *File) (err error) {
 	missing := fault.InvalidField("characterId", "required", "required: the id of the character").With("kind", string(kind))
-	owner := &f.characterID
+	owner := &f.CharacterID
 	if kind == card.KindSave {
 		missing = fault.InvalidField("conversationId", "required", "required: the id of the conversation").With("kind", string(kind))
-		owner = &f.conversationID
+		owner = &f.ConversationID
 	}
 	if *owner != "" {
 		return nil
@@ -60,15 +60,15 @@ func (s *Server) findOwner(ctx context.Context, call *op.Call, kind card.Kind, f
 	var named string
 	switch kind {
 	case card.KindSave:
-		if named = archive.ConversationID(f.data); named != "" {
+		if named = archive.ConversationID(f.Data); named != "" {
 			_, err = s.Chats.Conversation(ctx, call.UserID, named)
 		}
 	case card.KindMemories:
-		if named, _ = memory.IsExport(f.data); named != "" {
+		if named, _ = memory.IsExport(f.Data); named != "" {
 			_, err = s.Characters.Get(ctx, call.UserID, named)
 		}
 	default:
-		return s.findCharacter(ctx, call, f, missing)
+		return findCharacter(ctx, s, call, f, missing)
 	}
 	if named == "" || fault.Is(err, fault.NotFound) {
 		return missing
@@ -80,11 +80,11 @@ func (s *Server) findOwner(ctx context.Context, call *op.Call, kind card.Kind, f
 // findCharacter completes the form with the only character that has the name in a chat. A
 // request that was carried out before needs none: whoever has that name by now, it gets
 // its first answer.
-func (s *Server) findCharacter(ctx context.Context, call *op.Call, f *file, missing *fault.Error) error {
+func findCharacter(ctx context.Context, s *Services, call *op.Call, f *File, missing *fault.Error) error {
 	if done, err := s.Archives.Answered(ctx, call); done || err != nil {
 		return err
 	}
-	name := archive.CharacterName(f.data)
+	name := archive.CharacterName(f.Data)
 	if name == "" {
 		return missing
 	}
@@ -95,7 +95,7 @@ func (s *Server) findCharacter(ctx context.Context, call *op.Call, f *file, miss
 	if len(found) != 1 {
 		return missing.With("name", name)
 	}
-	f.characterID = found[0].ID
+	f.CharacterID = found[0].ID
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"bytes"
@@ -17,11 +17,11 @@ import (
 	"nodest/op"
 )
 
-// decodeStrict reads one JSON object into v, a pointer to a struct. Every member
+// Decode reads one JSON object into v, a pointer to a struct. Every member
 // must be known and of the right type; all that are not are named in one
 // invalid_field. null means that a member is absent. Nothing may follow the object.
-func decodeStrict(data []byte, v any) error {
-	tree, err := parseJSON(data)
+func Decode(data []byte, v any) error {
+	tree, err := ParseJSON(data)
 	if err != nil {
 		return err
 	}
@@ -37,8 +37,8 @@ func decodeStrict(data []byte, v any) error {
 	return nil
 }
 
-// parseJSON reads one JSON value: UTF-8, nested at most op.MaxDepth deep, with nothing after it.
-func parseJSON(data []byte) (any, error) {
+// ParseJSON reads one JSON value: UTF-8, nested at most op.MaxDepth deep, with nothing after it.
+func ParseJSON(data []byte) (any, error) {
 	if !utf8.Valid(data) {
 		return nil, fault.New(fault.BadRequest, "the body is not valid UTF-8")
 	}
@@ -99,7 +99,7 @@ func check(v any, t reflect.Type, at string) []fault.Field {
 			_, err := time.Parse(time.RFC3339, s)
 			return mustBe(err == nil, at, "an RFC 3339 time such as 2026-01-31T12:00:00Z")
 		}
-		members := membersOf(t)
+		members := MembersOf(t)
 		return checkObject(v, at, func(name string) reflect.Type { return members[name] })
 	case reflect.Map:
 		return checkObject(v, at, func(string) reflect.Type { return t.Elem() })
@@ -148,16 +148,16 @@ func checkObject(v any, at string, typeOf func(name string) reflect.Type) []faul
 	return wrong
 }
 
-// membersOf returns the JSON members of a struct, those of embedded structs
+// MembersOf returns the JSON members of a struct, those of embedded structs
 // included.
-func membersOf(t reflect.Type) map[string]reflect.Type {
+func MembersOf(t reflect.Type) map[string]reflect.Type {
 	members := map[string]reflect.Type{}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
-			maps.Copy(members, membersOf(f.Type))
+			maps.Copy(members, MembersOf(f.Type))
 		case name != "-" && name != "" && f.IsExported():
 			members[name] = f.Type
 		}
@@ -180,6 +180,14 @@ func checkSlice(v any, t reflect.Type, at string) []fault.Field {
 		wrong = append(wrong, check(value, t.Elem(), path)...)
 	}
 	return wrong
+}
+
+// OrObject makes absent data an empty object.
+func OrObject(data []byte) []byte {
+	if len(data) == 0 || string(data) == "null" {
+		return []byte("{}")
+	}
+	return data
 }
 
 func join(at, name string) string {

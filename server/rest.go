@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"maps"
 	"mime"
@@ -16,9 +15,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"nodest/account"
-	"nodest/chat"
 	"nodest/fault"
 	"nodest/op"
+	"nodest/server/api"
 )
 
 const base = "/api/v1"
@@ -28,21 +27,20 @@ const lintBytes = 32 << 20
 
 // operationRoutes serves the REST routes of the operations.
 func (s *Server) operationRoutes(e *echo.Echo) {
-	for _, table := range [][]operation{operations, documentOperations} {
-		for i := range table {
-			if table[i].route != "" {
-				r := routeOf(&table[i])
-				e.Add(r.method, base+r.path, s.signedIn(s.operation(r)))
-			}
+	for i := range api.Operations {
+		if o := &api.Operations[i]; o.Route != "" {
+			r := routeOf(o)
+			e.Add(r.method, base+r.path, s.signedIn(s.operation(r)))
 		}
 	}
 	e.POST(base+"/lint", s.signedIn(only(s.lint)))
 	e.PUT(base+"/devices/:id/ack", s.signedIn(only(s.deviceAck)))
+	e.POST(base+"/conversations/:id/summaries", s.signedIn(s.summarise))
 }
 
 // route is an operation in REST.
 type route struct {
-	*operation
+	*api.Operation
 	method, path string
 	params       []string                // members in the path, in order
 	query        map[string]reflect.Type // parameters of the query; nil = the handler has read it
@@ -52,9 +50,9 @@ var pathParam = regexp.MustCompile(`:\w+`)
 
 // routeOf reads the route of an operation. In its path, openapi.yaml and so echo call
 // the first parameter id, and further ones by their first letter: mid for memoryId.
-func routeOf(o *operation) *route {
-	r := &route{operation: o, query: map[string]reflect.Type{}}
-	r.method, r.path, _ = strings.Cut(o.route, " ")
+func routeOf(o *api.Operation) *route {
+	r := &route{Operation: o, query: map[string]reflect.Type{}}
+	r.method, r.path, _ = strings.Cut(o.Route, " ")
 	r.path = pathParam.ReplaceAllStringFunc(r.path, func(param string) string {
 		r.params = append(r.params, param[1:])
 		if len(r.params) == 1 {
@@ -63,7 +61,7 @@ func routeOf(o *operation) *route {
 		return param[:2] + "id"
 	})
 	if r.method == http.MethodGet || r.method == http.MethodDelete {
-		maps.Copy(r.query, o.data.members)
+		maps.Copy(r.query, o.Data.Members)
 		for _, member := range r.params {
 			delete(r.query, member)
 		}
@@ -80,66 +78,24 @@ func (s *Server) operation(r *route) handler {
 			return err
 		}
 		call := s.call(c, who)
-		if (r.starts || r.attaches) && wantsStream(c.Request()) {
-			return s.stream(c, who, r.operation, call, data)
+		if (r.Starts || r.Attaches) && wantsStream(c.Request()) {
+			return s.stream(c, who, r.Operation, call, data)
 		}
-		result, err := s.perform(detached(c.Request().Context()), r.operation, call, data, false)
+		result, err := s.perform(detached(c.Request().Context()), r.Operation, call, data, false)
 		if err != nil {
 			return lostUpdate(c, err)
 		}
-		status := r.status
-		if got, _ := result.(*sent); got != nil && got.GenerationID != "" {
+		status := r.Status
+		if got, _ := result.(*api.Sent); got != nil && got.GenerationID != "" {
 			if preferAsync(c.Request()) {
 				c.Response().Header().Set("Preference-Applied", "respond-async")
 				status = http.StatusAccepted
-			} else if err := s.complete(c.Request().Context(), call.UserID, got); err != nil {
+			} else if err := s.Complete(c.Request().Context(), call.UserID, got); err != nil {
 				return err
 			}
 		}
 		return answer(c, status, call, result)
 	}
-}
-
-// complete waits for the generation of an answer and fills in what came out.
-// A failed generation is the failure of the request; its ids are in details.
-func (s *Server) complete(ctx context.Context, userID string, got *sent) error {
-	g, err := s.Engine.Wait(ctx, userID, got.GenerationID)
-	if err != nil {
-		return err
-	}
-	if g.Status == chat.GenFailed {
-		return failedReply(g)
-	}
-	got.Usage, got.PromptID = chat.WireUsage(g.Usage), g.PromptID
-	if got.written == "" { // an impersonation stores no message
-		got.Text = g.Text
-		return nil
-	}
-	m, err := s.Chats.Message(ctx, userID, got.written)
-	switch {
-	case fault.Is(err, fault.NotFound): // it was deleted: a reply beside another one that stayed empty
-		*got.place = nil
-	case err != nil:
-		return err
-	default:
-		*got.place = chat.WireMessage(m)
-	}
-	return nil
-}
-
-func failedReply(g *chat.Generation) error {
-	f := fault.New(fault.Internal, "the generation failed")
-	if g.Error != nil {
-		copied := *g.Error
-		f = &copied
-	}
-	details := map[string]any{"generationId": g.ID}
-	if g.MessageID != "" {
-		details["messageId"] = g.MessageID
-	}
-	maps.Copy(details, f.Details)
-	f.Details = details
-	return f
 }
 
 // answer writes the result of an operation.
@@ -149,8 +105,8 @@ func answer(c echo.Context, status int, call *op.Call, result any) error {
 	if call.Replayed {
 		h.Set("Idempotency-Replayed", "true")
 	}
-	if v, ok := result.(versioned); ok {
-		h.Set("ETag", `"`+strconv.FormatInt(v.version, 10)+`"`)
+	if v, ok := result.(api.Versioned); ok {
+		h.Set("ETag", `"`+strconv.FormatInt(v.Version, 10)+`"`)
 	}
 	switch status {
 	case 0:
@@ -180,7 +136,7 @@ func lostUpdate(c echo.Context, err error) error {
 func (s *Server) routeData(c echo.Context, r *route) ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if r.method != http.MethodGet && r.method != http.MethodDelete {
-		body, err := s.body(c, cmp.Or(r.bytes, s.opts.BodyBytes))
+		body, err := s.body(c, cmp.Or(r.Bytes, s.opts.BodyBytes))
 		if err != nil {
 			return nil, err
 		}
@@ -215,9 +171,9 @@ func (r *route) setVersion(members map[string]json.RawMessage, req *http.Request
 	switch {
 	case tag == "" || tag == "*":
 		return nil
-	case !r.ifMatch && (r.method == http.MethodGet || r.method == http.MethodPost):
+	case !r.IfMatch && (r.method == http.MethodGet || r.method == http.MethodPost):
 		return nil // there is no other change to overwrite
-	case !r.ifMatch:
+	case !r.IfMatch:
 		return fault.New(fault.BadRequest, "this route does not support If-Match")
 	}
 	version, err := strconv.ParseInt(strings.Trim(strings.TrimPrefix(tag, "W/"), `"`), 10, 64)
@@ -294,7 +250,7 @@ func objectOf(body []byte) (map[string]json.RawMessage, error) {
 	if len(body) == 0 {
 		return members, nil
 	}
-	tree, err := parseJSON(body)
+	tree, err := api.ParseJSON(body)
 	if err != nil {
 		return nil, err
 	}
@@ -331,19 +287,19 @@ func preferAsync(r *http.Request) bool {
 // lint checks a document: the body itself, or the file of a form.
 func (s *Server) lint(c echo.Context, who *account.Identity) error {
 	r := c.Request()
-	var f file
+	var f api.File
 	var err error
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
 		f, err = s.file(c, lintBytes)
-	} else if f.data, err = s.readAll(c, lintBytes); err == nil {
-		f.name = "document.json"
-		_, err = parseJSON(f.data)
+	} else if f.Data, err = s.readAll(c, lintBytes); err == nil {
+		f.Name = "document.json"
+		_, err = api.ParseJSON(f.Data)
 	}
 	if err != nil {
 		return err
 	}
 	call := s.call(c, who)
-	result, err := lint(f.data, f.name)(r.Context(), s, call)
+	result, err := api.Lint(f.Data, f.Name)
 	if err != nil {
 		return err
 	}
@@ -366,4 +322,33 @@ func (s *Server) deviceAck(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	return answer(c, 0, call, result)
+}
+
+// summarise is summary.create. With wait the answer is the summary; a WebSocket, which
+// runs its commands one after the other, cannot wait for that.
+func (s *Server) summarise(c echo.Context, who *account.Identity) error {
+	wait, err := waits(c)
+	if err != nil {
+		return err
+	}
+	o := api.SummaryLater
+	if wait {
+		o = api.SummaryNow
+	}
+	r := routeOf(&o)
+	r.query["wait"] = nil
+	return s.operation(r)(c, who)
+}
+
+// waits reads the parameter wait.
+func waits(c echo.Context) (bool, error) {
+	values := c.QueryParams()["wait"]
+	if len(values) == 0 {
+		return false, nil
+	}
+	wait, known := map[string]bool{"1": true, "true": true, "0": false, "false": false}[values[0]]
+	if !known || len(values) > 1 {
+		return false, fault.InvalidField("wait", "type", "must be given once, as 1 or 0")
+	}
+	return wait, nil
 }

@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"cmp"
@@ -16,26 +16,26 @@ import (
 
 // memoryOperations are about what a character remembers, and about the summaries
 // of conversations. What has no command exists in REST only; files are in
-// rest_memory.go.
-var memoryOperations = []operation{
-	{command: "memory.search", route: "GET /characters/:characterId/memories", data: takes(memorySearch)},
-	{command: "memory.create", route: "POST /characters/:characterId/memories", status: http.StatusCreated, key: true, data: takes(memoryCreate)},
-	{command: "memory.edit", route: "PATCH /characters/:characterId/memories/:memoryId", key: true, data: takes(memoryEdit)},
-	{command: "memory.pin", as: "memory.edit", key: true, data: takes(memoryPin)}, // in REST it is an edit of pinned
-	{command: "memory.delete", route: "DELETE /characters/:characterId/memories/:memoryId", status: http.StatusNoContent, key: true, data: takes(memoryDelete)},
-	{command: "memory.restore", route: "POST /characters/:characterId/memories/:memoryId/restore", key: true, data: takes(memoryRestore)},
-	{command: "memory.forget", route: "POST /characters/:characterId/memories/forget", key: true, data: takes(memoryForget)},
-	{route: "POST /characters/:characterId/memories/bulk", data: takes(memoryBulk)},
-	{route: "GET /characters/:characterId/memories/:memoryId/history", data: takes(memoryHistory)},
-	{route: "GET /characters/:characterId/memories/suggestions", data: takes(memorySuggestions)},
-	{route: "POST /characters/:characterId/memories/suggestions/:suggestionId", data: takes(memoryDecide)},
-	{route: "GET /characters/:characterId/memory/jobs", data: takes(memoryJobs)},
-	{route: "GET /messages/:messageId/memories", data: takes(memoryRecalled)},
-	{route: "POST /conversations/:conversationId/memory/extract", status: http.StatusAccepted, data: takes(memoryExtract)},
-	{command: "summary.list", route: "GET /conversations/:conversationId/summaries", data: takes(summaryList)},
-	{command: "summary.create", key: true, data: takes(summaryCreate)}, // its route, which can wait, is in rest_memory.go
-	{route: "PATCH /conversations/:conversationId/summaries/:summaryId", data: takes(summaryEdit)},
-	{command: "summary.delete", route: "DELETE /conversations/:conversationId/summaries/:summaryId", status: http.StatusNoContent, key: true, data: takes(summaryDelete)},
+// memory_files.go.
+var memoryOperations = []Operation{
+	{Command: "memory.search", Route: "GET /characters/:characterId/memories", Data: takes(memorySearch)},
+	{Command: "memory.create", Route: "POST /characters/:characterId/memories", Status: http.StatusCreated, Key: true, Data: takes(memoryCreate)},
+	{Command: "memory.edit", Route: "PATCH /characters/:characterId/memories/:memoryId", Key: true, IfMatch: true, Data: takes(memoryEdit)},
+	{Command: "memory.pin", As: "memory.edit", Key: true, Data: takes(memoryPin)}, // in REST it is an edit of pinned
+	{Command: "memory.delete", Route: "DELETE /characters/:characterId/memories/:memoryId", Status: http.StatusNoContent, Key: true, Data: takes(memoryDelete)},
+	{Command: "memory.restore", Route: "POST /characters/:characterId/memories/:memoryId/restore", Key: true, Data: takes(memoryRestore)},
+	{Command: "memory.forget", Route: "POST /characters/:characterId/memories/forget", Key: true, Data: takes(memoryForget)},
+	{Route: "POST /characters/:characterId/memories/bulk", Data: takes(memoryBulk)},
+	{Route: "GET /characters/:characterId/memories/:memoryId/history", Data: takes(memoryHistory)},
+	{Route: "GET /characters/:characterId/memories/suggestions", Data: takes(memorySuggestions)},
+	{Route: "POST /characters/:characterId/memories/suggestions/:suggestionId", Data: takes(memoryDecide)},
+	{Route: "GET /characters/:characterId/memory/jobs", Data: takes(memoryJobs)},
+	{Route: "GET /messages/:messageId/memories", Data: takes(memoryRecalled)},
+	{Route: "POST /conversations/:conversationId/memory/extract", Status: http.StatusAccepted, Data: takes(memoryExtract)},
+	{Command: "summary.list", Route: "GET /conversations/:conversationId/summaries", Data: takes(summaryList)},
+	{Command: SummaryLater.Command, Key: true, Data: SummaryLater.Data}, // its route can wait
+	{Route: "PATCH /conversations/:conversationId/summaries/:summaryId", Data: takes(summaryEdit)},
+	{Command: "summary.delete", Route: "DELETE /conversations/:conversationId/summaries/:summaryId", Status: http.StatusNoContent, Key: true, Data: takes(summaryDelete)},
 }
 
 // mostFound bounds a search; it has no pages.
@@ -55,7 +55,7 @@ type memorySearchData struct {
 }
 
 // memorySearch ranks what fits a text, or lists memories where there is none.
-func memorySearch(ctx context.Context, s *Server, c *op.Call, in memorySearchData) (any, error) {
+func memorySearch(ctx context.Context, s *Services, c *op.Call, in memorySearchData) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (in *memorySearchData) ofFacts() bool {
 	return in.Kind != "" || in.Subject != "" || in.Pinned != nil
 }
 
-func (in *memorySearchData) find(ctx context.Context, s *Server, c *op.Call) (any, error) {
+func (in *memorySearchData) find(ctx context.Context, s *Services, c *op.Call) (any, error) {
 	limit := cmp.Or(int(in.Limit), memory.DefaultLimit)
 	if limit < 1 || limit > mostFound {
 		return nil, fault.InvalidField("limit", "range", "must be from 1 to %d", mostFound)
@@ -146,19 +146,20 @@ type memoryCreateData struct {
 	memory.Draft
 }
 
-func memoryCreate(ctx context.Context, s *Server, c *op.Call, in memoryCreateData) (any, error) {
+func memoryCreate(ctx context.Context, s *Services, c *op.Call, in memoryCreateData) (any, error) {
 	return memoryOf(s.Memory.Create(ctx, c, in.CharacterID, in.Draft))
 }
 
-var memoryOf = result(func(m *memory.Memory) wireMemory { return wireMemoryOf(*m) })
+var memoryOf = Result(func(m *memory.Memory) wireMemory { return wireMemoryOf(*m) })
 
 type memoryEditData struct {
 	memoryData
 	memory.Patch
 }
 
-func memoryEdit(ctx context.Context, s *Server, c *op.Call, in memoryEditData) (any, error) {
-	return memoryOf(s.Memory.Edit(ctx, c, in.CharacterID, in.MemoryID, in.Patch))
+func memoryEdit(ctx context.Context, s *Services, c *op.Call, in memoryEditData) (any, error) {
+	return Result(func(m *memory.Memory) Versioned { return Versioned{wireMemoryOf(*m), int64(m.Version)} })(
+		s.Memory.Edit(ctx, c, in.CharacterID, in.MemoryID, in.Patch))
 }
 
 type memoryPinData struct {
@@ -166,7 +167,7 @@ type memoryPinData struct {
 	Pinned *bool `json:"pinned,omitempty"`
 }
 
-func memoryPin(ctx context.Context, s *Server, c *op.Call, in memoryPinData) (any, error) {
+func memoryPin(ctx context.Context, s *Services, c *op.Call, in memoryPinData) (any, error) {
 	if in.Pinned == nil {
 		return nil, fault.InvalidField("pinned", "required", "must be true or false")
 	}
@@ -183,16 +184,16 @@ type memoryDeleteData struct {
 	Purge bool `json:"purge,omitempty"`
 }
 
-func memoryDelete(ctx context.Context, s *Server, c *op.Call, in memoryDeleteData) (any, error) {
+func memoryDelete(ctx context.Context, s *Services, c *op.Call, in memoryDeleteData) (any, error) {
 	return struct{}{}, s.Memory.Delete(ctx, c, in.CharacterID, in.MemoryID, in.Purge)
 }
 
-func memoryRestore(ctx context.Context, s *Server, c *op.Call, in memoryData) (any, error) {
+func memoryRestore(ctx context.Context, s *Services, c *op.Call, in memoryData) (any, error) {
 	return memoryOf(s.Memory.Restore(ctx, c, in.CharacterID, in.MemoryID))
 }
 
-func memoryHistory(ctx context.Context, s *Server, c *op.Call, in memoryData) (any, error) {
-	return list(wireMemoryOf)(s.Memory.History(ctx, c.UserID, in.CharacterID, in.MemoryID))
+func memoryHistory(ctx context.Context, s *Services, c *op.Call, in memoryData) (any, error) {
+	return List(wireMemoryOf)(s.Memory.History(ctx, c.UserID, in.CharacterID, in.MemoryID))
 }
 
 type memoryForgetData struct {
@@ -200,12 +201,12 @@ type memoryForgetData struct {
 	memory.ForgetInput
 }
 
-func memoryForget(ctx context.Context, s *Server, c *op.Call, in memoryForgetData) (any, error) {
+func memoryForget(ctx context.Context, s *Services, c *op.Call, in memoryForgetData) (any, error) {
 	got, err := s.Memory.Forget(ctx, c, in.CharacterID, in.ForgetInput)
 	if err != nil {
 		return nil, err
 	}
-	got.Memories = orEmpty(got.Memories)
+	got.Memories = OrEmpty(got.Memories)
 	return got, nil
 }
 
@@ -214,7 +215,7 @@ type memoryBulkData struct {
 	memory.Bulk
 }
 
-func memoryBulk(ctx context.Context, s *Server, c *op.Call, in memoryBulkData) (any, error) {
+func memoryBulk(ctx context.Context, s *Services, c *op.Call, in memoryBulkData) (any, error) {
 	return s.Memory.Bulk(ctx, c, in.CharacterID, in.Bulk)
 }
 
@@ -224,7 +225,7 @@ type memorySuggestionsData struct {
 	pageData
 }
 
-func memorySuggestions(ctx context.Context, s *Server, c *op.Call, in memorySuggestionsData) (any, error) {
+func memorySuggestions(ctx context.Context, s *Services, c *op.Call, in memorySuggestionsData) (any, error) {
 	var checks op.Checks
 	oneOf(&checks, "state", in.State, memory.SuggestionOpen, memory.SuggestionAccepted, memory.SuggestionRejected)
 	if err := checks.Err(); err != nil {
@@ -239,8 +240,8 @@ type memoryDecideData struct {
 	Decision     string `json:"decision"`
 }
 
-func memoryDecide(ctx context.Context, s *Server, c *op.Call, in memoryDecideData) (any, error) {
-	return result(func(got *memory.Suggested) wireSuggestion { return wireSuggestionOf(*got) })(
+func memoryDecide(ctx context.Context, s *Services, c *op.Call, in memoryDecideData) (any, error) {
+	return Result(func(got *memory.Suggested) wireSuggestion { return wireSuggestionOf(*got) })(
 		s.Memory.Decide(ctx, c, in.CharacterID, in.SuggestionID, in.Decision))
 }
 
@@ -249,7 +250,7 @@ type memoryJobsData struct {
 	pageData
 }
 
-func memoryJobs(ctx context.Context, s *Server, c *op.Call, in memoryJobsData) (any, error) {
+func memoryJobs(ctx context.Context, s *Services, c *op.Call, in memoryJobsData) (any, error) {
 	return pages(wireJobOf)(s.Memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, int(in.Limit)))
 }
 
@@ -257,8 +258,8 @@ type memoryRecalledData struct {
 	MessageID string `json:"messageId"`
 }
 
-func memoryRecalled(ctx context.Context, s *Server, c *op.Call, in memoryRecalledData) (any, error) {
-	return list(wireFoundOf)(s.Engine.RecalledFor(ctx, c.UserID, in.MessageID))
+func memoryRecalled(ctx context.Context, s *Services, c *op.Call, in memoryRecalledData) (any, error) {
+	return List(wireFoundOf)(s.Engine.RecalledFor(ctx, c.UserID, in.MessageID))
 }
 
 // queued is the answer where work goes on in the background.
@@ -266,12 +267,12 @@ type queued struct {
 	Queued bool `json:"queued"`
 }
 
-func memoryExtract(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
+func memoryExtract(ctx context.Context, s *Services, c *op.Call, in conversationData) (any, error) {
 	return queued{true}, s.Memory.ExtractNow(ctx, c, in.ConversationID)
 }
 
-func summaryList(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	return list(wireSummaryOf)(s.Chats.Summaries(ctx, c.UserID, in.ConversationID))
+func summaryList(ctx context.Context, s *Services, c *op.Call, in conversationData) (any, error) {
+	return List(wireSummaryOf)(s.Chats.Summaries(ctx, c.UserID, in.ConversationID))
 }
 
 type summaryCreateData struct {
@@ -280,23 +281,32 @@ type summaryCreateData struct {
 	To             string `json:"to,omitempty"`
 }
 
-func summaryCreate(ctx context.Context, s *Server, c *op.Call, in summaryCreateData) (any, error) {
+func summaryCreate(ctx context.Context, s *Services, c *op.Call, in summaryCreateData) (any, error) {
 	return queued{true}, s.Chats.SummariseLater(ctx, c, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To})
 }
 
+// SummaryLater and SummaryNow have one route, which says by a parameter whether it waits.
+// A WebSocket, which runs its commands one after the other, cannot wait for a summary.
+var (
+	SummaryLater = Operation{Command: "summary.create", Route: summaryRoute, Status: http.StatusAccepted, Data: takes(summaryCreate)}
+	SummaryNow   = Operation{Command: "summary.now", Route: summaryRoute, Status: http.StatusCreated, Data: takes(summaryNow)}
+)
+
+const summaryRoute = "POST /conversations/:conversationId/summaries"
+
 // summaryNow is summaryCreate that waits for the summary.
-func summaryNow(ctx context.Context, s *Server, c *op.Call, in summaryCreateData) (any, error) {
+func summaryNow(ctx context.Context, s *Services, c *op.Call, in summaryCreateData) (any, error) {
 	return summaryOf(s.Chats.Summarise(ctx, c, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To}))
 }
 
-var summaryOf = result(wireSummaryOf)
+var summaryOf = Result(wireSummaryOf)
 
 type summaryEditData struct {
 	summaryData
 	Summary string `json:"summary"`
 }
 
-func summaryEdit(ctx context.Context, s *Server, c *op.Call, in summaryEditData) (any, error) {
+func summaryEdit(ctx context.Context, s *Services, c *op.Call, in summaryEditData) (any, error) {
 	return summaryOf(s.Chats.EditSummary(ctx, c, in.ConversationID, in.SummaryID, in.Summary))
 }
 
@@ -305,6 +315,6 @@ type summaryData struct {
 	SummaryID      string `json:"summaryId"`
 }
 
-func summaryDelete(ctx context.Context, s *Server, c *op.Call, in summaryData) (any, error) {
+func summaryDelete(ctx context.Context, s *Services, c *op.Call, in summaryData) (any, error) {
 	return struct{}{}, s.Chats.DeleteSummary(ctx, c, in.ConversationID, in.SummaryID)
 }

@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"cmp"
@@ -8,6 +8,11 @@ import (
 	"nodest/chat"
 	"nodest/op"
 )
+
+// syncOperations are for clients without a socket.
+var syncOperations = []Operation{
+	{Route: "GET /sync", Data: takes(syncLog)},
+}
 
 // syncPage is a part of the user's log.
 type syncPage struct {
@@ -27,9 +32,9 @@ type syncData struct {
 
 // syncLog reads the events after a position, for clients without a socket; without
 // since a snapshot and the position that it stands for.
-func syncLog(ctx context.Context, s *Server, c *op.Call, in syncData) (any, error) {
+func syncLog(ctx context.Context, s *Services, c *op.Call, in syncData) (any, error) {
 	if in.Since == nil {
-		return s.snapshot(ctx, c.UserID)
+		return snapshot(ctx, s, c.UserID)
 	}
 	const most = 500
 	since, limit := *in.Since, cmp.Or(int(in.Limit), most)
@@ -66,7 +71,7 @@ func syncLog(ctx context.Context, s *Server, c *op.Call, in syncData) (any, erro
 	return p, nil
 }
 
-func (s *Server) snapshot(ctx context.Context, userID string) (any, error) {
+func snapshot(ctx context.Context, s *Services, userID string) (any, error) {
 	snap, err := s.Engine.Snapshot(ctx, userID)
 	if err != nil {
 		return nil, err

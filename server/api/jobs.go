@@ -1,12 +1,19 @@
-package server
+package api
 
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 
 	"nodest/jobs"
 	"nodest/op"
 )
+
+// jobOperations are about background work.
+var jobOperations = []Operation{
+	{Route: "GET /jobs", Data: takes(jobList)},
+	{Route: "POST /jobs/:id/retry", Status: http.StatusAccepted, Data: takes(jobRetry)},
+}
 
 // wireJob is a piece of background work. What it works with stays inside.
 type wireJob struct {
@@ -16,19 +23,19 @@ type wireJob struct {
 	State     jobs.State      `json:"state"`
 	Attempt   int             `json:"attempt"`
 	Progress  json.RawMessage `json:"progress,omitempty"`
-	NotBefore *wireTime       `json:"notBefore,omitempty"`
+	NotBefore *op.Time        `json:"notBefore,omitempty"`
 	Error     *jobs.Failure   `json:"error,omitempty"`
-	CreatedAt wireTime        `json:"createdAt"`
-	UpdatedAt wireTime        `json:"updatedAt"`
+	CreatedAt op.Time         `json:"createdAt"`
+	UpdatedAt op.Time         `json:"updatedAt"`
 }
 
 func wireJobOf(j *jobs.Job) wireJob {
 	w := wireJob{
 		ID: j.ID, Kind: j.Kind, Subject: j.Subject, State: j.State, Attempt: j.Attempt, Progress: j.Progress, Error: j.Error,
-		CreatedAt: wireTime(j.CreatedAt), UpdatedAt: wireTime(j.UpdatedAt),
+		CreatedAt: op.Time(j.CreatedAt), UpdatedAt: op.Time(j.UpdatedAt),
 	}
 	if j.State == jobs.Queued && !j.NotBefore.IsZero() {
-		at := wireTime(j.NotBefore)
+		at := op.Time(j.NotBefore)
 		w.NotBefore = &at
 	}
 	return w
@@ -39,10 +46,10 @@ type jobListData struct {
 	State jobs.State `json:"state,omitempty"`
 }
 
-func jobList(ctx context.Context, s *Server, c *op.Call, in jobListData) (any, error) {
+func jobList(ctx context.Context, s *Services, c *op.Call, in jobListData) (any, error) {
 	return pages(wireJobOf)(s.Engine.Jobs(ctx, c.UserID, in.State, in.Cursor, int(in.Limit)))
 }
 
-func jobRetry(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	return result(wireJobOf)(s.Engine.RetryJob(ctx, c, in.ID))
+func jobRetry(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
+	return Result(wireJobOf)(s.Engine.RetryJob(ctx, c, in.ID))
 }

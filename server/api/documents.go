@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"context"
@@ -10,29 +10,25 @@ import (
 	"nodest/op"
 )
 
-// documentBytes bounds the body of a request that carries documents: cards with
+// DocumentBytes bounds the body of a request that carries documents: cards with
 // large world books.
-const documentBytes = 16 << 20
+const DocumentBytes = 16 << 20
 
-// documentOperations are about characters, resources and settings, and what a client
-// loads. They exist in REST only, and go through the same table as the others.
-var documentOperations = append([]operation{
-	{route: "POST /characters", status: http.StatusCreated, bytes: documentBytes, data: takes(characterCreate)},
-	{route: "GET /characters", data: takes(characterList)},
-	{route: "GET /characters/:id", data: takes(characterGet)},
-	{route: "PUT /characters/:id", bytes: documentBytes, ifMatch: true, data: takes(characterReplace)},
-	{route: "PATCH /characters/:id", bytes: documentBytes, ifMatch: true, data: takes(characterUpdate)},
-	{route: "DELETE /characters/:id", status: http.StatusNoContent, data: takes(characterDelete)},
-	{route: "GET /characters/:id/settings", data: takes(characterSettings)},
-	{route: "PUT /characters/:id/settings", ifMatch: true, data: takes(characterPutSettings)},
-	{route: "GET /settings", data: takes(settingsGet)},
-	{route: "PUT /settings", ifMatch: true, data: takes(settingsPut)},
-	{route: "PUT /settings/device-time-zone", data: takes(settingsDeviceZone)},
-	{route: "GET /usage", data: takes(usage)},
-	{route: "GET /jobs", data: takes(jobList)},
-	{route: "POST /jobs/:id/retry", status: http.StatusAccepted, data: takes(jobRetry)},
-	{route: "GET /sync", data: takes(syncLog)},
-}, resourceOperations()...)
+// documentOperations are about characters and settings. They exist in REST only.
+var documentOperations = []Operation{
+	{Route: "POST /characters", Status: http.StatusCreated, Bytes: DocumentBytes, Data: takes(characterCreate)},
+	{Route: "GET /characters", Data: takes(characterList)},
+	{Route: "GET /characters/:id", Data: takes(characterGet)},
+	{Route: "PUT /characters/:id", Bytes: DocumentBytes, IfMatch: true, Data: takes(characterReplace)},
+	{Route: "PATCH /characters/:id", Bytes: DocumentBytes, IfMatch: true, Data: takes(characterUpdate)},
+	{Route: "DELETE /characters/:id", Status: http.StatusNoContent, Data: takes(characterDelete)},
+	{Route: "GET /characters/:id/settings", Data: takes(characterSettings)},
+	{Route: "PUT /characters/:id/settings", IfMatch: true, Data: takes(characterPutSettings)},
+	{Route: "GET /settings", Data: takes(settingsGet)},
+	{Route: "PUT /settings", IfMatch: true, Data: takes(settingsPut)},
+	{Route: "PUT /settings/device-time-zone", Data: takes(settingsDeviceZone)},
+	{Route: "GET /usage", Data: takes(usage)},
+}
 
 // wireCharacterHead is a character in a list.
 type wireCharacterHead struct {
@@ -43,14 +39,14 @@ type wireCharacterHead struct {
 	HasAvatar bool     `json:"hasAvatar"`
 	Tags      []string `json:"tags"`
 	Version   int64    `json:"version"`
-	CreatedAt wireTime `json:"createdAt"`
-	UpdatedAt wireTime `json:"updatedAt"`
+	CreatedAt op.Time  `json:"createdAt"`
+	UpdatedAt op.Time  `json:"updatedAt"`
 }
 
 func wireCharacterHeadOf(c *character.Character) wireCharacterHead {
 	return wireCharacterHead{
-		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar, Tags: orEmpty(c.Tags), Version: c.Version,
-		CreatedAt: wireTime(c.CreatedAt), UpdatedAt: wireTime(c.UpdatedAt),
+		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar, Tags: OrEmpty(c.Tags), Version: c.Version,
+		CreatedAt: op.Time(c.CreatedAt), UpdatedAt: op.Time(c.UpdatedAt),
 	}
 }
 
@@ -80,9 +76,9 @@ func present(document json.RawMessage) json.RawMessage {
 	return document
 }
 
-var characterOf = result(func(c *character.Character) versioned { return versioned{wireCharacterOf(c), c.Version} })
+var characterOf = Result(func(c *character.Character) Versioned { return Versioned{wireCharacterOf(c), c.Version} })
 
-func characterCreate(ctx context.Context, s *Server, c *op.Call, in character.Input) (any, error) {
+func characterCreate(ctx context.Context, s *Services, c *op.Call, in character.Input) (any, error) {
 	return characterOf(s.Characters.Create(ctx, c, in))
 }
 
@@ -91,7 +87,7 @@ type characterListData struct {
 	pageData
 }
 
-func characterList(ctx context.Context, s *Server, c *op.Call, in characterListData) (any, error) {
+func characterList(ctx context.Context, s *Services, c *op.Call, in characterListData) (any, error) {
 	return pages(wireCharacterHeadOf)(s.Characters.List(ctx, c.UserID, in.Listing, in.Cursor, int(in.Limit)))
 }
 
@@ -99,7 +95,7 @@ type idData struct {
 	ID string `json:"id"`
 }
 
-func characterGet(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
+func characterGet(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
 	return characterOf(s.Characters.Get(ctx, c.UserID, in.ID))
 }
 
@@ -109,21 +105,21 @@ type characterData struct {
 	IfVersion int64  `json:"ifVersion,omitempty"`
 }
 
-func characterReplace(ctx context.Context, s *Server, c *op.Call, in characterData) (any, error) {
+func characterReplace(ctx context.Context, s *Services, c *op.Call, in characterData) (any, error) {
 	return characterOf(s.Characters.Update(ctx, c, in.ID, in.Input, true, in.IfVersion))
 }
 
-func characterUpdate(ctx context.Context, s *Server, c *op.Call, in characterData) (any, error) {
+func characterUpdate(ctx context.Context, s *Services, c *op.Call, in characterData) (any, error) {
 	return characterOf(s.Characters.Update(ctx, c, in.ID, in.Input, false, in.IfVersion))
 }
 
-func characterDelete(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
+func characterDelete(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
 	return nil, s.Engine.DeleteCharacter(ctx, c, in.ID)
 }
 
-func characterSettings(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
+func characterSettings(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
 	settings, version, err := s.Characters.Settings(ctx, c.UserID, in.ID)
-	return versioned{settings, version}, err
+	return Versioned{settings, version}, err
 }
 
 // characterSettingsData lists the members so that unknown ones are refused; package
@@ -145,30 +141,30 @@ type settingsParts struct {
 	User      json.RawMessage `json:"user,omitempty"`
 }
 
-func characterPutSettings(ctx context.Context, s *Server, c *op.Call, in characterSettingsData) (any, error) {
+func characterPutSettings(ctx context.Context, s *Services, c *op.Call, in characterSettingsData) (any, error) {
 	document, err := json.Marshal(in.settingsParts)
 	if err != nil {
 		return nil, err
 	}
 	settings, version, err := s.Characters.PutSettings(ctx, c, in.ID, document, in.IfVersion)
-	return versioned{settings, version}, err
+	return Versioned{settings, version}, err
 }
 
 type wireSettings struct {
 	character.UserSettings
-	UpdatedAt *wireTime `json:"updatedAt"` // null = never stored
+	UpdatedAt *op.Time `json:"updatedAt"` // null = never stored
 }
 
-var settingsOf = result(func(set *character.UserSettings) versioned {
+var settingsOf = Result(func(set *character.UserSettings) Versioned {
 	w := wireSettings{UserSettings: *set}
 	if !set.UpdatedAt.IsZero() {
-		at := wireTime(set.UpdatedAt)
+		at := op.Time(set.UpdatedAt)
 		w.UpdatedAt = &at
 	}
-	return versioned{w, set.Version}
+	return Versioned{w, set.Version}
 })
 
-func settingsGet(ctx context.Context, s *Server, c *op.Call, _ struct{}) (any, error) {
+func settingsGet(ctx context.Context, s *Services, c *op.Call, _ struct{}) (any, error) {
 	return settingsOf(s.Characters.UserSettings(ctx, c.UserID))
 }
 
@@ -180,7 +176,7 @@ type settingsData struct {
 	IfVersion int64           `json:"ifVersion,omitempty"`
 }
 
-func settingsPut(ctx context.Context, s *Server, c *op.Call, in settingsData) (any, error) {
+func settingsPut(ctx context.Context, s *Services, c *op.Call, in settingsData) (any, error) {
 	return settingsOf(s.Characters.PutUserSettings(ctx, c, in.UserSettings, in.IfVersion))
 }
 
@@ -188,7 +184,7 @@ type deviceZoneData struct {
 	TimeZone string `json:"timeZone"`
 }
 
-func settingsDeviceZone(ctx context.Context, s *Server, c *op.Call, in deviceZoneData) (any, error) {
+func settingsDeviceZone(ctx context.Context, s *Services, c *op.Call, in deviceZoneData) (any, error) {
 	return settingsOf(s.Characters.DeviceZone(ctx, c.UserID, in.TimeZone))
 }
 
@@ -197,6 +193,6 @@ type usageData struct {
 	To   string `json:"to"`
 }
 
-func usage(ctx context.Context, s *Server, c *op.Call, in usageData) (any, error) {
-	return list(func(r nodest.UsageRow) any { return r })(s.Engine.Usage(ctx, c.UserID, in.From, in.To))
+func usage(ctx context.Context, s *Services, c *op.Call, in usageData) (any, error) {
+	return List(func(r nodest.UsageRow) any { return r })(s.Engine.Usage(ctx, c.UserID, in.From, in.To))
 }

@@ -1,0 +1,41 @@
+// Package api has the operations: what clients can ask for, how they ask for it and what
+// they get. Each file has those of one subject, as entries of a table. Package server
+// serves the tables.
+//
+// An operation decodes its data strictly and calls a service. Its result is encoded as
+// JSON, in the shapes that openapi.yaml and asyncapi.yaml of package server specify.
+package api
+
+import (
+	"slices"
+
+	"nodest/character"
+	"nodest/chat"
+	"nodest/chat/archive"
+	"nodest/memory"
+	"nodest/nodest"
+	"nodest/stream"
+)
+
+// Services are the subjects that the operations call.
+type Services struct {
+	Engine     *nodest.Engine
+	Characters *character.Service
+	Chats      *chat.Service
+	Archives   *archive.Service
+	Memory     *memory.Service
+	Hub        *stream.Hub
+}
+
+// Operations is the one list of what both transports offer, except files.
+var Operations = slices.Concat(
+	chatOperations, historyOperations, saveOperations, memoryOperations,
+	documentOperations, resourceOperations(), jobOperations, syncOperations,
+)
+
+// Uploads and Downloads are what clients can ask for that is a file and not JSON. They
+// exist in REST only.
+var (
+	Uploads   = slices.Concat(characterUploads, resourceUploads(), archiveUploads, memoryUploads)
+	Downloads = slices.Concat(characterDownloads, resourceDownloads(), archiveDownloads, memoryDownloads)
+)

@@ -1,0 +1,389 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+
+	"nodest/character"
+	"nodest/chat"
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/op"
+)
+
+// chatOperations are about conversations, messages, generations and prompts.
+var chatOperations = []Operation{
+	{Command: "chat.send", Route: "POST /conversations/:conversationId/messages", Key: true, Starts: true, Data: takes(chatSend)},
+	{Command: "gen.regenerate", Route: "POST /messages/:messageId/regenerate", Key: true, Starts: true, Data: takes(genRegenerate)},
+	{Command: "gen.continue", Route: "POST /messages/:messageId/continue", Key: true, Starts: true, Data: takes(genContinue)},
+	{Command: "gen.impersonate", Route: "POST /conversations/:conversationId/impersonate", Key: true, Starts: true, Data: takes(genImpersonate)},
+	{Command: "gen.cancel", Route: "POST /generations/:generationId/cancel", Data: takes(genCancel)},
+	{Command: "gen.attach", Route: "GET /generations/:generationId", Attaches: true, Data: takes(genAttach)},
+	{Route: "GET /messages/:messageId", Data: takes(messageGet)},
+	{Command: "message.swipe", Route: "POST /messages/:messageId/swipe", Key: true, Starts: true, Data: takes(messageSwipe)},
+	{Command: "message.delete", Route: "DELETE /messages/:messageId", Key: true, Data: takes(messageDelete)},
+	{Command: "message.restore", Route: "POST /messages/:messageId/restore", Key: true, Data: takes(messageRestore)},
+	{Command: "chat.create", Route: "POST /conversations", Status: http.StatusCreated, Key: true, Data: takes(chatCreate)},
+	{Route: "GET /conversations", Data: takes(chatList)},
+	{Route: "GET /conversations/:conversationId", Data: takes(chatGet)},
+	{Command: "chat.update", Route: "PATCH /conversations/:conversationId", Key: true, IfMatch: true, Data: takes(chatUpdate)},
+	{Command: "chat.delete", Route: "DELETE /conversations/:conversationId", Status: http.StatusNoContent, Key: true, Data: takes(chatDelete)},
+	{Command: "chat.head", Route: "PUT /conversations/:conversationId/head", Key: true, Data: takes(chatHead)},
+	{Command: "chat.history", Route: "GET /conversations/:conversationId/messages", Data: takes(chatHistory)},
+	{Command: "prompt.preview", Route: "POST /conversations/:conversationId/prompt", Data: takes(promptPreview)},
+	{Command: "prompt.get", Route: "GET /prompts/:promptId", Data: takes(promptGet)},
+	{Command: "prompt.diff", Route: "GET /prompts/:promptId/diff", Data: takes(promptDiff)},
+	{Command: "card.lint", Data: Input{Prepare: prepareLint}}, // its route also takes files
+	{Command: "typing", Data: takes(typing)},
+	{Command: "ack", Data: takes(ack)}, // its route names the device
+}
+
+type sendData struct {
+	nodest.SendInput
+	Attachments []string `json:"attachments,omitempty"`
+	Reply       *bool    `json:"reply,omitempty"`
+}
+
+// Sent is the answer to an operation that may begin a generation. Usage and
+// PromptID are there when the request waited for the reply.
+type Sent struct {
+	UserMessage  any    `json:"userMessage,omitempty"`
+	Message      any    `json:"message,omitempty"`
+	Reply        any    `json:"reply,omitempty"` // of an edit that is answered
+	GenerationID string `json:"generationId,omitempty"`
+	Usage        any    `json:"usage,omitempty"`
+	PromptID     string `json:"promptId,omitempty"`
+	Text         string `json:"text,omitempty"` // of an impersonation that was waited for
+
+	MessageIDs []string `json:"-"` // of those above
+
+	written string // the one that the generation writes; "" = none is stored
+	place   *any   // where that one stands above
+}
+
+func sentOf(user, reply *chat.Message, generationID string) *Sent {
+	a := &Sent{GenerationID: generationID}
+	a.has(&a.UserMessage, user)
+	a.writes(&a.Message, reply)
+	return a
+}
+
+// has puts a message into the answer, if there is one.
+func (a *Sent) has(place *any, m *chat.Message) {
+	if m != nil {
+		*place = chat.WireMessage(m)
+		a.MessageIDs = append(a.MessageIDs, m.ID)
+	}
+}
+
+// writes is has for the message that the generation writes.
+func (a *Sent) writes(place *any, m *chat.Message) {
+	if a.has(place, m); m != nil {
+		a.written, a.place = m.ID, place
+	}
+}
+
+// Complete waits for the generation of an answer and fills in what came out.
+// A failed generation is the failure of the request; its ids are in details.
+func (s *Services) Complete(ctx context.Context, userID string, got *Sent) error {
+	g, err := s.Engine.Wait(ctx, userID, got.GenerationID)
+	if err != nil {
+		return err
+	}
+	if g.Status == chat.GenFailed {
+		return FailedReply(g)
+	}
+	got.Usage, got.PromptID = chat.WireUsage(g.Usage), g.PromptID
+	if got.written == "" { // an impersonation stores no message
+		got.Text = g.Text
+		return nil
+	}
+	m, err := s.Chats.Message(ctx, userID, got.written)
+	switch {
+	case fault.Is(err, fault.NotFound): // it was deleted: a reply beside another one that stayed empty
+		*got.place = nil
+	case err != nil:
+		return err
+	default:
+		*got.place = chat.WireMessage(m)
+	}
+	return nil
+}
+
+// FailedReply is the error of a request whose generation failed.
+func FailedReply(g *chat.Generation) error {
+	f := fault.New(fault.Internal, "the generation failed")
+	if g.Error != nil {
+		copied := *g.Error
+		f = &copied
+	}
+	details := map[string]any{"generationId": g.ID}
+	if g.MessageID != "" {
+		details["messageId"] = g.MessageID
+	}
+	maps.Copy(details, f.Details)
+	f.Details = details
+	return f
+}
+
+func chatSend(ctx context.Context, s *Services, c *op.Call, in sendData) (any, error) {
+	if len(in.Attachments) > 0 {
+		return nil, fault.InvalidField("attachments", "range", "attachments are not supported")
+	}
+	in.NoReply = in.Reply != nil && !*in.Reply
+	got, err := s.Engine.Send(ctx, c, in.SendInput)
+	if err != nil {
+		return nil, err
+	}
+	return sentOf(got.UserMessage, got.Message, got.GenerationID), nil
+}
+
+type generateData struct {
+	MessageID string                `json:"messageId"`
+	Wish      string                `json:"wish,omitempty"` // regenerate: what the new text shall do better
+	Options   character.TurnOptions `json:"options"`
+	WhenBusy  string                `json:"whenBusy,omitempty"`
+}
+
+func genRegenerate(ctx context.Context, s *Services, c *op.Call, in generateData) (any, error) {
+	return changedOf(s.Engine.Regenerate(ctx, c, nodest.GenerateInput{
+		MessageID: in.MessageID, Wish: in.Wish, Options: in.Options, WhenBusy: in.WhenBusy,
+	}))
+}
+
+type continueData struct {
+	MessageID string                `json:"messageId"`
+	Options   character.TurnOptions `json:"options"`
+	WhenBusy  string                `json:"whenBusy,omitempty"`
+}
+
+func genContinue(ctx context.Context, s *Services, c *op.Call, in continueData) (any, error) {
+	return changedOf(s.Engine.Continue(ctx, c, nodest.GenerateInput{
+		MessageID: in.MessageID, Options: in.Options, WhenBusy: in.WhenBusy,
+	}))
+}
+
+var changedOf = Result(func(got *chat.Changed) *Sent { return sentOf(nil, got.Message, got.GenerationID) })
+
+type impersonateData struct {
+	ConversationID string                `json:"conversationId"`
+	Options        character.TurnOptions `json:"options"`
+	WhenBusy       string                `json:"whenBusy,omitempty"`
+}
+
+func genImpersonate(ctx context.Context, s *Services, c *op.Call, in impersonateData) (any, error) {
+	id, err := s.Engine.Impersonate(ctx, c, nodest.GenerateInput{
+		ConversationID: in.ConversationID, Options: in.Options, WhenBusy: in.WhenBusy,
+	})
+	return &Sent{GenerationID: id}, err
+}
+
+type generationData struct {
+	GenerationID string `json:"generationId"`
+}
+
+func genCancel(ctx context.Context, s *Services, c *op.Call, in generationData) (any, error) {
+	status, err := s.Engine.Cancel(ctx, c.UserID, in.GenerationID)
+	return map[string]string{"generationId": in.GenerationID, "status": status}, err
+}
+
+// AttachData is what gen.attach takes.
+type AttachData struct {
+	GenerationID string `json:"generationId"`
+	Off          int    `json:"off,omitempty"` // code points that the client has
+}
+
+// Attached is a generation and its text from a position. Off counts code points
+// of the whole text of the message.
+type Attached struct {
+	Generation     any    `json:"generation"`
+	GenerationID   string `json:"generationId"`
+	ConversationID string `json:"conversationId"`
+	MessageID      string `json:"messageId,omitempty"`
+	Status         string `json:"status"`
+	Off            int    `json:"off"`
+	Text           string `json:"text"`
+
+	Found *nodest.Attached `json:"-"`
+}
+
+func genAttach(ctx context.Context, s *Services, c *op.Call, in AttachData) (any, error) {
+	if in.Off < 0 {
+		return nil, fault.InvalidField("off", "range", "must not be negative")
+	}
+	a, err := s.Engine.Attach(ctx, c.UserID, in.GenerationID, in.Off)
+	if err != nil {
+		return nil, err
+	}
+	g := a.Generation
+	return &Attached{
+		Generation: chat.WireGeneration(g), GenerationID: g.ID, ConversationID: g.ConversationID,
+		MessageID: g.MessageID, Status: g.Status, Off: a.Off, Text: a.Text, Found: a,
+	}, nil
+}
+
+type messageData struct {
+	MessageID string `json:"messageId"`
+}
+
+func messageGet(ctx context.Context, s *Services, c *op.Call, in messageData) (any, error) {
+	return Result(chat.WireMessage)(s.Chats.Message(ctx, c.UserID, in.MessageID))
+}
+
+func messageSwipe(ctx context.Context, s *Services, c *op.Call, in chat.SwipeInput) (any, error) {
+	return changedOf(s.Engine.Swipe(ctx, c, in))
+}
+
+type deleteData struct {
+	MessageID string `json:"messageId"`
+	Scope     string `json:"scope,omitempty"` // "one" (default), "after" or "swipe"
+}
+
+func messageDelete(ctx context.Context, s *Services, c *op.Call, in deleteData) (any, error) {
+	return deletedOf(s.Chats.DeleteMessage(ctx, c, in.MessageID, cmp.Or(in.Scope, "one")))
+}
+
+func messageRestore(ctx context.Context, s *Services, c *op.Call, in messageData) (any, error) {
+	return deletedOf(s.Chats.RestoreMessage(ctx, c, in.MessageID))
+}
+
+var deletedOf = Result(func(d *chat.Deleted) map[string]any {
+	answer := map[string]any{"messageIds": d.MessageIDs, "headId": nil}
+	if d.HeadID != "" {
+		answer["headId"] = d.HeadID
+	}
+	if !d.RestoredUntil.IsZero() {
+		answer["restoredUntil"] = op.Time(d.RestoredUntil)
+	}
+	return answer
+})
+
+func chatCreate(ctx context.Context, s *Services, c *op.Call, in chat.ConversationInput) (any, error) {
+	return conversationOf(s.Chats.CreateConversation(ctx, c, in))
+}
+
+var conversationOf = Result(func(c *chat.Conversation) Versioned { return Versioned{chat.WireConversation(c), c.Version} })
+
+type listData struct {
+	CharacterID string `json:"characterId,omitempty"`
+	Archived    *bool  `json:"archived,omitempty"`
+	op.Listing
+	pageData
+}
+
+func chatList(ctx context.Context, s *Services, c *op.Call, in listData) (any, error) {
+	filter := chat.ConversationFilter{CharacterID: in.CharacterID, Archived: in.Archived, Listing: in.Listing}
+	return pages(chat.WireConversation)(s.Chats.Conversations(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
+}
+
+type conversationData struct {
+	ConversationID string `json:"conversationId"`
+}
+
+func chatGet(ctx context.Context, s *Services, c *op.Call, in conversationData) (any, error) {
+	return conversationOf(s.Chats.Conversation(ctx, c.UserID, in.ConversationID))
+}
+
+func chatUpdate(ctx context.Context, s *Services, c *op.Call, in chat.ConversationPatch) (any, error) {
+	return conversationOf(s.Chats.UpdateConversation(ctx, c, in))
+}
+
+func chatDelete(ctx context.Context, s *Services, c *op.Call, in conversationData) (any, error) {
+	return struct{}{}, s.Engine.DeleteConversation(ctx, c, in.ConversationID)
+}
+
+type headData struct {
+	ConversationID string `json:"conversationId"`
+	MessageID      string `json:"messageId"`
+}
+
+func chatHead(ctx context.Context, s *Services, c *op.Call, in headData) (any, error) {
+	return conversationOf(s.Chats.ChooseHead(ctx, c, in.ConversationID, in.MessageID))
+}
+
+type historyData struct {
+	ConversationID string `json:"conversationId"`
+	Before         string `json:"before,omitempty"`
+	Limit          limit  `json:"limit,omitempty"`
+}
+
+// chatHistory pages backwards: nextCursor is the before of the next page.
+func chatHistory(ctx context.Context, s *Services, c *op.Call, in historyData) (any, error) {
+	h, err := s.Chats.History(ctx, c.UserID, in.ConversationID, in.Before, int(in.Limit))
+	if err != nil {
+		return nil, err
+	}
+	p := whole(h.Items, chat.WireMessage)
+	if h.More && len(h.Items) > 0 {
+		p.NextCursor = &h.Items[0].ID
+	}
+	return p, nil
+}
+
+func promptPreview(ctx context.Context, s *Services, c *op.Call, in nodest.PreviewInput) (any, error) {
+	return Result(promptOf)(s.Engine.PreviewPrompt(ctx, c.UserID, in))
+}
+
+type promptData struct {
+	PromptID string `json:"promptId"`
+}
+
+func promptGet(ctx context.Context, s *Services, c *op.Call, in promptData) (any, error) {
+	p, err := s.Engine.Prompt(ctx, c.UserID, in.PromptID)
+	if err != nil {
+		return nil, err
+	}
+	w := promptOf(p.Prompt)
+	w.ID, w.ConversationID, w.GenerationID = p.ID, p.ConversationID, p.GenerationID
+	return w, nil
+}
+
+type diffData struct {
+	PromptID string `json:"promptId"`
+	With     string `json:"with"`
+}
+
+func promptDiff(ctx context.Context, s *Services, c *op.Call, in diffData) (any, error) {
+	if in.With == "" {
+		return nil, fault.InvalidField("with", "required", "required: the id of the prompt to compare with")
+	}
+	return s.Engine.DiffPrompts(ctx, c.UserID, in.PromptID, in.With)
+}
+
+// prepareLint takes any document as its data: a card, a book, a preset or a
+// script.
+func prepareLint(name string, data []byte) (Runner, string, error) {
+	if _, err := ParseJSON(data); err != nil {
+		return nil, "", err
+	}
+	run := func(context.Context, *Services, *op.Call) (any, error) { return Lint(data, "document.json") }
+	return run, Hash(name, data), nil
+}
+
+// Lint checks a document.
+func Lint(data []byte, filename string) (any, error) {
+	found, err := character.Lint(data, filename)
+	return map[string]any{"findings": OrEmpty(found)}, err
+}
+
+func typing(ctx context.Context, s *Services, c *op.Call, in conversationData) (any, error) {
+	if _, err := s.Chats.Conversation(ctx, c.UserID, in.ConversationID); err != nil {
+		return nil, err
+	}
+	s.Engine.Typing(c, in.ConversationID)
+	return struct{}{}, nil
+}
+
+type ackData struct {
+	Seq  int64             `json:"seq,omitempty"`
+	Read map[string]string `json:"read,omitempty"` // conversation id -> message id
+}
+
+func ack(ctx context.Context, s *Services, c *op.Call, in ackData) (any, error) {
+	if in.Seq < 0 {
+		return nil, fault.InvalidField("seq", "range", "must not be negative")
+	}
+	return struct{}{}, s.Engine.Ack(ctx, c, in.Seq, in.Read)
+}
