@@ -16,25 +16,32 @@ export interface Unsent {
   problem?: string
 }
 
-// One item of the storage each: another tab may have some of its own.
+// One item of the storage each: the tabs of a browser share them.
 const prefix = 'nodest.unsent.'
 let list = $state.raw<Unsent[]>(read())
+let sends = $state(0)
 
 function read(): Unsent[] {
   const names = Object.keys(localStorage).filter((name) => name.startsWith(prefix))
   return names.map((name) => JSON.parse(localStorage.getItem(name)!)).sort((a, b) => a.at - b.at)
 }
 
+const stored = (key: string) => localStorage.getItem(prefix + key) !== null
+
 function put(m: Unsent) {
   localStorage.setItem(prefix + m.key, JSON.stringify(m))
-  list = list.some((old) => old.key === m.key) ? list.map((old) => (old.key === m.key ? m : old)) : [...list, m]
+  list = read()
 }
 
-let resent = false
+addEventListener('storage', (e) => {
+  if (e.key === null || e.key.startsWith(prefix)) list = read()
+})
+
+// A command waits for its connection, except over the end of a sign-in.
+const underWay = new Set<string>()
 listen({
   state: (s) => {
-    if (s !== 'open' || resent) return
-    resent = true // once after the page was loaded: later the connection does it
+    if (s !== 'open') return
     for (const m of list) if (!m.problem && m.userId === session.user?.id) void outbox.deliver(m)
   },
 })
@@ -43,26 +50,38 @@ export const outbox = {
   of(conversationId: string): Unsent[] {
     return list.filter((m) => m.conversationId === conversationId)
   },
+  /** How many messages were sent from this page. */
+  get sends() {
+    return sends
+  },
   send(conversationId: string, text: string) {
+    sends++
     const m = { key: newKey(), userId: session.user?.id ?? '', conversationId, text, at: Date.now() }
     put(m)
     void this.deliver(m)
   },
   async deliver(m: Unsent) {
+    if (underWay.has(m.key)) return
+    underWay.add(m.key)
     try {
       await connection.send('chat.send', { conversationId: m.conversationId, text: m.text, clientMsgId: m.key, whenBusy: 'queue' }, m.key)
       this.drop(m.key)
     } catch (e) {
       if (!(e instanceof Failure)) throw e
-      if (e.code !== 'cancelled') put({ ...m, problem: errorText(e) }) // cancelled: the page is being left
+      if (e.code === 'cancelled') return // the sign-in has ended, or the page is being left
+      if (e.code === 'conflict' && e.details['messageId']) this.drop(m.key) // it is there, since long ago
+      else if (stored(m.key)) put({ ...m, problem: errorText(e) }) // else another tab has delivered it
+    } finally {
+      underWay.delete(m.key)
     }
   },
-  again(m: Unsent) {
-    this.drop(m.key)
-    this.send(m.conversationId, m.text)
+  /** again sends a message that was refused, under its key: it may be stored after all. */
+  again({ problem, ...m }: Unsent) {
+    put({ ...m, at: Date.now() })
+    void this.deliver(m)
   },
   drop(key: string) {
     localStorage.removeItem(prefix + key)
-    list = list.filter((m) => m.key !== key)
+    list = read()
   },
 }
