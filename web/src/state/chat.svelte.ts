@@ -1,9 +1,9 @@
 // The chat that is open: its messages, and the replies that are being written in it.
 
 import { SvelteMap } from 'svelte/reactivity'
-import type { Commands, components } from '@nodest/client'
+import type { Commands, components, End } from '@nodest/client'
 import { attempt, notes, succeeds } from '../lib/notes.svelte'
-import type { Message, Reply } from '../lib/types'
+import type { Message, Reply, Swipe } from '../lib/types'
 import { errorText } from '../lib/words'
 import { chatWords } from '../views/chat/words'
 import { client, connection, listen, replies, rest } from './server'
@@ -67,8 +67,8 @@ export class OpenChat {
   /** Where the chat branches; null before it is known. */
   tree = $state.raw<Tree | null>(null)
   private readonly runs = $derived(new Map(this.tree?.items.map((r) => [r.id, r])))
-  /** What was shown of the last reply that has ended, by message. */
-  private shown = new SvelteMap<string, string>()
+  /** The last reply that was interrupted, by message, as far as it was shown. */
+  private cut = new SvelteMap<string, { generationId: string; text: string }>()
   private loading = 0
   private arrived: Map<string, Message> | null = null // messages that arrive while a page is read
   private stop: () => void
@@ -77,7 +77,7 @@ export class OpenChat {
     this.stop = listen({
       snapshot: () => this.load(),
       reply: (r) => this.reply(r),
-      ended: (r) => this.ended(r),
+      ended: (r, how) => this.ended(r, how),
       event: (e) => {
         if (!('conversationId' in e) || e.conversationId !== this.id) return
         if (e.ev === 'message.created' || e.ev === 'message.updated') this.message(e.data.message)
@@ -185,24 +185,30 @@ export class OpenChat {
     if (r.conversationId !== this.id || !r.messageId) return
     const live = this.live.get(r.messageId)
     if (live?.generationId === r.generationId) return live.update(r)
-    this.shown.delete(r.messageId)
+    this.cut.delete(r.messageId)
     this.live.set(r.messageId, new Live(r))
   }
 
   /** ended: the message has its final text, or its old one. */
-  private ended(r: Reply) {
+  private ended(r: Reply, how: End | null) {
     if (!r.messageId || this.live.get(r.messageId)?.generationId !== r.generationId) return
     this.live.delete(r.messageId)
-    if (r.text && r.kind !== 'regenerate') this.shown.set(r.messageId, r.text)
+    const whole = how?.ev === 'gen.done' && how.data.status !== 'interrupted'
+    if (r.text && !whole) this.cut.set(r.messageId, { generationId: r.generationId, text: r.text })
   }
 
   /**
-   * unsaved is the text of an interrupted reply as far as it was shown, if not all of it
-   * is stored. The message may tell its end before or after the reply does.
+   * interrupted is a reply that was interrupted while it was shown: its text, whether the
+   * message shows what is stored of it, and if not, the swipe that has it; there may be
+   * none. The message may tell its end before or after the reply does.
    */
-  unsaved(m: Message): string | undefined {
-    const text = this.shown.get(m.id)
-    return text !== undefined && m.status === 'interrupted' && text.length > m.text.length && text.startsWith(m.text) ? text : undefined
+  interrupted(m: Message): { text: string; shown: boolean; swipe?: Swipe | undefined } | undefined {
+    const cut = this.cut.get(m.id)
+    if (!cut || this.writing(m)) return undefined
+    const swipe = m.swipes.find((s) => s.generationId === cut.generationId)
+    if (swipe && swipe !== m.swipes[m.swipeIndex]) return { text: cut.text, shown: false, swipe }
+    if (cut.text.startsWith(m.text)) return cut.text.length > m.text.length ? { text: cut.text, shown: true } : undefined
+    return swipe ? undefined : { text: cut.text, shown: false }
   }
 
   private do<C extends keyof Commands>(cmd: C, data: Commands[C]['data']): Promise<boolean> {
@@ -230,13 +236,14 @@ export class OpenChat {
     })
   }
 
-  swipe(m: Message, to: 'next' | 'prev') {
+  /** swipe shows another text of a message: the next one, the one before, or one by its id. */
+  swipe(m: Message, to: string) {
     return this.do('message.swipe', { messageId: m.id, swipe: to, ifRev: m.rev, ...(to === 'next' && { generateIfLast: true }) })
   }
 
   /** edit changes a text in place; or, as a branch of its own, and has it answered. */
   async edit(m: Message, text: string, branch: boolean) {
-    this.shown.delete(m.id)
+    this.cut.delete(m.id)
     const done = await this.do('message.edit', { messageId: m.id, text, ifRev: m.rev, mode: branch ? 'branch' : 'in_place', ...(branch && { regenerate: true }) })
     if (done) this.edits.delete(m.id) // the message itself may have left the view by now
   }
