@@ -1,24 +1,40 @@
 // The chats of the user, the newest first.
 
 import { go } from '../lib/router.svelte'
-import { attempt } from '../lib/notes.svelte'
+import { attempt, succeeds } from '../lib/notes.svelte'
 import type { Conversation } from '../lib/types'
+import { deletion } from './deletion.svelte'
 import { listen, rest } from './server'
 
+/** What is looked for. */
+export interface Filter {
+  query: string
+  tag: string
+  archived: boolean
+}
+
 let list = $state.raw<Conversation[]>([])
+const visible = $derived(list.filter((c) => !deletion.hides(c.id) && !deletion.hides(c.characterId)))
 
 // Where the pages of a list go on; null is the end.
 const cursors = new Map<string, string | null>()
-let reading = false
+const reading = new Set<string>()
 let searched = ''
 let timer: ReturnType<typeof setTimeout> | undefined
+
+const keyOf = (f: Filter) => JSON.stringify([f.archived, f.tag, f.query.trim()])
 
 const recent = (c: Conversation) => c.lastMessage?.createdAt ?? c.updatedAt
 
 listen({
-  snapshot: (s) => void (list = [...s.conversations].sort((a, b) => (recent(a) < recent(b) ? 1 : -1))),
+  snapshot: (s) => {
+    list = [...s.conversations].sort((a, b) => (recent(a) < recent(b) ? 1 : -1))
+    cursors.clear() // the pages are read again when they are wanted
+    searched = ''
+  },
   event: (e) => {
     if (e.ev === 'chat.created' || e.ev === 'chat.updated') chats.put(e.data.conversation)
+    if (e.ev === 'character.deleted') list = list.filter((c) => c.characterId !== e.data.characterId)
     if (e.ev === 'chat.deleted') list = list.filter((c) => c.id !== e.conversationId)
     if (e.ev === 'message.created' || e.ev === 'message.updated') chats.said(e.conversationId, e.data.message)
   },
@@ -26,7 +42,7 @@ listen({
 
 export const chats = {
   get list() {
-    return list
+    return visible
   },
   get(id: string): Conversation | undefined {
     return list.find((c) => c.id === id)
@@ -52,25 +68,34 @@ export const chats = {
     return c
   },
   /** search adds what the server finds to the list; the newest are there already. */
-  search(query: string, archived: boolean) {
-    const key = `${archived}:${query.trim()}`
-    if (key === searched || (key === 'false:')) return
+  search(f: Filter) {
+    const key = keyOf(f)
+    if (key === searched || (!f.query.trim() && !f.tag && !f.archived)) return
     searched = key
     clearTimeout(timer)
-    timer = setTimeout(() => void this.more(query, archived), 150)
+    timer = setTimeout(() => void this.more(f), 150)
   },
   /** more reads the next page of what is shown. */
-  async more(query: string, archived: boolean) {
-    const key = `${archived}:${query.trim()}`
+  async more(f: Filter) {
+    const key = keyOf(f)
     const cursor = cursors.get(key)
-    if (cursor === null || reading) return
-    reading = true
-    const page = await attempt(() => rest.get('/conversations', { query: { limit: 200, archived, ...(query.trim() && { q: query.trim().slice(0, 100) }), ...(cursor && { cursor }) } }))
-    reading = false
+    if (cursor === null || reading.has(key)) return
+    reading.add(key)
+    const q = f.query.trim().slice(0, 100)
+    const page = await attempt(() => rest.get('/conversations', { query: { limit: 200, archived: f.archived, ...(q && { q }), ...(f.tag && { tag: f.tag }), ...(cursor && { cursor }) } }))
+    reading.delete(key)
     if (!page) return
     cursors.set(key, page.nextCursor)
     const known = new Set(list.map((c) => c.id))
     list = [...list, ...page.items.filter((c) => !known.has(c.id))].sort((a, b) => (recent(a) < recent(b) ? 1 : -1))
+  },
+  /** remove deletes a chat, which can be taken back for a while. */
+  remove(c: Conversation, text: string) {
+    deletion.begin(c.id, text, async () => {
+      const done = await succeeds(() => rest.delete('/conversations/{id}', { path: { id: c.id } }))
+      if (done) this.drop(c.id)
+      return done
+    })
   },
   /** create begins a chat with a character and shows it. */
   async create(characterId: string) {

@@ -26,7 +26,7 @@ export const characterWords = words(
     copyOf: (name: string) => `${name} (copy)`,
     exportAs: (format: string) => `Export as ${format}`,
     deleteTitle: (name: string) => `Delete ${name}?`,
-    deleteText: 'All chats with this character and all of its memories are deleted with it. This cannot be undone.',
+    deleteText: 'All chats with this character and all of its memories are deleted with it.',
     deleted: (name: string) => `${name} was deleted.`,
 
     parts: 'Parts of the character',
@@ -110,7 +110,7 @@ export const characterWords = words(
     copyOf: (name: string) => `${name}（副本）`,
     exportAs: (format: string) => `导出为 ${format}`,
     deleteTitle: (name: string) => `删除 ${name}？`,
-    deleteText: '与该角色的所有聊天及其全部记忆会一并删除，无法恢复。',
+    deleteText: '与该角色的所有聊天及其全部记忆会一并删除。',
     deleted: (name: string) => `已删除 ${name}。`,
 
     parts: '角色的各部分',
