@@ -41,7 +41,7 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 		return s.take(c, who, api.CharacterImport, api.File{Data: card.SampleFile(), Name: "sample.json"})
 	}
 	e.POST(base+"/characters/sample", s.signedIn(only(sample)))
-	e.GET(base+"/characters/:id/avatar", s.signedIn(only(s.avatar, "size")))
+	e.GET(base+"/characters/:id/avatar", s.signedIn(only(s.avatar, "size", "version")))
 }
 
 // uploaded is the handler of an upload.
@@ -162,6 +162,9 @@ func (s *Server) avatar(c echo.Context, who *account.Identity) error {
 	h := c.Response().Header()
 	h.Set("ETag", `"`+tag+`"`)
 	h.Set("Cache-Control", "private, no-cache")
+	if c.QueryParam("version") != "" { // another picture has another address
+		h.Set("Cache-Control", "private, max-age=31536000, immutable")
+	}
 	if hasTag(c.Request().Header.Get("If-None-Match"), tag) {
 		return c.NoContent(http.StatusNotModified)
 	}

@@ -265,6 +265,11 @@ func TestAnAvatarIsFetchedOnce(t *testing.T) {
 		h.rest("GET", "/characters/"+id+"/avatar", "", "If-None-Match: "+tag).wants(t, 304)
 	}
 	h.rest("GET", "/characters/"+id+"/avatar", "", `If-None-Match: "other"`).wants(t, 200)
+	for query, want := range map[string]string{"": "private, no-cache", "?version=2": "private, max-age=31536000, immutable"} {
+		if got := h.rest("GET", "/characters/"+id+"/avatar"+query, "").header.Get("Cache-Control"); got != want {
+			t.Errorf("Cache-Control of avatar%s: %s", query, got)
+		}
+	}
 }
 
 func TestARepeatedUploadIsImportedOnce(t *testing.T) {

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	cdpbrowser "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+// listed are the titles of the chats in the list.
+const listed = `[...document.querySelectorAll("aside [role=listitem] b")].map(e => e.innerText).join("|")`
+
+// choose opens the menu of an entry in a list and chooses from it; one of the view, if it
+// has such an entry, and else of the chats beside it.
+func (c *chatPage) choose(name, label string) {
+	c.t.Helper()
+	button := jsString(`[aria-label="More: ` + name + `"]`)
+	c.see("the menu of "+name, `(b => b && (b.click(), true))(document.querySelector("main " + `+button+`) ?? document.querySelector(`+button+`))`)
+	c.see("choosing "+label, `(b => b && (b.click(), true))([...document.querySelectorAll("[role=menuitem]")].find(b => b.innerText.trim() == `+jsString(label)+`))`)
+}
+
+// downloads lets the browser store what it downloads; the function that is returned
+// waits for a file with such a name and reads it.
+func (c *chatPage) downloads() func(name string) []byte {
+	c.t.Helper()
+	dir := c.t.TempDir()
+	_, err := chromedp.Call(c.ctx, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{Behavior: cdpbrowser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir})
+	require.NoError(c.t, err)
+	return func(name string) (data []byte) {
+		c.t.Helper()
+		eventually(c.t, name+" is downloaded", func() error {
+			found, err := filepath.Glob(filepath.Join(dir, name))
+			if err != nil || len(found) == 0 {
+				return fmt.Errorf("no %s: %w", name, err)
+			}
+			data, err = os.ReadFile(found[0])
+			return err
+		})
+		return data
+	}
+}
+
+// chatWith stores a character with a chat that has a title.
+func chatWith(t *testing.T, p *process, character, title string, tags ...string) (characterID, chatID string) {
+	t.Helper()
+	var ch, conv item
+	api(t, p, http.MethodPost, "/characters", map[string]any{"roleCard": map[string]any{"name": character, "first_mes": "I am " + character + ".", "tags": tags}}, &ch)
+	api(t, p, http.MethodPost, "/conversations", map[string]any{"characterId": ch.ID, "title": title}, &conv)
+	return ch.ID, conv.ID
+}
+
+// TestPageChatList searches, renames, tags, archives, exports and deletes chats, and
+// takes back what can be taken back.
+func TestPageChatList(t *testing.T) {
+	c := newChatPage(t)
+	_, harbour := chatWith(t, c.p, "Wren", "The harbour")
+	_, tower := chatWith(t, c.p, "Mira", "The tower")
+	_, road := chatWith(t, c.p, "Tom", "")
+	openPage(t, c.ctx, c.p)
+	c.see("the newest is first", listed+` == "Tom|The tower|The harbour"`)
+	c.see("faces", `document.querySelectorAll("aside [role=listitem] .avatar").length == 3`)
+
+	typeIn(t, c.ctx, `aside [type=search]`, "mira")
+	c.see("found by the character", listed+` == "The tower"`)
+	typeIn(t, c.ctx, `aside [type=search]`, "harb")
+	c.see("found by the title", listed+` == "The harbour"`)
+	typeIn(t, c.ctx, `aside [type=search]`, "nowhere")
+	c.see("not found", `document.querySelector("aside").innerText.includes("Nothing found.")`)
+	typeIn(t, c.ctx, `aside [type=search]`, "")
+	c.see("all", listed+` == "Tom|The tower|The harbour"`)
+
+	c.choose("Tom", "Rename")
+	c.fill("dialog[open] input", "The long road"+kb.Enter)
+	c.see("renamed", listed+`.includes("The long road")`)
+
+	goTo(t, c.ctx, "/chats/"+harbour, shownAs("I am Wren."))
+	click(t, c.ctx, `main header [aria-haspopup=menu]`)
+	c.press("Chat settings")
+	typeLabelled(t, c.ctx, "Tags", "sea, cold")
+	c.press("Save")
+	c.see("the tags", `[...document.querySelectorAll("aside .tags button")].map(b => b.innerText).join() == "cold,sea"`)
+	c.press("sea")
+	c.see("only those with it", listed+` == "The harbour"`)
+	c.press("sea")
+	c.see("all", listed+`.split("|").length == 3`)
+
+	c.choose("The tower", "Archive")
+	c.see("archived", `!`+listed+`.includes("The tower")`)
+	c.press("Undo")
+	c.see("taken back", listed+`.includes("The tower")`)
+	c.choose("The tower", "Archive")
+	c.press("Show the archive")
+	c.see("the archive", listed+` == "The tower"`)
+	c.choose("The tower", "Move back from the archive")
+	c.press("Back to the chats")
+	c.see("taken out", listed+`.includes("The tower")`)
+
+	download := c.downloads()
+	c.choose("The harbour", "Export as chat log (JSONL)")
+	require.Contains(t, string(download("*.jsonl")), "I am Wren.")
+	c.choose("The harbour", "Export with all branches (JSON)")
+	require.Contains(t, string(download("*.json")), "I am Wren.")
+
+	// A deleted chat is hidden, and is there again when that is taken back.
+	remove := func(title string) {
+		t.Helper()
+		c.choose(title, "Delete")
+		c.see("the question", `document.querySelector("dialog[open]")?.innerText.includes("Delete this chat?")`)
+		click(t, c.ctx, "dialog[open] .danger")
+		c.see("hidden", `!`+listed+`.includes(`+jsString(title)+`)`)
+	}
+	remove("The harbour")
+	c.see("another is shown", `!location.hash.includes(`+jsString(harbour)+`)`)
+	c.press("Undo")
+	c.see("taken back", listed+`.includes("The harbour")`)
+	api(t, c.p, http.MethodGet, "/conversations/"+harbour, nil, nil)
+	// Who leaves the page meant it.
+	remove("The long road")
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.Reload()))
+	c.see("without it", listed+`.includes("The tower") && !`+listed+`.includes("The long road")`)
+	eventually(t, "deleted", func() error {
+		if err := c.p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+road, nil, nil); err == nil {
+			return fmt.Errorf("the chat is still there")
+		}
+		return nil
+	})
+	api(t, c.p, http.MethodGet, "/conversations/"+tower, nil, nil)
+	c.p.stop(t)
+}
+
+// TestPageCharacterList gives a character a picture, and searches, filters, duplicates,
+// exports and deletes characters.
+func TestPageCharacterList(t *testing.T) {
+	c := newChatPage(t)
+	wren, chat := chatWith(t, c.p, "Wren", "", "sea")
+	chatWith(t, c.p, "Mira", "", "sea", "light")
+	chatWith(t, c.p, "Tom", "", "road")
+	openPage(t, c.ctx, c.p)
+	const tiles = `[...document.querySelectorAll(".tile b")].map(e => e.innerText).sort().join()`
+	goTo(t, c.ctx, "/characters", tiles+` == "Mira,Tom,Wren"`)
+	typeIn(t, c.ctx, `main [type=search]`, "MIR")
+	c.see("found by name", tiles+` == "Mira"`)
+	typeIn(t, c.ctx, `main [type=search]`, "")
+	c.press("sea")
+	c.see("those with the tag", tiles+` == "Mira,Wren"`)
+	c.press("sea")
+
+	picture := func(of color.Color) string {
+		img := image.NewRGBA(image.Rect(0, 0, 300, 300))
+		for i := range 300 * 300 {
+			img.Set(i%300, i/300, of)
+		}
+		var b bytes.Buffer
+		require.NoError(t, png.Encode(&b, img))
+		file := filepath.Join(t.TempDir(), "face.png")
+		require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
+		return file
+	}
+	// shows waits until a picture has a colour in its middle.
+	shows := func(where, colour string) {
+		t.Helper()
+		c.see(where+" in "+colour, `(i => {
+			if (!i?.complete || !i.naturalWidth) return false
+			const canvas = Object.assign(document.createElement("canvas"), {width: 1, height: 1}).getContext("2d")
+			canvas.drawImage(i, i.naturalWidth / 2, i.naturalHeight / 2, 1, 1, 0, 0, 1, 1)
+			return [...canvas.getImageData(0, 0, 1, 1).data.slice(0, 3)].map(v => v > 127 ? 1 : 0).join("") == `+jsString(colour)+`
+		})(document.querySelector(`+jsString(where+" .avatar img")+`))`)
+	}
+	goTo(t, c.ctx, "/characters/"+wren, `document.querySelector(".face")`)
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.SetUploadFiles(".face input[type=file]", []string{picture(color.RGBA{255, 0, 0, 255})})))
+	shows(".face", "100")
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.SetUploadFiles(".face input[type=file]", []string{picture(color.RGBA{0, 0, 255, 255})})))
+	shows(".face", "001")
+	shows("aside a[href*='"+chat+"']", "001")
+	goTo(t, c.ctx, "/chats/"+chat, shownAs("I am Wren."))
+	shows("article", "001")
+	c.see("the name and the time", `(h => h.querySelector("b").innerText == "Wren" && /\d/.test(h.querySelector("time").innerText) && !isNaN(Date.parse(h.querySelector("time").dateTime)))(document.querySelector("article header"))`)
+
+	goTo(t, c.ctx, "/characters", tiles+` == "Mira,Tom,Wren"`)
+	download := c.downloads()
+	c.choose("Wren", "Export as PNG (V3)")
+	require.True(t, bytes.HasPrefix(download("*.png"), []byte("\x89PNG")))
+	c.choose("Wren", "Duplicate")
+	c.see("the copy", `document.querySelectorAll(".tile").length == 4`)
+
+	c.choose("Wren", "Delete")
+	c.see("the question", `document.querySelector("dialog[open]")?.innerText.includes("All chats with this character")`)
+	click(t, c.ctx, "dialog[open] .danger")
+	c.see("hidden with its chat", `!`+tiles+`.split(",").includes("Wren") && !document.querySelector("aside a[href*='`+chat+`']")`)
+	c.press("Undo")
+	c.see("both are back", tiles+`.split(",").includes("Wren") && document.querySelector("aside a[href*='`+chat+`']")`)
+	api(t, c.p, http.MethodGet, "/characters/"+wren, nil, nil)
+	c.p.stop(t)
+}
+
+// TestPageThousands: 1,200 characters and as many chats are listed, searched and scrolled
+// quickly, and all of them can be found.
+func TestPageThousands(t *testing.T) {
+	const n = 1200
+	c := newChatPage(t)
+	const writers = 8
+	var failed [writers]error
+	var create sync.WaitGroup
+	for w := range writers {
+		create.Go(func() {
+			for i := w; i < n && failed[w] == nil; i += writers {
+				failed[w] = storeChat(t, c.p.client, i)
+			}
+		})
+	}
+	create.Wait()
+	require.NoError(t, errors.Join(failed[:]...))
+	openPage(t, c.ctx, c.p)
+	c.see("the chats", `document.querySelector("aside [role=listitem]")`)
+
+	// took measures in the page, from an action to the frame that shows its result.
+	took := func(what, action, result string) {
+		t.Helper()
+		c.see(what+" begins", `(window.took = 0, (async () => {
+			const begin = performance.now();
+			`+action+`;
+			while (!(`+result+`)) await new Promise(requestAnimationFrame)
+			window.took = performance.now() - begin
+		})(), true)`)
+		c.see(what, `window.took > 0`)
+		t.Logf("%s: %s ms", what, evalString(t, c.ctx, `window.took.toFixed(0)`))
+		c.see(what+" is quick", `window.took < 3000`) // a busy machine is slow
+	}
+	search := func(where, text string) string {
+		return `{ const f = document.querySelector("` + where + ` [type=search]"); f.value = "` + text + `"; f.dispatchEvent(new Event("input", {bubbles: true})) }`
+	}
+	tiles := `[...document.querySelectorAll(".tile b")]`
+	titles := `[...document.querySelectorAll("aside [role=listitem] b")]`
+	took("opening the list of 1,200 characters", `location.hash = "#/characters"`, tiles+`.length > 10`)
+	took("finding one of 1,200 characters", search("main", "number 7 of"), tiles+`.length == 1 && `+tiles+`[0].innerText == "Number 7 of many"`)
+	took("showing all again", search("main", ""), tiles+`.length > 10`)
+	took("filtering them by a tag", `[...document.querySelectorAll("main .tags button")].find(b => b.innerText == "odd").click()`, `document.querySelector("main .tags [aria-pressed=true]") && `+tiles+`.length > 10 && `+tiles+`.every(e => Number(e.innerText.split(" ")[1]) % 2)`)
+	took("finding the oldest of 1,200 chats", search("aside", "chat 3 of"), titles+`.length == 1 && `+titles+`[0].innerText == "Chat 3 of many"`)
+	took("showing all chats again", search("aside", ""), titles+`.length > 5`)
+	took("scrolling to the oldest chat", `const end = setInterval(() => { const list = document.querySelector("aside .list"); list.scrollTop = list.scrollHeight }, 16)`,
+		titles+`.some(e => e.innerText == "Chat 0 of many") && (clearInterval(end), true)`)
+	c.see("few are drawn", `document.querySelectorAll("aside [role=listitem]").length < 60`)
+	c.p.stop(t)
+}
+
+// storeChat stores a character and a chat with it.
+func storeChat(t *testing.T, p *client, i int) error {
+	var ch item
+	card := map[string]any{"name": fmt.Sprintf("Number %d of many", i), "first_mes": strings.Repeat("Hello. ", 20), "tags": []string{[]string{"even", "odd"}[i%2]}}
+	if err := p.call(t.Context(), http.MethodPost, "/api/v1/characters", map[string]any{"roleCard": card}, &ch); err != nil {
+		return err
+	}
+	return p.call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": ch.ID, "title": fmt.Sprintf("Chat %d of many", i)}, nil)
+}
