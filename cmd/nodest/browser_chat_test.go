@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -25,6 +26,16 @@ type chatPage struct {
 	inst    *installation
 	p       *process
 	replies chan llmtest.Reply
+
+	mu      sync.Mutex
+	request string // the last one for a reply
+}
+
+// asked is the last request for a reply that the model got.
+func (c *chatPage) asked() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.request
 }
 
 func newChatPage(t *testing.T, flags ...chromedp.ExecAllocatorOption) *chatPage {
@@ -35,6 +46,9 @@ func newChatPage(t *testing.T, flags ...chromedp.ExecAllocatorOption) *chatPage 
 		if len(r.Messages) < 2 { // in the background: about the memory, or for the list of models
 			return llmtest.Say("{}")
 		}
+		c.mu.Lock()
+		c.request = string(r.Body)
+		c.mu.Unlock()
 		select {
 		case reply := <-c.replies:
 			return reply

@@ -64,6 +64,23 @@ func TestPageSignInEnds(t *testing.T) {
 	c.p.stop(t)
 }
 
+// TestPageUnsentAfterAReload: a message that waits is there after a reload, and delivered
+// once.
+func TestPageUnsentAfterAReload(t *testing.T) {
+	c := openChatPage(t)
+	c.kill()
+	c.send("Are you there?")
+	c.see("it waits", unsent+` == 1`)
+	c.says("I am here.")
+	c.p = c.inst.start(t)
+	c.reload()
+	c.last("complete", "I am here.")
+	c.said("Are you there?", 1)
+	c.messages(3)
+	c.see("nothing waits", unsent+` == 0`)
+	c.p.stop(t)
+}
+
 // TestPageTwoTabs: two tabs of a browser show what waits in either, and deliver each
 // message once, also one whose tab was closed meanwhile.
 func TestPageTwoTabs(t *testing.T) {

@@ -23,7 +23,15 @@ export interface Citation extends Tokens.Generic {
   marker: number
 }
 
-export type Block = Token | Plain
+/** Picture is one that is written into the text, on a line of its own. */
+export interface Picture {
+  type: 'picture'
+  raw: string
+  text: string
+  href: string
+}
+
+export type Block = Token | Plain | Picture
 
 const quotes = /^(?:"(?=\S)[^"\n]*[^"\s]"|“[^“”\n]+”|„[^“”„\n]+[“”]|«[^«»\n]+»|「[^「」\n]+」|『[^『』\n]+』)/
 
@@ -58,7 +66,9 @@ const marked = new Marked({
 const maxLine = 8_000
 const maxParagraph = 20_000
 
-/** sections cuts text into parts to parse and paragraphs that are too long for it. */
+const picture = /^!\[([^\]\n]{0,300})\]\((data:image\/[a-z]+;base64,[a-z\d+/=]+)\)\s*$/i
+
+/** sections cuts text into parts to parse, and paragraphs and pictures that are too long for it. */
 function sections(text: string): { text: string; plain: boolean }[] {
   if (text.length <= maxLine) return [{ text, plain: false }]
   const found: { text: string; plain: boolean }[] = []
@@ -85,6 +95,11 @@ function sections(text: string): { text: string; plain: boolean }[] {
     } else if (line.trim() === '') {
       end(at)
       begin = next
+    } else if (line.length > maxLine && picture.test(line)) {
+      end(at)
+      ;[begin, long] = [at, true]
+      end(next)
+      begin = next
     } else if (line.length > maxLine) long = true
     at = next
   }
@@ -96,6 +111,8 @@ function sections(text: string): { text: string; plain: boolean }[] {
 /** parse returns the blocks of a whole text. */
 export function parse(text: string): Block[] {
   return sections(text.replace(/\r\n?/g, '\n')).flatMap((s): Block[] => {
+    const [, alt, href] = (s.plain && picture.exec(s.text)) || []
+    if (href) return [{ type: 'picture', raw: s.text, text: alt ?? '', href }]
     if (s.plain) return [{ type: 'plain', raw: s.text }]
     try {
       return marked.lexer(s.text)

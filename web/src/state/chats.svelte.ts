@@ -17,7 +17,7 @@ let list = $state.raw<Conversation[]>([])
 const visible = $derived(list.filter((c) => !deletion.hides(c.id) && !deletion.hides(c.characterId)))
 
 // Where the pages of a list go on; null is the end.
-const cursors = new Map<string, string | null>()
+let cursors = new Map<string, string | null>()
 const reading = new Set<string>()
 let searched = ''
 let timer: ReturnType<typeof setTimeout> | undefined
@@ -29,7 +29,7 @@ const recent = (c: Conversation) => c.lastMessage?.createdAt ?? c.updatedAt
 listen({
   snapshot: (s) => {
     list = [...s.conversations].sort((a, b) => (recent(a) < recent(b) ? 1 : -1))
-    cursors.clear() // the pages are read again when they are wanted
+    cursors = new Map() // the pages are read again when they are wanted
     searched = ''
   },
   event: (e) => {
@@ -75,19 +75,24 @@ export const chats = {
     clearTimeout(timer)
     timer = setTimeout(() => void this.more(f), 150)
   },
-  /** more reads the next page of what is shown. */
+  /** more reads on until there is something new. */
   async more(f: Filter) {
     const key = keyOf(f)
-    const cursor = cursors.get(key)
-    if (cursor === null || reading.has(key)) return
+    if (reading.has(key)) return
     reading.add(key)
     const q = f.query.trim().slice(0, 100)
-    const page = await attempt(() => rest.get('/conversations', { query: { limit: 200, archived: f.archived, ...(q && { q }), ...(f.tag && { tag: f.tag }), ...(cursor && { cursor }) } }))
+    const pages = cursors
+    for (let found = false; !found && pages.get(key) !== null; ) {
+      const cursor = pages.get(key)
+      const page = await attempt(() => rest.get('/conversations', { query: { limit: 200, archived: f.archived, ...(q && { q }), ...(f.tag && { tag: f.tag }), ...(cursor && { cursor }) } }))
+      if (!page) break
+      pages.set(key, page.nextCursor)
+      const known = new Set(list.map((c) => c.id))
+      const added = page.items.filter((c) => !known.has(c.id))
+      found = added.length > 0
+      if (found) list = [...list, ...added].sort((a, b) => (recent(a) < recent(b) ? 1 : -1))
+    }
     reading.delete(key)
-    if (!page) return
-    cursors.set(key, page.nextCursor)
-    const known = new Set(list.map((c) => c.id))
-    list = [...list, ...page.items.filter((c) => !known.has(c.id))].sort((a, b) => (recent(a) < recent(b) ? 1 : -1))
   },
   /** remove deletes a chat, which can be taken back for a while. */
   remove(c: Conversation, text: string) {

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// noise is a PNG as an address; it cannot be compressed.
+func noise(t *testing.T, side int) string {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	img := image.NewRGBA(image.Rect(0, 0, side, side))
+	for i := range side * side {
+		v := random.Uint32()
+		img.Set(i%side, i/side, color.RGBA{byte(v), byte(v >> 8), byte(v >> 16), 255})
+	}
+	var b bytes.Buffer
+	require.NoError(t, png.Encode(&b, img))
+	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+// TestPagePictures: a picture in a text is shown, one on another server is a link that
+// names the host, and one that is too large or broken is its name.
+func TestPagePictures(t *testing.T) {
+	c := newChatPage(t)
+	said := []string{
+		"A map: ![the harbour](https://pictures.example/map.png) and ![](http://203.0.113.7:8080/x.gif)",
+		"Small: ![a dot](" + noise(t, 4) + ") in a line.",
+		"Large:\n![a field](" + noise(t, 100) + ")\nand *after* it.",
+		"Huge:\n\n![a world](" + noise(t, 600) + ")\n\nThe end.",
+		"Broken: ![a blot](data:image/png;base64,AAAA) ![a drawing](data:image/svg+xml;base64,PHN2Zy8+)",
+	}
+	log := `{"chat_metadata":{},"user_name":"Mia","character_name":"Wren"}`
+	for _, text := range said {
+		line, err := json.Marshal(map[string]any{"name": "Wren", "is_user": false, "send_date": "2025-03-14T09:00:00.000Z", "mes": text})
+		require.NoError(t, err)
+		log += "\n" + string(line)
+	}
+	var chat item
+	require.NoError(t, c.p.client.upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log),
+		map[string]string{"characterId": sampleCharacter(t, c.p.client)}, &chat))
+	openPage(t, c.ctx, c.p)
+	goTo(t, c.ctx, "/chats/"+chat.ID, shownAs("Broken:"))
+	has := func(begins, what, js string) {
+		t.Helper()
+		c.see(what, `(e => e && (`+js+`))(`+shownAs(begins)+`)`)
+	}
+	has("Broken:", "the names of what cannot be shown", `e.innerText.trim() == "Broken: 🖼 a blot 🖼 a drawing" && !e.querySelector("img")`)
+	has("Huge:", "a picture that is too large", `!e.querySelector("img") && /^Huge:\s+🖼 a world\s\(.*too large to show\)\s+The end\.$/.test(e.innerText.trim())`)
+	has("Large:", "a large picture", `(i => i?.complete && i.naturalWidth == 100 && i.alt == "a field" && i.offsetWidth <= 400)(e.querySelector("img")) && e.querySelector("em")?.innerText == "after"`)
+	has("Small:", "a small picture", `(i => i?.complete && i.naturalWidth == 4)(e.querySelector("img")) && e.innerText.includes("in a line.")`)
+	has("A map:", "links that name their hosts", `!e.querySelector("img") && [...e.querySelectorAll("a")].map(a => a.innerText + " " + a.href).join("|") == "🖼 the harbour (pictures.example) https://pictures.example/map.png|🖼 Picture (203.0.113.7:8080) http://203.0.113.7:8080/x.gif"`)
+	c.p.stop(t)
+}
+
+// TestPageBranches goes from branch to branch at the message and in the tree, looks into
+// a save point there, and restores it.
+func TestPageBranches(t *testing.T) {
+	c := openChatPage(t)
+	c.ask("Good evening!", "Good evening.")
+	c.ask("Where to?", "To the sea.")
+	c.says("It does.")
+	c.pressAt("Good evening!", "Edit")
+	c.fill(`[aria-label="Text of the message"]`, "It rains.")
+	c.press("Save and send as a new branch")
+	c.last("complete", "It does.")
+
+	c.see("2/2", shownAs("It rains.")+`.closest("article").querySelector(".branches").innerText.trim() == "2/2"`)
+	c.pressAt("It rains.", "Previous branch")
+	c.last("complete", "To the sea.")
+	c.messages(5)
+	c.see("1/2", shownAs("Good evening!")+`.closest("article").querySelector(".branches").innerText.trim() == "1/2"`)
+
+	c.press("Branches and save points")
+	c.fill(`dialog [aria-label="Description"]`, "before the rain")
+	c.press("Create save point")
+	const dialog = `document.querySelector("dialog[open]")`
+	c.see("the save point stands in the tree", `[...`+dialog+`.querySelectorAll(".tree button")].some(b => b.innerText.trim() == "before the rain")`)
+	c.see("both branches, one of them shown", `[...`+dialog+`.querySelectorAll(".tree .run")].length == 3 && [...`+dialog+`.querySelectorAll(".tree .run.shown")].length == 2`)
+	c.press("Show")
+	c.last("complete", "It does.")
+	c.messages(3)
+	c.reload()
+	c.last("complete", "It does.")
+
+	c.press("Branches and save points")
+	c.press("before the rain")
+	c.see("what it holds", `(d => d.includes("To the sea.") && !d.includes("It rains."))([...document.querySelectorAll("dialog[open]")].at(-1).innerText)`)
+	c.press("Restore")
+	c.last("complete", "To the sea.")
+	c.messages(5)
+	c.pressAt("Good evening!", "Next branch")
+	c.last("complete", "It does.")
+	c.p.stop(t)
+}
+
+// TestPageWish: what is asked for reaches the model, and the messages stay as they are.
+func TestPageWish(t *testing.T) {
+	c := openChatPage(t)
+	c.ask("Good evening!", "Good evening, traveller of the long road.")
+	c.says("Evening.")
+	c.pressAt("Good evening, traveller", "Regenerate with a wish…")
+	c.fill("dialog[open] textarea", "Shorter, please")
+	c.press("Regenerate")
+	c.last("complete", "Evening.")
+	require.Contains(t, c.asked(), "Shorter, please")
+	c.said("Good evening!", 1)
+	c.press("Previous swipe")
+	c.last("complete", "Good evening, traveller of the long road.")
+	c.p.stop(t)
+}
+
+// TestPageChatDetails: the title, persona, note, preset and options of one chat are set
+// in the page, and the next request has them.
+func TestPageChatDetails(t *testing.T) {
+	c := newChatPage(t)
+	var persona item
+	api(t, c.p, http.MethodPost, "/personas", map[string]any{"name": "Mia", "document": map[string]any{"name": "Mia", "description": "Mia is a clockmaker."}}, &persona)
+	var ch, chat item
+	api(t, c.p, http.MethodPost, "/characters", map[string]any{"dialect": "sillytavern", "roleCard": map[string]any{"name": "Wren", "first_mes": "Hello."}}, &ch)
+	api(t, c.p, http.MethodPost, "/conversations", map[string]any{"characterId": ch.ID}, &chat)
+	openPage(t, c.ctx, c.p)
+	goTo(t, c.ctx, "/chats/"+chat.ID, shownAs("Hello."))
+	c.ask("Good evening!", "Good evening.")
+	require.NotContains(t, c.asked(), "clockmaker")
+
+	click(t, c.ctx, `main header [aria-haspopup=menu]`)
+	c.press("Chat settings")
+	c.see("the personas", `[...document.querySelectorAll("dialog option")].some(o => o.innerText == "Mia")`)
+	typeLabelled(t, c.ctx, "Title", "The frozen harbour")
+	c.see("Mia is chosen", `(s => (s.value = `+jsString(persona.ID)+`, s.dispatchEvent(new Event("change", {bubbles: true})), true))(`+labelled("Your persona")+`)`)
+	typeLabelled(t, c.ctx, "Author's note", "It snows all day.")
+	typeLabelled(t, c.ctx, "Model", "another-model")
+	typeLabelled(t, c.ctx, "Temperature", "0.25")
+	c.press("Save")
+	c.see("the title", `document.querySelector("main h1").innerText == "The frozen harbour" && `+listed+` == "The frozen harbour"`)
+	c.ask("Who am I?", "Mia, who else?")
+	for _, part := range []string{"Mia is a clockmaker.", "It snows all day.", "another-model", "0.25"} {
+		require.Contains(t, c.asked(), part)
+	}
+	c.see("her name at the message", shownAs("Who am I?")+`.closest("article").querySelector("header b").innerText == "Mia"`)
+	c.p.stop(t)
+}
+
+// TestPageGreetings: a long greeting opens at its start, others are one swipe away, and
+// each chat keeps its own draft.
+func TestPageGreetings(t *testing.T) {
+	c := newChatPage(t)
+	long := "The beginning. " + strings.Repeat("The river is high tonight.\n\n", 60)
+	var ch, other, chat item
+	api(t, c.p, http.MethodPost, "/characters", map[string]any{"roleCard": map[string]any{"spec": "chara_card_v2", "spec_version": "2.0", "data": map[string]any{
+		"name": "Wren", "first_mes": long, "alternate_greetings": []string{"Another greeting."}}}}, &ch)
+	api(t, c.p, http.MethodPost, "/conversations", map[string]any{"characterId": ch.ID, "title": "First"}, &other)
+	api(t, c.p, http.MethodPost, "/conversations", map[string]any{"characterId": ch.ID, "title": "Second"}, &chat)
+	openPage(t, c.ctx, c.p)
+	goTo(t, c.ctx, "/chats/"+chat.ID, shownAs("The beginning."))
+	c.see("its start is in view, its end is not", `(s => (r => r.top >= s.top && r.top < s.top + 200 && r.bottom > s.bottom)(document.querySelector("article").getBoundingClientRect()))(document.querySelector(".scroller").getBoundingClientRect())`)
+	c.press("Next swipe")
+	c.last("complete", "Another greeting.")
+	c.press("Previous swipe")
+	c.see("the first again", shownAs("The beginning."))
+
+	write := func(text string) {
+		t.Helper()
+		require.NoError(t, chromedp.Do(c.ctx, chromedp.SendKeys(compose, text)))
+	}
+	draft := func(text string) {
+		t.Helper()
+		c.see(fmt.Sprintf("the draft %q", text), `document.querySelector("`+compose+`")?.value == `+jsString(text))
+	}
+	write("to the second")
+	goTo(t, c.ctx, "/chats/"+other.ID, `document.querySelector("main h1").innerText == "First"`)
+	draft("")
+	write("to the first")
+	goTo(t, c.ctx, "/chats/"+chat.ID, `document.querySelector("main h1").innerText == "Second"`)
+	draft("to the second")
+	c.reload()
+	draft("to the second")
+	goTo(t, c.ctx, "/chats/"+other.ID, `document.querySelector("main h1").innerText == "First"`)
+	draft("to the first")
+	c.p.stop(t)
+}
