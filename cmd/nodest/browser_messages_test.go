@@ -126,8 +126,7 @@ func TestPageWish(t *testing.T) {
 // in the page, and the next request has them.
 func TestPageChatDetails(t *testing.T) {
 	c := newChatPage(t)
-	var persona item
-	api(t, c.p, http.MethodPost, "/personas", map[string]any{"name": "Mia", "document": map[string]any{"name": "Mia", "description": "Mia is a clockmaker."}}, &persona)
+	api(t, c.p, http.MethodPost, "/personas", map[string]any{"name": "Mia", "document": map[string]any{"name": "Mia", "description": "Mia is a clockmaker."}}, nil)
 	var ch, chat item
 	api(t, c.p, http.MethodPost, "/characters", map[string]any{"dialect": "sillytavern", "roleCard": map[string]any{"name": "Wren", "first_mes": "Hello."}}, &ch)
 	api(t, c.p, http.MethodPost, "/conversations", map[string]any{"characterId": ch.ID}, &chat)
@@ -140,7 +139,7 @@ func TestPageChatDetails(t *testing.T) {
 	c.press("Chat settings")
 	c.see("the personas", `[...document.querySelectorAll("dialog option")].some(o => o.innerText == "Mia")`)
 	typeLabelled(t, c.ctx, "Title", "The frozen harbour")
-	c.see("Mia is chosen", `(s => (s.value = `+jsString(persona.ID)+`, s.dispatchEvent(new Event("change", {bubbles: true})), true))(`+labelled("Your persona")+`)`)
+	c.see("Mia is chosen", `(s => (s.selectedIndex = [...s.options].findIndex(o => o.innerText == "Mia"), s.dispatchEvent(new Event("change", {bubbles: true})), true))(`+labelled("Your persona")+`)`)
 	typeLabelled(t, c.ctx, "Author's note", "It snows all day.")
 	typeLabelled(t, c.ctx, "Model", "another-model")
 	typeLabelled(t, c.ctx, "Temperature", "0.25")
