@@ -82,7 +82,11 @@ func watchConsole(t *testing.T, ctx context.Context) {
 // waitJS evaluates JavaScript in the page until it is true.
 func waitJS(t *testing.T, ctx context.Context, what, js string) {
 	t.Helper()
-	_, err := chromedp.Run(ctx, chromedp.Poll[bool]("Boolean("+js+")", chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(testTimeout)))
+	poll := chromedp.Poll[bool]("Boolean("+js+")", chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(testTimeout))
+	_, err := chromedp.Run(ctx, poll)
+	if err != nil && strings.Contains(err.Error(), "Cannot find context") { // the page was just being left for the next
+		_, err = chromedp.Run(ctx, poll)
+	}
 	if err != nil {
 		page, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body.innerText")) // for the message only
 		t.Fatalf("%s: %v\nthe page shows:\n%s", what, err, page)
