@@ -243,9 +243,9 @@ export class OpenChat {
 
   /** edit changes a text in place; or, as a branch of its own, and has it answered. */
   async edit(m: Message, text: string, branch: boolean) {
+    if (!(await this.do('message.edit', { messageId: m.id, text, ifRev: m.rev, mode: branch ? 'branch' : 'in_place', ...(branch && { regenerate: true }) }))) return
     this.cut.delete(m.id)
-    const done = await this.do('message.edit', { messageId: m.id, text, ifRev: m.rev, mode: branch ? 'branch' : 'in_place', ...(branch && { regenerate: true }) })
-    if (done) this.edits.delete(m.id) // the message itself may have left the view by now
+    this.edits.delete(m.id) // the message itself may have left the view by now
   }
 
   async remove(m: Message, scope: 'one' | 'after' | 'swipe') {
