@@ -2,6 +2,7 @@
 // again under the same key, so each is stored once.
 
 import { Failure, newKey } from '@nodest/client'
+import { storage } from '../lib/storage'
 import { errorText } from '../lib/words'
 import { connection, listen } from './server'
 import { session } from './session.svelte'
@@ -21,12 +22,22 @@ const prefix = 'nodest.unsent.'
 let list = $state.raw<Unsent[]>(read())
 
 function read(): Unsent[] {
-  const names = Object.keys(localStorage).filter((name) => name.startsWith(prefix))
-  return names.map((name) => JSON.parse(localStorage.getItem(name)!)).sort((a, b) => a.at - b.at)
+  const found = storage.names(prefix).map(parsed)
+  return found.filter((m) => m !== undefined).sort((a, b) => a.at - b.at)
+}
+
+/** parsed reads a stored message; undefined if it is none. */
+function parsed(name: string): Unsent | undefined {
+  try {
+    const m = JSON.parse(storage.get(name) ?? '')
+    return prefix + m.key === name && ['userId', 'conversationId', 'text'].every((member) => typeof m[member] === 'string') && Number.isFinite(m.at) ? m : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function put(m: Unsent) {
-  localStorage.setItem(prefix + m.key, JSON.stringify(m))
+  storage.set(prefix + m.key, JSON.stringify(m))
   list = list.some((old) => old.key === m.key) ? list.map((old) => (old.key === m.key ? m : old)) : [...list, m]
 }
 
@@ -62,7 +73,7 @@ export const outbox = {
     this.send(m.conversationId, m.text)
   },
   drop(key: string) {
-    localStorage.removeItem(prefix + key)
+    storage.remove(prefix + key)
     list = list.filter((m) => m.key !== key)
   },
 }
