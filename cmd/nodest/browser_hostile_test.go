@@ -320,7 +320,7 @@ func TestPageHostileProvider(t *testing.T) {
 		clickIn(t, ctx, card, []string{"Add key…", "Replace key…", "Replace key…"}[i])
 		fill(t, ctx, card+" input", key)
 		clickIn(t, ctx, card, "Store key")
-		waitJS(t, ctx, "the state with "+key, `document.querySelector("`+card+` .state")?.innerText == `+jsString([]string{"Not working", "Not working", "Works"}[i])+` && !document.querySelector("`+card+` input")`)
+		waitJS(t, ctx, "the state with "+key, `document.querySelector("`+card+` .pill")?.innerText == `+jsString([]string{"Not working", "Not working", "Works"}[i])+` && !document.querySelector("`+card+` input")`)
 		safe("the card with " + key)
 	}
 	click(t, ctx, card+" button")
