@@ -256,7 +256,7 @@ func TestACharacterWithoutARoleCardCanBeExported(t *testing.T) {
 func TestFileNameIsSafeEverywhere(t *testing.T) {
 	for name, want := range map[string]string{
 		"": "character.png", "..": "character.png", "CON": "charactercon.png", "a/b\\c:d": "abcd.png",
-		"灵脉": "灵脉.png", "x.": "x.png", strings.Repeat("界", 100): strings.Repeat("界", 33) + ".png", "\xff\x00a": "a.png",
+		"灵脉": "灵脉.png", "x.": "x.png", strings.Repeat("界", 100): strings.Repeat("界", 33) + ".png", "\xff\x00a": "a.png", "a\u202egnp.exe\u2066": "agnp.exe.png",
 	} {
 		if got := card.FileName(name, ".png"); got != want {
 			t.Errorf("FileName(%q) = %q, want %q", name, got, want)

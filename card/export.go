@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"nodest/fault"
@@ -226,7 +227,7 @@ const maxFileName = 100
 // FileName makes a file name that is safe on all systems: without characters,
 // dots and reserved words that some of them refuse.
 func FileName(name, extension string) string {
-	name = fileSafe(strings.ToValidUTF8(name, ""))
+	name = fileSafe(withoutDirection(strings.ToValidUTF8(name, "")))
 	for len(name) > maxFileName {
 		_, size := utf8.DecodeLastRuneInString(name)
 		name = name[:len(name)-size]
@@ -237,4 +238,15 @@ func FileName(name, extension string) string {
 		name = "character" + strings.ToLower(name)
 	}
 	return name + extension
+}
+
+// withoutDirection removes the characters that reverse the order of others: with them a
+// file looks as if it were of another kind.
+func withoutDirection(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, name)
 }

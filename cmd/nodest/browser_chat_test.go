@@ -674,44 +674,6 @@ func TestPageFollowsAReply(t *testing.T) {
 	c.p.stop(t)
 }
 
-// TestPageHostileReply shows replies that want to run something, lead somewhere or keep
-// the page busy: nothing of it happens.
-func TestPageHostileReply(t *testing.T) {
-	c := openChatPage(t)
-	const scripts = "<script>window.hit = 1</script><img src=x onerror=\"window.hit = 2\"><svg onload=\"window.hit = 3\"></svg>" +
-		"<iframe srcdoc=\"<script>parent.hit = 4</script>\"></iframe><a href=\"javascript:window.hit=5\">one</a>\n\n" +
-		"[two](javascript:window.hit=6) [three](JaVaScRiPt:window.hit=7) [four](data:text/html,<script>opener.hit=8</script>) <javascript:window.hit=9> " +
-		"![five](x\" onerror=\"window.hit=10) ![six](http://127.0.0.1:9/x.png) [seven](https://example.com/)\n\n" +
-		"<style>body { display: none }</style><form action=\"/api/v1/auth/logout\"><button>Send</button></form><div style=\"position:fixed;inset:0\">over</div>\n\n" +
-		"\u202egnp.exe\u2066 and the end."
-	c.says(scripts)
-	c.send("One")
-	c.see("the reply", `document.querySelector("article.last[data-status=complete] .text")?.innerText.includes("and the end.")`)
-	c.see("no element of it, and only the harmless link", `(e => !e.querySelector("script, img, svg, iframe, form, button, style, [style], [onerror], [onload]") && [...e.querySelectorAll("a")].every(a => ["http:", "https:"].includes(a.protocol)) && [...e.querySelectorAll("a")].some(a => a.href == "https://example.com/"))(document.querySelector("article.last .text"))`)
-	c.see("every link is pressed", `(window.open = () => null, document.querySelectorAll("article.last .text a").forEach(a => (a.target = "", a.addEventListener("click", e => e.preventDefault()), a.click())), true)`)
-
-	for i, text := range []string{strings.Repeat("**a**", 78*1024/5), strings.Repeat("*a **b ", 8*1024), strings.Repeat("[", 20_000), strings.Repeat("> ", 5_000) + "deep", strings.Repeat("\u202e\u2067\u200f", 20_000)} {
-		half := len(text) / 2
-		for text[half]&0xc0 == 0x80 {
-			half++
-		}
-		next, rest := c.writes(text[:half], text[half:])
-		c.send(fmt.Sprintf("More %d", i))
-		next()
-		c.see("half of it is shown", `document.querySelector("article.last[data-status=streaming] .text")?.textContent.length > 1`)
-		rest()
-		c.see("all of it is shown", `document.querySelector("article.last.assistant[data-status=complete] .text")?.textContent.length > 1`)
-		c.see("with few elements", `document.querySelectorAll("article.last .text *").length < 1000`)
-	}
-	c.ask("Are you there?", "I am.")
-	c.see("nothing has run, and nobody was sent away", `window.hit === undefined && location.hash.startsWith("#/chats/") && getComputedStyle(document.body).display != "none"`)
-	api(t, c.p, http.MethodGet, "/me", nil, nil)
-	c.reload()
-	c.last("complete", "I am.")
-	c.see("nothing has run after a reload", `window.hit === undefined`)
-	c.p.stop(t)
-}
-
 // TestPageSaysWhoAnswers: without a provider the page says that this is a demo.
 func TestPageSaysWhoAnswers(t *testing.T) {
 	ctx := browser(t)

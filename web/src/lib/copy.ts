@@ -3,8 +3,11 @@ import { common } from './words'
 
 /** copy puts text on the clipboard. */
 export async function copy(text: string) {
-  if (navigator.clipboard) await navigator.clipboard.writeText(text)
-  else legacy(text) // plain HTTP from another machine
+  try {
+    await navigator.clipboard.writeText(text)
+  } catch {
+    legacy(text) // plain HTTP from another machine, or it is not allowed
+  }
   notes.show(common.copied)
 }
 

@@ -1,11 +1,13 @@
 // What was written and not sent yet, by chat. It is kept over a reload.
 
+import { storage } from './storage'
+
 const prefix = 'nodest.draft.'
 
 export const drafts = {
-  get: (chatId: string) => localStorage.getItem(prefix + chatId) ?? '',
+  get: (chatId: string) => storage.get(prefix + chatId) ?? '',
   set(chatId: string, text: string) {
-    if (text) localStorage.setItem(prefix + chatId, text)
-    else localStorage.removeItem(prefix + chatId)
+    if (text) storage.set(prefix + chatId, text)
+    else storage.remove(prefix + chatId)
   },
 }

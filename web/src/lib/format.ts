@@ -41,5 +41,5 @@ export function milliseconds(ms: number): string {
  * hide what follows are taken out.
  */
 export function plain(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, ' ').trim()
+  return text.slice(0, 2000).replace(/[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, ' ').trim()
 }

@@ -1,9 +1,11 @@
 // The language of the page: the browser's, unless the user has chosen one.
 
+import { storage } from './storage'
+
 const languages = ['en', 'zh'] as const
 export type Language = (typeof languages)[number]
 
-const stored = localStorage.getItem('nodest.language')
+const stored = storage.get('nodest.language')
 const preferred: Language = navigator.languages.find((l) => /^(en|zh)/i.test(l))?.toLowerCase().startsWith('zh') ? 'zh' : 'en'
 
 const first = languages.find((l) => l === stored) ?? preferred
@@ -21,7 +23,7 @@ export const language = {
   },
   choose(l: Language) {
     current = l
-    localStorage.setItem('nodest.language', l)
+    storage.set('nodest.language', l)
     tag(l)
   },
 }

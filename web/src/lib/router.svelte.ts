@@ -51,6 +51,16 @@ export function go(to: string, replace = false) {
   } else location.hash = to
 }
 
+/** decode reads a part of an address; undefined if nothing can have that name. */
+function decode(part: string | undefined): string | undefined {
+  try {
+    const value = decodeURIComponent(part ?? '')
+    return /^\.{0,2}$/.test(value) ? undefined : value
+  } catch {
+    return undefined
+  }
+}
+
 /** match finds the view of a path; the first that fits. */
 export function match(views: View[], path: string): Match | undefined {
   const given = path.split('/').filter(Boolean)
@@ -58,10 +68,10 @@ export function match(views: View[], path: string): Match | undefined {
     const parts = view.path.split('/').filter(Boolean)
     const params: Record<string, string> = {}
     const fits = parts.every((part, i) => {
-      const value = given[i]
-      if (!part.startsWith(':')) return part === value
-      if (value !== undefined) params[part.replace(/[:?]/g, '')] = decodeURIComponent(value)
-      return value !== undefined || part.endsWith('?')
+      if (!part.startsWith(':')) return part === given[i]
+      const value = decode(given[i])
+      if (value !== undefined) params[part.replace(/[:?]/g, '')] = value
+      return value !== undefined || (part.endsWith('?') && given[i] === undefined)
     })
     if (fits && given.length <= parts.length) return { view, params }
   }

@@ -1,8 +1,10 @@
 // Light or dark: as the system says, unless the user has chosen.
 
+import { storage } from './storage'
+
 export type Theme = 'system' | 'light' | 'dark'
 
-const stored = localStorage.getItem('nodest.theme')
+const stored = storage.get('nodest.theme')
 const papers = { light: '#fbfaf8', dark: '#16191d' } // --paper of app.css
 let current = $state<Theme>(stored === 'light' || stored === 'dark' ? stored : 'system')
 apply()
@@ -20,7 +22,7 @@ export const theme = {
   },
   choose(t: Theme) {
     current = t
-    localStorage.setItem('nodest.theme', t)
+    storage.set('nodest.theme', t)
     apply()
   },
 }

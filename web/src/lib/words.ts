@@ -1,6 +1,7 @@
 // Texts that several parts of the page share, and the words for errors.
 
 import type { Code, Failure } from '@nodest/client'
+import { plain } from './format'
 import { language, words } from './language.svelte'
 
 export const common = words(
@@ -32,6 +33,7 @@ export const common = words(
     pictureAt: (host: string) => `picture at ${host}`,
     pictureBroken: 'picture that cannot be shown',
     pictureTooLarge: (size: string) => `picture of ${size}, too large to show`,
+    rest: (n: string) => `Show more (${n} characters)`,
     dismiss: 'Dismiss',
     unsaved: 'Not saved yet',
     saved: 'Saved',
@@ -64,6 +66,7 @@ export const common = words(
     pictureAt: (host: string) => `${host} 上的图片`,
     pictureBroken: '无法显示的图片',
     pictureTooLarge: (size: string) => `图片 ${size}，过大，未显示`,
+    rest: (n: string) => `显示更多（还有 ${n} 字符）`,
     dismiss: '关闭提示',
     unsaved: '尚未保存',
     saved: '已保存',
@@ -107,9 +110,9 @@ const chinese: Partial<Record<Code, string>> = {
   shutting_down: '服务器正在重启。',
 }
 
-/** errorText says what went wrong, in the language of the page. */
+/** errorText says what went wrong, in the language of the page. A provider may have written it. */
 export function errorText(e: Pick<Failure, 'code' | 'message'>): string {
-  if (language.current === 'en') return e.message
-  const general = chinese[e.code]
-  return general ? (e.code === 'network' ? general : `${general}（${e.message}）`) : e.message
+  const message = plain(String(e.message).slice(0, 600))
+  const general = language.current === 'zh' && Object.hasOwn(chinese, e.code) ? chinese[e.code] : ''
+  return general ? (e.code === 'network' ? general : `${general}（${message}）`) : message
 }

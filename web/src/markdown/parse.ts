@@ -11,10 +11,12 @@ export interface Speech extends Tokens.Generic {
   tokens: Token[]
 }
 
-/** Plain is a block that is shown as it was written. */
+/** Plain is a block that is shown as it was written, or a piece of one. */
 export interface Plain {
   type: 'plain'
   raw: string
+  /** Whether it goes on where the block before it was cut. */
+  cut?: boolean
 }
 
 /** Citation is the mark of a source: [^1] */
@@ -61,20 +63,47 @@ const marked = new Marked({
   ],
 })
 
-// The time to parse emphasis grows with the square of a paragraph. Longer paragraphs,
-// which no character speaks, are shown as they are.
+// The time to parse emphasis and links grows with the square of what stands together.
+// What no character says is shown as it was written: lines and paragraphs that are very
+// long, that consist of marks, or that come after very many of those.
 const maxLine = 8_000
 const maxParagraph = 20_000
+const maxCost = 4_000_000
+const maxCosts = 3 * maxCost
+/** A text has no more elements than this; what follows is plain. */
+const maxTokens = 6_000
+/** A block that grows is drawn again with each word: it has no more elements than this. */
+const maxGrowing = 1_500
+/** A plain text is laid out in pieces, so that one that grows is laid out once. */
+const maxPlain = 4_000
 
-const picture = /^!\[([^\]\n]{0,300})\]\((data:image\/[a-z]+;base64,[a-z\d+/=]+)\)\s*$/i
+const pasted = /^!\[([^\]\n]{0,300})\]\((data:image\/[a-z]+;base64,[a-z\d+/=]+)\)\s*$/i
 
-/** sections cuts text into parts to parse, and paragraphs and pictures that are too long for it. */
+/** What begins a piece of text of its own: the items of a list, rows, headings. */
+const item = /^\s*(?:[-*+]\s|\d{1,9}[.)]\s|\||#{1,6}\s)/
+
+/** cost is about how long the parser takes for a piece of text. */
+function cost(text: string): number {
+  const marks = text.match(/[*_~`[\]<>!@&|\\"“„«「『-]/g)?.length ?? 0
+  let sum = text.length * marks
+  for (const [run] of text.matchAll(/[\w.+-]{100,}/g)) sum += run.length * run.length // may be an address
+  return sum
+}
+
+/** sections cuts text into parts to parse, and paragraphs and pictures that are too much for it. */
 function sections(text: string): { text: string; plain: boolean }[] {
-  if (text.length <= maxLine) return [{ text, plain: false }]
   const found: { text: string; plain: boolean }[] = []
-  let [start, begin, fence, long] = [0, 0, '', false]
+  let [start, begin, unit, fence, long, total] = [0, 0, 0, '', false, 0]
+  const weigh = (at: number) => {
+    const costs = cost(text.slice(unit, at))
+    total += costs
+    long ||= costs > maxCost || total > maxCosts
+    unit = at
+  }
   const end = (at: number) => {
-    if (long || at - begin > maxParagraph) {
+    if (at - begin > maxParagraph) long = true
+    if (!long) weigh(at)
+    if (long) {
       if (begin > start) found.push({ text: text.slice(start, begin), plain: false })
       found.push({ text: text.slice(begin, at), plain: true })
       start = at
@@ -83,24 +112,25 @@ function sections(text: string): { text: string; plain: boolean }[] {
   }
   for (let at = 0; at < text.length; ) {
     const next = text.indexOf('\n', at) + 1 || text.length
-    const line = text.slice(at, next)
+    const line = text.slice(at, Math.min(next, at + maxLine + 1))
     const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
     if (fence) {
       if (mark?.startsWith(fence)) fence = ''
-      begin = next
+      begin = unit = next
     } else if (mark) {
       end(at)
       fence = mark
-      begin = next
+      begin = unit = next
     } else if (line.trim() === '') {
       end(at)
-      begin = next
-    } else if (line.length > maxLine && picture.test(line)) {
+      begin = unit = next
+    } else if (line.length > maxLine && pasted.test(text.slice(at, next))) {
       end(at)
       ;[begin, long] = [at, true]
       end(next)
-      begin = next
+      begin = unit = next
     } else if (line.length > maxLine) long = true
+    else if (!long && item.test(line)) weigh(at)
     at = next
   }
   end(text.length)
@@ -108,19 +138,67 @@ function sections(text: string): { text: string; plain: boolean }[] {
   return found
 }
 
-/** parse returns the blocks of a whole text. */
-export function parse(text: string): Block[] {
-  return sections(text.replace(/\r\n?/g, '\n')).flatMap((s): Block[] => {
-    const [, alt, href] = (s.plain && picture.exec(s.text)) || []
-    if (href) return [{ type: 'picture', raw: s.text, text: alt ?? '', href }]
-    if (s.plain) return [{ type: 'plain', raw: s.text }]
+/** cut is where a text is cut: at the end of a line, of a word, or else anywhere between characters. */
+function cut(text: string, at: number, most: number): number {
+  const next = at + most
+  if (next >= text.length) return text.length
+  const piece = text.slice(at, next)
+  const end = piece.lastIndexOf('\n') + 1 || piece.lastIndexOf(' ') + 1 || most
+  return at + end - (/[\udc00-\udfff]/.test(text[at + end]!) ? 1 : 0)
+}
+
+/** pieces cuts a plain text into parts that are laid out by themselves. */
+function pieces(text: string): Plain[] {
+  const found: Plain[] = []
+  for (let at = 0; at < text.length; at += found.at(-1)!.raw.length) {
+    found.push({ type: 'plain', raw: text.slice(at, cut(text, at, maxPlain)), ...(at > 0 && { cut: true }) })
+  }
+  return found
+}
+
+/** size counts a token and those inside of it. */
+function size(t: Block): number {
+  let n = t.type === 'code' || t.type === 'link' ? 8 : 1 // as much work to draw
+  if ('tokens' in t && t.tokens) for (const inner of t.tokens) n += size(inner)
+  if (t.type === 'list') for (const item of (t as Tokens.List).items) n += size(item)
+  if (t.type === 'table') for (const row of [t['header'], ...t['rows']]) for (const cell of row) n += 1 + cell.tokens.length
+  return n
+}
+
+/** few keeps as many blocks as may be shown; the others become plain. */
+function few(blocks: Block[], tokens: number): Block[] {
+  let at = 0
+  for (; at < blocks.length; at++) if ((tokens -= size(blocks[at]!)) < 0) break
+  return at === blocks.length ? blocks : [...blocks.slice(0, at), ...pieces(blocks.slice(at).map((b) => b.raw).join(''))]
+}
+
+/**
+ * normal is a text with one kind of line ends, and without the characters that show it
+ * in reverse: no language needs them.
+ */
+export const normal = (text: string) => text.replace(/\r\n?/g, '\n').replace(/[\u202d\u202e]/g, '')
+
+function blocksOf(text: string, tokens: number): Block[] {
+  const blocks = sections(text).flatMap((s): Block[] => {
+    const [, alt, href] = (s.plain && pasted.exec(s.text)) || []
+    if (href) return [{ type: 'picture', raw: s.text, text: normal(alt ?? ''), href }]
+    if (s.plain) return pieces(s.text)
     try {
       return marked.lexer(s.text)
     } catch {
-      return [{ type: 'plain', raw: s.text }] // nested too deeply
+      return pieces(s.text) // nested too deeply
     }
   })
+  return few(blocks, tokens)
 }
+
+/** begin is the beginning of a text of more than most characters, to the end of a line or word. */
+export function begin(text: string, most: number): string {
+  return text.length <= most * 1.2 ? text : text.slice(0, cut(text, 0, most))
+}
+
+/** parse returns the blocks of a whole text. */
+export const parse = (text: string): Block[] => blocksOf(normal(text), maxTokens)
 
 // Blocks are drawn in sections, so that a change at the end of a long text is little work.
 const section = 16
@@ -137,13 +215,14 @@ export class Growing {
   private full: Block[][] = [] // sections that do not change any more
   private sealed: Block[] = [] // blocks behind them that do not either
   private source = '' // of all these
+  private left = maxTokens // for what follows them
 
   /** parse returns the sections of text; those that are full are the same objects as before. */
   parse(text: string): Block[][] {
-    text = text.replace(/\r\n?/g, '\n')
-    if (!text.startsWith(this.source)) [this.full, this.sealed, this.source] = [[], [], '']
+    text = normal(text)
+    if (!text.startsWith(this.source)) [this.full, this.sealed, this.source, this.left] = [[], [], '', maxTokens]
     let tail = text.slice(this.source.length)
-    const blocks = parse(tail)
+    const blocks = blocksOf(tail, this.left)
     const last = blocks.findLastIndex((b) => b.type !== 'space')
     const done = blocks.slice(0, Math.max(last, 0))
     const raw = done.map((b) => b.raw).join('')
@@ -152,9 +231,10 @@ export class Growing {
       this.sealed = sections.at(-1)!.length < section ? sections.pop()! : []
       this.full.push(...sections)
       this.source += raw
+      for (const b of done) this.left -= size(b)
       tail = tail.slice(raw.length)
     }
-    return [...this.full, ...inSections([...this.sealed, ...parse(closed(tail))])]
+    return [...this.full, ...inSections([...this.sealed, ...blocksOf(closed(tail), Math.min(this.left, maxGrowing))])]
   }
 }
 
@@ -183,11 +263,12 @@ const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"'
 
 /** decoded resolves character references: &amp; and &#8230; */
 export function decoded(text: string): string {
-  return text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]+));/gi, (whole, decimal, hex, name) => {
-    if (name) return entities[name.toLowerCase()] ?? whole
+  const known = text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z]+));/gi, (whole, decimal, hex, name) => {
+    if (name) return Object.hasOwn(entities, name.toLowerCase()) ? entities[name.toLowerCase()]! : whole
     const code = decimal ? Number(decimal) : parseInt(hex, 16)
     return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole
   })
+  return normal(known) // the parser resolves some of them itself
 }
 
 const layout = /<\/?(?:a|abbr|b|big|blockquote|br|center|code|dd|del|details|div|dl|dt|em|font|h[1-6]|hr|i|img|ins|li|mark|ol|p|pre|q|s|section|small|span|strike|strong|style|sub|summary|sup|table|tbody|td|th|thead|tr|u|ul|video|audio|source)\b[^<>]*>/gi
@@ -201,6 +282,15 @@ export function untagged(html: string): string {
       .replace(/<br\s*\/?>/gi, '\n')
       .replace(layout, ''),
   )
+}
+
+/** host is where a link leads; empty if its text says that already. */
+export function host(href: string, text: string): string {
+  const url = new URL(href)
+  const told = text.trim().replace(/^(?:https?:\/\/|mailto:)/i, '').toLowerCase()
+  const to = url.host || url.pathname
+  const rest = told.slice(to.length)
+  return told.startsWith(to) && /^(?:[/?#]|$)/.test(rest) ? '' : to
 }
 
 /** safe returns an address that may be linked to; undefined for others. */

@@ -2,6 +2,7 @@
 // again under the same key, so each is stored once.
 
 import { Failure, newKey } from '@nodest/client'
+import { storage } from '../lib/storage'
 import { errorText } from '../lib/words'
 import { connection, listen } from './server'
 import { session } from './session.svelte'
@@ -22,14 +23,24 @@ let list = $state.raw<Unsent[]>(read())
 let sends = $state(0)
 
 function read(): Unsent[] {
-  const names = Object.keys(localStorage).filter((name) => name.startsWith(prefix))
-  return names.map((name) => JSON.parse(localStorage.getItem(name)!)).sort((a, b) => a.at - b.at)
+  const found = storage.names(prefix).map(parsed)
+  return found.filter((m) => m !== undefined).sort((a, b) => a.at - b.at)
 }
 
-const stored = (key: string) => localStorage.getItem(prefix + key) !== null
+/** parsed reads a stored message; undefined if it is none. */
+function parsed(name: string): Unsent | undefined {
+  try {
+    const m = JSON.parse(storage.get(name) ?? '')
+    return prefix + m.key === name && ['userId', 'conversationId', 'text'].every((member) => typeof m[member] === 'string') && Number.isFinite(m.at) ? m : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const stored = (key: string) => storage.get(prefix + key) !== null
 
 function put(m: Unsent) {
-  localStorage.setItem(prefix + m.key, JSON.stringify(m))
+  storage.set(prefix + m.key, JSON.stringify(m))
   list = read()
 }
 
@@ -81,7 +92,7 @@ export const outbox = {
     void this.deliver(m)
   },
   drop(key: string) {
-    localStorage.removeItem(prefix + key)
+    storage.remove(prefix + key)
     list = read()
   },
 }

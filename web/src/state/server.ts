@@ -1,6 +1,7 @@
 // The connection to the server, which all parts of the page share.
 
 import { Client, newKey, type Event, type Position, type Reply, type End, type Snapshot, type State } from '@nodest/client'
+import { storage } from '../lib/storage'
 
 /** What a part of the page wants to hear. */
 export interface Listener {
@@ -24,8 +25,9 @@ export function listen(l: Listener): () => void {
 const tell = (f: (l: Listener) => unknown) => Promise.all([...listeners].map(f))
 
 /** device names this browser, so that its own events can be told from those of others. */
-export const deviceId = localStorage.getItem('nodest.device') ?? 'web-' + newKey().slice(0, 12)
-localStorage.setItem('nodest.device', deviceId)
+const known = storage.get('nodest.device') ?? ''
+export const deviceId = /^[\w-]{1,64}$/.test(known) ? known : 'web-' + newKey().slice(0, 12)
+storage.set('nodest.device', deviceId)
 
 export const client: Client = new Client({
   client: 'web',

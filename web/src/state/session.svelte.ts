@@ -55,9 +55,10 @@ export const session = {
       await start()
       signedIn = true
     } catch (e) {
-      if (!(e instanceof Failure)) throw e
-      if (signedIn === null || e.status === 401) signedIn = false
-      if (e.status !== 401) problem = e
+      const failure = e instanceof Failure ? e : new Failure({ code: 'internal', detail: 'The answer of the server cannot be read.' })
+      if (signedIn === null || failure.status === 401) signedIn = false
+      if (failure.status !== 401) problem = failure
+      if (failure !== e) throw e
       return
     }
     void this.lookForModel()

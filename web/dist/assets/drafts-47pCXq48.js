@@ -1,1 +1,0 @@
-var e=`nodest.draft.`,t={get:t=>localStorage.getItem(e+t)??``,set(t,n){n?localStorage.setItem(e+t,n):localStorage.removeItem(e+t)}};export{t};

@@ -1,0 +1,35 @@
+// What the browser keeps for the page. It may be switched off or full: then it is kept
+// until the page is left. Whoever has used this browser may have changed it.
+
+const unkept = new Map<string, string>()
+
+/** kept is what a browser with a working storage does, or else what another one does. */
+function kept<T>(run: () => T, otherwise: T): T {
+  try {
+    return run()
+  } catch {
+    return otherwise
+  }
+}
+
+export const storage = {
+  get(name: string): string | null {
+    return unkept.get(name) ?? kept(() => localStorage.getItem(name), null)
+  },
+  set(name: string, value: string) {
+    unkept.set(name, value)
+    kept(() => {
+      localStorage.setItem(name, value)
+      unkept.delete(name)
+    }, undefined)
+  },
+  remove(name: string) {
+    unkept.delete(name)
+    kept(() => localStorage.removeItem(name), undefined)
+  },
+  /** The names that begin with a prefix. */
+  names(prefix: string): string[] {
+    const all = [...kept(() => Object.keys(localStorage), []), ...unkept.keys()]
+    return [...new Set(all)].filter((name) => name.startsWith(prefix))
+  },
+}
