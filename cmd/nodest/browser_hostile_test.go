@@ -111,7 +111,7 @@ func TestPageHostileReply(t *testing.T) {
 	c.says("![dot](data:image/png;base64," + dot + ") ![huge](data:image/webp;base64," + huge + ") ![ANIMATED](data:image/svg+xml;base64," + dot + ")\n\n`a\u202eb` &#x202e;the &constructor; end")
 	c.send("Show me")
 	c.see("the small picture", `(i => i.length == 1 && i[0].complete && i[0].naturalWidth == 1)(document.querySelectorAll("article.last[data-status=complete] .text img"))`)
-	c.see("not the others", `(e => e.innerText.includes("huge ANIMATED") && e.innerText.trim().endsWith("ab the &constructor; end"))(document.querySelector("article.last .text"))`)
+	c.see("not the others", `(e => e.innerText.includes("huge (picture that cannot be shown) ANIMATED (picture that cannot be shown)") && e.innerText.trim().endsWith("ab the &constructor; end"))(document.querySelector("article.last .text"))`)
 	c.see("a clipboard", `(navigator.clipboard.writeText = async text => { window.copied = text }, true)`)
 	c.see("the message with it", `(b => b && (b.click(), true))(document.querySelector("article.last footer [aria-haspopup=menu]"))`)
 	c.press("Copy text")

@@ -192,9 +192,20 @@ function blocksOf(text: string, tokens: number): Block[] {
   return few(blocks, tokens)
 }
 
-/** begin is the beginning of a text of more than most characters, to the end of a line or word. */
+const pictures = /!\[[^\]\n]{0,300}\]\(data:image\/[a-z]+;base64,[a-z\d+/=]+\)/gi
+
+/**
+ * begin is the beginning of a text of more than most characters, to the end of a line or
+ * word. Pictures in it do not count.
+ */
 export function begin(text: string, most: number): string {
-  return text.length <= most * 1.2 ? text : text.slice(0, cut(text, 0, most))
+  let at = 0
+  for (const { 0: picture, index } of text.length > most ? text.matchAll(pictures) : []) {
+    if (index - at > most) break
+    most -= index - at
+    at = index + picture.length
+  }
+  return text.length - at <= most * 1.2 ? text : text.slice(0, cut(text, at, most))
 }
 
 /** parse returns the blocks of a whole text. */
