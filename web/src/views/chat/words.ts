@@ -145,7 +145,7 @@ export const chatWords = words(
     inspect: '查看提示词',
     recalled: (n: number) => `回忆 ${n} 条`,
     recalledTitle: '此回复用到的记忆',
-    recalledProfile: '来自资料',
+    recalledProfile: '来自个人资料',
     recalledNothing: '用到的记忆已不存在。',
     recalledGone: (n: number) => `其中 ${n} 条后来被删除。`,
     openMemory: '打开记忆',

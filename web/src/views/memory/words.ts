@@ -189,20 +189,8 @@ export const memoryWords = words(
     summarised: 'Summary created.',
 
     jobsText: 'Background work on this memory.',
-    noJobs: 'No jobs.',
     extract: 'Extract facts now',
     extracting: 'Facts are being extracted.',
-    jobKinds: {
-      'memory.extract': 'Extract facts',
-      'memory.embed': 'Compute vectors',
-      'memory.summarise': 'Summarise',
-      'chat.fork': 'Copy a long chat',
-    } as Record<string, string>,
-    jobStates: { queued: 'waiting', running: 'running', done: 'done', failed: 'failed', cancelled: 'cancelled' },
-    attempts: (n: number) => (n === 1 ? '1 attempt' : `${n} attempts`),
-    sameBefore: (n: number) => (n === 1 ? 'and once before' : `and ${n} times before`),
-    notBefore: (at: string) => `not before ${at}`,
-    progress: (n: number, of: number) => `${n} of ${of}`,
     wholeMemory: 'the whole memory',
 
     import: 'Import…',
@@ -404,20 +392,8 @@ export const memoryWords = words(
     summarised: '摘要已生成。',
 
     jobsText: '与此记忆有关的后台任务。',
-    noJobs: '没有任务。',
     extract: '立即提取记忆',
     extracting: '正在提取记忆。',
-    jobKinds: {
-      'memory.extract': '提取记忆',
-      'memory.embed': '计算向量',
-      'memory.summarise': '生成摘要',
-      'chat.fork': '复制长聊天',
-    } as Record<string, string>,
-    jobStates: { queued: '等待中', running: '进行中', done: '已完成', failed: '失败', cancelled: '已取消' },
-    attempts: (n: number) => `尝试 ${n} 次`,
-    sameBefore: (n: number) => `此前还有 ${n} 次`,
-    notBefore: (at: string) => `最早 ${at}`,
-    progress: (n: number, of: number) => `${n} / ${of}`,
     wholeMemory: '整个记忆',
 
     import: '导入…',
