@@ -606,7 +606,7 @@ func TestPageLongChat(t *testing.T) {
 	require.NoError(t, c.p.client.upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
 		map[string]string{"characterId": sampleCharacter(t, c.p.client)}, &chat))
 	openPage(t, c.ctx, c.p)
-	goTo(t, c.ctx, "/chats/"+chat.ID, shownAs(fmt.Sprintf("message %d.", length-1)))
+	c.took("opening a chat with 10,000 messages", `location.hash = "#/chats/`+chat.ID+`"`, shownAs(fmt.Sprintf("message %d.", length-1)))
 	c.see("the newest message is in view", `(s => s.scrollHeight - s.scrollTop - s.clientHeight < 2 && `+shownAs(fmt.Sprintf("message %d.", length-1))+`.getBoundingClientRect().bottom <= innerHeight)(document.querySelector(".scroller"))`)
 	c.see("few of them are drawn", `document.querySelectorAll("article").length < 60`)
 
@@ -618,6 +618,15 @@ func TestPageLongChat(t *testing.T) {
 		const inView = () => [...scroller.querySelectorAll("article")].filter(a => a.querySelector(".text")).find(a => a.getBoundingClientRect().bottom > top() + 40)
 		const frame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))
 		window.read = {pages: 0, jumps: [], first: 1e9}
+		const frames = []
+		let shown = performance.now()
+		requestAnimationFrame(function next(now) {
+			frames.push(now - shown)
+			shown = now
+			if (!window.read.done) return requestAnimationFrame(next)
+			frames.sort((a, b) => a - b)
+			window.read.frames = [0.5, 0.99].map(p => frames[Math.floor(frames.length * p)].toFixed(0) + " ms")
+		})
 		;(async () => {
 			let up = 0
 			while (window.read.pages < 6) {
@@ -644,6 +653,8 @@ func TestPageLongChat(t *testing.T) {
 	require.NoError(t, err)
 	c.see("six pages were read", `window.read.done`)
 	require.Equal(t, "[]", evalString(t, c.ctx, `JSON.stringify(window.read.jumps)`), "jumps")
+	c.see("the frames are counted", `window.read.frames`)
+	t.Logf("a frame while it is read upwards: %s p50, %s p99", evalString(t, c.ctx, `window.read.frames[0]`), evalString(t, c.ctx, `window.read.frames[1]`))
 	c.see("far up", `window.read.pages >= 6 && document.querySelectorAll("article").length < 60`)
 	c.press("To the newest message")
 	c.see("the newest message again", shownAs(fmt.Sprintf("message %d.", length-1)))

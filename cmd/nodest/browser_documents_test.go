@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"image/color"
 	"io"
 	"net/http"
 	"os"
@@ -300,6 +301,8 @@ func TestPagePersonaAndNote(t *testing.T) {
 	waitJS(t, ctx, "her editor", `document.querySelector("main h1")?.innerText == "Mia"`)
 	typeLabelled(t, ctx, "Description", "{{user}} is a sailor from the coast.")
 	waitJS(t, ctx, "for whom", `(b => b && !b.checked && (b.click(), true))(`+labelled("All characters")+`)`)
+	require.NoError(t, chromedp.Do(ctx, chromedp.SetUploadFiles(".portrait input[type=file]", []string{pictureFile(t, color.RGBA{0, 0, 255, 255})})))
+	showsPicture(t, ctx, ".portrait", "001")
 	saveInPage(t, ctx)
 	clickText(t, ctx, "Make it the default")
 	waitJS(t, ctx, "it is", `document.querySelector("main")?.innerText.includes("You play this persona unless")`)
@@ -341,6 +344,10 @@ func TestPagePersonaAndNote(t *testing.T) {
 		}
 		return nil
 	})
+
+	goTo(t, ctx, "/chats/"+chat.ID, `document.querySelector("article")`)
+	sendInPage(t, ctx, "It is me.")
+	showsPicture(t, ctx, "article.user", "001")
 	p.stop(t)
 }
 

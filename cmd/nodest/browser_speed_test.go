@@ -12,6 +12,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// took prints the time in the page from an action to the frame that shows its result.
+func (c *chatPage) took(what, action, result string) {
+	c.t.Helper()
+	c.see(what+" begins", `(window.took = 0, (async () => {
+		const begin = performance.now();
+		`+action+`;
+		while (!(`+result+`)) await new Promise(requestAnimationFrame)
+		window.took = performance.now() - begin
+	})(), true)`)
+	c.see(what, `window.took > 0`)
+	c.t.Logf("%s: %s ms", what, evalString(c.t, c.ctx, `window.took.toFixed(0)`))
+	c.see(what+" is quick", `window.took < 3000`) // a busy machine is slow
+}
+
 // TestPageStreamsMarkdown writes 48 KB of Markdown at 4 KB a second and prints how much
 // of the page's main thread that takes. What is complete is drawn once: the first
 // paragraph is the same element at the end.

@@ -43,7 +43,6 @@ export const characterWords = words(
     alsoUsed: 'From the library, also used with this character:',
     forAll: '(for all characters)',
 
-    changePicture: 'Change picture',
     name: 'Name',
     nickname: 'Nickname',
     nicknameHint: 'If there is one, {{char}} becomes this.',
@@ -127,7 +126,6 @@ export const characterWords = words(
     alsoUsed: '资料库中也用于该角色的：',
     forAll: '（用于所有角色）',
 
-    changePicture: '更换头像',
     name: '名称',
     nickname: '昵称',
     nicknameHint: '填写后，{{char}} 会替换为昵称。',
