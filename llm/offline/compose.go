@@ -128,7 +128,7 @@ const longestLine = 240
 func (c *composer) lineAt(i int) string {
 	switch {
 	case len(c.lines) > 0:
-		line := clip(c.lines[i%len(c.lines)], longestLine)
+		line := closed(clip(c.lines[i%len(c.lines)], longestLine))
 		if strings.Contains(line, "\n") {
 			return "\n\n" + line + "\n\n"
 		}
@@ -137,6 +137,16 @@ func (c *composer) lineAt(i int) string {
 		return "\n\n*" + c.traits[i%len(c.traits)] + "*\n\n"
 	}
 	return c.plain[i%len(c.plain)]
+}
+
+// closed ends speech and narration that were cut off.
+func closed(line string) string {
+	for _, mark := range []string{`"`, "*"} {
+		if strings.Count(line, mark)%2 == 1 {
+			line += mark
+		}
+	}
+	return line
 }
 
 // overlap counts what two texts share: words, or pairs of characters in scripts

@@ -69,6 +69,12 @@ func TestReplyDrawsOnThePrompt(t *testing.T) {
 		"examples without a start mark": {
 			req:  with(system("User: Hello\nAurora: Welcome, wanderer.\n\nOther rules follow."), user("x")),
 			want: []string{"Welcome, wanderer."}, not: []string{"Other rules"}},
+		"an example that begins and ends with speech": {
+			req:  with(system("<START>\n{{user}}: Hi\n{{char}}: \"Come in.\" *She nods.* \"Sit down.\""), user("x")),
+			want: []string{`"Come in." *She nods.* "Sit down."`}},
+		"a long example, cut off within speech": {
+			req:  with(system("<START>\n{{user}}: Hi\n{{char}}: \"Come in. "+strings.Repeat("The night is cold and long, and the river is high. ", 10)+"\""), user("x")),
+			want: []string{`is high."`}},
 		"quoted examples in Chinese": {
 			req:  llm.Request{CharName: "CradleAI", Messages: []llm.Message{user(`"用户：我卡住了。"",      "CradleAI：别灰心！换个思路吧。",      "用户：好吧，我试试看。"`), user("没有灵感")}},
 			want: []string{"别灰心！换个思路吧。", "“灵感”"}, not: []string{"用户", `"`}},

@@ -222,7 +222,10 @@ func (s *scene) isUser(name string) bool {
 }
 
 func (s *scene) addLine(asked, line string) {
-	line = strings.Trim(s.fill(line), " \t\r\n\",，")
+	line = strings.Trim(s.fill(line), " \t\r\n,，")
+	if strings.Count(line, `"`)%2 == 1 { // of a list of texts in quotation marks
+		line = strings.Trim(strings.TrimSuffix(line, `"`), " ,，")
+	}
 	if line != "" {
 		s.lines = append(s.lines, line)
 		s.asked = append(s.asked, strings.TrimSpace(s.fill(asked)))
