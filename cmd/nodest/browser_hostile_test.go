@@ -74,7 +74,7 @@ func hostileTexts() map[string]string {
 		"10,000 columns": r("|a", 10_000) + "|\n" + r("|-", 10_000) + "|\n" + r("|b", 10_000) + "|", "100,000 cells": r("|a", 1000) + "|\n" + r("|-", 1000) + "|\n" + r(r("|b", 1000)+"|\n", 100), "50,000 rows": "|a|b|\n|-|-|\n" + r("|1|2|\n", 50_000),
 		"1 MB in one line": r("abcdefghij ", 95_000), "1 MB in one word": r("a", 1_000_000), "1 MB of lines": r("abcdefghij\n", 95_000), "100,000 empty lines": r("\n", 100_000) + "a",
 		"zero-width characters": r("\u200b\u200d", 50_000) + "a", "zalgo": r("a"+r("\u0301\u0327", 10), 5000), "one letter, 100,000 marks": "a" + r("\u0301", 100_000), "overrides of direction": r("\u202e\u2067\u200f", 20_000) + "a", "emoji": r("👨‍👩‍👧‍👦", 10_000),
-		"open fence": "```\n" + r("x\n", 100_000), "20,000 fences": r("```\na\n```\n", 20_000), "backticks": lines(120, func(i int) string { return r("`", i) }), "comments": r("<!--", 1900), "tags": r("<b\n", 5000), "half tags": r("<a href=\"", 800),
+		"open fence": "```\n" + r("x\n", 100_000), "brackets after inline code": "```x```\n\n" + r(r("[a](", 1700)+"\n", 12), "tags after a fence in a list": "- a\n  ```\n\n" + r(r("<a ", 2300)+"\n", 12), "20,000 fences": r("```\na\n```\n", 20_000), "backticks": lines(120, func(i int) string { return r("`", i) }), "comments": r("<!--", 1900), "tags": r("<b\n", 5000), "half tags": r("<a href=\"", 800),
 		"entities": r("&amp;", 1500), "addresses": r("http://a.b ", 700), "half addresses": r(r("a", 2000)+"@\n\n", 30), "underscores": r("_a_", 2600), "backslashes": r("\\", 7_900), "definitions": lines(10_000, func(i int) string { return fmt.Sprintf("[a%d]: b", i) }), "speech": r("\"a ", 2600), "citations": r("[^1] ", 1500), "formulas": r("$$x$$", 1500),
 	}
 }

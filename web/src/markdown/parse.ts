@@ -1,7 +1,7 @@
 // From the text of a message to tokens, which components draw: no string of it ever
 // becomes HTML. Text that grows is parsed once: what cannot change any more is sealed.
 
-import { Marked, type Token, type Tokens } from 'marked'
+import { Lexer, Marked, type Token, type Tokens } from 'marked'
 
 /** Speech is what somebody says: "text" in quotation marks. */
 export interface Speech extends Tokens.Generic {
@@ -65,13 +65,14 @@ const marked = new Marked({
 
 // The time to parse emphasis and links grows with the square of what stands together.
 // What no character says is shown as it was written: lines and paragraphs that are very
-// long, that consist of marks, or that come after very many of those.
+// long, that consist of marks, or that come after very many of those. A dense reply of 10 kB
+// without an empty line stays within these limits.
 const maxLine = 8_000
 const maxParagraph = 20_000
-const maxCost = 4_000_000
+const maxCost = 16_000_000
 const maxCosts = 3 * maxCost
 /** A text has no more elements than this; what follows is plain. */
-const maxTokens = 6_000
+const maxTokens = 10_000
 /** A block that grows is drawn again with each word: it has no more elements than this. */
 const maxGrowing = 1_500
 /** A plain text is laid out in pieces, so that one that grows is laid out once. */
@@ -89,6 +90,10 @@ function cost(text: string): number {
   for (const [run] of text.matchAll(/[\w.+-]{100,}/g)) sum += run.length * run.length // may be an address
   return sum
 }
+
+// Where code begins and ends.
+const opening = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/
+const closing = /^ {0,3}(`{3,}|~{3,})\s*$/
 
 /** sections cuts text into parts to parse, and paragraphs and pictures that are too much for it. */
 function sections(text: string): { text: string; plain: boolean }[] {
@@ -113,7 +118,7 @@ function sections(text: string): { text: string; plain: boolean }[] {
   for (let at = 0; at < text.length; ) {
     const next = text.indexOf('\n', at) + 1 || text.length
     const line = text.slice(at, Math.min(next, at + maxLine + 1))
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
+    const mark = (fence ? closing : opening).exec(line)?.[1]
     if (fence) {
       if (mark?.startsWith(fence)) fence = ''
       begin = unit = next
@@ -178,15 +183,28 @@ function few(blocks: Block[], tokens: number): Block[] {
  */
 export const normal = (text: string) => text.replace(/\r\n?/g, '\n').replace(/[\u202d\u202e]/g, '')
 
+/**
+ * lexed parses a section. It throws if that would take too long: sections cannot see all
+ * places where the parser finds paragraphs, such as behind code that ends with its list.
+ */
+function lexed(text: string): Token[] {
+  const lexer = new Lexer(marked.defaults)
+  lexer.blockTokens(text, lexer.tokens)
+  const costs = lexer.inlineQueue.map((q) => cost(q.src))
+  if (Math.max(...costs) > maxCost || costs.reduce((sum, c) => sum + c, 0) > maxCosts) throw new RangeError()
+  for (const q of lexer.inlineQueue) lexer.inlineTokens(q.src, q.tokens)
+  return lexer.tokens
+}
+
 function blocksOf(text: string, tokens: number): Block[] {
   const blocks = sections(text).flatMap((s): Block[] => {
     const [, alt, href] = (s.plain && pasted.exec(s.text)) || []
     if (href) return [{ type: 'picture', raw: s.text, text: normal(alt ?? ''), href }]
     if (s.plain) return pieces(s.text)
     try {
-      return marked.lexer(s.text)
+      return lexed(s.text)
     } catch {
-      return pieces(s.text) // nested too deeply
+      return pieces(s.text) // too much, or nested too deeply
     }
   })
   return few(blocks, tokens)
@@ -229,7 +247,7 @@ export class Growing {
   private left = maxTokens // for what follows them
 
   /** parse returns the sections of text; those that are full are the same objects as before. */
-  parse(text: string): Block[][] {
+  parse(text: string, ended = false): Block[][] {
     text = normal(text)
     if (!text.startsWith(this.source)) [this.full, this.sealed, this.source, this.left] = [[], [], '', maxTokens]
     let tail = text.slice(this.source.length)
@@ -245,7 +263,8 @@ export class Growing {
       for (const b of done) this.left -= size(b)
       tail = tail.slice(raw.length)
     }
-    return [...this.full, ...inSections([...this.sealed, ...blocksOf(closed(tail), Math.min(this.left, maxGrowing))])]
+    const growing = ended ? blocksOf(tail, this.left) : blocksOf(closed(tail), Math.min(this.left, maxGrowing))
+    return [...this.full, ...inSections([...this.sealed, ...growing])]
   }
 }
 
