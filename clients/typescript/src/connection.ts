@@ -49,7 +49,7 @@ export interface ConnectionOptions {
   /** Connected: these generations are running. If it was resumed, the missed events follow. */
   active?(list: Active[], resumed: boolean): void
   state?(state: State): void
-  /** The sign-in is no longer valid. */
+  /** The sign-in is no longer valid, or somebody else has signed in with this browser. */
   signedOut?(): void
 }
 
@@ -103,6 +103,7 @@ export class Connection {
   private pinging: ReturnType<typeof setTimeout> | undefined
   private held: ReturnType<typeof setTimeout> | undefined // commands, by the limit of the server
   private closed = true
+  private user = '' // who has been greeted since open
 
   constructor(options: ConnectionOptions) {
     this.options = options
@@ -113,6 +114,7 @@ export class Connection {
   open() {
     if (!this.closed) return
     this.closed = false
+    this.user = ''
     void this.connect()
   }
 
@@ -235,6 +237,8 @@ export class Connection {
   private async welcome(socket: Socket, frame: { ok: boolean; data: Welcome }) {
     if (!frame.ok) return // the server closes, and its code says what to do
     clearTimeout(this.timer)
+    const { user } = frame.data
+    if (user !== (this.user ||= user)) return this.signedOut()
     this.greeted = true
     let { active } = frame.data
     let meanwhile: Event[] = []

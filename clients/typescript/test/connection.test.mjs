@@ -257,6 +257,21 @@ test('others do not', async (t) => {
   }
 })
 
+test('another user than before: signed out, and nothing is sent in that name', async (t) => {
+  const { c, told, pass, last } = connection(t)
+  c.open()
+  last().welcome({ user: 'mia' })
+  last().cut()
+  const sent = say(c, 'x')
+  await pass(500)
+  last().welcome({ user: 'jo' })
+  assert.deepEqual([told.signedOut, told.states.at(-1), last().commands], [1, 'closed', []])
+  assert.equal((await outcome(sent)).error.code, 'cancelled')
+  c.open()
+  last().welcome({ user: 'jo' })
+  assert.equal(told.states.at(-1), 'open')
+})
+
 test('4401: signed out; with another token it goes on', async (t) => {
   const rest = new Rest({ base: 'http://server', token: 'old' })
   const { c, told, pass, sockets, last } = connection(t, { rest })
