@@ -1,7 +1,7 @@
 // The chats of the user, the newest first.
 
 import { go } from '../lib/router.svelte'
-import { attempt, succeeds } from '../lib/notes.svelte'
+import { attempt } from '../lib/notes.svelte'
 import type { Conversation } from '../lib/types'
 import { deletion } from './deletion.svelte'
 import { listen, rest } from './server'
@@ -46,9 +46,6 @@ export const chats = {
   },
   get(id: string): Conversation | undefined {
     return list.find((c) => c.id === id)
-  },
-  drop(id: string) {
-    list = list.filter((c) => c.id !== id)
   },
   put(c: Conversation) {
     list = [c, ...list.filter((old) => old.id !== c.id)].sort((a, b) => (recent(a) < recent(b) ? 1 : -1))
@@ -96,11 +93,7 @@ export const chats = {
   },
   /** remove deletes a chat, which can be taken back for a while. */
   remove(c: Conversation, text: string) {
-    deletion.begin(c.id, text, async () => {
-      const done = await succeeds(() => rest.delete('/conversations/{id}', { path: { id: c.id } }))
-      if (done) this.drop(c.id)
-      return done
-    })
+    deletion.begin(c.id, text, () => rest.delete('/conversations/{id}', { path: { id: c.id } }))
   },
   /** create begins a chat with a character and shows it. */
   async create(characterId: string) {

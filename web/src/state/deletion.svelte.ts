@@ -2,16 +2,22 @@
 // deleted when the time is over or the page is left.
 
 import { SvelteSet } from 'svelte/reactivity'
-import { notes } from '../lib/notes.svelte'
+import { Failure } from '@nodest/client'
+import { notes, succeeds } from '../lib/notes.svelte'
 import { common } from '../lib/words'
 
 const hidden = new SvelteSet<string>()
 const time = 10_000 // as long as the note is shown
 
+/** unlessGone fails, unless another device was faster. */
+function unlessGone(e: unknown) {
+  if (!(e instanceof Failure && e.status === 404)) throw e
+}
+
 export const deletion = {
   hides: (id: string) => hidden.has(id),
-  /** begin hides the object with an id; run deletes it, and returns whether that worked. */
-  begin(id: string, text: string, run: () => Promise<boolean>) {
+  /** begin hides the object with an id; remove deletes it. */
+  begin(id: string, text: string, remove: () => Promise<unknown>) {
     hidden.add(id)
     const stop = () => {
       clearTimeout(timer)
@@ -19,7 +25,7 @@ export const deletion = {
     }
     const end = async () => {
       stop()
-      if (!(await run())) hidden.delete(id)
+      if (!(await succeeds(() => remove().catch(unlessGone)))) hidden.delete(id)
     }
     const timer = setTimeout(end, time)
     addEventListener('pagehide', end)

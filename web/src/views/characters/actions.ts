@@ -1,6 +1,5 @@
 // What can be done with a character besides editing it.
 
-import { Failure } from '@nodest/client'
 import { attempt, notes } from '../../lib/notes.svelte'
 import type { Character } from '../../lib/types'
 import { characters } from '../../state/characters.svelte'
@@ -49,14 +48,4 @@ export async function putAvatar(id: string, file: File) {
   const form = new FormData()
   form.append('file', file)
   return rest.put('/characters/{id}/avatar', { path: { id }, body: form })
-}
-
-export async function remove(id: string): Promise<boolean> {
-  try {
-    await rest.delete('/characters/{id}', { path: { id } })
-  } catch (e) {
-    if (!(e instanceof Failure)) throw e
-    if (e.status !== 404) return (await attempt(() => Promise.reject(e))) ?? false
-  }
-  return true
 }
