@@ -114,6 +114,8 @@ export class Draft<T extends object> {
       const got = await this.source.save(value, stored)
       this.value = (this.value === value ? got.value : merge(value, this.value, got.value).value) as T
       this.stored = got
+      const newer = this.newer as Stored<T> | null // may have been read while this was being saved
+      if (newer && newer.version <= got.version) this.newer = null
       notes.show(w.saved)
       return true
     } catch (e) {
