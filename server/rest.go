@@ -83,7 +83,7 @@ func (s *Server) operation(r *route) handler {
 		}
 		result, err := s.perform(detached(c.Request().Context()), r.Operation, call, data, false)
 		if err != nil {
-			return lostUpdate(c, err)
+			return err
 		}
 		status := r.Status
 		if got, _ := result.(*api.Sent); got != nil && got.GenerationID != "" {
@@ -115,20 +115,6 @@ func answer(c echo.Context, status int, call *op.Call, result any) error {
 		return c.NoContent(status)
 	}
 	return sendJSON(c, status, result)
-}
-
-// lostUpdate turns the conflict of a write with If-Match into what HTTP calls it; other
-// conflicts stay what they are.
-func lostUpdate(c echo.Context, err error) error {
-	if c.Request().Header.Get("If-Match") == "" || !fault.Is(err, fault.Conflict) {
-		return err
-	}
-	f := *fault.Public(err)
-	if f.Details["current"] == nil {
-		return err
-	}
-	f.Code = fault.PreconditionFailed
-	return &f
 }
 
 // routeData makes the operation's data of the request's body, path and query: the

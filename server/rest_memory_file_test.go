@@ -138,6 +138,8 @@ func TestAnEditOfAnOldVersionIsRefused(t *testing.T) {
 	if got := h.rest("GET", path, "").items(t); len(got) != 1 || got[0]["text"] != "Mia keeps goats." {
 		t.Errorf("after the refusals: %v", got)
 	}
+	h.addMemory(path, "Mia keeps owls.", "")
+	edit(`{"text":"Mia keeps owls."}`, "If-Match: "+first.header.Get("ETag")).refuses(t, 409, "conflict") // it is not old
 	edit(`{"text":"Mia keeps cats."}`, "If-Match: "+first.header.Get("ETag")).wants(t, 200)
 	edit(`{"text":"Mia keeps dogs.","ifVersion":0}`).wants(t, 200)
 }

@@ -214,7 +214,7 @@ func (s *Server) stream(c echo.Context, who *account.Identity, o *api.Operation,
 	t.epoch = at.Epoch
 	result, err := s.perform(detached(ctx), o, call, data, false)
 	if err != nil {
-		return lostUpdate(c, err)
+		return err
 	}
 	switch got := result.(type) {
 	case *api.Sent:
