@@ -240,8 +240,8 @@ func FileName(name, extension string) string {
 	return name + extension
 }
 
-// withoutDirection removes the characters that reverse the order of others: with them a
-// file looks as if it were of another kind.
+// withoutDirection removes the characters that reverse text: they can disguise a file's
+// extension.
 func withoutDirection(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {

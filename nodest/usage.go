@@ -27,8 +27,8 @@ func (e *Engine) Usage(ctx context.Context, userID, from, to string) ([]UsageRow
 	return rows, err
 }
 
-// UsageByUser returns what each user used from day to day, as Usage. Only an owner may
-// see it; the caller checks that.
+// UsageByUser returns what each user used; from and to are as in Usage. The caller checks
+// that an owner asks.
 func (e *Engine) UsageByUser(ctx context.Context, from, to string) ([]UserUsage, error) {
 	from, to, err := usageRange(from, to, time.Now())
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"nodest/llm/llmtest"
 )
 
-// freeze is how long the page may be busy without a pause, in milliseconds. On a quiet
-// machine no hostile text needs a fiftieth of it; the tests print what each needs.
+// freeze is how long a task of the page may take, in milliseconds. On a quiet machine no
+// hostile text takes a fiftieth of it; the tests print the longest tasks.
 const freeze = 20_000
 
 // watchTasks makes the page note how long it is busy without a pause.

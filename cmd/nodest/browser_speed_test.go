@@ -77,3 +77,31 @@ func TestPageStreamsMarkdown(t *testing.T) {
 	c.see("the first paragraph is still there", `window.paragraph0.isConnected`)
 	c.p.stop(t)
 }
+
+// TestPageFormatsLongReplies writes a dense reply without empty lines and a long list: all
+// of it is formatted at the end, and the same after a reload.
+func TestPageFormatsLongReplies(t *testing.T) {
+	c := openChatPage(t)
+	var text strings.Builder
+	for i := range 160 {
+		fmt.Fprintf(&text, "*Line %d.* \"So she said,\" and went on, with **strong** words.\n", i)
+	}
+	text.WriteString("\n")
+	for i := range 700 {
+		fmt.Fprintf(&text, "- item **%d** with *words*\n", i)
+	}
+	long := text.String()
+	next, rest := c.writes(long[:4000], long[4000:20_000], long[20_000:])
+	c.send("Tell me everything")
+	next()
+	next()
+	c.see("its beginning", `(e => e?.querySelectorAll("p em").length == 160 && !e.querySelector("p.plain"))(document.querySelector("article.last[data-status=streaming] .text"))`)
+	next()
+	rest()
+	whole := `(e => e?.querySelectorAll("p em").length == 160 && e.querySelectorAll("li em").length == 700 && !e.querySelector("p.plain"))(document.querySelector("article.last[data-status=complete] .text"))`
+	c.see("all of it", whole)
+	c.reload()
+	c.see("the button for the rest", `(b => b && (b.click(), true))(document.querySelector("article.last .text > button"))`)
+	c.see("the same", whole)
+	c.p.stop(t)
+}

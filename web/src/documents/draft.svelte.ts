@@ -17,11 +17,11 @@ export interface Source<T> {
   load(): Promise<Stored<T>>
   /** save stores what differs from stored, if that still has the version. */
   save(value: T, stored: Stored<T>): Promise<Stored<T>>
-  /** heard says which version an event tells of, or that all was deleted. */
+  /** heard returns the version that an event reports, or that it was deleted. */
   heard(e: Event): number | 'gone' | undefined
 }
 
-/** changes are the members of a value that differ from what is stored. */
+/** changes returns the members of a value that differ from the stored ones. */
 export const changes = <T extends object>(value: T, stored: T): Partial<T> =>
   Object.fromEntries(Object.entries(value).filter(([k, v]) => !same(v, stored[k as keyof T]))) as Partial<T>
 
@@ -48,7 +48,7 @@ export class Draft<T extends object> {
     return this.newer && this.stored ? merge(this.stored.value, this.value, this.newer.value).both : []
   }
 
-  /** follow loads, and keeps up with what other devices store until the returned function is called. */
+  /** follow loads, and follows changes of other devices until the returned function is called. */
   follow(): () => void {
     void this.load()
     return listen({

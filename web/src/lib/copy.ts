@@ -6,7 +6,7 @@ export async function copy(text: string) {
   try {
     await navigator.clipboard.writeText(text)
   } catch {
-    legacy(text) // plain HTTP from another machine, or it is not allowed
+    legacy(text) // over plain HTTP, or without permission
   }
   notes.show(common.copied)
 }

@@ -1,4 +1,4 @@
-// A list of the server that is read page by page, and again when it has changed.
+// A list that the server returns page by page, reloaded when it has changed.
 
 import { attempt } from './notes.svelte'
 
@@ -7,8 +7,8 @@ interface Page<T> {
   nextCursor: string | null
 }
 
-const longest = 200 // items of a page
-const most = 1000 // items that are read again
+const longest = 200 // items per page that the server allows
+const most = 1000 // items that are reloaded
 
 export class Pages<T extends { id: string }> {
   list = $state.raw<T[]>([])
@@ -26,7 +26,7 @@ export class Pages<T extends { id: string }> {
     return this.cursor !== null
   }
 
-  /** load reads as much as is shown. Of several at once the last one counts. */
+  /** load reads as many items as are shown. If it is called again meanwhile, the last call wins. */
   async load() {
     const turn = ++this.turn
     const wanted = Math.min(most, Math.max(this.size, this.list.length))

@@ -51,7 +51,7 @@ export function go(to: string, replace = false) {
   } else location.hash = to
 }
 
-/** decode reads a part of an address; undefined if nothing can have that name. */
+/** decode decodes a part of an address; undefined if it cannot be an id. */
 function decode(part: string | undefined): string | undefined {
   try {
     const value = decodeURIComponent(part ?? '')

@@ -1,9 +1,9 @@
-// What the browser keeps for the page. It may be switched off or full: then it is kept
-// until the page is left. Whoever has used this browser may have changed it.
+// What the page keeps in the browser. Where localStorage is disabled or full, it is kept
+// until the page is closed. Other users of the browser may have changed it: check it.
 
 const unkept = new Map<string, string>()
 
-/** kept is what a browser with a working storage does, or else what another one does. */
+/** kept runs something with localStorage; it returns otherwise if that fails. */
 function kept<T>(run: () => T, otherwise: T): T {
   try {
     return run()

@@ -12,7 +12,7 @@ apply()
 function apply() {
   if (current === 'system') delete document.documentElement.dataset['theme']
   else document.documentElement.dataset['theme'] = current
-  // What is around the page, on a phone.
+  // The browser's own bars on a phone.
   for (const meta of document.querySelectorAll<HTMLMetaElement>('meta[name=theme-color]')) meta.content = papers[current !== 'system' ? current : meta.media.includes('dark') ? 'dark' : 'light']
 }
 

@@ -106,7 +106,7 @@ const chinese: Partial<Record<Code, string>> = {
   shutting_down: '服务器正在重启。',
 }
 
-/** errorText says what went wrong, in the language of the page. A provider may have written it. */
+/** errorText describes an error in the language of the page. Its message may come from a provider. */
 export function errorText(e: Pick<Failure, 'code' | 'message'>): string {
   const message = plain(String(e.message).slice(0, 600))
   const general = language.current === 'zh' && Object.hasOwn(chinese, e.code) ? chinese[e.code] : ''

@@ -11,11 +11,11 @@ export interface Speech extends Tokens.Generic {
   tokens: Token[]
 }
 
-/** Plain is a block that is shown as it was written, or a piece of one. */
+/** Plain is a block, or a piece of one, that is shown as it was written. */
 export interface Plain {
   type: 'plain'
   raw: string
-  /** Whether it goes on where the block before it was cut. */
+  /** Whether it continues the block before it. */
   cut?: boolean
 }
 
@@ -25,7 +25,7 @@ export interface Citation extends Tokens.Generic {
   marker: number
 }
 
-/** Picture is one that is written into the text, on a line of its own. */
+/** Picture is a picture that is embedded in the text, on a line of its own. */
 export interface Picture {
   type: 'picture'
   raw: string
@@ -63,39 +63,38 @@ const marked = new Marked({
   ],
 })
 
-// The time to parse emphasis and links grows with the square of what stands together.
-// What no character says is shown as it was written: lines and paragraphs that are very
-// long, that consist of marks, or that come after very many of those. A dense reply of 10 kB
-// without an empty line stays within these limits.
+// The time to parse emphasis and links grows with the square of a paragraph's length. Lines
+// and paragraphs that are very long or full of marks, or that follow too many of these, are
+// shown as they were written. A dense reply of 10 kB without an empty line is within the limits.
 const maxLine = 8_000
 const maxParagraph = 20_000
 const maxCost = 16_000_000
 const maxCosts = 3 * maxCost
-/** A text has no more elements than this; what follows is plain. */
+/** Elements of a text; what follows is plain. */
 const maxTokens = 10_000
-/** A block that grows is drawn again with each word: it has no more elements than this. */
+/** Elements of a block that grows, as it is drawn again with each word. */
 const maxGrowing = 1_500
-/** A plain text is laid out in pieces, so that one that grows is laid out once. */
+/** Characters of a piece of plain text: while the text grows, only the last piece is laid out again. */
 const maxPlain = 4_000
 
 const pasted = /^!\[([^\]\n]{0,300})\]\((data:image\/[a-z]+;base64,[a-z\d+/=]+)\)\s*$/i
 
-/** What begins a piece of text of its own: the items of a list, rows, headings. */
+/** The beginning of a list item, table row or heading, each of which is parsed by itself. */
 const item = /^\s*(?:[-*+]\s|\d{1,9}[.)]\s|\||#{1,6}\s)/
 
-/** cost is about how long the parser takes for a piece of text. */
+/** cost estimates how long the parser takes for a piece of text. */
 function cost(text: string): number {
   const marks = text.match(/[*_~`[\]<>!@&|\\"“„«「『-]/g)?.length ?? 0
   let sum = text.length * marks
-  for (const [run] of text.matchAll(/[\w.+-]{100,}/g)) sum += run.length * run.length // may be an address
+  for (const [run] of text.matchAll(/[\w.+-]{100,}/g)) sum += run.length * run.length // the parser looks for e-mail addresses
   return sum
 }
 
-// Where code begins and ends.
+// The first and last line of a code block.
 const opening = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/
 const closing = /^ {0,3}(`{3,}|~{3,})\s*$/
 
-/** sections cuts text into parts to parse, and paragraphs and pictures that are too much for it. */
+/** sections splits text into parts to parse, and plain ones: what would take too long, and pictures. */
 function sections(text: string): { text: string; plain: boolean }[] {
   const found: { text: string; plain: boolean }[] = []
   let [start, begin, unit, fence, long, total] = [0, 0, 0, '', false, 0]
@@ -143,7 +142,7 @@ function sections(text: string): { text: string; plain: boolean }[] {
   return found
 }
 
-/** cut is where a text is cut: at the end of a line, of a word, or else anywhere between characters. */
+/** cut returns where to cut a text: at the end of a line or word if there is one. */
 function cut(text: string, at: number, most: number): number {
   const next = at + most
   if (next >= text.length) return text.length
@@ -152,7 +151,7 @@ function cut(text: string, at: number, most: number): number {
   return at + end - (/[\udc00-\udfff]/.test(text[at + end]!) ? 1 : 0)
 }
 
-/** pieces cuts a plain text into parts that are laid out by themselves. */
+/** pieces splits a plain text. */
 function pieces(text: string): Plain[] {
   const found: Plain[] = []
   for (let at = 0; at < text.length; at += found.at(-1)!.raw.length) {
@@ -163,14 +162,14 @@ function pieces(text: string): Plain[] {
 
 /** size counts a token and those inside of it. */
 function size(t: Block): number {
-  let n = t.type === 'code' || t.type === 'link' ? 8 : 1 // as much work to draw
+  let n = t.type === 'code' || t.type === 'link' ? 8 : 1 // they take as long to draw
   if ('tokens' in t && t.tokens) for (const inner of t.tokens) n += size(inner)
   if (t.type === 'list') for (const item of (t as Tokens.List).items) n += size(item)
   if (t.type === 'table') for (const row of [t['header'], ...t['rows']]) for (const cell of row) n += 1 + cell.tokens.length
   return n
 }
 
-/** few keeps as many blocks as may be shown; the others become plain. */
+/** few turns the blocks beyond a number of elements into plain text. */
 function few(blocks: Block[], tokens: number): Block[] {
   let at = 0
   for (; at < blocks.length; at++) if ((tokens -= size(blocks[at]!)) < 0) break
@@ -229,10 +228,9 @@ export function begin(text: string, most: number): string {
 /** parse returns the blocks of a whole text. */
 export const parse = (text: string): Block[] => blocksOf(normal(text), maxTokens)
 
-// Blocks are drawn in sections, so that a change at the end of a long text is little work.
+// Blocks are drawn in sections: a change at the end of a long text redraws only the last one.
 const section = 16
 
-/** inSections puts blocks into sections. */
 export function inSections(blocks: Block[]): Block[][] {
   const found: Block[][] = []
   for (let i = 0; i < blocks.length; i += section) found.push(blocks.slice(i, i + section))
@@ -241,12 +239,12 @@ export function inSections(blocks: Block[]): Block[][] {
 
 /** Growing parses a text that grows at its end. */
 export class Growing {
-  private full: Block[][] = [] // sections that do not change any more
-  private sealed: Block[] = [] // blocks behind them that do not either
-  private source = '' // of all these
-  private left = maxTokens // for what follows them
+  private full: Block[][] = [] // sections that no longer change
+  private sealed: Block[] = [] // blocks after them that no longer change
+  private source = '' // the text of both
+  private left = maxTokens // elements for the rest
 
-  /** parse returns the sections of text; those that are full are the same objects as before. */
+  /** parse returns the sections of text; full ones are the same objects as in the last call. */
   parse(text: string, ended = false): Block[][] {
     text = normal(text)
     if (!text.startsWith(this.source)) [this.full, this.sealed, this.source, this.left] = [[], [], '', maxTokens]
@@ -314,7 +312,7 @@ export function untagged(html: string): string {
   )
 }
 
-/** host is where a link leads; empty if its text says that already. */
+/** host returns the host that a link leads to; empty if its text names it. */
 export function host(href: string, text: string): string {
   const url = new URL(href)
   const told = text.trim().replace(/^(?:https?:\/\/|mailto:)/i, '').toLowerCase()

@@ -1,4 +1,4 @@
-// Pictures that are in a text themselves, as data: addresses.
+// Pictures that are embedded in a text, as data: URLs.
 
 export const maxLength = 1_000_000 // characters
 const maxPixels = 2_000_000

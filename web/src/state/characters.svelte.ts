@@ -20,7 +20,7 @@ listen({
   },
 })
 
-/** others reads those that are not in a snapshot, which ends after a thousand. */
+/** others loads the characters beyond the thousand of a snapshot. */
 async function others(known: number) {
   for (let cursor: string | null = known < 1000 ? null : ''; cursor !== null; ) {
     const page: { items: Character[]; nextCursor: string | null } | undefined = await attempt(() => rest.get('/characters', { query: { limit: 200, ...(cursor && { cursor }) } }))

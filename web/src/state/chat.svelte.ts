@@ -67,7 +67,7 @@ export class OpenChat {
   /** Where the chat branches; null before it is known. */
   tree = $state.raw<Tree | null>(null)
   private readonly runs = $derived(new Map(this.tree?.items.map((r) => [r.id, r])))
-  /** The last reply that was interrupted, by message, as far as it was shown. */
+  /** What was shown of the last interrupted reply, by message. */
   private cut = new SvelteMap<string, { generationId: string; text: string }>()
   private loading = 0
   private arrived: Map<string, Message> | null = null // messages that arrive while a page is read

@@ -6,7 +6,7 @@ import type { Conversation } from '../lib/types'
 import { deletion } from './deletion.svelte'
 import { listen, rest } from './server'
 
-/** What is looked for. */
+/** Which chats to list. */
 export interface Filter {
   query: string
   tag: string
@@ -29,7 +29,7 @@ const recent = (c: Conversation) => c.lastMessage?.createdAt ?? c.updatedAt
 listen({
   snapshot: (s) => {
     list = [...s.conversations].sort((a, b) => (recent(a) < recent(b) ? 1 : -1))
-    cursors = new Map() // the pages are read again when they are wanted
+    cursors = new Map() // pages are loaded again when they are needed
     searched = ''
   },
   event: (e) => {
@@ -72,7 +72,7 @@ export const chats = {
     clearTimeout(timer)
     timer = setTimeout(() => void this.more(f), 150)
   },
-  /** more reads on until there is something new. */
+  /** more loads pages until one has a new chat. */
   async more(f: Filter) {
     const key = keyOf(f)
     if (reading.has(key)) return
@@ -91,7 +91,7 @@ export const chats = {
     }
     reading.delete(key)
   },
-  /** remove deletes a chat, which can be taken back for a while. */
+  /** remove deletes a chat; it can be undone for a while. */
   remove(c: Conversation, text: string) {
     deletion.begin(c.id, text, () => rest.delete('/conversations/{id}', { path: { id: c.id } }))
   },

@@ -1,5 +1,5 @@
-// What was deleted in this page, as long as that can be taken back: it is hidden, and
-// deleted when the time is over or the page is left.
+// What the user has deleted, while it can be undone: it is hidden, and deleted when the
+// time is over or the page is left.
 
 import { SvelteSet } from 'svelte/reactivity'
 import { Failure } from '@nodest/client'

@@ -17,7 +17,7 @@ export interface Unsent {
   problem?: string
 }
 
-// One item of the storage each: the tabs of a browser share them.
+// Each is an item of the storage, which the tabs of a browser share.
 const prefix = 'nodest.unsent.'
 let list = $state.raw<Unsent[]>(read())
 let sends = $state(0)
@@ -27,7 +27,7 @@ function read(): Unsent[] {
   return found.filter((m) => m !== undefined).sort((a, b) => a.at - b.at)
 }
 
-/** parsed reads a stored message; undefined if it is none. */
+/** parsed reads a stored message; undefined if it is malformed. */
 function parsed(name: string): Unsent | undefined {
   try {
     const m = JSON.parse(storage.get(name) ?? '')
@@ -48,7 +48,7 @@ addEventListener('storage', (e) => {
   if (e.key === null || e.key.startsWith(prefix)) list = read()
 })
 
-// A command waits for its connection, except over the end of a sign-in.
+// Commands wait for the connection, but are cancelled when the sign-in ends.
 const underWay = new Set<string>()
 listen({
   state: (s) => {
@@ -80,7 +80,7 @@ export const outbox = {
     } catch (e) {
       if (!(e instanceof Failure)) throw e
       if (e.code === 'cancelled') return // the sign-in has ended, or the page is being left
-      if (e.code === 'conflict' && e.details['messageId']) this.drop(m.key) // it is there, since long ago
+      if (e.code === 'conflict' && e.details['messageId']) this.drop(m.key) // it was stored long ago
       else if (stored(m.key)) put({ ...m, problem: errorText(e) }) // else another tab has delivered it
     } finally {
       underWay.delete(m.key)

@@ -33,7 +33,7 @@ export const client: Client = new Client({
   client: 'web',
   deviceId,
   deltaMs: 60,
-  fetch: (url, init) => fetch(url, { ...init, keepalive: init?.method === 'DELETE' }), // even if the page is left
+  fetch: (url, init) => fetch(url, { ...init, keepalive: init?.method === 'DELETE' }), // a deletion survives leaving the page
   event: (e) => void tell((l) => l.event?.(e)),
   snapshot: (s) => void tell((l) => l.snapshot?.(s)),
   reply: (r) => void tell((l) => l.reply?.(r)),

@@ -1,5 +1,5 @@
-// The open dialogs, the topmost last. All that is outside of it cannot be used, nor is it
-// read aloud.
+// The open dialogs, the topmost last. Everything outside of that one is inert, and hidden
+// from screen readers.
 
 let open = $state.raw<HTMLElement[]>([])
 

@@ -15,7 +15,7 @@ export interface Happening {
   fact: Fact
   /** The version that it replaced, if it is known. */
   before?: Fact | undefined
-  /** What was learned from the text that ended this. */
+  /** The fact that was extracted from the text that ended this one. */
   instead?: Fact | undefined
 }
 

@@ -61,7 +61,7 @@ async function add(file: File, owner: { characterId?: string; conversationId?: s
   }
 }
 
-/** isBackup looks at the end of a zip file, where the names of its members stand. */
+/** isBackup looks at the end of a zip file, where its members are listed. */
 const isBackup = async (file: File) => /\.zip$/i.test(file.name) && (await file.slice(-65_536).text()).includes('manifest.json')
 
 /** taken puts what was imported into the lists, and says where it is. */

@@ -1,4 +1,4 @@
-// The settings as they are edited: without what only the server writes.
+// The settings as they are edited, without the members that only the server sets.
 
 import type { Draft, Source, Stored } from '../../../documents/draft.svelte'
 import type { Settings } from '../../../lib/types'
