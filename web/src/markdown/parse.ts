@@ -73,7 +73,7 @@ const maxCosts = 3 * maxCost
 /** Elements of a text; what follows is plain. */
 const maxTokens = 10_000
 /** Elements of a block that grows, as it is drawn again with each word. */
-const maxGrowing = 1_500
+const maxGrowing = 2_500
 /** Characters of a piece of plain text: while the text grows, only the last piece is laid out again. */
 const maxPlain = 4_000
 
