@@ -141,6 +141,10 @@ func TestPageChatList(t *testing.T) {
 		return nil
 	})
 	api(t, c.p, http.MethodGet, "/conversations/"+tower, nil, nil)
+	// One that another device deletes while it is open.
+	c.see("a chat", `(location.hash = "#/chats/`+harbour+`", document.querySelector("main h1")?.innerText == "The harbour")`)
+	api(t, c.p, http.MethodDelete, "/conversations/"+harbour, nil, nil)
+	c.see("the user is told", `document.querySelector(".notes .bad")`)
 	c.p.stop(t)
 }
 
