@@ -130,7 +130,7 @@ func TestPageChatList(t *testing.T) {
 	c.press("Undo")
 	c.see("taken back", listed+`.includes("The harbour")`)
 	api(t, c.p, http.MethodGet, "/conversations/"+harbour, nil, nil)
-	// Who leaves the page meant it.
+	// Leaving the page ends the time for undo.
 	remove("The long road")
 	require.NoError(t, chromedp.Do(c.ctx, chromedp.Reload()))
 	c.see("without it", listed+`.includes("The tower") && !`+listed+`.includes("The long road")`)
