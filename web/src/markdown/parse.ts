@@ -190,7 +190,7 @@ function lexed(text: string): Token[] {
   const lexer = new Lexer(marked.defaults)
   lexer.blockTokens(text, lexer.tokens)
   const costs = lexer.inlineQueue.map((q) => cost(q.src))
-  if (Math.max(...costs) > maxCost || costs.reduce((sum, c) => sum + c, 0) > maxCosts) throw new RangeError()
+  if (costs.some((c) => c > maxCost) || costs.reduce((sum, c) => sum + c, 0) > maxCosts) throw new RangeError()
   for (const q of lexer.inlineQueue) lexer.inlineTokens(q.src, q.tokens)
   return lexer.tokens
 }
