@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -61,6 +62,27 @@ func TestPageSignInEnds(t *testing.T) {
 	c.reload()
 	c.last("complete", "And I.")
 	c.messages(5)
+	c.p.stop(t)
+}
+
+// TestPageAnotherSignsIn: a message that waits while somebody else signs in with the browser
+// is not sent in that name, but after the next sign-in of its user.
+func TestPageAnotherSignsIn(t *testing.T) {
+	c := openChatPage(t)
+	api(t, c.p, http.MethodPost, "/users", map[string]any{"username": "mia", "password": "a long enough password"}, nil)
+	c.see("mia signs in", `(window.mia ??= fetch("/api/v1/auth/login", {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({username: "mia", password: "a long enough password"})}).then(r => window.status = r.status), window.status == 200)`)
+	c.kill()
+	c.send("Are you there?")
+	c.see("it waits", unsent+` == 1`)
+	c.restart()
+	c.see("signing in is asked for", `document.querySelector("[name=secret]")`)
+	c.says("I am here.")
+	c.fill("[name=secret]", c.p.client.base+"/signin#"+c.p.link)
+	c.press("Sign in with link or token")
+	c.last("complete", "I am here.")
+	c.said("Are you there?", 1)
+	c.messages(3)
+	c.see("nothing waits", unsent+` == 0`)
 	c.p.stop(t)
 }
 
