@@ -224,6 +224,11 @@ export class OpenChat {
     return this.do('gen.regenerate', { messageId: m.id, ...(wish && { wish }), ...(options && { options }) })
   }
 
+  /** answer has a message of the user answered that lost its reply. */
+  answer(m: Message) {
+    return this.do('message.edit', { messageId: m.id, text: m.text, ifRev: m.rev, regenerate: true })
+  }
+
   continue(m: Message) {
     return this.do('gen.continue', { messageId: m.id })
   }
