@@ -21,6 +21,7 @@ export const notes = {
     const note: Note = { id: next++, text, kind: 'info', ...options }
     list = [...list.filter((n) => n.text !== text).slice(-3), note]
     if (note.kind === 'info') setTimeout(() => notes.dismiss(note.id), note.action ? 10_000 : 5_000)
+    return note.id
   },
   dismiss(id: number) {
     list = list.filter((n) => n.id !== id)
