@@ -36,6 +36,9 @@ export function milliseconds(ms: number): string {
   return ms < 1000 ? number(ms) + ' ms' : number(ms / 1000, 1) + ' s'
 }
 
+/** glimpse is the beginning of a message in one line, without the marks of its format. */
+export const glimpse = (text: string) => plain(text.replace(/(?<!\d)[*`]+(?=\S)|(?<=\S)[*`]+(?!\d)|^(#{1,6}|>) +/gm, ''))
+
 /**
  * plain makes foreign text fit for one line of the page: characters that reverse or
  * hide what follows are taken out.
