@@ -26,7 +26,7 @@ export const addFile = (file: File) => addFiles([file])
 export async function addFiles(files: File[]) {
   if (files.length === 0) return
   const done: Added[] = []
-  const note = files.length > 1 || files[0]!.size > 1 << 20 ? notes.show(shell.importing(files.length)) : 0
+  const note = files.length > 1 || files[0]!.size > 1 << 20 ? notes.show(shell.importing(files.length), { lasting: true }) : 0
   for (const file of files) {
     const result = await add(file)
     if (result) done.push(result)
