@@ -245,8 +245,10 @@ func TestPageLibrary(t *testing.T) {
 	goTo(t, ctx, "/library", `document.querySelector("main h1")?.innerText == "Library"`)
 	dropFiles(t, ctx, "towns.json", bookFile, "preset.json", presetFile, "scripts.json", scriptsFile, "log.jsonl", chatLogFile, "broken.json", `{"a":`, "card.json", hostile)
 	waitJS(t, ctx, "whose chat it is", `document.querySelector("dialog[open]")?.innerText.includes("Which character does it belong to?")`)
+	waitJS(t, ctx, "the import goes on", `document.body.innerText.includes("Importing 6 files…")`)
 	waitJS(t, ctx, "hers", `(e => e && (e.click(), true))([...document.querySelectorAll("dialog[open] .choice")].find(b => b.innerText.includes("Alice")))`)
 	waitJS(t, ctx, "what became of each", `document.querySelector("dialog[open]")?.innerText.includes("Imported files") && document.querySelectorAll("dialog[open] .inside > ul > li").length == 6`)
+	waitJS(t, ctx, "the import is over", `!document.body.innerText.includes("Importing")`)
 	results := evalString(t, ctx, `document.querySelector("dialog[open]")?.innerText`)
 	for _, want := range []string{"Towns", "World book", "Preset", "Regex scripts", "Chat", "Not imported", "img src=x"} {
 		require.Contains(t, results, want)

@@ -99,6 +99,11 @@ func TestPageChatList(t *testing.T) {
 	c.see("only those with it", listed+` == "The harbour"`)
 	c.press("sea")
 	c.see("all", listed+`.split("|").length == 3`)
+	click(t, c.ctx, `main header [aria-haspopup=menu]`)
+	c.press("Archive")
+	c.see("archived where it is open", `!`+listed+`.includes("The harbour") && !location.hash.includes(`+jsString(harbour)+`)`)
+	c.press("Undo")
+	c.see("taken back", listed+`.includes("The harbour")`)
 
 	c.choose("The tower", "Archive")
 	c.see("archived", `!`+listed+`.includes("The tower")`)

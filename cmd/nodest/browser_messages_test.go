@@ -122,6 +122,37 @@ func TestPageWish(t *testing.T) {
 	c.p.stop(t)
 }
 
+// TestPageRegeneratesAnEarlierReply: the new branch can be left again at once.
+func TestPageRegeneratesAnEarlierReply(t *testing.T) {
+	c := openChatPage(t)
+	c.ask("Good evening!", "Good evening.")
+	c.ask("Where to?", "To the sea.")
+	c.says("Evening.")
+	c.pressAt("Good evening.", "Regenerate")
+	c.last("complete", "Evening.")
+	c.messages(3)
+	c.pressAt("Evening.", "Previous branch")
+	c.last("complete", "To the sea.")
+	c.pressAt("Good evening.", "Next branch")
+	c.last("complete", "Evening.")
+	c.p.stop(t)
+}
+
+// TestPageGetReply: a message whose reply was deleted is answered without a branch.
+func TestPageGetReply(t *testing.T) {
+	c := openChatPage(t)
+	c.ask("Good evening!", "Good morning.")
+	c.pressAt("Good morning.", "Delete message")
+	c.messages(2)
+	c.says("Evening.")
+	c.pressAt("Good evening!", "Get a reply")
+	c.last("complete", "Evening.")
+	c.said("Good evening!", 1)
+	c.messages(3)
+	c.see("no branch", `!document.querySelector("article .branches")`)
+	c.p.stop(t)
+}
+
 // TestPageChatDetails: the title, persona, note, preset and options of one chat are set
 // in the page, and the next request has them.
 func TestPageChatDetails(t *testing.T) {

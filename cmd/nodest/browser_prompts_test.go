@@ -77,7 +77,7 @@ func TestPagePrompt(t *testing.T) {
 	waitJS(t, ctx, "what was looked for is open", `document.querySelectorAll(".part").length == 2 && document.querySelectorAll(".part pre").length == 2`)
 
 	tabOf(t, ctx, "Left out")
-	waitJS(t, ctx, "what is not in, and why", `document.querySelector("[role=tabpanel]").innerText.match(/No text[^]*There was nothing left to send[^]*Enhance Definitions/)`)
+	waitJS(t, ctx, "what is not in, and why", `document.querySelector("[role=tabpanel]").innerText.match(/Empty[^]*There was nothing left to send[^]*Enhance Definitions/)`)
 
 	tabOf(t, ctx, "Changes")
 	waitJS(t, ctx, "the reply before", `document.querySelector("select")?.selectedOptions[0].text == "the reply before"`)
@@ -94,7 +94,7 @@ func TestPagePrompt(t *testing.T) {
 	click(t, ctx, "dialog button.primary")
 	waitJS(t, ctx, "another reply", `location.hash.startsWith("#/prompts/") && location.hash != `+jsString(old))
 	waitJS(t, ctx, "it is complete", `document.querySelector("main [data-status]")?.dataset.status == "done"`)
-	waitJS(t, ctx, "compared with the first one", `document.querySelector("select")?.selectedOptions[0].text == "swipe 1 of this reply"`)
+	waitJS(t, ctx, "compared with the first one", `document.querySelector("select")?.selectedOptions[0].text == "Swipe 1 of this reply"`)
 	waitJS(t, ctx, "the wish", `[...`+changeJS("changed", "Your message")+`?.querySelectorAll("ins") ?? []].map(e => e.innerText).join("").includes("shorter, please")`)
 	waitJS(t, ctx, "the memory is gone", changeJS("removed", "1. Ana is allergic to peanuts."))
 	waitJS(t, ctx, "the wish is shown", `document.querySelector("main .about").innerText.includes("Wish: shorter, please")`)

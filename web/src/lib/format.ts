@@ -7,7 +7,7 @@ const locale = () => (language.current === 'zh' ? 'zh-CN' : navigator.languages.
 /** time is the hour today, the day this year, and else the date. */
 export function time(at: string | number, now = new Date()): string {
   const date = new Date(at)
-  if (date.toDateString() === now.toDateString()) return date.toLocaleTimeString(locale(), { hour: '2-digit', minute: '2-digit' })
+  if (date.toDateString() === now.toDateString()) return date.toLocaleTimeString(locale(), { timeStyle: 'short' })
   if (date.getFullYear() === now.getFullYear()) return date.toLocaleDateString(locale(), { month: 'short', day: 'numeric' })
   return date.toLocaleDateString(locale(), { year: 'numeric', month: 'short', day: 'numeric' })
 }
@@ -18,7 +18,7 @@ export const full = (at: string | number) => new Date(at).toLocaleString(locale(
 export const day = (at: string | number, utc = false) => new Date(at).toLocaleDateString(locale(), { dateStyle: 'long', ...(utc && { timeZone: 'UTC' }) })
 
 /** hour is the time of the day. */
-export const hour = (at: string | number) => new Date(at).toLocaleTimeString(locale(), { hour: '2-digit', minute: '2-digit' })
+export const hour = (at: string | number) => new Date(at).toLocaleTimeString(locale(), { timeStyle: 'short' })
 
 export const number = (n: number, digits = 0) => n.toLocaleString(locale(), { maximumFractionDigits: digits })
 
@@ -35,6 +35,9 @@ export function bytes(n: number): string {
 export function milliseconds(ms: number): string {
   return ms < 1000 ? number(ms) + ' ms' : number(ms / 1000, 1) + ' s'
 }
+
+/** glimpse is the beginning of a message in one line, without the marks of its format. */
+export const glimpse = (text: string) => plain(text.replace(/(?<!\d)[*`]+(?=\S)|(?<=\S)[*`]+(?!\d)|^(#{1,6}|>) +/gm, ''))
 
 /**
  * plain makes foreign text fit for one line of the page: characters that reverse or

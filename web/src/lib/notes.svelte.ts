@@ -8,6 +8,8 @@ export interface Note {
   text: string
   kind: 'info' | 'error'
   action?: { label: string; run: () => void }
+  /** It stays until it is dismissed. */
+  lasting?: boolean
 }
 
 let list = $state<Note[]>([])
@@ -20,7 +22,8 @@ export const notes = {
   show(text: string, options: Partial<Omit<Note, 'id' | 'text'>> = {}) {
     const note: Note = { id: next++, text, kind: 'info', ...options }
     list = [...list.filter((n) => n.text !== text).slice(-3), note]
-    if (note.kind === 'info') setTimeout(() => notes.dismiss(note.id), note.action ? 10_000 : 5_000)
+    if (note.kind === 'info' && !note.lasting) setTimeout(() => notes.dismiss(note.id), note.action ? 10_000 : 5_000)
+    return note.id
   },
   dismiss(id: number) {
     list = list.filter((n) => n.id !== id)

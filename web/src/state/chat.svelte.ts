@@ -70,6 +70,7 @@ export class OpenChat {
   /** What was shown of the last interrupted reply, by message. */
   private cut = new SvelteMap<string, { generationId: string; text: string }>()
   private loading = 0
+  private forked = false // a branch was begun that the tree does not have
   private arrived: Map<string, Message> | null = null // messages that arrive while a page is read
   private stop: () => void
 
@@ -82,7 +83,7 @@ export class OpenChat {
         if (!('conversationId' in e) || e.conversationId !== this.id) return
         if (e.ev === 'message.created' || e.ev === 'message.updated') this.message(e.data.message)
         if (e.ev === 'message.deleted' || e.ev === 'message.restored') void this.load()
-        if (e.ev === 'chat.updated' && e.data.conversation.headId !== (this.messages.at(-1)?.id ?? null)) void this.load()
+        if (e.ev === 'chat.updated') this.head(e.data.conversation.headId)
         if (e.ev === 'gen.failed' && this.messages.find((m) => m.id === e.messageId)?.status !== 'error') {
           notes.show(errorText({ code: e.data.error.code, message: e.data.error.detail }), { kind: 'error' })
         }
@@ -129,6 +130,7 @@ export class OpenChat {
 
   async loadTree() {
     const turn = this.loading
+    this.forked = false
     const tree = await rest.get('/conversations/{id}/tree', { path: { id: this.id } }).catch(() => null)
     if (tree && turn === this.loading) this.tree = tree
   }
@@ -177,8 +179,14 @@ export class OpenChat {
     }
     const parent = this.messages.findIndex((old) => old.id === m.parentId)
     if (parent === this.messages.length - 1 || (parent >= 0 && m.status === 'pending')) {
+      this.forked ||= parent < this.messages.length - 1
       this.messages = [...this.messages.slice(0, parent + 1), m]
     }
+  }
+
+  private head(id: string | null) {
+    if (id !== (this.messages.at(-1)?.id ?? null)) void this.load()
+    else if (this.forked) void this.loadTree()
   }
 
   private reply(r: Reply) {
@@ -222,6 +230,11 @@ export class OpenChat {
 
   regenerate(m: Message, wish?: string, options?: Commands['gen.regenerate']['data']['options']) {
     return this.do('gen.regenerate', { messageId: m.id, ...(wish && { wish }), ...(options && { options }) })
+  }
+
+  /** answer has a message of the user answered that lost its reply. */
+  answer(m: Message) {
+    return this.do('message.edit', { messageId: m.id, text: m.text, ifRev: m.rev, regenerate: true })
   }
 
   continue(m: Message) {

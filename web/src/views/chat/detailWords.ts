@@ -25,7 +25,7 @@ export const detailWords = words(
     tools: 'Tools',
     on: 'On',
     off: 'Off',
-    usual: (what: string) => `As in the settings (usually ${what.toLowerCase()})`,
+    usual: (what: string) => `As set (usually ${what.toLowerCase()})`,
     leave: 'Close without saving?',
     leaveText: 'There are changes that are not saved yet.',
     leaveAnyway: 'Close without saving',

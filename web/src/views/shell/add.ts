@@ -26,11 +26,12 @@ export const addFile = (file: File) => addFiles([file])
 export async function addFiles(files: File[]) {
   if (files.length === 0) return
   const done: Added[] = []
-  if (files.length > 1 || files[0]!.size > 1 << 20) notes.show(shell.importing(files.length))
+  const note = files.length > 1 || files[0]!.size > 1 << 20 ? notes.show(shell.importing(files.length), { lasting: true }) : 0
   for (const file of files) {
     const result = await add(file)
     if (result) done.push(result)
   }
+  notes.dismiss(note)
   const [one] = done
   if (!one) return
   if (done.length > 1) return added.show(done)
