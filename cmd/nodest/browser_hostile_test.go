@@ -116,12 +116,15 @@ func TestPageHostileReply(t *testing.T) {
 	c.see("the message with it", `(b => b && (b.click(), true))(document.querySelector("article.last footer [aria-haspopup=menu]"))`)
 	c.press("Copy text")
 	c.see("copied as it is shown", `window.copied?.includes("`+"`ab`"+`")`)
-	texts := hostileTexts()
+	texts, character := hostileTexts(), sampleCharacter(t, c.p.client)
 	for _, what := range []string{"78 KB of **a**", "mixed emphasis", "20,000 brackets", "brackets in 20 paragraphs", "quotes 5,000 deep", "5,000 items", "100,000 cells", "100,000 paragraphs", "1 MB in one line", "zalgo", "overrides of direction", "20,000 fences", "addresses"} {
 		text := texts[what]
 		runes := []rune(text)
 		third := len(runes) / 3
 		next, rest := c.writes(string(runes[:third]), string(runes[third:2*third]), string(runes[2*third:]))
+		// A chat of its own: megabytes of texts before it are much to read.
+		chat := newConversation(t, c.p.client, character)
+		goTo(t, c.ctx, "/chats/"+chat, `!document.querySelector("article.user") && `+shownAs("Hello, "))
 		c.see("the last one", `(window.before = document.querySelector("article.last").dataset.id, true)`)
 		c.send(what)
 		next()
