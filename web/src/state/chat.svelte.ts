@@ -12,7 +12,8 @@ type Tree = components['schemas']['Tree']
 type Run = Tree['items'][number]
 
 const page = 50
-const tick = 50 // milliseconds between two updates of the text that is being written
+/** pause is the time between two updates of a text that is being written: a longer one is more work to draw. */
+const pause = (text: string) => Math.min(250, 50 + text.length / 1000) // milliseconds
 
 /** Live is the text of a message that is being written. */
 export class Live {
@@ -34,7 +35,7 @@ export class Live {
 
   update(r: Reply) {
     this.reply = r
-    this.timer ??= setTimeout(() => this.take(), Math.max(0, this.taken + tick - performance.now()))
+    this.timer ??= setTimeout(() => this.take(), Math.max(0, this.taken + pause(r.text) - performance.now()))
   }
 
   /** take shows what has arrived. */
