@@ -68,7 +68,7 @@ func (m *memoryPage) see(what, js string) {
 func (m *memoryPage) open(part string) {
 	m.t.Helper()
 	m.see("the part "+part, `(location.hash = `+jsString("#/memory/"+m.character+part)+`, true)`)
-	m.see("the parts", `document.querySelector("main nav [aria-current]")`)
+	m.see("the part", `document.querySelector("main nav [aria-current]")?.getAttribute("href") == location.hash`)
 }
 
 // press clicks the first visible button, link or menu item with a label.

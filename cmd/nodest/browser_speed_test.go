@@ -23,7 +23,6 @@ func (c *chatPage) took(what, action, result string) {
 	})(), true)`)
 	c.see(what, `window.took > 0`)
 	c.t.Logf("%s: %s ms", what, evalString(c.t, c.ctx, `window.took.toFixed(0)`))
-	c.see(what+" is quick", `window.took < 3000`) // a busy machine is slow
 }
 
 // TestPageStreamsMarkdown writes 48 KB of Markdown at 4 KB a second and prints how much
