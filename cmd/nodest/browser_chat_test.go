@@ -56,7 +56,7 @@ func newChatPage(t *testing.T, flags ...chromedp.ExecAllocatorOption) *chatPage 
 			return llmtest.Say("Yes.")
 		}
 	})
-	c.inst = newInstallation(t, "", "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+fake.URL)
+	c.inst = newPageInstallation(t, "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+fake.URL)
 	c.p = c.inst.start(t)
 	return c
 }
@@ -688,7 +688,7 @@ func TestPageFollowsAReply(t *testing.T) {
 // TestPageSaysWhoAnswers: without a provider the page says that this is a demo.
 func TestPageSaysWhoAnswers(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "").start(t)
+	p := newPageInstallation(t).start(t)
 	openSample(t, ctx, p)
 	waitJS(t, ctx, "the demo", `document.querySelector("aside").innerText.includes("Demo")`)
 	sendInPage(t, ctx, "Good evening! Where does the ferry go?")

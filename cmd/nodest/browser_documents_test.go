@@ -74,7 +74,7 @@ func order(t *testing.T, ctx context.Context, names ...string) {
 // preset and of a world book have room for their names and large targets.
 func TestPageMovesRows(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	var preset, scripts, book struct{ ID string }
 	api(t, p, http.MethodPost, "/presets", map[string]any{"name": "House style", "document": json.RawMessage(presetFile)}, &preset)
 	api(t, p, http.MethodPost, "/regexscripts", map[string]any{"name": "Scripts", "document": json.RawMessage(scriptsFile)}, &scripts)
@@ -161,7 +161,7 @@ func download(t *testing.T, p *process, path string) string {
 // where it went. Of a file that it cannot take it says why.
 func TestPageTakesAnyFile(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	var alice, chat struct{ ID string }
 	api(t, p, http.MethodPost, "/characters", map[string]any{"roleCard": json.RawMessage(aliceCard)}, &alice)
 	api(t, p, http.MethodPost, "/conversations", map[string]any{"characterId": alice.ID}, &chat)
@@ -220,7 +220,7 @@ func TestPageTakesAnyFile(t *testing.T) {
 // and after the scripts, and which pattern is none.
 func TestPageTestsTexts(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	entry := func(name, key, content string, more map[string]any) map[string]any {
 		e := map[string]any{"key": []string{key}, "keysecondary": []string{}, "comment": name, "content": content}
 		for k, v := range more {
@@ -288,7 +288,7 @@ func TestPageTestsTexts(t *testing.T) {
 // of the next request has both. It stores the preview as a file.
 func TestPagePersonaAndNote(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	var alice, chat struct{ ID string }
 	api(t, p, http.MethodPost, "/characters", map[string]any{"roleCard": json.RawMessage(aliceCard)}, &alice)
 	api(t, p, http.MethodPost, "/conversations", map[string]any{"characterId": alice.ID}, &chat)
@@ -355,7 +355,7 @@ func TestPagePersonaAndNote(t *testing.T) {
 // what it typed, and takes over the rest.
 func TestPageTwoDevices(t *testing.T) {
 	ctx, phone := browser(t), anotherBrowser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	var preset struct{ ID string }
 	api(t, p, http.MethodPost, "/presets", map[string]any{"name": "House style", "document": json.RawMessage(presetFile)}, &preset)
 	openPage(t, ctx, p)

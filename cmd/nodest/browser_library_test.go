@@ -106,7 +106,7 @@ type testCharacter struct {
 // that stores something else meanwhile: what was typed stays.
 func TestPageEditsACharacter(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	openPage(t, ctx, p)
 	dropFiles(t, ctx, "alice.json", aliceCard)
 	waitJS(t, ctx, "a chat with her", `document.querySelector("article.assistant .text")?.innerText.includes("Hello, traveller.")`)
@@ -231,7 +231,7 @@ const (
 // world book, reorders a preset, tries regex scripts, and makes a persona the default.
 func TestPageLibrary(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	call := func(method, path string, body, out any) {
 		t.Helper()
 		require.NoError(t, p.client.call(t.Context(), method, "/api/v1"+path, body, out))
@@ -331,7 +331,7 @@ func TestPageLibrary(t *testing.T) {
 // character has one, in the test of its world book as in its chats.
 func TestPageTestsABookWithItsCharacter(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "").start(t)
+	p := newPageInstallation(t).start(t)
 	var made struct{ ID string }
 	api(t, p, http.MethodPost, "/characters", map[string]any{
 		"roleCard":  map[string]any{"name": "Mia", "description": "A sailor."},
@@ -355,7 +355,7 @@ func TestPageTestsABookWithItsCharacter(t *testing.T) {
 // another device stores meanwhile is not lost.
 func TestPageChatSettings(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	openPage(t, ctx, p)
 	dropFiles(t, ctx, "alice.json", aliceCard)
 	waitJS(t, ctx, "a chat with her", `document.querySelector("article.assistant .text")`)
@@ -396,7 +396,7 @@ func TestPageChatSettings(t *testing.T) {
 // in the page, and a search finds one.
 func TestPageLargeWorldBook(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	entries := map[string]any{}
 	for i := range 3000 {
 		entries[fmt.Sprint(i)] = map[string]any{"key": []string{fmt.Sprintf("key%d", i)}, "comment": fmt.Sprintf("Entry %d", i), "content": strings.Repeat("A fact. ", 20)}

@@ -22,7 +22,7 @@ type memoryPage struct {
 
 func openMemoryPage(t *testing.T, said ...string) *memoryPage {
 	t.Helper()
-	m := &memoryPage{t: t, ctx: browser(t), p: newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)}
+	m := &memoryPage{t: t, ctx: browser(t), p: newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)}
 	var made struct{ Character struct{ ID string } }
 	m.call(http.MethodPost, "/characters/sample", nil, &made)
 	m.character = made.Character.ID

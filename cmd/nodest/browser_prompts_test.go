@@ -54,7 +54,7 @@ func tabOf(t *testing.T, ctx context.Context, name string) {
 // sees what that changed in the request.
 func TestPagePrompt(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=5ms").start(t)
+	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=5ms").start(t)
 	promptChat(t, ctx, p)
 
 	click(t, ctx, `article.last footer [aria-haspopup=menu]`)
@@ -113,7 +113,7 @@ func TestPagePrompt(t *testing.T) {
 // the difference between the two previews is shown.
 func TestPagePromptPreview(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	id := promptChat(t, ctx, p)
 
 	waitJS(t, ctx, "going to the preview", `(location.hash = "#/prompts/new/`+id+`")`)

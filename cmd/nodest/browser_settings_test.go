@@ -20,7 +20,7 @@ import (
 // stores in the meantime is not lost.
 func TestPageSettingsGeneral(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "").start(t)
+	p := newPageInstallation(t).start(t)
 	api(t, p, http.MethodPut, "/settings", map[string]any{"customSetting": map[string]any{"content": "She is a sailor."}, "userName": "Old"}, nil)
 	signInPage(t, ctx, p)
 	showSettings(t, ctx, "general")
@@ -91,7 +91,7 @@ func TestPageSettingsModels(t *testing.T) {
 	reply := llmtest.Say("Good", " evening.")
 	reply.Usage = llmtest.Usage{Prompt: 1200, Completion: 34, Cost: 0.25}
 	fake.Always(func(llmtest.Request) llmtest.Reply { return reply })
-	p := newInstallation(t, "", "NODEST_OPENROUTER_BASE_URL="+fake.URL).start(t)
+	p := newPageInstallation(t, "NODEST_OPENROUTER_BASE_URL="+fake.URL).start(t)
 	signInPage(t, ctx, p)
 	showSettings(t, ctx, "models")
 
@@ -151,7 +151,7 @@ func TestPageSettingsModels(t *testing.T) {
 // a second browser in with it, and a third one with the link of the QR code.
 func TestPageSettingsAccount(t *testing.T) {
 	ctx, phone := browser(t), anotherBrowser(t)
-	p := newInstallation(t, "").start(t)
+	p := newPageInstallation(t).start(t)
 	signInPage(t, ctx, p)
 	showSettings(t, ctx, "account")
 
@@ -209,7 +209,7 @@ func TestPageSettingsAccount(t *testing.T) {
 func TestPageSettingsPeople(t *testing.T) {
 	ctx, other := browser(t), anotherBrowser(t)
 	require.NoError(t, chromedp.Do(other, chromedp.EmulateViewport(1440, 900)))
-	p := newInstallation(t, "").start(t)
+	p := newPageInstallation(t).start(t)
 	signInPage(t, ctx, p)
 	showSettings(t, ctx, "people")
 	clickText(t, ctx, "Add person…")
@@ -269,7 +269,7 @@ func TestPageSettingsPeople(t *testing.T) {
 // TestPageSettingsUsageOfPeople shows an owner how much everybody used.
 func TestPageSettingsUsageOfPeople(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "").start(t)
+	p := newPageInstallation(t).start(t)
 	askOnce(t, p)
 	var mia, owner struct{ ID string }
 	api(t, p, http.MethodPost, "/users", map[string]any{"username": "mia", "password": "a long enough password"}, &mia)
@@ -301,7 +301,7 @@ func TestPageSettingsUsageOfPeople(t *testing.T) {
 // jobs and backup.
 func TestPageSettingsServer(t *testing.T) {
 	ctx := browser(t)
-	p := newInstallation(t, "").start(t)
+	p := newPageInstallation(t).start(t)
 	askOnce(t, p)
 	signInPage(t, ctx, p)
 	showSettings(t, ctx, "server")

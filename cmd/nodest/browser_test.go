@@ -79,6 +79,16 @@ func watchConsole(t *testing.T, ctx context.Context) {
 	})
 }
 
+// newPageInstallation returns an installation for tests of the page. Its server runs
+// without the race detector, which takes most of the time otherwise and which the tests
+// of the server use for the same operations.
+func newPageInstallation(t *testing.T, env ...string) *installation {
+	t.Helper()
+	inst := newInstallation(t, "", env...)
+	inst.program = commandLine(t)
+	return inst
+}
+
 // waitJS evaluates JavaScript in the page until it is true.
 func waitJS(t *testing.T, ctx context.Context, what, js string) {
 	t.Helper()

@@ -95,16 +95,17 @@ func raceDetector() bool {
 // testTimeout is how long a test waits for something that must happen.
 const testTimeout = 60 * time.Second
 
-// installation is a data folder and its configuration.
+// installation is a data folder, its configuration, and the program that serves it.
 type installation struct {
-	dir string
-	env []string
+	dir     string
+	env     []string
+	program string
 }
 
 // newInstallation returns an empty one on SQLite, or on PostgreSQL when url is given.
 func newInstallation(t *testing.T, url string, env ...string) *installation {
 	dir := t.TempDir()
-	return &installation{dir: dir, env: append([]string{
+	return &installation{dir: dir, program: os.Args[0], env: append([]string{
 		"NODEST_DATA=" + filepath.Join(dir, "data"), "NODEST_DATABASE_URL=" + url, "NODEST_PROVIDER=offline",
 		"NODEST_OFFLINE_DELAY=1ms", "NODEST_ADDR=127.0.0.1:0", "NODEST_LOG_LEVEL=warn", asProgram + "=1",
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), raceOptions(), testLease + "=3s",
@@ -145,7 +146,7 @@ type process struct {
 // start runs `nodest serve` and returns when it listens.
 func (i *installation) start(t *testing.T) *process {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve")
+	cmd := exec.CommandContext(t.Context(), i.program, "serve")
 	cmd.Env = i.env
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
