@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -62,6 +63,36 @@ func TestPagePictures(t *testing.T) {
 	has("Large:", "a large picture", `(i => i?.complete && i.naturalWidth == 100 && i.alt == "a field" && i.offsetWidth <= 400)(e.querySelector("img")) && e.querySelector("em")?.innerText == "after"`)
 	has("Small:", "a small picture", `(i => i?.complete && i.naturalWidth == 4)(e.querySelector("img")) && e.innerText.includes("in a line.")`)
 	has("A map:", "links that name their hosts", `!e.querySelector("img") && [...e.querySelectorAll("a")].map(a => a.innerText.trim() + " " + a.href).join("|") == "the harbour (picture at pictures.example) https://pictures.example/map.png|(picture at 203.0.113.7:8080) http://203.0.113.7:8080/x.gif"`)
+	c.p.stop(t)
+}
+
+// TestPageCitations: a mark in a reply opens the quote of its source. The server has no
+// sources yet, so the page gets them on the way.
+func TestPageCitations(t *testing.T) {
+	c := newChatPage(t)
+	_, err := chromedp.Call(c.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
+		const get = fetch
+		window.fetch = async (...request) => {
+			const response = await get(...request)
+			if (!/messages/.test(request[0].url ?? request[0])) return response
+			const text = await response.text(), at = text.lastIndexOf('"references":[]')
+			return new Response(at < 0 ? text : text.slice(0, at) + '"references":' + JSON.stringify([
+				{marker: 1, title: "Ferries <b>of</b> the north", url: "https://ferries.example/north", exactQuote: "It leaves at nine.", evidence: "page"},
+				{marker: 3, title: "\u202egnp.exe", url: "javascript:hit=1", exactQuote: "<script>hit=1</script>", evidence: "snippet"},
+			]) + text.slice(at + 15), response)
+		}`})
+	require.NoError(t, err)
+	chat := importChat(t, c.p, sampleCharacter(t, c.p.client), "Ferries", "When?", "At nine.[^1] Not in winter.[^3] Nobody knows.[^2] `a[^1]`")
+	openPage(t, c.ctx, c.p)
+	goTo(t, c.ctx, "/chats/"+chat, shownAs("At nine."))
+	const sources, marks = `document.querySelectorAll("article.last ol details")`, `[...document.querySelectorAll("article.last .text button")]`
+	c.see("two marks; the others are text", marks+`.map(b => b.innerText).join() == "1,3" && document.querySelector("article.last .text").innerText.includes("Nobody knows.[^2] a[^1]")`)
+	c.see("the sources are closed", sources+`.length == 2 && !document.querySelector("article.last ol [open]")`)
+	c.see("pressing the first", `(`+marks+`[0].click(), true)`)
+	c.see("its quote and its page", sources+`[0].open && `+sources+`[0].innerText.includes("It leaves at nine.") && `+sources+`[0].innerText.includes("Ferries <b>of</b> the north") && `+sources+`[0].querySelector("a").href == "https://ferries.example/north"`)
+	c.see("pressing the second", `(`+marks+`[1].click(), true)`)
+	c.see("its quote instead, without a link, and what it comes from", sources+`[1].open && !`+sources+`[0].open && !`+sources+`[1].querySelector("a") && /<script>hit=1<.script>[^]*search result/i.test(`+sources+`[1].innerText) && !/\u202e/.test(`+sources+`[1].innerText)`)
+	c.see("nothing has run", `window.hit === undefined`)
 	c.p.stop(t)
 }
 
