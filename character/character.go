@@ -133,13 +133,13 @@ func (svc *Service) Get(ctx context.Context, userID, id string) (*Character, err
 }
 
 // List lists the user's characters without their documents, newest first unless the
-// listing says otherwise; limit is 1 to 200, 0 = 50.
-func (svc *Service) List(ctx context.Context, userID string, l op.Listing, cursor string, limit int) (*op.Page[*Character], error) {
-	if err := l.Check(); err != nil {
+// filter says otherwise; limit is 1 to 200, 0 = 50.
+func (svc *Service) List(ctx context.Context, userID string, f Filter, cursor string, limit int) (*op.Page[*Character], error) {
+	if err := f.Check(); err != nil {
 		return nil, err
 	}
 	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Character, string, error) {
-		return tx.Characters(l, cursor, limit)
+		return tx.Characters(f, cursor, limit)
 	})
 }
 
@@ -148,7 +148,7 @@ func (svc *Service) Named(ctx context.Context, userID, name string) ([]*Characte
 	return op.Read(ctx, svc.store, userID, func(tx Tx) ([]*Character, error) {
 		var exact, folded []*Character
 		for cursor := ""; ; {
-			page, next, err := tx.Characters(op.Listing{}, cursor, 200)
+			page, next, err := tx.Characters(Filter{}, cursor, 200)
 			if err != nil {
 				return nil, err
 			}
@@ -200,8 +200,8 @@ func PutDocuments(tx Tx, c *op.Call, ch *Character, docs *Checked) error {
 	before := ch.RegexScripts
 	docs.Apply(ch)
 	store := tx.UpdateCharacter
-	if docs.onlyTags() {
-		store = tx.UpdateTags
+	if docs.onlyLabels() {
+		store = tx.UpdateLabels
 	}
 	if err := put(tx, c, ch, store); err != nil {
 		return err
@@ -353,8 +353,8 @@ func (in Input) Prepare(all bool) (*Checked, error) {
 	return p, err
 }
 
-// onlyTags reports whether nothing that a prompt depends on is given.
-func (in *Checked) onlyTags() bool {
+// onlyLabels reports whether nothing that a prompt depends on is given.
+func (in *Checked) onlyLabels() bool {
 	given := len(in.RoleCard) + len(in.WorldBook) + len(in.Preset) + len(in.AuthorNote) + len(in.RegexScripts) + len(in.Dialect)
 	return !in.all && given == 0 && in.IsCradle == nil
 }
@@ -382,6 +382,9 @@ func (in *Checked) Apply(ch *Character) {
 		ch.Dialect = cmp.Or(in.Dialect, string(card.NodeST))
 	}
 	in.applyTags(ch)
+	if in.Archived != nil {
+		ch.Archived = *in.Archived
+	}
 	switch {
 	case in.IsCradle != nil:
 		ch.IsCradle = *in.IsCradle

@@ -1,10 +1,6 @@
 package character
 
-import (
-	"time"
-
-	"nodest/op"
-)
+import "time"
 
 // StampTx reads versions.
 type StampTx interface {
@@ -51,12 +47,13 @@ type CharacterTx interface {
 	CharacterVersion(id string, version int64) (*Character, error)
 	// Characters lists by default newest first, at most limit, after cursor ("" =
 	// start), without documents and settings; next is "" at the end.
-	Characters(l op.Listing, cursor string, limit int) (items []*Character, next string, err error)
+	Characters(f Filter, cursor string, limit int) (items []*Character, next string, err error)
 	// UpdateCharacter stores c as a new version; c.Version must be one more than
 	// the newest, else fault.PreconditionFailed. A nil Source stays what it was.
 	UpdateCharacter(c *Character) error
-	// UpdateTags is UpdateCharacter for a change of the tags alone. Stamps do not change.
-	UpdateTags(c *Character) error
+	// UpdateLabels is UpdateCharacter for a change of Tags and Archived alone. Stamps do
+	// not change.
+	UpdateLabels(c *Character) error
 	// DeleteCharacter deletes the character and its conversations (both stay as
 	// hidden rows until purged).
 	DeleteCharacter(id string) error

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nodest/card"
+	"nodest/op"
 )
 
 // TurnOptions steer one turn. Message beats conversation beats preset beats user: a
@@ -62,13 +63,20 @@ type Character struct {
 	Settings     json.RawMessage `json:"-"`
 	HasAvatar    bool            `json:"hasAvatar"`
 	Tags         []string        `json:"tags"` // the user's; those of the card are in the card
+	Archived     bool            `json:"archived"`
 	Version      int64           `json:"version"`
 	CreatedAt    time.Time       `json:"createdAt"`
 	UpdatedAt    time.Time       `json:"updatedAt"`
 
-	// DocumentsVersion is the newest version that changed more than Tags. Prompts know a
-	// character by it; the store sets it.
+	// DocumentsVersion is the newest version that changed more than Tags and Archived.
+	// Prompts know a character by it; the store sets it.
 	DocumentsVersion int64 `json:"-"`
+}
+
+// Filter narrows and orders a list of characters. The zero value lists all.
+type Filter struct {
+	Archived *bool // nil = both
+	op.Listing
 }
 
 // Avatar is a picture of a character.
@@ -112,7 +120,8 @@ type Input struct {
 	RegexScripts json.RawMessage `json:"regexScripts,omitempty"`
 	IsCradle     *bool           `json:"isCradle,omitempty"`
 	Dialect      string          `json:"dialect,omitempty"`
-	Tags         []string        `json:"tags,omitzero"` // nil = those that there are; of a new character those of the card
+	Tags         []string        `json:"tags,omitzero"`      // nil = those that there are; of a new character those of the card
+	Archived     *bool           `json:"archived,omitempty"` // nil = it stays
 }
 
 // Imported is an imported character with the warnings about its file.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
@@ -46,7 +47,7 @@ func (s *fixture) sendInApp(text string) *app.Answer {
 // countObjects counts ann's characters and conversations.
 func (s *fixture) countObjects() (characters, conversations int) {
 	s.t.Helper()
-	all, err := s.Characters.List(s.t.Context(), ann, op.Listing{}, "", 200)
+	all, err := s.Characters.List(s.t.Context(), ann, character.Filter{}, "", 200)
 	s.must(err)
 	chats, err := s.Chats.Conversations(s.t.Context(), ann, chat.ConversationFilter{}, "", 200)
 	s.must(err)

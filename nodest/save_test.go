@@ -171,23 +171,23 @@ func TestADocumentChangedAfterARestoreIsUsed(t *testing.T) {
 	}
 }
 
-// Tags are no part of a prompt: a restored conversation keeps its documents when its
-// character gets some.
+// Tags and the archive are no part of a prompt: a restored conversation keeps its
+// documents when its character gets tags and is archived.
 func TestTagsLeaveARestoredPromptAsItWas(t *testing.T) {
 	w := newFullChat(t, "5")
 	want, save := w.preview(), w.save()
 	w.putCard(`{"name":"Alicia","description":"The second."}`)
 	w.restore(save)
 	w.wantSamePrompt("preview after the restore", w.preview(), want)
-	tagged, err := w.Characters.Update(t.Context(), w.call(), w.CharacterID, character.Input{Tags: []string{"elf"}}, false, 0)
+	tagged, err := w.Characters.Update(t.Context(), w.call(), w.CharacterID, character.Input{Tags: []string{"elf"}, Archived: new(true)}, false, 0)
 	w.must(err)
 	w.wantSamePrompt("preview with tags", w.preview(), want)
 	w.crash() // the caches are empty
 	w.wantSamePrompt("preview with tags, read again", w.preview(), want)
 	again, err := w.Characters.Update(t.Context(), w.call(), w.CharacterID, character.Input{IsCradle: new(true)}, false, tagged.Version)
 	w.must(err)
-	if got := fmt.Sprint(w.preview()); !strings.Contains(got, "The second.") || fmt.Sprint(again.Tags) != "[elf]" {
-		t.Errorf("after a change of the character, with tags %v: %s", again.Tags, got)
+	if got := fmt.Sprint(w.preview()); !strings.Contains(got, "The second.") || fmt.Sprint(again.Tags) != "[elf]" || !again.Archived {
+		t.Errorf("after a change of the character, with tags %v, archived %t: %s", again.Tags, again.Archived, got)
 	}
 }
 

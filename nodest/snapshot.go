@@ -5,7 +5,6 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/op"
 	"nodest/stream"
 )
 
@@ -38,7 +37,7 @@ func (e *Engine) Snapshot(ctx context.Context, userID string) (*Snapshot, error)
 		}
 		snap.Conversations = append(snap.Conversations, conversations...)
 		for cursor := ""; len(snap.Characters) < snapshotCharacters; {
-			items, next, err := tx.Characters.Characters(op.Listing{}, cursor, 200)
+			items, next, err := tx.Characters.Characters(character.Filter{}, cursor, 200)
 			if err != nil {
 				return err
 			}

@@ -171,7 +171,7 @@ func TestListsShowOnlyTheUsersOwnObjects(t *testing.T) {
 			t.Errorf("a stranger sees %d of kind %s", len(page.Items), kind)
 		}
 	}
-	characters, err := h.Characters.List(t.Context(), stranger, op.Listing{}, "", 0)
+	characters, err := h.Characters.List(t.Context(), stranger, character.Filter{}, "", 0)
 	must(t, err)
 	conversations, err := h.Chats.Conversations(t.Context(), stranger, chat.ConversationFilter{}, "", 0)
 	must(t, err)

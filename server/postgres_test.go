@@ -35,6 +35,7 @@ func TestOnPostgres(t *testing.T) {
 		{"IfMatchPreventsLostUpdates", TestIfMatchPreventsLostUpdates},
 		{"TagsOfCharacters", TestTagsOfCharacters},
 		{"TagsOfConversations", TestTagsOfConversations},
+		{"ArchiveOfCharacters", TestArchiveOfCharacters},
 		{"TwoDevicesSeeTheSameTree", TestTwoDevicesSeeTheSameTree},
 		{"TwoDevicesAtOnce", TestTwoDevicesAtOnce},
 		{"RestoringASavePoint", TestRestoringASavePoint},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -108,4 +109,66 @@ func TestTagsOfConversations(t *testing.T) {
 	h.upload("POST", "/conversations/import", "a.json", archive, "characterId="+e.character).refuses(t, 422, "invalid_import")
 	h.token = h.newMember("stranger")
 	h.wantNamed("/conversations?tag=sea")
+}
+
+// An archived character leaves the lists that ask for those that are not archived. Nothing
+// else changes: its documents, its tags and its chats are what they were.
+func TestArchiveOfCharacters(t *testing.T) {
+	h := newTestServer(t, nil)
+	e := h.newFixtures()
+	path := "/characters/" + e.character
+	h.rest("POST", "/characters", `{"roleCard":{"name":"Ben"}}`).wants(t, 201)
+	want := h.rest("PATCH", path, `{"tags":["elf"]}`).wants(t, 200)
+	if want["archived"] != false {
+		t.Errorf("archived from the beginning: %v", want)
+	}
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
+	archived := h.rest("PATCH", path, `{"archived":true}`).wants(t, 200)
+	p.event("character.updated", "")
+	want["archived"], want["version"], want["updatedAt"] = true, want["version"].(float64)+1, archived["updatedAt"]
+	if fmt.Sprint(archived) != fmt.Sprint(want) {
+		t.Errorf("archived: %v, want %v", archived, want)
+	}
+	h.wantNamed("/characters", "Ben", "Alice")
+	h.wantNamed("/characters?archived=false", "Ben")
+	h.wantNamed("/characters?archived=true", "Alice")
+	h.wantNamed("/characters?archived=true&tag=elf&q=ALI&sort=updated", "Alice")
+	h.wantNamed("/characters?archived=false&tag=elf")
+
+	h.rest("POST", "/conversations/"+e.conversation+"/messages", `{"text":"Are you there?"}`).wants(t, 200)
+	h.wantNamed("/conversations?archived=false", "Alice")
+	snapshot := h.rest("GET", "/sync", "").wants(t, 200)
+	characters := snapshot["characters"].([]any)
+	if last := characters[len(characters)-1].(map[string]any); last["archived"] != true || len(snapshot["conversations"].([]any)) != 1 {
+		t.Errorf("in the snapshot: %v and %v", last, snapshot["conversations"])
+	}
+
+	// Documents that another client stores do not take it back, and it takes nothing from them.
+	h.rest("PATCH", path, `{"archived":false,"ifVersion":1}`).refuses(t, 412, "precondition_failed")
+	h.rest("PUT", path, `{"roleCard":{"name":"Alicia"}}`).wants(t, 200)
+	var both sync.WaitGroup
+	for _, change := range []string{`{"archived":%t}`, `{"isCradle":%t}`} {
+		both.Go(func() {
+			for i := range 10 {
+				h.rest("PATCH", path, fmt.Sprintf(change, i%2 == 1)).wants(t, 200)
+			}
+		})
+	}
+	both.Wait()
+	kept := h.rest("GET", path, "").wants(t, 200)
+	if kept["name"] != "Alicia" || kept["archived"] != true || kept["isCradle"] != true || tagsOf(kept) != "[elf]" {
+		t.Errorf("after changes at once: %v", kept)
+	}
+
+	// A card file is the card, not how a user has filed it.
+	file := h.rest("GET", path+"/export?format=json&spec=nodest", "").body
+	again := h.upload("POST", "/characters/import", "a.json", file).wants(t, 201)["character"].(map[string]any)
+	if again["archived"] != false {
+		t.Errorf("imported again: %v", again)
+	}
+	h.rest("PATCH", path, `{"archived":"yes"}`).refuses(t, 400, "invalid_field", "archived")
+	h.rest("GET", "/characters?archived=maybe", "").refuses(t, 400, "invalid_field", "archived")
+	h.token = h.newMember("stranger")
+	h.wantNamed("/characters?archived=true")
+	h.rest("PATCH", path, `{"archived":false}`).refuses(t, 404, "not_found")
 }

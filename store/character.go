@@ -28,7 +28,7 @@ type characterVersionRow struct {
 // selectCharacters reads versions v of characters c that are not deleted; the
 // time of a version is that of its row.
 const selectCharacters = `SELECT c.id, v.version, v.documents_version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle,
-		v.role_card, v.world_book, v.preset, v.author_note, v.regex_scripts, v.settings, v.tags, src.source,
+		v.role_card, v.world_book, v.preset, v.author_note, v.regex_scripts, v.settings, v.tags, v.archived, src.source,
 		EXISTS (SELECT 1 FROM avatars a WHERE a.user_id = c.user_id AND a.character_id = c.id) AS has_avatar
 	FROM characters c
 	JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id
@@ -40,7 +40,7 @@ const selectCharacters = `SELECT c.id, v.version, v.documents_version, c.created
 var selectDocuments = strings.Replace(selectCharacters, "src.source,", "NULL AS source,", 1)
 
 // listCharacters is selectCharacters without any document.
-const listCharacters = `SELECT c.id, v.version, v.documents_version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle, v.tags,
+const listCharacters = `SELECT c.id, v.version, v.documents_version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle, v.tags, v.archived,
 		EXISTS (SELECT 1 FROM avatars a WHERE a.user_id = c.user_id AND a.character_id = c.id) AS has_avatar
 	FROM characters c
 	JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id AND v.version = c.version
@@ -77,26 +77,29 @@ func (t *tx) CharacterVersion(id string, version int64) (*character.Character, e
 }
 
 // Characters lists without documents and settings, by default newest first.
-func (t *tx) Characters(l op.Listing, cursor string, limit int) ([]*character.Character, string, error) {
-	by := "c.created_at"
-	if l.Sort == op.SortUpdated {
+func (t *tx) Characters(f character.Filter, cursor string, limit int) ([]*character.Character, string, error) {
+	query, args, by := listCharacters, []any{t.userID}, "c.created_at"
+	if f.Archived != nil {
+		query, args = query+"AND v.archived = ?", append(args, *f.Archived)
+	}
+	if f.Sort == op.SortUpdated {
 		by = "c.updated_at"
 	}
 	var keep func(*character.Character) bool
-	if match := l.Match(); match != nil {
+	if match := f.Match(); match != nil {
 		keep = func(c *character.Character) bool { return match(c.Name, c.Tags) }
 	}
-	return sqldb.PageOf(t, keep, func(c *character.Character) *character.Character { return c }, by, cursor, limit, listCharacters, t.userID)
+	return sqldb.PageOf(t, keep, func(c *character.Character) *character.Character { return c }, by, cursor, limit, query, args...)
 }
 
 // UpdateCharacter stores c as the next version; a nil Source stays what it was.
 func (t *tx) UpdateCharacter(c *character.Character) error {
 	c.DocumentsVersion = c.Version
-	return t.UpdateTags(c)
+	return t.UpdateLabels(c)
 }
 
-// UpdateTags stores c as the next version, with the DocumentsVersion that it had.
-func (t *tx) UpdateTags(c *character.Character) error {
+// UpdateLabels stores c as the next version, with the DocumentsVersion that it had.
+func (t *tx) UpdateLabels(c *character.Character) error {
 	c.UpdatedAt = t.Now()
 	n, err := t.Exec("UPDATE characters SET version = ?, updated_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL AND version = ?",
 		c.Version, t.Now(), t.userID, c.ID, c.Version-1)

@@ -122,7 +122,7 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 				conversations(chat.ConversationFilter{CharacterID: tea, Archived: &no}), ofTea)
 			e.equal(fmt.Sprint("characters by ", size),
 				pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
-					items, next, err := tx.Characters.Characters(op.Listing{}, cursor, size)
+					items, next, err := tx.Characters.Characters(character.Filter{}, cursor, size)
 					for _, c := range items {
 						ids = append(ids, c.ID)
 					}
@@ -157,7 +157,7 @@ func TestListsAreFilteredAndOrdered(t *testing.T) {
 				name, tags = fmt.Sprintf("Straße %d", i), nil
 			}
 			e.update(func(tx nodest.Tx) error {
-				if err := tx.Characters.InsertCharacter(&character.Character{ID: fmt.Sprintf("%02d", i), Name: name, Tags: tags}); err != nil {
+				if err := tx.Characters.InsertCharacter(&character.Character{ID: fmt.Sprintf("%02d", i), Name: name, Tags: tags, Archived: i%3 == 0}); err != nil {
 					return err
 				}
 				return tx.Chats.InsertConversation(&chat.Conversation{ID: fmt.Sprintf("%02d", i), Title: name, Tags: tags, Archived: i%3 == 0})
@@ -197,9 +197,9 @@ func TestListsAreFilteredAndOrdered(t *testing.T) {
 			{op.Listing{Query: "%"}, func(int) bool { return false }},
 		} {
 			for _, size := range []int{1, 3, 20, 50} {
-				characters := func(l op.Listing) []string {
+				characters := func(f character.Filter) []string {
 					return pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
-						items, next, err := tx.Characters.Characters(l, cursor, size)
+						items, next, err := tx.Characters.Characters(f, cursor, size)
 						for _, c := range items {
 							ids = append(ids, c.ID)
 						}
@@ -218,11 +218,12 @@ func TestListsAreFilteredAndOrdered(t *testing.T) {
 				}
 				open := func(i int) bool { return i%3 != 0 && try.keep(i) }
 				what := fmt.Sprintf("%+v by %d", try.l, size)
-				e.equal("characters "+what, characters(try.l), only(all, try.keep))
+				e.equal("characters "+what, characters(character.Filter{Listing: try.l}), only(all, try.keep))
+				e.equal("characters that are not archived "+what, characters(character.Filter{Archived: &no, Listing: try.l}), only(all, open))
 				e.equal("conversations "+what, conversations(try.l), only(changed, open))
 				byUpdate, byCreation := try.l, try.l
 				byUpdate.Sort, byCreation.Sort = op.SortUpdated, op.SortCreated
-				e.equal("changed characters "+what, characters(byUpdate), only(changed, try.keep))
+				e.equal("changed characters "+what, characters(character.Filter{Listing: byUpdate}), only(changed, try.keep))
 				e.equal("new conversations "+what, conversations(byCreation), only(all, open))
 			}
 		}

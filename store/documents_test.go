@@ -12,7 +12,6 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 )
 
@@ -55,7 +54,7 @@ func TestDocumentsAreReturnedByteForByte(t *testing.T) {
 						e.Errorf("document %q came back as %.40q", name, d)
 					}
 				}
-				list, _, err := tx.Characters.Characters(op.Listing{}, "", 1)
+				list, _, err := tx.Characters.Characters(character.Filter{}, "", 1)
 				if err != nil {
 					return err
 				}
@@ -100,6 +99,8 @@ func TestVersionsStayReadable(t *testing.T) {
 			c.Version, c.RoleCard = version, fmt.Appendf(nil, `{"v":%d}`, version)
 			r.Version, r.Document = version, c.RoleCard
 			switch version {
+			case 2:
+				c.Archived = true
 			case 3:
 				c.Source = nil // keeps the stored source
 			case 4:
@@ -133,6 +134,7 @@ func TestVersionsStayReadable(t *testing.T) {
 				e.equal("card", string(old.RoleCard), fmt.Sprintf(`{"v":%d}`, version))
 				e.equal("source", string(old.Source), source)
 				e.equal("version", old.Version, version)
+				e.equal("archived", old.Archived, version > 1)
 				book, err := tx.Characters.ResourceVersion(character.WorldBook, r.ID, version)
 				if err != nil {
 					return err

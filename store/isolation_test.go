@@ -162,14 +162,14 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantNotFound(e, err)
 	},
 	"Characters": func(e *env, tx nodest.Tx, x fixture) error {
-		items, _, err := tx.Characters.Characters(op.Listing{}, "", 50)
+		items, _, err := tx.Characters.Characters(character.Filter{}, "", 50)
 		return wantEmpty(e, len(items) == 0, err)
 	},
 	"UpdateCharacter": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, tx.Characters.UpdateCharacter(&character.Character{ID: x.character, Name: "intruder", Version: 2}))
 	},
-	"UpdateTags": func(e *env, tx nodest.Tx, x fixture) error {
-		return wantNotFound(e, tx.Characters.UpdateTags(&character.Character{ID: x.character, Tags: []string{"intruder"}, Version: 2, DocumentsVersion: 1}))
+	"UpdateLabels": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Characters.UpdateLabels(&character.Character{ID: x.character, Tags: []string{"intruder"}, Archived: true, Version: 2, DocumentsVersion: 1}))
 	},
 	"DeleteCharacter": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, tx.Characters.DeleteCharacter(x.character))

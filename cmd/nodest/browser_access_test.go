@@ -28,6 +28,7 @@ type accessPage struct {
 	both  bool // check each view in both themes
 
 	chat, character, reply, fact   string
+	archived                       string
 	book, preset, scripts, persona string
 	user                           string
 }
@@ -74,6 +75,7 @@ func newAccessPage(t *testing.T) *accessPage {
 	a.call(http.MethodPost, "/characters/sample", nil, &made)
 	a.character = made.Character.ID
 	a.post("/characters", map[string]any{"roleCard": json.RawMessage(accessCard)})
+	a.archived = a.post("/characters", map[string]any{"roleCard": map[string]any{"name": "Tom"}, "archived": true})
 	a.chat = a.post("/conversations", map[string]any{"characterId": a.character, "title": "The ferry"})
 	memories := "/characters/" + a.character + "/memories"
 	a.fact = a.post(memories, map[string]any{"text": "Ana is allergic to peanuts.", "kind": "event"})
@@ -160,6 +162,8 @@ func (a *accessPage) views() []accessView {
 		{"a note", chat, []string{pressable("Copy")}, found(".notes:popover-open .note")},
 		{"characters", "/characters", nil, found(".tile")},
 		{"deleting a character", "/characters", []string{found(".tile [aria-haspopup=menu]"), pressable("Delete")}, dialogOpen},
+		{"archived characters", "/characters", []string{pressable("Show archived characters")}, pageText("Tom")},
+		{"an archived character", "/characters/" + a.archived, nil, pageText("This character is archived")},
 		{"library entry", "/library/worldbook/" + a.book, []string{found("main .item .name")}, dialogOpen},
 		{"binding", "/library/worldbook/" + a.book, []string{pressable("Choose characters")}, dialogOpen},
 		{"preset", "/library/preset/" + a.preset, nil, found("main ol li")},

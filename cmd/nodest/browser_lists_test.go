@@ -112,7 +112,7 @@ func TestPageChatList(t *testing.T) {
 	c.choose("The tower", "Archive")
 	c.press("Show the archive")
 	c.see("the archive", listed+` == "The tower"`)
-	c.choose("The tower", "Move back from the archive")
+	c.choose("The tower", "Restore from archive")
 	c.press("Back to the chats")
 	c.see("taken out", listed+`.includes("The tower")`)
 
@@ -154,7 +154,7 @@ func TestPageChatList(t *testing.T) {
 }
 
 // TestPageCharacterList gives a character a picture, and searches, filters, duplicates,
-// exports and deletes characters.
+// renames, exports, archives and deletes characters.
 func TestPageCharacterList(t *testing.T) {
 	c := newChatPage(t)
 	wren, chat := chatWith(t, c.p, "Wren", "", "sea")
@@ -186,6 +186,44 @@ func TestPageCharacterList(t *testing.T) {
 	download("*.png", "\x89PNG")
 	c.choose("Wren", "Duplicate")
 	c.see("the copy", `document.querySelectorAll(".tile").length == 4`)
+	c.choose("Wren (copy)", "Rename")
+	c.fill("dialog[open] input", "Jay"+kb.Enter)
+	c.see("renamed", tiles+` == "Jay,Mira,Tom,Wren"`)
+
+	c.choose("Wren", "Archive")
+	c.see("archived, and its chat is still there", tiles+` == "Jay,Mira,Tom" && document.querySelector("aside a[href*='`+chat+`']")`)
+	c.press("Undo")
+	c.see("taken back", tiles+` == "Jay,Mira,Tom,Wren"`)
+	c.choose("Wren", "Archive")
+	c.see("archived", tiles+` == "Jay,Mira,Tom"`)
+	c.press("New chat")
+	c.see("nobody to chat with", `(d => d?.innerText.includes("Mira") && !d.innerText.includes("Wren"))(document.querySelector("dialog[open]"))`)
+	click(t, c.ctx, `dialog[open] [aria-label="Close"]`)
+	c.press("Show archived characters")
+	c.see("the archive", tiles+` == "Wren" && document.querySelector("main h1").innerText == "Archived characters"`)
+	c.choose("Wren", "Restore from archive")
+	c.see("nothing left", `document.querySelector("main").innerText.includes("No archived characters.")`)
+	c.press("Back to the characters")
+	c.see("taken out", tiles+` == "Jay,Mira,Tom,Wren"`)
+	// Another device archives one that is being edited.
+	hint := func(shown bool) string {
+		return fmt.Sprintf(`document.querySelector("main").innerText.includes("This character is archived") == %t && !document.querySelector(".banner")`, shown)
+	}
+	goTo(t, c.ctx, "/characters/"+wren, `document.querySelector("[data-path=description]")`)
+	typeIn(t, c.ctx, "[data-path=description]", "Typed meanwhile.")
+	api(t, c.p, http.MethodPatch, "/characters/"+wren, map[string]any{"archived": true}, nil)
+	c.see("it is archived", hint(true))
+	c.press("Restore from archive")
+	c.see("it is not", hint(false))
+	saveInPage(t, c.ctx)
+	var saved struct {
+		Archived bool
+		RoleCard struct{ Description string }
+	}
+	api(t, c.p, http.MethodGet, "/characters/"+wren, nil, &saved)
+	require.Equal(t, "Typed meanwhile.", saved.RoleCard.Description)
+	require.False(t, saved.Archived)
+	goTo(t, c.ctx, "/characters", tiles+` == "Jay,Mira,Tom,Wren"`)
 
 	c.choose("Wren", "Delete")
 	c.see("the question", `document.querySelector("dialog[open]")?.innerText.includes("All chats with this character")`)

@@ -141,8 +141,9 @@ CREATE TABLE character_versions (
   regex_scripts TEXT,
   settings TEXT,
   source TEXT,
-  documents_version BIGINT NOT NULL, -- newest version up to it that changed more than tags
+  documents_version BIGINT NOT NULL, -- newest version up to it that changed more than tags and archived
   tags TEXT, -- JSON array
+  archived BOOLEAN NOT NULL,
   source_version BIGINT NOT NULL, -- version whose row holds the source
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, character_id, version),

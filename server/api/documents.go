@@ -38,6 +38,7 @@ type wireCharacterHead struct {
 	IsCradle  bool     `json:"isCradle"`
 	HasAvatar bool     `json:"hasAvatar"`
 	Tags      []string `json:"tags"`
+	Archived  bool     `json:"archived"`
 	Version   int64    `json:"version"`
 	CreatedAt op.Time  `json:"createdAt"`
 	UpdatedAt op.Time  `json:"updatedAt"`
@@ -45,8 +46,8 @@ type wireCharacterHead struct {
 
 func wireCharacterHeadOf(c *character.Character) wireCharacterHead {
 	return wireCharacterHead{
-		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar, Tags: OrEmpty(c.Tags), Version: c.Version,
-		CreatedAt: op.Time(c.CreatedAt), UpdatedAt: op.Time(c.UpdatedAt),
+		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar, Tags: OrEmpty(c.Tags), Archived: c.Archived,
+		Version: c.Version, CreatedAt: op.Time(c.CreatedAt), UpdatedAt: op.Time(c.UpdatedAt),
 	}
 }
 
@@ -83,12 +84,14 @@ func characterCreate(ctx context.Context, s *Services, c *op.Call, in character.
 }
 
 type characterListData struct {
+	Archived *bool `json:"archived,omitempty"`
 	op.Listing
 	pageData
 }
 
 func characterList(ctx context.Context, s *Services, c *op.Call, in characterListData) (any, error) {
-	return pages(wireCharacterHeadOf)(s.Characters.List(ctx, c.UserID, in.Listing, in.Cursor, int(in.Limit)))
+	filter := character.Filter{Archived: in.Archived, Listing: in.Listing}
+	return pages(wireCharacterHeadOf)(s.Characters.List(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
 }
 
 type idData struct {

@@ -111,7 +111,12 @@ export class Draft<T extends object> {
     if (this.newer) return false
     this.saving = true
     try {
-      const got = await this.source.save(value, stored)
+      const got = await this.source.save(value, stored).catch(async (e) => {
+        if (!(e instanceof Failure) || (e.code !== 'precondition_failed' && e.code !== 'conflict')) throw e
+        await this.load()
+        if (this.newer || !this.stored) throw e
+        return this.source.save(value, this.stored) // another device has changed what is not edited here
+      })
       this.value = (this.value === value ? got.value : merge(value, this.value, got.value).value) as T
       this.stored = got
       const newer = this.newer as Stored<T> | null // may have been read while this was being saved
@@ -120,7 +125,6 @@ export class Draft<T extends object> {
       return true
     } catch (e) {
       if (!(e instanceof Failure)) throw e
-      if (e.code === 'precondition_failed' || e.code === 'conflict') await this.load()
       if (!this.newer) await attempt(() => Promise.reject(e))
       return false
     } finally {

@@ -15,7 +15,7 @@ export const common = words(
     rename: 'Rename',
     export: 'Export',
     archive: 'Archive',
-    unarchive: 'Move back from the archive',
+    unarchive: 'Restore from archive',
     search: 'Search',
     copy: 'Copy',
     copied: 'Copied',

@@ -7,6 +7,7 @@ import { listen, rest } from './server'
 
 let list = $state.raw<Character[]>([])
 const visible = $derived(list.filter((c) => !deletion.hides(c.id)))
+const current = $derived(visible.filter((c) => !c.archived))
 const byId = $derived(new Map(list.map((c) => [c.id, c])))
 
 listen({
@@ -31,7 +32,11 @@ async function others(known: number) {
 }
 
 export const characters = {
+  /** list has those that are not archived. */
   get list() {
+    return current
+  },
+  get all() {
     return visible
   },
   get(id: string): Character | undefined {

@@ -1,7 +1,10 @@
 // What can be done with a character besides editing it.
 
+import { Failure } from '@nodest/client'
+import { plain } from '../../lib/format'
 import { attempt, notes } from '../../lib/notes.svelte'
 import type { Character } from '../../lib/types'
+import { common } from '../../lib/words'
 import { characters } from '../../state/characters.svelte'
 import { rest } from '../../state/server'
 import type { Item } from '../../ui/Menu.svelte'
@@ -42,6 +45,27 @@ export async function duplicate(id: string): Promise<Character | undefined> {
   characters.put(copy)
   notes.show(w.duplicated)
   return copy
+}
+
+/** rename changes the name in the card, whatever other devices store meanwhile. */
+export async function rename(id: string, name: string) {
+  const path = { id }
+  const once = async () => {
+    const { roleCard, version } = await rest.get('/characters/{id}', { path })
+    return rest.patch('/characters/{id}', { path, body: { roleCard: putField(isObject(roleCard) ? roleCard : {}, 'name', name.slice(0, 200)), ifVersion: version } })
+  }
+  const again = (e: unknown) => (e instanceof Failure && e.code === 'precondition_failed' ? once() : Promise.reject(e))
+  const got = await attempt(() => once().catch(again).catch(again))
+  if (got) characters.put(got)
+}
+
+/** archive takes a character out of the lists, or puts it back. */
+export async function archive({ id, name }: Character, archived: boolean): Promise<Character | undefined> {
+  const got = await attempt(() => rest.patch('/characters/{id}', { path: { id }, body: { archived } }))
+  if (!got) return undefined
+  characters.put(got)
+  if (archived) notes.show(w.wasArchived(plain(name)), { action: { label: common.undo, run: () => void archive(got, false) } })
+  return got
 }
 
 export async function putAvatar(id: string, file: File) {
