@@ -224,7 +224,8 @@ const (
 	bookFile    = `{"name": "Towns", "entries": {"0": {"uid": 0, "key": ["tower"], "keysecondary": [], "comment": "Tower", "content": "An old tower."}}}`
 	presetFile  = `{"temperature": 0.7, "prompts": [{"identifier": "main", "name": "Main", "role": "system", "content": "Play {{char}}."}, {"identifier": "extra", "name": "Extra", "role": "system", "content": "Be brief."}, {"identifier": "chatHistory", "name": "Chat History", "marker": true}], "prompt_order": [{"character_id": 100000, "order": []}, {"character_id": 100001, "order": [{"identifier": "main", "enabled": true}, {"identifier": "extra", "enabled": true}, {"identifier": "chatHistory", "enabled": true}]}]}`
 	scriptsFile = `[{"id": "a", "scriptName": "Stars", "findRegex": "/\\*/g", "replaceString": "", "placement": [2]}, {"id": "b", "scriptName": "Shout", "findRegex": "/!/g", "replaceString": ".", "placement": [1]}]`
-	chatLogFile = `{"user_name":"Mia","character_name":"Nobody","chat_metadata":{}}` + "\n" + `{"name":"Nobody","is_user":false,"mes":"From the log."}` + "\n"
+	chatLogFile = `{"user_name":"Mia","character_name":"Nobody","chat_metadata":{}}` + "\n" + `{"name":"Nobody","is_user":false,"mes":"From the log."}` + "\n" +
+		`{"name":"Nobody","is_user":false,"mes":"It rains.","extra":{"type":"narrator"}}` + "\n"
 )
 
 // TestPageLibrary drops several files at once, is asked whose chat a log is, binds a
