@@ -346,6 +346,7 @@ func TestPageSavePoints(t *testing.T) {
 	c.see("the save point", `document.querySelector("dialog[open]")?.innerText.includes("the ferry")`)
 	c.press("Preview")
 	c.see("what it holds", `(d => d.includes("Good evening.") && !d.includes("Farewell!"))([...document.querySelectorAll("dialog[open]")].at(-1).innerText)`)
+	c.see("who speaks", `[...document.querySelectorAll("dialog .said")].map(e => e.querySelector("b").innerText + (e.querySelector(".avatar") ? "" : "?")).join() == "Wren Halloway,User,Wren Halloway"`)
 	c.press("Restore")
 	c.last("complete", "Good evening.")
 	c.messages(3)
