@@ -244,14 +244,16 @@ func TestPageLibrary(t *testing.T) {
 	// Names are text, whatever they hold.
 	hostile := `{"name": "<img src=x onerror=window.hacked=1>` + "\u202e" + `", "description": "x", "first_mes": "y"}`
 	goTo(t, ctx, "/library", `document.querySelector("main h1")?.innerText == "Library"`)
-	dropFiles(t, ctx, "towns.json", bookFile, "preset.json", presetFile, "scripts.json", scriptsFile, "log.jsonl", chatLogFile, "broken.json", `{"a":`, "card.json", hostile)
+	dropFiles(t, ctx, "towns.json", bookFile, "preset.json", presetFile, "scripts.json", scriptsFile, "log.jsonl", chatLogFile, "nobodys.jsonl", chatLogFile, "broken.json", `{"a":`, "card.json", hostile)
 	waitJS(t, ctx, "whose chat it is", `document.querySelector("dialog[open]")?.innerText.includes("Which character does it belong to?")`)
-	waitJS(t, ctx, "the import goes on", `document.body.innerText.includes("Importing 6 files…")`)
+	waitJS(t, ctx, "the import goes on", `document.body.innerText.includes("Importing 7 files…")`)
 	waitJS(t, ctx, "hers", `(e => e && (e.click(), true))([...document.querySelectorAll("dialog[open] .choice")].find(b => b.innerText.includes("Alice")))`)
-	waitJS(t, ctx, "what became of each", `document.querySelector("dialog[open]")?.innerText.includes("Imported files") && document.querySelectorAll("dialog[open] .inside > ul > li").length == 6`)
+	waitJS(t, ctx, "whose the next one is", `document.querySelector("dialog[open] h2")?.innerText.startsWith("nobodys.jsonl: Chat.")`)
+	clickText(t, ctx, "Leave this file out")
+	waitJS(t, ctx, "what became of each", `document.querySelector("dialog[open]")?.innerText.includes("Imported files") && document.querySelectorAll("dialog[open] .inside > ul > li").length == 7`)
 	waitJS(t, ctx, "the import is over", `!document.body.innerText.includes("Importing")`)
 	results := evalString(t, ctx, `document.querySelector("dialog[open]")?.innerText`)
-	for _, want := range []string{"Towns", "World book", "Preset", "Regex scripts", "Chat", "Not imported", "img src=x"} {
+	for _, want := range []string{"Towns", "World book", "Preset", "Regex scripts", "Chat", "nobodys.jsonl\nChat · Not imported", "You left it out: no character was chosen.", "img src=x"} {
 		require.Contains(t, results, want)
 	}
 	click(t, ctx, `dialog[open] [aria-label="Close"]`)
