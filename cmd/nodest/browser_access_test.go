@@ -183,7 +183,7 @@ func (a *accessPage) views() []accessView {
 		{"run again", "/prompts/" + a.reply, []string{pressable("Run again")}, dialogOpen},
 		{"prompt of the next reply", "/prompts/new/" + a.chat, []string{found("main form details:not([open]) summary")}, found("main form textarea")},
 		{"new person", "/settings/people", []string{pressable("Add person…")}, dialogOpen},
-		{"QR code", "/settings/account", []string{pressable("Show QR code")}, found("svg[data-text]")},
+		{"QR code", "/settings/account", []string{pressable("Show QR code")}, found("[name=address]")},
 		{"new token", "/settings/account", []string{pressable("New token…")}, dialogOpen},
 		{"model picker", "/settings/models", []string{found("[data-provider=openai] button")}, found("dialog [role=option]")},
 		{"new chat", "/", []string{pressable("New chat")}, dialogOpen},
