@@ -171,7 +171,7 @@ func (a *accessPage) views() []accessView {
 		{"fact", memory + "?fact=" + a.fact, nil, dialogOpen},
 		{"forgetting", memory, []string{found("main > header [aria-haspopup=menu]"), found("[role=menuitem]")}, dialogOpen},
 		{"selecting facts", memory, []string{pressable("Filter"), pressable("Select")}, found(".fact input")},
-		{"a new fact", memory, []string{pressable("Add a fact")}, dialogOpen},
+		{"a new fact", memory, []string{pressable("Add a memory")}, dialogOpen},
 		{"what a search finds", memory + "?q=peanuts", nil, `document.querySelectorAll("main .scroller .inside > *").length > 1 && ` + pageText("peanuts")},
 		{"importing facts", memory, []string{found("main > header [aria-haspopup=menu]"), pressable("Import…")}, dialogOpen},
 		{"suggestions", memory + "/suggestions", nil, found(".suggestions li")},

@@ -140,7 +140,7 @@ func TestPageEditsACharacter(t *testing.T) {
 
 	// Settings and the card are saved together.
 	goTo(t, ctx, address+"/settings", `document.querySelector("main h2")?.innerText == "Memory"`)
-	typeLabelled(t, ctx, "Extract facts every … exchanges", "3")
+	typeLabelled(t, ctx, "Extract memories every … exchanges", "3")
 	waitJS(t, ctx, "Chinese", `(e => e && (e.value = "中文", e.dispatchEvent(new Event("change", {bubbles: true})), e.value == "中文"))(`+labelled("Language of built-in prompts")+`)`)
 	waitJS(t, ctx, "with memories", `(e => e && (e.click(), true))(`+labelled("Let the character say what it recalls")+`)`)
 	goTo(t, ctx, address+"/card", `document.querySelector("[data-path=personality]")?.value == "calm"`)
