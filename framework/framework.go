@@ -157,9 +157,10 @@ type Input struct {
 	Instruction *Instruction
 	Findings    Findings
 
-	Options  Options
-	Previous []uint64 // Prompt.Hashes of the request before in this conversation; nil = none
-	Cache    *Cache   // token counts and key scans by content; nil = none
+	Options    Options
+	Previous   []uint64 // Prompt.Hashes of the request before in this conversation; nil = none
+	PreviousOf string   // its generation
+	Cache      *Cache   // token counts and key scans by content; nil = none
 }
 
 // Options are the settings of a build. The zero value is ready to use.
@@ -310,8 +311,9 @@ type Warning struct {
 // Prefix is the part of the request that equals the beginning of the request
 // before it, message for message.
 type Prefix struct {
-	Messages int    `json:"messages"`
-	Tokens   int    `json:"tokens"`
-	Hash     string `json:"hash,omitempty"`     // of the prefix
-	BrokenBy *Entry `json:"brokenBy,omitempty"` // first entry of the first message that differs; nil = none does
+	GenerationID string `json:"generationId,omitempty"` // of the request before; empty = there is none
+	Messages     int    `json:"messages"`
+	Tokens       int    `json:"tokens"`
+	Hash         string `json:"hash,omitempty"`     // of the prefix
+	BrokenBy     *Entry `json:"brokenBy,omitempty"` // first entry of the first message that differs; nil = none does
 }

@@ -32,7 +32,7 @@ func (b *builder) prompt() *Prompt {
 	if b.in.Options.StrictTurns {
 		p.strictTurns(b.in.Options.Language, b.counter)
 	}
-	p.comparePrefix(b.in.Previous)
+	p.comparePrefix(b.in.Previous, b.in.PreviousOf)
 	return p
 }
 
@@ -112,7 +112,8 @@ func chain(before uint64, m llm.Message) uint64 {
 
 // comparePrefix tells how much of the request equals the beginning of the one
 // before, and what broke it off.
-func (p *Prompt) comparePrefix(previous []uint64) {
+func (p *Prompt) comparePrefix(previous []uint64, of string) {
+	p.Prefix.GenerationID = of
 	n := 0
 	for n < len(previous) && n < len(p.Hashes) && previous[n] == p.Hashes[n] {
 		n++

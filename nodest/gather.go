@@ -402,12 +402,12 @@ func (t *turn) upToUser(path []*chat.Message) []*chat.Message {
 }
 
 // readPrevious reads the previous request of the conversation, which the provider may
-// have cached.
+// have cached: the one that was sent last, even if its reply has been deleted since.
 func (t *turn) readPrevious(tx Tx) error {
 	p, err := tx.LastPrompt(t.setup.Conversation.ID)
 	if err != nil || p == nil {
 		return err
 	}
-	t.input.Previous = framework.HashesOf(p.Body)
+	t.input.Previous, t.input.PreviousOf = framework.HashesOf(p.Body), p.GenerationID
 	return nil
 }

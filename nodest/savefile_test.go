@@ -227,7 +227,7 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 		{"no sender", message(`{"text":"b"}`), fault.InvalidImport, "messages[1].sender"},
 		{"an unknown sender", message(`{"text":"b","sender":"system"}`), fault.InvalidImport, "messages[1].sender"},
 		{"a swipe that is not there", exact(`"swipeIndex":0`, `"swipeIndex":9`), fault.InvalidImport, "nodest.messages[0].swipeIndex"},
-		{"an unknown role", exact(`"role":"assistant"`, `"role":"king"`), fault.InvalidImport, "nodest.messages[0].role"},
+		{"an unknown role", exact(`"seq":1,"role":"assistant"`, `"seq":1,"role":"king"`), fault.InvalidImport, "nodest.messages[0].role"},
 		{"swipes of another type", exact(`"swipes":[`, `"swipes":3,"x":[`), fault.InvalidImport, "nodest.messages.swipes"},
 		{"no object for an archive", `{"messages":[],"nodest":7}`, fault.InvalidImport, "nodest"},
 		{"an empty archive", `{"messages":[],"nodest":{}}`, fault.InvalidImport, "nodest.conversation.version"},

@@ -84,7 +84,7 @@ var (
 		"previewText", "messageCount", "automatic", "thumbnail", "importedAt", "headId", "version", "messageIds", "messages",
 		"nodestChatHistory", "nodest",
 	}
-	messageMembers = []string{"id", "text", "sender", "timestamp", "status", "metadata"}
+	messageMembers = []string{"id", "text", "sender", "role", "name", "timestamp", "status", "metadata"}
 )
 
 func readSaveFile(data []byte) (*savedFile, error) {

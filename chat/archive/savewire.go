@@ -21,6 +21,8 @@ type savedMessage struct {
 	ID        string         `json:"id"`
 	Text      string         `json:"text"`
 	Sender    string         `json:"sender"` // user or bot
+	Role      string         `json:"role"`
+	Name      string         `json:"name"`
 	Timestamp int64          `json:"timestamp"`
 	Status    string         `json:"status"`
 	Metadata  map[string]any `json:"metadata,omitempty"`
@@ -39,7 +41,7 @@ func chatSaveOf(v *chat.SaveView) wireChatSave {
 		indexes = aiIndexes(v.Messages)
 	}
 	for i, m := range v.Messages {
-		s := savedMessage{ID: m.ID, Text: m.Text(), Sender: "bot", Timestamp: m.CreatedAt.UnixMilli(), Status: "sent"}
+		s := savedMessage{ID: m.ID, Text: m.Text(), Sender: "bot", Role: m.Role, Name: m.Name, Timestamp: m.CreatedAt.UnixMilli(), Status: "sent"}
 		if m.Role == chat.RoleUser {
 			s.Sender = "user"
 		}

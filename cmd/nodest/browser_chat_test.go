@@ -346,6 +346,7 @@ func TestPageSavePoints(t *testing.T) {
 	c.see("the save point", `document.querySelector("dialog[open]")?.innerText.includes("the ferry")`)
 	c.press("Preview")
 	c.see("what it holds", `(d => d.includes("Good evening.") && !d.includes("Farewell!"))([...document.querySelectorAll("dialog[open]")].at(-1).innerText)`)
+	c.see("who speaks", `[...document.querySelectorAll("dialog .said")].map(e => e.querySelector("b").innerText + (e.querySelector(".avatar") ? "" : "?")).join() == "Wren Halloway,User,Wren Halloway"`)
 	c.press("Restore")
 	c.last("complete", "Good evening.")
 	c.messages(3)
@@ -442,12 +443,27 @@ func TestPageOnAPhone(t *testing.T) {
 	require.NoError(t, chromedp.Do(c.ctx, chromedp.TapXY(200, 20)))
 	c.see("no menu", `!document.querySelector("[role=menu]")`)
 
+	c.see("notes stay", `(real => (window.setTimeout = (f, ms) => ms < 5000 ? real(f, ms) : 0, true))(window.setTimeout)`)
+	c.pressAt("Welcome.", "Copy text")
+	uncovered := func(where string) {
+		t.Helper()
+		c.see("a note, but not over the head or the field "+where, `document.querySelector(".note") && ["header .drawer", "header h1", "`+compose+`", "article.last footer"].every(s => {
+			const e = document.querySelector("main " + s), r = e.getBoundingClientRect()
+			return [r.top + 1, r.bottom - 1].every(y => e.contains(document.elementFromPoint(r.x + r.width / 2, y)))
+		})`)
+	}
+	uncovered("in the chat")
+	small("in the note")
+
 	// The keyboard of the phone: the page becomes lower, or only what is seen of it.
 	tap(compose)
 	const seen = `(r => r.height >= 44 && r.top > 200 && r.bottom <= 420)(document.querySelector("` + compose + `").getBoundingClientRect())`
 	require.NoError(t, chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 420, chromedp.EmulateMobile, chromedp.EmulateTouch)))
 	c.see("the field above the keyboard", `innerHeight == 420 && document.documentElement.scrollHeight <= 420 && `+seen)
 	c.see("the end of the reply above it", `(r => r.bottom <= document.querySelector("`+compose+`").getBoundingClientRect().top)(document.querySelector("article.last").getBoundingClientRect())`)
+	uncovered("above the keyboard")
+	tap(`.note [aria-label="Dismiss"]`)
+	c.see("no note", `!document.querySelector(".note")`)
 	require.NoError(t, chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)))
 	c.see("without the keyboard", `innerHeight == 844 && document.querySelector("`+compose+`").getBoundingClientRect().bottom > 800`)
 	c.see("a keyboard over the page", `(Object.defineProperty(visualViewport, "height", {value: 420, configurable: true}), visualViewport.dispatchEvent(new Event("resize")))`)

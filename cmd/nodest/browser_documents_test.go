@@ -196,6 +196,7 @@ func TestPageTakesAnyFile(t *testing.T) {
 	}
 	log := strings.ReplaceAll(chatLogFile, "Nobody", "Alice")
 	take("evening.jsonl", log, "Chat “", "/chats/", `document.querySelector("article.assistant .text")?.innerText.includes("From the log.")`)
+	waitJS(t, ctx, "the narrator is nobody", `(a => a?.ariaLabel == "Narrator" && a.innerText.includes("It rains.") && !a.querySelector(".avatar"))(document.querySelector("article.narrator"))`)
 
 	refuse := func(file, content, says string) {
 		t.Helper()

@@ -140,7 +140,7 @@ func TestPageEditsACharacter(t *testing.T) {
 
 	// Settings and the card are saved together.
 	goTo(t, ctx, address+"/settings", `document.querySelector("main h2")?.innerText == "Memory"`)
-	typeLabelled(t, ctx, "Extract facts every … exchanges", "3")
+	typeLabelled(t, ctx, "Extract memories every … exchanges", "3")
 	waitJS(t, ctx, "Chinese", `(e => e && (e.value = "中文", e.dispatchEvent(new Event("change", {bubbles: true})), e.value == "中文"))(`+labelled("Language of built-in prompts")+`)`)
 	waitJS(t, ctx, "with memories", `(e => e && (e.click(), true))(`+labelled("Let the character say what it recalls")+`)`)
 	goTo(t, ctx, address+"/card", `document.querySelector("[data-path=personality]")?.value == "calm"`)
@@ -224,7 +224,8 @@ const (
 	bookFile    = `{"name": "Towns", "entries": {"0": {"uid": 0, "key": ["tower"], "keysecondary": [], "comment": "Tower", "content": "An old tower."}}}`
 	presetFile  = `{"temperature": 0.7, "prompts": [{"identifier": "main", "name": "Main", "role": "system", "content": "Play {{char}}."}, {"identifier": "extra", "name": "Extra", "role": "system", "content": "Be brief."}, {"identifier": "chatHistory", "name": "Chat History", "marker": true}], "prompt_order": [{"character_id": 100000, "order": []}, {"character_id": 100001, "order": [{"identifier": "main", "enabled": true}, {"identifier": "extra", "enabled": true}, {"identifier": "chatHistory", "enabled": true}]}]}`
 	scriptsFile = `[{"id": "a", "scriptName": "Stars", "findRegex": "/\\*/g", "replaceString": "", "placement": [2]}, {"id": "b", "scriptName": "Shout", "findRegex": "/!/g", "replaceString": ".", "placement": [1]}]`
-	chatLogFile = `{"user_name":"Mia","character_name":"Nobody","chat_metadata":{}}` + "\n" + `{"name":"Nobody","is_user":false,"mes":"From the log."}` + "\n"
+	chatLogFile = `{"user_name":"Mia","character_name":"Nobody","chat_metadata":{}}` + "\n" + `{"name":"Nobody","is_user":false,"mes":"From the log."}` + "\n" +
+		`{"name":"Nobody","is_user":false,"mes":"It rains.","extra":{"type":"narrator"}}` + "\n"
 )
 
 // TestPageLibrary drops several files at once, is asked whose chat a log is, binds a
@@ -243,14 +244,16 @@ func TestPageLibrary(t *testing.T) {
 	// Names are text, whatever they hold.
 	hostile := `{"name": "<img src=x onerror=window.hacked=1>` + "\u202e" + `", "description": "x", "first_mes": "y"}`
 	goTo(t, ctx, "/library", `document.querySelector("main h1")?.innerText == "Library"`)
-	dropFiles(t, ctx, "towns.json", bookFile, "preset.json", presetFile, "scripts.json", scriptsFile, "log.jsonl", chatLogFile, "broken.json", `{"a":`, "card.json", hostile)
+	dropFiles(t, ctx, "towns.json", bookFile, "preset.json", presetFile, "scripts.json", scriptsFile, "log.jsonl", chatLogFile, "nobodys.jsonl", chatLogFile, "broken.json", `{"a":`, "card.json", hostile)
 	waitJS(t, ctx, "whose chat it is", `document.querySelector("dialog[open]")?.innerText.includes("Which character does it belong to?")`)
-	waitJS(t, ctx, "the import goes on", `document.body.innerText.includes("Importing 6 files…")`)
+	waitJS(t, ctx, "the import goes on", `document.body.innerText.includes("Importing 7 files…")`)
 	waitJS(t, ctx, "hers", `(e => e && (e.click(), true))([...document.querySelectorAll("dialog[open] .choice")].find(b => b.innerText.includes("Alice")))`)
-	waitJS(t, ctx, "what became of each", `document.querySelector("dialog[open]")?.innerText.includes("Imported files") && document.querySelectorAll("dialog[open] .inside > ul > li").length == 6`)
+	waitJS(t, ctx, "whose the next one is", `document.querySelector("dialog[open] h2")?.innerText.startsWith("nobodys.jsonl: Chat.")`)
+	clickText(t, ctx, "Leave this file out")
+	waitJS(t, ctx, "what became of each", `document.querySelector("dialog[open]")?.innerText.includes("Imported files") && document.querySelectorAll("dialog[open] .inside > ul > li").length == 7`)
 	waitJS(t, ctx, "the import is over", `!document.body.innerText.includes("Importing")`)
 	results := evalString(t, ctx, `document.querySelector("dialog[open]")?.innerText`)
-	for _, want := range []string{"Towns", "World book", "Preset", "Regex scripts", "Chat", "Not imported", "img src=x"} {
+	for _, want := range []string{"Towns", "World book", "Preset", "Regex scripts", "Chat", "nobodys.jsonl\nChat · Not imported", "You left it out: no character was chosen.", "img src=x"} {
 		require.Contains(t, results, want)
 	}
 	click(t, ctx, `dialog[open] [aria-label="Close"]`)

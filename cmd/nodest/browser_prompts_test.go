@@ -49,7 +49,7 @@ func tabOf(t *testing.T, ctx context.Context, name string) {
 }
 
 // TestPagePrompt opens the request behind a reply from the chat: its parts with source,
-// reason and text, what was left out, what has changed since the reply before, and how
+// reason and text, what was left out, what has changed since the request before, and how
 // long the reply took. It runs the reply again with a wish and without memories, and
 // sees what that changed in the request.
 func TestPagePrompt(t *testing.T) {
@@ -80,7 +80,7 @@ func TestPagePrompt(t *testing.T) {
 	waitJS(t, ctx, "what is not in, and why", `document.querySelector("[role=tabpanel]").innerText.match(/Empty[^]*There was nothing left to send[^]*Enhance Definitions/)`)
 
 	tabOf(t, ctx, "Changes")
-	waitJS(t, ctx, "the reply before", `document.querySelector("select")?.selectedOptions[0].text == "the reply before"`)
+	waitJS(t, ctx, "the request before", `document.querySelector("select")?.selectedOptions[0].text.startsWith("the request before: Reply, ")`)
 	waitJS(t, ctx, "the memory is new", changeJS("added", "1. Ana is allergic to peanuts."))
 	waitJS(t, ctx, "the message is another one", changeJS("changed", "Your message")+`?.querySelector("ins")`)
 
@@ -94,7 +94,7 @@ func TestPagePrompt(t *testing.T) {
 	click(t, ctx, "dialog button.primary")
 	waitJS(t, ctx, "another reply", `location.hash.startsWith("#/prompts/") && location.hash != `+jsString(old))
 	waitJS(t, ctx, "it is complete", `document.querySelector("main [data-status]")?.dataset.status == "done"`)
-	waitJS(t, ctx, "compared with the first one", `document.querySelector("select")?.selectedOptions[0].text == "Swipe 1 of this reply"`)
+	waitJS(t, ctx, "compared with the first one", `document.querySelector("select")?.selectedOptions[0].text == "the request before: swipe 1 of this reply"`)
 	waitJS(t, ctx, "the wish", `[...`+changeJS("changed", "Your message")+`?.querySelectorAll("ins") ?? []].map(e => e.innerText).join("").includes("shorter, please")`)
 	waitJS(t, ctx, "the memory is gone", changeJS("removed", "1. Ana is allergic to peanuts."))
 	waitJS(t, ctx, "the wish is shown", `document.querySelector("main .about").innerText.includes("Wish: shorter, please")`)
@@ -121,7 +121,7 @@ func TestPagePromptPreview(t *testing.T) {
 	clickText(t, ctx, "Preview")
 	waitJS(t, ctx, "the message is a part", partJS("And the lantern?")+`?.textContent.trim().startsWith("Your message")`)
 	tabOf(t, ctx, "Changes")
-	waitJS(t, ctx, "compared with the latest reply", `document.querySelector("select:has(option[value=reply])")?.value == "reply"`)
+	waitJS(t, ctx, "compared with the latest request", `document.querySelector("select:has(option[value=sent])")?.value == "sent"`)
 	waitJS(t, ctx, "the latest reply's message is history now", changeJS("added", "Is Ana allergic to peanuts?"))
 
 	waitJS(t, ctx, "the options", `(d => d && (d.open = true))(document.querySelector("main form details"))`)
@@ -134,5 +134,14 @@ func TestPagePromptPreview(t *testing.T) {
 	var list struct{ Items []struct{ ID string } }
 	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+id+"/messages", nil, &list))
 	require.Len(t, list.Items, 7, "a preview stores nothing")
+
+	// A provider has the request of the last reply, although that was deleted since.
+	api(t, p, http.MethodDelete, "/messages/"+list.Items[6].ID, nil, nil)
+	goTo(t, ctx, "/chats/"+id, `document.querySelector("article.last.user")`)
+	goTo(t, ctx, "/prompts/new/"+id, `document.querySelector("main form textarea")?.value == ""`)
+	clickText(t, ctx, "Preview")
+	tabOf(t, ctx, "Changes")
+	waitJS(t, ctx, "compared with it", `/^the request before: Reply, .*, no longer in the chat$/.test(document.querySelector("select:has(option[value=sent])")?.selectedOptions[0].text)`)
+	waitJS(t, ctx, "the whole of it is the beginning of this one", `(text => text.includes("nothing broke the cached prefix") && text.includes("The two requests are the same."))(document.querySelector("[role=tabpanel]").innerText)`)
 	p.stop(t)
 }

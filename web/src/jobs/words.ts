@@ -5,7 +5,7 @@ export const jobWords = words(
     jobs: 'Jobs',
     none: 'No jobs.',
     kinds: {
-      'memory.extract': 'Extract facts',
+      'memory.extract': 'Extract memories',
       'memory.embed': 'Index for search',
       'memory.summarise': 'Summarise',
       'chat.fork': 'Copy a chat',

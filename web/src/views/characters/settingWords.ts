@@ -4,8 +4,8 @@ export const settingWords = words(
   {
     memory: 'Memory',
     memoryOn: 'Remember what happens',
-    memoryOnHint: 'Long chats are summarised, and facts are extracted from them. Without it, chat messages can still be found.',
-    extractEvery: 'Extract facts every … exchanges',
+    memoryOnHint: 'Long chats are summarised, and memories are extracted from them. Without it, chat messages can still be found.',
+    extractEvery: 'Extract memories every … exchanges',
     extractEveryHint: 'An exchange is a message and its reply. Fewer is fresher, and costs more model calls.',
     summaryThreshold: 'Summarise from … characters',
     summaryThresholdHint: 'Length of the chat in a request at which its middle is summarised.',

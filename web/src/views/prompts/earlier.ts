@@ -1,5 +1,6 @@
-// The replies that a reply can be compared with.
+// The requests that a request can be compared with.
 
+import { time } from '../../lib/format'
 import type { Message } from '../../lib/types'
 import { rest } from '../../state/server'
 import type { Generation, Prompt } from './parts'
@@ -10,35 +11,28 @@ export interface Earlier {
   label: () => string
 }
 
-const far = 12 // messages that are looked through for the reply before
-
-/** earlier lists the reply before, then the other swipes. */
-export async function earlier(g: Generation, message: Message | null): Promise<Earlier[]> {
-  const start = message ? message.parentId : await headOf(g.conversationId)
-  const before = await replyBefore(start)
-  const list: Earlier[] = before ? [{ generationId: before, label: () => w.before }] : []
-  message?.swipes.forEach((s, i) => {
-    if (s.generationId && s.generationId !== g.id) list.push({ generationId: s.generationId, label: () => w.swipe(i + 1) })
-  })
-  return list
+/** earlier lists the request before, then those of the other swipes of a reply. */
+export async function earlier(prompt: Prompt, message: Message | null): Promise<Earlier[]> {
+  const before = await requestBefore(prompt, message)
+  const swipes = (message?.swipes ?? []).map((s, i) => ({ generationId: s.generationId ?? '', label: () => w.swipe(i + 1) }))
+  return [...(before ? [before] : []), ...swipes.filter((s) => s.generationId && s.generationId !== prompt.generationId && s.generationId !== before?.generationId)]
 }
 
-const headOf = async (id: string) => (await rest.get('/conversations/{id}', { path: { id } })).headId
-
-/** latest is the newest reply of the shown branch. */
-export async function latest(conversationId: string): Promise<string | undefined> {
-  return replyBefore(await headOf(conversationId))
-}
-
-/** replyBefore finds the generation of the newest reply at a message or before it. */
-async function replyBefore(id: string | null | undefined): Promise<string | undefined> {
-  for (let n = 0; id && n < far; n++) {
-    const m: Message = await rest.get('/messages/{id}', { path: { id } })
-    const written = m.role === 'assistant' ? m.swipes[m.swipeIndex]?.generationId : undefined
-    if (written) return written
-    id = m.parentId
-  }
-  return undefined
+/**
+ * requestBefore is the request that a provider may have cached: the one that was sent
+ * last in the chat before this one, whatever has become of its reply.
+ */
+export async function requestBefore(prompt: Prompt, message: Message | null = null): Promise<Earlier | undefined> {
+  const generationId = prompt.prefix.generationId
+  if (!generationId) return undefined
+  const indexIn = (m: Message | null) => m?.swipes.findIndex((s) => s.generationId === generationId) ?? -1
+  const swipe = indexIn(message)
+  if (swipe >= 0) return { generationId, label: () => w.before(w.swipe(swipe + 1)) }
+  const { generation } = await rest.get('/generations/{id}', { path: { id: generationId } })
+  const id = generation.messageId
+  const there = !id || indexIn(await orNone(rest.get('/messages/{id}', { path: { id } }))) >= 0
+  const what = () => [w.kinds[generation.kind], time(generation.createdAt), ...(there ? [] : [w.noLongerThere])].join(', ')
+  return { generationId, label: () => w.before(what()) }
 }
 
 export interface Sent {
@@ -50,12 +44,14 @@ export interface Sent {
 /** sent reads a reply and the request that was sent for it. */
 export async function sent(generationId: string): Promise<Sent> {
   const { generation, text } = await rest.get('/generations/{id}', { path: { id: generationId } })
-  const prompt = generation.promptId ? await stored(generation.promptId) : null
+  const id = generation.promptId
+  const prompt = id ? await orNone(rest.get('/prompts/{id}', { path: { id } })) : null
   return { generation, text, prompt }
 }
 
-const stored = (id: string): Promise<Prompt | null> =>
-  rest.get('/prompts/{id}', { path: { id } }).catch((e) => {
-    if (e.code === 'not_found') return null // its time is over
+/** orNone is null for what is deleted, or whose time is over. */
+const orNone = <T>(wanted: Promise<T>): Promise<T | null> =>
+  wanted.catch((e) => {
+    if (e.code === 'not_found') return null
     throw e
   })

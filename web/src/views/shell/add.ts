@@ -20,18 +20,21 @@ export async function addSample() {
   await chats.create(got.character.id)
 }
 
-export const addFile = (file: File) => addFiles([file])
+let busy: Promise<void> = Promise.resolve()
 
-/** addFiles imports files of any kind, one after another, and shows what became of them. */
-export async function addFiles(files: File[]) {
-  if (files.length === 0) return
+/** addFiles imports files of any kind, one after another, and shows what became of each. */
+export function addFiles(files: File[]) {
+  if (files.length > 0) busy = busy.catch(() => {}).then(() => addAll(files))
+}
+
+async function addAll(files: File[]) {
   const done: Added[] = []
   const note = files.length > 1 || files[0]!.size > 1 << 20 ? notes.show(shell.importing(files.length), { lasting: true }) : 0
-  for (const file of files) {
-    const result = await add(file)
-    if (result) done.push(result)
+  try {
+    for (const file of files) done.push(await add(file))
+  } finally {
+    notes.dismiss(note)
   }
-  notes.dismiss(note)
   const [one] = done
   if (!one) return
   if (done.length > 1) return added.show(done)
@@ -43,24 +46,29 @@ export async function addFiles(files: File[]) {
   if (one.kind === 'character' && !/^\/(characters|library)/.test(route.path)) await chats.create(one.to.split('/').at(-1)!)
 }
 
-async function add(file: File, owner: { characterId?: string; conversationId?: string } = {}): Promise<Added | undefined> {
+async function add(file: File, owner: { characterId?: string; conversationId?: string } = {}): Promise<Added> {
   const form = new FormData()
   form.append('file', file)
   for (const [name, id] of Object.entries(owner)) form.append(name, id)
   const name = plain(file.name)
+  const refused = (problem: string, kind = '') => ({ file: name, kind, name, to: '', warnings: [], problem })
+  if (!(await readable(file))) return refused(shell.unreadableFile)
   try {
     return taken(name, await rest.post('/import', { body: form }))
   } catch (e) {
     if (!(e instanceof Failure)) throw e
     const field = e.errors[0]?.field
     if (e.code === 'invalid_field' && (field === 'characterId' || field === 'conversationId') && !owner[field]) {
-      const id = await added.ask({ file: name, kind: String(e.details['kind'] ?? ''), field, named: String(e.details['name'] ?? '') })
-      return id ? add(file, { ...owner, [field]: id }) : undefined
+      const kind = String(e.details['kind'] ?? '')
+      const id = await added.ask({ file: name, kind, field, named: String(e.details['name'] ?? '') })
+      return id ? add(file, { ...owner, [field]: id }) : refused(field === 'characterId' ? shell.noCharacterChosen : shell.noChatChosen, kind)
     }
-    const problem = (await isBackup(file)) ? shell.backupFile : e.details['as'] ? shell.unknownFile : errorText(e)
-    return { file: name, kind: '', name, to: '', warnings: [], problem }
+    return refused((await isBackup(file)) ? shell.backupFile : e.details['as'] ? shell.unknownFile : errorText(e))
   }
 }
+
+/** readable reports whether a file can be read: a folder cannot. */
+const readable = (file: File) => file.slice(0, 1).arrayBuffer().then(() => true, () => false)
 
 /** isBackup looks at the end of a zip file, where its members are listed. */
 const isBackup = async (file: File) => /\.zip$/i.test(file.name) && (await file.slice(-65_536).text()).includes('manifest.json')
@@ -82,5 +90,9 @@ function taken(file: string, got: Answer<'post', '/import'>): Added {
     return say(kind, name, `/library/${kind}/${got.id}`)
   }
   if ('save' in got) return say('save', got.save.description, '/chats/' + got.save.conversationId)
-  return say('memories', '', '/memory/' + got.id)
+  const { created, skipped, failed } = got.memories
+  const memories = say('memories', '', '/memory/' + got.id)
+  if (skipped > 0) memories.warnings.push(shell.knownMemories(skipped))
+  memories.warnings.push(...failed.map((f) => shell.failedLine(f.line, f.detail)))
+  return created > 0 ? memories : { ...memories, problem: shell.noNewMemories }
 }

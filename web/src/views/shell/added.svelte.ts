@@ -7,6 +7,7 @@ export interface Added {
   /** Its address; empty = it has none. */
   to: string
   warnings: string[]
+  /** Why it was not imported; empty = it was. */
   problem: string
 }
 
@@ -28,8 +29,9 @@ export const added = {
   get question() {
     return question
   },
+  /** show adds to what is shown already. */
   show(list: Added[]) {
-    results = list
+    results = [...results, ...list]
   },
   close() {
     results = []

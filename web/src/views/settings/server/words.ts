@@ -22,7 +22,7 @@ export const serverWords = words(
     unreadable: 'The state of the server could not be read.',
     refresh: 'Refresh',
     jobs: 'Your jobs',
-    jobsText: 'Work in the background: facts from chats, summaries, the search index, copies of long chats.',
+    jobsText: 'Work in the background: memories from chats, summaries, the search index, copies of long chats.',
     state: 'State',
     all: 'All',
     backup: 'Backup',
