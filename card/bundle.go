@@ -100,7 +100,7 @@ func (im *importer) bundledRole(card, data, b *object) (*Character, error) {
 	overlay(role, data)
 	name := nameOf(data)
 	if name == "" {
-		return nil, errNoName("data.name")
+		return nil, NoName("data.name")
 	}
 	ch := &Character{Name: name, RoleCard: role.encode(), RegexScripts: scriptsOfCard(card.encode())}
 	var err error

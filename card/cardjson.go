@@ -129,7 +129,7 @@ func (im *importer) cardName(data *object) (string, error) {
 	raw := data.text("name", "")
 	name := fileSafe(raw)
 	if name == "" {
-		return "", errNoName("data.name")
+		return "", NoName("data.name")
 	}
 	if name != raw {
 		im.warn("data.name", "name_changed", "the name %q was changed to %q", raw, name)
@@ -138,8 +138,11 @@ func (im *importer) cardName(data *object) (string, error) {
 	return name, nil
 }
 
-func errNoName(path string) error {
-	return fault.New(fault.UnsupportedCard, "the card has no name (%s)", path).With("path", path)
+// NoName is the error for a card without a name, which path should hold.
+func NoName(path string) error {
+	e := fault.New(fault.UnsupportedCard, "a character needs a name").With("path", path)
+	e.Fields = []fault.Field{{Field: path, Code: "required", Detail: e.Message}}
+	return e
 }
 
 // nameOf returns the name in data, without the blanks around it.
@@ -289,7 +292,7 @@ func (im *importer) nodestRole(role, nameBeside json.RawMessage) (*Character, er
 		name, _ = textOf(nameBeside)
 	}
 	if name = strings.TrimSpace(name); name == "" {
-		return nil, errNoName("roleCard.name")
+		return nil, NoName("roleCard.name")
 	}
 	return &Character{Name: name, RoleCard: role, RegexScripts: scriptsOfCard(role)}, nil
 }

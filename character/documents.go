@@ -123,7 +123,7 @@ func (in Input) check() error {
 		}
 	}
 	if !op.IsNull(in.RoleCard) && CardName(in.RoleCard) == "" {
-		return op.InField("roleCard", fault.New(fault.UnsupportedCard, "the card has no name"))
+		return card.NoName("roleCard.name")
 	}
 	return CheckNote("authorNote", in.AuthorNote)
 }

@@ -205,6 +205,7 @@ func TestPageTakesAnyFile(t *testing.T) {
 	}
 	refuse("nodest-backup.zip", backup, "It is a backup of a server.")
 	refuse("notes.txt", "Buy milk.", "It is none of the files that NodeST knows")
+	refuse("nameless.json", `{"spec": "chara_card_v2", "data": {"description": "A guide."}}`, "A character needs a name.")
 	refuse("half.json", aliceCard[:200], "invalid JSON")
 	refuse("half.png", png[:len(png)/2], "the PNG file is truncated")
 	var other bytes.Buffer
@@ -374,7 +375,7 @@ func TestPageTwoDevices(t *testing.T) {
 	typeLabelled(t, phone, "Top P", "0.5")
 	saveInPage(t, phone)
 	waitJS(t, ctx, "it is told", `document.querySelector(".banner[role=alert]")?.innerText.includes("changed on another device")`)
-	waitJS(t, ctx, "where both changed", `document.querySelector(".banner[role=alert]")?.innerText.includes("name")`)
+	waitJS(t, ctx, "where both changed", `document.querySelector(".banner[role=alert]")?.innerText.includes("Name")`)
 	waitJS(t, ctx, "it cannot be overwritten", `[...document.querySelectorAll("button")].find(b => b.innerText == "Save").disabled`)
 	waitJS(t, ctx, "what was typed is there", labelled("Name")+`.value == "Typed here" && `+labelled("Temperature")+`.value == "0.3"`)
 	clickText(t, ctx, "Keep my text and take over their other changes")

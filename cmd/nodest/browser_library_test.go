@@ -138,6 +138,12 @@ func TestPageEditsACharacter(t *testing.T) {
 	require.Equal(t, []int{1, 2}, c.RoleCard.Data.UnknownInside)
 	require.Contains(t, c.RoleCard.Data.Extensions, "other_app")
 
+	typeIn(t, ctx, "[data-path=name]", " ")
+	clickText(t, ctx, "Save")
+	waitJS(t, ctx, "what is missing, and where", `(f => f == document.activeElement && f.validationMessage == "A character needs a name." && document.querySelector(".notes")?.innerText.includes(f.validationMessage))(document.querySelector("[data-path=name]"))`)
+	typeIn(t, ctx, "[data-path=name]", "Alice")
+	waitJS(t, ctx, "there it is", `document.querySelector("[data-path=name]").validity.valid`)
+
 	// Settings and the card are saved together.
 	goTo(t, ctx, address+"/settings", `document.querySelector("main h2")?.innerText == "Memory"`)
 	typeLabelled(t, ctx, "Extract memories every … exchanges", "3")
@@ -191,7 +197,7 @@ func TestPageEditsACharacter(t *testing.T) {
 	card["data"].(map[string]any)["description"] = "Typed on the phone."
 	require.NoError(t, p.client.call(t.Context(), http.MethodPatch, "/api/v1"+address, map[string]any{"roleCard": card}, nil))
 	waitJS(t, ctx, "the conflict is shown", `document.querySelector(".banner[role=alert]")?.innerText.includes("changed on another device")`)
-	waitJS(t, ctx, "where both changed", `document.querySelector(".banner[role=alert]")?.innerText.includes("description")`)
+	waitJS(t, ctx, "where both changed", `document.querySelector(".banner[role=alert]")?.innerText.includes("Description")`)
 	require.Equal(t, "Typed on this device.", evalString(t, ctx, `document.querySelector("[data-path=description]").value`))
 	require.Equal(t, "Typed on the phone.", read().RoleCard.Data.Description, "nothing was overwritten")
 	clickText(t, ctx, "Keep my text and take over their other changes")

@@ -80,7 +80,7 @@ func TestPagePrompt(t *testing.T) {
 	waitJS(t, ctx, "what is not in, and why", `document.querySelector("[role=tabpanel]").innerText.match(/Empty[^]*There was nothing left to send[^]*Enhance Definitions/)`)
 
 	tabOf(t, ctx, "Changes")
-	waitJS(t, ctx, "the request before", `document.querySelector("select")?.selectedOptions[0].text.startsWith("the request before: Reply, ")`)
+	waitJS(t, ctx, "the request before", `document.querySelector("select")?.selectedOptions[0].text.startsWith("the request before: Reply · ")`)
 	waitJS(t, ctx, "the memory is new", changeJS("added", "1. Ana is allergic to peanuts."))
 	waitJS(t, ctx, "the message is another one", changeJS("changed", "Your message")+`?.querySelector("ins")`)
 
@@ -116,7 +116,8 @@ func TestPagePromptPreview(t *testing.T) {
 	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	id := promptChat(t, ctx, p)
 
-	waitJS(t, ctx, "going to the preview", `(location.hash = "#/prompts/new/`+id+`")`)
+	const view = `document.querySelector("main h1")?.innerText.startsWith("Next request")`
+	goTo(t, ctx, "/prompts/new/"+id, view)
 	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible("main form textarea"), chromedp.SendKeys("main form textarea", "And the lantern?")))
 	clickText(t, ctx, "Preview")
 	waitJS(t, ctx, "the message is a part", partJS("And the lantern?")+`?.textContent.trim().startsWith("Your message")`)
@@ -138,10 +139,10 @@ func TestPagePromptPreview(t *testing.T) {
 	// A provider has the request of the last reply, although that was deleted since.
 	api(t, p, http.MethodDelete, "/messages/"+list.Items[6].ID, nil, nil)
 	goTo(t, ctx, "/chats/"+id, `document.querySelector("article.last.user")`)
-	goTo(t, ctx, "/prompts/new/"+id, `document.querySelector("main form textarea")?.value == ""`)
+	goTo(t, ctx, "/prompts/new/"+id, view)
 	clickText(t, ctx, "Preview")
 	tabOf(t, ctx, "Changes")
-	waitJS(t, ctx, "compared with it", `/^the request before: Reply, .*, no longer in the chat$/.test(document.querySelector("select:has(option[value=sent])")?.selectedOptions[0].text)`)
+	waitJS(t, ctx, "compared with it", `/^the request before: Reply · .* · no longer in the chat$/.test(document.querySelector("select:has(option[value=sent])")?.selectedOptions[0].text)`)
 	waitJS(t, ctx, "the whole of it is the beginning of this one", `(text => text.includes("nothing broke the cached prefix") && text.includes("The two requests are the same."))(document.querySelector("[role=tabpanel]").innerText)`)
 	p.stop(t)
 }

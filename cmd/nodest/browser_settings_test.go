@@ -41,7 +41,7 @@ func TestPageSettingsGeneral(t *testing.T) {
 		}
 	}
 	api(t, p, http.MethodPut, "/settings", map[string]any{"customSetting": map[string]any{"content": "She is a captain."}, "userName": "Other", "temperature": 0.5}, nil)
-	waitJS(t, ctx, "another device was faster", `document.querySelector(".save")?.innerText.includes("changed on another device") && document.querySelector(".save")?.innerText.includes("userName")`)
+	waitJS(t, ctx, "another device was faster", `document.querySelector(".save")?.innerText.includes("changed on another device") && document.querySelector(".save")?.innerText.includes("Your name")`)
 	waitJS(t, ctx, "what was typed is there", `document.querySelector("[data-path=userName]").value == "Mia"`)
 	clickText(t, ctx, "Keep my text and take over their other changes")
 	waitJS(t, ctx, "their other change", `document.querySelector("[data-path=temperature]").value == "0.5"`)

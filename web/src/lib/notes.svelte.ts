@@ -1,6 +1,7 @@
 // Short notes at the edge of the page: what went wrong, what can be undone.
 
 import { Failure } from '@nodest/client'
+import { point } from './fields'
 import { errorText } from './words'
 
 export interface Note {
@@ -36,7 +37,10 @@ export async function attempt<T>(f: () => Promise<T>): Promise<T | undefined> {
     return await f()
   } catch (e) {
     if (!(e instanceof Failure)) throw e
-    if (e.code !== 'unauthenticated' && e.code !== 'cancelled') notes.show(errorText(e), { kind: 'error' })
+    if (e.code === 'unauthenticated' || e.code === 'cancelled') return undefined
+    const text = errorText(e)
+    notes.show(text, { kind: 'error' })
+    if (e.errors[0]) point(e.errors[0].field, text)
     return undefined
   }
 }

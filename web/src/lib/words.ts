@@ -1,6 +1,7 @@
 // Texts that several parts of the page share, and the words for errors.
 
 import type { Code, Failure } from '@nodest/client'
+import { labelAt } from './fields'
 import { plain } from './format'
 import { language, words } from './language.svelte'
 
@@ -21,18 +22,28 @@ export const common = words(
     copied: 'Copied',
     loading: 'Loading…',
     more: 'More',
+    moreFor: (name: string) => `More: ${name}`,
+    preview: 'Preview',
+    done: 'Done',
     back: 'Back',
     menu: 'Menu',
     name: 'Name',
     you: 'You',
+    unnamed: 'Without a name',
     none: 'None',
     table: 'Table',
+    nothingFound: 'Nothing found.',
+    searchCharacters: 'Search characters',
+    deleteTitle: (name: string) => `Delete ${name}?`,
+    deleted: (name: string) => `${name} was deleted.`,
     showMore: 'Show more',
     pictureAt: (host: string) => `picture at ${host}`,
     pictureBroken: 'picture that cannot be shown',
     pictureTooLarge: (size: string) => `picture of ${size}, too large to show`,
     rest: (n: string) => `Show more (${n} characters)`,
     dismiss: 'Dismiss',
+    nameless: 'A character needs a name.',
+    required: (label: string) => `“${label}” must not be empty.`,
     unsaved: 'Not saved yet',
     saved: 'Saved',
   },
@@ -52,18 +63,28 @@ export const common = words(
     copied: '已复制',
     loading: '加载中…',
     more: '更多',
+    moreFor: (name: string) => `更多：${name}`,
+    preview: '预览',
+    done: '完成',
     back: '返回',
     menu: '菜单',
     name: '名称',
     you: '你',
+    unnamed: '未命名',
     none: '无',
     table: '表格',
+    nothingFound: '没有找到。',
+    searchCharacters: '搜索角色',
+    deleteTitle: (name: string) => `删除 ${name}？`,
+    deleted: (name: string) => `已删除 ${name}。`,
     showMore: '显示更多',
     pictureAt: (host: string) => `${host} 上的图片`,
     pictureBroken: '无法显示的图片',
     pictureTooLarge: (size: string) => `图片 ${size}，过大，未显示`,
     rest: (n: string) => `显示更多（还有 ${n} 字符）`,
     dismiss: '关闭提示',
+    nameless: '角色需要一个名字。',
+    required: (label: string) => `“${label}”不能为空。`,
     unsaved: '尚未保存',
     saved: '已保存',
   },
@@ -106,9 +127,29 @@ const chinese: Partial<Record<Code, string>> = {
   shutting_down: '服务器正在重启。',
 }
 
-/** errorText describes an error in the language of the page. Its message may come from a provider. */
-export function errorText(e: Pick<Failure, 'code' | 'message'>): string {
-  const message = plain(String(e.message).slice(0, 600))
+// What is wrong with a field, by the code of the server.
+const chineseFields: Record<string, string> = {
+  required: '不能为空。',
+  range: '超出允许的范围。',
+  type: '类型不正确。',
+  value: '不能使用这个值。',
+  enum: '不能使用这个值。',
+  unknown: '无法识别。',
+  format: '格式不正确。',
+  encoding: '含有无法使用的字符。',
+}
+
+/**
+ * errorText describes an error in the language of the page. Fields have the labels of
+ * the form that is shown. The message may come from a provider.
+ */
+export function errorText(e: Pick<Failure, 'code' | 'message'> & { errors?: Failure['errors'] }): string {
+  const field = e.errors?.[0]
+  if (field?.code === 'required' && e.code === 'unsupported_card') return common.nameless
+  const label = field && labelAt(field.field)
+  if (label && field.code === 'required') return common.required(label)
+  const message = plain(String(label ? `${label}: ${field.detail}` : e.message).slice(0, 600))
+  if (label && language.current === 'zh' && Object.hasOwn(chineseFields, field.code)) return `${label}：${chineseFields[field.code]}（${plain(field.detail.slice(0, 600))}）`
   const general = language.current === 'zh' && Object.hasOwn(chinese, e.code) ? chinese[e.code] : ''
   return general ? (e.code === 'network' ? general : `${general}（${message}）`) : message
 }

@@ -4,7 +4,7 @@ import { SvelteMap } from 'svelte/reactivity'
 import type { Commands, components, End } from '@nodest/client'
 import { attempt, notes, succeeds } from '../lib/notes.svelte'
 import type { Message, Reply, Swipe } from '../lib/types'
-import { errorText } from '../lib/words'
+import { common, errorText } from '../lib/words'
 import { chatWords } from '../views/chat/words'
 import { client, connection, listen, replies, rest } from './server'
 
@@ -265,7 +265,7 @@ export class OpenChat {
   async remove(m: Message, scope: 'one' | 'after' | 'swipe') {
     if (!(await this.do('message.delete', { messageId: m.id, scope }))) return
     notes.show(scope === 'swipe' ? chatWords.swipeDeleted : scope === 'after' ? chatWords.messagesDeleted : chatWords.messageDeleted, {
-      action: { label: chatWords.undo, run: () => void this.do('message.restore', { messageId: m.id }) },
+      action: { label: common.undo, run: () => void this.do('message.restore', { messageId: m.id }) },
     })
   }
 

@@ -31,7 +31,7 @@ export async function requestBefore(prompt: Prompt, message: Message | null = nu
   const { generation } = await rest.get('/generations/{id}', { path: { id: generationId } })
   const id = generation.messageId
   const there = !id || indexIn(await orNone(rest.get('/messages/{id}', { path: { id } }))) >= 0
-  const what = () => [w.kinds[generation.kind], time(generation.createdAt), ...(there ? [] : [w.noLongerThere])].join(', ')
+  const what = () => [w.kinds[generation.kind], time(generation.createdAt), ...(there ? [] : [w.noLongerThere])].join(' · ')
   return { generationId, label: () => w.before(what()) }
 }
 

@@ -202,7 +202,6 @@ export const promptWords = words(
 
     previewText: 'Your next message',
     previewEmpty: 'Without a text: the request that “Continue” would send.',
-    preview: 'Preview',
     previewNothing: 'Nothing is sent to a model.',
     setOptions: (n: number) => (n === 0 ? 'Options' : `Options (${n} set)`),
   },
@@ -407,7 +406,6 @@ export const promptWords = words(
 
     previewText: '你的下一条消息',
     previewEmpty: '不填文字：显示“继续写”会发送的请求。',
-    preview: '预览',
     previewNothing: '不会发送给模型。',
     setOptions: (n: number) => (n === 0 ? '选项' : `选项（已设 ${n} 项）`),
   },

@@ -36,7 +36,6 @@ export const accountWords = words(
     newToken: 'New token…',
     signIn: 'Browser (signed in)',
     signInLink: 'Browser (sign-in link)',
-    unnamed: 'Without a name',
     used: (when: string) => `last used ${when}`,
     never: 'never used',
     ends: (when: string) => `until ${when}`,
@@ -61,7 +60,6 @@ export const accountWords = words(
     create: 'Create token',
     created: 'Copy the token now. It is not shown again.',
     token: 'Token',
-    done: 'Done',
   },
   {
     you: (name: string) => `已登录：${name}`,
@@ -98,7 +96,6 @@ export const accountWords = words(
     newToken: '新建令牌…',
     signIn: '浏览器（登录）',
     signInLink: '浏览器（登录链接）',
-    unnamed: '未命名',
     used: (when: string) => `上次使用：${when}`,
     never: '从未使用',
     ends: (when: string) => `有效期至 ${when}`,
@@ -123,6 +120,5 @@ export const accountWords = words(
     create: '创建令牌',
     created: '请立即复制令牌，之后不再显示。',
     token: '令牌',
-    done: '完成',
   },
 )
