@@ -123,6 +123,8 @@ type SearchInput struct {
 // Hit is a text that holds all words of a search.
 type Hit struct {
 	Message *Message
+	Chat    *Conversation
+	Shown   bool // the message is on the shown branch
 	SwipeID string
 	Snippet string   // of the swipe's text, around the first match
 	Matches [][2]int // in the snippet, from and to, code points
@@ -153,5 +155,5 @@ type Restored struct {
 // HistoryPage is a part of the shown branch, oldest first.
 type HistoryPage struct {
 	Items []*Message
-	More  bool // there are older ones
+	More  bool // there are older ones; newer ones after HistoryAfter
 }

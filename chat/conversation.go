@@ -229,3 +229,26 @@ func (svc *Service) History(ctx context.Context, userID, conversationID, before 
 	})
 	return page, err
 }
+
+// HistoryAfter returns a page of the shown branch, oldest first, that begins with the
+// message after the one of that id. limit is 1 to 200, 0 = 50.
+//
+// Errors: NotFound (field after) for a message that is not on the shown branch.
+func (svc *Service) HistoryAfter(ctx context.Context, userID, conversationID, after string, limit int) (*HistoryPage, error) {
+	limit, err := op.CheckLimit(limit)
+	if err != nil {
+		return nil, err
+	}
+	page := &HistoryPage{}
+	err = svc.store.View(ctx, userID, func(tx Tx) error {
+		conv, err := tx.Conversation(conversationID)
+		if err != nil {
+			return err
+		}
+		if page.Items, page.More, err = tx.PathAfter(conv.ID, conv.HeadID, after, limit); err != nil {
+			return op.InField("after", err)
+		}
+		return nil
+	})
+	return page, err
+}

@@ -12,12 +12,41 @@ import (
 //
 // Errors: NotFound; Busy while a reply is being written there.
 func (svc *Service) ChooseHead(ctx context.Context, c *op.Call, conversationID, messageID string) (*Conversation, error) {
+	return svc.chooseHead(ctx, c, conversationID, func(tx Tx, conv *Conversation) (*Message, error) {
+		return liveMessageIn(tx, conv.ID, messageID)
+	})
+}
+
+// ShowMessage shows a branch that has a message: the shown one if it has it, else the
+// newest, to its end. It is like ChooseHead otherwise.
+func (svc *Service) ShowMessage(ctx context.Context, c *op.Call, conversationID, messageID string) (*Conversation, error) {
+	return svc.chooseHead(ctx, c, conversationID, func(tx Tx, conv *Conversation) (*Message, error) {
+		m, err := liveMessageIn(tx, conv.ID, messageID)
+		if err != nil {
+			return nil, err
+		}
+		on, err := tx.OnPath(conv.ID, conv.HeadID, []string{m.ID})
+		if err != nil {
+			return nil, err
+		}
+		id := conv.HeadID
+		if len(on) == 0 {
+			if id, err = tx.Leaf(conv.ID, m.ID); err != nil {
+				return nil, err
+			}
+		}
+		return tx.Message(id)
+	})
+}
+
+// chooseHead makes the message that find returns the last shown one.
+func (svc *Service) chooseHead(ctx context.Context, c *op.Call, conversationID string, find func(Tx, *Conversation) (*Message, error)) (*Conversation, error) {
 	return op.Once(ctx, svc.store, c, func(tx Tx) (*Conversation, error) {
 		conv, err := tx.LockConversation(conversationID)
 		if err != nil {
 			return nil, err
 		}
-		m, err := liveMessageIn(tx, conv.ID, messageID)
+		m, err := find(tx, conv)
 		if err != nil {
 			return nil, err
 		}

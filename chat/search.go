@@ -55,10 +55,40 @@ func (svc *Service) Search(ctx context.Context, userID string, in SearchInput) (
 	err = svc.store.View(ctx, userID, func(tx Tx) error {
 		s := searcher{words: words, filter: TextFilter{ConversationID: in.ConversationID, CharacterID: in.CharacterID}, limit: limit}
 		next, err := s.walk(tx, from)
+		if err != nil {
+			return err
+		}
 		page.Items, page.NextCursor = s.hits, next
-		return err
+		return placeHits(tx, s.hits)
 	})
 	return page, err
+}
+
+// placeHits completes hits with their conversations.
+func placeHits(tx Tx, hits []*Hit) error {
+	ids, shown := map[string][]string{}, map[string]bool{}
+	for _, h := range hits {
+		ids[h.Message.ConversationID] = append(ids[h.Message.ConversationID], h.Message.ID)
+	}
+	chats := make(map[string]*Conversation, len(ids))
+	for id, messages := range ids {
+		conv, err := tx.Conversation(id)
+		if err != nil {
+			return err
+		}
+		on, err := tx.OnPath(id, conv.HeadID, messages)
+		if err != nil {
+			return err
+		}
+		chats[id] = conv
+		for _, messageID := range on {
+			shown[messageID] = true
+		}
+	}
+	for _, h := range hits {
+		h.Chat, h.Shown = chats[h.Message.ConversationID], shown[h.Message.ID]
+	}
+	return nil
 }
 
 // searcher is one search.
@@ -226,14 +256,16 @@ func parseSearchCursor(cursor string) (c searchCursor, err error) {
 }
 
 type wireHit struct {
-	Message        wireMessage `json:"message"`
-	ConversationID string      `json:"conversationId"`
-	SwipeID        string      `json:"swipeId"`
-	Snippet        string      `json:"snippet"`
-	Matches        [][2]int    `json:"matches"` // in the snippet, from and to, code points
+	Message        wireMessage      `json:"message"`
+	ConversationID string           `json:"conversationId"`
+	Conversation   wireConversation `json:"conversation"`
+	Shown          bool             `json:"shown"`
+	SwipeID        string           `json:"swipeId"`
+	Snippet        string           `json:"snippet"`
+	Matches        [][2]int         `json:"matches"` // in the snippet, from and to, code points
 }
 
 // WireHit is h as clients see it.
 func WireHit(h *Hit) any {
-	return wireHit{messageOf(h.Message), h.Message.ConversationID, h.SwipeID, h.Snippet, h.Matches}
+	return wireHit{messageOf(h.Message), h.Chat.ID, conversationOf(h.Chat), h.Shown, h.SwipeID, h.Snippet, h.Matches}
 }

@@ -99,6 +99,16 @@ type HistoryTx interface {
 	// Tree returns the tree of a conversation as runs, at most limit, and its newest save
 	// points, likewise. Its cost grows with the number of branches, not with their length.
 	Tree(conversationID string, limit int) (*Tree, error)
+	// PathAfter returns at most limit messages of the path that ends in headID, oldest
+	// first: those that follow afterID. Deleted messages are left out. fault.NotFound if
+	// afterID is not on the path. Its cost does not depend on the length of the chat.
+	PathAfter(conversationID, headID, afterID string, limit int) (items []*Message, more bool, err error)
+	// OnPath returns those of the messages that are on the path that ends in headID,
+	// deleted or not.
+	OnPath(conversationID, headID string, ids []string) ([]string, error)
+	// Leaf returns the newest (by seq) of the Tips in and below a message that is not
+	// deleted.
+	Leaf(conversationID, messageID string) (id string, err error)
 	// Texts walks the user's messages that are not deleted, in conversations that
 	// are not, the newest first (by id; those of one conversation by seq), all swipes
 	// with them: at most limit, after cursor. next is "" at the end.

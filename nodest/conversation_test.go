@@ -208,6 +208,52 @@ func TestHistoryIsReadBackwardsInPages(t *testing.T) {
 	wantError(t, err, fault.NotFound, "before")
 	_, err = h.Chats.History(t.Context(), me, conv.ID, "", 201)
 	wantError(t, err, fault.Invalid, "limit")
+
+	page, err := h.Chats.HistoryAfter(t.Context(), me, conv.ID, all[2].ID, 3)
+	must(t, err)
+	if got, want := messageIDs(page.Items), messageIDs(all[3:6]); !slices.Equal(got, want) || !page.More {
+		t.Errorf("after a message: %v, want %v, more %v", got, want, page.More)
+	}
+	page, err = h.Chats.HistoryAfter(t.Context(), me, conv.ID, conv.HeadID, 3)
+	must(t, err)
+	if len(page.Items) != 0 || page.More {
+		t.Errorf("after the last message: %v, more %v", messageIDs(page.Items), page.More)
+	}
+	_, err = h.Chats.HistoryAfter(t.Context(), me, other.ID, all[2].ID, 3)
+	wantError(t, err, fault.NotFound, "after")
+	_, err = h.Chats.HistoryAfter(t.Context(), me, conv.ID, all[2].ID, 201)
+	wantError(t, err, fault.Invalid, "limit")
+}
+
+// A message within another branch is shown with all that follows it there.
+func TestShowingAMessageShowsItsBranch(t *testing.T) {
+	h := newChatFixture(t)
+	conv, all := h.newChat(t, 4)
+	end := all[len(all)-1]
+	h.addMessage(t, conv.ID, all[1].ID, "another way")
+	show := func(id, want string) {
+		t.Helper()
+		conv, err := h.Chats.ShowMessage(t.Context(), h.call(), conv.ID, id)
+		must(t, err)
+		if conv.HeadID != want || conv.LastMessage.ID != want {
+			t.Errorf("the head is %s, want %s", conv.HeadID, want)
+		}
+	}
+	_, err := h.Chats.HistoryAfter(t.Context(), me, conv.ID, all[2].ID, 0)
+	wantError(t, err, fault.NotFound, "after") // it is on the other branch
+	show(all[2].ID, end.ID)
+	h.takeEventTypes()
+	show(all[0].ID, end.ID) // it is shown already, though a newer branch has it, too
+	if events := h.takeEventTypes(); len(events) != 0 {
+		t.Errorf("events = %v, want none", events)
+	}
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[3].ID, "one")
+	must(t, err)
+	_, err = h.Chats.ShowMessage(t.Context(), h.call(), conv.ID, all[3].ID)
+	wantError(t, err, fault.NotFound, "messageId")
+	defer h.markAsWriting(t, end)()
+	_, err = h.Chats.ShowMessage(t.Context(), h.call(), conv.ID, all[2].ID)
+	wantError(t, err, fault.Busy, "")
 }
 
 func messageIDs(messages []*chat.Message) []string {

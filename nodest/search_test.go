@@ -139,6 +139,34 @@ func TestSearchFindsWhatCanBeShown(t *testing.T) {
 	}
 }
 
+// A hit tells its conversation, archived or not, and whether its message is shown there.
+func TestAHitTellsWhereItIs(t *testing.T) {
+	h := newChatFixture(t)
+	first, all := h.newChat(t, 2)
+	h.addMessage(t, first.ID, all[1].ID, "tea on the branch that was left")
+	h.addMessage(t, first.ID, all[1].ID, "tea that is shown")
+	second, _ := h.newChat(t, 0)
+	h.addMessage(t, second.ID, second.HeadID, "tea in the archive")
+	archived := true
+	_, err := h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: second.ID, Archived: &archived})
+	must(t, err)
+
+	page, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: "tea"})
+	must(t, err)
+	var got []string
+	for _, hit := range page.Items {
+		got = append(got, fmt.Sprintf("%s: %t, archived %t, %t", hit.Message.Text(), hit.Shown, hit.Chat.Archived, hit.Chat.ID == hit.Message.ConversationID))
+	}
+	want := []string{
+		"tea in the archive: true, archived true, true",
+		"tea that is shown: true, archived false, true",
+		"tea on the branch that was left: false, archived false, true",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
 func TestASnippetSurroundsTheFirstMatch(t *testing.T) {
 	h := newChatFixture(t)
 	conv, _ := h.newChat(t, 0)
@@ -260,12 +288,14 @@ func TestWireFormOfASearchHit(t *testing.T) {
 	var got struct {
 		Message        struct{ ID, Text string }
 		ConversationID string
+		Conversation   struct{ ID, CharacterID string }
 		SwipeID        string
 		Snippet        string
 		Matches        [][2]int
 	}
 	must(t, json.Unmarshal(wire, &got))
-	if got.Message.Text != "green tea" || got.ConversationID != conv.ID || got.SwipeID == "" || got.Snippet != "green tea" ||
+	if got.Message.Text != "green tea" || got.ConversationID != conv.ID ||
+		got.Conversation.ID != conv.ID || got.Conversation.CharacterID != conv.CharacterID || got.SwipeID == "" || got.Snippet != "green tea" ||
 		!slices.Equal(got.Matches, [][2]int{{6, 9}}) {
 		t.Errorf("on the wire: %s", wire)
 	}

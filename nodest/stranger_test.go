@@ -81,6 +81,12 @@ func TestOtherUsersObjectsAnswerNotFound(t *testing.T) {
 		"history before a foreign message": func(ctx context.Context, c *op.Call) error {
 			return errOf(h.Chats.History(ctx, c.UserID, mine.ID, message, 0))
 		},
+		"history after a foreign message": func(ctx context.Context, c *op.Call) error {
+			return errOf(h.Chats.HistoryAfter(ctx, c.UserID, mine.ID, message, 0))
+		},
+		"show a foreign message": func(ctx context.Context, c *op.Call) error {
+			return errOf(h.Chats.ShowMessage(ctx, c, mine.ID, message))
+		},
 		"import chat": func(ctx context.Context, c *op.Call) error {
 			return errOf(h.Archives.ImportChat(ctx, c, ch, []byte(smallLog), "x.jsonl"))
 		},

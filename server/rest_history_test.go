@@ -311,7 +311,7 @@ func TestMessageSearch(t *testing.T) {
 		t.Errorf("ROAD: %v", found)
 	}
 	hit := find("q=old+harbour")[0].(map[string]any) // in a swipe that is not shown
-	if stringAt(hit, "message.id") != replyID || hit["conversationId"] != chat || hit["swipeId"] == "" {
+	if stringAt(hit, "message.id") != replyID || hit["conversationId"] != chat || stringAt(hit, "conversation.id") != chat || hit["shown"] != true || hit["swipeId"] == "" {
 		t.Errorf("hit: %v", hit)
 	}
 	hit = find("q=" + url.QueryEscape("旅人"))[0].(map[string]any)

@@ -2,9 +2,11 @@ package store
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"nodest/chat"
+	"nodest/fault"
 	"nodest/store/sqldb"
 )
 
@@ -94,6 +96,90 @@ func branchEnds(chains []chainEnd) (ends []chainEnd) {
 		}
 	}
 	return ends
+}
+
+// Leaf climbs from the end of each branch to the chain of the message.
+func (t *tx) Leaf(conversationID, messageID string) (string, error) {
+	at, err := t.placeIn(conversationID, messageID)
+	if err != nil {
+		return "", err
+	}
+	chains, err := t.chains(conversationID)
+	if err != nil {
+		return "", err
+	}
+	byChain := make(map[int64]chainEnd, len(chains))
+	for _, c := range chains {
+		byChain[c.Chain] = c
+	}
+	var leaf chainEnd
+	for _, end := range branchEnds(chains) {
+		c, depth := end, end.Depth
+		for c.Chain > at.Chain && c.UpChain != nil {
+			c, depth = byChain[*c.UpChain], c.UpDepth
+		}
+		if c.Chain == at.Chain && depth >= at.Depth && end.Seq > leaf.Seq {
+			leaf = end
+		}
+	}
+	if leaf.ID == nil {
+		return "", fault.New(fault.NotFound, "no message %q", messageID)
+	}
+	return *leaf.ID, nil
+}
+
+// placeIn returns where a message of a conversation is in the tree.
+func (t *tx) placeIn(conversationID, messageID string) (at struct{ Chain, Depth int64 }, err error) {
+	if err := t.inConversation(conversationID, messageID); err != nil {
+		return at, err
+	}
+	err = sqldb.Each(t, func(row *struct{ Chain, Depth int64 }) error { at = *row; return nil },
+		"SELECT chain, depth FROM messages WHERE user_id = ? AND id = ?", t.userID, messageID)
+	return at, err
+}
+
+// OnPath compares places with the pieces of the path.
+func (t *tx) OnPath(conversationID, headID string, ids []string) ([]string, error) {
+	if start, _, err := t.pathStart(conversationID, headID, ""); err != nil || start == "" {
+		return nil, err
+	}
+	type row struct{ ID string }
+	return sqldb.Map(t, func(r *row) string { return r.ID }, pieces+`SELECT m.id FROM messages m CROSS JOIN path
+		WHERE m.user_id = ? AND m.id IN (?) AND m.conversation_id = path.conversation_id AND m.chain = path.chain AND m.depth <= path.depth`,
+		t.userID, headID, t.userID, ids)
+}
+
+// PathAfter reads the pieces of the path one after the other, from the message on, until
+// it has enough.
+func (t *tx) PathAfter(conversationID, headID, afterID string, limit int) ([]*chat.Message, bool, error) {
+	if err := t.inConversation(conversationID, headID); err != nil {
+		return nil, false, err
+	}
+	at, err := t.placeIn(conversationID, afterID)
+	if err != nil {
+		return nil, false, err
+	}
+	depths, err := t.piecesOf(headID)
+	if err != nil {
+		return nil, false, err
+	}
+	if at.Depth > depths[at.Chain] {
+		return nil, false, fault.New(fault.NotFound, "message %q is on another branch", afterID)
+	}
+	limit = sqldb.Length(limit)
+	items := []*chat.Message{}
+	for _, chain := range slices.Sorted(maps.Keys(depths)) {
+		if chain < at.Chain || len(items) > limit {
+			continue
+		}
+		some, err := t.messages("WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ? AND m.deleted_at IS NULL ORDER BY m.depth LIMIT ?",
+			t.userID, conversationID, chain, at.Depth, depths[chain], limit+1-len(items))
+		if err != nil {
+			return nil, false, err
+		}
+		items = append(items, some...)
+	}
+	return items[:min(len(items), limit)], len(items) > limit, nil
 }
 
 // Texts walks messages backwards along an index: that of one conversation, where

@@ -60,7 +60,8 @@ func TestBranchesAreListedByTheirTips(t *testing.T) {
 	})
 }
 
-// Tips of random trees are the visible messages with no visible message below.
+// Tips of random trees are the visible messages with no visible message below; the leaf
+// of a message is the newest of those in and below it.
 func TestTipsOfRandomTrees(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		s := newRandomHistory(e)
@@ -72,17 +73,31 @@ func TestTipsOfRandomTrees(t *testing.T) {
 			for _, m := range e.dump(s.conv) {
 				all = append(all, m.Message)
 			}
-			inner := map[string]bool{} // has a visible message below
+			leaves := map[string]*chat.Message{} // the newest tip in and below each message
 			var want []string
 			for _, m := range slices.Backward(all) {
-				if m.DeletedAt == nil && !inner[m.ID] {
+				if m.DeletedAt == nil && leaves[m.ID] == nil {
 					want = append(want, m.Text())
+					leaves[m.ID] = m
 				}
-				if m.DeletedAt == nil || inner[m.ID] {
-					inner[m.ParentID] = true
+				if tip, other := leaves[m.ID], leaves[m.ParentID]; other == nil || tip != nil && tip.Seq > other.Seq {
+					leaves[m.ParentID] = tip
 				}
 			}
 			e.equal("tips", e.tips(s.conv, 1000), want)
+			e.view(func(tx nodest.Tx) error {
+				for _, m := range all {
+					if m.DeletedAt != nil {
+						continue
+					}
+					leaf, err := tx.Chats.Leaf(s.conv, m.ID)
+					if err != nil {
+						return err
+					}
+					e.equal("leaf of "+m.Text(), leaf, leaves[m.ID].ID)
+				}
+				return nil
+			})
 		}
 	})
 }

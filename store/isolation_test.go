@@ -379,6 +379,33 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		_, _, err := tx.Chats.Tips(x.conversation, "", 5)
 		return wantNotFound(e, err)
 	},
+	"PathAfter": func(e *env, tx nodest.Tx, x fixture) error {
+		own := ownChat(e, tx)
+		for _, c := range []string{own, x.conversation} {
+			if _, _, err := tx.Chats.PathAfter(c, x.message, x.message, 5); wantNotFound(e, err) != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"OnPath": func(e *env, tx nodest.Tx, x fixture) error {
+		own := ownChat(e, tx)
+		for _, c := range []string{own, x.conversation} {
+			if _, err := tx.Chats.OnPath(c, x.message, []string{x.message}); wantNotFound(e, err) != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"Leaf": func(e *env, tx nodest.Tx, x fixture) error {
+		own := ownChat(e, tx)
+		for _, c := range []string{own, x.conversation} {
+			if _, err := tx.Chats.Leaf(c, x.message); wantNotFound(e, err) != nil {
+				return err
+			}
+		}
+		return nil
+	},
 	"Tree": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Tree(x.conversation, 5)
 		return wantNotFound(e, err)

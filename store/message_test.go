@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -290,6 +292,45 @@ func TestPathsOfRandomTrees(t *testing.T) {
 				})
 			}
 			e.equal("branch", got, want)
+			e.readOnwards(conversation, head, size, parents, deleted)
 		}
+	})
+}
+
+// readOnwards reads the path that ends in head forwards from each message of it, and from
+// one beside it; parents has the parent of each message.
+func (e *env) readOnwards(conversation, head string, size int, parents map[string]string, deleted map[string]bool) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) error {
+		on, err := tx.Chats.OnPath(conversation, head, slices.Collect(maps.Keys(parents)))
+		if err != nil {
+			return err
+		}
+		var all, rest []string
+		for at := head; at != ""; at = parents[at] {
+			items, more, err := tx.Chats.PathAfter(conversation, head, at, size)
+			if err != nil {
+				return err
+			}
+			var got []string
+			for _, m := range items {
+				got = append(got, m.ID)
+			}
+			e.equal("the page after a message", got, rest[:min(size, len(rest))])
+			e.equal("more after it", more, len(rest) > size)
+			if !deleted[at] {
+				rest = append([]string{at}, rest...)
+			}
+			all = append(all, at)
+		}
+		e.equal("messages on the path", slices.Sorted(slices.Values(on)), slices.Sorted(slices.Values(all)))
+		for beside := range parents {
+			if !slices.Contains(all, beside) {
+				_, _, err := tx.Chats.PathAfter(conversation, head, beside, size)
+				e.code(fault.NotFound, err)
+				break
+			}
+		}
+		return nil
 	})
 }

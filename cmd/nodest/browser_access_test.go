@@ -157,6 +157,7 @@ func (a *accessPage) views() []accessView {
 		{"places of a chat", chat, []string{pressable("Branches and save points")}, pageText("Before the storm")},
 		{"preview of a save point", chat, []string{pressable("Branches and save points"), pressable("Preview")}, found("dialog .said")},
 		{"details of a chat", chat, []string{found("main > header [aria-haspopup=menu]"), pressable("Chat settings")}, found("dialog form select")},
+		{"searching a chat", chat, []string{found("main > header [aria-haspopup=menu]"), pressable("Search this chat"), typed("dialog", "bees")}, found("dialog mark")},
 		{"restarting a chat", chat, []string{found("main > header [aria-haspopup=menu]"), found("[role=menuitem]:last-child")}, dialogOpen},
 		{"what was recalled", chat, []string{found("article.last footer button.quiet")}, found("dialog li")},
 		{"a note", chat, []string{pressable("Copy")}, found(".notes:popover-open .note")},
@@ -211,7 +212,16 @@ func (a *accessPage) views() []accessView {
 			accessView{"settings", "/settings", nil, found("main nav a")},
 			accessView{"drawer", "/characters", []string{pressable("Open menu")}, `!document.querySelector("aside").inert`})
 	}
-	return views
+	list := "aside"
+	if a.phone {
+		list = "main"
+	}
+	return append(views, accessView{"what was said", "/", []string{typed(list, "bees")}, found(list + " mark")}) // the words stay
+}
+
+// typed types into a field for searches, and returns it.
+func typed(where, text string) string {
+	return `(f => f && (f.value = ` + jsString(text) + `, f.dispatchEvent(new Event("input", {bubbles: true})), f))(` + found(where+" [type=search]") + `)`
 }
 
 func (a *accessPage) see(what, js string) {
@@ -256,7 +266,7 @@ func (a *accessPage) check(where, js string) (wrong []string) {
 // checks is all that is asked of a view, in the size that is set.
 func (a *accessPage) checks(view string) (wrong []string) {
 	a.t.Helper()
-	whole := view == "a chat" || view == "drawer" || view == "new chat"
+	whole := view == "a chat" || view == "drawer" || view == "what was said" || view == "new chat"
 	size := "wide"
 	if a.phone {
 		size = "phone"

@@ -580,6 +580,13 @@ func TestPageByKeyboard(t *testing.T) {
 	c.keys(kb.Escape)
 	c.see("closed, and back at its button", `document.querySelector("aside").inert && !document.querySelector("main").inert && `+opener)
 	c.keys(kb.Enter)
+	reach("the search", `e => e.matches("aside [type=search]")`)
+	c.keys("welcome")
+	reach("what was said", `e => e.matches("aside section li a")`)
+	c.keys(kb.Enter)
+	c.see("the message, and the drawer is closed", `document.activeElement.matches("article") && document.activeElement.innerText.includes("Welcome.") && document.querySelector("aside").inert`)
+	reach("the drawer", `e => e.matches("main button.drawer")`, chromedp.KeyModifiers(chromedp.ModifierShift))
+	c.keys(kb.Enter)
 	reach("the library", `e => e.hash == "#/library"`)
 	c.keys(kb.Enter)
 	heading("Library")
@@ -674,6 +681,26 @@ func TestPageLongChat(t *testing.T) {
 	c.see("far up", `window.read.pages >= 6 && document.querySelectorAll("article").length < 60`)
 	c.press("To the newest message")
 	c.see("the newest message again", shownAs(fmt.Sprintf("message %d.", length-1)))
+
+	// What was said far up is found and opened without all that followed, which can be read on.
+	find := func() {
+		t.Helper()
+		click(t, c.ctx, `main header [aria-haspopup=menu]`)
+		c.press("Search this chat")
+	}
+	find()
+	typeIn(t, c.ctx, `dialog [type=search]`, `"message 2500."`)
+	c.see("found", `document.querySelectorAll("dialog mark").length == 1`)
+	c.took("opening a message that 7,500 follow", `document.querySelector("dialog section li a").click()`, atMessage(chat.ID, "message 2500."))
+	const scroll = `(s => s.scrollTo(0, s.scrollHeight))(document.querySelector(".scroller"))`
+	c.see("read on", `(`+scroll+`, [...document.querySelectorAll("article .text")].some(e => Number(/message (\d+)\./.exec(e.innerText)?.[1]) >= 2600))`)
+	c.see("few of them are drawn", `document.querySelectorAll("article").length < 60`)
+	find()
+	c.see("the words are there still", `document.querySelector("dialog mark")`)
+	click(t, c.ctx, `dialog section li a`)
+	c.see("the message again", atMessage(chat.ID, "message 2500."))
+	c.ask("What was that?", "A river.")
+	c.see("one's own message leads to the end", `!document.querySelector(".newest") && `+shownAs(fmt.Sprintf("message %d.", length-1)))
 	c.p.stop(t)
 }
 

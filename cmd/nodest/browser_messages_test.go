@@ -108,11 +108,11 @@ func TestPageBranches(t *testing.T) {
 	c.press("Save and send as a new branch")
 	c.last("complete", "It does.")
 
-	c.see("2/2", shownAs("It rains.")+`.closest("article").querySelector(".branches").innerText.trim() == "2/2"`)
+	c.see("2/2", shownAs("It rains.")+`.closest("article").querySelector(".branches")?.innerText.trim() == "2/2"`)
 	c.pressAt("It rains.", "Previous branch")
 	c.last("complete", "To the sea.")
 	c.messages(5)
-	c.see("1/2", shownAs("Good evening!")+`.closest("article").querySelector(".branches").innerText.trim() == "1/2"`)
+	c.see("1/2", shownAs("Good evening!")+`.closest("article").querySelector(".branches")?.innerText.trim() == "1/2"`)
 
 	c.press("Branches and save points")
 	c.fill(`dialog [aria-label="Description"]`, "before the rain")
@@ -134,6 +134,19 @@ func TestPageBranches(t *testing.T) {
 	c.messages(5)
 	c.pressAt("Good evening!", "Next branch")
 	c.last("complete", "It does.")
+
+	// What was said on the other branch is found, and shown there with what followed.
+	chat := strings.TrimPrefix(evalString(t, c.ctx, `location.hash`), "#/chats/")
+	typeIn(t, c.ctx, `aside [type=search]`, `"where to?"`)
+	c.see("on another branch", hits+`.endsWith(": Where to?") && document.querySelector("aside section li").innerText.includes("another branch")`)
+	click(t, c.ctx, `aside section li a`)
+	c.see("the message", atMessage(chat, "Where to?"))
+	c.last("complete", "To the sea.")
+	c.messages(5)
+	c.see("the user is told", `document.querySelector(".notes").innerText.includes("on another branch, which is shown now")`)
+	c.press("Back to the branch before")
+	c.last("complete", "It does.")
+	c.messages(3)
 	c.p.stop(t)
 }
 

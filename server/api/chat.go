@@ -297,27 +297,46 @@ func chatDelete(ctx context.Context, s *Services, c *op.Call, in conversationDat
 type headData struct {
 	ConversationID string `json:"conversationId"`
 	MessageID      string `json:"messageId"`
+	ToEnd          bool   `json:"toEnd,omitempty"`
 }
 
 func chatHead(ctx context.Context, s *Services, c *op.Call, in headData) (any, error) {
+	if in.ToEnd {
+		return conversationOf(s.Chats.ShowMessage(ctx, c, in.ConversationID, in.MessageID))
+	}
 	return conversationOf(s.Chats.ChooseHead(ctx, c, in.ConversationID, in.MessageID))
 }
 
 type historyData struct {
 	ConversationID string `json:"conversationId"`
 	Before         string `json:"before,omitempty"`
+	After          string `json:"after,omitempty"`
 	Limit          limit  `json:"limit,omitempty"`
 }
 
-// chatHistory pages backwards: nextCursor is the before of the next page.
+// chatHistory pages backwards: nextCursor is the before of the next page; forwards with
+// after.
 func chatHistory(ctx context.Context, s *Services, c *op.Call, in historyData) (any, error) {
-	h, err := s.Chats.History(ctx, c.UserID, in.ConversationID, in.Before, int(in.Limit))
+	var h *chat.HistoryPage
+	var err error
+	switch {
+	case in.After == "":
+		h, err = s.Chats.History(ctx, c.UserID, in.ConversationID, in.Before, int(in.Limit))
+	case in.Before == "":
+		h, err = s.Chats.HistoryAfter(ctx, c.UserID, in.ConversationID, in.After, int(in.Limit))
+	default:
+		err = fault.InvalidField("after", "range", "cannot be used together with before")
+	}
 	if err != nil {
 		return nil, err
 	}
 	p := whole(h.Items, chat.WireMessage)
-	if h.More && len(h.Items) > 0 {
-		p.NextCursor = &h.Items[0].ID
+	if n := len(h.Items); h.More && n > 0 {
+		next := h.Items[0]
+		if in.After != "" {
+			next = h.Items[n-1]
+		}
+		p.NextCursor = &next.ID
 	}
 	return p, nil
 }

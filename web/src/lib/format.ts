@@ -43,6 +43,7 @@ export const glimpse = (text: string) => plain(text.replace(/(?<!\d)[*`]+(?=\S)|
  * plain makes foreign text fit for one line of the page: characters that reverse or
  * hide what follows are taken out.
  */
-export function plain(text: string): string {
-  return text.slice(0, 2000).replace(/[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, ' ').trim()
-}
+export const plain = (text: string) => oneLine(text.slice(0, 2000)).trim()
+
+/** oneLine is plain that keeps the length. */
+export const oneLine = (text: string) => text.replace(/[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, ' ')

@@ -45,15 +45,20 @@ export class Pages<T extends { id: string }> {
     })
   }
 
+  /** more reads on until there is something new. */
   async more() {
-    const { cursor, turn } = this
-    if (cursor === null || this.reading) return
+    const { turn, list } = this
+    if (this.reading) return
     this.reading = true
-    const got = await attempt(() => this.page({ limit: this.size, cursor }))
+    while (this.cursor !== null && this.list === list) {
+      const { cursor } = this
+      const got = await attempt(() => this.page({ limit: this.size, cursor }))
+      if (!got || turn !== this.turn) break
+      const known = new Set(list.map((item) => item.id))
+      const added = got.items.filter((item) => !known.has(item.id))
+      if (added.length > 0) this.list = [...list, ...added]
+      this.cursor = got.nextCursor
+    }
     this.reading = false
-    if (!got || turn !== this.turn) return
-    const known = new Set(this.list.map((item) => item.id))
-    this.list = [...this.list, ...got.items.filter((item) => !known.has(item.id))]
-    this.cursor = got.nextCursor
   }
 }

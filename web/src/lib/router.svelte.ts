@@ -51,6 +51,9 @@ export function go(to: string, replace = false) {
   } else location.hash = to
 }
 
+/** messageAt is the address that opens a chat at a message. */
+export const messageAt = (e: { conversationId: string; messageId: string }) => `/chats/${encodeURIComponent(e.conversationId)}?message=${encodeURIComponent(e.messageId)}`
+
 /** decode decodes a part of an address; undefined if it cannot be an id. */
 function decode(part: string | undefined): string | undefined {
   try {

@@ -1,11 +1,12 @@
 // The chat that is open: its messages, and the replies that are being written in it.
 
 import { SvelteMap } from 'svelte/reactivity'
-import type { Commands, components, End } from '@nodest/client'
+import { Failure, type Commands, type components, type End } from '@nodest/client'
 import { attempt, notes, succeeds } from '../lib/notes.svelte'
 import type { Message, Reply, Swipe } from '../lib/types'
 import { common, errorText } from '../lib/words'
 import { chatWords } from '../views/chat/words'
+import { chats } from './chats.svelte'
 import { client, connection, listen, replies, rest } from './server'
 
 type Tree = components['schemas']['Tree']
@@ -59,11 +60,13 @@ export class OpenChat {
   loaded = $state(false)
   /** Whether there are messages before those that are loaded. */
   older = $state(false)
+  /** Whether there are messages after them: they are around one that was looked for. */
+  newer = $state(false)
   /** Replies that are being written, by message. */
   live = new SvelteMap<string, Live>()
   /** The wording of messages that are being edited: it outlives a scroll out of view. */
   edits = new SvelteMap<string, string>()
-  /** The message that was looked for. */
+  /** The message that was looked for, while it is marked. */
   sought = $state('')
   /** Where the chat branches; null before it is known. */
   tree = $state.raw<Tree | null>(null)
@@ -71,6 +74,7 @@ export class OpenChat {
   /** What was shown of the last interrupted reply, by message. */
   private cut = new SvelteMap<string, { generationId: string; text: string }>()
   private loading = 0
+  private seeking = ''
   private forked = false // a branch was begun that the tree does not have
   private arrived: Map<string, Message> | null = null // messages that arrive while a page is read
   private stop: () => void
@@ -83,6 +87,7 @@ export class OpenChat {
       event: (e) => {
         if (!('conversationId' in e) || e.conversationId !== this.id) return
         if (e.ev === 'message.created' || e.ev === 'message.updated') this.message(e.data.message)
+        if (e.ev === 'message.deleted') this.messages = this.messages.filter((m) => !e.data.messageIds.includes(m.id))
         if (e.ev === 'message.deleted' || e.ev === 'message.restored') void this.load()
         if (e.ev === 'chat.updated') this.head(e.data.conversation.headId)
         if (e.ev === 'gen.failed' && this.messages.find((m) => m.id === e.messageId)?.status !== 'error') {
@@ -108,25 +113,61 @@ export class OpenChat {
     return writing(m) || this.live.has(m.id)
   }
 
-  /** load reads the newest messages of the shown branch. */
+  /** load reads again what is shown: the newest messages of the branch, or those around one. */
   async load() {
+    const around = this.newer ? this.messages[this.messages.length >> 1]?.id : ''
+    if ((await this.take(around ?? '')) === 'absent') await this.loadNewest()
+  }
+
+  async loadNewest() {
+    await this.take('')
+  }
+
+  /** take shows the messages around one, or the newest. They may be absent from the shown branch. */
+  private async take(around: string): Promise<'taken' | 'absent' | 'overtaken' | 'failed'> {
     const turn = ++this.loading
     const arrived = (this.arrived = new Map<string, Message>())
-    const limit = Math.min(200, Math.max(page, this.messages.length))
-    const got = await attempt(() => rest.get('/conversations/{id}/messages', { path: { id: this.id }, query: { limit } }))
-    if (turn !== this.loading) return // something newer was asked for
+    const got = await attempt(() => (around ? this.around(around) : this.newest()))
+    if (turn !== this.loading) return 'overtaken' // something newer was asked for
     this.arrived = null
     this.loaded = true
-    if (!got) return
+    if (!got) return got === null ? 'absent' : 'failed'
     const known = new Map(this.messages.map((m) => [m.id, m]))
     this.messages = got.items.map((m) => (known.get(m.id)?.rev === m.rev ? known.get(m.id)! : m))
-    this.older = got.nextCursor !== null
+    this.older = got.older
+    this.newer = got.newer
     for (const m of arrived.values()) this.message(m) // the answer may be older than these
-    for (const m of this.messages) {
+    this.adopt(this.messages)
+    void this.loadTree()
+    return 'taken'
+  }
+
+  private read(query: { limit: number; before?: string; after?: string }) {
+    return rest.get('/conversations/{id}/messages', { path: { id: this.id }, query })
+  }
+
+  private async newest() {
+    const got = await this.read({ limit: Math.min(200, Math.max(page, this.messages.length)) })
+    return { items: got.items, older: got.nextCursor !== null, newer: false }
+  }
+
+  private async around(messageId: string) {
+    const limit = this.newer ? Math.min(200, Math.max(page, this.messages.length >> 1)) : page
+    try {
+      const [m, before, after] = await Promise.all([rest.get('/messages/{id}', { path: { id: messageId } }), this.read({ limit, before: messageId }), this.read({ limit, after: messageId })])
+      return { items: [...before.items, m, ...after.items], older: before.nextCursor !== null, newer: after.nextCursor !== null }
+    } catch (e) {
+      if (e instanceof Failure && e.code === 'not_found') return null
+      throw e
+    }
+  }
+
+  /** adopt takes in what is being written of messages. */
+  private adopt(messages: Message[]) {
+    for (const m of messages) {
       const reply = replies.of(m.id)
       if (reply) this.reply(reply)
     }
-    void this.loadTree()
   }
 
   async loadTree() {
@@ -142,28 +183,50 @@ export class OpenChat {
     return run ? this.tree!.items.filter((r) => r.parentId === run.parentId) : []
   }
 
-  async loadOlder(limit = page) {
+  async loadOlder() {
     const first = this.messages[0]
     const turn = this.loading
     if (!first || !this.older) return
-    const got = await attempt(() => rest.get('/conversations/{id}/messages', { path: { id: this.id }, query: { limit, before: first.id } }))
+    const got = await attempt(() => this.read({ limit: page, before: first.id }))
     if (!got || turn !== this.loading || this.messages[0]?.id !== first.id) return
     this.messages = [...got.items, ...this.messages]
     this.older = got.nextCursor !== null
   }
 
-  /** seek loads pages until a message is there; it returns whether it is. */
+  async loadNewer() {
+    const last = this.messages.at(-1)
+    const turn = this.loading
+    if (!last || !this.newer) return
+    const got = await attempt(() => this.read({ limit: page, after: last.id }))
+    if (!got || turn !== this.loading || this.messages.at(-1)?.id !== last.id) return
+    this.messages = [...this.messages, ...got.items]
+    this.newer = got.nextCursor !== null
+    this.adopt(got.items)
+  }
+
+  /** seek shows the messages around one, if need be on another branch; it returns whether it is there. */
   async seek(messageId: string): Promise<boolean> {
-    const m = await attempt(() => rest.get('/messages/{id}', { path: { id: messageId } }))
-    const here = () => this.messages.some((old) => old.id === messageId)
-    while (m?.conversationId === this.id && !here() && this.older) {
-      const before = this.messages[0]?.id
-      await this.loadOlder(200)
-      if (this.messages[0]?.id === before) break
+    this.seeking = messageId
+    const here = () => this.messages.some((m) => m.id === messageId)
+    if (!here() && (await this.reach(messageId)) === 'absent') {
+      const before = chats.get(this.id)?.headId ?? this.messages.at(-1)?.id
+      const shown = await succeeds(() => rest.put('/conversations/{id}/head', { path: { id: this.id }, body: { messageId, toEnd: true } }))
+      if (shown && (await this.reach(messageId)) === 'taken') {
+        notes.show(chatWords.otherBranch, before ? { action: { label: chatWords.previousShown, run: () => void this.show(before) } } : {})
+      }
     }
+    if (this.seeking !== messageId) return false // another one is looked for
     this.sought = here() ? messageId : ''
-    if (!here()) notes.show(chatWords.notOnBranch)
+    if (!here()) void this.load()
     return here()
+  }
+
+  /** reach shows the messages around one, whatever changes the chat meanwhile. */
+  private async reach(messageId: string) {
+    for (;;) {
+      const how = await this.take(messageId)
+      if (how !== 'overtaken' || this.seeking !== messageId) return how
+    }
   }
 
   /**
@@ -179,8 +242,9 @@ export class OpenChat {
       return
     }
     const parent = this.messages.findIndex((old) => old.id === m.parentId)
-    if (parent === this.messages.length - 1 || (parent >= 0 && m.status === 'pending')) {
-      this.forked ||= parent < this.messages.length - 1
+    if ((parent === this.messages.length - 1 && !this.newer) || (parent >= 0 && m.status === 'pending')) {
+      this.forked ||= this.newer || parent < this.messages.length - 1
+      this.newer = false
       this.messages = [...this.messages.slice(0, parent + 1), m]
     }
   }

@@ -154,6 +154,3 @@ export function address(characterId: string, part = '', query: Record<string, st
   const search = new URLSearchParams(Object.entries(query).filter(([, value]) => value)).toString()
   return '/memory/' + encodeURIComponent(characterId) + (part && '/' + part) + (search && '?' + search)
 }
-
-/** source is the address of a message in its chat. */
-export const source = (e: { conversationId: string; messageId: string }) => `/chats/${encodeURIComponent(e.conversationId)}?message=${encodeURIComponent(e.messageId)}`
