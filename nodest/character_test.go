@@ -11,6 +11,7 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/op"
 )
 
 func TestACharacterKeepsItsDocumentsUnchanged(t *testing.T) {
@@ -61,9 +62,9 @@ func TestInvalidDocumentsAreRefusedByName(t *testing.T) {
 	}{
 		{"a role card that is a list", character.Input{RoleCard: raw(`[]`)}, fault.Invalid, "roleCard"},
 		{"a role card that is no JSON", character.Input{RoleCard: raw(`{"name"`)}, fault.Invalid, "roleCard"},
-		{"a role card without a name", character.Input{RoleCard: raw(`{"first_mes":"x"}`)}, fault.UnsupportedCard, "roleCard"},
-		{"a role card with a blank name", character.Input{RoleCard: raw(`{"name":" \n"}`)}, fault.UnsupportedCard, "roleCard"},
-		{"a V2 card without a name", character.Input{RoleCard: raw(`{"spec":"chara_card_v2","data":{}}`)}, fault.UnsupportedCard, "roleCard"},
+		{"a role card without a name", character.Input{RoleCard: raw(`{"first_mes":"x"}`)}, fault.UnsupportedCard, "roleCard.name"},
+		{"a role card with a blank name", character.Input{RoleCard: raw(`{"name":" \n"}`)}, fault.UnsupportedCard, "roleCard.name"},
+		{"a V2 card without a name", character.Input{RoleCard: raw(`{"spec":"chara_card_v2","data":{}}`)}, fault.UnsupportedCard, "roleCard.name"},
 		{"a world book that is a text", character.Input{RoleCard: raw(alice), WorldBook: raw(`"x"`)}, fault.Invalid, "worldBook"},
 		{"a world book whose entries are a number", character.Input{RoleCard: raw(alice), WorldBook: raw(`{"entries":4}`)}, fault.InvalidWorldBook, "worldBook"},
 		{"a preset that is a list", character.Input{RoleCard: raw(alice), Preset: raw(`[]`)}, fault.Invalid, "preset"},
@@ -80,7 +81,7 @@ func TestInvalidDocumentsAreRefusedByName(t *testing.T) {
 			wantError(t, err, tt.code, tt.field)
 		})
 	}
-	page, err := h.Characters.List(t.Context(), me, character.Filter{}, "", 0)
+	page, err := h.Characters.List(t.Context(), me, op.Listing{}, "", 0)
 	must(t, err)
 	if len(page.Items) != 0 || len(h.takeEventTypes()) != 0 {
 		t.Errorf("%d characters are stored, want none", len(page.Items))
@@ -238,7 +239,7 @@ func TestCharactersAreListedInPages(t *testing.T) {
 	var listed []string
 	cursor := ""
 	for {
-		page, err := h.Characters.List(t.Context(), me, character.Filter{}, cursor, 2)
+		page, err := h.Characters.List(t.Context(), me, op.Listing{}, cursor, 2)
 		must(t, err)
 		for _, ch := range page.Items {
 			listed = append(listed, ch.ID)
@@ -253,7 +254,7 @@ func TestCharactersAreListedInPages(t *testing.T) {
 		t.Errorf("listed %v, want %v", listed, made)
 	}
 	for _, limit := range []int{-1, 201} {
-		_, err := h.Characters.List(t.Context(), me, character.Filter{}, "", limit)
+		_, err := h.Characters.List(t.Context(), me, op.Listing{}, "", limit)
 		wantError(t, err, fault.Invalid, "limit")
 	}
 }
