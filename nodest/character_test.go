@@ -11,7 +11,6 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
-	"nodest/op"
 )
 
 func TestACharacterKeepsItsDocumentsUnchanged(t *testing.T) {
@@ -81,7 +80,7 @@ func TestInvalidDocumentsAreRefusedByName(t *testing.T) {
 			wantError(t, err, tt.code, tt.field)
 		})
 	}
-	page, err := h.Characters.List(t.Context(), me, op.Listing{}, "", 0)
+	page, err := h.Characters.List(t.Context(), me, character.Filter{}, "", 0)
 	must(t, err)
 	if len(page.Items) != 0 || len(h.takeEventTypes()) != 0 {
 		t.Errorf("%d characters are stored, want none", len(page.Items))
@@ -239,7 +238,7 @@ func TestCharactersAreListedInPages(t *testing.T) {
 	var listed []string
 	cursor := ""
 	for {
-		page, err := h.Characters.List(t.Context(), me, op.Listing{}, cursor, 2)
+		page, err := h.Characters.List(t.Context(), me, character.Filter{}, cursor, 2)
 		must(t, err)
 		for _, ch := range page.Items {
 			listed = append(listed, ch.ID)
@@ -254,7 +253,7 @@ func TestCharactersAreListedInPages(t *testing.T) {
 		t.Errorf("listed %v, want %v", listed, made)
 	}
 	for _, limit := range []int{-1, 201} {
-		_, err := h.Characters.List(t.Context(), me, op.Listing{}, "", limit)
+		_, err := h.Characters.List(t.Context(), me, character.Filter{}, "", limit)
 		wantError(t, err, fault.Invalid, "limit")
 	}
 }
