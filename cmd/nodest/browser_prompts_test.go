@@ -73,7 +73,7 @@ func TestPagePrompt(t *testing.T) {
 	waitJS(t, ctx, "only the world book", `(b => b && (b.click(), true))([...document.querySelectorAll("[aria-label=Budget] button")].find(b => b.innerText.startsWith("World book")))`)
 	waitJS(t, ctx, "one source", `document.querySelectorAll(".part").length > 0 && [...document.querySelectorAll(".part")].every(e => e.dataset.source == "worldbook")`)
 	clickText(t, ctx, "Show all parts")
-	require.NoError(t, chromedp.Do(ctx, chromedp.SendKeys(`[aria-label="Find in the prompt"]`, "allergic to pea")))
+	require.NoError(t, chromedp.Do(ctx, chromedp.SendKeys(`[aria-label="Find in prompt"]`, "allergic to pea")))
 	waitJS(t, ctx, "what was looked for is open", `document.querySelectorAll(".part").length == 2 && document.querySelectorAll(".part pre").length == 2`)
 
 	tabOf(t, ctx, "Left out")

@@ -64,7 +64,7 @@ export const promptWords = words(
     },
     roles: { user: 'user', assistant: 'assistant', system: 'system' },
 
-    find: 'Find in the prompt',
+    find: 'Find in prompt',
     parts: (n: number) => (n === 1 ? '1 part' : `${n} parts`),
     messageOf: (n: number, parts: number) => `Message ${n}, merged from ${parts} parts`,
     message: (n: number) => `Message ${n}`,
