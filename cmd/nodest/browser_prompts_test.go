@@ -61,7 +61,7 @@ func TestPagePrompt(t *testing.T) {
 	clickText(t, ctx, "Show the prompt")
 	waitJS(t, ctx, "the parts", partJS("Is Ana allergic to peanuts?"))
 	waitJS(t, ctx, "the budget", `/^[\d,]+ of [\d,]+ tokens$/.test(document.querySelector("[aria-label=Budget] strong").innerText)`)
-	waitJS(t, ctx, "the reserve", `document.querySelector("[aria-label=Budget]").innerText.includes("Kept for the reply")`)
+	waitJS(t, ctx, "the reserve", `document.querySelector("[aria-label=Budget]").innerText.includes("Kept for reply")`)
 	waitJS(t, ctx, "a part of the card, and why", partJS("Char Description")+`.textContent.includes("listed by the preset")`)
 	waitJS(t, ctx, "a world-book entry and its key", partJS("The drowned bridge")+`.textContent.match(/World book[^]*key “.*bridge.*” fired[^]*after the character’s description/)`)
 	waitJS(t, ctx, "the memory apart from the message", partJS("1. Ana is allergic to peanuts.")+`.textContent.trim().startsWith("Memory")`)
@@ -73,7 +73,7 @@ func TestPagePrompt(t *testing.T) {
 	waitJS(t, ctx, "only the world book", `(b => b && (b.click(), true))([...document.querySelectorAll("[aria-label=Budget] button")].find(b => b.innerText.startsWith("World book")))`)
 	waitJS(t, ctx, "one source", `document.querySelectorAll(".part").length > 0 && [...document.querySelectorAll(".part")].every(e => e.dataset.source == "worldbook")`)
 	clickText(t, ctx, "Show all parts")
-	require.NoError(t, chromedp.Do(ctx, chromedp.SendKeys(`[aria-label="Find in the prompt"]`, "allergic to pea")))
+	require.NoError(t, chromedp.Do(ctx, chromedp.SendKeys(`[aria-label="Find in prompt"]`, "allergic to pea")))
 	waitJS(t, ctx, "what was looked for is open", `document.querySelectorAll(".part").length == 2 && document.querySelectorAll(".part pre").length == 2`)
 
 	tabOf(t, ctx, "Left out")
