@@ -22,6 +22,9 @@ export const hour = (at: string | number) => new Date(at).toLocaleTimeString(loc
 
 export const number = (n: number, digits = 0) => n.toLocaleString(locale(), { maximumFractionDigits: digits })
 
+/** percent is a share of 1. */
+export const percent = (x: number, digits = 0) => x.toLocaleString(locale(), { style: 'percent', maximumFractionDigits: digits })
+
 export const dollars = (n: number) => n.toLocaleString(locale(), { style: 'currency', currency: 'USD', maximumFractionDigits: n < 1 ? 4 : 2 })
 
 export function bytes(n: number): string {
