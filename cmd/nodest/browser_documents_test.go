@@ -251,7 +251,7 @@ func TestPageTestsTexts(t *testing.T) {
 	for name, why := range map[string]string{
 		"Harbour":      "key “harbour”",
 		"Always":       "always on",
-		"Perhaps":      "its probability of 40 % does not count here",
+		"Perhaps":      "its probability of 40% does not count here",
 		"Both":         "its secondary keys do not count here",
 		"Tower":        "no key was found · “Harbour” mentions one, but entries do not set off others here",
 		"Switched off": "switched off",
@@ -309,7 +309,7 @@ func TestPagePersonaAndNote(t *testing.T) {
 	waitJS(t, ctx, "it is", `document.querySelector("main")?.innerText.includes("You play this persona unless")`)
 
 	goTo(t, ctx, "/characters/"+alice.ID+"/note", `document.querySelector("[data-path='authorNote.content']")`)
-	typeLabelled(t, ctx, "Author's note", "Speak of the tide.")
+	typeLabelled(t, ctx, "Text of the note", "Speak of the tide.")
 	typeLabelled(t, ctx, "Depth", "1")
 	saveInPage(t, ctx)
 	var stored struct {

@@ -377,7 +377,7 @@ func TestPageChatSettings(t *testing.T) {
 	goTo(t, ctx, "/characters/"+chat.CharacterID+"/chats", `document.querySelector('[aria-label^="Settings of this chat"]')`)
 	click(t, ctx, `[aria-label^="Settings of this chat"]`)
 	typeLabelled(t, ctx, "Title", "The frozen harbour")
-	typeLabelled(t, ctx, "Author's note", "Keep it short.")
+	typeLabelled(t, ctx, "Text of the note", "Keep it short.")
 	typeLabelled(t, ctx, "Depth", "2")
 	typeLabelled(t, ctx, "Temperature", "0.5")
 	path := "/api/v1/conversations/" + chat.ID

@@ -202,7 +202,7 @@ func TestPageChatDetails(t *testing.T) {
 	c.see("the personas", `[...document.querySelectorAll("dialog option")].some(o => o.innerText == "Mia")`)
 	typeLabelled(t, c.ctx, "Title", "The frozen harbour")
 	c.see("Mia is chosen", `(s => (s.selectedIndex = [...s.options].findIndex(o => o.innerText == "Mia"), s.dispatchEvent(new Event("change", {bubbles: true})), true))(`+labelled("Your persona")+`)`)
-	typeLabelled(t, c.ctx, "Author's note", "It snows all day.")
+	typeLabelled(t, c.ctx, "Text of the note", "It snows all day.")
 	typeLabelled(t, c.ctx, "Model", "another-model")
 	typeLabelled(t, c.ctx, "Temperature", "0.25")
 	c.press("Save")

@@ -61,7 +61,7 @@ func TestPagePrompt(t *testing.T) {
 	clickText(t, ctx, "Show the prompt")
 	waitJS(t, ctx, "the parts", partJS("Is Ana allergic to peanuts?"))
 	waitJS(t, ctx, "the budget", `/^[\d,]+ of [\d,]+ tokens$/.test(document.querySelector("[aria-label=Budget] strong").innerText)`)
-	waitJS(t, ctx, "the reserve", `document.querySelector("[aria-label=Budget]").innerText.includes("Kept for the reply")`)
+	waitJS(t, ctx, "the reserve", `document.querySelector("[aria-label=Budget]").innerText.includes("Kept for reply")`)
 	waitJS(t, ctx, "a part of the card, and why", partJS("Char Description")+`.textContent.includes("listed by the preset")`)
 	waitJS(t, ctx, "a world-book entry and its key", partJS("The drowned bridge")+`.textContent.match(/World book[^]*key “.*bridge.*” fired[^]*after the character’s description/)`)
 	waitJS(t, ctx, "the memory apart from the message", partJS("1. Ana is allergic to peanuts.")+`.textContent.trim().startsWith("Memory")`)

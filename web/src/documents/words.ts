@@ -135,14 +135,14 @@ export const docWords = words(
     temperatureHint: '0 is predictable, 2 is wild.',
     topP: 'Top P',
     topPHint: 'From 0 to 1.',
-    maxTokens: 'Longest reply (tokens)',
+    maxTokens: 'Max reply (tokens)',
     contextTokens: 'Context (tokens)',
     contextHint: 'Prompt and reply together.',
     otherValues: 'Other values in the file',
     otherValuesText: 'They are stored and exported, but have no effect here.',
 
     regexScripts: 'Regex scripts',
-    scriptsText: 'Scripts change texts by patterns. They run from top to bottom, each on what the one before left.',
+    scriptsText: 'Scripts find and replace text. They run from top to bottom, each on the result of the one before.',
     addScript: 'Add script',
     newScript: 'New script',
     noScripts: 'No scripts yet.',
@@ -173,8 +173,8 @@ export const docWords = words(
     purposes: { store: 'the stored text', display: 'display only', prompt: 'the prompt only' },
     scriptNothing: 'found nothing',
 
-    noteHint: 'A reminder to the model that stands in the chat at a fixed depth. This one is for all chats with the character; a chat can have its own instead.',
-    noteText: "Author's note",
+    noteHint: 'A reminder to the model at a fixed depth of the chat. This one is for all chats with the character; a chat can have its own instead.',
+    noteText: 'Text of the note',
     removeNote: 'Remove the note',
   },
   {
@@ -318,7 +318,7 @@ export const docWords = words(
     otherValuesText: '会保存和导出，但在这里没有作用。',
 
     regexScripts: '正则脚本',
-    scriptsText: '脚本用正则表达式修改文本，从上到下依次运行，每个都处理前一个的结果。',
+    scriptsText: '脚本按表达式查找并替换文本，从上到下依次运行，每个都处理前一个的结果。',
     addScript: '添加脚本',
     newScript: '新脚本',
     noScripts: '还没有脚本。',
@@ -338,8 +338,8 @@ export const docWords = words(
     minDepth: '起始深度',
     maxDepth: '结束深度',
     depthRangeHint: '深度 0 是最新的消息。',
-    testScripts: '试用脚本',
-    textOf: '文本是',
+    testScripts: '测试脚本',
+    textOf: '文本类型',
     reply: '回复',
     userMessage: '用户消息',
     before: '之前',
@@ -349,8 +349,8 @@ export const docWords = words(
     purposes: { store: '存储的文本', display: '仅显示', prompt: '仅提示词' },
     scriptNothing: '没有匹配',
 
-    noteHint: '写给模型的提醒，固定插在聊天的某个深度。这里的注释用于该角色的所有聊天；单个聊天可以另设。',
-    noteText: '作者注释',
+    noteHint: '写给模型的提醒，插在聊天的固定深度。这里的注释用于该角色的所有聊天；单个聊天可以另设。',
+    noteText: '注释内容',
     removeNote: '移除注释',
   },
 )

@@ -22,8 +22,8 @@ export const hour = (at: string | number) => new Date(at).toLocaleTimeString(loc
 
 export const number = (n: number, digits = 0) => n.toLocaleString(locale(), { maximumFractionDigits: digits })
 
-/** percent is a share of 1. */
-export const percent = (x: number, digits = 0) => x.toLocaleString(locale(), { style: 'percent', maximumFractionDigits: digits })
+/** percent writes a share of one. */
+export const percent = (n: number, digits = 0) => n.toLocaleString(locale(), { style: 'percent', maximumFractionDigits: digits })
 
 export const dollars = (n: number) => n.toLocaleString(locale(), { style: 'currency', currency: 'USD', maximumFractionDigits: n < 1 ? 4 : 2 })
 
@@ -38,6 +38,9 @@ export function bytes(n: number): string {
 export function milliseconds(ms: number): string {
   return ms < 1000 ? number(ms) + ' ms' : number(ms / 1000, 1) + ' s'
 }
+
+/** sentences puts sentences in a row; those that are empty are left out. */
+export const sentences = (...all: string[]) => all.filter(Boolean).join(language.current === 'zh' ? '' : ' ')
 
 /** glimpse is the beginning of a message in one line, without the marks of its format. */
 export const glimpse = (text: string) => plain(text.replace(/(?<!\d)[*`]+(?=\S)|(?<=\S)[*`]+(?!\d)|^(#{1,6}|>) +/gm, ''))

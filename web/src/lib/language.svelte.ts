@@ -28,9 +28,6 @@ export const language = {
   },
 }
 
-/** sentences puts texts behind each other; Chinese has no space between them. */
-export const sentences = (...all: string[]) => all.filter(Boolean).join(current === 'zh' ? '' : ' ')
-
 type Text = string | ((...args: never[]) => string)
 
 /** The shape of T with other texts: each text is there, and takes the same arguments. */

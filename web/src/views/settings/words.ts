@@ -30,7 +30,7 @@ export const settingsWords = words(
     generalText: '语言、称呼、所有聊天的默认值',
     modelsText: '模型服务、密钥、默认模型',
     usageText: '按日期和模型统计词元与费用',
-    accountText: '密码、设备、登录手机',
+    accountText: '密码、设备、手机登录',
     peopleText: '此服务器上的账号',
     serverText: '运行状况、任务、备份、文档',
     serverTextMember: '运行状况、任务、文档',

@@ -3,7 +3,7 @@ import { words } from '../../../lib/language.svelte'
 export const peopleWords = words(
   {
     people: 'People',
-    text: 'Everybody has their own characters, chats, memories and keys. Nobody sees those of others.',
+    text: 'Everyone has their own characters, chats, memories and keys, and nobody sees anyone else’s.',
     add: 'Add person…',
     you: 'you',
     usage: 'Usage',
@@ -70,7 +70,7 @@ export const peopleWords = words(
     atOnce: (n: number) => `同时 ${n} 条`,
     moreFor: (name: string) => `更多：${name}`,
     link: '登录链接…',
-    linkTitle: (name: string) => `登录 ${name}`,
+    linkTitle: (name: string) => `${name} 的登录链接`,
     setPassword: '设置密码…',
     passwordTitle: (name: string) => `${name} 的新密码`,
     passwordText: '该用户的所有会话、令牌和登录链接都将失效。',
