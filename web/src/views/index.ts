@@ -9,16 +9,18 @@ import { shell } from './shell/words'
 export interface Entry extends View {
   /** Its place in the navigation, if it has one. */
   nav?: { label: () => string; icon: IconName; to: string }
+  /** Else the path of the view whose place it is shown at. */
+  under?: string
 }
 
 export const views: Entry[] = [
   { path: '/', nav: { label: () => shell.chats, icon: 'chat', to: '/' }, load: () => import('./home/Home.svelte') },
-  { path: '/chats/:id', load: () => import('./chat/Chat.svelte') },
+  { path: '/chats/:id', under: '/', load: () => import('./chat/Chat.svelte') },
   { path: '/characters', nav: { label: () => shell.characters, icon: 'people', to: '/characters' }, load: () => import('./characters/Characters.svelte') },
-  { path: '/characters/:id/:part?', load: () => import('./characters/Editor.svelte') },
+  { path: '/characters/:id/:part?', under: '/characters', load: () => import('./characters/Editor.svelte') },
   { path: '/library/:kind?/:id?', nav: { label: () => shell.library, icon: 'book', to: '/library' }, load: () => import('./library/Library.svelte') },
   { path: '/memory/:characterId?/:part?', nav: { label: () => memoryNav.memory, icon: 'brain', to: '/memory' }, load: () => import('./memory/Memory.svelte') },
-  { path: '/prompts/new/:conversationId', load: () => import('./prompts/Next.svelte') },
-  { path: '/prompts/:generationId', load: () => import('./prompts/Inspector.svelte') },
+  { path: '/prompts/new/:conversationId', under: '/', load: () => import('./prompts/Next.svelte') },
+  { path: '/prompts/:generationId', under: '/', load: () => import('./prompts/Inspector.svelte') },
   { path: '/settings/:section?', nav: { label: () => shell.settings, icon: 'settings', to: '/settings' }, load: () => import('./settings/Settings.svelte') },
 ]

@@ -50,7 +50,7 @@ export const whyWords = words(
     kinds: { profile: '个人资料', preference: '喜好', event: '事件', plan: '计划', promise: '承诺', relation: '人际关系', other: '其他' },
     subjects: { user: '你', character: '角色', relationship: '你们的关系', world: '世界' },
     origins: {
-      user: '由你填写',
+      user: '由你添加',
       llm: '由模型提取',
       rule: '按规则提取',
       import: '导入',
@@ -76,7 +76,7 @@ export const whyWords = words(
       around: '与前后的消息相关',
       session: '来自谈论此事的一次对话',
       answer: '接在类似的问题之后',
-      speaker: '出自所指的人或与其有关',
+      speaker: '由所指的人说出或与其有关',
       day: '与提到的日期有关',
       kind: '含有所问的时间、地点、数字或名字',
       vector: '含义相近',

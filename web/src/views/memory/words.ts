@@ -292,7 +292,7 @@ export const memoryWords = words(
 
     details: '详情',
     sources: '来源',
-    noSources: '没有来源：由你填写或导入。',
+    noSources: '没有来源：由你添加或导入。',
     sourceGone: '这条消息已不存在。',
     openSource: '在聊天中打开',
     edited: '此后编辑过',
@@ -304,13 +304,13 @@ export const memoryWords = words(
     restoreVersion: '恢复此版本',
     learned: '记住时间',
     lastSeen: '最近提到',
-    lastUsed: '最近用于提示词',
+    lastUsed: '最近写入提示词',
     never: '从未',
     seen: '提到次数',
     times: (n: number) => `${n} 次`,
     origin: '记录方式',
 
-    noSuggestions: '没有待处理的建议。如果聊天内容与你填写、置顶或锁定的记忆矛盾，会在这里提出修改建议。',
+    noSuggestions: '没有待处理的建议。如果聊天内容与你添加、置顶或锁定的记忆矛盾，会在这里提出修改建议。',
     accept: '接受',
     reject: '拒绝',
     suggestAdd: '添加',
@@ -345,7 +345,7 @@ export const memoryWords = words(
 
     timelineText: '何时记住了什么，又被什么取代。最新的在前。',
     noTimeline: '还没有记住任何内容。',
-    changesOnly: '只看被取代或归档的',
+    changesOnly: '只看被取代或已归档的',
     show: '显示',
     happenings: {
       learned: '已记住',

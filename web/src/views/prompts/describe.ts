@@ -17,5 +17,5 @@ export function placeOf(e: Entry): string {
 export function nameOf(x: Pick<Dropped, 'source' | 'id' | 'name' | 'count'>): string {
   if (x.count) return w.messages(x.count)
   if (x.name) return plain(x.name)
-  return x.source === 'history' || x.source === 'user_message' || x.source === 'memory' ? '' : plain(x.id ?? '')
+  return x.source === 'history' || x.source === 'user_message' || x.source === 'memory' || x.source === 'profile' ? '' : plain(x.id ?? '')
 }
