@@ -421,7 +421,7 @@ func TestPageMemoryKeyboard(t *testing.T) {
 	m.see("the fact", `(f => f && (f.focus(), document.activeElement == f))(document.querySelector(".fact .text"))`)
 	press := func(key string) { typeKeys(t, m.ctx, key) }
 	press("\r")
-	m.see("its details, in Chinese", `document.querySelector("dialog[open]")?.innerText.includes("由你填写")`)
+	m.see("its details, in Chinese", `document.querySelector("dialog[open]")?.innerText.includes("由你添加")`)
 	m.press("编辑")
 	m.see("the field has the focus", `document.activeElement.matches("dialog textarea")`)
 	press("\x1b")

@@ -43,9 +43,13 @@ export const route = {
   },
 }
 
-/** go shows another address; replace leaves no step back to this one. */
+/**
+ * go shows another address; replace leaves no step back to this one, and does nothing if
+ * the user is just going elsewhere.
+ */
 export function go(to: string, replace = false) {
   if (replace) {
+    if (read() !== path) return
     history.replaceState(null, '', '/#' + to)
     path = to
   } else location.hash = to
