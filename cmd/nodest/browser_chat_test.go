@@ -724,6 +724,8 @@ func TestPageFollowsAReply(t *testing.T) {
 	c.see("the end is not loaded", `document.querySelector(".newest")`)
 	c.ask("What was that?", "A river.")
 	c.see("the end", `!document.querySelector(".newest") && `+atEnd)
+	goTo(t, c.ctx, "/chats/"+chat.ID+"?message="+all.Items[10].ID, atMessage(chat.ID, "message 10."))
+	c.see("far up again", `document.querySelector(".newest")`)
 	c.p.stop(t)
 }
 
