@@ -615,19 +615,25 @@ func TestPageInChinese(t *testing.T) {
 	c.p.stop(t)
 }
 
-// TestPageLongChat opens a chat with 10,000 messages at its end and reads it upwards
-// through several pages; what is read stays where it is while older ones are put above.
-func TestPageLongChat(t *testing.T) {
-	c := newChatPage(t)
-	const length = 10_000
+// longChat stores a chat with messages of different lengths, "message 0. …" and so on.
+func (c *chatPage) longChat(length int) (chat item) {
+	c.t.Helper()
 	var log strings.Builder
 	log.WriteString(`{"chat_metadata":{},"user_name":"Mia","character_name":"Wren"}`)
 	for i := range length {
 		fmt.Fprintf(&log, "\n"+`{"name":"Mia","is_user":%t,"send_date":"2025-03-14T09:00:00.000Z","mes":"message %d. %s","extra":{}}`, i%2 == 0, i, strings.Repeat("The river is high tonight. ", i*7%40))
 	}
-	var chat item
-	require.NoError(t, c.p.client.upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
-		map[string]string{"characterId": sampleCharacter(t, c.p.client)}, &chat))
+	require.NoError(c.t, c.p.client.upload(c.t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
+		map[string]string{"characterId": sampleCharacter(c.t, c.p.client)}, &chat))
+	return chat
+}
+
+// TestPageLongChat opens a chat with 10,000 messages at its end and reads it upwards
+// through several pages; what is read stays where it is while older ones are put above.
+func TestPageLongChat(t *testing.T) {
+	c := newChatPage(t)
+	const length = 10_000
+	chat := c.longChat(length)
 	openPage(t, c.ctx, c.p)
 	c.took("opening a chat with 10,000 messages", `location.hash = "#/chats/`+chat.ID+`"`, shownAs(fmt.Sprintf("message %d.", length-1)))
 	c.see("the newest message is in view", `(s => s.scrollHeight - s.scrollTop - s.clientHeight < 2 && `+shownAs(fmt.Sprintf("message %d.", length-1))+`.getBoundingClientRect().bottom <= innerHeight)(document.querySelector(".scroller"))`)
@@ -637,7 +643,7 @@ func TestPageLongChat(t *testing.T) {
 	_, err := chromedp.Run(c.ctx, chromedp.Evaluate[bool](`(() => {
 		const scroller = document.querySelector(".scroller")
 		const top = () => scroller.getBoundingClientRect().top
-		const number = (a) => Number(/message (\d+)\./.exec(a.innerText)[1])
+		const number = (a) => Number(/message (\d+)\./.exec(a.textContent)[1])
 		const inView = () => [...scroller.querySelectorAll("article")].filter(a => a.querySelector(".text")).find(a => a.getBoundingClientRect().bottom > top() + 40)
 		const frame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))
 		window.read = {pages: 0, jumps: [], first: 1e9}
@@ -699,10 +705,8 @@ func TestPageLongChat(t *testing.T) {
 	c.see("the words are there still", `document.querySelector("dialog mark")`)
 	click(t, c.ctx, `dialog section li a`)
 	c.see("the message again", atMessage(chat.ID, "message 2500."))
-	c.send("What was that?") // the reply, which waits for the index of all messages, is not waited for
-	c.see("one's own message leads to the end", `!document.querySelector(".newest") && `+shownAs(fmt.Sprintf("message %d.", length-1)))
-	c.press("Stop")
-	c.last("cancelled", "")
+	c.press("To the newest message")
+	c.see("the end", `!document.querySelector(".newest") && document.querySelector("article.last .text").innerText.startsWith("message 9999.")`)
 	c.p.stop(t)
 }
 
@@ -727,6 +731,17 @@ func TestPageFollowsAReply(t *testing.T) {
 	c.see("the end", atEnd)
 	rest()
 	c.see("followed again", `document.querySelector("article.last[data-status=complete] .text")?.innerText.trim().endsWith("Four.") && `+atEnd)
+
+	// One's own message leads to the end from far up, where what follows is not loaded.
+	chat := c.longChat(120)
+	var all struct{ Items []item }
+	api(t, c.p, http.MethodGet, "/conversations/"+chat.ID+"/messages?limit=200", nil, &all)
+	goTo(t, c.ctx, "/chats/"+chat.ID+"?message="+all.Items[10].ID, atMessage(chat.ID, "message 10."))
+	c.see("the end is not loaded", `document.querySelector(".newest")`)
+	c.ask("What was that?", "A river.")
+	c.see("the end", `!document.querySelector(".newest") && `+atEnd)
+	goTo(t, c.ctx, "/chats/"+chat.ID+"?message="+all.Items[10].ID, atMessage(chat.ID, "message 10."))
+	c.see("far up again", `document.querySelector(".newest")`)
 	c.p.stop(t)
 }
 
