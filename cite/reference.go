@@ -1,0 +1,77 @@
+package cite
+
+// The kinds of a Source.
+const (
+	KindWeb       = "web"
+	KindFile      = "file"
+	KindKnowledge = "knowledge"
+)
+
+// What a web source is known from.
+const (
+	EvidencePage    = "page"    // it was opened
+	EvidenceSnippet = "snippet" // only the description of a search result
+)
+
+// Source is something that can be cited: a page, a search result, a file, a piece of knowledge.
+type Source struct {
+	URL      string
+	Title    string // the URL if empty
+	DateTime string // of publication; "" = unknown
+	Kind     string // "" = KindWeb
+	Evidence string // of a web source
+	FileID   string
+	ChunkID  string
+	Page     int // of a file, from 1; 0 = none
+
+	// Chunks are what can be quoted, in the order of the text. Only their Text is read.
+	Chunks []Chunk
+}
+
+func (s *Source) title() string {
+	if s.Title == "" {
+		return s.URL
+	}
+	return s.Title
+}
+
+// Reference is the source of what the text before the mark [^Marker] says.
+type Reference struct {
+	ExactQuote     string  `json:"exactQuote"` // literally part of the source
+	URL            string  `json:"url"`
+	Title          string  `json:"title"`
+	DateTime       string  `json:"dateTime,omitempty"`
+	RelevanceScore float64 `json:"relevanceScore,omitempty"` // at most 1; of words, if there were no vectors
+	AnswerChunk    string  `json:"answerChunk,omitempty"`    // the line or sentence with the mark, the first one of several
+	// AnswerChunkPosition is where AnswerChunk is in the answer without marks, in code points.
+	AnswerChunkPosition *Span  `json:"answerChunkPosition,omitempty"`
+	Kind                string `json:"kind"`
+	Marker              int    `json:"marker"`
+	Evidence            string `json:"evidence,omitempty"`
+	FileID              string `json:"fileId,omitempty"`
+	ChunkID             string `json:"chunkId,omitempty"`
+	Page                int    `json:"page,omitempty"`
+	Auto                bool   `json:"auto,omitempty"` // the mark was added, not written by the model
+	Gone                bool   `json:"gone,omitempty"` // the source was deleted since
+
+	// AnswerChunkPosition in the other units.
+	AnswerBytes, AnswerUnits Span `json:"-"`
+}
+
+// Cited is an answer with marks. References are in the order of their markers: 1, 2, 3, …
+type Cited struct {
+	Answer     string
+	References []Reference
+}
+
+func newReference(s *Source, quote string, score float64, answer Chunk) Reference {
+	ref := Reference{
+		ExactQuote: quote, URL: s.URL, Title: s.title(), DateTime: s.DateTime, RelevanceScore: score,
+		AnswerChunk: answer.Text, AnswerChunkPosition: &answer.Points, AnswerBytes: answer.Bytes, AnswerUnits: answer.Units,
+		Kind: s.Kind, Evidence: s.Evidence, FileID: s.FileID, ChunkID: s.ChunkID, Page: s.Page,
+	}
+	if ref.Kind == "" {
+		ref.Kind = KindWeb
+	}
+	return ref
+}

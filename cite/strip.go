@@ -1,0 +1,13 @@
+package cite
+
+// StripMarks removes citation marks of the form [^n] and the definitions of footnotes.
+func StripMarks(text string) string { return stripMarks(text) }
+
+// Marks are the numbers of the marks [^n] in a text, in their order.
+func Marks(text string) (numbers []int) {
+	_, found := readMarks(text, 0)
+	for _, w := range found {
+		numbers = append(numbers, w.numbers...)
+	}
+	return numbers
+}
