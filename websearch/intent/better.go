@@ -1,0 +1,187 @@
+package intent
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Reason says why a message is a search or not. The set is closed, so that decisions can be
+// counted.
+type Reason string
+
+// The reasons. The first three are searches.
+const (
+	Order    Reason = "order"    // the user asks for a search
+	Fresh    Reason = "fresh"    // a question whose answer changes: weather, prices, news, office holders
+	Fact     Reason = "fact"     // a question about the world
+	Long     Reason = "long"     // 300 UTF-16 units or more, without an order at the end
+	Code     Reason = "code"     // program text
+	Play     Reason = "play"     // narration, or speech of the role
+	Speakers Reason = "speakers" // about the user, the character, or both
+	Story    Reason = "story"    // about something in the scene
+	Chat     Reason = "chat"     // no question, or small talk
+)
+
+// Decision is what Better says about a message.
+type Decision struct {
+	Search bool
+	Reason Reason
+	Place  bool // a search for places, see Place
+}
+
+// Options tell Better what it cannot see in the message.
+type Options struct {
+	// Names are of the user, the character, and of things in the story, such as the keys of
+	// world books. Questions about them are about the story.
+	Names []string
+}
+
+// Better reports whether text needs a web search. Other than Seed it tells questions about the
+// world from small talk, role-play, and questions about the two speakers or their story.
+func Better(text string, o Options) Decision {
+	reason := o.classify(text)
+	search := reason == Order || reason == Fresh || reason == Fact
+	return Decision{Search: search, Reason: reason, Place: search && Place(text)}
+}
+
+func (o Options) classify(text string) Reason {
+	if units(text) >= longest {
+		return long(text)
+	}
+	if code.MatchString(text) {
+		return Code
+	}
+	said, narrated := spoken(text)
+	folded := strings.ToLower(said)
+	if !strings.ContainsFunc(folded, unicode.IsLetter) {
+		if narrated {
+			return Play
+		}
+		return Chat
+	}
+	language := languageOf(folded)
+	switch {
+	case language.orders(folded):
+		return Order
+	case narrated:
+		return Play
+	case o.mentionsName(folded):
+		return Story
+	}
+	return language.question(said, folded)
+}
+
+// long finds an order at the end of a long message.
+func long(text string) Reason {
+	tail := text[max(0, len(text)-longest):]
+	said, _ := spoken(strings.ToValidUTF8(tail, ""))
+	list := sentences(strings.ToLower(said))
+	last := list[len(list)-1]
+	if len(list) > 1 && languageOf(last).orders(last) {
+		return Order
+	}
+	return Long
+}
+
+// address is the end or the beginning of a sentence beside a name by which it addresses
+// somebody.
+var (
+	addressBefore = regexp.MustCompile(`^(?:(?:hey|hi|hello|ok|okay|so|and|please|嘿|嗨|喂|请问|好)[\s,，]*)?$|[.!?。！？~\n]\s*$|[,，]\s*(?:dear\s+|my\s+)?$`)
+	addressAfter  = regexp.MustCompile(`^\s*(?:[,，:：!！。.?？~\n]|$)`)
+)
+
+// mentionsName reports whether text is about somebody or something with a name, other than
+// by addressing them.
+func (o Options) mentionsName(folded string) bool {
+	for _, name := range o.Names {
+		name = strings.ToLower(strings.TrimSpace(name))
+		if len(name) > 1 && containsWord(withoutAddress(folded, name), name) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutAddress is text without the places where it addresses name.
+func withoutAddress(folded, name string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(folded, name)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		if !addressBefore.MatchString(before) || !addressAfter.MatchString(after) {
+			b.WriteString(name)
+		}
+		folded = after
+	}
+}
+
+// containsWord finds word in s where it is not part of a longer word in Latin letters.
+func containsWord(s, word string) bool {
+	for from := 0; ; {
+		i := strings.Index(s[from:], word)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(word)
+		if (i == 0 || !isLatin(s[i-1]) || !isLatin(word[0])) && (end == len(s) || !isLatin(s[end]) || !isLatin(word[len(word)-1])) {
+			return true
+		}
+		from = end
+	}
+}
+
+func isLatin(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+
+// rules are what a language knows about messages; folded is in lower case.
+type rules interface {
+	// orders reports whether the user asks for a search.
+	orders(folded string) bool
+	// question tells why a message that is no order is a search or not.
+	question(said, folded string) Reason
+}
+
+func languageOf(folded string) rules {
+	han := false
+	for _, r := range folded {
+		switch {
+		case unicode.In(r, unicode.Hiragana, unicode.Katakana):
+			return japanese
+		case unicode.Is(unicode.Hangul, r):
+			return korean
+		case unicode.Is(unicode.Han, r):
+			han = true
+		}
+	}
+	if han {
+		return chinese{}
+	}
+	return english{}
+}
+
+var (
+	code = regexp.MustCompile("```|[{;]\\s*$|\\w\\([^()]*\\)\\s*[{;]|[=!]==? |</\\w+>|=> ?[{(]")
+
+	// narration is what a role does, between asterisks or in Chinese parentheses, which the
+	// compatibility form turns into ASCII ones.
+	narration   = regexp.MustCompile(`\*[^*]+\*|_[^_]+_`)
+	parentheses = regexp.MustCompile(`^\s*\([^()]+\)|\([^()]*\p{Han}[^()]*\)\s*$`)
+
+	// speech is a message in quotation marks, or one that begins with a quoted sentence.
+	speech = regexp.MustCompile(`^\s*(?:["“「][^"”」]*["”」]\s*$|["“「][^"”」]*[.!?,。！？，…~][”"」])`)
+)
+
+// spoken returns what the user says in a message, in compatibility form and without what their
+// role does, and reports whether there was any of the latter.
+func spoken(text string) (said string, narrated bool) {
+	text = norm.NFKC.String(strings.ReplaceAll(text, "’", "'"))
+	said = parentheses.ReplaceAllString(narration.ReplaceAllString(text, " "), " ")
+	said = strings.TrimSpace(said)
+	return said, len(said) < len(strings.TrimSpace(text)) || speech.MatchString(said)
+}
