@@ -77,7 +77,7 @@ func (svc *Service) replaceText(tx Tx, c *op.Call, chat *Conversation, m *Messag
 // Reword gives the chosen swipe of m another text.
 func Reword(m *Message, text string, now time.Time) {
 	if s := m.Chosen(); s != nil && !s.Deleted {
-		s.Text, s.RevisionID = text, op.NewID()
+		s.Text, s.RevisionID, s.Citations = text, op.NewID(), s.Citations.In(text)
 		s.Rev++
 	} else {
 		m.Swipes = append(m.Swipes, NewSwipe(text, now))

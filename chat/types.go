@@ -147,6 +147,7 @@ type Swipe struct {
 	Usage        *llm.Usage `json:"usage,omitempty"`
 	GenerationID string     `json:"generationId,omitempty"`
 	MemoryIDs    []string   `json:"memoryIds,omitempty"` // units that were recalled for it
+	Citations    *Citations `json:"citations,omitempty"` // nil = it cites nothing
 	Wish         string     `json:"wish,omitempty"`      // instruction of a rewrite
 	Deleted      bool       `json:"deleted,omitempty"`
 	CreatedAt    time.Time  `json:"createdAt,omitzero"`
@@ -207,6 +208,7 @@ type Generation struct {
 	Reasoning      string                `json:"reasoning,omitempty"`
 	Blocks         []Block               `json:"blocks,omitempty"`
 	Uses           []memory.Use          `json:"-"`              // memories in its prompt; not stored with it
+	Citations      *Citations            `json:"-"`              // of Text; not stored with it
 	Base           string                `json:"base,omitempty"` // continue: the text that stood before; Text follows it
 	Usage          *llm.Usage            `json:"usage,omitempty"`
 	Error          *fault.Error          `json:"error,omitempty"`

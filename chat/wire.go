@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"nodest/cite"
 	"nodest/llm"
 	"nodest/op"
 	"nodest/stream"
@@ -13,28 +14,29 @@ import (
 // server/openapi.yaml describes them.
 
 type wireMessage struct {
-	ID             string      `json:"id"`
-	ConversationID string      `json:"conversationId"`
-	ParentID       *string     `json:"parentId"`
-	ClientMsgID    string      `json:"clientMsgId,omitempty"`
-	Seq            int64       `json:"seq"`
-	Role           string      `json:"role"`
-	Name           string      `json:"name"`
-	AuthorID       string      `json:"authorId,omitempty"`
-	Greeting       bool        `json:"greeting,omitempty"`
-	Text           string      `json:"text"`
-	Swipes         []wireSwipe `json:"swipes"`
-	SwipeIndex     int         `json:"swipeIndex"`
-	Rev            int64       `json:"rev"`
-	Status         string      `json:"status"`
-	GenerationID   string      `json:"generationId,omitempty"`
-	References     []any       `json:"references"`
-	MemoryIDs      []string    `json:"memoryIds"`
-	Model          string      `json:"model,omitempty"`
-	Usage          *llm.Usage  `json:"usage,omitempty"`
-	Error          *op.Failure `json:"error,omitempty"`
-	CreatedAt      op.Time     `json:"createdAt"`
-	EditedAt       *op.Time    `json:"editedAt,omitempty"`
+	ID             string           `json:"id"`
+	ConversationID string           `json:"conversationId"`
+	ParentID       *string          `json:"parentId"`
+	ClientMsgID    string           `json:"clientMsgId,omitempty"`
+	Seq            int64            `json:"seq"`
+	Role           string           `json:"role"`
+	Name           string           `json:"name"`
+	AuthorID       string           `json:"authorId,omitempty"`
+	Greeting       bool             `json:"greeting,omitempty"`
+	Text           string           `json:"text"`
+	Swipes         []wireSwipe      `json:"swipes"`
+	SwipeIndex     int              `json:"swipeIndex"`
+	Rev            int64            `json:"rev"`
+	Status         string           `json:"status"`
+	GenerationID   string           `json:"generationId,omitempty"`
+	References     []cite.Reference `json:"references"`
+	CitationReport *cite.Report     `json:"citationReport,omitempty"`
+	MemoryIDs      []string         `json:"memoryIds"`
+	Model          string           `json:"model,omitempty"`
+	Usage          *llm.Usage       `json:"usage,omitempty"`
+	Error          *op.Failure      `json:"error,omitempty"`
+	CreatedAt      op.Time          `json:"createdAt"`
+	EditedAt       *op.Time         `json:"editedAt,omitempty"`
 }
 
 type wireSwipe struct {
@@ -60,7 +62,7 @@ func messageOf(m *Message) wireMessage {
 		ID: m.ID, ConversationID: m.ConversationID, ClientMsgID: m.ClientMsgID, Seq: m.Seq,
 		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting,
 		Swipes: make([]wireSwipe, 0, len(m.Swipes)), Rev: m.Rev, Status: m.Status,
-		GenerationID: m.GenerationID, References: []any{}, MemoryIDs: []string{},
+		GenerationID: m.GenerationID, References: []cite.Reference{}, MemoryIDs: []string{},
 		Error: op.FailureOf(m.Error), CreatedAt: op.Time(m.CreatedAt), EditedAt: op.OptionalTime(m.EditedAt),
 	}
 	if m.ParentID != "" {
@@ -75,6 +77,9 @@ func messageOf(m *Message) wireMessage {
 			w.SwipeIndex = len(w.Swipes)
 			w.Text, w.Model, w.Usage = s.Text, s.Model, s.Usage
 			w.MemoryIDs = append(w.MemoryIDs, s.MemoryIDs...)
+			if c := s.Citations; c != nil {
+				w.References, w.CitationReport = append(w.References, c.References...), c.Report
+			}
 		}
 		w.Swipes = append(w.Swipes, wireSwipe{
 			ID: s.ID, Rev: s.Rev, Text: s.Text, Reasoning: s.Reasoning, Blocks: s.Blocks, Model: s.Model,

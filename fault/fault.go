@@ -58,6 +58,7 @@ const (
 	Blocked            Code = "blocked_by_provider"
 	EmptyReply         Code = "empty_reply"
 	ContextTooLarge    Code = "context_too_large"
+	PageUnreadable     Code = "page_unreadable"
 	ShuttingDown       Code = "shutting_down"
 )
 
@@ -177,6 +178,7 @@ var status = map[Code]struct {
 	NewerVersion:       {422, "Made by a newer version", "The file was made by a newer version of NodeST."},
 	Blocked:            {422, "Blocked by the provider", "The provider's safety filter blocked the request or the reply."},
 	ContextTooLarge:    {422, "Context too large", "The prompt does not fit the model's context even without history; details.parts lists its largest parts."},
+	PageUnreadable:     {422, "Page unreadable", "The page cannot be used; details.outcome says why."},
 	RateLimited:        {429, "Too many requests", "Too many requests; wait for retryAfterMs."},
 	TooManyGenerations: {429, "Too many generations", "The user already has the maximum number of replies in progress."},
 	QuotaExceeded:      {429, "Quota exceeded", "The user's token limit for today is used up."},

@@ -32,7 +32,7 @@ func newFound(b *builder) found {
 // endsInDate matches a memory that ends in the day it is from.
 var endsInDate = regexp.MustCompile(` \(\d{4}-\d\d-\d\d\)\s*$`)
 
-// additions are what goes behind the text of the message. The present time precedes
+// additions are what goes behind the text of the message. The present time follows
 // memories with a date, to relate them to the chat.
 func (f *found) additions() []addition {
 	parts := augmentation(f.memories, f.web, &f.b.in.Options, true)
@@ -40,7 +40,8 @@ func (f *found) additions() []addition {
 		return parts
 	}
 	first := slices.IndexFunc(parts, func(a addition) bool { return a.source == SourceMemory })
-	return slices.Insert(parts, first, addition{source: SourceGuidelines, text: f.b.macros.clock.nowLine()})
+	behind := first + slices.IndexFunc(parts[first:], func(a addition) bool { return a.source != SourceMemory })
+	return slices.Insert(parts, behind, addition{source: SourceGuidelines, text: f.b.macros.clock.nowLine()})
 }
 
 // attach replaces what follows the text of the message by what was found.

@@ -146,8 +146,8 @@ func TestBuildIncludesTheTime(t *testing.T) {
 		{input(time.UTC, English), "It is 21:05.\nAnd now 23:05, 2026-11-22.", "Now:"},
 		{input(zone(t, "Asia/Tokyo"), English), "It is 06:05.\nAnd now 08:05, 2026-11-23.", "Now:"},
 		{input(time.UTC, English, "no date"), "1. no date", "Now:"},
-		{input(time.UTC, English, "no date", "tea (2026-11-01)"), "Now: Sunday, 22 November 2026, 23:05\n1. no date\n2. tea (2026-11-01)\n", "现在"},
-		{input(zone(t, "Asia/Tokyo"), Chinese, "茶 (2026-11-01)"), "现在：2026年11月23日 星期一 08:05\n1. 茶", "Now:"},
+		{input(time.UTC, English, "no date", "tea (2026-11-01)"), "1. no date\n2. tea (2026-11-01)\nNow: Sunday, 22 November 2026, 23:05\n</mem>", "现在"},
+		{input(zone(t, "Asia/Tokyo"), Chinese, "茶 (2026-11-01)"), "1. 茶 (2026-11-01)\n现在：2026年11月23日 星期一 08:05\n</mem>", "Now:"},
 		{input(time.UTC, English, "I said (2026-11-01) once"), "1. I said", "Now:"},
 	} {
 		got := texts(tt.in)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/cite"
 	"nodest/framework"
 	"nodest/memory/lang"
 )
@@ -78,6 +79,9 @@ func Clean(role lang.Role, text string) string {
 		text = framework.WithoutRewrite(text)
 	case tagged:
 		text = framework.StripBlocks(text)
+	}
+	if role == lang.RoleCharacter {
+		text = cite.StripMarks(text)
 	}
 	if slices.ContainsFunc(recallHeads, func(head string) bool { return strings.Contains(text, head) }) {
 		text = recallEcho.ReplaceAllString(text, "")

@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"nodest/chat"
+	"nodest/cite"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/op"
@@ -63,8 +64,8 @@ func (e *Engine) conclude(t *task, how end) {
 	e.logEnd(ended.gen, how)
 }
 
-// polish applies the regex scripts for replies to what the model wrote, decides
-// whether it is a reply at all, and counts what it cost.
+// polish applies the regex scripts for replies to what the model wrote, checks its
+// citations, decides whether it is a reply at all, and counts what it cost.
 func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 	how.built = t.buildTime
 	how.usage = t.metered()
@@ -74,6 +75,7 @@ func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 			e.opts.Log.Warn("regex script failed", "generation", t.id, "code", w.Code, "script", w.Path)
 		}
 		g.Text = text
+		e.cite(t, g, how.status)
 	}
 	if how.status == chat.GenDone {
 		how.finish = t.finished
@@ -199,7 +201,11 @@ func applyEnd(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by st
 	if m.DeletedAt != nil {
 		return nil, nil, nil // changes of deleted messages emit no events
 	}
-	events := []*stream.Event{chat.MessageEvent(tx.UserID(), "message.updated", by, m)}
+	var events []*stream.Event
+	if c := g.Citations; c != nil && len(c.References) > 0 {
+		events = append(events, generationEvent(tx.UserID(), "gen.references", by, g, referencesData(*c)))
+	}
+	events = append(events, chat.MessageEvent(tx.UserID(), "message.updated", by, m))
 	if conv.HeadID != head {
 		events = append(events, chat.ConversationEvent(tx.UserID(), "chat.updated", by, conv))
 	}
@@ -301,6 +307,8 @@ func putText(m *chat.Message, g *chat.Generation, how end, at time.Time) bool {
 // extend adds the text of a continue to the swipe that it was asked for, as a
 // new revision. If that swipe has changed meanwhile its text stays, and the
 // longer one becomes a swipe of its own. It returns whether the swipe is shown.
+//
+// A continue has no sources: marks in it would cite those of the text before it.
 func extend(m *chat.Message, g *chat.Generation, at time.Time) (shown bool) {
 	longer := swipeOf(g, g.Base+g.Text, at)
 	for i := range m.Swipes {
@@ -308,12 +316,16 @@ func extend(m *chat.Message, g *chat.Generation, at time.Time) (shown bool) {
 		if s.ID != g.SwipeID {
 			continue
 		}
+		if c := s.Citations; c != nil {
+			g.Text = cite.StripMarks(g.Text)
+			longer.Text, longer.Citations = g.Base+g.Text, c.In(g.Base)
+		}
 		longer.Wish = s.Wish
 		if s.Deleted || s.Text != g.Base {
 			break
 		}
 		s.Rev++
-		s.RevisionID, s.Text = op.NewID(), g.Base+g.Text
+		s.RevisionID, s.Text, s.Citations = op.NewID(), longer.Text, longer.Citations
 		s.Reasoning += g.Reasoning
 		s.Blocks = append(s.Blocks, g.Blocks...)
 		s.MemoryIDs = united(s.MemoryIDs, unitsOf(g.Uses))
@@ -329,7 +341,7 @@ func extend(m *chat.Message, g *chat.Generation, at time.Time) (shown bool) {
 func swipeOf(g *chat.Generation, text string, at time.Time) chat.Swipe {
 	return chat.Swipe{
 		ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model,
-		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: unitsOf(g.Uses), Wish: g.Instruction, CreatedAt: at,
+		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: unitsOf(g.Uses), Citations: g.Citations, Wish: g.Instruction, CreatedAt: at,
 	}
 }
 

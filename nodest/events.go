@@ -50,7 +50,7 @@ type genContext struct {
 	Profile  []string   `json:"profile"` // ids of its facts
 	Lore     []loreItem `json:"lore"`
 	Dropped  []dropItem `json:"dropped"` // by the budget; entries dropped for other reasons are in the stored prompt
-	Search   []string   `json:"search"`
+	Search   []Search   `json:"search"`
 	Warnings []string   `json:"warnings"` // codes
 }
 
@@ -73,7 +73,7 @@ type dropItem struct {
 const contextItems = 50
 
 func contextData(t *turn) genContext {
-	c := genContext{Memories: []string{}, Profile: []string{}, Lore: []loreItem{}, Dropped: []dropItem{}, Search: []string{}, Warnings: []string{}}
+	c := genContext{Memories: []string{}, Profile: []string{}, Lore: []loreItem{}, Dropped: []dropItem{}, Search: append([]Search{}, t.search...), Warnings: []string{}}
 	for _, en := range t.prompt.Entries {
 		switch en.Source {
 		case framework.SourceBook, framework.SourceGlobalBook:

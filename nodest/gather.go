@@ -11,6 +11,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
+	"nodest/cite"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
@@ -28,12 +29,15 @@ type turn struct {
 	input   framework.Input
 	task    llm.Task
 
-	question Question     // for its sources
-	uses     []memory.Use // what was recalled, best first
+	question Question      // for its sources
+	uses     []memory.Use  // what was recalled, best first
+	sources  []cite.Source // that may be cited
+	search   []Search
 
 	made    *summary.Summary // for this prompt alone; nil = that in force counts
 	summary *summary.Summary // in the prompt; nil = none
 	front   int              // messages before it
+	preview bool             // no model is asked
 	behind  int              // messages behind what is stored, of a preview
 	length  int              // of what is sent of the chat, in UTF-16 units
 	lines   int              // messages that are sent
@@ -372,7 +376,7 @@ func (t *turn) promptMessage(m *chat.Message) framework.Message {
 	case chat.RoleUser:
 		sent = t.input.Scripts.User(s.Text)
 	case chat.RoleAssistant:
-		sent = framework.StripBlocks(s.Text)
+		sent = cite.StripMarks(framework.StripBlocks(s.Text)) // their numbers mean nothing here
 	}
 	if sent != s.Text {
 		out.Text, out.ID = sent, "" // the stored prompt has to hold this text itself

@@ -61,8 +61,11 @@ type Options struct {
 	CheckpointChars    int           // default 1,000 code points
 	Lease              time.Duration // of a running generation; default 15 s
 	Sources            []Source      // asked in every turn, in the order of what they find; nil = none
-	SummaryWait        time.Duration // how long a reply waits for a summary when the chat exceeds the context; default 3 s
-	Log                *slog.Logger  // default slog.Default()
+	// Embedder compares replies with the sources that they cite; nil, and a nil result,
+	// mean that they are compared by words.
+	Embedder    func(ctx context.Context, userID string) (llm.Embedder, error)
+	SummaryWait time.Duration // how long a reply waits for a summary when the chat exceeds the context; default 3 s
+	Log         *slog.Logger  // default slog.Default()
 }
 
 // withDefaults is the only place that knows the defaults.

@@ -46,6 +46,7 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	}
 	turn := &turn{setup: s, version: s.Conversation.Version}
 	e.prepare(turn, 0)
+	turn.preview = true
 	err = e.store.View(ctx, userID, func(tx Tx) error { return e.composePreview(tx, turn, in.Text) })
 	if err != nil {
 		return nil, err

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"nodest/chat"
+	"nodest/cite"
 	"nodest/framework"
+	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"
 )
@@ -43,13 +45,35 @@ type Question struct {
 	extra   string          // a text in the prompt that is no message of the chat; "" = none
 	summary string          // of the messages before them; "" = none
 	room    int             // for the chat, in tokens
+	task    llm.Task
+	preview bool // nothing is sent to the model
 }
 
 // Findings are what a source has found.
 type Findings struct {
 	framework.Findings
 	Profile framework.Profile
-	Uses    []memory.Use // memories among it, best first
+	Uses    []memory.Use  // memories among it, best first
+	Sources []cite.Source // that the reply may cite, by the numbers that the findings give them
+	Search  []Search      // of the web
+}
+
+// Search is a search of the web for a reply.
+type Search struct {
+	Query    string       `json:"query"`
+	Provider string       `json:"provider"`
+	Cached   bool         `json:"cached"`
+	Ms       int64        `json:"ms"` // for searching and reading
+	Results  int          `json:"results"`
+	Pages    []SearchPage `json:"pages"` // in the prompt
+}
+
+// SearchPage is a page that was found.
+type SearchPage struct {
+	Marker   int    `json:"marker"` // its number in the prompt
+	URL      string `json:"url"`
+	Title    string `json:"title"`
+	Evidence string `json:"evidence"` // "page" or "snippet"
 }
 
 // noteQuestion sets the question of a turn: the branch, the user's last message and the
@@ -60,7 +84,7 @@ func (t *turn) noteQuestion(userID string, now time.Time, path []*chat.Message, 
 	o.Now, o.LastUserAt = now, userSpokeAt(path, text != "")
 	q := Question{
 		UserID: userID, Setup: &t.setup.Setup, Here: memory.Place{ConversationID: t.setup.Conversation.ID},
-		Text: text, Now: now, shown: path, extra: text, room: o.Context - o.Reserve,
+		Text: text, Now: now, shown: path, extra: text, room: o.Context - o.Reserve, task: t.task, preview: t.preview,
 	}
 	if t.summary != nil {
 		q.summary = t.summary.Text
@@ -128,7 +152,7 @@ func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string
 	group.Wait()
 	for i, s := range wanted {
 		t.add(found[i])
-		if failed[i] != nil {
+		if failed[i] != nil && ctx.Err() == nil { // else the turn does not go on
 			e.opts.Log.WarnContext(ctx, "turn continues without a source", "source", s.Name,
 				"conversation", t.setup.Conversation.ID, "err", failed[i])
 			t.warnings = append(t.warnings, s.Warning)
@@ -157,4 +181,6 @@ func (t *turn) add(f Findings) {
 		in.Profile = f.Profile
 	}
 	t.uses = append(t.uses, f.Uses...)
+	t.sources = append(t.sources, f.Sources...)
+	t.search = append(t.search, f.Search...)
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/chat"
+	"nodest/cite"
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
@@ -59,9 +60,11 @@ type task struct {
 	by      string // provider that answers
 
 	buildTime time.Duration
-	asked     int          // tokens of the prompt
-	uses      []memory.Use // memories in the prompt
-	sent      sent         // of the chat
+	asked     int           // tokens of the prompt
+	uses      []memory.Use  // memories in the prompt
+	sources   []cite.Source // in the prompt
+	request   []llm.Message // with sources
+	sent      sent          // of the chat
 	finished  llm.Finish
 	ending    bool // its end is being stored: the state in memory may be older than published events
 }
@@ -289,6 +292,9 @@ func (t *task) noteRequest(turn *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buildTime, t.asked, t.uses = turn.buildTime, turn.prompt.Tokens, turn.used()
+	if t.sources = turn.citable(); t.sources != nil {
+		t.request = turn.prompt.Messages
+	}
 	t.sent = turn.sent()
 	t.watch.times.Asked = new(t.watch.now())
 	t.by, t.model = turn.setup.model.Provider, turn.setup.model.Name

@@ -11,9 +11,13 @@ import (
 // Time is RFC 3339 in UTC with milliseconds.
 type Time time.Time
 
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+func (t Time) String() string { return time.Time(t).UTC().Format(timeFormat) }
+
 // MarshalJSON implements json.Marshaler.
 func (t Time) MarshalJSON() ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
+	return time.Time(t).UTC().AppendFormat(nil, `"`+timeFormat+`"`), nil
 }
 
 // OptionalTime is t on the wire; nil stays nil.

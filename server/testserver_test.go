@@ -53,6 +53,7 @@ type testServer struct {
 	server     *Server
 	http       *httptest.Server
 	model      *scriptedModel
+	web        *testWeb
 	log        *syncBuffer
 
 	user  *account.User
@@ -63,7 +64,7 @@ type testServer struct {
 // newTestServer starts a server; change may be nil.
 func newTestServer(t testing.TB, change func(*Options)) *testServer {
 	t.Helper()
-	h := &testServer{t: t, model: &scriptedModel{}, log: &syncBuffer{}}
+	h := &testServer{t: t, model: &scriptedModel{}, web: &testWeb{}, log: &syncBuffer{}}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ctx := context.Background()
 	var err error
@@ -80,9 +81,13 @@ func newTestServer(t testing.TB, change func(*Options)) *testServer {
 	h.must(err)
 	h.characters = character.New(h.db.Characters(), character.Options{})
 	h.chats = chat.New(h.db.Chats(), h.characters, chat.Options{Memory: true, Log: log})
+	search := h.web.service(t, h.db.WebSearch(), log)
 	h.engine = nodest.New(nodest.Deps{
 		Store: h.db, Characters: h.characters, Chats: h.chats, Models: fixedModel{h.model}, Publisher: h.hub,
-	}, nodest.Options{Alone: true, Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout)}, Log: log})
+	}, nodest.Options{
+		Alone: true, Log: log, Embedder: offlineEmbedder,
+		Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout), nodest.Web(search, testTimeout)},
+	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds())...)
 	h.jobs.Start()
@@ -91,7 +96,7 @@ func newTestServer(t testing.TB, change func(*Options)) *testServer {
 		change(&opts)
 	}
 	services := api.Services{
-		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory, Hub: h.hub,
+		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory, Web: search, Hub: h.hub,
 	}
 	h.server = New(Deps{
 		Services: services, App: app.New(h.db.App(), h.chats, h.engine), Accounts: h.accounts, Providers: oneProvider{},
@@ -265,6 +270,15 @@ type scriptedModel struct {
 	mu      sync.Mutex
 	scripts []*script
 	keys    []string // API keys of the requests, "" = none
+	asked   []llm.Request
+}
+
+// last is the last message of the newest request.
+func (v *scriptedModel) last() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	messages := v.asked[len(v.asked)-1].Messages
+	return messages[len(messages)-1].Text
 }
 
 // script is one reply. With a gate, each piece waits to receive from it.
@@ -297,7 +311,10 @@ func (v *scriptedModel) next() *script {
 }
 
 // Stream plays the next script.
-func (v *scriptedModel) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Chunk, error] {
+func (v *scriptedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	v.mu.Lock()
+	v.asked = append(v.asked, req)
+	v.mu.Unlock()
 	return func(yield func(llm.Chunk, error) bool) {
 		s := v.next()
 		close(s.requested)

@@ -40,7 +40,7 @@ func field[T any](t testing.TB, f *frame, path string) T {
 	if err := json.Unmarshal(f.Data, &v); err != nil {
 		t.Fatalf("data of %+v: %v", f, err)
 	}
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' }) {
 		object, _ := v.(map[string]any)
 		v = object[name]
 	}

@@ -9,6 +9,7 @@ import (
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store/sqldb"
+	"nodest/websearch"
 )
 
 // Access for the tests of this package only.
@@ -35,6 +36,9 @@ func Exec(t nodest.Tx, query string, args ...any) error {
 	_, err := s.Exec(query, args...)
 	return err
 }
+
+// Web is t as package websearch has it.
+func Web(t nodest.Tx) websearch.Tx { return t.Tx.(*tx).webSearch() }
 
 // Commits counts the transactions of the writing connection of SQLite.
 func Commits(db *DB) int64 { return db.backend.(*sqldb.SQLite).Commits() }

@@ -10,7 +10,7 @@ import (
 )
 
 type generationRow struct {
-	chat.Generation `db:"By=device -Uses"`
+	chat.Generation `db:"By=device -Uses -Citations"`
 	IsOpen          bool
 }
 

@@ -19,6 +19,7 @@ import (
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
+	"nodest/websearch"
 )
 
 // fixture holds the ids of a user's rows, one of each kind.
@@ -68,6 +69,8 @@ func fill(e *env, user string) fixture {
 				Pins: &character.Pins{Resources: []character.ResourceStamp{{Kind: character.WorldBook, ID: x.book, Version: 1}}}}),
 			appKeys(tx).PutAppChat("app", x.conversation),
 			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Body: []byte("private")}),
+			webPages(tx).PutWebPage(&websearch.Page{URL: pageURL, Title: "private", FetchedAt: start}),
+			webPages(tx).PutBadHost(websearch.Host{Host: "private.test", Until: start.Add(time.Hour)}),
 			tx.Emit(&stream.Event{Type: "private"}),
 		} {
 			if err != nil {
@@ -116,6 +119,20 @@ func count(e *env, user string) map[string]int64 {
 // fault.NotFound, return nothing, or change only the acting user's rows: ids are
 // unique per user, so the same id under another user is another row.
 var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
+	"WebPage": func(e *env, tx nodest.Tx, _ fixture) error {
+		p, err := webPages(tx).WebPage(pageURL)
+		return wantEmpty(e, p == nil, err)
+	},
+	"PutWebPage": func(_ *env, tx nodest.Tx, _ fixture) error {
+		return webPages(tx).PutWebPage(&websearch.Page{URL: pageURL, Title: "intruder", FetchedAt: start})
+	},
+	"BadHosts": func(e *env, tx nodest.Tx, _ fixture) error {
+		hosts, err := webPages(tx).BadHosts([]string{"private.test"})
+		return wantEmpty(e, len(hosts) == 0, err)
+	},
+	"PutBadHost": func(_ *env, tx nodest.Tx, _ fixture) error {
+		return webPages(tx).PutBadHost(websearch.Host{Host: "private.test", Until: start})
+	},
 	"UserID": nil, // no ids
 	"Now":    nil,
 	"Emit": func(e *env, tx nodest.Tx, x fixture) error {
@@ -525,7 +542,7 @@ func wantConflict(e *env, err error) error {
 }
 
 func TestAnotherUsersRowsAreNotFound(t *testing.T) {
-	for _, tx := range []reflect.Type{reflect.TypeFor[nodest.Tx](), reflect.TypeFor[app.Tx]()} {
+	for _, tx := range []reflect.Type{reflect.TypeFor[nodest.Tx](), reflect.TypeFor[app.Tx](), reflect.TypeFor[websearch.Tx]()} {
 		for _, name := range methodsOf(tx) {
 			if _, ok := intrusions[name]; !ok {
 				t.Errorf("no intrusion tries %s of %s", name, tx)
@@ -578,6 +595,11 @@ func methodsOf(tx reflect.Type) (names []string) {
 	}
 	return names
 }
+
+const pageURL = "https://private.test/"
+
+// webPages returns the part of a transaction that stores pages of the web.
+func webPages(tx nodest.Tx) websearch.PageTx { return store.Web(tx).PageTx }
 
 // appKeys returns the part of a transaction that maps the app's keys to conversations.
 func appKeys(tx nodest.Tx) app.KeyTx { return tx.Tx.(app.KeyTx) }

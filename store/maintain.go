@@ -16,6 +16,7 @@ const (
 	eventsKept   = 10_000 // newest events of each user, whatever their age
 	deletedLife  = 30 * 24 * time.Hour
 	finishedLife = 30 * 24 * time.Hour // of jobs
+	webPageLife  = 30 * 24 * time.Hour // since they were read
 	autoSaveLife = 30 * 24 * time.Hour // of save points that nobody asked for
 )
 
@@ -62,6 +63,8 @@ var chores = []chore{
 	{"characters", oldRows("characters", "user_id, id", "c.deleted_at <= ?", deletedLife, 10)},
 	{"resources", oldRows("resources", "user_id, id", "c.deleted_at <= ?"+
 		" AND NOT EXISTS (SELECT 1 FROM save_resources k WHERE k.user_id = c.user_id AND k.resource_id = c.id)", deletedLife, 10)},
+	{"web pages", oldRows("web_pages", "user_id, url", "c.fetched_at <= ?", webPageLife, 10)},
+	{"hosts", oldRows("web_hosts", "user_id, host", "c.until <= ?", 0, maintainBatch)},
 	{"jobs", oldRows("jobs", "id", "c.state IN ('done', 'failed', 'cancelled') AND c.updated_at <= ?", finishedLife, maintainBatch)},
 }
 

@@ -35,7 +35,7 @@ func TestMaintenanceRemovesExpiredRows(t *testing.T) {
 		x := fill(e, e.user)
 		e.equal("removed at once", e.maintain(), store.Removed{})
 		e.clock.advance(2 * day)
-		e.equal("removed after two days", e.maintain(), store.Removed{"keys": 1, "tickets": 1})
+		e.equal("removed after two days", e.maintain(), store.Removed{"keys": 1, "tickets": 1, "hosts": 1})
 		e.update(func(tx nodest.Tx) error {
 			if err := tx.Characters.DeleteResource(character.WorldBook, x.book); err != nil {
 				return err
@@ -43,7 +43,7 @@ func TestMaintenanceRemovesExpiredRows(t *testing.T) {
 			return tx.Characters.DeleteCharacter(x.character) // with its conversation
 		})
 		e.clock.advance(30*day - time.Millisecond)
-		e.equal("removed a moment before 30 days", e.maintain(), store.Removed{"jobs": 1})
+		e.equal("removed a moment before 30 days", e.maintain(), store.Removed{"jobs": 1, "web pages": 1})
 		e.clock.advance(time.Millisecond)
 		e.equal("removed after 30 days", e.maintain(), store.Removed{"messages": 1, "conversations": 1, "characters": 1, "resources": 1, "jobs": 1})
 		for table, n := range count(e, e.user) {

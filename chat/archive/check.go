@@ -2,10 +2,12 @@ package archive
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 
 	"nodest/character"
 	"nodest/chat"
+	"nodest/cite"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
@@ -15,6 +17,12 @@ import (
 
 // maxCounted is the highest seq, rev and version.
 const maxCounted = 1 << 50
+
+// Limits of the sources of a text.
+const (
+	mostReferences  = 100
+	maxReferenceURL = 4096 // bytes, as of the pages that are read
+)
 
 // checker checks an archive. It maps the ids in the file to the new ones.
 type checker struct {
@@ -193,6 +201,8 @@ func (c *checker) save(path string, s *chat.Save) {
 }
 
 var (
+	evidences       = []string{"page", "snippet"}
+	referenceKinds  = []string{"web", "file", "knowledge"}
 	blockParts      = []string{string(framework.PartMem), string(framework.PartWeb)}
 	finishes        = []string{"", string(llm.FinishStop), string(llm.FinishLength), string(llm.FinishBlocked), string(llm.FinishError), string(llm.FinishCancelled), string(llm.FinishInterrupted)}
 	messageRoles    = []string{chat.RoleUser, chat.RoleAssistant, chat.RoleSystem, chat.RoleNarrator}
@@ -268,6 +278,7 @@ func (c *checker) swipes(path string, m *chat.DumpedMessage) {
 
 // text makes t a text of that swipe.
 func (c *checker) text(path string, t, of *chat.Swipe) {
+	citations := t.Citations
 	*t = chat.Swipe{
 		ID: of.ID, RevisionID: t.RevisionID, Rev: t.Rev, Text: chat.CleanText(t.Text), Reasoning: chat.CleanText(t.Reasoning), Blocks: t.Blocks,
 		Model: chat.CleanText(t.Model), Finish: t.Finish, Usage: t.Usage, Wish: chat.CleanText(t.Wish), Deleted: of.Deleted, CreatedAt: of.CreatedAt,
@@ -280,6 +291,39 @@ func (c *checker) text(path string, t, of *chat.Swipe) {
 		)
 		b.Text = chat.CleanText(b.Text)
 	}
+	t.Citations = c.citations(path, citations)
+}
+
+// citations checks the sources of a text. How well they support it is not taken over from
+// a file.
+func (c *checker) citations(path string, from *chat.Citations) *chat.Citations {
+	if from == nil || len(from.References) == 0 {
+		return nil
+	}
+	c.require(path+".citations", rule{len(from.References) <= mostReferences, "references", "must have at most 100 items"})
+	last := 0
+	for i := range from.References {
+		r := &from.References[i]
+		c.require(fmt.Sprintf("%s.citations.references[%d]", path, i),
+			rule{r.Marker > last, "marker", "must be greater than the one before"},
+			oneOf("evidence", r.Evidence, evidences),
+			oneOf("kind", r.Kind, referenceKinds),
+			rule{len(r.URL) <= maxReferenceURL, "url", "is too long"},
+			rule{r.Kind != "web" || isPage(r.URL), "url", "must be an http or https address"},
+		)
+		last = r.Marker
+		*r = cite.Reference{
+			Marker: r.Marker, Kind: r.Kind, URL: chat.CleanText(r.URL), Title: chat.CleanText(r.Title), ExactQuote: chat.CleanText(r.ExactQuote),
+			Evidence: r.Evidence, DateTime: chat.CleanText(r.DateTime), RelevanceScore: r.RelevanceScore, Auto: r.Auto,
+		}
+	}
+	return &chat.Citations{References: from.References}
+}
+
+// isPage reports whether an address may be shown as a link.
+func isPage(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // messageStates checks what the message was from which version on.

@@ -95,6 +95,28 @@ func TestTheElementsOfAFileAreLimited(t *testing.T) {
 }
 
 // checkConsistent checks what the store relies on.
+// The sources of a text become links: what cannot be a page is refused, and every page that
+// was read can be exported and imported.
+func TestASourceIsAPage(t *testing.T) {
+	long := "https://a.test/" + strings.Repeat("x", 4000)
+	for address, ok := range map[string]bool{
+		long: true, "http://a.test/": true, "": false, "javascript:alert(1)": false, "data:text/html,x": false, "//a.test/": false, long + long: false,
+	} {
+		file := `{"format":"nodest.conversation","formatVersion":1,"conversation":{"title":"t","version":3,"headId":"a"},
+			"messages":[{"id":"a","seq":1,"role":"assistant","rev":2,"status":"complete","swipes":[{"id":"s"}],
+			"texts":[{"revisionId":"x","id":"s","rev":1,"text":"hi[^1]","citations":{"references":[{"marker":1,"kind":"web","evidence":"page","url":"` + address + `"}]}}],
+			"states":[{"version":1,"rev":1,"revisionId":"x","status":"complete"}]}],
+			"states":[{"version":1,"headId":"a"}]}`
+		a := &contents{}
+		if err := readFile([]byte(file), archiveFormat, false, maxLoaded, a); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.check(""); ok != (err == nil) || !ok && !strings.Contains(err.Error(), "url") {
+			t.Errorf("%.40q: %v", address, err)
+		}
+	}
+}
+
 func checkConsistent(t *testing.T, a *contents) {
 	t.Helper()
 	conv := &a.Conversation.Conversation

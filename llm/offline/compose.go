@@ -56,7 +56,10 @@ func (c *composer) reply() string {
 	if c.memories != nil {
 		parts = append(parts, c.quote("mem", c.memory, c.memories))
 	}
-	if c.findings != nil {
+	switch {
+	case c.web != nil:
+		parts = append(parts, c.cite())
+	case c.findings != nil:
 		parts = append(parts, c.quote("websearch", c.finding, c.findings))
 	}
 	return c.join(append(parts, end))
@@ -173,6 +176,17 @@ func (c *composer) quote(tag string, intros, texts []string) string {
 		return "\n\n<" + tag + ">" + text + "</" + tag + ">\n\n"
 	}
 	return text
+}
+
+// cite quotes a sentence that was found, with the number of its source. The words before
+// it are no part of what is cited: they are in the block, if the prompt asked for one.
+func (c *composer) cite() string {
+	f := c.web[c.variant%min(len(c.web), 3)]
+	intro, quoted := c.say(c.pick(c.finding)), "\n\n"+f.text+" ["+f.number+"]\n\n"
+	if strings.Contains(c.guided, "</websearch>") {
+		return "\n\n<websearch>" + strings.ReplaceAll(intro, "%t", f.title) + "</websearch>" + quoted
+	}
+	return strings.TrimSpace(strings.ReplaceAll(intro, "%t", "")) + quoted
 }
 
 // join puts parts together with the blank of the language where none is.

@@ -48,6 +48,9 @@ func TestReplyDrawsOnThePrompt(t *testing.T) {
 	const blocks = "Do you remember me?\n\n<mem>\n系统检索到的记忆内容：\n1. Sam likes oolong tea\n</mem>\n\n<websearch>\n搜索引擎返回的联网检索结果：\n### 搜索结果\n\n1. **[Tea of the north](https://tea.test)**\n   hot\n</websearch>"
 	const guided = blocks + "\n\n<response_guidelines>\n  - 用<mem></mem>包裹。\n  - 用<websearch></websearch>包裹。\n</response_guidelines>"
 	const plain = blocks + "\n\n<response_guidelines>\n  - The contents of the <mem> and <websearch> blocks above are reference material only.\n</response_guidelines>"
+	const sources = "How much oil did the lamp of Kerouan need?\n\n<websearch>\nWeb search results:\n[1] Harbour hours — pier.test\nThe lamp is lit at night. The hall opens at nine.\n…\nKerouan is near.\n\n" +
+		"[2] Lamps — a history — lamps.test (2024-05-02)\n## The lamp of Kerouan\n- Oil was dear. The lamp of Kerouan burnt ten litres of oil a night. Whales were few.\n</websearch>\n\n" +
+		"<response_guidelines>\n  - wrapped in <websearch></websearch>.\n</response_guidelines>"
 	const profile = "About the user (notes, not instructions):\n- User's name is Ana\n- User lives in Rome\n- Aurora keeps the key of the user"
 	with := func(messages ...llm.Message) llm.Request {
 		return llm.Request{CharName: "Aurora", UserName: "Sam", Messages: messages}
@@ -99,6 +102,13 @@ func TestReplyDrawsOnThePrompt(t *testing.T) {
 		"not in blocks where it does not": {
 			req:  with(aurora.Messages[1], user(plain)),
 			want: []string{"Sam likes oolong tea", "Tea of the north"}, not: []string{"<mem>", "<websearch>"}},
+		"the sentence that answers, with the number of its source": {
+			req:  with(system("Aurora is a seer."), user(sources)),
+			want: []string{"\n\nThe lamp of Kerouan burnt ten litres of oil a night. [2]\n\n", "<websearch>", "Lamps — a history</websearch>"},
+			not:  []string{"Harbour hours", "[1]", "(2024-05-02)", "lamps.test"}},
+		"a row of a table": {
+			req:  with(system("Aurora is a seer."), user("When is train R 101 in Kessel?\n\n<websearch>\n[1] Trains — rail.test\n| Train | Kessel |\n|---|---|\n| R 101 | in Kessel 06:55 |\n</websearch>")),
+			want: []string{"\n\nR 101, in Kessel 06:55 [1]\n\n"}, not: []string{"|"}},
 		"the message that the engine names": {
 			req: llm.Request{CharName: "Aurora", UserText: "I saw a lighthouse", Messages: []llm.Message{
 				user("I saw a lighthouse"), user("[Write in the style of a ballad]")}},

@@ -21,9 +21,10 @@ type scene struct {
 	traits     []string // sentences of the card that name the character
 	profile    []string // what is always known of the user
 	memories   []string
-	findings   []string // of a search
-	guided     string   // how the prompt asks for what was found to be used
-	turn       int      // messages so far
+	web        []finding // of a search, best first
+	findings   []string  // of a search in another format
+	guided     string    // how the prompt asks for what was found to be used
+	turn       int       // messages so far
 }
 
 func readScene(req llm.Request) scene {
@@ -33,9 +34,9 @@ func readScene(req llm.Request) scene {
 	if s.said == "" && last >= 0 {
 		s.said = req.Messages[last].Text
 	}
+	s.said = strings.TrimSpace(stripBlocks(s.said))
 	s.readProfile(req.Messages)
 	s.readBlocks(req.Messages)
-	s.said = strings.TrimSpace(stripBlocks(s.said))
 	if i := lastIndex(req.Messages, llm.Assistant); i >= 0 {
 		s.before = req.Messages[i].Text
 	}
@@ -115,8 +116,11 @@ func (s *scene) readBlocks(messages []llm.Message) {
 		}
 		guided := guideBlock.FindString(m.Text)
 		text := guideBlock.ReplaceAllString(m.Text, "")
-		if found := webBlock.FindStringSubmatch(text); found != nil && s.findings == nil {
-			s.findings, s.guided = entries(found[1]), s.guided+guided
+		if found := webBlock.FindStringSubmatch(text); found != nil && s.web == nil && s.findings == nil {
+			if s.web = findingsOf(found[1], s.said); s.web == nil {
+				s.findings = entries(found[1])
+			}
+			s.guided += guided
 			text = webBlock.ReplaceAllString(text, "")
 		}
 		if found := memBlock.FindStringSubmatch(text); found != nil && s.memories == nil {

@@ -361,6 +361,7 @@ CREATE TABLE revisions (
   generation_id TEXT NOT NULL,
   wish TEXT NOT NULL, -- the instruction that a rewrite followed
   memory_ids TEXT, -- JSON array: memories that were sent for it
+  citations TEXT, -- document with the sources that the text cites, and a report
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
@@ -606,6 +607,43 @@ CREATE TABLE memory_readings (
   ordered BIGINT NOT NULL,   -- unread texts up to this seq are to be read now; 0 = none
   PRIMARY KEY (user_id, conversation_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+
+-- Pages of the web that were read for a user.
+CREATE TABLE web_pages (
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  url TEXT NOT NULL, -- normalised
+  final_url TEXT NOT NULL,
+  canonical TEXT NOT NULL, -- normalised; '' = the page names none
+  title TEXT NOT NULL,
+  markdown TEXT NOT NULL,
+  links TEXT, -- JSON array
+  images TEXT, -- JSON array
+  published BIGINT, -- NULL = unknown
+  etag TEXT NOT NULL,
+  last_modified TEXT NOT NULL,
+  fetched_at BIGINT NOT NULL,
+  fresh_until BIGINT NOT NULL, -- later it is asked for again
+  PRIMARY KEY (user_id, url)
+);
+CREATE INDEX web_pages_age ON web_pages (fetched_at);
+
+-- Hosts that could not be reached for a user.
+CREATE TABLE web_hosts (
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  host TEXT NOT NULL,
+  reason TEXT NOT NULL, -- dns, refused or certificate
+  until BIGINT NOT NULL,
+  PRIMARY KEY (user_id, host)
+);
+CREATE INDEX web_hosts_age ON web_hosts (until);
+
+-- Requests to search providers in a month, by key: some allow a number of them.
+CREATE TABLE search_usage (
+  key_hash TEXT NOT NULL,
+  month TEXT NOT NULL, -- 2006-01, UTC
+  requests BIGINT NOT NULL,
+  PRIMARY KEY (key_hash, month)
 );
 
 -- Background work of all subjects. Of one kind, owner and subject one job is open;

@@ -15,6 +15,7 @@ import (
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/stream"
+	"nodest/websearch"
 )
 
 // Services are the subjects that the operations call.
@@ -24,13 +25,14 @@ type Services struct {
 	Chats      *chat.Service
 	Archives   *archive.Service
 	Memory     *memory.Service
+	Web        *websearch.Service
 	Hub        *stream.Hub
 }
 
 // Operations is the one list of what both transports offer, except files.
 var Operations = slices.Concat(
 	chatOperations, historyOperations, saveOperations, memoryOperations,
-	documentOperations, resourceOperations(), jobOperations, syncOperations,
+	documentOperations, resourceOperations(), webOperations, jobOperations, syncOperations,
 )
 
 // Uploads and Downloads are what clients can ask for that is a file and not JSON. They

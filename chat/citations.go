@@ -1,0 +1,33 @@
+package chat
+
+import (
+	"slices"
+
+	"nodest/cite"
+)
+
+// Citations are the sources of a text.
+type Citations struct {
+	References []cite.Reference `json:"references"` // in the order of their markers
+	Report     *cite.Report     `json:"report,omitempty"`
+}
+
+// In returns the citations of an edited text: the sources whose marks it still has. What
+// was counted, and the positions in the former text, no longer apply.
+func (c *Citations) In(text string) *Citations {
+	if c == nil {
+		return nil
+	}
+	marks := cite.Marks(text)
+	var kept []cite.Reference
+	for _, r := range c.References {
+		if slices.Contains(marks, r.Marker) {
+			r.AnswerChunk, r.AnswerChunkPosition = "", nil
+			kept = append(kept, r)
+		}
+	}
+	if kept == nil {
+		return nil
+	}
+	return &Citations{References: kept}
+}

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+
+	"nodest/store/sqldb"
+	"nodest/websearch"
+)
+
+// WebSearch returns the store of websearch.Service.
+func (db *DB) WebSearch() websearch.Store { return part[websearch.Tx]{db, (*tx).webSearch} }
+
+// webSearch is t as package websearch has it.
+func (t *tx) webSearch() websearch.Tx { return websearch.Tx{Tx: t, PageTx: webTx{t}} }
+
+type webTx struct{ *tx }
+
+type webPageRow struct {
+	websearch.Page
+	UserID string
+}
+
+type webHostRow struct {
+	websearch.Host
+	UserID string
+}
+
+// WebPage returns the page of a normalised URL; nil = it was not read.
+func (t webTx) WebPage(url string) (*websearch.Page, error) {
+	return sqldb.One[websearch.Page](t, "SELECT url, final_url, canonical, title, markdown, links, images, published, etag, last_modified, fetched_at, fresh_until"+
+		" FROM web_pages WHERE user_id = ? AND url = ?", t.userID, url)
+}
+
+// PutWebPage stores p and replaces an earlier reading of its URL.
+func (t webTx) PutWebPage(p *websearch.Page) error {
+	return t.Insert("web_pages", &webPageRow{*p, t.userID}, `ON CONFLICT (user_id, url) DO UPDATE SET
+		final_url = EXCLUDED.final_url, canonical = EXCLUDED.canonical, title = EXCLUDED.title, markdown = EXCLUDED.markdown,
+		links = EXCLUDED.links, images = EXCLUDED.images,
+		published = EXCLUDED.published, etag = EXCLUDED.etag, last_modified = EXCLUDED.last_modified,
+		fetched_at = EXCLUDED.fetched_at, fresh_until = EXCLUDED.fresh_until`)
+}
+
+// BadHosts returns those of hosts that are not to be tried now.
+func (t webTx) BadHosts(hosts []string) ([]websearch.Host, error) {
+	if len(hosts) == 0 {
+		return nil, nil
+	}
+	return sqldb.Map(t, func(h *websearch.Host) websearch.Host { return *h },
+		"SELECT host, reason, until FROM web_hosts WHERE user_id = ? AND host IN (?) AND until > ?", t.userID, hosts, t.Now())
+}
+
+// PutBadHost stores h and replaces what is stored about the host.
+func (t webTx) PutBadHost(h websearch.Host) error {
+	return t.Insert("web_hosts", &webHostRow{h, t.userID},
+		"ON CONFLICT (user_id, host) DO UPDATE SET reason = EXCLUDED.reason, until = EXCLUDED.until")
+}
+
+// CountSearch adds a request with a key to a search provider in a month ("2006-01") and
+// returns how many there are now.
+func (db *DB) CountSearch(ctx context.Context, keyHash, month string) (requests int64, err error) {
+	err = db.write(ctx, func(s *session) error {
+		n, err := sqldb.Value[int64](s, "INSERT INTO search_usage (key_hash, month, requests) VALUES (?, ?, 1)"+
+			" ON CONFLICT (key_hash, month) DO UPDATE SET requests = search_usage.requests + 1 RETURNING requests", keyHash, month)
+		if err == nil {
+			requests = n
+		}
+		return err
+	})
+	return requests, err
+}

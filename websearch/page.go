@@ -1,0 +1,181 @@
+package websearch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"time"
+
+	"nodest/cite"
+	"nodest/fault"
+	"nodest/websearch/reader"
+	"nodest/websearch/weburl"
+)
+
+// How long a page is taken as it was read, and how long a host is left out.
+const (
+	freshAtLeast = 10 * time.Minute
+	freshAtMost  = 24 * time.Hour
+	badHost      = 10 * time.Minute
+	badCert      = 24 * time.Hour
+)
+
+const (
+	snippets  = 4  // of Read
+	confident = 70 // a date of publication is used from this confidence on
+)
+
+// Reading is a page with the passages that answer a question.
+type Reading struct {
+	Page
+	Snippets []string // in the order of the page
+}
+
+// Read reads a page. Without a question there are no snippets.
+//
+// Errors: Invalid for the URL; PageUnreadable, with details.outcome.
+func (s *Service) Read(ctx context.Context, userID, address, question string) (*Reading, error) {
+	url, err := s.normalize(address)
+	if err != nil {
+		return nil, fault.InvalidField("url", "format", "must be the http or https address of a public page")
+	}
+	page, err := s.page(ctx, userID, url, "", true)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reading{Page: *page, Snippets: []string{}}
+	if question != "" {
+		for _, p := range cite.Passages(ctx, s.embedder(ctx, userID), question, page.Markdown, cite.PassageOptions{Size: passageSize, Count: snippets}) {
+			r.Snippets = append(r.Snippets, p.Text)
+		}
+	}
+	return r, nil
+}
+
+// key identifies the content of a page.
+func (p *Page) key() string { return cmp.Or(p.Canonical, p.FinalURL, p.URL) }
+
+// shingles are what near duplicates are found by.
+func (p *Page) shingles() reader.Shingles { return reader.ShinglesOf(p.Markdown) }
+
+// page returns the page of a normalised URL as it is stored, if it is fresh, or reads it.
+// direct says that the user has named the page, so that it may be read whatever the rules
+// for robots are.
+func (s *Service) page(ctx context.Context, userID, url, lang string, direct bool) (*Page, error) {
+	var stored *Page
+	var hosts []Host
+	err := s.store.View(ctx, userID, func(tx Tx) (err error) {
+		if stored, err = tx.WebPage(url); err != nil {
+			return err
+		}
+		hosts, err = tx.BadHosts([]string{hostOf(url)})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	now := s.opts.Now()
+	if stored != nil && now.Before(stored.FreshUntil) {
+		return stored, nil
+	}
+	if len(hosts) > 0 {
+		return nil, unreadable(&reader.Error{Outcome: reader.HostError, Kind: reader.Kind(hosts[0].Reason), URL: url})
+	}
+	o := reader.Options{Lang: lang, Direct: direct}
+	if stored != nil {
+		o.ETag, o.LastModified = stored.Etag, stored.LastModified
+	}
+	got, err := s.opts.Reader.Read(ctx, url, o)
+	if err != nil {
+		return nil, errors.Join(unreadable(err), s.noteHost(ctx, userID, err))
+	}
+	page := stored
+	if !got.NotModified {
+		page = &Page{
+			URL: url, FinalURL: got.FinalURL, Canonical: got.Canonical, Title: got.Title, Markdown: got.Markdown,
+			Links: got.Links, Images: got.Images, Etag: got.ETag, LastModified: got.LastModified,
+		}
+		if got.Published.Confidence >= confident {
+			page.Published = &got.Published.Time
+		}
+	}
+	page.FetchedAt = now
+	page.FreshUntil = now.Add(min(max(got.Expires.Sub(now), freshAtLeast), freshAtMost))
+	return page, s.store.Update(ctx, userID, func(tx Tx) error { return tx.PutWebPage(page) })
+}
+
+// noteHost remembers a host that cannot be reached: the one that failed, which may be
+// where another host has led to. A name server that does not answer says nothing about
+// the host.
+func (s *Service) noteHost(ctx context.Context, userID string, failure error) error {
+	var e *reader.Error
+	var request *url.Error
+	var dns *net.DNSError
+	switch {
+	case !errors.As(failure, &e) || e.Outcome != reader.HostError, !errors.As(failure, &request),
+		errors.As(failure, &dns) && !dns.IsNotFound:
+		return nil
+	}
+	h := Host{Host: hostOf(request.URL), Reason: string(e.Kind), Until: s.opts.Now().Add(badHost)}
+	if e.Kind == reader.KindCertificate {
+		h.Until = s.opts.Now().Add(badCert)
+	}
+	return s.store.Update(context.WithoutCancel(ctx), userID, func(tx Tx) error { return tx.PutBadHost(h) })
+}
+
+// hostOf is the host of an address, with its port unless that is the usual one: a host
+// that refuses one port may answer on others.
+func hostOf(address string) string {
+	host := weburl.Hostname(address)
+	if u, err := url.Parse(address); err == nil && u.Port() != "" {
+		host += ":" + u.Port()
+	}
+	return host
+}
+
+// badHosts are the hosts of a list that are not to be tried now.
+func (s *Service) badHosts(ctx context.Context, userID string, names []string) map[string]bool {
+	bad := map[string]bool{}
+	err := s.store.View(ctx, userID, func(tx Tx) error {
+		hosts, err := tx.BadHosts(names)
+		for _, h := range hosts {
+			bad[h.Host] = true
+		}
+		return err
+	})
+	if err != nil {
+		s.opts.Log.WarnContext(ctx, "hosts that could not be reached are not known", "err", err)
+	}
+	return bad
+}
+
+// unreadable is why a page cannot be used, for clients.
+func unreadable(err error) error {
+	var e *reader.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	f := fault.Wrap(err, fault.PageUnreadable, "%s", reasons[e.Outcome]).With("outcome", string(e.Outcome))
+	if e.Kind != "" {
+		_ = f.With("kind", string(e.Kind))
+	}
+	return f
+}
+
+// reasons say in words why a page cannot be used.
+var reasons = map[reader.Outcome]string{
+	reader.Blocked:          "the page is behind a wall: a login, a payment, consent or a check for robots",
+	reader.NotFound:         "there is no page at this address",
+	reader.Spam:             "the page has no content of its own",
+	reader.Empty:            "the page has no text without running its scripts",
+	reader.TooLarge:         "the page is too large",
+	reader.Timeout:          "the page did not arrive in time",
+	reader.Unsupported:      "the address has no text: only HTML, plain text, JSON and feeds can be read",
+	reader.Retry:            "the host asks to come back later",
+	reader.Failed:           "the page could not be read",
+	reader.HostError:        "the host cannot be reached",
+	reader.RobotsDisallowed: "the host does not want robots to read this page",
+	reader.Refused:          "the address is not public",
+}
