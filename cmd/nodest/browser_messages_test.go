@@ -66,8 +66,8 @@ func TestPagePictures(t *testing.T) {
 	c.p.stop(t)
 }
 
-// TestPageCitations: a mark in a reply opens the quote of its source. The server has no
-// sources yet, so the page gets them on the way.
+// TestPageCitations: a mark in a reply opens the quote of its source, whatever the source
+// says. No server sends such sources, so the page gets them on the way.
 func TestPageCitations(t *testing.T) {
 	c := newChatPage(t)
 	_, err := chromedp.Call(c.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
@@ -77,9 +77,9 @@ func TestPageCitations(t *testing.T) {
 			if (!/messages/.test(request[0].url ?? request[0])) return response
 			const text = await response.text(), at = text.lastIndexOf('"references":[]')
 			return new Response(at < 0 ? text : text.slice(0, at) + '"references":' + JSON.stringify([
-				{marker: 1, title: "Ferries <b>of</b> the north", url: "https://ferries.example/north", exactQuote: "It leaves at nine.", evidence: "page"},
-				{marker: 3, title: "\u202egnp.exe", url: "javascript:hit=1", exactQuote: "<script>hit=1</script>", evidence: "snippet"},
-			]) + text.slice(at + 15), response)
+				{marker: 1, kind: "web", title: "Ferries <b>of</b> the north", url: "https://ferries.example/north", exactQuote: "It leaves at nine.", evidence: "page", dateTime: "2026-03-14T00:00:00.000Z"},
+				{marker: 3, kind: "web", title: "\u202egnp.exe", url: "javascript:hit=1", exactQuote: "<script>hit=1</script>", evidence: "snippet"},
+			]) + ',"citationReport":' + JSON.stringify({sentences: 3, marked: 2, marks: 2, supported: 2, unsourced: ["1989", "<img src=x onerror=hit=1>\u202e"]}) + text.slice(at + 15), response)
 		}`})
 	require.NoError(t, err)
 	chat := importChat(t, c.p, sampleCharacter(t, c.p.client), "Ferries", "When?", "At nine.[^1] Not in winter.[^3] Nobody knows.[^2] `a[^1]`")
@@ -89,10 +89,12 @@ func TestPageCitations(t *testing.T) {
 	c.see("two marks; the others are text", marks+`.map(b => b.innerText).join() == "1,3" && document.querySelector("article.last .text").innerText.includes("Nobody knows.[^2] a[^1]")`)
 	c.see("the sources are closed", sources+`.length == 2 && !document.querySelector("article.last ol [open]")`)
 	c.see("pressing the first", `(`+marks+`[0].click(), true)`)
-	c.see("its quote and its page", sources+`[0].open && `+sources+`[0].innerText.includes("It leaves at nine.") && `+sources+`[0].innerText.includes("Ferries <b>of</b> the north") && `+sources+`[0].querySelector("a").href == "https://ferries.example/north"`)
+	c.see("its quote, its page and its date", sources+`[0].open && ["It leaves at nine.", "Ferries <b>of</b> the north", "March 14, 2026"].every(s => `+sources+`[0].innerText.includes(s)) && `+sources+`[0].querySelector("a").href == "https://ferries.example/north"`)
 	c.see("pressing the second", `(`+marks+`[1].click(), true)`)
 	c.see("its quote instead, without a link, and what it comes from", sources+`[1].open && !`+sources+`[0].open && !`+sources+`[1].querySelector("a") && /<script>hit=1<.script>[^]*search result/i.test(`+sources+`[1].innerText) && !/\u202e/.test(`+sources+`[1].innerText)`)
-	c.see("nothing has run", `window.hit === undefined`)
+	c.see("how much has a source", `document.querySelector("article.last .report")?.innerText.includes("2 of 3 sentences have a source.")`)
+	c.see("what no source has", `/^Not found in any source: 1989, <img src=x onerror=hit=1>$/.test(document.querySelector("article.last .missing")?.innerText.trim())`)
+	c.see("nothing has run", `window.hit === undefined && !document.querySelector("article img")`)
 	c.p.stop(t)
 }
 

@@ -196,7 +196,7 @@ func TestPageSettingsAccount(t *testing.T) {
 	link := strings.Replace(evalString(t, ctx, `document.querySelector("svg[data-text]").dataset.text`), "https://chat.example.org", p.client.base, 1)
 	require.NoError(t, chromedp.Do(phone, chromedp.Navigate(link)))
 	waitJS(t, phone, "the link signs in", `document.querySelector("main#content") && location.pathname == "/"`)
-	for _, section := range []string{"", "general", "models", "usage", "account", "people", "server"} {
+	for _, section := range []string{"", "general", "models", "search", "usage", "account", "people", "server"} {
 		showSettings(t, phone, section)
 		waitJS(t, phone, section+" fits the phone", `document.documentElement.scrollWidth <= 390 && [...document.querySelectorAll(".body *")].every(e => e.getBoundingClientRect().right <= 391 || e.closest(".scroll, .hidden-text"))`)
 	}

@@ -23,7 +23,7 @@ import (
 
 func (p *program) chatCommand() *cobra.Command {
 	var conversation string
-	var fresh bool
+	var fresh, search bool
 	cmd := &cobra.Command{
 		Use: "chat [CHARACTER]", Short: "Chat with a character in the terminal", Args: cobra.MaximumNArgs(1),
 		Long: "Chat with a character, given by the beginning of its name or by id; default: the character of the newest chat. Continues the\n" +
@@ -38,7 +38,7 @@ func (p *program) chatCommand() *cobra.Command {
 				if err := c.tellZone(ctx); err != nil {
 					return err
 				}
-				t := &talk{p: p, c: c, in: bufio.NewScanner(p.in), out: p.out}
+				t := &talk{p: p, c: c, in: bufio.NewScanner(p.in), out: p.out, web: search}
 				t.in.Buffer(make([]byte, 64<<10), 1<<20)
 				if err := t.open(ctx, strings.Join(args, ""), conversation, fresh); err != nil {
 					return err
@@ -49,6 +49,7 @@ func (p *program) chatCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&conversation, "conversation", "", "continue this chat (title or id)")
 	cmd.Flags().BoolVar(&fresh, "new", false, "start a new chat")
+	cmd.Flags().BoolVar(&search, "search", false, "let replies search the web, whatever the settings of the chat are")
 	return cmd
 }
 
@@ -62,6 +63,7 @@ type talk struct {
 	character string // id of the character
 	name      string // of the character
 	deleted   string // message that /undo brings back
+	web       bool   // replies may search it
 
 	// What /branches and /saves numbered last; nil = nothing.
 	listed      []chatBranch
@@ -191,7 +193,7 @@ func (t *talk) loop(ctx context.Context) error {
 		case strings.HasPrefix(line, "/"):
 			err = t.command(ctx, line)
 		default:
-			err = t.stream(ctx, http.MethodPost, t.conversation("/messages"), map[string]any{"text": line})
+			err = t.stream(ctx, http.MethodPost, t.conversation("/messages"), t.sending(line))
 		}
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // a stop signal is no failure
@@ -225,6 +227,15 @@ func (t *talk) stream(ctx context.Context, method, path string, body any) error 
 	done()
 	<-finished
 	return err
+}
+
+// sending is what a line sends.
+func (t *talk) sending(line string) map[string]any {
+	body := map[string]any{"text": line}
+	if t.web {
+		body["options"] = map[string]bool{"searchEnabled": true}
+	}
+	return body
 }
 
 // cancelOn asks the server to stop the generation when stop fires.
@@ -276,6 +287,13 @@ type printer struct {
 	out     io.Writer
 	name    string
 	printed bool
+	cited   struct{ References []citedSource }
+}
+
+// citedSource is a source of a reply.
+type citedSource struct {
+	Marker     int
+	Title, URL string
 }
 
 func (p *printer) event(ev event, started chan<- string) error {
@@ -292,6 +310,10 @@ func (p *printer) event(ev event, started chan<- string) error {
 		case started <- ev.GenerationID:
 		default:
 		}
+	case "gen.context":
+		return p.warn(ev)
+	case "gen.references":
+		return json.Unmarshal(ev.Data, &p.cited)
 	case "gen.delta":
 		var d struct{ Text, Part string }
 		if err := json.Unmarshal(ev.Data, &d); err != nil {
@@ -316,6 +338,16 @@ func (p *printer) event(ev event, started chan<- string) error {
 	return nil
 }
 
+// warn says what a reply has to do without.
+func (p *printer) warn(ev event) error {
+	var d struct{ Warnings []string }
+	err := json.Unmarshal(ev.Data, &d)
+	if slices.Contains(d.Warnings, "search_unavailable") {
+		fmt.Fprintln(p.out, "(The web could not be searched; the reply does without.)")
+	}
+	return err
+}
+
 // endings says why a reply ended early, by its status.
 var endings = map[string]string{
 	"cancelled":   "(stopped)",
@@ -332,6 +364,9 @@ func (p *printer) end(ev event) error {
 	}
 	if p.printed {
 		fmt.Fprintln(p.out)
+	}
+	for _, r := range p.cited.References {
+		fmt.Fprintf(p.out, "  [%d] %s – %s\n", r.Marker, r.Title, r.URL)
 	}
 	if d.Error != nil {
 		fmt.Fprintln(p.out, "!", d.Error.Detail)

@@ -88,6 +88,22 @@ func TestCtrlCStopsTheReplyAndNotTheProgram(t *testing.T) {
 	require.NoError(t, cmd.Wait(), out.b.String())
 }
 
+func TestSourcesFollowTheReply(t *testing.T) {
+	var out strings.Builder
+	p := &printer{out: &out, name: "Mara"}
+	for _, frame := range []string{
+		`{"ev":"gen.context","data":{"warnings":["memory_unavailable","search_unavailable"]}}`,
+		`{"ev":"gen.delta","data":{"part":"text","text":"In 1987 [1]."}}`,
+		`{"ev":"gen.references","data":{"references":[{"marker":1,"title":"Keepers","url":"https://keepers.test/"}]}}`,
+		`{"ev":"gen.done","data":{"status":"done"}}`,
+	} {
+		var ev event
+		require.NoError(t, json.Unmarshal([]byte(frame), &ev))
+		require.NoError(t, p.event(ev, nil))
+	}
+	require.Equal(t, "(The web could not be searched; the reply does without.)\n\nMara: In 1987 [1].\n  [1] Keepers – https://keepers.test/\n", out.String())
+}
+
 func TestReasoningSentAsTextIsMarked(t *testing.T) {
 	var out strings.Builder
 	p := &printer{out: &out, name: "Mara"}

@@ -69,6 +69,14 @@ var settings = []setting{
 	{env: "NODEST_EMBEDDING_MODEL", help: "embedding model; empty: the provider's default"},
 	{env: "NODEST_MEMORY_IDLE_CLOSE", dotted: "memory.idle_close", def: "30m", help: "idle time before a model extracts facts from the latest messages", check: isDuration},
 	{env: "NODEST_MEMORY_SUMMARY_SYNC_WAIT", dotted: "memory.summary_sync_wait", def: "3s", help: "maximum time a reply waits for a summary when the chat no longer fits the model's context", check: isDuration},
+	{env: "NODEST_SEARCH", help: "web search providers in the order in which they are tried: brave, searxng, jina, mcp or duckduckgo, separated by commas; none: no web search; empty: those with a key or address, then duckduckgo"},
+	{env: "BRAVE_API_KEY", help: "Brave Search API key; several, separated by commas, are rotated", secret: true},
+	{env: "JINA_API_KEY", help: "Jina API key for web search; several, separated by commas, are rotated", secret: true},
+	{env: "NODEST_SEARCH_BASE_URL", help: "URL of the SearXNG server or MCP server for web search; for other providers an override", check: isURL},
+	{env: "NODEST_SEARCH_INTENT", def: "classifier", help: "what decides whether a message needs a web search: classifier, or keywords as in the NodeST app", check: oneOf("classifier", "keywords")},
+	{env: "NODEST_SEARCH_COUNTRY", help: "country of the search results, two letters such as US or CN; empty: any", check: isCountry},
+	{env: "NODEST_SEARCH_SAFE", def: "moderate", help: "safe search: off, moderate or strict", check: oneOf("off", "moderate", "strict")},
+	{env: "NODEST_FETCH_ALLOW", help: "comma-separated list of hosts, addresses and networks (10.0.0.0/8) that web search may reach although they are private, on any port"},
 	{env: "NODEST_ORIGINS", help: "comma-separated list of other web origins that may connect (CORS and WebSocket); empty: none"},
 	{env: "NODEST_TOKENS_PER_DAY", def: "0", help: "maximum tokens per user and day; 0: no limit", check: isCount},
 	{env: "NODEST_GENERATIONS", def: "2", help: "maximum concurrent replies per user", check: isCount},
@@ -220,6 +228,13 @@ func isDatabase(v string) error {
 func isLong(v string) error {
 	if len(v) < 16 {
 		return errors.New("must have at least 16 characters, because it gives full access to the server")
+	}
+	return nil
+}
+
+func isCountry(v string) error {
+	if len(v) != 2 || strings.Trim(strings.ToUpper(v), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return fmt.Errorf("%q is invalid; must be two letters such as US", v)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,7 +107,7 @@ func (p *program) examine(ctx context.Context, network bool) []check {
 	if err != nil {
 		return append(checks, check{"providers", "misconfigured", oneLine(err)})
 	}
-	return append(checks, m.checks(ctx, network)...)
+	return slices.Concat(checks, m.checks(ctx, network), checkSearch(ctx, cfg, network))
 }
 
 func (p *program) checkFolder(cfg *config) check {

@@ -51,6 +51,16 @@ func (m *models) Embedder(ctx context.Context, userID string) (llm.Embedder, err
 	return m.embedder(ctx, userID, m.vectorsBy(ctx, userID))
 }
 
+// meaning is Embedder without the offline one, whose vectors are made of parts of words:
+// citations are found better by whole words then (decision 0022).
+func (m *models) meaning(ctx context.Context, userID string) (llm.Embedder, error) {
+	name := m.vectorsBy(ctx, userID)
+	if name == "offline" {
+		return nil, nil
+	}
+	return m.embedder(ctx, userID, name)
+}
+
 func (m *models) embedder(ctx context.Context, userID, name string) (llm.Embedder, error) {
 	if name == "offline" {
 		return offline.Embedder{}, nil

@@ -10,11 +10,11 @@ import (
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
 	"fault lru migrations web",
-	"llm card stream jobs store/sqldb",
+	"llm card stream jobs store/sqldb outbound",
 	"op llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox",
-	"account character memory/lang",
+	"account character memory/lang cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest",
 	"summary memory",
-	"memory/extract chat",
+	"memory/extract chat websearch",
 	"chat/archive",
 	"nodest",
 	"nodest/app server/api",
@@ -25,18 +25,23 @@ var layers = []string{
 
 // allowedImporters lists the only packages that may import a third-party module.
 var allowedImporters = map[string]string{
-	"github.com/mattn/go-sqlite3":        "store/sqldb",
-	"github.com/jackc/pgx/v5":            "store store/sqldb store/storetest",
-	"github.com/pressly/goose/v3":        "store",
-	"github.com/labstack/echo/v4":        "server",
-	"github.com/gorilla/websocket":       "server bench cmd/nodest",
-	"github.com/google/generative-ai-go": "llm/gemini",
-	"google.golang.org/genai":            "llm/gemini",
-	"github.com/alexedwards/argon2id":    "account",
-	"github.com/tiktoken-go/tokenizer":   "framework",
-	"github.com/philippgille/chromem-go": "index",
-	"github.com/spf13/cobra":             "cmd/nodest",
-	"golang.org/x/image":                 "card",
+	"github.com/mattn/go-sqlite3":            "store/sqldb",
+	"github.com/jackc/pgx/v5":                "store store/sqldb store/storetest",
+	"github.com/pressly/goose/v3":            "store",
+	"github.com/labstack/echo/v4":            "server",
+	"github.com/gorilla/websocket":           "server bench cmd/nodest",
+	"github.com/google/generative-ai-go":     "llm/gemini",
+	"google.golang.org/genai":                "llm/gemini",
+	"github.com/alexedwards/argon2id":        "account",
+	"github.com/tiktoken-go/tokenizer":       "framework",
+	"github.com/philippgille/chromem-go":     "index",
+	"github.com/spf13/cobra":                 "cmd/nodest",
+	"golang.org/x/image":                     "card",
+	"github.com/modelcontextprotocol/go-sdk": "websearch/provider",
+	"github.com/markusmobius":                "websearch/reader",
+	"github.com/andybalholm/brotli":          "websearch/reader",
+	"github.com/temoto/robotstxt":            "websearch/reader",
+	"github.com/wlynxg/chardet":              "websearch/reader",
 }
 
 func TestImportsPointDown(t *testing.T) {

@@ -34,6 +34,7 @@ import (
 	"nodest/store"
 	"nodest/store/sqldb"
 	"nodest/stream"
+	"nodest/websearch"
 )
 
 func (p *program) serveCommand() *cobra.Command {
@@ -156,6 +157,8 @@ type running struct {
 	hub        *stream.Hub
 	jobs       *jobs.Runner
 	memory     *memory.Service
+	web        *web
+	search     *websearch.Service
 	characters *character.Service
 	chats      *chat.Service
 	engine     *nodest.Engine
@@ -203,6 +206,9 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	if r.models, err = newModels(cfg, log, r.accounts.ProviderKeys); err != nil {
 		return r, err
 	}
+	if r.web, err = newWeb(cfg, searchCounter{r.db}); err != nil {
+		return r, err
+	}
 	r.build(alone)
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
@@ -238,11 +244,12 @@ func (r *running) build(alone bool) {
 	r.memory = memory.New(r.db.Memory(), memory.Options{
 		Scenes: r.chats.MemoryScene, Settings: r.chats.MemorySettings, Embedder: r.models.Embedder, Log: log,
 	})
+	r.search = r.web.service(r)
 	r.engine = nodest.New(nodest.Deps{
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
-		Sources:     []nodest.Source{nodest.Memories(r.memory, recallTimeout)},
+		Sources: r.sources(), Embedder: r.models.meaning,
 		SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
 	})
 	reader := extract.New(r.db.Memory(), extract.Options{
@@ -250,7 +257,7 @@ func (r *running) build(alone bool) {
 	})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds())...)
 	services := serverapi.Services{
-		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Hub: r.hub,
+		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Web: r.search, Hub: r.hub,
 	}
 	r.server = server.New(server.Deps{
 		Services: services, App: app.New(r.db.App(), r.chats, r.engine), Accounts: r.accounts, Providers: r.models,
@@ -388,6 +395,11 @@ func (r *running) close() {
 	}
 	if r.hub != nil {
 		r.hub.Close()
+	}
+	if r.web != nil {
+		if err := r.web.close(); err != nil {
+			r.log.Warn("sessions with search providers not closed cleanly", "err", err)
+		}
 	}
 	if r.db != nil {
 		if err := r.db.Close(); err != nil {

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/nodest"
+	"nodest/outbound"
+	"nodest/store"
+	"nodest/websearch"
+	"nodest/websearch/provider"
+	"nodest/websearch/reader"
+)
+
+// searchTimeout is how long a reply waits for a web search.
+const searchTimeout = 8 * time.Second
+
+// web is what the server reaches the web with.
+type web struct {
+	chain  *provider.Chain
+	reader *reader.Reader
+	guard  *outbound.Guard
+}
+
+// newWeb reads the settings of web search. counter counts requests per month; nil = in
+// memory.
+func newWeb(cfg *config, counter provider.Counter) (*web, error) {
+	allow := split(cfg.get("NODEST_FETCH_ALLOW"))
+	pages, err := outbound.New(outbound.Options{Allow: allow})
+	if err != nil {
+		return nil, fault.InvalidField("NODEST_FETCH_ALLOW", "format", "%s", err)
+	}
+	base := cfg.get("NODEST_SEARCH_BASE_URL")
+	if u, err := url.Parse(base); err == nil && u.Hostname() != "" { // the operator's choice may be private
+		allow = append(allow, u.Hostname())
+	}
+	engines, err := outbound.New(outbound.Options{Allow: allow})
+	if err != nil {
+		return nil, fault.InvalidField("NODEST_SEARCH_BASE_URL", "format", "%s", err)
+	}
+	chain, err := provider.New(provider.Config{
+		Names: split(cfg.get("NODEST_SEARCH")), BraveKeys: llm.ParseKeys(cfg.get("BRAVE_API_KEY")), JinaKeys: llm.ParseKeys(cfg.get("JINA_API_KEY")),
+		BaseURL: base, Client: engines.Client(outbound.Use{}), Counter: counter,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &web{chain, reader.New(pages, reader.Config{}), pages}, nil
+}
+
+func (w *web) close() error {
+	w.reader.Close()
+	return w.chain.Close()
+}
+
+// searchCounter counts requests in the database, so that a restart does not begin anew.
+type searchCounter struct{ db *store.DB }
+
+// Add implements provider.Counter.
+func (c searchCounter) Add(ctx context.Context, key, month string) (int, error) {
+	n, err := c.db.CountSearch(ctx, key, month)
+	return int(n), err
+}
+
+// service returns web search as the server offers it.
+func (w *web) service(r *running) *websearch.Service {
+	return websearch.New(r.db.WebSearch(), websearch.Options{
+		Chain: w.chain, Reader: w.reader, Private: w.guard.Allows,
+		Country: r.cfg.get("NODEST_SEARCH_COUNTRY"), Safe: r.cfg.get("NODEST_SEARCH_SAFE"),
+		Keywords: r.cfg.get("NODEST_SEARCH_INTENT") == "keywords",
+		Embedder: r.models.meaning,
+		Model: func(ctx context.Context, userID string) (llm.Asker, error) {
+			model, _, err := r.engine.SummaryModel(ctx, userID)
+			return model, err
+		},
+		Log: r.log,
+	})
+}
+
+// sources are what a turn asks besides the chat itself.
+func (r *running) sources() []nodest.Source {
+	return []nodest.Source{nodest.Memories(r.memory, recallTimeout), nodest.Web(r.search, searchTimeout)}
+}
+
+// checkSearch sends a real query to each search provider.
+func checkSearch(ctx context.Context, cfg *config, network bool) (checks []check) {
+	w, err := newWeb(cfg, nil)
+	if err != nil {
+		return []check{{"web search", "misconfigured", oneLine(err)}}
+	}
+	defer func() { _ = w.close() }() // nothing is kept
+	names := w.chain.Names()
+	if len(names) == 0 {
+		return []check{{name: "web search", detail: "off (NODEST_SEARCH is none)"}}
+	}
+	if !network {
+		return []check{{name: "web search", detail: fmt.Sprintf("%v, not contacted", names)}}
+	}
+	for _, found := range w.chain.Check(ctx) {
+		c := check{name: "web search " + found.Provider, detail: fmt.Sprintf("%d results in %d ms", found.Found, found.Took.Milliseconds())}
+		if found.Err != nil {
+			c.detail, c.fix = "not usable", fault.Public(found.Err).Message
+		}
+		if c.fix != "" && found.Provider == provider.DuckDuckGo && cfg.get("NODEST_SEARCH") == "" { // nobody has chosen it
+			c.detail, c.fix = "not usable now ("+c.fix+"); set BRAVE_API_KEY, JINA_API_KEY, or NODEST_SEARCH_BASE_URL for a SearXNG server", ""
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}

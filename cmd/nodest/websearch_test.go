@@ -1,0 +1,207 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/llm/llmtest"
+	"nodest/websearch/provider/providertest"
+)
+
+const lighthouseQuestion = "When was the Halden Point lighthouse automated?"
+
+// searchHome is a server that searches with a SearXNG of the test and reads pages of the
+// test, with a model of the test.
+type searchHome struct {
+	*installation
+	engine providertest.Server
+	model  *llmtest.Fake
+	web    *httptest.Server // the search engine, and lighthouse at every other path
+
+	mu   sync.Mutex
+	said string // by the model in a chat
+}
+
+func newSearchHome(t *testing.T, url string) *searchHome {
+	t.Helper()
+	h := &searchHome{model: llmtest.NewOpenAI(t), said: "The light was automated in March 1987 [1]."}
+	h.model.Always(func(r llmtest.Request) llmtest.Reply {
+		if len(r.Messages) == 1 { // the words to search for, and work in the background
+			return llmtest.Say("{}")
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return llmtest.Say(strings.SplitAfter(h.said, " ")...)
+	})
+	h.web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/search":
+			h.engine.ServeHTTP(w, r)
+		case "/robots.txt":
+			http.NotFound(w, r)
+		case "/hostile":
+			_, _ = fmt.Fprint(w, strings.ReplaceAll(lighthouse, "Halden Point", "Halden &#27;]0;owned\x07\x1b[2J&#8238; Point"))
+		default:
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = fmt.Fprint(w, lighthouse)
+		}
+	}))
+	t.Cleanup(h.web.Close)
+	h.engine.Answer("", providertest.Result{Title: "Halden <b>Point</b>\x1b[2J", URL: h.web.URL + "/history", Content: "The light was automated in March 1987."})
+	h.installation = newInstallation(t, url, "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+h.model.URL, "OPENAI_API_KEY=key-of-the-test",
+		"NODEST_SEARCH=searxng", "NODEST_SEARCH_BASE_URL="+h.web.URL, "NODEST_FETCH_ALLOW=127.0.0.1", "NODEST_LOG_LEVEL=info")
+	return h
+}
+
+func (h *searchHome) says(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.said = text
+}
+
+// citedReply is a message as far as these tests look at it.
+type citedReply struct {
+	Text, Status string
+	References   []struct {
+		Marker                    int
+		URL, ExactQuote, Evidence string
+	}
+	CitationReport *struct{ Marks, Supported int }
+}
+
+// ask sends a message over REST and returns the reply.
+func ask(t *testing.T, c *client, conversation, text string) citedReply {
+	t.Helper()
+	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": text}, nil))
+	return lastReply(t, c, conversation)
+}
+
+func lastReply(t *testing.T, c *client, conversation string) citedReply {
+	t.Helper()
+	var page struct{ Items []citedReply }
+	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+conversation+"/messages", nil, &page))
+	return page.Items[len(page.Items)-1]
+}
+
+func searchingChat(t *testing.T, c *client) string {
+	t.Helper()
+	chat := newConversation(t, c, sampleCharacter(t, c))
+	settings := map[string]any{"settings": map[string]any{"searchEnabled": true}}
+	require.NoError(t, c.call(t.Context(), http.MethodPatch, "/api/v1/conversations/"+chat, settings, nil))
+	return chat
+}
+
+// TestAReplyRestsOnAPage searches, reads and cites through the program, with and without
+// a search provider, and looks for what must not be in the log.
+func TestAReplyRestsOnAPage(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, url string) {
+		h := newSearchHome(t, url)
+		p := h.start(t)
+		chat := searchingChat(t, p.client)
+		watcher := connectWS(t, p.client, "watcher")
+
+		cited := ask(t, p.client, chat, lighthouseQuestion)
+		require.Equal(t, "The light was automated in March 1987[^1].", cited.Text)
+		require.Len(t, cited.References, 1)
+		require.Equal(t, h.web.URL+"/history", cited.References[0].URL)
+		require.Equal(t, "page", cited.References[0].Evidence)
+		require.Contains(t, lighthouse, cited.References[0].ExactQuote)
+		require.Equal(t, 1, cited.CitationReport.Supported)
+		require.Empty(t, warningsOf(t, watcher))
+
+		h.engine.Fail(providertest.Fault{Status: http.StatusInternalServerError})
+		h.says("I do not know.")
+		plain := ask(t, p.client, chat, "When was the Cape Varga lighthouse built?")
+		require.Equal(t, "complete", plain.Status)
+		require.Equal(t, "I do not know.", plain.Text)
+		require.Empty(t, plain.References)
+		require.Equal(t, []string{"search_unavailable"}, warningsOf(t, watcher))
+
+		p.stop(t)
+		for _, secret := range []string{"Halden", "Varga", "automated", "key-of-the-test"} {
+			require.NotContains(t, p.stderr.String(), secret, "the log")
+		}
+	})
+}
+
+// warningsOf returns the warnings of the next gen.context.
+func warningsOf(t *testing.T, p *wsClient) []string {
+	t.Helper()
+	for {
+		f, err := p.next()
+		require.NoError(t, err)
+		if f.Ev == "gen.context" {
+			var data struct{ Warnings []string }
+			f.into(t, &data)
+			return data.Warnings
+		}
+	}
+}
+
+// TestKillDuringASearch kills the server while a reply waits for the search provider: the
+// message stays, its reply ends as interrupted, and the chat goes on.
+func TestKillDuringASearch(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, url string) {
+		h := newSearchHome(t, url)
+		p := h.start(t)
+		chat := searchingChat(t, p.client)
+		h.engine.Fail(providertest.Fault{Delay: testTimeout})
+		watcher := connectWS(t, p.client, "watcher")
+		watcher.send("chat.send", "the-key-of-this-message", map[string]any{"conversationId": chat, "text": lighthouseQuestion})
+		eventually(t, "the search", func() error {
+			if len(h.engine.Asked()) == 0 {
+				return errNotYet
+			}
+			return nil
+		})
+		p.kill(t)
+		h.engine.Fail(providertest.Fault{})
+		p = h.start(t)
+		eventually(t, "the end of the reply", func() error {
+			if lastReply(t, p.client, chat).Status != "interrupted" {
+				return errNotYet
+			}
+			return nil
+		})
+		require.Len(t, ask(t, p.client, chat, lighthouseQuestion).References, 1)
+		p.stop(t)
+	})
+}
+
+// TestSearchCommands runs nodest search, read and doctor against a server.
+func TestSearchCommands(t *testing.T) {
+	t.Parallel()
+	h := newSearchHome(t, "")
+	p := h.start(t)
+	h.env = append(h.env, "NODEST_ADDR="+strings.TrimPrefix(p.client.base, "http://"))
+
+	out := h.mustRun(t, "search", "halden", "point")
+	require.Contains(t, out, " 1. Halden Point")
+	require.Contains(t, out, h.web.URL+"/history")
+	require.Equal(t, "halden point", h.engine.Asked()[0])
+
+	page := h.mustRun(t, "read", h.web.URL+"/hostile", "--question", "When was the light automated?")
+	require.Contains(t, page, "automated in March 1987")
+	for _, text := range []string{out, page} {
+		require.Equal(t, -1, strings.IndexFunc(text, func(r rune) bool { return r != '\n' && unicode.IsControl(r) || r == '\u202e' }), "%q", text)
+	}
+	_, _, err := h.command(t, nil, "read", "http://127.0.0.2/")
+	require.ErrorContains(t, err, "public page")
+
+	report, _, _ := h.command(t, nil, "doctor")
+	require.Contains(t, report, "✓ web search searxng")
+	h.engine.Fail(providertest.Fault{Status: http.StatusForbidden})
+	report, _, err = h.command(t, nil, "doctor")
+	require.Error(t, err)
+	require.Contains(t, report, "add json to search.formats")
+	p.stop(t)
+}
