@@ -26,10 +26,11 @@ type testWeb struct {
 	search providertest.Server
 
 	mu      sync.Mutex
-	handler http.Handler // of all pages; nil = no host is known
-	address string       // of the server behind them
-	closed  string       // an address that refuses connections
-	fetched []string     // host and path
+	mini    *outbound.Options // of another web that takes its place; nil = none
+	handler http.Handler      // of all pages; nil = no host is known
+	address string            // of the server behind them
+	closed  string            // an address that refuses connections
+	fetched []string          // host and path
 }
 
 // serve makes handler answer for every host.
@@ -90,9 +91,12 @@ func (w *testWeb) service(t testing.TB, store websearch.Store, log *slog.Logger)
 
 func offlineEmbedder(context.Context, string) (llm.Embedder, error) { return offline.Embedder{}, nil }
 
-func (w *testWeb) resolve(_ context.Context, host string) ([]netip.Addr, error) {
+func (w *testWeb) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.mini != nil {
+		return w.mini.Resolve(ctx, host)
+	}
 	if w.handler == nil || strings.HasPrefix(host, "unknown.") {
 		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 	}
@@ -108,8 +112,11 @@ func (w *testWeb) refuse(address string) {
 
 func (w *testWeb) dial(ctx context.Context, network, to string) (net.Conn, error) {
 	w.mu.Lock()
-	address, closed := w.address, w.closed == to
+	mini, address, closed := w.mini, w.address, w.closed == to
 	w.mu.Unlock()
+	if mini != nil {
+		return mini.Dial(ctx, network, to)
+	}
 	if closed {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}

@@ -40,7 +40,7 @@ func (chinese) question(_, folded string) Reason {
 		return reason
 	}
 	for _, sentence := range sentences(folded) {
-		if r := zhQuestion(sentence); r == Fresh || r == Fact && zhContent(sentence) >= zhNamed {
+		if r := zhQuestion(sentence); strings.ContainsAny(sentence, "?？") && (r == Fresh || r == Fact && zhContent(sentence) >= zhNamed) {
 			return r
 		}
 	}

@@ -35,7 +35,7 @@ var (
 	enHow     = regexp.MustCompile(`\bhow (?:do|should|did) i (?:look|sound|smell|feel|know|trust|do)\b`)
 
 	enExpletive = regexp.MustCompile(`\b(?:is it (?:true|possible|safe|legal|going to|raining|snowing|normal|in|healthy|worth|open)|will it (?:rain|snow|be)|(?:does|did|do|will|would) it (?:take|cost|rain|snow)|it (?:is|was|takes?|costs?|rains?|snows?)|it'?s)\b`)
-	enScene     = regexp.MustCompile(`\b(?:this|these|those|here|everybody|everyone|anything|anybody|anyone|somebody|someone|something|over there|outside|upstairs|downstairs)\b|\bthere\W*$|\bwho'?s there\b|\b(?:is|was|are|what's|who's|did|hear|see|do|like|about|mean|than) that\b|^\W*that\b|\b(?:that|it)\W*$`)
+	enScene     = regexp.MustCompile(`\b(?:this|these|those|here|everybody|everyone|anything|anybody|anyone|somebody|someone|something|over there|outside|upstairs|downstairs)\b|\bthere\W*$|\bwho'?s there\b|\b(?:is|was|are|what's|who's|did|hear|see|do|like|about|mean|than) that\b|^\W*that\b|\bthat\W*$`)
 	// enSomeone refers to somebody or something that the question may have named.
 	enSomeone = regexp.MustCompile(`\b(?:he|she|him|her|hers|his|they|them|their|it|its)\b`)
 	// enThis are times that begin like things of the scene.
@@ -106,6 +106,10 @@ func sentences(text string) (list []string) {
 	return list
 }
 
+// enDetailed is the content of a question that says enough to be about the world, whatever
+// "the" in it refers to.
+const enDetailed = 6
+
 // enSentenceAsks judges one sentence. If it is not alone but for greetings, it must name what it asks about: chats are
 // full of short questions about what was just said.
 func enSentenceAsks(said string, alone bool) Reason {
@@ -124,7 +128,7 @@ func enSentenceAsks(said string, alone bool) Reason {
 	if reason, ok := enOurs(rest, fresh, named); ok {
 		return reason
 	}
-	vague := !named && !framed
+	vague := !named && !framed && content < enDetailed
 	if vague && (!alone || enThe.MatchString(enUnique.ReplaceAllString(rest, " "))) {
 		return Story
 	}
