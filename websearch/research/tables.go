@@ -2,6 +2,7 @@ package research
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,28 +78,7 @@ func tableSize(text string) int {
 
 // markdownTable returns a table as Markdown, or "" if it has no rows.
 func markdownTable(source string) string {
-	doc, err := html.Parse(strings.NewReader(source)) // refuses deep nesting
-	if err != nil {
-		return ""
-	}
-	var top *html.Node
-	var rows []*html.Node
-	head := -1
-	for n := range doc.Descendants() {
-		switch {
-		case n.DataAtom == atom.Table && top == nil:
-			top = n
-		case n.DataAtom == atom.Tr && n.Parent != nil && (n.Parent == top || n.Parent.Parent == top):
-			if head < 0 && n.Parent.DataAtom == atom.Thead {
-				head = len(rows)
-			}
-			rows = append(rows, n)
-		}
-	}
-	if head > 0 { // a head behind the body
-		rows = append([]*html.Node{rows[head]}, append(rows[:head:head], rows[head+1:]...)...)
-	}
-	columns, grid := 0, tableGrid(rows)
+	columns, grid := 0, tableGrid(tableRows(source))
 	for _, row := range grid {
 		columns = max(columns, len(row))
 	}
@@ -121,6 +101,32 @@ func markdownTable(source string) string {
 		}
 	}
 	return b.String()
+}
+
+// tableRows returns the rows of a table, without those of tables inside it; the head is first.
+func tableRows(source string) (rows []*html.Node) {
+	doc, err := html.Parse(strings.NewReader(source)) // refuses deep nesting
+	if err != nil {
+		return nil
+	}
+	var top *html.Node
+	head := -1
+	for n := range doc.Descendants() {
+		switch {
+		case n.DataAtom == atom.Table && top == nil:
+			top = n
+		case n.DataAtom == atom.Tr && n.Parent != nil && (n.Parent == top || n.Parent.Parent == top):
+			if head < 0 && n.Parent.DataAtom == atom.Thead {
+				head = len(rows)
+			}
+			rows = append(rows, n)
+		}
+	}
+	if head > 0 { // a head behind the body
+		first := rows[head]
+		return slices.Insert(slices.Delete(rows, head, head+1), 0, first)
+	}
+	return rows
 }
 
 // tableGrid returns the texts of the rows. Cells that cover several rows or columns are repeated.
