@@ -267,23 +267,24 @@ func TestGoldenFresh(t *testing.T) {
 	})
 }
 
-func TestGoldenVisit(t *testing.T) {
-	type input struct {
-		URLs  []string
-		Pages map[string]struct {
-			URL, Title, Content string
-			Links               [][2]string
-		}
-		AllURLs  []weburl.Hit
-		Question string
+type visitInput struct {
+	URLs  []string
+	Pages map[string]struct {
+		URL, Title, Content string
+		Links			   [][2]string
 	}
+	AllURLs  []weburl.Hit
+	Question string
+}
+
+func TestGoldenVisit(t *testing.T) {
 	type output struct {
 		Success              bool
 		VisitedURLs, BadURLs []string
 		Knowledge            []Knowledge
 		AllURLs              []struct{ Value weburl.Hit }
 	}
-	golden(t, "processURLs", func(t *testing.T, _, bug string, in input, want output) {
+	golden(t, "processURLs", func(t *testing.T, _, bug string, in visitInput, want output) {
 		read := func(_ context.Context, address string) (*reader.Page, error) {
 			p, ok := in.Pages[address]
 			if !ok {
