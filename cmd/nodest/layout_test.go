@@ -14,7 +14,7 @@ var layers = []string{
 	"op llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox",
 	"account character memory/lang cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest",
 	"summary memory",
-	"memory/extract chat websearch",
+	"memory/extract chat websearch websearch/research",
 	"chat/archive",
 	"nodest",
 	"nodest/app server/api",
