@@ -271,7 +271,7 @@ type visitInput struct {
 	URLs  []string
 	Pages map[string]struct {
 		URL, Title, Content string
-		Links			   [][2]string
+		Links               [][2]string
 	}
 	AllURLs  []weburl.Hit
 	Question string
