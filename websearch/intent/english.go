@@ -128,14 +128,18 @@ func enSentenceAsks(said string, alone bool) Reason {
 	if reason, ok := enOurs(rest, fresh, named); ok {
 		return reason
 	}
-	vague := !named && !framed && content < enDetailed
-	if vague && (!alone || enThe.MatchString(enUnique.ReplaceAllString(rest, " "))) {
+	if !named && !framed && content < enDetailed && enPoints(rest, alone) {
 		return Story
 	}
 	if fresh {
 		return Fresh
 	}
 	return Fact
+}
+
+// enPoints reports whether a question may refer to what was said or to something of the scene.
+func enPoints(rest string, alone bool) bool {
+	return !alone || enThe.MatchString(enUnique.ReplaceAllString(rest, " "))
 }
 
 // enOurs tells whether a question is about the speakers or the scene.
