@@ -20,6 +20,13 @@ import (
 // searched is a service over the mini-web, whose search provider answers its questions.
 func searched(t *testing.T, web *miniweb.Web) (*websearch.Service, string) {
 	t.Helper()
+	db := storetest.Open(t)
+	return searchedIn(t, web, db.WebSearch()), storetest.User(t, db)
+}
+
+// searchedIn is that service on a store.
+func searchedIn(t *testing.T, web *miniweb.Web, store websearch.Store) *websearch.Service {
+	t.Helper()
 	engine := &providertest.Server{}
 	server := httptest.NewServer(engine)
 	for _, q := range web.Questions {
@@ -43,8 +50,7 @@ func searched(t *testing.T, web *miniweb.Web) (*websearch.Service, string) {
 		pages.Close()
 		server.Close()
 	})
-	db := storetest.Open(t)
-	return websearch.New(db.WebSearch(), websearch.Options{Chain: chain, Reader: pages}), storetest.User(t, db)
+	return websearch.New(store, websearch.Options{Chain: chain, Reader: pages})
 }
 
 // Each question of the mini-web finds its page among distractors, duplicates and bad links,

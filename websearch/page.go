@@ -103,7 +103,12 @@ func (s *Service) page(ctx context.Context, userID, url, lang string, direct boo
 	}
 	page.FetchedAt = now
 	page.FreshUntil = now.Add(min(max(got.Expires.Sub(now), freshAtLeast), freshAtMost))
-	return page, s.store.Update(ctx, userID, func(tx Tx) error { return tx.PutWebPage(page) })
+	// What was read is stored also when the turn waits no longer: the next one needs it.
+	err = s.store.Update(context.WithoutCancel(ctx), userID, func(tx Tx) error { return tx.PutWebPage(page) })
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
 }
 
 // noteHost remembers a host that cannot be reached: the one that failed, which may be
