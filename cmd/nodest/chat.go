@@ -216,7 +216,11 @@ func (t *talk) stream(ctx context.Context, method, path string, body any) error 
 	defer signal.Stop(stop)
 	watch, done := context.WithCancel(ctx)
 	defer done()
-	print := &printer{out: t.out, name: t.name}
+	print := &printer{out: t.out, name: t.name, whole: func(generation string, from int) (string, error) {
+		var got struct{ Text string }
+		path := "/api/v1/generations/" + generation + "?off=" + strconv.Itoa(from)
+		return got.Text, t.c.call(ctx, http.MethodGet, path, nil, &got)
+	}}
 	started := make(chan string, 1)
 	finished := make(chan struct{})
 	go func() { // ends with watch, before stream returns
@@ -259,6 +263,7 @@ func (t *talk) cancelOn(ctx context.Context, stop <-chan os.Signal, started <-ch
 type event struct {
 	Ev           string          `json:"ev"`
 	GenerationID string          `json:"generationId"`
+	Off          int             `json:"off"` // of a delta
 	Data         json.RawMessage `json:"data"`
 }
 
@@ -284,10 +289,12 @@ func readEvents(body io.Reader, f func(event) error) error {
 
 // printer shows the events of one generation.
 type printer struct {
-	out     io.Writer
-	name    string
-	printed bool
-	cited   struct{ References []citedSource }
+	out   io.Writer
+	name  string
+	whole func(generation string, from int) (string, error) // text of a generation from a position on
+	text  string                                            // that was printed
+	from  int                                               // where it begins, in code points
+	cited struct{ References []citedSource }
 }
 
 // citedSource is a source of a reply.
@@ -322,18 +329,39 @@ func (p *printer) event(ev event, started chan<- string) error {
 		if d.Part != "" && d.Part != "text" {
 			return nil
 		}
-		if !p.printed {
-			fmt.Fprintf(p.out, "\n%s: ", p.name)
-			p.printed = true
+		if p.text == "" {
+			p.from = ev.Off
 		}
-		fmt.Fprint(p.out, d.Text)
+		p.say(d.Text)
 	case "gen.rewind":
-		if p.printed {
+		if p.text != "" {
 			fmt.Fprintln(p.out, "\n(The text above is what the model thought, not its reply.)")
 		}
-		p.printed = false
+		p.text = ""
 	case "gen.done", "gen.failed":
 		return p.end(ev)
+	}
+	return nil
+}
+
+// say prints a piece of the reply.
+func (p *printer) say(text string) {
+	if p.text == "" {
+		fmt.Fprintf(p.out, "\n%s: ", p.name)
+	}
+	p.text += text
+	fmt.Fprint(p.out, text)
+}
+
+// complete prints the rest of a reply that ended before all of its text was streamed: the
+// server leaves out the deltas that it could not send before the end.
+func (p *printer) complete(generation string) error {
+	text, err := p.whole(generation, p.from)
+	if err != nil {
+		return err
+	}
+	if rest, ok := strings.CutPrefix(text, p.text); ok && rest != "" {
+		p.say(rest)
 	}
 	return nil
 }
@@ -362,7 +390,12 @@ func (p *printer) end(ev event) error {
 	if err := json.Unmarshal(ev.Data, &d); err != nil {
 		return err
 	}
-	if p.printed {
+	if d.Error == nil && endings[d.Status] == "" {
+		if err := p.complete(ev.GenerationID); err != nil {
+			return err
+		}
+	}
+	if p.text != "" {
 		fmt.Fprintln(p.out)
 	}
 	for _, r := range p.cited.References {

@@ -88,9 +88,37 @@ func TestCtrlCStopsTheReplyAndNotTheProgram(t *testing.T) {
 	require.NoError(t, cmd.Wait(), out.b.String())
 }
 
+func nothingMissing(string, int) (string, error) { return "", nil }
+
+// A reply that ends before the server has streamed all of it is printed whole.
+func TestTheRestOfAFastReplyIsPrinted(t *testing.T) {
+	for name, deltas := range map[string][]string{
+		"nothing was streamed": nil,
+		"a part was streamed":  {`{"ev":"gen.delta","off":7,"data":{"part":"text","text":"Good "}}`},
+		"all was streamed":     {`{"ev":"gen.delta","off":7,"data":{"part":"text","text":"Good evening."}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			p := &printer{out: &out, name: "Mara", whole: func(generation string, from int) (string, error) {
+				require.Equal(t, "g1", generation)
+				if len(deltas) > 0 {
+					require.Equal(t, 7, from)
+				}
+				return "Good evening.", nil
+			}}
+			for _, frame := range append(deltas, `{"ev":"gen.done","generationId":"g1","data":{"status":"done"}}`) {
+				var ev event
+				require.NoError(t, json.Unmarshal([]byte(frame), &ev))
+				require.NoError(t, p.event(ev, nil))
+			}
+			require.Equal(t, "\nMara: Good evening.\n", out.String())
+		})
+	}
+}
+
 func TestSourcesFollowTheReply(t *testing.T) {
 	var out strings.Builder
-	p := &printer{out: &out, name: "Mara"}
+	p := &printer{out: &out, name: "Mara", whole: nothingMissing}
 	for _, frame := range []string{
 		`{"ev":"gen.context","data":{"warnings":["memory_unavailable","search_unavailable"]}}`,
 		`{"ev":"gen.delta","data":{"part":"text","text":"In 1987 [1]."}}`,
@@ -106,7 +134,7 @@ func TestSourcesFollowTheReply(t *testing.T) {
 
 func TestReasoningSentAsTextIsMarked(t *testing.T) {
 	var out strings.Builder
-	p := &printer{out: &out, name: "Mara"}
+	p := &printer{out: &out, name: "Mara", whole: nothingMissing}
 	for _, frame := range []string{
 		`{"ev":"gen.delta","data":{"part":"text","text":"Hm, tea?"}}`,
 		`{"ev":"gen.rewind","off":0,"data":{}}`,

@@ -24,7 +24,7 @@ func TestARestrictiveServer(t *testing.T) {
 	inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
 	out, errOut, err := inst.command(t, strings.NewReader("Good evening.\nI like tea, and I live in Rome.\n/quit\n"), "chat", "Mira", "--new")
 	require.NoError(t, err, errOut)
-	require.Equal(t, 2, strings.Count(out, "Mira: You like tea.\n\nGood evening."), out)
+	require.Equal(t, 2, strings.Count(out, "Mira: You like tea.\n\nGood evening."), "%s\n%s", out, errOut)
 	chats := 0
 	for _, r := range fake.Requests() {
 		if strings.HasSuffix(r.Path, "/chat/completions") && len(r.Messages) > 1 {
