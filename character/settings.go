@@ -186,7 +186,14 @@ type Settings struct {
 		Enabled                  bool `json:"enabled"`
 		Limit                    int  `json:"limit"`
 		ShareAcrossConversations bool `json:"shareAcrossConversations"`
+		IncludeCircle            bool `json:"includeCircle"` // memories of the circle are recalled in private chats
 	} `json:"retrieval"`
+	Circle struct {
+		Enabled        bool     `json:"enabled"`
+		PostsPerDay    int      `json:"postsPerDay"`
+		Frequency      string   `json:"interactionFrequency"` // low, medium or high
+		ScheduledTimes []string `json:"scheduledTimes"`       // HH:MM, each day
+	} `json:"circle"`
 	Prompt struct {
 		DepthMode   string `json:"depthMode"`
 		ScanDepth   int    `json:"scanDepth"`   // newest messages in which keys are looked for; -1 = all

@@ -9,8 +9,16 @@ import (
 // Prompt is a request that is made in the background, outside a turn.
 type Prompt struct {
 	Text      string
-	JSON      bool // the answer is one JSON object
-	MaxTokens int  // of the answer without the model's thinking; 0 = no limit
+	Messages  []Message // in place of Text
+	JSON      bool      // the answer is one JSON object
+	MaxTokens int       // of the answer without the model's thinking; 0 = no limit
+
+	// For the offline model, as in Request.
+	Task               Task
+	CharName, UserName string
+	Variant            int
+
+	Used func(Usage) // is called once with what the request has cost, also if it failed; nil = nobody wants to know
 }
 
 // Asker is the part of a language model that extraction uses: text in, text out.

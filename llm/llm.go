@@ -66,6 +66,7 @@ type Model struct {
 	OutputTokens  int    // longest reply
 	Generates     bool   // can be used with Stream
 	Embeds        bool   // can be used with Embed
+	Sees          bool   // understands images
 	Transport     string // which client serves it where a provider has several ("generative-ai-go", "genai")
 
 	// What a million tokens cost, in US dollars; nil = unknown.
@@ -88,6 +89,16 @@ type Message struct {
 	Role Role
 	Name string // who speaks, when the role does not say it (group chats); may be empty
 	Text string
+
+	// Images go with the text of a user message. A model that does not see images must not
+	// be given any: Model.Sees.
+	Images []Image
+}
+
+// Image is a picture in a message.
+type Image struct {
+	ContentType string // image/png, image/jpeg, image/webp or image/gif
+	Data        []byte
 }
 
 // Task is the purpose of a request. Providers do not see it; the offline model needs
@@ -100,6 +111,7 @@ const (
 	Continue    Task = "continue"    // go on where the last assistant message breaks off
 	Impersonate Task = "impersonate" // write the user's next message
 	Rewrite     Task = "rewrite"     // write the last assistant message anew, as the last instruction says
+	Circle      Task = "circle"      // post or react in the social circle: the answer is a JSON object
 )
 
 // Request is what a model is asked. The zero value of every setting leaves it to

@@ -2,6 +2,7 @@ package llm_test
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -71,7 +72,7 @@ func TestStrictTurnsOfAnyPrompt(t *testing.T) {
 			}
 			want = map[llm.Role]llm.Role{llm.User: llm.Assistant, llm.Assistant: llm.User}[want]
 		}
-		if again, _ := llm.StrictTurns(got, "[Start]"); !slices.Equal(again, got) {
+		if again, _ := llm.StrictTurns(got, "[Start]"); !reflect.DeepEqual(again, got) {
 			t.Fatalf("%s becomes %s the second time", spoken(got), spoken(again))
 		}
 		for i, m := range in {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -206,7 +207,7 @@ func TestACardsPromptsOverrideThePreset(t *testing.T) {
 	stored, err := s.Prompt(t.Context(), ann, s.generation(reply.GenerationID).PromptID)
 	must(t, err)
 	all := s.model.allRequests()
-	if !slices.Equal(stored.Prompt.Messages, all[len(all)-1].Messages) {
+	if !reflect.DeepEqual(stored.Prompt.Messages, all[len(all)-1].Messages) {
 		t.Errorf("stored %v", stored.Prompt.Messages)
 	}
 	const want = "system_prompt override, charDescription fixed, charPersonality added, scenario added, dialogueExamples added, " +

@@ -1,0 +1,2 @@
+// Package attachment keeps the images that users upload, with thumbnails.
+package attachment

@@ -1,0 +1,98 @@
+package circle
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"nodest/character"
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/llm"
+	"nodest/memory"
+	"nodest/op"
+)
+
+// The jobs of the circle.
+const (
+	JobSpread = "circle.spread" // subject: a post or comment; decides who reacts to it
+	JobReact  = "circle.react"  // subject: a turn; a character reacts
+	JobDay    = "circle.day"    // no subject; plans the posts of a user's day, and follows itself
+	JobPost   = "circle.post"   // subject: a turn; a character posts
+	JobReview = "circle.review" // subject: a character; what its message box changes in its relationships
+)
+
+// Model is a language model that works for a user's circle.
+type Model struct {
+	llm.Asker
+	Provider string
+	Name     string
+	Key      string // whose requests are sent one after another; "" = not paced
+	Sees     bool   // understands images
+}
+
+// Options are what a Service works with.
+type Options struct {
+	Characters *character.Service
+	Memory     *memory.Service
+	// Model returns what works for a user; nil = no provider is configured, or the day's
+	// tokens of the user are used up.
+	Model func(ctx context.Context, userID string) (*Model, error)
+	Pause time.Duration // between two requests with one key; 0 = 2 s
+	Log   *slog.Logger
+}
+
+// Service has the operations on the circle. It is safe for concurrent use.
+type Service struct {
+	store Store
+	opts  Options
+}
+
+// New returns a Service.
+func New(store Store, o Options) *Service {
+	if o.Pause == 0 {
+		o.Pause = 2 * time.Second
+	}
+	return &Service{store: store, opts: o}
+}
+
+// Kinds are the jobs of the circle.
+func (svc *Service) Kinds() []jobs.Kind { return nil }
+
+// takesPart returns fault.NotFound for a character that is not the user's, and
+// fault.Conflict for one that does not take part in the circle.
+func takesPart(tx Tx, characterID string) (*character.Character, error) {
+	ch, err := tx.Characters.Character(characterID)
+	if err != nil {
+		return nil, err
+	}
+	set, err := ch.ParseSettings()
+	if err != nil {
+		return nil, err
+	}
+	if !set.Circle.Enabled {
+		return nil, fault.New(fault.Conflict, "%s does not take part in the circle", ch.Name)
+	}
+	return ch, nil
+}
+
+// nameOf is what a member is called.
+func nameOf(tx Tx, id string) (string, error) {
+	if id != Me {
+		ch, err := tx.Characters.Character(id)
+		if err != nil {
+			return "", err
+		}
+		return ch.Name, nil
+	}
+	set, err := tx.Characters.Settings()
+	if err != nil {
+		return "", err
+	}
+	return set.UserName, nil
+}
+
+// emit adds an event of the circle.
+func emit(tx Tx, by, kind string, data map[string]any) error {
+	return tx.Emit(op.Event(tx.UserID(), kind, by, data))
+}
