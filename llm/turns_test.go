@@ -81,7 +81,7 @@ func TestStrictTurnsOfAnyPrompt(t *testing.T) {
 				t.Fatalf("message %d (%q) is not at %v of %s", i, m.Text, places[i], spoken(got))
 			}
 		}
-		if !slices.Equal(in, before) {
+		if !reflect.DeepEqual(in, before) {
 			t.Fatal("the prompt was changed")
 		}
 	}
