@@ -47,6 +47,11 @@ const (
 // post of the user. The author never reacts. The order of candidates does not matter.
 func Choose(seed uint64, post Subject, candidates []Candidate, everybody bool) []Chosen {
 	topic := topics(post.Text)
+	names := make([]string, len(candidates))
+	for i, c := range candidates {
+		names[i] = c.Name
+	}
+	mentioned := Mentions(post.Text, names)
 	var chosen []Chosen
 	best, found := Chosen{Score: -1}, false
 	for _, c := range candidates {
@@ -57,7 +62,7 @@ func Choose(seed uint64, post Subject, candidates []Candidate, everybody bool) [
 		switch {
 		case c.OwnThread:
 			pick.Reason = OwnThread
-		case len(Mentions(post.Text, []string{c.Name})) > 0:
+		case slices.Contains(mentioned, c.Name):
 			pick.Reason = Mentioned
 		case everybody && post.Author == "":
 			pick.Reason = Everybody

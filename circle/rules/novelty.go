@@ -37,7 +37,7 @@ func Repeats(text string, own, feed []string) bool {
 type imprint struct {
 	folded string // words with one space between, dense scripts without
 	n      int    // length of its n-grams
-	grams  map[string]int
+	grams  map[uint64]int
 	norm   float64
 	begins string // "" = it is too short to begin like another one
 }
@@ -91,11 +91,15 @@ func fold(text string) imprint {
 	return p
 }
 
-func grams(text string, n int) (counts map[string]int, norm float64) {
-	counts = map[string]int{}
-	runes := []rune(text)
-	for i := 0; i+n <= len(runes); i++ {
-		counts[string(runes[i:i+n])]++
+// grams counts the n-grams of a text, n <= 3; a code point has 21 bits.
+func grams(text string, n int) (counts map[uint64]int, norm float64) {
+	counts = map[uint64]int{}
+	mask, last, seen := uint64(1)<<(21*n)-1, uint64(0), 0
+	for _, r := range text {
+		last = last<<21 | uint64(r)
+		if seen++; seen >= n {
+			counts[last&mask]++
+		}
 	}
 	sum := 0
 	for _, c := range counts {

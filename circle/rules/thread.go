@@ -20,9 +20,9 @@ const (
 
 // The probabilities that a character answers: the author of the post a comment on it, and
 // anybody the answers that follow, by the turns before it.
-const returning = 0.85
+const returning = 0.9
 
-var answering = [maxTurns]float64{0.5, 0.5, 0.6, 0.5, 0.4, 0.3}
+var answering = [maxTurns]float64{0.5, 0.5, 0.65, 0.5, 0.4, 0.3}
 
 // Answers decides whether a character answers a comment on its post, on its comment, or
 // with its name, and why not. It always answers the user. Other threads end: when one of
