@@ -18,7 +18,6 @@ type Answer struct {
 	RelationshipUpdates []Update `json:"relationshipUpdates,omitempty"`
 	Thoughts            string   `json:"thoughts"`
 	Response            string   `json:"response,omitempty"` // to its own post
-	Reflection          string   `json:"reflection,omitempty"`
 	Expectation         string   `json:"expectation,omitempty"`
 	Post                string   `json:"post,omitempty"`
 	Emoticon            string   `json:"emoticon,omitempty"`
@@ -165,7 +164,7 @@ func (o object) list(key string) []string {
 	return out
 }
 
-// truth tells whether a member is true, "true" or 1.
+// truth reports whether a member is true, "true" or 1.
 func (o object) truth(key string) bool {
 	switch strings.ToLower(strings.TrimSpace(string(o[key]))) {
 	case "true", `"true"`, "1", `"1"`:

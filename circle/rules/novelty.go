@@ -9,7 +9,7 @@ import (
 const (
 	ownTexts  = 20
 	feedTexts = 50
-	nearly    = 0.8 // cosine of the counts of n-grams from which on texts are the same
+	nearly    = 0.8 // cosine of the n-gram counts of texts that are alike
 	opening   = 6   // words that no two texts begin with
 	openingZh = 12  // the same in characters, in scripts without spaces
 )
@@ -17,9 +17,9 @@ const (
 // maxCompared bounds what is compared of a text, in code points.
 const maxCompared = 2_000
 
-// Repeats tells whether a text says again what was said: in the latest texts of its
-// author (20 are compared) or of the feed (50), both newest first. Texts are the same if
-// only case, punctuation and spaces differ, if their n-grams are alike, or if they begin
+// Repeats reports whether a text repeats one of its author's latest 20 texts or the feed's
+// latest 50; own and feed are newest first. A text repeats another one if they differ only
+// in case, punctuation and spaces, if their character n-grams are alike, or if they begin
 // with the same six words (twelve characters in scripts without spaces).
 func Repeats(text string, own, feed []string) bool {
 	p := newPrint(text)
