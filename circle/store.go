@@ -64,7 +64,8 @@ type TurnTx interface {
 	Turn(id string) (*Turn, error)
 	// UpdateTurn stores PostID, State, Note, Error, Calls, Tokens, DueAt and EndedAt.
 	UpdateTurn(t *Turn) error
-	// Turns lists newest first, at most limit, after cursor.
+	// Turns lists newest first, with TurnFilter.Since by when they ended; at most limit,
+	// after cursor.
 	Turns(f TurnFilter, cursor string, limit int) (items []*Turn, next string, err error)
 	// CancelTurns ends the planned turns about a post or a comment ("" = any of the post) as
 	// left out.
@@ -85,13 +86,13 @@ type TurnFilter struct {
 // RelationTx keeps relationships, message boxes and actions.
 type RelationTx interface {
 	// Relation returns what a character thinks of another member; a new one, not stored
-	// yet, if they have not met.
+	// yet, if they have not met. In Update it is locked until the transaction ends.
 	Relation(characterID, targetID string) (*Relation, error)
 	PutRelation(r *Relation) error
 	// Relations returns those of a character, or all ("").
 	Relations(characterID string) ([]*Relation, error)
 
-	// PutItem adds an item to a message box and removes the oldest ones above maxBox.
+	// PutItem adds an item to a message box and removes the oldest ones above MaxBox.
 	PutItem(i *Item) error
 	// Items returns a message box, newest first; unread: only those that no review has read.
 	Items(characterID string, unread bool) ([]*Item, error)
