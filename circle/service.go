@@ -91,11 +91,7 @@ func nameOf(tx Tx, id string) (string, error) {
 		}
 		return ch.Name, nil
 	}
-	set, err := tx.Characters.Settings()
-	if err != nil {
-		return "", err
-	}
-	return set.UserName, nil
+	return character.UserName(tx.Characters, &character.Character{}, "")
 }
 
 // emit adds an event of the circle.
