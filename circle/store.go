@@ -91,7 +91,7 @@ type RelationTx interface {
 	// Relations returns those of a character, or all ("").
 	Relations(characterID string) ([]*Relation, error)
 
-	// PutItem adds an item to a message box and removes the oldest ones above maxBox.
+	// PutItem adds an item to a message box and removes the oldest ones above MaxBox.
 	PutItem(i *Item) error
 	// Items returns a message box, newest first; unread: only those that no review has read.
 	Items(characterID string, unread bool) ([]*Item, error)
