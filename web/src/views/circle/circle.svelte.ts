@@ -45,7 +45,7 @@ export class Circle {
   }
 
   private async read() {
-    this.graph = (await attempt(() => rest.get('/circle/relationships/graph'))) ?? this.graph
+    this.graph = (await attempt(() => rest.get('/circle/relationships', {}))) ?? this.graph
   }
 
   /** The characters that take part. */

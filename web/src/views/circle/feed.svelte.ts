@@ -6,12 +6,20 @@ import { Pages } from '../../lib/pages.svelte'
 import { listen, rest } from '../../state/server'
 import type { Post } from './types'
 
+/** How many reactions to a post are planned, and have failed. */
+export interface Open {
+  planned: number
+  failed: number
+}
+
 export class Feed extends Pages<Post> {
+  open = $state.raw(new Map<string, Open>())
   /** Grows by post when its turns may have changed. */
   turns = $state.raw<Record<string, number>>({})
   /** The posts whose thoughts are shown. */
   private thinking = new SvelteSet<string>()
   private timers = new Map<string, ReturnType<typeof setTimeout>>()
+  private turnTimer: ReturnType<typeof setTimeout> | undefined
   private stop: () => void
 
   constructor(
@@ -26,13 +34,26 @@ export class Feed extends Pages<Post> {
         if (e.ev === 'circle.post.deleted') this.drop(e.data.postId)
         if (e.ev === 'circle.comment' || e.ev === 'circle.comment.deleted' || e.ev === 'circle.like') this.soon(e.data.postId)
         if (e.ev === 'circle.failed' && e.data.postId) this.soon(e.data.postId)
+        if (e.ev.startsWith('circle.')) this.lookAtTurns()
       },
     })
     void this.load()
   }
 
+  override async load() {
+    void this.readOpen()
+    await super.load()
+  }
+
+  /** lookAtTurns has the turns read soon; many changes at once are one. */
+  private lookAtTurns() {
+    clearTimeout(this.turnTimer)
+    this.turnTimer = setTimeout(() => void this.readOpen(), 300)
+  }
+
   close() {
     this.stop()
+    clearTimeout(this.turnTimer)
     for (const timer of this.timers.values()) clearTimeout(timer)
   }
 
@@ -102,7 +123,18 @@ export class Feed extends Pages<Post> {
 
   turnsOf = (p: Post) => attempt(() => rest.get('/circle/posts/{pid}/turns', { path: { pid: p.id } }))
 
-  async retry(p: Post, tid: string) {
-    await this.do(p, (path) => rest.post('/circle/posts/{pid}/turns/{tid}/retry', { path: { ...path, tid } }))
+  retry = (p: Post, tid: string) => this.do(p, () => rest.post('/circle/turns/{tid}/retry', { path: { tid } }))
+
+  /** readOpen reads for which posts reactions are planned or have failed. */
+  private async readOpen() {
+    const [planned, failed] = await Promise.all((['planned', 'failed'] as const).map((state) => rest.get('/circle/turns', { query: { state, limit: 200 } }).catch(() => null)))
+    const open = new Map<string, Open>()
+    for (const t of [...(planned?.items ?? []), ...(failed?.items ?? [])]) {
+      if (!t.postId) continue
+      const o = open.get(t.postId) ?? { planned: 0, failed: 0 }
+      o[t.state as keyof Open]++
+      open.set(t.postId, o)
+    }
+    this.open = open
   }
 }

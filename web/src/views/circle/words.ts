@@ -111,7 +111,9 @@ export const circleWords = words(
     answersComment: 'answers a comment',
     retry: 'Try again',
     retryOf: (name: string) => `Try again: ${name}`,
-    failedHere: 'A reaction failed.',
+    planned: (n: number) => (n === 1 ? '1 reaction planned' : `${n} reactions planned`),
+    failed: (n: number) => (n === 1 ? '1 reaction failed' : `${n} reactions failed`),
+    details: 'Details',
 
     // Relationships
     relationshipsText: 'What members think of each other and of you. It changes with likes, comments and replies, and you can change it.',
@@ -144,8 +146,6 @@ export const circleWords = words(
       ex: 'ex',
       rival: 'rival',
       enemy: 'enemy',
-      mentor: 'mentor',
-      student: 'student',
     } as Record<string, string>,
 
     // Message box
@@ -315,7 +315,9 @@ export const circleWords = words(
     answersComment: '回答评论',
     retry: '重试',
     retryOf: (name: string) => `重试：${name}`,
-    failedHere: '有一次反应失败。',
+    planned: (n: number) => `计划了 ${n} 个反应`,
+    failed: (n: number) => `${n} 个反应失败`,
+    details: '详情',
 
     relationshipsText: '成员之间以及对你的看法，会随点赞、评论和回复变化，你也可以修改。',
     noRelations: '还没有关系。第一次点赞、评论或回复后就会出现。',
@@ -347,8 +349,6 @@ export const circleWords = words(
       ex: '前任',
       rival: '对手',
       enemy: '敌人',
-      mentor: '导师',
-      student: '学生',
     } as Record<string, string>,
 
     boxText: '其他人对该成员做的事。成员再次考虑关系前会读它。',
