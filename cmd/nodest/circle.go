@@ -432,7 +432,7 @@ func (p *program) circleCost() *cobra.Command {
 				}
 				CallsPerDay, TokensPerDay int64
 			}
-			return p.answer(ctx, c, http.MethodGet, circlePath+"/cost", nil, &cost, func() error {
+			return p.answer(ctx, c, http.MethodGet, circlePath+"/spend", nil, &cost, func() error {
 				rows := [][]string{{"DAY", "CALLS", "TOKENS", "LEFT OUT"}}
 				for _, d := range cost.Days {
 					rows = append(rows, []string{d.Day, strconv.FormatInt(d.Calls, 10), strconv.FormatInt(d.Tokens, 10), strconv.FormatInt(d.LeftOut, 10)})
