@@ -1,25 +1,10 @@
 package character
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"image"
-	_ "image/gif" // formats that DecodeConfig knows; package card adds WebP
-	_ "image/jpeg"
-	_ "image/png"
-	"slices"
 
-	"nodest/fault"
+	"nodest/card"
 	"nodest/op"
-)
-
-// Limits of an avatar. Pictures are stored as received and never decoded here; the
-// size in pixels keeps a small file from taking gigabytes in a viewer.
-const (
-	maxAvatarBytes = 10 << 20
-	maxAvatarSide  = 8192 // pixels
 )
 
 // Avatar returns a character's picture; NotFound without one.
@@ -51,16 +36,9 @@ func (svc *Service) PutAvatar(ctx context.Context, c *op.Call, id string, data [
 
 // newAvatar checks a picture.
 func newAvatar(data []byte) (*Avatar, error) {
-	if len(data) > maxAvatarBytes {
-		return nil, fault.New(fault.TooLarge, "image too large: %s", fault.OverLimit(len(data), maxAvatarBytes))
+	picture, err := card.CheckPicture(data)
+	if err != nil {
+		return nil, err
 	}
-	config, format, err := image.DecodeConfig(bytes.NewReader(data))
-	if err != nil || !slices.Contains([]string{"png", "jpeg", "webp", "gif"}, format) {
-		return nil, fault.New(fault.UnsupportedMedia, "not a PNG, JPEG, WebP or GIF image")
-	}
-	if config.Width < 1 || config.Height < 1 || config.Width > maxAvatarSide || config.Height > maxAvatarSide {
-		return nil, fault.New(fault.TooLarge, "image too large: %d x %d pixels, limit %d per side", config.Width, config.Height, maxAvatarSide)
-	}
-	sum := sha256.Sum256(data)
-	return &Avatar{ContentType: "image/" + format, ETag: hex.EncodeToString(sum[:16]), Data: data}, nil
+	return &Avatar{ContentType: picture.ContentType, ETag: picture.ETag, Data: data}, nil
 }

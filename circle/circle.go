@@ -141,8 +141,8 @@ type Item struct {
 	ReadAt      *time.Time // when a review has read it
 }
 
-// maxBox is how many items a message box keeps.
-const maxBox = 50
+// MaxBox is how many items a message box keeps.
+const MaxBox = 50
 
 // Action is something that a relationship makes possible: a gift, an invitation or support.
 type Action struct {

@@ -1,6 +1,7 @@
 package circle
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -38,6 +39,9 @@ type Options struct {
 	// Model returns what works for a user; nil = no provider is configured, or the day's
 	// tokens of the user are used up.
 	Model func(ctx context.Context, userID string) (*Model, error)
+	// Image returns the name of an attachment and, with data, the picture; nil = posts have
+	// no pictures.
+	Image func(ctx context.Context, userID, id string, data bool) (name string, img llm.Image, err error)
 	Pause time.Duration // between two requests with one key; 0 = 2 s
 	Log   *slog.Logger
 }
@@ -46,6 +50,7 @@ type Options struct {
 type Service struct {
 	store Store
 	opts  Options
+	paces paces
 }
 
 // New returns a Service.
@@ -53,6 +58,7 @@ func New(store Store, o Options) *Service {
 	if o.Pause == 0 {
 		o.Pause = 2 * time.Second
 	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	return &Service{store: store, opts: o}
 }
 
@@ -85,11 +91,7 @@ func nameOf(tx Tx, id string) (string, error) {
 		}
 		return ch.Name, nil
 	}
-	set, err := tx.Characters.Settings()
-	if err != nil {
-		return "", err
-	}
-	return set.UserName, nil
+	return character.UserName(tx.Characters, &character.Character{}, "")
 }
 
 // emit adds an event of the circle.

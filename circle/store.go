@@ -3,6 +3,7 @@ package circle
 import (
 	"time"
 
+	"nodest/attachment"
 	"nodest/character"
 	"nodest/jobs"
 	"nodest/memory"
@@ -12,9 +13,10 @@ import (
 // Tx is what a transaction offers for the circle.
 type Tx struct {
 	op.Tx
-	Jobs       jobs.Tx
-	Characters character.Tx
-	Memory     memory.Tx
+	Jobs        jobs.Tx
+	Characters  character.Tx
+	Memory      memory.Tx
+	Attachments attachment.Tx
 	FeedTx
 	TurnTx
 	RelationTx
@@ -91,7 +93,7 @@ type RelationTx interface {
 	// Relations returns those of a character, or all ("").
 	Relations(characterID string) ([]*Relation, error)
 
-	// PutItem adds an item to a message box and removes the oldest ones above maxBox.
+	// PutItem adds an item to a message box and removes the oldest ones above MaxBox.
 	PutItem(i *Item) error
 	// Items returns a message box, newest first; unread: only those that no review has read.
 	Items(characterID string, unread bool) ([]*Item, error)

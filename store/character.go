@@ -128,7 +128,7 @@ func (t *tx) UpdateLabels(c *character.Character) error {
 	return t.insertCharacterVersion(c, c.Version)
 }
 
-// DeleteCharacter hides the character and its conversations.
+// DeleteCharacter hides the character and its conversations, and removes it from the circle.
 func (t *tx) DeleteCharacter(id string) error {
 	err := t.ExecOne("character", "UPDATE characters SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.Now(), t.userID, id)
 	if err != nil {
@@ -140,8 +140,12 @@ func (t *tx) DeleteCharacter(id string) error {
 	if err != nil {
 		return err
 	}
-	return t.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT c.id FROM conversations c"+
+	err = t.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT c.id FROM conversations c"+
 		" WHERE c.user_id = ? AND c.character_id = ?))", memoryJobs, id, t.userID, id)
+	if err != nil {
+		return err
+	}
+	return circleTx{t}.leaveCircle(id)
 }
 
 // PutAvatar replaces the avatar.

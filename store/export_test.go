@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"nodest/attachment"
+	"nodest/circle"
 	"nodest/jobs"
 	"nodest/nodest"
 	"nodest/op"
@@ -39,6 +41,12 @@ func Exec(t nodest.Tx, query string, args ...any) error {
 
 // Web is t as package websearch has it.
 func Web(t nodest.Tx) websearch.Tx { return t.Tx.(*tx).webSearch() }
+
+// Circle is t as package circle has it.
+func Circle(t nodest.Tx) circle.Tx { return t.Tx.(*tx).circle() }
+
+// Attachments is t as package attachment has it.
+func Attachments(t nodest.Tx) attachment.Tx { return t.Tx.(*tx).attachments() }
 
 // Commits counts the transactions of the writing connection of SQLite.
 func Commits(db *DB) int64 { return db.backend.(*sqldb.SQLite).Commits() }
@@ -108,4 +116,7 @@ var (
 	EachChain  = eachChain
 	OldMessage = oldMessage
 	OpenOf     = openOf
+
+	LatestComments = latestComments
+	AllComments    = allComments
 )

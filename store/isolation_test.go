@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"nodest/account"
+	"nodest/attachment"
 	"nodest/character"
 	"nodest/chat"
+	"nodest/circle"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
@@ -26,6 +28,7 @@ import (
 type fixture struct {
 	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key, save string
 	fact, suggestion, summary, loading                                                                 string
+	attachment, post, comment, turn, item, action                                                      string
 
 	job *jobs.Job // running
 }
@@ -39,6 +42,7 @@ func fill(e *env, user string) fixture {
 	x := fixture{
 		user: user, character: id(), book: id(), conversation: id(), revision: id(),
 		generation: id(), prompt: id(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(), summary: id(), loading: id(),
+		attachment: id(), post: id(), comment: id(), turn: id(), item: id(), action: id(),
 	}
 	must := func(err error) {
 		e.Helper()
@@ -80,6 +84,7 @@ func fill(e *env, user string) fixture {
 		return nil
 	}))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillMemory(tx, x) }))
+	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillCircle(tx, x) }))
 	must(e.db.Enqueue(ctx, jobs.Spec{Kind: "test.fill", UserID: user, Subject: x.conversation}))
 	claimed, err := e.db.ClaimJobs(ctx, "p", time.Hour, []jobs.Want{{Kind: "test.fill", Free: 1, PerUser: 1}})
 	must(err)
@@ -542,7 +547,8 @@ func wantConflict(e *env, err error) error {
 }
 
 func TestAnotherUsersRowsAreNotFound(t *testing.T) {
-	for _, tx := range []reflect.Type{reflect.TypeFor[nodest.Tx](), reflect.TypeFor[app.Tx](), reflect.TypeFor[websearch.Tx]()} {
+	for _, tx := range []reflect.Type{reflect.TypeFor[nodest.Tx](), reflect.TypeFor[app.Tx](), reflect.TypeFor[websearch.Tx](),
+		reflect.TypeFor[circle.Tx](), reflect.TypeFor[attachment.Tx]()} {
 		for _, name := range methodsOf(tx) {
 			if _, ok := intrusions[name]; !ok {
 				t.Errorf("no intrusion tries %s of %s", name, tx)
@@ -617,7 +623,7 @@ func snapshot(e *env, user string) map[string][]string {
 			if i > 0 {
 				expr += " || '|' || "
 			}
-			if c == "data" && table == "avatars" || c == "hash" || c == "body" || c == "sealed" || c == "vector" {
+			if c == "data" && table != "events" || c == "hash" || c == "body" || c == "sealed" || c == "vector" {
 				expr += "CAST(LENGTH(" + c + ") AS TEXT)"
 			} else {
 				expr += "COALESCE(CAST(" + c + " AS TEXT), '-')"

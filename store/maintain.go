@@ -82,7 +82,7 @@ func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed Removed) erro
 	if err != nil {
 		return err
 	}
-	all := slices.Clone(chores)
+	all := slices.Concat(chores, circleChores)
 	for _, id := range users {
 		all = append(all, chore{"events", func(s *session) (int64, error) { return oldEvents(s, id) }})
 	}

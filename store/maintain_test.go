@@ -45,10 +45,11 @@ func TestMaintenanceRemovesExpiredRows(t *testing.T) {
 		e.clock.advance(30*day - time.Millisecond)
 		e.equal("removed a moment before 30 days", e.maintain(), store.Removed{"jobs": 1, "web pages": 1})
 		e.clock.advance(time.Millisecond)
-		e.equal("removed after 30 days", e.maintain(), store.Removed{"messages": 1, "conversations": 1, "characters": 1, "resources": 1, "jobs": 1})
+		e.equal("removed after 30 days", e.maintain(), store.Removed{"messages": 1, "conversations": 1, "characters": 1, "resources": 1, "jobs": 1,
+			"posts": 1, "attachments": 1})
 		for table, n := range count(e, e.user) {
 			switch table {
-			case "tokens", "provider_keys", "settings", "devices", "usage_days", "streams", "events":
+			case "tokens", "provider_keys", "settings", "devices", "usage_days", "streams", "events", "circle_states", "circle_spends":
 				if n == 0 {
 					e.Errorf("the rows of %s are gone", table)
 				}

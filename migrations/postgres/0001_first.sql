@@ -524,8 +524,10 @@ CREATE TABLE memories (
   evidence TEXT, -- JSON array
   ended_by TEXT, -- likewise: why a run retired it
   origin TEXT NOT NULL,
+  source TEXT NOT NULL, -- post or comment of the circle that it was made of; '' = none
   is_pinned BOOLEAN NOT NULL,
   is_locked BOOLEAN NOT NULL,
+  is_shareable BOOLEAN NOT NULL,
   status TEXT NOT NULL,
   superseded_by TEXT NOT NULL,
   seen_count BIGINT NOT NULL,
@@ -542,6 +544,7 @@ CREATE UNIQUE INDEX memories_active ON memories (user_id, character_id, hash) WH
 CREATE INDEX memories_scope ON memories (character_id, change);
 CREATE INDEX memories_list ON memories (character_id, status, id);
 CREATE INDEX memories_hash ON memories (character_id, hash);
+CREATE INDEX memories_source ON memories (user_id, source) WHERE source <> '';
 
 -- Vectors by content, so that equal texts are embedded once. Those of a scope lie
 -- together: they are read at once.
@@ -637,6 +640,208 @@ CREATE TABLE web_hosts (
   PRIMARY KEY (user_id, host)
 );
 CREATE INDEX web_hosts_age ON web_hosts (until);
+
+-- Images that users upload.
+CREATE TABLE attachments (
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  content_type TEXT NOT NULL,
+  width BIGINT NOT NULL,
+  height BIGINT NOT NULL,
+  size BIGINT NOT NULL, -- bytes
+  etag TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  data BYTEA NOT NULL,
+  PRIMARY KEY (user_id, id)
+);
+CREATE INDEX attachments_age ON attachments (created_at);
+
+-- The social circle. An author, target or sender is a character, or '' for the user.
+-- What hidden authors and posts leave behind is purged as deleted messages are.
+
+CREATE TABLE circle_posts (
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  author_id TEXT NOT NULL,
+  author_name TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  text TEXT NOT NULL,
+  thoughts TEXT NOT NULL,
+  emotion TEXT, -- document
+  evidence TEXT, -- JSON array
+  favorite BOOLEAN NOT NULL,
+  rating BIGINT NOT NULL,
+  comments BIGINT NOT NULL, -- that are not deleted
+  created_at BIGINT NOT NULL,
+  deleted_at BIGINT,
+  PRIMARY KEY (user_id, id)
+);
+CREATE INDEX circle_posts_list ON circle_posts (user_id, created_at, id) WHERE deleted_at IS NULL;
+CREATE INDEX circle_posts_author ON circle_posts (user_id, author_id, created_at, id) WHERE deleted_at IS NULL;
+CREATE INDEX circle_posts_favorite ON circle_posts (user_id, created_at, id) WHERE favorite AND deleted_at IS NULL;
+CREATE INDEX circle_posts_deleted ON circle_posts (deleted_at) WHERE deleted_at IS NOT NULL;
+
+CREATE TABLE circle_images (
+  user_id TEXT NOT NULL,
+  post_id TEXT NOT NULL,
+  position BIGINT NOT NULL,
+  attachment_id TEXT NOT NULL,
+  PRIMARY KEY (user_id, post_id, position),
+  FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE,
+  FOREIGN KEY (user_id, attachment_id) REFERENCES attachments (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX circle_images_attachment ON circle_images (attachment_id);
+
+CREATE TABLE circle_comments (
+  user_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  post_id TEXT NOT NULL,
+  author_id TEXT NOT NULL,
+  author_name TEXT NOT NULL,
+  reply_to TEXT NOT NULL, -- '' = the post
+  thread TEXT NOT NULL,
+  depth BIGINT NOT NULL,
+  text TEXT NOT NULL,
+  thoughts TEXT NOT NULL,
+  emotion TEXT, -- document
+  emoticon TEXT NOT NULL,
+  evidence TEXT, -- JSON array
+  is_end BOOLEAN NOT NULL,
+  created_at BIGINT NOT NULL,
+  deleted_at BIGINT,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX circle_comments_list ON circle_comments (post_id, created_at, id);
+CREATE INDEX circle_comments_author ON circle_comments (author_id) WHERE author_id <> '';
+CREATE INDEX circle_comments_deleted ON circle_comments (deleted_at) WHERE deleted_at IS NOT NULL;
+
+CREATE TABLE circle_likes (
+  user_id TEXT NOT NULL,
+  post_id TEXT NOT NULL,
+  author_id TEXT NOT NULL,
+  author_name TEXT NOT NULL,
+  thoughts TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, post_id, author_id),
+  FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX circle_likes_author ON circle_likes (author_id) WHERE author_id <> '';
+
+-- What characters may do, or have done.
+CREATE TABLE circle_turns (
+  user_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  slot TEXT NOT NULL, -- '' = a reaction
+  day TEXT NOT NULL, -- 2006-01-02 of the user; '' = a reaction
+  post_id TEXT NOT NULL,
+  comment_id TEXT NOT NULL,
+  target_id TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  state TEXT NOT NULL,
+  note TEXT NOT NULL,
+  error TEXT, -- document
+  calls BIGINT NOT NULL,
+  tokens BIGINT NOT NULL,
+  due_at BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  ended_at BIGINT,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+-- One reaction to a post or a comment, and one post for a slot, over any number of
+-- processes.
+CREATE UNIQUE INDEX circle_turns_post ON circle_turns (user_id, post_id, comment_id, character_id) WHERE post_id <> '';
+CREATE UNIQUE INDEX circle_turns_slot ON circle_turns (user_id, day, slot, character_id) WHERE slot <> '';
+CREATE INDEX circle_turns_list ON circle_turns (user_id, created_at, id);
+CREATE INDEX circle_turns_character ON circle_turns (character_id, created_at, id);
+CREATE INDEX circle_turns_recent ON circle_turns (character_id, ended_at, id) WHERE ended_at IS NOT NULL;
+CREATE INDEX circle_turns_planned ON circle_turns (user_id, created_at, id) WHERE state = 'planned';
+CREATE INDEX circle_turns_ended ON circle_turns (ended_at) WHERE ended_at IS NOT NULL;
+
+-- What characters think of others.
+CREATE TABLE circle_relations (
+  user_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  target_id TEXT NOT NULL,
+  strength BIGINT NOT NULL,
+  type TEXT NOT NULL,
+  kept BOOLEAN NOT NULL, -- the type does not follow the strength
+  description TEXT NOT NULL,
+  interactions BIGINT NOT NULL,
+  action_at BIGINT,
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, character_id, target_id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX circle_relations_target ON circle_relations (target_id) WHERE target_id <> '';
+
+-- Message boxes.
+CREATE TABLE circle_items (
+  user_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  sender_id TEXT NOT NULL,
+  sender_name TEXT NOT NULL,
+  type TEXT NOT NULL,
+  text TEXT NOT NULL,
+  context_id TEXT NOT NULL,
+  context TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  read_at BIGINT,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX circle_items_list ON circle_items (character_id, created_at, id);
+
+CREATE TABLE circle_actions (
+  user_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  target_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  text TEXT NOT NULL,
+  state TEXT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  ended_at BIGINT,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX circle_actions_list ON circle_actions (user_id, created_at, id);
+CREATE INDEX circle_actions_character ON circle_actions (character_id, created_at, id);
+
+-- One row per user: the circle as a whole.
+CREATE TABLE circle_states (
+  user_id TEXT NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  settings TEXT NOT NULL,
+  looked_at BIGINT NOT NULL, -- 0 = never
+  asleep_at BIGINT,
+  updated_at BIGINT NOT NULL
+);
+
+CREATE TABLE circle_spends (
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  day TEXT NOT NULL, -- 2006-01-02 of the user
+  calls BIGINT NOT NULL,
+  tokens BIGINT NOT NULL,
+  left_out BIGINT NOT NULL,
+  PRIMARY KEY (user_id, day)
+);
+
+-- What a character means to tell on a day.
+CREATE TABLE circle_plans (
+  user_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  day TEXT NOT NULL, -- 2006-01-02 of the user
+  items TEXT, -- JSON array
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, character_id, day),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX circle_plans_age ON circle_plans (updated_at);
 
 -- Requests to search providers in a month, by key: some allow a number of them.
 CREATE TABLE search_usage (

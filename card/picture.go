@@ -1,0 +1,44 @@
+package card
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"image"
+	"slices"
+
+	"nodest/fault"
+)
+
+// Limits of pictures that are stored as received. The size in pixels keeps a small file
+// from taking gigabytes in a viewer.
+const (
+	maxPictureBytes = 10 << 20
+	maxPictureSide  = 8192 // pixels
+)
+
+// Picture describes an image file.
+type Picture struct {
+	ContentType   string
+	Width, Height int    // pixels
+	ETag          string // of the bytes
+}
+
+// CheckPicture describes a PNG, JPEG, WebP or GIF by its content: at most 10 MiB and
+// 8,192 pixels on each side. It does not decode the pixels.
+//
+// Errors: TooLarge, UnsupportedMedia.
+func CheckPicture(data []byte) (*Picture, error) {
+	if len(data) > maxPictureBytes {
+		return nil, fault.New(fault.TooLarge, "image too large: %s", fault.OverLimit(len(data), maxPictureBytes))
+	}
+	config, format, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil || !slices.Contains([]string{"png", "jpeg", "webp", "gif"}, format) {
+		return nil, fault.New(fault.UnsupportedMedia, "not a PNG, JPEG, WebP or GIF image")
+	}
+	if config.Width < 1 || config.Height < 1 || config.Width > maxPictureSide || config.Height > maxPictureSide {
+		return nil, fault.New(fault.TooLarge, "image too large: %d x %d pixels, limit %d per side", config.Width, config.Height, maxPictureSide)
+	}
+	sum := sha256.Sum256(data)
+	return &Picture{"image/" + format, config.Width, config.Height, hex.EncodeToString(sum[:16])}, nil
+}

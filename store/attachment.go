@@ -1,0 +1,61 @@
+package store
+
+import (
+	"time"
+
+	"nodest/attachment"
+	"nodest/store/sqldb"
+)
+
+// unusedLife is how long an attachment that no post has is kept.
+const unusedLife = 24 * time.Hour
+
+// Attachments returns the store of attachment.Service.
+func (db *DB) Attachments() attachment.Store { return part[attachment.Tx]{db, (*tx).attachments} }
+
+// attachments is t as package attachment has it.
+func (t *tx) attachments() attachment.Tx {
+	return attachment.Tx{Tx: t, AttachmentTx: attachmentTx{t}}
+}
+
+type attachmentTx struct{ *tx }
+
+type attachmentRow struct {
+	attachment.Attachment
+	UserID string
+	Data   []byte
+}
+
+// InsertAttachment stores a new attachment.
+func (t attachmentTx) InsertAttachment(a *attachment.Attachment, data []byte) error {
+	t.fillTimes(&a.CreatedAt)
+	return t.Insert("attachments", &attachmentRow{*a, t.userID, append([]byte{}, data...)})
+}
+
+// Attachment returns one without its content.
+func (t attachmentTx) Attachment(id string) (*attachment.Attachment, error) {
+	return sqldb.Find(t, "attachment", func(r *attachmentRow) *attachment.Attachment { return &r.Attachment },
+		"SELECT id, name, content_type, width, height, size, etag, created_at FROM attachments WHERE user_id = ? AND id = ?", t.userID, id)
+}
+
+// AttachmentData returns the image as it was uploaded.
+func (t attachmentTx) AttachmentData(id string) ([]byte, error) {
+	data, err := sqldb.Get[[]byte](t, "attachment", "SELECT data FROM attachments WHERE user_id = ? AND id = ?", t.userID, id)
+	if err != nil {
+		return nil, err
+	}
+	return *data, nil
+}
+
+// DeleteAttachment also takes the image out of the posts that have it.
+func (t attachmentTx) DeleteAttachment(id string) error {
+	return t.ExecOne("attachment", "DELETE FROM attachments WHERE user_id = ? AND id = ?", t.userID, id)
+}
+
+// LockAttachments locks the user's row.
+func (t attachmentTx) LockAttachments() (int64, error) {
+	if _, err := t.LockLimits(); err != nil {
+		return 0, err
+	}
+	return sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM attachments WHERE user_id = ?", t.userID)
+}
