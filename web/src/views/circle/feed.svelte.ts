@@ -83,26 +83,26 @@ export class Feed extends Pages<Post> {
   async refresh(id: string) {
     this.timers.delete(id)
     const query = this.thinking.has(id) ? { thoughts: true } : {}
-    const got = await rest.get('/circle/posts/{postId}', { path: { postId: id }, query }).catch(() => null)
+    const got = await rest.get('/circle/posts/{id}', { path: { id }, query }).catch(() => null)
     if (got) this.list = this.list.map((p) => (p.id === id ? got : p))
     this.turns = { ...this.turns, [id]: (this.turns[id] ?? 0) + 1 }
   }
 
   /** do changes something of a post, and shows the result at once. */
-  private async do(p: Post, f: (path: { postId: string }) => Promise<unknown>): Promise<boolean> {
-    const ok = await succeeds(() => f({ postId: p.id }))
+  private async do(p: Post, f: (path: { id: string }) => Promise<unknown>): Promise<boolean> {
+    const ok = await succeeds(() => f({ id: p.id }))
     await this.refresh(p.id)
     return ok
   }
 
-  like = (p: Post) => this.do(p, (path) => (p.liked ? rest.delete('/circle/posts/{postId}/like', { path }) : rest.put('/circle/posts/{postId}/like', { path })))
-  favorite = (p: Post) => this.do(p, (path) => (p.favorite ? rest.delete('/circle/posts/{postId}/favorite', { path }) : rest.put('/circle/posts/{postId}/favorite', { path })))
-  rate = (p: Post, rating: number) => this.do(p, (path) => rest.put('/circle/posts/{postId}/rating', { path, body: { rating } }))
-  comment = (p: Post, text: string, replyTo?: string) => this.do(p, (path) => rest.post('/circle/posts/{postId}/comments', { path, body: { text, ...(replyTo && { replyTo }) } }))
-  deleteComment = (p: Post, cid: string) => this.do(p, (path) => rest.delete('/circle/posts/{postId}/comments/{commentId}', { path: { ...path, commentId: cid } }))
+  like = (p: Post) => this.do(p, (path) => (p.liked ? rest.delete('/circle/posts/{id}/like', { path }) : rest.put('/circle/posts/{id}/like', { path })))
+  favorite = (p: Post) => this.do(p, (path) => (p.favorite ? rest.delete('/circle/posts/{id}/favorite', { path }) : rest.put('/circle/posts/{id}/favorite', { path })))
+  rate = (p: Post, rating: number) => this.do(p, (path) => rest.put('/circle/posts/{id}/rating', { path, body: { rating } }))
+  comment = (p: Post, text: string, replyTo?: string) => this.do(p, (path) => rest.post('/circle/posts/{id}/comments', { path, body: { text, ...(replyTo && { replyTo }) } }))
+  deleteComment = (p: Post, cid: string) => this.do(p, (path) => rest.delete('/circle/posts/{id}/comments/{cid}', { path: { ...path, cid } }))
 
   async delete(p: Post) {
-    if (await succeeds(() => rest.delete('/circle/posts/{postId}', { path: { postId: p.id } }))) this.drop(p.id)
+    if (await succeeds(() => rest.delete('/circle/posts/{id}', { path: { id: p.id } }))) this.drop(p.id)
   }
 
   isThinking = (p: Post) => this.thinking.has(p.id)
@@ -117,13 +117,13 @@ export class Feed extends Pages<Post> {
   readAll = (p: Post) => this.refresh(p.id)
 
   async forward(p: Post, characterId: string, text: string): Promise<string | undefined> {
-    const got = await attempt(() => rest.post('/circle/posts/{postId}/forward', { path: { postId: p.id }, body: { characterId, ...(text && { text }) } }))
+    const got = await attempt(() => rest.post('/circle/posts/{id}/forward', { path: { id: p.id }, body: { characterId, ...(text && { text }) } }))
     return got?.message?.conversationId
   }
 
-  turnsOf = (p: Post) => attempt(() => rest.get('/circle/posts/{postId}/turns', { path: { postId: p.id } }))
+  turnsOf = (p: Post) => attempt(() => rest.get('/circle/posts/{id}/turns', { path: { id: p.id } }))
 
-  retry = (p: Post, tid: string) => this.do(p, () => rest.post('/circle/turns/{turnId}/retry', { path: { turnId: tid } }))
+  retry = (p: Post, tid: string) => this.do(p, () => rest.post('/circle/turns/{id}/retry', { path: { id: tid } }))
 
   /** readOpen reads for which posts reactions are planned or have failed. */
   private async readOpen() {
