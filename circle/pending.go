@@ -1,5 +1,9 @@
 package circle
 
-func emitRelation(tx Tx, by string, r *Relation) error { return nil }
-func emitItem(tx Tx, by string, i *Item) error         { return nil }
-func emitAction(tx Tx, by string, a *Action) error     { return nil }
+import "nodest/jobs"
+
+// Replan and Looked belong to the schedule.
+func Replan(tx jobs.Tx) error { return nil }
+
+// Looked notes that the user has looked at the feed.
+func (svc *Service) Looked(tx Tx) error { return nil }

@@ -63,7 +63,7 @@ func New(store Store, o Options) *Service {
 }
 
 // Kinds are the jobs of the circle.
-func (svc *Service) Kinds() []jobs.Kind { return nil }
+func (svc *Service) Kinds() []jobs.Kind { return svc.reactKinds() }
 
 // takesPart returns fault.NotFound for a character that is not the user's, and
 // fault.Conflict for one that does not take part in the circle.
