@@ -115,8 +115,8 @@ type said struct {
 	at           time.Time
 }
 
-// tally collects figures from posts, comments and turns.
-type tally struct {
+// circleTally collects figures from posts, comments and turns.
+type circleTally struct {
 	f                   *circleFigures
 	texts               []said
 	answered            map[string]bool // comments
@@ -134,7 +134,7 @@ type tally struct {
 // measure reads what the circle has done.
 func (w *circleWorld) measure(ctx context.Context) (*circleFigures, error) {
 	f := &circleFigures{turns: map[string]int{}, leak: w.model.leaked, PrivateLeaks: w.model.leaks}
-	t := &tally{
+	t := &circleTally{
 		f: f, answered: map[string]bool{}, deepest: map[string]int{}, postAt: map[string]time.Time{}, author: map[string]string{},
 		spoke: map[string]time.Time{}, slots: map[string]int{}, reacted: map[string]map[string]bool{},
 	}
@@ -148,7 +148,7 @@ func (w *circleWorld) measure(ctx context.Context) (*circleFigures, error) {
 	return f, w.costs(ctx, f)
 }
 
-func (t *tally) post(entry *circle.Entry) {
+func (t *circleTally) post(entry *circle.Entry) {
 	p := entry.Post
 	t.f.Posts++
 	t.postAt[p.ID], t.author[p.ID] = p.CreatedAt, p.AuthorID
@@ -180,7 +180,7 @@ func (t *tally) post(entry *circle.Entry) {
 	}
 }
 
-func (t *tally) reacts(characterID, postID string) {
+func (t *circleTally) reacts(characterID, postID string) {
 	if t.reacted[characterID] == nil {
 		t.reacted[characterID] = map[string]bool{}
 	}
@@ -188,7 +188,7 @@ func (t *tally) reacts(characterID, postID string) {
 }
 
 // say notes a text of a character.
-func (t *tally) say(author, text string, at time.Time, evidence []string) {
+func (t *circleTally) say(author, text string, at time.Time, evidence []string) {
 	if author == circle.Me {
 		return
 	}
@@ -201,7 +201,7 @@ func (t *tally) say(author, text string, at time.Time, evidence []string) {
 	}
 }
 
-func (t *tally) turn(turn *circle.Turn) {
+func (t *circleTally) turn(turn *circle.Turn) {
 	key := string(turn.State)
 	if turn.Note != "" {
 		key += " " + string(turn.Note)
@@ -215,7 +215,7 @@ func (t *tally) turn(turn *circle.Turn) {
 	}
 }
 
-func (t *tally) finish(w *circleWorld) {
+func (t *circleTally) finish(w *circleWorld) {
 	f := t.f
 	share := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
 	f.AnsweredShare, f.AuthorReturnShare = share(len(t.answered), f.Comments), share(t.returned, t.discussed)

@@ -87,7 +87,7 @@ func scriptedAsker(seed uint64) llm.Asker {
 	return llm.AskerFunc(func(_ context.Context, p llm.Prompt) (string, error) {
 		n := rnd.IntN(1000)
 		if n < 10 {
-			return "", fault.New(fault.UpstreamError, "the model is overloaded")
+			return "", fault.New(fault.UpstreamDown, "the model is overloaded")
 		}
 		reply := scriptedReply(rnd, p)
 		if n < 30 {

@@ -77,7 +77,7 @@ func openCircleWorld(ctx context.Context, dir string, o CircleOptions, model *wa
 	characters := character.New(w.db.Characters(), character.Options{})
 	chats := chat.New(w.db.Chats(), characters, chat.Options{Memory: true, Log: quiet})
 	memories := memory.New(w.db.Memory(), memory.Options{
-		Scenes: chats.MemoryScene, Settings: chats.MemorySettings, Embedder: embedder, Log: quiet,
+		Scenes: chats.MemoryScene, Settings: chats.MemorySettings, Log: quiet,
 	})
 	w.circle = circle.New(w.db.Circle(), circle.Options{
 		Characters: characters, Memory: memories, Model: w.model.of, Pause: time.Nanosecond, Log: quiet,
