@@ -36,11 +36,20 @@ type Documents struct {
 type Wanted struct {
 	characterID, personaID string
 	user                   *UserSettings
+	preset                 *card.Preset // in the place of all others; nil = theirs count
+}
+
+// WithPreset is w with a preset in the place of the character's and the global one. Of
+// the card, only the fields that it lists are used. Presets with different contents have
+// different names.
+func (w Wanted) WithPreset(p *card.Preset) Wanted {
+	w.preset = p
+	return w
 }
 
 // WantedBy returns the documents that a character needs in a chat with personaID.
 func WantedBy(s *UserSettings, personaID, characterID string) Wanted {
-	return Wanted{characterID, personaID, s}
+	return Wanted{characterID: characterID, personaID: personaID, user: s}
 }
 
 // inUse is the id of a resource that is switched on; "" = none is.
@@ -75,6 +84,9 @@ func (w Wanted) key(s *Stamps) string {
 	fmt.Fprintf(&b, "%s@%d|%v|%v|%t", w.characterID, s.Character, w.user.GlobalPreset, w.user.GlobalWorldBook, w.user.GlobalRegexEnabled)
 	for _, r := range s.Resources {
 		fmt.Fprintf(&b, "|%s@%d%t", r.ID, r.Version, r.Bound)
+	}
+	if w.preset != nil {
+		b.WriteString("|preset " + w.preset.Name)
 	}
 	return b.String()
 }
@@ -124,6 +136,9 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) e
 			return nil, fmt.Errorf("%s %s: %w", r.Kind, r.ID, err)
 		}
 		scripts = append(scripts, more...)
+	}
+	if w.preset != nil {
+		sources.Preset, sources.GlobalPreset, sources.CardFields = w.preset, nil, framework.CardFields("listed")
 	}
 	if change != nil {
 		if err := change(&sources); err != nil {

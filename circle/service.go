@@ -1,8 +1,10 @@
 package circle
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"nodest/character"
@@ -38,14 +40,23 @@ type Options struct {
 	// Model returns what works for a user; nil = no provider is configured, or the day's
 	// tokens of the user are used up.
 	Model func(ctx context.Context, userID string) (*Model, error)
-	Pause time.Duration // between two requests with one key; 0 = 2 s
-	Log   *slog.Logger
+	// Image returns the name of an attachment and, with data, the picture; nil = posts have
+	// no pictures.
+	Image func(ctx context.Context, userID, id string, data bool) (name string, img llm.Image, err error)
+	// LastChats returns when the user wrote in a private chat last (zero = never), and the
+	// newest conversation with each character, by its id. Greet lets the character of a
+	// conversation write, once for each key. nil = characters write no private messages.
+	LastChats func(ctx context.Context, userID string) (wrote time.Time, newest map[string]string, err error)
+	Greet     func(ctx context.Context, userID, conversationID, key string) error
+	Pause     time.Duration // between two requests with one key; 0 = 2 s
+	Log       *slog.Logger
 }
 
 // Service has the operations on the circle. It is safe for concurrent use.
 type Service struct {
 	store Store
 	opts  Options
+	paces paces
 }
 
 // New returns a Service.
@@ -53,11 +64,12 @@ func New(store Store, o Options) *Service {
 	if o.Pause == 0 {
 		o.Pause = 2 * time.Second
 	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	return &Service{store: store, opts: o}
 }
 
 // Kinds are the jobs of the circle.
-func (svc *Service) Kinds() []jobs.Kind { return nil }
+func (svc *Service) Kinds() []jobs.Kind { return slices.Concat(svc.reactKinds(), svc.tellKinds()) }
 
 // takesPart returns fault.NotFound for a character that is not the user's, and
 // fault.Conflict for one that does not take part in the circle.
@@ -85,11 +97,7 @@ func nameOf(tx Tx, id string) (string, error) {
 		}
 		return ch.Name, nil
 	}
-	set, err := tx.Characters.Settings()
-	if err != nil {
-		return "", err
-	}
-	return set.UserName, nil
+	return character.UserName(tx.Characters, &character.Character{}, "")
 }
 
 // emit adds an event of the circle.

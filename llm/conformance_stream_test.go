@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -264,6 +265,36 @@ func testPrompt(t *testing.T, build factory) {
 		if !strings.Contains(body, want) {
 			t.Errorf("the request lacks %s: %s", want, body)
 		}
+	}
+}
+
+// testImages shows that images arrive in the message that they belong to, and that every
+// other message is sent as it would be without them.
+func testImages(t *testing.T, build factory) {
+	cat, dog := llm.Image{ContentType: "image/png", Data: []byte("\x89PNG \xff cat")}, llm.Image{ContentType: "image/jpeg", Data: []byte("dog")}
+	for _, tt := range []struct {
+		name     string
+		messages []llm.Message
+		want     []llmtest.Message // roles: u and a
+	}{
+		{"a text with two", []llm.Message{{Role: llm.User, Text: "look", Images: []llm.Image{cat, dog}}},
+			[]llmtest.Message{{Role: "u", Text: "look", Images: []llm.Image{cat, dog}}}},
+		{"alone", []llm.Message{{Role: llm.User, Images: []llm.Image{cat}}}, []llmtest.Message{{Role: "u", Images: []llm.Image{cat}}}},
+		{"in an older message", []llm.Message{{Role: llm.User, Text: "look", Images: []llm.Image{dog}}, {Role: llm.Assistant, Text: "a dog"}, {Role: llm.User, Text: "yes"}},
+			[]llmtest.Message{{Role: "u", Text: "look", Images: []llm.Image{dog}}, {Role: "a", Text: "a dog"}, {Role: "u", Text: "yes"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := build(t, llm.NewKey("key-1"))
+			r := llmtest.Read(t, a.Provider.Stream(t.Context(), llm.Request{Messages: tt.messages}))
+			checkCode(t, r.Err, "")
+			got := a.Fake.Requests()[0].Messages
+			for i := range got {
+				got[i].Role = map[string]string{"user": "u", "assistant": "a", "model": "a"}[got[i].Role]
+			}
+			if !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("%q arrived, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

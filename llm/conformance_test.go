@@ -36,6 +36,7 @@ func testConformance(t *testing.T, build factory) {
 	t.Run("keys change", func(t *testing.T) { testRotation(t, build) })
 	t.Run("a key shows nowhere", func(t *testing.T) { testSecrecy(t, build) })
 	t.Run("prompt", func(t *testing.T) { testPrompt(t, build) })
+	t.Run("images", func(t *testing.T) { testImages(t, build) })
 	t.Run("read twice", func(t *testing.T) { testTwice(t, build) })
 	t.Run("no server", func(t *testing.T) { testNoServer(t, build) })
 	t.Run("models", func(t *testing.T) { testModels(t, build) })

@@ -92,7 +92,7 @@ type Message struct {
 
 	// Images go with the text of a user message. A model that does not see images must not
 	// be given any: Model.Sees.
-	Images []Image
+	Images []Image `json:"-"` // wherever a prompt is stored or shown, it is without them
 }
 
 // Image is a picture in a message.

@@ -25,11 +25,15 @@ func EstimateTokens(text string) int {
 	return wide + (ascii+3)/4
 }
 
-// EstimatePrompt is EstimateTokens for messages, plus four for each message.
+// imageTokens is what an image is estimated at. Providers count from some 250 to 1,600.
+const imageTokens = 1000
+
+// EstimatePrompt is EstimateTokens for messages, plus four for each message and 1,000 for
+// each image.
 func EstimatePrompt(messages []Message) int {
 	n := 0
 	for _, m := range messages {
-		n += EstimateTokens(m.Text) + EstimateTokens(m.Name) + 4
+		n += EstimateTokens(m.Text) + EstimateTokens(m.Name) + 4 + len(m.Images)*imageTokens
 	}
 	return n
 }

@@ -36,6 +36,7 @@ func StrictTurns(messages []Message, opening string) (strict []Message, places [
 		} else {
 			texts[last].WriteString(between)
 			runes[last] += len(between)
+			strict[last].Images = slices.Concat(strict[last].Images, m.Images)
 			if strict[last].Name != m.Name {
 				strict[last].Name = ""
 			}

@@ -46,6 +46,11 @@ func TestStrictTurns(t *testing.T) {
 	if got, places := llm.StrictTurns(nil, "x"); len(got) != 0 || len(places) != 0 {
 		t.Errorf("nothing became %v", got)
 	}
+	cat, dog := llm.Image{Data: []byte("cat")}, llm.Image{Data: []byte("dog")}
+	merged, _ := llm.StrictTurns([]llm.Message{{Role: llm.User, Images: []llm.Image{cat}}, {Role: llm.User, Text: "?"}, {Role: llm.User, Images: []llm.Image{dog}}}, "")
+	if !reflect.DeepEqual(merged[0].Images, []llm.Image{cat, dog}) {
+		t.Errorf("of two images %v are left", merged[0].Images)
+	}
 	got, _ := llm.StrictTurns([]llm.Message{{Role: llm.User, Name: "Sam", Text: "a"}, {Role: llm.User, Name: "Ana", Text: "b"}}, "")
 	if got[0].Name != "" {
 		t.Errorf("what two have said has the name %q", got[0].Name)
@@ -81,7 +86,7 @@ func TestStrictTurnsOfAnyPrompt(t *testing.T) {
 				t.Fatalf("message %d (%q) is not at %v of %s", i, m.Text, places[i], spoken(got))
 			}
 		}
-		if !slices.Equal(in, before) {
+		if !reflect.DeepEqual(in, before) {
 			t.Fatal("the prompt was changed")
 		}
 	}

@@ -265,6 +265,8 @@ type fileLine struct {
 	Origin         Origin       `json:"origin"`
 	Pinned         bool         `json:"pinned"`
 	Locked         bool         `json:"locked"`
+	Shareable      bool         `json:"shareable"`
+	Source         string       `json:"source"`
 	Status         Status       `json:"status"`
 	EndedBy        []Evidence   `json:"endedBy"`
 	SeenCount      *int         `json:"seenCount"`
@@ -378,7 +380,7 @@ func (l *fileLine) memory() *Memory {
 	m := &Memory{
 		ID: l.ID, RootID: l.RootID, Version: l.Version, ConversationID: l.ConversationID, Text: *l.Text, Subject: l.Subject,
 		Kind: l.Kind, Importance: DefaultImportance, Evidence: l.Evidence, Origin: l.Origin, Pinned: l.Pinned, Locked: l.Locked,
-		Status: l.Status, EndedBy: l.EndedBy, SeenCount: 1, LastSeenAt: l.LastSeenAt.Time, CreatedAt: l.CreatedAt.Time,
+		Shareable: l.Shareable, Source: l.Source, Status: l.Status, EndedBy: l.EndedBy, SeenCount: 1, LastSeenAt: l.LastSeenAt.Time, CreatedAt: l.CreatedAt.Time,
 		UpdatedAt: l.UpdatedAt.Time, ContentHash: ContentHash(*l.Text),
 	}
 	set(&m.Importance, l.Importance)

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
 	"golang.org/x/text/unicode/norm"
 
 	"nodest/memory/lang"
@@ -24,6 +25,7 @@ const (
 	ByRule       Origin = "rule"
 	ByUser       Origin = "user"
 	ByImport     Origin = "import"
+	ByCircle     Origin = "circle" // something that happened in the social circle
 	byDream      Origin = "dream"
 	byExtraction Origin = "extraction" // a reviewed extraction of the cognition log
 )
@@ -62,6 +64,8 @@ type Memory struct {
 	Origin         Origin       `json:"origin"`
 	Pinned         bool         `json:"pinned"`
 	Locked         bool         `json:"locked"`
+	Shareable      bool         `json:"shareable"`        // may be told in the circle
+	Source         string       `json:"source,omitempty"` // id of the post or comment of the circle that it was made of
 	Status         Status       `json:"status"`
 	SupersededBy   string       `json:"supersededBy,omitempty"` // ID
 	EndedBy        []Evidence   `json:"-"`                      // why a run retired it; empty = nobody but the user did
@@ -168,6 +172,7 @@ func (m *Memory) Validate() error {
 	op.OneOf(&c, "kind", m.Kind, lang.Kinds)
 	op.OneOf(&c, "origin", m.Origin, origins)
 	op.OneOf(&c, "status", m.Status, statuses)
+	c.That(m.Source == "" || uuid.Validate(m.Source) == nil, "source", "value", "must be an id")
 	c.That(m.Importance >= 0 && m.Importance <= 1, "importance", "range", "must be from 0 to 1")
 	c.That(m.Version >= 1, "version", "range", "must be at least 1")
 	c.That(m.SeenCount >= 0, "seenCount", "range", "must not be negative")
@@ -184,7 +189,7 @@ func (m *Memory) Validate() error {
 }
 
 var (
-	origins  = []Origin{ByModel, ByRule, ByUser, ByImport, byDream, byExtraction}
+	origins  = []Origin{ByModel, ByRule, ByUser, ByImport, ByCircle, byDream, byExtraction}
 	statuses = []Status{Active, Superseded, Retired, Deleted}
 )
 

@@ -30,6 +30,8 @@ type Ask struct {
 	Everything   bool     // mode=recall: neither gate, variety nor budget
 	Relevant     bool     // with Everything: the floor all the same
 	Hidden       bool     // also what no branch shows, and every version of a fact
+	NoCircle     bool     // without what happened in the circle
+	Public       bool     // only facts that may be told in the circle, from a floor of relevance on; Here and Conversation do not count
 	Layers       []Layer  // nil = both
 	Conversation string   // only what was said, or learned, in this one; "" = all
 	Limit        int      // hits; 0 = the scene's, else 10
@@ -81,7 +83,7 @@ func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(f
 		return nil, err
 	}
 	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index) error {
-		facts, err := c.profile(ctx, x)
+		facts, err := c.profile(ctx, x, a.Skip)
 		if err != nil {
 			return err
 		}
@@ -107,8 +109,11 @@ func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter
 	}
 	a.Limit, a.Names = cmp.Or(a.Limit, scene.Limit, DefaultLimit), cmp.Or(a.Names, scene.Names)
 	a.Characters = defaultCharacters
+	if a.Public {
+		a.Here, a.Conversation = Place{}, ""
+	}
 	c := newCounter(s.store, userID, a, &scene)
-	a.Skip = c.skip(a.Layers)
+	a.Skip = c.skip(a)
 	if !a.Hidden {
 		a.Counts, a.Over = c.counts, c.over
 	}
@@ -137,10 +142,10 @@ func find(ctx context.Context, x *index.Index, a *Ask, c *counter) ([]Hit, error
 
 // withName puts the fact with the user's name first if they ask who they are.
 func withName(ctx context.Context, x *index.Index, a *Ask, c *counter, hits []Hit) ([]Hit, error) {
-	if !lang.AsksWho(a.Text) || a.Hidden || len(a.Layers) > 0 && !slices.Contains(a.Layers, Fact) {
+	if !lang.AsksWho(a.Text) || a.Hidden || a.Public || len(a.Layers) > 0 && !slices.Contains(a.Layers, Fact) {
 		return hits, nil
 	}
-	facts, err := c.profile(ctx, x)
+	facts, err := c.profile(ctx, x, a.Skip)
 	if err != nil {
 		return nil, err
 	}
@@ -225,10 +230,11 @@ func newCounter(store Store, userID string, a *Ask, scene *Scene) *counter {
 	return c
 }
 
-// skip excludes other layers and conversations.
-func (c *counter) skip(layers []Layer) func(*Unit) bool {
+// skip excludes other layers and conversations, and what the circle may not, or shall not, add.
+func (c *counter) skip(a *Ask) func(*Unit) bool {
+	layers, noCircle, public := a.Layers, a.NoCircle, a.Public
 	return func(u *Unit) bool {
-		if len(layers) > 0 && !slices.Contains(layers, u.Layer) {
+		if len(layers) > 0 && !slices.Contains(layers, u.Layer) || noCircle && u.Origin == ByCircle || public && !u.public() {
 			return true
 		}
 		return c.only != "" && u.Layer == Exchange && u.Conversation != c.only

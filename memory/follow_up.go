@@ -104,4 +104,8 @@ func (r *ranking) addFollowing(e *entry, row int, place ranked) {
 	}
 }
 
-func (e *entry) tellsOfUser() bool { return e.Layer == Fact || e.Speaker == lang.RoleUser }
+// tellsOfUser reports whether a unit may be about the user. In what happened in the circle "I" is
+// whoever wrote it.
+func (e *entry) tellsOfUser() bool {
+	return e.Layer == Fact && e.Origin != ByCircle || e.Speaker == lang.RoleUser
+}

@@ -26,7 +26,7 @@ const (
 )
 
 // gated reports whether only what passes the gate may be returned.
-func (q *Ask) gated() bool { return !q.Everything && !q.Search }
+func (q *Ask) gated() bool { return !q.Everything && !q.Search && !q.Public }
 
 // passes reports whether evidence is sufficient.
 func (r *ranking) passes(evidence float32) bool {

@@ -126,11 +126,11 @@ func (u Use) Recalled() bool { return u.Signals[profileSignal] == 0 }
 const mostProfile = 100
 
 // profile returns the facts of an index that may be in the user's profile, as they count.
-func (c *counter) profile(ctx context.Context, x *index.Index) (facts []Memory, err error) {
+func (c *counter) profile(ctx context.Context, x *index.Index, skip func(*Unit) bool) (facts []Memory, err error) {
 	var units []*Unit
 	err = x.View(func(v index.View) error {
 		for i := range v.Slots() {
-			if e := entryAt(v, i); e != nil && e.Profile {
+			if e := entryAt(v, i); e != nil && e.Profile && !skip(&e.Unit) {
 				units = append(units, &e.Unit)
 			}
 		}

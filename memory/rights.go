@@ -22,6 +22,7 @@ type Draft struct {
 	EventTime  *time.Time   `json:"eventTime"`
 	Pinned     bool         `json:"pinned"`
 	Locked     bool         `json:"locked"`
+	Shareable  bool         `json:"shareable"`
 }
 
 // Patch changes a memory; nil members are unchanged. A text makes a new, locked version of
@@ -34,6 +35,7 @@ type Patch struct {
 	EventTime  *time.Time    `json:"eventTime,omitempty"`
 	Pinned     *bool         `json:"pinned,omitempty"`
 	Locked     *bool         `json:"locked,omitempty"`
+	Shareable  *bool         `json:"shareable,omitempty"`
 	IfVersion  int64         `json:"ifVersion,omitempty"` // number of the newest version; 0 = any
 }
 
@@ -43,8 +45,8 @@ func create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 	now := tx.Now()
 	m := &Memory{
 		ID: op.NewID(), Version: 1, Text: strings.TrimSpace(d.Text), Subject: d.Subject, Kind: d.Kind, Importance: DefaultImportance,
-		EventTime: d.EventTime, Evidence: []Evidence{}, Origin: ByUser, Pinned: d.Pinned, Locked: d.Locked, Status: Active,
-		SeenCount: 1, LastSeenAt: now, CreatedAt: now, UpdatedAt: now,
+		EventTime: d.EventTime, Evidence: []Evidence{}, Origin: ByUser, Pinned: d.Pinned, Locked: d.Locked, Shareable: d.Shareable,
+		Status: Active, SeenCount: 1, LastSeenAt: now, CreatedAt: now, UpdatedAt: now,
 	}
 	fill(&m.Subject, lang.AboutUser)
 	fill(&m.Kind, lang.KindOther)
@@ -74,9 +76,9 @@ func create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 	return same, EmitWritten(tx, by, characterID, WroteUpdated, same.ID)
 }
 
-// edit changes a memory. Attributes change in its newest version; pinned and locked in all of
-// them. A new text makes a version that counts wherever the newest one and the one named by id
-// did.
+// edit changes a memory. Attributes change in its newest version; pinned, locked and shareable in
+// all of them. A new text makes a version that counts wherever the newest one and the one named by
+// id did.
 //
 // Errors: Invalid; PreconditionFailed if there is a newer version than p.IfVersion;
 // Conflict if the memory is retired, or if another one says the same (details.current is
@@ -91,6 +93,9 @@ func edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
 	}
 	newest := &versions[len(versions)-1]
 	if err := op.CheckVersion(p.IfVersion, int64(newest.Version)); err != nil {
+		return nil, err
+	}
+	if err := share(tx, characterID, versions, p.Shareable); err != nil {
 		return nil, err
 	}
 	m := *newest
@@ -121,6 +126,21 @@ func edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
 		}
 	}
 	return newest, EmitWritten(tx, by, characterID, WroteUpdated, newest.ID)
+}
+
+// share sets whether versions may be told in the circle; nil = as before.
+func share(tx Tx, characterID string, versions []Memory, shareable *bool) error {
+	for i := range versions {
+		v := &versions[i]
+		if shareable == nil || v.Shareable == *shareable {
+			continue
+		}
+		v.Shareable = *shareable
+		if err := tx.UpdateFact(characterID, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *Patch) apply(m *Memory) {
@@ -306,6 +326,7 @@ func carryOut(tx Tx, by, characterID string, s *Suggestion) error {
 	}
 	m := versions[len(versions)-1]
 	m.Text, m.Origin, m.Locked, m.SeenCount = s.Text, ByUser, true, m.SeenCount+1
+	m.Shareable = false                             // the user allowed that for another text
 	if len(m.Evidence) > 0 && len(s.Evidence) > 0 { // what the user wrote rests on no message
 		m.Evidence = s.Evidence
 		if m.LastSeenAt, err = lastSeen(tx, characterID, s.Evidence, m.LastSeenAt); err != nil {

@@ -138,6 +138,9 @@ type FactTx interface {
 	Fact(characterID, id string) (*Memory, error)
 	// FactVersions returns all versions of facts, by root and version.
 	FactVersions(characterID string, rootIDs ...string) ([]Memory, error)
+	// FactsFrom returns the roots of the facts that were made of a post or comment of the circle,
+	// by character.
+	FactsFrom(source string) (map[string][]string, error)
 	// Facts lists versions newest first (by id), at most limit, after cursor.
 	Facts(characterID string, f Filter, cursor string, limit int) (items []Memory, next string, err error)
 	// PurgeFacts removes all versions of facts, with their vectors, suggestions and uses.
@@ -171,6 +174,7 @@ type Filter struct {
 	Subject        lang.Subject
 	ConversationID string
 	Pinned         *bool
+	Shareable      bool   // only those that may be told in the circle
 	ContentHash    string // only those with these words
 }
 

@@ -37,6 +37,7 @@ type Unit struct {
 	Profile      bool     // of a fact: ForProfile
 	Sources      []string // of a fact: the units that it was taken from
 	Origin       Origin   // of a fact: who wrote it
+	Shareable    bool     // of a fact: it may be told in the circle
 	Root         string   // of a fact: the id of its first version
 	Evidence     []Evidence
 
@@ -49,9 +50,12 @@ type Unit struct {
 func (m *Memory) unit() Unit {
 	return Unit{
 		ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.at(),
-		Importance: m.Importance, Pinned: m.Pinned, Evidence: m.Evidence,
+		Importance: m.Importance, Pinned: m.Pinned, Origin: m.Origin, Shareable: m.Shareable, Evidence: m.Evidence,
 	}
 }
+
+// public reports whether u may be told in the circle: it happened there, or the user allowed it.
+func (u *Unit) public() bool { return u.Layer == Fact && (u.Origin == ByCircle || u.Shareable) }
 
 // standsFor reports whether u is a fact that replaces its source in results. One that a rule
 // wrote never does: the source may say more.
@@ -96,7 +100,7 @@ const entryBytes = 248
 // gives returns the properties of the user that a unit states. They are remembered, except of
 // facts that name the user.
 func (e *entry) gives(people lang.Names) lang.Properties {
-	if e.Layer == Exchange && e.Speaker != lang.RoleUser {
+	if !e.tellsOfUser() {
 		return 0
 	}
 	if name := strings.ToLower(people.User); e.Layer == Fact && name != "" && strings.Contains(strings.ToLower(e.Text), name) {

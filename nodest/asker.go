@@ -27,8 +27,8 @@ type asker struct {
 const askTime = 2 * time.Minute
 
 // asker returns the model that works for a user in the background: the one of the
-// user's settings. nil means that there is none: only the offline demo answers,
-// no key is there, or the tokens of the day are used up.
+// user's settings, which may be the offline demo. nil means that there is none: no key is
+// there, or the tokens of the day are used up.
 func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
 	var options character.TurnOptions
 	err := e.store.View(ctx, userID, func(tx Tx) error {
@@ -50,7 +50,7 @@ func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
 		return nil, err
 	}
 	model, err := e.models.Resolve(ctx, userID, options.Provider, options.Model, "")
-	if fault.Is(err, fault.NotConfigured) || err == nil && model.Offline {
+	if fault.Is(err, fault.NotConfigured) {
 		return nil, nil
 	}
 	if err != nil {
@@ -84,10 +84,31 @@ func (e *Engine) MemoryModel(ctx context.Context, userID, _ string) (llm.Asker, 
 // only the offline model: chat.Options.Model.
 func (e *Engine) SummaryModel(ctx context.Context, userID string) (model llm.Asker, name string, err error) {
 	a, err := e.asker(ctx, userID)
-	if a == nil {
+	if a == nil || a.model.Offline {
 		return nil, "", err // not a nil *asker, which would be something
 	}
 	return a, a.model.Name, err
+}
+
+// CircleModel is a model that works for a user's circle: circle.Model.
+type CircleModel struct {
+	llm.Asker
+	Provider string
+	Name     string
+	Key      string // as Model.Key
+	Sees     bool   // understands images
+}
+
+// CircleModel returns what works for a user's circle, which may be the offline model; nil
+// where no provider is configured, or the tokens of the day are used up:
+// circle.Options.Model.
+func (e *Engine) CircleModel(ctx context.Context, userID string) (*CircleModel, error) {
+	a, err := e.asker(ctx, userID)
+	if a == nil {
+		return nil, err
+	}
+	m := a.model
+	return &CircleModel{Asker: a, Provider: m.Provider, Name: m.Name, Key: m.Key, Sees: m.Sees != nil && m.Sees(ctx)}, nil
 }
 
 // Ask returns the model's whole reply to one prompt. It sends one request; the caller
@@ -100,24 +121,37 @@ func (a *asker) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 	req := llm.Request{
 		Model: a.model.Name, Temperature: a.options.Temperature, TopP: a.options.TopP,
 		MaxTokens: p.MaxTokens, JSON: p.JSON, Once: true,
-		Messages: []llm.Message{{Role: llm.User, Text: p.Text}},
+		Messages: p.Messages, Task: p.Task, CharName: p.CharName, UserName: p.UserName, Variant: p.Variant,
+	}
+	if req.Messages == nil {
+		req.Messages = []llm.Message{{Role: llm.User, Text: p.Text}}
 	}
 	name := [2]string{a.model.Provider, a.model.Name}
 	if _, thinks := a.thought.Load(name); thinks {
 		req.MaxTokens = 0
 	}
-	reply, short, err := a.ask(ctx, req)
-	if short && req.MaxTokens > 0 {
+	reply, err := a.ask(ctx, req)
+	if p.Used != nil {
+		p.Used(reply.used)
+	}
+	if reply.short && req.MaxTokens > 0 {
 		a.thought.Store(name, true)
 		if err == nil {
 			err = fault.New(fault.EmptyReply, "reasoning used up the token limit, so there was no room for a reply; raise maxTokens")
 		}
 	}
-	return reply, err
+	return reply.text, err
 }
 
-// ask sends one request. short reports that reasoning left no room for the reply.
-func (a *asker) ask(ctx context.Context, req llm.Request) (text string, short bool, err error) {
+// answer is what one request has given.
+type answer struct {
+	text  string
+	used  llm.Usage
+	short bool // reasoning left no room for the text
+}
+
+// ask sends one request. What it has used is told with an error, too.
+func (a *asker) ask(ctx context.Context, req llm.Request) (answer, error) {
 	use := llm.Use{Provider: a.model.Provider, Model: a.model.Name}
 	var reply strings.Builder
 	var failed error
@@ -145,9 +179,9 @@ func (a *asker) ask(ctx context.Context, req llm.Request) (text string, short bo
 		use.Usage = llm.Usage{PromptTokens: llm.EstimatePrompt(req.Messages), CompletionTokens: llm.EstimateTokens(reply.String())}
 	}
 	if err := a.meter(ctx, use); err != nil {
-		return "", false, err
+		return answer{used: use.Usage}, err
 	}
-	return reply.String(), thinks && cut || llm.NoRoom(failed), failed
+	return answer{reply.String(), use.Usage, thinks && cut || llm.NoRoom(failed)}, failed
 }
 
 // meter adds the cost of a reply, complete or not.

@@ -3,7 +3,7 @@ package nodest_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -168,7 +168,7 @@ func textsOf(messages []*chat.Message) string {
 
 func (w *fullChat) wantSamePrompt(what string, got, want []llm.Message) {
 	w.t.Helper()
-	if !slices.Equal(got, want) {
+	if !reflect.DeepEqual(got, want) {
 		w.t.Errorf("%s:\n%v\nwant\n%v", what, got, want)
 	}
 }

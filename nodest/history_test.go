@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -108,7 +108,7 @@ func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
 		s.must(err)
 		want, err := newEngine(s.db, s, s.events, s.opts).PreviewPrompt(t.Context(), ann, preview)
 		s.must(err)
-		if !slices.Equal(got.Messages, want.Messages) {
+		if !reflect.DeepEqual(got.Messages, want.Messages) {
 			t.Fatalf("step %d, after %s: cached\n%v\nstored\n%v", step, op.name, got.Messages, want.Messages)
 		}
 		if id == "" || op.name == "fail" {
@@ -118,7 +118,7 @@ func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
 		all := s.model.allRequests()
 		p, err := s.Prompt(t.Context(), ann, s.generation(id).PromptID)
 		s.must(err)
-		if !slices.Equal(p.Prompt.Messages, all[len(all)-1].Messages) {
+		if !reflect.DeepEqual(p.Prompt.Messages, all[len(all)-1].Messages) {
 			t.Fatalf("step %d: the request of %s is not what was stored", step, op.name)
 		}
 	}

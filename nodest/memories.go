@@ -31,7 +31,7 @@ func recall(ctx context.Context, m *memory.Service, q *Question) (f Findings, er
 	scene := q.Setup.MemoryScene()
 	ask := memory.Ask{
 		CharacterID: q.Setup.Docs.CharacterID, Here: q.Here, Text: q.Text, Names: scene.Names,
-		Now: q.Now, Scene: &scene, Before: q.Before,
+		Now: q.Now, Scene: &scene, Before: q.Before, NoCircle: !q.Setup.Docs.Settings.Retrieval.IncludeCircle,
 	}
 	if ask.Text != "" {
 		ask.Visible = q.visible()

@@ -61,11 +61,11 @@ func (e *Engine) checkModel(ctx context.Context, a *asker) (*ModelCheck, error) 
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	check, began := &ModelCheck{Model: a.model.Name}, time.Now()
-	reply, _, err := a.ask(ctx, llm.Request{
+	reply, err := a.ask(ctx, llm.Request{
 		Model: a.model.Name, Once: true, Alone: true,
 		Messages: []llm.Message{{Role: llm.User, Text: "Reply with one word: OK"}},
 	})
-	check.Took, check.Reply = time.Since(began), op.Truncate(reply, checkReply)
+	check.Took, check.Reply = time.Since(began), op.Truncate(reply.text, checkReply)
 	if err != nil {
 		check.Error = fault.Public(err)
 		if check.Error.Code == fault.Internal || check.Error.Code == fault.Cancelled {

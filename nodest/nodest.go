@@ -47,6 +47,14 @@ type Model struct {
 	ContextTokens int // size of the context; 0 = not known, 32,768 is assumed
 	Offline       bool
 	StrictTurns   bool // prompts are merged for it (llm.StrictTurns)
+
+	// Key names the provider's key that is used, without telling it: it is the same for
+	// requests that count towards the same limits. "" = the offline model, which has none,
+	// or a key of one request.
+	Key string
+	// Sees says whether the model understands images. It may ask the provider, which takes
+	// seconds at most; nil = it does not.
+	Sees func(ctx context.Context) bool
 }
 
 // Options tune an Engine. The zero value is ready to use.

@@ -3,7 +3,7 @@ package nodest_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -22,7 +22,7 @@ func TestThePreviewIsWhatWouldBeSent(t *testing.T) {
 	asked := len(s.model.allRequests())
 	s.sendAndWait(c, "Who are you?")
 	all := s.model.allRequests()
-	if !slices.Equal(preview.Messages, all[len(all)-1].Messages) || asked != len(all)-1 {
+	if !reflect.DeepEqual(preview.Messages, all[len(all)-1].Messages) || asked != len(all)-1 {
 		t.Errorf("preview:\n%v\nsent:\n%v", preview.Messages, all[len(all)-1].Messages)
 	}
 	if preview.Tokens <= 0 || preview.Budget != 6000 || len(preview.Entries) == 0 {
@@ -45,7 +45,7 @@ func TestAStoredPromptIsTheRequest(t *testing.T) {
 	for i, m := range []*chat.Message{first, second} {
 		p, err := s.Prompt(t.Context(), ann, s.generation(m.GenerationID).PromptID)
 		s.must(err)
-		if !slices.Equal(p.Prompt.Messages, s.model.allRequests()[i].Messages) {
+		if !reflect.DeepEqual(p.Prompt.Messages, s.model.allRequests()[i].Messages) {
 			t.Errorf("stored:\n%v\nsent:\n%v", p.Prompt.Messages, s.model.allRequests()[i].Messages)
 		}
 		if p.ConversationID != c.ID || p.GenerationID != m.GenerationID {
@@ -58,7 +58,7 @@ func TestAStoredPromptIsTheRequest(t *testing.T) {
 	promptID := s.generation(second.GenerationID).PromptID
 	p, err := s.Prompt(t.Context(), ann, promptID)
 	s.must(err)
-	if !slices.Equal(p.Prompt.Messages, s.model.allRequests()[1].Messages) {
+	if !reflect.DeepEqual(p.Prompt.Messages, s.model.allRequests()[1].Messages) {
 		t.Errorf("after an edit the stored prompt is:\n%v", p.Prompt.Messages)
 	}
 	diff, err := s.DiffPrompts(t.Context(), ann, s.generation(first.GenerationID).PromptID, promptID)

@@ -3,6 +3,7 @@ package nodest_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -403,7 +404,7 @@ func TestAWishStaysWithItsSwipe(t *testing.T) {
 	p, err := s.Prompt(t.Context(), ann, s.generation(next.GenerationID).PromptID)
 	s.must(err)
 	all := s.model.allRequests()
-	if !slices.Equal(p.Prompt.Messages, all[len(all)-1].Messages) || !strings.Contains(s.model.lastRequest(), "[Rewrite request] shorter, please") {
+	if !reflect.DeepEqual(p.Prompt.Messages, all[len(all)-1].Messages) || !strings.Contains(s.model.lastRequest(), "[Rewrite request] shorter, please") {
 		t.Errorf("sent:\n%s\nstored: %v", s.model.lastRequest(), p.Prompt.Messages)
 	}
 

@@ -12,7 +12,7 @@ import (
 
 // factRow is one version of a fact.
 type factRow struct {
-	memory.Memory `db:"Pinned=is_pinned Locked=is_locked ContentHash=hash"`
+	memory.Memory `db:"Pinned=is_pinned Locked=is_locked Shareable=is_shareable ContentHash=hash"`
 	UserID        string
 	CharacterID   string
 	Terms         string
@@ -139,6 +139,18 @@ func (t *tx) FactVersions(characterID string, rootIDs ...string) ([]memory.Memor
 		t.userID, characterID, rootIDs)
 }
 
+// FactsFrom returns the roots of facts with a source.
+func (t *tx) FactsFrom(source string) (map[string][]string, error) {
+	roots := map[string][]string{}
+	note := func(r *struct{ CharacterID, RootID string }) error {
+		roots[r.CharacterID] = append(roots[r.CharacterID], r.RootID)
+		return nil
+	}
+	return roots, sqldb.Each(t, note, `SELECT DISTINCT f.character_id, f.root_id FROM memories f
+		JOIN characters c ON c.user_id = f.user_id AND c.id = f.character_id AND c.deleted_at IS NULL
+		WHERE f.user_id = ? AND f.source = ? AND f.source <> ''`, t.userID, source)
+}
+
 // Facts lists versions, newest first.
 func (t *tx) Facts(characterID string, f memory.Filter, cursor string, limit int) ([]memory.Memory, string, error) {
 	query, args := selectFacts, []any{t.userID, characterID}
@@ -154,6 +166,7 @@ func (t *tx) Facts(characterID string, f memory.Filter, cursor string, limit int
 	more(f.ConversationID != "", "conversation_id", f.ConversationID)
 	more(f.ContentHash != "", "hash", f.ContentHash)
 	more(f.Pinned != nil, "is_pinned", f.Pinned)
+	more(f.Shareable, "is_shareable", true)
 	return sqldb.Page(t.withCharacter(characterID), (*factRow).memory, "f.id", cursor, limit, query, args...)
 }
 

@@ -21,6 +21,7 @@ func (x fixture) memory() *memory.Memory {
 	return &memory.Memory{
 		ID: x.fact, RootID: x.fact, Version: 1, Text: "private", Subject: lang.AboutUser, Kind: lang.KindOther,
 		Evidence: []memory.Evidence{x.evidence()}, Origin: memory.ByRule, Status: memory.Active,
+		Source: x.save, // any id
 	}
 }
 
@@ -190,6 +191,10 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		}
 		items, err := tx.Memory.FactVersions(ownCharacter(e, tx), x.fact)
 		return wantEmpty(e, len(items) == 0, err)
+	},
+	"FactsFrom": func(e *env, tx nodest.Tx, x fixture) error {
+		roots, err := tx.Memory.FactsFrom(x.memory().Source)
+		return wantEmpty(e, len(roots) == 0, err)
 	},
 	"Facts": func(e *env, tx nodest.Tx, x fixture) error {
 		if _, _, err := tx.Memory.Facts(x.character, memory.Filter{Status: memory.AnyStatus}, "", 5); wantNotFound(e, err) != nil {

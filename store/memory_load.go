@@ -87,7 +87,7 @@ func (t *tx) changedTexts(c *memory.Changes, characterID string, since int64) er
 
 // factUnit is a fact with what its unit is made of.
 type factUnit struct {
-	memory.Unit       `db:"Root=root_id Version=change Conversation=conversation_id Pinned=is_pinned At=last_seen_at ByHand=is_locked"`
+	memory.Unit       `db:"Root=root_id Version=change Conversation=conversation_id Pinned=is_pinned At=last_seen_at ByHand=is_locked Shareable=is_shareable"`
 	EventTime         *time.Time
 	Subject           lang.Subject
 	Kind              lang.Kind
@@ -119,7 +119,7 @@ func (t *tx) changedFacts(c *memory.Changes, characterID string, since int64) er
 		c.Units = append(c.Units, u.Unit)
 		return nil
 	}, `SELECT f.id, f.root_id, f.conversation_id, f.text, f.terms, f.hash, f.change, f.event_time, f.last_seen_at, f.importance,
-			f.is_pinned, f.subject, f.kind, f.origin, f.is_locked, f.status = 'retired' AS retired, f.evidence, `+counts("f")+` AS searched
+			f.is_pinned, f.subject, f.kind, f.origin, f.is_locked, f.is_shareable, f.status = 'retired' AS retired, f.evidence, `+counts("f")+` AS searched
 		FROM memories f WHERE f.user_id = ? AND f.character_id = ? AND f.change > ?`, t.userID, characterID, since)
 }
 

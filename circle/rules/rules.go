@@ -3,6 +3,11 @@
 // has answered. It does no I/O, and all chance comes from a seed.
 package rules
 
+import (
+	"hash/fnv"
+	"math/rand/v2"
+)
+
 // Reason is why a character was chosen to react.
 type Reason string
 
@@ -42,5 +47,18 @@ type Emotion struct {
 	Intensity float64 `json:"intensity"` // 0 to 1
 }
 
-// Kind is what kind of post a character writes.
-type Kind string
+// Seed makes a seed of what a decision is about, such as the ids of a character and a
+// post: the same parts always give the same seed.
+func Seed(parts ...string) uint64 {
+	h := fnv.New64a()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return h.Sum64()
+}
+
+// dice returns chance for one purpose of a seed.
+func dice(seed uint64, purpose string) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, Seed(purpose)))
+}

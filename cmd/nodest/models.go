@@ -158,7 +158,14 @@ func (m *models) Resolve(ctx context.Context, userID, provider, model, apiKey st
 	if p == nil {
 		return nodest.Model{}, fault.New(fault.NotConfigured, "no API key for %s; set %s, or store your own key", provider, needs[provider]).With("what", provider)
 	}
-	return m.model(p, model, m.fallbacks), nil
+	found := m.model(p, model, m.fallbacks)
+	switch {
+	case own[provider] != "":
+		found.Key = provider + "/" + userID
+	case !found.Offline:
+		found.Key = provider
+	}
+	return found, nil
 }
 
 // defaultOf is the server's default; where that is the offline model for want
@@ -208,6 +215,7 @@ func (m *models) model(p llm.Provider, model string, fallbacks []llm.Ref) nodest
 	return nodest.Model{
 		Generator: llm.Chain(m.log, links...), Provider: p.Name(), Name: model,
 		ContextTokens: contextTokens[p.Name()], Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model),
+		Sees: func(ctx context.Context) bool { return sees(ctx, p, model) },
 	}
 }
 
@@ -217,7 +225,23 @@ func (m *models) link(p llm.Provider, model string) llm.Link {
 	if m.strictTurns(p, model) {
 		gen = llm.WithStrictTurns(gen)
 	}
+	gen = llm.WithoutImages(gen, func(ctx context.Context) bool { return sees(ctx, p, model) })
 	return llm.Link{Provider: p.Name(), Model: model, Generator: gen}
+}
+
+// sees says whether a model understands images. Only OpenRouter tells more in its list of
+// models than a name does.
+func sees(ctx context.Context, p llm.Provider, model string) bool {
+	model = cmp.Or(model, p.DefaultModel())
+	if p.Name() == openai.OpenRouter {
+		ctx, cancel := context.WithTimeout(ctx, askProviders)
+		defer cancel()
+		list, _ := p.Models(ctx) // without the list, the name tells it
+		if i := slices.IndexFunc(list, func(m llm.Model) bool { return m.ID == model }); i >= 0 {
+			return list[i].Sees
+		}
+	}
+	return llm.KnownToSee(model)
 }
 
 // strictTurns reports whether prompts for a model are merged so that user and

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"nodest/fault"
+	"nodest/llm"
 	"nodest/llm/llmtest"
 	"nodest/server"
 )
@@ -76,4 +77,37 @@ func TestAResolvedModelCanBeAskedAlone(t *testing.T) {
 	require.True(t, fault.Is(llmtest.Read(t, model.Generator.Stream(t.Context(), req)).Err, fault.UpstreamAuth))
 	req.Alone = false
 	require.NoError(t, llmtest.Read(t, model.Generator.Stream(t.Context(), req)).Err)
+}
+
+// The circle sends requests with one key one after another, and images only to models that
+// understand them.
+func TestAModelTellsItsKeyAndWhetherItSees(t *testing.T) {
+	fake := llmtest.NewOpenAI(t)
+	fake.SetModels("listed")
+	own := map[string]string{}
+	m, err := modelsOf(t, own, "NODEST_EMBEDDINGS", "offline",
+		"OPENAI_BASE_URL", fake.URL, "OPENROUTER_API_KEY", "sk-router", "NODEST_OPENROUTER_BASE_URL", fake.URL)
+	require.NoError(t, err)
+	check := func(provider, model, key string, sees bool) {
+		t.Helper()
+		found, err := m.Resolve(t.Context(), "ann", provider, model, "")
+		require.NoError(t, err)
+		require.Equal(t, key, found.Key)
+		require.Equal(t, sees, found.Sees(t.Context()), "%s %s", provider, model)
+	}
+	check("openai", "gpt-4o", "openai", true)
+	check("openai", "llama3", "openai", false)
+	check("openrouter", "listed", "openrouter", false)
+	check("openrouter", "openai/gpt-4o", "openrouter", true) // not in the list
+	check("offline", "", "", false)
+	own["openai"] = "sk-own"
+	check("openai", "gpt-4o", "openai/ann", true)
+
+	blind, err := m.Resolve(t.Context(), "ann", "openai", "llama3", "")
+	require.NoError(t, err)
+	req := llmtest.Ask("look")
+	req.Messages[0].Images = []llm.Image{{ContentType: "image/png", Data: []byte("cat")}}
+	require.NoError(t, llmtest.Read(t, blind.Generator.Stream(t.Context(), req)).Err)
+	all := fake.Requests()
+	require.Empty(t, all[len(all)-1].Messages[0].Images)
 }

@@ -57,13 +57,25 @@ func send(ctx context.Context, client *card.Client, pr prompt) *card.GenerateCon
 	}
 	last := len(pr.contents) - 1
 	if last == 0 {
-		return model.GenerateContentStream(ctx, card.Text(pr.contents[0].text))
+		return model.GenerateContentStream(ctx, pr.contents[0].cardParts()...)
 	}
 	chat := model.StartChat()
 	for _, c := range pr.contents[:last] {
-		chat.History = append(chat.History, &card.Content{Role: c.role, Parts: []card.Part{card.Text(c.text)}})
+		chat.History = append(chat.History, &card.Content{Role: c.role, Parts: c.cardParts()})
 	}
-	return chat.SendMessageStream(ctx, card.Text(pr.contents[last].text))
+	return chat.SendMessageStream(ctx, pr.contents[last].cardParts()...)
+}
+
+// cardParts are the images, then the text: the order that Google recommends.
+func (c content) cardParts() []card.Part {
+	var parts []card.Part
+	for _, img := range c.images {
+		parts = append(parts, card.Blob{MIMEType: img.ContentType, Data: img.Data})
+	}
+	if c.text != "" {
+		parts = append(parts, card.Text(c.text))
+	}
+	return parts
 }
 
 // with adds what the SDK understood. Anything may be missing from an answer.

@@ -18,7 +18,7 @@ func (p *Provider) viaCurrent(ctx context.Context, pr prompt) answers {
 		}
 		contents := make([]*genai.Content, len(pr.contents))
 		for i, c := range pr.contents {
-			contents[i] = &genai.Content{Role: c.role, Parts: []*genai.Part{{Text: c.text}}}
+			contents[i] = &genai.Content{Role: c.role, Parts: c.currentParts()}
 		}
 		for resp, err := range client.Models.GenerateContentStream(ctx, pr.model, contents, pr.config()) {
 			if err != nil {
@@ -30,6 +30,18 @@ func (p *Provider) viaCurrent(ctx context.Context, pr prompt) answers {
 			}
 		}
 	}
+}
+
+// currentParts are the same as cardParts.
+func (c content) currentParts() []*genai.Part {
+	var parts []*genai.Part
+	for _, img := range c.images {
+		parts = append(parts, genai.NewPartFromBytes(img.Data, img.ContentType))
+	}
+	if c.text != "" {
+		parts = append(parts, genai.NewPartFromText(c.text))
+	}
+	return parts
 }
 
 func (pr prompt) config() *genai.GenerateContentConfig {

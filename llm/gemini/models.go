@@ -52,6 +52,7 @@ func (p *Provider) model(m *genai.Model) llm.Model {
 		ID: id, Name: m.DisplayName, ContextTokens: int(m.InputTokenLimit + m.OutputTokenLimit), OutputTokens: int(m.OutputTokenLimit),
 		Generates: slices.Contains(m.SupportedActions, "generateContent"),
 		Embeds:    slices.Contains(m.SupportedActions, "embedContent"),
+		Sees:      llm.KnownToSee(id),
 		Transport: p.Transport(id),
 	}
 }

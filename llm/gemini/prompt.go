@@ -22,7 +22,10 @@ type prompt struct {
 	json        bool // the reply is JSON
 }
 
-type content struct{ role, text string }
+type content struct {
+	role, text string
+	images     []llm.Image
+}
 
 // The roles of the API. There is no third one.
 const (
@@ -69,7 +72,7 @@ func arrange(messages []llm.Message, takesSystem bool) (system string, contents 
 	var first []string
 	for _, m := range messages {
 		switch {
-		case m.Text == "":
+		case m.Text == "" && len(m.Images) == 0:
 			continue
 		case m.Role == llm.System && leading:
 			first = append(first, m.Text)
@@ -80,11 +83,11 @@ func arrange(messages []llm.Message, takesSystem bool) (system string, contents 
 		if m.Role == llm.Assistant {
 			role = roleModel
 		}
-		contents = append(contents, content{role, m.Text})
+		contents = append(contents, content{role, m.Text, m.Images})
 	}
 	system = strings.Join(first, "\n\n")
 	if len(contents) == 0 && system != "" {
-		return "", []content{{roleUser, system}}
+		return "", []content{{role: roleUser, text: system}}
 	}
 	return system, contents
 }

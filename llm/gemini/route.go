@@ -34,7 +34,7 @@ func (p *Provider) transportFor(model string, req llm.Request) string {
 
 func endsWithModel(messages []llm.Message) bool {
 	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Text != "" {
+		if messages[i].Text != "" || len(messages[i].Images) > 0 {
 			return messages[i].Role == llm.Assistant
 		}
 	}

@@ -109,6 +109,9 @@ func decodeGenerate(req Request, model string, body []byte) (Request, error) {
 		m := Message{Role: c.Role}
 		for _, p := range c.Parts {
 			m.Text += p.GetText()
+			if img := p.GetInlineData(); img != nil {
+				m.Images = append(m.Images, llm.Image{ContentType: img.MimeType, Data: img.Data})
+			}
 		}
 		req.Messages = append(req.Messages, m)
 	}
@@ -131,6 +134,9 @@ func checkGenerate(model string, in *pb.GenerateContentRequest) error {
 		}
 	}
 	if in.SystemInstruction != nil {
+		if slices.ContainsFunc(in.SystemInstruction.Parts, func(p *pb.Part) bool { return p.GetInlineData() != nil }) {
+			return errors.New("systemInstruction: an image")
+		}
 		if err := checkParts(in.SystemInstruction); err != nil {
 			return fmt.Errorf("systemInstruction: %w", err)
 		}
@@ -156,9 +162,28 @@ func checkParts(c *pb.Content) error {
 		return errors.New("parts is empty")
 	}
 	for _, p := range c.Parts {
-		if p.Data == nil || p.GetText() == "" {
+		img := p.GetInlineData()
+		switch {
+		case img == nil && p.GetText() == "":
 			return errors.New("a part without data")
+		case img != nil && c.Role != "user":
+			return fmt.Errorf("an image of the role %q", c.Role)
+		case img != nil:
+			if err := checkImage(img.MimeType, img.Data); err != nil {
+				return err
+			}
 		}
+	}
+	return nil
+}
+
+// checkImage accepts what all providers take.
+func checkImage(contentType string, data []byte) error {
+	if !slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "image/gif"}, contentType) {
+		return fmt.Errorf("image type %q", contentType)
+	}
+	if len(data) == 0 {
+		return errors.New("an empty image")
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"nodest/llm"
 )
 
 // Finish is why a scripted reply ends.
@@ -103,8 +105,9 @@ func Fail(status int) Reply { return Reply{Status: status} }
 
 // Message is one message of a request, as the fake understood it.
 type Message struct {
-	Role string // the provider's word: user, model, assistant, system, tool
-	Text string
+	Role   string // the provider's word: user, model, assistant, system, tool
+	Text   string
+	Images []llm.Image
 }
 
 // Request is what a fake received.

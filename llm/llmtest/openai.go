@@ -3,6 +3,7 @@ package llmtest
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,8 +31,8 @@ type openAI struct{}
 type chatRequest struct {
 	Model    string `json:"model"`
 	Messages []struct {
-		Role    string  `json:"role"`
-		Content *string `json:"content"`
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"` // a string, or parts
 	} `json:"messages"`
 	Stream        bool `json:"stream"`
 	StreamOptions *struct {
@@ -105,14 +106,62 @@ func (openAI) decode(r *http.Request, body []byte) (Request, error) {
 		}
 		req.Model = in.Model
 		for _, m := range in.Messages {
-			if m.Content == nil {
-				return req, errors.New("a message without content")
+			read, err := readContent(m.Role, m.Content)
+			if err != nil {
+				return req, err
 			}
-			req.Messages = append(req.Messages, Message{m.Role, *m.Content})
+			req.Messages = append(req.Messages, read)
 		}
 		return req, checkChat(in)
 	}
 	return req, fmt.Errorf("no such path %s", r.URL.Path)
+}
+
+// contentPart is a part of a message: a text, or an image as a data URL.
+type contentPart struct {
+	Type     string  `json:"type"`
+	Text     *string `json:"text"`
+	ImageURL *struct {
+		URL string `json:"url"`
+	} `json:"image_url"`
+}
+
+func readContent(role string, raw json.RawMessage) (Message, error) {
+	m := Message{Role: role}
+	if bytes.HasPrefix(raw, []byte(`"`)) {
+		return m, json.Unmarshal(raw, &m.Text)
+	}
+	var parts []contentPart
+	if err := strict(raw, &parts); err != nil || len(parts) == 0 || role != "user" {
+		return m, fmt.Errorf("a message of the role %q whose content is neither a string nor parts: %w", role, err)
+	}
+	for _, p := range parts {
+		switch {
+		case p.Type == "text" && p.Text != nil && *p.Text != "" && p.ImageURL == nil:
+			m.Text += *p.Text
+		case p.Type == "image_url" && p.ImageURL != nil && p.Text == nil:
+			img, err := readImage(p.ImageURL.URL)
+			if err != nil {
+				return m, err
+			}
+			m.Images = append(m.Images, img)
+		default:
+			return m, fmt.Errorf("a part of the type %q with other members", p.Type)
+		}
+	}
+	return m, nil
+}
+
+func readImage(url string) (llm.Image, error) {
+	kind, data, ok := strings.Cut(strings.TrimPrefix(url, "data:"), ";base64,")
+	if !ok || !strings.HasPrefix(url, "data:") {
+		return llm.Image{}, errors.New("an image that is not a data URL")
+	}
+	bytes, err := base64.StdEncoding.Strict().DecodeString(data)
+	if err != nil {
+		return llm.Image{}, err
+	}
+	return llm.Image{ContentType: kind, Data: bytes}, checkImage(kind, bytes)
 }
 
 func checkChat(in chatRequest) error {

@@ -190,6 +190,30 @@ func TestModelsTellTheirPrices(t *testing.T) {
 	}
 }
 
+// OpenRouter tells what a model takes; of other servers only the name tells it.
+func TestModelsTellWhetherTheySee(t *testing.T) {
+	c, err := New(nil, Options{BaseURL: "http://h/v1", Transport: roundTrip(func() (string, string) {
+		return "application/json", `{"data":[
+			{"id":"new","architecture":{"input_modalities":["text","image"],"modality":"text+image->text"}},
+			{"id":"gpt-4o","architecture":{"input_modalities":["text"]}},
+			{"id":"llava:7b"},
+			{"id":"pixtral-12b","architecture":"mistral"},
+			{"id":"llama3"}]}`
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.Models(t.Context())
+	got := map[string]bool{}
+	for _, m := range list {
+		got[m.ID] = m.Sees
+	}
+	want := map[string]bool{"new": true, "gpt-4o": false, "llava:7b": true, "pixtral-12b": true, "llama3": false}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
 func TestAListOfModelsAlone(t *testing.T) {
 	c, err := New(nil, Options{BaseURL: "http://h/v1", Transport: roundTrip(func() (string, string) {
 		return "application/json", `[{"id":"m","object":"model","context_length":8192}]`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +25,20 @@ type wireModel struct {
 	TopProvider   struct {
 		MaxCompletionTokens int `json:"max_completion_tokens"`
 	} `json:"top_provider"`
-	Pricing json.RawMessage `json:"pricing"` // OpenRouter: {prompt, completion}; others mean other things by it
+	Pricing      json.RawMessage `json:"pricing"`      // OpenRouter: {prompt, completion}; others mean other things by it
+	Architecture json.RawMessage `json:"architecture"` // OpenRouter: {input_modalities}
+}
+
+// sees says whether the model understands images: by what the server tells, else by the
+// model's name.
+func (m *wireModel) sees() bool {
+	var told struct {
+		Input []string `json:"input_modalities"`
+	}
+	if json.Unmarshal(m.Architecture, &told) != nil || told.Input == nil {
+		return llm.KnownToSee(m.ID)
+	}
+	return slices.Contains(told.Input, "image")
 }
 
 // prices are those of a million tokens, nil where the server does not tell them.
@@ -64,7 +78,7 @@ func (c *Client) fetchModels(ctx context.Context) ([]llm.Model, error) {
 		prompt, completion := m.prices()
 		list = append(list, llm.Model{
 			ID: m.ID, Name: m.Name, ContextTokens: max(m.ContextLength, m.MaxModelLen),
-			OutputTokens: m.TopProvider.MaxCompletionTokens, Generates: !embeds, Embeds: embeds,
+			OutputTokens: m.TopProvider.MaxCompletionTokens, Generates: !embeds, Embeds: embeds, Sees: m.sees(),
 			PromptPrice: prompt, CompletionPrice: completion,
 		})
 	}

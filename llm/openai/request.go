@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/base64"
 	"regexp"
 	"strings"
 
@@ -30,14 +31,47 @@ type chatRequest struct {
 func (r chatRequest) texts() []string {
 	texts := make([]string, len(r.Messages))
 	for i, m := range r.Messages {
-		texts[i] = m.Content
+		texts[i] = m.Content.text
 	}
 	return texts
 }
 
 type message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
+	Role    string  `json:"role"`
+	Content content `json:"content"`
+}
+
+// content is a text, which is sent as a string, or images with a text, which are sent as
+// parts: many servers understand strings only.
+type content struct {
+	text   string
+	images []llm.Image
+}
+
+// part is a text or an image of a message.
+type part struct {
+	Type     string    `json:"type"`
+	Text     string    `json:"text,omitempty"`
+	ImageURL *imageURL `json:"image_url,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+func (c content) MarshalJSON() ([]byte, error) {
+	if len(c.images) == 0 {
+		return []byte(llm.JSONLine(c.text)), nil
+	}
+	var parts []part
+	for _, img := range c.images {
+		url := "data:" + img.ContentType + ";base64," + base64.StdEncoding.EncodeToString(img.Data)
+		parts = append(parts, part{Type: "image_url", ImageURL: &imageURL{url}})
+	}
+	if c.text != "" {
+		parts = append(parts, part{Type: "text", Text: c.text})
+	}
+	return []byte(llm.JSONLine(parts)), nil
 }
 
 type responseFormat struct {
@@ -92,7 +126,7 @@ func thinks(model string) bool {
 func messages(in []llm.Message) []message {
 	out := make([]message, len(in))
 	for i, m := range in {
-		out[i] = message{Role: string(m.Role), Content: m.Text}
+		out[i] = message{Role: string(m.Role), Content: content{m.Text, m.Images}}
 	}
 	return out
 }

@@ -12,7 +12,7 @@ import (
 // factState is the state of the facts of a scope with the texts that are shown.
 type factState struct {
 	current []memory.Memory // what counts, one version of each fact, the oldest first; as active
-	hidden  []memory.Memory // active versions that do not: their texts are not shown
+	hidden  []memory.Memory // active versions that do not: their texts are not shown, or they come from the circle
 	over    []memory.Memory // the others: replaced, or retired
 
 	rows   map[string]*memory.Memory // all versions as they are stored, by id
@@ -60,7 +60,7 @@ func (st *factState) place(versions []memory.Memory, shown func(memory.Evidence)
 	for i := range versions {
 		m := &versions[i]
 		switch {
-		case m == counts:
+		case m == counts && m.Origin != memory.ByCircle: // chats change nothing that happened in the circle
 			active := *m
 			active.Status = memory.Active
 			st.current = append(st.current, active)

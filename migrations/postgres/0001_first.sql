@@ -524,8 +524,10 @@ CREATE TABLE memories (
   evidence TEXT, -- JSON array
   ended_by TEXT, -- likewise: why a run retired it
   origin TEXT NOT NULL,
+  source TEXT NOT NULL, -- post or comment of the circle that it was made of; '' = none
   is_pinned BOOLEAN NOT NULL,
   is_locked BOOLEAN NOT NULL,
+  is_shareable BOOLEAN NOT NULL,
   status TEXT NOT NULL,
   superseded_by TEXT NOT NULL,
   seen_count BIGINT NOT NULL,
@@ -542,6 +544,7 @@ CREATE UNIQUE INDEX memories_active ON memories (user_id, character_id, hash) WH
 CREATE INDEX memories_scope ON memories (character_id, change);
 CREATE INDEX memories_list ON memories (character_id, status, id);
 CREATE INDEX memories_hash ON memories (character_id, hash);
+CREATE INDEX memories_source ON memories (user_id, source) WHERE source <> '';
 
 -- Vectors by content, so that equal texts are embedded once. Those of a scope lie
 -- together: they are read at once.

@@ -1,0 +1,376 @@
+package circle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nodest/circle/rules"
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/memory"
+)
+
+// errNoModel says that there is nobody to ask.
+var errNoModel = fault.New(fault.NotConfigured, "no model is available to the circle")
+
+// reaction is a reaction in the making.
+type reaction struct {
+	*occasion
+	w       *words
+	request *request
+	facts   map[string]fact   // that the prompt shows, by what it calls them
+	members map[string]string // ids by name, without the one who reacts
+	about   []string          // blocks on relationships, the message box and own posts
+	own     []string          // latest texts of the one who reacts, newest first
+	feed    []string          // latest texts of all
+	cost    cost
+}
+
+// prepare reads what the prompt of a reaction needs.
+func (svc *Service) prepare(tx Tx, o *occasion) (*reaction, error) {
+	docs, err := svc.documentsOf(tx, o.set, o.who.ID)
+	if err != nil {
+		return nil, err
+	}
+	r := &reaction{occasion: o, w: wordsOf(docs.Language), facts: map[string]fact{}, members: map[string]string{}}
+	r.request = &request{docs: docs, user: r.w.name(Me, o.set.UserName), now: o.now}
+	if err := r.readMembers(tx); err != nil {
+		return nil, err
+	}
+	for _, read := range []func(Tx) error{r.readRelations, r.readBox, r.readOwnPosts} {
+		if err := read(tx); err != nil {
+			return nil, err
+		}
+	}
+	r.own, r.feed, err = recentTexts(tx, o.who.ID)
+	return r, err
+}
+
+// readMembers reads who may be spoken of.
+func (r *reaction) readMembers(tx Tx) error {
+	members, err := tx.Members()
+	if err != nil {
+		return err
+	}
+	for _, ch := range members {
+		if ch.ID != r.who.ID {
+			r.members[ch.Name] = ch.ID
+		}
+	}
+	if r.set.UserName != "" {
+		r.members[r.set.UserName] = Me
+	}
+	return nil
+}
+
+// readRelations adds what the character thinks of the author and of those in the thread.
+func (r *reaction) readRelations(tx Tx) error {
+	names := map[string]string{r.post.AuthorID: r.post.AuthorName}
+	ids := []string{r.post.AuthorID}
+	for _, c := range r.comments[max(0, len(r.comments)-maxThread):] {
+		if _, known := names[c.AuthorID]; !known && c.DeletedAt == nil {
+			names[c.AuthorID] = c.AuthorName
+			ids = append(ids, c.AuthorID)
+		}
+	}
+	var lines []string
+	for _, id := range ids {
+		if id == r.who.ID {
+			continue
+		}
+		rel, err := tx.Relation(r.who.ID, id)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, "- "+r.w.relationOf(rel, names[id]))
+	}
+	r.about = append(r.about, block("relationships", r.w.relations, lines...))
+	return nil
+}
+
+func (r *reaction) readBox(tx Tx) error {
+	items, err := tx.Items(r.who.ID, false)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for _, i := range items[:min(len(items), maxShownBox)] {
+		lines = append(lines, r.w.item(i))
+	}
+	r.about = append(r.about, block("box", r.w.box, lines...))
+	return nil
+}
+
+func (r *reaction) readOwnPosts(tx Tx) error {
+	posts, err := ownPosts(tx, r.who.ID)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for i, p := range posts {
+		if p.ID == r.post.ID {
+			continue
+		}
+		short := "o" + strconv.Itoa(i+1)
+		said := fmt.Sprintf("[%s] %s: %s", short, r.w.age(r.now.Sub(p.CreatedAt)), line(p.Text))
+		r.facts[short] = fact{p.ID, p.AuthorID, said}
+		lines = append(lines, said)
+	}
+	r.about = append(r.about, block("own_posts", r.w.ownPosts, lines...))
+	return nil
+}
+
+// ownPosts are the latest posts of a character, newest first.
+func ownPosts(tx Tx, characterID string) ([]*Post, error) {
+	posts, _, err := tx.Posts(PostFilter{AuthorID: &characterID}, "", maxOwnPosts)
+	return posts, err
+}
+
+// How much of the feed a new text is compared with.
+const (
+	comparedPosts    = 40
+	comparedComments = 10 // of each
+)
+
+// recentTexts returns the latest posts and comments of a character and of the feed, newest
+// first: a new text must not repeat them.
+func recentTexts(tx Tx, characterID string) (own, feed []string, err error) {
+	posts, _, err := tx.Posts(PostFilter{}, "", comparedPosts)
+	if err != nil {
+		return nil, nil, err
+	}
+	type text struct {
+		author, text string
+		at           int64
+	}
+	var texts []text
+	ids := make([]string, 0, len(posts))
+	for _, p := range posts {
+		ids = append(ids, p.ID)
+		texts = append(texts, text{p.AuthorID, p.Text, p.CreatedAt.UnixMilli()})
+	}
+	if len(ids) > 0 {
+		comments, err := tx.Comments(comparedComments, ids...)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, c := range comments {
+			if c.DeletedAt == nil {
+				texts = append(texts, text{c.AuthorID, c.Text, c.CreatedAt.UnixMilli()})
+			}
+		}
+	}
+	slices.SortStableFunc(texts, func(a, b text) int { return int(b.at - a.at) })
+	for _, t := range texts {
+		feed = append(feed, t.text)
+		if t.author == characterID {
+			own = append(own, t.text)
+		}
+	}
+	return own, feed, nil
+}
+
+// decide asks the model what the character does. note says why nothing comes of the answer.
+//
+// Errors: errNoModel, errBudget, and those of the model.
+func (svc *Service) decide(ctx context.Context, userID string, r *reaction) (a rules.Answer, note rules.Note, err error) {
+	m, err := svc.opts.Model(ctx, userID)
+	if err != nil {
+		return a, "", err
+	}
+	if m == nil {
+		return a, "", errNoModel
+	}
+	if err := svc.complete(ctx, userID, m, r); err != nil {
+		return a, "", err
+	}
+	correction := ""
+	for try := range 2 {
+		next, err := svc.answer(ctx, userID, m, r, try, correction)
+		if try > 0 && errors.Is(err, errBudget) {
+			break
+		}
+		if err != nil {
+			return a, "", err
+		}
+		a = next
+		if note = r.objection(a); note == "" {
+			return a, "", nil
+		}
+		correction = r.w.repeats
+		if note == rules.NoteUnfounded {
+			correction = r.w.unfounded
+		}
+	}
+	if a.Action.Like && r.answered == nil { // the like stands, without the comment
+		a.Action.Comment, note = "", ""
+	}
+	return a, note, nil
+}
+
+// complete makes the scene and adds the memories.
+func (svc *Service) complete(ctx context.Context, userID string, m *Model, r *reaction) error {
+	names, images, err := svc.pictures(ctx, userID, r.post.Images, m.Sees)
+	if err != nil {
+		return err
+	}
+	s := sceneOf(r.w, r.post, r.comments, names, m.Sees)
+	r.request.scene, r.request.images = s.text, images
+	for short, f := range s.facts {
+		r.facts[short] = f
+	}
+	question := r.post.Text
+	if r.answered != nil {
+		question = r.answered.Text + "\n" + question
+	}
+	memories, err := svc.recall(ctx, userID, r, question)
+	if err != nil {
+		return err
+	}
+	r.about = append(r.about, memories)
+	return nil
+}
+
+// recall returns what the character remembers in public of a text.
+func (svc *Service) recall(ctx context.Context, userID string, r *reaction, text string) (string, error) {
+	if svc.opts.Memory == nil {
+		return "", nil
+	}
+	hits, err := svc.opts.Memory.Recall(ctx, userID, memory.Ask{
+		CharacterID: r.who.ID, Text: text, Now: r.now, Public: true, Limit: maxRecalled,
+	})
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for i := range hits {
+		short := "m" + strconv.Itoa(i+1)
+		said := "[" + short + "] " + line(hits[i].Shown())
+		r.facts[short] = fact{hits[i].ID, r.who.ID, said}
+		lines = append(lines, said)
+	}
+	return block("memories", r.w.memories, lines...), nil
+}
+
+// pictures reads the names of attachments and, for models that see, the pictures. Those
+// that are gone are left out.
+func (svc *Service) pictures(ctx context.Context, userID string, ids []string, sees bool) (names []string, images []llm.Image, err error) {
+	if svc.opts.Image == nil {
+		return nil, nil, nil
+	}
+	for _, id := range ids {
+		name, image, err := svc.opts.Image(ctx, userID, id, sees)
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		names = append(names, name)
+		if sees {
+			images = append(images, image)
+		}
+	}
+	return names, images, nil
+}
+
+// answer asks once.
+//
+// Errors: UpstreamBadAnswer for a reply that cannot be used.
+func (svc *Service) answer(ctx context.Context, userID string, m *Model, r *reaction, try int, correction string) (rules.Answer, error) {
+	r.request.own = r.task(correction)
+	p, err := r.request.prompt()
+	if err != nil {
+		return rules.Answer{}, err
+	}
+	p.Variant = try
+	reply, err := svc.ask(ctx, userID, m, p, &r.cost)
+	if err != nil {
+		return rules.Answer{}, err
+	}
+	a := rules.ReadAnswer(reply, nil)
+	if !a.Success {
+		return a, fault.New(fault.UpstreamBadAnswer, "the model's answer cannot be used: %s", a.Error)
+	}
+	return a, nil
+}
+
+// task is the second message, behind the card.
+func (r *reaction) task(correction string) string {
+	w := r.w
+	what := fmt.Sprintf(w.reactToPost, w.name(r.post.AuthorID, r.post.AuthorName), w.age(r.now.Sub(r.post.CreatedAt)))
+	if c := r.answered; c != nil {
+		format := w.reactToComment
+		if r.post.AuthorID == r.who.ID {
+			format = w.answerOnOwnPost
+		}
+		what = fmt.Sprintf(format, shortIDs(r.comments)[c.ID], w.name(c.AuthorID, c.AuthorName), line(c.Text))
+	}
+	all := []string{fmt.Sprintf(w.you, line(r.who.Name)), w.moment(r.now)}
+	all = append(all, r.about...)
+	return paragraphs(append(all, what, correction, w.shapeReaction)...)
+}
+
+// objection says why a comment must not be stored; "" = it may.
+func (r *reaction) objection(a rules.Answer) rules.Note {
+	if a.Action == nil || strings.TrimSpace(a.Action.Comment) == "" {
+		return ""
+	}
+	if rules.Repeats(a.Action.Comment, r.own, r.feed) {
+		return rules.NoteRepeats
+	}
+	if !founded(a.Action.Comment, a.Evidence, r.facts, r.members, r.answers()) {
+		return rules.NoteUnfounded
+	}
+	return ""
+}
+
+// answers are the ids of what is answered, by its authors: it is evidence for what is said
+// of them.
+func (r *reaction) answers() map[string]string {
+	ids := map[string]string{r.post.AuthorID: r.post.ID}
+	if r.answered != nil {
+		ids[r.answered.AuthorID] = r.answered.ID
+	}
+	return ids
+}
+
+// evidence returns the ids that a comment rests on.
+func (r *reaction) evidence(a rules.Answer) []string {
+	ids, answers := resolve(r.facts, a.Evidence), r.answers()
+	for _, name := range named(a.Action.Comment, r.members) {
+		if id := answers[r.members[name]]; id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// named returns the names of the members that a text speaks of.
+func named(text string, members map[string]string) []string {
+	return rules.Mentions(text, slices.Sorted(maps.Keys(members)))
+}
+
+// founded reports whether a text names nobody of whom no evidence is shown: what is
+// answered, or something shown that they wrote or that has their name.
+func founded(text string, evidence []string, facts map[string]fact, members, answers map[string]string) bool {
+	for _, name := range named(text, members) {
+		id := members[name]
+		if answers[id] != "" {
+			continue
+		}
+		supported := slices.ContainsFunc(evidence, func(short string) bool {
+			f, ok := facts[shown(short)]
+			return ok && (f.author == id || len(rules.Mentions(f.text, []string{name})) > 0)
+		})
+		if !supported {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,170 @@
+package circle
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"nodest/circle/rules"
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/op"
+)
+
+// How turns end that are not simply carried out.
+
+// endTurn ends a turn.
+func endTurn(tx Tx, t *Turn, state TurnState, note rules.Note, c cost) error {
+	t.State, t.Note, t.EndedAt = state, note, new(tx.Now())
+	t.Calls += c.calls
+	t.Tokens += c.tokens
+	if state != TurnFailed {
+		t.Error = nil
+	}
+	if note == rules.NoteBudget {
+		if err := countLeftOut(tx); err != nil {
+			return err
+		}
+	}
+	return tx.UpdateTurn(t)
+}
+
+// leaveOut ends the turn of a job as left out, and the job. A missing model is told once
+// per post.
+func (svc *Service) leaveOut(ctx context.Context, j *jobs.Job, note rules.Note, c cost) error {
+	return svc.store.Update(ctx, j.UserID, func(tx Tx) error {
+		t, err := tx.Turn(j.Subject)
+		if err == nil && t.State == TurnPlanned {
+			err = leaveOutTurn(tx, t, note, c)
+		}
+		if goneOr(err) != nil {
+			return err
+		}
+		return tx.Jobs.FinishJob(j)
+	})
+}
+
+func leaveOutTurn(tx Tx, t *Turn, note rules.Note, c cost) error {
+	if note == rules.NoteNoModel {
+		told, err := toldOfNoModel(tx, t.PostID)
+		if err != nil {
+			return err
+		}
+		if !told {
+			cause := fault.New(fault.NotConfigured, "no model is available to the circle: no provider is configured, or the day's tokens are used up")
+			if err := emitFailed(tx, t, cause); err != nil {
+				return err
+			}
+		}
+	}
+	return endTurn(tx, t, TurnLeftOut, note, c)
+}
+
+// toldOfNoModel reports whether another turn of a post was left out for want of a model.
+func toldOfNoModel(tx Tx, postID string) (bool, error) {
+	if postID == "" {
+		return false, nil
+	}
+	turns, _, err := tx.Turns(TurnFilter{PostID: postID, State: TurnLeftOut}, "", maxDaily)
+	for _, t := range turns {
+		if t.Note == rules.NoteNoModel {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// postpone lets the turn of a job wait.
+func (svc *Service) postpone(ctx context.Context, j *jobs.Job, until time.Time) error {
+	return svc.store.Update(ctx, j.UserID, func(tx Tx) error {
+		t, err := tx.Turn(j.Subject)
+		if err != nil {
+			return goneOr(err)
+		}
+		t.DueAt = until
+		if err := tx.UpdateTurn(t); err != nil {
+			return err
+		}
+		if err := tx.Jobs.FinishJob(j); err != nil {
+			return err
+		}
+		return tx.Jobs.Enqueue(jobs.Spec{Kind: j.Kind, Subject: j.Subject, NotBefore: until})
+	})
+}
+
+// failed notes why an attempt at the turn of a job failed, and tells the user. It returns
+// cause where another attempt can help; otherwise it ends the turn and the job.
+func (svc *Service) failed(ctx context.Context, j *jobs.Job, attempts int, c cost, cause error) error {
+	switch {
+	case errors.Is(cause, errBudget):
+		return svc.leaveOut(ctx, j, rules.NoteBudget, c)
+	case errors.Is(cause, errNoModel):
+		return svc.leaveOut(ctx, j, rules.NoteNoModel, c)
+	case ctx.Err() != nil || errors.Is(cause, jobs.ErrLost):
+		return cause // not the fault of the turn
+	}
+	public := fault.Public(cause)
+	last := public.Retry() == "no" || j.Attempt >= attempts
+	err := svc.store.Update(ctx, j.UserID, func(tx Tx) error {
+		t, err := tx.Turn(j.Subject)
+		if err == nil && t.State == TurnPlanned {
+			err = noteFailure(tx, t, public, last, c)
+		}
+		if goneOr(err) != nil || !last {
+			return goneOr(err)
+		}
+		return tx.Jobs.FinishJob(j)
+	})
+	if err != nil || !last {
+		return errors.Join(cause, err)
+	}
+	svc.opts.Log.WarnContext(ctx, "a turn of the circle failed", "turn", j.Subject, "err", cause)
+	return nil
+}
+
+func noteFailure(tx Tx, t *Turn, cause *fault.Error, last bool, c cost) error {
+	t.Error = op.FailureOf(cause)
+	if err := emitFailed(tx, t, cause); err != nil {
+		return err
+	}
+	if last {
+		return endTurn(tx, t, TurnFailed, "", c)
+	}
+	t.Calls += c.calls
+	t.Tokens += c.tokens
+	return tx.UpdateTurn(t)
+}
+
+// emitFailed tells that a turn could not be carried out.
+func emitFailed(tx Tx, t *Turn, cause *fault.Error) error {
+	data := map[string]any{"characterId": t.CharacterID, "error": op.FailureOf(cause)}
+	if t.PostID != "" {
+		data["postId"] = t.PostID
+	}
+	return emit(tx, server, "circle.failed", data)
+}
+
+// Retry carries out a turn again that has failed, or that is overdue because its job was
+// lost.
+//
+// Errors: Conflict for a turn in any other state.
+func (svc *Service) Retry(ctx context.Context, c *op.Call, turnID string) (*Turn, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Turn, error) {
+		t, err := tx.Turn(turnID)
+		if err != nil {
+			return nil, err
+		}
+		if t.State != TurnFailed && (t.State != TurnPlanned || t.DueAt.After(tx.Now())) {
+			return nil, fault.New(fault.Conflict, "the turn is %s; only a failed one can be tried again", t.State)
+		}
+		t.State, t.Note, t.Error, t.EndedAt, t.DueAt = TurnPlanned, "", nil, nil, tx.Now()
+		if err := tx.UpdateTurn(t); err != nil {
+			return nil, err
+		}
+		kind := JobReact
+		if t.Slot != "" {
+			kind = JobPost
+		}
+		return t, tx.Jobs.Enqueue(jobs.Spec{Kind: kind, Subject: t.ID})
+	})
+}

@@ -1,0 +1,37 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"nodest/attachment"
+	"nodest/op"
+)
+
+// attachmentOperations are about images that users upload. They exist in REST only.
+var attachmentOperations = []Operation{
+	{Route: "GET /attachments/:id", Data: takes(attachmentGet)},
+	{Route: "DELETE /attachments/:id", Status: http.StatusNoContent, Data: takes(attachmentDelete)},
+}
+
+// attachmentBytes bounds the form with an image. The image itself is bounded by
+// package attachment.
+const attachmentBytes = 11 << 20
+
+var attachmentUploads = []Upload{
+	{Route: "POST /attachments", Name: "attachment.upload", Limit: attachmentBytes, Status: http.StatusCreated, Run: uploadAttachment},
+}
+
+var attachmentOf = Result(attachment.Wire)
+
+func uploadAttachment(ctx context.Context, s *Services, c *op.Call, f File) (any, error) {
+	return attachmentOf(s.Attachments.Put(ctx, c, f.Name, f.Data))
+}
+
+func attachmentGet(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
+	return attachmentOf(s.Attachments.Get(ctx, c.UserID, in.ID))
+}
+
+func attachmentDelete(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
+	return struct{}{}, s.Attachments.Delete(ctx, c, in.ID)
+}
