@@ -401,3 +401,14 @@ func (ch *Character) SetUserName(name string) (changed bool, err error) {
 	ch.Settings = op.MustJSON(set)
 	return true, nil
 }
+
+// JoinCircle makes ch take part in the social circle.
+func (ch *Character) JoinCircle() error {
+	set, err := storedSettings(ch.Settings)
+	if err != nil {
+		return err
+	}
+	set.put("circle", "enabled", true)
+	ch.Settings = op.MustJSON(set)
+	return nil
+}

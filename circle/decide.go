@@ -190,10 +190,15 @@ func (svc *Service) decide(ctx context.Context, userID string, r *reaction) (a r
 		return a, "", err
 	}
 	correction := ""
-	for range 2 {
-		if a, err = svc.answer(ctx, userID, m, r, correction); err != nil {
+	for try := range 2 {
+		next, err := svc.answer(ctx, userID, m, r, try, correction)
+		if try > 0 && errors.Is(err, errBudget) {
 			break
 		}
+		if err != nil {
+			return a, "", err
+		}
+		a = next
 		if note = r.objection(a); note == "" {
 			return a, "", nil
 		}
@@ -201,9 +206,6 @@ func (svc *Service) decide(ctx context.Context, userID string, r *reaction) (a r
 		if note == rules.NoteUnfounded {
 			correction = r.w.unfounded
 		}
-	}
-	if note == "" || err != nil && !errors.Is(err, errBudget) {
-		return a, "", err
 	}
 	if a.Action.Like && r.answered == nil { // the like stands, without the comment
 		a.Action.Comment, note = "", ""
@@ -280,12 +282,13 @@ func (svc *Service) pictures(ctx context.Context, userID string, ids []string, s
 // answer asks once.
 //
 // Errors: UpstreamBadAnswer for a reply that cannot be used.
-func (svc *Service) answer(ctx context.Context, userID string, m *Model, r *reaction, correction string) (rules.Answer, error) {
+func (svc *Service) answer(ctx context.Context, userID string, m *Model, r *reaction, try int, correction string) (rules.Answer, error) {
 	r.request.own = r.task(correction)
 	p, err := r.request.prompt()
 	if err != nil {
 		return rules.Answer{}, err
 	}
+	p.Variant = try
 	reply, err := svc.ask(ctx, userID, m, p, &r.cost)
 	if err != nil {
 		return rules.Answer{}, err

@@ -13,7 +13,7 @@ func (svc *Service) publish(tx Tx, by string, p *Post) error {
 	if err := tx.InsertPost(p); err != nil {
 		return err
 	}
-	if err := emit(tx, by, "circle.post", map[string]any{"post": svc.wirePost(tx, p)}); err != nil {
+	if err := emitPost(tx, by, p); err != nil {
 		return err
 	}
 	if err := rememberPost(tx, p); err != nil {
@@ -27,7 +27,8 @@ func (svc *Service) comment(tx Tx, by string, p *Post, c *Comment) error {
 	if err := tx.InsertComment(c); err != nil {
 		return err
 	}
-	if err := emit(tx, by, "circle.comment", map[string]any{"postId": p.ID, "comment": svc.wireComment(tx, c)}); err != nil {
+	data := map[string]any{"postId": p.ID, "comment": Wire{UserID: tx.UserID()}.Comment(c)}
+	if err := emit(tx, by, "circle.comment", data); err != nil {
 		return err
 	}
 	if err := tellOfComment(tx, by, p, c); err != nil {
@@ -45,8 +46,36 @@ func (svc *Service) like(tx Tx, by string, p *Post, l *Like) error {
 	if err != nil || !added {
 		return err
 	}
-	if err := emit(tx, by, "circle.like", map[string]any{"postId": p.ID, "like": svc.wireLike(tx, l), "liked": true}); err != nil {
+	if err := emitLike(tx, by, l, true); err != nil {
 		return err
 	}
 	return tellOfLike(tx, by, p, l)
+}
+
+// emitPost says that a post was made or changed.
+func emitPost(tx Tx, by string, p *Post) error {
+	return emit(tx, by, "circle.post", map[string]any{"post": Wire{UserID: tx.UserID()}.Post(p)})
+}
+
+// emitLike says that a post is liked, or no longer liked.
+func emitLike(tx Tx, by string, l *Like, liked bool) error {
+	data := map[string]any{"postId": l.PostID, "like": Wire{UserID: tx.UserID()}.like(l), "liked": liked}
+	return emit(tx, by, "circle.like", data)
+}
+
+// emitRelation says that a relationship has changed.
+func emitRelation(tx Tx, by string, r *Relation) error {
+	return emit(tx, by, "circle.relationship", map[string]any{
+		"characterId": r.CharacterID, "targetId": wireID(tx.UserID(), r.TargetID), "strength": r.Strength, "type": r.Type,
+	})
+}
+
+// emitItem says that something is new in a message box.
+func emitItem(tx Tx, by string, i *Item) error {
+	return emit(tx, by, "circle.message", map[string]any{"characterId": i.CharacterID, "item": Wire{UserID: tx.UserID()}.Item(i)})
+}
+
+// emitAction says that an action was offered or answered.
+func emitAction(tx Tx, by string, a *Action) error {
+	return emit(tx, by, "circle.message", map[string]any{"characterId": a.CharacterID, "action": Wire{UserID: tx.UserID()}.Action(a)})
 }

@@ -36,6 +36,7 @@ type words struct {
 	reactToComment  string // id, author, text
 	answerOnOwnPost string // id, author, text
 	write           string
+	own             string
 	forwarded       string // author
 	continued       string
 	repeats         string
@@ -75,6 +76,7 @@ var wordsIn = map[framework.Language]*words{
 		reactToComment:  "[%s] %s wrote in the thread: “%s”. Decide whether you answer. Set \"end\" to true if nothing is left to say in this thread.",
 		answerOnOwnPost: "[%s] %s commented on your post: “%s”. Answer, or leave the comment empty. Set \"end\" to true if nothing is left to say in this thread.",
 		write:           "Write a post for the circle.",
+		own:             "The post above is your own. Say what you think of it and of what was said about it.",
 		forwarded:       "%s forwarded this post to you in a private chat. Say what you think of it.",
 		continued:       "Go on with the conversation about this post.",
 		repeats:         "What you wrote was said before in nearly the same words. Write something different, or nothing.",
@@ -123,6 +125,7 @@ var wordsIn = map[framework.Language]*words{
 		reactToComment:  "[%s] %s在评论中写道：“%s”。决定你是否回复。如果这个话题已经没有什么可说，就把 \"end\" 设为 true。",
 		answerOnOwnPost: "[%s] %s评论了你的帖子：“%s”。请回复，或让评论为空。如果这个话题已经没有什么可说，就把 \"end\" 设为 true。",
 		write:           "为社交圈写一条帖子。",
+		own:             "上面是你自己的帖子。说说你对它和大家评论的看法。",
 		forwarded:       "%s在私聊中把这条帖子转发给了你。说说你的看法。",
 		continued:       "继续关于这条帖子的对话。",
 		repeats:         "你写的话之前已经有人用几乎相同的词句说过。写点不同的，或者什么都不写。",

@@ -18,6 +18,15 @@ const server = "server"
 // reactAttempts is how often a reaction is tried while the provider fails.
 const reactAttempts = 5
 
+// reactKinds are the jobs of reactions.
+func (svc *Service) reactKinds() []jobs.Kind {
+	return []jobs.Kind{
+		{Name: JobSpread, Run: svc.spread},
+		{Name: JobReact, Run: svc.react, Attempts: reactAttempts},
+		{Name: JobReview, Run: svc.review, Attempts: reviewAttempts},
+	}
+}
+
 // occasion is what a character reacts to.
 type occasion struct {
 	turn     *Turn

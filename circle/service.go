@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"nodest/character"
@@ -68,9 +69,7 @@ func New(store Store, o Options) *Service {
 }
 
 // Kinds are the jobs of the circle.
-func (svc *Service) Kinds() []jobs.Kind {
-	return svc.tellKinds()
-}
+func (svc *Service) Kinds() []jobs.Kind { return slices.Concat(svc.reactKinds(), svc.tellKinds()) }
 
 // takesPart returns fault.NotFound for a character that is not the user's, and
 // fault.Conflict for one that does not take part in the circle.
@@ -98,11 +97,7 @@ func nameOf(tx Tx, id string) (string, error) {
 		}
 		return ch.Name, nil
 	}
-	set, err := tx.Characters.Settings()
-	if err != nil {
-		return "", err
-	}
-	return set.UserName, nil
+	return character.UserName(tx.Characters, &character.Character{}, "")
 }
 
 // emit adds an event of the circle.

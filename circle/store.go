@@ -3,6 +3,7 @@ package circle
 import (
 	"time"
 
+	"nodest/attachment"
 	"nodest/character"
 	"nodest/jobs"
 	"nodest/memory"
@@ -12,9 +13,10 @@ import (
 // Tx is what a transaction offers for the circle.
 type Tx struct {
 	op.Tx
-	Jobs       jobs.Tx
-	Characters character.Tx
-	Memory     memory.Tx
+	Jobs        jobs.Tx
+	Characters  character.Tx
+	Memory      memory.Tx
+	Attachments attachment.Tx
 	FeedTx
 	TurnTx
 	RelationTx

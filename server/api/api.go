@@ -9,9 +9,11 @@ package api
 import (
 	"slices"
 
+	"nodest/attachment"
 	"nodest/character"
 	"nodest/chat"
 	"nodest/chat/archive"
+	"nodest/circle"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/stream"
@@ -20,24 +22,26 @@ import (
 
 // Services are the subjects that the operations call.
 type Services struct {
-	Engine     *nodest.Engine
-	Characters *character.Service
-	Chats      *chat.Service
-	Archives   *archive.Service
-	Memory     *memory.Service
-	Web        *websearch.Service
-	Hub        *stream.Hub
+	Engine      *nodest.Engine
+	Characters  *character.Service
+	Chats       *chat.Service
+	Archives    *archive.Service
+	Memory      *memory.Service
+	Circle      *circle.Service
+	Attachments *attachment.Service
+	Web         *websearch.Service
+	Hub         *stream.Hub
 }
 
 // Operations is the one list of what both transports offer, except files.
 var Operations = slices.Concat(
 	chatOperations, historyOperations, saveOperations, memoryOperations,
-	documentOperations, resourceOperations(), webOperations, jobOperations, syncOperations,
+	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, jobOperations, syncOperations,
 )
 
 // Uploads and Downloads are what clients can ask for that is a file and not JSON. They
 // exist in REST only.
 var (
-	Uploads   = slices.Concat(characterUploads, resourceUploads(), archiveUploads, memoryUploads)
+	Uploads   = slices.Concat(characterUploads, resourceUploads(), archiveUploads, memoryUploads, attachmentUploads)
 	Downloads = slices.Concat(characterDownloads, resourceDownloads(), archiveDownloads, memoryDownloads)
 )
