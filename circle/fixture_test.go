@@ -60,18 +60,20 @@ type fixture struct {
 
 const nothing = `{"thoughts":"hm","action":{"like":false,"comment":""}}`
 
-func newFixture(t testing.TB) *fixture {
+func newFixture(t testing.TB) *fixture { return newFixtureOn(t, store.Options{}) }
+
+// newFixtureOn is newFixture on another database.
+func newFixtureOn(t testing.TB, where store.Options) *fixture {
 	f := &fixture{TB: t, clock: new(atomic.Int64)}
 	f.clock.Store(noon.UnixMilli())
 	f.reply = func(llm.Prompt) (string, error) { return nothing, nil }
-	f.db = storetest.OpenWith(t, store.Options{
-		Now: func() time.Time { return time.UnixMilli(f.clock.Load()) },
-		Committed: func(_ string, events []*stream.Event) {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.events = append(f.events, events...)
-		},
-	})
+	where.Now = func() time.Time { return time.UnixMilli(f.clock.Load()) }
+	where.Committed = func(_ string, events []*stream.Event) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.events = append(f.events, events...)
+	}
+	f.db = storetest.OpenWith(t, where)
 	f.user = storetest.User(t, f.db)
 	f.memory = memory.New(f.db.Memory(), memory.Options{
 		Scenes: func(context.Context, string, string, string) (memory.Scene, error) {
