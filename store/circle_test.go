@@ -728,3 +728,30 @@ func TestCircleQueriesUseTheirIndexes(t *testing.T) {
 		}
 	}
 }
+
+func TestTheSameWordsAreFoundInPostsAndComments(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		said := func(key string, since time.Time) (yes bool) {
+			e.viewCircle(func(tx circle.Tx) (err error) {
+				yes, err = tx.Said(key, since)
+				return err
+			})
+			return yes
+		}
+		before := e.clock.now()
+		p := &circle.Post{ID: id(), Text: "tea", TextKey: "k1"}
+		e.inCircle(func(tx circle.Tx) error { return tx.InsertPost(p) })
+		c := &circle.Comment{ID: id(), PostID: p.ID, Depth: 1, Text: "so", TextKey: "k2"}
+		e.inCircle(func(tx circle.Tx) error { return tx.InsertComment(c) })
+		if !said("k1", before) || !said("k2", before) || said("k3", before) {
+			e.Error("a text is not found by its key, or another one is")
+		}
+		if said("k1", e.clock.now().Add(time.Hour)) {
+			e.Error("a text is found that is older")
+		}
+		e.deleteComment(c)
+		if said("k2", before) {
+			e.Error("a deleted comment is found")
+		}
+	})
+}
