@@ -316,21 +316,24 @@ func TestTurnsAreFiltered(t *testing.T) {
 			e.inCircle(func(tx circle.Tx) error { return tx.UpdateTurn(turn) })
 		}
 		e.viewCircle(func(tx circle.Tx) error {
-			for want, f := range map[string]circle.TurnFilter{
-				"late slot answer react": {},
-				"answer react":           {CharacterID: ada},
-				"react answer":           {PostID: "p"},
-				"slot answer":            {State: circle.TurnPlanned},
-				"late react":             {State: circle.TurnFailed},
-				"late answer react":      {Reactions: true},
-				"slot":                   {Slots: true},
-				" slot":                  {Day: "2026-03-14"},
-				"react late":             {Since: start},
-				"react":                  {Since: *turns["react"].EndedAt},
+			for _, tt := range []struct {
+				f    circle.TurnFilter
+				want string
+			}{
+				{circle.TurnFilter{}, "late slot answer react"},
+				{circle.TurnFilter{CharacterID: ada}, "answer react"},
+				{circle.TurnFilter{PostID: "p"}, "answer react"},
+				{circle.TurnFilter{State: circle.TurnPlanned}, "slot answer"},
+				{circle.TurnFilter{State: circle.TurnFailed}, "late react"},
+				{circle.TurnFilter{Reactions: true}, "late answer react"},
+				{circle.TurnFilter{Slots: true}, "slot"},
+				{circle.TurnFilter{Day: "2026-03-14"}, "slot"},
+				{circle.TurnFilter{Since: start}, "react late"},
+				{circle.TurnFilter{Since: *turns["react"].EndedAt}, "react"},
 			} {
 				var got []string
 				for cursor, first := "", true; first || cursor != ""; first = false {
-					items, next, err := tx.Turns(f, cursor, 1)
+					items, next, err := tx.Turns(tt.f, cursor, 1)
 					if err != nil {
 						return err
 					}
@@ -339,11 +342,7 @@ func TestTurnsAreFiltered(t *testing.T) {
 					}
 					cursor = next
 				}
-				want = strings.TrimSpace(want)
-				if f.PostID != "" {
-					want = "answer react"
-				}
-				e.equal(fmt.Sprintf("%+v", f), strings.Join(got, " "), want)
+				e.equal(fmt.Sprintf("%+v", tt.f), strings.Join(got, " "), tt.want)
 			}
 			got, err := tx.Turn(turns["late"].ID)
 			if err != nil {
