@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -59,18 +60,20 @@ type fixture struct {
 
 const nothing = `{"thoughts":"hm","action":{"like":false,"comment":""}}`
 
-func newFixture(t testing.TB) *fixture {
+func newFixture(t testing.TB) *fixture { return newFixtureOn(t, store.Options{}) }
+
+// newFixtureOn is newFixture on another database.
+func newFixtureOn(t testing.TB, where store.Options) *fixture {
 	f := &fixture{TB: t, clock: new(atomic.Int64)}
 	f.clock.Store(noon.UnixMilli())
 	f.reply = func(llm.Prompt) (string, error) { return nothing, nil }
-	f.db = storetest.OpenWith(t, store.Options{
-		Now: func() time.Time { return time.UnixMilli(f.clock.Load()) },
-		Committed: func(_ string, events []*stream.Event) {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.events = append(f.events, events...)
-		},
-	})
+	where.Now = func() time.Time { return time.UnixMilli(f.clock.Load()) }
+	where.Committed = func(_ string, events []*stream.Event) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.events = append(f.events, events...)
+	}
+	f.db = storetest.OpenWith(t, where)
 	f.user = storetest.User(t, f.db)
 	f.memory = memory.New(f.db.Memory(), memory.Options{
 		Scenes: func(context.Context, string, string, string) (memory.Scene, error) {
@@ -78,7 +81,7 @@ func newFixture(t testing.TB) *fixture {
 		},
 	})
 	f.svc = circle.New(f.db.Circle(), circle.Options{
-		Characters: character.New(f.db.Characters(), character.Options{}), Memory: f.memory, Model: f.model,
+		Characters: character.New(f.db.Characters(), character.Options{}), Memory: f.memory, Model: f.model, Log: slog.New(slog.DiscardHandler),
 		Image: func(_ context.Context, _, id string, data bool) (string, llm.Image, error) {
 			image := llm.Image{ContentType: "image/png"}
 			if data {

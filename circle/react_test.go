@@ -26,7 +26,9 @@ func everybody(t *testing.T, n int) (*fixture, []string) {
 
 func TestCharactersReactToAPostEachOnceAtTheirOwnPace(t *testing.T) {
 	f, ids := everybody(t, 4)
-	f.says(func(own string) string { return comment(nameIn(own) + " remembers the harbour of " + nameIn(own) + "ville") })
+	f.says(func(own string) string {
+		return comment(nameIn(own) + " remembers the harbour of " + nameIn(own) + "ville")
+	})
 	p := f.post("I baked bread by the sea today")
 	f.pass(11 * time.Hour)
 	authors, at := map[string]bool{}, map[time.Time]bool{}
@@ -195,7 +197,9 @@ func TestAnAnswerThatCannotBeUsedIsAFailure(t *testing.T) {
 
 func TestARepetitionIsNotStored(t *testing.T) {
 	f, ids := everybody(t, 3)
-	f.says(func(string) string { return `{"thoughts":"x","action":{"like":false,"comment":"What a lovely loaf of bread that is!"}}` })
+	f.says(func(string) string {
+		return `{"thoughts":"x","action":{"like":false,"comment":"What a lovely loaf of bread that is!"}}`
+	})
 	p := f.post("I baked bread")
 	f.pass(12 * time.Hour)
 	repeats := 0
