@@ -178,7 +178,7 @@ var circleEnglish = &circleWords{
 		"{which|what} would you {pick|save}: <thing> or <thing>?",
 		"{have you tried|did you try} it <when>?",
 		"{how long|since when}: <when>, or {longer|even before}?",
-		"{may|could} I {bring|add} <thing>?",
+		"{could|should} I {bring|add} <thing>?",
 		"or were you {only|just} <doing>?",
 		"{does|would} <doing> {count|help}{, too|}?",
 	},
