@@ -57,7 +57,7 @@ func textOf(a circleAnswer) string {
 }
 
 const (
-	rainPost = "p1\n<post>\nauthor: Mira\nThe smell of rain on warm stone, and nobody in the harbour.\n</post>"
+	rainPost = "[p1]\n<post>\nauthor: Mira\nThe smell of rain on warm stone, and nobody in the harbour.\n</post>"
 	annCard  = "Ann is a radio mechanic. She loves old maps, night trains and burnt toast. She dislikes noise."
 )
 
@@ -403,7 +403,7 @@ func TestCircleVariety(t *testing.T) {
 		if post == "" {
 			continue
 		}
-		scene, thread := "p1\n<post>\nauthor: "+m.name+"\n"+post+"\n</post>", ""
+		scene, thread := "[p1]\n<post>\nauthor: "+m.name+"\n"+post+"\n</post>", ""
 		for i := range w.chance.IntN(5) {
 			by := w.cast[w.chance.IntN(len(w.cast))]
 			wanted := shapeReaction
