@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -80,7 +81,7 @@ func newFixtureOn(t testing.TB, where store.Options) *fixture {
 		},
 	})
 	f.svc = circle.New(f.db.Circle(), circle.Options{
-		Characters: character.New(f.db.Characters(), character.Options{}), Memory: f.memory, Model: f.model,
+		Characters: character.New(f.db.Characters(), character.Options{}), Memory: f.memory, Model: f.model, Log: slog.New(slog.DiscardHandler),
 		Image: func(_ context.Context, _, id string, data bool) (string, llm.Image, error) {
 			image := llm.Image{ContentType: "image/png"}
 			if data {

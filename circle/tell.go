@@ -205,7 +205,7 @@ func (svc *Service) readPosts(tx Tx, w *telling) (err error) {
 	for _, p := range w.own {
 		kinds = append(kinds, p.Kind)
 	}
-	w.kind = rules.Deal(rules.Seed(w.turn.ID), kinds)
+	w.kind = rules.Deal(w.turn.CharacterID, kinds)
 	w.items = nextItems(w.plan, w.turn.ID)
 	return nil
 }

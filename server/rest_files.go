@@ -42,6 +42,7 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 	}
 	e.POST(base+"/characters/sample", s.signedIn(only(sample)))
 	e.GET(base+"/characters/:id/avatar", s.signedIn(only(s.avatar, "size", "version")))
+	e.GET(base+"/attachments/:id/content", s.signedIn(only(s.attachment, "size")))
 }
 
 // uploaded is the handler of an upload.
@@ -181,7 +182,21 @@ func (s *Server) avatar(c echo.Context, who *account.Identity) error {
 	return c.Blob(http.StatusOK, contentType, small)
 }
 
-// thumbnailSize is the parameter size of an avatar, in pixels; 0 = the picture as
+// attachment answers an image that the user has uploaded. It never changes.
+func (s *Server) attachment(c echo.Context, who *account.Identity) error {
+	size, err := thumbnailSize(c)
+	if err != nil {
+		return err
+	}
+	image, err := s.Attachments.Content(c.Request().Context(), who.User.ID, c.Param("id"), size)
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	return c.Blob(http.StatusOK, image.ContentType, image.Data)
+}
+
+// thumbnailSize is the parameter size of a picture, in pixels; 0 = the picture as
 // it was uploaded.
 func thumbnailSize(c echo.Context) (int, error) {
 	text := c.QueryParam("size")

@@ -19,9 +19,11 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"nodest/account"
+	"nodest/attachment"
 	"nodest/character"
 	"nodest/chat"
 	"nodest/chat/archive"
+	"nodest/circle"
 	"nodest/jobs"
 	"nodest/llm"
 	"nodest/memory"
@@ -49,6 +51,7 @@ type testServer struct {
 	chats      *chat.Service
 	engine     *nodest.Engine
 	memory     *memory.Service
+	circle     *circle.Service
 	jobs       *jobs.Runner
 	server     *Server
 	http       *httptest.Server
@@ -79,7 +82,7 @@ func newTestServer(t testing.TB, change func(*Options)) *testServer {
 		AdminToken: "admin-token-of-the-test", Password: quick, Log: log,
 	})
 	h.must(err)
-	h.characters = character.New(h.db.Characters(), character.Options{})
+	h.characters = character.New(h.db.Characters(), character.Options{Replan: circle.Replan})
 	h.chats = chat.New(h.db.Chats(), h.characters, chat.Options{Memory: true, Log: log})
 	search := h.web.service(t, h.db.WebSearch(), log)
 	h.engine = nodest.New(nodest.Deps{
@@ -89,14 +92,28 @@ func newTestServer(t testing.TB, change func(*Options)) *testServer {
 		Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout), nodest.Web(search, testTimeout)},
 	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
-	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds())...)
+	attachments := attachment.New(h.db.Attachments())
+	h.circle = circle.New(h.db.Circle(), circle.Options{
+		Characters: h.characters, Memory: h.memory, Image: circle.ImagesOf(attachments), Pause: time.Millisecond, Log: log,
+		Model: func(ctx context.Context, userID string) (*circle.Model, error) {
+			m, err := h.engine.CircleModel(ctx, userID)
+			return (*circle.Model)(m), err
+		},
+		LastChats: h.engine.LastChats,
+		Greet: func(ctx context.Context, userID, conversationID, key string) error {
+			_, err := h.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, conversationID)
+			return err
+		},
+	})
+	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds(), h.circle.Kinds())...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", CommandsPer10s: 1e9, Burst: 1e9}
 	if change != nil {
 		change(&opts)
 	}
 	services := api.Services{
-		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory, Web: search, Hub: h.hub,
+		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory,
+		Circle: h.circle, Attachments: attachments, Web: search, Hub: h.hub,
 	}
 	h.server = New(Deps{
 		Services: services, App: app.New(h.db.App(), h.chats, h.engine), Accounts: h.accounts, Providers: oneProvider{},

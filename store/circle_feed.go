@@ -15,7 +15,7 @@ func (db *DB) Circle() circle.Store { return part[circle.Tx]{db, (*tx).circle} }
 func (t *tx) circle() circle.Tx {
 	c := circleTx{t}
 	return circle.Tx{
-		Tx: t, Jobs: t, Characters: t.characters(), Memory: t.memory(), FeedTx: c, TurnTx: c, RelationTx: c, StateTx: c,
+		Tx: t, Jobs: t, Characters: t.characters(), Memory: t.memory(), Attachments: t.attachments(), FeedTx: c, TurnTx: c, RelationTx: c, StateTx: c,
 	}
 }
 

@@ -19,9 +19,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/account"
+	"nodest/attachment"
 	"nodest/character"
 	"nodest/chat"
 	"nodest/chat/archive"
+	"nodest/circle"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm"
@@ -29,6 +31,7 @@ import (
 	"nodest/memory/extract"
 	"nodest/nodest"
 	"nodest/nodest/app"
+	"nodest/op"
 	"nodest/server"
 	serverapi "nodest/server/api"
 	"nodest/store"
@@ -162,6 +165,7 @@ type running struct {
 	characters *character.Service
 	chats      *chat.Service
 	engine     *nodest.Engine
+	circle     *circle.Service
 	server     *server.Server
 	http       *http.Server
 	addr       string // where it listens
@@ -230,6 +234,7 @@ func (r *running) build(alone bool) {
 	}
 	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
 	r.characters = character.New(r.db.Characters(), character.Options{
+		Replan: circle.Replan,
 		CheckProvider: func(ctx context.Context, userID, name string) error {
 			_, err := r.models.Resolve(ctx, userID, name, "", "")
 			return err
@@ -255,9 +260,23 @@ func (r *running) build(alone bool) {
 	reader := extract.New(r.db.Memory(), extract.Options{
 		Scenes: r.chats.MemoryScene, Model: r.engine.MemoryModel, Rest: cfg.duration("NODEST_MEMORY_IDLE_CLOSE"),
 	})
-	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds())...)
+	attachments := attachment.New(r.db.Attachments())
+	r.circle = circle.New(r.db.Circle(), circle.Options{
+		Characters: r.characters, Memory: r.memory, Image: circle.ImagesOf(attachments), Log: log,
+		Model: func(ctx context.Context, userID string) (*circle.Model, error) {
+			m, err := r.engine.CircleModel(ctx, userID)
+			return (*circle.Model)(m), err
+		},
+		LastChats: r.engine.LastChats,
+		Greet: func(ctx context.Context, userID, conversationID, key string) error {
+			_, err := r.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, conversationID)
+			return err
+		},
+	})
+	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds())...)
 	services := serverapi.Services{
-		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Web: r.search, Hub: r.hub,
+		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory,
+		Circle: r.circle, Attachments: attachments, Web: r.search, Hub: r.hub,
 	}
 	r.server = server.New(server.Deps{
 		Services: services, App: app.New(r.db.App(), r.chats, r.engine), Accounts: r.accounts, Providers: r.models,

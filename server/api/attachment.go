@@ -22,20 +22,7 @@ var attachmentUploads = []Upload{
 	{Route: "POST /attachments", Name: "attachment.upload", Limit: attachmentBytes, Status: http.StatusCreated, Run: uploadAttachment},
 }
 
-// wireAttachment is an image without its content.
-type wireAttachment struct {
-	ID          string  `json:"id"`
-	Name        string  `json:"name"`
-	ContentType string  `json:"contentType"`
-	Width       int     `json:"width"`  // in pixels
-	Height      int     `json:"height"` // in pixels
-	Size        int64   `json:"size"`   // in bytes
-	CreatedAt   op.Time `json:"createdAt"`
-}
-
-var attachmentOf = Result(func(a *attachment.Attachment) wireAttachment {
-	return wireAttachment{a.ID, a.Name, a.ContentType, a.Width, a.Height, int64(a.Size), op.Time(a.CreatedAt)}
-})
+var attachmentOf = Result(attachment.Wire)
 
 func uploadAttachment(ctx context.Context, s *Services, c *op.Call, f File) (any, error) {
 	return attachmentOf(s.Attachments.Put(ctx, c, f.Name, f.Data))
