@@ -142,7 +142,11 @@ func (svc *Service) composeReview(tx Tx, in *reviewed, docs *character.Documents
 		in.senders[short] = i.SenderID
 		people = append(people, "["+short+"] "+w.relationOf(r, i.SenderName))
 	}
-	in.request = &request{docs: docs, user: w.name(Me, set.UserName), now: tx.Now().In(set.Zone())}
+	user, err := nameOf(tx, Me)
+	if err != nil {
+		return err
+	}
+	in.request = &request{docs: docs, user: line(user), now: tx.Now().In(set.Zone())}
 	in.request.scene = paragraphs(block("relationships", w.relations, people...), block("box", w.box, box...))
 	in.request.own = paragraphs(
 		fmt.Sprintf(w.you, line(in.name)), fmt.Sprintf(w.review, strings.Join(rules.Types, ", ")), w.shapeReview)
