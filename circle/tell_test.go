@@ -451,7 +451,7 @@ func twoProcesses(t *testing.T, f *fixture, second func(f *fixture) *store.DB) {
 		other = second(f)
 	}
 	services := []*fixture{f, f.on(other)}
-	for range 3 * 24 * 2 {
+	for range 2 * 24 {
 		done := make(chan error)
 		for i, p := range services {
 			go func() { done <- p.work(fmt.Sprint("process ", i)) }()
@@ -460,7 +460,7 @@ func twoProcesses(t *testing.T, f *fixture, second func(f *fixture) *store.DB) {
 			f.must(<-done)
 		}
 		f.must(f.db.Circle().Update(t.Context(), f.user, func(tx circle.Tx) error { return circle.Replan(tx.Jobs) }))
-		f.clock.Add((30 * time.Minute).Milliseconds())
+		f.clock.Add(time.Hour.Milliseconds())
 	}
 	slots, posts := map[string]int{}, map[string]int{}
 	for _, turn := range f.turns(circle.TurnFilter{Slots: true}) {

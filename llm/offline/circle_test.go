@@ -232,8 +232,14 @@ type world struct {
 	feed   []string            // the last texts
 	own    map[string][]string // by name
 	all    []string
-	known  map[string][]gram // grams
+	known  map[string]told
 	passed map[string]int
+}
+
+// told is what the gate compares of a text.
+type told struct {
+	begins string
+	grams  []gram
 }
 
 type member struct {
@@ -243,7 +249,7 @@ type member struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, chance: rand.New(rand.NewPCG(1, 2)), own: map[string][]string{}, known: map[string][]gram{}, passed: map[string]int{}}
+	w := &world{t: t, chance: rand.New(rand.NewPCG(1, 2)), own: map[string][]string{}, known: map[string]told{}, passed: map[string]int{}}
 	names := []string{"Mira", "Bo", "Ann", "Zed", "Ivy", "Otto", "Lena", "Raj", "Sol", "Una", "沈月", "林风", "阿宁", "小满", "老周", "白露", "秦川", "雪儿", "文姐", "大海"}
 	loves := []string{"old maps, night trains and burnt toast", "sea shanties and knots", "beekeeping, chess problems", "moss and slow rivers", "tin toys, thunder"}
 	likes := []string{"旧地图、夜行列车和烤面包", "养蜂和象棋", "青苔与慢河", "铁皮玩具、打雷天", "下棋，喝茶，听雨"}
@@ -287,11 +293,11 @@ func (w *world) say(m member, scene, wanted string) string {
 			return ""
 		}
 		recent := append(slices.Clone(last[max(0, len(last)-20):]), w.feed[max(0, len(w.feed)-50):]...)
-		vector := grams(text)
+		is := told{beginning(text), grams(text)}
 		if !slices.ContainsFunc(recent, func(old string) bool {
-			return beginning(old) == beginning(text) || cosine(w.known[old], vector) >= 0.8
+			return w.known[old].begins == is.begins || cosine(w.known[old].grams, is.grams) >= 0.8
 		}) {
-			w.known[text] = vector
+			w.known[text] = is
 			w.passed[fmt.Sprintf("attempt %d", attempt+1)]++
 			w.own[m.name], w.feed, w.all = append(last, text), append(w.feed, text), append(w.all, text)
 			return text
@@ -304,13 +310,14 @@ func (w *world) say(m member, scene, wanted string) string {
 // beginning is the first six words, or twelve characters.
 func beginning(text string) string {
 	if strings.IndexFunc(text, isDense) >= 0 {
-		return clip(text, 12)
+		runes := []rune(text)
+		return string(runes[:min(12, len(runes))])
 	}
 	words := strings.Fields(text)
 	return strings.Join(words[:min(6, len(words))], " ")
 }
 
-// gram is a sequence of three characters and its weight in a text.
+// gram is a sequence of three characters, two in Chinese, and its weight in a text.
 type gram struct {
 	id     uint64
 	weight float64
@@ -318,22 +325,28 @@ type gram struct {
 
 // grams is a text as a vector of the length one, in the order of ids.
 func grams(text string) []gram {
-	runes, sum := []rune(strings.ToLower(text)), 0.0
+	runes, n, sum := []rune(strings.ToLower(text)), 3, 0.0
+	if strings.IndexFunc(text, isDense) >= 0 {
+		n = 2
+	}
 	var list []gram
-	for i := range len(runes) - 2 {
-		list = append(list, gram{uint64(runes[i])<<42 | uint64(runes[i+1])<<21 | uint64(runes[i+2]), 1})
+	for i := range max(0, len(runes)-n+1) {
+		id := uint64(0)
+		for _, r := range runes[i : i+n] {
+			id = id<<21 | uint64(r)
+		}
+		list = append(list, gram{id, 1})
 	}
 	slices.SortFunc(list, func(a, b gram) int { return cmp.Compare(a.id, b.id) })
-	n := 0
+	kept := list[:0]
 	for _, g := range list {
-		if n > 0 && list[n-1].id == g.id {
-			list[n-1].weight++
+		if last := len(kept) - 1; last >= 0 && kept[last].id == g.id {
+			kept[last].weight++
 			continue
 		}
-		list[n] = g
-		n++
+		kept = append(kept, g)
 	}
-	list = list[:n]
+	list = kept
 	for _, g := range list {
 		sum += g.weight * g.weight
 	}

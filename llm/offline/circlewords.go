@@ -67,6 +67,12 @@ var circleEnglish = &circleWords{
 	between:  regexp.MustCompile(`,|\+|/|&|\band\b|\bor\b|\bto\b|\bbut\b|\bwhen\b|\bwith\b`),
 	pronouns: strings.Fields("he she they it you i me him her them his their your my who that this is are was does"),
 	comment: []string{
+		"<q>, {I know that feeling|that sounds familiar|I like that}, <n>. {How did it go on?|What came then?|I want to hear the rest.}",
+		"I {smiled|laughed|stopped} at <q>, <n>{, and then I read it again|, even <place>|}.",
+		"<n>, {what made you think of|how did you come to|since when do you say} <q>?",
+		"{that|this} {part|bit|line} about <q> {stays with me|made my evening|I will remember <when>}.",
+		"{I would have called it something else|I had no word for it}, but <q> {works|is better|has more truth in it}{, <n>|}.",
+		"{my vote goes to|count me in for} <q>, <n>{, <when> if possible|}.",
 		"<q>: {I read that twice|I had to read that again|that made me stop} {<when>|with <thing> in my hand|while <doing>}.",
 		"{funny|strange|odd}, <q> {takes me back to a moment|puts me in mind of something} <place>, <when>.",
 		"<q> {goes well with|would sit nicely beside|belongs right next to} <thing>, <n>.",
@@ -91,6 +97,9 @@ var circleEnglish = &circleWords{
 		"{today|tonight} of all {days|times}: <q>. {And me <place>|And me just <doing>|And I only have <thing>}.",
 	},
 	answer: []string{
+		"<q>? {Tell me how|I had not thought of that|You may be right}, <n>.",
+		"{I agree about|I am not so sure about|I will come back to} <q>, <n>{, <when>|}.",
+		"{yes|oh yes|perhaps}, <q>. {And then|What else|Who knows}?",
 		"{fair|true|point taken}, <n>, <q> {is hard to beat|has something|sounds right} {<when>|<place>}.",
 		"<q>, <n>? {I thought of <thing> first|I would not swear to it <when>|With <thing>, perhaps}.",
 		"I {like|remember|keep} <q>, <n>; it {goes with <thing>|needs <sense>|sounds best <place>}.",
@@ -117,6 +126,8 @@ var circleEnglish = &circleWords{
 		"{since you say|you say} <q>: {there was|I forgot to mention} {<sense>|<thing>}, too.",
 	},
 	post: []string{
+		"{today I want to tell you about|today was about|I have been thinking about} <q>{, <when> of all times|, <place>|}.",
+		"{one thing|something} {first|for today}: <q>{, and I mean it|. It cheers me up|, now more than ever}.",
 		"{on today's list|a note to myself|what I meant to tell}: <q>.",
 		"<clock>, and <q> {is all I have|is still on my mind|is where I begin}.",
 		"<when> I {thought of|came back to|wrote down} <q>, <place>.",
@@ -190,6 +201,11 @@ var circleChinese = &circleWords{
 	between:  regexp.MustCompile(`[、，,；]|和|与|及|以及|还有|或`),
 	pronouns: []string{"你", "我", "他", "她", "它", "谁", "是", "了"},
 	comment: []string{
+		"<q>，{我懂这种感觉|听着很熟悉|我喜欢}，<n>。{后来呢？|然后怎么样了？|想听剩下的。}",
+		"看到<q>我{笑了|停了下来|又读了一遍}，<n>。{哪怕我在<place>|当时是<when>|手里的<thing>都忘了}。",
+		"<n>，{你怎么会想到|是什么让你说}<q>{的|}？",
+		"{关于|说到}<q>的{那一段|这句话}，{我会记住|陪了我一晚上|<when>我还会想起}。",
+		"{换我会用别的说法|我一直找不到词}，不过<q>{更好|更真实|就够了}。",
 		"<q>，{这句我读了两遍|我又回头看了一次|让我停了下来}，{手里还拿着<thing>|当时我正在<doing>|那会儿是<when>}。",
 		"{说来好笑|说来奇怪|真巧}，<q>让我想起<when>在<place>的{事|一刻|味道}。",
 		"<n>，<q>{和<thing>很配|适合放在<thing>旁边|该写在<thing>上}。",
@@ -212,6 +228,9 @@ var circleChinese = &circleWords{
 		"<when>{一个人|安静地}读<q>，{像<sense>|像摸到<thing>}。",
 	},
 	answer: []string{
+		"<q>？{说说看|我倒没想过|你也许是对的}，<n>。",
+		"{我同意|我不太确定|我回头再想想}<q>，<n>{，<when>再说|}。",
+		"{是啊|嗯|也许吧}，<q>。{然后呢|还有呢|谁知道呢}？",
 		"{有道理|说得也是|确实}，<n>，<q>{在<when>最好|放在<place>更好|很难反驳}。",
 		"<n>说<q>？{我先想到的是<thing>|<when>我可不敢保证|配上<thing>也许行}。",
 		"<q>，我{记下了|喜欢}，{它该配<thing>|就差一点<sense>|在<place>说最合适}。",
@@ -237,6 +256,8 @@ var circleChinese = &circleWords{
 		"既然说到<q>：{其实还有|我忘了提}{<sense>|<thing>}。",
 	},
 	post: []string{
+		"{今天想说说|今天都在想|这几天惦记着}<q>{，偏偏是<when>|，就在<place>|}。",
+		"{先说一件事|今天只说一件事}：<q>{，我是认真的|，想起来就高兴|，现在更是如此}。",
 		"{今天的清单|给自己的备忘|想说的事}：<q>。",
 		"<clock>，<q>{还在心里|是我仅有的|就从这里说起}。",
 		"<when>，我在<place>{想到|记下}了<q>。",
