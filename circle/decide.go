@@ -91,6 +91,9 @@ func (r *reaction) readRelations(tx Tx) error {
 			continue
 		}
 		rel, err := tx.Relation(r.who.ID, id)
+		if fault.Is(err, fault.NotFound) {
+			continue // deleted meanwhile
+		}
 		if err != nil {
 			return err
 		}

@@ -135,6 +135,9 @@ func (svc *Service) composeReview(tx Tx, in *reviewed, docs *character.Documents
 		}
 		known[i.SenderID] = true
 		r, err := tx.Relation(docs.CharacterID, i.SenderID)
+		if fault.Is(err, fault.NotFound) {
+			continue // the sender was deleted
+		}
 		if err != nil {
 			return err
 		}
@@ -158,7 +161,7 @@ func (svc *Service) composeReview(tx Tx, in *reviewed, docs *character.Documents
 func reviewOne(tx Tx, in *reviewed, sender string, u rules.Update) error {
 	r, err := tx.Relation(in.request.docs.CharacterID, sender)
 	if err != nil {
-		return err
+		return goneOr(err)
 	}
 	offers := rules.Offers(r.Type, r.Strength, r.Interactions)
 	if sender != Me || len(offers) == 0 || r.ActionAt != nil && tx.Now().Sub(*r.ActionAt) < actionEvery {
