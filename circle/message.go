@@ -31,7 +31,7 @@ func (svc *Service) planMessage(tx Tx, d today) error {
 	if !d.state.Settings.Proactive || svc.opts.Greet == nil {
 		return nil
 	}
-	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobMessage, Once: true})
+	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobMessage})
 }
 
 func (svc *Service) runMessage(ctx context.Context, j *jobs.Job) error {
