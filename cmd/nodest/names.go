@@ -59,7 +59,7 @@ type item struct {
 	Username     string    `json:"username"` // of a user
 	CharacterID  string    `json:"characterId"`
 	CharacterIDs []string  `json:"characterIds"`
-	Tags         []string  `json:"tags"` // of a character or chat
+	Tags         []string  `json:"tags"` // of a character or chat; of a post its author
 	BindAll      bool      `json:"bindAll"`
 	Version      int64     `json:"version"`
 	CreatedAt    time.Time `json:"createdAt"`
@@ -319,6 +319,8 @@ func (i item) cells(names map[string]string) []string {
 			last = i.LastMessage.Text
 		}
 		return []string{brief(names[i.CharacterID], 24), brief(last, 40), brief(strings.Join(i.Tags, ", "), 40)}
+	case posts:
+		return i.Tags
 	case tokens:
 		return []string{shortTime(i.LastUsedAt), shortTime(i.ExpiresAt)}
 	case users:

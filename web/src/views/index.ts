@@ -3,6 +3,7 @@
 
 import type { View } from '../lib/router.svelte'
 import type { IconName } from '../ui/icons'
+import { circleNav } from './circle/nav'
 import { memoryNav } from './memory/nav'
 import { shell } from './shell/words'
 
@@ -18,6 +19,7 @@ export const views: Entry[] = [
   { path: '/chats/:id', under: '/', load: () => import('./chat/Chat.svelte') },
   { path: '/characters', nav: { label: () => shell.characters, icon: 'people', to: '/characters' }, load: () => import('./characters/Characters.svelte') },
   { path: '/characters/:id/:part?', under: '/characters', load: () => import('./characters/Editor.svelte') },
+  { path: '/circle/:part?', nav: { label: () => circleNav.circle, icon: 'circle', to: '/circle' }, load: () => import('./circle/Circle.svelte') },
   { path: '/library/:kind?/:id?', nav: { label: () => shell.library, icon: 'book', to: '/library' }, load: () => import('./library/Library.svelte') },
   { path: '/memory/:characterId?/:part?', nav: { label: () => memoryNav.memory, icon: 'brain', to: '/memory' }, load: () => import('./memory/Memory.svelte') },
   { path: '/prompts/new/:conversationId', under: '/', load: () => import('./prompts/Next.svelte') },

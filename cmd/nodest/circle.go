@@ -1,0 +1,450 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+)
+
+const circlePath = "/api/v1/circle"
+
+// posts are named by their id, or by the beginning of their text.
+var posts = &kind{noun: "post", path: circlePath + "/posts", first: "nodest circle post TEXT", all: "nodest circle", columns: []string{"AUTHOR"}}
+
+// circleMember is who wrote or likes something.
+type circleMember struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	IsUser bool   `json:"isUser"`
+}
+
+func (m circleMember) called() string {
+	if m.IsUser {
+		return "you"
+	}
+	return cmp.Or(m.Name, m.ID)
+}
+
+// circlePost is a post as the feed has it.
+type circlePost struct {
+	ID           string       `json:"id"`
+	Author       circleMember `json:"author"`
+	Text         string       `json:"text"`
+	Images       []string     `json:"images"`
+	Thoughts     string       `json:"thoughts"`
+	Favorite     bool         `json:"favorite"`
+	Likes        []circleLike `json:"likes"`
+	CommentCount int          `json:"commentCount"`
+	Comments     []struct {
+		ID       string       `json:"id"`
+		Author   circleMember `json:"author"`
+		Depth    int          `json:"depth"`
+		Text     string       `json:"text"`
+		Thoughts string       `json:"thoughts"`
+		Deleted  bool         `json:"deleted"`
+	} `json:"comments"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+type circleLike struct {
+	Author circleMember `json:"author"`
+}
+
+// circleCommand is nodest circle: the feed without the page.
+func (p *program) circleCommand() *cobra.Command {
+	var author string
+	var favorites, thoughts bool
+	var limit int
+	cmd := &cobra.Command{
+		Use: "circle", Short: "Read the feed of your characters, post, comment and like", Args: cobra.NoArgs,
+		Long: "Print the feed, newest first, with the latest comments of each post. POST is an id, or the beginning of an id or of a\n" +
+			"text where only one fits; delete wants the whole text or an id.",
+		Example: "  nodest circle\n  nodest circle enable Seraphina\n  nodest circle post 'The first snow!' --image garden.jpg\n  nodest circle comment 'The first' 'It is cold, too.'",
+		RunE: p.command(func(ctx context.Context, c *client, _ []string) error {
+			query := url.Values{"limit": {strconv.Itoa(limit)}}
+			if author != "" {
+				id, err := c.circleAuthor(ctx, author)
+				if err != nil {
+					return err
+				}
+				query.Set("authorId", id)
+			}
+			if favorites {
+				query.Set("favorites", "true")
+			}
+			if thoughts {
+				query.Set("thoughts", "true")
+			}
+			var page pageOf[circlePost]
+			return p.answer(ctx, c, http.MethodGet, posts.path+"?"+query.Encode(), nil, &page, func() error {
+				for i := range page.Items {
+					p.showPost(&page.Items[i])
+				}
+				if len(page.Items) == 0 {
+					fmt.Fprintln(p.err, "no posts; write one with: nodest circle post TEXT")
+				}
+				return nil
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&author, "author", "", "only posts by this character (name or id), or by me")
+	cmd.Flags().BoolVar(&favorites, "favorites", false, "only your favourites")
+	cmd.Flags().BoolVar(&thoughts, "thoughts", false, "also print what the authors thought and did not say")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "maximum number of posts, 1 to 200")
+	p.jsonFlag(cmd, "print JSON")
+	cmd.AddCommand(p.circleShow(), p.circlePost(), p.circleComment(), p.circleLike(), p.circleDelete(),
+		p.circleRelationships(), p.circleMembership("enable", true), p.circleMembership("disable", false), p.circleCost())
+	return cmd
+}
+
+// circleAuthor is the id of an author by a word for it.
+func (c *client) circleAuthor(ctx context.Context, word string) (string, error) {
+	if strings.EqualFold(word, "me") {
+		var me struct{ ID string }
+		err := c.call(ctx, http.MethodGet, "/api/v1/me", nil, &me)
+		return me.ID, err
+	}
+	found, err := c.find(ctx, word, characters)
+	return found.ID, err
+}
+
+// showPost prints a post with the comments that it has.
+func (p *program) showPost(post *circlePost) {
+	marks := ""
+	if post.Favorite {
+		marks += ", favourite"
+	}
+	if n := len(post.Images); n > 0 {
+		marks += fmt.Sprintf(", images: %d", n)
+	}
+	fmt.Fprintf(p.out, "%s  %s  %s (likes: %d, comments: %d%s)\n", post.ID, shortTime(post.CreatedAt), post.Author.called(), len(post.Likes), post.CommentCount, marks)
+	p.indented("    ", post.Text)
+	if post.Thoughts != "" {
+		p.indented("    ", "["+post.Author.called()+" thought: "+post.Thoughts+"]")
+	}
+	for _, c := range post.Comments {
+		text := c.Author.called() + ": " + c.Text
+		if c.Deleted {
+			text = "(deleted)"
+		}
+		if c.Thoughts != "" {
+			text += " [thought: " + c.Thoughts + "]"
+		}
+		p.indented(strings.Repeat("  ", 3+min(max(c.Depth, 1), 6)), c.ID+"  "+text)
+	}
+	fmt.Fprintln(p.out)
+}
+
+func (p *program) indented(by, text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintln(p.out, by+strings.TrimRight(line, "\n"))
+	}
+}
+
+func (p *program) circleShow() *cobra.Command {
+	var thoughts bool
+	cmd := &cobra.Command{
+		Use: "show POST", Short: "Print a post with all of its comments", Args: cobra.ExactArgs(1),
+		Example: "  nodest circle show 'The first snow' --thoughts",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			path, err := c.postPath(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return p.answerPost(ctx, c, http.MethodGet, fmt.Sprintf("%s?thoughts=%t", path, thoughts), nil)
+		}),
+	}
+	cmd.Flags().BoolVar(&thoughts, "thoughts", false, "also print what the authors thought and did not say")
+	p.jsonFlag(cmd, "print JSON")
+	return cmd
+}
+
+// answerPost is answer for a post.
+func (p *program) answerPost(ctx context.Context, c *client, method, path string, body any) error {
+	var post circlePost
+	return p.answer(ctx, c, method, path, body, &post, func() error {
+		p.showPost(&post)
+		return nil
+	})
+}
+
+func (p *program) circlePost() *cobra.Command {
+	var as string
+	var images []string
+	cmd := &cobra.Command{
+		Use: "post TEXT…", Short: "Write a post, as yourself or as one of your characters", Args: cobra.ArbitraryArgs,
+		Example: "  nodest circle post 'The first snow!' --image garden.jpg --image cat.png\n  nodest circle post 'I kept the light on.' --as Seraphina",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			if len(args) == 0 && len(images) == 0 {
+				return usage("a post needs a TEXT or an --image")
+			}
+			in := map[string]any{"text": strings.Join(args, " ")}
+			if as != "" {
+				author, err := c.find(ctx, as, characters)
+				if err != nil {
+					return err
+				}
+				in["authorId"] = author.ID
+			}
+			if len(images) > 0 {
+				ids, err := c.uploadImages(ctx, images)
+				if err != nil {
+					return err
+				}
+				in["images"] = ids
+			}
+			return p.answerPost(ctx, c, http.MethodPost, posts.path, in)
+		}),
+	}
+	cmd.Flags().StringVar(&as, "as", "", "the character (name or id) that writes it; default: you")
+	cmd.Flags().StringArrayVar(&images, "image", nil, "an image file: PNG, JPEG, WebP or GIF; up to four times")
+	p.jsonFlag(cmd, "print JSON")
+	return cmd
+}
+
+// uploadImages uploads files and returns the ids of their attachments.
+func (c *client) uploadImages(ctx context.Context, files []string) ([]string, error) {
+	ids := make([]string, len(files))
+	for i, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		var made struct{ ID string }
+		if err := c.upload(ctx, "/api/v1/attachments", file, data, nil, &made); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		ids[i] = made.ID
+	}
+	return ids, nil
+}
+
+func (p *program) circleComment() *cobra.Command {
+	var replyTo string
+	cmd := &cobra.Command{
+		Use: "comment POST TEXT…", Short: "Comment on a post, or reply to a comment", Args: cobra.MinimumNArgs(2),
+		Example: "  nodest circle comment 'The first snow' 'It is cold, too.'\n  nodest circle comment 'The first snow' 'Bring a coat.' --reply-to 019a1f0c-7d1e-7b2a-9c3d-2f4e5a6b7c8d",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			path, err := c.postPath(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			in := map[string]any{"text": strings.Join(args[1:], " ")}
+			if replyTo != "" {
+				in["replyTo"] = replyTo
+			}
+			var made struct{ ID, Text string }
+			return p.answer(ctx, c, http.MethodPost, path+"/comments", in, &made, func() error {
+				_, err := fmt.Fprintf(p.out, "%s  %s\n", made.ID, made.Text)
+				return err
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&replyTo, "reply-to", "", "id of the comment to reply to; nodest circle show POST prints it")
+	p.jsonFlag(cmd, "print JSON")
+	return cmd
+}
+
+func (p *program) circleLike() *cobra.Command {
+	var undo bool
+	cmd := &cobra.Command{
+		Use: "like POST", Short: "Like a post, or take the like back", Args: cobra.ExactArgs(1),
+		Example: "  nodest circle like 'The first snow'\n  nodest circle like 'The first snow' --undo",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			path, err := c.postPath(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			method := http.MethodPut
+			if undo {
+				method = http.MethodDelete
+			}
+			return c.call(ctx, method, path+"/like", nil, nil)
+		}),
+	}
+	cmd.Flags().BoolVar(&undo, "undo", false, "take the like back")
+	return cmd
+}
+
+func (p *program) circleDelete() *cobra.Command {
+	var comment string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete POST", Short: "Delete a post with its comments, or one comment", Args: cobra.ExactArgs(1),
+		Long: "Delete a post, given by its whole text or id, with its comments and likes; or only one of its comments. Planned reactions\n" +
+			"are cancelled. The command asks for confirmation; in a script, add --yes.",
+		Example: "  nodest circle delete 019a1f0c-7d1e-7b2a-9c3d-2f4e5a6b7c8d --yes",
+	}
+	cmd.Flags().StringVar(&comment, "comment", "", "id of the comment to delete; the post stays")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		path, err := c.whole().postPath(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		what := "delete the post with its comments"
+		if comment != "" {
+			path, what = path+"/comments/"+url.PathEscape(comment), "delete the comment"
+		}
+		if !yes {
+			if err := p.confirm(what); err != nil {
+				return err
+			}
+		}
+		return c.call(ctx, http.MethodDelete, path, nil, nil)
+	})
+	return cmd
+}
+
+// postPath is the path of a post by a word for it.
+func (c *client) postPath(ctx context.Context, word string) (string, error) {
+	if _, err := uuid.Parse(word); err == nil {
+		return posts.path + "/" + url.PathEscape(strings.ToLower(word)), nil
+	}
+	list, err := all[circlePost](ctx, c, posts.path)
+	if err != nil {
+		return "", err
+	}
+	items := make([]item, len(list))
+	for i, post := range list {
+		items[i] = item{ID: post.ID, Title: post.Text, Tags: []string{post.Author.called()}, CreatedAt: post.CreatedAt, kind: posts}
+	}
+	found, err := c.choice(ctx, word, items, posts)
+	if err != nil {
+		return "", err
+	}
+	return found.path(), nil
+}
+
+func (p *program) circleRelationships() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "relationships [CHARACTER]", Short: "List what members think of each other and of you", Args: cobra.MaximumNArgs(1),
+		Example: "  nodest circle relationships Seraphina\n  nodest circle relationships --json",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			path := circlePath + "/relationships"
+			if len(args) > 0 {
+				of, err := c.find(ctx, args[0], characters)
+				if err != nil {
+					return err
+				}
+				path += "?characterId=" + url.QueryEscape(of.ID)
+			}
+			var graph struct {
+				Nodes []circleMember `json:"nodes"`
+				Edges []struct {
+					CharacterID  string `json:"characterId"`
+					TargetID     string `json:"targetId"`
+					Strength     int    `json:"strength"`
+					Type         string `json:"type"`
+					Interactions int    `json:"interactions"`
+					Description  string `json:"description"`
+				} `json:"edges"`
+			}
+			return p.answer(ctx, c, http.MethodGet, path, nil, &graph, func() error {
+				names := map[string]string{}
+				for _, n := range graph.Nodes {
+					names[n.ID] = n.called()
+				}
+				rows := [][]string{{"MEMBER", "ABOUT", "STRENGTH", "TYPE", "INTERACTIONS", "DESCRIPTION"}}
+				for _, e := range graph.Edges {
+					rows = append(rows, []string{
+						brief(names[e.CharacterID], 30), brief(names[e.TargetID], 30), strconv.Itoa(e.Strength), e.Type,
+						strconv.Itoa(e.Interactions), brief(e.Description, 50),
+					})
+				}
+				return table(p.out, rows)
+			})
+		}),
+	}
+	p.jsonFlag(cmd, "print JSON")
+	return cmd
+}
+
+// circleMembership is a command that lets a character take part, or no longer.
+func (p *program) circleMembership(name string, on bool) *cobra.Command {
+	short := map[bool]string{true: "Let a character take part in the circle", false: "Let a character take part in the circle no longer"}[on]
+	return &cobra.Command{
+		Use: name + " CHARACTER", Short: short, Args: cobra.ExactArgs(1), Example: "  nodest circle " + name + " Seraphina",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			ch, err := c.find(ctx, args[0], characters)
+			if err != nil {
+				return err
+			}
+			said := "%s takes part in the circle\n"
+			if on {
+				err = c.call(ctx, http.MethodPost, circlePath+"/characters/"+url.PathEscape(ch.ID)+"/init", nil, nil)
+			} else {
+				said = "%s takes part in the circle no longer\n"
+				err = c.leaveCircle(ctx, ch)
+			}
+			if err == nil {
+				_, err = fmt.Fprintf(p.err, said, ch.Name)
+			}
+			return err
+		}),
+	}
+}
+
+// leaveCircle changes one setting of a character and keeps the others.
+func (c *client) leaveCircle(ctx context.Context, ch item) error {
+	path := ch.path() + "/settings"
+	var set map[string]json.RawMessage
+	if err := c.call(ctx, http.MethodGet, path, nil, &set); err != nil {
+		return err
+	}
+	circle := map[string]json.RawMessage{}
+	if raw := set["circle"]; raw != nil {
+		if err := json.Unmarshal(raw, &circle); err != nil {
+			return err
+		}
+	}
+	circle["enabled"] = json.RawMessage("false")
+	raw, err := json.Marshal(circle)
+	if err != nil {
+		return err
+	}
+	set["circle"] = raw
+	return c.call(ctx, http.MethodPut, path, set, nil)
+}
+
+func (p *program) circleCost() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "cost", Short: "Show what the circle asked of the model on each day, and the limits", Args: cobra.NoArgs,
+		Long: "Show what the circle asked of the model on each of your last 30 days, its limits, and how many reactions and posts were\n" +
+			"left out because of them.",
+		Example: "  nodest circle cost --json",
+		RunE: p.command(func(ctx context.Context, c *client, _ []string) error {
+			var cost struct {
+				Today string
+				Days  []struct {
+					Day                    string
+					Calls, Tokens, LeftOut int64
+				}
+				CallsPerDay, TokensPerDay int64
+			}
+			return p.answer(ctx, c, http.MethodGet, circlePath+"/spend", nil, &cost, func() error {
+				rows := [][]string{{"DAY", "CALLS", "TOKENS", "LEFT OUT"}}
+				for _, d := range cost.Days {
+					rows = append(rows, []string{d.Day, strconv.FormatInt(d.Calls, 10), strconv.FormatInt(d.Tokens, 10), strconv.FormatInt(d.LeftOut, 10)})
+				}
+				if err := table(p.out, rows); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(p.out, "limits per day: %d calls, %d tokens\n", cost.CallsPerDay, cost.TokensPerDay)
+				return err
+			})
+		}),
+	}
+	p.jsonFlag(cmd, "print JSON")
+	return cmd
+}

@@ -1,0 +1,140 @@
+// The feed as far as it is read, and what can be done with a post.
+
+import { SvelteSet } from 'svelte/reactivity'
+import { attempt, succeeds } from '../../lib/notes.svelte'
+import { Pages } from '../../lib/pages.svelte'
+import { listen, rest } from '../../state/server'
+import type { Post } from './types'
+
+/** How many reactions to a post are planned, and have failed. */
+export interface Open {
+  planned: number
+  failed: number
+}
+
+export class Feed extends Pages<Post> {
+  open = $state.raw(new Map<string, Open>())
+  /** Grows by post when its turns may have changed. */
+  turns = $state.raw<Record<string, number>>({})
+  /** The posts whose thoughts are shown. */
+  private thinking = new SvelteSet<string>()
+  private timers = new Map<string, ReturnType<typeof setTimeout>>()
+  private turnTimer: ReturnType<typeof setTimeout> | undefined
+  private stop: () => void
+
+  constructor(
+    readonly authorId: string,
+    readonly favorites: boolean,
+  ) {
+    super((query) => rest.get('/circle/posts', { query: { ...query, ...(authorId && { authorId }), ...(favorites && { favorites }) } }), 20)
+    this.stop = listen({
+      snapshot: () => this.load(),
+      event: (e) => {
+        if (e.ev === 'circle.post') this.heard(e.data.post)
+        if (e.ev === 'circle.post.deleted') this.drop(e.data.postId)
+        if (e.ev === 'circle.comment' || e.ev === 'circle.comment.deleted' || e.ev === 'circle.like') this.soon(e.data.postId)
+        if (e.ev === 'circle.failed' && e.data.postId) this.soon(e.data.postId)
+        if (e.ev.startsWith('circle.')) this.lookAtTurns()
+      },
+    })
+    void this.load()
+  }
+
+  override async load() {
+    void this.readOpen()
+    await super.load()
+  }
+
+  /** lookAtTurns has the turns read soon; many changes at once are one. */
+  private lookAtTurns() {
+    clearTimeout(this.turnTimer)
+    this.turnTimer = setTimeout(() => void this.readOpen(), 300)
+  }
+
+  close() {
+    this.stop()
+    clearTimeout(this.turnTimer)
+    for (const timer of this.timers.values()) clearTimeout(timer)
+  }
+
+  /** fits tells whether a post belongs to what is shown. */
+  private fits = (p: Post) => (!this.authorId || p.author.id === this.authorId) && (!this.favorites || p.favorite)
+
+  private heard(p: Post) {
+    if (this.list.some((old) => old.id === p.id)) return this.soon(p.id)
+    const last = this.list.at(-1)
+    if (this.loaded && this.fits(p) && (!last || !this.hasMore || p.createdAt > last.createdAt)) this.list = [p, ...this.list].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1))
+  }
+
+  private drop(id: string) {
+    this.list = this.list.filter((p) => p.id !== id)
+  }
+
+  /** soon reads a post again; many changes at once are one. */
+  private soon(id: string) {
+    if (!this.list.some((p) => p.id === id)) return
+    clearTimeout(this.timers.get(id))
+    this.timers.set(
+      id,
+      setTimeout(() => void this.refresh(id), 120),
+    )
+  }
+
+  async refresh(id: string) {
+    this.timers.delete(id)
+    const query = this.thinking.has(id) ? { thoughts: true } : {}
+    const got = await rest.get('/circle/posts/{id}', { path: { id }, query }).catch(() => null)
+    if (got) this.list = this.list.map((p) => (p.id === id ? got : p))
+    this.turns = { ...this.turns, [id]: (this.turns[id] ?? 0) + 1 }
+  }
+
+  /** do changes something of a post, and shows the result at once. */
+  private async do(p: Post, f: (path: { id: string }) => Promise<unknown>): Promise<boolean> {
+    const ok = await succeeds(() => f({ id: p.id }))
+    await this.refresh(p.id)
+    return ok
+  }
+
+  like = (p: Post) => this.do(p, (path) => (p.liked ? rest.delete('/circle/posts/{id}/like', { path }) : rest.put('/circle/posts/{id}/like', { path })))
+  favorite = (p: Post) => this.do(p, (path) => (p.favorite ? rest.delete('/circle/posts/{id}/favorite', { path }) : rest.put('/circle/posts/{id}/favorite', { path })))
+  rate = (p: Post, rating: number) => this.do(p, (path) => rest.put('/circle/posts/{id}/rating', { path, body: { rating } }))
+  comment = (p: Post, text: string, replyTo?: string) => this.do(p, (path) => rest.post('/circle/posts/{id}/comments', { path, body: { text, ...(replyTo && { replyTo }) } }))
+  deleteComment = (p: Post, cid: string) => this.do(p, (path) => rest.delete('/circle/posts/{id}/comments/{cid}', { path: { ...path, cid } }))
+
+  async delete(p: Post) {
+    if (await succeeds(() => rest.delete('/circle/posts/{id}', { path: { id: p.id } }))) this.drop(p.id)
+  }
+
+  isThinking = (p: Post) => this.thinking.has(p.id)
+
+  /** think shows the thoughts of a post and of what is below it, or hides them. */
+  async think(p: Post) {
+    if (!this.thinking.delete(p.id)) this.thinking.add(p.id)
+    await this.refresh(p.id)
+  }
+
+  /** readAll reads the comments that a feed leaves out. */
+  readAll = (p: Post) => this.refresh(p.id)
+
+  async forward(p: Post, characterId: string, text: string): Promise<string | undefined> {
+    const got = await attempt(() => rest.post('/circle/posts/{id}/forward', { path: { id: p.id }, body: { characterId, ...(text && { text }) } }))
+    return got?.message?.conversationId
+  }
+
+  turnsOf = (p: Post) => attempt(() => rest.get('/circle/posts/{id}/turns', { path: { id: p.id } }))
+
+  retry = (p: Post, tid: string) => this.do(p, () => rest.post('/circle/turns/{id}/retry', { path: { id: tid } }))
+
+  /** readOpen reads for which posts reactions are planned or have failed. */
+  private async readOpen() {
+    const [planned, failed] = await Promise.all((['planned', 'failed'] as const).map((state) => rest.get('/circle/turns', { query: { state, limit: 200 } }).catch(() => null)))
+    const open = new Map<string, Open>()
+    for (const t of [...(planned?.items ?? []), ...(failed?.items ?? [])]) {
+      if (!t.postId) continue
+      const o = open.get(t.postId) ?? { planned: 0, failed: 0 }
+      o[t.state as keyof Open]++
+      open.set(t.postId, o)
+    }
+    this.open = open
+  }
+}
