@@ -7,6 +7,7 @@ package character
 import (
 	"context"
 
+	"nodest/jobs"
 	"nodest/lru"
 	"nodest/op"
 )
@@ -18,6 +19,7 @@ type Tx struct {
 	CharacterTx
 	ResourceTx
 	StampTx
+	Jobs jobs.Tx
 }
 
 // Store keeps what a Service needs; package store provides it.
@@ -36,9 +38,20 @@ type Options struct {
 	// CheckProvider returns fault.Invalid for the name of a provider that does not
 	// exist; nil = all names pass.
 	CheckProvider func(ctx context.Context, userID, name string) error
+	// Replan is called in the transaction that changes when characters post in the circle:
+	// their settings, or the user's time zone; nil = nobody plans that.
+	Replan func(tx jobs.Tx) error
 }
 
 // New returns a Service.
 func New(store Store, o Options) *Service {
 	return &Service{store: store, opts: o, compiled: lru.New[string, *Documents](keepDocs)}
+}
+
+// replan calls Options.Replan if something has changed.
+func (svc *Service) replan(tx Tx, changed bool) error {
+	if !changed || svc.opts.Replan == nil {
+		return nil
+	}
+	return svc.opts.Replan(tx.Jobs)
 }

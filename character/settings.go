@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,10 +88,21 @@ func (svc *Service) PutSettings(ctx context.Context, c *op.Call, id string, sett
 		if err := op.CheckVersion(ifVersion, ch.Version); err != nil {
 			return nil, err
 		}
+		before, err := ch.ParseSettings()
+		if err != nil {
+			return nil, err
+		}
 		if ch.Settings, err = givenSettings(settings, ch.Settings); err != nil {
 			return nil, err
 		}
 		if err := Put(tx, c, ch); err != nil {
+			return nil, err
+		}
+		after, err := ch.ParseSettings()
+		if err != nil {
+			return nil, err
+		}
+		if err := svc.replan(tx, !reflect.DeepEqual(before.Circle, after.Circle)); err != nil {
 			return nil, err
 		}
 		full, err := FullSettings(tx, ch)

@@ -41,7 +41,10 @@ func (svc *Service) PutUserSettings(ctx context.Context, c *op.Call, s UserSetti
 		after := s
 		after.CustomSetting = op.JSONOrNil(s.CustomSetting)
 		after.Version, after.DeviceTimeZone = before.Version, before.DeviceTimeZone
-		return &after, storeSettings(tx, c, &after)
+		if err := storeSettings(tx, c, &after); err != nil {
+			return nil, err
+		}
+		return &after, svc.replan(tx, after.Zone() != before.Zone())
 	})
 }
 

@@ -65,6 +65,12 @@ func (svc *Service) DeviceZone(ctx context.Context, userID, name string) (*UserS
 	if err != nil || s.DeviceTimeZone == name {
 		return s, err
 	}
+	before := s.Zone()
 	s.DeviceTimeZone = name
-	return s, svc.store.Update(ctx, userID, func(tx Tx) error { return tx.PutDeviceZone(name) })
+	return s, svc.store.Update(ctx, userID, func(tx Tx) error {
+		if err := tx.PutDeviceZone(name); err != nil {
+			return err
+		}
+		return svc.replan(tx, s.Zone() != before)
+	})
 }

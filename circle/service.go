@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"nodest/character"
@@ -42,8 +43,13 @@ type Options struct {
 	// Image returns the name of an attachment and, with data, the picture; nil = posts have
 	// no pictures.
 	Image func(ctx context.Context, userID, id string, data bool) (name string, img llm.Image, err error)
-	Pause time.Duration // between two requests with one key; 0 = 2 s
-	Log   *slog.Logger
+	// LastChats returns when the user wrote in a private chat last (zero = never), and the
+	// newest conversation with each character, by its id. Greet lets the character of a
+	// conversation write, once for each key. nil = characters write no private messages.
+	LastChats func(ctx context.Context, userID string) (wrote time.Time, newest map[string]string, err error)
+	Greet     func(ctx context.Context, userID, conversationID, key string) error
+	Pause     time.Duration // between two requests with one key; 0 = 2 s
+	Log       *slog.Logger
 }
 
 // Service has the operations on the circle. It is safe for concurrent use.
@@ -63,7 +69,7 @@ func New(store Store, o Options) *Service {
 }
 
 // Kinds are the jobs of the circle.
-func (svc *Service) Kinds() []jobs.Kind { return svc.reactKinds() }
+func (svc *Service) Kinds() []jobs.Kind { return slices.Concat(svc.reactKinds(), svc.tellKinds()) }
 
 // takesPart returns fault.NotFound for a character that is not the user's, and
 // fault.Conflict for one that does not take part in the circle.

@@ -66,7 +66,8 @@ type TurnTx interface {
 	Turn(id string) (*Turn, error)
 	// UpdateTurn stores PostID, State, Note, Error, Calls, Tokens, DueAt and EndedAt.
 	UpdateTurn(t *Turn) error
-	// Turns lists newest first, at most limit, after cursor.
+	// Turns lists newest first, with TurnFilter.Since by when they ended; at most limit,
+	// after cursor.
 	Turns(f TurnFilter, cursor string, limit int) (items []*Turn, next string, err error)
 	// CancelTurns ends the planned turns about a post or a comment ("" = any of the post) as
 	// left out.
@@ -87,7 +88,7 @@ type TurnFilter struct {
 // RelationTx keeps relationships, message boxes and actions.
 type RelationTx interface {
 	// Relation returns what a character thinks of another member; a new one, not stored
-	// yet, if they have not met.
+	// yet, if they have not met. In Update it is locked until the transaction ends.
 	Relation(characterID, targetID string) (*Relation, error)
 	PutRelation(r *Relation) error
 	// Relations returns those of a character, or all ("").

@@ -38,9 +38,14 @@ var sharing = memory.Scene{Names: lang.Names{User: "Ann", Character: "Reed"}, Re
 
 func newFixture(t testing.TB, o memory.Options) *fixture {
 	t.Helper()
+	return newFixtureOn(t, o, storetest.OpenWith)
+}
+
+func newFixtureOn(t testing.TB, o memory.Options, open func(testing.TB, store.Options) *store.DB) *fixture {
+	t.Helper()
 	r := &fixture{TB: t, now: noon, interval: 5 * time.Hour, clock: new(atomic.Int64)}
 	r.clock.Store(noon.UnixMilli())
-	r.db = storetest.OpenWith(t, store.Options{Now: func() time.Time { return time.UnixMilli(r.clock.Load()) }})
+	r.db = open(t, store.Options{Now: func() time.Time { return time.UnixMilli(r.clock.Load()) }})
 	r.user = storetest.User(t, r.db)
 	if o.Scenes == nil {
 		o.Scenes = func(context.Context, string, string, string) (memory.Scene, error) { return sharing, nil }

@@ -162,6 +162,7 @@ func (e *Engine) compose(tx Tx, t *turn, g *chat.Generation, target *chat.Messag
 	switch g.Kind {
 	case chat.KindReply:
 		t.answerLast()
+		t.opens()
 	case chat.KindRegenerate:
 		t.answerLast()
 		t.input.User = t.withWish(t.input.User, g.Instruction)

@@ -36,6 +36,7 @@ func TestEveryDescribedEventIsSent(t *testing.T) {
 	h.rest("DELETE", "/presets/"+e.resources["presets"], "").wants(t, 204)
 	quiet.ok("typing", "", map[string]any{"conversationId": e.conversation})
 	p.ok("ping", "", nil)
+	h.useCircle(p, e)
 	h.rest("DELETE", "/conversations/"+e.conversation, "").wants(t, 204)
 	h.rest("DELETE", "/characters/"+e.character, "").wants(t, 204)
 	p.event("typing", "")

@@ -44,7 +44,7 @@ func TestRandomMemoryRequestsCauseNoServerError(t *testing.T) {
 	for _, word := range oddInputs {
 		values = append(values, word)
 	}
-	members := []string{"text", "subject", "kind", "importance", "eventTime", "pinned", "locked", "query", "ids", "all", "decision", "from", "summary"}
+	members := []string{"text", "subject", "kind", "importance", "eventTime", "pinned", "locked", "shareable", "query", "ids", "all", "decision", "from", "summary"}
 	routes := []string{
 		"POST " + path, "PATCH " + path + "/$", "POST " + path + "/$/restore", "DELETE " + path + "/$", "GET " + path + "/$/history",
 		"POST " + path + "/forget", "POST " + path + "/suggestions/$", "POST /conversations/" + chat + "/summaries?wait=1",

@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"nodest/account"
+	"nodest/circle"
 	"nodest/fault"
 	"nodest/nodest/app"
 	"nodest/op"
@@ -24,6 +25,7 @@ import (
 func (s *Server) portRoutes(e *echo.Echo) {
 	e.POST(base+"/nodest/chat", s.signedIn(only(s.portChat)))
 	e.POST(base+"/nodest/history", s.signedIn(only(s.portHistory)))
+	e.POST(base+"/nodest/circle", s.signedIn(only(s.portCircle)))
 }
 
 // portData is what the app sends to chat. The provider's key is used for this request
@@ -67,6 +69,26 @@ func (s *Server) portHistory(c echo.Context, who *account.Identity) error {
 			Success bool `json:"success"`
 			*app.HistoryAnswer
 		}{true, got}, err
+	})
+}
+
+// portCircleData is what the app sends to the circle. Its content has more members than
+// are read.
+type portCircleData struct {
+	Type        string          `json:"type"`
+	Content     json.RawMessage `json:"content"`
+	ResponderID string          `json:"responderId"`
+}
+
+// portCircle asks a character for its reaction and stores nothing.
+func (s *Server) portCircle(c echo.Context, who *account.Identity) error {
+	var in portCircleData
+	return s.ported(c, who, "nodest.circle", &in, &in, nil, func(ctx context.Context, call *op.Call) (any, error) {
+		asked := circle.Interaction{Type: in.Type, ResponderID: in.ResponderID}
+		if err := op.DecodeLenient("content", in.Content, &asked.Content); err != nil {
+			return nil, err
+		}
+		return s.Circle.Interact(ctx, call.UserID, asked)
 	})
 }
 

@@ -69,6 +69,8 @@ func (a *restResponse) refuses(t testing.TB, status int, code string, field ...s
 type fixtures struct {
 	character, conversation, message, reply, generation, prompt, prompt2, save, token, memory, summary, job string
 
+	post, comment, attachment, action, turn string
+
 	resources map[string]string // path -> id
 	saved     []byte            // the save point as a file
 }
@@ -92,6 +94,10 @@ func (h *testServer) newFixtures() *fixtures {
 	e.token = id(h.rest("POST", "/tokens", `{"name":"phone"}`), 201)
 	e.memory = id(h.rest("POST", "/characters/"+e.character+"/memories", `{"text":"Mia keeps bees."}`), 201)
 	e.summary = h.makeSummary(e.conversation)
+	e.attachment = id(h.upload("POST", "/attachments", "a.png", onePixel), 201)
+	e.post = id(h.rest("POST", "/circle/posts", `{"text":"Ahoy","images":["`+e.attachment+`"]}`), 201)
+	e.comment = id(h.rest("POST", "/circle/posts/"+e.post+"/comments", `{"text":"Hello"}`), 201)
+	e.action, e.turn = h.makeAction(e.character), h.makeTurn(e.character, e.post)
 	e.job = stringAt(h.rest("GET", "/jobs", "").items(t)[0], "id")
 	for path, document := range map[string]string{
 		"worldbooks": `{"entries":{}}`, "presets": `{"prompts":[]}`, "personas": `{"name":"Mia","description":"x"}`,
@@ -105,10 +111,11 @@ func (h *testServer) newFixtures() *fixtures {
 // idFor returns the id for the path of a route, "" for routes whose id is not that
 // of a user's object.
 func (e *fixtures) idFor(path string) (id string, ok bool) {
-	kind, _, _ := strings.Cut(strings.TrimPrefix(path, base+"/"), "/")
+	kind, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(path, base+"/"), "circle/"), "/")
 	id, ok = map[string]string{
 		"characters": e.character, "conversations": e.conversation, "messages": e.message, "generations": e.generation,
 		"prompts": e.prompt, "saves": e.save, "tokens": e.token, "jobs": e.job,
+		"posts": e.post, "relationships": e.character, "actions": e.action, "turns": e.turn, "attachments": e.attachment,
 		"users":   "", // see TestOnlyOwnersManageUsers
 		"devices": "", // chosen by the client
 	}[kind]
@@ -137,6 +144,14 @@ func (e *fixtures) bodyFor(method, path string) string {
 		return `{"swipe":"next"}`
 	case "POST /characters/:id/memories", "PATCH /characters/:id/memories/:mid", "POST /characters/:id/memories/import":
 		return `{"text":"Mia keeps no bees."}`
+	case "POST /circle/posts/:id/comments":
+		return `{"text":"Hi"}`
+	case "PUT /circle/posts/:id/rating":
+		return `{"rating":3}`
+	case "POST /circle/posts/:id/forward":
+		return `{"characterId":"` + e.character + `"}`
+	case "POST /circle/actions/:id":
+		return `{"decision":"accept"}`
 	case "POST /characters/:id/memories/forget":
 		return `{"all":true}`
 	case "POST /characters/:id/memories/bulk":
@@ -180,7 +195,7 @@ func TestStrangersSeeNothingOnAnyRoute(t *testing.T) {
 		tried++
 		t.Run(r.Method+" "+r.Path, func(t *testing.T) {
 			ask := func(id, token string) *restResponse {
-				path := strings.NewReplacer(":id", id, ":mid", e.memory, ":sid", e.summary).Replace(strings.TrimPrefix(r.Path, base))
+				path := strings.NewReplacer(":id", id, ":mid", e.memory, ":sid", e.summary, ":cid", e.comment, ":tid", h.user.ID).Replace(strings.TrimPrefix(r.Path, base))
 				if strings.HasSuffix(path, "/diff") {
 					path += "?with=" + e.prompt2
 				}
@@ -211,6 +226,7 @@ func (h *testServer) readAll(e *fixtures) string {
 		"/characters/" + e.character, "/conversations/" + e.conversation, "/conversations/" + e.conversation + "/messages",
 		"/conversations/" + e.conversation + "/branches", "/conversations/" + e.conversation + "/tree", "/conversations/" + e.conversation + "/saves?automatic=true", "/saves/" + e.save,
 		"/characters/" + e.character + "/memories?status=any", "/conversations/" + e.conversation + "/summaries",
+		"/circle/posts", "/circle/relationships", "/circle/actions", "/circle/posts/" + e.post + "/turns", "/attachments/" + e.attachment,
 		"/generations/" + e.generation, "/worldbooks", "/presets", "/regexscripts", "/personas", "/settings",
 	} {
 		a := h.rest("GET", path, "")
@@ -246,13 +262,24 @@ func TestIdsOfOthersAreRefusedInBodies(t *testing.T) {
 		{"POST", "/characters/" + mine.character + "/memories/bulk", `{"action":"purge","filter":{"ids":["$memory"]}}`, ""},
 		{"POST", "/characters/" + mine.character + "/memories/forget", `{"ids":["$revision"]}`, ""},
 		{"GET", "/characters/" + mine.character + "/memories?q=Hello&conversation=$conversation", "", ""},
+		{"POST", "/circle/posts", `{"text":"x","authorId":"$character"}`, "authorId"},
+		{"POST", "/circle/posts", `{"text":"x","images":["$attachment"]}`, "images[0]"},
+		{"POST", "/circle/posts/" + mine.post + "/comments", `{"text":"x","replyTo":"$comment"}`, "replyTo"},
+		{"POST", "/circle/posts/" + mine.post + "/forward", `{"characterId":"$character"}`, "characterId"},
+		{"DELETE", "/circle/posts/" + mine.post + "/comments/$comment", "", ""},
+		{"PATCH", "/circle/relationships/" + mine.character + "/$character", "{}", ""},
+		{"GET", "/circle/posts?authorId=$character", "", "authorId"},
+		{"GET", "/circle/messagebox?characterId=$character", "", "characterId"},
+		{"GET", "/circle/relationships?characterId=$character", "", "characterId"},
+		{"GET", "/circle/actions?characterId=$character", "", "characterId"},
+		{"GET", "/circle/turns?characterId=$character", "", "characterId"},
 		{"PATCH", "/conversations/" + mine.conversation + "/summaries/$summary", `{"summary":"x"}`, ""},
 		{"POST", "/conversations/" + mine.conversation + "/summaries?wait=1", `{"from":"$message"}`, "from"},
 	} {
 		t.Run(c.method+" "+c.path[:min(len(c.path), 16)]+" "+c.body, func(t *testing.T) {
 			names := strings.NewReplacer("$character", theirs.character, "$persona", theirs.resources["personas"], "$message", theirs.message,
 				"$preset", theirs.resources["presets"], "$book", theirs.resources["worldbooks"], "$conversation", theirs.conversation,
-				"$memory", theirs.memory, "$summary", theirs.summary, "$revision", revision)
+				"$attachment", theirs.attachment, "$comment", theirs.comment, "$memory", theirs.memory, "$summary", theirs.summary, "$revision", revision)
 			p := h.rest(c.method, names.Replace(c.path), names.Replace(c.body)).refuses(t, 404, "not_found")
 			if c.field != "" && !strings.HasPrefix(p.Detail, c.field) {
 				t.Errorf("detail %q does not name %s", p.Detail, c.field)

@@ -82,7 +82,7 @@ func newTestServer(t testing.TB, change func(*Options)) *testServer {
 		AdminToken: "admin-token-of-the-test", Password: quick, Log: log,
 	})
 	h.must(err)
-	h.characters = character.New(h.db.Characters(), character.Options{})
+	h.characters = character.New(h.db.Characters(), character.Options{Replan: circle.Replan})
 	h.chats = chat.New(h.db.Chats(), h.characters, chat.Options{Memory: true, Log: log})
 	search := h.web.service(t, h.db.WebSearch(), log)
 	h.engine = nodest.New(nodest.Deps{
@@ -98,6 +98,11 @@ func newTestServer(t testing.TB, change func(*Options)) *testServer {
 		Model: func(ctx context.Context, userID string) (*circle.Model, error) {
 			m, err := h.engine.CircleModel(ctx, userID)
 			return (*circle.Model)(m), err
+		},
+		LastChats: h.engine.LastChats,
+		Greet: func(ctx context.Context, userID, conversationID, key string) error {
+			_, err := h.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, conversationID)
+			return err
 		},
 	})
 	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds(), h.circle.Kinds())...)

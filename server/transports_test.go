@@ -179,6 +179,43 @@ var transportCases = []transportCase{
 	{command: "summary.create", data: `{"conversationId":"$conv"}`, code: "conflict"},
 	{command: "summary.create", data: `{"conversationId":"nobody"}`, code: "not_found"},
 
+	{command: "circle.feed", data: `{}`},
+	{command: "circle.post", data: `{"text":"Who wants to go sailing?"}`, key: "sailing", keep: kept{"post": "id"}},
+	{command: "circle.post", data: `{"text":"Who wants to go sailing?"}`, key: "sailing", replay: true},
+	{command: "circle.post", data: `{"text":"Who wants to swim?"}`, key: "sailing", code: "key_reused"},
+	{command: "circle.post", data: `{"text":" "}`, code: "invalid_field"},
+	{command: "circle.post", data: `{"text":"` + longText + `"}`, code: "too_large"},
+	{command: "circle.post", data: `{"text":"x","images":["a","b","c","d","e"]}`, code: "invalid_field"},
+	{command: "circle.post", data: `{"images":["nobody"]}`, code: "not_found"},
+	{command: "circle.post", data: `{"text":"x","authorId":"nobody"}`, code: "not_found"},
+	{command: "circle.post", data: `{"text":"x","authorId":"$char"}`, code: "conflict"},
+	{command: "circle.comment", data: `{"postId":"$post","text":"I do!"}`, key: "do", keep: kept{"comment": "id"}},
+	{command: "circle.comment", data: `{"postId":"$post","text":"I do!"}`, key: "do", replay: true},
+	{command: "circle.comment", data: `{"postId":"$post","text":"Me too.","replyTo":"$comment"}`, keep: kept{"answer": "id"}},
+	{command: "circle.comment", data: `{"postId":"$post","text":"x","replyTo":"nobody"}`, code: "not_found"},
+	{command: "circle.comment", data: `{"postId":"nobody","text":"x"}`, code: "not_found"},
+	{command: "circle.comment", data: `{"postId":"$post","text":"` + longText + `"}`, code: "too_large"},
+	{command: "circle.like", data: `{"postId":"$post"}`, key: "liked"},
+	{command: "circle.like", data: `{"postId":"$post"}`, key: "liked", replay: true},
+	{command: "circle.like", data: `{"postId":"$post"}`},
+	{command: "circle.like", data: `{"postId":"nobody"}`, code: "not_found"},
+	{command: "circle.unlike", data: `{"postId":"$post"}`},
+	{command: "circle.unlike", data: `{"postId":"nobody"}`, code: "not_found"},
+	{command: "circle.forward", data: `{"postId":"$post","characterId":"$char","text":"Look."}`, key: "fwd"},
+	{command: "circle.forward", data: `{"postId":"$post","characterId":"$char","text":"Look."}`, key: "fwd", replay: true},
+	{command: "circle.forward", data: `{"postId":"$post","characterId":"nobody"}`, code: "not_found"},
+	{command: "circle.feed", data: `{"favorites":true}`},
+	{command: "circle.feed", data: `{"thoughts":true,"limit":1}`},
+	{command: "circle.feed", data: `{"limit":0}`, code: "invalid_field"},
+	{command: "circle.feed", data: `{"authorId":"nobody"}`, code: "not_found"},
+	{command: "circle.delete", data: `{"postId":"$post","commentId":"$comment"}`},
+	{command: "circle.delete", data: `{"postId":"$post","commentId":"$comment"}`, code: "not_found"},
+	{command: "circle.comment", data: `{"postId":"$post","text":"x","replyTo":"$comment"}`, code: "not_found"},
+	{command: "circle.feed", data: `{}`},
+	{command: "circle.delete", data: `{"postId":"$post"}`},
+	{command: "circle.delete", data: `{"postId":"$post"}`, code: "not_found"},
+	{command: "circle.comment", data: `{"postId":"$post","text":"x"}`, code: "not_found"},
+
 	{command: "chat.head", data: `{"conversationId":"$conv","messageId":"$note"}`},
 	{command: "chat.head", data: `{"conversationId":"$conv"}`, code: "not_found"},
 	{command: "chat.update", data: `{"conversationId":"$conv","title":"A long walk","archived":true}`},
@@ -472,6 +509,8 @@ func (h *testServer) checkStatus(command string, a *restResponse) {
 		}
 	case command == "summary.create" || a.header.Get("Preference-Applied") != "":
 		want = http.StatusAccepted
+	case command == "circle.delete":
+		want = http.StatusNoContent
 	}
 	if a.status != want {
 		h.t.Errorf("%s: status %d, want %d", command, a.status, want)
@@ -493,6 +532,12 @@ func (h *testServer) restRequest(command, data string) (method, path, body strin
 	}
 	var members map[string]json.RawMessage
 	h.must(json.Unmarshal([]byte(data), &members))
+	if command == "circle.delete" {
+		o = &api.Operation{Route: "DELETE /circle/posts/:postId"}
+		if members["commentId"] != nil {
+			o.Route += "/comments/:commentId"
+		}
+	}
 	method, path, _ = strings.Cut(o.Route, " ")
 	for _, member := range routeOf(o).params {
 		var id string

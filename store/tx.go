@@ -56,7 +56,7 @@ func (t *tx) app() app.Tx {
 
 // characters is t as package character has it.
 func (t *tx) characters() character.Tx {
-	return character.Tx{Tx: t, SettingsTx: t, CharacterTx: t, ResourceTx: t, StampTx: t}
+	return character.Tx{Tx: t, SettingsTx: t, CharacterTx: t, ResourceTx: t, StampTx: t, Jobs: t}
 }
 
 // memory is t as the memory has it.

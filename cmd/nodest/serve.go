@@ -31,6 +31,7 @@ import (
 	"nodest/memory/extract"
 	"nodest/nodest"
 	"nodest/nodest/app"
+	"nodest/op"
 	"nodest/server"
 	serverapi "nodest/server/api"
 	"nodest/store"
@@ -233,6 +234,7 @@ func (r *running) build(alone bool) {
 	}
 	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
 	r.characters = character.New(r.db.Characters(), character.Options{
+		Replan: circle.Replan,
 		CheckProvider: func(ctx context.Context, userID, name string) error {
 			_, err := r.models.Resolve(ctx, userID, name, "", "")
 			return err
@@ -264,6 +266,11 @@ func (r *running) build(alone bool) {
 		Model: func(ctx context.Context, userID string) (*circle.Model, error) {
 			m, err := r.engine.CircleModel(ctx, userID)
 			return (*circle.Model)(m), err
+		},
+		LastChats: r.engine.LastChats,
+		Greet: func(ctx context.Context, userID, conversationID, key string) error {
+			_, err := r.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, conversationID)
+			return err
 		},
 	})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds())...)

@@ -658,7 +658,7 @@ CREATE TABLE attachments (
 CREATE INDEX attachments_age ON attachments (created_at);
 
 -- The social circle. An author, target or sender is a character, or '' for the user.
--- What hidden authors and posts leave behind is purged as deleted messages are.
+
 
 CREATE TABLE circle_posts (
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,

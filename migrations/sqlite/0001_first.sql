@@ -658,7 +658,7 @@ CREATE TABLE attachments (
 CREATE INDEX attachments_age ON attachments (created_at);
 
 -- The social circle. An author, target or sender is a character, or '' for the user.
--- What hidden authors and posts leave behind is purged as deleted messages are.
+
 
 CREATE TABLE circle_posts (
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
@@ -897,7 +897,7 @@ WITH key_columns AS (
     i."unique" AND c.seqno = MAX(c.seqno) OVER (PARTITION BY i.name) AS is_one
   FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c
   WHERE t.type = 'table' AND t.name <> 'jobs' AND EXISTS (SELECT 1 FROM pragma_index_info(i.name) f
-    WHERE f.seqno = 0 AND f.name IN ('user_id', 'character_id', 'conversation_id', 'message_id', 'unit_id', 'resource_id', 'post_id'))
+    WHERE f.seqno = 0 AND f.name IN ('user_id', 'character_id', 'conversation_id', 'message_id', 'unit_id', 'resource_id', 'post_id', 'ended_at'))
   ORDER BY i.name, c.seqno
 )
 SELECT tbl, idx, (1 << all_bits) || ' ' || GROUP_CONCAT(1 << CASE WHEN is_one THEN 0 ELSE MAX(all_bits - bits, 0) END, ' ')

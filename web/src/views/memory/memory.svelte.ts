@@ -81,7 +81,7 @@ export class Memory {
     this.touch()
   }
 
-  mark(f: Fact, body: { pinned: boolean } | { locked: boolean }) {
+  mark(f: Fact, body: { pinned: boolean } | { locked: boolean } | { shareable: boolean }) {
     return this.do(() => rest.patch('/characters/{id}/memories/{mid}', { path: { ...this.path, mid: f.id }, body }))
   }
 

@@ -1,0 +1,64 @@
+package circle
+
+import (
+	"nodest/character"
+	"nodest/circle/rules"
+	"nodest/memory"
+	"nodest/op"
+)
+
+const (
+	sharedMemories = 20 // the newest ones that a plan chooses from
+	digestMembers  = 6  // of whom a digest tells at most
+)
+
+// planOf returns what a character means to tell on a day, and makes it if there is no plan
+// yet: from its card, memories that the user marked as shareable, and the date.
+func (svc *Service) planOf(tx Tx, docs *character.Documents, d today) (*Plan, error) {
+	p, err := tx.Plan(docs.CharacterID, d.day)
+	if err != nil || p != nil {
+		return p, err
+	}
+	shared, err := memory.Shareable(tx.Memory, docs.CharacterID, sharedMemories)
+	if err != nil {
+		return nil, err
+	}
+	memories := make([]rules.Memory, len(shared))
+	for i, m := range shared {
+		memories[i] = rules.Memory{ID: m.ID, Text: m.Text}
+	}
+	texts := []string{docs.Card.Description, docs.Card.Personality, docs.Card.Scenario}
+	p = &Plan{CharacterID: docs.CharacterID, Day: d.day}
+	for _, i := range rules.PlanItems(rules.Seed(docs.CharacterID, d.day, "plan"), docs.Language, texts, memories, d.now) {
+		p.Items = append(p.Items, PlanItem{ID: op.NewID(), Text: i.Text, Source: i.Source, Ref: i.Ref})
+	}
+	return p, tx.PutPlan(p)
+}
+
+// readDigest lets w tell what others planned for today; they did nothing yet, as the circle
+// slept.
+func (svc *Service) readDigest(tx Tx, w *telling, members []*character.Character) error {
+	set, err := tx.Characters.Settings()
+	if err != nil {
+		return err
+	}
+	first := int(rules.Seed(w.turn.ID) % uint64(len(members)))
+	for i := range min(len(members), digestMembers) {
+		ch := members[(first+i)%len(members)]
+		docs, err := svc.documentsOf(tx, set, ch.ID)
+		if err != nil {
+			return err
+		}
+		p, err := svc.planOf(tx, docs, w.today)
+		if err != nil {
+			return err
+		}
+		for _, item := range nextItems(p, w.turn.ID) {
+			if ch.ID != w.ch.ID {
+				item.Text = ch.Name + ": " + item.Text
+			}
+			w.items = append(w.items, item)
+		}
+	}
+	return nil
+}

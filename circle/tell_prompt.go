@@ -1,0 +1,177 @@
+package circle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nodest/circle/rules"
+	"nodest/fault"
+	"nodest/framework"
+	"nodest/op"
+)
+
+// tellWords are the words of prompts for posts.
+type tellWords struct {
+	feed, own, tell, digest, write string
+}
+
+var tellWordsIn = map[framework.Language]tellWords{
+	framework.English: {
+		feed:   "The latest posts in the circle, newest first:",
+		own:    "What you posted lately; say nothing of it again:",
+		tell:   "This is what you want to tell today:",
+		digest: "The user was away for some days. This is what you and the others were up to meanwhile:",
+		write:  "Write one post for the circle, in your own voice, at most five sentences. It tells what is in <tell> as part of your day.",
+	},
+	framework.Chinese: {
+		feed:   "圈子里最新的帖子，从新到旧：",
+		own:    "你最近发过的帖子，不要重复其中的内容：",
+		tell:   "这是你今天想说的事：",
+		digest: "用户有几天没来了。这段时间你和其他人在忙这些事：",
+		write:  "用你自己的语气写一条帖子，最多五句话，把 <tell> 里的事当作你生活的一部分来讲。",
+	},
+}
+
+func tellWordsOf(l framework.Language) tellWords {
+	if w, ok := tellWordsIn[l]; ok {
+		return w
+	}
+	return tellWordsIn[framework.English]
+}
+
+// told is something to tell, and whose plan it is from.
+type told struct {
+	PlanItem
+	of string
+}
+
+// source is the id of what an item rests on.
+func (t told) source() string {
+	if t.Ref != "" {
+		return t.Ref
+	}
+	return t.ID
+}
+
+// request builds the request for a post, with what was wrong with an earlier answer. facts
+// are what statements about others can rest on, by what the prompt calls them.
+func (w *telling) request(correction string) (r *request, facts map[string]fact) {
+	l := w.docs.Language
+	words, tell := wordsOf(l), tellWordsOf(l)
+	facts = map[string]fact{}
+	var feed, own, items []string
+	for _, p := range w.feed[:min(len(w.feed), postsShown)] {
+		if p.AuthorID == w.ch.ID {
+			continue
+		}
+		id := "p" + strconv.Itoa(len(facts)+1)
+		said := "[" + id + "] " + words.name(p.AuthorID, p.AuthorName) + ", " + words.age(w.now.Sub(p.CreatedAt)) + ": " + line(op.Truncate(p.Text, maxShownText))
+		facts[id] = fact{p.ID, p.AuthorID, said}
+		feed = append(feed, said)
+	}
+	for _, p := range w.own[:min(len(w.own), postsShown)] {
+		own = append(own, words.age(w.now.Sub(p.CreatedAt))+": "+line(op.Truncate(p.Text, maxShownText)))
+	}
+	for i, item := range w.items {
+		said := line(item.Text)
+		if w.kind == rules.Digest || item.Ref != "" {
+			id := "m" + strconv.Itoa(i+1)
+			said = "[" + id + "] " + said
+			facts[id] = fact{item.source(), item.of, said}
+		}
+		items = append(items, said)
+	}
+	heading, write := tell.tell, tell.write+" "
+	if w.kind == rules.Digest {
+		heading, write = tell.digest, ""
+	}
+	return &request{
+		docs: w.docs, user: w.user, now: w.now,
+		scene: paragraphs(words.rules, block("feed", tell.feed, feed...)),
+		own: paragraphs(
+			fmt.Sprintf(words.you, line(w.ch.Name)), words.moment(w.now), block("own_posts", tell.own, own...),
+			block("tell", heading, items...), write+w.kind.Words(l), correction, words.shapePost,
+		),
+	}, facts
+}
+
+// write asks the model for the post, a second time if it cannot be posted. Without a post,
+// note says why.
+//
+// Errors: errNoModel, errBudget, and those of the model.
+func (svc *Service) write(ctx context.Context, w *telling) error {
+	m, err := svc.opts.Model(ctx, w.userID)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		return errNoModel
+	}
+	words, correction := wordsOf(w.docs.Language), ""
+	for try := range 2 {
+		r, facts := w.request(correction)
+		p, err := r.prompt()
+		if err != nil {
+			return err
+		}
+		p.Variant = try
+		reply, err := svc.ask(ctx, w.userID, m, p, &w.cost)
+		if try > 0 && errors.Is(err, errBudget) {
+			return nil // the first answer was no use, and there is no second
+		}
+		if err != nil {
+			return err
+		}
+		a := rules.ReadAnswer(reply, nil)
+		if !a.Success {
+			return fault.New(fault.UpstreamBadAnswer, "the model's answer cannot be used: %s", a.Error)
+		}
+		switch w.note = w.take(a, facts); w.note {
+		case rules.NoteRepeats:
+			correction = words.repeats
+		case rules.NoteUnfounded:
+			correction = words.unfounded
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// take makes an answer the post, or returns why it cannot be posted.
+func (w *telling) take(a rules.Answer, facts map[string]fact) rules.Note {
+	text := strings.TrimSpace(a.Post)
+	if text == "" && a.Action != nil {
+		text = strings.TrimSpace(a.Action.Comment)
+	}
+	switch {
+	case text == "":
+		return rules.NoteChoice
+	case rules.Repeats(text, w.ownTexts, w.feedTexts):
+		return rules.NoteRepeats
+	}
+	digested := map[string]string{} // what a digest is given is evidence for those whose plan it is from
+	if w.kind == rules.Digest {
+		for _, item := range w.items {
+			digested[item.of] = item.source()
+		}
+	}
+	if !founded(text, a.Evidence, facts, w.members, digested) {
+		return rules.NoteUnfounded
+	}
+	evidence := resolve(facts, a.Evidence)
+	for _, name := range named(text, w.members) {
+		if id := digested[w.members[name]]; id != "" && !slices.Contains(evidence, id) {
+			evidence = append(evidence, id)
+		}
+	}
+	w.post = &Post{
+		AuthorID: w.ch.ID, AuthorName: w.ch.Name, Kind: w.kind, Text: op.Truncate(text, MaxPost),
+		Thoughts: a.Thoughts, Emotion: a.Emotion, Evidence: evidence,
+	}
+	return ""
+}

@@ -1,0 +1,94 @@
+package nodest
+
+import (
+	"context"
+	"time"
+
+	"nodest/chat"
+	"nodest/framework"
+	"nodest/llm"
+	"nodest/op"
+)
+
+// Greet lets a character write without being asked: it accepts a reply at the end of the
+// shown branch, whoever wrote last. The engine writes it afterwards.
+//
+// Errors: NotFound, Busy with details.generationId, TooManyGenerations, QuotaExceeded,
+// NotConfigured, ShuttingDown.
+func (e *Engine) Greet(ctx context.Context, c *op.Call, conversationID string) (*Sent, error) {
+	q := query{conversationID: conversationID, model: true}
+	return begin(ctx, e, c, q, func(tx Tx, s *turnSetup) (*Sent, *accepted, error) {
+		conv, err := tx.Chats.LockConversation(conversationID)
+		if err != nil {
+			return nil, nil, err
+		}
+		head := &chat.Message{ID: conv.HeadID, ConversationID: conv.ID}
+		var ch chat.Change
+		started, err := e.answer(tx, c, s, head, busyFail, &ch)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := ch.Apply(tx.Chats, c, conv); err != nil {
+			return nil, nil, err
+		}
+		started.assignment.version = conv.Version
+		return &Sent{Message: started.assignment.target, GenerationID: started.gen.ID}, started, tx.InsertGeneration(started.gen)
+	})
+}
+
+// opensWith asks for a message that answers nothing.
+var opensWith = map[framework.Language]string{
+	framework.English: "[{{user}} has been silent for some time. Write {{char}}'s next message: {{char}} gets in touch again, naturally, with something of interest to both, and without reproach.]",
+	framework.Chinese: "[{{user}}已经有一段时间没有说话了。写出{{char}}的下一条消息：{{char}}自然地主动联系，谈一件双方都感兴趣的事，不要责备。]",
+}
+
+// opens makes the reply one that answers nothing, unless the user wrote last.
+func (t *turn) opens() {
+	if t.input.User.Text != "" {
+		return
+	}
+	text := opensWith[t.setup.Docs.Language]
+	if text == "" {
+		text = opensWith[framework.English]
+	}
+	t.input.Instruction = &framework.Instruction{Task: llm.Reply, Text: text}
+}
+
+const (
+	newestChats    = 100 // conversations that LastChats looks at
+	newestMessages = 20  // of each of them
+)
+
+// LastChats returns when the user wrote in a conversation last, zero for never, and the
+// newest conversation with each character, by its id. It looks at the end of the newest
+// conversations alone.
+func (e *Engine) LastChats(ctx context.Context, userID string) (wrote time.Time, newest map[string]string, err error) {
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		wrote, newest = time.Time{}, map[string]string{}
+		shown := false
+		f := chat.ConversationFilter{Archived: &shown, Listing: op.Listing{Sort: op.SortUpdated}}
+		conversations, _, err := tx.Chats.Conversations(f, "", newestChats)
+		if err != nil {
+			return err
+		}
+		for _, conv := range conversations {
+			if newest[conv.CharacterID] == "" {
+				newest[conv.CharacterID] = conv.ID
+			}
+			if conv.HeadID == "" || conv.UpdatedAt.Before(wrote) {
+				continue
+			}
+			path, _, err := tx.Chats.Path(conv.ID, conv.HeadID, "", newestMessages)
+			if err != nil {
+				return err
+			}
+			for _, m := range path {
+				if m.Role == chat.RoleUser && m.CreatedAt.After(wrote) {
+					wrote = m.CreatedAt
+				}
+			}
+		}
+		return nil
+	})
+	return wrote, newest, err
+}

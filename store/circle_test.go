@@ -1,0 +1,730 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"nodest/attachment"
+	"nodest/character"
+	"nodest/circle"
+	"nodest/circle/rules"
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/nodest"
+	"nodest/op"
+	"nodest/store"
+	"nodest/store/storetest"
+)
+
+// inCircle changes the circle a second after the last change.
+func (e *env) inCircle(fn func(tx circle.Tx) error) {
+	e.Helper()
+	e.clock.advance(time.Second)
+	e.update(func(tx nodest.Tx) error { return fn(store.Circle(tx)) })
+}
+
+func (e *env) viewCircle(fn func(tx circle.Tx) error) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) error { return fn(store.Circle(tx)) })
+}
+
+// member stores a character.
+func (e *env) member(settings string) string {
+	e.Helper()
+	ch := &character.Character{ID: id(), Name: "Ada", Settings: []byte(settings)}
+	e.update(func(tx nodest.Tx) error { return tx.Characters.InsertCharacter(ch) })
+	return ch.ID
+}
+
+// post stores a post.
+func (e *env) post(author string, images ...string) *circle.Post {
+	e.Helper()
+	p := &circle.Post{ID: id(), AuthorID: author, AuthorName: "Ada", Text: "tea", Images: images}
+	e.inCircle(func(tx circle.Tx) error { return tx.InsertPost(p) })
+	return p
+}
+
+// comment stores a comment or a reply.
+func (e *env) comment(p *circle.Post, author, replyTo string) *circle.Comment {
+	e.Helper()
+	c := &circle.Comment{ID: id(), PostID: p.ID, AuthorID: author, ReplyTo: replyTo, Depth: 1, Text: "so"}
+	e.inCircle(func(tx circle.Tx) error { return tx.InsertComment(c) })
+	return c
+}
+
+func (e *env) deleteComment(c *circle.Comment) {
+	e.Helper()
+	now := e.clock.now()
+	c.DeletedAt = &now
+	e.inCircle(func(tx circle.Tx) error { return tx.UpdateComment(c) })
+}
+
+// comments are the ids that Comments returns.
+func (e *env) comments(latest int, posts ...string) []string {
+	e.Helper()
+	ids := []string{}
+	e.viewCircle(func(tx circle.Tx) error {
+		comments, err := tx.Comments(latest, posts...)
+		for _, c := range comments {
+			ids = append(ids, c.ID)
+		}
+		return err
+	})
+	return ids
+}
+
+func postIDs(posts []*circle.Post) (ids []string) {
+	for _, p := range posts {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
+
+func TestAPostIsReadAsItWasWritten(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ada := e.member("")
+		var images []string
+		for range 3 {
+			a := &attachment.Attachment{ID: id()}
+			e.update(func(tx nodest.Tx) error { return store.Attachments(tx).InsertAttachment(a, nil) })
+			images = append([]string{a.ID}, images...) // not in the order of their ids
+		}
+		p := &circle.Post{
+			ID: id(), AuthorID: ada, AuthorName: "Ada", Kind: "memory", Text: "tea \x00 茶", Images: images, Thoughts: "hm",
+			Emotion: &rules.Emotion{Type: "positive", Intensity: 0.5}, Evidence: []string{"a", "b"},
+		}
+		likes := []circle.Like{{PostID: p.ID, AuthorID: ada, AuthorName: "Ada", Thoughts: "mine"}, {PostID: p.ID, AuthorName: "Eve"}}
+		e.inCircle(func(tx circle.Tx) error { return tx.InsertPost(p) })
+		for i := range likes {
+			e.inCircle(func(tx circle.Tx) error { return errOf(tx.PutLike(&likes[i])) })
+		}
+		e.comment(p, circle.Me, "")
+		want := *p
+		want.Comments, want.Likes, want.Emotion = 1, likes, nil
+		e.viewCircle(func(tx circle.Tx) error {
+			got, err := tx.Post(p.ID)
+			if err != nil {
+				return err
+			}
+			e.equal("emotion", *got.Emotion, *p.Emotion)
+			got.Emotion = nil
+			e.equal("post", *got, want)
+			return nil
+		})
+		e.update(func(tx nodest.Tx) error { return store.Attachments(tx).DeleteAttachment(images[1]) })
+		e.viewCircle(func(tx circle.Tx) error {
+			posts, _, err := tx.Posts(circle.PostFilter{}, "", 5)
+			e.equal("images after one was deleted", posts[0].Images, []string{images[0], images[2]})
+			return err
+		})
+	})
+}
+
+func TestTheFeedIsPagedAndFiltered(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ada := e.member("")
+		var all []string // newest first
+		for i := range 7 {
+			author := []string{circle.Me, ada}[i%2]
+			all = append([]string{e.post(author).ID}, all...)
+		}
+		since := e.clock.now().Add(-2 * time.Second)
+		favorite := &circle.Post{ID: all[4], Favorite: true, Rating: 3}
+		now := e.clock.now()
+		e.inCircle(func(tx circle.Tx) error { return tx.UpdatePost(favorite) })
+		e.inCircle(func(tx circle.Tx) error { return tx.UpdatePost(&circle.Post{ID: all[1], DeletedAt: &now}) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return store.Circle(tx).UpdatePost(&circle.Post{ID: all[1]}) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return errOf(store.Circle(tx).Post(all[1])) })
+		me := circle.Me
+		e.viewCircle(func(tx circle.Tx) error {
+			for _, tt := range []struct {
+				what string
+				f    circle.PostFilter
+				want []string
+			}{
+				{"all", circle.PostFilter{}, []string{all[0], all[2], all[3], all[4], all[5], all[6]}},
+				{"the user's", circle.PostFilter{AuthorID: &me}, []string{all[0], all[2], all[4], all[6]}},
+				{"a character's", circle.PostFilter{AuthorID: &ada}, []string{all[3], all[5]}},
+				{"favourites", circle.PostFilter{Favorite: true}, []string{all[4]}},
+				{"new ones", circle.PostFilter{Since: since}, []string{all[0], all[2]}},
+			} {
+				var got []string
+				for cursor, first := "", true; first || cursor != ""; first = false {
+					posts, next, err := tx.Posts(tt.f, cursor, 2)
+					if err != nil {
+						return err
+					}
+					got, cursor = append(got, postIDs(posts)...), next
+				}
+				e.equal(tt.what, got, tt.want)
+			}
+			p, err := tx.Post(all[4])
+			e.equal("rating", p.Rating, 3)
+			return err
+		})
+	})
+}
+
+func TestADeletedCommentStaysWhileItHasLiveReplies(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		p, other := e.post(circle.Me), e.post(circle.Me)
+		a := e.comment(p, circle.Me, "")
+		b := e.comment(p, circle.Me, a.ID)
+		c := e.comment(p, circle.Me, b.ID)
+		d := e.comment(other, circle.Me, "")
+		lone := e.comment(p, circle.Me, "")
+		for _, gone := range []*circle.Comment{a, b, lone} {
+			e.deleteComment(gone)
+		}
+		e.equal("comments", e.comments(0, p.ID, other.ID), []string{a.ID, b.ID, c.ID, d.ID})
+		e.equal("comments of no post", e.comments(0), []string{})
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return errOf(store.Circle(tx).Comment(a.ID)) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return store.Circle(tx).UpdateComment(a) })
+		e.viewCircle(func(tx circle.Tx) error {
+			got, err := tx.Post(p.ID)
+			e.equal("count", got.Comments, 1)
+			return err
+		})
+		e.deleteComment(c)
+		e.equal("comments", e.comments(0, p.ID, other.ID), []string{d.ID})
+		now := e.clock.now()
+		e.inCircle(func(tx circle.Tx) error { return tx.UpdatePost(&circle.Post{ID: other.ID, DeletedAt: &now}) })
+		e.equal("comments of a deleted post", e.comments(0, other.ID), []string{})
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return errOf(store.Circle(tx).Comment(d.ID)) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error {
+			return store.Circle(tx).InsertComment(&circle.Comment{ID: id(), PostID: other.ID})
+		})
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return errOf(store.Circle(tx).PutLike(&circle.Like{PostID: other.ID})) })
+	})
+}
+
+func TestTheNewestCommentsOfEachPostAreRead(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		first, second, none := e.post(circle.Me), e.post(circle.Me), e.post(circle.Me)
+		var of [2][]string
+		for i := range 5 {
+			for j, p := range []*circle.Post{first, second} {
+				if j == 0 || i < 2 {
+					of[j] = append(of[j], e.comment(p, circle.Me, "").ID)
+				}
+			}
+		}
+		e.deleteComment(&circle.Comment{ID: of[0][4]})
+		e.equal("comments", e.comments(3, first.ID, second.ID, none.ID), []string{of[1][0], of[0][1], of[1][1], of[0][2], of[0][3]})
+	})
+}
+
+func TestEachAuthorLikesAPostOnce(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ada, p := e.member(""), e.post(circle.Me)
+		for i, want := range []bool{true, false} {
+			e.inCircle(func(tx circle.Tx) error {
+				added, err := tx.PutLike(&circle.Like{PostID: p.ID, AuthorID: ada, Thoughts: fmt.Sprint(i)})
+				e.equal("added", added, want)
+				return err
+			})
+		}
+		for _, want := range []bool{true, false} {
+			e.inCircle(func(tx circle.Tx) error {
+				deleted, err := tx.DeleteLike(p.ID, ada)
+				e.equal("deleted", deleted, want)
+				return err
+			})
+		}
+	})
+}
+
+func TestATurnIsPlannedOnce(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ada, eve := e.member(""), e.member("")
+		for i, tt := range []struct {
+			turn circle.Turn
+			want bool
+		}{
+			{circle.Turn{CharacterID: ada, PostID: "p"}, true},
+			{circle.Turn{CharacterID: ada, PostID: "p"}, false},
+			{circle.Turn{CharacterID: eve, PostID: "p"}, true},
+			{circle.Turn{CharacterID: ada, PostID: "p", CommentID: "c"}, true},
+			{circle.Turn{CharacterID: ada, PostID: "p", CommentID: "c"}, false},
+			{circle.Turn{CharacterID: ada, Day: "2026-03-14", Slot: "09:00"}, true},
+			{circle.Turn{CharacterID: ada, Day: "2026-03-14", Slot: "09:00"}, false},
+			{circle.Turn{CharacterID: ada, Day: "2026-03-15", Slot: "09:00"}, true},
+			{circle.Turn{CharacterID: eve, Day: "2026-03-14", Slot: "09:00"}, true},
+		} {
+			tt.turn.ID, tt.turn.DueAt = id(), start
+			e.inCircle(func(tx circle.Tx) error {
+				added, err := tx.InsertTurn(&tt.turn)
+				e.equal(fmt.Sprint("added ", i), added, tt.want)
+				return err
+			})
+		}
+	})
+}
+
+func TestOfTwoTransactionsThatPlanATurnOneWins(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ada := e.member("")
+		var added atomic.Int64
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				var won bool
+				err := e.db.Circle().Update(context.Background(), e.user, func(tx circle.Tx) (err error) {
+					if won, err = tx.InsertTurn(&circle.Turn{ID: id(), CharacterID: ada, Day: "2026-03-14", Slot: "1", DueAt: start}); err != nil || !won {
+						return err
+					}
+					return tx.Jobs.Enqueue(jobs.Spec{Kind: circle.JobPost, Subject: "turn"})
+				})
+				if err != nil {
+					e.Error(err)
+				} else if won {
+					added.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		e.equal("transactions that planned it", added.Load(), 1)
+	})
+}
+
+func TestTurnsAreFiltered(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ada, eve := e.member(""), e.member("")
+		turns := map[string]*circle.Turn{
+			"react":  {CharacterID: ada, PostID: "p"},
+			"answer": {CharacterID: ada, PostID: "p", CommentID: "c", State: circle.TurnPlanned},
+			"slot":   {CharacterID: eve, Day: "2026-03-14", Slot: "09:00", State: circle.TurnPlanned},
+			"late":   {CharacterID: eve, PostID: "q", State: circle.TurnPlanned},
+		}
+		names := map[string]string{}
+		for _, name := range []string{"react", "answer", "slot", "late"} {
+			turn := turns[name]
+			turn.ID, turn.DueAt = id(), start
+			names[turn.ID] = name
+			e.inCircle(func(tx circle.Tx) error { return errOf(tx.InsertTurn(turn)) })
+		}
+		for _, name := range []string{"late", "react"} { // ends in another order
+			turn := turns[name]
+			ended := e.clock.now().Truncate(time.Millisecond).UTC()
+			turn.State, turn.EndedAt, turn.Calls, turn.Tokens, turn.Note = circle.TurnFailed, &ended, 2, 30, rules.NoteNoModel
+			turn.Error = &op.Failure{Code: fault.UpstreamDown}
+			e.inCircle(func(tx circle.Tx) error { return tx.UpdateTurn(turn) })
+		}
+		e.viewCircle(func(tx circle.Tx) error {
+			for want, f := range map[string]circle.TurnFilter{
+				"late slot answer react": {},
+				"answer react":           {CharacterID: ada},
+				"react answer":           {PostID: "p"},
+				"slot answer":            {State: circle.TurnPlanned},
+				"late react":             {State: circle.TurnFailed},
+				"late answer react":      {Reactions: true},
+				"slot":                   {Slots: true},
+				" slot":                  {Day: "2026-03-14"},
+				"react late":             {Since: start},
+				"react":                  {Since: *turns["react"].EndedAt},
+			} {
+				var got []string
+				for cursor, first := "", true; first || cursor != ""; first = false {
+					items, next, err := tx.Turns(f, cursor, 1)
+					if err != nil {
+						return err
+					}
+					for _, turn := range items {
+						got = append(got, names[turn.ID])
+					}
+					cursor = next
+				}
+				want = strings.TrimSpace(want)
+				if f.PostID != "" {
+					want = "answer react"
+				}
+				e.equal(fmt.Sprintf("%+v", f), strings.Join(got, " "), want)
+			}
+			got, err := tx.Turn(turns["late"].ID)
+			if err != nil {
+				return err
+			}
+			e.equal("error", got.Error.Code, fault.UpstreamDown)
+			e.equal("ended", got.EndedAt.Equal(*turns["late"].EndedAt), true)
+			e.equal("cost", []int64{got.Calls, got.Tokens}, []int64{2, 30})
+			return nil
+		})
+		e.inCircle(func(tx circle.Tx) error { return tx.CancelTurns("p", "another") })
+		e.inCircle(func(tx circle.Tx) error { return tx.CancelTurns("p", "") })
+		e.viewCircle(func(tx circle.Tx) error {
+			for name, want := range map[string]circle.TurnState{"react": circle.TurnFailed, "answer": circle.TurnLeftOut, "slot": circle.TurnPlanned} {
+				got, err := tx.Turn(turns[name].ID)
+				if err != nil {
+					return err
+				}
+				e.equal(name, got.State, want)
+			}
+			return nil
+		})
+	})
+}
+
+func TestConcurrentChangesOfARelationAreAllCounted(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ada, eve := e.member(""), e.member("")
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				err := e.db.Circle().Update(context.Background(), e.user, func(tx circle.Tx) error {
+					r, err := tx.Relation(ada, eve)
+					if err != nil {
+						return err
+					}
+					r.Strength++
+					return tx.PutRelation(r)
+				})
+				if err != nil {
+					e.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		e.inCircle(func(tx circle.Tx) error {
+			return tx.PutRelation(&circle.Relation{CharacterID: ada, TargetID: circle.Me, Type: "crush", Kept: true})
+		})
+		e.viewCircle(func(tx circle.Tx) error {
+			for what, of := range map[string]string{"of the character": ada, "of all": ""} {
+				all, err := tx.Relations(of)
+				if err != nil {
+					return err
+				}
+				e.equal(what, len(all), 2)
+				e.equal("the user first", all[0].Type, "crush")
+				e.equal("strength", all[1].Strength, 8)
+			}
+			unmet, err := tx.Relation(eve, ada)
+			e.equal("those who have not met", *unmet, circle.Relation{CharacterID: eve, TargetID: ada, Type: "stranger"})
+			return err
+		})
+	})
+}
+
+func TestAMessageBoxKeepsTheNewest(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ada := e.member("")
+		var ids []string
+		for range circle.MaxBox + 2 {
+			ids = append(ids, id())
+			e.inCircle(func(tx circle.Tx) error {
+				return tx.PutItem(&circle.Item{ID: ids[len(ids)-1], CharacterID: ada, Type: "like"})
+			})
+		}
+		e.inCircle(func(tx circle.Tx) error { return tx.ReadItems(ada, ids[len(ids)-1], ids[0]) })
+		e.viewCircle(func(tx circle.Tx) error {
+			all, err := tx.Items(ada, false)
+			if err != nil {
+				return err
+			}
+			e.equal("items", len(all), circle.MaxBox)
+			e.equal("newest", all[0].ID, ids[len(ids)-1])
+			e.equal("oldest", all[len(all)-1].ID, ids[2])
+			e.equal("read", all[0].ReadAt.Equal(e.clock.now()), true)
+			unread, err := tx.Items(ada, true)
+			e.equal("unread", len(unread), circle.MaxBox-1)
+			return err
+		})
+	})
+}
+
+func TestActionsAreListedNewestFirst(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ada, eve := e.member(""), e.member("")
+		var ids []string
+		for _, by := range []string{ada, eve, ada} {
+			ids = append(ids, id())
+			a := &circle.Action{ID: ids[len(ids)-1], CharacterID: by, Type: "gift", State: "pending", ExpiresAt: start}
+			e.inCircle(func(tx circle.Tx) error { return tx.InsertAction(a) })
+		}
+		e.inCircle(func(tx circle.Tx) error {
+			a, err := tx.Action(ids[0])
+			if err != nil {
+				return err
+			}
+			ended := tx.Now()
+			a.State, a.EndedAt = "accepted", &ended
+			return tx.UpdateAction(a)
+		})
+		e.viewCircle(func(tx circle.Tx) error {
+			all, next, err := tx.Actions("", "", 2)
+			if err != nil {
+				return err
+			}
+			e.equal("newest", []string{all[0].ID, all[1].ID}, []string{ids[2], ids[1]})
+			all, next, err = tx.Actions("", next, 2)
+			e.equal("next", next, "")
+			e.equal("oldest", all[0].State+" "+all[0].CharacterID, "accepted "+ada)
+			if err != nil {
+				return err
+			}
+			own, _, err := tx.Actions(ada, "", 5)
+			e.equal("of one", len(own), 2)
+			return err
+		})
+	})
+}
+
+func TestMembersAreThoseWhoTakePart(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		e.member("")
+		e.member(`{"circle":{"enabled":false}}`)
+		in, gone := e.member(`{"circle":{"enabled":true,"postsPerDay":3}}`), e.member(`{"circle":{"enabled":true}}`)
+		also := e.member(`{"circle":{"enabled":true}}`)
+		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(gone) })
+		e.viewCircle(func(tx circle.Tx) error {
+			all, err := tx.Members()
+			if err != nil {
+				return err
+			}
+			e.equal("members", []string{all[0].ID, all[len(all)-1].ID}, []string{in, also})
+			set, err := all[0].ParseSettings()
+			e.equal("posts per day", set.Circle.PostsPerDay, 3)
+			return err
+		})
+	})
+}
+
+func TestSpendingIsLocked(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				err := e.db.Circle().Update(context.Background(), e.user, func(tx circle.Tx) error {
+					s, err := tx.LockSpend("2026-03-14")
+					if err != nil {
+						return err
+					}
+					s.Calls, s.Tokens, s.LeftOut = s.Calls+1, s.Tokens+10, s.LeftOut+2
+					return tx.PutSpend(s)
+				})
+				if err != nil {
+					e.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		e.inCircle(func(tx circle.Tx) error { return tx.PutSpend(&circle.Spend{Day: "2026-03-16", Calls: 1}) })
+		e.inCircle(func(tx circle.Tx) error { return tx.PutSpend(&circle.Spend{Day: "2026-03-15", Calls: 1}) })
+		e.viewCircle(func(tx circle.Tx) error {
+			days, err := tx.Spends("2026-03-14", "2026-03-15")
+			if err != nil {
+				return err
+			}
+			e.equal("days", len(days), 2)
+			e.equal("the first", *days[0], circle.Spend{Day: "2026-03-14", Calls: 8, Tokens: 80, LeftOut: 16})
+			if _, err := tx.LockSpend("2026-03-14"); err == nil {
+				e.Error("a day was locked on a snapshot")
+			}
+			return nil
+		})
+	})
+}
+
+func TestTheStateOfTheCircleHasDefaults(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		state := &circle.State{Settings: circle.Settings{QuietFrom: "22:00", CallsPerDay: 3}, LookedAt: start, AsleepAt: new(start)}
+		e.viewCircle(func(tx circle.Tx) error {
+			s, err := tx.CircleState()
+			e.equal("state", *s, circle.State{Settings: circle.DefaultSettings()})
+			return err
+		})
+		for range 2 {
+			e.inCircle(func(tx circle.Tx) error { return tx.PutCircleState(state) })
+			state.Settings.Everybody = true
+		}
+		e.viewCircle(func(tx circle.Tx) error {
+			s, err := tx.CircleState()
+			e.equal("settings", s.Settings, state.Settings)
+			e.equal("asleep", s.AsleepAt.Equal(start), true)
+			e.equal("looked", s.LookedAt, start)
+			return err
+		})
+	})
+}
+
+func TestAPlanIsReplaced(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ada := e.member("")
+		plan := &circle.Plan{CharacterID: ada, Day: "2026-03-14", Items: []circle.PlanItem{{ID: "1", Text: "tea", Source: "card"}}}
+		e.inCircle(func(tx circle.Tx) error { return tx.PutPlan(plan) })
+		plan.Items[0].Used = true
+		e.inCircle(func(tx circle.Tx) error { return tx.PutPlan(plan) })
+		e.viewCircle(func(tx circle.Tx) error {
+			got, err := tx.Plan(ada, "2026-03-14")
+			if err != nil {
+				return err
+			}
+			e.equal("plan", *got, *plan)
+			none, err := tx.Plan(ada, "2026-03-15")
+			e.equal("no plan", none == nil, true)
+			return err
+		})
+	})
+}
+
+func TestADeletedCharacterLeavesTheCircle(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ada, eve := e.member(""), e.member("")
+		mine, hers := e.post(circle.Me), e.post(ada)
+		question := e.comment(mine, ada, "")
+		answer := e.comment(mine, eve, question.ID)
+		e.comment(mine, ada, answer.ID)
+		own, other := &circle.Turn{ID: id(), CharacterID: ada, PostID: mine.ID, CommentID: answer.ID}, &circle.Turn{ID: id(), CharacterID: eve, PostID: mine.ID}
+		ended := &circle.Turn{ID: id(), CharacterID: ada, PostID: mine.ID, State: circle.TurnDone}
+		e.inCircle(func(tx circle.Tx) error {
+			for _, err := range []error{
+				errOf(tx.PutLike(&circle.Like{PostID: mine.ID, AuthorID: ada})), errOf(tx.PutLike(&circle.Like{PostID: mine.ID})),
+				tx.PutRelation(&circle.Relation{CharacterID: ada, TargetID: eve}), tx.PutRelation(&circle.Relation{CharacterID: eve, TargetID: ada}),
+				tx.PutRelation(&circle.Relation{CharacterID: eve}),
+				tx.PutItem(&circle.Item{ID: id(), CharacterID: ada}), tx.PutItem(&circle.Item{ID: id(), CharacterID: eve, SenderID: ada}),
+				tx.InsertAction(&circle.Action{ID: id(), CharacterID: ada}), tx.InsertAction(&circle.Action{ID: id(), CharacterID: eve, TargetID: ada}),
+				tx.InsertAction(&circle.Action{ID: id(), CharacterID: eve}),
+				tx.PutPlan(&circle.Plan{CharacterID: ada, Day: "2026-03-14"}), tx.PutPlan(&circle.Plan{CharacterID: eve, Day: "2026-03-14"}),
+			} {
+				if err != nil {
+					return err
+				}
+			}
+			for _, turn := range []*circle.Turn{own, other, ended} {
+				if turn.State == "" {
+					turn.State = circle.TurnPlanned
+				}
+				turn.DueAt = start
+				if _, err := tx.InsertTurn(turn); err != nil {
+					return err
+				}
+				if err := tx.Jobs.Enqueue(jobs.Spec{Kind: circle.JobReact, Subject: turn.ID}); err != nil {
+					return err
+				}
+			}
+			return tx.Jobs.Enqueue(jobs.Spec{Kind: circle.JobReview, Subject: ada})
+		})
+		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(ada) })
+		left := count(e, e.user)
+		for table, want := range map[string]int64{
+			"circle_posts": 2, "circle_comments": 3, "circle_likes": 1, "circle_relations": 1, "circle_items": 1, "circle_actions": 1,
+			"circle_plans": 1, "circle_turns": 2,
+		} {
+			e.equal("rows of "+table, left[table], want)
+		}
+		e.equal("comments", e.comments(0, mine.ID, hers.ID), []string{question.ID, answer.ID})
+		e.viewCircle(func(tx circle.Tx) error {
+			posts, _, err := tx.Posts(circle.PostFilter{}, "", 5)
+			if err != nil {
+				return err
+			}
+			e.equal("posts", postIDs(posts), []string{mine.ID})
+			e.equal("comments of the post", posts[0].Comments, 1)
+			open, _, err := tx.Jobs.Jobs(jobs.Filter{Open: true}, "", 9)
+			var subjects []string
+			for _, j := range open {
+				subjects = append(subjects, j.Subject)
+			}
+			e.equal("open jobs", len(subjects), 2) // of the ended turn and of the other character
+			return err
+		})
+		e.clock.advance(31 * day)
+		e.equal("removed", e.maintain(), store.Removed{"posts": 1, "comments": 2, "characters": 1, "jobs": 2})
+	})
+}
+
+func TestDeletedPostsAndCommentsArePurged(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		image, unused := &attachment.Attachment{ID: id()}, &attachment.Attachment{ID: id()}
+		for _, a := range []*attachment.Attachment{image, unused} {
+			e.update(func(tx nodest.Tx) error { return store.Attachments(tx).InsertAttachment(a, nil) })
+		}
+		p, gone := e.post(circle.Me), e.post(circle.Me, image.ID)
+		e.comment(gone, circle.Me, "")
+		a := e.comment(p, circle.Me, "")
+		b := e.comment(p, circle.Me, a.ID)
+		c := e.comment(p, circle.Me, "")
+		d := e.comment(p, circle.Me, c.ID)
+		for _, comment := range []*circle.Comment{a, c, d} {
+			e.deleteComment(comment)
+		}
+		now := e.clock.now()
+		e.inCircle(func(tx circle.Tx) error { return tx.UpdatePost(&circle.Post{ID: gone.ID, DeletedAt: &now}) })
+		e.clock.advance(day - time.Hour)
+		e.equal("removed at once", e.maintain(), store.Removed{})
+		e.clock.advance(time.Hour)
+		e.equal("removed after a day", e.maintain(), store.Removed{"attachments": 1})
+		e.clock.advance(30 * day)
+		// Of three comments two are gone and one, which has a reply, is empty.
+		e.equal("removed after 30 days", e.maintain()["comments"], 3)
+		e.equal("comments", e.comments(0, p.ID), []string{a.ID, b.ID})
+		e.viewCircle(func(tx circle.Tx) error {
+			comments, err := tx.Comments(0, p.ID)
+			e.equal("texts", comments[0].Text+"|"+comments[1].Text, "|so")
+			return err
+		})
+		left := count(e, e.user)
+		e.equal("posts, images and attachments", []int64{left["circle_posts"], left["circle_images"], left["attachments"]}, []int64{1, 0, 0})
+	})
+}
+
+func TestEndedTurnsAreKeptForNinetyDays(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ada := e.member("")
+		ended := e.clock.now()
+		e.inCircle(func(tx circle.Tx) error {
+			for _, turn := range []*circle.Turn{{PostID: "p", State: circle.TurnDone, EndedAt: &ended}, {PostID: "q", State: circle.TurnPlanned}} {
+				turn.ID, turn.CharacterID, turn.DueAt = id(), ada, start
+				if _, err := tx.InsertTurn(turn); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		e.clock.advance(89 * day)
+		e.equal("removed", e.maintain(), store.Removed{})
+		e.clock.advance(day)
+		e.equal("removed", e.maintain(), store.Removed{"turns": 1})
+	})
+}
+
+// No query of the feed, of turns or of message boxes reads or sorts more rows than it
+// returns.
+func TestCircleQueriesUseTheirIndexes(t *testing.T) {
+	db := storetest.Open(t)
+	const page = " ORDER BY created_at DESC, id DESC LIMIT 51"
+	for query, index := range map[string]string{
+		"SELECT * FROM circle_posts WHERE user_id = 'u' AND deleted_at IS NULL AND (created_at, id) < (1, 'x')" + page: "circle_posts_list",
+		"SELECT * FROM circle_posts WHERE user_id = 'u' AND deleted_at IS NULL AND author_id = ''" + page:              "circle_posts_author",
+		"SELECT * FROM circle_posts WHERE user_id = 'u' AND deleted_at IS NULL AND favorite" + page:                    "circle_posts_favorite",
+		"SELECT * FROM circle_posts WHERE user_id = 'u' AND deleted_at IS NULL AND created_at >= 5" + page:             "circle_posts_list",
+		strings.NewReplacer("IN (?)", "IN ('p', 'q')", "?", "1").Replace(store.LatestComments):                         "circle_comments_list (post_id=? AND created_at>?)",
+		strings.NewReplacer("IN (?)", "IN ('p', 'q')", "?", "1").Replace(store.AllComments):                            "circle_comments_list",
+		"SELECT * FROM circle_turns WHERE user_id = 'u'" + page:                                                        "circle_turns_list",
+		"SELECT * FROM circle_turns WHERE user_id = 'u' AND character_id = 'c'" + page:                                 "circle_turns_character",
+		"SELECT * FROM circle_turns WHERE user_id = 'u' AND state = 'planned'" + page:                                  "circle_turns_planned",
+		"SELECT * FROM circle_turns WHERE user_id = 'u' AND character_id = 'c' AND slot = '' AND ended_at >= 5" +
+			" ORDER BY ended_at DESC, id DESC LIMIT 51": "circle_turns_recent",
+		"SELECT * FROM circle_turns WHERE user_id = 'u' AND post_id <> '' AND post_id = 'p'" + page: "circle_turns_post",
+		"SELECT * FROM circle_turns WHERE user_id = 'u' AND slot <> '' AND day = 'd'" + page:        "circle_turns_slot",
+		"SELECT * FROM circle_items WHERE user_id = 'u' AND character_id = 'c'" + page:              "circle_items_list",
+		"SELECT * FROM circle_actions WHERE user_id = 'u' AND character_id = 'c'" + page:            "circle_actions_character",
+		"SELECT user_id, id FROM circle_turns c WHERE c.ended_at <= 5 LIMIT 5":                               "circle_turns_ended",
+		"SELECT user_id, id FROM circle_posts c WHERE c.deleted_at <= 5 LIMIT 5":                             "circle_posts_deleted",
+		"SELECT * FROM circle_likes WHERE user_id = 'u' AND post_id IN ('p', 'q')":                  "PRIMARY KEY",
+	} {
+		plan, err := store.Plan(db, query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		few := strings.Contains(query, "post_id") || strings.Contains(query, "day =") // sorted after they were read
+		all := strings.Join(plan, "\n")
+		if !strings.Contains(all, index) || strings.Contains(strings.ReplaceAll(all, "SCAN starts", ""), "SCAN") || strings.Contains(all, "TEMP B-TREE") && !few {
+			t.Errorf("%s\nis answered by\n%s", query, all)
+		}
+	}
+}
