@@ -3,6 +3,7 @@ package main
 import (
 	"image/color"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -141,12 +142,17 @@ func TestPageCircle(t *testing.T) {
 // TestPageCircleShowsWhatWasThought shows thoughts on request, and what is planned and has
 // failed, with a way to try again.
 func TestPageCircleShowsWhatWasThought(t *testing.T) {
-	m := openMemoryPage(t)
+	inst := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s")
+	m := &memoryPage{t: t, ctx: browser(t), p: inst.start(t)}
+	var made struct{ Character struct{ ID string } }
+	m.call(http.MethodPost, "/characters/sample", nil, &made)
+	m.character = made.Character.ID
 	m.call(http.MethodPost, "/circle/characters/"+m.character+"/init", nil, nil)
 	post := m.circlePost("", "Who wants to go sailing?")
 	var me struct{ ID string }
 	m.call(http.MethodGet, "/me", nil, &me)
-	db, err := store.Open(t.Context(), store.Options{Dir: m.dir})
+	m.p.stop(t)
+	db, err := store.Open(t.Context(), inst.options())
 	require.NoError(t, err)
 	now := time.Now()
 	require.NoError(t, db.Circle().Update(t.Context(), me.ID, func(tx circle.Tx) error {
@@ -156,12 +162,14 @@ func TestPageCircleShowsWhatWasThought(t *testing.T) {
 		}
 		_, err := tx.InsertTurn(&circle.Turn{
 			ID: op.NewID(), CharacterID: m.character, PostID: post, CommentID: id, Reason: "own_thread", State: circle.TurnFailed,
-			Error: &op.Failure{Code: "upstream_unavailable", Message: "The provider cannot be reached."}, DueAt: now, CreatedAt: now, EndedAt: &now,
+			Error: &op.Failure{Code: "upstream_unavailable", Detail: "The provider cannot be reached."}, DueAt: now, CreatedAt: now, EndedAt: &now,
 		})
 		return err
 	}))
 	require.NoError(t, db.Close())
 
+	m.p = inst.start(t)
+	require.NoError(t, chromedp.Do(m.ctx, chromedp.Navigate(m.p.client.base+"/signin#"+m.p.link)))
 	click(t, m.ctx, "nav [href='#/circle']")
 	m.see("the comment without thoughts", `document.querySelector(".comment .text")?.innerText == "I do!" && !`+pageText("At last."))
 	m.press("More: Who wants to go sailing?")
@@ -201,7 +209,7 @@ func TestPageCircleParts(t *testing.T) {
 	m.see("the change", pageText("family · 80"))
 
 	part("settings", `document.querySelector("main form")`)
-	m.set("Calls of the model", "50")
+	m.see("setting the limit", `(f => f && (f.value = "50", f.dispatchEvent(new Event("input", {bubbles: true})), true))(document.querySelector("[data-path=callsPerDay]"))`)
 	m.press("Save settings")
 	m.see("stored", `!document.querySelector("main .save")`)
 	part("cost", pageText("0 of 50"))
@@ -214,11 +222,15 @@ func TestPageCircleParts(t *testing.T) {
 	m.see("a time", `(f => f && (f.value = "08:30", f.dispatchEvent(new Event("input", {bubbles: true})), true))(document.querySelector("[data-path='circle.scheduledTimes']"))`)
 	m.press("Add time")
 	m.press("Save")
-	m.see("it is stored", `document.querySelector("main time")?.innerText == "08:30" && [...document.querySelectorAll(".note")].some(n => n.innerText.includes("Saved"))`)
-	var set struct {
-		Circle struct{ ScheduledTimes []string }
-	}
-	m.call(http.MethodGet, "/characters/"+m.character+"/settings", nil, &set)
-	require.Equal(t, []string{"08:30"}, set.Circle.ScheduledTimes)
+	eventually(t, "the time is stored", func() error {
+		var set struct {
+			Circle struct{ ScheduledTimes []string }
+		}
+		m.call(http.MethodGet, "/characters/"+m.character+"/settings", nil, &set)
+		if !slices.Equal(set.Circle.ScheduledTimes, []string{"08:30"}) {
+			return errNotYet
+		}
+		return nil
+	})
 	m.p.stop(t)
 }

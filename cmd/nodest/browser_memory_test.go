@@ -16,16 +16,13 @@ type memoryPage struct {
 	t         *testing.T
 	ctx       context.Context
 	p         *process
-	dir       string // of the database
 	character string
 	chat      string
 }
 
 func openMemoryPage(t *testing.T, said ...string) *memoryPage {
 	t.Helper()
-	m := &memoryPage{t: t, ctx: browser(t)}
-	inst := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s")
-	m.p, m.dir = inst.start(t), filepath.Join(inst.dir, "data")
+	m := &memoryPage{t: t, ctx: browser(t), p: newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)}
 	var made struct{ Character struct{ ID string } }
 	m.call(http.MethodPost, "/characters/sample", nil, &made)
 	m.character = made.Character.ID
