@@ -191,9 +191,14 @@ func (svc *Service) decide(ctx context.Context, userID string, r *reaction) (a r
 	}
 	correction := ""
 	for try := range 2 {
-		if a, err = svc.answer(ctx, userID, m, r, try, correction); err != nil {
+		next, err := svc.answer(ctx, userID, m, r, try, correction)
+		if try > 0 && errors.Is(err, errBudget) {
 			break
 		}
+		if err != nil {
+			return a, "", err
+		}
+		a = next
 		if note = r.objection(a); note == "" {
 			return a, "", nil
 		}
@@ -201,9 +206,6 @@ func (svc *Service) decide(ctx context.Context, userID string, r *reaction) (a r
 		if note == rules.NoteUnfounded {
 			correction = r.w.unfounded
 		}
-	}
-	if note == "" || err != nil && !errors.Is(err, errBudget) {
-		return a, "", err
 	}
 	if a.Action.Like && r.answered == nil { // the like stands, without the comment
 		a.Action.Comment, note = "", ""

@@ -176,7 +176,7 @@ func sceneOf(w *words, p *Post, comments []*Comment, images []string, attached b
 		s.facts[short[c.ID]] = fact{c.ID, c.AuthorID, said}
 		thread = append(thread, said)
 	}
-	s.text = paragraphs(w.rules, block("post", "p1", lines...), block("thread", "", thread...))
+	s.text = paragraphs(w.rules, block("post", "[p1]", lines...), block("thread", "", thread...))
 	return s
 }
 

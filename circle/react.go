@@ -22,7 +22,8 @@ const reactAttempts = 5
 func (svc *Service) reactKinds() []jobs.Kind {
 	return []jobs.Kind{
 		{Name: JobSpread, Run: svc.spread},
-		{Name: JobReact, Run: svc.react, Attempts: reactAttempts},
+		// One at a time, so that each sees what was said before.
+		{Name: JobReact, Run: svc.react, PerUser: 1, Attempts: reactAttempts},
 		{Name: JobReview, Run: svc.review, Attempts: reviewAttempts},
 	}
 }
@@ -207,14 +208,14 @@ func (svc *Service) storeReaction(tx Tx, o *occasion, r *reaction, a rules.Answe
 	}
 	likes := act.Like && o.answered == nil && o.post.AuthorID != t.CharacterID
 	text := strings.TrimSpace(act.Comment)
-	if note == "" && !likes && text == "" {
+	switch {
+	case note == "" && text != "" && rules.Repeats(text, nil, o.since(r.comments)):
+		note = rules.NoteRepeats
+	case note == "" && !likes && text == "":
 		note = rules.NoteChoice
 	}
 	if note != "" {
-		if err := endTurn(tx, t, TurnNothing, note, r.cost); err != nil {
-			return err
-		}
-		return nil
+		return endTurn(tx, t, TurnNothing, note, r.cost)
 	}
 	if likes {
 		l := &Like{PostID: o.post.ID, AuthorID: t.CharacterID, AuthorName: o.who.Name, Thoughts: a.Thoughts, CreatedAt: tx.Now()}
@@ -242,6 +243,15 @@ func (o *occasion) commentOf(tx Tx, r *reaction, a rules.Answer, text string) *C
 		c.ReplyTo, c.Thread, c.Depth = o.answered.ID, o.answered.Thread, o.answered.Depth+1
 	}
 	return c
+}
+
+// since returns the texts of the comments that were not among earlier ones: another
+// process may have added them while the model was asked.
+func (o *occasion) since(earlier []*Comment) (texts []string) {
+	for _, c := range o.comments[min(len(earlier), len(o.comments)):] {
+		texts = append(texts, c.Text)
+	}
+	return texts
 }
 
 // ended reports whether there is no room for another comment, or nothing left to say.

@@ -203,12 +203,15 @@ func planSlots(tx Tx, d today, wanted map[slotOf]time.Time) error {
 	return nil
 }
 
-// leaveOutOtherDays ends the turns of days that are over, but for one that is being carried
-// out, and of days that come later in another time zone: they are planned again then.
+// leaveOutOtherDays ends the turns of days that are over, but for those that are being
+// carried out, and of days that come later in another time zone: these are planned again
+// then.
 func leaveOutOtherDays(tx Tx, d today) error {
-	other := func(t *Turn) bool { return scheduled(t) && t.Day != d.day }
-	ahead := func(t *Turn) bool { return other(t) && t.Day > d.day }
-	over := func(t *Turn) bool { return other(t) && d.now.Sub(t.DueAt) > lateAfter }
+	ahead := func(t *Turn) bool { return scheduled(t) && t.Day > d.day }
+	over := func(t *Turn) bool {
+		late := d.now.Sub(t.DueAt)
+		return scheduled(t) && t.Day < d.day && (late < 0 || late > lateAfter)
+	}
 	if err := leaveOutPlanned(tx, rules.NoteGone, ahead); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (svc *Service) runPost(ctx context.Context, j *jobs.Job) error {
 	if err != nil || w == nil {
 		return err
 	}
-	if strings.HasPrefix(w.turn.Slot, messageSlot) {
+	if w.private() {
 		err = svc.greet(ctx, w)
 	} else {
 		err = svc.write(ctx, w)
@@ -78,55 +78,58 @@ func (svc *Service) beginPost(tx Tx, j *jobs.Job) (*telling, error) {
 		return nil, err
 	}
 	t, err := tx.Turn(j.Subject)
-	if fault.Is(err, fault.NotFound) || err == nil && t.State != TurnPlanned {
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return nil, err
+	}
+	if err != nil || t.State != TurnPlanned {
 		return nil, tx.Jobs.FinishJob(j)
 	}
-	if err != nil {
+	w := &telling{today: d, userID: j.UserID, turn: t}
+	instead, err := w.instead(tx)
+	if err == nil && instead == nil && !w.private() {
+		err = svc.readPosts(tx, w)
+		if err == nil && len(w.items) == 0 { // everything was told
+			instead = func() error { return endTurn(tx, t, TurnNothing, rules.NoteRepeats, cost{}) }
+		}
+	}
+	if err != nil || instead == nil {
+		return w, err
+	}
+	if err := tx.Jobs.FinishJob(j); err != nil {
 		return nil, err
+	}
+	return nil, instead()
+}
+
+// private says whether the turn is for a private message.
+func (w *telling) private() bool { return strings.HasPrefix(w.turn.Slot, messageSlot) }
+
+// instead returns what is to be done instead of carrying the turn out; nil = nothing.
+func (w *telling) instead(tx Tx) (func() error, error) {
+	t := w.turn
+	skip := func(why rules.Note) func() error {
+		return func() error { return leaveOutTurn(tx, t, why, cost{}) }
 	}
 	ch, err := takesPart(tx, t.CharacterID)
-	gone := fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict)
-	if err != nil && !gone {
-		return nil, err
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) {
+		return skip(rules.NoteGone), nil
 	}
-	skip := func(why rules.Note) (*telling, error) {
-		if err := tx.Jobs.FinishJob(j); err != nil {
-			return nil, err
-		}
-		return nil, leaveOutTurn(tx, t, why, cost{})
-	}
+	w.ch = ch
 	switch late := tx.Now().Sub(t.DueAt); {
-	case gone:
-		return skip(rules.NoteGone)
-	case d.asleep():
-		return skip(rules.NoteAsleep)
-	case late < 0: // it was moved
-		if err := tx.Jobs.FinishJob(j); err != nil {
-			return nil, err
-		}
-		return nil, tx.Jobs.Enqueue(jobs.Spec{Kind: JobPost, Subject: t.ID, NotBefore: t.DueAt})
-	case t.Day < d.day && late > lateAfter:
-		return skip(rules.NoteMissed)
-	case late > lateAfter && scheduled(t):
-		if err := tx.Jobs.FinishJob(j); err != nil {
-			return nil, err
-		}
-		return nil, makeUp(tx, d, t)
-	}
-	w := &telling{today: d, userID: j.UserID, turn: t, ch: ch}
-	if strings.HasPrefix(t.Slot, messageSlot) {
-		return w, nil
-	}
-	if err := svc.readPosts(tx, w); err != nil {
+	case err != nil:
 		return nil, err
+	case w.asleep():
+		return skip(rules.NoteAsleep), nil
+	case late < 0: // it was moved
+		return func() error {
+			return tx.Jobs.Enqueue(jobs.Spec{Kind: JobPost, Subject: t.ID, NotBefore: t.DueAt})
+		}, nil
+	case t.Day < w.day && late > lateAfter:
+		return skip(rules.NoteMissed), nil
+	case late > lateAfter && scheduled(t):
+		return func() error { return makeUp(tx, w.today, t) }, nil
 	}
-	if len(w.items) == 0 { // everything was told
-		if err := tx.Jobs.FinishJob(j); err != nil {
-			return nil, err
-		}
-		return nil, endTurn(tx, t, TurnNothing, rules.NoteRepeats, cost{})
-	}
-	return w, nil
+	return nil, nil
 }
 
 // makeUp puts a missed slot off for a while, so that not everybody posts at once when the
@@ -202,7 +205,7 @@ func (svc *Service) readPosts(tx Tx, w *telling) (err error) {
 	for _, p := range w.own {
 		kinds = append(kinds, p.Kind)
 	}
-	w.kind = rules.Deal(rules.Seed(w.turn.ID), kinds)
+	w.kind = rules.Deal(w.turn.CharacterID, kinds)
 	w.items = nextItems(w.plan, w.turn.ID)
 	return nil
 }
@@ -231,7 +234,7 @@ func (svc *Service) endPost(tx Tx, j *jobs.Job, w *telling) error {
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(t.Slot, messageSlot) {
+	if w.private() {
 		if w.note != "" {
 			return leaveOutTurn(tx, t, w.note, w.cost)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,11 +95,13 @@ func (f *fixture) slots(day string) (slots []string) {
 	return slots
 }
 
+// told counts the posts of tells.
+var told atomic.Int64
+
 // tells makes the model post something new each time.
 func (f *fixture) tells() {
-	n := 0
 	f.reply = func(llm.Prompt) (string, error) {
-		n++
+		n := told.Add(1)
 		return tellsPost(strings.Repeat(fmt.Sprintf("word%d-%d ", n, n*n), 7)), nil
 	}
 }
@@ -336,12 +339,12 @@ func TestWhatIsPostedIsNewAndFounded(t *testing.T) {
 		{"a repeated text is asked for again", "I told you all of the old lamp in my window", "Today the lamp went out for good, at last", "done", 2},
 		{"a text that is repeated twice is not posted", "I told you all of the old lamp in my window", "i told you all of the old lamp, in my window!", "nothing repeats", 2},
 		{"a statement about somebody else needs evidence", "Carl has stolen a boat last night and sold it", "Carl has stolen two boats, as everybody in town knows", "nothing unfounded", 2},
-		{"doing nothing is an answer", "", "", "failed", 5},
+		{"an answer without a post fails", "", "", "failed", 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t)
 			bea := f.member("Bea")
-			f.member("Carl")
+			f.set(f.member("Carl"), map[string]any{"postsPerDay": 0})
 			f.update(func(tx circle.Tx) error {
 				return tx.InsertPost(&circle.Post{ID: op.NewID(), AuthorID: bea, AuthorName: "Bea", Text: "I told you all of the old lamp in my window", CreatedAt: tx.Now()})
 			})
@@ -448,7 +451,7 @@ func twoProcesses(t *testing.T, f *fixture, second func(f *fixture) *store.DB) {
 		other = second(f)
 	}
 	services := []*fixture{f, f.on(other)}
-	for range 3 * 24 * 2 {
+	for range 2 * 24 {
 		done := make(chan error)
 		for i, p := range services {
 			go func() { done <- p.work(fmt.Sprint("process ", i)) }()
@@ -457,7 +460,7 @@ func twoProcesses(t *testing.T, f *fixture, second func(f *fixture) *store.DB) {
 			f.must(<-done)
 		}
 		f.must(f.db.Circle().Update(t.Context(), f.user, func(tx circle.Tx) error { return circle.Replan(tx.Jobs) }))
-		f.clock.Add((30 * time.Minute).Milliseconds())
+		f.clock.Add(time.Hour.Milliseconds())
 	}
 	slots, posts := map[string]int{}, map[string]int{}
 	for _, turn := range f.turns(circle.TurnFilter{Slots: true}) {
@@ -474,6 +477,15 @@ func twoProcesses(t *testing.T, f *fixture, second func(f *fixture) *store.DB) {
 	if feed := f.feed(); len(feed) != len(posts) || len(feed) < 20 {
 		t.Errorf("%d posts by %d turns", len(feed), len(posts))
 	}
+}
+
+// on is f in another process.
+func (f *fixture) on(db *store.DB) *fixture {
+	g := &fixture{TB: f.TB, db: db, user: f.user, clock: f.clock, reply: f.reply}
+	g.svc = circle.New(db.Circle(), circle.Options{
+		Characters: character.New(db.Characters(), character.Options{}), Memory: f.memory, Model: g.model,
+	})
+	return g
 }
 
 // work carries out what is due, as one of several processes.

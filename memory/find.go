@@ -31,7 +31,7 @@ type Ask struct {
 	Relevant     bool     // with Everything: the floor all the same
 	Hidden       bool     // also what no branch shows, and every version of a fact
 	NoCircle     bool     // without what happened in the circle
-	Public       bool     // only facts that may be told in the circle, from a floor of relevance on; Here and Conversation do not count
+	Public       bool     // only facts that may be told in the circle, of which one telling word of Text is enough; not on a branch (Here) or in a Conversation
 	Layers       []Layer  // nil = both
 	Conversation string   // only what was said, or learned, in this one; "" = all
 	Limit        int      // hits; 0 = the scene's, else 10

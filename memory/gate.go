@@ -19,6 +19,7 @@ const (
 	leastShare     = 0.27 // of what a question asks for
 	leastTold      = 1.3  // of a message that asks nothing
 	leastToldShare = 0.1
+	leastPublic    = 0.5  // of a text in the circle: one telling word
 	leastDay       = 0.5  // of Days.Fit
 	leastStand     = 0.06 // by how much the cosine of a vector stands out
 	leastSpread    = 4    // in spreads of the cosines below the median
@@ -26,10 +27,13 @@ const (
 )
 
 // gated reports whether only what passes the gate may be returned.
-func (q *Ask) gated() bool { return !q.Everything && !q.Search && !q.Public }
+func (q *Ask) gated() bool { return !q.Everything && !q.Search }
 
 // passes reports whether evidence is sufficient.
 func (r *ranking) passes(evidence float32) bool {
+	if r.q.Public {
+		return evidence >= leastPublic
+	}
 	share := evidence / max(r.match.Asked, lang.LeastAsked)
 	if (r.read.Asks || r.read.Keywords) && evidence >= lang.LeastAsked && share >= leastShare {
 		return true

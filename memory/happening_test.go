@@ -305,6 +305,25 @@ func TestPublicRecallNeverReturnsWhatIsPrivate(t *testing.T) {
 	}
 }
 
+func TestOneTellingWordRecallsInTheCircle(t *testing.T) {
+	r := newFixture(t, memory.Options{})
+	reed := r.character()
+	const bread, fog, noodles = `Reed posted in the circle: "Baked rye bread this morning"`, `Reed posted in the circle: "The ferry was late because of the fog"`, "Reed在朋友圈发布：“今天吃了重庆小面”"
+	for _, text := range []string{bread, fog, noodles} {
+		r.happens(reed, text)
+	}
+	for post, want := range map[string][]string{
+		"Finally had time for baking: a sourdough loaf, and the whole house smells of it": {bread},
+		"The fog is back!":             {fog},
+		"谁推荐一家好吃的小面":                   {noodles},
+		"Good morning everybody!":      {},
+		"What a lovely evening it was": {},
+		"早上好":                          {},
+	} {
+		r.wantRecall(post, memory.Ask{CharacterID: reed, Text: post, Public: true}, want...)
+	}
+}
+
 func TestHappeningsGetVectors(t *testing.T) {
 	onBothDatabases(t, func(r *fixture) {
 		reed := r.character()

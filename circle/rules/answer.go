@@ -18,7 +18,6 @@ type Answer struct {
 	RelationshipUpdates []Update `json:"relationshipUpdates,omitempty"`
 	Thoughts            string   `json:"thoughts"`
 	Response            string   `json:"response,omitempty"` // to its own post
-	Reflection          string   `json:"reflection,omitempty"`
 	Expectation         string   `json:"expectation,omitempty"`
 	Post                string   `json:"post,omitempty"`
 	Emoticon            string   `json:"emoticon,omitempty"`
@@ -34,13 +33,13 @@ type Act struct {
 
 // Limits of an answer, in code points unless they say otherwise.
 const (
-	maxReply      = 256 << 10 // bytes that are read of a reply
-	maxScan       = 4 << 20   // bytes that are looked at in search of objects
-	maxNesting    = 64        // of objects and lists
-	maxLongText   = 5_000     // of a post
-	maxText       = 2_000     // of any other text
-	maxShortText  = 100       // of a name or an id
-	maxEvidence   = 20        // ids
+	maxReply      = 64 << 10 // bytes that are read of a reply
+	maxScan       = 1 << 20  // bytes that are looked at in search of objects
+	maxNesting    = 64       // of objects and lists
+	maxLongText   = 5_000    // of a post
+	maxText       = 2_000    // of any other text
+	maxShortText  = 100      // of a name or an id
+	maxEvidence   = 20       // ids
 	noAnswer      = "the reply contains no usable JSON object"
 	defaultStrong = 0.5 // intensity of an emotion that states none
 )
@@ -165,7 +164,7 @@ func (o object) list(key string) []string {
 	return out
 }
 
-// truth tells whether a member is true, "true" or 1.
+// truth reports whether a member is true, "true" or 1.
 func (o object) truth(key string) bool {
 	switch strings.ToLower(strings.TrimSpace(string(o[key]))) {
 	case "true", `"true"`, "1", `"1"`:

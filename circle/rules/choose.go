@@ -30,23 +30,28 @@ type Chosen struct {
 	Score  float64 // the probability that it had, 0 to 1
 }
 
-// The parts of a score. A stranger who does not care for the topic has ordinary, less
-// outside of its hours; everything else is added to it.
+// The parts of a score, which add up.
 const (
-	ordinary   = 0.16
-	byHour     = 0.12
+	ordinary   = 0.16 // of everybody
+	byHour     = 0.12 // in the hours in which the character is active
 	byRelation = 0.25 // of a strength of 100 in either direction: enemies react too
-	byTopic    = 0.40
+	byTopic    = 0.40 // of a post about what the character cares for
 	most       = 0.85
-	tireless   = 12 // reactions of a day that halve the score
+	tireless   = 12 // reactions in 24 hours that halve the score
 )
 
-// Choose decides who reacts to a post, the likeliest first: whoever it mentions and whose
-// thread it belongs to; everybody, if the user wants that; else those whose score beats
-// their dice, which are about two to four of ten, and often nobody. Somebody reacts to a
-// post of the user. The author never reacts. The order of candidates does not matter.
+// Choose decides who reacts to a post, highest score first. Characters that it mentions or
+// whose thread it continues always react, and all do to the user's posts if everybody is
+// set. Otherwise each score is compared with a random number: two to four of ten react on
+// average, often nobody. At least one reacts to a post of the user. The author never
+// reacts. The order of the candidates does not matter.
 func Choose(seed uint64, post Subject, candidates []Candidate, everybody bool) []Chosen {
 	topic := topics(post.Text)
+	names := make([]string, len(candidates))
+	for i, c := range candidates {
+		names[i] = c.Name
+	}
+	mentioned := Mentions(post.Text, names)
 	var chosen []Chosen
 	best, found := Chosen{Score: -1}, false
 	for _, c := range candidates {
@@ -57,7 +62,7 @@ func Choose(seed uint64, post Subject, candidates []Candidate, everybody bool) [
 		switch {
 		case c.OwnThread:
 			pick.Reason = OwnThread
-		case len(Mentions(post.Text, []string{c.Name})) > 0:
+		case slices.Contains(mentioned, c.Name):
 			pick.Reason = Mentioned
 		case everybody && post.Author == "":
 			pick.Reason = Everybody
@@ -83,7 +88,7 @@ func Choose(seed uint64, post Subject, candidates []Candidate, everybody bool) [
 	return chosen
 }
 
-// score is the probability that a character reacts, and what speaks for it most.
+// score returns the probability that a character reacts, with the main reason.
 func score(post Subject, topic map[string]bool, c Candidate) Chosen {
 	relation := byRelation * math.Abs(float64(c.Strength)) / maxStrength
 	interest := byTopic * overlap(topic, topics(c.About))

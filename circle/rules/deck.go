@@ -1,10 +1,6 @@
 package rules
 
-import (
-	"slices"
-
-	"nodest/framework"
-)
+import "nodest/framework"
 
 // Kind is what kind of post a character writes.
 type Kind string
@@ -62,34 +58,17 @@ func (k Kind) Words(l framework.Language) string {
 	return en
 }
 
-// Dealt is how many of a character's latest posts Deal has to see.
-const Dealt = len(deck)
-
 // Deal returns the kind of a character's next post. latest are the kinds of its latest
-// posts, newest first. No kind comes again before all others were dealt.
-func Deal(seed uint64, latest []Kind) Kind {
-	var run []Kind // dealt since the deck was shuffled
+// posts, newest first; the newest one that was dealt is enough. Each character deals from
+// its own shuffled deck, so no kind comes again before all others were dealt.
+func Deal(characterID string, latest []Kind) Kind {
+	order := dice(Seed(characterID), "deck").Perm(len(deck))
 	for _, k := range latest {
-		if k == "" || k == Digest {
-			continue
-		}
-		if slices.Contains(run, k) {
-			break
-		}
-		run = append(run, k)
-	}
-	var left []Kind
-	for _, c := range deck {
-		if !slices.Contains(run, c.kind) {
-			left = append(left, c.kind)
-		}
-	}
-	if len(left) == 0 { // a new deck does not begin with what ended the old one
-		for _, c := range deck {
-			if !slices.Contains(run[:len(run)/2], c.kind) {
-				left = append(left, c.kind)
+		for at, card := range order {
+			if deck[card].kind == k {
+				return deck[order[(at+1)%len(order)]].kind
 			}
 		}
 	}
-	return left[dice(seed, "deck").IntN(len(left))]
+	return deck[order[0]].kind
 }

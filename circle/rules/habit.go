@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// Habit is when and how fast a character lives. It follows from its id.
+// Habit is when a character is active and how fast it reacts. It follows from its id.
 type Habit struct {
 	wakes, sleeps float64 // hours of the day; sleeps may be past 24
 	pace          float64 // that delays are multiplied with, about 0.6 to 1.8
 }
 
-// HabitOf returns the habit of a character: an early bird, an ordinary day, a late riser
-// or a night owl, each an hour earlier or later.
+// HabitOf returns the habit of a character, from early bird to night owl.
 func HabitOf(id string) Habit {
 	d := dice(Seed(id), "habit")
 	days := [][2]float64{{5.5, 21}, {7, 22.5}, {7, 23}, {9, 24.5}, {11, 27}}
@@ -22,7 +21,7 @@ func HabitOf(id string) Habit {
 	return Habit{wakes: day[0] + shift, sleeps: day[1] + shift, pace: math.Exp(d.Float64()*1.1 - 0.5)}
 }
 
-// Active tells from 0 to 1 how active the character is at a time in the user's zone.
+// Active returns from 0 to 1 how active the character is at a time in the user's zone.
 func (h Habit) Active(t time.Time) float64 {
 	hour := float64(t.Hour()) + float64(t.Minute())/60
 	if hour < h.wakes {
@@ -41,15 +40,15 @@ func (h Habit) Active(t time.Time) float64 {
 const (
 	soonest = 20 * time.Second
 	latest  = 6 * time.Hour
-	asleep  = 4                // times as slow outside of its hours
+	asleep  = 4                // times as slow outside its active hours
 	morning = 90 * time.Minute // after the quiet hours, in which what they held back is spread
 )
 
-// Delay draws how long a character waits before it reacts at a time in the user's zone:
-// from 20 seconds to 6 hours, longer only while its hours or the quiet hours forbid it.
-// Most wait minutes for the user and for who mentions or answers them, and about an hour
-// for others. A reaction to the user does not wait for the hours of the character. No
-// delay ends in the quiet hours.
+// Delay returns how long a character waits before it reacts; now is in the user's zone.
+// It takes minutes to react to the user, to a mention and to an answer, and about an hour
+// otherwise: at least 20 seconds, at most 6 hours. The wait is longer if it would end in
+// the quiet hours, or outside the character's active hours; for the user, a character
+// reacts at any hour, but more slowly.
 func (h Habit) Delay(seed uint64, now time.Time, quiet Quiet, reason Reason, toUser bool) time.Duration {
 	d := dice(seed, "delay")
 	wait := h.pace * spread(d) * float64(median(reason, toUser))
@@ -117,7 +116,7 @@ func (q Quiet) End(t time.Time) time.Time {
 	return nextClock(t, q.until)
 }
 
-// spread is how long after the quiet hours the next ones have not begun.
+// spread returns the time over which reactions are spread after the quiet hours.
 func (q Quiet) spread() time.Duration {
 	awake := (q.from - q.until + 24*60) % (24 * 60)
 	return min(morning, time.Duration(awake)*time.Minute/2)

@@ -19,7 +19,7 @@ var limitsOf = map[string]limits{
 	"high":   {perAuthor: 5, authors: 7, perThread: 5},
 }
 
-// Allowed tells whether a character may interact once more after what it did in the last
+// Allowed reports whether a character may interact once more after what it did in the last
 // 24 hours. Any frequency but low and high is medium. Answers to the user are not limited,
 // and do not count.
 func Allowed(frequency string, done []Interaction, next Interaction) bool {

@@ -9,7 +9,7 @@ import (
 const (
 	ownTexts  = 20
 	feedTexts = 50
-	nearly    = 0.8 // cosine of the counts of n-grams from which on texts are the same
+	nearly    = 0.8 // cosine of the n-gram counts of texts that are alike
 	opening   = 6   // words that no two texts begin with
 	openingZh = 12  // the same in characters, in scripts without spaces
 )
@@ -17,9 +17,9 @@ const (
 // maxCompared bounds what is compared of a text, in code points.
 const maxCompared = 2_000
 
-// Repeats tells whether a text says again what was said: in the latest texts of its
-// author (20 are compared) or of the feed (50), both newest first. Texts are the same if
-// only case, punctuation and spaces differ, if their n-grams are alike, or if they begin
+// Repeats reports whether a text repeats one of its author's latest 20 texts or the feed's
+// latest 50; own and feed are newest first. A text repeats another one if they differ only
+// in case, punctuation and spaces, if their character n-grams are alike, or if they begin
 // with the same six words (twelve characters in scripts without spaces).
 func Repeats(text string, own, feed []string) bool {
 	p := newPrint(text)
@@ -37,7 +37,7 @@ func Repeats(text string, own, feed []string) bool {
 type imprint struct {
 	folded string // words with one space between, dense scripts without
 	n      int    // length of its n-grams
-	grams  map[string]int
+	grams  map[uint64]int
 	norm   float64
 	begins string // "" = it is too short to begin like another one
 }
@@ -91,11 +91,15 @@ func fold(text string) imprint {
 	return p
 }
 
-func grams(text string, n int) (counts map[string]int, norm float64) {
-	counts = map[string]int{}
-	runes := []rune(text)
-	for i := 0; i+n <= len(runes); i++ {
-		counts[string(runes[i:i+n])]++
+// grams counts the n-grams of a text, n <= 3; a code point has 21 bits.
+func grams(text string, n int) (counts map[uint64]int, norm float64) {
+	counts = map[uint64]int{}
+	mask, last, seen := uint64(1)<<(21*n)-1, uint64(0), 0
+	for _, r := range text {
+		last = last<<21 | uint64(r)
+		if seen++; seen >= n {
+			counts[last&mask]++
+		}
 	}
 	sum := 0
 	for _, c := range counts {

@@ -31,10 +31,10 @@ const (
 	maxSentence  = 300 // code points of an item
 )
 
-// PlanItems returns four to six things that a character may tell on a day, of which date
-// is a moment in the user's zone: sentences of its card, memories, and what the date
-// gives. Sentences of a card that are about the user or that are no prose are left out.
-// The seed should name the character and the day.
+// PlanItems returns four to six things that a character may tell on a day: sentences of
+// its card, memories, and what the date suggests. It leaves out sentences that mention the
+// user or are not prose. date is in the user's zone; seed should be made of the character
+// and the day.
 func PlanItems(seed uint64, l framework.Language, card []string, shareable []Memory, date time.Time) []Item {
 	d := dice(seed, "plan")
 	var items []Item
@@ -110,7 +110,7 @@ func sentencesIn(line string) func(yield func(string) bool) {
 	}
 }
 
-// tellable tells whether a sentence is prose about somebody other than the user.
+// tellable reports whether a sentence is prose that does not mention the user.
 func tellable(s string) bool {
 	small := strings.ToLower(s)
 	if len(s) < minSentence || len([]rune(s)) > maxSentence || strings.ContainsAny(s, "{}[]<>|=#*_`\ufffd") ||

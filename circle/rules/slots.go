@@ -12,10 +12,10 @@ type Slot struct {
 	At   time.Time
 }
 
-// Slots returns the slots of a day in the user's zone, in the order of their times: one
-// for each set time HH:MM, also in quiet hours because the user has named it, and perDay
-// ones spread over the rest of the day. Texts that are no times are left out. The same
-// seed, which should name the character and the day, gives the same slots.
+// Slots returns the slots of a day, earliest first; day is any moment of it in the user's
+// zone. There is one for each of times (HH:MM; others are ignored), even in quiet hours,
+// because the user has chosen it. perDay more are spread over the hours that are not
+// quiet. seed should be made of the character and the day.
 func Slots(day time.Time, times []string, perDay int, quiet Quiet, seed uint64) []Slot {
 	var slots []Slot
 	named := map[int]bool{}
@@ -49,8 +49,8 @@ func minutes(clock string) (int, bool) {
 	return t.Hour()*60 + t.Minute(), err == nil
 }
 
-// clockAt is the moment of the day of t at which clocks show so many minutes after
-// midnight: the first of two, and the end of the gap if clocks skip it.
+// clockAt returns when clocks show a minute of the day that t is in. It is the first
+// moment if there are two, and the end of the gap if clocks skip the minute.
 func clockAt(t time.Time, minute int) time.Time {
 	y, mon, d := t.Date()
 	at := time.Date(y, mon, d, minute/60, minute%60, 0, 0, t.Location())
@@ -72,8 +72,7 @@ func clockAt(t time.Time, minute int) time.Time {
 	return at
 }
 
-// nextClock is the next moment after t at which clocks show so many minutes after
-// midnight.
+// nextClock returns the next moment after t at which clocks show a minute of the day.
 func nextClock(t time.Time, minute int) time.Time {
 	at := clockAt(t, minute)
 	if !at.After(t) {

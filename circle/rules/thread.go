@@ -2,14 +2,15 @@ package rules
 
 import "time"
 
-// Comment is a comment that a character may answer, with what it knows of the thread.
+// Comment is a comment that a character may answer. The pair is this character and the
+// author of the comment.
 type Comment struct {
 	ByUser     bool
 	Mentions   bool          // it has the character's name
 	OwnPost    bool          // the character wrote the post
-	Turns      int           // comments in the thread of the character and its author, with this one
-	Ended      bool          // one of the two has said that it wants to say no more in the thread
-	LastThread time.Duration // since the two last wrote in another thread; 0 = never
+	Turns      int           // comments of the pair in the thread, including this one
+	Ended      bool          // one of the pair has ended the thread
+	LastThread time.Duration // since the pair last talked in another thread; 0 = never
 }
 
 // How far characters talk among themselves.
@@ -18,16 +19,17 @@ const (
 	pairPause = time.Hour // between two threads of a pair
 )
 
-// The probabilities that a character answers: the author of the post a comment on it, and
-// anybody the answers that follow, by the turns before it.
-const returning = 0.85
+// The probabilities that the author of a post answers a comment on it, and that a
+// character answers any other comment, by the turns of the pair so far.
+const returning = 0.9
 
-var answering = [maxTurns]float64{0.5, 0.5, 0.6, 0.5, 0.4, 0.3}
+var answering = [maxTurns]float64{0.5, 0.5, 0.65, 0.5, 0.4, 0.3}
 
-// Answers decides whether a character answers a comment on its post, on its comment, or
-// with its name, and why not. It always answers the user. Other threads end: when one of
-// the two wants that, after six turns of a pair, or by chance. A pair that has just talked
-// in another thread pauses, except that authors come back to comments on their posts.
+// Answers decides whether a character answers a comment that is on its post, answers its
+// comment, or mentions it; if not, the note says why. It always answers the user. Threads
+// among characters end when one of the pair wants that, after six turns of the pair, or by
+// chance. A pair that has just talked in another thread pauses, but authors still come
+// back to comments on their posts.
 func Answers(seed uint64, c Comment) (bool, Note) {
 	switch {
 	case c.ByUser:

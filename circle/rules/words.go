@@ -11,7 +11,7 @@ import (
 // maxWords bounds how many words and pairs of one text are compared.
 const maxWords = 2_000
 
-// small makes a letter one of lower case and of usual width.
+// small returns r in lower case and in its usual width.
 func small(r rune) rune {
 	switch {
 	case r >= '！' && r <= '～': // full width
@@ -24,7 +24,7 @@ func small(r rune) rune {
 
 // dense tells whether r belongs to a script that is written without spaces.
 func dense(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) || r == 'ー'
+	return r >= '\u0e00' && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) || r == 'ー'
 }
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
@@ -54,8 +54,8 @@ func tokens(text string, yield func(word string, dense bool) bool) {
 	}
 }
 
-// topics is the set of words of a text that say what it is about, and of the pairs of
-// neighbours in scripts without spaces.
+// topics returns the words that say what a text is about; in scripts without spaces, pairs
+// of neighbouring characters.
 func topics(text string) map[string]bool {
 	set := map[string]bool{}
 	last, seen := "", 0
@@ -91,8 +91,8 @@ func stem(word string) string {
 	return word
 }
 
-// overlap tells from 0 to 1 how much of what a text is about is in another one. Three
-// words in common with a short text are all that one can expect.
+// overlap returns from 0 to 1 how much of what a text is about is in another one. For a
+// short text, two or three common words are the maximum.
 func overlap(text, other map[string]bool) float64 {
 	common := 0
 	for w := range text {
@@ -127,11 +127,11 @@ var titles = map[string]bool{"dr": true, "mr": true, "mrs": true, "ms": true, "m
 	"lord": true, "captain": true, "professor": true, "king": true, "queen": true, "prince": true, "princess": true,
 	"the": true, "old": true, "little": true, "saint": true, "st": true, "master": true, "madam": true, "uncle": true, "aunt": true}
 
-// Mentions returns those of names that a text mentions, in the order of names: as whole
-// words, or as a part of it in scripts without spaces. The first name of several words,
-// and the given name of three or four Han characters, are enough. A name that is a usual
-// word has to be written like a name, and one letter is no name. The longest names count
-// first: "Mary Ann" does not mention Mary.
+// Mentions returns the names that a text mentions, in the order of names. Names are matched
+// as whole words, in scripts without spaces anywhere. A first name is enough, as is the
+// given name of three or four Han characters. A name that is also a common word must be
+// capitalised as in names. A single letter is never a name. Longer names match first, so
+// that "Mary Ann" does not mention Mary.
 func Mentions(text string, names []string) []string {
 	full, short := map[string][]int{}, map[string][]int{}
 	for i, name := range names {
@@ -198,10 +198,14 @@ func (t *named) edge(i int) bool {
 		return true
 	}
 	before, after := t.small[i-1], t.small[i]
-	return !inWord(before) || !inWord(after) || dense(before) || dense(after)
+	return !inWord(before) || !inWord(after) || attached(before) || attached(after)
 }
 
-// words are usual words that are also names.
+// attached tells whether names in the script of r stand in a sentence without spaces, or
+// with endings.
+func attached(r rune) bool { return dense(r) || unicode.Is(unicode.Hangul, r) }
+
+// words are common words that are also names.
 var words = func() map[string]bool {
 	set := map[string]bool{}
 	for _, w := range strings.Fields(`amber april art august autumn bill buddy crystal dawn daisy drew faith frank grace grant hope iris
@@ -212,7 +216,7 @@ var words = func() map[string]bool {
 	return set
 }()
 
-// shortForm returns what else somebody is called, "" = nothing.
+// shortForm returns the first or given name in a full name; "" = there is none.
 func shortForm(name string) string {
 	runes := []rune(name)
 	if len(runes) == 3 || len(runes) == 4 {

@@ -13,7 +13,7 @@ import (
 
 func (p *program) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure NodeST on this machine", Example: "  nodest bench chat"}
-	cmd.AddCommand(p.benchChatCommand(), p.benchHistoryCommand(), p.benchRetrievalCommand(), p.benchFloorCommand(), &cobra.Command{
+	cmd.AddCommand(p.benchChatCommand(), p.benchHistoryCommand(), p.benchRetrievalCommand(), p.benchFloorCommand(), p.benchCircleCommand(), &cobra.Command{
 		Use: "framework", Short: "Measure building a prompt from 1,000 messages and 500 entries", Args: cobra.NoArgs, Example: "  nodest bench framework",
 		RunE: func(*cobra.Command, []string) error { return bench.Framework(p.out) },
 	}, &cobra.Command{
@@ -79,6 +79,22 @@ func (p *program) benchRetrievalCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.Chat, "chat", false, "instead of a file, measure recall in built-in English and Chinese chats, compared with BM25")
 	cmd.Flags().BoolVarP(&o.Misses, "misses", "v", false, "with --chat, print the turns with wrong results")
 	cmd.Flags().IntVar(&o.Items, "items", 0, "instead of a file, measure the speed with this number of generated items")
+	return cmd
+}
+
+func (p *program) benchCircleCommand() *cobra.Command {
+	var o bench.CircleOptions
+	cmd := &cobra.Command{
+		Use: "circle", Short: "Let a social circle live for some days in virtual time", Args: cobra.NoArgs,
+		Long: "Simulates a user with characters that post and react, with a scripted model and with the offline model, on\n" +
+			"SQLite in a temporary folder. Prints how lively the circle was, how much it repeated itself, and what it cost.",
+		Example: "  nodest bench circle\n  nodest bench circle --days 7 --characters 5 --seed 3 --json",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.Circle(cmd.Context(), p.out, o) },
+	}
+	cmd.Flags().IntVar(&o.Days, "days", 30, "days to simulate")
+	cmd.Flags().IntVar(&o.Characters, "characters", 20, "characters that take part")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "the same seed gives the same life")
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	return cmd
 }
 

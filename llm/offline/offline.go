@@ -59,7 +59,7 @@ func (*Generator) Models(context.Context) ([]llm.Model, error) {
 // answers to every model name as offline-demo, and fails only when ctx ends.
 func (g *Generator) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		text, finish := limit(compose(readScene(req), req), req)
+		text, finish := limit(answer(req), req)
 		for piece := range words(text) {
 			if err := llm.Sleep(ctx, g.opts.Delay); err != nil {
 				yield(llm.Chunk{}, llm.NetworkError(ctx, Name, err))
@@ -72,6 +72,14 @@ func (g *Generator) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.C
 		usage := llm.Usage{PromptTokens: llm.EstimatePrompt(req.Messages), CompletionTokens: llm.EstimateTokens(text)}
 		yield(llm.Chunk{Last: true, Finish: finish, Model: Model, Usage: &usage}, nil)
 	}
+}
+
+// answer is the whole text that is going to be streamed.
+func answer(req llm.Request) string {
+	if req.Task == llm.Circle {
+		return circleText(req)
+	}
+	return compose(readScene(req), req)
 }
 
 // limit cuts text where the request wants it to end.

@@ -659,7 +659,6 @@ CREATE INDEX attachments_age ON attachments (created_at);
 
 -- The social circle. An author, target or sender is a character, or '' for the user.
 
-
 CREATE TABLE circle_posts (
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   id TEXT NOT NULL,
