@@ -372,11 +372,11 @@ func (c *circle) clauses(text string) []string {
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("|.,;:!?…–—()。，；：！？、（）\n\r", r) }) {
 		if strings.IndexFunc(part, isDense) >= 0 {
 			if runes := []rune(strings.TrimSpace(part)); len(runes) >= minHanQuote {
-				list = append(list, string(c.window(runes, maxHanQuote)))
+				list = append(list, string(c.someRunes(runes, maxHanQuote)))
 			}
 			continue
 		}
-		words := c.window2(strings.Fields(part))
+		words := c.someWords(strings.Fields(part))
 		if quote := strings.Join(words, " "); len(words) >= minQuote && utf8.RuneCountInString(quote) <= longestSlot {
 			list = append(list, quote)
 		}
@@ -384,8 +384,8 @@ func (c *circle) clauses(text string) []string {
 	return list
 }
 
-// window is the beginning or the end of runes, of at most n.
-func (c *circle) window(runes []rune, n int) []rune {
+// someRunes is the beginning or the end of runes, of at most n.
+func (c *circle) someRunes(runes []rune, n int) []rune {
 	if len(runes) <= n {
 		return runes
 	}
@@ -395,8 +395,8 @@ func (c *circle) window(runes []rune, n int) []rune {
 	return runes[len(runes)-n:]
 }
 
-// window2 is a few words in a row, without words that leave it open at either end.
-func (c *circle) window2(words []string) []string {
+// someWords is a few words in a row, without words that leave it open at either end.
+func (c *circle) someWords(words []string) []string {
 	if len(words) > maxQuote {
 		n := 3 + c.chance.IntN(maxQuote-2)
 		at := c.chance.IntN(len(words) - n + 1)
