@@ -208,15 +208,11 @@ func (svc *Service) storeReaction(tx Tx, o *occasion, r *reaction, a rules.Answe
 	}
 	likes := act.Like && o.answered == nil && o.post.AuthorID != t.CharacterID
 	text := strings.TrimSpace(act.Comment)
-	again, err := said(tx, text)
-	if err != nil {
-		return err
-	}
-	switch {
-	case note == "" && text != "" && (again || rules.Repeats(text, nil, o.since(r.comments))):
-		note = rules.NoteRepeats
-	case note == "" && !likes && text == "":
-		note = rules.NoteChoice
+	if note == "" {
+		var err error
+		if note, err = o.nothingNew(tx, r, likes, text); err != nil {
+			return err
+		}
 	}
 	if note != "" {
 		return endTurn(tx, t, TurnNothing, note, r.cost)
@@ -233,6 +229,22 @@ func (svc *Service) storeReaction(tx Tx, o *occasion, r *reaction, a rules.Answe
 		}
 	}
 	return endTurn(tx, t, TurnDone, "", r.cost)
+}
+
+// nothingNew says why nothing comes of a reaction; "" = something does. Somebody else may
+// have said the same while the model was asked.
+func (o *occasion) nothingNew(tx Tx, r *reaction, likes bool, text string) (rules.Note, error) {
+	if text == "" {
+		if likes {
+			return "", nil
+		}
+		return rules.NoteChoice, nil
+	}
+	again, err := said(tx, text)
+	if err != nil || again || rules.Repeats(text, nil, o.since(r.comments)) {
+		return rules.NoteRepeats, err
+	}
+	return "", nil
 }
 
 // commentOf is the comment that an answer makes.
