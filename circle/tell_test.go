@@ -145,8 +145,10 @@ func TestPostsByNumberAreSpreadOutsideTheQuietHours(t *testing.T) {
 	perDay := map[string]int{}
 	for _, p := range f.feed() {
 		perDay[p.AuthorID+p.CreatedAt.Format(time.DateOnly)]++
-		if h := p.CreatedAt.Hour(); h < 7 || h >= 23 {
-			t.Errorf("posted at %s", p.CreatedAt)
+	}
+	for _, turn := range f.turns(circle.TurnFilter{Slots: true}) {
+		if h := turn.DueAt.UTC().Hour(); h < 7 || h >= 23 {
+			t.Errorf("a slot at %s", turn.DueAt)
 		}
 	}
 	full := 0
