@@ -342,7 +342,7 @@ func TestWhatIsPostedIsNewAndFounded(t *testing.T) {
 		{"a repeated text is asked for again", "I told you all of the old lamp in my window", "Today the lamp went out for good, at last", "done", 2},
 		{"a text that is repeated twice is not posted", "I told you all of the old lamp in my window", "i told you all of the old lamp, in my window!", "nothing repeats", 2},
 		{"a statement about somebody else needs evidence", "Carl has stolen a boat last night and sold it", "Carl has stolen two boats, as everybody in town knows", "nothing unfounded", 2},
-		{"an answer without a post fails", "", "", "failed", 5},
+		{"an answer without a post is a choice", "", "", "nothing choice", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t)
