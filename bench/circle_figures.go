@@ -152,14 +152,14 @@ func (t *circleTally) post(entry *circle.Entry) {
 	p := entry.Post
 	t.f.Posts++
 	t.postAt[p.ID], t.author[p.ID] = p.CreatedAt, p.AuthorID
-	t.say(p.AuthorID, p.Text, p.CreatedAt, p.Evidence)
+	t.say(p.AuthorID, p.AuthorName, p.Text, p.CreatedAt, p.Evidence)
 	others, back := false, false
 	for _, c := range entry.Comments {
 		if c.DeletedAt != nil {
 			continue
 		}
 		t.f.Comments++
-		t.say(c.AuthorID, c.Text, c.CreatedAt, c.Evidence)
+		t.say(c.AuthorID, c.AuthorName, c.Text, c.CreatedAt, c.Evidence)
 		if c.ReplyTo != "" {
 			t.answered[c.ReplyTo] = true
 		}
@@ -188,7 +188,7 @@ func (t *circleTally) reacts(characterID, postID string) {
 }
 
 // say notes a text of a character.
-func (t *circleTally) say(author, text string, at time.Time, evidence []string) {
+func (t *circleTally) say(author, name, text string, at time.Time, evidence []string) {
 	if author == circle.Me {
 		return
 	}
@@ -196,7 +196,8 @@ func (t *circleTally) say(author, text string, at time.Time, evidence []string) 
 	if at.After(t.spoke[author]) {
 		t.spoke[author] = at
 	}
-	if len(evidence) == 0 && len(rules.Mentions(text, circleNames)) > 0 {
+	others := slices.DeleteFunc(rules.Mentions(text, circleNames), func(n string) bool { return n == name })
+	if len(evidence) == 0 && len(others) > 0 {
 		t.f.Unfounded++
 	}
 }

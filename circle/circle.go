@@ -38,6 +38,7 @@ type Post struct {
 	AuthorName string     // as it was when the post was written
 	Kind       rules.Kind // of a character's post; "" = none
 	Text       string
+	TextKey    string   // rules.Key of Text
 	Images     []string // ids of attachments
 	Thoughts   string   // what the author did not say
 	Emotion    *rules.Emotion
@@ -62,6 +63,7 @@ type Comment struct {
 	Thread     string // the comment on the post that everything below answers; its own id if it is that
 	Depth      int    // 1 = on the post
 	Text       string
+	TextKey    string // rules.Key of Text
 	Thoughts   string
 	Emotion    *rules.Emotion
 	Emoticon   string

@@ -209,8 +209,8 @@ func (svc *Service) decide(ctx context.Context, userID string, r *reaction) (a r
 			return a, "", err
 		}
 		a = next
-		if note = r.objection(a); note == "" {
-			return a, "", nil
+		if note, err = svc.objection(ctx, userID, r, a); err != nil || note == "" {
+			return a, "", err
 		}
 		correction = r.w.repeats
 		if note == rules.NoteUnfounded {
@@ -327,17 +327,20 @@ func (r *reaction) task(correction string) string {
 }
 
 // objection says why a comment must not be stored; "" = it may.
-func (r *reaction) objection(a rules.Answer) rules.Note {
+func (svc *Service) objection(ctx context.Context, userID string, r *reaction, a rules.Answer) (rules.Note, error) {
 	if a.Action == nil || strings.TrimSpace(a.Action.Comment) == "" {
-		return ""
+		return "", nil
 	}
 	if rules.Repeats(a.Action.Comment, r.own, r.feed) {
-		return rules.NoteRepeats
+		return rules.NoteRepeats, nil
 	}
 	if !founded(a.Action.Comment, a.Evidence, r.facts, r.members, r.answers()) {
-		return rules.NoteUnfounded
+		return rules.NoteUnfounded, nil
 	}
-	return ""
+	if again, err := svc.wasSaid(ctx, userID, a.Action.Comment); err != nil || again {
+		return rules.NoteRepeats, err
+	}
+	return "", nil
 }
 
 // answers are the ids of what is answered, by its authors: it is evidence for what is said

@@ -1,6 +1,7 @@
 package circle
 
 import (
+	"nodest/circle/rules"
 	"nodest/jobs"
 )
 
@@ -10,6 +11,7 @@ import (
 
 // publish stores a post.
 func (svc *Service) publish(tx Tx, by string, p *Post) error {
+	p.TextKey = rules.Key(p.Text)
 	if err := tx.InsertPost(p); err != nil {
 		return err
 	}
@@ -24,6 +26,7 @@ func (svc *Service) publish(tx Tx, by string, p *Post) error {
 
 // comment stores a comment on a post.
 func (svc *Service) comment(tx Tx, by string, p *Post, c *Comment) error {
+	c.TextKey = rules.Key(c.Text)
 	if err := tx.InsertComment(c); err != nil {
 		return err
 	}

@@ -208,8 +208,12 @@ func (svc *Service) storeReaction(tx Tx, o *occasion, r *reaction, a rules.Answe
 	}
 	likes := act.Like && o.answered == nil && o.post.AuthorID != t.CharacterID
 	text := strings.TrimSpace(act.Comment)
+	again, err := said(tx, text)
+	if err != nil {
+		return err
+	}
 	switch {
-	case note == "" && text != "" && rules.Repeats(text, nil, o.since(r.comments)):
+	case note == "" && text != "" && (again || rules.Repeats(text, nil, o.since(r.comments))):
 		note = rules.NoteRepeats
 	case note == "" && !likes && text == "":
 		note = rules.NoteChoice

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"nodest/character"
 	"nodest/circle/rules"
 	"nodest/fault"
 	"nodest/op"
@@ -20,7 +21,10 @@ type Graph struct {
 }
 
 // Member is the user or a character in a Graph.
-type Member struct{ ID, Name string }
+type Member struct {
+	ID, Name  string
+	TakesPart bool // in the circle; a character that has left it keeps its relationships
+}
 
 // Relationships returns the relationships of a character, or all (""), with everybody who
 // takes part in one or in the circle.
@@ -37,14 +41,17 @@ func (svc *Service) Relationships(ctx context.Context, userID, characterID strin
 		if err != nil {
 			return nil, err
 		}
-		g := &Graph{Members: []Member{{Me, name}}, Relations: relations}
-		if characterID == "" {
-			members, err := tx.Members()
-			if err != nil {
-				return nil, err
-			}
-			for _, ch := range members {
-				g.Members = append(g.Members, Member{ch.ID, ch.Name})
+		g := &Graph{Members: []Member{{Me, name, true}}, Relations: relations}
+		members, err := tx.Members()
+		if err != nil {
+			return nil, err
+		}
+		related := func(ch *character.Character) bool {
+			return slices.ContainsFunc(relations, func(r *Relation) bool { return ch.ID == r.CharacterID || ch.ID == r.TargetID })
+		}
+		for _, ch := range members {
+			if characterID == "" || related(ch) {
+				g.Members = append(g.Members, Member{ch.ID, ch.Name, true})
 			}
 		}
 		for _, r := range relations {
@@ -65,7 +72,7 @@ func (g *Graph) add(tx Tx, id string) error {
 	}
 	name, err := nameOf(tx, id)
 	if err == nil {
-		g.Members = append(g.Members, Member{id, name})
+		g.Members = append(g.Members, Member{id, name, false})
 	}
 	return err
 }

@@ -248,6 +248,13 @@ func (svc *Service) endPost(tx Tx, j *jobs.Job, w *telling) error {
 	}
 	p := *w.post // a transaction may run twice
 	p.ID, p.CreatedAt = op.NewID(), tx.Now()
+	again, err := said(tx, p.Text)
+	if err != nil {
+		return err
+	}
+	if again {
+		return endTurn(tx, t, TurnNothing, rules.NoteRepeats, w.cost)
+	}
 	t.PostID = p.ID
 	if err := svc.publish(tx, server, &p); err != nil {
 		return err

@@ -138,7 +138,10 @@ func (svc *Service) write(ctx context.Context, w *telling) error {
 		if !a.Success {
 			return fault.New(fault.UpstreamBadAnswer, "the model's answer cannot be used: %s", a.Error)
 		}
-		switch w.note = w.take(a, facts); w.note {
+		if w.note, err = svc.judge(ctx, w, a, facts); err != nil {
+			return err
+		}
+		switch w.note {
 		case rules.NoteRepeats:
 			correction = words.repeats
 		case rules.NoteUnfounded:
@@ -148,6 +151,19 @@ func (svc *Service) write(ctx context.Context, w *telling) error {
 		}
 	}
 	return nil
+}
+
+// judge takes an answer, unless the same was said before.
+func (svc *Service) judge(ctx context.Context, w *telling, a rules.Answer, facts map[string]fact) (rules.Note, error) {
+	note := w.take(a, facts)
+	if w.post == nil {
+		return note, nil
+	}
+	again, err := svc.wasSaid(ctx, w.userID, w.post.Text)
+	if again {
+		w.post, note = nil, rules.NoteRepeats
+	}
+	return note, err
 }
 
 // take makes an answer the post, or returns why it cannot be posted.

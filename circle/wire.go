@@ -185,9 +185,13 @@ func (w Wire) Relation(r *Relation) any {
 
 // Graph returns relationships in their wire format.
 func (w Wire) Graph(g *Graph) any {
-	nodes, edges := make([]wireMember, len(g.Members)), make([]any, len(g.Relations))
+	type node struct {
+		wireMember
+		TakesPart bool `json:"takesPart"`
+	}
+	nodes, edges := make([]node, len(g.Members)), make([]any, len(g.Relations))
 	for i, m := range g.Members {
-		nodes[i] = wireMemberOf(w.UserID, m.ID, m.Name)
+		nodes[i] = node{wireMemberOf(w.UserID, m.ID, m.Name), m.TakesPart}
 	}
 	for i, r := range g.Relations {
 		edges[i] = w.Relation(r)

@@ -230,6 +230,25 @@ func TestOnlyWhatIsMarkedAndCountsIsShareable(t *testing.T) {
 	})
 }
 
+// What a chat has suggested was said in private: the mark of the old text does not cover it.
+func TestAnAcceptedSuggestionIsNotShareable(t *testing.T) {
+	r := newFixture(t, memory.Options{})
+	reed := r.character()
+	bees := r.addFact(reed, "User keeps bees", func(m *memory.Memory) { m.Shareable, m.Locked = true, true })
+	s := &memory.Suggested{ID: newID(), State: memory.SuggestionOpen, Suggestion: memory.Suggestion{
+		MemoryID: bees.ID, Event: memory.EventUpdate, Text: "User keeps bees and hides the money there", Reason: "newer",
+	}}
+	r.update(func(tx nodest.Tx) error {
+		if err := tx.Memory.InsertSuggestion(reed, s); err != nil {
+			return err
+		}
+		_, err := storetest.Memory(tx.Memory).Decide(context.Background(), &op.Call{Device: "test"}, reed, s.ID, memory.AcceptSuggestion)
+		return err
+	})
+	r.wantRecall("in the circle", memory.Ask{CharacterID: reed, Text: "bees", Public: true})
+	r.wantRecall("in a chat", memory.Ask{CharacterID: reed, Text: "Who keeps bees?"}, s.Text)
+}
+
 // Whatever is asked, in whatever mode, a public recall returns only what happened in the circle
 // or may be told there.
 func TestPublicRecallNeverReturnsWhatIsPrivate(t *testing.T) {

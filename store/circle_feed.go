@@ -134,6 +134,15 @@ func (t circleTx) UpdatePost(p *circle.Post) error {
 		p.Favorite, p.Rating, p.DeletedAt, t.userID, p.ID)
 }
 
+// Said reports whether a text was written since a time.
+func (t circleTx) Said(textKey string, since time.Time) (bool, error) {
+	n, err := sqldb.Value[int64](t, `SELECT COUNT(*) FROM (
+		SELECT 1 FROM circle_posts WHERE user_id = ? AND text_key = ? AND created_at >= ? AND deleted_at IS NULL
+		UNION ALL SELECT 1 FROM circle_comments WHERE user_id = ? AND text_key = ? AND created_at >= ? AND deleted_at IS NULL) AS same`,
+		t.userID, textKey, since, t.userID, textKey, since)
+	return n > 0, err
+}
+
 // countComments changes the number of comments of a post.
 func (t circleTx) countComments(postID string, by int) error {
 	return t.ExecOne("post", "UPDATE circle_posts SET comments = comments + ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL", by, t.userID, postID)

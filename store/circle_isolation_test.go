@@ -15,12 +15,14 @@ import (
 // circleDay is a day of the fixture.
 const circleDay = "2026-03-14"
 
+const privateKey = "private-key"
+
 // fillCircle inserts the rows of the circle, and an attachment, of a fixture.
 func fillCircle(tx nodest.Tx, x fixture) error {
 	c := store.Circle(tx)
 	for _, err := range []error{
 		store.Attachments(tx).InsertAttachment(&attachment.Attachment{ID: x.attachment, Name: "private"}, []byte("private")),
-		c.InsertPost(&circle.Post{ID: x.post, AuthorID: x.character, Text: "private", Images: []string{x.attachment}}),
+		c.InsertPost(&circle.Post{ID: x.post, AuthorID: x.character, Text: "private", TextKey: privateKey, Images: []string{x.attachment}}),
 		c.InsertComment(&circle.Comment{ID: x.comment, PostID: x.post, AuthorID: x.character, Thread: x.comment, Depth: 1, Text: "private"}),
 		errOf(c.PutLike(&circle.Like{PostID: x.post, Thoughts: "private"})),
 		errOf(c.InsertTurn(&circle.Turn{ID: x.turn, CharacterID: x.character, PostID: x.post, CommentID: x.comment, State: circle.TurnPlanned, DueAt: start})),
@@ -81,6 +83,10 @@ var circleIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"UpdatePost": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Circle(tx).UpdatePost(&circle.Post{ID: x.post, Rating: 1}))
+	},
+	"Said": func(e *env, tx nodest.Tx, _ fixture) error {
+		said, err := store.Circle(tx).Said(privateKey, start.Add(-time.Hour))
+		return wantEmpty(e, !said, err)
 	},
 	"InsertComment": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Circle(tx).InsertComment(&circle.Comment{ID: id(), PostID: x.post}))

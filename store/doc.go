@@ -1,6 +1,7 @@
 // Package store is the database: it implements the Store interfaces of the packages
 // that own the subjects (account, app, attachment, character, chat, circle, jobs, memory,
-// nodest, stream, websearch) on SQLite, and on PostgreSQL where a URL says so. Open is the entry.
+// nodest, stream, websearch) on SQLite, and on PostgreSQL where a URL says so. Open is
+// the entry.
 //
 // What it promises, on both:
 //
@@ -21,10 +22,10 @@
 // are several, but a fork before what it is copied from); messages, swipes and
 // generations of these; what the circle has spent on a day (LockSpend), then its turns,
 // posts and relationships; the user's own row, when a generation gets its place
-// (LockLimits) or an image is stored; a device; jobs, the one that is finished before those that are
-// enqueued; then, when the closure has ended, the usage meters in the order of
-// their keys; the scopes of memories, in the order of the characters; and last the
-// user's row in streams, from which the events get their numbers. Nothing is locked
+// (LockLimits) or an image is stored; a device; jobs, the one that is finished before
+// those that are enqueued; then, when the closure has ended, the usage meters in the
+// order of their keys; the scopes of memories, in the order of the characters; and last
+// the user's row in streams, from which the events get their numbers. Nothing is locked
 // after it, and no row belongs to two users, so users never wait for each other. Where
 // a closure departs from the order, PostgreSQL ends one of the two and Update runs it
 // again.

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"math"
 	"strings"
 )
@@ -31,6 +33,13 @@ func Repeats(text string, own, feed []string) bool {
 		}
 	}
 	return false
+}
+
+// Key identifies the words of a text: texts that differ only in case, punctuation and
+// spaces have the same key.
+func Key(text string) string {
+	sum := sha256.Sum256([]byte(fold(text).folded))
+	return hex.EncodeToString(sum[:16])
 }
 
 // imprint is what a text is compared by.

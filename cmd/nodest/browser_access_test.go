@@ -118,6 +118,12 @@ func newAccessPage(t *testing.T) *accessPage {
 	a.scripts = library("/regexscripts", "Clean up", json.RawMessage(scriptsFile))
 	a.persona = library("/personas", "Mia", map[string]any{"name": "Mia", "description": "A traveller."})
 	a.call(http.MethodPatch, "/worldbooks/"+a.book, map[string]any{"characterIds": []string{a.character}}, nil)
+	a.call(http.MethodPost, "/circle/characters/"+a.character+"/init", nil, nil)
+	post := a.post("/circle/posts", map[string]any{"authorId": a.character, "text": "The ferry leaves at nine."})
+	a.post("/circle/posts/"+post+"/comments", map[string]any{"text": "I will be there."})
+	var me struct{ ID string }
+	a.call(http.MethodGet, "/me", nil, &me)
+	a.call(http.MethodPatch, "/circle/relationships/"+a.character+"/"+me.ID, map[string]any{"strength": 42}, nil)
 	a.user = a.post("/users", map[string]any{"username": "mia", "password": "staple battery horse"})
 	a.post("/tokens", map[string]any{"name": "my phone"})
 	return a
@@ -194,6 +200,7 @@ func (a *accessPage) views() []accessView {
 		{"model picker", "/settings/models", []string{found("[data-provider=openai] button")}, found("dialog [role=option]")},
 		{"new chat", "/", []string{pressable("New chat")}, dialogOpen},
 	}
+	views = append(views, circleAccess()...)
 	for _, part := range []string{"card", "worldbook", "preset", "scripts", "note", "settings", "chats", "check"} {
 		views = append(views, accessView{"character " + part, character + "/" + part, nil, `document.querySelector("main .inside")?.children.length > 0 && !` + pageText("Loading…")})
 	}

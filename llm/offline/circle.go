@@ -227,7 +227,7 @@ func (c *circle) review() string {
 // Parts of a prompt of the circle. A block ends with the tag that began it; RE2 has no
 // back references, so what is inside must not have the form of another end.
 var (
-	anyBlock    = regexp.MustCompile(`(?s)(?:(\w+)\n)?<([a-z_]+)>\n?(.*?)\n?</[a-z_]+>`)
+	anyBlock    = regexp.MustCompile(`(?s)(?:\[(\w+)\]\n)?<([a-z_]+)>\n?(.*?)\n?</[a-z_]+>`)
 	labelled    = regexp.MustCompile(`^(?:- )?\[([\w-]+)[^\]]*\]\s*([^\n:：]{1,80}?)[:：]\s*(.*)$`)
 	labelledAny = regexp.MustCompile(`^(?:- )?(?:\[([\w-]+)\]\s*)?(.+)$`)
 	toAnswer    = regexp.MustCompile(`\[([\w-]+)\]`)

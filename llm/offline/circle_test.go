@@ -45,8 +45,19 @@ func answered(t testing.TB, req llm.Request) circleAnswer {
 	return a
 }
 
+// textOf is what an answer says.
+func textOf(a circleAnswer) string {
+	switch {
+	case a.Post != nil:
+		return *a.Post
+	case a.Response != nil:
+		return *a.Response
+	}
+	return a.Action.Comment
+}
+
 const (
-	rainPost = "p1\n<post>\nauthor: Mira\nThe smell of rain on warm stone, and nobody in the harbour.\n</post>"
+	rainPost = "[p1]\n<post>\nauthor: Mira\nThe smell of rain on warm stone, and nobody in the harbour.\n</post>"
 	annCard  = "Ann is a radio mechanic. She loves old maps, night trains and burnt toast. She dislikes noise."
 )
 
@@ -84,8 +95,9 @@ func TestCircleReactions(t *testing.T) {
 			t.Errorf("never: %s", what)
 		}
 	}
-	if again := asked("Ann", rainPost, annCard, shapeReaction); answer(again) != answer(again) {
-		t.Error("the same prompt has two answers")
+	req := asked("Ann", rainPost, annCard, shapeReaction)
+	if one, two := answer(req), answer(req); one != two {
+		t.Errorf("the same prompt has two answers: %s, %s", one, two)
 	}
 }
 
@@ -102,12 +114,7 @@ func TestCircleThreads(t *testing.T) {
 			req := asked(tt.char, scene, annCard, tt.wanted)
 			req.Variant = v
 			a := answered(t, req)
-			text := ""
-			if a.Response != nil {
-				text = *a.Response
-			} else {
-				text = a.Action.Comment
-			}
+			text := textOf(a)
 			if text != "" && !slices.Equal(*a.Evidence, []string{tt.evidence}) {
 				t.Fatalf("%s: %q rests on %v", tt.name, text, *a.Evidence)
 			}
@@ -279,15 +286,7 @@ func (w *world) say(m member, scene, wanted string) string {
 		req := asked(m.name, scene, card, wanted)
 		req.Variant = attempt
 		a := answered(w.t, req)
-		var text string
-		switch {
-		case a.Post != nil:
-			text = *a.Post
-		case a.Response != nil:
-			text = *a.Response
-		default:
-			text = a.Action.Comment
-		}
+		text := textOf(a)
 		if text == "" {
 			w.passed["nothing said"]++
 			return ""
@@ -404,7 +403,7 @@ func TestCircleVariety(t *testing.T) {
 		if post == "" {
 			continue
 		}
-		scene, thread := "p1\n<post>\nauthor: "+m.name+"\n"+post+"\n</post>", ""
+		scene, thread := "[p1]\n<post>\nauthor: "+m.name+"\n"+post+"\n</post>", ""
 		for i := range w.chance.IntN(5) {
 			by := w.cast[w.chance.IntN(len(w.cast))]
 			wanted := shapeReaction

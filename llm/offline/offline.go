@@ -3,7 +3,8 @@
 //
 // The replies are a demonstration, not a language model. They are assembled from what
 // the prompt contains (above all the card's example dialogue, but also the user's
-// message, memories and search results) and set phrases in the card's language. The
+// message, memories and search results) and set phrases in the card's language. What it
+// posts and comments in the social circle is made in the same way (circle.go). The
 // same request gives the same reply; another Request.Variant gives another reply. The
 // provider is called "offline" and the model "offline-demo" everywhere, so that nobody
 // mistakes it for a real model. It replies only where it was chosen or listed as a

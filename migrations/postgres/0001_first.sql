@@ -666,6 +666,7 @@ CREATE TABLE circle_posts (
   author_name TEXT NOT NULL,
   kind TEXT NOT NULL,
   text TEXT NOT NULL,
+  text_key TEXT NOT NULL, -- equal for texts that say the same in the same words
   thoughts TEXT NOT NULL,
   emotion TEXT, -- document
   evidence TEXT, -- JSON array
@@ -679,6 +680,7 @@ CREATE TABLE circle_posts (
 CREATE INDEX circle_posts_list ON circle_posts (user_id, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX circle_posts_author ON circle_posts (user_id, author_id, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX circle_posts_favorite ON circle_posts (user_id, created_at, id) WHERE favorite AND deleted_at IS NULL;
+CREATE INDEX circle_posts_text ON circle_posts (user_id, text_key);
 CREATE INDEX circle_posts_deleted ON circle_posts (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE circle_images (
@@ -702,6 +704,7 @@ CREATE TABLE circle_comments (
   thread TEXT NOT NULL,
   depth BIGINT NOT NULL,
   text TEXT NOT NULL,
+  text_key TEXT NOT NULL, -- equal for texts that say the same in the same words
   thoughts TEXT NOT NULL,
   emotion TEXT, -- document
   emoticon TEXT NOT NULL,
@@ -714,6 +717,7 @@ CREATE TABLE circle_comments (
 );
 CREATE INDEX circle_comments_list ON circle_comments (post_id, created_at, id);
 CREATE INDEX circle_comments_author ON circle_comments (author_id) WHERE author_id <> '';
+CREATE INDEX circle_comments_text ON circle_comments (user_id, text_key);
 CREATE INDEX circle_comments_deleted ON circle_comments (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE circle_likes (

@@ -50,7 +50,7 @@ export class Circle {
 
   /** The characters that take part. */
   get members(): Character[] {
-    const ids = new Set(this.graph?.nodes.map((n) => n.id))
+    const ids = new Set(this.graph?.nodes.filter((n) => n.takesPart).map((n) => n.id))
     return characters.all.filter((c) => ids.has(c.id))
   }
 

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"encoding/json"
+	"image/color"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestCircleCommands uses the circle from a terminal: a member joins, posts are written,
+// commented, liked and deleted, and what they cost is shown.
+func TestCircleCommands(t *testing.T) {
+	t.Parallel()
+	inst := newDatabase(t)
+	inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
+	_, _, err := inst.command(t, nil, "circle", "post", "Hello.", "--as", "Mira")
+	require.ErrorContains(t, err, "does not take part in the circle")
+	inst.mustRun(t, "circle", "enable", "Mira")
+
+	inst.mustRun(t, "circle", "post", "The", "first", "snow!", "--image", pictureFile(t, color.White))
+	inst.mustRun(t, "circle", "post", "The lamp burned all night.", "--as", "mira")
+	_, _, err = inst.command(t, nil, "circle", "post")
+	require.ErrorContains(t, err, "a post needs a TEXT or an --image")
+	_, _, err = inst.command(t, nil, "circle", "post", "x", "--image", tempFile(t, "a.png", "no image"))
+	require.ErrorContains(t, err, "a.png")
+
+	var comment struct{ ID string }
+	require.NoError(t, json.Unmarshal([]byte(inst.mustRun(t, "circle", "comment", "The lamp", "I", "saw it.", "--json")), &comment))
+	inst.mustRun(t, "circle", "comment", "The lamp", "From the pier.", "--reply-to", comment.ID)
+	inst.mustRun(t, "circle", "like", "The lamp")
+	feed := inst.mustRun(t, "circle")
+	require.Regexp(t, `(?m)^[0-9a-f-]{36}  .* Mira \(likes: 1, comments: 2\)$`, feed)
+	require.Regexp(t, `(?m)^[0-9a-f-]{36}  .* you \(likes: 0, comments: 0, images: 1\)$`, feed)
+	require.Contains(t, feed, "        "+comment.ID+"  you: I saw it.\n")
+	require.Less(t, strings.Index(feed, "The lamp"), strings.Index(feed, "The first snow!"), "the newest first")
+	require.NotContains(t, inst.mustRun(t, "circle", "--author", "me"), "The lamp")
+	require.NotContains(t, inst.mustRun(t, "circle", "--author", "Mira"), "snow")
+	inst.mustRun(t, "circle", "like", "The lamp", "--undo")
+	require.Contains(t, inst.mustRun(t, "circle", "show", "The lamp"), "(likes: 0, comments: 2)")
+	_, _, err = inst.command(t, nil, "circle", "like", "The")
+	require.ErrorContains(t, err, `"The" is ambiguous (2 matches)`)
+
+	_, _, err = inst.command(t, strings.NewReader(""), "circle", "delete", "The first snow!")
+	require.ErrorContains(t, err, "add --yes to confirm")
+	_, _, err = inst.command(t, nil, "circle", "delete", "The first", "--yes")
+	require.Error(t, err, "deleting requires the whole text")
+	inst.mustRun(t, "circle", "delete", "The first snow!", "--yes")
+	require.NotContains(t, inst.mustRun(t, "circle"), "snow")
+	inst.mustRun(t, "circle", "delete", "The lamp burned all night.", "--comment", comment.ID, "--yes")
+	require.Contains(t, inst.mustRun(t, "circle"), "(deleted)")
+
+	require.Regexp(t, `^MEMBER +ABOUT +STRENGTH +TYPE`, inst.mustRun(t, "circle", "relationships"))
+	require.Contains(t, inst.mustRun(t, "circle", "cost"), "limits per day: 200 calls, 400000 tokens\n")
+	inst.mustRun(t, "circle", "disable", "Mira")
+	_, _, err = inst.command(t, nil, "circle", "post", "Hello.", "--as", "Mira")
+	require.ErrorContains(t, err, "does not take part in the circle")
+}
