@@ -298,6 +298,19 @@ func TestTheCircleSleepsAndWakesWithOneDigest(t *testing.T) {
 	f.want("2026-03-12", "20:00 done", "20:00 done", "digest done")
 }
 
+func TestACircleThatBeginsAnewIsAwake(t *testing.T) {
+	f := newFixture(t)
+	f.tells()
+	f.look() // long before there are members
+	f.live(0, time.Minute)
+	f.clock.Add((30 * 24 * time.Hour).Milliseconds())
+	f.set(f.member("Bea"), map[string]any{"postsPerDay": 0, "scheduledTimes": []string{"13:00"}})
+	f.live(2*time.Hour, 10*time.Minute)
+	if f.want("2026-04-01", "13:00 done"); f.state().AsleepAt != nil {
+		t.Errorf("state %+v", f.state())
+	}
+}
+
 func TestACharacterTellsEachItemOfItsPlanOnce(t *testing.T) {
 	f := newFixture(t)
 	f.tells()
