@@ -99,7 +99,7 @@ func (svc *Service) planDay(tx Tx, payload json.RawMessage) error {
 	}
 	switch {
 	case len(members) == 0:
-		return leaveOutPlanned(tx, rules.NoteGone, scheduled)
+		return closeCircle(tx, d)
 	case d.asleep():
 		return fallAsleep(tx, d)
 	case d.state.LookedAt.IsZero(): // to have a circle is to have looked at it
@@ -130,6 +130,18 @@ func (svc *Service) planDay(tx Tx, payload json.RawMessage) error {
 	return tx.Jobs.Enqueue(next)
 }
 
+// closeCircle ends the plan of a circle without members. One that has members later begins
+// anew, awake.
+func closeCircle(tx Tx, d today) error {
+	if !d.state.LookedAt.IsZero() {
+		d.state.LookedAt, d.state.AsleepAt = time.Time{}, nil
+		if err := tx.PutCircleState(d.state); err != nil {
+			return err
+		}
+	}
+	return leaveOutPlanned(tx, rules.NoteGone, scheduled)
+}
+
 // fallAsleep ends everything that is planned.
 func fallAsleep(tx Tx, d today) error {
 	if d.state.AsleepAt == nil {
@@ -138,7 +150,7 @@ func fallAsleep(tx Tx, d today) error {
 		if err := tx.PutCircleState(d.state); err != nil {
 			return err
 		}
-		if err := emitState(tx, server, d.state); err != nil {
+	if err := emitState(tx, server, d.state); err != nil {
 			return err
 		}
 	}
@@ -277,8 +289,8 @@ func allTurns(tx Tx, f TurnFilter) (all []*Turn, err error) {
 	}
 }
 
-// Looked notes that the user looks at the circle, at most once an hour, and wakes it. The
-// operations that read the feed, post or comment call it.
+// Looked notes that the user looks at a circle with members, at most once an hour, and wakes
+// it. The operations that read the feed, post or comment call it.
 func (svc *Service) Looked(tx Tx) error {
 	d, err := readToday(tx)
 	if err != nil {
@@ -287,6 +299,10 @@ func (svc *Service) Looked(tx Tx) error {
 	slept := d.asleep()
 	if !slept && d.now.Sub(d.state.LookedAt) < time.Hour {
 		return nil
+	}
+	members, err := tx.Members()
+	if err != nil || len(members) == 0 {
+		return err
 	}
 	d.state.LookedAt, d.state.AsleepAt = tx.Now(), nil
 	if err := tx.PutCircleState(d.state); err != nil {
@@ -298,18 +314,14 @@ func (svc *Service) Looked(tx Tx) error {
 	if err := emitState(tx, server, d.state); err != nil {
 		return err
 	}
-	if err := planDigest(tx, d); err != nil {
+	if err := planDigest(tx, d, members); err != nil {
 		return err
 	}
 	return Replan(tx.Jobs)
 }
 
 // planDigest lets the character that is closest to the user tell what happened.
-func planDigest(tx Tx, d today) error {
-	members, err := tx.Members()
-	if err != nil || len(members) == 0 {
-		return err
-	}
+func planDigest(tx Tx, d today, members []*character.Character) error {
 	who, err := closest(tx, members)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,6 +100,9 @@ func (w *telling) request(correction string) (r *request, facts map[string]fact)
 	}, facts
 }
 
+// emptyPost finds an answer that chooses to say nothing.
+var emptyPost = regexp.MustCompile(`"post"\s*:\s*(""|null)`)
+
 // write asks the model for the post, a second time if it cannot be posted. Without a post,
 // note says why.
 //
@@ -127,6 +131,10 @@ func (svc *Service) write(ctx context.Context, w *telling) error {
 			return err
 		}
 		a := rules.ReadAnswer(reply, nil)
+		if !a.Success && emptyPost.MatchString(reply) {
+			w.note = rules.NoteChoice
+			return nil
+		}
 		if !a.Success {
 			return fault.New(fault.UpstreamBadAnswer, "the model's answer cannot be used: %s", a.Error)
 		}
@@ -161,7 +169,7 @@ func (svc *Service) judge(ctx context.Context, w *telling, a rules.Answer, facts
 // take makes an answer the post, or returns why it cannot be posted.
 func (w *telling) take(a rules.Answer, facts map[string]fact) rules.Note {
 	text := strings.TrimSpace(a.Post)
-	if text == "" && a.Action != nil {
+	if text == "" && a.Action != nil { // the model calls it a comment
 		text = strings.TrimSpace(a.Action.Comment)
 	}
 	switch {

@@ -145,8 +145,10 @@ func TestPostsByNumberAreSpreadOutsideTheQuietHours(t *testing.T) {
 	perDay := map[string]int{}
 	for _, p := range f.feed() {
 		perDay[p.AuthorID+p.CreatedAt.Format(time.DateOnly)]++
-		if h := p.CreatedAt.Hour(); h < 7 || h >= 23 {
-			t.Errorf("posted at %s", p.CreatedAt)
+	}
+	for _, turn := range f.turns(circle.TurnFilter{Slots: true}) {
+		if h := turn.DueAt.UTC().Hour(); h < 7 || h >= 23 {
+			t.Errorf("a slot at %s", turn.DueAt)
 		}
 	}
 	full := 0
@@ -296,6 +298,19 @@ func TestTheCircleSleepsAndWakesWithOneDigest(t *testing.T) {
 	f.want("2026-03-12", "20:00 done", "20:00 done", "digest done")
 }
 
+func TestACircleThatBeginsAnewIsAwake(t *testing.T) {
+	f := newFixture(t)
+	f.tells()
+	f.look() // long before there are members
+	f.live(0, time.Minute)
+	f.clock.Add((30 * 24 * time.Hour).Milliseconds())
+	f.set(f.member("Bea"), map[string]any{"postsPerDay": 0, "scheduledTimes": []string{"13:00"}})
+	f.live(2*time.Hour, 10*time.Minute)
+	if f.want("2026-04-01", "13:00 done"); f.state().AsleepAt != nil {
+		t.Errorf("state %+v", f.state())
+	}
+}
+
 func TestACharacterTellsEachItemOfItsPlanOnce(t *testing.T) {
 	f := newFixture(t)
 	f.tells()
@@ -340,7 +355,7 @@ func TestWhatIsPostedIsNewAndFounded(t *testing.T) {
 		{"a repeated text is asked for again", "I told you all of the old lamp in my window", "Today the lamp went out for good, at last", "done", 2},
 		{"a text that is repeated twice is not posted", "I told you all of the old lamp in my window", "i told you all of the old lamp, in my window!", "nothing repeats", 2},
 		{"a statement about somebody else needs evidence", "Carl has stolen a boat last night and sold it", "Carl has stolen two boats, as everybody in town knows", "nothing unfounded", 2},
-		{"an answer without a post fails", "", "", "failed", 5},
+		{"an answer without a post is a choice", "", "", "nothing choice", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t)
