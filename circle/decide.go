@@ -38,7 +38,11 @@ func (svc *Service) prepare(tx Tx, o *occasion) (*reaction, error) {
 		return nil, err
 	}
 	r := &reaction{occasion: o, w: wordsOf(docs.Language), facts: map[string]fact{}, members: map[string]string{}}
-	r.request = &request{docs: docs, user: r.w.name(Me, o.set.UserName), now: o.now}
+	user, err := nameOf(tx, Me)
+	if err != nil {
+		return nil, err
+	}
+	r.request = &request{docs: docs, user: line(user), now: o.now}
 	if err := r.readMembers(tx); err != nil {
 		return nil, err
 	}
@@ -51,6 +55,9 @@ func (svc *Service) prepare(tx Tx, o *occasion) (*reaction, error) {
 	return r, err
 }
 
+// unnamed is what a user without a name is called, which is an ordinary word.
+const unnamed = "User"
+
 // readMembers reads who may be spoken of.
 func (r *reaction) readMembers(tx Tx) error {
 	members, err := tx.Members()
@@ -62,8 +69,8 @@ func (r *reaction) readMembers(tx Tx) error {
 			r.members[ch.Name] = ch.ID
 		}
 	}
-	if r.set.UserName != "" {
-		r.members[r.set.UserName] = Me
+	if r.request.user != unnamed {
+		r.members[r.request.user] = Me
 	}
 	return nil
 }
@@ -84,6 +91,9 @@ func (r *reaction) readRelations(tx Tx) error {
 			continue
 		}
 		rel, err := tx.Relation(r.who.ID, id)
+		if fault.Is(err, fault.NotFound) {
+			continue // deleted meanwhile
+		}
 		if err != nil {
 			return err
 		}

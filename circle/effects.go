@@ -79,3 +79,8 @@ func emitItem(tx Tx, by string, i *Item) error {
 func emitAction(tx Tx, by string, a *Action) error {
 	return emit(tx, by, "circle.message", map[string]any{"characterId": a.CharacterID, "action": Wire{UserID: tx.UserID()}.Action(a)})
 }
+
+// emitState says that the settings have changed, or that the circle has fallen asleep or woken.
+func emitState(tx Tx, by string, s *State) error {
+	return emit(tx, by, "circle.settings", map[string]any{"settings": WireStateOf(s)})
+}

@@ -31,7 +31,7 @@ func (svc *Service) planMessage(tx Tx, d today) error {
 	if !d.state.Settings.Proactive || svc.opts.Greet == nil {
 		return nil
 	}
-	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobMessage, Once: true})
+	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobMessage})
 }
 
 func (svc *Service) runMessage(ctx context.Context, j *jobs.Job) error {
@@ -81,9 +81,9 @@ func (svc *Service) greet(ctx context.Context, w *telling) error {
 	return err
 }
 
-// nextMessage plans a message if one is due, and returns when to look again; zero = with
-// the plan of the next day.
-func nextMessage(tx Tx, wrote time.Time, newest map[string]string) (time.Time, error) {
+// nextMessage plans a message if one is due, and returns when to look again: no later than
+// one could be due if the user wrote now. Zero = with the plan of the next day.
+func nextMessage(tx Tx, wrote time.Time, newest map[string]string) (again time.Time, err error) {
 	d, err := readToday(tx)
 	if err != nil {
 		return time.Time{}, err
@@ -105,8 +105,12 @@ func nextMessage(tx Tx, wrote time.Time, newest map[string]string) (time.Time, e
 	if err != nil {
 		return time.Time{}, err
 	}
-	due := wrote.Add(time.Duration(set.SilentHours) * time.Hour << min(len(unanswered), 10))
+	silent := time.Duration(set.SilentHours) * time.Hour
+	latest := d.now.Add(silent)
+	due := wrote.Add(silent << min(len(unanswered), 10))
 	switch end := d.quiet().End(d.now); {
+	case latest.Before(due):
+		return latest, nil
 	case d.now.Before(due):
 		return due, nil
 	case !end.IsZero():
@@ -116,14 +120,12 @@ func nextMessage(tx Tx, wrote time.Time, newest map[string]string) (time.Time, e
 	}
 	who, err := whoWrites(tx, newest, unanswered)
 	if err != nil || who == "" {
-		return time.Time{}, err
+		return latest, err
 	}
-	err = addTurn(tx, &Turn{
+	return latest, addTurn(tx, &Turn{
 		ID: op.NewID(), CharacterID: who, Slot: fmt.Sprint(messageSlot, len(sent)+1), Day: d.day, TargetID: Me,
 		Reason: rules.Close, State: TurnPlanned, DueAt: tx.Now(), CreatedAt: tx.Now(),
 	})
-	again := wrote.Add(time.Duration(set.SilentHours) * time.Hour << min(len(unanswered)+1, 10))
-	return again, err
 }
 
 // messages are the private messages among turns.

@@ -94,21 +94,25 @@ func (r *request) prompt() (llm.Prompt, error) {
 	}, err
 }
 
-// tags opens what a model may take for a tag, a token that separates messages, or a macro.
-var tags = regexp.MustCompile(`<([/|!\pL｜])|\{\{|\[(/?INST)\]`)
+// tags is what a model may take for a tag or a token that separates messages, and what the
+// framework may take for a macro.
+var tags = regexp.MustCompile(`<([/|!\pL｜])|\{{2,}|\[(/?INST)\]`)
+
+var untag = strings.NewReplacer("<", "‹", "{", "{ ", "[", "(", "]", ")")
 
 // defused is a text from outside, at most 1,000 code points, that cannot end its block,
 // speak for somebody else or be replaced as a macro.
 func defused(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if r != '\n' && unicode.IsControl(r) {
+		switch {
+		case r != '\n' && unicode.IsControl(r):
 			return ' '
+		case unicode.Is(unicode.Cf, r) && r != '\u200d' && r != '\u200c': // they hide tags; joiners shape letters and emoji
+			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(text, ""))
-	text = tags.ReplaceAllStringFunc(text, func(s string) string {
-		return strings.NewReplacer("<", "‹", "{{", "{ {", "[", "(", "]", ")").Replace(s)
-	})
+	text = tags.ReplaceAllStringFunc(text, untag.Replace)
 	if cut := op.Truncate(text, maxQuoted); cut != text {
 		text = cut + "…"
 	}

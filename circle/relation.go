@@ -76,7 +76,6 @@ func tell(tx Tx, by string, i *Item, delta int) error {
 // change changes a relationship by the rules and stores it.
 func change(tx Tx, by string, r *Relation, delta int, newType string) error {
 	r.Strength, r.Type, r.Kept = rules.Changed(r.Strength, r.Type, r.Kept, delta, newType)
-	r.UpdatedAt = tx.Now()
 	if err := tx.PutRelation(r); err != nil {
 		return err
 	}

@@ -135,6 +135,9 @@ func (svc *Service) composeReview(tx Tx, in *reviewed, docs *character.Documents
 		}
 		known[i.SenderID] = true
 		r, err := tx.Relation(docs.CharacterID, i.SenderID)
+		if fault.Is(err, fault.NotFound) {
+			continue // the sender was deleted
+		}
 		if err != nil {
 			return err
 		}
@@ -142,7 +145,11 @@ func (svc *Service) composeReview(tx Tx, in *reviewed, docs *character.Documents
 		in.senders[short] = i.SenderID
 		people = append(people, "["+short+"] "+w.relationOf(r, i.SenderName))
 	}
-	in.request = &request{docs: docs, user: w.name(Me, set.UserName), now: tx.Now().In(set.Zone())}
+	user, err := nameOf(tx, Me)
+	if err != nil {
+		return err
+	}
+	in.request = &request{docs: docs, user: line(user), now: tx.Now().In(set.Zone())}
 	in.request.scene = paragraphs(block("relationships", w.relations, people...), block("box", w.box, box...))
 	in.request.own = paragraphs(
 		fmt.Sprintf(w.you, line(in.name)), fmt.Sprintf(w.review, strings.Join(rules.Types, ", ")), w.shapeReview)
@@ -154,7 +161,7 @@ func (svc *Service) composeReview(tx Tx, in *reviewed, docs *character.Documents
 func reviewOne(tx Tx, in *reviewed, sender string, u rules.Update) error {
 	r, err := tx.Relation(in.request.docs.CharacterID, sender)
 	if err != nil {
-		return err
+		return goneOr(err)
 	}
 	offers := rules.Offers(r.Type, r.Strength, r.Interactions)
 	if sender != Me || len(offers) == 0 || r.ActionAt != nil && tx.Now().Sub(*r.ActionAt) < actionEvery {

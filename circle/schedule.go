@@ -138,6 +138,9 @@ func fallAsleep(tx Tx, d today) error {
 		if err := tx.PutCircleState(d.state); err != nil {
 			return err
 		}
+		if err := emitState(tx, server, d.state); err != nil {
+			return err
+		}
 	}
 	return leaveOutPlanned(tx, rules.NoteAsleep, func(*Turn) bool { return true })
 }
@@ -291,6 +294,9 @@ func (svc *Service) Looked(tx Tx) error {
 	}
 	if !slept { // the plan follows itself; should it ever have stopped, it goes on here
 		return tx.Jobs.Enqueue(jobs.Spec{Kind: JobDay, Once: true})
+	}
+	if err := emitState(tx, server, d.state); err != nil {
+		return err
 	}
 	if err := planDigest(tx, d); err != nil {
 		return err

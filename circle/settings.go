@@ -33,7 +33,7 @@ func (svc *Service) SetSettings(ctx context.Context, c *op.Call, in Settings) (*
 		if err := Replan(tx.Jobs); err != nil {
 			return nil, err
 		}
-		return s, emit(tx, c.By(), "circle.settings", map[string]any{"settings": WireStateOf(s)})
+		return s, emitState(tx, c.By(), s)
 	})
 }
 

@@ -90,6 +90,7 @@ type RelationTx interface {
 	// Relation returns what a character thinks of another member; a new one, not stored
 	// yet, if they have not met. In Update it is locked until the transaction ends.
 	Relation(characterID, targetID string) (*Relation, error)
+	// PutRelation stores what Relation has returned.
 	PutRelation(r *Relation) error
 	// Relations returns those of a character, or all ("").
 	Relations(characterID string) ([]*Relation, error)

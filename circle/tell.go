@@ -52,7 +52,6 @@ type telling struct {
 	turn   *Turn
 	ch     *character.Character
 	docs   *character.Documents
-	plan   *Plan
 	items  []told // one of the plan, or what a digest tells of
 	kind   rules.Kind
 	own    []*Post // the latest ones of the author, newest first
@@ -198,7 +197,8 @@ func (svc *Service) readPosts(tx Tx, w *telling) (err error) {
 		w.kind = rules.Digest
 		return svc.readDigest(tx, w, members)
 	}
-	if w.plan, err = svc.planOf(tx, w.docs, w.today); err != nil {
+	plan, err := svc.planOf(tx, w.docs, w.today)
+	if err != nil {
 		return err
 	}
 	var kinds []rules.Kind
@@ -206,7 +206,7 @@ func (svc *Service) readPosts(tx Tx, w *telling) (err error) {
 		kinds = append(kinds, p.Kind)
 	}
 	w.kind = rules.Deal(w.turn.CharacterID, kinds)
-	w.items = nextItems(w.plan, w.turn.ID)
+	w.items = nextItems(plan, w.turn.ID)
 	return nil
 }
 
@@ -258,10 +258,7 @@ func (svc *Service) endPost(tx Tx, j *jobs.Job, w *telling) error {
 // useItems marks what was told, or could not be told. The plan may have changed since it
 // was read.
 func useItems(tx Tx, w *telling) error {
-	if w.plan == nil {
-		return nil
-	}
-	plan, err := tx.Plan(w.ch.ID, w.plan.Day)
+	plan, err := tx.Plan(w.ch.ID, w.day)
 	if err != nil || plan == nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm"
+	"nodest/memory"
 	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -511,4 +512,38 @@ func (f *fixture) work(owner string) error {
 		}
 	}
 	return nil
+}
+
+// Posts tell of what the user shared, and of nothing else that was said in private.
+func TestPromptsOfPostsHaveNothingPrivate(t *testing.T) {
+	f := newFixture(t)
+	f.tells()
+	bea := f.member("Bea")
+	f.set(bea, map[string]any{"postsPerDay": 0, "scheduledTimes": []string{"13:00", "14:00", "15:00", "16:00", "17:00", "18:00"}})
+	f.update(func(tx circle.Tx) error {
+		set, err := tx.Characters.Settings()
+		if err != nil {
+			return err
+		}
+		set.Version, set.CustomSetting = set.Version+1, []byte(`{"content":"SECRET setting"}`)
+		return tx.Characters.PutSettings(set)
+	})
+	for text, shareable := range map[string]bool{"Ann has a SECRET lover": false, "Ann won the sailing cup": true} {
+		_, err := f.memory.Create(t.Context(), f.call(), bea, memory.Draft{Text: text, Subject: "user", Kind: "event", Shareable: shareable})
+		f.must(err)
+	}
+	f.live(7*time.Hour, 10*time.Minute)
+	shared := 0
+	for _, p := range f.prompts {
+		text := p.Messages[0].Text + p.Messages[1].Text
+		if strings.Contains(text, "SECRET") {
+			t.Errorf("private text in\n%s", text)
+		}
+		if strings.Contains(text, "<tell>\n[m1] Ann won the sailing cup\n</tell>") {
+			shared++
+		}
+	}
+	if shared != 1 {
+		t.Errorf("what the user shared is in %d of %d prompts", shared, len(f.prompts))
+	}
 }

@@ -357,6 +357,28 @@ func TestSettingsOfTheCircleHaveDefaultsAndBounds(t *testing.T) {
 	h.rest("GET", "/circle/spend?to=today", "").refuses(t, 400, "invalid_field", "to")
 }
 
+func TestALookAtTheFeedWakesTheCircle(t *testing.T) {
+	h := newTestServer(t, nil)
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
+	h.inCircle(func(tx circle.Tx) error {
+		s, err := tx.CircleState()
+		if err != nil {
+			return err
+		}
+		now := tx.Now()
+		s.LookedAt, s.AsleepAt = now.AddDate(0, 0, -9), &now
+		return tx.PutCircleState(s)
+	})
+	if asleep := h.rest("GET", "/circle/settings", "").wants(t, 200); asleep["asleepAt"] == nil {
+		t.Errorf("asleep, the circle is %v", asleep)
+	}
+	h.rest("GET", "/circle/posts", "").wants(t, 200)
+	p.event("circle.settings", "")
+	if awake := h.rest("GET", "/circle/settings", "").wants(t, 200); awake["asleepAt"] != nil || awake["lookedAt"] == nil {
+		t.Errorf("awake, the circle is %v", awake)
+	}
+}
+
 func TestInitMakesACharacterTakePart(t *testing.T) {
 	h := newTestServer(t, nil)
 	alice := h.newCharacter()

@@ -2,6 +2,7 @@ package store
 
 import (
 	"nodest/circle"
+	"nodest/fault"
 	"nodest/store/sqldb"
 )
 
@@ -25,34 +26,50 @@ type actionRow struct {
 func (r *actionRow) action() *circle.Action { return &r.Action }
 
 // Relation returns what a character thinks of another member. In a transaction that
-// writes, nobody else changes it until the end: that is why the character is locked, whose
-// row is there even if they have not met.
+// writes, nobody else changes it until the end.
 func (t circleTx) Relation(characterID, targetID string) (*circle.Relation, error) {
-	lock := ""
+	query := "SELECT * FROM circle_relations WHERE user_id = ? AND character_id = ? AND target_id = ?"
 	if t.Writable() == nil {
-		lock = t.ForNoKeyUpdate()
+		query += t.ForNoKeyUpdate()
 	}
-	s := t.Unless(t.owns(characterID, lock))
-	if targetID != circle.Me {
-		s = s.Unless(t.ownsCharacter(targetID))
-	}
-	row, err := sqldb.One[relationRow](s, "SELECT * FROM circle_relations WHERE user_id = ? AND character_id = ? AND target_id = ?",
-		t.userID, characterID, targetID)
+	row, err := sqldb.One[relationRow](t, query, t.userID, characterID, targetID)
 	if err != nil {
 		return nil, err
 	}
-	if row == nil {
-		return &circle.Relation{CharacterID: characterID, TargetID: targetID, Type: "stranger"}, nil
+	if row != nil { // the deletion of a character removes it
+		return &row.Relation, nil
 	}
-	return &row.Relation, nil
+	if err := t.ownsCharacter(characterID); err != nil {
+		return nil, err
+	}
+	if err := t.withMembers(targetID).Ready(); err != nil {
+		return nil, err
+	}
+	return &circle.Relation{CharacterID: characterID, TargetID: targetID, Type: "stranger"}, nil
 }
 
-// PutRelation stores r and replaces what is stored.
+// PutRelation stores r. The transaction begins again if another one has stored a new
+// relation meanwhile, which could not be locked.
 func (t circleTx) PutRelation(r *circle.Relation) error {
-	r.UpdatedAt = t.Now()
-	return t.withMembers(r.CharacterID, r.TargetID).Insert("circle_relations", &relationRow{*r, t.userID}, `ON CONFLICT (user_id, character_id, target_id) DO UPDATE SET
-		strength = EXCLUDED.strength, type = EXCLUDED.type, kept = EXCLUDED.kept, description = EXCLUDED.description,
-		interactions = EXCLUDED.interactions, action_at = EXCLUDED.action_at, updated_at = EXCLUDED.updated_at`)
+	row := &relationRow{*r, t.userID}
+	row.UpdatedAt = t.Now()
+	if !r.UpdatedAt.IsZero() {
+		n, err := t.Update("circle_relations", row, []string{"user_id", "character_id", "target_id"},
+			"WHERE user_id = ? AND character_id = ? AND target_id = ?", t.userID, r.CharacterID, r.TargetID)
+		if err != nil || n > 0 {
+			r.UpdatedAt = row.UpdatedAt
+			return err
+		}
+	}
+	n, err := t.withMembers(r.CharacterID, r.TargetID).InsertNew("circle_relations", row, "ON CONFLICT DO NOTHING")
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return t.Lose(fault.New(fault.Conflict, "the relationship was changed by another request"))
+	}
+	r.UpdatedAt = row.UpdatedAt
+	return nil
 }
 
 // Relations returns those of a character, or all, in the order of their ids.

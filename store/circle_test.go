@@ -709,13 +709,14 @@ func TestCircleQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT * FROM circle_turns WHERE user_id = 'u' AND state = 'planned'" + page:                                  "circle_turns_planned",
 		"SELECT * FROM circle_turns WHERE user_id = 'u' AND character_id = 'c' AND slot = '' AND ended_at >= 5" +
 			" ORDER BY ended_at DESC, id DESC LIMIT 51": "circle_turns_recent",
-		"SELECT * FROM circle_turns WHERE user_id = 'u' AND post_id <> '' AND post_id = 'p'" + page: "circle_turns_post",
-		"SELECT * FROM circle_turns WHERE user_id = 'u' AND slot <> '' AND day = 'd'" + page:        "circle_turns_slot",
-		"SELECT * FROM circle_items WHERE user_id = 'u' AND character_id = 'c'" + page:              "circle_items_list",
-		"SELECT * FROM circle_actions WHERE user_id = 'u' AND character_id = 'c'" + page:            "circle_actions_character",
-		"SELECT user_id, id FROM circle_turns c WHERE c.ended_at <= 5 LIMIT 5":                      "circle_turns_ended",
-		"SELECT user_id, id FROM circle_posts c WHERE c.deleted_at <= 5 LIMIT 5":                    "circle_posts_deleted",
-		"SELECT * FROM circle_likes WHERE user_id = 'u' AND post_id IN ('p', 'q')":                  "PRIMARY KEY",
+		"SELECT * FROM circle_turns WHERE user_id = 'u' AND state = 'done' AND ended_at >= 5 ORDER BY ended_at DESC, id DESC LIMIT 51": "circle_turns_recent",
+		"SELECT * FROM circle_turns WHERE user_id = 'u' AND post_id <> '' AND post_id = 'p'" + page:                                    "circle_turns_post",
+		"SELECT * FROM circle_turns WHERE user_id = 'u' AND slot <> '' AND day = 'd'" + page:                                           "circle_turns_slot",
+		"SELECT * FROM circle_items WHERE user_id = 'u' AND character_id = 'c'" + page:                                                 "circle_items_list",
+		"SELECT * FROM circle_actions WHERE user_id = 'u' AND character_id = 'c'" + page:                                               "circle_actions_character",
+		"SELECT user_id, id FROM circle_turns c WHERE c.ended_at <= 5 LIMIT 5":                                                         "circle_turns_", // of the few users
+		"SELECT user_id, id FROM circle_posts c WHERE c.deleted_at <= 5 LIMIT 5":                                                       "circle_posts_deleted",
+		"SELECT * FROM circle_likes WHERE user_id = 'u' AND post_id IN ('p', 'q')":                                                     "PRIMARY KEY",
 	} {
 		plan, err := store.Plan(db, query)
 		if err != nil {

@@ -1,6 +1,6 @@
 // Package store is the database: it implements the Store interfaces of the packages
-// that own the subjects (account, app, character, chat, jobs, memory, nodest, stream)
-// on SQLite, and on PostgreSQL where a URL says so. Open is the entry.
+// that own the subjects (account, app, attachment, character, chat, circle, jobs, memory,
+// nodest, stream, websearch) on SQLite, and on PostgreSQL where a URL says so. Open is the entry.
 //
 // What it promises, on both:
 //
@@ -19,8 +19,9 @@
 // A transaction locks rows in this order, so that no two can wait for each other:
 // characters and resources; conversations (LockConversation, by id where there
 // are several, but a fork before what it is copied from); messages, swipes and
-// generations of these; the user's own row, when a generation gets its place
-// (LockLimits); a device; jobs, the one that is finished before those that are
+// generations of these; what the circle has spent on a day (LockSpend), then its turns,
+// posts and relationships; the user's own row, when a generation gets its place
+// (LockLimits) or an image is stored; a device; jobs, the one that is finished before those that are
 // enqueued; then, when the closure has ended, the usage meters in the order of
 // their keys; the scopes of memories, in the order of the characters; and last the
 // user's row in streams, from which the events get their numbers. Nothing is locked

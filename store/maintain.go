@@ -31,9 +31,9 @@ const (
 var Upkeep = jobs.Spec{Kind: "store.maintain", Subject: "all", Once: true}
 
 // Maintenance is the kind of the job Upkeep. It removes idempotency keys after 48 hours,
-// expired tickets, events beyond 7 days and 10,000 of the user, and deleted rows and
-// automatic save points after 30 days. What a save point needs stays. It can be
-// interrupted.
+// expired tickets, events beyond 7 days and 10,000 of the user, images that no post has
+// after a day, deleted rows and automatic save points after 30 days, and turns and plans
+// of the circle after 90 days. What a save point needs stays. It can be interrupted.
 func (db *DB) Maintenance() jobs.Kind {
 	return jobs.Kind{Name: Upkeep.Kind, AtOnce: 1, Attempts: maintainAttempts, Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
 		return db.maintain(ctx, j, Removed{})

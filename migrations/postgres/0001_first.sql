@@ -756,7 +756,7 @@ CREATE UNIQUE INDEX circle_turns_post ON circle_turns (user_id, post_id, comment
 CREATE UNIQUE INDEX circle_turns_slot ON circle_turns (user_id, day, slot, character_id) WHERE slot <> '';
 CREATE INDEX circle_turns_list ON circle_turns (user_id, created_at, id);
 CREATE INDEX circle_turns_character ON circle_turns (character_id, created_at, id);
-CREATE INDEX circle_turns_recent ON circle_turns (character_id, ended_at, id) WHERE ended_at IS NOT NULL;
+CREATE INDEX circle_turns_recent ON circle_turns (user_id, ended_at, id) WHERE ended_at IS NOT NULL;
 CREATE INDEX circle_turns_planned ON circle_turns (user_id, created_at, id) WHERE state = 'planned';
 CREATE INDEX circle_turns_ended ON circle_turns (ended_at) WHERE ended_at IS NOT NULL;
 

@@ -756,7 +756,7 @@ CREATE UNIQUE INDEX circle_turns_post ON circle_turns (user_id, post_id, comment
 CREATE UNIQUE INDEX circle_turns_slot ON circle_turns (user_id, day, slot, character_id) WHERE slot <> '';
 CREATE INDEX circle_turns_list ON circle_turns (user_id, created_at, id);
 CREATE INDEX circle_turns_character ON circle_turns (character_id, created_at, id);
-CREATE INDEX circle_turns_recent ON circle_turns (character_id, ended_at, id) WHERE ended_at IS NOT NULL;
+CREATE INDEX circle_turns_recent ON circle_turns (user_id, ended_at, id) WHERE ended_at IS NOT NULL;
 CREATE INDEX circle_turns_planned ON circle_turns (user_id, created_at, id) WHERE state = 'planned';
 CREATE INDEX circle_turns_ended ON circle_turns (ended_at) WHERE ended_at IS NOT NULL;
 
@@ -896,7 +896,7 @@ WITH key_columns AS (
     i."unique" AND c.seqno = MAX(c.seqno) OVER (PARTITION BY i.name) AS is_one
   FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c
   WHERE t.type = 'table' AND t.name <> 'jobs' AND EXISTS (SELECT 1 FROM pragma_index_info(i.name) f
-    WHERE f.seqno = 0 AND f.name IN ('user_id', 'character_id', 'conversation_id', 'message_id', 'unit_id', 'resource_id', 'post_id', 'ended_at'))
+    WHERE f.seqno = 0 AND f.name IN ('user_id', 'character_id', 'conversation_id', 'message_id', 'unit_id', 'resource_id', 'post_id'))
   ORDER BY i.name, c.seqno
 )
 SELECT tbl, idx, (1 << all_bits) || ' ' || GROUP_CONCAT(1 << CASE WHEN is_one THEN 0 ELSE MAX(all_bits - bits, 0) END, ' ')
