@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"image/color"
 	"net/http"
 	"slices"
@@ -187,7 +188,7 @@ func TestPageCircleShowsWhatWasThought(t *testing.T) {
 }
 
 // TestPageCircleParts changes a relationship, the settings of the circle and the habits of a
-// member, on a phone.
+// member, and scrolls to the end of the feed, on a phone.
 func TestPageCircleParts(t *testing.T) {
 	m := openMemoryPage(t)
 	require.NoError(t, chromedp.Do(m.ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)))
@@ -216,7 +217,11 @@ func TestPageCircleParts(t *testing.T) {
 	part("messages", pageText("Nothing yet."))
 	part("actions", pageText("No offers yet."))
 	part("members", `document.querySelector("main li input")?.checked`)
-	part("", `document.querySelector("main form textarea")`)
+	for i := range 45 {
+		m.circlePost("", fmt.Sprintf("Day %d.", i+1))
+	}
+	part("", `document.querySelector(".posts article .text")?.innerText == "Day 45."`)
+	m.see("the first posts, at the end of the feed", `(s => (s.scrollTop = s.scrollHeight, document.querySelectorAll(".posts article").length == 45 && `+pageText("These are all posts.")+`))(document.querySelector(".scroller"))`)
 
 	goTo(t, m.ctx, "/characters/"+m.character+"/settings", pageText("Takes part in the circle"))
 	m.see("a time", `(f => f && (f.value = "08:30", f.dispatchEvent(new Event("input", {bubbles: true})), true))(document.querySelector("[data-path='circle.scheduledTimes']"))`)
