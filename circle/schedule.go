@@ -150,7 +150,7 @@ func fallAsleep(tx Tx, d today) error {
 		if err := tx.PutCircleState(d.state); err != nil {
 			return err
 		}
-	if err := emitState(tx, server, d.state); err != nil {
+		if err := emitState(tx, server, d.state); err != nil {
 			return err
 		}
 	}
