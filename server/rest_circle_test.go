@@ -359,6 +359,7 @@ func TestSettingsOfTheCircleHaveDefaultsAndBounds(t *testing.T) {
 
 func TestALookAtTheFeedWakesTheCircle(t *testing.T) {
 	h := newTestServer(t, nil)
+	h.rest("POST", "/circle/characters/"+h.newCharacter()+"/init", "").wants(t, 200)
 	p, _ := h.connect(map[string]any{"deviceId": "phone"})
 	h.inCircle(func(tx circle.Tx) error {
 		s, err := tx.CircleState()
