@@ -113,7 +113,8 @@ var (
 func scriptedReply(rnd *rand.Rand, p llm.Prompt) string {
 	pick := func(list []string) string { return list[rnd.IntN(len(list))] }
 	subject := pick(scriptSubjects)
-	text := fmt.Sprintf("%s%s %s on day %d. %s", strings.ToUpper(subject[:1]), subject[1:], pick(scriptVerbs), rnd.IntN(10_000), pick(scriptTails))
+	text := fmt.Sprintf("%s%s %s. Then %s %s, and %s %s. %s", strings.ToUpper(subject[:1]), subject[1:], pick(scriptVerbs),
+		pick(scriptSubjects), pick(scriptVerbs), pick(scriptSubjects), pick(scriptVerbs), pick(scriptTails))
 	if rnd.IntN(4) == 0 {
 		text = pick(scriptTails)
 	}

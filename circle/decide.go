@@ -299,7 +299,7 @@ func (svc *Service) answer(ctx context.Context, userID string, m *Model, r *reac
 		return rules.Answer{}, err
 	}
 	p.Variant = try
-	reply, err := svc.ask(ctx, userID, m, p, &r.cost)
+	reply, err := svc.ask(ctx, userID, m, p, urgencyOf(r.turn), &r.cost)
 	if err != nil {
 		return rules.Answer{}, err
 	}

@@ -68,7 +68,7 @@ func (svc *Service) Interact(ctx context.Context, userID string, in Interaction)
 	if err != nil {
 		return rules.Answer{}, err
 	}
-	reply, err := svc.ask(ctx, userID, m, p, nil)
+	reply, err := svc.ask(ctx, userID, m, p, addressed, nil)
 	if err != nil {
 		return rules.Answer{}, err
 	}

@@ -70,7 +70,7 @@ func (svc *Service) greet(ctx context.Context, w *telling) error {
 	if newest[w.ch.ID] == "" {
 		return fault.New(fault.NotFound, "there is no conversation with %s any more", w.ch.Name)
 	}
-	if _, err := svc.reserve(ctx, w.userID, messageTokens); err != nil {
+	if _, err := svc.reserve(ctx, w.userID, messageTokens, byHabit); err != nil {
 		return err
 	}
 	w.cost = cost{1, messageTokens}

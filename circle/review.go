@@ -39,7 +39,7 @@ func (svc *Service) review(ctx context.Context, j *jobs.Job) error {
 		return svc.reviewFailed(ctx, j, err)
 	}
 	p.JSON = false
-	reply, err := svc.ask(ctx, j.UserID, m, p, nil)
+	reply, err := svc.ask(ctx, j.UserID, m, p, byHabit, nil)
 	if err != nil {
 		return svc.reviewFailed(ctx, j, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"nodest/circle/rules"
 	"nodest/fault"
 	"nodest/llm"
 )
@@ -15,15 +16,37 @@ var errBudget = fault.New(fault.QuotaExceeded, "the circle has used up its calls
 // cost is what something has cost so far.
 type cost struct{ calls, tokens int64 }
 
+// urgency says how much of a day's limits may be used up before something is left out: what
+// keeps a conversation going finds room when what begins another one does not.
+type urgency int64
+
+// The urgencies, in percent of the limits.
+const (
+	byChance  urgency = 70 // a reaction of somebody whom nobody has addressed
+	byHabit   urgency = 85 // posts, and thinking about relationships
+	addressed urgency = 100
+)
+
+// of is the part of a limit; of a small one, all.
+func (u urgency) of(limit int64) int64 { return limit - limit*int64(addressed-u)/100 }
+
+// urgencyOf is how urgent a reaction is.
+func urgencyOf(t *Turn) urgency {
+	if t.TargetID != Me && (t.Reason == rules.Chance || t.Reason == rules.Topic || t.Reason == rules.Close) {
+		return byChance
+	}
+	return addressed
+}
+
 // ask sends one request that counts in the spend of the user's day. What it may cost at
 // most is reserved first, so the limits hold even if the process dies meanwhile; what it
 // did not use is given back. total, which may be nil, gets the cost.
 //
 // Errors: errBudget, when nothing was sent; those of the model.
-func (svc *Service) ask(ctx context.Context, userID string, m *Model, p llm.Prompt, total *cost) (reply string, err error) {
+func (svc *Service) ask(ctx context.Context, userID string, m *Model, p llm.Prompt, u urgency, total *cost) (reply string, err error) {
 	// An estimate of the prompt may be too low.
 	most := int64(llm.EstimatePrompt(p.Messages))*5/4 + int64(p.MaxTokens)
-	day, err := svc.reserve(ctx, userID, most)
+	day, err := svc.reserve(ctx, userID, most, u)
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +71,7 @@ func (svc *Service) ask(ctx context.Context, userID string, m *Model, p llm.Prom
 }
 
 // reserve counts a call and its tokens, and returns the day that they count for.
-func (svc *Service) reserve(ctx context.Context, userID string, tokens int64) (day string, err error) {
+func (svc *Service) reserve(ctx context.Context, userID string, tokens int64, u urgency) (day string, err error) {
 	err = svc.store.Update(ctx, userID, func(tx Tx) error {
 		state, err := tx.CircleState()
 		if err != nil {
@@ -61,7 +84,7 @@ func (svc *Service) reserve(ctx context.Context, userID string, tokens int64) (d
 		if err != nil {
 			return err
 		}
-		if s.Calls+1 > state.Settings.CallsPerDay || s.Tokens+tokens > state.Settings.TokensPerDay {
+		if s.Calls+1 > u.of(state.Settings.CallsPerDay) || s.Tokens+tokens > u.of(state.Settings.TokensPerDay) {
 			return errBudget
 		}
 		s.Calls++

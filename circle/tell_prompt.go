@@ -123,7 +123,7 @@ func (svc *Service) write(ctx context.Context, w *telling) error {
 			return err
 		}
 		p.Variant = try
-		reply, err := svc.ask(ctx, w.userID, m, p, &w.cost)
+		reply, err := svc.ask(ctx, w.userID, m, p, byHabit, &w.cost)
 		if try > 0 && errors.Is(err, errBudget) {
 			return nil // the first answer was no use, and there is no second
 		}
