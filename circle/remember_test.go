@@ -125,7 +125,7 @@ func TestNothingIsRememberedForTheUserAndForTheDeleted(t *testing.T) {
 	mira := r.character("Mira", "Keeps a lighthouse.")
 	gone := r.character("Gone", "Left.")
 	r.update(func(tx circle.Tx) error { return tx.Characters.DeleteCharacter(gone) })
-	post := &circle.Post{ID: newID(), AuthorID: circle.Me, AuthorName: "Ann", CreatedAt: yesterday, Images: []string{newID()}}
+	post := &circle.Post{ID: newID(), AuthorID: circle.Me, AuthorName: "Ann", CreatedAt: yesterday, Images: []circle.Image{{ID: newID()}}}
 	r.update(func(tx circle.Tx) error { return circle.RememberPost(tx, post) })
 	toGone := &circle.Comment{ID: newID(), AuthorID: gone, AuthorName: "Gone"}
 	r.feed.comments = []*circle.Comment{toGone}
