@@ -126,7 +126,9 @@ type circleTally struct {
 	postAt              map[string]time.Time
 	author              map[string]string // of a post
 	spoke               map[string]time.Time
-	slots               map[string]int
+	slots               map[string]int             // turns
+	written             map[string]int             // turns by what they became
+	reactions           map[string][]reaction      // by character
 	reacted             map[string]map[string]bool // by character: posts
 	delays              []float64
 }
@@ -136,7 +138,7 @@ func (w *circleWorld) measure(ctx context.Context) (*circleFigures, error) {
 	f := &circleFigures{turns: map[string]int{}, leak: w.model.leaked, PrivateLeaks: w.model.leaks}
 	t := &circleTally{
 		f: f, answered: map[string]bool{}, deepest: map[string]int{}, postAt: map[string]time.Time{}, author: map[string]string{},
-		spoke: map[string]time.Time{}, slots: map[string]int{}, reacted: map[string]map[string]bool{},
+		spoke: map[string]time.Time{}, slots: map[string]int{}, written: map[string]int{}, reactions: map[string][]reaction{}, reacted: map[string]map[string]bool{},
 	}
 	if err := w.eachPost(ctx, t.post); err != nil {
 		return nil, err
@@ -153,6 +155,7 @@ func (t *circleTally) post(entry *circle.Entry) {
 	t.f.Posts++
 	t.postAt[p.ID], t.author[p.ID] = p.CreatedAt, p.AuthorID
 	t.say(p.AuthorID, p.AuthorName, p.Text, p.CreatedAt, p.Evidence)
+	reactionsTo(entry, t.reactions)
 	others, back := false, false
 	for _, c := range entry.Comments {
 		if c.DeletedAt != nil {
@@ -210,6 +213,7 @@ func (t *circleTally) turn(turn *circle.Turn) {
 	t.f.turns[key]++
 	if turn.Slot != "" && turn.State == circle.TurnDone {
 		t.slots[turn.CharacterID+" "+turn.Day+" "+turn.Slot]++
+		t.written[turn.PostID]++
 	}
 	if at, ok := t.postAt[turn.PostID]; ok && turn.Slot == "" && turn.CommentID == "" && turn.State == circle.TurnDone && turn.EndedAt != nil {
 		t.delays = append(t.delays, turn.EndedAt.Sub(at).Minutes())
@@ -229,9 +233,15 @@ func (t *circleTally) finish(w *circleWorld) {
 	for _, n := range t.slots {
 		f.SlotsTwice += n - 1
 	}
+	for id, author := range t.author { // a turn knows only the last post that it has become
+		if author != circle.Me && t.written[id] != 1 {
+			f.SlotsTwice++
+		}
+	}
 	last := w.clock.Now().AddDate(0, 0, -7)
 	var shares []float64
-	for _, ch := range w.characters {
+	for i, ch := range w.characters {
+		f.OverLimit += overLimit(circleFrequency(i), t.reactions[ch.ID])
 		if t.spoke[ch.ID].Before(last) {
 			f.SilentCharacters++
 		}
@@ -309,7 +319,7 @@ func cosine(a, b map[string]float64) float64 {
 
 // costs reads what each day has cost.
 func (w *circleWorld) costs(ctx context.Context, f *circleFigures) error {
-	return w.db.Circle().View(ctx, w.call.UserID, func(tx circle.Tx) error {
+	return w.first().db.Circle().View(ctx, w.call.UserID, func(tx circle.Tx) error {
 		state, err := tx.CircleState()
 		if err != nil {
 			return err
