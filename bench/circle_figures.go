@@ -33,6 +33,7 @@ type circleFigures struct {
 	SilentCharacters   int     `json:"silentCharacters"`
 	OverLimit          int     `json:"overLimit"` // interactions above the limits of a character
 	SlotsTwice         int     `json:"slotsTwice"`
+	Jobs               []int   `json:"jobs"`         // that each process has run
 	PrivateLeaks       int64   `json:"privateLeaks"` // prompts with private text
 	Unfounded          int     `json:"unfounded"`    // statements about others without evidence
 	DelayMinutesP10    float64 `json:"delayMinutesP10"`
@@ -93,6 +94,9 @@ func (f *circleFigures) print(out io.Writer, name string, o CircleOptions) {
 	row("turns left out because of these limits", "%8d", f.LeftOut, "")
 	row("characters that fall silent", "%8d", f.SilentCharacters, "aim 0")
 	row("interactions above a character's limits", "%8d", f.OverLimit, "aim 0")
+	if len(f.Jobs) > 1 {
+		row("jobs of each process", "%8s", strings.Trim(fmt.Sprint(f.Jobs), "[]"), "")
+	}
 	row("slots used twice", "%8d", f.SlotsTwice, "aim 0")
 	row("prompts with private text", "%8d", f.PrivateLeaks, "aim 0")
 	row("statements about others without evidence", "%8d", f.Unfounded, "aim 0")
@@ -145,6 +149,9 @@ func (w *circleWorld) measure(ctx context.Context) (*circleFigures, error) {
 	}
 	if err := w.eachTurn(ctx, t.turn); err != nil {
 		return nil, err
+	}
+	for _, p := range w.processes {
+		f.Jobs = append(f.Jobs, p.jobs)
 	}
 	t.finish(w)
 	return f, w.costs(ctx, f)

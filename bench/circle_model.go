@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"nodest/circle"
 	"nodest/circle/rules"
@@ -146,7 +146,7 @@ func (m *scripted) reply(p llm.Prompt) string {
 // or by another one, word for word or with two words changed.
 func (m *scripted) text(character, wanted string, post bool) string {
 	s, language := scriptEN, framework.English
-	if strings.IndexFunc(character, func(r rune) bool { return unicode.Is(unicode.Han, r) }) >= 0 {
+	if chinese(character) {
 		s, language = scriptZH, framework.Chinese
 	}
 	kind := rules.Kind("")
@@ -160,26 +160,28 @@ func (m *scripted) text(character, wanted string, post bool) string {
 		if earlier := m.earlier(character); earlier != "" && m.rnd.IntN(2) == 0 {
 			text = earlier
 		} else if earlier != "" {
-			text = s.twist(m.rnd, earlier)
+			text = twist(m.rnd, earlier)
 		}
 	}
 	m.said = append(m.said, said{author: character, text: text})
 	return text
 }
 
-// earlier is one of the latest 300 texts of all, or of the latest 40 of a character.
+// earlier is one of the latest 40 texts of a character, or of the latest 300 of all that
+// speak its language; "" = there is none.
 func (m *scripted) earlier(character string) string {
-	from, most := m.said, 300
-	if m.rnd.IntN(2) == 0 {
-		most, from = 40, nil
-		for _, s := range m.said {
-			if s.author == character {
-				from = append(from, s)
-			}
+	own, most := m.rnd.IntN(2) == 0, 300
+	if own {
+		most = 40
+	}
+	var from []string
+	for _, s := range slices.Backward(m.said) {
+		if len(from) < most && (s.author == character || !own && chinese(s.text) == chinese(character)) {
+			from = append(from, s.text)
 		}
 	}
-	if from = from[max(0, len(from)-most):]; len(from) == 0 {
+	if len(from) == 0 {
 		return ""
 	}
-	return from[m.rnd.IntN(len(from))].text
+	return from[m.rnd.IntN(len(from))]
 }

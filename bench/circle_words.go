@@ -54,19 +54,22 @@ func (s *script) compose(rnd *rand.Rand, character string, kind rules.Kind) stri
 }
 
 // twist changes two words of a text, as models do that say the same once more.
-func (s *script) twist(rnd *rand.Rand, text string) string {
-	if s.join == "" {
-		runes := []rune(text)
-		for range 2 {
-			runes[rnd.IntN(len(runes))] = '又'
-		}
-		return string(runes)
+func twist(rnd *rand.Rand, text string) string {
+	unit, instead := " ", "again"
+	if chinese(text) {
+		unit, instead = "", "又"
 	}
-	words := strings.Fields(text)
+	words := strings.Split(text, unit)
 	for range 2 {
-		words[rnd.IntN(len(words))] = "again"
+		words[rnd.IntN(len(words))] = instead
 	}
-	return strings.Join(words, " ")
+	return strings.Join(words, unit)
+}
+
+// chinese tells whether a text begins with a Chinese word.
+func chinese(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+	return unicode.Is(unicode.Han, first)
 }
 
 var scriptEN = &script{

@@ -68,6 +68,7 @@ type circleProcess struct {
 	circle     *circle.Service
 	kinds      map[string]jobs.Kind
 	wants      []jobs.Want
+	jobs       int // that it has run
 }
 
 // circleStart is before a change to summer time in the user's zone.
