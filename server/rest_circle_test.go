@@ -332,6 +332,16 @@ func TestActionsAreDecidedOnce(t *testing.T) {
 	if box := h.rest("GET", "/circle/messagebox?characterId="+alice, "").items(t); len(box) != 1 || box[0]["text"] != "rejected" {
 		t.Errorf("the character reads %v", box)
 	}
+	if got := h.rest("POST", "/circle/actions/"+h.makeAction(alice), `{"decision":"accept"}`).wants(t, 200); got["state"] != "accepted" {
+		t.Errorf("the action is %v", got)
+	}
+	h.inCircle(func(tx circle.Tx) error {
+		r, err := tx.Relation(alice, circle.Me)
+		if r.Strength != -2+5 || r.Interactions != 2 {
+			t.Errorf("the character thinks %+v of the user", r)
+		}
+		return err
+	})
 }
 
 func TestSettingsOfTheCircleHaveDefaultsAndBounds(t *testing.T) {
@@ -340,7 +350,7 @@ func TestSettingsOfTheCircleHaveDefaultsAndBounds(t *testing.T) {
 	if got["quietFrom"] != "23:00" || got["callsPerDay"] != 200.0 || got["updatedAt"] != nil {
 		t.Errorf("the defaults are %v", got)
 	}
-	if got := h.rest("PUT", "/circle/settings", `{"callsPerDay":0,"quietFrom":"22:30","updatedAt":null}`).wants(t, 200); got["callsPerDay"] != 0.0 || got["sleepAfter"] != 3.0 || got["quietFrom"] != "22:30" {
+	if got := h.rest("PUT", "/circle/settings", `{"callsPerDay":0,"quick":true,"quietFrom":"22:30","updatedAt":null}`).wants(t, 200); got["callsPerDay"] != 0.0 || got["quick"] != true || got["sleepAfter"] != 3.0 || got["quietFrom"] != "22:30" {
 		t.Errorf("the settings are %v", got)
 	}
 	for field, body := range map[string]string{
