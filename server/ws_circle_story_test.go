@@ -42,6 +42,20 @@ func (a alone) Resolve(context.Context, string, string, string, string) (nodest.
 	return nodest.Model(a), nil
 }
 
+// newProvider starts a fake provider and returns it, and a model that asks it over HTTP.
+func newProvider(t *testing.T, says llmtest.Server) (*llmtest.Fake, nodest.Model) {
+	t.Helper()
+	fake := llmtest.NewOpenAI(t)
+	fake.Always(says)
+	client, err := openai.New(nil, openai.Options{BaseURL: fake.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := client.DefaultModel()
+	chain := llm.Chain(slog.New(slog.DiscardHandler), llm.Link{Provider: openai.OpenAI, Model: name, Generator: llm.Dependable(openai.OpenAI, client)})
+	return fake, nodest.Model{Generator: chain, Provider: openai.OpenAI, Name: name, Key: openai.OpenAI}
+}
+
 // newStory begins at noon: reactions take at most six hours, and nobody sleeps.
 func newStory(t *testing.T, model nodest.Model) *story {
 	s := &story{clock: new(atomic.Int64), cast: map[string]string{}}
@@ -147,7 +161,8 @@ func (s *story) tell() (post string, turns []map[string]any) {
 func (s *story) comments(post string) []map[string]any {
 	s.t.Helper()
 	var found []map[string]any
-	for _, c := range s.rest("GET", "/circle/posts/"+post, "").wants(s.t, 200)["comments"].([]any) {
+	all, _ := s.rest("GET", "/circle/posts/"+post, "").wants(s.t, 200)["comments"].([]any) // absent if there are none
+	for _, c := range all {
 		if c := c.(map[string]any); stringAt(c, "author.id") != s.user.ID {
 			found = append(found, c)
 		}
@@ -230,14 +245,8 @@ const forecast = "What shall I bring, now that the forecast is so dreadful? The 
 // answers Mira, she likes the user better for it, answers, and remembers it in a private
 // chat. Nothing of that chat is in the requests for the circle.
 func TestAStoryOfTheCircle(t *testing.T) {
-	provider := llmtest.NewOpenAI(t)
-	provider.Always(scriptOfTheCircle)
-	client, err := openai.New(nil, openai.Options{BaseURL: provider.URL, Model: "gpt-4o-mini"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chain := llm.Chain(slog.New(slog.DiscardHandler), llm.Link{Provider: "openai", Model: "gpt-4o-mini", Generator: llm.Dependable("openai", client)})
-	s := newStory(t, nodest.Model{Generator: chain, Provider: "openai", Name: "gpt-4o-mini", Key: "openai"})
+	provider, model := newProvider(t, scriptOfTheCircle)
+	s := newStory(t, model)
 	mira, tomas := s.cast["Mira"], s.cast["Tomas"]
 	chat := s.confide(mira)
 
