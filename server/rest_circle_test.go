@@ -6,6 +6,7 @@ import (
 	"image"
 	_ "image/jpeg"
 	"image/png"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -342,6 +343,43 @@ func TestActionsAreDecidedOnce(t *testing.T) {
 		}
 		return err
 	})
+}
+
+func TestMessageBoxesForgetWhatIsDeleted(t *testing.T) {
+	h := newTestServer(t, nil)
+	alice, bob := h.newCharacter(), h.newCharacter()
+	h.join(alice)
+	post := stringAt(h.rest("POST", "/circle/posts", `{"authorId":"`+alice+`","text":"My garden."}`).wants(t, 201), "id")
+	said := op.NewID()
+	h.inCircle(func(tx circle.Tx) error {
+		return tx.InsertComment(&circle.Comment{ID: said, PostID: post, AuthorID: bob, Thread: said, Depth: 1, Text: "Bob was there.", CreatedAt: tx.Now()})
+	})
+	comments := "/circle/posts/" + post + "/comments"
+	var mine []string
+	for _, text := range []string{`"one"`, `"two","replyTo":"` + said + `"`} {
+		mine = append(mine, stringAt(h.rest("POST", comments, `{"text":`+text+`}`).wants(t, 201), "id"))
+	}
+	h.rest("PUT", "/circle/posts/"+post+"/like", "").wants(t, 200)
+	box := func(when, character string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, item := range h.rest("GET", "/circle/messagebox?characterId="+character, "").items(t) {
+			context, _ := item["context"].(string)
+			got = append(got, stringAt(item, "type")+" "+stringAt(item, "text")+" "+context)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	box("Alice at first", alice, "like  My garden.", "comment two My garden.", "comment one My garden.")
+	box("Bob at first", bob, "reply two Bob was there.")
+	h.rest("DELETE", comments+"/"+mine[0], "").wants(t, 204)
+	box("Alice after a comment was deleted", alice, "like  My garden.", "comment two My garden.")
+	h.rest("DELETE", comments+"/"+said, "").wants(t, 204)
+	box("Bob after his comment was deleted", bob, "reply two ")
+	h.rest("DELETE", "/circle/posts/"+post, "").wants(t, 204)
+	box("Alice after the post was deleted", alice)
+	box("Bob after the post was deleted", bob)
 }
 
 func TestSettingsOfTheCircleHaveDefaultsAndBounds(t *testing.T) {
