@@ -184,6 +184,7 @@ type State struct {
 // Settings are those of the whole circle; those of a character are in its settings.
 type Settings struct {
 	Everybody     bool   `json:"everybody"` // every character reacts to every post of the user
+	Quick         bool   `json:"quick"`     // reactions take seconds, not minutes to hours
 	QuietFrom     string `json:"quietFrom"` // HH:MM in the user's time zone; equal to QuietUntil = no quiet hours
 	QuietUntil    string `json:"quietUntil"`
 	CallsPerDay   int64  `json:"callsPerDay"`   // of the model, 0 to 10,000; 0 = the circle does not ask a model

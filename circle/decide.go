@@ -143,7 +143,7 @@ func ownPosts(tx Tx, characterID string) ([]*Post, error) {
 
 // How much of the feed a new text is compared with.
 const (
-	comparedPosts    = 40
+	comparedPosts    = 100
 	comparedComments = 10 // of each
 )
 

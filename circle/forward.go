@@ -83,7 +83,7 @@ func (svc *Service) NoteForward(ctx context.Context, c *op.Call, postID string) 
 		}
 		item := &Item{
 			ID: op.NewID(), CharacterID: ch.ID, SenderID: Me, SenderName: name, Type: itemMessage,
-			Text: forwarded[language].note, ContextID: p.ID, Context: op.Truncate(p.Text, maxContext), CreatedAt: tx.Now(),
+			Text: forwarded[language].note, ContextID: p.ID, Context: op.Truncate(p.Text, maxContextText), CreatedAt: tx.Now(),
 		}
 		if err := tx.PutItem(item); err != nil {
 			return err

@@ -2,6 +2,7 @@ package circle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,14 +76,14 @@ func (in *PostInput) author(tx Tx) (id, name string, err error) {
 }
 
 // DeletePost deletes a post with its comments. Nobody reacts to it any more, and what its
-// readers remember of it is forgotten.
+// readers remember of it is forgotten; their message boxes lose it, too.
 func (svc *Service) DeletePost(ctx context.Context, c *op.Call, id string) error {
 	return op.Do(ctx, svc.store, c, func(tx Tx) error {
 		p, err := tx.Post(id)
 		if err != nil {
 			return err
 		}
-		if err := forgetPost(tx, p); err != nil {
+		if err := errors.Join(forgetPost(tx, p), tx.ForgetItems(id, "")); err != nil {
 			return err
 		}
 		now := tx.Now()
@@ -159,7 +160,7 @@ func (svc *Service) DeleteComment(ctx context.Context, c *op.Call, postID, id st
 		if err := tx.CancelTurns(postID, id); err != nil {
 			return err
 		}
-		if err := forgetComment(tx, comment); err != nil {
+		if err := errors.Join(forgetComment(tx, comment), tx.ForgetItems(postID, id)); err != nil {
 			return err
 		}
 		return emit(tx, c.By(), "circle.comment.deleted", map[string]any{"postId": postID, "commentId": id})

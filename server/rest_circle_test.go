@@ -7,6 +7,7 @@ import (
 	_ "image/jpeg"
 	"image/png"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -333,6 +334,53 @@ func TestActionsAreDecidedOnce(t *testing.T) {
 	if box := h.rest("GET", "/circle/messagebox?characterId="+alice, "").items(t); len(box) != 1 || box[0]["text"] != "rejected" {
 		t.Errorf("the character reads %v", box)
 	}
+	if got := h.rest("POST", "/circle/actions/"+h.makeAction(alice), `{"decision":"accept"}`).wants(t, 200); got["state"] != "accepted" {
+		t.Errorf("the action is %v", got)
+	}
+	h.inCircle(func(tx circle.Tx) error {
+		r, err := tx.Relation(alice, circle.Me)
+		if r.Strength != -2+5 || r.Interactions != 2 {
+			t.Errorf("the character thinks %+v of the user", r)
+		}
+		return err
+	})
+}
+
+func TestMessageBoxesForgetWhatIsDeleted(t *testing.T) {
+	h := newTestServer(t, nil)
+	alice, bob := h.newCharacter(), h.newCharacter()
+	h.join(alice)
+	post := stringAt(h.rest("POST", "/circle/posts", `{"authorId":"`+alice+`","text":"My garden."}`).wants(t, 201), "id")
+	said := op.NewID()
+	h.inCircle(func(tx circle.Tx) error {
+		return tx.InsertComment(&circle.Comment{ID: said, PostID: post, AuthorID: bob, Thread: said, Depth: 1, Text: "Bob was there.", CreatedAt: tx.Now()})
+	})
+	comments := "/circle/posts/" + post + "/comments"
+	var mine []string
+	for _, text := range []string{`"one"`, `"two","replyTo":"` + said + `"`} {
+		mine = append(mine, stringAt(h.rest("POST", comments, `{"text":`+text+`}`).wants(t, 201), "id"))
+	}
+	h.rest("PUT", "/circle/posts/"+post+"/like", "").wants(t, 200)
+	box := func(when, character string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, item := range h.rest("GET", "/circle/messagebox?characterId="+character, "").items(t) {
+			context, _ := item["context"].(string)
+			got = append(got, stringAt(item, "type")+" "+stringAt(item, "text")+" "+context)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	box("Alice at first", alice, "like  My garden.", "comment two My garden.", "comment one My garden.")
+	box("Bob at first", bob, "reply two Bob was there.")
+	h.rest("DELETE", comments+"/"+mine[0], "").wants(t, 204)
+	box("Alice after a comment was deleted", alice, "like  My garden.", "comment two My garden.")
+	h.rest("DELETE", comments+"/"+said, "").wants(t, 204)
+	box("Bob after his comment was deleted", bob, "reply two ")
+	h.rest("DELETE", "/circle/posts/"+post, "").wants(t, 204)
+	box("Alice after the post was deleted", alice)
+	box("Bob after the post was deleted", bob)
 }
 
 func TestSettingsOfTheCircleHaveDefaultsAndBounds(t *testing.T) {
@@ -341,7 +389,7 @@ func TestSettingsOfTheCircleHaveDefaultsAndBounds(t *testing.T) {
 	if got["quietFrom"] != "23:00" || got["callsPerDay"] != 200.0 || got["updatedAt"] != nil {
 		t.Errorf("the defaults are %v", got)
 	}
-	if got := h.rest("PUT", "/circle/settings", `{"callsPerDay":0,"quietFrom":"22:30","updatedAt":null}`).wants(t, 200); got["callsPerDay"] != 0.0 || got["sleepAfter"] != 3.0 || got["quietFrom"] != "22:30" {
+	if got := h.rest("PUT", "/circle/settings", `{"callsPerDay":0,"quick":true,"quietFrom":"22:30","updatedAt":null}`).wants(t, 200); got["callsPerDay"] != 0.0 || got["quick"] != true || got["sleepAfter"] != 3.0 || got["quietFrom"] != "22:30" {
 		t.Errorf("the settings are %v", got)
 	}
 	for field, body := range map[string]string{
