@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+
+	"nodest/fault"
 )
 
 const circlePath = "/api/v1/circle"
@@ -223,7 +225,8 @@ func (c *client) uploadImages(ctx context.Context, files []string) ([]string, er
 		}
 		var made struct{ ID string }
 		if err := c.upload(ctx, "/api/v1/attachments", file, data, nil, &made); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			public := fault.Public(err)
+			return nil, fault.New(public.Code, "%s: %s", file, public.Message)
 		}
 		ids[i] = made.ID
 	}
@@ -388,7 +391,7 @@ func (p *program) circleTurns() *cobra.Command {
 			var page pageOf[circleTurn]
 			return p.answer(ctx, c, http.MethodGet, path, nil, &page, func() error {
 				if len(page.Items) == 0 {
-					fmt.Fprintln(p.err, "no turns; characters decide within a minute whether they react to a post")
+					fmt.Fprintln(p.err, "no turns; characters that take part decide within a minute whether they react to a post")
 					return nil
 				}
 				rows := [][]string{{"WHEN", "CHARACTER", "WHAT", "STATE", "WHY"}}
@@ -431,7 +434,7 @@ func (p *program) circleRelationships() *cobra.Command {
 			}
 			return p.answer(ctx, c, http.MethodGet, path, nil, &graph, func() error {
 				if len(graph.Edges) == 0 {
-					fmt.Fprintln(p.err, "no relationships yet; they begin with the first like, comment or reply")
+					fmt.Fprintln(p.err, "no relationships yet; one begins when somebody likes, or answers, what a character wrote")
 					return nil
 				}
 				names := map[string]string{}

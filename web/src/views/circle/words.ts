@@ -123,7 +123,7 @@ export const circleWords = words(
 
     // Relationships
     relationshipsText: 'What members think of each other and of you. It changes with likes, comments and replies, and you can change it.',
-    noRelations: 'No relationships yet. They begin with the first like, comment or reply, or when you set one.',
+    noRelations: 'No relationships yet. One begins when somebody likes or answers what a member wrote, or when you set it.',
     setRelation: 'Set a relationship',
     whoThinks: 'Whose relationship',
     ofWhomThinks: 'To whom',
@@ -338,7 +338,7 @@ export const circleWords = words(
     details: '详情',
 
     relationshipsText: '成员之间以及对你的看法，会随点赞、评论和回复变化，你也可以修改。',
-    noRelations: '还没有关系。第一次点赞、评论或回复后，或由你设定后，就会出现。',
+    noRelations: '还没有关系。成员写的内容被点赞或回答后，或由你设定后，就会出现。',
     setRelation: '设定关系',
     whoThinks: '谁的关系',
     ofWhomThinks: '对谁',
