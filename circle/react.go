@@ -94,7 +94,7 @@ func occasionOf(tx Tx, turnID string) (o *occasion, note rules.Note, later time.
 	}
 	quiet := rules.QuietHours(o.state.Settings.QuietFrom, o.state.Settings.QuietUntil)
 	if !quiet.End(o.now).IsZero() {
-		habit, toUser := rules.HabitOf(t.CharacterID), t.TargetID == Me
+		habit, toUser := o.state.Settings.habit(t.CharacterID), t.TargetID == Me
 		return o, "", o.now.Add(habit.Delay(rules.Seed(t.ID), o.now, quiet, t.Reason, toUser)).UTC(), nil
 	}
 	done, err := interactions(tx, t.CharacterID, o.comments)

@@ -277,7 +277,7 @@ func TestTheCircleSleepsAndWakesWithOneDigest(t *testing.T) {
 	f.at(time.Date(2026, 3, 12, 15, 0, 0, 0, time.UTC))
 	f.reply = func(p llm.Prompt) (string, error) {
 		own := p.Messages[1].Text
-		if !strings.Contains(own, "Bea: ") || !strings.Contains(own, "away") || nameIn(own) != "Carl" {
+		if !strings.Contains(own, " ago: Bea: ") || !strings.Contains(own, "24 hours ago: ") || !strings.Contains(own, "2 days ago: ") || !strings.Contains(own, "away") || nameIn(own) != "Carl" {
 			t.Errorf("the prompt of the digest is\n%s", own)
 		}
 		return tellsPost("Bea has baked and I have walked while you were gone"), nil
