@@ -38,9 +38,9 @@ type Post struct {
 	AuthorName string     // as it was when the post was written
 	Kind       rules.Kind // of a character's post; "" = none
 	Text       string
-	TextKey    string   // rules.Key of Text
-	Images     []string // ids of attachments
-	Thoughts   string   // what the author did not say
+	TextKey    string // rules.Key of Text
+	Images     []Image
+	Thoughts   string // what the author did not say
 	Emotion    *rules.Emotion
 	Evidence   []string // what statements about others rest on: ids of posts, comments and memories
 	Favorite   bool
@@ -51,6 +51,12 @@ type Post struct {
 	// Read with a post, not written with it.
 	Comments int // live ones
 	Likes    []Like
+}
+
+// Image is an image of a post.
+type Image struct {
+	ID   string `json:"id"`   // of the attachment
+	Name string `json:"name"` // of its file
 }
 
 // Comment is a comment on a post, or a reply to another comment.

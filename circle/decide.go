@@ -143,7 +143,7 @@ func ownPosts(tx Tx, characterID string) ([]*Post, error) {
 
 // How much of the feed a new text is compared with.
 const (
-	comparedPosts    = 40
+	comparedPosts    = 100
 	comparedComments = 10 // of each
 )
 
@@ -225,7 +225,11 @@ func (svc *Service) decide(ctx context.Context, userID string, r *reaction) (a r
 
 // complete makes the scene and adds the memories.
 func (svc *Service) complete(ctx context.Context, userID string, m *Model, r *reaction) error {
-	names, images, err := svc.pictures(ctx, userID, r.post.Images, m.Sees)
+	attached := make([]string, len(r.post.Images))
+	for i, image := range r.post.Images {
+		attached[i] = image.ID
+	}
+	names, images, err := svc.pictures(ctx, userID, attached, m.Sees)
 	if err != nil {
 		return err
 	}

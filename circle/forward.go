@@ -41,14 +41,8 @@ func (svc *Service) Forwarded(ctx context.Context, c *op.Call, postID, character
 			return "", err
 		}
 		var names []string
-		for _, id := range p.Images {
-			image, err := tx.Attachments.Attachment(id)
-			if err != nil && !fault.Is(err, fault.NotFound) {
-				return "", err
-			}
-			if err == nil {
-				names = append(names, image.Name)
-			}
+		for _, image := range p.Images {
+			names = append(names, image.Name)
 		}
 		words := forwarded[language]
 		var parts []string

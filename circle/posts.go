@@ -2,6 +2,7 @@ package circle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,12 +35,14 @@ func (svc *Service) Post(ctx context.Context, c *op.Call, in PostInput) (*Post, 
 		if err != nil {
 			return nil, op.InField("authorId", err)
 		}
+		p := &Post{ID: op.NewID(), AuthorID: author, AuthorName: name, Text: in.Text, CreatedAt: tx.Now()}
 		for i, id := range in.Images {
-			if _, err := tx.Attachments.Attachment(id); err != nil {
+			a, err := tx.Attachments.Attachment(id)
+			if err != nil {
 				return nil, op.InField(fmt.Sprintf("images[%d]", i), err)
 			}
+			p.Images = append(p.Images, Image{a.ID, a.Name})
 		}
-		p := &Post{ID: op.NewID(), AuthorID: author, AuthorName: name, Text: in.Text, Images: in.Images, CreatedAt: tx.Now()}
 		if err := svc.publish(tx, c.By(), p); err != nil {
 			return nil, err
 		}
@@ -73,14 +76,14 @@ func (in *PostInput) author(tx Tx) (id, name string, err error) {
 }
 
 // DeletePost deletes a post with its comments. Nobody reacts to it any more, and what its
-// readers remember of it is forgotten.
+// readers remember of it is forgotten; their message boxes lose it, too.
 func (svc *Service) DeletePost(ctx context.Context, c *op.Call, id string) error {
 	return op.Do(ctx, svc.store, c, func(tx Tx) error {
 		p, err := tx.Post(id)
 		if err != nil {
 			return err
 		}
-		if err := forgetPost(tx, p); err != nil {
+		if err := errors.Join(forgetPost(tx, p), tx.ForgetItems(id, "")); err != nil {
 			return err
 		}
 		now := tx.Now()
@@ -157,7 +160,7 @@ func (svc *Service) DeleteComment(ctx context.Context, c *op.Call, postID, id st
 		if err := tx.CancelTurns(postID, id); err != nil {
 			return err
 		}
-		if err := forgetComment(tx, comment); err != nil {
+		if err := errors.Join(forgetComment(tx, comment), tx.ForgetItems(postID, id)); err != nil {
 			return err
 		}
 		return emit(tx, c.By(), "circle.comment.deleted", map[string]any{"postId": postID, "commentId": id})

@@ -126,7 +126,7 @@ func TestNothingIsRememberedForTheUserAndForTheDeleted(t *testing.T) {
 	mira := r.character("Mira", "Keeps a lighthouse.")
 	gone := r.character("Gone", "Left.")
 	r.update(func(tx circle.Tx) error { return tx.Characters.DeleteCharacter(gone) })
-	post := &circle.Post{ID: newID(), AuthorID: circle.Me, AuthorName: "Ann", CreatedAt: yesterday, Images: []string{newID()}}
+	post := &circle.Post{ID: newID(), AuthorID: circle.Me, AuthorName: "Ann", CreatedAt: yesterday, Images: []circle.Image{{ID: newID()}}}
 	for _, who := range []string{circle.Me, gone, mira} { // the latter has reacted to it
 		r.update(func(tx circle.Tx) error { return circle.RememberPost(tx, post, who) })
 	}

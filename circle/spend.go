@@ -52,10 +52,11 @@ func (svc *Service) ask(ctx context.Context, userID string, m *Model, p llm.Prom
 	}
 	used := most // unless the model says what it was
 	p.Used = func(u llm.Usage) { used = int64(u.PromptTokens) + int64(u.CompletionTokens) }
-	err = svc.paces.with(ctx, m.Key, svc.opts.Pause, func() error {
+	if err = svc.paces.wait(ctx, m.Key, svc.opts.Pause); err == nil {
 		reply, err = m.Ask(ctx, p)
-		return err
-	})
+	} else {
+		used = 0
+	}
 	if total != nil {
 		total.calls++
 		total.tokens += used
@@ -129,26 +130,27 @@ func dayOf(tx Tx) (string, error) {
 	return tx.Now().In(set.Zone()).Format(time.DateOnly), nil
 }
 
-// paces sends the requests of each key one after another.
+// paces lets the requests of each key start one after another. A request that hangs holds
+// up nobody else.
 type paces struct {
 	mu   sync.Mutex
 	keys map[string]*pace
 }
 
-// pace is held by the one who asks with a key.
+// pace is held by the one whose request is next.
 type pace struct {
 	turn  chan struct{}
 	users int       // who hold it, or wait for it
 	next  time.Time // when the next request may start
 }
 
-// with runs fn when nobody else asks with the key, and pause after the request before it
-// has started. An empty key is not paced.
+// wait returns when a request with the key may start: pause after the one before it. An
+// empty key is not paced.
 //
-// Errors: those of ctx, and of fn.
-func (ps *paces) with(ctx context.Context, key string, pause time.Duration, fn func() error) error {
+// Errors: those of ctx.
+func (ps *paces) wait(ctx context.Context, key string, pause time.Duration) error {
 	if key == "" {
-		return fn()
+		return nil
 	}
 	p := ps.enter(key)
 	defer ps.leave(p)
@@ -166,7 +168,7 @@ func (ps *paces) with(ctx context.Context, key string, pause time.Duration, fn f
 		return context.Cause(ctx)
 	}
 	p.next = time.Now().Add(pause)
-	return fn()
+	return nil
 }
 
 func (ps *paces) enter(key string) *pace {

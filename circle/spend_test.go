@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestRequestsWithOneKeyAreSentOneAfterAnother(t *testing.T) {
+func TestRequestsWithOneKeyStartOneAfterAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ps paces
 		var mu sync.Mutex
@@ -17,15 +17,14 @@ func TestRequestsWithOneKeyAreSentOneAfterAnother(t *testing.T) {
 		for range 3 {
 			for _, key := range []string{"a", "b", ""} {
 				group.Go(func() {
-					err := ps.with(t.Context(), key, 2*time.Second, func() error {
-						mu.Lock()
-						defer mu.Unlock()
-						starts[key] = append(starts[key], time.Now())
-						return nil
-					})
+					err := ps.wait(t.Context(), key, 2*time.Second)
+					mu.Lock()
+					starts[key] = append(starts[key], time.Now())
+					mu.Unlock()
 					if err != nil {
 						t.Error(err)
 					}
+					<-time.After(time.Minute) // a request that takes long
 				})
 			}
 		}
@@ -40,7 +39,7 @@ func TestRequestsWithOneKeyAreSentOneAfterAnother(t *testing.T) {
 			}
 		}
 		<-time.After(time.Minute) // virtual
-		if err := ps.with(t.Context(), "c", 0, func() error { return nil }); err != nil || len(ps.keys) != 0 {
+		if err := ps.wait(t.Context(), "c", 0); err != nil || len(ps.keys) != 0 {
 			t.Errorf("%d keys are kept, %v", len(ps.keys), err)
 		}
 	})
@@ -49,13 +48,12 @@ func TestRequestsWithOneKeyAreSentOneAfterAnother(t *testing.T) {
 func TestWhoeverWaitsForAKeyCanGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ps paces
-		none := func() error { return nil }
-		if err := ps.with(t.Context(), "a", time.Hour, none); err != nil {
+		if err := ps.wait(t.Context(), "a", time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := ps.with(ctx, "a", time.Hour, none); err == nil {
+		if err := ps.wait(ctx, "a", time.Hour); err == nil {
 			t.Error("it did not wait")
 		}
 	})

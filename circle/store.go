@@ -102,6 +102,9 @@ type RelationTx interface {
 	PutItem(i *Item) error
 	// Items returns a message box, newest first; unread: only those that no review has read.
 	Items(characterID string, unread bool) ([]*Item, error)
+	// ForgetItems removes the items about a comment, or about a post ("" = any of its
+	// comments, too), and what others quote of it.
+	ForgetItems(postID, commentID string) error
 	// ReadItems marks items as read.
 	ReadItems(characterID string, ids ...string) error
 

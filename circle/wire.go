@@ -36,7 +36,7 @@ type wirePost struct {
 	Author       wireMember     `json:"author"`
 	Kind         rules.Kind     `json:"kind,omitempty"`
 	Text         string         `json:"text"`
-	Images       []string       `json:"images"`
+	Images       []Image        `json:"images"`
 	HasThoughts  bool           `json:"hasThoughts"`
 	Thoughts     string         `json:"thoughts,omitempty"`
 	Emotion      *rules.Emotion `json:"emotion,omitempty"`
@@ -108,7 +108,7 @@ func (w Wire) post(p *Post) wirePost {
 		Favorite: p.Favorite, Likes: make([]wireLike, len(p.Likes)), CommentCount: p.Comments, CreatedAt: op.Time(p.CreatedAt),
 	}
 	if out.Images == nil {
-		out.Images = []string{}
+		out.Images = []Image{}
 	}
 	if p.Rating > 0 {
 		out.Rating = &p.Rating

@@ -6,6 +6,8 @@ import (
 	"image"
 	_ "image/jpeg"
 	"image/png"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -240,7 +242,7 @@ func TestImagesAreStoredWithThumbnails(t *testing.T) {
 	}
 	h.rest("GET", path+"/content?size=5", "").refuses(t, 400, "invalid_field", "size")
 	post := h.rest("POST", "/circle/posts", `{"images":["`+stringAt(a, "id")+`"]}`).wants(t, 201)
-	if images := post["images"].([]any); len(images) != 1 || images[0] != a["id"] {
+	if images := post["images"].([]any); len(images) != 1 || !maps.Equal(images[0].(map[string]any), map[string]any{"id": a["id"], "name": "harbour.png"}) {
 		t.Errorf("the post has %v", images)
 	}
 	h.upload("POST", "/attachments", "a.txt", []byte("no image")).refuses(t, 415, "unsupported_media_type")
@@ -266,14 +268,17 @@ func TestAForwardedPostIsAMessageInAPrivateChat(t *testing.T) {
 	if message["text"] != want || message["conversationId"] != chat || h.model.last() == "" || sent["message"].(map[string]any)["text"] != "Yes." {
 		t.Errorf("sent %v", sent)
 	}
+	box := h.rest("GET", "/circle/messagebox?characterId="+alice, "").items(t)
+	if len(box) != 1 || box[0]["type"] != "message" || box[0]["contextId"] != post || box[0]["text"] != "forwarded your post" {
+		t.Errorf("the author's message box is %v", box)
+	}
 	h.rest("DELETE", "/circle/posts/"+post, "").wants(t, 204)
 	again := h.rest("POST", "/circle/posts/"+post+"/forward", body, "Idempotency-Key: once").wants(t, 200)
 	if again["userMessage"].(map[string]any)["id"] != message["id"] {
 		t.Errorf("a repeated call sent %v", again)
 	}
-	box := h.rest("GET", "/circle/messagebox?characterId="+alice, "").items(t)
-	if len(box) != 1 || box[0]["type"] != "message" || box[0]["contextId"] != post || box[0]["text"] != "forwarded your post" {
-		t.Errorf("the author's message box is %v", box)
+	if left := h.rest("GET", "/circle/messagebox?characterId="+alice, "").items(t); len(left) != 0 {
+		t.Errorf("of the deleted post, the author's message box has %v", left)
 	}
 	bob := h.newCharacter()
 	other := stringAt(h.rest("POST", "/circle/posts", `{"text":"Ahoy"}`).wants(t, 201), "id")
@@ -342,6 +347,43 @@ func TestActionsAreDecidedOnce(t *testing.T) {
 		}
 		return err
 	})
+}
+
+func TestMessageBoxesForgetWhatIsDeleted(t *testing.T) {
+	h := newTestServer(t, nil)
+	alice, bob := h.newCharacter(), h.newCharacter()
+	h.join(alice)
+	post := stringAt(h.rest("POST", "/circle/posts", `{"authorId":"`+alice+`","text":"My garden."}`).wants(t, 201), "id")
+	said := op.NewID()
+	h.inCircle(func(tx circle.Tx) error {
+		return tx.InsertComment(&circle.Comment{ID: said, PostID: post, AuthorID: bob, Thread: said, Depth: 1, Text: "Bob was there.", CreatedAt: tx.Now()})
+	})
+	comments := "/circle/posts/" + post + "/comments"
+	var mine []string
+	for _, text := range []string{`"one"`, `"two","replyTo":"` + said + `"`} {
+		mine = append(mine, stringAt(h.rest("POST", comments, `{"text":`+text+`}`).wants(t, 201), "id"))
+	}
+	h.rest("PUT", "/circle/posts/"+post+"/like", "").wants(t, 200)
+	box := func(when, character string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, item := range h.rest("GET", "/circle/messagebox?characterId="+character, "").items(t) {
+			context, _ := item["context"].(string)
+			got = append(got, stringAt(item, "type")+" "+stringAt(item, "text")+" "+context)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	box("Alice at first", alice, "like  My garden.", "comment two My garden.", "comment one My garden.")
+	box("Bob at first", bob, "reply two Bob was there.")
+	h.rest("DELETE", comments+"/"+mine[0], "").wants(t, 204)
+	box("Alice after a comment was deleted", alice, "like  My garden.", "comment two My garden.")
+	h.rest("DELETE", comments+"/"+said, "").wants(t, 204)
+	box("Bob after his comment was deleted", bob, "reply two ")
+	h.rest("DELETE", "/circle/posts/"+post, "").wants(t, 204)
+	box("Alice after the post was deleted", alice)
+	box("Bob after the post was deleted", bob)
 }
 
 func TestSettingsOfTheCircleHaveDefaultsAndBounds(t *testing.T) {

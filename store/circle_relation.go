@@ -102,6 +102,20 @@ func (t circleTx) Items(characterID string, unread bool) ([]*circle.Item, error)
 		"SELECT * FROM circle_items WHERE "+where+" ORDER BY created_at DESC, id DESC", t.userID, characterID)
 }
 
+// ForgetItems removes the items about a comment, or about a post with its comments. Replies
+// to a comment quote it.
+func (t circleTx) ForgetItems(postID, commentID string) error {
+	if commentID == "" {
+		return t.Run("DELETE FROM circle_items WHERE user_id = ? AND (context_id = ? OR context_id IN"+
+			" (SELECT c.id FROM circle_comments c WHERE c.user_id = ? AND c.post_id = ?))", t.userID, postID, t.userID, postID)
+	}
+	if err := t.Run("DELETE FROM circle_items WHERE user_id = ? AND context_id = ?", t.userID, commentID); err != nil {
+		return err
+	}
+	return t.Run("UPDATE circle_items SET context = '' WHERE user_id = ? AND type = 'reply' AND context_id IN"+
+		" (SELECT c.id FROM circle_comments c WHERE c.user_id = ? AND c.post_id = ? AND c.reply_to = ?)", t.userID, t.userID, postID, commentID)
+}
+
 // ReadItems marks items of a message box as read; those that are gone are left out.
 func (t circleTx) ReadItems(characterID string, ids ...string) error {
 	if len(ids) == 0 {

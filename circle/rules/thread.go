@@ -23,7 +23,7 @@ const (
 // character answers any other comment, by the turns of the pair so far.
 const returning = 0.9
 
-var answering = [maxTurns]float64{0.5, 0.5, 0.65, 0.5, 0.4, 0.3}
+var answering = [maxTurns]float64{0.6, 0.6, 0.9, 0.75, 0.6, 0.45}
 
 // Answers decides whether a character answers a comment that is on its post, answers its
 // comment, or mentions it; if not, the note says why. It always answers the user. Threads

@@ -36,7 +36,7 @@ func TestCircleCommands(t *testing.T) {
 	inst.mustRun(t, "circle", "like", "The lamp")
 	feed := inst.mustRun(t, "circle")
 	require.Regexp(t, `(?m)^[0-9a-f-]{36}  .* Mira \(likes: 1, comments: 2\)$`, feed)
-	require.Regexp(t, `(?m)^[0-9a-f-]{36}  .* you \(likes: 0, comments: 0, images: 1\)$`, feed)
+	require.Regexp(t, `(?m)^[0-9a-f-]{36}  .* you \(likes: 0, comments: 0\)\n    The first snow!\n    \[image: face.png\]$`, feed)
 	require.Contains(t, feed, "        "+comment.ID+"  you: I saw it.\n")
 	require.Less(t, strings.Index(feed, "The lamp"), strings.Index(feed, "The first snow!"), "the newest first")
 	require.NotContains(t, inst.mustRun(t, "circle", "--author", "me"), "The lamp")
@@ -56,6 +56,8 @@ func TestCircleCommands(t *testing.T) {
 	require.Contains(t, inst.mustRun(t, "circle"), "(deleted)")
 
 	require.Regexp(t, `^MEMBER +ABOUT +STRENGTH +TYPE`, inst.mustRun(t, "circle", "relationships"))
+	require.Regexp(t, `^WHEN +CHARACTER +WHAT +STATE +WHY\n`, inst.mustRun(t, "circle", "turns"))
+	require.Empty(t, inst.mustRun(t, "circle", "turns", "--state", "failed"))
 	require.Contains(t, inst.mustRun(t, "circle", "cost"), "limits per day: 200 calls, 400000 tokens\n")
 	inst.mustRun(t, "circle", "disable", "Mira")
 	_, _, err = inst.command(t, nil, "circle", "post", "Hello.", "--as", "Mira")

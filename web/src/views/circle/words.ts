@@ -3,6 +3,7 @@ import { words } from '../../lib/language.svelte'
 export const circleWords = words(
   {
     circle: 'Circle',
+    you: 'you', // inside of a sentence
     parts: 'Parts of the circle',
     partNames: { feed: 'Feed', relationships: 'Relationships', messages: 'Message box', actions: 'Offers', cost: 'Cost', members: 'Members', settings: 'Settings' },
 
@@ -14,6 +15,11 @@ export const circleWords = words(
     nobody: 'No character takes part in the circle yet. Members post, comment and like, at their own pace.',
     chooseMembers: 'Choose members',
     noPosts: 'No posts yet. Write the first one: your characters will see it.',
+    plannedPosts: (n: number) => (n === 1 ? '1 post planned' : `${n} posts planned`),
+    failedPosts: (n: number) => (n === 1 ? '1 post failed' : `${n} posts failed`),
+    ownTitle: 'Posts that members are about to write',
+    noOwnTurns: 'No posts are planned.',
+    digest: 'While you were away',
     noMatch: 'No posts match the filter.',
     showAll: 'Show all posts',
     older: 'Show older posts',
@@ -35,7 +41,7 @@ export const circleWords = words(
     // A post
     postBy: (name: string) => `Post by ${name}`,
     like: 'Like',
-    unlike: 'Liked. Take the like back',
+    unlike: 'Take the like back',
     likes: (n: number) => (n === 1 ? '1 like' : `${n} likes`),
     likedBy: 'Liked by',
     comment: 'Comment',
@@ -55,18 +61,18 @@ export const circleWords = words(
     deletePostText: 'Its comments and likes go with it, and planned reactions are cancelled. What members remember of it is removed too.',
     pictures: 'Pictures',
     picture: (n: number, of: number) => `Picture ${n} of ${of}`,
-    openPicture: (n: number, of: number) => `Open picture ${n} of ${of}`,
+    openPicture: (name: string) => `Open the picture ${name}`,
     before: 'Previous picture',
     after: 'Next picture',
-    wholeText: 'Show all of it',
+    wholeText: 'Show more',
 
     // Comments
     writeComment: 'Write a comment',
     replyTo: (name: string) => `Reply to ${name}`,
     reply: 'Reply',
-    replied: (name: string) => `answers ${name}`,
+    replied: (name: string) => `to ${name}`,
     send: 'Send',
-    cancelReply: 'Do not reply',
+    cancelReply: 'Cancel the reply',
     deleteComment: 'Delete this comment?',
     deleteCommentText: 'Replies to it stay. Planned answers are cancelled.',
     deletedComment: 'This comment was deleted.',
@@ -83,7 +89,7 @@ export const circleWords = words(
     // Turns
     planTitle: 'Reactions to this post',
     noTurns: 'No member has decided yet. They look at a post within a minute or so.',
-    states: { planned: 'planned', done: 'done', nothing: 'came to nothing', left_out: 'left out', failed: 'failed' } as Record<string, string>,
+    states: { planned: 'planned', done: 'done', nothing: 'did nothing', left_out: 'left out', failed: 'failed' } as Record<string, string>,
     reasons: {
       mentioned: 'was mentioned',
       own_thread: 'its own thread',
@@ -117,7 +123,10 @@ export const circleWords = words(
 
     // Relationships
     relationshipsText: 'What members think of each other and of you. It changes with likes, comments and replies, and you can change it.',
-    noRelations: 'No relationships yet. They begin with the first like, comment or reply.',
+    noRelations: 'No relationships yet. They begin with the first like, comment or reply, or when you set one.',
+    setRelation: 'Set a relationship',
+    whoThinks: 'Whose relationship',
+    ofWhomThinks: 'To whom',
     graph: 'Graph of the relationships',
     graphText: 'A line is green for a good relationship and red for a bad one; the list below says the same.',
     ofWhom: 'Relationships of',
@@ -128,7 +137,7 @@ export const circleWords = words(
     typeAuto: 'Follows the strength',
     typeHint: 'A type that you choose stays when the strength changes.',
     description: 'Description',
-    descriptionHint: 'In a prompt it stands next to the strength.',
+    descriptionHint: 'Prompts contain it next to the strength.',
     interactions: (n: number) => (n === 1 ? '1 interaction' : `${n} interactions`),
     editRelation: (a: string, b: string) => `What ${a} thinks of ${b}`,
     editOf: (a: string, b: string) => `Edit: ${a} → ${b}`,
@@ -150,7 +159,7 @@ export const circleWords = words(
     } as Record<string, string>,
 
     // Message box
-    boxText: 'What others did towards a member. It reads this before it thinks about its relationships again.',
+    boxText: 'What others did that concerns a member. It reads this when it reviews its relationships.',
     boxOf: 'Message box of',
     noBox: 'Nothing yet. Likes, comments and replies of others appear here.',
     unread: 'not read yet',
@@ -158,7 +167,7 @@ export const circleWords = words(
     about: 'about',
 
     // Actions
-    actionsText: 'Gifts, invitations and support that members offer you or each other when a relationship is close enough.',
+    actionsText: 'Gifts, invitations and support that members offer you when a relationship is close enough.',
     noActions: 'No offers yet. Members make them when a relationship has grown.',
     actionTypes: { gift: 'Gift', invitation: 'Invitation', support: 'Support' } as Record<string, string>,
     actionStates: { pending: 'waiting', accepted: 'accepted', rejected: 'rejected', expired: 'expired' } as Record<string, string>,
@@ -168,14 +177,14 @@ export const circleWords = words(
     reject: 'Reject',
 
     // Cost
-    costText: 'What the circle asked of the model on each of your days. The limits are in the settings.',
+    costText: 'What the circle costs per day. The limits are in the settings.',
     today: 'Today',
     noCost: 'The circle has not asked a model yet.',
     day: 'Day',
     calls: 'Calls',
     tokens: 'Tokens',
     leftOut: 'Left out',
-    leftOutText: 'Left out are reactions and posts that had to wait, or did not happen, because the limits were reached.',
+    leftOutText: 'Left out: reactions and posts that were delayed or dropped because a limit was reached.',
     ofLimit: (n: string, max: string) => `${n} of ${max}`,
     limitReached: 'The limit of the day is reached: members are silent until tomorrow.',
 
@@ -190,7 +199,7 @@ export const circleWords = words(
     // Settings
     whoReacts: 'Reactions',
     everybodyReacts: 'Everybody reacts to my posts',
-    everybodyHint: 'Otherwise a few members react: those whom a post is about, who are close to you, or by chance.',
+    everybodyHint: 'Otherwise a few members react: those who are mentioned, care for the topic or are close to you, and some by chance.',
     quick: 'React at once',
     quickHint: 'Reactions take seconds, not minutes to hours. Good for trying things out.',
     quiet: 'Quiet hours',
@@ -199,13 +208,13 @@ export const circleWords = words(
     quietUntil: 'Until',
     limits: 'Limits per day',
     limitsText: 'They are never exceeded. What is left out is shown under Cost.',
-    callsPerDay: 'Calls of the model',
-    callsHint: '0 = the circle asks no model.',
+    callsPerDay: 'Model calls',
+    callsHint: '0 = the circle never calls a model.',
     tokensPerDay: 'Tokens',
     sleep: 'Sleep',
-    sleepAfter: 'Days without a look at the feed',
-    sleepHint: 'After that the circle sleeps and costs nothing. It wakes when you come back, with one summary.',
-    asleep: (at: string) => `The circle sleeps since ${at}. It wakes when you open the feed.`,
+    sleepAfter: 'Days until it falls asleep',
+    sleepHint: 'If you do not open the feed for so long, the circle falls asleep and costs nothing. It wakes when you come back, with one summary.',
+    asleep: (at: string) => `The circle has been asleep since ${at}. It wakes when you open the feed.`,
     proactive: 'Private messages',
     proactiveOn: 'Members write to me when I am silent',
     proactiveHint: 'In your private chats. They write less often if you do not answer.',
@@ -216,6 +225,7 @@ export const circleWords = words(
   },
   {
     circle: '朋友圈',
+    you: '你',
     parts: '朋友圈的各部分',
     partNames: { feed: '动态', relationships: '关系', messages: '消息箱', actions: '互动', cost: '用量', members: '成员', settings: '设置' },
 
@@ -226,6 +236,11 @@ export const circleWords = words(
     nobody: '还没有角色加入朋友圈。成员会按自己的节奏发布、评论和点赞。',
     chooseMembers: '选择成员',
     noPosts: '还没有动态。写下第一条，你的角色会看到。',
+    plannedPosts: (n: number) => `计划了 ${n} 条动态`,
+    failedPosts: (n: number) => `${n} 条动态失败`,
+    ownTitle: '成员将要发布的动态',
+    noOwnTurns: '没有计划中的动态。',
+    digest: '你不在的时候',
     noMatch: '没有符合筛选的动态。',
     showAll: '显示全部动态',
     older: '显示更早的动态',
@@ -245,7 +260,7 @@ export const circleWords = words(
 
     postBy: (name: string) => `${name}的动态`,
     like: '点赞',
-    unlike: '已赞，取消点赞',
+    unlike: '取消点赞',
     likes: (n: number) => `${n} 个赞`,
     likedBy: '点赞的人',
     comment: '评论',
@@ -265,7 +280,7 @@ export const circleWords = words(
     deletePostText: '评论和点赞会一并删除，计划中的反应会取消，成员对它的记忆也会移除。',
     pictures: '图片',
     picture: (n: number, of: number) => `图片 ${n}/${of}`,
-    openPicture: (n: number, of: number) => `打开图片 ${n}/${of}`,
+    openPicture: (name: string) => `打开图片 ${name}`,
     before: '上一张',
     after: '下一张',
     wholeText: '显示全文',
@@ -290,7 +305,7 @@ export const circleWords = words(
 
     planTitle: '对这条动态的反应',
     noTurns: '还没有成员决定。他们会在一分钟左右看到动态。',
-    states: { planned: '已计划', done: '已完成', nothing: '没有结果', left_out: '已略过', failed: '失败' } as Record<string, string>,
+    states: { planned: '已计划', done: '已完成', nothing: '没有行动', left_out: '已略过', failed: '失败' } as Record<string, string>,
     reasons: {
       mentioned: '被提到',
       own_thread: '自己的话题',
@@ -323,10 +338,13 @@ export const circleWords = words(
     details: '详情',
 
     relationshipsText: '成员之间以及对你的看法，会随点赞、评论和回复变化，你也可以修改。',
-    noRelations: '还没有关系。第一次点赞、评论或回复后就会出现。',
+    noRelations: '还没有关系。第一次点赞、评论或回复后，或由你设定后，就会出现。',
+    setRelation: '设定关系',
+    whoThinks: '谁的关系',
+    ofWhomThinks: '对谁',
     graph: '关系图',
     graphText: '绿线表示关系好，红线表示关系差；下面的列表内容相同。',
-    ofWhom: '谁的关系',
+    ofWhom: '显示谁的关系',
     thinksOf: (a: string, b: string) => `${a} → ${b}`,
     strength: '强度',
     strengthHint: '从 −100（敌人）到 100（挚友）。',
@@ -362,7 +380,7 @@ export const circleWords = words(
     boxTypes: { like: '点赞', comment: '评论', reply: '回复', post: '动态', message: '消息', invitation: '邀请', relationship_request: '关系请求', alert: '提醒' } as Record<string, string>,
     about: '关于',
 
-    actionsText: '关系足够亲近时，成员向你或彼此提出的礼物、邀请和支持。',
+    actionsText: '关系足够亲近时，成员向你提出的礼物、邀请和支持。',
     noActions: '还没有互动。关系加深后成员会提出。',
     actionTypes: { gift: '礼物', invitation: '邀请', support: '支持' } as Record<string, string>,
     actionStates: { pending: '等待中', accepted: '已接受', rejected: '已拒绝', expired: '已过期' } as Record<string, string>,
@@ -371,7 +389,7 @@ export const circleWords = words(
     accept: '接受',
     reject: '拒绝',
 
-    costText: '朋友圈每天（你的时区）调用模型的用量。上限在设置中。',
+    costText: '朋友圈每天的用量。上限在设置中。',
     today: '今天',
     noCost: '朋友圈还没有调用过模型。',
     day: '日期',
@@ -391,7 +409,7 @@ export const circleWords = words(
 
     whoReacts: '反应',
     everybodyReacts: '所有成员都对我的动态反应',
-    everybodyHint: '否则只有一部分成员反应：被提到的、与你亲近的，或偶然的。',
+    everybodyHint: '否则只有一部分成员反应：被提到的、关心这个话题的、与你亲近的，也有偶然的。',
     quick: '立即反应',
     quickHint: '几秒内就有反应，而不是几分钟到几小时。适合试用。',
     quiet: '安静时段',
@@ -404,8 +422,8 @@ export const circleWords = words(
     callsHint: '0 表示朋友圈不调用模型。',
     tokensPerDay: 'Token',
     sleep: '休眠',
-    sleepAfter: '多少天未查看动态',
-    sleepHint: '之后朋友圈休眠，不产生用量。你回来时会唤醒，并给出一份摘要。',
+    sleepAfter: '多少天后休眠',
+    sleepHint: '这么多天没有打开动态后，朋友圈休眠，不产生用量。你回来时会唤醒，并给出一份摘要。',
     asleep: (at: string) => `朋友圈自 ${at} 起休眠。打开动态即可唤醒。`,
     proactive: '私信',
     proactiveOn: '我沉默时成员会给我写信',
