@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,23 +38,26 @@ func (m circleMember) called() string {
 
 // circlePost is a post as the feed has it.
 type circlePost struct {
-	ID           string       `json:"id"`
-	Author       circleMember `json:"author"`
-	Text         string       `json:"text"`
-	Images       []item       `json:"images"`
-	Thoughts     string       `json:"thoughts"`
-	Favorite     bool         `json:"favorite"`
-	Likes        []circleLike `json:"likes"`
-	CommentCount int          `json:"commentCount"`
-	Comments     []struct {
-		ID       string       `json:"id"`
-		Author   circleMember `json:"author"`
-		Depth    int          `json:"depth"`
-		Text     string       `json:"text"`
-		Thoughts string       `json:"thoughts"`
-		Deleted  bool         `json:"deleted"`
-	} `json:"comments"`
-	CreatedAt time.Time `json:"createdAt"`
+	ID           string          `json:"id"`
+	Author       circleMember    `json:"author"`
+	Text         string          `json:"text"`
+	Images       []item          `json:"images"`
+	Thoughts     string          `json:"thoughts"`
+	Favorite     bool            `json:"favorite"`
+	Likes        []circleLike    `json:"likes"`
+	CommentCount int             `json:"commentCount"`
+	Comments     []circleComment `json:"comments"` // oldest first
+	CreatedAt    time.Time       `json:"createdAt"`
+}
+
+type circleComment struct {
+	ID       string       `json:"id"`
+	Author   circleMember `json:"author"`
+	ReplyTo  string       `json:"replyTo"`
+	Depth    int          `json:"depth"`
+	Text     string       `json:"text"`
+	Thoughts string       `json:"thoughts"`
+	Deleted  bool         `json:"deleted"`
 }
 
 type circleLike struct {
@@ -133,7 +137,7 @@ func (p *program) showPost(post *circlePost) {
 	if post.Thoughts != "" {
 		p.indented("    ", "["+post.Author.called()+" thought: "+post.Thoughts+"]")
 	}
-	for _, c := range post.Comments {
+	for _, c := range asThreads(post.Comments) {
 		text := c.Author.called() + ": " + c.Text
 		if c.Deleted {
 			text = "(deleted)"
@@ -144,6 +148,20 @@ func (p *program) showPost(post *circlePost) {
 		p.indented(strings.Repeat("  ", 3+min(max(c.Depth, 1), 6)), c.ID+"  "+text)
 	}
 	fmt.Fprintln(p.out)
+}
+
+// asThreads puts each comment below the one that it answers and the earlier answers to that.
+func asThreads(comments []circleComment) []circleComment {
+	var shown []circleComment
+	for _, c := range comments {
+		at := len(shown)
+		if i := slices.IndexFunc(shown, func(to circleComment) bool { return to.ID == c.ReplyTo }); i >= 0 {
+			for at = i + 1; at < len(shown) && shown[at].Depth > shown[i].Depth; at++ {
+			}
+		}
+		shown = slices.Insert(shown, at, c)
+	}
+	return shown
 }
 
 func (p *program) indented(by, text string) {
