@@ -168,7 +168,7 @@ func (f *fixture) settings(change func(s *circle.Settings)) {
 			return err
 		}
 		change(&s.Settings)
-		return tx.PutCircleState(s)
+		return tx.PutCircleSettings(s)
 	})
 }
 
