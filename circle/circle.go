@@ -178,7 +178,7 @@ type State struct {
 	Settings  Settings
 	LookedAt  time.Time  // when the user looked at the feed last; zero = never
 	AsleepAt  *time.Time // since when the circle sleeps; nil = it is awake
-	UpdatedAt time.Time
+	UpdatedAt time.Time  // of Settings; zero = the user changed none
 }
 
 // Settings are those of the whole circle; those of a character are in its settings.

@@ -349,6 +349,14 @@ func TestActionsAreDecidedOnce(t *testing.T) {
 	})
 }
 
+func TestAnEmptyCommentIDDeletesNoPost(t *testing.T) {
+	h := newTestServer(t, nil)
+	post := stringAt(h.rest("POST", "/circle/posts", `{"text":"My garden."}`).wants(t, 201), "id")
+	p, _ := h.connect(nil)
+	p.fails("not_found", "circle.delete", "d1", map[string]any{"postId": post, "commentId": ""})
+	h.rest("GET", "/circle/posts/"+post, "").wants(t, 200)
+}
+
 func TestMessageBoxesForgetWhatIsDeleted(t *testing.T) {
 	h := newTestServer(t, nil)
 	alice, bob := h.newCharacter(), h.newCharacter()
