@@ -55,8 +55,8 @@ type Post struct {
 
 // Image is an image of a post.
 type Image struct {
-	ID   string `json:"id"`   // of the attachment
-	Name string `json:"name"` // of its file
+	ID   string // of the attachment
+	Name string // of its file
 }
 
 // Comment is a comment on a post, or a reply to another comment.

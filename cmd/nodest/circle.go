@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+
+	"nodest/fault"
 )
 
 const circlePath = "/api/v1/circle"
@@ -41,7 +43,7 @@ type circlePost struct {
 	ID           string          `json:"id"`
 	Author       circleMember    `json:"author"`
 	Text         string          `json:"text"`
-	Images       []item          `json:"images"`
+	ImageNames   []string        `json:"imageNames"`
 	Thoughts     string          `json:"thoughts"`
 	Favorite     bool            `json:"favorite"`
 	Likes        []circleLike    `json:"likes"`
@@ -131,8 +133,8 @@ func (p *program) showPost(post *circlePost) {
 	}
 	fmt.Fprintf(p.out, "%s  %s  %s (likes: %d, comments: %d%s)\n", post.ID, shortTime(post.CreatedAt), post.Author.called(), len(post.Likes), post.CommentCount, marks)
 	p.indented("    ", post.Text)
-	for _, image := range post.Images {
-		p.indented("    ", "[image: "+image.Name+"]")
+	for _, name := range post.ImageNames {
+		p.indented("    ", "[image: "+name+"]")
 	}
 	if post.Thoughts != "" {
 		p.indented("    ", "["+post.Author.called()+" thought: "+post.Thoughts+"]")
@@ -241,7 +243,8 @@ func (c *client) uploadImages(ctx context.Context, files []string) ([]string, er
 		}
 		var made struct{ ID string }
 		if err := c.upload(ctx, "/api/v1/attachments", file, data, nil, &made); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			public := fault.Public(err)
+			return nil, fault.New(public.Code, "%s: %s", file, public.Message)
 		}
 		ids[i] = made.ID
 	}
@@ -406,7 +409,7 @@ func (p *program) circleTurns() *cobra.Command {
 			var page pageOf[circleTurn]
 			return p.answer(ctx, c, http.MethodGet, path, nil, &page, func() error {
 				if len(page.Items) == 0 {
-					fmt.Fprintln(p.err, "no turns; characters decide within a minute whether they react to a post")
+					fmt.Fprintln(p.err, "no turns; characters that take part decide within a minute whether they react to a post")
 					return nil
 				}
 				rows := [][]string{{"WHEN", "CHARACTER", "WHAT", "STATE", "WHY"}}
@@ -449,7 +452,7 @@ func (p *program) circleRelationships() *cobra.Command {
 			}
 			return p.answer(ctx, c, http.MethodGet, path, nil, &graph, func() error {
 				if len(graph.Edges) == 0 {
-					fmt.Fprintln(p.err, "no relationships yet; they begin with the first like, comment or reply")
+					fmt.Fprintln(p.err, "no relationships yet; one begins when somebody likes, or answers, what a character wrote")
 					return nil
 				}
 				names := map[string]string{}

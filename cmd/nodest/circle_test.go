@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/fault"
+
 	"nodest/llm/llmtest"
 )
 
@@ -28,7 +30,7 @@ func TestCircleCommands(t *testing.T) {
 	_, _, err = inst.command(t, nil, "circle", "post")
 	require.ErrorContains(t, err, "a post needs a TEXT or an --image")
 	_, _, err = inst.command(t, nil, "circle", "post", "x", "--image", tempFile(t, "a.png", "no image"))
-	require.ErrorContains(t, err, "a.png")
+	require.ErrorContains(t, fault.Public(err), "a.png: not a PNG")
 
 	var comment struct{ ID string }
 	require.NoError(t, json.Unmarshal([]byte(inst.mustRun(t, "circle", "comment", "The lamp", "I", "saw it.", "--json")), &comment))
