@@ -122,6 +122,7 @@ type said struct {
 // circleTally collects figures from posts, comments and turns.
 type circleTally struct {
 	f                   *circleFigures
+	names               []string // of the characters
 	texts               []said
 	answered            map[string]bool // comments
 	depth, threads      int
@@ -143,6 +144,9 @@ func (w *circleWorld) measure(ctx context.Context) (*circleFigures, error) {
 	t := &circleTally{
 		f: f, answered: map[string]bool{}, deepest: map[string]int{}, postAt: map[string]time.Time{}, author: map[string]string{},
 		spoke: map[string]time.Time{}, slots: map[string]int{}, written: map[string]int{}, reactions: map[string][]reaction{}, reacted: map[string]map[string]bool{},
+	}
+	for _, ch := range w.characters {
+		t.names = append(t.names, ch.Name)
 	}
 	if err := w.eachPost(ctx, t.post); err != nil {
 		return nil, err
@@ -206,7 +210,7 @@ func (t *circleTally) say(author, name, text string, at time.Time, evidence []st
 	if at.After(t.spoke[author]) {
 		t.spoke[author] = at
 	}
-	others := slices.DeleteFunc(rules.Mentions(text, circleNames), func(n string) bool { return n == name })
+	others := slices.DeleteFunc(rules.Mentions(text, t.names), func(n string) bool { return n == name })
 	if len(evidence) == 0 && len(others) > 0 {
 		t.f.Unfounded++
 	}

@@ -77,7 +77,7 @@ func (w *circleWorld) answerOne(ctx context.Context, entry *circle.Entry) error 
 
 // userText is a text that the user has not written before.
 func (w *circleWorld) userText(opening string) string {
-	return fmt.Sprintf("%s %s, and what %s means (%d).", opening, scriptEN.compose(w.rnd, "Ada", ""), circleNames[w.rnd.IntN(len(circleNames))], w.rnd.IntN(1_000_000))
+	return fmt.Sprintf("%s %s, and what %s means (%d).", opening, scriptEN.compose(w.rnd, "Ada", ""), w.characters[w.rnd.IntN(len(w.characters))].Name, w.rnd.IntN(1_000_000))
 }
 
 // eachPost reads all posts with their comments, newest first.

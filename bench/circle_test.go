@@ -1,6 +1,9 @@
 package bench
 
 import (
+	"encoding/json"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,4 +48,30 @@ func TestALikeWithACommentIsOneReaction(t *testing.T) {
 		"b": {{rules.Interaction{Author: "a"}, circleStart}},
 		"c": {{rules.Interaction{Author: "a"}, circleStart}},
 	}, done)
+}
+
+// A circle of a day, on PostgreSQL with two processes. How lively it is does not matter
+// here.
+func TestASimulatedCircleKeepsItsPromises(t *testing.T) {
+	for name, database := range map[string]string{"sqlite": "", "postgres": os.Getenv("NODEST_TEST_DATABASE_URL")} {
+		t.Run(name, func(t *testing.T) {
+			if name == "postgres" && database == "" {
+				t.Skip("NODEST_TEST_DATABASE_URL is not set (scripts/with-postgres sets it)")
+			}
+			var out strings.Builder
+			require.NoError(t, Circle(t.Context(), &out, CircleOptions{Days: 1, Characters: 5, JSON: true, Database: database}))
+			var f circleReport
+			require.NoError(t, json.Unmarshal([]byte(out.String()), &f))
+			require.Len(t, f.Models, 2)
+			require.Positive(t, f.Posts)
+			require.Positive(t, f.Comments)
+			require.Zero(t, f.ExactDuplicates)
+			require.Zero(t, f.OverLimit)
+			require.Zero(t, f.SlotsTwice)
+			require.Zero(t, f.PrivateLeaks)
+			require.Zero(t, f.Unfounded)
+			require.LessOrEqual(t, f.CallsPerDayMax, f.CallLimit)
+			require.LessOrEqual(t, f.TokensPerDayMax, f.TokenLimit)
+		})
+	}
 }
