@@ -95,8 +95,8 @@ type TurnState string
 const (
 	TurnPlanned TurnState = "planned"
 	TurnDone    TurnState = "done"     // something was stored
-	TurnNothing TurnState = "nothing"  // the character had nothing to say
-	TurnLeftOut TurnState = "left_out" // it was not asked: Note says why
+	TurnNothing TurnState = "nothing"  // the character did nothing, or its text was dropped: Note says why
+	TurnLeftOut TurnState = "left_out" // it was not carried out: Note says why
 	TurnFailed  TurnState = "failed"   // the model could not be asked, or its answers were unusable
 )
 
@@ -108,8 +108,8 @@ type Turn struct {
 	CharacterID string
 	Slot        string       // of a post: the time of day or the number that it is for; with CharacterID and Day unique
 	Day         string       // of a post: the user's day, 2006-01-02
-	PostID      string       // reacts to it; of a post: what it became
-	CommentID   string       // answers it; "" = reacts to the post
+	PostID      string       // post that it reacts to; of a post: the post that was written
+	CommentID   string       // comment that it answers; "" = it reacts to the post
 	TargetID    string       // whose post or comment it answers
 	Reason      rules.Reason // why it was chosen
 	State       TurnState
@@ -122,7 +122,7 @@ type Turn struct {
 	EndedAt     *time.Time
 }
 
-// Relation is what one member thinks of another: Holder of Target. The user holds none.
+// Relation is what a character thinks of another member. The user has no relations.
 type Relation struct {
 	CharacterID  string // who has it
 	TargetID     string
@@ -135,7 +135,8 @@ type Relation struct {
 	UpdatedAt    time.Time
 }
 
-// Item is an entry of a character's message box: what others did towards it.
+// Item is an entry of a character's message box: something that another member did that
+// concerns the character.
 type Item struct {
 	ID          string
 	CharacterID string // whose box it is

@@ -51,10 +51,10 @@ const (
 
 // Delay returns how long a character waits before it reacts; now is in the user's zone.
 // It takes minutes to react to the user, to a mention and to an answer, and about an hour
-// otherwise: at least 20 seconds, at most 6 hours, or a second and some minutes with a
-// quick habit. The wait is longer if it would end in
-// the quiet hours, or outside the character's active hours; for the user, a character
-// reacts at any hour, but more slowly.
+// otherwise: at least 20 seconds and at most 6 hours; with a quick habit, at least a second
+// and at most some minutes. The wait is longer if it would end in the quiet hours, or
+// outside the character's active hours; to the user, a character reacts at any hour, but
+// more slowly.
 func (h Habit) Delay(seed uint64, now time.Time, quiet Quiet, reason Reason, toUser bool) time.Duration {
 	d := dice(seed, "delay")
 	wait := h.pace * spread(d) * float64(median(reason, toUser))
@@ -95,8 +95,8 @@ func fraction(d *rand.Rand, of time.Duration) time.Duration {
 // The zero value is none.
 type Quiet struct{ from, until int }
 
-// QuietHours returns the time from HH:MM until HH:MM. It is none if both are equal or one
-// is no time.
+// QuietHours returns the time from HH:MM until HH:MM. It is none if both are equal, or if
+// one is not a time.
 func QuietHours(from, until string) Quiet {
 	a, okA := minutes(from)
 	b, okB := minutes(until)

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/base64"
 	"fmt"
 	"image/color"
 	"net/http"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -84,6 +86,13 @@ func TestPageCircle(t *testing.T) {
 	m.see("the draft is kept", `document.querySelector("main form textarea")?.value == "The first snow!" && document.querySelector("main form li img")?.naturalWidth > 0`)
 	m.press("Remove the picture face.png")
 	m.see("no picture", `!document.querySelector("main form li")`)
+	dropped, err := os.ReadFile(pictureFile(t, color.RGBA{0, 255, 0, 255}))
+	require.NoError(t, err)
+	m.see("dropping a picture", fmt.Sprintf(`(files => (files.items.add(new File([Uint8Array.from(atob(%q), c => c.charCodeAt(0))], "dropped.png", {type: "image/png"})),
+		document.querySelector("main form").dispatchEvent(new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true})), true))(new DataTransfer())`, base64.StdEncoding.EncodeToString(dropped)))
+	m.see("the dropped picture", `document.querySelector("main form li img")?.naturalWidth > 0`)
+	m.press("Remove the picture dropped.png")
+	m.see("no picture again", `!document.querySelector("main form li, dialog[open]")`)
 	require.NoError(t, chromedp.Do(m.ctx, chromedp.SetUploadFiles("main form input[type=file]", []string{pictureFile(t, color.RGBA{255, 0, 0, 255})}, chromedp.NodeReady)))
 	m.see("another picture", `document.querySelector("main form li img")?.naturalWidth > 0`)
 	m.press("Post")
