@@ -19,7 +19,7 @@ const maxScans = 200
 // Thumbnail scales a picture (PNG, JPEG, WebP or GIF) down so that neither side
 // has more than size pixels, and returns it with its media type: PNG where it is
 // transparent, else JPEG. A picture that is small enough keeps its size; of an
-// animation the first frame remains.
+// animation the first frame remains. A photo is turned as its camera notes.
 //
 // Errors: UnsupportedMedia for what is no picture, TooLarge above 16 million pixels
 // and for a JPEG of too many scans.
@@ -41,6 +41,9 @@ func Thumbnail(data []byte, size int) (thumbnail []byte, contentType string, err
 	width, height := fit(config.Width, config.Height, size)
 	small := image.NewNRGBA(image.Rect(0, 0, width, height))
 	draw.CatmullRom.Scale(small, small.Bounds(), picture, picture.Bounds(), draw.Src, nil)
+	if format == "jpeg" {
+		small = turned(small, orientation(data))
+	}
 	var b bytes.Buffer
 	if !small.Opaque() {
 		err = png.Encode(&b, small)

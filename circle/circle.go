@@ -55,8 +55,8 @@ type Post struct {
 
 // Image is an image of a post.
 type Image struct {
-	ID   string `json:"id"`   // of the attachment
-	Name string `json:"name"` // of its file
+	ID   string // of the attachment
+	Name string // of its file
 }
 
 // Comment is a comment on a post, or a reply to another comment.
@@ -178,7 +178,7 @@ type State struct {
 	Settings  Settings
 	LookedAt  time.Time  // when the user looked at the feed last; zero = never
 	AsleepAt  *time.Time // since when the circle sleeps; nil = it is awake
-	UpdatedAt time.Time
+	UpdatedAt time.Time  // of Settings; zero = the user changed none
 }
 
 // Settings are those of the whole circle; those of a character are in its settings.

@@ -272,14 +272,14 @@ func (svc *Service) recall(ctx context.Context, userID string, r *reaction, text
 }
 
 // pictures reads the names of attachments and, for models that see, the pictures. Those
-// that are gone are left out.
+// that are gone, or damaged, are left out.
 func (svc *Service) pictures(ctx context.Context, userID string, ids []string, sees bool) (names []string, images []llm.Image, err error) {
 	if svc.opts.Image == nil {
 		return nil, nil, nil
 	}
 	for _, id := range ids {
 		name, image, err := svc.opts.Image(ctx, userID, id, sees)
-		if fault.Is(err, fault.NotFound) {
+		if fault.Is(err, fault.NotFound) || fault.Is(err, fault.UnsupportedMedia) {
 			continue
 		}
 		if err != nil {

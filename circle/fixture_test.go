@@ -84,6 +84,9 @@ func newFixtureOn(t testing.TB, where store.Options) *fixture {
 		Characters: character.New(f.db.Characters(), character.Options{}), Memory: f.memory, Model: f.model, Log: slog.New(slog.DiscardHandler),
 		Image: func(_ context.Context, _, id string, data bool) (string, llm.Image, error) {
 			image := llm.Image{ContentType: "image/png"}
+			if data && id == "damaged" {
+				return "", image, fault.New(fault.UnsupportedMedia, "the image cannot be decoded")
+			}
 			if data {
 				image.Data = []byte(id)
 			}
@@ -165,7 +168,7 @@ func (f *fixture) settings(change func(s *circle.Settings)) {
 			return err
 		}
 		change(&s.Settings)
-		return tx.PutCircleState(s)
+		return tx.PutCircleSettings(s)
 	})
 }
 

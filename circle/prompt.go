@@ -97,7 +97,7 @@ func (r *request) prompt() (llm.Prompt, error) {
 
 // tags is what a model may take for a tag or a token that separates messages, and what the
 // framework may take for a macro.
-var tags = regexp.MustCompile(`<([/|!\pL｜])|\{{2,}|\[(/?INST)\]`)
+var tags = regexp.MustCompile(`<[\s\x{200c}\x{200d}]*/|<[|!\pL｜]|\{{2,}|\[(/?INST)\]`)
 
 var untag = strings.NewReplacer("<", "‹", "{", "{ ", "[", "(", "]", ")")
 

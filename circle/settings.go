@@ -28,7 +28,7 @@ func (svc *Service) SetSettings(ctx context.Context, c *op.Call, in Settings) (*
 			return nil, err
 		}
 		s.Settings, s.UpdatedAt = in, tx.Now()
-		if err := tx.PutCircleState(s); err != nil {
+		if err := tx.PutCircleSettings(s); err != nil {
 			return nil, err
 		}
 		if err := Replan(tx.Jobs); err != nil {

@@ -119,7 +119,9 @@ type RelationTx interface {
 type StateTx interface {
 	// CircleState returns the state, the default one if none was stored.
 	CircleState() (*State, error)
+	// PutCircleState stores LookedAt and AsleepAt.
 	PutCircleState(s *State) error
+	PutCircleSettings(s *State) error
 	// Members returns the characters that take part, in the order of their ids, without
 	// documents.
 	Members() ([]*character.Character, error)

@@ -6,7 +6,6 @@ import (
 	"image"
 	_ "image/jpeg"
 	"image/png"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -242,8 +241,8 @@ func TestImagesAreStoredWithThumbnails(t *testing.T) {
 	}
 	h.rest("GET", path+"/content?size=5", "").refuses(t, 400, "invalid_field", "size")
 	post := h.rest("POST", "/circle/posts", `{"images":["`+stringAt(a, "id")+`"]}`).wants(t, 201)
-	if images := post["images"].([]any); len(images) != 1 || !maps.Equal(images[0].(map[string]any), map[string]any{"id": a["id"], "name": "harbour.png"}) {
-		t.Errorf("the post has %v", images)
+	if images, names := post["images"].([]any), post["imageNames"].([]any); !slices.Equal(images, []any{a["id"]}) || !slices.Equal(names, []any{"harbour.png"}) {
+		t.Errorf("the post has %v, %v", images, names)
 	}
 	h.upload("POST", "/attachments", "a.txt", []byte("no image")).refuses(t, 415, "unsupported_media_type")
 	h.upload("POST", "/attachments", "a.png", append(file.Bytes(), make([]byte, 10<<20)...)).refuses(t, 413, "too_large")
@@ -347,6 +346,14 @@ func TestActionsAreDecidedOnce(t *testing.T) {
 		}
 		return err
 	})
+}
+
+func TestAnEmptyCommentIDDeletesNoPost(t *testing.T) {
+	h := newTestServer(t, nil)
+	post := stringAt(h.rest("POST", "/circle/posts", `{"text":"My garden."}`).wants(t, 201), "id")
+	p, _ := h.connect(nil)
+	p.fails("not_found", "circle.delete", "d1", map[string]any{"postId": post, "commentId": ""})
+	h.rest("GET", "/circle/posts/"+post, "").wants(t, 200)
 }
 
 func TestMessageBoxesForgetWhatIsDeleted(t *testing.T) {

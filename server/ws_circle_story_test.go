@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -378,7 +379,7 @@ func scriptOfTheCircle(r llmtest.Request) llmtest.Reply {
 }
 
 // With the offline model, too, characters choose what they do about a post: if none writes,
-// the user asks. They always answer the user.
+// the user asks. They always answer the user, and say in private what they remember.
 func TestAStoryOfTheCircleWithTheOfflineModel(t *testing.T) {
 	s := newStory(t, nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true})
 	post, turns := s.tell()
@@ -406,5 +407,9 @@ func TestAStoryOfTheCircleWithTheOfflineModel(t *testing.T) {
 	if !slices.ContainsFunc(s.comments(post), func(c map[string]any) bool { return c["replyTo"] == answer && stringAt(c, "author.id") == author }) {
 		t.Errorf("no answer to %s: %v", answer, turns)
 	}
-	s.recalls(s.newChatWith(author), forecast)
+	chat := s.newChatWith(author)
+	if reply, _ := s.reply(s.phone, chat, forecast, nil); !strings.Contains(fmt.Sprint(reply["swipes"]), "in the circle") {
+		t.Errorf("in private, the reply is %v", reply)
+	}
+	s.recalls(chat, forecast)
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"maps"
 	"testing"
 	"time"
@@ -27,9 +28,9 @@ func fillCircle(tx nodest.Tx, x fixture) error {
 		errOf(c.PutLike(&circle.Like{PostID: x.post, Thoughts: "private"})),
 		errOf(c.InsertTurn(&circle.Turn{ID: x.turn, CharacterID: x.character, PostID: x.post, CommentID: x.comment, State: circle.TurnPlanned, DueAt: start})),
 		c.PutRelation(&circle.Relation{CharacterID: x.character, Strength: 5, Type: "stranger", Description: "private"}),
-		c.PutItem(&circle.Item{ID: x.item, CharacterID: x.character, Text: "private"}),
+		c.PutItem(&circle.Item{ID: x.item, CharacterID: x.character, Text: "private", ContextID: x.comment}),
 		c.InsertAction(&circle.Action{ID: x.action, CharacterID: x.character, Text: "private", State: "pending", ExpiresAt: start}),
-		c.PutCircleState(&circle.State{Settings: circle.DefaultSettings()}),
+		c.PutCircleSettings(&circle.State{Settings: circle.DefaultSettings(), UpdatedAt: start}),
 		c.PutSpend(&circle.Spend{Day: circleDay, Calls: 5}),
 		c.PutPlan(&circle.Plan{CharacterID: x.character, Day: circleDay, Items: []circle.PlanItem{{ID: "1", Text: "private"}}}),
 	} {
@@ -164,6 +165,9 @@ var circleIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		_, err := store.Circle(tx).Items(x.character, false)
 		return wantNotFound(e, err)
 	},
+	"ForgetItems": func(_ *env, tx nodest.Tx, x fixture) error {
+		return errors.Join(store.Circle(tx).ForgetItems(x.post, ""), store.Circle(tx).ForgetItems(x.post, x.comment))
+	},
 	"ReadItems": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Circle(tx).ReadItems(x.character, x.item))
 	},
@@ -192,6 +196,9 @@ var circleIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"PutCircleState": func(_ *env, tx nodest.Tx, _ fixture) error {
 		return store.Circle(tx).PutCircleState(&circle.State{LookedAt: start.Add(time.Hour)})
+	},
+	"PutCircleSettings": func(_ *env, tx nodest.Tx, _ fixture) error {
+		return store.Circle(tx).PutCircleSettings(&circle.State{UpdatedAt: start.Add(time.Hour)})
 	},
 	"Members": func(e *env, tx nodest.Tx, _ fixture) error {
 		all, err := store.Circle(tx).Members()

@@ -36,11 +36,17 @@ func (t circleTx) CircleState() (*circle.State, error) {
 	return &row.State, nil
 }
 
-// PutCircleState replaces the state.
+// PutCircleState stores LookedAt and AsleepAt; it does not undo a change of the settings by
+// another transaction.
 func (t circleTx) PutCircleState(s *circle.State) error {
-	s.UpdatedAt = t.Now()
-	return t.Insert("circle_states", &circleStateRow{*s, t.userID}, `ON CONFLICT (user_id) DO UPDATE SET
-		settings = EXCLUDED.settings, looked_at = EXCLUDED.looked_at, asleep_at = EXCLUDED.asleep_at, updated_at = EXCLUDED.updated_at`)
+	return t.Insert("circle_states", &circleStateRow{*s, t.userID},
+		"ON CONFLICT (user_id) DO UPDATE SET looked_at = EXCLUDED.looked_at, asleep_at = EXCLUDED.asleep_at")
+}
+
+// PutCircleSettings stores Settings and UpdatedAt.
+func (t circleTx) PutCircleSettings(s *circle.State) error {
+	return t.Insert("circle_states", &circleStateRow{*s, t.userID},
+		"ON CONFLICT (user_id) DO UPDATE SET settings = EXCLUDED.settings, updated_at = EXCLUDED.updated_at")
 }
 
 // Members returns the characters that take part, with their settings: a character without

@@ -378,19 +378,20 @@ func TestSpendingIsLocked(t *testing.T) {
 
 func TestTheStateOfTheCircleHasDefaults(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
-		state := &circle.State{Settings: circle.Settings{QuietFrom: "22:00", CallsPerDay: 3}, LookedAt: start, AsleepAt: new(start)}
+		state := &circle.State{Settings: circle.Settings{QuietFrom: "22:00", CallsPerDay: 3}, UpdatedAt: start}
 		e.viewCircle(func(tx circle.Tx) error {
 			s, err := tx.CircleState()
 			e.equal("state", *s, circle.State{Settings: circle.DefaultSettings()})
 			return err
 		})
-		for range 2 {
-			e.inCircle(func(tx circle.Tx) error { return tx.PutCircleState(state) })
-			state.Settings.Everybody = true
-		}
+		e.inCircle(func(tx circle.Tx) error { return tx.PutCircleState(&circle.State{}) })
+		e.inCircle(func(tx circle.Tx) error { return tx.PutCircleSettings(state) })
+		looked := &circle.State{LookedAt: start, AsleepAt: new(start)} // it was read before the settings were stored
+		e.inCircle(func(tx circle.Tx) error { return tx.PutCircleState(looked) })
 		e.viewCircle(func(tx circle.Tx) error {
 			s, err := tx.CircleState()
 			e.equal("settings", s.Settings, state.Settings)
+			e.equal("of", s.UpdatedAt, start)
 			e.equal("asleep", s.AsleepAt.Equal(start), true)
 			e.equal("looked", s.LookedAt, start)
 			return err

@@ -8,12 +8,15 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+
+	"nodest/fault"
 )
 
 const circlePath = "/api/v1/circle"
@@ -37,23 +40,26 @@ func (m circleMember) called() string {
 
 // circlePost is a post as the feed has it.
 type circlePost struct {
-	ID           string       `json:"id"`
-	Author       circleMember `json:"author"`
-	Text         string       `json:"text"`
-	Images       []item       `json:"images"`
-	Thoughts     string       `json:"thoughts"`
-	Favorite     bool         `json:"favorite"`
-	Likes        []circleLike `json:"likes"`
-	CommentCount int          `json:"commentCount"`
-	Comments     []struct {
-		ID       string       `json:"id"`
-		Author   circleMember `json:"author"`
-		Depth    int          `json:"depth"`
-		Text     string       `json:"text"`
-		Thoughts string       `json:"thoughts"`
-		Deleted  bool         `json:"deleted"`
-	} `json:"comments"`
-	CreatedAt time.Time `json:"createdAt"`
+	ID           string          `json:"id"`
+	Author       circleMember    `json:"author"`
+	Text         string          `json:"text"`
+	ImageNames   []string        `json:"imageNames"`
+	Thoughts     string          `json:"thoughts"`
+	Favorite     bool            `json:"favorite"`
+	Likes        []circleLike    `json:"likes"`
+	CommentCount int             `json:"commentCount"`
+	Comments     []circleComment `json:"comments"` // oldest first
+	CreatedAt    time.Time       `json:"createdAt"`
+}
+
+type circleComment struct {
+	ID       string       `json:"id"`
+	Author   circleMember `json:"author"`
+	ReplyTo  string       `json:"replyTo"`
+	Depth    int          `json:"depth"`
+	Text     string       `json:"text"`
+	Thoughts string       `json:"thoughts"`
+	Deleted  bool         `json:"deleted"`
 }
 
 type circleLike struct {
@@ -127,13 +133,13 @@ func (p *program) showPost(post *circlePost) {
 	}
 	fmt.Fprintf(p.out, "%s  %s  %s (likes: %d, comments: %d%s)\n", post.ID, shortTime(post.CreatedAt), post.Author.called(), len(post.Likes), post.CommentCount, marks)
 	p.indented("    ", post.Text)
-	for _, image := range post.Images {
-		p.indented("    ", "[image: "+image.Name+"]")
+	for _, name := range post.ImageNames {
+		p.indented("    ", "[image: "+name+"]")
 	}
 	if post.Thoughts != "" {
 		p.indented("    ", "["+post.Author.called()+" thought: "+post.Thoughts+"]")
 	}
-	for _, c := range post.Comments {
+	for _, c := range asThreads(post.Comments) {
 		text := c.Author.called() + ": " + c.Text
 		if c.Deleted {
 			text = "(deleted)"
@@ -144,6 +150,20 @@ func (p *program) showPost(post *circlePost) {
 		p.indented(strings.Repeat("  ", 3+min(max(c.Depth, 1), 6)), c.ID+"  "+text)
 	}
 	fmt.Fprintln(p.out)
+}
+
+// asThreads puts each comment below the one that it answers and the earlier answers to that.
+func asThreads(comments []circleComment) []circleComment {
+	var shown []circleComment
+	for _, c := range comments {
+		at := len(shown)
+		if i := slices.IndexFunc(shown, func(to circleComment) bool { return to.ID == c.ReplyTo }); i >= 0 {
+			for at = i + 1; at < len(shown) && shown[at].Depth > shown[i].Depth; at++ {
+			}
+		}
+		shown = slices.Insert(shown, at, c)
+	}
+	return shown
 }
 
 func (p *program) indented(by, text string) {
@@ -223,7 +243,8 @@ func (c *client) uploadImages(ctx context.Context, files []string) ([]string, er
 		}
 		var made struct{ ID string }
 		if err := c.upload(ctx, "/api/v1/attachments", file, data, nil, &made); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			public := fault.Public(err)
+			return nil, fault.New(public.Code, "%s: %s", file, public.Message)
 		}
 		ids[i] = made.ID
 	}
@@ -388,7 +409,7 @@ func (p *program) circleTurns() *cobra.Command {
 			var page pageOf[circleTurn]
 			return p.answer(ctx, c, http.MethodGet, path, nil, &page, func() error {
 				if len(page.Items) == 0 {
-					fmt.Fprintln(p.err, "no turns; characters decide within a minute whether they react to a post")
+					fmt.Fprintln(p.err, "no turns; characters that take part decide within a minute whether they react to a post")
 					return nil
 				}
 				rows := [][]string{{"WHEN", "CHARACTER", "WHAT", "STATE", "WHY"}}
@@ -431,7 +452,7 @@ func (p *program) circleRelationships() *cobra.Command {
 			}
 			return p.answer(ctx, c, http.MethodGet, path, nil, &graph, func() error {
 				if len(graph.Edges) == 0 {
-					fmt.Fprintln(p.err, "no relationships yet; they begin with the first like, comment or reply")
+					fmt.Fprintln(p.err, "no relationships yet; one begins when somebody likes, or answers, what a character wrote")
 					return nil
 				}
 				names := map[string]string{}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/fault"
+
 	"nodest/llm/llmtest"
 )
 
@@ -28,21 +30,23 @@ func TestCircleCommands(t *testing.T) {
 	_, _, err = inst.command(t, nil, "circle", "post")
 	require.ErrorContains(t, err, "a post needs a TEXT or an --image")
 	_, _, err = inst.command(t, nil, "circle", "post", "x", "--image", tempFile(t, "a.png", "no image"))
-	require.ErrorContains(t, err, "a.png")
+	require.ErrorContains(t, fault.Public(err), "a.png: not a PNG")
 
 	var comment struct{ ID string }
 	require.NoError(t, json.Unmarshal([]byte(inst.mustRun(t, "circle", "comment", "The lamp", "I", "saw it.", "--json")), &comment))
+	inst.mustRun(t, "circle", "comment", "The lamp", "It was bright.")
 	inst.mustRun(t, "circle", "comment", "The lamp", "From the pier.", "--reply-to", comment.ID)
+	require.Regexp(t, `you: I saw it\.\n {10}\S+  you: From the pier\.\n {8}\S+  you: It was bright\.`, inst.mustRun(t, "circle", "show", "The lamp"))
 	inst.mustRun(t, "circle", "like", "The lamp")
 	feed := inst.mustRun(t, "circle")
-	require.Regexp(t, `(?m)^[0-9a-f-]{36}  .* Mira \(likes: 1, comments: 2\)$`, feed)
+	require.Regexp(t, `(?m)^[0-9a-f-]{36}  .* Mira \(likes: 1, comments: 3\)$`, feed)
 	require.Regexp(t, `(?m)^[0-9a-f-]{36}  .* you \(likes: 0, comments: 0\)\n    The first snow!\n    \[image: face.png\]$`, feed)
 	require.Contains(t, feed, "        "+comment.ID+"  you: I saw it.\n")
 	require.Less(t, strings.Index(feed, "The lamp"), strings.Index(feed, "The first snow!"), "the newest first")
 	require.NotContains(t, inst.mustRun(t, "circle", "--author", "me"), "The lamp")
 	require.NotContains(t, inst.mustRun(t, "circle", "--author", "Mira"), "snow")
 	inst.mustRun(t, "circle", "like", "The lamp", "--undo")
-	require.Contains(t, inst.mustRun(t, "circle", "show", "The lamp"), "(likes: 0, comments: 2)")
+	require.Contains(t, inst.mustRun(t, "circle", "show", "The lamp"), "(likes: 0, comments: 3)")
 	_, _, err = inst.command(t, nil, "circle", "like", "The")
 	require.ErrorContains(t, err, `"The" is ambiguous (2 matches)`)
 

@@ -76,11 +76,11 @@ func circleRead(ctx context.Context, s *Services, c *op.Call, in circleReadData)
 
 type circleDeleteData struct {
 	postData
-	CommentID string `json:"commentId,omitempty"`
+	CommentID *string `json:"commentId,omitempty"` // an empty one is no comment, and must not delete the post
 }
 
 func circleDelete(ctx context.Context, s *Services, c *op.Call, in circleDeleteData) (any, error) {
-	if in.CommentID != "" {
+	if in.CommentID != nil {
 		return circleDeleteComment(ctx, s, c, in)
 	}
 	return circleDeletePost(ctx, s, c, in.postData)
@@ -91,7 +91,7 @@ func circleDeletePost(ctx context.Context, s *Services, c *op.Call, in postData)
 }
 
 func circleDeleteComment(ctx context.Context, s *Services, c *op.Call, in circleDeleteData) (any, error) {
-	return struct{}{}, s.Circle.DeleteComment(ctx, c, in.PostID, in.CommentID)
+	return struct{}{}, s.Circle.DeleteComment(ctx, c, in.PostID, *in.CommentID)
 }
 
 type circleCommentData struct {

@@ -20,6 +20,7 @@ export class Feed extends Pages<Post> {
   /** The posts whose thoughts are shown. */
   private thinking = new SvelteSet<string>()
   private timers = new Map<string, ReturnType<typeof setTimeout>>()
+  private closed = false
   private turnTimer: ReturnType<typeof setTimeout> | undefined
   private stop: () => void
 
@@ -46,13 +47,14 @@ export class Feed extends Pages<Post> {
     await super.load()
   }
 
-  /** lookAtTurns has the turns read soon; many changes at once are one. */
-  private lookAtTurns() {
+  /** lookAtTurns has the turns read after a while; many changes at once are one. */
+  private lookAtTurns(after = 300) {
     clearTimeout(this.turnTimer)
-    this.turnTimer = setTimeout(() => void this.readOpen(), 300)
+    if (!this.closed) this.turnTimer = setTimeout(() => void this.readOpen(), after)
   }
 
   close() {
+    this.closed = true
     this.stop()
     clearTimeout(this.turnTimer)
     for (const timer of this.timers.values()) clearTimeout(timer)
@@ -143,6 +145,9 @@ export class Feed extends Pages<Post> {
     }
     this.own = all.filter((t) => !t.postId).sort((a, b) => (a.dueAt < b.dueAt ? -1 : 1))
     this.open = open
+    // A turn that ends without a word has no event: its time has come then.
+    const due = Math.min(...all.filter((t) => t.state === 'planned').map((t) => Date.parse(t.dueAt)))
+    if (Number.isFinite(due)) this.lookAtTurns(Math.min(Math.max(due - Date.now() + 5_000, 15_000), 3_600_000))
   }
 
   private async inState(state: Turn['state']): Promise<Turn[]> {

@@ -123,7 +123,7 @@ export const circleWords = words(
 
     // Relationships
     relationshipsText: 'What members think of each other and of you. It changes with likes, comments and replies, and you can change it.',
-    noRelations: 'No relationships yet. They begin with the first like, comment or reply, or when you set one.',
+    noRelations: 'No relationships yet. One begins when somebody likes or answers what a member wrote, or when you set it.',
     setRelation: 'Set a relationship',
     whoThinks: 'Whose relationship',
     ofWhomThinks: 'To whom',
@@ -137,7 +137,7 @@ export const circleWords = words(
     typeAuto: 'Follows the strength',
     typeHint: 'A type that you choose stays when the strength changes.',
     description: 'Description',
-    descriptionHint: 'Prompts contain it next to the strength.',
+    descriptionHint: 'Prompts contain it next to the strength, also those for posts and comments: put no secrets here.',
     interactions: (n: number) => (n === 1 ? '1 interaction' : `${n} interactions`),
     editRelation: (a: string, b: string) => `What ${a} thinks of ${b}`,
     editOf: (a: string, b: string) => `Edit: ${a} → ${b}`,
@@ -338,7 +338,7 @@ export const circleWords = words(
     details: '详情',
 
     relationshipsText: '成员之间以及对你的看法，会随点赞、评论和回复变化，你也可以修改。',
-    noRelations: '还没有关系。第一次点赞、评论或回复后，或由你设定后，就会出现。',
+    noRelations: '还没有关系。成员写的内容被点赞或回答后，或由你设定后，就会出现。',
     setRelation: '设定关系',
     whoThinks: '谁的关系',
     ofWhomThinks: '对谁',
@@ -352,7 +352,7 @@ export const circleWords = words(
     typeAuto: '随强度变化',
     typeHint: '你选择的类型不会随强度变化。',
     description: '描述',
-    descriptionHint: '在提示词中与强度一起出现。',
+    descriptionHint: '在提示词中与强度一起出现，包括发帖和评论的提示词：请勿写入秘密。',
     interactions: (n: number) => `${n} 次互动`,
     editRelation: (a: string, b: string) => `${a}对${b}的看法`,
     editOf: (a: string, b: string) => `编辑：${a} → ${b}`,
