@@ -30,6 +30,7 @@ type Store = op.Store[Tx]
 // not exist, except where a method says so.
 type FeedTx interface {
 	InsertPost(p *Post) error
+	// Post returns a post. In Update it is locked until the transaction ends.
 	Post(id string) (*Post, error)
 	// Posts lists newest first, at most limit, after cursor ("" = start); next is "" at the
 	// end.

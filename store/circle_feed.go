@@ -74,9 +74,14 @@ func (t circleTx) InsertPost(p *circle.Post) error {
 	return t.Insert("circle_images", images)
 }
 
-// Post returns one that is not deleted.
+// Post returns one that is not deleted. In a transaction that writes, nobody else changes it
+// or comments on it until the end.
 func (t circleTx) Post(id string) (*circle.Post, error) {
-	row, err := sqldb.Get[postRow](t, "post", "SELECT * FROM circle_posts WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
+	query := "SELECT * FROM circle_posts WHERE user_id = ? AND id = ? AND deleted_at IS NULL"
+	if t.Writable() == nil {
+		query += t.ForNoKeyUpdate()
+	}
+	row, err := sqldb.Get[postRow](t, "post", query, t.userID, id)
 	if err != nil {
 		return nil, err
 	}

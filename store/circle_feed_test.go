@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -162,6 +164,38 @@ func TestEachAuthorLikesAPostOnce(t *testing.T) {
 			e.inCircle(func(tx circle.Tx) error {
 				deleted, err := tx.DeleteLike(p.ID, ada)
 				e.equal("deleted", deleted, want)
+				return err
+			})
+		}
+	})
+}
+
+func TestConcurrentChangesOfAPostAreAllKept(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		for range 4 {
+			p := e.post(circle.Me)
+			var group sync.WaitGroup
+			for _, change := range []func(p *circle.Post){
+				func(p *circle.Post) { p.Favorite = true }, func(p *circle.Post) { p.Rating = 4 },
+			} {
+				group.Go(func() {
+					err := e.db.Circle().Update(context.Background(), e.user, func(tx circle.Tx) error {
+						p, err := tx.Post(p.ID)
+						if err != nil {
+							return err
+						}
+						change(p)
+						return tx.UpdatePost(p)
+					})
+					if err != nil {
+						e.Error(err)
+					}
+				})
+			}
+			group.Wait()
+			e.viewCircle(func(tx circle.Tx) error {
+				got, err := tx.Post(p.ID)
+				e.equal("favourite and rated", got.Favorite && got.Rating == 4, true)
 				return err
 			})
 		}
