@@ -267,14 +267,14 @@ func TestAForwardedPostIsAMessageInAPrivateChat(t *testing.T) {
 	if message["text"] != want || message["conversationId"] != chat || h.model.last() == "" || sent["message"].(map[string]any)["text"] != "Yes." {
 		t.Errorf("sent %v", sent)
 	}
+	box := h.rest("GET", "/circle/messagebox?characterId="+alice, "").items(t)
+	if len(box) != 1 || box[0]["type"] != "message" || box[0]["contextId"] != post || box[0]["text"] != "forwarded your post" {
+		t.Errorf("the author's message box is %v", box)
+	}
 	h.rest("DELETE", "/circle/posts/"+post, "").wants(t, 204)
 	again := h.rest("POST", "/circle/posts/"+post+"/forward", body, "Idempotency-Key: once").wants(t, 200)
 	if again["userMessage"].(map[string]any)["id"] != message["id"] {
 		t.Errorf("a repeated call sent %v", again)
-	}
-	box := h.rest("GET", "/circle/messagebox?characterId="+alice, "").items(t)
-	if len(box) != 1 || box[0]["type"] != "message" || box[0]["contextId"] != post || box[0]["text"] != "forwarded your post" {
-		t.Errorf("the author's message box is %v", box)
 	}
 	bob := h.newCharacter()
 	other := stringAt(h.rest("POST", "/circle/posts", `{"text":"Ahoy"}`).wants(t, 201), "id")
