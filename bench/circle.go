@@ -3,17 +3,23 @@ package bench
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
+	"strings"
+	"sync"
 	"time"
 
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm"
+	"nodest/op"
+	"nodest/store"
 )
 
 // CircleOptions are those of Circle.
@@ -22,7 +28,7 @@ type CircleOptions struct {
 	Characters int    // default 20
 	Seed       uint64 // default 1
 	JSON       bool
-	Database   string // URL of an empty PostgreSQL schema; "" = SQLite in a temporary folder
+	Database   string // URL of a PostgreSQL, for two processes in a schema that is dropped in the end; "" = SQLite in a temporary folder
 }
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -35,7 +41,7 @@ func Circle(ctx context.Context, out io.Writer, o CircleOptions) error {
 	for _, m := range []struct {
 		name  string
 		asker llm.Asker
-	}{{"scripted", scriptedAsker(o.Seed)}, {"offline", offlineAsker()}} {
+	}{{"scripted", newScripted(o.Seed)}, {"offline", offlineAsker()}} {
 		figures, err := liveCircle(ctx, o, &watchedModel{name: m.name, asker: m.asker})
 		if err != nil {
 			return fmt.Errorf("with the %s model: %w", m.name, err)
@@ -55,16 +61,20 @@ func Circle(ctx context.Context, out io.Writer, o CircleOptions) error {
 
 // liveCircle is one life of a circle.
 func liveCircle(ctx context.Context, o CircleOptions, model *watchedModel) (figures *circleFigures, err error) {
-	dir, err := os.MkdirTemp("", "nodest-circle-")
+	options := store.Options{Log: quiet}
+	var drop func() error
+	if o.Database != "" {
+		options.URL, drop, err = newSchema(ctx, o.Database)
+	} else if options.Dir, err = os.MkdirTemp("", "nodest-circle-"); err == nil {
+		drop = func() error { return os.RemoveAll(options.Dir) }
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, drop()) }()
 	begun := time.Now()
-	w, err := openCircleWorld(ctx, dir, o, model)
-	if w != nil && w.db != nil {
-		defer func() { err = errors.Join(err, w.db.Close()) }()
-	}
+	w, err := openCircleWorld(ctx, options, o, model)
+	defer func() { err = errors.Join(err, w.close()) }()
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +86,28 @@ func liveCircle(ctx context.Context, o CircleOptions, model *watchedModel) (figu
 		figures.Seconds = time.Since(begun).Seconds()
 	}
 	return figures, err
+}
+
+// newSchema makes a schema in a PostgreSQL.
+func newSchema(ctx context.Context, database string) (schemaURL string, drop func() error, err error) {
+	u, err := url.Parse(database)
+	if err != nil {
+		return "", nil, fault.InvalidField("database", "value", "must be the URL of a PostgreSQL")
+	}
+	name := "bench_" + strings.ReplaceAll(op.NewID(), "-", "")
+	q := u.Query()
+	q.Set("search_path", name)
+	u.RawQuery = q.Encode()
+	run := func(ctx context.Context, statement string) error {
+		db, err := sql.Open("pgx", database)
+		if err != nil {
+			return err
+		}
+		_, err = db.ExecContext(ctx, statement)
+		return errors.Join(err, db.Close())
+	}
+	drop = func() error { return run(context.WithoutCancel(ctx), "DROP SCHEMA "+name+" CASCADE") }
+	return u.String(), drop, run(ctx, "CREATE SCHEMA "+name)
 }
 
 // live lets the days pass: the user acts at set times, and jobs run when they are due.
@@ -93,33 +125,53 @@ func (w *circleWorld) live(ctx context.Context) error {
 	return w.work(ctx, end)
 }
 
-// work runs the jobs that are due until a time.
+// crowd is the time in which jobs become due that several processes run at once.
+const crowd = 5 * time.Minute
+
+// work runs the jobs that are due until a time. All processes work side by side; the clock
+// stands still meanwhile.
 func (w *circleWorld) work(ctx context.Context, until time.Time) error {
 	var names []string
-	var wants []jobs.Want
-	for name := range w.kinds {
-		names = append(names, name)
-		wants = append(wants, jobs.Want{Kind: name, Free: 16, PerUser: 16})
+	for _, want := range w.first().wants {
+		names = append(names, want.Kind)
 	}
 	for {
-		view, err := w.db.LookAtJobs(ctx, "bench", names)
+		view, err := w.first().db.LookAtJobs(ctx, "bench", names)
 		if err != nil {
 			return err
 		}
 		if !view.Due {
 			next := w.clock.Now().Add(view.Next)
+			if len(w.processes) > 1 { // so that there is work for both
+				next = next.Add(crowd).Truncate(crowd)
+			}
 			if view.Next == 0 || next.After(until) {
 				return nil
 			}
 			w.clock.to(next)
 			continue
 		}
-		claimed, err := w.db.ClaimJobs(ctx, "bench", time.Hour, wants)
-		if err != nil {
+		failed := make([]error, len(w.processes))
+		var working sync.WaitGroup
+		for i, p := range w.processes {
+			working.Go(func() { failed[i] = p.work(ctx) })
+		}
+		working.Wait()
+		if err := errors.Join(failed...); err != nil {
+			return err
+		}
+	}
+}
+
+// work runs jobs until none is due.
+func (p *circleProcess) work(ctx context.Context) error {
+	for {
+		claimed, err := p.db.ClaimJobs(ctx, p.name, time.Hour, p.wants)
+		if err != nil || len(claimed) == 0 {
 			return err
 		}
 		for _, j := range claimed {
-			if err := w.run(ctx, j); err != nil {
+			if err := p.run(ctx, j); err != nil {
 				return err
 			}
 		}
@@ -127,18 +179,22 @@ func (w *circleWorld) work(ctx context.Context, until time.Time) error {
 }
 
 // run does one job as a runner does, and ends it.
-func (w *circleWorld) run(ctx context.Context, j *jobs.Job) error {
-	kind := w.kinds[j.Kind]
+func (p *circleProcess) run(ctx context.Context, j *jobs.Job) error {
+	kind := p.kinds[j.Kind]
 	failed := kind.Run(ctx, j)
 	outcome := jobs.Outcome{State: jobs.Done}
 	if failed != nil {
 		public := fault.Public(failed)
-		outcome = jobs.Outcome{State: jobs.Queued, Error: &jobs.Failure{Code: public.Code, Message: public.Message}, NotBefore: w.clock.Now().Add(time.Minute)}
+		if public.Code == fault.Internal && !errors.Is(failed, jobs.ErrLost) {
+			return fmt.Errorf("%s: %w", j.Kind, failed)
+		}
+		outcome = jobs.Outcome{State: jobs.Queued, Error: &jobs.Failure{Code: public.Code, Message: public.Message}, NotBefore: p.clock.Now().Add(time.Minute)}
 		if j.Attempt >= cmp.Or(kind.Attempts, 5) {
 			outcome = jobs.Outcome{State: jobs.Failed, Error: outcome.Error}
 		}
 	}
-	if err := w.db.EndJob(ctx, j, outcome); err != nil && !errors.Is(err, jobs.ErrLost) {
+	p.jobs++
+	if err := p.db.EndJob(ctx, j, outcome); err != nil && !errors.Is(err, jobs.ErrLost) {
 		return err
 	}
 	return nil

@@ -33,6 +33,7 @@ type circleFigures struct {
 	SilentCharacters   int     `json:"silentCharacters"`
 	OverLimit          int     `json:"overLimit"` // interactions above the limits of a character
 	SlotsTwice         int     `json:"slotsTwice"`
+	Jobs               []int   `json:"jobs"`         // that each process has run
 	PrivateLeaks       int64   `json:"privateLeaks"` // prompts with private text
 	Unfounded          int     `json:"unfounded"`    // statements about others without evidence
 	DelayMinutesP10    float64 `json:"delayMinutesP10"`
@@ -93,6 +94,9 @@ func (f *circleFigures) print(out io.Writer, name string, o CircleOptions) {
 	row("turns left out because of these limits", "%8d", f.LeftOut, "")
 	row("characters that fall silent", "%8d", f.SilentCharacters, "aim 0")
 	row("interactions above a character's limits", "%8d", f.OverLimit, "aim 0")
+	if len(f.Jobs) > 1 {
+		row("jobs of each process", "%8s", strings.Trim(fmt.Sprint(f.Jobs), "[]"), "")
+	}
 	row("slots used twice", "%8d", f.SlotsTwice, "aim 0")
 	row("prompts with private text", "%8d", f.PrivateLeaks, "aim 0")
 	row("statements about others without evidence", "%8d", f.Unfounded, "aim 0")
@@ -118,6 +122,7 @@ type said struct {
 // circleTally collects figures from posts, comments and turns.
 type circleTally struct {
 	f                   *circleFigures
+	names               []string // of the characters
 	texts               []said
 	answered            map[string]bool // comments
 	depth, threads      int
@@ -126,7 +131,9 @@ type circleTally struct {
 	postAt              map[string]time.Time
 	author              map[string]string // of a post
 	spoke               map[string]time.Time
-	slots               map[string]int
+	slots               map[string]int             // turns
+	written             map[string]int             // turns by what they became
+	reactions           map[string][]reaction      // by character
 	reacted             map[string]map[string]bool // by character: posts
 	delays              []float64
 }
@@ -136,13 +143,19 @@ func (w *circleWorld) measure(ctx context.Context) (*circleFigures, error) {
 	f := &circleFigures{turns: map[string]int{}, leak: w.model.leaked, PrivateLeaks: w.model.leaks}
 	t := &circleTally{
 		f: f, answered: map[string]bool{}, deepest: map[string]int{}, postAt: map[string]time.Time{}, author: map[string]string{},
-		spoke: map[string]time.Time{}, slots: map[string]int{}, reacted: map[string]map[string]bool{},
+		spoke: map[string]time.Time{}, slots: map[string]int{}, written: map[string]int{}, reactions: map[string][]reaction{}, reacted: map[string]map[string]bool{},
+	}
+	for _, ch := range w.characters {
+		t.names = append(t.names, ch.Name)
 	}
 	if err := w.eachPost(ctx, t.post); err != nil {
 		return nil, err
 	}
 	if err := w.eachTurn(ctx, t.turn); err != nil {
 		return nil, err
+	}
+	for _, p := range w.processes {
+		f.Jobs = append(f.Jobs, p.jobs)
 	}
 	t.finish(w)
 	return f, w.costs(ctx, f)
@@ -153,6 +166,7 @@ func (t *circleTally) post(entry *circle.Entry) {
 	t.f.Posts++
 	t.postAt[p.ID], t.author[p.ID] = p.CreatedAt, p.AuthorID
 	t.say(p.AuthorID, p.AuthorName, p.Text, p.CreatedAt, p.Evidence)
+	reactionsTo(entry, t.reactions)
 	others, back := false, false
 	for _, c := range entry.Comments {
 		if c.DeletedAt != nil {
@@ -196,7 +210,7 @@ func (t *circleTally) say(author, name, text string, at time.Time, evidence []st
 	if at.After(t.spoke[author]) {
 		t.spoke[author] = at
 	}
-	others := slices.DeleteFunc(rules.Mentions(text, circleNames), func(n string) bool { return n == name })
+	others := slices.DeleteFunc(rules.Mentions(text, t.names), func(n string) bool { return n == name })
 	if len(evidence) == 0 && len(others) > 0 {
 		t.f.Unfounded++
 	}
@@ -210,6 +224,7 @@ func (t *circleTally) turn(turn *circle.Turn) {
 	t.f.turns[key]++
 	if turn.Slot != "" && turn.State == circle.TurnDone {
 		t.slots[turn.CharacterID+" "+turn.Day+" "+turn.Slot]++
+		t.written[turn.PostID]++
 	}
 	if at, ok := t.postAt[turn.PostID]; ok && turn.Slot == "" && turn.CommentID == "" && turn.State == circle.TurnDone && turn.EndedAt != nil {
 		t.delays = append(t.delays, turn.EndedAt.Sub(at).Minutes())
@@ -229,9 +244,15 @@ func (t *circleTally) finish(w *circleWorld) {
 	for _, n := range t.slots {
 		f.SlotsTwice += n - 1
 	}
+	for id, author := range t.author { // a turn knows only the last post that it has become
+		if author != circle.Me && t.written[id] != 1 {
+			f.SlotsTwice++
+		}
+	}
 	last := w.clock.Now().AddDate(0, 0, -7)
 	var shares []float64
-	for _, ch := range w.characters {
+	for i, ch := range w.characters {
+		f.OverLimit += overLimit(circleFrequency(i), t.reactions[ch.ID])
 		if t.spoke[ch.ID].Before(last) {
 			f.SilentCharacters++
 		}
@@ -309,7 +330,7 @@ func cosine(a, b map[string]float64) float64 {
 
 // costs reads what each day has cost.
 func (w *circleWorld) costs(ctx context.Context, f *circleFigures) error {
-	return w.db.Circle().View(ctx, w.call.UserID, func(tx circle.Tx) error {
+	return w.first().db.Circle().View(ctx, w.call.UserID, func(tx circle.Tx) error {
 		state, err := tx.CircleState()
 		if err != nil {
 			return err

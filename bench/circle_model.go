@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 
 	"nodest/circle"
+	"nodest/circle/rules"
 	"nodest/fault"
+	"nodest/framework"
 	"nodest/llm"
 	"nodest/llm/offline"
 )
@@ -80,66 +83,105 @@ func used(p llm.Prompt, messages []llm.Message, reply string) {
 	}
 }
 
-// scriptedAsker is a model that does what models do: it mostly answers as it was asked,
-// often repeats itself, now and then says something useless, and sometimes fails.
-func scriptedAsker(seed uint64) llm.Asker {
-	rnd := rand.New(rand.NewPCG(seed, 99))
-	return llm.AskerFunc(func(_ context.Context, p llm.Prompt) (string, error) {
-		n := rnd.IntN(1000)
-		if n < 10 {
-			return "", fault.New(fault.UpstreamDown, "the model is overloaded")
-		}
-		reply := scriptedReply(rnd, p)
-		if n < 30 {
-			reply = "I would rather not answer as JSON today."
-		}
-		used(p, p.Messages, reply)
-		return reply, nil
-	})
+// scripted is a model that does what models do: it mostly answers as it was asked, now and
+// then repeats itself, says something useless or speaks of others, and sometimes fails.
+type scripted struct {
+	mu   sync.Mutex
+	rnd  *rand.Rand
+	said []said // so far, oldest first
 }
 
-var (
-	scriptSubjects = strings.Split("the kettle|an old map|the harbour bell|a letter without a stamp|the neighbour's cat|fresh bread|a broken umbrella|"+
-		"the first swallow|a borrowed book|the tram at midnight|salt on the window|a quiet street|two left gloves|the tide table|a song from next door|"+
-		"the last pear|a bench in the sun|the smell of varnish|a list of names|the wrong key", "|")
-	scriptVerbs = strings.Split("kept me awake|made the morning better|is not what I remembered|taught me patience|deserves a better place|"+
-		"turned up again|has changed my plans|will be missed|needs a second look|was worth the walk|followed me home|came at the right time", "|")
-	scriptTails = strings.Split("Who else has noticed?|I may tell more tomorrow.|So it goes.|It took an hour.|That is enough for one day.|"+
-		"I kept the note.|Nobody asked, I know.|Now it rains.|I laughed out loud.|The rest can wait.", "|")
-)
+func newScripted(seed uint64) *scripted { return &scripted{rnd: rand.New(rand.NewPCG(seed, 99))} }
 
-// scriptedReply is an answer in the wanted shape. One of four texts is of a small stock, so
-// that there is something to refuse.
-func scriptedReply(rnd *rand.Rand, p llm.Prompt) string {
-	pick := func(list []string) string { return list[rnd.IntN(len(list))] }
-	subject := pick(scriptSubjects)
-	text := fmt.Sprintf("%s%s %s. Then %s %s, and %s %s. %s", strings.ToUpper(subject[:1]), subject[1:], pick(scriptVerbs),
-		pick(scriptSubjects), pick(scriptVerbs), pick(scriptSubjects), pick(scriptVerbs), pick(scriptTails))
-	if rnd.IntN(4) == 0 {
-		text = pick(scriptTails)
+// Ask answers a prompt.
+func (m *scripted) Ask(_ context.Context, p llm.Prompt) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.rnd.IntN(1000)
+	if n < 10 {
+		return "", fault.New(fault.UpstreamDown, "the model is overloaded")
 	}
-	wanted := ""
-	if len(p.Messages) > 0 {
-		wanted = p.Messages[len(p.Messages)-1].Text
+	reply := "I would rather not answer as JSON today."
+	if n >= 30 {
+		reply = m.reply(p)
 	}
-	emotion := map[string]any{"type": []string{"positive", "neutral", "negative", "jubilant"}[rnd.IntN(4)], "intensity": rnd.Float64() * 1.2}
-	answer := map[string]any{"thoughts": "I think of " + subject + ".", "emotion": emotion}
-	switch {
-	case strings.Contains(wanted, `"post"`):
+	used(p, p.Messages, reply)
+	return reply, nil
+}
+
+// reply is an answer in the wanted shape.
+func (m *scripted) reply(p llm.Prompt) string {
+	wanted := p.Messages[len(p.Messages)-1].Text
+	if strings.Contains(wanted, "关系更新:") {
+		return fmt.Sprintf("关系更新:\nr1-%+d", m.rnd.IntN(13)-4)
+	}
+	emotion := map[string]any{"type": []string{"positive", "neutral", "negative", "jubilant"}[m.rnd.IntN(4)], "intensity": m.rnd.Float64() * 1.2}
+	answer := map[string]any{"thoughts": "I keep that to myself.", "emotion": emotion, "evidence": []string{}}
+	post := strings.Contains(wanted, `"post"`)
+	text := m.text(p.CharName, wanted, post)
+	if about := rules.Mentions(p.Messages[0].Text, circleNames); len(about) > 0 && m.rnd.IntN(12) == 0 {
+		text += " (" + about[m.rnd.IntN(len(about))] + "!)"
+		if m.rnd.IntN(2) == 0 {
+			answer["evidence"] = []string{"p1", "c1"}
+		}
+	}
+	if post {
 		answer["post"] = text
-	case strings.Contains(wanted, `"response"`):
-		answer["response"] = text
-	default:
-		action := map[string]any{"like": rnd.IntN(2) == 0}
-		if rnd.IntN(4) > 0 {
+	} else {
+		action := map[string]any{"like": m.rnd.IntN(2) == 0}
+		if m.rnd.IntN(4) > 0 {
 			action["comment"] = text
 		}
 		answer["action"] = action
-		answer["end"] = rnd.IntN(8) == 0
+		answer["end"] = m.rnd.IntN(8) == 0
 	}
 	body, err := json.Marshal(answer)
 	if err != nil {
 		panic(err) // strings and numbers can always be encoded
 	}
 	return string(body)
+}
+
+// text is what a character says. One of eight texts was said before, by the same character
+// or by another one, word for word or with two words changed.
+func (m *scripted) text(character, wanted string, post bool) string {
+	s, language := scriptEN, framework.English
+	if chinese(character) {
+		s, language = scriptZH, framework.Chinese
+	}
+	kind := rules.Kind("")
+	for k := range s.openings {
+		if post && strings.Contains(wanted, k.Words(language)) {
+			kind = k
+		}
+	}
+	text := s.compose(m.rnd, character, kind)
+	if m.rnd.IntN(8) == 0 {
+		if earlier := m.earlier(character); earlier != "" && m.rnd.IntN(2) == 0 {
+			text = earlier
+		} else if earlier != "" {
+			text = twist(m.rnd, earlier)
+		}
+	}
+	m.said = append(m.said, said{author: character, text: text})
+	return text
+}
+
+// earlier is one of the latest 40 texts of a character, or of the latest 300 of all that
+// speak its language; "" = there is none.
+func (m *scripted) earlier(character string) string {
+	own, most := m.rnd.IntN(2) == 0, 300
+	if own {
+		most = 40
+	}
+	var from []string
+	for _, s := range slices.Backward(m.said) {
+		if len(from) < most && (s.author == character || !own && chinese(s.text) == chinese(character)) {
+			from = append(from, s.text)
+		}
+	}
+	if len(from) == 0 {
+		return ""
+	}
+	return from[m.rnd.IntN(len(from))]
 }

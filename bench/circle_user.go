@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -37,7 +36,7 @@ func (w *circleWorld) visits(end time.Time) (list []act) {
 // visit looks at the feed, and reacts to what is new.
 func (w *circleWorld) visit(ctx context.Context, posts bool) error {
 	call := func() *op.Call { return &op.Call{UserID: w.call.UserID} }
-	feed, err := w.circle.Feed(ctx, call(), circle.FeedFilter{}, "", 10)
+	feed, err := w.first().circle.Feed(ctx, call(), circle.FeedFilter{}, "", 10)
 	if err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (w *circleWorld) visit(ctx context.Context, posts bool) error {
 		if entry.Post.AuthorID == circle.Me {
 			err = w.answerOne(ctx, entry)
 		} else if w.rnd.IntN(4) == 0 {
-			_, err = w.circle.Like(ctx, call(), entry.Post.ID)
+			_, err = w.first().circle.Like(ctx, call(), entry.Post.ID)
 		}
 		if err != nil {
 			return err
@@ -53,12 +52,12 @@ func (w *circleWorld) visit(ctx context.Context, posts bool) error {
 	}
 	if len(feed.Items) > 0 && w.rnd.IntN(2) == 0 {
 		p := feed.Items[w.rnd.IntN(len(feed.Items))].Post
-		if _, err := w.circle.Comment(ctx, call(), p.ID, w.userText("Ada wonders about"), ""); err != nil {
+		if _, err := w.first().circle.Comment(ctx, call(), p.ID, w.userText("Ada wonders about"), ""); err != nil {
 			return err
 		}
 	}
 	if posts {
-		_, err = w.circle.Post(ctx, call(), circle.PostInput{Text: w.userText("Today I thought about")})
+		_, err = w.first().circle.Post(ctx, call(), circle.PostInput{Text: w.userText("Today I thought about")})
 	}
 	return err
 }
@@ -72,21 +71,20 @@ func (w *circleWorld) answerOne(ctx context.Context, entry *circle.Entry) error 
 	if newest.AuthorID == circle.Me || newest.DeletedAt != nil {
 		return nil
 	}
-	_, err := w.circle.Comment(ctx, &op.Call{UserID: w.call.UserID}, entry.Post.ID, w.userText("I see it like this:"), newest.ID)
+	_, err := w.first().circle.Comment(ctx, &op.Call{UserID: w.call.UserID}, entry.Post.ID, w.userText("I see it like this:"), newest.ID)
 	return err
 }
 
 // userText is a text that the user has not written before.
 func (w *circleWorld) userText(opening string) string {
-	return fmt.Sprintf("%s %s, %s, and what %s means (%d).", opening, scriptSubjects[w.rnd.IntN(len(scriptSubjects))],
-		scriptSubjects[w.rnd.IntN(len(scriptSubjects))], circleNames[w.rnd.IntN(len(circleNames))], w.rnd.IntN(1_000_000))
+	return fmt.Sprintf("%s %s, and what %s means (%d).", opening, scriptEN.compose(w.rnd, "Ada", ""), w.characters[w.rnd.IntN(len(w.characters))].Name, w.rnd.IntN(1_000_000))
 }
 
 // eachPost reads all posts with their comments, newest first.
 func (w *circleWorld) eachPost(ctx context.Context, use func(*circle.Entry)) error {
 	for cursor := ""; ; {
 		var page []*circle.Post
-		err := w.db.Circle().View(ctx, w.call.UserID, func(tx circle.Tx) (err error) {
+		err := w.first().db.Circle().View(ctx, w.call.UserID, func(tx circle.Tx) (err error) {
 			page, cursor, err = tx.Posts(circle.PostFilter{}, cursor, 100)
 			return err
 		})
@@ -95,7 +93,7 @@ func (w *circleWorld) eachPost(ctx context.Context, use func(*circle.Entry)) err
 		}
 		for _, p := range page {
 			var comments []*circle.Comment
-			err := w.db.Circle().View(ctx, w.call.UserID, func(tx circle.Tx) (err error) {
+			err := w.first().db.Circle().View(ctx, w.call.UserID, func(tx circle.Tx) (err error) {
 				comments, err = tx.Comments(0, p.ID)
 				return err
 			})
@@ -114,12 +112,12 @@ func (w *circleWorld) eachPost(ctx context.Context, use func(*circle.Entry)) err
 func (w *circleWorld) eachTurn(ctx context.Context, use func(*circle.Turn)) error {
 	for cursor := ""; ; {
 		var page []*circle.Turn
-		err := w.db.Circle().View(ctx, w.call.UserID, func(tx circle.Tx) (err error) {
+		err := w.first().db.Circle().View(ctx, w.call.UserID, func(tx circle.Tx) (err error) {
 			page, cursor, err = tx.Turns(circle.TurnFilter{}, cursor, 200)
 			return err
 		})
 		if err != nil {
-			return errors.Join(err)
+			return err
 		}
 		for _, t := range page {
 			use(t)

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -48,13 +49,26 @@ type circleWorld struct {
 	clock      *virtualClock
 	zone       *time.Location
 	rnd        *rand.Rand
-	db         *store.DB
+	processes  []*circleProcess
 	call       op.Call
-	circle     *circle.Service
-	kinds      map[string]jobs.Kind
 	characters []*character.Character
 	secrets    []string // what only private chats and memories hold
 	model      *watchedModel
+}
+
+// circleProcess is what works on a circle in one process, with its own connections to the
+// database.
+type circleProcess struct {
+	name       string
+	clock      *virtualClock
+	db         *store.DB
+	characters *character.Service
+	chats      *chat.Service
+	memories   *memory.Service
+	circle     *circle.Service
+	kinds      map[string]jobs.Kind
+	wants      []jobs.Want
+	jobs       int // that it has run
 }
 
 // circleStart is before a change to summer time in the user's zone.
@@ -62,37 +76,65 @@ var circleStart = time.Date(2026, 3, 16, 5, 0, 0, 0, time.UTC)
 
 const circleZone = "Europe/Berlin"
 
-// openCircleWorld fills a database with a user and characters.
-func openCircleWorld(ctx context.Context, dir string, o CircleOptions, model *watchedModel) (w *circleWorld, err error) {
+// openCircleWorld fills a database with a user and characters. PostgreSQL has two processes.
+func openCircleWorld(ctx context.Context, options store.Options, o CircleOptions, model *watchedModel) (w *circleWorld, err error) {
 	w = &circleWorld{
 		o: o, clock: &virtualClock{now: circleStart}, rnd: rand.New(rand.NewPCG(o.Seed, 17)), model: model,
-		call: op.Call{UserID: op.NewID()}, kinds: map[string]jobs.Kind{},
+		call: op.Call{UserID: op.NewID()},
 	}
 	if w.zone, err = time.LoadLocation(circleZone); err != nil {
+		return w, err
+	}
+	names := []string{"one", "two"}
+	if options.URL == "" {
+		names = names[:1]
+	}
+	for _, name := range names {
+		p, err := openCircleProcess(ctx, name, w.clock, options, model)
+		if err != nil {
+			return w, err
+		}
+		w.processes = append(w.processes, p)
+	}
+	if err := w.first().db.InsertUser(ctx, &account.User{ID: w.call.UserID, Username: "ada", Role: account.RoleOwner}); err != nil {
+		return w, err
+	}
+	return w, w.fill(ctx)
+}
+
+// first is the process that also serves the user.
+func (w *circleWorld) first() *circleProcess { return w.processes[0] }
+
+func (w *circleWorld) close() (err error) {
+	for _, p := range w.processes {
+		err = errors.Join(err, p.db.Close())
+	}
+	return err
+}
+
+func openCircleProcess(ctx context.Context, name string, clock *virtualClock, options store.Options, model *watchedModel) (*circleProcess, error) {
+	options.Now = clock.Now
+	p := &circleProcess{name: name, clock: clock, kinds: map[string]jobs.Kind{}}
+	var err error
+	if p.db, err = store.Open(ctx, options); err != nil {
 		return nil, err
 	}
-	if w.db, err = store.Open(ctx, store.Options{Dir: dir, URL: o.Database, Log: quiet, Now: w.clock.Now}); err != nil {
-		return nil, err
-	}
-	characters := character.New(w.db.Characters(), character.Options{})
-	chats := chat.New(w.db.Chats(), characters, chat.Options{Memory: true, Log: quiet})
-	memories := memory.New(w.db.Memory(), memory.Options{
-		Scenes: chats.MemoryScene, Settings: chats.MemorySettings, Log: quiet,
+	p.characters = character.New(p.db.Characters(), character.Options{})
+	p.chats = chat.New(p.db.Chats(), p.characters, chat.Options{Memory: true, Log: quiet})
+	p.memories = memory.New(p.db.Memory(), memory.Options{Scenes: p.chats.MemoryScene, Settings: p.chats.MemorySettings, Log: quiet})
+	p.circle = circle.New(p.db.Circle(), circle.Options{
+		Characters: p.characters, Memory: p.memories, Model: model.of, Pause: time.Nanosecond, Log: quiet,
 	})
-	w.circle = circle.New(w.db.Circle(), circle.Options{
-		Characters: characters, Memory: memories, Model: w.model.of, Pause: time.Nanosecond, Log: quiet,
-	})
-	for _, k := range w.circle.Kinds() {
-		w.kinds[k.Name] = k
+	for _, k := range p.circle.Kinds() {
+		p.kinds[k.Name] = k
+		p.wants = append(p.wants, jobs.Want{Kind: k.Name, Free: 1, PerUser: 1})
 	}
-	if err := w.db.InsertUser(ctx, &account.User{ID: w.call.UserID, Username: "ada", Role: account.RoleOwner}); err != nil {
-		return nil, err
-	}
-	return w, w.fill(ctx, characters, chats, memories)
+	return p, nil
 }
 
 // fill makes the characters, with private chats and memories.
-func (w *circleWorld) fill(ctx context.Context, characters *character.Service, chats *chat.Service, memories *memory.Service) error {
+func (w *circleWorld) fill(ctx context.Context) error {
+	characters := w.first().characters
 	_, err := characters.PutUserSettings(ctx, &w.call, character.UserSettings{
 		UserName: "Ada", TimeZone: circleZone, CustomSetting: op.MustJSON(map[string]any{"comment": "me", "content": w.secret("setting")}),
 	}, 0)
@@ -106,17 +148,20 @@ func (w *circleWorld) fill(ctx context.Context, characters *character.Service, c
 			return err
 		}
 		settings := json.RawMessage(fmt.Sprintf(`{"circle":{"enabled":true,"postsPerDay":%d,"interactionFrequency":%q,"scheduledTimes":%s}}`,
-			1+i%3, []string{"medium", "low", "high"}[i%3], []string{"[]", `["08:30"]`}[i%2]))
+			1+i%3, circleFrequency(i), []string{"[]", `["08:30"]`}[i%2]))
 		if _, _, err := characters.PutSettings(ctx, &op.Call{UserID: w.call.UserID}, ch.ID, settings, 0); err != nil {
 			return err
 		}
-		if err := w.confide(ctx, ch, chats, memories); err != nil {
+		if err := w.confide(ctx, ch); err != nil {
 			return err
 		}
 		w.characters = append(w.characters, ch)
 	}
 	return nil
 }
+
+// circleFrequency is how often the i-th character reacts.
+func circleFrequency(i int) string { return []string{"medium", "low", "high"}[i%3] }
 
 // secret makes a word that nobody but the two who know it may read.
 func (w *circleWorld) secret(where string) string {
@@ -127,13 +172,13 @@ func (w *circleWorld) secret(where string) string {
 
 // confide tells a character secrets: in a private chat, and as a memory. One memory may be
 // told.
-func (w *circleWorld) confide(ctx context.Context, ch *character.Character, chats *chat.Service, memories *memory.Service) error {
-	call := op.Call{UserID: w.call.UserID}
-	conv, err := chats.CreateConversation(ctx, &call, chat.ConversationInput{CharacterID: ch.ID})
+func (w *circleWorld) confide(ctx context.Context, ch *character.Character) error {
+	p, call := w.first(), op.Call{UserID: w.call.UserID}
+	conv, err := p.chats.CreateConversation(ctx, &call, chat.ConversationInput{CharacterID: ch.ID})
 	if err != nil {
 		return err
 	}
-	err = w.db.Update(ctx, w.call.UserID, func(tx nodest.Tx) error {
+	err = p.db.Update(ctx, w.call.UserID, func(tx nodest.Tx) error {
 		conv, err := tx.Chats.LockConversation(conv.ID)
 		if err != nil {
 			return err
@@ -157,7 +202,7 @@ func (w *circleWorld) confide(ctx context.Context, ch *character.Character, chat
 		{Text: "Ada told me about the harbour and the tea: " + w.secret("fact")},
 		{Text: "Ada likes walks along the harbour and strong tea.", Shareable: true},
 	} {
-		if _, err := memories.Create(ctx, &op.Call{UserID: w.call.UserID}, ch.ID, d); err != nil {
+		if _, err := p.memories.Create(ctx, &op.Call{UserID: w.call.UserID}, ch.ID, d); err != nil {
 			return err
 		}
 	}

@@ -38,9 +38,9 @@ type Post struct {
 	AuthorName string     // as it was when the post was written
 	Kind       rules.Kind // of a character's post; "" = none
 	Text       string
-	TextKey    string   // rules.Key of Text
-	Images     []string // ids of attachments
-	Thoughts   string   // what the author did not say
+	TextKey    string // rules.Key of Text
+	Images     []Image
+	Thoughts   string // what the author did not say
 	Emotion    *rules.Emotion
 	Evidence   []string // what statements about others rest on: ids of posts, comments and memories
 	Favorite   bool
@@ -51,6 +51,12 @@ type Post struct {
 	// Read with a post, not written with it.
 	Comments int // live ones
 	Likes    []Like
+}
+
+// Image is an image of a post.
+type Image struct {
+	ID   string // of the attachment
+	Name string // of its file
 }
 
 // Comment is a comment on a post, or a reply to another comment.
@@ -89,8 +95,8 @@ type TurnState string
 const (
 	TurnPlanned TurnState = "planned"
 	TurnDone    TurnState = "done"     // something was stored
-	TurnNothing TurnState = "nothing"  // the character had nothing to say
-	TurnLeftOut TurnState = "left_out" // it was not asked: Note says why
+	TurnNothing TurnState = "nothing"  // the character did nothing, or its text was dropped: Note says why
+	TurnLeftOut TurnState = "left_out" // it was not carried out: Note says why
 	TurnFailed  TurnState = "failed"   // the model could not be asked, or its answers were unusable
 )
 
@@ -102,8 +108,8 @@ type Turn struct {
 	CharacterID string
 	Slot        string       // of a post: the time of day or the number that it is for; with CharacterID and Day unique
 	Day         string       // of a post: the user's day, 2006-01-02
-	PostID      string       // reacts to it; of a post: what it became
-	CommentID   string       // answers it; "" = reacts to the post
+	PostID      string       // post that it reacts to; of a post: the post that was written
+	CommentID   string       // comment that it answers; "" = it reacts to the post
 	TargetID    string       // whose post or comment it answers
 	Reason      rules.Reason // why it was chosen
 	State       TurnState
@@ -116,7 +122,7 @@ type Turn struct {
 	EndedAt     *time.Time
 }
 
-// Relation is what one member thinks of another: Holder of Target. The user holds none.
+// Relation is what a character thinks of another member. The user has no relations.
 type Relation struct {
 	CharacterID  string // who has it
 	TargetID     string
@@ -129,7 +135,8 @@ type Relation struct {
 	UpdatedAt    time.Time
 }
 
-// Item is an entry of a character's message box: what others did towards it.
+// Item is an entry of a character's message box: something that another member did that
+// concerns the character.
 type Item struct {
 	ID          string
 	CharacterID string // whose box it is
@@ -178,6 +185,7 @@ type State struct {
 // Settings are those of the whole circle; those of a character are in its settings.
 type Settings struct {
 	Everybody     bool   `json:"everybody"` // every character reacts to every post of the user
+	Quick         bool   `json:"quick"`     // reactions take seconds, not minutes to hours
 	QuietFrom     string `json:"quietFrom"` // HH:MM in the user's time zone; equal to QuietUntil = no quiet hours
 	QuietUntil    string `json:"quietUntil"`
 	CallsPerDay   int64  `json:"callsPerDay"`   // of the model, 0 to 10,000; 0 = the circle does not ask a model

@@ -55,7 +55,8 @@ func (svc *Service) prepare(tx Tx, o *occasion) (*reaction, error) {
 	return r, err
 }
 
-// unnamed is what a user without a name is called, which is an ordinary word.
+// unnamed is what a user without a name is called. It is an ordinary word, so that a text
+// which has it need not be about the user.
 const unnamed = "User"
 
 // readMembers reads who may be spoken of.
@@ -143,7 +144,7 @@ func ownPosts(tx Tx, characterID string) ([]*Post, error) {
 
 // How much of the feed a new text is compared with.
 const (
-	comparedPosts    = 40
+	comparedPosts    = 100
 	comparedComments = 10 // of each
 )
 
@@ -225,7 +226,11 @@ func (svc *Service) decide(ctx context.Context, userID string, r *reaction) (a r
 
 // complete makes the scene and adds the memories.
 func (svc *Service) complete(ctx context.Context, userID string, m *Model, r *reaction) error {
-	names, images, err := svc.pictures(ctx, userID, r.post.Images, m.Sees)
+	attached := make([]string, len(r.post.Images))
+	for i, image := range r.post.Images {
+		attached[i] = image.ID
+	}
+	names, images, err := svc.pictures(ctx, userID, attached, m.Sees)
 	if err != nil {
 		return err
 	}
@@ -364,13 +369,14 @@ func (r *reaction) evidence(a rules.Answer) []string {
 	return ids
 }
 
-// named returns the names of the members that a text speaks of.
+// named returns the names of the members that a text mentions.
 func named(text string, members map[string]string) []string {
 	return rules.Mentions(text, slices.Sorted(maps.Keys(members)))
 }
 
-// founded reports whether a text names nobody of whom no evidence is shown: what is
-// answered, or something shown that they wrote or that has their name.
+// founded reports whether there is evidence for what a text says of each member that it
+// names: the text answers this member, or something in the prompt was written by the member
+// or has the member's name.
 func founded(text string, evidence []string, facts map[string]fact, members, answers map[string]string) bool {
 	for _, name := range named(text, members) {
 		id := members[name]

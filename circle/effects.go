@@ -18,7 +18,7 @@ func (svc *Service) publish(tx Tx, by string, p *Post) error {
 	if err := emitPost(tx, by, p); err != nil {
 		return err
 	}
-	if err := rememberPost(tx, p); err != nil {
+	if err := rememberPost(tx, p, p.AuthorID); err != nil {
 		return err
 	}
 	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobSpread, Subject: p.ID})
@@ -37,6 +37,9 @@ func (svc *Service) comment(tx Tx, by string, p *Post, c *Comment) error {
 	if err := tellOfComment(tx, by, p, c); err != nil {
 		return err
 	}
+	if err := rememberPost(tx, p, c.AuthorID); err != nil {
+		return err
+	}
 	if err := rememberComment(tx, p, c); err != nil {
 		return err
 	}
@@ -50,6 +53,9 @@ func (svc *Service) like(tx Tx, by string, p *Post, l *Like) error {
 		return err
 	}
 	if err := emitLike(tx, by, l, true); err != nil {
+		return err
+	}
+	if err := rememberPost(tx, p, l.AuthorID); err != nil {
 		return err
 	}
 	return tellOfLike(tx, by, p, l)

@@ -41,14 +41,8 @@ func (svc *Service) Forwarded(ctx context.Context, c *op.Call, postID, character
 			return "", err
 		}
 		var names []string
-		for _, id := range p.Images {
-			image, err := tx.Attachments.Attachment(id)
-			if err != nil && !fault.Is(err, fault.NotFound) {
-				return "", err
-			}
-			if err == nil {
-				names = append(names, image.Name)
-			}
+		for _, image := range p.Images {
+			names = append(names, image.Name)
 		}
 		words := forwarded[language]
 		var parts []string
@@ -89,7 +83,7 @@ func (svc *Service) NoteForward(ctx context.Context, c *op.Call, postID string) 
 		}
 		item := &Item{
 			ID: op.NewID(), CharacterID: ch.ID, SenderID: Me, SenderName: name, Type: itemMessage,
-			Text: forwarded[language].note, ContextID: p.ID, Context: op.Truncate(p.Text, maxContext), CreatedAt: tx.Now(),
+			Text: forwarded[language].note, ContextID: p.ID, Context: op.Truncate(p.Text, maxContextText), CreatedAt: tx.Now(),
 		}
 		if err := tx.PutItem(item); err != nil {
 			return err

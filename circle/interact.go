@@ -125,7 +125,7 @@ func (svc *Service) interaction(tx Tx, in *Interaction) (*reaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Post{AuthorID: in.Content.AuthorID, AuthorName: in.Content.AuthorName, Text: in.Content.Text, Images: in.Content.Images, CreatedAt: tx.Now()}
+	p := &Post{AuthorID: in.Content.AuthorID, AuthorName: in.Content.AuthorName, Text: in.Content.Text, CreatedAt: tx.Now()}
 	if p.AuthorID == tx.UserID() {
 		p.AuthorID = Me
 	}

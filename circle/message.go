@@ -15,7 +15,7 @@ import (
 )
 
 // Characters write private messages to a user who has been silent, if the user wants it:
-// JobMessage looks when the next one is due, and follows itself. The time doubles with each
+// JobMessage looks when the next one is due, and plans itself again. The time doubles with each
 // message that the user has not answered, and no character has more than one of them.
 
 // JobMessage has no subject; a character writes to a silent user.

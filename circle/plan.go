@@ -1,6 +1,8 @@
 package circle
 
 import (
+	"time"
+
 	"nodest/character"
 	"nodest/circle/rules"
 	"nodest/memory"
@@ -35,13 +37,14 @@ func (svc *Service) planOf(tx Tx, docs *character.Documents, d today) (*Plan, er
 	return p, tx.PutPlan(p)
 }
 
-// readDigest lets w tell what others planned for today; they did nothing yet, as the circle
+// readDigest lets w tell what it and others planned for the days before, when the circle
 // slept.
 func (svc *Service) readDigest(tx Tx, w *telling, members []*character.Character) error {
 	set, err := tx.Characters.Settings()
 	if err != nil {
 		return err
 	}
+	words := wordsOf(w.docs.Language)
 	first := int(rules.Seed(w.turn.ID) % uint64(len(members)))
 	for i := range min(len(members), digestMembers) {
 		ch := members[(first+i)%len(members)]
@@ -49,7 +52,11 @@ func (svc *Service) readDigest(tx Tx, w *telling, members []*character.Character
 		if err != nil {
 			return err
 		}
-		p, err := svc.planOf(tx, docs, w.today)
+		ago := 1 + i%w.state.Settings.SleepAfter // the user was away for as long at least
+		then := w.today
+		then.now = w.now.AddDate(0, 0, -ago)
+		then.day = then.now.Format(time.DateOnly)
+		p, err := svc.planOf(tx, docs, then)
 		if err != nil {
 			return err
 		}
@@ -57,6 +64,7 @@ func (svc *Service) readDigest(tx Tx, w *telling, members []*character.Character
 			if ch.ID != w.ch.ID {
 				item.Text = ch.Name + ": " + item.Text
 			}
+			item.Text = words.age(w.now.Sub(then.now)) + ": " + item.Text
 			w.items = append(w.items, item)
 		}
 	}

@@ -35,12 +35,14 @@ func (svc *Service) Post(ctx context.Context, c *op.Call, in PostInput) (*Post, 
 		if err != nil {
 			return nil, op.InField("authorId", err)
 		}
+		p := &Post{ID: op.NewID(), AuthorID: author, AuthorName: name, Text: in.Text, CreatedAt: tx.Now()}
 		for i, id := range in.Images {
-			if _, err := tx.Attachments.Attachment(id); err != nil {
+			a, err := tx.Attachments.Attachment(id)
+			if err != nil {
 				return nil, op.InField(fmt.Sprintf("images[%d]", i), err)
 			}
+			p.Images = append(p.Images, Image{a.ID, a.Name})
 		}
-		p := &Post{ID: op.NewID(), AuthorID: author, AuthorName: name, Text: in.Text, Images: in.Images, CreatedAt: tx.Now()}
 		if err := svc.publish(tx, c.By(), p); err != nil {
 			return nil, err
 		}

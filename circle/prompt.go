@@ -24,13 +24,14 @@ import (
 
 // Limits of a prompt.
 const (
-	maxQuoted    = 1_000  // code points of each text
-	maxThread    = 40     // comments that are shown
-	maxShownBox  = 15     // items of the message box
-	maxOwnPosts  = 5      // posts of the one who is asked
-	maxRecalled  = 5      // memories
-	maxPrompt    = 24_000 // tokens of a request with its answer
-	answerTokens = 700    // of an answer, in tokens
+	maxQuoted     = 1_000  // code points of each text
+	maxThread     = 40     // comments that are shown
+	maxShownBox   = 15     // items of the message box
+	maxOwnPosts   = 5      // posts of the one who is asked
+	maxRecalled   = 5      // memories
+	maxPrompt     = 24_000 // tokens of a request with its answer
+	answerTokens  = 700    // of an answer, in tokens
+	thoughtTokens = 4_000  // of what a model thinks before it answers
 )
 
 // circlePreset is what a prompt has of a card. It has no words, so it fits any language.
@@ -89,7 +90,7 @@ func (r *request) messages() ([]llm.Message, error) {
 func (r *request) prompt() (llm.Prompt, error) {
 	messages, err := r.messages()
 	return llm.Prompt{
-		Messages: messages, JSON: true, MaxTokens: answerTokens, Task: llm.Circle,
+		Messages: messages, JSON: true, MaxTokens: answerTokens, MaxThought: thoughtTokens, Task: llm.Circle,
 		CharName: r.docs.Card.Name, UserName: r.user,
 	}, err
 }

@@ -60,6 +60,12 @@ func TestNoPrivateTextIsInAnyPrompt(t *testing.T) {
 	p := f.post("What do you know of the harbour, Bea? The garden, the debt, the doctor?")
 	_, err := f.svc.Comment(t.Context(), f.call(), p.ID, "And the harbour, Carl?", "")
 	f.must(err)
+	own, err := f.svc.Post(t.Context(), f.call(), circle.PostInput{AuthorID: ids[0], Text: "The harbour at night"})
+	f.must(err)
+	for i := range 8 { // so that its message box is reviewed
+		_, err := f.svc.Comment(t.Context(), f.call(), own.ID, fmt.Sprintf("Night %d", i), "")
+		f.must(err)
+	}
 	f.pass(11 * time.Hour)
 	for _, kind := range []string{"newPost", "replyToPost", "replyToComment", "selfPost"} {
 		_, err := f.svc.Interact(t.Context(), f.user, circle.Interaction{
@@ -71,17 +77,18 @@ func TestNoPrivateTextIsInAnyPrompt(t *testing.T) {
 	if len(f.prompts) < 7 {
 		t.Fatalf("%d prompts", len(f.prompts))
 	}
-	shared := false
+	shared, reviewed := false, false
 	for _, prompt := range f.prompts {
 		for _, m := range prompt.Messages {
 			if strings.Contains(m.Text, "SECRET") {
 				t.Fatalf("private text in %s", m.Text)
 			}
 			shared = shared || strings.Contains(m.Text, "SHARED")
+			reviewed = reviewed || strings.Contains(m.Text, "关系更新")
 		}
 	}
-	if !shared {
-		t.Error("what the user shares is in no prompt")
+	if !shared || !reviewed {
+		t.Errorf("what the user shares is in a prompt: %v; a prompt of a review: %v", shared, reviewed)
 	}
 }
 

@@ -22,8 +22,8 @@ type words struct {
 	minutes   string
 	hours     string
 	days      string
-	relation  string // name, type, strength
-	did       map[string]string
+	relation  string            // name, type, strength
+	did       map[string]string // name, by the type of the item; of an alert by its text
 	relations string
 	box       string
 	memories  string
@@ -67,6 +67,7 @@ var wordsIn = map[framework.Language]*words{
 			"like": "%s liked your post", "comment": "%s commented on your post", "reply": "%s answered your comment",
 			"post": "%s posted", "message": "%s forwarded your post", "invitation": "%s invited you",
 			"relationship_request": "%s wants to change your relationship", "alert": "%s",
+			actionAccepted: "%s accepted what you offered", actionRejected: "%s declined what you offered",
 		},
 		relations: "What you think of them, from -100 to 100:", box: "What others did lately towards you:",
 		memories: "What you remember:", ownPosts: "What you posted lately:", history: "Your last private messages:",
@@ -116,6 +117,7 @@ var wordsIn = map[framework.Language]*words{
 			"like": "%s赞了你的帖子", "comment": "%s评论了你的帖子", "reply": "%s回复了你的评论",
 			"post": "%s发了帖子", "message": "%s转发了你的帖子", "invitation": "%s邀请了你",
 			"relationship_request": "%s想改变你们的关系", "alert": "%s",
+			actionAccepted: "%s接受了你的提议", actionRejected: "%s谢绝了你的提议",
 		},
 		relations: "你对他们的看法（-100 到 100）：", box: "最近别人对你做的事：",
 		memories: "你记得的事：", ownPosts: "你最近发的帖子：", history: "你最近的私聊消息：",

@@ -94,7 +94,7 @@ func occasionOf(tx Tx, turnID string) (o *occasion, note rules.Note, later time.
 	}
 	quiet := rules.QuietHours(o.state.Settings.QuietFrom, o.state.Settings.QuietUntil)
 	if !quiet.End(o.now).IsZero() {
-		habit, toUser := rules.HabitOf(t.CharacterID), t.TargetID == Me
+		habit, toUser := o.state.Settings.habit(t.CharacterID), t.TargetID == Me
 		return o, "", o.now.Add(habit.Delay(rules.Seed(t.ID), o.now, quiet, t.Reason, toUser)).UTC(), nil
 	}
 	done, err := interactions(tx, t.CharacterID, o.comments)
@@ -177,6 +177,13 @@ func interactions(tx Tx, characterID string, comments []*Comment) ([]rules.Inter
 // carryOut stores what came of a turn, if it still may, and ends the job.
 func (svc *Service) carryOut(ctx context.Context, j *jobs.Job, r *reaction, a rules.Answer, note rules.Note) error {
 	return svc.store.Update(ctx, j.UserID, func(tx Tx) error {
+		day, err := dayOf(tx)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.LockSpend(day); err != nil { // nobody else says anything meanwhile
+			return err
+		}
 		o, gone, _, err := occasionOf(tx, j.Subject)
 		if err != nil {
 			return err

@@ -3,6 +3,8 @@ package circle_test
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm"
+	"nodest/store"
+	"nodest/store/storetest"
 )
 
 // everybody makes a circle of so many characters that all react to the user's posts.
@@ -343,4 +347,40 @@ func TestAReviewChangesRelationshipsWithinBounds(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// Two characters mean to say the same at the same time, each in a process of its own.
+func TestTwoProcessesSayTheSameOnce(t *testing.T) {
+	where := storetest.PostgresURL(t)
+	f := newFixtureOn(t, store.Options{URL: where})
+	f.settings(func(s *circle.Settings) { s.Everybody, s.QuietFrom, s.QuietUntil = true, "00:00", "00:00" })
+	f.member("Bea")
+	f.member("Carl")
+	g := f.on(storetest.OpenWith(t, store.Options{URL: where, Now: f.now}))
+	for round := range 10 {
+		var calls atomic.Int64
+		both := make(chan struct{})
+		f.reply = func(llm.Prompt) (string, error) {
+			if calls.Add(1) == 2 {
+				close(both)
+			}
+			<-both
+			return comment(strings.Repeat(string(rune('a'+round)), 30)), nil
+		}
+		g.reply = f.reply
+		p := f.post(fmt.Sprintf("I baked %d loaves", round))
+		for j := f.claim(circle.JobSpread); j != nil; j = f.claim(circle.JobSpread) {
+			f.must(f.do(j))
+		}
+		f.clock.Add((12 * time.Hour).Milliseconds())
+		var working sync.WaitGroup
+		for _, process := range []*fixture{f, g} {
+			j := process.claim(circle.JobReact)
+			working.Go(func() { _ = process.do(j) })
+		}
+		working.Wait()
+		if said := f.thread(p.ID); len(said) != 1 {
+			t.Errorf("%d comments", len(said))
+		}
+	}
 }

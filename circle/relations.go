@@ -178,15 +178,19 @@ func (a *Action) expire(tx Tx) {
 	}
 }
 
-// decisions are the states that a decision leads to.
-var decisions = map[string]string{"accept": actionAccepted, "reject": actionRejected}
+// decisions are the states that a decision leads to, and what it does to the relationship.
+var decisions = map[string]struct {
+	state string
+	delta int
+}{"accept": {actionAccepted, rules.AcceptDelta}, "reject": {actionRejected, rules.RejectDelta}}
 
-// Decide accepts or rejects an action. The character reads the decision in its message box.
+// Decide accepts or rejects an action. The character reads the decision in its message box,
+// and it changes what the character thinks of the one who decided.
 //
 // Errors: Invalid for a decision that is neither accept nor reject; Conflict for an action
 // that has ended.
 func (svc *Service) Decide(ctx context.Context, c *op.Call, id, decision string) (*Action, error) {
-	state, ok := decisions[decision]
+	decided, ok := decisions[decision]
 	if !ok {
 		return nil, fault.InvalidField("decision", "value", "must be accept or reject")
 	}
@@ -199,7 +203,7 @@ func (svc *Service) Decide(ctx context.Context, c *op.Call, id, decision string)
 			return nil, fault.New(fault.Conflict, "the action is %s", a.State)
 		}
 		now := tx.Now()
-		a.State, a.EndedAt = state, &now
+		a.State, a.EndedAt = decided.state, &now
 		if err := tx.UpdateAction(a); err != nil {
 			return nil, err
 		}
@@ -208,13 +212,10 @@ func (svc *Service) Decide(ctx context.Context, c *op.Call, id, decision string)
 			return nil, err
 		}
 		item := &Item{
-			ID: op.NewID(), CharacterID: a.CharacterID, SenderID: a.TargetID, SenderName: name, Type: itemAlert,
-			Text: state, ContextID: a.ID, Context: op.Truncate(a.Type+": "+a.Text, maxContext), CreatedAt: now,
+			CharacterID: a.CharacterID, SenderID: a.TargetID, SenderName: name, Type: itemAlert,
+			Text: a.State, ContextID: a.ID, Context: a.Text,
 		}
-		if err := tx.PutItem(item); err != nil {
-			return nil, err
-		}
-		if err := emitItem(tx, c.By(), item); err != nil {
+		if err := tell(tx, c.By(), item, decided.delta); err != nil {
 			return nil, err
 		}
 		return a, emitAction(tx, c.By(), a)
@@ -226,5 +227,3 @@ const (
 	itemAlert   = "alert"
 	itemMessage = "message"
 )
-
-const maxContext = 50 // of an item, in code points

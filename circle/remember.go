@@ -47,11 +47,15 @@ var happenings = map[framework.Language]happened{
 	},
 }
 
-// rememberPost adds a post to the memory of its author.
-func rememberPost(tx Tx, p *Post) error {
+// rememberPost adds a post to the memory of a character: of its author, and, if it is the
+// user's, of those who react to it.
+func rememberPost(tx Tx, p *Post, characterID string) error {
+	if characterID != p.AuthorID && p.AuthorID != Me {
+		return nil
+	}
 	return remember(tx, p.ID, p.CreatedAt, func(words happened) string {
 		return fmt.Sprintf(words.posted, words.name(p.AuthorID, p.AuthorName), words.quote(p.Text, quotedPost))
-	}, p.AuthorID)
+	}, characterID)
 }
 
 // rememberComment adds a comment to the memories of its author, of the one it answers, and of the

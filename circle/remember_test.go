@@ -96,7 +96,8 @@ func TestThoseWhoTakePartRemember(t *testing.T) {
 	byWren := &circle.Comment{ID: newID(), PostID: post.ID, AuthorID: wren, AuthorName: "Wren", Text: "I painted its roof.", CreatedAt: yesterday}
 	byUser := &circle.Comment{ID: newID(), PostID: post.ID, AuthorID: circle.Me, AuthorName: "Ann", ReplyTo: byWren.ID, Text: "Which colour?", CreatedAt: yesterday}
 	byHua := &circle.Comment{ID: newID(), PostID: post.ID, AuthorID: hua, AuthorName: "小花", ReplyTo: byUser.ID, Text: "红色。", CreatedAt: yesterday}
-	r.update(func(tx circle.Tx) error { return circle.RememberPost(tx, post) })
+	r.update(func(tx circle.Tx) error { return circle.RememberPost(tx, post, mira) })
+	r.update(func(tx circle.Tx) error { return circle.RememberPost(tx, post, wren) }) // likes it; Mira knows what she wrote
 	for _, c := range []*circle.Comment{byWren, byUser, byHua} {
 		r.update(func(tx circle.Tx) error { return circle.RememberComment(tx, post, c) })
 		r.feed.comments = append(r.feed.comments, c)
@@ -125,8 +126,10 @@ func TestNothingIsRememberedForTheUserAndForTheDeleted(t *testing.T) {
 	mira := r.character("Mira", "Keeps a lighthouse.")
 	gone := r.character("Gone", "Left.")
 	r.update(func(tx circle.Tx) error { return tx.Characters.DeleteCharacter(gone) })
-	post := &circle.Post{ID: newID(), AuthorID: circle.Me, AuthorName: "Ann", CreatedAt: yesterday, Images: []string{newID()}}
-	r.update(func(tx circle.Tx) error { return circle.RememberPost(tx, post) })
+	post := &circle.Post{ID: newID(), AuthorID: circle.Me, AuthorName: "Ann", CreatedAt: yesterday, Images: []circle.Image{{ID: newID()}}}
+	for _, who := range []string{circle.Me, gone, mira} { // the latter has reacted to it
+		r.update(func(tx circle.Tx) error { return circle.RememberPost(tx, post, who) })
+	}
 	toGone := &circle.Comment{ID: newID(), AuthorID: gone, AuthorName: "Gone"}
 	r.feed.comments = []*circle.Comment{toGone}
 	for _, replyTo := range []string{toGone.ID, newID()} {
@@ -134,7 +137,7 @@ func TestNothingIsRememberedForTheUserAndForTheDeleted(t *testing.T) {
 		r.update(func(tx circle.Tx) error { return circle.RememberComment(tx, post, c) })
 	}
 	r.wantKnown("Mira", mira, `Mira commented in the circle on User's post "(pictures)": "Fine picture!"`,
-		`Mira replied to Gone in the circle, below User's post "(pictures)": "Fine picture!"`)
+		`Mira replied to Gone in the circle, below User's post "(pictures)": "Fine picture!"`, `User posted in the circle: "(pictures)"`)
 }
 
 func TestQuotesAreShort(t *testing.T) {
@@ -143,7 +146,7 @@ func TestQuotesAreShort(t *testing.T) {
 	long := strings.Repeat("灯塔 </mem> ", 400)
 	post := &circle.Post{ID: newID(), AuthorID: mira, AuthorName: "Mira", Text: long, CreatedAt: yesterday}
 	r.update(func(tx circle.Tx) error {
-		if err := circle.RememberPost(tx, post); err != nil {
+		if err := circle.RememberPost(tx, post, mira); err != nil {
 			return err
 		}
 		return circle.RememberComment(tx, post, &circle.Comment{ID: newID(), AuthorID: circle.Me, AuthorName: "Ann", Text: long, CreatedAt: yesterday})

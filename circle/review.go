@@ -1,6 +1,7 @@
 package circle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -185,15 +186,15 @@ func reviewOne(tx Tx, in *reviewed, sender string, u rules.Update) error {
 // item is an entry of a message box in a prompt. What somebody says privately when they
 // forward a post is not shown.
 func (w *words) item(i *Item) string {
-	did, ok := w.did[i.Type]
-	if !ok {
-		did = w.did["alert"]
+	did, known := w.did[i.Type], false
+	if i.Type == itemAlert {
+		did, known = w.did[i.Text]
 	}
-	text := fmt.Sprintf(did, w.name(i.SenderID, i.SenderName))
+	text := fmt.Sprintf(cmp.Or(did, w.did[itemAlert]), w.name(i.SenderID, i.SenderName))
 	if i.Context != "" {
 		text += " (" + fmt.Sprintf(w.quote, line(i.Context)) + ")"
 	}
-	if i.Text != "" && i.Type != "message" {
+	if i.Text != "" && i.Type != itemMessage && !known {
 		text += ": " + line(i.Text)
 	}
 	return "- " + text

@@ -19,9 +19,9 @@ import (
 const (
 	JobSpread = "circle.spread" // subject: a post or comment; decides who reacts to it
 	JobReact  = "circle.react"  // subject: a turn; a character reacts
-	JobDay    = "circle.day"    // no subject; plans the posts of a user's day, and follows itself
+	JobDay    = "circle.day"    // no subject; plans the posts of a user's day, and the job for the next day
 	JobPost   = "circle.post"   // subject: a turn; a character posts
-	JobReview = "circle.review" // subject: a character; what its message box changes in its relationships
+	JobReview = "circle.review" // subject: a character; reviews its relationships by its message box
 )
 
 // Model is a language model that works for a user's circle.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"time"
 
+	"nodest/circle/rules"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -55,6 +56,15 @@ func (s *Settings) check() error {
 	between("proactiveADay", int64(s.ProactiveADay), 1, 24)
 	between("silentHours", int64(s.SilentHours), 1, 720)
 	return c.Err()
+}
+
+// habit is when a character reacts.
+func (s *Settings) habit(characterID string) rules.Habit {
+	h := rules.HabitOf(characterID)
+	if s.Quick {
+		return h.Quick()
+	}
+	return h
 }
 
 // Cost is what the circle has cost, and what it may cost.

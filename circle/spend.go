@@ -45,7 +45,7 @@ func urgencyOf(t *Turn) urgency {
 // Errors: errBudget, when nothing was sent; those of the model.
 func (svc *Service) ask(ctx context.Context, userID string, m *Model, p llm.Prompt, u urgency, total *cost) (reply string, err error) {
 	// An estimate of the prompt may be too low.
-	most := int64(llm.EstimatePrompt(p.Messages))*5/4 + int64(p.MaxTokens)
+	most := int64(llm.EstimatePrompt(p.Messages))*5/4 + int64(p.MaxTokens+p.MaxThought)
 	day, err := svc.reserve(ctx, userID, most, u)
 	if err != nil {
 		return "", err

@@ -127,7 +127,7 @@ func reactionsLately(tx Tx) (map[string]int, error) {
 // turn is a reaction that is due after a delay of the character's own.
 func (s *spreading) turn(characterID, postID, commentID, targetID string, why rules.Reason) *Turn {
 	seed := rules.Seed(characterID, postID, commentID)
-	delay := rules.HabitOf(characterID).Delay(seed, s.now, s.quiet, why, targetID == Me)
+	delay := s.state.Settings.habit(characterID).Delay(seed, s.now, s.quiet, why, targetID == Me)
 	return &Turn{
 		ID: op.NewID(), CharacterID: characterID, PostID: postID, CommentID: commentID, TargetID: targetID, Reason: why,
 		State: TurnPlanned, DueAt: s.now.Add(delay).UTC(), CreatedAt: s.now.UTC(),

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"nodest/circle/rules"
 	"nodest/fault"
@@ -100,6 +101,9 @@ func (w *telling) request(correction string) (r *request, facts map[string]fact)
 	}, facts
 }
 
+// silentFor is how long a character may be silent for want of calls.
+const silentFor = 48 * time.Hour
+
 // emptyPost finds an answer that chooses to say nothing.
 var emptyPost = regexp.MustCompile(`"post"\s*:\s*(""|null)`)
 
@@ -123,7 +127,7 @@ func (svc *Service) write(ctx context.Context, w *telling) error {
 			return err
 		}
 		p.Variant = try
-		reply, err := svc.ask(ctx, w.userID, m, p, byHabit, &w.cost)
+		reply, err := svc.ask(ctx, w.userID, m, p, w.urgency(), &w.cost)
 		if try > 0 && errors.Is(err, errBudget) {
 			return nil // the first answer was no use, and there is no second
 		}
@@ -151,6 +155,15 @@ func (svc *Service) write(ctx context.Context, w *telling) error {
 		}
 	}
 	return nil
+}
+
+// urgency is higher for a character that has not posted for some days: those who speak late
+// in the day would fall silent where each day's limits are used up before.
+func (w *telling) urgency() urgency {
+	if w.kind != rules.Digest && (len(w.own) == 0 || w.now.Sub(w.own[0].CreatedAt) > silentFor) {
+		return addressed
+	}
+	return byHabit
 }
 
 // judge takes an answer, unless the same was said before.

@@ -277,7 +277,7 @@ func TestTheCircleSleepsAndWakesWithOneDigest(t *testing.T) {
 	f.at(time.Date(2026, 3, 12, 15, 0, 0, 0, time.UTC))
 	f.reply = func(p llm.Prompt) (string, error) {
 		own := p.Messages[1].Text
-		if !strings.Contains(own, "Bea: ") || !strings.Contains(own, "away") || nameIn(own) != "Carl" {
+		if !strings.Contains(own, " ago: Bea: ") || !strings.Contains(own, "24 hours ago: ") || !strings.Contains(own, "2 days ago: ") || !strings.Contains(own, "away") || nameIn(own) != "Carl" {
 			t.Errorf("the prompt of the digest is\n%s", own)
 		}
 		return tellsPost("Bea has baked and I have walked while you were gone"), nil
@@ -411,6 +411,18 @@ func TestAPostThatCannotBeWrittenIsVisible(t *testing.T) {
 	if n := len(f.feed()); n != 2 {
 		t.Errorf("%d posts", n)
 	}
+}
+
+func TestWhoSpeaksLateInADayDoesNotFallSilent(t *testing.T) {
+	f := newFixture(t)
+	f.tells()
+	f.settings(func(s *circle.Settings) { s.CallsPerDay = 7 })
+	for name, times := range map[string][]string{"Bea": {"13:00", "14:00", "15:00", "16:00"}, "Carl": {"13:30", "14:30", "15:30", "16:30"}, "Dora": {"20:00"}} {
+		f.set(f.member(name), map[string]any{"postsPerDay": 0, "scheduledTimes": times})
+	}
+	f.live(10*time.Hour, 10*time.Minute)
+	f.want("2026-03-02", "13:00 done", "13:30 done", "14:00 done", "14:30 done", "15:00 done", "15:30 done",
+		"16:00 left_out budget", "16:30 left_out budget", "20:00 done")
 }
 
 func TestAPostThatIsWrittenTwiceIsStoredOnce(t *testing.T) {

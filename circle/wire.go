@@ -36,7 +36,8 @@ type wirePost struct {
 	Author       wireMember     `json:"author"`
 	Kind         rules.Kind     `json:"kind,omitempty"`
 	Text         string         `json:"text"`
-	Images       []string       `json:"images"`
+	Images       []string       `json:"images"`     // ids of attachments
+	ImageNames   []string       `json:"imageNames"` // of their files, in the same order
 	HasThoughts  bool           `json:"hasThoughts"`
 	Thoughts     string         `json:"thoughts,omitempty"`
 	Emotion      *rules.Emotion `json:"emotion,omitempty"`
@@ -103,12 +104,12 @@ func (w Wire) Entry(e *Entry) any {
 
 func (w Wire) post(p *Post) wirePost {
 	out := wirePost{
-		ID: p.ID, Author: wireMemberOf(w.UserID, p.AuthorID, p.AuthorName), Kind: p.Kind, Text: p.Text, Images: p.Images,
+		ID: p.ID, Author: wireMemberOf(w.UserID, p.AuthorID, p.AuthorName), Kind: p.Kind, Text: p.Text, Images: make([]string, len(p.Images)), ImageNames: make([]string, len(p.Images)),
 		HasThoughts: p.Thoughts != "", Thoughts: w.thoughts(p.Thoughts), Emotion: p.Emotion, Evidence: p.Evidence,
 		Favorite: p.Favorite, Likes: make([]wireLike, len(p.Likes)), CommentCount: p.Comments, CreatedAt: op.Time(p.CreatedAt),
 	}
-	if out.Images == nil {
-		out.Images = []string{}
+	for i, image := range p.Images {
+		out.Images[i], out.ImageNames[i] = image.ID, image.Name
 	}
 	if p.Rating > 0 {
 		out.Rating = &p.Rating

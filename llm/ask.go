@@ -8,10 +8,11 @@ import (
 
 // Prompt is a request that is made in the background, outside a turn.
 type Prompt struct {
-	Text      string
-	Messages  []Message // in place of Text
-	JSON      bool      // the answer is one JSON object
-	MaxTokens int       // of the answer without the model's thinking; 0 = no limit
+	Text       string
+	Messages   []Message // in place of Text
+	JSON       bool      // the answer is one JSON object
+	MaxTokens  int       // of the answer without the model's thinking; 0 = no limit
+	MaxThought int       // of the thinking, with MaxTokens; 0 = no limit
 
 	// For the offline model, as in Request.
 	Task               Task

@@ -113,7 +113,7 @@ func (e *Engine) CircleModel(ctx context.Context, userID string) (*CircleModel, 
 
 // Ask returns the model's whole reply to one prompt. It sends one request; the caller
 // counts and retries requests. If reasoning uses up the token limit the reply is
-// empty, and later requests to that model have no limit. Only p limits the reply; the
+// empty, and later requests to that model have no limit, or room for p.MaxThought. Only p limits the reply; the
 // sampling is the user's.
 func (a *asker) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
@@ -129,6 +129,9 @@ func (a *asker) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 	name := [2]string{a.model.Provider, a.model.Name}
 	if _, thinks := a.thought.Load(name); thinks {
 		req.MaxTokens = 0
+		if p.MaxThought > 0 {
+			req.MaxTokens = p.MaxTokens + p.MaxThought
+		}
 	}
 	reply, err := a.ask(ctx, req)
 	if p.Used != nil {

@@ -442,7 +442,8 @@ func TestRecallUsesThePreviousTurn(t *testing.T) {
 }
 
 // A background call has a token limit of its own. If the model spends it on
-// reasoning, that answer is empty, and further calls are made without the limit.
+// reasoning, that answer is empty, and further calls are made without the limit, or with
+// room for as much reasoning as the caller allows.
 func TestThinkingDoesNotUseUpTheLimitOfABackgroundCall(t *testing.T) {
 	s, fake := withProvider(t)
 	s.withMemory(memory.Options{})
@@ -471,11 +472,15 @@ func TestThinkingDoesNotUseUpTheLimitOfABackgroundCall(t *testing.T) {
 			t.Errorf("reply = %q, %v", text, err)
 		}
 	}
+	prompt.MaxThought = 1_000
+	if _, err := model.Ask(t.Context(), prompt); !fault.Is(err, fault.EmptyReply) {
+		t.Errorf("with little room: %v, want an empty answer", err)
+	}
 	var got []string
-	for range 3 {
+	for range 4 {
 		got = append(got, <-limits)
 	}
-	if want := []string{"100json_object", "json_object", "json_object"}; !slices.Equal(got, want) || len(limits) != 0 {
+	if want := []string{"100json_object", "json_object", "json_object", "1100json_object"}; !slices.Equal(got, want) || len(limits) != 0 {
 		t.Errorf("asked with %v and %d more, want %v", got, len(limits), want)
 	}
 }

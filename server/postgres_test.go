@@ -54,6 +54,8 @@ func TestOnPostgres(t *testing.T) {
 		{"MemoryJobsAreListed", TestMemoryJobsAreListed},
 		{"APinnedMemoryNeedsTheUsersDecision", TestAPinnedMemoryNeedsTheUsersDecision},
 		{"SummaryLifecycle", TestSummaryLifecycle},
+		{"AStoryOfTheCircle", TestAStoryOfTheCircle},
+		{"BadCommandsToTheCircleStoreNothing", TestBadCommandsToTheCircleStoreNothing},
 	} {
 		t.Run(test.name, test.run)
 	}

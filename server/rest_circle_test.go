@@ -241,8 +241,8 @@ func TestImagesAreStoredWithThumbnails(t *testing.T) {
 	}
 	h.rest("GET", path+"/content?size=5", "").refuses(t, 400, "invalid_field", "size")
 	post := h.rest("POST", "/circle/posts", `{"images":["`+stringAt(a, "id")+`"]}`).wants(t, 201)
-	if images := post["images"].([]any); len(images) != 1 || images[0] != a["id"] {
-		t.Errorf("the post has %v", images)
+	if images, names := post["images"].([]any), post["imageNames"].([]any); !slices.Equal(images, []any{a["id"]}) || !slices.Equal(names, []any{"harbour.png"}) {
+		t.Errorf("the post has %v, %v", images, names)
 	}
 	h.upload("POST", "/attachments", "a.txt", []byte("no image")).refuses(t, 415, "unsupported_media_type")
 	h.upload("POST", "/attachments", "a.png", append(file.Bytes(), make([]byte, 10<<20)...)).refuses(t, 413, "too_large")
@@ -275,6 +275,9 @@ func TestAForwardedPostIsAMessageInAPrivateChat(t *testing.T) {
 	again := h.rest("POST", "/circle/posts/"+post+"/forward", body, "Idempotency-Key: once").wants(t, 200)
 	if again["userMessage"].(map[string]any)["id"] != message["id"] {
 		t.Errorf("a repeated call sent %v", again)
+	}
+	if left := h.rest("GET", "/circle/messagebox?characterId="+alice, "").items(t); len(left) != 0 {
+		t.Errorf("of the deleted post, the author's message box has %v", left)
 	}
 	bob := h.newCharacter()
 	other := stringAt(h.rest("POST", "/circle/posts", `{"text":"Ahoy"}`).wants(t, 201), "id")
@@ -333,6 +336,16 @@ func TestActionsAreDecidedOnce(t *testing.T) {
 	if box := h.rest("GET", "/circle/messagebox?characterId="+alice, "").items(t); len(box) != 1 || box[0]["text"] != "rejected" {
 		t.Errorf("the character reads %v", box)
 	}
+	if got := h.rest("POST", "/circle/actions/"+h.makeAction(alice), `{"decision":"accept"}`).wants(t, 200); got["state"] != "accepted" {
+		t.Errorf("the action is %v", got)
+	}
+	h.inCircle(func(tx circle.Tx) error {
+		r, err := tx.Relation(alice, circle.Me)
+		if r.Strength != -2+5 || r.Interactions != 2 {
+			t.Errorf("the character thinks %+v of the user", r)
+		}
+		return err
+	})
 }
 
 func TestAnEmptyCommentIDDeletesNoPost(t *testing.T) {
@@ -386,7 +399,7 @@ func TestSettingsOfTheCircleHaveDefaultsAndBounds(t *testing.T) {
 	if got["quietFrom"] != "23:00" || got["callsPerDay"] != 200.0 || got["updatedAt"] != nil {
 		t.Errorf("the defaults are %v", got)
 	}
-	if got := h.rest("PUT", "/circle/settings", `{"callsPerDay":0,"quietFrom":"22:30","updatedAt":null}`).wants(t, 200); got["callsPerDay"] != 0.0 || got["sleepAfter"] != 3.0 || got["quietFrom"] != "22:30" {
+	if got := h.rest("PUT", "/circle/settings", `{"callsPerDay":0,"quick":true,"quietFrom":"22:30","updatedAt":null}`).wants(t, 200); got["callsPerDay"] != 0.0 || got["quick"] != true || got["sleepAfter"] != 3.0 || got["quietFrom"] != "22:30" {
 		t.Errorf("the settings are %v", got)
 	}
 	for field, body := range map[string]string{

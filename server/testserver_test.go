@@ -64,17 +64,33 @@ type testServer struct {
 	keys  int
 }
 
+// parts are what a test replaces in its server; the zero value replaces nothing.
+type parts struct {
+	models nodest.Models    // instead of the scripted model
+	now    func() time.Time // the clock of the store; it may leap
+}
+
 // newTestServer starts a server; change may be nil.
 func newTestServer(t testing.TB, change func(*Options)) *testServer {
+	t.Helper()
+	return newTestServerOf(t, parts{}, change)
+}
+
+// newTestServerOf is newTestServer with other parts.
+func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer {
 	t.Helper()
 	h := &testServer{t: t, model: &scriptedModel{}, web: &testWeb{}, log: &syncBuffer{}}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ctx := context.Background()
 	var err error
-	h.db = database(t)(t, store.Options{Log: log, Committed: func(userID string, events []*stream.Event) {
+	lease := time.Duration(0)
+	if own.now != nil {
+		lease = 1000 * time.Hour // a leap must not take a job away from its process
+	}
+	h.db = database(t)(t, store.Options{Log: log, Now: own.now, Committed: func(userID string, events []*stream.Event) {
 		h.hub.Committed(userID, events)
 	}, Jobs: func(cancelled []string) { h.jobs.Changed(cancelled) }})
-	h.jobs = jobs.New(h.db, jobs.Options{Alone: true, Log: log})
+	h.jobs = jobs.New(h.db, jobs.Options{Alone: true, Lease: lease, Log: log})
 	h.memory = memory.New(h.db.Memory(), memory.Options{Scenes: h.scene, Settings: h.settings, Log: log})
 	h.hub = stream.NewHub(h.db, stream.HubOptions{Log: log})
 	quick := &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
@@ -85,8 +101,11 @@ func newTestServer(t testing.TB, change func(*Options)) *testServer {
 	h.characters = character.New(h.db.Characters(), character.Options{Replan: circle.Replan})
 	h.chats = chat.New(h.db.Chats(), h.characters, chat.Options{Memory: true, Log: log})
 	search := h.web.service(t, h.db.WebSearch(), log)
+	if own.models == nil {
+		own.models = fixedModel{h.model}
+	}
 	h.engine = nodest.New(nodest.Deps{
-		Store: h.db, Characters: h.characters, Chats: h.chats, Models: fixedModel{h.model}, Publisher: h.hub,
+		Store: h.db, Characters: h.characters, Chats: h.chats, Models: own.models, Publisher: h.hub,
 	}, nodest.Options{
 		Alone: true, Log: log, Embedder: offlineEmbedder,
 		Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout), nodest.Web(search, testTimeout)},

@@ -65,11 +65,11 @@ func (t circleTx) InsertPost(p *circle.Post) error {
 		return err
 	}
 	images := make([]*imageRow, len(p.Images))
-	for i, id := range p.Images {
-		if err := t.Require("attachment", "SELECT 1 FROM attachments WHERE user_id = ? AND id = ?", t.userID, id); err != nil {
+	for i, image := range p.Images {
+		if err := t.Require("attachment", "SELECT 1 FROM attachments WHERE user_id = ? AND id = ?", t.userID, image.ID); err != nil {
 			return err
 		}
-		images[i] = &imageRow{t.userID, p.ID, i, id}
+		images[i] = &imageRow{t.userID, p.ID, i, image.ID}
 	}
 	return t.Insert("circle_images", images)
 }
@@ -117,11 +117,16 @@ func (t circleTx) fillPosts(posts ...*circle.Post) error {
 	for i, p := range posts {
 		ids[i], byID[p.ID] = p.ID, p
 	}
-	err := sqldb.Each(t, func(r *imageRow) error {
+	type named struct {
+		circle.Image
+		PostID string
+	}
+	err := sqldb.Each(t, func(r *named) error {
 		p := byID[r.PostID]
-		p.Images = append(p.Images, r.AttachmentID)
+		p.Images = append(p.Images, r.Image)
 		return nil
-	}, "SELECT post_id, attachment_id FROM circle_images WHERE user_id = ? AND post_id IN (?) ORDER BY post_id, position", t.userID, ids)
+	}, "SELECT i.post_id, a.id, a.name FROM circle_images i JOIN attachments a ON a.user_id = i.user_id AND a.id = i.attachment_id"+
+		" WHERE i.user_id = ? AND i.post_id IN (?) ORDER BY i.post_id, i.position", t.userID, ids)
 	if err != nil {
 		return err
 	}

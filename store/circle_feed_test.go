@@ -19,11 +19,11 @@ import (
 func TestAPostIsReadAsItWasWritten(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		ada := e.member("")
-		var images []string
-		for range 3 {
-			a := &attachment.Attachment{ID: id()}
+		var images []circle.Image
+		for i := range 3 {
+			a := &attachment.Attachment{ID: id(), Name: fmt.Sprintf("%d.png", i)}
 			e.update(func(tx nodest.Tx) error { return store.Attachments(tx).InsertAttachment(a, nil) })
-			images = append([]string{a.ID}, images...) // not in the order of their ids
+			images = append([]circle.Image{{ID: a.ID, Name: a.Name}}, images...) // not in the order of their ids
 		}
 		p := &circle.Post{
 			ID: id(), AuthorID: ada, AuthorName: "Ada", Kind: "memory", Text: "tea \x00 茶", Images: images, Thoughts: "hm",
@@ -47,10 +47,10 @@ func TestAPostIsReadAsItWasWritten(t *testing.T) {
 			e.equal("post", *got, want)
 			return nil
 		})
-		e.update(func(tx nodest.Tx) error { return store.Attachments(tx).DeleteAttachment(images[1]) })
+		e.update(func(tx nodest.Tx) error { return store.Attachments(tx).DeleteAttachment(images[1].ID) })
 		e.viewCircle(func(tx circle.Tx) error {
 			posts, _, err := tx.Posts(circle.PostFilter{}, "", 5)
-			e.equal("images after one was deleted", posts[0].Images, []string{images[0], images[2]})
+			e.equal("images after one was deleted", posts[0].Images, []circle.Image{images[0], images[2]})
 			return err
 		})
 	})

@@ -23,7 +23,7 @@ func fillCircle(tx nodest.Tx, x fixture) error {
 	c := store.Circle(tx)
 	for _, err := range []error{
 		store.Attachments(tx).InsertAttachment(&attachment.Attachment{ID: x.attachment, Name: "private"}, []byte("private")),
-		c.InsertPost(&circle.Post{ID: x.post, AuthorID: x.character, Text: "private", TextKey: privateKey, Images: []string{x.attachment}}),
+		c.InsertPost(&circle.Post{ID: x.post, AuthorID: x.character, Text: "private", TextKey: privateKey, Images: []circle.Image{{ID: x.attachment}}}),
 		c.InsertComment(&circle.Comment{ID: x.comment, PostID: x.post, AuthorID: x.character, Thread: x.comment, Depth: 1, Text: "private"}),
 		errOf(c.PutLike(&circle.Like{PostID: x.post, Thoughts: "private"})),
 		errOf(c.InsertTurn(&circle.Turn{ID: x.turn, CharacterID: x.character, PostID: x.post, CommentID: x.comment, State: circle.TurnPlanned, DueAt: start})),
@@ -67,7 +67,7 @@ var circleIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		if err := wantNotFound(e, store.Circle(tx).InsertPost(&circle.Post{ID: id(), AuthorID: x.character})); err != nil {
 			return err
 		}
-		return wantNotFound(e, store.Circle(tx).InsertPost(&circle.Post{ID: id(), Images: []string{x.attachment}}))
+		return wantNotFound(e, store.Circle(tx).InsertPost(&circle.Post{ID: id(), Images: []circle.Image{{ID: x.attachment}}}))
 	},
 	"Post": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := store.Circle(tx).Post(x.post)

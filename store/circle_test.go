@@ -43,7 +43,10 @@ func (e *env) member(settings string) string {
 // post stores a post.
 func (e *env) post(author string, images ...string) *circle.Post {
 	e.Helper()
-	p := &circle.Post{ID: id(), AuthorID: author, AuthorName: "Ada", Text: "tea", Images: images}
+	p := &circle.Post{ID: id(), AuthorID: author, AuthorName: "Ada", Text: "tea"}
+	for _, image := range images {
+		p.Images = append(p.Images, circle.Image{ID: image})
+	}
 	e.inCircle(func(tx circle.Tx) error { return tx.InsertPost(p) })
 	return p
 }

@@ -126,7 +126,7 @@ func TestDelay(t *testing.T) {
 			h := HabitOf(fmt.Sprint("c", seed%50))
 			d := h.Delay(seed, now, quiet, k.reason, k.toUser)
 			at := now.Add(d)
-			if d < soonest || d > 36*time.Hour {
+			if d < 20*time.Second || d > 36*time.Hour {
 				t.Fatalf("seed %d at %v: %v", seed, now, d)
 			}
 			if !quiet.End(at).IsZero() {
@@ -186,6 +186,18 @@ func TestQuietHours(t *testing.T) {
 		}
 		if got != test.end {
 			t.Errorf("%+v: %s", test, got)
+		}
+	}
+}
+
+func TestQuickReactionsTakeSecondsAtAnyHour(t *testing.T) {
+	for seed := range uint64(2_000) {
+		now := noon.Add(time.Duration(seed%(24*60)) * time.Minute)
+		for _, toUser := range []bool{true, false} {
+			d := HabitOf(fmt.Sprint(seed)).Quick().Delay(seed, now, Quiet{}, Topic, toUser)
+			if d < time.Second || d > 30*time.Minute || toUser && d > 3*time.Minute {
+				t.Fatalf("at %v a reaction took %v", now, d)
+			}
 		}
 	}
 }

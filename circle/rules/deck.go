@@ -40,7 +40,7 @@ var deck = [...]struct {
 		"分享一个今天一直在你脑中的念头。不必有结论。"},
 }
 
-// Words are the instruction for a post of the kind; "" for a kind that there is not.
+// Words are the instruction for a post of the kind; "" for an unknown kind.
 func (k Kind) Words(l framework.Language) string {
 	en, zh := "", ""
 	if k == Digest {

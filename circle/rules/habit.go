@@ -10,6 +10,7 @@ import (
 type Habit struct {
 	wakes, sleeps float64 // hours of the day; sleeps may be past 24
 	pace          float64 // that delays are multiplied with, about 0.6 to 1.8
+	soonest       time.Duration
 }
 
 // HabitOf returns the habit of a character, from early bird to night owl.
@@ -18,7 +19,12 @@ func HabitOf(id string) Habit {
 	days := [][2]float64{{5.5, 21}, {7, 22.5}, {7, 23}, {9, 24.5}, {11, 27}}
 	day := days[d.IntN(len(days))]
 	shift := d.Float64()*2 - 1
-	return Habit{wakes: day[0] + shift, sleeps: day[1] + shift, pace: math.Exp(d.Float64()*1.1 - 0.5)}
+	return Habit{wakes: day[0] + shift, sleeps: day[1] + shift, pace: math.Exp(d.Float64()*1.1 - 0.5), soonest: 20 * time.Second}
+}
+
+// Quick returns a habit that is sixty times as fast, at every hour.
+func (h Habit) Quick() Habit {
+	return Habit{wakes: -1, sleeps: 25, pace: h.pace / 60, soonest: time.Second}
 }
 
 // Active returns from 0 to 1 how active the character is at a time in the user's zone.
@@ -38,7 +44,6 @@ func (h Habit) Active(t time.Time) float64 {
 
 // How long a reaction takes.
 const (
-	soonest = 20 * time.Second
 	latest  = 6 * time.Hour
 	asleep  = 4                // times as slow outside its active hours
 	morning = 90 * time.Minute // after the quiet hours, in which what they held back is spread
@@ -46,16 +51,17 @@ const (
 
 // Delay returns how long a character waits before it reacts; now is in the user's zone.
 // It takes minutes to react to the user, to a mention and to an answer, and about an hour
-// otherwise: at least 20 seconds, at most 6 hours. The wait is longer if it would end in
-// the quiet hours, or outside the character's active hours; for the user, a character
-// reacts at any hour, but more slowly.
+// otherwise: at least 20 seconds and at most 6 hours; with a quick habit, at least a second
+// and at most some minutes. The wait is longer if it would end in the quiet hours, or
+// outside the character's active hours; to the user, a character reacts at any hour, but
+// more slowly.
 func (h Habit) Delay(seed uint64, now time.Time, quiet Quiet, reason Reason, toUser bool) time.Duration {
 	d := dice(seed, "delay")
 	wait := h.pace * spread(d) * float64(median(reason, toUser))
 	if toUser && h.Active(now) == 0 {
 		wait *= asleep
 	}
-	at := now.Add(min(max(time.Duration(wait), soonest), latest))
+	at := now.Add(min(max(time.Duration(wait), h.soonest), latest))
 	if !toUser && h.Active(at) == 0 {
 		at = nextClock(at, int(h.wakes*60)).Add(fraction(d, morning))
 	}
@@ -89,8 +95,8 @@ func fraction(d *rand.Rand, of time.Duration) time.Duration {
 // The zero value is none.
 type Quiet struct{ from, until int }
 
-// QuietHours returns the time from HH:MM until HH:MM. It is none if both are equal or one
-// is no time.
+// QuietHours returns the time from HH:MM until HH:MM. It is none if both are equal, or if
+// one is not a time.
 func QuietHours(from, until string) Quiet {
 	a, okA := minutes(from)
 	b, okB := minutes(until)

@@ -10,7 +10,7 @@ import (
 // How much a text is compared with: the author's own latest texts and those of the feed.
 const (
 	ownTexts  = 20
-	feedTexts = 50
+	feedTexts = 300 // of some days
 	nearly    = 0.8 // cosine of the n-gram counts of texts that are alike
 	opening   = 6   // words that no two texts begin with
 	openingZh = 12  // the same in characters, in scripts without spaces
@@ -20,7 +20,7 @@ const (
 const maxCompared = 2_000
 
 // Repeats reports whether a text repeats one of its author's latest 20 texts or the feed's
-// latest 50; own and feed are newest first. A text repeats another one if they differ only
+// latest 300; own and feed are newest first. A text repeats another one if they differ only
 // in case, punctuation and spaces, if their character n-grams are alike, or if they begin
 // with the same six words (twelve characters in scripts without spaces).
 func Repeats(text string, own, feed []string) bool {

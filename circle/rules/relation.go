@@ -13,6 +13,8 @@ const (
 	LikeDelta    = 1
 	CommentDelta = 2
 	ReplyDelta   = 3
+	AcceptDelta  = 5 // of an action
+	RejectDelta  = -2
 )
 
 const (

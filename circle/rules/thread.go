@@ -21,9 +21,9 @@ const (
 
 // The probabilities that the author of a post answers a comment on it, and that a
 // character answers any other comment, by the turns of the pair so far.
-const returning = 0.9
+const returning = 0.95
 
-var answering = [maxTurns]float64{0.5, 0.5, 0.65, 0.5, 0.4, 0.3}
+var answering = [maxTurns]float64{0.6, 0.6, 0.95, 0.8, 0.6, 0.45}
 
 // Answers decides whether a character answers a comment that is on its post, answers its
 // comment, or mentions it; if not, the note says why. It always answers the user. Threads

@@ -17,11 +17,11 @@ func TestAnswers(t *testing.T) {
 		{"never after the end", Comment{OwnPost: true, Mentions: true, Turns: 1, Ended: true}, [2]float64{0, 0}, NoteEnded},
 		{"never after six turns", Comment{OwnPost: true, Mentions: true, Turns: 6}, [2]float64{0, 0}, NoteEnded},
 		{"whoever names it", Comment{Mentions: true, Turns: 1, LastThread: time.Second}, [2]float64{1, 1}, ""},
-		{"mostly who comments on its post", Comment{OwnPost: true, Turns: 1, LastThread: time.Second}, [2]float64{0.75, 0.95}, NoteChoice},
-		{"seldom the fifth turn", Comment{OwnPost: true, Turns: 5}, [2]float64{0.1, 0.4}, NoteChoice},
+		{"mostly who comments on its post", Comment{OwnPost: true, Turns: 1, LastThread: time.Second}, [2]float64{0.9, 1}, NoteChoice},
+		{"less often the fifth turn", Comment{OwnPost: true, Turns: 5}, [2]float64{0.3, 0.6}, NoteChoice},
 		{"a pair that has just talked pauses", Comment{Turns: 2, LastThread: time.Minute}, [2]float64{0, 0}, NoteLimit},
-		{"a pair that talked long ago", Comment{Turns: 2, LastThread: 2 * time.Hour}, [2]float64{0.4, 0.8}, NoteChoice},
-		{"a thread that is under way", Comment{Turns: 3, LastThread: time.Minute}, [2]float64{0.3, 0.7}, NoteChoice},
+		{"a pair that talked long ago", Comment{Turns: 2, LastThread: 2 * time.Hour}, [2]float64{0.8, 1}, NoteChoice},
+		{"a thread that is under way", Comment{Turns: 3, LastThread: time.Minute}, [2]float64{0.7, 0.9}, NoteChoice},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			yes := 0

@@ -87,13 +87,15 @@ func (p *program) benchCircleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "circle", Short: "Let a social circle live for some days in virtual time", Args: cobra.NoArgs,
 		Long: "Simulates a user with characters that post and react, with a scripted model and with the offline model, on\n" +
-			"SQLite in a temporary folder. Prints how lively the circle was, how much it repeated itself, and what it cost.",
+			"SQLite in a temporary folder. Prints how lively the circle was, how much it repeated itself, and what it cost.\n\n" +
+			"With --database two processes work on the circle at the same time, on PostgreSQL.",
 		Example: "  nodest bench circle\n  nodest bench circle --days 7 --characters 5 --seed 3 --json",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.Circle(cmd.Context(), p.out, o) },
 	}
 	cmd.Flags().IntVar(&o.Days, "days", 30, "days to simulate")
 	cmd.Flags().IntVar(&o.Characters, "characters", 20, "characters that take part")
-	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "the same seed gives the same life")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "of the user and the scripted model; ids are random, so figures differ a little from run to run")
+	cmd.Flags().StringVar(&o.Database, "database", "", "URL of a PostgreSQL, in which the simulation makes, and drops, a schema of its own")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	return cmd
 }

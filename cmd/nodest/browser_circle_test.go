@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/base64"
 	"fmt"
 	"image/color"
 	"net/http"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -26,6 +28,8 @@ func circleAccess() []accessView {
 		{"reactions to a post", "/circle", []string{more, pressable("Reactions and problems")}, dialogOpen},
 		{"relationships", "/circle/relationships", nil, found("main svg circle")},
 		{"a relationship", "/circle/relationships", []string{found("main li button")}, dialogOpen},
+		{"setting a relationship", "/circle/relationships", []string{pressable("Set a relationship")}, dialogOpen},
+		{"posts of members", "/circle", []string{pressable("Details: Posts that members are about to write")}, dialogOpen},
 		{"message box", "/circle/messages", nil, found("main .part select")},
 		{"offers", "/circle/actions", nil, found("main .part p")},
 		{"cost of the circle", "/circle/cost", nil, found("[role=meter]")},
@@ -82,13 +86,20 @@ func TestPageCircle(t *testing.T) {
 	m.see("the draft is kept", `document.querySelector("main form textarea")?.value == "The first snow!" && document.querySelector("main form li img")?.naturalWidth > 0`)
 	m.press("Remove the picture face.png")
 	m.see("no picture", `!document.querySelector("main form li")`)
+	dropped, err := os.ReadFile(pictureFile(t, color.RGBA{0, 255, 0, 255}))
+	require.NoError(t, err)
+	m.see("dropping a picture", fmt.Sprintf(`(files => (files.items.add(new File([Uint8Array.from(atob(%q), c => c.charCodeAt(0))], "dropped.png", {type: "image/png"})),
+		document.querySelector("main form").dispatchEvent(new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true})), true))(new DataTransfer())`, base64.StdEncoding.EncodeToString(dropped)))
+	m.see("the dropped picture", `document.querySelector("main form li img")?.naturalWidth > 0`)
+	m.press("Remove the picture dropped.png")
+	m.see("no picture again", `!document.querySelector("main form li, dialog[open]")`)
 	require.NoError(t, chromedp.Do(m.ctx, chromedp.SetUploadFiles("main form input[type=file]", []string{pictureFile(t, color.RGBA{255, 0, 0, 255})}, chromedp.NodeReady)))
 	m.see("another picture", `document.querySelector("main form li img")?.naturalWidth > 0`)
 	m.press("Post")
 	m.posted("the post", "The first snow!")
 	m.see("its picture", `document.querySelector("article li img")?.naturalWidth > 0`)
-	m.press("Open picture 1 of 1")
-	m.see("the whole picture", `document.querySelector("dialog[open] img")?.naturalWidth == 300`)
+	m.press("Open the picture face.png")
+	m.see("the whole picture, with its name", `(i => i?.naturalWidth == 300 && i.alt == "face.png")(document.querySelector("dialog[open] img"))`)
 	m.press("Close")
 	m.see("an empty form", `document.querySelector("main form textarea").value == "" && !document.querySelector("main form li")`)
 
@@ -106,7 +117,7 @@ func TestPageCircle(t *testing.T) {
 	m.fill("article form textarea", "I saw it!")
 	m.press("Send")
 	m.see("the comment", `document.querySelector(".comment .text")?.innerText == "I saw it!"`)
-	m.press("Reply to You")
+	m.press("Reply to you")
 	m.fill("article form textarea", "From the pier.")
 	m.press("Send")
 	m.see("the reply in the thread", `document.querySelector("ol ol .comment .text")?.innerText == "From the pier."`)
@@ -141,7 +152,7 @@ func TestPageCircle(t *testing.T) {
 }
 
 // TestPageCircleShowsWhatWasThought shows thoughts on request, and what is planned and has
-// failed, with a way to try again.
+// failed, with a way to try again; a digest and open offers are seen.
 func TestPageCircleShowsWhatWasThought(t *testing.T) {
 	inst := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s")
 	m := &memoryPage{t: t, ctx: browser(t), p: inst.start(t)}
@@ -161,11 +172,25 @@ func TestPageCircleShowsWhatWasThought(t *testing.T) {
 		if err := tx.InsertComment(&circle.Comment{ID: id, PostID: post, AuthorID: m.character, AuthorName: "Wren", Thread: id, Depth: 1, Text: "I do!", Thoughts: "At last.", CreatedAt: now}); err != nil {
 			return err
 		}
-		_, err := tx.InsertTurn(&circle.Turn{
-			ID: op.NewID(), CharacterID: m.character, PostID: post, CommentID: id, Reason: "own_thread", State: circle.TurnFailed,
-			Error: &op.Failure{Code: "upstream_unavailable", Detail: "The provider cannot be reached."}, DueAt: now, CreatedAt: now, EndedAt: &now,
-		})
-		return err
+		digest := &circle.Post{ID: op.NewID(), AuthorID: m.character, AuthorName: "Wren", Kind: "digest", Text: "It was quiet.", CreatedAt: now}
+		if err := tx.InsertPost(digest); err != nil {
+			return err
+		}
+		offer := &circle.Action{ID: op.NewID(), CharacterID: m.character, Type: "gift", Text: "A jar of honey.", State: "pending", CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
+		if err := tx.InsertAction(offer); err != nil {
+			return err
+		}
+		for _, t := range []circle.Turn{
+			{PostID: post, CommentID: id, Reason: "own_thread"},
+			{Slot: "08:30", Day: now.Format(time.DateOnly), Reason: "scheduled"},
+		} {
+			t.ID, t.CharacterID, t.State, t.DueAt, t.CreatedAt, t.EndedAt = op.NewID(), m.character, circle.TurnFailed, now, now, &now
+			t.Error = &op.Failure{Code: "upstream_unavailable", Detail: "The provider cannot be reached."}
+			if _, err := tx.InsertTurn(&t); err != nil {
+				return err
+			}
+		}
+		return nil
 	}))
 	require.NoError(t, db.Close())
 
@@ -180,10 +205,23 @@ func TestPageCircleShowsWhatWasThought(t *testing.T) {
 	m.press("Hide thoughts")
 	m.see("no thoughts", `!`+pageText("At last."))
 	m.see("that something failed", pageText("1 reaction failed"))
-	m.press("Details")
+	m.inPost("Who wants to go sailing?", ".open button")
 	m.see("what failed", `document.querySelector("dialog [data-turn=failed]")?.innerText.includes("The provider cannot be reached.")`)
 	m.press("Try again: Wren Halloway")
 	m.see("it is tried again", `!document.querySelector("dialog [data-turn=failed]") && document.querySelector("dialog [data-turn]")`)
+	m.press("Close")
+
+	m.see("what was written while the user was away", pageText("While you were away"))
+	m.see("a post that failed", pageText("1 post failed"))
+	m.press("Details: Posts that members are about to write")
+	m.press("Try again: Wren Halloway")
+	m.see("it is tried again", `!document.querySelector("dialog [data-turn=failed]") && !`+pageText("1 post failed"))
+	m.press("Close")
+	m.see("an open offer", `document.querySelector("[href='#/circle/actions']")?.innerText.trim().endsWith("1")`)
+	click(t, m.ctx, "[href='#/circle/actions']")
+	m.see("from whom to whom", pageText("Wren Halloway to you"))
+	m.press("Accept")
+	m.see("no open offer", `document.querySelector("[data-action=accepted]") && document.querySelector("[href='#/circle/actions']").innerText.trim() == "Offers"`)
 	m.p.stop(t)
 }
 
@@ -193,30 +231,49 @@ func TestPageCircleParts(t *testing.T) {
 	m := openMemoryPage(t)
 	require.NoError(t, chromedp.Do(m.ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)))
 	m.call(http.MethodPost, "/circle/characters/"+m.character+"/init", nil, nil)
-	var me struct{ ID string }
-	m.call(http.MethodGet, "/me", nil, &me)
-	m.call(http.MethodPatch, "/circle/relationships/"+m.character+"/"+me.ID, map[string]any{"strength": 15}, nil)
 	part := func(name, ready string) {
 		t.Helper()
 		goTo(t, m.ctx, "/circle/"+name, ready)
 		m.see(name+" fits a phone", `document.documentElement.scrollWidth <= 390`)
 	}
 
-	part("relationships", `document.querySelectorAll("svg circle").length == 2 && `+pageText("acquaintance · 15"))
+	strength := func(n string) {
+		t.Helper()
+		m.see("setting the strength", `(f => f && (f.value = `+jsString(n)+`, f.dispatchEvent(new Event("input", {bubbles: true})), true))(document.querySelector("dialog [name=strength]"))`)
+	}
+	part("relationships", pageText("No relationships yet."))
+	m.press("Set a relationship")
+	strength("15")
+	m.press("Save")
+	m.see("the relationship", `document.querySelectorAll("main svg circle").length == 2 && `+pageText("acquaintance · 15"))
 	m.press("Edit: Wren Halloway → You")
-	m.see("setting the strength", `(f => f && (f.value = "80", f.dispatchEvent(new Event("input", {bubbles: true})), true))(document.querySelector("dialog [name=strength]"))`)
+	strength("80")
 	m.set("Type", "family")
 	m.press("Save")
 	m.see("the change", pageText("family · 80"))
 
 	part("settings", `document.querySelector("main form")`)
 	m.see("setting the limit", `(f => f && (f.value = "50", f.dispatchEvent(new Event("input", {bubbles: true})), true))(document.querySelector("[data-path=callsPerDay]"))`)
+	m.call(http.MethodPut, "/circle/settings", map[string]any{"everybody": true}, nil)
+	m.see("what another device has set, beside what is typed", `document.querySelector("[data-path=everybody]").checked && document.querySelector("[data-path=callsPerDay]").value == "50"`)
 	m.press("Save settings")
 	m.see("stored", `!document.querySelector("main .save")`)
 	part("cost", pageText("0 of 50"))
 	part("messages", pageText("Nothing yet."))
 	part("actions", pageText("No offers yet."))
 	part("members", `document.querySelector("main li input")?.checked`)
+	for _, on := range []bool{false, true} {
+		click(t, m.ctx, "main li input")
+		eventually(t, "the membership is stored", func() error {
+			var set struct{ Circle struct{ Enabled bool } }
+			m.call(http.MethodGet, "/characters/"+m.character+"/settings", nil, &set)
+			if set.Circle.Enabled != on {
+				return errNotYet
+			}
+			return nil
+		})
+		m.see("it is shown", fmt.Sprintf(`document.querySelector("main li input").checked == %t`, on))
+	}
 	for i := range 45 {
 		m.circlePost("", fmt.Sprintf("Day %d.", i+1))
 	}

@@ -8,12 +8,15 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+
+	"nodest/fault"
 )
 
 const circlePath = "/api/v1/circle"
@@ -37,23 +40,26 @@ func (m circleMember) called() string {
 
 // circlePost is a post as the feed has it.
 type circlePost struct {
-	ID           string       `json:"id"`
-	Author       circleMember `json:"author"`
-	Text         string       `json:"text"`
-	Images       []string     `json:"images"`
-	Thoughts     string       `json:"thoughts"`
-	Favorite     bool         `json:"favorite"`
-	Likes        []circleLike `json:"likes"`
-	CommentCount int          `json:"commentCount"`
-	Comments     []struct {
-		ID       string       `json:"id"`
-		Author   circleMember `json:"author"`
-		Depth    int          `json:"depth"`
-		Text     string       `json:"text"`
-		Thoughts string       `json:"thoughts"`
-		Deleted  bool         `json:"deleted"`
-	} `json:"comments"`
-	CreatedAt time.Time `json:"createdAt"`
+	ID           string          `json:"id"`
+	Author       circleMember    `json:"author"`
+	Text         string          `json:"text"`
+	ImageNames   []string        `json:"imageNames"`
+	Thoughts     string          `json:"thoughts"`
+	Favorite     bool            `json:"favorite"`
+	Likes        []circleLike    `json:"likes"`
+	CommentCount int             `json:"commentCount"`
+	Comments     []circleComment `json:"comments"` // oldest first
+	CreatedAt    time.Time       `json:"createdAt"`
+}
+
+type circleComment struct {
+	ID       string       `json:"id"`
+	Author   circleMember `json:"author"`
+	ReplyTo  string       `json:"replyTo"`
+	Depth    int          `json:"depth"`
+	Text     string       `json:"text"`
+	Thoughts string       `json:"thoughts"`
+	Deleted  bool         `json:"deleted"`
 }
 
 type circleLike struct {
@@ -67,8 +73,9 @@ func (p *program) circleCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "circle", Short: "Read the feed of your characters, post, comment and like", Args: cobra.NoArgs,
-		Long: "Print the feed, newest first, with the latest comments of each post. POST is an id, or the beginning of an id or of a\n" +
-			"text where only one fits; delete wants the whole text or an id.",
+		Long: "Print the feed, newest first, with the latest comments of each post. Characters that take part (enable) react at their own\n" +
+			"pace, within minutes to hours; turns shows what is planned. POST is the id of a post, or the beginning of an id or of a\n" +
+			"text if only one post matches; delete needs the whole text or an id.",
 		Example: "  nodest circle\n  nodest circle enable Seraphina\n  nodest circle post 'The first snow!' --image garden.jpg\n  nodest circle comment 'The first' 'It is cold, too.'",
 		RunE: p.command(func(ctx context.Context, c *client, _ []string) error {
 			query := url.Values{"limit": {strconv.Itoa(limit)}}
@@ -91,7 +98,7 @@ func (p *program) circleCommand() *cobra.Command {
 					p.showPost(&page.Items[i])
 				}
 				if len(page.Items) == 0 {
-					fmt.Fprintln(p.err, "no posts; write one with: nodest circle post TEXT")
+					fmt.Fprintln(p.err, "no posts; let characters take part with: nodest circle enable CHARACTER, and write with: nodest circle post TEXT")
 				}
 				return nil
 			})
@@ -102,7 +109,7 @@ func (p *program) circleCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&thoughts, "thoughts", false, "also print what the authors thought and did not say")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "maximum number of posts, 1 to 200")
 	p.jsonFlag(cmd, "print JSON")
-	cmd.AddCommand(p.circleShow(), p.circlePost(), p.circleComment(), p.circleLike(), p.circleDelete(),
+	cmd.AddCommand(p.circleShow(), p.circlePost(), p.circleComment(), p.circleLike(), p.circleDelete(), p.circleTurns(),
 		p.circleRelationships(), p.circleMembership("enable", true), p.circleMembership("disable", false), p.circleCost())
 	return cmd
 }
@@ -124,15 +131,15 @@ func (p *program) showPost(post *circlePost) {
 	if post.Favorite {
 		marks += ", favourite"
 	}
-	if n := len(post.Images); n > 0 {
-		marks += fmt.Sprintf(", images: %d", n)
-	}
 	fmt.Fprintf(p.out, "%s  %s  %s (likes: %d, comments: %d%s)\n", post.ID, shortTime(post.CreatedAt), post.Author.called(), len(post.Likes), post.CommentCount, marks)
 	p.indented("    ", post.Text)
+	for _, name := range post.ImageNames {
+		p.indented("    ", "[image: "+name+"]")
+	}
 	if post.Thoughts != "" {
 		p.indented("    ", "["+post.Author.called()+" thought: "+post.Thoughts+"]")
 	}
-	for _, c := range post.Comments {
+	for _, c := range asThreads(post.Comments) {
 		text := c.Author.called() + ": " + c.Text
 		if c.Deleted {
 			text = "(deleted)"
@@ -143,6 +150,20 @@ func (p *program) showPost(post *circlePost) {
 		p.indented(strings.Repeat("  ", 3+min(max(c.Depth, 1), 6)), c.ID+"  "+text)
 	}
 	fmt.Fprintln(p.out)
+}
+
+// asThreads puts each comment below the one that it answers and the earlier answers to that.
+func asThreads(comments []circleComment) []circleComment {
+	var shown []circleComment
+	for _, c := range comments {
+		at := len(shown)
+		if i := slices.IndexFunc(shown, func(to circleComment) bool { return to.ID == c.ReplyTo }); i >= 0 {
+			for at = i + 1; at < len(shown) && shown[at].Depth > shown[i].Depth; at++ {
+			}
+		}
+		shown = slices.Insert(shown, at, c)
+	}
+	return shown
 }
 
 func (p *program) indented(by, text string) {
@@ -222,7 +243,8 @@ func (c *client) uploadImages(ctx context.Context, files []string) ([]string, er
 		}
 		var made struct{ ID string }
 		if err := c.upload(ctx, "/api/v1/attachments", file, data, nil, &made); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			public := fault.Public(err)
+			return nil, fault.New(public.Code, "%s: %s", file, public.Message)
 		}
 		ids[i] = made.ID
 	}
@@ -326,6 +348,84 @@ func (c *client) postPath(ctx context.Context, word string) (string, error) {
 	return found.path(), nil
 }
 
+// circleTurn is what a character will do or has done.
+type circleTurn struct {
+	CharacterID string
+	PostID      string
+	CommentID   string
+	Slot        string
+	Reason      string
+	State       string
+	Note        string
+	Error       *struct{ Detail string }
+	DueAt       time.Time
+	EndedAt     *time.Time
+}
+
+func (t *circleTurn) row(names map[string]string) []string {
+	what, at, why := "reaction", t.DueAt, t.Reason
+	switch {
+	case t.Slot != "":
+		what = "post"
+	case t.CommentID != "":
+		what = "reply"
+	}
+	if t.EndedAt != nil {
+		at = *t.EndedAt
+	}
+	if t.Note != "" {
+		why += "; " + t.Note
+	}
+	if t.Error != nil {
+		why += "; " + t.Error.Detail
+	}
+	return []string{shortTime(at), brief(names[t.CharacterID], 30), what, t.State, brief(why, 80)}
+}
+
+func (p *program) circleTurns() *cobra.Command {
+	var state string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "turns [POST]", Short: "List what characters will do and have done, and why", Args: cobra.MaximumNArgs(1),
+		Long: "List what characters will do and have done, newest first: reactions to posts, replies to comments, and posts of their own.\n" +
+			"WHEN is the time at which a turn is due or was carried out. docs/circle.md explains the notes in the column WHY.",
+		Example: "  nodest circle turns\n  nodest circle turns 'The first snow'\n  nodest circle turns --state failed",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			path := circlePath + "/turns?" + url.Values{"limit": {strconv.Itoa(limit)}, "state": {state}}.Encode()
+			if len(args) > 0 {
+				if state != "" {
+					return usage("--state does not go with a POST")
+				}
+				post, err := c.postPath(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				path = post + "/turns?limit=" + strconv.Itoa(limit)
+			}
+			names, err := c.characterNames(ctx)
+			if err != nil {
+				return err
+			}
+			var page pageOf[circleTurn]
+			return p.answer(ctx, c, http.MethodGet, path, nil, &page, func() error {
+				if len(page.Items) == 0 {
+					fmt.Fprintln(p.err, "no turns; characters that take part decide within a minute whether they react to a post")
+					return nil
+				}
+				rows := [][]string{{"WHEN", "CHARACTER", "WHAT", "STATE", "WHY"}}
+				for i := range page.Items {
+					rows = append(rows, page.Items[i].row(names))
+				}
+				return table(p.out, rows)
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&state, "state", "", "only turns in this state: planned, done, nothing, left_out or failed")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "maximum number of turns, 1 to 200")
+	p.jsonFlag(cmd, "print JSON")
+	return cmd
+}
+
 func (p *program) circleRelationships() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "relationships [CHARACTER]", Short: "List what members think of each other and of you", Args: cobra.MaximumNArgs(1),
@@ -351,6 +451,10 @@ func (p *program) circleRelationships() *cobra.Command {
 				} `json:"edges"`
 			}
 			return p.answer(ctx, c, http.MethodGet, path, nil, &graph, func() error {
+				if len(graph.Edges) == 0 {
+					fmt.Fprintln(p.err, "no relationships yet; one begins when somebody likes, or answers, what a character wrote")
+					return nil
+				}
 				names := map[string]string{}
 				for _, n := range graph.Nodes {
 					names[n.ID] = n.called()
@@ -370,9 +474,9 @@ func (p *program) circleRelationships() *cobra.Command {
 	return cmd
 }
 
-// circleMembership is a command that lets a character take part, or no longer.
+// circleMembership is the command enable or disable.
 func (p *program) circleMembership(name string, on bool) *cobra.Command {
-	short := map[bool]string{true: "Let a character take part in the circle", false: "Let a character take part in the circle no longer"}[on]
+	short := map[bool]string{true: "Let a character take part in the circle", false: "Take a character out of the circle; its posts stay"}[on]
 	return &cobra.Command{
 		Use: name + " CHARACTER", Short: short, Args: cobra.ExactArgs(1), Example: "  nodest circle " + name + " Seraphina",
 		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
@@ -384,7 +488,7 @@ func (p *program) circleMembership(name string, on bool) *cobra.Command {
 			if on {
 				err = c.call(ctx, http.MethodPost, circlePath+"/characters/"+url.PathEscape(ch.ID)+"/init", nil, nil)
 			} else {
-				said = "%s takes part in the circle no longer\n"
+				said = "%s no longer takes part in the circle\n"
 				err = c.leaveCircle(ctx, ch)
 			}
 			if err == nil {
@@ -395,7 +499,8 @@ func (p *program) circleMembership(name string, on bool) *cobra.Command {
 	}
 }
 
-// leaveCircle changes one setting of a character and keeps the others.
+// leaveCircle changes one setting of a character and keeps the others; it fails if they
+// have changed since the character was read.
 func (c *client) leaveCircle(ctx context.Context, ch item) error {
 	path := ch.path() + "/settings"
 	var set map[string]json.RawMessage
@@ -413,7 +518,7 @@ func (c *client) leaveCircle(ctx context.Context, ch item) error {
 	if err != nil {
 		return err
 	}
-	set["circle"] = raw
+	set["circle"], set["ifVersion"] = raw, json.RawMessage(strconv.FormatInt(ch.Version, 10))
 	return c.call(ctx, http.MethodPut, path, set, nil)
 }
 

@@ -22,6 +22,7 @@ import (
 // circle is what the offline model understands of a prompt of the circle.
 type circle struct {
 	char      string
+	user      string
 	words     *circleWords
 	chance    *rand.Rand
 	asked     string // the text outside of blocks: the card, and what is wanted
@@ -103,7 +104,7 @@ func circleText(req llm.Request) string {
 }
 
 // action reacts to a post or to a comment: it comments in most cases, sometimes it only
-// likes, and sometimes it does nothing.
+// likes, and sometimes it does nothing. It always answers the user.
 func (c *circle) action() *circleAction {
 	roll, direct := c.chance.Float64(), c.answers != nil || c.char != "" && strings.Contains(c.post, c.char)
 	nothing, onlyLikes := 0.12, 0.3
@@ -111,6 +112,7 @@ func (c *circle) action() *circleAction {
 		nothing, onlyLikes = 0.05, 0.1
 	}
 	switch {
+	case c.answers != nil && c.answers.name == c.user:
 	case roll < nothing:
 		return &circleAction{}
 	case roll < onlyLikes:
@@ -238,7 +240,7 @@ var (
 
 // readCircle reads a prompt. Every block may be missing.
 func readCircle(req llm.Request) *circle {
-	c := &circle{char: req.CharName}
+	c := &circle{char: req.CharName, user: req.UserName}
 	var all, asked strings.Builder
 	for _, m := range req.Messages {
 		all.WriteString(string(m.Role) + "\x00" + m.Text + "\x00")

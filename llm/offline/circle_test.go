@@ -61,6 +61,18 @@ const (
 	annCard  = "Ann is a radio mechanic. She loves old maps, night trains and burnt toast. She dislikes noise."
 )
 
+// Who speaks to a character wants to see an answer.
+func TestTheUserGetsAnAnswerInTheCircle(t *testing.T) {
+	for v := range 200 {
+		req := asked("Ann", rainPost+"\n<thread>\n[c1] Ann: Rain again.\n[c2 to c1] Bea: It was a storm, in fact.\n</thread>",
+			annCard, "[c2] Bea wrote in the thread: “It was a storm, in fact.”\n\n"+shapeReaction)
+		req.UserName, req.Variant = "Bea", v
+		if a := answered(t, req); a.Action == nil || a.Action.Comment == "" {
+			t.Fatalf("%+v", a)
+		}
+	}
+}
+
 // In each answer to a post, some of its words come back; it only says what it rests on.
 func TestCircleReactions(t *testing.T) {
 	seen := map[string]int{}

@@ -135,7 +135,7 @@ func entries(block string) []string {
 	for line := range strings.Lines(block) {
 		if m := numbered.FindStringSubmatch(strings.TrimRight(line, "\r\n")); m != nil {
 			if text := strings.TrimSpace(markup.ReplaceAllString(m[1], "$1")); text != "" {
-				list = append(list, clip(text, 160))
+				list = append(list, clip(text, 300)) // what happened in the circle has two quotes
 			}
 		}
 	}

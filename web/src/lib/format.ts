@@ -17,6 +17,9 @@ export const full = (at: string | number) => new Date(at).toLocaleString(locale(
 /** day is the date; with utc, of a whole day that is the same in every time zone. */
 export const day = (at: string | number, utc = false) => new Date(at).toLocaleDateString(locale(), { dateStyle: 'long', ...(utc && { timeZone: 'UTC' }) })
 
+/** date is the short date of a whole day that is the same in every time zone. */
+export const date = (at: string) => new Date(at).toLocaleDateString(locale(), { dateStyle: 'medium', timeZone: 'UTC' })
+
 /** hour is the time of the day. */
 export const hour = (at: string | number) => new Date(at).toLocaleTimeString(locale(), { timeStyle: 'short' })
 

@@ -1,17 +1,20 @@
 // What the parts of the circle share: who takes part, and when something has changed.
 
-import { attempt, succeeds } from '../../lib/notes.svelte'
+import { attempt, notes, succeeds } from '../../lib/notes.svelte'
 import { plain } from '../../lib/format'
-import { common } from '../../lib/words'
+import { common, errorText } from '../../lib/words'
 import { characters } from '../../state/characters.svelte'
 import { session } from '../../state/session.svelte'
 import { listen, rest } from '../../state/server'
 import type { Character } from '../../lib/types'
-import type { Graph } from './types'
+import type { Action, Graph } from './types'
+import { circleWords as w } from './words'
 
 export class Circle {
   /** Members and relationships; null before they are known. */
   graph = $state.raw<Graph | null>(null)
+  /** What members have offered, the newest first; null before it is known. */
+  actions = $state.raw<Action[] | null>(null)
   /** Grows when a relationship, a message box or an action has changed. */
   changed = $state(0)
   /** Grows when settings or the cost may have changed. */
@@ -25,6 +28,7 @@ export class Circle {
       event: (e) => {
         if (e.ev === 'circle.relationship' || e.ev === 'circle.message' || e.ev === 'character.updated' || e.ev === 'character.deleted') this.touch()
         if (e.ev.startsWith('circle.')) this.spent++
+        if (e.ev === 'circle.failed' && e.data.error.code === 'not_configured') notes.show(errorText({ code: e.data.error.code, message: e.data.error.detail }), { kind: 'error' })
       },
     })
     void this.read()
@@ -45,7 +49,14 @@ export class Circle {
   }
 
   private async read() {
-    this.graph = (await attempt(() => rest.get('/circle/relationships', {}))) ?? this.graph
+    const [graph, actions] = await Promise.all([attempt(() => rest.get('/circle/relationships', {})), attempt(() => rest.get('/circle/actions', {}))])
+    this.graph = graph ?? this.graph
+    this.actions = actions?.items ?? this.actions
+  }
+
+  /** How many offers wait for an answer. */
+  get pending(): number {
+    return this.actions?.filter((a) => a.state === 'pending').length ?? 0
   }
 
   /** The characters that take part. */
@@ -59,8 +70,9 @@ export class Circle {
     const path = { id: c.id }
     const ok = await succeeds(async () => {
       if (on) return rest.post('/circle/characters/{id}/init', { path })
+      const { version } = await rest.get('/characters/{id}', { path })
       const settings = await rest.get('/characters/{id}/settings', { path })
-      return rest.put('/characters/{id}/settings', { path, body: { ...settings, circle: { ...settings.circle, enabled: false } } })
+      return rest.put('/characters/{id}/settings', { path, body: { ...settings, circle: { ...settings.circle, enabled: false } }, ifMatch: version })
     })
     this.touch()
     return ok
@@ -69,6 +81,9 @@ export class Circle {
 
 /** nameOf is what a member is called: the user is always "You". */
 export const nameOf = (id: string, name = '') => (id === '' || id === session.user?.id ? common.you : plain(characters.name(id) || name) || common.unnamed)
+
+/** toOf is nameOf inside of a sentence. */
+export const toOf = (id: string, name = '') => (id === '' || id === session.user?.id ? w.you : nameOf(id, name))
 
 /** address is that of a part of the circle. */
 export function address(part = '', query: Record<string, string> = {}): string {

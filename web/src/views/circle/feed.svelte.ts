@@ -4,21 +4,23 @@ import { SvelteSet } from 'svelte/reactivity'
 import { attempt, succeeds } from '../../lib/notes.svelte'
 import { Pages } from '../../lib/pages.svelte'
 import { listen, rest } from '../../state/server'
-import type { Post } from './types'
+import type { Post, Turn } from './types'
 
-/** How many reactions to a post are planned, and have failed. */
+/** How many turns are planned, and have failed. */
 export interface Open {
   planned: number
   failed: number
 }
 
 export class Feed extends Pages<Post> {
+  /** By post; '' = posts that members want to write themselves. */
   open = $state.raw(new Map<string, Open>())
   /** Grows by post when its turns may have changed. */
   turns = $state.raw<Record<string, number>>({})
   /** The posts whose thoughts are shown. */
   private thinking = new SvelteSet<string>()
   private timers = new Map<string, ReturnType<typeof setTimeout>>()
+  private closed = false
   private turnTimer: ReturnType<typeof setTimeout> | undefined
   private stop: () => void
 
@@ -45,13 +47,14 @@ export class Feed extends Pages<Post> {
     await super.load()
   }
 
-  /** lookAtTurns has the turns read soon; many changes at once are one. */
-  private lookAtTurns() {
+  /** lookAtTurns has the turns read after a while; many changes at once are one. */
+  private lookAtTurns(after = 300) {
     clearTimeout(this.turnTimer)
-    this.turnTimer = setTimeout(() => void this.readOpen(), 300)
+    if (!this.closed) this.turnTimer = setTimeout(() => void this.readOpen(), after)
   }
 
   close() {
+    this.closed = true
     this.stop()
     clearTimeout(this.turnTimer)
     for (const timer of this.timers.values()) clearTimeout(timer)
@@ -84,7 +87,7 @@ export class Feed extends Pages<Post> {
     this.timers.delete(id)
     const query = this.thinking.has(id) ? { thoughts: true } : {}
     const got = await rest.get('/circle/posts/{id}', { path: { id }, query }).catch(() => null)
-    if (got) this.list = this.list.map((p) => (p.id === id ? got : p))
+    if (got) this.list = this.fits(got) ? this.list.map((p) => (p.id === id ? got : p)) : this.list.filter((p) => p.id !== id)
     this.turns = { ...this.turns, [id]: (this.turns[id] ?? 0) + 1 }
   }
 
@@ -121,20 +124,39 @@ export class Feed extends Pages<Post> {
     return got?.message?.conversationId
   }
 
-  turnsOf = (p: Post) => attempt(() => rest.get('/circle/posts/{id}/turns', { path: { id: p.id } }))
+  /** turnsOf are the turns about a post, or those that are to become posts. */
+  turnsOf = (postId: string) => (postId ? attempt(async () => (await rest.get('/circle/posts/{id}/turns', { path: { id: postId } })).items) : Promise.resolve(this.own))
 
-  retry = (p: Post, tid: string) => this.do(p, () => rest.post('/circle/turns/{id}/retry', { path: { id: tid } }))
+  async retry(tid: string) {
+    await succeeds(() => rest.post('/circle/turns/{id}/retry', { path: { id: tid } }))
+    await this.readOpen()
+  }
 
-  /** readOpen reads for which posts reactions are planned or have failed. */
+  private own: Turn[] = []
+
+  /** readOpen reads which turns are planned or have failed. */
   private async readOpen() {
-    const [planned, failed] = await Promise.all((['planned', 'failed'] as const).map((state) => rest.get('/circle/turns', { query: { state, limit: 200 } }).catch(() => null)))
+    const all = (await Promise.all((['planned', 'failed'] as const).map((state) => this.inState(state).catch(() => [])))).flat()
     const open = new Map<string, Open>()
-    for (const t of [...(planned?.items ?? []), ...(failed?.items ?? [])]) {
-      if (!t.postId) continue
-      const o = open.get(t.postId) ?? { planned: 0, failed: 0 }
+    for (const t of all) {
+      const o = open.get(t.postId ?? '') ?? { planned: 0, failed: 0 }
       o[t.state as keyof Open]++
-      open.set(t.postId, o)
+      open.set(t.postId ?? '', o)
     }
+    this.own = all.filter((t) => !t.postId).sort((a, b) => (a.dueAt < b.dueAt ? -1 : 1))
     this.open = open
+    // A turn that ends without a word has no event: its time has come then.
+    const due = Math.min(...all.filter((t) => t.state === 'planned').map((t) => Date.parse(t.dueAt)))
+    if (Number.isFinite(due)) this.lookAtTurns(Math.min(Math.max(due - Date.now() + 5_000, 15_000), 3_600_000))
+  }
+
+  private async inState(state: Turn['state']): Promise<Turn[]> {
+    const all: Turn[] = []
+    for (let cursor: string | null = ''; cursor !== null && all.length < 1000; ) {
+      const got: { items: Turn[]; nextCursor: string | null } = await rest.get('/circle/turns', { query: { state, limit: 200, ...(cursor && { cursor }) } })
+      all.push(...got.items)
+      cursor = got.nextCursor
+    }
+    return all
   }
 }

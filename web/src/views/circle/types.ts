@@ -4,6 +4,7 @@ import type { components } from '@nodest/client'
 
 type S = components['schemas']
 export type Post = S['CirclePost']
+export type Picture = { id: string; name: string }
 export type Comment = S['CircleComment']
 export type Turn = S['CircleTurn']
 export type Graph = S['CircleGraph']
