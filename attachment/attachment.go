@@ -14,7 +14,7 @@ import (
 const (
 	maxName  = 200       // code points
 	maxBytes = 500 << 20 // of all attachments of a user
-	// atOnce is how many images are decoded at the same time: each takes up to 64 MiB.
+	// atOnce is how many images are decoded at the same time: each takes up to 128 MiB.
 	atOnce = 2
 )
 
