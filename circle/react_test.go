@@ -80,6 +80,20 @@ func TestAReactionThatIsRunTwiceIsStoredOnce(t *testing.T) {
 	}
 }
 
+func TestATurnWhoseJobWasLostIsCarriedOutWithTheNextPlan(t *testing.T) {
+	f, _ := everybody(t, 1)
+	f.says(func(string) string { return comment("The harbour is where it began") })
+	p := f.post("I baked bread")
+	f.must(f.do(f.claim(circle.JobSpread)))
+	f.clock.Add((6 * time.Hour).Milliseconds())
+	f.must(f.db.EndJob(t.Context(), f.claim(circle.JobReact), jobs.Outcome{State: jobs.Failed})) // as after the last crash
+	f.must(f.do(f.claim(circle.JobDay)))
+	f.pass(time.Minute)
+	if len(f.thread(p.ID)) != 1 || f.spend().Calls != 1 {
+		t.Errorf("%d comments, %+v", len(f.thread(p.ID)), f.spend())
+	}
+}
+
 func TestACrashBeforeTheCommitLosesNothingButItsCall(t *testing.T) {
 	f, _ := everybody(t, 1)
 	killed := true

@@ -123,6 +123,9 @@ func (svc *Service) planDay(tx Tx, payload json.RawMessage) error {
 	if err := svc.planMessage(tx, d); err != nil {
 		return err
 	}
+	if err := resume(tx); err != nil {
+		return err
+	}
 	next := jobs.Spec{Kind: JobDay, NotBefore: d.next(), Payload: op.MustJSON(dayStart{d.next().Format(time.DateOnly)})}
 	if bedtime := d.bedtime(); bedtime.Before(next.NotBefore) {
 		next.NotBefore, next.Payload = bedtime, nil

@@ -82,7 +82,7 @@ func takesPart(tx Tx, characterID string) (*character.Character, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !set.Circle.Enabled {
+	if !set.Circle.Enabled || ch.Archived {
 		return nil, fault.New(fault.Conflict, "%s does not take part in the circle", ch.Name)
 	}
 	return ch, nil

@@ -161,10 +161,32 @@ func (svc *Service) Retry(ctx context.Context, c *op.Call, turnID string) (*Turn
 		if err := tx.UpdateTurn(t); err != nil {
 			return nil, err
 		}
-		kind := JobReact
-		if t.Slot != "" {
-			kind = JobPost
-		}
-		return t, tx.Jobs.Enqueue(jobs.Spec{Kind: kind, Subject: t.ID})
+		return t, tx.Jobs.Enqueue(jobs.Spec{Kind: t.job(), Subject: t.ID})
 	})
+}
+
+// job is the kind of job that carries out a turn.
+func (t *Turn) job() string {
+	if t.Slot != "" {
+		return JobPost
+	}
+	return JobReact
+}
+
+// resume lets turns that are overdue be carried out: their jobs were lost with processes
+// that were killed again and again.
+func resume(tx Tx) error {
+	planned, err := allTurns(tx, TurnFilter{State: TurnPlanned})
+	if err != nil {
+		return err
+	}
+	for _, t := range planned {
+		if tx.Now().Sub(t.DueAt) <= lateAfter {
+			continue
+		}
+		if err := tx.Jobs.Enqueue(jobs.Spec{Kind: t.job(), Subject: t.ID, Once: true}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -182,7 +182,9 @@ func TestBadPostsAndCommentsStoreNothing(t *testing.T) {
 	post := "/circle/posts/" + stringAt(h.rest("POST", "/circle/posts", `{"text":"Ahoy"}`).wants(t, 201), "id")
 	gone := stringAt(h.rest("POST", post+"/comments", `{"text":"x"}`).wants(t, 201), "id")
 	h.rest("DELETE", post+"/comments/"+gone, "").wants(t, 204)
-	outside := h.newCharacter()
+	outside, archived := h.newCharacter(), h.newCharacter()
+	h.join(archived)
+	h.rest("PATCH", "/characters/"+archived, `{"archived":true}`).wants(t, 200)
 	before := string(h.rest("GET", post, "").body)
 	long := strings.Repeat("a", 1<<20)
 	for name, c := range map[string]struct {
@@ -196,6 +198,7 @@ func TestBadPostsAndCommentsStoreNothing(t *testing.T) {
 		"an unknown image":                       {"/circle/posts", `{"text":"x","images":["a"]}`, 404, "not_found"},
 		"an unknown author":                      {"/circle/posts", `{"text":"x","authorId":"nobody"}`, 404, "not_found"},
 		"an author that does not take part":      {"/circle/posts", `{"text":"x","authorId":"` + outside + `"}`, 409, "conflict"},
+		"an archived author":                     {"/circle/posts", `{"text":"x","authorId":"` + archived + `"}`, 409, "conflict"},
 		"a post of 1 MB":                         {"/circle/posts", `{"text":"` + long + `"}`, 413, "too_large"},
 		"a comment of 1 MB":                      {post + "/comments", `{"text":"` + long + `"}`, 413, "too_large"},
 		"a comment of 2,001 characters":          {post + "/comments", `{"text":"` + long[:2001] + `"}`, 413, "too_large"},

@@ -50,7 +50,7 @@ func (t circleTx) PutCircleSettings(s *circle.State) error {
 }
 
 // Members returns the characters that take part, with their settings: a character without
-// any does not.
+// any does not, nor one that is archived.
 func (t circleTx) Members() ([]*character.Character, error) {
 	all, err := sqldb.Map(t, func(c *character.Character) *character.Character { return c },
 		`SELECT c.id, v.version, v.documents_version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle, v.tags, v.archived, v.settings
@@ -65,7 +65,7 @@ func (t circleTx) Members() ([]*character.Character, error) {
 		if err != nil {
 			return nil, err
 		}
-		if set.Circle.Enabled {
+		if set.Circle.Enabled && !ch.Archived {
 			members = append(members, ch)
 		}
 	}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -326,12 +327,21 @@ func TestMembersAreThoseWhoTakePart(t *testing.T) {
 		e.member(`{"circle":{"enabled":false}}`)
 		in, gone := e.member(`{"circle":{"enabled":true,"postsPerDay":3}}`), e.member(`{"circle":{"enabled":true}}`)
 		also := e.member(`{"circle":{"enabled":true}}`)
-		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(gone) })
+		archived := e.member(`{"circle":{"enabled":true}}`)
+		e.update(func(tx nodest.Tx) error {
+			ch, err := tx.Characters.Character(archived)
+			if err != nil {
+				return err
+			}
+			ch.Archived, ch.Version = true, ch.Version+1
+			return errors.Join(tx.Characters.UpdateLabels(ch), tx.Characters.DeleteCharacter(gone))
+		})
 		e.viewCircle(func(tx circle.Tx) error {
 			all, err := tx.Members()
 			if err != nil {
 				return err
 			}
+			e.equal("number of members", len(all), 2)
 			e.equal("members", []string{all[0].ID, all[len(all)-1].ID}, []string{in, also})
 			set, err := all[0].ParseSettings()
 			e.equal("posts per day", set.Circle.PostsPerDay, 3)
