@@ -3,6 +3,7 @@ package circle
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -120,10 +121,7 @@ func (svc *Service) planDay(tx Tx, payload json.RawMessage) error {
 	if err := planSlots(tx, d, wanted); err != nil {
 		return err
 	}
-	if err := svc.planMessage(tx, d); err != nil {
-		return err
-	}
-	if err := resume(tx); err != nil {
+	if err := errors.Join(svc.planMessage(tx, d), resume(tx)); err != nil {
 		return err
 	}
 	next := jobs.Spec{Kind: JobDay, NotBefore: d.next(), Payload: op.MustJSON(dayStart{d.next().Format(time.DateOnly)})}
