@@ -77,3 +77,22 @@ func TestADamagedNoteOfTheCameraDoesNoHarm(t *testing.T) {
 		}
 	}
 }
+
+func FuzzThumbnailOfAPhoto(f *testing.F) {
+	f.Add([]byte("MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00"))
+	f.Add([]byte("II*\x00\xff\xff\xff\xff"))
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 4, 2)), nil); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, tiff []byte) {
+		if len(tiff) > 1000 {
+			t.Skip()
+		}
+		exif := append([]byte("\xff\xd8\xff\xe1"), binary.BigEndian.AppendUint16(nil, uint16(len(tiff)+8))...)
+		exif = append(append(exif, "Exif\x00\x00"...), tiff...)
+		if _, _, err := card.Thumbnail(append(exif, b.Bytes()[2:]...), 16); err != nil {
+			t.Error(err)
+		}
+	})
+}
