@@ -113,8 +113,8 @@ func (e *Engine) CircleModel(ctx context.Context, userID string) (*CircleModel, 
 
 // Ask returns the model's whole reply to one prompt. It sends one request; the caller
 // counts and retries requests. If reasoning uses up the token limit the reply is
-// empty, and later requests to that model have no limit, or room for p.MaxThought. Only p limits the reply; the
-// sampling is the user's.
+// empty, and later requests to that model have no limit, or room for p.MaxThought. Only p
+// limits the reply; the sampling is the user's.
 func (a *asker) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
