@@ -67,6 +67,7 @@ type Model struct {
 	Generates     bool   // can be used with Stream
 	Embeds        bool   // can be used with Embed
 	Sees          bool   // understands images
+	NoTools       bool   // is known not to call tools
 	Transport     string // which client serves it where a provider has several ("generative-ai-go", "genai")
 
 	// What a million tokens cost, in US dollars; nil = unknown.
@@ -82,6 +83,7 @@ const (
 	User      Role = "user"
 	Assistant Role = "assistant" // the character
 	System    Role = "system"
+	ToolRole  Role = "tool" // the answer to a tool call; those to the calls of one message follow it in their order
 )
 
 // Message is one entry of a prompt.
@@ -93,6 +95,10 @@ type Message struct {
 	// Images go with the text of a user message. A model that does not see images must not
 	// be given any: Model.Sees.
 	Images []Image `json:"-"` // wherever a prompt is stored or shown, it is without them
+
+	Calls  []ToolCall  `json:"-"` // of an assistant message that asked for tools
+	Echo   *Echo       `json:"-"` // of the same message, for its provider; nil = there is nothing to preserve
+	Result *ToolResult `json:"-"` // of a message with the role ToolRole
 }
 
 // Image is a picture in a message.
@@ -127,6 +133,11 @@ type Request struct {
 	Seed        *int64
 	JSON        bool // the reply is to be one JSON object; providers that have a mode for it get it set
 
+	// Tools may be called by the model. With NoCalls it must write text: Tools only explain the
+	// calls in Messages. A model without tools must not be given any: Model.NoTools.
+	Tools   []Tool
+	NoCalls bool
+
 	// What follows is not sent to a provider; most of it is for the offline model.
 
 	// Once keeps WithRetry from repeating the request: the caller counts its requests
@@ -158,10 +169,12 @@ type Chunk struct {
 	Reasoning string // the model's thinking, never part of the text
 	Usage     *Usage // what was used so far: each one replaces those before
 
-	Last     bool   // nothing follows; Finish is set
-	Finish   Finish // why the reply ended
-	Model    string // that really answered, where known
-	Provider string // filled in by Chain
+	Last     bool       // nothing follows; Finish is set
+	Calls    []ToolCall // of the last chunk: tools that the model asks for; the reply then needs no text
+	Echo     *Echo      // of the last chunk with Calls
+	Finish   Finish     // why the reply ended
+	Model    string     // that really answered, where known
+	Provider string     // filled in by Chain
 }
 
 // Finish is the word for how a reply ended.

@@ -10,11 +10,11 @@ import (
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
 	"fault lru migrations web",
-	"llm card stream jobs store/sqldb outbound",
-	"op llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox",
-	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest",
+	"llm card stream jobs store/sqldb outbound knowledge/parse",
+	"op llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox knowledge/chunk",
+	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/search",
 	"summary memory",
-	"memory/extract chat circle websearch websearch/research",
+	"memory/extract chat circle websearch websearch/research knowledge",
 	"chat/archive",
 	"nodest",
 	"nodest/app server/api",
