@@ -34,7 +34,7 @@ func citeLines(ctx context.Context, emb llm.Embedder, answer string, sources []S
 			continue
 		}
 		p := passages[h.chunk]
-		ref := newReference(&sources[p.source], p.text, h.score, chunks[i])
+		ref := newReference(&sources[p.source], p.chunk, p.text, h.score, chunks[i])
 		ref.Marker, ref.Auto = len(out.References)+1, true
 		out.References = append(out.References, ref)
 		marks = append(marks, placed{lineMark(answer, chunks[i].Bytes[1]), ref.Marker})

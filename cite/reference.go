@@ -21,11 +21,25 @@ type Source struct {
 	Kind     string // "" = KindWeb
 	Evidence string // of a web source
 	FileID   string
-	ChunkID  string
-	Page     int // of a file, from 1; 0 = none
 
 	// Chunks are what can be quoted, in the order of the text. Only their Text is read.
 	Chunks []Chunk
+	// Parts say where in a file each of Chunks is; nil = that is not known.
+	Parts []Part
+}
+
+// Part is a place in a file.
+type Part struct {
+	ChunkID string
+	Page    int // from 1; 0 = none
+}
+
+// part is the place of a chunk of the source.
+func (s *Source) part(chunk int) Part {
+	if chunk < len(s.Parts) {
+		return s.Parts[chunk]
+	}
+	return Part{}
 }
 
 func (s *Source) title() string {
@@ -64,11 +78,17 @@ type Cited struct {
 	References []Reference
 }
 
-func newReference(s *Source, quote string, score float64, answer Chunk) Reference {
+// newReference refers to a quote from a chunk of s. A source that is a file is addressed down to
+// that chunk.
+func newReference(s *Source, chunk int, quote string, score float64, answer Chunk) Reference {
+	part := s.part(chunk)
 	ref := Reference{
 		ExactQuote: quote, URL: s.URL, Title: s.title(), DateTime: s.DateTime, RelevanceScore: score,
 		AnswerChunk: answer.Text, AnswerChunkPosition: &answer.Points, AnswerBytes: answer.Bytes, AnswerUnits: answer.Units,
-		Kind: s.Kind, Evidence: s.Evidence, FileID: s.FileID, ChunkID: s.ChunkID, Page: s.Page,
+		Kind: s.Kind, Evidence: s.Evidence, FileID: s.FileID, ChunkID: part.ChunkID, Page: part.Page,
+	}
+	if part.ChunkID != "" {
+		ref.URL += "#chunk=" + part.ChunkID
 	}
 	if ref.Kind == "" {
 		ref.Kind = KindWeb

@@ -186,7 +186,7 @@ func (c *collector) add(answer Chunk, q quote) int {
 	if len(c.list) >= c.most {
 		return 0
 	}
-	ref := newReference(source, cutQuote(text[q.span[0]:q.span[1]]), q.score, answer)
+	ref := newReference(source, q.chunk, cutQuote(text[q.span[0]:q.span[1]]), q.score, answer)
 	ref.Marker, ref.Auto = len(c.list)+1, c.auto
 	c.list, c.quoted = append(c.list, ref), append(c.quoted, q)
 	return ref.Marker
