@@ -124,7 +124,7 @@ func aboutTools(err error) bool { return ToolsUnsupported(err) || EchoRejected(e
 // supplied: tools".
 var (
 	namesTools = regexp.MustCompile(`(?i)\btools?\b|\btool_|\bfunction[ _-]?call`)
-	saysNot    = regexp.MustCompile(`(?i)\b(?:not|n't|cannot) (?:be )?(?:currently |yet )?(?:support|enabled|available|permitted|allowed|implemented)|` +
+	saysNot    = regexp.MustCompile(`(?i)(?:\bnot|n['’]t|\bcannot) (?:be )?(?:currently |yet )?(?:support|enabled|available|permitted|allowed|implemented)|` +
 		`unsupported|no endpoints found|requires --|unrecognized request argument|extra inputs|extra fields`)
 )
 
