@@ -4,16 +4,48 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
 	"io"
 
 	"nodest/fault"
-	"nodest/jobs"
 	"nodest/op"
 )
 
 // Service has the operations. It is safe for concurrent use.
-type Service struct{ todo int }
+type Service struct {
+	store  Store
+	opts   Options
+	engine engine
+}
+
+// Options configure a Service. Limits of 0 are the defaults.
+type Options struct {
+	MaxFile  int64 // bytes of one file; default 100 MiB
+	MaxFiles int   // of a user; default 5,000
+	MaxBytes int64 // of all files of a user; default 10 GiB
+
+	// ReadPage reads a page of the web for a user, with all that guards such reads; nil =
+	// pages cannot be read.
+	ReadPage func(ctx context.Context, userID, url string) (*WebPage, error)
+}
+
+// WebPage is a page of the web as text.
+type WebPage struct {
+	URL      string // where it is in the end
+	Title    string
+	Markdown string
+}
+
+func (o Options) withDefaults() Options {
+	o.MaxFile = cmp.Or(o.MaxFile, 100<<20)
+	o.MaxFiles = cmp.Or(o.MaxFiles, 5000)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 10<<30)
+	return o
+}
+
+// New returns a Service.
+func New(store Store, o Options) *Service { return &Service{store: store, opts: o.withDefaults()} }
 
 var errTodo = fault.New(fault.Internal, "not written yet")
 
@@ -44,12 +76,6 @@ func (s *Service) File(ctx context.Context, userID, id string) (*File, error) { 
 // Files lists the user's own files, newest first; state "" = all.
 func (s *Service) Files(ctx context.Context, userID, state, cursor string, limit int) (op.Page[*File], error) {
 	return op.Page[*File]{}, errTodo
-}
-
-func (s *Service) Text(ctx context.Context, userID, id string) (*Text, error) { return nil, errTodo }
-
-func (s *Service) Chunks(ctx context.Context, userID, id, cursor string, limit int) (op.Page[*Chunk], error) {
-	return op.Page[*Chunk]{}, errTodo
 }
 
 // Content returns the original; the caller closes it.
@@ -136,28 +162,3 @@ func (s *Service) BindFile(ctx context.Context, c *op.Call, characterID, fileID 
 func (s *Service) UnbindFile(ctx context.Context, c *op.Call, characterID, fileID string) error {
 	return errTodo
 }
-
-func (s *Service) Search(ctx context.Context, userID string, in SearchRequest) (*SearchResult, error) {
-	return nil, errTodo
-}
-
-func (s *Service) Reindexing(ctx context.Context, userID, baseID string) (*Reindexing, error) {
-	return nil, errTodo
-}
-
-func (s *Service) Reindex(ctx context.Context, c *op.Call, baseID string) (*Reindexing, error) {
-	return nil, errTodo
-}
-
-func (s *Service) CancelReindex(ctx context.Context, c *op.Call, baseID string) error { return errTodo }
-
-// Ask has the user's model answer a question from the documents.
-func (s *Service) Ask(ctx context.Context, c *op.Call, in AskRequest) (*Answer, error) {
-	return nil, errTodo
-}
-
-// Kinds are the background jobs.
-func (s *Service) Kinds() []jobs.Kind { return nil }
-
-// Sweep enqueues what a change of the embedding model, or a crash, has left to do.
-func (s *Service) Sweep(ctx context.Context) error { return errTodo }

@@ -11,8 +11,8 @@ import (
 	"nodest/store/sqldb"
 )
 
-// kbIndexTx stores what is made of files: knowledge.IndexTx.
-type kbIndexTx struct{ *tx }
+// indexTx stores what is made of files: knowledge.IndexTx.
+type indexTx struct{ *tx }
 
 type editionRow struct {
 	knowledge.Edition
@@ -36,7 +36,7 @@ type chunkRow struct {
 const ofFile = " WHERE user_id = ? AND file_id = ?"
 
 // isMyFile returns fault.NotFound unless an own file is there.
-func (t kbIndexTx) isMyFile(id string) error {
+func (t indexTx) isMyFile(id string) error {
 	ok, err := t.Has("SELECT 1 FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
 	if err == nil && !ok {
 		err = fault.New(fault.NotFound, "no such file")
@@ -45,13 +45,13 @@ func (t kbIndexTx) isMyFile(id string) error {
 }
 
 // Editions lists those of an own file, newest first.
-func (t kbIndexTx) Editions(fileID string) ([]knowledge.Edition, error) {
+func (t indexTx) Editions(fileID string) ([]knowledge.Edition, error) {
 	return sqldb.Map(t, func(r *editionRow) knowledge.Edition { return r.Edition },
 		"SELECT * FROM knowledge_documents"+ofFile+" ORDER BY edition DESC", t.userID, fileID)
 }
 
 // PutTexts stores parts of a text.
-func (t kbIndexTx) PutTexts(fileID string, edition int64, from int, parts []string) error {
+func (t indexTx) PutTexts(fileID string, edition int64, from int, parts []string) error {
 	if err := t.isMyFile(fileID); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (t kbIndexTx) PutTexts(fileID string, edition int64, from int, parts []stri
 }
 
 // PutChunks stores chunks of one file.
-func (t kbIndexTx) PutChunks(chunks []knowledge.StoredChunk) error {
+func (t indexTx) PutChunks(chunks []knowledge.StoredChunk) error {
 	if len(chunks) == 0 {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (t kbIndexTx) PutChunks(chunks []knowledge.StoredChunk) error {
 }
 
 // PutEdition stores an edition, and removes parts and chunks that it does not have.
-func (t kbIndexTx) PutEdition(e *knowledge.Edition) error {
+func (t indexTx) PutEdition(e *knowledge.Edition) error {
 	if err := t.isMyFile(e.FileID); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (t kbIndexTx) PutEdition(e *knowledge.Edition) error {
 }
 
 // PutSegment stores the index of an edition.
-func (t kbIndexTx) PutSegment(fileID string, edition int64, data []byte) error {
+func (t indexTx) PutSegment(fileID string, edition int64, data []byte) error {
 	if err := t.isMyFile(fileID); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ var indexTables = []struct{ name, key string }{
 }
 
 // dropSome removes at most limit rows of an own file from a table.
-func (t kbIndexTx) dropSome(fileID, table, key, where string, limit int, args ...any) (int, error) {
+func (t indexTx) dropSome(fileID, table, key, where string, limit int, args ...any) (int, error) {
 	of := []any{t.userID, fileID}
 	n, err := t.Exec("DELETE FROM "+table+ofFile+" AND ("+key+") IN (SELECT "+key+" FROM "+table+ofFile+where+" LIMIT ?)",
 		slices.Concat(of, of, args, []any{limit})...)
@@ -127,7 +127,7 @@ func (t kbIndexTx) dropSome(fileID, table, key, where string, limit int, args ..
 }
 
 // dropFrom removes at most limit rows of an own file from the tables of editions.
-func (t kbIndexTx) dropFrom(fileID, where string, limit int, args ...any) (removed int, err error) {
+func (t indexTx) dropFrom(fileID, where string, limit int, args ...any) (removed int, err error) {
 	for _, table := range indexTables {
 		n, err := t.dropSome(fileID, table.name, table.key, where, limit-removed, args...)
 		if removed += n; err != nil || removed >= limit {
@@ -138,19 +138,18 @@ func (t kbIndexTx) dropFrom(fileID, where string, limit int, args ...any) (remov
 }
 
 // DropEditions removes rows of editions before one, and vectors that only these needed.
-func (t kbIndexTx) DropEditions(fileID string, before int64, limit int) (removed int, err error) {
+func (t indexTx) DropEditions(fileID string, before int64, limit int) (removed int, err error) {
 	removed, err = t.dropFrom(fileID, " AND edition < ?", limit, before)
 	if err != nil || removed >= limit {
 		return removed, err
 	}
-	n, err := t.dropSome(fileID, "knowledge_vectors", "model, hash", ` AND NOT EXISTS (SELECT 1 FROM knowledge_chunks c
-		WHERE c.user_id = knowledge_vectors.user_id AND c.file_id = knowledge_vectors.file_id AND c.hash = knowledge_vectors.hash)`,
-		limit-removed)
+	n, err := t.dropSome(fileID, "knowledge_vectors", "model, hash", " AND hash NOT IN (SELECT hash FROM knowledge_chunks"+ofFile+")",
+		limit-removed, t.userID, fileID)
 	return removed + n, err
 }
 
 // PurgeIndex removes what was made of a deleted file.
-func (t kbIndexTx) PurgeIndex(fileID string, limit int) (removed int, err error) {
+func (t indexTx) PurgeIndex(fileID string, limit int) (removed int, err error) {
 	live, err := t.Has("SELECT 1 FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, fileID)
 	if err != nil || live {
 		return 0, err
@@ -164,7 +163,7 @@ func (t kbIndexTx) PurgeIndex(fileID string, limit int) (removed int, err error)
 }
 
 // Unembedded returns chunks without a vector.
-func (t kbIndexTx) Unembedded(fileID string, edition int64, model string, after, limit int) ([]knowledge.StoredChunk, error) {
+func (t indexTx) Unembedded(fileID string, edition int64, model string, after, limit int) ([]knowledge.StoredChunk, error) {
 	chunks, err := sqldb.Map(t, func(r *chunkRow) knowledge.StoredChunk { return r.StoredChunk },
 		"SELECT c.* FROM knowledge_chunks c WHERE c.user_id = ? AND c.file_id = ? AND c.edition = ? AND c.idx > ? AND "+lacksVector+
 			" ORDER BY c.idx LIMIT ?", t.userID, fileID, edition, after, model, limit)
@@ -184,7 +183,7 @@ type kbVectorRow struct {
 }
 
 // PutVectors stores vectors by hash.
-func (t kbIndexTx) PutVectors(fileID, model string, vectors map[string]index.Packed) error {
+func (t indexTx) PutVectors(fileID, model string, vectors map[string]index.Packed) error {
 	if err := t.isMyFile(fileID); err != nil {
 		return err
 	}
@@ -197,7 +196,7 @@ func (t kbIndexTx) PutVectors(fileID, model string, vectors map[string]index.Pac
 }
 
 // Embedded counts chunks that have a vector of a model, and those that it rejects.
-func (t kbIndexTx) Embedded(fileID string, edition int64, model string) (done, rejected int, err error) {
+func (t indexTx) Embedded(fileID string, edition int64, model string) (done, rejected int, err error) {
 	counts, err := sqldb.One[struct{ Done, Rejected int }](t, `SELECT COUNT(v.vector) AS done, COUNT(*) - COUNT(v.vector) AS rejected
 		FROM knowledge_chunks c JOIN knowledge_vectors v ON v.user_id = c.user_id AND v.file_id = c.file_id AND v.model = ? AND v.hash = c.hash
 		WHERE c.user_id = ? AND c.file_id = ? AND c.edition = ?`, model, t.userID, fileID, edition)
@@ -208,7 +207,7 @@ func (t kbIndexTx) Embedded(fileID string, edition int64, model string) (done, r
 }
 
 // Incomplete returns files whose searched edition lacks vectors of a model.
-func (t kbIndexTx) Incomplete(model, after string, limit int) ([]knowledge.FileEdition, error) {
+func (t indexTx) Incomplete(model, after string, limit int) ([]knowledge.FileEdition, error) {
 	return sqldb.All[knowledge.FileEdition](t, `SELECT f.id AS file_id, f.edition FROM files f
 		WHERE f.user_id = ? AND f.id > ? AND f.deleted_at IS NULL AND f.edition > 0 AND EXISTS (SELECT 1 FROM knowledge_chunks c
 			WHERE c.user_id = f.user_id AND c.file_id = f.id AND c.edition = f.edition AND `+lacksVector+`)
@@ -216,7 +215,7 @@ func (t kbIndexTx) Incomplete(model, after string, limit int) ([]knowledge.FileE
 }
 
 // Coverage counts chunks, and those that have a vector of a model.
-func (t kbIndexTx) Coverage(model, baseID string) (done, total int, err error) {
+func (t indexTx) Coverage(model, baseID string) (done, total int, err error) {
 	query, args := `SELECT COUNT(*) AS total, COUNT(v.hash) AS done FROM files f
 		JOIN knowledge_chunks c ON c.user_id = f.user_id AND c.file_id = f.id AND c.edition = f.edition
 		LEFT JOIN knowledge_vectors v ON v.user_id = c.user_id AND v.file_id = c.file_id AND v.model = ? AND v.hash = c.hash
@@ -232,7 +231,7 @@ func (t kbIndexTx) Coverage(model, baseID string) (done, total int, err error) {
 }
 
 // DropVectors removes vectors of other models.
-func (t kbIndexTx) DropVectors(keep []string, limit int) (removed int, err error) {
+func (t indexTx) DropVectors(keep []string, limit int) (removed int, err error) {
 	where, args := "", []any{t.userID}
 	for _, model := range keep {
 		where, args = where+" AND model <> ?", append(args, model)
@@ -249,30 +248,30 @@ type spaceRow struct {
 }
 
 // Spaces returns the embedding models of the user's files.
-func (t kbIndexTx) Spaces() ([]knowledge.Space, error) {
+func (t indexTx) Spaces() ([]knowledge.Space, error) {
 	return sqldb.All[knowledge.Space](t, "SELECT model, dim, state FROM knowledge_spaces WHERE user_id = ? ORDER BY model", t.userID)
 }
 
 // PutSpace stores a space in place of the one with its model.
-func (t kbIndexTx) PutSpace(s knowledge.Space) error {
+func (t indexTx) PutSpace(s knowledge.Space) error {
 	return t.Insert("knowledge_spaces", &spaceRow{s, t.userID},
 		"ON CONFLICT (user_id, model) DO UPDATE SET dim = EXCLUDED.dim, state = EXCLUDED.state")
 }
 
 // DropSpace removes a space; its vectors stay until DropVectors.
-func (t kbIndexTx) DropSpace(model string) error {
+func (t indexTx) DropSpace(model string) error {
 	return t.Run("DELETE FROM knowledge_spaces WHERE user_id = ? AND model = ?", t.userID, model)
 }
 
 // Unfinished returns files that are being processed without a job.
-func (t kbIndexTx) Unfinished(limit int) ([]string, error) {
+func (t indexTx) Unfinished(limit int) ([]string, error) {
 	return sqldb.All[string](t, `SELECT f.id FROM files f WHERE f.user_id = ? AND f.deleted_at IS NULL AND f.state NOT IN ('ready', 'failed')
 		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = ? AND j.subject = f.id AND j.state IN ('queued', 'running')
 			AND j.kind LIKE 'knowledge.%') ORDER BY f.id LIMIT ?`, t.userID, t.userID, limit)
 }
 
 // Refused returns files that failed with one of these codes.
-func (t kbIndexTx) Refused(codes []string, limit int) ([]string, error) {
+func (t indexTx) Refused(codes []string, limit int) ([]string, error) {
 	type failed struct {
 		ID    string
 		Error *knowledge.FileError
@@ -289,7 +288,7 @@ func (t kbIndexTx) Refused(codes []string, limit int) ([]string, error) {
 
 // InsertQuery stores a question that was answered; fault.NotFound for a conversation that is
 // not the user's.
-func (t kbIndexTx) InsertQuery(q *knowledge.Query) error {
+func (t indexTx) InsertQuery(q *knowledge.Query) error {
 	t.fillTimes(&q.CreatedAt)
 	return t.Insert("knowledge_queries", &struct {
 		knowledge.Query

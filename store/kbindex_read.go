@@ -12,7 +12,7 @@ import (
 
 // readableFiles returns those files of an owner that the user may read, with the edition that
 // is searched.
-func (t kbIndexTx) readableFiles(ownerID string, ids []string) (map[string]int64, error) {
+func (t indexTx) readableFiles(ownerID string, ids []string) (map[string]int64, error) {
 	files := map[string]int64{}
 	if len(ids) == 0 {
 		return files, nil
@@ -39,7 +39,7 @@ const isShared = `EXISTS (SELECT 1 FROM knowledge_base_files k JOIN knowledge_ba
 		SELECT 1 FROM knowledge_grants g WHERE g.user_id = k.user_id AND g.base_id = k.base_id AND g.grantee_id = ?)))`
 
 // mayRead returns fault.NotFound unless the user may read a file.
-func (t kbIndexTx) mayRead(ownerID, fileID string) error {
+func (t indexTx) mayRead(ownerID, fileID string) error {
 	files, err := t.readableFiles(ownerID, []string{fileID})
 	if err == nil && len(files) == 0 {
 		err = fault.New(fault.NotFound, "no such file")
@@ -57,7 +57,7 @@ func keysOf(files map[string]int64) []string {
 }
 
 // ActiveModel returns the model that is searched in files of an owner.
-func (t kbIndexTx) ActiveModel(ownerID string, fileIDs []string) (string, error) {
+func (t indexTx) ActiveModel(ownerID string, fileIDs []string) (string, error) {
 	files, err := t.readableFiles(ownerID, fileIDs)
 	if err != nil || len(files) == 0 {
 		return "", err
@@ -66,7 +66,7 @@ func (t kbIndexTx) ActiveModel(ownerID string, fileIDs []string) (string, error)
 }
 
 // Segments returns those of the searched editions.
-func (t kbIndexTx) Segments(ownerID string, fileIDs []string) ([]knowledge.FileSegment, error) {
+func (t indexTx) Segments(ownerID string, fileIDs []string) ([]knowledge.FileSegment, error) {
 	files, err := t.readableFiles(ownerID, fileIDs)
 	if err != nil || len(files) == 0 {
 		return nil, err
@@ -77,7 +77,7 @@ func (t kbIndexTx) Segments(ownerID string, fileIDs []string) ([]knowledge.FileS
 }
 
 // Vectors returns those of the searched editions in one model.
-func (t kbIndexTx) Vectors(ownerID, model string, fileIDs []string) ([]knowledge.FileVectors, error) {
+func (t indexTx) Vectors(ownerID, model string, fileIDs []string) ([]knowledge.FileVectors, error) {
 	files, err := t.readableFiles(ownerID, fileIDs)
 	if err != nil || len(files) == 0 {
 		return nil, err
@@ -111,7 +111,7 @@ func (t kbIndexTx) Vectors(ownerID, model string, fileIDs []string) ([]knowledge
 const mostTuples = 200
 
 // Passages returns chunks with their texts.
-func (t kbIndexTx) Passages(ownerID string, ids []knowledge.ChunkID) ([]knowledge.StoredChunk, error) {
+func (t indexTx) Passages(ownerID string, ids []knowledge.ChunkID) ([]knowledge.StoredChunk, error) {
 	var names []string
 	for _, id := range ids {
 		names = append(names, id.FileID)
@@ -146,7 +146,7 @@ type partKey struct {
 }
 
 // addTexts gives chunks of an owner their texts.
-func (t kbIndexTx) addTexts(ownerID string, chunks []knowledge.StoredChunk) error {
+func (t indexTx) addTexts(ownerID string, chunks []knowledge.StoredChunk) error {
 	var keys []partKey
 	for _, c := range chunks {
 		for part := c.Start / knowledge.TextPart; part*knowledge.TextPart < c.End; part++ {
@@ -202,7 +202,7 @@ func points(text string, from, to int) string {
 }
 
 // ChunkRange returns chunks of an edition by their index.
-func (t kbIndexTx) ChunkRange(ownerID, fileID string, edition int64, model string, from, to int) ([]knowledge.StoredChunk, error) {
+func (t indexTx) ChunkRange(ownerID, fileID string, edition int64, model string, from, to int) ([]knowledge.StoredChunk, error) {
 	if err := t.mayRead(ownerID, fileID); err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (t kbIndexTx) ChunkRange(ownerID, fileID string, edition int64, model strin
 }
 
 // EditionOf returns an edition of a file.
-func (t kbIndexTx) EditionOf(ownerID, fileID string, edition int64) (*knowledge.Edition, error) {
+func (t indexTx) EditionOf(ownerID, fileID string, edition int64) (*knowledge.Edition, error) {
 	if err := t.mayRead(ownerID, fileID); err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (t kbIndexTx) EditionOf(ownerID, fileID string, edition int64) (*knowledge.
 }
 
 // TextRange returns a part of the text of an edition.
-func (t kbIndexTx) TextRange(ownerID, fileID string, edition int64, from, to int) (string, error) {
+func (t indexTx) TextRange(ownerID, fileID string, edition int64, from, to int) (string, error) {
 	if err := t.mayRead(ownerID, fileID); err != nil {
 		return "", err
 	}
