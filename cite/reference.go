@@ -21,10 +21,12 @@ type Source struct {
 	Kind     string // "" = KindWeb
 	Evidence string // of a web source
 	FileID   string
+	ChunkID  string // of a file
+	Page     int    // of a file, from 1; 0 = none
 
 	// Chunks are what can be quoted, in the order of the text. Only their Text is read.
 	Chunks []Chunk
-	// Parts say where in a file each of Chunks is; nil = that is not known.
+	// Parts say where in a file each of Chunks is. One without a part is at ChunkID and Page.
 	Parts []Part
 }
 
@@ -39,7 +41,7 @@ func (s *Source) part(chunk int) Part {
 	if chunk < len(s.Parts) {
 		return s.Parts[chunk]
 	}
-	return Part{}
+	return Part{s.ChunkID, s.Page}
 }
 
 func (s *Source) title() string {
