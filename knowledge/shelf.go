@@ -1,0 +1,218 @@
+package knowledge
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"nodest/cite"
+	"nodest/framework"
+	"nodest/op"
+)
+
+// What the documents of a character may take of a prompt.
+const (
+	blockTokens = 16_000 // of full texts together, and a quarter of the context
+	shortText   = 600    // code points of a document that does not fit
+	shortTitles = 40     // headings of it
+)
+
+// Shelf is what a character can look up for one reply: the documents and knowledge bases that
+// are bound to it and switched on. Every call checks again what the acting user may read. It
+// is safe for concurrent use.
+type Shelf struct {
+	svc                 *Service
+	userID, characterID string
+	words               words
+	files               []shelved
+	bases               []BoundBase
+
+	mu   sync.Mutex
+	left int // code points that may still be read
+}
+
+// shelved is a document whose text is in the prompt.
+type shelved struct {
+	BoundFile
+	edition *Edition // nil = it has no text yet
+	text    string
+	chunks  []StoredChunk // none of a demoted one
+	demoted bool          // too long: only its beginning is in the prompt, and the tools find the rest
+}
+
+// Shelf reads what a character has. lang ("en" or "zh") is the language of the words around
+// it, room the size of the model's context in tokens. It returns nil for a character without
+// any document.
+//
+// Errors: NotFound for the character.
+func (s *Service) Shelf(ctx context.Context, userID, characterID, lang string, room int) (*Shelf, error) {
+	sh := &Shelf{svc: s, userID: userID, characterID: characterID, words: wordsOf(lang), left: readPerTurn}
+	err := s.store.View(ctx, userID, func(tx Tx) error {
+		bound, err := tx.Bound(characterID)
+		if err != nil {
+			return err
+		}
+		sh.files, sh.bases = nil, slices.DeleteFunc(bound.Bases, func(b BoundBase) bool { return !b.Enabled })
+		budget := min(room/4, blockTokens)
+		for _, f := range bound.Files {
+			if !f.Enabled {
+				continue
+			}
+			d, err := shelve(tx, f, &budget)
+			if err != nil {
+				return err
+			}
+			sh.files = append(sh.files, *d)
+		}
+		return nil
+	})
+	if err != nil || len(sh.files)+len(sh.bases) == 0 {
+		return nil, err
+	}
+	return sh, nil
+}
+
+// shelve reads the text of a document as far as there is room.
+func shelve(tx Tx, f BoundFile, budget *int) (*shelved, error) {
+	d := &shelved{BoundFile: f}
+	if f.Edition == 0 {
+		return d, nil
+	}
+	var err error
+	if d.edition, err = tx.EditionOf(f.OwnerID, f.ID, f.Edition); err != nil {
+		return nil, err
+	}
+	const most = 4 // code points of a token, of any text that this estimates
+	if d.edition.Chars <= most**budget {
+		if d.text, err = tx.TextRange(f.OwnerID, f.ID, f.Edition, 0, -1); err != nil {
+			return nil, err
+		}
+		if n := tokens(d.text); n <= *budget {
+			*budget -= n
+			d.chunks, err = tx.ChunkRange(f.OwnerID, f.ID, f.Edition, "", 0, d.edition.Chunks)
+			return d, err
+		}
+	}
+	d.demoted = true
+	d.text, err = tx.TextRange(f.OwnerID, f.ID, f.Edition, 0, shortText)
+	return d, err
+}
+
+// tokens estimates the length of a text: a token for each character of a script without
+// spaces, and for four others.
+func tokens(text string) int {
+	dense, other := 0, 0
+	for _, r := range text {
+		if r >= 0x2E80 {
+			dense++
+		} else {
+			other++
+		}
+	}
+	return dense + (other+3)/4
+}
+
+// Searchable reports whether the tools can find anything: there is a knowledge base with a
+// file, or a document that is not in the prompt as a whole.
+func (sh *Shelf) Searchable() bool {
+	return slices.ContainsFunc(sh.bases, func(b BoundBase) bool { return b.Files > 0 }) ||
+		slices.ContainsFunc(sh.files, func(d shelved) bool { return d.demoted })
+}
+
+// Block is the part of the prompt that tells what the character has: the full texts of its
+// documents, and the names of its knowledge bases. number gives a source its number.
+func (sh *Shelf) Block(number func(cite.Source) int) []framework.KnowledgePart {
+	fixed := func(write func(m *markup)) framework.KnowledgePart {
+		var m markup
+		write(&m)
+		return framework.KnowledgePart{Text: strings.TrimSuffix(m.String(), "\n"), Fixed: true}
+	}
+	parts := []framework.KnowledgePart{fixed(func(m *markup) { m.text("instruction", sh.instruction()) })}
+	if len(sh.files) > 0 {
+		parts = append(parts, fixed(func(m *markup) { m.open("files", num("totalCount", len(sh.files))) }))
+		for i := range sh.files {
+			parts = append(parts, sh.files[i].part(number))
+		}
+		parts = append(parts, fixed(func(m *markup) { m.shut("files") }))
+	}
+	if len(sh.bases) > 0 {
+		parts = append(parts, fixed(func(m *markup) {
+			m.open("knowledge_bases", num("totalCount", len(sh.bases)))
+			for _, b := range sh.bases {
+				m.empty("knowledge_base", attr{"id", b.ID}, attr{"name", b.Name}, attr{"description", b.Description},
+					num("files", b.Files), attr{"languages", strings.Join(b.Languages, " ")})
+			}
+			m.shut("knowledge_bases")
+		}))
+	}
+	return parts
+}
+
+func (sh *Shelf) instruction() string {
+	switch {
+	case len(sh.bases) == 0:
+		return sh.words.files
+	case len(sh.files) == 0:
+		return sh.words.bases
+	}
+	return sh.words.both
+}
+
+// part is a document of the block.
+func (d *shelved) part(number func(cite.Source) int) framework.KnowledgePart {
+	p := framework.KnowledgePart{ID: d.ID, Name: d.Name}
+	var m markup
+	switch {
+	case d.edition == nil && d.State == Failed:
+		m.empty("file", attr{"id", d.ID}, attr{"name", d.Name}, attr{"error", "failed"})
+	case d.edition == nil:
+		m.empty("file", attr{"id", d.ID}, attr{"name", d.Name}, attr{"error", "still_processing"})
+	case d.demoted:
+		m.WriteString(d.short())
+	default:
+		ref := number(d.source())
+		m.text("file", d.text, attr{"id", d.ID}, attr{"name", d.Name}, num("ref", ref))
+		p.Short = strings.TrimSuffix(d.short(), "\n")
+	}
+	p.Text = strings.TrimSuffix(m.String(), "\n")
+	return p
+}
+
+// short is a document by its headings and its beginning.
+func (d *shelved) short() string {
+	var m markup
+	m.open("file", attr{"id", d.ID}, attr{"name", d.Name}, attr{"shortened", "true"}, num("chars", d.edition.Chars))
+	if titles := d.edition.Outline; len(titles) > 0 {
+		lines := make([]string, 0, shortTitles)
+		for _, h := range titles[:min(len(titles), shortTitles)] {
+			lines = append(lines, strings.Repeat("  ", max(0, min(h.Level, 6)-1))+h.Title)
+		}
+		m.text("outline", strings.Join(lines, "\n"))
+	}
+	m.text("beginning", op.Truncate(d.text, shortText))
+	m.shut("file")
+	return m.String()
+}
+
+// source is the document as what a reply can cite.
+func (d *shelved) source() cite.Source {
+	return sourceOf(cite.KindFile, d.ID, d.Name, d.chunks)
+}
+
+// sourceOf are chunks of one file as what a reply can cite.
+func sourceOf(kind, fileID, name string, chunks []StoredChunk) cite.Source {
+	s := cite.Source{Kind: kind, URL: FileURL(fileID), Title: name, FileID: fileID}
+	for i := range chunks {
+		c := &chunks[i]
+		s.Chunks = append(s.Chunks, cite.Chunk{Text: c.Text})
+		s.Parts = append(s.Parts, cite.Part{ChunkID: c.ID().String(), Page: c.Page})
+	}
+	if len(s.Parts) > 0 {
+		s.ChunkID, s.Page = s.Parts[0].ChunkID, s.Parts[0].Page
+	}
+	return s
+}
+
+// FileURL is the address of a file in references. Only this product understands it.
+func FileURL(fileID string) string { return "nodest:file/" + fileID }

@@ -1,0 +1,288 @@
+package knowledge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"nodest/cite"
+	"nodest/fault"
+	"nodest/op"
+)
+
+// What may be read, in code points.
+const (
+	readPerFile = 12_000
+	readPerCall = 24_000
+	readPerTurn = 60_000
+	aroundReach = 2 // chunks before and after one whose surroundings are read
+)
+
+// piece is a part of a file that is read.
+type piece struct {
+	file    FileRef
+	edition int64
+	from    int // code points of the text
+	text    string
+	chars   int  // of the whole file
+	inside  bool // an excerpt from the middle, which is not continued
+	chunks  []StoredChunk
+}
+
+// Read carries out readKnowledge: arguments is a JSON object.
+//
+// Errors: Invalid for an argument that is missing or of the wrong type; TooLarge when this
+// turn has read as much as it may.
+func (sh *Shelf) Read(ctx context.Context, arguments json.RawMessage) (*Shown, error) {
+	var in struct {
+		FileIDs        []string `json:"fileIds"`
+		AroundChunkIDs []string `json:"aroundChunkIds"`
+		Cursor         string   `json:"cursor"`
+	}
+	if err := op.DecodeLenient("arguments", arguments, &in); err != nil {
+		return nil, err
+	}
+	at, err := parseCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	ids := in.FileIDs[:min(len(in.FileIDs), maxRead)]
+	if at != nil {
+		ids = []string{at.FileID}
+	}
+	if len(ids) == 0 {
+		return nil, fault.InvalidField("fileIds", "required", "give the id of a file")
+	}
+	room := sh.roomLeft()
+	if room <= 0 {
+		return nil, fault.New(fault.TooLarge, "no more text can be read in this turn: answer with what you have")
+	}
+	var pieces []piece
+	var unknown []string
+	err = sh.svc.store.View(ctx, sh.userID, func(tx Tx) error {
+		pieces, unknown, err = sh.pieces(tx, ids, in.AroundChunkIDs, at, room)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sh.shownOf(pieces, unknown, room), nil
+}
+
+// roomLeft is what one call may read.
+func (sh *Shelf) roomLeft() int {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return min(readPerCall, sh.left)
+}
+
+func (sh *Shelf) spend(n int) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.left -= n
+}
+
+// shownOf is the answer with pieces. What is written last counts towards the turn.
+func (sh *Shelf) shownOf(pieces []piece, unknown []string, most int) *Shown {
+	shown := &Shown{Hits: len(pieces)}
+	for _, p := range pieces {
+		shown.Files = append(shown.Files, ShownFile{ID: p.file.ID, Name: p.file.Name})
+		for i := range p.chunks {
+			shown.Chunks = append(shown.Chunks, p.chunks[i].ID().String())
+		}
+	}
+	spent := 0
+	shown.Text = func(room int, number func(cite.Source) int) string {
+		const root = "knowledge_base_files"
+		var m markup
+		m.open(root, num("totalCount", len(pieces)))
+		m.text("instruction", sh.words.read)
+		n := writePieces(&m, pieces, min(room, most), number)
+		sh.spend(n - spent)
+		spent = n
+		for _, id := range unknown {
+			m.empty("file", attr{"id", op.Truncate(id, 64)}, attr{"error", "not_found"})
+		}
+		m.shut(root)
+		return m.String()
+	}
+	return shown
+}
+
+// pieces reads files from their beginning, from a cursor, or around chunks, as far as they are
+// enabled for the character. The ids of others are unknown.
+func (sh *Shelf) pieces(tx Tx, fileIDs, chunkIDs []string, at *ChunkID, room int) (pieces []piece, unknown []string, err error) {
+	allowed, err := sh.allowed(tx, fileIDs)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range fileIDs {
+		if _, ok := allowed[id]; !ok {
+			unknown = append(unknown, id)
+		}
+	}
+	var chunks []ChunkID
+	for _, s := range chunkIDs[:min(len(chunkIDs), maxAround)] {
+		if id, err := ParseChunkID(s); err == nil && slices.Contains(fileIDs, id.FileID) {
+			chunks = append(chunks, id)
+		}
+	}
+	if len(chunks) > 0 {
+		pieces, err = around(tx, allowed, chunks, aroundReach)
+		return pieces, unknown, err
+	}
+	each := min(readPerFile, room/max(1, len(allowed)))
+	for _, id := range slices.Compact(slices.Clone(fileIDs)) {
+		f, ok := allowed[id]
+		if !ok {
+			continue
+		}
+		from := 0
+		if at != nil && at.Edition == f.Edition {
+			from = at.Index
+		}
+		p, err := readPart(tx, f, from, each)
+		if err != nil {
+			return nil, nil, err
+		}
+		pieces = append(pieces, *p)
+	}
+	return pieces, unknown, nil
+}
+
+// allowed are those of some files that the character has now and that have a text.
+func (sh *Shelf) allowed(tx Tx, fileIDs []string) (map[string]FileRef, error) {
+	refs, err := tx.Allowed(Scope{CharacterID: sh.characterID, FileIDs: fileIDs})
+	if err != nil {
+		return nil, err
+	}
+	allowed := make(map[string]FileRef, len(refs))
+	for _, f := range refs {
+		if f.Edition > 0 {
+			allowed[f.ID] = f
+		}
+	}
+	return allowed, nil
+}
+
+// readPart reads the text of a file from a position on, up to the end of a paragraph.
+func readPart(tx Tx, f FileRef, from, most int) (*piece, error) {
+	e, err := tx.EditionOf(f.OwnerID, f.ID, f.Edition)
+	if err != nil {
+		return nil, err
+	}
+	from = min(max(from, 0), e.Chars)
+	text, err := tx.TextRange(f.OwnerID, f.ID, f.Edition, from, min(e.Chars, from+most))
+	if err != nil {
+		return nil, err
+	}
+	p := &piece{file: f, edition: f.Edition, from: from, text: text, chars: e.Chars}
+	p.chunks, err = tx.ChunksBetween(f.OwnerID, f.ID, f.Edition, from, from+utf8.RuneCountInString(text))
+	return p, err
+}
+
+// around reads chunks with those next to them. Neighbours are one piece, without the text in
+// which they overlap.
+func around(tx Tx, allowed map[string]FileRef, ids []ChunkID, reach int) ([]piece, error) {
+	slices.SortStableFunc(ids, func(a, b ChunkID) int {
+		return cmp.Or(strings.Compare(a.FileID, b.FileID), cmp.Compare(a.Index, b.Index))
+	})
+	var pieces []piece
+	for i := 0; i < len(ids); {
+		id := ids[i]
+		first, last := id.Index-reach, id.Index+reach
+		for i++; i < len(ids) && ids[i].FileID == id.FileID && ids[i].Index-reach <= last+1; i++ {
+			last = ids[i].Index + reach
+		}
+		f, ok := allowed[id.FileID]
+		if !ok || f.Edition != id.Edition {
+			continue // it was replaced meanwhile
+		}
+		chunks, err := tx.ChunkRange(f.OwnerID, f.ID, f.Edition, "", max(0, first), last+1)
+		if err != nil {
+			return nil, err
+		}
+		if len(chunks) == 0 {
+			continue
+		}
+		p := piece{file: f, edition: f.Edition, from: chunks[0].Start, chars: f.Chars, inside: true, chunks: chunks}
+		if p.text, err = tx.TextRange(f.OwnerID, f.ID, f.Edition, chunks[0].Start, chunks[len(chunks)-1].End); err != nil {
+			return nil, err
+		}
+		pieces = append(pieces, p)
+	}
+	return pieces, nil
+}
+
+// pieceOverhead is what the markup of a piece takes, in code points.
+const pieceOverhead = 200
+
+// writePieces writes pieces into room code points, which they share. It returns how many of
+// their text were written.
+func writePieces(m *markup, pieces []piece, room int, number func(cite.Source) int) (written int) {
+	for i := range pieces {
+		p := &pieces[i]
+		text := p.text
+		if most := room/(len(pieces)-i) - pieceOverhead; utf8.RuneCountInString(text) > most || !p.inside && p.from+utf8.RuneCountInString(text) < p.chars {
+			text = cutAtParagraph(text, max(most, 0))
+		}
+		n := utf8.RuneCountInString(text)
+		room -= n + pieceOverhead
+		written += n
+		ref := number(sourceOf(cite.KindKnowledge, p.file.ID, p.file.Name, p.chunksUpTo(p.from+n)))
+		attrs := []attr{{"id", p.file.ID}, {"name", p.file.Name}, num("ref", ref), num("chars", p.chars)}
+		if !p.inside {
+			parts := max(1, (p.chars+readPerFile-1)/readPerFile)
+			attrs = append(attrs, attr{"part", strconv.Itoa(min(parts, p.from/readPerFile+1)) + "/" + strconv.Itoa(parts)})
+			if end := p.from + n; end < p.chars {
+				attrs = append(attrs, attr{"next", ChunkID{p.file.ID, p.edition, end}.String()})
+			}
+		}
+		m.text("file", text, attrs...)
+	}
+	return written
+}
+
+// chunksUpTo are the chunks that begin before a position.
+func (p *piece) chunksUpTo(end int) []StoredChunk {
+	n, _ := slices.BinarySearchFunc(p.chunks, end, func(c StoredChunk, end int) int { return cmp.Compare(c.Start, end) })
+	return p.chunks[:n]
+}
+
+// cutAtParagraph is at most n code points of text, up to the end of a paragraph, line or
+// sentence where there is one in its last half.
+func cutAtParagraph(text string, n int) string {
+	text = op.Truncate(text, n)
+	for _, end := range []string{"\n\n", "\n", "。", ". ", " "} {
+		if at := strings.LastIndex(text, end); at > len(text)/2 {
+			return text[:at+len(end)]
+		}
+	}
+	return text
+}
+
+// parseCursor reads the value of next: a file, an edition and a position. nil = "".
+func parseCursor(s string) (*ChunkID, error) {
+	if s == "" {
+		return nil, nil
+	}
+	at, err := ParseChunkID(s)
+	if err != nil {
+		return nil, fault.InvalidField("cursor", "format", "give the value of next from an earlier answer")
+	}
+	return &at, nil
+}
+
+// fileIDsOf are the files of chunks, each once.
+func fileIDsOf(ids []ChunkID) (files []string) {
+	for _, id := range ids {
+		if !slices.Contains(files, id.FileID) {
+			files = append(files, id.FileID)
+		}
+	}
+	return files
+}

@@ -1,0 +1,206 @@
+package knowledge
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"nodest/cite"
+	"nodest/op"
+)
+
+// excerptsPerFile bounds the excerpts of one file in the answer of a search, unless few files
+// match.
+const excerptsPerFile = 5
+
+// Shown is the answer of a tool.
+type Shown struct {
+	Query    string      // what was searched for
+	Hits     int         // of a search
+	Files    []ShownFile // best first
+	Chunks   []string    // ids of the chunks in it
+	Degraded []string    // kinds of search that could not be done
+
+	// Text writes the answer in at most room code points, and numbers its sources.
+	Text func(room int, number func(cite.Source) int) string
+}
+
+// ShownFile is a file in the answer of a tool.
+type ShownFile struct {
+	ID        string
+	Name      string
+	Relevance float64 // of a search
+}
+
+// Search carries out searchKnowledgeBase: arguments is a JSON object. Numbers out of range are
+// brought into it.
+//
+// Errors: Invalid for an argument of the wrong type; NotFound for a knowledge base that the
+// character does not have.
+func (sh *Shelf) Search(ctx context.Context, round int, arguments json.RawMessage) (*Shown, error) {
+	var in struct {
+		Query            string   `json:"query"`
+		TopK             float64  `json:"topK"`
+		KnowledgeBaseIDs []string `json:"knowledgeBaseIds"`
+	}
+	if err := op.DecodeLenient("arguments", arguments, &in); err != nil {
+		return nil, err
+	}
+	topK := usualTopK
+	if in.TopK != 0 {
+		topK = int(max(minTopK, min(maxTopK, in.TopK)))
+	}
+	found, err := sh.svc.Search(ctx, sh.userID, SearchRequest{
+		Query: op.Truncate(in.Query, maxQuery), BaseIDs: in.KnowledgeBaseIDs, CharacterID: sh.characterID, TopK: topK, PerFile: excerptsPerFile,
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown := &Shown{Query: in.Query, Hits: len(found.Chunks), Degraded: found.Degraded}
+	for _, f := range found.Files {
+		shown.Files = append(shown.Files, ShownFile{f.File.ID, f.File.Name, f.Relevance})
+	}
+	for i := range found.Chunks {
+		shown.Chunks = append(shown.Chunks, found.Chunks[i].ID)
+	}
+	shown.Text = func(room int, number func(cite.Source) int) string {
+		return sh.results(found, in.Query, round, room, number)
+	}
+	return shown, nil
+}
+
+// results is the answer of a search, with as many excerpts as there is room for.
+func (sh *Shelf) results(found *SearchResult, query string, round, room int, number func(cite.Source) int) string {
+	excerpts := len(found.Chunks)
+	for {
+		var m markup
+		sh.writeResults(&m, found, query, round, excerpts, number)
+		text := m.String()
+		if excerpts == 0 || len([]rune(text)) <= room {
+			return text
+		}
+		excerpts = min(excerpts-1, excerpts*3/4)
+	}
+}
+
+func (sh *Shelf) writeResults(m *markup, found *SearchResult, query string, round, excerpts int, number func(cite.Source) int) {
+	attrs := []attr{{"query", query}, num("totalCount", len(found.Files)), num("round", round)}
+	for _, d := range found.Degraded {
+		attrs = append(attrs, attr{"degraded", d})
+		break // an element has an attribute once
+	}
+	const root = "knowledge_base_search_results"
+	m.open(root, attrs...)
+	instruction := sh.words.found
+	if len(found.Files) == 0 {
+		instruction = sh.words.nothing
+	}
+	m.text("instruction", instruction)
+	best := map[string][]*FoundChunk{}
+	for i := range found.Chunks[:excerpts] {
+		c := &found.Chunks[i]
+		best[c.FileID] = append(best[c.FileID], c)
+	}
+	for _, f := range found.Files {
+		if len(best[f.File.ID]) == 0 {
+			continue
+		}
+		m.open("file", attr{"id", f.File.ID}, attr{"name", f.File.Name}, attr{"type", f.File.ContentType},
+			share("relevance", f.Relevance), attr{"knowledgeBase", f.BaseName})
+		for _, c := range best[f.File.ID] {
+			writeExcerpt(m, f.File, c, number)
+		}
+		m.shut("file")
+	}
+	sh.writePending(m, found.Pending)
+	m.shut(root)
+}
+
+// writeExcerpt writes a chunk that was found.
+func writeExcerpt(m *markup, f *File, c *FoundChunk, number func(cite.Source) int) {
+	ref := number(cite.Source{
+		Kind: cite.KindKnowledge, URL: FileURL(f.ID), Title: f.Name, FileID: f.ID, ChunkID: c.ID, Page: c.Page,
+		Chunks: []cite.Chunk{{Text: c.Text}}, Parts: []cite.Part{{ChunkID: c.ID, Page: c.Page}},
+	})
+	attrs := []attr{num("ref", ref), {"id", c.ID}, share("similarity", c.Similarity)}
+	if c.Heading != "" {
+		attrs = append(attrs, attr{"heading", c.Heading})
+	}
+	if c.Page > 0 {
+		attrs = append(attrs, attr{"page", strconv.Itoa(c.Page)})
+	}
+	m.text("chunk", c.Text, attrs...)
+}
+
+// maxPending bounds the list of files that cannot be searched yet.
+const maxPending = 10
+
+func (sh *Shelf) writePending(m *markup, files []PendingFile) {
+	if len(files) == 0 {
+		return
+	}
+	m.open("pending", attr{"note", sh.words.pending}, num("files", len(files)))
+	for _, p := range files[:min(len(files), maxPending)] {
+		m.empty("file", attr{"id", p.FileID}, attr{"name", p.Name}, attr{"state", p.State})
+	}
+	m.shut("pending")
+}
+
+// injectedTopK and injectedRoom bound what a model without tools gets.
+const (
+	injectedTopK = 8
+	injectedRoom = 6000 // code points
+)
+
+// Inject searches once for a model that does not call tools; nil = nothing was found.
+func (sh *Shelf) Inject(ctx context.Context, query string) (*Shown, error) {
+	query = op.Truncate(query, maxQuery)
+	found, err := sh.svc.Search(ctx, sh.userID, SearchRequest{
+		Query: query, CharacterID: sh.characterID, TopK: injectedTopK, PerFile: excerptsPerFile,
+	})
+	if err != nil || len(found.Chunks) == 0 {
+		return nil, err
+	}
+	pieces, err := sh.widen(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	shown := &Shown{Query: query, Hits: len(found.Chunks), Degraded: found.Degraded}
+	for _, f := range found.Files {
+		shown.Files = append(shown.Files, ShownFile{f.File.ID, f.File.Name, f.Relevance})
+	}
+	for _, p := range pieces {
+		for i := range p.chunks {
+			shown.Chunks = append(shown.Chunks, p.chunks[i].ID().String())
+		}
+	}
+	shown.Text = func(room int, number func(cite.Source) int) string {
+		var m markup
+		m.text("instruction", sh.words.injected)
+		writePieces(&m, pieces, min(room, injectedRoom)-len([]rune(sh.words.injected)), number)
+		return m.String()
+	}
+	return shown, nil
+}
+
+// widen gives the chunks that were found the text around them.
+func (sh *Shelf) widen(ctx context.Context, found *SearchResult) ([]piece, error) {
+	ids := make([]ChunkID, 0, len(found.Chunks))
+	for i := range found.Chunks {
+		id, err := ParseChunkID(found.Chunks[i].ID)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	var pieces []piece
+	err := sh.svc.store.View(ctx, sh.userID, func(tx Tx) error {
+		allowed, err := sh.allowed(tx, fileIDsOf(ids))
+		if err != nil {
+			return err
+		}
+		pieces, err = around(tx, allowed, ids, 1)
+		return err
+	})
+	return pieces, err
+}
