@@ -82,7 +82,7 @@ func TestWordsAndVectorsFindChunks(t *testing.T) {
 	for _, c := range []struct{ question, want string }{
 		{"what do ships pay at night", "pay twice"}, {"泡乌龙茶用多少度的水", "九十五度"}, {"茶", "乌龙茶"},
 		{"user name", "getUserName"}, {"getUserName", "getUserName"}, {"max cookies", "3000"}, {"http headers", "net.http"}, {"net.http", "net.http"},
-		{"who keeps the lighthouse", "Maren"},
+		{"where does the lighthouse of Maren stand", "on a rock"},
 	} {
 		for _, mode := range []string{search.Lexical, search.Hybrid, search.Vector} {
 			q := search.Query{Text: c.question, Vector: vector(t, c.question), Mode: mode, Texts: l.texts}
