@@ -102,6 +102,8 @@ type BaseTx interface {
 	// else the user's own.
 	Grants(b *Base) ([]Grant, error)
 	PutGrant(b *Base, g *Grant) error
+	// DropGrant takes a grant back: the owner any, others their own; fault.NotFound without
+	// one. The files that the grantee has added leave the knowledge base.
 	DropGrant(b *Base, granteeID string) error
 	// Grantee finds a user by id or name; fault.NotFound if there is none.
 	Grantee(idOrName string) (id, username string, err error)
