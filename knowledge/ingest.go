@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -19,13 +18,13 @@ import (
 
 // What one transaction stores at most, so that others do not wait long for it.
 const (
-	partsAtOnce  = 32
+	textsAtOnce  = 32
 	chunksAtOnce = 1000
 	mostChunks   = 50_000 // of a file
 )
 
-// hashOf names what is embedded: 128 bits of its SHA-256.
-func hashOf(text string) string {
+// textHash names what is embedded: 128 bits of its SHA-256.
+func textHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
@@ -141,16 +140,16 @@ func (m *making) make(ctx context.Context) error {
 
 // parse reads the content and has it parsed.
 func (m *making) parse(ctx context.Context) (*parse.Document, error) {
-	_, content, err := m.s.Content(ctx, m.job.UserID, m.file.ID)
-	if err != nil {
-		return nil, err
-	}
-	defer content.Close() //nolint:errcheck // it was only read
-	data := make([]byte, m.file.Size)
-	if _, err := io.ReadFull(content, data); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, errReplaced
-	} else if err != nil {
-		return nil, err
+	data := make([]byte, 0, m.file.Size)
+	for part := 0; int64(len(data)) < m.file.Size; part++ {
+		err := m.s.store.View(ctx, m.job.UserID, func(tx Tx) error {
+			some, err := tx.FilePart(m.file, part)
+			data = append(data, some...)
+			return err
+		})
+		if err != nil { // NotFound too: it was deleted, or replaced, which has another job
+			return nil, err
+		}
 	}
 	doc, err := m.s.opts.Parser(ctx, parse.Input{Name: m.file.Name, DeclaredType: m.file.Declared, Data: data})
 	if err == nil && strings.TrimSpace(doc.Text) == "" {
@@ -187,8 +186,8 @@ func (m *making) update(ctx context.Context, fn func(tx Tx, f *File) error) erro
 // storeText stores the text; then it can be read.
 func (m *making) storeText(ctx context.Context, e *Edition, doc *parse.Document) error {
 	parts := cutText(doc.Text)
-	for from := 0; from < len(parts); from += partsAtOnce {
-		some := parts[from:min(len(parts), from+partsAtOnce)]
+	for from := 0; from < len(parts); from += textsAtOnce {
+		some := parts[from:min(len(parts), from+textsAtOnce)]
 		if err := m.update(ctx, func(tx Tx, _ *File) error { return tx.PutTexts(e.FileID, e.Edition, from, some) }); err != nil {
 			return err
 		}
@@ -222,7 +221,7 @@ func (m *making) storeChunks(ctx context.Context, chunks []chunk.Chunk) error {
 		for i, c := range some {
 			rows[i] = StoredChunk{
 				FileID: m.file.ID, Edition: m.no, Index: from + i, Start: c.Start, End: c.End, Heading: c.Heading, Page: c.Page, Kind: c.Kind,
-				Hash: hashOf(embedded(m.file.Name, c.Heading, c.Text)),
+				Hash: textHash(embedded(m.file.Name, c.Heading, c.Text)),
 			}
 		}
 		var tell func()

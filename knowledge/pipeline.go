@@ -232,12 +232,10 @@ func putFile(tx Tx, f *File) error {
 func (r *run) progress(tx Tx, done, total int) (tell func(), err error) {
 	r.note = note{Progress: Progress{done, total}}
 	ev := op.Event(r.job.UserID, "file.progress", "server", map[string]any{"fileId": r.job.Subject, "progress": r.note.Progress})
-	tell = func() {
-		if r.job.Kind != ReindexKind {
-			r.s.opts.Transient(ev)
-		}
+	if err := tx.Jobs.NoteJob(r.job, r.note); err != nil || r.job.Kind == ReindexKind {
+		return func() {}, err
 	}
-	return tell, tx.Jobs.NoteJob(r.job, r.note)
+	return func() { r.s.opts.Transient(ev) }, tx.PutProgress(r.job.Subject, r.note.Progress)
 }
 
 // Resume lets files go on that failed because of the key of the embedding provider. It is

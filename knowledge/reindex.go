@@ -293,4 +293,3 @@ func (s *Service) CancelReindex(ctx context.Context, c *op.Call, baseID string) 
 		})
 	})
 }
-
