@@ -33,8 +33,9 @@ type Store interface {
 
 // FileTx stores files and their originals.
 type FileTx interface {
-	// LockFiles returns how many files the user has and how many bytes these have together,
-	// with a lock until the transaction ends, for InsertFile.
+	// CountFiles returns how many files the user has and how many bytes these have together;
+	// LockFiles does so with a lock until the transaction ends, for InsertFile.
+	CountFiles() (files int, bytes int64, err error)
 	LockFiles() (files int, bytes int64, err error)
 	// InsertFile stores a new own file; fault.Conflict if one has the same content.
 	InsertFile(f *File) error
@@ -49,7 +50,8 @@ type FileTx interface {
 	// Files lists own files newest first; state "" = all.
 	Files(state, cursor string, limit int) (items []*File, next string, err error)
 	// UpdateFile stores everything of an own file that can change: its content and what was
-	// made of it. fault.Conflict if another one has the same content.
+	// made of it. Version and UpdatedAt are the caller's: they are of name and content.
+	// fault.Conflict if another one has the same content.
 	UpdateFile(f *File) error
 	// DeleteFile hides an own file, and takes it out of all knowledge bases and characters.
 	DeleteFile(id string) error
@@ -71,6 +73,9 @@ type FileTx interface {
 
 // BaseTx stores knowledge bases, what is in them, and who may use them.
 type BaseTx interface {
+	// LockBases returns how many the user has, with a lock until the transaction ends, for
+	// InsertBase.
+	LockBases() (int, error)
 	InsertBase(b *Base) error
 	// Base returns a knowledge base that the user may read, with Access, Files and Languages;
 	// in an Update it is locked, so that its grants and files do not change meanwhile.
@@ -87,7 +92,7 @@ type BaseTx interface {
 	// AddToBase adds an own file to a knowledge base that the user may write;
 	// RemoveFromBase takes any file out of one. They report whether that changed anything.
 	AddToBase(b *Base, fileID string) (added bool, err error)
-	RemoveFromBase(b *Base, f *File) (removed bool, err error)
+	RemoveFromBase(b *Base, fileID string) (removed bool, err error)
 	// BaseFiles lists the files of one that the user may read, newest first.
 	BaseFiles(b *Base, cursor string, limit int) (items []*File, next string, err error)
 	// OnlyIn returns the own files that are in an own knowledge base and in no other one.
