@@ -84,6 +84,7 @@ type parser struct {
 	in       Input
 	b        *builder
 	typ      string
+	archive  *archive // of a type that is one
 	warnings []string
 }
 
@@ -103,6 +104,11 @@ var parsers = map[string]format{
 	"csv":      {version: "1", text: parseCSV},
 	"json":     {version: "1", text: parseJSON},
 	"yaml":     {version: "1", text: parseYAML},
+	"docx":     {version: "1", binary: parseDOCX},
+	"odt":      {version: "1", binary: parseODT},
+	"epub":     {version: "1", binary: parseEPUB},
+	"xlsx":     {version: "1", binary: parseXLSX},
+	"pptx":     {version: "1", binary: parsePPTX},
 }
 
 func (p *parser) run() error {
