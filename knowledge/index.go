@@ -2,7 +2,7 @@ package knowledge
 
 import (
 	"encoding/json"
-	"fmt"
+
 	"strconv"
 	"strings"
 	"time"
@@ -134,6 +134,8 @@ type IndexTx interface {
 	// that it does not have.
 	PutEdition(e *Edition) error
 	PutSegment(fileID string, edition int64, data []byte) error
+	// PutProgress stores how far the running step of an own file is.
+	PutProgress(fileID string, p Progress) error
 	// DropEditions removes at most limit rows of the editions of an own file before one, and
 	// vectors that only these needed; it returns how many rows these were.
 	DropEditions(fileID string, before int64, limit int) (removed int, err error)
@@ -210,6 +212,3 @@ func embedded(name, heading, text string) string {
 	}
 	return name + "\n" + text
 }
-
-// errStale says that an edition was replaced while it was read.
-var errStale = fmt.Errorf("the edition of a file is gone")

@@ -110,6 +110,11 @@ func (t indexTx) PutSegment(fileID string, edition int64, data []byte) error {
 	}{t.userID, fileID, edition, data}, "ON CONFLICT (user_id, file_id, edition) DO UPDATE SET data = EXCLUDED.data")
 }
 
+// PutProgress stores how far the running step of a file is.
+func (t indexTx) PutProgress(fileID string, p knowledge.Progress) error {
+	return t.ExecOne("file", "UPDATE files SET progress = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL", &p, t.userID, fileID)
+}
+
 // indexTables are the tables of editions and what is left of their keys.
 var indexTables = []struct{ name, key string }{
 	{"knowledge_segments", "edition"},

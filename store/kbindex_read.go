@@ -17,10 +17,6 @@ func (t indexTx) readableFiles(ownerID string, ids []string) (map[string]int64, 
 	if len(ids) == 0 {
 		return files, nil
 	}
-	query, args := "SELECT f.id, f.edition FROM files f WHERE f.user_id = ? AND f.id IN (?) AND f.deleted_at IS NULL", []any{ownerID, ids}
-	if ownerID != t.userID {
-		query, args = query+" AND "+isShared, append(args, t.userID, t.userID)
-	}
 	err := sqldb.Each(t, func(r *struct {
 		ID      string
 		Edition int64
@@ -28,15 +24,10 @@ func (t indexTx) readableFiles(ownerID string, ids []string) (map[string]int64, 
 	) error {
 		files[r.ID] = r.Edition
 		return nil
-	}, query, args...)
+	}, "SELECT f.id, f.edition FROM files f WHERE f.user_id = ? AND f.id IN (?) AND "+readableFile,
+		ownerID, ids, t.userID, t.userID, t.userID)
 	return files, err
 }
-
-// isShared is a condition on a file f: it is in a knowledge base that the user has, or was
-// given access to. Its arguments are the user, twice.
-const isShared = `EXISTS (SELECT 1 FROM knowledge_base_files k JOIN knowledge_bases b ON b.user_id = k.user_id AND b.id = k.base_id
-	WHERE k.file_user_id = f.user_id AND k.file_id = f.id AND b.deleted_at IS NULL AND (k.user_id = ? OR EXISTS (
-		SELECT 1 FROM knowledge_grants g WHERE g.user_id = k.user_id AND g.base_id = k.base_id AND g.grantee_id = ?)))`
 
 // mayRead returns fault.NotFound unless the user may read a file.
 func (t indexTx) mayRead(ownerID, fileID string) error {
