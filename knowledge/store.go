@@ -27,8 +27,9 @@ type Store = op.Store[Tx]
 
 // FileTx stores files and their originals.
 type FileTx interface {
-	// LockFiles returns how many files the user has and how many bytes these have together,
-	// with a lock until the transaction ends, for InsertFile.
+	// CountFiles returns how many files the user has and how many bytes these have together;
+	// LockFiles does so with a lock until the transaction ends, for InsertFile.
+	CountFiles() (files int, bytes int64, err error)
 	LockFiles() (files int, bytes int64, err error)
 	// InsertFile stores a new own file; fault.Conflict if one has the same content.
 	InsertFile(f *File) error
@@ -43,7 +44,8 @@ type FileTx interface {
 	// Files lists own files newest first; state "" = all.
 	Files(state, cursor string, limit int) (items []*File, next string, err error)
 	// UpdateFile stores everything of an own file that can change: its content and what was
-	// made of it. fault.Conflict if another one has the same content.
+	// made of it. Version and UpdatedAt are the caller's: they are of name and content.
+	// fault.Conflict if another one has the same content.
 	UpdateFile(f *File) error
 	// DeleteFile hides an own file, and takes it out of all knowledge bases and characters.
 	DeleteFile(id string) error
@@ -65,6 +67,9 @@ type FileTx interface {
 
 // BaseTx stores knowledge bases, what is in them, and who may use them.
 type BaseTx interface {
+	// LockBases returns how many the user has, with a lock until the transaction ends, for
+	// InsertBase.
+	LockBases() (int, error)
 	InsertBase(b *Base) error
 	// Base returns a knowledge base that the user may read, with Access, Files and Languages;
 	// in an Update it is locked, so that its grants and files do not change meanwhile.
@@ -81,7 +86,7 @@ type BaseTx interface {
 	// AddToBase adds an own file to a knowledge base that the user may write;
 	// RemoveFromBase takes any file out of one. They report whether that changed anything.
 	AddToBase(b *Base, fileID string) (added bool, err error)
-	RemoveFromBase(b *Base, f *File) (removed bool, err error)
+	RemoveFromBase(b *Base, fileID string) (removed bool, err error)
 	// BaseFiles lists the files of one that the user may read, newest first.
 	BaseFiles(b *Base, cursor string, limit int) (items []*File, next string, err error)
 	// OnlyIn returns the own files that are in an own knowledge base and in no other one.
@@ -96,6 +101,8 @@ type BaseTx interface {
 	// else the user's own.
 	Grants(b *Base) ([]Grant, error)
 	PutGrant(b *Base, g *Grant) error
+	// DropGrant takes a grant back: the owner any, others their own; fault.NotFound without
+	// one. The files that the grantee has added leave the knowledge base.
 	DropGrant(b *Base, granteeID string) error
 	// Grantee finds a user by id or name; fault.NotFound if there is none.
 	Grantee(idOrName string) (id, username string, err error)

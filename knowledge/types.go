@@ -57,7 +57,7 @@ type File struct {
 	LastEdition int64 // the newest number that was given to an edition
 	Version     int64 // grows with every change of name or content
 	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	UpdatedAt   time.Time // when name or content changed last
 
 	Duplicate bool // the upload brought what the user has already; not stored
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"time"
+
 	"nodest/knowledge"
 )
 
@@ -34,4 +36,27 @@ func (t knowledgeTx) locked(table string) string {
 		return lock + " OF " + table
 	}
 	return ""
+}
+
+// leaveKnowledge removes what rows of other users say of a user that is deleted: access to
+// their knowledge bases, and the user's own files and knowledge bases there and with their
+// characters.
+func (s *session) leaveKnowledge(userID string) error {
+	return s.each([]string{
+		"DELETE FROM knowledge_grants WHERE grantee_id = ?",
+		"DELETE FROM knowledge_base_files WHERE file_user_id = ?",
+		"DELETE FROM character_files WHERE file_user_id = ?",
+		"DELETE FROM character_bases WHERE base_user_id = ?",
+	}, userID)
+}
+
+// uploadLife is how long the parts of an upload wait for their file.
+const uploadLife = 24 * time.Hour
+
+// abandonedUploads removes the parts of an upload of which no file came, or of a content that
+// was replaced: one content at a time, which has at most as many parts as a file may have.
+func abandonedUploads(s *session) (int64, error) {
+	return s.Exec(`DELETE FROM file_parts WHERE (user_id, content_id) IN (SELECT p.user_id, p.content_id FROM file_parts p
+		WHERE p.part = 0 AND p.created_at <= ? AND NOT EXISTS (SELECT 1 FROM files f
+			WHERE f.user_id = p.user_id AND f.content_id = p.content_id) LIMIT 1)`, s.Now().Add(-uploadLife))
 }

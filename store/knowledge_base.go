@@ -46,6 +46,14 @@ var (
 		" r JOIN knowledge_bases b ON b.user_id = r.user_id AND b.id = r.id AND b.deleted_at IS NULL "
 )
 
+// LockBases locks the user's row.
+func (t knowledgeTx) LockBases() (int, error) {
+	if _, err := t.LockLimits(); err != nil {
+		return 0, err
+	}
+	return sqldb.Value[int](t, "SELECT COUNT(*) FROM knowledge_bases WHERE user_id = ? AND deleted_at IS NULL", t.userID)
+}
+
 // InsertBase stores a new knowledge base.
 func (t knowledgeTx) InsertBase(b *knowledge.Base) error {
 	t.fillTimes(&b.CreatedAt, &b.UpdatedAt)
@@ -161,10 +169,10 @@ func (t knowledgeTx) AddToBase(b *knowledge.Base, fileID string) (added bool, er
 }
 
 // RemoveFromBase takes any file out.
-func (t knowledgeTx) RemoveFromBase(b *knowledge.Base, f *knowledge.File) (removed bool, err error) {
-	n, err := t.writable(b).Exec("DELETE FROM knowledge_base_files WHERE user_id = ? AND base_id = ? AND file_user_id = ? AND file_id = ?"+
+func (t knowledgeTx) RemoveFromBase(b *knowledge.Base, fileID string) (removed bool, err error) {
+	n, err := t.writable(b).Exec("DELETE FROM knowledge_base_files WHERE user_id = ? AND base_id = ? AND file_id = ?"+
 		" AND EXISTS (SELECT 1 FROM "+readableBases+" r WHERE r.user_id = knowledge_base_files.user_id AND r.id = knowledge_base_files.base_id AND r.access <> 'read')",
-		b.OwnerID, b.ID, f.OwnerID, f.ID, t.userID, t.userID)
+		b.OwnerID, b.ID, fileID, t.userID, t.userID)
 	return n > 0, err
 }
 

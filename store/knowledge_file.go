@@ -35,6 +35,11 @@ func (t knowledgeTx) LockFiles() (files int, bytes int64, err error) {
 	if _, err := t.LockLimits(); err != nil {
 		return 0, 0, err
 	}
+	return t.CountFiles()
+}
+
+// CountFiles returns how many files the user has, and their bytes.
+func (t knowledgeTx) CountFiles() (files int, bytes int64, err error) {
 	n, err := sqldb.Value[struct{ Files, Bytes int64 }](t, "SELECT COUNT(*) AS files, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes"+
 		" FROM files WHERE user_id = ? AND deleted_at IS NULL", t.userID)
 	return int(n.Files), n.Bytes, err
@@ -99,7 +104,6 @@ var fileFixed = []string{"user_id", "id", "source", "created_at"}
 
 // UpdateFile stores what can change of an own file.
 func (t knowledgeTx) UpdateFile(f *knowledge.File) error {
-	f.UpdatedAt = t.Now()
 	return t.UpdateOne("file", "files", &fileRow{*f}, fileFixed, "WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, f.ID)
 }
 

@@ -33,9 +33,15 @@ func (t knowledgeTx) PutGrant(b *knowledge.Base, g *knowledge.Grant) error {
 		"ON CONFLICT (user_id, base_id, grantee_id) DO UPDATE SET role = EXCLUDED.role, granted_by = EXCLUDED.granted_by")
 }
 
-// DropGrant takes a grant back: the owner any, others their own. What it bound goes with it.
+// DropGrant takes a grant back: the owner any, others their own. The files that the grantee has
+// added leave the knowledge base.
 func (t knowledgeTx) DropGrant(b *knowledge.Base, granteeID string) error {
-	return t.ExecOne("grant", "DELETE FROM knowledge_grants WHERE user_id = ? AND base_id = ? AND grantee_id = ? AND (user_id = ? OR grantee_id = ?)",
+	err := t.ExecOne("grant", "DELETE FROM knowledge_grants WHERE user_id = ? AND base_id = ? AND grantee_id = ? AND (user_id = ? OR grantee_id = ?)",
+		b.OwnerID, b.ID, granteeID, t.userID, t.userID)
+	if err != nil {
+		return err
+	}
+	return t.Run("DELETE FROM knowledge_base_files WHERE user_id = ? AND base_id = ? AND file_user_id = ? AND (user_id = ? OR file_user_id = ?)",
 		b.OwnerID, b.ID, granteeID, t.userID, t.userID)
 }
 
@@ -47,9 +53,4 @@ func (t knowledgeTx) Grantee(idOrName string) (id, username string, err error) {
 		return "", "", err
 	}
 	return u.ID, u.Username, nil
-}
-
-// Allowed is the one way from a request to what may be searched or read.
-func (t knowledgeTx) Allowed(s knowledge.Scope) ([]knowledge.FileRef, error) {
-	panic("not yet")
 }
