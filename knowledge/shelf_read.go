@@ -132,7 +132,7 @@ func (sh *Shelf) pieces(tx Tx, fileIDs, chunkIDs []string, at *ChunkID, room int
 		}
 	}
 	if len(chunks) > 0 {
-		pieces, err = around(tx, allowed, chunks, aroundReach)
+		pieces, err = surroundings(tx, allowed, chunks, aroundReach)
 		return pieces, unknown, err
 	}
 	each := min(readPerFile, room/max(1, len(allowed)))
@@ -185,35 +185,26 @@ func readPart(tx Tx, f FileRef, from, most int) (*piece, error) {
 	return p, err
 }
 
-// around reads chunks with those next to them. Neighbours are one piece, without the text in
-// which they overlap.
-func around(tx Tx, allowed map[string]FileRef, ids []ChunkID, reach int) ([]piece, error) {
-	slices.SortStableFunc(ids, func(a, b ChunkID) int {
-		return cmp.Or(strings.Compare(a.FileID, b.FileID), cmp.Compare(a.Index, b.Index))
-	})
-	var pieces []piece
-	for i := 0; i < len(ids); {
-		id := ids[i]
-		first, last := id.Index-reach, id.Index+reach
-		for i++; i < len(ids) && ids[i].FileID == id.FileID && ids[i].Index-reach <= last+1; i++ {
-			last = ids[i].Index + reach
+// surroundings reads chunks with those next to them. Neighbours are one piece, without the text
+// in which they overlap. What was replaced meanwhile is left out.
+func surroundings(tx Tx, allowed map[string]FileRef, ids []ChunkID, reach int) (pieces []piece, err error) {
+	for _, fileID := range fileIDsOf(ids) {
+		f, ok := allowed[fileID]
+		if !ok {
+			continue
 		}
-		f, ok := allowed[id.FileID]
-		if !ok || f.Edition != id.Edition {
-			continue // it was replaced meanwhile
-		}
-		chunks, err := tx.ChunkRange(f.OwnerID, f.ID, f.Edition, "", max(0, first), last+1)
+		passages, err := around(tx, f, ids, reach)
 		if err != nil {
 			return nil, err
 		}
-		if len(chunks) == 0 {
-			continue
+		for _, passage := range passages {
+			p := piece{file: f, edition: f.Edition, from: passage.Start, text: passage.Text, chars: f.Chars, inside: true}
+			if p.chunks, err = tx.Passages(f.OwnerID, passage.Chunks); err != nil {
+				return nil, err
+			}
+			slices.SortFunc(p.chunks, func(a, b StoredChunk) int { return cmp.Compare(a.Index, b.Index) })
+			pieces = append(pieces, p)
 		}
-		p := piece{file: f, edition: f.Edition, from: chunks[0].Start, chars: f.Chars, inside: true, chunks: chunks}
-		if p.text, err = tx.TextRange(f.OwnerID, f.ID, f.Edition, chunks[0].Start, chunks[len(chunks)-1].End); err != nil {
-			return nil, err
-		}
-		pieces = append(pieces, p)
 	}
 	return pieces, nil
 }
@@ -228,7 +219,7 @@ func writePieces(m *markup, pieces []piece, room int, number func(cite.Source) i
 		p := &pieces[i]
 		text := p.text
 		if most := room/(len(pieces)-i) - pieceOverhead; utf8.RuneCountInString(text) > most || !p.inside && p.from+utf8.RuneCountInString(text) < p.chars {
-			text = cutAtParagraph(text, max(most, 0))
+			text = cutAtEnd(op.Truncate(text, max(most, 0)))
 		}
 		n := utf8.RuneCountInString(text)
 		room -= n + pieceOverhead
@@ -251,18 +242,6 @@ func writePieces(m *markup, pieces []piece, room int, number func(cite.Source) i
 func (p *piece) chunksUpTo(end int) []StoredChunk {
 	n, _ := slices.BinarySearchFunc(p.chunks, end, func(c StoredChunk, end int) int { return cmp.Compare(c.Start, end) })
 	return p.chunks[:n]
-}
-
-// cutAtParagraph is at most n code points of text, up to the end of a paragraph, line or
-// sentence where there is one in its last half.
-func cutAtParagraph(text string, n int) string {
-	text = op.Truncate(text, n)
-	for _, end := range []string{"\n\n", "\n", "。", ". ", " "} {
-		if at := strings.LastIndex(text, end); at > len(text)/2 {
-			return text[:at+len(end)]
-		}
-	}
-	return text
 }
 
 // parseCursor reads the value of next: a file, an edition and a position. nil = "".

@@ -199,7 +199,7 @@ func (sh *Shelf) widen(ctx context.Context, found *SearchResult) ([]piece, error
 		if err != nil {
 			return err
 		}
-		pieces, err = around(tx, allowed, ids, 1)
+		pieces, err = surroundings(tx, allowed, ids, 1)
 		return err
 	})
 	return pieces, err

@@ -37,6 +37,10 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 		method, path, _ := strings.Cut(d.Route, " ")
 		e.Add(method, base+path, s.exported(d))
 	}
+	for _, d := range api.Streams {
+		method, path, _ := strings.Cut(d.Route, " ")
+		e.Add(method, base+path, s.streamed(d))
+	}
 	sample := func(c echo.Context, who *account.Identity) error { // for users who have no card yet
 		return s.take(c, who, api.CharacterImport, api.File{Data: card.SampleFile(), Name: "sample.json"})
 	}
@@ -47,6 +51,9 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 
 // uploaded is the handler of an upload.
 func (s *Server) uploaded(u api.Upload) echo.HandlerFunc {
+	if u.Spooled {
+		return s.signedIn(only(s.spooled(u)))
+	}
 	return s.signedIn(only(func(c echo.Context, who *account.Identity) error {
 		f, err := s.file(c, cmp.Or(u.Limit, fileBytes), u.Types...)
 		if err != nil {
@@ -62,7 +69,11 @@ func (s *Server) take(c echo.Context, who *account.Identity, u api.Upload, f api
 	if call.Key != "" && !plainKey.MatchString(call.Key) {
 		return badKey()
 	}
-	call.Hash = api.Hash(strings.Join([]string{u.Name, f.ID, f.CharacterID, f.ConversationID, f.As}, "/"), f.Data)
+	about := []string{u.Name, f.ID, f.CharacterID, f.ConversationID, f.As}
+	if u.Spooled {
+		about = []string{u.Name, f.ID, f.KnowledgeBaseID, f.Name, f.Rename, f.Hash}
+	}
+	call.Hash = api.Hash(strings.Join(about, "/"), f.Data)
 	result, err := u.Run(detached(c.Request().Context()), &s.Services, call, f)
 	if err != nil {
 		return err
@@ -140,8 +151,7 @@ func (s *Server) exported(d api.Download) echo.HandlerFunc {
 			return err
 		}
 		h := c.Response().Header()
-		disposition := mime.FormatMediaType("attachment", map[string]string{"filename": filename})
-		h.Set("Content-Disposition", cmp.Or(disposition, "attachment")) // "" for a name that cannot be written
+		h.Set("Content-Disposition", attached(filename))
 		h.Set("Cache-Control", "no-store")
 		return c.Blob(http.StatusOK, contentType, data)
 	}, d.Query...))
