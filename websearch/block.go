@@ -12,8 +12,8 @@ import (
 )
 
 // Block is what was found as text for the prompt: places, and per source a line "[n] title
-// — host (date)" with its passages.
-func (f *Found) Block() string {
+// — host (date)" with its passages. The first source has the number first.
+func (f *Found) Block(first int) string {
 	var b strings.Builder
 	if len(f.Places) > 0 {
 		b.WriteString(harmless(intent.FormatPlaces(placesOf(f.Query, f.Places), f.lang)))
@@ -23,7 +23,7 @@ func (f *Found) Block() string {
 		if i > 0 {
 			b.WriteString("\n\n")
 		}
-		b.WriteString("[" + strconv.Itoa(i+1) + "] " + oneLine(source.Title) + " — " + weburl.Hostname(source.URL))
+		b.WriteString("[" + strconv.Itoa(first+i) + "] " + oneLine(source.Title) + " — " + weburl.Hostname(source.URL))
 		if source.DateTime != "" {
 			b.WriteString(" (" + source.DateTime[:len(time.DateOnly)] + ")")
 		}
