@@ -181,6 +181,8 @@ type IndexTx interface {
 	Passages(ownerID string, ids []ChunkID) ([]StoredChunk, error)
 	// ChunkRange returns the chunks of an edition from one index to before another one.
 	ChunkRange(ownerID, fileID string, edition int64, model string, from, to int) ([]StoredChunk, error)
+	// ChunksBetween returns the chunks that have text between two code points.
+	ChunksBetween(ownerID, fileID string, edition int64, from, to int) ([]StoredChunk, error)
 	// EditionOf returns an edition of a file that the user may read.
 	EditionOf(ownerID, fileID string, edition int64) (*Edition, error)
 	// TextRange returns a part of the text of an edition, in code points; to < 0 = to its end.

@@ -120,6 +120,14 @@ func (sh *Shelf) Searchable() bool {
 		slices.ContainsFunc(sh.files, func(d shelved) bool { return d.demoted })
 }
 
+// About is what the knowledge bases are called and said to contain.
+func (sh *Shelf) About() (texts []string) {
+	for _, b := range sh.bases {
+		texts = append(texts, b.Name, b.Description)
+	}
+	return texts
+}
+
 // Block is the part of the prompt that tells what the character has: the full texts of its
 // documents, and the names of its knowledge bases. number gives a source its number.
 func (sh *Shelf) Block(number func(cite.Source) int) []framework.KnowledgePart {

@@ -50,9 +50,7 @@ func (sh *Shelf) Search(ctx context.Context, round int, arguments json.RawMessag
 	if in.TopK != 0 {
 		topK = int(max(minTopK, min(maxTopK, in.TopK)))
 	}
-	found, err := sh.svc.Search(ctx, sh.userID, SearchRequest{
-		Query: op.Truncate(in.Query, maxQuery), BaseIDs: in.KnowledgeBaseIDs, CharacterID: sh.characterID, TopK: topK, PerFile: excerptsPerFile,
-	})
+	found, err := sh.find(ctx, in.Query, in.KnowledgeBaseIDs, topK)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +65,12 @@ func (sh *Shelf) Search(ctx context.Context, round int, arguments json.RawMessag
 		return sh.results(found, in.Query, round, room, number)
 	}
 	return shown, nil
+}
+
+// find searches what the character has now, or those of its knowledge bases.
+func (sh *Shelf) find(ctx context.Context, query string, baseIDs []string, topK int) (*SearchResult, error) {
+	scope := Scope{CharacterID: sh.characterID, BaseIDs: baseIDs}
+	return sh.svc.SearchIn(ctx, sh.userID, scope, SearchRequest{Query: query, TopK: topK, PerFile: excerptsPerFile})
 }
 
 // results is the answer of a search, with as many excerpts as there is room for.
@@ -154,10 +158,7 @@ const (
 
 // Inject searches once for a model that does not call tools; nil = nothing was found.
 func (sh *Shelf) Inject(ctx context.Context, query string) (*Shown, error) {
-	query = op.Truncate(query, maxQuery)
-	found, err := sh.svc.Search(ctx, sh.userID, SearchRequest{
-		Query: query, CharacterID: sh.characterID, TopK: injectedTopK, PerFile: excerptsPerFile,
-	})
+	found, err := sh.find(ctx, query, nil, injectedTopK)
 	if err != nil || len(found.Chunks) == 0 {
 		return nil, err
 	}

@@ -214,6 +214,19 @@ func (t indexTx) ChunkRange(ownerID, fileID string, edition int64, model string,
 	return chunks, t.addTexts(ownerID, chunks)
 }
 
+// ChunksBetween returns the chunks that have text between two code points.
+func (t indexTx) ChunksBetween(ownerID, fileID string, edition int64, from, to int) ([]knowledge.StoredChunk, error) {
+	if err := t.mayRead(ownerID, fileID); err != nil {
+		return nil, err
+	}
+	chunks, err := sqldb.Map(t, func(r *chunkRow) knowledge.StoredChunk { return r.StoredChunk },
+		"SELECT * FROM knowledge_chunks"+ofFile+" AND edition = ? AND start_at < ? AND end_at > ? ORDER BY idx", ownerID, fileID, edition, to, from)
+	if err != nil {
+		return nil, err
+	}
+	return chunks, t.addTexts(ownerID, chunks)
+}
+
 // EditionOf returns an edition of a file.
 func (t indexTx) EditionOf(ownerID, fileID string, edition int64) (*knowledge.Edition, error) {
 	if err := t.mayRead(ownerID, fileID); err != nil {

@@ -1,0 +1,87 @@
+package nodest
+
+import (
+	"context"
+	"time"
+
+	"nodest/cite"
+	"nodest/framework"
+	"nodest/knowledge"
+)
+
+// Limits of the tools for documents in one turn.
+const (
+	maxSearches = 4
+	maxReads    = 4
+)
+
+// Knowledge is the toolbox with the documents of a character: the full texts of its files, and
+// tools that search and read its knowledge bases.
+func Knowledge(s *knowledge.Service, limit time.Duration) Toolbox {
+	return Toolbox{
+		Name: "knowledge", Limit: limit,
+		Warning: framework.Warning{Code: "knowledge_unavailable", Detail: "the character's documents could not be read"},
+		Open: func(ctx context.Context, q *Question) (*Toolkit, error) {
+			sh, err := s.Shelf(ctx, q.UserID, q.Setup.Conversation.CharacterID, string(q.Setup.Docs.Language), q.room)
+			if err != nil || sh == nil {
+				return nil, err
+			}
+			kit := &Toolkit{Block: func(s *Sheet) []framework.KnowledgePart { return sh.Block(s.Ref) }}
+			if sh.Searchable() {
+				lang := string(q.Setup.Docs.Language)
+				kit.Rules = knowledge.Rules(lang)
+				kit.Tools = knowledgeTools(sh, lang)
+				kit.Inject = func(ctx context.Context) (*Answer, error) { return injectKnowledge(ctx, sh, q) }
+			}
+			return kit, nil
+		},
+	}
+}
+
+func knowledgeTools(sh *knowledge.Shelf, lang string) []Tool {
+	search, read := knowledge.Tools(lang)
+	return []Tool{
+		{
+			Tool: search, Limit: maxSearches, Query: "query", Scope: []string{"knowledgeBaseIds"},
+			Call: func(ctx context.Context, c Call) (*Answer, error) {
+				return answerOf(sh.Search(ctx, c.Round, c.Arguments))
+			},
+		},
+		{
+			Tool: read, Limit: maxReads, Reads: "fileIds",
+			Call: func(ctx context.Context, c Call) (*Answer, error) { return answerOf(sh.Read(ctx, c.Arguments)) },
+		},
+	}
+}
+
+// injectKnowledge searches for a message that documents may answer.
+func injectKnowledge(ctx context.Context, sh *knowledge.Shelf, q *Question) (*Answer, error) {
+	if q.Text == "" || !knowledge.Wanted(q.Text, sh.About()) {
+		return nil, nil
+	}
+	before := ""
+	if len(q.Before) > 0 {
+		before = q.Before[0]
+	}
+	shown, err := sh.Inject(ctx, knowledge.Standalone(q.Text, before))
+	if shown == nil {
+		return nil, err
+	}
+	return answerOf(shown, err)
+}
+
+func answerOf(shown *knowledge.Shown, err error) (*Answer, error) {
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{
+		Query: shown.Query, Hits: shown.Hits, Shown: shown.Chunks, Degraded: shown.Degraded,
+		Text: func(s *Sheet) string {
+			return shown.Text(s.Room, func(source cite.Source) int { return s.Ref(source) })
+		},
+	}
+	for _, f := range shown.Files {
+		a.Files = append(a.Files, ToolFile{f.ID, f.Name, f.Relevance})
+	}
+	return a, nil
+}
