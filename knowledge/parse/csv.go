@@ -19,7 +19,7 @@ func parseCSV(p *parser, text string) error {
 		if n%1024 == 0 && p.ctx.Err() != nil {
 			return p.ctx.Err()
 		}
-		if w.add(row, raw); p.b.full {
+		if w.add(cells(row), raw); p.b.full {
 			return nil
 		}
 	}
@@ -125,20 +125,40 @@ func sniffDelimiter(text string) byte {
 	return best
 }
 
+// cell is a value with the number of its column, from 0.
+type cell struct {
+	col  int
+	text string
+}
+
+func cells(row []string) []cell {
+	out := make([]cell, len(row))
+	for i, f := range row {
+		out[i] = cell{i, f}
+	}
+	return out
+}
+
 // rowWriter writes the rows of a table, the first of which may be its header.
 type rowWriter struct {
 	b      *builder
 	raw    bool // write the text of a row as well
-	header []string
-	first  []string // kept back until it is known to be no header
+	header map[int]string
+	first  []cell // kept back until it is known to be no header
 	rows   int
 }
 
-func (w *rowWriter) add(row []string, raw string) {
+func (w *rowWriter) add(row []cell, raw string) {
+	if len(row) == 0 {
+		return
+	}
 	w.rows++
 	if w.rows == 1 {
 		if isHeader(row) {
-			w.header = row
+			w.header = map[int]string{}
+			for _, c := range row {
+				w.header[c.col] = strings.Join(strings.Fields(clean(c.text)), " ")
+			}
 			w.first = row
 			if w.raw {
 				w.b.write(raw + "\n")
@@ -158,23 +178,25 @@ func (w *rowWriter) finish() {
 	}
 }
 
-func (w *rowWriter) write(row []string, raw string) {
+func (w *rowWriter) write(row []cell, raw string) {
 	start := w.b.n
 	var line strings.Builder
-	for i, value := range row {
-		value = strings.Join(strings.Fields(value), " ")
+	for _, c := range row {
+		value := strings.Join(strings.Fields(clean(c.text)), " ")
 		if value == "" {
 			continue
 		}
 		if line.Len() > 0 {
 			line.WriteString("; ")
 		}
-		if i < len(w.header) {
-			if name := strings.Join(strings.Fields(w.header[i]), " "); name != "" {
-				line.WriteString(name + ": ")
-			}
+		if name := w.header[c.col]; name != "" {
+			line.WriteString(name + ": ")
 		}
 		line.WriteString(value)
+		if line.Len() > 4*w.b.limit { // cells may share one long string
+			w.b.full = true
+			return
+		}
 	}
 	if line.Len() == 0 {
 		return
@@ -188,10 +210,10 @@ func (w *rowWriter) write(row []string, raw string) {
 
 // isHeader reports whether the first row names the columns: every field is filled, short,
 // different and no number.
-func isHeader(row []string) bool {
+func isHeader(row []cell) bool {
 	seen := map[string]bool{}
-	for i, f := range row {
-		f = strings.TrimSpace(f)
+	for i, c := range row {
+		f := strings.TrimSpace(c.text)
 		_, err := strconv.ParseFloat(f, 64)
 		if f == "" && i == 0 { // a column of row names
 			continue

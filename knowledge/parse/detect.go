@@ -135,5 +135,3 @@ func textType(text string) string {
 	}
 	return "text"
 }
-
-func (p *parser) archiveType() (string, *Error) { return "", fail(UnsupportedType, "todo") }

@@ -84,6 +84,7 @@ type parser struct {
 	in       Input
 	b        *builder
 	typ      string
+	archive  *archive // of a type that is one
 	warnings []string
 }
 
@@ -103,6 +104,12 @@ var parsers = map[string]format{
 	"csv":      {version: "1", text: parseCSV},
 	"json":     {version: "1", text: parseJSON},
 	"yaml":     {version: "1", text: parseYAML},
+	"docx":     {version: "1", binary: parseDOCX},
+	"odt":      {version: "1", binary: parseODT},
+	"epub":     {version: "1", binary: parseEPUB},
+	"xlsx":     {version: "1", binary: parseXLSX},
+	"pptx":     {version: "1", binary: parsePPTX},
+	"pdf":      {version: "1", binary: parsePDF},
 }
 
 func (p *parser) run() error {
@@ -140,6 +147,9 @@ func (p *parser) finish() (*Document, error) {
 	}
 	d := p.b.document()
 	if strings.TrimSpace(d.Text) == "" {
+		if p.typ == "pdf" {
+			return nil, fail(NoTextLayer, "the PDF has no text: its pages are pictures, which would have to be recognised first")
+		}
 		return nil, fail(EmptyDocument, "the file has no text")
 	}
 	d.Type = p.typ
