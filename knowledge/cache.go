@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"nodest/index"
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/search"
 )
@@ -16,9 +15,6 @@ type cacheKey struct {
 	edition     int64
 	model       string
 }
-
-// vectorBytes is what a vector costs beside its numbers.
-const vectorBytes = 24
 
 // loadBatch is how many files one statement reads.
 const loadBatch = 500
@@ -101,13 +97,13 @@ func rebuild(tx Tx, owner, fileID string, edition int64) ([]byte, error) {
 
 // vectors loads the vectors of files in a model. Those of a file that is still being embedded
 // are not kept in memory.
-func (s *Service) vectors(tx Tx, refs []FileRef, model string) ([][]index.Packed, error) {
-	found := make([][]index.Packed, len(refs))
+func (s *Service) vectors(tx Tx, refs []FileRef, model string) ([]*search.Vectors, error) {
+	found := make([]*search.Vectors, len(refs))
 	for owner, places := range byOwner(refs) {
 		missing := map[string]int{}
 		for _, i := range places {
 			if kept, ok := s.engine.cache.Get(cacheKey{owner, refs[i].ID, refs[i].Edition, model}); ok {
-				found[i] = kept.([]index.Packed)
+				found[i] = kept.(*search.Vectors)
 			} else {
 				missing[refs[i].ID] = i
 			}
@@ -122,21 +118,14 @@ func (s *Service) vectors(tx Tx, refs []FileRef, model string) ([][]index.Packed
 				if row.Edition != refs[i].Edition { // it was replaced between two queries
 					continue
 				}
-				found[i] = row.Vectors
+				found[i] = search.NewVectors(row.Vectors)
 				if row.Whole {
-					s.engine.cache.Put(cacheKey{owner, row.FileID, row.Edition, model}, row.Vectors, vectorsCost(row.Vectors))
+					s.engine.cache.Put(cacheKey{owner, row.FileID, row.Edition, model}, found[i], found[i].Bytes())
 				}
 			}
 		}
 	}
 	return found, nil
-}
-
-func vectorsCost(vectors []index.Packed) (bytes int) {
-	for _, v := range vectors {
-		bytes += len(v) + vectorBytes
-	}
-	return bytes
 }
 
 // chunksOf yields the keys of a map, at most n at a time.

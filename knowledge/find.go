@@ -9,7 +9,6 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"nodest/fault"
-	"nodest/index"
 	"nodest/knowledge/search"
 	"nodest/llm"
 	"nodest/op"
@@ -134,7 +133,7 @@ func (f *finder) load(ctx context.Context) ([]search.File, error) {
 		if err != nil {
 			return err
 		}
-		packed := make([][]index.Packed, len(refs))
+		packed := make([]*search.Vectors, len(refs))
 		if vectors {
 			if packed, err = f.s.vectors(tx, refs, f.model); err != nil {
 				return err
@@ -150,8 +149,9 @@ func (f *finder) load(ctx context.Context) ([]search.File, error) {
 		return nil
 	})
 	f.asked = <-asked
-	if vectors && f.asked == nil {
+	if f.asked == nil && (vectors || f.in.Mode == search.Vector) {
 		f.out.Degraded = append(f.out.Degraded, "vector")
+		f.in.Mode = search.Lexical
 	}
 	return files, err
 }
