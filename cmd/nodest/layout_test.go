@@ -41,7 +41,7 @@ var allowedImporters = map[string]string{
 	"github.com/markusmobius":                "websearch/reader",
 	"github.com/andybalholm/brotli":          "websearch/reader",
 	"github.com/temoto/robotstxt":            "websearch/reader",
-	"github.com/wlynxg/chardet":              "websearch/reader",
+	"github.com/wlynxg/chardet":              "websearch/reader knowledge/parse",
 }
 
 func TestImportsPointDown(t *testing.T) {
