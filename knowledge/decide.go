@@ -13,7 +13,7 @@ var (
 	emote = regexp.MustCompile(`\*[^*\n]*\*`)
 	// asking is a message that asks for something.
 	asking = regexp.MustCompile(`(?i)[?？]|\b(who|whom|whose|what|when|where|which|why|how|tell me|explain|describe|list|name|summari[sz]e|according to|look up|find)\b|` +
-		`谁|什么|何时|何地|哪|怎么|怎样|如何|为什么|为何|多少|几[个次年月天时人岁号]|吗|呢|告诉我|介绍|解释|说明|列出|查一?下|根据`)
+		`谁|什么|何时|何地|哪|怎么|怎样|如何|为什么|为何|多少|几[个次年月天时人岁号点]|吗|呢|告诉我|介绍|解释|说明|列出|查一?下|根据`)
 	// chatter is a question that nobody wants an answer from documents to.
 	chatter = regexp.MustCompile(`(?i)^\W*(hi|hey|hello|good (morning|evening|night|afternoon))?[\s,!.]*(` +
 		`how are you|how('s| is) it going|how do you (feel|do)|how was your (day|night)|what('s| is) up|what are you (up to|doing|thinking)( right now| now| today)?|` +
