@@ -201,7 +201,7 @@ func TestContentDecidesTheType(t *testing.T) {
 		{name: "a.doc", data: "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", code: UnsupportedType},
 		{name: "a.docx", data: "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 E\x00n\x00c\x00r\x00y\x00p\x00t\x00e\x00d\x00P\x00a\x00c\x00k\x00a\x00g\x00e\x00", code: EncryptedDocument},
 		{name: "a.txt", data: "", code: EmptyDocument},
-		{name: "a.txt", data: " \n\t\x00\n", code: EmptyDocument},
+		{name: "a.txt", data: " \n\t\f\n", code: EmptyDocument},
 		{name: "a.csv", data: "a,b\n1,\"2\n", typ: "text", warning: "invalid_csv"},
 		{name: "a.json", data: `{"a":`, typ: "text", warning: "invalid_json"},
 		{name: "a.json", data: strings.Repeat("[", 600), code: DamagedFile},
