@@ -179,10 +179,17 @@ func guess(data []byte) encoding.Encoding {
 	if isolated(sample) {
 		return charmap.Windows1252
 	}
-	if r := chardet.Detect(sample); r.Confidence > 0.6 {
+	if r := chardet.Detect(sample); r.Confidence > 0.6 && otherScripts[strings.ToLower(r.Encoding)] {
 		return lookup(r.Encoding)
 	}
 	return nil
+}
+
+// otherScripts are encodings of Cyrillic, Greek and Hebrew, of which every letter is outside
+// ASCII.
+var otherScripts = map[string]bool{
+	"windows-1251": true, "koi8-r": true, "iso-8859-5": true, "ibm866": true, "maccyrillic": true,
+	"windows-1253": true, "iso-8859-7": true, "windows-1255": true, "iso-8859-8": true,
 }
 
 // plausible returns which share of the characters outside ASCII is frequent, or 0 if more than

@@ -114,7 +114,7 @@ func (c *Child) run(ctx context.Context, in Input) (*Document, error) {
 	killed := context.Cause(limited)
 	kill(nil)
 	<-watched
-	return result(ctx, err, killed, out.Bytes(), said.text)
+	return result(ctx, err, killed, out.kept.Bytes(), said.text)
 }
 
 // result tells how a child ended.
@@ -168,17 +168,17 @@ func watchMemory(ctx context.Context, pid int, limit int64, kill context.CancelC
 
 // bounded keeps what is written up to a limit, and then calls full.
 type bounded struct {
-	bytes.Buffer
+	kept  bytes.Buffer // not embedded: its ReadFrom would go past the limit
 	limit int
 	full  context.CancelCauseFunc
 }
 
 func (b *bounded) Write(data []byte) (int, error) {
-	if b.Len()+len(data) > b.limit {
+	if b.kept.Len()+len(data) > b.limit {
 		b.full(fail(TextTooLong, "the document is too large"))
 		return 0, errors.New("the answer of the parser is too long")
 	}
-	return b.Buffer.Write(data)
+	return b.kept.Write(data)
 }
 
 // tail keeps the beginning of what is written.

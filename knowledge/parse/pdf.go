@@ -50,8 +50,7 @@ func parsePDF(p *parser) error {
 func openPDFium(p *parser) (pdfium.Pool, error) {
 	config := wazero.NewRuntimeConfig().
 		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling).
-		WithMemoryLimitPages(uint32(min(p.in.Limits.Memory*3/4, pdfMemory) >> 16)).
-		WithCloseOnContextDone(true)
+		WithMemoryLimitPages(uint32(min(p.in.Limits.Memory*3/4, pdfMemory) >> 16))
 	if p.in.CacheDir != "" {
 		if cache, err := wazero.NewCompilationCacheWithDir(p.in.CacheDir); err == nil {
 			if pool, err := newPDFium(p, config.WithCompilationCache(cache)); err == nil {

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,26 +10,30 @@ import (
 
 // pdfLine is a line of a page.
 type pdfLine struct {
-	text   string
-	hyphen bool // a word goes on in the next line
-	width  int  // in half-width columns
+	text  string
+	width int // in half-width columns
 }
 
-var ligatures = strings.NewReplacer("ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "ft", "ﬆ", "st",
-	"\u0002\r\n", "\ufffe\n", "\u0002", "\ufffe")
+var ligatures = strings.NewReplacer("ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "ft", "ﬆ", "st")
 
-// pdfLines cuts the text of a page. PDFium writes U+0002 or U+FFFE for the hyphen of a word
-// that goes on in the next line.
+// hyphenated is the hyphen at the end of a line whose word goes on in the next one. PDFium
+// writes U+0002 or U+FFFE for it, most often without a line end.
+var hyphenated = regexp.MustCompile(`[\x{2}\x{fffe}]\s*(\p{Ll}?)`)
+
+// pdfLines cuts the text of a page.
 func pdfLines(text string) []pdfLine {
-	var out []pdfLine
-	for line := range strings.Lines(ligatures.Replace(strings.ReplaceAll(text, "\r\n", "\n"))) {
-		line = strings.TrimRight(line, " \n\r\t")
-		bare, hyphen := strings.CutSuffix(line, "\ufffe")
-		bare = strings.TrimSpace(clean(strings.ReplaceAll(bare, "\ufffe", "-")))
-		if bare == "" {
-			continue
+	text = hyphenated.ReplaceAllStringFunc(text, func(s string) string {
+		last, _ := utf8.DecodeLastRuneInString(s)
+		if unicode.IsLower(last) {
+			return string(last)
 		}
-		out = append(out, pdfLine{bare, hyphen, columns(bare)})
+		return "-"
+	})
+	var out []pdfLine
+	for line := range strings.Lines(ligatures.Replace(clean(text))) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, pdfLine{line, columns(line)})
+		}
 	}
 	return out
 }
@@ -100,8 +105,7 @@ func withoutHeads(lines []pdfLine, heads map[string]bool) []pdfLine {
 	return out
 }
 
-// joinLines joins the lines of paragraphs: words that are hyphenated, lines of East Asian text
-// without a space, and others with one.
+// joinLines joins the lines of paragraphs, those of East Asian text without a space.
 func joinLines(lines []pdfLine) string {
 	full := fullWidth(lines)
 	var out strings.Builder
@@ -133,10 +137,6 @@ func between(l, next pdfLine, full int) string {
 	last, _ := utf8.DecodeLastRuneInString(l.text)
 	first, _ := utf8.DecodeRuneInString(next.text)
 	switch {
-	case l.hyphen && unicode.IsLower(first):
-		return ""
-	case l.hyphen:
-		return "-"
 	case l.width*4 < full*3 || full < 40: // the last line of a paragraph, a heading, a list or code
 		return "\n"
 	case strings.ContainsRune("。！？.!?:：;；", last) || !unicode.IsLetter(first) && !unicode.IsDigit(first) && !strings.ContainsRune("（(“‘《「", first):

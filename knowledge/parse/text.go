@@ -38,7 +38,7 @@ func chapterLevel(line, before string) int {
 	switch {
 	case hanTitle.MatchString(line):
 		return 1
-	case hanChapter.MatchString(line):
+	case hanChapter.MatchString(line) && !endsSentence(line):
 		if strings.ContainsAny(line, "节") {
 			return 2
 		}
@@ -54,7 +54,8 @@ func chapterLevel(line, before string) int {
 
 func endsSentence(s string) bool {
 	s = strings.TrimSpace(s)
-	return strings.HasSuffix(s, ".") || strings.HasSuffix(s, "。") || strings.HasSuffix(s, ",") || strings.HasSuffix(s, ";")
+	last, _ := utf8.DecodeLastRuneInString(s)
+	return strings.ContainsRune(".,;。，；！？…”", last)
 }
 
 // lines yields the lines of a text with their line ends, and stops when the context ends.
