@@ -168,6 +168,8 @@ type IndexTx interface {
 	// Refused returns own files that failed with one of these codes.
 	Refused(codes []string, limit int) ([]string, error)
 	InsertQuery(q *Query) error
+	// IndexRows counts what is stored of an own file, by table, also when it is deleted.
+	IndexRows(fileID string) (map[string]int64, error)
 
 	// ActiveModel returns the model that is searched in files of an owner that the user may
 	// read; "" = none, or there is no such file.

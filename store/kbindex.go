@@ -167,6 +167,19 @@ func (t indexTx) PurgeIndex(fileID string, limit int) (removed int, err error) {
 	return removed + n, err
 }
 
+// IndexRows counts what is stored of a file.
+func (t indexTx) IndexRows(fileID string) (map[string]int64, error) {
+	rows := map[string]int64{}
+	for _, table := range []string{"knowledge_documents", "knowledge_texts", "knowledge_chunks", "knowledge_segments", "knowledge_vectors"} {
+		n, err := sqldb.Value[int64](t, "SELECT COUNT(*) FROM "+table+ofFile, t.userID, fileID)
+		if err != nil {
+			return nil, err
+		}
+		rows[table] = n
+	}
+	return rows, nil
+}
+
 // Unembedded returns chunks without a vector.
 func (t indexTx) Unembedded(fileID string, edition int64, model string, after, limit int) ([]knowledge.StoredChunk, error) {
 	chunks, err := sqldb.Map(t, func(r *chunkRow) knowledge.StoredChunk { return r.StoredChunk },

@@ -157,6 +157,9 @@ func TestDocumentsKeepTheirText(t *testing.T) {
 
 func mustParse(t testing.TB, in Input) *Document {
 	t.Helper()
+	if in.CacheDir == "" {
+		in.CacheDir = cacheDir(t)
+	}
 	doc, err := Parse(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -197,4 +200,18 @@ func checkDocument(t testing.TB, d *Document) {
 		}
 		last = p.End
 	}
+}
+
+// cacheDir is where PDFium is kept compiled between runs of the tests.
+func cacheDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return t.TempDir()
+	}
+	dir = filepath.Join(dir, "nodest-test-pdfium")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return t.TempDir()
+	}
+	return dir
 }

@@ -109,6 +109,7 @@ var parsers = map[string]format{
 	"epub":     {version: "1", binary: parseEPUB},
 	"xlsx":     {version: "1", binary: parseXLSX},
 	"pptx":     {version: "1", binary: parsePPTX},
+	"pdf":      {version: "1", binary: parsePDF},
 }
 
 func (p *parser) run() error {
@@ -146,6 +147,9 @@ func (p *parser) finish() (*Document, error) {
 	}
 	d := p.b.document()
 	if strings.TrimSpace(d.Text) == "" {
+		if p.typ == "pdf" {
+			return nil, fail(NoTextLayer, "the PDF has no text: its pages are pictures, which would have to be recognised first")
+		}
 		return nil, fail(EmptyDocument, "the file has no text")
 	}
 	d.Type = p.typ

@@ -34,6 +34,9 @@ type term struct {
 	lone   bool    // a single character, which is looked for inside of pairs
 }
 
+// worth is what a term counts in a question.
+func (t *term) worth() float64 { return float64(t.weight * t.rarity) }
+
 // newWording returns the terms of a question, each once.
 func newWording(question string) *wording {
 	w, counts := &wording{}, map[string]int{}

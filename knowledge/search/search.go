@@ -39,6 +39,9 @@ type Query struct {
 	Mode   string    // "" = Hybrid
 	TopK   int       // chunks, 1 to 100; 0 = 15
 
+	// VectorWeight is how much vectors count beside words; 0 = 1. Vectors that know the spelling
+	// of words only, and not their meaning, have SpellingWeight.
+	VectorWeight float64
 	// MinSimilarity drops hits that only their vector found and whose cosine is below; 0 = off.
 	MinSimilarity float64
 	// PerFile bounds the chunks of one file unless fewer than three files match; 0 = no bound.
@@ -63,10 +66,11 @@ type Hit struct {
 	Vector     int     // likewise by vectors
 }
 
-// FileHit is a file that was found.
+// FileHit is a file that was found. Its relevance, from 0 to 1, comes from its best chunk, as
+// reranked, and from the mean of its best three, or of all if it has fewer.
 type FileHit struct {
 	File      int
-	Relevance float64 // mean of its best three similarities, or of all if it has fewer chunks
+	Relevance float64
 }
 
 // Result is what was found, best first.
@@ -75,7 +79,7 @@ type Result struct {
 	Files     []FileHit // of which Hits has a chunk
 	Dropped   int       // hits below MinSimilarity
 	Truncated bool      // the question was longer than what is used
-	Degraded  []string  // legs that failed: "vector" or "rerank"
+	Degraded  []string  // what failed: "rerank"
 }
 
 // Search ranks the chunks of files. The same input gives the same result.
@@ -85,6 +89,7 @@ type Result struct {
 func Search(ctx context.Context, files []File, q Query) (*Result, error) {
 	q.TopK = min(max(cmp.Or(q.TopK, DefaultTopK), 1), MostTopK)
 	q.Mode = cmp.Or(q.Mode, Hybrid)
+	q.VectorWeight = cmp.Or(q.VectorWeight, 1)
 	r := &Result{}
 	q.Text, r.Truncated = shortened(q.Text)
 	s := &searching{files: files, q: &q, result: r, at: map[Ref]*candidate{}}
@@ -101,6 +106,7 @@ func Search(ctx context.Context, files []File, q Query) (*Result, error) {
 		return nil, err
 	}
 	s.fuse()
+	s.distinct()
 	if err := s.rerank(ctx); err != nil {
 		return nil, err
 	}
@@ -139,9 +145,11 @@ type candidate struct {
 	words, cosine float32 // 0 = not by that leg
 	lexical       int     // ranks
 	vector        int
-	further       int // best rank by a further wording
-	score         float64
+	further       int     // best rank by a further wording
+	score         float64 // 0 to 1; by the ranks of the legs, then by the text
 	similarity    float64
+	reranked      bool
+	repeats       bool // shares text with a better one
 }
 
 // leg is what one way of searching finds.
@@ -197,24 +205,26 @@ func (s *searching) sort() { slices.SortFunc(s.list, s.before) }
 
 // collect turns the best candidates into the result.
 func (s *searching) collect() {
-	perFile, files := map[int]int{}, map[int]bool{}
+	perFile, best := map[int]int{}, map[int]*candidate{}
 	for _, c := range s.list {
-		files[c.File] = true
+		if best[c.File] == nil {
+			best[c.File] = c
+		}
 	}
 	for _, c := range s.list {
 		if len(s.result.Hits) == s.q.TopK {
 			break
 		}
-		if s.q.PerFile > 0 && len(files) >= 3 && perFile[c.File] >= s.q.PerFile {
+		if s.q.PerFile > 0 && len(best) >= 3 && perFile[c.File] >= s.q.PerFile {
 			continue
 		}
 		perFile[c.File]++
 		s.result.Hits = append(s.result.Hits, Hit{c.Ref, c.similarity, c.lexical, c.vector})
 	}
 	for f := range perFile {
-		s.result.Files = append(s.result.Files, FileHit{f, s.relevance(f)})
+		s.result.Files = append(s.result.Files, FileHit{f, s.relevance(f, best[f])})
 	}
 	slices.SortFunc(s.result.Files, func(a, b FileHit) int {
-		return cmp.Or(cmp.Compare(b.Relevance, a.Relevance), cmp.Compare(s.files[a.File].ID, s.files[b.File].ID))
+		return cmp.Or(cmp.Compare(b.Relevance, a.Relevance), s.before(best[a.File], best[b.File]))
 	})
 }

@@ -38,8 +38,9 @@ type Segment struct {
 	chunks      []chunkInfo
 	windows     int // rows before it are windows; then come headings, and the name last
 	windowTerms int
-	terms       int // of all chunks together; what two share counts twice
-	blocks      []uint32
+	terms       int      // of all chunks together; what two share counts twice
+	blocks      []uint32 // where they begin, and the end
+	keys        []uint64 // of their first terms
 	dict        []byte
 }
 
@@ -233,6 +234,10 @@ func Decode(data []byte) (*Segment, error) {
 	if r.failed || int(s.blocks[blocks]) != len(s.dict) {
 		return nil, errSegment
 	}
+	s.keys = make([]uint64, blocks)
+	for i := range s.keys {
+		s.keys[i] = keyOf(s.first(i))
+	}
 	return s, nil
 }
 
@@ -256,7 +261,7 @@ func (s *Segment) count(i int) {
 
 // Bytes estimates the memory that a segment takes.
 func (s *Segment) Bytes() int {
-	return 200 + 12*len(s.rows) + 12*len(s.chunks) + 4*len(s.blocks) + cap(s.dict)
+	return 200 + 12*len(s.rows) + 12*len(s.chunks) + 4*len(s.blocks) + 8*len(s.keys) + cap(s.dict)
 }
 
 // Chunks returns how many chunks the file has.
@@ -270,12 +275,11 @@ type entry struct {
 
 // find looks a term up.
 func (s *Segment) find(term string) (entry, bool) {
-	low, high := 0, len(s.blocks)-1 // the term can only be in the block before the first one that begins behind it
+	key := keyOf(term)
+	low, high := 0, len(s.keys) // the term can only be in the block before the first one that begins behind it
 	for low < high {
 		middle := (low + high) / 2
-		r := reader{data: s.dict[s.blocks[middle]:]}
-		r.int()
-		if string(r.take(r.int())) <= term {
+		if s.keys[middle] < key || s.keys[middle] == key && s.first(middle) <= term {
 			low = middle + 1
 		} else {
 			high = middle
@@ -296,13 +300,31 @@ func (s *Segment) find(term string) (entry, bool) {
 	return entry{}, false
 }
 
+// keyOf returns the first eight bytes of a term as a number, in the order of the terms.
+func keyOf(term string) (key uint64) {
+	for i := range min(8, len(term)) {
+		key |= uint64(term[i]) << (56 - 8*i)
+	}
+	return key
+}
+
+// first returns the first term of a block.
+func (s *Segment) first(n int) string {
+	r := reader{data: s.dict[s.blocks[n]:]}
+	r.int()
+	return string(r.take(r.int()))
+}
+
 // block reads the terms of a block in their order.
 type block struct {
 	reader
 	term  []byte
-	room  [4 * 64]byte // of term
+	room  [4 * longestTerm]byte // of term
 	entry entry
 }
+
+// longestTerm is about the longest term of package index, in bytes; longer ones work as well.
+const longestTerm = 64
 
 func (s *Segment) block(n int) *block {
 	b := &block{reader: reader{data: s.dict[s.blocks[n]:s.blocks[n+1]]}}
@@ -322,7 +344,7 @@ func (b *block) next() bool {
 	return !b.failed
 }
 
-// around yields the entries whose term has a character in it: a lone character is found inside
+// around returns the entries whose term has a character in it: a lone character is found inside
 // the pairs that texts are indexed by. It reads the whole dictionary.
 func (s *Segment) around(character string) (found []entry) {
 	for n := range len(s.blocks) - 1 {
@@ -342,6 +364,11 @@ type reader struct {
 }
 
 func (r *reader) int() int {
+	if len(r.data) > 0 && r.data[0] < 0x80 {
+		n := int(r.data[0])
+		r.data = r.data[1:]
+		return n
+	}
 	n, k := binary.Uvarint(r.data)
 	if k <= 0 || n > 1<<31 {
 		r.failed, r.data = true, nil
