@@ -231,7 +231,7 @@ func putFile(tx Tx, f *File) error {
 // returns what to do after the commit.
 func (r *run) progress(tx Tx, done, total int) (tell func(), err error) {
 	r.note = note{Progress: Progress{done, total}}
-	ev := op.Event(r.job.UserID, "file.progress", "server", map[string]any{"fileId": r.job.Subject, "progress": r.note.Progress})
+	ev := op.Event(r.job.UserID, "file.progress", "server", map[string]any{"fileId": r.job.Subject, "state": Embedding, "done": done, "total": total})
 	if err := tx.Jobs.NoteJob(r.job, r.note); err != nil || r.job.Kind == ReindexKind {
 		return func() {}, err
 	}

@@ -460,15 +460,15 @@ func TestAnArchiveBecomesFiles(t *testing.T) {
 	h := newTestServer(t, nil)
 	b := h.newBase("Harbour")
 	path := "/knowledge-bases/" + b
-	got := h.upload("POST", path+"/import", "lore.zip", zipOf(t, "lore/harbour.md", harbour, "lore/keepers.md", "Maren.", ".hidden", "x", "more.zip", "PK")).wants(t, 202)
-	if n := len(got["files"].([]any)); n != 2 {
+	got := h.upload("POST", path+"/import", "lore.zip", zipOf(t, "lore/harbour.md", harbour, "lore/keepers.md", "Maren.", "more.zip", "PK")).wants(t, 202)
+	if n := len(got["files"].([]any)); n != 2 || len(got["failed"].([]any)) != 1 {
 		t.Errorf("%d files: %v", n, got)
 	}
 	names := fmt.Sprint(h.rest("GET", path+"/files", "").items(t))
 	if !strings.Contains(names, "lore/harbour.md") || !strings.Contains(names, "lore/keepers.md") {
 		t.Errorf("files: %s", names)
 	}
-	h.upload("POST", path+"/import", "x.zip", []byte("no archive")).refuses(t, 422, "invalid_import")
+	h.upload("POST", path+"/import", "x.zip", []byte("no archive")).refuses(t, 415, "unsupported_media_type")
 	h.upload("POST", "/knowledge-bases/"+op.NewID()+"/import", "x.zip", zipOf(t, "a", "b")).refuses(t, 404, "not_found")
 }
 
@@ -476,7 +476,7 @@ func TestAPageBecomesAFile(t *testing.T) {
 	h := newTestServer(t, nil)
 	h.rest("POST", "/files/web", `{"url":" "}`).refuses(t, 400, "invalid_field", "url")
 	h.rest("POST", "/files/web", `{}`).refuses(t, 400, "invalid_field", "url")
-	h.rest("POST", "/files/web", `{"url":"http://127.0.0.1/"}`).refuses(t, 422, "page_unreadable")
+	h.rest("POST", "/files/web", `{"url":"http://127.0.0.1/"}`).refuses(t, 400, "invalid_field", "url")
 }
 
 func TestADocumentIsFoundReadAndAsked(t *testing.T) {
@@ -543,7 +543,7 @@ func TestAFailedFileSaysWhyAndIsRetried(t *testing.T) {
 	if list := h.rest("GET", "/files?state=failed", "").items(t); len(list) != 1 {
 		t.Errorf("failed: %v", list)
 	}
-	h.rest("GET", "/files/"+id+"/text", "").refuses(t, 409, "conflict")
+	h.rest("GET", "/files/"+id+"/text", "").refuses(t, 404, "not_found")
 	got := h.rest("POST", "/files/"+id+"/retry", "").wants(t, 202)["file"].(map[string]any)
 	if got["state"] != "pending" || got["error"] != nil {
 		t.Errorf("retried %v", got)
