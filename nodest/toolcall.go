@@ -1,6 +1,7 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -137,7 +138,7 @@ func (l *toolLoop) carryOut(ctx context.Context, calls []*plannedCall) {
 			defer func() { <-slots }()
 			begun := time.Now()
 			var err error
-			if c.answer, err = c.carryOut(ctx, l.limits.CallTime); err != nil {
+			if c.answer, err = c.carryOut(ctx, cmp.Or(c.tool.Time, l.limits.CallTime)); err != nil {
 				c.answer, c.problem = nil, fault.Public(err).Message
 				l.e.opts.Log.WarnContext(ctx, "a tool failed", "tool", c.call.Name, "generation", l.t.id, "err", err)
 			}

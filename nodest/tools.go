@@ -44,7 +44,8 @@ type Toolkit struct {
 // Tool is a function that the model may call while it writes a reply.
 type Tool struct {
 	llm.Tool
-	Limit int // calls that are carried out in a turn; 0 = ToolLimits.Calls
+	Limit int           // calls that are carried out in a turn; 0 = ToolLimits.Calls
+	Time  time.Duration // for one call; 0 = ToolLimits.CallTime
 
 	Query string   // the argument that says what to search for; "" = the tool does not search
 	Scope []string // arguments that narrow the search: with other values it is another one
