@@ -32,7 +32,7 @@ import (
 const asProgram = "NODEST_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	recallTimeout = testTimeout
+	recallTimeout, knowledgeTimeout = testTimeout, testTimeout
 	if os.Getenv(asProgram) == "" {
 		os.Exit(runTests(m))
 	}

@@ -67,6 +67,8 @@ const databaseWait = 30 * time.Second
 var (
 	lease         time.Duration             // after which replies and jobs of a crashed process are recovered; 0 = the defaults
 	recallTimeout = 1500 * time.Millisecond // after which a turn continues without memories
+
+	knowledgeTimeout = 3 * time.Second // after which it continues without the character's documents
 )
 
 // serve runs until ctx ends or the listener fails. It returns nil after an
@@ -252,6 +254,7 @@ func (r *running) build(alone bool) {
 		Scenes: r.chats.MemoryScene, Settings: r.chats.MemorySettings, Embedder: r.models.Embedder, Log: log,
 	})
 	r.search = r.web.service(r)
+	r.knowledge = r.newKnowledge()
 	r.engine = nodest.New(nodest.Deps{
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
@@ -275,7 +278,6 @@ func (r *running) build(alone bool) {
 			return err
 		},
 	})
-	r.knowledge = r.newKnowledge()
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory,
