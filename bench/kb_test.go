@@ -18,7 +18,7 @@ func TestKnowledgeQuality(t *testing.T) {
 	for _, set := range []struct {
 		name  string
 		every int // of the questions: the whole takes too long under the race detector
-	}{{"kb", 1}, {"cmrc", 12}, {"xquad", 6}} {
+	}{{"kb", 1}, {"cmrc", 12}, {"xquad", 5}} {
 		t.Run(set.name, func(t *testing.T) {
 			folder := filepath.Join(filepath.Dir(kb), set.name)
 			if set.name == "kb" {
@@ -65,7 +65,7 @@ func TestKnowledgeBenchPrints(t *testing.T) {
 func TestAQuoteMayCrossTheBorderOfAChunk(t *testing.T) {
 	quote := []rune(bareText("Ships that come in at night"))
 	for text, want := range map[string]bool{
-		"All ships that come\nin at night pay.": true, "… ships that come in": true, "come in at night, they say": true, "in at night": false, "ships": false,
+		"All ships that come\nin at night pay.": true, "… ships that come in": true, "that come in at night, they say": true, "in at night": false, "ships": false,
 	} {
 		require.Equal(t, want, hasMost(bareText(text), quote), text)
 	}
