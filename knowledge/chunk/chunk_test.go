@@ -213,11 +213,11 @@ func TestRulesOutOfRangeAreMoved(t *testing.T) {
 // whatever it consists of.
 func TestLongLinesTakeLinearTime(t *testing.T) {
 	for name, piece := range map[string]string{"words": "lorem ipsum 雾渡城 dolor ", "one token": "x", "marks": "\u0301", "blanks": " ", "lines": "\n", "flags": "🇩", "closing": "”"} {
-		n := 2_000_000 / utf8.RuneCountInString(piece)
+		n := 500_000 / utf8.RuneCountInString(piece)
 		begin := time.Now()
 		chunks := chunk.Cut(&parse.Document{Text: "a" + strings.Repeat(piece, n) + "b"}, chunk.Default)
 		t.Logf("%s: %d chunks in %v", name, len(chunks), time.Since(begin))
-		if len(chunks) > 20_000 {
+		if len(chunks) > 5_000 {
 			t.Errorf("%s: %d chunks", name, len(chunks))
 		}
 	}

@@ -13,7 +13,7 @@ const (
 
 	furtherWeight = 0.5 // the rank by a further wording, beside that by the question
 
-	weightNear     = 1    // terms of the question that are near each other in a text
+	weightNear     = 0.5  // terms of the question that are near each other in a text
 	weightTitle    = 0.5  // those in heading or name
 	weightWords    = 0.25 // the score by words
 	weightContents = 0.3  // a table of contents loses this

@@ -1,0 +1,72 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestKnowledgeQuality holds what searches in documents have reached.
+func TestKnowledgeQuality(t *testing.T) {
+	kb := os.Getenv("NODEST_KB")
+	if kb == "" {
+		kb = filepath.Join("..", "..", "shared", "data", "kb")
+	}
+	for _, set := range []struct {
+		name  string
+		every int // of the questions: the whole takes too long under the race detector
+	}{{"kb", 1}, {"cmrc", 12}, {"xquad", 5}} {
+		t.Run(set.name, func(t *testing.T) {
+			folder := filepath.Join(filepath.Dir(kb), set.name)
+			if set.name == "kb" {
+				folder = kb
+			}
+			if _, err := os.Stat(folder); err != nil {
+				t.Skipf("no documents at %s (NODEST_KB names the folder of those called kb)", folder)
+			}
+			var out strings.Builder
+			err := KB(t.Context(), &out, KBOptions{
+				Corpus: filepath.Join(folder, "docs"), Queries: filepath.Join(folder, "queries.jsonl"),
+				Every: set.every, Gate: filepath.Join("testdata", set.name+"-gate.json"),
+			})
+			t.Log(out.String())
+			require.NoError(t, err)
+		})
+	}
+}
+
+// TestKnowledgeBenchPrints runs both measurements once in small sizes: their figures are not judged.
+func TestKnowledgeBenchPrints(t *testing.T) {
+	dir := t.TempDir()
+	docs, queries, gate := filepath.Join(dir, "docs"), filepath.Join(dir, "queries.jsonl"), filepath.Join(dir, "gate.json")
+	require.NoError(t, os.Mkdir(docs, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(docs, "harbour.md"), []byte("# Harbour\n\nShips that come in at night pay twice.\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(docs, "empty.txt"), nil, 0o600))
+	require.NoError(t, os.WriteFile(queries, []byte(`{"id":"1","lang":"en","question":"What do ships pay at night?","answerable":true,"file":"harbour.md","quote":"pay twice"}`+"\n"), 0o600))
+	require.NoError(t, os.WriteFile(gate, []byte(`{"fileRecall1":1,"byLanguage":{"en":{"quoteRecall5":1}}}`), 0o600))
+	var out strings.Builder
+	o := KBOptions{Corpus: docs, Queries: queries, Gate: gate}
+	require.NoError(t, KB(t.Context(), &out, o))
+	for _, want := range []string{"2 files, 1 chunks; failed: map[empty_document:1]", "plain BM25", "search p50"} {
+		require.Contains(t, out.String(), want)
+	}
+	require.NoError(t, os.WriteFile(gate, []byte(`{"crossLingual":{"mrr":0.5}}`), 0o600))
+	require.ErrorContains(t, KB(t.Context(), &out, o), "crossLingual.mrr is 0.000, below 0.500")
+	out.Reset()
+	require.NoError(t, KB(t.Context(), &out, KBOptions{Synthetic: 300, JSON: true}))
+	require.Equal(t, 3, strings.Count(out.String(), `"p95Ms"`))
+	require.Error(t, KB(t.Context(), &out, KBOptions{}))
+	require.Error(t, KB(t.Context(), &out, KBOptions{Synthetic: 1, Mode: "psychic"}))
+}
+
+func TestAQuoteMayCrossTheBorderOfAChunk(t *testing.T) {
+	quote := []rune(bareText("Ships that come in at night"))
+	for text, want := range map[string]bool{
+		"All ships that come\nin at night pay.": true, "… ships that come in": true, "that come in at night, they say": true, "in at night": false, "ships": false,
+	} {
+		require.Equal(t, want, hasMost(bareText(text), quote), text)
+	}
+}
