@@ -187,6 +187,15 @@ func (x *xmlReader) each(f func(xml.StartElement) error) error {
 	}
 }
 
+// eachElement calls f with the start of each element of data.
+func (p *parser) eachElement(data []byte, f func(*xmlReader, xml.StartElement) error) error {
+	x, err := p.xml(data)
+	if err != nil {
+		return err
+	}
+	return x.each(func(s xml.StartElement) error { return f(x, s) })
+}
+
 // skip reads to the end of the element whose start was read last.
 func (x *xmlReader) skip() error {
 	for depth := x.depth; x.depth >= depth; {

@@ -122,8 +122,8 @@ func (d *docx) properties(x *xmlReader) error {
 		case "pStyle":
 			d.f.level = d.levels[attr(s, "val")]
 		case "outlineLvl":
-			if n, err := strconv.Atoi(attr(s, "val")); err == nil && n >= 0 && n < 9 {
-				d.f.level = n + 1
+			if n := outlineLevel(attr(s, "val"), 1); n > 0 {
+				d.f.level = n
 			}
 		case "numPr":
 			d.f.item = d.f.level == 0
@@ -152,22 +152,28 @@ func (a *archive) wordStyles() (map[string]int, error) {
 		case "style":
 			id = attr(s, "styleId")
 		case "name":
-			rest, ok := strings.CutPrefix(strings.ToLower(attr(s, "val")), "heading ")
-			if n, err := strconv.Atoi(rest); ok && err == nil && n > 0 && n < 10 {
-				levels[id] = n
+			if rest, ok := strings.CutPrefix(strings.ToLower(attr(s, "val")), "heading "); ok {
+				levels[id] = max(levels[id], outlineLevel(rest, 0))
 			}
 		case "basedOn":
 			if n := levels[attr(s, "val")]; n > 0 && levels[id] == 0 {
 				levels[id] = n
 			}
 		case "outlineLvl":
-			if n, err := strconv.Atoi(attr(s, "val")); err == nil && n >= 0 && n < 9 {
-				levels[id] = n + 1
-			}
+			levels[id] = max(levels[id], outlineLevel(attr(s, "val"), 1))
 		}
 		return nil
 	})
 	return levels, err
+}
+
+// outlineLevel reads a level, plus what it counts from; 0 = none.
+func outlineLevel(s string, plus int) int {
+	n, err := strconv.Atoi(s)
+	if n += plus; err != nil || n < 1 || n > 9 {
+		return 0
+	}
+	return n
 }
 
 // wordNotes returns the texts of footnotes and endnotes.

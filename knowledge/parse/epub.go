@@ -52,12 +52,8 @@ func (e *epub) contents() error {
 	if err != nil {
 		return err
 	}
-	x, err := e.p.xml(data)
-	if err != nil {
-		return err
-	}
 	root := ""
-	err = x.each(func(s xml.StartElement) error {
+	err = e.p.eachElement(data, func(_ *xmlReader, s xml.StartElement) error {
 		if s.Name.Local == "rootfile" && root == "" {
 			root = path.Clean(attr(s, "full-path"))
 		}
@@ -69,11 +65,8 @@ func (e *epub) contents() error {
 	if data, err = e.a.need(root); err != nil {
 		return err
 	}
-	if x, err = e.p.xml(data); err != nil {
-		return err
-	}
 	items := map[string]string{}
-	return x.each(func(s xml.StartElement) error {
+	return e.p.eachElement(data, func(x *xmlReader, s xml.StartElement) error {
 		switch s.Name.Local {
 		case "title":
 			title, err := x.text()

@@ -117,6 +117,7 @@ var blocks = map[atom.Atom]bool{
 	atom.Fieldset: true, atom.Figcaption: true, atom.Figure: true, atom.Footer: true, atom.Form: true, atom.Header: true,
 	atom.Hgroup: true, atom.Hr: true, atom.Legend: true, atom.Li: true, atom.Main: true, atom.Menu: true, atom.Nav: true,
 	atom.Ol: true, atom.P: true, atom.Section: true, atom.Summary: true, atom.Ul: true, atom.Caption: true, atom.Option: true,
+	atom.Tr: true, atom.Td: true, atom.Th: true, // of a table that is there for its layout
 }
 
 // paragraphs are blocks with an empty line before them.
@@ -153,28 +154,40 @@ func (h *htmlWriter) node(n *html.Node) {
 		h.children(n)
 		return
 	}
-	level := headingLevel(n.DataAtom)
 	switch {
 	case hidden[n.DataAtom] || h.inside > 0 && beside[n.DataAtom]:
 	case n.DataAtom == atom.Br:
 		h.breakLine()
-	case n.DataAtom == atom.Table && h.cell == 0 && isData(n):
+	case h.cell > 0:
+		h.inCell(n)
+	default:
+		h.element(n)
+	}
+}
+
+// element writes an element outside of table cells.
+func (h *htmlWriter) element(n *html.Node) {
+	level := headingLevel(n.DataAtom)
+	switch {
+	case n.DataAtom == atom.Table && isData(n):
 		h.table(n)
-	case n.DataAtom == atom.Pre && h.cell == 0:
+	case n.DataAtom == atom.Pre:
 		h.verbatim(n)
-	case level > 0 && h.cell == 0 && h.heading == 0:
+	case level > 0 && h.heading == 0:
 		h.title(n, level)
-	case h.cell > 0 && (blocks[n.DataAtom] || level > 0):
-		h.space = true
-		h.children(n)
-		h.space = true
-	case blocks[n.DataAtom] || n.DataAtom == atom.Tr || level > 0:
-		h.block(n)
-	case n.DataAtom == atom.Td || n.DataAtom == atom.Th: // of a table that is there for its layout
+	case blocks[n.DataAtom] || level > 0:
 		h.block(n)
 	default:
 		h.children(n)
 	}
+}
+
+// inCell writes an element in a table cell, which is a part of a line.
+func (h *htmlWriter) inCell(n *html.Node) {
+	block := blocks[n.DataAtom] || headingLevel(n.DataAtom) > 0
+	h.space = h.space || block
+	h.children(n)
+	h.space = h.space || block
 }
 
 func (h *htmlWriter) block(n *html.Node) {
@@ -310,35 +323,39 @@ func (h *htmlWriter) row(tr *html.Node) string {
 func (h *htmlWriter) flat(text string) error {
 	z := html.NewTokenizer(strings.NewReader(text))
 	z.SetMaxBuf(1 << 20)
-	skip := ""
+	skip := atom.Atom(0)
 	for n := 0; ; n++ {
 		if n%1024 == 0 && h.p.ctx.Err() != nil {
 			return h.p.ctx.Err()
 		}
-		switch z.Next() {
+		kind := z.Next()
+		switch kind {
 		case html.ErrorToken:
 			if errors.Is(z.Err(), io.EOF) {
 				return nil
 			}
 			return fail(DamagedFile, "the page has a tag that is too long")
 		case html.TextToken:
-			if skip == "" {
+			if skip == 0 {
 				h.words(string(z.Text()))
 			}
-		case html.StartTagToken:
+		case html.StartTagToken, html.EndTagToken:
 			name, _ := z.TagName()
-			a := atom.Lookup(name)
-			if skip == "" && (a == atom.Script || a == atom.Style || a == atom.Title) {
-				skip = string(name)
-			}
-			if blocks[a] || headingLevel(a) > 0 || a == atom.Tr || a == atom.Br {
-				h.breakLine()
-			}
-		case html.EndTagToken:
-			name, _ := z.TagName()
-			if string(name) == skip {
-				skip = ""
-			}
+			skip = h.flatTag(atom.Lookup(name), kind == html.StartTagToken, skip)
 		}
 	}
+}
+
+// flatTag writes the line break of a tag, and returns the element whose text is skipped now.
+func (h *htmlWriter) flatTag(a atom.Atom, start bool, skip atom.Atom) atom.Atom {
+	switch {
+	case !start && a == skip:
+		return 0
+	case !start:
+	case skip == 0 && (a == atom.Script || a == atom.Style || a == atom.Title):
+		return a
+	case blocks[a] || headingLevel(a) > 0 || a == atom.Br:
+		h.breakLine()
+	}
+	return skip
 }

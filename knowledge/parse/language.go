@@ -12,25 +12,7 @@ func language(text string) string {
 	if len(text) > sample {
 		text = text[:sample]
 	}
-	var han, kana, hangul, latin, other int
-	for _, r := range text {
-		switch {
-		case r < 0x80:
-			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-				latin++
-			}
-		case unicode.Is(unicode.Han, r):
-			han++
-		case unicode.Is(unicode.Hiragana, r) || unicode.Is(unicode.Katakana, r):
-			kana++
-		case unicode.Is(unicode.Hangul, r):
-			hangul++
-		case unicode.Is(unicode.Latin, r):
-			latin++
-		case unicode.IsLetter(r):
-			other++
-		}
-	}
+	han, kana, hangul, latin, other := scripts(text)
 	// A Han character says about as much as four Latin letters.
 	switch most := max(4*(han+kana), 3*hangul, latin, other); {
 	case most == 0 || most == other:
@@ -44,6 +26,26 @@ func language(text string) string {
 		return "ko"
 	}
 	return latinLanguage(text)
+}
+
+// scripts counts the letters of a text by their script.
+func scripts(text string) (han, kana, hangul, latin, other int) {
+	for _, r := range text {
+		switch {
+		case !unicode.IsLetter(r):
+		case r < 0x80 || unicode.Is(unicode.Latin, r):
+			latin++
+		case unicode.Is(unicode.Han, r):
+			han++
+		case unicode.In(r, unicode.Hiragana, unicode.Katakana):
+			kana++
+		case unicode.Is(unicode.Hangul, r):
+			hangul++
+		default:
+			other++
+		}
+	}
+	return han, kana, hangul, latin, other
 }
 
 var frequentWords = map[string]string{

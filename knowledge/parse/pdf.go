@@ -109,6 +109,11 @@ func (r *pdfReader) pages() error {
 		}
 		r.texts = append(r.texts, pdfLines(text.Text))
 	}
+	return r.damage(failed, lies)
+}
+
+// damage warns of pages that could not be read, and fails if there are no others.
+func (r *pdfReader) damage(failed int, lies bool) error {
 	if failed > 0 || lies {
 		r.p.warn("damaged_pdf")
 	}

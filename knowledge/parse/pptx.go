@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"strings"
 )
 
 // parsePPTX writes the slides of a presentation, each followed by its notes.
@@ -83,8 +82,7 @@ func (a *archive) shapes(entry string, slide bool) error {
 	if err != nil {
 		return err
 	}
-	f := &flow{b: a.p.b}
-	kind := "" // of the placeholder
+	w := &shapeWriter{f: &flow{b: a.p.b}, slide: slide}
 	for {
 		t, err := x.next()
 		if errors.Is(err, io.EOF) || a.p.b.full {
@@ -95,38 +93,55 @@ func (a *archive) shapes(entry string, slide bool) error {
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
-			switch t.Name.Local {
-			case "sp":
-				kind = ""
-			case "ph":
-				kind = attr(t, "type")
-			case "t":
-				text, err := x.text()
-				if err != nil {
-					return err
-				}
-				if kind != "sldNum" && kind != "dt" && kind != "ftr" {
-					f.text.WriteString(text)
-				}
-			case "br":
-				f.text.WriteByte('\n')
-			case "tbl":
-				f.startTable()
+			if err := w.start(x, t); err != nil {
+				return err
 			}
 		case xml.EndElement:
-			switch t.Name.Local {
-			case "p":
-				if f.item = true; slide && strings.HasSuffix(strings.ToLower(kind), "title") && kind != "subTitle" {
-					f.level = 1
-				}
-				f.paragraph()
-			case "tc":
-				f.endCell()
-			case "tr":
-				f.endRow()
-			case "tbl":
-				f.endTable()
-			}
+			w.end(t.Name.Local)
 		}
+	}
+}
+
+// shapeWriter writes the paragraphs and tables of a slide.
+type shapeWriter struct {
+	f     *flow
+	slide bool
+	kind  string // of the placeholder
+}
+
+func (w *shapeWriter) start(x *xmlReader, s xml.StartElement) error {
+	switch s.Name.Local {
+	case "sp":
+		w.kind = ""
+	case "ph":
+		w.kind = attr(s, "type")
+	case "t":
+		text, err := x.text()
+		if w.kind != "sldNum" && w.kind != "dt" && w.kind != "ftr" {
+			w.f.text.WriteString(text)
+		}
+		return err
+	case "br":
+		w.f.text.WriteByte('\n')
+	case "tbl":
+		w.f.startTable()
+	}
+	return nil
+}
+
+func (w *shapeWriter) end(name string) {
+	switch name {
+	case "p":
+		w.f.item = true
+		if w.slide && (w.kind == "title" || w.kind == "ctrTitle") {
+			w.f.level = 1
+		}
+		w.f.paragraph()
+	case "tc":
+		w.f.endCell()
+	case "tr":
+		w.f.endRow()
+	case "tbl":
+		w.f.endTable()
 	}
 }
