@@ -40,8 +40,10 @@ type File struct {
 	Access      string // of the acting user: AccessOwner or AccessRead
 	Name        string
 	ContentType string // by its content; "" = not known yet
+	Declared    string // content type that the client declared; may be ""
 	Size        int64  // bytes
 	SHA256      string // of the content, in hexadecimal
+	ContentID   string // of the parts that the original is stored in
 	Source      string
 	SourceURL   string // of SourceWeb
 	State       string
@@ -51,9 +53,11 @@ type File struct {
 	Language    string    // "" = not known
 	Chars       int       // of its text, in code points
 	Chunks      int
+	Edition     int64 // what is searched and read; 0 = nothing yet
+	LastEdition int64 // the newest number that was given to an edition
 	Version     int64 // grows with every change of name or content
 	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	UpdatedAt   time.Time // when name or content changed last
 
 	Duplicate bool // the upload brought what the user has already; not stored
 }

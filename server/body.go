@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -19,6 +20,9 @@ const slowestBody = 32 << 10
 // then must not hold a connection for ever.
 func (s *Server) readBody(c echo.Context, limit int64, read func(r *http.Request) error) error {
 	r := c.Request()
+	if r.ContentLength > limit { // nothing of it is read
+		return fromEcho(&http.MaxBytesError{Limit: limit})
+	}
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, limit)
 	within := s.opts.BodyWithin + time.Duration(limit/slowestBody)*time.Second
 	conn := http.NewResponseController(c.Response())
@@ -28,7 +32,8 @@ func (s *Server) readBody(c echo.Context, limit int64, read func(r *http.Request
 		_ = conn.SetReadDeadline(time.Time{}) // an answer may take as long as it likes
 		return nil
 	}
-	if err = fromEcho(err); fault.Is(err, fault.TooLarge) {
+	var known *fault.Error
+	if err = fromEcho(err); errors.As(err, &known) {
 		return err
 	}
 	return fault.Wrap(err, fault.BadRequest, "request body incomplete or timed out")

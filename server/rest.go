@@ -108,6 +108,9 @@ func answer(c echo.Context, status int, call *op.Call, result any) error {
 	if v, ok := result.(api.Versioned); ok {
 		h.Set("ETag", `"`+strconv.FormatInt(v.Version, 10)+`"`)
 	}
+	if q, ok := result.(api.Queued); ok && q.Known {
+		status = http.StatusOK
+	}
 	switch status {
 	case 0:
 		status = http.StatusOK
@@ -162,15 +165,27 @@ func (r *route) setVersion(members map[string]json.RawMessage, req *http.Request
 	case !r.IfMatch:
 		return fault.New(fault.BadRequest, "this route does not support If-Match")
 	}
+	version, err := versionOf(req)
+	if err == nil {
+		members["ifVersion"], err = json.Marshal(version)
+	}
+	return err
+}
+
+// versionOf is the version that If-Match asks for; 0 = any.
+func versionOf(req *http.Request) (int64, error) {
+	tag := req.Header.Get("If-Match")
+	if tag == "" || tag == "*" {
+		return 0, nil
+	}
 	version, err := strconv.ParseInt(strings.Trim(strings.TrimPrefix(tag, "W/"), `"`), 10, 64)
 	if err != nil || version < 0 {
-		return fault.New(fault.PreconditionFailed, "If-Match is not an ETag from this server")
+		return 0, fault.New(fault.PreconditionFailed, "If-Match is not an ETag from this server")
 	}
 	if version == 0 {
-		version = neverStored
+		return neverStored, nil
 	}
-	members["ifVersion"], err = json.Marshal(version)
-	return err
+	return version, nil
 }
 
 // queryInto adds the parameters of the query, each with its type. One that is not

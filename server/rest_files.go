@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -27,6 +25,9 @@ const (
 	formMemory = 16 << 20
 )
 
+// nameChars bounds the name of a file, in code points.
+const nameChars = 200
+
 // fileRoutes serves what is a file and not JSON: imports, exports, avatars.
 func (s *Server) fileRoutes(e *echo.Echo) {
 	for _, u := range api.Uploads {
@@ -36,6 +37,10 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 	for _, d := range api.Downloads {
 		method, path, _ := strings.Cut(d.Route, " ")
 		e.Add(method, base+path, s.exported(d))
+	}
+	for _, d := range api.Streams {
+		method, path, _ := strings.Cut(d.Route, " ")
+		e.Add(method, base+path, s.streamed(d))
 	}
 	sample := func(c echo.Context, who *account.Identity) error { // for users who have no card yet
 		return s.take(c, who, api.CharacterImport, api.File{Data: card.SampleFile(), Name: "sample.json"})
@@ -47,6 +52,9 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 
 // uploaded is the handler of an upload.
 func (s *Server) uploaded(u api.Upload) echo.HandlerFunc {
+	if u.Spooled {
+		return s.signedIn(only(s.spooled(u)))
+	}
 	return s.signedIn(only(func(c echo.Context, who *account.Identity) error {
 		f, err := s.file(c, cmp.Or(u.Limit, fileBytes), u.Types...)
 		if err != nil {
@@ -62,7 +70,11 @@ func (s *Server) take(c echo.Context, who *account.Identity, u api.Upload, f api
 	if call.Key != "" && !plainKey.MatchString(call.Key) {
 		return badKey()
 	}
-	call.Hash = api.Hash(strings.Join([]string{u.Name, f.ID, f.CharacterID, f.ConversationID, f.As}, "/"), f.Data)
+	about := []string{u.Name, f.ID, f.CharacterID, f.ConversationID, f.As}
+	if u.Spooled {
+		about = []string{u.Name, f.ID, f.KnowledgeBaseID, f.Name, f.Hash}
+	}
+	call.Hash = api.Hash(strings.Join(about, "/"), f.Data)
 	result, err := u.Run(detached(c.Request().Context()), &s.Services, call, f)
 	if err != nil {
 		return err
@@ -115,19 +127,14 @@ func (s *Server) file(c echo.Context, limit int64, types ...string) (f api.File,
 }
 
 // plainFilename is the name of an uploaded file as it may be used in names and
-// titles: without a path and control characters, at most 200 code points.
+// titles: without a path and control characters, at most nameChars code points.
 func plainFilename(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == utf8.RuneError {
-			return -1
-		}
-		return r
-	}, name)
+	name = plainText(name)
 	if at := strings.LastIndexAny(name, `/\`); at >= 0 {
 		name = name[at+1:]
 	}
-	if long := []rune(name); len(long) > 200 {
-		return string(long[len(long)-200:]) // the end says what kind of file it is
+	if long := []rune(name); len(long) > nameChars {
+		return string(long[len(long)-nameChars:]) // the end says what kind of file it is
 	}
 	return name
 }
@@ -140,8 +147,7 @@ func (s *Server) exported(d api.Download) echo.HandlerFunc {
 			return err
 		}
 		h := c.Response().Header()
-		disposition := mime.FormatMediaType("attachment", map[string]string{"filename": filename})
-		h.Set("Content-Disposition", cmp.Or(disposition, "attachment")) // "" for a name that cannot be written
+		h.Set("Content-Disposition", attached(filename))
 		h.Set("Cache-Control", "no-store")
 		return c.Blob(http.StatusOK, contentType, data)
 	}, d.Query...))

@@ -46,6 +46,7 @@ type Options struct {
 	Figures  func(context.Context) (*Figures, error) // nil = health has none
 	Backup   func(context.Context, io.Writer) error  // writes a backup of everything; nil = there is no backup
 
+	TempDir        string        // folder for uploads while they arrive; "" = that of the system
 	BodyBytes      int64         // JSON body of a request; default 256 KiB, as FrameBytes
 	BodyWithin     time.Duration // to receive a body, and a second more per 32 KiB of its limit; default 1 min
 	LargeBodies    int           // bodies of more than 1 MiB that are processed at once; default 4

@@ -25,6 +25,7 @@ import (
 	"nodest/chat/archive"
 	"nodest/circle"
 	"nodest/jobs"
+	"nodest/knowledge"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/extract"
@@ -34,6 +35,7 @@ import (
 	"nodest/server/api"
 	"nodest/store"
 	"nodest/stream"
+	"nodest/websearch"
 )
 
 // testTimeout is how long a test waits for something that must happen; only a failing
@@ -52,6 +54,7 @@ type testServer struct {
 	engine     *nodest.Engine
 	memory     *memory.Service
 	circle     *circle.Service
+	knowledge  *knowledge.Service
 	jobs       *jobs.Runner
 	server     *Server
 	http       *httptest.Server
@@ -124,7 +127,8 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 			return err
 		},
 	})
-	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds(), h.circle.Kinds())...)
+	h.knowledge = knowledge.New(h.db.Knowledge(), knowledge.Options{ReadPage: pageOf(search)})
+	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds())...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", CommandsPer10s: 1e9, Burst: 1e9}
 	if change != nil {
@@ -132,7 +136,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}
 	services := api.Services{
 		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory,
-		Circle: h.circle, Attachments: attachments, Web: search, Hub: h.hub,
+		Circle: h.circle, Knowledge: h.knowledge, Attachments: attachments, Web: search, Hub: h.hub,
 	}
 	h.server = New(Deps{
 		Services: services, App: app.New(h.db.App(), h.chats, h.engine), Accounts: h.accounts, Providers: oneProvider{},
@@ -409,4 +413,15 @@ func (s *syncBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
+}
+
+// pageOf reads pages for files as the server does.
+func pageOf(search *websearch.Service) func(ctx context.Context, userID, url string) (*knowledge.WebPage, error) {
+	return func(ctx context.Context, userID, url string) (*knowledge.WebPage, error) {
+		page, err := search.Read(ctx, userID, url, "")
+		if err != nil {
+			return nil, err
+		}
+		return &knowledge.WebPage{URL: page.URL, Title: page.Title, Markdown: page.Markdown}, nil
+	}
 }

@@ -127,10 +127,14 @@ func (s *session) lockedUser(id string, fn func(u *account.User, all []*account.
 	return all[i], fn(all[i], all)
 }
 
-// DeleteUser removes the user; the foreign keys remove everything of the user.
+// DeleteUser removes the user. The foreign keys remove everything of the user but what stands
+// with others: shared knowledge bases name the user.
 func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.User, all []*account.User) error) error {
 	return db.write(ctx, func(s *session) error {
 		if _, err := s.lockedUser(id, check); err != nil {
+			return err
+		}
+		if err := s.leaveKnowledge(id); err != nil {
 			return err
 		}
 		return s.ExecOne("user", "DELETE FROM users WHERE id = ?", id)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -68,6 +69,9 @@ type item struct {
 	ExpiresAt    time.Time `json:"expiresAt"`
 	Role         string    `json:"role"`        // of a user
 	HasPassword  bool      `json:"hasPassword"` // of a user
+	Files        int       `json:"files"`       // of a knowledge base, as is Access
+	Access       string    `json:"access"`
+	State        string    `json:"state"` // of a file
 	LastMessage  *struct {
 		Text string `json:"text"`
 	} `json:"lastMessage"`
@@ -321,6 +325,10 @@ func (i item) cells(names map[string]string) []string {
 		return []string{brief(names[i.CharacterID], 24), brief(last, 40), brief(strings.Join(i.Tags, ", "), 40)}
 	case posts:
 		return i.Tags
+	case knowledgeBases:
+		return []string{strconv.Itoa(i.Files), i.Access}
+	case userFiles:
+		return []string{i.State}
 	case tokens:
 		return []string{shortTime(i.LastUsedAt), shortTime(i.ExpiresAt)}
 	case users:

@@ -846,6 +846,122 @@ CREATE TABLE circle_plans (
 );
 CREATE INDEX circle_plans_age ON circle_plans (updated_at);
 
+-- Files that users give to characters, and knowledge bases of them. The content of a file is
+-- kept in parts under an id of its own: an upload is written in small transactions before its
+-- file is there. A knowledge base may have files of other users, and others may read it: such
+-- rows belong to the owner of the knowledge base or character, and name the other user without
+-- a foreign key.
+
+CREATE TABLE file_parts (
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  content_id TEXT NOT NULL,
+  part BIGINT NOT NULL, -- from 0; each but the last one has 1 MiB
+  created_at BIGINT NOT NULL,
+  data BLOB NOT NULL,
+  PRIMARY KEY (user_id, content_id, part)
+);
+CREATE INDEX file_parts_age ON file_parts (created_at) WHERE part = 0;
+
+CREATE TABLE files (
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  content_id TEXT NOT NULL, -- of file_parts
+  name TEXT NOT NULL,
+  declared_type TEXT NOT NULL, -- by who uploaded it
+  content_type TEXT NOT NULL, -- by its content; '' = not known yet
+  size BIGINT NOT NULL, -- bytes
+  sha256 TEXT NOT NULL,
+  source TEXT NOT NULL,
+  source_url TEXT NOT NULL,
+  state TEXT NOT NULL,
+  error TEXT, -- document
+  warnings TEXT, -- JSON array
+  progress TEXT, -- document
+  language TEXT NOT NULL,
+  chars BIGINT NOT NULL, -- code points of the text
+  chunks BIGINT NOT NULL,
+  edition BIGINT NOT NULL, -- that is searched; 0 = none
+  last_edition BIGINT NOT NULL, -- the newest number that was given
+  version BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  deleted_at BIGINT,
+  PRIMARY KEY (user_id, id)
+);
+CREATE UNIQUE INDEX files_hash ON files (user_id, sha256) WHERE deleted_at IS NULL;
+CREATE INDEX files_list ON files (user_id, created_at, id);
+CREATE INDEX files_content ON files (content_id);
+CREATE INDEX files_url ON files (source_url) WHERE source_url <> '';
+CREATE INDEX files_deleted ON files (deleted_at) WHERE deleted_at IS NOT NULL;
+
+CREATE TABLE knowledge_bases (
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  description TEXT NOT NULL,
+  chunk_size BIGINT NOT NULL, -- 0 = as the server has it, with the overlap
+  chunk_overlap BIGINT NOT NULL,
+  version BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  deleted_at BIGINT,
+  PRIMARY KEY (user_id, id)
+);
+CREATE INDEX knowledge_bases_list ON knowledge_bases (user_id, created_at, id);
+CREATE INDEX knowledge_bases_deleted ON knowledge_bases (deleted_at) WHERE deleted_at IS NOT NULL;
+
+CREATE TABLE knowledge_base_files (
+  user_id TEXT NOT NULL, -- owner of the knowledge base
+  base_id TEXT NOT NULL,
+  file_user_id TEXT NOT NULL, -- owner of the file
+  file_id TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, base_id, file_user_id, file_id),
+  FOREIGN KEY (user_id, base_id) REFERENCES knowledge_bases (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX knowledge_base_files_file ON knowledge_base_files (file_id);
+CREATE INDEX knowledge_base_files_user ON knowledge_base_files (file_user_id);
+
+CREATE TABLE knowledge_grants (
+  user_id TEXT NOT NULL, -- owner of the knowledge base
+  base_id TEXT NOT NULL,
+  grantee_id TEXT NOT NULL,
+  role TEXT NOT NULL, -- read or write
+  granted_by TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, base_id, grantee_id),
+  FOREIGN KEY (user_id, base_id) REFERENCES knowledge_bases (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX knowledge_grants_grantee ON knowledge_grants (grantee_id, base_id);
+
+-- What characters know: files in full, and knowledge bases to search.
+CREATE TABLE character_files (
+  user_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  file_user_id TEXT NOT NULL, -- owner of the file
+  file_id TEXT NOT NULL,
+  enabled BOOLEAN NOT NULL,
+  position BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, character_id, file_user_id, file_id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX character_files_file ON character_files (file_id);
+CREATE INDEX character_files_user ON character_files (file_user_id);
+
+CREATE TABLE character_bases (
+  user_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  base_user_id TEXT NOT NULL, -- owner of the knowledge base
+  base_id TEXT NOT NULL,
+  enabled BOOLEAN NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, character_id, base_user_id, base_id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX character_bases_base ON character_bases (base_id);
+CREATE INDEX character_bases_user ON character_bases (base_user_id);
+
 -- Requests to search providers in a month, by key: some allow a number of them.
 CREATE TABLE search_usage (
   key_hash TEXT NOT NULL,

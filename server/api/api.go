@@ -14,6 +14,7 @@ import (
 	"nodest/chat"
 	"nodest/chat/archive"
 	"nodest/circle"
+	"nodest/knowledge"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/stream"
@@ -28,6 +29,7 @@ type Services struct {
 	Archives    *archive.Service
 	Memory      *memory.Service
 	Circle      *circle.Service
+	Knowledge   *knowledge.Service
 	Attachments *attachment.Service
 	Web         *websearch.Service
 	Hub         *stream.Hub
@@ -36,12 +38,13 @@ type Services struct {
 // Operations is the one list of what both transports offer, except files.
 var Operations = slices.Concat(
 	chatOperations, historyOperations, saveOperations, memoryOperations,
-	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, jobOperations, syncOperations,
+	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, knowledgeOperations, jobOperations, syncOperations,
 )
 
-// Uploads and Downloads are what clients can ask for that is a file and not JSON. They
-// exist in REST only.
+// Uploads, Downloads and Streams are what clients can ask for that is a file and not JSON.
+// They exist in REST only.
 var (
-	Uploads   = slices.Concat(characterUploads, resourceUploads(), archiveUploads, memoryUploads, attachmentUploads)
+	Uploads   = slices.Concat(characterUploads, resourceUploads(), archiveUploads, memoryUploads, attachmentUploads, knowledgeUploads)
 	Downloads = slices.Concat(characterDownloads, resourceDownloads(), archiveDownloads, memoryDownloads)
+	Streams   = knowledgeStreams
 )

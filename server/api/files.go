@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 
@@ -14,12 +15,16 @@ import (
 
 // Upload is a route that takes a file: the file of a form, or the body itself.
 type Upload struct {
-	Route  string   // as in Operation
-	Name   string   // of the operation, for its idempotency key
-	Types  []string // content types of a body that is the file itself; nil = only a form will do
-	Limit  int64    // in bytes; 0 = the server's default
-	Status int      // of a success; 0 = 200
-	Run    func(ctx context.Context, s *Services, c *op.Call, f File) (any, error)
+	Route string   // as in Operation
+	Name  string   // of the operation, for its idempotency key
+	Types []string // content types of a body that is the file itself; nil = only a form will do
+	Limit int64    // in bytes; 0 = the server's default
+	// Spooled is set on uploads that are too large for memory: the file is in Body, and
+	// Limit does not count the form around it.
+	Spooled bool
+	IfMatch bool // as in Operation; only of a spooled one
+	Status  int  // of a success; 0 = 200
+	Run     func(ctx context.Context, s *Services, c *op.Call, f File) (any, error)
 }
 
 // File is an uploaded file, and what it is for.
@@ -30,6 +35,15 @@ type File struct {
 	As             string // fields of the form, as are the next two
 	CharacterID    string
 	ConversationID string
+
+	// Of a spooled upload, instead of Data.
+	Body io.ReaderAt
+	Size int64  // of Body in bytes
+	Hash string // SHA-256 of Body in hexadecimal
+	Type string // that the client declares; "" = none
+
+	KnowledgeBaseID string // field of the form
+	IfVersion       int64
 }
 
 // Download is a route that answers a file.

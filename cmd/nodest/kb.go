@@ -1,0 +1,463 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// knowledgeBases are named as characters are.
+var knowledgeBases = &kind{
+	noun: "knowledge base", path: "/api/v1/knowledge-bases", first: "nodest kb create NAME", all: "nodest kb list", columns: []string{"FILES", "ACCESS"},
+}
+
+// knowledgeBase is one as the server answers it.
+type knowledgeBase struct {
+	ID           string    `json:"id"`
+	Name         string    `json:"name"`
+	Description  string    `json:"description"`
+	Access       string    `json:"access"`
+	ChunkSize    int       `json:"chunkSize"`
+	ChunkOverlap int       `json:"chunkOverlap"`
+	Files        int       `json:"files"`
+	Languages    []string  `json:"languages"`
+	UpdatedAt    time.Time `json:"updatedAt"`
+}
+
+// kbCommand is nodest kb: files and knowledge bases without the page.
+func (p *program) kbCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "kb", Short: "Add userFiles, search them, share them and give them to characters",
+		Long: "Add documents to knowledge bases, search them, share them and give them to characters. BASE and CHARACTER are names or\n" +
+			"ids; the beginning is enough where only one fits, except for what deletes.",
+		Example: "  nodest kb create Harbour --description 'The lighthouse and its keepers'\n  nodest kb add lore/*.md --base Harbour\n" +
+			"  nodest kb bind Harbour Seraphina\n  nodest kb search 'When was the light automated?'",
+	}
+	list := p.listCommandOf(knowledgeBases, "List the knowledge bases that you may read", "  nodest kb list")
+	cmd.AddCommand(list, p.kbCreate(), p.kbShow(), p.kbDelete(), p.kbAdd(), p.kbSync(), p.kbFiles(), p.kbRetry(), p.kbReindex(),
+		p.kbSearch(), p.kbAsk(), p.kbGrant(), p.kbRevoke(), p.kbBind("bind", true), p.kbBind("unbind", false))
+	return cmd
+}
+
+func (p *program) kbCreate() *cobra.Command {
+	var description string
+	var size, overlap int
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Create a knowledge base", Args: cobra.ExactArgs(1),
+		Long:    "Create a knowledge base. Models are told its description, and decide by it whether to search.",
+		Example: "  nodest kb create Harbour --description 'The lighthouse and its keepers'\n  nodest kb create Compact --chunk-size 800 --chunk-overlap 100",
+	}
+	cmd.Flags().StringVar(&description, "description", "", "what it contains, for models")
+	cmd.Flags().IntVar(&size, "chunk-size", 0, "largest size of a chunk in characters, 100 to 8000; default: that of the server")
+	cmd.Flags().IntVar(&overlap, "chunk-overlap", 0, "characters that a chunk repeats of the one before, at most half of its size")
+	p.jsonFlag(cmd, "print JSON")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		in := map[string]any{"name": args[0], "description": description}
+		if cmd.Flags().Changed("chunk-size") {
+			in["chunkSize"] = size
+		}
+		if cmd.Flags().Changed("chunk-overlap") {
+			in["chunkOverlap"] = overlap
+		}
+		var made knowledgeBase
+		return p.answer(ctx, c, http.MethodPost, knowledgeBases.path, in, &made, func() error {
+			_, err := fmt.Fprintf(p.out, "%s  %s\n", made.ID, made.Name)
+			return err
+		})
+	})
+	return cmd
+}
+
+func (p *program) kbShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show BASE", Short: "Print a knowledge base with its files and who may use it", Args: cobra.ExactArgs(1),
+		Example: "  nodest kb show Harbour\n  nodest kb show Harbour --json",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			found, err := c.find(ctx, args[0], knowledgeBases)
+			if err != nil {
+				return err
+			}
+			var base knowledgeBase
+			return p.answer(ctx, c, http.MethodGet, found.path(), nil, &base, func() error { return p.showBase(ctx, c, &base, found.path()) })
+		}),
+	}
+	p.jsonFlag(cmd, "print JSON")
+	return cmd
+}
+
+func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, path string) error {
+	fmt.Fprintf(p.out, "%s  %s (%s)\n", base.ID, base.Name, base.Access)
+	if base.Description != "" {
+		p.indented("    ", base.Description)
+	}
+	if base.ChunkSize > 0 {
+		fmt.Fprintf(p.out, "    chunks of %d characters, overlap %d\n", base.ChunkSize, base.ChunkOverlap)
+	}
+	if base.Access == "owner" {
+		grants, err := all[knowledgeGrant](ctx, c, path+"/grants")
+		if err != nil {
+			return err
+		}
+		for _, g := range grants {
+			fmt.Fprintf(p.out, "    shared with %s: %s\n", g.Username, g.Role)
+		}
+	}
+	fmt.Fprintln(p.out)
+	files, err := all[knowledgeFile](ctx, c, path+"/files")
+	if err != nil {
+		return err
+	}
+	return p.showFiles(files)
+}
+
+func (p *program) kbDelete() *cobra.Command {
+	var files, yes bool
+	cmd := &cobra.Command{
+		Use: "delete BASE", Short: "Delete a knowledge base; its files stay, unless --files is given", Args: cobra.ExactArgs(1),
+		Long: "Delete a knowledge base, given by its whole name or id. Its files stay; with --files, those of your files that are in no\n" +
+			"other knowledge base are deleted as well. The command asks for confirmation; in a script, add --yes.",
+		Example: "  nodest kb delete Harbour --files --yes",
+	}
+	cmd.Flags().BoolVar(&files, "files", false, "also delete your files that are in no other knowledge base")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		base, err := c.whole().find(ctx, args[0], knowledgeBases)
+		if err != nil {
+			return err
+		}
+		what := "delete the knowledge base " + base.Name
+		if files {
+			what += " and its files"
+		}
+		if !yes {
+			if err := p.confirm(what); err != nil {
+				return err
+			}
+		}
+		return c.call(ctx, http.MethodDelete, fmt.Sprintf("%s?files=%t", base.path(), files), nil, nil)
+	})
+	return cmd
+}
+
+// knowledgeGrant is the access of another user.
+type knowledgeGrant struct {
+	UserID   string `json:"userId"`
+	Username string `json:"username"`
+	Role     string `json:"role"`
+}
+
+func (p *program) kbGrant() *cobra.Command {
+	var write bool
+	cmd := &cobra.Command{
+		Use: "grant BASE USER", Short: "Let another user search and read a knowledge base", Args: cobra.ExactArgs(2),
+		Long:    "Let another user search and read one of your knowledge bases; with --write also add files of their own and remove files.",
+		Example: "  nodest kb grant Harbour tom\n  nodest kb grant Harbour tom --write",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			base, err := c.find(ctx, args[0], knowledgeBases)
+			if err != nil {
+				return err
+			}
+			role := "read"
+			if write {
+				role = "write"
+			}
+			var made knowledgeGrant
+			path := base.path() + "/grants/" + url.PathEscape(args[1])
+			return p.answer(ctx, c, http.MethodPut, path, map[string]any{"role": role}, &made, func() error {
+				_, err := fmt.Fprintf(p.out, "%s  %s: %s\n", made.UserID, made.Username, made.Role)
+				return err
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&write, "write", false, "also let the user add and remove files")
+	p.jsonFlag(cmd, "print JSON")
+	return cmd
+}
+
+func (p *program) kbRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke BASE USER", Short: "Take another user's access to a knowledge base back", Args: cobra.ExactArgs(2),
+		Example: "  nodest kb revoke Harbour tom",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			base, err := c.whole().find(ctx, args[0], knowledgeBases)
+			if err != nil {
+				return err
+			}
+			return c.call(ctx, http.MethodDelete, base.path()+"/grants/"+url.PathEscape(args[1]), nil, nil)
+		}),
+	}
+}
+
+// kbBind is the command bind or unbind.
+func (p *program) kbBind(name string, on bool) *cobra.Command {
+	var file bool
+	cmd := &cobra.Command{
+		Use: name + " BASE CHARACTER", Args: cobra.ExactArgs(2),
+		Short:   map[bool]string{true: "Let a character search a knowledge base, or read a file", false: "Take a knowledge base or a file from a character"}[on],
+		Example: "  nodest kb " + name + " Harbour Seraphina\n  nodest kb " + name + " lore/harbour.md Seraphina --file",
+	}
+	if on {
+		cmd.Long = "Let a character search and read a knowledge base by itself. With --file the name is that of a file; its whole text is then\n" +
+			"in each prompt, as far as it fits."
+	}
+	cmd.Flags().BoolVar(&file, "file", false, "the name is that of a file")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		ch, err := c.find(ctx, args[1], characters)
+		if err != nil {
+			return err
+		}
+		of, path := knowledgeBases, "/knowledge/"
+		if file {
+			of, path = userFiles, "/files/"
+		}
+		found, err := c.find(ctx, args[0], of)
+		if err != nil {
+			return err
+		}
+		method, body := http.MethodDelete, map[string]any(nil)
+		if on {
+			method, body = http.MethodPut, map[string]any{"enabled": true}
+		}
+		return c.call(ctx, method, ch.path()+path+url.PathEscape(found.ID), body, nil)
+	})
+	return cmd
+}
+
+func (p *program) kbReindex() *cobra.Command {
+	var start, cancel bool
+	cmd := &cobra.Command{
+		Use: "reindex BASE", Short: "Show how far the index of a knowledge base is, or build it again", Args: cobra.ExactArgs(1),
+		Long: "Show how far the index of a knowledge base is. With --start it is built again, such as after a change of its chunk size; with\n" +
+			"--cancel that is stopped. A change of the embedding model starts it by itself. The old index is searched meanwhile.",
+		Example: "  nodest kb reindex Harbour\n  nodest kb reindex Harbour --start",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			base, err := c.find(ctx, args[0], knowledgeBases)
+			if err != nil {
+				return err
+			}
+			path := base.path() + "/reindex"
+			method := http.MethodGet
+			switch {
+			case cancel:
+				return c.call(ctx, http.MethodDelete, path, nil, nil)
+			case start:
+				method = http.MethodPost
+			}
+			var state struct {
+				State, Model, SearchedBy string
+				Done, Total, Calls       int
+			}
+			return p.answer(ctx, c, method, path, nil, &state, func() error {
+				fmt.Fprintf(p.out, "%s: %d of %d chunks have a vector of %s\n", state.State, state.Done, state.Total, state.Model)
+				if state.Calls > 0 {
+					fmt.Fprintf(p.out, "about %d calls are missing; meanwhile searched by: %s\n", state.Calls, cmp.Or(state.SearchedBy, "words alone"))
+				}
+				return nil
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&start, "start", false, "build it again")
+	cmd.Flags().BoolVar(&cancel, "cancel", false, "stop building it")
+	cmd.MarkFlagsMutuallyExclusive("start", "cancel")
+	p.jsonFlag(cmd, "print JSON")
+	return cmd
+}
+
+// baseIDs are the ids of knowledge bases by words for them.
+func (c *client) baseIDs(ctx context.Context, words []string) ([]string, error) {
+	var ids []string
+	for _, word := range words {
+		base, err := c.find(ctx, word, knowledgeBases)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, base.ID)
+	}
+	return ids, nil
+}
+
+// foundPassages is the answer to a search.
+type foundPassages struct {
+	Files []struct {
+		ID, Name, KnowledgeBase string
+		Relevance               float64
+	} `json:"files"`
+	Chunks []struct {
+		FileID     string  `json:"fileId"`
+		Text       string  `json:"text"`
+		Heading    string  `json:"heading"`
+		Page       int     `json:"page"`
+		Similarity float64 `json:"similarity"`
+	} `json:"chunks"`
+	Pending []struct{ Name, State string } `json:"pending"`
+
+	Truncated bool     `json:"truncated"`
+	Degraded  []string `json:"degraded"`
+}
+
+func (p *program) kbSearch() *cobra.Command {
+	var in struct {
+		bases, types         []string
+		top                  int
+		mode, folder, within string
+	}
+	cmd := &cobra.Command{
+		Use: "search QUERY…", Short: "Search documents by words and meaning", Args: cobra.MinimumNArgs(1),
+		Example: "  nodest kb search 'When was the light automated?'\n  nodest kb search 雾渡城 --base Harbour --top 5 --mode lexical",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			ids, err := c.baseIDs(ctx, in.bases)
+			if err != nil {
+				return err
+			}
+			body := map[string]any{"query": strings.Join(args, " "), "topK": in.top, "mode": in.mode, "folder": in.folder, "types": in.types}
+			if ids != nil {
+				body["knowledgeBaseIds"] = ids
+			}
+			var found foundPassages
+			return p.answer(ctx, c, http.MethodPost, knowledgeBases.path+"/search", body, &found, func() error { return p.showPassages(&found) })
+		}),
+	}
+	cmd.Flags().StringArrayVar(&in.bases, "base", nil, "a knowledge base (name or id); may be given several times; default: all that you may read")
+	cmd.Flags().IntVarP(&in.top, "top", "n", 5, "maximum number of passages, 1 to 100")
+	cmd.Flags().StringVar(&in.mode, "mode", "hybrid", "hybrid: by words and meaning; lexical: by words; vector: by meaning")
+	cmd.Flags().StringVar(&in.folder, "folder", "", "only files in this folder")
+	cmd.Flags().StringArrayVar(&in.types, "type", nil, "only files of this type, such as pdf; may be given several times")
+	p.jsonFlag(cmd, "print JSON")
+	return cmd
+}
+
+func (p *program) showPassages(found *foundPassages) error {
+	names := map[string]string{}
+	for _, f := range found.Files {
+		names[f.ID] = f.Name
+	}
+	for i, c := range found.Chunks {
+		where := names[c.FileID]
+		if c.Page > 0 {
+			where += ", page " + strconv.Itoa(c.Page)
+		}
+		if c.Heading != "" {
+			where += ", " + c.Heading
+		}
+		fmt.Fprintf(p.out, "%2d. %s (%.2f)\n", i+1, where, c.Similarity)
+		p.indented("    ", brief(c.Text, 400))
+	}
+	if len(found.Chunks) == 0 {
+		fmt.Fprintln(p.err, "nothing found")
+	}
+	for _, f := range found.Pending {
+		fmt.Fprintf(p.err, "not searched yet: %s (%s)\n", f.Name, f.State)
+	}
+	if found.Truncated {
+		fmt.Fprintln(p.err, "only the first 8,000 characters of the query were used")
+	}
+	if len(found.Degraded) > 0 {
+		fmt.Fprintf(p.err, "did not work this time: %s\n", strings.Join(found.Degraded, ", "))
+	}
+	return nil
+}
+
+func (p *program) kbAsk() *cobra.Command {
+	var bases []string
+	cmd := &cobra.Command{
+		Use: "ask QUESTION…", Short: "Have your model answer a question from userFiles, with sources", Args: cobra.MinimumNArgs(1),
+		Example: "  nodest kb ask 'When was the light automated?' --base Harbour",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			ids, err := c.baseIDs(ctx, bases)
+			if err != nil {
+				return err
+			}
+			body := map[string]any{"question": strings.Join(args, " ")}
+			if ids != nil {
+				body["knowledgeBaseIds"] = ids
+			}
+			var got struct {
+				Answer     string
+				Offline    bool
+				References []struct {
+					Marker            int
+					Title, ExactQuote string
+					Page              int
+				}
+			}
+			return p.answer(ctx, c, http.MethodPost, "/api/v1/knowledge/ask", body, &got, func() error {
+				fmt.Fprintln(p.out, got.Answer)
+				for _, r := range got.References {
+					page := ""
+					if r.Page > 0 {
+						page = ", page " + strconv.Itoa(r.Page)
+					}
+					fmt.Fprintf(p.out, "\n[^%d] %s%s\n", r.Marker, r.Title, page)
+					p.indented("    ", r.ExactQuote)
+				}
+				if got.Offline {
+					fmt.Fprintln(p.err, "answered by the offline demo model")
+				}
+				return nil
+			})
+		}),
+	}
+	cmd.Flags().StringArrayVar(&bases, "base", nil, "a knowledge base (name or id); may be given several times; default: all that you may read")
+	p.jsonFlag(cmd, "print JSON")
+	return cmd
+}
+
+func (p *program) kbRetry() *cobra.Command {
+	var everything bool
+	cmd := &cobra.Command{
+		Use: "retry [FILE…]", Short: "Process failed files again", Example: "  nodest kb retry lore/harbour.pdf\n  nodest kb retry --all",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			if everything == (len(args) > 0) {
+				return usage("give files, or --all for all that have failed and may work now")
+			}
+			failed, err := all[knowledgeFile](ctx, c, userFiles.path+"?state=failed")
+			if err != nil {
+				return err
+			}
+			chosen, err := c.chooseFailed(ctx, failed, args)
+			if err != nil {
+				return err
+			}
+			for i := range chosen {
+				var got struct{ File knowledgeFile }
+				if err := c.call(ctx, http.MethodPost, userFiles.path+"/"+url.PathEscape(chosen[i].ID)+"/retry", nil, &got); err != nil {
+					return err
+				}
+				chosen[i] = got.File
+			}
+			return p.awaitFiles(ctx, c, chosen)
+		}),
+	}
+	cmd.Flags().BoolVar(&everything, "all", false, "all failed files that may work now")
+	p.jsonFlag(cmd, "print JSON, one file per line")
+	return cmd
+}
+
+// chooseFailed returns the failed files that words name; without words all that may work
+// now.
+func (c *client) chooseFailed(ctx context.Context, failed []knowledgeFile, words []string) ([]knowledgeFile, error) {
+	if len(words) == 0 {
+		return slices.DeleteFunc(failed, func(f knowledgeFile) bool { return f.Error != nil && !f.Error.Retryable }), nil
+	}
+	items := make([]item, len(failed))
+	for i, f := range failed {
+		items[i] = f.item()
+	}
+	var chosen []knowledgeFile
+	for _, word := range words {
+		found, err := c.choice(ctx, word, items, failedFiles)
+		if err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, failed[slices.IndexFunc(failed, func(f knowledgeFile) bool { return f.ID == found.ID })])
+	}
+	return chosen, nil
+}

@@ -1,0 +1,334 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"nodest/fault"
+)
+
+// userFiles are the user's own files; failedFiles are those of them that have failed.
+var (
+	userFiles   = &kind{noun: "file", path: "/api/v1/files", first: "nodest kb add FILE", all: "nodest kb files", columns: []string{"STATE"}}
+	failedFiles = &kind{noun: "failed file", path: userFiles.path, first: "nodest kb add FILE", all: "nodest kb files --state failed", columns: []string{"STATE"}}
+)
+
+// knowledgeFile is a file as the server answers it.
+type knowledgeFile struct {
+	ID          string `json:"id"`
+	Access      string `json:"access"`
+	Name        string `json:"name"`
+	ContentType string `json:"contentType"`
+	Size        int64  `json:"size"`
+	SHA256      string `json:"sha256"`
+	State       string `json:"state"`
+	Error       *struct {
+		Code      string `json:"code"`
+		Detail    string `json:"detail"`
+		Retryable bool   `json:"retryable"`
+	} `json:"error,omitempty"`
+	Warnings  []string                   `json:"warnings"`
+	Progress  *struct{ Done, Total int } `json:"progress,omitempty"`
+	Chunks    int                        `json:"chunks"`
+	Duplicate bool                       `json:"duplicate,omitempty"`
+	UpdatedAt time.Time                  `json:"updatedAt"`
+}
+
+func (f *knowledgeFile) item() item {
+	return item{ID: f.ID, Name: f.Name, UpdatedAt: f.UpdatedAt, State: f.State, kind: userFiles}
+}
+
+// ended reports whether nothing more will happen by itself.
+func (f *knowledgeFile) ended() bool { return f.State == "ready" || f.State == "failed" }
+
+// note is what is to be said of a file beside its state.
+func (f *knowledgeFile) note() string {
+	switch {
+	case f.Error != nil:
+		return f.Error.Detail
+	case f.Progress != nil && f.Progress.Total > 0:
+		return fmt.Sprintf("%d of %d", f.Progress.Done, f.Progress.Total)
+	}
+	return strings.Join(f.Warnings, ", ")
+}
+
+func (p *program) kbFiles() *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use: "files [BASE]", Short: "List your files, or those of a knowledge base, with their states", Args: cobra.MaximumNArgs(1),
+		Example: "  nodest kb files Harbour\n  nodest kb files --state failed",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			path := userFiles.path
+			if state != "" {
+				path += "?state=" + url.QueryEscape(state)
+			}
+			if len(args) > 0 {
+				if state != "" {
+					return usage("--state does not go with a BASE")
+				}
+				base, err := c.find(ctx, args[0], knowledgeBases)
+				if err != nil {
+					return err
+				}
+				path = base.path() + "/files"
+			}
+			if p.json {
+				return p.showList(ctx, c, userFiles, path)
+			}
+			files, err := all[knowledgeFile](ctx, c, path)
+			if err != nil {
+				return err
+			}
+			return p.showFiles(files)
+		}),
+	}
+	cmd.Flags().StringVar(&state, "state", "", "only files in this state: pending, parsing, chunking, embedding, ready or failed")
+	p.jsonFlag(cmd, "print JSON, one file per line")
+	return cmd
+}
+
+func (p *program) showFiles(files []knowledgeFile) error {
+	if len(files) == 0 {
+		_, err := fmt.Fprintln(p.err, "no files")
+		return err
+	}
+	rows := [][]string{{"ID", "CHANGED", "NAME", "STATE", "SIZE", "CHUNKS", "NOTE"}}
+	for i := range files {
+		f := &files[i]
+		rows = append(rows, []string{
+			f.ID, shortTime(f.UpdatedAt), brief(f.Name, 60), f.State, fault.Size(int(f.Size)), strconv.Itoa(f.Chunks), brief(f.note(), 80),
+		})
+	}
+	return table(p.out, rows)
+}
+
+func (p *program) kbAdd() *cobra.Command {
+	var base string
+	var later bool
+	cmd := &cobra.Command{
+		Use: "add FILE…", Short: "Add files, archives or pages of the web", Args: cobra.MinimumNArgs(1),
+		Long: "Add files, each of at most 100 MiB, and wait until they are processed. With --base they are added to a knowledge base. The\n" +
+			"files of a zip archive are added one by one, which requires --base. A FILE that begins with http:// or https:// is a page of\n" +
+			"the web. A file that you have already is not stored twice.",
+		Example: "  nodest kb add keepers.pdf lore/*.md --base Harbour\n  nodest kb add https://example.org/history --base Harbour\n  nodest kb add notes.zip --base Harbour --no-wait",
+		RunE: p.command(func(ctx context.Context, c *client, files []string) error {
+			run := adding{p: p, c: c}
+			if base != "" {
+				found, err := c.find(ctx, base, knowledgeBases)
+				if err != nil {
+					return err
+				}
+				run.base = found.ID
+			}
+			for i, file := range files {
+				run.tell("%d of %d: %s", i+1, len(files), file)
+				if err := run.add(ctx, file); err != nil {
+					run.fail(file, err)
+				}
+			}
+			run.tell("")
+			if later {
+				return errors.Join(p.sayFiles(run.added), run.err())
+			}
+			return errors.Join(p.awaitFiles(ctx, c, run.added), run.err())
+		}),
+	}
+	cmd.Flags().StringVar(&base, "base", "", "knowledge base (name or id) that they are added to")
+	cmd.Flags().BoolVar(&later, "no-wait", false, "do not wait until the files are processed")
+	p.jsonFlag(cmd, "print JSON, one file per line")
+	return cmd
+}
+
+// adding is one run of a command that uploads files.
+type adding struct {
+	p     *program
+	c     *client
+	base  string // id of a knowledge base; "" = none
+	added []knowledgeFile
+	lost  int // that were not stored
+}
+
+// tell shows on a terminal what is being done; "" clears the line.
+func (a *adding) tell(format string, args ...any) { a.p.tell(format, args...) }
+
+// tell shows one line that the next one replaces, if somebody looks; "" clears it.
+func (p *program) tell(format string, args ...any) {
+	if f, ok := p.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintf(f, "\r\x1b[K"+format, args...)
+	}
+}
+
+func (a *adding) fail(name string, err error) {
+	a.tell("")
+	a.lost++
+	fmt.Fprintf(a.p.err, "%s: %s\n", name, reason(err))
+}
+
+func (a *adding) err() error {
+	if a.lost == 0 {
+		return nil
+	}
+	return fmt.Errorf("not stored: %d", a.lost)
+}
+
+// add stores what one word of the command line names.
+func (a *adding) add(ctx context.Context, word string) error {
+	var got struct{ File knowledgeFile }
+	switch {
+	case strings.HasPrefix(word, "http://"), strings.HasPrefix(word, "https://"):
+		body := map[string]any{"url": word}
+		if a.base != "" {
+			body["knowledgeBaseId"] = a.base
+		}
+		if err := a.c.call(ctx, http.MethodPost, userFiles.path+"/web", body, &got); err != nil {
+			return err
+		}
+	case strings.EqualFold(filepath.Ext(word), ".zip"):
+		return a.unzip(ctx, word)
+	default:
+		fields := map[string]string{"knowledgeBaseId": a.base}
+		if err := a.c.uploadFile(ctx, http.MethodPost, userFiles.path, word, fields, &got); err != nil {
+			return err
+		}
+	}
+	a.added = append(a.added, got.File)
+	return nil
+}
+
+func (a *adding) unzip(ctx context.Context, file string) error {
+	if a.base == "" {
+		return usage("an archive needs the knowledge base of its files; give it with --base NAME")
+	}
+	var got struct {
+		Files  []knowledgeFile
+		Failed []struct{ Name, Detail string }
+	}
+	if err := a.c.uploadFile(ctx, http.MethodPost, knowledgeBases.path+"/"+url.PathEscape(a.base)+"/import", file, nil, &got); err != nil {
+		return err
+	}
+	a.added = append(a.added, got.Files...)
+	for _, f := range got.Failed {
+		a.fail(file+": "+f.Name, errors.New(f.Detail))
+	}
+	return nil
+}
+
+// uploadFile sends a file from the disk, which may be large, behind the other fields of
+// the form; empty ones are left out.
+func (c *client) uploadFile(ctx context.Context, method, path, file string, fields map[string]string, out any) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("not a file")
+	}
+	var frame bytes.Buffer
+	form := multipart.NewWriter(&frame)
+	for name, value := range fields {
+		if value != "" {
+			err = errors.Join(err, form.WriteField(name, value))
+		}
+	}
+	_, failed := form.CreateFormFile("file", filepath.Base(file))
+	head := frame.Len()
+	if err = errors.Join(err, failed, form.Close()); err != nil {
+		return err
+	}
+	size := info.Size() // more than this is not sent: the length of the body is known before
+	body := io.MultiReader(bytes.NewReader(frame.Bytes()[:head]), io.LimitReader(f, size), bytes.NewReader(frame.Bytes()[head:]))
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return err
+	}
+	req.ContentLength = int64(frame.Len()) + size
+	req.Header.Set("Content-Type", form.FormDataContentType())
+	req.Header.Set("Expect", "100-continue") // a file that is refused is not sent
+	res, err := c.do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	return json.NewDecoder(res.Body).Decode(out)
+}
+
+// lookAgain is how long a command waits before it asks for the state of a file again.
+const lookAgain = 300 * time.Millisecond
+
+// awaitFiles waits until files are processed and prints them. It fails if one has failed.
+func (p *program) awaitFiles(ctx context.Context, c *client, files []knowledgeFile) error {
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	for i := range files {
+		for f := &files[i]; !f.ended(); {
+			p.tell("%d of %d: %s: %s %s", i+1, len(files), f.Name, f.State, f.note())
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			var now knowledgeFile
+			if err := c.call(ctx, http.MethodGet, userFiles.path+"/"+url.PathEscape(f.ID), nil, &now); err != nil {
+				return fmt.Errorf("%s: %s", f.Name, reason(err))
+			}
+			now.Duplicate = f.Duplicate
+			*f = now
+		}
+	}
+	p.tell("")
+	if err := p.sayFiles(files); err != nil {
+		return err
+	}
+	failed := 0
+	for i := range files {
+		if files[i].State == "failed" {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d files have failed", failed, len(files))
+	}
+	return nil
+}
+
+// sayFiles prints one line for each file.
+func (p *program) sayFiles(files []knowledgeFile) error {
+	for i := range files {
+		f := &files[i]
+		if p.json {
+			if err := p.printJSON(f); err != nil {
+				return err
+			}
+			continue
+		}
+		line := f.ID + "  " + f.Name + "  " + f.State
+		if note := f.note(); note != "" {
+			line += ": " + note
+		}
+		if f.Duplicate {
+			line += " (you had it already)"
+		}
+		fmt.Fprintln(p.out, line)
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) kbSync() *cobra.Command {
+	var base string
+	var gone, later bool
+	cmd := &cobra.Command{
+		Use: "sync DIR --base NAME", Short: "Make a knowledge base contain the files of a folder", Args: cobra.ExactArgs(1),
+		Long: "Make a knowledge base contain the files of a folder: new ones are added, changed ones replaced. Files are compared by their\n" +
+			"content, not by their dates. Folders become part of the names; hidden files, hidden folders and links are left out. With\n" +
+			"--delete your files in the knowledge base that are no longer in the folder are deleted, also those that you have added in\n" +
+			"another way; without it the command only names them.",
+		Example: "  nodest kb sync ~/notes --base Notes\n  nodest kb sync ~/notes --base Notes --delete",
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			found, err := c.find(ctx, base, knowledgeBases)
+			if err != nil {
+				return err
+			}
+			run := syncing{adding: adding{p: p, c: c, base: found.ID}, dir: args[0], remove: gone}
+			if err := run.sync(ctx, found.path()); err != nil {
+				return err
+			}
+			if later {
+				err = p.sayFiles(run.added)
+			} else {
+				err = p.awaitFiles(ctx, c, run.added)
+			}
+			return errors.Join(err, run.summary(), run.err())
+		}),
+	}
+	cmd.Flags().StringVar(&base, "base", "", "knowledge base (name or id)")
+	cmd.Flags().BoolVar(&gone, "delete", false, "delete files that are no longer in the folder")
+	cmd.Flags().BoolVar(&later, "no-wait", false, "do not wait until the files are processed")
+	_ = cmd.MarkFlagRequired("base") // fails only for a flag that does not exist
+	p.jsonFlag(cmd, "print JSON, one file per line and the summary at the end")
+	return cmd
+}
+
+// syncing is one run of nodest kb sync.
+type syncing struct {
+	adding
+	dir    string
+	remove bool // --delete
+
+	New       int `json:"new"`
+	Changed   int `json:"changed"`
+	Gone      int `json:"gone"`
+	Unchanged int `json:"unchanged"`
+}
+
+// sync compares the folder with the knowledge base at path.
+func (s *syncing) sync(ctx context.Context, path string) error {
+	local, err := filesOf(s.dir)
+	if err != nil {
+		return err
+	}
+	list, err := all[knowledgeFile](ctx, s.c, path+"/files")
+	if err != nil {
+		return err
+	}
+	named, known := map[string]knowledgeFile{}, map[string]bool{}
+	for _, f := range list {
+		if f.Access == "owner" { // what others have added is theirs
+			named[f.Name], known[f.SHA256] = f, true
+		}
+	}
+	there := map[string]bool{} // contents of the folder
+	for i, name := range slices.Sorted(maps.Keys(local)) {
+		s.tell("%d of %d: %s", i+1, len(local), name)
+		sum, err := hashOf(local[name])
+		if err == nil {
+			there[sum] = true
+			err = s.file(ctx, name, local[name], named[name], known[sum], sum)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			s.fail(name, err)
+		}
+	}
+	s.tell("")
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if f := named[name]; local[name] == "" && !there[f.SHA256] {
+			if err := s.gone(ctx, f); err != nil {
+				s.fail(name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// file adds one file, or replaces old. A content that the knowledge base has under another
+// name is not stored twice.
+func (s *syncing) file(ctx context.Context, name, path string, old knowledgeFile, known bool, sum string) error {
+	method, to, count := http.MethodPost, userFiles.path, &s.New
+	switch {
+	case old.SHA256 == sum, old.ID == "" && known:
+		s.Unchanged++
+		return nil
+	case old.ID != "":
+		method, to, count = http.MethodPut, userFiles.path+"/"+url.PathEscape(old.ID)+"/content", &s.Changed
+	}
+	fields := map[string]string{"name": name}
+	if old.ID == "" {
+		fields["knowledgeBaseId"] = s.base
+	}
+	var got struct{ File knowledgeFile }
+	if err := s.c.uploadFile(ctx, method, to, path, fields, &got); err != nil {
+		return err
+	}
+	s.added = append(s.added, got.File)
+	*count++
+	return nil
+}
+
+// gone deletes a file that is no longer in the folder, or says that it would.
+func (s *syncing) gone(ctx context.Context, f knowledgeFile) error {
+	if !s.remove {
+		s.Gone++
+		_, err := fmt.Fprintf(s.p.err, "gone: %s; --delete deletes it\n", f.Name)
+		return err
+	}
+	if err := s.c.call(ctx, http.MethodDelete, userFiles.path+"/"+url.PathEscape(f.ID), nil, nil); err != nil {
+		return err
+	}
+	s.Gone++
+	_, err := fmt.Fprintf(s.p.err, "deleted: %s\n", f.Name)
+	return err
+}
+
+func (s *syncing) summary() error {
+	if s.p.json {
+		return s.p.printJSON(map[string]any{"new": s.New, "changed": s.Changed, "gone": s.Gone, "deleted": s.remove, "unchanged": s.Unchanged, "failed": s.lost})
+	}
+	gone := "gone"
+	if s.remove {
+		gone = "deleted"
+	}
+	_, err := fmt.Fprintf(s.p.out, "%d new, %d changed, %d %s, %d unchanged\n", s.New, s.Changed, s.Gone, gone, s.Unchanged)
+	return err
+}
+
+// filesOf returns the paths of the files in a folder and those below, by their names: the
+// way from the folder, with slashes. Hidden ones, links and what is no file are left out.
+func filesOf(dir string) (map[string]string, error) {
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path == dir:
+			return nil
+		case strings.HasPrefix(entry.Name(), ".") && entry.IsDir():
+			return fs.SkipDir
+		case strings.HasPrefix(entry.Name(), "."), !entry.Type().IsRegular():
+			return nil
+		}
+		name, err := filepath.Rel(dir, path)
+		files[filepath.ToSlash(name)] = path
+		return err
+	})
+	if err == nil {
+		if info, failed := os.Stat(dir); failed != nil || !info.IsDir() {
+			err = errors.Join(failed, usage("%s is not a folder", dir))
+		}
+	}
+	return files, err
+}
+
+func hashOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

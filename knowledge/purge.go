@@ -1,0 +1,76 @@
+package knowledge
+
+import (
+	"context"
+
+	"nodest/jobs"
+)
+
+// PurgeKind is the kind of the job that removes what its user has deleted.
+const PurgeKind = "knowledge.purge"
+
+// How many rows a transaction of a purge removes, and of these of an original: a part is
+// larger than other rows.
+const (
+	purgeAtOnce = 500
+	partsAtOnce = 16
+)
+
+// purge has what was deleted removed.
+func purge(tx Tx) error {
+	return tx.Jobs.Enqueue(jobs.Spec{Kind: PurgeKind, UserID: tx.UserID(), Subject: "all"})
+}
+
+func (s *Service) purgeKind() jobs.Kind {
+	return jobs.Kind{Name: PurgeKind, AtOnce: 1, Run: s.runPurge}
+}
+
+// runPurge removes hidden files and knowledge bases in small transactions. It can be
+// interrupted.
+func (s *Service) runPurge(ctx context.Context, j *jobs.Job) error {
+	for {
+		var files []*File
+		err := s.store.View(ctx, j.UserID, func(tx Tx) (err error) {
+			files, err = tx.DeletedFiles(purgeAtOnce)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(files) == 0 {
+			return s.inBatches(ctx, j.UserID, func(tx Tx) (int, error) { return tx.PurgeBases(purgeAtOnce) })
+		}
+		for _, f := range files {
+			if err := s.purgeFile(ctx, j.UserID, f); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// purgeFile removes all of a hidden file, its row last.
+func (s *Service) purgeFile(ctx context.Context, userID string, f *File) error {
+	err := s.inBatches(ctx, userID, func(tx Tx) (int, error) { return tx.PurgeIndex(f.ID, purgeAtOnce) })
+	if err != nil {
+		return err
+	}
+	err = s.inBatches(ctx, userID, func(tx Tx) (int, error) { return tx.DropParts(f.ContentID, partsAtOnce) })
+	if err != nil {
+		return err
+	}
+	return s.store.Update(ctx, userID, func(tx Tx) error { return tx.PurgeFile(f.ID) })
+}
+
+// inBatches repeats a transaction until it removes nothing.
+func (s *Service) inBatches(ctx context.Context, userID string, remove func(tx Tx) (int, error)) error {
+	for removed := 1; removed > 0; {
+		err := s.store.Update(ctx, userID, func(tx Tx) (err error) {
+			removed, err = remove(tx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

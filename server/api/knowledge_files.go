@@ -1,0 +1,69 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"nodest/knowledge"
+	"nodest/op"
+)
+
+// documentBytes bounds an uploaded document or archive.
+const documentBytes = 100 << 20
+
+// Documents as files. They are not held in memory.
+var (
+	knowledgeUploads = []Upload{
+		{Route: "POST /files", Name: "file.upload", Limit: documentBytes, Spooled: true, Status: http.StatusAccepted, Run: uploadFile},
+		{Route: "PUT /files/:id/content", Name: "file.replace", Limit: documentBytes, Spooled: true, IfMatch: true, Status: http.StatusAccepted, Run: replaceFile},
+		{Route: "POST /knowledge-bases/:id/import", Name: "knowledge.import", Limit: documentBytes, Spooled: true, Status: http.StatusAccepted, Run: importZip},
+	}
+	knowledgeStreams = []Stream{
+		{Route: "GET /files/:id/content", Open: openFile},
+	}
+)
+
+// newFile is an uploaded file as the service takes it.
+func newFile(f File) knowledge.NewFile {
+	return knowledge.NewFile{Name: f.Name, Type: f.Type, Body: f.Body, Size: f.Size, BaseID: f.KnowledgeBaseID}
+}
+
+func uploadFile(ctx context.Context, s *Services, c *op.Call, f File) (any, error) {
+	return queuedOf(s.Knowledge.Upload(ctx, c, newFile(f)))
+}
+
+func replaceFile(ctx context.Context, s *Services, c *op.Call, f File) (any, error) {
+	return queuedOf(s.Knowledge.Replace(ctx, c, f.ID, f.IfVersion, newFile(f)))
+}
+
+func importZip(ctx context.Context, s *Services, c *op.Call, f File) (any, error) {
+	in := newFile(f)
+	in.BaseID = f.ID
+	files, failed, err := s.Knowledge.Unzip(ctx, c, in)
+	if err != nil {
+		return nil, err
+	}
+	return unpackedOf(files, failed), nil
+}
+
+// Stream is a route that answers a file which is not held in memory, or a range of it.
+type Stream struct {
+	Route string // as in Operation
+	Open  func(ctx context.Context, s *Services, userID, id string) (*Content, error)
+}
+
+// Content is a file to send; whoever gets it closes it.
+type Content struct {
+	io.ReadSeekCloser
+	Name string
+	Hash string // of the content, in hexadecimal
+}
+
+func openFile(ctx context.Context, s *Services, userID, id string) (*Content, error) {
+	f, body, err := s.Knowledge.Content(ctx, userID, id)
+	if err != nil {
+		return nil, err
+	}
+	return &Content{body, f.Name, f.SHA256}, nil
+}

@@ -1,0 +1,211 @@
+package api
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"nodest/cite"
+	"nodest/knowledge"
+	"nodest/knowledge/parse"
+	"nodest/op"
+)
+
+// pageOf is pages for a page that is returned by value.
+func pageOf[T, W any](wire func(T) W) func(op.Page[T], error) (any, error) {
+	return func(p op.Page[T], err error) (any, error) { return pages(wire)(&p, err) }
+}
+
+// Queued is the answer to what is finished in the background. Known says that nothing is
+// to be done: the object was there already, and REST answers 200.
+type Queued struct {
+	Body  any
+	Known bool
+}
+
+// MarshalJSON implements json.Marshaler.
+func (q Queued) MarshalJSON() ([]byte, error) { return json.Marshal(q.Body) }
+
+var queuedOf = Result(func(f *knowledge.File) Queued {
+	return Queued{Body: map[string]any{"file": wireFileOf(f)}, Known: f.Duplicate}
+})
+
+type wireText struct {
+	Title   string          `json:"title"`
+	Text    string          `json:"text"`
+	Outline []parse.Heading `json:"outline"`
+	Pages   []parse.Page    `json:"pages"`
+}
+
+func wireTextOf(t *knowledge.Text) wireText {
+	return wireText{t.Title, t.Text, OrEmpty(t.Outline), OrEmpty(t.Pages)}
+}
+
+// wireChunk is a chunk without what only some lists have.
+type wireChunk struct {
+	ID      string `json:"id"`
+	FileID  string `json:"fileId"`
+	Index   int    `json:"index"`
+	Start   int    `json:"start"`
+	End     int    `json:"end"`
+	Text    string `json:"text"`
+	Heading string `json:"heading"`
+	Page    int    `json:"page,omitempty"`
+	Kind    string `json:"kind"`
+}
+
+func wireChunkOf(c *knowledge.Chunk) wireChunk {
+	return wireChunk{c.ID, c.FileID, c.Index, c.Start, c.End, c.Text, c.Heading, c.Page, c.Kind}
+}
+
+type wireFileChunk struct {
+	wireChunk
+	Embedded bool `json:"embedded"`
+}
+
+func wireFileChunkOf(c *knowledge.Chunk) wireFileChunk {
+	return wireFileChunk{wireChunkOf(c), c.Embedded}
+}
+
+type wireBase struct {
+	ID           string   `json:"id"`
+	OwnerID      string   `json:"ownerId"`
+	Access       string   `json:"access"`
+	Name         string   `json:"name"`
+	Description  string   `json:"description"`
+	ChunkSize    *int     `json:"chunkSize,omitempty"`
+	ChunkOverlap *int     `json:"chunkOverlap,omitempty"`
+	Files        int      `json:"files"`
+	Languages    []string `json:"languages"`
+	Version      int64    `json:"version"`
+	CreatedAt    op.Time  `json:"createdAt"`
+	UpdatedAt    op.Time  `json:"updatedAt"`
+}
+
+func wireBaseOf(b *knowledge.Base) wireBase {
+	size, overlap := rulesOf(b.Rules)
+	return wireBase{
+		ID: b.ID, OwnerID: b.OwnerID, Access: b.Access, Name: b.Name, Description: b.Description, ChunkSize: size, ChunkOverlap: overlap,
+		Files: b.Files, Languages: OrEmpty(b.Languages), Version: b.Version, CreatedAt: op.Time(b.CreatedAt), UpdatedAt: op.Time(b.UpdatedAt),
+	}
+}
+
+type wireGrant struct {
+	UserID    string  `json:"userId"`
+	Username  string  `json:"username"`
+	Role      string  `json:"role"`
+	GrantedBy string  `json:"grantedBy"`
+	CreatedAt op.Time `json:"createdAt"`
+}
+
+func wireGrantOf(g knowledge.Grant) wireGrant {
+	return wireGrant{g.UserID, g.Username, g.Role, g.GrantedBy, op.Time(g.CreatedAt)}
+}
+
+type wireBoundBase struct {
+	wireBase
+	Enabled bool `json:"enabled"`
+}
+
+func wireBoundBaseOf(b *knowledge.BoundBase) wireBoundBase {
+	return wireBoundBase{wireBaseOf(&b.Base), b.Enabled}
+}
+
+type wireBoundFile struct {
+	wireFile
+	Enabled  bool `json:"enabled"`
+	Position int  `json:"position"`
+}
+
+func wireBoundFileOf(f *knowledge.BoundFile) wireBoundFile {
+	return wireBoundFile{wireFileOf(&f.File), f.Enabled, f.Position}
+}
+
+type wireBound struct {
+	Files []wireBoundFile `json:"files"`
+	Bases []wireBoundBase `json:"knowledgeBases"`
+}
+
+func wireBoundOf(b *knowledge.Bound) wireBound {
+	w := wireBound{Files: []wireBoundFile{}, Bases: []wireBoundBase{}}
+	for i := range b.Files {
+		w.Files = append(w.Files, wireBoundFileOf(&b.Files[i]))
+	}
+	for i := range b.Bases {
+		w.Bases = append(w.Bases, wireBoundBaseOf(&b.Bases[i]))
+	}
+	return w
+}
+
+type wireFoundFile struct {
+	ID            string  `json:"id"`
+	Name          string  `json:"name"`
+	ContentType   string  `json:"contentType"`
+	KnowledgeBase string  `json:"knowledgeBase"`
+	Relevance     float64 `json:"relevance"`
+}
+
+type wireFoundChunk struct {
+	wireChunk
+	Similarity  float64 `json:"similarity"`
+	LexicalRank int     `json:"lexicalRank,omitempty"`
+	VectorRank  int     `json:"vectorRank,omitempty"`
+}
+
+type wireSearched struct {
+	Files     []wireFoundFile         `json:"files"`
+	Chunks    []wireFoundChunk        `json:"chunks"`
+	Pending   []knowledge.PendingFile `json:"pending"`
+	Truncated bool                    `json:"truncated"`
+	Dropped   int                     `json:"dropped"`
+	Degraded  []string                `json:"degraded"`
+}
+
+func wireSearchedOf(r *knowledge.SearchResult) wireSearched {
+	w := wireSearched{
+		Files: []wireFoundFile{}, Chunks: []wireFoundChunk{}, Pending: OrEmpty(r.Pending),
+		Truncated: r.Truncated, Dropped: r.Dropped, Degraded: OrEmpty(r.Degraded),
+	}
+	for _, f := range r.Files {
+		w.Files = append(w.Files, wireFoundFile{f.File.ID, f.File.Name, f.File.ContentType, f.BaseName, f.Relevance})
+	}
+	for i := range r.Chunks {
+		c := &r.Chunks[i]
+		w.Chunks = append(w.Chunks, wireFoundChunk{wireChunkOf(&c.Chunk), c.Similarity, c.Lexical, c.Vector})
+	}
+	return w
+}
+
+type wireAnswer struct {
+	Answer     string           `json:"answer"`
+	References []cite.Reference `json:"references"`
+	Model      string           `json:"model"`
+	Offline    bool             `json:"offline"`
+	Usage      json.RawMessage  `json:"usage,omitempty"`
+}
+
+func wireAnswerOf(a *knowledge.Answer) wireAnswer {
+	return wireAnswer{a.Answer, OrEmpty(a.References), a.Model, a.Offline, a.Usage}
+}
+
+// unpacked is the answer to an archive; failed has the reasons by name.
+type unpacked struct {
+	Files  []wireFile   `json:"files"`
+	Failed []failedFile `json:"failed"`
+}
+
+type failedFile struct {
+	Name   string `json:"name"`
+	Detail string `json:"detail"`
+}
+
+func unpackedOf(files []*knowledge.File, failed map[string]string) unpacked {
+	w := unpacked{[]wireFile{}, []failedFile{}}
+	for _, f := range files {
+		w.Files = append(w.Files, wireFileOf(f))
+	}
+	for _, name := range slices.Sorted(maps.Keys(failed)) {
+		w.Failed = append(w.Failed, failedFile{name, failed[name]})
+	}
+	return w
+}

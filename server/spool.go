@@ -1,0 +1,212 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/server/api"
+)
+
+// formOverhead bounds what a form has beside its file, in bytes, and formField one of its
+// other fields.
+const (
+	formOverhead = 64 << 10
+	formField    = 4 << 10
+)
+
+// spooled is the handler of an upload that is written to a temporary file while it
+// arrives. Nothing else is held meanwhile: neither memory nor one of the places for large
+// bodies.
+func (s *Server) spooled(u api.Upload) handler {
+	return func(c echo.Context, who *account.Identity) error {
+		f := api.File{ID: c.Param("id")}
+		if u.IfMatch {
+			var err error
+			if f.IfVersion, err = versionOf(c.Request()); err != nil {
+				return err
+			}
+		}
+		temp, err := s.newTemp()
+		if err != nil {
+			return err
+		}
+		defer temp.drop()
+		err = s.readBody(c, u.Limit+formOverhead, func(r *http.Request) error { return temp.readForm(r, &f, u.Limit) })
+		if err != nil {
+			return err
+		}
+		f.Body = temp
+		return s.take(c, who, u, f)
+	}
+}
+
+// temp is a temporary file. It has no name in its folder where the system allows that, so
+// that it is gone with the process, however that ends.
+type temp struct{ *os.File }
+
+func (s *Server) newTemp() (temp, error) {
+	f, err := os.CreateTemp(s.opts.TempDir, "upload-*")
+	if err != nil {
+		return temp{}, cannotSpool(err)
+	}
+	_ = os.Remove(f.Name()) // drop does it again, for systems that do not remove open files
+	return temp{f}, nil
+}
+
+func (t temp) drop() {
+	_ = t.Close()
+	_ = os.Remove(t.Name())
+}
+
+// cannotSpool makes a full or read-only disk an error that says so.
+func cannotSpool(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fault.Wrap(err, fault.StorageFull, "the disk is full")
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return fault.Wrap(err, fault.StorageFull, "the server cannot write to its disk")
+	}
+	return fault.Wrap(err, fault.Internal, "the file could not be written")
+}
+
+// readForm reads a form: its file into t, and its fields into f.
+func (t temp) readForm(r *http.Request, f *api.File, limit int64) error {
+	form, err := r.MultipartReader()
+	if err != nil {
+		return fault.Wrap(err, fault.UnsupportedMedia, "the body must be multipart/form-data with the file in the field file")
+	}
+	files, named := 0, ""
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		switch field := part.FormName(); field {
+		case "file":
+			if files++; files == 1 {
+				err = t.readFile(part, f, limit)
+			}
+		case "name":
+			named, err = readField(part, field)
+		case "knowledgeBaseId":
+			f.KnowledgeBaseID, err = readField(part, field)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if files != 1 {
+		return fault.InvalidField("file", "required", "must be exactly one file, not %d", files)
+	}
+	if named = plainPath(named); named != "" {
+		f.Name = named
+	}
+	return nil
+}
+
+// readFile copies the file of a form.
+func (t temp) readFile(part *multipart.Part, f *api.File, limit int64) (err error) {
+	f.Name, f.Type = plainFilename(part.FileName()), part.Header.Get("Content-Type")
+	sum := sha256.New()
+	out := &diskWriter{w: t.File}
+	f.Size, err = io.Copy(io.MultiWriter(out, sum), io.LimitReader(part, limit+1))
+	switch {
+	case out.err != nil:
+		return cannotSpool(out.err)
+	case err != nil:
+		return err
+	case f.Size > limit:
+		return fault.New(fault.TooLarge, "file too large, limit %s", fault.Size(int(limit)))
+	}
+	f.Hash = hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// diskWriter tells errors of the disk from those of the network.
+type diskWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (d *diskWriter) Write(p []byte) (n int, err error) {
+	n, d.err = d.w.Write(p)
+	return n, d.err
+}
+
+func readField(part io.Reader, field string) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(part, formField+1))
+	if err == nil && (len(text) > formField || !utf8.Valid(text)) {
+		err = fault.InvalidField(field, "range", "must have at most %d bytes of UTF-8", formField)
+	}
+	return string(text), err
+}
+
+// plainPath is plainFilename for a name with folders: those that lead elsewhere are left
+// out, and so are control characters and those that turn the direction of text.
+func plainPath(name string) string {
+	name = path.Clean("/" + strings.ReplaceAll(plainText(name), `\`, "/"))[1:]
+	if long := []rune(name); len(long) > nameChars {
+		return string(long[len(long)-nameChars:]) // the end says what kind of file it is
+	}
+	return name
+}
+
+// plainText is text without control characters, those that change the direction of what
+// follows, and what is not UTF-8.
+func plainText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == utf8.RuneError || unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// streamed is the handler of a route that sends a file, or ranges of it. Whatever the file
+// is, browsers get it as data to save: opened on this origin, it could act for the user.
+func (s *Server) streamed(d api.Stream) echo.HandlerFunc {
+	return s.signedIn(only(func(c echo.Context, who *account.Identity) error {
+		r := c.Request()
+		content, err := d.Open(r.Context(), &s.Services, who.User.ID, c.Param("id"))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = content.Close() }()
+		h := c.Response().Header()
+		h.Set("Content-Type", echo.MIMEOctetStream)
+		h.Set("Content-Disposition", attached(path.Base(content.Name)))
+		h.Set("Cache-Control", "private, no-cache")
+		h.Set("ETag", fmt.Sprintf("%q", content.Hash))
+		http.ServeContent(c.Response(), r, "", time.Time{}, content)
+		return nil
+	}))
+}
+
+// attached is the header Content-Disposition of a file to save.
+func attached(name string) string {
+	if header := mime.FormatMediaType("attachment", map[string]string{"filename": name}); header != "" {
+		return header
+	}
+	return "attachment" // for a name that cannot be written
+}

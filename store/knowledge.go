@@ -1,0 +1,62 @@
+package store
+
+import (
+	"time"
+
+	"nodest/knowledge"
+)
+
+// Knowledge returns the store of knowledge.Service.
+func (db *DB) Knowledge() knowledge.Store { return part[knowledge.Tx]{db, (*tx).knowledge} }
+
+// knowledge is t as package knowledge has it.
+func (t *tx) knowledge() knowledge.Tx {
+	k := knowledgeTx{t}
+	return knowledge.Tx{Tx: t, FileTx: k, BaseTx: k, BindingTx: k, IndexTx: indexTx{t}, Jobs: t, Characters: t.characters()}
+}
+
+type knowledgeTx struct{ *tx }
+
+// readableBases are the knowledge bases that the acting user may read, and how; its arguments
+// are the user, twice. Whether one is hidden is for who joins it to say.
+const readableBases = `(SELECT user_id, id, 'owner' AS access FROM knowledge_bases WHERE user_id = ?
+	UNION ALL SELECT user_id, base_id AS id, role AS access FROM knowledge_grants WHERE grantee_id = ?)`
+
+// inReadable joins the memberships m of knowledge bases b that the acting user may read; its
+// arguments are those of readableBases.
+const inReadable = ` FROM ` + readableBases + ` r JOIN knowledge_bases b ON b.user_id = r.user_id AND b.id = r.id AND b.deleted_at IS NULL
+	JOIN knowledge_base_files m ON m.user_id = b.user_id AND m.base_id = b.id `
+
+// locked is the end of a SELECT that locks rows of a table in an Update.
+func (t knowledgeTx) locked(table string) string {
+	if t.Writable() != nil {
+		return ""
+	}
+	if lock := t.ForNoKeyUpdate(); lock != "" {
+		return lock + " OF " + table
+	}
+	return ""
+}
+
+// leaveKnowledge removes what rows of other users say of a user that is deleted: access to
+// their knowledge bases, and the user's own files and knowledge bases there and with their
+// characters.
+func (s *session) leaveKnowledge(userID string) error {
+	return s.each([]string{
+		"DELETE FROM knowledge_grants WHERE grantee_id = ?",
+		"DELETE FROM knowledge_base_files WHERE file_user_id = ?",
+		"DELETE FROM character_files WHERE file_user_id = ?",
+		"DELETE FROM character_bases WHERE base_user_id = ?",
+	}, userID)
+}
+
+// uploadLife is how long the parts of an upload wait for their file.
+const uploadLife = 24 * time.Hour
+
+// abandonedUploads removes the parts of an upload of which no file came, or of a content that
+// was replaced: one content at a time, which has at most as many parts as a file may have.
+func abandonedUploads(s *session) (int64, error) {
+	return s.Exec(`DELETE FROM file_parts WHERE (user_id, content_id) IN (SELECT p.user_id, p.content_id FROM file_parts p
+		WHERE p.part = 0 AND p.created_at <= ? AND NOT EXISTS (SELECT 1 FROM files f
+			WHERE f.user_id = p.user_id AND f.content_id = p.content_id) LIMIT 1)`, s.Now().Add(-uploadLife))
+}

@@ -1,0 +1,156 @@
+package store
+
+import (
+	"strings"
+
+	"nodest/knowledge"
+	"nodest/store/sqldb"
+)
+
+type fileRow struct {
+	knowledge.File `db:"OwnerID=user_id Declared=declared_type -Access -Duplicate"`
+}
+
+// file is the file as the acting user sees it.
+func (t knowledgeTx) file(r *fileRow) *knowledge.File {
+	r.Access = knowledge.AccessRead
+	if r.OwnerID == t.userID {
+		r.Access = knowledge.AccessOwner
+	}
+	return &r.File
+}
+
+var (
+	fileColumns = "f." + strings.Join(sqldb.Columns[fileRow](), ", f.")
+	ownFiles    = "SELECT " + fileColumns + " FROM files f WHERE f.user_id = ? AND f.deleted_at IS NULL "
+)
+
+// readableFile is true of a file f that the acting user may read; its arguments are the user,
+// three times.
+const readableFile = "f.deleted_at IS NULL AND (f.user_id = ? OR EXISTS (SELECT 1" + inReadable +
+	" WHERE m.file_user_id = f.user_id AND m.file_id = f.id))"
+
+// LockFiles locks the user's row.
+func (t knowledgeTx) LockFiles() (files int, bytes int64, err error) {
+	if _, err := t.LockLimits(); err != nil {
+		return 0, 0, err
+	}
+	return t.CountFiles()
+}
+
+// CountFiles returns how many files the user has, and their bytes.
+func (t knowledgeTx) CountFiles() (files int, bytes int64, err error) {
+	n, err := sqldb.Value[struct{ Files, Bytes int64 }](t, "SELECT COUNT(*) AS files, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes"+
+		" FROM files WHERE user_id = ? AND deleted_at IS NULL", t.userID)
+	return int(n.Files), n.Bytes, err
+}
+
+// InsertFile stores a new file.
+func (t knowledgeTx) InsertFile(f *knowledge.File) error {
+	t.fillTimes(&f.CreatedAt, &f.UpdatedAt)
+	f.OwnerID, f.Access = t.userID, knowledge.AccessOwner
+	return t.Insert("files", &fileRow{*f})
+}
+
+// OwnFile returns an own file, locked in an Update.
+func (t knowledgeTx) OwnFile(id string) (*knowledge.File, error) {
+	return sqldb.Find(t, "file", t.file, ownFiles+"AND f.id = ?"+t.locked("f"), t.userID, id)
+}
+
+// File returns a file that the user may read.
+func (t knowledgeTx) File(id string) (*knowledge.File, error) {
+	own, err := sqldb.One[fileRow](t, ownFiles+"AND f.id = ?", t.userID, id)
+	if err != nil || own != nil {
+		if err != nil {
+			return nil, err
+		}
+		return t.file(own), nil
+	}
+	return sqldb.Find(t, "file", t.file, "SELECT "+fileColumns+inReadable+
+		"JOIN files f ON f.user_id = m.file_user_id AND f.id = m.file_id AND f.deleted_at IS NULL WHERE m.file_id = ? LIMIT 1",
+		t.userID, t.userID, id)
+}
+
+// FileByHash returns the own file with a content.
+func (t knowledgeTx) FileByHash(sha256 string) (*knowledge.File, error) {
+	return t.anyFile("AND f.sha256 = ?", sha256)
+}
+
+// FileByURL returns the newest own file that was read from an address.
+func (t knowledgeTx) FileByURL(url string) (*knowledge.File, error) {
+	return t.anyFile("AND f.source_url <> '' AND f.source_url = ? ORDER BY f.created_at DESC, f.id DESC LIMIT 1", url)
+}
+
+// anyFile is an own file that a condition finds, nil if there is none.
+func (t knowledgeTx) anyFile(where string, arg string) (*knowledge.File, error) {
+	row, err := sqldb.One[fileRow](t, ownFiles+where, t.userID, arg)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	return t.file(row), nil
+}
+
+// Files lists own files newest first.
+func (t knowledgeTx) Files(state, cursor string, limit int) ([]*knowledge.File, string, error) {
+	query, args := ownFiles, []any{t.userID}
+	if state != "" {
+		query, args = query+"AND f.state = ?", append(args, state)
+	}
+	return sqldb.Page(t, t.file, "f.created_at", cursor, limit, query, args...)
+}
+
+// fileFixed are the columns of a file that do not change.
+var fileFixed = []string{"user_id", "id", "source", "created_at"}
+
+// UpdateFile stores what can change of an own file.
+func (t knowledgeTx) UpdateFile(f *knowledge.File) error {
+	return t.UpdateOne("file", "files", &fileRow{*f}, fileFixed, "WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, f.ID)
+}
+
+// DeleteFile hides an own file.
+func (t knowledgeTx) DeleteFile(id string) error {
+	err := t.ExecOne("file", "UPDATE files SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.Now(), t.userID, id)
+	if err != nil {
+		return err
+	}
+	return t.each([]string{
+		"DELETE FROM knowledge_base_files WHERE file_user_id = ? AND file_id = ?",
+		"DELETE FROM character_files WHERE file_user_id = ? AND file_id = ?",
+	}, t.userID, id)
+}
+
+// PutPart stores a part of an own content.
+func (t knowledgeTx) PutPart(contentID string, part int, data []byte) error {
+	return t.Run("INSERT INTO file_parts (user_id, content_id, part, created_at, data) VALUES (?, ?, ?, ?, ?)"+
+		" ON CONFLICT (user_id, content_id, part) DO NOTHING", t.userID, contentID, part, t.Now(), data)
+}
+
+// FilePart returns a part of a file that the user may read.
+func (t knowledgeTx) FilePart(f *knowledge.File, part int) ([]byte, error) {
+	data, err := sqldb.Get[[]byte](t, "file", "SELECT p.data FROM files f JOIN file_parts p ON p.user_id = f.user_id AND p.content_id = f.content_id"+
+		" WHERE f.user_id = ? AND f.id = ? AND f.content_id = ? AND p.part = ? AND "+readableFile,
+		f.OwnerID, f.ID, f.ContentID, part, t.userID, t.userID, t.userID)
+	if err != nil {
+		return nil, err
+	}
+	return *data, nil
+}
+
+// DropParts removes parts of an own content that no file has.
+func (t knowledgeTx) DropParts(contentID string, limit int) (removed int, err error) {
+	n, err := t.Exec(`DELETE FROM file_parts WHERE user_id = ? AND content_id = ? AND part IN (SELECT p.part FROM file_parts p
+		WHERE p.user_id = ? AND p.content_id = ? AND NOT EXISTS (SELECT 1 FROM files f
+			WHERE f.user_id = p.user_id AND f.content_id = p.content_id AND f.deleted_at IS NULL) LIMIT ?)`,
+		t.userID, contentID, t.userID, contentID, limit)
+	return int(n), err
+}
+
+// DeletedFiles returns own files that are hidden.
+func (t knowledgeTx) DeletedFiles(limit int) ([]*knowledge.File, error) {
+	return sqldb.Map(t, t.file, "SELECT "+fileColumns+" FROM files f WHERE f.user_id = ? AND f.deleted_at IS NOT NULL ORDER BY f.id LIMIT ?", t.userID, limit)
+}
+
+// PurgeFile removes the row of a hidden file.
+func (t knowledgeTx) PurgeFile(id string) error {
+	return t.Run("DELETE FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NOT NULL", t.userID, id)
+}
