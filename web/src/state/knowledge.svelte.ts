@@ -27,9 +27,21 @@ listen({
   event: (e) => {
     if (!list) return
     if (e.ev === 'knowledge.deleted') bases.drop(e.data.knowledgeBaseId)
-    else if (e.ev === 'knowledge.updated' && (bases.get(e.data.knowledgeBaseId)?.version ?? 0) < e.data.version) void bases.refresh(e.data.knowledgeBaseId)
+    else if (e.ev === 'knowledge.updated') soon(e.data.knowledgeBaseId)
   },
 })
+
+const changed = new Set<string>()
+
+/** soon reads a knowledge base again; many changes at once, such as uploads, are one. */
+function soon(id: string) {
+  if (changed.has(id)) return
+  changed.add(id)
+  setTimeout(() => {
+    changed.delete(id)
+    void bases.refresh(id)
+  }, 300)
+}
 
 export const bases = {
   /** The knowledge bases, newest first; undefined until they were read. */
@@ -39,6 +51,8 @@ export const bases = {
   load() {
     if (!list && reading === 0) void readAll()
   },
+  /** reload reads all again: no event tells that the languages of files are known. */
+  reload: readAll,
   get(id: string): KnowledgeBase | undefined {
     return list?.find((b) => b.id === id)
   },

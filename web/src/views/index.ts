@@ -24,7 +24,7 @@ export const views: Entry[] = [
   { path: '/library/:kind?/:id?', nav: { label: () => shell.library, icon: 'book', to: '/library' }, load: () => import('./library/Library.svelte') },
   { path: '/memory/:characterId?/:part?', nav: { label: () => memoryNav.memory, icon: 'brain', to: '/memory' }, load: () => import('./memory/Memory.svelte') },
   { path: '/knowledge/:baseId?/:part?', nav: { label: () => knowledgeNav.knowledge, icon: 'document', to: '/knowledge' }, load: () => import('./knowledge/Knowledge.svelte') },
-  { path: '/files/:id/:part?', under: '/knowledge', load: () => import('./knowledge/File.svelte') },
+  { path: '/files/:id/:part?', under: '/knowledge/:baseId?/:part?', load: () => import('./knowledge/File.svelte') },
   { path: '/prompts/new/:conversationId', under: '/', load: () => import('./prompts/Next.svelte') },
   { path: '/prompts/:generationId', under: '/', load: () => import('./prompts/Inspector.svelte') },
   { path: '/settings/:section?', nav: { label: () => shell.settings, icon: 'settings', to: '/settings' }, load: () => import('./settings/Settings.svelte') },

@@ -72,7 +72,7 @@ const remarks = words(
 export function remark(warning: string): string {
   const [name = '', value = ''] = warning.split(':')
   if (name === 'lexical_only') return remarks.lexical_only
-  if (name === 'type_mismatch') return remarks.type_mismatch(plain(value))
+  if (name === 'type_mismatch') return remarks.type_mismatch(plain(value).toUpperCase())
   const without = /^(\d+)_chunks_without_vector$/.exec(name)
   if (without) return remarks.without_vector(without[1]!)
   if (name.startsWith('damaged_')) return remarks.damaged
