@@ -21,7 +21,14 @@ func Join(text string) string { return strings.Join(Terms(text), " ") }
 // with common irregular forms led back to the word; scripts without spaces as overlapping
 // pairs, a lone character as itself; digits, ordinals without their ending. Words of other
 // scripts stay whole.
-func Terms(text string) []string {
+func Terms(text string) []string { return terms(text, appendWord) }
+
+// DocumentTerms is Terms for documents and the questions about them: identifiers give their
+// parts and, as a further term, their whole: getUserName, user_name, net.http. So do numbers
+// with dots, such as versions.
+func DocumentTerms(text string) []string { return terms(text, appendIdentifier) }
+
+func terms(text string, appendWord func(terms []string, text string, from int) ([]string, int)) []string {
 	if !isASCII(text) {
 		text = norm.NFKC.String(text)
 	}
@@ -34,9 +41,7 @@ func Terms(text string) []string {
 			terms = appendPairs(terms, text[from:end])
 			from = end
 		case isWord(r):
-			end := wordEnd(text, from)
-			terms = appendWord(terms, text[from:end])
-			from = end
+			terms, from = appendWord(terms, text, from)
 		default:
 			from += n
 		}
@@ -110,11 +115,13 @@ func appendPairs(terms []string, run string) []string {
 	return append(terms, run[previous:])
 }
 
-func appendWord(terms []string, word string) []string {
-	for part := range strings.SplitSeq(word, "_") {
+// appendWord adds the terms of the word that begins at from, and returns its end.
+func appendWord(terms []string, text string, from int) ([]string, int) {
+	end := wordEnd(text, from)
+	for part := range strings.SplitSeq(text[from:end], "_") {
 		terms = appendPlain(terms, strings.ToLower(part))
 	}
-	return terms
+	return terms, end
 }
 
 // appendPlain adds a lower-case word unless it is a stop word.

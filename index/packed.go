@@ -76,3 +76,29 @@ func (p Packed) sketch(into []float32) {
 		into[i] = float32(float64(into[i]) * scale)
 	}
 }
+
+// Probe is a vector that many packed ones are compared with.
+type Probe struct {
+	packed Packed
+	scale  float32
+}
+
+// NewProbe returns a probe; nil if v has no direction.
+func NewProbe(v []float32) *Probe {
+	p := Pack(v)
+	if p == nil {
+		return nil
+	}
+	return &Probe{p, p.scale()}
+}
+
+// Dim returns the length of the vectors that p can be compared with.
+func (p *Probe) Dim() int { return len(p.packed) }
+
+// Cosine compares p with a vector of its length, whose Scale is given.
+func (p *Probe) Cosine(v Packed, scale float32) float32 {
+	return float32(p.packed.product(v)) * p.scale * scale
+}
+
+// Scale is one divided by the length of a vector.
+func (p Packed) Scale() float32 { return p.scale() }

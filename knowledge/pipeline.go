@@ -1,50 +1,258 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
 
+	"nodest/fault"
 	"nodest/jobs"
+	"nodest/knowledge/chunk"
+	"nodest/knowledge/parse"
+	"nodest/llm"
+	"nodest/lru"
 	"nodest/op"
+	"nodest/stream"
 )
 
-// engine is the state of the pipeline in this process.
-type engine struct{}
+// Parser turns a file into text: parse.Parse, or parse.Child.
+type Parser func(ctx context.Context, in parse.Input) (*parse.Document, error)
 
-// IngestKind is the kind of the job that makes a file searchable; its subject is the file.
-const IngestKind = "knowledge.ingest"
+// Model is a language model that answers questions of a user.
+type Model struct {
+	llm.Asker
+	Provider string
+	Name     string
+}
+
+// Pipeline is what a Service works with in the background and for searches. Zero values are
+// the defaults.
+type Pipeline struct {
+	Parser Parser                               // default parse.Parse
+	Rules  func(contentType string) chunk.Rules // of files whose knowledge bases have none; default chunk.Default
+
+	// Embedder returns the embedding provider of a user; nil = files are found by words only.
+	Embedder func(ctx context.Context, userID string) (llm.Embedder, error)
+	// EmbedderOf returns the one with a model id that Embedder returned earlier, for questions
+	// to vectors that were made by it; nil = no other one can be asked any more.
+	EmbedderOf func(ctx context.Context, userID, modelID string) (llm.Embedder, error)
+	// Meaning returns the embedding provider that checks citations; nil, or nil from it =
+	// words are compared.
+	Meaning func(ctx context.Context, userID string) (llm.Embedder, error)
+	// Model returns what answers questions; nil from it = no provider is configured.
+	Model func(ctx context.Context, userID string) (*Model, error)
+	// Transient delivers an event that is not stored.
+	Transient func(*stream.Event)
+
+	CacheBytes    int           // of segments and vectors in memory; default 128 MB
+	Batch         int           // chunks of one embedding call; default 50
+	InFlight      int           // embedding calls side by side; default 10, and 1 for the offline model
+	Stall         time.Duration // without progress after which an attempt is given up; default 10 min
+	Backoff       time.Duration // before a refused embedding call is repeated, doubled each time; default 1 s
+	QueryTime     time.Duration // for the vector of a question; default 2 s
+	MinSimilarity float64       // of hits that only their vector found; 0 = any
+	NoRerank      bool          // hits stay in the order of their ranks
+	Log           *slog.Logger  // default slog.Default()
+}
+
+func (p Pipeline) withDefaults() Pipeline {
+	if p.Parser == nil {
+		p.Parser = parse.Parse
+	}
+	if p.Rules == nil {
+		p.Rules = func(string) chunk.Rules { return chunk.Default }
+	}
+	if p.Transient == nil {
+		p.Transient = func(*stream.Event) {}
+	}
+	p.CacheBytes = cmp.Or(p.CacheBytes, 128<<20)
+	p.Batch = cmp.Or(p.Batch, 50)
+	p.InFlight = cmp.Or(p.InFlight, 10)
+	p.Stall = cmp.Or(p.Stall, 10*time.Minute)
+	p.Backoff = cmp.Or(p.Backoff, time.Second)
+	p.QueryTime = cmp.Or(p.QueryTime, 2*time.Second)
+	p.Log = cmp.Or(p.Log, slog.Default())
+	return p
+}
+
+// engine is the state of the pipeline in this process.
+type engine struct {
+	cache *lru.Cache[cacheKey, any]
+	gates gates
+}
+
+func newEngine(p Pipeline) engine {
+	return engine{cache: lru.New[cacheKey, any](p.CacheBytes), gates: gates{most: p.InFlight}}
+}
+
+// The jobs of the pipeline.
+const (
+	IngestKind  = "knowledge.ingest"  // subject: a file, which is parsed, cut and indexed
+	EmbedKind   = "knowledge.embed"   // subject: a file, whose chunks get their vectors
+	ReindexKind = "knowledge.reindex" // no subject; all files of a user get vectors of another model
+)
+
+const (
+	// mostFailures is how many attempts of a job may fail one after another. Attempts that a
+	// crash ended are not counted: the runner bounds these.
+	mostFailures = 5
+	mostAttempts = 25
+	jobTime      = 24 * time.Hour // watch ends attempts that hang
+)
+
+// pipelineKinds are the background jobs.
+func (s *Service) pipelineKinds() []jobs.Kind {
+	return []jobs.Kind{
+		{Name: IngestKind, AtOnce: 2, PerUser: 2, Attempts: mostAttempts, Timeout: jobTime, Run: s.attempt(s.runIngest)},
+		{Name: EmbedKind, AtOnce: 4, PerUser: 2, Attempts: mostAttempts, Timeout: jobTime, Run: s.attempt(s.runEmbed)},
+		{Name: ReindexKind, AtOnce: 2, PerUser: 1, Attempts: mostAttempts, Timeout: jobTime, Run: s.attempt(s.runReindex)},
+	}
+}
+
+// Kinds are the background jobs.
+func (s *Service) Kinds() []jobs.Kind { return append(s.pipelineKinds(), s.purgeKind()) }
 
 // ingest makes a file searchable, in the transaction that stores it.
 func ingest(tx Tx, fileID string) error {
 	return tx.Jobs.Enqueue(jobs.Spec{Kind: IngestKind, UserID: tx.UserID(), Subject: fileID})
 }
 
-func (s *Service) Text(ctx context.Context, userID, id string) (*Text, error) { return nil, errTodo }
-
-func (s *Service) Chunks(ctx context.Context, userID, id, cursor string, limit int) (op.Page[*Chunk], error) {
-	return op.Page[*Chunk]{}, errTodo
+// run is one attempt at a job.
+type run struct {
+	s    *Service
+	job  *jobs.Job
+	note note
+	beat func() // there was progress; safe for concurrent use
 }
 
-func (s *Service) Search(ctx context.Context, userID string, in SearchRequest) (*SearchResult, error) {
-	return nil, errTodo
+// note is the progress of a job. It outlives the attempt.
+type note struct {
+	Progress
+	Failures int `json:"failures,omitempty"` // attempts that failed since there was progress
 }
 
-func (s *Service) Reindexing(ctx context.Context, userID, baseID string) (*Reindexing, error) {
-	return nil, errTodo
+var errStalled = &jobFault{FileError{Code: "stalled", Detail: "there was no progress for a long time", Retryable: true}}
+
+// jobFault is an error with a code of files.
+type jobFault struct{ FileError }
+
+func (e *jobFault) Error() string { return e.Code + ": " + e.Detail }
+
+// attempt returns the handler of a kind of job. It ends the context of an attempt without
+// progress, and counts failures; the last one is written to the file.
+func (s *Service) attempt(do func(ctx context.Context, r *run) error) func(ctx context.Context, j *jobs.Job) error {
+	return func(ctx context.Context, j *jobs.Job) error {
+		r := &run{s: s, job: j}
+		_ = json.Unmarshal(j.Progress, &r.note) // nil, or what an attempt noted
+		working, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		timer := time.AfterFunc(s.opts.Stall, func() { cancel(errStalled) })
+		defer timer.Stop()
+		r.beat = func() { timer.Reset(s.opts.Stall) }
+		err := do(working, r)
+		if errors.Is(context.Cause(working), errStalled) {
+			err = errStalled
+		}
+		switch {
+		case err == nil, fault.Is(err, fault.NotFound): // the file was deleted
+			return nil
+		case ctx.Err() != nil, errors.Is(err, jobs.ErrLost):
+			return err
+		}
+		return r.failed(ctx, err)
+	}
 }
 
-func (s *Service) Reindex(ctx context.Context, c *op.Call, baseID string) (*Reindexing, error) {
-	return nil, errTodo
+// failed counts a failure. When trying again is pointless the file fails, together with the
+// job; else the error is returned, and the runner tries again.
+func (r *run) failed(ctx context.Context, err error) error {
+	r.note.Failures++
+	e, final := fileError(err)
+	if final = final || r.note.Failures >= mostFailures; final && r.job.Kind != ReindexKind {
+		r.s.opts.Log.WarnContext(ctx, "file failed", "file", r.job.Subject, "code", e.Code, "err", err)
+		return r.s.store.Update(ctx, r.job.UserID, func(tx Tx) error {
+			f, err := tx.OwnFile(r.job.Subject)
+			if err != nil {
+				return err
+			}
+			f.State, f.Error, f.Progress = Failed, &e, nil
+			return errors.Join(putFile(tx, f), tx.Jobs.FinishJob(r.job))
+		})
+	}
+	noted := r.s.store.Update(ctx, r.job.UserID, func(tx Tx) error { return tx.Jobs.NoteJob(r.job, r.note) })
+	if noted != nil {
+		return noted
+	}
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		err = fault.Wrap(err, fault.UpstreamTimeout, "%s", e.Detail)
+	}
+	return err
 }
 
-func (s *Service) CancelReindex(ctx context.Context, c *op.Call, baseID string) error { return errTodo }
-
-// Ask has the user's model answer a question from the documents.
-func (s *Service) Ask(ctx context.Context, c *op.Call, in AskRequest) (*Answer, error) {
-	return nil, errTodo
+// fileError is what the user sees of an error, and whether trying again by itself is
+// pointless.
+func fileError(err error) (e FileError, final bool) {
+	var parsing *parse.Error
+	var coded *jobFault
+	switch {
+	case errors.As(err, &parsing):
+		return FileError{parsing.Code, parsing.Detail, slices.Contains(worthAnother, parsing.Code)}, true
+	case errors.As(err, &coded):
+		return coded.FileError, coded != errStalled
+	}
+	public := fault.Public(err)
+	e = FileError{Code: string(public.Code), Detail: public.Message, Retryable: public.Retry() != "no"}
+	switch public.Code { //nolint:exhaustive // the others stay as they are
+	case fault.UpstreamAuth, fault.UpstreamQuota: // it goes on by itself when the key changes: Resume
+		return FileError{string(public.Code), public.Message, true}, true
+	case fault.UpstreamTimeout, fault.EmptyReply:
+		e.Code = string(fault.UpstreamDown)
+	}
+	return e, !e.Retryable
 }
 
-// Kinds are the background jobs.
-func (s *Service) Kinds() []jobs.Kind { return []jobs.Kind{s.purgeKind()} }
+// worthAnother are the codes of parsing that another try may not have.
+var worthAnother = []string{parse.ParseTimeout}
 
-// Sweep enqueues what a change of the embedding model, or a crash, has left to do.
-func (s *Service) Sweep(ctx context.Context) error { return errTodo }
+// putFile stores a file and tells the user's devices.
+func putFile(tx Tx, f *File) error {
+	if err := tx.UpdateFile(f); err != nil {
+		return err
+	}
+	return tx.Emit(fileUpdated(&op.Call{UserID: tx.UserID()}, f))
+}
+
+// progress notes how far the step of a file is, in the transaction that got it there, and
+// returns what to do after the commit.
+func (r *run) progress(tx Tx, done, total int) (tell func(), err error) {
+	r.note = note{Progress: Progress{done, total}}
+	ev := op.Event(r.job.UserID, "file.progress", "server", map[string]any{"fileId": r.job.Subject, "state": Embedding, "done": done, "total": total})
+	if err := tx.Jobs.NoteJob(r.job, r.note); err != nil || r.job.Kind == ReindexKind {
+		return func() {}, err
+	}
+	return func() { r.s.opts.Transient(ev) }, tx.PutProgress(r.job.Subject, r.note.Progress)
+}
+
+// Resume lets files go on that failed because of the key of the embedding provider. It is
+// called when that key has changed.
+func (s *Service) Resume(ctx context.Context, userID string) error {
+	return s.store.Update(ctx, userID, func(tx Tx) error {
+		ids, err := tx.Refused([]string{string(fault.UpstreamAuth), string(fault.UpstreamQuota)}, sweepBatch)
+		for _, id := range ids {
+			f, err := tx.OwnFile(id)
+			if err != nil {
+				return err
+			}
+			f.State, f.Error = Embedding, nil
+			if err := errors.Join(putFile(tx, f), tx.Jobs.Enqueue(jobs.Spec{Kind: EmbedKind, Subject: id})); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+}

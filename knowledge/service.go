@@ -32,6 +32,8 @@ type Options struct {
 	// ReadPage reads a page of the web for a user, with all that guards such reads; nil =
 	// pages cannot be read.
 	ReadPage func(ctx context.Context, userID, url string) (*WebPage, error)
+
+	Pipeline
 }
 
 // WebPage is a page of the web as text.
@@ -45,11 +47,15 @@ func (o Options) withDefaults() Options {
 	o.MaxFile = cmp.Or(o.MaxFile, 100<<20)
 	o.MaxFiles = cmp.Or(o.MaxFiles, 5000)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 10<<30)
+	o.Pipeline = o.Pipeline.withDefaults()
 	return o
 }
 
 // New returns a Service.
-func New(store Store, o Options) *Service { return &Service{store: store, opts: o.withDefaults()} }
+func New(store Store, o Options) *Service {
+	o = o.withDefaults()
+	return &Service{store: store, opts: o, engine: newEngine(o.Pipeline)}
+}
 
 var errTodo = fault.New(fault.Internal, "not written yet")
 

@@ -1,6 +1,7 @@
 package knowledge
 
 import (
+	"context"
 	"time"
 
 	"nodest/character"
@@ -23,7 +24,12 @@ type Tx struct {
 }
 
 // Store stores what a Service needs; package store implements it.
-type Store = op.Store[Tx]
+type Store interface {
+	op.Store[Tx]
+
+	// FileOwners returns users with files, by id and beginning after one, at most limit.
+	FileOwners(ctx context.Context, after string, limit int) ([]string, error)
+}
 
 // FileTx stores files and their originals.
 type FileTx interface {

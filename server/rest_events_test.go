@@ -10,8 +10,8 @@ import (
 )
 
 // testedElsewhere lists the events that other tests cover: they need a slow reader,
-// tagged text, a web page, an expiring token or a shutdown.
-var testedElsewhere = []string{"hello", "gen.references", "gen.behind", "gen.block", "auth.expiring", "server.going_away"}
+// tagged text, a web page, a model that calls tools, an expiring token or a shutdown.
+var testedElsewhere = []string{"hello", "gen.references", "gen.tool", "gen.behind", "gen.block", "auth.expiring", "server.going_away"}
 
 // Changes made over REST reach the socket as events, and every event that
 // asyncapi.yaml describes is sent. The client validates their content.
@@ -37,6 +37,10 @@ func TestEveryDescribedEventIsSent(t *testing.T) {
 	quiet.ok("typing", "", map[string]any{"conversationId": e.conversation})
 	p.ok("ping", "", nil)
 	h.useCircle(p, e)
+	h.processed(e.file)
+	h.rest("POST", "/knowledge-bases/"+e.base+"/reindex", "").wants(t, 202)
+	h.rest("DELETE", "/files/"+e.file, "").wants(t, 204)
+	h.rest("DELETE", "/knowledge-bases/"+e.base, "").wants(t, 204)
 	h.rest("DELETE", "/conversations/"+e.conversation, "").wants(t, 204)
 	h.rest("DELETE", "/characters/"+e.character, "").wants(t, 204)
 	p.event("typing", "")

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -24,9 +26,6 @@ const (
 	fileBytes  = 64 << 20
 	formMemory = 16 << 20
 )
-
-// nameChars bounds the name of a file, in code points.
-const nameChars = 200
 
 // fileRoutes serves what is a file and not JSON: imports, exports, avatars.
 func (s *Server) fileRoutes(e *echo.Echo) {
@@ -72,7 +71,7 @@ func (s *Server) take(c echo.Context, who *account.Identity, u api.Upload, f api
 	}
 	about := []string{u.Name, f.ID, f.CharacterID, f.ConversationID, f.As}
 	if u.Spooled {
-		about = []string{u.Name, f.ID, f.KnowledgeBaseID, f.Name, f.Hash}
+		about = []string{u.Name, f.ID, f.KnowledgeBaseID, f.Name, f.Rename, f.Hash}
 	}
 	call.Hash = api.Hash(strings.Join(about, "/"), f.Data)
 	result, err := u.Run(detached(c.Request().Context()), &s.Services, call, f)
@@ -127,14 +126,19 @@ func (s *Server) file(c echo.Context, limit int64, types ...string) (f api.File,
 }
 
 // plainFilename is the name of an uploaded file as it may be used in names and
-// titles: without a path and control characters, at most nameChars code points.
+// titles: without a path and control characters, at most 200 code points.
 func plainFilename(name string) string {
-	name = plainText(name)
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, name)
 	if at := strings.LastIndexAny(name, `/\`); at >= 0 {
 		name = name[at+1:]
 	}
-	if long := []rune(name); len(long) > nameChars {
-		return string(long[len(long)-nameChars:]) // the end says what kind of file it is
+	if long := []rune(name); len(long) > 200 {
+		return string(long[len(long)-200:]) // the end says what kind of file it is
 	}
 	return name
 }

@@ -71,6 +71,8 @@ type fixtures struct {
 
 	post, comment, attachment, action, turn string
 
+	file, base string
+
 	resources map[string]string // path -> id
 	saved     []byte            // the save point as a file
 }
@@ -98,6 +100,10 @@ func (h *testServer) newFixtures() *fixtures {
 	e.post = id(h.rest("POST", "/circle/posts", `{"text":"Ahoy","images":["`+e.attachment+`"]}`), 201)
 	e.comment = id(h.rest("POST", "/circle/posts/"+e.post+"/comments", `{"text":"Hello"}`), 201)
 	e.action, e.turn = h.makeAction(e.character), h.makeTurn(e.character, e.post)
+	e.base = h.newBase("Harbour")
+	e.file = h.addFile("harbour.md", harbour, "knowledgeBaseId="+e.base)["id"].(string)
+	h.rest("PUT", "/characters/"+e.character+"/knowledge/"+e.base, "").wants(t, 200)
+	h.rest("PUT", "/characters/"+e.character+"/files/"+e.file, "").wants(t, 200)
 	e.job = stringAt(h.rest("GET", "/jobs", "").items(t)[0], "id")
 	for path, document := range map[string]string{
 		"worldbooks": `{"entries":{}}`, "presets": `{"prompts":[]}`, "personas": `{"name":"Mia","description":"x"}`,
@@ -116,6 +122,7 @@ func (e *fixtures) idFor(path string) (id string, ok bool) {
 		"characters": e.character, "conversations": e.conversation, "messages": e.message, "generations": e.generation,
 		"prompts": e.prompt, "saves": e.save, "tokens": e.token, "jobs": e.job,
 		"posts": e.post, "relationships": e.character, "actions": e.action, "turns": e.turn, "attachments": e.attachment,
+		"files": e.file, "knowledge-bases": e.base,
 		"users":   "", // see TestOnlyOwnersManageUsers
 		"devices": "", // chosen by the client
 	}[kind]
@@ -160,6 +167,8 @@ func (e *fixtures) bodyFor(method, path string) string {
 		return `{"decision":"accept"}`
 	case "PATCH /conversations/:id/summaries/:sid":
 		return `{"summary":"They kept bees."}`
+	case "PUT /knowledge-bases/:id/grants/:uid":
+		return `{"role":"read"}`
 	case "PUT /characters/:id", "PATCH /characters/:id":
 		return `{"roleCard":{"name":"Bob"}}`
 	default:
@@ -195,12 +204,16 @@ func TestStrangersSeeNothingOnAnyRoute(t *testing.T) {
 		tried++
 		t.Run(r.Method+" "+r.Path, func(t *testing.T) {
 			ask := func(id, token string) *restResponse {
-				path := strings.NewReplacer(":id", id, ":mid", e.memory, ":sid", e.summary, ":cid", e.comment, ":tid", h.user.ID).Replace(strings.TrimPrefix(r.Path, base))
+				path := strings.NewReplacer(":id", id, ":mid", e.memory, ":sid", e.summary, ":cid", e.comment, ":tid", h.user.ID,
+					":fid", e.file, ":kid", e.base, ":uid", h.user.ID).Replace(strings.TrimPrefix(r.Path, base))
 				if strings.HasSuffix(path, "/diff") {
 					path += "?with=" + e.prompt2
 				}
 				if strings.HasSuffix(path, "/avatar") && r.Method == http.MethodPut {
 					return h.upload("PUT", path, "a.png", onePixel, "Authorization: Bearer "+token)
+				}
+				if strings.HasSuffix(path, "/content") && r.Method == http.MethodPut || strings.HasPrefix(path, "/knowledge-bases/") && strings.HasSuffix(path, "/import") {
+					return h.upload(r.Method, path, "a.zip", zipOf(t, "a.md", "a"), "Authorization: Bearer "+token)
 				}
 				return h.rest(r.Method, path, e.bodyFor(r.Method, r.Path), "Authorization: Bearer "+token)
 			}
@@ -227,6 +240,7 @@ func (h *testServer) readAll(e *fixtures) string {
 		"/conversations/" + e.conversation + "/branches", "/conversations/" + e.conversation + "/tree", "/conversations/" + e.conversation + "/saves?automatic=true", "/saves/" + e.save,
 		"/characters/" + e.character + "/memories?status=any", "/conversations/" + e.conversation + "/summaries",
 		"/circle/posts", "/circle/relationships", "/circle/actions", "/circle/posts/" + e.post + "/turns", "/attachments/" + e.attachment,
+		"/knowledge-bases/" + e.base, "/knowledge-bases/" + e.base + "/files", "/knowledge-bases/" + e.base + "/grants", "/characters/" + e.character + "/knowledge",
 		"/generations/" + e.generation, "/worldbooks", "/presets", "/regexscripts", "/personas", "/settings",
 	} {
 		a := h.rest("GET", path, "")
@@ -273,11 +287,20 @@ func TestIdsOfOthersAreRefusedInBodies(t *testing.T) {
 		{"GET", "/circle/relationships?characterId=$character", "", "characterId"},
 		{"GET", "/circle/actions?characterId=$character", "", "characterId"},
 		{"GET", "/circle/turns?characterId=$character", "", "characterId"},
+		{"PUT", "/knowledge-bases/" + mine.base + "/files/$file", "", ""},
+		{"DELETE", "/knowledge-bases/" + mine.base + "/files/$file", "", ""},
+		{"PUT", "/characters/" + mine.character + "/files/$file", "", ""},
+		{"PUT", "/characters/" + mine.character + "/knowledge/$base", "", ""},
+		{"POST", "/knowledge-bases/search", `{"query":"light","knowledgeBaseIds":["$base"]}`, ""},
+		{"POST", "/knowledge/ask", `{"question":"light?","knowledgeBaseIds":["$base"]}`, ""},
+		{"POST", "/knowledge/ask", `{"question":"light?","conversationId":"$conversation"}`, ""},
+		{"POST", "/files/web", `{"url":"https://example.org/","knowledgeBaseId":"$base"}`, ""},
 		{"PATCH", "/conversations/" + mine.conversation + "/summaries/$summary", `{"summary":"x"}`, ""},
 		{"POST", "/conversations/" + mine.conversation + "/summaries?wait=1", `{"from":"$message"}`, "from"},
 	} {
 		t.Run(c.method+" "+c.path[:min(len(c.path), 16)]+" "+c.body, func(t *testing.T) {
 			names := strings.NewReplacer("$character", theirs.character, "$persona", theirs.resources["personas"], "$message", theirs.message,
+				"$file", theirs.file, "$base", theirs.base,
 				"$preset", theirs.resources["presets"], "$book", theirs.resources["worldbooks"], "$conversation", theirs.conversation,
 				"$attachment", theirs.attachment, "$comment", theirs.comment, "$memory", theirs.memory, "$summary", theirs.summary, "$revision", revision)
 			p := h.rest(c.method, names.Replace(c.path), names.Replace(c.body)).refuses(t, 404, "not_found")

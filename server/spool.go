@@ -12,10 +12,8 @@ import (
 	"net/http"
 	"os"
 	"path"
-	"strings"
 	"syscall"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
@@ -93,7 +91,7 @@ func (t temp) readForm(r *http.Request, f *api.File, limit int64) error {
 	if err != nil {
 		return fault.Wrap(err, fault.UnsupportedMedia, "the body must be multipart/form-data with the file in the field file")
 	}
-	files, named := 0, ""
+	files := 0
 	for {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -108,7 +106,7 @@ func (t temp) readForm(r *http.Request, f *api.File, limit int64) error {
 				err = t.readFile(part, f, limit)
 			}
 		case "name":
-			named, err = readField(part, field)
+			f.Rename, err = readField(part, field)
 		case "knowledgeBaseId":
 			f.KnowledgeBaseID, err = readField(part, field)
 		}
@@ -119,15 +117,12 @@ func (t temp) readForm(r *http.Request, f *api.File, limit int64) error {
 	if files != 1 {
 		return fault.InvalidField("file", "required", "must be exactly one file, not %d", files)
 	}
-	if named = plainPath(named); named != "" {
-		f.Name = named
-	}
 	return nil
 }
 
 // readFile copies the file of a form.
 func (t temp) readFile(part *multipart.Part, f *api.File, limit int64) (err error) {
-	f.Name, f.Type = plainFilename(part.FileName()), part.Header.Get("Content-Type")
+	f.Name, f.Type = part.FileName(), part.Header.Get("Content-Type")
 	sum := sha256.New()
 	out := &diskWriter{w: t.File}
 	f.Size, err = io.Copy(io.MultiWriter(out, sum), io.LimitReader(part, limit+1))
@@ -160,27 +155,6 @@ func readField(part io.Reader, field string) (string, error) {
 		err = fault.InvalidField(field, "range", "must have at most %d bytes of UTF-8", formField)
 	}
 	return string(text), err
-}
-
-// plainPath is plainFilename for a name with folders: those that lead elsewhere are left
-// out, and so are control characters and those that turn the direction of text.
-func plainPath(name string) string {
-	name = path.Clean("/" + strings.ReplaceAll(plainText(name), `\`, "/"))[1:]
-	if long := []rune(name); len(long) > nameChars {
-		return string(long[len(long)-nameChars:]) // the end says what kind of file it is
-	}
-	return name
-}
-
-// plainText is text without control characters, those that change the direction of what
-// follows, and what is not UTF-8.
-func plainText(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == utf8.RuneError || unicode.Is(unicode.Bidi_Control, r) {
-			return -1
-		}
-		return r
-	}, text)
 }
 
 // streamed is the handler of a route that sends a file, or ranges of it. Whatever the file

@@ -127,7 +127,16 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 			return err
 		},
 	})
-	h.knowledge = knowledge.New(h.db.Knowledge(), knowledge.Options{ReadPage: pageOf(search)})
+	h.knowledge = knowledge.New(h.db.Knowledge(), knowledge.Options{ReadPage: pageOf(search), Pipeline: knowledge.Pipeline{
+		Embedder: offlineEmbedder, Transient: h.hub.Transient, Log: log,
+		Model: func(ctx context.Context, userID string) (*knowledge.Model, error) {
+			m, err := h.engine.CircleModel(ctx, userID)
+			if m == nil {
+				return nil, err
+			}
+			return &knowledge.Model{Asker: m.Asker, Provider: m.Provider, Name: m.Name}, err
+		},
+	}})
 	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds())...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", CommandsPer10s: 1e9, Burst: 1e9}

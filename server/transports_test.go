@@ -179,6 +179,13 @@ var transportCases = []transportCase{
 	{command: "summary.create", data: `{"conversationId":"$conv"}`, code: "conflict"},
 	{command: "summary.create", data: `{"conversationId":"nobody"}`, code: "not_found"},
 
+	{command: "knowledge.search", data: `{"query":"light"}`},
+	{command: "knowledge.search", data: `{"query":"light","topK":1,"mode":"lexical","folder":"lore","types":["pdf"],"updatedAfter":"2026-01-31T12:00:00.000Z"}`},
+	{command: "knowledge.search", data: `{"query":" "}`, code: "invalid_field"},
+	{command: "knowledge.search", data: `{"query":"light","topK":0}`, code: "invalid_field"},
+	{command: "knowledge.search", data: `{"query":"light","mode":"loud"}`, code: "invalid_field"},
+	{command: "knowledge.search", data: `{"query":"light","knowledgeBaseIds":["nobody"]}`, code: "not_found"},
+
 	{command: "circle.feed", data: `{}`},
 	{command: "circle.post", data: `{"text":"Who wants to go sailing?"}`, key: "sailing", keep: kept{"post": "id"}},
 	{command: "circle.post", data: `{"text":"Who wants to go sailing?"}`, key: "sailing", replay: true},

@@ -8,6 +8,7 @@ import (
 	"nodest/attachment"
 	"nodest/circle"
 	"nodest/jobs"
+	"nodest/knowledge"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store/sqldb"
@@ -47,6 +48,9 @@ func Circle(t nodest.Tx) circle.Tx { return t.Tx.(*tx).circle() }
 
 // Attachments is t as package attachment has it.
 func Attachments(t nodest.Tx) attachment.Tx { return t.Tx.(*tx).attachments() }
+
+// Knowledge is t as package knowledge has it.
+func Knowledge(t nodest.Tx) knowledge.Tx { return t.Tx.(*tx).knowledge() }
 
 // Commits counts the transactions of the writing connection of SQLite.
 func Commits(db *DB) int64 { return db.backend.(*sqldb.SQLite).Commits() }

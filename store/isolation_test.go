@@ -15,6 +15,7 @@ import (
 	"nodest/circle"
 	"nodest/fault"
 	"nodest/jobs"
+	"nodest/knowledge"
 	"nodest/nodest"
 	"nodest/nodest/app"
 	"nodest/op"
@@ -29,6 +30,7 @@ type fixture struct {
 	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key, save string
 	fact, suggestion, summary, loading                                                                 string
 	attachment, post, comment, turn, item, action                                                      string
+	file, content, base                                                                                string
 
 	job *jobs.Job // running
 }
@@ -43,6 +45,7 @@ func fill(e *env, user string) fixture {
 		user: user, character: id(), book: id(), conversation: id(), revision: id(),
 		generation: id(), prompt: id(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(), summary: id(), loading: id(),
 		attachment: id(), post: id(), comment: id(), turn: id(), item: id(), action: id(),
+		file: id(), content: id(), base: id(),
 	}
 	must := func(err error) {
 		e.Helper()
@@ -85,6 +88,7 @@ func fill(e *env, user string) fixture {
 	}))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillMemory(tx, x) }))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillCircle(tx, x) }))
+	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillKnowledge(e, tx, x) }))
 	must(e.db.Enqueue(ctx, jobs.Spec{Kind: "test.fill", UserID: user, Subject: x.conversation}))
 	claimed, err := e.db.ClaimJobs(ctx, "p", time.Hour, []jobs.Want{{Kind: "test.fill", Free: 1, PerUser: 1}})
 	must(err)
@@ -548,7 +552,7 @@ func wantConflict(e *env, err error) error {
 
 func TestAnotherUsersRowsAreNotFound(t *testing.T) {
 	for _, tx := range []reflect.Type{reflect.TypeFor[nodest.Tx](), reflect.TypeFor[app.Tx](), reflect.TypeFor[websearch.Tx](),
-		reflect.TypeFor[circle.Tx](), reflect.TypeFor[attachment.Tx]()} {
+		reflect.TypeFor[circle.Tx](), reflect.TypeFor[attachment.Tx](), reflect.TypeFor[knowledge.Tx]()} {
 		for _, name := range methodsOf(tx) {
 			if _, ok := intrusions[name]; !ok {
 				t.Errorf("no intrusion tries %s of %s", name, tx)

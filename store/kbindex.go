@@ -1,7 +1,321 @@
 package store
 
-// indexTx stores what is made of files.
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"nodest/fault"
+	"nodest/index"
+	"nodest/knowledge"
+	"nodest/store/sqldb"
+)
+
+// indexTx stores what is made of files: knowledge.IndexTx.
 type indexTx struct{ *tx }
 
-// PurgeIndex removes rows that were made of a deleted file.
-func (t indexTx) PurgeIndex(fileID string, limit int) (removed int, err error) { return 0, nil }
+type editionRow struct {
+	knowledge.Edition
+	UserID string
+}
+
+type textPartRow struct {
+	UserID  string
+	FileID  string
+	Edition int64
+	Part    int
+	Text    string
+}
+
+type chunkRow struct {
+	knowledge.StoredChunk `db:"Index=idx Start=start_at End=end_at -Text -Embedded"`
+	UserID                string
+}
+
+// ofFile is the condition on rows of an own file.
+const ofFile = " WHERE user_id = ? AND file_id = ?"
+
+// isMyFile returns fault.NotFound unless an own file is there.
+func (t indexTx) isMyFile(id string) error {
+	ok, err := t.Has("SELECT 1 FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
+	if err == nil && !ok {
+		err = fault.New(fault.NotFound, "no such file")
+	}
+	return err
+}
+
+// Editions lists those of an own file, newest first.
+func (t indexTx) Editions(fileID string) ([]knowledge.Edition, error) {
+	return sqldb.Map(t, func(r *editionRow) knowledge.Edition { return r.Edition },
+		"SELECT * FROM knowledge_documents"+ofFile+" ORDER BY edition DESC", t.userID, fileID)
+}
+
+// PutTexts stores parts of a text.
+func (t indexTx) PutTexts(fileID string, edition int64, from int, parts []string) error {
+	if err := t.isMyFile(fileID); err != nil {
+		return err
+	}
+	rows := make([]textPartRow, len(parts))
+	for i, text := range parts {
+		rows[i] = textPartRow{t.userID, fileID, edition, from + i, text}
+	}
+	return t.Insert("knowledge_texts", rows, "ON CONFLICT (user_id, file_id, edition, part) DO UPDATE SET text = EXCLUDED.text")
+}
+
+// PutChunks stores chunks of one file.
+func (t indexTx) PutChunks(chunks []knowledge.StoredChunk) error {
+	if len(chunks) == 0 {
+		return nil
+	}
+	if err := t.isMyFile(chunks[0].FileID); err != nil {
+		return err
+	}
+	rows := make([]chunkRow, len(chunks))
+	for i, c := range chunks {
+		rows[i] = chunkRow{c, t.userID}
+	}
+	return t.Insert("knowledge_chunks", rows, `ON CONFLICT (user_id, file_id, edition, idx) DO UPDATE SET start_at = EXCLUDED.start_at,
+		end_at = EXCLUDED.end_at, heading = EXCLUDED.heading, page = EXCLUDED.page, kind = EXCLUDED.kind, hash = EXCLUDED.hash`)
+}
+
+// PutEdition stores an edition, and removes parts and chunks that it does not have.
+func (t indexTx) PutEdition(e *knowledge.Edition) error {
+	if err := t.isMyFile(e.FileID); err != nil {
+		return err
+	}
+	t.fillTimes(&e.CreatedAt)
+	parts := (e.Chars + knowledge.TextPart - 1) / knowledge.TextPart
+	for table, last := range map[string]int{"knowledge_texts" + ofFile + " AND edition = ? AND part >= ?": parts,
+		"knowledge_chunks" + ofFile + " AND edition = ? AND idx >= ?": max(0, e.Chunks)} {
+		if err := t.Run("DELETE FROM "+table, t.userID, e.FileID, e.Edition, last); err != nil {
+			return err
+		}
+	}
+	if err := t.Run("DELETE FROM knowledge_documents"+ofFile+" AND edition = ?", t.userID, e.FileID, e.Edition); err != nil {
+		return err
+	}
+	return t.Insert("knowledge_documents", &editionRow{*e, t.userID})
+}
+
+// PutSegment stores the index of an edition.
+func (t indexTx) PutSegment(fileID string, edition int64, data []byte) error {
+	if err := t.isMyFile(fileID); err != nil {
+		return err
+	}
+	return t.Insert("knowledge_segments", &struct {
+		UserID  string
+		FileID  string
+		Edition int64
+		Data    []byte
+	}{t.userID, fileID, edition, data}, "ON CONFLICT (user_id, file_id, edition) DO UPDATE SET data = EXCLUDED.data")
+}
+
+// PutProgress stores how far the running step of a file is.
+func (t indexTx) PutProgress(fileID string, p knowledge.Progress) error {
+	return t.ExecOne("file", "UPDATE files SET progress = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL", &p, t.userID, fileID)
+}
+
+// indexTables are the tables of editions and what is left of their keys.
+var indexTables = []struct{ name, key string }{
+	{"knowledge_segments", "edition"},
+	{"knowledge_chunks", "edition, idx"},
+	{"knowledge_texts", "edition, part"},
+	{"knowledge_documents", "edition"},
+}
+
+// dropSome removes at most limit rows of an own file from a table.
+func (t indexTx) dropSome(fileID, table, key, where string, limit int, args ...any) (int, error) {
+	of := []any{t.userID, fileID}
+	n, err := t.Exec("DELETE FROM "+table+ofFile+" AND ("+key+") IN (SELECT "+key+" FROM "+table+ofFile+where+" LIMIT ?)",
+		slices.Concat(of, of, args, []any{limit})...)
+	return int(n), err
+}
+
+// dropFrom removes at most limit rows of an own file from the tables of editions.
+func (t indexTx) dropFrom(fileID, where string, limit int, args ...any) (removed int, err error) {
+	for _, table := range indexTables {
+		n, err := t.dropSome(fileID, table.name, table.key, where, limit-removed, args...)
+		if removed += n; err != nil || removed >= limit {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// DropEditions removes rows of editions before one, and vectors that only these needed.
+func (t indexTx) DropEditions(fileID string, before int64, limit int) (removed int, err error) {
+	removed, err = t.dropFrom(fileID, " AND edition < ?", limit, before)
+	if err != nil || removed >= limit {
+		return removed, err
+	}
+	n, err := t.dropSome(fileID, "knowledge_vectors", "model, hash", " AND hash NOT IN (SELECT hash FROM knowledge_chunks"+ofFile+")",
+		limit-removed, t.userID, fileID)
+	return removed + n, err
+}
+
+// PurgeIndex removes what was made of a deleted file.
+func (t indexTx) PurgeIndex(fileID string, limit int) (removed int, err error) {
+	live, err := t.Has("SELECT 1 FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, fileID)
+	if err != nil || live {
+		return 0, err
+	}
+	removed, err = t.dropSome(fileID, "knowledge_vectors", "model, hash", "", limit)
+	if err != nil || removed >= limit {
+		return removed, err
+	}
+	n, err := t.dropFrom(fileID, "", limit-removed)
+	return removed + n, err
+}
+
+// IndexRows counts what is stored of a file.
+func (t indexTx) IndexRows(fileID string) (map[string]int64, error) {
+	rows := map[string]int64{}
+	for _, table := range []string{"knowledge_documents", "knowledge_texts", "knowledge_chunks", "knowledge_segments", "knowledge_vectors"} {
+		n, err := sqldb.Value[int64](t, "SELECT COUNT(*) FROM "+table+ofFile, t.userID, fileID)
+		if err != nil {
+			return nil, err
+		}
+		rows[table] = n
+	}
+	return rows, nil
+}
+
+// Unembedded returns chunks without a vector.
+func (t indexTx) Unembedded(fileID string, edition int64, model string, after, limit int) ([]knowledge.StoredChunk, error) {
+	chunks, err := sqldb.Map(t, func(r *chunkRow) knowledge.StoredChunk { return r.StoredChunk },
+		"SELECT c.* FROM knowledge_chunks c WHERE c.user_id = ? AND c.file_id = ? AND c.edition = ? AND c.idx > ? AND "+lacksVector+
+			" ORDER BY c.idx LIMIT ?", t.userID, fileID, edition, after, model, limit)
+	if err != nil {
+		return nil, err
+	}
+	return chunks, t.addTexts(t.userID, chunks)
+}
+
+// lacksVector is a condition on a chunk c; its argument is the model.
+const lacksVector = "NOT EXISTS (SELECT 1 FROM knowledge_vectors v WHERE v.user_id = c.user_id AND v.file_id = c.file_id" +
+	" AND v.model = ? AND v.hash = c.hash)"
+
+type kbVectorRow struct {
+	UserID, FileID, Model, Hash string
+	Vector                      index.Packed
+}
+
+// PutVectors stores vectors by hash.
+func (t indexTx) PutVectors(fileID, model string, vectors map[string]index.Packed) error {
+	if err := t.isMyFile(fileID); err != nil {
+		return err
+	}
+	rows := make([]kbVectorRow, 0, len(vectors))
+	for hash, v := range vectors {
+		rows = append(rows, kbVectorRow{t.userID, fileID, model, hash, v})
+	}
+	slices.SortFunc(rows, func(a, b kbVectorRow) int { return cmp.Compare(a.Hash, b.Hash) })
+	return t.Insert("knowledge_vectors", rows, "ON CONFLICT (user_id, file_id, model, hash) DO NOTHING")
+}
+
+// Embedded counts chunks that have a vector of a model, and those that it rejects.
+func (t indexTx) Embedded(fileID string, edition int64, model string) (done, rejected int, err error) {
+	counts, err := sqldb.One[struct{ Done, Rejected int }](t, `SELECT COUNT(v.vector) AS done, COUNT(*) - COUNT(v.vector) AS rejected
+		FROM knowledge_chunks c JOIN knowledge_vectors v ON v.user_id = c.user_id AND v.file_id = c.file_id AND v.model = ? AND v.hash = c.hash
+		WHERE c.user_id = ? AND c.file_id = ? AND c.edition = ?`, model, t.userID, fileID, edition)
+	if err != nil || counts == nil {
+		return 0, 0, err
+	}
+	return counts.Done, counts.Rejected, nil
+}
+
+// Incomplete returns files whose searched edition lacks vectors of a model.
+func (t indexTx) Incomplete(model, after string, limit int) ([]knowledge.FileEdition, error) {
+	return sqldb.All[knowledge.FileEdition](t, `SELECT f.id AS file_id, f.edition FROM files f
+		WHERE f.user_id = ? AND f.id > ? AND f.deleted_at IS NULL AND f.edition > 0 AND EXISTS (SELECT 1 FROM knowledge_chunks c
+			WHERE c.user_id = f.user_id AND c.file_id = f.id AND c.edition = f.edition AND `+lacksVector+`)
+		ORDER BY f.id LIMIT ?`, t.userID, after, model, limit)
+}
+
+// Coverage counts chunks, and those that have a vector of a model.
+func (t indexTx) Coverage(model, baseID string) (done, total int, err error) {
+	query, args := `SELECT COUNT(*) AS total, COUNT(v.hash) AS done FROM files f
+		JOIN knowledge_chunks c ON c.user_id = f.user_id AND c.file_id = f.id AND c.edition = f.edition
+		LEFT JOIN knowledge_vectors v ON v.user_id = c.user_id AND v.file_id = c.file_id AND v.model = ? AND v.hash = c.hash
+		WHERE f.user_id = ? AND f.deleted_at IS NULL`, []any{model, t.userID}
+	if baseID != "" {
+		query, args = query+" AND EXISTS (SELECT 1 FROM knowledge_base_files b WHERE b.file_user_id = f.user_id AND b.file_id = f.id AND b.base_id = ?)", append(args, baseID)
+	}
+	counts, err := sqldb.One[struct{ Done, Total int }](t, query, args...)
+	if err != nil || counts == nil {
+		return 0, 0, err
+	}
+	return counts.Done, counts.Total, nil
+}
+
+// DropVectors removes vectors of other models.
+func (t indexTx) DropVectors(keep []string, limit int) (removed int, err error) {
+	where, args := "", []any{t.userID}
+	for _, model := range keep {
+		where, args = where+" AND model <> ?", append(args, model)
+	}
+	n, err := t.Exec("DELETE FROM knowledge_vectors WHERE user_id = ? AND (file_id, model, hash) IN"+
+		" (SELECT file_id, model, hash FROM knowledge_vectors WHERE user_id = ?"+where+" LIMIT ?)",
+		append(append([]any{t.userID}, args...), limit)...)
+	return int(n), err
+}
+
+type spaceRow struct {
+	knowledge.Space
+	UserID string
+}
+
+// Spaces returns the embedding models of the user's files.
+func (t indexTx) Spaces() ([]knowledge.Space, error) {
+	return sqldb.All[knowledge.Space](t, "SELECT model, dim, state FROM knowledge_spaces WHERE user_id = ? ORDER BY model", t.userID)
+}
+
+// PutSpace stores a space in place of the one with its model.
+func (t indexTx) PutSpace(s knowledge.Space) error {
+	return t.Insert("knowledge_spaces", &spaceRow{s, t.userID},
+		"ON CONFLICT (user_id, model) DO UPDATE SET dim = EXCLUDED.dim, state = EXCLUDED.state")
+}
+
+// DropSpace removes a space; its vectors stay until DropVectors.
+func (t indexTx) DropSpace(model string) error {
+	return t.Run("DELETE FROM knowledge_spaces WHERE user_id = ? AND model = ?", t.userID, model)
+}
+
+// Unfinished returns files that are being processed without a job.
+func (t indexTx) Unfinished(limit int) ([]string, error) {
+	return sqldb.All[string](t, `SELECT f.id FROM files f WHERE f.user_id = ? AND f.deleted_at IS NULL AND f.state NOT IN ('ready', 'failed')
+		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = ? AND j.subject = f.id AND j.state IN ('queued', 'running')
+			AND j.kind LIKE 'knowledge.%') ORDER BY f.id LIMIT ?`, t.userID, t.userID, limit)
+}
+
+// Refused returns files that failed with one of these codes.
+func (t indexTx) Refused(codes []string, limit int) ([]string, error) {
+	type failed struct {
+		ID    string
+		Error *knowledge.FileError
+	}
+	var ids []string
+	err := sqldb.Each(t, func(r *failed) error {
+		if r.Error != nil && slices.Contains(codes, r.Error.Code) && len(ids) < limit {
+			ids = append(ids, r.ID)
+		}
+		return nil
+	}, "SELECT id, error FROM files WHERE user_id = ? AND deleted_at IS NULL AND state = 'failed' ORDER BY id", t.userID)
+	return ids, err
+}
+
+// InsertQuery stores a question that was answered; fault.NotFound for a conversation that is
+// not the user's.
+func (t indexTx) InsertQuery(q *knowledge.Query) error {
+	t.fillTimes(&q.CreatedAt)
+	return t.Insert("knowledge_queries", &struct {
+		knowledge.Query
+		UserID string
+	}{*q, t.userID})
+}
+
+// tuples is a list of n tuples of placeholders.
+func tuples(n, width int) string {
+	one := "(" + strings.TrimSuffix(strings.Repeat("?, ", width), ", ") + ")"
+	return strings.TrimSuffix(strings.Repeat(one+", ", n), ", ")
+}

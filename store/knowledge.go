@@ -1,13 +1,27 @@
 package store
 
 import (
+	"context"
 	"time"
 
 	"nodest/knowledge"
+	"nodest/store/sqldb"
 )
 
 // Knowledge returns the store of knowledge.Service.
-func (db *DB) Knowledge() knowledge.Store { return part[knowledge.Tx]{db, (*tx).knowledge} }
+func (db *DB) Knowledge() knowledge.Store {
+	return knowledgeStore{part[knowledge.Tx]{db, (*tx).knowledge}}
+}
+
+type knowledgeStore struct{ part[knowledge.Tx] }
+
+// FileOwners returns users with files, by id and beginning after one.
+func (s knowledgeStore) FileOwners(ctx context.Context, after string, limit int) ([]string, error) {
+	return reading(ctx, s.db, func(s *session) ([]string, error) {
+		return sqldb.All[string](s, "SELECT u.id FROM users u WHERE u.id > ? AND EXISTS (SELECT 1 FROM files f"+
+			" WHERE f.user_id = u.id AND f.deleted_at IS NULL) ORDER BY u.id LIMIT ?", after, limit)
+	})
+}
 
 // knowledge is t as package knowledge has it.
 func (t *tx) knowledge() knowledge.Tx {

@@ -11,7 +11,7 @@ import (
 
 // What a file that is allowed is read as, and the rows of a knowledge base's files.
 const (
-	refColumns = "SELECT f.user_id AS owner_id, f.id, f.edition, f.name, f.content_type, f.state, f.chars, f.chunks, f.updated_at"
+	refColumns = "SELECT f.user_id AS owner_id, f.id AS id, f.edition, f.name, f.content_type, f.state, f.chars, f.chunks, f.updated_at"
 	ofBases    = refColumns + ", b.id AS base_id, b.name AS base_name" + inReadable +
 		"JOIN files f ON f.user_id = m.file_user_id AND f.id = m.file_id AND f.deleted_at IS NULL"
 	noBase = ", '' AS base_id, '' AS base_name FROM "

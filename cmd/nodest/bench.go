@@ -13,7 +13,7 @@ import (
 
 func (p *program) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure NodeST on this machine", Example: "  nodest bench chat"}
-	cmd.AddCommand(p.benchChatCommand(), p.benchHistoryCommand(), p.benchRetrievalCommand(), p.benchFloorCommand(), p.benchCircleCommand(), &cobra.Command{
+	cmd.AddCommand(p.benchChatCommand(), p.benchHistoryCommand(), p.benchRetrievalCommand(), p.benchFloorCommand(), p.benchCircleCommand(), p.benchKBCommand(), &cobra.Command{
 		Use: "framework", Short: "Measure building a prompt from 1,000 messages and 500 entries", Args: cobra.NoArgs, Example: "  nodest bench framework",
 		RunE: func(*cobra.Command, []string) error { return bench.Framework(p.out) },
 	}, &cobra.Command{
@@ -97,6 +97,29 @@ func (p *program) benchCircleCommand() *cobra.Command {
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "of the user and the scripted model; ids are random, so figures differ a little from run to run")
 	cmd.Flags().StringVar(&o.Database, "database", "", "URL of a PostgreSQL, in which the simulation makes, and drops, a schema of its own")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (p *program) benchKBCommand() *cobra.Command {
+	var o bench.KBOptions
+	cmd := &cobra.Command{
+		Use: "kb", Short: "Measure how well questions find documents and passages", Args: cobra.NoArgs,
+		Long: "Parses, cuts and embeds the documents of a folder with the offline embeddings, and asks the questions of a file:\n" +
+			"one JSON object per line with id, lang, question, answerable, file, quote and cross_lingual. Prints how often the\n" +
+			"right document and the right passage are among the first results, with plain BM25 beside it, and the speed.\n\n" +
+			"With --synthetic it needs no files: it prints how fast that number of generated chunks is searched.",
+		Example: "  nodest bench kb --corpus docs --queries queries.jsonl --json\n  nodest bench kb --synthetic 100000",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.KB(cmd.Context(), p.out, o) },
+	}
+	cmd.Flags().StringVar(&o.Corpus, "corpus", "", "folder of documents")
+	cmd.Flags().StringVar(&o.Queries, "queries", "", "file of questions")
+	cmd.Flags().StringVar(&o.Mode, "mode", "hybrid", "hybrid, lexical or vector")
+	cmd.Flags().StringVar(&o.Rerank, "rerank", "local", "local or none")
+	cmd.Flags().IntVar(&o.Every, "every", 1, "ask every nth question only")
+	cmd.Flags().IntVar(&o.Synthetic, "synthetic", 0, "instead of files, measure the speed with this number of generated chunks")
+	cmd.Flags().BoolVarP(&o.Misses, "misses", "v", false, "print the questions whose document or passage is not found")
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&o.Gate, "gate", "", "fail if a figure is below the one in this file, which has the form of the JSON output")
 	return cmd
 }
 

@@ -19,7 +19,7 @@ func (p *program) more() []*cobra.Command {
 	return []*cobra.Command{
 		p.chatCommand(), p.listCommand(), p.importCommand(), p.exportCommand(), p.bindCommand(), p.unbindCommand(),
 		p.saveCommand(), p.lintCommand(), p.promptCommand(), p.searchCommand(), p.readCommand(), p.circleCommand(), p.kbCommand(), p.signinCommand(), p.backupCommand(), p.restoreCommand(),
-		p.migrateCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), p.benchCommand(),
+		p.migrateCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), p.benchCommand(), p.parseWorkerCommand(),
 	}
 }
 

@@ -65,7 +65,7 @@ var settings = []setting{
 	{env: "OPENAI_API_KEY", help: "API key of the OpenAI-compatible server, if it needs one", secret: true},
 	{env: "OPENAI_BASE_URL", help: "base URL of any OpenAI-compatible server, such as Ollama, llama.cpp, vLLM or LM Studio", check: isURL},
 	{env: "NODEST_OPENAI_STRICT_TURNS", def: "auto", help: "merge consecutive messages of the same role for the OpenAI-compatible server: auto (except for OpenAI, Azure, xAI, Google and Anthropic), on or off", check: oneOf("auto", "on", "off")},
-	{env: "NODEST_EMBEDDINGS", help: "embedding provider for memories: offline, gemini or openai; empty: gemini or openai if its key is set and it supports embeddings, else offline", check: oneOf("", "offline", "gemini", "openai")},
+	{env: "NODEST_EMBEDDINGS", help: "embedding provider for memories and documents: offline, gemini or openai; empty: gemini or openai if its key is set and it supports embeddings, else offline", check: oneOf("", "offline", "gemini", "openai")},
 	{env: "NODEST_EMBEDDING_MODEL", help: "embedding model; empty: the provider's default"},
 	{env: "NODEST_MEMORY_IDLE_CLOSE", dotted: "memory.idle_close", def: "30m", help: "idle time before a model extracts facts from the latest messages", check: isDuration},
 	{env: "NODEST_MEMORY_SUMMARY_SYNC_WAIT", dotted: "memory.summary_sync_wait", def: "3s", help: "maximum time a reply waits for a summary when the chat no longer fits the model's context", check: isDuration},
@@ -76,6 +76,10 @@ var settings = []setting{
 	{env: "NODEST_SEARCH_INTENT", def: "classifier", help: "what decides whether a message needs a web search: classifier, or keywords as in the NodeST app", check: oneOf("classifier", "keywords")},
 	{env: "NODEST_SEARCH_COUNTRY", help: "country of the search results, two letters such as US or CN; empty: any", check: isCountry},
 	{env: "NODEST_SEARCH_SAFE", def: "moderate", help: "safe search: off, moderate or strict", check: oneOf("off", "moderate", "strict")},
+	{env: "NODEST_KB_FILES", def: "5000", help: "maximum number of documents per user", check: isPositive},
+	{env: "NODEST_KB_MEGABYTES", def: "10240", help: "maximum size of all documents of a user together, in MiB", check: isPositive},
+	{env: "NODEST_KB_CHUNK_RULES", help: "size and overlap of chunks by type of document, such as code=1500/200,csv=2000/0,default=800/100; empty: 800/400", check: areChunkRules},
+	{env: "NODEST_RERANK", def: "local", help: "how the best passages of a document search are ordered: local (by how their words match the question) or none", check: oneOf("local", "none")},
 	{env: "NODEST_FETCH_ALLOW", help: "comma-separated list of hosts, addresses and networks (10.0.0.0/8) that web search may reach although they are private, on any port"},
 	{env: "NODEST_ORIGINS", help: "comma-separated list of other web origins that may connect (CORS and WebSocket); empty: none"},
 	{env: "NODEST_TOKENS_PER_DAY", def: "0", help: "maximum tokens per user and day; 0: no limit", check: isCount},
@@ -242,6 +246,13 @@ func isCountry(v string) error {
 func isCount(v string) error {
 	if n, err := strconv.Atoi(v); err != nil || n < 0 {
 		return fmt.Errorf("%q is invalid; must be a whole number, 0 or more", v)
+	}
+	return nil
+}
+
+func isPositive(v string) error {
+	if n, err := strconv.Atoi(v); err != nil || n < 1 {
+		return fmt.Errorf("%q is invalid; must be a whole number, 1 or more", v)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ import (
 	"nodest/circle"
 	"nodest/fault"
 	"nodest/jobs"
+	"nodest/knowledge"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/extract"
@@ -166,6 +167,7 @@ type running struct {
 	chats      *chat.Service
 	engine     *nodest.Engine
 	circle     *circle.Service
+	knowledge  *knowledge.Service
 	server     *server.Server
 	http       *http.Server
 	addr       string // where it listens
@@ -273,17 +275,18 @@ func (r *running) build(alone bool) {
 			return err
 		},
 	})
-	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds())...)
+	r.knowledge = r.newKnowledge()
+	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory,
-		Circle: r.circle, Attachments: attachments, Web: r.search, Hub: r.hub,
+		Circle: r.circle, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Hub: r.hub,
 	}
 	r.server = server.New(server.Deps{
 		Services: services, App: app.New(r.db.App(), r.chats, r.engine), Accounts: r.accounts, Providers: r.models,
 	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
-		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck, Database: database,
+		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck, Database: database, TempDir: cfg.get("NODEST_DATA"),
 		Figures: func(ctx context.Context) (*server.Figures, error) {
 			f, err := r.db.Figures(ctx)
 			return (*server.Figures)(f), err
@@ -302,8 +305,8 @@ func (r *running) tend(ctx context.Context) {
 	defer recovery.Stop()
 	upkeep := time.NewTicker(time.Hour)
 	defer upkeep.Stop()
-	if err := r.memory.Sweep(ctx); err != nil && ctx.Err() == nil {
-		r.log.ErrorContext(ctx, "sweep of memories failed", "err", err)
+	if err := errors.Join(r.memory.Sweep(ctx), r.knowledge.Sweep(ctx)); err != nil && ctx.Err() == nil {
+		r.log.ErrorContext(ctx, "sweep of memories and documents failed", "err", err)
 	}
 	for {
 		var err error
@@ -313,7 +316,7 @@ func (r *running) tend(ctx context.Context) {
 		case <-recovery.C:
 			err = r.engine.Recover(ctx)
 		case <-upkeep.C:
-			err = errors.Join(r.db.Enqueue(ctx, store.Upkeep), r.memory.Sweep(ctx))
+			err = errors.Join(r.db.Enqueue(ctx, store.Upkeep), r.memory.Sweep(ctx), r.knowledge.Sweep(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.ErrorContext(ctx, "maintenance failed", "err", err)

@@ -970,6 +970,102 @@ CREATE TABLE search_usage (
   PRIMARY KEY (key_hash, month)
 );
 
+-- What is made of files in the background. An edition of a file is its text, the chunks of
+-- it and their index; one of them is searched. Positions are code points of the text.
+
+CREATE TABLE knowledge_documents (
+  user_id TEXT NOT NULL,
+  file_id TEXT NOT NULL,
+  edition BIGINT NOT NULL, -- from 1; numbers are not used again
+  sha256 TEXT NOT NULL, -- of the content that it was made of
+  name TEXT NOT NULL, -- of the file then: it is searched and embedded with the chunks
+  size BIGINT NOT NULL, -- rules of the chunks
+  overlap BIGINT NOT NULL,
+  parser TEXT NOT NULL,
+  type TEXT NOT NULL,
+  title TEXT NOT NULL,
+  language TEXT NOT NULL,
+  chars BIGINT NOT NULL,
+  outline TEXT, -- JSON array
+  pages TEXT, -- JSON array
+  chunks BIGINT NOT NULL, -- -1 = not cut yet
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, file_id, edition),
+  FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
+);
+
+-- The text of an edition in parts of equal length, so that a chunk costs one or two of them.
+CREATE TABLE knowledge_texts (
+  user_id TEXT NOT NULL,
+  file_id TEXT NOT NULL,
+  edition BIGINT NOT NULL,
+  part BIGINT NOT NULL, -- from 0
+  text TEXT NOT NULL,
+  PRIMARY KEY (user_id, file_id, edition, part),
+  FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE knowledge_chunks (
+  user_id TEXT NOT NULL,
+  file_id TEXT NOT NULL,
+  edition BIGINT NOT NULL,
+  idx BIGINT NOT NULL, -- from 0
+  start_at BIGINT NOT NULL,
+  end_at BIGINT NOT NULL,
+  heading TEXT NOT NULL,
+  page BIGINT NOT NULL, -- 0 = none
+  kind TEXT NOT NULL,
+  hash TEXT NOT NULL, -- of what is embedded
+  PRIMARY KEY (user_id, file_id, edition, idx),
+  FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
+);
+
+-- The index of an edition for search by words (package knowledge/search).
+CREATE TABLE knowledge_segments (
+  user_id TEXT NOT NULL,
+  file_id TEXT NOT NULL,
+  edition BIGINT NOT NULL,
+  data BYTEA NOT NULL,
+  PRIMARY KEY (user_id, file_id, edition),
+  FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
+);
+
+-- Vectors by what was embedded: equal chunks of any edition of a file share one.
+CREATE TABLE knowledge_vectors (
+  user_id TEXT NOT NULL,
+  file_id TEXT NOT NULL,
+  model TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  vector BYTEA, -- a signed byte for each number (index.Packed); NULL = the model rejects the text
+  PRIMARY KEY (user_id, file_id, model, hash),
+  FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
+);
+
+-- The embedding models of a user's files: the active one is searched, while another one may
+-- be built that takes its place when it has all vectors.
+CREATE TABLE knowledge_spaces (
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  model TEXT NOT NULL,
+  dim BIGINT NOT NULL, -- length of the vectors; 0 = not known yet
+  state TEXT NOT NULL, -- active, building or stopped
+  PRIMARY KEY (user_id, model)
+);
+
+-- Questions that a model answered from documents.
+CREATE TABLE knowledge_queries (
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  conversation_id TEXT, -- NULL = none
+  question TEXT NOT NULL,
+  answer TEXT NOT NULL,
+  sources TEXT, -- JSON array
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX knowledge_queries_conversation ON knowledge_queries (conversation_id, user_id);
+CREATE INDEX knowledge_queries_age ON knowledge_queries (created_at);
+
 -- Background work of all subjects. Of one kind, owner and subject one job is open;
 -- the next user's next job is found without looking at what others have enqueued.
 

@@ -42,6 +42,7 @@ type File struct {
 	Hash string // SHA-256 of Body in hexadecimal
 	Type string // that the client declares; "" = none
 
+	Rename          string // field name of the form: the file's name with folders; "" = none
 	KnowledgeBaseID string // field of the form
 	IfVersion       int64
 }

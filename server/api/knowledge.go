@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"nodest/knowledge"
-	"nodest/knowledge/chunk"
 	"nodest/knowledge/search"
 	"nodest/op"
 )
@@ -53,16 +52,7 @@ type filesListData struct {
 }
 
 func filesList(ctx context.Context, s *Services, c *op.Call, in filesListData) (any, error) {
-	check := &op.Checks{}
-	if in.State != "" {
-		op.OneOf(check, "state", in.State, []string{
-			knowledge.Pending, knowledge.Parsing, knowledge.Chunking, knowledge.Embedding, knowledge.Ready, knowledge.Failed,
-		})
-	}
-	if err := check.Err(); err != nil {
-		return nil, err
-	}
-	return pageOf(wireFileOf)(s.Knowledge.Files(ctx, c.UserID, in.State, in.Cursor, int(in.Limit)))
+	return pageOf(knowledge.WireFile)(s.Knowledge.Files(ctx, c.UserID, in.State, in.Cursor, int(in.Limit)))
 }
 
 type fileFetchData struct {
@@ -78,7 +68,7 @@ func fileFetch(ctx context.Context, s *Services, c *op.Call, in fileFetchData) (
 }
 
 func fileGet(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
-	return Result(func(f *knowledge.File) Versioned { return Versioned{wireFileOf(f), f.Version} })(s.Knowledge.File(ctx, c.UserID, in.ID))
+	return Result(func(f *knowledge.File) Versioned { return Versioned{knowledge.WireFile(f), f.Version} })(s.Knowledge.File(ctx, c.UserID, in.ID))
 }
 
 func fileDelete(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
@@ -103,7 +93,7 @@ func fileRetry(ctx context.Context, s *Services, c *op.Call, in idData) (any, er
 }
 
 func baseList(ctx context.Context, s *Services, c *op.Call, in pageData) (any, error) {
-	return pageOf(wireBaseOf)(s.Knowledge.Bases(ctx, c.UserID, in.Cursor, int(in.Limit)))
+	return pageOf(knowledge.WireBase)(s.Knowledge.Bases(ctx, c.UserID, in.Cursor, int(in.Limit)))
 }
 
 // baseInput is what a knowledge base is made of.
@@ -114,7 +104,7 @@ type baseInput struct {
 	ChunkOverlap *int    `json:"chunkOverlap,omitempty"`
 }
 
-var baseOf = Result(func(b *knowledge.Base) Versioned { return Versioned{wireBaseOf(b), b.Version} })
+var baseOf = Result(func(b *knowledge.Base) Versioned { return Versioned{knowledge.WireBase(b), b.Version} })
 
 func baseCreate(ctx context.Context, s *Services, c *op.Call, in baseInput) (any, error) {
 	return baseOf(s.Knowledge.CreateBase(ctx, c, knowledge.NewBase(in)))
@@ -144,7 +134,7 @@ func baseDelete(ctx context.Context, s *Services, c *op.Call, in baseDeleteData)
 }
 
 func baseFiles(ctx context.Context, s *Services, c *op.Call, in idPageData) (any, error) {
-	return pageOf(wireFileOf)(s.Knowledge.BaseFiles(ctx, c.UserID, in.ID, in.Cursor, int(in.Limit)))
+	return pageOf(knowledge.WireFile)(s.Knowledge.BaseFiles(ctx, c.UserID, in.ID, in.Cursor, int(in.Limit)))
 }
 
 // idFileData names a file of what the id names.
@@ -162,7 +152,7 @@ func baseRemoveFile(ctx context.Context, s *Services, c *op.Call, in idFileData)
 }
 
 func grantList(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
-	return List(wireGrantOf)(s.Knowledge.Grants(ctx, c.UserID, in.ID))
+	return List(func(g knowledge.Grant) any { return knowledge.WireGrant(&g) })(s.Knowledge.Grants(ctx, c.UserID, in.ID))
 }
 
 type granteeData struct {
@@ -176,7 +166,7 @@ type grantPutData struct {
 }
 
 func grantPut(ctx context.Context, s *Services, c *op.Call, in grantPutData) (any, error) {
-	return Result(func(g *knowledge.Grant) wireGrant { return wireGrantOf(*g) })(s.Knowledge.PutGrant(ctx, c, in.ID, in.UserID, in.Role))
+	return Result(knowledge.WireGrant)(s.Knowledge.PutGrant(ctx, c, in.ID, in.UserID, in.Role))
 }
 
 func grantDelete(ctx context.Context, s *Services, c *op.Call, in granteeData) (any, error) {
@@ -210,7 +200,7 @@ type baseBindData struct {
 }
 
 func baseBind(ctx context.Context, s *Services, c *op.Call, in baseBindData) (any, error) {
-	return Result(wireBoundBaseOf)(s.Knowledge.BindBase(ctx, c, in.ID, in.KnowledgeBaseID, in.Enabled))
+	return Result(knowledge.WireBoundBase)(s.Knowledge.BindBase(ctx, c, in.ID, in.KnowledgeBaseID, in.Enabled))
 }
 
 func baseUnbind(ctx context.Context, s *Services, c *op.Call, in idBaseData) (any, error) {
@@ -229,7 +219,7 @@ func fileBind(ctx context.Context, s *Services, c *op.Call, in fileBindData) (an
 	if err := check.Err(); err != nil {
 		return nil, err
 	}
-	return Result(wireBoundFileOf)(s.Knowledge.BindFile(ctx, c, in.ID, in.FileID, in.Enabled, in.Position))
+	return Result(knowledge.WireBoundFile)(s.Knowledge.BindFile(ctx, c, in.ID, in.FileID, in.Enabled, in.Position))
 }
 
 func fileUnbind(ctx context.Context, s *Services, c *op.Call, in idFileData) (any, error) {
@@ -313,12 +303,4 @@ func knowledgeAsk(ctx context.Context, s *Services, c *op.Call, in knowledgeAskD
 	return Result(wireAnswerOf)(s.Knowledge.Ask(ctx, c, knowledge.AskRequest{
 		Question: in.Question, BaseIDs: in.KnowledgeBaseIDs, ConversationID: in.ConversationID, TopK: valueOf(in.TopK),
 	}))
-}
-
-// rulesOf are the two members of a knowledge base with its rules.
-func rulesOf(r *chunk.Rules) (size, overlap *int) {
-	if r == nil {
-		return nil, nil
-	}
-	return &r.Size, &r.Overlap
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -26,7 +27,7 @@ var (
 
 // newFile is an uploaded file as the service takes it.
 func newFile(f File) knowledge.NewFile {
-	return knowledge.NewFile{Name: f.Name, Type: f.Type, Body: f.Body, Size: f.Size, BaseID: f.KnowledgeBaseID}
+	return knowledge.NewFile{Name: cmp.Or(f.Rename, f.Name), Type: f.Type, Body: f.Body, Size: f.Size, BaseID: f.KnowledgeBaseID}
 }
 
 func uploadFile(ctx context.Context, s *Services, c *op.Call, f File) (any, error) {
@@ -34,7 +35,9 @@ func uploadFile(ctx context.Context, s *Services, c *op.Call, f File) (any, erro
 }
 
 func replaceFile(ctx context.Context, s *Services, c *op.Call, f File) (any, error) {
-	return queuedOf(s.Knowledge.Replace(ctx, c, f.ID, f.IfVersion, newFile(f)))
+	in := newFile(f)
+	in.Name = f.Rename // without one it keeps its name
+	return queuedOf(s.Knowledge.Replace(ctx, c, f.ID, f.IfVersion, in))
 }
 
 func importZip(ctx context.Context, s *Services, c *op.Call, f File) (any, error) {

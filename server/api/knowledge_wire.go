@@ -27,7 +27,7 @@ type Queued struct {
 func (q Queued) MarshalJSON() ([]byte, error) { return json.Marshal(q.Body) }
 
 var queuedOf = Result(func(f *knowledge.File) Queued {
-	return Queued{Body: map[string]any{"file": wireFileOf(f)}, Known: f.Duplicate}
+	return Queued{Body: map[string]any{"file": knowledge.WireFile(f)}, Known: f.Duplicate}
 })
 
 type wireText struct {
@@ -67,72 +67,19 @@ func wireFileChunkOf(c *knowledge.Chunk) wireFileChunk {
 	return wireFileChunk{wireChunkOf(c), c.Embedded}
 }
 
-type wireBase struct {
-	ID           string   `json:"id"`
-	OwnerID      string   `json:"ownerId"`
-	Access       string   `json:"access"`
-	Name         string   `json:"name"`
-	Description  string   `json:"description"`
-	ChunkSize    *int     `json:"chunkSize,omitempty"`
-	ChunkOverlap *int     `json:"chunkOverlap,omitempty"`
-	Files        int      `json:"files"`
-	Languages    []string `json:"languages"`
-	Version      int64    `json:"version"`
-	CreatedAt    op.Time  `json:"createdAt"`
-	UpdatedAt    op.Time  `json:"updatedAt"`
-}
-
-func wireBaseOf(b *knowledge.Base) wireBase {
-	size, overlap := rulesOf(b.Rules)
-	return wireBase{
-		ID: b.ID, OwnerID: b.OwnerID, Access: b.Access, Name: b.Name, Description: b.Description, ChunkSize: size, ChunkOverlap: overlap,
-		Files: b.Files, Languages: OrEmpty(b.Languages), Version: b.Version, CreatedAt: op.Time(b.CreatedAt), UpdatedAt: op.Time(b.UpdatedAt),
-	}
-}
-
-type wireGrant struct {
-	UserID    string  `json:"userId"`
-	Username  string  `json:"username"`
-	Role      string  `json:"role"`
-	GrantedBy string  `json:"grantedBy"`
-	CreatedAt op.Time `json:"createdAt"`
-}
-
-func wireGrantOf(g knowledge.Grant) wireGrant {
-	return wireGrant{g.UserID, g.Username, g.Role, g.GrantedBy, op.Time(g.CreatedAt)}
-}
-
-type wireBoundBase struct {
-	wireBase
-	Enabled bool `json:"enabled"`
-}
-
-func wireBoundBaseOf(b *knowledge.BoundBase) wireBoundBase {
-	return wireBoundBase{wireBaseOf(&b.Base), b.Enabled}
-}
-
-type wireBoundFile struct {
-	wireFile
-	Enabled  bool `json:"enabled"`
-	Position int  `json:"position"`
-}
-
-func wireBoundFileOf(f *knowledge.BoundFile) wireBoundFile {
-	return wireBoundFile{wireFileOf(&f.File), f.Enabled, f.Position}
-}
-
+// wireBound is what a character knows.
 type wireBound struct {
-	Files []wireBoundFile `json:"files"`
-	Bases []wireBoundBase `json:"knowledgeBases"`
+	Files []any `json:"files"`
+	Bases []any `json:"knowledgeBases"`
 }
 
 func wireBoundOf(b *knowledge.Bound) wireBound {
-	w := wireBound{Files: []wireBoundFile{}, Bases: []wireBoundBase{}}
+	w := wireBound{[]any{}, []any{}}
 	for i := range b.Files {
-		w.Files = append(w.Files, wireBoundFileOf(&b.Files[i]))
+		w.Files = append(w.Files, knowledge.WireBoundFile(&b.Files[i]))
 	}
 	for i := range b.Bases {
-		w.Bases = append(w.Bases, wireBoundBaseOf(&b.Bases[i]))
+		w.Bases = append(w.Bases, knowledge.WireBoundBase(&b.Bases[i]))
 	}
 	return w
 }
@@ -190,7 +137,7 @@ func wireAnswerOf(a *knowledge.Answer) wireAnswer {
 
 // unpacked is the answer to an archive; failed has the reasons by name.
 type unpacked struct {
-	Files  []wireFile   `json:"files"`
+	Files  []any        `json:"files"`
 	Failed []failedFile `json:"failed"`
 }
 
@@ -200,9 +147,9 @@ type failedFile struct {
 }
 
 func unpackedOf(files []*knowledge.File, failed map[string]string) unpacked {
-	w := unpacked{[]wireFile{}, []failedFile{}}
+	w := unpacked{[]any{}, []failedFile{}}
 	for _, f := range files {
-		w.Files = append(w.Files, wireFileOf(f))
+		w.Files = append(w.Files, knowledge.WireFile(f))
 	}
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
 		w.Failed = append(w.Failed, failedFile{name, failed[name]})

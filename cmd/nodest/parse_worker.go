@@ -1,0 +1,16 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"nodest/knowledge/parse"
+)
+
+// parseWorkerCommand is what the server runs to parse a foreign file. It reads neither the
+// configuration nor the database.
+func (p *program) parseWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "parse-worker", Short: "Parse one file from standard input", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return parse.Work(cmd.Context(), p.in, p.out) },
+	}
+}

@@ -1,0 +1,474 @@
+package knowledge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"nodest/fault"
+	"nodest/index"
+	"nodest/llm"
+	"nodest/llm/offline"
+)
+
+// Sizes of embedding jobs.
+const (
+	embedTries = 6               // of one call
+	embedWait  = time.Minute     // at most between two of them, unless the provider asks for more
+	dropAtOnce = 500             // rows of old editions
+	progressIn = 2 * time.Second // between two events
+)
+
+// runEmbed gives the chunks of a file the vectors that they lack, makes the edition the one
+// that is searched, and removes older ones. Each batch is committed, so the next attempt pays
+// for nothing twice.
+func (s *Service) runEmbed(ctx context.Context, r *run) error {
+	for {
+		w, err := r.work(ctx)
+		if err != nil || w == nil {
+			return err
+		}
+		if w.embedder != nil {
+			if err := w.embedAll(ctx); err != nil {
+				return err
+			}
+		}
+		if done, err := w.complete(ctx); err != nil || done {
+			return err
+		}
+	}
+}
+
+// work is an edition that is being embedded.
+type work struct {
+	*run
+	edition  Edition
+	embedder llm.Embedder // nil = there is none
+
+	mu    sync.Mutex
+	done  int // chunks with a vector
+	total int
+	told  time.Time
+	probe sync.Once // see refused
+	works error
+}
+
+// work returns the newest complete edition of the file; nil if there is none.
+func (r *run) work(ctx context.Context) (w *work, err error) {
+	e, err := r.s.target(ctx, r.job.UserID)
+	if err != nil {
+		return nil, err
+	}
+	err = r.s.store.View(ctx, r.job.UserID, func(tx Tx) error {
+		editions, err := tx.Editions(r.job.Subject)
+		at := slices.IndexFunc(editions, func(e Edition) bool { return e.Chunks >= 0 })
+		if err != nil || at < 0 {
+			return err
+		}
+		w = &work{run: r, edition: editions[at], embedder: e, total: editions[at].Chunks}
+		if e != nil {
+			done, rejected, err := tx.Embedded(r.job.Subject, w.edition.Edition, e.ModelID())
+			w.done = done + rejected
+			return err
+		}
+		return nil
+	})
+	return w, err
+}
+
+// embedAll makes the vectors that are missing, some calls side by side.
+func (w *work) embedAll(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	gate := w.s.engine.gates.of(w.embedder)
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	for after := -1; ; {
+		var batch []StoredChunk
+		err := w.s.store.View(ctx, w.job.UserID, func(tx Tx) (err error) {
+			batch, err = tx.Unembedded(w.edition.FileID, w.edition.Edition, w.embedder.ModelID(), after, w.s.opts.Batch)
+			return err
+		})
+		if err == nil && len(batch) > 0 {
+			after = batch[len(batch)-1].Index
+			err = gate.enter(ctx)
+		}
+		if err != nil {
+			cancel(err)
+		}
+		if err != nil || len(batch) == 0 {
+			break
+		}
+		calls.Go(func() {
+			defer gate.leave()
+			if err := w.embedBatch(ctx, gate, batch); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	calls.Wait()
+	return context.Cause(ctx)
+}
+
+// embedBatch embeds chunks and stores their vectors.
+func (w *work) embedBatch(ctx context.Context, gate *gate, batch []StoredChunk) error {
+	texts := make(map[string]string, len(batch))
+	for _, c := range batch {
+		texts[c.Hash] = embedded(w.edition.Name, c.Heading, c.Text)
+	}
+	hashes := make([]string, 0, len(texts))
+	for _, c := range batch {
+		if !slices.Contains(hashes, c.Hash) {
+			hashes = append(hashes, c.Hash)
+		}
+	}
+	b := &batchWork{w, gate, texts, map[string]index.Packed{}, 0}
+	if err := b.embed(ctx, hashes); err != nil {
+		return err
+	}
+	if len(b.vectors) > 0 && b.length == 0 { // all were rejected: is it the texts, or the model?
+		if err := w.answers(ctx); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var tell func()
+	done := w.done + len(batch)
+	err := w.s.store.Update(ctx, w.job.UserID, func(tx Tx) (err error) {
+		if err := fixLength(tx, w.embedder.ModelID(), b.length); err != nil {
+			return err
+		}
+		if err := tx.PutVectors(w.edition.FileID, w.embedder.ModelID(), b.vectors); err != nil {
+			return err
+		}
+		tell, err = w.progress(tx, min(done, w.total), w.total)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w.done = done
+	w.beat()
+	if time.Since(w.told) > progressIn {
+		tell()
+		w.told = time.Now()
+	}
+	return nil
+}
+
+// batchWork is one batch of a work.
+type batchWork struct {
+	*work
+	gate    *gate
+	texts   map[string]string // by hash
+	vectors map[string]index.Packed
+	length  int // of the vectors; 0 = there are none
+}
+
+// embed makes vectors, in halves to find what the provider rejects.
+func (b *batchWork) embed(ctx context.Context, hashes []string) error {
+	texts := make([]string, len(hashes))
+	for i, hash := range hashes {
+		texts[i] = b.texts[hash]
+	}
+	found, err := b.call(ctx, texts)
+	switch {
+	case err == nil:
+		return b.keep(hashes, found)
+	case !rejected(err):
+		return err
+	case len(hashes) == 1:
+		b.vectors[hashes[0]] = nil
+		return nil
+	}
+	half := len(hashes) / 2
+	if err := b.embed(ctx, hashes[:half]); err != nil {
+		return err
+	}
+	return b.embed(ctx, hashes[half:])
+}
+
+// keep checks vectors before anything is stored.
+func (b *batchWork) keep(hashes []string, found [][]float32) error {
+	if len(found) != len(hashes) {
+		return fault.New(fault.UpstreamBadAnswer, "the embedding provider sent %d vectors for %d texts", len(found), len(hashes))
+	}
+	for i, hash := range hashes {
+		packed := index.Pack(found[i])
+		if packed == nil {
+			return fault.New(fault.UpstreamBadAnswer, "the embedding provider sent a vector that is zero or not finite")
+		}
+		if b.length == 0 {
+			b.length = len(packed)
+		}
+		if len(packed) != b.length {
+			return mismatch(len(packed), b.length)
+		}
+		b.vectors[hash] = packed
+	}
+	return nil
+}
+
+func mismatch(got, want int) error {
+	return &jobFault{FileError{
+		Code: "embedding_dimension_mismatch", Detail: fmt.Sprintf("the embedding model sent vectors with %d numbers where %d were expected", got, want),
+	}}
+}
+
+// fixLength makes the length of the first vectors that of the space.
+func fixLength(tx Tx, model string, length int) error {
+	spaces, err := tx.Spaces()
+	if err != nil || length == 0 {
+		return err
+	}
+	at := slices.IndexFunc(spaces, func(s Space) bool { return s.Model == model })
+	switch {
+	case at < 0: // the model was changed again
+		return fault.New(fault.Internal, "the embedding model was changed meanwhile")
+	case spaces[at].Dim == 0:
+		spaces[at].Dim = length
+		return tx.PutSpace(spaces[at])
+	case spaces[at].Dim != length:
+		return mismatch(length, spaces[at].Dim)
+	}
+	return nil
+}
+
+// call asks the provider, again after failures that pass.
+func (b *batchWork) call(ctx context.Context, texts []string) ([][]float32, error) {
+	for try := 1; ; try++ {
+		found, err := b.embedder.Embed(ctx, llm.Passage, texts)
+		if err == nil {
+			return found.Vectors, nil
+		}
+		public := fault.Public(err)
+		if public.Code == fault.UpstreamRate {
+			b.gate.slow(time.Now())
+		}
+		if try == embedTries || ctx.Err() != nil || !passes(public) {
+			return nil, err
+		}
+		b.beat()
+		if err := sleep(ctx, pause(b.s.opts.Backoff, try, public.RetryAfter)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// passes reports whether the same call may succeed later.
+func passes(e *fault.Error) bool {
+	switch e.Code { //nolint:exhaustive // the others stay
+	case fault.UpstreamRate, fault.UpstreamDown, fault.UpstreamTimeout:
+		return true
+	}
+	return false
+}
+
+// pause is what the provider asks for, else first, doubled with each try, ± 25 %.
+func pause(first time.Duration, try int, asked time.Duration) time.Duration {
+	if asked > 0 {
+		return asked
+	}
+	d := min(embedWait, first<<try)
+	return d*3/4 + rand.N(d/2+1) //nolint:gosec // it spreads retries
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// rejected reports whether the reason of an error may be one of the texts.
+func rejected(err error) bool {
+	status := llm.ProviderStatus(err)
+	return fault.Is(err, fault.ContextTooLarge) || fault.Is(err, fault.Blocked) || status == 400 || status == 413 || status == 422
+}
+
+// answers checks once whether the provider embeds anything at all.
+func (w *work) answers(ctx context.Context) error {
+	w.probe.Do(func() { _, w.works = w.embedder.Embed(ctx, llm.Passage, []string{"hello"}) })
+	return w.works
+}
+
+// complete checks that nothing is missing, and makes the edition the one that is searched,
+// unless a newer one is being made. It ends the job when nothing of older ones is left.
+func (w *work) complete(ctx context.Context) (done bool, err error) {
+	purge := false
+	err = w.s.store.Update(ctx, w.job.UserID, func(tx Tx) error {
+		f, err := tx.OwnFile(w.job.Subject)
+		if err != nil {
+			return err
+		}
+		rejected := 0
+		if w.embedder != nil {
+			missing, err := tx.Unembedded(f.ID, w.edition.Edition, w.embedder.ModelID(), -1, 1)
+			if err != nil || len(missing) > 0 {
+				return errors.Join(err, errMissing(missing))
+			}
+			if _, rejected, err = tx.Embedded(f.ID, w.edition.Edition, w.embedder.ModelID()); err != nil {
+				return err
+			}
+		}
+		if f.LastEdition != w.edition.Edition || f.SHA256 != w.edition.SHA256 { // another job follows
+			return tx.Jobs.FinishJob(w.job)
+		}
+		purge = f.Edition != f.LastEdition || w.edition.Edition > 1
+		if f.State == Ready && f.Edition == w.edition.Edition && slices.Equal(f.Warnings, warnings(f, rejected, w.embedder)) {
+			return nil
+		}
+		f.Edition = w.edition.Edition
+		f.describe(&w.edition)
+		f.State, f.Error, f.Progress, f.Warnings = Ready, nil, nil, warnings(f, rejected, w.embedder)
+		return putFile(tx, f)
+	})
+	if errors.Is(err, errLacks) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, w.tidy(ctx, purge)
+}
+
+var errLacks = errors.New("some chunks have no vector yet")
+
+func errMissing(missing []StoredChunk) error {
+	if len(missing) > 0 {
+		return errLacks
+	}
+	return nil
+}
+
+// The warnings that embedding adds.
+const (
+	lexicalOnly   = "lexical_only"
+	withoutVector = "_chunks_without_vector"
+)
+
+func warnings(f *File, rejected int, e llm.Embedder) []string {
+	var all []string
+	for _, w := range f.Warnings {
+		if w != lexicalOnly && !strings.HasSuffix(w, withoutVector) {
+			all = append(all, w)
+		}
+	}
+	if e == nil {
+		all = append(all, lexicalOnly)
+	}
+	if rejected > 0 {
+		all = append(all, fmt.Sprint(rejected, withoutVector))
+	}
+	return all
+}
+
+// tidy removes older editions in small transactions, and ends the job.
+func (w *work) tidy(ctx context.Context, purge bool) error {
+	for purge {
+		err := w.s.store.Update(ctx, w.job.UserID, func(tx Tx) error {
+			n, err := tx.DropEditions(w.edition.FileID, w.edition.Edition, dropAtOnce)
+			purge = n > 0
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		w.beat()
+	}
+	return nil
+}
+
+func pointsIn(text string) int { return utf8.RuneCountInString(text) }
+
+// gates bound the calls to embedding providers, by model.
+type gates struct {
+	most int
+
+	mu sync.Mutex
+	by map[string]*gate
+}
+
+func (g *gates) of(e llm.Embedder) *gate {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.by == nil {
+		g.by = map[string]*gate{}
+	}
+	model := e.ModelID()
+	if g.by[model] == nil {
+		most := g.most
+		if _, ok := e.(offline.Embedder); ok { // it computes in this process
+			most = 1
+		}
+		g.by[model] = &gate{most: most, limit: most, left: make(chan struct{}, 1)}
+	}
+	return g.by[model]
+}
+
+// gate bounds what runs side by side. After a refusal for too many requests half as many may;
+// each minute without one adds one again.
+type gate struct {
+	most int
+	left chan struct{} // somebody has left
+
+	mu      sync.Mutex
+	running int
+	limit   int
+	slowed  time.Time // when the limit was lowered last
+}
+
+func (g *gate) enter(ctx context.Context) error {
+	for {
+		g.mu.Lock()
+		if g.running < g.allowed(time.Now()) {
+			g.running++
+			g.mu.Unlock()
+			g.wake() // there may be room for another one
+			return nil
+		}
+		g.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-g.left:
+		}
+	}
+}
+
+func (g *gate) wake() {
+	select {
+	case g.left <- struct{}{}:
+	default:
+	}
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	g.running--
+	g.mu.Unlock()
+	g.wake()
+}
+
+// allowed is how many may run.
+func (g *gate) allowed(now time.Time) int {
+	return min(g.most, g.limit+int(now.Sub(g.slowed)/time.Minute))
+}
+
+func (g *gate) slow(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.limit = max(1, g.allowed(now)/2)
+	g.slowed = now
+}

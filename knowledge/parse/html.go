@@ -1,0 +1,344 @@
+package parse
+
+import (
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// parseHTML writes the visible text of a page. If it says which part is its content, what
+// surrounds that is left out.
+func parseHTML(p *parser, text string) error {
+	h := &htmlWriter{p: p, b: p.b}
+	return h.document(text, true)
+}
+
+// emptyElement is an element of XHTML whose content HTML would take to be text.
+var emptyElement = regexp.MustCompile(`<(title|script|style|textarea|iframe|noscript)(\s[^<>]*)?/>`)
+
+type htmlWriter struct {
+	p *parser
+	b *builder
+
+	space   bool // a space stands before what follows
+	pre     int  // depth of pre
+	inside  int  // depth of the part that is the content; its nav and the like are left out
+	cell    int  // depth of table cells; they are one line
+	heading int  // of a heading that is being written; 0 = none
+	visited int
+}
+
+// document writes a page, and with its title sets that of the file.
+func (h *htmlWriter) document(text string, title bool) error {
+	text = emptyElement.ReplaceAllString(text, "<$1$2></$1>")
+	root, err := html.Parse(strings.NewReader(text))
+	if err != nil { // nested more deeply than the parser accepts
+		return h.flat(text)
+	}
+	if title && h.b.title == "" {
+		if t := findElement(root, func(n *html.Node) bool { return n.DataAtom == atom.Title }); t != nil {
+			h.b.title = textOf(t)
+		}
+	}
+	content := findElement(root, func(n *html.Node) bool {
+		return n.DataAtom == atom.Main || attribute(n, "role") == "main"
+	})
+	if content == nil {
+		content = onlyArticle(root)
+	}
+	if content != nil {
+		h.inside++
+		root = content
+	}
+	h.node(root)
+	h.b.newline()
+	return h.p.ctx.Err()
+}
+
+// findElement returns the first element that fits.
+func findElement(root *html.Node, fits func(*html.Node) bool) *html.Node {
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode && fits(n) {
+			return n
+		}
+	}
+	return nil
+}
+
+// onlyArticle returns the article of a page with one.
+func onlyArticle(root *html.Node) *html.Node {
+	var article *html.Node
+	for n := range root.Descendants() {
+		if n.DataAtom == atom.Article {
+			if article != nil {
+				return nil
+			}
+			article = n
+		}
+	}
+	return article
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func textOf(n *html.Node) string {
+	var out strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			out.WriteString(d.Data)
+		}
+	}
+	return strings.Join(strings.Fields(out.String()), " ")
+}
+
+// hidden elements have no text, or none that a reader sees.
+var hidden = map[atom.Atom]bool{
+	atom.Script: true, atom.Style: true, atom.Head: true, atom.Template: true, atom.Iframe: true, atom.Object: true,
+	atom.Svg: true, atom.Noscript: true, atom.Select: true, atom.Audio: true, atom.Video: true, atom.Canvas: true, atom.Rp: true,
+}
+
+// beside elements stand around the content.
+var beside = map[atom.Atom]bool{atom.Nav: true, atom.Footer: true, atom.Aside: true, atom.Form: true}
+
+var blocks = map[atom.Atom]bool{
+	atom.Address: true, atom.Article: true, atom.Aside: true, atom.Blockquote: true, atom.Body: true, atom.Center: true,
+	atom.Dd: true, atom.Details: true, atom.Dialog: true, atom.Dir: true, atom.Div: true, atom.Dl: true, atom.Dt: true,
+	atom.Fieldset: true, atom.Figcaption: true, atom.Figure: true, atom.Footer: true, atom.Form: true, atom.Header: true,
+	atom.Hgroup: true, atom.Hr: true, atom.Legend: true, atom.Li: true, atom.Main: true, atom.Menu: true, atom.Nav: true,
+	atom.Ol: true, atom.P: true, atom.Section: true, atom.Summary: true, atom.Ul: true, atom.Caption: true, atom.Option: true,
+}
+
+// paragraphs are blocks with an empty line before them.
+var paragraphs = map[atom.Atom]bool{
+	atom.P: true, atom.Blockquote: true, atom.Section: true, atom.Article: true, atom.Figure: true, atom.Ul: true,
+	atom.Ol: true, atom.Dl: true, atom.Hr: true, atom.Details: true,
+}
+
+func headingLevel(a atom.Atom) int {
+	switch a {
+	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		return int(a.String()[1] - '0')
+	}
+	return 0
+}
+
+func (h *htmlWriter) children(n *html.Node) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		h.node(c)
+	}
+}
+
+// node writes an element and what is in it. The parser bounds how deep they nest.
+func (h *htmlWriter) node(n *html.Node) {
+	if h.visited++; h.b.full || h.visited%1024 == 0 && h.p.ctx.Err() != nil {
+		return
+	}
+	switch n.Type {
+	case html.TextNode:
+		h.words(n.Data)
+		return
+	case html.ElementNode:
+	default:
+		h.children(n)
+		return
+	}
+	level := headingLevel(n.DataAtom)
+	switch {
+	case hidden[n.DataAtom] || h.inside > 0 && beside[n.DataAtom]:
+	case n.DataAtom == atom.Br:
+		h.breakLine()
+	case n.DataAtom == atom.Table && h.cell == 0 && isData(n):
+		h.table(n)
+	case n.DataAtom == atom.Pre && h.cell == 0:
+		h.verbatim(n)
+	case level > 0 && h.cell == 0 && h.heading == 0:
+		h.title(n, level)
+	case h.cell > 0 && (blocks[n.DataAtom] || level > 0):
+		h.space = true
+		h.children(n)
+		h.space = true
+	case blocks[n.DataAtom] || n.DataAtom == atom.Tr || level > 0:
+		h.block(n)
+	case n.DataAtom == atom.Td || n.DataAtom == atom.Th: // of a table that is there for its layout
+		h.block(n)
+	default:
+		h.children(n)
+	}
+}
+
+func (h *htmlWriter) block(n *html.Node) {
+	h.breakLine()
+	if paragraphs[n.DataAtom] && h.heading == 0 && !inList(n) {
+		h.b.blank()
+	}
+	h.children(n)
+	h.breakLine()
+}
+
+func inList(n *html.Node) bool { return n.Parent != nil && n.Parent.DataAtom == atom.Li }
+
+func (h *htmlWriter) breakLine() {
+	h.space = false
+	if h.cell > 0 || h.heading > 0 {
+		h.space = true
+		return
+	}
+	h.b.newline()
+}
+
+// words writes text with its white space collapsed.
+func (h *htmlWriter) words(s string) {
+	if h.pre > 0 {
+		h.b.write(clean(s))
+		return
+	}
+	for s != "" {
+		i := strings.IndexAny(s, " \t\n\r\f")
+		if i == 0 {
+			h.space = true
+			s = strings.TrimLeft(s, " \t\n\r\f")
+			continue
+		}
+		word := s
+		if i > 0 {
+			word = s[:i]
+		}
+		s = s[len(word):]
+		if h.space && h.b.n > 0 && h.b.last[1] != '\n' && h.b.last[1] != ' ' {
+			h.b.write(" ")
+		}
+		h.space = false
+		h.b.write(clean(word))
+	}
+}
+
+func (h *htmlWriter) title(n *html.Node, level int) {
+	h.breakLine()
+	h.b.blank()
+	start := h.b.n
+	h.heading = level
+	h.children(n)
+	h.heading, h.space = 0, false
+	if h.b.n > start {
+		h.b.heading(level, textOf(n), start)
+	}
+	h.breakLine()
+}
+
+func (h *htmlWriter) verbatim(n *html.Node) {
+	h.breakLine()
+	h.b.blank()
+	start := h.b.n
+	h.pre++
+	h.children(n)
+	h.pre--
+	h.b.newline()
+	h.b.unit(Unit{Kind: "code", Start: start})
+}
+
+// isData reports whether a table holds data: it has no table, heading or code in it.
+func isData(n *html.Node) bool {
+	for d := range n.Descendants() {
+		if d.DataAtom == atom.Table || d.DataAtom == atom.Pre || headingLevel(d.DataAtom) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// table writes a line for each row.
+func (h *htmlWriter) table(n *html.Node) {
+	h.breakLine()
+	h.b.blank()
+	start := h.b.n
+	header := ""
+	rows := 0
+	for d := range n.Descendants() {
+		switch {
+		case d.DataAtom == atom.Caption:
+			h.children(d)
+			h.breakLine()
+		case d.DataAtom == atom.Tr && (h.inside == 0 || !beside[d.DataAtom]):
+			if line := h.row(d); line != "" {
+				if rows++; rows == 1 {
+					header = line
+				}
+			}
+		}
+	}
+	if rows > 1 {
+		h.b.unit(Unit{Kind: "table", Start: start, Header: header})
+	}
+	h.b.newline()
+}
+
+// row writes the cells of a row on a line and returns it.
+func (h *htmlWriter) row(tr *html.Node) string {
+	out := newBuilder(h.b.limit)
+	cells := &htmlWriter{p: h.p, b: out, cell: 1}
+	first := true
+	for c := tr.FirstChild; c != nil; c = c.NextSibling {
+		if c.DataAtom != atom.Td && c.DataAtom != atom.Th {
+			continue
+		}
+		if !first {
+			out.write(" | ")
+		}
+		first, cells.space = false, false
+		cells.children(c)
+	}
+	line := strings.Join(strings.Fields(out.text.String()), " ")
+	if strings.Trim(line, "| ") == "" {
+		return ""
+	}
+	h.b.write(line + "\n")
+	return line
+}
+
+// flat writes the text of a page whose elements nest too deeply for a tree.
+func (h *htmlWriter) flat(text string) error {
+	z := html.NewTokenizer(strings.NewReader(text))
+	z.SetMaxBuf(1 << 20)
+	skip := ""
+	for n := 0; ; n++ {
+		if n%1024 == 0 && h.p.ctx.Err() != nil {
+			return h.p.ctx.Err()
+		}
+		switch z.Next() {
+		case html.ErrorToken:
+			if errors.Is(z.Err(), io.EOF) {
+				return nil
+			}
+			return fail(DamagedFile, "the page has a tag that is too long")
+		case html.TextToken:
+			if skip == "" {
+				h.words(string(z.Text()))
+			}
+		case html.StartTagToken:
+			name, _ := z.TagName()
+			a := atom.Lookup(name)
+			if skip == "" && (a == atom.Script || a == atom.Style || a == atom.Title) {
+				skip = string(name)
+			}
+			if blocks[a] || headingLevel(a) > 0 || a == atom.Tr || a == atom.Br {
+				h.breakLine()
+			}
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			if string(name) == skip {
+				skip = ""
+			}
+		}
+	}
+}

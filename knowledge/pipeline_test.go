@@ -1,0 +1,598 @@
+package knowledge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/knowledge"
+	"nodest/knowledge/parse"
+	"nodest/knowledge/search"
+	"nodest/llm"
+	"nodest/llm/offline"
+	"nodest/stream"
+)
+
+// embedder is the offline embedding model under a name, which can fail as a test says.
+type embedder struct {
+	name string
+	dim  int                        // length of the vectors; 0 = that of the model
+	fail func(texts []string) error // before a call; nil = it never fails
+	wait func(ctx context.Context)  // before a call
+	mu   sync.Mutex
+	made []string // texts that got a vector, without questions
+}
+
+func (e *embedder) ModelID() string { return e.name }
+func (e *embedder) Dim() int        { return e.dim }
+
+func (e *embedder) Embed(ctx context.Context, task llm.EmbedTask, texts []string) (llm.Embeddings, error) {
+	if e.wait != nil {
+		e.wait(ctx)
+	}
+	if ctx.Err() != nil {
+		return llm.Embeddings{}, ctx.Err()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.fail != nil {
+		if err := e.fail(texts); err != nil {
+			return llm.Embeddings{}, err
+		}
+	}
+	found, err := offline.Embedder{}.Embed(ctx, task, texts)
+	if task == llm.Passage {
+		e.made = append(e.made, texts...)
+	}
+	for i := range found.Vectors {
+		if e.dim > 0 {
+			found.Vectors[i] = found.Vectors[i][:e.dim]
+			found.Vectors[i][0]++ // it is not zero
+		}
+	}
+	return found, err
+}
+
+func (e *embedder) calls() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.made)
+}
+
+// pipe is a fixture whose jobs are run by the test, one after another.
+type pipe struct {
+	*fixture
+	embeds   *embedder
+	older    *embedder // can still be asked; nil = none
+	killAt   int       // number of the transaction at which the process dies; 0 = it does not
+	killLate bool      // when it was committed
+	dead     bool
+	attempts int // at jobs
+	sent     []*stream.Event
+	mu       sync.Mutex
+}
+
+// killed is the store of a process that dies at a transaction: before or after its commit.
+type killed struct {
+	knowledge.Store
+	p *pipe
+}
+
+var errKilled = errors.New("the process was killed")
+
+func (k killed) Update(ctx context.Context, userID string, fn func(knowledge.Tx) error) error {
+	before, after := k.p.nextUpdate()
+	if before {
+		return errKilled
+	}
+	err := k.Store.Update(ctx, userID, fn)
+	if after {
+		return errKilled
+	}
+	return err
+}
+
+func (k killed) View(ctx context.Context, userID string, fn func(knowledge.Tx) error) error {
+	k.p.mu.Lock()
+	dead := k.p.dead
+	k.p.mu.Unlock()
+	if dead {
+		return errKilled
+	}
+	return k.Store.View(ctx, userID, fn)
+}
+
+// nextUpdate says whether the process dies before or after its next transaction. A dead one
+// does nothing more.
+func (p *pipe) nextUpdate() (before, after bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead || p.killAt == 0 {
+		return p.dead, false
+	}
+	if p.killAt--; p.killAt > 0 {
+		return false, false
+	}
+	p.dead = true
+	return !p.killLate, p.killLate
+}
+
+// onPipes runs a test on both databases.
+func onPipes(t *testing.T, change func(o *knowledge.Options), test func(p *pipe)) {
+	t.Helper()
+	onBoth(t, knowledge.Options{}, func(f *fixture) {
+		p := &pipe{fixture: f, embeds: &embedder{name: "test:one"}}
+		o := knowledge.Options{Pipeline: knowledge.Pipeline{
+			Batch: 3, InFlight: 2, Backoff: time.Millisecond, Log: slog.New(slog.DiscardHandler),
+			Embedder: func(context.Context, string) (llm.Embedder, error) { return p.embeds, nil },
+			EmbedderOf: func(_ context.Context, _, model string) (llm.Embedder, error) {
+				if p.older != nil && p.older.name == model {
+					return p.older, nil
+				}
+				return nil, nil
+			},
+			Transient: func(e *stream.Event) {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.sent = append(p.sent, e)
+			},
+		}}
+		if change != nil {
+			change(&o)
+		}
+		p.svc = knowledge.New(killed{f.db.Knowledge(), p}, o)
+		test(p)
+	})
+}
+
+// claim leases the next job; nil = there is none.
+func (p *pipe) claim() *jobs.Job {
+	p.Helper()
+	var wants []jobs.Want
+	for _, k := range p.svc.Kinds() {
+		wants = append(wants, jobs.Want{Kind: k.Name, Free: 1, PerUser: 1})
+	}
+	for _, w := range wants {
+		claimed, err := p.db.ClaimJobs(context.Background(), "p", time.Hour, []jobs.Want{w})
+		p.must(err)
+		if len(claimed) > 0 {
+			return claimed[0]
+		}
+	}
+	return nil
+}
+
+// run runs one job as a runner does, but without waiting after a failure.
+func (p *pipe) run(ctx context.Context, j *jobs.Job) {
+	p.Helper()
+	p.attempts++
+	kinds := p.svc.Kinds()
+	kind := kinds[slices.IndexFunc(kinds, func(k jobs.Kind) bool { return k.Name == j.Kind })]
+	err := kind.Run(ctx, j)
+	o := jobs.Outcome{State: jobs.Done}
+	switch public := fault.Public(err); {
+	case p.dead:
+		p.dead = false
+		attempts := map[string]int{}
+		for _, k := range kinds {
+			attempts[k.Name] = k.Attempts
+		}
+		p.must(p.db.RecoverJobs(context.Background(), attempts, "another"))
+		return
+	case err != nil && public.Retry() == "no":
+		o = jobs.Outcome{State: jobs.Failed, Error: &jobs.Failure{Code: public.Code, Message: public.Message}}
+	case err != nil:
+		o = jobs.Outcome{State: jobs.Queued}
+	}
+	if err := p.db.EndJob(context.Background(), j, o); err != nil && !errors.Is(err, jobs.ErrLost) {
+		p.Fatal(err)
+	}
+}
+
+// drain runs jobs until none is left.
+func (p *pipe) drain() {
+	p.Helper()
+	for n := 0; ; n++ {
+		p.clock.Add(int64(time.Hour / time.Millisecond)) // nothing waits for its time
+		j := p.claim()
+		if j == nil {
+			return
+		}
+		if n > 500 {
+			p.Fatal("the jobs never end")
+		}
+		p.run(context.Background(), j)
+	}
+}
+
+func (p *pipe) file(id string) *knowledge.File {
+	p.Helper()
+	f, err := p.svc.File(context.Background(), p.user, id)
+	p.must(err)
+	return f
+}
+
+func (p *pipe) isReady(id string) *knowledge.File {
+	p.Helper()
+	f := p.file(id)
+	if f.State != knowledge.Ready || f.Error != nil {
+		p.Fatalf("the file is %s, with %+v", f.State, f.Error)
+	}
+	return f
+}
+
+func (p *pipe) search(in knowledge.SearchRequest) *knowledge.SearchResult {
+	p.Helper()
+	if in.BaseIDs == nil {
+		in.FileOnly = true
+	}
+	r, err := p.svc.Search(context.Background(), p.user, in)
+	p.must(err)
+	return r
+}
+
+// rows counts what is stored of a file.
+func (p *pipe) rows(table, file string) int64 {
+	p.Helper()
+	var rows map[string]int64
+	p.must(p.db.Knowledge().View(context.Background(), p.user, func(tx knowledge.Tx) (err error) {
+		rows, err = tx.IndexRows(file)
+		return err
+	}))
+	return rows[table]
+}
+
+// harbour is a document of some chunks, each with a word of its own.
+func harbour(words ...string) string {
+	var b strings.Builder
+	for _, w := range words {
+		fmt.Fprintf(&b, "# The %s\n\nThe %s stands at the harbour. %s\n\n", w, w, strings.Repeat("Ships pass it at night and in the morning. ", 12))
+	}
+	return b.String()
+}
+
+var places = []string{"lighthouse", "customs", "brewery", "chapel", "market", "foundry", "archive"}
+
+func TestAFileBecomesSearchable(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		text := harbour(places...)
+		f := p.upload("places.md", text)
+		p.take()
+		p.drain()
+		f = p.isReady(f.ID)
+		p.equal("states told", p.take(), []string{"file.updated", "file.updated", "file.updated", "file.updated"})
+		p.equal("chunks", f.Chunks, len(places))
+		p.equal("rows of chunks", p.rows("knowledge_chunks", f.ID), f.Chunks)
+		p.equal("rows of vectors", p.rows("knowledge_vectors", f.ID), f.Chunks)
+		p.equal("calls", p.embeds.calls(), f.Chunks)
+		for _, mode := range []string{search.Hybrid, search.Lexical, search.Vector} {
+			r := p.search(knowledge.SearchRequest{Query: "where is the brewery?", Mode: mode})
+			if len(r.Chunks) == 0 || !strings.Contains(r.Chunks[0].Text, "brewery") || len(r.Degraded) > 0 {
+				p.Errorf("%s: %+v", mode, r)
+			}
+			p.equal("file", r.Files[0].File.ID, f.ID)
+		}
+		read, err := p.svc.Text(context.Background(), p.user, f.ID)
+		p.must(err)
+		p.equal("text", read.Text, strings.TrimSpace(text))
+		page, err := p.svc.Chunks(context.Background(), p.user, f.ID, "", 3)
+		p.must(err)
+		points := []rune(read.Text)
+		for _, c := range page.Items {
+			p.equal("text of a chunk", c.Text, string(points[c.Start:c.End]))
+			p.equal("has a vector", c.Embedded, true)
+		}
+		p.equal("next", page.NextCursor, "3")
+	})
+}
+
+// A process that dies between any two transactions leaves nothing undone, does nothing twice,
+// and pays for no batch twice whose vectors were stored.
+func TestAKilledProcessLosesAndRepeatsNothing(t *testing.T) {
+	onPipes(t, func(o *knowledge.Options) { o.InFlight = 1 }, func(p *pipe) {
+		for n := 0; ; n++ {
+			f := p.upload(fmt.Sprint("places", n, ".md"), harbour(append(places, fmt.Sprint("pier", n))...))
+			before := p.embeds.calls()
+			p.killAt, p.killLate = 1+n/2, n%2 == 1
+			p.drain()
+			f = p.isReady(f.ID)
+			p.equal("chunks", f.Chunks, len(places)+1)
+			p.equal("rows of chunks", p.rows("knowledge_chunks", f.ID), f.Chunks)
+			p.equal("rows of vectors", p.rows("knowledge_vectors", f.ID), f.Chunks)
+			p.equal("rows of documents", p.rows("knowledge_documents", f.ID), 1)
+			p.equal("rows of segments", p.rows("knowledge_segments", f.ID), 1)
+			if paid := p.embeds.calls() - before; paid > f.Chunks+3 { // a batch that was killed before it was stored
+				p.Errorf("killed at %d: %d embeddings for %d chunks", n, paid, f.Chunks)
+			}
+			if p.killAt > 0 { // it was not killed any more
+				p.Log("killed", n, "times")
+				break
+			}
+		}
+	})
+}
+
+func TestATextThatTheModelRejectsIsFoundByWords(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		p.embeds.fail = func(texts []string) error {
+			if slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "chapel stands") }) {
+				return llm.StatusError("test", 400, 0, nil)
+			}
+			return nil
+		}
+		f := p.upload("places.md", harbour(places...))
+		p.drain()
+		f = p.isReady(f.ID)
+		p.equal("warnings", f.Warnings, "[1_chunks_without_vector]")
+		p.equal("calls", p.embeds.calls(), f.Chunks-1)
+		r := p.search(knowledge.SearchRequest{Query: "chapel"})
+		if len(r.Chunks) == 0 || !strings.Contains(r.Chunks[0].Text, "chapel") {
+			p.Errorf("got %+v", r.Chunks)
+		}
+	})
+}
+
+func TestAModelThatRejectsEverythingFailsTheFile(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		p.embeds.fail = func([]string) error { return llm.StatusError("test", 400, 0, nil) }
+		f := p.upload("places.md", harbour(places...))
+		p.drain()
+		f = p.file(f.ID)
+		p.equal("state", f.State, knowledge.Failed)
+		p.equal("code", f.Error.Code, "upstream_bad_answer")
+		p.equal("found by words", len(p.search(knowledge.SearchRequest{Query: "brewery"}).Files), 1)
+	})
+}
+
+func TestFailuresThatPassAreRetried(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		n := 0
+		p.embeds.fail = func([]string) error {
+			if n++; n%2 == 1 {
+				return llm.StatusError("test", 429, time.Millisecond, nil)
+			}
+			return nil
+		}
+		f := p.upload("places.md", harbour(places...))
+		p.drain()
+		f = p.isReady(f.ID)
+		p.equal("attempts", p.attempts, 2)
+		p.equal("calls", p.embeds.calls(), f.Chunks)
+	})
+}
+
+func TestARejectedKeyStopsAtOnceAndTheNextOneGoesOn(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		p.embeds.fail = func([]string) error { return llm.StatusError("test", 401, 0, nil) }
+		f := p.upload("places.md", harbour(places...))
+		p.drain()
+		p.equal("attempts", p.attempts, 2)
+		p.equal("code", p.file(f.ID).Error.Code, "upstream_auth")
+		p.embeds.fail = nil
+		p.must(p.svc.Resume(context.Background(), p.user))
+		p.drain()
+		p.isReady(f.ID)
+	})
+}
+
+func TestAProviderThatStaysAwayFailsTheFileAfterFiveAttempts(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		p.embeds.fail = func([]string) error { return llm.StatusError("test", 503, time.Microsecond, nil) }
+		f := p.upload("places.md", harbour(places...))
+		p.drain()
+		p.equal("attempts", p.attempts, 1+5)
+		f = p.file(f.ID)
+		p.equal("error", *f.Error, knowledge.FileError{Code: "upstream_unavailable", Detail: "test is not available", Retryable: true})
+		p.embeds.fail = nil
+		_, err := p.svc.Retry(context.Background(), p.call(), f.ID)
+		p.must(err)
+		p.drain()
+		p.isReady(f.ID)
+	})
+}
+
+func TestVectorsOfAnotherLengthAreRefused(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		p.upload("a.md", harbour("lighthouse"))
+		p.drain()
+		p.embeds.dim = 100
+		f := p.upload("b.md", harbour("customs"))
+		p.drain()
+		p.equal("error", *p.file(f.ID).Error, knowledge.FileError{
+			Code: "embedding_dimension_mismatch", Detail: "the embedding model sent vectors with 100 numbers where 512 were expected",
+		})
+	})
+}
+
+func TestAStepWithoutProgressIsTakenBackAndFailsInTheEnd(t *testing.T) {
+	hang := func(ctx context.Context, _ parse.Input) (*parse.Document, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	onPipes(t, func(o *knowledge.Options) { o.Parser, o.Stall = hang, 5*time.Millisecond }, func(p *pipe) {
+		f := p.upload("places.md", harbour(places...))
+		p.drain()
+		p.equal("attempts", p.attempts, 5)
+		f = p.file(f.ID)
+		p.equal("code", f.Error.Code, "stalled")
+		p.equal("retryable", f.Error.Retryable, true)
+	})
+}
+
+func TestAFileThatCannotBeParsedSaysWhy(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		f := p.upload("empty.md", " \n\n ")
+		p.drain()
+		p.equal("attempts", p.attempts, 1)
+		f = p.file(f.ID)
+		p.equal("state", f.State, knowledge.Failed)
+		p.equal("code", f.Error.Code, "empty_document")
+		p.equal("retryable", f.Error.Retryable, false)
+	})
+}
+
+func TestAReplacedFileIsSearchedThroughout(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		f := p.upload("places.md", harbour(places...))
+		p.drain()
+		first := p.isReady(f.ID)
+		in := newFile("places.md", harbour(append(places[1:], "observatory")...))
+		_, err := p.svc.Replace(context.Background(), p.call(), f.ID, 0, in)
+		p.must(err)
+		made := p.embeds.calls()
+		for j := p.claim(); j != nil; j = p.claim() {
+			r := p.search(knowledge.SearchRequest{Query: "lighthouse"})
+			if len(r.Chunks) == 0 || !strings.Contains(r.Chunks[0].Text, "lighthouse") {
+				p.Fatalf("before %s: %+v", j.Kind, r)
+			}
+			p.run(context.Background(), j)
+			p.clock.Add(1000)
+		}
+		now := p.isReady(f.ID)
+		p.equal("embedded again", p.embeds.calls()-made, 1)
+		p.equal("rows of vectors", p.rows("knowledge_vectors", f.ID), now.Chunks)
+		p.equal("rows of chunks", p.rows("knowledge_chunks", f.ID), now.Chunks)
+		p.equal("rows of documents", p.rows("knowledge_documents", f.ID), 1)
+		if now.Edition <= first.Edition {
+			p.Errorf("edition %d after %d", now.Edition, first.Edition)
+		}
+		r := p.search(knowledge.SearchRequest{Query: "observatory"})
+		if len(r.Chunks) == 0 || !strings.Contains(r.Chunks[0].Text, "observatory") {
+			p.Errorf("got %+v", r)
+		}
+	})
+}
+
+func TestOtherChunkRulesMakeAnotherEdition(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		b := p.base("World")
+		f := p.uploadTo(b.ID, "places.md", harbour(places...))
+		p.drain()
+		first := p.isReady(f.ID)
+		size, overlap := 200, 0
+		_, err := p.svc.UpdateBase(context.Background(), p.call(), b.ID, 0, knowledge.NewBase{ChunkSize: &size, ChunkOverlap: &overlap})
+		p.must(err)
+		_, err = p.svc.Reindex(context.Background(), p.call(), b.ID)
+		p.must(err)
+		p.drain()
+		now := p.isReady(f.ID)
+		if now.Chunks <= first.Chunks {
+			p.Errorf("%d chunks after %d", now.Chunks, first.Chunks)
+		}
+		p.equal("rows of chunks", p.rows("knowledge_chunks", f.ID), now.Chunks)
+		made := p.embeds.calls()
+		_, err = p.svc.Reindex(context.Background(), p.call(), b.ID)
+		p.must(err)
+		p.drain()
+		p.equal("embedded without a change", p.embeds.calls()-made, 0)
+		p.equal("edition", p.isReady(f.ID).Edition, now.Edition)
+	})
+}
+
+func TestAnotherModelIsBuiltBesideTheOneThatIsSearched(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		b := p.base("World")
+		f := p.uploadTo(b.ID, "places.md", harbour(places...))
+		p.drain()
+		p.older, p.embeds = p.embeds, &embedder{name: "test:two", dim: 256}
+		p.must(p.svc.Sweep(context.Background()))
+		state, err := p.svc.Reindexing(context.Background(), p.user, b.ID)
+		p.must(err)
+		p.equal("state", *state, knowledge.Reindexing{State: "running", Model: "test:two", Total: 7, Calls: 3, SearchedBy: "test:one"})
+		r := p.search(knowledge.SearchRequest{Query: "brewery", Mode: search.Vector})
+		p.equal("degraded", r.Degraded, "[]")
+		p.equal("by vectors", r.Chunks[0].Vector, 1)
+
+		old := p.older
+		p.older = nil // its provider is gone
+		r = p.search(knowledge.SearchRequest{Query: "brewery"})
+		p.equal("degraded", r.Degraded, "[vector]")
+		p.equal("found by words", r.Chunks[0].Lexical, 1)
+		p.older = old
+
+		p.killAt = 3
+		p.drain()
+		p.isReady(f.ID)
+		p.equal("vectors of the old model are gone", p.rows("knowledge_vectors", f.ID), 7)
+		state, err = p.svc.Reindexing(context.Background(), p.user, b.ID)
+		p.must(err)
+		p.equal("state", *state, knowledge.Reindexing{State: "idle", Model: "test:two", Done: 7, Total: 7, SearchedBy: "test:two"})
+		r = p.search(knowledge.SearchRequest{Query: "brewery", Mode: search.Vector})
+		p.equal("degraded", r.Degraded, "[]")
+	})
+}
+
+func TestACancelledReindexStaysCancelled(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		b := p.base("World")
+		f := p.uploadTo(b.ID, "places.md", harbour(places...))
+		p.drain()
+		p.older, p.embeds = p.embeds, &embedder{name: "test:two"}
+		p.must(p.svc.Sweep(context.Background()))
+		p.must(p.svc.CancelReindex(context.Background(), p.call(), b.ID))
+		p.must(p.svc.Sweep(context.Background()))
+		p.drain()
+		p.equal("new vectors", p.embeds.calls(), 0)
+		another := p.upload("more.md", harbour("tannery"))
+		p.drain()
+		p.isReady(another.ID)
+		p.equal("vectors of the model that is searched", p.rows("knowledge_vectors", another.ID), 1)
+		p.equal("new vectors", p.embeds.calls(), 0)
+		_, err := p.svc.Reindex(context.Background(), p.call(), b.ID)
+		p.must(err)
+		p.drain()
+		p.equal("new vectors", p.embeds.calls(), 8)
+		p.isReady(f.ID)
+	})
+}
+
+func TestADeletedFileStopsAtOnceAndLeavesNothing(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		started := make(chan struct{}, 10)
+		p.embeds.wait = func(ctx context.Context) {
+			started <- struct{}{}
+			<-ctx.Done()
+		}
+		f := p.upload("places.md", harbour(places...))
+		p.run(context.Background(), p.claim())
+		j := p.claim()
+		p.equal("kind", j.Kind, knowledge.EmbedKind)
+		ctx, cancel := context.WithCancelCause(context.Background()) // a runner cancels it when the job is
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			p.run(ctx, j)
+		}()
+		<-started
+		p.must(p.svc.DeleteFile(context.Background(), p.call(), f.ID))
+		p.equal("job", p.jobs(f.ID)[0], knowledge.EmbedKind+" cancelled")
+		cancel(jobs.ErrLost)
+		<-ended
+		p.equal("found", len(p.search(knowledge.SearchRequest{Query: "lighthouse"}).Files), 0)
+		p.drain()
+		for _, table := range []string{"knowledge_documents", "knowledge_texts", "knowledge_chunks", "knowledge_segments", "knowledge_vectors"} {
+			p.equal("rows of "+table, p.rows(table, f.ID), 0)
+		}
+	})
+}
+
+func TestASweepFindsWhatWasLost(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		f := p.upload("places.md", harbour(places...))
+		p.run(context.Background(), p.claim())
+		p.must(p.db.Knowledge().Update(context.Background(), p.user, func(tx knowledge.Tx) error { return tx.Jobs.CancelJobs(f.ID) }))
+		p.drain()
+		p.equal("state", p.file(f.ID).State, knowledge.Embedding)
+		p.must(p.svc.Sweep(context.Background()))
+		p.drain()
+		p.isReady(f.ID)
+	})
+}

@@ -1,0 +1,146 @@
+package search
+
+import (
+	"slices"
+
+	"nodest/index"
+)
+
+// fuse joins what the legs found by their ranks.
+func (s *searching) fuse() {
+	if s.byWords != nil {
+		for i, h := range s.byWords.top {
+			c := s.candidate(h.Ref)
+			c.words, c.lexical = h.score, i+1
+		}
+	}
+	for _, l := range s.more {
+		for i, h := range l.top {
+			if c := s.candidate(h.Ref); c.further == 0 || c.further > i+1 {
+				c.further = i + 1
+			}
+		}
+	}
+	if s.byVec != nil {
+		for i, h := range s.byVec.top {
+			c := s.candidate(h.Ref)
+			c.cosine, c.vector = h.score, i+1
+		}
+	}
+	s.similarities()
+	kept := s.list[:0]
+	for _, c := range s.list {
+		if c.lexical == 0 && c.further == 0 && float64(c.cosine) < s.q.MinSimilarity {
+			s.result.Dropped++
+			continue
+		}
+		c.score = s.fused(c)
+		kept = append(kept, c)
+	}
+	s.list = kept
+	s.sort()
+}
+
+// fused is the weighted mean of what the ranks say.
+func (s *searching) fused(c *candidate) float64 {
+	vector, weight := c.vector, s.q.VectorWeight
+	switch {
+	case s.byVec == nil:
+		weight = 0
+	case c.cosine == 0 && s.byWords != nil:
+		vector = c.lexical // it has no vector yet: that must not count against it
+	}
+	words := 1.0
+	if s.byWords == nil {
+		words = 0
+	}
+	best := max(words*reciprocal(c.lexical), furtherWeight*reciprocal(c.further))
+	return (best + weight*reciprocal(vector)) / max(words+weight, 1e-6)
+}
+
+// reciprocal is what a rank is worth in reciprocal rank fusion, from 0 to 1.
+func reciprocal(rank int) float64 {
+	if rank == 0 {
+		return 0
+	}
+	return 61 / (60 + float64(rank))
+}
+
+// distinct drops chunks that share most of their text with a better one.
+func (s *searching) distinct() {
+	kept := s.list[:0]
+	of := map[int][]*candidate{}
+	for _, c := range s.list {
+		if slices.ContainsFunc(of[c.File], func(better *candidate) bool { return s.shared(c, better) > 0.6 }) {
+			continue
+		}
+		of[c.File] = append(of[c.File], c)
+		kept = append(kept, c)
+	}
+	s.list = kept
+}
+
+// shared is the share of a chunk's text that another chunk of its file has too.
+func (s *searching) shared(c, other *candidate) float64 {
+	segment := s.files[c.File].Segment
+	if segment == nil || c.File != other.File {
+		return 0
+	}
+	a, b := segment.chunks[c.Chunk], segment.chunks[other.Chunk]
+	all, both := uint32(0), uint32(0)
+	for w := a.first; w < a.last; w++ {
+		n := uint32(segment.rows[w].terms)
+		all += n
+		if b.first <= w && w < b.last {
+			both += n
+		}
+	}
+	return float64(both) / float64(max(1, all))
+}
+
+// similarities sets what users see: the cosine, also of chunks that only words found; in a
+// search by words alone the share of the best score.
+func (s *searching) similarities() {
+	probe := index.NewProbe(s.q.Vector)
+	for _, c := range s.list {
+		if s.byVec == nil || probe == nil {
+			if s.byWords != nil && len(s.byWords.top) > 0 {
+				c.similarity = float64(c.words / s.byWords.top[0].score)
+			}
+			continue
+		}
+		if c.vector == 0 {
+			c.cosine, _ = s.files[c.File].Vectors.cosine(probe, c.Chunk)
+		}
+		c.similarity = float64(c.cosine)
+	}
+}
+
+// relevance of a file: that of its best chunk, and the mean of its best three.
+func (s *searching) relevance(file int, best *candidate) float64 {
+	mean, weight := 0.0, 0.0
+	if s.byWords != nil && len(s.byWords.top) > 0 {
+		mean, weight = s.mean(s.byWords, file)/float64(s.byWords.top[0].score), 1
+	}
+	if s.byVec != nil {
+		mean, weight = mean+s.q.VectorWeight*s.mean(s.byVec, file), weight+s.q.VectorWeight
+	}
+	mean /= max(weight, 1e-6)
+	if !best.reranked {
+		return mean
+	}
+	return bestShare*best.score + (1-bestShare)*mean
+}
+
+// mean of a file's best three scores, or of all if it has fewer chunks.
+func (s *searching) mean(l *leg, file int) float64 {
+	n := 3
+	if segment := s.files[file].Segment; segment != nil {
+		n = min(n, len(segment.chunks))
+	}
+	sum := float32(0)
+	for _, b := range l.best[file][:n] {
+		sum += b
+	}
+	return float64(sum) / float64(max(1, n))
+}

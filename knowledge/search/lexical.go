@@ -1,0 +1,261 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"nodest/index"
+)
+
+// The constants of BM25.
+const (
+	saturation = 1.2
+	lengthNorm = 0.75
+)
+
+// mostTerms bounds the terms of a question: a long one is searched by those that it repeats,
+// then by its first ones.
+const mostTerms = 128
+
+// wording is a question as it is searched by words.
+type wording struct {
+	terms []term
+}
+
+// term is a term of a question.
+type term struct {
+	text   string
+	weight float32 // 1, less for a function word
+	rarity float32 // inverse document frequency within the files
+	lone   bool    // a single character, which is looked for inside of pairs
+}
+
+// worth is what a term counts in a question.
+func (t *term) worth() float64 { return float64(t.weight * t.rarity) }
+
+// newWording returns the terms of a question, each once.
+func newWording(question string) *wording {
+	w, counts := &wording{}, map[string]int{}
+	lone := 0
+	for _, t := range index.DocumentTerms(question) {
+		if counts[t]++; counts[t] > 1 {
+			continue
+		}
+		n := term{text: t, weight: functionWeight(t)}
+		if r, size := utf8.DecodeRuneInString(t); size == len(t) && r >= 0x0E00 {
+			n.lone = true
+			lone++
+		}
+		w.terms = append(w.terms, n)
+	}
+	if lone < len(w.terms) { // other terms find what is meant
+		for i := range w.terms {
+			w.terms[i].lone = false
+		}
+	}
+	if len(w.terms) > mostTerms {
+		slices.SortStableFunc(w.terms, func(a, b term) int { return cmp.Compare(counts[b.text], counts[a.text]) })
+		w.terms = w.terms[:mostTerms]
+	}
+	return w
+}
+
+// found says where the terms of a wording are: postings by file, then by term.
+type found struct {
+	postings [][]byte
+	lone     [][]entry // by term; only of lone characters
+}
+
+// lexicalLeg is a search by words over files.
+type lexicalLeg struct {
+	files  []File
+	words  *wording
+	found  []found // by file
+	chunks int
+	mean   float32 // terms of a chunk
+	window float32 // terms of a window
+}
+
+// lookUp finds the terms in all files and counts in how many chunks they are.
+func lookUp(ctx context.Context, files []File, w *wording) (*lexicalLeg, error) {
+	l := &lexicalLeg{files: files, words: w, found: make([]found, len(files))}
+	counts := make([][]int, len(files))
+	err := inParallel(ctx, len(files), func(i int) {
+		counts[i] = l.lookUp(i)
+	})
+	if err != nil {
+		return nil, err
+	}
+	terms, windowTerms, windows := 0, 0, 0
+	for i := range files {
+		if s := files[i].Segment; s != nil {
+			l.chunks += len(s.chunks)
+			terms += s.terms
+			windows += s.windows
+			windowTerms += s.windowTerms
+		}
+	}
+	l.mean = float32(max(1, terms)) / float32(max(1, l.chunks))
+	l.window = float32(max(1, windowTerms)) / float32(max(1, windows))
+	for t := range w.terms {
+		n := 0
+		for i := range counts {
+			if counts[i] != nil {
+				n += counts[i][t]
+			}
+		}
+		w.terms[t].rarity = float32(math.Log(1 + (float64(l.chunks-n)+0.5)/(float64(n)+0.5)))
+	}
+	return l, nil
+}
+
+// lookUp finds the terms in one file and returns in how many of its chunks each is.
+func (l *lexicalLeg) lookUp(i int) (counts []int) {
+	s := l.files[i].Segment
+	if s == nil {
+		return nil
+	}
+	for t := range l.words.terms {
+		q := &l.words.terms[t]
+		var entries []entry
+		if q.lone {
+			entries = s.around(q.text)
+		} else if e, ok := s.find(q.text); ok {
+			entries = []entry{e}
+		}
+		if len(entries) == 0 {
+			continue
+		}
+		f := &l.found[i]
+		if f.postings == nil {
+			f.postings = make([][]byte, len(l.words.terms))
+			counts = make([]int, len(l.words.terms))
+		}
+		f.postings[t] = entries[0].postings
+		if len(entries) > 1 {
+			if f.lone == nil {
+				f.lone = make([][]entry, len(l.words.terms))
+			}
+			f.lone[t] = entries[1:]
+		}
+		for _, e := range entries {
+			counts[t] = min(counts[t]+e.chunks, len(s.chunks))
+		}
+	}
+	return counts
+}
+
+// scratch is the memory in which one file after another is scored.
+type scratch struct {
+	score   []float32 // of chunks, over all terms
+	cover   []float32 // of chunks: rarity of the terms that are in them
+	count   []float32 // of chunks: how often one term is in them
+	window  []float32 // of windows
+	touched []uint32  // chunks with a score
+	counted []uint32  // chunks with a count
+	windows []uint32  // windows with a score
+}
+
+func (x *scratch) grow(s *Segment) {
+	if n := len(s.chunks); n > len(x.score) {
+		x.score, x.cover, x.count = make([]float32, n), make([]float32, n), make([]float32, n)
+	}
+	if s.windows > len(x.window) {
+		x.window = make([]float32, s.windows)
+	}
+}
+
+// score calls add for every chunk of a file that has a term of the question.
+func (l *lexicalLeg) score(x *scratch, file int, add func(chunk int, score float32)) {
+	s, f := l.files[file].Segment, &l.found[file]
+	if s == nil || f.postings == nil {
+		return
+	}
+	x.grow(s)
+	asked := float32(0)
+	for t := range l.words.terms {
+		q := &l.words.terms[t]
+		weight := q.weight * q.rarity
+		asked += weight
+		if f.postings[t] == nil {
+			continue
+		}
+		x.posted(s, l, weight, f.postings[t])
+		if f.lone != nil {
+			for _, e := range f.lone[t] {
+				x.posted(s, l, weight, e.postings)
+			}
+		}
+		x.termDone(s, l, weight)
+	}
+	for _, c := range x.touched {
+		k := &s.chunks[c]
+		best := float32(0)
+		for w := k.first; w < k.last; w++ {
+			best = max(best, x.window[w])
+		}
+		add(int(c), x.score[c]+weightWindow*best+weightCover*x.cover[c]*x.cover[c]/max(asked, 1e-6))
+		x.score[c], x.cover[c] = 0, 0
+	}
+	for _, w := range x.windows {
+		x.window[w] = 0
+	}
+	x.touched, x.windows = x.touched[:0], x.windows[:0]
+}
+
+// posted counts the postings of a term.
+func (x *scratch) posted(s *Segment, l *lexicalLeg, weight float32, postings []byte) {
+	at := uint32(0)
+	for len(postings) > 0 {
+		n, k := binary.Uvarint(postings)
+		postings = postings[k:]
+		at += uint32(n >> 1)
+		count := float32(1)
+		if n&1 == 1 {
+			n, k = binary.Uvarint(postings)
+			postings = postings[k:]
+			count = float32(n)
+		}
+		r := &s.rows[at]
+		switch {
+		case int(at) < s.windows:
+			if x.window[at] == 0 {
+				x.windows = append(x.windows, at)
+			}
+			x.window[at] += weight * saturated(count, float32(r.terms)/l.window)
+		case int(at) == len(s.rows)-1:
+			count = weightName
+		default:
+			count = weightHeading
+		}
+		for c := r.first; c < r.last; c++ {
+			if x.count[c] == 0 {
+				x.counted = append(x.counted, c)
+			}
+			x.count[c] += count
+		}
+	}
+}
+
+// termDone turns the counts of a term into scores.
+func (x *scratch) termDone(s *Segment, l *lexicalLeg, weight float32) {
+	for _, c := range x.counted {
+		if x.cover[c] == 0 {
+			x.touched = append(x.touched, c)
+		}
+		x.cover[c] += weight
+		x.score[c] += weight * saturated(x.count[c], float32(s.chunks[c].terms)/l.mean)
+		x.count[c] = 0
+	}
+	x.counted = x.counted[:0]
+}
+
+// saturated is the share of BM25 that a term adds which is so often in a text of that length,
+// where the mean length is 1.
+func saturated(count, length float32) float32 {
+	return count * (saturation + 1) / (count + saturation*(1-lengthNorm+lengthNorm*length))
+}

@@ -1,0 +1,165 @@
+package search_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/index"
+	"nodest/knowledge/chunk"
+	"nodest/knowledge/parse"
+	"nodest/knowledge/search"
+	"nodest/llm"
+	"nodest/llm/offline"
+)
+
+// library has some files, and their texts for reranking.
+type library struct {
+	files  []search.File
+	names  []string
+	chunks [][]chunk.Chunk
+}
+
+func (l *library) add(t testing.TB, name, text string) {
+	t.Helper()
+	d := &parse.Document{Text: text}
+	chunks := chunk.Cut(d, chunk.Rules{Size: 300, Overlap: 100})
+	s, err := search.Decode(search.Encode(name, text, chunks))
+	require.NoError(t, err)
+	require.Equal(t, len(chunks), s.Chunks())
+	var packed []index.Packed
+	for _, c := range chunks {
+		packed = append(packed, index.Pack(vector(t, name+"\n"+c.Text)))
+	}
+	l.files = append(l.files, search.File{ID: name, Segment: s, Vectors: search.NewVectors(packed)})
+	l.names, l.chunks = append(l.names, name), append(l.chunks, chunks)
+}
+
+func (l *library) texts(_ context.Context, refs []search.Ref) ([]search.Passage, error) {
+	var all []search.Passage
+	for _, r := range refs {
+		c := l.chunks[r.File][r.Chunk]
+		all = append(all, search.Passage{Name: l.names[r.File], Heading: c.Heading, Text: c.Text})
+	}
+	return all, nil
+}
+
+func vector(t testing.TB, text string) []float32 {
+	t.Helper()
+	e, err := offline.Embedder{}.Embed(t.Context(), llm.Passage, []string{text})
+	require.NoError(t, err)
+	return e.Vectors[0]
+}
+
+// found returns the text of the hits of a search in the library.
+func (l *library) found(t testing.TB, q search.Query) (texts []string) {
+	t.Helper()
+	r, err := search.Search(t.Context(), l.files, q)
+	require.NoError(t, err)
+	for _, h := range r.Hits {
+		texts = append(texts, l.chunks[h.File][h.Chunk].Text)
+	}
+	return texts
+}
+
+func someFiles(t testing.TB) *library {
+	l := &library{}
+	l.add(t, "harbour.md", "The harbour master keeps a list of all ships. Ships that come in at night pay twice.")
+	l.add(t, "tea.txt", "乌龙茶是一种半发酵的茶。泡茶要用九十五度的水。")
+	l.add(t, "code.go", "func getUserName(id int) string reads net.http headers; MAX_COOKIES is 3000.")
+	l.add(t, "lighthouse.txt", "The lighthouse stands on a rock. Its keeper is called Maren. "+strings.Repeat("Birds rest on the way south. ", 20))
+	return l
+}
+
+func TestWordsAndVectorsFindChunks(t *testing.T) {
+	l := someFiles(t)
+	for _, c := range []struct{ question, want string }{
+		{"what do ships pay at night", "pay twice"}, {"泡乌龙茶用多少度的水", "九十五度"}, {"茶", "乌龙茶"},
+		{"user name", "getUserName"}, {"getUserName", "getUserName"}, {"max cookies", "3000"}, {"http headers", "net.http"}, {"net.http", "net.http"},
+		{"where does the lighthouse of Maren stand", "on a rock"},
+	} {
+		for _, mode := range []string{search.Lexical, search.Hybrid, search.Vector} {
+			q := search.Query{Text: c.question, Vector: vector(t, c.question), Mode: mode, Texts: l.texts}
+			if texts := l.found(t, q); len(texts) == 0 || !strings.Contains(texts[0], c.want) {
+				t.Errorf("%s, %s: found %q", c.question, mode, texts)
+			}
+		}
+	}
+}
+
+func TestASearchIsTheSameForEveryOrderOfTheFiles(t *testing.T) {
+	l := someFiles(t)
+	l.add(t, "copy-of-harbour.md", "The harbour master keeps a list of all ships. Ships that come in at night pay twice.")
+	q := search.Query{Text: "ships at night 茶", Vector: vector(t, "ships at night 茶")}
+	want := l.found(t, q)
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 20 {
+		r.Shuffle(len(l.files), func(i, j int) {
+			l.files[i], l.files[j] = l.files[j], l.files[i]
+			l.chunks[i], l.chunks[j] = l.chunks[j], l.chunks[i]
+		})
+		if got := l.found(t, q); !slices.Equal(got, want) {
+			t.Fatalf("found %q, want %q", got, want)
+		}
+	}
+}
+
+func TestAFileNeedsNeitherSegmentNorVectors(t *testing.T) {
+	l := someFiles(t)
+	l.files[0].Vectors, l.files[1].Segment, l.files[2] = nil, nil, search.File{ID: "parsing"}
+	require.Contains(t, l.found(t, search.Query{Text: "ships at night", Vector: vector(t, "ships at night")})[0], "pay twice")
+	require.Contains(t, l.found(t, search.Query{Text: "乌龙茶", Vector: vector(t, "乌龙茶")})[0], "乌龙茶")
+	require.Empty(t, l.found(t, search.Query{Text: "the of and"}))
+	r, err := search.Search(t.Context(), nil, search.Query{Text: "ships"})
+	require.NoError(t, err)
+	require.Empty(t, r.Hits)
+}
+
+func TestWordFrequenciesAreCountedInTheGivenFilesOnly(t *testing.T) {
+	l := someFiles(t)
+	one := l.files[:1]
+	before, err := search.Search(t.Context(), one, search.Query{Text: "ships at night"})
+	require.NoError(t, err)
+	for i := range 30 {
+		l.add(t, fmt.Sprint("other", i), "ships ships ships at night")
+	}
+	after, err := search.Search(t.Context(), l.files[:1], search.Query{Text: "ships at night"})
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
+func TestASearchEndsWithItsContext(t *testing.T) {
+	l := someFiles(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	cancel(gone)
+	_, err := search.Search(ctx, l.files, search.Query{Text: "ships"})
+	require.ErrorIs(t, err, gone)
+}
+
+func TestALongQuestionIsCutAndSaysSo(t *testing.T) {
+	l := someFiles(t)
+	r, err := search.Search(t.Context(), l.files, search.Query{Text: strings.Repeat("ships 茶壶 ", 3000)})
+	require.NoError(t, err)
+	require.True(t, r.Truncated)
+	require.NotEmpty(t, r.Hits)
+}
+
+func TestDamagedSegmentsAreRefused(t *testing.T) {
+	text := strings.Repeat("The harbour master keeps a list of ships. ", 100)
+	data := search.Encode("name.md", text, chunk.Cut(&parse.Document{Text: text}, chunk.Default))
+	for i := range data {
+		broken := slices.Clone(data)
+		broken[i] ^= 0x55
+		_, err := search.Decode(broken)
+		require.Error(t, err, "byte %d", i)
+		_, err = search.Decode(data[:i])
+		require.Error(t, err, "cut at %d", i)
+	}
+}

@@ -1,0 +1,164 @@
+package knowledge
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nodest/fault"
+	"nodest/op"
+)
+
+// Text returns the text of a file: of the edition that is searched, or where there is none of
+// the one that is being made. NotFound if the file has no text yet.
+func (s *Service) Text(ctx context.Context, userID, id string) (*Text, error) {
+	return op.Read(ctx, s.store, userID, func(tx Tx) (*Text, error) {
+		f, err := tx.File(id)
+		if err != nil {
+			return nil, err
+		}
+		e, err := tx.EditionOf(f.OwnerID, f.ID, cmp.Or(f.Edition, f.LastEdition))
+		if err != nil {
+			return nil, err
+		}
+		text, err := tx.TextRange(f.OwnerID, f.ID, e.Edition, 0, -1)
+		return &Text{Title: e.Title, Text: text, Outline: e.Outline, Pages: e.Pages}, err
+	})
+}
+
+// Chunks lists the chunks of a file in their order.
+func (s *Service) Chunks(ctx context.Context, userID, id, cursor string, limit int) (op.Page[*Chunk], error) {
+	var page op.Page[*Chunk]
+	limit, err := op.CheckLimit(limit)
+	if err != nil {
+		return page, err
+	}
+	from := 0
+	if cursor != "" {
+		if from, err = strconv.Atoi(cursor); err != nil || from < 0 {
+			return page, fault.InvalidField("cursor", "value", "not a cursor of this list")
+		}
+	}
+	return op.Read(ctx, s.store, userID, func(tx Tx) (page op.Page[*Chunk], err error) {
+		page.Items = []*Chunk{}
+		f, err := tx.File(id)
+		if err != nil || f.Edition == 0 {
+			return page, err
+		}
+		model, err := tx.ActiveModel(f.OwnerID, []string{f.ID})
+		if err != nil {
+			return page, err
+		}
+		chunks, err := tx.ChunkRange(f.OwnerID, f.ID, f.Edition, model, from, from+limit)
+		for i := range chunks {
+			page.Items = append(page.Items, chunks[i].chunk())
+		}
+		if len(chunks) == limit && from+limit < f.Chunks {
+			page.NextCursor = strconv.Itoa(from + limit)
+		}
+		return page, err
+	})
+}
+
+// Part is a part of a file's text.
+type Part struct {
+	Start, End int // code points
+	Text       string
+	Next       int    // where the next part begins; 0 = this is the last one
+	Title      string // of the document; "" = none
+}
+
+// ReadPart returns the text of a file from a code point on, at most most of it. It ends at the
+// end of a paragraph where there is one in its second half, else of a line or sentence.
+func (s *Service) ReadPart(ctx context.Context, userID string, file FileRef, from, most int) (*Part, error) {
+	return op.Read(ctx, s.store, userID, func(tx Tx) (*Part, error) {
+		e, err := tx.EditionOf(file.OwnerID, file.ID, file.Edition)
+		if err != nil {
+			return nil, err
+		}
+		from, most := max(from, 0), max(most, 1)
+		text, err := tx.TextRange(file.OwnerID, file.ID, file.Edition, from, from+most)
+		if err != nil {
+			return nil, err
+		}
+		p := &Part{Start: from, End: min(e.Chars, from+most), Text: text, Title: e.Title}
+		if p.End < e.Chars {
+			p.Text = cutAtEnd(text)
+			p.End = from + pointsIn(p.Text)
+			p.Next = p.End
+		}
+		return p, nil
+	})
+}
+
+// cutAtEnd cuts a text behind its last paragraph, or its last line or sentence, if that leaves
+// at least half of it.
+func cutAtEnd(text string) string {
+	for _, end := range []string{"\n\n", "\n", "。", ". "} {
+		if at := strings.LastIndex(text, end); at >= len(text)/2 {
+			return text[:at+len(end)]
+		}
+	}
+	return text
+}
+
+// Passage is a stretch of a file's text.
+type Passage struct {
+	Start, End int // code points
+	Text       string
+	Heading    string // of its first chunk
+	Page       int    // likewise
+	Chunks     []ChunkID
+}
+
+// Around returns chunks of a file with their neighbours on both sides, merged where these
+// follow one another, in the order of the text. Chunks of other files and editions, and those
+// that do not exist, are left out.
+func (s *Service) Around(ctx context.Context, userID string, file FileRef, chunks []ChunkID, neighbours int) ([]Passage, error) {
+	return op.Read(ctx, s.store, userID, func(tx Tx) ([]Passage, error) { return around(tx, file, chunks, neighbours) })
+}
+
+func around(tx Tx, file FileRef, chunks []ChunkID, neighbours int) ([]Passage, error) {
+	var all []StoredChunk
+	seen := map[int]bool{}
+	for _, id := range chunks {
+		if id.FileID != file.ID || id.Edition != file.Edition {
+			continue
+		}
+		some, err := tx.ChunkRange(file.OwnerID, file.ID, file.Edition, "", max(0, id.Index-neighbours), id.Index+neighbours+1)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range some {
+			if !seen[c.Index] {
+				seen[c.Index], all = true, append(all, c)
+			}
+		}
+	}
+	merged := merge(all)
+	for i := range merged {
+		p := &merged[i]
+		text, err := tx.TextRange(file.OwnerID, file.ID, file.Edition, p.Start, p.End)
+		if err != nil {
+			return nil, err
+		}
+		p.Text = text
+	}
+	return merged, nil
+}
+
+// merge joins chunks of one edition that follow one another or overlap. It gives no texts.
+func merge(chunks []StoredChunk) (merged []Passage) {
+	slices.SortFunc(chunks, func(a, b StoredChunk) int { return cmp.Compare(a.Index, b.Index) })
+	for i, c := range chunks {
+		if n := len(merged) - 1; n >= 0 && (c.Index == chunks[i-1].Index+1 || c.Start <= merged[n].End) {
+			merged[n].Chunks = append(merged[n].Chunks, c.ID())
+			merged[n].End = max(merged[n].End, c.End)
+			continue
+		}
+		merged = append(merged, Passage{Start: c.Start, End: c.End, Heading: c.Heading, Page: c.Page, Chunks: []ChunkID{c.ID()}})
+	}
+	return merged
+}
