@@ -232,7 +232,7 @@ func offlineReply(ctx context.Context, q *miniweb.Question, found *websearch.Fou
 		language = framework.Chinese
 	}
 	prompt, err := framework.Build(framework.Input{
-		User: framework.Message{Role: "user", Text: q.Question}, Findings: framework.Findings{Web: found.Block()},
+		User: framework.Message{Role: "user", Text: q.Question}, Findings: framework.Findings{Web: found.Block(1)},
 		Options: framework.Options{Language: language},
 	})
 	if err != nil {

@@ -155,7 +155,7 @@ var characterSettings = []settingGroup{
 		{name: "includeCircle", def: true},
 	}},
 	{name: "knowledge", rules: []settingRule{
-		{name: "citations", def: "hidden", oneOf: []string{"inline", "hidden", "off"}},
+		{name: "citations", def: CiteInline, oneOf: []string{CiteInline, CiteHidden, CiteOff}},
 	}},
 	{name: "cognition", rules: []settingRule{
 		{name: "autoCommit", def: false},
@@ -185,6 +185,13 @@ var characterSettings = []settingGroup{
 	}},
 }
 
+// What a reply shows of its sources: setting knowledge.citations.
+const (
+	CiteInline = "inline" // marks in the text, and references
+	CiteHidden = "hidden" // references only
+	CiteOff    = "off"    // neither
+)
+
 // Settings are those of a character's settings that a prompt is built by.
 type Settings struct {
 	Memory struct {
@@ -200,6 +207,9 @@ type Settings struct {
 		ShareAcrossConversations bool `json:"shareAcrossConversations"`
 		IncludeCircle            bool `json:"includeCircle"` // memories of the circle are recalled in private chats
 	} `json:"retrieval"`
+	Knowledge struct {
+		Citations string `json:"citations"` // CiteInline, CiteHidden or CiteOff
+	} `json:"knowledge"`
 	Circle struct {
 		Enabled        bool     `json:"enabled"`
 		PostsPerDay    int      `json:"postsPerDay"`

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"slices"
+	"strings"
 
 	"nodest/cite"
 )
@@ -10,10 +11,12 @@ import (
 type Citations struct {
 	References []cite.Reference `json:"references"` // in the order of their markers
 	Report     *cite.Report     `json:"report,omitempty"`
+	Hidden     bool             `json:"hidden,omitempty"` // the text has no marks
 }
 
-// In returns the citations of an edited text: the sources whose marks it still has. What
-// was counted, and the positions in the former text, no longer apply.
+// In returns the citations of an edited text: the sources whose marks it still has, or, where
+// marks are hidden, whose sentences it still has. What was counted, and the positions in the
+// former text, no longer apply.
 func (c *Citations) In(text string) *Citations {
 	if c == nil {
 		return nil
@@ -21,7 +24,10 @@ func (c *Citations) In(text string) *Citations {
 	marks := cite.Marks(text)
 	var kept []cite.Reference
 	for _, r := range c.References {
-		if slices.Contains(marks, r.Marker) {
+		if c.Hidden && strings.Contains(text, r.AnswerChunk) {
+			r.AnswerChunkPosition = nil
+			kept = append(kept, r)
+		} else if slices.Contains(marks, r.Marker) {
 			r.AnswerChunk, r.AnswerChunkPosition = "", nil
 			kept = append(kept, r)
 		}
@@ -29,5 +35,5 @@ func (c *Citations) In(text string) *Citations {
 	if kept == nil {
 		return nil
 	}
-	return &Citations{References: kept}
+	return &Citations{References: kept, Hidden: c.Hidden}
 }

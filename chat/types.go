@@ -148,6 +148,7 @@ type Swipe struct {
 	GenerationID string     `json:"generationId,omitempty"`
 	MemoryIDs    []string   `json:"memoryIds,omitempty"` // units that were recalled for it
 	Citations    *Citations `json:"citations,omitempty"` // nil = it cites nothing
+	Tools        *ToolTrace `json:"tools,omitempty"`     // nil = the model was offered none
 	Wish         string     `json:"wish,omitempty"`      // instruction of a rewrite
 	Deleted      bool       `json:"deleted,omitempty"`
 	CreatedAt    time.Time  `json:"createdAt,omitzero"`
@@ -207,8 +208,9 @@ type Generation struct {
 	Text           string                `json:"text"` // what it wrote: the checkpoint while running, all of it at the end
 	Reasoning      string                `json:"reasoning,omitempty"`
 	Blocks         []Block               `json:"blocks,omitempty"`
-	Uses           []memory.Use          `json:"-"`              // memories in its prompt; not stored with it
-	Citations      *Citations            `json:"-"`              // of Text; not stored with it
+	Uses           []memory.Use          `json:"-"` // memories in its prompt; not stored with it
+	Citations      *Citations            `json:"-"` // of Text; not stored with it
+	Tools          *ToolTrace            `json:"tools,omitempty"`
 	Base           string                `json:"base,omitempty"` // continue: the text that stood before; Text follows it
 	Usage          *llm.Usage            `json:"usage,omitempty"`
 	Error          *fault.Error          `json:"error,omitempty"`

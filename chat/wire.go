@@ -31,6 +31,7 @@ type wireMessage struct {
 	GenerationID   string           `json:"generationId,omitempty"`
 	References     []cite.Reference `json:"references"`
 	CitationReport *cite.Report     `json:"citationReport,omitempty"`
+	Tools          *ToolTrace       `json:"tools,omitempty"`
 	MemoryIDs      []string         `json:"memoryIds"`
 	Model          string           `json:"model,omitempty"`
 	Usage          *llm.Usage       `json:"usage,omitempty"`
@@ -49,6 +50,7 @@ type wireSwipe struct {
 	Finish       string     `json:"finish,omitempty"`
 	Usage        *llm.Usage `json:"usage,omitempty"`
 	GenerationID string     `json:"generationId,omitempty"`
+	Tools        *ToolTrace `json:"tools,omitempty"`
 	Wish         string     `json:"wish,omitempty"`
 	CreatedAt    op.Time    `json:"createdAt"`
 }
@@ -75,7 +77,7 @@ func messageOf(m *Message) wireMessage {
 		}
 		if i == m.SwipeIndex {
 			w.SwipeIndex = len(w.Swipes)
-			w.Text, w.Model, w.Usage = s.Text, s.Model, s.Usage
+			w.Text, w.Model, w.Usage, w.Tools = s.Text, s.Model, s.Usage, s.Tools
 			w.MemoryIDs = append(w.MemoryIDs, s.MemoryIDs...)
 			if c := s.Citations; c != nil {
 				w.References, w.CitationReport = append(w.References, c.References...), c.Report
@@ -84,7 +86,7 @@ func messageOf(m *Message) wireMessage {
 		w.Swipes = append(w.Swipes, wireSwipe{
 			ID: s.ID, Rev: s.Rev, Text: s.Text, Reasoning: s.Reasoning, Blocks: s.Blocks, Model: s.Model,
 			Finish: s.Finish, Usage: s.Usage, GenerationID: s.GenerationID,
-			Wish: s.Wish, CreatedAt: op.Time(s.CreatedAt),
+			Tools: s.Tools, Wish: s.Wish, CreatedAt: op.Time(s.CreatedAt),
 		})
 	}
 	return w
@@ -146,6 +148,7 @@ type wireGeneration struct {
 	Model          string      `json:"model,omitempty"`
 	PromptID       string      `json:"promptId,omitempty"`
 	Usage          *llm.Usage  `json:"usage,omitempty"`
+	Tools          *ToolTrace  `json:"tools,omitempty"`
 	Error          *op.Failure `json:"error,omitempty"`
 	By             string      `json:"by"`
 	CreatedAt      op.Time     `json:"createdAt"`
@@ -179,7 +182,7 @@ func WireGeneration(g *Generation) any {
 	return wireGeneration{
 		ID: g.ID, ConversationID: g.ConversationID, MessageID: g.MessageID, SwipeID: g.SwipeID,
 		Kind: g.Kind, Status: g.Status, Finish: g.Finish, Model: g.Model, PromptID: g.PromptID,
-		Usage: g.Usage, Error: op.FailureOf(g.Error), By: g.By, CreatedAt: op.Time(g.CreatedAt),
+		Usage: g.Usage, Tools: g.Tools, Error: op.FailureOf(g.Error), By: g.By, CreatedAt: op.Time(g.CreatedAt),
 		StartedAt: op.OptionalTime(g.StartedAt), FirstTokenAt: op.OptionalTime(g.FirstTokenAt), EndedAt: op.OptionalTime(g.EndedAt),
 		Timing: timingOf(g),
 	}

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,11 +16,11 @@ type addition struct {
 }
 
 // augmentation returns what goes behind the user's message: each kind of finding in
-// its block, and how to use it, in the language and way of o. A blank memory or web
-// text counts as none. A closing tag in the findings that would end a block is
+// its block, and how to use it, in the language and way of o. A blank memory, web text
+// or passages count as none. A closing tag in the findings that would end a block is
 // defused. strict is how Build wants it: every closing tag is defused, also one that
 // goes with an opening tag in the same text, and a line says that blocks are data.
-func augmentation(memories []string, web string, o *Options, strict bool) []addition {
+func augmentation(memories []string, web, passages string, o *Options, strict bool) []addition {
 	w := o.Language.words()
 	var parts []addition
 	frame := func(text string) { parts = append(parts, addition{source: SourceGuidelines, text: text}) }
@@ -43,7 +44,13 @@ func augmentation(memories []string, web string, o *Options, strict bool) []addi
 		parts = append(parts, addition{source: SourceWeb, text: defuse(web, strict)})
 		frame("\n</websearch>")
 	}
-	lines := o.guidelines(n > 0, hasWeb)
+	lines, data := o.guidelines(n > 0, hasWeb), w.data
+	if !isBlank(passages) {
+		frame("\n\n<knowledge>\n" + w.passages + "\n")
+		parts = append(parts, addition{source: SourceKnowledge, text: defuse(passages, strict)})
+		frame("\n</knowledge>")
+		lines, data = append(slices.Clone(lines), w.passagesUsed...), w.dataWithPassages
+	}
 	if lines == nil {
 		return nil
 	}
@@ -53,14 +60,14 @@ func augmentation(memories []string, web string, o *Options, strict bool) []addi
 		b.WriteString("  - " + l + "\n")
 	}
 	if strict {
-		b.WriteString("  - " + w.data + "\n")
+		b.WriteString("  - " + data + "\n")
 	}
 	b.WriteString("</response_guidelines>")
 	frame(b.String())
 	return parts
 }
 
-var blockTag = regexp.MustCompile(`(?i)<(\s*/\s*)?(mem|websearch|response_guidelines)\b\s*>?`)
+var blockTag = regexp.MustCompile(`(?i)<(\s*/\s*)?(mem|websearch|response_guidelines|(?:character_)?knowledge)\b\s*>?`)
 
 // defuse keeps text from outside from ending its block and speaking in the
 // user's name: the brackets of closing tags are replaced by others that look

@@ -14,10 +14,11 @@ type found struct {
 	ids      []string
 	memories []string // best first
 	web      string
+	passages string
 }
 
 func newFound(b *builder) found {
-	f := found{b: b, web: b.in.Findings.Web}
+	f := found{b: b, web: b.in.Findings.Web, passages: b.in.Findings.Passages}
 	for _, m := range b.in.Findings.Memories {
 		if isBlank(m.Text) {
 			b.dropped = append(b.dropped, Dropped{Source: SourceMemory, ID: m.ID, Reason: dropEmpty})
@@ -35,7 +36,7 @@ var endsInDate = regexp.MustCompile(` \(\d{4}-\d\d-\d\d\)\s*$`)
 // additions are what goes behind the text of the message. The present time follows
 // memories with a date, to relate them to the chat.
 func (f *found) additions() []addition {
-	parts := augmentation(f.memories, f.web, &f.b.in.Options, true)
+	parts := augmentation(f.memories, f.web, f.passages, &f.b.in.Options, true)
 	if f.b.macros.clock.now.IsZero() || !slices.ContainsFunc(f.memories, endsInDate.MatchString) {
 		return parts
 	}
@@ -53,8 +54,8 @@ func (f *found) attach(p *piece) {
 		switch a.source {
 		case SourceMemory:
 			p.more = append(p.more, Entry{Source: SourceMemory, ID: f.ids[a.memory], Why: whyFound, Role: p.entry.Role, Tokens: tokens})
-		case SourceWeb:
-			p.more = append(p.more, Entry{Source: SourceWeb, Why: whyFound, Role: p.entry.Role, Tokens: tokens})
+		case SourceWeb, SourceKnowledge:
+			p.more = append(p.more, Entry{Source: a.source, Why: whyFound, Role: p.entry.Role, Tokens: tokens})
 		default:
 			frame.Tokens += tokens
 		}
@@ -205,25 +206,35 @@ func (b *builder) shrink(used, budget int) error {
 		}
 		dropPiece(p)
 	}
-	f := &b.findings
-	for used > budget && b.answered != nil && (len(f.memories) > 0 || !isBlank(f.web)) {
-		before := b.answered.tokens()
-		d := Dropped{Source: SourceWeb, Reason: DropBudget}
-		if n := len(f.memories); n > 0 {
-			d = Dropped{Source: SourceMemory, ID: f.ids[n-1], Reason: DropBudget}
-			f.memories, f.ids = f.memories[:n-1], f.ids[:n-1]
-		} else {
-			f.web = ""
-		}
-		f.attach(b.answered)
-		d.Tokens = before - b.answered.tokens()
-		used -= d.Tokens
-		b.dropped = append(b.dropped, d)
-	}
-	if used > budget {
+	used -= b.shrinkDocuments(used - budget)
+	if used -= b.shrinkFindings(used - budget); used > budget {
 		return b.tooLarge(used, budget)
 	}
 	return nil
+}
+
+// shrinkFindings leaves out findings until excess tokens are saved. It returns how many
+// are.
+func (b *builder) shrinkFindings(excess int) (saved int) {
+	f := &b.findings
+	for saved < excess && b.answered != nil && (len(f.memories) > 0 || !isBlank(f.web+f.passages)) {
+		before := b.answered.tokens()
+		d := Dropped{Source: SourceWeb, Reason: DropBudget}
+		switch n := len(f.memories); {
+		case n > 0:
+			d = Dropped{Source: SourceMemory, ID: f.ids[n-1], Reason: DropBudget}
+			f.memories, f.ids = f.memories[:n-1], f.ids[:n-1]
+		case !isBlank(f.web):
+			f.web = ""
+		default:
+			d.Source, f.passages = SourceKnowledge, ""
+		}
+		f.attach(b.answered)
+		d.Tokens = before - b.answered.tokens()
+		saved += d.Tokens
+		b.dropped = append(b.dropped, d)
+	}
+	return saved
 }
 
 // keyedByOrder returns the world-book entries that keys brought in, those to drop

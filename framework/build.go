@@ -18,9 +18,10 @@ import (
 //
 // With Options.Context set, what does not fit is dropped in this order: history,
 // oldest first; summaries, oldest first; world-book entries that a key brought
-// in, lowest order first; memories, least relevant first; the web block. Nothing
-// else is ever dropped: fault.ContextTooLarge says that the rest alone exceeds the
-// budget, with its largest parts in details.parts.
+// in, lowest order first; documents, which are shortened first; memories, least
+// relevant first; the web block; the block of passages of documents. Nothing else is
+// ever dropped: fault.ContextTooLarge says that the rest alone exceeds the budget, with
+// its largest parts in details.parts.
 func Build(in Input) (*Prompt, error) {
 	if in.Options.StrictTurns {
 		in.Options.Reserve += openingTokens // an opening that the request may need
@@ -52,7 +53,9 @@ type builder struct {
 
 	head, tail []piece // the frame before and behind the chat
 	runs       []run   // what is inserted into the chat
-	answered   *piece  // the message that is answered; nil = none
+	knowledge  *piece  // the documents, in head; nil = none
+	documents  []KnowledgePart
+	answered   *piece // the message that is answered; nil = none
 	findings   found
 	behind     []piece // messages behind the base, by their order in the chat
 	summaries  []piece // before the base, oldest first
@@ -227,8 +230,13 @@ func (b *builder) buildFrame() {
 			b.head = append(b.head, p)
 		}
 	}
+	b.head = append(b.head, b.knowledgePieces()...)
+	documents := len(b.head) - 1
 	if p := b.in.Profile; len(p.Facts) > 0 {
 		b.head = append(b.head, b.profilePiece(p))
+	}
+	if len(b.documents) > 0 {
+		b.knowledge = &b.head[documents]
 	}
 }
 

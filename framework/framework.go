@@ -124,6 +124,8 @@ type Profile struct {
 type Findings struct {
 	Memories []Memory // best first
 	Web      string   // numbered entries; blank = none
+	// Passages are of documents, for a model that cannot look them up itself; blank = none.
+	Passages string
 }
 
 // Instruction is a last message that tells the model what to write. Text may be
@@ -156,6 +158,13 @@ type Input struct {
 	User        Message
 	Instruction *Instruction
 	Findings    Findings
+
+	// Rules say how the model uses the tools that it may call; blank = it has none. They are
+	// the last of the system's messages before the chat.
+	Rules string
+	// Knowledge is a block of documents between the frame and the chat. It is never part of
+	// the chat, so it does not count for depths. Nil = no block.
+	Knowledge []KnowledgePart
 
 	Options    Options
 	Previous   []uint64 // Prompt.Hashes of the request before in this conversation; nil = none
@@ -241,6 +250,8 @@ const (
 	SourceMemory      Source = "memory"
 	SourceProfile     Source = "profile"
 	SourceWeb         Source = "websearch"
+	SourceKnowledge   Source = "knowledge" // documents, and passages of them
+	SourceTools       Source = "tools"     // the rules for tools
 	SourceGuidelines  Source = "guidelines"
 	SourceInstruction Source = "instruction"
 )
@@ -272,6 +283,8 @@ const (
 	dropDialect  = "dialect"   // a field that this dialect does not use
 	dropHistory  = "duplicate" // a second place for the chat history
 	dropForbid   = "forbidden" // the preset does not let the card replace its prompt
+
+	dropShortened = "shortened" // only the short form of a document fits; it is in the prompt
 )
 
 // Entry is one part of the prompt.

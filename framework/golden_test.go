@@ -423,7 +423,7 @@ func TestGoldenAugment(t *testing.T) {
 		}
 		decode(t, input, &in)
 		message := in.UserMessage
-		for _, p := range augmentation(in.Memories, in.Search, &Options{Language: Chinese, Recount: true}, false) {
+		for _, p := range augmentation(in.Memories, in.Search, "", &Options{Language: Chinese, Recount: true}, false) {
 			message += p.text
 		}
 		return message

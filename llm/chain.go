@@ -78,8 +78,11 @@ func (l Link) stream(ctx context.Context, req Request, first bool) iter.Seq2[Chu
 
 // curedByProvider reports whether another provider may succeed where err
 // happened. What a filter blocked stays blocked: a fallback is for failures, not for
-// getting around a refusal.
+// getting around a refusal. What the caller cures by asking without tools is the caller's.
 func curedByProvider(err error) bool {
+	if aboutTools(err) {
+		return false
+	}
 	switch fault.Public(err).Code {
 	case fault.UpstreamAuth, fault.UpstreamQuota, fault.UpstreamRate, fault.UpstreamDown,
 		fault.UpstreamBadAnswer, fault.UpstreamTimeout, fault.EmptyReply, fault.NotConfigured:

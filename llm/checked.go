@@ -13,11 +13,13 @@ import (
 //
 //   - a sequence that ends without a chunk that has Last set into
 //     fault.UpstreamBadAnswer "cut off" (or the context's error),
-//   - a reply without any text into fault.EmptyReply,
+//   - a reply without any text and calls into fault.EmptyReply,
+//   - calls that are too many or too large into fault.UpstreamBadAnswer (CheckCalls),
 //   - the finish word FinishBlocked into fault.Blocked with details.stage,
 //   - a panic of the adapter into fault.Internal.
 //
-// What was received before, including the usage, is passed on first.
+// What was received before, including the usage, is passed on first. Calls that the request
+// did not allow (it has no Tools, or NoCalls) are left out.
 func Checked(provider string, gen Generator) Generator {
 	gen = guarded(provider, gen)
 	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
@@ -38,8 +40,11 @@ func Checked(provider string, gen Generator) Generator {
 					}
 					continue
 				}
-				if bad := checkEnd(provider, c.Finish, hasText); bad != nil {
-					c.Last, c.Finish = false, ""
+				if len(req.Tools) == 0 || req.NoCalls {
+					c.Calls, c.Echo = nil, nil
+				}
+				if bad := checkEnd(provider, c, hasText); bad != nil {
+					c.Last, c.Finish, c.Calls, c.Echo = false, "", nil, nil
 					if yield(c, nil) {
 						yield(Chunk{}, bad)
 					}
@@ -65,10 +70,12 @@ var errNoRoom = errors.New("the token limit was reached before the first word")
 // on reasoning.
 func NoRoom(err error) bool { return errors.Is(err, errNoRoom) }
 
-func checkEnd(provider string, finish Finish, hasText bool) error {
-	switch {
+func checkEnd(provider string, last Chunk, hasText bool) error {
+	switch finish := last.Finish; {
 	case finish == FinishBlocked:
 		return BlockedError(provider, StageReply, "")
+	case len(last.Calls) > 0 && finish != "":
+		return checkTools(provider, last)
 	case !hasText && finish == FinishLength:
 		e := Upstream(provider, fault.EmptyReply, 0, errNoRoom)
 		e.Message += ": " + errNoRoom.Error()

@@ -292,7 +292,7 @@ func testImages(t *testing.T, build factory) {
 				got[i].Role = map[string]string{"user": "u", "assistant": "a", "model": "a"}[got[i].Role]
 			}
 			if !reflect.DeepEqual(got, tt.want) {
-				t.Errorf("%q arrived, want %q", got, tt.want)
+				t.Errorf("%+v arrived, want %+v", got, tt.want)
 			}
 		})
 	}

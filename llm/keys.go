@@ -201,6 +201,8 @@ func restAfter(code fault.Code, failures int) time.Duration {
 // curedByKey reports whether another key may succeed where err happened.
 func curedByKey(err error) bool {
 	switch status := ProviderStatus(err); {
+	case aboutTools(err):
+		return false
 	case fault.Is(err, fault.UpstreamAuth), fault.Is(err, fault.UpstreamRate):
 		return true
 	case fault.Is(err, fault.UpstreamQuota):

@@ -199,6 +199,20 @@ type Usage struct {
 	CostUSD          *float64 `json:"costUsd,omitempty"`      // nil = unknown
 }
 
+// Plus is what both have used together. A cost is known if one of the two is.
+func (u Usage) Plus(v Usage) Usage {
+	u.PromptTokens += v.PromptTokens
+	u.CompletionTokens += v.CompletionTokens
+	u.CachedTokens += v.CachedTokens
+	switch {
+	case u.CostUSD == nil:
+		u.CostUSD = v.CostUSD
+	case v.CostUSD != nil:
+		u.CostUSD = new(*u.CostUSD + *v.CostUSD)
+	}
+	return u
+}
+
 // bounded keeps what a provider reports within what can be added up.
 func (u Usage) bounded() *Usage {
 	for _, n := range []*int{&u.PromptTokens, &u.CompletionTokens, &u.CachedTokens} {

@@ -29,11 +29,17 @@ func EstimateTokens(text string) int {
 const imageTokens = 1000
 
 // EstimatePrompt is EstimateTokens for messages, plus four for each message and 1,000 for
-// each image.
+// each image, with the calls of tools and their results.
 func EstimatePrompt(messages []Message) int {
 	n := 0
 	for _, m := range messages {
 		n += EstimateTokens(m.Text) + EstimateTokens(m.Name) + 4 + len(m.Images)*imageTokens
+		for _, call := range m.Calls {
+			n += EstimateTokens(call.Name) + EstimateTokens(call.Arguments) + 4
+		}
+		if m.Result != nil {
+			n += EstimateTokens(m.Result.Text)
+		}
 	}
 	return n
 }

@@ -93,6 +93,9 @@ func pauses() func(error) time.Duration {
 
 // Passes reports whether err may be gone after a while.
 func Passes(err error) bool {
+	if aboutTools(err) {
+		return false
+	}
 	status := ProviderStatus(err)
 	switch fault.Public(err).Code {
 	case fault.UpstreamRate, fault.UpstreamDown:

@@ -23,14 +23,14 @@ const between = "\n\n"
 // message, at the beginning, then user and assistant in turn, beginning with the
 // user. Successive messages of one role become one, system messages behind the
 // beginning speak as the user, and where the character begins the user says opening
-// first. It changes nothing that has this form already. places has the new place of
-// each message.
+// first. Calls of tools and their results stay as they are. It changes nothing that has this
+// form already. places has the new place of each message.
 func StrictTurns(messages []Message, opening string) (strict []Message, places []Place) {
 	var texts []*strings.Builder
 	var runes []int
 	add := func(m Message) Place {
 		last := len(strict) - 1
-		if last < 0 || strict[last].Role != m.Role {
+		if last < 0 || strict[last].Role != m.Role || m.usesTools() || strict[last].usesTools() {
 			strict, texts, runes = append(strict, m), append(texts, &strings.Builder{}), append(runes, 0)
 			last++
 		} else {
@@ -63,6 +63,9 @@ func StrictTurns(messages []Message, opening string) (strict []Message, places [
 	}
 	return strict, places
 }
+
+// usesTools reports whether m is a call of tools or a result.
+func (m Message) usesTools() bool { return len(m.Calls) > 0 || m.Result != nil }
 
 // WithStrictTurns sends every prompt in the form of StrictTurns.
 func WithStrictTurns(gen Generator) Generator {

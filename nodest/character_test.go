@@ -268,7 +268,7 @@ func TestCharacterSettings(t *testing.T) {
 	sameJSON(t, "defaults", raw, []byte(`{"memory":{"enabled":true,"summaryThreshold":6000,"summaryLength":1000,
 		"lastSummarizedAt":0,"extractEvery":5,"scanSummary":false},
 		"retrieval":{"enabled":true,"limit":10,"shareAcrossConversations":true,"shareAcrossCharacters":false,"includeCircle":true},
-		"knowledge":{"citations":"hidden"},"cognition":{"autoCommit":false,"logMemoryQueries":false},
+		"knowledge":{"citations":"inline"},"cognition":{"autoCommit":false,"logMemoryQueries":false},
 		"dream":{"enabled":true,"at":"04:00"},
 		"circle":{"enabled":false,"postsPerDay":1,"interactionFrequency":"medium","scheduledTimes":[]},
 		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","cardFields":"all","recount":true,"filterKeyed":false},

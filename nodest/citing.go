@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"nodest/character"
 	"nodest/chat"
 	"nodest/cite"
 	"nodest/framework"
@@ -18,21 +19,52 @@ import (
 // compared by words.
 const citeTime = 3 * time.Second
 
-// citable are the sources that the prompt contains: there may have been no room for them.
-func (t *turn) citable() []cite.Source {
+// citable are the sources that the model was shown, by their numbers; those for which the
+// prompt had no room are empty. found reports whether some were found for this reply.
+func (t *turn) citable() (list []cite.Source, found bool) {
+	var shown [inAnswer + 1]bool
+	shown[inAnswer] = true
+	documents := map[string]bool{}
 	for _, en := range t.prompt.Entries {
-		if en.Source == framework.SourceWeb {
-			return t.sources
+		switch {
+		case en.Source == framework.SourceWeb:
+			shown[inWeb] = true
+		case en.Source == framework.SourceKnowledge && en.Message == t.prompt.Base:
+			shown[inPassages] = true
+		case en.Source == framework.SourceKnowledge:
+			documents[en.ID] = true
 		}
 	}
-	return nil
+	list = make([]cite.Source, len(t.numbers.list))
+	some := false
+	for i, source := range t.numbers.list {
+		where := t.numbers.where[i]
+		if shown[where] || where == inBlock && documents[source.FileID] {
+			list[i], some = source, true
+			found = found || where != inBlock
+		}
+	}
+	if !some {
+		return nil, false
+	}
+	return list, found
 }
 
 // cite gives a reply its citations: it checks the marks that the model wrote against the
 // sources in the prompt, removes those that are wrong, and adds some if there are none. What
 // came of a reply that failed is shown too; for an interrupted one there is no time.
+//
+// The setting of the character decides what is kept: with "hidden" the text has no marks,
+// with "off" there are no references either.
 func (e *Engine) cite(t *task, g *chat.Generation, status string) {
-	if len(t.sources) == 0 || !g.HasText() || status == chat.GenInterrupted {
+	if len(t.sources) == 0 || !g.HasText() {
+		return
+	}
+	mode := t.setup.Docs.Settings.Knowledge.Citations
+	if mode != character.CiteInline {
+		defer func() { g.Text = cite.StripMarks(g.Text) }()
+	}
+	if mode == character.CiteOff || status == chat.GenInterrupted {
 		return
 	}
 	defer func() {
@@ -49,11 +81,18 @@ func (e *Engine) cite(t *task, g *chat.Generation, status string) {
 			e.opts.Log.WarnContext(ctx, "citations are checked by words alone", "generation", g.ID, "err", err)
 		}
 	}
-	cited := cite.CheckMarks(ctx, embedder, g.Text, t.sources, cite.MarkOptions{Auto: cite.DefaultReferences(cite.BySentence)})
+	var o cite.MarkOptions
+	if t.cites {
+		o.Auto = cite.DefaultReferences(cite.BySentence)
+	}
+	cited := cite.CheckMarks(ctx, embedder, g.Text, t.sources, o)
 	g.Text = cited.Answer
+	if !t.cites && len(cited.References) == 0 {
+		return // it does not speak about the documents
+	}
 	report := cite.NewReport(cited, t.sources)
 	report.Unsourced = slices.DeleteFunc(report.Unsourced, t.isNameOfTheChat)
-	g.Citations = &chat.Citations{References: cited.References, Report: &report}
+	g.Citations = &chat.Citations{References: cited.References, Report: &report, Hidden: mode == character.CiteHidden}
 }
 
 // isNameOfTheChat reports whether a name is in the prompt: what the chat is about, and who

@@ -203,7 +203,7 @@ func applyEnd(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by st
 	}
 	var events []*stream.Event
 	if c := g.Citations; c != nil && len(c.References) > 0 {
-		events = append(events, generationEvent(tx.UserID(), "gen.references", by, g, referencesData(*c)))
+		events = append(events, generationEvent(tx.UserID(), "gen.references", by, g, referencesData{c.References, c.Report}))
 	}
 	events = append(events, chat.MessageEvent(tx.UserID(), "message.updated", by, m))
 	if conv.HeadID != head {
@@ -341,7 +341,7 @@ func extend(m *chat.Message, g *chat.Generation, at time.Time) (shown bool) {
 func swipeOf(g *chat.Generation, text string, at time.Time) chat.Swipe {
 	return chat.Swipe{
 		ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model,
-		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: unitsOf(g.Uses), Citations: g.Citations, Wish: g.Instruction, CreatedAt: at,
+		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: unitsOf(g.Uses), Citations: g.Citations, Tools: g.Tools, Wish: g.Instruction, CreatedAt: at,
 	}
 }
 

@@ -23,6 +23,8 @@ type Engine struct {
 	histories historyCache     // the ends of chats by version
 	counts    *framework.Cache // token counts and key scans by content
 
+	toolless toolless // models that have refused tools
+
 	thought sync.Map // models that have spent a limit of tokens on thinking; see asker
 	checks  sync.Map // users for whom a model is being checked
 
@@ -47,7 +49,7 @@ type Deps struct {
 func New(d Deps, opts Options) *Engine {
 	return &Engine{
 		store: d.Store, models: d.Models, pub: d.Publisher, opts: opts.withDefaults(),
-		Characters: d.Characters, Chats: d.Chats, histories: newHistoryCache(), counts: framework.NewCache(0),
+		Characters: d.Characters, Chats: d.Chats, histories: newHistoryCache(), counts: framework.NewCache(0), toolless: newToolless(),
 		tasks: map[string]*task{}, turns: map[string]chan struct{}{},
 	}
 }

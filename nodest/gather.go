@@ -29,10 +29,15 @@ type turn struct {
 	input   framework.Input
 	task    llm.Task
 
-	question Question      // for its sources
-	uses     []memory.Use  // what was recalled, best first
-	sources  []cite.Source // that may be cited
+	question Question     // for its sources
+	uses     []memory.Use // what was recalled, best first
+	numbers  numbers      // of the sources that may be cited
 	search   []Search
+
+	kits         []*Toolkit
+	tools        []Tool         // that the model may call
+	replyReserve int            // with tools: the tokens that are kept for the reply
+	trace        chat.ToolTrace // Path is "" while nothing was offered
 
 	made    *summary.Summary // for this prompt alone; nil = that in force counts
 	summary *summary.Summary // in the prompt; nil = none
@@ -60,8 +65,8 @@ func (t *turn) built(p *framework.Prompt, took time.Duration) {
 	t.prompt, t.buildTime = p, took
 }
 
-// request is what the model is asked.
-func (t *turn) request() llm.Request {
+// request is what the model is asked, with added tokens to come behind the prompt.
+func (t *turn) request(added int) llm.Request {
 	o := t.setup.Options
 	r := llm.Request{
 		Model: t.setup.model.Name, Messages: t.prompt.Messages,
@@ -72,7 +77,7 @@ func (t *turn) request() llm.Request {
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens
 		if o.ContextTokens != nil || t.setup.model.ContextTokens > 0 { // servers refuse what is larger than the context
-			r.MaxTokens = min(r.MaxTokens, max(t.input.Options.Context-t.prompt.Tokens, 1))
+			r.MaxTokens = min(r.MaxTokens, max(t.input.Options.Context-t.prompt.Tokens-added, 1))
 		}
 	}
 	if text := t.prompt.UserText(); text != "" {

@@ -55,6 +55,9 @@ type Model struct {
 	// Sees says whether the model understands images. It may ask the provider, which takes
 	// seconds at most; nil = it does not.
 	Sees func(ctx context.Context) bool
+	// Calls says whether the model calls tools, as far as is known. It may ask the provider,
+	// which takes seconds at most; nil = it is not known not to.
+	Calls func(ctx context.Context) bool
 }
 
 // Options tune an Engine. The zero value is ready to use.
@@ -69,6 +72,8 @@ type Options struct {
 	CheckpointChars    int           // default 1,000 code points
 	Lease              time.Duration // of a running generation; default 15 s
 	Sources            []Source      // asked in every turn, in the order of what they find; nil = none
+	Tools              []Toolbox     // opened in every turn, in the order in which models see their tools; nil = none
+	ToolLimits         ToolLimits    // of one turn
 	// Embedder compares replies with the sources that they cite; nil, and a nil result,
 	// mean that they are compared by words.
 	Embedder    func(ctx context.Context, userID string) (llm.Embedder, error)
@@ -85,6 +90,7 @@ func (o Options) withDefaults() Options {
 	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 2*time.Second)
 	o.CheckpointChars = cmp.Or(o.CheckpointChars, 1000)
 	o.Lease = cmp.Or(o.Lease, 15*time.Second)
+	o.ToolLimits = o.ToolLimits.withDefaults()
 	o.SummaryWait = cmp.Or(o.SummaryWait, 3*time.Second)
 	o.Log = cmp.Or(o.Log, slog.Default())
 	return o

@@ -41,21 +41,35 @@ type Question struct {
 	Before []string     // the turn before it: the user's message and the reply
 	Now    time.Time    // in the user's time zone
 
+	// Context is how many tokens request and reply may have together; Tokenizer counts them
+	// (framework.CountTokens).
+	Context   int
+	Tokenizer string
+
 	shown   []*chat.Message // messages in the prompt, oldest first
 	extra   string          // a text in the prompt that is no message of the chat; "" = none
 	summary string          // of the messages before them; "" = none
 	room    int             // for the chat, in tokens
 	task    llm.Task
 	preview bool // nothing is sent to the model
+	mayCall func() bool
 }
+
+// MayCall reports whether the model of the turn is given tools. It may ask the provider,
+// which takes seconds at most.
+func (q *Question) MayCall() bool { return q.mayCall() }
 
 // Findings are what a source has found.
 type Findings struct {
-	framework.Findings
-	Profile framework.Profile
-	Uses    []memory.Use  // memories among it, best first
-	Sources []cite.Source // that the reply may cite, by the numbers that the findings give them
-	Search  []Search      // of the web
+	Memories []framework.Memory // best first
+	Profile  framework.Profile
+	Uses     []memory.Use  // the memories of Memories and Profile, best first
+	Sources  []cite.Source // that the reply may cite, by the numbers that Web gives them
+	Search   []Search      // of the web
+
+	// Web writes entries for the block of the web: the n-th of Sources has the number
+	// first+n-1, like the n-th page of Search. Nil = there are none.
+	Web func(first int) string
 }
 
 // Search is a search of the web for a reply.
@@ -83,6 +97,7 @@ func (t *turn) noteQuestion(userID string, now time.Time, path []*chat.Message, 
 	o := &t.input.Options
 	o.Now, o.LastUserAt = now, userSpokeAt(path, text != "")
 	q := Question{
+		Context: o.Context, Tokenizer: o.Tokenizer,
 		UserID: userID, Setup: &t.setup.Setup, Here: memory.Place{ConversationID: t.setup.Conversation.ID},
 		Text: text, Now: now, shown: path, extra: text, room: o.Context - o.Reserve, task: t.task, preview: t.preview,
 	}
@@ -135,13 +150,22 @@ func userSpokeAt(path []*chat.Message, newer bool) time.Time {
 	return time.Time{}
 }
 
-// askSources adds the findings of the sources to the input of the build. It calls asked
-// with the name of each source that is asked, and what that returns when it has answered.
+// stageTools is the stage in which tools are called, or searched with before the request.
+const stageTools = "tools"
+
+// askSources adds the findings of the sources, and what the toolboxes offer, to the input of
+// the build. It calls asked with the name of each source that is asked, and what that
+// returns when it has answered.
 func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string) (answered func())) {
 	q := &t.question
+	q.mayCall = sync.OnceValue(func() bool { return e.mayCall(ctx, t) })
 	wanted := slices.DeleteFunc(slices.Clone(e.opts.Sources), func(s Source) bool { return !s.Wanted(q) })
 	found, failed := make([]Findings, len(wanted)), make([]error, len(wanted))
+	kits := make([]opened, len(e.opts.Tools))
 	var group sync.WaitGroup
+	for i, box := range e.opts.Tools {
+		group.Go(func() { kits[i] = box.open(ctx, q, asked) })
+	}
 	for i, s := range wanted {
 		answered := asked(s.Name)
 		group.Go(func() {
@@ -150,14 +174,24 @@ func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string
 		})
 	}
 	group.Wait()
+	rest := t.addKits(kits)
 	for i, s := range wanted {
 		t.add(found[i])
-		if failed[i] != nil && ctx.Err() == nil { // else the turn does not go on
-			e.opts.Log.WarnContext(ctx, "turn continues without a source", "source", s.Name,
-				"conversation", t.setup.Conversation.ID, "err", failed[i])
-			t.warnings = append(t.warnings, s.Warning)
-		}
+		e.missing(ctx, t, s.Name, s.Warning, failed[i])
 	}
+	rest()
+	for i, box := range e.opts.Tools {
+		e.missing(ctx, t, box.Name, box.Warning, kits[i].err)
+	}
+}
+
+// missing notes that a turn has to do without a source or toolbox, unless err is nil.
+func (e *Engine) missing(ctx context.Context, t *turn, name string, w framework.Warning, err error) {
+	if err == nil || ctx.Err() != nil { // or the turn does not go on
+		return
+	}
+	e.opts.Log.WarnContext(ctx, "turn continues without a source", "source", name, "conversation", t.setup.Conversation.ID, "err", err)
+	t.warnings = append(t.warnings, w)
 }
 
 // find is Find within the limit; a panic is an error.
@@ -176,11 +210,20 @@ func (s Source) find(ctx context.Context, q *Question) (f Findings, err error) {
 func (t *turn) add(f Findings) {
 	in := &t.input
 	in.Findings.Memories = append(in.Findings.Memories, f.Memories...)
-	in.Findings.Web = strings.TrimSpace(in.Findings.Web + "\n" + f.Web)
+	if first := len(t.numbers.list) + 1; f.Web != nil {
+		in.Findings.Web = strings.TrimSpace(in.Findings.Web + "\n" + f.Web(first))
+		for i := range f.Search {
+			for j := range f.Search[i].Pages {
+				f.Search[i].Pages[j].Marker += first - 1
+			}
+		}
+	}
 	if len(f.Profile.Facts) > 0 {
 		in.Profile = f.Profile
 	}
 	t.uses = append(t.uses, f.Uses...)
-	t.sources = append(t.sources, f.Sources...)
+	for _, source := range f.Sources {
+		t.numbers.add(source, inWeb)
+	}
 	t.search = append(t.search, f.Search...)
 }

@@ -13,53 +13,58 @@ import (
 	"nodest/stream"
 )
 
-// speak streams the model's reply and publishes it, but nothing before the start of the
-// generation is stored (announced). Text that came before an error stays in t.
+// modelAnswer is what a model has answered to one request.
+type modelAnswer struct {
+	text  string // as it was written
+	calls []llm.ToolCall
+	echo  *llm.Echo
+}
+
+// speak streams the model's answer to one request and publishes it, but nothing before the
+// start of the generation is stored: stored waits for that. Text that came before an error
+// stays in t.
 //
 // Breaking off the loop closes the provider's request.
-func (e *Engine) speak(ctx context.Context, t *task, turn *turn, announced <-chan error) error {
-	known := announced
-	wait := func() error { // for the start to be stored; once
-		if known == nil {
-			return nil
-		}
-		err := <-known
-		known = nil
-		return err
-	}
+func (e *Engine) speak(ctx context.Context, t *task, model Model, r llm.Request, stored func() error) (modelAnswer, error) {
+	var said strings.Builder
 	var split framework.Splitter
-	defer e.end(t, &split)
-	for chunk, err := range turn.setup.model.Generator.Stream(ctx, turn.request()) {
-		if unstored := wait(); unstored != nil {
-			return unstored
+	defer func() { e.pass(t, split.Close()) }()
+	for chunk, err := range model.Generator.Stream(ctx, r) {
+		if unstored := stored(); unstored != nil {
+			return modelAnswer{}, unstored
 		}
 		if err != nil {
-			return err
+			return modelAnswer{}, err
 		}
 		t.noteChunk(chunk, time.Now())
 		if chunk.Reasoning != "" {
-			e.publishDelta(t, "reasoning", chunk.Reasoning, t.addReasoning(chunk.Reasoning))
+			text := t.separated(chunk.Reasoning)
+			e.publishDelta(t, "reasoning", text, t.addReasoning(text))
 		}
 		if chunk.Text != "" {
+			said.WriteString(chunk.Text)
 			e.pass(t, split.Feed(chunk.Text))
 		}
 		if chunk.Last {
 			t.finish(chunk.Finish)
-			return nil
+			return modelAnswer{said.String(), chunk.Calls, chunk.Echo}, nil
 		}
 		if t.unsaved() >= e.opts.CheckpointChars {
 			t.askCheckpoint()
 		}
 	}
-	if err := wait(); err != nil {
-		return err
+	if err := stored(); err != nil {
+		return modelAnswer{}, err
 	}
-	return llm.CutOff(turn.setup.model.Provider, nil)
+	return modelAnswer{}, llm.CutOff(model.Provider, nil)
 }
 
 // pass adds pieces of the reply and publishes them.
 func (e *Engine) pass(t *task, pieces []framework.Piece) {
 	for _, p := range pieces {
+		if off, told := t.replace(p); told {
+			e.publishRewind(t, off)
+		}
 		if p.State == framework.StateUnclosed {
 			e.publishBlock(t, p.Part, framework.StateClose)
 			text, off := t.unclosed(p)
@@ -87,19 +92,22 @@ func (e *Engine) pass(t *task, pieces []framework.Piece) {
 func (e *Engine) rewind(t *task, p framework.Piece) {
 	thought, text, told := t.textToReasoning(p)
 	if told {
-		ev := t.transient("gen.rewind", struct{}{})
-		ev.Off = text
-		e.pub.Transient(ev)
+		e.publishRewind(t, text)
 	}
 	if p.Text != "" {
 		e.publishDelta(t, "reasoning", p.Text, thought)
 	}
 }
 
-// end adds what the splitter held back. If a reply has only tagged blocks, their text
-// becomes the reply.
-func (e *Engine) end(t *task, split *framework.Splitter) {
-	e.pass(t, split.Close())
+// publishRewind publishes that the text behind off is no part of the reply.
+func (e *Engine) publishRewind(t *task, off int) {
+	ev := t.transient("gen.rewind", struct{}{})
+	ev.Off = off
+	e.pub.Transient(ev)
+}
+
+// settle makes the text of the blocks the reply if there is no other.
+func (e *Engine) settle(t *task) {
 	text, off := t.blocksToText()
 	e.publishText(t, text, off)
 }

@@ -56,15 +56,21 @@ type task struct {
 	written int // text, reasoning and blocks together, in code points
 	saved   int // of them at the last checkpoint
 	usage   *llm.Usage
-	model   string // that answers
-	by      string // provider that answers
+	earlier llm.Usage // of the requests before this one
+	model   string    // that answers
+	by      string    // provider that answers
 
 	buildTime time.Duration
-	asked     int           // tokens of the prompt
-	uses      []memory.Use  // memories in the prompt
-	sources   []cite.Source // in the prompt
-	request   []llm.Message // with sources
-	sent      sent          // of the chat
+	asked     int             // tokens of all requests
+	requests  int             // to the model
+	interim   bool            // the text so far goes when more comes: tools were called behind it
+	apart     bool            // what the model thinks next is about another request
+	tools     *chat.ToolTrace // nil = the model has none
+	uses      []memory.Use    // memories in the prompt
+	sources   []cite.Source   // that the model was shown
+	cites     bool            // they were found for this reply
+	request   []llm.Message   // with sources
+	sent      sent            // of the chat
 	finished  llm.Finish
 	ending    bool // its end is being stored: the state in memory may be older than published events
 }
@@ -135,7 +141,7 @@ func (t *task) now() *chat.Generation {
 	g := t.gen
 	if !g.Ended() {
 		g.Text, g.Reasoning, g.Blocks = t.text.b.String(), t.thought.b.String(), slices.Clone(t.blocks)
-		g.Model, g.Uses, g.Timing = cmp.Or(t.model, g.Model), t.uses, t.watch.soFar()
+		g.Model, g.Uses, g.Timing, g.Tools = cmp.Or(t.model, g.Model), t.uses, t.watch.soFar(), t.tools
 		if t.usage != nil {
 			u := *t.usage
 			g.Usage = &u
@@ -168,8 +174,7 @@ func (t *task) noteChunk(c llm.Chunk, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c.Usage != nil {
-		u := *c.Usage
-		t.usage = &u
+		t.usage = new(t.earlier.Plus(*c.Usage))
 	}
 	if c.Model != "" {
 		t.model = c.Model
@@ -291,13 +296,76 @@ func (t *task) toSave() *chat.Generation {
 func (t *task) noteRequest(turn *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.buildTime, t.asked, t.uses = turn.buildTime, turn.prompt.Tokens, turn.used()
-	if t.sources = turn.citable(); t.sources != nil {
-		t.request = turn.prompt.Messages
-	}
+	t.buildTime, t.uses = turn.buildTime, turn.used()
 	t.sent = turn.sent()
 	t.watch.times.Asked = new(t.watch.now())
 	t.by, t.model = turn.setup.model.Provider, turn.setup.model.Name
+}
+
+// beginRequest notes that the model is asked once more, with added tokens behind the prompt.
+func (t *task) beginRequest(turn *turn, added int) {
+	turn.trace.Rounds++
+	t.noteSources(turn)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.requests++
+	t.asked += turn.prompt.Tokens + added
+	if t.usage != nil {
+		t.earlier = *t.usage
+	}
+	t.apart = t.thought.runes > 0
+}
+
+// noteSources notes what the model was shown so far, and how the tools were used.
+func (t *task) noteSources(turn *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sources, t.cites = turn.citable(); t.sources != nil {
+		t.request = turn.prompt.Messages
+	}
+	if trace := turn.trace; trace.Path != "" {
+		trace.Searches, trace.Reads = append([]chat.ToolSearch{}, trace.Searches...), append([]string{}, trace.Reads...)
+		t.tools = &trace
+	}
+}
+
+// separated is a thought, apart from those about an earlier request.
+func (t *task) separated(thought string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.apart {
+		thought = "\n\n" + thought
+	}
+	t.apart = false
+	return thought
+}
+
+// supersede notes that the text so far is no part of the reply if more comes.
+func (t *task) supersede() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.interim = true
+}
+
+// replace removes text that the piece takes the place of. It returns where the text goes
+// on, and whether any had been published.
+func (t *task) replace(p framework.Piece) (off int, told bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	more := p.State == framework.StateOpen || p.State == "" && strings.TrimSpace(p.Text) != ""
+	if !t.interim || p.Part == framework.PartThink || !more {
+		return 0, false
+	}
+	told = t.text.runes > 0
+	t.interim, t.text, t.block, t.blocks = false, growing{}, growing{}, nil
+	return t.offset, told
+}
+
+// hasText reports whether there is a text so far.
+func (t *task) hasText() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(t.text.b.String()) != ""
 }
 
 // finish notes why the model has stopped.
@@ -312,7 +380,7 @@ func (t *task) finish(word llm.Finish) {
 func (t *task) metered() *UsageRow {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	row := &UsageRow{Provider: t.by, Model: t.model, Requests: 1}
+	row := &UsageRow{Provider: t.by, Model: t.model, Requests: int64(max(t.requests, 1))}
 	switch {
 	case t.usage != nil:
 		row.PromptTokens, row.CompletionTokens = int64(t.usage.PromptTokens), int64(t.usage.CompletionTokens)

@@ -44,7 +44,7 @@ func (e *Engine) run(t *task) {
 	e.conclude(t, ending(ctx, err))
 }
 
-// generate writes one text: gather, build, speak. run commits what it has written.
+// generate writes one text: gather, build, converse. run commits what it has written.
 func (e *Engine) generate(ctx context.Context, t *task) error {
 	begun := time.Now()
 	e.publishStage(t, "building", begun)
@@ -70,7 +70,7 @@ func (e *Engine) generate(ctx context.Context, t *task) error {
 	t.noteRequest(turn)
 	announced := e.announce(ctx, t, turn)
 	e.publishStage(t, "waiting", begun)
-	return e.speak(ctx, t, turn, announced)
+	return e.converse(ctx, t, turn, announced)
 }
 
 // announce stores and publishes the start while the model is being asked. The caller

@@ -37,7 +37,7 @@ func searchWeb(ctx context.Context, w *websearch.Service, q *Question) (Findings
 		search.Pages = append(search.Pages, SearchPage{Marker: i + 1, URL: s.URL, Title: s.Title, Evidence: s.Evidence})
 	}
 	return Findings{
-		Findings: framework.Findings{Web: found.Block()}, Sources: found.Sources, Search: []Search{search},
+		Web: found.Block, Sources: found.Sources, Search: []Search{search},
 	}, nil
 }
 

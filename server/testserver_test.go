@@ -69,6 +69,7 @@ type testServer struct {
 
 // parts are what a test replaces in its server; the zero value replaces nothing.
 type parts struct {
+	tools  []nodest.Toolbox
 	models nodest.Models    // instead of the scripted model
 	now    func() time.Time // the clock of the store; it may leap
 }
@@ -112,6 +113,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}, nodest.Options{
 		Alone: true, Log: log, Embedder: offlineEmbedder,
 		Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout), nodest.Web(search, testTimeout)},
+		Tools:   append([]nodest.Toolbox{nodest.WebTool(search, testTimeout)}, own.tools...),
 	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	attachments := attachment.New(h.db.Attachments())

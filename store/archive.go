@@ -42,7 +42,7 @@ func (t *tx) dumpTexts(conversationID string, byID map[string]*chat.DumpedMessag
 		m.Texts = append(m.Texts, chat.DumpedText{Swipe: row.Swipe, StoredAt: row.StoredAt})
 		return nil
 	}, `SELECT r.message_id, r.swipe_id AS id, r.rev, r.id AS revision_id, s.is_deleted, s.created_at,
-			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.created_at AS stored_at
+			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.tools, r.created_at AS stored_at
 		FROM messages m JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id
 		JOIN swipes s ON s.user_id = r.user_id AND s.message_id = r.message_id AND s.id = r.swipe_id
 		WHERE m.user_id = ? AND m.conversation_id = ? ORDER BY m.seq, r.created_at, r.id`, t.userID, conversationID)

@@ -54,9 +54,9 @@ func (t *tx) Running(conversationID string) ([]*chat.Generation, error) {
 // Checkpoint stores the text so far of a generation that g.LeaseOwner holds.
 func (db *DB) Checkpoint(ctx context.Context, g *chat.Generation) error {
 	return db.write(ctx, func(s *session) error {
-		n, err := s.Exec("UPDATE generations SET text = ?, reasoning = ?, blocks = ?, lease_until = ?"+
+		n, err := s.Exec("UPDATE generations SET text = ?, reasoning = ?, blocks = ?, tools = ?, lease_until = ?"+
 			" WHERE user_id = ? AND id = ? AND is_open AND lease_owner = ?",
-			g.Text, g.Reasoning, g.Blocks, g.LeaseUntil, g.UserID, g.ID, g.LeaseOwner)
+			g.Text, g.Reasoning, g.Blocks, g.Tools, g.LeaseUntil, g.UserID, g.ID, g.LeaseOwner)
 		if err == nil && n == 0 {
 			return fault.New(fault.Conflict, "the generation has ended or belongs to another process")
 		}

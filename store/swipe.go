@@ -115,7 +115,7 @@ func (t *tx) fillSwipes(items []*chat.Message) error {
 		m.Swipes = append(m.Swipes, row.Swipe)
 		return nil
 	}, `SELECT s.message_id, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,
-			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations
+			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.tools
 		FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
 		WHERE s.user_id = ? AND s.message_id IN (?) ORDER BY s.message_id, s.position`, t.userID, ids)
 }

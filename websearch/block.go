@@ -6,14 +6,24 @@ import (
 	"strings"
 	"time"
 
+	"nodest/cite"
 	"nodest/websearch/intent"
 	"nodest/websearch/provider"
 	"nodest/websearch/weburl"
 )
 
 // Block is what was found as text for the prompt: places, and per source a line "[n] title
-// — host (date)" with its passages.
-func (f *Found) Block() string {
+// — host (date)" with its passages. The first source has the number first.
+func (f *Found) Block(first int) string {
+	n := first - 1
+	return f.Numbered(func(cite.Source) int {
+		n++
+		return n
+	})
+}
+
+// Numbered is Block with numbers that the caller gives.
+func (f *Found) Numbered(number func(cite.Source) int) string {
 	var b strings.Builder
 	if len(f.Places) > 0 {
 		b.WriteString(harmless(intent.FormatPlaces(placesOf(f.Query, f.Places), f.lang)))
@@ -23,7 +33,7 @@ func (f *Found) Block() string {
 		if i > 0 {
 			b.WriteString("\n\n")
 		}
-		b.WriteString("[" + strconv.Itoa(i+1) + "] " + oneLine(source.Title) + " — " + weburl.Hostname(source.URL))
+		b.WriteString("[" + strconv.Itoa(number(source)) + "] " + oneLine(source.Title) + " — " + weburl.Hostname(source.URL))
 		if source.DateTime != "" {
 			b.WriteString(" (" + source.DateTime[:len(time.DateOnly)] + ")")
 		}

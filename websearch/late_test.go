@@ -51,6 +51,6 @@ func TestPagesReadTooLateAreStored(t *testing.T) {
 		}
 	}
 	if read == 0 {
-		t.Fatalf("no page was read:\n%s", found.Block())
+		t.Fatalf("no page was read:\n%s", found.Block(1))
 	}
 }

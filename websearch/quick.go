@@ -40,6 +40,7 @@ type Turn struct {
 	UserID string
 	Text   string
 	Before []string // the user's message and the reply before it
+	Query  string   // what to search for; "" = it is taken from the message
 	Lang   string   // of the character: "en", "zh"; "" = unknown
 }
 
@@ -81,6 +82,9 @@ func (s *Service) Quick(ctx context.Context, t Turn) (*Found, error) {
 // keywords are what to search for: the model's choice, or the message without its filler
 // words.
 func (s *Service) keywords(ctx context.Context, t Turn) string {
+	if t.Query != "" {
+		return t.Query
+	}
 	plain := intent.Query(t.Text)
 	if s.opts.Model == nil {
 		return plain

@@ -22,6 +22,7 @@ const maxCounted = 1 << 50
 const (
 	mostReferences  = 100
 	maxReferenceURL = 4096 // bytes, as of the pages that are read
+	mostTraced      = 100  // searches, and files that were read
 )
 
 // checker checks an archive. It maps the ids in the file to the new ones.
@@ -202,6 +203,7 @@ func (c *checker) save(path string, s *chat.Save) {
 
 var (
 	evidences       = []string{"page", "snippet"}
+	toolPaths       = []string{"tools", "inject"}
 	referenceKinds  = []string{"web", "file", "knowledge"}
 	blockParts      = []string{string(framework.PartMem), string(framework.PartWeb)}
 	finishes        = []string{"", string(llm.FinishStop), string(llm.FinishLength), string(llm.FinishBlocked), string(llm.FinishError), string(llm.FinishCancelled), string(llm.FinishInterrupted)}
@@ -278,7 +280,7 @@ func (c *checker) swipes(path string, m *chat.DumpedMessage) {
 
 // text makes t a text of that swipe.
 func (c *checker) text(path string, t, of *chat.Swipe) {
-	citations := t.Citations
+	citations, tools := t.Citations, t.Tools
 	*t = chat.Swipe{
 		ID: of.ID, RevisionID: t.RevisionID, Rev: t.Rev, Text: chat.CleanText(t.Text), Reasoning: chat.CleanText(t.Reasoning), Blocks: t.Blocks,
 		Model: chat.CleanText(t.Model), Finish: t.Finish, Usage: t.Usage, Wish: chat.CleanText(t.Wish), Deleted: of.Deleted, CreatedAt: of.CreatedAt,
@@ -292,6 +294,30 @@ func (c *checker) text(path string, t, of *chat.Swipe) {
 		b.Text = chat.CleanText(b.Text)
 	}
 	t.Citations = c.citations(path, citations)
+	t.Tools = c.tools(path, tools)
+}
+
+// tools checks how tools were used for a text.
+func (c *checker) tools(path string, from *chat.ToolTrace) *chat.ToolTrace {
+	if from == nil {
+		return nil
+	}
+	c.require(path+".tools",
+		rule{within(int64(from.Rounds), 0, maxCounted), "rounds", "must be a count"},
+		rule{len(from.Searches) <= mostTraced, "searches", "must have at most 100 items"},
+		rule{len(from.Reads) <= mostTraced, "reads", "must have at most 100 items"},
+		oneOf("path", from.Path, toolPaths),
+	)
+	out := chat.ToolTrace{Rounds: from.Rounds, Searches: []chat.ToolSearch{}, Reads: []string{}, Path: from.Path}
+	for i, s := range from.Searches {
+		c.require(fmt.Sprintf("%s.tools.searches[%d]", path, i), rule{within(int64(s.Hits), 0, maxCounted), "hits", "must be a count"})
+		s.Query = chat.CleanText(s.Query)
+		out.Searches = append(out.Searches, s)
+	}
+	for _, id := range from.Reads {
+		out.Reads = append(out.Reads, chat.CleanText(id))
+	}
+	return &out
 }
 
 // citations checks the sources of a text. How well they support it is not taken over from
@@ -306,7 +332,7 @@ func (c *checker) citations(path string, from *chat.Citations) *chat.Citations {
 		r := &from.References[i]
 		c.require(fmt.Sprintf("%s.citations.references[%d]", path, i),
 			rule{r.Marker > last, "marker", "must be greater than the one before"},
-			oneOf("evidence", r.Evidence, evidences),
+			rule{r.Evidence == "" && r.Kind != "web" || slices.Contains(evidences, r.Evidence), "evidence", "must be page or snippet"},
 			oneOf("kind", r.Kind, referenceKinds),
 			rule{len(r.URL) <= maxReferenceURL, "url", "is too long"},
 			rule{r.Kind != "web" || isPage(r.URL), "url", "must be an http or https address"},
@@ -317,7 +343,7 @@ func (c *checker) citations(path string, from *chat.Citations) *chat.Citations {
 			Evidence: r.Evidence, DateTime: chat.CleanText(r.DateTime), RelevanceScore: r.RelevanceScore, Auto: r.Auto,
 		}
 	}
-	return &chat.Citations{References: from.References}
+	return &chat.Citations{References: from.References, Hidden: from.Hidden}
 }
 
 // isPage reports whether an address may be shown as a link.

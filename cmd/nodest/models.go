@@ -215,8 +215,18 @@ func (m *models) model(p llm.Provider, model string, fallbacks []llm.Ref) nodest
 	return nodest.Model{
 		Generator: llm.Chain(m.log, links...), Provider: p.Name(), Name: model,
 		ContextTokens: contextTokens[p.Name()], Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model),
-		Sees: func(ctx context.Context) bool { return sees(ctx, p, model) },
+		Sees:  func(ctx context.Context) bool { return sees(ctx, p, model) },
+		Calls: func(ctx context.Context) bool { return calls(ctx, p, model) },
 	}
+}
+
+// calls says whether a model calls tools, as far as its provider's list of models tells.
+func calls(ctx context.Context, p llm.Provider, model string) bool {
+	ctx, cancel := context.WithTimeout(ctx, askProviders)
+	defer cancel()
+	list, _ := p.Models(ctx) // without the list, the model's answer tells it
+	i := slices.IndexFunc(list, func(m llm.Model) bool { return m.ID == model })
+	return i < 0 || !list[i].NoTools
 }
 
 // link is a provider with one of its models.

@@ -86,6 +86,11 @@ func (r *running) sources() []nodest.Source {
 	return []nodest.Source{nodest.Memories(r.memory, recallTimeout), nodest.Web(r.search, searchTimeout)}
 }
 
+// tools are what models may call while they write.
+func (r *running) tools() []nodest.Toolbox {
+	return []nodest.Toolbox{nodest.WebTool(r.search, searchTimeout)}
+}
+
 // checkSearch sends a real query to each search provider.
 func checkSearch(ctx context.Context, cfg *config, network bool) (checks []check) {
 	w, err := newWeb(cfg, nil)

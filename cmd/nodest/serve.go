@@ -256,7 +256,7 @@ func (r *running) build(alone bool) {
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
-		Sources: r.sources(), Embedder: r.models.meaning,
+		Sources: r.sources(), Tools: r.tools(), Embedder: r.models.meaning,
 		SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
 	})
 	reader := extract.New(r.db.Memory(), extract.Options{

@@ -221,6 +221,10 @@ func (e wireError) fault(status int, wait time.Duration) error {
 	badKey, daily, delay := e.details()
 	wait = cmp.Or(wait, delay)
 	switch {
+	case llm.SaysEchoRejected(status, e.Message):
+		return llm.EchoError(name, status)
+	case llm.SaysNoTools(status, e.Message):
+		return llm.NoToolsError(name, status)
 	case status == 0:
 		return llm.Upstream(name, fault.UpstreamDown, 0, cause)
 	case status == http.StatusBadRequest && (badKey || strings.Contains(e.Message, "API key not valid")):

@@ -25,16 +25,22 @@ func (p *Provider) viaCurrent(ctx context.Context, pr prompt) answers {
 				yield(answer{}, err)
 				return
 			}
-			if !yield(neutral(resp), nil) {
+			if !yield(neutral(resp, len(pr.tools) > 0), nil) {
 				return
 			}
 		}
 	}
 }
 
-// currentParts are the same as cardParts.
+// currentParts are the same as cardParts, with calls and results.
 func (c content) currentParts() []*genai.Part {
+	if c.calls != nil {
+		return c.calls
+	}
 	var parts []*genai.Part
+	for _, r := range c.results {
+		parts = append(parts, &genai.Part{FunctionResponse: r})
+	}
 	for _, img := range c.images {
 		parts = append(parts, genai.NewPartFromBytes(img.Data, img.ContentType))
 	}
@@ -55,14 +61,21 @@ func (pr prompt) config() *genai.GenerateContentConfig {
 	if pr.json {
 		config.ResponseMIMEType = jsonType
 	}
+	if len(pr.tools) > 0 {
+		config.Tools = []*genai.Tool{{FunctionDeclarations: pr.tools}}
+		if pr.noCalls {
+			config.ToolConfig = &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeNone}}
+		}
+	}
 	if pr.thoughts {
 		config.ThinkingConfig = &genai.ThinkingConfig{IncludeThoughts: true}
 	}
 	return config
 }
 
-// neutral reads one answer. Anything may be missing from it.
-func neutral(resp *genai.GenerateContentResponse) answer {
+// neutral reads one answer, with its parts if tools were offered. Anything may be missing
+// from it.
+func neutral(resp *genai.GenerateContentResponse, tools bool) answer {
 	if resp == nil {
 		return answer{}
 	}
@@ -86,6 +99,9 @@ func neutral(resp *genai.GenerateContentResponse) answer {
 	}
 	if c.Content == nil {
 		return a
+	}
+	if tools {
+		a.parts = c.Content.Parts
 	}
 	for _, part := range c.Content.Parts {
 		switch {

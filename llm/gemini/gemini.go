@@ -2,7 +2,7 @@
 //
 // generative-ai-go is frozen. It serves the models and requests that it handles
 // correctly; google.golang.org/genai serves the rest: thinking models, unknown models,
-// prompts that end with the character's own text, seeds, and embeddings. Transport
+// prompts that end with the character's own text, seeds, tools, and embeddings. Transport
 // reports which SDK serves a model; Options.Prefer overrides the choice.
 //
 // The SDKs' defects are fixed below them, in the HTTP layer that both share (carrier):
@@ -166,8 +166,9 @@ type answers = iter.Seq2[answer, error]
 type answer struct {
 	text, thought string
 	usage         *llm.Usage
-	finish        string // as the API spells it; empty = not finished
-	block         string // why the prompt was refused
+	finish        string        // as the API spells it; empty = not finished
+	block         string        // why the prompt was refused
+	parts         []*genai.Part // all of it, where tools were offered
 	model         string
 }
 
@@ -184,6 +185,11 @@ func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) ite
 		for _, c := range pr.contents {
 			x.hide.Texts = append(x.hide.Texts, c.text)
 		}
+		for _, m := range req.Messages {
+			if m.Result != nil {
+				x.hide.Texts = append(x.hide.Texts, m.Result.Text)
+			}
+		}
 		var all answers
 		if p.transportFor(pr.model, req) == cardSDK {
 			all = p.viaCard(ctx, x, pr)
@@ -198,6 +204,7 @@ func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) ite
 func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield func(llm.Chunk, error) bool) {
 	var usage *llm.Usage
 	var finish, model string
+	var asked asked
 	for a, err := range all {
 		if err != nil {
 			yield(llm.Chunk{}, x.failure(ctx, err))
@@ -210,6 +217,10 @@ func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield fu
 		if a.usage != nil {
 			usage = a.usage // the last one counts
 		}
+		if err := asked.add(a.parts); err != nil {
+			yield(llm.Chunk{}, err)
+			return
+		}
 		finish, model = cmp.Or(a.finish, finish), cmp.Or(a.model, model)
 		if a.text != "" || a.thought != "" {
 			if !yield(llm.Chunk{Text: a.text, Reasoning: a.thought, Usage: a.usage}, nil) {
@@ -220,6 +231,7 @@ func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield fu
 	last := llm.Chunk{Last: true, Usage: usage, Model: model}
 	var bad error
 	if last.Finish, bad = judge(finish); bad == nil {
+		last.Calls, last.Echo = asked.end()
 		yield(last, nil)
 		return
 	}

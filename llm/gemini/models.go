@@ -53,6 +53,7 @@ func (p *Provider) model(m *genai.Model) llm.Model {
 		Generates: slices.Contains(m.SupportedActions, "generateContent"),
 		Embeds:    slices.Contains(m.SupportedActions, "embedContent"),
 		Sees:      llm.KnownToSee(id),
+		NoTools:   noTools.MatchString(id),
 		Transport: p.Transport(id),
 	}
 }

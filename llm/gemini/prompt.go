@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 
+	"google.golang.org/genai"
+
 	"nodest/fault"
 	"nodest/llm"
 )
@@ -20,11 +22,16 @@ type prompt struct {
 	seed        *int32
 	thoughts    bool // ask for them
 	json        bool // the reply is JSON
+	tools       []*genai.FunctionDeclaration
+	noCalls     bool
 }
 
+// content is one turn. Calls and results are only for the transport that knows them.
 type content struct {
 	role, text string
 	images     []llm.Image
+	calls      []*genai.Part // with the text and everything else that belongs to them
+	results    []*genai.FunctionResponse
 }
 
 // The roles of the API. There is no third one.
@@ -60,18 +67,27 @@ func (p *Provider) prompt(req llm.Request) (prompt, error) {
 	if req.Seed != nil {
 		pr.seed = new(int32(*req.Seed)) // the API takes 32 bits; the lower ones are as good
 	}
-	pr.system, pr.contents = arrange(req.Messages, takesSystem(pr.model))
+	pr.tools, pr.noCalls = declarations(req.Tools), req.NoCalls
+	pr.system, pr.contents = arrange(req.Messages, pr.model)
 	if len(pr.contents) == 0 {
 		return pr, fault.InvalidField("messages", "required", "the prompt has no messages")
 	}
 	return pr, nil
 }
 
-func arrange(messages []llm.Message, takesSystem bool) (system string, contents []content) {
-	leading := takesSystem
+// arrange returns the system instruction and the turns. All results of one turn of the model
+// are in one turn behind it.
+func arrange(messages []llm.Message, model string) (system string, contents []content) {
+	leading := takesSystem(model)
 	var first []string
 	for _, m := range messages {
 		switch {
+		case len(m.Calls) > 0:
+			contents = append(contents, content{role: roleModel, text: m.Text, calls: callParts(m, model)})
+			continue
+		case m.Result != nil:
+			contents = addResult(contents, m.Result)
+			continue
 		case m.Text == "" && len(m.Images) == 0:
 			continue
 		case m.Role == llm.System && leading:
@@ -83,7 +99,7 @@ func arrange(messages []llm.Message, takesSystem bool) (system string, contents 
 		if m.Role == llm.Assistant {
 			role = roleModel
 		}
-		contents = append(contents, content{role, m.Text, m.Images})
+		contents = append(contents, content{role: role, text: m.Text, images: m.Images})
 	}
 	system = strings.Join(first, "\n\n")
 	if len(contents) == 0 && system != "" {

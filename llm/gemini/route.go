@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"nodest/llm"
@@ -15,7 +16,7 @@ const (
 
 // Transport tells which SDK serves a model. Single requests of a model of cardSDK
 // still go through currentSDK where only that can express them: prompts that end
-// with the character's text, and seeds.
+// with the character's text, seeds, and tools.
 func (p *Provider) Transport(model string) string {
 	model = bare(model)
 	if p.opts.Prefer == currentSDK || !cardModel.MatchString(model) || newerKind.MatchString(model) {
@@ -26,14 +27,22 @@ func (p *Provider) Transport(model string) string {
 
 // transportFor is Transport for one request.
 func (p *Provider) transportFor(model string, req llm.Request) string {
-	if req.Seed != nil || endsWithModel(req.Messages) { // generative-ai-go knows no seed and always ends with the user
+	// generative-ai-go knows no seed, always ends with the user, and loses the signatures of calls.
+	if req.Seed != nil || endsWithModel(req.Messages) || usesTools(req) {
 		return currentSDK
 	}
 	return p.Transport(model)
 }
 
+func usesTools(req llm.Request) bool {
+	return len(req.Tools) > 0 || slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return len(m.Calls) > 0 || m.Result != nil })
+}
+
 func endsWithModel(messages []llm.Message) bool {
 	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Result != nil {
+			return false
+		}
 		if messages[i].Text != "" || len(messages[i].Images) > 0 {
 			return messages[i].Role == llm.Assistant
 		}
@@ -62,6 +71,9 @@ func takesSystem(model string) bool { return !strings.HasPrefix(model, "gemma") 
 
 // takesJSON reports whether a model has a mode for JSON.
 func takesJSON(model string) bool { return takesSystem(model) && !olderKind.MatchString(model) }
+
+// noTools are the models that refuse tools; the API's list does not tell.
+var noTools = regexp.MustCompile(`^gemma-[1-3]|-(?:image|tts)\b|embedding`)
 
 // olderKind are the first models, which have no mode for JSON.
 var olderKind = regexp.MustCompile(`^gemini-(1\.0-|pro$|pro-vision$)`)

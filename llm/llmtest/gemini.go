@@ -53,6 +53,7 @@ func (gemini) decode(r *http.Request, body []byte) (Request, error) {
 	}
 	model, verb, _ := strings.Cut(path, ":")
 	req.Model = strings.TrimPrefix(model, "models/")
+	whole := body
 	body, err := withoutNewMembers(body, req.Transport)
 	if err != nil {
 		return req, err
@@ -62,7 +63,7 @@ func (gemini) decode(r *http.Request, body []byte) (Request, error) {
 		if req.Transport == currentSDK && q.Get("alt") != "sse" {
 			return req, errors.New("a stream without alt=sse")
 		}
-		return decodeGenerate(req, model, body)
+		return decodeGenerate(req, model, body, whole)
 	case "batchEmbedContents":
 		var in pb.BatchEmbedContentsRequest
 		if err := protojson.Unmarshal(body, &in); err != nil {
@@ -94,10 +95,16 @@ func withoutNewMembers(body []byte, transport string) ([]byte, error) {
 		}
 		delete(config, "seed")
 	}
+	contents, _ := m["contents"].([]any)
+	for _, c := range contents {
+		if content, ok := c.(map[string]any); ok {
+			withoutThoughts(content)
+		}
+	}
 	return json.Marshal(m)
 }
 
-func decodeGenerate(req Request, model string, body []byte) (Request, error) {
+func decodeGenerate(req Request, model string, body, whole []byte) (Request, error) {
 	var in pb.GenerateContentRequest
 	if err := protojson.Unmarshal(body, &in); err != nil {
 		return req, err
@@ -105,17 +112,30 @@ func decodeGenerate(req Request, model string, body []byte) (Request, error) {
 	for _, p := range in.GetSystemInstruction().GetParts() {
 		req.System += p.GetText()
 	}
+	req.Tools, req.NoCalls = geminiTools(&in)
 	for _, c := range in.Contents {
 		m := Message{Role: c.Role}
 		for _, p := range c.Parts {
 			m.Text += p.GetText()
+			if r := p.GetFunctionResponse(); r != nil {
+				text, _ := r.Response.AsMap()["output"].(string)
+				req.Messages = append(req.Messages, Message{Role: c.Role, Result: &llm.ToolResult{Name: r.Name, Text: text}})
+			}
+			if f := p.GetFunctionCall(); f != nil {
+				m.Calls = append(m.Calls, Call{Name: f.Name, Args: llm.JSONLine(f.Args.AsMap())})
+			}
 			if img := p.GetInlineData(); img != nil {
 				m.Images = append(m.Images, llm.Image{ContentType: img.MimeType, Data: img.Data})
 			}
 		}
-		req.Messages = append(req.Messages, m)
+		if m.Text != "" || m.Images != nil || m.Calls != nil {
+			req.Messages = append(req.Messages, m)
+		}
 	}
-	return req, checkGenerate(model, &in)
+	if err := addNewMembers(req.Messages, whole); err != nil {
+		return req, err
+	}
+	return req, cmp.Or(checkGenerate(model, &in), checkGeminiTools(&in))
 }
 
 func checkGenerate(model string, in *pb.GenerateContentRequest) error {
@@ -164,6 +184,7 @@ func checkParts(c *pb.Content) error {
 	for _, p := range c.Parts {
 		img := p.GetInlineData()
 		switch {
+		case p.GetFunctionCall() != nil || p.GetFunctionResponse() != nil: // checkGeminiTools
 		case img == nil && p.GetText() == "":
 			return errors.New("a part without data")
 		case img != nil && c.Role != "user":
@@ -287,6 +308,8 @@ func (s *geminiStream) part(p Part) {
 	case p.Bare:
 		s.chunk(map[string]any{"modelVersion": s.model})
 		return
+	case p.Call != nil:
+		part = geminiCall(*p.Call)
 	case p.Signature:
 		part = map[string]any{"thoughtSignature": "c2lnbmF0dXJl"}
 	case p.Reasoning != "":

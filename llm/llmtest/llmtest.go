@@ -58,7 +58,28 @@ type Part struct {
 	Reasoning string // hidden thoughts
 	Signature bool   // Gemini: nothing but a thought signature
 	Bare      bool   // Gemini: a chunk without candidates; OpenAI: one without choices
+	Call      *Call
+	Extra     map[string]any // OpenAI: further members of the delta
 }
+
+// Call is a tool that a reply asks for, or that a request says was asked for.
+type Call struct {
+	ID        string // empty = none is sent
+	Name      string
+	Args      string // JSON
+	Signature string // of the thought; OpenAI: in extra_content, as Google sends it
+	Pieces    int    // OpenAI: deltas for the arguments; 0 = the whole call in one
+}
+
+// Index is how an OpenAI-compatible server numbers the calls of a reply.
+type Index int
+
+// The ways to number calls.
+const (
+	Counted Index = iota
+	NoIndex
+	AllZero
+)
 
 // Usage is what the fake says it has counted.
 type Usage struct {
@@ -79,6 +100,8 @@ type Reply struct {
 
 	Parts       []Part
 	Finish      Finish
+	Index       Index  // OpenAI
+	SaysStop    bool   // OpenAI: the finish reason is stop although there are calls
 	PromptBlock string // Gemini: the prompt is refused for this reason, no candidates
 	Usage       Usage
 	End         End
@@ -108,6 +131,8 @@ type Message struct {
 	Role   string // the provider's word: user, model, assistant, system, tool
 	Text   string
 	Images []llm.Image
+	Calls  []Call
+	Result *llm.ToolResult // Gemini: without CallID where the request names none
 }
 
 // Request is what a fake received.
@@ -119,8 +144,10 @@ type Request struct {
 	Key       string // from the header in which the provider wants it
 	Transport string // Gemini: "generative-ai-go" or "genai"
 	Model     string
-	System    string // Gemini: the system instruction
-	Messages  []Message
+	System    string    // Gemini: the system instruction
+	Messages  []Message // Gemini: each result is one of its own
+	Tools     []llm.Tool
+	NoCalls   bool // tools are not to be called
 	Body      json.RawMessage
 	From      string // the client's address: the same while a connection is used again
 }

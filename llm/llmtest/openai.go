@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,12 +30,18 @@ type openAI struct{}
 // models and provider are OpenRouter's.
 // Messages have no name: Mistral and others refuse it.
 type chatRequest struct {
-	Model    string `json:"model"`
-	Messages []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"` // a string, or parts
-	} `json:"messages"`
-	Stream        bool `json:"stream"`
+	Model    string        `json:"model"`
+	Messages []chatMessage `json:"messages"`
+	Tools    []struct {
+		Type     string `json:"type"`
+		Function struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description"`
+			Parameters  json.RawMessage `json:"parameters"`
+		} `json:"function"`
+	} `json:"tools"`
+	ToolChoice    string `json:"tool_choice"`
+	Stream        bool   `json:"stream"`
 	StreamOptions *struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
@@ -106,13 +113,20 @@ func (openAI) decode(r *http.Request, body []byte) (Request, error) {
 		}
 		req.Model = in.Model
 		for _, m := range in.Messages {
-			read, err := readContent(m.Role, m.Content)
+			read, err := m.read()
 			if err != nil {
 				return req, err
 			}
+			if m.Reasoning != "" && r.Header.Get("X-Title") == "" {
+				return req, errors.New("property 'reasoning' is unsupported")
+			}
 			req.Messages = append(req.Messages, read)
 		}
-		return req, checkChat(in)
+		for _, t := range in.Tools {
+			req.Tools = append(req.Tools, llm.Tool(t.Function))
+		}
+		req.NoCalls = in.ToolChoice == "none"
+		return req, cmp.Or(checkChat(in), checkTools(in), checkOrder(req.Messages))
 	}
 	return req, fmt.Errorf("no such path %s", r.URL.Path)
 }
@@ -178,7 +192,7 @@ func checkChat(in chatRequest) error {
 		return errors.New("stream_options without stream")
 	}
 	for _, m := range in.Messages {
-		if !slices.Contains([]string{"system", "user", "assistant"}, m.Role) {
+		if !slices.Contains([]string{"system", "user", "assistant", "tool"}, m.Role) {
 			return fmt.Errorf("role %q", m.Role)
 		}
 	}
@@ -238,7 +252,7 @@ func (openAI) answer(f *Fake, o *writer, req Request, r Reply) {
 		o.openAIWhole(body.Model, r)
 	default:
 		o.w.Header().Set("Content-Type", "text/event-stream")
-		o.stream(r, openAIStream{o: o, r: r, model: body.Model, usage: body.StreamOptions != nil && body.StreamOptions.IncludeUsage})
+		o.stream(r, &openAIStream{o: o, r: r, model: body.Model, usage: body.StreamOptions != nil && body.StreamOptions.IncludeUsage})
 	}
 }
 
@@ -290,22 +304,28 @@ type openAIStream struct {
 	r     Reply
 	model string
 	usage bool
+	calls int // so far
 }
 
-func (s openAIStream) part(p Part) {
+func (s *openAIStream) part(p Part) {
 	s.o.line(s.r, ": OPENROUTER PROCESSING")
 	if p.Bare {
 		s.data(s.chunk())
 		return
 	}
+	if p.Call != nil {
+		s.call(*p.Call)
+		return
+	}
 	delta := map[string]any{"role": "assistant", "content": p.Text}
+	maps.Copy(delta, p.Extra)
 	if p.Reasoning != "" {
 		delta["reasoning"] = p.Reasoning
 	}
 	s.data(s.chunk(map[string]any{"index": 0, "delta": delta, "finish_reason": nil}))
 }
 
-func (s openAIStream) end() {
+func (s *openAIStream) end() {
 	switch s.r.End {
 	case Garbage:
 		s.o.line(s.r, `data: {"choices":[{"delta":{"content":"half`)
@@ -318,7 +338,11 @@ func (s openAIStream) end() {
 		return
 	}
 	if s.r.End != MarkOnly {
-		s.data(s.chunk(map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": openAIFinish(s.r.Finish)}))
+		finish := openAIFinish(s.r.Finish)
+		if s.calls > 0 && !s.r.SaysStop && finish == "stop" {
+			finish = "tool_calls"
+		}
+		s.data(s.chunk(map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": finish}))
 	}
 	if s.usage {
 		used := s.chunk()
@@ -330,8 +354,8 @@ func (s openAIStream) end() {
 	}
 }
 
-func (s openAIStream) chunk(choices ...map[string]any) map[string]any {
+func (s *openAIStream) chunk(choices ...map[string]any) map[string]any {
 	return map[string]any{"id": "gen-1", "object": "chat.completion.chunk", "created": 1, "model": s.model, "choices": append([]map[string]any{}, choices...)}
 }
 
-func (s openAIStream) data(v any) { s.o.line(s.r, "data: "+llm.JSONLine(v)) }
+func (s *openAIStream) data(v any) { s.o.line(s.r, "data: "+llm.JSONLine(v)) }

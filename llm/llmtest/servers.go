@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // Server says what a fake replies; see Fake.Always.
@@ -38,6 +39,40 @@ func brokenTurns(messages []Message) string {
 		}
 	}
 	return ""
+}
+
+// WithoutTools is a server whose model does not call tools and refuses to be offered any.
+func WithoutTools(status int, message string, next Server) Server {
+	return func(r Request) Reply {
+		if len(r.Tools) > 0 {
+			return Reply{Status: status, Message: message}
+		}
+		return next(r)
+	}
+}
+
+// WantSignatures is a server that refuses its own calls when they come back without the
+// signature that it gave the first one of each message, as Gemini 3 does.
+func WantSignatures(next Server) Server {
+	var mu sync.Mutex
+	sent := map[string]bool{"skip_thought_signature_validator": true}
+	return func(r Request) Reply {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, m := range r.Messages {
+			if len(m.Calls) > 0 && !sent[m.Calls[0].Signature] {
+				return Reply{Status: http.StatusBadRequest, Message: "Function call is missing a thought_signature in functionCall parts. " +
+					"This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance."}
+			}
+		}
+		reply := next(r)
+		for _, p := range reply.Parts {
+			if p.Call != nil && p.Call.Signature != "" {
+				sent[p.Call.Signature] = true
+			}
+		}
+		return reply
+	}
 }
 
 // TokenLimit is a server whose model writes at most limit tokens and refuses to be

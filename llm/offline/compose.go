@@ -62,7 +62,7 @@ func (c *composer) reply() string {
 	case c.findings != nil:
 		parts = append(parts, c.quote("websearch", c.finding, c.findings))
 	}
-	return c.join(append(parts, end))
+	return c.join(append(parts, c.documented(), end))
 }
 
 // continued goes on behind the last text of the character, without repeating it.

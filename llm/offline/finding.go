@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // finding is a sentence of a search result, with the number of that result.
@@ -70,9 +69,8 @@ func readFindings(block string) iter.Seq[finding] {
 			if f.number == "" || strings.HasPrefix(line, "#") {
 				continue
 			}
-			for sentence := range sentences(plain(line)) {
-				f.text = clip(strings.TrimSpace(sentence), longestFinding)
-				if utf8.RuneCountInString(f.text) >= shortestFinding && !yield(f) {
+			for found := range sentencesBelow(f, line) {
+				if !yield(found) {
 					return
 				}
 			}

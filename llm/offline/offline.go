@@ -3,7 +3,7 @@
 //
 // The replies are a demonstration, not a language model. They are assembled from what
 // the prompt contains (above all the card's example dialogue, but also the user's
-// message, memories and search results) and set phrases in the card's language. What it
+// message, memories, documents and search results) and set phrases in the card's language. What it
 // posts and comments in the social circle is made in the same way (circle.go). The
 // same request gives the same reply; another Request.Variant gives another reply. The
 // provider is called "offline" and the model "offline-demo" everywhere, so that nobody
@@ -57,9 +57,19 @@ func (*Generator) Models(context.Context) ([]llm.Model, error) {
 }
 
 // Stream answers word by word. It obeys MaxTokens (by llm.EstimateTokens) and Stop,
-// answers to every model name as offline-demo, and fails only when ctx ends.
+// answers to every model name as offline-demo, and fails only when ctx ends. If it is offered
+// the tools of knowledge bases it calls them for a question.
 func (g *Generator) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
+		if calls := askFor(req); calls != nil {
+			if err := llm.Sleep(ctx, g.opts.Delay); err != nil {
+				yield(llm.Chunk{}, llm.NetworkError(ctx, Name, err))
+				return
+			}
+			usage := llm.Usage{PromptTokens: llm.EstimatePrompt(req.Messages), CompletionTokens: llm.EstimateTokens(calls[0].Arguments)}
+			yield(llm.Chunk{Last: true, Finish: llm.FinishStop, Model: Model, Usage: &usage, Calls: calls}, nil)
+			return
+		}
 		text, finish := limit(answer(req), req)
 		for piece := range words(text) {
 			if err := llm.Sleep(ctx, g.opts.Delay); err != nil {

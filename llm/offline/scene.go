@@ -25,6 +25,10 @@ type scene struct {
 	findings   []string  // of a search in another format
 	guided     string    // how the prompt asks for what was found to be used
 	turn       int       // messages so far
+
+	searched, read bool       // documents, in this turn
+	topFile        document   // that was found first
+	docs           []evidence // what they say about the question
 }
 
 func readScene(req llm.Request) scene {
@@ -36,6 +40,7 @@ func readScene(req llm.Request) scene {
 	}
 	s.said = strings.TrimSpace(stripBlocks(s.said))
 	s.readProfile(req.Messages)
+	s.readDocuments(req.Messages)
 	s.readBlocks(req.Messages)
 	if i := lastIndex(req.Messages, llm.Assistant); i >= 0 {
 		s.before = req.Messages[i].Text
@@ -48,7 +53,7 @@ func readScene(req llm.Request) scene {
 
 func lastIndex(messages []llm.Message, role llm.Role) int {
 	for i, m := range slices.Backward(messages) {
-		if m.Role == role && m.Name != exampleChar && m.Name != exampleUser {
+		if m.Role == role && len(m.Calls) == 0 && m.Name != exampleChar && m.Name != exampleUser {
 			return i
 		}
 	}
@@ -68,7 +73,7 @@ func stripBlocks(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
 	}
-	text = guideBlock.ReplaceAllString(text, "")
+	text = guideBlock.ReplaceAllString(withoutDocuments(text), "")
 	text = memBlock.ReplaceAllString(text, "")
 	return webBlock.ReplaceAllString(text, "")
 }
@@ -166,7 +171,7 @@ func (s *scene) readExamples(messages []llm.Message) {
 			s.addLine(asked, m.Text)
 			asked = ""
 		case m.Role != llm.Assistant && m.Text != s.said:
-			s.readDialogue(m.Text)
+			s.readDialogue(withoutDocuments(m.Text))
 		}
 	}
 }

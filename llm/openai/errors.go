@@ -78,6 +78,10 @@ func classify(provider string, e wireError, word string, number, status int, ret
 		return llm.Upstream(provider, fault.UpstreamAuth, status, cause)
 	case word == "rate_limit_exceeded":
 		return llm.Upstream(provider, fault.UpstreamRate, status, cause).After(retryAfter)
+	case llm.SaysEchoRejected(status, e.Message):
+		return llm.EchoError(provider, status)
+	case llm.SaysNoTools(status, e.Message):
+		return llm.NoToolsError(provider, status)
 	case word == "model_not_found": // gateways such as new-api say so with 503, but no retry cures it
 		return llm.StatusError(provider, http.StatusNotFound, 0, cause)
 	case status != 0:

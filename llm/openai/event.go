@@ -19,6 +19,7 @@ type event struct {
 	model           string
 	usage           *llm.Usage
 	err             json.RawMessage
+	deltas          []wireDelta // those with calls of tools, or with members that are unknown
 }
 
 // wireEvent is an event in full.
@@ -39,6 +40,10 @@ type wireDelta struct {
 	Reasoning        json.RawMessage `json:"reasoning"`
 	ReasoningContent json.RawMessage `json:"reasoning_content"` // DeepSeek, vLLM, llama.cpp
 	Refusal          json.RawMessage `json:"refusal"`
+	Role             json.RawMessage `json:"role"`
+	ToolCalls        []wireCall      `json:"tool_calls"`
+
+	Rest map[string]jsontext.Value `json:",unknown"`
 }
 
 type wireUsage struct {
@@ -80,6 +85,9 @@ func readEvent(data []byte) (event, error) {
 			ev.reasoning = append(ev.reasoning, r...) // some servers send both members
 		} else {
 			ev.reasoning = append(ev.reasoning, textOf(d.ReasoningContent, "")...)
+		}
+		if len(d.ToolCalls) > 0 || len(d.Rest) > 0 || len(d.ReasoningContent) > 0 || len(d.Reasoning) > 0 {
+			ev.deltas = append(ev.deltas, d)
 		}
 	}
 	return ev, nil

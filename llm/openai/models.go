@@ -25,8 +25,10 @@ type wireModel struct {
 	TopProvider   struct {
 		MaxCompletionTokens int `json:"max_completion_tokens"`
 	} `json:"top_provider"`
-	Pricing      json.RawMessage `json:"pricing"`      // OpenRouter: {prompt, completion}; others mean other things by it
-	Architecture json.RawMessage `json:"architecture"` // OpenRouter: {input_modalities}
+	Pricing      json.RawMessage `json:"pricing"`              // OpenRouter: {prompt, completion}; others mean other things by it
+	Architecture json.RawMessage `json:"architecture"`         // OpenRouter: {input_modalities}
+	Parameters   json.RawMessage `json:"supported_parameters"` // OpenRouter: a list
+	Capabilities json.RawMessage `json:"capabilities"`         // Mistral: {function_calling}
 }
 
 // sees says whether the model understands images: by what the server tells, else by the
@@ -39,6 +41,18 @@ func (m *wireModel) sees() bool {
 		return llm.KnownToSee(m.ID)
 	}
 	return slices.Contains(told.Input, "image")
+}
+
+// noTools says whether the server tells that the model does not call tools.
+func (m *wireModel) noTools() bool {
+	var parameters []string
+	if json.Unmarshal(m.Parameters, &parameters) == nil && len(parameters) > 0 {
+		return !slices.Contains(parameters, "tools")
+	}
+	var can struct {
+		Calls *bool `json:"function_calling"`
+	}
+	return json.Unmarshal(m.Capabilities, &can) == nil && can.Calls != nil && !*can.Calls
 }
 
 // prices are those of a million tokens, nil where the server does not tell them.
@@ -78,7 +92,7 @@ func (c *Client) fetchModels(ctx context.Context) ([]llm.Model, error) {
 		prompt, completion := m.prices()
 		list = append(list, llm.Model{
 			ID: m.ID, Name: m.Name, ContextTokens: max(m.ContextLength, m.MaxModelLen),
-			OutputTokens: m.TopProvider.MaxCompletionTokens, Generates: !embeds, Embeds: embeds, Sees: m.sees(),
+			OutputTokens: m.TopProvider.MaxCompletionTokens, Generates: !embeds, Embeds: embeds, Sees: m.sees(), NoTools: m.noTools(),
 			PromptPrice: prompt, CompletionPrice: completion,
 		})
 	}

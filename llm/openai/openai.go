@@ -151,7 +151,7 @@ func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.
 			return
 		}
 		defer resp.Body.Close()
-		s := stream{ctx: ctx, provider: c.opts.Name, hide: llm.Secrets{Key: key, Texts: body.texts()}, yield: yield}
+		s := stream{ctx: ctx, provider: c.opts.Name, hide: llm.Secrets{Key: key, Texts: body.texts()}, yield: yield, tools: len(body.Tools) > 0}
 		if kind := mediaType(resp); kind == "application/json" {
 			s.whole(resp.Body) // the server does not stream
 		} else if kind == "text/html" {

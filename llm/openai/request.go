@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"regexp"
 	"strings"
 
@@ -21,6 +22,9 @@ type chatRequest struct {
 	Seed                *int64    `json:"seed,omitempty"`
 	Stream              bool      `json:"stream"`
 
+	Tools      []tool `json:"tools,omitempty"`
+	ToolChoice string `json:"tool_choice,omitempty"` // empty = the model decides
+
 	StreamOptions  *streamOptions  `json:"stream_options,omitempty"`
 	ResponseFormat *responseFormat `json:"response_format,omitempty"`
 
@@ -29,16 +33,32 @@ type chatRequest struct {
 }
 
 func (r chatRequest) texts() []string {
-	texts := make([]string, len(r.Messages))
-	for i, m := range r.Messages {
-		texts[i] = m.Content.text
+	texts := make([]string, 0, len(r.Messages))
+	for _, m := range r.Messages {
+		texts = append(texts, m.Content.text)
+		for _, c := range m.ToolCalls {
+			texts = append(texts, c.Function.Arguments)
+		}
 	}
 	return texts
 }
 
 type message struct {
-	Role    string  `json:"role"`
-	Content content `json:"content"`
+	Role       string  `json:"role"`
+	Content    content `json:"content"`
+	ToolCalls  []call  `json:"tool_calls,omitempty"`
+	ToolCallID string  `json:"tool_call_id,omitempty"`
+
+	echo json.RawMessage // in place of all that, if it is set
+}
+
+// MarshalJSON sends back unchanged what came from the server.
+func (m message) MarshalJSON() ([]byte, error) {
+	if m.echo != nil {
+		return m.echo, nil
+	}
+	type plain message
+	return []byte(llm.JSONLine(plain(m))), nil
 }
 
 // content is a text, which is sent as a string, or images with a text, which are sent as
@@ -46,6 +66,7 @@ type message struct {
 type content struct {
 	text   string
 	images []llm.Image
+	none   bool // a message of nothing but calls
 }
 
 // part is a text or an image of a message.
@@ -60,6 +81,9 @@ type imageURL struct {
 }
 
 func (c content) MarshalJSON() ([]byte, error) {
+	if c.none {
+		return []byte("null"), nil
+	}
 	if len(c.images) == 0 {
 		return []byte(llm.JSONLine(c.text)), nil
 	}
@@ -89,13 +113,16 @@ const stopLimit = 4
 // empty one, so that no prompt of another conversation can slip in.
 func (c *Client) body(req llm.Request) chatRequest {
 	b := chatRequest{
-		Model: req.Model, Messages: messages(req.Messages),
+		Model: req.Model, Messages: c.messages(req.Messages), Tools: tools(req.Tools),
 		Temperature: req.Temperature, TopP: req.TopP, MaxTokens: req.MaxTokens, Seed: req.Seed,
 		Stop:   req.Stop[:min(len(req.Stop), stopLimit)],
 		Stream: true,
 	}
 	if c.base.Hostname() != "api.mistral.ai" { // which rejects stream_options and reports the usage anyway
 		b.StreamOptions = &streamOptions{IncludeUsage: true}
+	}
+	if len(b.Tools) > 0 && req.NoCalls {
+		b.ToolChoice = "none"
 	}
 	if b.Model == "" {
 		b.Model = c.opts.Model
@@ -123,10 +150,16 @@ func thinks(model string) bool {
 
 // messages translates a prompt. Order and number stay; names of speakers are left
 // out, because Mistral, Groq and others refuse them.
-func messages(in []llm.Message) []message {
+func (c *Client) messages(in []llm.Message) []message {
 	out := make([]message, len(in))
 	for i, m := range in {
-		out[i] = message{Role: string(m.Role), Content: content{m.Text, m.Images}}
+		out[i] = message{
+			Role: string(m.Role), Content: content{text: m.Text, images: m.Images, none: m.Text == "" && len(m.Calls) > 0},
+			ToolCalls: calls(m.Calls), echo: m.EchoFor(c.opts.Name),
+		}
+		if r := m.Result; r != nil {
+			out[i].Content.text, out[i].ToolCallID = r.Text, r.CallID
+		}
 	}
 	return out
 }

@@ -35,6 +35,9 @@ type stream struct {
 	usage  *llm.Usage // the last one seen
 
 	text, reasoning tail
+
+	tools bool  // were offered
+	asked asked // those that the model asks for
 }
 
 // events reads server-sent events. Only data lines matter: comments (OpenRouter's
@@ -125,7 +128,16 @@ func (s *stream) event(data []byte) {
 		}
 	}
 	c := llm.Chunk{Text: s.text.join(ev.text), Reasoning: s.reasoning.join(ev.reasoning)}
-	if c.Text != "" || c.Reasoning != "" {
+	if s.tools {
+		s.asked.text.WriteString(c.Text)
+		for _, d := range ev.deltas {
+			if err := s.asked.add(s.provider, d); err != nil {
+				s.fail(err)
+				return
+			}
+		}
+	}
+	if c.Text != "" || c.Reasoning != "" || len(s.asked.calls) > 0 { // also long arguments are a sign of life
 		s.over = !s.yield(c, nil)
 	}
 }
@@ -138,10 +150,12 @@ func (s *stream) last() {
 		return
 	}
 	s.over = true
-	s.yield(llm.Chunk{
+	last := llm.Chunk{
 		Text: s.text.rest(), Reasoning: s.reasoning.rest(),
 		Last: true, Finish: finishOf(s.finish), Usage: s.usage, Model: s.model,
-	}, nil)
+	}
+	last.Calls, last.Echo = s.asked.end(s.provider)
+	s.yield(last, nil)
 }
 
 func (s *stream) fail(err error) {

@@ -362,6 +362,7 @@ CREATE TABLE revisions (
   wish TEXT NOT NULL, -- the instruction that a rewrite followed
   memory_ids TEXT, -- JSON array: memories that were sent for it
   citations TEXT, -- document with the sources that the text cites, and a report
+  tools TEXT, -- document: how tools were used for it
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
@@ -416,6 +417,7 @@ CREATE TABLE generations (
   started_at BIGINT,
   first_token_at BIGINT,
   ended_at BIGINT,
+  tools TEXT, -- document: how tools were used
   timing TEXT, -- when its steps were, in milliseconds since created_at
   lease_owner TEXT NOT NULL,
   lease_until BIGINT NOT NULL,

@@ -1,0 +1,229 @@
+package nodest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"nodest/fault"
+	"nodest/llm"
+)
+
+// plannedCall is a call that the model asks for, and what became of it.
+type plannedCall struct {
+	call  llm.ToolCall
+	id    string // for clients: unique in the turn
+	round int
+
+	tool  *Tool // nil = there is none of that name
+	args  json.RawMessage
+	query string
+	ids   []string // of what is read
+
+	admitted  bool        // it is carried out
+	refusal   string      // the result of one that is not; "" = it repeats a search
+	problem   string      // why it failed; "" = it did not
+	overLimit bool        // the tool was called too often
+	repeat    *pastSearch // that it repeats; nil = none
+	search    *pastSearch // that it is; nil = none
+
+	answer *Answer
+	took   time.Duration
+	chars  int
+}
+
+// plan decides in the order of the calls which ones are carried out.
+func (l *toolLoop) plan(ctx context.Context, calls []llm.ToolCall) []*plannedCall {
+	list := make([]*plannedCall, len(calls))
+	for i, call := range calls {
+		c := &plannedCall{call: call, id: itoa(l.rounds) + "." + itoa(i+1), round: l.rounds}
+		if err := l.read(c); err != nil {
+			c.problem = err.Error()
+		} else {
+			l.admit(ctx, c)
+		}
+		list[i] = c
+	}
+	return list
+}
+
+// read finds the tool of a call and reads its arguments. The error is for the model.
+func (l *toolLoop) read(c *plannedCall) error {
+	i := slices.IndexFunc(l.turn.tools, func(t Tool) bool { return t.Name == c.call.Name })
+	if i < 0 {
+		var names []string
+		for _, t := range l.turn.tools {
+			names = append(names, t.Name)
+		}
+		return fmt.Errorf("there is no tool %q; the tools are %s", c.call.Name, strings.Join(names, ", "))
+	}
+	c.tool = &l.turn.tools[i]
+	args, whole, err := readArguments(c.tool.Parameters, c.call.Arguments)
+	if err != nil {
+		return err
+	}
+	c.args = whole
+	c.query, _ = args[c.tool.Query].(string)
+	if list, ok := args[c.tool.Reads].([]any); ok {
+		for _, v := range list {
+			if id, ok := v.(string); ok {
+				c.ids = append(c.ids, id)
+			}
+		}
+	}
+	if c.tool.Query != "" {
+		c.search = &pastSearch{tool: c.tool.Name, scope: scopeOf(c.tool, args), terms: normalForm(c.query)}
+	}
+	return nil
+}
+
+// scopeOf is what narrows a search.
+func scopeOf(t *Tool, args map[string]any) string {
+	var b strings.Builder
+	for _, name := range t.Scope {
+		if v, ok := args[name]; ok && !isEmpty(v) {
+			text, _ := json.Marshal(v) // it was JSON
+			b.WriteString(name + string(text) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// admit refuses a call that repeats a search, or is beyond the limit of its tool.
+func (l *toolLoop) admit(ctx context.Context, c *plannedCall) {
+	if s := c.search; s != nil {
+		if c.tool.Vector != nil {
+			ctx, cancel := context.WithTimeout(ctx, l.limits.CallTime)
+			s.vector, _ = c.tool.Vector(ctx, c.query) // without it, words tell
+			cancel()
+		}
+		if c.repeat = s.repeats(l.searches); c.repeat != nil {
+			l.repeats++
+			c.search = nil
+			return
+		}
+	}
+	if l.used[c.tool.Name] >= l.limitOf(*c.tool) {
+		c.overLimit, c.search = true, nil
+		c.refusal = "<limit>" + l.words.limit + "</limit>"
+		return
+	}
+	c.admitted = true
+	l.used[c.tool.Name]++
+	if c.search != nil {
+		l.remember(c.search)
+	}
+}
+
+// carryOut carries out the calls that were admitted, several at once.
+func (l *toolLoop) carryOut(ctx context.Context, calls []*plannedCall) {
+	ctx, cancel := context.WithTimeout(ctx, l.limits.Time-l.spent)
+	defer cancel()
+	slots := make(chan struct{}, l.limits.AtOnce)
+	var group sync.WaitGroup
+	for _, c := range calls {
+		l.e.publishTool(l.t, c.started())
+		if !c.admitted {
+			continue
+		}
+		group.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			begun := time.Now()
+			var err error
+			if c.answer, err = c.carryOut(ctx, cmp.Or(c.tool.Time, l.limits.CallTime)); err != nil {
+				c.answer, c.problem = nil, fault.Public(err).Message
+				l.e.opts.Log.WarnContext(ctx, "a tool failed", "tool", c.call.Name, "generation", l.t.id, "err", err)
+			}
+			c.took = time.Since(begun)
+		})
+	}
+	group.Wait()
+	l.searches = slices.DeleteFunc(l.searches, func(s *pastSearch) bool { // one that failed may be made again
+		return slices.ContainsFunc(calls, func(c *plannedCall) bool { return c.search == s && c.problem != "" })
+	})
+}
+
+// carryOut is Tool.Call within a limit; a panic is an error.
+func (c *plannedCall) carryOut(ctx context.Context, limit time.Duration) (a *Answer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("tool %s: panic: %v\n%s", c.tool.Name, p, debug.Stack())
+		}
+	}()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	a, err = c.tool.Call(ctx, Call{Round: c.round, Arguments: c.args})
+	if err == nil && (a == nil || a.Text == nil) {
+		err = fmt.Errorf("tool %s: no answer", c.tool.Name)
+	}
+	return a, err
+}
+
+// repeated is the result of a search that was made before: what it has found, without
+// the text.
+func (l *toolLoop) repeated(s *pastSearch) string {
+	var refs []string
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(s.refs))) {
+		refs = append(refs, itoa(n))
+	}
+	return `<repeated of="` + s.name + `" files="` + markup.Replace(strings.Join(s.files, " ")) + `" refs="` + strings.Join(refs, " ") + `"/>` + "\n" + l.words.repeated
+}
+
+// toolData is what gen.tool carries.
+type toolData struct {
+	CallID     string     `json:"callId"`
+	Tool       string     `json:"tool"`
+	State      string     `json:"state"` // started, finished or failed
+	Round      int        `json:"round"`
+	Query      string     `json:"query,omitempty"`
+	FileIDs    []string   `json:"fileIds,omitempty"`
+	Hits       *int       `json:"hits,omitempty"` // of a search
+	Files      []ToolFile `json:"files,omitempty"`
+	Chars      *int       `json:"chars,omitempty"` // of the result, which is not told
+	Ms         *int64     `json:"ms,omitempty"`
+	Suppressed bool       `json:"suppressed,omitempty"` // it repeats a search, or is one too many
+	Degraded   []string   `json:"degraded,omitempty"`
+}
+
+// mostTold bounds the lists of gen.tool, toldName the length of a tool's name.
+const (
+	mostTold = 20
+	toldName = 64
+)
+
+func (c *plannedCall) started() toolData {
+	return toolData{
+		CallID: c.id, Tool: firstRunes(c.call.Name, toldName), State: "started", Round: c.round,
+		Query: firstRunes(c.query, tracedQuery), FileIDs: c.ids[:min(len(c.ids), mostTold)],
+	}
+}
+
+func (c *plannedCall) finished() toolData {
+	d := c.started()
+	d.State, d.Chars, d.Ms, d.Suppressed = "finished", &c.chars, new(c.took.Milliseconds()), c.repeat != nil || c.overLimit
+	if c.problem != "" {
+		d.State = "failed"
+	}
+	if a := c.answer; a != nil {
+		if c.search != nil {
+			d.Hits = &a.Hits
+		}
+		d.Files, d.Degraded = a.Files[:min(len(a.Files), mostTold)], a.Degraded
+	}
+	return d
+}
+
+func (e *Engine) publishTool(t *task, d toolData) { e.publish(t, "gen.tool", d) }
+
+func itoa(n int) string { return strconv.Itoa(n) }
