@@ -4,6 +4,7 @@
 import type { View } from '../lib/router.svelte'
 import type { IconName } from '../ui/icons'
 import { circleNav } from './circle/nav'
+import { knowledgeNav } from './knowledge/nav'
 import { memoryNav } from './memory/nav'
 import { shell } from './shell/words'
 
@@ -22,6 +23,8 @@ export const views: Entry[] = [
   { path: '/circle/:part?', nav: { label: () => circleNav.circle, icon: 'circle', to: '/circle' }, load: () => import('./circle/Circle.svelte') },
   { path: '/library/:kind?/:id?', nav: { label: () => shell.library, icon: 'book', to: '/library' }, load: () => import('./library/Library.svelte') },
   { path: '/memory/:characterId?/:part?', nav: { label: () => memoryNav.memory, icon: 'brain', to: '/memory' }, load: () => import('./memory/Memory.svelte') },
+  { path: '/knowledge/:baseId?/:part?', nav: { label: () => knowledgeNav.knowledge, icon: 'document', to: '/knowledge' }, load: () => import('./knowledge/Knowledge.svelte') },
+  { path: '/files/:id/:part?', under: '/knowledge/:baseId?/:part?', load: () => import('./knowledge/File.svelte') },
   { path: '/prompts/new/:conversationId', under: '/', load: () => import('./prompts/Next.svelte') },
   { path: '/prompts/:generationId', under: '/', load: () => import('./prompts/Inspector.svelte') },
   { path: '/settings/:section?', nav: { label: () => shell.settings, icon: 'settings', to: '/settings' }, load: () => import('./settings/Settings.svelte') },

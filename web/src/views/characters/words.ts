@@ -32,7 +32,7 @@ export const characterWords = words(
     deleteText: 'All chats with this character and all of its memories are deleted with it.',
 
     parts: 'Parts of the character',
-    partNames: { card: 'Card', worldbook: 'World book', preset: 'Preset', scripts: 'Regex scripts', note: "Author's note", settings: 'Settings', chats: 'Chats', check: 'Check' },
+    partNames: { card: 'Card', worldbook: 'World book', preset: 'Preset', scripts: 'Regex scripts', note: "Author's note", knowledge: 'Knowledge', settings: 'Settings', chats: 'Chats', check: 'Check' },
     ownPreset: 'Preset of the character',
     noOwn: {
       worldbook: 'This character has no world book of its own.',
@@ -116,7 +116,7 @@ export const characterWords = words(
     deleteText: '与该角色的所有聊天和它的全部记忆会一并删除。',
 
     parts: '角色的各部分',
-    partNames: { card: '角色卡', worldbook: '世界书', preset: '预设', scripts: '正则脚本', note: '作者注释', settings: '设置', chats: '聊天', check: '检查' },
+    partNames: { card: '角色卡', worldbook: '世界书', preset: '预设', scripts: '正则脚本', note: '作者注释', knowledge: '知识库', settings: '设置', chats: '聊天', check: '检查' },
     ownPreset: '角色预设',
     noOwn: {
       worldbook: '该角色没有自己的世界书。',

@@ -1,0 +1,38 @@
+import { words } from '../../lib/language.svelte'
+
+export const toolWords = words(
+  {
+    searching: (query: string) => `Searching the documents for “${query}”…`,
+    reading: (names: string) => `Reading ${names}…`,
+    readingSome: 'Reading a document…',
+    using: (tool: string) => `Using ${tool}…`,
+    title: 'Documents used for this reply',
+    searched: (query: string) => `Searched for “${query}”`,
+    read: (names: string) => `Read ${names}`,
+    readSome: 'Read a document',
+    used: (tool: string) => `Used ${tool}`,
+    hits: (n: number) => (n === 1 ? '1 passage' : `${n} passages`),
+    chars: (n: string) => `${n} characters`,
+    failed: 'It did not work.',
+    repeated: 'Not carried out: it repeats an earlier search.',
+    degraded: 'A part of the search did not work.',
+    comma: ', ',
+  },
+  {
+    searching: (query: string) => `正在文档中搜索“${query}”…`,
+    reading: (names: string) => `正在阅读 ${names}…`,
+    readingSome: '正在阅读文档…',
+    using: (tool: string) => `正在使用 ${tool}…`,
+    title: '此回复使用的文档',
+    searched: (query: string) => `搜索了“${query}”`,
+    read: (names: string) => `阅读了 ${names}`,
+    readSome: '阅读了一份文档',
+    used: (tool: string) => `使用了 ${tool}`,
+    hits: (n: number) => `${n} 个段落`,
+    chars: (n: string) => `${n} 字符`,
+    failed: '未能完成。',
+    repeated: '未执行：与之前的搜索重复。',
+    degraded: '部分搜索方式不可用。',
+    comma: '、',
+  },
+)
