@@ -175,8 +175,8 @@ func (f *finder) query() search.Query {
 		Text: f.in.Query, More: f.in.More, Vector: f.asked, Mode: f.in.Mode, TopK: f.in.TopK,
 		MinSimilarity: f.s.opts.MinSimilarity, PerFile: f.in.PerFile,
 	}
-	if f.model == (offline.Embedder{}).ModelID() {
-		q.VectorWeight = search.SpellingWeight
+	if f.model == offline.EmbeddingModel {
+		q.VectorWeight, q.MinSimilarity = search.SpellingWeight, max(q.MinSimilarity, search.SpellingSimilarity)
 	}
 	if !f.s.opts.NoRerank {
 		q.Texts = f.passages
