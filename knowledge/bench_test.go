@@ -12,6 +12,7 @@ import (
 
 	"nodest/jobs"
 	"nodest/knowledge"
+	"nodest/knowledge/parse"
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/op"
@@ -49,7 +50,7 @@ func newBench(b *testing.B, embedder llm.Embedder) *bench {
 	var r *jobs.Runner
 	db := storetest.OpenWith(b, store.Options{Jobs: func(cancelled []string) { r.Changed(cancelled) }})
 	quiet := slog.New(slog.DiscardHandler)
-	o := knowledge.Options{Pipeline: knowledge.Pipeline{Log: quiet}}
+	o := knowledge.Options{Pipeline: knowledge.Pipeline{Log: quiet, Parser: withCache}}
 	if embedder != nil {
 		o.Embedder = func(context.Context, string) (llm.Embedder, error) { return embedder, nil }
 	}
@@ -59,6 +60,12 @@ func newBench(b *testing.B, embedder llm.Embedder) *bench {
 	r.Start()
 	b.Cleanup(func() { _ = r.Close(context.Background()) })
 	return &bench{b, svc, storetest.User(b, db)}
+}
+
+// withCache is a parser that keeps the compiled PDF library, as a server does from its first PDF on.
+func withCache(ctx context.Context, in parse.Input) (*parse.Document, error) {
+	in.CacheDir = filepath.Join(os.TempDir(), "nodest-bench-parse-cache")
+	return parse.Parse(ctx, in)
 }
 
 // ingest uploads files and waits until all are ready.

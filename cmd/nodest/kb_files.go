@@ -281,18 +281,20 @@ func (p *program) awaitFiles(ctx context.Context, c *client, files []knowledgeFi
 	defer ticker.Stop()
 	for i := range files {
 		for f := &files[i]; !f.ended(); {
+			var now knowledgeFile
+			if err := c.call(ctx, http.MethodGet, userFiles.path+"/"+url.PathEscape(f.ID), nil, &now); err != nil {
+				return fmt.Errorf("%s: %s", f.Name, reason(err))
+			}
+			now.Duplicate = f.Duplicate
+			if *f = now; f.ended() {
+				break
+			}
 			p.tell("%d of %d: %s: %s %s", i+1, len(files), f.Name, f.State, f.note())
 			select {
 			case <-ticker.C:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			var now knowledgeFile
-			if err := c.call(ctx, http.MethodGet, userFiles.path+"/"+url.PathEscape(f.ID), nil, &now); err != nil {
-				return fmt.Errorf("%s: %s", f.Name, reason(err))
-			}
-			now.Duplicate = f.Duplicate
-			*f = now
 		}
 	}
 	p.tell("")
