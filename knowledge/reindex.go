@@ -238,7 +238,13 @@ func (s *Service) Reindex(ctx context.Context, c *op.Call, baseID string) (*Rein
 		if err != nil {
 			return nil, err
 		}
-		return s.reindexing(tx, baseID, model)
+		state, err := s.reindexing(tx, baseID, model)
+		if err != nil {
+			return nil, err
+		}
+		return state, tx.Emit(op.Event(c.UserID, "knowledge.reindex", c.By(), map[string]any{
+			"knowledgeBaseId": baseID, "state": state.State, "done": state.Done, "total": state.Total,
+		}))
 	})
 }
 

@@ -102,11 +102,11 @@ func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, 
 		fmt.Fprintf(p.out, "    chunks of %d characters, overlap %d\n", base.ChunkSize, base.ChunkOverlap)
 	}
 	if base.Access == "owner" {
-		grants, err := all[knowledgeGrant](ctx, c, path+"/grants")
-		if err != nil {
+		var grants pageOf[knowledgeGrant]
+		if err := c.call(ctx, http.MethodGet, path+"/grants", nil, &grants); err != nil {
 			return err
 		}
-		for _, g := range grants {
+		for _, g := range grants.Items {
 			fmt.Fprintf(p.out, "    shared with %s: %s\n", g.Username, g.Role)
 		}
 	}

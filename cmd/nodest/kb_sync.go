@@ -89,6 +89,7 @@ func (s *syncing) sync(ctx context.Context, path string) error {
 		if err == nil {
 			there[sum] = true
 			err = s.file(ctx, name, local[name], named[name], known[sum], sum)
+			known[sum] = known[sum] || err == nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

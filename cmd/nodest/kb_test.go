@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/fault"
+	"nodest/knowledge/chunk"
+)
+
+// TestKnowledgeCommands adds documents from a terminal, searches them, gives them to a
+// character and deletes them.
+func TestKnowledgeCommands(t *testing.T) {
+	t.Parallel()
+	inst := newDatabase(t)
+	inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
+	inst.mustRun(t, "kb", "create", "Harbour", "--description", "The lighthouse.", "--chunk-size", "1000")
+	_, _, err := inst.command(t, nil, "kb", "create", "Broken", "--chunk-size", "5")
+	require.ErrorContains(t, fault.Public(err), "chunkSize")
+	require.Regexp(t, `(?m)^[0-9a-f-]{36}  .*  Harbour  0 +owner$`, inst.mustRun(t, "kb", "list"))
+
+	keepers := tempFile(t, "keepers.md", "# Keepers\n\nThe light was automated in March 1987. Maren Oduya kept it before that.\n")
+	require.Regexp(t, `^[0-9a-f-]{36}  keepers\.md  ready`, inst.mustRun(t, "kb", "add", keepers, "--base", "Harbour"))
+	require.Contains(t, inst.mustRun(t, "kb", "add", keepers), "(you had it already)")
+	_, errOut, err := inst.command(t, nil, "kb", "add", "nowhere.md", tempFile(t, "blank.md", " \n"))
+	require.ErrorContains(t, err, "failed")
+	require.ErrorContains(t, err, "not stored: 1")
+	require.Contains(t, errOut, "nowhere.md: no such file")
+	_, _, err = inst.command(t, nil, "kb", "add", tempFile(t, "a.zip", "PK"))
+	require.Error(t, err)
+
+	require.Regexp(t, `keepers\.md +ready +\d+ bytes +1`, inst.mustRun(t, "kb", "files", "Harbour"))
+	require.Regexp(t, `blank\.md +failed`, inst.mustRun(t, "kb", "files", "--state", "failed"))
+	_, _, err = inst.command(t, nil, "kb", "retry", "blank")
+	require.ErrorContains(t, err, "1 of 1 files have failed")
+	require.Regexp(t, `1\. keepers\.md, Keepers \(\d\.\d\d\)\n +.*March 1987`, inst.mustRun(t, "kb", "search", "When", "was", "the", "light", "automated?", "--base", "Harbour"))
+	require.NotEmpty(t, inst.mustRun(t, "kb", "ask", "When was the light automated?"))
+	require.Contains(t, inst.mustRun(t, "kb", "reindex", "Harbour"), "1 of 1 chunks have a vector")
+
+	inst.mustRun(t, "kb", "bind", "Harbour", "Mira")
+	inst.mustRun(t, "kb", "bind", "keepers.md", "Mira", "--file")
+	inst.mustRun(t, "kb", "unbind", "keepers.md", "Mira", "--file")
+	inst.mustRun(t, "kb", "unbind", "Harbour", "Mira")
+	_, _, err = inst.command(t, nil, "kb", "grant", "Harbour", "nobody")
+	require.Error(t, err)
+	require.Regexp(t, `Harbour \(owner\)\n    The lighthouse\.\n    chunks of 1000 characters`, inst.mustRun(t, "kb", "show", "Harbour"))
+
+	_, _, err = inst.command(t, nil, "kb", "delete", "Harb", "--yes")
+	require.Error(t, err, "deleting requires the whole name")
+	_, _, err = inst.command(t, nil, "kb", "delete", "Harbour")
+	require.ErrorContains(t, err, "add --yes to confirm")
+	inst.mustRun(t, "kb", "delete", "Harbour", "--files", "--yes")
+	require.NotContains(t, inst.mustRun(t, "kb", "files"), "keepers")
+}
+
+// TestKnowledgeSync makes a knowledge base follow a folder.
+func TestKnowledgeSync(t *testing.T) {
+	t.Parallel()
+	inst := newDatabase(t)
+	inst.mustRun(t, "kb", "create", "Notes")
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	sync := func(more ...string) (out, errOut string) {
+		t.Helper()
+		out, errOut, err := inst.command(t, nil, append([]string{"kb", "sync", dir, "--base", "Notes"}, more...)...)
+		require.NoError(t, err, errOut)
+		return out, errOut
+	}
+	write("one.md", "The first note.")
+	write("lore/two.md", "The second note.")
+	write("lore/copy.md", "The second note.")
+	write(".hidden/three.md", "A hidden note.")
+	write(".secret", "Another hidden note.")
+	out, _ := sync()
+	require.Contains(t, out, "lore/copy.md  ready")
+	require.Contains(t, out, "2 new, 0 changed, 0 gone, 1 unchanged\n", "of the same content there is one file")
+	require.NotContains(t, out, "lore/two.md")
+	out, _ = sync()
+	require.Equal(t, "0 new, 0 changed, 0 gone, 3 unchanged\n", out)
+
+	write("one.md", "The first note, again.")
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "lore")))
+	out, errOut := sync()
+	require.Contains(t, out, "0 new, 1 changed, 1 gone, 0 unchanged\n")
+	require.Contains(t, errOut, "gone: lore/copy.md; --delete deletes it\n")
+	require.Contains(t, inst.mustRun(t, "kb", "files", "Notes"), "lore/copy.md")
+	out, _ = sync("--delete", "--json")
+	var sum map[string]any
+	require.NoError(t, json.Unmarshal([]byte(out), &sum))
+	require.Equal(t, map[string]any{"new": 0.0, "changed": 0.0, "gone": 1.0, "deleted": true, "unchanged": 1.0, "failed": 0.0}, sum)
+	require.NotContains(t, inst.mustRun(t, "kb", "files", "Notes"), "lore")
+
+	_, _, err := inst.command(t, nil, "kb", "sync", filepath.Join(dir, "one.md"), "--base", "Notes")
+	require.ErrorContains(t, err, "is not a folder")
+	_, _, err = inst.command(t, nil, "kb", "sync", dir, "--base", "Nowhere")
+	require.ErrorContains(t, err, `no knowledge base "Nowhere"`)
+}
+
+func TestChunkRulesAreRead(t *testing.T) {
+	rules, err := chunkRules("code=1500/200, csv=2000/0,default=800/100")
+	require.NoError(t, err)
+	require.Equal(t, map[string]chunk.Rules{"": {Size: 800, Overlap: 100}, "code": {Size: 1500, Overlap: 200}, "csv": {Size: 2000}}, rules)
+	for _, wrong := range []string{"code", "code=1500", "code=99/0", "code=800/401", "=800/400", "code=x/1"} {
+		require.Error(t, areChunkRules(wrong), wrong)
+	}
+}
