@@ -62,7 +62,7 @@ func (e *Engine) cite(t *task, g *chat.Generation, status string) {
 	}
 	mode := t.setup.Docs.Settings.Knowledge.Citations
 	if mode != character.CiteInline {
-		defer func() { g.Text = cite.StripMarks(g.Text) }()
+		defer func() { g.Text = cite.StripAll(g.Text, len(t.sources)) }()
 	}
 	if mode == character.CiteOff || status == chat.GenInterrupted {
 		return

@@ -212,6 +212,7 @@ type scriptedModel struct {
 // scriptedReply is one reply of a scriptedModel.
 type scriptedReply struct {
 	chunks  []llm.Chunk
+	calls   []llm.ToolCall
 	err     error         // returned instead of the end
 	gate    chan struct{} // received from before each chunk and before the end; nil = no waiting
 	started chan struct{} // closed when the request arrives
@@ -336,7 +337,7 @@ func (p *scriptedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[l
 			return
 		}
 		usage := &llm.Usage{PromptTokens: 10, CompletionTokens: len(l.chunks)}
-		yield(llm.Chunk{Last: true, Finish: llm.FinishStop, Model: "scripted-1", Usage: usage}, nil)
+		yield(llm.Chunk{Last: true, Calls: l.calls, Finish: llm.FinishStop, Model: "scripted-1", Usage: usage}, nil)
 	}
 }
 

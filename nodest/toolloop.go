@@ -188,7 +188,8 @@ func (l *toolLoop) answer(ctx context.Context, said modelAnswer) {
 	l.carryOut(ctx, calls)
 	l.spent += time.Since(begun)
 
-	l.add(llm.Message{Role: llm.Assistant, Text: said.text, Calls: said.calls, Echo: said.echo})
+	l.messages = append(l.messages, llm.Message{Role: llm.Assistant, Text: said.text, Calls: said.calls, Echo: said.echo})
+	l.tokens += tokensOf(said)
 	results := make([]llm.Message, len(calls))
 	for i, c := range calls {
 		results[i] = llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{CallID: c.call.ID, Name: c.call.Name, Text: l.write(c)}}
@@ -199,26 +200,20 @@ func (l *toolLoop) answer(ctx context.Context, said modelAnswer) {
 		r := results[len(results)-1].Result
 		r.Text += "\n<note>" + l.words.write + "</note>"
 	}
-	for _, m := range results {
-		l.add(m)
-	}
+	l.messages = append(l.messages, results...)
 	l.t.noteSources(l.turn)
 }
 
-// add adds a message behind the prompt.
-func (l *toolLoop) add(m llm.Message) {
-	l.messages = append(l.messages, m)
-	n := llm.EstimateTokens(m.Text)
-	for _, c := range m.Calls {
-		n += llm.EstimateTokens(c.Arguments) + llm.EstimateTokens(c.Name)
+// tokensOf are the tokens of an answer with calls.
+func tokensOf(said modelAnswer) int {
+	n := llm.EstimateTokens(said.text) + callOverhead
+	for _, c := range said.calls {
+		n += llm.EstimateTokens(c.Arguments) + llm.EstimateTokens(c.Name) + callOverhead
 	}
-	if m.Result != nil {
-		n += llm.EstimateTokens(m.Result.Text)
-	}
-	l.tokens += n + callOverhead
+	return n
 }
 
-// callOverhead is what a message costs besides its text, in tokens.
+// callOverhead is what a message, call or result costs besides its text, in tokens.
 const callOverhead = 8
 
 // tokensLeft is how many tokens further results may have.
@@ -255,6 +250,7 @@ func (l *toolLoop) write(c *plannedCall) string {
 	}
 	c.chars = utf8.RuneCountInString(text)
 	l.text += c.chars
+	l.tokens += llm.EstimateTokens(text) + callOverhead
 	return text
 }
 

@@ -71,11 +71,11 @@ func TestMiniwebQuestionsFindTheirQuote(t *testing.T) {
 			}
 			at := slices.IndexFunc(found.Sources, func(s cite.Source) bool { return slices.Contains(good, s.URL) })
 			if at < 0 {
-				t.Fatalf("no entry is the page %s:\n%s", q.ExpectedURL, found.Block())
+				t.Fatalf("no entry is the page %s:\n%s", q.ExpectedURL, found.Block(1))
 			}
 			pages++
-			if !strings.Contains(strings.Join(strings.Fields(found.Block()), " "), strings.Join(strings.Fields(q.Quote), " ")) {
-				t.Fatalf("the quote %q is missing:\n%s", q.Quote, found.Block())
+			if !strings.Contains(strings.Join(strings.Fields(found.Block(1)), " "), strings.Join(strings.Fields(q.Quote), " ")) {
+				t.Fatalf("the quote %q is missing:\n%s", q.Quote, found.Block(1))
 			}
 			quotes++
 			seen := map[string]bool{}
