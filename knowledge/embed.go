@@ -304,7 +304,7 @@ func (w *work) answers(ctx context.Context) error {
 }
 
 // complete checks that nothing is missing, and makes the edition the one that is searched,
-// unless a newer one is being made. It ends the job when nothing of older ones is left.
+// unless a newer one is being made. Then it removes what older ones have left.
 func (w *work) complete(ctx context.Context) (done bool, err error) {
 	purge := false
 	err = w.s.store.Update(ctx, w.job.UserID, func(tx Tx) error {
@@ -312,27 +312,15 @@ func (w *work) complete(ctx context.Context) (done bool, err error) {
 		if err != nil {
 			return err
 		}
-		rejected := 0
-		if w.embedder != nil {
-			missing, err := tx.Unembedded(f.ID, w.edition.Edition, w.embedder.ModelID(), -1, 1)
-			if err != nil || len(missing) > 0 {
-				return errors.Join(err, errMissing(missing))
-			}
-			if _, rejected, err = tx.Embedded(f.ID, w.edition.Edition, w.embedder.ModelID()); err != nil {
-				return err
-			}
+		rejected, err := w.rejected(tx)
+		if err != nil {
+			return err
 		}
 		if f.LastEdition != w.edition.Edition || f.SHA256 != w.edition.SHA256 { // another job follows
-			return tx.Jobs.FinishJob(w.job)
-		}
-		purge = f.Edition != f.LastEdition || w.edition.Edition > 1
-		if f.State == Ready && f.Edition == w.edition.Edition && slices.Equal(f.Warnings, warnings(f, rejected, w.embedder)) {
 			return nil
 		}
-		f.Edition = w.edition.Edition
-		f.describe(&w.edition)
-		f.State, f.Error, f.Progress, f.Warnings = Ready, nil, nil, warnings(f, rejected, w.embedder)
-		return putFile(tx, f)
+		purge = w.edition.Edition > 1
+		return w.ready(tx, f, warnings(f, rejected, w.embedder))
 	})
 	if errors.Is(err, errLacks) {
 		return false, nil
@@ -343,14 +331,34 @@ func (w *work) complete(ctx context.Context) (done bool, err error) {
 	return true, w.tidy(ctx, purge)
 }
 
-var errLacks = errors.New("some chunks have no vector yet")
-
-func errMissing(missing []StoredChunk) error {
-	if len(missing) > 0 {
-		return errLacks
+// rejected counts the chunks that the model rejects; errLacks if some have no vector yet.
+func (w *work) rejected(tx Tx) (n int, err error) {
+	if w.embedder == nil {
+		return 0, nil
 	}
-	return nil
+	missing, err := tx.Unembedded(w.edition.FileID, w.edition.Edition, w.embedder.ModelID(), -1, 1)
+	if err != nil {
+		return 0, err
+	}
+	if len(missing) > 0 {
+		return 0, errLacks
+	}
+	_, n, err = tx.Embedded(w.edition.FileID, w.edition.Edition, w.embedder.ModelID())
+	return n, err
 }
+
+// ready makes the edition the one that is searched; a file that has it stays as it is.
+func (w *work) ready(tx Tx, f *File, warnings []string) error {
+	if f.State == Ready && f.Edition == w.edition.Edition && slices.Equal(f.Warnings, warnings) {
+		return nil
+	}
+	f.Edition = w.edition.Edition
+	f.describe(&w.edition)
+	f.State, f.Error, f.Progress, f.Warnings = Ready, nil, nil, warnings
+	return putFile(tx, f)
+}
+
+var errLacks = errors.New("some chunks have no vector yet")
 
 // The warnings that embedding adds.
 const (
@@ -374,7 +382,7 @@ func warnings(f *File, rejected int, e llm.Embedder) []string {
 	return all
 }
 
-// tidy removes older editions in small transactions, and ends the job.
+// tidy removes older editions in small transactions.
 func (w *work) tidy(ctx context.Context, purge bool) error {
 	for purge {
 		err := w.s.store.Update(ctx, w.job.UserID, func(tx Tx) error {

@@ -6,3 +6,6 @@ var (
 	AllowedFiles = (*Service).allowedFiles
 	RunPurge     = (*Service).runPurge
 )
+
+// Forget empties the cache.
+func Forget(s *Service) { s.engine = newEngine(s.opts.Pipeline) }

@@ -30,7 +30,7 @@ type fixture struct {
 	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key, save string
 	fact, suggestion, summary, loading                                                                 string
 	attachment, post, comment, turn, item, action                                                      string
-	file, content, base                                                                                string
+	file, content, base, query                                                                         string
 
 	job *jobs.Job // running
 }
@@ -45,7 +45,7 @@ func fill(e *env, user string) fixture {
 		user: user, character: id(), book: id(), conversation: id(), revision: id(),
 		generation: id(), prompt: id(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(), summary: id(), loading: id(),
 		attachment: id(), post: id(), comment: id(), turn: id(), item: id(), action: id(),
-		file: id(), content: id(), base: id(),
+		file: id(), content: id(), base: id(), query: id(),
 	}
 	must := func(err error) {
 		e.Helper()
@@ -88,7 +88,7 @@ func fill(e *env, user string) fixture {
 	}))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillMemory(tx, x) }))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillCircle(tx, x) }))
-	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillKnowledge(e, tx, x) }))
+	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return errors.Join(fillKnowledge(e, tx, x), fillIndex(tx, x)) }))
 	must(e.db.Enqueue(ctx, jobs.Spec{Kind: "test.fill", UserID: user, Subject: x.conversation}))
 	claimed, err := e.db.ClaimJobs(ctx, "p", time.Hour, []jobs.Want{{Kind: "test.fill", Free: 1, PerUser: 1}})
 	must(err)

@@ -29,7 +29,7 @@ func (t knowledgeTx) Allowed(s knowledge.Scope) ([]knowledge.FileRef, error) {
 			return nil, err
 		}
 	}
-	query, args := t.allowed(s)
+	query, args := allowed(t.userID, s)
 	refs, at := []knowledge.FileRef{}, map[[2]string]int{}
 	err := sqldb.Each(t, func(r *knowledge.FileRef) error {
 		key := [2]string{r.OwnerID, r.ID}
@@ -62,13 +62,13 @@ func (t knowledgeTx) requireBases(ids []string) error {
 	return nil
 }
 
-// allowed is the statement of Allowed.
-func (t knowledgeTx) allowed(s knowledge.Scope) (query string, args []any) {
+// allowed is the statement of Allowed for a user.
+func allowed(userID string, s knowledge.Scope) (query string, args []any) {
 	filter, filters := filterOf(s)
-	query, args = ofBases, []any{t.userID, t.userID}
+	query, args = ofBases, []any{userID, userID}
 	if s.CharacterID != "" {
 		query += " JOIN character_bases k ON k.base_user_id = b.user_id AND k.base_id = b.id AND k.user_id = ? AND k.character_id = ? AND k.enabled" + livingCharacter
-		args = append(args, t.userID, s.CharacterID)
+		args = append(args, userID, s.CharacterID)
 	}
 	query += " WHERE TRUE"
 	if s.BaseIDs != nil && !s.FilesOnly {
@@ -80,11 +80,11 @@ func (t knowledgeTx) allowed(s knowledge.Scope) (query string, args []any) {
 	}
 	query += " UNION ALL " + refColumns + noBase
 	if s.CharacterID == "" {
-		query, args = query+"files f WHERE f.user_id = ? AND f.deleted_at IS NULL", append(args, t.userID)
+		query, args = query+"files f WHERE f.user_id = ? AND f.deleted_at IS NULL", append(args, userID)
 	} else {
 		query += "character_files k" + livingCharacter + " JOIN files f ON f.user_id = k.file_user_id AND f.id = k.file_id" +
 			" WHERE k.user_id = ? AND k.character_id = ? AND k.enabled AND " + readableFile
-		args = append(args, t.userID, s.CharacterID, t.userID, t.userID, t.userID)
+		args = append(args, userID, s.CharacterID, userID, userID, userID)
 	}
 	return query + filter, append(args, filters...)
 }

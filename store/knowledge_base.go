@@ -58,7 +58,8 @@ func (t knowledgeTx) LockBases() (int, error) {
 func (t knowledgeTx) InsertBase(b *knowledge.Base) error {
 	t.fillTimes(&b.CreatedAt, &b.UpdatedAt)
 	b.OwnerID, b.Access = t.userID, knowledge.AccessOwner
-	return t.Insert("knowledge_bases", newStoredBase(b))
+	row := newStoredBase(b)
+	return t.Insert("knowledge_bases", row)
 }
 
 // Base returns a knowledge base that the user may read, locked in an Update: the lock comes

@@ -18,6 +18,7 @@ const (
 	finishedLife = 30 * 24 * time.Hour // of jobs
 	webPageLife  = 30 * 24 * time.Hour // since they were read
 	autoSaveLife = 30 * 24 * time.Hour // of save points that nobody asked for
+	queryLife    = 90 * 24 * time.Hour // of questions to documents
 )
 
 // Maintenance works in small transactions, so that nobody waits long for it.
@@ -33,7 +34,7 @@ var Upkeep = jobs.Spec{Kind: "store.maintain", Subject: "all", Once: true}
 // Maintenance is the kind of the job Upkeep. It removes idempotency keys after 48 hours,
 // expired tickets, events beyond 7 days and 10,000 of the user, images that no post has
 // and uploads that no file came of after a day, deleted rows and automatic save points after 30 days, and turns and plans
-// of the circle after 90 days. What a save point needs stays. It can be interrupted.
+// of the circle and questions to documents after 90 days. What a save point needs stays. It can be interrupted.
 func (db *DB) Maintenance() jobs.Kind {
 	return jobs.Kind{Name: Upkeep.Kind, AtOnce: 1, Attempts: maintainAttempts, Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
 		return db.maintain(ctx, j, Removed{})
@@ -65,6 +66,7 @@ var chores = []chore{
 		" AND NOT EXISTS (SELECT 1 FROM save_resources k WHERE k.user_id = c.user_id AND k.resource_id = c.id)", deletedLife, 10)},
 	{"web pages", oldRows("web_pages", "user_id, url", "c.fetched_at <= ?", webPageLife, 10)},
 	{"uploads", abandonedUploads},
+	{"questions", oldRows("knowledge_queries", "user_id, id", "c.created_at <= ?", queryLife, maintainBatch)},
 	{"hosts", oldRows("web_hosts", "user_id, host", "c.until <= ?", 0, maintainBatch)},
 	{"jobs", oldRows("jobs", "id", "c.state IN ('done', 'failed', 'cancelled') AND c.updated_at <= ?", finishedLife, maintainBatch)},
 }

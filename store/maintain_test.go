@@ -49,7 +49,8 @@ func TestMaintenanceRemovesExpiredRows(t *testing.T) {
 			"posts": 1, "attachments": 1})
 		for table, n := range count(e, e.user) {
 			switch table {
-			case "tokens", "provider_keys", "settings", "devices", "usage_days", "streams", "events", "circle_states", "circle_spends":
+			case "tokens", "provider_keys", "settings", "devices", "usage_days", "streams", "events", "circle_states", "circle_spends",
+				"files", "file_parts", "knowledge_bases", "knowledge_base_files", "knowledge_grants":
 				if n == 0 {
 					e.Errorf("the rows of %s are gone", table)
 				}
