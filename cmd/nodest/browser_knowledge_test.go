@@ -126,7 +126,7 @@ func TestPageKnowledge(t *testing.T) {
 	m.see("the answer with a source", `document.querySelector("main section .markdown")?.innerText.includes("1987") && document.querySelector("main section ol li")`)
 	m.see("opening the source", `(s => s && (s.click(), true))(document.querySelector("main section ol summary"))`)
 	m.press("Show in the file")
-	m.see("the quote in the text", `location.hash.startsWith("#/files/") && document.querySelector("mark.quote")?.innerText.includes("March 1987") && document.querySelector(".block b")?.innerText == "# The harbour"`)
+	m.see("the quote in the text", `location.hash.startsWith("#/files/") && document.querySelector("mark.quote")?.innerText.includes("March 1987") && document.querySelector(".block .heading")?.innerText == "# The harbour"`)
 	m.press("Chunks1")
 	m.see("the chunks", `document.querySelector("main article .text")?.innerText.includes("March 1987")`)
 	m.press("Details")
