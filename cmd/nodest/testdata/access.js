@@ -57,7 +57,7 @@ window.access = (() => {
       return boxes.some((r) => r.width >= 43.5 && r.height >= 43.5) ? [] : [`${Math.round(boxes[0].width)} × ${Math.round(boxes[0].height)}: ${name(e)}`]
     })
   const inSentence = (a) => {
-    if (getComputedStyle(a).display !== 'inline') return false
+    if (getComputedStyle(a).display !== (a.matches('button') ? 'inline-block' : 'inline')) return false
     const block = a.parentElement.closest('p, li, dd, td, div, summary, blockquote')
     return block.innerText.trim().length > a.innerText.trim().length
   }
