@@ -84,7 +84,9 @@ func (p *pipe) wellFormed(text string) {
 }
 
 func searchOf(sh *knowledge.Shelf) func(context.Context, json.RawMessage) (*knowledge.Shown, error) {
-	return func(ctx context.Context, args json.RawMessage) (*knowledge.Shown, error) { return sh.Search(ctx, 1, args) }
+	return func(ctx context.Context, args json.RawMessage) (*knowledge.Shown, error) {
+		return sh.Search(ctx, 1, args)
+	}
 }
 
 const hostileName = `x"><inject name="y.md`
