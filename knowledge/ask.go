@@ -83,13 +83,10 @@ type excerpt struct {
 // Source is the excerpt as it is cited.
 func (e *excerpt) source() cite.Source {
 	return cite.Source{
-		Kind: cite.KindKnowledge, URL: SourceURL(e.file.ID, e.best.String()), Title: e.file.Name, FileID: e.file.ID,
+		Kind: cite.KindKnowledge, URL: FileURL(e.file.ID), Title: e.file.Name, FileID: e.file.ID,
 		ChunkID: e.best.String(), Page: e.Page, Chunks: []cite.Chunk{{Text: e.Text}},
 	}
 }
-
-// SourceURL is the address of a chunk in references.
-func SourceURL(fileID, chunkID string) string { return "nodest:file/" + fileID + "#chunk=" + chunkID }
 
 // excerpts are the chunks that were found, best first, as long as there is room for them; what
 // is left of it goes to their neighbours.

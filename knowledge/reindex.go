@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"nodest/fault"
+	"nodest/jobs"
 	"nodest/op"
 )
 
@@ -177,13 +178,36 @@ func (s *Service) reindexing(tx Tx, baseID, model string) (*Reindexing, error) {
 	return r, err
 }
 
-// busy reports whether files of a knowledge base that were ready are being processed again.
+// busy reports whether files of a knowledge base that were ready are being processed again,
+// or wait for it.
 func (s *Service) busy(tx Tx, baseID string) (busy bool, err error) {
+	queued, err := queuedFiles(tx)
+	if err != nil {
+		return false, err
+	}
 	err = ownFilesOf(tx, baseID, func(f *File) error {
-		busy = busy || f.Edition > 0 && f.State != Ready && f.State != Failed
+		busy = busy || f.Edition > 0 && (f.State != Ready && f.State != Failed || queued[f.ID])
 		return nil
 	})
 	return busy, err
+}
+
+// queuedFiles are the files of the user that have an open job.
+func queuedFiles(tx Tx) (map[string]bool, error) {
+	queued := map[string]bool{}
+	for _, kind := range []string{IngestKind, EmbedKind} {
+		for cursor, first := "", true; first || cursor != ""; first = false {
+			open, next, err := tx.Jobs.Jobs(jobs.Filter{Kind: kind, Open: true}, cursor, sweepBatch)
+			if err != nil {
+				return nil, err
+			}
+			for _, j := range open {
+				queued[j.Subject] = true
+			}
+			cursor = next
+		}
+	}
+	return queued, nil
 }
 
 // ownFilesOf calls fn with the user's files of a knowledge base.
