@@ -46,7 +46,7 @@ func TestAQuestionIsAnsweredWithSourcesThatAreThere(t *testing.T) {
 			p.Errorf("%q is not in the file", r.ExactQuote)
 		}
 		prompt := prompts[0].Messages[1].Text
-		if strings.Count(prompt, "</knowledge>") != 1 || !strings.Contains(prompt, "&lt;/knowledge&gt;") {
+		if strings.Count(prompt, "</knowledge>") != 1 || !strings.Contains(prompt, "&lt;/knowledge&gt;") || !strings.Contains(prompt, `ref="1"`) {
 			p.Errorf("the file ends the block:\n%s", prompt)
 		}
 
@@ -74,8 +74,6 @@ func TestASharedFileIsSearchedAndReadUntilTheGrantIsTakenBack(t *testing.T) {
 		f = p.isReady(f.ID)
 		guest := &pipe{fixture: p.other(), embeds: p.embeds}
 		guest.svc = p.svc
-		ref := knowledge.FileRef{OwnerID: p.user, ID: f.ID, Edition: f.Edition}
-		id := knowledge.ChunkID{FileID: f.ID, Edition: f.Edition, Index: 0}
 		closed := func(when string) {
 			t.Helper()
 			_, err := p.svc.Search(context.Background(), guest.user, knowledge.SearchRequest{Query: "lighthouse", BaseIDs: []string{b.ID}})
@@ -85,51 +83,12 @@ func TestASharedFileIsSearchedAndReadUntilTheGrantIsTakenBack(t *testing.T) {
 			p.wants(err, fault.NotFound)
 			_, err = p.svc.Chunks(context.Background(), guest.user, f.ID, "", 0)
 			p.wants(err, fault.NotFound)
-			_, err = p.svc.ReadPart(context.Background(), guest.user, ref, 0, 100)
-			p.wants(err, fault.NotFound)
-			_, err = p.svc.Around(context.Background(), guest.user, ref, []knowledge.ChunkID{id}, 2)
-			p.wants(err, fault.NotFound)
 		}
 		closed("before")
 		p.grant(b.ID, guest.fixture, knowledge.AccessRead)
 		r := guest.search(knowledge.SearchRequest{Query: "lighthouse", BaseIDs: []string{b.ID}})
 		p.equal("found", []any{r.Chunks[0].FileID, r.Files[0].File.Access, r.Chunks[0].Vector > 0, len(r.Degraded)}, []any{f.ID, knowledge.AccessRead, true, 0})
-		around, err := p.svc.Around(context.Background(), guest.user, ref, []knowledge.ChunkID{id}, 2)
-		p.must(err)
-		p.equal("read", strings.HasPrefix(around[0].Text, "# The lighthouse"), true)
 		p.must(p.svc.DeleteGrant(context.Background(), p.call(), b.ID, guest.user))
 		closed("after")
-	})
-}
-
-func TestAPartOfATextEndsWithAParagraph(t *testing.T) {
-	onPipes(t, nil, func(p *pipe) {
-		paragraphs := strings.Repeat("A paragraph 段落 of this text.\n\n", 2000) // several stored parts
-		f := p.upload("long.txt", paragraphs)
-		p.drain()
-		f = p.isReady(f.ID)
-		ref := knowledge.FileRef{OwnerID: p.user, ID: f.ID, Edition: f.Edition}
-		all, at := "", 0
-		for n := 0; ; n++ {
-			part, err := p.svc.ReadPart(context.Background(), p.user, ref, at, 7000)
-			p.must(err)
-			all += part.Text
-			if part.Next == 0 {
-				break
-			}
-			if !strings.HasSuffix(part.Text, "\n\n") || n > 20 {
-				p.Fatalf("part %d ends with %q", n, part.Text[len(part.Text)-20:])
-			}
-			at = part.Next
-		}
-		text, err := p.svc.Text(context.Background(), p.user, f.ID)
-		p.must(err)
-		p.equal("the parts are the text", all == text.Text, true)
-		found, err := p.svc.Around(context.Background(), p.user, ref, []knowledge.ChunkID{{FileID: f.ID, Edition: f.Edition, Index: 20}, {FileID: f.ID, Edition: f.Edition, Index: 22}}, 2)
-		p.must(err)
-		p.equal("stretches", len(found), 1)
-		p.equal("chunks", len(found[0].Chunks), 7)
-		points := []rune(text.Text)
-		p.equal("literal", found[0].Text == string(points[found[0].Start:found[0].End]), true)
 	})
 }

@@ -41,12 +41,17 @@ type shelved struct {
 	demoted bool          // too long: only its beginning is in the prompt, and the tools find the rest
 }
 
+// Room is how much a model reads.
+type Room struct {
+	Context int                   // tokens of request and reply
+	Count   func(text string) int // the tokens of a text
+}
+
 // Shelf reads what a character has. lang ("en" or "zh") is the language of the words around
-// it, room the size of the model's context in tokens. It returns nil for a character without
-// any document.
+// it. It returns nil for a character without any document.
 //
 // Errors: NotFound for the character.
-func (s *Service) Shelf(ctx context.Context, userID, characterID, lang string, room int) (*Shelf, error) {
+func (s *Service) Shelf(ctx context.Context, userID, characterID, lang string, room Room) (*Shelf, error) {
 	sh := &Shelf{svc: s, userID: userID, characterID: characterID, words: wordsOf(lang), left: readPerTurn}
 	err := s.store.View(ctx, userID, func(tx Tx) error {
 		bound, err := tx.Bound(characterID)
@@ -54,12 +59,12 @@ func (s *Service) Shelf(ctx context.Context, userID, characterID, lang string, r
 			return err
 		}
 		sh.files, sh.bases = nil, slices.DeleteFunc(bound.Bases, func(b BoundBase) bool { return !b.Enabled })
-		budget := min(room/4, blockTokens)
+		left := Room{min(room.Context/4, blockTokens), room.Count}
 		for _, f := range bound.Files {
 			if !f.Enabled {
 				continue
 			}
-			d, err := shelve(tx, f, &budget)
+			d, err := shelve(tx, f, &left)
 			if err != nil {
 				return err
 			}
@@ -73,8 +78,8 @@ func (s *Service) Shelf(ctx context.Context, userID, characterID, lang string, r
 	return sh, nil
 }
 
-// shelve reads the text of a document as far as there is room.
-func shelve(tx Tx, f BoundFile, budget *int) (*shelved, error) {
+// shelve reads the text of a document as far as there is room, and takes from it.
+func shelve(tx Tx, f BoundFile, room *Room) (*shelved, error) {
 	d := &shelved{BoundFile: f}
 	if f.Edition == 0 {
 		return d, nil
@@ -83,13 +88,13 @@ func shelve(tx Tx, f BoundFile, budget *int) (*shelved, error) {
 	if d.edition, err = tx.EditionOf(f.OwnerID, f.ID, f.Edition); err != nil {
 		return nil, err
 	}
-	const most = 4 // code points of a token, of any text that this estimates
-	if d.edition.Chars <= most**budget {
+	const most = 8 // code points of a token; no text that is worth reading has more
+	if d.edition.Chars <= most*room.Context {
 		if d.text, err = tx.TextRange(f.OwnerID, f.ID, f.Edition, 0, -1); err != nil {
 			return nil, err
 		}
-		if n := tokens(d.text); n <= *budget {
-			*budget -= n
+		if n := room.Count(d.text); n <= room.Context {
+			room.Context -= n
 			d.chunks, err = tx.ChunkRange(f.OwnerID, f.ID, f.Edition, "", 0, d.edition.Chunks)
 			return d, err
 		}
@@ -97,20 +102,6 @@ func shelve(tx Tx, f BoundFile, budget *int) (*shelved, error) {
 	d.demoted = true
 	d.text, err = tx.TextRange(f.OwnerID, f.ID, f.Edition, 0, shortText)
 	return d, err
-}
-
-// tokens estimates the length of a text: a token for each character of a script without
-// spaces, and for four others.
-func tokens(text string) int {
-	dense, other := 0, 0
-	for _, r := range text {
-		if r >= 0x2E80 {
-			dense++
-		} else {
-			other++
-		}
-	}
-	return dense + (other+3)/4
 }
 
 // Searchable reports whether the tools can find anything: there is a knowledge base with a

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"nodest/cite"
 	"nodest/fault"
@@ -18,7 +17,8 @@ const (
 	readPerFile = 12_000
 	readPerCall = 24_000
 	readPerTurn = 60_000
-	aroundReach = 2 // chunks before and after one whose surroundings are read
+	readAtLeast = 1000 // with less left, nothing more is read
+	aroundReach = 2    // chunks before and after one whose surroundings are read
 )
 
 // piece is a part of a file that is read.
@@ -57,7 +57,7 @@ func (sh *Shelf) Read(ctx context.Context, arguments json.RawMessage) (*Shown, e
 		return nil, fault.InvalidField("fileIds", "required", "give the id of a file")
 	}
 	room := sh.roomLeft()
-	if room <= 0 {
+	if room < readAtLeast {
 		return nil, fault.New(fault.TooLarge, "no more text can be read in this turn: answer with what you have")
 	}
 	var pieces []piece
@@ -87,12 +87,9 @@ func (sh *Shelf) spend(n int) {
 
 // shownOf is the answer with pieces. What is written last counts towards the turn.
 func (sh *Shelf) shownOf(pieces []piece, unknown []string, most int) *Shown {
-	shown := &Shown{Hits: len(pieces)}
+	shown := &Shown{Hits: len(pieces), Chunks: chunkIDsOf(pieces)}
 	for _, p := range pieces {
 		shown.Files = append(shown.Files, ShownFile{ID: p.file.ID, Name: p.file.Name})
-		for i := range p.chunks {
-			shown.Chunks = append(shown.Chunks, p.chunks[i].ID().String())
-		}
 	}
 	spent := 0
 	shown.Text = func(room int, number func(cite.Source) int) string {
@@ -115,7 +112,7 @@ func (sh *Shelf) shownOf(pieces []piece, unknown []string, most int) *Shown {
 // pieces reads files from their beginning, from a cursor, or around chunks, as far as they are
 // enabled for the character. The ids of others are unknown.
 func (sh *Shelf) pieces(tx Tx, fileIDs, chunkIDs []string, at *ChunkID, room int) (pieces []piece, unknown []string, err error) {
-	allowed, err := sh.allowed(tx, fileIDs)
+	allowed, err := allowedFiles(tx, Scope{CharacterID: sh.characterID, FilesOnly: true, FileIDs: fileIDs})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -153,19 +150,19 @@ func (sh *Shelf) pieces(tx Tx, fileIDs, chunkIDs []string, at *ChunkID, room int
 	return pieces, unknown, nil
 }
 
-// allowed are those of some files that the character has now and that have a text.
-func (sh *Shelf) allowed(tx Tx, fileIDs []string) (map[string]FileRef, error) {
-	refs, err := tx.Allowed(Scope{CharacterID: sh.characterID, FileIDs: fileIDs})
+// allowedFiles are the files of a scope that have a text, by id.
+func allowedFiles(tx Tx, scope Scope) (map[string]FileRef, error) {
+	refs, err := tx.Allowed(scope)
 	if err != nil {
 		return nil, err
 	}
-	allowed := make(map[string]FileRef, len(refs))
+	files := make(map[string]FileRef, len(refs))
 	for _, f := range refs {
 		if f.Edition > 0 {
-			allowed[f.ID] = f
+			files[f.ID] = f
 		}
 	}
-	return allowed, nil
+	return files, nil
 }
 
 // readPart reads the text of a file from a position on, up to the end of a paragraph.
@@ -180,7 +177,7 @@ func readPart(tx Tx, f FileRef, from, most int) (*piece, error) {
 		return nil, err
 	}
 	p := &piece{file: f, edition: f.Edition, from: from, text: text, chars: e.Chars}
-	p.chunks, err = tx.ChunksBetween(f.OwnerID, f.ID, f.Edition, from, from+utf8.RuneCountInString(text))
+	p.chunks, err = tx.ChunksBetween(f.OwnerID, f.ID, f.Edition, from, from+pointsIn(text))
 	return p, err
 }
 
@@ -217,10 +214,10 @@ func writePieces(m *markup, pieces []piece, room int, number func(cite.Source) i
 	for i := range pieces {
 		p := &pieces[i]
 		text := p.text
-		if most := room/(len(pieces)-i) - pieceOverhead; utf8.RuneCountInString(text) > most || !p.inside && p.from+utf8.RuneCountInString(text) < p.chars {
+		if most := room/(len(pieces)-i) - pieceOverhead; pointsIn(text) > most || !p.inside && p.from+pointsIn(text) < p.chars {
 			text = cutAtEnd(op.Truncate(text, max(most, 0)))
 		}
-		n := utf8.RuneCountInString(text)
+		n := pointsIn(text)
 		room -= n + pieceOverhead
 		written += n
 		ref := number(sourceOf(cite.KindKnowledge, p.file.ID, p.file.Name, p.chunksUpTo(p.from+n)))

@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"nodest/cite"
@@ -54,10 +55,7 @@ func (sh *Shelf) Search(ctx context.Context, round int, arguments json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	shown := &Shown{Query: in.Query, Hits: len(found.Chunks), Degraded: found.Degraded}
-	for _, f := range found.Files {
-		shown.Files = append(shown.Files, ShownFile{f.File.ID, f.File.Name, f.Relevance})
-	}
+	shown := &Shown{Query: in.Query, Hits: len(found.Chunks), Files: filesOf(found), Degraded: found.Degraded}
 	for i := range found.Chunks {
 		shown.Chunks = append(shown.Chunks, found.Chunks[i].ID)
 	}
@@ -70,6 +68,9 @@ func (sh *Shelf) Search(ctx context.Context, round int, arguments json.RawMessag
 // find searches what the character has now, or those of its knowledge bases.
 func (sh *Shelf) find(ctx context.Context, query string, baseIDs []string, topK int) (*SearchResult, error) {
 	scope := Scope{CharacterID: sh.characterID, BaseIDs: baseIDs}
+	if len(baseIDs) == 0 {
+		scope.BaseIDs, scope.FilesOnly = nil, slices.ContainsFunc(sh.files, func(d shelved) bool { return d.demoted })
+	}
 	return sh.svc.SearchIn(ctx, sh.userID, scope, SearchRequest{Query: query, TopK: topK, PerFile: excerptsPerFile})
 }
 
@@ -150,10 +151,10 @@ func (sh *Shelf) writePending(m *markup, files []PendingFile) {
 	m.shut("pending")
 }
 
-// injectedTopK and injectedRoom bound what a model without tools gets.
+// What a model without tools gets.
 const (
 	injectedTopK = 8
-	injectedRoom = 6000 // code points
+	excerptRoom  = 6000 // code points
 )
 
 // Inject searches once for a model that does not call tools; nil = nothing was found.
@@ -162,46 +163,70 @@ func (sh *Shelf) Inject(ctx context.Context, query string) (*Shown, error) {
 	if err != nil || len(found.Chunks) == 0 {
 		return nil, err
 	}
-	pieces, err := sh.widen(ctx, found)
+	pieces, err := sh.svc.widen(ctx, sh.userID, Scope{CharacterID: sh.characterID, FilesOnly: true}, found, excerptRoom)
 	if err != nil {
 		return nil, err
 	}
-	shown := &Shown{Query: query, Hits: len(found.Chunks), Degraded: found.Degraded}
-	for _, f := range found.Files {
-		shown.Files = append(shown.Files, ShownFile{f.File.ID, f.File.Name, f.Relevance})
-	}
-	for _, p := range pieces {
-		for i := range p.chunks {
-			shown.Chunks = append(shown.Chunks, p.chunks[i].ID().String())
-		}
-	}
+	shown := &Shown{Query: query, Hits: len(found.Chunks), Files: filesOf(found), Chunks: chunkIDsOf(pieces), Degraded: found.Degraded}
 	shown.Text = func(room int, number func(cite.Source) int) string {
 		var m markup
 		m.text("instruction", sh.words.injected)
-		writePieces(&m, pieces, min(room, injectedRoom)-len([]rune(sh.words.injected)), number)
+		writePieces(&m, pieces, min(room, excerptRoom), number)
 		return m.String()
 	}
 	return shown, nil
 }
 
-// widen gives the chunks that were found the text around them.
-func (sh *Shelf) widen(ctx context.Context, found *SearchResult) ([]piece, error) {
-	ids := make([]ChunkID, 0, len(found.Chunks))
+func filesOf(found *SearchResult) (files []ShownFile) {
+	for _, f := range found.Files {
+		files = append(files, ShownFile{f.File.ID, f.File.Name, f.Relevance})
+	}
+	return files
+}
+
+func chunkIDsOf(pieces []piece) (ids []string) {
+	for _, p := range pieces {
+		for i := range p.chunks {
+			ids = append(ids, p.chunks[i].ID().String())
+		}
+	}
+	return ids
+}
+
+// widen are the chunks that were found, best first, as far as there is room for them, and with
+// their neighbours if there is room for all of these.
+func (s *Service) widen(ctx context.Context, userID string, scope Scope, found *SearchResult, room int) (pieces []piece, err error) {
+	var ids []ChunkID
+	left := room
 	for i := range found.Chunks {
-		id, err := ParseChunkID(found.Chunks[i].ID)
+		c := &found.Chunks[i]
+		id, err := ParseChunkID(c.ID)
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		if n := c.End - c.Start; n+pieceOverhead <= left || len(ids) == 0 {
+			ids, left = append(ids, id), left-n-pieceOverhead
+		}
 	}
-	var pieces []piece
-	err := sh.svc.store.View(ctx, sh.userID, func(tx Tx) error {
-		allowed, err := sh.allowed(tx, fileIDsOf(ids))
+	scope.FileIDs = fileIDsOf(ids)
+	err = s.store.View(ctx, userID, func(tx Tx) error {
+		files, err := allowedFiles(tx, scope)
 		if err != nil {
 			return err
 		}
-		pieces, err = surroundings(tx, allowed, ids, 1)
-		return err
+		for _, reach := range []int{1, 0} {
+			if pieces, err = surroundings(tx, files, ids, reach); err != nil || lengthOf(pieces) <= room {
+				return err
+			}
+		}
+		return nil
 	})
 	return pieces, err
+}
+
+func lengthOf(pieces []piece) (n int) {
+	for _, p := range pieces {
+		n += pointsIn(p.text) + pieceOverhead
+	}
+	return n
 }

@@ -62,37 +62,6 @@ func (s *Service) Chunks(ctx context.Context, userID, id, cursor string, limit i
 	})
 }
 
-// Part is a part of a file's text.
-type Part struct {
-	Start, End int // code points
-	Text       string
-	Next       int    // where the next part begins; 0 = this is the last one
-	Title      string // of the document; "" = none
-}
-
-// ReadPart returns the text of a file from a code point on, at most most of it. It ends at the
-// end of a paragraph where there is one in its second half, else of a line or sentence.
-func (s *Service) ReadPart(ctx context.Context, userID string, file FileRef, from, most int) (*Part, error) {
-	return op.Read(ctx, s.store, userID, func(tx Tx) (*Part, error) {
-		e, err := tx.EditionOf(file.OwnerID, file.ID, file.Edition)
-		if err != nil {
-			return nil, err
-		}
-		from, most := max(from, 0), max(most, 1)
-		text, err := tx.TextRange(file.OwnerID, file.ID, file.Edition, from, from+most)
-		if err != nil {
-			return nil, err
-		}
-		p := &Part{Start: from, End: min(e.Chars, from+most), Text: text, Title: e.Title}
-		if p.End < e.Chars {
-			p.Text = cutAtEnd(text)
-			p.End = from + pointsIn(p.Text)
-			p.Next = p.End
-		}
-		return p, nil
-	})
-}
-
 // cutAtEnd cuts a text behind its last paragraph, or its last line or sentence, if that leaves
 // at least half of it.
 func cutAtEnd(text string) string {
@@ -113,13 +82,9 @@ type Passage struct {
 	Chunks     []ChunkID
 }
 
-// Around returns chunks of a file with their neighbours on both sides, merged where these
+// around returns chunks of a file with their neighbours on both sides, merged where these
 // follow one another, in the order of the text. Chunks of other files and editions, and those
 // that do not exist, are left out.
-func (s *Service) Around(ctx context.Context, userID string, file FileRef, chunks []ChunkID, neighbours int) ([]Passage, error) {
-	return op.Read(ctx, s.store, userID, func(tx Tx) ([]Passage, error) { return around(tx, file, chunks, neighbours) })
-}
-
 func around(tx Tx, file FileRef, chunks []ChunkID, neighbours int) ([]Passage, error) {
 	var all []StoredChunk
 	seen := map[int]bool{}

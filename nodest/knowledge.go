@@ -22,13 +22,15 @@ func Knowledge(s *knowledge.Service, limit time.Duration) Toolbox {
 		Name: "knowledge", Limit: limit,
 		Warning: framework.Warning{Code: "knowledge_unavailable", Detail: "the character's documents could not be read"},
 		Open: func(ctx context.Context, q *Question) (*Toolkit, error) {
-			sh, err := s.Shelf(ctx, q.UserID, q.Setup.Conversation.CharacterID, string(q.Setup.Docs.Language), q.room)
+			lang := string(q.Setup.Docs.Language)
+			sh, err := s.Shelf(ctx, q.UserID, q.Setup.Conversation.CharacterID, lang, knowledge.Room{
+				Context: q.Context, Count: func(text string) int { return framework.CountTokens(q.Tokenizer, text) },
+			})
 			if err != nil || sh == nil {
 				return nil, err
 			}
 			kit := &Toolkit{Block: func(s *Sheet) []framework.KnowledgePart { return sh.Block(s.Ref) }}
 			if sh.Searchable() {
-				lang := string(q.Setup.Docs.Language)
 				kit.Rules = knowledge.Rules(lang)
 				kit.Tools = knowledgeTools(sh, lang)
 				kit.Inject = func(ctx context.Context) (*Answer, error) { return injectKnowledge(ctx, sh, q) }

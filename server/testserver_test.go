@@ -69,7 +69,6 @@ type testServer struct {
 
 // parts are what a test replaces in its server; the zero value replaces nothing.
 type parts struct {
-	tools  []nodest.Toolbox
 	models nodest.Models    // instead of the scripted model
 	now    func() time.Time // the clock of the store; it may leap
 }
@@ -113,7 +112,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}, nodest.Options{
 		Alone: true, Log: log, Embedder: offlineEmbedder,
 		Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout), nodest.Web(search, testTimeout)},
-		Tools:   append([]nodest.Toolbox{nodest.WebTool(search, testTimeout)}, own.tools...),
+		Tools:   []nodest.Toolbox{nodest.WebTool(search, testTimeout)},
 	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	attachments := attachment.New(h.db.Attachments())
@@ -336,6 +335,7 @@ func (v *scriptedModel) last() string {
 type script struct {
 	pieces    []string
 	gate      chan struct{}
+	calls     []llm.ToolCall
 	fails     error         // after the pieces
 	hangs     bool          // after the pieces, until it is cancelled
 	requested chan struct{} // closed when the request arrives
@@ -392,7 +392,7 @@ func (v *scriptedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[l
 			yield(llm.Chunk{}, s.fails)
 			return
 		}
-		yield(llm.Chunk{Last: true, Finish: llm.FinishStop, Usage: &llm.Usage{PromptTokens: 3, CompletionTokens: len(s.pieces)}}, nil)
+		yield(llm.Chunk{Last: true, Calls: s.calls, Finish: llm.FinishStop, Usage: &llm.Usage{PromptTokens: 3, CompletionTokens: len(s.pieces)}}, nil)
 	}
 }
 

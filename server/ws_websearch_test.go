@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"nodest/fault"
+	"nodest/llm"
 	"nodest/websearch/provider/providertest"
 )
 
@@ -275,5 +276,50 @@ func TestAPageThatHangsIsNotWaitedFor(t *testing.T) {
 	t.Logf("the search took %v ms", search["ms"]) // 4,000 without it
 	if len(search["pages"].([]any)) == 0 {
 		t.Errorf("no page is in the prompt: %v", context)
+	}
+}
+
+// Where web search is allowed the model may search itself: what it finds is numbered behind
+// what was searched for before, which is not searched for again.
+func TestAModelSearchesTheWebItself(t *testing.T) {
+	h := newTestServer(t, nil)
+	h.web.pages(t, map[string]string{"halden-point.test": lighthousePage})
+	h.web.search.Answer("", lighthouseResult)
+	chat, p := h.searching()
+	call := func(query string) []llm.ToolCall {
+		return []llm.ToolCall{{ID: "c", Name: "webSearch", Arguments: `{"query":"` + query + `"}`}}
+	}
+	h.model.enqueue(&script{pieces: []string{"Wait…"}, calls: call("Halden Point lighthouse ticket price")})
+	h.model.enqueue(&script{calls: call("ticket price of the Halden Point lighthouse")})
+	h.model.enqueue(&script{pieces: []string{"The ticket costs 6 euros and includes the small museum [1]."}})
+	reply, _ := h.reply(p, chat, "I would like to visit it.", nil)
+	if reply["text"] != "The ticket costs 6 euros and includes the small museum[^1]." {
+		t.Errorf("the reply is %q", reply["text"])
+	}
+	if got := fmt.Sprint(reply["tools"]); got != "map[path:tools reads:[] rounds:3 searches:[map[hits:1 query:Halden Point lighthouse ticket price] map[hits:1 query:ticket price of the Halden Point lighthouse repeated:true]]]" {
+		t.Errorf("the trace is %s", got)
+	}
+	if asked := h.web.search.Asked(); len(asked) != 1 || asked[0] != "Halden Point lighthouse ticket price" {
+		t.Errorf("the search provider was asked %q", asked)
+	}
+	var states []string
+	for _, f := range p.all() {
+		if f.Ev == "gen.tool" {
+			states = append(states, field[string](t, f, "state"))
+		}
+	}
+	if strings.Join(states, " ") != "started finished started finished" {
+		t.Errorf("the calls were %q", states)
+	}
+
+	before := len(h.web.search.Asked())
+	h.model.enqueue(&script{calls: call("Halden Point lighthouse: last keeper, automated?")})
+	h.reply(p, chat, lighthouseQuestion, nil)
+	if asked := h.web.search.Asked(); len(asked) != before+1 {
+		t.Errorf("what the source has searched for was searched for again: %q", asked)
+	}
+	h.reply(p, chat, lighthouseQuestion, map[string]any{"useToolCalls": false})
+	if last := h.model.asked[len(h.model.asked)-1]; last.Tools != nil {
+		t.Errorf("tools are offered although they are off: %+v", last.Tools)
 	}
 }

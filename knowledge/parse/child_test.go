@@ -269,7 +269,7 @@ func TestHostileFilesEndAsDocumented(t *testing.T) {
 			if !known {
 				t.Fatal("nobody says how this file ends")
 			}
-			doc, err := child.run(t.Context(), Input{Name: f.Name(), Data: readFile(t, dir, "hostile", f.Name()), CacheDir: child.CacheDir, Limits: Limits{}.withDefaults(), Parent: parent.Process.Pid})
+			doc, err := child.run(t.Context(), Input{Name: f.Name(), Data: readFile(t, dir, "hostile", f.Name()), CacheDir: child.CacheDir, Limits: Limits{}.withDefaults()})
 			if want.code != "" {
 				wantCode(t, err, want.code)
 				return
