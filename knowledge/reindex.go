@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"nodest/fault"
+	"nodest/jobs"
 	"nodest/op"
 )
 
