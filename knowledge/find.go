@@ -11,6 +11,7 @@ import (
 	"nodest/fault"
 	"nodest/knowledge/search"
 	"nodest/llm"
+	"nodest/llm/offline"
 	"nodest/op"
 )
 
@@ -173,6 +174,9 @@ func (f *finder) query() search.Query {
 	q := search.Query{
 		Text: f.in.Query, More: f.in.More, Vector: f.asked, Mode: f.in.Mode, TopK: f.in.TopK,
 		MinSimilarity: f.s.opts.MinSimilarity, PerFile: f.in.PerFile,
+	}
+	if f.model == offline.EmbeddingModel {
+		q.VectorWeight = search.SpellingWeight
 	}
 	if !f.s.opts.NoRerank {
 		q.Texts = f.passages
