@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"nodest/fault"
-	"nodest/jobs"
 	"nodest/op"
 )
 
