@@ -293,6 +293,7 @@ func TestPageKnowledgeOfCharacter(t *testing.T) {
 	m.press("More: ana.txt")
 	m.press("Move up")
 	stored("another order", "Halden Point false;ana.txt true;harbour.md true;")
+	m.see("it is shown", `document.querySelector("main ol b").innerText == "ana.txt"`)
 	click(t, m.ctx, "main ol [role=switch]")
 	stored("the first file is off", "Halden Point false;ana.txt false;harbour.md true;")
 	m.press("More: harbour.md")
