@@ -480,9 +480,16 @@ func TestOtherChunkRulesMakeAnotherEdition(t *testing.T) {
 		size, overlap := 200, 0
 		_, err := p.svc.UpdateBase(context.Background(), p.call(), b.ID, 0, knowledge.NewBase{ChunkSize: &size, ChunkOverlap: &overlap})
 		p.must(err)
-		_, err = p.svc.Reindex(context.Background(), p.call(), b.ID)
+		state, err := p.svc.Reindex(context.Background(), p.call(), b.ID)
 		p.must(err)
+		p.equal("state before the job begins", state.State, "running")
+		state, err = p.svc.Reindexing(context.Background(), p.user, b.ID)
+		p.must(err)
+		p.equal("state before the job begins", state.State, "running")
 		p.drain()
+		state, err = p.svc.Reindexing(context.Background(), p.user, b.ID)
+		p.must(err)
+		p.equal("state at the end", state.State, "idle")
 		now := p.isReady(f.ID)
 		if now.Chunks <= first.Chunks {
 			p.Errorf("%d chunks after %d", now.Chunks, first.Chunks)
