@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/knowledge"
 	"nodest/op"
 )
 
@@ -561,4 +562,23 @@ func filesIn(t testing.TB, dir string) int {
 		t.Fatal(err)
 	}
 	return len(list)
+}
+
+// A document that failed because the provider refused the key goes on when a key is stored.
+func TestAStoredKeyLetsDocumentsGoOn(t *testing.T) {
+	h := newTestServer(t, nil)
+	id := h.addFile("harbour.md", harbour)["id"].(string)
+	h.processed(id)
+	h.must(h.db.Knowledge().Update(t.Context(), h.user.ID, func(tx knowledge.Tx) error {
+		f, err := tx.OwnFile(id)
+		if err != nil {
+			return err
+		}
+		f.State, f.Error = knowledge.Failed, &knowledge.FileError{Code: "upstream_auth", Detail: "the key was refused", Retryable: true}
+		return tx.UpdateFile(f)
+	}))
+	h.rest("PUT", "/providers/gemini/key", `{"key":"another"}`).wants(t, 204)
+	if f := h.processed(id); f["state"] != "ready" {
+		t.Errorf("%v", f)
+	}
 }

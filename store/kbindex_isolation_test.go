@@ -82,6 +82,10 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		files, err := store.Knowledge(tx).Incomplete("another", "", 9)
 		return wantEmpty(e, len(files) == 0, err)
 	},
+	"Busy": func(e *env, tx nodest.Tx, x fixture) error {
+		busy, err := store.Knowledge(tx).Busy(x.base)
+		return wantEmpty(e, !busy, err)
+	},
 	"Coverage": func(e *env, tx nodest.Tx, x fixture) error {
 		for _, base := range []string{"", x.base} {
 			done, total, err := store.Knowledge(tx).Coverage(privateModel, base)
