@@ -137,15 +137,20 @@ func (r *run) flip(ctx context.Context, model string) error {
 	})
 }
 
+// model returns the current embedding model of a user; "" = there is none.
+func (s *Service) model(ctx context.Context, userID string) (string, error) {
+	e, err := s.embedder(ctx, userID)
+	if err != nil || e == nil {
+		return "", err
+	}
+	return e.ModelID(), nil
+}
+
 // Reindexing returns how far the vectors and chunks of a knowledge base are.
 func (s *Service) Reindexing(ctx context.Context, userID, baseID string) (*Reindexing, error) {
-	current, err := s.embedder(ctx, userID)
+	model, err := s.model(ctx, userID)
 	if err != nil {
 		return nil, err
-	}
-	model := ""
-	if current != nil {
-		model = current.ModelID()
 	}
 	return op.Read(ctx, s.store, userID, func(tx Tx) (*Reindexing, error) { return s.reindexing(tx, baseID, model) })
 }
@@ -266,13 +271,9 @@ func ownFilesOf(tx Tx, baseID string, fn func(f *File) error) error {
 // Reindex makes the chunks and vectors of the user's files in a knowledge base again where its
 // rules or the embedding model have changed. Without changes it does nothing.
 func (s *Service) Reindex(ctx context.Context, c *op.Call, baseID string) (*Reindexing, error) {
-	e, err := s.embedder(ctx, c.UserID)
+	model, err := s.model(ctx, c.UserID)
 	if err != nil {
 		return nil, err
-	}
-	model := ""
-	if e != nil {
-		model = e.ModelID()
 	}
 	return op.Once(ctx, s.store, c, func(tx Tx) (*Reindexing, error) {
 		if err := mayWrite(tx, baseID); err != nil {
@@ -321,13 +322,9 @@ func restart(tx Tx, model string) error {
 // CancelReindex stops building the space of another model, for all files of the user, and what
 // of the knowledge base has not begun; what is searched stays.
 func (s *Service) CancelReindex(ctx context.Context, c *op.Call, baseID string) error {
-	e, err := s.embedder(ctx, c.UserID)
+	model, err := s.model(ctx, c.UserID)
 	if err != nil {
 		return err
-	}
-	model := ""
-	if e != nil {
-		model = e.ModelID()
 	}
 	return op.Do(ctx, s.store, c, func(tx Tx) error {
 		if err := mayWrite(tx, baseID); err != nil {
