@@ -22,6 +22,8 @@ type KBOptions struct {
 	Rerank    string // local or none; "" = local
 	Every     int    // ask every nth question only; 0 = all
 	Synthetic int    // instead of files: measure the speed with this number of generated chunks
+	Loop      string // scripted: also let a character answer the questions, with a scripted model; "" = no
+	LoopEvery int    // let it answer every nth question only; 0 = all
 	Misses    bool   // print the questions whose document or passage is not found
 	JSON      bool
 	Gate      string // file of least figures, in the form of the JSON output
@@ -32,6 +34,9 @@ const (
 	rerankLocal = "local"
 	rerankNone  = "none"
 )
+
+// loopScripted is the model that answers: a double that does the same for the same input.
+const loopScripted = "scripted"
 
 func (o *KBOptions) check() error {
 	if o.Mode == "" {
@@ -45,6 +50,8 @@ func (o *KBOptions) check() error {
 		return fmt.Errorf("--mode must be hybrid, lexical or vector, not %q", o.Mode)
 	case o.Rerank != rerankLocal && o.Rerank != rerankNone:
 		return fmt.Errorf("--rerank must be local or none, not %q", o.Rerank)
+	case o.Loop != "" && o.Loop != loopScripted:
+		return fmt.Errorf("--loop must be scripted, not %q", o.Loop)
 	case o.Synthetic == 0 && (o.Corpus == "" || o.Queries == ""):
 		return errors.New("required: --corpus DIR and --queries FILE, or --synthetic N")
 	}
@@ -73,7 +80,7 @@ func KB(ctx context.Context, out io.Writer, o KBOptions) error {
 	if err != nil || o.Gate == "" {
 		return err
 	}
-	return r.gate(o.Gate)
+	return errors.Join(r.gate(o.Gate), r.Loop.gate())
 }
 
 // kbScores are means over questions, from 0 to 1.
@@ -147,6 +154,7 @@ type kbResult struct {
 	CrossLingual *kbGroup            `json:"crossLingual"` // the others
 	ByType       map[string]*kbGroup `json:"byType"`       // by the type of the document
 	Ingest       kbIngest            `json:"ingest"`
+	Loop         *kbLoop             `json:"loop,omitempty"`
 	Mode         string              `json:"mode"`
 	Rerank       string              `json:"rerank"`
 }
@@ -178,7 +186,11 @@ func measureKB(ctx context.Context, out io.Writer, o KBOptions) (*kbResult, erro
 	r := &kbResult{ByLanguage: map[string]*kbGroup{}, CrossLingual: &kbGroup{}, ByType: map[string]*kbGroup{}, Ingest: l.ingest, Mode: o.Mode, Rerank: o.Rerank}
 	plain := newKBPlain(l)
 	var times []time.Duration
+	var talks []kbTalk
 	for i, q := range questions {
+		if o.Loop != "" && (!q.Answerable || i%max(1, o.LoopEvery) == 0) {
+			talks = append(talks, kbTalk{kbQuestion: q})
+		}
 		if !q.Answerable || o.Every > 1 && i%o.Every != 0 {
 			continue
 		}
@@ -200,7 +212,10 @@ func measureKB(ctx context.Context, out io.Writer, o KBOptions) (*kbResult, erro
 	for _, g := range slices.Concat([]*kbGroup{&r.kbGroup, r.CrossLingual}, slices.Collect(maps.Values(r.ByLanguage)), slices.Collect(maps.Values(r.ByType))) {
 		g.mean()
 	}
-	return r, nil
+	if o.Loop != "" {
+		r.Loop, err = talkAboutKB(ctx, out, l, talks, o)
+	}
+	return r, err
 }
 
 // groups are those that a question counts in.
@@ -242,8 +257,10 @@ func (r *kbResult) print(out io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(r.ByType)) {
 		row("type "+name, &r.ByType[name].kbScores)
 	}
-	_, err := fmt.Fprintf(out, "search p50 %.2f ms, p95 %.2f ms, with the embedding of the question\n", r.P50Ms, r.P95Ms)
-	return err
+	if _, err := fmt.Fprintf(out, "search p50 %.2f ms, p95 %.2f ms, with the embedding of the question\n", r.P50Ms, r.P95Ms); err != nil {
+		return err
+	}
+	return r.Loop.print(out)
 }
 
 // gate compares the result with the least figures that a file demands.

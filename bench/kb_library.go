@@ -56,6 +56,8 @@ type kbLibrary struct {
 	files  []search.File
 	byName map[string]int
 	types  []string
+	parsed map[string]kbParsed
+	made   map[string][]float32 // vectors by the text that was embedded
 	chunks [][]chunk.Chunk
 	bare   map[search.Ref]string // texts as passages are compared
 	ingest kbIngest
@@ -67,7 +69,7 @@ func readKBLibrary(ctx context.Context, folder string) (*kbLibrary, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &kbLibrary{byName: map[string]int{}, bare: map[search.Ref]string{}, ingest: kbIngest{Failed: map[string]int{}}}
+	l := &kbLibrary{byName: map[string]int{}, parsed: map[string]kbParsed{}, made: map[string][]float32{}, bare: map[search.Ref]string{}, ingest: kbIngest{Failed: map[string]int{}}}
 	var took kbTook
 	for _, e := range entries {
 		if !e.Type().IsRegular() {
@@ -87,6 +89,13 @@ func readKBLibrary(ctx context.Context, folder string) (*kbLibrary, error) {
 	return l, nil
 }
 
+// kbParsed is what parsing a document gave.
+type kbParsed struct {
+	data []byte // of the file
+	doc  *parse.Document
+	err  error
+}
+
 // kbTook adds up what reading documents takes.
 type kbTook struct {
 	parse, index, embed   time.Duration
@@ -103,6 +112,7 @@ func (l *kbLibrary) read(ctx context.Context, folder, name string, took *kbTook)
 	begun := time.Now()
 	doc, err := parse.Parse(ctx, parse.Input{Name: name, Data: data, CacheDir: filepath.Join(os.TempDir(), "nodest-pdfium")})
 	took.parse += time.Since(begun)
+	l.parsed[name] = kbParsed{data, doc, err}
 	if bad := (*parse.Error)(nil); errors.As(err, &bad) {
 		l.ingest.Failed[bad.Code]++
 		return nil
@@ -119,7 +129,7 @@ func (l *kbLibrary) read(ctx context.Context, folder, name string, took *kbTook)
 	}
 	took.index += time.Since(begun)
 	begun = time.Now()
-	packed, err := embedKB(ctx, name, chunks)
+	packed, err := l.embed(ctx, name, chunks)
 	if err != nil {
 		return err
 	}
@@ -132,8 +142,8 @@ func (l *kbLibrary) read(ctx context.Context, folder, name string, took *kbTook)
 	return nil
 }
 
-// embedKB embeds chunks as the product does: with the name of their file and their heading.
-func embedKB(ctx context.Context, name string, chunks []chunk.Chunk) ([]index.Packed, error) {
+// embed embeds chunks as the product does: with the name of their file and their heading.
+func (l *kbLibrary) embed(ctx context.Context, name string, chunks []chunk.Chunk) ([]index.Packed, error) {
 	texts := make([]string, len(chunks))
 	for i, c := range chunks {
 		texts[i] = name
@@ -149,6 +159,7 @@ func embedKB(ctx context.Context, name string, chunks []chunk.Chunk) ([]index.Pa
 	packed := make([]index.Packed, len(chunks))
 	for i, v := range found.Vectors {
 		packed[i] = index.Pack(v)
+		l.made[texts[i]] = v
 	}
 	return packed, nil
 }

@@ -19,7 +19,7 @@ import (
 type Service struct {
 	store  Store
 	opts   Options
-	engine engine
+	engine *engine
 }
 
 // Options configure a Service. Limits of 0 are the defaults.

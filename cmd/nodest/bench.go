@@ -107,6 +107,8 @@ func (p *program) benchKBCommand() *cobra.Command {
 		Long: "Parses, cuts and embeds the documents of a folder with the offline embeddings, and asks the questions of a file:\n" +
 			"one JSON object per line with id, lang, question, answerable, file, quote and cross_lingual. Prints how often the\n" +
 			"right document and the right passage are among the first results, with plain BM25 beside it, and the speed.\n\n" +
+			"With --loop scripted a character also answers the questions in real chats, with a scripted model that searches,\n" +
+			"reads and cites: how often the right passage is cited, and what that takes, with tools and without.\n\n" +
 			"With --synthetic it needs no files: it prints how fast that number of generated chunks is searched.",
 		Example: "  nodest bench kb --corpus docs --queries queries.jsonl --json\n  nodest bench kb --synthetic 100000",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.KB(cmd.Context(), p.out, o) },
@@ -116,6 +118,8 @@ func (p *program) benchKBCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.Mode, "mode", "hybrid", "hybrid, lexical or vector")
 	cmd.Flags().StringVar(&o.Rerank, "rerank", "local", "local or none")
 	cmd.Flags().IntVar(&o.Every, "every", 1, "ask every nth question only")
+	cmd.Flags().StringVar(&o.Loop, "loop", "", "scripted: also measure chats in which a scripted model answers the questions")
+	cmd.Flags().IntVar(&o.LoopEvery, "loop-every", 1, "with --loop, answer every nth question only")
 	cmd.Flags().IntVar(&o.Synthetic, "synthetic", 0, "instead of files, measure the speed with this number of generated chunks")
 	cmd.Flags().BoolVarP(&o.Misses, "misses", "v", false, "print the questions whose document or passage is not found")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")

@@ -1,0 +1,286 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"iter"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"nodest/index"
+	"nodest/knowledge"
+	"nodest/llm"
+)
+
+// kbReader is a model that answers questions from documents by a fixed rule: it searches with
+// the question, reads around the best excerpts if no sentence of them has most of the question's
+// words, and answers with the sentences that have the most of them, or says that the documents
+// do not contain it. Where it found little it is forgetful, and asks for its search once more.
+// It sees nothing but what the engine sends.
+type kbReader struct {
+	mu   sync.Mutex
+	seen kbSeen
+}
+
+// kbSeen is what the model has asked for and was shown in a turn.
+type kbSeen struct {
+	rounds     int      // requests
+	asked      int      // searches
+	suppressed int      // of these
+	excerpts   []string // texts that searches have shown
+}
+
+// take returns what was seen since the last call.
+func (m *kbReader) take() kbSeen {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := m.seen
+	m.seen = kbSeen{}
+	return seen
+}
+
+// Stream answers a request in one piece.
+func (m *kbReader) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		text, call := m.answer(req)
+		last := llm.Chunk{Last: true, Finish: llm.FinishStop}
+		if call != nil {
+			last.Calls = []llm.ToolCall{*call}
+		} else if !yield(llm.Chunk{Text: text}, nil) {
+			return
+		}
+		yield(last, nil)
+	}
+}
+
+// shownSoFar is what the requests of a turn have shown.
+type shownSoFar struct {
+	searches, reads int // results of
+	texts           []shownText
+}
+
+// shownText is a text that can be cited.
+type shownText struct {
+	ref     int
+	chunkID string // of an excerpt
+	text    string
+}
+
+func (m *kbReader) answer(req llm.Request) (text string, call *llm.ToolCall) {
+	question, _, _ := strings.Cut(req.UserText, "\n\n<")
+	var shown shownSoFar
+	for _, msg := range req.Messages {
+		if r := msg.Result; r != nil {
+			shown.add(r)
+		}
+	}
+	if len(req.Tools) == 0 {
+		shown.texts = textsIn(req.UserText)
+	}
+	m.note(&shown, req)
+	if !knowledge.Wanted(question, nil) {
+		return "That is nice of you to say.", nil
+	}
+	best, cover := bestWindows(question, shown.texts)
+	if len(req.Tools) > 0 && !req.NoCalls {
+		if call = nextCall(question, &shown, best, cover); call != nil {
+			if call.Name == knowledge.SearchTool {
+				m.noteSearch()
+			}
+			return "", call
+		}
+	}
+	if cover < weakCover {
+		return "I am afraid that I do not know.", nil
+	}
+	lines := make([]string, len(best))
+	for i, w := range best {
+		lines[i] = withoutMarks.Replace(w.text) + fmt.Sprintf(" [^%d]", shown.texts[w.from].ref)
+	}
+	return strings.Join(lines, "\n\n"), nil
+}
+
+// The share of a question's words that a place of a text has: below weakCover it says nothing
+// about it; from strongCover on nothing more is read.
+const (
+	weakCover   = 0.4
+	strongCover = 0.6
+)
+
+// withoutMarks keeps what a document writes in brackets from passing for the model's citations.
+var withoutMarks = strings.NewReplacer("[", "(", "]", ")")
+
+// nextCall is what the model wants to look up; nil = nothing more.
+func nextCall(question string, shown *shownSoFar, best []kbWindow, cover float64) *llm.ToolCall {
+	switch {
+	case shown.searches == 0:
+		return calling(knowledge.SearchTool, map[string]any{"query": question})
+	case shown.reads == 0 && cover < strongCover && len(best) > 0:
+		var chunks, files []string
+		for _, w := range best {
+			id := shown.texts[w.from].chunkID
+			if file, _, ok := strings.Cut(id, "."); ok && !slices.Contains(chunks, id) {
+				chunks = append(chunks, id)
+				if !slices.Contains(files, file) {
+					files = append(files, file)
+				}
+			}
+		}
+		return calling(knowledge.ReadTool, map[string]any{"fileIds": files, "aroundChunkIds": chunks})
+	case shown.searches == 1 && cover < weakCover:
+		words := index.Terms(question)
+		slices.Reverse(words)
+		return calling(knowledge.SearchTool, map[string]any{"query": strings.Join(words, " ")})
+	}
+	return nil
+}
+
+func calling(tool string, args map[string]any) *llm.ToolCall {
+	text, _ := json.Marshal(args) // texts cannot fail
+	return &llm.ToolCall{ID: llm.NewCallID(), Name: tool, Arguments: string(text)}
+}
+
+func (m *kbReader) note(shown *shownSoFar, req llm.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seen.rounds++
+	m.seen.suppressed, m.seen.excerpts = 0, nil
+	for _, msg := range req.Messages {
+		if msg.Result != nil && strings.HasPrefix(msg.Result.Text, "<repeated ") {
+			m.seen.suppressed++
+		}
+	}
+	for _, t := range shown.texts {
+		if t.chunkID != "" {
+			m.seen.excerpts = append(m.seen.excerpts, t.text)
+		}
+	}
+}
+
+func (m *kbReader) noteSearch() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seen.asked++
+}
+
+func (s *shownSoFar) add(r *llm.ToolResult) {
+	if r.Name == knowledge.SearchTool {
+		s.searches++
+	} else {
+		s.reads++
+	}
+	s.texts = append(s.texts, textsIn(r.Text)...)
+}
+
+// element is a text with a number. Their attributes and texts are escaped.
+var element = regexp.MustCompile(`(?s)<(?:chunk|file)\b[^>]*?\bref="(\d+)"([^>]*)>(.*?)</(?:chunk|file)>`)
+
+var chunkID = regexp.MustCompile(`\bid="([^"]+)"`)
+
+// textsIn are the texts with a number in what the engine shows.
+func textsIn(markup string) (all []shownText) {
+	for _, e := range element.FindAllStringSubmatch(markup, -1) {
+		t := shownText{text: html.UnescapeString(e[3])}
+		t.ref, _ = strconv.Atoi(e[1]) // digits
+		if strings.HasPrefix(e[0], "<chunk") {
+			if id := chunkID.FindStringSubmatch(e[2]); id != nil {
+				t.chunkID = id[1]
+			}
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// kbWindow is a place of a text: a sentence with the next one.
+type kbWindow struct {
+	from  int // the text
+	text  string
+	terms []string
+	score float64
+}
+
+const (
+	mostCited   = 3   // windows of an answer
+	longestSaid = 280 // code points of a window
+)
+
+// sentenceEnd is where a text may be taken apart.
+var sentenceEnd = regexp.MustCompile(`[.!?]["”’)]?\s+|[。！？]["”’）」]?|\n\s*\n|\n\s*[-*#|]`)
+
+// bestWindows are the places with the most of a question's words, by their rarity in what is
+// shown, and the share that the first of them has.
+func bestWindows(question string, texts []shownText) (best []kbWindow, cover float64) {
+	asked := index.Terms(question)
+	slices.Sort(asked)
+	asked = slices.Compact(asked)
+	var all []kbWindow
+	known := map[string]bool{}
+	for from, t := range texts {
+		for _, said := range windowsIn(t.text) {
+			if !known[said] {
+				known[said] = true
+				all = append(all, kbWindow{from: from, text: said, terms: index.Terms(said)})
+			}
+		}
+	}
+	worth, whole := map[string]float64{}, 0.0
+	for _, term := range asked {
+		n := 0
+		for i := range all {
+			if slices.Contains(all[i].terms, term) {
+				n++
+			}
+		}
+		worth[term] = math.Log(1 + float64(len(all))/(float64(n)+0.5))
+		whole += worth[term]
+	}
+	for i := range all {
+		for _, term := range asked {
+			if slices.Contains(all[i].terms, term) {
+				all[i].score += worth[term] / whole
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b kbWindow) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return 0
+	})
+	best = all[:min(mostCited, len(all))]
+	if len(best) > 0 {
+		cover = best[0].score
+	}
+	return best, cover
+}
+
+// windowsIn are each sentence of a text with the next one.
+func windowsIn(text string) (all []string) {
+	var sentences []string
+	at := 0
+	for _, end := range sentenceEnd.FindAllStringIndex(text, -1) {
+		sentences, at = append(sentences, strings.TrimSpace(text[at:end[1]])), end[1]
+	}
+	sentences = append(sentences, strings.TrimSpace(text[at:]))
+	sentences = slices.DeleteFunc(sentences, func(s string) bool { return s == "" })
+	for i, s := range sentences {
+		if i+1 < len(sentences) {
+			s += " " + sentences[i+1]
+		}
+		if r := []rune(s); len(r) > longestSaid {
+			s = string(r[:longestSaid])
+		}
+		all = append(all, strings.Join(strings.Fields(s), " "))
+	}
+	return all
+}
