@@ -245,8 +245,8 @@ func (r *run) progress(tx Tx, done, total int) (tell func(), err error) {
 	return func() { r.s.opts.Transient(ev) }, tx.PutProgress(r.job.Subject, r.note.Progress)
 }
 
-// Resume lets files go on that failed because of the key of the embedding provider, which may
-// have changed. Sweep calls it.
+// Resume lets files go on that failed because of the key of the embedding provider. It is
+// called when a user has stored a key, and by Sweep.
 func (s *Service) Resume(ctx context.Context, userID string) error {
 	return s.store.Update(ctx, userID, func(tx Tx) error {
 		ids, err := tx.Refused([]string{string(fault.UpstreamAuth), string(fault.UpstreamQuota)}, sweepBatch)

@@ -122,9 +122,10 @@ func (p *program) kbAdd() *cobra.Command {
 	var later bool
 	cmd := &cobra.Command{
 		Use: "add FILE…", Short: "Add files, archives or pages of the web", Args: cobra.MinimumNArgs(1),
-		Long: "Add files, each of at most 100 MiB, and wait until they are processed. With --base they are added to a knowledge base. The\n" +
-			"files of a zip archive are added one by one, which requires --base. A FILE that begins with http:// or https:// is a page of\n" +
-			"the web. A file that you have already is not stored twice.",
+		Long: "Add files, each of at most 100 MiB, and wait until they are processed. With --base they are added to a knowledge base;\n" +
+			"searches find only files that are in one, the others can be bound to a character (nodest kb bind --file). The files of a zip\n" +
+			"archive are added one by one, which requires --base. A FILE that begins with http:// or https:// is a page of the web. A\n" +
+			"file that you have already is not stored twice.",
 		Example: "  nodest kb add keepers.pdf lore/*.md --base Harbour\n  nodest kb add https://example.org/history --base Harbour\n  nodest kb add notes.zip --base Harbour --no-wait",
 		RunE: p.command(func(ctx context.Context, c *client, files []string) error {
 			run := adding{p: p, c: c}
