@@ -333,3 +333,37 @@ func (p *program) sayFiles(files []knowledgeFile) error {
 	}
 	return nil
 }
+
+func (p *program) kbRemove() *cobra.Command {
+	var of string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "remove FILE", Short: "Delete a file, or take it out of a knowledge base", Args: cobra.ExactArgs(1),
+		Long: "Delete a file, given by its whole name or id: it leaves all knowledge bases and characters. With --base it is only taken out\n" +
+			"of that knowledge base. Deleting asks for confirmation; in a script, add --yes.",
+		Example: "  nodest kb remove lore/harbour.md --yes\n  nodest kb remove lore/harbour.md --base Harbour",
+	}
+	cmd.Flags().StringVar(&of, "base", "", "knowledge base (name or id) that it is taken out of; the file stays")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		files := *userFiles
+		if of != "" {
+			base, err := c.find(ctx, of, knowledgeBases)
+			if err != nil {
+				return err
+			}
+			files.path = base.path() + "/files"
+		}
+		found, err := c.whole().find(ctx, args[0], &files)
+		if err != nil {
+			return err
+		}
+		if of == "" && !yes {
+			if err := p.confirm("delete the file " + found.Name); err != nil {
+				return err
+			}
+		}
+		return c.call(ctx, http.MethodDelete, files.path+"/"+url.PathEscape(found.ID), nil, nil)
+	})
+	return cmd
+}
