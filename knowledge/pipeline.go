@@ -215,7 +215,7 @@ func fileError(err error) (e FileError, final bool) {
 	public := fault.Public(err)
 	e = FileError{Code: string(public.Code), Detail: public.Message, Retryable: public.Retry() != "no"}
 	switch public.Code { //nolint:exhaustive // the others stay as they are
-	case fault.UpstreamAuth, fault.UpstreamQuota: // it goes on by itself when the key changes: Resume
+	case fault.UpstreamAuth, fault.UpstreamQuota: // it goes on by itself: Resume
 		return FileError{string(public.Code), public.Message, true}, true
 	case fault.UpstreamTimeout, fault.EmptyReply:
 		e.Code = string(fault.UpstreamDown)
@@ -246,7 +246,7 @@ func (r *run) progress(tx Tx, done, total int) (tell func(), err error) {
 }
 
 // Resume lets files go on that failed because of the key of the embedding provider. It is
-// called when that key has changed.
+// called when a user has stored a key, and by Sweep.
 func (s *Service) Resume(ctx context.Context, userID string) error {
 	return s.store.Update(ctx, userID, func(tx Tx) error {
 		ids, err := tx.Refused([]string{string(fault.UpstreamAuth), string(fault.UpstreamQuota)}, sweepBatch)

@@ -172,7 +172,7 @@ func (c *client) greet(ctx context.Context) error {
 		return nil
 	case errors.As(err, &problem):
 		return err
-	case errors.As(err, &nobody):
+	case !connected && errors.As(err, &nobody):
 		return nobody
 	case !connected:
 		return &nobodyError{addr, fault.DialCause(err)}

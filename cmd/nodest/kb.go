@@ -42,7 +42,7 @@ func (p *program) kbCommand() *cobra.Command {
 			"  nodest kb bind Harbour Seraphina\n  nodest kb search 'When was the light automated?'",
 	}
 	list := p.listCommandOf(knowledgeBases, "List the knowledge bases that you may read", "  nodest kb list")
-	cmd.AddCommand(list, p.kbCreate(), p.kbShow(), p.kbDelete(), p.kbAdd(), p.kbSync(), p.kbFiles(), p.kbRetry(), p.kbReindex(),
+	cmd.AddCommand(list, p.kbCreate(), p.kbShow(), p.kbDelete(), p.kbAdd(), p.kbRemove(), p.kbSync(), p.kbFiles(), p.kbRetry(), p.kbReindex(),
 		p.kbSearch(), p.kbAsk(), p.kbGrant(), p.kbRevoke(), p.kbBind("bind", true), p.kbBind("unbind", false))
 	return cmd
 }

@@ -122,9 +122,10 @@ func (p *program) kbAdd() *cobra.Command {
 	var later bool
 	cmd := &cobra.Command{
 		Use: "add FILE…", Short: "Add files, archives or pages of the web", Args: cobra.MinimumNArgs(1),
-		Long: "Add files, each of at most 100 MiB, and wait until they are processed. With --base they are added to a knowledge base. The\n" +
-			"files of a zip archive are added one by one, which requires --base. A FILE that begins with http:// or https:// is a page of\n" +
-			"the web. A file that you have already is not stored twice.",
+		Long: "Add files, each of at most 100 MiB, and wait until they are processed. With --base they are added to a knowledge base;\n" +
+			"searches find only files that are in one, the others can be bound to a character (nodest kb bind --file). The files of a zip\n" +
+			"archive are added one by one, which requires --base. A FILE that begins with http:// or https:// is a page of the web. A\n" +
+			"file that you have already is not stored twice.",
 		Example: "  nodest kb add keepers.pdf lore/*.md --base Harbour\n  nodest kb add https://example.org/history --base Harbour\n  nodest kb add notes.zip --base Harbour --no-wait",
 		RunE: p.command(func(ctx context.Context, c *client, files []string) error {
 			run := adding{p: p, c: c}
@@ -333,4 +334,38 @@ func (p *program) sayFiles(files []knowledgeFile) error {
 		fmt.Fprintln(p.out, line)
 	}
 	return nil
+}
+
+func (p *program) kbRemove() *cobra.Command {
+	var of string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "remove FILE", Short: "Delete a file, or take it out of a knowledge base", Args: cobra.ExactArgs(1),
+		Long: "Delete a file, given by its whole name or id: it leaves all knowledge bases and characters. With --base it is only taken out\n" +
+			"of that knowledge base. Deleting asks for confirmation; in a script, add --yes.",
+		Example: "  nodest kb remove lore/harbour.md --yes\n  nodest kb remove lore/harbour.md --base Harbour",
+	}
+	cmd.Flags().StringVar(&of, "base", "", "knowledge base (name or id) that it is taken out of; the file stays")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		files := *userFiles
+		if of != "" {
+			base, err := c.find(ctx, of, knowledgeBases)
+			if err != nil {
+				return err
+			}
+			files.path = base.path() + "/files"
+		}
+		found, err := c.whole().find(ctx, args[0], &files)
+		if err != nil {
+			return err
+		}
+		if of == "" && !yes {
+			if err := p.confirm("delete the file " + found.Name); err != nil {
+				return err
+			}
+		}
+		return c.call(ctx, http.MethodDelete, files.path+"/"+url.PathEscape(found.ID), nil, nil)
+	})
+	return cmd
 }

@@ -49,6 +49,17 @@ func TestKnowledgeCommands(t *testing.T) {
 	require.Error(t, err)
 	require.Regexp(t, `Harbour \(owner\)\n    The lighthouse\.\n    chunks of 1000 characters`, inst.mustRun(t, "kb", "show", "Harbour"))
 
+	more := tempFile(t, "more.md", "# More\n\nThe tower has 214 steps.\n")
+	inst.mustRun(t, "kb", "add", more, "--base", "Harbour")
+	_, _, err = inst.command(t, nil, "kb", "remove", "more", "--base", "Harbour")
+	require.Error(t, err, "removing requires the whole name")
+	inst.mustRun(t, "kb", "remove", "more.md", "--base", "Harbour")
+	require.NotContains(t, inst.mustRun(t, "kb", "files", "Harbour"), "more.md")
+	_, _, err = inst.command(t, nil, "kb", "remove", "more.md")
+	require.ErrorContains(t, err, "add --yes to confirm")
+	inst.mustRun(t, "kb", "remove", "more.md", "--yes")
+	require.NotContains(t, inst.mustRun(t, "kb", "files"), "more.md")
+
 	_, _, err = inst.command(t, nil, "kb", "delete", "Harb", "--yes")
 	require.Error(t, err, "deleting requires the whole name")
 	_, _, err = inst.command(t, nil, "kb", "delete", "Harbour")

@@ -229,13 +229,12 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // endWithParent ends this process when the one that started it is gone, until ctx ends.
 func endWithParent(ctx context.Context, parent int) {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(200 * time.Millisecond)
 	for parent != 0 {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 			if os.Getppid() != parent {
 				orphaned()
 			}

@@ -2,8 +2,9 @@ package search
 
 import "strings"
 
-// How much evidence counts. docs/decisions/0025-knowledge.md says how these were chosen: no
-// figure changes much when one of them is halved or doubled.
+// How much evidence counts. docs/decisions/0025-knowledge.md says how these were chosen. Results
+// change little when one of them is halved or doubled, except weightNear, which was picked on
+// one set of questions, and the Query.VectorWeight, which was not measured with real vectors.
 const (
 	weightWindow  = 0.5 // the best window of a chunk, beside the chunk itself
 	weightCover   = 0.5 // the share of the question that a chunk has, squared
