@@ -241,7 +241,7 @@ const kbDepth = 50
 // ask searches for a question and returns how long that took.
 func (l *kbLibrary) ask(ctx context.Context, q *kbQuestion, gold map[search.Ref]bool, o KBOptions) (rank kbRank, took time.Duration, err error) {
 	begun := time.Now()
-	asked := search.Query{Text: q.Question, Mode: o.Mode, TopK: kbDepth, VectorWeight: search.SpellingWeight}
+	asked := search.Query{Text: q.Question, Mode: o.Mode, TopK: kbDepth, VectorWeight: search.SpellingWeight, MinSimilarity: search.SpellingSimilarity}
 	if o.Mode != search.Lexical {
 		v, err := offline.Embedder{}.Embed(ctx, llm.Query, []string{q.Question})
 		if err != nil {

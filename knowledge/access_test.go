@@ -169,7 +169,7 @@ var bindingAttempts = []attempt{
 
 // withoutIDs are methods that name nothing of others, or are tried where they are tested:
 // those of the pipeline.
-var withoutIDs = "Files Bases CreateBase Kinds Sweep Text Chunks Search Reindexing Reindex CancelReindex Ask"
+var withoutIDs = "Files Bases CreateBase Kinds Sweep Resume Cached Text Chunks Search SearchIn Shelf Reindexing Reindex CancelReindex Ask"
 
 func (f *fixture) read(id string) error {
 	_, r, err := f.svc.Content(background, f.user, id)

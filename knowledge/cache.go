@@ -146,9 +146,6 @@ func chunksOf(m map[string]int, n int) func(yield func([]string) bool) {
 	}
 }
 
-// Cached returns how many segments and sets of vectors are in memory, and their size in bytes.
-func (s *Service) Cached() (entries, bytes int) { return s.engine.cache.Size() }
-
 // queryVector embeds a question with the model that is searched. nil = that failed, or took
 // too long.
 func (s *Service) queryVector(ctx context.Context, userID, model, text string) []float32 {

@@ -355,7 +355,10 @@ func (w *work) ready(tx Tx, f *File, warnings []string) error {
 	f.Edition = w.edition.Edition
 	f.describe(&w.edition)
 	f.State, f.Error, f.Progress, f.Warnings = Ready, nil, nil, warnings
-	return putFile(tx, f)
+	if err := putFile(tx, f); err != nil || w.edition.Edition == 1 {
+		return err
+	}
+	return w.s.rested(tx, f)
 }
 
 var errLacks = errors.New("some chunks have no vector yet")

@@ -182,7 +182,7 @@ func (f *finder) query() search.Query {
 		q.TopK = max(f.topK(), mostReranked)
 	}
 	if f.model == offline.EmbeddingModel {
-		q.VectorWeight = search.SpellingWeight
+		q.VectorWeight, q.MinSimilarity = search.SpellingWeight, max(q.MinSimilarity, search.SpellingSimilarity)
 	}
 	if !f.s.opts.NoRerank {
 		q.Texts = f.passages

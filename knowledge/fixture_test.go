@@ -3,6 +3,7 @@ package knowledge_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -32,14 +33,20 @@ type fixture struct {
 
 type events struct {
 	mu  sync.Mutex
-	all []string // "user type"
+	all []string // "user type", and the state of a reindexing
 }
 
 func (e *events) record(userID string, news []*stream.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, ev := range news {
-		e.all = append(e.all, userID+" "+ev.Type)
+		said := userID + " " + ev.Type
+		if ev.Type == "knowledge.reindex" {
+			var is struct{ State string }
+			_ = json.Unmarshal(ev.Data, &is) // "" is not what tests want
+			said += " " + is.State
+		}
+		e.all = append(e.all, said)
 	}
 }
 

@@ -163,6 +163,9 @@ type IndexTx interface {
 	Spaces() ([]Space, error)
 	PutSpace(s Space) error
 	DropSpace(model string) error
+	// Busy reports whether own files of a knowledge base that were searchable before are being
+	// processed again.
+	Busy(baseID string) (bool, error)
 	// Unfinished returns own files that are being processed but have no open job.
 	Unfinished(limit int) ([]string, error)
 	// Refused returns own files that failed with one of these codes.

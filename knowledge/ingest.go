@@ -71,7 +71,10 @@ func (r *run) begin(ctx context.Context) (m *making, err error) {
 		f := m.file
 		if len(editions) > 0 && m.fits(&editions[0]) {
 			m = nil
-			return r.embedNext(tx, f)
+			if err := r.embedNext(tx, f); err != nil {
+				return err
+			}
+			return r.s.rested(tx, f)
 		}
 		f.LastEdition++
 		m.no = f.LastEdition

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"nodest/fault"
@@ -88,10 +89,13 @@ func (p Pipeline) withDefaults() Pipeline {
 type engine struct {
 	cache *lru.Cache[cacheKey, any]
 	gates gates
+
+	resuming sync.Mutex
+	resumed  time.Time // when Sweep last tried refused keys again
 }
 
-func newEngine(p Pipeline) engine {
-	return engine{cache: lru.New[cacheKey, any](p.CacheBytes), gates: gates{most: p.InFlight}}
+func newEngine(p Pipeline) *engine {
+	return &engine{cache: lru.New[cacheKey, any](p.CacheBytes), gates: gates{most: p.InFlight}}
 }
 
 // The jobs of the pipeline.
@@ -185,7 +189,10 @@ func (r *run) failed(ctx context.Context, err error) error {
 				return err
 			}
 			f.State, f.Error, f.Progress = Failed, &e, nil
-			return errors.Join(putFile(tx, f), tx.Jobs.FinishJob(r.job))
+			if err := errors.Join(putFile(tx, f), tx.Jobs.FinishJob(r.job)); err != nil || f.Edition == 0 {
+				return err
+			}
+			return r.s.rested(tx, f)
 		})
 	}
 	noted := r.s.store.Update(ctx, r.job.UserID, func(tx Tx) error { return tx.Jobs.NoteJob(r.job, r.note) })

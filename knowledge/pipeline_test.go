@@ -480,9 +480,16 @@ func TestOtherChunkRulesMakeAnotherEdition(t *testing.T) {
 		size, overlap := 200, 0
 		_, err := p.svc.UpdateBase(context.Background(), p.call(), b.ID, 0, knowledge.NewBase{ChunkSize: &size, ChunkOverlap: &overlap})
 		p.must(err)
-		_, err = p.svc.Reindex(context.Background(), p.call(), b.ID)
+		state, err := p.svc.Reindex(context.Background(), p.call(), b.ID)
 		p.must(err)
+		p.equal("state before the job begins", state.State, "running")
+		state, err = p.svc.Reindexing(context.Background(), p.user, b.ID)
+		p.must(err)
+		p.equal("state before the job begins", state.State, "running")
 		p.drain()
+		state, err = p.svc.Reindexing(context.Background(), p.user, b.ID)
+		p.must(err)
+		p.equal("state at the end", state.State, "idle")
 		now := p.isReady(f.ID)
 		if now.Chunks <= first.Chunks {
 			p.Errorf("%d chunks after %d", now.Chunks, first.Chunks)
@@ -551,6 +558,74 @@ func TestACancelledReindexStaysCancelled(t *testing.T) {
 		p.drain()
 		p.equal("new vectors", p.embeds.calls(), 8)
 		p.isReady(f.ID)
+	})
+}
+
+// reindexed returns the states that were told of reindexings since the last call.
+func (p *pipe) reindexed() (states []string) {
+	for _, e := range p.take() {
+		if state, ok := strings.CutPrefix(e, "knowledge.reindex "); ok {
+			states = append(states, state)
+		}
+	}
+	return states
+}
+
+func TestTheEndOfAReindexingIsTold(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		b := p.base("World")
+		p.uploadTo(b.ID, "places.md", harbour(places...))
+		p.uploadTo(b.ID, "more.md", harbour("tannery"))
+		p.drain()
+		p.equal("new files", p.reindexed(), "[]")
+
+		size, overlap := 400, 0
+		_, err := p.svc.UpdateBase(context.Background(), p.call(), b.ID, 0, knowledge.NewBase{ChunkSize: &size, ChunkOverlap: &overlap})
+		p.must(err)
+		_, err = p.svc.Reindex(context.Background(), p.call(), b.ID)
+		p.must(err)
+		p.drain()
+		p.equal("other chunks", p.reindexed(), "[running idle]")
+		_, err = p.svc.Reindex(context.Background(), p.call(), b.ID)
+		p.must(err)
+		p.drain()
+		states := p.reindexed()
+		p.equal("nothing to do", states[len(states)-1], "idle")
+
+		p.older, p.embeds = p.embeds, &embedder{name: "test:two"}
+		p.must(p.svc.Sweep(context.Background()))
+		p.drain()
+		p.equal("another model", p.reindexed(), "[idle]")
+		p.older, p.embeds = p.embeds, &embedder{name: "test:three"}
+		p.must(p.svc.Sweep(context.Background()))
+		p.must(p.svc.CancelReindex(context.Background(), p.call(), b.ID))
+		p.equal("cancelled", p.reindexed(), "[idle]")
+	})
+}
+
+func TestASweepDoesNotTryARefusedKeyEachTime(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		p.embeds.fail = func([]string) error { return llm.StatusError("test", 401, 0, nil) }
+		p.upload("places.md", harbour(places...))
+		p.drain()
+		p.must(p.svc.Sweep(context.Background()))
+		p.drain()
+		p.take()
+		p.must(p.svc.Sweep(context.Background()))
+		p.equal("events", p.take(), "[]")
+		p.equal("job", p.claim(), "<nil>")
+	})
+}
+
+func TestASweepRemovesWhatAFailedPurgeHasLeft(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		f := p.upload("places.md", harbour(places...))
+		p.drain()
+		p.must(p.svc.DeleteFile(context.Background(), p.call(), f.ID))
+		p.must(p.db.Knowledge().Update(context.Background(), p.user, func(tx knowledge.Tx) error { return tx.Jobs.CancelJobs("all") }))
+		p.must(p.svc.Sweep(context.Background()))
+		p.drain()
+		p.equal("rows", p.rows("knowledge_chunks", f.ID), 0)
 	})
 }
 

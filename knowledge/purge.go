@@ -16,9 +16,12 @@ const (
 	partsAtOnce = 16
 )
 
+// purgeSubject makes it one job for all that a user has deleted.
+const purgeSubject = "all"
+
 // purge has what was deleted removed.
 func purge(tx Tx) error {
-	return tx.Jobs.Enqueue(jobs.Spec{Kind: PurgeKind, UserID: tx.UserID(), Subject: "all"})
+	return tx.Jobs.Enqueue(jobs.Spec{Kind: PurgeKind, UserID: tx.UserID(), Subject: purgeSubject})
 }
 
 func (s *Service) purgeKind() jobs.Kind {

@@ -133,7 +133,7 @@ func (r *run) flip(ctx context.Context, model string) error {
 				return err
 			}
 		}
-		return nil
+		return r.s.tellAll(tx, model, "server")
 	})
 }
 
@@ -170,20 +170,72 @@ func (s *Service) reindexing(tx Tx, baseID, model string) (*Reindexing, error) {
 		return nil, err
 	}
 	r.Calls = (r.Total - r.Done + s.opts.Batch - 1) / s.opts.Batch
-	busy, err := s.busy(tx, baseID)
+	busy, err := tx.Busy(baseID)
 	if busy || building {
 		r.State = "running"
 	}
 	return r, err
 }
 
-// busy reports whether files of a knowledge base that were ready are being processed again.
-func (s *Service) busy(tx Tx, baseID string) (busy bool, err error) {
-	err = ownFilesOf(tx, baseID, func(f *File) error {
-		busy = busy || f.Edition > 0 && f.State != Ready && f.State != Failed
-		return nil
-	})
-	return busy, err
+// tell emits how far a knowledge base is.
+func (s *Service) tell(tx Tx, baseID, model, by string) (*Reindexing, error) {
+	state, err := s.reindexing(tx, baseID, model)
+	if err != nil {
+		return nil, err
+	}
+	return state, tx.Emit(op.Event(tx.UserID(), "knowledge.reindex", by, map[string]any{
+		"knowledgeBaseId": baseID, "state": state.State, "done": state.Done, "total": state.Total,
+	}))
+}
+
+// tellAll does it for all knowledge bases with files of the user.
+func (s *Service) tellAll(tx Tx, model, by string) error {
+	for cursor := ""; ; {
+		bases, next, err := tx.Bases(cursor, sweepBatch)
+		if err != nil {
+			return err
+		}
+		for _, b := range bases {
+			if _, err := s.tell(tx, b.ID, model, by); err != nil {
+				return err
+			}
+		}
+		if cursor = next; next == "" {
+			return nil
+		}
+	}
+}
+
+// rested tells that the knowledge bases of a file that was processed again are done, unless other
+// files of theirs still are.
+func (s *Service) rested(tx Tx, f *File) error {
+	bases, err := tx.BasesOf(f)
+	if err != nil || len(bases) == 0 {
+		return err
+	}
+	spaces, err := tx.Spaces()
+	if err != nil {
+		return err
+	}
+	model := ""
+	for _, sp := range spaces {
+		if sp.State == SpaceBuilding {
+			return nil // this goes on
+		}
+		if sp.State == SpaceActive {
+			model = sp.Model
+		}
+	}
+	for _, b := range bases {
+		busy, err := tx.Busy(b.ID)
+		if err == nil && !busy {
+			_, err = s.tell(tx, b.ID, model, "server")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ownFilesOf calls fn with the user's files of a knowledge base.
@@ -238,13 +290,7 @@ func (s *Service) Reindex(ctx context.Context, c *op.Call, baseID string) (*Rein
 		if err != nil {
 			return nil, err
 		}
-		state, err := s.reindexing(tx, baseID, model)
-		if err != nil {
-			return nil, err
-		}
-		return state, tx.Emit(op.Event(c.UserID, "knowledge.reindex", c.By(), map[string]any{
-			"knowledgeBaseId": baseID, "state": state.State, "done": state.Done, "total": state.Total,
-		}))
+		return s.tell(tx, baseID, model, c.By())
 	})
 }
 
@@ -275,6 +321,14 @@ func restart(tx Tx, model string) error {
 // CancelReindex stops building the space of another model, for all files of the user, and what
 // of the knowledge base has not begun; what is searched stays.
 func (s *Service) CancelReindex(ctx context.Context, c *op.Call, baseID string) error {
+	e, err := s.embedder(ctx, c.UserID)
+	if err != nil {
+		return err
+	}
+	model := ""
+	if e != nil {
+		model = e.ModelID()
+	}
 	return op.Do(ctx, s.store, c, func(tx Tx) error {
 		if err := mayWrite(tx, baseID); err != nil {
 			return err
@@ -283,19 +337,28 @@ func (s *Service) CancelReindex(ctx context.Context, c *op.Call, baseID string) 
 		if err != nil {
 			return err
 		}
+		stopped := false
 		for _, sp := range spaces {
 			if sp.State == SpaceBuilding {
-				sp.State = SpaceStopped
+				sp.State, stopped = SpaceStopped, true
 				if err := errors.Join(tx.PutSpace(sp), tx.Jobs.CancelJobs("", ReindexKind)); err != nil {
 					return err
 				}
 			}
 		}
-		return ownFilesOf(tx, baseID, func(f *File) error {
+		err = ownFilesOf(tx, baseID, func(f *File) error {
 			if f.State != Ready {
 				return nil
 			}
 			return tx.Jobs.CancelJobs(f.ID, IngestKind, EmbedKind)
 		})
+		switch {
+		case err != nil:
+			return err
+		case stopped: // for all knowledge bases
+			return s.tellAll(tx, model, c.By())
+		}
+		_, err = s.tell(tx, baseID, model, c.By())
+		return err
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"context"
 
-	"nodest/fault"
 	"nodest/op"
 )
 
@@ -20,7 +19,7 @@ import (
 type Service struct {
 	store  Store
 	opts   Options
-	engine engine
+	engine *engine
 }
 
 // Options configure a Service. Limits of 0 are the defaults.
@@ -56,8 +55,6 @@ func New(store Store, o Options) *Service {
 	o = o.withDefaults()
 	return &Service{store: store, opts: o, engine: newEngine(o.Pipeline)}
 }
-
-var errTodo = fault.New(fault.Internal, "not written yet")
 
 // page is op.List for methods that return a page by value.
 func page[T any](ctx context.Context, s *Service, userID string, limit int, read func(tx Tx, limit int) ([]T, string, error)) (op.Page[T], error) {

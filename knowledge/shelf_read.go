@@ -17,7 +17,8 @@ const (
 	readPerFile = 12_000
 	readPerCall = 24_000
 	readPerTurn = 60_000
-	aroundReach = 2 // chunks before and after one whose surroundings are read
+	readAtLeast = 1000 // with less left, nothing more is read
+	aroundReach = 2    // chunks before and after one whose surroundings are read
 )
 
 // piece is a part of a file that is read.
@@ -56,7 +57,7 @@ func (sh *Shelf) Read(ctx context.Context, arguments json.RawMessage) (*Shown, e
 		return nil, fault.InvalidField("fileIds", "required", "give the id of a file")
 	}
 	room := sh.roomLeft()
-	if room <= 0 {
+	if room < readAtLeast {
 		return nil, fault.New(fault.TooLarge, "no more text can be read in this turn: answer with what you have")
 	}
 	var pieces []piece

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"nodest/fault"
 	"nodest/jobs"
@@ -127,10 +128,15 @@ func (d *decision) apply(tx Tx) error {
 	return errors.Join(errs...)
 }
 
+// resumeAfter is how long files whose key was refused wait for the key to work again: the
+// provider may have changed its mind. A new key does not wait: see Resume.
+const resumeAfter = 24 * time.Hour
+
 // Sweep enqueues what a change of the embedding model, or a crash, has left to do. The server
 // calls it at start and every hour.
 func (s *Service) Sweep(ctx context.Context) error {
 	var errs []error
+	resume := s.engine.mayResume(time.Now())
 	for after := ""; ; {
 		users, err := s.store.FileOwners(ctx, after, sweepBatch)
 		if err != nil {
@@ -138,7 +144,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 		}
 		for _, user := range users {
 			after = user
-			if err := s.sweepUser(ctx, user); err != nil && !fault.Is(err, fault.NotFound) {
+			if err := s.sweepUser(ctx, user, resume); err != nil && !fault.Is(err, fault.NotFound) {
 				errs = append(errs, fmt.Errorf("sweep files of %s: %w", user, err))
 			}
 		}
@@ -148,12 +154,27 @@ func (s *Service) Sweep(ctx context.Context) error {
 	}
 }
 
-func (s *Service) sweepUser(ctx context.Context, userID string) error {
+// mayResume reports whether it is time to resume files of all users, and takes it that they are.
+func (e *engine) mayResume(now time.Time) bool {
+	e.resuming.Lock()
+	defer e.resuming.Unlock()
+	if !e.resumed.IsZero() && now.Sub(e.resumed) < resumeAfter {
+		return false
+	}
+	e.resumed = now
+	return true
+}
+
+func (s *Service) sweepUser(ctx context.Context, userID string, resume bool) error {
 	if _, err := s.target(ctx, userID); err != nil {
 		return err
 	}
 	var left []string
+	var deleted []*File
 	err := s.store.View(ctx, userID, func(tx Tx) (err error) {
+		if deleted, err = tx.DeletedFiles(1); err != nil {
+			return err
+		}
 		left, err = tx.Unfinished(sweepBatch)
 		return err
 	})
@@ -170,6 +191,11 @@ func (s *Service) sweepUser(ctx context.Context, userID string) error {
 				return err
 			}
 		}
+		if len(deleted) > 0 { // the job that removes them has failed
+			if err := tx.Jobs.Enqueue(jobs.Spec{Kind: PurgeKind, Subject: purgeSubject, Once: true}); err != nil {
+				return err
+			}
+		}
 		for _, id := range left {
 			if err := s.sweepFile(tx, id); err != nil {
 				return err
@@ -177,5 +203,8 @@ func (s *Service) sweepUser(ctx context.Context, userID string) error {
 		}
 		return nil
 	})
-	return errors.Join(err, s.Resume(ctx, userID))
+	if resume {
+		err = errors.Join(err, s.Resume(ctx, userID))
+	}
+	return err
 }

@@ -27,7 +27,7 @@ type Tx struct {
 type Store interface {
 	op.Store[Tx]
 
-	// FileOwners returns users with files, by id and beginning after one, at most limit.
+	// FileOwners returns users with files, hidden ones too, by id and beginning after one, at most limit.
 	FileOwners(ctx context.Context, after string, limit int) ([]string, error)
 }
 

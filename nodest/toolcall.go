@@ -65,7 +65,7 @@ func (l *toolLoop) read(c *plannedCall) error {
 		return fmt.Errorf("there is no tool %q; the tools are %s", c.call.Name, strings.Join(names, ", "))
 	}
 	c.tool = &l.turn.tools[i]
-	args, whole, err := readArguments(c.tool.Parameters, c.call.Arguments)
+	args, whole, err := llm.ReadArguments(c.tool.Parameters, c.call.Arguments)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (l *toolLoop) read(c *plannedCall) error {
 func scopeOf(t *Tool, args map[string]any) string {
 	var b strings.Builder
 	for _, name := range t.Scope {
-		if v, ok := args[name]; ok && !isEmpty(v) {
+		if v, ok := args[name]; ok && !llm.IsEmptyArgument(v) {
 			text, _ := json.Marshal(v) // it was JSON
 			b.WriteString(name + string(text) + "\n")
 		}

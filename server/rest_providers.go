@@ -67,6 +67,10 @@ func (s *Server) setProviderKey(c echo.Context, who *account.Identity, in provid
 		return nil, err
 	}
 	s.tellProvider(c, who, name, false)
+	// The key is stored, so this does not fail the request either.
+	if err := s.Knowledge.Resume(detached(c.Request().Context()), who.User.ID); err != nil {
+		s.opts.Log.Warn("documents that waited for a provider key not resumed", "requestId", idOf(c), "err", err)
+	}
 	return nil, nil
 }
 

@@ -130,6 +130,17 @@ func (s *session) lockedUser(id string, fn func(u *account.User, all []*account.
 // DeleteUser removes the user. The foreign keys remove everything of the user but what stands
 // with others: shared knowledge bases name the user.
 func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.User, all []*account.User) error) error {
+	err := db.write(ctx, func(s *session) error {
+		_, err := s.lockedUser(id, check)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // from here on documents are lost
+	if err := db.dropOriginals(ctx, id); err != nil {
+		return err
+	}
 	return db.write(ctx, func(s *session) error {
 		if _, err := s.lockedUser(id, check); err != nil {
 			return err
@@ -139,6 +150,25 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 		}
 		return s.ExecOne("user", "DELETE FROM users WHERE id = ?", id)
 	})
+}
+
+// originalsAtOnce is how many parts of documents a transaction removes, of 1 MiB each.
+const originalsAtOnce = 16
+
+// dropOriginals removes the documents of a user in small transactions: there may be many
+// gigabytes, and others write meanwhile.
+func (db *DB) dropOriginals(ctx context.Context, userID string) error {
+	for removed := int64(originalsAtOnce); removed == originalsAtOnce; {
+		err := db.write(ctx, func(s *session) (err error) {
+			removed, err = s.Exec("DELETE FROM file_parts WHERE user_id = ? AND (content_id, part) IN"+
+				" (SELECT content_id, part FROM file_parts WHERE user_id = ? LIMIT ?)", userID, userID, originalsAtOnce)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type tokenRow struct {

@@ -281,6 +281,15 @@ func (t indexTx) DropSpace(model string) error {
 	return t.Run("DELETE FROM knowledge_spaces WHERE user_id = ? AND model = ?", t.userID, model)
 }
 
+// Busy reports whether files of a knowledge base are being processed again. A file that is ready
+// only has its vectors checked.
+func (t indexTx) Busy(baseID string) (bool, error) {
+	return t.Has(`SELECT 1 FROM jobs j JOIN files f ON f.user_id = ? AND f.id = j.subject AND f.deleted_at IS NULL AND f.edition > 0
+		JOIN knowledge_base_files b ON b.file_user_id = f.user_id AND b.file_id = f.id AND b.base_id = ?
+		WHERE COALESCE(j.user_id, '') = ? AND j.state IN ('queued', 'running')
+			AND (j.kind = 'knowledge.ingest' OR j.kind = 'knowledge.embed' AND f.state NOT IN ('ready', 'failed'))`, t.userID, baseID, t.userID)
+}
+
 // Unfinished returns files that are being processed without a job.
 func (t indexTx) Unfinished(limit int) ([]string, error) {
 	return sqldb.All[string](t, `SELECT f.id FROM files f WHERE f.user_id = ? AND f.deleted_at IS NULL AND f.state NOT IN ('ready', 'failed')

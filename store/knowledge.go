@@ -15,11 +15,11 @@ func (db *DB) Knowledge() knowledge.Store {
 
 type knowledgeStore struct{ part[knowledge.Tx] }
 
-// FileOwners returns users with files, by id and beginning after one.
+// FileOwners returns users with files, hidden ones too, by id and beginning after one.
 func (s knowledgeStore) FileOwners(ctx context.Context, after string, limit int) ([]string, error) {
 	return reading(ctx, s.db, func(s *session) ([]string, error) {
 		return sqldb.All[string](s, "SELECT u.id FROM users u WHERE u.id > ? AND EXISTS (SELECT 1 FROM files f"+
-			" WHERE f.user_id = u.id AND f.deleted_at IS NULL) ORDER BY u.id LIMIT ?", after, limit)
+			" WHERE f.user_id = u.id) ORDER BY u.id LIMIT ?", after, limit)
 	})
 }
 

@@ -31,6 +31,7 @@ type accessPage struct {
 	archived                       string
 	book, preset, scripts, persona string
 	user                           string
+	base, file                     string // a knowledge base and its file
 }
 
 func (a *accessPage) call(method, path string, body, out any) {
@@ -126,6 +127,7 @@ func newAccessPage(t *testing.T) *accessPage {
 	a.call(http.MethodPatch, "/circle/relationships/"+a.character+"/"+me.ID, map[string]any{"strength": 42}, nil)
 	a.user = a.post("/users", map[string]any{"username": "mia", "password": "staple battery horse"})
 	a.post("/tokens", map[string]any{"name": "my phone"})
+	a.fillKnowledge()
 	return a
 }
 
@@ -201,6 +203,7 @@ func (a *accessPage) views() []accessView {
 		{"new chat", "/", []string{pressable("New chat")}, dialogOpen},
 	}
 	views = append(views, circleAccess()...)
+	views = append(views, knowledgeAccess(a.base, a.file, a.character)...)
 	for _, part := range []string{"card", "worldbook", "preset", "scripts", "note", "settings", "chats", "check"} {
 		views = append(views, accessView{"character " + part, character + "/" + part, nil, `document.querySelector("main .inside")?.children.length > 0 && !` + pageText("Loading…")})
 	}

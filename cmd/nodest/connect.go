@@ -164,6 +164,7 @@ func (c *client) greet(ctx context.Context) error {
 		GotConn: func(httptrace.GotConnInfo) { connected = true },
 	}), http.MethodGet, "/api/v1/me", nil, &me)
 	var problem *fault.Error
+	var nobody *nobodyError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -171,6 +172,8 @@ func (c *client) greet(ctx context.Context) error {
 		return nil
 	case errors.As(err, &problem):
 		return err
+	case errors.As(err, &nobody):
+		return nobody
 	case !connected:
 		return &nobodyError{addr, fault.DialCause(err)}
 	case errors.Is(err, context.DeadlineExceeded):

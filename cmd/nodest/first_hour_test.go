@@ -127,7 +127,7 @@ func TestNamedServersAreNotReplacedByTheDataFolder(t *testing.T) {
 		g := &workDir{dir: f.dir, env: append(append([]string{}, f.env...), tt.env...)}
 		out, code := g.run(t, append([]string{"list", "characters"}, tt.args...)...)
 		require.Equal(t, 1, code, out)
-		require.Contains(t, out, "no NodeST server at ")
+		require.Equal(t, 1, strings.Count(out, "no NodeST server at "), out)
 		require.Contains(t, out, "--local")
 	}
 }

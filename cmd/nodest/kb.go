@@ -35,7 +35,7 @@ type knowledgeBase struct {
 // kbCommand is nodest kb: files and knowledge bases without the page.
 func (p *program) kbCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "kb", Short: "Add userFiles, search them, share them and give them to characters",
+		Use: "kb", Short: "Add documents, search them, share them and give them to characters",
 		Long: "Add documents to knowledge bases, search them, share them and give them to characters. BASE and CHARACTER are names or\n" +
 			"ids; the beginning is enough where only one fits, except for what deletes.",
 		Example: "  nodest kb create Harbour --description 'The lighthouse and its keepers'\n  nodest kb add lore/*.md --base Harbour\n" +
@@ -368,7 +368,7 @@ func (p *program) showPassages(found *foundPassages) error {
 func (p *program) kbAsk() *cobra.Command {
 	var bases []string
 	cmd := &cobra.Command{
-		Use: "ask QUESTION…", Short: "Have your model answer a question from userFiles, with sources", Args: cobra.MinimumNArgs(1),
+		Use: "ask QUESTION…", Short: "Have your model answer a question from documents, with sources", Args: cobra.MinimumNArgs(1),
 		Example: "  nodest kb ask 'When was the light automated?' --base Harbour",
 		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
 			ids, err := c.baseIDs(ctx, bases)

@@ -28,12 +28,13 @@ import (
 )
 
 // asProgram makes the test binary run as the program, so that a test can start it as
-// a process and kill it.
+// a process and kill it. Documents are parsed by a process without environment: see TestMain.
 const asProgram = "NODEST_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	recallTimeout, knowledgeTimeout = testTimeout, testTimeout
-	if os.Getenv(asProgram) == "" {
+	parses := len(os.Args) == 2 && os.Args[1] == "parse-worker"
+	if os.Getenv(asProgram) == "" && !parses {
 		os.Exit(runTests(m))
 	}
 	if d, err := time.ParseDuration(os.Getenv(testLease)); err == nil {

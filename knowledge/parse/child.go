@@ -35,6 +35,7 @@ type request struct {
 	DeclaredType string
 	Limits       Limits
 	CacheDir     string
+	Parent       int // process that waits for the answer; 0 = none
 }
 
 // answer is what a child writes.
@@ -77,7 +78,7 @@ func needsChild(in Input) bool {
 }
 
 func (c *Child) run(ctx context.Context, in Input) (*Document, error) {
-	header, err := json.Marshal(request{in.Name, in.DeclaredType, in.Limits, in.CacheDir})
+	header, err := json.Marshal(request{in.Name, in.DeclaredType, in.Limits, in.CacheDir, os.Getpid()})
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +194,8 @@ func (t *tail) Write(data []byte) (int, error) {
 }
 
 // Work is the child process: it reads a request from in, parses the file and writes the answer
-// to out. It ends by itself if its parent does not end it in time.
+// to out. It ends by itself if its parent does not end it in time, or is gone: a server that
+// was killed leaves no child behind.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	var r request
 	line, err := readLine(in)
@@ -208,6 +210,9 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	limitMemory(r.Limits.Memory)
 	end := time.AfterFunc(r.Limits.Time+10*time.Second, func() { os.Exit(3) })
 	defer end.Stop()
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	go endWithParent(working, r.Parent)
 	data, err := io.ReadAll(in)
 	if err != nil {
 		return err
@@ -220,6 +225,22 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	return e.Encode(a)
+}
+
+// endWithParent ends this process when the one that started it is gone, until ctx ends.
+func endWithParent(ctx context.Context, parent int) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for parent != 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if os.Getppid() != parent {
+				os.Exit(3)
+			}
+		}
+	}
 }
 
 // readLine reads a line byte by byte, so that nothing after it is lost.

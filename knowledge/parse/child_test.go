@@ -4,9 +4,12 @@ package parse
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -59,6 +62,15 @@ func misbehave(how string) {
 				os.Exit(1)
 			}
 		}
+	case "leave": // a server with a child, which it does not live to end
+		self, _ := os.Executable()
+		cmd := exec.Command(self, "parse-worker")
+		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+		if err := cmd.Start(); err != nil {
+			os.Exit(1)
+		}
+		os.Stdout.WriteString("!")
+		cmd.Wait()
 	case "mute":
 		os.Exit(0)
 	case "env":
@@ -142,6 +154,46 @@ func TestChildIsKilledWhenItsCallerGoes(t *testing.T) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 	checkGone(t, dir)
+}
+
+func TestChildEndsWhenItsParentWasKilled(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, toChild, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer toChild.Close() // not before the end: the child waits for the rest of its file
+	fromChild, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fromChild.Close()
+	parent := exec.Command(self, "misbehave", "leave", "")
+	parent.Stdin, parent.Stdout = in, out
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	out.Close()
+	line, err := json.Marshal(request{Name: "a.txt", Limits: Limits{}.withDefaults(), Parent: parent.Process.Pid})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := toChild.Write(append(line, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(fromChild, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	parent.Process.Kill()
+	parent.Wait()
+	fromChild.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.ReadAll(fromChild); err != nil { // it ends when no process has the other end
+		t.Errorf("the child is still there: %v", err)
+	}
 }
 
 func TestChildSeesNothingOfTheEnvironment(t *testing.T) {

@@ -25,6 +25,10 @@ const (
 // as those of the offline embeddings.
 const SpellingWeight = 0.1
 
+// SpellingSimilarity is the Query.MinSimilarity of such vectors: texts without a common word
+// have cosines of about 0.05, passages that answer a question more than 0.2.
+const SpellingSimilarity = 0.12
+
 // functionWords are Chinese characters that say little by themselves.
 const functionWords = "的了是我你您他她它们吗呢吧啊在有没不也都就和与或很这那个什么怎为可以能会要请给把被让对从到去来还又再只哪谁几多少如何"
 

@@ -295,7 +295,7 @@ func knowledgeAsk(ctx context.Context, s *Services, c *op.Call, in knowledgeAskD
 		return nil, err
 	}
 	check := &op.Checks{}
-	op.Between(check, "topK", in.TopK, 1, 100)
+	op.Between(check, "topK", in.TopK, 1, 50)
 	check.That(len(in.KnowledgeBaseIDs) <= searchBases, "knowledgeBaseIds", "range", "must have at most %d ids", searchBases)
 	if err := check.Err(); err != nil {
 		return nil, err

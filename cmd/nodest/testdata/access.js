@@ -48,15 +48,16 @@ window.access = (() => {
     return false
   }
 
-  /** small are targets that a finger misses. A link in a sentence is as high as its line. */
+  /** small are targets that a finger misses. A link in a sentence is as high as its line, and
+   *  so is the mark of a source. */
   const small = () =>
     all(targets).flatMap((e) => {
-      if (e.matches('[type=file], [type=hidden]') || (e.matches('a') && inSentence(e))) return []
+      if (e.matches('[type=file], [type=hidden]') || (e.matches('a, .cite') && inSentence(e))) return []
       const boxes = [e, ...(e.labels ?? [])].map((b) => b.getBoundingClientRect())
       return boxes.some((r) => r.width >= 43.5 && r.height >= 43.5) ? [] : [`${Math.round(boxes[0].width)} × ${Math.round(boxes[0].height)}: ${name(e)}`]
     })
   const inSentence = (a) => {
-    if (getComputedStyle(a).display !== 'inline') return false
+    if (getComputedStyle(a).display !== (a.matches('button') ? 'inline-block' : 'inline')) return false
     const block = a.parentElement.closest('p, li, dd, td, div, summary, blockquote')
     return block.innerText.trim().length > a.innerText.trim().length
   }

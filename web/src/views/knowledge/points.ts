@@ -23,17 +23,18 @@ export function unitsOf(text: string): (point: number) => number {
 
 export interface Piece {
   text: string
-  /** What is special about it; empty = nothing. */
-  mark: '' | 'heading' | 'sought' | 'quote'
+  heading: boolean
+  /** Whether it is in the passage that is looked for, or what of it was quoted. */
+  mark: '' | 'sought' | 'quote'
 }
 
 export interface Range {
   start: number
   end: number
-  mark: Exclude<Piece['mark'], ''>
+  what: 'heading' | 'sought' | 'quote'
 }
 
-/** cut cuts text[from:to] where ranges begin and end; a later range covers earlier ones. */
+/** cut cuts text[from:to] where ranges begin and end. */
 export function cut(text: string, from: number, to: number, ranges: Range[]): Piece[] {
   const here = ranges.filter((r) => r.start < to && r.end > from)
   const borders = new Set([from, to])
@@ -42,7 +43,10 @@ export function cut(text: string, from: number, to: number, ranges: Range[]): Pi
     borders.add(Math.min(to, r.end))
   }
   const at = [...borders].sort((a, b) => a - b)
-  return at.slice(1).map((end, i) => ({ text: text.slice(at[i], end), mark: here.findLast((r) => r.start <= at[i]! && r.end >= end)?.mark ?? '' }))
+  return at.slice(1).map((end, i) => {
+    const over = new Set(here.filter((r) => r.start <= at[i]! && r.end >= end).map((r) => r.what))
+    return { text: text.slice(at[i], end), heading: over.has('heading'), mark: over.has('quote') ? 'quote' : over.has('sought') ? 'sought' : '' }
+  })
 }
 
 const longest = 1500 // code units of a block

@@ -101,9 +101,9 @@ function shareProfile(text: string, facts: number): Shared[] | null {
  */
 function shareFindings(text: string, found: Entry[]): Shared[] | null {
   const memories = found.filter((e) => e.source === 'memory').length
-  const web = found.findIndex((e) => e.source === 'websearch')
+  const blocks = (['websearch', 'knowledge'] as const).map((name) => ({ name, at: found.findIndex((e) => e.source === name) })).filter((b) => b.at >= 0)
   const frame = found.findIndex((e) => e.source === 'guidelines')
-  if (frame < 0 || memories + (web >= 0 ? 1 : 0) === 0) return null
+  if (frame < 0 || memories + blocks.length === 0) return null
   const end = text.lastIndexOf('\n\n<response_guidelines>\n')
   if (end < 0) return null
   const body = text.slice(0, end)
@@ -123,14 +123,16 @@ function shareFindings(text: string, found: Entry[]): Shared[] | null {
     cuts.push({ at: close, of: frame + 1 })
     after = close
   }
-  if (web >= 0) {
-    const open = after < 0 ? body.lastIndexOf('\n\n<websearch>\n') : body.indexOf('\n\n<websearch>\n', after)
-    const begin = body.indexOf('\n', open + 14) + 1
-    const close = body.lastIndexOf('\n</websearch>')
+  for (const { name, at } of blocks) {
+    const tag = `\n\n<${name}>\n`
+    const close = body.lastIndexOf(`\n</${name}>`)
+    const open = after < 0 ? body.lastIndexOf(tag, close) : body.indexOf(tag, after)
+    const begin = body.indexOf('\n', open + tag.length) + 1
     if (open < 0 || begin === 0 || close < begin) return null
-    if (memories === 0) cuts.push({ at: open, of: frame + 1 })
-    cuts.push({ at: begin, of: web + 1 }, { at: close, of: frame + 1 })
-  } else if (memories === 0) return null
+    if (cuts.length === 0) cuts.push({ at: open, of: frame + 1 })
+    cuts.push({ at: begin, of: at + 1 }, { at: close, of: frame + 1 })
+    after = close
+  }
   const out: Shared[] = [{ of: 0, text: text.slice(0, cuts[0]!.at), frame: false }]
   cuts.forEach(({ at, of }, i) => out.push({ of, text: text.slice(at, cuts[i + 1]?.at), frame: of === frame + 1 && i < cuts.length - 1 }))
   return out

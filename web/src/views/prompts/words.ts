@@ -59,6 +59,8 @@ export const promptWords = words(
       memory: 'Memory',
       profile: 'Profile',
       websearch: 'Web search',
+      knowledge: 'Documents',
+      tools: 'Rules for tools',
       guidelines: 'Guidelines',
       instruction: 'Instruction',
     },
@@ -131,6 +133,7 @@ export const promptWords = words(
       dialect: 'Not used in this dialect',
       duplicate: 'The chat has a place already',
       forbidden: 'Not allowed by the preset',
+      shortened: 'Shortened',
     },
     reasonTexts: {
       disabled: 'It is switched off where it is defined.',
@@ -145,6 +148,7 @@ export const promptWords = words(
       dialect: 'It is a field that the dialect of this character does not use.',
       duplicate: 'The preset lists a second place for the chat.',
       forbidden: 'The preset does not let the card replace its prompt.',
+      shortened: 'The whole document does not fit. Its outline and beginning are in the prompt, and it can be searched.',
     },
 
     compareWith: 'Compare with',
@@ -264,6 +268,8 @@ export const promptWords = words(
       memory: '记忆',
       profile: '个人资料',
       websearch: '联网搜索',
+      knowledge: '文档',
+      tools: '工具规则',
       guidelines: '回复指引',
       instruction: '指令',
     },
@@ -336,6 +342,7 @@ export const promptWords = words(
       dialect: '此规则不使用',
       duplicate: '聊天已有位置',
       forbidden: '预设不允许',
+      shortened: '已缩短',
     },
     reasonTexts: {
       disabled: '它在定义处已被停用。',
@@ -350,6 +357,7 @@ export const promptWords = words(
       dialect: '此角色的规则不使用这个字段。',
       duplicate: '预设为聊天列出了第二个位置。',
       forbidden: '预设不允许角色卡替换它的提示词。',
+      shortened: '文档全文放不下。提示词中有其大纲和开头，其余内容可供搜索。',
     },
 
     compareWith: '比较对象',

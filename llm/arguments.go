@@ -1,4 +1,4 @@
-package nodest
+package llm
 
 import (
 	"bytes"
@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// readArguments reads the arguments of a call as the model wrote them and checks them
+// ReadArguments reads the arguments of a call as the model wrote them and checks them
 // against the tool's parameters: what is required must be there, and everything must have
 // its type. Unknown members are left in. The error is for the model.
-func readArguments(parameters json.RawMessage, written string) (map[string]any, json.RawMessage, error) {
+func ReadArguments(parameters json.RawMessage, written string) (map[string]any, json.RawMessage, error) {
 	args, err := parseObject(written)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the arguments are not valid JSON: %w", err)
@@ -27,7 +27,7 @@ func readArguments(parameters json.RawMessage, written string) (map[string]any, 
 		return nil, nil, fmt.Errorf("the parameters of the tool: %w", err)
 	}
 	for _, name := range schema.Required {
-		if isEmpty(args[name]) {
+		if IsEmptyArgument(args[name]) {
 			return nil, nil, fmt.Errorf("the argument %q is required and must not be empty", name)
 		}
 	}
@@ -42,15 +42,15 @@ func readArguments(parameters json.RawMessage, written string) (map[string]any, 
 	return args, whole, err
 }
 
-// isEmpty reports whether a value says nothing.
-func isEmpty(v any) bool {
+// IsEmptyArgument reports whether a value says nothing.
+func IsEmptyArgument(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return true
 	case string:
 		return strings.TrimSpace(v) == ""
 	case []any:
-		return !slices.ContainsFunc(v, func(item any) bool { return !isEmpty(item) })
+		return !slices.ContainsFunc(v, func(item any) bool { return !IsEmptyArgument(item) })
 	}
 	return false
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"nodest/knowledge"
+	"nodest/knowledge/parse"
+	"nodest/store"
+)
+
+// checkDocuments counts the documents of all users, also while a server runs.
+func checkDocuments(ctx context.Context, cfg *config, log *slog.Logger) check {
+	c := check{name: "documents"}
+	if !cfg.hasDatabase() {
+		c.detail = "none yet"
+		return c
+	}
+	found, err := store.CountDocuments(ctx, storeOptions(cfg, log))
+	if err != nil {
+		c.detail, c.fix = "cannot be counted", oneLine(err)
+		return c
+	}
+	c.detail = documentCounts(found)
+	if len(found.Orphans) > 0 {
+		var tables []string
+		for _, table := range slices.Sorted(maps.Keys(found.Orphans)) {
+			tables = append(tables, fmt.Sprintf("%d in %s", found.Orphans[table], table))
+		}
+		c.fix = "rows that belong to no document: " + strings.Join(tables, ", ") +
+			". They are never found, and go when the documents are deleted. Please report this."
+	}
+	return c
+}
+
+func documentCounts(d *store.Documents) string {
+	var counts []string
+	for _, state := range []string{knowledge.Ready, knowledge.Pending, knowledge.Parsing, knowledge.Chunking, knowledge.Embedding, knowledge.Failed} {
+		if n := d.Files[state]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	if d.Deleted > 0 {
+		counts = append(counts, fmt.Sprintf("%d deleted, being removed", d.Deleted))
+	}
+	if d.Abandoned > 0 {
+		counts = append(counts, fmt.Sprintf("%d interrupted uploads, removed after a day", d.Abandoned))
+	}
+	if counts == nil {
+		return "none yet"
+	}
+	return strings.Join(counts, ", ")
+}
+
+// checkParser starts the process that reads documents.
+func checkParser(ctx context.Context) check {
+	parser := &parse.Child{}
+	_, err := parser.Parse(ctx, parse.Input{Name: "check.html", Data: []byte("<p>One line.</p>")})
+	if err != nil {
+		return check{"parser", "cannot read documents", "the server cannot start itself as a process: " + oneLine(err)}
+	}
+	return check{name: "parser", detail: "reads documents in a process of its own"}
+}
