@@ -99,11 +99,11 @@ func (m *kbReader) answer(req llm.Request) (text string, call *llm.ToolCall) {
 		}
 	}
 	if found.weak() {
-		return "I am afraid that I do not know.", nil
+		return "I find nothing about that in my documents.", nil
 	}
 	lines := make([]string, len(best))
 	for i, w := range best {
-		lines[i] = withoutMarks.Replace(w.text) + fmt.Sprintf(" [^%d]", shown.texts[w.from].ref)
+		lines[i] = withoutMarks.Replace(strings.TrimLeft(w.text, "#>*-| ")) + fmt.Sprintf(" [^%d]", shown.texts[w.from].ref)
 	}
 	return strings.Join(lines, "\n\n"), nil
 }
