@@ -120,21 +120,11 @@ func (l *toolLoop) request() llm.Request {
 // end of the reply.
 func (l *toolLoop) next(ctx context.Context, said modelAnswer, err error) (again bool, _ error) {
 	switch {
-	case err == nil && (len(said.calls) == 0 || len(l.turn.tools) == 0):
-		return false, nil
-	case ctx.Err() != nil || len(l.turn.tools) == 0:
+	case len(l.turn.tools) == 0, err == nil && len(said.calls) == 0:
 		return false, err
-	case llm.ToolsUnsupported(err):
-		l.e.toolless.note(l.turn.modelKey(), time.Now())
-		return true, l.withoutTools(ctx)
-	case llm.EchoRejected(err), l.rounds > 0 && llm.ProviderStatus(err) == 400:
-		return true, l.withoutTools(ctx)
-	case l.rounds > 0 && fault.Is(err, fault.EmptyReply) && l.t.hasText():
-		l.t.finish(llm.FinishStop) // what it wrote before its calls is the reply
-		return false, nil
-	case err != nil && !(l.closed && fault.Is(err, fault.EmptyReply)):
-		return false, err
-	case l.closed && (l.insisted || err != nil):
+	case err != nil:
+		return l.afterError(ctx, err)
+	case l.closed && l.insisted:
 		return true, l.withoutTools(ctx)
 	case l.closed:
 		l.insisted = true
@@ -142,6 +132,28 @@ func (l *toolLoop) next(ctx context.Context, said modelAnswer, err error) (again
 	}
 	l.answer(ctx, said)
 	return true, context.Cause(ctx)
+}
+
+// afterError decides what follows an error of a model that has tools.
+func (l *toolLoop) afterError(ctx context.Context, err error) (again bool, _ error) {
+	empty := fault.Is(err, fault.EmptyReply)
+	switch {
+	case ctx.Err() != nil:
+		return false, err
+	case llm.ToolsUnsupported(err):
+		if fault.Public(err).Details["provider"] == l.turn.setup.model.Provider { // else a fallback said it
+			l.e.toolless.note(l.turn.modelKey(), time.Now())
+		}
+		return true, l.withoutTools(ctx)
+	case llm.EchoRejected(err), l.rounds > 0 && llm.ProviderStatus(err) == 400:
+		return true, l.withoutTools(ctx)
+	case empty && l.rounds > 0 && l.t.hasText():
+		l.t.finish(llm.FinishStop) // what it wrote before its calls is the reply
+		return false, nil
+	case empty && l.closed:
+		return true, l.withoutTools(ctx)
+	}
+	return false, err
 }
 
 // withoutTools makes the prompt anew for a model that does not call tools: one search

@@ -97,28 +97,9 @@ func between(text []rune, p int) border {
 	}
 	switch {
 	case before == '\n':
-		q := p - 2
-		for q >= 0 && text[q] != '\n' && isBlank(text[q]) {
-			q--
-		}
-		if q < 0 || text[q] == '\n' {
-			return blankLine
-		}
-		return line
+		return behindLine(text, p)
 	case isBlank(before):
-		q := p - 1
-		for q > 0 && p-q < 8 && (isBlank(text[q]) || isClosing(text[q])) {
-			q--
-		}
-		switch text[q] {
-		case '\n':
-			return line
-		case '.', '!', '?', '。', '！', '？', '…':
-			return sentence
-		case ';', ',', ':', '；', '，', '、', '：':
-			return clause
-		}
-		return space
+		return behindBlank(text, p)
 	case isClosing(r) || isStop(r):
 		return anywhere
 	}
@@ -133,6 +114,35 @@ func between(text []rune, p int) border {
 		return clause
 	}
 	return anywhere
+}
+
+// behindLine judges a place behind a line break.
+func behindLine(text []rune, p int) border {
+	q := p - 2
+	for q >= 0 && text[q] != '\n' && isBlank(text[q]) {
+		q--
+	}
+	if q < 0 || text[q] == '\n' {
+		return blankLine
+	}
+	return line
+}
+
+// behindBlank judges a place behind another blank.
+func behindBlank(text []rune, p int) border {
+	q := p - 1
+	for q > 0 && p-q < 8 && (isBlank(text[q]) || isClosing(text[q])) {
+		q--
+	}
+	switch text[q] {
+	case '\n':
+		return line
+	case '.', '!', '?', '。', '！', '？', '…':
+		return sentence
+	case ';', ',', ':', '；', '，', '、', '：':
+		return clause
+	}
+	return space
 }
 
 func isClosing(r rune) bool { return strings.ContainsRune(`"'”’」』）》〉】)]}`, r) }

@@ -237,11 +237,14 @@ func endWithParent(ctx context.Context, parent int) {
 			return
 		case <-tick.C:
 			if os.Getppid() != parent {
-				os.Exit(3)
+				orphaned()
 			}
 		}
 	}
 }
+
+// orphaned ends a process that nobody waits for.
+func orphaned() { os.Exit(3) }
 
 // readLine reads a line byte by byte, so that nothing after it is lost.
 func readLine(in io.Reader) ([]byte, error) {

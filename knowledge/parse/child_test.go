@@ -42,7 +42,8 @@ func misbehave(how string) {
 	}
 	switch how {
 	case "spin":
-		for {
+		for n := 0; ; n++ {
+			_ = n
 		}
 	case "eat":
 		var kept [][]byte

@@ -110,7 +110,7 @@ func (e *epub) navigation() error {
 		}
 		root, err := html.Parse(bytes.NewReader(data))
 		if err != nil {
-			return nil
+			return nil //nolint:nilerr // the chapters stay without titles
 		}
 		for n := range root.Descendants() {
 			if n.DataAtom == atom.A {

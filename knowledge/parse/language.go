@@ -14,15 +14,16 @@ func language(text string) string {
 	}
 	han, kana, hangul, latin, other := scripts(text)
 	// A Han character says about as much as four Latin letters.
-	switch most := max(4*(han+kana), 3*hangul, latin, other); {
-	case most == 0 || most == other:
+	most := max(4*(han+kana), 3*hangul, latin, other)
+	switch most {
+	case 0, other:
 		return ""
-	case most == 4*(han+kana):
+	case 4 * (han + kana):
 		if kana*10 > han {
 			return "ja"
 		}
 		return "zh"
-	case most == 3*hangul:
+	case 3 * hangul:
 		return "ko"
 	}
 	return latinLanguage(text)

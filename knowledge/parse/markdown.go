@@ -159,7 +159,6 @@ func (m *markdown) withoutComments(line string) string {
 			_, after, ok := strings.Cut(rest, "-->")
 			dropped = true
 			if !ok {
-				rest = ""
 				break
 			}
 			m.comment, rest = false, after

@@ -25,12 +25,12 @@ func parsePDF(p *parser) error {
 	if err != nil {
 		return err
 	}
-	defer pool.Close()
+	defer func() { _ = pool.Close() }() // the text is read by then
 	reader, err := pool.GetInstanceWithContext(p.ctx)
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
+	defer func() { _ = reader.Close() }()
 	doc, err := reader.OpenDocument(&requests.OpenDocument{File: &p.in.Data})
 	switch {
 	case errors.Is(err, pdferrors.ErrPassword) || errors.Is(err, pdferrors.ErrSecurity):

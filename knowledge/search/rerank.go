@@ -26,7 +26,7 @@ func (s *searching) rerank(ctx context.Context) error {
 	}
 	if err != nil || len(passages) != len(refs) {
 		s.result.Degraded = append(s.result.Degraded, "rerank")
-		return nil
+		return nil //nolint:nilerr // the order by words and vectors stays, and the result says so
 	}
 	s.order(head, passages)
 	return nil

@@ -111,24 +111,29 @@ func (openAI) decode(r *http.Request, body []byte) (Request, error) {
 		if err := strict(body, &in); err != nil {
 			return req, err
 		}
-		req.Model = in.Model
-		for _, m := range in.Messages {
-			read, err := m.read()
-			if err != nil {
-				return req, err
-			}
-			if m.Reasoning != "" && r.Header.Get("X-Title") == "" {
-				return req, errors.New("property 'reasoning' is unsupported")
-			}
-			req.Messages = append(req.Messages, read)
-		}
-		for _, t := range in.Tools {
-			req.Tools = append(req.Tools, llm.Tool(t.Function))
-		}
-		req.NoCalls = in.ToolChoice == "none"
-		return req, cmp.Or(checkChat(in), checkTools(in), checkOrder(req.Messages))
+		return req, in.into(&req, r.Header.Get("X-Title") != "")
 	}
 	return req, fmt.Errorf("no such path %s", r.URL.Path)
+}
+
+// into checks a request for a reply and copies it. Only OpenRouter knows reasoning.
+func (in *chatRequest) into(req *Request, knowsReasoning bool) error {
+	req.Model = in.Model
+	for _, m := range in.Messages {
+		read, err := m.read()
+		if err != nil {
+			return err
+		}
+		if m.Reasoning != "" && !knowsReasoning {
+			return errors.New("property 'reasoning' is unsupported")
+		}
+		req.Messages = append(req.Messages, read)
+	}
+	for _, t := range in.Tools {
+		req.Tools = append(req.Tools, llm.Tool(t.Function))
+	}
+	req.NoCalls = in.ToolChoice == "none"
+	return cmp.Or(checkChat(*in), checkTools(*in), checkOrder(req.Messages))
 }
 
 // contentPart is a part of a message: a text, or an image as a data URL.

@@ -226,6 +226,11 @@ func checkGeminiTools(in *pb.GenerateContentRequest) error {
 			}
 		}
 	}
+	return checkGeminiTurns(in)
+}
+
+// checkGeminiTurns checks that calls and their answers follow one another.
+func checkGeminiTurns(in *pb.GenerateContentRequest) error {
 	var open []string // functions called in the turn before
 	before := "user"
 	for i, c := range in.Contents {
