@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"nodest/index"
 	"nodest/knowledge"
@@ -87,41 +89,51 @@ func (m *kbReader) answer(req llm.Request) (text string, call *llm.ToolCall) {
 	if !knowledge.Wanted(question, nil) {
 		return "That is nice of you to say.", nil
 	}
-	best, cover := bestWindows(question, shown.texts)
+	best, found := bestPlaces(question, shown.texts)
 	if len(req.Tools) > 0 && !req.NoCalls {
-		if call = nextCall(question, &shown, best, cover); call != nil {
+		if call = nextCall(question, &shown, best, found); call != nil {
 			if call.Name == knowledge.SearchTool {
 				m.noteSearch()
 			}
 			return "", call
 		}
 	}
-	if cover < weakCover {
-		return "I am afraid that I do not know.", nil
+	if found.weak() {
+		return "I find nothing about that in my documents.", nil
 	}
 	lines := make([]string, len(best))
 	for i, w := range best {
-		lines[i] = withoutMarks.Replace(w.text) + fmt.Sprintf(" [^%d]", shown.texts[w.from].ref)
+		lines[i] = withoutMarks.Replace(strings.TrimLeft(w.text, "#>*-| ")) + fmt.Sprintf(" [^%d]", shown.texts[w.from].ref)
 	}
 	return strings.Join(lines, "\n\n"), nil
 }
 
-// The share of a question's words that a place of a text has: below weakCover it says nothing
-// about it; from strongCover on nothing more is read.
+// evidence is how well what is shown fits a question.
+type evidence struct {
+	cover   float64 // share of the question's words that one place has at most
+	missing bool    // a word of the question is nowhere in it
+}
+
+// What is too little to answer, and enough to read nothing more. Words alone cannot tell a
+// question that the documents do not answer from one in other words: the bounds were chosen on
+// the questions that this model is used with.
 const (
-	weakCover   = 0.4
-	strongCover = 0.6
+	weakCover    = 0.25
+	missingCover = 0.38 // with a missing word
+	strongCover  = 0.6
 )
+
+func (e evidence) weak() bool { return e.cover < weakCover || e.missing && e.cover < missingCover }
 
 // withoutMarks keeps what a document writes in brackets from passing for the model's citations.
 var withoutMarks = strings.NewReplacer("[", "(", "]", ")")
 
 // nextCall is what the model wants to look up; nil = nothing more.
-func nextCall(question string, shown *shownSoFar, best []kbWindow, cover float64) *llm.ToolCall {
+func nextCall(question string, shown *shownSoFar, best []kbPlace, found evidence) *llm.ToolCall {
 	switch {
 	case shown.searches == 0:
 		return calling(knowledge.SearchTool, map[string]any{"query": question})
-	case shown.reads == 0 && cover < strongCover && len(best) > 0:
+	case shown.reads == 0 && found.cover < strongCover && len(best) > 0:
 		var chunks, files []string
 		for _, w := range best {
 			id := shown.texts[w.from].chunkID
@@ -133,7 +145,7 @@ func nextCall(question string, shown *shownSoFar, best []kbWindow, cover float64
 			}
 		}
 		return calling(knowledge.ReadTool, map[string]any{"fileIds": files, "aroundChunkIds": chunks})
-	case shown.searches == 1 && cover < weakCover:
+	case shown.searches == 1 && found.weak():
 		words := index.Terms(question)
 		slices.Reverse(words)
 		return calling(knowledge.SearchTool, map[string]any{"query": strings.Join(words, " ")})
@@ -198,74 +210,86 @@ func textsIn(markup string) (all []shownText) {
 	return all
 }
 
-// kbWindow is a place of a text: a sentence with the next one.
-type kbWindow struct {
+// kbPlace is a part of a shown text with the two sentences of it that fit a question best.
+type kbPlace struct {
 	from  int // the text
 	text  string
-	terms []string
-	score float64
+	cover float64 // share of the question's words in the part, by their rarity in what is shown
+	score float64 // with that of the two sentences, and the rank of the text
 }
 
+// unseenPair is what a pair of Chinese characters counts that is nowhere: many are no word.
+const unseenPair = 0.2
+
 const (
-	mostCited   = 3   // windows of an answer
-	longestSaid = 280 // code points of a window
+	mostCited   = 5   // places of an answer
+	placeLength = 800 // code points
+	longestSaid = 280 // code points of two sentences
 )
 
 // sentenceEnd is where a text may be taken apart.
 var sentenceEnd = regexp.MustCompile(`[.!?]["”’)]?\s+|[。！？]["”’）」]?|\n\s*\n|\n\s*[-*#|]`)
 
-// bestWindows are the places with the most of a question's words, by their rarity in what is
-// shown, and the share that the first of them has.
-func bestWindows(question string, texts []shownText) (best []kbWindow, cover float64) {
+// bestPlaces are the places with the most of a question's words, of which those that the search
+// has put first count more.
+func bestPlaces(question string, texts []shownText) (best []kbPlace, e evidence) {
 	asked := index.Terms(question)
 	slices.Sort(asked)
 	asked = slices.Compact(asked)
-	var all []kbWindow
-	known := map[string]bool{}
+	var all []kbPlace
+	var terms [][]string
 	for from, t := range texts {
-		for _, said := range windowsIn(t.text) {
-			if !known[said] {
-				known[said] = true
-				all = append(all, kbWindow{from: from, text: said, terms: index.Terms(said)})
-			}
+		for part := range slices.Chunk([]rune(t.text), placeLength) {
+			all = append(all, kbPlace{from: from, text: string(part)})
+			terms = append(terms, index.Terms(string(part)))
 		}
 	}
 	worth, whole := map[string]float64{}, 0.0
 	for _, term := range asked {
 		n := 0
 		for i := range all {
-			if slices.Contains(all[i].terms, term) {
+			if slices.Contains(terms[i], term) {
 				n++
 			}
 		}
 		worth[term] = math.Log(1 + float64(len(all))/(float64(n)+0.5))
+		switch {
+		case n == 0 && term[0] > unicode.MaxASCII:
+			worth[term] *= unseenPair
+		case n == 0:
+			e.missing = true
+		}
 		whole += worth[term]
 	}
-	for i := range all {
+	covers := func(terms []string) (share float64) {
 		for _, term := range asked {
-			if slices.Contains(all[i].terms, term) {
-				all[i].score += worth[term] / whole
+			if slices.Contains(terms, term) {
+				share += worth[term] / whole
 			}
 		}
+		return share
 	}
-	slices.SortStableFunc(all, func(a, b kbWindow) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
+	for i := range all {
+		p := &all[i]
+		said := 0.0
+		p.cover = covers(terms[i])
+		p.text, said = bestSentences(p.text, covers)
+		p.score = p.cover + said + 1 - float64(p.from)/float64(len(texts))
+		e.cover = max(e.cover, p.cover)
+	}
+	slices.SortStableFunc(all, func(a, b kbPlace) int { return cmp.Compare(b.score, a.score) })
+	known := map[string]bool{}
+	for _, p := range all {
+		if len(best) < mostCited && !known[p.text] {
+			known[p.text] = true
+			best = append(best, p)
 		}
-		return 0
-	})
-	best = all[:min(mostCited, len(all))]
-	if len(best) > 0 {
-		cover = best[0].score
 	}
-	return best, cover
+	return best, e
 }
 
-// windowsIn are each sentence of a text with the next one.
-func windowsIn(text string) (all []string) {
+// bestSentences are the sentence of a text, and the next one, that cover most.
+func bestSentences(text string, covers func(terms []string) float64) (best string, most float64) {
 	var sentences []string
 	at := 0
 	for _, end := range sentenceEnd.FindAllStringIndex(text, -1) {
@@ -273,6 +297,7 @@ func windowsIn(text string) (all []string) {
 	}
 	sentences = append(sentences, strings.TrimSpace(text[at:]))
 	sentences = slices.DeleteFunc(sentences, func(s string) bool { return s == "" })
+	most = -1
 	for i, s := range sentences {
 		if i+1 < len(sentences) {
 			s += " " + sentences[i+1]
@@ -280,7 +305,9 @@ func windowsIn(text string) (all []string) {
 		if r := []rune(s); len(r) > longestSaid {
 			s = string(r[:longestSaid])
 		}
-		all = append(all, strings.Join(strings.Fields(s), " "))
+		if c := covers(index.Terms(s)); c > most {
+			best, most = strings.Join(strings.Fields(s), " "), c
+		}
 	}
-	return all
+	return best, max(most, 0)
 }

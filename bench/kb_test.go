@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,8 +18,9 @@ func TestKnowledgeQuality(t *testing.T) {
 	}
 	for _, set := range []struct {
 		name  string
-		every int // of the questions: the whole takes too long under the race detector
-	}{{"kb", 1}, {"cmrc", 12}, {"xquad", 5}} {
+		every int    // of the questions: the whole takes too long under the race detector
+		loop  string // the model that answers every second question; "" = none
+	}{{"kb", 1, loopScripted}, {"cmrc", 12, ""}, {"xquad", 5, ""}} {
 		t.Run(set.name, func(t *testing.T) {
 			folder := filepath.Join(filepath.Dir(kb), set.name)
 			if set.name == "kb" {
@@ -30,7 +32,7 @@ func TestKnowledgeQuality(t *testing.T) {
 			var out strings.Builder
 			err := KB(t.Context(), &out, KBOptions{
 				Corpus: filepath.Join(folder, "docs"), Queries: filepath.Join(folder, "queries.jsonl"),
-				Every: set.every, Gate: filepath.Join("testdata", set.name+"-gate.json"),
+				Every: set.every, Loop: set.loop, LoopEvery: 2, Gate: filepath.Join("testdata", set.name+"-gate.json"),
 			})
 			t.Log(out.String())
 			require.NoError(t, err)
@@ -53,6 +55,12 @@ func TestKnowledgeBenchPrints(t *testing.T) {
 	for _, want := range []string{"2 files, 1 chunks; failed: map[empty_document:1]", "plain BM25", "search p50"} {
 		require.Contains(t, out.String(), want)
 	}
+	out.Reset()
+	require.NoError(t, KB(t.Context(), &out, KBOptions{Corpus: docs, Queries: queries, Loop: loopScripted, JSON: true}))
+	var got struct{ Loop kbLoop }
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &got))
+	require.Equal(t, []float64{1, 1, 0}, []float64{got.Loop.CitationHit, got.Loop.WithoutTools.CitationHit, got.Loop.RepeatedSearch})
+	require.Error(t, KB(t.Context(), &out, KBOptions{Corpus: docs, Queries: queries, Loop: "live"}))
 	require.NoError(t, os.WriteFile(gate, []byte(`{"crossLingual":{"mrr":0.5}}`), 0o600))
 	require.ErrorContains(t, KB(t.Context(), &out, o), "crossLingual.mrr is 0.000, below 0.500")
 	out.Reset()
@@ -69,4 +77,18 @@ func TestAQuoteMayCrossTheBorderOfAChunk(t *testing.T) {
 	} {
 		require.Equal(t, want, hasMost(bareText(text), quote), text)
 	}
+}
+
+func TestALoopMissesEachOfItsLimits(t *testing.T) {
+	good := kbLoop{QuoteRecall10: 0.8, kbAnswers: kbAnswers{CitationHit: 0.6, FalseAnswer: 0.1}, RoundsP95: 4}
+	require.NoError(t, good.gate())
+	for name, change := range map[string]func(l *kbLoop){
+		"citationHit": func(l *kbLoop) { l.CitationHit = 0.5 }, "repeatedSearch": func(l *kbLoop) { l.RepeatedSearch = 0.01 },
+		"roundsP95": func(l *kbLoop) { l.RoundsP95 = 5 }, "falseAnswer": func(l *kbLoop) { l.FalseAnswer = 0.4 },
+	} {
+		l := good
+		change(&l)
+		require.ErrorContains(t, l.gate(), "loop."+name)
+	}
+	require.NoError(t, (*kbLoop)(nil).gate())
 }

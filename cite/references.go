@@ -40,7 +40,8 @@ type ReferenceOptions struct {
 	MinChunkLength int
 
 	MaxRef      int      // references; 0 = none
-	MinRelScore float64  // cosine, which depends on the embedding model. Words have a threshold of their own.
+	MinRelScore float64  // cosine, which depends on the embedding model. Words have a threshold of their own:
+	MinOverlap  float64  // by sentence, the share of a sentence's words that its quote has; 0 = 0.25
 	Hostnames   []string // only sources of these hosts; empty = all
 }
 

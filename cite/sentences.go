@@ -42,7 +42,7 @@ func citeSentences(ctx context.Context, emb llm.Embedder, answer string, sources
 	for i, c := range chunks {
 		texts[i] = c.Text
 	}
-	threshold, floor := o.MinRelScore, min(o.MinRelScore, minOverlap)
+	threshold, floor := o.MinRelScore, min(o.MinRelScore, cmp.Or(o.MinOverlap, minOverlap))
 	rows, byWords := match(ctx, emb, texts, passages, matching{hitsPerSentence, threshold, floor - numberBonus, index.Terms})
 	if byWords {
 		threshold = floor

@@ -56,6 +56,9 @@ func (s *Service) SearchIn(ctx context.Context, userID string, scope Scope, in S
 	if err != nil {
 		return nil, err
 	}
+	if err := f.reorder(ctx, found); err != nil {
+		return nil, err
+	}
 	return f.out, f.answer(ctx, found)
 }
 
@@ -174,6 +177,9 @@ func (f *finder) query() search.Query {
 	q := search.Query{
 		Text: f.in.Query, More: f.in.More, Vector: f.asked, Mode: f.in.Mode, TopK: f.in.TopK,
 		MinSimilarity: f.s.opts.MinSimilarity, PerFile: f.in.PerFile,
+	}
+	if f.s.opts.Rerank != nil {
+		q.TopK = max(f.topK(), mostReranked)
 	}
 	if f.model == offline.EmbeddingModel {
 		q.VectorWeight, q.MinSimilarity = search.SpellingWeight, max(q.MinSimilarity, search.SpellingSimilarity)

@@ -46,6 +46,9 @@ type Pipeline struct {
 	Meaning func(ctx context.Context, userID string) (llm.Embedder, error)
 	// Model returns what answers questions; nil from it = no provider is configured.
 	Model func(ctx context.Context, userID string) (*Model, error)
+	// Rerank orders the best 30 chunks of a search once more; nil = they stay in the order that
+	// their texts gave them.
+	Rerank Reranker
 	// Transient delivers an event that is not stored.
 	Transient func(*stream.Event)
 
@@ -56,6 +59,7 @@ type Pipeline struct {
 	Backoff       time.Duration // before a refused embedding call is repeated, doubled each time; default 1 s
 	QueryTime     time.Duration // for the vector of a question; default 2 s
 	MinSimilarity float64       // of hits that only their vector found; 0 = any
+	RerankTime    time.Duration // for Rerank, after which hits stay in their order; default 2 s
 	NoRerank      bool          // hits stay in the order of their ranks
 	Log           *slog.Logger  // default slog.Default()
 }
@@ -76,6 +80,7 @@ func (p Pipeline) withDefaults() Pipeline {
 	p.Stall = cmp.Or(p.Stall, 10*time.Minute)
 	p.Backoff = cmp.Or(p.Backoff, time.Second)
 	p.QueryTime = cmp.Or(p.QueryTime, 2*time.Second)
+	p.RerankTime = cmp.Or(p.RerankTime, 2*time.Second)
 	p.Log = cmp.Or(p.Log, slog.Default())
 	return p
 }

@@ -1,0 +1,125 @@
+package rerank_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/fault"
+	"nodest/knowledge/rerank"
+	"nodest/llm"
+)
+
+// server answers as a test says, and refuses what a strict server refuses.
+func server(t *testing.T, status int, answer string) (*rerank.Client, *int) {
+	t.Helper()
+	calls := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls++
+		var in map[string]any
+		body, err := io.ReadAll(r.Body)
+		switch {
+		case err != nil, json.Unmarshal(body, &in) != nil, r.Method != http.MethodPost, r.URL.Path != "/v1/rerank":
+			w.WriteHeader(http.StatusNotFound)
+			return
+		case r.Header.Get("Authorization") != "Bearer the-secret-key":
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		case len(in) != 4, in["model"] != "small", in["query"] != "Who?", len(in["documents"].([]any)) != 3, in["top_n"] != 3.0:
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			return
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+	}))
+	t.Cleanup(s.Close)
+	return client(t, s.URL+"/v1/", "the-secret-key"), &calls
+}
+
+func client(t *testing.T, url, key string) *rerank.Client {
+	t.Helper()
+	c, err := rerank.New(rerank.Config{
+		Server: rerank.Jina, BaseURL: url, Model: "small", Keys: llm.ParseKeys(key), Client: llm.HTTPClient(llm.Transport()),
+	})
+	require.NoError(t, err)
+	return c
+}
+
+var texts = []string{"a", "b", "c"}
+
+func TestOrderIsThatOfTheScores(t *testing.T) {
+	c, _ := server(t, http.StatusOK, `{"model":"small","results":[{"index":0,"relevance_score":0.1},{"index":2,"relevance_score":0.9,"document":{"text":"c"}}]}`)
+	order, err := c.Order(t.Context(), "Who?", texts)
+	require.NoError(t, err)
+	require.Equal(t, []int{2, 0}, order)
+}
+
+func TestAnswersThatFitNothingAreRefused(t *testing.T) {
+	for name, answer := range map[string]string{
+		"no JSON": "<html>", "no results": `{}`, "none": `{"results":[]}`, "unknown": `{"results":[{"index":3,"relevance_score":1}]}`,
+		"negative": `{"results":[{"index":-1,"relevance_score":1}]}`, "no index": `{"results":[{"relevance_score":1}]}`, "no score": `{"results":[{"index":1}]}`,
+		"twice": `{"results":[{"index":1,"relevance_score":1},{"index":1,"relevance_score":0}]}`, "not a number": `{"results":[{"index":"1","relevance_score":1}]}`,
+		"too large": `{"results":[],"x":"` + strings.Repeat("x", 3<<20) + `"}`,
+	} {
+		c, _ := server(t, http.StatusOK, answer)
+		_, err := c.Order(t.Context(), "Who?", texts)
+		require.True(t, fault.Is(err, fault.UpstreamBadAnswer), "%s: %v", name, err)
+	}
+}
+
+func TestARefusalHasItsCodeAndNoKey(t *testing.T) {
+	for status, code := range map[int]fault.Code{401: fault.UpstreamAuth, 402: fault.UpstreamQuota, 429: fault.UpstreamRate, 503: fault.UpstreamDown, 302: fault.UpstreamBadAnswer} {
+		c, calls := server(t, status, `{"detail":"the-secret-key is wrong"}`)
+		_, err := c.Order(t.Context(), "Who?", texts)
+		require.True(t, fault.Is(err, code), "%d: %v", status, err)
+		require.NotContains(t, err.Error(), "the-secret-key")
+		require.Equal(t, 1, *calls)
+	}
+}
+
+func TestAServerOfOnesOwnNeedsNoKey(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		_, _ = io.WriteString(w, `{"results":[{"index":1,"relevance_score":-3.5},{"index":0,"relevance_score":-8}]}`)
+	}))
+	defer s.Close()
+	order, err := client(t, s.URL, "").Order(t.Context(), "Who?", texts)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 0}, order)
+}
+
+// stuck is a server that does not answer.
+type stuck struct{}
+
+func (stuck) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func TestAStuckServerCostsTheTimeOfItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := rerank.New(rerank.Config{Server: rerank.Cohere, Keys: llm.ParseKeys("k"), Client: llm.HTTPClient(stuck{})})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		begun := time.Now()
+		_, err = c.Order(ctx, "Who?", texts)
+		require.Error(t, err)
+		require.Equal(t, 2*time.Second, time.Since(begun))
+	})
+}
+
+func TestAServiceNeedsAKey(t *testing.T) {
+	_, err := rerank.New(rerank.Config{Server: rerank.Cohere})
+	require.True(t, fault.Is(err, fault.NotConfigured), "%v", err)
+}
