@@ -186,12 +186,8 @@ func measureKB(ctx context.Context, out io.Writer, o KBOptions) (*kbResult, erro
 	r := &kbResult{ByLanguage: map[string]*kbGroup{}, CrossLingual: &kbGroup{}, ByType: map[string]*kbGroup{}, Ingest: l.ingest, Mode: o.Mode, Rerank: o.Rerank}
 	plain := newKBPlain(l)
 	var times []time.Duration
-	var talks []kbTalk
 	for i, q := range questions {
-		if o.Loop != "" && (!q.Answerable || i%max(1, o.LoopEvery) == 0) {
-			talks = append(talks, kbTalk{kbQuestion: q})
-		}
-		if !q.Answerable || o.Every > 1 && i%o.Every != 0 {
+		if !q.Answerable || i%max(1, o.Every) != 0 {
 			continue
 		}
 		gold := l.gold(&q)
@@ -213,9 +209,19 @@ func measureKB(ctx context.Context, out io.Writer, o KBOptions) (*kbResult, erro
 		g.mean()
 	}
 	if o.Loop != "" {
-		r.Loop, err = talkAboutKB(ctx, out, l, talks, o)
+		r.Loop, err = talkAboutKB(ctx, out, l, talksOf(questions, o), o)
 	}
 	return r, err
+}
+
+// talksOf are the questions that are asked in chats.
+func talksOf(questions []kbQuestion, o KBOptions) (talks []kbTalk) {
+	for i, q := range questions {
+		if !q.Answerable || i%max(1, o.LoopEvery) == 0 {
+			talks = append(talks, kbTalk{kbQuestion: q})
+		}
+	}
+	return talks
 }
 
 // groups are those that a question counts in.

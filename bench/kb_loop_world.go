@@ -140,7 +140,7 @@ func (w *kbWorld) talk(ctx context.Context, text string, tools bool) (*kbTurn, e
 		return nil, err
 	}
 	if g.Status != chat.GenDone {
-		return nil, fmt.Errorf("the reply to %q is %s: %v", text, g.Status, g.Error)
+		return nil, fmt.Errorf("the reply to %q is %s: %w", text, g.Status, g.Error)
 	}
 	m, err := w.chats.Message(ctx, w.user, sent.Message.ID)
 	if err != nil {
