@@ -45,6 +45,10 @@ type ReferenceOptions struct {
 	Hostnames   []string // only sources of these hosts; empty = all
 }
 
+// DocumentOverlap is the MinOverlap where documents were searched. A search nearly always finds
+// something: with less, "I find nothing about that" would cite a sentence about finding.
+const DocumentOverlap = 0.5
+
 // DefaultReferences has the defaults for a mode.
 func DefaultReferences(mode string) ReferenceOptions {
 	return ReferenceOptions{Mode: mode, MaxRef: DefaultMaxRef, MinRelScore: DefaultMinRelScore}

@@ -113,7 +113,9 @@ func (s *Service) answer(ctx context.Context, userID, question string, pieces []
 			meaning = nil // words are compared
 		}
 	}
-	cited := cite.CheckMarks(ctx, meaning, reply, sources, cite.MarkOptions{Auto: cite.DefaultReferences(cite.BySentence)})
+	auto := cite.DefaultReferences(cite.BySentence)
+	auto.MinOverlap = cite.DocumentOverlap
+	cited := cite.CheckMarks(ctx, meaning, reply, sources, cite.MarkOptions{Auto: auto})
 	usage, err := json.Marshal(used)
 	if err != nil {
 		return nil, fmt.Errorf("encode usage: %w", err)

@@ -19,11 +19,6 @@ import (
 // compared by words.
 const citeTime = 3 * time.Second
 
-// documentOverlap is how many of its words a sentence must share with a document to get a mark
-// that the model did not write. Searches always find something: with less, "I find nothing about
-// that" would cite a sentence about finding.
-const documentOverlap = 0.5
-
 // citable are the sources that the model was shown, by their numbers; those for which the
 // prompt had no room are empty. found reports whether some were found for this reply.
 func (t *turn) citable() (list []cite.Source, found bool) {
@@ -90,7 +85,7 @@ func (e *Engine) cite(t *task, g *chat.Generation, status string) {
 	if t.cites {
 		o.Auto = cite.DefaultReferences(cite.BySentence)
 		if slices.ContainsFunc(t.sources, func(s cite.Source) bool { return s.Kind == cite.KindKnowledge }) {
-			o.Auto.MinOverlap = documentOverlap
+			o.Auto.MinOverlap = cite.DocumentOverlap
 		}
 	}
 	cited := cite.CheckMarks(ctx, embedder, g.Text, t.sources, o)
