@@ -271,9 +271,8 @@ func bestPlaces(question string, texts []shownText) (best []kbPlace, e evidence)
 	}
 	for i := range all {
 		p := &all[i]
-		said := 0.0
-		p.cover = covers(terms[i])
-		p.text, said = bestSentences(p.text, covers)
+		text, said := bestSentences(p.text, covers)
+		p.text, p.cover = text, covers(terms[i])
 		p.score = p.cover + said + 1 - float64(p.from)/float64(len(texts))
 		e.cover = max(e.cover, p.cover)
 	}

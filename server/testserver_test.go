@@ -107,12 +107,22 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	if own.models == nil {
 		own.models = fixedModel{h.model}
 	}
+	h.knowledge = knowledge.New(h.db.Knowledge(), knowledge.Options{ReadPage: pageOf(search), Pipeline: knowledge.Pipeline{
+		Embedder: offlineEmbedder, Transient: h.hub.Transient, Log: log,
+		Model: func(ctx context.Context, userID string) (*knowledge.Model, error) {
+			m, err := h.engine.CircleModel(ctx, userID)
+			if m == nil {
+				return nil, err
+			}
+			return &knowledge.Model{Asker: m.Asker, Provider: m.Provider, Name: m.Name}, err
+		},
+	}})
 	h.engine = nodest.New(nodest.Deps{
 		Store: h.db, Characters: h.characters, Chats: h.chats, Models: own.models, Publisher: h.hub,
 	}, nodest.Options{
 		Alone: true, Log: log, Embedder: offlineEmbedder,
 		Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout), nodest.Web(search, testTimeout)},
-		Tools:   []nodest.Toolbox{nodest.WebTool(search, testTimeout)},
+		Tools:   []nodest.Toolbox{nodest.Knowledge(h.knowledge, testTimeout), nodest.WebTool(search, testTimeout)},
 	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	attachments := attachment.New(h.db.Attachments())
@@ -128,16 +138,6 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 			return err
 		},
 	})
-	h.knowledge = knowledge.New(h.db.Knowledge(), knowledge.Options{ReadPage: pageOf(search), Pipeline: knowledge.Pipeline{
-		Embedder: offlineEmbedder, Transient: h.hub.Transient, Log: log,
-		Model: func(ctx context.Context, userID string) (*knowledge.Model, error) {
-			m, err := h.engine.CircleModel(ctx, userID)
-			if m == nil {
-				return nil, err
-			}
-			return &knowledge.Model{Asker: m.Asker, Provider: m.Provider, Name: m.Name}, err
-		},
-	}})
 	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds())...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", CommandsPer10s: 1e9, Burst: 1e9}
