@@ -1,5 +1,7 @@
 package cite
 
+import "slices"
+
 // The kinds of a Source.
 const (
 	KindWeb       = "web"
@@ -34,6 +36,25 @@ type Source struct {
 type Part struct {
 	ChunkID string
 	Page    int // from 1; 0 = none
+}
+
+// Add adds what can be quoted of another view of the same source.
+func (s *Source) Add(more *Source) {
+	known := make(map[string]bool, len(s.Chunks))
+	for _, c := range s.Chunks {
+		known[c.Text] = true
+	}
+	chunks, parts := slices.Clip(s.Chunks), slices.Clip(s.Parts)
+	for len(parts) < len(chunks) {
+		parts = append(parts, s.part(len(parts)))
+	}
+	for i, c := range more.Chunks {
+		if !known[c.Text] {
+			known[c.Text] = true
+			chunks, parts = append(chunks, c), append(parts, more.part(i))
+		}
+	}
+	s.Chunks, s.Parts = chunks, parts
 }
 
 // part is the place of a chunk of the source.

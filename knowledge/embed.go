@@ -293,8 +293,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // rejected reports whether the reason of an error may be one of the texts.
 func rejected(err error) bool {
+	switch fault.Public(err).Code {
+	case fault.ContextTooLarge, fault.Blocked:
+		return true
+	case fault.UpstreamAuth, fault.UpstreamQuota, fault.UpstreamRate, fault.UpstreamDown: // some refuse a key with 400
+		return false
+	}
 	status := llm.ProviderStatus(err)
-	return fault.Is(err, fault.ContextTooLarge) || fault.Is(err, fault.Blocked) || status == 400 || status == 413 || status == 422
+	return status == 400 || status == 413 || status == 422
 }
 
 // answers checks once whether the provider embeds anything at all.

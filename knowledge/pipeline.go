@@ -253,18 +253,31 @@ func (r *run) progress(tx Tx, done, total int) (tell func(), err error) {
 // Resume lets files go on that failed because of the key of the embedding provider. It is
 // called when a user has stored a key, and by Sweep.
 func (s *Service) Resume(ctx context.Context, userID string) error {
-	return s.store.Update(ctx, userID, func(tx Tx) error {
-		ids, err := tx.Refused([]string{string(fault.UpstreamAuth), string(fault.UpstreamQuota)}, sweepBatch)
-		for _, id := range ids {
-			f, err := tx.OwnFile(id)
-			if err != nil {
-				return err
+	for range s.opts.MaxFiles/sweepBatch + 1 { // a file may fail again meanwhile
+		resumed := 0
+		err := s.store.Update(ctx, userID, func(tx Tx) error {
+			ids, err := tx.Refused([]string{string(fault.UpstreamAuth), string(fault.UpstreamQuota)}, sweepBatch)
+			for _, id := range ids {
+				if err := resume(tx, id); err != nil {
+					return err
+				}
 			}
-			f.State, f.Error = Embedding, nil
-			if err := errors.Join(putFile(tx, f), tx.Jobs.Enqueue(jobs.Spec{Kind: EmbedKind, Subject: id})); err != nil {
-				return err
-			}
+			resumed = len(ids)
+			return err
+		})
+		if err != nil || resumed < sweepBatch {
+			return err
 		}
+	}
+	return nil
+}
+
+// resume enqueues the embedding of a file that has failed.
+func resume(tx Tx, id string) error {
+	f, err := tx.OwnFile(id)
+	if err != nil {
 		return err
-	})
+	}
+	f.State, f.Error = Embedding, nil
+	return errors.Join(putFile(tx, f), tx.Jobs.Enqueue(jobs.Spec{Kind: EmbedKind, Subject: id}))
 }

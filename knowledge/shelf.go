@@ -16,6 +16,7 @@ const (
 	blockTokens = 16_000 // of full texts together, and a quarter of the context
 	shortText   = 600    // code points of a document that does not fit
 	shortTitles = 40     // headings of it
+	aboutLength = 300    // code points of what a knowledge base is said to contain
 )
 
 // Shelf is what a character can look up for one reply: the documents and knowledge bases that
@@ -139,7 +140,7 @@ func (sh *Shelf) Block(number func(cite.Source) int) []framework.KnowledgePart {
 		parts = append(parts, fixed(func(m *markup) {
 			m.open("knowledge_bases", num("totalCount", len(sh.bases)))
 			for _, b := range sh.bases {
-				m.empty("knowledge_base", attr{"id", b.ID}, attr{"name", b.Name}, attr{"description", b.Description},
+				m.empty("knowledge_base", attr{"id", b.ID}, attr{"name", b.Name}, attr{"description", op.Truncate(b.Description, aboutLength)},
 					num("files", b.Files), attr{"languages", strings.Join(b.Languages, " ")})
 			}
 			m.shut("knowledge_bases")

@@ -49,7 +49,8 @@ func (sh *Shelf) Read(ctx context.Context, arguments json.RawMessage) (*Shown, e
 	if err != nil {
 		return nil, err
 	}
-	ids := in.FileIDs[:min(len(in.FileIDs), maxRead)]
+	ids := unique(in.FileIDs)
+	ids = ids[:min(len(ids), maxRead)]
 	if at != nil {
 		ids = []string{at.FileID}
 	}
@@ -70,6 +71,16 @@ func (sh *Shelf) Read(ctx context.Context, arguments json.RawMessage) (*Shown, e
 		return nil, err
 	}
 	return sh.shownOf(pieces, unknown, room), nil
+}
+
+// unique is a list without repetitions.
+func unique(list []string) (out []string) {
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // roomLeft is what one call may read.
@@ -132,7 +143,7 @@ func (sh *Shelf) pieces(tx Tx, fileIDs, chunkIDs []string, at *ChunkID, room int
 		return pieces, unknown, err
 	}
 	each := min(readPerFile, room/max(1, len(allowed)))
-	for _, id := range slices.Compact(slices.Clone(fileIDs)) {
+	for _, id := range fileIDs {
 		f, ok := allowed[id]
 		if !ok {
 			continue

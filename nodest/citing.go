@@ -29,10 +29,10 @@ func (t *turn) citable() (list []cite.Source, found bool) {
 		switch {
 		case en.Source == framework.SourceWeb:
 			shown[inWeb] = true
-		case en.Source == framework.SourceKnowledge && en.Message == t.prompt.Base:
-			shown[inPassages] = true
-		case en.Source == framework.SourceKnowledge:
+		case en.Source == framework.SourceKnowledge && en.ID != "":
 			documents[en.ID] = true
+		case en.Source == framework.SourceKnowledge && en.Name == "": // not the block of documents
+			shown[inPassages] = true
 		}
 	}
 	list = make([]cite.Source, len(t.numbers.list))
@@ -57,7 +57,13 @@ func (t *turn) citable() (list []cite.Source, found bool) {
 // The setting of the character decides what is kept: with "hidden" the text has no marks,
 // with "off" there are no references either.
 func (e *Engine) cite(t *task, g *chat.Generation, status string) {
-	if len(t.sources) == 0 || !g.HasText() {
+	if !g.HasText() || len(t.sources) == 0 && !t.ruled {
+		return
+	}
+	if len(t.sources) == 0 || g.Kind == chat.KindContinue {
+		// There is nothing to cite, or no place for it: the marks of a longer text are counted from
+		// its beginning.
+		g.Text = cite.StripAll(g.Text, len(t.sources))
 		return
 	}
 	mode := t.setup.Docs.Settings.Knowledge.Citations

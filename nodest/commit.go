@@ -77,6 +77,9 @@ func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 		g.Text = text
 		e.cite(t, g, how.status)
 	}
+	if g.Kind == chat.KindImpersonate && len(t.sources) > 0 { // users do not cite
+		g.Text = cite.StripAll(g.Text, len(t.sources))
+	}
 	if how.status == chat.GenDone {
 		how.finish = t.finished
 		if !g.HasText() {

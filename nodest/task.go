@@ -62,6 +62,8 @@ type task struct {
 
 	buildTime time.Duration
 	asked     int             // tokens of all requests
+	asking    int             // of the last one
+	reported  bool            // the provider has told the usage of the last one
 	requests  int             // to the model
 	interim   bool            // the text so far goes when more comes: tools were called behind it
 	apart     bool            // what the model thinks next is about another request
@@ -69,6 +71,7 @@ type task struct {
 	uses      []memory.Use    // memories in the prompt
 	sources   []cite.Source   // that the model was shown
 	cites     bool            // they were found for this reply
+	ruled     bool            // the model was told how to cite
 	request   []llm.Message   // with sources
 	sent      sent            // of the chat
 	finished  llm.Finish
@@ -174,7 +177,7 @@ func (t *task) noteChunk(c llm.Chunk, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c.Usage != nil {
-		t.usage = new(t.earlier.Plus(*c.Usage))
+		t.usage, t.reported = new(t.earlier.Plus(*c.Usage)), true
 	}
 	if c.Model != "" {
 		t.model = c.Model
@@ -309,7 +312,8 @@ func (t *task) beginRequest(turn *turn, added int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.requests++
-	t.asked += turn.prompt.Tokens + added
+	t.reported, t.asking = false, turn.prompt.Tokens+added
+	t.asked += t.asking
 	if t.usage != nil {
 		t.earlier = *t.usage
 	}
@@ -320,6 +324,7 @@ func (t *task) beginRequest(turn *turn, added int) {
 func (t *task) noteSources(turn *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.ruled = t.ruled || turn.input.Rules != ""
 	if t.sources, t.cites = turn.citable(); t.sources != nil {
 		t.request = turn.prompt.Messages
 	}
@@ -387,16 +392,24 @@ func (t *task) metered() *UsageRow {
 		if t.usage.CostUSD != nil {
 			row.CostUSD = *t.usage.CostUSD
 		}
-	case t.written > 0:
-		tokens := llm.EstimateTokens(t.text.b.String()) + llm.EstimateTokens(t.thought.b.String())
-		for _, b := range t.blocks {
-			tokens += llm.EstimateTokens(b.Text)
+		if !t.reported { // the last request was broken off, after others that reported theirs
+			row.PromptTokens, row.CompletionTokens = row.PromptTokens+int64(t.asking), row.CompletionTokens+int64(t.wrote())
 		}
-		row.PromptTokens, row.CompletionTokens = int64(t.asked), int64(tokens)
+	case t.written > 0:
+		row.PromptTokens, row.CompletionTokens = int64(t.asked), int64(t.wrote())
 	default:
 		return nil
 	}
 	return row
+}
+
+// wrote estimates the tokens of what the generation has.
+func (t *task) wrote() int {
+	tokens := llm.EstimateTokens(t.text.b.String()) + llm.EstimateTokens(t.thought.b.String())
+	for _, b := range t.blocks {
+		tokens += llm.EstimateTokens(b.Text)
+	}
+	return tokens
 }
 
 // askCheckpoint wakes the keeper; it never waits.

@@ -141,7 +141,8 @@ func (l *toolLoop) afterError(ctx context.Context, err error) (again bool, _ err
 	case ctx.Err() != nil:
 		return false, err
 	case llm.ToolsUnsupported(err):
-		if fault.Public(err).Details["provider"] == l.turn.setup.model.Provider { // else a fallback said it
+		// It is remembered of a model that has called none, and not for what a fallback said.
+		if l.rounds == 0 && fault.Public(err).Details["provider"] == l.turn.setup.model.Provider {
 			l.e.toolless.note(l.turn.modelKey(), time.Now())
 		}
 		return true, l.withoutTools(ctx)
@@ -150,7 +151,8 @@ func (l *toolLoop) afterError(ctx context.Context, err error) (again bool, _ err
 	case empty && l.rounds > 0 && l.t.hasText():
 		l.t.finish(llm.FinishStop) // what it wrote before its calls is the reply
 		return false, nil
-	case empty && l.closed:
+	case (empty || fault.Is(err, fault.UpstreamBadAnswer)) && !l.t.hasText():
+		// Servers refuse tools, and models fail with them, in many ways.
 		return true, l.withoutTools(ctx)
 	}
 	return false, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodest/cite"
+	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
 )
@@ -135,25 +136,12 @@ func (n *numbers) add(source cite.Source, at place) int {
 func (n *numbers) of(source cite.Source) int {
 	for i := range n.list {
 		if known := &n.list[i]; known.Kind == source.Kind && known.URL == source.URL && known.FileID == source.FileID && known.ChunkID == source.ChunkID {
-			known.Chunks = mergeChunks(known.Chunks, source.Chunks)
+			known.Add(&source)
+			n.where[i] = inAnswer
 			return i + 1
 		}
 	}
 	return n.add(source, inAnswer)
-}
-
-func mergeChunks(old, more []cite.Chunk) []cite.Chunk {
-	out := old[:len(old):len(old)]
-	for _, c := range more {
-		known := false
-		for _, o := range old {
-			known = known || o.Text == c.Text
-		}
-		if !known {
-			out = append(out, c)
-		}
-	}
-	return out
 }
 
 // opened is a toolbox that was opened.
@@ -204,7 +192,7 @@ func (t *turn) addKits(list []opened) (rest func()) {
 			}
 			t.kits = append(t.kits, o.kit)
 			t.inject(o.injected)
-			if t.question.MayCall() && len(o.kit.Tools) > 0 {
+			if len(o.kit.Tools) > 0 && t.question.MayCall() {
 				t.tools = append(t.tools, o.kit.Tools...)
 				rules = append(rules, o.kit.Rules)
 			}
@@ -215,6 +203,21 @@ func (t *turn) addKits(list []opened) (rest func()) {
 			t.input.Options.Reserve += min(toolReserve, t.input.Options.Context/4)
 		}
 	}
+}
+
+// build is the prompt of the turn. One that leaves no room for tools goes without the room, and
+// if that does not help without the tools: whoever has documents must not lose a reply by them.
+func (t *turn) build() (*framework.Prompt, error) {
+	p, err := framework.Build(t.input)
+	if len(t.tools) == 0 || !fault.Is(err, fault.ContextTooLarge) {
+		return p, err
+	}
+	t.input.Options.Reserve = t.replyReserve
+	if p, err = framework.Build(t.input); fault.Is(err, fault.ContextTooLarge) {
+		t.tools, t.input.Rules = nil, ""
+		return framework.Build(t.input)
+	}
+	return p, err
 }
 
 // toolReserve is how many tokens a prompt leaves for calls and their results, at most.

@@ -7,7 +7,6 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
-	"nodest/framework"
 	"nodest/llm"
 	"nodest/op"
 )
@@ -61,7 +60,7 @@ func (e *Engine) generate(ctx context.Context, t *task) error {
 		})
 	})
 	built := t.step(func(times *chat.Timing, took chat.Span) { times.Build = &took })
-	prompt, err := framework.Build(turn.input)
+	prompt, err := turn.build()
 	built()
 	if err != nil {
 		return err

@@ -151,6 +151,10 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		_, err := store.Knowledge(tx).ChunkRange(x.user, x.file, 1, privateModel, 0, 9)
 		return wantNotFound(e, err)
 	},
+	"ChunksBetween": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Knowledge(tx).ChunksBetween(x.user, x.file, 1, 0, 9)
+		return wantNotFound(e, err)
+	},
 	"EditionOf": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := store.Knowledge(tx).EditionOf(x.user, x.file, 1)
 		return wantNotFound(e, err)

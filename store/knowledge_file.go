@@ -136,11 +136,12 @@ func (t knowledgeTx) FilePart(f *knowledge.File, part int) ([]byte, error) {
 	return *data, nil
 }
 
-// DropParts removes parts of an own content that no file has.
+// DropParts removes parts of an own content that no file has, the first one last: by it, what is
+// left of an interrupted removal is found.
 func (t knowledgeTx) DropParts(contentID string, limit int) (removed int, err error) {
 	n, err := t.Exec(`DELETE FROM file_parts WHERE user_id = ? AND content_id = ? AND part IN (SELECT p.part FROM file_parts p
 		WHERE p.user_id = ? AND p.content_id = ? AND NOT EXISTS (SELECT 1 FROM files f
-			WHERE f.user_id = p.user_id AND f.content_id = p.content_id AND f.deleted_at IS NULL) LIMIT ?)`,
+			WHERE f.user_id = p.user_id AND f.content_id = p.content_id AND f.deleted_at IS NULL) ORDER BY p.part DESC LIMIT ?)`,
 		t.userID, contentID, t.userID, contentID, limit)
 	return int(n), err
 }

@@ -161,8 +161,8 @@ type asked struct {
 // any use.
 func (a *asked) add(parts []*genai.Part) error {
 	for _, p := range parts {
-		if p == nil {
-			continue
+		if p == nil || reflect.ValueOf(*p).IsZero() || a.signs(p) {
+			continue // a part without data would be refused when it comes back
 		}
 		if last := len(a.parts) - 1; last >= 0 && joins(a.parts[last], p) {
 			a.parts[last].Text += p.Text
@@ -179,6 +179,20 @@ func (a *asked) add(parts []*genai.Part) error {
 		}
 	}
 	return llm.CheckCalls(name, a.calls)
+}
+
+// signs reports whether p is only a signature. It then belongs to the part before it.
+func (a *asked) signs(p *genai.Part) bool {
+	signature := p.ThoughtSignature
+	rest := *p
+	rest.ThoughtSignature, rest.Thought = nil, false
+	if len(signature) == 0 || !reflect.ValueOf(rest).IsZero() {
+		return false
+	}
+	if last := len(a.parts) - 1; last >= 0 && len(a.parts[last].ThoughtSignature) == 0 {
+		a.parts[last].ThoughtSignature = signature
+	}
+	return true
 }
 
 // longPart is the size in bytes from which on a text is continued in a new part.
