@@ -87,14 +87,7 @@ func (e *Engine) cite(t *task, g *chat.Generation, status string) {
 			e.opts.Log.WarnContext(ctx, "citations are checked by words alone", "generation", g.ID, "err", err)
 		}
 	}
-	var o cite.MarkOptions
-	if t.cites {
-		o.Auto = cite.DefaultReferences(cite.BySentence)
-		if slices.ContainsFunc(t.sources, func(s cite.Source) bool { return s.Kind == cite.KindKnowledge }) {
-			o.Auto.MinOverlap = cite.DocumentOverlap
-		}
-	}
-	cited := cite.CheckMarks(ctx, embedder, g.Text, t.sources, o)
+	cited := cite.CheckMarks(ctx, embedder, g.Text, t.sources, t.marking())
 	g.Text = cited.Answer
 	if !t.cites && len(cited.References) == 0 {
 		return // it does not speak about the documents
@@ -102,6 +95,17 @@ func (e *Engine) cite(t *task, g *chat.Generation, status string) {
 	report := cite.NewReport(cited, t.sources)
 	report.Unsourced = slices.DeleteFunc(report.Unsourced, t.isNameOfTheChat)
 	g.Citations = &chat.Citations{References: cited.References, Report: &report, Hidden: mode == character.CiteHidden}
+}
+
+// marking says when marks are added that the model did not write.
+func (t *task) marking() (o cite.MarkOptions) {
+	if t.cites {
+		o.Auto = cite.DefaultReferences(cite.BySentence)
+		if slices.ContainsFunc(t.sources, func(s cite.Source) bool { return s.Kind == cite.KindKnowledge }) {
+			o.Auto.MinOverlap = cite.DocumentOverlap
+		}
+	}
+	return o
 }
 
 // isNameOfTheChat reports whether a name is in the prompt: what the chat is about, and who
