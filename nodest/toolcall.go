@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/index"
 	"nodest/llm"
 )
 
@@ -79,7 +80,7 @@ func (l *toolLoop) read(c *plannedCall) error {
 		}
 	}
 	if c.tool.Query != "" {
-		c.search = &pastSearch{tool: c.tool.Name, scope: scopeOf(c.tool, args), terms: normalForm(c.query)}
+		c.search = &pastSearch{tool: c.tool.Name, scope: scopeOf(c.tool, args), terms: index.NormalForm(c.query)}
 	}
 	return nil
 }

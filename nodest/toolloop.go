@@ -12,6 +12,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/index"
 	"nodest/llm"
 )
 
@@ -94,7 +95,7 @@ func newToolLoop(e *Engine, t *task, turn *turn) *toolLoop {
 	for _, s := range turn.search {
 		for _, tool := range turn.tools {
 			if tool.Web {
-				past := &pastSearch{tool: tool.Name, terms: normalForm(s.Query)}
+				past := &pastSearch{tool: tool.Name, terms: index.NormalForm(s.Query)}
 				for _, p := range s.Pages {
 					past.refs = append(past.refs, p.Marker)
 				}
