@@ -202,7 +202,7 @@ func (a *accessPage) views() []accessView {
 		{"model picker", "/settings/models", []string{found("[data-provider=openai] button")}, found("dialog [role=option]")},
 		{"new chat", "/", []string{pressable("New chat")}, dialogOpen},
 	}
-	views = append(views, circleAccess()...)
+	views = append(circleAccess(), views...) // first: the post that a member is about to write is soon written
 	views = append(views, knowledgeAccess(a.base, a.file, a.character)...)
 	for _, part := range []string{"card", "worldbook", "preset", "scripts", "note", "settings", "chats", "check"} {
 		views = append(views, accessView{"character " + part, character + "/" + part, nil, `document.querySelector("main .inside")?.children.length > 0 && !` + pageText("Loading…")})
