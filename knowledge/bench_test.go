@@ -78,7 +78,11 @@ func (b *bench) ingest(files map[string][]byte) (chunks int) {
 			b.Fatal(err)
 		}
 	}
-	for ready := 0; ready < len(files); time.Sleep(10 * time.Millisecond) {
+	deadline := time.Now().Add(5 * time.Minute)
+	for ready := 0; ready < len(files); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.Fatalf("%d of %d files are ready", ready, len(files))
+		}
 		page, err := b.svc.Files(ctx, b.user, "", "", 200)
 		if err != nil {
 			b.Fatal(err)
