@@ -163,3 +163,27 @@ func TestDamagedSegmentsAreRefused(t *testing.T) {
 		require.Error(t, err, "cut at %d", i)
 	}
 }
+
+func TestEachTermOfATextIsFoundAndNoOther(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	number := func() string { // with long common beginnings
+		digits := make([]byte, 1+r.IntN(12))
+		for i := range digits {
+			digits[i] = '1' + byte(r.IntN(2))
+		}
+		return string(digits)
+	}
+	there := map[string]bool{}
+	var text strings.Builder
+	for range 600 {
+		n := number()
+		there[n] = true
+		text.WriteString(n + " ")
+	}
+	l := &library{}
+	l.add(t, "numbers", text.String())
+	for range 3000 {
+		n := number()
+		require.Equal(t, there[n], len(l.found(t, search.Query{Text: n, Mode: search.Lexical})) > 0, n)
+	}
+}

@@ -170,7 +170,7 @@ func (e *encoder) chunksOf(postings []posting) (n int) {
 	return n
 }
 
-func sharedLen(a, b string) int {
+func sharedLen[A, B string | []byte](a A, b B) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -288,13 +288,24 @@ func (s *Segment) find(term string) (entry, bool) {
 	if low == 0 {
 		return entry{}, false
 	}
-	b := s.block(low - 1)
-	for b.next() {
-		if string(b.term) == term {
-			return b.entry, true
+	r := reader{data: s.dict[s.blocks[low-1]:s.blocks[low]]}
+	same := 0 // bytes that the terms so far, which come before it, have in common with it
+	for len(r.data) > 0 {
+		shared, rest := r.int(), r.take(r.int())
+		e := entry{r.int(), r.take(r.int())}
+		switch {
+		case shared > same: // it differs from the term where the one before it does
+			continue
+		case shared < same:
+			return entry{}, false
 		}
-		if string(b.term) > term {
-			break
+		n := sharedLen(rest, term[same:])
+		same += n
+		switch {
+		case n == len(rest) && same == len(term):
+			return e, !r.failed
+		case n < len(rest) && (same == len(term) || rest[n] > term[same]):
+			return entry{}, false
 		}
 	}
 	return entry{}, false
