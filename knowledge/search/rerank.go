@@ -83,7 +83,7 @@ func (s *searching) said(ctx context.Context, passages []Passage) ([]float64, er
 	said := make([]float64, len(passages))
 	return said, inParallel(ctx, len(passages), func(i int) {
 		p := &passages[i]
-		title, text, contents := index.DocumentTerms(p.Name+" "+p.Heading), index.DocumentTerms(p.Text), 0.0
+		title, text, contents := index.DocumentTerms(p.Name+" "+p.Heading+" "+p.Context), index.DocumentTerms(p.Text), 0.0
 		if looksLikeContents(p.Text) {
 			contents = weightContents
 		}
@@ -98,7 +98,7 @@ func (s *searching) said(ctx context.Context, passages []Passage) ([]float64, er
 const nearTerms = 40
 
 // features are what the terms of a chunk say about a question, from 0 to 1: the share of the
-// question's terms, by rarity, that stand near each other, and of those in heading or name.
+// question's terms, by rarity, that stand near each other, and of those in heading, context line or name.
 func (w *wording) features(title, text []string) (near, titled float64) {
 	at := make(map[string]int, len(w.terms))
 	asked := 0.0
