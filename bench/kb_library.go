@@ -122,7 +122,10 @@ func (l *kbLibrary) read(ctx context.Context, folder, name string, took *kbTook)
 	}
 	begun = time.Now()
 	chunks := chunk.Cut(doc, chunk.Default)
-	stored := search.Encode(name, doc.Text, chunks)
+	stored, _, err := search.Encode(ctx, name, doc.Text, chunks)
+	if err != nil {
+		return err
+	}
 	segment, err := search.Decode(stored)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ type kbSpeed struct {
 // kbSynthetic measures searches in n generated chunks: by words, and in both ways with vectors of
 // two lengths. The best 30 are reranked by their texts, which are in memory.
 func kbSynthetic(ctx context.Context, out io.Writer, o KBOptions) error {
-	l, speed, err := generatedKB(o.Synthetic)
+	l, speed, err := generatedKB(ctx, o.Synthetic)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func kbSynthetic(ctx context.Context, out io.Writer, o KBOptions) error {
 
 // generatedKB has files of about a hundred chunks, of words whose frequencies fall as in texts,
 // every third of them Chinese.
-func generatedKB(n int) (*kbLibrary, kbSpeed, error) {
+func generatedKB(ctx context.Context, n int) (*kbLibrary, kbSpeed, error) {
 	r := rand.New(rand.NewPCG(1, 2))
 	english, chinese := rand.NewZipf(r, 1.1, 8, 60_000), rand.NewZipf(r, 1.2, 40, 4000)
 	l, s := &kbLibrary{byName: map[string]int{}}, kbSpeed{}
@@ -73,7 +73,10 @@ func generatedKB(n int) (*kbLibrary, kbSpeed, error) {
 		begun := time.Now()
 		chunks := chunk.Cut(doc, chunk.Default)
 		chunks = chunks[:min(len(chunks), n-s.Chunks)]
-		stored := search.Encode(name, doc.Text, chunks)
+		stored, _, err := search.Encode(ctx, name, doc.Text, chunks)
+		if err != nil {
+			return nil, s, err
+		}
 		building += time.Since(begun)
 		begun = time.Now()
 		segment, err := search.Decode(stored)

@@ -30,7 +30,7 @@ func byOwner(refs []FileRef) map[string][]int {
 
 // segments loads the segments of files, those that are not in memory with one query for many
 // files. A file that is gone meanwhile has none; one with another edition gets that.
-func (s *Service) segments(tx Tx, refs []FileRef) ([]*search.Segment, error) {
+func (s *Service) segments(ctx context.Context, tx Tx, refs []FileRef) ([]*search.Segment, error) {
 	found := make([]*search.Segment, len(refs))
 	for owner, places := range byOwner(refs) {
 		missing := map[string]int{}
@@ -49,7 +49,7 @@ func (s *Service) segments(tx Tx, refs []FileRef) ([]*search.Segment, error) {
 			for _, row := range rows {
 				i := missing[row.FileID]
 				refs[i].Edition = row.Edition
-				if found[i], err = s.segment(tx, owner, row); err != nil {
+				if found[i], err = s.segment(ctx, tx, owner, row); err != nil {
 					return nil, err
 				}
 			}
@@ -59,10 +59,10 @@ func (s *Service) segments(tx Tx, refs []FileRef) ([]*search.Segment, error) {
 }
 
 // segment decodes a stored segment, and keeps it. One of an earlier format is built again.
-func (s *Service) segment(tx Tx, owner string, row FileSegment) (*search.Segment, error) {
+func (s *Service) segment(ctx context.Context, tx Tx, owner string, row FileSegment) (*search.Segment, error) {
 	seg, err := search.Decode(row.Data)
 	if err != nil {
-		data, again := rebuild(tx, owner, row.FileID, row.Edition)
+		data, again := rebuild(ctx, tx, owner, row.FileID, row.Edition)
 		if again == nil {
 			seg, again = search.Decode(data)
 		}
@@ -75,7 +75,7 @@ func (s *Service) segment(tx Tx, owner string, row FileSegment) (*search.Segment
 }
 
 // rebuild encodes the segment of an edition from its stored text and chunks.
-func rebuild(tx Tx, owner, fileID string, edition int64) ([]byte, error) {
+func rebuild(ctx context.Context, tx Tx, owner, fileID string, edition int64) ([]byte, error) {
 	e, err := tx.EditionOf(owner, fileID, edition)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,8 @@ func rebuild(tx Tx, owner, fileID string, edition int64) ([]byte, error) {
 	for i, c := range stored {
 		chunks[i] = chunk.Chunk{Start: c.Start, End: c.End, Text: c.Text, Heading: c.Heading, Page: c.Page, Kind: c.Kind, Context: c.Context}
 	}
-	return search.Encode(e.Name, text, chunks), nil
+	data, _, err := search.Encode(ctx, e.Name, text, chunks)
+	return data, err
 }
 
 // vectors loads the vectors of files in a model. Those of a file that is still being embedded

@@ -133,7 +133,7 @@ func (f *finder) load(ctx context.Context) ([]search.File, error) {
 	var files []search.File
 	err := f.s.store.View(ctx, f.userID, func(tx Tx) error {
 		refs := slices.Clone(f.refs)
-		segments, err := f.s.segments(tx, refs)
+		segments, err := f.s.segments(ctx, tx, refs)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -162,7 +164,7 @@ func (s *Service) attempt(do func(ctx context.Context, r *run) error) func(ctx c
 		timer := time.AfterFunc(s.opts.Stall, func() { cancel(errStalled) })
 		defer timer.Stop()
 		r.beat = func() { timer.Reset(s.opts.Stall) }
-		err := do(working, r)
+		err := guarded(working, r, do)
 		if errors.Is(context.Cause(working), errStalled) {
 			err = errStalled
 		}
@@ -174,6 +176,16 @@ func (s *Service) attempt(do func(ctx context.Context, r *run) error) func(ctx c
 		}
 		return r.failed(ctx, err)
 	}
+}
+
+// guarded makes an error of a panic: what a document makes of its text counts as a failure.
+func guarded(ctx context.Context, r *run, do func(ctx context.Context, r *run) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in %s: %v\n%s", r.job.Kind, p, debug.Stack())
+		}
+	}()
+	return do(ctx, r)
 }
 
 // failed counts a failure. When trying again is pointless the file fails, together with the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,7 +31,9 @@ func (l *library) add(t testing.TB, name, text string) {
 	t.Helper()
 	d := &parse.Document{Text: text}
 	chunks := chunk.Cut(d, chunk.Rules{Size: 300, Overlap: 100})
-	s, err := search.Decode(search.Encode(name, text, chunks))
+	data, _, err := search.Encode(t.Context(), name, text, chunks)
+	require.NoError(t, err)
+	s, err := search.Decode(data)
 	require.NoError(t, err)
 	require.Equal(t, len(chunks), s.Chunks())
 	var packed []index.Packed
@@ -153,7 +156,8 @@ func TestALongQuestionIsCutAndSaysSo(t *testing.T) {
 
 func TestDamagedSegmentsAreRefused(t *testing.T) {
 	text := strings.Repeat("The harbour master keeps a list of ships. ", 100)
-	data := search.Encode("name.md", text, chunk.Cut(&parse.Document{Text: text}, chunk.Default))
+	data, _, err := search.Encode(t.Context(), "name.md", text, chunk.Cut(&parse.Document{Text: text}, chunk.Default))
+	require.NoError(t, err)
 	for i := range data {
 		broken := slices.Clone(data)
 		broken[i] ^= 0x55
@@ -186,4 +190,30 @@ func TestEachTermOfATextIsFoundAndNoOther(t *testing.T) {
 		n := number()
 		require.Equal(t, there[n], len(l.found(t, search.Query{Text: n, Mode: search.Lexical})) > 0, n)
 	}
+}
+
+func TestATextOfTooManyTermsIsFoundByThoseThatComeFirst(t *testing.T) {
+	var text strings.Builder
+	for n := range 1<<20 + 1 {
+		text.WriteString(strconv.Itoa(n) + " ")
+	}
+	chunks := chunk.Cut(&parse.Document{Text: text.String()}, chunk.Default)
+	data, whole, err := search.Encode(t.Context(), "inventory.txt", text.String(), chunks)
+	require.NoError(t, err)
+	require.False(t, whole)
+	s, err := search.Decode(data)
+	require.NoError(t, err)
+	for question, want := range map[string]bool{"0": true, strconv.Itoa(1<<20 - 1): true, strconv.Itoa(1 << 20): false, "inventory": true} {
+		r, err := search.Search(t.Context(), []search.File{{ID: "a", Segment: s}}, search.Query{Text: question})
+		require.NoError(t, err)
+		require.Equal(t, want, len(r.Hits) > 0, question)
+	}
+}
+
+func TestMakingAnIndexEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the file was deleted"))
+	text := strings.Repeat("The harbour master keeps a list of ships. ", 100)
+	_, _, err := search.Encode(ctx, "name.md", text, chunk.Cut(&parse.Document{Text: text}, chunk.Default))
+	require.EqualError(t, err, "the file was deleted")
 }
