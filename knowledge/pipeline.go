@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/knowledge/chunk"
@@ -54,7 +56,7 @@ type Pipeline struct {
 	// Transient delivers an event that is not stored.
 	Transient func(*stream.Event)
 
-	CacheBytes    int           // of segments and vectors in memory; default 128 MB
+	CacheBytes    int           // of segments and vectors in memory, and as much again for those of running searches; default 128 MB
 	Batch         int           // chunks of one embedding call; default 50
 	InFlight      int           // embedding calls side by side; default 10, and 1 for the offline model
 	Stall         time.Duration // without progress after which an attempt is given up; default 10 min
@@ -89,15 +91,19 @@ func (p Pipeline) withDefaults() Pipeline {
 
 // engine is the state of the pipeline in this process.
 type engine struct {
-	cache *lru.Cache[cacheKey, any]
-	gates gates
+	cache    *lru.Cache[cacheKey, any]
+	searches *semaphore.Weighted // bytes that searches hold
+	gates    gates
 
 	resuming sync.Mutex
 	resumed  time.Time // when Sweep last tried refused keys again
 }
 
 func newEngine(p Pipeline) *engine {
-	return &engine{cache: lru.New[cacheKey, any](p.CacheBytes), gates: gates{most: p.InFlight}}
+	return &engine{
+		cache: lru.New[cacheKey, any](p.CacheBytes), searches: semaphore.NewWeighted(int64(p.CacheBytes)),
+		gates: gates{most: p.InFlight},
+	}
 }
 
 // The jobs of the pipeline.

@@ -15,11 +15,11 @@ import (
 )
 
 // generated has files of about 80 chunks, of words whose frequencies fall as in texts.
-func generated(b *testing.B, chunks, dim int) []search.File {
+func generated(b *testing.B, chunks, dim int) search.Files {
 	b.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.1, 8, 60_000)
-	var files []search.File
+	var files search.Files
 	for n := 0; n < chunks; {
 		var text strings.Builder
 		for text.Len() < 40_000 {

@@ -22,7 +22,7 @@ import (
 
 // library has some files, and their texts for reranking.
 type library struct {
-	files  []search.File
+	files  search.Files
 	names  []string
 	chunks [][]chunk.Chunk
 }
@@ -119,7 +119,7 @@ func TestAFileNeedsNeitherSegmentNorVectors(t *testing.T) {
 	require.Contains(t, l.found(t, search.Query{Text: "ships at night", Vector: vector(t, "ships at night")})[0], "pay twice")
 	require.Contains(t, l.found(t, search.Query{Text: "乌龙茶", Vector: vector(t, "乌龙茶")})[0], "乌龙茶")
 	require.Empty(t, l.found(t, search.Query{Text: "the of and"}))
-	r, err := search.Search(t.Context(), nil, search.Query{Text: "ships"})
+	r, err := search.Search(t.Context(), search.Files(nil), search.Query{Text: "ships"})
 	require.NoError(t, err)
 	require.Empty(t, r.Hits)
 }
@@ -135,6 +135,42 @@ func TestWordFrequenciesAreCountedInTheGivenFilesOnly(t *testing.T) {
 	after, err := search.Search(t.Context(), l.files[:1], search.Query{Text: "ships at night"})
 	require.NoError(t, err)
 	require.Equal(t, before, after)
+}
+
+// narrow is a library that gives one file at a time.
+type narrow struct{ search.Files }
+
+func (n narrow) Segments(ctx context.Context, files []int, do func(files []int, segments []*search.Segment) error) error {
+	for i := range files {
+		if err := n.Files.Segments(ctx, files[i:i+1], do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n narrow) Vectors(ctx context.Context, files []int, do func(files []int, vectors []*search.Vectors) error) error {
+	for i := range files {
+		if err := n.Files.Vectors(ctx, files[i:i+1], do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestASearchIsTheSameInWhicheverGroupsFilesCome(t *testing.T) {
+	l := someFiles(t)
+	for _, mode := range []string{search.Lexical, search.Vector, search.Hybrid} {
+		for _, question := range []string{"Which ships pay twice?", "乌龙茶", "birds of the lighthouse, 茶", "茶"} {
+			q := search.Query{Text: question, More: []string{"harbour", "net.http"}, Vector: vector(t, question), Mode: mode, Texts: l.texts}
+			want, err := search.Search(t.Context(), l.files, q)
+			require.NoError(t, err)
+			got, err := search.Search(t.Context(), narrow{l.files}, q)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			require.NotEmpty(t, got.Hits)
+		}
+	}
 }
 
 func TestASearchEndsWithItsContext(t *testing.T) {
@@ -204,7 +240,7 @@ func TestATextOfTooManyTermsIsFoundByThoseThatComeFirst(t *testing.T) {
 	s, err := search.Decode(data)
 	require.NoError(t, err)
 	for question, want := range map[string]bool{"0": true, strconv.Itoa(1<<20 - 1): true, strconv.Itoa(1 << 20): false, "inventory": true} {
-		r, err := search.Search(t.Context(), []search.File{{ID: "a", Segment: s}}, search.Query{Text: question})
+		r, err := search.Search(t.Context(), search.Files{{ID: "a", Segment: s}}, search.Query{Text: question})
 		require.NoError(t, err)
 		require.Equal(t, want, len(r.Hits) > 0, question)
 	}
