@@ -17,13 +17,17 @@ const (
 	lengthNorm = 0.75
 )
 
-// mostTerms bounds the terms of a question: a long one is searched by those that it repeats,
-// then by its first ones.
-const mostTerms = 128
+// What bounds the terms of a question: a long one is searched by those that it repeats, then by
+// its first ones.
+const (
+	mostTerms = 128
+	mostLone  = 4 // when all are single characters, for which dictionaries are read as a whole
+)
 
 // wording is a question as it is searched by words.
 type wording struct {
 	terms []term
+	lone  bool // all are single characters, which are looked for inside of pairs
 }
 
 // term is a term of a question.
@@ -31,7 +35,6 @@ type term struct {
 	text   string
 	weight float32 // 1, less for a function word
 	rarity float32 // inverse document frequency within the files
-	lone   bool    // a single character, which is looked for inside of pairs
 }
 
 // worth is what a term counts in a question.
@@ -45,21 +48,18 @@ func newWording(question string) *wording {
 		if counts[t]++; counts[t] > 1 {
 			continue
 		}
-		n := term{text: t, weight: functionWeight(t)}
-		if r, size := utf8.DecodeRuneInString(t); size == len(t) && r >= 0x0E00 {
-			n.lone = true
+		if r, size := utf8.DecodeRuneInString(t); size == len(t) && r >= firstDense {
 			lone++
 		}
-		w.terms = append(w.terms, n)
+		w.terms = append(w.terms, term{text: t, weight: functionWeight(t)})
 	}
-	if lone < len(w.terms) { // other terms find what is meant
-		for i := range w.terms {
-			w.terms[i].lone = false
-		}
+	most := mostTerms
+	if lone > 0 && lone == len(w.terms) { // else other terms find what is meant
+		w.lone, most = true, mostLone
 	}
-	if len(w.terms) > mostTerms {
+	if len(w.terms) > most {
 		slices.SortStableFunc(w.terms, func(a, b term) int { return cmp.Compare(counts[b.text], counts[a.text]) })
-		w.terms = w.terms[:mostTerms]
+		w.terms = w.terms[:most]
 	}
 	return w
 }
@@ -76,12 +76,15 @@ func (w *wording) lookUp(s *Segment) (f found) {
 	if s == nil {
 		return f
 	}
+	var lone [][]entry
+	if w.lone {
+		lone = s.around(w.terms)
+	}
 	for t := range w.terms {
-		q := &w.terms[t]
 		var entries []entry
-		if q.lone {
-			entries = s.around(q.text)
-		} else if e, ok := s.find(q.text); ok {
+		if w.lone {
+			entries = lone[t]
+		} else if e, ok := s.find(w.terms[t].text); ok {
 			entries = []entry{e}
 		}
 		if len(entries) == 0 {

@@ -190,6 +190,13 @@ func TestALongQuestionIsCutAndSaysSo(t *testing.T) {
 	require.NotEmpty(t, r.Hits)
 }
 
+func TestOfManyLoneCharactersTheFirstFourAreSearched(t *testing.T) {
+	l := someFiles(t)
+	require.NotEmpty(t, l.found(t, search.Query{Text: "甲 乙 丙 茶 丁", Mode: search.Lexical}))
+	require.Empty(t, l.found(t, search.Query{Text: "甲 乙 丙 丁 茶", Mode: search.Lexical}))
+	require.NotEmpty(t, l.found(t, search.Query{Text: "甲 乙 丙 丁 茶 茶", Mode: search.Lexical})) // it is repeated
+}
+
 func TestDamagedSegmentsAreRefused(t *testing.T) {
 	text := strings.Repeat("The harbour master keeps a list of ships. ", 100)
 	data, _, err := search.Encode(t.Context(), "name.md", text, chunk.Cut(&parse.Document{Text: text}, chunk.Default))

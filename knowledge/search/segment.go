@@ -1,13 +1,13 @@
 package search
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
 	"math"
 	"slices"
-	"strings"
 
 	"nodest/index"
 	"nodest/knowledge/chunk"
@@ -398,13 +398,21 @@ func (b *block) next() bool {
 	return !b.failed
 }
 
-// around returns the entries whose term has a character in it: a lone character is found inside
-// the pairs that texts are indexed by. It reads the whole dictionary.
-func (s *Segment) around(character string) (found []entry) {
-	for n := range len(s.blocks) - 1 {
+// firstDense is the first of the characters that texts are indexed by in pairs.
+const firstDense = '\u0E00'
+
+// around returns, for each of some characters, the entries whose term has it: a lone character
+// is found inside the pairs that texts are indexed by. It reads all of the dictionary that may
+// have pairs.
+func (s *Segment) around(characters []term) [][]entry {
+	found := make([][]entry, len(characters))
+	from, _ := slices.BinarySearch(s.keys, keyOf(string(firstDense))) // some may be in the block before it
+	for n := max(0, from-1); n < len(s.keys); n++ {
 		for b := s.block(n); b.next(); {
-			if strings.Contains(string(b.term), character) {
-				found = append(found, b.entry)
+			for i := range characters {
+				if bytes.Contains(b.term, []byte(characters[i].text)) {
+					found[i] = append(found[i], b.entry)
+				}
 			}
 		}
 	}
