@@ -10,12 +10,12 @@ import (
 	"nodest/knowledge/search"
 )
 
-// cacheKey names the segment of an edition, or with a model its vectors. An edition does not
-// change, so what is kept is never stale.
+// cacheKey names the segment of an edition, or with a model its vectors, or with a tokenizer how
+// many tokens its text has. An edition does not change, so what is kept is never stale.
 type cacheKey struct {
-	owner, file string
-	edition     int64
-	model       string
+	owner, file      string
+	edition          int64
+	model, tokenizer string
 }
 
 // loadBatch is how many files one statement reads at most.
@@ -176,7 +176,7 @@ func inGroups[V interface {
 
 func (l *library) key(file int, model string) cacheKey {
 	r := &l.refs[file]
-	return cacheKey{r.OwnerID, r.ID, r.Edition, model}
+	return cacheKey{r.OwnerID, r.ID, r.Edition, model, ""}
 }
 
 // mayKeep counts what is read of a file, and reports whether the cache has room for it.
