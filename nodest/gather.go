@@ -16,6 +16,7 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/nodest/tools"
 	"nodest/summary"
 )
 
@@ -29,13 +30,13 @@ type turn struct {
 	input   framework.Input
 	task    llm.Task
 
-	question Question     // for its sources
-	uses     []memory.Use // what was recalled, best first
-	numbers  numbers      // of the sources that may be cited
+	question Question      // for its sources
+	uses     []memory.Use  // what was recalled, best first
+	numbers  tools.Numbers // of the sources that may be cited
 	search   []Search
 
 	kits         []*Toolkit
-	tools        []Tool         // that the model may call
+	tools        []tools.Tool   // that the model may call
 	replyReserve int            // with tools: the tokens that are kept for the reply
 	trace        chat.ToolTrace // Path is "" while nothing was offered
 

@@ -15,6 +15,7 @@ import (
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/nodest/tools"
 )
 
 // Source finds what a reply should know. The sources of an engine are asked side by
@@ -210,7 +211,7 @@ func (s Source) find(ctx context.Context, q *Question) (f Findings, err error) {
 func (t *turn) add(f Findings) {
 	in := &t.input
 	in.Findings.Memories = append(in.Findings.Memories, f.Memories...)
-	if first := len(t.numbers.list) + 1; f.Web != nil {
+	if first := t.numbers.Len() + 1; f.Web != nil {
 		in.Findings.Web = strings.TrimSpace(in.Findings.Web + "\n" + f.Web(first))
 		for i := range f.Search {
 			for j := range f.Search[i].Pages {
@@ -223,7 +224,7 @@ func (t *turn) add(f Findings) {
 	}
 	t.uses = append(t.uses, f.Uses...)
 	for _, source := range f.Sources {
-		t.numbers.add(source, inWeb)
+		t.numbers.Add(source, tools.InWeb)
 	}
 	t.search = append(t.search, f.Search...)
 }
