@@ -48,7 +48,7 @@ func (b *builder) writeDocuments(p *piece) {
 	p.entry.Tokens = b.counter.count(documentsBegin) + b.counter.count(documentsEnd) + messageOverhead
 	p.more, p.text = nil, documentsBegin
 	for _, part := range b.documents {
-		text := "\n" + defuse(part.Text, true)
+		text := "\n" + Defuse(part.Text)
 		p.text += text
 		tokens := b.counter.count(text)
 		if part.ID == "" {

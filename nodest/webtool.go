@@ -84,10 +84,11 @@ func webAnswer(found *websearch.Found) *tools.Answer {
 		a.Shown = append(a.Shown, source.URL)
 	}
 	a.Text = func(s *tools.Sheet) string {
-		if len(found.Sources) == 0 {
+		text := found.Numbered(func(source cite.Source) int { return s.Ref(source) })
+		if text == "" {
 			return `<websearch results="0"/>`
 		}
-		return "<websearch>\n" + found.Numbered(func(source cite.Source) int { return s.Ref(source) }) + "\n</websearch>"
+		return "<websearch>\n" + framework.Defuse(text) + "\n</websearch>"
 	}
 	return a
 }
