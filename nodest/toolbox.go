@@ -93,7 +93,7 @@ func (t *turn) addKits(list []opened) (rest func()) {
 		if len(t.tools) > 0 {
 			t.input.Rules = strings.Join(rules, "\n\n")
 			t.replyReserve = t.input.Options.Reserve
-			t.input.Options.Reserve += min(toolReserve, t.input.Options.Context/4)
+			t.input.Options.Reserve += tools.Tokens(t.tools, t.count) + min(toolReserve, t.input.Options.Context/4)
 		}
 	}
 }
@@ -105,13 +105,21 @@ func (t *turn) build() (*framework.Prompt, error) {
 	if len(t.tools) == 0 || !fault.Is(err, fault.ContextTooLarge) {
 		return p, err
 	}
-	t.input.Options.Reserve = t.replyReserve
+	t.input.Options.Reserve = t.replyReserve + tools.Tokens(t.tools, t.count)
 	if p, err = framework.Build(t.input); fault.Is(err, fault.ContextTooLarge) {
-		t.tools, t.input.Rules = nil, ""
+		t.dropTools()
 		return framework.Build(t.input)
 	}
 	return p, err
 }
+
+// dropTools takes the tools out of the input of the build.
+func (t *turn) dropTools() {
+	t.tools, t.input.Rules, t.input.Options.Reserve = nil, "", t.replyReserve
+}
+
+// count is the number of tokens of a text, as the prompt is measured.
+func (t *turn) count(text string) int { return framework.CountTokens(t.input.Options.Tokenizer, text) }
 
 // toolReserve is how many tokens a prompt leaves for calls and their results, at most.
 const toolReserve = 16_384

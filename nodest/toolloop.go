@@ -66,6 +66,7 @@ func (l *toolLoop) newRun() *tools.Run {
 	return tools.New(tools.Options{
 		Tools: l.turn.tools, Limits: l.e.opts.ToolLimits, Language: l.turn.setup.Docs.Language,
 		Room:    l.turn.input.Options.Context - l.turn.replyReserve - l.turn.prompt.Tokens,
+		Count:   l.turn.count,
 		Numbers: &l.turn.numbers, Trace: &l.turn.trace,
 		Publish: func(ev tools.Event) { l.e.publish(l.t, "gen.tool", ev) },
 		Log:     l.e.opts.Log.With("generation", l.t.id),
@@ -140,8 +141,7 @@ func (l *toolLoop) withoutTools(ctx context.Context) error {
 		}
 	}
 	group.Wait()
-	t.tools, t.input.Rules = nil, ""
-	t.input.Options.Reserve = t.replyReserve
+	t.dropTools()
 	for _, a := range found {
 		t.inject(a)
 	}

@@ -44,10 +44,11 @@ type Options struct {
 	Tools    []Tool // may be none
 	Limits   Limits // with defaults
 	Language framework.Language
-	Room     int             // tokens that calls and their results may have together
-	Numbers  *Numbers        // of the turn
-	Trace    *chat.ToolTrace // gets what was searched for and read
-	Publish  func(Event)     // tells clients about a call
+	Room     int                   // tokens behind the prompt: for definitions, calls and their results
+	Count    func(text string) int // its tokens
+	Numbers  *Numbers              // of the turn
+	Trace    *chat.ToolTrace       // gets what was searched for and read
+	Publish  func(Event)           // tells clients about a call
 	Log      *slog.Logger
 }
 
@@ -57,7 +58,7 @@ type Run struct {
 	words words
 
 	messages []llm.Message // calls and their results
-	tokens   int           // of these
+	tokens   int           // of these, and of the definitions of the tools
 	rounds   int           // answers with calls
 	named    int           // searches so far
 	closed   bool          // no more calls
@@ -72,13 +73,21 @@ type Run struct {
 
 // New returns a Run in which nothing was called.
 func New(o Options) *Run {
-	return &Run{Options: o, words: wordsFor(o.Language), used: map[string]int{}, seen: map[string]bool{}}
+	return &Run{Options: o, words: wordsFor(o.Language), tokens: Tokens(o.Tools, o.Count), used: map[string]int{}, seen: map[string]bool{}}
+}
+
+// Tokens are those of the definitions of tools, which are part of each request that has them.
+func Tokens(list []Tool, count func(text string) int) (n int) {
+	for _, t := range list {
+		n += count(t.Name+" "+t.Description+" "+string(t.Parameters)) + callOverhead
+	}
+	return n
 }
 
 // Messages go behind the prompt: the calls so far and their results.
 func (r *Run) Messages() []llm.Message { return r.messages }
 
-// Tokens are those of Messages.
+// Tokens are those of Messages and of the definitions of the tools.
 func (r *Run) Tokens() int { return r.tokens }
 
 // Rounds is how many answers of the model had calls.
@@ -114,7 +123,7 @@ func (r *Run) Answer(ctx context.Context, said llm.Message) {
 	r.spent += time.Since(begun)
 
 	r.messages = append(r.messages, said)
-	r.tokens += tokensOf(said)
+	r.tokens += r.tokensOf(said)
 	results := make([]llm.Message, len(calls))
 	for i, c := range calls {
 		results[i] = llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{CallID: c.call.ID, Name: c.call.Name, Text: r.write(c)}}
@@ -128,16 +137,20 @@ func (r *Run) Answer(ctx context.Context, said llm.Message) {
 	r.messages = append(r.messages, results...)
 }
 
-// tokensOf are the tokens of an answer with calls.
-func tokensOf(said llm.Message) int {
-	n := llm.EstimateTokens(said.Text) + callOverhead
+// tokensOf are the tokens of an answer with calls. What its provider gets back as it was sent
+// may have more than text and calls.
+func (r *Run) tokensOf(said llm.Message) int {
+	n := r.Count(said.Text) + callOverhead
 	for _, c := range said.Calls {
-		n += llm.EstimateTokens(c.Arguments) + llm.EstimateTokens(c.Name) + callOverhead
+		n += r.Count(c.Arguments) + r.Count(c.Name) + callOverhead
+	}
+	if said.Echo != nil {
+		n = max(n, r.Count(string(said.Echo.Raw))+callOverhead)
 	}
 	return n
 }
 
-// callOverhead is what a message, call or result costs besides its text, in tokens.
+// callOverhead is what a definition, message, call or result costs besides its text, in tokens.
 const callOverhead = 8
 
 // tokensLeft is how many tokens further results may have.
@@ -172,7 +185,7 @@ func (r *Run) write(c *plannedCall) string {
 	}
 	c.chars = utf8.RuneCountInString(text)
 	r.text += c.chars
-	r.tokens += llm.EstimateTokens(text) + callOverhead
+	r.tokens += r.Count(text) + callOverhead
 	return text
 }
 
@@ -185,7 +198,7 @@ func (r *Run) writeAnswer(c *plannedCall) string {
 	for range 3 {
 		sheet = r.Numbers.draft(room, InAnswer)
 		text = strings.ToValidUTF8(c.answer.Text(sheet), "\uFFFD")
-		tokens, left := llm.EstimateTokens(text), max(r.tokensLeft(), 0)
+		tokens, left := r.Count(text), max(r.tokensLeft(), 0)
 		if tokens <= left {
 			break
 		}
