@@ -101,6 +101,7 @@ func (t *turn) noteQuestion(userID string, now time.Time, path []*chat.Message, 
 		Context: o.Context, Tokenizer: o.Tokenizer,
 		UserID: userID, Setup: &t.setup.Setup, Here: memory.Place{ConversationID: t.setup.Conversation.ID},
 		Text: text, Now: now, shown: path, extra: text, room: o.Context - o.Reserve, task: t.task, preview: t.preview,
+		mayCall: t.question.mayCall,
 	}
 	if t.summary != nil {
 		q.summary = t.summary.Text
