@@ -112,7 +112,7 @@ func (l *toolLoop) afterError(ctx context.Context, err error) (again bool, _ err
 		return false, err
 	case llm.ToolsUnsupported(err):
 		// It is remembered of a model that has called none, and not for what a fallback said.
-		if l.run.Rounds() == 0 && fault.Public(err).Details["provider"] == l.turn.setup.model.Provider {
+		if l.run.Rounds() == 0 && !llm.OfFallback(err) {
 			l.e.toolless.note(l.turn.modelKey(), time.Now())
 		}
 		return true, l.withoutTools(ctx)

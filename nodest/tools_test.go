@@ -472,6 +472,23 @@ func TestAModelThatRefusesToolsIsRemembered(t *testing.T) {
 	}
 }
 
+// What a fallback of the same provider refuses is not remembered of the model.
+func TestAFallbackThatRefusesToolsIsNotTheModel(t *testing.T) {
+	var l library
+	s := l.fixture(t)
+	down := &scriptedModel{}
+	down.enqueue(replyWith().failing(fault.New(fault.UpstreamDown, "down")))
+	s.realModel = &nodest.Model{Provider: "scripted", Name: "m", ContextTokens: 8000, Generator: llm.Chain(discardLog,
+		llm.Link{Provider: "scripted", Generator: down}, llm.Link{Provider: "scripted", Model: "old", Generator: s.model})}
+	s.model.enqueue(replyWith().failing(llm.NoToolsError("scripted", 400)))
+	c := s.chat()
+	s.sendAndWait(c, "Who?")
+	s.sendAndWait(c, "And?")
+	if requests := down.allRequests(); len(requests) != 3 || requests[2].Tools == nil {
+		t.Errorf("%d requests: %+v", len(requests), requests)
+	}
+}
+
 // A provider that misses a part of its own message gets the prompt without that message.
 func TestARejectedEchoIsRepeatedWithoutTools(t *testing.T) {
 	var l library
