@@ -76,7 +76,11 @@ func (l *toolLoop) newRun() *tools.Run {
 // request is what the model is asked next.
 func (l *toolLoop) request() llm.Request {
 	r := l.turn.request(l.run.Tokens())
-	r.Messages = slices.Concat(r.Messages, l.run.Messages())
+	behind := len(r.Messages)
+	for behind > 0 && r.Messages[behind-1].Role == llm.Assistant { // what the reply begins with stays last
+		behind--
+	}
+	r.Messages = slices.Concat(r.Messages[:behind], l.run.Messages(), r.Messages[behind:])
 	for _, tool := range l.turn.tools {
 		r.Tools = append(r.Tools, tool.Tool)
 	}

@@ -378,6 +378,27 @@ func TestTextBeforeACallIsInterim(t *testing.T) {
 	}
 }
 
+// Servers refuse two messages of the assistant in a row, and the beginning of a reply is lost
+// in front of calls.
+func TestWhatAReplyBeginsWithStaysBehindTheResults(t *testing.T) {
+	var l library
+	s := l.fixture(t)
+	ch, err := s.Characters.Create(t.Context(), s.call(), character.Input{
+		RoleCard: json.RawMessage(alicesCard), AuthorNote: json.RawMessage(`{"content":"*smiles*","role":"assistant","injection_depth":0}`),
+	})
+	s.must(err)
+	s.model.enqueue(asking("", "find", findArgs("x")))
+	wantText(t, s.sendAndWait(s.chatWith(ch.ID), "Well?"), "Fine.")
+	var roles []llm.Role
+	said := s.model.allRequests()[1].Messages
+	for _, m := range said[len(said)-4:] {
+		roles = append(roles, m.Role)
+	}
+	if want := []llm.Role{llm.User, llm.Assistant, llm.ToolRole, llm.Assistant}; !slices.Equal(roles, want) || said[len(said)-1].Text != "*smiles*" {
+		t.Errorf("the roles are %q, want %q: %+v", roles, want, said)
+	}
+}
+
 func TestCallsOfARoundRunSideBySideUpToALimit(t *testing.T) {
 	started, release := make(chan struct{}), make(chan struct{})
 	l := library{find: func(ctx context.Context, query string) (*tools.Answer, error) {
