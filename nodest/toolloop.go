@@ -10,6 +10,7 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/nodest/tools"
+	"nodest/op"
 )
 
 // The paths by which found text reaches a model: ToolTrace.Path.
@@ -153,7 +154,20 @@ func (l *toolLoop) withoutTools(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.prompt, l.run = prompt, l.newRun()
+	t.built(prompt, t.buildTime)
+	l.run = l.newRun()
 	l.t.noteSources(t)
-	return nil
+	return l.e.storePrompt(ctx, l.t, prompt)
+}
+
+// storePrompt stores what a generation sends in place of its first prompt.
+func (e *Engine) storePrompt(ctx context.Context, t *task, p *framework.Prompt) error {
+	id, body := op.NewID(), p.Compact()
+	err := e.store.Update(ctx, t.userID, func(tx Tx) error {
+		return tx.PutPrompt(&StoredPrompt{ID: id, ConversationID: t.conversationID, GenerationID: t.id, Body: body, CreatedAt: tx.Now()})
+	})
+	if err == nil {
+		t.setPrompt(id)
+	}
+	return err
 }

@@ -482,7 +482,13 @@ func TestAModelThatRefusesToolsIsRemembered(t *testing.T) {
 	s := l.fixture(t)
 	s.model.enqueue(replyWith().failing(llm.NoToolsError("scripted", 400)), replyWith("So."))
 	c := s.chat()
-	wantText(t, s.sendAndWait(c, "Who?"), "So.")
+	reply := s.sendAndWait(c, "Who?")
+	wantText(t, reply, "So.")
+	p, err := s.Prompt(t.Context(), ann, s.generation(reply.GenerationID).PromptID)
+	s.must(err)
+	if sent := promptText(p.Prompt.Messages); !strings.Contains(sent, harbourFact) || strings.Contains(sent, "Search the library") {
+		t.Errorf("the stored prompt is not the one that was answered: %s", sent)
+	}
 	wantText(t, s.sendAndWait(c, "And?"), "Fine.")
 	requests := s.model.allRequests()
 	if len(requests) != 3 || requests[0].Tools == nil || requests[1].Tools != nil || requests[2].Tools != nil {
