@@ -77,7 +77,7 @@ func (b *builder) shrinkDocuments(excess int) (saved int) {
 	}
 	for i := len(b.documents) - 1; i >= 0 && saved < excess; i-- {
 		if d := &b.documents[i]; !d.Fixed && d.Short != "" {
-			change(i, dropShortened, func() { d.Text, d.Short = d.Short, "" })
+			change(i, DropShortened, func() { d.Text, d.Short = d.Short, "" })
 		}
 	}
 	for i := len(b.documents) - 1; i >= 0 && saved < excess; i-- {

@@ -35,6 +35,11 @@ func (t *turn) citable() (list []cite.Source, found bool) {
 			shown |= tools.InPassages
 		}
 	}
+	for _, d := range t.prompt.Dropped {
+		if d.Source == framework.SourceKnowledge && d.Reason == framework.DropShortened {
+			documents[d.ID] = false // its short form has no number
+		}
+	}
 	some := false
 	for source, places := range t.numbers.All() {
 		switch {

@@ -624,6 +624,27 @@ func TestCitationsAreShownAsTheCharacterWants(t *testing.T) {
 }
 
 // Documents, the web and tools share one numbering, in this order.
+func TestAShortenedDocumentIsNotCited(t *testing.T) {
+	for name, c := range map[string]struct {
+		length int // of the document, in words
+		want   string
+	}{"a whole document": {10, "Tea is at five[^1]."}, "a shortened one": {10_000, "Tea is at five."}} {
+		t.Run(name, func(t *testing.T) {
+			l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
+				n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: "f9", Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
+				text := fmt.Sprintf(`<file ref="%d">%sTea is at five.</file>`, n, strings.Repeat("word ", c.length))
+				return []framework.KnowledgePart{{ID: "f9", Name: "tea.md", Text: text, Short: `<file shortened="true">word</file>`}}
+			}}}
+			s := l.fixture(t)
+			s.model.enqueue(replyWith("Tea is at five [^1]."))
+			wantText(t, s.sendAndWait(s.chat(), "When is tea?"), c.want)
+			if last := s.model.lastRequest(); strings.Contains(last, "shortened") != (c.length > 10) {
+				t.Errorf("the request is %s", last)
+			}
+		})
+	}
+}
+
 func TestSourcesShareOneNumbering(t *testing.T) {
 	l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
 		return []framework.KnowledgePart{{ID: "f9", Text: fmt.Sprintf("ref=%d", s.Ref(cite.Source{Kind: "file", FileID: "f9"}))}}
