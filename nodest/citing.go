@@ -75,7 +75,7 @@ func (e *Engine) cite(t *task, g *chat.Generation, status string) {
 		return
 	}
 	mode := t.setup.Docs.Settings.Knowledge.Citations
-	if mode != character.CiteInline {
+	if mode != character.CiteInline || status == chat.GenInterrupted { // without references, marks lead nowhere
 		defer func() { g.Text = cite.StripAll(g.Text, len(t.sources)) }()
 	}
 	if mode == character.CiteOff || status == chat.GenInterrupted {
