@@ -53,12 +53,12 @@ type Question struct {
 	room    int             // for the chat, in tokens
 	task    llm.Task
 	preview bool // nothing is sent to the model
-	mayCall func() bool
+	mayCall func(context.Context) bool
 }
 
-// MayCall reports whether the model of the turn is given tools. It may ask the provider,
-// which takes seconds at most.
-func (q *Question) MayCall() bool { return q.mayCall() }
+// MayCall reports whether the model of the turn is given tools. It may ask the provider, which
+// takes seconds at most and ends with ctx.
+func (q *Question) MayCall(ctx context.Context) bool { return q.mayCall(ctx) }
 
 // Findings are what a source has found.
 type Findings struct {
@@ -160,7 +160,12 @@ const stageTools = "tools"
 // returns when it has answered.
 func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string) (answered func())) {
 	q := &t.question
-	q.mayCall = sync.OnceValue(func() bool { return e.mayCall(ctx, t) })
+	var once sync.Once
+	var may bool
+	q.mayCall = func(ctx context.Context) bool {
+		once.Do(func() { may = e.mayCall(ctx, t) })
+		return may
+	}
 	wanted := slices.DeleteFunc(slices.Clone(e.opts.Sources), func(s Source) bool { return !s.Wanted(q) })
 	found, failed := make([]Findings, len(wanted)), make([]error, len(wanted))
 	kits := make([]opened, len(e.opts.Tools))

@@ -44,6 +44,7 @@ type Toolkit struct {
 // opened is a toolbox that was opened.
 type opened struct {
 	kit      *Toolkit
+	calls    bool          // the model may call its tools
 	injected *tools.Answer // for a model that does not call tools; nil = nothing
 	err      error
 }
@@ -61,7 +62,8 @@ func (b Toolbox) open(ctx context.Context, q *Question, asked func(name string) 
 	if o.kit, o.err = b.Open(ctx, q); o.err != nil || o.kit == nil {
 		return o
 	}
-	if o.kit.Inject != nil && q.task == llm.Reply && !q.preview && !q.MayCall() {
+	o.calls = len(o.kit.Tools) > 0 && q.MayCall(ctx)
+	if o.kit.Inject != nil && q.task == llm.Reply && !q.preview && !o.calls {
 		defer asked(stageTools)()
 		o.injected, o.err = o.kit.Inject(ctx)
 	}
@@ -85,7 +87,7 @@ func (t *turn) addKits(list []opened) (rest func()) {
 			}
 			t.kits = append(t.kits, o.kit)
 			t.inject(o.injected)
-			if len(o.kit.Tools) > 0 && t.question.MayCall() {
+			if o.calls {
 				t.tools = append(t.tools, o.kit.Tools...)
 				rules = append(rules, o.kit.Rules)
 			}

@@ -554,6 +554,22 @@ func TestATurnGoesOnWithoutAToolbox(t *testing.T) {
 
 // Only replies and regenerated ones use tools; the documents are in every prompt. Previews
 // show both and run nothing.
+// Whether a model calls tools may have to be asked of its provider.
+func TestAProviderThatDoesNotAnswerDelaysNoToolbox(t *testing.T) {
+	var l library
+	box := l.box()
+	box.Limit = 20 * time.Millisecond
+	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{box}})
+	s.realModel = &nodest.Model{
+		Generator: s.model, Provider: "scripted", Name: "m", ContextTokens: 8000,
+		Calls: func(ctx context.Context) bool { <-ctx.Done(); return true },
+	}
+	wantText(t, s.sendAndWait(s.chat(), "Well?"), "Fine.")
+	if r := s.model.allRequests()[0]; len(r.Tools) != 2 {
+		t.Errorf("the model has %d tools", len(r.Tools))
+	}
+}
+
 func TestWhereToolsAreUsed(t *testing.T) {
 	l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
 		n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: "f9", Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
