@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"nodest/bench/figure"
 )
 
 // startFigures are about starting with a full database.
@@ -50,7 +52,7 @@ func (r *run) startup(ctx context.Context) error {
 		}
 	}
 	times = times[1:] // the first one reads the program
-	f := startFigures{Messages: r.n.long, P50: millis(at(times, 0.5)), Max: millis(at(times, 1))}
+	f := startFigures{Messages: r.n.long, P50: figure.Millis(figure.At(times, 0.5)), Max: figure.Millis(figure.At(times, 1))}
 	r.figures["startup"] = f
 	fmt.Fprintf(r.out, "\nstart-up with %d messages: %.0f ms p50, %.0f ms at most, of %d\n", f.Messages, f.P50, f.Max, len(times))
 	return nil
@@ -71,7 +73,7 @@ func (r *run) appending(ctx context.Context) error {
 		if err := w.rounds(r.n.requests, step{"say", say(short)}, step{"say long", say(long)}, step{"page", page(short)}, step{"page long", page(long)}); err != nil {
 			return err
 		}
-		p50 := func(name string) float64 { return millis(at(w[name], 0.5)) }
+		p50 := func(name string) float64 { return figure.Millis(figure.At(w[name], 0.5)) }
 		f := appendFigures{
 			Short: shortChat, Long: r.n.long,
 			AppendP50: p50("say"), AppendLong: p50("say long"), PageP50: p50("page"), PageLong: p50("page long"),
@@ -114,7 +116,7 @@ func (r *run) storing(ctx context.Context) error {
 			return err
 		}
 		took, all := time.Since(begun), slices.Concat(times...)
-		f := storeFigures{Clients: clients, PerSecond: float64(len(all)) / took.Seconds(), P50: millis(at(all, 0.5))}
+		f := storeFigures{Clients: clients, PerSecond: float64(len(all)) / took.Seconds(), P50: figure.Millis(figure.At(all, 0.5))}
 		r.figures["store"] = f
 		fmt.Fprintf(r.out, "\n%d clients (REST): %.0f messages stored a second, acknowledged within %.1f ms p50\n", f.Clients, f.PerSecond, f.P50)
 		return nil

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"nodest/bench/figure"
 )
 
 // ttftFigures are about what a server adds to the model's own time to the first
@@ -127,7 +129,7 @@ func (f *ttftFigures) add(times []turnTimes, p *provider, floor bool) {
 		f.FloorP50, f.FloorP95 = s.P50, s.P95
 		return
 	}
-	f.Samples, f.spread, f.BackP50 = len(times), s, millis(at(back, 0.5))
+	f.Samples, f.spread, f.BackP50 = len(times), s, figure.Millis(figure.At(back, 0.5))
 }
 
 func (r *run) cpu(ctx context.Context) error {
@@ -145,7 +147,7 @@ func (r *run) cpu(ctx context.Context) error {
 			return err
 		}
 		after, err := s.cpu()
-		thousand := millis((after - before) * 1000 / time.Duration(f.Streams*r.n.cpuTurns*f.PerReply))
+		thousand := figure.Millis((after - before) * 1000 / time.Duration(f.Streams*r.n.cpuTurns*f.PerReply))
 		if floor {
 			f.FloorEach = thousand
 		} else {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/bench/figure"
 	"nodest/memory"
 )
 
@@ -164,7 +165,7 @@ func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retriev
 			r.add(ranks)
 		}
 	}
-	r.P50Ms, r.P95Ms = millis(at(times, 0.5)), millis(at(times, 0.95))
+	r.P50Ms, r.P95Ms = figure.Millis(figure.At(times, 0.5)), figure.Millis(figure.At(times, 0.95))
 	r.mean()
 	for name, c := range r.ByCategory {
 		c.mean()
@@ -193,7 +194,7 @@ func (q *questions) build(ctx context.Context, l *library, o RetrievalOptions) (
 			return 0, err
 		}
 	}
-	return millis(time.Since(start)), nil
+	return figure.Millis(time.Since(start)), nil
 }
 
 // mostItems is how many items a question is answered with.

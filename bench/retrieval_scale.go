@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/bench/figure"
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory"
@@ -95,7 +96,7 @@ func (l *library) measureScale(ctx context.Context, t *talk, dim int, o memory.O
 		return nil, err
 	}
 	next := spreadOf(w["next"])
-	return &scaleResult{Items: len(t.items), Dim: dim, LoadMs: millis(slices.Min(w["first"])), P50Ms: next.P50, P95Ms: next.P95}, nil
+	return &scaleResult{Items: len(t.items), Dim: dim, LoadMs: figure.Millis(slices.Min(w["first"])), P50Ms: next.P50, P95Ms: next.P95}, nil
 }
 
 // scaleTalk has messages of 15 to 34 words, whose frequencies fall as in texts, in

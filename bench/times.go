@@ -1,8 +1,9 @@
 package bench
 
 import (
-	"slices"
 	"time"
+
+	"nodest/bench/figure"
 )
 
 // stopwatch has the times that steps took, by their names.
@@ -39,19 +40,5 @@ type spread struct {
 }
 
 func spreadOf(times []time.Duration) spread {
-	return spread{millis(at(times, 0.5)), millis(at(times, 0.95))}
-}
-
-// at is the value below which a share of the times are.
-func at(times []time.Duration, share float64) time.Duration {
-	if len(times) == 0 {
-		return 0
-	}
-	slices.Sort(times)
-	return times[min(int(share*float64(len(times))), len(times)-1)]
-}
-
-// millis is a time as figures show it.
-func millis(d time.Duration) float64 {
-	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
+	return spread{figure.Millis(figure.At(times, 0.5)), figure.Millis(figure.At(times, 0.95))}
 }

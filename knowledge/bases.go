@@ -20,8 +20,9 @@ const (
 type NewBase struct {
 	Name         *string
 	Description  *string
-	ChunkSize    *int // 100 to 8,000 code points
-	ChunkOverlap *int // 0 to half of the size
+	ChunkSize    *int  // 100 to 8,000 code points
+	ChunkOverlap *int  // 0 to half of the size
+	ContextLines *bool // the owner's model writes a line for each chunk of the owner's files
 }
 
 // apply sets what is given.
@@ -40,6 +41,9 @@ func (in NewBase) apply(b *Base) error {
 		if err := op.CheckLength("description", b.Description, maxDescription); err != nil {
 			return err
 		}
+	}
+	if in.ContextLines != nil {
+		b.ContextLines = *in.ContextLines
 	}
 	if in.ChunkSize == nil && in.ChunkOverlap == nil {
 		return nil
@@ -98,8 +102,8 @@ func (s *Service) Bases(ctx context.Context, userID, cursor string, limit int) (
 	return page(ctx, s, userID, limit, func(tx Tx, limit int) ([]*Base, string, error) { return tx.Bases(cursor, limit) })
 }
 
-// UpdateBase changes an own knowledge base. Other chunk rules hold for files that are added
-// later; Reindex applies them to those that are in it.
+// UpdateBase changes an own knowledge base. Other chunk rules, and context lines, hold for files
+// that are added later; Reindex applies them to those that are in it.
 //
 // Errors: Invalid; NotFound; Forbidden for one that is not the user's own; PreconditionFailed
 // when ifVersion is not 0 and not its version.

@@ -90,7 +90,7 @@ func rebuild(tx Tx, owner, fileID string, edition int64) ([]byte, error) {
 	}
 	chunks := make([]chunk.Chunk, len(stored))
 	for i, c := range stored {
-		chunks[i] = chunk.Chunk{Start: c.Start, End: c.End, Text: c.Text, Heading: c.Heading, Page: c.Page, Kind: c.Kind}
+		chunks[i] = chunk.Chunk{Start: c.Start, End: c.End, Text: c.Text, Heading: c.Heading, Page: c.Page, Kind: c.Kind, Context: c.Context}
 	}
 	return search.Encode(e.Name, text, chunks), nil
 }

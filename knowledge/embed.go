@@ -120,7 +120,7 @@ func (w *work) embedAll(ctx context.Context) error {
 func (w *work) embedBatch(ctx context.Context, gate *gate, batch []StoredChunk) error {
 	texts := make(map[string]string, len(batch))
 	for _, c := range batch {
-		texts[c.Hash] = embedded(w.edition.Name, c.Heading, c.Text)
+		texts[c.Hash] = embedded(w.edition.Name, c.Heading, c.Context, c.Text)
 	}
 	hashes := make([]string, 0, len(texts))
 	for _, c := range batch {
@@ -148,7 +148,7 @@ func (w *work) embedBatch(ctx context.Context, gate *gate, batch []StoredChunk) 
 		if err := tx.PutVectors(w.edition.FileID, w.embedder.ModelID(), b.vectors); err != nil {
 			return err
 		}
-		tell, err = w.progress(tx, min(done, w.total), w.total)
+		tell, err = w.progress(tx, Embedding, min(done, w.total), w.total)
 		return err
 	})
 	if err != nil {

@@ -228,7 +228,7 @@ func (f *finder) passages(ctx context.Context, refs []search.Ref) ([]search.Pass
 	texts := make([]search.Passage, len(refs))
 	for i, r := range refs {
 		if c := f.known[r]; c != nil {
-			texts[i] = search.Passage{Name: f.refs[r.File].Name, Heading: c.Heading, Text: c.Text}
+			texts[i] = search.Passage{Name: f.refs[r.File].Name, Heading: c.Heading, Context: c.Context, Text: c.Text}
 		}
 	}
 	return texts, nil

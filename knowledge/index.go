@@ -18,20 +18,21 @@ const TextPart = 8192
 // Edition is what was made of the content of a file: text, chunks, and an index. Its number is
 // never given to another one of the file.
 type Edition struct {
-	FileID   string
-	Edition  int64
-	SHA256   string // of the content
-	Name     string // of the file then
-	Size     int    // of chunks, in code points
-	Overlap  int    // likewise
-	Parser   string
-	Type     string
-	Title    string
-	Language string
-	Chars    int
-	Outline  []parse.Heading
-	Pages    []parse.Page
-	Chunks   int // -1 = it is not cut yet
+	FileID       string
+	Edition      int64
+	SHA256       string // of the content
+	Name         string // of the file then
+	Size         int    // of chunks, in code points
+	Overlap      int    // likewise
+	ContextLines bool   // every chunk has one
+	Parser       string
+	Type         string
+	Title        string
+	Language     string
+	Chars        int
+	Outline      []parse.Heading
+	Pages        []parse.Page
+	Chunks       int // -1 = it is not cut yet
 
 	CreatedAt time.Time
 }
@@ -73,6 +74,7 @@ type StoredChunk struct {
 	Heading  string
 	Page     int
 	Kind     string
+	Context  string // what it is about, for search; "" = nobody has said
 	Hash     string // of what is embedded
 	Text     string
 	Embedded bool // has a vector of the model that was asked for
@@ -130,6 +132,10 @@ type IndexTx interface {
 	PutTexts(fileID string, edition int64, from int, parts []string) error
 	// PutChunks does it with chunks.
 	PutChunks(chunks []StoredChunk) error
+	// Contexts returns the context lines that were written for an own file, by hash of the chunk
+	// without its line; at most 400 at once. PutContexts stores some, as those of an edition.
+	Contexts(fileID string, hashes []string) (map[string]string, error)
+	PutContexts(fileID string, edition int64, lines map[string]string) error
 	// PutEdition stores e in place of the one with its number, and removes parts and chunks
 	// that it does not have.
 	PutEdition(e *Edition) error
@@ -212,10 +218,13 @@ func cutText(text string) (parts []string) {
 	return append(parts, text[start:])
 }
 
-// embedded is what a vector is made of: what the chunk is about, and its text.
-func embedded(name, heading, text string) string {
+// embedded is what a vector is made of: where the chunk stands, what it is about, and its text.
+func embedded(name, heading, about, text string) string {
 	if heading != "" {
 		name += " › " + heading
+	}
+	if about != "" {
+		name += "\n" + about
 	}
 	return name + "\n" + text
 }

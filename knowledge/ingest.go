@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ type making struct {
 	*run
 	file  *File
 	rules chunk.Rules
+	about bool  // chunks get context lines
 	no    int64 // of the edition
 }
 
@@ -64,6 +66,9 @@ func (r *run) begin(ctx context.Context) (m *making, err error) {
 		if m.rules, err = r.s.rulesOf(tx, m.file); err != nil {
 			return err
 		}
+		if m.about, err = tx.WantsContext(m.file.ID); err != nil {
+			return err
+		}
 		editions, err := tx.Editions(m.file.ID)
 		if err != nil {
 			return err
@@ -87,7 +92,7 @@ func (r *run) begin(ctx context.Context) (m *making, err error) {
 // fits reports whether an edition is complete, and what is wanted now.
 func (m *making) fits(e *Edition) bool {
 	return e.Chunks >= 0 && e.Edition == m.file.LastEdition && e.SHA256 == m.file.SHA256 && e.Name == m.file.Name &&
-		e.Size == m.rules.Size && e.Overlap == m.rules.Overlap
+		e.Size == m.rules.Size && e.Overlap == m.rules.Overlap && e.ContextLines == m.about
 }
 
 func (s *Service) rulesOf(tx Tx, f *File) (chunk.Rules, error) {
@@ -134,11 +139,18 @@ func (m *making) make(ctx context.Context) error {
 	case len(chunks) > mostChunks:
 		return &parse.Error{Code: parse.TextTooLong, Detail: "the document has more than 50,000 chunks"}
 	}
+	missing := 0
+	if m.about {
+		if missing, err = m.addContext(ctx, doc, chunks); err != nil {
+			return err
+		}
+		e.ContextLines = missing == 0
+	}
 	if err := m.storeChunks(ctx, chunks); err != nil {
 		return err
 	}
 	e.Chunks = len(chunks)
-	return m.complete(ctx, e, search.Encode(m.file.Name, doc.Text, chunks))
+	return m.complete(ctx, e, search.Encode(m.file.Name, doc.Text, chunks), missing)
 }
 
 // parse reads the content and has it parsed.
@@ -224,7 +236,7 @@ func (m *making) storeChunks(ctx context.Context, chunks []chunk.Chunk) error {
 		for i, c := range some {
 			rows[i] = StoredChunk{
 				FileID: m.file.ID, Edition: m.no, Index: from + i, Start: c.Start, End: c.End, Heading: c.Heading, Page: c.Page, Kind: c.Kind,
-				Hash: textHash(embedded(m.file.Name, c.Heading, c.Text)),
+				Context: c.Context, Hash: textHash(embedded(m.file.Name, c.Heading, c.Context, c.Text)),
 			}
 		}
 		var tell func()
@@ -232,7 +244,7 @@ func (m *making) storeChunks(ctx context.Context, chunks []chunk.Chunk) error {
 			if err := tx.PutChunks(rows); err != nil {
 				return err
 			}
-			tell, err = m.progress(tx, from+len(some), len(chunks))
+			tell, err = m.progress(tx, Chunking, from+len(some), len(chunks))
 			return err
 		})
 		if err != nil {
@@ -247,8 +259,9 @@ func (m *making) storeChunks(ctx context.Context, chunks []chunk.Chunk) error {
 	return nil
 }
 
-// complete stores the index of an edition. The first one of a file is searched from then on.
-func (m *making) complete(ctx context.Context, e *Edition, segment []byte) error {
+// complete stores the index of an edition. The first one of a file is searched from then on. The
+// file warns of chunks that miss the context line that they should have.
+func (m *making) complete(ctx context.Context, e *Edition, segment []byte, missing int) error {
 	return m.update(ctx, func(tx Tx, f *File) error {
 		if err := errors.Join(tx.PutEdition(e), tx.PutSegment(e.FileID, e.Edition, segment)); err != nil {
 			return err
@@ -258,6 +271,9 @@ func (m *making) complete(ctx context.Context, e *Edition, segment []byte) error
 			f.describe(e)
 		}
 		f.State = Embedding
+		if missing > 0 {
+			f.Warnings = append(f.Warnings, fmt.Sprint(missing, withoutContext))
+		}
 		return m.embedNext(tx, f)
 	})
 }

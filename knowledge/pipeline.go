@@ -241,9 +241,9 @@ func putFile(tx Tx, f *File) error {
 
 // progress notes how far the step of a file is, in the transaction that got it there, and
 // returns what to do after the commit.
-func (r *run) progress(tx Tx, done, total int) (tell func(), err error) {
+func (r *run) progress(tx Tx, state string, done, total int) (tell func(), err error) {
 	r.note = note{Progress: Progress{done, total}}
-	ev := op.Event(r.job.UserID, "file.progress", "server", map[string]any{"fileId": r.job.Subject, "state": Embedding, "done": done, "total": total})
+	ev := op.Event(r.job.UserID, "file.progress", "server", map[string]any{"fileId": r.job.Subject, "state": state, "done": done, "total": total})
 	if err := tx.Jobs.NoteJob(r.job, r.note); err != nil || r.job.Kind == ReindexKind {
 		return func() {}, err
 	}

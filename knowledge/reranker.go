@@ -77,7 +77,7 @@ func (f *finder) askReranker(ctx context.Context, hits []search.Hit) ([]int, err
 	}
 	texts := make([]string, len(passages))
 	for i, p := range passages {
-		texts[i] = op.Truncate(embedded(p.Name, p.Heading, p.Text), longestReranked)
+		texts[i] = op.Truncate(embedded(p.Name, p.Heading, p.Context, p.Text), longestReranked)
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.s.opts.RerankTime)
 	defer cancel()

@@ -102,6 +102,8 @@ type BaseTx interface {
 	// RulesOf returns the chunk rules of the knowledge base that an own file was added to
 	// first, of those that have some; nil = those of the server.
 	RulesOf(fileID string) (*chunk.Rules, error)
+	// WantsContext reports whether an own file is in an own knowledge base with context lines.
+	WantsContext(fileID string) (bool, error)
 
 	// Grants lists the grants of a knowledge base that the user may read: all for its owner,
 	// else the user's own.

@@ -77,17 +77,18 @@ type Progress struct {
 
 // Base is a knowledge base: files that are searched together.
 type Base struct {
-	ID          string
-	OwnerID     string
-	Access      string // of the acting user
-	Name        string
-	Description string       // what models are told about it
-	Rules       *chunk.Rules // nil = those of the server
-	Files       int
-	Languages   []string // of its files, most frequent first
-	Version     int64
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	ID           string
+	OwnerID      string
+	Access       string // of the acting user
+	Name         string
+	Description  string       // what models are told about it
+	Rules        *chunk.Rules // nil = those of the server
+	ContextLines bool         // the owner's model says of each chunk of the owner's files what it is about
+	Files        int
+	Languages    []string // of its files, most frequent first
+	Version      int64
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
 }
 
 // Grant is another user's access to a knowledge base.

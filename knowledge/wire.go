@@ -54,6 +54,7 @@ type wireBase struct {
 	Description  string   `json:"description"`
 	ChunkSize    int      `json:"chunkSize,omitempty"`
 	ChunkOverlap *int     `json:"chunkOverlap,omitempty"`
+	ContextLines bool     `json:"contextLines"`
 	Files        int      `json:"files"`
 	Languages    []string `json:"languages"`
 	Version      int64    `json:"version"`
@@ -67,7 +68,7 @@ func WireBase(b *Base) any { return newWireBase(b) }
 func newWireBase(b *Base) wireBase {
 	w := wireBase{
 		ID: b.ID, OwnerID: b.OwnerID, Access: b.Access, Name: b.Name, Description: b.Description,
-		Files: b.Files, Languages: b.Languages, Version: b.Version, CreatedAt: op.Time(b.CreatedAt), UpdatedAt: op.Time(b.UpdatedAt),
+		ContextLines: b.ContextLines, Files: b.Files, Languages: b.Languages, Version: b.Version, CreatedAt: op.Time(b.CreatedAt), UpdatedAt: op.Time(b.UpdatedAt),
 	}
 	if b.Rules != nil {
 		w.ChunkSize, w.ChunkOverlap = b.Rules.Size, &b.Rules.Overlap

@@ -291,10 +291,10 @@ func TestAFileIsReplaced(t *testing.T) {
 
 func TestAKnowledgeBaseIsKept(t *testing.T) {
 	h := newTestServer(t, nil)
-	made := h.rest("POST", "/knowledge-bases", `{"name":" Harbour ","description":"The lighthouse.","chunkSize":1000,"chunkOverlap":100}`)
+	made := h.rest("POST", "/knowledge-bases", `{"name":" Harbour ","description":"The lighthouse.","chunkSize":1000,"chunkOverlap":100,"contextLines":true}`)
 	b := made.wants(t, 201)
 	path := "/knowledge-bases/" + b["id"].(string)
-	if b["name"] != "Harbour" || b["access"] != "owner" || b["files"] != 0.0 || b["chunkSize"] != 1000.0 || made.header.Get("ETag") != `"1"` {
+	if b["name"] != "Harbour" || b["access"] != "owner" || b["files"] != 0.0 || b["contextLines"] != true || b["chunkSize"] != 1000.0 || made.header.Get("ETag") != `"1"` {
 		t.Errorf("made %v", b)
 	}
 	for body, field := range map[string]string{

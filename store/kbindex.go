@@ -75,7 +75,41 @@ func (t indexTx) PutChunks(chunks []knowledge.StoredChunk) error {
 		rows[i] = chunkRow{c, t.userID}
 	}
 	return t.Insert("knowledge_chunks", rows, `ON CONFLICT (user_id, file_id, edition, idx) DO UPDATE SET start_at = EXCLUDED.start_at,
-		end_at = EXCLUDED.end_at, heading = EXCLUDED.heading, page = EXCLUDED.page, kind = EXCLUDED.kind, hash = EXCLUDED.hash`)
+		end_at = EXCLUDED.end_at, heading = EXCLUDED.heading, context = EXCLUDED.context, page = EXCLUDED.page, kind = EXCLUDED.kind, hash = EXCLUDED.hash`)
+}
+
+type contextRow struct {
+	UserID  string
+	FileID  string
+	Hash    string
+	Edition int64
+	Line    string
+}
+
+// Contexts returns context lines by the hash of their chunk.
+func (t indexTx) Contexts(fileID string, hashes []string) (map[string]string, error) {
+	lines := map[string]string{}
+	err := sqldb.Each(t, func(r *contextRow) error {
+		lines[r.Hash] = r.Line
+		return nil
+	}, "SELECT * FROM knowledge_contexts"+ofFile+" AND hash IN (?)", t.userID, fileID, hashes)
+	return lines, err
+}
+
+// PutContexts stores context lines as those of an edition.
+func (t indexTx) PutContexts(fileID string, edition int64, lines map[string]string) error {
+	if err := t.isMyFile(fileID); err != nil {
+		return err
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	rows := make([]contextRow, 0, len(lines))
+	for hash, line := range lines {
+		rows = append(rows, contextRow{t.userID, fileID, hash, edition, line})
+	}
+	slices.SortFunc(rows, func(a, b contextRow) int { return cmp.Compare(a.Hash, b.Hash) })
+	return t.Insert("knowledge_contexts", rows, "ON CONFLICT (user_id, file_id, hash) DO UPDATE SET line = EXCLUDED.line, edition = EXCLUDED.edition")
 }
 
 // PutEdition stores an edition, and removes parts and chunks that it does not have.
@@ -119,6 +153,7 @@ func (t indexTx) PutProgress(fileID string, p knowledge.Progress) error {
 var indexTables = []struct{ name, key string }{
 	{"knowledge_segments", "edition"},
 	{"knowledge_chunks", "edition, idx"},
+	{"knowledge_contexts", "hash"},
 	{"knowledge_texts", "edition, part"},
 	{"knowledge_documents", "edition"},
 }
@@ -170,7 +205,7 @@ func (t indexTx) PurgeIndex(fileID string, limit int) (removed int, err error) {
 // IndexRows counts what is stored of a file.
 func (t indexTx) IndexRows(fileID string) (map[string]int64, error) {
 	rows := map[string]int64{}
-	for _, table := range []string{"knowledge_documents", "knowledge_texts", "knowledge_chunks", "knowledge_segments", "knowledge_vectors"} {
+	for _, table := range []string{"knowledge_documents", "knowledge_texts", "knowledge_chunks", "knowledge_contexts", "knowledge_segments", "knowledge_vectors"} {
 		n, err := sqldb.Value[int64](t, "SELECT COUNT(*) FROM "+table+ofFile, t.userID, fileID)
 		if err != nil {
 			return nil, err

@@ -29,6 +29,7 @@ func fillIndex(tx nodest.Tx, x fixture) error {
 	return errors.Join(
 		k.PutTexts(x.file, 1, 0, []string{"private"}),
 		k.PutChunks([]knowledge.StoredChunk{x.keptChunk()}),
+		k.PutContexts(x.file, 1, map[string]string{"private": "private"}),
 		k.PutEdition(x.keptEdition()),
 		k.PutSegment(x.file, 1, []byte("private")),
 		k.PutVectors(x.file, privateModel, map[string]index.Packed{"private": {1, 2, 3}}),
@@ -49,6 +50,13 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"PutChunks": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Knowledge(tx).PutChunks([]knowledge.StoredChunk{x.keptChunk()}))
+	},
+	"Contexts": func(e *env, tx nodest.Tx, x fixture) error {
+		lines, err := store.Knowledge(tx).Contexts(x.file, []string{"private"})
+		return wantEmpty(e, len(lines) == 0, err)
+	},
+	"PutContexts": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Knowledge(tx).PutContexts(x.file, 1, map[string]string{"private": "intruder"}))
 	},
 	"PutEdition": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Knowledge(tx).PutEdition(x.keptEdition()))

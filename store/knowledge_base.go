@@ -199,6 +199,13 @@ func (t knowledgeTx) BasesOf(f *knowledge.File) ([]*knowledge.Base, error) {
 		WHERE m.file_user_id = ? AND m.file_id = ? ORDER BY b.created_at, b.id`, t.userID, t.userID, f.OwnerID, f.ID)
 }
 
+// WantsContext reports whether an own file is in an own knowledge base with context lines.
+func (t knowledgeTx) WantsContext(fileID string) (bool, error) {
+	return t.Has(`SELECT 1 FROM knowledge_base_files m
+		JOIN knowledge_bases b ON b.user_id = m.user_id AND b.id = m.base_id AND b.deleted_at IS NULL AND b.context_lines
+		WHERE m.user_id = ? AND m.file_user_id = ? AND m.file_id = ?`, t.userID, t.userID, fileID)
+}
+
 // RulesOf returns the chunk rules of the first knowledge base of an own file that has some.
 func (t knowledgeTx) RulesOf(fileID string) (*chunk.Rules, error) {
 	return sqldb.One[chunk.Rules](t, `SELECT b.chunk_size AS size, b.chunk_overlap AS overlap FROM knowledge_base_files m

@@ -20,7 +20,7 @@ func (x fixture) keptFile() *knowledge.File {
 }
 
 func (x fixture) keptBase() *knowledge.Base {
-	return &knowledge.Base{ID: x.base, OwnerID: x.user, Name: "private", Rules: &chunk.Rules{Size: 400, Overlap: 100}, Version: 1}
+	return &knowledge.Base{ID: x.base, OwnerID: x.user, Name: "private", ContextLines: true, Rules: &chunk.Rules{Size: 400, Overlap: 100}, Version: 1}
 }
 
 // fillKnowledge inserts the rows of files and knowledge bases of a fixture; the knowledge base
@@ -171,6 +171,10 @@ var knowledgeIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 	"RulesOf": func(e *env, tx nodest.Tx, x fixture) error {
 		r, err := store.Knowledge(tx).RulesOf(x.file)
 		return wantEmpty(e, r == nil, err)
+	},
+	"WantsContext": func(e *env, tx nodest.Tx, x fixture) error {
+		wants, err := store.Knowledge(tx).WantsContext(x.file)
+		return wantEmpty(e, !wants, err)
 	},
 	"Grants": func(e *env, tx nodest.Tx, x fixture) error {
 		grants, err := store.Knowledge(tx).Grants(x.keptBase())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/bench"
+	"nodest/bench/kb"
+	"nodest/fault"
 )
 
 func (p *program) benchCommand() *cobra.Command {
@@ -101,30 +104,65 @@ func (p *program) benchCircleCommand() *cobra.Command {
 }
 
 func (p *program) benchKBCommand() *cobra.Command {
-	var o bench.KBOptions
+	var o kb.Options
+	var embeddings string
 	cmd := &cobra.Command{
 		Use: "kb", Short: "Measure how well questions find documents and passages", Args: cobra.NoArgs,
-		Long: "Parses, cuts and embeds the documents of a folder with the offline embeddings, and asks the questions of a file:\n" +
+		Long: "Parses, cuts and embeds the documents of a folder, and asks the questions of a file:\n" +
 			"one JSON object per line with id, lang, question, answerable, file, quote and cross_lingual. Prints how often the\n" +
 			"right document and the right passage are among the first results, with plain BM25 beside it, and the speed.\n\n" +
 			"With --loop scripted a character also answers the questions in real chats, with a scripted model that searches,\n" +
-			"reads and cites: how often the right passage is cited, and what that takes, with tools and without.\n\n" +
+			"reads and cites: how often the right passage is cited, and what that takes, with tools and without. With\n" +
+			"--loop live the default model of the configuration answers; each question costs it several requests.\n\n" +
 			"With --synthetic it needs no files: it prints how fast that number of generated chunks is searched.",
 		Example: "  nodest bench kb --corpus docs --queries queries.jsonl --json\n  nodest bench kb --synthetic 100000",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.KB(cmd.Context(), p.out, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := p.liveKB(cmd.Context(), &o, embeddings); err != nil {
+				return err
+			}
+			return kb.Run(cmd.Context(), p.out, o)
+		},
 	}
 	cmd.Flags().StringVar(&o.Corpus, "corpus", "", "folder of documents")
 	cmd.Flags().StringVar(&o.Queries, "queries", "", "file of questions")
 	cmd.Flags().StringVar(&o.Mode, "mode", "hybrid", "hybrid, lexical or vector")
 	cmd.Flags().StringVar(&o.Rerank, "rerank", "local", "local or none")
 	cmd.Flags().IntVar(&o.Every, "every", 1, "ask every nth question only")
-	cmd.Flags().StringVar(&o.Loop, "loop", "", "scripted: also measure chats in which a scripted model answers the questions")
+	cmd.Flags().StringVar(&embeddings, "embeddings", "offline", "offline, or configured: the embedding model of the configuration")
+	cmd.Flags().StringVar(&o.Loop, "loop", "", "scripted or live: also measure chats in which a model answers the questions")
 	cmd.Flags().IntVar(&o.LoopEvery, "loop-every", 1, "with --loop, answer every nth question only")
 	cmd.Flags().IntVar(&o.Synthetic, "synthetic", 0, "instead of files, measure the speed with this number of generated chunks")
 	cmd.Flags().BoolVarP(&o.Misses, "misses", "v", false, "print the questions whose document or passage is not found")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&o.Gate, "gate", "", "fail if a figure is below the one in this file, which has the form of the JSON output")
 	return cmd
+}
+
+// liveKB adds the models of the configuration that a measurement asks for.
+func (p *program) liveKB(ctx context.Context, o *kb.Options, embeddings string) error {
+	if embeddings != "offline" && embeddings != "configured" {
+		return fmt.Errorf("--embeddings must be offline or configured, not %q", embeddings)
+	}
+	if embeddings == "offline" && o.Loop != kb.LoopLive {
+		return nil
+	}
+	cfg, err := p.config()
+	if err != nil {
+		return err
+	}
+	m, err := newModels(cfg, newLog(p.err, cfg), func(context.Context, string) (map[string]string, error) { return nil, nil })
+	if err != nil {
+		return err
+	}
+	if o.Loop == kb.LoopLive {
+		o.Models = m
+	}
+	if embeddings == "configured" {
+		if o.Embedder, err = m.Embedder(ctx, ""); err == nil && o.Embedder == nil {
+			err = fault.New(fault.NotConfigured, "no embedding model is configured")
+		}
+	}
+	return err
 }
 
 // benchFloorCommand is the proxy that "bench chat" compares with.

@@ -22,7 +22,6 @@ const (
 
 // largePackages may have more lines, for the reason given.
 var largePackages = map[string]string{
-	"bench":      "the figures of every subject, which share worlds, models, and how figures are printed",
 	"cmd/nodest": "a file per command; commands share the client of the API, how names are found, and how tables are printed",
 	"store":      "lock order, group commit, event numbers and effects with their events and jobs are said once for all tables",
 }

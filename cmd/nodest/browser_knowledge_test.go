@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"nodest/llm/llmtest"
 )
 
 // knowledgeAccess are the views of knowledge bases that everybody must be able to use.
@@ -158,6 +161,46 @@ func TestPageKnowledge(t *testing.T) {
 	m.see("no knowledge base", `location.hash == "#/knowledge" && `+pageText("No knowledge bases yet."))
 	m.press("My files")
 	m.states("only the file that was removed before", "ana.txt: ready")
+	m.p.stop(t)
+}
+
+// TestPageKnowledgeInAChat talks to a character that searches its documents: what it does is
+// seen while it does it, and the reply shows what it used and cites.
+func TestPageKnowledgeInAChat(t *testing.T) {
+	c := openChatPage(t)
+	m := &memoryPage{t: t, ctx: c.ctx, p: c.p}
+	var chats struct{ Items []struct{ CharacterID string } }
+	m.call(http.MethodGet, "/conversations", nil, &chats)
+	a := &accessPage{t: t, p: c.p, character: chats.Items[0].CharacterID}
+	a.base = a.post("/knowledge-bases", map[string]any{"name": "Halden Point"})
+	file := a.upload("harbour.md", harbour)
+	a.call(http.MethodPut, "/characters/"+a.character+"/knowledge/"+a.base, map[string]any{}, nil)
+	eventually(t, "the file is processed", func() error {
+		var f struct{ State string }
+		if m.call(http.MethodGet, "/files/"+file, nil, &f); f.State != "ready" {
+			return errNotYet
+		}
+		return nil
+	})
+	calling := func(id, tool string, args map[string]any) {
+		text, err := json.Marshal(args)
+		require.NoError(t, err)
+		c.replies <- llmtest.Reply{Parts: []llmtest.Part{{Call: &llmtest.Call{ID: id, Name: tool, Args: string(text)}}}}
+	}
+	calling("a", "searchKnowledgeBase", map[string]any{"query": "lighthouse automated"})
+	calling("b", "readKnowledge", map[string]any{"fileIds": []string{file}})
+	c.says("It was automated in March 1987, and the last keeper left the island [^1].")
+	m.see("whoever watches", `(window.doing = [], new MutationObserver(() => window.doing.push(...[...document.querySelectorAll("[role=status]")].map(e => e.innerText))).observe(document.body, {subtree: true, childList: true, characterData: true}), true)`)
+	c.send("When was the light automated?")
+	m.see("the reply", `[...document.querySelectorAll("article")].at(-1).innerText.includes("the last keeper left the island")`)
+	m.see("what it was doing", `window.doing.some(s => s.includes("Searching the documents for “lighthouse automated”…")) && window.doing.some(s => s.includes("Reading harbour.md…"))`)
+	m.press("What was used for this reply")
+	m.see("what it has done", `(d => d?.innerText.includes("Searched for “lighthouse automated”") && d.innerText.includes("Read harbour.md") && d.querySelector("a[href*='"+`+jsString(file)+`+"']"))(document.querySelector("dialog[open]"))`)
+	m.press("Close")
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.Reload()))
+	m.see("the reply after a reload", `[...document.querySelectorAll("article")].at(-1)?.innerText.includes("the last keeper left the island")`)
+	m.press("What was used for this reply")
+	m.see("what is stored of it", `(d => d?.innerText.includes("Searched for “lighthouse automated”") && d.querySelector("a")?.innerText == "harbour.md")(document.querySelector("dialog[open]"))`)
 	m.p.stop(t)
 }
 

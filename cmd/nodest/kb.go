@@ -27,6 +27,7 @@ type knowledgeBase struct {
 	Access       string    `json:"access"`
 	ChunkSize    int       `json:"chunkSize"`
 	ChunkOverlap int       `json:"chunkOverlap"`
+	ContextLines bool      `json:"contextLines"`
 	Files        int       `json:"files"`
 	Languages    []string  `json:"languages"`
 	UpdatedAt    time.Time `json:"updatedAt"`
@@ -50,6 +51,7 @@ func (p *program) kbCommand() *cobra.Command {
 func (p *program) kbCreate() *cobra.Command {
 	var description string
 	var size, overlap int
+	var lines bool
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Create a knowledge base", Args: cobra.ExactArgs(1),
 		Long:    "Create a knowledge base. Models are told its description, and decide by it whether to search.",
@@ -58,9 +60,10 @@ func (p *program) kbCreate() *cobra.Command {
 	cmd.Flags().StringVar(&description, "description", "", "what it contains, for models")
 	cmd.Flags().IntVar(&size, "chunk-size", 0, "largest size of a chunk in characters, 100 to 8000; default: that of the server")
 	cmd.Flags().IntVar(&overlap, "chunk-overlap", 0, "characters that a chunk repeats of the one before, at most half of its size")
+	cmd.Flags().BoolVar(&lines, "context-lines", false, "let your model write a line about each chunk, for search: one request for 8 chunks")
 	p.jsonFlag(cmd, "print JSON")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		in := map[string]any{"name": args[0], "description": description}
+		in := map[string]any{"name": args[0], "description": description, "contextLines": lines}
 		if cmd.Flags().Changed("chunk-size") {
 			in["chunkSize"] = size
 		}
@@ -100,6 +103,9 @@ func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, 
 	}
 	if base.ChunkSize > 0 {
 		fmt.Fprintf(p.out, "    chunks of %d characters, overlap %d\n", base.ChunkSize, base.ChunkOverlap)
+	}
+	if base.ContextLines {
+		fmt.Fprintln(p.out, "    a model writes a line about each chunk, for search")
 	}
 	if base.Access == "owner" {
 		var grants pageOf[knowledgeGrant]

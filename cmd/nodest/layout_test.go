@@ -9,7 +9,7 @@ import (
 // layers lists our packages from the ground up. A package may import packages of
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
-	"fault lru migrations web",
+	"fault lru migrations web bench/figure",
 	"llm card stream jobs store/sqldb outbound knowledge/parse",
 	"op llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox knowledge/chunk",
 	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/search knowledge/rerank",
@@ -19,7 +19,7 @@ var layers = []string{
 	"nodest",
 	"nodest/app server/api",
 	"store server",
-	"store/storetest bench",
+	"store/storetest bench bench/kb",
 	"cmd/nodest",
 }
 

@@ -24,6 +24,7 @@ type Chunk struct {
 	Heading    string // path of the section it begins in, such as "People › Maren Oduya"; see Cut
 	Page       int    // where it begins, from 1; 0 = none
 	Kind       string // text, code, table, row or entry: what most of it is
+	Context    string // what it is about, for search; Cut leaves it empty
 }
 
 // longestHeader bounds the header of a table in Chunk.Heading, in code points.

@@ -82,7 +82,7 @@ func (s *searching) order(head []*candidate, passages []Passage) {
 // features are what the text of a chunk says about a question, from 0 to 1.
 type features struct {
 	near     float64 // share of the question's terms, by rarity, that stand near each other
-	title    float64 // share of its terms in heading or name
+	title    float64 // share of its terms in heading, context line or name
 	contents float64 // 1 = looks like a table of contents
 }
 
@@ -100,7 +100,7 @@ func (w *wording) features(p *Passage) (f features) {
 		return f
 	}
 	titled := make([]bool, len(w.terms))
-	for _, t := range index.DocumentTerms(p.Name + " " + p.Heading) {
+	for _, t := range index.DocumentTerms(p.Name + " " + p.Heading + " " + p.Context) {
 		if i, ok := at[t]; ok && !titled[i] {
 			titled[i] = true
 			f.title += w.terms[i].worth() / asked

@@ -56,7 +56,7 @@ type Query struct {
 type Ref struct{ File, Chunk int }
 
 // Passage is the text of a chunk.
-type Passage struct{ Name, Heading, Text string }
+type Passage struct{ Name, Heading, Context, Text string }
 
 // Hit is a chunk that was found.
 type Hit struct {

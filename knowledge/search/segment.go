@@ -20,7 +20,7 @@ import (
 //	blocks       for each: length in bytes
 //	dictionary   blocks of sorted terms, each with its postings
 //
-// where a row is a window of the text, a heading, or the name of the file. Numbers are varints.
+// where a row is a window of the text, a heading, what a chunk is about, or the name of the file. Numbers are varints.
 // A term is the length that it shares with the term before it in its block, the rest of it, in
 // how many chunks it is, and its postings with their length in bytes. A posting is twice the
 // distance to the row before it, plus 1 if the term is there more than once; that count follows.
@@ -36,7 +36,7 @@ const (
 type Segment struct {
 	rows        []row
 	chunks      []chunkInfo
-	windows     int // rows before it are windows; then come headings, and the name last
+	windows     int // rows before it are windows; then come headings and context lines, and the name last
 	windowTerms int
 	terms       int      // of all chunks together; what two share counts twice
 	blocks      []uint32 // where they begin, and the end
@@ -56,8 +56,8 @@ type chunkInfo struct{ terms, first, last uint32 }
 // posting is how often a term is in a row.
 type posting struct{ row, count uint32 }
 
-// Encode builds the segment of a file from its text and chunks, as it is stored. Headings and
-// the name are indexed beside the text.
+// Encode builds the segment of a file from its text and chunks, as it is stored. Headings,
+// context lines and the name are indexed beside the text.
 func Encode(name, text string, chunks []chunk.Chunk) []byte {
 	e := encoder{postings: map[string][]posting{}}
 	windows, first, last := windowsOf(text, chunks)
@@ -71,6 +71,11 @@ func Encode(name, text string, chunks []chunk.Chunk) []byte {
 			e.add(chunks[from].Heading, from, to)
 		}
 		from = to
+	}
+	for i, c := range chunks {
+		if c.Context != "" {
+			e.add(c.Context, i, i+1)
+		}
 	}
 	e.add(name, 0, len(chunks))
 	return e.encode(len(chunks))

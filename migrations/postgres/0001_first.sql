@@ -903,6 +903,7 @@ CREATE TABLE knowledge_bases (
   description TEXT NOT NULL,
   chunk_size BIGINT NOT NULL, -- 0 = as the server has it, with the overlap
   chunk_overlap BIGINT NOT NULL,
+  context_lines BOOLEAN NOT NULL, -- a model says of each chunk what it is about
   version BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
@@ -983,6 +984,7 @@ CREATE TABLE knowledge_documents (
   name TEXT NOT NULL, -- of the file then: it is searched and embedded with the chunks
   size BIGINT NOT NULL, -- rules of the chunks
   overlap BIGINT NOT NULL,
+  context_lines BOOLEAN NOT NULL, -- all are there that were wanted
   parser TEXT NOT NULL,
   type TEXT NOT NULL,
   title TEXT NOT NULL,
@@ -1017,6 +1019,7 @@ CREATE TABLE knowledge_chunks (
   heading TEXT NOT NULL,
   page BIGINT NOT NULL, -- 0 = none
   kind TEXT NOT NULL,
+  context TEXT NOT NULL, -- what it is about, as a model says; searched, never cited
   hash TEXT NOT NULL, -- of what is embedded
   PRIMARY KEY (user_id, file_id, edition, idx),
   FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
@@ -1029,6 +1032,17 @@ CREATE TABLE knowledge_segments (
   edition BIGINT NOT NULL,
   data BYTEA NOT NULL,
   PRIMARY KEY (user_id, file_id, edition),
+  FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
+);
+
+-- Context lines by the chunk that they are about, so that none is written twice.
+CREATE TABLE knowledge_contexts (
+  user_id TEXT NOT NULL,
+  file_id TEXT NOT NULL,
+  hash TEXT NOT NULL, -- of name, heading and text of the chunk
+  edition BIGINT NOT NULL, -- the newest one that has it
+  line TEXT NOT NULL,
+  PRIMARY KEY (user_id, file_id, hash),
   FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
 );
 

@@ -102,6 +102,7 @@ type baseInput struct {
 	Description  *string `json:"description,omitempty"`
 	ChunkSize    *int    `json:"chunkSize,omitempty"`
 	ChunkOverlap *int    `json:"chunkOverlap,omitempty"`
+	ContextLines *bool   `json:"contextLines,omitempty"`
 }
 
 var baseOf = Result(func(b *knowledge.Base) Versioned { return Versioned{knowledge.WireBase(b), b.Version} })

@@ -3,10 +3,11 @@ import { words } from '../../lib/language.svelte'
 export const toolWords = words(
   {
     searching: (query: string) => `Searching the documents for “${query}”…`,
+    searchingWeb: (query: string) => `Searching the web for “${query}”…`,
     reading: (names: string) => `Reading ${names}…`,
     readingSome: 'Reading a document…',
     using: (tool: string) => `Using ${tool}…`,
-    title: 'Documents used for this reply',
+    title: 'What was used for this reply',
     searched: (query: string) => `Searched for “${query}”`,
     read: (names: string) => `Read ${names}`,
     readSome: 'Read a document',
@@ -22,10 +23,11 @@ export const toolWords = words(
   },
   {
     searching: (query: string) => `正在文档中搜索“${query}”…`,
+    searchingWeb: (query: string) => `正在网上搜索“${query}”…`,
     reading: (names: string) => `正在阅读 ${names}…`,
     readingSome: '正在阅读文档…',
     using: (tool: string) => `正在使用 ${tool}…`,
-    title: '此回复使用的文档',
+    title: '此回复使用的内容',
     searched: (query: string) => `搜索了“${query}”`,
     read: (names: string) => `阅读了 ${names}`,
     readSome: '阅读了一份文档',

@@ -56,6 +56,7 @@ const remarks = words(
     lexical_only: 'Found by words only: the server has no embedding model.',
     type_mismatch: (type: string) => `The name does not fit the content: read as ${type}.`,
     without_vector: (n: string) => `${n} chunks are found by words only: the embedding model refused them.`,
+    without_context: (n: string) => `${n} chunks have no context line: the model did not write one. Rebuild the index to try again.`,
     damaged: 'The file is damaged; what could be read is there.',
     plain: 'The structure could not be read; the file is searched as plain text.',
   },
@@ -63,6 +64,7 @@ const remarks = words(
     lexical_only: '只能按词语搜索：服务器没有嵌入模型。',
     type_mismatch: (type: string) => `文件名与内容不符：按 ${type} 读取。`,
     without_vector: (n: string) => `有 ${n} 个片段只能按词语搜索：嵌入模型拒绝了它们。`,
+    without_context: (n: string) => `有 ${n} 个片段没有说明：模型没有写出。重建索引可重试。`,
     damaged: '文件已损坏，保留了可读取的内容。',
     plain: '无法读取结构，按纯文本搜索。',
   },
@@ -75,6 +77,8 @@ export function remark(warning: string): string {
   if (name === 'type_mismatch') return remarks.type_mismatch(plain(value).toUpperCase())
   const without = /^(\d+)_chunks_without_vector$/.exec(name)
   if (without) return remarks.without_vector(without[1]!)
+  const bare = /^(\d+)_chunks_without_context$/.exec(name)
+  if (bare) return remarks.without_context(bare[1]!)
   if (name.startsWith('damaged_')) return remarks.damaged
   if (/^(broken|malformed|invalid)_/.test(name)) return remarks.plain
   return plain(warning.replaceAll('_', ' '))

@@ -1,4 +1,4 @@
-package bench
+package kb
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/bench/figure"
 	"nodest/index"
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/parse"
@@ -16,8 +17,8 @@ import (
 	"nodest/llm/offline"
 )
 
-// kbSpeed are the times of searches in generated documents.
-type kbSpeed struct {
+// speed are the times of searches in generated documents.
+type speed struct {
 	Files          int     `json:"files"`
 	Chunks         int     `json:"chunks"`
 	Dim            int     `json:"dim"` // numbers of a vector; 0 = by words alone
@@ -28,10 +29,10 @@ type kbSpeed struct {
 	DecodeUsPerDoc float64 `json:"decodeUsPerFile"`
 }
 
-// kbSynthetic measures searches in n generated chunks: by words, and in both ways with vectors of
+// synthetic measures searches in n generated chunks: by words, and in both ways with vectors of
 // two lengths. The best 30 are reranked by their texts, which are in memory.
-func kbSynthetic(ctx context.Context, out io.Writer, o KBOptions) error {
-	l, speed, err := generatedKB(o.Synthetic)
+func synthetic(ctx context.Context, out io.Writer, o Options) error {
+	l, speed, err := generated(o.Synthetic)
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func kbSynthetic(ctx context.Context, out io.Writer, o KBOptions) error {
 		if err != nil {
 			return err
 		}
-		speed.P50Ms, speed.P95Ms = millis(at(times, 0.5)), millis(at(times, 0.95))
+		speed.P50Ms, speed.P95Ms = figure.Millis(figure.At(times, 0.5)), figure.Millis(figure.At(times, 0.95))
 		if o.JSON {
 			err = json.NewEncoder(out).Encode(speed)
 		} else {
@@ -56,12 +57,12 @@ func kbSynthetic(ctx context.Context, out io.Writer, o KBOptions) error {
 	return nil
 }
 
-// generatedKB has files of about a hundred chunks, of words whose frequencies fall as in texts,
+// generated has files of about a hundred chunks, of words whose frequencies fall as in texts,
 // every third of them Chinese.
-func generatedKB(n int) (*kbLibrary, kbSpeed, error) {
+func generated(n int) (*library, speed, error) {
 	r := rand.New(rand.NewPCG(1, 2))
 	english, chinese := rand.NewZipf(r, 1.1, 8, 60_000), rand.NewZipf(r, 1.2, 40, 4000)
-	l, s := &kbLibrary{byName: map[string]int{}}, kbSpeed{}
+	l, s := &library{byName: map[string]int{}}, speed{}
 	var building, decoding time.Duration
 	for s.Chunks < n {
 		var text strings.Builder
@@ -108,7 +109,7 @@ func generatedSentence(text *strings.Builder, r *rand.Rand, english, chinese *ra
 }
 
 // randomVectors gives all chunks vectors that mean nothing, and returns their size in memory.
-func (l *kbLibrary) randomVectors(dim int) (bytes int) {
+func (l *library) randomVectors(dim int) (bytes int) {
 	if dim == 0 {
 		return 0
 	}
@@ -128,7 +129,7 @@ func (l *kbLibrary) randomVectors(dim int) (bytes int) {
 }
 
 // speed asks questions of eight words, or a dozen Chinese characters, with frequent and rare ones.
-func (l *kbLibrary) speed(ctx context.Context, dim int) (times []time.Duration, err error) {
+func (l *library) speed(ctx context.Context, dim int) (times []time.Duration, err error) {
 	r := rand.New(rand.NewPCG(5, 6))
 	english, chinese := rand.NewZipf(r, 1.1, 20, 60_000), rand.NewZipf(r, 1.2, 60, 4000)
 	const rounds, warm = 220, 20
@@ -139,7 +140,10 @@ func (l *kbLibrary) speed(ctx context.Context, dim int) (times []time.Duration, 
 		if dim == 0 {
 			q.Mode = search.Lexical
 		} else {
-			q.Vector = direction(r, dim)
+			q.Vector = make([]float32, dim)
+			for k := range q.Vector {
+				q.Vector[k] = float32(r.NormFloat64())
+			}
 		}
 		begun := time.Now()
 		if _, err := search.Search(ctx, l.files, q); err != nil {

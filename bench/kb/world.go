@@ -1,4 +1,4 @@
-package bench
+package kb
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -16,32 +17,35 @@ import (
 	"nodest/knowledge"
 	"nodest/knowledge/parse"
 	"nodest/llm"
-	"nodest/llm/offline"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
 	"nodest/stream"
 )
 
-// kbWorld is a user with a character that has the documents of a library, on a database of its
+var quiet = slog.New(slog.DiscardHandler)
+
+// world is a user with a character that has the documents of a library, on a database of its
 // own.
-type kbWorld struct {
-	library   *kbLibrary
+type world struct {
+	library   *library
 	dir       string
 	db        *store.DB
 	knowledge *knowledge.Service
 	chats     *chat.Service
 	engine    *nodest.Engine
-	model     *kbReader
+	model     *watched      // of the last turn
+	name      string        // of the model
+	live      nodest.Models // nil = the scripted model
 	user      string
 	character string
 	files     map[string]string // ids by name
 }
 
-// openKBWorld ingests the documents as the product does, but for parsing and embedding, which
+// openWorld ingests the documents as the product does, but for parsing and embedding, which
 // were done when the library was read.
-func openKBWorld(ctx context.Context, l *kbLibrary, o KBOptions) (w *kbWorld, err error) {
-	w = &kbWorld{library: l, model: &kbReader{}, user: op.NewID(), files: map[string]string{}}
+func openWorld(ctx context.Context, l *library, o Options) (w *world, err error) {
+	w = &world{library: l, model: &watched{Generator: reader{}}, name: scriptedModel, live: o.Models, user: op.NewID(), files: map[string]string{}}
 	if w.dir, err = os.MkdirTemp("", "nodest-kb-"); err != nil {
 		return nil, err
 	}
@@ -60,7 +64,7 @@ func openKBWorld(ctx context.Context, l *kbLibrary, o KBOptions) (w *kbWorld, er
 	w.chats = chat.New(w.db.Chats(), characters, chat.Options{Log: quiet})
 	w.knowledge = knowledge.New(w.db.Knowledge(), knowledge.Options{Pipeline: knowledge.Pipeline{
 		Parser: l.parse, InFlight: 1, NoRerank: o.Rerank == rerankNone, Log: quiet,
-		Embedder: func(context.Context, string) (llm.Embedder, error) { return knownEmbedder{library: l}, nil },
+		Embedder: func(context.Context, string) (llm.Embedder, error) { return knownEmbedder{l.embedder, l}, nil },
 	}})
 	w.engine = nodest.New(nodest.Deps{Store: w.db, Characters: characters, Chats: w.chats, Models: w, Publisher: w}, nodest.Options{
 		Alone: true, Tools: []nodest.Toolbox{nodest.Knowledge(w.knowledge, time.Minute)}, Log: quiet,
@@ -73,9 +77,9 @@ func openKBWorld(ctx context.Context, l *kbLibrary, o KBOptions) (w *kbWorld, er
 	return w, w.fill(ctx)
 }
 
-func (w *kbWorld) call() *op.Call { return &op.Call{UserID: w.user} }
+func (w *world) call() *op.Call { return &op.Call{UserID: w.user} }
 
-func (w *kbWorld) close(ctx context.Context) error {
+func (w *world) close(ctx context.Context) error {
 	var failed error
 	if w.engine != nil {
 		failed = w.engine.Close(ctx) // every turn was waited for
@@ -87,7 +91,7 @@ func (w *kbWorld) close(ctx context.Context) error {
 }
 
 // fill uploads the documents and does the work that follows.
-func (w *kbWorld) fill(ctx context.Context) error {
+func (w *world) fill(ctx context.Context) error {
 	name := "Documents"
 	base, err := w.knowledge.CreateBase(ctx, w.call(), knowledge.NewBase{Name: &name})
 	if err != nil {
@@ -104,12 +108,7 @@ func (w *kbWorld) fill(ctx context.Context) error {
 		}
 		w.files[f.ID] = file.ID
 	}
-	worker := &circleProcess{name: "bench", clock: &virtualClock{now: time.Now()}, db: w.db, kinds: map[string]jobs.Kind{}}
-	for _, k := range w.knowledge.Kinds() {
-		worker.kinds[k.Name] = k
-		worker.wants = append(worker.wants, jobs.Want{Kind: k.Name, Free: 1, PerUser: 1})
-	}
-	if err := worker.work(ctx); err != nil {
+	if err := w.work(ctx); err != nil {
 		return err
 	}
 	for name, id := range w.files {
@@ -124,8 +123,32 @@ func (w *kbWorld) fill(ctx context.Context) error {
 	return nil
 }
 
+// work does the work that is due, job by job.
+func (w *world) work(ctx context.Context) error {
+	kinds := map[string]jobs.Kind{}
+	var wants []jobs.Want
+	for _, k := range w.knowledge.Kinds() {
+		kinds[k.Name] = k
+		wants = append(wants, jobs.Want{Kind: k.Name, Free: 1, PerUser: 1})
+	}
+	for {
+		claimed, err := w.db.ClaimJobs(ctx, "bench", time.Hour, wants)
+		if err != nil || len(claimed) == 0 {
+			return err
+		}
+		for _, j := range claimed {
+			if err := kinds[j.Kind].Run(ctx, j); err != nil {
+				return fmt.Errorf("%s: %w", j.Kind, err)
+			}
+			if err := w.db.EndJob(ctx, j, jobs.Outcome{State: jobs.Done}); err != nil && !errors.Is(err, jobs.ErrLost) { // it has ended itself
+				return err
+			}
+		}
+	}
+}
+
 // talk says something to the character, in a new chat, and waits for the reply.
-func (w *kbWorld) talk(ctx context.Context, text string, tools bool) (*kbTurn, error) {
+func (w *world) talk(ctx context.Context, text string, tools bool) (*outcome, error) {
 	conv, err := w.chats.CreateConversation(ctx, w.call(), chat.ConversationInput{CharacterID: w.character})
 	if err != nil {
 		return nil, err
@@ -146,7 +169,7 @@ func (w *kbWorld) talk(ctx context.Context, text string, tools bool) (*kbTurn, e
 	if err != nil {
 		return nil, err
 	}
-	t := &kbTurn{kbSeen: w.model.take()}
+	t := &outcome{sightings: w.model.take()}
 	if s := m.Chosen(); s != nil {
 		t.trace = s.Tools
 		if s.Citations != nil {
@@ -156,16 +179,23 @@ func (w *kbWorld) talk(ctx context.Context, text string, tools bool) (*kbTurn, e
 	return t, nil
 }
 
-// Resolve returns the scripted model: nodest.Models.
-func (w *kbWorld) Resolve(context.Context, string, string, string, string) (nodest.Model, error) {
-	return nodest.Model{Generator: w.model, Provider: "scripted", Name: "reader"}, nil
+// Resolve returns the model that answers, watched: nodest.Models.
+func (w *world) Resolve(ctx context.Context, _, provider, model, apiKey string) (nodest.Model, error) {
+	if w.live == nil {
+		return nodest.Model{Generator: w.model, Provider: "scripted", Name: "reader"}, nil
+	}
+	m, err := w.live.Resolve(ctx, "", provider, model, apiKey)
+	if err == nil {
+		w.model.Generator, m.Generator, w.name = m.Generator, w.model, m.Provider+":"+m.Name
+	}
+	return m, err
 }
 
 // Transient drops an event: nobody looks.
-func (w *kbWorld) Transient(*stream.Event) {}
+func (w *world) Transient(*stream.Event) {}
 
 // parse gives what parsing gave before: knowledge.Parser.
-func (l *kbLibrary) parse(_ context.Context, in parse.Input) (*parse.Document, error) {
+func (l *library) parse(_ context.Context, in parse.Input) (*parse.Document, error) {
 	known, ok := l.parsed[in.Name]
 	if !ok {
 		return nil, fmt.Errorf("%s was not read before", in.Name)
@@ -173,18 +203,18 @@ func (l *kbLibrary) parse(_ context.Context, in parse.Input) (*parse.Document, e
 	return known.doc, known.err
 }
 
-// knownEmbedder is the offline model, which remembers the vectors of a library.
+// knownEmbedder remembers the vectors of a library.
 type knownEmbedder struct {
-	offline.Embedder
-	library *kbLibrary
+	llm.Embedder
+	library *library
 }
 
-// Embed computes only what is new.
+// Embed asks the model only for what is new.
 func (e knownEmbedder) Embed(ctx context.Context, task llm.EmbedTask, texts []string) (out llm.Embeddings, err error) {
 	out = llm.Embeddings{Model: e.ModelID(), Dim: e.Dim()}
 	for _, text := range texts {
 		v := e.library.made[text]
-		if v == nil {
+		if v == nil || task != llm.Passage {
 			one, err := e.Embedder.Embed(ctx, task, []string{text})
 			if err != nil {
 				return out, err
@@ -193,6 +223,5 @@ func (e knownEmbedder) Embed(ctx context.Context, task llm.EmbedTask, texts []st
 		}
 		out.Vectors = append(out.Vectors, v)
 	}
-	out.Usage.PromptTokens = len(texts)
 	return out, nil
 }

@@ -1,4 +1,4 @@
-package bench
+package kb
 
 import (
 	"context"
@@ -13,20 +13,21 @@ import (
 	"nodest/knowledge/search"
 )
 
-// kbTalk is a question as a user asks a character.
-type kbTalk struct {
-	kbQuestion
+// talk is a question as a user asks a character.
+type talk struct {
+	question
 	gold  map[search.Ref]bool // chunks with the passage
 	found bool                // one of them is among the ten that a search finds first
 }
 
-// kbLoop is how a character answers questions from documents. All but the counts and rounds
+// loopFigures is how a character answers questions from documents. All but the counts and rounds
 // are shares, from 0 to 1.
-type kbLoop struct {
+type loopFigures struct {
+	Model         string  `json:"model"`
 	Questions     int     `json:"questions"`
 	Answerable    int     `json:"answerable"`
 	QuoteRecall10 float64 `json:"quoteRecall10"` // of searches for the answerable questions
-	kbAnswers
+	answerFigures
 	ReadTrigger float64 `json:"readTrigger"` // turns that read, of those whose passage was in no excerpt
 	// RepeatedSearch are searches that were carried out and have shown nothing new,
 	// SuppressedSearch those that the model asked for again and did not get.
@@ -35,11 +36,11 @@ type kbLoop struct {
 	RoundsMean       float64 `json:"roundsMean"` // requests to the model in a turn
 	RoundsP95        float64 `json:"roundsP95"`
 
-	WithoutTools kbAnswers `json:"withoutTools"` // one search before the request instead
+	WithoutTools answerFigures `json:"withoutTools"` // one search before the request instead
 }
 
-// kbAnswers is what answers are like.
-type kbAnswers struct {
+// answerFigures is what answers are like.
+type answerFigures struct {
 	CitationHit    float64 `json:"citationHit"`    // answers that quote from a chunk with the passage, of the answerable questions
 	QuoteHit       float64 `json:"quoteHit"`       // answers that quote the passage itself
 	NeedlessSearch float64 `json:"needlessSearch"` // of turns of small talk
@@ -53,9 +54,12 @@ const (
 	mostFalse      = 0.2
 )
 
-// gate returns an error for each figure beyond its limit.
-func (l *kbLoop) gate() error {
-	if l == nil {
+// scriptedModel is the model of a loop whose figures are judged.
+const scriptedModel = "a scripted model"
+
+// gate returns an error for each figure beyond its limit. Those of a real model only tell.
+func (l *loopFigures) gate() error {
+	if l == nil || l.Model != scriptedModel {
 		return nil
 	}
 	var missed []error
@@ -75,43 +79,43 @@ func (l *kbLoop) gate() error {
 	return errors.Join(missed...)
 }
 
-func (l *kbLoop) print(out io.Writer) error {
+func (l *loopFigures) print(out io.Writer) error {
 	if l == nil {
 		return nil
 	}
-	fmt.Fprintf(out, "loop with a scripted model: %d questions, %d answerable; searches find the passage of %.3f among ten\n", l.Questions, l.Answerable, l.QuoteRecall10)
-	row := func(name string, a kbAnswers) {
+	fmt.Fprintf(out, "loop with %s: %d questions, %d answerable; searches find the passage of %.3f among ten\n", l.Model, l.Questions, l.Answerable, l.QuoteRecall10)
+	row := func(name string, a answerFigures) {
 		fmt.Fprintf(out, "%-14s citation hit %.3f (the passage itself %.3f), false answers %.3f, needless searches %.3f\n", name, a.CitationHit, a.QuoteHit, a.FalseAnswer, a.NeedlessSearch)
 	}
-	row("with tools", l.kbAnswers)
+	row("with tools", l.answerFigures)
 	row("without tools", l.WithoutTools)
 	_, err := fmt.Fprintf(out, "read trigger %.3f, repeated searches %.3f (%.3f more were asked for and not made), rounds mean %.2f, p95 %.0f\n",
 		l.ReadTrigger, l.RepeatedSearch, l.SuppressedSearch, l.RoundsMean, l.RoundsP95)
 	return err
 }
 
-// kbTurn is what a turn has come to.
-type kbTurn struct {
-	kbSeen
+// outcome is what a turn has come to.
+type outcome struct {
+	sightings
 	refs  []cite.Reference
 	trace *chat.ToolTrace // nil = nothing was offered
 }
 
-func (t *kbTurn) searched() bool { return t.trace != nil && len(t.trace.Searches) > 0 }
+func (t *outcome) searched() bool { return t.trace != nil && len(t.trace.Searches) > 0 }
 
-// talkAboutKB lets a character answer questions from a library, and talks to it about nothing.
-func talkAboutKB(ctx context.Context, out io.Writer, l *kbLibrary, talks []kbTalk, o KBOptions) (_ *kbLoop, err error) {
-	w, err := openKBWorld(ctx, l, o)
+// talkAbout lets a character answer questions from a library, and talks to it about nothing.
+func talkAbout(ctx context.Context, out io.Writer, l *library, talks []talk, o Options) (_ *loopFigures, err error) {
+	w, err := openWorld(ctx, l, o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.close(ctx)) }()
-	r := &kbLoop{Questions: len(talks)}
-	with, without := kbCount{loop: r, world: w}, kbCount{loop: r, world: w}
+	r := &loopFigures{Questions: len(talks)}
+	with, without := tally{loop: r, world: w}, tally{loop: r, world: w}
 	for i := range talks {
 		q := &talks[i]
-		q.gold = l.gold(&q.kbQuestion)
-		rank, _, err := l.ask(ctx, &q.kbQuestion, q.gold, o)
+		q.gold = l.gold(&q.question)
+		rank, _, err := l.ask(ctx, &q.question, q.gold, o)
 		if err != nil {
 			return nil, err
 		}
@@ -129,8 +133,8 @@ func talkAboutKB(ctx context.Context, out io.Writer, l *kbLibrary, talks []kbTal
 		}
 		without.add(q, turn)
 	}
-	for _, line := range kbSmallTalk {
-		for _, c := range []*kbCount{&with, &without} {
+	for _, line := range smallTalk {
+		for _, c := range []*tally{&with, &without} {
 			turn, err := w.talk(ctx, line, c == &with)
 			if err != nil {
 				return nil, err
@@ -138,7 +142,7 @@ func talkAboutKB(ctx context.Context, out io.Writer, l *kbLibrary, talks []kbTal
 			c.smallTalk(turn)
 		}
 	}
-	r.kbAnswers, r.WithoutTools = with.answers(), without.answers()
+	r.Model, r.answerFigures, r.WithoutTools = w.name, with.answers(), without.answers()
 	with.finish()
 	return r, nil
 }
@@ -150,10 +154,10 @@ func quotes(refs []cite.Reference) (all []string) {
 	return all
 }
 
-// kbCount adds up turns.
-type kbCount struct {
-	loop  *kbLoop
-	world *kbWorld
+// tally adds up turns.
+type tally struct {
+	loop  *loopFigures
+	world *world
 
 	answerable, hits, quoted, found int
 	unanswerable, invented          int
@@ -164,7 +168,7 @@ type kbCount struct {
 }
 
 // add counts the turn of a question, and reports whether it cites what answers it, or anything.
-func (c *kbCount) add(q *kbTalk, t *kbTurn) (hit bool) {
+func (c *tally) add(q *talk, t *outcome) (hit bool) {
 	c.rounds = append(c.rounds, t.rounds)
 	c.asked, c.suppressed = c.asked+t.asked, c.suppressed+t.suppressed
 	if t.trace != nil {
@@ -202,22 +206,22 @@ func (c *kbCount) add(q *kbTalk, t *kbTurn) (hit bool) {
 	return chunk
 }
 
-func (c *kbCount) smallTalk(t *kbTurn) {
+func (c *tally) smallTalk(t *outcome) {
 	c.small++
 	if t.searched() {
 		c.needless++
 	}
 }
 
-func (c *kbCount) answers() kbAnswers {
-	return kbAnswers{
+func (c *tally) answers() answerFigures {
+	return answerFigures{
 		CitationHit: shareOf(c.hits, c.answerable), QuoteHit: shareOf(c.quoted, c.answerable),
 		NeedlessSearch: shareOf(c.needless, c.small), FalseAnswer: shareOf(c.invented, c.unanswerable),
 	}
 }
 
 // finish writes what only turns with tools have.
-func (c *kbCount) finish() {
+func (c *tally) finish() {
 	r := c.loop
 	r.Answerable, r.QuoteRecall10 = c.answerable, shareOf(c.found, c.answerable)
 	r.ReadTrigger = shareOf(c.read, c.unseen)
@@ -238,7 +242,7 @@ func shareOf(part, whole int) float64 { return float64(part) / float64(max(1, wh
 
 // cites reports whether references quote from a chunk with the passage that answers a question,
 // and whether they quote some of the passage.
-func (w *kbWorld) cites(q *kbTalk, refs []cite.Reference) (chunk, passage bool) {
+func (w *world) cites(q *talk, refs []cite.Reference) (chunk, passage bool) {
 	quote := bareText(q.Quote)
 	for _, ref := range refs {
 		said := bareText(ref.ExactQuote)
@@ -253,8 +257,8 @@ func (w *kbWorld) cites(q *kbTalk, refs []cite.Reference) (chunk, passage bool) 
 	return chunk || passage, passage
 }
 
-// kbSmallTalk needs no document.
-var kbSmallTalk = []string{
+// smallTalk needs no document.
+var smallTalk = []string{
 	"Hello there!", "Good morning! Did you sleep well?", "Thanks, that was kind of you.", "*waves and sits down by the fire*",
 	"Haha, you are funny.", "I am so tired today.", "Good night, sleep well.", "How are you today?", "Let's take a walk together.", "Would you like some tea?",
 	"你好呀！", "早上好，昨晚睡得好吗？", "谢谢你。", "哈哈，你真逗。", "我今天好累。", "晚安，做个好梦。", "我想你了。", "*轻轻点头*", "好的，回头见。", "要不要一起喝杯茶？",

@@ -1,4 +1,4 @@
-package bench
+package kb
 
 import (
 	"cmp"
@@ -9,23 +9,29 @@ import (
 	"nodest/knowledge/search"
 )
 
-// kbPlain is the baseline of a search in documents: plain BM25 over chunks, without windows,
+// The constants of plain BM25.
+const (
+	saturation = 1.2
+	lengthNorm = 0.75
+)
+
+// plainIndex is the baseline of a search in documents: plain BM25 over chunks, without windows,
 // headings or reranking.
-type kbPlain struct {
-	library  *kbLibrary
+type plainIndex struct {
+	library  *library
 	chunks   []search.Ref
 	lengths  []float64
 	mean     float64
-	postings map[string][]kbPosting
+	postings map[string][]posting
 }
 
-type kbPosting struct {
+type posting struct {
 	chunk int
 	count float64
 }
 
-func newKBPlain(l *kbLibrary) *kbPlain {
-	p := &kbPlain{library: l, postings: map[string][]kbPosting{}}
+func newPlainIndex(l *library) *plainIndex {
+	p := &plainIndex{library: l, postings: map[string][]posting{}}
 	for f, chunks := range l.chunks {
 		for i, c := range chunks {
 			n := len(p.chunks)
@@ -34,7 +40,7 @@ func newKBPlain(l *kbLibrary) *kbPlain {
 				if list := p.postings[t]; len(list) > 0 && list[len(list)-1].chunk == n {
 					list[len(list)-1].count++
 				} else {
-					p.postings[t] = append(list, kbPosting{n, 1})
+					p.postings[t] = append(list, posting{n, 1})
 				}
 			}
 			p.chunks = append(p.chunks, search.Ref{File: f, Chunk: i})
@@ -47,13 +53,13 @@ func newKBPlain(l *kbLibrary) *kbPlain {
 }
 
 // ask ranks the chunks, and the files by the mean of their best three chunks.
-func (p *kbPlain) ask(q *kbQuestion, gold map[search.Ref]bool) (rank kbRank) {
+func (p *plainIndex) ask(q *question, gold map[search.Ref]bool) (rank ranks) {
 	scores := make([]float64, len(p.chunks))
 	for _, t := range index.Terms(q.Question) {
 		in := p.postings[t]
 		rarity := math.Log(1 + (float64(len(p.chunks))-float64(len(in))+0.5)/(float64(len(in))+0.5))
 		for _, one := range in {
-			scores[one.chunk] += rarity * one.count * (bm25K + 1) / (one.count + bm25K*(1-bm25B+bm25B*p.lengths[one.chunk]/p.mean))
+			scores[one.chunk] += rarity * one.count * (saturation + 1) / (one.count + saturation*(1-lengthNorm+lengthNorm*p.lengths[one.chunk]/p.mean))
 		}
 	}
 	var best []int

@@ -1,4 +1,4 @@
-package bench
+package kb
 
 import (
 	"bufio"
@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
+	"nodest/bench/figure"
 	"nodest/index"
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/parse"
@@ -22,8 +24,8 @@ import (
 	"nodest/llm/offline"
 )
 
-// kbQuestion is a question with the passage that answers it.
-type kbQuestion struct {
+// question is a question with the passage that answers it.
+type question struct {
 	ID           string `json:"id"`
 	Lang         string `json:"lang"`
 	Question     string `json:"question"`
@@ -33,7 +35,7 @@ type kbQuestion struct {
 	CrossLingual bool   `json:"cross_lingual"`
 }
 
-func readKBQuestions(name string) (all []kbQuestion, err error) {
+func readQuestions(name string) (all []question, err error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -42,7 +44,7 @@ func readKBQuestions(name string) (all []kbQuestion, err error) {
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var q kbQuestion
+		var q question
 		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
 			return nil, fmt.Errorf("%s, question %d: %w", name, len(all)+1, err)
 		}
@@ -51,26 +53,27 @@ func readKBQuestions(name string) (all []kbQuestion, err error) {
 	return all, lines.Err()
 }
 
-// kbLibrary is a folder of documents, ready to be searched.
-type kbLibrary struct {
-	files  []search.File
-	byName map[string]int
-	types  []string
-	parsed map[string]kbParsed
-	made   map[string][]float32 // vectors by the text that was embedded
-	chunks [][]chunk.Chunk
-	bare   map[search.Ref]string // texts as passages are compared
-	ingest kbIngest
+// library is a folder of documents, ready to be searched.
+type library struct {
+	files    []search.File
+	byName   map[string]int
+	types    []string
+	parsed   map[string]parsed
+	made     map[string][]float32 // vectors by the text that was embedded
+	chunks   [][]chunk.Chunk
+	bare     map[search.Ref]string // texts as passages are compared
+	ingest   ingestion
+	embedder llm.Embedder
 }
 
-// readKBLibrary parses, cuts and embeds what is in a folder.
-func readKBLibrary(ctx context.Context, folder string) (*kbLibrary, error) {
+// readLibrary parses, cuts and embeds what is in a folder.
+func readLibrary(ctx context.Context, folder string, embedder llm.Embedder) (*library, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
-	l := &kbLibrary{byName: map[string]int{}, parsed: map[string]kbParsed{}, made: map[string][]float32{}, bare: map[search.Ref]string{}, ingest: kbIngest{Failed: map[string]int{}}}
-	var took kbTook
+	l := &library{byName: map[string]int{}, parsed: map[string]parsed{}, made: map[string][]float32{}, bare: map[search.Ref]string{}, ingest: ingestion{Failed: map[string]int{}}, embedder: embedder}
+	var took spent
 	for _, e := range entries {
 		if !e.Type().IsRegular() {
 			continue
@@ -83,26 +86,26 @@ func readKBLibrary(ctx context.Context, folder string) (*kbLibrary, error) {
 		return nil, fmt.Errorf("no documents in %s", folder)
 	}
 	i, all := &l.ingest, (took.parse + took.index + took.embed).Seconds()
-	i.ParseMs, i.IndexMs, i.EmbedMs = millis(took.parse), millis(took.index), millis(took.embed)
+	i.ParseMs, i.IndexMs, i.EmbedMs = figure.Millis(took.parse), figure.Millis(took.index), figure.Millis(took.embed)
 	i.FilesPerSecond, i.MBPerSecond, i.ChunksPerSecond = float64(i.Files)/all, float64(took.bytes)/1e6/all, float64(i.Chunks)/all
 	i.SegmentBytes, i.StoredBytes = took.memory/max(1, i.Chunks), took.stored/max(1, i.Chunks)
 	return l, nil
 }
 
-// kbParsed is what parsing a document gave.
-type kbParsed struct {
+// parsed is what parsing a document gave.
+type parsed struct {
 	data []byte // of the file
 	doc  *parse.Document
 	err  error
 }
 
-// kbTook adds up what reading documents takes.
-type kbTook struct {
+// spent adds up what reading documents takes.
+type spent struct {
 	parse, index, embed   time.Duration
 	bytes, memory, stored int
 }
 
-func (l *kbLibrary) read(ctx context.Context, folder, name string, took *kbTook) error {
+func (l *library) read(ctx context.Context, folder, name string, took *spent) error {
 	data, err := os.ReadFile(filepath.Join(folder, name))
 	if err != nil {
 		return err
@@ -112,7 +115,7 @@ func (l *kbLibrary) read(ctx context.Context, folder, name string, took *kbTook)
 	begun := time.Now()
 	doc, err := parse.Parse(ctx, parse.Input{Name: name, Data: data, CacheDir: filepath.Join(os.TempDir(), "nodest-pdfium")})
 	took.parse += time.Since(begun)
-	l.parsed[name] = kbParsed{data, doc, err}
+	l.parsed[name] = parsed{data, doc, err}
 	if bad := (*parse.Error)(nil); errors.As(err, &bad) {
 		l.ingest.Failed[bad.Code]++
 		return nil
@@ -143,7 +146,7 @@ func (l *kbLibrary) read(ctx context.Context, folder, name string, took *kbTook)
 }
 
 // embed embeds chunks as the product does: with the name of their file and their heading.
-func (l *kbLibrary) embed(ctx context.Context, name string, chunks []chunk.Chunk) ([]index.Packed, error) {
+func (l *library) embed(ctx context.Context, name string, chunks []chunk.Chunk) ([]index.Packed, error) {
 	texts := make([]string, len(chunks))
 	for i, c := range chunks {
 		texts[i] = name
@@ -152,19 +155,24 @@ func (l *kbLibrary) embed(ctx context.Context, name string, chunks []chunk.Chunk
 		}
 		texts[i] += "\n" + c.Text
 	}
-	found, err := offline.Embedder{}.Embed(ctx, llm.Passage, texts)
-	if err != nil {
-		return nil, err
-	}
-	packed := make([]index.Packed, len(chunks))
-	for i, v := range found.Vectors {
-		packed[i] = index.Pack(v)
-		l.made[texts[i]] = v
+	packed := make([]index.Packed, 0, len(chunks))
+	for some := range slices.Chunk(texts, embeddedAtOnce) {
+		found, err := l.embedder.Embed(ctx, llm.Passage, some)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range found.Vectors {
+			packed = append(packed, index.Pack(v))
+			l.made[some[i]] = v
+		}
 	}
 	return packed, nil
 }
 
-func (l *kbLibrary) typeOf(file string) string {
+// embeddedAtOnce is how many texts one call embeds.
+const embeddedAtOnce = 50
+
+func (l *library) typeOf(file string) string {
 	if at, ok := l.byName[file]; ok {
 		return l.types[at]
 	}
@@ -172,7 +180,7 @@ func (l *kbLibrary) typeOf(file string) string {
 }
 
 // passages are the texts of chunks.
-func (l *kbLibrary) passages(_ context.Context, refs []search.Ref) ([]search.Passage, error) {
+func (l *library) passages(_ context.Context, refs []search.Ref) ([]search.Passage, error) {
 	all := make([]search.Passage, len(refs))
 	for i, r := range refs {
 		c := &l.chunks[r.File][r.Chunk]
@@ -182,7 +190,7 @@ func (l *kbLibrary) passages(_ context.Context, refs []search.Ref) ([]search.Pas
 }
 
 // gold returns the chunks with the passage that answers a question.
-func (l *kbLibrary) gold(q *kbQuestion) map[search.Ref]bool {
+func (l *library) gold(q *question) map[search.Ref]bool {
 	gold := map[search.Ref]bool{}
 	file, ok := l.byName[q.File]
 	if !ok {
@@ -232,18 +240,21 @@ func hasMost(text string, quote []rune) bool {
 	return false
 }
 
-// kbRank are the ranks of a question's file and passage, from 1; 0 = not found.
-type kbRank struct{ file, quote int }
+// ranks are the ranks of a question's file and passage, from 1; 0 = not found.
+type ranks struct{ file, quote int }
 
-// kbDepth is how many chunks a question is answered with.
-const kbDepth = 50
+// depth is how many chunks a question is answered with.
+const depth = 50
 
 // ask searches for a question and returns how long that took.
-func (l *kbLibrary) ask(ctx context.Context, q *kbQuestion, gold map[search.Ref]bool, o KBOptions) (rank kbRank, took time.Duration, err error) {
+func (l *library) ask(ctx context.Context, q *question, gold map[search.Ref]bool, o Options) (rank ranks, took time.Duration, err error) {
 	begun := time.Now()
-	asked := search.Query{Text: q.Question, Mode: o.Mode, TopK: kbDepth, VectorWeight: search.SpellingWeight, MinSimilarity: search.SpellingSimilarity}
+	asked := search.Query{Text: q.Question, Mode: o.Mode, TopK: depth}
+	if _, ok := l.embedder.(offline.Embedder); ok { // as the product does
+		asked.VectorWeight, asked.MinSimilarity = search.SpellingWeight, search.SpellingSimilarity
+	}
 	if o.Mode != search.Lexical {
-		v, err := offline.Embedder{}.Embed(ctx, llm.Query, []string{q.Question})
+		v, err := l.embedder.Embed(ctx, llm.Query, []string{q.Question})
 		if err != nil {
 			return rank, 0, err
 		}

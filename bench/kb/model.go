@@ -1,4 +1,4 @@
-package bench
+package kb
 
 import (
 	"cmp"
@@ -20,18 +20,22 @@ import (
 	"nodest/llm"
 )
 
-// kbReader is a model that answers questions from documents by a fixed rule: it searches with
+// reader is a model that answers questions from documents by a fixed rule: it searches with
 // the question, reads around the best excerpts if no sentence of them has most of the question's
 // words, and answers with the sentences that have the most of them, or says that the documents
 // do not contain it. Where it found little it is forgetful, and asks for its search once more.
 // It sees nothing but what the engine sends.
-type kbReader struct {
+type reader struct{}
+
+// watched notes what a model is shown and asks for.
+type watched struct {
+	llm.Generator
 	mu   sync.Mutex
-	seen kbSeen
+	seen sightings
 }
 
-// kbSeen is what the model has asked for and was shown in a turn.
-type kbSeen struct {
+// sightings is what the model has asked for and was shown in a turn.
+type sightings struct {
 	rounds     int      // requests
 	asked      int      // searches
 	suppressed int      // of these
@@ -39,18 +43,31 @@ type kbSeen struct {
 }
 
 // take returns what was seen since the last call.
-func (m *kbReader) take() kbSeen {
+func (m *watched) take() sightings {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen := m.seen
-	m.seen = kbSeen{}
+	m.seen = sightings{}
 	return seen
 }
 
-// Stream answers a request in one piece.
-func (m *kbReader) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+// Stream passes a request on, and the answer back.
+func (m *watched) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	m.note(req)
 	return func(yield func(llm.Chunk, error) bool) {
-		text, call := m.answer(req)
+		for c, err := range m.Generator.Stream(ctx, req) {
+			m.noteSearches(c.Calls)
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+// Stream answers a request in one piece.
+func (m reader) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		text, call := answerTo(req)
 		last := llm.Chunk{Last: true, Finish: llm.FinishStop}
 		if call != nil {
 			last.Calls = []llm.ToolCall{*call}
@@ -74,27 +91,15 @@ type shownText struct {
 	text    string
 }
 
-func (m *kbReader) answer(req llm.Request) (text string, call *llm.ToolCall) {
+func answerTo(req llm.Request) (text string, call *llm.ToolCall) {
 	question, _, _ := strings.Cut(req.UserText, "\n\n<")
-	var shown shownSoFar
-	for _, msg := range req.Messages {
-		if r := msg.Result; r != nil {
-			shown.add(r)
-		}
-	}
-	if len(req.Tools) == 0 {
-		shown.texts = textsIn(req.UserText)
-	}
-	m.note(&shown, req)
+	shown := shownIn(req)
 	if !knowledge.Wanted(question, nil) {
 		return "That is nice of you to say.", nil
 	}
 	best, found := bestPlaces(question, shown.texts)
 	if len(req.Tools) > 0 && !req.NoCalls {
 		if call = nextCall(question, &shown, best, found); call != nil {
-			if call.Name == knowledge.SearchTool {
-				m.noteSearch()
-			}
 			return "", call
 		}
 	}
@@ -129,7 +134,7 @@ func (e evidence) weak() bool { return e.cover < weakCover || e.missing && e.cov
 var withoutMarks = strings.NewReplacer("[", "(", "]", ")")
 
 // nextCall is what the model wants to look up; nil = nothing more.
-func nextCall(question string, shown *shownSoFar, best []kbPlace, found evidence) *llm.ToolCall {
+func nextCall(question string, shown *shownSoFar, best []place, found evidence) *llm.ToolCall {
 	switch {
 	case shown.searches == 0:
 		return calling(knowledge.SearchTool, map[string]any{"query": question})
@@ -158,7 +163,8 @@ func calling(tool string, args map[string]any) *llm.ToolCall {
 	return &llm.ToolCall{ID: llm.NewCallID(), Name: tool, Arguments: string(text)}
 }
 
-func (m *kbReader) note(shown *shownSoFar, req llm.Request) {
+func (m *watched) note(req llm.Request) {
+	shown := shownIn(req)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen.rounds++
@@ -175,10 +181,27 @@ func (m *kbReader) note(shown *shownSoFar, req llm.Request) {
 	}
 }
 
-func (m *kbReader) noteSearch() {
+func (m *watched) noteSearches(calls []llm.ToolCall) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.seen.asked++
+	for _, c := range calls {
+		if c.Name == knowledge.SearchTool {
+			m.seen.asked++
+		}
+	}
+}
+
+// shownIn are the texts with a number that a request has.
+func shownIn(req llm.Request) (shown shownSoFar) {
+	for _, msg := range req.Messages {
+		if r := msg.Result; r != nil {
+			shown.add(r)
+		}
+	}
+	if len(req.Tools) == 0 {
+		shown.texts = textsIn(req.UserText)
+	}
+	return shown
 }
 
 func (s *shownSoFar) add(r *llm.ToolResult) {
@@ -210,8 +233,8 @@ func textsIn(markup string) (all []shownText) {
 	return all
 }
 
-// kbPlace is a part of a shown text with the two sentences of it that fit a question best.
-type kbPlace struct {
+// place is a part of a shown text with the two sentences of it that fit a question best.
+type place struct {
 	from  int // the text
 	text  string
 	cover float64 // share of the question's words in the part, by their rarity in what is shown
@@ -232,15 +255,15 @@ var sentenceEnd = regexp.MustCompile(`[.!?]["”’)]?\s+|[。！？]["”’）
 
 // bestPlaces are the places with the most of a question's words, of which those that the search
 // has put first count more.
-func bestPlaces(question string, texts []shownText) (best []kbPlace, e evidence) {
+func bestPlaces(question string, texts []shownText) (best []place, e evidence) {
 	asked := index.Terms(question)
 	slices.Sort(asked)
 	asked = slices.Compact(asked)
-	var all []kbPlace
+	var all []place
 	var terms [][]string
 	for from, t := range texts {
 		for part := range slices.Chunk([]rune(t.text), placeLength) {
-			all = append(all, kbPlace{from: from, text: string(part)})
+			all = append(all, place{from: from, text: string(part)})
 			terms = append(terms, index.Terms(string(part)))
 		}
 	}
@@ -276,7 +299,7 @@ func bestPlaces(question string, texts []shownText) (best []kbPlace, e evidence)
 		p.score = p.cover + said + 1 - float64(p.from)/float64(len(texts))
 		e.cover = max(e.cover, p.cover)
 	}
-	slices.SortStableFunc(all, func(a, b kbPlace) int { return cmp.Compare(b.score, a.score) })
+	slices.SortStableFunc(all, func(a, b place) int { return cmp.Compare(b.score, a.score) })
 	known := map[string]bool{}
 	for _, p := range all {
 		if len(best) < mostCited && !known[p.text] {

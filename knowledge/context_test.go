@@ -1,0 +1,202 @@
+package knowledge_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"nodest/fault"
+	"nodest/knowledge"
+	"nodest/knowledge/search"
+	"nodest/llm"
+)
+
+// writer is a model that writes context lines; it can fail as a test says.
+type writer struct {
+	fail func(call int) error // nil = it never fails
+	say  func(n int) []string // for n passages; nil = a line with the word that no document has
+	mu   sync.Mutex
+	seen []string // prompts
+}
+
+// unsaid is a word of context lines that no document has.
+const unsaid = "Wolkenkuckucksheim"
+
+func (w *writer) Ask(_ context.Context, p llm.Prompt) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	prompt := p.Messages[len(p.Messages)-1].Text
+	w.seen = append(w.seen, prompt)
+	if w.fail != nil {
+		if err := w.fail(len(w.seen)); err != nil {
+			return "", err
+		}
+	}
+	n := strings.Count(prompt, "<passage ")
+	lines := make([]string, n)
+	for i := range lines {
+		lines[i] = fmt.Sprint("Passage ", i+1, " is about ", unsaid)
+	}
+	if w.say != nil {
+		lines = w.say(n)
+	}
+	text, err := json.Marshal(lines)
+	return "```json\n" + string(text) + "\n```", err
+}
+
+func (w *writer) calls() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.seen)
+}
+
+// onContexts runs a test with a knowledge base whose chunks get context lines.
+func onContexts(t *testing.T, test func(p *pipe, w *writer, base string)) {
+	t.Helper()
+	w := &writer{}
+	change := func(o *knowledge.Options) {
+		o.Model = func(context.Context, string) (*knowledge.Model, error) {
+			return &knowledge.Model{Asker: w, Provider: "test", Name: "writer"}, nil
+		}
+	}
+	onPipes(t, change, func(p *pipe) {
+		*w = writer{}
+		on := true
+		name := "Harbour"
+		b, err := p.svc.CreateBase(context.Background(), p.call(), knowledge.NewBase{Name: &name, ContextLines: &on})
+		p.must(err)
+		test(p, w, b.ID)
+	})
+}
+
+func TestContextLinesAreSearchedAndNeverShown(t *testing.T) {
+	onContexts(t, func(p *pipe, w *writer, base string) {
+		f := p.uploadTo(base, "places.md", harbour(append(places, "mill", "quay")...))
+		p.drain()
+		f = p.isReady(f.ID)
+		p.equal("warnings", len(f.Warnings), 0)
+		p.equal("calls for nine chunks", w.calls(), 2)
+		if !strings.Contains(w.seen[0], `<document name="places.md"`) || !strings.Contains(w.seen[0], "The lighthouse stands") {
+			p.Errorf("the model was shown %.300s", w.seen[0])
+		}
+		for _, mode := range []string{search.Lexical, search.Hybrid, search.Vector} {
+			r := p.search(knowledge.SearchRequest{Query: unsaid, Mode: mode})
+			if len(r.Chunks) == 0 {
+				p.Fatalf("%s: what the line says is not found", mode)
+			}
+			if seen := fmt.Sprintf("%+v", r); strings.Contains(seen, unsaid) {
+				p.Errorf("%s: the line is shown: %s", mode, seen)
+			}
+		}
+		if !slices.ContainsFunc(p.embeds.made, func(text string) bool {
+			return strings.HasPrefix(text, "places.md › The lighthouse\nPassage 1 is about "+unsaid+"\n# The lighthouse")
+		}) {
+			p.Errorf("what was embedded: %.300q", p.embeds.made)
+		}
+	})
+}
+
+func TestNoContextLineIsPaidForTwice(t *testing.T) {
+	onContexts(t, func(p *pipe, w *writer, base string) {
+		words := append(slices.Clone(places), "mill", "quay", "dock", "crane", "rope", "anchor", "barrel", "sail", "mast", "hull") // 17 chunks, three calls
+		for n := 1; ; n++ {
+			before := w.calls()
+			f := p.uploadTo(base, fmt.Sprint("places", n, ".md"), harbour(append(words, fmt.Sprint("pier", n))...))
+			p.killAt = n
+			p.drain()
+			p.isReady(f.ID)
+			p.equal("rows of lines", p.rows("knowledge_contexts", f.ID), len(words)+1)
+			if paid := w.calls() - before; paid > 3+3 { // the answers that were not stored
+				p.Errorf("killed at %d: %d calls", n, paid)
+			}
+			if p.killAt > 0 { // it was not killed any more
+				p.killAt = 0
+				break
+			}
+		}
+
+		f := p.uploadTo(base, "again.md", harbour(words...))
+		p.drain()
+		before := w.calls()
+		_, err := p.svc.Replace(context.Background(), p.call(), f.ID, 0, newFile("again.md", harbour(append(words, "lantern")...)))
+		p.must(err)
+		p.drain()
+		p.isReady(f.ID)
+		p.equal("calls for one new chunk", w.calls()-before, 1)
+		p.equal("rows of lines", p.rows("knowledge_contexts", f.ID), len(words)+1)
+
+		p.must(p.svc.DeleteFile(context.Background(), p.call(), f.ID))
+		p.drain()
+		p.equal("rows of lines of a deleted file", p.rows("knowledge_contexts", f.ID), 0)
+	})
+}
+
+func TestAModelThatFailsLeavesTheFileWithoutLines(t *testing.T) {
+	onContexts(t, func(p *pipe, w *writer, base string) {
+		w.fail = func(int) error { return llm.Upstream("test", fault.UpstreamAuth, 401, nil) }
+		f := p.uploadTo(base, "places.md", harbour(places...))
+		p.drain()
+		f = p.isReady(f.ID)
+		p.equal("warnings", f.Warnings, []string{"7_chunks_without_context"})
+		p.equal("calls", w.calls(), 1)
+
+		w.fail = func(call int) error {
+			if call == 2 { // of the second attempt
+				return llm.Upstream("test", fault.UpstreamDown, 503, nil)
+			}
+			return nil
+		}
+		_, err := p.svc.Reindex(context.Background(), p.call(), base)
+		p.must(err)
+		p.drain()
+		f = p.isReady(f.ID)
+		p.equal("warnings after another try", len(f.Warnings), 0)
+		p.equal("chunks found by their line", len(p.search(knowledge.SearchRequest{Query: unsaid, Mode: search.Lexical}).Chunks) > 0, true)
+	})
+}
+
+func TestAnswersOfAnotherFormAreNotUsed(t *testing.T) {
+	onContexts(t, func(p *pipe, w *writer, base string) {
+		w.say = func(n int) []string { return make([]string, n+1) }
+		f := p.uploadTo(base, "places.md", harbour(places...))
+		p.drain()
+		p.equal("warnings", p.isReady(f.ID).Warnings, []string{"7_chunks_without_context"})
+		p.equal("calls", w.calls(), 3)
+	})
+}
+
+func TestSwitchingContextLinesOffRemovesThem(t *testing.T) {
+	onContexts(t, func(p *pipe, w *writer, base string) {
+		f := p.uploadTo(base, "places.md", harbour(places...))
+		p.drain()
+		off := false
+		_, err := p.svc.UpdateBase(context.Background(), p.call(), base, 0, knowledge.NewBase{ContextLines: &off})
+		p.must(err)
+		_, err = p.svc.Reindex(context.Background(), p.call(), base)
+		p.must(err)
+		p.drain()
+		p.isReady(f.ID)
+		p.equal("rows of lines", p.rows("knowledge_contexts", f.ID), 0)
+		p.equal("chunks found", len(p.search(knowledge.SearchRequest{Query: unsaid, Mode: search.Lexical}).Chunks), 0)
+	})
+}
+
+// Lines for the files of others would be paid for by these.
+func TestContextLinesAreOnlyForFilesOfTheOwner(t *testing.T) {
+	onContexts(t, func(p *pipe, w *writer, base string) {
+		owner := p.user
+		guest := p.other()
+		_, err := p.svc.PutGrant(context.Background(), p.call(), base, guest.user, knowledge.AccessWrite)
+		p.must(err)
+		p.user = guest.user
+		f := p.uploadTo(base, "places.md", harbour(places...))
+		p.drain()
+		p.isReady(f.ID)
+		p.user = owner
+		p.equal("calls", w.calls(), 0)
+	})
+}
