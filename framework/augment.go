@@ -69,6 +69,10 @@ func augmentation(memories []string, web, passages string, o *Options, strict bo
 
 var blockTag = regexp.MustCompile(`(?i)<(\s*/\s*)?(mem|websearch|response_guidelines|(?:character_)?knowledge)\b\s*>?`)
 
+// Defuse keeps text from outside from ending a block of the prompt, or the result of a tool:
+// the brackets of closing tags are replaced by others that look alike.
+func Defuse(s string) string { return defuse(s, true) }
+
 // defuse keeps text from outside from ending its block and speaking in the
 // user's name: the brackets of closing tags are replaced by others that look
 // alike. Unless strict, a closing tag may stay that ends what an opening tag

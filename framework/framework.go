@@ -283,8 +283,8 @@ const (
 	dropDialect  = "dialect"   // a field that this dialect does not use
 	dropHistory  = "duplicate" // a second place for the chat history
 	dropForbid   = "forbidden" // the preset does not let the card replace its prompt
-
-	dropShortened = "shortened" // only the short form of a document fits; it is in the prompt
+	// DropShortened: only the short form of a document fits; it is in the prompt.
+	DropShortened = "shortened"
 )
 
 // Entry is one part of the prompt.

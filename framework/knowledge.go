@@ -48,7 +48,7 @@ func (b *builder) writeDocuments(p *piece) {
 	p.entry.Tokens = b.counter.count(documentsBegin) + b.counter.count(documentsEnd) + messageOverhead
 	p.more, p.text = nil, documentsBegin
 	for _, part := range b.documents {
-		text := "\n" + defuse(part.Text, true)
+		text := "\n" + Defuse(part.Text)
 		p.text += text
 		tokens := b.counter.count(text)
 		if part.ID == "" {
@@ -77,7 +77,7 @@ func (b *builder) shrinkDocuments(excess int) (saved int) {
 	}
 	for i := len(b.documents) - 1; i >= 0 && saved < excess; i-- {
 		if d := &b.documents[i]; !d.Fixed && d.Short != "" {
-			change(i, dropShortened, func() { d.Text, d.Short = d.Short, "" })
+			change(i, DropShortened, func() { d.Text, d.Short = d.Short, "" })
 		}
 	}
 	for i := len(b.documents) - 1; i >= 0 && saved < excess; i-- {

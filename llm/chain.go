@@ -33,6 +33,9 @@ func Chain(log *slog.Logger, links ...Link) Generator {
 					return
 				}
 				if !repeatable || req.Alone || !curedByProvider(err) || ctx.Err() != nil {
+					if i > 0 {
+						err = fallbackError{err}
+					}
 					yield(Chunk{}, err)
 					return
 				}
@@ -51,6 +54,15 @@ func Chain(log *slog.Logger, links ...Link) Generator {
 		}
 	})
 }
+
+// fallbackError is the error of a link behind the first.
+type fallbackError struct{ error }
+
+func (e fallbackError) Unwrap() error { return e.error }
+
+// OfFallback reports whether err is that of a link of a Chain behind the first: it says nothing
+// about the model that was asked for.
+func OfFallback(err error) bool { return errors.As(err, new(fallbackError)) }
 
 // stream asks one link and adds provider and model to its chunks.
 func (l Link) stream(ctx context.Context, req Request, first bool) iter.Seq2[Chunk, error] {

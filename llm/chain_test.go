@@ -93,6 +93,22 @@ func TestChainReportsTheChosenProviderWhenAllFail(t *testing.T) {
 	wantCode(t, err, fault.NotConfigured)
 }
 
+// A fallback of the same provider has another model.
+func TestChainTellsWhichModelRefusesTools(t *testing.T) {
+	refuses := fail(llm.NoToolsError("a", 400))
+	for name, c := range map[string]struct {
+		first    step
+		fallback bool
+	}{"the first": {refuses, false}, "the fallback": {fail(status(503)), true}} {
+		_, _, err := read(llm.Chain(quiet,
+			llm.Link{Provider: "a", Generator: script([]step{c.first})},
+			llm.Link{Provider: "a", Model: "m2", Generator: script([]step{refuses})}).Stream(t.Context(), llm.Request{Model: "m1"}))
+		if !llm.ToolsUnsupported(err) || llm.OfFallback(err) != c.fallback || fault.Public(err).Details["provider"] != "a" {
+			t.Errorf("%s refuses: %v, of a fallback %t", name, err, llm.OfFallback(err))
+		}
+	}
+}
+
 func TestChainStopsWhenItsContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -91,7 +91,7 @@ var (
 
 // ToolsUnsupported reports whether a request failed because its model, or the server, does
 // not call tools: without Tools the same request may succeed. No wrapper repeats it or asks
-// another provider; Details["provider"] of the error names the one that said so.
+// another provider; OfFallback tells whether the model that was asked for said so.
 func ToolsUnsupported(err error) bool { return errors.Is(err, errNoTools) }
 
 // EchoRejected reports whether a request failed because the provider misses something of its

@@ -13,6 +13,7 @@ import (
 	"nodest/cite"
 	"nodest/framework"
 	"nodest/llm"
+	"nodest/nodest/tools"
 )
 
 // citeTime bounds the check of a reply's citations; what is not checked by then is
@@ -22,27 +23,34 @@ const citeTime = 3 * time.Second
 // citable are the sources that the model was shown, by their numbers; those for which the
 // prompt had no room are empty. found reports whether some were found for this reply.
 func (t *turn) citable() (list []cite.Source, found bool) {
-	var shown [inAnswer + 1]bool
-	shown[inAnswer] = true
+	shown := tools.InAnswer
 	documents := map[string]bool{}
 	for _, en := range t.prompt.Entries {
 		switch {
 		case en.Source == framework.SourceWeb:
-			shown[inWeb] = true
+			shown |= tools.InWeb
 		case en.Source == framework.SourceKnowledge && en.ID != "":
 			documents[en.ID] = true
 		case en.Source == framework.SourceKnowledge && en.Name == "": // not the block of documents
-			shown[inPassages] = true
+			shown |= tools.InPassages
 		}
 	}
-	list = make([]cite.Source, len(t.numbers.list))
-	some := false
-	for i, source := range t.numbers.list {
-		where := t.numbers.where[i]
-		if shown[where] || where == inBlock && documents[source.FileID] {
-			list[i], some = source, true
-			found = found || where != inBlock
+	for _, d := range t.prompt.Dropped {
+		if d.Source == framework.SourceKnowledge && d.Reason == framework.DropShortened {
+			documents[d.ID] = false // its short form has no number
 		}
+	}
+	some := false
+	for source, places := range t.numbers.All() {
+		switch {
+		case places&shown != 0:
+			some, found = true, true
+		case places&tools.InBlock != 0 && documents[source.FileID]:
+			some = true
+		default:
+			source = cite.Source{}
+		}
+		list = append(list, source)
 	}
 	if !some {
 		return nil, false
@@ -67,7 +75,7 @@ func (e *Engine) cite(t *task, g *chat.Generation, status string) {
 		return
 	}
 	mode := t.setup.Docs.Settings.Knowledge.Citations
-	if mode != character.CiteInline {
+	if mode != character.CiteInline || status == chat.GenInterrupted { // without references, marks lead nowhere
 		defer func() { g.Text = cite.StripAll(g.Text, len(t.sources)) }()
 	}
 	if mode == character.CiteOff || status == chat.GenInterrupted {

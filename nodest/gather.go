@@ -16,6 +16,7 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/nodest/tools"
 	"nodest/summary"
 )
 
@@ -29,23 +30,26 @@ type turn struct {
 	input   framework.Input
 	task    llm.Task
 
-	question Question     // for its sources
-	uses     []memory.Use // what was recalled, best first
-	numbers  numbers      // of the sources that may be cited
+	question Question      // for its sources
+	uses     []memory.Use  // what was recalled, best first
+	numbers  tools.Numbers // of the sources that may be cited
 	search   []Search
 
 	kits         []*Toolkit
-	tools        []Tool         // that the model may call
+	tools        []tools.Tool   // that the model may call
 	replyReserve int            // with tools: the tokens that are kept for the reply
 	trace        chat.ToolTrace // Path is "" while nothing was offered
 
-	made    *summary.Summary // for this prompt alone; nil = that in force counts
-	summary *summary.Summary // in the prompt; nil = none
-	front   int              // messages before it
-	preview bool             // no model is asked
-	behind  int              // messages behind what is stored, of a preview
-	length  int              // of what is sent of the chat, in UTF-16 units
-	lines   int              // messages that are sent
+	read      func() error     // reads the chat into input; it may be called again
+	elsewhere bool             // it does not go on with the shown branch
+	shortened bool             // a summary was asked for
+	made      *summary.Summary // for this prompt alone; nil = that in force counts
+	summary   *summary.Summary // in the prompt; nil = none
+	front     int              // messages before it
+	preview   bool             // no model is asked
+	behind    int              // messages behind what is stored, of a preview
+	length    int              // of what is sent of the chat, in UTF-16 units
+	lines     int              // messages that are sent
 
 	unread   bool                // older history was not read
 	warnings []framework.Warning // from before the build
@@ -110,12 +114,14 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 		return nil, err
 	}
 	t.startsAt(utf8.RuneCountInString(turn.base))
-	compose := func() error {
+	e.prepare(turn, seedOf(g.ID))
+	turn.elsewhere = g.Kind != chat.KindReply && target != nil && target.ID != s.Conversation.HeadID
+	turn.read = func() error {
 		return e.store.View(ctx, t.userID, func(tx Tx) error { return e.compose(tx, turn, g, target) })
 	}
-	err := compose()
-	if err == nil && turn.overfull(g, target) && e.summariseNow(ctx, t.userID, turn) {
-		err = compose()
+	err := turn.read()
+	if err == nil && turn.overfull() {
+		_, err = e.shorten(ctx, turn)
 	}
 	return turn, err
 }
@@ -137,9 +143,8 @@ func (t *turn) setTarget(g *chat.Generation, target *chat.Message) error {
 	return nil
 }
 
-// compose reads the chat and completes the input of the build.
+// compose reads the chat into the input of the build.
 func (e *Engine) compose(tx Tx, t *turn, g *chat.Generation, target *chat.Message) error {
-	e.prepare(t, seedOf(g.ID))
 	in := &t.input
 	head := t.setup.Conversation.HeadID
 	switch g.Kind {

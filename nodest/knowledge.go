@@ -7,6 +7,7 @@ import (
 	"nodest/cite"
 	"nodest/framework"
 	"nodest/knowledge"
+	"nodest/nodest/tools"
 )
 
 // Limits of the tools for documents in one turn.
@@ -27,35 +28,37 @@ func Knowledge(s *knowledge.Service, limit time.Duration) Toolbox {
 			if err != nil || sh == nil {
 				return nil, err
 			}
-			kit := &Toolkit{Block: func(s *Sheet) []framework.KnowledgePart { return sh.Block(s.Ref) }}
+			kit := &Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart { return sh.Block(s.Ref) }}
 			if sh.Searchable() {
 				kit.Rules = knowledge.Rules(lang)
 				kit.Tools = knowledgeTools(sh, lang)
-				kit.Inject = func(ctx context.Context) (*Answer, error) { return injectKnowledge(ctx, sh, q) }
+				kit.Inject = func(ctx context.Context) (*tools.Answer, error) { return injectKnowledge(ctx, sh, q) }
 			}
 			return kit, nil
 		},
 	}
 }
 
-func knowledgeTools(sh *knowledge.Shelf, lang string) []Tool {
+func knowledgeTools(sh *knowledge.Shelf, lang string) []tools.Tool {
 	search, read := knowledge.Tools(lang)
-	return []Tool{
+	return []tools.Tool{
 		{
 			Tool: search, Limit: maxSearches, Query: "query", Scope: []string{"knowledgeBaseIds"},
-			Call: func(ctx context.Context, c Call) (*Answer, error) {
+			Call: func(ctx context.Context, c tools.Call) (*tools.Answer, error) {
 				return answerOf(sh.Search(ctx, c.Round, c.Arguments))
 			},
 		},
 		{
 			Tool: read, Limit: maxReads, Reads: "fileIds",
-			Call: func(ctx context.Context, c Call) (*Answer, error) { return answerOf(sh.Read(ctx, c.Arguments)) },
+			Call: func(ctx context.Context, c tools.Call) (*tools.Answer, error) {
+				return answerOf(sh.Read(ctx, c.Arguments))
+			},
 		},
 	}
 }
 
 // injectKnowledge searches for a message that documents may answer.
-func injectKnowledge(ctx context.Context, sh *knowledge.Shelf, q *Question) (*Answer, error) {
+func injectKnowledge(ctx context.Context, sh *knowledge.Shelf, q *Question) (*tools.Answer, error) {
 	if q.Text == "" || !knowledge.Wanted(q.Text, sh.About()) {
 		return nil, nil
 	}
@@ -70,18 +73,18 @@ func injectKnowledge(ctx context.Context, sh *knowledge.Shelf, q *Question) (*An
 	return answerOf(shown, err)
 }
 
-func answerOf(shown *knowledge.Shown, err error) (*Answer, error) {
+func answerOf(shown *knowledge.Shown, err error) (*tools.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{
+	a := &tools.Answer{
 		Query: shown.Query, Hits: shown.Hits, Shown: shown.Chunks, Degraded: shown.Degraded,
-		Text: func(s *Sheet) string {
+		Text: func(s *tools.Sheet) string {
 			return shown.Text(s.Room, func(source cite.Source) int { return s.Ref(source) })
 		},
 	}
 	for _, f := range shown.Files {
-		a.Files = append(a.Files, ToolFile{f.ID, f.Name, f.Relevance})
+		a.Files = append(a.Files, tools.File{ID: f.ID, Name: f.Name, Relevance: f.Relevance})
 	}
 	return a, nil
 }

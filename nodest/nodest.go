@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/llm"
+	"nodest/nodest/tools"
 	"nodest/stream"
 )
 
@@ -73,7 +74,7 @@ type Options struct {
 	Lease              time.Duration // of a running generation; default 15 s
 	Sources            []Source      // asked in every turn, in the order of what they find; nil = none
 	Tools              []Toolbox     // opened in every turn, in the order in which models see their tools; nil = none
-	ToolLimits         ToolLimits    // of one turn
+	ToolLimits         tools.Limits  // of one turn
 	// Embedder compares replies with the sources that they cite; nil, and a nil result,
 	// mean that they are compared by words.
 	Embedder    func(ctx context.Context, userID string) (llm.Embedder, error)
@@ -90,7 +91,7 @@ func (o Options) withDefaults() Options {
 	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 2*time.Second)
 	o.CheckpointChars = cmp.Or(o.CheckpointChars, 1000)
 	o.Lease = cmp.Or(o.Lease, 15*time.Second)
-	o.ToolLimits = o.ToolLimits.withDefaults()
+	o.ToolLimits = o.ToolLimits.WithDefaults()
 	o.SummaryWait = cmp.Or(o.SummaryWait, 3*time.Second)
 	o.Log = cmp.Or(o.Log, slog.Default())
 	return o

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"nodest/chat"
+	"nodest/cite"
 	"nodest/llm"
 )
 
@@ -50,9 +51,7 @@ func (e *Engine) interrupt(ctx context.Context, abandoned *chat.Generation) erro
 			if stored.LeaseUntil.After(abandoned.LeaseUntil) {
 				return nil, end{}, errLost // it is running
 			}
-			if text := blocksText(stored.Blocks, stored.Base != ""); !stored.HasText() && text != "" {
-				stored.Text, stored.Blocks = text, nil
-			}
+			fromCheckpoint(stored)
 			return stored, end{status: chat.GenInterrupted, finish: llm.FinishInterrupted}, nil
 		})
 		if err != nil {
@@ -64,4 +63,13 @@ func (e *Engine) interrupt(ctx context.Context, abandoned *chat.Generation) erro
 		return nil // another process was faster
 	}
 	return err
+}
+
+// fromCheckpoint makes a reply of what was stored of it while it was written. That has no
+// references yet, so marks would lead nowhere.
+func fromCheckpoint(g *chat.Generation) {
+	if text := blocksText(g.Blocks, g.Base != ""); !g.HasText() && text != "" {
+		g.Text, g.Blocks = text, nil
+	}
+	g.Text = cite.StripAll(g.Text, 0)
 }

@@ -52,6 +52,20 @@ func TestAfterACrash(t *testing.T) {
 	}
 }
 
+// Nobody has checked the marks of what was written when the process died.
+func TestAReplyThatACrashEndedHasNoMarks(t *testing.T) {
+	s := newFixture(t, nodest.Options{CheckpointChars: 3})
+	reply := replyWith("Tea is at five [^1].", " Or").gated()
+	s.model.enqueue(reply)
+	sent := s.send(s.chat(), "When?")
+	reply.step(1)
+	s.eventually("the checkpoint is stored", func() bool { return s.generation(sent.GenerationID).Text != "" })
+	s.crash()
+	if m := s.message(sent.Message.ID); m.Text() != "Tea is at five." || m.Status != chat.StatusInterrupted {
+		t.Errorf("%s: %q", m.Status, m.Text())
+	}
+}
+
 // A process that lost its generation notices at its next checkpoint, closes its
 // request and stores nothing.
 func TestAProcessThatLostItsLeaseStoresNothing(t *testing.T) {

@@ -43,6 +43,7 @@ func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID strin
 		}
 		status = chat.GenCancelled
 		ended, err := endGeneration(tx, g.ConversationID, g.ID, "server", func(stored *chat.Generation) (*chat.Generation, end, error) {
+			fromCheckpoint(stored)
 			return stored, end{status: chat.GenCancelled, finish: llm.FinishCancelled}, nil
 		})
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/nodest/tools"
 )
 
 // Source finds what a reply should know. The sources of an engine are asked side by
@@ -52,12 +53,12 @@ type Question struct {
 	room    int             // for the chat, in tokens
 	task    llm.Task
 	preview bool // nothing is sent to the model
-	mayCall func() bool
+	mayCall func(context.Context) bool
 }
 
-// MayCall reports whether the model of the turn is given tools. It may ask the provider,
-// which takes seconds at most.
-func (q *Question) MayCall() bool { return q.mayCall() }
+// MayCall reports whether the model of the turn is given tools. It may ask the provider, which
+// takes seconds at most and ends with ctx.
+func (q *Question) MayCall(ctx context.Context) bool { return q.mayCall(ctx) }
 
 // Findings are what a source has found.
 type Findings struct {
@@ -100,6 +101,7 @@ func (t *turn) noteQuestion(userID string, now time.Time, path []*chat.Message, 
 		Context: o.Context, Tokenizer: o.Tokenizer,
 		UserID: userID, Setup: &t.setup.Setup, Here: memory.Place{ConversationID: t.setup.Conversation.ID},
 		Text: text, Now: now, shown: path, extra: text, room: o.Context - o.Reserve, task: t.task, preview: t.preview,
+		mayCall: t.question.mayCall,
 	}
 	if t.summary != nil {
 		q.summary = t.summary.Text
@@ -158,7 +160,12 @@ const stageTools = "tools"
 // returns when it has answered.
 func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string) (answered func())) {
 	q := &t.question
-	q.mayCall = sync.OnceValue(func() bool { return e.mayCall(ctx, t) })
+	var once sync.Once
+	var may bool
+	q.mayCall = func(ctx context.Context) bool {
+		once.Do(func() { may = e.mayCall(ctx, t) })
+		return may
+	}
 	wanted := slices.DeleteFunc(slices.Clone(e.opts.Sources), func(s Source) bool { return !s.Wanted(q) })
 	found, failed := make([]Findings, len(wanted)), make([]error, len(wanted))
 	kits := make([]opened, len(e.opts.Tools))
@@ -210,7 +217,7 @@ func (s Source) find(ctx context.Context, q *Question) (f Findings, err error) {
 func (t *turn) add(f Findings) {
 	in := &t.input
 	in.Findings.Memories = append(in.Findings.Memories, f.Memories...)
-	if first := len(t.numbers.list) + 1; f.Web != nil {
+	if first := t.numbers.Len() + 1; f.Web != nil {
 		in.Findings.Web = strings.TrimSpace(in.Findings.Web + "\n" + f.Web(first))
 		for i := range f.Search {
 			for j := range f.Search[i].Pages {
@@ -223,7 +230,7 @@ func (t *turn) add(f Findings) {
 	}
 	t.uses = append(t.uses, f.Uses...)
 	for _, source := range f.Sources {
-		t.numbers.add(source, inWeb)
+		t.numbers.Add(source, tools.InWeb)
 	}
 	t.search = append(t.search, f.Search...)
 }

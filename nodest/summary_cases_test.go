@@ -10,8 +10,10 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/framework"
 	"nodest/jobs"
 	"nodest/nodest"
+	"nodest/nodest/tools"
 	"nodest/op"
 	"nodest/summary"
 )
@@ -503,6 +505,22 @@ func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What documents and tools take from the chat counts too.
+func TestAReplyWaitsForASummaryIfDocumentsLeaveNoRoom(t *testing.T) {
+	s := newSummaryFixture(t, "")
+	l := library{kit: nodest.Toolkit{Block: func(*tools.Sheet) []framework.KnowledgePart {
+		return []framework.KnowledgePart{{Text: strings.Repeat("All about the harbour. ", 100), Fixed: true}}
+	}}}
+	s.opts.Tools, s.opts.SummaryWait = []nodest.Toolbox{l.box()}, time.Minute
+	s.Engine = s.engine()
+	s.insertExchanges(16)
+	s.fixture.realModel.ContextTokens = 3000
+	s.sendExchanges(1)
+	p, err := s.Prompt(t.Context(), ann, s.generation(s.path()[34].GenerationID).PromptID)
+	s.must(err)
+	s.wantContains(promptText(p.Prompt.Messages), "CONVERSATION SUMMARY", "Digest 1", "All about the harbour.", "Search the library", "Line 17")
 }
 
 func TestArchivesContainSummaries(t *testing.T) {

@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"slices"
 
 	"nodest/chat"
 	"nodest/fault"
@@ -50,16 +51,8 @@ func (t *task) dueSummary(tx Tx, ended endedGeneration) error {
 	return chat.SummaryDue(tx.Chats, t.conversationID)
 }
 
-// overfull reports whether the chat exceeds the context of the model, so that a summary
-// may be due. Only the shown branch is summarised.
-func (t *turn) overfull(g *chat.Generation, target *chat.Message) bool {
-	s := t.sent()
-	if !s.settings.Enabled || s.lines < summary.FewestLines || s.length < s.settings.Threshold {
-		return false
-	}
-	if g.Kind != chat.KindReply && target != nil && target.ID != t.setup.Conversation.HeadID {
-		return false
-	}
+// overfull reports whether the chat alone exceeds the context of the model.
+func (t *turn) overfull() bool {
 	o := t.input.Options
 	room := o.Context - o.Reserve
 	for i := range t.input.History {
@@ -68,20 +61,41 @@ func (t *turn) overfull(g *chat.Generation, target *chat.Message) bool {
 	return t.unread || room < 0
 }
 
-// summariseNow makes a summary for an overfull turn, so that the prompt keeps the
-// content of the first messages: the model's if it is ready within Options.SummaryWait,
-// else one by rule for this prompt alone. It returns false if the prompt does not
-// change; a turn does not fail because it has no summary.
-func (e *Engine) summariseNow(ctx context.Context, userID string, t *turn) bool {
+// build is turn.build. If older messages had to make room, for documents and tools too, a
+// summary takes their place.
+func (e *Engine) build(ctx context.Context, t *turn) (*framework.Prompt, error) {
+	p, err := t.build()
+	if err != nil || !t.unread && !slices.ContainsFunc(p.Dropped, func(d framework.Dropped) bool {
+		return d.Source == framework.SourceHistory && d.Reason == framework.DropBudget
+	}) {
+		return p, err
+	}
+	if shorter, err := e.shorten(ctx, t); err != nil || !shorter {
+		return p, err
+	}
+	return t.build()
+}
+
+// shorten makes a summary for a turn in which the chat has no room, if one may be due, and
+// reads the chat again, so that the prompt keeps the content of the first messages. The
+// summary is the model's if it is ready within Options.SummaryWait, else one by rule for this
+// prompt alone. Only the shown branch is summarised, and once in a turn. shorter is false if
+// nothing changes; a turn does not fail because it has no summary.
+func (e *Engine) shorten(ctx context.Context, t *turn) (shorter bool, err error) {
+	s := t.sent()
+	if t.shortened || t.elsewhere || !s.settings.Enabled || s.lines < summary.FewestLines || s.length < s.settings.Threshold {
+		return false, nil
+	}
+	t.shortened = true
 	id := t.setup.Conversation.ID
-	made, err := e.Chats.SummariseNow(ctx, userID, id, e.opts.SummaryWait)
+	made, err := e.Chats.SummariseNow(ctx, t.question.UserID, id, e.opts.SummaryWait)
 	switch {
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound): // none is due, or the chat has changed
-		return false
+		return false, nil
 	case err != nil:
 		e.opts.Log.WarnContext(ctx, "turn continues without a summary", "conversation", id, "err", err)
-		return false
+		return false, nil
 	}
 	t.made = made
-	return true
+	return true, t.read()
 }

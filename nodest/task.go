@@ -165,6 +165,13 @@ func (t *task) setStored(g *chat.Generation) {
 	}
 }
 
+// setPrompt sets the prompt that the generation is stored with.
+func (t *task) setPrompt(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gen.PromptID = id
+}
+
 // startsAt sets where the text begins in its message, in code points.
 func (t *task) startsAt(offset int) {
 	t.mu.Lock()

@@ -18,6 +18,7 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/nodest/tools"
 )
 
 // library is a toolbox with two tools, find and open, whose documents are sentences.
@@ -25,7 +26,7 @@ type library struct {
 	mu    sync.Mutex
 	calls []string // carried out
 	kit   nodest.Toolkit
-	find  func(ctx context.Context, query string) (*nodest.Answer, error) // nil = it finds the harbour
+	find  func(ctx context.Context, query string) (*tools.Answer, error) // nil = it finds the harbour
 	vectors,
 	noInject bool
 }
@@ -48,10 +49,10 @@ func passage(id, text string) cite.Source {
 	return cite.Source{Kind: "knowledge", URL: "nodest:file/" + id, Title: id, FileID: id, ChunkID: id + ".1.0", Chunks: []cite.Chunk{{Text: text}}}
 }
 
-func answerOf(id, text string) *nodest.Answer {
-	return &nodest.Answer{
-		Hits: 1, Files: []nodest.ToolFile{{ID: id, Name: id + ".md", Relevance: 0.5}}, Shown: []string{id + ".1.0"},
-		Text: func(s *nodest.Sheet) string {
+func answerOf(id, text string) *tools.Answer {
+	return &tools.Answer{
+		Hits: 1, Files: []tools.File{{ID: id, Name: id + ".md", Relevance: 0.5}}, Shown: []string{id + ".1.0"},
+		Text: func(s *tools.Sheet) string {
 			return fmt.Sprintf("<chunk ref=\"%d\">%s</chunk>", s.Ref(passage(id, text)), text)
 		},
 	}
@@ -63,11 +64,11 @@ func (l *library) box() nodest.Toolbox {
 		Open: func(context.Context, *nodest.Question) (*nodest.Toolkit, error) {
 			kit := l.kit
 			kit.Rules = "Search the library of {{char}} first."
-			find := nodest.Tool{
+			find := tools.Tool{
 				Tool: llm.Tool{Name: "find", Description: "Finds.", Parameters: json.RawMessage(
 					`{"type":"object","required":["query"],"properties":{"query":{"type":"string"},"topK":{"type":"integer"},"bases":{"type":"array"}}}`)},
 				Query: "query", Scope: []string{"bases"},
-				Call: func(ctx context.Context, c nodest.Call) (*nodest.Answer, error) {
+				Call: func(ctx context.Context, c tools.Call) (*tools.Answer, error) {
 					var in struct{ Query string }
 					if err := json.Unmarshal(c.Arguments, &in); err != nil {
 						return nil, err
@@ -82,17 +83,17 @@ func (l *library) box() nodest.Toolbox {
 			if l.vectors {
 				find.Vector = func(context.Context, string) ([]float32, error) { return []float32{1, 0}, nil }
 			}
-			kit.Tools = []nodest.Tool{find, {
+			kit.Tools = []tools.Tool{find, {
 				Tool: llm.Tool{Name: "open", Description: "Opens.", Parameters: json.RawMessage(
 					`{"type":"object","required":["fileIds"],"properties":{"fileIds":{"type":"array"}}}`)},
 				Reads: "fileIds",
-				Call: func(_ context.Context, c nodest.Call) (*nodest.Answer, error) {
+				Call: func(_ context.Context, c tools.Call) (*tools.Answer, error) {
 					l.note("open " + string(c.Arguments))
 					return answerOf("f1", harbourFact), nil
 				},
 			}}
 			if !l.noInject {
-				kit.Inject = func(context.Context) (*nodest.Answer, error) {
+				kit.Inject = func(context.Context) (*tools.Answer, error) {
 					l.note("inject")
 					a := answerOf("f1", harbourFact)
 					a.Query = "the harbour"
@@ -202,16 +203,16 @@ func TestLimitsEndTheUseOfTools(t *testing.T) {
 		return list
 	}
 	for name, c := range map[string]struct {
-		limits   nodest.ToolLimits
+		limits   tools.Limits
 		script   []*scriptedReply
 		requests int // the last one without calls
 	}{
-		"rounds":    {nodest.ToolLimits{Rounds: 2, Calls: 9}, searches(2), 3},
-		"text":      {nodest.ToolLimits{Text: 50}, searches(1), 2},
-		"time":      {nodest.ToolLimits{Time: 1}, searches(1), 2},
-		"one tool":  {nodest.ToolLimits{Calls: 1}, searches(2), 3},
-		"all tools": {nodest.ToolLimits{Calls: 1}, []*scriptedReply{asking("", "find", findArgs("a b"), "open", `{"fileIds":["f1"]}`)}, 2},
-		"repeats":   {nodest.ToolLimits{}, []*scriptedReply{asking("", "find", findArgs("old harbour"), "find", findArgs("the harbour, old"), "find", findArgs("Old harbour?"))}, 2},
+		"rounds":    {tools.Limits{Rounds: 2, Calls: 9}, searches(2), 3},
+		"text":      {tools.Limits{Text: 50}, searches(1), 2},
+		"time":      {tools.Limits{Time: 1}, searches(1), 2},
+		"one tool":  {tools.Limits{Calls: 1}, searches(2), 3},
+		"all tools": {tools.Limits{Calls: 1}, []*scriptedReply{asking("", "find", findArgs("a b"), "open", `{"fileIds":["f1"]}`)}, 2},
+		"repeats":   {tools.Limits{}, []*scriptedReply{asking("", "find", findArgs("old harbour"), "find", findArgs("the harbour, old"), "find", findArgs("Old harbour?"))}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l library
@@ -238,7 +239,7 @@ func TestLimitsEndTheUseOfTools(t *testing.T) {
 // A model that calls tools although it must not is asked once more, and then without any.
 func TestAModelThatDoesNotStopCallingIsAskedWithoutTools(t *testing.T) {
 	var l library
-	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: nodest.ToolLimits{Rounds: 1}})
+	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: tools.Limits{Rounds: 1}})
 	again := func() *scriptedReply { return asking("", "find", findArgs("more")) }
 	s.model.enqueue(again(), again(), again(), replyWith("The harbour was dug in 1402 by forty masons."))
 	reply := s.sendAndWait(s.chat(), "Who dug the harbour?")
@@ -319,18 +320,18 @@ func TestMalformedCallsAreAnsweredOrRepaired(t *testing.T) {
 
 func TestAToolThatFailsIsAResult(t *testing.T) {
 	for name, c := range map[string]struct {
-		find func(ctx context.Context) (*nodest.Answer, error)
+		find func(ctx context.Context) (*tools.Answer, error)
 		want string
 	}{
-		"an error of ours": {func(context.Context) (*nodest.Answer, error) { return nil, errors.New("secret") }, "internal error"},
-		"a public error":   {func(context.Context) (*nodest.Answer, error) { return nil, fault.New(fault.NotFound, "no such base") }, "no such base"},
-		"a panic":          {func(context.Context) (*nodest.Answer, error) { panic("secret") }, "internal error"},
-		"no answer":        {func(context.Context) (*nodest.Answer, error) { return nil, nil }, "internal error"},
-		"it is too slow":   {func(ctx context.Context) (*nodest.Answer, error) { <-ctx.Done(); return nil, ctx.Err() }, "timed out"},
+		"an error of ours": {func(context.Context) (*tools.Answer, error) { return nil, errors.New("secret") }, "internal error"},
+		"a public error":   {func(context.Context) (*tools.Answer, error) { return nil, fault.New(fault.NotFound, "no such base") }, "no such base"},
+		"a panic":          {func(context.Context) (*tools.Answer, error) { panic("secret") }, "internal error"},
+		"no answer":        {func(context.Context) (*tools.Answer, error) { return nil, nil }, "internal error"},
+		"it is too slow":   {func(ctx context.Context) (*tools.Answer, error) { <-ctx.Done(); return nil, ctx.Err() }, "timed out"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := library{find: func(ctx context.Context, _ string) (*nodest.Answer, error) { return c.find(ctx) }}
-			s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: nodest.ToolLimits{CallTime: 20 * time.Millisecond}})
+			l := library{find: func(ctx context.Context, _ string) (*tools.Answer, error) { return c.find(ctx) }}
+			s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: tools.Limits{CallTime: 20 * time.Millisecond}})
 			s.model.enqueue(asking("", "find", findArgs("x")), asking("", "find", findArgs("x")))
 			wantText(t, s.sendAndWait(s.chat(), "Well?"), "Fine.")
 			results := s.model.results()
@@ -377,9 +378,30 @@ func TestTextBeforeACallIsInterim(t *testing.T) {
 	}
 }
 
+// Servers refuse two messages of the assistant in a row, and the beginning of a reply is lost
+// in front of calls.
+func TestWhatAReplyBeginsWithStaysBehindTheResults(t *testing.T) {
+	var l library
+	s := l.fixture(t)
+	ch, err := s.Characters.Create(t.Context(), s.call(), character.Input{
+		RoleCard: json.RawMessage(alicesCard), AuthorNote: json.RawMessage(`{"content":"*smiles*","role":"assistant","injection_depth":0}`),
+	})
+	s.must(err)
+	s.model.enqueue(asking("", "find", findArgs("x")))
+	wantText(t, s.sendAndWait(s.chatWith(ch.ID), "Well?"), "Fine.")
+	var roles []llm.Role
+	said := s.model.allRequests()[1].Messages
+	for _, m := range said[len(said)-4:] {
+		roles = append(roles, m.Role)
+	}
+	if want := []llm.Role{llm.User, llm.Assistant, llm.ToolRole, llm.Assistant}; !slices.Equal(roles, want) || said[len(said)-1].Text != "*smiles*" {
+		t.Errorf("the roles are %q, want %q: %+v", roles, want, said)
+	}
+}
+
 func TestCallsOfARoundRunSideBySideUpToALimit(t *testing.T) {
 	started, release := make(chan struct{}), make(chan struct{})
-	l := library{find: func(ctx context.Context, query string) (*nodest.Answer, error) {
+	l := library{find: func(ctx context.Context, query string) (*tools.Answer, error) {
 		started <- struct{}{}
 		select {
 		case <-release:
@@ -387,7 +409,7 @@ func TestCallsOfARoundRunSideBySideUpToALimit(t *testing.T) {
 		}
 		return answerOf(query, query), ctx.Err()
 	}}
-	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: nodest.ToolLimits{AtOnce: 2, CallTime: waitLimit}})
+	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: tools.Limits{AtOnce: 2, CallTime: waitLimit}})
 	s.model.enqueue(asking("", "find", findArgs("alpha"), "find", findArgs("beta"), "find", findArgs("gamma")))
 	sent := s.send(s.chat(), "Well?")
 	<-started
@@ -405,13 +427,13 @@ func TestCallsOfARoundRunSideBySideUpToALimit(t *testing.T) {
 
 func TestCancellingEndsTheTools(t *testing.T) {
 	started, ended := make(chan struct{}), make(chan error, 1)
-	l := library{find: func(ctx context.Context, _ string) (*nodest.Answer, error) {
+	l := library{find: func(ctx context.Context, _ string) (*tools.Answer, error) {
 		close(started)
 		<-ctx.Done()
 		ended <- context.Cause(ctx)
 		return nil, ctx.Err()
 	}}
-	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: nodest.ToolLimits{CallTime: waitLimit}})
+	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: tools.Limits{CallTime: waitLimit}})
 	s.model.enqueue(asking("Let me look…", "find", findArgs("x")))
 	sent := s.send(s.chat(), "Well?")
 	<-started
@@ -460,7 +482,13 @@ func TestAModelThatRefusesToolsIsRemembered(t *testing.T) {
 	s := l.fixture(t)
 	s.model.enqueue(replyWith().failing(llm.NoToolsError("scripted", 400)), replyWith("So."))
 	c := s.chat()
-	wantText(t, s.sendAndWait(c, "Who?"), "So.")
+	reply := s.sendAndWait(c, "Who?")
+	wantText(t, reply, "So.")
+	p, err := s.Prompt(t.Context(), ann, s.generation(reply.GenerationID).PromptID)
+	s.must(err)
+	if sent := promptText(p.Prompt.Messages); !strings.Contains(sent, harbourFact) || strings.Contains(sent, "Search the library") {
+		t.Errorf("the stored prompt is not the one that was answered: %s", sent)
+	}
 	wantText(t, s.sendAndWait(c, "And?"), "Fine.")
 	requests := s.model.allRequests()
 	if len(requests) != 3 || requests[0].Tools == nil || requests[1].Tools != nil || requests[2].Tools != nil {
@@ -468,6 +496,23 @@ func TestAModelThatRefusesToolsIsRemembered(t *testing.T) {
 	}
 	if !slices.Equal(l.carriedOut(), []string{"inject", "inject"}) {
 		t.Errorf("carried out: %q", l.carriedOut())
+	}
+}
+
+// What a fallback of the same provider refuses is not remembered of the model.
+func TestAFallbackThatRefusesToolsIsNotTheModel(t *testing.T) {
+	var l library
+	s := l.fixture(t)
+	down := &scriptedModel{}
+	down.enqueue(replyWith().failing(fault.New(fault.UpstreamDown, "down")))
+	s.realModel = &nodest.Model{Provider: "scripted", Name: "m", ContextTokens: 8000, Generator: llm.Chain(discardLog,
+		llm.Link{Provider: "scripted", Generator: down}, llm.Link{Provider: "scripted", Model: "old", Generator: s.model})}
+	s.model.enqueue(replyWith().failing(llm.NoToolsError("scripted", 400)))
+	c := s.chat()
+	s.sendAndWait(c, "Who?")
+	s.sendAndWait(c, "And?")
+	if requests := down.allRequests(); len(requests) != 3 || requests[2].Tools == nil {
+		t.Errorf("%d requests: %+v", len(requests), requests)
 	}
 }
 
@@ -509,8 +554,24 @@ func TestATurnGoesOnWithoutAToolbox(t *testing.T) {
 
 // Only replies and regenerated ones use tools; the documents are in every prompt. Previews
 // show both and run nothing.
+// Whether a model calls tools may have to be asked of its provider.
+func TestAProviderThatDoesNotAnswerDelaysNoToolbox(t *testing.T) {
+	var l library
+	box := l.box()
+	box.Limit = 20 * time.Millisecond
+	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{box}})
+	s.realModel = &nodest.Model{
+		Generator: s.model, Provider: "scripted", Name: "m", ContextTokens: 8000,
+		Calls: func(ctx context.Context) bool { <-ctx.Done(); return true },
+	}
+	wantText(t, s.sendAndWait(s.chat(), "Well?"), "Fine.")
+	if r := s.model.allRequests()[0]; len(r.Tools) != 2 {
+		t.Errorf("the model has %d tools", len(r.Tools))
+	}
+}
+
 func TestWhereToolsAreUsed(t *testing.T) {
-	l := library{kit: nodest.Toolkit{Block: func(s *nodest.Sheet) []framework.KnowledgePart {
+	l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
 		n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: "f9", Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
 		return []framework.KnowledgePart{{ID: "f9", Name: "tea.md", Text: fmt.Sprintf(`<file ref="%d">Tea is at five.</file>`, n)}}
 	}}}
@@ -579,8 +640,29 @@ func TestCitationsAreShownAsTheCharacterWants(t *testing.T) {
 }
 
 // Documents, the web and tools share one numbering, in this order.
+func TestAShortenedDocumentIsNotCited(t *testing.T) {
+	for name, c := range map[string]struct {
+		length int // of the document, in words
+		want   string
+	}{"a whole document": {10, "Tea is at five[^1]."}, "a shortened one": {10_000, "Tea is at five."}} {
+		t.Run(name, func(t *testing.T) {
+			l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
+				n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: "f9", Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
+				text := fmt.Sprintf(`<file ref="%d">%sTea is at five.</file>`, n, strings.Repeat("word ", c.length))
+				return []framework.KnowledgePart{{ID: "f9", Name: "tea.md", Text: text, Short: `<file shortened="true">word</file>`}}
+			}}}
+			s := l.fixture(t)
+			s.model.enqueue(replyWith("Tea is at five [^1]."))
+			wantText(t, s.sendAndWait(s.chat(), "When is tea?"), c.want)
+			if last := s.model.lastRequest(); strings.Contains(last, "shortened") != (c.length > 10) {
+				t.Errorf("the request is %s", last)
+			}
+		})
+	}
+}
+
 func TestSourcesShareOneNumbering(t *testing.T) {
-	l := library{kit: nodest.Toolkit{Block: func(s *nodest.Sheet) []framework.KnowledgePart {
+	l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
 		return []framework.KnowledgePart{{ID: "f9", Text: fmt.Sprintf("ref=%d", s.Ref(cite.Source{Kind: "file", FileID: "f9"}))}}
 	}}}
 	web := testSource("websearch", func(context.Context, *nodest.Question) (nodest.Findings, error) {
@@ -606,8 +688,8 @@ func TestSourcesShareOneNumbering(t *testing.T) {
 // The results of tools stay within what the context of the model has left.
 func TestResultsFitTheContext(t *testing.T) {
 	long := strings.Repeat("harbour ", 20_000)
-	l := library{find: func(context.Context, string) (*nodest.Answer, error) {
-		return &nodest.Answer{Hits: 1, Text: func(s *nodest.Sheet) string { return long[:min(s.Room, len(long))] }}, nil
+	l := library{find: func(context.Context, string) (*tools.Answer, error) {
+		return &tools.Answer{Hits: 1, Text: func(s *tools.Sheet) string { return long[:min(s.Room, len(long))] }}, nil
 	}}
 	s := l.fixture(t)
 	s.model.enqueue(asking("", "find", findArgs("x")))

@@ -60,7 +60,7 @@ func (e *Engine) generate(ctx context.Context, t *task) error {
 		})
 	})
 	built := t.step(func(times *chat.Timing, took chat.Span) { times.Build = &took })
-	prompt, err := turn.build()
+	prompt, err := e.build(ctx, turn)
 	built()
 	if err != nil {
 		return err

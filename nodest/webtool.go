@@ -8,6 +8,8 @@ import (
 	"nodest/cite"
 	"nodest/framework"
 	"nodest/llm"
+	"nodest/nodest/tools"
+	"nodest/op"
 	"nodest/websearch"
 )
 
@@ -18,12 +20,12 @@ func WebTool(w *websearch.Service, limit time.Duration) Toolbox {
 	return Toolbox{
 		Name: "websearch", Limit: limit,
 		Warning: framework.Warning{Code: "search_unavailable", Detail: "the model cannot search the web"},
-		Open: func(_ context.Context, q *Question) (*Toolkit, error) {
+		Open: func(ctx context.Context, q *Question) (*Toolkit, error) {
 			on := q.Setup.Options.SearchEnabled
-			if on == nil || !*on || len(w.Providers()) == 0 || !q.MayCall() {
+			if on == nil || !*on || len(w.Providers()) == 0 || !q.MayCall(ctx) {
 				return nil, nil
 			}
-			return &Toolkit{Tools: []Tool{webSearch(w, q, limit)}, Rules: webRules[q.language()]}, nil
+			return &Toolkit{Tools: []tools.Tool{webSearch(w, q, limit)}, Rules: webRules[q.language()]}, nil
 		},
 	}
 }
@@ -47,21 +49,21 @@ func (q *Question) language() framework.Language {
 	return framework.English
 }
 
-func webSearch(w *websearch.Service, q *Question, limit time.Duration) Tool {
-	return Tool{
+func webSearch(w *websearch.Service, q *Question, limit time.Duration) tools.Tool {
+	return tools.Tool{
 		Tool: llm.Tool{
 			Name:        "webSearch",
 			Description: "Search the web and read the best pages. Write a self-contained query of a few words: replace words such as it, she or there with the names they stand for. Do not repeat a query.",
 			Parameters:  json.RawMessage(`{"type":"object","required":["query"],"properties":{"query":{"type":"string","description":"What to look for."}}}`),
 		},
 		Query: "query", Web: true, Time: limit,
-		Call: func(ctx context.Context, c Call) (*Answer, error) {
+		Call: func(ctx context.Context, c tools.Call) (*tools.Answer, error) {
 			var in struct{ Query string }
 			if err := json.Unmarshal(c.Arguments, &in); err != nil {
 				return nil, err
 			}
 			found, err := w.Quick(ctx, websearch.Turn{
-				UserID: q.UserID, Text: q.Text + "\n" + in.Query, Query: firstRunes(in.Query, longestWebQuery), Lang: string(q.Setup.Docs.Language),
+				UserID: q.UserID, Text: q.Text + "\n" + in.Query, Query: op.Truncate(in.Query, longestWebQuery), Lang: string(q.Setup.Docs.Language),
 			})
 			if err != nil {
 				return nil, err
@@ -75,17 +77,18 @@ func webSearch(w *websearch.Service, q *Question, limit time.Duration) Tool {
 const longestWebQuery = 300
 
 // webAnswer is what a search of the web has found, in the form of the block of the web.
-func webAnswer(found *websearch.Found) *Answer {
-	a := &Answer{Hits: len(found.Sources)}
+func webAnswer(found *websearch.Found) *tools.Answer {
+	a := &tools.Answer{Hits: len(found.Sources)}
 	for _, source := range found.Sources {
-		a.Files = append(a.Files, ToolFile{ID: source.URL, Name: source.Title})
+		a.Files = append(a.Files, tools.File{ID: source.URL, Name: source.Title})
 		a.Shown = append(a.Shown, source.URL)
 	}
-	a.Text = func(s *Sheet) string {
-		if len(found.Sources) == 0 {
+	a.Text = func(s *tools.Sheet) string {
+		text := found.Numbered(func(source cite.Source) int { return s.Ref(source) })
+		if text == "" {
 			return `<websearch results="0"/>`
 		}
-		return "<websearch>\n" + found.Numbered(func(source cite.Source) int { return s.Ref(source) }) + "\n</websearch>"
+		return "<websearch>\n" + framework.Defuse(text) + "\n</websearch>"
 	}
 	return a
 }

@@ -15,7 +15,7 @@ var layers = []string{
 	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/search knowledge/rerank",
 	"summary memory",
 	"memory/extract chat circle websearch websearch/research knowledge",
-	"chat/archive",
+	"chat/archive nodest/tools",
 	"nodest",
 	"nodest/app server/api",
 	"store server",

@@ -41,7 +41,7 @@ type wireDelta struct {
 	ReasoningContent json.RawMessage `json:"reasoning_content"` // DeepSeek, vLLM, llama.cpp
 	Refusal          json.RawMessage `json:"refusal"`
 	Role             json.RawMessage `json:"role"`
-	ToolCalls        []wireCall      `json:"tool_calls"`
+	ToolCalls        json.RawMessage `json:"tool_calls"` // read where tools were offered
 
 	Rest map[string]jsontext.Value `json:",unknown"`
 }
@@ -86,7 +86,7 @@ func readEvent(data []byte) (event, error) {
 		} else {
 			ev.reasoning = append(ev.reasoning, textOf(d.ReasoningContent, "")...)
 		}
-		if len(d.ToolCalls) > 0 || len(d.Rest) > 0 || len(d.ReasoningContent) > 0 || len(d.Reasoning) > 0 {
+		if present(d.ToolCalls) != nil || len(d.Rest) > 0 || len(d.ReasoningContent) > 0 || len(d.Reasoning) > 0 {
 			ev.deltas = append(ev.deltas, d)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"nodest/llm"
@@ -94,7 +95,16 @@ func (a *asked) add(provider string, d wireDelta) error {
 	a.keep(&a.rest, map[string]jsontext.Value{
 		"reasoning_content": jsontext.Value(d.ReasoningContent), "reasoning": jsontext.Value(d.Reasoning),
 	})
-	for _, w := range d.ToolCalls {
+	var calls []wireCall
+	if raw := present(d.ToolCalls); raw != nil {
+		if err := jsonv2.Unmarshal(raw, &calls, lenient); err != nil {
+			return llm.BadAnswer(provider, nil, "sent a call of a tool that cannot be read")
+		}
+	}
+	for _, w := range calls {
+		if a.has(w) {
+			continue
+		}
 		c := a.callOf(w)
 		if c == nil {
 			return llm.CheckCalls(provider, make([]llm.ToolCall, llm.MaxCalls+1))
@@ -116,6 +126,16 @@ func argumentsOf(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return textOf(raw, "")
+}
+
+// has reports whether a piece is a whole call once more: some servers end a stream with all of
+// its calls.
+func (a *asked) has(w wireCall) bool {
+	same := func(mine, piece string) bool { return mine == "" || piece == "" || mine == piece }
+	return slices.ContainsFunc(a.calls, func(c *askedCall) bool {
+		return (w.Index == nil || c.index < 0 || c.index == *w.Index) && same(c.id, textOf(w.ID, "")) && same(c.name, textOf(w.Function.Name, "")) &&
+			json.Valid(c.args) && string(c.args) == argumentsOf(w.Function.Arguments)
+	})
 }
 
 // callOf finds the call that a piece belongs to, or begins one: nil if there are too many.

@@ -71,6 +71,11 @@ func TestCallsInStrangeForms(t *testing.T) {
 		"null in every place": {[]string{delta(`"tool_calls":null,"content":null`), delta(`"tool_calls":[{"index":0,"id":null,"type":null,"function":{"name":"x","arguments":null}}]`)}, `x`},
 		"a code point in two": {[]string{delta("\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"x\",\"arguments\":\"\xe8\x8c\"}}]"),
 			delta("\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"\xb6\"}}]")}, `x茶`},
+		"whole calls once more at the end": {[]string{delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"n\":"}}]`),
+			delta(`"tool_calls":[{"index":0,"function":{"arguments":"6}"}}]`), delta(`"tool_calls":[{"index":1,"id":"b","function":{"name":"x","arguments":"{\"n\":6}"}}]`),
+			delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"n\":6}"}},{"index":1,"id":"b","function":{"name":"x","arguments":"{\"n\":6}"}}]`)}, `x{"n":6} x{"n":6}`},
+		"the arguments once more": {[]string{delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"n\":6}"}}]`),
+			delta(`"tool_calls":[{"index":0,"function":{"arguments":"{\"n\":6}"}}]`)}, `x{"n":6}`},
 		"cut off": {[]string{delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"n"}}]`), `{"choices":[{"delta":{},"finish_reason":"length"}]}`}, `x{"n`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,6 +88,23 @@ func TestCallsInStrangeForms(t *testing.T) {
 				t.Errorf("%q, %v; want %s", got, r.Err, tt.calls)
 			}
 		})
+	}
+}
+
+// What a server says of tools matters only to those who have some.
+func TestCallsThatCannotBeRead(t *testing.T) {
+	for _, calls := range []string{`{}`, `"none"`, `[{"index":"0","function":"x"}]`, `[[]]`} {
+		r := readWhole(t, OpenAI, delta(`"content":"So","tool_calls":`+calls))
+		if r.Err == nil {
+			t.Errorf("%s is read as %+v", calls, r.Last.Calls)
+		}
+		r = llmtest.Read(t, func(yield func(llm.Chunk, error) bool) {
+			s := stream{ctx: t.Context(), provider: OpenAI, yield: yield}
+			s.events(strings.NewReader("data: " + delta(`"content":"So","tool_calls":`+calls) + "\n\ndata: [DONE]\n"))
+		})
+		if r.Err != nil || r.Text != "So" {
+			t.Errorf("without tools, %s fails a reply: %+v", calls, r)
+		}
 	}
 }
 

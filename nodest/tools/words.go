@@ -1,4 +1,4 @@
-package nodest
+package tools
 
 import (
 	"strings"
@@ -6,14 +6,14 @@ import (
 	"nodest/framework"
 )
 
-// toolWords are what a model is told about its calls, in one language.
-type toolWords struct {
+// words are what a model is told about its calls, in one language.
+type words struct {
 	write    string // behind the last results: no more calls
 	repeated string // behind a search that was not carried out
 	limit    string // the answer to a call beyond the limit of its tool
 }
 
-var toolWordsIn = map[framework.Language]toolWords{
+var wordsIn = map[framework.Language]words{
 	framework.English: {
 		write:    "No more tools can be called for this message. Write the reply now, from what you have.",
 		repeated: "This search was made already. Read what it has found, search for something else, or write the reply.",
@@ -26,14 +26,14 @@ var toolWordsIn = map[framework.Language]toolWords{
 	},
 }
 
-func wordsForTools(l framework.Language) toolWords {
-	if w, ok := toolWordsIn[l]; ok {
+func wordsFor(l framework.Language) words {
+	if w, ok := wordsIn[l]; ok {
 		return w
 	}
-	return toolWordsIn[framework.English]
+	return wordsIn[framework.English]
 }
 
 var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
 
-// toolError is the result of a call that failed.
-func toolError(text string) string { return "<error>" + markup.Replace(text) + "</error>" }
+// failed is the result of a call that failed.
+func failed(text string) string { return "<error>" + markup.Replace(text) + "</error>" }

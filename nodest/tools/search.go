@@ -1,4 +1,4 @@
-package nodest
+package tools
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package nodest
+package tools
 
 import (
 	"cmp"
@@ -41,14 +41,14 @@ type plannedCall struct {
 }
 
 // plan decides in the order of the calls which ones are carried out.
-func (l *toolLoop) plan(ctx context.Context, calls []llm.ToolCall) []*plannedCall {
+func (r *Run) plan(ctx context.Context, calls []llm.ToolCall) []*plannedCall {
 	list := make([]*plannedCall, len(calls))
 	for i, call := range calls {
-		c := &plannedCall{call: call, id: itoa(l.rounds) + "." + itoa(i+1), round: l.rounds}
-		if err := l.read(c); err != nil {
+		c := &plannedCall{call: call, id: strconv.Itoa(r.rounds) + "." + strconv.Itoa(i+1), round: r.rounds}
+		if err := r.read(c); err != nil {
 			c.problem = err.Error()
 		} else {
-			l.admit(ctx, c)
+			r.admit(ctx, c)
 		}
 		list[i] = c
 	}
@@ -56,16 +56,16 @@ func (l *toolLoop) plan(ctx context.Context, calls []llm.ToolCall) []*plannedCal
 }
 
 // read finds the tool of a call and reads its arguments. The error is for the model.
-func (l *toolLoop) read(c *plannedCall) error {
-	i := slices.IndexFunc(l.turn.tools, func(t Tool) bool { return t.Name == c.call.Name })
+func (r *Run) read(c *plannedCall) error {
+	i := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == c.call.Name })
 	if i < 0 {
 		var names []string
-		for _, t := range l.turn.tools {
+		for _, t := range r.Tools {
 			names = append(names, t.Name)
 		}
 		return fmt.Errorf("there is no tool %q; the tools are %s", c.call.Name, strings.Join(names, ", "))
 	}
-	c.tool = &l.turn.tools[i]
+	c.tool = &r.Tools[i]
 	args, whole, err := llm.ReadArguments(c.tool.Parameters, c.call.Arguments)
 	if err != nil {
 		return err
@@ -98,39 +98,39 @@ func scopeOf(t *Tool, args map[string]any) string {
 }
 
 // admit refuses a call that repeats a search, or is beyond the limit of its tool.
-func (l *toolLoop) admit(ctx context.Context, c *plannedCall) {
+func (r *Run) admit(ctx context.Context, c *plannedCall) {
 	if s := c.search; s != nil {
 		if c.tool.Vector != nil {
-			ctx, cancel := context.WithTimeout(ctx, l.limits.CallTime)
+			ctx, cancel := context.WithTimeout(ctx, r.Limits.CallTime)
 			s.vector, _ = c.tool.Vector(ctx, c.query) // without it, words tell
 			cancel()
 		}
-		if c.repeat = s.repeats(l.searches); c.repeat != nil {
-			l.repeats++
+		if c.repeat = s.repeats(r.searches); c.repeat != nil {
+			r.repeats++
 			c.search = nil
 			return
 		}
 	}
-	if l.used[c.tool.Name] >= l.limitOf(*c.tool) {
+	if r.used[c.tool.Name] >= r.limitOf(*c.tool) {
 		c.overLimit, c.search = true, nil
-		c.refusal = "<limit>" + l.words.limit + "</limit>"
+		c.refusal = "<limit>" + r.words.limit + "</limit>"
 		return
 	}
 	c.admitted = true
-	l.used[c.tool.Name]++
+	r.used[c.tool.Name]++
 	if c.search != nil {
-		l.remember(c.search)
+		r.remember(c.search)
 	}
 }
 
 // carryOut carries out the calls that were admitted, several at once.
-func (l *toolLoop) carryOut(ctx context.Context, calls []*plannedCall) {
-	ctx, cancel := context.WithTimeout(ctx, l.limits.Time-l.spent)
+func (r *Run) carryOut(ctx context.Context, calls []*plannedCall) {
+	ctx, cancel := context.WithTimeout(ctx, r.Limits.Time-r.spent)
 	defer cancel()
-	slots := make(chan struct{}, l.limits.AtOnce)
+	slots := make(chan struct{}, r.Limits.AtOnce)
 	var group sync.WaitGroup
 	for _, c := range calls {
-		l.e.publishTool(l.t, c.started())
+		r.Publish(c.started())
 		if !c.admitted {
 			continue
 		}
@@ -139,15 +139,15 @@ func (l *toolLoop) carryOut(ctx context.Context, calls []*plannedCall) {
 			defer func() { <-slots }()
 			begun := time.Now()
 			var err error
-			if c.answer, err = c.carryOut(ctx, cmp.Or(c.tool.Time, l.limits.CallTime)); err != nil {
+			if c.answer, err = c.carryOut(ctx, cmp.Or(c.tool.Time, r.Limits.CallTime)); err != nil {
 				c.answer, c.problem = nil, fault.Public(err).Message
-				l.e.opts.Log.WarnContext(ctx, "a tool failed", "tool", c.call.Name, "generation", l.t.id, "err", err)
+				r.Log.WarnContext(ctx, "a tool failed", "tool", c.call.Name, "err", err)
 			}
 			c.took = time.Since(begun)
 		})
 	}
 	group.Wait()
-	l.searches = slices.DeleteFunc(l.searches, func(s *pastSearch) bool { // one that failed may be made again
+	r.searches = slices.DeleteFunc(r.searches, func(s *pastSearch) bool { // one that failed may be made again
 		return slices.ContainsFunc(calls, func(c *plannedCall) bool { return c.search == s && c.problem != "" })
 	})
 }
@@ -173,58 +173,10 @@ func (c *plannedCall) carryOut(ctx context.Context, limit time.Duration) (a *Ans
 
 // repeated is the result of a search that was made before: what it has found, without
 // the text.
-func (l *toolLoop) repeated(s *pastSearch) string {
+func (r *Run) repeated(s *pastSearch) string {
 	var refs []string
 	for _, n := range slices.Compact(slices.Sorted(slices.Values(s.refs))) {
-		refs = append(refs, itoa(n))
+		refs = append(refs, strconv.Itoa(n))
 	}
-	return `<repeated of="` + s.name + `" files="` + markup.Replace(strings.Join(s.files, " ")) + `" refs="` + strings.Join(refs, " ") + `"/>` + "\n" + l.words.repeated
+	return `<repeated of="` + s.name + `" files="` + markup.Replace(strings.Join(s.files, " ")) + `" refs="` + strings.Join(refs, " ") + `"/>` + "\n" + r.words.repeated
 }
-
-// toolData is what gen.tool carries.
-type toolData struct {
-	CallID     string     `json:"callId"`
-	Tool       string     `json:"tool"`
-	State      string     `json:"state"` // started, finished or failed
-	Round      int        `json:"round"`
-	Query      string     `json:"query,omitempty"`
-	FileIDs    []string   `json:"fileIds,omitempty"`
-	Hits       *int       `json:"hits,omitempty"` // of a search
-	Files      []ToolFile `json:"files,omitempty"`
-	Chars      *int       `json:"chars,omitempty"` // of the result, which is not told
-	Ms         *int64     `json:"ms,omitempty"`
-	Suppressed bool       `json:"suppressed,omitempty"` // it repeats a search, or is one too many
-	Degraded   []string   `json:"degraded,omitempty"`
-}
-
-// mostTold bounds the lists of gen.tool, toldName the length of a tool's name.
-const (
-	mostTold = 20
-	toldName = 64
-)
-
-func (c *plannedCall) started() toolData {
-	return toolData{
-		CallID: c.id, Tool: firstRunes(c.call.Name, toldName), State: "started", Round: c.round,
-		Query: firstRunes(c.query, tracedQuery), FileIDs: c.ids[:min(len(c.ids), mostTold)],
-	}
-}
-
-func (c *plannedCall) finished() toolData {
-	d := c.started()
-	d.State, d.Chars, d.Ms, d.Suppressed = "finished", &c.chars, new(c.took.Milliseconds()), c.repeat != nil || c.overLimit
-	if c.problem != "" {
-		d.State = "failed"
-	}
-	if a := c.answer; a != nil {
-		if c.search != nil {
-			d.Hits = &a.Hits
-		}
-		d.Files, d.Degraded = a.Files[:min(len(a.Files), mostTold)], a.Degraded
-	}
-	return d
-}
-
-func (e *Engine) publishTool(t *task, d toolData) { e.publish(t, "gen.tool", d) }
-
-func itoa(n int) string { return strconv.Itoa(n) }

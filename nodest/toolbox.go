@@ -1,0 +1,160 @@
+package nodest
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"nodest/fault"
+	"nodest/framework"
+	"nodest/llm"
+	"nodest/nodest/tools"
+)
+
+// Toolbox offers tools for the turns of an engine. The toolboxes are opened side by side with
+// the sources, before the request is built. None of them fails a turn: it goes on without
+// the tools of one that cannot be opened, and its prompt has a warning.
+type Toolbox struct {
+	Name    string            // for the log
+	Limit   time.Duration     // for Open and Inject together, after which the turn goes on without it
+	Warning framework.Warning // of a prompt that has to do without it
+
+	// Open returns what a turn gets, nil for nothing. It is called for every kind of turn and
+	// for previews; tools and rules are only used where Question.MayCall is true. It ends soon
+	// after ctx does.
+	Open func(ctx context.Context, q *Question) (*Toolkit, error)
+}
+
+// Toolkit is what a toolbox offers for one turn. Everything in it may be missing.
+type Toolkit struct {
+	Tools []tools.Tool
+	Rules string // how to use the tools, for the system, at most 120 words; sent with them alone
+
+	// Block returns documents that go before the chat, whether or not the model calls tools.
+	// Their numbers are the first ones of the turn, so that the block is the same in the next.
+	Block func(s *tools.Sheet) []framework.KnowledgePart
+
+	// Inject searches once, before the request, for a model that does not call tools. The text
+	// of its answer goes into the user's message; a nil answer adds nothing.
+	Inject func(ctx context.Context) (*tools.Answer, error)
+}
+
+// opened is a toolbox that was opened.
+type opened struct {
+	kit      *Toolkit
+	calls    bool          // the model may call its tools
+	injected *tools.Answer // for a model that does not call tools; nil = nothing
+	err      error
+}
+
+// open is Open, and Inject where the model of the turn does not call tools, within the
+// limit; a panic is an error. What was there before it counts.
+func (b Toolbox) open(ctx context.Context, q *Question, asked func(name string) (answered func())) (o opened) {
+	ctx, cancel := context.WithTimeout(ctx, b.Limit)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			o.err = fmt.Errorf("toolbox %s: panic: %v\n%s", b.Name, p, debug.Stack())
+		}
+	}()
+	if o.kit, o.err = b.Open(ctx, q); o.err != nil || o.kit == nil {
+		return o
+	}
+	o.calls = len(o.kit.Tools) > 0 && q.MayCall(ctx)
+	if o.kit.Inject != nil && q.task == llm.Reply && !q.preview && !o.calls {
+		defer asked(stageTools)()
+		o.injected, o.err = o.kit.Inject(ctx)
+	}
+	return o
+}
+
+// addKits puts what the toolboxes offer into the input of the build, in two steps: the
+// documents before the findings of the sources, so that their numbers are the same in every
+// turn, and the rest behind them.
+func (t *turn) addKits(list []opened) (rest func()) {
+	for _, o := range list {
+		if o.kit != nil && o.kit.Block != nil {
+			t.input.Knowledge = append(t.input.Knowledge, o.kit.Block(t.numbers.Sheet(t.input.Options.Context, tools.InBlock))...)
+		}
+	}
+	return func() {
+		var rules []string
+		for _, o := range list {
+			if o.kit == nil {
+				continue
+			}
+			t.kits = append(t.kits, o.kit)
+			t.inject(o.injected)
+			if o.calls {
+				t.tools = append(t.tools, o.kit.Tools...)
+				rules = append(rules, o.kit.Rules)
+			}
+		}
+		if len(t.tools) > 0 {
+			t.input.Rules = strings.Join(rules, "\n\n")
+			t.replyReserve = t.input.Options.Reserve
+			t.input.Options.Reserve += tools.Tokens(t.tools, t.count) + min(toolReserve, t.input.Options.Context/4)
+		}
+	}
+}
+
+// build is the prompt of the turn. One that leaves no room for tools goes without the room, and
+// if that does not help without the tools: whoever has documents must not lose a reply by them.
+func (t *turn) build() (*framework.Prompt, error) {
+	p, err := framework.Build(t.input)
+	if len(t.tools) == 0 || !fault.Is(err, fault.ContextTooLarge) {
+		return p, err
+	}
+	t.input.Options.Reserve = t.replyReserve + tools.Tokens(t.tools, t.count)
+	if p, err = framework.Build(t.input); fault.Is(err, fault.ContextTooLarge) {
+		t.dropTools()
+		return framework.Build(t.input)
+	}
+	return p, err
+}
+
+// dropTools takes the tools out of the input of the build.
+func (t *turn) dropTools() {
+	t.tools, t.input.Rules, t.input.Options.Reserve = nil, "", t.replyReserve
+}
+
+// count is the number of tokens of a text, as the prompt is measured.
+func (t *turn) count(text string) int { return framework.CountTokens(t.input.Options.Tokenizer, text) }
+
+// toolReserve is how many tokens a prompt leaves for calls and their results, at most.
+const toolReserve = 16_384
+
+// inject adds the passages that were found for a model without tools.
+func (t *turn) inject(a *tools.Answer) {
+	if a == nil {
+		return
+	}
+	text := a.Text(t.numbers.Sheet(injectedRoom, tools.InPassages))
+	t.input.Findings.Passages = strings.TrimSpace(t.input.Findings.Passages + "\n" + text)
+	t.trace.Path = pathInject
+	if a.Query != "" {
+		t.trace.Searches = append(t.trace.Searches, tools.SearchTrace(a.Query, a.Hits, false))
+	}
+}
+
+// injectedRoom bounds the passages for a model without tools, in code points.
+const injectedRoom = 6000
+
+// injectNow is Toolkit.Inject in the middle of a turn; its failure costs only what it would
+// have found.
+func (e *Engine) injectNow(ctx context.Context, kit *Toolkit) (a *tools.Answer) {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.ToolLimits.CallTime)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			e.opts.Log.ErrorContext(ctx, "a search for a reply panicked", "err", p, "stack", string(debug.Stack()))
+		}
+	}()
+	a, err := kit.Inject(ctx)
+	if err != nil {
+		e.opts.Log.WarnContext(ctx, "turn continues without a search", "err", err)
+	}
+	return a
+}
