@@ -38,6 +38,9 @@ type Options struct {
 	// CheckProvider returns fault.Invalid for the name of a provider that does not
 	// exist; nil = all names pass.
 	CheckProvider func(ctx context.Context, userID, name string) error
+	// HasToolServer reports whether there is a server of that name whose tools characters may
+	// call; nil = there is none.
+	HasToolServer func(name string) bool
 	// Replan is called in the transaction that changes when characters post in the circle:
 	// their settings, or the user's time zone; nil = nobody plans that.
 	Replan func(tx jobs.Tx) error

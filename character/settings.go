@@ -102,6 +102,9 @@ func (svc *Service) PutSettings(ctx context.Context, c *op.Call, id string, sett
 		if err != nil {
 			return nil, err
 		}
+		if err := svc.checkServers(before.Tools.Servers, after.Tools.Servers); err != nil {
+			return nil, err
+		}
 		if err := svc.replan(tx, !reflect.DeepEqual(before.Circle, after.Circle)); err != nil {
 			return nil, err
 		}
@@ -112,6 +115,17 @@ func (svc *Service) PutSettings(ctx context.Context, c *op.Call, id string, sett
 		return nil, 0, err
 	}
 	return kept.Settings, kept.Version, nil
+}
+
+// checkServers refuses names of servers that do not exist. One that the settings had before may
+// stay: the operator has removed the server since, and it is not used.
+func (svc *Service) checkServers(before, after []string) error {
+	for i, name := range after {
+		if !slices.Contains(before, name) && (svc.opts.HasToolServer == nil || !svc.opts.HasToolServer(name)) {
+			return fault.InvalidField(fmt.Sprintf("tools.servers[%d]", i), "unknown", "unknown server %q", name)
+		}
+	}
+	return nil
 }
 
 // settingRule is one member of the settings: its default and what it may be.
@@ -156,6 +170,9 @@ var characterSettings = []settingGroup{
 	}},
 	{name: "knowledge", rules: []settingRule{
 		{name: "citations", def: CiteInline, oneOf: []string{CiteInline, CiteHidden, CiteOff}},
+	}},
+	{name: "tools", rules: []settingRule{
+		{name: "servers", def: []string{}, max: 16, text: 32},
 	}},
 	{name: "cognition", rules: []settingRule{
 		{name: "autoCommit", def: false},
@@ -210,6 +227,9 @@ type Settings struct {
 	Knowledge struct {
 		Citations string `json:"citations"` // CiteInline, CiteHidden or CiteOff
 	} `json:"knowledge"`
+	Tools struct {
+		Servers []string `json:"servers"` // whose tools it may call: names of the operator's MCP servers
+	} `json:"tools"`
 	Circle struct {
 		Enabled        bool     `json:"enabled"`
 		PostsPerDay    int      `json:"postsPerDay"`

@@ -21,7 +21,7 @@ func ReadArguments(parameters json.RawMessage, written string) (map[string]any, 
 	}
 	var schema struct {
 		Required   []string
-		Properties map[string]struct{ Type string }
+		Properties map[string]json.RawMessage
 	}
 	if err := json.Unmarshal(parameters, &schema); err != nil {
 		return nil, nil, fmt.Errorf("the parameters of the tool: %w", err)
@@ -31,7 +31,9 @@ func ReadArguments(parameters json.RawMessage, written string) (map[string]any, 
 			return nil, nil, fmt.Errorf("the argument %q is required and must not be empty", name)
 		}
 	}
-	for name, p := range schema.Properties {
+	for name, raw := range schema.Properties {
+		var p struct{ Type string }
+		_ = json.Unmarshal(raw, &p) // a list of types, or none at all, is not checked
 		if v := args[name]; v == nil {
 			delete(args, name)
 		} else if p.Type != "" && !hasType(v, p.Type) {

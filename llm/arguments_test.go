@@ -30,6 +30,15 @@ func TestArgumentsAreReadAsModelsWriteThem(t *testing.T) {
 	}
 }
 
+// A schema that another server has written says more than our own ones do.
+func TestArgumentsOfForeignSchemasAreRead(t *testing.T) {
+	foreign := json.RawMessage(`{"type":"object","properties":{"city":{"type":["string","null"]},"any":true,"n":{"anyOf":[{"type":"integer"},{"type":"null"}]}}}`)
+	_, got, err := llm.ReadArguments(foreign, `{"city":"Oslo","any":[1],"n":2}`)
+	if want := `{"any":[1],"city":"Oslo","n":2}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}
+
 func TestArgumentsThatCannotBeReadNameWhatIsWrong(t *testing.T) {
 	for written, want := range map[string]string{
 		`{"query":`:                     "not valid JSON",

@@ -27,6 +27,7 @@ import (
 	"nodest/jobs"
 	"nodest/knowledge"
 	"nodest/llm"
+	"nodest/mcptool"
 	"nodest/memory"
 	"nodest/memory/extract"
 	"nodest/nodest"
@@ -71,6 +72,7 @@ type testServer struct {
 type parts struct {
 	models nodest.Models    // instead of the scripted model
 	now    func() time.Time // the clock of the store; it may leap
+	tools  *mcptool.Service // instead of one without servers
 }
 
 // newTestServer starts a server; change may be nil.
@@ -101,7 +103,10 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		AdminToken: "admin-token-of-the-test", Password: quick, Log: log,
 	})
 	h.must(err)
-	h.characters = character.New(h.db.Characters(), character.Options{Replan: circle.Replan})
+	if own.tools == nil {
+		own.tools = mcptool.New(mcptool.Options{})
+	}
+	h.characters = character.New(h.db.Characters(), character.Options{Replan: circle.Replan, HasToolServer: own.tools.Has})
 	h.chats = chat.New(h.db.Chats(), h.characters, chat.Options{Memory: true, Log: log})
 	search := h.web.service(t, h.db.WebSearch(), log)
 	if own.models == nil {
@@ -122,7 +127,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}, nodest.Options{
 		Alone: true, Log: log, Embedder: offlineEmbedder,
 		Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout), nodest.Web(search, testTimeout)},
-		Tools:   []nodest.Toolbox{nodest.Knowledge(h.knowledge, testTimeout), nodest.WebTool(search, testTimeout)},
+		Tools:   []nodest.Toolbox{nodest.Knowledge(h.knowledge, testTimeout), nodest.WebTool(search, testTimeout), own.tools.Toolbox()},
 	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	attachments := attachment.New(h.db.Attachments())
@@ -146,7 +151,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}
 	services := api.Services{
 		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory,
-		Circle: h.circle, Knowledge: h.knowledge, Attachments: attachments, Web: search, Hub: h.hub,
+		Circle: h.circle, Knowledge: h.knowledge, Attachments: attachments, Web: search, Tools: own.tools, Hub: h.hub,
 	}
 	h.server = New(Deps{
 		Services: services, App: app.New(h.db.App(), h.chats, h.engine), Accounts: h.accounts, Providers: oneProvider{},

@@ -306,6 +306,7 @@ func (c *checker) tools(path string, from *chat.ToolTrace) *chat.ToolTrace {
 		rule{within(int64(from.Rounds), 0, maxCounted), "rounds", "must be a count"},
 		rule{len(from.Searches) <= mostTraced, "searches", "must have at most 100 items"},
 		rule{len(from.Reads) <= mostTraced, "reads", "must have at most 100 items"},
+		rule{len(from.Calls) <= mostTraced, "calls", "must have at most 100 items"},
 		oneOf("path", from.Path, toolPaths),
 	)
 	out := chat.ToolTrace{Rounds: from.Rounds, Searches: []chat.ToolSearch{}, Reads: []string{}, Path: from.Path}
@@ -316,6 +317,12 @@ func (c *checker) tools(path string, from *chat.ToolTrace) *chat.ToolTrace {
 	}
 	for _, id := range from.Reads {
 		out.Reads = append(out.Reads, chat.CleanText(id))
+	}
+	for i, u := range from.Calls {
+		c.require(fmt.Sprintf("%s.tools.calls[%d]", path, i),
+			rule{within(int64(u.Chars), 0, maxCounted), "chars", "must be a count"}, rule{within(u.Ms, 0, maxCounted), "ms", "must be a count"})
+		u.Tool = chat.CleanText(u.Tool)
+		out.Calls = append(out.Calls, u)
 	}
 	return &out
 }

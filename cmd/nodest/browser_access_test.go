@@ -70,7 +70,7 @@ func newAccessPage(t *testing.T) *accessPage {
 		return reply
 	})
 	a := &accessPage{t: t, ctx: browser(t)}
-	a.p = newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s", "OPENAI_BASE_URL="+fake.URL).start(t)
+	a.p = newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s", "OPENAI_BASE_URL="+fake.URL, "NODEST_MCP_SERVERS=weather="+toolServer(t).URL+"/mcp").start(t)
 
 	var made struct{ Character struct{ ID string } }
 	a.call(http.MethodPost, "/characters/sample", nil, &made)

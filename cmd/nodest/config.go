@@ -83,6 +83,8 @@ var settings = []setting{
 	{env: "NODEST_RERANK_BASE_URL", help: "base URL of a server that reranks as Jina or Cohere do, if not theirs; /rerank is added", check: isURL},
 	{env: "NODEST_RERANK_MODEL", help: "model for reranking with jina or cohere; empty: jina-reranker-v2-base-multilingual or rerank-v3.5"},
 	{env: "COHERE_API_KEY", help: "Cohere API key for reranking; several, separated by commas, are rotated", secret: true},
+	{env: "NODEST_MCP_SERVERS", help: "MCP servers whose tools characters may call, if their settings say so: name=https://host/mcp, separated by commas; they may be on private addresses", check: areToolServers},
+	{env: "NODEST_MCP_KEYS", help: "bearer tokens for these servers: name=token, separated by commas", secret: true},
 	{env: "NODEST_FETCH_ALLOW", help: "comma-separated list of hosts, addresses and networks (10.0.0.0/8) that web search may reach although they are private, on any port"},
 	{env: "NODEST_ORIGINS", help: "comma-separated list of other web origins that may connect (CORS and WebSocket); empty: none"},
 	{env: "NODEST_TOKENS_PER_DAY", def: "0", help: "maximum tokens per user and day; 0: no limit", check: isCount},

@@ -111,7 +111,7 @@ func (p *program) examine(ctx context.Context, network bool) []check {
 	if err != nil {
 		return append(checks, check{"providers", "misconfigured", oneLine(err)})
 	}
-	return slices.Concat(checks, m.checks(ctx, network), checkSearch(ctx, cfg, network), checkRerank(cfg))
+	return slices.Concat(checks, m.checks(ctx, network), checkSearch(ctx, cfg, network), checkToolServers(ctx, cfg, network), checkRerank(cfg))
 }
 
 func (p *program) checkFolder(cfg *config) check {

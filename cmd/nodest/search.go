@@ -88,7 +88,7 @@ func (r *running) sources() []nodest.Source {
 
 // tools are what models may call while they write.
 func (r *running) tools() []nodest.Toolbox {
-	return []nodest.Toolbox{nodest.Knowledge(r.knowledge, knowledgeTimeout), nodest.WebTool(r.search, searchTimeout)}
+	return []nodest.Toolbox{nodest.Knowledge(r.knowledge, knowledgeTimeout), nodest.WebTool(r.search, searchTimeout), r.mcp.Toolbox()}
 }
 
 // checkSearch sends a real query to each search provider.

@@ -28,6 +28,7 @@ import (
 	"nodest/jobs"
 	"nodest/knowledge"
 	"nodest/llm"
+	"nodest/mcptool"
 	"nodest/memory"
 	"nodest/memory/extract"
 	"nodest/nodest"
@@ -165,6 +166,7 @@ type running struct {
 	memory     *memory.Service
 	web        *web
 	search     *websearch.Service
+	mcp        *mcptool.Service
 	characters *character.Service
 	chats      *chat.Service
 	engine     *nodest.Engine
@@ -217,6 +219,9 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	if r.web, err = newWeb(cfg, searchCounter{r.db}); err != nil {
 		return r, err
 	}
+	if r.mcp, err = newToolServers(cfg, false, log); err != nil {
+		return r, err
+	}
 	r.build(alone)
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
@@ -238,7 +243,7 @@ func (r *running) build(alone bool) {
 	}
 	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
 	r.characters = character.New(r.db.Characters(), character.Options{
-		Replan: circle.Replan,
+		Replan: circle.Replan, HasToolServer: r.mcp.Has,
 		CheckProvider: func(ctx context.Context, userID, name string) error {
 			_, err := r.models.Resolve(ctx, userID, name, "", "")
 			return err
@@ -281,7 +286,7 @@ func (r *running) build(alone bool) {
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory,
-		Circle: r.circle, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Hub: r.hub,
+		Circle: r.circle, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
 	}
 	r.server = server.New(server.Deps{
 		Services: services, App: app.New(r.db.App(), r.chats, r.engine), Accounts: r.accounts, Providers: r.models,
@@ -423,6 +428,11 @@ func (r *running) close() {
 	if r.web != nil {
 		if err := r.web.close(); err != nil {
 			r.log.Warn("sessions with search providers not closed cleanly", "err", err)
+		}
+	}
+	if r.mcp != nil {
+		if err := r.mcp.Close(); err != nil {
+			r.log.Warn("sessions with MCP servers not closed cleanly", "err", err)
 		}
 	}
 	if r.db != nil {

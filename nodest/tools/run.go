@@ -217,11 +217,13 @@ func (r *Run) writeAnswer(c *plannedCall) string {
 
 // trace notes a call in the trace of the text.
 func (r *Run) trace(c *plannedCall) {
-	if c.tool == nil || c.problem != "" || c.overLimit {
-		return
-	}
 	tr := r.Trace
 	switch {
+	case c.admitted && c.tool.Query == "" && c.tool.Reads == "":
+		if len(tr.Calls) < mostTraced {
+			tr.Calls = append(tr.Calls, chat.ToolUse{Tool: c.tool.Name, Chars: c.chars, Ms: c.took.Milliseconds(), Failed: c.problem != ""})
+		}
+	case c.tool == nil || c.problem != "" || c.overLimit:
 	case c.repeat != nil:
 		tr.Searches = append(tr.Searches, SearchTrace(c.query, len(c.repeat.refs), true))
 	case c.search != nil:
@@ -245,7 +247,7 @@ func (r *Run) showsNew(a *Answer) bool {
 	return fresh
 }
 
-// mostTraced bounds the files in a trace, tracedQuery the length of a query in code points.
+// mostTraced bounds the lists of a trace, tracedQuery the length of a query in code points.
 const (
 	mostTraced  = 50
 	tracedQuery = 300

@@ -15,6 +15,7 @@ import (
 	"nodest/chat/archive"
 	"nodest/circle"
 	"nodest/knowledge"
+	"nodest/mcptool"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/stream"
@@ -32,13 +33,14 @@ type Services struct {
 	Knowledge   *knowledge.Service
 	Attachments *attachment.Service
 	Web         *websearch.Service
+	Tools       *mcptool.Service
 	Hub         *stream.Hub
 }
 
 // Operations is the one list of what both transports offer, except files.
 var Operations = slices.Concat(
 	chatOperations, historyOperations, saveOperations, memoryOperations,
-	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, knowledgeOperations, jobOperations, syncOperations,
+	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, toolOperations, knowledgeOperations, jobOperations, syncOperations,
 )
 
 // Uploads, Downloads and Streams are what clients can ask for that is a file and not JSON.

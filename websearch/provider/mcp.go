@@ -4,60 +4,49 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/mcpclient"
 )
 
-// mcpServer searches with a tool of an MCP server. Its session stays open between
-// searches; one that was lost is opened again.
+// mcpServer searches with a tool of an MCP server.
 type mcpServer struct {
 	api
-	held chan *mcpSession // of capacity 1: the session, nil before the first
-}
+	server *mcpclient.Server
 
-type mcpSession struct {
-	*mcp.ClientSession
+	mu     sync.Mutex
+	chosen *mcp.ClientSession // whose search tool is tool
 	tool   searchTool
-	watch  *watched
-	cancel context.CancelFunc // ends what belongs to the session
 }
 
 func newMCP(a api) *mcpServer {
-	m := &mcpServer{api: a, held: make(chan *mcpSession, 1)}
-	m.held <- nil
-	return m
+	return &mcpServer{api: a, server: mcpclient.New(mcpclient.Config{Name: a.name, Address: a.base, Client: a.client, Public: true})}
 }
 
 func (m *mcpServer) Search(ctx context.Context, q Query) (Results, error) {
-	for {
-		s, fresh, err := m.session(ctx)
+	var answer *mcp.CallToolResult
+	err := m.server.Do(ctx, llm.Secrets{Texts: []string{q.Text}}, func(ctx context.Context, session *mcp.ClientSession) error {
+		tool, err := m.choose(ctx, session)
 		if err != nil {
-			return Results{}, err
+			return err
 		}
-		s.watch.status.Store(0)
-		answer, err := s.CallTool(ctx, &mcp.CallToolParams{Name: s.tool.name, Arguments: s.tool.arguments(q)})
-		switch {
-		case err == nil:
-			return m.read(answer, q)
-		case ctx.Err() != nil:
-			return Results{}, m.noAnswer(ctx, err)
+		answer, err = session.CallTool(ctx, &mcp.CallToolParams{Name: tool.name, Arguments: tool.arguments(q)})
+		if err != nil {
+			m.choice(nil, searchTool{}) // the server may have other tools now
 		}
-		m.lost(s)
-		if fresh {
-			return Results{}, m.failed(ctx, err, s.watch, q)
-		}
+		return err
+	})
+	if err != nil {
+		return Results{}, err
 	}
+	return m.read(answer, q)
 }
 
 // read takes the results out of the answer of a tool.
@@ -74,108 +63,26 @@ func (m *mcpServer) read(answer *mcp.CallToolResult, q Query) (Results, error) {
 	return Results{Results: found[:min(len(found), q.Count)]}, nil
 }
 
-// session returns the open session, or a fresh one. Only one is opened at a time.
-func (m *mcpServer) session(ctx context.Context) (s *mcpSession, fresh bool, err error) {
-	select {
-	case s = <-m.held:
-	case <-ctx.Done():
-		return nil, false, m.noAnswer(ctx, ctx.Err())
-	}
-	if s == nil {
-		fresh = true
-		s, err = m.open(ctx)
-	}
-	m.held <- s
-	return s, fresh, err
-}
-
-// lost closes a session that does not work any more.
-func (m *mcpServer) lost(s *mcpSession) {
-	if held := <-m.held; held == s {
-		m.held <- nil
-	} else {
-		m.held <- held
-	}
-	s.close()
-}
-
 // Close ends the session.
-func (m *mcpServer) Close() error {
-	s := <-m.held
-	m.held <- nil
-	if s != nil {
-		s.close()
-	}
-	return nil
-}
-
-// close ends a session. It waits for at most a second for the server.
-func (s *mcpSession) close() {
-	stop := time.AfterFunc(time.Second, s.cancel)
-	defer stop.Stop()
-	_ = s.ClientSession.Close() // the server may be gone
-	s.cancel()
-}
-
-// open connects to the server and chooses its search tool. An address that ends in /sse
-// has the older transport, and so may one that refuses the newer.
-func (m *mcpServer) open(ctx context.Context) (*mcpSession, error) {
-	older := func(c *http.Client) mcp.Transport {
-		return &mcp.SSEClientTransport{Endpoint: m.base, HTTPClient: c, MaxEventSize: maxBody}
-	}
-	if strings.HasSuffix(m.base, "/sse") {
-		return m.connect(ctx, older)
-	}
-	s, err := m.connect(ctx, func(c *http.Client) mcp.Transport {
-		return &mcp.StreamableClientTransport{Endpoint: m.base, HTTPClient: c, MaxEventSize: maxBody, DisableStandaloneSSE: true, MaxRetries: -1}
-	})
-	switch llm.ProviderStatus(err) {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
-		if s, olderErr := m.connect(ctx, older); olderErr == nil {
-			return s, nil
-		}
-	}
-	return s, err
-}
-
-// connect opens a session, which outlives ctx.
-func (m *mcpServer) connect(ctx context.Context, transport func(*http.Client) mcp.Transport) (*mcpSession, error) {
-	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, cancel)
-	watch := &watched{life: life, next: m.client.Transport}
-	own := *m.client
-	own.Transport = watch
-	own.Timeout = 0 // a stream of events lasts; each search has its own time limit
-	client := mcp.NewClient(&mcp.Implementation{Name: "nodest", Version: "1"}, nil)
-	session, err := client.Connect(life, transport(&own), nil)
-	if err != nil {
-		stop()
-		cancel()
-		return nil, m.failed(ctx, err, watch, Query{})
-	}
-	s := &mcpSession{ClientSession: session, watch: watch, cancel: cancel}
-	watch.status.Store(0)
-	s.tool, err = m.choose(ctx, session, watch)
-	if err == nil && !stop() {
-		err = m.noAnswer(ctx, ctx.Err())
-	}
-	if err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
-}
+func (m *mcpServer) Close() error { return m.server.Close() }
 
 // maxTools bounds how many tools of a server are looked at.
 const maxTools = 500
 
-// choose returns the tool that is most likely made for searching the web.
-func (m *mcpServer) choose(ctx context.Context, session *mcp.ClientSession, watch *watched) (searchTool, error) {
-	var best searchTool
+// choose returns the tool that is most likely made for searching the web. A session has the
+// same one as long as it lasts.
+func (m *mcpServer) choose(ctx context.Context, session *mcp.ClientSession) (searchTool, error) {
+	m.mu.Lock()
+	best, chosen := m.tool, m.chosen
+	m.mu.Unlock()
+	if chosen == session {
+		return best, nil
+	}
+	best = searchTool{}
 	seen := 0
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {
-			return best, m.failed(ctx, err, watch, Query{})
+			return best, err
 		}
 		if tool := rate(t); tool.rank > best.rank {
 			best = tool
@@ -187,69 +94,15 @@ func (m *mcpServer) choose(ctx context.Context, session *mcp.ClientSession, watc
 	if best.rank == 0 {
 		return best, llm.BadAnswer(m.name, nil, "none of its tools searches the web")
 	}
+	m.choice(session, best)
 	return best, nil
 }
 
-// failed reports a call that failed: by the HTTP status that the server answered with,
-// by its own message, or because there was no answer.
-func (m *mcpServer) failed(ctx context.Context, err error, watch *watched, q Query) error {
-	if status := int(watch.status.Load()); status != 0 && ctx.Err() == nil {
-		h := http.Header{}
-		if after := watch.retryAfter.Load(); after != nil {
-			h.Set("Retry-After", *after)
-		}
-		return m.refused(answer{status: status, header: h}, "", llm.Secrets{})
-	}
-	var u *url.Error
-	if ctx.Err() != nil || errors.As(err, &u) || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
-		return m.noAnswer(ctx, err)
-	}
-	e := llm.Upstream(m.name, fault.UpstreamBadAnswer, 0, nil)
-	return llm.WithReason(e, llm.Secrets{Texts: []string{q.Text}}.Reason(err.Error()))
-}
-
-// watched is the transport of a session. It bounds answers, remembers the last status of
-// failure, and ends all requests with the session.
-type watched struct {
-	life       context.Context
-	next       http.RoundTripper
-	status     atomic.Int64
-	retryAfter atomic.Pointer[string]
-}
-
-func (w *watched) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancel(req.Context())
-	stop := context.AfterFunc(w.life, cancel)
-	resp, err := w.next.RoundTrip(req.WithContext(ctx))
-	if err != nil {
-		stop()
-		cancel()
-		return nil, err
-	}
-	if resp.StatusCode >= 300 && req.Method != http.MethodDelete {
-		after := resp.Header.Get("Retry-After")
-		w.retryAfter.Store(&after)
-		w.status.Store(int64(resp.StatusCode))
-	}
-	body := watchedBody{resp.Body, resp.Body, func() { stop(); cancel() }}
-	// The stream of the older transport lasts as long as the session. Its events are
-	// bounded one by one.
-	if req.Method != http.MethodGet {
-		body.Reader = io.LimitReader(resp.Body, maxBody)
-	}
-	resp.Body = body
-	return resp, nil
-}
-
-type watchedBody struct {
-	io.Reader
-	io.Closer
-	done func()
-}
-
-func (b watchedBody) Close() error {
-	defer b.done()
-	return b.Closer.Close()
+// choice remembers the search tool of a session.
+func (m *mcpServer) choice(session *mcp.ClientSession, tool searchTool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.chosen, m.tool = session, tool
 }
 
 // searchTool is a tool of an MCP server that takes a query.

@@ -1,0 +1,129 @@
+package mcptool
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"nodest/llm"
+	"nodest/op"
+)
+
+// Tool is a tool of a server, as models see it.
+type Tool struct {
+	Name        string // server_tool: letters, digits and _, at most 64; unique among all servers
+	Description string // at most 1,000 code points
+
+	remote     string // its name on the server
+	parameters json.RawMessage
+}
+
+// tokens is what the tool takes of a request.
+func (t Tool) tokens() int {
+	return llm.EstimateTokens(t.Name) + llm.EstimateTokens(t.Description) + llm.EstimateTokens(string(t.parameters))
+}
+
+// The bounds of what a server may offer. Lengths are in code points unless noted.
+const (
+	mostTools       = 32
+	mostRead        = 500 // tools that are looked at
+	longestName     = 128 // on the server
+	longestToolName = 64  // for models, in bytes
+	longestAbout    = 1000
+	largestSchema   = 8 << 10 // bytes
+)
+
+// read returns the tools of the server that can be used.
+func (s *server) read(ctx context.Context, session *mcp.ClientSession) ([]Tool, error) {
+	var tools []Tool
+	seen := 0
+	for t, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if seen++; len(tools) == mostTools || seen > mostRead {
+			s.log.WarnContext(ctx, "an MCP server has more tools than are used", "server", s.name, "used", len(tools))
+			break
+		}
+		tool, problem := s.tool(t, tools)
+		if problem != "" {
+			s.log.WarnContext(ctx, "a tool of an MCP server is left out", "server", s.name, "tool", op.Truncate(t.Name, longestName), "reason", problem)
+			continue
+		}
+		tools = append(tools, tool)
+	}
+	return tools, nil
+}
+
+// tool is t as models see it, or the reason why they do not. before are the server's others.
+func (s *server) tool(t *mcp.Tool, before []Tool) (tool Tool, problem string) {
+	if n := utf8.RuneCountInString(t.Name); n == 0 || n > longestName {
+		return tool, "its name is empty or too long"
+	}
+	if slices.ContainsFunc(before, func(b Tool) bool { return b.remote == t.Name }) {
+		return tool, "another tool has its name"
+	}
+	parameters, problem := schemaOf(t)
+	return Tool{
+		Name: nameFor(s.name, t.Name, func(name string) bool {
+			return slices.ContainsFunc(before, func(b Tool) bool { return b.Name == name })
+		}),
+		Description: op.Truncate(plain(t.Description), longestAbout),
+		remote:      t.Name, parameters: parameters,
+	}, problem
+}
+
+var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_]`)
+
+// nameFor is the name of a tool for models, as all providers take it. One that is too long or taken ends in a hash of
+// its name on the server. It differs from our own tools, whose names have no underscore.
+func nameFor(server, tool string, taken func(string) bool) string {
+	name := server + "_" + notInNames.ReplaceAllString(tool, "_")
+	if len(name) > longestToolName || taken(name) {
+		sum := sha256.Sum256([]byte(tool))
+		end := "_" + hex.EncodeToString(sum[:4])
+		name = name[:min(len(name), longestToolName-len(end))] + end
+	}
+	return name
+}
+
+// schemaOf returns the schema of a tool's arguments. It always has properties: some providers
+// refuse an object without.
+func schemaOf(t *mcp.Tool) (parameters json.RawMessage, problem string) {
+	raw, err := json.Marshal(t.InputSchema)
+	var schema map[string]json.RawMessage
+	var known struct {
+		Type       string
+		Properties map[string]json.RawMessage
+		Required   []string
+	}
+	switch {
+	case err != nil || len(raw) > largestSchema:
+		return nil, "the schema of its arguments is too large"
+	case json.Unmarshal(raw, &schema) != nil || json.Unmarshal(raw, &known) != nil || known.Type != "object":
+		return nil, "the schema of its arguments is not that of an object"
+	case known.Properties != nil:
+		return raw, ""
+	}
+	schema["properties"] = json.RawMessage("{}")
+	return op.MustJSON(schema), ""
+}
+
+// plain is a text without control characters, other than line ends and tabs, and without
+// direction marks.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
