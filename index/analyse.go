@@ -1,7 +1,9 @@
 package index
 
 import (
+	"hash/maphash"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -185,7 +187,30 @@ func Stem(word string) string {
 			return word
 		}
 	}
-	return english.Stem(word, true)
+	return stems.of(word)
+}
+
+// stemCache keeps stems of words that were asked for lately: texts are mostly words that were
+// there before, and making a stem takes longer than everything else about a word. A place in it
+// has the last word that fell there, so it never grows: it takes at most about 3 MB.
+type stemCache [1 << 14]atomic.Pointer[stemmed]
+
+type stemmed struct{ word, stem string }
+
+var (
+	stems    stemCache
+	stemSeed = maphash.MakeSeed()
+)
+
+func (c *stemCache) of(word string) string {
+	place := &c[maphash.String(stemSeed, word)%uint64(len(c))]
+	if s := place.Load(); s != nil && s.word == word {
+		return s.stem
+	}
+	s := &stemmed{word: strings.Clone(word)} // a part of a text would keep all of it
+	s.stem = english.Stem(s.word, true)
+	place.Store(s)
+	return s.stem
 }
 
 func ordinalRest(word string) string {

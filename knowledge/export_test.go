@@ -9,3 +9,12 @@ var (
 
 // Forget empties the cache.
 func Forget(s *Service) { s.engine = newEngine(s.opts.Pipeline) }
+
+// HoldMemory takes the memory of all searches, until it is released.
+func HoldMemory(s *Service) (release func()) {
+	all := int64(s.opts.CacheBytes)
+	if !s.engine.searches.TryAcquire(all) {
+		panic("a search is running")
+	}
+	return func() { s.engine.searches.Release(all) }
+}

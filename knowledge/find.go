@@ -39,7 +39,8 @@ func (s *Service) Search(ctx context.Context, userID string, in SearchRequest) (
 }
 
 // SearchIn is Search in the files of a scope; of the request it reads the question and how to
-// rank, without checks.
+// rank, without checks. A scope whose index is larger than the memory for it takes as long as
+// reading it; a search that ctx ends fails, and does not return a part.
 func (s *Service) SearchIn(ctx context.Context, userID string, scope Scope, in SearchRequest) (*SearchResult, error) {
 	f := &finder{s: s, userID: userID, in: in, out: &SearchResult{}}
 	if err := f.look(ctx, scope); err != nil {
@@ -48,11 +49,8 @@ func (s *Service) SearchIn(ctx context.Context, userID string, scope Scope, in S
 	if len(f.refs) == 0 {
 		return f.out, nil
 	}
-	files, err := f.load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found, err := search.Search(ctx, files, f.query())
+	f.ask(ctx)
+	found, err := f.rank(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -121,43 +119,30 @@ func (f *finder) searched(tx Tx) (string, error) {
 	return best, nil
 }
 
-// load embeds the question while it reads what is searched.
-func (f *finder) load(ctx context.Context) ([]search.File, error) {
-	asked := make(chan []float32, 1)
+// ask embeds the question; without a vector it is searched by words.
+func (f *finder) ask(ctx context.Context) {
 	vectors := f.in.Mode != search.Lexical && f.model != ""
 	if vectors {
-		go func() { asked <- f.s.queryVector(ctx, f.userID, f.model, f.text()) }()
-	} else {
-		asked <- nil
+		f.asked = f.s.queryVector(ctx, f.userID, f.model, f.text())
 	}
-	var files []search.File
-	err := f.s.store.View(ctx, f.userID, func(tx Tx) error {
-		refs := slices.Clone(f.refs)
-		segments, err := f.s.segments(tx, refs)
-		if err != nil {
-			return err
-		}
-		packed := make([]*search.Vectors, len(refs))
-		if vectors {
-			if packed, err = f.s.vectors(tx, refs, f.model); err != nil {
-				return err
-			}
-		}
-		files, f.refs = nil, nil
-		for i, seg := range segments {
-			if seg != nil {
-				f.refs = append(f.refs, refs[i])
-				files = append(files, search.File{ID: refs[i].ID, Segment: seg, Vectors: packed[i]})
-			}
-		}
-		return nil
-	})
-	f.asked = <-asked
 	if f.asked == nil && (vectors || f.in.Mode == search.Vector) {
 		f.out.Degraded = append(f.out.Degraded, "vector")
 		f.in.Mode = search.Lexical
 	}
-	return files, err
+}
+
+// mostSearches is how many searches run at once, at most.
+const mostSearches = 16
+
+// rank searches when there is memory for it.
+func (f *finder) rank(ctx context.Context) (*search.Result, error) {
+	lib := f.s.library(f.userID, f.refs, f.model, len(f.asked))
+	weight := lib.weight()
+	if f.s.engine.searches.Acquire(ctx, weight) != nil {
+		return nil, context.Cause(ctx)
+	}
+	defer f.s.engine.searches.Release(weight)
+	return search.Search(ctx, lib, f.query())
 }
 
 // text is the question as it is used.

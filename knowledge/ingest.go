@@ -139,18 +139,28 @@ func (m *making) make(ctx context.Context) error {
 	case len(chunks) > mostChunks:
 		return &parse.Error{Code: parse.TextTooLong, Detail: "the document has more than 50,000 chunks"}
 	}
-	missing := 0
+	var warnings []string
 	if m.about {
-		if missing, err = m.addContext(ctx, doc, chunks); err != nil {
+		missing, err := m.addContext(ctx, doc, chunks)
+		if err != nil {
 			return err
 		}
-		e.ContextLines = missing == 0
+		if e.ContextLines = missing == 0; missing > 0 {
+			warnings = append(warnings, fmt.Sprint(missing, withoutContext))
+		}
 	}
 	if err := m.storeChunks(ctx, chunks); err != nil {
 		return err
 	}
 	e.Chunks = len(chunks)
-	return m.complete(ctx, e, search.Encode(m.file.Name, doc.Text, chunks), missing)
+	segment, whole, err := search.Encode(ctx, m.file.Name, doc.Text, chunks)
+	if err != nil {
+		return err
+	}
+	if !whole {
+		warnings = append(warnings, wordsNotIndexed)
+	}
+	return m.complete(ctx, e, segment, warnings)
 }
 
 // parse reads the content and has it parsed.
@@ -259,9 +269,11 @@ func (m *making) storeChunks(ctx context.Context, chunks []chunk.Chunk) error {
 	return nil
 }
 
-// complete stores the index of an edition. The first one of a file is searched from then on. The
-// file warns of chunks that miss the context line that they should have.
-func (m *making) complete(ctx context.Context, e *Edition, segment []byte, missing int) error {
+// wordsNotIndexed warns that a file has more different words than its index.
+const wordsNotIndexed = "some_words_not_indexed"
+
+// complete stores the index of an edition. The first one of a file is searched from then on.
+func (m *making) complete(ctx context.Context, e *Edition, segment []byte, warnings []string) error {
 	return m.update(ctx, func(tx Tx, f *File) error {
 		if err := errors.Join(tx.PutEdition(e), tx.PutSegment(e.FileID, e.Edition, segment)); err != nil {
 			return err
@@ -270,10 +282,7 @@ func (m *making) complete(ctx context.Context, e *Edition, segment []byte, missi
 			f.Edition = e.Edition
 			f.describe(e)
 		}
-		f.State = Embedding
-		if missing > 0 {
-			f.Warnings = append(f.Warnings, fmt.Sprint(missing, withoutContext))
-		}
+		f.State, f.Warnings = Embedding, append(f.Warnings, warnings...)
 		return m.embedNext(tx, f)
 	})
 }

@@ -5,10 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"nodest/fault"
 	"nodest/jobs"
@@ -52,7 +56,7 @@ type Pipeline struct {
 	// Transient delivers an event that is not stored.
 	Transient func(*stream.Event)
 
-	CacheBytes    int           // of segments and vectors in memory; default 128 MB
+	CacheBytes    int           // of segments and vectors in memory, and as much again for those of running searches; default 128 MB
 	Batch         int           // chunks of one embedding call; default 50
 	InFlight      int           // embedding calls side by side; default 10, and 1 for the offline model
 	Stall         time.Duration // without progress after which an attempt is given up; default 10 min
@@ -87,15 +91,19 @@ func (p Pipeline) withDefaults() Pipeline {
 
 // engine is the state of the pipeline in this process.
 type engine struct {
-	cache *lru.Cache[cacheKey, any]
-	gates gates
+	cache    *lru.Cache[cacheKey, any]
+	searches *semaphore.Weighted // bytes that searches hold
+	gates    gates
 
 	resuming sync.Mutex
 	resumed  time.Time // when Sweep last tried refused keys again
 }
 
 func newEngine(p Pipeline) *engine {
-	return &engine{cache: lru.New[cacheKey, any](p.CacheBytes), gates: gates{most: p.InFlight}}
+	return &engine{
+		cache: lru.New[cacheKey, any](p.CacheBytes), searches: semaphore.NewWeighted(int64(p.CacheBytes)),
+		gates: gates{most: p.InFlight},
+	}
 }
 
 // The jobs of the pipeline.
@@ -162,7 +170,7 @@ func (s *Service) attempt(do func(ctx context.Context, r *run) error) func(ctx c
 		timer := time.AfterFunc(s.opts.Stall, func() { cancel(errStalled) })
 		defer timer.Stop()
 		r.beat = func() { timer.Reset(s.opts.Stall) }
-		err := do(working, r)
+		err := guarded(working, r, do)
 		if errors.Is(context.Cause(working), errStalled) {
 			err = errStalled
 		}
@@ -174,6 +182,16 @@ func (s *Service) attempt(do func(ctx context.Context, r *run) error) func(ctx c
 		}
 		return r.failed(ctx, err)
 	}
+}
+
+// guarded makes an error of a panic: what a document makes of its text counts as a failure.
+func guarded(ctx context.Context, r *run, do func(ctx context.Context, r *run) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in %s: %v\n%s", r.job.Kind, p, debug.Stack())
+		}
+	}()
+	return do(ctx, r)
 }
 
 // failed counts a failure. When trying again is pointless the file fails, together with the

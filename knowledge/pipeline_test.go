@@ -427,6 +427,18 @@ func TestAStepWithoutProgressIsTakenBackAndFailsInTheEnd(t *testing.T) {
 	})
 }
 
+func TestAPanicCountsAsAFailure(t *testing.T) {
+	broken := func(context.Context, parse.Input) (*parse.Document, error) { panic("a case that nobody thought of") }
+	onPipes(t, func(o *knowledge.Options) { o.Parser = broken }, func(p *pipe) {
+		f := p.upload("places.md", harbour(places...))
+		p.drain()
+		p.equal("attempts", p.attempts, 5)
+		f = p.file(f.ID)
+		p.equal("state", f.State, knowledge.Failed)
+		p.equal("code", f.Error.Code, "internal")
+	})
+}
+
 func TestAFileThatCannotBeParsedSaysWhy(t *testing.T) {
 	onPipes(t, nil, func(p *pipe) {
 		f := p.upload("empty.md", " \n\n ")

@@ -1,6 +1,7 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -44,8 +45,8 @@ type shelved struct {
 
 // Room is how much a model reads.
 type Room struct {
-	Context int                   // tokens of request and reply
-	Count   func(text string) int // the tokens of a text
+	Context   int    // tokens of request and reply
+	Tokenizer string // what counts them: framework.TokenizerFor
 }
 
 // Shelf reads what a character has. lang ("en" or "zh") is the language of the words around
@@ -60,12 +61,12 @@ func (s *Service) Shelf(ctx context.Context, userID, characterID, lang string, r
 			return err
 		}
 		sh.files, sh.bases = nil, slices.DeleteFunc(bound.Bases, func(b BoundBase) bool { return !b.Enabled })
-		left := Room{min(room.Context/4, blockTokens), room.Count}
+		left := Room{min(room.Context/4, blockTokens), room.Tokenizer}
 		for _, f := range bound.Files {
 			if !f.Enabled {
 				continue
 			}
-			d, err := shelve(tx, f, &left)
+			d, err := s.shelve(tx, f, &left)
 			if err != nil {
 				return err
 			}
@@ -80,7 +81,7 @@ func (s *Service) Shelf(ctx context.Context, userID, characterID, lang string, r
 }
 
 // shelve reads the text of a document as far as there is room, and takes from it.
-func shelve(tx Tx, f BoundFile, room *Room) (*shelved, error) {
+func (s *Service) shelve(tx Tx, f BoundFile, room *Room) (*shelved, error) {
 	d := &shelved{BoundFile: f}
 	if f.Edition == 0 {
 		return d, nil
@@ -94,7 +95,7 @@ func shelve(tx Tx, f BoundFile, room *Room) (*shelved, error) {
 		if d.text, err = tx.TextRange(f.OwnerID, f.ID, f.Edition, 0, -1); err != nil {
 			return nil, err
 		}
-		if n := room.Count(d.text); n <= room.Context {
+		if n := s.tokens(&f, room.Tokenizer, d.text); n <= room.Context {
 			room.Context -= n
 			d.chunks, err = tx.ChunkRange(f.OwnerID, f.ID, f.Edition, "", 0, d.edition.Chunks)
 			return d, err
@@ -103,6 +104,18 @@ func shelve(tx Tx, f BoundFile, room *Room) (*shelved, error) {
 	d.demoted = true
 	d.text, err = tx.TextRange(f.OwnerID, f.ID, f.Edition, 0, shortText)
 	return d, err
+}
+
+// tokens counts those of a document's text, once: for OpenAI's models it takes longer than
+// everything else about a document.
+func (s *Service) tokens(f *BoundFile, tokenizer, text string) int {
+	key := cacheKey{f.OwnerID, f.ID, f.Edition, "", cmp.Or(tokenizer, "estimate")}
+	if kept, ok := s.engine.cache.Get(key); ok {
+		return kept.(int)
+	}
+	n := framework.CountTokens(tokenizer, text)
+	s.engine.cache.Put(key, n, 256)
+	return n
 }
 
 // Searchable reports whether the tools can find anything: there is a knowledge base with a

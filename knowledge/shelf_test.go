@@ -14,7 +14,6 @@ import (
 
 	"nodest/cite"
 	"nodest/fault"
-	"nodest/framework"
 	"nodest/knowledge"
 	"nodest/op"
 )
@@ -35,9 +34,7 @@ func (n *numbers) of(s cite.Source) int {
 // shelf is what the user's character has.
 func (p *pipe) shelf(character string) *knowledge.Shelf {
 	p.Helper()
-	sh, err := p.svc.Shelf(context.Background(), p.user, character, "en", knowledge.Room{
-		Context: 8000, Count: func(text string) int { return framework.CountTokens("", text) },
-	})
+	sh, err := p.svc.Shelf(context.Background(), p.user, character, "en", knowledge.Room{Context: 8000})
 	p.must(err)
 	return sh
 }

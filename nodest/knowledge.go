@@ -24,9 +24,7 @@ func Knowledge(s *knowledge.Service, limit time.Duration) Toolbox {
 		Warning: framework.Warning{Code: "knowledge_unavailable", Detail: "the character's documents could not be read"},
 		Open: func(ctx context.Context, q *Question) (*Toolkit, error) {
 			lang := string(q.Setup.Docs.Language)
-			sh, err := s.Shelf(ctx, q.UserID, q.Setup.Docs.CharacterID, lang, knowledge.Room{
-				Context: q.Context, Count: func(text string) int { return framework.CountTokens(q.Tokenizer, text) },
-			})
+			sh, err := s.Shelf(ctx, q.UserID, q.Setup.Docs.CharacterID, lang, knowledge.Room{Context: q.Context, Tokenizer: q.Tokenizer})
 			if err != nil || sh == nil {
 				return nil, err
 			}

@@ -55,7 +55,7 @@ func readQuestions(name string) (all []question, err error) {
 
 // library is a folder of documents, ready to be searched.
 type library struct {
-	files    []search.File
+	files    search.Files
 	byName   map[string]int
 	types    []string
 	parsed   map[string]parsed
@@ -125,7 +125,10 @@ func (l *library) read(ctx context.Context, folder, name string, took *spent) er
 	}
 	begun = time.Now()
 	chunks := chunk.Cut(doc, chunk.Default)
-	stored := search.Encode(name, doc.Text, chunks)
+	stored, _, err := search.Encode(ctx, name, doc.Text, chunks)
+	if err != nil {
+		return err
+	}
 	segment, err := search.Decode(stored)
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ type speed struct {
 // synthetic measures searches in n generated chunks: by words, and in both ways with vectors of
 // two lengths. The best 30 are reranked by their texts, which are in memory.
 func synthetic(ctx context.Context, out io.Writer, o Options) error {
-	l, speed, err := generated(o.Synthetic)
+	l, speed, err := generated(ctx, o.Synthetic)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func synthetic(ctx context.Context, out io.Writer, o Options) error {
 
 // generated has files of about a hundred chunks, of words whose frequencies fall as in texts,
 // every third of them Chinese.
-func generated(n int) (*library, speed, error) {
+func generated(ctx context.Context, n int) (*library, speed, error) {
 	r := rand.New(rand.NewPCG(1, 2))
 	english, chinese := rand.NewZipf(r, 1.1, 8, 60_000), rand.NewZipf(r, 1.2, 40, 4000)
 	l, s := &library{byName: map[string]int{}}, speed{}
@@ -74,7 +74,10 @@ func generated(n int) (*library, speed, error) {
 		begun := time.Now()
 		chunks := chunk.Cut(doc, chunk.Default)
 		chunks = chunks[:min(len(chunks), n-s.Chunks)]
-		stored := search.Encode(name, doc.Text, chunks)
+		stored, _, err := search.Encode(ctx, name, doc.Text, chunks)
+		if err != nil {
+			return nil, s, err
+		}
 		building += time.Since(begun)
 		begun = time.Now()
 		segment, err := search.Decode(stored)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"nodest/index"
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/parse"
@@ -13,11 +15,11 @@ import (
 )
 
 // generated has files of about 80 chunks, of words whose frequencies fall as in texts.
-func generated(b *testing.B, chunks, dim int) []search.File {
+func generated(b *testing.B, chunks, dim int) search.Files {
 	b.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.1, 8, 60_000)
-	var files []search.File
+	var files search.Files
 	for n := 0; n < chunks; {
 		var text strings.Builder
 		for text.Len() < 40_000 {
@@ -27,10 +29,10 @@ func generated(b *testing.B, chunks, dim int) []search.File {
 			text.WriteString(". ")
 		}
 		cut := chunk.Cut(&parse.Document{Text: text.String()}, chunk.Default)
-		segment, err := search.Decode(search.Encode("name", text.String(), cut))
-		if err != nil {
-			b.Fatal(err)
-		}
+		data, _, err := search.Encode(b.Context(), "name", text.String(), cut)
+		require.NoError(b, err)
+		segment, err := search.Decode(data)
+		require.NoError(b, err)
 		packed := make([]index.Packed, len(cut))
 		for i := range packed {
 			packed[i] = make(index.Packed, dim)

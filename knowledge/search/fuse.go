@@ -1,28 +1,28 @@
 package search
 
-import (
-	"slices"
+import "slices"
 
-	"nodest/index"
-)
-
-// fuse joins what the legs found by their ranks.
-func (s *searching) fuse() {
+// gather makes candidates of what words found.
+func (s *searching) gather() {
 	if s.byWords != nil {
-		for i, h := range s.byWords.top {
+		for i, h := range s.byWords.list {
 			c := s.candidate(h.Ref)
 			c.words, c.lexical = h.score, i+1
 		}
 	}
 	for _, l := range s.more {
-		for i, h := range l.top {
+		for i, h := range l.list {
 			if c := s.candidate(h.Ref); c.further == 0 || c.further > i+1 {
 				c.further = i + 1
 			}
 		}
 	}
+}
+
+// fuse joins what the legs found by their ranks.
+func (s *searching) fuse() {
 	if s.byVec != nil {
-		for i, h := range s.byVec.top {
+		for i, h := range s.byVec.list {
 			c := s.candidate(h.Ref)
 			c.cosine, c.vector = h.score, i+1
 		}
@@ -82,17 +82,14 @@ func (s *searching) distinct() {
 
 // shared is the share of a chunk's text that another chunk of its file has too.
 func (s *searching) shared(c, other *candidate) float64 {
-	segment := s.files[c.File].Segment
-	if segment == nil || c.File != other.File {
+	if c.File != other.File {
 		return 0
 	}
-	a, b := segment.chunks[c.Chunk], segment.chunks[other.Chunk]
-	all, both := uint32(0), uint32(0)
-	for w := a.first; w < a.last; w++ {
-		n := uint32(segment.rows[w].terms)
-		all += n
-		if b.first <= w && w < b.last {
-			both += n
+	all, both := 0, 0
+	for i, terms := range c.windows {
+		all += int(terms)
+		if w := int(c.first) + i - int(other.first); 0 <= w && w < len(other.windows) {
+			both += int(terms)
 		}
 	}
 	return float64(both) / float64(max(1, all))
@@ -101,29 +98,24 @@ func (s *searching) shared(c, other *candidate) float64 {
 // similarities sets what users see: the cosine, also of chunks that only words found; in a
 // search by words alone the share of the best score.
 func (s *searching) similarities() {
-	probe := index.NewProbe(s.q.Vector)
 	for _, c := range s.list {
-		if s.byVec == nil || probe == nil {
-			if s.byWords != nil && len(s.byWords.top) > 0 {
-				c.similarity = float64(c.words / s.byWords.top[0].score)
-			}
-			continue
+		switch {
+		case s.byVec != nil && s.byVec.probe != nil:
+			c.similarity = float64(c.cosine)
+		case s.byWords != nil && len(s.byWords.list) > 0:
+			c.similarity = float64(c.words / s.byWords.list[0].score)
 		}
-		if c.vector == 0 {
-			c.cosine, _ = s.files[c.File].Vectors.cosine(probe, c.Chunk)
-		}
-		c.similarity = float64(c.cosine)
 	}
 }
 
 // relevance of a file: that of its best chunk, and the mean of its best three.
 func (s *searching) relevance(file int, best *candidate) float64 {
 	mean, weight := 0.0, 0.0
-	if s.byWords != nil && len(s.byWords.top) > 0 {
-		mean, weight = s.mean(s.byWords, file)/float64(s.byWords.top[0].score), 1
+	if s.byWords != nil && len(s.byWords.list) > 0 {
+		mean, weight = s.mean(&s.byWords.leg, file)/float64(s.byWords.list[0].score), 1
 	}
 	if s.byVec != nil {
-		mean, weight = mean+s.q.VectorWeight*s.mean(s.byVec, file), weight+s.q.VectorWeight
+		mean, weight = mean+s.q.VectorWeight*s.mean(&s.byVec.leg, file), weight+s.q.VectorWeight
 	}
 	mean /= max(weight, 1e-6)
 	if !best.reranked {
@@ -135,8 +127,8 @@ func (s *searching) relevance(file int, best *candidate) float64 {
 // mean of a file's best three scores, or of all if it has fewer chunks.
 func (s *searching) mean(l *leg, file int) float64 {
 	n := 3
-	if segment := s.files[file].Segment; segment != nil {
-		n = min(n, len(segment.chunks))
+	if chunks, ok := s.chunks[file]; ok {
+		n = min(n, chunks)
 	}
 	sum := float32(0)
 	for _, b := range l.best[file][:n] {

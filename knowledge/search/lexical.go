@@ -17,13 +17,17 @@ const (
 	lengthNorm = 0.75
 )
 
-// mostTerms bounds the terms of a question: a long one is searched by those that it repeats,
-// then by its first ones.
-const mostTerms = 128
+// What bounds the terms of a question: a long one is searched by those that it repeats, then by
+// its first ones.
+const (
+	mostTerms = 128
+	mostLone  = 4 // when all are single characters, for which dictionaries are read as a whole
+)
 
 // wording is a question as it is searched by words.
 type wording struct {
 	terms []term
+	lone  bool // all are single characters, which are looked for inside of pairs
 }
 
 // term is a term of a question.
@@ -31,7 +35,6 @@ type term struct {
 	text   string
 	weight float32 // 1, less for a function word
 	rarity float32 // inverse document frequency within the files
-	lone   bool    // a single character, which is looked for inside of pairs
 }
 
 // worth is what a term counts in a question.
@@ -45,108 +48,134 @@ func newWording(question string) *wording {
 		if counts[t]++; counts[t] > 1 {
 			continue
 		}
-		n := term{text: t, weight: functionWeight(t)}
-		if r, size := utf8.DecodeRuneInString(t); size == len(t) && r >= 0x0E00 {
-			n.lone = true
+		if r, size := utf8.DecodeRuneInString(t); size == len(t) && r >= firstDense {
 			lone++
 		}
-		w.terms = append(w.terms, n)
+		w.terms = append(w.terms, term{text: t, weight: functionWeight(t)})
 	}
-	if lone < len(w.terms) { // other terms find what is meant
-		for i := range w.terms {
-			w.terms[i].lone = false
-		}
+	most := mostTerms
+	if lone > 0 && lone == len(w.terms) { // else other terms find what is meant
+		w.lone, most = true, mostLone
 	}
-	if len(w.terms) > mostTerms {
+	if len(w.terms) > most {
 		slices.SortStableFunc(w.terms, func(a, b term) int { return cmp.Compare(counts[b.text], counts[a.text]) })
-		w.terms = w.terms[:mostTerms]
+		w.terms = w.terms[:most]
 	}
 	return w
 }
 
-// found says where the terms of a wording are: postings by file, then by term.
+// found says what a file has of the terms of a wording; the zero value is nothing.
 type found struct {
 	postings [][]byte
-	lone     [][]entry // by term; only of lone characters
+	lone     [][]entry // further ones by term; only of lone characters
+	chunks   []int     // that have a term
 }
 
-// lexicalLeg is a search by words over files.
-type lexicalLeg struct {
-	files  []File
-	words  *wording
-	found  []found // by file
-	chunks int
-	mean   float32 // terms of a chunk
-	window float32 // terms of a window
-}
-
-// lookUp finds the terms in all files and counts in how many chunks they are.
-func lookUp(ctx context.Context, files []File, w *wording) (*lexicalLeg, error) {
-	l := &lexicalLeg{files: files, words: w, found: make([]found, len(files))}
-	counts := make([][]int, len(files))
-	err := inParallel(ctx, len(files), func(i int) {
-		counts[i] = l.lookUp(i)
-	})
-	if err != nil {
-		return nil, err
-	}
-	terms, windowTerms, windows := 0, 0, 0
-	for i := range files {
-		if s := files[i].Segment; s != nil {
-			l.chunks += len(s.chunks)
-			terms += s.terms
-			windows += s.windows
-			windowTerms += s.windowTerms
-		}
-	}
-	l.mean = float32(max(1, terms)) / float32(max(1, l.chunks))
-	l.window = float32(max(1, windowTerms)) / float32(max(1, windows))
-	for t := range w.terms {
-		n := 0
-		for i := range counts {
-			if counts[i] != nil {
-				n += counts[i][t]
-			}
-		}
-		w.terms[t].rarity = float32(math.Log(1 + (float64(l.chunks-n)+0.5)/(float64(n)+0.5)))
-	}
-	return l, nil
-}
-
-// lookUp finds the terms in one file and returns in how many of its chunks each is.
-func (l *lexicalLeg) lookUp(i int) (counts []int) {
-	s := l.files[i].Segment
+// lookUp finds the terms in a segment.
+func (w *wording) lookUp(s *Segment) (f found) {
 	if s == nil {
-		return nil
+		return f
 	}
-	for t := range l.words.terms {
-		q := &l.words.terms[t]
+	var lone [][]entry
+	if w.lone {
+		lone = s.around(w.terms)
+	}
+	for t := range w.terms {
 		var entries []entry
-		if q.lone {
-			entries = s.around(q.text)
-		} else if e, ok := s.find(q.text); ok {
+		if w.lone {
+			entries = lone[t]
+		} else if e, ok := s.find(w.terms[t].text); ok {
 			entries = []entry{e}
 		}
 		if len(entries) == 0 {
 			continue
 		}
-		f := &l.found[i]
 		if f.postings == nil {
-			f.postings = make([][]byte, len(l.words.terms))
-			counts = make([]int, len(l.words.terms))
+			f.postings, f.chunks = make([][]byte, len(w.terms)), make([]int, len(w.terms))
 		}
 		f.postings[t] = entries[0].postings
 		if len(entries) > 1 {
 			if f.lone == nil {
-				f.lone = make([][]entry, len(l.words.terms))
+				f.lone = make([][]entry, len(w.terms))
 			}
 			f.lone[t] = entries[1:]
 		}
 		for _, e := range entries {
-			counts[t] = min(counts[t]+e.chunks, len(s.chunks))
+			f.chunks[t] = min(f.chunks[t]+e.chunks, len(s.chunks))
 		}
 	}
-	return counts
+	return f
+}
+
+// lexicalLeg is a search by words.
+type lexicalLeg struct {
+	leg
+	words *wording
+	found []found // by file, while what the files have fits into the memory
+	match []bool  // of files: they have a term
+	have  []int   // of terms: chunks that have them
+	size  struct{ chunks, terms, windows, windowTerms int }
+
+	mean   float32 // terms of a chunk
+	window float32 // terms of a window
+}
+
+// count finds the terms in a group of files and counts the chunks that have them.
+func (l *lexicalLeg) count(ctx context.Context, files []int, segments []*Segment) error {
+	got := make([]found, len(files))
+	if err := inParallel(ctx, len(files), func(i int) { got[i] = l.words.lookUp(segments[i]) }); err != nil {
+		return err
+	}
+	for i, s := range segments {
+		if s == nil {
+			continue
+		}
+		l.size.chunks += len(s.chunks)
+		l.size.terms += s.terms
+		l.size.windows += s.windows
+		l.size.windowTerms += s.windowTerms
+		for t, n := range got[i].chunks {
+			l.have[t] += n
+		}
+		l.match[files[i]] = got[i].postings != nil
+		if l.found != nil {
+			l.found[files[i]] = got[i]
+		}
+	}
+	return nil
+}
+
+// weigh sets how rare the terms are in all files together.
+func (l *lexicalLeg) weigh() {
+	n := &l.size
+	l.mean = float32(max(1, n.terms)) / float32(max(1, n.chunks))
+	l.window = float32(max(1, n.windowTerms)) / float32(max(1, n.windows))
+	for t, have := range l.have {
+		l.words.terms[t].rarity = float32(math.Log(1 + (float64(n.chunks-have)+0.5)/(float64(have)+0.5)))
+	}
+}
+
+// rank scores the chunks of a group of files.
+func (l *lexicalLeg) rank(ctx context.Context, files []int, segments []*Segment) error {
+	return l.collect(ctx, len(files), func(t *top) func(int) {
+		x := &scratch{}
+		return func(i int) {
+			file, s := files[i], segments[i]
+			if s == nil || !l.match[file] {
+				return
+			}
+			var f found
+			if l.found != nil {
+				f = l.found[file]
+			} else {
+				f = l.words.lookUp(s)
+			}
+			l.score(x, s, &f, func(chunk int, score float32) {
+				three(&l.best[file], score)
+				t.add(scored{Ref{file, chunk}, score})
+			})
+		}
+	})
 }
 
 // scratch is the memory in which one file after another is scored.
@@ -169,10 +198,9 @@ func (x *scratch) grow(s *Segment) {
 	}
 }
 
-// score calls add for every chunk of a file that has a term of the question.
-func (l *lexicalLeg) score(x *scratch, file int, add func(chunk int, score float32)) {
-	s, f := l.files[file].Segment, &l.found[file]
-	if s == nil || f.postings == nil {
+// score calls add for every chunk of a segment that has a term of the question.
+func (l *lexicalLeg) score(x *scratch, s *Segment, f *found, add func(chunk int, score float32)) {
+	if f.postings == nil {
 		return
 	}
 	x.grow(s)

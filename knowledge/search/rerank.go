@@ -28,25 +28,23 @@ func (s *searching) rerank(ctx context.Context) error {
 		s.result.Degraded = append(s.result.Degraded, "rerank")
 		return nil //nolint:nilerr // the order by words and vectors stays, and the result says so
 	}
-	s.order(head, passages)
-	return nil
+	return s.order(ctx, head, passages)
 }
 
 // order sorts the best candidates by their texts and by the legs, and drops equal texts. What
 // shares its text with a better one steps back.
-func (s *searching) order(head []*candidate, passages []Passage) {
+func (s *searching) order(ctx context.Context, head []*candidate, passages []Passage) error {
 	best := float32(0)
 	for _, c := range head {
 		best = max(best, c.words)
 	}
+	said, err := s.said(ctx, passages)
+	if err != nil {
+		return err
+	}
 	text := map[*candidate]string{}
 	for i, c := range head {
-		said := 0.0 // by the wording that fits best
-		for _, w := range s.words {
-			f := w.features(&passages[i])
-			said = max(said, weightNear*f.near+weightTitle*f.title-weightContents*f.contents)
-		}
-		c.score = said
+		c.score = said[i]
 		if best > 0 {
 			c.score += weightWords * float64(c.words/best)
 		}
@@ -77,19 +75,31 @@ func (s *searching) order(head []*candidate, passages []Passage) {
 		seen[t] = seen[t] || ok
 		return again
 	})
+	return nil
 }
 
-// features are what the text of a chunk says about a question, from 0 to 1.
-type features struct {
-	near     float64 // share of the question's terms, by rarity, that stand near each other
-	title    float64 // share of its terms in heading, context line or name
-	contents float64 // 1 = looks like a table of contents
+// said returns what each text says about the wording that it fits best.
+func (s *searching) said(ctx context.Context, passages []Passage) ([]float64, error) {
+	said := make([]float64, len(passages))
+	return said, inParallel(ctx, len(passages), func(i int) {
+		p := &passages[i]
+		title, text, contents := index.DocumentTerms(p.Name+" "+p.Heading+" "+p.Context), index.DocumentTerms(p.Text), 0.0
+		if looksLikeContents(p.Text) {
+			contents = weightContents
+		}
+		for _, w := range s.words {
+			near, titled := w.features(title, text)
+			said[i] = max(said[i], weightNear*near+weightTitle*titled-contents)
+		}
+	})
 }
 
 // nearTerms is how many terms of a text are near each other: some sentences.
 const nearTerms = 40
 
-func (w *wording) features(p *Passage) (f features) {
+// features are what the terms of a chunk say about a question, from 0 to 1: the share of the
+// question's terms, by rarity, that stand near each other, and of those in heading, context line or name.
+func (w *wording) features(title, text []string) (near, titled float64) {
 	at := make(map[string]int, len(w.terms))
 	asked := 0.0
 	for i, t := range w.terms {
@@ -97,28 +107,23 @@ func (w *wording) features(p *Passage) (f features) {
 		asked += t.worth()
 	}
 	if asked == 0 {
-		return f
+		return 0, 0
 	}
-	titled := make([]bool, len(w.terms))
-	for _, t := range index.DocumentTerms(p.Name + " " + p.Heading + " " + p.Context) {
-		if i, ok := at[t]; ok && !titled[i] {
-			titled[i] = true
-			f.title += w.terms[i].worth() / asked
+	seen := make([]bool, len(w.terms))
+	for _, t := range title {
+		if i, ok := at[t]; ok && !seen[i] {
+			seen[i] = true
+			titled += w.terms[i].worth() / asked
 		}
 	}
-	terms := index.DocumentTerms(p.Text)
-	matches := make([]int, len(terms)) // of the question's terms; -1 = another word
-	for k, t := range terms {
+	matches := make([]int, len(text)) // of the question's terms; -1 = another word
+	for k, t := range text {
 		matches[k] = -1
 		if i, ok := at[t]; ok {
 			matches[k] = i
 		}
 	}
-	f.near = w.near(matches) / asked
-	if looksLikeContents(p.Text) {
-		f.contents = 1
-	}
-	return f
+	return w.near(matches) / asked, titled
 }
 
 // near returns what different terms are worth that stand near each other, at most.

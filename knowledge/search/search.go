@@ -3,9 +3,11 @@ package search
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"nodest/fault"
+	"nodest/index"
 )
 
 // Modes of a search.
@@ -15,11 +17,55 @@ const (
 	Vector  = "vector"
 )
 
+// Library has the files of a search. They may need more memory than there is, so a search reads
+// them group by group, some of them several times, and holds one group at a time. Files are
+// named by their places. It is used by one search, and not concurrently.
+type Library interface {
+	// IDs names all files.
+	IDs() []string
+	// Segments calls do with groups of the files, in their order, until it returns an error,
+	// which it returns; nil = the file is not found by words. A file has the same segment each
+	// time, or none.
+	Segments(ctx context.Context, files []int, do func(files []int, segments []*Segment) error) error
+	// Vectors does it with vectors; nil = the file is not found by vectors.
+	Vectors(ctx context.Context, files []int, do func(files []int, vectors []*Vectors) error) error
+}
+
+// Files is a Library in memory.
+type Files []File
+
 // File is a file to search.
 type File struct {
 	ID      string
 	Segment *Segment // nil = not found by words
 	Vectors *Vectors // nil = not found by vectors
+}
+
+// IDs names all files.
+func (f Files) IDs() []string {
+	ids := make([]string, len(f))
+	for i := range f {
+		ids[i] = f[i].ID
+	}
+	return ids
+}
+
+// Segments calls do once.
+func (f Files) Segments(_ context.Context, files []int, do func(files []int, segments []*Segment) error) error {
+	segments := make([]*Segment, len(files))
+	for i, file := range files {
+		segments[i] = f[file].Segment
+	}
+	return do(files, segments)
+}
+
+// Vectors calls do once.
+func (f Files) Vectors(_ context.Context, files []int, do func(files []int, vectors []*Vectors) error) error {
+	vectors := make([]*Vectors, len(files))
+	for i, file := range files {
+		vectors[i] = f[file].Vectors
+	}
+	return do(files, vectors)
 }
 
 // The bounds of a search.
@@ -82,17 +128,18 @@ type Result struct {
 	Degraded  []string  // what failed: "rerank"
 }
 
-// Search ranks the chunks of files. The same input gives the same result.
+// Search ranks the chunks of all files of a library. The same input gives the same result, in
+// whichever groups the library gives its files.
 //
-// It fails when ctx ends, and with Invalid for an unknown mode, or for a search by vectors
-// without one.
-func Search(ctx context.Context, files []File, q Query) (*Result, error) {
+// It fails when ctx ends or the library fails, never with a part of the result, and with Invalid
+// for an unknown mode, or for a search by vectors without one.
+func Search(ctx context.Context, lib Library, q Query) (*Result, error) {
 	q.TopK = min(max(cmp.Or(q.TopK, DefaultTopK), 1), MostTopK)
 	q.Mode = cmp.Or(q.Mode, Hybrid)
 	q.VectorWeight = cmp.Or(q.VectorWeight, 1)
 	r := &Result{}
 	q.Text, r.Truncated = shortened(q.Text)
-	s := &searching{files: files, q: &q, result: r, at: map[Ref]*candidate{}}
+	s := &searching{lib: lib, ids: lib.IDs(), q: &q, result: r, at: map[Ref]*candidate{}}
 	switch q.Mode {
 	case Hybrid, Lexical:
 	case Vector:
@@ -106,6 +153,9 @@ func Search(ctx context.Context, files []File, q Query) (*Result, error) {
 		return nil, err
 	}
 	s.fuse()
+	if err := s.outline(ctx); err != nil {
+		return nil, err
+	}
 	s.distinct()
 	if err := s.rerank(ctx); err != nil {
 		return nil, err
@@ -128,15 +178,17 @@ func shortened(text string) (string, bool) {
 
 // searching is one search.
 type searching struct {
-	files   []File
+	lib     Library
+	ids     []string
 	q       *Query
 	result  *Result
-	words   []*wording // the question first
-	byWords *leg       // of the question
-	more    []*leg     // of further wordings
-	byVec   *leg
+	words   []*wording  // the question first
+	byWords *lexicalLeg // of the question
+	more    []*lexicalLeg
+	byVec   *vectorLeg   // its probe is nil when the question's vector says nothing
 	list    []*candidate // best first, once fused
 	at      map[Ref]*candidate
+	chunks  map[int]int // of the files of candidates
 }
 
 // candidate is a chunk that may be a hit.
@@ -150,39 +202,120 @@ type candidate struct {
 	similarity    float64
 	reranked      bool
 	repeats       bool // shares text with a better one
-}
 
-// leg is what one way of searching finds.
-type leg struct {
-	top  []scored
-	best [][3]float32 // of each file; its best three scores
+	first   uint32   // window of its file
+	windows []uint16 // terms of its windows
 }
 
 // legs searches by words and by vectors.
-func (s *searching) legs(ctx context.Context) (err error) {
+func (s *searching) legs(ctx context.Context) error {
+	all := make([]int, len(s.ids))
+	for i := range all {
+		all[i] = i
+	}
 	depth := max(50, 3*s.q.TopK)
 	if s.q.Mode != Vector {
-		for i, text := range append([]string{s.q.Text}, s.q.More[:min(len(s.q.More), mostWordings)]...) {
+		for _, text := range append([]string{s.q.Text}, s.q.More[:min(len(s.q.More), mostWordings)]...) {
 			text, _ = shortened(text)
 			w := newWording(text)
-			l, err := byWords(ctx, s.files, w, depth)
-			if err != nil {
-				return err
-			}
 			s.words = append(s.words, w)
-			if i == 0 {
-				s.byWords = l
-			} else {
-				s.more = append(s.more, l)
-			}
+			s.more = append(s.more, &lexicalLeg{
+				leg: newLeg(s.ids, depth), words: w,
+				found: make([]found, len(s.ids)), match: make([]bool, len(s.ids)), have: make([]int, len(w.terms)),
+			})
 		}
-	}
-	if s.q.Mode != Lexical && s.q.Vector != nil {
-		if s.byVec, err = byVectors(ctx, s.files, s.q.Vector, depth); err != nil {
+		if err := s.byTerms(ctx, all); err != nil {
 			return err
 		}
+		s.byWords, s.more = s.more[0], s.more[1:]
 	}
-	return nil
+	if s.q.Mode != Lexical && s.q.Vector != nil {
+		s.byVec = &vectorLeg{newLeg(s.ids, depth), index.NewProbe(s.q.Vector)}
+	}
+	s.gather()
+	return s.byCosine(ctx, all)
+}
+
+// byTerms searches by words: how rare a term is must be known before chunks are scored, so files
+// are read twice. What was found in a single group is kept until then.
+func (s *searching) byTerms(ctx context.Context, all []int) error {
+	groups := 0
+	err := s.lib.Segments(ctx, all, func(files []int, segments []*Segment) error {
+		groups++
+		for _, l := range s.more {
+			if groups > 1 {
+				l.found = nil
+			}
+			if err := l.count(ctx, files, segments); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, l := range s.more {
+		l.weigh()
+	}
+	matching := slices.DeleteFunc(slices.Clone(all), func(file int) bool {
+		return !slices.ContainsFunc(s.more, func(l *lexicalLeg) bool { return l.match[file] })
+	})
+	return s.lib.Segments(ctx, matching, func(files []int, segments []*Segment) error {
+		for _, l := range s.more {
+			if err := l.rank(ctx, files, segments); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// byCosine searches by vectors, and sets the cosines of what words found.
+func (s *searching) byCosine(ctx context.Context, all []int) error {
+	if s.byVec == nil || s.byVec.probe == nil {
+		return nil
+	}
+	of := s.byFile()
+	return s.lib.Vectors(ctx, all, func(files []int, vectors []*Vectors) error {
+		for i, file := range files {
+			for _, c := range of[file] {
+				c.cosine, _ = vectors[i].cosine(s.byVec.probe, c.Chunk)
+			}
+		}
+		return s.byVec.rank(ctx, files, vectors)
+	})
+}
+
+// outline reads which windows the candidates have.
+func (s *searching) outline(ctx context.Context) error {
+	of := s.byFile()
+	s.chunks = make(map[int]int, len(of))
+	return s.lib.Segments(ctx, slices.Sorted(maps.Keys(of)), func(files []int, segments []*Segment) error {
+		for i, segment := range segments {
+			if segment == nil {
+				continue
+			}
+			s.chunks[files[i]] = len(segment.chunks)
+			for _, c := range of[files[i]] {
+				k := segment.chunks[c.Chunk]
+				c.first = k.first
+				for _, r := range segment.rows[k.first:k.last] {
+					c.windows = append(c.windows, r.terms)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// byFile groups the candidates by their files.
+func (s *searching) byFile() map[int][]*candidate {
+	of := map[int][]*candidate{}
+	for _, c := range s.list {
+		of[c.File] = append(of[c.File], c)
+	}
+	return of
 }
 
 func (s *searching) candidate(ref Ref) *candidate {
@@ -198,7 +331,7 @@ func (s *searching) candidate(ref Ref) *candidate {
 // before is the order of equal scores, which does not depend on the order of the files.
 func (s *searching) before(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.cosine, a.cosine),
-		cmp.Compare(s.files[a.File].ID, s.files[b.File].ID), cmp.Compare(a.File, b.File), cmp.Compare(a.Chunk, b.Chunk))
+		cmp.Compare(s.ids[a.File], s.ids[b.File]), cmp.Compare(a.File, b.File), cmp.Compare(a.Chunk, b.Chunk))
 }
 
 func (s *searching) sort() { slices.SortFunc(s.list, s.before) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ import (
 
 // library has some files, and their texts for reranking.
 type library struct {
-	files  []search.File
+	files  search.Files
 	names  []string
 	chunks [][]chunk.Chunk
 }
@@ -30,7 +31,9 @@ func (l *library) add(t testing.TB, name, text string) {
 	t.Helper()
 	d := &parse.Document{Text: text}
 	chunks := chunk.Cut(d, chunk.Rules{Size: 300, Overlap: 100})
-	s, err := search.Decode(search.Encode(name, text, chunks))
+	data, _, err := search.Encode(t.Context(), name, text, chunks)
+	require.NoError(t, err)
+	s, err := search.Decode(data)
 	require.NoError(t, err)
 	require.Equal(t, len(chunks), s.Chunks())
 	var packed []index.Packed
@@ -116,7 +119,7 @@ func TestAFileNeedsNeitherSegmentNorVectors(t *testing.T) {
 	require.Contains(t, l.found(t, search.Query{Text: "ships at night", Vector: vector(t, "ships at night")})[0], "pay twice")
 	require.Contains(t, l.found(t, search.Query{Text: "乌龙茶", Vector: vector(t, "乌龙茶")})[0], "乌龙茶")
 	require.Empty(t, l.found(t, search.Query{Text: "the of and"}))
-	r, err := search.Search(t.Context(), nil, search.Query{Text: "ships"})
+	r, err := search.Search(t.Context(), search.Files(nil), search.Query{Text: "ships"})
 	require.NoError(t, err)
 	require.Empty(t, r.Hits)
 }
@@ -132,6 +135,42 @@ func TestWordFrequenciesAreCountedInTheGivenFilesOnly(t *testing.T) {
 	after, err := search.Search(t.Context(), l.files[:1], search.Query{Text: "ships at night"})
 	require.NoError(t, err)
 	require.Equal(t, before, after)
+}
+
+// narrow is a library that gives one file at a time.
+type narrow struct{ search.Files }
+
+func (n narrow) Segments(ctx context.Context, files []int, do func(files []int, segments []*search.Segment) error) error {
+	for i := range files {
+		if err := n.Files.Segments(ctx, files[i:i+1], do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n narrow) Vectors(ctx context.Context, files []int, do func(files []int, vectors []*search.Vectors) error) error {
+	for i := range files {
+		if err := n.Files.Vectors(ctx, files[i:i+1], do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestASearchIsTheSameInWhicheverGroupsFilesCome(t *testing.T) {
+	l := someFiles(t)
+	for _, mode := range []string{search.Lexical, search.Vector, search.Hybrid} {
+		for _, question := range []string{"Which ships pay twice?", "乌龙茶", "birds of the lighthouse, 茶", "茶"} {
+			q := search.Query{Text: question, More: []string{"harbour", "net.http"}, Vector: vector(t, question), Mode: mode, Texts: l.texts}
+			want, err := search.Search(t.Context(), l.files, q)
+			require.NoError(t, err)
+			got, err := search.Search(t.Context(), narrow{l.files}, q)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			require.NotEmpty(t, got.Hits)
+		}
+	}
 }
 
 func TestASearchEndsWithItsContext(t *testing.T) {
@@ -151,9 +190,17 @@ func TestALongQuestionIsCutAndSaysSo(t *testing.T) {
 	require.NotEmpty(t, r.Hits)
 }
 
+func TestOfManyLoneCharactersTheFirstFourAreSearched(t *testing.T) {
+	l := someFiles(t)
+	require.NotEmpty(t, l.found(t, search.Query{Text: "甲 乙 丙 茶 丁", Mode: search.Lexical}))
+	require.Empty(t, l.found(t, search.Query{Text: "甲 乙 丙 丁 茶", Mode: search.Lexical}))
+	require.NotEmpty(t, l.found(t, search.Query{Text: "甲 乙 丙 丁 茶 茶", Mode: search.Lexical})) // it is repeated
+}
+
 func TestDamagedSegmentsAreRefused(t *testing.T) {
 	text := strings.Repeat("The harbour master keeps a list of ships. ", 100)
-	data := search.Encode("name.md", text, chunk.Cut(&parse.Document{Text: text}, chunk.Default))
+	data, _, err := search.Encode(t.Context(), "name.md", text, chunk.Cut(&parse.Document{Text: text}, chunk.Default))
+	require.NoError(t, err)
 	for i := range data {
 		broken := slices.Clone(data)
 		broken[i] ^= 0x55
@@ -162,4 +209,54 @@ func TestDamagedSegmentsAreRefused(t *testing.T) {
 		_, err = search.Decode(data[:i])
 		require.Error(t, err, "cut at %d", i)
 	}
+}
+
+func TestEachTermOfATextIsFoundAndNoOther(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	number := func() string { // with long common beginnings
+		digits := make([]byte, 1+r.IntN(12))
+		for i := range digits {
+			digits[i] = '1' + byte(r.IntN(2))
+		}
+		return string(digits)
+	}
+	there := map[string]bool{}
+	var text strings.Builder
+	for range 600 {
+		n := number()
+		there[n] = true
+		text.WriteString(n + " ")
+	}
+	l := &library{}
+	l.add(t, "numbers", text.String())
+	for range 3000 {
+		n := number()
+		require.Equal(t, there[n], len(l.found(t, search.Query{Text: n, Mode: search.Lexical})) > 0, n)
+	}
+}
+
+func TestATextOfTooManyTermsIsFoundByThoseThatComeFirst(t *testing.T) {
+	var text strings.Builder
+	for n := range 1<<20 + 1 {
+		text.WriteString(strconv.Itoa(n) + " ")
+	}
+	chunks := chunk.Cut(&parse.Document{Text: text.String()}, chunk.Default)
+	data, whole, err := search.Encode(t.Context(), "inventory.txt", text.String(), chunks)
+	require.NoError(t, err)
+	require.False(t, whole)
+	s, err := search.Decode(data)
+	require.NoError(t, err)
+	for question, want := range map[string]bool{"0": true, strconv.Itoa(1<<20 - 1): true, strconv.Itoa(1 << 20): false, "inventory": true} {
+		r, err := search.Search(t.Context(), search.Files{{ID: "a", Segment: s}}, search.Query{Text: question})
+		require.NoError(t, err)
+		require.Equal(t, want, len(r.Hits) > 0, question)
+	}
+}
+
+func TestMakingAnIndexEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the file was deleted"))
+	text := strings.Repeat("The harbour master keeps a list of ships. ", 100)
+	_, _, err := search.Encode(ctx, "name.md", text, chunk.Cut(&parse.Document{Text: text}, chunk.Default))
+	require.EqualError(t, err, "the file was deleted")
 }

@@ -1,11 +1,13 @@
 package search
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"math"
 	"slices"
-	"strings"
 
 	"nodest/index"
 	"nodest/knowledge/chunk"
@@ -53,42 +55,53 @@ type row struct {
 // chunkInfo has how many terms a chunk has, and which windows.
 type chunkInfo struct{ terms, first, last uint32 }
 
-// posting is how often a term is in a row.
-type posting struct{ row, count uint32 }
+// mostDistinct bounds the different terms of a file, and with them the memory that Encode takes.
+// Texts of ten million characters that somebody wrote have fewer.
+const mostDistinct = 1 << 20
 
 // Encode builds the segment of a file from its text and chunks, as it is stored. Headings,
-// context lines and the name are indexed beside the text.
-func Encode(name, text string, chunks []chunk.Chunk) []byte {
-	e := encoder{postings: map[string][]posting{}}
+// context lines and the name are indexed beside the text. Of more than about a million different
+// terms those that come last are left out; whole is false then.
+//
+// It fails only when ctx ends.
+func Encode(ctx context.Context, name, text string, chunks []chunk.Chunk) (data []byte, whole bool, err error) {
+	e := encoder{postings: map[string]*postings{}, most: mostDistinct, whole: true}
 	windows, first, last := windowsOf(text, chunks)
-	e.windows(text, windows, first, last)
+	e.windows(ctx, text, windows, first, last)
 	for from := 0; from < len(chunks); {
 		to := from + 1
 		for to < len(chunks) && chunks[to].Heading == chunks[from].Heading {
 			to++
 		}
 		if chunks[from].Heading != "" {
-			e.add(chunks[from].Heading, from, to)
+			e.add(ctx, chunks[from].Heading, from, to)
 		}
 		from = to
 	}
 	for i, c := range chunks {
 		if c.Context != "" {
-			e.add(c.Context, i, i+1)
+			e.add(ctx, c.Context, i, i+1)
 		}
 	}
-	e.add(name, 0, len(chunks))
-	return e.encode(len(chunks))
+	e.most = math.MaxInt // the name is always found
+	e.add(ctx, name, 0, len(chunks))
+	data = e.encode(ctx, len(chunks))
+	if ctx.Err() != nil {
+		return nil, false, context.Cause(ctx)
+	}
+	return data, e.whole, nil
 }
 
 // encoder collects rows.
 type encoder struct {
 	rows     []row
 	texts    int // windows, which are the first rows
-	postings map[string][]posting
+	postings map[string]*postings
+	most     int  // different terms
+	whole    bool // none was left out
 }
 
-func (e *encoder) windows(text string, windows []window, first, last []int) {
+func (e *encoder) windows(ctx context.Context, text string, windows []window, first, last []int) {
 	begun, ended := 0, 0
 	for w, one := range windows {
 		for begun < len(first) && first[begun] <= w {
@@ -97,45 +110,56 @@ func (e *encoder) windows(text string, windows []window, first, last []int) {
 		for ended < begun && last[ended] <= w {
 			ended++
 		}
-		e.add(text[one.from:one.to], ended, begun)
+		e.add(ctx, text[one.from:one.to], ended, begun)
 	}
 	e.texts = len(windows)
 }
 
-// add adds a row of the chunks from first up to, not including, last.
-func (e *encoder) add(text string, first, last int) {
+// add adds a row of the chunks from first up to, not including, last, unless ctx has ended.
+func (e *encoder) add(ctx context.Context, text string, first, last int) {
+	if ctx.Err() != nil {
+		return
+	}
 	terms := index.DocumentTerms(text)
 	n := uint32(len(e.rows))
 	for _, t := range terms {
 		p := e.postings[t]
-		if k := len(p); k > 0 && p[k-1].row == n {
-			p[k-1].count++
-			continue
+		if p == nil {
+			if len(e.postings) >= e.most {
+				e.whole = false
+				continue
+			}
+			p = &postings{}
+			e.postings[t] = p
 		}
-		e.postings[t] = append(p, posting{n, 1})
+		p.add(n)
 	}
 	e.rows = append(e.rows, row{uint16(min(len(terms), 1<<16-1)), uint32(first), uint32(last)})
 }
 
-func (e *encoder) encode(chunks int) []byte {
+// encode returns the segment, and something else when ctx has ended.
+func (e *encoder) encode(ctx context.Context, chunks int) []byte {
 	terms := make([]string, 0, len(e.postings))
 	for t := range e.postings {
 		terms = append(terms, t)
 	}
 	slices.Sort(terms)
-	var dict, postings []byte
+	var dict []byte
 	var blocks []int
 	before := ""
 	for i, t := range terms {
 		if i%blockTerms == 0 {
+			if ctx.Err() != nil {
+				return nil
+			}
 			blocks, before = append(blocks, len(dict)), ""
 		}
 		shared := sharedLen(before, t)
 		dict = appendInts(dict, shared, len(t)-shared)
 		dict = append(dict, t[shared:]...)
-		postings = appendPostings(postings[:0], e.postings[t])
-		dict = appendInts(dict, e.chunksOf(e.postings[t]), len(postings))
-		dict = append(dict, postings...)
+		stored := e.postings[t].stored()
+		dict = appendInts(dict, e.chunksOf(stored), len(stored))
+		dict = append(dict, stored...)
 		before = t
 	}
 	out := make([]byte, segmentHead, segmentHead+len(dict)+8*len(e.rows)+2*len(blocks))
@@ -160,13 +184,18 @@ func (e *encoder) encode(chunks int) []byte {
 }
 
 // chunksOf counts the chunks whose text has a term.
-func (e *encoder) chunksOf(postings []posting) (n int) {
+func (e *encoder) chunksOf(postings []byte) (n int) {
 	counted := uint32(0) // chunks before it
-	for _, p := range postings {
-		if int(p.row) >= e.texts {
+	at := 0
+	for p := (reader{data: postings}); len(p.data) > 0; {
+		step := p.int()
+		if at += step >> 1; at >= e.texts {
 			break
 		}
-		r := e.rows[p.row]
+		if step&1 == 1 {
+			p.int()
+		}
+		r := e.rows[at]
 		if from := max(r.first, counted); from < r.last {
 			n += int(r.last - from)
 			counted = r.last
@@ -175,7 +204,32 @@ func (e *encoder) chunksOf(postings []posting) (n int) {
 	return n
 }
 
-func sharedLen(a, b string) int {
+// postings are those of one term: a text may have millions.
+type postings struct {
+	data   []byte // as they are stored, without the last one
+	before uint32 // row of the last one in data
+	row    uint32 // of the last one
+	count  uint32 // of the last one; 0 = there is none
+}
+
+// add counts the term in a row, which is not before the last one.
+func (p *postings) add(row uint32) {
+	if p.count > 0 && p.row != row {
+		p.data, p.before, p.count = p.stored(), p.row, 0
+	}
+	p.row = row
+	p.count++
+}
+
+// stored returns all postings.
+func (p *postings) stored() []byte {
+	if p.count == 1 {
+		return appendInts(p.data, int(p.row-p.before)<<1)
+	}
+	return appendInts(p.data, int(p.row-p.before)<<1|1, int(p.count))
+}
+
+func sharedLen[A, B string | []byte](a A, b B) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -186,22 +240,6 @@ func sharedLen(a, b string) int {
 func appendInts(b []byte, numbers ...int) []byte {
 	for _, n := range numbers {
 		b = binary.AppendUvarint(b, uint64(n))
-	}
-	return b
-}
-
-func appendPostings(b []byte, postings []posting) []byte {
-	before := uint32(0)
-	for _, p := range postings {
-		more := 0
-		if p.count > 1 {
-			more = 1
-		}
-		b = appendInts(b, int(p.row-before)<<1|more)
-		if more == 1 {
-			b = appendInts(b, int(p.count))
-		}
-		before = p.row
 	}
 	return b
 }
@@ -293,13 +331,24 @@ func (s *Segment) find(term string) (entry, bool) {
 	if low == 0 {
 		return entry{}, false
 	}
-	b := s.block(low - 1)
-	for b.next() {
-		if string(b.term) == term {
-			return b.entry, true
+	r := reader{data: s.dict[s.blocks[low-1]:s.blocks[low]]}
+	same := 0 // bytes that the terms so far, which come before it, have in common with it
+	for len(r.data) > 0 {
+		shared, rest := r.int(), r.take(r.int())
+		e := entry{r.int(), r.take(r.int())}
+		switch {
+		case shared > same: // it differs from the term where the one before it does
+			continue
+		case shared < same:
+			return entry{}, false
 		}
-		if string(b.term) > term {
-			break
+		n := sharedLen(rest, term[same:])
+		same += n
+		switch {
+		case n == len(rest) && same == len(term):
+			return e, !r.failed
+		case n < len(rest) && (same == len(term) || rest[n] > term[same]):
+			return entry{}, false
 		}
 	}
 	return entry{}, false
@@ -349,13 +398,21 @@ func (b *block) next() bool {
 	return !b.failed
 }
 
-// around returns the entries whose term has a character in it: a lone character is found inside
-// the pairs that texts are indexed by. It reads the whole dictionary.
-func (s *Segment) around(character string) (found []entry) {
-	for n := range len(s.blocks) - 1 {
+// firstDense is the first of the characters that texts are indexed by in pairs.
+const firstDense = '\u0E00'
+
+// around returns, for each of some characters, the entries whose term has it: a lone character
+// is found inside the pairs that texts are indexed by. It reads all of the dictionary that may
+// have pairs.
+func (s *Segment) around(characters []term) [][]entry {
+	found := make([][]entry, len(characters))
+	from, _ := slices.BinarySearch(s.keys, keyOf(string(firstDense))) // some may be in the block before it
+	for n := max(0, from-1); n < len(s.keys); n++ {
 		for b := s.block(n); b.next(); {
-			if strings.Contains(string(b.term), character) {
-				found = append(found, b.entry)
+			for i := range characters {
+				if bytes.Contains(b.term, []byte(characters[i].text)) {
+					found[i] = append(found[i], b.entry)
+				}
 			}
 		}
 	}

@@ -14,16 +14,16 @@ type scored struct {
 
 // top keeps the best chunks.
 type top struct {
-	most  int
-	files []File
-	list  []scored // best first
+	most int
+	ids  []string // of files
+	list []scored // best first
 }
 
 func (t *top) order(a, b scored) int {
 	if a.score != b.score {
 		return cmp.Compare(b.score, a.score)
 	}
-	return cmp.Or(cmp.Compare(t.files[a.File].ID, t.files[b.File].ID), cmp.Compare(a.File, b.File), cmp.Compare(a.Chunk, b.Chunk))
+	return cmp.Or(cmp.Compare(t.ids[a.File], t.ids[b.File]), cmp.Compare(a.File, b.File), cmp.Compare(a.Chunk, b.Chunk))
 }
 
 func (t *top) add(s scored) {
@@ -37,15 +37,6 @@ func (t *top) add(s scored) {
 	t.list = slices.Insert(t.list, at, s)
 }
 
-func merged(tops []*top, most int, files []File) []scored {
-	all := &top{files: files}
-	for _, t := range tops {
-		all.list = append(all.list, t.list...)
-	}
-	slices.SortFunc(all.list, all.order)
-	return all.list[:min(most, len(all.list))]
-}
-
 // three keeps the best three scores, best first.
 func three(best *[3]float32, score float32) {
 	for i, b := range best {
@@ -55,27 +46,29 @@ func three(best *[3]float32, score float32) {
 	}
 }
 
-// byWords scores all chunks that have a term of the wording.
-func byWords(ctx context.Context, files []File, w *wording, depth int) (*leg, error) {
-	found, err := lookUp(ctx, files, w)
-	if err != nil {
-		return nil, err
-	}
-	l := &leg{best: make([][3]float32, len(files))}
+// leg is what one way of searching finds, group by group of files.
+type leg struct {
+	top
+	best [][3]float32 // of each file; its best three scores
+}
+
+func newLeg(ids []string, depth int) leg {
+	return leg{top{most: depth, ids: ids}, make([][3]float32, len(ids))}
+}
+
+// collect calls what worker returns for 0 to n-1 on all cores, and keeps the best of what the
+// tops get.
+func (l *leg) collect(ctx context.Context, n int, worker func(t *top) func(i int)) error {
 	var tops []*top
-	err = onCores(ctx, len(files), func() func(int) {
-		t, x := &top{most: depth, files: files}, &scratch{}
+	err := onCores(ctx, n, func() func(int) {
+		t := &top{most: l.most, ids: l.ids}
 		tops = append(tops, t)
-		return func(i int) {
-			found.score(x, i, func(chunk int, score float32) {
-				three(&l.best[i], score)
-				t.add(scored{Ref{i, chunk}, score})
-			})
-		}
+		return worker(t)
 	})
-	if err != nil {
-		return nil, err
+	for _, t := range tops {
+		l.list = append(l.list, t.list...)
 	}
-	l.top = merged(tops, depth, files)
-	return l, nil
+	slices.SortFunc(l.list, l.order)
+	l.list = l.list[:min(l.most, len(l.list))]
+	return err
 }

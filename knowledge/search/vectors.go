@@ -11,13 +11,15 @@ import (
 type Vectors struct {
 	packed []index.Packed
 	scales []float32
+	bytes  int
 }
 
 // NewVectors prepares the vectors of a file's chunks, by their index; nil where one is missing.
 // It keeps packed.
 func NewVectors(packed []index.Packed) *Vectors {
-	v := &Vectors{packed, make([]float32, len(packed))}
+	v := &Vectors{packed, make([]float32, len(packed)), 64}
 	for i, p := range packed {
+		v.bytes += 28 + len(p)
 		if len(p) > 0 {
 			v.scales[i] = p.Scale()
 		}
@@ -26,13 +28,7 @@ func NewVectors(packed []index.Packed) *Vectors {
 }
 
 // Bytes estimates the memory that vectors take.
-func (v *Vectors) Bytes() (n int) {
-	n = 64
-	for _, p := range v.packed {
-		n += 28 + len(p)
-	}
-	return n
-}
+func (v *Vectors) Bytes() int { return v.bytes }
 
 // Count returns how many chunks have a vector.
 func (v *Vectors) Count() (n int) {
@@ -55,45 +51,39 @@ func (v *Vectors) cosine(p *index.Probe, chunk int) (float32, bool) {
 // scanned is how many vectors a core compares before it takes the next ones.
 const scanned = 512
 
-// byVectors compares a question with the vectors of all chunks.
-func byVectors(ctx context.Context, files []File, question []float32, depth int) (*leg, error) {
-	probe := index.NewProbe(question)
-	l := &leg{best: make([][3]float32, len(files))}
-	if probe == nil {
-		return l, nil
-	}
-	type part struct{ file, from, to int }
+// vectorLeg is a search by vectors.
+type vectorLeg struct {
+	leg
+	probe *index.Probe
+}
+
+// rank compares the question with the vectors of a group of files.
+func (l *vectorLeg) rank(ctx context.Context, files []int, vectors []*Vectors) error {
+	type part struct{ at, from, to int }
 	var parts []part
-	for f := range files {
-		if v := files[f].Vectors; v != nil {
+	for i, v := range vectors {
+		if v != nil {
 			for from := 0; from < len(v.packed); from += scanned {
-				parts = append(parts, part{f, from, min(from+scanned, len(v.packed))})
+				parts = append(parts, part{i, from, min(from+scanned, len(v.packed))})
 			}
 		}
 	}
 	bests := make([][3]float32, len(parts))
-	var tops []*top
-	err := onCores(ctx, len(parts), func() func(int) {
-		t := &top{most: depth, files: files}
-		tops = append(tops, t)
+	err := l.collect(ctx, len(parts), func(t *top) func(int) {
 		return func(i int) {
 			p := parts[i]
 			for c := p.from; c < p.to; c++ {
-				if cosine, ok := files[p.file].Vectors.cosine(probe, c); ok {
+				if cosine, ok := vectors[p.at].cosine(l.probe, c); ok {
 					three(&bests[i], cosine)
-					t.add(scored{Ref{p.file, c}, cosine})
+					t.add(scored{Ref{files[p.at], c}, cosine})
 				}
 			}
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
 	for i, p := range parts {
 		for _, score := range bests[i] {
-			three(&l.best[p.file], score)
+			three(&l.best[files[p.at]], score)
 		}
 	}
-	l.top = merged(tops, depth, files)
-	return l, nil
+	return err
 }

@@ -1,0 +1,56 @@
+package knowledge_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/knowledge"
+	"nodest/knowledge/search"
+)
+
+func TestASearchFindsTheSameWithLittleMemory(t *testing.T) {
+	var pipeline knowledge.Pipeline
+	onPipes(t, func(o *knowledge.Options) { pipeline = o.Pipeline }, func(p *pipe) {
+		base := p.base("harbour").ID
+		for i, place := range places {
+			p.uploadTo(base, place+".md", harbour(append(slices.Clone(places[i:]), "crane")...))
+		}
+		p.drain()
+		for _, bytes := range []int{1, 5_000, 20_000} { // a file at a time, some, and all words but not all vectors
+			pipeline.CacheBytes = bytes
+			little := knowledge.New(p.db.Knowledge(), knowledge.Options{Pipeline: pipeline})
+			for _, mode := range []string{search.Hybrid, search.Lexical, search.Vector} {
+				for _, question := range []string{"Where does the chapel stand?", "ships at the archive and the brewery", "crane"} {
+					in := knowledge.SearchRequest{Query: question, Mode: mode, BaseIDs: []string{base}}
+					want := p.search(in)
+					require.NotEmpty(t, want.Chunks)
+					for range 2 { // without and with what is in the cache
+						got, err := little.Search(context.Background(), p.user, in)
+						require.NoError(t, err)
+						require.Equal(t, want, got, "%d bytes: %s %s", bytes, mode, question)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestASearchWaitsForMemoryUntilItsContextEnds(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		p.upload("places.md", harbour(places...))
+		p.drain()
+		release := knowledge.HoldMemory(p.svc)
+		late := errors.New("nobody waits for it any more")
+		ctx, cancel := context.WithTimeoutCause(context.Background(), 10*time.Millisecond, late)
+		defer cancel()
+		_, err := p.svc.Search(ctx, p.user, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
+		require.ErrorIs(t, err, late)
+		release()
+		require.NotEmpty(t, p.search(knowledge.SearchRequest{Query: "chapel"}).Chunks)
+	})
+}
