@@ -3,12 +3,15 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"nodest/chat"
+	"nodest/cite"
 	"nodest/llm"
 )
 
@@ -67,5 +70,36 @@ func TestEverythingBehindThePromptFitsItsRoom(t *testing.T) {
 	}
 	if r.Tokens() < r.size()-len(note)-len(said.Calls[0].Arguments)-len("find") {
 		t.Errorf("%d tokens are counted, there are %d", r.Tokens(), r.size())
+	}
+}
+
+// A search that failed may be made again, but not without end.
+func TestSearchesThatFailCount(t *testing.T) {
+	made := 0
+	r := newRun(10_000, Limits{Calls: 3, AtOnce: 1}, func(context.Context, Call) (*Answer, error) {
+		made++
+		return nil, errors.New("down")
+	})
+	for range 3 {
+		r.Answer(t.Context(), asking("harbour"))
+	}
+	if made != 3 || !r.Closed() {
+		t.Errorf("%d searches were made, closed %t", made, r.Closed())
+	}
+}
+
+func TestASourceKeepsItsNumberAndGainsPlaces(t *testing.T) {
+	var n Numbers
+	tea, rain := cite.Source{Kind: cite.KindFile, FileID: "tea"}, cite.Source{Kind: cite.KindFile, FileID: "rain"}
+	block, answer := n.Sheet(100, InBlock), n.Sheet(100, InAnswer)
+	if a, b, c := block.Ref(tea), answer.Ref(rain), answer.Ref(tea); a != 1 || b != 2 || c != 1 || n.Len() != 2 {
+		t.Errorf("the numbers are %d, %d, %d of %d", a, b, c, n.Len())
+	}
+	var places []Place
+	for _, p := range n.All() {
+		places = append(places, p)
+	}
+	if !slices.Equal(places, []Place{InBlock | InAnswer, InAnswer}) {
+		t.Errorf("the places are %v", places)
 	}
 }
