@@ -169,7 +169,9 @@ func TestPageKnowledge(t *testing.T) {
 func TestPageKnowledgeInAChat(t *testing.T) {
 	c := openChatPage(t)
 	m := &memoryPage{t: t, ctx: c.ctx, p: c.p}
-	var chats struct{ Items []struct{ CharacterID string } }
+	var chats struct {
+		Items []struct{ CharacterID string }
+	}
 	m.call(http.MethodGet, "/conversations", nil, &chats)
 	a := &accessPage{t: t, p: c.p, character: chats.Items[0].CharacterID}
 	a.base = a.post("/knowledge-bases", map[string]any{"name": "Halden Point"})
