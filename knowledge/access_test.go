@@ -128,8 +128,10 @@ var baseAttempts = []attempt{
 	{"AddFile", "a shared one to an own base", func(f *fixture, x shared) error {
 		return f.svc.AddFile(background, f.call(), x.ownBase, x.file)
 	}, ownersOnly},
-	{"RemoveFile", "one of the owner", func(f *fixture, x shared) error { return f.svc.RemoveFile(background, f.call(), x.base, x.file) }, writers},
-	{"RemoveFile", "one of the writer", func(f *fixture, x shared) error { return f.svc.RemoveFile(background, f.call(), x.base, x.added) }, writers},
+	{"RemoveFile", "one of the owner", func(f *fixture, x shared) error { return f.svc.RemoveFile(background, f.call(), x.base, x.file, false) }, writers},
+	{"RemoveFile", "one of the writer", func(f *fixture, x shared) error {
+		return f.svc.RemoveFile(background, f.call(), x.base, x.added, false)
+	}, writers},
 	{"PutGrant", "", func(f *fixture, x shared) error {
 		return errOf(f.svc.PutGrant(background, f.call(), x.base, x.stranger, knowledge.AccessRead))
 	}, ownersOnly},
@@ -309,7 +311,7 @@ func TestGuessedIDsShowNothing(t *testing.T) {
 			}
 			names, _ := stranger.allowed(scope)
 			if stranger.read(file) == nil || stranger.svc.DeleteFile(background, stranger.call(), file) == nil ||
-				stranger.svc.RemoveFile(background, stranger.call(), base, file) == nil {
+				stranger.svc.RemoveFile(background, stranger.call(), base, file, true) == nil {
 				f.Fatalf("%q and %q could be used", base, file)
 			}
 			if shown := fmt.Sprint(one, some.Items, b, bound, grants, names); strings.Contains(shown, "private") {

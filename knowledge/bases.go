@@ -199,11 +199,12 @@ func addFile(tx Tx, c *op.Call, b *Base, f *File) error {
 }
 
 // RemoveFile takes a file out of a knowledge base that the user may write, whoever has added
-// it. The file stays its owner's.
+// it. The file stays its owner's; with unused, an own file is deleted if it is now in no knowledge
+// base and no character has it.
 //
 // Errors: NotFound for either, also for a file that is not in it; Forbidden for a knowledge
 // base that may only be read.
-func (s *Service) RemoveFile(ctx context.Context, c *op.Call, baseID, fileID string) error {
+func (s *Service) RemoveFile(ctx context.Context, c *op.Call, baseID, fileID string, unused bool) error {
 	return op.Do(ctx, s.store, c, func(tx Tx) error {
 		b, err := writableBase(tx, baseID)
 		if err != nil {
@@ -216,7 +217,14 @@ func (s *Service) RemoveFile(ctx context.Context, c *op.Call, baseID, fileID str
 		if !removed {
 			return fault.New(fault.NotFound, "the knowledge base has no such file")
 		}
-		return tx.Emit(baseUpdated(c, b))
+		if err := tx.Emit(baseUpdated(c, b)); err != nil || !unused {
+			return err
+		}
+		used, err := tx.InUse(fileID)
+		if err != nil || used {
+			return err
+		}
+		return deleteFiles(tx, c, fileID)
 	})
 }
 

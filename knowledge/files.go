@@ -31,7 +31,7 @@ func (s *Service) Upload(ctx context.Context, c *op.Call, in NewFile) (*File, er
 		return nil, err
 	}
 	f := &File{
-		ID: op.NewID(), Name: cleanName(in.Name), Declared: op.Truncate(in.Type, maxName), Size: in.Size, SHA256: hash,
+		ID: op.NewID(), Name: CleanName(in.Name), Declared: op.Truncate(in.Type, maxName), Size: in.Size, SHA256: hash,
 		Source: cmp.Or(in.Source, SourceUpload), SourceURL: in.SourceURL, State: Pending, Version: 1,
 	}
 	known, err := s.expect(ctx, c.UserID, f, in.BaseID)
@@ -167,7 +167,7 @@ func (s *Service) Replace(ctx context.Context, c *op.Call, id string, ifVersion 
 	}
 	next := File{SHA256: hash, Size: in.Size, Declared: op.Truncate(in.Type, maxName)}
 	if in.Name != "" {
-		next.Name = cleanName(in.Name)
+		next.Name = CleanName(in.Name)
 	}
 	if hash != old.SHA256 {
 		if next.ContentID, err = s.storeParts(ctx, c.UserID, in); err != nil {

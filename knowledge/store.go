@@ -97,6 +97,9 @@ type BaseTx interface {
 	BaseFiles(b *Base, cursor string, limit int) (items []*File, next string, err error)
 	// OnlyIn returns the own files that are in an own knowledge base and in no other one.
 	OnlyIn(baseID string) (ids []string, err error)
+	// InUse reports whether a file is in a knowledge base or has a character; a file that is not
+	// the user's own always counts as used.
+	InUse(fileID string) (bool, error)
 	// BasesOf returns the knowledge bases with a file that the user may read.
 	BasesOf(f *File) ([]*Base, error)
 	// RulesOf returns the chunk rules of the knowledge base that an own file was added to

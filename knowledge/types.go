@@ -24,6 +24,7 @@ const (
 const (
 	SourceUpload = "upload"
 	SourceWeb    = "web"
+	SourceSync   = "sync" // an upload that mirrors a folder: nodest kb sync
 )
 
 // What a user may do with a file or knowledge base.
@@ -122,7 +123,7 @@ type BoundBase struct {
 type NewFile struct {
 	Name      string
 	Type      string // that the client declares; may be ""
-	Source    string // "" = SourceUpload
+	Source    string // "" = SourceUpload; of a file that the user has already, it stays
 	SourceURL string
 	Body      io.ReaderAt
 	Size      int64

@@ -58,7 +58,7 @@ func (s *Service) Unzip(ctx context.Context, c *op.Call, in NewFile) ([]*File, m
 	defer spool.Close() //nolint:errcheck // its content is not needed any more
 	files, refused := []*File{}, map[string]string{}
 	for i, entry := range entries {
-		name := cleanName(entryName(entry))
+		name := CleanName(entryName(entry))
 		f, err := s.storeEntry(ctx, c.Part(fmt.Sprintf("entry %d", i)), in.BaseID, name, entry, spool)
 		switch {
 		case err == nil:

@@ -110,6 +110,8 @@ func (t temp) readForm(r *http.Request, f *api.File, limit int64) error {
 			f.Rename, err = readField(part, field)
 		case "knowledgeBaseId":
 			f.KnowledgeBaseID, err = readField(part, field)
+		case "source":
+			f.Source, err = readField(part, field)
 		}
 		if err != nil {
 			return err

@@ -193,6 +193,14 @@ func (t knowledgeTx) OnlyIn(baseID string) (ids []string, err error) {
 		ORDER BY f.id`, t.userID, baseID, t.userID)
 }
 
+// InUse reports whether a file is in a knowledge base or has a character, or is not an own one.
+func (t knowledgeTx) InUse(fileID string) (bool, error) {
+	unused, err := t.Has(`SELECT 1 FROM files f WHERE f.user_id = ? AND f.id = ? AND f.deleted_at IS NULL
+		AND NOT EXISTS (SELECT 1 FROM knowledge_base_files m WHERE m.file_user_id = f.user_id AND m.file_id = f.id)
+		AND NOT EXISTS (SELECT 1 FROM character_files k WHERE k.file_user_id = f.user_id AND k.file_id = f.id)`, t.userID, fileID)
+	return !unused, err
+}
+
 // BasesOf returns the knowledge bases with a file that the user may read.
 func (t knowledgeTx) BasesOf(f *knowledge.File) ([]*knowledge.Base, error) {
 	return sqldb.Map(t, (*baseRow).base, selectBases+`JOIN knowledge_base_files m ON m.user_id = b.user_id AND m.base_id = b.id

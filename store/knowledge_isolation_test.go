@@ -164,6 +164,10 @@ var knowledgeIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 		ids, err := store.Knowledge(tx).OnlyIn(x.base)
 		return wantEmpty(e, len(ids) == 0, err)
 	},
+	"InUse": func(e *env, tx nodest.Tx, x fixture) error {
+		used, err := store.Knowledge(tx).InUse(x.file)
+		return wantEmpty(e, used, err)
+	},
 	"BasesOf": func(e *env, tx nodest.Tx, x fixture) error {
 		bases, err := store.Knowledge(tx).BasesOf(x.keptFile())
 		return wantEmpty(e, len(bases) == 0, err)

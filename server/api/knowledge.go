@@ -147,8 +147,13 @@ func baseAddFile(ctx context.Context, s *Services, c *op.Call, in idFileData) (a
 	return nil, s.Knowledge.AddFile(ctx, c, in.ID, in.FileID)
 }
 
-func baseRemoveFile(ctx context.Context, s *Services, c *op.Call, in idFileData) (any, error) {
-	return nil, s.Knowledge.RemoveFile(ctx, c, in.ID, in.FileID)
+type baseRemoveFileData struct {
+	idFileData
+	Unused bool `json:"unused,omitempty"`
+}
+
+func baseRemoveFile(ctx context.Context, s *Services, c *op.Call, in baseRemoveFileData) (any, error) {
+	return nil, s.Knowledge.RemoveFile(ctx, c, in.ID, in.FileID, in.Unused)
 }
 
 func grantList(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {

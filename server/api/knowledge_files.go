@@ -27,10 +27,16 @@ var (
 
 // newFile is an uploaded file as the service takes it.
 func newFile(f File) knowledge.NewFile {
-	return knowledge.NewFile{Name: cmp.Or(f.Rename, f.Name), Type: f.Type, Body: f.Body, Size: f.Size, BaseID: f.KnowledgeBaseID}
+	return knowledge.NewFile{Name: cmp.Or(f.Rename, f.Name), Type: f.Type, Body: f.Body, Size: f.Size, BaseID: f.KnowledgeBaseID, Source: f.Source}
 }
 
 func uploadFile(ctx context.Context, s *Services, c *op.Call, f File) (any, error) {
+	if f.Source != "" {
+		check := &op.Checks{}
+		if op.OneOf(check, "source", f.Source, []string{knowledge.SourceUpload, knowledge.SourceSync}); check.Err() != nil {
+			return nil, check.Err()
+		}
+	}
 	return queuedOf(s.Knowledge.Upload(ctx, c, newFile(f)))
 }
 
