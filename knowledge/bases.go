@@ -128,18 +128,17 @@ func (s *Service) UpdateBase(ctx context.Context, c *op.Call, id string, ifVersi
 //
 // Errors: NotFound; Forbidden for one that is not the user's own.
 func (s *Service) DeleteBase(ctx context.Context, c *op.Call, id string, files bool) error {
+	if files {
+		if _, known, err := op.Earlier[struct{}](ctx, s.store, c); known || err != nil {
+			return err
+		}
+		if err := s.deleteOnlyIn(ctx, c, id); err != nil {
+			return err
+		}
+	}
 	return op.Do(ctx, s.store, c, func(tx Tx) error {
 		if _, err := ownBase(tx, id); err != nil {
 			return err
-		}
-		if files {
-			ids, err := tx.OnlyIn(id)
-			if err != nil {
-				return err
-			}
-			if err := deleteFiles(tx, c, ids...); err != nil {
-				return err
-			}
 		}
 		if err := tx.DeleteBase(id); err != nil {
 			return err
@@ -152,6 +151,28 @@ func (s *Service) DeleteBase(ctx context.Context, c *op.Call, id string, files b
 		}
 		return purge(tx)
 	})
+}
+
+// deleteOnlyIn deletes the own files of an own knowledge base that are in no other one, in
+// transactions of some files each: there may be thousands.
+func (s *Service) deleteOnlyIn(ctx context.Context, c *op.Call, baseID string) error {
+	for deleted := filesAtOnce; deleted == filesAtOnce; {
+		err := s.store.Update(ctx, c.UserID, func(tx Tx) error {
+			if _, err := ownBase(tx, baseID); err != nil {
+				return err
+			}
+			ids, err := tx.OnlyIn(baseID, filesAtOnce)
+			if err != nil {
+				return err
+			}
+			deleted = len(ids)
+			return deleteFiles(tx, c, ids...)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // BaseFiles lists the files of a knowledge base that the user may read, newest first.

@@ -95,8 +95,8 @@ type BaseTx interface {
 	RemoveFromBase(b *Base, fileID string) (removed bool, err error)
 	// BaseFiles lists the files of one that the user may read, newest first.
 	BaseFiles(b *Base, cursor string, limit int) (items []*File, next string, err error)
-	// OnlyIn returns the own files that are in an own knowledge base and in no other one.
-	OnlyIn(baseID string) (ids []string, err error)
+	// OnlyIn returns at most limit own files that are in an own knowledge base and in no other one.
+	OnlyIn(baseID string, limit int) (ids []string, err error)
 	// InUse reports whether a file is in a knowledge base or has a character; a file that is not
 	// the user's own always counts as used.
 	InUse(fileID string) (bool, error)

@@ -201,12 +201,14 @@ type PendingFile struct {
 
 // Reindexing is the state of a knowledge base's vectors and chunks.
 type Reindexing struct {
-	State      string `json:"state"` // idle or running
+	State      string `json:"state"` // idle, running or failed
 	Model      string `json:"model"`
 	Done       int    `json:"done"`       // chunks with a vector of Model
 	Total      int    `json:"total"`      // chunks
 	Calls      int    `json:"calls"`      // estimate of embedding calls that are missing
 	SearchedBy string `json:"searchedBy"` // model whose vectors are searched meanwhile
+
+	Error *FileError `json:"error,omitempty"` // of failed
 }
 
 // AskRequest is a question to knowledge bases.

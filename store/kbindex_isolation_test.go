@@ -96,8 +96,8 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return nil
 	},
 	"DropVectors": func(e *env, tx nodest.Tx, _ fixture) error {
-		n, err := store.Knowledge(tx).DropVectors(nil, 9)
-		return wantEmpty(e, n == 0, err)
+		next, err := store.Knowledge(tx).DropVectors(nil, "", 1)
+		return wantEmpty(e, next == "", err)
 	},
 	"Spaces": func(e *env, tx nodest.Tx, _ fixture) error {
 		spaces, err := store.Knowledge(tx).Spaces()
@@ -105,6 +105,10 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"PutSpace": func(_ *env, tx nodest.Tx, _ fixture) error {
 		return store.Knowledge(tx).PutSpace(knowledge.Space{Model: privateModel, State: knowledge.SpaceStopped})
+	},
+	"FixLength": func(e *env, tx nodest.Tx, _ fixture) error {
+		_, err := store.Knowledge(tx).FixLength(privateModel, 3)
+		return wantNotFound(e, err)
 	},
 	"DropSpace": func(_ *env, tx nodest.Tx, _ fixture) error { return store.Knowledge(tx).DropSpace(privateModel) },
 	"Unfinished": func(e *env, tx nodest.Tx, _ fixture) error {

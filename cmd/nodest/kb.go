@@ -254,9 +254,13 @@ func (p *program) kbReindex() *cobra.Command {
 			var state struct {
 				State, Model, SearchedBy string
 				Done, Total, Calls       int
+				Error                    struct{ Detail string }
 			}
 			return p.answer(ctx, c, method, path, nil, &state, func() error {
 				fmt.Fprintf(p.out, "%s: %d of %d chunks have a vector of %s\n", state.State, state.Done, state.Total, state.Model)
+				if state.Error.Detail != "" {
+					fmt.Fprintf(p.out, "failed: %s\n", state.Error.Detail)
+				}
 				if state.Calls > 0 {
 					fmt.Fprintf(p.out, "about %d calls are missing; meanwhile searched by: %s\n", state.Calls, cmp.Or(state.SearchedBy, "words alone"))
 				}
