@@ -84,6 +84,8 @@ var fileAttempts = []attempt{
 	{"Replace", "a private one", func(f *fixture, x shared) error {
 		return errOf(f.svc.Replace(background, f.call(), x.private, 0, newFile("", "other")))
 	}, hidden},
+	{"Room", "a shared one", func(f *fixture, x shared) error { return errOf(f.svc.Room(background, f.call(), x.file)) }, ownersOnly},
+	{"Room", "a private one", func(f *fixture, x shared) error { return errOf(f.svc.Room(background, f.call(), x.private)) }, hidden},
 	{"Retry", "a shared one", func(f *fixture, x shared) error { return errOf(f.svc.Retry(background, f.call(), x.file)) }, ownersOnly},
 	{"DeleteFile", "a shared one", func(f *fixture, x shared) error { return f.svc.DeleteFile(background, f.call(), x.file) }, ownersOnly},
 	{"DeleteFile", "a private one", func(f *fixture, x shared) error { return f.svc.DeleteFile(background, f.call(), x.private) }, hidden},

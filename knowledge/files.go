@@ -65,6 +65,39 @@ func (s *Service) checkSize(in NewFile) error {
 	return nil
 }
 
+// Room returns how many bytes a new file of the user may have, or the new content of the own file
+// with an id, so that more need not be read. A file that the user has already needs the room, too,
+// but not a call that is repeated under its key.
+//
+// Errors: TooLarge if there is no room for a file; NotFound, and Forbidden for a file that is not
+// the user's own.
+func (s *Service) Room(ctx context.Context, c *op.Call, replaced string) (int64, error) {
+	return op.Read(ctx, s.store, c.UserID, func(tx Tx) (int64, error) {
+		if c.Key != "" {
+			if known, err := tx.Key(c.Key); known != nil || err != nil {
+				return s.opts.MaxFile, err
+			}
+		}
+		files, bytes, err := tx.CountFiles()
+		if err != nil {
+			return 0, err
+		}
+		if replaced == "" {
+			files++
+		} else {
+			f, err := ownFile(tx, replaced)
+			if err != nil {
+				return 0, err
+			}
+			bytes -= f.Size
+		}
+		if err := s.checkQuota(files, bytes+1); err != nil {
+			return 0, err
+		}
+		return min(s.opts.MaxFile, s.opts.MaxBytes-bytes), nil
+	})
+}
+
 // expect finds what would refuse a file before its content is stored, and whether the user
 // has the content already.
 func (s *Service) expect(ctx context.Context, userID string, f *File, baseID string) (known bool, err error) {
