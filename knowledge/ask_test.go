@@ -53,8 +53,9 @@ func TestAQuestionIsAnsweredWithSourcesThatAreThere(t *testing.T) {
 		again, err := p.svc.Ask(context.Background(), c, in)
 		p.must(err)
 		p.equal("the same call again", []any{again.Answer, len(prompts)}, []any{a.Answer, 1})
-		_, err = p.svc.Ask(context.Background(), p.call(), knowledge.AskRequest{Question: "When?", ConversationID: op.NewID()})
+		_, err = p.svc.Ask(context.Background(), p.call(), knowledge.AskRequest{Question: in.Question, ConversationID: op.NewID()})
 		p.wants(err, fault.NotFound)
+		p.equal("prompts for a conversation that is not there", len(prompts), 1)
 	})
 }
 

@@ -174,6 +174,8 @@ type IndexTx interface {
 	Unfinished(limit int) ([]string, error)
 	// Refused returns own files that failed with one of these codes.
 	Refused(codes []string, limit int) ([]string, error)
+	// OwnConversation returns fault.NotFound for a conversation that is not the user's.
+	OwnConversation(id string) error
 	InsertQuery(q *Query) error
 	// IndexRows counts what is stored of an own file, by table, also when it is deleted.
 	IndexRows(fileID string) (map[string]int64, error)

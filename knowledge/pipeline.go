@@ -205,7 +205,8 @@ func (r *run) failed(ctx context.Context, err error) error {
 	return err
 }
 
-// fileFailed ends the job and lets its file fail.
+// fileFailed ends the job and lets its file fail, unless it is to be processed again already, because
+// it was replaced.
 func (r *run) fileFailed(ctx context.Context, e FileError) error {
 	again := false
 	err := r.s.store.Update(ctx, r.job.UserID, func(tx Tx) error {
@@ -213,8 +214,15 @@ func (r *run) fileFailed(ctx context.Context, e FileError) error {
 		if err != nil {
 			return err
 		}
+		if err := tx.Jobs.FinishJob(r.job); err != nil {
+			return err
+		}
+		next, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: IngestKind, Subject: f.ID, Open: true}, "", 1)
+		if err != nil || len(next) > 0 {
+			return err
+		}
 		f.State, f.Error, f.Progress, again = Failed, &e, nil, f.Edition > 0
-		return errors.Join(putFile(tx, f), tx.Jobs.FinishJob(r.job))
+		return putFile(tx, f)
 	})
 	if err == nil && again {
 		r.s.rested(ctx, r.job.UserID, r.job.Subject)

@@ -400,6 +400,31 @@ func TestAProviderThatStaysAwayFailsTheFileAfterFiveAttempts(t *testing.T) {
 	})
 }
 
+// A failure of a content that was replaced meanwhile is not the file's any more.
+func TestAReplacedFileDoesNotFailForItsOldContent(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		f := p.upload("places.md", harbour(places...))
+		replaced := false
+		p.embeds.fail = func([]string) error {
+			if replaced {
+				return nil
+			}
+			replaced = true
+			_, err := p.svc.Replace(context.Background(), p.call(), f.ID, 0, newFile("places.md", harbour("observatory")))
+			p.must(err)
+			return llm.StatusError("test", 401, 0, nil)
+		}
+		for j := p.claim(); j != nil; j = p.claim() {
+			p.run(context.Background(), j)
+			p.clock.Add(1000)
+			if now := p.file(f.ID); now.State == knowledge.Failed {
+				p.Fatalf("the file has failed: %+v", now.Error)
+			}
+		}
+		p.equal("chunks", p.isReady(f.ID).Chunks, 1)
+	})
+}
+
 func TestVectorsOfAnotherLengthAreRefused(t *testing.T) {
 	onPipes(t, nil, func(p *pipe) {
 		p.upload("a.md", harbour("lighthouse"))

@@ -36,7 +36,8 @@ var nested = []string{".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z
 // client that repeats the call gets the same files.
 //
 // Errors: UnsupportedMedia for what is no zip archive; TooLarge for an archive of more than
-// 100 MiB, 2,000 entries or 200 MiB unpacked; NotFound and Forbidden for the knowledge base.
+// 100 MiB, 2,000 entries or 200 MiB unpacked; NotFound and Forbidden for the knowledge base;
+// KeyReused for another archive under the same key.
 func (s *Service) Unzip(ctx context.Context, c *op.Call, in NewFile) ([]*File, map[string]string, error) {
 	if err := s.checkSize(in); err != nil {
 		return nil, nil, err
@@ -49,6 +50,10 @@ func (s *Service) Unzip(ctx context.Context, c *op.Call, in NewFile) ([]*File, m
 	}
 	entries, err := openZip(in)
 	if err != nil {
+		return nil, nil, err
+	}
+	// The key belongs to this archive, whatever becomes of its entries.
+	if err := op.Do(ctx, s.store, c.Part("archive"), func(Tx) error { return nil }); err != nil {
 		return nil, nil, err
 	}
 	spool, err := newSpool()

@@ -333,16 +333,17 @@ func (t indexTx) Refused(codes []string, limit int) ([]string, error) {
 	return ids, err
 }
 
+// OwnConversation returns fault.NotFound unless a conversation is the user's.
+func (t indexTx) OwnConversation(id string) error {
+	return t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
+}
+
 // InsertQuery stores a question that was answered; fault.NotFound for a conversation that is
 // not the user's.
 func (t indexTx) InsertQuery(q *knowledge.Query) error {
 	if q.ConversationID != nil {
-		ok, err := t.Has("SELECT 1 FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, *q.ConversationID)
-		if err != nil {
+		if err := t.OwnConversation(*q.ConversationID); err != nil {
 			return err
-		}
-		if !ok {
-			return fault.New(fault.NotFound, "no such conversation")
 		}
 	}
 	t.fillTimes(&q.CreatedAt)

@@ -119,6 +119,9 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		ids, err := store.Knowledge(tx).Refused([]string{"upstream_auth"}, 9)
 		return wantEmpty(e, len(ids) == 0, err)
 	},
+	"OwnConversation": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Knowledge(tx).OwnConversation(x.conversation))
+	},
 	"InsertQuery": func(e *env, tx nodest.Tx, x fixture) error {
 		k := store.Knowledge(tx)
 		if err := k.InsertQuery(&knowledge.Query{ID: x.query, Question: "intruder"}); err != nil {

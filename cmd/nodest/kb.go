@@ -309,9 +309,9 @@ type foundPassages struct {
 
 func (p *program) kbSearch() *cobra.Command {
 	var in struct {
-		bases, types         []string
-		top                  int
-		mode, folder, within string
+		bases, types        []string
+		top                 int
+		mode, folder, after string
 	}
 	cmd := &cobra.Command{
 		Use: "search QUERY…", Short: "Search documents by words and meaning", Args: cobra.MinimumNArgs(1),
@@ -325,6 +325,13 @@ func (p *program) kbSearch() *cobra.Command {
 			if ids != nil {
 				body["knowledgeBaseIds"] = ids
 			}
+			if in.after != "" {
+				day, err := time.ParseInLocation(time.DateOnly, in.after, time.Local)
+				if err != nil {
+					return usage("--after must be a day such as 2026-03-14")
+				}
+				body["updatedAfter"] = day
+			}
 			var found foundPassages
 			return p.answer(ctx, c, http.MethodPost, knowledgeBases.path+"/search", body, &found, func() error { return p.showPassages(&found) })
 		}),
@@ -334,6 +341,7 @@ func (p *program) kbSearch() *cobra.Command {
 	cmd.Flags().StringVar(&in.mode, "mode", "hybrid", "hybrid: by words and meaning; lexical: by words; vector: by meaning")
 	cmd.Flags().StringVar(&in.folder, "folder", "", "only files in this folder")
 	cmd.Flags().StringArrayVar(&in.types, "type", nil, "only files of this type, such as pdf; may be given several times")
+	cmd.Flags().StringVar(&in.after, "after", "", "only files changed since this day, such as 2026-03-14")
 	p.jsonFlag(cmd, "print JSON")
 	return cmd
 }
