@@ -80,7 +80,7 @@ func TestASharedFileIsSearchedAndReadUntilTheGrantIsTakenBack(t *testing.T) {
 			_, err := p.svc.Search(context.Background(), guest.user, knowledge.SearchRequest{Query: "lighthouse", BaseIDs: []string{b.ID}})
 			p.wants(err, fault.NotFound)
 			p.equal(when+": found", len(guest.search(knowledge.SearchRequest{Query: "lighthouse", FileIDs: []string{f.ID}}).Chunks), 0)
-			_, err = p.svc.Text(context.Background(), guest.user, f.ID)
+			_, err = p.svc.Text(context.Background(), guest.user, f.ID, 0, 0)
 			p.wants(err, fault.NotFound)
 			_, err = p.svc.Chunks(context.Background(), guest.user, f.ID, "", 0)
 			p.wants(err, fault.NotFound)

@@ -281,7 +281,7 @@ func TestAFileBecomesSearchable(t *testing.T) {
 			}
 			p.equal("file", r.Files[0].File.ID, f.ID)
 		}
-		read, err := p.svc.Text(context.Background(), p.user, f.ID)
+		read, err := p.svc.Text(context.Background(), p.user, f.ID, 0, 0)
 		p.must(err)
 		p.equal("text", read.Text, strings.TrimSpace(text))
 		page, err := p.svc.Chunks(context.Background(), p.user, f.ID, "", 3)

@@ -130,10 +130,12 @@ type NewFile struct {
 	BaseID    string // knowledge base that it is added to; "" = none
 }
 
-// Text is the text of a file.
+// Text is the text of a file, or a part of it.
 type Text struct {
 	Title   string
 	Text    string
+	Offset  int // of Text, in code points
+	Total   int // code points of the whole text
 	Outline []parse.Heading
 	Pages   []parse.Page
 }

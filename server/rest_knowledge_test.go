@@ -549,6 +549,15 @@ func TestADocumentIsFoundReadAndAsked(t *testing.T) {
 	if !strings.Contains(text["text"].(string), "March 1987") || len(text["outline"].([]any)) != 1 {
 		t.Errorf("text %v", text)
 	}
+	part := h.rest("GET", "/files/"+id+"/text?offset=2&limit=11", "").wants(t, 200)
+	if part["text"] != "The harbour" || part["offset"] != 2.0 || part["total"] != float64(len(text["text"].(string))) {
+		t.Errorf("a part of the text: %v", part)
+	}
+	if end := h.rest("GET", "/files/"+id+"/text?offset=100000", "").wants(t, 200); end["text"] != "" {
+		t.Errorf("behind the end: %v", end)
+	}
+	h.rest("GET", "/files/"+id+"/text?limit=1000001", "").refuses(t, 400, "invalid_field", "limit")
+	h.rest("GET", "/files/"+id+"/text?offset=-1", "").refuses(t, 400, "invalid_field", "offset")
 	if chunks := h.rest("GET", "/files/"+id+"/chunks", "").items(t); len(chunks) != 1 {
 		t.Errorf("chunks %v", chunks)
 	}
@@ -557,7 +566,7 @@ func TestADocumentIsFoundReadAndAsked(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 	for filter, want := range map[string]int{
-		`"fileIds":["` + id + `"]`: 1, `"fileIds":["` + op.NewID() + `"]`: 0, `"folder":"lore"`: 0, `"types":["pdf"]`: 0,
+		`"fileIds":["` + id + `"]`: 1, `"fileIds":["` + op.NewID() + `"]`: 0, `"fileIds":[]`: 0, `"types":[]`: 0, `"folder":"lore"`: 0, `"types":["pdf"]`: 0,
 		`"updatedAfter":"2020-01-01T00:00:00.000Z"`: 1, `"updatedAfter":"2999-01-01T00:00:00.000Z"`: 0, `"mode":"lexical"`: 1, `"knowledgeBaseIds":["` + b + `"]`: 1,
 	} {
 		got := h.rest("POST", "/knowledge-bases/search", `{"query":"light automated",`+filter+`}`).wants(t, 200)
