@@ -106,7 +106,7 @@ func (s *syncing) sync(ctx context.Context, path string) error {
 	}
 	s.tell("")
 	for _, f := range list {
-		if f.Access == "owner" && f.Source == "sync" && local[f.Name] == "" && !there[f.SHA256] {
+		if local[f.Name] == "" && !there[f.SHA256] {
 			if err := s.gone(ctx, path, f); err != nil {
 				s.fail(f.Name, err)
 			}
@@ -139,9 +139,12 @@ func (s *syncing) file(ctx context.Context, name, path string, old knowledgeFile
 	return nil
 }
 
-// gone removes a file that is no longer in the folder from the knowledge base at path, or says
-// that it would.
+// gone removes a file that is not in the folder from the knowledge base at path, or says that it
+// would, if this command has added it.
 func (s *syncing) gone(ctx context.Context, path string, f knowledgeFile) error {
+	if f.Access != "owner" || f.Source != "sync" {
+		return nil
+	}
 	if !s.remove {
 		s.Gone++
 		_, err := fmt.Fprintf(s.p.err, "gone: %s; --delete removes it\n", f.Name)
