@@ -89,7 +89,7 @@ type Reference struct {
 	ChunkID             string `json:"chunkId,omitempty"`
 	Page                int    `json:"page,omitempty"`
 	Auto                bool   `json:"auto,omitempty"` // the mark was added, not written by the model
-	Gone                bool   `json:"gone,omitempty"` // the source was deleted since
+	Gone                bool   `json:"gone,omitempty"` // the file was deleted since, or the user may not read it any more
 
 	// AnswerChunkPosition in the other units.
 	AnswerBytes, AnswerUnits Span `json:"-"`

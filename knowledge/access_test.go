@@ -84,6 +84,8 @@ var fileAttempts = []attempt{
 	{"Replace", "a private one", func(f *fixture, x shared) error {
 		return errOf(f.svc.Replace(background, f.call(), x.private, 0, newFile("", "other")))
 	}, hidden},
+	{"Room", "a shared one", func(f *fixture, x shared) error { return errOf(f.svc.Room(background, f.call(), x.file)) }, ownersOnly},
+	{"Room", "a private one", func(f *fixture, x shared) error { return errOf(f.svc.Room(background, f.call(), x.private)) }, hidden},
 	{"Retry", "a shared one", func(f *fixture, x shared) error { return errOf(f.svc.Retry(background, f.call(), x.file)) }, ownersOnly},
 	{"DeleteFile", "a shared one", func(f *fixture, x shared) error { return f.svc.DeleteFile(background, f.call(), x.file) }, ownersOnly},
 	{"DeleteFile", "a private one", func(f *fixture, x shared) error { return f.svc.DeleteFile(background, f.call(), x.private) }, hidden},
@@ -128,8 +130,10 @@ var baseAttempts = []attempt{
 	{"AddFile", "a shared one to an own base", func(f *fixture, x shared) error {
 		return f.svc.AddFile(background, f.call(), x.ownBase, x.file)
 	}, ownersOnly},
-	{"RemoveFile", "one of the owner", func(f *fixture, x shared) error { return f.svc.RemoveFile(background, f.call(), x.base, x.file) }, writers},
-	{"RemoveFile", "one of the writer", func(f *fixture, x shared) error { return f.svc.RemoveFile(background, f.call(), x.base, x.added) }, writers},
+	{"RemoveFile", "one of the owner", func(f *fixture, x shared) error { return f.svc.RemoveFile(background, f.call(), x.base, x.file, false) }, writers},
+	{"RemoveFile", "one of the writer", func(f *fixture, x shared) error {
+		return f.svc.RemoveFile(background, f.call(), x.base, x.added, false)
+	}, writers},
 	{"PutGrant", "", func(f *fixture, x shared) error {
 		return errOf(f.svc.PutGrant(background, f.call(), x.base, x.stranger, knowledge.AccessRead))
 	}, ownersOnly},
@@ -309,7 +313,7 @@ func TestGuessedIDsShowNothing(t *testing.T) {
 			}
 			names, _ := stranger.allowed(scope)
 			if stranger.read(file) == nil || stranger.svc.DeleteFile(background, stranger.call(), file) == nil ||
-				stranger.svc.RemoveFile(background, stranger.call(), base, file) == nil {
+				stranger.svc.RemoveFile(background, stranger.call(), base, file, true) == nil {
 				f.Fatalf("%q and %q could be used", base, file)
 			}
 			if shown := fmt.Sprint(one, some.Items, b, bound, grants, names); strings.Contains(shown, "private") {

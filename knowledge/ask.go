@@ -31,6 +31,12 @@ func (s *Service) Ask(ctx context.Context, c *op.Call, in AskRequest) (*Answer, 
 	if earlier, known, err := op.Earlier[*Answer](ctx, s.store, c); known || err != nil {
 		return earlier, err
 	}
+	if in.ConversationID != "" { // before a model is paid for
+		err := s.store.View(ctx, c.UserID, func(tx Tx) error { return tx.OwnConversation(in.ConversationID) })
+		if err != nil {
+			return nil, err
+		}
+	}
 	found, err := s.Search(ctx, c.UserID, SearchRequest{Query: in.Question, BaseIDs: in.BaseIDs, TopK: in.TopK})
 	if err != nil {
 		return nil, err

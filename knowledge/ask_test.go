@@ -53,8 +53,9 @@ func TestAQuestionIsAnsweredWithSourcesThatAreThere(t *testing.T) {
 		again, err := p.svc.Ask(context.Background(), c, in)
 		p.must(err)
 		p.equal("the same call again", []any{again.Answer, len(prompts)}, []any{a.Answer, 1})
-		_, err = p.svc.Ask(context.Background(), p.call(), knowledge.AskRequest{Question: "When?", ConversationID: op.NewID()})
+		_, err = p.svc.Ask(context.Background(), p.call(), knowledge.AskRequest{Question: in.Question, ConversationID: op.NewID()})
 		p.wants(err, fault.NotFound)
+		p.equal("prompts for a conversation that is not there", len(prompts), 1)
 	})
 }
 
@@ -79,7 +80,7 @@ func TestASharedFileIsSearchedAndReadUntilTheGrantIsTakenBack(t *testing.T) {
 			_, err := p.svc.Search(context.Background(), guest.user, knowledge.SearchRequest{Query: "lighthouse", BaseIDs: []string{b.ID}})
 			p.wants(err, fault.NotFound)
 			p.equal(when+": found", len(guest.search(knowledge.SearchRequest{Query: "lighthouse", FileIDs: []string{f.ID}}).Chunks), 0)
-			_, err = p.svc.Text(context.Background(), guest.user, f.ID)
+			_, err = p.svc.Text(context.Background(), guest.user, f.ID, 0, 0)
 			p.wants(err, fault.NotFound)
 			_, err = p.svc.Chunks(context.Background(), guest.user, f.ID, "", 0)
 			p.wants(err, fault.NotFound)

@@ -132,18 +132,17 @@ func (s *Service) UpdateBase(ctx context.Context, c *op.Call, id string, ifVersi
 //
 // Errors: NotFound; Forbidden for one that is not the user's own.
 func (s *Service) DeleteBase(ctx context.Context, c *op.Call, id string, files bool) error {
+	if files {
+		if _, known, err := op.Earlier[struct{}](ctx, s.store, c); known || err != nil {
+			return err
+		}
+		if err := s.deleteOnlyIn(ctx, c, id); err != nil {
+			return err
+		}
+	}
 	return op.Do(ctx, s.store, c, func(tx Tx) error {
 		if _, err := ownBase(tx, id); err != nil {
 			return err
-		}
-		if files {
-			ids, err := tx.OnlyIn(id)
-			if err != nil {
-				return err
-			}
-			if err := deleteFiles(tx, c, ids...); err != nil {
-				return err
-			}
 		}
 		if err := tx.DeleteBase(id); err != nil {
 			return err
@@ -156,6 +155,28 @@ func (s *Service) DeleteBase(ctx context.Context, c *op.Call, id string, files b
 		}
 		return purge(tx)
 	})
+}
+
+// deleteOnlyIn deletes the own files of an own knowledge base that are in no other one, in
+// transactions of some files each: there may be thousands.
+func (s *Service) deleteOnlyIn(ctx context.Context, c *op.Call, baseID string) error {
+	for deleted := filesAtOnce; deleted == filesAtOnce; {
+		err := s.store.Update(ctx, c.UserID, func(tx Tx) error {
+			if _, err := ownBase(tx, baseID); err != nil {
+				return err
+			}
+			ids, err := tx.OnlyIn(baseID, filesAtOnce)
+			if err != nil {
+				return err
+			}
+			deleted = len(ids)
+			return deleteFiles(tx, c, ids...)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // BaseFiles lists the files of a knowledge base that the user may read, newest first.
@@ -203,11 +224,12 @@ func addFile(tx Tx, c *op.Call, b *Base, f *File) error {
 }
 
 // RemoveFile takes a file out of a knowledge base that the user may write, whoever has added
-// it. The file stays its owner's.
+// it. The file stays its owner's; with unused, an own file is deleted if it is now in no knowledge
+// base and no character has it.
 //
 // Errors: NotFound for either, also for a file that is not in it; Forbidden for a knowledge
 // base that may only be read.
-func (s *Service) RemoveFile(ctx context.Context, c *op.Call, baseID, fileID string) error {
+func (s *Service) RemoveFile(ctx context.Context, c *op.Call, baseID, fileID string, unused bool) error {
 	return op.Do(ctx, s.store, c, func(tx Tx) error {
 		b, err := writableBase(tx, baseID)
 		if err != nil {
@@ -220,7 +242,14 @@ func (s *Service) RemoveFile(ctx context.Context, c *op.Call, baseID, fileID str
 		if !removed {
 			return fault.New(fault.NotFound, "the knowledge base has no such file")
 		}
-		return tx.Emit(baseUpdated(c, b))
+		if err := tx.Emit(baseUpdated(c, b)); err != nil || !unused {
+			return err
+		}
+		used, err := tx.InUse(fileID)
+		if err != nil || used {
+			return err
+		}
+		return deleteFiles(tx, c, fileID)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"nodest/index"
 	"nodest/llm"
 	"nodest/llm/offline"
+	"nodest/op"
 )
 
 // Sizes of embedding jobs.
@@ -35,11 +36,12 @@ func (s *Service) runEmbed(ctx context.Context, r *run) error {
 			return err
 		}
 		if w.embedder != nil {
-			if err := w.embedAll(ctx); err != nil {
-				return err
-			}
+			err = w.embedAll(ctx)
 		}
-		if done, err := w.complete(ctx); err != nil || done {
+		if err == nil {
+			err = w.complete(ctx)
+		}
+		if !errors.Is(err, errLacks) && !errors.Is(err, errOtherModel) {
 			return err
 		}
 	}
@@ -141,7 +143,14 @@ func (w *work) embedBatch(ctx context.Context, gate *gate, batch []StoredChunk) 
 	defer w.mu.Unlock()
 	var tell func()
 	done := w.done + len(batch)
-	err := w.s.store.Update(ctx, w.job.UserID, func(tx Tx) (err error) {
+	err := w.s.store.Update(ctx, w.job.UserID, func(tx Tx) error {
+		f, err := tx.OwnFile(w.edition.FileID)
+		if err != nil {
+			return err
+		}
+		if f.Edition > w.edition.Edition { // nothing would need the vectors any more
+			return fault.New(fault.NotFound, "the file was replaced")
+		}
 		if err := fixLength(tx, w.embedder.ModelID(), b.length); err != nil {
 			return err
 		}
@@ -222,23 +231,19 @@ func mismatch(got, want int) error {
 	}}
 }
 
-// fixLength makes the length of the first vectors that of the space.
+// errOtherModel says that vectors of a model are not wanted any more: another one took its place.
+var errOtherModel = errors.New("the embedding model was changed meanwhile")
+
+// fixLength makes the length of the first vectors that of the space; 0 = all were rejected.
 func fixLength(tx Tx, model string, length int) error {
-	spaces, err := tx.Spaces()
-	if err != nil || length == 0 {
-		return err
-	}
-	at := slices.IndexFunc(spaces, func(s Space) bool { return s.Model == model })
+	want, err := tx.FixLength(model, length)
 	switch {
-	case at < 0: // the model was changed again
-		return fault.New(fault.Internal, "the embedding model was changed meanwhile")
-	case spaces[at].Dim == 0:
-		spaces[at].Dim = length
-		return tx.PutSpace(spaces[at])
-	case spaces[at].Dim != length:
-		return mismatch(length, spaces[at].Dim)
+	case fault.Is(err, fault.NotFound):
+		return errOtherModel
+	case err == nil && length > 0 && want != length:
+		return mismatch(length, want)
 	}
-	return nil
+	return err
 }
 
 // call asks the provider, again after failures that pass.
@@ -310,61 +315,66 @@ func (w *work) answers(ctx context.Context) error {
 }
 
 // complete checks that nothing is missing, and makes the edition the one that is searched,
-// unless a newer one is being made. Then it removes what older ones have left.
-func (w *work) complete(ctx context.Context) (done bool, err error) {
-	purge := false
+// unless a newer one is being made. Then it removes what older ones have left. errLacks if some
+// chunks have no vector yet, errOtherModel if they need those of another model.
+func (w *work) complete(ctx context.Context) error {
+	rejected, err := w.rejected(ctx)
+	if err != nil {
+		return err
+	}
+	newest, changed := false, false
 	err = w.s.store.Update(ctx, w.job.UserID, func(tx Tx) error {
 		f, err := tx.OwnFile(w.job.Subject)
 		if err != nil {
 			return err
 		}
-		rejected, err := w.rejected(tx)
-		if err != nil {
-			return err
-		}
-		if f.LastEdition != w.edition.Edition || f.SHA256 != w.edition.SHA256 { // another job follows
+		if newest = f.LastEdition == w.edition.Edition && f.SHA256 == w.edition.SHA256; !newest { // another job follows
 			return nil
 		}
-		purge = w.edition.Edition > 1
-		return w.ready(tx, f, warnings(f, rejected, w.embedder))
+		if w.embedder != nil {
+			if err := fixLength(tx, w.embedder.ModelID(), 0); err != nil {
+				return err
+			}
+		}
+		changed, err = w.ready(tx, f, warnings(f, rejected, w.embedder))
+		return err
 	})
-	if errors.Is(err, errLacks) {
-		return false, nil
+	if err != nil || !newest || w.edition.Edition == 1 {
+		return err
 	}
-	if err != nil {
-		return false, err
+	if changed {
+		w.s.rested(ctx, w.job.UserID, w.job.Subject)
 	}
-	return true, w.tidy(ctx, purge)
+	return w.tidy(ctx)
 }
 
 // rejected counts the chunks that the model rejects; errLacks if some have no vector yet.
-func (w *work) rejected(tx Tx) (n int, err error) {
+func (w *work) rejected(ctx context.Context) (n int, err error) {
 	if w.embedder == nil {
 		return 0, nil
 	}
-	missing, err := tx.Unembedded(w.edition.FileID, w.edition.Edition, w.embedder.ModelID(), -1, 1)
-	if err != nil {
-		return 0, err
-	}
-	if len(missing) > 0 {
-		return 0, errLacks
-	}
-	_, n, err = tx.Embedded(w.edition.FileID, w.edition.Edition, w.embedder.ModelID())
-	return n, err
+	return op.Read(ctx, w.s.store, w.job.UserID, func(tx Tx) (int, error) {
+		missing, err := tx.Unembedded(w.edition.FileID, w.edition.Edition, w.embedder.ModelID(), -1, 1)
+		if err == nil && len(missing) > 0 {
+			err = errLacks
+		}
+		if err != nil {
+			return 0, err
+		}
+		_, n, err := tx.Embedded(w.edition.FileID, w.edition.Edition, w.embedder.ModelID())
+		return n, err
+	})
 }
 
 // ready makes the edition the one that is searched; a file that has it stays as it is.
-func (w *work) ready(tx Tx, f *File, warnings []string) error {
+func (w *work) ready(tx Tx, f *File, warnings []string) (changed bool, err error) {
 	if f.State == Ready && f.Edition == w.edition.Edition && slices.Equal(f.Warnings, warnings) {
-		return nil
+		return false, nil
 	}
 	f.Edition = w.edition.Edition
 	f.describe(&w.edition)
 	f.State, f.Error, f.Progress, f.Warnings = Ready, nil, nil, warnings
-	if err := putFile(tx, f); err != nil || w.edition.Edition == 1 {
-		return err
-	}
-	return w.s.rested(tx, f)
+	return true, putFile(tx, f)
 }
 
 var errLacks = errors.New("some chunks have no vector yet")
@@ -392,11 +402,10 @@ func warnings(f *File, rejected int, e llm.Embedder) []string {
 }
 
 // tidy removes older editions in small transactions.
-func (w *work) tidy(ctx context.Context, purge bool) error {
-	for purge {
-		err := w.s.store.Update(ctx, w.job.UserID, func(tx Tx) error {
-			n, err := tx.DropEditions(w.edition.FileID, w.edition.Edition, dropAtOnce)
-			purge = n > 0
+func (w *work) tidy(ctx context.Context) error {
+	for removed := 1; removed > 0; {
+		err := w.s.store.Update(ctx, w.job.UserID, func(tx Tx) (err error) {
+			removed, err = tx.DropEditions(w.edition.FileID, w.edition.Edition, dropAtOnce)
 			return err
 		})
 		if err != nil {

@@ -31,7 +31,7 @@ func (s *Service) Upload(ctx context.Context, c *op.Call, in NewFile) (*File, er
 		return nil, err
 	}
 	f := &File{
-		ID: op.NewID(), Name: cleanName(in.Name), Declared: op.Truncate(in.Type, maxName), Size: in.Size, SHA256: hash,
+		ID: op.NewID(), Name: CleanName(in.Name), Declared: op.Truncate(in.Type, maxName), Size: in.Size, SHA256: hash,
 		Source: cmp.Or(in.Source, SourceUpload), SourceURL: in.SourceURL, State: Pending, Version: 1,
 	}
 	known, err := s.expect(ctx, c.UserID, f, in.BaseID)
@@ -63,6 +63,39 @@ func (s *Service) checkSize(in NewFile) error {
 		return e.With("limit", s.opts.MaxFile).With("length", in.Size)
 	}
 	return nil
+}
+
+// Room returns how many bytes a new file of the user may have, or the new content of the own file
+// with an id, so that more need not be read. A file that the user has already needs the room, too,
+// but not a call that is repeated under its key.
+//
+// Errors: TooLarge if there is no room for a file; NotFound, and Forbidden for a file that is not
+// the user's own.
+func (s *Service) Room(ctx context.Context, c *op.Call, replaced string) (int64, error) {
+	return op.Read(ctx, s.store, c.UserID, func(tx Tx) (int64, error) {
+		if c.Key != "" {
+			if known, err := tx.Key(c.Key); known != nil || err != nil {
+				return s.opts.MaxFile, err
+			}
+		}
+		files, bytes, err := tx.CountFiles()
+		if err != nil {
+			return 0, err
+		}
+		if replaced == "" {
+			files++
+		} else {
+			f, err := ownFile(tx, replaced)
+			if err != nil {
+				return 0, err
+			}
+			bytes -= f.Size
+		}
+		if err := s.checkQuota(files, bytes+1); err != nil {
+			return 0, err
+		}
+		return min(s.opts.MaxFile, s.opts.MaxBytes-bytes), nil
+	})
 }
 
 // expect finds what would refuse a file before its content is stored, and whether the user
@@ -167,7 +200,7 @@ func (s *Service) Replace(ctx context.Context, c *op.Call, id string, ifVersion 
 	}
 	next := File{SHA256: hash, Size: in.Size, Declared: op.Truncate(in.Type, maxName)}
 	if in.Name != "" {
-		next.Name = cleanName(in.Name)
+		next.Name = CleanName(in.Name)
 	}
 	if hash != old.SHA256 {
 		if next.ContentID, err = s.storeParts(ctx, c.UserID, in); err != nil {

@@ -14,9 +14,9 @@ import (
 // maxName is how many code points the name of a file has at most, with its folders.
 const maxName = 200
 
-// cleanName makes of what a client calls a file a name that can be shown: folders with "/",
+// CleanName makes of what a client calls a file a name that can be shown: folders with "/",
 // no "." or "..", nothing invisible, and at most maxName code points. It is never a path.
-func cleanName(name string) string {
+func CleanName(name string) string {
 	name = norm.NFC.String(strings.ToValidUTF8(name, "\uFFFD"))
 	var parts []string
 	for part := range strings.SplitSeq(strings.ReplaceAll(name, `\`, "/"), "/") {

@@ -164,10 +164,14 @@ type IndexTx interface {
 	// vector of a model or are rejected by it; baseID "" = all files, else those of an own or
 	// readable knowledge base.
 	Coverage(model, baseID string) (done, total int, err error)
-	// DropVectors removes at most limit vectors of other models than these.
-	DropVectors(keep []string, limit int) (removed int, err error)
+	// DropVectors removes at most limit vectors of other models than these, by the id of their
+	// file and beginning with one; next is where to go on, "" at the end.
+	DropVectors(keep []string, from string, limit int) (next string, err error)
 	Spaces() ([]Space, error)
 	PutSpace(s Space) error
+	// FixLength gives a space the length of its first vectors, and returns the one that it has;
+	// length 0 = only returns it, 0 = not known yet. fault.NotFound if there is no such space.
+	FixLength(model string, length int) (int, error)
 	DropSpace(model string) error
 	// Busy reports whether own files of a knowledge base that were searchable before are being
 	// processed again.
@@ -176,6 +180,8 @@ type IndexTx interface {
 	Unfinished(limit int) ([]string, error)
 	// Refused returns own files that failed with one of these codes.
 	Refused(codes []string, limit int) ([]string, error)
+	// OwnConversation returns fault.NotFound for a conversation that is not the user's.
+	OwnConversation(id string) error
 	InsertQuery(q *Query) error
 	// IndexRows counts what is stored of an own file, by table, also when it is deleted.
 	IndexRows(fileID string) (map[string]int64, error)

@@ -58,9 +58,13 @@ func (s *Service) runIngest(ctx context.Context, r *run) error {
 // begin decides what there is to do. If the newest edition is what the file and the rules ask
 // for, it ends the job, and returns nil.
 func (r *run) begin(ctx context.Context) (m *making, err error) {
+	again := false
 	err = r.s.store.Update(ctx, r.job.UserID, func(tx Tx) error {
 		m = &making{run: r}
 		if m.file, err = tx.OwnFile(r.job.Subject); err != nil {
+			return err
+		}
+		if err := tx.Jobs.NoteJob(r.job, r.note); err != nil { // it was cancelled
 			return err
 		}
 		if m.rules, err = r.s.rulesOf(tx, m.file); err != nil {
@@ -74,18 +78,18 @@ func (r *run) begin(ctx context.Context) (m *making, err error) {
 			return err
 		}
 		f := m.file
-		if len(editions) > 0 && m.fits(&editions[0]) {
+		if again = len(editions) > 0 && m.fits(&editions[0]); again {
 			m = nil
-			if err := r.embedNext(tx, f); err != nil {
-				return err
-			}
-			return r.s.rested(tx, f)
+			return r.embedNext(tx, f)
 		}
 		f.LastEdition++
 		m.no = f.LastEdition
 		f.State, f.Error, f.Progress = Parsing, nil, nil
 		return putFile(tx, f)
 	})
+	if err == nil && again {
+		r.s.rested(ctx, r.job.UserID, r.job.Subject)
+	}
 	return m, err
 }
 

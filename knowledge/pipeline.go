@@ -149,7 +149,8 @@ type run struct {
 // note is the progress of a job. It outlives the attempt.
 type note struct {
 	Progress
-	Failures int `json:"failures,omitempty"` // attempts that failed since there was progress
+	Failures int        `json:"failures,omitempty"` // attempts that failed since there was progress
+	Error    *FileError `json:"error,omitempty"`    // of a reindexing that does not go on by itself
 }
 
 var errStalled = &jobFault{FileError{Code: "stalled", Detail: "there was no progress for a long time", Retryable: true}}
@@ -199,27 +200,50 @@ func guarded(ctx context.Context, r *run, do func(ctx context.Context, r *run) e
 func (r *run) failed(ctx context.Context, err error) error {
 	r.note.Failures++
 	e, final := fileError(err)
-	if final = final || r.note.Failures >= mostFailures; final && r.job.Kind != ReindexKind {
+	final = final || r.note.Failures >= mostFailures
+	if final && r.job.Kind != ReindexKind {
 		r.s.opts.Log.WarnContext(ctx, "file failed", "file", r.job.Subject, "code", e.Code, "err", err)
-		return r.s.store.Update(ctx, r.job.UserID, func(tx Tx) error {
-			f, err := tx.OwnFile(r.job.Subject)
-			if err != nil {
-				return err
-			}
-			f.State, f.Error, f.Progress = Failed, &e, nil
-			if err := errors.Join(putFile(tx, f), tx.Jobs.FinishJob(r.job)); err != nil || f.Edition == 0 {
-				return err
-			}
-			return r.s.rested(tx, f)
-		})
+		return r.fileFailed(ctx, e)
+	}
+	if final {
+		r.s.opts.Log.WarnContext(ctx, "reindexing failed", "user", r.job.UserID, "code", e.Code, "err", err)
+		r.note.Error = &e
 	}
 	noted := r.s.store.Update(ctx, r.job.UserID, func(tx Tx) error { return tx.Jobs.NoteJob(r.job, r.note) })
 	if noted != nil {
 		return noted
 	}
+	if final {
+		r.s.tellAll(ctx, r.job.UserID, "server")
+	}
 	var f *fault.Error
 	if !errors.As(err, &f) {
 		err = fault.Wrap(err, fault.UpstreamTimeout, "%s", e.Detail)
+	}
+	return err
+}
+
+// fileFailed ends the job and lets its file fail, unless it is to be processed again already, because
+// it was replaced.
+func (r *run) fileFailed(ctx context.Context, e FileError) error {
+	again := false
+	err := r.s.store.Update(ctx, r.job.UserID, func(tx Tx) error {
+		f, err := tx.OwnFile(r.job.Subject)
+		if err != nil {
+			return err
+		}
+		if err := tx.Jobs.FinishJob(r.job); err != nil {
+			return err
+		}
+		next, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: IngestKind, Subject: f.ID, Open: true}, "", 1)
+		if err != nil || len(next) > 0 {
+			return err
+		}
+		f.State, f.Error, f.Progress, again = Failed, &e, nil, f.Edition > 0
+		return putFile(tx, f)
+	})
+	if err == nil && again {
+		r.s.rested(ctx, r.job.UserID, r.job.Subject)
 	}
 	return err
 }
@@ -268,13 +292,17 @@ func (r *run) progress(tx Tx, state string, done, total int) (tell func(), err e
 	return func() { r.s.opts.Transient(ev) }, tx.PutProgress(r.job.Subject, r.note.Progress)
 }
 
-// Resume lets files go on that failed because of the key of the embedding provider. It is
-// called when a user has stored a key, and by Sweep.
+// Resume lets files, and the building of a space, go on that failed because of the key of the
+// embedding provider. It is called when a user has stored a key, and by Sweep.
 func (s *Service) Resume(ctx context.Context, userID string) error {
+	err := s.store.Update(ctx, userID, func(tx Tx) error { return reindexNext(tx, true) })
+	if err != nil {
+		return err
+	}
 	for range s.opts.MaxFiles/sweepBatch + 1 { // a file may fail again meanwhile
 		resumed := 0
 		err := s.store.Update(ctx, userID, func(tx Tx) error {
-			ids, err := tx.Refused([]string{string(fault.UpstreamAuth), string(fault.UpstreamQuota)}, sweepBatch)
+			ids, err := tx.Refused(keyRefused, sweepBatch)
 			for _, id := range ids {
 				if err := resume(tx, id); err != nil {
 					return err
@@ -289,6 +317,23 @@ func (s *Service) Resume(ctx context.Context, userID string) error {
 	}
 	return nil
 }
+
+// reindexNext enqueues the job that builds a space, if there is one to build. Where its key was
+// refused, it waits for the key to be tried again.
+func reindexNext(tx Tx, tried bool) error {
+	spaces, err := tx.Spaces()
+	if err != nil || !slices.ContainsFunc(spaces, func(s Space) bool { return s.State == SpaceBuilding }) {
+		return err
+	}
+	e, err := reindexError(tx)
+	if err != nil || !tried && e != nil && slices.Contains(keyRefused, e.Code) {
+		return err
+	}
+	return tx.Jobs.Enqueue(jobs.Spec{Kind: ReindexKind, Once: true})
+}
+
+// keyRefused are the codes of failures that a new key may end.
+var keyRefused = []string{string(fault.UpstreamAuth), string(fault.UpstreamQuota)}
 
 // resume enqueues the embedding of a file that has failed.
 func resume(tx Tx, id string) error {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -280,7 +281,7 @@ func TestAFileBecomesSearchable(t *testing.T) {
 			}
 			p.equal("file", r.Files[0].File.ID, f.ID)
 		}
-		read, err := p.svc.Text(context.Background(), p.user, f.ID)
+		read, err := p.svc.Text(context.Background(), p.user, f.ID, 0, 0)
 		p.must(err)
 		p.equal("text", read.Text, strings.TrimSpace(text))
 		page, err := p.svc.Chunks(context.Background(), p.user, f.ID, "", 3)
@@ -396,6 +397,31 @@ func TestAProviderThatStaysAwayFailsTheFileAfterFiveAttempts(t *testing.T) {
 		p.must(err)
 		p.drain()
 		p.isReady(f.ID)
+	})
+}
+
+// A failure of a content that was replaced meanwhile is not the file's any more.
+func TestAReplacedFileDoesNotFailForItsOldContent(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		f := p.upload("places.md", harbour(places...))
+		replaced := false
+		p.embeds.fail = func([]string) error {
+			if replaced {
+				return nil
+			}
+			replaced = true
+			_, err := p.svc.Replace(context.Background(), p.call(), f.ID, 0, newFile("places.md", harbour("observatory")))
+			p.must(err)
+			return llm.StatusError("test", 401, 0, nil)
+		}
+		for j := p.claim(); j != nil; j = p.claim() {
+			p.run(context.Background(), j)
+			p.clock.Add(1000)
+			if now := p.file(f.ID); now.State == knowledge.Failed {
+				p.Fatalf("the file has failed: %+v", now.Error)
+			}
+		}
+		p.equal("chunks", p.isReady(f.ID).Chunks, 1)
 	})
 }
 
@@ -574,6 +600,121 @@ func TestACancelledReindexStaysCancelled(t *testing.T) {
 }
 
 // reindexed returns the states that were told of reindexings since the last call.
+// nested runs all jobs during an embedding call, once, after a change.
+func (p *pipe) nested(e *embedder, change func()) {
+	var begun atomic.Bool
+	e.wait = func(context.Context) {
+		if begun.CompareAndSwap(false, true) {
+			change()
+			p.drain()
+		}
+	}
+}
+
+// A call to an embedding model that another one replaces meanwhile leaves no vectors, and its file
+// gets those of the other one.
+func TestNoVectorOutlivesItsModel(t *testing.T) {
+	for name, fail := range map[string]func([]string) error{
+		"embedded": nil,
+		"rejected": func([]string) error { return llm.StatusError("test", 400, 0, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onPipes(t, nil, func(p *pipe) {
+				p.upload("first.md", harbour("tannery"))
+				p.drain()
+				one, two := p.embeds, &embedder{name: "test:two"}
+				one.fail = func(texts []string) error {
+					if texts[0] == "hello" || fail == nil {
+						return nil
+					}
+					return fail(texts)
+				}
+				f := p.upload("places.md", harbour(places...))
+				p.nested(one, func() {
+					p.older, p.embeds = one, two
+					p.must(p.svc.Sweep(context.Background()))
+				})
+				p.drain()
+				now := p.isReady(f.ID)
+				p.equal("rows of vectors", p.rows("knowledge_vectors", f.ID), now.Chunks)
+				p.equal("warnings", now.Warnings, "[]")
+				p.equal("made by the other model", two.calls(), now.Chunks+1)
+			})
+		})
+	}
+}
+
+// A file that is replaced while a new space is built has the vectors of its new content alone.
+func TestNoVectorOutlivesItsContent(t *testing.T) {
+	onPipes(t, func(o *knowledge.Options) { o.InFlight = 9 }, func(p *pipe) { // of which some wait
+		f := p.upload("places.md", harbour(places...))
+		p.drain()
+		two := &embedder{name: "test:two"}
+		p.older, p.embeds = p.embeds, two
+		p.must(p.svc.Sweep(context.Background()))
+		p.nested(two, func() {
+			_, err := p.svc.Replace(context.Background(), p.call(), f.ID, 0, newFile("places.md", harbour("observatory", "tannery")))
+			p.must(err)
+		})
+		p.drain()
+		p.drain()
+		now := p.isReady(f.ID)
+		p.equal("chunks", now.Chunks, 2)
+		p.equal("rows of vectors", p.rows("knowledge_vectors", f.ID), now.Chunks)
+	})
+}
+
+// A reindexing that is cancelled just when its job has begun leaves the file as it was.
+func TestACancelledJobThatHasBegunChangesNothing(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		b := p.base("World")
+		f := p.uploadTo(b.ID, "places.md", harbour(places...))
+		p.drain()
+		size, overlap := 200, 0
+		_, err := p.svc.UpdateBase(context.Background(), p.call(), b.ID, 0, knowledge.NewBase{ChunkSize: &size, ChunkOverlap: &overlap})
+		p.must(err)
+		_, err = p.svc.Reindex(context.Background(), p.call(), b.ID)
+		p.must(err)
+		j := p.claim()
+		p.must(p.svc.CancelReindex(context.Background(), p.call(), b.ID))
+		p.run(context.Background(), j)
+		p.drain()
+		p.equal("edition", p.isReady(f.ID).LastEdition, 1)
+	})
+}
+
+// Where the new model refuses its key, the reindexing says so and waits for another key; the old
+// model is searched meanwhile.
+func TestAReindexingWhoseKeyIsRefusedSaysSo(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		b := p.base("World")
+		p.uploadTo(b.ID, "places.md", harbour(places...))
+		p.drain()
+		p.older, p.embeds = p.embeds, &embedder{name: "test:two"}
+		p.embeds.fail = func([]string) error { return llm.StatusError("test", 401, 0, nil) }
+		p.must(p.svc.Sweep(context.Background()))
+		p.take()
+		p.attempts = 0
+		p.drain()
+		state, err := p.svc.Reindexing(context.Background(), p.user, b.ID)
+		p.must(err)
+		p.equal("state", state.State, "failed")
+		p.equal("code", state.Error.Code, "upstream_auth")
+		p.equal("searched", state.SearchedBy, "test:one")
+		p.equal("told", p.reindexed(), "[failed]")
+		p.must(p.svc.Sweep(context.Background()))
+		p.drain()
+		p.equal("attempts", p.attempts, 1)
+		p.embeds.fail = nil
+		p.must(p.svc.Resume(context.Background(), p.user))
+		p.drain()
+		state, err = p.svc.Reindexing(context.Background(), p.user, b.ID)
+		p.must(err)
+		p.equal("state", state.State, "idle")
+		p.equal("searched", state.SearchedBy, "test:two")
+	})
+}
+
 func (p *pipe) reindexed() (states []string) {
 	for _, e := range p.take() {
 		if state, ok := strings.CutPrefix(e, "knowledge.reindex "); ok {

@@ -156,7 +156,7 @@ func TestALongFileIsReadInPartsWithinTheBudgetOfATurn(t *testing.T) {
 		p.bindBase(c, b.ID)
 		f := p.uploadTo(b.ID, "long.txt", strings.Repeat("A paragraph 段落 of this text.\n\n", 4000))
 		p.drain()
-		whole, err := p.svc.Text(context.Background(), p.user, f.ID)
+		whole, err := p.svc.Text(context.Background(), p.user, f.ID, 0, 0)
 		p.must(err)
 		sh := p.shelf(c)
 		args, read := fmt.Sprintf(`{"fileIds":[%q]}`, f.ID), ""
@@ -206,7 +206,7 @@ func TestTheTextAroundExcerptsIsReadOnce(t *testing.T) {
 		n := &numbers{}
 		text := shown.Text(20_000, n.of)
 		p.wellFormed(text)
-		whole, err := p.svc.Text(context.Background(), p.user, f.ID)
+		whole, err := p.svc.Text(context.Background(), p.user, f.ID, 0, 0)
 		p.must(err)
 		for _, s := range n.list {
 			for i, c := range s.Chunks {

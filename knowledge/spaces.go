@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"nodest/fault"
@@ -182,14 +181,8 @@ func (s *Service) sweepUser(ctx context.Context, userID string, resume bool) err
 		return err
 	}
 	err = s.store.Update(ctx, userID, func(tx Tx) error {
-		spaces, err := tx.Spaces()
-		if err != nil {
+		if err := reindexNext(tx, false); err != nil {
 			return err
-		}
-		if slices.ContainsFunc(spaces, func(s Space) bool { return s.State == SpaceBuilding }) {
-			if err := tx.Jobs.Enqueue(jobs.Spec{Kind: ReindexKind, Once: true}); err != nil {
-				return err
-			}
 		}
 		if len(deleted) > 0 { // the job that removes them has failed
 			if err := tx.Jobs.Enqueue(jobs.Spec{Kind: PurgeKind, Subject: purgeSubject, Once: true}); err != nil {

@@ -95,8 +95,11 @@ type BaseTx interface {
 	RemoveFromBase(b *Base, fileID string) (removed bool, err error)
 	// BaseFiles lists the files of one that the user may read, newest first.
 	BaseFiles(b *Base, cursor string, limit int) (items []*File, next string, err error)
-	// OnlyIn returns the own files that are in an own knowledge base and in no other one.
-	OnlyIn(baseID string) (ids []string, err error)
+	// OnlyIn returns at most limit own files that are in an own knowledge base and in no other one.
+	OnlyIn(baseID string, limit int) (ids []string, err error)
+	// InUse reports whether a file is in a knowledge base or has a character; a file that is not
+	// the user's own always counts as used.
+	InUse(fileID string) (bool, error)
 	// BasesOf returns the knowledge bases with a file that the user may read.
 	BasesOf(f *File) ([]*Base, error)
 	// RulesOf returns the chunk rules of the knowledge base that an own file was added to

@@ -3,6 +3,7 @@ package knowledge
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,9 +12,19 @@ import (
 	"nodest/op"
 )
 
-// Text returns the text of a file: of the edition that is searched, or where there is none of
-// the one that is being made. NotFound if the file has no text yet.
-func (s *Service) Text(ctx context.Context, userID, id string) (*Text, error) {
+// MostText is how many code points of a text one call returns at most.
+const MostText = 1_000_000
+
+// Text returns a part of the text of a file, from a code point on: of the edition that is searched,
+// or where there is none of the one that is being made. limit 0 = MostText. NotFound if the file has
+// no text yet.
+func (s *Service) Text(ctx context.Context, userID, id string, offset, limit int) (*Text, error) {
+	var check op.Checks
+	op.Between(&check, "offset", &offset, 0, math.MaxInt32)
+	op.Between(&check, "limit", &limit, 0, MostText)
+	if err := check.Err(); err != nil {
+		return nil, err
+	}
 	return op.Read(ctx, s.store, userID, func(tx Tx) (*Text, error) {
 		f, err := tx.File(id)
 		if err != nil {
@@ -23,8 +34,8 @@ func (s *Service) Text(ctx context.Context, userID, id string) (*Text, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, err := tx.TextRange(f.OwnerID, f.ID, e.Edition, 0, -1)
-		return &Text{Title: e.Title, Text: text, Outline: e.Outline, Pages: e.Pages}, err
+		text, err := tx.TextRange(f.OwnerID, f.ID, e.Edition, offset, min(e.Chars, offset+cmp.Or(limit, MostText)))
+		return &Text{Title: e.Title, Text: text, Offset: offset, Total: e.Chars, Outline: e.Outline, Pages: e.Pages}, err
 	})
 }
 

@@ -24,6 +24,7 @@ const (
 const (
 	SourceUpload = "upload"
 	SourceWeb    = "web"
+	SourceSync   = "sync" // an upload that mirrors a folder: nodest kb sync
 )
 
 // What a user may do with a file or knowledge base.
@@ -123,17 +124,19 @@ type BoundBase struct {
 type NewFile struct {
 	Name      string
 	Type      string // that the client declares; may be ""
-	Source    string // "" = SourceUpload
+	Source    string // "" = SourceUpload; of a file that the user has already, it stays
 	SourceURL string
 	Body      io.ReaderAt
 	Size      int64
 	BaseID    string // knowledge base that it is added to; "" = none
 }
 
-// Text is the text of a file.
+// Text is the text of a file, or a part of it.
 type Text struct {
 	Title   string
 	Text    string
+	Offset  int // of Text, in code points
+	Total   int // code points of the whole text
 	Outline []parse.Heading
 	Pages   []parse.Page
 }
@@ -201,12 +204,14 @@ type PendingFile struct {
 
 // Reindexing is the state of a knowledge base's vectors and chunks.
 type Reindexing struct {
-	State      string `json:"state"` // idle or running
+	State      string `json:"state"` // idle, running or failed
 	Model      string `json:"model"`
 	Done       int    `json:"done"`       // chunks with a vector of Model
 	Total      int    `json:"total"`      // chunks
 	Calls      int    `json:"calls"`      // estimate of embedding calls that are missing
 	SearchedBy string `json:"searchedBy"` // model whose vectors are searched meanwhile
+
+	Error *FileError `json:"error,omitempty"` // of failed
 }
 
 // AskRequest is a question to knowledge bases.

@@ -14,7 +14,8 @@ import (
 // again: its file gets the new content if it has changed, and is returned with Duplicate if
 // not. A page that was read a short time ago is not fetched again.
 //
-// Errors: NotConfigured; Invalid for the address; PageUnreadable; those of Upload.
+// Errors: NotConfigured; Invalid for the address; PageUnreadable; PreconditionFailed if the file was
+// changed meanwhile; those of Upload.
 func (s *Service) Fetch(ctx context.Context, c *op.Call, address, baseID string) (*File, error) {
 	if s.opts.ReadPage == nil {
 		return nil, fault.New(fault.NotConfigured, "this server does not read pages of the web")
@@ -43,13 +44,18 @@ func (s *Service) Fetch(ctx context.Context, c *op.Call, address, baseID string)
 	if old == nil {
 		return s.Upload(ctx, c, in)
 	}
-	in.Name = "" // the user's file keeps its name
 	return s.refetch(ctx, c, old, in)
 }
 
-// refetch gives the file of a page what the page is now.
+// refetch gives the file of a page what the page is now, unless another file has that already. What
+// was changed since the page was asked for stays: PreconditionFailed.
 func (s *Service) refetch(ctx context.Context, c *op.Call, old *File, in NewFile) (*File, error) {
-	f, err := s.Replace(ctx, c.Part("content"), old.ID, 0, in)
+	next := in
+	next.Name = "" // the user's file keeps its name
+	f, err := s.Replace(ctx, c.Part("content"), old.ID, old.Version, next)
+	if fault.Is(err, fault.Conflict) {
+		return s.Upload(ctx, c, in)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +69,11 @@ func (s *Service) refetch(ctx context.Context, c *op.Call, old *File, in NewFile
 				return nil, err
 			}
 		}
+		if f.State == Failed {
+			f, err = again(tx, c, f.ID)
+		}
 		f.Duplicate = f.Version == old.Version
-		return f, nil
+		return f, err
 	})
 }
 

@@ -32,6 +32,20 @@ func TestAPageIsStoredAndReadAgain(t *testing.T) {
 		f.equal("changed", []any{next.ID == first.ID, next.Version, next.Duplicate, next.Name}, "[true 2 false The A B light.md]")
 		f.equal("content", f.content(first.ID), "second")
 
+		f.set(first.ID, func(file *knowledge.File) {
+			file.State, file.Error = knowledge.Failed, &knowledge.FileError{Code: "stalled"}
+		})
+		retried, err := f.svc.Fetch(background, f.call(), "https://halden.example/a", base.ID)
+		f.must(err)
+		f.equal("a failed one is processed again", []any{retried.ID == first.ID, retried.State}, "[true pending]")
+
+		had := f.upload("mine.md", "copied")
+		page = &knowledge.WebPage{URL: page.URL, Title: "Another title", Markdown: "copied"}
+		copied, err := f.svc.Fetch(background, f.call(), "https://halden.example/a", base.ID)
+		f.must(err)
+		f.equal("content of another file", []any{copied.ID == had.ID, copied.Duplicate}, "[true true]")
+		f.equal("the page stays as it was", f.content(first.ID), "second")
+
 		page = &knowledge.WebPage{URL: "https://halden.example/b/c", Markdown: "third"}
 		untitled, err := f.svc.Fetch(background, f.call(), page.URL, "")
 		f.must(err)

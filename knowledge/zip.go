@@ -15,7 +15,8 @@ import (
 // client that repeats the call gets the same files.
 //
 // Errors: UnsupportedMedia for what is no zip archive; TooLarge for an archive of more than
-// 100 MiB, 2,000 entries or 200 MiB unpacked; NotFound and Forbidden for the knowledge base.
+// 100 MiB, 2,000 entries or 200 MiB unpacked; NotFound and Forbidden for the knowledge base;
+// KeyReused for another archive under the same key.
 func (s *Service) Unzip(ctx context.Context, c *op.Call, in NewFile) ([]*File, map[string]string, error) {
 	if err := s.checkSize(in); err != nil {
 		return nil, nil, err
@@ -31,9 +32,13 @@ func (s *Service) Unzip(ctx context.Context, c *op.Call, in NewFile) ([]*File, m
 		return nil, nil, err
 	}
 	defer archive.Close() //nolint:errcheck // its content is not needed any more
+	// The key belongs to this archive, whatever becomes of its entries.
+	if err := op.Do(ctx, s.store, c.Part("archive"), func(Tx) error { return nil }); err != nil {
+		return nil, nil, err
+	}
 	files, refused := []*File{}, map[string]string{}
 	for i, entry := range archive.Entries {
-		name := cleanName(entry.Name)
+		name := CleanName(entry.Name)
 		f, err := s.storeEntry(ctx, c.Part(fmt.Sprintf("entry %d", i)), NewFile{Name: name, BaseID: in.BaseID}, archive, entry)
 		switch {
 		case err == nil:

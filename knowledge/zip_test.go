@@ -76,6 +76,14 @@ func TestAnArchiveBecomesFilesWithItsFolders(t *testing.T) {
 		f.must(err)
 		f.equal("files of the base", got.Files, 6)
 
+		keyed := f.call()
+		keyed.Key, keyed.Hash = "k", "one"
+		_, _, err = f.svc.Unzip(background, keyed, archive(t, "nested.zip", "refused"))
+		f.must(err)
+		keyed.Hash = "two"
+		_, _, err = f.svc.Unzip(background, keyed, archive(t, "nested.zip", "refused", "other.md", "theta"))
+		f.wants(err, fault.KeyReused)
+
 		again, _ := f.unzip(in)
 		f.equal("again", again, names)
 		page, err := f.svc.Files(background, f.user, "", "", 0)

@@ -212,6 +212,64 @@ func TestAGigabyteIsRefusedWithoutBeingRead(t *testing.T) {
 	}
 }
 
+// What a user has no room for is not read: neither a body that says how long it is, nor more of one
+// that does not than there is room for. A repeated request is answered like the first one.
+func TestWhatHasNoRoomIsNotRead(t *testing.T) {
+	h := newTestServerOf(t, parts{room: 1 << 20}, nil)
+	first := h.upload("POST", "/files", "a.md", bytes.Repeat([]byte("a"), 1000), "Idempotency-Key: first")
+	id := stringAt(first.wants(t, 202)["file"].(map[string]any), "id")
+	send := func(method, path string, length int64) (*restResponse, int64) {
+		t.Helper()
+		head := "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.bin\"\r\n\r\n"
+		endless := &zeros{}
+		req, err := http.NewRequestWithContext(t.Context(), method, h.http.URL+base+path, io.MultiReader(strings.NewReader(head), io.LimitReader(endless, 50<<20)))
+		h.must(err)
+		req.ContentLength = length
+		req.Header.Set("Authorization", "Bearer "+h.token)
+		req.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		req.Header.Set("Expect", "100-continue")
+		res, err := (&http.Client{Transport: &http.Transport{ExpectContinueTimeout: testTimeout}}).Do(req)
+		h.must(err)
+		defer res.Body.Close()
+		body, _ := io.ReadAll(res.Body)
+		return &restResponse{res.StatusCode, res.Header, body}, endless.read
+	}
+	for _, to := range [][2]string{{"POST", "/files"}, {"PUT", "/files/" + id + "/content"}} {
+		for length, most := range map[int64]int64{2 << 20: 0, -1: 20 << 20} { // with what is on its way
+			answer, read := send(to[0], to[1], length)
+			answer.refuses(t, 413, "too_large")
+			if read > most {
+				t.Errorf("%s with length %d: %d bytes were sent", to[0], length, read)
+			}
+		}
+	}
+	h.upload("POST", "/files", "b.md", bytes.Repeat([]byte("b"), 1<<20-1000)).wants(t, 202)
+	h.upload("POST", "/files", "c.md", []byte("c")).refuses(t, 413, "too_large")
+	again := h.upload("POST", "/files", "a.md", bytes.Repeat([]byte("a"), 1000), "Idempotency-Key: first")
+	if again.status != 202 || !bytes.Equal(again.body, first.body) {
+		t.Errorf("the first request again: %d %s", again.status, again.body)
+	}
+}
+
+// Uploads that never end keep no others of their user out for good, nor those of other users.
+func TestUploadsAtOnceAreBounded(t *testing.T) {
+	h := newTestServer(t, nil)
+	for range spoolsAtOnce {
+		if !h.server.spools.enter(h.user.ID) {
+			t.Fatal("refused too early")
+		}
+	}
+	refused := h.upload("POST", "/files", "a.md", []byte("a"))
+	refused.refuses(t, 429, "rate_limited")
+	if refused.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	h.as(h.newMember("ann"), func() { h.addFile("a.md", "a") })
+	h.server.spools.leave(h.user.ID)
+	h.addFile("a.md", "a")
+	h.addFile("b.md", "b")
+}
+
 // The spool is gone after each upload, whatever became of it, and its failure is told.
 func TestNothingIsLeftOfAnUpload(t *testing.T) {
 	dir := t.TempDir()
@@ -491,6 +549,15 @@ func TestADocumentIsFoundReadAndAsked(t *testing.T) {
 	if !strings.Contains(text["text"].(string), "March 1987") || len(text["outline"].([]any)) != 1 {
 		t.Errorf("text %v", text)
 	}
+	part := h.rest("GET", "/files/"+id+"/text?offset=2&limit=11", "").wants(t, 200)
+	if part["text"] != "The harbour" || part["offset"] != 2.0 || part["total"] != float64(len(text["text"].(string))) {
+		t.Errorf("a part of the text: %v", part)
+	}
+	if end := h.rest("GET", "/files/"+id+"/text?offset=100000", "").wants(t, 200); end["text"] != "" {
+		t.Errorf("behind the end: %v", end)
+	}
+	h.rest("GET", "/files/"+id+"/text?limit=1000001", "").refuses(t, 400, "invalid_field", "limit")
+	h.rest("GET", "/files/"+id+"/text?offset=-1", "").refuses(t, 400, "invalid_field", "offset")
 	if chunks := h.rest("GET", "/files/"+id+"/chunks", "").items(t); len(chunks) != 1 {
 		t.Errorf("chunks %v", chunks)
 	}
@@ -499,7 +566,7 @@ func TestADocumentIsFoundReadAndAsked(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 	for filter, want := range map[string]int{
-		`"fileIds":["` + id + `"]`: 1, `"fileIds":["` + op.NewID() + `"]`: 0, `"folder":"lore"`: 0, `"types":["pdf"]`: 0,
+		`"fileIds":["` + id + `"]`: 1, `"fileIds":["` + op.NewID() + `"]`: 0, `"fileIds":[]`: 0, `"types":[]`: 0, `"folder":"lore"`: 0, `"types":["pdf"]`: 0,
 		`"updatedAfter":"2020-01-01T00:00:00.000Z"`: 1, `"updatedAfter":"2999-01-01T00:00:00.000Z"`: 0, `"mode":"lexical"`: 1, `"knowledgeBaseIds":["` + b + `"]`: 1,
 	} {
 		got := h.rest("POST", "/knowledge-bases/search", `{"query":"light automated",`+filter+`}`).wants(t, 200)

@@ -99,6 +99,7 @@ type Server struct {
 	calls    inflight
 	sockets  sockets
 	places   chan struct{} // for large bodies
+	spools   spools
 	started  time.Time
 	requests *prometheus.CounterVec
 

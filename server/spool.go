@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -43,17 +44,60 @@ func (s *Server) spooled(u api.Upload) handler {
 				return err
 			}
 		}
+		limit := u.Limit
+		if u.Room != nil {
+			room, err := u.Room(c.Request().Context(), &s.Services, s.call(c, who), f.ID)
+			if err != nil {
+				return err
+			}
+			limit = min(limit, room)
+		}
+		if !s.spools.enter(who.User.ID) {
+			return fault.New(fault.RateLimited, "you may upload %d files at once", spoolsAtOnce).After(time.Second)
+		}
+		defer s.spools.leave(who.User.ID)
 		temp, err := s.newTemp()
 		if err != nil {
 			return err
 		}
 		defer temp.drop()
-		err = s.readBody(c, u.Limit+formOverhead, func(r *http.Request) error { return temp.readForm(r, &f, u.Limit) })
+		err = s.readBody(c, limit+formOverhead, func(r *http.Request) error { return temp.readForm(r, &f, limit) })
 		if err != nil {
 			return err
 		}
 		f.Body = temp
 		return s.take(c, who, u, f)
+	}
+}
+
+// spoolsAtOnce is how many uploads of one user are written to temporary files at the same time.
+const spoolsAtOnce = 8
+
+// spools counts uploads by user.
+type spools struct {
+	mu sync.Mutex
+	by map[string]int
+}
+
+// enter reports whether a user may begin another upload; leave ends one.
+func (s *spools) enter(userID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by[userID] >= spoolsAtOnce {
+		return false
+	}
+	if s.by == nil {
+		s.by = map[string]int{}
+	}
+	s.by[userID]++
+	return true
+}
+
+func (s *spools) leave(userID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by[userID]--; s.by[userID] == 0 {
+		delete(s.by, userID)
 	}
 }
 
@@ -110,6 +154,8 @@ func (t temp) readForm(r *http.Request, f *api.File, limit int64) error {
 			f.Rename, err = readField(part, field)
 		case "knowledgeBaseId":
 			f.KnowledgeBaseID, err = readField(part, field)
+		case "source":
+			f.Source, err = readField(part, field)
 		}
 		if err != nil {
 			return err

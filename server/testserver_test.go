@@ -73,6 +73,7 @@ type parts struct {
 	models nodest.Models    // instead of the scripted model
 	now    func() time.Time // the clock of the store; it may leap
 	tools  *mcptool.Service // instead of one without servers
+	room   int64            // bytes of a user's documents; 0 = the default
 }
 
 // newTestServer starts a server; change may be nil.
@@ -112,7 +113,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	if own.models == nil {
 		own.models = fixedModel{h.model}
 	}
-	h.knowledge = knowledge.New(h.db.Knowledge(), knowledge.Options{ReadPage: pageOf(search), Pipeline: knowledge.Pipeline{
+	h.knowledge = knowledge.New(h.db.Knowledge(), knowledge.Options{ReadPage: pageOf(search), MaxBytes: own.room, Pipeline: knowledge.Pipeline{
 		Embedder: offlineEmbedder, Transient: h.hub.Transient, Log: log,
 		Model: func(ctx context.Context, userID string) (*knowledge.Model, error) {
 			m, err := h.engine.CircleModel(ctx, userID)

@@ -123,6 +123,48 @@ func TestAGrantThatEndsDuringAReplyEndsItsReading(t *testing.T) {
 	}
 }
 
+// What a reply has cited outlives its file: title and quote stay, and the reference says that the
+// file is gone, for as long as the user may not read it.
+func TestAReferenceOutlivesItsFile(t *testing.T) {
+	h := newTestServer(t, nil)
+	ann := h.newMember("ann")
+	var b, f string
+	share := func() { h.rest("PUT", "/knowledge-bases/"+b+"/grants/"+h.user.ID, `{"role":"read"}`).wants(t, 200) }
+	h.as(ann, func() {
+		b = h.newBase("Ann's")
+		f = h.addFile("harbour.md", harbour, "knowledgeBaseId="+b)["id"].(string)
+		h.processed(f)
+		share()
+	})
+	chat, p := h.knowing(b)
+	h.model.enqueue(&script{pieces: []string{"Maren Oduya kept it for twenty years [1]."}})
+	reply, _ := h.reply(p, chat, "Who kept the light before it was automated?", map[string]any{"useToolCalls": false})
+
+	expect := func(when string, gone bool) {
+		t.Helper()
+		single := h.rest("GET", "/messages/"+stringAt(reply, "id"), "").wants(t, 200)
+		page := h.rest("GET", "/conversations/"+chat+"/messages?limit=1", "").items(t)[0]
+		command := field[[]any](t, p.ok("chat.history", "", map[string]any{"conversationId": chat, "limit": 1}), "items")[0].(map[string]any)
+		for from, m := range map[string]map[string]any{"message": single, "messages": page, "chat.history": command} {
+			ref := m["references"].([]any)[0].(map[string]any)
+			if (ref["gone"] == true) != gone || ref["title"] != "harbour.md" || !strings.Contains(harbour, ref["exactQuote"].(string)) {
+				t.Errorf("%s: in %s the reference is %v", when, from, ref)
+			}
+		}
+		if status := h.rest("GET", "/files/"+f+"/text", "").status; (status == 404) != gone {
+			t.Errorf("%s: opening it answers %d", when, status)
+		}
+	}
+	expect("at first", false)
+	h.as(ann, func() { h.rest("DELETE", "/knowledge-bases/"+b+"/grants/"+h.user.ID, "").wants(t, 204) })
+	expect("after the grant has ended", true)
+	h.rest("PATCH", "/messages/"+stringAt(reply, "id"), `{"text":"She kept it for twenty years [^1]."}`).wants(t, 200)
+	h.as(ann, share)
+	expect("shared again", false)
+	h.as(ann, func() { h.rest("DELETE", "/files/"+f, "").wants(t, 204) })
+	expect("deleted", true)
+}
+
 // A model without tools gets the passages with the message, and small talk gets none.
 func TestAModelThatMayNotCallToolsGetsPassages(t *testing.T) {
 	h := newTestServer(t, nil)

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -129,20 +130,37 @@ func (s *session) lockedUser(id string, fn func(u *account.User, all []*account.
 
 // DeleteUser removes the user. The foreign keys remove everything of the user but what stands
 // with others: shared knowledge bases name the user.
+//
+// Documents may be many gigabytes, and others write meanwhile, so their rows go before, in small
+// transactions. From the first one on the user is no owner, is signed out, and has no documents; if
+// the process is killed, a repetition removes the rest.
 func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.User, all []*account.User) error) error {
 	err := db.write(ctx, func(s *session) error {
-		_, err := s.lockedUser(id, check)
-		return err
+		if _, err := s.lockedUser(id, check); err != nil {
+			return err
+		}
+		if err := s.leaveKnowledge(id); err != nil {
+			return err
+		}
+		now := s.Now()
+		return errors.Join(
+			s.Run("UPDATE users SET role = ? WHERE id = ?", account.RoleMember, id),
+			s.Run("DELETE FROM tokens WHERE user_id = ?", id),
+			s.Run("UPDATE files SET deleted_at = ? WHERE user_id = ? AND deleted_at IS NULL", now, id),
+			s.Run("UPDATE knowledge_bases SET deleted_at = ? WHERE user_id = ? AND deleted_at IS NULL", now, id),
+		)
 	})
 	if err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // from here on documents are lost
-	if err := db.dropOriginals(ctx, id); err != nil {
-		return err
+	ctx = context.WithoutCancel(ctx)
+	for _, table := range documentTables {
+		if err := db.dropRows(ctx, id, table.name, table.key, table.atOnce); err != nil {
+			return err
+		}
 	}
 	return db.write(ctx, func(s *session) error {
-		if _, err := s.lockedUser(id, check); err != nil {
+		if err := s.lockUsers(); err != nil {
 			return err
 		}
 		if err := s.leaveKnowledge(id); err != nil {
@@ -152,16 +170,27 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 	})
 }
 
-// originalsAtOnce is how many parts of documents a transaction removes, of 1 MiB each.
-const originalsAtOnce = 16
+// documentTables are those with most of what documents are stored as, their keys within a user, and
+// how many rows of them a transaction removes.
+var documentTables = []struct {
+	name, key string
+	atOnce    int64
+}{
+	{"file_parts", "content_id, part", 16}, // of 1 MiB each
+	{"knowledge_vectors", "file_id, model, hash", 500},
+	{"knowledge_chunks", "file_id, edition, idx", 500},
+	{"knowledge_texts", "file_id, edition, part", 500},
+	{"knowledge_segments", "file_id, edition", 16}, // of up to some MiB
+	{"knowledge_documents", "file_id, edition", 500},
+	{"files", "id", 500},
+}
 
-// dropOriginals removes the documents of a user in small transactions: there may be many
-// gigabytes, and others write meanwhile.
-func (db *DB) dropOriginals(ctx context.Context, userID string) error {
-	for removed := int64(originalsAtOnce); removed == originalsAtOnce; {
+// dropRows removes the rows of a user from a table, so many at once.
+func (db *DB) dropRows(ctx context.Context, userID, table, key string, atOnce int64) error {
+	for removed := atOnce; removed == atOnce; {
 		err := db.write(ctx, func(s *session) (err error) {
-			removed, err = s.Exec("DELETE FROM file_parts WHERE user_id = ? AND (content_id, part) IN"+
-				" (SELECT content_id, part FROM file_parts WHERE user_id = ? LIMIT ?)", userID, userID, originalsAtOnce)
+			removed, err = s.Exec("DELETE FROM "+table+" WHERE user_id = ? AND ("+key+") IN"+
+				" (SELECT "+key+" FROM "+table+" WHERE user_id = ? LIMIT ?)", userID, userID, atOnce)
 			return err
 		})
 		if err != nil {

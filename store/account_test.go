@@ -235,7 +235,10 @@ func TestChangesOfUsersExcludeEachOther(t *testing.T) {
 				_, _ = e.db.UpdateUser(ctx, id, func(u *account.User, _ []*account.User) error { u.Limits.Generations += i; return nil })
 			})
 			group.Go(func() {
-				_, _ = e.db.UpdateUser(ctx, id, func(u *account.User, _ []*account.User) error { u.Limits.TokensPerDay = 9; return nil })
+				_, _ = e.db.UpdateUser(ctx, id, func(u *account.User, _ []*account.User) error {
+					u.Limits.TokensPerDay, u.Role = 9, account.RoleOwner
+					return nil
+				})
 			})
 		}
 		group.Wait()
@@ -252,8 +255,14 @@ func TestChangesOfUsersExcludeEachOther(t *testing.T) {
 		for _, id := range ids {
 			group.Go(func() {
 				_ = e.db.DeleteUser(ctx, id, func(_ *account.User, all []*account.User) error {
-					if len(all) == 1 {
-						return fault.New(fault.Conflict, "the last one")
+					owners := 0
+					for _, u := range all {
+						if u.Role == account.RoleOwner {
+							owners++
+						}
+					}
+					if owners == 1 {
+						return fault.New(fault.Conflict, "the last owner")
 					}
 					return nil
 				})

@@ -45,13 +45,17 @@ func CountDocuments(ctx context.Context, o Options) (_ *Documents, err error) {
 }
 
 // orphans is a query for the tables with rows that nothing needs, and how many these are: rows of
-// other editions than the one that is searched, and vectors of no chunk.
+// other editions than the one that is searched, and vectors of no chunk, or of a model without a
+// space where no job is to remove them.
 func orphans() string {
 	query := `WITH resting AS (SELECT f.user_id, f.id, f.edition FROM files f WHERE f.deleted_at IS NULL AND f.state = 'ready'
 		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = f.user_id AND j.subject = f.id AND j.state IN ('queued', 'running')))
 	SELECT 'knowledge_vectors' AS name, COUNT(*) AS n FROM (SELECT v.user_id, v.file_id, v.hash FROM knowledge_vectors v
 		JOIN resting f ON f.user_id = v.user_id AND f.id = v.file_id
-		EXCEPT SELECT user_id, file_id, hash FROM knowledge_chunks) AS lost`
+		EXCEPT SELECT user_id, file_id, hash FROM knowledge_chunks) AS lost
+	UNION ALL SELECT 'knowledge_vectors', COUNT(*) FROM knowledge_vectors v JOIN files f ON f.user_id = v.user_id AND f.id = v.file_id AND f.deleted_at IS NULL
+		WHERE NOT EXISTS (SELECT 1 FROM knowledge_spaces s WHERE s.user_id = v.user_id AND s.model = v.model)
+		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = v.user_id AND j.kind = 'knowledge.reindex' AND j.state IN ('queued', 'running'))`
 	for _, table := range indexTables {
 		query += " UNION ALL SELECT '" + table.name + "', COUNT(*) FROM " + table.name +
 			" x JOIN resting f ON f.user_id = x.user_id AND f.id = x.file_id WHERE x.edition <> f.edition"
@@ -59,7 +63,8 @@ func orphans() string {
 	return query
 }
 
-// counts returns the rows of a query for names and numbers other than 0; nil = there are none.
+// counts returns the rows of a query for names and numbers other than 0, those of one name together;
+// nil = there are none.
 func (s *snapshot) counts(ctx context.Context, query string) (counts map[string]int64, err error) {
 	rows, err := s.tx.QueryContext(ctx, query)
 	if err != nil {
@@ -76,7 +81,7 @@ func (s *snapshot) counts(ctx context.Context, query string) (counts map[string]
 			if counts == nil {
 				counts = map[string]int64{}
 			}
-			counts[name] = n
+			counts[name] += n
 		}
 	}
 	return counts, rows.Err()

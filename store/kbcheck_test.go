@@ -31,6 +31,7 @@ func TestDocumentsAreCounted(t *testing.T) {
 					k.PutChunks([]knowledge.StoredChunk{{FileID: ready, Edition: 2, Hash: "one"}}),
 					k.PutEdition(&knowledge.Edition{FileID: ready, Edition: 2, Chunks: 1}),
 					k.PutSegment(ready, 2, []byte("index")),
+					k.PutSpace(knowledge.Space{Model: "test", Dim: 1, State: knowledge.SpaceActive}),
 					k.PutVectors(ready, "test", map[string]index.Packed{"one": {1}}),
 					k.PutSegment(failed, 1, []byte("index")), // may go on
 				)
@@ -49,11 +50,12 @@ func TestDocumentsAreCounted(t *testing.T) {
 				return errors.Join(
 					k.PutSegment(ready, 1, []byte("old index")),
 					k.PutVectors(ready, "test", map[string]index.Packed{"two": {1}, "three": {1}}),
+					k.PutVectors(ready, "retired", map[string]index.Packed{"one": {1}}),
 					k.PutPart(id(), 0, []byte("abandoned")),
 				)
 			})
 			d := count()
-			e.equal("orphans", d.Orphans, map[string]int64{"knowledge_segments": 1, "knowledge_vectors": 2})
+			e.equal("orphans", d.Orphans, map[string]int64{"knowledge_segments": 1, "knowledge_vectors": 3})
 			e.equal("abandoned", d.Abandoned, int64(1))
 			e.equal("deleted", d.Deleted, int64(0))
 		})

@@ -274,7 +274,8 @@ func (t indexTx) Coverage(model, baseID string) (done, total int, err error) {
 		LEFT JOIN knowledge_vectors v ON v.user_id = c.user_id AND v.file_id = c.file_id AND v.model = ? AND v.hash = c.hash
 		WHERE f.user_id = ? AND f.deleted_at IS NULL`, []any{model, t.userID}
 	if baseID != "" {
-		query, args = query+" AND EXISTS (SELECT 1 FROM knowledge_base_files b WHERE b.file_user_id = f.user_id AND b.file_id = f.id AND b.base_id = ?)", append(args, baseID)
+		query += " AND f.id IN (SELECT b.file_id FROM knowledge_base_files b WHERE b.file_user_id = ? AND b.base_id = ?)"
+		args = append(args, t.userID, baseID)
 	}
 	counts, err := sqldb.One[struct{ Done, Total int }](t, query, args...)
 	if err != nil || counts == nil {
@@ -284,15 +285,18 @@ func (t indexTx) Coverage(model, baseID string) (done, total int, err error) {
 }
 
 // DropVectors removes vectors of other models.
-func (t indexTx) DropVectors(keep []string, limit int) (removed int, err error) {
-	where, args := "", []any{t.userID}
+func (t indexTx) DropVectors(keep []string, from string, limit int) (next string, err error) {
+	where, args := "", []any{t.userID, t.userID, from}
 	for _, model := range keep {
 		where, args = where+" AND model <> ?", append(args, model)
 	}
-	n, err := t.Exec("DELETE FROM knowledge_vectors WHERE user_id = ? AND (file_id, model, hash) IN"+
-		" (SELECT file_id, model, hash FROM knowledge_vectors WHERE user_id = ?"+where+" LIMIT ?)",
-		append(append([]any{t.userID}, args...), limit)...)
-	return int(n), err
+	files, err := sqldb.All[string](t, "DELETE FROM knowledge_vectors WHERE user_id = ? AND (file_id, model, hash) IN"+
+		" (SELECT file_id, model, hash FROM knowledge_vectors WHERE user_id = ? AND file_id >= ?"+where+" ORDER BY file_id LIMIT ?)"+
+		" RETURNING file_id", append(args, limit)...)
+	if err != nil || len(files) < limit {
+		return "", err
+	}
+	return slices.Max(files), nil
 }
 
 type spaceRow struct {
@@ -309,6 +313,22 @@ func (t indexTx) Spaces() ([]knowledge.Space, error) {
 func (t indexTx) PutSpace(s knowledge.Space) error {
 	return t.Insert("knowledge_spaces", &spaceRow{s, t.userID},
 		"ON CONFLICT (user_id, model) DO UPDATE SET dim = EXCLUDED.dim, state = EXCLUDED.state")
+}
+
+// FixLength gives a space the length of its first vectors; later ones get what it is. Of two at
+// once on PostgreSQL, the second waits here for the first.
+func (t indexTx) FixLength(model string, length int) (int, error) {
+	if length > 0 {
+		err := t.Run("UPDATE knowledge_spaces SET dim = ? WHERE user_id = ? AND model = ? AND dim = 0", length, t.userID, model)
+		if err != nil {
+			return 0, err
+		}
+	}
+	dim, err := sqldb.Get[int](t, "space", "SELECT dim FROM knowledge_spaces WHERE user_id = ? AND model = ?", t.userID, model)
+	if err != nil {
+		return 0, err
+	}
+	return *dim, nil
 }
 
 // DropSpace removes a space; its vectors stay until DropVectors.
@@ -348,16 +368,17 @@ func (t indexTx) Refused(codes []string, limit int) ([]string, error) {
 	return ids, err
 }
 
+// OwnConversation returns fault.NotFound unless a conversation is the user's.
+func (t indexTx) OwnConversation(id string) error {
+	return t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
+}
+
 // InsertQuery stores a question that was answered; fault.NotFound for a conversation that is
 // not the user's.
 func (t indexTx) InsertQuery(q *knowledge.Query) error {
 	if q.ConversationID != nil {
-		ok, err := t.Has("SELECT 1 FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, *q.ConversationID)
-		if err != nil {
+		if err := t.OwnConversation(*q.ConversationID); err != nil {
 			return err
-		}
-		if !ok {
-			return fault.New(fault.NotFound, "no such conversation")
 		}
 	}
 	t.fillTimes(&q.CreatedAt)

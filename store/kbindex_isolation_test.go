@@ -104,8 +104,8 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return nil
 	},
 	"DropVectors": func(e *env, tx nodest.Tx, _ fixture) error {
-		n, err := store.Knowledge(tx).DropVectors(nil, 9)
-		return wantEmpty(e, n == 0, err)
+		next, err := store.Knowledge(tx).DropVectors(nil, "", 1)
+		return wantEmpty(e, next == "", err)
 	},
 	"Spaces": func(e *env, tx nodest.Tx, _ fixture) error {
 		spaces, err := store.Knowledge(tx).Spaces()
@@ -113,6 +113,10 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"PutSpace": func(_ *env, tx nodest.Tx, _ fixture) error {
 		return store.Knowledge(tx).PutSpace(knowledge.Space{Model: privateModel, State: knowledge.SpaceStopped})
+	},
+	"FixLength": func(e *env, tx nodest.Tx, _ fixture) error {
+		_, err := store.Knowledge(tx).FixLength(privateModel, 3)
+		return wantNotFound(e, err)
 	},
 	"DropSpace": func(_ *env, tx nodest.Tx, _ fixture) error { return store.Knowledge(tx).DropSpace(privateModel) },
 	"Unfinished": func(e *env, tx nodest.Tx, _ fixture) error {
@@ -122,6 +126,9 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"Refused": func(e *env, tx nodest.Tx, _ fixture) error {
 		ids, err := store.Knowledge(tx).Refused([]string{"upstream_auth"}, 9)
 		return wantEmpty(e, len(ids) == 0, err)
+	},
+	"OwnConversation": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Knowledge(tx).OwnConversation(x.conversation))
 	},
 	"InsertQuery": func(e *env, tx nodest.Tx, x fixture) error {
 		k := store.Knowledge(tx)

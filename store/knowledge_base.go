@@ -184,13 +184,21 @@ func (t knowledgeTx) BaseFiles(b *knowledge.Base, cursor string, limit int) ([]*
 		t.userID, t.userID, b.OwnerID, b.ID)
 }
 
-// OnlyIn returns the own files that are in this own knowledge base and in no other one.
-func (t knowledgeTx) OnlyIn(baseID string) (ids []string, err error) {
+// OnlyIn returns own files that are in this own knowledge base and in no other one.
+func (t knowledgeTx) OnlyIn(baseID string, limit int) (ids []string, err error) {
 	return sqldb.All[string](t, `SELECT f.id FROM knowledge_base_files m JOIN files f ON f.user_id = m.file_user_id AND f.id = m.file_id AND f.deleted_at IS NULL
 		WHERE m.user_id = ? AND m.base_id = ? AND m.file_user_id = ? AND NOT EXISTS (SELECT 1 FROM knowledge_base_files o
 			JOIN knowledge_bases ob ON ob.user_id = o.user_id AND ob.id = o.base_id AND ob.deleted_at IS NULL
 			WHERE o.file_user_id = m.file_user_id AND o.file_id = m.file_id AND NOT (o.user_id = m.user_id AND o.base_id = m.base_id))
-		ORDER BY f.id`, t.userID, baseID, t.userID)
+		ORDER BY f.id LIMIT ?`, t.userID, baseID, t.userID, limit)
+}
+
+// InUse reports whether a file is in a knowledge base or has a character, or is not an own one.
+func (t knowledgeTx) InUse(fileID string) (bool, error) {
+	unused, err := t.Has(`SELECT 1 FROM files f WHERE f.user_id = ? AND f.id = ? AND f.deleted_at IS NULL
+		AND NOT EXISTS (SELECT 1 FROM knowledge_base_files m WHERE m.file_user_id = f.user_id AND m.file_id = f.id)
+		AND NOT EXISTS (SELECT 1 FROM character_files k WHERE k.file_user_id = f.user_id AND k.file_id = f.id)`, t.userID, fileID)
+	return !unused, err
 }
 
 // BasesOf returns the knowledge bases with a file that the user may read.

@@ -1,8 +1,11 @@
 package store
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
+	"nodest/cite"
 	"nodest/knowledge"
 	"nodest/store/sqldb"
 )
@@ -69,6 +72,34 @@ func (t knowledgeTx) File(id string) (*knowledge.File, error) {
 	return sqldb.Find(t, "file", t.file, "SELECT "+fileColumns+inReadable+
 		"JOIN files f ON f.user_id = m.file_user_id AND f.id = m.file_id AND f.deleted_at IS NULL WHERE m.file_id = ? LIMIT 1",
 		t.userID, t.userID, id)
+}
+
+// mostCited is how many files one statement of markGone looks up.
+const mostCited = 500
+
+// markGone sets Gone of references to files: whether the user cannot read the file now.
+func (t knowledgeTx) markGone(refs []*cite.Reference) error {
+	readable := map[string]bool{}
+	for _, r := range refs {
+		if r.FileID != "" {
+			readable[r.FileID] = false
+		}
+	}
+	for ids := range slices.Chunk(slices.Collect(maps.Keys(readable)), mostCited) {
+		err := sqldb.Each(t, func(id *string) error {
+			readable[*id] = true
+			return nil
+		}, "SELECT f.id FROM files f WHERE f.user_id = ? AND f.deleted_at IS NULL AND f.id IN (?) UNION SELECT f.id"+inReadable+
+			"JOIN files f ON f.user_id = m.file_user_id AND f.id = m.file_id AND f.deleted_at IS NULL WHERE m.file_id IN (?)",
+			t.userID, ids, t.userID, t.userID, ids)
+		if err != nil {
+			return err
+		}
+	}
+	for _, r := range refs {
+		r.Gone = r.FileID != "" && !readable[r.FileID]
+	}
+	return nil
 }
 
 // FileByHash returns the own file with a content.

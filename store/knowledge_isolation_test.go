@@ -161,8 +161,12 @@ var knowledgeIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 		return wantEmpty(e, len(files) == 0, err)
 	},
 	"OnlyIn": func(e *env, tx nodest.Tx, x fixture) error {
-		ids, err := store.Knowledge(tx).OnlyIn(x.base)
+		ids, err := store.Knowledge(tx).OnlyIn(x.base, 5)
 		return wantEmpty(e, len(ids) == 0, err)
+	},
+	"InUse": func(e *env, tx nodest.Tx, x fixture) error {
+		used, err := store.Knowledge(tx).InUse(x.file)
+		return wantEmpty(e, used, err)
 	},
 	"BasesOf": func(e *env, tx nodest.Tx, x fixture) error {
 		bases, err := store.Knowledge(tx).BasesOf(x.keptFile())

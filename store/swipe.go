@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nodest/chat"
+	"nodest/cite"
 	"nodest/op"
 	"nodest/store/sqldb"
 )
@@ -100,7 +101,8 @@ type swipeText struct {
 	MessageID  string
 }
 
-// fillSwipes gives messages of the user their texts, in few statements.
+// fillSwipes gives messages of the user their texts, in few statements. References to files that
+// the user may not read now are gone.
 func (t *tx) fillSwipes(items []*chat.Message) error {
 	if len(items) == 0 {
 		return nil
@@ -110,14 +112,24 @@ func (t *tx) fillSwipes(items []*chat.Message) error {
 		m.Swipes = []chat.Swipe{}
 		byID[m.ID], ids[i] = m, m.ID
 	}
-	return sqldb.Each(t, func(row *swipeText) error {
+	var cited []*cite.Reference
+	err := sqldb.Each(t, func(row *swipeText) error {
 		m := byID[row.MessageID]
 		m.Swipes = append(m.Swipes, row.Swipe)
+		if row.Citations != nil {
+			for i := range row.Citations.References {
+				cited = append(cited, &row.Citations.References[i])
+			}
+		}
 		return nil
 	}, `SELECT s.message_id, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,
 			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.tools
 		FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
 		WHERE s.user_id = ? AND s.message_id IN (?) ORDER BY s.message_id, s.position`, t.userID, ids)
+	if err != nil {
+		return err
+	}
+	return knowledgeTx{t}.markGone(cited)
 }
 
 const selectRevisions = "SELECT id, message_id, swipe_id, rev, text, created_at FROM revisions WHERE user_id = ?"

@@ -260,9 +260,13 @@ func (p *program) kbReindex() *cobra.Command {
 			var state struct {
 				State, Model, SearchedBy string
 				Done, Total, Calls       int
+				Error                    struct{ Detail string }
 			}
 			return p.answer(ctx, c, method, path, nil, &state, func() error {
 				fmt.Fprintf(p.out, "%s: %d of %d chunks have a vector of %s\n", state.State, state.Done, state.Total, state.Model)
+				if state.Error.Detail != "" {
+					fmt.Fprintf(p.out, "failed: %s\n", state.Error.Detail)
+				}
 				if state.Calls > 0 {
 					fmt.Fprintf(p.out, "about %d calls are missing; meanwhile searched by: %s\n", state.Calls, cmp.Or(state.SearchedBy, "words alone"))
 				}
@@ -311,9 +315,9 @@ type foundPassages struct {
 
 func (p *program) kbSearch() *cobra.Command {
 	var in struct {
-		bases, types         []string
-		top                  int
-		mode, folder, within string
+		bases, types        []string
+		top                 int
+		mode, folder, after string
 	}
 	cmd := &cobra.Command{
 		Use: "search QUERY…", Short: "Search documents by words and meaning", Args: cobra.MinimumNArgs(1),
@@ -327,6 +331,13 @@ func (p *program) kbSearch() *cobra.Command {
 			if ids != nil {
 				body["knowledgeBaseIds"] = ids
 			}
+			if in.after != "" {
+				day, err := time.ParseInLocation(time.DateOnly, in.after, time.Local)
+				if err != nil {
+					return usage("--after must be a day such as 2026-03-14")
+				}
+				body["updatedAfter"] = day
+			}
 			var found foundPassages
 			return p.answer(ctx, c, http.MethodPost, knowledgeBases.path+"/search", body, &found, func() error { return p.showPassages(&found) })
 		}),
@@ -336,6 +347,7 @@ func (p *program) kbSearch() *cobra.Command {
 	cmd.Flags().StringVar(&in.mode, "mode", "hybrid", "hybrid: by words and meaning; lexical: by words; vector: by meaning")
 	cmd.Flags().StringVar(&in.folder, "folder", "", "only files in this folder")
 	cmd.Flags().StringArrayVar(&in.types, "type", nil, "only files of this type, such as pdf; may be given several times")
+	cmd.Flags().StringVar(&in.after, "after", "", "only files changed since this day, such as 2026-03-14")
 	p.jsonFlag(cmd, "print JSON")
 	return cmd
 }

@@ -36,6 +36,7 @@ type knowledgeFile struct {
 	ContentType string `json:"contentType"`
 	Size        int64  `json:"size"`
 	SHA256      string `json:"sha256"`
+	Source      string `json:"source"`
 	State       string `json:"state"`
 	Error       *struct {
 		Code      string `json:"code"`

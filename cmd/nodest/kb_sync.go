@@ -17,6 +17,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"nodest/knowledge"
 )
 
 func (p *program) kbSync() *cobra.Command {
@@ -25,9 +27,9 @@ func (p *program) kbSync() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sync DIR --base NAME", Short: "Make a knowledge base contain the files of a folder", Args: cobra.ExactArgs(1),
 		Long: "Make a knowledge base contain the files of a folder: new ones are added, changed ones replaced. Files are compared by their\n" +
-			"content, not by their dates. Folders become part of the names; hidden files, hidden folders and links are left out. With\n" +
-			"--delete your files in the knowledge base that are no longer in the folder are deleted, also those that you have added in\n" +
-			"another way; without it the command only names them.",
+			"content, not by their dates. Folders become part of the names; hidden files, hidden folders and links are left out. Files that\n" +
+			"this command has added and that are no longer in the folder are named; with --delete they leave the knowledge base, and are\n" +
+			"deleted if they are in no other one and no character has them. What was added in another way stays.",
 		Example: "  nodest kb sync ~/notes --base Notes\n  nodest kb sync ~/notes --base Notes --delete",
 		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
 			found, err := c.find(ctx, base, knowledgeBases)
@@ -47,7 +49,7 @@ func (p *program) kbSync() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&base, "base", "", "knowledge base (name or id)")
-	cmd.Flags().BoolVar(&gone, "delete", false, "delete files that are no longer in the folder")
+	cmd.Flags().BoolVar(&gone, "delete", false, "remove files that are no longer in the folder")
 	cmd.Flags().BoolVar(&later, "no-wait", false, "do not wait until the files are processed")
 	_ = cmd.MarkFlagRequired("base") // fails only for a flag that does not exist
 	p.jsonFlag(cmd, "print JSON, one file per line and the summary at the end")
@@ -68,7 +70,7 @@ type syncing struct {
 
 // sync compares the folder with the knowledge base at path.
 func (s *syncing) sync(ctx context.Context, path string) error {
-	local, err := filesOf(s.dir)
+	local, err := s.filesOf()
 	if err != nil {
 		return err
 	}
@@ -78,8 +80,12 @@ func (s *syncing) sync(ctx context.Context, path string) error {
 	}
 	named, known := map[string]knowledgeFile{}, map[string]bool{}
 	for _, f := range list {
-		if f.Access == "owner" { // what others have added is theirs
-			named[f.Name], known[f.SHA256] = f, true
+		if f.Access != "owner" { // what others have added is theirs
+			continue
+		}
+		known[f.SHA256] = true
+		if named[f.Name].Source != "sync" { // of several with one name, the one of this command
+			named[f.Name] = f
 		}
 	}
 	there := map[string]bool{} // contents of the folder
@@ -99,10 +105,10 @@ func (s *syncing) sync(ctx context.Context, path string) error {
 		}
 	}
 	s.tell("")
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		if f := named[name]; local[name] == "" && !there[f.SHA256] {
-			if err := s.gone(ctx, f); err != nil {
-				s.fail(name, err)
+	for _, f := range list {
+		if local[f.Name] == "" && !there[f.SHA256] {
+			if err := s.gone(ctx, path, f); err != nil {
+				s.fail(f.Name, err)
 			}
 		}
 	}
@@ -122,7 +128,7 @@ func (s *syncing) file(ctx context.Context, name, path string, old knowledgeFile
 	}
 	fields := map[string]string{"name": name}
 	if old.ID == "" {
-		fields["knowledgeBaseId"] = s.base
+		fields["knowledgeBaseId"], fields["source"] = s.base, "sync"
 	}
 	var got struct{ File knowledgeFile }
 	if err := s.c.uploadFile(ctx, method, to, path, fields, &got); err != nil {
@@ -133,55 +139,67 @@ func (s *syncing) file(ctx context.Context, name, path string, old knowledgeFile
 	return nil
 }
 
-// gone deletes a file that is no longer in the folder, or says that it would.
-func (s *syncing) gone(ctx context.Context, f knowledgeFile) error {
+// gone removes a file that is not in the folder from the knowledge base at path, or says that it
+// would, if this command has added it.
+func (s *syncing) gone(ctx context.Context, path string, f knowledgeFile) error {
+	if f.Access != "owner" || f.Source != "sync" {
+		return nil
+	}
 	if !s.remove {
 		s.Gone++
-		_, err := fmt.Fprintf(s.p.err, "gone: %s; --delete deletes it\n", f.Name)
+		_, err := fmt.Fprintf(s.p.err, "gone: %s; --delete removes it\n", f.Name)
 		return err
 	}
-	if err := s.c.call(ctx, http.MethodDelete, userFiles.path+"/"+url.PathEscape(f.ID), nil, nil); err != nil {
+	if err := s.c.call(ctx, http.MethodDelete, path+"/files/"+url.PathEscape(f.ID)+"?unused=true", nil, nil); err != nil {
 		return err
 	}
 	s.Gone++
-	_, err := fmt.Fprintf(s.p.err, "deleted: %s\n", f.Name)
+	_, err := fmt.Fprintf(s.p.err, "removed: %s\n", f.Name)
 	return err
 }
 
 func (s *syncing) summary() error {
 	if s.p.json {
-		return s.p.printJSON(map[string]any{"new": s.New, "changed": s.Changed, "gone": s.Gone, "deleted": s.remove, "unchanged": s.Unchanged, "failed": s.lost})
+		return s.p.printJSON(map[string]any{"new": s.New, "changed": s.Changed, "gone": s.Gone, "removed": s.remove, "unchanged": s.Unchanged, "failed": s.lost})
 	}
 	gone := "gone"
 	if s.remove {
-		gone = "deleted"
+		gone = "removed"
 	}
 	_, err := fmt.Fprintf(s.p.out, "%d new, %d changed, %d %s, %d unchanged\n", s.New, s.Changed, s.Gone, gone, s.Unchanged)
 	return err
 }
 
-// filesOf returns the paths of the files in a folder and those below, by their names: the
-// way from the folder, with slashes. Hidden ones, links and what is no file are left out.
-func filesOf(dir string) (map[string]string, error) {
+// filesOf returns the paths of the files in the folder and those below, by the names that the
+// server gives them: the way from the folder. Hidden ones, links and what is no file are left out.
+func (s *syncing) filesOf() (map[string]string, error) {
 	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(s.dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case path == dir:
+		case path == s.dir:
 			return nil
 		case strings.HasPrefix(entry.Name(), ".") && entry.IsDir():
 			return fs.SkipDir
 		case strings.HasPrefix(entry.Name(), "."), !entry.Type().IsRegular():
 			return nil
 		}
-		name, err := filepath.Rel(dir, path)
-		files[filepath.ToSlash(name)] = path
-		return err
+		name, err := filepath.Rel(s.dir, path)
+		if err != nil {
+			return err
+		}
+		clean := knowledge.CleanName(filepath.ToSlash(name))
+		if files[clean] != "" {
+			s.fail(name, fmt.Errorf("stored under the same name as %s", files[clean]))
+			return nil
+		}
+		files[clean] = path
+		return nil
 	})
 	if err == nil {
-		if info, failed := os.Stat(dir); failed != nil || !info.IsDir() {
-			err = errors.Join(failed, usage("%s is not a folder", dir))
+		if info, failed := os.Stat(s.dir); failed != nil || !info.IsDir() {
+			err = errors.Join(failed, usage("%s is not a folder", s.dir))
 		}
 	}
 	return files, err

@@ -923,7 +923,7 @@ CREATE TABLE knowledge_base_files (
   FOREIGN KEY (user_id, base_id) REFERENCES knowledge_bases (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX knowledge_base_files_file ON knowledge_base_files (file_id);
-CREATE INDEX knowledge_base_files_user ON knowledge_base_files (file_user_id);
+CREATE INDEX knowledge_base_files_user ON knowledge_base_files (file_user_id, file_id);
 
 CREATE TABLE knowledge_grants (
   user_id TEXT NOT NULL, -- owner of the knowledge base

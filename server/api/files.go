@@ -22,6 +22,9 @@ type Upload struct {
 	// Spooled is set on uploads that are too large for memory: the file is in Body, and
 	// Limit does not count the form around it.
 	Spooled bool
+	// Room returns how many bytes the file may have, of a spooled one, before any of it is
+	// read; nil = Limit.
+	Room    func(ctx context.Context, s *Services, c *op.Call, id string) (int64, error)
 	IfMatch bool // as in Operation; only of a spooled one
 	Status  int  // of a success; 0 = 200
 	Run     func(ctx context.Context, s *Services, c *op.Call, f File) (any, error)
@@ -44,6 +47,7 @@ type File struct {
 
 	Rename          string // field name of the form: the file's name with folders; "" = none
 	KnowledgeBaseID string // field of the form
+	Source          string // likewise; "" = none
 	IfVersion       int64
 }
 

@@ -75,8 +75,19 @@ func fileDelete(ctx context.Context, s *Services, c *op.Call, in idData) (any, e
 	return nil, s.Knowledge.DeleteFile(ctx, c, in.ID)
 }
 
-func fileText(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
-	return Result(wireTextOf)(s.Knowledge.Text(ctx, c.UserID, in.ID))
+type fileTextData struct {
+	ID     string `json:"id"`
+	Offset int    `json:"offset,omitempty"`
+	Limit  *int   `json:"limit,omitempty"`
+}
+
+func fileText(ctx context.Context, s *Services, c *op.Call, in fileTextData) (any, error) {
+	check := &op.Checks{}
+	op.Between(check, "limit", in.Limit, 1, knowledge.MostText)
+	if err := check.Err(); err != nil {
+		return nil, err
+	}
+	return Result(wireTextOf)(s.Knowledge.Text(ctx, c.UserID, in.ID, in.Offset, valueOf(in.Limit)))
 }
 
 type idPageData struct {
@@ -148,8 +159,13 @@ func baseAddFile(ctx context.Context, s *Services, c *op.Call, in idFileData) (a
 	return nil, s.Knowledge.AddFile(ctx, c, in.ID, in.FileID)
 }
 
-func baseRemoveFile(ctx context.Context, s *Services, c *op.Call, in idFileData) (any, error) {
-	return nil, s.Knowledge.RemoveFile(ctx, c, in.ID, in.FileID)
+type baseRemoveFileData struct {
+	idFileData
+	Unused bool `json:"unused,omitempty"`
+}
+
+func baseRemoveFile(ctx context.Context, s *Services, c *op.Call, in baseRemoveFileData) (any, error) {
+	return nil, s.Knowledge.RemoveFile(ctx, c, in.ID, in.FileID, in.Unused)
 }
 
 func grantList(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {

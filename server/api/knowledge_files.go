@@ -16,8 +16,8 @@ const documentBytes = 100 << 20
 // Documents as files. They are not held in memory.
 var (
 	knowledgeUploads = []Upload{
-		{Route: "POST /files", Name: "file.upload", Limit: documentBytes, Spooled: true, Status: http.StatusAccepted, Run: uploadFile},
-		{Route: "PUT /files/:id/content", Name: "file.replace", Limit: documentBytes, Spooled: true, IfMatch: true, Status: http.StatusAccepted, Run: replaceFile},
+		{Route: "POST /files", Name: "file.upload", Limit: documentBytes, Spooled: true, Room: roomForFile, Status: http.StatusAccepted, Run: uploadFile},
+		{Route: "PUT /files/:id/content", Name: "file.replace", Limit: documentBytes, Spooled: true, Room: roomForFile, IfMatch: true, Status: http.StatusAccepted, Run: replaceFile},
 		{Route: "POST /knowledge-bases/:id/import", Name: "knowledge.import", Limit: documentBytes, Spooled: true, Status: http.StatusAccepted, Run: importZip},
 	}
 	knowledgeStreams = []Stream{
@@ -27,10 +27,21 @@ var (
 
 // newFile is an uploaded file as the service takes it.
 func newFile(f File) knowledge.NewFile {
-	return knowledge.NewFile{Name: cmp.Or(f.Rename, f.Name), Type: f.Type, Body: f.Body, Size: f.Size, BaseID: f.KnowledgeBaseID}
+	return knowledge.NewFile{Name: cmp.Or(f.Rename, f.Name), Type: f.Type, Body: f.Body, Size: f.Size, BaseID: f.KnowledgeBaseID, Source: f.Source}
+}
+
+// roomForFile is the room for a new file, or for the new content of the one with an id.
+func roomForFile(ctx context.Context, s *Services, c *op.Call, id string) (int64, error) {
+	return s.Knowledge.Room(ctx, c, id)
 }
 
 func uploadFile(ctx context.Context, s *Services, c *op.Call, f File) (any, error) {
+	if f.Source != "" {
+		check := &op.Checks{}
+		if op.OneOf(check, "source", f.Source, []string{knowledge.SourceUpload, knowledge.SourceSync}); check.Err() != nil {
+			return nil, check.Err()
+		}
+	}
 	return queuedOf(s.Knowledge.Upload(ctx, c, newFile(f)))
 }
 

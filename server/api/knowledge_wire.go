@@ -33,12 +33,14 @@ var queuedOf = Result(func(f *knowledge.File) Queued {
 type wireText struct {
 	Title   string          `json:"title"`
 	Text    string          `json:"text"`
+	Offset  int             `json:"offset"`
+	Total   int             `json:"total"`
 	Outline []parse.Heading `json:"outline"`
 	Pages   []parse.Page    `json:"pages"`
 }
 
 func wireTextOf(t *knowledge.Text) wireText {
-	return wireText{t.Title, t.Text, OrEmpty(t.Outline), OrEmpty(t.Pages)}
+	return wireText{t.Title, t.Text, t.Offset, t.Total, OrEmpty(t.Outline), OrEmpty(t.Pages)}
 }
 
 // wireChunk is a chunk without what only some lists have.
