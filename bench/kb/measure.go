@@ -1,3 +1,5 @@
+// Package kb measures knowledge bases: how often a search finds the right file and passage, how
+// long that takes, and how well a model answers with the tools.
 package kb
 
 import (
