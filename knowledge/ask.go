@@ -10,6 +10,7 @@ import (
 	"nodest/cite"
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/markup"
 	"nodest/op"
 )
 
@@ -95,13 +96,13 @@ func (s *Service) answer(ctx context.Context, userID, question string, pieces []
 		return nil, fault.New(fault.NotConfigured, "no model provider is set up")
 	}
 	var sources []cite.Source
-	var block markup
-	block.open("knowledge")
+	var block markup.Builder
+	block.Open("knowledge")
 	writePieces(&block, pieces, excerptRoom, func(source cite.Source) int {
 		sources = append(sources, source)
 		return len(sources)
 	})
-	block.shut("knowledge")
+	block.Shut("knowledge")
 	var used llm.Usage
 	reply, err := model.Ask(ctx, llm.Prompt{
 		MaxTokens: askTokens, Used: func(u llm.Usage) { used = u },

@@ -11,6 +11,7 @@ import (
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/parse"
 	"nodest/llm"
+	"nodest/markup"
 	"nodest/op"
 )
 
@@ -208,21 +209,21 @@ func (w *contextWork) ask(ctx context.Context, p llm.Prompt, n int) ([]string, e
 // prompt asks for the lines of a group. The model sees what the document is, its outline and its
 // beginning, and the chunks with their headings.
 func (w *contextWork) prompt(group []int) llm.Prompt {
-	var b markup
-	b.open("document", attr{"name", w.file.Name}, attr{"title", op.Truncate(w.doc.Title, longestContext)})
+	var b markup.Builder
+	b.Open("document", markup.Str("name", w.file.Name), markup.Str("title", op.Truncate(w.doc.Title, longestContext)))
 	var outline strings.Builder
 	for _, h := range w.doc.Outline[:min(len(w.doc.Outline), contextOutline)] {
 		outline.WriteString(strings.Repeat("  ", max(0, min(h.Level, 6)-1)) + op.Truncate(h.Title, longestContext) + "\n")
 	}
-	b.text("outline", outline.String())
-	b.text("beginning", op.Truncate(w.doc.Text, contextOpening))
-	b.shut("document")
-	b.open("passages")
+	b.Text("outline", outline.String())
+	b.Text("beginning", op.Truncate(w.doc.Text, contextOpening))
+	b.Shut("document")
+	b.Open("passages")
 	for i, at := range group {
 		c := &w.chunks[at]
-		b.text("passage", c.Text, num("n", i+1), attr{"heading", c.Heading})
+		b.Text("passage", c.Text, markup.Num("n", i+1), markup.Str("heading", c.Heading))
 	}
-	b.shut("passages")
+	b.Shut("passages")
 	rules := contextEnglish
 	if strings.HasPrefix(w.doc.Language, "zh") {
 		rules = contextChinese

@@ -88,7 +88,11 @@ func (r *run) work(ctx context.Context) (w *work, err error) {
 func (w *work) embedAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	gate := w.s.engine.gates.of(w.embedder)
+	most := w.s.opts.InFlight
+	if _, ok := w.embedder.(offline.Embedder); ok { // it computes in this process
+		most = 1
+	}
+	gate := w.s.engine.gates.Of(w.embedder.ModelID(), most)
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	for after := -1; ; {
@@ -99,7 +103,7 @@ func (w *work) embedAll(ctx context.Context) error {
 		})
 		if err == nil && len(batch) > 0 {
 			after = batch[len(batch)-1].Index
-			err = gate.enter(ctx)
+			err = gate.Enter(ctx)
 		}
 		if err != nil {
 			cancel(err)
@@ -108,7 +112,7 @@ func (w *work) embedAll(ctx context.Context) error {
 			break
 		}
 		calls.Go(func() {
-			defer gate.leave()
+			defer gate.Leave()
 			if err := w.embedBatch(ctx, gate, batch); err != nil {
 				cancel(err)
 			}
@@ -119,7 +123,7 @@ func (w *work) embedAll(ctx context.Context) error {
 }
 
 // embedBatch embeds chunks and stores their vectors.
-func (w *work) embedBatch(ctx context.Context, gate *gate, batch []StoredChunk) error {
+func (w *work) embedBatch(ctx context.Context, gate *llm.Gate, batch []StoredChunk) error {
 	texts := make(map[string]string, len(batch))
 	for _, c := range batch {
 		texts[c.Hash] = embedded(w.edition.Name, c.Heading, c.Context, c.Text)
@@ -175,7 +179,7 @@ func (w *work) embedBatch(ctx context.Context, gate *gate, batch []StoredChunk) 
 // batchWork is one batch of a work.
 type batchWork struct {
 	*work
-	gate    *gate
+	gate    *llm.Gate
 	texts   map[string]string // by hash
 	vectors map[string]index.Packed
 	length  int // of the vectors; 0 = there are none
@@ -255,7 +259,7 @@ func (b *batchWork) call(ctx context.Context, texts []string) ([][]float32, erro
 		}
 		public := fault.Public(err)
 		if public.Code == fault.UpstreamRate {
-			b.gate.slow(time.Now())
+			b.gate.Slow(time.Now())
 		}
 		if try == embedTries || ctx.Err() != nil || !passes(public) {
 			return nil, err
@@ -417,84 +421,3 @@ func (w *work) tidy(ctx context.Context) error {
 }
 
 func pointsIn(text string) int { return utf8.RuneCountInString(text) }
-
-// gates bound the calls to embedding providers, by model.
-type gates struct {
-	most int
-
-	mu sync.Mutex
-	by map[string]*gate
-}
-
-func (g *gates) of(e llm.Embedder) *gate {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.by == nil {
-		g.by = map[string]*gate{}
-	}
-	model := e.ModelID()
-	if g.by[model] == nil {
-		most := g.most
-		if _, ok := e.(offline.Embedder); ok { // it computes in this process
-			most = 1
-		}
-		g.by[model] = &gate{most: most, limit: most, left: make(chan struct{}, 1)}
-	}
-	return g.by[model]
-}
-
-// gate bounds what runs side by side. After a refusal for too many requests half as many may;
-// each minute without one adds one again.
-type gate struct {
-	most int
-	left chan struct{} // somebody has left
-
-	mu      sync.Mutex
-	running int
-	limit   int
-	slowed  time.Time // when the limit was lowered last
-}
-
-func (g *gate) enter(ctx context.Context) error {
-	for {
-		g.mu.Lock()
-		if g.running < g.allowed(time.Now()) {
-			g.running++
-			g.mu.Unlock()
-			g.wake() // there may be room for another one
-			return nil
-		}
-		g.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-g.left:
-		}
-	}
-}
-
-func (g *gate) wake() {
-	select {
-	case g.left <- struct{}{}:
-	default:
-	}
-}
-
-func (g *gate) leave() {
-	g.mu.Lock()
-	g.running--
-	g.mu.Unlock()
-	g.wake()
-}
-
-// allowed is how many may run.
-func (g *gate) allowed(now time.Time) int {
-	return min(g.most, g.limit+int(now.Sub(g.slowed)/time.Minute))
-}
-
-func (g *gate) slow(now time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.limit = max(1, g.allowed(now)/2)
-	g.slowed = now
-}

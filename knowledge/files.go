@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"nodest/fault"
+	"nodest/knowledge/filename"
 	"nodest/op"
 )
 
@@ -31,7 +32,7 @@ func (s *Service) Upload(ctx context.Context, c *op.Call, in NewFile) (*File, er
 		return nil, err
 	}
 	f := &File{
-		ID: op.NewID(), Name: CleanName(in.Name), Declared: op.Truncate(in.Type, maxName), Size: in.Size, SHA256: hash,
+		ID: op.NewID(), Name: filename.Clean(in.Name), Declared: op.Truncate(in.Type, filename.Longest), Size: in.Size, SHA256: hash,
 		Source: cmp.Or(in.Source, SourceUpload), SourceURL: in.SourceURL, State: Pending, Version: 1,
 	}
 	known, err := s.expect(ctx, c.UserID, f, in.BaseID)
@@ -198,9 +199,9 @@ func (s *Service) Replace(ctx context.Context, c *op.Call, id string, ifVersion 
 	if err != nil {
 		return nil, err
 	}
-	next := File{SHA256: hash, Size: in.Size, Declared: op.Truncate(in.Type, maxName)}
+	next := File{SHA256: hash, Size: in.Size, Declared: op.Truncate(in.Type, filename.Longest)}
 	if in.Name != "" {
-		next.Name = CleanName(in.Name)
+		next.Name = filename.Clean(in.Name)
 	}
 	if hash != old.SHA256 {
 		if next.ContentID, err = s.storeParts(ctx, c.UserID, in); err != nil {

@@ -93,7 +93,7 @@ func (p Pipeline) withDefaults() Pipeline {
 type engine struct {
 	cache    *lru.Cache[cacheKey, any]
 	searches *semaphore.Weighted // bytes that searches hold
-	gates    gates
+	gates    llm.Gates
 
 	resuming sync.Mutex
 	resumed  time.Time // when Sweep last tried refused keys again
@@ -102,7 +102,6 @@ type engine struct {
 func newEngine(p Pipeline) *engine {
 	return &engine{
 		cache: lru.New[cacheKey, any](p.CacheBytes), searches: semaphore.NewWeighted(int64(p.CacheBytes)),
-		gates: gates{most: p.InFlight},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"nodest/fault"
 	"nodest/knowledge/search"
 	"nodest/llm"
+	"nodest/markup"
 	"nodest/op"
 )
 
@@ -125,9 +126,9 @@ func ModelReranker(model func(ctx context.Context, userID string) (*Model, error
 			return nil, fault.New(fault.NotConfigured, "no model provider is set up")
 		}
 		var b strings.Builder
-		b.WriteString("<question>" + escape(query) + "</question>\n<passages>\n")
+		b.WriteString("<question>" + markup.Escape(query) + "</question>\n<passages>\n")
 		for i, text := range texts {
-			b.WriteString("[" + strconv.Itoa(i+1) + "] " + escape(text) + "\n\n")
+			b.WriteString("[" + strconv.Itoa(i+1) + "] " + markup.Escape(text) + "\n\n")
 		}
 		b.WriteString("</passages>")
 		reply, err := m.Ask(ctx, llm.Prompt{MaxTokens: rerankTokens, Messages: []llm.Message{

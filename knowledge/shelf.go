@@ -9,6 +9,7 @@ import (
 
 	"nodest/cite"
 	"nodest/framework"
+	"nodest/markup"
 	"nodest/op"
 )
 
@@ -136,27 +137,27 @@ func (sh *Shelf) About() (texts []string) {
 // Block is the part of the prompt that tells what the character has: the full texts of its
 // documents, and the names of its knowledge bases. number gives a source its number.
 func (sh *Shelf) Block(number func(cite.Source) int) []framework.KnowledgePart {
-	fixed := func(write func(m *markup)) framework.KnowledgePart {
-		var m markup
+	fixed := func(write func(m *markup.Builder)) framework.KnowledgePart {
+		var m markup.Builder
 		write(&m)
 		return framework.KnowledgePart{Text: strings.TrimSuffix(m.String(), "\n"), Fixed: true}
 	}
-	parts := []framework.KnowledgePart{fixed(func(m *markup) { m.text("instruction", sh.instruction()) })}
+	parts := []framework.KnowledgePart{fixed(func(m *markup.Builder) { m.Text("instruction", sh.instruction()) })}
 	if len(sh.files) > 0 {
-		parts = append(parts, fixed(func(m *markup) { m.open("files", num("totalCount", len(sh.files))) }))
+		parts = append(parts, fixed(func(m *markup.Builder) { m.Open("files", markup.Num("totalCount", len(sh.files))) }))
 		for i := range sh.files {
 			parts = append(parts, sh.files[i].part(number))
 		}
-		parts = append(parts, fixed(func(m *markup) { m.shut("files") }))
+		parts = append(parts, fixed(func(m *markup.Builder) { m.Shut("files") }))
 	}
 	if len(sh.bases) > 0 {
-		parts = append(parts, fixed(func(m *markup) {
-			m.open("knowledge_bases", num("totalCount", len(sh.bases)))
+		parts = append(parts, fixed(func(m *markup.Builder) {
+			m.Open("knowledge_bases", markup.Num("totalCount", len(sh.bases)))
 			for _, b := range sh.bases {
-				m.empty("knowledge_base", attr{"id", b.ID}, attr{"name", b.Name}, attr{"description", op.Truncate(b.Description, aboutLength)},
-					num("files", b.Files), attr{"languages", strings.Join(b.Languages, " ")})
+				m.Empty("knowledge_base", markup.Str("id", b.ID), markup.Str("name", b.Name), markup.Str("description", op.Truncate(b.Description, aboutLength)),
+					markup.Num("files", b.Files), markup.Str("languages", strings.Join(b.Languages, " ")))
 			}
-			m.shut("knowledge_bases")
+			m.Shut("knowledge_bases")
 		}))
 	}
 	return parts
@@ -175,17 +176,17 @@ func (sh *Shelf) instruction() string {
 // part is a document of the block.
 func (d *shelved) part(number func(cite.Source) int) framework.KnowledgePart {
 	p := framework.KnowledgePart{ID: d.ID, Name: d.Name}
-	var m markup
+	var m markup.Builder
 	switch {
 	case d.edition == nil && d.State == Failed:
-		m.empty("file", attr{"id", d.ID}, attr{"name", d.Name}, attr{"error", "failed"})
+		m.Empty("file", markup.Str("id", d.ID), markup.Str("name", d.Name), markup.Str("error", "failed"))
 	case d.edition == nil:
-		m.empty("file", attr{"id", d.ID}, attr{"name", d.Name}, attr{"error", "still_processing"})
+		m.Empty("file", markup.Str("id", d.ID), markup.Str("name", d.Name), markup.Str("error", "still_processing"))
 	case d.demoted:
 		m.WriteString(d.short())
 	default:
 		ref := number(d.source())
-		m.text("file", d.text, attr{"id", d.ID}, attr{"name", d.Name}, num("ref", ref))
+		m.Text("file", d.text, markup.Str("id", d.ID), markup.Str("name", d.Name), markup.Num("ref", ref))
 		p.Short = strings.TrimSuffix(d.short(), "\n")
 	}
 	p.Text = strings.TrimSuffix(m.String(), "\n")
@@ -194,17 +195,17 @@ func (d *shelved) part(number func(cite.Source) int) framework.KnowledgePart {
 
 // short is a document by its headings and its beginning.
 func (d *shelved) short() string {
-	var m markup
-	m.open("file", attr{"id", d.ID}, attr{"name", d.Name}, attr{"shortened", "true"}, num("chars", d.edition.Chars))
+	var m markup.Builder
+	m.Open("file", markup.Str("id", d.ID), markup.Str("name", d.Name), markup.Str("shortened", "true"), markup.Num("chars", d.edition.Chars))
 	if titles := d.edition.Outline; len(titles) > 0 {
 		lines := make([]string, 0, shortTitles)
 		for _, h := range titles[:min(len(titles), shortTitles)] {
 			lines = append(lines, strings.Repeat("  ", max(0, min(h.Level, 6)-1))+h.Title)
 		}
-		m.text("outline", strings.Join(lines, "\n"))
+		m.Text("outline", strings.Join(lines, "\n"))
 	}
-	m.text("beginning", op.Truncate(d.text, shortText))
-	m.shut("file")
+	m.Text("beginning", op.Truncate(d.text, shortText))
+	m.Shut("file")
 	return m.String()
 }
 

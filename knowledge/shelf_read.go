@@ -9,6 +9,7 @@ import (
 
 	"nodest/cite"
 	"nodest/fault"
+	"nodest/markup"
 	"nodest/op"
 )
 
@@ -105,16 +106,16 @@ func (sh *Shelf) shownOf(pieces []piece, unknown []string, most int) *Shown {
 	spent := 0
 	shown.Text = func(room int, number func(cite.Source) int) string {
 		const root = "knowledge_base_files"
-		var m markup
-		m.open(root, num("totalCount", len(pieces)))
-		m.text("instruction", sh.words.read)
+		var m markup.Builder
+		m.Open(root, markup.Num("totalCount", len(pieces)))
+		m.Text("instruction", sh.words.read)
 		n := writePieces(&m, pieces, min(room, most), number)
 		sh.spend(n - spent)
 		spent = n
 		for _, id := range unknown {
-			m.empty("file", attr{"id", op.Truncate(id, 64)}, attr{"error", "not_found"})
+			m.Empty("file", markup.Str("id", op.Truncate(id, 64)), markup.Str("error", "not_found"))
 		}
-		m.shut(root)
+		m.Shut(root)
 		return m.String()
 	}
 	return shown
@@ -221,7 +222,7 @@ const pieceOverhead = 200
 
 // writePieces writes pieces into room code points, which they share. It returns how many of
 // their text were written.
-func writePieces(m *markup, pieces []piece, room int, number func(cite.Source) int) (written int) {
+func writePieces(m *markup.Builder, pieces []piece, room int, number func(cite.Source) int) (written int) {
 	for i := range pieces {
 		p := &pieces[i]
 		text := p.text
@@ -232,15 +233,15 @@ func writePieces(m *markup, pieces []piece, room int, number func(cite.Source) i
 		room -= n + pieceOverhead
 		written += n
 		ref := number(sourceOf(cite.KindKnowledge, p.file.ID, p.file.Name, p.chunksUpTo(p.from+n)))
-		attrs := []attr{{"id", p.file.ID}, {"name", p.file.Name}, num("ref", ref), num("chars", p.chars)}
+		attrs := []markup.Attr{markup.Str("id", p.file.ID), markup.Str("name", p.file.Name), markup.Num("ref", ref), markup.Num("chars", p.chars)}
 		if !p.inside {
 			parts := max(1, (p.chars+readPerFile-1)/readPerFile)
-			attrs = append(attrs, attr{"part", strconv.Itoa(min(parts, p.from/readPerFile+1)) + "/" + strconv.Itoa(parts)})
+			attrs = append(attrs, markup.Str("part", strconv.Itoa(min(parts, p.from/readPerFile+1))+"/"+strconv.Itoa(parts)))
 			if end := p.from + n; end < p.chars {
-				attrs = append(attrs, attr{"next", ChunkID{p.file.ID, p.edition, end}.String()})
+				attrs = append(attrs, markup.Str("next", ChunkID{p.file.ID, p.edition, end}.String()))
 			}
 		}
-		m.text("file", text, attrs...)
+		m.Text("file", text, attrs...)
 	}
 	return written
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"nodest/cite"
+	"nodest/markup"
 	"nodest/op"
 )
 
@@ -78,7 +79,7 @@ func (sh *Shelf) find(ctx context.Context, query string, baseIDs []string, topK 
 func (sh *Shelf) results(found *SearchResult, query string, round, room int, number func(cite.Source) int) string {
 	excerpts := len(found.Chunks)
 	for {
-		var m markup
+		var m markup.Builder
 		sh.writeResults(&m, found, query, round, excerpts, number)
 		text := m.String()
 		if excerpts == 0 || len([]rune(text)) <= room {
@@ -88,19 +89,19 @@ func (sh *Shelf) results(found *SearchResult, query string, round, room int, num
 	}
 }
 
-func (sh *Shelf) writeResults(m *markup, found *SearchResult, query string, round, excerpts int, number func(cite.Source) int) {
-	attrs := []attr{{"query", query}, num("totalCount", len(found.Files)), num("round", round)}
+func (sh *Shelf) writeResults(m *markup.Builder, found *SearchResult, query string, round, excerpts int, number func(cite.Source) int) {
+	attrs := []markup.Attr{markup.Str("query", query), markup.Num("totalCount", len(found.Files)), markup.Num("round", round)}
 	for _, d := range found.Degraded {
-		attrs = append(attrs, attr{"degraded", d})
+		attrs = append(attrs, markup.Str("degraded", d))
 		break // an element has an attribute once
 	}
 	const root = "knowledge_base_search_results"
-	m.open(root, attrs...)
+	m.Open(root, attrs...)
 	instruction := sh.words.found
 	if len(found.Files) == 0 {
 		instruction = sh.words.nothing
 	}
-	m.text("instruction", instruction)
+	m.Text("instruction", instruction)
 	best := map[string][]*FoundChunk{}
 	for i := range found.Chunks[:excerpts] {
 		c := &found.Chunks[i]
@@ -110,45 +111,45 @@ func (sh *Shelf) writeResults(m *markup, found *SearchResult, query string, roun
 		if len(best[f.File.ID]) == 0 {
 			continue
 		}
-		m.open("file", attr{"id", f.File.ID}, attr{"name", f.File.Name}, attr{"type", f.File.ContentType},
-			share("relevance", f.Relevance), attr{"knowledgeBase", f.BaseName})
+		m.Open("file", markup.Str("id", f.File.ID), markup.Str("name", f.File.Name), markup.Str("type", f.File.ContentType),
+			markup.Share("relevance", f.Relevance), markup.Str("knowledgeBase", f.BaseName))
 		for _, c := range best[f.File.ID] {
 			writeExcerpt(m, f.File, c, number)
 		}
-		m.shut("file")
+		m.Shut("file")
 	}
 	sh.writePending(m, found.Pending)
-	m.shut(root)
+	m.Shut(root)
 }
 
 // writeExcerpt writes a chunk that was found.
-func writeExcerpt(m *markup, f *File, c *FoundChunk, number func(cite.Source) int) {
+func writeExcerpt(m *markup.Builder, f *File, c *FoundChunk, number func(cite.Source) int) {
 	ref := number(cite.Source{
 		Kind: cite.KindKnowledge, URL: FileURL(f.ID), Title: f.Name, FileID: f.ID, ChunkID: c.ID, Page: c.Page,
 		Chunks: []cite.Chunk{{Text: c.Text}}, Parts: []cite.Part{{ChunkID: c.ID, Page: c.Page}},
 	})
-	attrs := []attr{num("ref", ref), {"id", c.ID}, share("similarity", c.Similarity)}
+	attrs := []markup.Attr{markup.Num("ref", ref), markup.Str("id", c.ID), markup.Share("similarity", c.Similarity)}
 	if c.Heading != "" {
-		attrs = append(attrs, attr{"heading", c.Heading})
+		attrs = append(attrs, markup.Str("heading", c.Heading))
 	}
 	if c.Page > 0 {
-		attrs = append(attrs, attr{"page", strconv.Itoa(c.Page)})
+		attrs = append(attrs, markup.Str("page", strconv.Itoa(c.Page)))
 	}
-	m.text("chunk", c.Text, attrs...)
+	m.Text("chunk", c.Text, attrs...)
 }
 
 // maxPending bounds the list of files that cannot be searched yet.
 const maxPending = 10
 
-func (sh *Shelf) writePending(m *markup, files []PendingFile) {
+func (sh *Shelf) writePending(m *markup.Builder, files []PendingFile) {
 	if len(files) == 0 {
 		return
 	}
-	m.open("pending", attr{"note", sh.words.pending}, num("files", len(files)))
+	m.Open("pending", markup.Str("note", sh.words.pending), markup.Num("files", len(files)))
 	for _, p := range files[:min(len(files), maxPending)] {
-		m.empty("file", attr{"id", p.FileID}, attr{"name", p.Name}, attr{"state", p.State})
+		m.Empty("file", markup.Str("id", p.FileID), markup.Str("name", p.Name), markup.Str("state", p.State))
 	}
-	m.shut("pending")
+	m.Shut("pending")
 }
 
 // What a model without tools gets.
@@ -169,8 +170,8 @@ func (sh *Shelf) Inject(ctx context.Context, query string) (*Shown, error) {
 	}
 	shown := &Shown{Query: query, Hits: len(found.Chunks), Files: filesOf(found), Chunks: chunkIDsOf(pieces), Degraded: found.Degraded}
 	shown.Text = func(room int, number func(cite.Source) int) string {
-		var m markup
-		m.text("instruction", sh.words.injected)
+		var m markup.Builder
+		m.Text("instruction", sh.words.injected)
 		writePieces(&m, pieces, min(room, excerptRoom), number)
 		return m.String()
 	}

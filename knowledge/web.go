@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nodest/fault"
+	"nodest/knowledge/filename"
 	"nodest/op"
 )
 
@@ -88,7 +89,7 @@ func newPage(p *WebPage, baseID string) NewFile {
 		}
 	}
 	return NewFile{
-		Name: op.Truncate(strings.TrimSpace(name), maxName-3) + ".md", Type: "text/markdown", Source: SourceWeb, SourceURL: p.URL,
+		Name: op.Truncate(strings.TrimSpace(name), filename.Longest-3) + ".md", Type: "text/markdown", Source: SourceWeb, SourceURL: p.URL,
 		Body: bytes.NewReader(text), Size: int64(len(text)), BaseID: baseID,
 	}
 }

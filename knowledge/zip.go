@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"nodest/fault"
+	"nodest/knowledge/filename"
 	"nodest/knowledge/unzip"
 	"nodest/op"
 )
@@ -38,7 +39,7 @@ func (s *Service) Unzip(ctx context.Context, c *op.Call, in NewFile) ([]*File, m
 	}
 	files, refused := []*File{}, map[string]string{}
 	for i, entry := range archive.Entries {
-		name := CleanName(entry.Name)
+		name := filename.Clean(entry.Name)
 		f, err := s.storeEntry(ctx, c.Part(fmt.Sprintf("entry %d", i)), NewFile{Name: name, BaseID: in.BaseID}, archive, entry)
 		switch {
 		case err == nil:

@@ -2,12 +2,12 @@ package mcptool
 
 import (
 	"encoding/json"
-	"html"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"nodest/markup"
 	"nodest/op"
 )
 
@@ -32,13 +32,13 @@ func textOf(result *mcp.CallToolResult) string {
 	if len(parts) == 0 && result.StructuredContent != nil {
 		parts = append(parts, string(op.MustJSON(result.StructuredContent)))
 	}
-	return op.Truncate(plain(strings.Join(parts, "\n")), longestResult)
+	return op.Truncate(markup.Plain(strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD")), longestResult)
 }
 
 // write writes a result for the model, in at most room code points. Its text is escaped, so
 // that it cannot end its element.
 func write(server, tool, text, note string, room int) string {
-	begin := `<tool_result server="` + server + `" tool="` + html.EscapeString(strings.Join(strings.Fields(plain(tool)), " ")) + "\">\n"
+	begin := `<tool_result server="` + server + `" tool="` + markup.Escape(strings.Join(strings.Fields(tool), " ")) + "\">\n"
 	end := "\n</tool_result>\n<note>" + note + "</note>"
 	room -= utf8.RuneCountInString(begin) + utf8.RuneCountInString(end)
 	if room < 1 {
@@ -46,7 +46,7 @@ func write(server, tool, text, note string, room int) string {
 	}
 	var b strings.Builder
 	for _, r := range text {
-		piece := html.EscapeString(string(r))
+		piece := markup.Escape(string(r))
 		if room -= utf8.RuneCountInString(piece); room < 1 {
 			b.WriteString("…")
 			break

@@ -8,12 +8,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"nodest/llm"
+	"nodest/markup"
 	"nodest/op"
 )
 
@@ -76,7 +76,7 @@ func (s *server) tool(t *mcp.Tool, before []Tool) (tool Tool, problem string) {
 		Name: nameFor(s.name, t.Name, func(name string) bool {
 			return slices.ContainsFunc(before, func(b Tool) bool { return b.Name == name })
 		}),
-		Description: op.Truncate(plain(t.Description), longestAbout),
+		Description: op.Truncate(markup.Plain(strings.ToValidUTF8(t.Description, "\uFFFD")), longestAbout),
 		remote:      t.Name, parameters: parameters,
 	}, problem
 }
@@ -115,15 +115,4 @@ func schemaOf(t *mcp.Tool) (parameters json.RawMessage, problem string) {
 	}
 	schema["properties"] = json.RawMessage("{}")
 	return op.MustJSON(schema), ""
-}
-
-// plain is a text without control characters, other than line ends and tabs, and without
-// direction marks.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
 }

@@ -102,6 +102,7 @@ func (h *testServer) newFixtures() *fixtures {
 	e.action, e.turn = h.makeAction(e.character), h.makeTurn(e.character, e.post)
 	e.base = h.newBase("Harbour")
 	e.file = h.addFile("harbour.md", harbour, "knowledgeBaseId="+e.base)["id"].(string)
+	h.processed(e.file) // it changes until then
 	h.rest("PUT", "/characters/"+e.character+"/knowledge/"+e.base, "").wants(t, 200)
 	h.rest("PUT", "/characters/"+e.character+"/files/"+e.file, "").wants(t, 200)
 	e.job = stringAt(h.rest("GET", "/jobs", "").items(t)[0], "id")

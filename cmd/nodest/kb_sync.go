@@ -16,9 +16,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"nodest/knowledge/filename"
 
-	"nodest/knowledge"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) kbSync() *cobra.Command {
@@ -189,7 +189,7 @@ func (s *syncing) filesOf() (map[string]string, error) {
 		if err != nil {
 			return err
 		}
-		clean := knowledge.CleanName(filepath.ToSlash(name))
+		clean := filename.Clean(filepath.ToSlash(name))
 		if files[clean] != "" {
 			s.fail(name, fmt.Errorf("stored under the same name as %s", files[clean]))
 			return nil

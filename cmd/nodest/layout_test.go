@@ -9,10 +9,10 @@ import (
 // layers lists our packages from the ground up. A package may import packages of
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
-	"fault lru migrations web bench/figure",
+	"fault lru markup migrations web bench/figure",
 	"llm card stream jobs store/sqldb outbound knowledge/parse knowledge/unzip",
 	"op mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox knowledge/chunk",
-	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/search knowledge/rerank",
+	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/search knowledge/rerank",
 	"summary memory",
 	"memory/extract chat circle websearch websearch/research knowledge",
 	"chat/archive nodest/tools",

@@ -15,6 +15,7 @@ import (
 	"nodest/fault"
 	"nodest/index"
 	"nodest/llm"
+	"nodest/markup"
 )
 
 // plannedCall is a call that the model asks for, and what became of it.
@@ -178,5 +179,5 @@ func (r *Run) repeated(s *pastSearch) string {
 	for _, n := range slices.Compact(slices.Sorted(slices.Values(s.refs))) {
 		refs = append(refs, strconv.Itoa(n))
 	}
-	return `<repeated of="` + s.name + `" files="` + markup.Replace(strings.Join(s.files, " ")) + `" refs="` + strings.Join(refs, " ") + `"/>` + "\n" + r.words.repeated
+	return `<repeated of="` + s.name + `" files="` + markup.Escape(strings.Join(s.files, " ")) + `" refs="` + strings.Join(refs, " ") + `"/>` + "\n" + r.words.repeated
 }

@@ -1,9 +1,8 @@
 package tools
 
 import (
-	"strings"
-
 	"nodest/framework"
+	"nodest/markup"
 )
 
 // words are what a model is told about its calls, in one language.
@@ -33,7 +32,5 @@ func wordsFor(l framework.Language) words {
 	return wordsIn[framework.English]
 }
 
-var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
-
 // failed is the result of a call that failed.
-func failed(text string) string { return "<error>" + markup.Replace(text) + "</error>" }
+func failed(text string) string { return "<error>" + markup.Escape(text) + "</error>" }

@@ -1,4 +1,5 @@
-package knowledge
+// Package filename makes names of files that can be shown.
+package filename
 
 import (
 	"path"
@@ -11,12 +12,12 @@ import (
 	"nodest/op"
 )
 
-// maxName is how many code points the name of a file has at most, with its folders.
-const maxName = 200
+// Longest is how many code points the name of a file has at most, with its folders.
+const Longest = 200
 
-// CleanName makes of what a client calls a file a name that can be shown: folders with "/",
-// no "." or "..", nothing invisible, and at most maxName code points. It is never a path.
-func CleanName(name string) string {
+// Clean makes of what a client calls a file a name that can be shown: folders with "/",
+// no "." or "..", nothing invisible, and at most Longest code points. It is never a path.
+func Clean(name string) string {
 	name = norm.NFC.String(strings.ToValidUTF8(name, "\uFFFD"))
 	var parts []string
 	for part := range strings.SplitSeq(strings.ReplaceAll(name, `\`, "/"), "/") {
@@ -29,7 +30,7 @@ func CleanName(name string) string {
 	}
 	last := len(parts) - 1
 	parts[last] = shorten(parts[last])
-	for len(parts) > 1 && utf8.RuneCountInString(strings.Join(parts, "/")) > maxName {
+	for len(parts) > 1 && utf8.RuneCountInString(strings.Join(parts, "/")) > Longest {
 		parts = append(parts[:len(parts)-2], parts[len(parts)-1]) // the deepest folder
 	}
 	return strings.Join(parts, "/")
@@ -55,12 +56,12 @@ func cleanPart(part string) string {
 // shorten cuts the name of a file in front of its extension.
 func shorten(name string) string {
 	n := utf8.RuneCountInString(name)
-	if n <= maxName {
+	if n <= Longest {
 		return name
 	}
 	ext := path.Ext(name)
 	if utf8.RuneCountInString(ext) > 20 {
 		ext = ""
 	}
-	return op.Truncate(name, maxName-utf8.RuneCountInString(ext)) + ext
+	return op.Truncate(name, Longest-utf8.RuneCountInString(ext)) + ext
 }
