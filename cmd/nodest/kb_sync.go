@@ -16,9 +16,10 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/knowledge/filename"
-
 	"github.com/spf13/cobra"
+
+	"nodest/fault"
+	"nodest/knowledge/filename"
 )
 
 func (p *program) kbSync() *cobra.Command {
@@ -88,15 +89,25 @@ func (s *syncing) sync(ctx context.Context, path string) error {
 			named[f.Name] = f
 		}
 	}
-	there := map[string]bool{} // contents of the folder
-	for i, name := range slices.Sorted(maps.Keys(local)) {
-		s.tell("%d of %d: %s", i+1, len(local), name)
-		sum, err := hashOf(local[name])
-		if err == nil {
-			there[sum] = true
-			err = s.file(ctx, name, local[name], named[name], known[sum], sum)
-			known[sum] = known[sum] || err == nil
+	sums, there := map[string]string{}, map[string]bool{} // contents of the folder
+	for name, file := range local {
+		sum, err := hashOf(file)
+		if err != nil {
+			s.fail(name, err)
+			continue
 		}
+		sums[name], there[sum] = sum, true
+	}
+	done := map[string]bool{} // replaced, or should have been
+	for i, name := range slices.Sorted(maps.Keys(sums)) {
+		s.tell("%d of %d: %s", i+1, len(sums), name)
+		old, sum := named[name], sums[name]
+		if there[old.SHA256] { // another name has its content now, or this one has it still
+			old = knowledgeFile{}
+		}
+		done[old.ID] = true
+		err := s.file(ctx, path, name, local[name], old, known[sum])
+		known[sum] = known[sum] || err == nil
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -106,7 +117,8 @@ func (s *syncing) sync(ctx context.Context, path string) error {
 	}
 	s.tell("")
 	for _, f := range list {
-		if local[f.Name] == "" && !there[f.SHA256] {
+		unread := local[f.Name] != "" && sums[f.Name] == ""
+		if !there[f.SHA256] && !done[f.ID] && !unread {
 			if err := s.gone(ctx, path, f); err != nil {
 				s.fail(f.Name, err)
 			}
@@ -115,27 +127,36 @@ func (s *syncing) sync(ctx context.Context, path string) error {
 	return nil
 }
 
-// file adds one file, or replaces old. A content that the knowledge base has under another
-// name is not stored twice.
-func (s *syncing) file(ctx context.Context, name, path string, old knowledgeFile, known bool, sum string) error {
-	method, to, count := http.MethodPost, userFiles.path, &s.New
-	switch {
-	case old.SHA256 == sum, old.ID == "" && known:
-		s.Unchanged++
-		return nil
-	case old.ID != "":
-		method, to, count = http.MethodPut, userFiles.path+"/"+url.PathEscape(old.ID)+"/content", &s.Changed
-	}
-	fields := map[string]string{"name": name}
-	if old.ID == "" {
-		fields["knowledgeBaseId"], fields["source"] = s.base, "sync"
-	}
+// file adds one file to the knowledge base at base, or replaces old. A content that the knowledge
+// base has under another name is not stored twice.
+func (s *syncing) file(ctx context.Context, base, name, path string, old knowledgeFile, known bool) error {
 	var got struct{ File knowledgeFile }
-	if err := s.c.uploadFile(ctx, method, to, path, fields, &got); err != nil {
-		return err
+	if old.ID != "" && !known {
+		err := s.c.uploadFile(ctx, http.MethodPut, userFiles.path+"/"+url.PathEscape(old.ID)+"/content", path, map[string]string{"name": name}, &got)
+		if err == nil {
+			s.added = append(s.added, got.File)
+			s.Changed++
+		}
+		if !fault.Is(err, fault.Conflict) { // else the user has another file with this content
+			return err
+		}
 	}
-	s.added = append(s.added, got.File)
-	*count++
+	if !known {
+		fields := map[string]string{"name": name, "knowledgeBaseId": s.base, "source": "sync"}
+		if err := s.c.uploadFile(ctx, http.MethodPost, userFiles.path, path, fields, &got); err != nil {
+			return err
+		}
+		s.added = append(s.added, got.File)
+	}
+	switch {
+	case old.ID != "":
+		s.Changed++
+		return s.c.call(ctx, http.MethodDelete, base+"/files/"+url.PathEscape(old.ID)+"?unused=true", nil, nil)
+	case known:
+		s.Unchanged++
+	default:
+		s.New++
+	}
 	return nil
 }
 

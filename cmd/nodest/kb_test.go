@@ -135,6 +135,23 @@ func TestKnowledgeSync(t *testing.T) {
 	require.Contains(t, inst.mustRun(t, "kb", "files", "Other"), "shared.md")
 	require.Contains(t, inst.mustRun(t, "kb", "files"), "bound.md")
 
+	// Contents that change their names, or that another knowledge base has.
+	write("one.md", "In two knowledge bases.")
+	out, _ = sync()
+	require.Contains(t, out, "0 new, 1 changed, 0 gone, 1 unchanged\n")
+	write("two.md", "Another note.")
+	sync()
+	write("one.md", "Another note.")
+	write("two.md", "In two knowledge bases.")
+	out, _ = sync()
+	require.Equal(t, "0 new, 0 changed, 0 gone, 3 unchanged\n", out)
+	write("one.md", "In two knowledge bases.")
+	out, _ = sync()
+	require.Equal(t, "0 new, 1 changed, 0 gone, 2 unchanged\n", out)
+	require.NotContains(t, inst.mustRun(t, "kb", "files", "Notes"), "two.md", "the other content has left")
+	out, _ = sync()
+	require.Equal(t, "0 new, 0 changed, 0 gone, 3 unchanged\n", out)
+
 	_, _, err := inst.command(t, nil, "kb", "sync", filepath.Join(dir, "one.md"), "--base", "Notes")
 	require.ErrorContains(t, err, "is not a folder")
 	_, _, err = inst.command(t, nil, "kb", "sync", dir, "--base", "Nowhere")
