@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"nodest/fault"
 )
 
 // knowledgeBases are named as characters are.
@@ -191,6 +193,7 @@ func (p *program) kbGrant() *cobra.Command {
 func (p *program) kbRevoke() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke BASE USER", Short: "Take another user's access to a knowledge base back", Args: cobra.ExactArgs(2),
+		Long:    "Take another user's access to a knowledge base back. With your own username you leave one that is shared with you.",
 		Example: "  nodest kb revoke Harbour tom",
 		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
 			base, err := c.whole().find(ctx, args[0], knowledgeBases)
@@ -444,6 +447,10 @@ func (p *program) kbRetry() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(chosen) == 0 {
+				_, err := fmt.Fprintf(p.err, "nothing to retry: %d files have failed for good; nodest kb files --state failed says why\n", len(failed))
+				return err
+			}
 			for i := range chosen {
 				var got struct{ File knowledgeFile }
 				if err := c.call(ctx, http.MethodPost, userFiles.path+"/"+url.PathEscape(chosen[i].ID)+"/retry", nil, &got); err != nil {
@@ -463,7 +470,10 @@ func (p *program) kbRetry() *cobra.Command {
 // now.
 func (c *client) chooseFailed(ctx context.Context, failed []knowledgeFile, words []string) ([]knowledgeFile, error) {
 	if len(words) == 0 {
-		return slices.DeleteFunc(failed, func(f knowledgeFile) bool { return f.Error != nil && !f.Error.Retryable }), nil
+		return slices.DeleteFunc(slices.Clone(failed), func(f knowledgeFile) bool { return f.Error != nil && !f.Error.Retryable }), nil
+	}
+	if len(failed) == 0 {
+		return nil, fault.New(fault.NotFound, "none of your files has failed")
 	}
 	items := make([]item, len(failed))
 	for i, f := range failed {

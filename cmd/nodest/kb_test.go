@@ -68,6 +68,19 @@ func TestKnowledgeCommands(t *testing.T) {
 	require.NotContains(t, inst.mustRun(t, "kb", "files"), "keepers")
 }
 
+// TestRetryWithoutFailedFiles says that there is nothing to do.
+func TestRetryWithoutFailedFiles(t *testing.T) {
+	t.Parallel()
+	inst := newDatabase(t)
+	_, _, err := inst.command(t, nil, "kb", "retry", "one.md")
+	require.ErrorContains(t, err, "none of your files has failed")
+	_, _, err = inst.command(t, nil, "kb", "add", tempFile(t, "blank.txt", " "))
+	require.Error(t, err)
+	_, errOut, err := inst.command(t, nil, "kb", "retry", "--all")
+	require.NoError(t, err)
+	require.Contains(t, errOut, "nothing to retry: 1 files have failed for good")
+}
+
 // TestKnowledgeSync makes a knowledge base follow a folder.
 func TestKnowledgeSync(t *testing.T) {
 	t.Parallel()
