@@ -207,16 +207,16 @@ func (s *Service) AddFile(ctx context.Context, c *op.Call, baseID, fileID string
 		if err != nil {
 			return err
 		}
-		return addFile(tx, c, b, f)
+		return addFile(tx, c, b, f, false)
 	})
 }
 
 // addFile adds an own file to a knowledge base that may be written; nil = to none.
-func addFile(tx Tx, c *op.Call, b *Base, f *File) error {
+func addFile(tx Tx, c *op.Call, b *Base, f *File, synced bool) error {
 	if b == nil {
 		return nil
 	}
-	added, err := tx.AddToBase(b, f.ID)
+	added, err := tx.AddToBase(b, f.ID, synced)
 	if err != nil || !added {
 		return err
 	}

@@ -33,14 +33,18 @@ func (s *Service) Upload(ctx context.Context, c *op.Call, in NewFile) (*File, er
 	}
 	f := &File{
 		ID: op.NewID(), Name: filename.Clean(in.Name), Declared: op.Truncate(in.Type, filename.Longest), Size: in.Size, SHA256: hash,
-		Source: cmp.Or(in.Source, SourceUpload), SourceURL: in.SourceURL, State: Pending, Version: 1,
+		Source: SourceUpload, SourceURL: in.SourceURL, State: Pending, Version: 1,
 	}
+	if in.Source == SourceWeb {
+		f.Source = SourceWeb
+	}
+	put := func(tx Tx) (*File, error) { return s.put(tx, c, *f, in) }
 	known, err := s.expect(ctx, c.UserID, f, in.BaseID)
 	if err != nil {
 		return nil, err
 	}
 	if known {
-		stored, err := op.Once(ctx, s.store, c, func(tx Tx) (*File, error) { return s.put(tx, c, *f, in.BaseID) })
+		stored, err := op.Once(ctx, s.store, c, put)
 		if !errors.Is(err, errNoContent) {
 			return stored, err
 		}
@@ -48,7 +52,7 @@ func (s *Service) Upload(ctx context.Context, c *op.Call, in NewFile) (*File, er
 	if f.ContentID, err = s.storeParts(ctx, c.UserID, in); err != nil {
 		return nil, err
 	}
-	stored, err := op.Once(ctx, s.store, c, func(tx Tx) (*File, error) { return s.put(tx, c, *f, in.BaseID) })
+	stored, err := op.Once(ctx, s.store, c, put)
 	if err != nil || stored.ContentID != f.ContentID {
 		s.dropParts(ctx, c.UserID, f.ContentID)
 	}
@@ -133,14 +137,14 @@ func (s *Service) checkQuota(files int, bytes int64) error {
 
 // put finds the file with a content, or stores f, whose content is stored unless it returns
 // errNoContent.
-func (s *Service) put(tx Tx, c *op.Call, f File, baseID string) (*File, error) {
+func (s *Service) put(tx Tx, c *op.Call, f File, in NewFile) (*File, error) {
 	files, bytes, err := tx.LockFiles()
 	if err != nil {
 		return nil, err
 	}
 	var base *Base
-	if baseID != "" {
-		if base, err = writableBase(tx, baseID); err != nil {
+	if in.BaseID != "" {
+		if base, err = writableBase(tx, in.BaseID); err != nil {
 			return nil, err
 		}
 	}
@@ -155,7 +159,7 @@ func (s *Service) put(tx Tx, c *op.Call, f File, baseID string) (*File, error) {
 			}
 		}
 		same.Duplicate = true
-		return same, addFile(tx, c, base, same)
+		return same, addFile(tx, c, base, same, in.Source == SourceSync)
 	}
 	if f.ContentID == "" {
 		return nil, errNoContent
@@ -166,7 +170,7 @@ func (s *Service) put(tx Tx, c *op.Call, f File, baseID string) (*File, error) {
 	if err := tx.InsertFile(&f); err != nil {
 		return nil, err
 	}
-	if err := addFile(tx, c, base, &f); err != nil {
+	if err := addFile(tx, c, base, &f, in.Source == SourceSync); err != nil {
 		return nil, err
 	}
 	if err := ingest(tx, f.ID); err != nil {

@@ -91,9 +91,10 @@ type BaseTx interface {
 
 	// AddToBase adds an own file to a knowledge base that the user may write;
 	// RemoveFromBase takes any file out of one. They report whether that changed anything.
-	AddToBase(b *Base, fileID string) (added bool, err error)
+	AddToBase(b *Base, fileID string, synced bool) (added bool, err error)
 	RemoveFromBase(b *Base, fileID string) (removed bool, err error)
-	// BaseFiles lists the files of one that the user may read, newest first.
+	// BaseFiles lists the files of one that the user may read, newest first. The Source of those
+	// that were added as synced is SourceSync.
 	BaseFiles(b *Base, cursor string, limit int) (items []*File, next string, err error)
 	// OnlyIn returns at most limit own files that are in an own knowledge base and in no other one.
 	OnlyIn(baseID string, limit int) (ids []string, err error)

@@ -24,7 +24,7 @@ const (
 const (
 	SourceUpload = "upload"
 	SourceWeb    = "web"
-	SourceSync   = "sync" // an upload that mirrors a folder: nodest kb sync
+	SourceSync   = "sync" // in a list of a knowledge base: nodest kb sync has put it there
 )
 
 // What a user may do with a file or knowledge base.
@@ -124,7 +124,7 @@ type BoundBase struct {
 type NewFile struct {
 	Name      string
 	Type      string // that the client declares; may be ""
-	Source    string // "" = SourceUpload; of a file that the user has already, it stays
+	Source    string // "" = SourceUpload; SourceSync says how it gets into the knowledge base
 	SourceURL string
 	Body      io.ReaderAt
 	Size      int64

@@ -66,7 +66,7 @@ func (s *Service) refetch(ctx context.Context, c *op.Call, old *File, in NewFile
 			if err != nil {
 				return nil, err
 			}
-			if err := addFile(tx, c, b, f); err != nil {
+			if err := addFile(tx, c, b, f, false); err != nil {
 				return nil, err
 			}
 		}

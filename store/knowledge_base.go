@@ -157,15 +157,16 @@ func (t knowledgeTx) writable(b *knowledge.Base) *sqldb.Session {
 
 type memberRow struct {
 	UserID, BaseID, FileUserID, FileID string
+	Synced                             bool
 	CreatedAt                          time.Time
 }
 
 // AddToBase adds an own file.
-func (t knowledgeTx) AddToBase(b *knowledge.Base, fileID string) (added bool, err error) {
+func (t knowledgeTx) AddToBase(b *knowledge.Base, fileID string, synced bool) (added bool, err error) {
 	if _, err := t.OwnFile(fileID); err != nil {
 		return false, err
 	}
-	n, err := t.writable(b).InsertNew("knowledge_base_files", &memberRow{b.OwnerID, b.ID, t.userID, fileID, t.Now()}, "ON CONFLICT DO NOTHING")
+	n, err := t.writable(b).InsertNew("knowledge_base_files", &memberRow{b.OwnerID, b.ID, t.userID, fileID, synced, t.Now()}, "ON CONFLICT DO NOTHING")
 	return n > 0, err
 }
 
@@ -177,9 +178,12 @@ func (t knowledgeTx) RemoveFromBase(b *knowledge.Base, fileID string) (removed b
 	return n > 0, err
 }
 
+// memberColumns are those of a file in a knowledge base.
+var memberColumns = strings.Replace(fileColumns, "f.source,", "CASE WHEN m.synced THEN '"+knowledge.SourceSync+"' ELSE f.source END AS source,", 1)
+
 // BaseFiles lists the files of a knowledge base that the user may read, newest first.
 func (t knowledgeTx) BaseFiles(b *knowledge.Base, cursor string, limit int) ([]*knowledge.File, string, error) {
-	return sqldb.Page(t, t.file, "f.created_at", cursor, limit, "SELECT "+fileColumns+inReadable+
+	return sqldb.Page(t, t.file, "f.created_at", cursor, limit, "SELECT "+memberColumns+inReadable+
 		"JOIN files f ON f.user_id = m.file_user_id AND f.id = m.file_id AND f.deleted_at IS NULL WHERE m.user_id = ? AND m.base_id = ?",
 		t.userID, t.userID, b.OwnerID, b.ID)
 }

@@ -32,7 +32,7 @@ func fillKnowledge(e *env, tx nodest.Tx, x fixture) error {
 		k.PutPart(x.content, 0, []byte("private")),
 		k.InsertFile(f),
 		k.InsertBase(b),
-		errOf(k.AddToBase(b, f.ID)),
+		errOf(k.AddToBase(b, f.ID, false)),
 		k.PutGrant(b, &knowledge.Grant{UserID: e.user, Role: knowledge.AccessWrite, GrantedBy: x.user}),
 		k.PutBoundFile(x.character, f, true, 0),
 		k.PutBoundBase(x.character, b, true),
@@ -133,7 +133,7 @@ var knowledgeIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 	},
 	"AddToBase": func(e *env, tx nodest.Tx, x fixture) error {
 		k := store.Knowledge(tx)
-		if _, err := k.AddToBase(x.keptBase(), x.file); wantNotFound(e, err) != nil {
+		if _, err := k.AddToBase(x.keptBase(), x.file, false); wantNotFound(e, err) != nil {
 			return err
 		}
 		// An own file to the knowledge base of the other, and a file of the other to an own one.
@@ -142,14 +142,14 @@ var knowledgeIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 		if err := k.InsertFile(own); err != nil {
 			return err
 		}
-		if _, err := k.AddToBase(x.keptBase(), own.ID); wantNotFound(e, err) != nil {
+		if _, err := k.AddToBase(x.keptBase(), own.ID, false); wantNotFound(e, err) != nil {
 			return err
 		}
 		b := x.keptBase()
 		if err := k.InsertBase(b); err != nil {
 			return err
 		}
-		_, err := k.AddToBase(b, x.file)
+		_, err := k.AddToBase(b, x.file, false)
 		return wantNotFound(e, err)
 	},
 	"RemoveFromBase": func(e *env, tx nodest.Tx, x fixture) error {
@@ -214,7 +214,7 @@ var knowledgeIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 		if err != nil {
 			return err
 		}
-		if _, err := k.AddToBase(b, f.ID); err != nil {
+		if _, err := k.AddToBase(b, f.ID, false); err != nil {
 			return err
 		}
 		refs, err := k.Allowed(knowledge.Scope{BaseIDs: []string{x.base}})

@@ -148,6 +148,23 @@ func TestKnowledgeSync(t *testing.T) {
 	require.Contains(t, inst.mustRun(t, "kb", "files", "Other"), "shared.md")
 	require.Contains(t, inst.mustRun(t, "kb", "files"), "bound.md")
 
+	// It is the place in a knowledge base that belongs to a folder, not the file.
+	inst.mustRun(t, "kb", "add", filepath.Join(dir, "one.md"), "--base", "Other")
+	other := t.TempDir()
+	elsewhere := func(more ...string) string {
+		t.Helper()
+		out, errOut, err := inst.command(t, nil, append([]string{"kb", "sync", other, "--base", "Other"}, more...)...)
+		require.NoError(t, err, errOut)
+		return out
+	}
+	require.Contains(t, elsewhere("--delete"), "0 new, 0 changed, 0 removed, 0 unchanged\n", "both files were added by hand")
+	require.NoError(t, os.WriteFile(filepath.Join(other, "hand.md"), []byte("Added by hand."), 0o600))
+	require.Contains(t, elsewhere(), "1 new, 0 changed, 0 gone, 0 unchanged\n")
+	require.NoError(t, os.Remove(filepath.Join(other, "hand.md")))
+	require.Contains(t, elsewhere("--delete"), "0 new, 0 changed, 1 removed, 0 unchanged\n")
+	require.Contains(t, inst.mustRun(t, "kb", "files", "Notes"), "by-hand.md", "there it was added by hand")
+	inst.mustRun(t, "kb", "remove", "one.md", "--base", "Other")
+
 	// Contents that change their names, or that another knowledge base has.
 	write("one.md", "In two knowledge bases.")
 	out, _ = sync()

@@ -918,6 +918,7 @@ CREATE TABLE knowledge_base_files (
   base_id TEXT NOT NULL,
   file_user_id TEXT NOT NULL, -- owner of the file
   file_id TEXT NOT NULL,
+  synced BOOLEAN NOT NULL, -- by nodest kb sync
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, base_id, file_user_id, file_id),
   FOREIGN KEY (user_id, base_id) REFERENCES knowledge_bases (user_id, id) ON DELETE CASCADE
