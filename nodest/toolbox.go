@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -22,8 +23,8 @@ type Toolbox struct {
 	Warning framework.Warning // of a prompt that has to do without it
 
 	// Open returns what a turn gets, nil for nothing. It is called for every kind of turn and
-	// for previews; tools and rules are only used where Question.MayCall is true. It ends soon
-	// after ctx does.
+	// for previews; tools and rules are only used where Question.MayCall is true. With an error
+	// too: then a part is missing. It ends soon after ctx does.
 	Open func(ctx context.Context, q *Question) (*Toolkit, error)
 }
 
@@ -59,13 +60,15 @@ func (b Toolbox) open(ctx context.Context, q *Question, asked func(name string) 
 			o.err = fmt.Errorf("toolbox %s: panic: %v\n%s", b.Name, p, debug.Stack())
 		}
 	}()
-	if o.kit, o.err = b.Open(ctx, q); o.err != nil || o.kit == nil {
+	if o.kit, o.err = b.Open(ctx, q); o.kit == nil {
 		return o
 	}
 	o.calls = len(o.kit.Tools) > 0 && q.MayCall(ctx)
 	if o.kit.Inject != nil && q.task == llm.Reply && !q.preview && !o.calls {
 		defer asked(stageTools)()
-		o.injected, o.err = o.kit.Inject(ctx)
+		var err error
+		o.injected, err = o.kit.Inject(ctx)
+		o.err = errors.Join(o.err, err)
 	}
 	return o
 }

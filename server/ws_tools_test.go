@@ -76,9 +76,12 @@ func (w *weather) says(res *mcp.CallToolResult, err error) {
 // withWeather starts a server whose users can give characters the tools of w.
 func withWeather(t *testing.T, w *weather) *testServer {
 	t.Helper()
-	service := mcptool.New(mcptool.Options{
-		Servers: []mcptool.Server{{Name: "weather", Address: w.URL + "/mcp"}}, Client: w.Client(), Log: slog.New(slog.DiscardHandler),
-	})
+	return withServers(t, w, mcptool.Server{Name: "weather", Address: w.URL + "/mcp"})
+}
+
+func withServers(t *testing.T, w *weather, servers ...mcptool.Server) *testServer {
+	t.Helper()
+	service := mcptool.New(mcptool.Options{Servers: servers, Client: w.Client(), Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { _ = service.Close() })
 	return newTestServerOf(t, parts{tools: service}, nil)
 }
@@ -217,6 +220,23 @@ func TestNoToolFailsAReply(t *testing.T) {
 	servers := h.rest("GET", "/tools", "").wants(t, 200)["servers"].([]any)
 	if s := servers[0].(map[string]any); s["reachable"] != false || s["reason"] != "weather is not available" {
 		t.Errorf("the servers are %v", servers)
+	}
+}
+
+// A server that does not answer costs a reply its own tools, not those of others.
+func TestToolsOfOtherServersStay(t *testing.T) {
+	w, gone := newWeather(t), newWeather(t)
+	gone.Close()
+	h := withServers(t, w, mcptool.Server{Name: "tides", Address: gone.URL + "/mcp"}, mcptool.Server{Name: "weather", Address: w.URL + "/mcp"})
+	chat := h.newChat()
+	h.rest("PUT", "/characters/"+h.characterOf(chat)+"/settings", `{"tools":{"servers":["tides","weather"]}}`).wants(t, 200)
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
+	_, gen := h.reply(p, chat, "Hello!", nil)
+	if got := h.model.offered(); !slices.Equal(got, []string{"weather_forecast"}) {
+		t.Errorf("offered were %q", got)
+	}
+	if warnings := field[[]any](t, p.event("gen.context", gen), "warnings"); len(warnings) != 1 || warnings[0] != "tools_unavailable" {
+		t.Errorf("the warnings are %v", warnings)
 	}
 }
 
