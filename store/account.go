@@ -179,6 +179,7 @@ var documentTables = []struct {
 	{"file_parts", "content_id, part", 16}, // of 1 MiB each
 	{"knowledge_vectors", "file_id, model, hash", 500},
 	{"knowledge_chunks", "file_id, edition, idx", 500},
+	{"knowledge_contexts", "file_id, hash", 500},
 	{"knowledge_texts", "file_id, edition, part", 500},
 	{"knowledge_segments", "file_id, edition", 16}, // of up to some MiB
 	{"knowledge_documents", "file_id, edition", 500},

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -417,4 +418,13 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 		err = e.db.Update(ctx, gone, func(tx nodest.Tx) error { return tx.Emit(&stream.Event{Type: "a"}) })
 		e.code(fault.NotFound, err)
 	})
+}
+
+// A table that is left to the foreign keys is emptied in one transaction, while others wait.
+func TestADeletedUsersDocumentsGoInSmallTransactions(t *testing.T) {
+	for _, table := range store.TablesOfEditions() {
+		if !slices.Contains(store.TablesOfUsers(), table) {
+			t.Errorf("the rows of %s are left to the foreign keys", table)
+		}
+	}
 }

@@ -124,3 +124,19 @@ var (
 	LatestComments = latestComments
 	AllComments    = allComments
 )
+
+// TablesOfEditions and TablesOfUsers are tables with what was made of documents: those of which a
+// file's rows are dropped, and a deleted user's, in small transactions.
+func TablesOfEditions() (names []string) {
+	for _, t := range indexTables {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+func TablesOfUsers() (names []string) {
+	for _, t := range documentTables {
+		names = append(names, t.name)
+	}
+	return names
+}
