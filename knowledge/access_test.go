@@ -370,3 +370,16 @@ func TestScopesSelectFiles(t *testing.T) {
 		f.equal("base name", refs[0].BaseName, "lore")
 	})
 }
+
+// A knowledge base that was deleted does not keep a file, also before its rows are gone.
+func TestAFileOfADeletedKnowledgeBaseIsUnused(t *testing.T) {
+	onBoth(t, knowledge.Options{}, func(f *fixture) {
+		old, notes := f.base("old"), f.base("notes")
+		file := f.uploadTo(old.ID, "a.md", "a")
+		f.must(f.svc.AddFile(background, f.call(), notes.ID, file.ID))
+		f.must(f.svc.DeleteBase(background, f.call(), old.ID, false))
+		f.must(f.svc.RemoveFile(background, f.call(), notes.ID, file.ID, true))
+		_, err := f.svc.File(background, f.user, file.ID)
+		f.wants(err, fault.NotFound)
+	})
+}

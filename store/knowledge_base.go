@@ -200,7 +200,9 @@ func (t knowledgeTx) OnlyIn(baseID string, limit int) (ids []string, err error) 
 // InUse reports whether a file is in a knowledge base or has a character, or is not an own one.
 func (t knowledgeTx) InUse(fileID string) (bool, error) {
 	unused, err := t.Has(`SELECT 1 FROM files f WHERE f.user_id = ? AND f.id = ? AND f.deleted_at IS NULL
-		AND NOT EXISTS (SELECT 1 FROM knowledge_base_files m WHERE m.file_user_id = f.user_id AND m.file_id = f.id)
+		AND NOT EXISTS (SELECT 1 FROM knowledge_base_files m
+			JOIN knowledge_bases b ON b.user_id = m.user_id AND b.id = m.base_id AND b.deleted_at IS NULL
+			WHERE m.file_user_id = f.user_id AND m.file_id = f.id)
 		AND NOT EXISTS (SELECT 1 FROM character_files k WHERE k.file_user_id = f.user_id AND k.file_id = f.id)`, t.userID, fileID)
 	return !unused, err
 }
