@@ -44,6 +44,7 @@ type library struct {
 	room     int    // bytes of the cache that this search may still use
 	segments []bool // files whose segments were read
 	packed   []bool // likewise vectors
+	fixed    []bool // files of which something was read: their edition stays
 }
 
 // What the index of a file takes in memory, in bytes: half of it for long English texts, and
@@ -56,7 +57,7 @@ const (
 func (s *Service) library(userID string, refs []FileRef, model string, dim int) *library {
 	return &library{
 		s: s, userID: userID, refs: refs, model: model, dim: dim,
-		room: s.opts.CacheBytes, segments: make([]bool, len(refs)), packed: make([]bool, len(refs)),
+		room: s.opts.CacheBytes, segments: make([]bool, len(refs)), packed: make([]bool, len(refs)), fixed: make([]bool, len(refs)),
 	}
 }
 
@@ -76,7 +77,7 @@ func (l *library) Segments(ctx context.Context, files []int, do func(files []int
 		rows, err := tx.Segments(owner, slices.Collect(maps.Keys(of)))
 		for _, row := range rows {
 			i := of[row.FileID]
-			if !l.segments[i] {
+			if !l.fixed[i] {
 				l.refs[i].Edition = row.Edition
 			} else if row.Edition != l.refs[i].Edition {
 				continue
@@ -146,6 +147,7 @@ func inGroups[V interface {
 				if kept, ok := l.s.engine.cache.Get(l.key(file, model)); ok {
 					v = kept.(V)
 					held += v.Bytes()
+					l.fixed[file] = true
 					l.mayKeep(file, model, v.Bytes())
 				} else {
 					missing[file] = len(group)
@@ -156,6 +158,7 @@ func inGroups[V interface {
 			err := l.load(ctx, missing, func(tx Tx, owner string, of map[string]int) error {
 				return load(tx, owner, of, func(i int, v V, whole bool) {
 					group[missing[i]] = v
+					l.fixed[i] = true
 					held += v.Bytes()
 					if whole && l.mayKeep(i, model, v.Bytes()) {
 						l.s.engine.cache.Put(l.key(i, model), v, v.Bytes())

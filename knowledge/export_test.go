@@ -1,5 +1,7 @@
 package knowledge
 
+import "nodest/knowledge/search"
+
 // For the tests of this package only.
 var (
 	AllowedFiles = (*Service).allowedFiles
@@ -16,4 +18,9 @@ func HoldMemory(s *Service) (release func()) {
 		panic("a search is running")
 	}
 	return func() { s.engine.searches.Release(all) }
+}
+
+// LibraryOf has the files of a search.
+func LibraryOf(s *Service, userID string, refs []FileRef, model string, dim int) search.Library {
+	return s.library(userID, refs, model, dim)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,5 +53,28 @@ func TestASearchWaitsForMemoryUntilItsContextEnds(t *testing.T) {
 		require.ErrorIs(t, err, late)
 		release()
 		require.NotEmpty(t, p.search(knowledge.SearchRequest{Query: "chapel"}).Chunks)
+	})
+}
+
+// A search by vectors alone reads segments last: those of the edition whose vectors it has.
+func TestASearchStaysWithTheEditionThatItHasBegunWith(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		f := p.upload("places.md", harbour(places...))
+		p.drain()
+		f, err := p.svc.File(context.Background(), p.user, f.ID)
+		p.must(err)
+		lib := knowledge.LibraryOf(p.svc, p.user, []knowledge.FileRef{{OwnerID: p.user, ID: f.ID, Edition: f.Edition}}, p.embeds.ModelID(), 4)
+		p.must(lib.Vectors(context.Background(), []int{0}, func(_ []int, vectors []*search.Vectors) error {
+			require.NotNil(t, vectors[0])
+			return nil
+		}))
+		text := harbour("tannery")
+		_, err = p.svc.Replace(context.Background(), p.call(), f.ID, 0, knowledge.NewFile{Name: "places.md", Body: strings.NewReader(text), Size: int64(len(text))})
+		p.must(err)
+		p.drain()
+		p.must(lib.Segments(context.Background(), []int{0}, func(_ []int, segments []*search.Segment) error {
+			require.Nil(t, segments[0], "the segment of a later edition")
+			return nil
+		}))
 	})
 }
