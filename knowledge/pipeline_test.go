@@ -599,6 +599,22 @@ func TestACancelledReindexStaysCancelled(t *testing.T) {
 	})
 }
 
+func TestACancellationThatIsRepeatedCancelsNothingLater(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		b := p.base("World")
+		f := p.uploadTo(b.ID, "places.md", harbour(places...))
+		p.drain()
+		cancel := p.call()
+		cancel.Key = "cancel"
+		p.must(p.svc.CancelReindex(context.Background(), cancel, b.ID))
+		_, err := p.svc.Reindex(context.Background(), p.call(), b.ID)
+		p.must(err)
+		queued := p.jobs(f.ID)
+		p.must(p.svc.CancelReindex(context.Background(), cancel, b.ID))
+		p.equal("jobs after the repetition", p.jobs(f.ID), queued)
+	})
+}
+
 // reindexed returns the states that were told of reindexings since the last call.
 // nested runs all jobs during an embedding call, once, after a change.
 func (p *pipe) nested(e *embedder, change func()) {

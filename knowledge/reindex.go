@@ -114,7 +114,8 @@ func (r *run) build(ctx context.Context, model string) error {
 	}
 }
 
-// flip makes the space that was built the active one; errLacks if a file was added meanwhile.
+// flip makes the space that was built the active one; errLacks if a file was added meanwhile,
+// errOtherModel if the space is not being built any more.
 // Looking for one takes too long for a transaction that others wait for, so it is done before and
 // after. A file that came in between is embedded by its own job, or in the next round.
 func (r *run) flip(ctx context.Context, model string) error {
@@ -126,15 +127,16 @@ func (r *run) flip(ctx context.Context, model string) error {
 		if err != nil {
 			return err
 		}
+		if !slices.ContainsFunc(spaces, func(sp Space) bool { return sp.Model == model && sp.State == SpaceBuilding }) {
+			return errOtherModel // it was cancelled, or a third model took its place
+		}
 		for _, sp := range spaces {
 			switch {
-			case sp.Model == model && sp.State == SpaceBuilding:
+			case sp.Model == model:
 				sp.State = SpaceActive
 				err = tx.PutSpace(sp)
 			case sp.State == SpaceActive:
 				err = tx.DropSpace(sp.Model)
-			case sp.Model == model: // cancelled
-				return errLacks
 			}
 			if err != nil {
 				return err
@@ -422,6 +424,9 @@ func restart(tx Tx, model string) error {
 // CancelReindex stops building the space of another model, for all files of the user, and what
 // of the knowledge base has not begun; what is searched stays.
 func (s *Service) CancelReindex(ctx context.Context, c *op.Call, baseID string) error {
+	if _, known, err := op.Earlier[struct{}](ctx, s.store, c); known || err != nil {
+		return err
+	}
 	model, err := s.model(ctx, c.UserID)
 	if err != nil {
 		return err
