@@ -22,6 +22,7 @@ const (
 	contextGroup   = 8    // chunks of one request
 	contextAtOnce  = 4    // requests side by side, for one file
 	contextTries   = 3    // of one request
+	contextGivesUp = 4    // groups in a row without an answer that can be used, after which no more are asked for
 	contextOpening = 2000 // code points of the document's beginning that the model sees
 	contextOutline = 60   // headings of the document that it sees
 	contextTokens  = 1500 // of its answer
@@ -43,6 +44,7 @@ type contextWork struct {
 	mu   sync.Mutex
 	done int // chunks that were asked for
 	told time.Time
+	bad  int  // groups in a row without an answer that can be used
 	quit bool // the model cannot be used
 }
 
@@ -149,15 +151,15 @@ func (w *contextWork) askFor(ctx context.Context, group []int) error {
 	}
 	if err != nil {
 		w.s.opts.Log.WarnContext(ctx, "chunks stay without context lines", "file", w.file.ID, "err", err)
-		if !fault.Is(err, fault.UpstreamBadAnswer) && !fault.Is(err, fault.Blocked) && !fault.Is(err, fault.EmptyReply) {
-			w.mu.Lock()
-			w.quit = true
-			w.mu.Unlock()
-		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.bad++
+		w.quit = w.quit || w.bad >= contextGivesUp || !unusable(err) && !fault.Is(err, fault.Blocked)
 		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.bad = 0
 	w.done += len(group)
 	stored := make(map[string]string, len(group))
 	for i, at := range group {
@@ -185,6 +187,11 @@ func (w *contextWork) askFor(ctx context.Context, group []int) error {
 	return nil
 }
 
+// unusable reports whether a model answered, and another answer may be of use.
+func unusable(err error) bool {
+	return fault.Is(err, fault.UpstreamBadAnswer) || fault.Is(err, fault.EmptyReply) // EmptyReply: it has thought too long
+}
+
 // ask asks the model for n lines, again after failures that pass and answers of another form.
 func (w *contextWork) ask(ctx context.Context, p llm.Prompt, n int) ([]string, error) {
 	for try := 1; ; try++ {
@@ -196,7 +203,7 @@ func (w *contextWork) ask(ctx context.Context, p llm.Prompt, n int) ([]string, e
 			}
 		}
 		public := fault.Public(err)
-		if try == contextTries || ctx.Err() != nil || !passes(public) && public.Code != fault.UpstreamBadAnswer {
+		if try == contextTries || ctx.Err() != nil || !passes(public) && !unusable(err) {
 			return nil, err
 		}
 		w.beat()

@@ -169,6 +169,37 @@ func TestAnswersOfAnotherFormAreNotUsed(t *testing.T) {
 	})
 }
 
+func TestAModelThatNeverAnswersInFormIsGivenUp(t *testing.T) {
+	onContexts(t, func(p *pipe, w *writer, base string) {
+		w.say = func(n int) []string { return make([]string, n+1) }
+		words := make([]string, 200) // 25 requests, three tries each
+		for i := range words {
+			words[i] = fmt.Sprint("pier", i)
+		}
+		f := p.uploadTo(base, "places.md", harbour(words...))
+		p.drain()
+		p.isReady(f.ID)
+		if most := (4 + 3) * 3; w.calls() > most { // and those that were under way
+			p.Errorf("%d calls, want at most %d", w.calls(), most)
+		}
+	})
+}
+
+// A model that thinks has no answer the first time: then it gets more room.
+func TestAnEmptyAnswerIsAskedForAgain(t *testing.T) {
+	onContexts(t, func(p *pipe, w *writer, base string) {
+		w.fail = func(call int) error {
+			if call == 1 {
+				return fault.New(fault.EmptyReply, "reasoning used up the token limit")
+			}
+			return nil
+		}
+		f := p.uploadTo(base, "places.md", harbour(places...))
+		p.drain()
+		p.equal("warnings", len(p.isReady(f.ID).Warnings), 0)
+	})
+}
+
 func TestSwitchingContextLinesOffRemovesThem(t *testing.T) {
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		f := p.uploadTo(base, "places.md", harbour(places...))
