@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -172,6 +173,33 @@ func TestAServerThatDoesNotAnswerIsLeftAloneForAWhile(t *testing.T) {
 		t.Error("it was asked again at once")
 	}
 	c.pass(keepFailed)
+	if o := offer(t, s); o.Err != nil || len(o.Tools) != 1 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// Somebody who had hardly time to ask does not keep the tools from others.
+func TestWhoHasLittleTimeSaysNothingAboutAServer(t *testing.T) {
+	r := newRemote(t, plainTool("forecast"))
+	var slow atomic.Bool
+	slow.Store(true)
+	h := *r.handler.Load()
+	var gate http.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if slow.Load() {
+			_, _ = io.Copy(io.Discard, req.Body) // only then the end of the request is noticed
+			<-req.Context().Done()
+			return
+		}
+		h.ServeHTTP(w, req)
+	})
+	r.handler.Store(&gate)
+	s := serviceFor(t, r, &clock{}, &bytes.Buffer{})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if o := s.Offers(ctx); !fault.Is(o[0].Err, fault.UpstreamTimeout) {
+		t.Errorf("error %v", o[0].Err)
+	}
+	slow.Store(false)
 	if o := offer(t, s); o.Err != nil || len(o.Tools) != 1 {
 		t.Errorf("%+v", o)
 	}
