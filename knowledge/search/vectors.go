@@ -30,16 +30,6 @@ func NewVectors(packed []index.Packed) *Vectors {
 // Bytes estimates the memory that vectors take.
 func (v *Vectors) Bytes() int { return v.bytes }
 
-// Count returns how many chunks have a vector.
-func (v *Vectors) Count() (n int) {
-	for _, p := range v.packed {
-		if len(p) > 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // cosine of a chunk with a question; false = it has no vector of that length.
 func (v *Vectors) cosine(p *index.Probe, chunk int) (float32, bool) {
 	if v == nil || chunk >= len(v.packed) || len(v.packed[chunk]) != p.Dim() {
