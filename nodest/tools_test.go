@@ -157,7 +157,7 @@ func wantText(t *testing.T, m *chat.Message, want string) {
 func TestAModelSearchesReadsAndCites(t *testing.T) {
 	var l library
 	s := l.fixture(t)
-	s.model.enqueue(asking("", "find", findArgs("harbour of Lanternport")), asking("", "open", `{"fileIds":["f1"]}`),
+	s.model.enqueue(asking("", "find", findArgs("harbour of Lanternport")), asking("", "open", `{"fileIds":["f1","made up"]}`),
 		replyWith("The harbour was dug in 1402 by forty masons [1]."))
 	reply := s.sendAndWait(s.chat(), "Who dug the harbour?")
 	wantText(t, reply, "The harbour was dug in 1402 by forty masons[^1].")
@@ -186,7 +186,7 @@ func TestAModelSearchesReadsAndCites(t *testing.T) {
 	}
 	for i, want := range []string{
 		`{"callId":"1.1","query":"harbour of Lanternport","round":1,"state":"started","tool":"find"}`,
-		`"files":[{"id":"f1","name":"f1.md","relevance":0.5}],"hits":1`, `{"callId":"2.1","fileIds":["f1"],"round":2,"state":"started","tool":"open"}`, `"state":"finished"`,
+		`"files":[{"id":"f1","name":"f1.md","relevance":0.5}],"hits":1`, `{"callId":"2.1","fileIds":["f1","made up"],"round":2,"state":"started","tool":"open"}`, `"state":"finished"`,
 	} {
 		if got, _ := json.Marshal(events[i]); !strings.Contains(string(got), want) || strings.Contains(string(got), "masons") {
 			t.Errorf("event %d is %s, want %s", i, got, want)

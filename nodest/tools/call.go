@@ -16,6 +16,7 @@ import (
 	"nodest/index"
 	"nodest/llm"
 	"nodest/markup"
+	"nodest/op"
 )
 
 // plannedCall is a call that the model asks for, and what became of it.
@@ -76,7 +77,7 @@ func (r *Run) read(c *plannedCall) error {
 	if list, ok := args[c.tool.Reads].([]any); ok {
 		for _, v := range list {
 			if id, ok := v.(string); ok {
-				c.ids = append(c.ids, id)
+				c.ids = append(c.ids, op.Truncate(id, toldID))
 			}
 		}
 	}

@@ -18,10 +18,12 @@ type Event struct {
 	Degraded   []string `json:"degraded,omitempty"`
 }
 
-// mostTold bounds the lists of gen.tool, toldName the length of a tool's name.
+// mostTold bounds the lists of gen.tool, toldName the length of a tool's name, toldID that of an
+// id that a model has written.
 const (
 	mostTold = 20
 	toldName = 64
+	toldID   = 64
 )
 
 func (c *plannedCall) started() Event {

@@ -229,9 +229,9 @@ func (r *Run) trace(c *plannedCall) {
 	case c.search != nil:
 		tr.Searches = append(tr.Searches, SearchTrace(c.query, c.answer.Hits, !r.showsNew(c.answer)))
 	default:
-		for _, id := range c.ids {
-			if !slices.Contains(tr.Reads, id) && len(tr.Reads) < mostTraced {
-				tr.Reads = append(tr.Reads, id)
+		for _, f := range c.answer.Files { // not what the model has made up
+			if !slices.Contains(tr.Reads, f.ID) && len(tr.Reads) < mostTraced {
+				tr.Reads = append(tr.Reads, f.ID)
 			}
 		}
 	}
