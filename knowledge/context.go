@@ -58,7 +58,7 @@ func (m *making) addContext(ctx context.Context, doc *parse.Document, chunks []c
 	lacking, err := w.recall(ctx)
 	if err == nil && len(lacking) > 0 {
 		if w.model = m.contextModel(ctx); w.model != nil {
-			err = w.askAll(ctx, lacking)
+			err = w.askElsewhere(ctx, lacking)
 		}
 	}
 	for _, c := range chunks {
@@ -110,6 +110,15 @@ func (w *contextWork) recall(ctx context.Context) (lacking []int, err error) {
 	}
 	w.done = len(w.chunks) - len(lacking)
 	return lacking, nil
+}
+
+// askElsewhere is askAll while other files are parsed.
+func (w *contextWork) askElsewhere(ctx context.Context, lacking []int) error {
+	w.leavePlace()
+	if err := w.askAll(ctx, lacking); err != nil {
+		return err
+	}
+	return w.takePlace(ctx)
 }
 
 // askAll asks for the lines of chunks, some requests side by side. Each answer is stored at

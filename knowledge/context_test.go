@@ -18,6 +18,7 @@ import (
 // writer is a model that writes context lines; it can fail as a test says.
 type writer struct {
 	fail func(call int) error // nil = it never fails
+	hold func()               // is called first, by each call at the same time; may be nil
 	say  func(n int) []string // for n passages; nil = a line with the word that no document has
 	mu   sync.Mutex
 	seen []string // prompts
@@ -27,6 +28,9 @@ type writer struct {
 const unsaid = "Wolkenkuckucksheim"
 
 func (w *writer) Ask(_ context.Context, p llm.Prompt) (string, error) {
+	if w.hold != nil {
+		w.hold()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	prompt := p.Messages[len(p.Messages)-1].Text
@@ -229,5 +233,34 @@ func TestContextLinesAreOnlyForFilesOfTheOwner(t *testing.T) {
 		p.isReady(f.ID)
 		p.user = owner
 		p.equal("calls", w.calls(), 0)
+	})
+}
+
+// Two files that wait for a model would be all that a process works on.
+func TestFilesThatWaitForAModelHoldNobodyUp(t *testing.T) {
+	onContexts(t, func(p *pipe, w *writer, base string) {
+		asked, answer := make(chan bool, 100), make(chan bool)
+		w.hold = func() { asked <- true; <-answer }
+		slow := []string{p.uploadTo(base, "a.md", harbour(places...)).ID, p.uploadTo(base, "b.md", harbour("mill", "quay")).ID}
+		var running sync.WaitGroup
+		for range slow {
+			j := p.claim(2)
+			running.Go(func() { p.run(context.Background(), j) })
+		}
+		<-asked
+		<-asked
+		guest := p.other()
+		owner := p.user
+		p.user = guest.user
+		f := p.upload("notes.md", harbour("dock"))
+		p.drain()
+		p.isReady(f.ID)
+		p.user = owner
+		close(answer)
+		running.Wait()
+		p.drain()
+		for _, id := range slow {
+			p.equal("warnings", len(p.isReady(id).Warnings), 0)
+		}
 	})
 }

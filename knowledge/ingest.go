@@ -45,6 +45,10 @@ var errReplaced = errors.New("the file was replaced")
 // runIngest makes an edition of a file: text, chunks and the index for words; then the job that
 // embeds takes over. All of an edition is made again after a crash, in place of what was there.
 func (s *Service) runIngest(ctx context.Context, r *run) error {
+	if err := r.takePlace(ctx); err != nil {
+		return err
+	}
+	defer r.leavePlace()
 	m, err := r.begin(ctx)
 	if err == nil && m != nil {
 		err = m.make(ctx)

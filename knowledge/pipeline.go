@@ -93,6 +93,7 @@ func (p Pipeline) withDefaults() Pipeline {
 type engine struct {
 	cache    *lru.Cache[cacheKey, any]
 	searches *semaphore.Weighted // bytes that searches hold
+	places   *semaphore.Weighted // of files that are parsed, cut and indexed
 	gates    llm.Gates
 
 	resuming sync.Mutex
@@ -101,7 +102,7 @@ type engine struct {
 
 func newEngine(p Pipeline) *engine {
 	return &engine{
-		cache: lru.New[cacheKey, any](p.CacheBytes), searches: semaphore.NewWeighted(int64(p.CacheBytes)),
+		cache: lru.New[cacheKey, any](p.CacheBytes), searches: semaphore.NewWeighted(int64(p.CacheBytes)), places: semaphore.NewWeighted(parsedAtOnce),
 	}
 }
 
@@ -120,10 +121,17 @@ const (
 	jobTime      = 24 * time.Hour // watch ends attempts that hang
 )
 
+// A process parses parsedAtOnce files at a time. A file that waits for a model to write its
+// context lines, which may take an hour, gives its place away meanwhile.
+const (
+	parsedAtOnce  = 2
+	ingestsAtOnce = 8
+)
+
 // pipelineKinds are the background jobs.
 func (s *Service) pipelineKinds() []jobs.Kind {
 	return []jobs.Kind{
-		{Name: IngestKind, AtOnce: 2, PerUser: 2, Attempts: mostAttempts, Timeout: jobTime, Run: s.attempt(s.runIngest)},
+		{Name: IngestKind, AtOnce: ingestsAtOnce, PerUser: 2, Attempts: mostAttempts, Timeout: jobTime, Run: s.attempt(s.runIngest)},
 		{Name: EmbedKind, AtOnce: 4, PerUser: 2, Attempts: mostAttempts, Timeout: jobTime, Run: s.attempt(s.runEmbed)},
 		{Name: ReindexKind, AtOnce: 2, PerUser: 1, Attempts: mostAttempts, Timeout: jobTime, Run: s.attempt(s.runReindex)},
 	}
@@ -143,6 +151,29 @@ type run struct {
 	job  *jobs.Job
 	note note
 	beat func() // there was progress; safe for concurrent use
+
+	placed bool // it may parse
+}
+
+// takePlace waits until the run may parse; leavePlace lets another one.
+func (r *run) takePlace(ctx context.Context) error {
+	for !r.placed {
+		waiting, cancel := context.WithTimeout(ctx, r.s.opts.Stall/2)
+		r.placed = r.s.engine.places.Acquire(waiting, 1) == nil
+		cancel()
+		if !r.placed && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.beat() // to wait for others is no stall
+	}
+	return nil
+}
+
+func (r *run) leavePlace() {
+	if r.placed {
+		r.placed = false
+		r.s.engine.places.Release(1)
+	}
 }
 
 // note is the progress of a job. It outlives the attempt.

@@ -154,12 +154,12 @@ func onPipes(t *testing.T, change func(o *knowledge.Options), test func(p *pipe)
 	})
 }
 
-// claim leases the next job; nil = there is none.
-func (p *pipe) claim() *jobs.Job {
+// claim leases the next job, of which a user may have some at once; nil = there is none.
+func (p *pipe) claim(perUser int) *jobs.Job {
 	p.Helper()
 	var wants []jobs.Want
 	for _, k := range p.svc.Kinds() {
-		wants = append(wants, jobs.Want{Kind: k.Name, Free: 1, PerUser: 1})
+		wants = append(wants, jobs.Want{Kind: k.Name, Free: 1, PerUser: perUser})
 	}
 	for _, w := range wants {
 		claimed, err := p.db.ClaimJobs(context.Background(), "p", time.Hour, []jobs.Want{w})
@@ -174,7 +174,9 @@ func (p *pipe) claim() *jobs.Job {
 // run runs one job as a runner does, but without waiting after a failure.
 func (p *pipe) run(ctx context.Context, j *jobs.Job) {
 	p.Helper()
+	p.mu.Lock()
 	p.attempts++
+	p.mu.Unlock()
 	kinds := p.svc.Kinds()
 	kind := kinds[slices.IndexFunc(kinds, func(k jobs.Kind) bool { return k.Name == j.Kind })]
 	err := kind.Run(ctx, j)
@@ -203,7 +205,7 @@ func (p *pipe) drain() {
 	p.Helper()
 	for n := 0; ; n++ {
 		p.clock.Add(int64(time.Hour / time.Millisecond)) // nothing waits for its time
-		j := p.claim()
+		j := p.claim(1)
 		if j == nil {
 			return
 		}
@@ -414,7 +416,7 @@ func TestAReplacedFileDoesNotFailForItsOldContent(t *testing.T) {
 			p.must(err)
 			return llm.StatusError("test", 401, 0, nil)
 		}
-		for j := p.claim(); j != nil; j = p.claim() {
+		for j := p.claim(1); j != nil; j = p.claim(1) {
 			p.run(context.Background(), j)
 			p.clock.Add(1000)
 			if now := p.file(f.ID); now.State == knowledge.Failed {
@@ -486,7 +488,7 @@ func TestAReplacedFileIsSearchedThroughout(t *testing.T) {
 		_, err := p.svc.Replace(context.Background(), p.call(), f.ID, 0, in)
 		p.must(err)
 		made := p.embeds.calls()
-		for j := p.claim(); j != nil; j = p.claim() {
+		for j := p.claim(1); j != nil; j = p.claim(1) {
 			r := p.search(knowledge.SearchRequest{Query: "lighthouse"})
 			if len(r.Chunks) == 0 || !strings.Contains(r.Chunks[0].Text, "lighthouse") {
 				p.Fatalf("before %s: %+v", j.Kind, r)
@@ -691,7 +693,7 @@ func TestACancelledJobThatHasBegunChangesNothing(t *testing.T) {
 		p.must(err)
 		_, err = p.svc.Reindex(context.Background(), p.call(), b.ID)
 		p.must(err)
-		j := p.claim()
+		j := p.claim(1)
 		p.must(p.svc.CancelReindex(context.Background(), p.call(), b.ID))
 		p.run(context.Background(), j)
 		p.drain()
@@ -782,7 +784,7 @@ func TestASweepDoesNotTryARefusedKeyEachTime(t *testing.T) {
 		p.take()
 		p.must(p.svc.Sweep(context.Background()))
 		p.equal("events", p.take(), "[]")
-		p.equal("job", p.claim(), "<nil>")
+		p.equal("job", p.claim(1), "<nil>")
 	})
 }
 
@@ -806,8 +808,8 @@ func TestADeletedFileStopsAtOnceAndLeavesNothing(t *testing.T) {
 			<-ctx.Done()
 		}
 		f := p.upload("places.md", harbour(places...))
-		p.run(context.Background(), p.claim())
-		j := p.claim()
+		p.run(context.Background(), p.claim(1))
+		j := p.claim(1)
 		p.equal("kind", j.Kind, knowledge.EmbedKind)
 		ctx, cancel := context.WithCancelCause(context.Background()) // a runner cancels it when the job is
 		ended := make(chan struct{})
@@ -831,7 +833,7 @@ func TestADeletedFileStopsAtOnceAndLeavesNothing(t *testing.T) {
 func TestASweepFindsWhatWasLost(t *testing.T) {
 	onPipes(t, nil, func(p *pipe) {
 		f := p.upload("places.md", harbour(places...))
-		p.run(context.Background(), p.claim())
+		p.run(context.Background(), p.claim(1))
 		p.must(p.db.Knowledge().Update(context.Background(), p.user, func(tx knowledge.Tx) error { return tx.Jobs.CancelJobs(f.ID) }))
 		p.drain()
 		p.equal("state", p.file(f.ID).State, knowledge.Embedding)

@@ -71,10 +71,12 @@ func (s *Service) refetch(ctx context.Context, c *op.Call, old *File, in NewFile
 			}
 		}
 		if f.State == Failed {
-			f, err = again(tx, c, f.ID)
+			if f, err = again(tx, c, f.ID); err != nil { // it was deleted meanwhile
+				return nil, err
+			}
 		}
 		f.Duplicate = f.Version == old.Version
-		return f, err
+		return f, nil
 	})
 }
 

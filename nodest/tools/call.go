@@ -142,8 +142,9 @@ func (r *Run) carryOut(ctx context.Context, calls []*plannedCall) {
 			begun := time.Now()
 			var err error
 			if c.answer, err = c.carryOut(ctx, cmp.Or(c.tool.Time, r.Limits.CallTime)); err != nil {
-				c.answer, c.problem = nil, fault.Public(err).Message
-				r.Log.WarnContext(ctx, "a tool failed", "tool", c.call.Name, "err", err)
+				public := fault.Public(err)
+				c.answer, c.problem = nil, public.Message
+				r.logFailure(ctx, c.call.Name, public.Code, err)
 			}
 			c.took = time.Since(begun)
 		})
@@ -152,6 +153,16 @@ func (r *Run) carryOut(ctx context.Context, calls []*plannedCall) {
 	r.searches = slices.DeleteFunc(r.searches, func(s *pastSearch) bool { // one that failed may be made again
 		return slices.ContainsFunc(calls, func(c *plannedCall) bool { return c.search == s && c.problem != "" })
 	})
+}
+
+// logFailure notes why a tool failed. What a foreign server says of it may quote a chat, so only
+// errors of our own are written in full.
+func (r *Run) logFailure(ctx context.Context, tool string, code fault.Code, err error) {
+	if code == fault.Internal {
+		r.Log.WarnContext(ctx, "a tool failed", "tool", tool, "err", err)
+		return
+	}
+	r.Log.WarnContext(ctx, "a tool failed", "tool", tool, "code", code)
 }
 
 // carryOut is Tool.Call within a limit; a panic is an error.
