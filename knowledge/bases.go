@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 	"strings"
+	"unicode"
 
 	"nodest/fault"
 	"nodest/knowledge/chunk"
@@ -33,7 +34,7 @@ func (in NewBase) apply(b *Base) error {
 			return err
 		}
 	}
-	if b.Name == "" {
+	if !strings.ContainsFunc(b.Name, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }) {
 		return fault.InvalidField("name", "required", "must not be blank")
 	}
 	if in.Description != nil {

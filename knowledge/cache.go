@@ -256,14 +256,22 @@ func rebuild(ctx context.Context, tx Tx, owner, fileID string, edition int64) ([
 	return data, err
 }
 
-// queryVector embeds a question with the model that is searched. nil = that failed, or took
-// too long.
+// queryVector embeds a question with the model that is searched, and remembers the vector: a
+// character's search asks for it twice. nil = that failed, or took too long.
 func (s *Service) queryVector(ctx context.Context, userID, model, text string) []float32 {
+	key := cacheKey{owner: userID, file: text, edition: -1, model: model}
+	if kept, ok := s.engine.cache.Get(key); ok {
+		return kept.([]float32)
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.QueryTime)
 	defer cancel()
 	e := s.embedderOf(ctx, userID, model)
 	if e == nil {
 		return nil
 	}
-	return embedQuery(ctx, e, text)
+	v := embedQuery(ctx, e, text)
+	if v != nil {
+		s.engine.cache.Put(key, v, 4*len(v)+len(text))
+	}
+	return v
 }

@@ -24,12 +24,13 @@ import (
 
 // embedder is the offline embedding model under a name, which can fail as a test says.
 type embedder struct {
-	name string
-	dim  int                        // length of the vectors; 0 = that of the model
-	fail func(texts []string) error // before a call; nil = it never fails
-	wait func(ctx context.Context)  // before a call
-	mu   sync.Mutex
-	made []string // texts that got a vector, without questions
+	name      string
+	dim       int                        // length of the vectors; 0 = that of the model
+	fail      func(texts []string) error // before a call; nil = it never fails
+	wait      func(ctx context.Context)  // before a call
+	mu        sync.Mutex
+	made      []string // texts that got a vector, without questions
+	questions int
 }
 
 func (e *embedder) ModelID() string { return e.name }
@@ -52,6 +53,8 @@ func (e *embedder) Embed(ctx context.Context, task llm.EmbedTask, texts []string
 	found, err := offline.Embedder{}.Embed(ctx, task, texts)
 	if task == llm.Passage {
 		e.made = append(e.made, texts...)
+	} else {
+		e.questions += len(texts)
 	}
 	for i := range found.Vectors {
 		if e.dim > 0 {
@@ -560,7 +563,7 @@ func TestAnotherModelIsBuiltBesideTheOneThatIsSearched(t *testing.T) {
 
 		old := p.older
 		p.older = nil // its provider is gone
-		r = p.search(knowledge.SearchRequest{Query: "brewery"})
+		r = p.search(knowledge.SearchRequest{Query: "the brewery"})
 		p.equal("degraded", r.Degraded, "[vector]")
 		p.equal("found by words", r.Chunks[0].Lexical, 1)
 		p.older = old

@@ -427,11 +427,7 @@ func (s *Service) CancelReindex(ctx context.Context, c *op.Call, baseID string) 
 	if _, known, err := op.Earlier[struct{}](ctx, s.store, c); known || err != nil {
 		return err
 	}
-	model, err := s.model(ctx, c.UserID)
-	if err != nil {
-		return err
-	}
-	err = s.ownFilesOf(ctx, c.UserID, baseID, func(tx Tx, f *File) error {
+	err := s.ownFilesOf(ctx, c.UserID, baseID, func(tx Tx, f *File) error {
 		if f.State != Ready {
 			return nil
 		}
@@ -457,13 +453,18 @@ func (s *Service) CancelReindex(ctx context.Context, c *op.Call, baseID string) 
 		}
 		return nil
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case stopped: // for all knowledge bases
-		s.tellAll(ctx, c.UserID, c.By())
-	default:
-		s.tell(ctx, c.UserID, model, c.By(), []string{baseID})
 	}
+	if stopped { // for all knowledge bases
+		s.tellAll(ctx, c.UserID, c.By())
+		return nil
+	}
+	model, err := s.model(ctx, c.UserID)
+	if err != nil { // what was cancelled may depend on it; it must not depend on this
+		s.opts.Log.WarnContext(ctx, "nobody is told that a reindexing was cancelled", "err", err)
+		return nil
+	}
+	s.tell(ctx, c.UserID, model, c.By(), []string{baseID})
 	return nil
 }

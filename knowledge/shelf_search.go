@@ -68,11 +68,25 @@ func (sh *Shelf) Search(ctx context.Context, round int, arguments json.RawMessag
 
 // find searches what the character has now, or those of its knowledge bases.
 func (sh *Shelf) find(ctx context.Context, query string, baseIDs []string, topK int) (*SearchResult, error) {
+	return sh.svc.SearchIn(ctx, sh.userID, sh.scope(baseIDs), SearchRequest{Query: query, TopK: topK, PerFile: excerptsPerFile})
+}
+
+func (sh *Shelf) scope(baseIDs []string) Scope {
 	scope := Scope{CharacterID: sh.characterID, BaseIDs: baseIDs}
 	if len(baseIDs) == 0 {
 		scope.BaseIDs, scope.FilesOnly = nil, slices.ContainsFunc(sh.files, func(d shelved) bool { return d.demoted })
 	}
-	return sh.svc.SearchIn(ctx, sh.userID, scope, SearchRequest{Query: query, TopK: topK, PerFile: excerptsPerFile})
+	return scope
+}
+
+// Vector returns the vector that a query is searched by; nil = words alone are searched.
+func (sh *Shelf) Vector(ctx context.Context, query string) ([]float32, error) {
+	f := &finder{s: sh.svc, userID: sh.userID, in: SearchRequest{Query: query}, out: &SearchResult{}}
+	if err := f.look(ctx, sh.scope(nil)); err != nil {
+		return nil, err
+	}
+	f.ask(ctx)
+	return f.asked, nil
 }
 
 // results is the answer of a search, with as many excerpts as there is room for.

@@ -134,6 +134,28 @@ func TestASearchOfACharacterAnswersEscapedExcerptsWithNumbers(t *testing.T) {
 	})
 }
 
+// The loop of tools compares the vectors of queries to recognise repeated ones. It costs nothing:
+// the search that follows has the vector already.
+func TestTheVectorOfAQueryIsMadeOnce(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		b, c := p.base("Notes"), p.character()
+		p.bindBase(c, b.ID)
+		sh := p.shelf(c)
+		none, err := sh.Vector(context.Background(), "Who keeps the lighthouse?")
+		p.must(err)
+		p.equal("a vector where nothing is searched", none == nil, true)
+		p.uploadTo(b.ID, "lore.md", lore)
+		p.drain()
+		for range 2 {
+			v, err := p.shelf(c).Vector(context.Background(), "Who keeps the lighthouse?")
+			p.must(err)
+			p.equal("numbers", len(v), 512)
+		}
+		p.tool(searchOf(p.shelf(c)), `{"query":"Who keeps the lighthouse?"}`, 10_000)
+		p.equal("questions that were embedded", p.embeds.questions, 1)
+	})
+}
+
 func TestFilesThatAreNotReadyAreNamed(t *testing.T) {
 	onPipes(t, nil, func(p *pipe) {
 		b, c := p.base("World"), p.character()

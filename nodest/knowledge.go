@@ -7,6 +7,7 @@ import (
 	"nodest/cite"
 	"nodest/framework"
 	"nodest/knowledge"
+	"nodest/knowledge/intent"
 	"nodest/nodest/tools"
 )
 
@@ -43,7 +44,7 @@ func knowledgeTools(sh *knowledge.Shelf, lang string) []tools.Tool {
 	search, read := knowledge.Tools(lang)
 	return []tools.Tool{
 		{
-			Tool: search, Limit: maxSearches, Query: "query", Scope: []string{"knowledgeBaseIds"},
+			Tool: search, Limit: maxSearches, Query: "query", Scope: []string{"knowledgeBaseIds"}, Vector: sh.Vector,
 			Call: func(ctx context.Context, c tools.Call) (*tools.Answer, error) {
 				return answerOf(sh.Search(ctx, c.Round, c.Arguments))
 			},
@@ -59,14 +60,14 @@ func knowledgeTools(sh *knowledge.Shelf, lang string) []tools.Tool {
 
 // injectKnowledge searches for a message that documents may answer.
 func injectKnowledge(ctx context.Context, sh *knowledge.Shelf, q *Question) (*tools.Answer, error) {
-	if q.Text == "" || !knowledge.Wanted(q.Text, sh.About()) {
+	if q.Text == "" || !intent.Wanted(q.Text, sh.About()) {
 		return nil, nil
 	}
 	before := ""
 	if len(q.Before) > 0 {
 		before = q.Before[0]
 	}
-	shown, err := sh.Inject(ctx, knowledge.Standalone(q.Text, before))
+	shown, err := sh.Inject(ctx, intent.Standalone(q.Text, before))
 	if shown == nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func Earlier[T any, X Tx](ctx context.Context, store Store[X], c *Call) (answer 
 // replay reads the answer of an earlier call with the same key.
 func replay(c *Call, known *KeyRecord, answer any) error {
 	if known.Hash != c.Hash {
-		return fault.New(fault.KeyReused, "the idempotency key %q was used with a different request", c.Key)
+		return fault.New(fault.KeyReused, "the idempotency key was used with a different request")
 	}
 	if len(known.Reply) == 0 {
 		return fault.New(fault.NotFound, "the object created with the idempotency key %q was permanently deleted", c.Key)

@@ -17,6 +17,7 @@ import (
 
 	"nodest/index"
 	"nodest/knowledge"
+	"nodest/knowledge/intent"
 	"nodest/llm"
 )
 
@@ -94,7 +95,7 @@ type shownText struct {
 func answerTo(req llm.Request) (text string, call *llm.ToolCall) {
 	question, _, _ := strings.Cut(req.UserText, "\n\n<")
 	shown := shownIn(req)
-	if !knowledge.Wanted(question, nil) {
+	if !intent.Wanted(question, nil) {
 		return "That is nice of you to say.", nil
 	}
 	best, found := bestPlaces(question, shown.texts)

@@ -102,7 +102,7 @@ func scopeOf(t *Tool, args map[string]any) string {
 // admit refuses a call that repeats a search, or is beyond the limit of its tool.
 func (r *Run) admit(ctx context.Context, c *plannedCall) {
 	if s := c.search; s != nil {
-		if c.tool.Vector != nil {
+		if c.tool.Vector != nil && r.used[c.tool.Name] < r.limitOf(*c.tool) {
 			ctx, cancel := context.WithTimeout(ctx, r.Limits.CallTime)
 			s.vector, _ = c.tool.Vector(ctx, c.query) // without it, words tell
 			cancel()
@@ -127,8 +127,6 @@ func (r *Run) admit(ctx context.Context, c *plannedCall) {
 
 // carryOut carries out the calls that were admitted, several at once.
 func (r *Run) carryOut(ctx context.Context, calls []*plannedCall) {
-	ctx, cancel := context.WithTimeout(ctx, r.Limits.Time-r.spent)
-	defer cancel()
 	slots := make(chan struct{}, r.Limits.AtOnce)
 	var group sync.WaitGroup
 	for _, c := range calls {
@@ -150,9 +148,16 @@ func (r *Run) carryOut(ctx context.Context, calls []*plannedCall) {
 		})
 	}
 	group.Wait()
-	r.searches = slices.DeleteFunc(r.searches, func(s *pastSearch) bool { // one that failed may be made again
-		return slices.ContainsFunc(calls, func(c *plannedCall) bool { return c.search == s && c.problem != "" })
-	})
+	for _, c := range calls {
+		if c.search != nil {
+			c.search.problem = c.problem
+		}
+		if c.repeat != nil && c.repeat.problem != "" { // of the same answer
+			c.problem, c.repeat = c.repeat.problem, nil
+			r.repeats--
+		}
+	}
+	r.searches = slices.DeleteFunc(r.searches, func(s *pastSearch) bool { return s.problem != "" }) // it may be made again
 }
 
 // logFailure notes why a tool failed. What a foreign server says of it may quote a chat, so only

@@ -117,9 +117,8 @@ func (r *Run) remember(s *pastSearch) {
 // results to the messages.
 func (r *Run) Answer(ctx context.Context, said llm.Message) {
 	r.rounds++
-	calls := r.plan(ctx, said.Calls)
 	begun := time.Now()
-	r.carryOut(ctx, calls)
+	calls := r.lookUp(ctx, said.Calls)
 	r.spent += time.Since(begun)
 
 	r.messages = append(r.messages, said)
@@ -135,6 +134,15 @@ func (r *Run) Answer(ctx context.Context, said llm.Message) {
 		last.Text += "\n<note>" + r.words.write + "</note>"
 	}
 	r.messages = append(r.messages, results...)
+}
+
+// lookUp carries out calls in the time that is left for all of them.
+func (r *Run) lookUp(ctx context.Context, calls []llm.ToolCall) []*plannedCall {
+	ctx, cancel := context.WithTimeout(ctx, r.Limits.Time-r.spent)
+	defer cancel()
+	planned := r.plan(ctx, calls)
+	r.carryOut(ctx, planned)
+	return planned
 }
 
 // tokensOf are the tokens of an answer with calls. What its provider gets back as it was sent

@@ -103,3 +103,19 @@ func TestASourceKeepsItsNumberAndGainsPlaces(t *testing.T) {
 		t.Errorf("the places are %v", places)
 	}
 }
+
+// A search that is asked for twice in one answer and fails has failed twice: it repeats nothing.
+func TestAFailedSearchIsNotRepeatedByItsTwin(t *testing.T) {
+	r := newRun(30_000, Limits{Calls: 9}, func(context.Context, Call) (*Answer, error) { return nil, errors.New("the disk is gone") })
+	for range 2 {
+		r.Answer(t.Context(), asking("harbour", "harbour"))
+		for _, m := range r.Messages() {
+			if m.Result != nil && !strings.HasPrefix(m.Result.Text, "<error>") {
+				t.Errorf("the model is told %q", m.Result.Text)
+			}
+		}
+	}
+	if r.Closed() {
+		t.Error("the model may search no more")
+	}
+}

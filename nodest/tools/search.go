@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"math"
 	"slices"
 
 	"nodest/index"
@@ -8,13 +9,14 @@ import (
 
 // pastSearch is a search of a turn.
 type pastSearch struct {
-	name   string // "search 1"
-	tool   string
-	scope  string   // the arguments that narrow it
-	terms  []string // the query in normal form
-	vector []float32
-	files  []string // ids of what it has found
-	refs   []int    // numbers of what was shown of it
+	name    string // "search 1"
+	tool    string
+	scope   string   // the arguments that narrow it
+	terms   []string // the query in normal form
+	vector  []float32
+	files   []string // ids of what it has found
+	refs    []int    // numbers of what was shown of it
+	problem string   // why it failed; "" = it did not
 }
 
 // Two queries are the same from these on.
@@ -37,13 +39,18 @@ func (s *pastSearch) repeats(before []*pastSearch) *pastSearch {
 	return nil
 }
 
-// cosine of two vectors of length one; 0 if one is missing.
-func cosine(a, b []float32) (sum float64) {
+// cosine of two vectors; 0 if one is missing.
+func cosine(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return 0
 	}
+	var product, squareA, squareB float64
 	for i := range a {
-		sum += float64(a[i]) * float64(b[i])
+		x, y := float64(a[i]), float64(b[i])
+		product, squareA, squareB = product+x*y, squareA+x*x, squareB+y*y
 	}
-	return sum
+	if squareA*squareB == 0 {
+		return 0
+	}
+	return product / math.Sqrt(squareA*squareB)
 }

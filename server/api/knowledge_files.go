@@ -18,7 +18,7 @@ var (
 	knowledgeUploads = []Upload{
 		{Route: "POST /files", Name: "file.upload", Limit: documentBytes, Spooled: true, Room: roomForFile, Status: http.StatusAccepted, Run: uploadFile},
 		{Route: "PUT /files/:id/content", Name: "file.replace", Limit: documentBytes, Spooled: true, Room: roomForFile, IfMatch: true, Status: http.StatusAccepted, Run: replaceFile},
-		{Route: "POST /knowledge-bases/:id/import", Name: "knowledge.import", Limit: documentBytes, Spooled: true, Status: http.StatusAccepted, Run: importZip},
+		{Route: "POST /knowledge-bases/:id/import", Name: "knowledge.import", Limit: documentBytes, Spooled: true, Room: roomForZip, Status: http.StatusAccepted, Run: importZip},
 	}
 	knowledgeStreams = []Stream{
 		{Route: "GET /files/:id/content", Open: openFile},
@@ -33,6 +33,12 @@ func newFile(f File) knowledge.NewFile {
 // roomForFile is the room for a new file, or for the new content of the one with an id.
 func roomForFile(ctx context.Context, s *Services, c *op.Call, id string) (int64, error) {
 	return s.Knowledge.Room(ctx, c, id)
+}
+
+// roomForZip is that for an archive, of which more may be there already than there is room for.
+func roomForZip(ctx context.Context, s *Services, c *op.Call, _ string) (int64, error) {
+	_, err := s.Knowledge.Room(ctx, c, "")
+	return documentBytes, err
 }
 
 func uploadFile(ctx context.Context, s *Services, c *op.Call, f File) (any, error) {

@@ -1,4 +1,5 @@
-package knowledge
+// Package intent decides, without a model, whether a message is a question to documents.
+package intent
 
 import (
 	"regexp"

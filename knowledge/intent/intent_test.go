@@ -1,9 +1,9 @@
-package knowledge_test
+package intent_test
 
 import (
 	"testing"
 
-	"nodest/knowledge"
+	"nodest/knowledge/intent"
 )
 
 func TestSmallTalkIsNotSearchedFor(t *testing.T) {
@@ -12,7 +12,7 @@ func TestSmallTalkIsNotSearchedFor(t *testing.T) {
 		"What are you doing right now?", "Are you tired?", "Really?", "Do you miss me?", "Good night", "haha, you are sweet", "I missed you today.", "...",
 		"你好", "你好吗？", "在吗？", "晚安", "*微笑*", "嗯嗯", "谢谢", "真的吗？", "今天过得怎么样？", "我想你了",
 	} {
-		if knowledge.Wanted(text, []string{"Harbour notes", "The town of Lanternport and its people"}) {
+		if intent.Wanted(text, []string{"Harbour notes", "The town of Lanternport and its people"}) {
 			t.Errorf("%q is searched for", text)
 		}
 	}
@@ -24,7 +24,7 @@ func TestQuestionsAboutDocumentsAreSearchedFor(t *testing.T) {
 		"Where is Lanternport", "I walked through Lanternport yesterday.", "*leans closer* How many bells does the tower have?", "Explain WAL mode",
 		"灯塔是谁看守的？", "渡船几点开", "请介绍一下雾渡城", "孔乙己为什么被打断了腿",
 	} {
-		if !knowledge.Wanted(text, []string{"Harbour notes", "The town of Lanternport and its people"}) {
+		if !intent.Wanted(text, []string{"Harbour notes", "The town of Lanternport and its people"}) {
 			t.Errorf("%q is not searched for", text)
 		}
 	}
@@ -38,7 +38,7 @@ func TestAMessageThatOnlyPointsIsSearchedWithTheOneBefore(t *testing.T) {
 		{"Where is it?", "", "Where is it?"},
 		{"*nods* Where is it?", "*looks up* The bell tower?", "The bell tower?\nWhere is it?"},
 	} {
-		if got := knowledge.Standalone(c.text, c.before); got != c.want {
+		if got := intent.Standalone(c.text, c.before); got != c.want {
 			t.Errorf("%q after %q: %q, want %q", c.text, c.before, got, c.want)
 		}
 	}
