@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodest/cite"
 	"nodest/fault"
 )
 
@@ -299,8 +300,22 @@ type printer struct {
 
 // citedSource is a source of a reply.
 type citedSource struct {
-	Marker     int
-	Title, URL string
+	Kind                   string
+	Marker, Page           int
+	Title, URL, ExactQuote string
+}
+
+// String is a line about the source: a page of the web has an address to open, a document a
+// passage to look for.
+func (r *citedSource) String() string {
+	where := r.Title
+	if r.Kind != cite.KindKnowledge {
+		return fmt.Sprintf("[%d] %s – %s", r.Marker, where, r.URL)
+	}
+	if r.Page > 0 {
+		where += ", page " + strconv.Itoa(r.Page)
+	}
+	return fmt.Sprintf("[%d] %s: “%s”", r.Marker, where, brief(r.ExactQuote, 300))
 }
 
 func (p *printer) event(ev event, started chan<- string) error {
@@ -354,14 +369,28 @@ func (p *printer) say(text string) {
 }
 
 // complete prints the rest of a reply that ended before all of its text was streamed: the
-// server leaves out the deltas that it could not send before the end.
+// server leaves out the deltas that it could not send before the end. Where the check of the
+// citations has changed the numbers that were streamed, the lines with the right ones follow.
 func (p *printer) complete(generation string) error {
 	text, err := p.whole(generation, p.from)
 	if err != nil {
 		return err
 	}
-	if rest, ok := strings.CutPrefix(text, p.text); ok && rest != "" {
-		p.say(rest)
+	if rest, ok := strings.CutPrefix(text, p.text); ok {
+		if rest != "" {
+			p.say(rest)
+		}
+		return nil
+	}
+	if slices.Equal(cite.Marks(text), cite.Marks(p.text)) {
+		return nil
+	}
+	fmt.Fprint(p.out, "\n\n(With its citations checked:)")
+	streamed := strings.Split(p.text, "\n")
+	for line := range strings.SplitSeq(text, "\n") {
+		if !slices.Contains(streamed, line) {
+			fmt.Fprint(p.out, "\n", line)
+		}
 	}
 	return nil
 }
@@ -399,7 +428,7 @@ func (p *printer) end(ev event) error {
 		fmt.Fprintln(p.out)
 	}
 	for _, r := range p.cited.References {
-		fmt.Fprintf(p.out, "  [%d] %s – %s\n", r.Marker, r.Title, r.URL)
+		fmt.Fprintf(p.out, "  %s\n", &r)
 	}
 	if d.Error != nil {
 		fmt.Fprintln(p.out, "!", d.Error.Detail)

@@ -132,6 +132,31 @@ func TestSourcesFollowTheReply(t *testing.T) {
 	require.Equal(t, "(The web could not be searched; the reply does without.)\n\nMara: In 1987 [1].\n  [1] Keepers – https://keepers.test/\n", out.String())
 }
 
+// The server checks the marks of a reply when it is complete: wrong ones go, the others are numbered
+// anew.
+func TestTheNumbersOfAReplyAreThoseOfItsSources(t *testing.T) {
+	const streamed = "I have read it.\n\nMaren kept the light [^2]. It is blue [^3].\n\nShe left in 1987 [^5]."
+	for name, c := range map[string]struct{ stored, want string }{
+		"renumbered": {"I have read it.\n\nMaren kept the light[^1]. It is blue.\n\nShe left in 1987[^2].",
+			"\n\n(With its citations checked:)\nMaren kept the light[^1]. It is blue.\nShe left in 1987[^2].\n"},
+		"the same numbers":  {"I have read it.\n\nMaren kept the light[^2]. It is blue[^3].\n\nShe left in 1987[^5].", "\n"},
+		"not changed":       {streamed, "\n"},
+		"the rest came not": {streamed + " The end.", " The end.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			p := &printer{out: &out, name: "Mara", whole: func(string, int) (string, error) { return c.stored, nil }}
+			delta, err := json.Marshal(map[string]string{"text": streamed})
+			require.NoError(t, err)
+			for _, ev := range []event{{Ev: "gen.delta", Data: delta}, {Ev: "gen.references", Data: []byte(`{"references":[
+				{"kind":"knowledge","marker":1,"page":3,"title":"keepers.pdf","url":"nodest:file/f1","exactQuote":"Maren kept\nthe light."}]}`)}, {Ev: "gen.done", Data: []byte(`{}`)}} {
+				require.NoError(t, p.event(ev, nil))
+			}
+			require.Equal(t, "\nMara: "+streamed+c.want+"  [1] keepers.pdf, page 3: “Maren kept the light.”\n", out.String())
+		})
+	}
+}
+
 func TestReasoningSentAsTextIsMarked(t *testing.T) {
 	var out strings.Builder
 	p := &printer{out: &out, name: "Mara", whole: nothingMissing}

@@ -15,6 +15,8 @@ import (
 
 	"nodest/bench"
 	"nodest/fault"
+	"nodest/knowledge"
+	"nodest/store"
 )
 
 // mustRun runs a command that must succeed and returns what it printed.
@@ -233,6 +235,16 @@ func TestDoctorReportsProblems(t *testing.T) {
 	out, _, err = inst.command(t, nil, "doctor", "--no-network")
 	require.ErrorIs(t, err, errSaid)
 	require.Contains(t, out, "NODEST_GRACE")
+}
+
+func TestDoctorSaysWhereFailedFilesAreListed(t *testing.T) {
+	for want, files := range map[string]map[string]int64{
+		"none yet": nil,
+		"8 ready":  {knowledge.Ready: 8},
+		"8 ready, 6 failed (nodest kb files --state failed lists yours that have failed)": {knowledge.Ready: 8, knowledge.Failed: 6},
+	} {
+		require.Equal(t, want, documentCounts(&store.Documents{Files: files}))
+	}
 }
 
 // TestBenchChatRuns runs two measurements in small sizes, with NODEST_LONG=1 all of

@@ -53,7 +53,11 @@ func documentCounts(d *store.Documents) string {
 	if counts == nil {
 		return "none yet"
 	}
-	return strings.Join(counts, ", ")
+	text := strings.Join(counts, ", ")
+	if d.Files[knowledge.Failed] > 0 {
+		text += " (nodest kb files --state failed lists yours that have failed)"
+	}
+	return text
 }
 
 // checkParser starts the process that reads documents.

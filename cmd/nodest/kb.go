@@ -74,11 +74,26 @@ func (p *program) kbCreate() *cobra.Command {
 		}
 		var made knowledgeBase
 		return p.answer(ctx, c, http.MethodPost, knowledgeBases.path, in, &made, func() error {
-			_, err := fmt.Fprintf(p.out, "%s  %s\n", made.ID, made.Name)
-			return err
+			if _, err := fmt.Fprintf(p.out, "%s  %s\n", made.ID, made.Name); err != nil {
+				return err
+			}
+			return p.warnOfNamesake(ctx, c, &made)
 		})
 	})
 	return cmd
+}
+
+// warnOfNamesake says that another knowledge base has the name of a new one: then neither is
+// found by it.
+func (p *program) warnOfNamesake(ctx context.Context, c *client, made *knowledgeBase) error {
+	bases, err := c.items(ctx, knowledgeBases)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(bases, func(b item) bool { return b.ID != made.ID && b.Name == made.Name }) {
+		_, err = fmt.Fprintln(p.err, "there is another knowledge base of this name; commands tell them apart by their ids (nodest kb list)")
+	}
+	return err
 }
 
 func (p *program) kbShow() *cobra.Command {
@@ -108,6 +123,7 @@ func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, 
 	}
 	if base.ContextLines {
 		fmt.Fprintln(p.out, "    a model writes a line about each chunk, for search")
+		fmt.Fprintf(p.out, "    files that were processed before they were added may have none: nodest kb reindex %s --start\n", base.ID)
 	}
 	if base.Access == "owner" {
 		var grants pageOf[knowledgeGrant]
@@ -179,10 +195,14 @@ func (p *program) kbGrant() *cobra.Command {
 			}
 			var made knowledgeGrant
 			path := base.path() + "/grants/" + url.PathEscape(args[1])
-			return p.answer(ctx, c, http.MethodPut, path, map[string]any{"role": role}, &made, func() error {
+			err = p.answer(ctx, c, http.MethodPut, path, map[string]any{"role": role}, &made, func() error {
 				_, err := fmt.Fprintf(p.out, "%s  %s: %s\n", made.UserID, made.Username, made.Role)
 				return err
 			})
+			if fault.Is(err, fault.NotFound) {
+				return notFound([]*kind{users}, args[1], nil)
+			}
+			return err
 		}),
 	}
 	cmd.Flags().BoolVar(&write, "write", false, "also let the user add and remove files")
@@ -200,7 +220,11 @@ func (p *program) kbRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.call(ctx, http.MethodDelete, base.path()+"/grants/"+url.PathEscape(args[1]), nil, nil)
+			err = c.call(ctx, http.MethodDelete, base.path()+"/grants/"+url.PathEscape(args[1]), nil, nil)
+			if fault.Is(err, fault.NotFound) {
+				return fault.New(fault.NotFound, "%s is not shared with %q; nodest kb show %s tells with whom it is", base.Name, args[1], base.ID)
+			}
+			return err
 		}),
 	}
 }
@@ -248,6 +272,9 @@ func (p *program) kbReindex() *cobra.Command {
 			"--cancel that is stopped. A change of the embedding model starts it by itself. The old index is searched meanwhile.",
 		Example: "  nodest kb reindex Harbour\n  nodest kb reindex Harbour --start",
 		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			if start && cancel {
+				return usage("--start does not go with --cancel")
+			}
 			base, err := c.find(ctx, args[0], knowledgeBases)
 			if err != nil {
 				return err
@@ -279,7 +306,6 @@ func (p *program) kbReindex() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&start, "start", false, "build it again")
 	cmd.Flags().BoolVar(&cancel, "cancel", false, "stop building it")
-	cmd.MarkFlagsMutuallyExclusive("start", "cancel")
 	p.jsonFlag(cmd, "print JSON")
 	return cmd
 }
@@ -355,6 +381,12 @@ func (p *program) kbSearch() *cobra.Command {
 	return cmd
 }
 
+// searchParts are the parts of a search that may fail, in words.
+var searchParts = map[string]string{
+	"vector": "search by meaning, since the embedding provider did not answer; words were searched",
+	"rerank": "the last step, which orders the best passages",
+}
+
 func (p *program) showPassages(found *foundPassages) error {
 	names := map[string]string{}
 	for _, f := range found.Files {
@@ -369,7 +401,7 @@ func (p *program) showPassages(found *foundPassages) error {
 			where += ", " + c.Heading
 		}
 		fmt.Fprintf(p.out, "%2d. %s (%.2f)\n", i+1, where, c.Similarity)
-		p.indented("    ", brief(c.Text, 400))
+		p.indented("    ", brief(withoutHeadings(c.Text, c.Heading), 400))
 	}
 	if len(found.Chunks) == 0 {
 		fmt.Fprintln(p.err, "nothing found")
@@ -380,10 +412,24 @@ func (p *program) showPassages(found *foundPassages) error {
 	if found.Truncated {
 		fmt.Fprintln(p.err, "only the first 8,000 characters of the query were used")
 	}
-	if len(found.Degraded) > 0 {
-		fmt.Fprintf(p.err, "did not work this time: %s\n", strings.Join(found.Degraded, ", "))
+	for _, what := range found.Degraded {
+		fmt.Fprintf(p.err, "did not work this time: %s\n", cmp.Or(searchParts[what], what))
 	}
 	return nil
+}
+
+// withoutHeadings is the text of a chunk without the lines at its beginning that its heading, a
+// path such as "People › Maren Oduya", has as well.
+func withoutHeadings(text, heading string) string {
+	titles := strings.Split(heading, " › ")
+	for {
+		line, rest, more := strings.Cut(text, "\n")
+		line = strings.Trim(line, "# \r")
+		if !more || line != "" && !slices.Contains(titles, line) {
+			return text
+		}
+		text = rest
+	}
 }
 
 func (p *program) kbAsk() *cobra.Command {
@@ -448,7 +494,7 @@ func (p *program) kbRetry() *cobra.Command {
 				return err
 			}
 			if len(chosen) == 0 {
-				_, err := fmt.Fprintf(p.err, "nothing to retry: %d files have failed for good; nodest kb files --state failed says why\n", len(failed))
+				_, err := fmt.Fprintf(p.err, "nothing to retry; failed for good: %d (nodest kb files --state failed says why)\n", len(failed))
 				return err
 			}
 			for i := range chosen {

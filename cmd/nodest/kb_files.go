@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,7 +66,35 @@ func (f *knowledgeFile) note() string {
 	case f.Progress != nil && f.Progress.Total > 0:
 		return fmt.Sprintf("%d of %d", f.Progress.Done, f.Progress.Total)
 	}
-	return strings.Join(f.Warnings, ", ")
+	words := make([]string, len(f.Warnings))
+	for i, code := range f.Warnings {
+		words[i] = warning(code)
+	}
+	return strings.Join(words, "; ")
+}
+
+// warnings are those of a file in words; N stands for a number at the beginning of a code.
+var warnings = map[string]string{
+	"damaged_pdf":              "some pages could not be read",
+	"invalid_csv":              "not valid CSV, so read as plain text",
+	"invalid_json":             "not valid JSON, so read as plain text",
+	"invalid_yaml":             "not valid YAML, so read as plain text",
+	"N_chunks_without_vector":  "chunks found by words only, because the embedding model rejects them: N",
+	"N_chunks_without_context": "chunks without a context line: N",
+	"some_words_not_indexed":   "too many different words; the last ones are not found",
+	"lexical_only":             "found by words only, without an embedding provider",
+}
+
+// warning is a code of a warning in words; one that is not known stays as it is.
+func warning(code string) string {
+	if typ, ok := strings.CutPrefix(code, "type_mismatch:"); ok {
+		return "its name says something else; read as " + typ
+	}
+	kind := strings.TrimLeft(code, "0123456789")
+	if number := strings.TrimSuffix(code, kind); number != "" {
+		return strings.Replace(cmp.Or(warnings["N"+kind], code), "N", number, 1)
+	}
+	return cmp.Or(warnings[code], code)
 }
 
 func (p *program) kbFiles() *cobra.Command {
@@ -242,6 +271,9 @@ func (c *client) uploadFile(ctx context.Context, method, path, file string, fiel
 	if err != nil {
 		return err
 	}
+	if info.IsDir() {
+		return fmt.Errorf("a folder; nodest kb sync %s --base NAME adds its files", file)
+	}
 	if !info.Mode().IsRegular() {
 		return errors.New("not a file")
 	}
@@ -310,7 +342,7 @@ func (p *program) awaitFiles(ctx context.Context, c *client, files []knowledgeFi
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d files have failed", failed, len(files))
+		return fmt.Errorf("failed: %d of %d", failed, len(files))
 	}
 	return nil
 }

@@ -33,6 +33,9 @@ func (p *program) kbSync() *cobra.Command {
 			"deleted if they are in no other one and no character has them. What was added in another way stays.",
 		Example: "  nodest kb sync ~/notes --base Notes\n  nodest kb sync ~/notes --base Notes --delete",
 		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			if base == "" {
+				return usage("give the knowledge base with --base NAME")
+			}
 			found, err := c.find(ctx, base, knowledgeBases)
 			if err != nil {
 				return err
@@ -52,7 +55,6 @@ func (p *program) kbSync() *cobra.Command {
 	cmd.Flags().StringVar(&base, "base", "", "knowledge base (name or id)")
 	cmd.Flags().BoolVar(&gone, "delete", false, "remove files that are no longer in the folder")
 	cmd.Flags().BoolVar(&later, "no-wait", false, "do not wait until the files are processed")
-	_ = cmd.MarkFlagRequired("base") // fails only for a flag that does not exist
 	p.jsonFlag(cmd, "print JSON, one file per line and the summary at the end")
 	return cmd
 }
@@ -197,6 +199,8 @@ func (s *syncing) filesOf() (map[string]string, error) {
 	files := map[string]string{}
 	err := filepath.WalkDir(s.dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
+		case err != nil && path == s.dir:
+			return usage("%s: %s", path, reason(err))
 		case err != nil:
 			return err
 		case path == s.dir:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,32 +22,45 @@ func TestKnowledgeCommands(t *testing.T) {
 	inst.mustRun(t, "kb", "create", "Harbour", "--description", "The lighthouse.", "--chunk-size", "1000")
 	_, _, err := inst.command(t, nil, "kb", "create", "Broken", "--chunk-size", "5")
 	require.ErrorContains(t, fault.Public(err), "chunkSize")
+	_, errOut, err := inst.command(t, nil, "kb", "create", "Twice")
+	require.NoError(t, err)
+	require.NotContains(t, errOut, "of this name")
+	_, errOut, err = inst.command(t, nil, "kb", "create", "Twice")
+	require.NoError(t, err)
+	require.Contains(t, errOut, "there is another knowledge base of this name")
 	require.Regexp(t, `(?m)^[0-9a-f-]{36}  .*  Harbour  0 +owner$`, inst.mustRun(t, "kb", "list"))
 
 	keepers := tempFile(t, "keepers.md", "# Keepers\n\nThe light was automated in March 1987. Maren Oduya kept it before that.\n")
 	require.Regexp(t, `^[0-9a-f-]{36}  keepers\.md  ready`, inst.mustRun(t, "kb", "add", keepers, "--base", "Harbour"))
 	require.Contains(t, inst.mustRun(t, "kb", "add", keepers), "(you had it already)")
-	_, errOut, err := inst.command(t, nil, "kb", "add", "nowhere.md", tempFile(t, "blank.md", " \n"))
+	_, errOut, err = inst.command(t, nil, "kb", "add", "nowhere.md", tempFile(t, "blank.md", " \n"))
 	require.ErrorContains(t, err, "failed")
 	require.ErrorContains(t, err, "not stored: 1")
 	require.Contains(t, errOut, "nowhere.md: no such file")
+	_, errOut, err = inst.command(t, nil, "kb", "add", t.TempDir())
+	require.Error(t, err)
+	require.Contains(t, errOut, "a folder; nodest kb sync ")
 	_, _, err = inst.command(t, nil, "kb", "add", tempFile(t, "a.zip", "PK"))
 	require.Error(t, err)
 
 	require.Regexp(t, `keepers\.md +ready +\d+ bytes +1`, inst.mustRun(t, "kb", "files", "Harbour"))
 	require.Regexp(t, `blank\.md +failed`, inst.mustRun(t, "kb", "files", "--state", "failed"))
 	_, _, err = inst.command(t, nil, "kb", "retry", "blank")
-	require.ErrorContains(t, err, "1 of 1 files have failed")
-	require.Regexp(t, `1\. keepers\.md, Keepers \(\d\.\d\d\)\n +.*March 1987`, inst.mustRun(t, "kb", "search", "When", "was", "the", "light", "automated?", "--base", "Harbour"))
-	require.NotEmpty(t, inst.mustRun(t, "kb", "ask", "When was the light automated?"))
+	require.ErrorContains(t, err, "failed: 1 of 1")
+	require.Regexp(t, `1\. keepers\.md, Keepers \(\d\.\d\d\)\n    The light was automated in March 1987`, inst.mustRun(t, "kb", "search", "When", "was", "the", "light", "automated?", "--base", "Harbour"))
+	require.Regexp(t, `^The light was automated in March 1987\.?\[\^1\]\.?\n\n\[\^1\] keepers\.md\n`, inst.mustRun(t, "kb", "ask", "When was the light automated?"))
 	require.Contains(t, inst.mustRun(t, "kb", "reindex", "Harbour"), "1 of 1 chunks have a vector")
 
+	inst.mustRun(t, "kb", "create", "With lines", "--context-lines")
+	require.Regexp(t, `nodest kb reindex [0-9a-f-]{36} --start\n`, inst.mustRun(t, "kb", "show", "With lines"))
 	inst.mustRun(t, "kb", "bind", "Harbour", "Mira")
 	inst.mustRun(t, "kb", "bind", "keepers.md", "Mira", "--file")
 	inst.mustRun(t, "kb", "unbind", "keepers.md", "Mira", "--file")
 	inst.mustRun(t, "kb", "unbind", "Harbour", "Mira")
 	_, _, err = inst.command(t, nil, "kb", "grant", "Harbour", "nobody")
-	require.Error(t, err)
+	require.ErrorContains(t, err, `no user "nobody"; run nodest user list to see all`)
+	_, _, err = inst.command(t, nil, "kb", "revoke", "Harbour", "nobody")
+	require.ErrorContains(t, err, `Harbour is not shared with "nobody"`)
 	require.Regexp(t, `Harbour \(owner\)\n    The lighthouse\.\n    chunks of 1000 characters`, inst.mustRun(t, "kb", "show", "Harbour"))
 
 	more := tempFile(t, "more.md", "# More\n\nThe tower has 214 steps.\n")
@@ -78,7 +92,7 @@ func TestRetryWithoutFailedFiles(t *testing.T) {
 	require.Error(t, err)
 	_, errOut, err := inst.command(t, nil, "kb", "retry", "--all")
 	require.NoError(t, err)
-	require.Contains(t, errOut, "nothing to retry: 1 files have failed for good")
+	require.Contains(t, errOut, "nothing to retry; failed for good: 1 ")
 }
 
 // TestKnowledgeSync makes a knowledge base follow a folder.
@@ -184,8 +198,42 @@ func TestKnowledgeSync(t *testing.T) {
 
 	_, _, err := inst.command(t, nil, "kb", "sync", filepath.Join(dir, "one.md"), "--base", "Notes")
 	require.ErrorContains(t, err, "is not a folder")
+	_, _, err = inst.command(t, nil, "kb", "sync", filepath.Join(dir, "missing"), "--base", "Notes")
+	require.Equal(t, 2, exitCode(err, io.Discard))
+	require.EqualError(t, err, filepath.Join(dir, "missing")+": no such file or directory")
+	for _, args := range [][]string{{"sync", dir}, {"reindex", "Notes", "--start", "--cancel"}} {
+		_, _, err = inst.command(t, nil, append([]string{"kb"}, args...)...)
+		require.Equal(t, 2, exitCode(err, io.Discard), args)
+	}
 	_, _, err = inst.command(t, nil, "kb", "sync", dir, "--base", "Nowhere")
 	require.ErrorContains(t, err, `no knowledge base "Nowhere"`)
+}
+
+func TestWarningsOfFilesAreWords(t *testing.T) {
+	for code, want := range map[string]string{
+		"invalid_json":                "not valid JSON, so read as plain text",
+		"type_mismatch:pdf":           "its name says something else; read as pdf",
+		"12_chunks_without_context":   "chunks without a context line: 12",
+		"1_chunks_without_vector":     "chunks found by words only, because the embedding model rejects them: 1",
+		"a_warning_of_a_newer_server": "a_warning_of_a_newer_server",
+		"3_of_a_newer_server":         "3_of_a_newer_server",
+	} {
+		require.Equal(t, want, warning(code))
+	}
+	f := knowledgeFile{State: "ready", Warnings: []string{"invalid_csv", "lexical_only"}}
+	require.Equal(t, "not valid CSV, so read as plain text; found by words only, without an embedding provider", f.note())
+}
+
+func TestPassagesBeginBehindTheirHeadings(t *testing.T) {
+	for _, c := range [][3]string{
+		{"# Harbour\n\n## The light\n\nIt was automated.\n# Harbour", "Harbour › The light", "It was automated.\n# Harbour"},
+		{"# Harbour\n## The light\nIt was automated.", "Harbour", "## The light\nIt was automated."},
+		{"It was automated.\nIn 1987.", "Harbour", "It was automated.\nIn 1987."},
+		{"# Harbour", "Harbour", "# Harbour"},
+		{"One.\nTwo.", "", "One.\nTwo."},
+	} {
+		require.Equal(t, c[2], withoutHeadings(c[0], c[1]))
+	}
 }
 
 func TestChunkRulesAreRead(t *testing.T) {

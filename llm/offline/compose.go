@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"hash/fnv"
 	"slices"
 	"strconv"
@@ -39,7 +40,12 @@ func compose(s scene, req llm.Request) string {
 
 // reply is the usual answer: gesture, the user's word, a line of the card's own,
 // what is remembered and found, and a question back.
+//
+// A question to documents without a character gets what they say, and no more.
 func (c *composer) reply() string {
+	if c.scene.char == "" && c.searched {
+		return cmp.Or(c.quoted(), c.missing[0])
+	}
 	open, end := c.two(c.open, c.close)
 	parts := []string{open + "\n\n"}
 	if w := c.keyword(); w != "" {

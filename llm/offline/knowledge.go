@@ -241,26 +241,34 @@ func overlapOf(text string, asked []string) []bool {
 	return has
 }
 
-// documented is what the documents say about the question, with the numbers of the sources;
-// where they were searched and say nothing, it is that.
+// documented is what the documents say about the question; where they were searched and say
+// nothing, it is that.
 func (c *composer) documented() string {
 	if !c.wantsFacts() {
 		return ""
 	}
+	if quoted := c.quoted(); quoted != "" {
+		return strings.TrimSpace(strings.ReplaceAll(c.say(c.pick(c.finding)), "%t", "")) + "\n\n" + quoted + "\n\n"
+	}
+	if c.searched {
+		return c.say(c.pick(c.missing))
+	}
+	return ""
+}
+
+// quoted are at most two sentences of the documents that answer the question, with the numbers
+// of their sources; "" if none does.
+func (c *composer) quoted() string {
 	if len(c.docs) == 0 || c.docs[0].share < someEvidence {
-		if c.searched {
-			return c.say(c.pick(c.missing))
-		}
 		return ""
 	}
-	quoted := c.marked(c.docs[0])
+	text := c.marked(c.docs[0])
 	for _, d := range c.docs[1:] {
 		if d.share >= enoughEvidence && d.text != c.docs[0].text {
-			quoted += c.space + c.marked(d)
-			break
+			return text + c.space + c.marked(d)
 		}
 	}
-	return strings.TrimSpace(strings.ReplaceAll(c.say(c.pick(c.finding)), "%t", "")) + "\n\n" + quoted + "\n\n"
+	return text
 }
 
 func (c *composer) marked(d evidence) string { return d.text + c.space + "[^" + d.number + "]" }

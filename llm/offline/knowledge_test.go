@@ -145,3 +145,18 @@ func TestReplyDrawsOnDocumentsInThePrompt(t *testing.T) {
 		}
 	}
 }
+
+func TestAQuestionWithoutACharacterGetsOnlyWhatTheDocumentsSay(t *testing.T) {
+	for name, c := range map[string]struct{ rules, said, want string }{
+		"a question":          {"Answer from the excerpts.", "Who has been the harbour master since 1031?", "Maren Oduya has been harbour master since 1031. [^1]"},
+		"words":               {"Answer from the excerpts.", "great lamp oil", "The great lamp burns whale oil. [^2]"},
+		"nothing":             {"Answer from the excerpts.", "Which opera did Verdi write?", "I have looked, and the documents do not say."},
+		"nothing, in Chinese": {"请只根据摘录回答用户的问题。", "谁写了这部歌剧？", "我翻过了，文档里没有写。"},
+	} {
+		text, _ := ask(t, offline.Options{}, llm.Request{Messages: []llm.Message{
+			system(c.rules), user("<knowledge>\n" + excerpts + "\n</knowledge>\n\n" + c.said)}})
+		if text != c.want {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}

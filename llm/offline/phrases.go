@@ -22,7 +22,7 @@ type phrases struct {
 	greet    []string // when the user said nothing
 	memory   []string // brings up %t
 	finding  []string // brings up %t, found in a search
-	missing  []string // says that documents do not tell what was asked
+	missing  []string // says that documents do not tell what was asked; the first one names nobody
 	plain    []string // says something where the card has no example
 	close    []string // gives the word back
 	goOn     []string // continues a text
@@ -47,7 +47,7 @@ var book = map[language]phrases{
 		greet:   []string{"There you are.", "I was waiting for you.", "Good to see you."},
 		memory:  []string{"I have not forgotten: %t", "You once told me something. %t", "This comes back to me: %t"},
 		finding: []string{"I looked around, and this is what I found: %t", "From what can be read about it: %t"},
-		missing: []string{"My papers say nothing about that, %u.", "I have looked, and the documents do not say.", "That is not written in anything I have here."},
+		missing: []string{"I have looked, and the documents do not say.", "My papers say nothing about that, %u.", "That is not written in anything I have here."},
 		plain:   []string{"I have thought about such things more often than you would guess.", "Some answers need a little time.", "There is more to it than meets the eye."},
 		close: []string{
 			"What do you think, %u?", "Tell me more.", "What would you do, %u?", "Shall we go on from there?", "And you? What is on your mind?",
@@ -72,7 +72,7 @@ var book = map[language]phrases{
 		greet:   []string{"你来了。", "我一直在等你。", "见到你真好。"},
 		memory:  []string{"我没有忘记：%t", "你曾经告诉过我：%t", "我想起了一件事：%t"},
 		finding: []string{"我查了一下，找到的是：%t", "据我查到的内容：%t"},
-		missing: []string{"%u，我手边的资料里没有提到这件事。", "我翻过了，文档里没有写。", "这件事，我这里的资料没有记载。"},
+		missing: []string{"我翻过了，文档里没有写。", "%u，我手边的资料里没有提到这件事。", "这件事，我这里的资料没有记载。"},
 		plain:   []string{"这样的事，我想过的次数比你猜的要多。", "有些答案需要一点时间。", "事情没有看上去那么简单。"},
 		close: []string{
 			"%u怎么看？", "再多说一些吧。", "换作%u会怎么做？", "我们从这里继续，好吗？", "那么你呢，在想什么？",
@@ -97,7 +97,7 @@ var book = map[language]phrases{
 		greet:   []string{"来てくれたんですね。", "お待ちしていました。", "会えてうれしいです。"},
 		memory:  []string{"忘れていませんよ。%t", "前に話してくれましたね。%t", "思い出したことがあります。%t"},
 		finding: []string{"調べてみました。見つかったのはこれです。%t", "調べたところによると、%t"},
-		missing: []string{"%u、手元の資料にはそのことが書かれていません。", "見てみましたが、資料にはありませんでした。"},
+		missing: []string{"見てみましたが、資料にはありませんでした。", "%u、手元の資料にはそのことが書かれていません。"},
 		plain:   []string{"そういうことは、意外とよく考えるんです。", "答えには少し時間がかかることもあります。", "見た目ほど単純ではありません。"},
 		close: []string{
 			"%uはどう思いますか？", "もっと聞かせてください。", "%uならどうしますか？", "ここから続けましょうか？", "今、何を考えていますか？",
@@ -116,7 +116,7 @@ var book = map[language]phrases{
 		greet:     []string{"왔군요.", "기다리고 있었어요.", "만나서 반가워요."},
 		memory:    []string{"잊지 않았어요. %t", "전에 말해 줬죠. %t"},
 		finding:   []string{"찾아봤는데, 이런 내용이 있었어요. %t", "찾은 바로는 이래요. %t"},
-		missing:   []string{"%u, 가지고 있는 자료에는 그 이야기가 없어요.", "찾아봤지만 문서에는 나와 있지 않아요."},
+		missing:   []string{"찾아봤지만 문서에는 나와 있지 않아요.", "%u, 가지고 있는 자료에는 그 이야기가 없어요."},
 		plain:     []string{"그런 건 생각보다 자주 떠올려요.", "어떤 대답은 시간이 조금 필요해요.", "보이는 것보다 복잡한 일이에요."},
 		close:     []string{"%u, 어떻게 생각해요?", "더 이야기해 줘요.", "%u, 어떻게 할 건가요?", "여기서부터 계속할까요?"},
 		goOn:      []string{"그리고 한 가지가 더 있어요.", "하지만 그게 전부는 아니에요.", "잠시 뒤에 말이 이어졌다."},
@@ -133,7 +133,7 @@ var book = map[language]phrases{
 		greet:     []string{"Вот и ты.", "Я ждал этой встречи.", "Рад тебя видеть."},
 		memory:    []string{"Я не забываю: %t", "Ты однажды рассказывал мне: %t"},
 		finding:   []string{"Вот что удалось найти: %t", "Об этом пишут так: %t"},
-		missing:   []string{"В моих бумагах об этом ничего нет, %u.", "Я искал, но в документах этого нет."},
+		missing:   []string{"Я искал, но в документах этого нет.", "В моих бумагах об этом ничего нет, %u."},
 		plain:     []string{"Об этом думаешь чаще, чем кажется.", "Некоторым ответам нужно время.", "Всё не так просто."},
 		close:     []string{"Что скажешь, %u?", "Расскажи ещё.", "А как бы поступил ты, %u?", "Продолжим отсюда?"},
 		goOn:      []string{"И есть ещё кое-что.", "Но это не всё.", "Через мгновение рассказ продолжается."},
