@@ -81,6 +81,40 @@ func (s *syncing) sync(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	sums, wanted := s.contentsOf(local)
+	done, err := s.put(ctx, path, local, list, sums, wanted)
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		unread := local[f.Name] != "" && sums[f.Name] == ""
+		if !wanted[f.SHA256] && !done[f.ID] && !unread {
+			if err := s.gone(ctx, path, f); err != nil {
+				s.fail(f.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// contentsOf returns the hashes of files by name, and which hashes there are. A file that cannot
+// be read has none.
+func (s *syncing) contentsOf(local map[string]string) (sums map[string]string, wanted map[string]bool) {
+	sums, wanted = map[string]string{}, map[string]bool{}
+	for name, file := range local {
+		sum, err := hashOf(file)
+		if err != nil {
+			s.fail(name, err)
+			continue
+		}
+		sums[name], wanted[sum] = sum, true
+	}
+	return sums, wanted
+}
+
+// put adds or replaces files of the folder, and returns the ids of those in list that it has
+// replaced, or should have.
+func (s *syncing) put(ctx context.Context, path string, local map[string]string, list []knowledgeFile, sums map[string]string, wanted map[string]bool) (map[string]bool, error) {
 	named, known := map[string]knowledgeFile{}, map[string]bool{}
 	for _, f := range list {
 		if f.Access != "owner" { // what others have added is theirs
@@ -91,42 +125,25 @@ func (s *syncing) sync(ctx context.Context, path string) error {
 			named[f.Name] = f
 		}
 	}
-	sums, there := map[string]string{}, map[string]bool{} // contents of the folder
-	for name, file := range local {
-		sum, err := hashOf(file)
-		if err != nil {
-			s.fail(name, err)
-			continue
-		}
-		sums[name], there[sum] = sum, true
-	}
-	done := map[string]bool{} // replaced, or should have been
+	done := map[string]bool{}
+	defer s.tell("")
 	for i, name := range slices.Sorted(maps.Keys(sums)) {
 		s.tell("%d of %d: %s", i+1, len(sums), name)
 		old, sum := named[name], sums[name]
-		if there[old.SHA256] { // another name has its content now, or this one has it still
+		if wanted[old.SHA256] { // another name has its content now, or this one has it still
 			old = knowledgeFile{}
 		}
 		done[old.ID] = true
 		err := s.file(ctx, path, name, local[name], old, known[sum])
 		known[sum] = known[sum] || err == nil
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 		if err != nil {
 			s.fail(name, err)
 		}
 	}
-	s.tell("")
-	for _, f := range list {
-		unread := local[f.Name] != "" && sums[f.Name] == ""
-		if !there[f.SHA256] && !done[f.ID] && !unread {
-			if err := s.gone(ctx, path, f); err != nil {
-				s.fail(f.Name, err)
-			}
-		}
-	}
-	return nil
+	return done, nil
 }
 
 // file adds one file to the knowledge base at base, or replaces old. A content that the knowledge
