@@ -35,7 +35,7 @@ func (s *Service) Text(ctx context.Context, userID, id string, offset, limit int
 			return nil, err
 		}
 		text, err := tx.TextRange(f.OwnerID, f.ID, e.Edition, offset, min(e.Chars, offset+cmp.Or(limit, MostText)))
-		return &Text{Title: e.Title, Text: text, Offset: offset, Total: e.Chars, Outline: e.Outline, Pages: e.Pages}, err
+		return &Text{Edition: e.Edition, Title: e.Title, Text: text, Offset: offset, Total: e.Chars, Outline: e.Outline, Pages: e.Pages}, err
 	})
 }
 

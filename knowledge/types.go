@@ -133,6 +133,7 @@ type NewFile struct {
 
 // Text is the text of a file, or a part of it.
 type Text struct {
+	Edition int64 // whose text it is; parts of different editions do not fit together
 	Title   string
 	Text    string
 	Offset  int // of Text, in code points

@@ -556,6 +556,14 @@ func TestADocumentIsFoundReadAndAsked(t *testing.T) {
 	if end := h.rest("GET", "/files/"+id+"/text?offset=100000", "").wants(t, 200); end["text"] != "" {
 		t.Errorf("behind the end: %v", end)
 	}
+	if text["edition"] != 1.0 || part["edition"] != 1.0 {
+		t.Errorf("edition %v, of a part %v", text["edition"], part["edition"])
+	}
+	h.upload("PUT", "/files/"+id+"/content", "harbour.md", []byte(harbour+"\nThe end.\n")).wants(t, 202)
+	h.processed(id)
+	if text := h.rest("GET", "/files/"+id+"/text", "").wants(t, 200); text["edition"] != 2.0 {
+		t.Errorf("edition %v of another content", text["edition"])
+	}
 	h.rest("GET", "/files/"+id+"/text?limit=1000001", "").refuses(t, 400, "invalid_field", "limit")
 	h.rest("GET", "/files/"+id+"/text?offset=-1", "").refuses(t, 400, "invalid_field", "offset")
 	if chunks := h.rest("GET", "/files/"+id+"/chunks", "").items(t); len(chunks) != 1 {

@@ -114,7 +114,7 @@ func TestPageKnowledge(t *testing.T) {
 	m.see("dropping a file", `(files => (files.items.add(new File(["Ana likes honey."], "ana.txt")),
 		document.querySelector(".scroller").dispatchEvent(new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true})), true))(new DataTransfer())`)
 	m.states("what became of the files", "harbour.md: ready", "blank.txt: failed", "ana.txt: ready")
-	m.see("why one has failed", pageText("The file contains no text."))
+	m.see("why one has failed, once", `document.querySelector(".file .error")?.innerText == "The file contains no text."`)
 	m.upload(textFile(t, "again.md", harbour))
 	m.see("that it is there already", `document.querySelector("[data-upload=done]")?.innerText.includes("You have this file already, as harbour.md.")`)
 	m.press("Dismiss: again.md")
@@ -139,13 +139,13 @@ func TestPageKnowledge(t *testing.T) {
 	m.see("the number of files", `document.querySelector("main li .card")?.innerText.includes("3 files")`)
 	click(t, m.ctx, "main li .card")
 	click(t, m.ctx, "main nav a[href$='/settings']")
-	m.see("the index", pageText("chunks are searched by meaning."))
+	m.see("the index", pageText("chunks are compared by spelling."))
 	m.see("another name", `(f => f && (f.value = "The island", f.dispatchEvent(new Event("input", {bubbles: true})), true))(document.querySelector("main [data-path=name]"))`)
 	m.press("Save")
 	m.see("it is stored", `document.querySelector("h1").innerText == "The island"`)
 	m.press("Rebuild the index")
 	m.press("Rebuild the index")
-	m.see("it is rebuilt", pageText("chunks are searched by meaning."))
+	m.see("it is rebuilt", pageText("chunks are compared by spelling."))
 	click(t, m.ctx, "main nav a")
 	m.press("More: blank.txt")
 	m.press("Delete the file")
@@ -203,6 +203,10 @@ func TestPageKnowledgeInAChat(t *testing.T) {
 	m.see("the reply after a reload", `[...document.querySelectorAll("article")].at(-1)?.innerText.includes("the last keeper left the island")`)
 	m.press("What was used for this reply")
 	m.see("what is stored of it", `(d => d?.innerText.includes("Searched for “lighthouse automated”") && d.querySelector("a")?.innerText == "harbour.md")(document.querySelector("dialog[open]"))`)
+	m.see("a source that is there", `document.querySelector("article ol summary")?.innerText == "harbour.md"`)
+	m.call(http.MethodDelete, "/files/"+file, nil, nil)
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.Reload()))
+	m.see("that the source is gone", `document.querySelector("article ol summary")?.innerText == "harbour.md not available"`)
 	m.p.stop(t)
 }
 
@@ -243,7 +247,7 @@ func TestPageKnowledgeUploads(t *testing.T) {
 }
 
 // TestPageKnowledgeShared shares a knowledge base by the name of a user, who sees it
-// without being able to change it, until the access is revoked.
+// without being able to change it, until the user leaves it or the access is revoked.
 func TestPageKnowledgeShared(t *testing.T) {
 	m := openMemoryPage(t)
 	var base struct{ ID string }
@@ -269,12 +273,57 @@ func TestPageKnowledgeShared(t *testing.T) {
 	other.see("what can be done with it", `JSON.stringify([...document.querySelectorAll("[role=menuitem]")].map(b => b.innerText.trim())) == '["Open","Download the original"]'`)
 	other.press("Open")
 	other.see("its text", `document.querySelector(".block")?.innerText.includes("March 1987")`)
+	m.replacedWhileRead(other)
+
+	goTo(t, other.ctx, "/knowledge/"+base.ID+"/settings", pageText("Leave this knowledge base"))
+	other.press("Leave this knowledge base")
+	other.press("Leave this knowledge base")
+	other.see("that it was left", `location.hash == "#/knowledge" && `+pageText("No knowledge bases yet."))
+	goTo(t, m.ctx, "/knowledge", `document.querySelector("main li .card")`)
+	goTo(t, m.ctx, "/knowledge/"+base.ID+"/sharing", pageText("Not shared with anybody."))
+	m.call(http.MethodPut, "/knowledge-bases/"+base.ID+"/grants/mia", map[string]any{"role": "write"}, nil)
+	m.see("the role", `document.querySelector("main li select")?.selectedOptions[0].innerText == "Can add and remove"`)
 
 	m.press("Revoke access: mia")
 	m.press("Revoke access")
 	m.see("with nobody", pageText("Not shared with anybody."))
 	goTo(t, other.ctx, "/knowledge", pageText("No knowledge bases yet."))
 	m.p.stop(t)
+}
+
+// replacedWhileRead lets another user, who has opened a file, read its text in parts. The
+// first try fails; during the second one the owner replaces the file.
+func (m *memoryPage) replacedWhileRead(other *memoryPage) {
+	m.t.Helper()
+	other.see("reading in small parts, of which the second one waits", `(real => (window.fetch = async (url, ...rest) => {
+		if (!String(url).includes("/text?")) return real(url, ...rest)
+		if (!String(url).includes("offset=0")) {
+			if (!window.second) return Response.json({code: "forbidden", detail: "Not now."}, {status: 403})
+			window.waits = true
+			await window.second
+		}
+		return real(url + "&limit=60", ...rest)
+	}, true))(window.fetch)`)
+	click(m.t, other.ctx, "main nav a[href$='/chunks']")
+	other.see("the chunks", `document.querySelector("main article")`)
+	other.press("Text")
+	other.see("that it failed", `document.querySelector("main [role=alert] .error") && !document.querySelector(".block")`)
+	other.see("another try", `(window.second = new Promise(go => window.go = go), true)`)
+	other.press("Try again")
+	other.see("the second part is asked for", `window.waits`)
+	var own struct{ Items []struct{ ID string } }
+	m.call(http.MethodGet, "/files", nil, &own)
+	at := "/files/" + own.Items[0].ID
+	const next = "Bees.\n\nThe keepers of the light keep bees now, and they sell the honey at the harbour in the summer."
+	require.NoError(m.t, m.p.client.uploadFile(m.t.Context(), http.MethodPut, "/api/v1"+at+"/content", textFile(m.t, "harbour.md", next), map[string]string{"name": "harbour.md"}, &struct{}{}))
+	eventually(m.t, "the new text is there", func() error {
+		var text struct{ Edition int }
+		if m.call(http.MethodGet, at+"/text", nil, &text); text.Edition != 2 {
+			return errNotYet
+		}
+		return nil
+	})
+	other.see("the new text alone", `(window.go(), [...document.querySelectorAll(".block")].map(b => b.textContent).join("").trim() == `+jsString(next)+`)`)
 }
 
 // signInAs signs a browser in with a name and a password.

@@ -31,6 +31,7 @@ var queuedOf = Result(func(f *knowledge.File) Queued {
 })
 
 type wireText struct {
+	Edition int64           `json:"edition"`
 	Title   string          `json:"title"`
 	Text    string          `json:"text"`
 	Offset  int             `json:"offset"`
@@ -40,7 +41,7 @@ type wireText struct {
 }
 
 func wireTextOf(t *knowledge.Text) wireText {
-	return wireText{t.Title, t.Text, t.Offset, t.Total, OrEmpty(t.Outline), OrEmpty(t.Pages)}
+	return wireText{t.Edition, t.Title, t.Text, t.Offset, t.Total, OrEmpty(t.Outline), OrEmpty(t.Pages)}
 }
 
 // wireChunk is a chunk without what only some lists have.

@@ -18,6 +18,7 @@ const failures = words(
     parse_timeout: 'Extracting the text took too long.',
     embedding_dimension_mismatch: 'The embedding model answered with vectors of another length than before.',
     upstream_auth: 'The provider of the embedding model refused the key.',
+    upstream_quota: 'The account at the provider of the embedding model has no credit or quota left.',
     upstream_rate_limited: 'The provider of the embedding model limits the rate of calls.',
     upstream_unavailable: 'The provider of the embedding model is not available.',
     stalled: 'Processing made no progress and was given up.',
@@ -37,6 +38,7 @@ const failures = words(
     parse_timeout: '提取文本超时。',
     embedding_dimension_mismatch: '嵌入模型返回的向量长度与之前不同。',
     upstream_auth: '嵌入模型的服务商拒绝了密钥。',
+    upstream_quota: '嵌入模型服务商的账户余额或额度已用完。',
     upstream_rate_limited: '嵌入模型的服务商限制了请求频率。',
     upstream_unavailable: '嵌入模型的服务商不可用。',
     stalled: '处理没有进展，已放弃。',
@@ -44,11 +46,15 @@ const failures = words(
   },
 )
 
-/** failure says why a file has failed; the detail, in English, follows if it says more. */
+/** detailed are the codes whose detail, in English, says more than the words for them. */
+const detailed = /^(damaged_file|internal|upstream_.*|embedding_dimension_mismatch)$/
+
+/** failure says why a file has failed. */
 export function failure(e: { code: string; detail: string }): string {
   const known = failures[e.code]
   const detail = plain(e.detail.slice(0, 300))
-  return known ? (detail ? `${known} (${detail})` : known) : detail || failures['internal']!
+  if (!known) return detail || failures['internal']!
+  return detail && detailed.test(e.code) ? `${known} (${detail})` : known
 }
 
 const remarks = words(
@@ -57,6 +63,7 @@ const remarks = words(
     type_mismatch: (type: string) => `The name does not fit the content: read as ${type}.`,
     without_vector: (n: string) => `${n} chunks are found by words only: the embedding model refused them.`,
     without_context: (n: string) => `${n} chunks have no context line: the model did not write one. Rebuild the index to try again.`,
+    some_words_not_indexed: 'The file has too many different words: those that come last are not found by words.',
     damaged: 'The file is damaged; what could be read is there.',
     plain: 'The structure could not be read; the file is searched as plain text.',
   },
@@ -64,7 +71,8 @@ const remarks = words(
     lexical_only: '只能按词语搜索：服务器没有嵌入模型。',
     type_mismatch: (type: string) => `文件名与内容不符：按 ${type} 读取。`,
     without_vector: (n: string) => `有 ${n} 个片段只能按词语搜索：嵌入模型拒绝了它们。`,
-    without_context: (n: string) => `有 ${n} 个片段没有说明：模型没有写出。重建索引可重试。`,
+    without_context: (n: string) => `有 ${n} 个片段没有说明（context lines）：模型没有写出。重建索引可重试。`,
+    some_words_not_indexed: '文件中不同的词过多：靠后的词无法按词语搜索到。',
     damaged: '文件已损坏，保留了可读取的内容。',
     plain: '无法读取结构，按纯文本搜索。',
   },
@@ -73,7 +81,7 @@ const remarks = words(
 /** remark puts a warning of a file into words. */
 export function remark(warning: string): string {
   const [name = '', value = ''] = warning.split(':')
-  if (name === 'lexical_only') return remarks.lexical_only
+  if (name === 'lexical_only' || name === 'some_words_not_indexed') return remarks[name]
   if (name === 'type_mismatch') return remarks.type_mismatch(plain(value).toUpperCase())
   const without = /^(\d+)_chunks_without_vector$/.exec(name)
   if (without) return remarks.without_vector(without[1]!)
