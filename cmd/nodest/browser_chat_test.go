@@ -40,6 +40,12 @@ func (c *chatPage) asked() string {
 
 func newChatPage(t *testing.T, flags ...chromedp.ExecAllocatorOption) *chatPage {
 	t.Helper()
+	return newChatPageWith(t, nil, flags...)
+}
+
+// newChatPageWith has more settings.
+func newChatPageWith(t *testing.T, settings []string, flags ...chromedp.ExecAllocatorOption) *chatPage {
+	t.Helper()
 	c := &chatPage{t: t, ctx: browser(t, flags...), replies: make(chan llmtest.Reply, 8)}
 	fake := llmtest.NewOpenAI(t)
 	fake.Always(func(r llmtest.Request) llmtest.Reply {
@@ -56,7 +62,7 @@ func newChatPage(t *testing.T, flags ...chromedp.ExecAllocatorOption) *chatPage 
 			return llmtest.Say("Yes.")
 		}
 	})
-	c.inst = newPageInstallation(t, "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+fake.URL)
+	c.inst = newPageInstallation(t, append([]string{"NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL=" + fake.URL}, settings...)...)
 	c.p = c.inst.start(t)
 	return c
 }

@@ -167,7 +167,8 @@ func TestPageKnowledge(t *testing.T) {
 // TestPageKnowledgeInAChat talks to a character that searches its documents: what it does is
 // seen while it does it, and the reply shows what it used and cites.
 func TestPageKnowledgeInAChat(t *testing.T) {
-	c := openChatPage(t)
+	c := newChatPageWith(t, []string{"NODEST_RERANK=llm"}) // so that a search lasts until the test lets it end
+	openSample(t, c.ctx, c.p)
 	m := &memoryPage{t: t, ctx: c.ctx, p: c.p}
 	var chats struct {
 		Items []struct{ CharacterID string }
@@ -190,12 +191,13 @@ func TestPageKnowledgeInAChat(t *testing.T) {
 		c.replies <- llmtest.Reply{Parts: []llmtest.Part{{Call: &llmtest.Call{ID: id, Name: tool, Args: string(text)}}}}
 	}
 	calling("a", "searchKnowledgeBase", map[string]any{"query": "lighthouse automated"})
+	_, ranked := c.writes("[1]")
 	calling("b", "readKnowledge", map[string]any{"fileIds": []string{file}})
 	c.says("It was automated in March 1987, and the last keeper left the island [^1].")
-	m.see("whoever watches", `(window.doing = [], new MutationObserver(() => window.doing.push(...[...document.querySelectorAll("[role=status]")].map(e => e.innerText))).observe(document.body, {subtree: true, childList: true, characterData: true}), true)`)
 	c.send("When was the light automated?")
+	m.see("what it is doing", `[...document.querySelectorAll("[role=status]")].some(e => e.innerText.includes("Searching the documents for “lighthouse automated”…"))`)
+	ranked()
 	m.see("the reply", `[...document.querySelectorAll("article")].at(-1).innerText.includes("the last keeper left the island")`)
-	m.see("what it was doing", `window.doing.some(s => s.includes("Searching the documents for “lighthouse automated”…")) && window.doing.some(s => s.includes("Reading harbour.md…"))`)
 	m.press("What was used for this reply")
 	m.see("what it has done", `(d => d?.innerText.includes("Searched for “lighthouse automated”") && d.innerText.includes("Read harbour.md") && d.querySelector("a[href*='"+`+jsString(file)+`+"']"))(document.querySelector("dialog[open]"))`)
 	m.press("Close")
