@@ -119,6 +119,8 @@ func newAccessPage(t *testing.T) *accessPage {
 	a.scripts = library("/regexscripts", "Clean up", json.RawMessage(scriptsFile))
 	a.persona = library("/personas", "Mia", map[string]any{"name": "Mia", "description": "A traveller."})
 	a.call(http.MethodPatch, "/worldbooks/"+a.book, map[string]any{"characterIds": []string{a.character}}, nil)
+	// A post that is planned for the last minute of the day, so that it is not written meanwhile.
+	a.call(http.MethodPut, "/characters/"+a.character+"/settings", map[string]any{"circle": map[string]any{"scheduledTimes": []string{"23:59"}}}, nil)
 	a.call(http.MethodPost, "/circle/characters/"+a.character+"/init", nil, nil)
 	post := a.post("/circle/posts", map[string]any{"authorId": a.character, "text": "The ferry leaves at nine."})
 	a.post("/circle/posts/"+post+"/comments", map[string]any{"text": "I will be there."})
@@ -202,7 +204,7 @@ func (a *accessPage) views() []accessView {
 		{"model picker", "/settings/models", []string{found("[data-provider=openai] button")}, found("dialog [role=option]")},
 		{"new chat", "/", []string{pressable("New chat")}, dialogOpen},
 	}
-	views = append(circleAccess(), views...) // first: the post that a member is about to write is soon written
+	views = append(views, circleAccess()...)
 	views = append(views, knowledgeAccess(a.base, a.file, a.character)...)
 	for _, part := range []string{"card", "worldbook", "preset", "scripts", "note", "settings", "chats", "check"} {
 		views = append(views, accessView{"character " + part, character + "/" + part, nil, `document.querySelector("main .inside")?.children.length > 0 && !` + pageText("Loading…")})
