@@ -371,7 +371,7 @@ func TestBadBackupsAreRefused(t *testing.T) {
 func TestAKilledBackupOrRestoreLeavesNoDamage(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
-		source := newInstallation(t, url)
+		source := newInstallation(t, url).fast(t)
 		p := source.start(t)
 		character := sampleCharacter(t, p.client)
 		conversation := newConversation(t, p.client, character)
@@ -394,7 +394,7 @@ func TestAKilledBackupOrRestoreLeavesNoDamage(t *testing.T) {
 		}
 		p.stop(t)
 		for range scaled(t, 3, 60) {
-			target := newInstallation(t, emptyDatabaseLike(t, url))
+			target := newInstallation(t, emptyDatabaseLike(t, url)).fast(t)
 			err := target.runAndKill(t, rng.IntN(100), "restore", file)
 			q := target.start(t)
 			old := newTestClient(q.client.base, p.client.token)

@@ -85,9 +85,7 @@ func watchConsole(t *testing.T, ctx context.Context) {
 // of the server use for the same operations.
 func newPageInstallation(t *testing.T, env ...string) *installation {
 	t.Helper()
-	inst := newInstallation(t, "", env...)
-	inst.program = commandLine(t)
-	return inst
+	return newInstallation(t, "", env...).fast(t)
 }
 
 // waitJS evaluates JavaScript in the page until it is true.

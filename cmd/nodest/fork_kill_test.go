@@ -22,7 +22,7 @@ func TestForksSurviveKills(t *testing.T) {
 		}
 		const length = 6_000 // the job copies them in two batches
 		rng := newRand(t)
-		inst := newInstallation(t, url)
+		inst := newInstallation(t, url).fast(t)
 		p := inst.start(t)
 		var log strings.Builder
 		log.WriteString(`{"chat_metadata":{},"user_name":"Mia","character_name":"Mira"}`)

@@ -50,7 +50,7 @@ func TestDocumentsSurviveKills(t *testing.T) {
 		rng := newRand(t)
 		sent := sampleDocuments(rng, files)
 		want := undisturbed(t, sent)
-		inst := newInstallation(t, url)
+		inst := newInstallation(t, url).fast(t)
 		p := inst.start(t)
 		began := time.Now()
 		for n := range kills {
@@ -79,7 +79,7 @@ func TestDocumentsSurviveKills(t *testing.T) {
 // undisturbed processes documents without kills, and returns what is made of them.
 func undisturbed(t *testing.T, sent []*sentDocument) map[string]madeOf {
 	t.Helper()
-	inst := newInstallation(t, "")
+	inst := newInstallation(t, "").fast(t)
 	p := inst.start(t)
 	final := make([]*sentDocument, len(sent))
 	began := time.Now()

@@ -159,7 +159,7 @@ type memoryServer struct {
 }
 
 func newMemoryServer(t *testing.T, url string, env ...string) *memoryServer {
-	r := &memoryServer{t: t, inst: newInstallation(t, url, env...)}
+	r := &memoryServer{t: t, inst: newInstallation(t, url, env...).fast(t)}
 	r.p = r.inst.start(t)
 	r.character = sampleCharacter(t, r.p.client)
 	r.conversation = newConversation(t, r.p.client, r.character)

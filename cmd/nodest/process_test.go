@@ -63,8 +63,9 @@ const testLease = "NODEST_TEST_LEASE"
 // with the race detector sleeps for a second before it exits.
 func raceOptions() string { return "GORACE=" + cmp.Or(os.Getenv("GORACE"), "atexit_sleep_ms=20") }
 
-// commandLine returns the program for short commands. With the race detector, which
-// starts slowly, it is a build without it; the commands also run within this process.
+// commandLine returns the program for short commands and for tests that kill servers
+// again and again. With the race detector, which starts and works slowly, it is a build
+// without it; the commands also run within this process, and other tests serve with it.
 func commandLine(t *testing.T) string {
 	t.Helper()
 	path, err := withoutRace()
@@ -77,9 +78,9 @@ var withoutRace = sync.OnceValues(func() (string, error) {
 		return os.Args[0], nil
 	}
 	path := filepath.Join(binaries, "nodest")
-	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", path, ".").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
+		return "", fmt.Errorf("go test -c: %w\n%s", err, out)
 	}
 	return path, nil
 })
@@ -111,6 +112,13 @@ func newInstallation(t *testing.T, url string, env ...string) *installation {
 		"NODEST_OFFLINE_DELAY=1ms", "NODEST_ADDR=127.0.0.1:0", "NODEST_LOG_LEVEL=warn", asProgram + "=1",
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), raceOptions(), testLease + "=3s",
 	}, env...)}
+}
+
+// fast makes it serve without the race detector.
+func (i *installation) fast(t *testing.T) *installation {
+	t.Helper()
+	i.program = commandLine(t)
+	return i
 }
 
 // newDatabase returns an installation with a SQLite database, so that commands can
