@@ -153,7 +153,7 @@ func WaitForLost(db *DB) {
 // Present reports whether a process holds its lock.
 func Present(db *DB, process string) (yes bool, err error) {
 	err = db.read(context.Background(), func(s *session) error {
-		gone, err := s.Has("SELECT 1 FROM (SELECT CAST(? AS TEXT) AS process) one WHERE "+s.Gone("process"), process)
+		gone, err := s.Has("SELECT 1 FROM (SELECT CAST(? AS TEXT) AS process) one WHERE "+sqldb.Gone("process"), process)
 		yes = !gone
 		return err
 	})

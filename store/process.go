@@ -59,9 +59,10 @@ func (db *DB) ExpireLost(ctx context.Context) (some bool, err error) {
 		return sqldb.All[string](s, "SELECT process FROM (SELECT CAST(? AS TEXT) AS process"+
 			" UNION SELECT lease_owner FROM generations WHERE is_open AND lease_until > 0"+
 			" UNION SELECT lease_owner FROM jobs WHERE state = 'running' AND lease_until > 0) leasing"+
-			" WHERE "+s.Gone("process"), db.process)
+			" WHERE "+sqldb.Gone("process"), db.process)
 	})
 	if err != nil {
+		db.lost.note(nil, time.Now()) // in the meantime they may have been there
 		return false, err
 	}
 	if i := slices.Index(missing, db.process); i >= 0 {
@@ -88,5 +89,5 @@ func (db *DB) ExpireLost(ctx context.Context) (some bool, err error) {
 // expire ends the leases of processes that are still without their locks.
 func (s *session) expire(table, open string, processes []string) (int64, error) {
 	return s.Exec("UPDATE "+table+" SET lease_until = 0 WHERE id IN (SELECT id FROM "+table+
-		" WHERE "+open+" AND lease_until > 0 AND lease_owner IN (?) AND "+s.Gone("lease_owner")+s.SkipLocked()+")", processes)
+		" WHERE "+open+" AND lease_until > 0 AND lease_owner IN (?) AND "+sqldb.Gone("lease_owner")+s.SkipLocked()+")", processes)
 }

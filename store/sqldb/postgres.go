@@ -44,19 +44,16 @@ func OpenPostgres(ctx context.Context, url string, o Options) (*Postgres, error)
 		return nil, err
 	}
 	db := stdlib.OpenDB(*config)
-	db.SetMaxOpenConns(max(o.Readers, 2) + 1) // migrations take two, the presence one
+	db.SetMaxOpenConns(max(o.Readers, 2)) // migrations take two
 	db.SetMaxIdleConns(o.Readers)
-	lock, err := lockPresence(ctx, db, o.Process)
-	if err == nil {
-		if err = migratePostgres(ctx, db, o); err != nil {
-			UnlockSchema(lock)
-		}
-	}
-	if err != nil {
+	p := &Postgres{db: db, now: o.Now}
+	if p.presence, err = openPresence(ctx, config, o); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	p := &Postgres{db: db, presence: keepPresence(db, lock, o), now: o.Now}
-	if err := p.Read(ctx, func(*Session) error { return nil }); err != nil { // the first reading of the clock
+	if err = migratePostgres(ctx, db, o); err == nil {
+		err = p.Read(ctx, func(*Session) error { return nil }) // the first reading of the clock
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
@@ -236,6 +233,5 @@ func (p *Postgres) Deadlocks() int64 { return p.deadlocks.Load() }
 
 // Close implements Backend.
 func (p *Postgres) Close() error {
-	p.presence.close()
-	return p.db.Close()
+	return errors.Join(p.presence.close(), p.db.Close())
 }

@@ -3,18 +3,21 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // presence is a connection that holds a lock in the name of this process for as long as the
 // process lives. When a process dies, PostgreSQL closes its connection and releases the
-// lock, and so the others learn of it. A connection that is lost is replaced at once.
+// lock, and so the others learn of it. A connection that is lost is replaced at once; it is
+// none of the pool, so that this waits for nobody.
 type presence struct {
-	db      *sql.DB
+	db      *sql.DB // of this connection alone
 	process string
 	log     *slog.Logger
 	renew   chan struct{} // asks for the lock to be taken again
@@ -30,12 +33,9 @@ func presenceKey(process string) string {
 	return "hashtextextended('nodest process ' || " + process + ", 0)"
 }
 
-// Gone is a condition: the process that an expression names holds no lock, so it has died, or it
-// has just lost its connection. On SQLite, which has one process, it is never true.
-func (s *Session) Gone(process string) string {
-	if !s.Postgres {
-		return "FALSE"
-	}
+// Gone is a condition on PostgreSQL: the process that an expression names holds no lock, so it
+// has died, or it has just lost its connection.
+func Gone(process string) string {
 	return "NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1" +
 		" AND database = (SELECT oid FROM pg_database WHERE datname = current_database())" +
 		" AND (CAST(classid AS BIGINT) << 32 | CAST(objid AS BIGINT)) = " + presenceKey(process) + ")"
@@ -56,12 +56,18 @@ func lockPresence(ctx context.Context, db *sql.DB, process string) (*sql.Conn, e
 	return conn, nil
 }
 
-// keepPresence keeps the locks that conn holds until close.
-func keepPresence(db *sql.DB, conn *sql.Conn, o Options) *presence {
-	ctx, end := context.WithCancel(context.Background())
+// openPresence takes the locks of this process and keeps them until close.
+func openPresence(ctx context.Context, config *pgx.ConnConfig, o Options) (*presence, error) {
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(1)
+	conn, err := lockPresence(ctx, db, o.Process)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	p := &presence{db: db, process: o.Process, log: o.Log, renew: make(chan struct{}, 1), end: end, ended: make(chan struct{})}
 	go p.keep(ctx, conn)
-	return p
+	return p, nil
 }
 
 func (p *presence) keep(ctx context.Context, conn *sql.Conn) {
@@ -106,9 +112,10 @@ func (p *presence) hold(ctx context.Context, conn *sql.Conn) {
 	})
 }
 
-func (p *presence) close() {
+func (p *presence) close() error {
 	p.end()
 	<-p.ended
+	return p.db.Close()
 }
 
 // Renew takes the lock of this process again, because it was found to be missing. It does not
