@@ -75,6 +75,9 @@ func New(store Store, secret []byte, opts Options) (*Service, error) {
 	}, nil
 }
 
+// Now is the time by which tokens and tickets expire.
+func (s *Service) Now() time.Time { return s.now() }
+
 func (s *Service) now() time.Time { return s.opts.Now().UTC().Truncate(time.Millisecond) }
 
 // Identity is who a request acts for.

@@ -188,7 +188,7 @@ func (p *circleProcess) run(ctx context.Context, j *jobs.Job) error {
 		if public.Code == fault.Internal && !errors.Is(failed, jobs.ErrLost) {
 			return fmt.Errorf("%s: %w", j.Kind, failed)
 		}
-		outcome = jobs.Outcome{State: jobs.Queued, Error: &jobs.Failure{Code: public.Code, Message: public.Message}, NotBefore: p.clock.Now().Add(time.Minute)}
+		outcome = jobs.Outcome{State: jobs.Queued, Error: &jobs.Failure{Code: public.Code, Message: public.Message}, After: time.Minute}
 		if j.Attempt >= cmp.Or(kind.Attempts, 5) {
 			outcome = jobs.Outcome{State: jobs.Failed, Error: outcome.Error}
 		}

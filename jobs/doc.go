@@ -21,8 +21,8 @@
 //   - A running job is leased. A lease that is not renewed, because the process
 //     died, ends within Options.Lease, and the job is claimed again, as the next
 //     attempt. Where the process is alone with its database, it takes over what its
-//     predecessor left when it starts. Processes that share a database must have
-//     clocks that agree within the lease.
+//     predecessor left when it starts. The clock is that of the store, so those of
+//     the processes may differ.
 //   - A process that has lost a job cannot end it: Tx.FinishJob and everything else done
 //     with it fail with ErrLost, which rolls back the transaction.
 //   - Users take turns, however much one of them has enqueued.

@@ -160,8 +160,8 @@ type Want struct {
 // Outcome is how an attempt ended: Done, Failed, or Queued for another one.
 type Outcome struct {
 	State     State
-	Error     *Failure  // nil = what is stored
-	NotBefore time.Time // of Queued
-	Uncounted bool      // of Queued: this attempt does not count
-	Next      []Spec    // are enqueued in the same transaction
+	Error     *Failure      // nil = what is stored
+	After     time.Duration // of Queued: how long to wait for the next attempt
+	Uncounted bool          // of Queued: this attempt does not count
+	Next      []Spec        // are enqueued in the same transaction
 }

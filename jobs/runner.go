@@ -50,6 +50,7 @@ func backoff(attempt int) time.Duration {
 
 // Options tune a Runner. The zero value fits one of several processes.
 type Options struct {
+	Process string // name of this process in leases; default a random one
 	// Alone says that no other process works on the database: what a predecessor
 	// was doing is taken over at once.
 	Alone bool
@@ -63,7 +64,6 @@ type Options struct {
 type Runner struct {
 	store Store
 	opts  Options
-	owner string
 	wake  chan struct{}
 	kinds []*Kind // before Start, and unchanged after it
 
@@ -92,11 +92,12 @@ var (
 
 // New returns a runner that does nothing before Start; Close ends it.
 func New(store Store, o Options) *Runner {
+	o.Process = cmp.Or(o.Process, uuid.NewString())
 	o.Lease = cmp.Or(o.Lease, 30*time.Second)
 	o.Poll = cmp.Or(o.Poll, time.Second)
 	o.Log = cmp.Or(o.Log, slog.Default())
 	return &Runner{
-		store: store, opts: o, owner: uuid.Must(uuid.NewV7()).String(), wake: make(chan struct{}, 1),
+		store: store, opts: o, wake: make(chan struct{}, 1),
 		ended: make(chan struct{}), running: map[Ref]*attempt{}, last: map[string]*string{},
 	}
 }
@@ -179,7 +180,7 @@ func (r *Runner) loop(ctx context.Context) {
 	defer close(r.ended)
 	alone := ""
 	if r.opts.Alone {
-		alone = r.owner
+		alone = r.opts.Process
 	}
 	renewed := time.Now()
 	for {
@@ -208,7 +209,7 @@ func (r *Runner) round(ctx context.Context, alone string, renewed *time.Time) (w
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Lease/3)
 	defer cancel()
 	if held := r.held(); len(held) > 0 && time.Since(*renewed) >= r.opts.Lease/3 {
-		if err := r.store.RenewJobs(ctx, r.owner, held, r.opts.Lease); err != nil {
+		if err := r.store.RenewJobs(ctx, r.opts.Process, held, r.opts.Lease); err != nil {
 			return wait, err
 		}
 		*renewed = time.Now()
@@ -217,7 +218,7 @@ func (r *Runner) round(ctx context.Context, alone string, renewed *time.Time) (w
 	}
 	wants, attempts := r.wants()
 	before := r.refs()
-	view, err := r.store.LookAtJobs(ctx, r.owner, kindsOf(wants))
+	view, err := r.store.LookAtJobs(ctx, r.opts.Process, kindsOf(wants))
 	if err != nil {
 		return wait, err
 	}
@@ -234,7 +235,7 @@ func (r *Runner) round(ctx context.Context, alone string, renewed *time.Time) (w
 	if !view.Due || len(wants) == 0 {
 		return wait, nil
 	}
-	claimed, err := r.store.ClaimJobs(ctx, r.owner, r.opts.Lease, wants)
+	claimed, err := r.store.ClaimJobs(ctx, r.opts.Process, r.opts.Lease, wants)
 	if err != nil {
 		return wait, err
 	}
@@ -373,7 +374,7 @@ func (r *Runner) failure(ctx context.Context, k *Kind, j *Job, err error) Outcom
 	o := Outcome{State: Failed, Error: &Failure{public.Code, public.Message}}
 	if public.Retry() != "no" && j.Attempt < k.Attempts {
 		o.State = Queued
-		o.NotBefore = time.Now().Add(max(backoff(j.Attempt), public.RetryAfter))
+		o.After = max(backoff(j.Attempt), public.RetryAfter)
 	}
 	r.opts.Log.WarnContext(ctx, "job attempt failed", "kind", k.Name, "job", j.ID, "attempt", j.Attempt,
 		"again", o.State == Queued, "err", err)

@@ -206,9 +206,7 @@ func (e *Engine) keep(t *task) (stop func()) {
 func (e *Engine) checkpoint(t *task) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), e.opts.Lease)
 	defer cancel()
-	g := t.toSave()
-	g.LeaseUntil = time.Now().UTC().Add(e.opts.Lease)
-	err := e.store.Checkpoint(ctx, g)
+	err := e.store.Checkpoint(ctx, t.toSave(), e.opts.Lease)
 	switch {
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound):
 		t.cancel(errLost)

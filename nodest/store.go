@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"time"
 
 	"nodest/character"
 	"nodest/chat"
@@ -16,10 +17,10 @@ type Store interface {
 	op.Store[Tx]
 
 	// Checkpoint stores the text so far of a generation that has not ended (Text,
-	// Reasoning and Blocks) and moves its lease to g.LeaseUntil. It emits no event.
+	// Reasoning and Blocks) and lets its lease last for lease from now. It emits no event.
 	// It returns fault.Conflict, and changes nothing, if the generation has ended
 	// meanwhile or its lease is no longer g.LeaseOwner's.
-	Checkpoint(ctx context.Context, g *chat.Generation) error
+	Checkpoint(ctx context.Context, g *chat.Generation, lease time.Duration) error
 
 	// Abandoned returns generations that have not ended (queued ones too) although
 	// their lease is over (a crash), over all users, oldest first, at most limit.

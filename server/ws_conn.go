@@ -231,7 +231,7 @@ const linger = 2 * time.Second
 func (c *socket) beat(now time.Time) {
 	who := c.identity()
 	if who != nil && who.ExpiresAt != nil {
-		c.beatExpiry(now, who)
+		c.beatExpiry(who)
 	}
 	if !c.greeted.Load() {
 		return
@@ -243,8 +243,8 @@ func (c *socket) beat(now time.Time) {
 	}
 }
 
-func (c *socket) beatExpiry(now time.Time, who *account.Identity) {
-	left := who.ExpiresAt.Sub(now)
+func (c *socket) beatExpiry(who *account.Identity) {
+	left := who.ExpiresAt.Sub(c.s.Accounts.Now())
 	if left <= 0 {
 		c.out.Close(closeAuth, "the token has expired", false)
 		return

@@ -12,6 +12,9 @@
 //     user, except for sign-in, migrations and maintenance.
 //   - What came in as a document goes out byte for byte.
 //
+// Several processes may share one PostgreSQL, whose clock decides about leases and whatever
+// else expires. A process holds a lock in its name while it lives; see ExpireLost.
+//
 // Package sqldb runs the transactions. Each subject has its files here: its rows, its
 // statements, and its methods of tx.
 //

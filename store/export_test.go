@@ -140,3 +140,30 @@ func TablesOfUsers() (names []string) {
 	}
 	return names
 }
+
+// WaitForLost lets the time pass that a process has to take its lock again.
+func WaitForLost(db *DB) {
+	db.lost.mu.Lock()
+	defer db.lost.mu.Unlock()
+	for process := range db.lost.since {
+		db.lost.since[process] = db.lost.since[process].Add(-lostAfter)
+	}
+}
+
+// Present reports whether a process holds its lock.
+func Present(db *DB, process string) (yes bool, err error) {
+	err = db.read(context.Background(), func(s *session) error {
+		gone, err := s.Has("SELECT 1 FROM (SELECT CAST(? AS TEXT) AS process) one WHERE "+sqldb.Gone("process"), process)
+		yes = !gone
+		return err
+	})
+	return yes, err
+}
+
+// CutPresence has PostgreSQL close the connection that holds the lock of a process.
+func CutPresence(db *DB, process string) error {
+	return db.write(context.Background(), func(s *session) error {
+		return s.Require("lock", "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1"+
+			" AND (CAST(classid AS BIGINT) << 32 | CAST(objid AS BIGINT)) = hashtextextended('nodest process ' || ?, 0)", process)
+	})
+}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"nodest/chat"
 	"nodest/fault"
@@ -51,12 +52,13 @@ func (t *tx) Running(conversationID string) ([]*chat.Generation, error) {
 		t.userID, conversationID)
 }
 
-// Checkpoint stores the text so far of a generation that g.LeaseOwner holds.
-func (db *DB) Checkpoint(ctx context.Context, g *chat.Generation) error {
+// Checkpoint stores the text so far of a generation that g.LeaseOwner holds, and renews
+// its lease.
+func (db *DB) Checkpoint(ctx context.Context, g *chat.Generation, lease time.Duration) error {
 	return db.write(ctx, func(s *session) error {
 		n, err := s.Exec("UPDATE generations SET text = ?, reasoning = ?, blocks = ?, tools = ?, lease_until = ?"+
 			" WHERE user_id = ? AND id = ? AND is_open AND lease_owner = ?",
-			g.Text, g.Reasoning, g.Blocks, g.Tools, g.LeaseUntil, g.UserID, g.ID, g.LeaseOwner)
+			g.Text, g.Reasoning, g.Blocks, g.Tools, s.Now().Add(lease), g.UserID, g.ID, g.LeaseOwner)
 		if err == nil && n == 0 {
 			return fault.New(fault.Conflict, "the generation has ended or belongs to another process")
 		}
@@ -66,9 +68,9 @@ func (db *DB) Checkpoint(ctx context.Context, g *chat.Generation) error {
 
 // Abandoned returns generations without a living writer, over all users.
 func (db *DB) Abandoned(ctx context.Context, owner string, limit int) ([]*chat.Generation, error) {
-	return reading(ctx, db, func(s *session) ([]*chat.Generation, error) {
-		return s.generations("WHERE is_open AND (lease_until < ? OR ? <> '' AND lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
-			s.Now(), owner, owner, limit)
+	return glancing(ctx, db, func(s *session) ([]*chat.Generation, error) {
+		return s.generations("WHERE is_open AND (lease_until < "+s.Clock()+" OR ? <> '' AND lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
+			owner, owner, limit)
 	})
 }
 

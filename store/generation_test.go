@@ -95,10 +95,10 @@ func TestALeaseDecidesWhoWritesAGeneration(t *testing.T) {
 		abandoned("", 10, mine.ID)
 
 		mine.Text, mine.Reasoning, mine.Blocks = "so far", "hm", []chat.Block{{Part: "mem"}}
-		mine.LeaseUntil = e.clock.now().Add(15 * time.Second).UTC()
-		if err := e.db.Checkpoint(ctx, mine); err != nil {
+		if err := e.db.Checkpoint(ctx, mine, 15*time.Second); err != nil {
 			e.Fatal(err)
 		}
+		mine.LeaseUntil = e.clock.now().Add(15 * time.Second).UTC()
 		abandoned("", 10)
 		e.view(func(tx nodest.Tx) error {
 			got, err := tx.Generation(mine.ID)
@@ -111,10 +111,10 @@ func TestALeaseDecidesWhoWritesAGeneration(t *testing.T) {
 
 		stolen := *mine
 		stolen.LeaseOwner = "p2"
-		e.code(fault.Conflict, e.db.Checkpoint(ctx, &stolen))
+		e.code(fault.Conflict, e.db.Checkpoint(ctx, &stolen, time.Hour))
 		mine.Status = chat.GenInterrupted
 		e.update(func(tx nodest.Tx) error { return tx.UpdateGeneration(mine) })
-		e.code(fault.Conflict, e.db.Checkpoint(ctx, mine))
+		e.code(fault.Conflict, e.db.Checkpoint(ctx, mine, 15*time.Second))
 		running(here, queued.ID)
 	})
 }

@@ -580,7 +580,7 @@ func TestAnotherUsersRowsAreNotFound(t *testing.T) {
 			e.equal("rows of "+table, after[table], rows)
 		}
 		g := &chat.Generation{ID: victim.generation, UserID: e.user, LeaseOwner: "p", Text: "intruder"}
-		e.code(fault.Conflict, e.db.Checkpoint(context.Background(), g))
+		e.code(fault.Conflict, e.db.Checkpoint(context.Background(), g, time.Minute))
 		events, err := e.db.Events(context.Background(), victim.user, 0, 50)
 		if err != nil {
 			e.Fatal(err)

@@ -136,7 +136,7 @@ func (s *session) endJob(j *jobs.Job, userID string, o jobs.Outcome) (again bool
 	}
 	ended.NotBefore = time.Time{}
 	if o.State == jobs.Queued {
-		ended.NotBefore = later(o.NotBefore, s.Now())
+		ended.NotBefore = s.Now().Add(o.After)
 		if o.Uncounted {
 			ended.Attempt--
 		}

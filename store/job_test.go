@@ -176,7 +176,7 @@ func TestEnqueueingDoesNotShortenARetryDelay(t *testing.T) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`1`)})
 		j := e.claimOne("p", "a.b")
 		failure := &jobs.Failure{Code: fault.UpstreamDown, Message: "down"}
-		e.end(j, jobs.Outcome{State: jobs.Queued, Error: failure, NotBefore: e.clock.now().Add(time.Minute)})
+		e.end(j, jobs.Outcome{State: jobs.Queued, Error: failure, After: time.Minute})
 		e.wantLost(j)
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`2`)})
 		e.equal("claimed at once", len(e.claim("p", "a.b", 5)), 0)

@@ -11,43 +11,55 @@ import (
 	"nodest/store/sqldb"
 )
 
-// LookAtJobs says what there is to do: jobs.Store. Each kind costs a search in an
-// index, however long the queue is.
+// LookAtJobs says what there is to do, with one statement: jobs.Store. Each kind costs a
+// search in an index, however long the queue is.
 func (db *DB) LookAtJobs(ctx context.Context, owner string, kinds []string) (*jobs.View, error) {
-	return reading(ctx, db, func(s *session) (view *jobs.View, err error) {
-		view = &jobs.View{}
-		if err := s.nextDue(kinds, view); err != nil {
-			return nil, err
-		}
-		if view.Over, err = s.Has("SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < ? LIMIT 1", s.Now()); err != nil {
-			return nil, err
-		}
-		view.Held, err = sqldb.All[jobs.Ref](s, "SELECT id, attempt FROM jobs WHERE state = 'running' AND lease_owner = ?", owner)
-		return view, err
+	return glancing(ctx, db, func(s *session) (*jobs.View, error) {
+		view := &jobs.View{}
+		return view, sqldb.Each(s, func(sight *jobSight) error { return sight.add(view) }, lookAtJobs(s.Clock(), len(kinds)), lookArgs(owner, kinds)...)
 	})
 }
 
-// nextDue looks up when the first job of some kinds is due.
-func (s *session) nextDue(kinds []string, view *jobs.View) error {
-	if len(kinds) == 0 {
-		return nil
-	}
-	const next = " UNION ALL SELECT MIN(not_before) AS due FROM jobs WHERE state = 'queued' AND kind = ?"
-	args := make([]any, len(kinds))
-	for i, kind := range kinds {
-		args[i] = kind
-	}
-	first, err := sqldb.Value[time.Time](s, "SELECT MIN(due) FROM ("+strings.TrimPrefix(strings.Repeat(next, len(kinds)), " UNION ALL ")+") firsts", args...)
+// jobSight is a row of what LookAtJobs sees: a job that runs, that a lease has expired, or
+// when the first queued job is due.
+type jobSight struct {
+	What    string
+	ID      string
+	Attempt int
+	Wait    *int64 // milliseconds from now; nil = none is queued
+}
+
+func (j *jobSight) add(view *jobs.View) error {
 	switch {
-	case err != nil:
-		return err
-	case first.IsZero():
-	case first.After(s.Now()):
-		view.Next = first.Sub(s.Now())
+	case j.What == "held":
+		view.Held = append(view.Held, jobs.Ref{ID: j.ID, Attempt: j.Attempt})
+	case j.What == "over":
+		view.Over = true
+	case j.Wait == nil:
+	case *j.Wait > 0:
+		view.Next = time.Duration(*j.Wait) * time.Millisecond
 	default:
 		view.Due = true
 	}
 	return nil
+}
+
+func lookAtJobs(clock string, kinds int) string {
+	query := "SELECT 'held' AS what, id, attempt, CAST(0 AS BIGINT) AS wait FROM jobs WHERE state = 'running' AND lease_owner = ?" +
+		" UNION ALL SELECT 'over', '', 0, 0 WHERE EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < " + clock + ")"
+	if kinds > 0 {
+		const next = " UNION ALL SELECT MIN(not_before) AS due FROM jobs WHERE state = 'queued' AND kind = ?"
+		query += " UNION ALL SELECT 'next', '', 0, MIN(due) - " + clock + " FROM (" + strings.TrimPrefix(strings.Repeat(next, kinds), " UNION ALL ") + ") firsts"
+	}
+	return query
+}
+
+func lookArgs(owner string, kinds []string) []any {
+	args := []any{owner}
+	for _, kind := range kinds {
+		args = append(args, kind)
+	}
+	return args
 }
 
 // errAbandoned is what the user reads of a job that no attempt survived.

@@ -15,6 +15,7 @@ import (
 	"nodest/account"
 	"nodest/jobs"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store/sqldb"
 	"nodest/stream"
 )
@@ -34,7 +35,7 @@ type Options struct {
 	Jobs func(cancelled []string)
 
 	Readers int              // connections that read; default 8 (PostgreSQL: all connections, default 16)
-	Now     func() time.Time // default time.Now
+	Now     func() time.Time // for tests; default time.Now (PostgreSQL: the database's clock)
 	Log     *slog.Logger     // default slog.Default()
 }
 
@@ -44,7 +45,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Readers = cmp.Or(o.Readers, 8)
 	o.Log = cmp.Or(o.Log, slog.Default())
-	if o.Now == nil {
+	if o.Now == nil && o.URL == "" {
 		o.Now = time.Now
 	}
 	if o.Jobs == nil {
@@ -57,20 +58,25 @@ func (o Options) withDefaults() Options {
 }
 
 // database says how sqldb opens the database.
-func (o Options) database(schema migrationFolder) sqldb.Options {
-	return sqldb.Options{
+func (o Options) database(schema migrationFolder, process string) sqldb.Options {
+	d := sqldb.Options{
 		Locked:  func() error { return completeRestores(o.Dir) },
 		Migrate: func(ctx context.Context, db *sql.DB) error { return migrate(ctx, db, schema, o.Log) },
-		Readers: o.Readers,
-		Now:     func() time.Time { return time.UnixMilli(o.Now().UnixMilli()).UTC() },
+		Readers: o.Readers, Process: process, Log: o.Log,
 	}
+	if o.Now != nil {
+		d.Now = func() time.Time { return sqldb.Moment(sqldb.Millis(o.Now())) }
+	}
+	return d
 }
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
 	backend sqldb.Backend
 	opts    Options
+	process string
 	closing sync.Once
+	lost    lostProcesses
 }
 
 var (
@@ -85,13 +91,13 @@ var (
 // other process when the data folder of SQLite is in use.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	o = o.withDefaults()
-	db := &DB{opts: o}
+	db := &DB{opts: o, process: op.NewID()}
 	var err error
 	switch {
 	case o.URL == "":
-		db.backend, err = sqldb.OpenSQLite(ctx, o.Dir, o.database(sqliteSchema))
+		db.backend, err = sqldb.OpenSQLite(ctx, o.Dir, o.database(sqliteSchema, db.process))
 	case strings.HasPrefix(o.URL, "postgres://"), strings.HasPrefix(o.URL, "postgresql://"):
-		db.backend, err = sqldb.OpenPostgres(ctx, o.URL, o.database(postgresSchema))
+		db.backend, err = sqldb.OpenPostgres(ctx, o.URL, o.database(postgresSchema, db.process))
 	default:
 		err = fmt.Errorf("the database URL must start with postgres://")
 	}
@@ -108,6 +114,10 @@ func (db *DB) Close() (err error) {
 	return err
 }
 
+// Now is the time by the clock that all processes on the database share: that of
+// PostgreSQL, or of this process on SQLite.
+func (db *DB) Now() time.Time { return db.backend.Now() }
+
 // Ping says whether the database answers.
 func (db *DB) Ping(ctx context.Context) error { return db.backend.Ping(ctx) }
 
@@ -120,6 +130,15 @@ func (db *DB) write(ctx context.Context, fn func(*session) error) error {
 
 func (db *DB) read(ctx context.Context, fn func(*session) error) error {
 	return db.backend.Read(ctx, func(s *sqldb.Session) error { return fn(&session{s}) })
+}
+
+// glancing returns what fn reads with a single statement.
+func glancing[T any](ctx context.Context, db *DB, fn func(*session) (T, error)) (v T, err error) {
+	err = db.backend.Glance(ctx, func(s *sqldb.Session) (err error) {
+		v, err = fn(&session{s})
+		return err
+	})
+	return v, err
 }
 
 // reading returns what fn reads on a snapshot.

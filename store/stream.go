@@ -31,15 +31,14 @@ func (db *DB) Events(ctx context.Context, userID string, after int64, limit int)
 }
 
 // Newest returns the newest seq of each user's log.
-func (db *DB) Newest(ctx context.Context, userIDs []string) (newest map[string]int64, err error) {
+func (db *DB) Newest(ctx context.Context, userIDs []string) (map[string]int64, error) {
 	type end struct {
 		UserID string
 		Seq    int64
 	}
-	newest = make(map[string]int64, len(userIDs))
-	err = db.read(ctx, func(s *session) error {
+	return glancing(ctx, db, func(s *session) (map[string]int64, error) {
+		newest := make(map[string]int64, len(userIDs))
 		note := func(e *end) error { newest[e.UserID] = e.Seq; return nil }
-		return sqldb.Each(s, note, "SELECT user_id, seq FROM streams WHERE user_id IN (?)", userIDs)
+		return newest, sqldb.Each(s, note, "SELECT user_id, seq FROM streams WHERE user_id IN (?)", userIDs)
 	})
-	return newest, err
 }

@@ -69,7 +69,7 @@ func (c searchCounter) Add(ctx context.Context, key, month string) (int, error) 
 // service returns web search as the server offers it.
 func (w *web) service(r *running) *websearch.Service {
 	return websearch.New(r.db.WebSearch(), websearch.Options{
-		Chain: w.chain, Reader: w.reader, Private: w.guard.Allows,
+		Chain: w.chain, Reader: w.reader, Private: w.guard.Allows, Now: r.db.Now,
 		Country: r.cfg.get("NODEST_SEARCH_COUNTRY"), Safe: r.cfg.get("NODEST_SEARCH_SAFE"),
 		Keywords: r.cfg.get("NODEST_SEARCH_INTENT") == "keywords",
 		Embedder: r.models.meaning,

@@ -208,9 +208,9 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	// The folder of SQLite is locked; on PostgreSQL other processes may write,
 	// revoke tokens and leave replies and jobs behind.
 	alone := cfg.get("NODEST_DATABASE_URL") == ""
-	r.jobs = jobs.New(r.db, jobs.Options{Alone: alone, Lease: lease, Log: log})
+	r.jobs = jobs.New(r.db, jobs.Options{Process: r.db.Process(), Alone: alone, Lease: lease, Log: log})
 	r.jobs.Handle(r.db.Maintenance())
-	if r.accounts, err = account.New(r.db, secret, account.Options{AdminToken: cfg.get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
+	if r.accounts, err = account.New(r.db, secret, account.Options{Now: r.db.Now, AdminToken: cfg.get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
 		return r, err
 	}
 	if r.models, err = newModels(cfg, log, r.accounts.ProviderKeys); err != nil {
@@ -263,6 +263,7 @@ func (r *running) build(alone bool) {
 	r.engine = nodest.New(nodest.Deps{
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
+		Process:            r.db.Process(),
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
 		Sources: r.sources(), Tools: r.tools(), Embedder: r.models.meaning,
 		SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
@@ -305,11 +306,16 @@ func (r *running) build(alone bool) {
 	})
 }
 
+// watchEvery is how often a process looks whether others have died.
+const watchEvery = 750 * time.Millisecond
+
 // tend recovers what crashed processes left behind, and removes old data.
 func (r *running) tend(ctx context.Context) {
 	defer close(r.tended)
 	recovery := time.NewTicker(5 * time.Second)
 	defer recovery.Stop()
+	watch := time.NewTicker(watchEvery)
+	defer watch.Stop()
 	upkeep := time.NewTicker(time.Hour)
 	defer upkeep.Stop()
 	if err := errors.Join(r.memory.Sweep(ctx), r.knowledge.Sweep(ctx)); err != nil && ctx.Err() == nil {
@@ -322,6 +328,12 @@ func (r *running) tend(ctx context.Context) {
 			return
 		case <-recovery.C:
 			err = r.engine.Recover(ctx)
+		case <-watch.C:
+			var some bool
+			if some, err = r.db.ExpireLost(ctx); some {
+				err = r.engine.Recover(ctx)
+				r.jobs.Changed(nil)
+			}
 		case <-upkeep.C:
 			err = errors.Join(r.db.Enqueue(ctx, store.Upkeep), r.memory.Sweep(ctx), r.knowledge.Sweep(ctx))
 		}

@@ -3,9 +3,11 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -23,11 +25,15 @@ const (
 	maxPause    = 200 * time.Millisecond
 )
 
+// postgresClock is the time at which a transaction began, in milliseconds.
+const postgresClock = "CAST(FLOOR(EXTRACT(EPOCH FROM now()) * 1000) AS BIGINT)"
+
 // Postgres is the backend that several processes share.
 type Postgres struct {
 	db        *sql.DB
-	lock      *sql.Conn // held while the database is open
-	now       func() time.Time
+	presence  *presence
+	now       func() time.Time // nil = the database's clock
+	read      atomic.Pointer[reading]
 	deadlocks atomic.Int64 // found by the database; the lock order should leave none
 }
 
@@ -38,18 +44,32 @@ func OpenPostgres(ctx context.Context, url string, o Options) (*Postgres, error)
 		return nil, err
 	}
 	db := stdlib.OpenDB(*config)
-	db.SetMaxOpenConns(max(o.Readers, 2) + 1) // migrations take two, the lock one
+	db.SetMaxOpenConns(max(o.Readers, 2)) // migrations take two
 	db.SetMaxIdleConns(o.Readers)
-	lock, err := LockSchema(ctx, db, true)
-	if err == nil {
-		if err = migratePostgres(ctx, db, o); err != nil {
-			UnlockSchema(lock)
-		}
-	}
-	if err != nil {
+	p := &Postgres{db: db, now: o.Now}
+	if p.presence, err = openPresence(ctx, config, o); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Postgres{db: db, lock: lock, now: o.Now}, nil
+	if err = migratePostgres(ctx, db, o); err == nil {
+		err = p.Read(ctx, func(*Session) error { return nil }) // the first reading of the clock
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// reading is what the database's clock said, and when.
+type reading struct{ now, at time.Time }
+
+// Now implements Backend: what the database's clock said at the start of the latest
+// transaction, and the time that has passed since.
+func (p *Postgres) Now() time.Time {
+	if p.now != nil {
+		return p.now()
+	}
+	r := p.read.Load()
+	return r.now.Add(time.Since(r.at))
 }
 
 // PostgresConfig reads a URL.
@@ -116,7 +136,7 @@ func migratePostgres(ctx context.Context, db *sql.DB, o Options) error {
 func (p *Postgres) Write(ctx context.Context, fn func(*Session) error) error {
 	pause := retryPause
 	for attempt := 1; ; attempt++ {
-		err := p.once(ctx, nil, fn)
+		err := p.once(ctx, false, fn)
 		if isDeadlock(err) {
 			p.deadlocks.Add(1)
 		}
@@ -134,23 +154,75 @@ func (p *Postgres) Write(ctx context.Context, fn func(*Session) error) error {
 
 // Read implements Backend.
 func (p *Postgres) Read(ctx context.Context, fn func(*Session) error) error {
-	return p.once(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, fn)
+	return p.once(ctx, true, fn)
 }
 
-func (p *Postgres) once(ctx context.Context, o *sql.TxOptions, fn func(*Session) error) error {
-	tx, err := p.db.BeginTx(ctx, o)
+// Glance implements Backend.
+func (p *Postgres) Glance(ctx context.Context, fn func(*Session) error) error {
+	s := &Session{Postgres: true, caller: ctx, ctx: ctx, db: p.db, readOnly: true}
+	if p.now != nil {
+		s.now = p.now()
+	}
+	return guard(s, fn)
+}
+
+func (p *Postgres) once(ctx context.Context, readOnly bool, fn func(*Session) error) (err error) {
+	conn, err := p.db.Conn(ctx)
 	if err != nil {
 		return Translate(err)
 	}
-	defer tx.Rollback() //nolint:errcheck // does nothing after a commit
-	s := &Session{Postgres: true, caller: ctx, ctx: ctx, db: tx, now: p.now(), readOnly: o != nil}
+	defer conn.Close() //nolint:errcheck // gives it back to the pool
+	s := &Session{Postgres: true, caller: ctx, ctx: ctx, db: conn, readOnly: readOnly}
+	committed := false
+	defer func() {
+		if !committed {
+			rollback(ctx, conn)
+		}
+	}()
+	if s.now, err = begin(ctx, conn, readOnly); err != nil {
+		return Translate(err)
+	}
+	p.read.Store(&reading{s.now, time.Now()})
+	if p.now != nil {
+		s.now = p.now()
+	}
 	if err := guard(s, fn); err != nil {
 		if attempts(s.err) > 1 { // whatever fn made of it
 			return s.err
 		}
 		return err
 	}
-	return Translate(tx.Commit())
+	_, err = conn.ExecContext(ctx, "COMMIT")
+	committed = err == nil
+	return Translate(err)
+}
+
+// begin begins a transaction and asks for its time, in one round trip.
+func begin(ctx context.Context, conn *sql.Conn, readOnly bool) (now time.Time, err error) {
+	query := "BEGIN; SELECT " + postgresClock
+	if readOnly {
+		query = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT " + postgresClock
+	}
+	err = conn.Raw(func(raw any) error {
+		results, err := raw.(*stdlib.Conn).Conn().PgConn().Exec(ctx, query).ReadAll()
+		if err != nil {
+			return err
+		}
+		ms, err := strconv.ParseInt(string(results[1].Rows[0][0]), 10, 64)
+		now = Moment(ms)
+		return err
+	})
+	return now, err
+}
+
+// rollback ends a transaction without its effect. A connection on which that fails is closed,
+// because the transaction would go on.
+func rollback(ctx context.Context, conn *sql.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
 }
 
 // Ping implements Backend.
@@ -161,6 +233,5 @@ func (p *Postgres) Deadlocks() int64 { return p.deadlocks.Load() }
 
 // Close implements Backend.
 func (p *Postgres) Close() error {
-	UnlockSchema(p.lock)
-	return p.db.Close()
+	return errors.Join(p.presence.close(), p.db.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"nodest/fault"
@@ -17,6 +18,12 @@ type Backend interface {
 	Write(ctx context.Context, fn func(*Session) error) error
 	// Read runs fn on a consistent snapshot.
 	Read(ctx context.Context, fn func(*Session) error) error
+	// Glance is Read for a single statement, which PostgreSQL runs without a transaction
+	// around it. The statement says Clock where it needs the time; there is no Now.
+	Glance(ctx context.Context, fn func(*Session) error) error
+	// Now is the time by the clock that transactions have. What decides who holds a lease
+	// uses that of its transaction.
+	Now() time.Time
 	Ping(ctx context.Context) error
 	Close() error
 }
@@ -43,8 +50,18 @@ type Queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Now is the time of the transaction, in whole milliseconds.
+// Now is the time at which the transaction began, in whole milliseconds. On PostgreSQL it
+// is the database's clock, so that processes whose own clocks differ agree about what
+// has expired.
 func (s *Session) Now() time.Time { return s.now }
+
+// Clock is Now as an expression in a statement.
+func (s *Session) Clock() string {
+	if s.now.IsZero() {
+		return postgresClock
+	}
+	return strconv.FormatInt(Millis(s.now), 10)
+}
 
 // Ready returns the error after which the transaction cannot be used, if there is one.
 func (s *Session) Ready() error {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,7 +28,9 @@ type Options struct {
 	Migrate func(ctx context.Context, db *sql.DB) error
 
 	Readers int              // connections that read; of PostgreSQL all connections
-	Now     func() time.Time // in whole milliseconds
+	Now     func() time.Time // in whole milliseconds; nil = the clock of PostgreSQL
+	Process string           // name under which others see on PostgreSQL that this process lives
+	Log     *slog.Logger
 }
 
 // SQLite is the backend of one process alone: one writing connection, several
@@ -134,6 +137,12 @@ func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) 
 	defer tx.Rollback() //nolint:errcheck // nothing was written
 	return guard(&Session{caller: ctx, ctx: quiet, db: tx, now: s.now(), readOnly: true}, fn)
 }
+
+// Glance implements Backend.
+func (s *SQLite) Glance(ctx context.Context, fn func(*Session) error) error { return s.Read(ctx, fn) }
+
+// Now implements Backend.
+func (s *SQLite) Now() time.Time { return s.now() }
 
 // Ping implements Backend.
 func (s *SQLite) Ping(ctx context.Context) error { return s.reading.PingContext(ctx) }

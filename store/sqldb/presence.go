@@ -1,0 +1,128 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// presence is a connection that holds a lock in the name of this process for as long as the
+// process lives. When a process dies, PostgreSQL closes its connection and releases the
+// lock, and so the others learn of it. A connection that is lost is replaced at once; it is
+// none of the pool, so that this waits for nobody.
+type presence struct {
+	db      *sql.DB // of this connection alone
+	process string
+	log     *slog.Logger
+	renew   chan struct{} // asks for the lock to be taken again
+	end     context.CancelFunc
+	ended   chan struct{}
+}
+
+// presencePause is how long a process waits before it tries again to take its lock.
+const presencePause = 200 * time.Millisecond
+
+// presenceKey is the key of the lock of a process; process is an expression.
+func presenceKey(process string) string {
+	return "hashtextextended('nodest process ' || " + process + ", 0)"
+}
+
+// Gone is a condition on PostgreSQL: the process that an expression names holds no lock, so it
+// has died, or it has just lost its connection.
+func Gone(process string) string {
+	return "NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1" +
+		" AND database = (SELECT oid FROM pg_database WHERE datname = current_database())" +
+		" AND (CAST(classid AS BIGINT) << 32 | CAST(objid AS BIGINT)) = " + presenceKey(process) + ")"
+}
+
+// lockPresence connects and takes the locks of a process that uses the database.
+func lockPresence(ctx context.Context, db *sql.DB, process string) (*sql.Conn, error) {
+	conn, err := LockSchema(ctx, db, true)
+	if err != nil {
+		return nil, err
+	}
+	// It is shared so that it can be taken while PostgreSQL still holds it for a connection
+	// that was cut.
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock_shared("+presenceKey("$1::TEXT")+")", process); err != nil {
+		UnlockSchema(conn)
+		return nil, fmt.Errorf("cannot lock the name of the process: %w", err)
+	}
+	return conn, nil
+}
+
+// openPresence takes the locks of this process and keeps them until close.
+func openPresence(ctx context.Context, config *pgx.ConnConfig, o Options) (*presence, error) {
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(1)
+	conn, err := lockPresence(ctx, db, o.Process)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	p := &presence{db: db, process: o.Process, log: o.Log, renew: make(chan struct{}, 1), end: end, ended: make(chan struct{})}
+	go p.keep(ctx, conn)
+	return p, nil
+}
+
+func (p *presence) keep(ctx context.Context, conn *sql.Conn) {
+	defer close(p.ended)
+	for {
+		if conn != nil {
+			p.hold(ctx, conn)
+			UnlockSchema(conn)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		var err error
+		if conn, err = lockPresence(ctx, p.db, p.process); err == nil {
+			continue
+		}
+		p.log.WarnContext(ctx, "lock of this process not taken", "err", err)
+		select {
+		case <-time.After(presencePause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// hold returns when the connection has ended, the lock is to be taken again, or ctx ends.
+func (p *presence) hold(ctx context.Context, conn *sql.Conn) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		select {
+		case <-p.renew:
+			end()
+		case <-ctx.Done():
+		}
+	}()
+	_ = conn.Raw(func(raw any) error {
+		for { // nobody notifies it: this reads until the connection ends
+			if _, err := raw.(*stdlib.Conn).Conn().WaitForNotification(ctx); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+func (p *presence) close() error {
+	p.end()
+	<-p.ended
+	return p.db.Close()
+}
+
+// Renew takes the lock of this process again, because it was found to be missing. It does not
+// wait.
+func (p *Postgres) Renew() {
+	select {
+	case p.presence.renew <- struct{}{}:
+	default: // asked for already
+	}
+}
