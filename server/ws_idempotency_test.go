@@ -56,7 +56,7 @@ func TestAWriteRepeatedFiveTimesIsDoneOnce(t *testing.T) {
 		{"chat.create", map[string]any{"characterId": character}, "POST", "/conversations", map[string]any{"characterId": character}, 0},
 		{"chat.update", map[string]any{"conversationId": chat, "title": "T"}, "PATCH", "/conversations/" + chat, map[string]any{"title": "T"}, 0},
 		{"chat.send", map[string]any{"conversationId": chat, "text": "Once", "reply": false}, "POST", "/conversations/" + chat + "/messages", map[string]any{"text": "Once", "reply": false}, 0},
-		{"chat.send", map[string]any{"conversationId": chat, "text": "And answer"}, "POST", "/conversations/" + chat + "/messages", map[string]any{"text": "And answer"}, 1},
+		{"chat.send", map[string]any{"conversationId": chat, "text": "And answer", "clientMsgId": "c"}, "POST", "/conversations/" + chat + "/messages", map[string]any{"text": "And answer", "clientMsgId": "c"}, 1},
 		{"gen.regenerate", map[string]any{"messageId": reply}, "POST", "/messages/" + reply + "/regenerate", nil, 1},
 		{"gen.continue", map[string]any{"messageId": reply}, "POST", "/messages/" + reply + "/continue", nil, 1},
 		{"gen.impersonate", map[string]any{"conversationId": chat}, "POST", "/conversations/" + chat + "/impersonate", nil, 1},
