@@ -18,7 +18,6 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 )
@@ -410,7 +409,10 @@ func TestCloseWaitsForTheGracePeriod(t *testing.T) {
 
 func TestAJobRemovesExpiredRecords(t *testing.T) {
 	virtual(t, func(y *testEnv) {
-		y.update(func(tx nodest.Tx) error { return tx.PutKey(&op.KeyRecord{Key: "k", Hash: "h"}) })
+		y.update(func(tx nodest.Tx) error {
+			_, err := tx.ClaimKey("k", "h")
+			return err
+		})
 		time.Sleep(49 * time.Hour) // virtual, before the runner starts
 		y.run(jobs.Options{}, y.db.Maintenance())
 		for range 2 {

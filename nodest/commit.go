@@ -152,7 +152,9 @@ func endGeneration(tx Tx, conversationID, id, by string, decide func(*chat.Gener
 	if err != nil {
 		return endedGeneration{}, err
 	}
-	if err := tx.UpdateGeneration(g); err != nil {
+	if err := tx.UpdateGeneration(g); fault.Is(err, fault.NotFound) { // only the lock of a conversation keeps others away
+		return endedGeneration{}, errLost
+	} else if err != nil {
 		return endedGeneration{}, err
 	}
 	if how.usage != nil {

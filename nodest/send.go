@@ -22,11 +22,25 @@ const acceptTimeout = 30 * time.Second
 //
 // Errors: Invalid, TooLarge, NotFound, Busy with details.generationId,
 // TooManyGenerations, QuotaExceeded, NotConfigured, ShuttingDown; Conflict with
-// details.messageId when the clientMsgId is taken.
+// details.messageId when another message has the clientMsgId.
 func (e *Engine) Send(ctx context.Context, c *op.Call, in SendInput) (*Sent, error) {
 	if err := e.checkSend(in); err != nil {
 		return nil, err
 	}
+	if c.Key != "" || in.ClientMsgID == "" {
+		return e.send(ctx, c, in)
+	}
+	// The name of a message is its key. No client can send a blank in a key.
+	c.Key = "message " + in.ConversationID + " " + in.ClientMsgID
+	sent, err := e.send(ctx, c, in)
+	if fault.Is(err, fault.KeyReused) { // by a message with another content, which send names
+		c.Key = ""
+		return e.send(ctx, c, in)
+	}
+	return sent, err
+}
+
+func (e *Engine) send(ctx context.Context, c *op.Call, in SendInput) (*Sent, error) {
 	q := query{conversationID: in.ConversationID, options: in.Options, model: !in.NoReply, apiKey: in.APIKey}
 	return begin(ctx, e, c, q, func(tx Tx, s *turnSetup) (*Sent, *accepted, error) {
 		conv, parent, err := sendTo(tx, in)

@@ -64,6 +64,7 @@ type UserTx interface {
 type GenerationTx interface {
 	InsertGeneration(g *chat.Generation) error
 	Generation(id string) (*chat.Generation, error)
+	// UpdateGeneration stores g; NotFound for one that has ended.
 	UpdateGeneration(g *chat.Generation) error
 	PutPrompt(p *StoredPrompt) error
 	Prompt(id string) (*StoredPrompt, error)

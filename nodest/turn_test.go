@@ -143,6 +143,22 @@ func TestAClientMessageIDNamesOneMessage(t *testing.T) {
 	if e := s.wantCode(err, fault.Conflict); e.Details["messageId"] != sent.UserMessage.ID {
 		t.Errorf("details = %v", e.Details)
 	}
+
+	// Without a key the name serves as one.
+	in.ClientMsgID = "m-2"
+	first, err := s.Send(t.Context(), &op.Call{UserID: ann, Hash: "h"}, in)
+	s.must(err)
+	again := &op.Call{UserID: ann, Hash: "h"}
+	second, err := s.Send(t.Context(), again, in)
+	s.must(err)
+	if !again.Replayed || second.UserMessage.ID != first.UserMessage.ID {
+		t.Errorf("sent again: %+v, first %+v", second.UserMessage, first.UserMessage)
+	}
+	in.Text = "Hello again"
+	_, err = s.Send(t.Context(), &op.Call{UserID: ann, Hash: "other"}, in)
+	if e := s.wantCode(err, fault.Conflict); e.Details["messageId"] != first.UserMessage.ID {
+		t.Errorf("details = %v", e.Details)
+	}
 }
 
 func TestARepeatedCallHasOneEffect(t *testing.T) {

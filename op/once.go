@@ -17,28 +17,16 @@ type KeyRecord struct {
 	At    time.Time
 }
 
-// Once runs fn in a transaction of the acting user and returns its answer. With
-// an idempotency key the answer is stored with the effect: the same key and
-// content gives the first answer again and leaves fn out.
+// Once runs fn in a transaction of the acting user and returns its answer. With an
+// idempotency key the answer is stored with the effect: the same key and content gives the
+// first answer again and leaves fn out. The key is claimed before fn runs, so that a repeated
+// call waits for the first one, in whatever process that runs, and fn never sees its effect.
 //
 // fn may run more than once; what it hands out besides its answer it must set
 // anew in each run.
+//
+// Errors: those of fn; KeyReused; InProgress when the first call takes too long.
 func Once[X Tx, T any](ctx context.Context, store Store[X], c *Call, fn func(tx X) (T, error)) (T, error) {
-	answer, err := attempt(ctx, store, c, fn)
-	if c.Key != "" && fault.Is(err, fault.InProgress) {
-		// Somebody stored the key after we had looked: now it can be read.
-		answer, err = attempt(ctx, store, c, fn)
-	}
-	return answer, err
-}
-
-// Do is Once for an operation without an answer.
-func Do[X Tx](ctx context.Context, store Store[X], c *Call, fn func(tx X) error) error {
-	_, err := Once(ctx, store, c, func(tx X) (struct{}, error) { return struct{}{}, fn(tx) })
-	return err
-}
-
-func attempt[X Tx, T any](ctx context.Context, store Store[X], c *Call, fn func(tx X) (T, error)) (T, error) {
 	var answer T
 	err := store.Update(ctx, c.UserID, func(tx X) error {
 		var zero T
@@ -48,7 +36,7 @@ func attempt[X Tx, T any](ctx context.Context, store Store[X], c *Call, fn func(
 			answer, err = fn(tx)
 			return err
 		}
-		known, err := tx.Key(c.Key)
+		known, err := tx.ClaimKey(c.Key, c.Hash)
 		if err != nil {
 			return err
 		}
@@ -66,13 +54,19 @@ func attempt[X Tx, T any](ctx context.Context, store Store[X], c *Call, fn func(
 		if err != nil {
 			return fmt.Errorf("keep the answer of %s: %w", c.Key, err)
 		}
-		return tx.PutKey(&KeyRecord{Key: c.Key, Hash: c.Hash, Reply: reply, At: tx.Now()})
+		return tx.KeepReply(c.Key, reply)
 	})
 	if err != nil {
 		var zero T
 		return zero, err
 	}
 	return answer, nil
+}
+
+// Do is Once for an operation without an answer.
+func Do[X Tx](ctx context.Context, store Store[X], c *Call, fn func(tx X) error) error {
+	_, err := Once(ctx, store, c, func(tx X) (struct{}, error) { return struct{}{}, fn(tx) })
+	return err
 }
 
 // Answered reports whether the key of a call has an answer already.

@@ -8,6 +8,7 @@ package op
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,8 +49,13 @@ type Tx interface {
 	Emit(events ...*stream.Event) error
 	// Key looks an idempotency key up (nil when unknown or older than 48 h).
 	Key(key string) (*KeyRecord, error)
-	// PutKey stores one; fault.InProgress if it exists meanwhile.
-	PutKey(r *KeyRecord) error
+	// ClaimKey takes an idempotency key for this transaction and returns nil, or the
+	// record of the call that had it before. While another transaction has claimed the
+	// key it waits for the end of that: fault.InProgress after 10 seconds. A transaction
+	// that is rolled back leaves no claim.
+	ClaimKey(key, hash string) (*KeyRecord, error)
+	// KeepReply stores the answer under a key that was claimed.
+	KeepReply(key string, reply json.RawMessage) error
 }
 
 // Store runs transactions with the Tx of a subject; package store provides it on

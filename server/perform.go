@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"sync"
+	"time"
 
 	"nodest/fault"
 	"nodest/op"
@@ -11,9 +12,8 @@ import (
 )
 
 // perform runs an operation for one call and is where both transports meet. c.Hash
-// is set here. If another call with the same key is running, this one waits for it with
-// wait, and fails with fault.InProgress without.
-func (s *Server) perform(ctx context.Context, o *api.Operation, c *op.Call, data []byte, wait bool) (result any, err error) {
+// is set here. caller is who waits for the answer: see once.
+func (s *Server) perform(ctx, caller context.Context, o *api.Operation, c *op.Call, data []byte) (result any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			result, err = nil, panicked(r)
@@ -30,21 +30,35 @@ func (s *Server) perform(ctx context.Context, o *api.Operation, c *op.Call, data
 		return nil, err
 	}
 	c.Hash = hash
-	return s.once(ctx, c, wait, func() (any, error) { return run(ctx, &s.Services, c) })
+	return s.once(ctx, caller, c, func() (any, error) { return run(ctx, &s.Services, c) })
 }
 
+// keyWait is how long a call waits for another one with its key.
+const keyWait = 10 * time.Second
+
 // once runs f, which writes under the key of c. Calls with the same key run one at a
-// time in this process; the second finds the answer of the first in the database.
-func (s *Server) once(ctx context.Context, c *op.Call, wait bool, f func() (any, error)) (any, error) {
+// time in this process; the second waits, until its caller goes away or for keyWait, and
+// finds the answer of the first in the database. In another process it waits there.
+//
+// f may have failed because of what the same call has just done in another process: what
+// f read before its transaction was changed already. Then f runs again and finds the answer.
+func (s *Server) once(ctx, caller context.Context, c *op.Call, f func() (any, error)) (any, error) {
 	if c.Key == "" {
 		return f()
 	}
-	done, err := s.calls.enter(ctx, c.UserID+"/"+c.Key, wait)
+	done, err := s.calls.enter(caller, c.UserID+"/"+c.Key)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return f()
+	result, err := f()
+	if err == nil {
+		return result, nil
+	}
+	if known, failed := s.Archives.Answered(ctx, c); known && failed == nil {
+		return f()
+	}
+	return nil, err
 }
 
 // inflight tracks the keys of running calls.
@@ -53,7 +67,10 @@ type inflight struct {
 	keys map[string]chan struct{} // closed when the work is done
 }
 
-func (i *inflight) enter(ctx context.Context, key string, wait bool) (done func(), err error) {
+// enter waits for the turn of a call with a key; done ends it.
+func (i *inflight) enter(ctx context.Context, key string) (done func(), err error) {
+	late := time.NewTimer(keyWait)
+	defer late.Stop()
 	for {
 		i.mu.Lock()
 		busy, ok := i.keys[key]
@@ -72,11 +89,10 @@ func (i *inflight) enter(ctx context.Context, key string, wait bool) (done func(
 			}, nil
 		}
 		i.mu.Unlock()
-		if !wait {
-			return nil, fault.New(fault.InProgress, "a request with this idempotency key is still running")
-		}
 		select {
 		case <-busy:
+		case <-late.C:
+			return nil, fault.New(fault.InProgress, "a request with this idempotency key is still running")
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -81,7 +81,7 @@ func (s *Server) operation(r *route) handler {
 		if (r.Starts || r.Attaches) && wantsStream(c.Request()) {
 			return s.stream(c, who, r.Operation, call, data)
 		}
-		result, err := s.perform(detached(c.Request().Context()), r.Operation, call, data, false)
+		result, err := s.perform(detached(c.Request().Context()), c.Request().Context(), r.Operation, call, data)
 		if err != nil {
 			return err
 		}
@@ -318,7 +318,7 @@ func (s *Server) deviceAck(c echo.Context, who *account.Identity) error {
 	}
 	call := s.call(c, who)
 	call.Device = c.Param("id")
-	result, err := s.perform(detached(c.Request().Context()), s.ops["ack"], call, body, false)
+	result, err := s.perform(detached(c.Request().Context()), c.Request().Context(), s.ops["ack"], call, body)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,8 @@ func (s *Server) take(c echo.Context, who *account.Identity, u api.Upload, f api
 		about = []string{u.Name, f.ID, f.KnowledgeBaseID, f.Name, f.Rename, f.Source, f.Hash}
 	}
 	call.Hash = api.Hash(strings.Join(about, "/"), f.Data)
-	result, err := u.Run(detached(c.Request().Context()), &s.Services, call, f)
+	ctx := detached(c.Request().Context())
+	result, err := s.once(ctx, c.Request().Context(), call, func() (any, error) { return u.Run(ctx, &s.Services, call, f) })
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (s *Server) ported(c echo.Context, who *account.Identity, name string, in, 
 	call := s.call(c, who)
 	result, err := any(nil), wrong
 	if wrong == nil {
-		result, err = s.runPorted(detached(c.Request().Context()), call, name, content, run)
+		result, err = s.runPorted(c.Request().Context(), call, name, content, run)
 	}
 	if err != nil {
 		return s.portFails(c, err, ok)
@@ -111,7 +111,7 @@ func (s *Server) ported(c echo.Context, who *account.Identity, name string, in, 
 	return answer(c, 0, call, result)
 }
 
-func (s *Server) runPorted(ctx context.Context, call *op.Call, name string, content any, run func(context.Context, *op.Call) (any, error)) (any, error) {
+func (s *Server) runPorted(caller context.Context, call *op.Call, name string, content any, run func(context.Context, *op.Call) (any, error)) (any, error) {
 	if call.Key != "" && !plainKey.MatchString(call.Key) {
 		return nil, badKey()
 	}
@@ -123,7 +123,8 @@ func (s *Server) runPorted(ctx context.Context, call *op.Call, name string, cont
 		return nil, err
 	}
 	call.Hash = api.Hash(name, canonical)
-	return s.once(ctx, call, false, func() (any, error) { return run(ctx, call) })
+	ctx := detached(caller)
+	return s.once(ctx, caller, call, func() (any, error) { return run(ctx, call) })
 }
 
 // portBody reads the members of a body that in, a pointer to a struct, knows. A

@@ -212,7 +212,7 @@ func (s *Server) stream(c echo.Context, who *account.Identity, o *api.Operation,
 	}
 	defer leave()
 	t.epoch = at.Epoch
-	result, err := s.perform(detached(ctx), o, call, data, false)
+	result, err := s.perform(detached(ctx), ctx, o, call, data)
 	if err != nil {
 		return err
 	}

@@ -74,6 +74,7 @@ type parts struct {
 	now    func() time.Time // the clock of the store; it may leap
 	tools  *mcptool.Service // instead of one without servers
 	room   int64            // bytes of a user's documents; 0 = the default
+	beside *testServer      // whose database it serves, as another process would; nil = its own
 }
 
 // newTestServer starts a server; change may be nil.
@@ -93,9 +94,13 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	if own.now != nil {
 		lease = 1000 * time.Hour // a leap must not take a job away from its process
 	}
-	h.db = database(t)(t, store.Options{Log: log, Now: own.now, Committed: func(userID string, events []*stream.Event) {
-		h.hub.Committed(userID, events)
-	}, Jobs: func(cancelled []string) { h.jobs.Changed(cancelled) }})
+	if own.beside != nil {
+		h.db = own.beside.db
+	} else {
+		h.db = database(t)(t, store.Options{Log: log, Now: own.now, Committed: func(userID string, events []*stream.Event) {
+			h.hub.Committed(userID, events)
+		}, Jobs: func(cancelled []string) { h.jobs.Changed(cancelled) }})
+	}
 	h.jobs = jobs.New(h.db, jobs.Options{Alone: true, Lease: lease, Log: log})
 	h.memory = memory.New(h.db.Memory(), memory.Options{Scenes: h.scene, Settings: h.settings, Log: log})
 	h.hub = stream.NewHub(h.db, stream.HubOptions{Log: log})

@@ -145,7 +145,7 @@ func (c *socket) operate(cmd *command) (result any, replayed bool, err error) {
 		return nil, false, fault.InvalidField("key", "required", "required: this command needs an idempotency key")
 	}
 	call := c.call(cmd.Key)
-	result, err = c.s.perform(c.s.ctx, o, call, cmd.Data, true)
+	result, err = c.s.perform(c.s.ctx, c.s.ctx, o, call, cmd.Data)
 	return result, call.Replayed, err
 }
 
@@ -234,7 +234,7 @@ func (c *socket) attach(cmd *command) {
 		return
 	}
 	c.out.Attach(in.GenerationID, func() ([]byte, *outbox.Text) {
-		result, err := c.s.perform(c.s.ctx, c.s.ops["gen.attach"], c.call(""), cmd.Data, true)
+		result, err := c.s.perform(c.s.ctx, c.s.ctx, c.s.ops["gen.attach"], c.call(""), cmd.Data)
 		if err != nil {
 			return c.failure(cmd.ID, cmd.Cmd, err), nil
 		}

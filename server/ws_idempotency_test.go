@@ -3,23 +3,29 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"nodest/fault"
+	"nodest/nodest"
 	"nodest/op"
 )
 
 // TestAWriteRepeatedFiveTimesIsDoneOnce sends every write command five times with the
-// same key, over two WebSockets at once and over REST: it takes effect once, and all
-// get the same result (see withoutForgotten).
+// same key to two servers of one database, at once over WebSockets and REST: it takes
+// effect once, and all get the same result (see withoutForgotten).
 func TestAWriteRepeatedFiveTimesIsDoneOnce(t *testing.T) {
 	h := newTestServer(t, nil)
+	other := newTestServerOf(t, parts{beside: h}, nil)
 	one, _ := h.connect(map[string]any{"deviceId": "d-1"})
-	two, _ := h.connect(map[string]any{"deviceId": "d-2"})
+	two, _ := other.connect(map[string]any{"deviceId": "d-2"})
 	character, chat := h.newCharacter(), h.newChat()
 	greeting := h.head(chat)
 	sent := one.ok("chat.send", "first", map[string]any{"conversationId": chat, "text": "Hi"})
@@ -50,7 +56,7 @@ func TestAWriteRepeatedFiveTimesIsDoneOnce(t *testing.T) {
 		{"chat.create", map[string]any{"characterId": character}, "POST", "/conversations", map[string]any{"characterId": character}, 0},
 		{"chat.update", map[string]any{"conversationId": chat, "title": "T"}, "PATCH", "/conversations/" + chat, map[string]any{"title": "T"}, 0},
 		{"chat.send", map[string]any{"conversationId": chat, "text": "Once", "reply": false}, "POST", "/conversations/" + chat + "/messages", map[string]any{"text": "Once", "reply": false}, 0},
-		{"chat.send", map[string]any{"conversationId": chat, "text": "And answer"}, "POST", "/conversations/" + chat + "/messages", map[string]any{"text": "And answer"}, 1},
+		{"chat.send", map[string]any{"conversationId": chat, "text": "And answer", "clientMsgId": "c"}, "POST", "/conversations/" + chat + "/messages", map[string]any{"text": "And answer", "clientMsgId": "c"}, 1},
 		{"gen.regenerate", map[string]any{"messageId": reply}, "POST", "/messages/" + reply + "/regenerate", nil, 1},
 		{"gen.continue", map[string]any{"messageId": reply}, "POST", "/messages/" + reply + "/continue", nil, 1},
 		{"gen.impersonate", map[string]any{"conversationId": chat}, "POST", "/conversations/" + chat + "/impersonate", nil, 1},
@@ -80,11 +86,24 @@ func TestAWriteRepeatedFiveTimesIsDoneOnce(t *testing.T) {
 		t.Run(fmt.Sprint(c.command, " ", i), func(t *testing.T) {
 			key := fmt.Sprint("five-", i)
 			before := h.seq()
+			body := ""
+			if c.body != nil {
+				b, err := json.Marshal(c.body)
+				h.must(err)
+				body = string(b)
+			}
 			answers := make([]*frame, 4)
+			overREST := make([]*restResponse, 2)
 			var all sync.WaitGroup
 			for n := range answers {
 				p := []*wsClient{one, two}[n%2]
 				all.Go(func() { answers[n] = p.answer(p.send(c.command, key, c.data)) })
+			}
+			for n := range overREST {
+				at := []*testServer{h, other}[n]
+				all.Go(func() {
+					overREST[n] = at.rest(c.method, c.path, body, "Idempotency-Key: "+key, "Prefer: respond-async")
+				})
 			}
 			all.Wait()
 			fresh := 0
@@ -99,22 +118,22 @@ func TestAWriteRepeatedFiveTimesIsDoneOnce(t *testing.T) {
 					t.Errorf("two answers:\n%s\n%s", f.Data, answers[0].Data)
 				}
 			}
+			for _, a := range overREST {
+				if a.status >= 300 {
+					t.Errorf("REST: %d %s", a.status, a.body)
+				}
+				if a.header.Get("Idempotency-Replayed") != "true" {
+					fresh++
+				}
+			}
 			if fresh != 1 {
-				t.Errorf("%d of 4 answers are not replays", fresh)
-			}
-			body := ""
-			if c.body != nil {
-				b, err := json.Marshal(c.body)
-				h.must(err)
-				body = string(b)
-			}
-			a := h.rest(c.method, c.path, body, "Idempotency-Key: "+key, "Prefer: respond-async")
-			if a.status >= 300 || a.header.Get("Idempotency-Replayed") != "true" {
-				t.Errorf("REST: %d %s", a.status, a.body)
+				t.Errorf("%d of 6 answers are not replays", fresh)
 			}
 			if gen := field[string](t, answers[0], "generationId"); gen != "" {
-				if _, err := h.engine.Wait(context.Background(), h.user.ID, gen); err != nil {
-					t.Error(err)
+				for _, engine := range []*nodest.Engine{h.engine, other.engine} { // the one that runs it knows when it is done
+					if _, err := engine.Wait(context.Background(), h.user.ID, gen); err != nil {
+						t.Error(err)
+					}
 				}
 			}
 			generations := map[string]bool{}
@@ -146,8 +165,8 @@ func (h *testServer) head(chat string) string {
 	return c.HeadID
 }
 
-// TestAKeyStillInProgress: while the first request with a key still runs, REST
-// answers in_progress, and the WebSocket waits.
+// TestAKeyStillInProgress: while the first request with a key still runs, others wait for it
+// on both transports.
 func TestAKeyStillInProgress(t *testing.T) {
 	h := newTestServer(t, nil)
 	ctx := context.Background()
@@ -155,7 +174,7 @@ func TestAKeyStillInProgress(t *testing.T) {
 	call := func() *op.Call { return &op.Call{UserID: h.user.ID, Key: "k"} }
 	first := make(chan error, 1)
 	go func() {
-		_, err := h.server.once(ctx, call(), false, func() (any, error) {
+		_, err := h.server.once(ctx, ctx, call(), func() (any, error) {
 			close(started)
 			<-release
 			return nil, nil
@@ -164,17 +183,59 @@ func TestAKeyStillInProgress(t *testing.T) {
 	}()
 	await(t, started, "the first call")
 	chat := h.newChat()
-	a := h.rest("PATCH", "/conversations/"+chat, `{"title":"x"}`, "Idempotency-Key: k")
-	if a.status != http.StatusConflict || a.object(t)["code"] != "in_progress" || a.object(t)["retry"] != "same" {
-		t.Errorf("REST: %d %s", a.status, a.body)
-	}
 	p, _ := h.connect(nil)
 	id := p.send("chat.update", "k", map[string]any{"conversationId": chat, "title": "x"})
+	overREST := make(chan *restResponse, 1)
+	go func() { overREST <- h.rest("PATCH", "/conversations/"+chat, `{"title":"x"}`, "Idempotency-Key: k") }()
 	close(release)
-	if f := p.answer(id); !*f.OK || f.Replay {
-		t.Errorf("WebSocket: %+v", f)
+	f, a := p.answer(id), await(t, overREST, "the answer of the route")
+	if !*f.OK || a.status != http.StatusOK || f.Replay == (a.header.Get("Idempotency-Replayed") == "true") {
+		t.Errorf("WebSocket: %+v; REST: %d %s", f, a.status, a.body)
 	}
 	h.must(await(t, first, "the end of the first call"))
+}
+
+// A call does not wait forever for another one with its key, nor after its caller has gone.
+func TestWaitingForAKeyEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls inflight
+		done, err := calls.enter(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if _, err := calls.enter(t.Context(), "k"); !fault.Is(err, fault.InProgress) || time.Since(begun) != keyWait {
+			t.Errorf("after %s: %v", time.Since(begun), err)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if _, err := calls.enter(gone, "k"); !errors.Is(err, context.Canceled) {
+			t.Errorf("the caller has gone: %v", err)
+		}
+		done()
+		if done, err = calls.enter(t.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		done()
+	})
+}
+
+// A call that fails because the same call was carried out meanwhile in another process gets
+// the answer of that.
+func TestACallThatLostARaceGetsTheFirstAnswer(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	runs := 0
+	result, err := h.server.once(t.Context(), t.Context(), &op.Call{UserID: h.user.ID, Key: "k", Hash: "h"}, func() (any, error) {
+		if runs++; runs > 1 {
+			return "the first answer", nil
+		}
+		h.must(h.engine.DeleteConversation(t.Context(), &op.Call{UserID: h.user.ID, Key: "k", Hash: "h"}, chat))
+		return nil, fault.New(fault.NotFound, "it is deleted already")
+	})
+	if result != "the first answer" || err != nil || runs != 2 {
+		t.Errorf("%d runs: %v %v", runs, result, err)
+	}
 }
 
 // TestMemoryOfIdleConnections prints the memory per idle connection; the target is

@@ -10,7 +10,6 @@ import (
 
 	"nodest/chat"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
@@ -101,7 +100,7 @@ func TestManyUsersAtOnce(t *testing.T) {
 							if err := tx.Ack("phone", m.Seq, map[string]string{c: m.ID}); err != nil {
 								return err
 							}
-							return tx.PutKey(&op.KeyRecord{Key: key})
+							return errOf(tx.ClaimKey(key, ""))
 						})
 						if err != nil {
 							e.Error(err)

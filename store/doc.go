@@ -21,7 +21,7 @@
 // # Lock order on PostgreSQL
 //
 // A transaction locks rows in this order, so that no two can wait for each other:
-// characters and resources; conversations (LockConversation, by id where there
+// its idempotency key; characters and resources; conversations (LockConversation, by id where there
 // are several, but a fork before what it is copied from); messages, swipes and
 // generations of these; what the circle has spent on a day (LockSpend), then its turns,
 // posts and relationships; the user's own row, when a generation gets its place

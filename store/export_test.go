@@ -40,6 +40,12 @@ func Exec(t nodest.Tx, query string, args ...any) error {
 	return err
 }
 
+// ClaimKey is tx.ClaimKey that waits for wait at most.
+func ClaimKey(t nodest.Tx, key string, wait time.Duration) error {
+	_, err := t.Tx.(*tx).claimKey(key, "h", wait)
+	return err
+}
+
 // Web is t as package websearch has it.
 func Web(t nodest.Tx) websearch.Tx { return t.Tx.(*tx).webSearch() }
 

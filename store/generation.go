@@ -37,10 +37,11 @@ func (s *session) generations(rest string, args ...any) ([]*chat.Generation, err
 	return sqldb.Map(s, (*generationRow).generation, selectGenerations+rest, args...)
 }
 
-// UpdateGeneration stores everything of g but where it belongs.
+// UpdateGeneration stores everything of g but where it belongs. A generation that has ended
+// does not change: it is NotFound.
 func (t *tx) UpdateGeneration(g *chat.Generation) error {
 	return t.UpdateOne("generation", "generations", newGenerationRow(g), []string{"id", "user_id", "conversation_id", "created_at"},
-		"WHERE user_id = ? AND id = ?", t.userID, g.ID)
+		"WHERE user_id = ? AND id = ? AND is_open", t.userID, g.ID)
 }
 
 // Running returns those that have not ended, oldest first.

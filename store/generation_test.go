@@ -115,6 +115,7 @@ func TestALeaseDecidesWhoWritesAGeneration(t *testing.T) {
 		mine.Status = chat.GenInterrupted
 		e.update(func(tx nodest.Tx) error { return tx.UpdateGeneration(mine) })
 		e.code(fault.Conflict, e.db.Checkpoint(ctx, mine, 15*time.Second))
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.UpdateGeneration(mine) }) // it ends once
 		running(here, queued.ID)
 	})
 }

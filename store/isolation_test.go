@@ -18,7 +18,6 @@ import (
 	"nodest/knowledge"
 	"nodest/nodest"
 	"nodest/nodest/app"
-	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
@@ -64,7 +63,7 @@ func fill(e *env, user string) fixture {
 			tx.Characters.PutSettings(&character.UserSettings{UserName: "private", Version: 1}),
 			tx.AddUsage(nodest.UsageRow{Provider: "p", Requests: 1}),
 			tx.Ack("phone", 1, nil),
-			tx.PutKey(&op.KeyRecord{Key: x.key, Hash: "h"}),
+			errOf(tx.ClaimKey(x.key, "h")),
 			tx.Characters.InsertCharacter(&character.Character{ID: x.character, Name: "private"}),
 			tx.Characters.PutAvatar(x.character, &character.Avatar{Data: []byte("private")}),
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
@@ -151,9 +150,11 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		r, err := tx.Key(x.key)
 		return wantEmpty(e, r == nil, err)
 	},
-	"PutKey": func(e *env, tx nodest.Tx, x fixture) error {
-		return tx.PutKey(&op.KeyRecord{Key: x.key, Hash: "intruder"})
+	"ClaimKey": func(e *env, tx nodest.Tx, x fixture) error {
+		r, err := tx.ClaimKey(x.key, "intruder")
+		return wantEmpty(e, r == nil, err)
 	},
+	"KeepReply": func(e *env, tx nodest.Tx, x fixture) error { return tx.KeepReply(x.key, []byte(`"intruder"`)) },
 	"Settings": func(e *env, tx nodest.Tx, x fixture) error {
 		s, err := tx.Characters.Settings()
 		return wantEmpty(e, s.UserName == "", err)

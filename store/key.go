@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"time"
 
 	"nodest/fault"
@@ -17,15 +18,32 @@ func (t *tx) Key(key string) (*op.KeyRecord, error) {
 		" WHERE user_id = ? AND call_key = ? AND created_at > ?", t.userID, key, t.Now().Add(-keyLife))
 }
 
-// PutKey stores a record. Where another transaction stored the key meanwhile
-// (PostgreSQL), the closure runs again and finds it.
-func (t *tx) PutKey(r *op.KeyRecord) error {
-	n, err := t.Exec(`INSERT INTO call_keys (user_id, call_key, hash, reply, created_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (user_id, call_key) DO UPDATE
-		SET hash = EXCLUDED.hash, reply = EXCLUDED.reply, created_at = EXCLUDED.created_at
-		WHERE call_keys.created_at <= ?`, t.userID, r.Key, r.Hash, r.Reply, t.Now(), t.Now().Add(-keyLife))
-	if err == nil && n == 0 {
-		return t.Lose(fault.New(fault.InProgress, "a request with this idempotency key is still running"))
+// claimWait is how long a call waits for the transaction of another one with its key.
+const claimWait = 10 * time.Second
+
+// ClaimKey takes a key for this transaction, or returns the record of an earlier call.
+func (t *tx) ClaimKey(key, hash string) (*op.KeyRecord, error) {
+	return t.claimKey(key, hash, claimWait)
+}
+
+// claimKey inserts the row of a key, without an answer yet. On PostgreSQL that waits for
+// another transaction that has inserted it.
+func (t *tx) claimKey(key, hash string, wait time.Duration) (*op.KeyRecord, error) {
+	running := fault.New(fault.InProgress, "a request with this idempotency key is still running")
+	n, err := t.ExecWithin(wait, running, `INSERT INTO call_keys (user_id, call_key, hash, created_at) VALUES (?, ?, ?, ?)
+		ON CONFLICT (user_id, call_key) DO UPDATE SET hash = EXCLUDED.hash, reply = NULL, created_at = EXCLUDED.created_at
+		WHERE call_keys.created_at <= ?`, t.userID, key, hash, t.Now(), t.Now().Add(-keyLife))
+	if err != nil || n > 0 {
+		return nil, err
 	}
-	return err
+	known, err := t.Key(key)
+	if err == nil && known == nil { // it has just expired
+		err = t.Lose(running)
+	}
+	return known, err
+}
+
+// KeepReply stores the answer of the call that has claimed a key.
+func (t *tx) KeepReply(key string, reply json.RawMessage) error {
+	return t.ExecOne("idempotency key", "UPDATE call_keys SET reply = ? WHERE user_id = ? AND call_key = ?", reply, t.userID, key)
 }

@@ -13,7 +13,6 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 	"nodest/stream"
 )
@@ -218,7 +217,7 @@ func TestRecentEventsStay(t *testing.T) {
 func TestOnlyOneProcessMaintains(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		for range 40 {
-			e.update(func(tx nodest.Tx) error { return tx.PutKey(&op.KeyRecord{Key: id()}) })
+			e.update(func(tx nodest.Tx) error { return errOf(tx.ClaimKey(id(), "")) })
 		}
 		e.clock.advance(3 * day)
 		var keys, failed atomic.Int64

@@ -5,7 +5,6 @@ import (
 
 	"nodest/memory"
 	"nodest/nodest"
-	"nodest/op"
 )
 
 func (e *env) suggestionTexts(character string) (texts []string) {
@@ -49,9 +48,9 @@ func TestSuggestionsAndStoredRepliesAreRemovedWithTheirSources(t *testing.T) {
 					for _, err := range []error{
 						tx.Memory.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen, Suggestion: same}),
 						tx.Memory.InsertSuggestion(r.character, &made),
-						tx.PutKey(&op.KeyRecord{Key: "0", Reply: []byte(`{"id":"` + r.second.ID + `","rootId":"` + r.first.ID + `"}`)}),
-						tx.PutKey(&op.KeyRecord{Key: "1", Reply: []byte(`{"id":"` + made.ID + `","memoryId":""}`)}),
-						tx.PutKey(&op.KeyRecord{Key: "2", Reply: []byte(`{"id":"` + other.first.ID + `","rootId":"` + other.first.ID + `"}`)}),
+						answered(tx, "0", `{"id":"`+r.second.ID+`","rootId":"`+r.first.ID+`"}`),
+						answered(tx, "1", `{"id":"`+made.ID+`","memoryId":""}`),
+						answered(tx, "2", `{"id":"`+other.first.ID+`","rootId":"`+other.first.ID+`"}`),
 					} {
 						if err != nil {
 							return err

@@ -7,11 +7,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"nodest/fault"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
@@ -156,58 +154,6 @@ func TestEventNumbersHaveNoGaps(t *testing.T) {
 			e.Fatal(err)
 		}
 		e.equal("a page", []int64{page[0].Seq, page[1].Seq}, []int64{4, 5})
-	})
-}
-
-func TestAnIdempotencyKeyHasOneEffect(t *testing.T) {
-	onBothDatabases(t, func(e *env) {
-		conversation := e.conversation()
-		once := func(key string) error {
-			return e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
-				if r, err := tx.Key(key); err != nil || r != nil {
-					return err
-				}
-				if _, err := say(tx, conversation, "", key); err != nil {
-					return err
-				}
-				return tx.PutKey(&op.KeyRecord{Key: key, Hash: "h", Reply: []byte(`{"z":1, "a":2}`)})
-			})
-		}
-		var group sync.WaitGroup
-		for range 8 {
-			group.Go(func() {
-				for _, key := range []string{"k1", "k2", "k3", "k\x00"} {
-					if err := once(key); err != nil {
-						e.Error(err)
-					}
-				}
-			})
-		}
-		group.Wait()
-		e.view(func(tx nodest.Tx) error {
-			roots, err := tx.Chats.Children(conversation, "")
-			e.equal("messages", len(roots), 4)
-			if err != nil {
-				return err
-			}
-			r, err := tx.Key("k1")
-			e.equal("record", *r, op.KeyRecord{Key: "k1", Hash: "h", Reply: []byte(`{"z":1, "a":2}`), At: start})
-			return err
-		})
-		e.refused(fault.InProgress, func(tx nodest.Tx) error {
-			return tx.PutKey(&op.KeyRecord{Key: "k1", Hash: "other"})
-		})
-		e.clock.advance(48 * time.Hour)
-		e.update(func(tx nodest.Tx) error {
-			r, err := tx.Key("k1")
-			if r != nil {
-				e.Error("a key is known after 48 hours")
-			}
-			if err != nil {
-				return err
-			}
-			return tx.PutKey(&op.KeyRecord{Key: "k1", Hash: "other", Reply: []byte(`1`)})
-		})
 	})
 }
 

@@ -105,6 +105,24 @@ func (s *Session) Exec(query string, args ...any) (int64, error) {
 	return s.exec(query, args)
 }
 
+// ExecWithin is Exec of a statement that may wait for another transaction on PostgreSQL. If
+// that takes longer than d, the statement fails with late, and so does the transaction.
+func (s *Session) ExecWithin(d time.Duration, late error, query string, args ...any) (int64, error) {
+	if !s.Postgres {
+		return s.Exec(query, args...)
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, d)
+	defer cancel()
+	bounded := *s
+	bounded.ctx = ctx
+	n, err := bounded.Exec(query, args...)
+	s.err = bounded.err
+	if err != nil && ctx.Err() != nil && s.ctx.Err() == nil {
+		s.err, err = late, late
+	}
+	return n, err
+}
+
 // Run is Exec for those who do not need the number.
 func (s *Session) Run(query string, args ...any) error {
 	_, err := s.Exec(query, args...)

@@ -1,0 +1,171 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/op"
+	"nodest/store"
+)
+
+// answered stores an answer under a key.
+func answered(tx nodest.Tx, key, reply string) error {
+	_, err := tx.ClaimKey(key, "h")
+	return errors.Join(err, tx.KeepReply(key, json.RawMessage(reply)))
+}
+
+func TestAnIdempotencyKeyHasOneEffect(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		conversation := e.conversation()
+		once := func(key string) error {
+			return e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
+				if r, err := tx.ClaimKey(key, "h"); err != nil || r != nil {
+					return err
+				}
+				if _, err := say(tx, conversation, "", key); err != nil {
+					return err
+				}
+				return tx.KeepReply(key, []byte(`{"z":1, "a":2}`))
+			})
+		}
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				for _, key := range []string{"k1", "k2", "k3", "k\x00"} {
+					if err := once(key); err != nil {
+						e.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		first := op.KeyRecord{Key: "k1", Hash: "h", Reply: []byte(`{"z":1, "a":2}`), At: start}
+		e.view(func(tx nodest.Tx) error {
+			roots, err := tx.Chats.Children(conversation, "")
+			e.equal("messages", len(roots), 4)
+			if err != nil {
+				return err
+			}
+			r, err := tx.Key("k1")
+			e.equal("record", *r, first)
+			return err
+		})
+		e.update(func(tx nodest.Tx) error {
+			r, err := tx.ClaimKey("k1", "other")
+			e.equal("record of a claimed key", *r, first)
+			return err
+		})
+		e.clock.advance(48 * time.Hour)
+		e.update(func(tx nodest.Tx) error {
+			if r, err := tx.Key("k1"); r != nil || err != nil {
+				e.Error("a key is known after 48 hours", err)
+			}
+			r, err := tx.ClaimKey("k1", "other")
+			if r != nil {
+				e.Error("an old key cannot be claimed")
+			}
+			return err
+		})
+	})
+}
+
+// A call whose key another transaction has claimed waits for its end, whatever that is. It
+// has no effect that could meet that of the other: the key is the first thing that it takes.
+func TestAClaimedKeyIsWaitedFor(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		first error // the end of the first transaction
+		reply string
+	}{
+		{"until it is stored", nil, `1`},
+		{"until it has failed", errors.New("refused"), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			onBothDatabases(t, func(e *env) {
+				claimed, end, ended := make(chan struct{}), make(chan error), make(chan error, 1)
+				go func() {
+					ended <- e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
+						err := answered(tx, "k", `1`)
+						close(claimed)
+						return errors.Join(err, <-end)
+					})
+				}()
+				<-claimed
+				var found *op.KeyRecord
+				second := make(chan error, 1)
+				go func() {
+					second <- e.db.Update(context.Background(), e.user, func(tx nodest.Tx) (err error) {
+						found, err = tx.ClaimKey("k", "h")
+						return err
+					})
+				}()
+				e.waitsForALock()
+				select {
+				case err := <-second:
+					e.Fatalf("the second call did not wait: %v", err)
+				default:
+				}
+				end <- tt.first
+				if err := <-ended; !errors.Is(err, tt.first) {
+					e.Fatal(err)
+				}
+				if err := <-second; err != nil {
+					e.Fatal(err)
+				}
+				reply := ""
+				if found != nil {
+					reply = string(found.Reply)
+				}
+				e.equal("what the second call finds", reply, tt.reply)
+			})
+		})
+	}
+}
+
+// waitsForALock returns when a transaction waits for another one.
+func (e *env) waitsForALock() {
+	e.Helper()
+	if !store.OnPostgres(e.db) {
+		return // the second transaction has not begun
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND transactionid IS NOT NULL"+
+			" AND pid IN (SELECT pid FROM pg_stat_activity WHERE query LIKE 'INSERT INTO call_keys%')")
+		switch {
+		case err != nil:
+			e.Fatal(err)
+		case n[0] > 0:
+			return
+		case time.Now().After(deadline):
+			e.Fatal("nothing waits")
+		}
+	}
+}
+
+// The waiting is bounded, so that a process that hangs does not take the connections of others.
+func TestAClaimedKeyIsNotWaitedForForever(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		if !store.OnPostgres(e.db) {
+			return // one writer: the first has ended when the second begins
+		}
+		e.update(func(tx nodest.Tx) error {
+			if err := answered(tx, "k", `1`); err != nil {
+				return err
+			}
+			err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
+				return store.ClaimKey(tx, "k", 20*time.Millisecond)
+			})
+			if !fault.Is(err, fault.InProgress) {
+				e.Errorf("error = %v", err)
+			}
+			return nil
+		})
+		e.update(func(tx nodest.Tx) error { return answered(tx, "other", `1`) }) // the connections work
+	})
+}
