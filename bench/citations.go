@@ -231,7 +231,7 @@ func offlineReply(ctx context.Context, q *miniweb.Question, found *websearch.Fou
 	if q.Lang == "zh" {
 		language = framework.Chinese
 	}
-	prompt, err := framework.Build(framework.Input{
+	prompt, err := framework.Build(ctx, framework.Input{
 		User: framework.Message{Role: "user", Text: q.Question}, Findings: framework.Findings{Web: found.Block(1)},
 		Options: framework.Options{Language: language},
 	})

@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -26,24 +27,24 @@ const (
 // Framework measures the building of prompts and prints one line per measurement:
 // the median time of a run, allocations and bytes of one run. It needs neither
 // network nor data.
-func Framework(out io.Writer) error {
-	return measureFramework(out, frameworkMessages, 300*time.Millisecond)
+func Framework(ctx context.Context, out io.Writer) error {
+	return measureFramework(ctx, out, frameworkMessages, 300*time.Millisecond)
 }
 
 // measureFramework is Framework for a chat of another length, with each measurement
 // repeated for another time.
-func measureFramework(out io.Writer, messages int, each time.Duration) error {
+func measureFramework(ctx context.Context, out io.Writer, messages int, each time.Duration) error {
 	fmt.Fprintf(out, "prompt building: %d messages, %d entries (%d in the chat)\n", messages, frameworkEntries, frameworkDepth)
 	f := newFrameworkChat(messages)
-	t := &table{out: out, each: each}
+	t := &table{ctx: ctx, out: out, each: each}
 	compiled := framework.Compile(f.sources)
 	var texts []string
 	for _, m := range f.history {
 		texts = append(texts, m.Text)
 	}
 	t.row("compile the documents (once per version)", func() { framework.Compile(f.sources) })
-	t.row("key scan, last 20 messages", func() { compiled.Matches(texts[len(texts)-20:], nil) })
-	t.row("key scan, all messages", func() { compiled.Matches(texts, nil) })
+	t.row("key scan, last 20 messages", func() { t.scan(compiled, texts[len(texts)-20:]) })
+	t.row("key scan, all messages", func() { t.scan(compiled, texts) })
 
 	for _, scan := range []struct {
 		name  string
@@ -125,13 +126,20 @@ func (f *frameworkChat) input(c *framework.Compiled) framework.Input {
 
 // table prints measurements.
 type table struct {
+	ctx  context.Context
 	out  io.Writer
 	each time.Duration // how long a measurement is repeated
 	err  error
 }
 
+func (t *table) scan(c *framework.Compiled, texts []string) {
+	if _, err := c.Matches(t.ctx, texts, nil); err != nil && t.err == nil {
+		t.err = err
+	}
+}
+
 func (t *table) build(in framework.Input) *framework.Prompt {
-	p, err := framework.Build(in)
+	p, err := framework.Build(t.ctx, in)
 	if err != nil && t.err == nil {
 		t.err = err
 	}

@@ -9,7 +9,7 @@ import (
 // judged.
 func TestFrameworkPrints(t *testing.T) {
 	var out strings.Builder
-	if err := measureFramework(&out, 50, 0); err != nil {
+	if err := measureFramework(t.Context(), &out, 50, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"key scan, last 20", "key scan, all", "nothing cached", "tokens cached", "a further turn", "allocs"} {

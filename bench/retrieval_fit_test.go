@@ -201,7 +201,7 @@ func (one *question) fitted(ctx context.Context, cache *index.Cache, lexical boo
 		query.Spelling = index.Vector{Model: e.Model, Values: e.Vectors[0]}
 	}
 	var hits []memory.Hit
-	err := cache.Use(ctx, one.talk.character, func(x *index.Index) (err error) {
+	err := cache.Use(ctx, one.talk.character, func(x *index.Index, _ bool) (err error) {
 		hits, err = memory.Recall(ctx, x, query)
 		return err
 	})
@@ -328,7 +328,7 @@ func describe(all []*fitted, w weights) string {
 // units are those of a conversation as the store gives them to an index.
 func (l *library) units(ctx context.Context, t *talk) (units []memory.Unit, err error) {
 	err = l.db.Memory().View(ctx, l.user, func(tx memory.Tx) error {
-		c, err := tx.MemoryChanges(t.character, 0)
+		c, err := tx.MemoryChanges(t.character, 0, 0)
 		if err == nil {
 			units = c.Units
 		}

@@ -95,7 +95,9 @@ func Import(data []byte, filename string, limits Limits) (*Character, error) {
 	}
 	ch.Assets = append(ch.Assets, im.assets...)
 	ch.takeAvatar()
-	im.warnUnused(ch)
+	if err := im.warnUnused(ch); err != nil {
+		return nil, err
+	}
 	ch.Warnings = im.warnings
 	return ch, nil
 }

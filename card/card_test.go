@@ -83,6 +83,8 @@ func TestImportRefuses(t *testing.T) {
 		"a regex script":       {`{"scriptName":"a","findRegex":"b"}`, fault.UnsupportedCard, "regexscript"},
 		"too many entries": {`{"spec":"chara_card_v2","data":{"name":"a","character_book":{"entries":[` +
 			strings.Repeat("{},", 20_000) + `{}]}}}`, fault.TooLarge, "20001 entries"},
+		"too many keys": {`{"spec":"chara_card_v2","data":{"name":"x","character_book":{"entries":[{"keys":["` +
+			strings.Repeat("k", 2<<20) + `"]}]}}}`, fault.TooLarge, "the keys up to entry 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := card.Import([]byte(c.file), "x", card.Limits{})

@@ -42,7 +42,7 @@ var foreignScripts = []string{"TavernHelper_scripts", "tavern_helper", "risuai",
 
 const unusedField = "unused_field"
 
-func (im *importer) warnUnused(ch *Character) {
+func (im *importer) warnUnused(ch *Character) error {
 	top := fieldsOf(ch.RoleCard)
 	joined := cardFields(top)
 	data := fieldsOf(top["data"])
@@ -70,9 +70,9 @@ func (im *importer) warnUnused(ch *Character) {
 		im.warn(path("extensions")+".world", "missing_book", "the card uses the world book %q, which is not in the file; import it and bind it to the character", world)
 	}
 	im.warnUnusedExtra(fieldsOf(ch.Extra))
-	if book, err := ParseWorldBook(ch.WorldBook, ch.Dialect); err == nil {
-		im.warnUnusedInBook(book, "worldBook.")
-	}
+	book, err := ParseWorldBook(ch.WorldBook, ch.Dialect)
+	im.warnUnusedInBook(book, "worldBook.")
+	return err
 }
 
 // warnUnusedExtra is about the other members of a file of the NodeST app.

@@ -59,7 +59,7 @@ type Entry struct {
 // without entries, is an empty book; an entry that is no object is left out.
 //
 // Errors: InvalidWorldBook when the document or its entries are of another type;
-// TooLarge.
+// TooLarge for more than 20,000 entries, or more than 2 MiB of keys.
 func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 	if absent(doc) {
 		return WorldBook{}, nil
@@ -76,13 +76,28 @@ func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 		return WorldBook{}, err
 	}
 	view := WorldBook{}
+	keys := 0
 	for _, m := range members {
-		if f := fieldsOf(m.doc); f != nil {
-			view.Entries = append(view.Entries, parseEntry(m.id, f, dialect))
+		f := fieldsOf(m.doc)
+		if f == nil {
+			continue
 		}
+		e := parseEntry(m.id, f, dialect)
+		for _, k := range e.Key {
+			keys += len(k) + 1
+		}
+		if keys > maxBookKeys {
+			return WorldBook{}, fault.New(fault.TooLarge, "the keys up to entry %s have more than %d bytes", m.id, maxBookKeys).
+				With("path", "worldBook.entries."+m.id+".key").With("limit", maxBookKeys)
+		}
+		view.Entries = append(view.Entries, e)
 	}
 	return view, nil
 }
+
+// maxBookKeys bounds the keys of a world book together, in bytes, with one more for each
+// key: what is searched for takes more than twenty times as much memory.
+const maxBookKeys = 2 << 20
 
 func invalidBook(path, reason string) error {
 	return fault.New(fault.InvalidWorldBook, "%s: %s", path, reason).With("path", path)

@@ -12,9 +12,8 @@ import (
 	"nodest/op"
 )
 
-// keepDocs bounds the documents whose compiled form is kept, in bytes of JSON;
-// the compiled form takes a few times as much.
-const keepDocs = 32 << 20
+// keepDocs bounds the documents whose compiled form is kept, in bytes.
+const keepDocs = 128 << 20
 
 // Documents are the documents of a turn, read, parsed and compiled. They are
 // immutable and shared by all turns that name the same versions.
@@ -29,7 +28,7 @@ type Documents struct {
 	Settings    Settings
 	Personas    map[string]framework.Persona
 	Bound       string // persona that is bound to the character; "" = none
-	size        int    // of the documents, in bytes
+	size        int    // about what they take, in bytes
 }
 
 // Wanted selects the documents that a turn needs besides the character's own.
@@ -151,6 +150,7 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) e
 		scripts = nil
 	}
 	d.Scripts = framework.CompileScripts(scripts)
+	d.size += d.Compiled.Size() + d.Scripts.Size()
 	return d, nil
 }
 

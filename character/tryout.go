@@ -106,7 +106,7 @@ func (svc *Service) TestBook(ctx context.Context, userID string, in BookTest) ([
 		input.History = append(input.History, framework.Message{Role: m.Role, Text: m.Text})
 	}
 	input.User = framework.Message{Role: "user", Text: input.Scripts.User(in.Text)}
-	p, err := framework.Build(input)
+	p, err := framework.Build(ctx, input)
 	if err != nil {
 		return nil, err
 	}

@@ -299,7 +299,7 @@ func (svc *Service) pictures(ctx context.Context, userID string, ids []string, s
 // Errors: UpstreamBadAnswer for a reply that cannot be used.
 func (svc *Service) answer(ctx context.Context, userID string, m *Model, r *reaction, try int, correction string) (rules.Answer, error) {
 	r.request.own = r.task(correction)
-	p, err := r.request.prompt()
+	p, err := r.request.prompt(ctx)
 	if err != nil {
 		return rules.Answer{}, err
 	}

@@ -64,7 +64,7 @@ func (svc *Service) Interact(ctx context.Context, userID string, in Interaction)
 	if err := svc.show(ctx, userID, m, r, &in); err != nil {
 		return rules.Answer{}, err
 	}
-	p, err := r.request.prompt()
+	p, err := r.request.prompt(ctx)
 	if err != nil {
 		return rules.Answer{}, err
 	}

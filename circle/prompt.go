@@ -1,6 +1,7 @@
 package circle
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -62,7 +63,7 @@ type request struct {
 // messages builds the request.
 //
 // Errors: ContextTooLarge for a card that leaves no room.
-func (r *request) messages() ([]llm.Message, error) {
+func (r *request) messages(ctx context.Context) ([]llm.Message, error) {
 	in := framework.Input{
 		Compiled: r.docs.Compiled, Persona: framework.Persona{Name: r.user},
 		User:        framework.Message{Role: string(llm.User), Text: r.scene},
@@ -70,7 +71,7 @@ func (r *request) messages() ([]llm.Message, error) {
 		Options:     r.docs.BuildOptions(),
 	}
 	in.Options.Now, in.Options.Context, in.Options.Reserve = r.now, maxPrompt, answerTokens
-	p, err := framework.Build(in)
+	p, err := framework.Build(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +88,8 @@ func (r *request) messages() ([]llm.Message, error) {
 }
 
 // prompt is the request to a model.
-func (r *request) prompt() (llm.Prompt, error) {
-	messages, err := r.messages()
+func (r *request) prompt(ctx context.Context) (llm.Prompt, error) {
+	messages, err := r.messages(ctx)
 	return llm.Prompt{
 		Messages: messages, JSON: true, MaxTokens: answerTokens, MaxThought: thoughtTokens, Task: llm.Circle,
 		CharName: r.docs.Card.Name, UserName: r.user,

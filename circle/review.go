@@ -35,7 +35,7 @@ func (svc *Service) review(ctx context.Context, j *jobs.Job) error {
 	if err != nil || m == nil {
 		return svc.reviewFailed(ctx, j, err)
 	}
-	p, err := in.request.prompt()
+	p, err := in.request.prompt(ctx)
 	if err != nil {
 		return svc.reviewFailed(ctx, j, err)
 	}

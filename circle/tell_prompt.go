@@ -122,7 +122,7 @@ func (svc *Service) write(ctx context.Context, w *telling) error {
 	words, correction := wordsOf(w.docs.Language), ""
 	for try := range 2 {
 		r, facts := w.request(correction)
-		p, err := r.prompt()
+		p, err := r.prompt(ctx)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ func TestEveryBudgetIsKept(t *testing.T) {
 	for context := 1; context < 700; context++ {
 		in := sample()
 		in.Options.Context = context
-		p, err := Build(in)
+		p, err := Build(t.Context(), in)
 		if err != nil {
 			if e := fault.Public(err); e.Code != fault.ContextTooLarge || len(e.Details["parts"].([]largePart)) == 0 {
 				t.Fatalf("context %d: %v", context, err)
@@ -44,7 +44,7 @@ func TestBudgetKeepsRoomForTheReply(t *testing.T) {
 		t.Errorf("budget %d, reserve %d, %d tokens", p.Budget, p.Reserve, p.Tokens)
 	}
 	in.Options.Reserve = 1000
-	if _, err := Build(in); !fault.Is(err, fault.ContextTooLarge) {
+	if _, err := Build(t.Context(), in); !fault.Is(err, fault.ContextTooLarge) {
 		t.Errorf("a reserve above the context: %v", err)
 	}
 }

@@ -2,6 +2,8 @@ package framework
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,13 +23,15 @@ import (
 // in, lowest order first; documents, which are shortened first; memories, least
 // relevant first; the web block; the block of passages of documents. Nothing else is
 // ever dropped: fault.ContextTooLarge says that the rest alone exceeds the budget, with
-// its largest parts in details.parts.
-func Build(in Input) (*Prompt, error) {
+// its largest parts in details.parts. Build ends early, with the cause, when ctx ends.
+func Build(ctx context.Context, in Input) (*Prompt, error) {
 	if in.Options.StrictTurns {
 		in.Options.Reserve += openingTokens // an opening that the request may need
 	}
-	b := newBuilder(&in)
-	b.search()
+	b := newBuilder(ctx, &in)
+	if err := b.search(); err != nil {
+		return nil, err
+	}
 	b.buildFrame()
 	b.buildChat()
 	b.buildInstruction()
@@ -42,6 +46,7 @@ const defaultScanDepth = 20
 
 // builder is one build. The steps of Build fill it from top to bottom.
 type builder struct {
+	ctx      context.Context
 	in       *Input
 	c        *Compiled
 	counter  counter
@@ -93,8 +98,8 @@ type run struct {
 	pieces []piece
 }
 
-func newBuilder(in *Input) *builder {
-	b := &builder{in: in, c: in.Compiled, counter: newCounter(in.Options.Tokenizer, in.Cache)}
+func newBuilder(ctx context.Context, in *Input) *builder {
+	b := &builder{ctx: ctx, in: in, c: in.Compiled, counter: newCounter(in.Options.Tokenizer, in.Cache)}
 	if b.c == nil {
 		b.c = Compile(in.Sources)
 	}
@@ -113,6 +118,10 @@ func newBuilder(in *Input) *builder {
 		}
 	}
 	b.dropped = slices.Clone(b.c.dropped)
+	if n := b.c.unread; n > 0 {
+		b.warnings = append(b.warnings, Warning{Code: "too_many_keys", Detail: fmt.Sprintf(
+			"the keys of the world books together are longer than %d MiB; %d entries were not looked for", maxKeys>>20, n)})
+	}
 	b.settings = b.requestSettings()
 	if n := in.Note; n != nil {
 		b.note = &item{source: SourceNote, name: "Author Note", text: n.Text, role: n.Role, position: noPosition, depth: n.Depth, constant: true}
@@ -198,7 +207,7 @@ func settingItem(s Setting, l Language) *item {
 }
 
 // search looks for keys in the newest messages.
-func (b *builder) search() {
+func (b *builder) search() (err error) {
 	depth := cmp.Or(b.in.Options.ScanDepth, defaultScanDepth)
 	var texts []string
 	for i := b.length() - 1; i >= 0 && (depth < 0 || len(texts) < depth); i-- {
@@ -207,7 +216,8 @@ func (b *builder) search() {
 		}
 	}
 	slices.Reverse(texts)
-	b.hits = b.c.keys.search(texts, b.in.Cache)
+	b.hits, err = b.c.keys.search(b.ctx, texts, b.in.Cache)
+	return err
 }
 
 // buildFrame makes the messages around the chat.

@@ -95,7 +95,7 @@ func TestBuild(t *testing.T) {
 			if err := dec.Decode(&c); err != nil {
 				t.Fatal(err)
 			}
-			got := render(Build(c.input(t)))
+			got := render(Build(t.Context(), c.input(t)))
 			want := strings.TrimSuffix(file, ".json") + ".want.txt"
 			if *update {
 				if err := os.WriteFile(want, []byte(got), 0o644); err != nil {
@@ -189,7 +189,7 @@ func texts(p *Prompt) string {
 
 func build(t *testing.T, in Input) *Prompt {
 	t.Helper()
-	p, err := Build(in)
+	p, err := Build(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +401,7 @@ func TestConcurrentBuilds(t *testing.T) {
 			for range 20 {
 				in := shared
 				in.Scripts = scripts.Run(shared.Cache)
-				p, err := Build(in)
+				p, err := Build(t.Context(), in)
 				if got := render(p, err); got != want {
 					t.Errorf("got %s\nwant %s", got, want)
 					return

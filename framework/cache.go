@@ -36,8 +36,8 @@ func NewCache(maxBytes int) *Cache {
 func (c *Cache) put(k cacheKey, v any) {
 	size := len(k.text) + 256
 	switch v := v.(type) {
-	case []int32:
-		size += 4 * len(v)
+	case scanned:
+		size += 4 * len(v.keys)
 	case string:
 		size += len(v)
 	}
@@ -57,11 +57,11 @@ func (c *Cache) tokens(name, text string, measure func(string) int) int {
 	return n
 }
 
-// keys returns the ids of the keys of a that occur in text, ascending.
-func (c *Cache) keys(a *automaton, text string) []int32 {
+// keys returns what a finds in text.
+func (c *Cache) keys(a *automaton, text string) scanned {
 	k := cacheKey{id: a.id, text: text}
 	if v, ok := c.kept.Get(k); ok {
-		return v.([]int32)
+		return v.(scanned)
 	}
 	found := a.find(text)
 	c.put(k, found)

@@ -122,7 +122,7 @@ func TestBuildIncludesTheTime(t *testing.T) {
 		return in
 	}
 	texts := func(in Input) string {
-		p, err := Build(in)
+		p, err := Build(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestProfileStandsBeforeTheChat(t *testing.T) {
 		History: []Message{{Role: "assistant", Text: "Hello."}},
 		User:    Message{Role: "user", Text: "Hi."},
 	}
-	p, err := Build(in)
+	p, err := Build(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestProfileStandsBeforeTheChat(t *testing.T) {
 		t.Errorf("entries: %q", ids)
 	}
 	in.Profile.Facts = nil
-	if p, err = Build(in); err != nil || slices.ContainsFunc(p.Messages, func(m llm.Message) bool { return strings.Contains(m.Text, "About") }) {
+	if p, err = Build(t.Context(), in); err != nil || slices.ContainsFunc(p.Messages, func(m llm.Message) bool { return strings.Contains(m.Text, "About") }) {
 		t.Errorf("without facts: %+v, %v", p.Messages, err)
 	}
 }

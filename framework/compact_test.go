@@ -106,7 +106,7 @@ func TestStoredPromptDetectsChangedTexts(t *testing.T) {
 }
 
 func FuzzExpand(f *testing.F) {
-	p, err := Build(sample())
+	p, err := Build(f.Context(), sample())
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -17,8 +18,14 @@ type Compiled struct {
 	books   []*item // every entry of the books, also those that are never used
 	keys    *automaton
 	dropped []Dropped // whatever the request
-	persona bool      // the frame has a place for the persona's description
+	// unread are entries whose keys are not looked for: they are over maxKeys.
+	unread  int
+	persona bool // the frame has a place for the persona's description
 }
+
+// maxKeys bounds the keys of all books of a prompt, in bytes, with one more for each key.
+// What is over it, in the order of the entries, is not looked for.
+const maxKeys = 4 << 20
 
 // Compile prepares documents. It never fails: what cannot be used is reported by
 // Build as a dropped candidate.
@@ -39,10 +46,20 @@ func Compile(s Sources) *Compiled {
 func (c *Compiled) index(book []*item) {
 	numbers := map[string]int32{}
 	var keys []string
+	room := maxKeys
 	for _, it := range book {
 		if it.constant {
 			continue
 		}
+		need := 0
+		for _, k := range it.keys {
+			need += len(k) + 1
+		}
+		if need > room {
+			c.unread++
+			continue
+		}
+		room -= need
 		for _, k := range it.keys {
 			k = strings.ToLower(k)
 			n, ok := numbers[k]
@@ -134,13 +151,29 @@ func mergeBooks(first, second []*item) (merged []*item, dropped []Dropped) {
 	return merged, dropped
 }
 
+// Sizes, in bytes, besides the texts.
+const (
+	itemBytes   = 400 // an entry of a book
+	stringBytes = 16
+)
+
+// Size is about what c takes, in bytes, without the texts of the documents.
+func (c *Compiled) Size() int {
+	size := c.keys.size()
+	for _, it := range c.books {
+		size += itemBytes + len(it.keys)*stringBytes + len(it.keyIDs)*4
+	}
+	return size
+}
+
 // Matches returns the keys of the books that occur in a chat of these messages,
 // in lower case, in the order of the entries. Messages are joined by a space;
-// cache may be nil.
-func (c *Compiled) Matches(messages []string, cache *Cache) []string {
+// cache may be nil. It fails only when ctx ends.
+func (c *Compiled) Matches(ctx context.Context, messages []string, cache *Cache) ([]string, error) {
+	hits, err := c.keys.search(ctx, messages, cache)
 	var keys []string
-	for _, k := range c.keys.search(messages, cache).list() {
+	for _, k := range hits.list() {
 		keys = append(keys, c.keys.keys[k])
 	}
-	return keys
+	return keys, err
 }

@@ -274,7 +274,7 @@ func TestGoldenInsertDEntries(t *testing.T) {
 			}
 		}
 		c.index(book)
-		hits := c.keys.search(texts[max(0, len(texts)-defaultScanDepth):], nil)
+		hits, _ := c.keys.search(t.Context(), texts[max(0, len(texts)-defaultScanDepth):], nil)
 		l := arrange(inject, book)
 		runs := l.insertions(base, note, placeByMessages(base))
 		var out []object
@@ -390,7 +390,7 @@ func TestGoldenAssemble(t *testing.T) {
 		s, note := in.sources(t)
 		c := Compile(s)
 		c.frame.likeTheApp()
-		p, err := Build(Input{
+		p, err := Build(t.Context(), Input{
 			Compiled: c, Note: note, Persona: Persona{Name: in.UserName}, Options: Options{Language: Chinese},
 			History: messagesOf(in.History), User: Message{Text: in.UserMessage},
 		})

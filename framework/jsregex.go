@@ -28,8 +28,13 @@ type pattern struct {
 const maxPattern = 16 << 10
 
 // maxReplaced bounds what a replacement may make of a text, in bytes: $` and $'
-// can make the square of it.
+// can make the square of it. Each reference counts as one byte more, so that many
+// references to nothing end too.
 const maxReplaced = 4 << 20
+
+// maxPatterns bounds the sources of the patterns of a set of scripts together, in bytes:
+// compiled and in use, they take a hundred times as much.
+const maxPatterns = 512 << 10
 
 var (
 	errPatternTime = errors.New("the pattern took too long")
@@ -100,7 +105,7 @@ func (p *pattern) replace(text, replacement string) (result string, n int, err e
 	}()
 	started := time.Now()
 	runes := []rune(text)
-	var b strings.Builder
+	b := replaced{}
 	end := 0 // of the match before, in runes
 	m, err := p.re.FindRunesMatch(runes)
 	for m != nil && err == nil {
@@ -110,7 +115,7 @@ func (p *pattern) replace(text, replacement string) (result string, n int, err e
 		b.WriteString(string(runes[end:m.Index]))
 		p.expand(&b, replacement, runes, m)
 		n++
-		if end = m.Index + m.Length; b.Len() > maxReplaced {
+		if end = m.Index + m.Length; b.full() {
 			return text, 0, errPatternSize
 		}
 		if !p.global {
@@ -131,14 +136,25 @@ func (p *pattern) replace(text, replacement string) (result string, n int, err e
 	return b.String(), n, nil
 }
 
+// replaced is what a replacement makes of a text.
+type replaced struct {
+	strings.Builder
+	references int
+}
+
+// full reports whether maxReplaced is reached.
+func (b *replaced) full() bool { return b.Len()+b.references > maxReplaced }
+
 // expand appends a replacement: $$, $&, $`, $', $1 to $99 and $<name>.
-func (p *pattern) expand(b *strings.Builder, replacement string, text []rune, m *regexp2.Match) {
-	for i := 0; i < len(replacement) && b.Len() <= maxReplaced; i++ {
+func (p *pattern) expand(b *replaced, replacement string, text []rune, m *regexp2.Match) {
+	closing := strings.LastIndexByte(replacement, '>')
+	for i := 0; i < len(replacement) && !b.full(); i++ {
 		c := replacement[i]
 		if c != '$' || i+1 == len(replacement) {
 			b.WriteByte(c)
 			continue
 		}
+		b.references++
 		switch next := replacement[i+1]; {
 		case next == '$':
 			b.WriteByte('$')
@@ -154,12 +170,8 @@ func (p *pattern) expand(b *strings.Builder, replacement string, text []rune, m 
 			i++
 		case next >= '0' && next <= '9':
 			i += p.expandNumber(b, replacement[i+1:], m)
-		case next == '<' && p.names != nil:
-			name, _, ok := strings.Cut(replacement[i+2:], ">")
-			if !ok {
-				b.WriteByte(c)
-				continue
-			}
+		case next == '<' && p.names != nil && i < closing:
+			name, _, _ := strings.Cut(replacement[i+2:], ">")
 			if g, known := p.names[name]; known {
 				writeGroup(b, m, g)
 			}
@@ -172,7 +184,7 @@ func (p *pattern) expand(b *strings.Builder, replacement string, text []rune, m 
 
 // expandNumber appends the group that digits begin with and returns how many
 // bytes of digits it used; without such a group, it appends the dollar alone.
-func (p *pattern) expandNumber(b *strings.Builder, digits string, m *regexp2.Match) int {
+func (p *pattern) expandNumber(b *replaced, digits string, m *regexp2.Match) int {
 	one := int(digits[0] - '0')
 	if len(digits) > 1 && digits[1] >= '0' && digits[1] <= '9' {
 		if two := one*10 + int(digits[1]-'0'); two >= 1 && two <= p.groups {
@@ -188,7 +200,7 @@ func (p *pattern) expandNumber(b *strings.Builder, digits string, m *regexp2.Mat
 	return 1
 }
 
-func writeGroup(b *strings.Builder, m *regexp2.Match, n int) {
+func writeGroup(b *replaced, m *regexp2.Match, n int) {
 	if g := m.GroupByNumber(n); g != nil && len(g.Captures) > 0 {
 		b.WriteString(g.String())
 	}

@@ -1,111 +1,133 @@
 package framework
 
 import (
+	"context"
 	"math/bits"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// automaton finds many keys in a text at once (Aho and Corasick). Keys and texts
-// are compared in lower case. We have our own because it can go on from one text
-// to the next: keys also match across the joint of two messages.
+// automaton finds many keys in a text at once (Aho and Corasick), in time that is
+// linear in the text and the keys. Keys and texts are compared in lower case. We have
+// our own because it can go on from one text to the next: keys also match across the
+// joint of two messages.
 //
 // It is immutable after newAutomaton and safe for concurrent use.
 type automaton struct {
 	id     uint64
 	keys   []string // distinct, in lower case
-	states []state
-	root   [256]int32 // the first step, for every byte
-	// spaced is the longest key with a space in it, in bytes: messages are joined
-	// by a space, so only such keys can match across the joint.
-	spaced int
+	states []state  // by depth; those with the same parent stand together; one more at the end
+	labels []byte   // the byte that leads to each state
+	root   [256]int32
 	empty  int32 // the key "", which every text holds; -1 = none
 }
 
 // state is a beginning of some key.
 type state struct {
-	labels string  // the bytes that lead on, ascending
-	next   []int32 // where they lead
-	fail   int32   // the longest proper end of it that is a beginning too
-	key    int32   // the key that it is; -1 = none
-	out    int32   // the longest proper end of it that is a key; 0 = none
+	first int32 // of the states that follow it; they end where those of the next one begin
+	fail  int32 // the longest proper end of it that is a beginning too
+	key   int32 // the key that it is; -1 = none
+	out   int32 // the longest proper end of it that is a key; 0 = none
+	depth int32 // its length in bytes
 }
+
+// stateBytes is the size of a state with its label, in bytes.
+const stateBytes = 21
 
 // newAutomaton indexes keys, which must be in lower case and distinct.
 func newAutomaton(keys []string) *automaton {
 	a := &automaton{id: compiledIDs.Add(1), keys: keys, empty: -1}
-	edges := []map[byte]int32{{}}
-	a.states = []state{{key: -1}}
-	for i, key := range keys {
-		if key == "" {
-			a.empty = int32(i)
-			continue
-		}
-		if strings.Contains(key, " ") {
-			a.spaced = max(a.spaced, len(key))
-		}
-		at := int32(0)
-		for _, c := range []byte(key) {
-			to, ok := edges[at][c]
-			if !ok {
-				to = int32(len(a.states))
-				a.states = append(a.states, state{key: -1})
-				edges = append(edges, map[byte]int32{})
-				edges[at][c] = to
-			}
-			at = to
-		}
-		a.states[at].key = int32(i)
+	sorted := make([]int32, len(keys))
+	for i := range sorted {
+		sorted[i] = int32(i)
 	}
-	a.link(edges)
+	slices.SortFunc(sorted, func(i, j int32) int { return strings.Compare(keys[i], keys[j]) })
+	if len(keys) > 0 && keys[sorted[0]] == "" {
+		a.empty, sorted = sorted[0], sorted[1:]
+	}
+	a.grow(sorted)
+	a.link()
 	return a
 }
 
-// link writes the edges of the trie into the states and finds, shortest first,
-// where to go on when none fits.
-func (a *automaton) link(edges []map[byte]int32) {
-	for at, e := range edges {
-		s := &a.states[at]
-		labels := make([]byte, 0, len(e))
-		for c := range e {
-			labels = append(labels, c)
-		}
-		slices.Sort(labels)
-		s.labels = string(labels)
-		for _, c := range labels {
-			s.next = append(s.next, e[c])
-		}
+// grow makes the states of the sorted keys, the shortest first.
+func (a *automaton) grow(sorted []int32) {
+	size, before := 1, ""
+	for _, k := range sorted {
+		key := a.keys[k]
+		size += len(key) - commonPrefix(before, key)
+		before = key
 	}
-	for c, to := range edges[0] {
-		a.root[c] = to
-	}
-	queue := slices.Clone(a.states[0].next)
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		s := a.states[at]
-		for i, c := range []byte(s.labels) {
-			to := s.next[i]
-			fail := a.step(s.fail, c)
-			a.states[to].fail = fail
-			a.states[to].out = a.states[fail].out
-			if a.states[fail].key >= 0 {
-				a.states[to].out = fail
+	a.states, a.labels = make([]state, 1, size+1), make([]byte, 1, size)
+	a.states[0].key = -1
+	spans := make([][2]int32, 1, size) // of sorted: the keys that begin with each state
+	spans[0][1] = int32(len(sorted))
+	for at := 0; at < len(a.states); at++ {
+		s, from, to := &a.states[at], spans[at][0], spans[at][1]
+		s.first = int32(len(a.states))
+		if from < to && len(a.keys[sorted[from]]) == int(s.depth) && at > 0 {
+			s.key = sorted[from]
+			from++
+		}
+		for from < to {
+			c := a.keys[sorted[from]][s.depth]
+			end := from + 1
+			for end < to && a.keys[sorted[end]][s.depth] == c {
+				end++
 			}
-			queue = append(queue, to)
+			a.states = append(a.states, state{key: -1, depth: s.depth + 1})
+			a.labels, spans = append(a.labels, c), append(spans, [2]int32{from, end})
+			from = end
 		}
 	}
+	a.states = append(a.states, state{first: int32(len(a.states))})
+}
+
+func commonPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// link finds, shortest first, where to go on when nothing follows.
+func (a *automaton) link() {
+	for at := range a.states[:len(a.states)-1] {
+		s := &a.states[at]
+		for to := s.first; to < a.states[at+1].first; to++ {
+			if at == 0 {
+				a.root[a.labels[to]] = to
+				continue
+			}
+			child := &a.states[to]
+			child.fail = a.step(s.fail, a.labels[to])
+			end := &a.states[child.fail]
+			if child.out = end.out; end.key >= 0 {
+				child.out = child.fail
+			}
+		}
+	}
+}
+
+// size is about what the automaton takes, in bytes, without the texts of its keys.
+func (a *automaton) size() int {
+	return len(a.states)*stateBytes + len(a.keys)*stringBytes
 }
 
 // step goes on from a state by one byte.
 func (a *automaton) step(at int32, c byte) int32 {
 	for at != 0 {
-		s := &a.states[at]
-		if i := strings.IndexByte(s.labels, c); i >= 0 {
-			return s.next[i]
+		for to := a.states[at].first; to < a.states[at+1].first && a.labels[to] <= c; to++ {
+			if a.labels[to] == c {
+				return to
+			}
 		}
-		at = s.fail
+		at = a.states[at].fail
 	}
 	return a.root[c]
 }
@@ -123,92 +145,84 @@ func (a *automaton) scan(at int32, text string, hits keySet) int32 {
 		} else {
 			at = a.step(at, c)
 		}
-		if at == 0 {
-			continue
-		}
-		if k := a.states[at].key; k >= 0 {
+		// Where a key is marked, all keys that it ends in are.
+		for end := at; end != 0; end = a.states[end].out {
+			k := a.states[end].key
+			if k < 0 {
+				continue
+			}
+			if hits.has(k) {
+				break
+			}
 			hits.add(k)
-		}
-		for o := a.states[at].out; o != 0; o = a.states[o].out {
-			hits.add(a.states[o].key)
 		}
 	}
 	return at
 }
 
-// find returns the keys in one text, ascending; not the empty key.
-func (a *automaton) find(text string) []int32 {
-	hits := a.newSet()
-	a.scan(0, lower(text), hits)
-	return hits.list()
+// scanned is what a text holds.
+type scanned struct {
+	keys []int32 // ascending; not the empty key
+	end  int32   // the state after the text
 }
 
-// search returns the keys that occur in texts joined by one space each. It searches
-// each text by itself, unless the cache knows it, and then the joints.
-func (a *automaton) search(texts []string, cache *Cache) keySet {
+// find scans one text.
+func (a *automaton) find(text string) scanned {
+	hits := a.newSet()
+	end := a.scan(0, lower(text), hits)
+	return scanned{hits.list(), end}
+}
+
+// search returns the keys that occur in texts joined by one space each. A text that the
+// cache knows is not scanned again, except for what continues the text before.
+//
+// It fails only when ctx ends.
+func (a *automaton) search(ctx context.Context, texts []string, cache *Cache) (keySet, error) {
 	hits := a.newSet()
 	if len(texts) > 0 && a.empty >= 0 {
 		hits.add(a.empty)
 	}
-	if len(a.states) == 1 {
-		return hits
+	if len(a.labels) == 1 {
+		return hits, nil
 	}
-	for _, t := range texts {
+	at := int32(0)
+	for i, t := range texts {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if i > 0 {
+			at = a.scan(at, " ", hits)
+		}
 		if cache == nil {
-			a.scan(0, lower(t), hits)
+			at = a.scan(at, lower(t), hits)
 			continue
 		}
-		for _, k := range cache.keys(a, t) {
+		known := cache.keys(a, t)
+		for _, k := range known.keys {
 			hits.add(k)
 		}
-	}
-	if a.spaced > 0 {
-		a.searchJoints(texts, hits)
-	}
-	return hits
-}
-
-// searchJoints marks the keys that begin in one text and end in a later one. It
-// looks at as much of both as the longest such key can cover.
-func (a *automaton) searchJoints(texts []string, hits keySet) {
-	reach := a.spaced - 1
-	before := "" // the end of what was joined so far
-	for i, t := range texts {
-		head, tail := lowerEnds(t, reach)
-		if i > 0 {
-			at := a.scan(0, before, hits)
-			at = a.scan(at, " ", hits)
-			a.scan(at, head[:min(len(head), reach)], hits)
-		}
-		switch {
-		case len(tail) >= reach:
-			before = tail[len(tail)-reach:]
-		case i == 0:
-			before = tail
-		default:
-			before += " " + tail
-			before = before[max(0, len(before)-reach):]
+		var within bool
+		if at, within = a.goOn(at, t, hits); within {
+			at = known.end
 		}
 	}
+	return hits, nil
 }
 
-// lowerEnds returns the beginning and the end of a text as lower has them, each
-// of at least n bytes or the whole text.
-func lowerEnds(text string, n int) (head, tail string) {
-	// Lower case can make a code point shorter, of three bytes two.
-	margin := 2*n + 8
-	if len(text) <= 2*margin {
-		whole := lower(text)
-		return whole, whole
+// goOn marks the keys that begin before a text and end in it, going on from the state
+// before it. within reports whether it came to a state that lies in the text, from where
+// find has seen all; else the state is the one after the text.
+func (a *automaton) goOn(at int32, text string, hits keySet) (end int32, within bool) {
+	read := int32(0)
+	for _, r := range text {
+		if a.states[at].depth <= read {
+			return 0, true
+		}
+		c := string(unicode.ToLower(r))
+		at = a.scan(at, c, hits)
+		read += int32(len(c))
 	}
-	first, last := margin, len(text)-margin
-	for !utf8.RuneStart(text[first]) && first < margin+utf8.UTFMax {
-		first++
-	}
-	for !utf8.RuneStart(text[last]) && last > len(text)-margin-utf8.UTFMax {
-		last--
-	}
-	return lower(text[:first]), lower(text[last:])
+	return at, a.states[at].depth <= read
 }
 
 // lower returns s in lower case, capitals of ASCII excepted: scan sees to those.

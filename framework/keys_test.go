@@ -1,12 +1,17 @@
 package framework
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"unicode/utf8"
+
+	"nodest/card"
 )
 
 // naive is the plain search that the automaton must match.
@@ -23,7 +28,8 @@ func naive(keys, texts []string) []string {
 
 func keysIn(a *automaton, texts []string, cache *Cache) []string {
 	var keys []string
-	for _, k := range a.search(texts, cache).list() {
+	hits, _ := a.search(context.Background(), texts, cache) // which does not end
+	for _, k := range hits.list() {
 		keys = append(keys, a.keys[k])
 	}
 	return keys
@@ -107,8 +113,9 @@ func TestKeySearchMatchesAPlainSearch(t *testing.T) {
 		a, cache := newAutomaton(keys), NewCache(2000) // small: entries are lost now and then
 		for range 4 {
 			var texts []string
+			long := []int{40, 3}[r.IntN(2)] // short ones: a key covers several
 			for range r.IntN(6) {
-				texts = append(texts, word(r.IntN(40)))
+				texts = append(texts, word(r.IntN(long)))
 			}
 			want := naive(keys, texts)
 			for name, got := range map[string][]string{
@@ -119,6 +126,92 @@ func TestKeySearchMatchesAPlainSearch(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// keyedBook is a book with one entry for each ten keys.
+func keyedBook(keys []string) (b card.WorldBook) {
+	for some := range slices.Chunk(keys, 10) {
+		b.Entries = append(b.Entries, card.Entry{ID: fmt.Sprint(len(b.Entries)), Content: "x", Position: card.AtDepth, Key: some})
+	}
+	return b
+}
+
+// randomKeys are keys of ten bytes that share little, which is what takes most memory.
+func randomKeys(t *testing.T, n int) []string {
+	r, keys := seeded(t), make([]string, n)
+	for i := range keys {
+		key := make([]byte, 10)
+		for j := range key {
+			key[j] = byte('a' + r.IntN(26))
+		}
+		keys[i] = string(key)
+	}
+	return keys
+}
+
+func TestABookTakesAsMuchMemoryAsItSays(t *testing.T) {
+	var before, after runtime.MemStats
+	book := keyedBook(randomKeys(t, 20_000))
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	c := Compile(Sources{Book: book})
+	runtime.ReadMemStats(&after)
+	if used, limit := after.TotalAlloc-before.TotalAlloc, uint64(20_000*10*60); used > limit {
+		t.Errorf("compiling 200,000 bytes of keys allocated %d bytes, limit %d", used, limit)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	kept, says := int(after.HeapAlloc-before.HeapAlloc), c.Size()
+	if kept > says*5/4 || kept < says/2 {
+		t.Errorf("%d bytes are kept, Size says %d", kept, says)
+	}
+	runtime.KeepAlive(book)
+}
+
+// Each key ends in all shorter ones, and each byte of the text ends all keys.
+func TestNestedKeysAreMarkedOnce(t *testing.T) {
+	keys := make([]string, 1500)
+	for i := range keys {
+		keys[i] = strings.Repeat("a", i+1)
+	}
+	a, text := newAutomaton(keys), strings.Repeat("a", 32_000)
+	texts := slices.Repeat([]string{text}, 50) // 2,400 million marks, if each key were marked wherever it ends
+	if got := keysIn(a, texts, nil); len(got) != len(keys) {
+		t.Errorf("%d keys of %d", len(got), len(keys))
+	}
+}
+
+func TestKeysOverTheBoundAreNotLookedFor(t *testing.T) {
+	long := strings.Repeat("k", maxKeys/10)
+	book := keyedBook([]string{"tea"})
+	for range 10 {
+		more := keyedBook([]string{long})
+		more.Entries[0].ID = fmt.Sprint(len(book.Entries))
+		book.Entries = append(book.Entries, more.Entries...)
+	}
+	p := build(t, Input{Sources: Sources{Book: book}, User: Message{Text: "tea and " + long}})
+	if len(p.Warnings) != 1 || p.Warnings[0].Code != "too_many_keys" {
+		t.Errorf("warnings = %+v", p.Warnings)
+	}
+	fired := 0
+	for _, e := range p.Entries {
+		if e.Source == SourceBook {
+			fired++
+		}
+	}
+	if fired != 10 {
+		t.Errorf("%d entries fired, want 10 of 11", fired)
+	}
+}
+
+func TestASearchForKeysEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	cancel(gone)
+	in := Input{Sources: Sources{Book: keyedBook([]string{"tea"})}, User: Message{Text: "tea"}}
+	if _, err := Build(ctx, in); !errors.Is(err, gone) {
+		t.Errorf("error = %v", err)
 	}
 }
 

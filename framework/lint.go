@@ -50,7 +50,7 @@ const (
 // findings are in the order of the documents; their paths are as in
 // "worldBook.entries.3.key[0]".
 func Lint(d Documents) []card.Warning {
-	l := linter{d: d}
+	l := linter{d: d, patterns: compiler{limit: scriptLimit}}
 	several := 0
 	for _, there := range []bool{d.Card != nil, d.Book != nil, d.Preset != nil, d.Note != nil, len(d.Scripts) > 0} {
 		if there {
@@ -78,6 +78,7 @@ func Lint(d Documents) []card.Warning {
 
 type linter struct {
 	d        Documents
+	patterns compiler
 	prefixed bool
 	findings []card.Warning
 }
@@ -262,7 +263,7 @@ func (l *linter) script(path string, s card.RegexScript) {
 		l.add(path+".findRegex", lintEmpty, "the script has no pattern")
 		return
 	}
-	p, err := compileScript(s, scriptLimit)
+	p, err := l.patterns.compile(s)
 	switch {
 	case err != nil:
 		l.add(path+".findRegex", lintInvalid, "%v", err)

@@ -3,6 +3,7 @@ package framework
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,8 +47,9 @@ func CompileScripts(list []card.RegexScript) *Scripts { return compileScripts(li
 
 func compileScripts(list []card.RegexScript, limit time.Duration) *Scripts {
 	s := &Scripts{id: compiledIDs.Add(1), limit: limit}
+	c := compiler{limit: limit}
 	for _, sc := range list {
-		p, reason, err := prepareScript(sc, limit)
+		p, reason, err := c.prepare(sc)
 		switch {
 		case err != nil:
 			s.warnings = append(s.warnings, Warning{reason, scriptPath(sc), err.Error()})
@@ -69,8 +71,14 @@ const (
 	skipDepth     = "depth"           // the message is out of its range
 )
 
-// prepareScript compiles a script, or gives the reason why it never runs.
-func prepareScript(sc card.RegexScript, limit time.Duration) (p *pattern, reason string, err error) {
+// compiler compiles the patterns of one set of scripts.
+type compiler struct {
+	limit time.Duration
+	used  int // of maxPatterns
+}
+
+// prepare compiles a script, or gives the reason why it never runs.
+func (c *compiler) prepare(sc card.RegexScript) (p *pattern, reason string, err error) {
 	switch {
 	case sc.Disabled:
 		return nil, skipDisabled, nil
@@ -79,16 +87,34 @@ func prepareScript(sc card.RegexScript, limit time.Duration) (p *pattern, reason
 	case len(sc.Placement) == 0:
 		return nil, skipPlacement, nil
 	}
-	if p, err = compileScript(sc, limit); err != nil {
+	if p, err = c.compile(sc); err != nil {
 		reason = skipInvalid
 	}
 	return p, reason, err
 }
 
-func compileScript(sc card.RegexScript, limit time.Duration) (*pattern, error) {
+func (c *compiler) compile(sc card.RegexScript) (*pattern, error) {
 	source, flags := scriptPattern(sc)
-	return compilePattern(source, flags, limit)
+	if c.used += min(len(source), maxPattern); c.used > maxPatterns {
+		return nil, fmt.Errorf("the patterns of all scripts together are longer than %d KiB", maxPatterns>>10)
+	}
+	return compilePattern(source, flags, c.limit)
 }
+
+// Size is about what the patterns take while they are in use, in bytes.
+func (s *Scripts) Size() int {
+	size := 0
+	for _, sc := range s.list {
+		size += patternBytes + len(sc.Find)*patternGrowth
+	}
+	return size
+}
+
+// The size of a compiled pattern: so much, and so much for each byte of its source.
+const (
+	patternBytes  = 3000
+	patternGrowth = 100
+)
 
 // scriptPattern reads a script's pattern: flags behind /…/ win over the script's
 // own, and without any the pattern is global.
@@ -220,11 +246,12 @@ func TestScripts(list []card.RegexScript, text string, o Occasion) (string, []Sc
 
 func testScripts(list []card.RegexScript, text string, o Occasion, limit time.Duration) (string, []ScriptResult) {
 	run := (&Scripts{limit: limit}).Run(nil)
+	c := compiler{limit: limit}
 	results := make([]ScriptResult, len(list))
 	for i, sc := range list {
 		result := &results[i]
 		result.ID, result.Name = sc.ID, sc.Name
-		p, reason, err := prepareScript(sc, limit)
+		p, reason, err := c.prepare(sc)
 		if reason == "" {
 			compiled := &script{RegexScript: sc, pattern: p}
 			if reason = o.skips(compiled); reason == "" {

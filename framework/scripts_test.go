@@ -236,6 +236,37 @@ func TestReplacementCannotGrowWithoutBound(t *testing.T) {
 	}
 }
 
+// References that stand for nothing are counted too.
+func TestReferencesToNothingAreBounded(t *testing.T) {
+	text := strings.Repeat("a", 32_000)
+	for name, c := range map[string]struct {
+		find, replace, want string
+	}{
+		"groups that took no part": {"a(?<x>b)?", strings.Repeat("$<x>$1", 100_000), ""}, // 6,400 million references
+		"names without an end":     {"^(?<x>a)", strings.Repeat("$<", 600_000), strings.Repeat("$<", 600_000) + text[1:]},
+	} {
+		s := compileScripts(replying(card.RegexScript{Name: "hostile", Find: c.find, Replace: c.replace}), patient)
+		got, warnings := s.ApplyReply(text)
+		if c.want == "" && (got != text || len(warnings) != 1) || c.want != "" && got != c.want {
+			t.Errorf("%s: a text of %d bytes, warnings %+v", name, len(got), warnings)
+		}
+	}
+}
+
+func TestThePatternsOfASetAreBounded(t *testing.T) {
+	list := make([]card.RegexScript, 40)
+	for i := range list {
+		list[i] = card.RegexScript{ID: "long", Find: strings.Repeat("a", maxPattern)}
+	}
+	s := CompileScripts(replying(list...))
+	if len(s.list) != maxPatterns/maxPattern || len(s.warnings) != 40-len(s.list) {
+		t.Errorf("%d scripts are in use, %d warnings", len(s.list), len(s.warnings))
+	}
+	if got := s.Size(); got < maxPatterns*patternGrowth {
+		t.Errorf("size %d", got)
+	}
+}
+
 // A hostile script for requests, which runs over every message, uses its time limit
 // only once per request.
 func TestHostileScriptIsTriedOncePerRequest(t *testing.T) {

@@ -19,7 +19,7 @@ func strictPrompt(t *testing.T, lore string) *Prompt {
 	if err := json.Unmarshal([]byte(strings.Replace(string(data), "LORE", lore, 1)), &c); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Build(c.input(t))
+	p, err := Build(t.Context(), c.input(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,15 +5,17 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"nodest/lru"
 )
 
 // Loader reads the rows of an owner from the database.
 type Loader interface {
-	// Load returns what has changed since a version; since 0, everything. Every change
-	// increments the version in the same transaction. It is called before every query, so it
-	// must be fast if nothing has changed.
+	// Load returns what has changed since a version, or the oldest part of it; since 0,
+	// everything. Every change increments the version in the same transaction. It is called
+	// before every query, so it must be fast if nothing has changed.
 	Load(ctx context.Context, key string, since int64) (Delta, error)
 }
 
@@ -22,13 +24,15 @@ type Delta struct {
 	Version int64
 	Rows    []Row
 	Removed []string
-	Whole   bool // Rows is everything; what the index had goes
+	Whole   bool // Rows is everything up to Version; what the index had goes
+	More    bool // there are later changes
 }
 
 // Cache keeps the recently used indexes. An index holds the rows of one key and no others, so
 // nothing of another owner can be returned. A Cache is safe for concurrent use.
 type Cache struct {
 	loader Loader
+	budget int // bytes
 
 	mu   sync.Mutex
 	used map[string]*cached // in use now
@@ -40,29 +44,37 @@ type cached struct {
 	users int
 
 	turn    chan struct{} // holds one token; who has it may load
-	index   *Index        // changed and read by who has the token
-	version int64
+	version int64         // of index; changed and read by who has the token
+	index   atomic.Pointer[Index]
 }
 
 // NewCache returns a cache of at most so many bytes; 0 = 256 MB.
 func NewCache(loader Loader, bytes int) *Cache {
 	budget := cmp.Or(bytes, 256<<20)
-	return &Cache{loader: loader, used: map[string]*cached{}, idle: lru.New[string, *cached](budget)}
+	return &Cache{loader: loader, budget: budget, used: map[string]*cached{}, idle: lru.New[string, *cached](budget)}
 }
 
 // Use calls use with the current index of key. One caller loads, others of the same key wait
-// for it; if it fails, or gives up, the next one tries. An error of the loader is returned as
-// it is, and the earlier rows stay.
+// for it; if it fails, or gives up, the next one goes on where it was. An error of the loader
+// is returned as it is, and the earlier rows stay.
 //
-// The index must not be kept after use returns. Unused indexes stay within the budget.
-func (c *Cache) Use(ctx context.Context, key string, use func(*Index) error) error {
+// Loading, and waiting for it, has half of the time that ctx has. When that is over, use gets
+// the rows that are there, and whole is false; the rest is loaded by the next calls.
+//
+// The index must not be kept after use returns. Unused indexes stay within the budget; one that
+// is larger is kept alone.
+func (c *Cache) Use(ctx context.Context, key string, use func(x *Index, whole bool) error) error {
 	e := c.take(key)
 	defer c.release(e)
-	x, err := c.fresh(ctx, e)
+	whole, err := c.refresh(ctx, e)
 	if err != nil {
 		return err
 	}
-	return use(x)
+	x := e.index.Load()
+	if x == nil {
+		x = New()
+	}
+	return use(x, whole)
 }
 
 // Stats returns how many unused indexes are kept, and their size in bytes.
@@ -91,37 +103,61 @@ func (c *Cache) release(e *cached) {
 		return
 	}
 	delete(c.used, e.key)
-	if e.index != nil {
-		c.idle.Put(e.key, e, e.index.Bytes())
+	if x := e.index.Load(); x != nil {
+		c.idle.Put(e.key, e, min(x.Bytes(), c.budget))
 	}
 }
 
-// fresh brings e up to the version of its owner.
-func (c *Cache) fresh(ctx context.Context, e *cached) (*Index, error) {
+// refresh brings e up to the version of its owner, as far as there is time, and reports
+// whether it has.
+func (c *Cache) refresh(ctx context.Context, e *cached) (whole bool, err error) {
+	patience := ctx
+	if until, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		patience, cancel = context.WithTimeout(ctx, time.Until(until)/2)
+		defer cancel()
+	}
 	select {
 	case <-e.turn:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	case <-patience.Done():
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		return false, nil
 	}
 	defer func() { e.turn <- struct{}{} }()
-	since := int64(0)
-	if e.index != nil {
+	for {
+		more, err := c.load(ctx, e)
+		if err != nil || !more {
+			return err == nil, err
+		}
+		if patience.Err() != nil {
+			return false, nil
+		}
+	}
+}
+
+// load adds what has changed, or the first part of it, to e. It is not cut off while it adds
+// what it has read, so that each call makes progress.
+func (c *Cache) load(ctx context.Context, e *cached) (more bool, err error) {
+	since, x := int64(0), e.index.Load()
+	if x != nil {
 		since = e.version
 	}
 	delta, err := c.loader.Load(ctx, e.key, since)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	x := e.index
 	if x == nil || delta.Whole {
 		x = New()
 	}
 	if len(delta.Rows)+len(delta.Removed) > 0 {
-		if err := x.Apply(ctx, delta.Rows, delta.Removed); err != nil {
-			e.index = nil // it may be half done: the next one loads everything
-			return nil, fmt.Errorf("load the index of %s: %w", e.key, err)
+		if err := x.Apply(context.WithoutCancel(ctx), delta.Rows, delta.Removed); err != nil {
+			e.index.Store(nil) // it may be half done: the next one loads everything
+			return false, fmt.Errorf("load the index of %s: %w", e.key, err)
 		}
 	}
-	e.index, e.version = x, delta.Version
-	return x, nil
+	e.version = delta.Version
+	e.index.Store(x)
+	return delta.More, nil
 }

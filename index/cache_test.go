@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"nodest/index"
 )
@@ -110,7 +112,7 @@ func (t *table) Load(ctx context.Context, key string, since int64) (index.Delta,
 
 func search(t *testing.T, c *index.Cache, key, query string) (ids []string) {
 	t.Helper()
-	err := c.Use(t.Context(), key, func(x *index.Index) error {
+	err := c.Use(t.Context(), key, func(x *index.Index, _ bool) error {
 		ids = ranked(x, query, own)
 		return nil
 	})
@@ -159,7 +161,7 @@ func TestAnotherOwnersRowsAreNotReturned(t *testing.T) {
 				if i%10 == 0 {
 					db.put(key, row(key+"/"+fmt.Sprint(i), "s", i, "more words for all"))
 				}
-				err := c.Use(context.Background(), key, func(x *index.Index) error {
+				err := c.Use(context.Background(), key, func(x *index.Index, _ bool) error {
 					ids := append(ranked(x, "words", own), nearest(t, x)...)
 					if len(ids) < 2 {
 						return fmt.Errorf("%s finds %v", key, ids)
@@ -214,7 +216,7 @@ func TestAnIndexInUseIsNotEvicted(t *testing.T) {
 	db.put("a", row("1", "s", 1, "tea"))
 	db.put("b", row("2", "s", 1, "tea"))
 	c := index.NewCache(db, 1)
-	err := c.Use(t.Context(), "a", func(x *index.Index) error {
+	err := c.Use(t.Context(), "a", func(x *index.Index, _ bool) error {
 		search(t, c, "b", "tea")
 		before := db.loads.Load()
 		search(t, c, "a", "tea")
@@ -223,9 +225,88 @@ func TestAnIndexInUseIsNotEvicted(t *testing.T) {
 		}
 		return nil
 	})
-	if n, bytes := c.Stats(); err != nil || n != 0 || bytes != 0 {
+	if n, bytes := c.Stats(); err != nil || n != 1 || bytes > 1 {
 		t.Errorf("%v, %d indexes of %d bytes left over a budget of 1", err, n, bytes)
 	}
+}
+
+// parts is a database that gives its rows in parts.
+type parts struct {
+	rows   []index.Row
+	size   int
+	loaded int         // rows, in all
+	after  func(n int) // called when so many rows have been loaded
+}
+
+func (p *parts) Load(ctx context.Context, _ string, since int64) (index.Delta, error) {
+	if ctx.Err() != nil {
+		return index.Delta{}, context.Cause(ctx)
+	}
+	upTo := min(int(since)+p.size, len(p.rows))
+	p.loaded += upTo - int(since)
+	p.after(p.loaded)
+	return index.Delta{Version: int64(upTo), Whole: since == 0, More: upTo < len(p.rows), Rows: p.rows[since:upTo]}, nil
+}
+
+// An index that takes longer than a turn has is searched as far as it is there. What was
+// loaded is not loaded again, also when the index is larger than the cache.
+func TestALoadGoesOnWhereTheTimeWasOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &parts{size: 10, after: func(int) { <-time.After(100 * time.Millisecond) }}
+		for i := range 200 {
+			db.rows = append(db.rows, row(fmt.Sprint(i), "s", i, "tea"))
+		}
+		c := index.NewCache(db, 1)
+		turn := func() (found int, whole bool) {
+			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			defer cancel()
+			err := c.Use(ctx, "ann", func(x *index.Index, all bool) error {
+				found, whole = len(ranked(x, "tea", own)), all
+				return ctx.Err()
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found, whole
+		}
+		for _, want := range []int{80, 160, 200, 200} {
+			found, whole := turn()
+			if found != want || whole != (want == 200) {
+				t.Errorf("%d rows found, whole: %v; want %d", found, whole, want)
+			}
+		}
+		if db.loaded != 200 {
+			t.Errorf("%d rows were loaded for an index of 200", db.loaded)
+		}
+	})
+}
+
+// Who waits for another one's load searches what is there when the time is over.
+func TestWhoWaitsForALoadSearchesWhatIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &parts{size: 1, rows: []index.Row{row("1", "s", 1, "tea"), row("2", "s", 2, "tea")}}
+		gate := make(chan struct{})
+		defer close(gate)
+		db.after = func(n int) {
+			if n == 2 {
+				<-gate
+			}
+		}
+		c := index.NewCache(db, 0)
+		go func() { _ = c.Use(t.Context(), "ann", func(*index.Index, bool) error { return nil }) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := c.Use(ctx, "ann", func(x *index.Index, whole bool) error {
+			if found := ranked(x, "tea", own); len(found) != 1 || whole {
+				t.Errorf("found %v, whole: %v", found, whole)
+			}
+			return nil
+		})
+		if err != nil || db.loaded != 2 {
+			t.Errorf("%v, %d rows loaded", err, db.loaded)
+		}
+	})
 }
 
 func TestConcurrentCallersLoadOnce(t *testing.T) {
@@ -235,7 +316,7 @@ func TestConcurrentCallersLoadOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
-			if err := c.Use(context.Background(), "busy", func(x *index.Index) error { return nil }); err != nil {
+			if err := c.Use(context.Background(), "busy", func(x *index.Index, _ bool) error { return nil }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -251,7 +332,7 @@ func TestAFailedLoadIsRetried(t *testing.T) {
 	db := &table{err: errors.New("disk")}
 	c := index.NewCache(db, 0)
 	use := func(ctx context.Context) error {
-		return c.Use(ctx, "ann", func(x *index.Index) error { return nil })
+		return c.Use(ctx, "ann", func(x *index.Index, _ bool) error { return nil })
 	}
 	if err := use(t.Context()); !errors.Is(err, db.err) {
 		t.Errorf("error = %v", err)

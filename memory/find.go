@@ -67,7 +67,7 @@ func (s *Service) Recall(ctx context.Context, userID string, a Ask) (hits []Hit,
 	if err != nil {
 		return nil, err
 	}
-	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index) error {
+	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index, _ bool) error {
 		hits, err = find(ctx, x, &a, c)
 		return err
 	})
@@ -76,13 +76,14 @@ func (s *Service) Recall(ctx context.Context, userID string, a Ask) (hits []Hit,
 
 // Turn is Recall for a turn with a profile. It passes the facts for the profile, as they count
 // on the branch a.Here, to profile; what that returns becomes a.Known. Without a text there are
-// no hits.
-func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(facts []Memory) (known []string)) (hits []Hit, err error) {
+// no hits. whole is false if there was time for only a part of the memory.
+func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(facts []Memory) (known []string)) (hits []Hit, whole bool, err error) {
 	c, err := s.question(ctx, userID, &a)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index) error {
+	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index, all bool) error {
+		whole = all
 		facts, err := c.profile(ctx, x, a.Skip)
 		if err != nil {
 			return err
@@ -92,7 +93,7 @@ func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(f
 		}
 		return err
 	})
-	return hits, err
+	return hits, whole, err
 }
 
 // question completes a by the settings and the vectors.

@@ -166,7 +166,7 @@ func TestChatsRecallTheCircleUnlessItIsSwitchedOff(t *testing.T) {
 	r.happens(reed, lantern)
 	for _, off := range []bool{false, true} {
 		ask := memory.Ask{CharacterID: reed, Text: "What did I paint?", Scene: &sharing, Now: noon.AddDate(0, 0, 1), NoCircle: off}
-		hits, err := r.svc.Turn(t.Context(), r.user, ask, func([]memory.Memory) []string { return nil })
+		hits, _, err := r.svc.Turn(t.Context(), r.user, ask, func([]memory.Memory) []string { return nil })
 		if err != nil || (len(hits) == 0) != off {
 			t.Errorf("off %v: %d hits, %v", off, len(hits), err)
 		}
@@ -179,7 +179,7 @@ func TestChatsRecallTheCircleUnlessItIsSwitchedOff(t *testing.T) {
 	pinned := r.facts(reed)[0]
 	r.updateFact(reed, &pinned, func(m *memory.Memory) { m.Pinned = true })
 	for off, want := range map[bool]int{false: 1, true: 0} {
-		_, err := r.svc.Turn(t.Context(), r.user, memory.Ask{CharacterID: reed, Scene: &sharing, NoCircle: off}, func(facts []memory.Memory) []string {
+		_, _, err := r.svc.Turn(t.Context(), r.user, memory.Ask{CharacterID: reed, Scene: &sharing, NoCircle: off}, func(facts []memory.Memory) []string {
 			if len(facts) != want {
 				t.Errorf("off %v: %d pinned happenings are in the profile, want %d", off, len(facts), want)
 			}
@@ -307,7 +307,7 @@ func TestPublicRecallNeverReturnsWhatIsPrivate(t *testing.T) {
 		if check(hits); len(hits) > ask.Limit {
 			t.Errorf("query %d: %d hits, limit %d", i, len(hits), ask.Limit)
 		}
-		hits, err := r.svc.Turn(t.Context(), r.user, ask, func(facts []memory.Memory) []string {
+		hits, _, err := r.svc.Turn(t.Context(), r.user, ask, func(facts []memory.Memory) []string {
 			for _, m := range facts {
 				if !m.Shareable && m.Origin != memory.ByCircle {
 					t.Errorf("the profile has %q", m.Text)

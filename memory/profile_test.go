@@ -120,7 +120,7 @@ func TestProfileIsBounded(t *testing.T) {
 func (r *fixture) profileLines(a memory.Ask) []string {
 	r.Helper()
 	var facts []memory.Memory
-	if _, err := r.svc.Turn(r.Context(), r.user, a, func(found []memory.Memory) []string { facts = found; return nil }); err != nil {
+	if _, _, err := r.svc.Turn(r.Context(), r.user, a, func(found []memory.Memory) []string { facts = found; return nil }); err != nil {
 		r.Fatal(err)
 	}
 	lines := []string{}
@@ -172,7 +172,7 @@ func TestTheProfileFollowsTheBranch(t *testing.T) {
 		return err
 	})
 	expect("pinned", memory.Ask{}, "Ann fears dogs.")
-	_, err := r.svc.Turn(r.Context(), storetest.User(t, r.db), memory.Ask{CharacterID: character}, func(facts []memory.Memory) []string {
+	_, _, err := r.svc.Turn(r.Context(), storetest.User(t, r.db), memory.Ask{CharacterID: character}, func(facts []memory.Memory) []string {
 		t.Errorf("a stranger reads %+v", facts)
 		return nil
 	})

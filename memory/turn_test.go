@@ -38,7 +38,7 @@ func TestATurnReadsNothingTwice(t *testing.T) {
 	turn := func(text string) (hits []string, views int64) {
 		t.Helper()
 		before := store.n.Load()
-		found, err := r.svc.Turn(t.Context(), r.user, memory.Ask{CharacterID: character, Text: text, Scene: &sharing, Now: noon}, func(facts []memory.Memory) []string {
+		found, _, err := r.svc.Turn(t.Context(), r.user, memory.Ask{CharacterID: character, Text: text, Scene: &sharing, Now: noon}, func(facts []memory.Memory) []string {
 			profile = nil
 			for _, f := range facts {
 				profile = append(profile, f.Text)

@@ -36,7 +36,7 @@ func recall(ctx context.Context, m *memory.Service, q *Question) (f Findings, er
 	if ask.Text != "" {
 		ask.Visible = q.visible()
 	}
-	hits, err := m.Turn(ctx, q.UserID, ask, func(facts []memory.Memory) (known []string) {
+	hits, whole, err := m.Turn(ctx, q.UserID, ask, func(facts []memory.Memory) (known []string) {
 		f.Profile = memory.ProfileOf(facts, q.Setup.Docs.Language)
 		for _, fact := range f.Profile.Facts {
 			known = append(known, fact.ID)
@@ -45,6 +45,11 @@ func recall(ctx context.Context, m *memory.Service, q *Question) (f Findings, er
 	})
 	if err != nil {
 		return f, err
+	}
+	if !whole {
+		f.Warnings = append(f.Warnings, framework.Warning{
+			Code: "memory_incomplete", Detail: "the memory is still being loaded; only a part of it was searched",
+		})
 	}
 	for i := range hits {
 		f.Memories = append(f.Memories, framework.Memory{ID: hits[i].ID, Text: memory.LineOf(&hits[i], scene.Names)})

@@ -53,7 +53,7 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	}
 	e.askSources(ctx, turn, func(string) func() { return func() {} })
 	begun := time.Now()
-	p, err := turn.build()
+	p, err := turn.build(ctx)
 	if err != nil {
 		return nil, err
 	}

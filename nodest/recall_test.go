@@ -281,6 +281,45 @@ func TestATurnGoesOnWithoutItsMemories(t *testing.T) {
 	}
 }
 
+// slowMemoryStore loads a memory change by change, and takes its time after the first one.
+type slowMemoryStore struct {
+	memory.Store
+	pause time.Duration
+}
+
+func (s slowMemoryStore) View(ctx context.Context, userID string, fn func(memory.Tx) error) error {
+	return s.Store.View(ctx, userID, func(tx memory.Tx) error {
+		tx.ScopeTx = slowScope{tx.ScopeTx, s.pause}
+		return fn(tx)
+	})
+}
+
+type slowScope struct {
+	memory.ScopeTx
+	pause time.Duration
+}
+
+func (s slowScope) MemoryChanges(characterID string, since int64, _ int) (*memory.Changes, error) {
+	if since > 0 {
+		<-time.After(s.pause)
+	}
+	return s.ScopeTx.MemoryChanges(characterID, since, 1)
+}
+
+func TestATurnSaysWhenOnlyAPartOfTheMemoryWasSearched(t *testing.T) {
+	s := newMemoryFixture(t)
+	alice := s.character(alicesCard)
+	first := s.sendAndWait(s.chatWith(alice.ID), birthday)
+	s.sendAndWait(s.chatWith(alice.ID), "I like tea.")
+	const limit = time.Second
+	s.useMemory(memory.New(slowMemoryStore{s.db.Memory(), limit * 6 / 10}, memory.Options{Log: discardLog}), limit)
+	reply := s.sendAndWait(s.chatWith(alice.ID), birthdayQuestion)
+	memories, warnings, _ := s.contextOf(reply.GenerationID)
+	if !slices.Equal(warnings, []string{"memory_incomplete"}) || len(memories) == 0 {
+		t.Errorf("memories %v, warnings %v; want those of %s with a warning", memories, warnings, first.ID)
+	}
+}
+
 // A reply that repeats the memories it was given does not create new ones.
 func TestAnEchoedMemoryBlockIsNotRemembered(t *testing.T) {
 	s := newMemoryFixture(t)

@@ -68,6 +68,8 @@ type Findings struct {
 	Sources  []cite.Source // that the reply may cite, by the numbers that Web gives them
 	Search   []Search      // of the web
 
+	Warnings []framework.Warning // of the prompt: what was searched only in part
+
 	// Web writes entries for the block of the web: the n-th of Sources has the number
 	// first+n-1, like the n-th page of Search. Nil = there are none.
 	Web func(first int) string
@@ -233,4 +235,5 @@ func (t *turn) add(f Findings) {
 		t.numbers.Add(source, tools.InWeb)
 	}
 	t.search = append(t.search, f.Search...)
+	t.warnings = append(t.warnings, f.Warnings...)
 }

@@ -64,7 +64,7 @@ func (t *turn) overfull() bool {
 // build is turn.build. If older messages had to make room, for documents and tools too, a
 // summary takes their place.
 func (e *Engine) build(ctx context.Context, t *turn) (*framework.Prompt, error) {
-	p, err := t.build()
+	p, err := t.build(ctx)
 	if err != nil || !t.unread && !slices.ContainsFunc(p.Dropped, func(d framework.Dropped) bool {
 		return d.Source == framework.SourceHistory && d.Reason == framework.DropBudget
 	}) {
@@ -73,7 +73,7 @@ func (e *Engine) build(ctx context.Context, t *turn) (*framework.Prompt, error) 
 	if shorter, err := e.shorten(ctx, t); err != nil || !shorter {
 		return p, err
 	}
-	return t.build()
+	return t.build(ctx)
 }
 
 // shorten makes a summary for a turn in which the chat has no room, if one may be due, and

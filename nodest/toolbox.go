@@ -105,15 +105,15 @@ func (t *turn) addKits(list []opened) (rest func()) {
 
 // build is the prompt of the turn. One that leaves no room for tools goes without the room, and
 // if that does not help without the tools: whoever has documents must not lose a reply by them.
-func (t *turn) build() (*framework.Prompt, error) {
-	p, err := framework.Build(t.input)
+func (t *turn) build(ctx context.Context) (*framework.Prompt, error) {
+	p, err := framework.Build(ctx, t.input)
 	if len(t.tools) == 0 || !fault.Is(err, fault.ContextTooLarge) {
 		return p, err
 	}
 	t.input.Options.Reserve = t.replyReserve + tools.Tokens(t.tools, t.count)
-	if p, err = framework.Build(t.input); fault.Is(err, fault.ContextTooLarge) {
+	if p, err = framework.Build(ctx, t.input); fault.Is(err, fault.ContextTooLarge) {
 		t.dropTools()
-		return framework.Build(t.input)
+		return framework.Build(ctx, t.input)
 	}
 	return p, err
 }

@@ -150,7 +150,7 @@ func (l *toolLoop) withoutTools(ctx context.Context) error {
 	for _, a := range found {
 		t.inject(a)
 	}
-	prompt, err := framework.Build(t.input)
+	prompt, err := framework.Build(ctx, t.input)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func BenchmarkMemoryChanges(b *testing.B) {
 		version := int64(0)
 		load := func(b *testing.B, want int) {
 			err := c.db.View(context.Background(), c.user, func(tx nodest.Tx) error {
-				changes, err := tx.Memory.MemoryChanges(c.character, version)
+				changes, err := tx.Memory.MemoryChanges(c.character, version, 0)
 				if err == nil && len(changes.Units) != want {
 					b.Fatal(len(changes.Units))
 				}

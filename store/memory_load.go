@@ -21,7 +21,7 @@ func counts(table string) string {
 
 // MemoryChanges reads the texts and the facts of a scope that changed, with plain
 // scans: an index of a long life is loaded on the way of a message.
-func (t *tx) MemoryChanges(characterID string, since int64) (*memory.Changes, error) {
+func (t *tx) MemoryChanges(characterID string, since int64, limit int) (*memory.Changes, error) {
 	at, err := t.scope(characterID)
 	if err != nil {
 		return nil, err
@@ -33,6 +33,12 @@ func (t *tx) MemoryChanges(characterID string, since int64) (*memory.Changes, er
 	if at.Version == since {
 		return c, nil
 	}
+	if limit > 0 {
+		if c.Version, err = t.versionAfter(characterID, since, limit, at.Version); err != nil {
+			return nil, err
+		}
+		c.More = c.Version < at.Version
+	}
 	if err := t.changedTexts(c, characterID, since); err != nil {
 		return nil, err
 	}
@@ -43,6 +49,22 @@ func (t *tx) MemoryChanges(characterID string, since int64) (*memory.Changes, er
 		c.Gone = nil
 	}
 	return c, t.addVectors(c, characterID)
+}
+
+// versionAfter is the version up to which so many texts or facts have changed; last if there
+// are not so many.
+func (t *tx) versionAfter(characterID string, since int64, limit int, last int64) (int64, error) {
+	for _, table := range []string{"memory_texts", "memories"} {
+		found, err := sqldb.All[int64](t, "SELECT change FROM "+table+" WHERE "+ofScope+" AND change > ? ORDER BY change LIMIT 1 OFFSET ?",
+			t.userID, characterID, since, limit-1)
+		if err != nil {
+			return 0, err
+		}
+		for _, version := range found {
+			last = min(last, version)
+		}
+	}
+	return last, nil
 }
 
 // textUnit is a text with what its unit is made of.
@@ -81,8 +103,9 @@ func (t *tx) changedTexts(c *memory.Changes, characterID string, since int64) er
 	}, `SELECT t.revision_id, t.conversation_id, t.message_id, t.seq, t.session, t.role, t.name, t.terms, t.hash,
 			t.change, t.said_at, t.is_forgotten, r.text
 		FROM memory_texts t CROSS JOIN revisions r
-		WHERE t.user_id = ? AND t.character_id = ? AND t.change > ? AND r.user_id = t.user_id AND r.id = t.revision_id`+where,
-		t.userID, characterID, since)
+		WHERE t.user_id = ? AND t.character_id = ? AND t.change > ? AND t.change <= ?
+			AND r.user_id = t.user_id AND r.id = t.revision_id`+where,
+		t.userID, characterID, since, c.Version)
 }
 
 // factUnit is a fact with what its unit is made of.
@@ -120,7 +143,8 @@ func (t *tx) changedFacts(c *memory.Changes, characterID string, since int64) er
 		return nil
 	}, `SELECT f.id, f.root_id, f.conversation_id, f.text, f.terms, f.hash, f.change, f.event_time, f.last_seen_at, f.importance,
 			f.is_pinned, f.subject, f.kind, f.origin, f.is_locked, f.is_shareable, f.status = 'retired' AS retired, f.evidence, `+counts("f")+` AS searched
-		FROM memories f WHERE f.user_id = ? AND f.character_id = ? AND f.change > ?`, t.userID, characterID, since)
+		FROM memories f WHERE f.user_id = ? AND f.character_id = ? AND f.change > ? AND f.change <= ?`,
+		t.userID, characterID, since, c.Version)
 }
 
 // buried are the texts that facts were taken from which the user had purged, by

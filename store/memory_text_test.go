@@ -41,10 +41,41 @@ func (e *env) units(character string) []memory.Unit {
 func (e *env) changes(character string, since int64) (c *memory.Changes) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) (err error) {
-		c, err = tx.Memory.MemoryChanges(character, since)
+		c, err = tx.Memory.MemoryChanges(character, since, 0)
 		return err
 	})
 	return c
+}
+
+// In parts, a memory is loaded as it is in one piece, and each change once.
+func TestAMemoryIsLoadedInParts(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		character := e.character()
+		conv, parent := e.chat(character), ""
+		for i := range 20 {
+			parent = e.say(conv, parent, fmt.Sprint("text ", i)).ID
+		}
+		whole := e.changes(character, 0)
+		since, loaded := int64(0), []string{}
+		for more := true; more; {
+			var c *memory.Changes
+			e.view(func(tx nodest.Tx) (err error) {
+				c, err = tx.Memory.MemoryChanges(character, since, 6)
+				return err
+			})
+			if c.Whole != (since == 0) || len(c.Units) > 6 || c.Version <= since {
+				t.Fatalf("since %d: %d units up to %d, whole: %v", since, len(c.Units), c.Version, c.Whole)
+			}
+			for _, u := range c.Units {
+				loaded = append(loaded, u.ID)
+			}
+			since, more = c.Version, c.More
+		}
+		slices.Sort(loaded)
+		if distinct := slices.Compact(slices.Clone(loaded)); since != whole.Version || len(loaded) != len(whole.Units) || len(distinct) != len(loaded) {
+			t.Errorf("%d units, %d distinct, up to version %d; want %d up to %d", len(loaded), len(distinct), since, len(whole.Units), whole.Version)
+		}
+	})
 }
 
 // memoryTexts lists the texts that memory has of a conversation, one per line.

@@ -18,7 +18,7 @@ func (p *program) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure NodeST on this machine", Example: "  nodest bench chat"}
 	cmd.AddCommand(p.benchChatCommand(), p.benchHistoryCommand(), p.benchRetrievalCommand(), p.benchFloorCommand(), p.benchCircleCommand(), p.benchKBCommand(), &cobra.Command{
 		Use: "framework", Short: "Measure building a prompt from 1,000 messages and 500 entries", Args: cobra.NoArgs, Example: "  nodest bench framework",
-		RunE: func(*cobra.Command, []string) error { return bench.Framework(p.out) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return bench.Framework(cmd.Context(), p.out) },
 	}, &cobra.Command{
 		Use: "references", Short: "Measure citing sources: matching, picking parts of pages, cutting texts", Args: cobra.NoArgs, Example: "  nodest bench references",
 		RunE: func(cmd *cobra.Command, _ []string) error { return bench.References(cmd.Context(), p.out) },
