@@ -18,7 +18,7 @@ const DocumentBytes = 16 << 20
 var documentOperations = []Operation{
 	{Route: "POST /characters", Status: http.StatusCreated, Bytes: DocumentBytes, Data: takes(characterCreate)},
 	{Route: "GET /characters", Data: takes(characterList)},
-	{Route: "GET /characters/:id", Data: takes(characterGet)},
+	{Route: "GET /characters/:id", Bytes: DocumentBytes, Data: takes(characterGet)},
 	{Route: "PUT /characters/:id", Bytes: DocumentBytes, IfMatch: true, Data: takes(characterReplace)},
 	{Route: "PATCH /characters/:id", Bytes: DocumentBytes, IfMatch: true, Data: takes(characterUpdate)},
 	{Route: "DELETE /characters/:id", Status: http.StatusNoContent, Data: takes(characterDelete)},

@@ -31,7 +31,7 @@ func resourceOperations() []Operation {
 		table = append(table, []Operation{
 			{Route: "POST " + r.path, Status: http.StatusCreated, Bytes: DocumentBytes, Data: takes(of.create)},
 			{Route: "GET " + r.path, Data: takes(of.list)},
-			{Route: "GET " + r.path + "/:id", Data: takes(of.get)},
+			{Route: "GET " + r.path + "/:id", Bytes: DocumentBytes, Data: takes(of.get)},
 			{Route: "PUT " + r.path + "/:id", IfMatch: true, Bytes: DocumentBytes, Data: takes(of.replace)},
 			{Route: "PATCH " + r.path + "/:id", IfMatch: true, Bytes: DocumentBytes, Data: takes(of.update)},
 			{Route: "DELETE " + r.path + "/:id", Status: http.StatusNoContent, Data: takes(of.remove)},
