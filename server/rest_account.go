@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,7 +37,7 @@ func (s *Server) accountRoutes(e *echo.Echo) {
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		var query []string
-		if method == http.MethodGet { // a list, which is always whole
+		if method == http.MethodGet { // a list; only that of tokens has pages
 			query = []string{"limit", "cursor"}
 		}
 		e.Add(method, base+path, s.signedIn(only(h.handle, query...)))
@@ -227,11 +228,23 @@ func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
 }
 
 func (s *Server) tokens(c echo.Context, who *account.Identity) (any, error) {
-	return api.List(func(t *account.Token) wireToken {
+	return api.Pages(func(t *account.Token) wireToken {
 		w := wireTokenOf(t)
 		w.Current = t.ID == who.TokenID
 		return w
-	})(s.Accounts.Tokens(c.Request().Context(), who.User.ID))
+	})(s.Accounts.Tokens(c.Request().Context(), who.User.ID, c.QueryParam("cursor"), limitOf(c)))
+}
+
+// limitOf is the parameter limit of a list: 0 = none is given, -1 = one that services refuse.
+func limitOf(c echo.Context) int {
+	text := c.QueryParam("limit")
+	if text == "" {
+		return 0
+	}
+	if limit, err := strconv.Atoi(text); err == nil && limit > 0 {
+		return limit
+	}
+	return -1
 }
 
 type tokenData struct {

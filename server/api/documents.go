@@ -91,7 +91,7 @@ type characterListData struct {
 
 func characterList(ctx context.Context, s *Services, c *op.Call, in characterListData) (any, error) {
 	filter := character.Filter{Archived: in.Archived, Listing: in.Listing}
-	return pages(wireCharacterHeadOf)(s.Characters.List(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
+	return Pages(wireCharacterHeadOf)(s.Characters.List(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
 }
 
 type idData struct {

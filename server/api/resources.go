@@ -72,7 +72,7 @@ func (k forKind) create(ctx context.Context, s *Services, c *op.Call, in charact
 }
 
 func (k forKind) list(ctx context.Context, s *Services, c *op.Call, in pageData) (any, error) {
-	return pages(wireResourceOf)(s.Characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, int(in.Limit)))
+	return Pages(wireResourceOf)(s.Characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, int(in.Limit)))
 }
 
 func (k forKind) get(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
