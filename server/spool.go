@@ -141,6 +141,10 @@ func readForm(r *http.Request, out io.Writer, f *api.File, limit int64) error {
 	if err != nil {
 		return err
 	}
+	fields := map[string]*string{
+		"name": &f.Rename, "knowledgeBaseId": &f.KnowledgeBaseID, "source": &f.Source,
+		"as": &f.As, "characterId": &f.CharacterID, "conversationId": &f.ConversationID,
+	}
 	files := 0
 	for {
 		part, err := form.NextPart()
@@ -150,23 +154,13 @@ func readForm(r *http.Request, out io.Writer, f *api.File, limit int64) error {
 		if err != nil {
 			return err
 		}
-		switch field := part.FormName(); field {
-		case "file":
+		field := part.FormName()
+		if to := fields[field]; to != nil {
+			*to, err = readField(part, field)
+		} else if field == "file" {
 			if files++; files == 1 {
 				err = readFile(part, out, f, limit)
 			}
-		case "name":
-			f.Rename, err = readField(part, field)
-		case "knowledgeBaseId":
-			f.KnowledgeBaseID, err = readField(part, field)
-		case "as":
-			f.As, err = readField(part, field)
-		case "characterId":
-			f.CharacterID, err = readField(part, field)
-		case "conversationId":
-			f.ConversationID, err = readField(part, field)
-		case "source":
-			f.Source, err = readField(part, field)
 		}
 		if err != nil {
 			return err
