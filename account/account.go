@@ -81,6 +81,8 @@ type Store interface {
 	// TokenByHash returns fault.NotFound for unknown and revoked tokens.
 	TokenByHash(ctx context.Context, hash []byte) (*Token, *User, error)
 	Tokens(ctx context.Context, userID string) ([]*Token, error) // newest first
+	// TokenPage is a page of Tokens, and the cursor of the next one, "" = the end.
+	TokenPage(ctx context.Context, userID, cursor string, limit int) (items []*Token, next string, err error)
 	TouchToken(ctx context.Context, userID, id string, at time.Time) error
 	// DeleteToken deletes a token and the sessions made from it, and returns their ids. It
 	// returns fault.NotFound if it is not a token of the user.

@@ -334,9 +334,14 @@ func (s *Service) insert(ctx context.Context, t *Token, ttl time.Duration) (secr
 	return secret, s.store.InsertToken(ctx, t)
 }
 
-// Tokens lists the user's tokens, newest first.
-func (s *Service) Tokens(ctx context.Context, userID string) ([]*Token, error) {
-	return s.store.Tokens(ctx, userID)
+// Tokens lists the user's tokens, newest first; limit is 1 to 200, 0 = 50.
+func (s *Service) Tokens(ctx context.Context, userID, cursor string, limit int) (*op.Page[*Token], error) {
+	limit, err := op.CheckLimit(limit)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := s.store.TokenPage(ctx, userID, cursor, limit)
+	return &op.Page[*Token]{Items: items, NextCursor: next}, err
 }
 
 // RevokeToken ends a token at once, with the sessions made from it, and tells the

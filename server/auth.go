@@ -28,8 +28,7 @@ func (s *Server) signedIn(h handler) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		defer s.leavePlace(c)
-		return h(c, who)
+		return s.holding(c, holder{user: who.User.ID}, func() error { return h(c, who) })
 	}
 }
 

@@ -2,16 +2,12 @@ package server
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/labstack/echo/v4"
 )
 
 // sendUnfinished sends a request with an incomplete body and returns the response; cut
@@ -34,7 +30,7 @@ func (h *testServer) sendUnfinished(cut bool) *http.Response {
 }
 
 func TestAStalledBodyTimesOut(t *testing.T) {
-	h := newTestServer(t, func(o *Options) { o.BodyWithin = -8*time.Second + 50*time.Millisecond }) // the time limit adds 8 s for the size
+	h := newTestServer(t, func(o *Options) { o.BodyWithin = 50 * time.Millisecond })
 	if res := h.sendUnfinished(false); res.StatusCode != http.StatusBadRequest {
 		t.Errorf("status %d", res.StatusCode)
 	}
@@ -48,44 +44,6 @@ func TestATruncatedBodyIsABadRequest(t *testing.T) {
 	}
 	if log := h.log.String(); strings.Contains(log, "level=ERROR") {
 		t.Errorf("logged: %s", log)
-	}
-}
-
-func TestConcurrentLargeBodiesAreLimited(t *testing.T) {
-	h := newTestServer(t, func(o *Options) { o.LargeBodies = 1 })
-	gone, cancel := context.WithCancel(context.Background())
-	cancel()
-	first := h.server.echo.NewContext(httptest.NewRequest(http.MethodPost, "/", nil), httptest.NewRecorder())
-	second := h.server.echo.NewContext(httptest.NewRequest(http.MethodPost, "/", nil).WithContext(gone), httptest.NewRecorder())
-	take := func(c echo.Context) error { return h.server.takePlace(c) }
-	h.must(take(first))
-	h.must(take(first)) // it already has a place
-	if take(second) == nil {
-		t.Error("there were two places")
-	}
-	h.server.leavePlace(second) // without effect: it has no place
-	h.server.leavePlace(first)
-	h.server.leavePlace(first)
-
-	done := make(chan int)
-	card := []byte(`{"name":"Large","description":"` + strings.Repeat("d", largeBody) + `"}`)
-	for range 2 {
-		go func() {
-			req := httptest.NewRequest(http.MethodPost, base+"/characters", strings.NewReader(`{"roleCard":`+string(card)+`}`))
-			req.Header.Set("Authorization", "Bearer "+h.token)
-			req.Header.Set("Content-Type", "application/json")
-			res := httptest.NewRecorder()
-			h.server.Handler().ServeHTTP(res, req)
-			done <- res.Code
-		}()
-	}
-	for range 2 {
-		if status := <-done; status != http.StatusCreated {
-			t.Errorf("status %d", status)
-		}
-	}
-	if n := len(h.server.places); n != 0 {
-		t.Errorf("%d places were not given back", n)
 	}
 }
 

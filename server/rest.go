@@ -81,6 +81,11 @@ func (s *Server) operation(r *route) handler {
 		if (r.Starts || r.Attaches) && wantsStream(c.Request()) {
 			return s.stream(c, who, r.Operation, call, data)
 		}
+		if r.method == http.MethodGet && r.Bytes > 0 {
+			if err := holdOf(c).take(c.Request().Context(), work*r.Bytes); err != nil {
+				return err
+			}
+		}
 		result, err := s.perform(detached(c.Request().Context()), c.Request().Context(), r.Operation, call, data)
 		if err != nil {
 			return err
@@ -90,8 +95,11 @@ func (s *Server) operation(r *route) handler {
 			if preferAsync(c.Request()) {
 				c.Response().Header().Set("Preference-Applied", "respond-async")
 				status = http.StatusAccepted
-			} else if err := s.Complete(c.Request().Context(), call.UserID, got); err != nil {
-				return err
+			} else {
+				holdOf(c).release() // the body is read, and a reply may take minutes
+				if err := s.Complete(c.Request().Context(), call.UserID, got); err != nil {
+					return err
+				}
 			}
 		}
 		return answer(c, status, call, result)
@@ -107,6 +115,7 @@ func answer(c echo.Context, status int, call *op.Call, result any) error {
 	}
 	if v, ok := result.(api.Versioned); ok {
 		h.Set("ETag", `"`+strconv.FormatInt(v.Version, 10)+`"`)
+		result = v.Body // so that it is encoded once
 	}
 	if q, ok := result.(api.Queued); ok && q.Known {
 		status = http.StatusOK

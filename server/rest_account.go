@@ -1,8 +1,8 @@
 package server
 
 import (
-	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,8 +17,8 @@ import (
 // accountRoutes serves sign-in, tokens, tickets and users. They are no
 // operations of the engine and exist in REST only.
 func (s *Server) accountRoutes(e *echo.Echo) {
-	e.POST(base+"/auth/login", s.login)
-	e.POST(base+"/auth/signin", s.signInWithSecret)
+	e.POST(base+"/auth/login", s.strangers(s.login))
+	e.POST(base+"/auth/signin", s.strangers(s.signInWithSecret))
 	for route, h := range map[string]accountHandler{
 		"POST /auth/links":            reads(s, s.createLink),
 		"POST /auth/logout":           s.logout,
@@ -37,7 +37,7 @@ func (s *Server) accountRoutes(e *echo.Echo) {
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		var query []string
-		if method == http.MethodGet { // a list, which is always whole
+		if method == http.MethodGet { // a list; only that of tokens has pages
 			query = []string{"limit", "cursor"}
 		}
 		e.Add(method, base+path, s.signedIn(only(h.handle, query...)))
@@ -108,7 +108,11 @@ func wireTokenOf(t *account.Token) wireToken {
 
 // decodeBody reads the JSON body of a request strictly into v.
 func (s *Server) decodeBody(c echo.Context, v any) error {
-	body, err := s.body(c, s.opts.BodyBytes)
+	limit := s.opts.BodyBytes
+	if holdOf(c).who.user == "" {
+		limit = signInBytes
+	}
+	body, err := s.body(c, limit)
 	if err != nil {
 		return err
 	}
@@ -116,6 +120,16 @@ func (s *Server) decodeBody(c echo.Context, v any) error {
 		body = []byte("{}")
 	}
 	return api.Decode(body, v)
+}
+
+// signInBytes limits the size of a body of a client that has not signed in.
+const signInBytes = 16 << 10
+
+// strangers lets h see requests of clients that have not signed in.
+func (s *Server) strangers(h echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		return s.holding(c, holder{network: clientNetwork(c.Request())}, func() error { return h(c) })
+	}
 }
 
 func (s *Server) login(c echo.Context) error {
@@ -131,7 +145,7 @@ func (s *Server) login(c echo.Context) error {
 			return fault.InvalidField(member.name, "required", "required")
 		}
 	}
-	token, u, err := s.Accounts.Login(c.Request().Context(), in.Username, in.Password, remote(c.Request()))
+	token, u, err := s.Accounts.Login(c.Request().Context(), in.Username, in.Password, clientAddress(c.Request()))
 	if err != nil {
 		return err
 	}
@@ -157,7 +171,7 @@ func (s *Server) signInWithSecret(c echo.Context) error {
 	if in.Token != "" {
 		signIn, secret = s.Accounts.SignInWithToken, in.Token
 	}
-	token, u, err := signIn(c.Request().Context(), secret, remote(c.Request()))
+	token, u, err := signIn(c.Request().Context(), secret, clientAddress(c.Request()))
 	if err != nil {
 		return err
 	}
@@ -201,15 +215,6 @@ func (s *Server) cookie(r *http.Request, value string, maxAge int) *http.Cookie 
 	}
 }
 
-// remote is the address that failed sign-ins are counted for.
-func remote(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
-}
-
 func (s *Server) logout(c echo.Context, who *account.Identity) (any, error) {
 	c.SetCookie(s.cookie(c.Request(), "", -1))
 	if who.TokenID == "" {
@@ -223,11 +228,23 @@ func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
 }
 
 func (s *Server) tokens(c echo.Context, who *account.Identity) (any, error) {
-	return api.List(func(t *account.Token) wireToken {
+	return api.Pages(func(t *account.Token) wireToken {
 		w := wireTokenOf(t)
 		w.Current = t.ID == who.TokenID
 		return w
-	})(s.Accounts.Tokens(c.Request().Context(), who.User.ID))
+	})(s.Accounts.Tokens(c.Request().Context(), who.User.ID, c.QueryParam("cursor"), limitOf(c)))
+}
+
+// limitOf is the parameter limit of a list: 0 = none is given, -1 = one that services refuse.
+func limitOf(c echo.Context) int {
+	text := c.QueryParam("limit")
+	if text == "" {
+		return 0
+	}
+	if limit, err := strconv.Atoi(text); err == nil && limit > 0 {
+		return limit
+	}
+	return -1
 }
 
 type tokenData struct {

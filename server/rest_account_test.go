@@ -292,3 +292,28 @@ func TestMembersChangeTheirOwnPassword(t *testing.T) {
 		t.Error("the log has a password")
 	}
 }
+
+func TestTokensAreListedInPages(t *testing.T) {
+	h := newTestServer(t, nil)
+	for range 2 {
+		h.newToken(h.user.ID)
+	}
+	seen := map[string]bool{}
+	for cursor, pages := "", 0; ; {
+		page := h.rest("GET", "/tokens?limit=1&cursor="+cursor, "").wants(t, 200)
+		for _, item := range page["items"].([]any) {
+			seen[item.(map[string]any)["id"].(string)] = true
+		}
+		pages++
+		next, more := page["nextCursor"].(string)
+		if !more {
+			if len(seen) != 3 || pages != 3 {
+				t.Errorf("%d tokens on %d pages", len(seen), pages)
+			}
+			break
+		}
+		cursor = next
+	}
+	h.rest("GET", "/tokens?limit=0", "").refuses(t, 400, "invalid_field", "limit")
+	h.rest("GET", "/tokens?cursor=x", "").refuses(t, 400, "invalid_field", "cursor")
+}

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -20,11 +19,13 @@ import (
 	"nodest/server/api"
 )
 
-// Bounds of uploads, in bytes. What is larger than formMemory is read through a
-// temporary file.
+// fileBytes limits the size of an uploaded file.
+const fileBytes = 64 << 20
+
+// Bytes that making an answer takes, before its size is known.
 const (
-	fileBytes  = 64 << 20
-	formMemory = 16 << 20
+	exportWork  = 64 << 20
+	pictureWork = 32 << 20 // to read a picture, and to decode it
 )
 
 // fileRoutes serves what is a file and not JSON: imports, exports, avatars.
@@ -85,9 +86,8 @@ func (s *Server) take(c echo.Context, who *account.Identity, u api.Upload, f api
 // file reads the file of a request: of a form, where it is the only one in the field
 // "file", or the body, if it is of one of types.
 func (s *Server) file(c echo.Context, limit int64, types ...string) (f api.File, err error) {
-	r := c.Request()
 	f.ID = c.Param("id")
-	switch kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); {
+	switch kind, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); {
 	case slices.Contains(types, kind):
 		f.Data, err = s.readAll(c, limit)
 		return f, err
@@ -98,31 +98,14 @@ func (s *Server) file(c echo.Context, limit int64, types ...string) (f api.File,
 		}
 		return f, fault.New(fault.UnsupportedMedia, "the body must be %smultipart/form-data with the file in the field file", also)
 	}
-	defer func() {
-		if r.MultipartForm != nil {
-			_ = r.MultipartForm.RemoveAll() // temporary files of the form
-		}
-	}()
-	err = s.readBody(c, limit, func(r *http.Request) error { return r.ParseMultipartForm(formMemory) })
+	body := newSpill(c)
+	defer body.drop()
+	err = s.readBody(c, limit+formOverhead, func(r *http.Request) error { return readForm(r, body, &f, limit) })
 	if err != nil {
 		return f, err
 	}
-	if err := s.takePlace(c); err != nil {
-		return f, err
-	}
-	files := r.MultipartForm.File["file"]
-	if len(files) != 1 {
-		return f, fault.InvalidField("file", "required", "must be exactly one file, not %d", len(files))
-	}
-	opened, err := files[0].Open()
-	if err != nil {
-		return f, err
-	}
-	defer func() { _ = opened.Close() }()
-	f.Data = make([]byte, files[0].Size) // it is read once, not copied while it grows
-	f.Name, f.As = plainFilename(files[0].Filename), c.FormValue("as")
-	f.CharacterID, f.ConversationID = c.FormValue("characterId"), c.FormValue("conversationId")
-	_, err = io.ReadFull(opened, f.Data)
+	f.Name = plainFilename(f.Name)
+	f.Data, err = body.load(c.Request().Context())
 	return f, err
 }
 
@@ -147,6 +130,9 @@ func plainFilename(name string) string {
 // exported is the handler of a route that answers a file.
 func (s *Server) exported(d api.Download) echo.HandlerFunc {
 	return s.signedIn(only(func(c echo.Context, who *account.Identity) error {
+		if err := holdOf(c).take(c.Request().Context(), exportWork); err != nil {
+			return err
+		}
 		data, contentType, filename, err := d.Run(c.Request().Context(), &s.Services, who.User.ID, api.Asked{ID: c.Param("id"), Query: c.QueryParams()})
 		if err != nil {
 			return err
@@ -154,13 +140,16 @@ func (s *Server) exported(d api.Download) echo.HandlerFunc {
 		h := c.Response().Header()
 		h.Set("Content-Disposition", attached(filename))
 		h.Set("Cache-Control", "no-store")
-		return c.Blob(http.StatusOK, contentType, data)
+		return sendData(c, http.StatusOK, contentType, data)
 	}, d.Query...))
 }
 
 func (s *Server) avatar(c echo.Context, who *account.Identity) error {
 	size, err := thumbnailSize(c)
 	if err != nil {
+		return err
+	}
+	if err := holdOf(c).take(c.Request().Context(), pictureWork); err != nil {
 		return err
 	}
 	a, err := s.Characters.Avatar(c.Request().Context(), who.User.ID, c.Param("id"))
@@ -181,16 +170,13 @@ func (s *Server) avatar(c echo.Context, who *account.Identity) error {
 		return c.NoContent(http.StatusNotModified)
 	}
 	if size == 0 {
-		return c.Blob(http.StatusOK, a.ContentType, a.Data)
-	}
-	if err := s.takePlace(c); err != nil { // a decoded picture is large
-		return err
+		return sendData(c, http.StatusOK, a.ContentType, a.Data)
 	}
 	small, contentType, err := card.Thumbnail(a.Data, size)
 	if err != nil {
 		return err
 	}
-	return c.Blob(http.StatusOK, contentType, small)
+	return sendData(c, http.StatusOK, contentType, small)
 }
 
 // attachment answers an image that the user has uploaded. It never changes.
@@ -199,12 +185,15 @@ func (s *Server) attachment(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
+	if err := holdOf(c).take(c.Request().Context(), pictureWork); err != nil {
+		return err
+	}
 	image, err := s.Attachments.Content(c.Request().Context(), who.User.ID, c.Param("id"), size)
 	if err != nil {
 		return err
 	}
 	c.Response().Header().Set("Cache-Control", "private, max-age=31536000, immutable")
-	return c.Blob(http.StatusOK, image.ContentType, image.Data)
+	return sendData(c, http.StatusOK, image.ContentType, image.Data)
 }
 
 // thumbnailSize is the parameter size of a picture, in pixels; 0 = the picture as

@@ -15,6 +15,7 @@ import (
 	"unicode/utf16"
 
 	"nodest/fault"
+	"nodest/server/api"
 )
 
 // onePixel is a PNG of one pixel.
@@ -144,7 +145,12 @@ func TestAFileThatIsTooLarge(t *testing.T) {
 	for limit, code := range map[int64]fault.Code{1000: fault.TooLarge, 4999: fault.TooLarge, 10_000: ""} {
 		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body.Bytes()))
 		r.Header.Set("Content-Type", form.FormDataContentType())
-		f, err := h.server.file(h.server.echo.NewContext(r, httptest.NewRecorder()), limit)
+		c := h.server.echo.NewContext(r, httptest.NewRecorder())
+		var f api.File
+		err := h.server.holding(c, holder{user: h.user.ID}, func() (err error) {
+			f, err = h.server.file(c, limit)
+			return err
+		})
 		if code == "" && (err != nil || len(f.Data) != 5000) || code != "" && !fault.Is(err, code) {
 			t.Errorf("limit %d: %d bytes, %v", limit, len(f.Data), err)
 		}

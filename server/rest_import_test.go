@@ -132,7 +132,7 @@ func TestImportBindsResources(t *testing.T) {
 	for _, name := range []string{"worldbook", "preset", "regexscript", "persona"} {
 		path := map[string]string{"worldbook": "/worldbooks", "preset": "/presets", "regexscript": "/regexscripts", "persona": "/personas"}[name]
 		h.upload("POST", "/import", name, files[name+".json"], "characterId=nobody").refuses(t, 404, "not_found")
-		h.upload("POST", "/import", name, files[name+".json"], "characterId=\xff\x00").refuses(t, 404, "not_found")
+		h.upload("POST", "/import", name, files[name+".json"], "characterId=\xff\x00").refuses(t, 400, "invalid_field", "characterId")
 		if items := h.rest("GET", path, "").items(t); len(items) != 0 {
 			t.Errorf("stored without the character: %v", items)
 		}

@@ -207,9 +207,7 @@ func TestAGigabyteIsRefusedWithoutBeingRead(t *testing.T) {
 	if n := filesIn(t, dir); n != 0 {
 		t.Errorf("%d temporary files are left", n)
 	}
-	if n := len(h.server.places); n != 0 {
-		t.Errorf("%d places are taken", n)
-	}
+	h.wantNothingHeld()
 }
 
 // What a user has no room for is not read: neither a body that says how long it is, nor more of one

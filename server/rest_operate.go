@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -103,7 +102,7 @@ func (s *Server) backup(c echo.Context, who *account.Identity) error {
 	out := &download{c, "nodest-" + time.Now().Format("20060102-150405") + ".zip"}
 	err := s.opts.Backup(ctx, out)
 	if err == nil {
-		err = out.end()
+		err = http.NewResponseController(c.Response()).Flush()
 	}
 	if err == nil || !c.Response().Committed {
 		return err
@@ -111,10 +110,6 @@ func (s *Server) backup(c echo.Context, who *account.Identity) error {
 	s.opts.Log.Warn("backup not completed", "requestId", idOf(c), "err", err)
 	panic(http.ErrAbortHandler) // so that the client does not take it for a whole one
 }
-
-// backupStall is how long a client may leave a backup unread. Its database snapshot stays
-// open until then.
-const backupStall = time.Minute
 
 // download writes a backup to a client. Its headers are sent with the first bytes, so an
 // error before them is an ordinary answer.
@@ -132,17 +127,5 @@ func (d *download) Write(p []byte) (int, error) {
 		h.Set("Cache-Control", "no-store")
 		res.WriteHeader(http.StatusOK)
 	}
-	if err := d.conn().SetWriteDeadline(time.Now().Add(backupStall)); err != nil {
-		return 0, err
-	}
 	return res.Write(p)
-}
-
-// end sends what is buffered, and leaves the connection without a deadline.
-func (d *download) end() error {
-	return errors.Join(d.conn().Flush(), d.conn().SetWriteDeadline(time.Time{}))
-}
-
-func (d *download) conn() *http.ResponseController {
-	return http.NewResponseController(d.c.Response())
 }

@@ -48,12 +48,14 @@ type Options struct {
 
 	TempDir        string        // folder for uploads while they arrive; "" = that of the system
 	BodyBytes      int64         // JSON body of a request; default 256 KiB, as FrameBytes
-	BodyWithin     time.Duration // to receive a body, and a second more per 32 KiB of its limit; default 1 min
-	LargeBodies    int           // bodies of more than 1 MiB that are processed at once; default 4
+	BodyWithin     time.Duration // to receive the next 256 KiB of a body; default 1 min
+	AnswerWithin   time.Duration // to read the next 64 KiB of an answer; default 1 min
+	WorkBytes      int64         // memory for bodies and answers, half of it for one user; default 1 GiB
 	FrameBytes     int64         // frame from a client; default 256 KiB
 	QueueBytes     int           // waiting for one connection; default 1 MiB
-	Connections    int           // WebSockets of the process; default 10,000
-	PerUser        int           // WebSockets of a user; default 8
+	Connections    int           // WebSockets and event streams of the process; default 10,000
+	PerUser        int           // WebSockets and event streams of a user; default 8
+	PerNetwork     int           // WebSockets of an address that have not signed in; default 256
 	PerDevice      int           // WebSockets of a device; default 3
 	CommandsPer10s int           // per WebSocket; default 50
 	Burst          int           // commands at once; default 20
@@ -74,10 +76,12 @@ func (o Options) withDefaults() Options {
 	o.FrameBytes = cmp.Or(o.FrameBytes, 256<<10)
 	o.BodyBytes = cmp.Or(o.BodyBytes, o.FrameBytes)
 	o.BodyWithin = cmp.Or(o.BodyWithin, time.Minute)
-	o.LargeBodies = cmp.Or(o.LargeBodies, 4)
+	o.AnswerWithin = cmp.Or(o.AnswerWithin, time.Minute)
+	o.WorkBytes = cmp.Or(o.WorkBytes, 1<<30)
 	o.QueueBytes = cmp.Or(o.QueueBytes, 1<<20)
 	o.Connections = cmp.Or(o.Connections, 10_000)
 	o.PerUser = cmp.Or(o.PerUser, 8)
+	o.PerNetwork = cmp.Or(o.PerNetwork, 256)
 	o.PerDevice = cmp.Or(o.PerDevice, 3)
 	o.CommandsPer10s = cmp.Or(o.CommandsPer10s, 50)
 	o.Burst = cmp.Or(o.Burst, 20)
@@ -98,7 +102,8 @@ type Server struct {
 	ops      map[string]*api.Operation // by command
 	calls    inflight
 	sockets  sockets
-	places   chan struct{} // for large bodies
+	memory   gate // bodies and answers
+	disk     gate // those in temporary files
 	spools   spools
 	started  time.Time
 	requests *prometheus.CounterVec
@@ -116,7 +121,8 @@ func New(d Deps, opts Options) *Server {
 	s := &Server{Deps: d, opts: opts.withDefaults(), started: time.Now()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.requests = requestCounter()
-	s.places = make(chan struct{}, s.opts.LargeBodies)
+	s.memory = gate{all: s.opts.WorkBytes, each: s.opts.WorkBytes / 2}
+	s.disk = gate{all: tempBytes, each: tempBytes / 8}
 	s.ops = api.ByCommand()
 	s.sockets.init(s)
 	s.stopRevoke = s.Accounts.OnRevoke(s.sockets.revoked)
@@ -128,6 +134,7 @@ func New(d Deps, opts Options) *Server {
 	s.echo = echo.New()
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.HTTPErrorHandler = s.handleError
+	s.echo.Pre(s.pace)
 	s.echo.Pre(s.requestID)
 	s.echo.Pre(s.secure)
 	s.echo.Use(s.logRequests, s.recoverPanics)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"mime"
@@ -33,8 +34,7 @@ const (
 )
 
 // spooled is the handler of an upload that is written to a temporary file while it
-// arrives. Nothing else is held meanwhile: neither memory nor one of the places for large
-// bodies.
+// arrives. No memory is held meanwhile.
 func (s *Server) spooled(u api.Upload) handler {
 	return func(c echo.Context, who *account.Identity) error {
 		f := api.File{ID: c.Param("id")}
@@ -61,11 +61,13 @@ func (s *Server) spooled(u api.Upload) handler {
 			return err
 		}
 		defer temp.drop()
-		err = s.readBody(c, limit+formOverhead, func(r *http.Request) error { return temp.readForm(r, &f, limit) })
+		out := &diskWriter{w: temp, sum: sha256.New(), held: hold{s: s, g: &s.disk, who: holdOf(c).who}}
+		defer out.held.release()
+		err = s.readBody(c, limit+formOverhead, func(r *http.Request) error { return readForm(r, out, &f, limit) })
 		if err != nil {
 			return err
 		}
-		f.Body = temp
+		f.Body, f.Hash = temp, hex.EncodeToString(out.sum.Sum(nil))
 		return s.take(c, who, u, f)
 	}
 }
@@ -130,11 +132,18 @@ func cannotSpool(err error) error {
 	return fault.Wrap(err, fault.Internal, "the file could not be written")
 }
 
-// readForm reads a form: its file into t, and its fields into f.
-func (t temp) readForm(r *http.Request, f *api.File, limit int64) error {
+// readForm reads a form: its file into out, and its fields into f.
+func readForm(r *http.Request, out io.Writer, f *api.File, limit int64) error {
 	form, err := r.MultipartReader()
-	if err != nil {
+	if errors.Is(err, http.ErrNotMultipart) {
 		return fault.Wrap(err, fault.UnsupportedMedia, "the body must be multipart/form-data with the file in the field file")
+	}
+	if err != nil {
+		return err
+	}
+	fields := map[string]*string{
+		"name": &f.Rename, "knowledgeBaseId": &f.KnowledgeBaseID, "source": &f.Source,
+		"as": &f.As, "characterId": &f.CharacterID, "conversationId": &f.ConversationID,
 	}
 	files := 0
 	for {
@@ -145,17 +154,13 @@ func (t temp) readForm(r *http.Request, f *api.File, limit int64) error {
 		if err != nil {
 			return err
 		}
-		switch field := part.FormName(); field {
-		case "file":
+		field := part.FormName()
+		if to := fields[field]; to != nil {
+			*to, err = readField(part, field)
+		} else if field == "file" {
 			if files++; files == 1 {
-				err = t.readFile(part, f, limit)
+				err = readFile(part, out, f, limit)
 			}
-		case "name":
-			f.Rename, err = readField(part, field)
-		case "knowledgeBaseId":
-			f.KnowledgeBaseID, err = readField(part, field)
-		case "source":
-			f.Source, err = readField(part, field)
 		}
 		if err != nil {
 			return err
@@ -168,32 +173,31 @@ func (t temp) readForm(r *http.Request, f *api.File, limit int64) error {
 }
 
 // readFile copies the file of a form.
-func (t temp) readFile(part *multipart.Part, f *api.File, limit int64) (err error) {
+func readFile(part *multipart.Part, out io.Writer, f *api.File, limit int64) (err error) {
 	f.Name, f.Type = part.FileName(), part.Header.Get("Content-Type")
-	sum := sha256.New()
-	out := &diskWriter{w: t.File}
-	f.Size, err = io.Copy(io.MultiWriter(out, sum), io.LimitReader(part, limit+1))
-	switch {
-	case out.err != nil:
-		return cannotSpool(out.err)
-	case err != nil:
-		return err
-	case f.Size > limit:
-		return fault.New(fault.TooLarge, "file too large, limit %s", fault.Size(int(limit)))
+	f.Size, err = io.Copy(out, io.LimitReader(part, limit+1))
+	if err == nil && f.Size > limit {
+		err = fault.New(fault.TooLarge, "file too large, limit %s", fault.Size(int(limit)))
 	}
-	f.Hash = hex.EncodeToString(sum.Sum(nil))
-	return nil
+	return err
 }
 
-// diskWriter tells errors of the disk from those of the network.
+// diskWriter writes an upload to its temporary file, and counts it.
 type diskWriter struct {
-	w   io.Writer
-	err error
+	w    io.Writer
+	held hold
+	sum  hash.Hash // SHA-256
 }
 
+// Write implements io.Writer. Its errors differ from those of the network.
 func (d *diskWriter) Write(p []byte) (n int, err error) {
-	n, d.err = d.w.Write(p)
-	return n, d.err
+	if !d.held.try(int64(len(p))) {
+		return 0, errCrowded()
+	}
+	if n, err = d.w.Write(p); err != nil {
+		return n, cannotSpool(err)
+	}
+	return d.sum.Write(p)
 }
 
 func readField(part io.Reader, field string) (string, error) {

@@ -43,8 +43,8 @@ func (s *Server) newSSE(c echo.Context, who *account.Identity) *sse {
 		ready: make(chan struct{}, 1),
 	}
 	t.device = "sse-" + t.id
-	if device := c.Request().Header.Get("X-Device-Id"); op.IsClientID(device) {
-		t.device = device
+	if paced, ok := c.Response().Writer.(*pacedWriter); ok {
+		paced.within = s.opts.WriteWithin
 	}
 	t.queue(func() { t.ready <- struct{}{} }) // never blocks: only one pump is asked for at a time
 	return t
@@ -65,7 +65,6 @@ func (t *sse) start() {
 func (t *sse) run(ctx context.Context) {
 	t.greeted.Store(true)
 	t.seen.Store(time.Now().UnixNano())
-	defer func() { _ = t.ctl.SetWriteDeadline(time.Time{}) }() // the next request has its own
 	for {
 		select {
 		case <-ctx.Done():
@@ -79,17 +78,19 @@ func (t *sse) run(ctx context.Context) {
 }
 
 // enlist makes the stream known, so that it ends with its token and with the
-// server. It takes one of the process's places, until remove is called.
+// server. It takes one of the places of the process and of the user, until remove is called.
 func (t *sse) enlist(cancel context.CancelFunc) (remove func(), err error) {
 	k := &t.s.sockets
-	if !k.reserve() {
-		return nil, errFull()
+	t.place = holder{user: t.userID()}
+	if err := k.reserve(t.place); err != nil {
+		return nil, err
 	}
 	t.cutEarly = cancel
 	if !k.add(t.socket, nil) {
-		k.release()
+		k.release(t.place)
 		return nil, errFull()
 	}
+	k.enter(t.socket)
 	return func() { k.remove(t.socket) }, nil
 }
 
@@ -103,7 +104,6 @@ func (t *sse) Write(items []*outbox.Item) error {
 			break
 		}
 	}
-	_ = t.ctl.SetWriteDeadline(time.Now().Add(t.s.opts.WriteWithin)) // not every writer has deadlines
 	if _, err := t.w.Write(b); err != nil {
 		return err
 	}
@@ -146,12 +146,14 @@ func (s *Server) events(c echo.Context, who *account.Identity) error {
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
 	t := s.newSSE(c, who)
+	if device := c.Request().Header.Get("X-Device-Id"); op.IsClientID(device) {
+		t.device = device
+	}
 	remove, err := t.enlist(cancel)
 	if err != nil {
 		return err
 	}
 	defer remove()
-	s.sockets.enter(t.socket)
 	t.out.Configure(outbox.Settings{Midway: true})
 	r, err := s.join(ctx, t.socket, lastEventID(c.Request()))
 	if err != nil {
@@ -216,6 +218,7 @@ func (s *Server) stream(c echo.Context, who *account.Identity, o *api.Operation,
 	if err != nil {
 		return err
 	}
+	holdOf(c).release()
 	switch got := result.(type) {
 	case *api.Sent:
 		t.until, t.messages = got.GenerationID, got.MessageIDs

@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -134,37 +133,6 @@ func (s *Server) pageFile(c echo.Context) error {
 func document(make func() *fixed) echo.HandlerFunc {
 	once := sync.OnceValue(make)
 	return func(c echo.Context) error { return once().serve(c) }
-}
-
-// worthCompressing is the length in bytes from which an answer is compressed.
-const worthCompressing = 1 << 10
-
-var compressors = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // a valid level
-	return w
-}}
-
-// sendJSON answers with JSON, compressed if it is long and the client accepts that.
-func sendJSON(c echo.Context, status int, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	h := c.Response().Header()
-	h.Add("Vary", "Accept-Encoding")
-	if len(data) < worthCompressing || !takesGzip(c.Request()) {
-		return c.JSONBlob(status, data)
-	}
-	h.Set("Content-Type", echo.MIMEApplicationJSON)
-	h.Set("Content-Encoding", "gzip")
-	c.Response().WriteHeader(status)
-	w := compressors.Get().(*gzip.Writer)
-	defer compressors.Put(w)
-	w.Reset(c.Response())
-	if _, err := w.Write(data); err != nil {
-		return err
-	}
-	return w.Close()
 }
 
 // takesGzip reports whether the client accepts gzip.

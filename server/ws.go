@@ -66,12 +66,15 @@ func (s *Server) upgrade(c echo.Context) error {
 	if s.draining.Load() {
 		return fault.New(fault.ShuttingDown, "the server is shutting down").After(time.Second)
 	}
-	if !s.sockets.reserve() {
-		return errFull()
-	}
 	who, err := s.upgradeIdentity(r)
 	if err != nil {
-		s.sockets.release()
+		return err
+	}
+	place := holder{network: clientNetwork(r)}
+	if who != nil {
+		place = holder{user: who.User.ID}
+	}
+	if err := s.sockets.reserve(place); err != nil {
 		return err
 	}
 	up := websocket.Upgrader{
@@ -82,12 +85,13 @@ func (s *Server) upgrade(c echo.Context) error {
 	}
 	ws, err := up.Upgrade(c.Response(), r, nil)
 	if err != nil {
-		s.sockets.release()
+		s.sockets.release(place)
 		return fault.Wrap(err, fault.BadRequest, "invalid WebSocket handshake")
 	}
 	k := newSocket(s, ws, who)
+	k.place = place
 	if !s.sockets.add(k, k.read) {
-		s.sockets.release()
+		s.sockets.release(place)
 		_ = ws.Close()
 		return nil
 	}
@@ -122,31 +126,53 @@ type sockets struct {
 	s *Server
 
 	mu     sync.Mutex
-	open   int  // reserved places
-	closed bool // no new connections
+	open   int            // reserved places
+	places map[holder]int // the same by holder
+	closed bool           // no new connections
 	all    map[*socket]struct{}
 	users  map[string][]*socket // signed in, oldest first
 }
 
 func (k *sockets) init(s *Server) {
-	k.s, k.all, k.users = s, map[*socket]struct{}{}, map[string][]*socket{}
+	k.s, k.all, k.users, k.places = s, map[*socket]struct{}{}, map[string][]*socket{}, map[holder]int{}
 }
 
-// reserve takes one of the process's places; release gives it back.
-func (k *sockets) reserve() bool {
+// waiting is how many places a user may have for each connection: new ones that have not
+// said hello, and replaced ones that are closing, take some as well.
+const waiting = 4
+
+// reserve takes one of the process's places; release gives it back. A quarter of them is
+// kept for those who are signed in.
+func (k *sockets) reserve(who holder) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.open >= k.s.opts.Connections {
-		return false
+	all, each := k.s.opts.Connections, waiting*k.s.opts.PerUser
+	if who.user == "" {
+		all, each = all-all/4, k.s.opts.PerNetwork
+	}
+	if k.open >= all {
+		return errFull()
+	}
+	if k.places[who] >= each {
+		return fault.New(fault.RateLimited, "too many connections, limit %d", each).After(5 * time.Second)
 	}
 	k.open++
-	return true
+	k.places[who]++
+	return nil
 }
 
-func (k *sockets) release() {
+func (k *sockets) release(who holder) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.open--
+	k.occupy(who, -1)
+}
+
+// occupy changes the number of places of a holder; the caller has locked k.
+func (k *sockets) occupy(who holder, by int) {
+	if k.places[who] += by; k.places[who] == 0 {
+		delete(k.places, who)
+	}
 }
 
 // add registers a connection and starts run, which may be nil, in a goroutine
@@ -164,11 +190,14 @@ func (k *sockets) add(c *socket, run func()) bool {
 	return true
 }
 
-// enter registers a connection that has signed in. Where the device or the user
+// enter registers a connection that has signed in, of WebSocket and SSE alike. Where the device or the user
 // has too many, the oldest one is closed in its favour.
 func (k *sockets) enter(c *socket) {
 	k.mu.Lock()
 	user := c.userID()
+	k.occupy(c.place, -1)
+	c.place = holder{user: user}
+	k.occupy(c.place, 1)
 	list := append(slices.Clip(k.users[user]), c)
 	var replaced []*socket
 	ofDevice := slices.DeleteFunc(slices.Clone(list), func(o *socket) bool { return o.device != c.device })
@@ -191,6 +220,7 @@ func (k *sockets) remove(c *socket) {
 	defer k.mu.Unlock()
 	delete(k.all, c)
 	k.open--
+	k.occupy(c.place, -1)
 	user := c.userID()
 	list := slices.DeleteFunc(k.users[user], func(o *socket) bool { return o == c })
 	if len(list) == 0 {

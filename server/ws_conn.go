@@ -35,6 +35,7 @@ type socket struct {
 	expiring  bool              // auth.expiring was sent for who
 	lingering bool              // the read deadline is set for the last time
 
+	place    holder      // whom its place is counted for; guarded by sockets
 	device   string      // set by hello, before the socket is entered
 	greeted  atomic.Bool // hello was answered
 	rate     bucket      // of the reading goroutine

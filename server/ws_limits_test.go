@@ -200,3 +200,50 @@ func TestDrainingAnnouncesItselfAndClosesConnections(t *testing.T) {
 	}
 	p.wantClose(closeRestart)
 }
+
+// A quarter of the places is kept for users, and an address has few before it signs in.
+func TestStrangersCannotTakeAllPlaces(t *testing.T) {
+	stranger := func(h *testServer) bool {
+		_, _, err := h.dial(dialOptions{mayFail: true})
+		return err == nil
+	}
+	for name, o := range map[string]Options{"of the process": {Connections: 4}, "of an address": {PerNetwork: 3}} {
+		t.Run(name, func(t *testing.T) {
+			h := newTestServer(t, func(own *Options) { own.Connections, own.PerNetwork = o.Connections, o.PerNetwork })
+			for i := range 4 {
+				if got := stranger(h); got != (i < 3) {
+					t.Errorf("stranger %d: %t", i, got)
+				}
+			}
+			p, _ := h.connect(nil)
+			p.ok("ping", "", nil)
+		})
+	}
+}
+
+// A stranger that signs in gives its place among strangers to the next one.
+func TestAPlaceIsTheUsersAfterHello(t *testing.T) {
+	h := newTestServer(t, func(o *Options) { o.PerNetwork = 1 })
+	for range 3 {
+		p, _, _ := h.dial(dialOptions{})
+		p.ok("hello", "", map[string]any{"protocol": 1, "token": h.token})
+	}
+	k := &h.server.sockets
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.places) != 1 || k.places[holder{user: h.user.ID}] != 3 || k.open != 3 {
+		t.Errorf("places %v", k.places)
+	}
+}
+
+// One user cannot take the places of others with connections that never say hello.
+func TestAUsersPlacesAreBounded(t *testing.T) {
+	h := newTestServer(t, func(o *Options) { o.PerUser = 1 })
+	for i := range waiting + 1 {
+		_, res, err := h.dial(dialOptions{token: h.token, mayFail: true})
+		if got := err == nil; got != (i < waiting) {
+			t.Errorf("connection %d: %v, %+v", i, err, res)
+		}
+	}
+	h.rest("GET", "/events", "").refuses(t, 429, "rate_limited")
+}

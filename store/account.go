@@ -240,6 +240,16 @@ func (db *DB) Tokens(ctx context.Context, userID string) ([]*account.Token, erro
 	})
 }
 
+// TokenPage returns a page of a user's tokens, newest first.
+func (db *DB) TokenPage(ctx context.Context, userID, cursor string, limit int) (items []*account.Token, next string, err error) {
+	err = db.read(ctx, func(s *session) error {
+		items, next, err = sqldb.Page(s, func(r *tokenRow) *account.Token { return &r.Token }, "created_at", cursor, limit,
+			"SELECT * FROM tokens WHERE user_id = ?", userID)
+		return err
+	})
+	return items, next, err
+}
+
 // TouchToken notes that a token was used; one that is gone is no error.
 func (db *DB) TouchToken(ctx context.Context, userID, id string, at time.Time) error {
 	return db.exec(ctx, "UPDATE tokens SET last_used_at = ? WHERE user_id = ? AND id = ?", at, userID, id)

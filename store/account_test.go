@@ -327,6 +327,15 @@ func TestTokensAndTickets(t *testing.T) {
 			e.Fatal(err)
 		}
 		e.equal("tokens, newest first", []any{len(all), all[1].ID}, []any{2, want.ID})
+		first, next, err := e.db.TokenPage(ctx, e.user, "", 1)
+		if err != nil {
+			e.Fatal(err)
+		}
+		second, end, err := e.db.TokenPage(ctx, e.user, next, 1)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("pages of tokens", []any{len(first), first[0].ID, len(second), second[0].ID, end}, []any{1, all[0].ID, 1, want.ID, ""})
 		_, err = e.db.DeleteToken(ctx, id(), want.ID)
 		e.code(fault.NotFound, err)
 		if _, err := e.db.DeleteToken(ctx, e.user, want.ID); err != nil {

@@ -167,19 +167,20 @@ func (t *tx) PathAfter(conversationID, headID, afterID string, limit int) ([]*ch
 		return nil, false, fault.New(fault.NotFound, "message %q is on another branch", afterID)
 	}
 	limit = sqldb.Length(limit)
-	items := []*chat.Message{}
+	items, cut := []*chat.Message{}, false
 	for _, chain := range slices.Sorted(maps.Keys(depths)) {
-		if chain < at.Chain || len(items) > limit {
+		if chain < at.Chain || len(items) > limit || cut {
 			continue
 		}
-		some, err := t.messages("WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ? AND m.deleted_at IS NULL ORDER BY m.depth LIMIT ?",
+		var some []*chat.Message
+		some, cut, err = t.messagePage("WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ? AND m.deleted_at IS NULL ORDER BY m.depth LIMIT ?",
 			t.userID, conversationID, chain, at.Depth, depths[chain], limit+1-len(items))
 		if err != nil {
 			return nil, false, err
 		}
 		items = append(items, some...)
 	}
-	return items[:min(len(items), limit)], len(items) > limit, nil
+	return items[:min(len(items), limit)], cut || len(items) > limit, nil
 }
 
 // Texts walks messages backwards along an index: that of one conversation, where

@@ -207,6 +207,35 @@ func (t *tx) messages(rest string, args ...any) ([]*chat.Message, error) {
 	return items, t.fillSwipes(items)
 }
 
+// sizedMessage is a message with the bytes of all its texts.
+type sizedMessage struct {
+	messageRow
+	Bytes int64
+}
+
+const selectSizedMessages = `SELECT m.*, COALESCE((SELECT SUM(octet_length(r.text) + octet_length(r.reasoning)
+		+ octet_length(COALESCE(r.blocks, '')) + octet_length(COALESCE(r.citations, '')) + octet_length(COALESCE(r.tools, '')))
+	FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
+	WHERE s.user_id = m.user_id AND s.message_id = m.id), 0) AS bytes FROM messages m `
+
+// messagePage is messages until their texts have sqldb.PageBytes; cut says that it ends
+// before the last one. It has one message at least.
+func (t *tx) messagePage(rest string, args ...any) (items []*chat.Message, cut bool, err error) {
+	items, total := []*chat.Message{}, int64(0)
+	err = sqldb.Each(t, func(r *sizedMessage) error {
+		total += r.Bytes
+		if cut = total > sqldb.PageBytes && len(items) > 0; !cut {
+			m := r.Message
+			items = append(items, &m)
+		}
+		return nil
+	}, selectSizedMessages+rest, args...)
+	if err != nil {
+		return nil, false, err
+	}
+	return items, cut, t.fillSwipes(items)
+}
+
 // UpdateMessage stores the state of m and the texts that are new in it.
 func (t *tx) UpdateMessage(m *chat.Message) error {
 	n, err := t.Update("messages", t.messageRow(m), []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "depth", "chain", "created_at"},
@@ -245,7 +274,7 @@ func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.M
 	// found counts the messages of the page up to this step: not the deleted
 	// ones, and not beforeID itself. Each step takes the user from the one before:
 	// given the id once more, PostgreSQL may read all of a user's messages for each.
-	items, err := t.messages(`
+	items, cut, err := t.messagePage(`
 		JOIN (WITH RECURSIVE path (user_id, id, parent_id, step, found, wanted) AS (
 			SELECT user_id, id, parent_id, 0, CASE WHEN deleted_at IS NULL THEN 1 - ? ELSE 0 END,
 				CASE WHEN deleted_at IS NULL THEN 1 - ? ELSE 0 END
@@ -260,7 +289,7 @@ func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.M
 		ORDER BY walk.step LIMIT ?`,
 		skip, skip, t.userID, start, limit, limit+1)
 	items, more := pathPage(items, limit)
-	return items, more, err
+	return items, more || cut, err
 }
 
 // pathStart is the message at which the walk of a path begins, "" where there is none,

@@ -26,7 +26,7 @@ func (db *DB) Position(ctx context.Context, userID string) (newest stream.Positi
 // Events returns the user's events after a position, in order.
 func (db *DB) Events(ctx context.Context, userID string, after int64, limit int) ([]*stream.Event, error) {
 	return reading(ctx, db, func(s *session) ([]*stream.Event, error) {
-		return sqldb.Map(s, (*eventRow).event, "SELECT * FROM events WHERE user_id = ? AND seq > ? ORDER BY seq LIMIT ?", userID, after, limit)
+		return sqldb.Part(s, (*eventRow).event, "SELECT * FROM events WHERE user_id = ? AND seq > ? ORDER BY seq LIMIT ?", userID, after, limit)
 	})
 }
 

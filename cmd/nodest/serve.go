@@ -293,6 +293,7 @@ func (r *running) build(alone bool) {
 		Services: services, App: app.New(r.db.App(), r.chats, r.engine), Accounts: r.accounts, Providers: r.models,
 	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
+		WorkBytes:   int64(cfg.count("NODEST_REQUEST_MEGABYTES")) << 20,
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
 		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck, Database: database, TempDir: cfg.get("NODEST_DATA"),
 		Figures: func(ctx context.Context) (*server.Figures, error) {

@@ -275,7 +275,7 @@ type listData struct {
 
 func chatList(ctx context.Context, s *Services, c *op.Call, in listData) (any, error) {
 	filter := chat.ConversationFilter{CharacterID: in.CharacterID, Archived: in.Archived, Listing: in.Listing}
-	return pages(chat.WireConversation)(s.Chats.Conversations(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
+	return Pages(chat.WireConversation)(s.Chats.Conversations(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
 }
 
 type conversationData struct {

@@ -54,7 +54,7 @@ type circleFeedData struct {
 
 func circleFeed(ctx context.Context, s *Services, c *op.Call, in circleFeedData) (any, error) {
 	filter := circle.FeedFilter{AuthorID: in.AuthorID, Favorites: in.Favorites}
-	return pages(wire(c, in.Thoughts).Entry)(s.Circle.Feed(ctx, c, filter, in.Cursor, int(in.Limit)))
+	return Pages(wire(c, in.Thoughts).Entry)(s.Circle.Feed(ctx, c, filter, in.Cursor, int(in.Limit)))
 }
 
 func circlePost(ctx context.Context, s *Services, c *op.Call, in circle.PostInput) (any, error) {
@@ -176,7 +176,7 @@ type circlePostTurnsData struct {
 }
 
 func circlePostTurns(ctx context.Context, s *Services, c *op.Call, in circlePostTurnsData) (any, error) {
-	return pages(circle.WireTurn)(s.Circle.PostTurns(ctx, c.UserID, in.PostID, in.Cursor, int(in.Limit)))
+	return Pages(circle.WireTurn)(s.Circle.PostTurns(ctx, c.UserID, in.PostID, in.Cursor, int(in.Limit)))
 }
 
 type circleTurnsData struct {
@@ -186,7 +186,7 @@ type circleTurnsData struct {
 }
 
 func circleTurns(ctx context.Context, s *Services, c *op.Call, in circleTurnsData) (any, error) {
-	return pages(circle.WireTurn)(s.Circle.Turns(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, int(in.Limit)))
+	return Pages(circle.WireTurn)(s.Circle.Turns(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, int(in.Limit)))
 }
 
 type circleRetryData struct {
@@ -225,7 +225,7 @@ type circleActionsData struct {
 }
 
 func circleActions(ctx context.Context, s *Services, c *op.Call, in circleActionsData) (any, error) {
-	return pages(wire(c, false).Action)(s.Circle.Actions(ctx, c.UserID, in.CharacterID, in.Cursor, int(in.Limit)))
+	return Pages(wire(c, false).Action)(s.Circle.Actions(ctx, c.UserID, in.CharacterID, in.Cursor, int(in.Limit)))
 }
 
 type circleDecideData struct {

@@ -18,7 +18,7 @@ const DocumentBytes = 16 << 20
 var documentOperations = []Operation{
 	{Route: "POST /characters", Status: http.StatusCreated, Bytes: DocumentBytes, Data: takes(characterCreate)},
 	{Route: "GET /characters", Data: takes(characterList)},
-	{Route: "GET /characters/:id", Data: takes(characterGet)},
+	{Route: "GET /characters/:id", Bytes: DocumentBytes, Data: takes(characterGet)},
 	{Route: "PUT /characters/:id", Bytes: DocumentBytes, IfMatch: true, Data: takes(characterReplace)},
 	{Route: "PATCH /characters/:id", Bytes: DocumentBytes, IfMatch: true, Data: takes(characterUpdate)},
 	{Route: "DELETE /characters/:id", Status: http.StatusNoContent, Data: takes(characterDelete)},
@@ -91,7 +91,7 @@ type characterListData struct {
 
 func characterList(ctx context.Context, s *Services, c *op.Call, in characterListData) (any, error) {
 	filter := character.Filter{Archived: in.Archived, Listing: in.Listing}
-	return pages(wireCharacterHeadOf)(s.Characters.List(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
+	return Pages(wireCharacterHeadOf)(s.Characters.List(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
 }
 
 type idData struct {

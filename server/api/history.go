@@ -44,7 +44,7 @@ type branchesData struct {
 }
 
 func chatBranches(ctx context.Context, s *Services, c *op.Call, in branchesData) (any, error) {
-	return pages(chat.WireBranch)(s.Chats.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, int(in.Limit)))
+	return Pages(chat.WireBranch)(s.Chats.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, int(in.Limit)))
 }
 
 func chatTree(ctx context.Context, s *Services, c *op.Call, in conversationData) (any, error) {
@@ -59,7 +59,7 @@ type searchData struct {
 }
 
 func chatSearch(ctx context.Context, s *Services, c *op.Call, in searchData) (any, error) {
-	return pages(chat.WireHit)(s.Chats.Search(ctx, c.UserID, chat.SearchInput{
+	return Pages(chat.WireHit)(s.Chats.Search(ctx, c.UserID, chat.SearchInput{
 		Query: in.Query, ConversationID: in.ConversationID, CharacterID: in.CharacterID, Cursor: in.Cursor, Limit: int(in.Limit),
 	}))
 }

@@ -47,7 +47,7 @@ type jobListData struct {
 }
 
 func jobList(ctx context.Context, s *Services, c *op.Call, in jobListData) (any, error) {
-	return pages(wireJobOf)(s.Engine.Jobs(ctx, c.UserID, in.State, in.Cursor, int(in.Limit)))
+	return Pages(wireJobOf)(s.Engine.Jobs(ctx, c.UserID, in.State, in.Cursor, int(in.Limit)))
 }
 
 func jobRetry(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {

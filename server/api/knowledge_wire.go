@@ -13,7 +13,7 @@ import (
 
 // pageOf is pages for a page that is returned by value.
 func pageOf[T, W any](wire func(T) W) func(op.Page[T], error) (any, error) {
-	return func(p op.Page[T], err error) (any, error) { return pages(wire)(&p, err) }
+	return func(p op.Page[T], err error) (any, error) { return Pages(wire)(&p, err) }
 }
 
 // Queued is the answer to what is finished in the background. Known says that nothing is

@@ -62,7 +62,7 @@ func memorySearch(ctx context.Context, s *Services, c *op.Call, in memorySearchD
 	if in.Query != "" {
 		return in.find(ctx, s, c)
 	}
-	return pages(wireListedOf)(s.Memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
+	return Pages(wireListedOf)(s.Memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
 		Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
 	}, in.Cursor, int(in.Limit)))
 }
@@ -231,7 +231,7 @@ func memorySuggestions(ctx context.Context, s *Services, c *op.Call, in memorySu
 	if err := checks.Err(); err != nil {
 		return nil, err
 	}
-	return pages(wireSuggestionOf)(s.Memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, int(in.Limit)))
+	return Pages(wireSuggestionOf)(s.Memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, int(in.Limit)))
 }
 
 type memoryDecideData struct {
@@ -251,7 +251,7 @@ type memoryJobsData struct {
 }
 
 func memoryJobs(ctx context.Context, s *Services, c *op.Call, in memoryJobsData) (any, error) {
-	return pages(wireJobOf)(s.Memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, int(in.Limit)))
+	return Pages(wireJobOf)(s.Memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, int(in.Limit)))
 }
 
 type memoryRecalledData struct {

@@ -21,7 +21,7 @@ type Operation struct {
 	Route   string
 	IfMatch bool  // an If-Match header sets the member ifVersion
 	Status  int   // of a success in REST; 0 = 200
-	Bytes   int64 // of the body in REST; 0 = the server's default
+	Bytes   int64 // of the body in REST, or of the document that a GET answers; 0 = the server's default
 	Key     bool  // on the WebSocket it needs an idempotency key
 	// Starts is set on operations that may begin a generation: in REST a request waits
 	// for the reply, streams it or is answered at once.

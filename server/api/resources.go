@@ -31,7 +31,7 @@ func resourceOperations() []Operation {
 		table = append(table, []Operation{
 			{Route: "POST " + r.path, Status: http.StatusCreated, Bytes: DocumentBytes, Data: takes(of.create)},
 			{Route: "GET " + r.path, Data: takes(of.list)},
-			{Route: "GET " + r.path + "/:id", Data: takes(of.get)},
+			{Route: "GET " + r.path + "/:id", Bytes: DocumentBytes, Data: takes(of.get)},
 			{Route: "PUT " + r.path + "/:id", IfMatch: true, Bytes: DocumentBytes, Data: takes(of.replace)},
 			{Route: "PATCH " + r.path + "/:id", IfMatch: true, Bytes: DocumentBytes, Data: takes(of.update)},
 			{Route: "DELETE " + r.path + "/:id", Status: http.StatusNoContent, Data: takes(of.remove)},
@@ -72,7 +72,7 @@ func (k forKind) create(ctx context.Context, s *Services, c *op.Call, in charact
 }
 
 func (k forKind) list(ctx context.Context, s *Services, c *op.Call, in pageData) (any, error) {
-	return pages(wireResourceOf)(s.Characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, int(in.Limit)))
+	return Pages(wireResourceOf)(s.Characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, int(in.Limit)))
 }
 
 func (k forKind) get(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {

@@ -40,8 +40,8 @@ func List[T, W any](wire func(T) W) func([]T, error) (any, error) {
 	return Result(func(items []T) page { return whole(items, wire) })
 }
 
-// pages is Result for a page of a list.
-func pages[T, W any](wire func(T) W) func(*op.Page[T], error) (any, error) {
+// Pages is Result for a page of a list.
+func Pages[T, W any](wire func(T) W) func(*op.Page[T], error) (any, error) {
 	return Result(func(p *op.Page[T]) page {
 		w := whole(p.Items, wire)
 		if p.NextCursor != "" {

@@ -26,6 +26,10 @@ func Page[T, R any](q Querier, of func(*T) R, by, cursor string, limit int, quer
 	return PageOf(q, nil, of, by, cursor, limit, query, args...)
 }
 
+// PageBytes is how many bytes of text and data the rows of a page have, unless it has one
+// row only.
+const PageBytes = 4 << 20
+
 // PageOf is Page of those rows that keep accepts; nil = all. It reads until the page is
 // full.
 func PageOf[T, R any](q Querier, keep func(*T) bool, of func(*T) R, by, cursor string, limit int, query string, args ...any) (items []R, next string, err error) {
@@ -54,19 +58,22 @@ func PageOf[T, R any](q Querier, keep func(*T) bool, of func(*T) R, by, cursor s
 		query, args = query+" LIMIT ?", append(args, most)
 	}
 	rows := make([]T, 0, min(most, 64))
-	err = Each(q, func(row *T) error {
+	total := 0
+	var read, zero T
+	err = each(q, func() *T { read = zero; return &read }, func(row *T, size int) error {
 		if keep != nil && !keep(row) {
 			return nil
 		}
-		if rows = append(rows, *row); keep != nil && len(rows) == most {
+		if total += size; len(rows) == limit || total > PageBytes && len(rows) > 0 {
 			return errEnough
 		}
+		rows = append(rows, *row)
 		return nil
-	}, query, args...)
+	}, query, args)
 	if errors.Is(err, errEnough) {
 		err = nil
+		next = placeOf(reflect.ValueOf(&rows[len(rows)-1]).Elem(), column).cursor()
 	}
-	rows, next = Cut(rows, limit, func(row T) Place { return placeOf(reflect.ValueOf(&row).Elem(), column) })
 	items = make([]R, len(rows))
 	for i := range rows {
 		items[i] = of(&rows[i])

@@ -121,27 +121,30 @@ func (s *Session) querier() *Session { return s }
 // column. fn runs no statements of its own, and does not keep the pointer.
 func Each[T any](q Querier, fn func(*T) error, query string, args ...any) error {
 	var row, zero T
-	return each(q, func() *T { row = zero; return &row }, fn, query, args)
+	return each(q, func() *T { row = zero; return &row }, func(row *T, _ int) error { return fn(row) }, query, args)
 }
 
-// each is Each with rows that next returns.
-func each[T any](q Querier, next func() *T, fn func(*T) error, query string, args []any) error {
+// each is Each with rows that next returns; fn gets the size of a row too, in bytes of text
+// and data.
+func each[T any](q Querier, next func() *T, fn func(row *T, size int) error, query string, args []any) error {
 	s := q.querier()
 	rows, err := s.query(query, args)
 	if err != nil {
 		return err
 	}
 	defer rows.Close() //nolint:errcheck // what it says, Err says too
-	scan, err := scanner(rows, reflect.TypeFor[T]())
+	size := 0
+	scan, err := scanner(rows, reflect.TypeFor[T](), &size)
 	if err != nil {
 		return s.fail(err)
 	}
 	for rows.Next() {
 		row := next()
+		size = 0
 		if err := scan(reflect.ValueOf(row).Elem()); err != nil {
 			return s.fail(err)
 		}
-		if err := fn(row); err != nil {
+		if err := fn(row, size); err != nil {
 			return err
 		}
 	}
@@ -151,15 +154,15 @@ func each[T any](q Querier, next func() *T, fn func(*T) error, query string, arg
 	return nil
 }
 
-// scanner returns what reads a row into a value of a type.
-func scanner(rows *sql.Rows, t reflect.Type) (func(reflect.Value) error, error) {
+// scanner returns what reads a row into a value of a type, and adds to size.
+func scanner(rows *sql.Rows, t reflect.Type, size *int) (func(reflect.Value) error, error) {
 	columns, err := rows.Columns()
 	if err != nil {
 		return nil, err
 	}
 	cells, targets := make([]cell, len(columns)), make([]any, len(columns))
 	for i := range cells {
-		targets[i] = &cells[i]
+		cells[i].size, targets[i] = size, &cells[i]
 	}
 	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
 		return func(v reflect.Value) error {
@@ -195,7 +198,24 @@ func All[T any](q Querier, query string, args ...any) (rows []T, err error) {
 func Map[T, R any](q Querier, of func(*T) R, query string, args ...any) ([]R, error) {
 	items := []R{}
 	next := func() *T { return new(T) } // of may return a part of it
-	err := each(q, next, func(row *T) error { items = append(items, of(row)); return nil }, query, args)
+	err := each(q, next, func(row *T, _ int) error { items = append(items, of(row)); return nil }, query, args)
+	return items, err
+}
+
+// Part is Map of as many rows as have PageBytes together, and one at least.
+func Part[T, R any](q Querier, of func(*T) R, query string, args ...any) ([]R, error) {
+	items, total := []R{}, 0
+	next := func() *T { return new(T) } // of may return a part of it
+	err := each(q, next, func(row *T, size int) error {
+		if total += size; total > PageBytes && len(items) > 0 {
+			return errEnough
+		}
+		items = append(items, of(row))
+		return nil
+	}, query, args)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return items, err
 }
 

@@ -119,10 +119,21 @@ func document(v any) (any, error) {
 }
 
 // cell reads a column into a value of Go.
-type cell struct{ v reflect.Value }
+type cell struct {
+	v    reflect.Value
+	size *int // of the row, in bytes of text and data
+}
 
 // Scan implements sql.Scanner.
-func (c *cell) Scan(src any) error { return fromColumn(c.v, src) }
+func (c *cell) Scan(src any) error {
+	switch src := src.(type) {
+	case string:
+		*c.size += len(src)
+	case []byte:
+		*c.size += len(src)
+	}
+	return fromColumn(c.v, src)
+}
 
 // fromColumn sets v, which is addressable, to what a column holds.
 func fromColumn(v reflect.Value, src any) error {

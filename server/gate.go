@@ -1,0 +1,159 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/fault"
+)
+
+// gate bounds the bytes that requests hold at the same time: those of one holder, and all
+// of them. A quarter is kept for small requests of users, so that they go on while large
+// ones, or clients that have not signed in, fill the rest.
+type gate struct {
+	all, each int64 // bytes, of all and of one holder
+
+	mu    sync.Mutex
+	held  int64
+	by    map[holder]int64
+	freed chan struct{} // closed when bytes are given back; nil = nobody waits
+}
+
+// holder is whoever bytes are counted for: a user, or the network of a client that has not
+// signed in.
+type holder struct {
+	user    string
+	network string
+}
+
+// largeBody is the size in bytes above which a body or an answer is large: it is kept in a
+// temporary file while it arrives or waits for its reader.
+const largeBody = 1 << 20
+
+// work is how many times its size a large document or file takes while it is read or
+// written: as bytes, as a tree, and as what becomes of it.
+const work = 4
+
+// tempBytes bounds the temporary files of bodies and answers; a user may have an eighth.
+const tempBytes = 8 << 30
+
+// gateWait is how long a request waits for bytes that others hold.
+const gateWait = 10 * time.Second
+
+// try takes n bytes if they are free.
+func (g *gate) try(who holder, n int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.takeLocked(who, n)
+}
+
+func (g *gate) takeLocked(who holder, n int64) bool {
+	all := g.all
+	if n > largeBody || who.user == "" {
+		all -= all / 4
+	}
+	if g.held+n > all || g.by[who]+n > g.each {
+		return false
+	}
+	if g.by == nil {
+		g.by = map[holder]int64{}
+	}
+	g.held += n
+	g.by[who] += n
+	return true
+}
+
+// take takes n bytes, and waits a little for them.
+func (g *gate) take(ctx context.Context, who holder, n int64) error {
+	late := time.NewTimer(gateWait)
+	defer late.Stop()
+	for {
+		g.mu.Lock()
+		if g.takeLocked(who, n) {
+			g.mu.Unlock()
+			return nil
+		}
+		if g.freed == nil {
+			g.freed = make(chan struct{})
+		}
+		freed := g.freed
+		g.mu.Unlock()
+		select {
+		case <-freed:
+		case <-late.C:
+			return errCrowded()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// give gives n bytes back.
+func (g *gate) give(who holder, n int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held -= n
+	if g.by[who] -= n; g.by[who] == 0 {
+		delete(g.by, who)
+	}
+	if g.freed != nil {
+		close(g.freed)
+		g.freed = nil
+	}
+}
+
+func errCrowded() error {
+	return fault.New(fault.RateLimited, "too many large requests at once").After(time.Second)
+}
+
+// hold is what one request has of a gate. It is used by one goroutine.
+type hold struct {
+	s   *Server
+	g   *gate
+	who holder
+	n   int64
+}
+
+// try takes n more bytes if they are free.
+func (h *hold) try(n int64) bool {
+	ok := h.g.try(h.who, n)
+	if ok {
+		h.n += n
+	}
+	return ok
+}
+
+// take takes n more bytes, and waits a little for them. What is more than one holder may
+// have goes alone.
+func (h *hold) take(ctx context.Context, n int64) error {
+	n = min(n, h.g.each)
+	err := h.g.take(ctx, h.who, n)
+	if err == nil {
+		h.n += n
+	}
+	return err
+}
+
+// release gives everything back. It may be called again.
+func (h *hold) release() {
+	if h.n > 0 {
+		h.g.give(h.who, h.n)
+		h.n = 0
+	}
+}
+
+const holdKey = "hold"
+
+// holding runs a handler whose body and answer are counted for who.
+func (s *Server) holding(c echo.Context, who holder, handle func() error) error {
+	h := &hold{s: s, g: &s.memory, who: who}
+	c.Set(holdKey, h)
+	defer h.release()
+	return handle()
+}
+
+// holdOf returns what a request holds of the memory for bodies and answers.
+func holdOf(c echo.Context) *hold { return c.Get(holdKey).(*hold) }

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"github.com/labstack/echo/v4"
+)
+
+// spill keeps what is written to it: in memory while that is small and there is room, and
+// in a temporary file otherwise. Both are counted for the holder of the request.
+type spill struct {
+	memory *hold // of the request
+	disk   hold
+	small  bytes.Buffer
+	file   *temp // nil = everything is in small
+	size   int64
+}
+
+// newSpill returns an empty spill; drop ends it.
+func newSpill(c echo.Context) *spill {
+	h := holdOf(c)
+	return &spill{memory: h, disk: hold{s: h.s, g: &h.s.disk, who: h.who}}
+}
+
+// Write implements io.Writer.
+func (p *spill) Write(b []byte) (n int, err error) {
+	if p.file == nil && (p.size+int64(len(b)) > largeBody || !p.memory.try(int64(len(b)))) {
+		if err := p.toFile(); err != nil {
+			return 0, err
+		}
+	}
+	if p.file == nil {
+		n, err = p.small.Write(b)
+	} else if !p.disk.try(int64(len(b))) {
+		err = errCrowded()
+	} else if n, err = p.file.Write(b); err != nil {
+		err = cannotSpool(err)
+	}
+	p.size += int64(n)
+	return n, err
+}
+
+// toFile moves what is in memory to a file.
+func (p *spill) toFile() error {
+	if !p.disk.try(p.size) {
+		return errCrowded()
+	}
+	file, err := p.memory.s.newTemp()
+	if err != nil {
+		return err
+	}
+	p.file = &file
+	if _, err := file.Write(p.small.Bytes()); err != nil {
+		return cannotSpool(err)
+	}
+	p.small = bytes.Buffer{}
+	p.memory.release()
+	return nil
+}
+
+// load returns everything in memory. What is in a file waits for room first, so that a
+// body takes memory when all of it has arrived.
+func (p *spill) load(ctx context.Context) ([]byte, error) {
+	if p.file == nil {
+		return p.small.Bytes(), nil
+	}
+	if err := p.memory.take(ctx, work*p.size); err != nil {
+		return nil, err
+	}
+	data := make([]byte, p.size) // it is read once, not copied while it grows
+	_, err := io.ReadFull(p.reader(), data)
+	p.drop()
+	return data, err
+}
+
+// reader reads everything from the beginning.
+func (p *spill) reader() *io.SectionReader {
+	if p.file == nil {
+		return io.NewSectionReader(bytes.NewReader(p.small.Bytes()), 0, p.size)
+	}
+	return io.NewSectionReader(p.file, 0, p.size)
+}
+
+// drop removes the file.
+func (p *spill) drop() {
+	if p.file != nil {
+		p.file.drop()
+		p.disk.release()
+		p.file = nil
+	}
+}

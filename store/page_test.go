@@ -1,0 +1,86 @@
+package store_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"nodest/chat"
+	"nodest/nodest"
+	"nodest/stream"
+)
+
+// Lists whose items are large have short pages: the memory for a page does not depend on
+// what a user has stored.
+func TestAPageEndsWhenItsBytesAreMany(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		const n = 6
+		mebibyte := strings.Repeat("x", 1<<20)
+		conversation := e.conversation()
+		var parent string
+		var path []string
+		for range n {
+			m := e.say(conversation, parent, mebibyte)
+			path, parent = append(path, m.ID), m.ID
+		}
+		for range n {
+			e.update(func(tx nodest.Tx) error {
+				return tx.Chats.InsertConversation(&chat.Conversation{ID: id(), CharacterID: id(), AuthorNote: []byte(`"` + mebibyte + `"`), Settings: []byte(`{}`)})
+			})
+		}
+
+		e.view(func(tx nodest.Tx) error {
+			items, more, err := tx.Chats.Path(conversation, parent, "", 50)
+			e.equal("newest messages", idsOf(items), path[2:])
+			e.equal("more", more, true)
+			if err != nil {
+				return err
+			}
+			items, more, err = tx.Chats.Path(conversation, parent, path[2], 50)
+			e.equal("the messages before", idsOf(items), path[:2])
+			e.equal("more", more, false)
+			return err
+		})
+		e.view(func(tx nodest.Tx) error {
+			items, more, err := tx.Chats.PathAfter(conversation, parent, path[0], 50)
+			e.equal("messages after the first", idsOf(items), path[1:5])
+			e.equal("more", more, true)
+			return err
+		})
+		var sizes []int
+		for cursor, end := "", false; !end; {
+			e.view(func(tx nodest.Tx) error {
+				items, next, err := tx.Chats.Conversations(chat.ConversationFilter{}, cursor, 50)
+				sizes = append(sizes, len(items))
+				cursor, end = next, next == ""
+				return err
+			})
+		}
+		e.equal("conversations per page", sizes, []int{3, 4})
+		e.update(func(tx nodest.Tx) error {
+			for range n {
+				if err := tx.Emit(&stream.Event{Type: "a", Data: []byte(`"` + mebibyte + `"`)}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		newest, _, err := e.db.Position(context.Background(), e.user)
+		if err != nil {
+			e.Fatal(err)
+		}
+		events, err := e.db.Events(context.Background(), e.user, newest.Seq-n, 500)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("events", len(events), 3)
+	})
+}
+
+func idsOf(items []*chat.Message) []string {
+	ids := []string{}
+	for _, m := range items {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
