@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -131,7 +130,7 @@ func (s *Server) login(c echo.Context) error {
 			return fault.InvalidField(member.name, "required", "required")
 		}
 	}
-	token, u, err := s.Accounts.Login(c.Request().Context(), in.Username, in.Password, remote(c.Request()))
+	token, u, err := s.Accounts.Login(c.Request().Context(), in.Username, in.Password, s.remote(c.Request()))
 	if err != nil {
 		return err
 	}
@@ -157,7 +156,7 @@ func (s *Server) signInWithSecret(c echo.Context) error {
 	if in.Token != "" {
 		signIn, secret = s.Accounts.SignInWithToken, in.Token
 	}
-	token, u, err := signIn(c.Request().Context(), secret, remote(c.Request()))
+	token, u, err := signIn(c.Request().Context(), secret, s.remote(c.Request()))
 	if err != nil {
 		return err
 	}
@@ -170,7 +169,7 @@ type linkData struct {
 
 // createLink makes the secret of a one-time sign-in link.
 func (s *Server) createLink(c echo.Context, who *account.Identity, in linkData) (any, error) {
-	secret, u, err := s.Accounts.NewLink(c.Request().Context(), who.User, in.Username)
+	secret, u, err := s.Accounts.NewLink(c.Request().Context(), who, in.Username)
 	if err != nil {
 		return nil, err
 	}
@@ -199,15 +198,6 @@ func (s *Server) cookie(r *http.Request, value string, maxAge int) *http.Cookie 
 		Name: sessionCookie, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true,
 		SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
 	}
-}
-
-// remote is the address that failed sign-ins are counted for.
-func remote(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }
 
 func (s *Server) logout(c echo.Context, who *account.Identity) (any, error) {
@@ -243,7 +233,7 @@ func (s *Server) createToken(c echo.Context, who *account.Identity, in tokenData
 			return nil, fault.InvalidField("expiresIn", "format", "must be a duration such as 720h")
 		}
 	}
-	secret, t, err := s.Accounts.CreateToken(c.Request().Context(), who.User.ID, in.Name, ttl)
+	secret, t, err := s.Accounts.CreateToken(c.Request().Context(), who, in.Name, ttl)
 	if err != nil {
 		return nil, err
 	}

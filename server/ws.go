@@ -109,7 +109,7 @@ func (s *Server) upgradeIdentity(r *http.Request) (*account.Identity, error) {
 		return s.authenticate(r)
 	}
 	if ticket := r.URL.Query().Get("ticket"); ticket != "" {
-		return s.Accounts.TakeSocketTicket(r.Context(), ticket)
+		return s.Accounts.TakeTicket(r.Context(), account.PurposeWS, ticket)
 	}
 	if _, err := r.Cookie(sessionCookie); err == nil && r.Header.Get("Origin") != "" {
 		return s.authenticate(r)
