@@ -17,7 +17,7 @@ func TestHealthAndReadiness(t *testing.T) {
 	h.request("GET", "/readyz", "").wants(t, 200)
 	broken = errors.New("disk gone")
 	a := h.request("GET", "/readyz", "")
-	a.refuses(t, 503, "shutting_down")
+	a.refuses(t, 503, "storage_unavailable")
 	if strings.Contains(string(a.body), "disk") {
 		t.Error("the cause is shown")
 	}

@@ -58,7 +58,11 @@ func (s *Server) ready(c echo.Context) error {
 	}
 	if s.opts.Ready != nil {
 		if err := s.opts.Ready(c.Request().Context()); err != nil {
-			return fault.Wrap(err, fault.ShuttingDown, "the database is not responding")
+			reason := fault.Public(err)
+			if reason.Code != fault.StorageDown {
+				reason = fault.Wrap(err, fault.StorageDown, "the database does not answer")
+			}
+			return reason
 		}
 	}
 	return c.String(http.StatusOK, "ready\n")

@@ -116,7 +116,7 @@ func migratePostgres(ctx context.Context, db *sql.DB, o Options) error {
 func (p *Postgres) Write(ctx context.Context, fn func(*Session) error) error {
 	pause := retryPause
 	for attempt := 1; ; attempt++ {
-		err := p.once(ctx, nil, fn)
+		err := Translate(p.once(ctx, nil, fn))
 		if isDeadlock(err) {
 			p.deadlocks.Add(1)
 		}
@@ -126,7 +126,7 @@ func (p *Postgres) Write(ctx context.Context, fn func(*Session) error) error {
 		select {
 		case <-time.After(rand.N(pause)):
 		case <-ctx.Done():
-			return ctx.Err()
+			return Translate(ctx.Err())
 		}
 		pause = min(2*pause, maxPause)
 	}
@@ -134,13 +134,13 @@ func (p *Postgres) Write(ctx context.Context, fn func(*Session) error) error {
 
 // Read implements Backend.
 func (p *Postgres) Read(ctx context.Context, fn func(*Session) error) error {
-	return p.once(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, fn)
+	return Translate(p.once(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, fn))
 }
 
 func (p *Postgres) once(ctx context.Context, o *sql.TxOptions, fn func(*Session) error) error {
 	tx, err := p.db.BeginTx(ctx, o)
 	if err != nil {
-		return Translate(err)
+		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // does nothing after a commit
 	s := &Session{Postgres: true, caller: ctx, ctx: ctx, db: tx, now: p.now(), readOnly: o != nil}
@@ -150,11 +150,11 @@ func (p *Postgres) once(ctx context.Context, o *sql.TxOptions, fn func(*Session)
 		}
 		return err
 	}
-	return Translate(tx.Commit())
+	return tx.Commit()
 }
 
 // Ping implements Backend.
-func (p *Postgres) Ping(ctx context.Context) error { return p.db.PingContext(ctx) }
+func (p *Postgres) Ping(ctx context.Context) error { return Translate(p.db.PingContext(ctx)) }
 
 // Deadlocks counts those that the database found in transactions of this backend.
 func (p *Postgres) Deadlocks() int64 { return p.deadlocks.Load() }

@@ -39,6 +39,7 @@ type SQLite struct {
 	conn    *sql.Conn // of writing, for the life of the backend
 	writer  *groupWriter
 	reading *sql.DB
+	files   *files
 	now     func() time.Time
 }
 
@@ -107,18 +108,22 @@ func OpenSQLite(ctx context.Context, dir string, o Options) (_ *SQLite, err erro
 	if s.conn, err = s.writing.Conn(ctx); err != nil {
 		return nil, fmt.Errorf("cannot open %s: %w", path, err)
 	}
-	s.writer = startGroupWriter(s.conn, s.now)
+	s.files = newFiles(path)
+	if err := s.files.check(); err != nil {
+		return nil, err
+	}
+	s.writer = startGroupWriter(s.conn, s.now, s.files.check)
 	return s, nil
 }
 
 // Write implements Backend.
 func (s *SQLite) Write(ctx context.Context, fn func(*Session) error) error {
-	return ExplainSQLite(s.dir, s.writer.write(ctx, fn))
+	return ExplainSQLite(s.dir, Translate(s.writer.write(ctx, fn)))
 }
 
 // Read takes a reading connection; the snapshot is that of the first statement.
 func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) {
-	defer func() { err = ExplainSQLite(s.dir, err) }()
+	defer func() { err = ExplainSQLite(s.dir, Translate(err)) }()
 	// Reads are short, and a statement that can be interrupted costs a goroutine in the
 	// driver, so ctx is only checked between statements.
 	conn, err := s.reading.Conn(ctx)
@@ -129,14 +134,19 @@ func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) 
 	quiet := context.WithoutCancel(ctx)
 	tx, err := conn.BeginTx(quiet, nil)
 	if err != nil {
-		return Translate(err)
+		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // nothing was written
 	return guard(&Session{caller: ctx, ctx: quiet, db: tx, now: s.now(), readOnly: true}, fn)
 }
 
 // Ping implements Backend.
-func (s *SQLite) Ping(ctx context.Context) error { return s.reading.PingContext(ctx) }
+func (s *SQLite) Ping(ctx context.Context) error {
+	if err := s.files.check(); err != nil {
+		return err
+	}
+	return Translate(s.reading.PingContext(ctx))
+}
 
 // Commits counts the transactions of the writing connection.
 func (s *SQLite) Commits() int64 { return s.writer.commits.Load() }
