@@ -159,7 +159,7 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 			return err
 		}
 	}
-	return db.write(ctx, func(s *session) error {
+	err = db.write(ctx, func(s *session) error {
 		if err := s.lockUsers(); err != nil {
 			return err
 		}
@@ -168,6 +168,13 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 		}
 		return s.ExecOne("user", "DELETE FROM users WHERE id = ?", id)
 	})
+	if err != nil {
+		return err
+	}
+	if err := db.backend.Settle(ctx); err != nil { // the next maintenance does it
+		db.opts.Log.WarnContext(ctx, "deleted data may still be in the log of the database", "err", err)
+	}
+	return nil
 }
 
 // documentTables are those with most of what documents are stored as, their keys within a user, and

@@ -156,6 +156,9 @@ func (p *Postgres) once(ctx context.Context, o *sql.TxOptions, fn func(*Session)
 // Ping implements Backend.
 func (p *Postgres) Ping(ctx context.Context) error { return Translate(p.db.PingContext(ctx)) }
 
+// Settle does nothing: PostgreSQL removes what is left of deleted rows when it vacuums.
+func (p *Postgres) Settle(context.Context) error { return nil }
+
 // Deadlocks counts those that the database found in transactions of this backend.
 func (p *Postgres) Deadlocks() int64 { return p.deadlocks.Load() }
 

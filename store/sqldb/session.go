@@ -18,6 +18,8 @@ type Backend interface {
 	// Read runs fn on a consistent snapshot.
 	Read(ctx context.Context, fn func(*Session) error) error
 	Ping(ctx context.Context) error
+	// Settle makes what was deleted disappear from the disk, where that is in our hands.
+	Settle(ctx context.Context) error
 	Close() error
 }
 

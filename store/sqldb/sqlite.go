@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
@@ -52,6 +54,8 @@ func SQLiteDSN(path string, readOnly bool) string {
 		"_foreign_keys": {"on"},
 		"_busy_timeout": {"10000"},  // ms; another process can only be a tool
 		"_cache_size":   {"-16000"}, // KiB
+		// What is deleted is overwritten with zeros, and not only marked as free.
+		"_secure_delete": {"on"},
 		// Statements that stay parsed, per connection; a turn has about 30.
 		"_stmt_cache_size": {"64"},
 	}
@@ -85,12 +89,7 @@ func OpenSQLite(ctx context.Context, dir string, o Options) (_ *SQLite, err erro
 		return nil, err
 	}
 	path := filepath.Join(dir, File)
-	// SQLite would let every user of the machine read a file that it creates.
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.Close(); err != nil {
+	if err := keepPrivate(dir, path); err != nil {
 		return nil, err
 	}
 	if s.writing, err = sql.Open("sqlite3", SQLiteDSN(path, false)); err != nil {
@@ -114,6 +113,47 @@ func OpenSQLite(ctx context.Context, dir string, o Options) (_ *SQLite, err erro
 	}
 	s.writer = startGroupWriter(s.conn, s.now, s.files.check)
 	return s, nil
+}
+
+// keepPrivate creates the database file if there is none, and takes from other users of the
+// machine what they may do with it and its folder. SQLite gives the files beside it the same
+// mode.
+func keepPrivate(dir, path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm", dir} {
+		info, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		shared := info.Mode()&os.ModeSticky != 0 // such as /tmp
+		if mode := info.Mode().Perm(); mode&0o077 != 0 && !shared {
+			err = os.Chmod(name, mode&0o700)
+		}
+		if err != nil && !errors.Is(err, fs.ErrPermission) { // it belongs to somebody else, who decides
+			return err
+		}
+	}
+	return nil
+}
+
+// Settle empties the log of changes into the database, so that what was deleted is in neither
+// file. It does nothing while somebody reads an older state.
+func (s *SQLite) Settle(ctx context.Context) error {
+	db, err := sql.Open("sqlite3", strings.Replace(SQLiteDSN(filepath.Join(s.dir, File), false), "_busy_timeout=10000", "_busy_timeout=1000", 1))
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	return errors.Join(Translate(err), db.Close())
 }
 
 // Write implements Backend.
