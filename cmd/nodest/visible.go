@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -50,7 +51,7 @@ type visibleWriter struct {
 func (w *visibleWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := append(w.pending, b...)
+	text := slices.Concat(w.pending, b)
 	whole := len(text)
 	if whole > 0 && text[whole-1] == '\r' {
 		whole--
@@ -63,7 +64,7 @@ func (w *visibleWriter) Write(b []byte) (int, error) {
 			break
 		}
 	}
-	w.pending = append([]byte(nil), text[whole:]...)
+	w.pending = text[whole:]
 	if _, err := io.WriteString(w.out, visible(string(text[:whole]))); err != nil {
 		return 0, err
 	}
