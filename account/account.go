@@ -40,7 +40,7 @@ type Token struct {
 	Name       string     `json:"name"`
 	Hash       []byte     `json:"-"`
 	Session    bool       `json:"session"` // made by a sign-in
-	ParentID   string     `json:"-"`       // of a session: the token that it was made from, with which it ends; "" = none
+	ParentID   string     `json:"-"`       // the token that it was made with, and ends with; "" = none
 	CreatedAt  time.Time  `json:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"` // to the minute
 	ExpiresAt  *time.Time `json:"expiresAt,omitempty"`
@@ -51,6 +51,7 @@ type Ticket struct {
 	Hash      []byte
 	Purpose   string // "ws" or "signin"
 	UserID    string
+	TokenHash []byte // of the token that it was made with, without which it is worth nothing; empty = none
 	ExpiresAt time.Time
 }
 
@@ -84,7 +85,7 @@ type Store interface {
 	// TokenPage is a page of Tokens, and the cursor of the next one, "" = the end.
 	TokenPage(ctx context.Context, userID, cursor string, limit int) (items []*Token, next string, err error)
 	TouchToken(ctx context.Context, userID, id string, at time.Time) error
-	// DeleteToken deletes a token and the sessions made from it, and returns their ids. It
+	// DeleteToken deletes a token and every token made with it, and returns their ids. It
 	// returns fault.NotFound if it is not a token of the user.
 	DeleteToken(ctx context.Context, userID, id string) (deleted []string, err error)
 

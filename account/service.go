@@ -48,8 +48,8 @@ type Service struct {
 	seal  *sealer
 	opts  Options
 	tries *limiter
-	hash  chan struct{} // passwords being hashed at once: each takes 19 MiB
-	dummy string        // hash that a sign-in of an unknown user is compared with
+	hash  *hashing
+	dummy string // hash that a sign-in of an unknown user is compared with
 
 	mu       sync.Mutex
 	watchers map[int]func(userID, tokenID string)
@@ -70,7 +70,7 @@ func New(store Store, secret []byte, opts Options) (*Service, error) {
 	}
 	return &Service{
 		store: store, seal: seal, opts: opts, tries: newLimiter(opts.Now),
-		hash: make(chan struct{}, 2), dummy: dummy,
+		hash: newHashing(), dummy: dummy,
 		watchers: map[int]func(userID, tokenID string){},
 	}, nil
 }
@@ -169,14 +169,19 @@ func (s *Service) Owner(ctx context.Context) (*User, error) {
 	return u, nil
 }
 
-// Bootstrap prepares the first start. On a loopback address it makes the owner
-// if there is no user, and returns the secret of a one-time sign-in link for
-// the owner. On any other address it returns "" and fault.NotConfigured if
-// nobody could sign in: no user and no admin token.
+// Bootstrap prepares a start. Sign-in links of earlier starts that nobody has used end. On
+// a loopback address it makes the owner if there is no user, and returns the secret of a
+// one-time sign-in link for the owner. On any other address it returns "" and
+// fault.NotConfigured if nobody could sign in: no user and no admin token.
 func (s *Service) Bootstrap(ctx context.Context, loopback bool) (link string, err error) {
 	users, err := s.store.Users(ctx)
 	if err != nil {
 		return "", err
+	}
+	for _, u := range users {
+		if err := s.store.DeleteTickets(ctx, u.ID, PurposeSignIn); err != nil {
+			return "", err
+		}
 	}
 	if !loopback {
 		if len(users) == 0 && s.opts.AdminToken == "" {
@@ -198,16 +203,29 @@ func NobodyCanSignIn() error {
 }
 
 // Login checks a password and returns a new session token. from is the address
-// of the client: too many failures of a name or an address answer
+// of the client: too many failures of a name at an address, or of an address, answer
 // fault.RateLimited for a while, before any password is looked at.
 func (s *Service) Login(ctx context.Context, username, password, from string) (secret string, u *User, err error) {
 	name := strings.ToLower(strings.TrimSpace(username))
-	if err := s.tries.allow(name, from); err != nil {
+	if err := s.tries.try(name, from); err != nil {
 		return "", nil, err
 	}
-	u, err = s.store.UserByName(ctx, name)
+	u, err = s.knows(ctx, name, password)
+	if err == nil {
+		s.tries.succeeded(name, from)
+		secret, err = s.derive(ctx, &Identity{User: u}, &Token{UserID: u.ID, Name: "sign-in", Session: true}, s.opts.SessionTTL)
+	} else if !fault.Is(err, fault.Unauthenticated) {
+		s.tries.undo(name, from)
+	}
+	return secret, u, err
+}
+
+// knows returns the user of a name whose password it is. A name that nobody has takes as
+// long.
+func (s *Service) knows(ctx context.Context, name, password string) (*User, error) {
+	u, err := s.store.UserByName(ctx, name)
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		return "", nil, err
+		return nil, err
 	}
 	known := s.dummy
 	if u != nil && u.PasswordHash != "" {
@@ -215,96 +233,80 @@ func (s *Service) Login(ctx context.Context, username, password, from string) (s
 	}
 	ok, err := s.compare(ctx, password, known)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	if !ok || u == nil || u.PasswordHash == "" {
-		s.tries.failed(name, from)
-		return "", nil, fault.New(fault.Unauthenticated, "wrong username or password")
+		return nil, fault.New(fault.Unauthenticated, "wrong username or password")
 	}
-	s.tries.succeeded(name)
-	secret, _, err = s.newToken(ctx, u.ID, "sign-in", true, s.opts.SessionTTL)
-	return secret, u, err
+	return u, nil
 }
 
-func (s *Service) compare(ctx context.Context, password, hash string) (bool, error) {
-	select {
-	case s.hash <- struct{}{}:
-		defer func() { <-s.hash }()
-	case <-ctx.Done():
-		return false, ctx.Err()
-	}
-	return argon2id.ComparePasswordAndHash(password, hash)
+func (s *Service) compare(ctx context.Context, password, hash string) (ok bool, err error) {
+	err = s.hash.do(ctx, func() (err error) {
+		ok, err = argon2id.ComparePasswordAndHash(password, hash)
+		return err
+	})
+	return ok, err
 }
 
-// SignIn redeems the secret of a sign-in link for a session token. from is as in
-// Login: links and tokens cannot be guessed faster than passwords.
+// SignIn redeems the secret of a sign-in link for a session token. The session ends with
+// the token that the link was made with. from is as in Login: links and tokens cannot be
+// guessed without limit either.
 func (s *Service) SignIn(ctx context.Context, link, from string) (secret string, u *User, err error) {
-	if err := s.tries.allow("", from); err != nil {
-		return "", nil, err
-	}
-	userID, err := s.TakeTicket(ctx, PurposeSignIn, link)
+	who, err := s.redeem(from, func() (*Identity, error) { return s.TakeTicket(ctx, PurposeSignIn, link) })
 	if fault.Is(err, fault.Unauthenticated) {
-		s.tries.failed("", from)
 		err = fault.New(fault.Unauthenticated, "the sign-in link is invalid, already used, or expired")
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	if u, err = s.store.User(ctx, userID); err != nil {
-		return "", nil, err
-	}
-	secret, _, err = s.newToken(ctx, userID, "sign-in link", true, s.opts.SessionTTL)
-	return secret, u, err
+	secret, err = s.derive(ctx, who, &Token{UserID: who.User.ID, Name: "sign-in link", Session: true}, s.opts.SessionTTL)
+	return secret, who.User, err
 }
 
 // SignInWithToken makes a session for whoever has a bearer token, as a browser
 // needs one: signing out ends the session and not the token. The session ends
 // when the token expires or is revoked.
 func (s *Service) SignInWithToken(ctx context.Context, token, from string) (secret string, u *User, err error) {
-	if err := s.tries.allow("", from); err != nil {
-		return "", nil, err
-	}
-	who, err := s.Authenticate(ctx, strings.TrimSpace(token))
-	if fault.Is(err, fault.Unauthenticated) {
-		s.tries.failed("", from)
-	}
+	who, err := s.redeem(from, func() (*Identity, error) { return s.Authenticate(ctx, strings.TrimSpace(token)) })
 	if err != nil {
 		return "", nil, err
 	}
-	ttl := s.opts.SessionTTL
-	if who.ExpiresAt != nil {
-		ttl = min(ttl, who.ExpiresAt.Sub(s.now()))
-	}
-	if ttl <= 0 { // since it was checked; 0 would mean that the session never ends
-		return "", nil, fault.New(fault.TokenExpired, "the token has expired")
-	}
-	session := &Token{UserID: who.User.ID, Name: "sign-in with a token", Session: true, ParentID: who.TokenID}
-	secret, err = s.insert(ctx, session, ttl)
-	if fault.Is(err, fault.NotFound) { // the token was revoked just now
-		err = fault.Wrap(err, fault.Unauthenticated, "the token is invalid or was revoked")
-	}
+	secret, err = s.derive(ctx, who, &Token{UserID: who.User.ID, Name: "sign-in with a token", Session: true}, s.opts.SessionTTL)
 	return secret, who.User, err
 }
 
+// redeem counts a try with a link or token unless check accepts it or cannot tell.
+func (s *Service) redeem(from string, check func() (*Identity, error)) (*Identity, error) {
+	if err := s.tries.try("", from); err != nil {
+		return nil, err
+	}
+	who, err := check()
+	if !fault.Is(err, fault.Unauthenticated) {
+		s.tries.undo("", from)
+	}
+	return who, err
+}
+
 // NewLink makes the secret of a one-time sign-in link: for oneself, or, as an
-// owner, for the user of that name.
-func (s *Service) NewLink(ctx context.Context, by *User, username string) (secret string, u *User, err error) {
-	u = by
-	if username != "" && !strings.EqualFold(strings.TrimSpace(username), by.Username) {
-		if err := onlyOwner(by); err != nil {
+// owner, for the user of that name. It works as long as the token that by has used.
+func (s *Service) NewLink(ctx context.Context, by *Identity, username string) (secret string, u *User, err error) {
+	u = by.User
+	if username != "" && !strings.EqualFold(strings.TrimSpace(username), u.Username) {
+		if err := onlyOwner(u); err != nil {
 			return "", nil, err
 		}
 		if u, err = s.store.UserByName(ctx, strings.ToLower(strings.TrimSpace(username))); err != nil {
 			return "", nil, err
 		}
 	}
-	secret, err = s.NewTicket(ctx, u.ID, PurposeSignIn)
+	secret, err = s.insertTicket(ctx, by, u.ID, PurposeSignIn)
 	return secret, u, err
 }
 
-// CreateToken makes a token; ttl 0 = it does not expire. The secret is returned
-// here and never again.
-func (s *Service) CreateToken(ctx context.Context, userID, name string, ttl time.Duration) (secret string, t *Token, err error) {
+// CreateToken makes a token; ttl 0 = it does not expire by itself. It ends with the token
+// that by has used, at the latest. The secret is returned here and never again.
+func (s *Service) CreateToken(ctx context.Context, by *Identity, name string, ttl time.Duration) (secret string, t *Token, err error) {
 	if n := len([]rune(name)); n > 100 {
 		return "", nil, fault.InvalidField("name", "range", "must be at most 100 characters, not %d", n)
 	}
@@ -314,24 +316,32 @@ func (s *Service) CreateToken(ctx context.Context, userID, name string, ttl time
 	if ttl < 0 {
 		return "", nil, fault.InvalidField("expiresIn", "range", "must not be negative")
 	}
-	return s.newToken(ctx, userID, name, false, ttl)
-}
-
-func (s *Service) newToken(ctx context.Context, userID, name string, session bool, ttl time.Duration) (string, *Token, error) {
-	t := &Token{UserID: userID, Name: name, Session: session}
-	secret, err := s.insert(ctx, t, ttl)
+	t = &Token{UserID: by.User.ID, Name: name}
+	secret, err = s.derive(ctx, by, t, ttl)
 	return secret, t, err
 }
 
-// insert completes a token and stores it; ttl 0 = it does not expire.
-func (s *Service) insert(ctx context.Context, t *Token, ttl time.Duration) (secret string, err error) {
+// derive completes a token that by makes, and stores it; ttl 0 = it does not expire by
+// itself. It expires when the token of by does, at the latest, and is revoked with it.
+func (s *Service) derive(ctx context.Context, by *Identity, t *Token, ttl time.Duration) (secret string, err error) {
 	secret = "nst_" + random()
-	t.ID, t.Hash, t.CreatedAt = op.NewID(), digest(secret), s.now()
+	now := s.now()
+	t.ID, t.Hash, t.CreatedAt, t.ParentID = op.NewID(), digest(secret), now, by.TokenID
 	if ttl > 0 {
-		at := s.now().Add(ttl)
+		at := now.Add(ttl)
 		t.ExpiresAt = &at
 	}
-	return secret, s.store.InsertToken(ctx, t)
+	if by.ExpiresAt != nil && (t.ExpiresAt == nil || by.ExpiresAt.Before(*t.ExpiresAt)) {
+		t.ExpiresAt = by.ExpiresAt
+	}
+	if t.ExpiresAt != nil && !now.Before(*t.ExpiresAt) { // since it was checked
+		return "", fault.New(fault.TokenExpired, "the token has expired")
+	}
+	err = s.store.InsertToken(ctx, t)
+	if t.ParentID != "" && fault.Is(err, fault.NotFound) { // it was revoked just now
+		err = fault.Wrap(err, fault.Unauthenticated, "the token is invalid or was revoked")
+	}
+	return secret, err
 }
 
 // Tokens lists the user's tokens, newest first; limit is 1 to 200, 0 = 50.
@@ -344,7 +354,7 @@ func (s *Service) Tokens(ctx context.Context, userID, cursor string, limit int) 
 	return &op.Page[*Token]{Items: items, NextCursor: next}, err
 }
 
-// RevokeToken ends a token at once, with the sessions made from it, and tells the
+// RevokeToken ends a token at once, with every token that was made with it, and tells the
 // watchers.
 func (s *Service) RevokeToken(ctx context.Context, userID, id string) error {
 	deleted, err := s.store.DeleteToken(ctx, userID, id)
@@ -392,74 +402,54 @@ func TicketTTL(purpose string) time.Duration {
 	return 30 * time.Second
 }
 
-// NewTicket makes a single-use secret.
+// NewTicket makes a single-use secret that stands for a user and no token.
 func (s *Service) NewTicket(ctx context.Context, userID, purpose string) (secret string, err error) {
-	secret = random()
-	return secret, s.insertTicket(ctx, secret, userID, purpose)
-}
-
-func (s *Service) insertTicket(ctx context.Context, secret, userID, purpose string) error {
-	return s.store.InsertTicket(ctx, &Ticket{
-		Hash: digest(secret), Purpose: purpose, UserID: userID, ExpiresAt: s.now().Add(TicketTTL(purpose)),
-	})
-}
-
-// TakeTicket redeems a ticket; fault.Unauthenticated if it is unknown, used or
-// too old.
-func (s *Service) TakeTicket(ctx context.Context, purpose, secret string) (userID string, err error) {
-	t, err := s.store.TakeTicket(ctx, purpose, digest(secret), s.now())
-	if fault.Is(err, fault.NotFound) {
-		return "", fault.New(fault.Unauthenticated, "the ticket is invalid, already used, or expired")
-	}
-	if err != nil {
-		return "", err
-	}
-	return t.UserID, nil
+	return s.insertTicket(ctx, &Identity{}, userID, purpose)
 }
 
 // NewSocketTicket makes a ticket for a WebSocket. It stands for the token that
 // asked for it: a connection that it opens ends with that token.
 func (s *Service) NewSocketTicket(ctx context.Context, who *Identity) (secret string, err error) {
-	secret = random()
-	if who.TokenID != "" {
-		secret += "." + who.TokenID // cannot be changed: the hash is of the whole secret
-	}
-	return secret, s.insertTicket(ctx, secret, who.User.ID, PurposeWS)
+	return s.insertTicket(ctx, who, who.User.ID, PurposeWS)
 }
 
-// TakeSocketTicket redeems a ticket for a WebSocket and returns who came with
-// it; fault.Unauthenticated also when the token behind it is gone.
-func (s *Service) TakeSocketTicket(ctx context.Context, secret string) (*Identity, error) {
-	userID, err := s.TakeTicket(ctx, PurposeWS, secret)
+func (s *Service) insertTicket(ctx context.Context, by *Identity, userID, purpose string) (secret string, err error) {
+	secret = random()
+	return secret, s.store.InsertTicket(ctx, &Ticket{
+		Hash: digest(secret), Purpose: purpose, UserID: userID, TokenHash: by.hash, ExpiresAt: s.now().Add(TicketTTL(purpose)),
+	})
+}
+
+// TakeTicket redeems a ticket and returns its user, with the token that asked for it if it
+// is of this user. It returns fault.Unauthenticated if the ticket is unknown, used or too
+// old, or the token behind it is gone.
+func (s *Service) TakeTicket(ctx context.Context, purpose, secret string) (*Identity, error) {
+	t, err := s.store.TakeTicket(ctx, purpose, digest(secret), s.now())
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.Unauthenticated, "the ticket is invalid, already used, or expired")
+	}
 	if err != nil {
 		return nil, err
 	}
-	if _, tokenID, ok := strings.Cut(secret, "."); ok {
-		return s.byID(ctx, userID, tokenID)
+	who := &Identity{}
+	if len(t.TokenHash) > 0 {
+		by, err := s.byHash(ctx, t.TokenHash)
+		if fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.TokenExpired) {
+			return nil, fault.New(fault.Unauthenticated, "the token that created this ticket has ended")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if by.User.ID == t.UserID {
+			return by, nil
+		}
+		who.ExpiresAt = by.ExpiresAt // an owner's, for somebody else
 	}
-	// No token stands behind this ticket.
-	u, err := s.store.User(ctx, userID)
+	who.User, err = s.store.User(ctx, t.UserID)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Unauthenticated, "this user no longer exists")
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &Identity{User: u}, nil
-}
-
-// byID is the identity of a token by its id.
-func (s *Service) byID(ctx context.Context, userID, tokenID string) (*Identity, error) {
-	tokens, err := s.store.Tokens(ctx, userID)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range tokens {
-		if t.ID == tokenID {
-			return s.byHash(ctx, t.Hash)
-		}
-	}
-	return nil, fault.New(fault.Unauthenticated, "the token that created this ticket was revoked")
+	return who, err
 }
 
 func digest(secret string) []byte {

@@ -119,19 +119,18 @@ func (s *Service) knowsPassword(ctx context.Context, u *User, password *string) 
 	if password == nil {
 		return fault.InvalidField("currentPassword", "required", "required: the current password")
 	}
-	name := strings.ToLower(u.Username)
-	if err := s.tries.allow(name, ""); err != nil {
+	if err := s.tries.try(u.ID, ""); err != nil {
 		return err
 	}
 	ok, err := s.compare(ctx, *password, u.PasswordHash)
 	if err != nil {
+		s.tries.undo(u.ID, "")
 		return err
 	}
 	if !ok {
-		s.tries.failed(name, "")
 		return fault.InvalidField("currentPassword", "wrong", "the current password is wrong")
 	}
-	s.tries.succeeded(name)
+	s.tries.succeeded(u.ID, "")
 	return nil
 }
 
@@ -194,15 +193,10 @@ func (s *Service) complete(ctx context.Context, u *User, password *string) error
 	if n := utf8.RuneCountInString(*password); n < 8 || n > 200 {
 		return fault.InvalidField("password", "range", "must be 8 to 200 characters, not %d", n)
 	}
-	select {
-	case s.hash <- struct{}{}:
-		defer func() { <-s.hash }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	hash, err := argon2id.CreateHash(*password, s.opts.Password)
-	u.PasswordHash = hash
-	return err
+	return s.hash.do(ctx, func() (err error) {
+		u.PasswordHash, err = argon2id.CreateHash(*password, s.opts.Password)
+		return err
+	})
 }
 
 // keepsAnOwner refuses to take away the last owner.

@@ -59,7 +59,7 @@ func (r *run) home(ctx context.Context, n int, lengths ...int) (dir string, list
 		if err := db.InsertUser(ctx, u); err != nil {
 			return err
 		}
-		token, _, err := accounts.CreateToken(ctx, u.ID, "bench", 0)
+		token, _, err := accounts.CreateToken(ctx, &account.Identity{User: u}, "bench", 0)
 		if err != nil {
 			return err
 		}

@@ -49,6 +49,8 @@ const (
 	Cancelled          Code = "cancelled"
 	Internal           Code = "internal"
 	StorageFull        Code = "storage_full"
+	StorageBusy        Code = "storage_busy"
+	StorageDown        Code = "storage_unavailable"
 	UpstreamAuth       Code = "upstream_auth"
 	UpstreamQuota      Code = "upstream_quota"
 	UpstreamRate       Code = "upstream_rate_limited"
@@ -190,6 +192,8 @@ var status = map[Code]struct {
 	EmptyReply:         {502, "Empty reply", "The model answered without any text."},
 	UpstreamRate:       {503, "Provider rate limit", "The model provider is rate-limiting requests."},
 	UpstreamDown:       {503, "Provider unavailable", "The model provider cannot be reached or is failing."},
+	StorageBusy:        {503, "Storage busy", "Other work kept the database busy for too long; nothing was stored, or the same key finds what was."},
+	StorageDown:        {503, "Storage unavailable", "The database does not answer; nothing was stored, or the same key finds what was."},
 	ShuttingDown:       {503, "Shutting down", "The server is stopping; connect again."},
 	UpstreamTimeout:    {504, "Provider timed out", "The model provider did not answer in time."},
 	StorageFull:        {507, "Storage full", "The server's disk is full; nothing was stored."},
@@ -226,7 +230,7 @@ func (e *Error) Retry() string {
 // the same idempotency key, at once) or "later".
 func Retry(c Code) string {
 	switch c {
-	case Internal, InProgress, ShuttingDown:
+	case Internal, InProgress, StorageBusy, StorageDown, ShuttingDown:
 		return "same"
 	case Busy, RateLimited, TooManyGenerations, QuotaExceeded, EmptyReply,
 		UpstreamQuota, UpstreamRate, UpstreamDown, UpstreamBadAnswer, UpstreamTimeout:

@@ -4,25 +4,54 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
+
+	"nodest/account"
 )
 
-// clientAddress is the address that a request comes from.
-func clientAddress(r *http.Request) string {
+// clientAddress is the address of the client: the one that connected, or, if that is a trusted
+// proxy, the last one in X-Forwarded-For that is not. Whatever stands before it was sent by
+// the client, who can write anything there.
+func (s *Server) clientAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
+	addr, bad := netip.ParseAddr(host)
+	if err != nil || bad != nil {
 		return r.RemoteAddr
 	}
-	return host
+	if len(s.opts.TrustedProxies) == 0 && r.Header.Get("X-Forwarded-For") != "" {
+		s.proxyHint.Do(func() {
+			s.opts.Log.Warn("a client came through a proxy; set NODEST_TRUSTED_PROXIES to its address, or all its clients are limited together", "proxy", host)
+		})
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		if !s.trusted(addr) {
+			break
+		}
+		next, err := forwarded(hop)
+		if err != nil {
+			break
+		}
+		addr = next
+	}
+	return addr.Unmap().String()
 }
 
-// clientNetwork is what the bounds of an address are counted for: a client with IPv6
-// usually has all addresses of a /64.
-func clientNetwork(r *http.Request) string {
-	address := clientAddress(r)
-	ip, err := netip.ParseAddr(address)
-	if err != nil || ip.Unmap().Is4() {
-		return address
-	}
-	network, _ := ip.WithZone("").Prefix(64) // every address of IPv6 has one
-	return network.String()
+// trusted says whether an address is that of a proxy.
+func (s *Server) trusted(addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
+	return slices.ContainsFunc(s.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
+
+// forwarded reads an address as proxies write it, some of them with a port.
+func forwarded(hop string) (netip.Addr, error) {
+	hop = strings.TrimSpace(hop)
+	if with, err := netip.ParseAddrPort(hop); err == nil {
+		return with.Addr(), nil
+	}
+	return netip.ParseAddr(strings.Trim(hop, "[]"))
+}
+
+// clientNetwork is what the bounds of a client that has not signed in are counted for.
+func (s *Server) clientNetwork(r *http.Request) string { return account.Network(s.clientAddress(r)) }

@@ -128,7 +128,7 @@ const signInBytes = 16 << 10
 // strangers lets h see requests of clients that have not signed in.
 func (s *Server) strangers(h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		return s.holding(c, holder{network: clientNetwork(c.Request())}, func() error { return h(c) })
+		return s.holding(c, holder{network: s.clientNetwork(c.Request())}, func() error { return h(c) })
 	}
 }
 
@@ -145,7 +145,7 @@ func (s *Server) login(c echo.Context) error {
 			return fault.InvalidField(member.name, "required", "required")
 		}
 	}
-	token, u, err := s.Accounts.Login(c.Request().Context(), in.Username, in.Password, clientAddress(c.Request()))
+	token, u, err := s.Accounts.Login(c.Request().Context(), in.Username, in.Password, s.clientAddress(c.Request()))
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (s *Server) signInWithSecret(c echo.Context) error {
 	if in.Token != "" {
 		signIn, secret = s.Accounts.SignInWithToken, in.Token
 	}
-	token, u, err := signIn(c.Request().Context(), secret, clientAddress(c.Request()))
+	token, u, err := signIn(c.Request().Context(), secret, s.clientAddress(c.Request()))
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ type linkData struct {
 
 // createLink makes the secret of a one-time sign-in link.
 func (s *Server) createLink(c echo.Context, who *account.Identity, in linkData) (any, error) {
-	secret, u, err := s.Accounts.NewLink(c.Request().Context(), who.User, in.Username)
+	secret, u, err := s.Accounts.NewLink(c.Request().Context(), who, in.Username)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (s *Server) createToken(c echo.Context, who *account.Identity, in tokenData
 			return nil, fault.InvalidField("expiresIn", "format", "must be a duration such as 720h")
 		}
 	}
-	secret, t, err := s.Accounts.CreateToken(c.Request().Context(), who.User.ID, in.Name, ttl)
+	secret, t, err := s.Accounts.CreateToken(c.Request().Context(), who, in.Name, ttl)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,9 @@ type Options struct {
 	Origins []string                    // web origins that may call, beside the server's own
 	Ready   func(context.Context) error // reports whether the database responds; nil = always
 	Log     *slog.Logger                // default slog.Default()
+
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For says where a client is
+	OpenMetrics    bool           // whoever reaches the server may read /metrics, and not only owners
 
 	Database string                                  // the kind of the database: sqlite or postgres
 	Figures  func(context.Context) (*Figures, error) // nil = health has none
@@ -108,6 +112,7 @@ type Server struct {
 	started  time.Time
 	requests *prometheus.CounterVec
 
+	proxyHint  sync.Once  // logs that the proxy is not named
 	backingUp  sync.Mutex // held while a backup is downloaded
 	draining   atomic.Bool
 	ctx        context.Context // ends when the server does

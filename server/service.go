@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -59,13 +58,18 @@ func (s *Server) ready(c echo.Context) error {
 	}
 	if s.opts.Ready != nil {
 		if err := s.opts.Ready(c.Request().Context()); err != nil {
-			return fault.Wrap(err, fault.ShuttingDown, "the database is not responding")
+			reason := fault.Public(err)
+			if reason.Code != fault.StorageDown {
+				reason = fault.Wrap(err, fault.StorageDown, "the database does not answer")
+			}
+			return reason
 		}
 	}
 	return c.String(http.StatusOK, "ready\n")
 }
 
-// metrics serves figures for Prometheus to an owner, and to this machine.
+// metrics serves figures for Prometheus to owners, or to everybody. Where a request comes
+// from does not count: behind a proxy on this machine all come from here.
 func (s *Server) metrics() echo.HandlerFunc {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -76,7 +80,7 @@ func (s *Server) metrics() echo.HandlerFunc {
 	)
 	figures := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return func(c echo.Context) error {
-		if !fromHere(c.Request()) {
+		if !s.opts.OpenMetrics {
 			who, err := s.authenticate(c.Request())
 			if err != nil {
 				return err
@@ -105,15 +109,6 @@ func requestCounter() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "nodest_http_requests_total", Help: "Answered HTTP requests by method, route and status.",
 	}, []string{"method", "route", "status"})
-}
-
-// fromHere says whether a request comes from this machine and not through a
-// proxy on it.
-func fromHere(r *http.Request) bool {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	ip := net.ParseIP(host)
-	forwarded := r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != ""
-	return err == nil && ip != nil && ip.IsLoopback() && !forwarded
 }
 
 // Policies of what is not the page. Data, such as an answer of the API or a user's

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/account"
 	"nodest/op"
 )
 
@@ -298,7 +299,7 @@ func TestEventsOverSSE(t *testing.T) {
 
 func TestARevokedTokenEndsItsEvents(t *testing.T) {
 	h := newTestServer(t, nil)
-	secret, token, err := h.accounts.CreateToken(context.Background(), h.user.ID, "phone", 0)
+	secret, token, err := h.accounts.CreateToken(context.Background(), &account.Identity{User: h.user}, "phone", 0)
 	h.must(err)
 	l := h.openStream("GET", "/events", "", "Authorization: Bearer "+secret)
 	l.next()

@@ -201,7 +201,7 @@ func (h *testServer) must(err error) {
 
 func (h *testServer) newToken(userID string) string {
 	h.t.Helper()
-	secret, _, err := h.accounts.CreateToken(context.Background(), userID, "test", 0)
+	secret, _, err := h.accounts.CreateToken(context.Background(), &account.Identity{User: &account.User{ID: userID}}, "test", 0)
 	h.must(err)
 	return secret
 }

@@ -70,7 +70,7 @@ func (s *Server) upgrade(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	place := holder{network: clientNetwork(r)}
+	place := holder{network: s.clientNetwork(r)}
 	if who != nil {
 		place = holder{user: who.User.ID}
 	}
@@ -113,7 +113,7 @@ func (s *Server) upgradeIdentity(r *http.Request) (*account.Identity, error) {
 		return s.authenticate(r)
 	}
 	if ticket := r.URL.Query().Get("ticket"); ticket != "" {
-		return s.Accounts.TakeSocketTicket(r.Context(), ticket)
+		return s.Accounts.TakeTicket(r.Context(), account.PurposeWS, ticket)
 	}
 	if _, err := r.Cookie(sessionCookie); err == nil && r.Header.Get("Origin") != "" {
 		return s.authenticate(r)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"nodest/account"
 )
 
 // Limits, heartbeats, tokens and shutdown.
@@ -91,7 +93,7 @@ func TestTheConnectionLimit(t *testing.T) {
 func TestARevokedTokenClosesItsSocketsAtOnce(t *testing.T) {
 	h := newTestServer(t, nil)
 	ctx := context.Background()
-	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "phone", 0)
+	secret, token, err := h.accounts.CreateToken(ctx, &account.Identity{User: h.user}, "phone", 0)
 	h.must(err)
 	p, _, _ := h.dial(dialOptions{token: secret})
 	p.ok("hello", "", map[string]any{"protocol": 1})
@@ -108,7 +110,7 @@ func TestARevokedTokenClosesItsSocketsAtOnce(t *testing.T) {
 func TestATokenRevokedBeforeHello(t *testing.T) {
 	h := newTestServer(t, nil)
 	ctx := context.Background()
-	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "phone", 0)
+	secret, token, err := h.accounts.CreateToken(ctx, &account.Identity{User: h.user}, "phone", 0)
 	h.must(err)
 	p, _, _ := h.dial(dialOptions{token: secret})
 	_, err = h.db.DeleteToken(ctx, h.user.ID, token.ID) // as if between authentication and upgrade
@@ -120,7 +122,7 @@ func TestATokenRevokedBeforeHello(t *testing.T) {
 func TestARevokedTokenClosesTheSocketsOfItsTickets(t *testing.T) {
 	h := newTestServer(t, nil)
 	ctx := context.Background()
-	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "page", 0)
+	secret, token, err := h.accounts.CreateToken(ctx, &account.Identity{User: h.user}, "page", 0)
 	h.must(err)
 	ticket := func() string {
 		answer := h.rest("POST", "/ws/tickets", "", "Authorization: Bearer "+secret)
@@ -143,7 +145,7 @@ func TestARevokedTokenClosesTheSocketsOfItsTickets(t *testing.T) {
 func TestATokenRevokedByAnotherProcess(t *testing.T) {
 	h := newTestServer(t, func(o *Options) { o.Recheck = time.Millisecond })
 	ctx := context.Background()
-	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "phone", 0)
+	secret, token, err := h.accounts.CreateToken(ctx, &account.Identity{User: h.user}, "phone", 0)
 	h.must(err)
 	p, _, _ := h.dial(dialOptions{token: secret})
 	p.ok("hello", "", map[string]any{"protocol": 1})
@@ -155,7 +157,7 @@ func TestATokenRevokedByAnotherProcess(t *testing.T) {
 func TestAnExpiringTokenIsRenewed(t *testing.T) {
 	h := newTestServer(t, func(o *Options) { o.Tick = time.Millisecond })
 	ctx := context.Background()
-	short, _, err := h.accounts.CreateToken(ctx, h.user.ID, "short", 59*time.Second)
+	short, _, err := h.accounts.CreateToken(ctx, &account.Identity{User: h.user}, "short", 59*time.Second)
 	h.must(err)
 	p, _, _ := h.dial(dialOptions{token: short})
 	p.ok("hello", "", map[string]any{"protocol": 1})

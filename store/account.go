@@ -159,7 +159,7 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 			return err
 		}
 	}
-	return db.write(ctx, func(s *session) error {
+	err = db.write(ctx, func(s *session) error {
 		if err := s.lockUsers(); err != nil {
 			return err
 		}
@@ -168,6 +168,13 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 		}
 		return s.ExecOne("user", "DELETE FROM users WHERE id = ?", id)
 	})
+	if err != nil {
+		return err
+	}
+	if err := db.backend.Settle(ctx); err != nil { // the next maintenance does it
+		db.opts.Log.WarnContext(ctx, "deleted data may still be in the log of the database", "err", err)
+	}
+	return nil
 }
 
 // documentTables are those with most of what documents are stored as, their keys within a user, and
@@ -207,12 +214,20 @@ type tokenRow struct {
 
 // InsertToken stores a token of a user; fault.NotFound if its parent is gone.
 func (db *DB) InsertToken(ctx context.Context, t *account.Token) error {
-	return db.write(ctx, func(s *session) (err error) {
-		if t.ParentID != "" {
+	return db.write(ctx, func(s *session) error {
+		err := s.lockTokens(t.UserID)
+		if err == nil && t.ParentID != "" {
 			err = s.Require("token", "SELECT 1 FROM tokens WHERE user_id = ? AND id = ?", t.UserID, t.ParentID)
 		}
 		return s.Unless(err).Insert("tokens", &tokenRow{*t})
 	})
+}
+
+// lockTokens keeps others from adding and removing tokens of a user until the transaction
+// ends: no token is made with one that is being removed.
+func (s *session) lockTokens(userID string) error {
+	_, err := s.Has("SELECT 1 FROM users WHERE id = ?"+s.ForNoKeyUpdate(), userID)
+	return err
 }
 
 // TokenByHash returns a token and its user.
@@ -260,10 +275,17 @@ func (db *DB) exec(ctx context.Context, query string, args ...any) error {
 	return db.write(ctx, func(s *session) error { return s.Run(query, args...) })
 }
 
-// DeleteToken revokes a token of the user and the sessions made from it.
+// DeleteToken revokes a token of the user and every token that was made with it, also by
+// way of others.
 func (db *DB) DeleteToken(ctx context.Context, userID, id string) (deleted []string, err error) {
 	err = db.write(ctx, func(s *session) (err error) {
-		deleted, err = sqldb.All[string](s, "DELETE FROM tokens WHERE user_id = ? AND (id = ? OR parent_id = ?) RETURNING id", userID, id, id)
+		if err := s.lockTokens(userID); err != nil {
+			return err
+		}
+		deleted, err = sqldb.All[string](s, `WITH RECURSIVE made (id) AS (
+				SELECT id FROM tokens WHERE user_id = ? AND id = ?
+				UNION SELECT t.id FROM tokens t JOIN made ON t.parent_id = made.id WHERE t.user_id = ?)
+			DELETE FROM tokens WHERE user_id = ? AND id IN (SELECT id FROM made) RETURNING id`, userID, id, userID, userID)
 		return err
 	})
 	if err == nil && len(deleted) == 0 {
@@ -280,7 +302,7 @@ func (db *DB) InsertTicket(ctx context.Context, t *account.Ticket) error {
 // TakeTicket removes a ticket; one that is over is removed and not found.
 func (db *DB) TakeTicket(ctx context.Context, purpose string, hash []byte, now time.Time) (t *account.Ticket, err error) {
 	err = db.write(ctx, func(s *session) error {
-		t, err = sqldb.One[account.Ticket](s, "DELETE FROM tickets WHERE hash = ? AND purpose = ? RETURNING hash, purpose, user_id, expires_at",
+		t, err = sqldb.One[account.Ticket](s, "DELETE FROM tickets WHERE hash = ? AND purpose = ? RETURNING hash, purpose, user_id, token_hash, expires_at",
 			hash, purpose)
 		return err
 	})

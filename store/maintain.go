@@ -94,7 +94,7 @@ func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed Removed) erro
 			return err
 		}
 	}
-	return nil
+	return db.backend.Settle(ctx)
 }
 
 // do repeats a chore until nothing is left, one transaction each, as long as the job is

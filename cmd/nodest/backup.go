@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"nodest/account"
 	"nodest/fault"
@@ -73,7 +72,7 @@ func (p *program) backupToOutput(ctx context.Context, cfg *config) (err error) {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // it is only read
-	if _, err := io.Copy(p.out, f); err != nil {
+	if _, err := io.Copy(p.data, f); err != nil {
 		return err
 	}
 	return p.tellBackup(p.err, path, "standard output", m)
@@ -223,13 +222,12 @@ func grouped(n int64) string {
 
 // progress shows on a terminal how far something is; done clears the line.
 func (p *program) progress(what string) (tell func(table string, rows int64), done func()) {
-	f, ok := p.err.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !isTerminal(p.screen) {
 		return nil, func() {}
 	}
 	return func(table string, rows int64) {
-			fmt.Fprintf(f, "\r\x1b[K%s %s: %s", what, table, grouped(rows))
+			fmt.Fprintf(p.screen, "\r\x1b[K%s %s: %s", what, table, grouped(rows))
 		}, func() {
-			fmt.Fprint(f, "\r\x1b[K")
+			fmt.Fprint(p.screen, "\r\x1b[K")
 		}
 }

@@ -29,7 +29,7 @@ func (p *program) jsonFlag(cmd *cobra.Command, help string) {
 }
 
 // printJSON prints one JSON document on a line.
-func (p *program) printJSON(v any) error { return json.NewEncoder(p.out).Encode(v) }
+func (p *program) printJSON(v any) error { return json.NewEncoder(p.data).Encode(v) }
 
 // command is RunE of a command that uses the running server, or one of its own.
 func (p *program) command(f func(ctx context.Context, c *client, args []string) error) func(*cobra.Command, []string) error {

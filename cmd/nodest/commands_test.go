@@ -269,7 +269,7 @@ func TestBenchChatRuns(t *testing.T) {
 }
 
 func TestAllSettingsButSecretsAreFlagsOfServe(t *testing.T) {
-	p := &program{getenv: os.Getenv, in: strings.NewReader(""), out: &strings.Builder{}, err: &strings.Builder{}, flags: map[string]string{}}
+	p := &program{getenv: os.Getenv, in: strings.NewReader(""), out: &strings.Builder{}, data: &strings.Builder{}, err: &strings.Builder{}, flags: map[string]string{}}
 	serve, _, err := p.root().Find([]string{"serve"})
 	require.NoError(t, err)
 	for _, s := range settings {

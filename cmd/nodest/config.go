@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -87,6 +88,8 @@ var settings = []setting{
 	{env: "NODEST_MCP_KEYS", help: "bearer tokens for these servers: name=token, separated by commas", secret: true},
 	{env: "NODEST_FETCH_ALLOW", help: "comma-separated list of hosts, addresses and networks (10.0.0.0/8) that web search may reach although they are private, on any port"},
 	{env: "NODEST_ORIGINS", help: "comma-separated list of other web origins that may connect (CORS and WebSocket); empty: none"},
+	{env: "NODEST_TRUSTED_PROXIES", help: "comma-separated list of addresses and networks (10.0.0.0/8) of reverse proxies in front of the server; failed sign-ins are counted by the client's address in their X-Forwarded-For; empty: by the address that connects", check: areNetworks},
+	{env: "NODEST_METRICS", def: "owner", help: "who may read /metrics: owner (with an owner's token), or open (whoever reaches the server)", check: oneOf("owner", "open")},
 	{env: "NODEST_TOKENS_PER_DAY", def: "0", help: "maximum tokens per user and day; 0: no limit", check: isCount},
 	{env: "NODEST_GENERATIONS", def: "2", help: "maximum concurrent replies per user", check: isCount},
 	{env: "NODEST_REQUEST_MEGABYTES", def: "1024", help: "memory for large requests and answers in work, in MiB, estimated at four times their size; one user may take half of it", check: isPositive},
@@ -240,6 +243,26 @@ func isLong(v string) error {
 		return errors.New("must have at least 16 characters, because it gives full access to the server")
 	}
 	return nil
+}
+
+func areNetworks(v string) error {
+	_, err := networks(v)
+	return err
+}
+
+// networks reads a list of addresses and networks.
+func networks(list string) (nets []netip.Prefix, err error) {
+	for _, item := range split(list) {
+		net, err := netip.ParsePrefix(item)
+		if addr, single := netip.ParseAddr(item); single == nil {
+			net, err = netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q is invalid; must be an address such as 127.0.0.1 or a network such as 10.0.0.0/8", item)
+		}
+		nets = append(nets, net)
+	}
+	return nets, nil
 }
 
 func isCountry(v string) error {

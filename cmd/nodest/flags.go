@@ -54,7 +54,7 @@ func (p *program) configJSON(cfg *config) error {
 	for _, s := range settings {
 		all[s.env] = s.shown(cfg.get(s.env))
 	}
-	enc := json.NewEncoder(p.out)
+	enc := json.NewEncoder(p.data)
 	enc.SetIndent("", "  ")
 	return enc.Encode(all)
 }

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"nodest/fault"
 )
@@ -199,8 +198,8 @@ func (a *adding) tell(format string, args ...any) { a.p.tell(format, args...) }
 
 // tell shows one line that the next one replaces, if somebody looks; "" clears it.
 func (p *program) tell(format string, args ...any) {
-	if f, ok := p.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprintf(f, "\r\x1b[K"+format, args...)
+	if isTerminal(p.screen) {
+		fmt.Fprint(p.screen, "\r\x1b[K", visible(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -60,8 +60,10 @@ func reason(err error) string {
 type program struct {
 	getenv func(string) string
 	in     io.Reader
-	out    io.Writer
-	err    io.Writer
+	out    io.Writer         // for texts, whose control characters it escapes
+	data   io.Writer         // for files and JSON, as they are
+	err    io.Writer         // as out
+	screen io.Writer         // standard error itself, for progress
 	flags  map[string]string // settings given as flags, by environment name
 	alone  bool              // --local
 	json   bool              // --json
@@ -69,14 +71,18 @@ type program struct {
 
 // run is the program without its process.
 func run(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out, errOut io.Writer) error {
-	p := &program{getenv: getenv, in: in, out: out, err: errOut, flags: map[string]string{}}
+	p := &program{getenv: getenv, in: in, data: out, screen: errOut, flags: map[string]string{}}
+	p.out, p.err = &visibleWriter{out: out}, &visibleWriter{out: errOut}
+	if isTerminal(out) { // escaped JSON is the same JSON
+		p.data = p.out
+	}
 	root := p.root()
 	wrongHelp := strictHelp(root)
 	strict(root)
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(errOut)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
 	return cmp.Or(root.ExecuteContext(ctx), wrongHelp())
 }
 

@@ -385,6 +385,8 @@ func table(out io.Writer, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
+			cell = oneRow.Replace(visible(cell))
+			row[i] = cell
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -402,6 +404,9 @@ func table(out io.Writer, rows [][]string) error {
 	_, err := io.WriteString(out, text.String())
 	return err
 }
+
+// oneRow keeps a name with line breaks from looking like further rows.
+var oneRow = strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`)
 
 // places counts the columns that a text takes in a terminal.
 func places(s string) int {

@@ -12,6 +12,6 @@ func (p *program) parseWorkerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "parse-worker", Short: "Parse one file from standard input", Hidden: true, Args: cobra.NoArgs,
 		Example: "  nodest parse-worker < request",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return parse.Work(cmd.Context(), p.in, p.out) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return parse.Work(cmd.Context(), p.in, p.data) },
 	}
 }

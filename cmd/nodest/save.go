@@ -258,11 +258,11 @@ func (p *program) download(ctx context.Context, c *client, path, file string) er
 	}
 	defer func() { _ = res.Body.Close() }()
 	if file == "" || file == "-" {
-		_, err = io.Copy(p.out, res.Body)
+		_, err = io.Copy(p.data, res.Body)
 		return err
 	}
 	part := file + ".part"
-	f, err := os.Create(part)
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}

@@ -285,6 +285,7 @@ func (r *running) build(alone bool) {
 		},
 	})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
+	proxies, _ := networks(cfg.get("NODEST_TRUSTED_PROXIES")) // checked on loading
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory,
 		Circle: r.circle, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
@@ -293,7 +294,8 @@ func (r *running) build(alone bool) {
 		Services: services, App: app.New(r.db.App(), r.chats, r.engine), Accounts: r.accounts, Providers: r.models,
 	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
-		WorkBytes:   int64(cfg.count("NODEST_REQUEST_MEGABYTES")) << 20,
+		WorkBytes:      int64(cfg.count("NODEST_REQUEST_MEGABYTES")) << 20,
+		TrustedProxies: proxies, OpenMetrics: cfg.get("NODEST_METRICS") == "open",
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
 		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck, Database: database, TempDir: cfg.get("NODEST_DATA"),
 		Figures: func(ctx context.Context) (*server.Figures, error) {
@@ -358,7 +360,7 @@ func (r *running) ensureTokenFile(ctx context.Context, dir string) (token string
 	if err != nil {
 		return "", err
 	}
-	if token, _, err = r.accounts.CreateToken(ctx, owner.ID, "command line", 0); err != nil {
+	if token, _, err = r.accounts.CreateToken(ctx, &account.Identity{User: owner}, "command line", 0); err != nil {
 		return "", err
 	}
 	return token, os.WriteFile(path, []byte(token+"\n"), 0o600)

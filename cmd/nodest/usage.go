@@ -25,7 +25,7 @@ func exitCode(err error, out io.Writer) int {
 		return 0
 	}
 	if !errors.Is(err, errSaid) {
-		fmt.Fprintln(out, "nodest:", oneLine(err))
+		fmt.Fprintln(out, "nodest:", visible(oneLine(err)))
 	}
 	var wrong *usageError
 	switch {

@@ -26,7 +26,7 @@ CREATE TABLE tokens (
   name TEXT NOT NULL,
   hash BLOB NOT NULL UNIQUE,
   is_session BOOLEAN NOT NULL,
-  parent_id TEXT NOT NULL, -- the token that a session was made from and ends with; '' = none
+  parent_id TEXT NOT NULL, -- the token that it was made with and ends with; '' = none
   created_at BIGINT NOT NULL,
   last_used_at BIGINT,
   expires_at BIGINT,
@@ -37,6 +37,7 @@ CREATE TABLE tickets (
   hash BLOB NOT NULL PRIMARY KEY,
   purpose TEXT NOT NULL,
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  token_hash BLOB, -- of the token that it was made with and ends with; NULL = none
   expires_at BIGINT NOT NULL
 );
 CREATE INDEX tickets_user ON tickets (user_id);

@@ -1,11 +1,17 @@
 package sqldb
 
 import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/mattn/go-sqlite3"
@@ -20,20 +26,40 @@ const (
 	pgSerialization = "40001"
 	pgDeadlock      = "40P01"
 	pgDiskFull      = "53100"
+	pgConnections   = "53300" // too many
+	pgLocked        = "55P03" // a lock was not available
+	pgCancelled     = "57014" // a statement ran too long
+	pgNoDatabase    = "3D000"
 )
 
-// Translate gives errors of both drivers the codes that callers know. Other errors stay
-// as they are.
+// Translate gives errors of both drivers, and the end of the time that a caller has, the
+// codes that callers know. Other errors, and those with a code, stay as they are.
 func Translate(err error) error {
+	var coded *fault.Error
 	var lite sqlite3.Error
 	var pg *pgconn.PgError
 	switch {
+	case err == nil, errors.As(err, &coded), errors.Is(err, context.Canceled):
+		return err
 	case errors.As(err, &lite):
 		return translateSQLite(lite)
 	case errors.As(err, &pg):
 		return translatePostgres(pg)
+	case errors.Is(err, context.DeadlineExceeded):
+		return busy(err)
+	case isCut(err):
+		return unavailable(err)
 	}
 	return err
+}
+
+// isCut says whether there is no connection to PostgreSQL, or no longer.
+func isCut(err error) bool {
+	var failed *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &failed) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
 func translateSQLite(err sqlite3.Error) error {
@@ -45,6 +71,10 @@ func translateSQLite(err sqlite3.Error) error {
 		return exists(err)
 	case err.ExtendedCode == sqlite3.ErrConstraintForeignKey:
 		return missing(err)
+	case err.Code == sqlite3.ErrBusy, err.Code == sqlite3.ErrLocked:
+		return busy(err)
+	case err.Code == sqlite3.ErrIoErr:
+		return unavailable(err)
 	}
 	return err
 }
@@ -77,15 +107,28 @@ func DamagedFile(path string, cause error) error {
 }
 
 func translatePostgres(err *pgconn.PgError) error {
-	switch err.Code {
-	case pgDiskFull:
+	switch class := err.Code[:min(2, len(err.Code))]; {
+	case err.Code == pgDiskFull:
 		return full(err)
-	case pgUnique:
+	case err.Code == pgUnique:
 		return exists(err)
-	case pgForeignKey:
+	case err.Code == pgForeignKey:
 		return missing(err)
+	case err.Code == pgSerialization, err.Code == pgDeadlock, err.Code == pgLocked, err.Code == pgCancelled:
+		return busy(err)
+	case class == "08", class == "57", class == "58", // connections, operators, the system
+		err.Code == pgConnections, err.Code == pgNoDatabase:
+		return unavailable(err)
 	}
 	return err
+}
+
+func busy(err error) error {
+	return fault.Wrap(err, fault.StorageBusy, "the database is busy; send the request again").After(time.Second)
+}
+
+func unavailable(err error) error {
+	return fault.Wrap(err, fault.StorageDown, "the database does not answer; send the request again").After(time.Second)
 }
 
 func full(err error) error {

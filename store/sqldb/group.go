@@ -25,6 +25,7 @@ const (
 type groupWriter struct {
 	conn    *sql.Conn
 	now     func() time.Time
+	sound   func() error // whether what is committed will be found again
 	queue   chan *turn
 	closing chan struct{} // closed by stop
 	ended   chan struct{} // closed by the loop
@@ -33,14 +34,15 @@ type groupWriter struct {
 
 // turn is one closure on its way through the writer.
 type turn struct {
+	ctx   context.Context
 	begin chan *Session // gives the caller the connection
 	ran   chan error    // gives it back
 	done  chan error    // committed, or failed; the loop never waits here
 }
 
-func startGroupWriter(conn *sql.Conn, now func() time.Time) *groupWriter {
+func startGroupWriter(conn *sql.Conn, now func() time.Time, sound func() error) *groupWriter {
 	w := &groupWriter{
-		conn: conn, now: now,
+		conn: conn, now: now, sound: sound,
 		queue:   make(chan *turn, groupClosures),
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -49,9 +51,10 @@ func startGroupWriter(conn *sql.Conn, now func() time.Time) *groupWriter {
 	return w
 }
 
-// write runs fn in a transaction and returns when it is on the disk.
+// write runs fn in a transaction and returns when it is on the disk, or when ctx ends before
+// fn has begun.
 func (w *groupWriter) write(ctx context.Context, fn func(*Session) error) error {
-	t := &turn{begin: make(chan *Session), ran: make(chan error, 1), done: make(chan error, 1)}
+	t := &turn{ctx: ctx, begin: make(chan *Session), ran: make(chan error, 1), done: make(chan error, 1)}
 	select {
 	case <-w.closing:
 		return errClosed
@@ -64,9 +67,13 @@ func (w *groupWriter) write(ctx context.Context, fn func(*Session) error) error 
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	leave := ctx.Done()
 	for {
 		select {
+		case <-leave:
+			return ctx.Err()
 		case s := <-t.begin:
+			leave = nil // from now on it may be stored
 			s.caller = ctx
 			// An interrupted statement would roll back the whole transaction, with the
 			// closures of others, so ctx is only checked between statements.
@@ -141,10 +148,10 @@ func (w *groupWriter) group(first *turn) {
 			return
 		}
 	}
-	if err := w.statement("COMMIT"); err != nil {
+	if err := w.commit(); err != nil {
 		if len(ran) == 1 {
 			w.rollback()
-			ran[0].done <- Translate(err)
+			ran[0].done <- err
 			return
 		}
 		w.again(ran)
@@ -175,8 +182,12 @@ func (w *groupWriter) one(t *turn) (err error, lost bool) {
 	if err := w.statement("SAVEPOINT closure"); err != nil {
 		return Translate(err), true
 	}
-	t.begin <- &Session{db: w.conn, now: w.now()}
-	err = <-t.ran
+	select {
+	case t.begin <- &Session{db: w.conn, now: w.now()}:
+		err = <-t.ran
+	case <-t.ctx.Done(): // its caller has left, or is about to
+		err = t.ctx.Err()
+	}
 	if err == nil {
 		if err = w.statement("RELEASE closure"); err == nil {
 			return nil, false
@@ -203,7 +214,7 @@ func (w *groupWriter) alone(t *turn) error {
 	}
 	err, _ := w.one(t)
 	if err == nil {
-		err = Translate(w.statement("COMMIT"))
+		err = w.commit()
 	}
 	if err != nil {
 		w.rollback()
@@ -218,6 +229,13 @@ func (w *groupWriter) begin() error {
 		err = w.statement("BEGIN IMMEDIATE")
 	}
 	return Translate(err)
+}
+
+func (w *groupWriter) commit() error {
+	if err := w.sound(); err != nil {
+		return err
+	}
+	return Translate(w.statement("COMMIT"))
 }
 
 // rollback ends the transaction if there is one: after some errors SQLite has

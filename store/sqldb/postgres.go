@@ -136,7 +136,7 @@ func migratePostgres(ctx context.Context, db *sql.DB, o Options) error {
 func (p *Postgres) Write(ctx context.Context, fn func(*Session) error) error {
 	pause := retryPause
 	for attempt := 1; ; attempt++ {
-		err := p.once(ctx, false, fn)
+		err := Translate(p.once(ctx, false, fn))
 		if isDeadlock(err) {
 			p.deadlocks.Add(1)
 		}
@@ -146,7 +146,7 @@ func (p *Postgres) Write(ctx context.Context, fn func(*Session) error) error {
 		select {
 		case <-time.After(rand.N(pause)):
 		case <-ctx.Done():
-			return ctx.Err()
+			return Translate(ctx.Err())
 		}
 		pause = min(2*pause, maxPause)
 	}
@@ -154,7 +154,7 @@ func (p *Postgres) Write(ctx context.Context, fn func(*Session) error) error {
 
 // Read implements Backend.
 func (p *Postgres) Read(ctx context.Context, fn func(*Session) error) error {
-	return p.once(ctx, true, fn)
+	return Translate(p.once(ctx, true, fn))
 }
 
 // Glance implements Backend.
@@ -169,7 +169,7 @@ func (p *Postgres) Glance(ctx context.Context, fn func(*Session) error) error {
 func (p *Postgres) once(ctx context.Context, readOnly bool, fn func(*Session) error) (err error) {
 	conn, err := p.db.Conn(ctx)
 	if err != nil {
-		return Translate(err)
+		return err
 	}
 	defer conn.Close() //nolint:errcheck // gives it back to the pool
 	s := &Session{Postgres: true, caller: ctx, ctx: ctx, db: conn, readOnly: readOnly}
@@ -180,7 +180,7 @@ func (p *Postgres) once(ctx context.Context, readOnly bool, fn func(*Session) er
 		}
 	}()
 	if s.now, err = begin(ctx, conn, readOnly); err != nil {
-		return Translate(err)
+		return err
 	}
 	p.read.Store(&reading{s.now, time.Now()})
 	if p.now != nil {
@@ -194,7 +194,7 @@ func (p *Postgres) once(ctx context.Context, readOnly bool, fn func(*Session) er
 	}
 	_, err = conn.ExecContext(ctx, "COMMIT")
 	committed = err == nil
-	return Translate(err)
+	return err
 }
 
 // begin begins a transaction and asks for its time, in one round trip.
@@ -226,7 +226,10 @@ func rollback(ctx context.Context, conn *sql.Conn) {
 }
 
 // Ping implements Backend.
-func (p *Postgres) Ping(ctx context.Context) error { return p.db.PingContext(ctx) }
+func (p *Postgres) Ping(ctx context.Context) error { return Translate(p.db.PingContext(ctx)) }
+
+// Settle does nothing: PostgreSQL removes what is left of deleted rows when it vacuums.
+func (p *Postgres) Settle(context.Context) error { return nil }
 
 // Deadlocks counts those that the database found in transactions of this backend.
 func (p *Postgres) Deadlocks() int64 { return p.deadlocks.Load() }

@@ -25,6 +25,8 @@ type Backend interface {
 	// uses that of its transaction.
 	Now() time.Time
 	Ping(ctx context.Context) error
+	// Settle makes what was deleted disappear from the disk, where that is in our hands.
+	Settle(ctx context.Context) error
 	Close() error
 }
 

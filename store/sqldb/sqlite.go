@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
@@ -42,6 +44,7 @@ type SQLite struct {
 	conn    *sql.Conn // of writing, for the life of the backend
 	writer  *groupWriter
 	reading *sql.DB
+	files   *files
 	now     func() time.Time
 }
 
@@ -54,6 +57,8 @@ func SQLiteDSN(path string, readOnly bool) string {
 		"_foreign_keys": {"on"},
 		"_busy_timeout": {"10000"},  // ms; another process can only be a tool
 		"_cache_size":   {"-16000"}, // KiB
+		// What is deleted is overwritten with zeros, and not only marked as free.
+		"_secure_delete": {"on"},
 		// Statements that stay parsed, per connection; a turn has about 30.
 		"_stmt_cache_size": {"64"},
 	}
@@ -87,12 +92,7 @@ func OpenSQLite(ctx context.Context, dir string, o Options) (_ *SQLite, err erro
 		return nil, err
 	}
 	path := filepath.Join(dir, File)
-	// SQLite would let every user of the machine read a file that it creates.
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.Close(); err != nil {
+	if err := keepPrivate(dir, path); err != nil {
 		return nil, err
 	}
 	if s.writing, err = sql.Open("sqlite3", SQLiteDSN(path, false)); err != nil {
@@ -110,18 +110,63 @@ func OpenSQLite(ctx context.Context, dir string, o Options) (_ *SQLite, err erro
 	if s.conn, err = s.writing.Conn(ctx); err != nil {
 		return nil, fmt.Errorf("cannot open %s: %w", path, err)
 	}
-	s.writer = startGroupWriter(s.conn, s.now)
+	s.files = newFiles(path)
+	if err := s.files.check(); err != nil {
+		return nil, err
+	}
+	s.writer = startGroupWriter(s.conn, s.now, s.files.check)
 	return s, nil
+}
+
+// keepPrivate creates the database file if there is none, and takes from other users of the
+// machine what they may do with it and its folder. SQLite gives the files beside it the same
+// mode.
+func keepPrivate(dir, path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm", dir} {
+		info, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		shared := info.Mode()&os.ModeSticky != 0 // such as /tmp
+		if mode := info.Mode().Perm(); mode&0o077 != 0 && !shared {
+			err = os.Chmod(name, mode&0o700)
+		}
+		if err != nil && !errors.Is(err, fs.ErrPermission) { // it belongs to somebody else, who decides
+			return err
+		}
+	}
+	return nil
+}
+
+// Settle empties the log of changes into the database, so that what was deleted is in neither
+// file. It does nothing while somebody reads an older state.
+func (s *SQLite) Settle(ctx context.Context) error {
+	db, err := sql.Open("sqlite3", strings.Replace(SQLiteDSN(filepath.Join(s.dir, File), false), "_busy_timeout=10000", "_busy_timeout=1000", 1))
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	return errors.Join(Translate(err), db.Close())
 }
 
 // Write implements Backend.
 func (s *SQLite) Write(ctx context.Context, fn func(*Session) error) error {
-	return ExplainSQLite(s.dir, s.writer.write(ctx, fn))
+	return ExplainSQLite(s.dir, Translate(s.writer.write(ctx, fn)))
 }
 
 // Read takes a reading connection; the snapshot is that of the first statement.
 func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) {
-	defer func() { err = ExplainSQLite(s.dir, err) }()
+	defer func() { err = ExplainSQLite(s.dir, Translate(err)) }()
 	// Reads are short, and a statement that can be interrupted costs a goroutine in the
 	// driver, so ctx is only checked between statements.
 	conn, err := s.reading.Conn(ctx)
@@ -132,7 +177,7 @@ func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) 
 	quiet := context.WithoutCancel(ctx)
 	tx, err := conn.BeginTx(quiet, nil)
 	if err != nil {
-		return Translate(err)
+		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // nothing was written
 	return guard(&Session{caller: ctx, ctx: quiet, db: tx, now: s.now(), readOnly: true}, fn)
@@ -145,7 +190,12 @@ func (s *SQLite) Glance(ctx context.Context, fn func(*Session) error) error { re
 func (s *SQLite) Now() time.Time { return s.now() }
 
 // Ping implements Backend.
-func (s *SQLite) Ping(ctx context.Context) error { return s.reading.PingContext(ctx) }
+func (s *SQLite) Ping(ctx context.Context) error {
+	if err := s.files.check(); err != nil {
+		return err
+	}
+	return Translate(s.reading.PingContext(ctx))
+}
 
 // Commits counts the transactions of the writing connection.
 func (s *SQLite) Commits() int64 { return s.writer.commits.Load() }

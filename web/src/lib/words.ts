@@ -117,6 +117,8 @@ const chinese: Partial<Record<Code, string>> = {
   quota_exceeded: '今日额度已用完。',
   internal: '服务器出错。',
   storage_full: '服务器存储空间已满。',
+  storage_busy: '服务器的数据库繁忙，请重试。',
+  storage_unavailable: '服务器的数据库暂时不可用，请重试。',
   upstream_auth: '服务商拒绝了密钥。',
   upstream_quota: '服务商的额度已用完。',
   upstream_rate_limited: '服务商限制了请求频率，请稍后再试。',

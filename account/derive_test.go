@@ -1,0 +1,102 @@
+package account_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/account"
+	"nodest/fault"
+)
+
+// offspring makes, from a token of ann, one of everything that can be made with it: a
+// token, a session, one from a link, and a token made with the token.
+func (o *testService) offspring(t *testing.T, secret string) (made []string) {
+	t.Helper()
+	ctx := t.Context()
+	who, err := o.Authenticate(ctx, secret)
+	require.NoError(t, err)
+	token, _, err := o.CreateToken(ctx, who, "child", 0)
+	require.NoError(t, err)
+	session, _, err := o.SignInWithToken(ctx, secret, "1.2.3.4")
+	require.NoError(t, err)
+	link, _, err := o.NewLink(ctx, who, "")
+	require.NoError(t, err)
+	phone, _, err := o.SignIn(ctx, link, "1.2.3.4")
+	require.NoError(t, err)
+	again, err := o.Authenticate(ctx, token)
+	require.NoError(t, err)
+	grandchild, _, err := o.CreateToken(ctx, again, "grandchild", 365*24*time.Hour)
+	require.NoError(t, err)
+	return []string{token, session, phone, grandchild}
+}
+
+func TestATokenExpiresWithTheOneThatMadeIt(t *testing.T) {
+	ctx := t.Context()
+	o := newTestService(t)
+	secret, _, err := o.CreateToken(ctx, identityOf(o.member(t, "ann")), "an hour", time.Hour)
+	require.NoError(t, err)
+	made := o.offspring(t, secret)
+	o.clock.forward(time.Hour)
+	for _, secret := range made {
+		_, err := o.Authenticate(ctx, secret)
+		requireCode(t, err, fault.TokenExpired)
+	}
+}
+
+func TestATokenIsRevokedWithTheOneThatMadeIt(t *testing.T) {
+	ctx := t.Context()
+	o := newTestService(t)
+	ann := o.member(t, "ann")
+	for _, secret := range []string{first(o.CreateToken(ctx, identityOf(ann), "phone", 0)), first(o.Login(ctx, "ann", "correct horse", "1.2.3.4"))} {
+		who, err := o.Authenticate(ctx, secret)
+		require.NoError(t, err)
+		made := o.offspring(t, secret)
+		link, _, err := o.NewLink(ctx, who, "")
+		require.NoError(t, err)
+		ticket, err := o.NewSocketTicket(ctx, who)
+		require.NoError(t, err)
+		told := 0
+		stop := o.OnRevoke(func(string, string) { told++ })
+		require.NoError(t, o.RevokeToken(ctx, ann.ID, who.TokenID))
+		stop()
+		require.Equal(t, 1+len(made), told, "the sockets of all are closed")
+		for _, secret := range made {
+			_, err := o.Authenticate(ctx, secret)
+			requireCode(t, err, fault.Unauthenticated)
+		}
+		_, _, err = o.SignIn(ctx, link, "1.2.3.4")
+		requireCode(t, err, fault.Unauthenticated)
+		_, err = o.TakeTicket(ctx, account.PurposeWS, ticket)
+		requireCode(t, err, fault.Unauthenticated)
+	}
+}
+
+// A link that an owner makes for somebody else makes a session of that user, which is not
+// among the owner's; it expires with the owner's token all the same.
+func TestALinkForSomebodyElseEndsWithTheOwnersToken(t *testing.T) {
+	ctx := t.Context()
+	o := newTestService(t)
+	ann := o.member(t, "ann")
+	secret, tok, err := o.CreateToken(ctx, identityOf(o.owner(t)), "an hour", time.Hour)
+	require.NoError(t, err)
+	who, err := o.Authenticate(ctx, secret)
+	require.NoError(t, err)
+	link, _, err := o.NewLink(ctx, who, "ann")
+	require.NoError(t, err)
+	session, u, err := o.SignIn(ctx, link, "1.2.3.4")
+	require.NoError(t, err)
+	require.Equal(t, ann.ID, u.ID)
+	in, err := o.Authenticate(ctx, session)
+	require.NoError(t, err)
+	require.Equal(t, tok.ExpiresAt, in.ExpiresAt)
+
+	link, _, err = o.NewLink(ctx, who, "ann")
+	require.NoError(t, err)
+	require.NoError(t, o.RevokeToken(ctx, who.User.ID, who.TokenID))
+	_, _, err = o.SignIn(ctx, link, "1.2.3.4")
+	requireCode(t, err, fault.Unauthenticated)
+}
+
+func first[T any](secret string, _ T, _ error) string { return secret }
