@@ -51,7 +51,8 @@ type ChatNames struct{ User, Character string }
 // CAI Tools, Kobold Lite or Risu. Of several histories in a CAI Tools file the
 // first is read; a warning says so.
 //
-// Errors: TooLarge, InvalidImport with the line.
+// Errors: TooLarge over a limit, or for more than 1,000 swipes of one message; InvalidImport
+// with the line.
 func ImportChat(data []byte, names ChatNames, limits Limits) (*Chat, error) {
 	im := newImporter("", limits)
 	if err := im.checkFile(data, fault.InvalidImport); err != nil {
@@ -100,7 +101,11 @@ func (im *importer) importLines(data []byte) (*Chat, error) {
 		}
 		switch f := fieldsOf(doc); {
 		case f.has("mes"):
-			chat.Messages = append(chat.Messages, parseMessage(doc))
+			m, err := im.message(doc)
+			if err != nil {
+				return nil, err
+			}
+			chat.Messages = append(chat.Messages, m)
 		case chat.Header == nil:
 			chat.setHeader(doc)
 		default:
@@ -126,6 +131,17 @@ func (c *Chat) setHeader(doc json.RawMessage) {
 	if name := f.text("character_name", ""); name != UnusedName {
 		c.CharacterName = name
 	}
+}
+
+// message is parseMessage for a file that nobody trusts: it bounds the swipes of the message,
+// and those of the whole log.
+func (im *importer) message(doc json.RawMessage) (ChatMessage, error) {
+	m := parseMessage(doc)
+	im.swipes += len(m.Swipes)
+	if err := checkCount("swipes in one message", len(m.Swipes), maxSwipes); err != nil {
+		return m, err
+	}
+	return m, checkCount("swipes in the chat log", im.swipes, im.limits.Swipes)
 }
 
 // parseMessage reads one line. Its text is the authority over the list of swipes.

@@ -59,7 +59,7 @@ type Entry struct {
 // without entries, is an empty book; an entry that is no object is left out.
 //
 // Errors: InvalidWorldBook when the document or its entries are of another type;
-// TooLarge.
+// TooLarge for more than 20,000 entries, or 1,000 keys of one.
 func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 	if absent(doc) {
 		return WorldBook{}, nil
@@ -70,7 +70,7 @@ func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 	}
 	members, err := bookEntries(book["entries"])
 	if err == nil {
-		err = checkCount("entries in the world book", len(members))
+		err = checkCount("entries in the world book", len(members), maxViewEntries)
 	}
 	if err != nil {
 		return WorldBook{}, err
@@ -78,7 +78,11 @@ func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 	view := WorldBook{}
 	for _, m := range members {
 		if f := fieldsOf(m.doc); f != nil {
-			view.Entries = append(view.Entries, parseEntry(m.id, f, dialect))
+			e := parseEntry(m.id, f, dialect)
+			if err := checkCount("keys in an entry of the world book", max(len(e.Key), len(e.KeySecondary)), maxKeys); err != nil {
+				return WorldBook{}, err
+			}
+			view.Entries = append(view.Entries, e)
 		}
 	}
 	return view, nil

@@ -33,7 +33,7 @@ func (svc *Service) ImportArchive(ctx context.Context, c *op.Call, characterID s
 		return replayed[chat.Conversation](ctx, svc, c, err)
 	}
 	a := &contents{}
-	if err := readFile(data, archiveFormat, false, maxLoaded, a); err != nil {
+	if err := readFile(data, archiveFormat, false, archiveLimits, a); err != nil {
 		return nil, err
 	}
 	if _, err := a.check(""); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nodest/chat"
+	"nodest/fault"
 	"nodest/op"
 )
 
@@ -27,7 +28,7 @@ import (
 // conversation's character and they still exist; else it uses the newest.
 //
 // Errors: NotFound; InvalidImport with the member; NewerVersion; TooLarge for more
-// than 10,000 messages. Nothing has changed then.
+// than 20,000 messages. Nothing has changed then.
 func (svc *Service) ImportSave(ctx context.Context, c *op.Call, conversationID string, data []byte) (*chat.Save, error) {
 	in, err := readSaveFile(data)
 	if err != nil {
@@ -89,7 +90,7 @@ var (
 
 func readSaveFile(data []byte) (*savedFile, error) {
 	var all members
-	if err := readFile(data, saveFormat, true, maxImportedMessages, &all); err != nil {
+	if err := readFile(data, saveFormat, true, saveLimits, &all); err != nil {
 		return nil, err
 	}
 	in := &savedFile{millis: millisOf(all["timestamp"]), rest: members{}, left: keptExtra}
@@ -118,6 +119,9 @@ func readSaveFile(data []byte) (*savedFile, error) {
 		if ids, err = in.exact.check("nodest"); err != nil {
 			return nil, err
 		}
+	}
+	if len(messages) > maxSaved || in.exact != nil && len(in.exact.Messages) > maxSaved {
+		return nil, fault.New(fault.TooLarge, "the save point has more than %d messages", maxSaved).With("limit", maxSaved)
 	}
 	for i, raw := range messages {
 		if err := in.message(fmt.Sprintf("messages[%d]", i), raw, ids); err != nil {
