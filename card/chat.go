@@ -87,6 +87,7 @@ func isChatLine(doc json.RawMessage) bool {
 func (im *importer) importLines(data []byte) (*Chat, error) {
 	chat := &Chat{}
 	number := 0
+	im.lists = map[string]int{"swipes": maxSwipes, "swipe_info": maxSwipes}
 	for line := range bytes.Lines(data) {
 		number++
 		if line = bytes.TrimSpace(line); len(line) == 0 {
@@ -133,14 +134,11 @@ func (c *Chat) setHeader(doc json.RawMessage) {
 	}
 }
 
-// message is parseMessage for a file that nobody trusts: it bounds the swipes of the message,
-// and those of the whole log.
+// message is parseMessage for a line of a file that nobody trusts. It counts the swipes of
+// the whole log.
 func (im *importer) message(doc json.RawMessage) (ChatMessage, error) {
 	m := parseMessage(doc)
 	im.swipes += len(m.Swipes)
-	if err := checkCount("swipes in one message", len(m.Swipes), maxSwipes); err != nil {
-		return m, err
-	}
 	return m, checkCount("swipes in the chat log", im.swipes, im.limits.Swipes)
 }
 

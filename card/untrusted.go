@@ -19,8 +19,9 @@ type importer struct {
 	filename string
 	warnings []Warning
 	assets   []Asset
-	swipes   int // of a chat log, so far
-	room     int // bytes that may still be unpacked of the file
+	lists    map[string]int // limits of lists in a document, as jsonlimit has them
+	swipes   int            // of a chat log, so far
+	room     int            // bytes that may still be unpacked of the file
 }
 
 func newImporter(filename string, limits Limits) *importer {
@@ -64,7 +65,7 @@ func (im *importer) document(data []byte, code fault.Code) (json.RawMessage, err
 		im.warn("", "invalid_utf8", "invalid UTF-8 bytes were replaced")
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
 	}
-	if err := jsonlimit.Check(data, jsonlimit.Limits{Depth: im.limits.Depth, Deep: code, Values: im.limits.Values}); err != nil {
+	if err := jsonlimit.Check(data, jsonlimit.Limits{Depth: im.limits.Depth, Deep: code, Values: im.limits.Values, Lists: im.lists}); err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer

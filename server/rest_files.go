@@ -182,10 +182,7 @@ func (s *Server) avatar(c echo.Context, who *account.Identity) error {
 	if size == 0 {
 		return c.Blob(http.StatusOK, a.ContentType, a.Data)
 	}
-	if err := s.takePlace(c); err != nil { // a decoded picture is large
-		return err
-	}
-	small, contentType, err := card.Thumbnail(a.Data, size)
+	small, contentType, err := s.pictures.Of(c.Request().Context(), a.ETag, a.Data, size)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"nodest/account"
+	"nodest/card"
 	"nodest/nodest/app"
 	"nodest/server/api"
 )
@@ -99,6 +100,7 @@ type Server struct {
 	calls    inflight
 	sockets  sockets
 	places   chan struct{} // for large bodies
+	pictures *card.Thumbnails
 	spools   spools
 	started  time.Time
 	requests *prometheus.CounterVec
@@ -116,7 +118,7 @@ func New(d Deps, opts Options) *Server {
 	s := &Server{Deps: d, opts: opts.withDefaults(), started: time.Now()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.requests = requestCounter()
-	s.places = make(chan struct{}, s.opts.LargeBodies)
+	s.places, s.pictures = make(chan struct{}, s.opts.LargeBodies), card.NewThumbnails()
 	s.ops = api.ByCommand()
 	s.sockets.init(s)
 	s.stopRevoke = s.Accounts.OnRevoke(s.sockets.revoked)

@@ -18,8 +18,8 @@ import (
 const (
 	maxLoaded      = 200_000 // messages of an archive
 	maxLoadedMarks = 10_000  // save points, and rewinds
-	maxSaved       = 20_000  // messages of a save point, which is stored in one transaction
-	maxSavedValues = 3_000_000
+	maxSaved       = 10_000  // messages of a save point, which is stored in one transaction
+	maxSavedValues = 2_000_000
 	maxDepth       = 10_000
 )
 
@@ -32,8 +32,8 @@ var (
 	}}
 	// The messages of a save point are in its file twice, or thrice.
 	saveLimits = jsonlimit.Limits{Depth: maxDepth, Deep: fault.InvalidImport, Values: maxSavedValues, Lists: map[string]int{
-		"messages": 2 * maxSaved, "parts": 4 * maxSaved, "texts": 8 * maxSaved, "swipes": 8 * maxSaved, "states": 4 * maxSaved,
-		"": 8 * maxSaved,
+		"messages": 2 * maxSaved, "parts": 4 * maxSaved, "texts": 20 * maxSaved, "swipes": 20 * maxSaved,
+		"states": 4 * maxSaved, "": 20 * maxSaved,
 	}}
 )
 

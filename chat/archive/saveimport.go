@@ -28,7 +28,7 @@ import (
 // conversation's character and they still exist; else it uses the newest.
 //
 // Errors: NotFound; InvalidImport with the member; NewerVersion; TooLarge for more
-// than 20,000 messages. Nothing has changed then.
+// than 10,000 messages. Nothing has changed then.
 func (svc *Service) ImportSave(ctx context.Context, c *op.Call, conversationID string, data []byte) (*chat.Save, error) {
 	in, err := readSaveFile(data)
 	if err != nil {
@@ -113,15 +113,15 @@ func readSaveFile(data []byte) (*savedFile, error) {
 		return nil, damaged("messages", "required: messages or nodestChatHistory")
 	}
 	in.keep(in.rest, all, saveMembers)
+	if len(messages) > maxSaved || in.exact != nil && len(in.exact.Messages) > maxSaved {
+		return nil, fault.New(fault.TooLarge, "the save point has more than %d messages", maxSaved).With("limit", maxSaved)
+	}
 	ids := map[string]*chat.Message{}
 	if in.exact != nil {
 		var err error
 		if ids, err = in.exact.check("nodest"); err != nil {
 			return nil, err
 		}
-	}
-	if len(messages) > maxSaved || in.exact != nil && len(in.exact.Messages) > maxSaved {
-		return nil, fault.New(fault.TooLarge, "the save point has more than %d messages", maxSaved).With("limit", maxSaved)
 	}
 	for i, raw := range messages {
 		if err := in.message(fmt.Sprintf("messages[%d]", i), raw, ids); err != nil {
@@ -251,8 +251,7 @@ func (in *savedFile) insert(tx chat.Tx, conv *chat.Conversation) (*chat.Save, er
 	if picture := chat.CleanText(in.thumbnail); len(picture) <= chat.MaxThumbnail {
 		s.Thumbnail = picture
 	}
-	x := &importedExtra{Members: in.rest, Messages: map[int64]members{}}
-	var last *chat.Message
+	messages := make([]*chat.Message, len(in.entries))
 	for i, entry := range in.entries {
 		m := entry.exact
 		if m == nil {
@@ -260,16 +259,19 @@ func (in *savedFile) insert(tx chat.Tx, conv *chat.Conversation) (*chat.Save, er
 			m.Greeting = m.Greeting || i == 0 && m.Role == chat.RoleAssistant
 		}
 		m.ConversationID, m.ParentID = conv.ID, s.HeadID
-		if err := tx.InsertMessage(m); err != nil {
-			return nil, err
-		}
-		if len(entry.rest) > 0 {
-			x.Messages[m.Seq] = entry.rest
-		}
-		s.HeadID, last = m.ID, m
+		messages[i], s.HeadID = m, m.ID
 	}
-	if last != nil {
-		s.PreviewText = cmp.Or(s.PreviewText, last.Preview().Text)
+	if err := tx.InsertMessage(messages...); err != nil {
+		return nil, err
+	}
+	x := &importedExtra{Members: in.rest, Messages: map[int64]members{}}
+	for i, entry := range in.entries {
+		if len(entry.rest) > 0 {
+			x.Messages[messages[i].Seq] = entry.rest
+		}
+	}
+	if n := len(messages); n > 0 {
+		s.PreviewText = cmp.Or(s.PreviewText, messages[n-1].Preview().Text)
 	}
 	if x.State, err = in.state(tx, conv.CharacterID); err != nil {
 		return nil, err
