@@ -14,8 +14,6 @@ import (
 const (
 	maxName  = 200       // code points
 	maxBytes = 500 << 20 // of all attachments of a user
-	// atOnce is how many images are decoded at the same time: each takes up to 128 MiB.
-	atOnce = 2
 )
 
 // Attachment is an image as it was uploaded.
@@ -54,12 +52,12 @@ type Store = op.Store[Tx]
 
 // Service has the operations on attachments. It is safe for concurrent use.
 type Service struct {
-	store    Store
-	decoding chan struct{}
+	store      Store
+	thumbnails *card.Thumbnails
 }
 
 // New returns a Service.
-func New(store Store) *Service { return &Service{store, make(chan struct{}, atOnce)} }
+func New(store Store) *Service { return &Service{store, card.NewThumbnails()} }
 
 // Put stores an image: PNG, JPEG, WebP or GIF by its content, at most 10 MiB and 8,192
 // pixels on each side. One that nothing uses is removed after a day.
@@ -119,13 +117,7 @@ func (svc *Service) Content(ctx context.Context, userID, id string, size int) (*
 	if err != nil || size == 0 {
 		return c, err
 	}
-	select {
-	case svc.decoding <- struct{}{}:
-		defer func() { <-svc.decoding }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	small, contentType, err := card.Thumbnail(c.Data, size)
+	small, contentType, err := svc.thumbnails.Of(ctx, id, c.Data, size) // the picture of an id never changes
 	switch {
 	case fault.Is(err, fault.TooLarge):
 		return c, nil

@@ -2,7 +2,6 @@ package attachment_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"image"
@@ -156,23 +155,6 @@ func TestAThumbnailHasTheAskedSize(t *testing.T) {
 	damaged := picture(t, 40, 40)
 	_, err = e.Content(t.Context(), e.user, put(damaged[:len(damaged)-20]), 16)
 	wantCode(t, err, fault.UnsupportedMedia)
-}
-
-func TestAThumbnailWaitsForAPlace(t *testing.T) {
-	e := newEnv(t)
-	a, err := e.Put(t.Context(), e.call(), "a", picture(t, 40, 40))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.Occupy()
-	if _, err := e.Content(t.Context(), e.user, a.ID, 0); err != nil {
-		t.Errorf("the image itself: %v", err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50e6)
-	defer cancel()
-	if _, err := e.Content(ctx, e.user, a.ID, 16); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a thumbnail without a place: %v", err)
-	}
 }
 
 func TestTheImagesOfAUserHaveALimitTogether(t *testing.T) {

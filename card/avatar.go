@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"image"
 	_ "image/gif" // avatars may be of these kinds
 	_ "image/jpeg"
 	"image/png"
@@ -188,12 +187,10 @@ func (ch *Character) picture() []byte {
 			return ch.Avatar
 		}
 	}
-	if size, _, err := image.DecodeConfig(bytes.NewReader(ch.Avatar)); err == nil && size.Width*size.Height <= maxPixels {
-		if picture, _, err := image.Decode(bytes.NewReader(ch.Avatar)); err == nil {
-			var b bytes.Buffer
-			if png.Encode(&b, picture) == nil {
-				return b.Bytes()
-			}
+	if picture, _, err := decodePicture(ch.Avatar); err == nil {
+		var b bytes.Buffer
+		if png.Encode(&b, picture) == nil {
+			return b.Bytes()
 		}
 	}
 	return placeholder

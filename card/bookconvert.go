@@ -68,10 +68,12 @@ func (im *importer) embeddedBook(book json.RawMessage, name string) (json.RawMes
 		return nil, nil
 	}
 	// Each entry grows to a full entry of world info: count before converting.
-	if err := checkCount("entries in the world book", len(cardEntries(book))); err != nil {
+	if err := checkCount("entries in the world book", len(cardEntries(book)), maxViewEntries); err != nil {
 		return nil, err
 	}
-	return bookFromCard(book, name), nil
+	converted := bookFromCard(book, name)
+	_, err := ParseWorldBook(converted, SillyTavern)
+	return converted, err
 }
 
 // bookFromCard converts a card's book to world info; nil if there is none.

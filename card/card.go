@@ -55,7 +55,8 @@ type Warning struct {
 }
 
 // Limits bounds the cost of an import. A zero field means its default. In addition,
-// a view holds at most 20,000 entries of a world book, prompts or scripts.
+// a view holds at most 20,000 entries of a world book, prompts or scripts, 1,000 keys of an
+// entry, 1,000 greetings and 1,000 swipes of a message.
 type Limits struct {
 	FileBytes  int // the file as uploaded; default 32 MiB
 	JSONBytes  int // one JSON document, after decoding and unpacking; default 16 MiB
@@ -64,6 +65,7 @@ type Limits struct {
 	Values     int // values in a JSON document; default 1,000,000
 	Files      int // members of an archive; default 2,000
 	Messages   int // messages of a chat log; default 200,000
+	Swipes     int // of all messages of a chat log; default 400,000
 }
 
 func (l Limits) withDefaults() Limits {
@@ -74,6 +76,7 @@ func (l Limits) withDefaults() Limits {
 	l.Values = cmp.Or(l.Values, 1_000_000)
 	l.Files = cmp.Or(l.Files, 2000)
 	l.Messages = cmp.Or(l.Messages, 200_000)
+	l.Swipes = cmp.Or(l.Swipes, 400_000)
 	return l
 }
 

@@ -89,7 +89,11 @@ func finish(ch *Character) (*Character, error) {
 	if err != nil {
 		return nil, err
 	}
-	ch.Greetings = append(role.Greetings(), fieldsOf(ch.Extra).texts("extraGreetings")...)
+	more, err := ExtraGreetings(ch.Extra)
+	if err != nil {
+		return nil, err
+	}
+	ch.Greetings = append(role.Greetings(), more...)
 	_, err = ParseRegexScripts(ch.RegexScripts)
 	return ch, err
 }

@@ -38,17 +38,16 @@ func (im *importer) importCHARX(file []byte) (*Character, error) {
 	if err != nil {
 		return nil, fault.Wrap(err, fault.UnsupportedCard, "the CHARX archive is truncated or damaged")
 	}
-	budget := min(int64(im.limits.TotalBytes), int64(len(file))*maxRatio+ratioSlack)
+	im.room = min(im.room, len(file)*maxRatio+ratioSlack)
 	var doc json.RawMessage
 	for _, member := range archive.File {
 		if strings.HasSuffix(member.Name, "/") {
 			continue
 		}
-		data, err := unpack(member, budget)
+		data, err := im.unpack(member)
 		if err != nil {
 			return nil, err
 		}
-		budget -= int64(len(data))
 		switch name := cleanPath(member.Name); {
 		case name == "":
 			im.warn("", "unsafe_path", "a file with a path outside the archive was left out")
@@ -66,25 +65,25 @@ func (im *importer) importCHARX(file []byte) (*Character, error) {
 	return im.importJSON(doc)
 }
 
-// unpack reads one member of at most budget bytes.
-func unpack(member *zip.File, budget int64) ([]byte, error) {
+// unpack reads one member, while there is room.
+func (im *importer) unpack(member *zip.File) ([]byte, error) {
 	if member.Flags&1 != 0 {
 		return nil, fault.New(fault.UnsupportedCard, "the archive is encrypted")
 	}
 	tooLarge := fault.New(fault.TooLarge, "the unpacked archive exceeds the size limit")
-	if member.UncompressedSize64 > uint64(budget) {
+	if member.UncompressedSize64 > uint64(im.room) {
 		return nil, tooLarge
 	}
 	var data []byte
 	r, err := member.Open()
 	if err == nil {
 		defer r.Close()
-		data, err = io.ReadAll(io.LimitReader(r, budget+1))
+		data, err = io.ReadAll(io.LimitReader(r, int64(im.room)+1))
 	}
 	if err != nil {
 		return nil, fault.Wrap(err, fault.UnsupportedCard, "the CHARX archive is damaged")
 	}
-	if int64(len(data)) > budget {
+	if im.room -= len(data); im.room < 0 {
 		return nil, tooLarge
 	}
 	return data, nil

@@ -51,7 +51,8 @@ type ChatNames struct{ User, Character string }
 // CAI Tools, Kobold Lite or Risu. Of several histories in a CAI Tools file the
 // first is read; a warning says so.
 //
-// Errors: TooLarge, InvalidImport with the line.
+// Errors: TooLarge over a limit, or for more than 1,000 swipes of one message; InvalidImport
+// with the line.
 func ImportChat(data []byte, names ChatNames, limits Limits) (*Chat, error) {
 	im := newImporter("", limits)
 	if err := im.checkFile(data, fault.InvalidImport); err != nil {
@@ -86,6 +87,7 @@ func isChatLine(doc json.RawMessage) bool {
 func (im *importer) importLines(data []byte) (*Chat, error) {
 	chat := &Chat{}
 	number := 0
+	im.lists = map[string]int{"swipes": maxSwipes, "swipe_info": maxSwipes}
 	for line := range bytes.Lines(data) {
 		number++
 		if line = bytes.TrimSpace(line); len(line) == 0 {
@@ -100,7 +102,11 @@ func (im *importer) importLines(data []byte) (*Chat, error) {
 		}
 		switch f := fieldsOf(doc); {
 		case f.has("mes"):
-			chat.Messages = append(chat.Messages, parseMessage(doc))
+			m, err := im.message(doc)
+			if err != nil {
+				return nil, err
+			}
+			chat.Messages = append(chat.Messages, m)
 		case chat.Header == nil:
 			chat.setHeader(doc)
 		default:
@@ -126,6 +132,14 @@ func (c *Chat) setHeader(doc json.RawMessage) {
 	if name := f.text("character_name", ""); name != UnusedName {
 		c.CharacterName = name
 	}
+}
+
+// message is parseMessage for a line of a file that nobody trusts. It counts the swipes of
+// the whole log.
+func (im *importer) message(doc json.RawMessage) (ChatMessage, error) {
+	m := parseMessage(doc)
+	im.swipes += len(m.Swipes)
+	return m, checkCount("swipes in the chat log", im.swipes, im.limits.Swipes)
 }
 
 // parseMessage reads one line. Its text is the authority over the list of swipes.

@@ -16,6 +16,11 @@ type foreignMessage struct {
 	date json.RawMessage // of the forms that parseDate reads; may be missing
 }
 
+// first are the elements of a list of messages that are read: one more than there may be.
+func (im *importer) first(list []json.RawMessage) []json.RawMessage {
+	return list[:min(len(list), im.limits.Messages+1)]
+}
+
 // foreignChat recognises the log of another program and returns its reader; nil
 // for anything else.
 func foreignChat(o *object) func(*importer, fields) []foreignMessage {
@@ -84,9 +89,9 @@ func (m foreignMessage) line(names ChatNames) json.RawMessage {
 }
 
 // readOobabooga reads pairs of user and character; empty cells are no messages.
-func readOobabooga(_ *importer, f fields) []foreignMessage {
+func readOobabooga(im *importer, f fields) []foreignMessage {
 	var all []foreignMessage
-	for _, pair := range append(f.list("data_visible"), f.list("visible")...) {
+	for _, pair := range im.first(append(f.list("data_visible"), f.list("visible")...)) {
 		for i, cell := range listOf(pair) {
 			if text, _ := textOf(cell); text != "" && i < 2 {
 				all = append(all, foreignMessage{user: i == 0, text: text})
@@ -97,9 +102,9 @@ func readOobabooga(_ *importer, f fields) []foreignMessage {
 }
 
 // readAgnai reads messages; those with a userId are the user's.
-func readAgnai(_ *importer, f fields) []foreignMessage {
+func readAgnai(im *importer, f fields) []foreignMessage {
 	var all []foreignMessage
-	for _, element := range f.list("messages") {
+	for _, element := range im.first(f.list("messages")) {
 		if m := fieldsOf(element); m != nil {
 			all = append(all, foreignMessage{user: !absent(m["userId"]), text: m.text("msg", ""), date: m["createdAt"]})
 		}
@@ -120,7 +125,7 @@ func readCAI(im *importer, f fields) []foreignMessage {
 		im.warn("histories", "first_only", "the file has %d histories; only the first was read", len(histories))
 	}
 	var all []foreignMessage
-	for _, element := range fieldsOf(histories[0]).list("msgs") {
+	for _, element := range im.first(fieldsOf(histories[0]).list("msgs")) {
 		m := fieldsOf(element)
 		if text := m.text("text", ""); text != "" {
 			all = append(all, foreignMessage{user: fieldsOf(m["src"]).flag("is_human", false), text: text, date: m["created"]})
@@ -137,8 +142,8 @@ const (
 
 // readKobold reads the opening text and the actions; a text with the mark of the
 // input is the user's.
-func readKobold(_ *importer, f fields) []foreignMessage {
-	texts := f.texts("actions")
+func readKobold(im *importer, f fields) []foreignMessage {
+	texts := textsOf(im.first(f.list("actions")))
 	if prompt := f.text("prompt", ""); prompt != "" {
 		texts = append([]string{prompt}, texts...)
 	}
@@ -151,9 +156,9 @@ func readKobold(_ *importer, f fields) []foreignMessage {
 }
 
 // readRisu reads the messages of an exported Risu chat.
-func readRisu(_ *importer, f fields) []foreignMessage {
+func readRisu(im *importer, f fields) []foreignMessage {
 	var all []foreignMessage
-	for _, element := range fieldsOf(f["data"]).list("message") {
+	for _, element := range im.first(fieldsOf(f["data"]).list("message")) {
 		if m := fieldsOf(element); m != nil {
 			all = append(all, foreignMessage{
 				user: m.text("role", "") == "user", name: m.text("name", ""), text: m.text("data", ""), date: m["time"],

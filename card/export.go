@@ -42,8 +42,8 @@ type File struct {
 // character as JSON SpecNodeST. The card formats carry a NodeST character in
 // full too, so that importing any of them gives the same documents.
 //
-// A JSON file has no picture. A PNG of a character without an avatar, or with a
-// WebP one, shows a plain placeholder.
+// A JSON file has no picture. A PNG of a character without an avatar, or with one that
+// cannot be converted, shows a plain placeholder.
 //
 // Errors: fault.Invalid for an unknown format or spec.
 func Export(ch *Character, format Format, spec Spec) (*File, error) {

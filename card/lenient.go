@@ -167,9 +167,11 @@ func listOf(doc json.RawMessage) []json.RawMessage {
 }
 
 // texts returns the strings of an array; other elements by their spelling.
-func (f fields) texts(key string) []string {
+func (f fields) texts(key string) []string { return textsOf(f.list(key)) }
+
+func textsOf(list []json.RawMessage) []string {
 	var all []string
-	for _, element := range f.list(key) {
+	for _, element := range list {
 		if s, ok := textOf(element); ok {
 			all = append(all, s)
 		}

@@ -120,7 +120,7 @@ func convertBook(o *object, format, name string) (json.RawMessage, error) {
 	}
 	members, err := bookEntries(list)
 	if err == nil {
-		err = checkCount("entries in the world book", len(members))
+		err = checkCount("entries in the world book", len(members), maxViewEntries)
 	}
 	if err != nil {
 		return nil, err

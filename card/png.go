@@ -29,6 +29,9 @@ const keywordPlaceholder = "nodest-placeholder"
 // assetKeyword begins the keyword of a text chunk that holds an asset.
 const assetKeyword = "chara-ext-asset_"
 
+// maxChunks bounds the parts of a PNG file. Encoders write a picture in parts of some KiB.
+const maxChunks = 100_000
+
 // pngChunk is a part of the file; data is not copied.
 type pngChunk struct {
 	kind string
@@ -49,6 +52,9 @@ func pngChunks(file []byte) ([]pngChunk, error) {
 	}
 	var chunks []pngChunk
 	for len(rest) >= 12 {
+		if len(chunks) == maxChunks {
+			return nil, fault.New(fault.TooLarge, "the PNG file has more than %d chunks", maxChunks).With("limit", maxChunks)
+		}
 		n := uint64(binary.BigEndian.Uint32(rest))
 		kind := string(rest[4:8])
 		if n > uint64(len(rest)-12) {
@@ -125,7 +131,7 @@ func (im *importer) cardInChunk(c pngChunk) (json.RawMessage, error) {
 		return nil, fault.New(fault.UnsupportedCard, "the card in the PNG file is damaged: wrong checksum in chunk %s", c.keyword())
 	}
 	// Base64 takes four bytes for three.
-	text, err := c.text(im.limits.JSONBytes/3*4 + 1024)
+	text, err := im.text(c, im.limits.JSONBytes/3*4+1024)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +155,9 @@ func (c pngChunk) keyword() string {
 	return string(keyword)
 }
 
-// text returns the text behind the keyword, unpacked up to limit bytes.
-func (c pngChunk) text(limit int) ([]byte, error) {
+// text returns the text behind the keyword of a chunk, unpacked up to limit bytes. What all
+// chunks of a file are unpacked to counts, be it used or not.
+func (im *importer) text(c pngChunk, limit int) ([]byte, error) {
 	_, rest, ok := bytes.Cut(c.data, []byte{0})
 	packed := false
 	switch {
@@ -171,11 +178,14 @@ func (c pngChunk) text(limit int) ([]byte, error) {
 		return nil, fault.New(fault.UnsupportedCard, "the card in the PNG file is damaged: malformed chunk %s", c.kind)
 	}
 	if packed {
-		return inflate(rest, limit)
+		text, err := inflate(rest, min(limit, im.room))
+		im.room -= len(text)
+		return text, err
 	}
 	return rest, nil
 }
 
+// inflate returns what it has unpacked with an error too.
 func inflate(packed []byte, limit int) ([]byte, error) {
 	var text []byte
 	r, err := zlib.NewReader(bytes.NewReader(packed))
@@ -183,10 +193,10 @@ func inflate(packed []byte, limit int) ([]byte, error) {
 		text, err = io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	}
 	if err != nil {
-		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: decompression failed")
+		return text, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: decompression failed")
 	}
 	if len(text) > limit {
-		return nil, fault.New(fault.TooLarge, "the card in the PNG file is too large, limit %s", fault.Size(limit))
+		return text, fault.New(fault.TooLarge, "the card in the PNG file is too large, limit %s", fault.Size(limit))
 	}
 	return text, nil
 }
@@ -223,7 +233,7 @@ func (im *importer) assetChunks(chunks []pngChunk) {
 			continue
 		}
 		path = strings.TrimPrefix(path, ":")
-		data, err := c.text(left/3*4 + 1)
+		data, err := im.text(c, left/3*4+1)
 		if err == nil {
 			data, err = decodeBase64(data)
 		}

@@ -67,7 +67,7 @@ func ParsePreset(doc json.RawMessage) (Preset, error) {
 		from = fieldsOf(builtInPreset)
 	}
 	prompts, order := from.list("prompts"), orderInForce(from.list("prompt_order"))
-	if err := checkCount("prompts in the preset", max(len(prompts), len(order))); err != nil {
+	if err := checkCount("prompts in the preset", max(len(prompts), len(order)), maxViewEntries); err != nil {
 		return Preset{}, err
 	}
 	preset := Preset{

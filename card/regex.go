@@ -85,7 +85,7 @@ func scriptList(doc json.RawMessage) ([]json.RawMessage, error) {
 	case startsWith(f["scripts"], '['):
 		list = f.list("scripts")
 	}
-	return list, checkCount("regex scripts", len(list))
+	return list, checkCount("regex scripts", len(list), maxViewEntries)
 }
 
 func parseScript(f fields) RegexScript {

@@ -38,7 +38,8 @@ type DepthPrompt struct {
 // ParseRoleCard reads a role card. A missing document (nil or null) is a card
 // with all defaults and a description that says so.
 //
-// Error: UnsupportedCard when the document is no JSON object.
+// Errors: UnsupportedCard when the document is no JSON object; TooLarge for more than 1,000
+// alternate greetings.
 func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 	if absent(doc) {
 		doc = json.RawMessage(`{"description":"This character has missing information."}`)
@@ -50,6 +51,10 @@ func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 	f := cardFields(top)
 	extensions := fieldsOf(f["extensions"])
 	depthPrompt := fieldsOf(extensions["depth_prompt"])
+	alternate := f.list("alternate_greetings")
+	if err := checkCount("alternate greetings in the card", len(alternate), maxGreetings); err != nil {
+		return RoleCard{}, err
+	}
 	return RoleCard{
 		Name:        f.textOr("name", "Unnamed Character"),
 		Description: f.text("description", ""),
@@ -59,7 +64,7 @@ func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 		MesExample:  f.text("mes_example", ""),
 		Tags:        f.commaTexts("tags"),
 
-		AlternateGreetings: nonEmpty(f.texts("alternate_greetings")),
+		AlternateGreetings: nonEmpty(textsOf(alternate)),
 
 		SystemPrompt:            f.text("system_prompt", ""),
 		PostHistoryInstructions: f.text("post_history_instructions", ""),
@@ -90,6 +95,18 @@ func cardFields(top fields) fields {
 
 func nonEmpty(texts []string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+}
+
+// ExtraGreetings returns the greetings that a file of the NodeST app has beside its card;
+// extra are its members that we do not use (Character.Extra).
+//
+// Error: TooLarge for more than 1,000.
+func ExtraGreetings(extra json.RawMessage) ([]string, error) {
+	list := fieldsOf(extra).list("extraGreetings")
+	if err := checkCount("extra greetings", len(list), maxGreetings); err != nil {
+		return nil, err
+	}
+	return nonEmpty(textsOf(list)), nil
 }
 
 // Greetings returns the first message and the alternate greetings; at least one.

@@ -24,21 +24,11 @@ const maxScans = 200
 // Errors: UnsupportedMedia for what is no picture, TooLarge above 16 million pixels
 // and for a JPEG of too many scans.
 func Thumbnail(data []byte, size int) (thumbnail []byte, contentType string, err error) {
-	config, format, err := image.DecodeConfig(bytes.NewReader(data))
+	picture, format, err := decodePicture(data)
 	if err != nil {
-		return nil, "", fault.Wrap(err, fault.UnsupportedMedia, "the image cannot be decoded")
+		return nil, "", err
 	}
-	if config.Width < 1 || config.Height < 1 || config.Width*config.Height > maxPixels {
-		return nil, "", fault.New(fault.TooLarge, "the image has more than %d million pixels", maxPixels>>20)
-	}
-	if format == "jpeg" && bytes.Count(data, []byte{0xff, 0xda}) > maxScans { // marker of a scan
-		return nil, "", fault.New(fault.TooLarge, "the picture has more than %d scans", maxScans)
-	}
-	picture, _, err := image.Decode(bytes.NewReader(data))
-	if err != nil {
-		return nil, "", fault.Wrap(err, fault.UnsupportedMedia, "the image cannot be decoded")
-	}
-	width, height := fit(config.Width, config.Height, size)
+	width, height := fit(picture.Bounds().Dx(), picture.Bounds().Dy(), size)
 	small := image.NewNRGBA(image.Rect(0, 0, width, height))
 	draw.CatmullRom.Scale(small, small.Bounds(), picture, picture.Bounds(), draw.Src, nil)
 	if format == "jpeg" {
@@ -51,6 +41,25 @@ func Thumbnail(data []byte, size int) (thumbnail []byte, contentType string, err
 	}
 	err = jpeg.Encode(&b, small, &jpeg.Options{Quality: 85})
 	return b.Bytes(), "image/jpeg", err
+}
+
+// decodePicture decodes a picture whose size is bounded before. Its errors are those of
+// Thumbnail.
+func decodePicture(data []byte) (picture image.Image, format string, err error) {
+	config, format, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return nil, "", fault.Wrap(err, fault.UnsupportedMedia, "the image cannot be decoded")
+	}
+	if config.Width < 1 || config.Height < 1 || config.Width*config.Height > maxPixels {
+		return nil, "", fault.New(fault.TooLarge, "the image has more than %d million pixels", maxPixels>>20)
+	}
+	if format == "jpeg" && bytes.Count(data, []byte{0xff, 0xda}) > maxScans { // marker of a scan
+		return nil, "", fault.New(fault.TooLarge, "the picture has more than %d scans", maxScans)
+	}
+	if picture, _, err = image.Decode(bytes.NewReader(data)); err != nil {
+		return nil, "", fault.Wrap(err, fault.UnsupportedMedia, "the image cannot be decoded")
+	}
+	return picture, format, nil
 }
 
 // fit scales width and height down, in proportion, to at most size.

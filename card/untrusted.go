@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/fault"
+	"nodest/jsonlimit"
 )
 
 // importer is one import: its limits and what it has to tell.
@@ -18,10 +19,14 @@ type importer struct {
 	filename string
 	warnings []Warning
 	assets   []Asset
+	lists    map[string]int // limits of lists in a document, as jsonlimit has them
+	swipes   int            // of a chat log, so far
+	room     int            // bytes that may still be unpacked of the file
 }
 
 func newImporter(filename string, limits Limits) *importer {
-	return &importer{filename: filename, limits: limits.withDefaults()}
+	limits = limits.withDefaults()
+	return &importer{filename: filename, limits: limits, room: limits.TotalBytes}
 }
 
 func (im *importer) warn(path, code, format string, args ...any) {
@@ -60,12 +65,8 @@ func (im *importer) document(data []byte, code fault.Code) (json.RawMessage, err
 		im.warn("", "invalid_utf8", "invalid UTF-8 bytes were replaced")
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
 	}
-	depth, values := measure(data)
-	if depth > im.limits.Depth {
-		return nil, fault.New(code, "the JSON is nested more than %d levels deep", im.limits.Depth)
-	}
-	if values > im.limits.Values {
-		return nil, fault.New(fault.TooLarge, "the JSON has more than %d values", im.limits.Values)
+	if err := jsonlimit.Check(data, jsonlimit.Limits{Depth: im.limits.Depth, Deep: code, Values: im.limits.Values, Lists: im.lists}); err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, data); err != nil {
@@ -78,38 +79,17 @@ func (im *importer) document(data []byte, code fault.Code) (json.RawMessage, err
 	return doc, nil
 }
 
-// measure returns how deep brackets are nested and an upper bound of the number
-// of values, without checking anything else.
-func measure(data []byte) (deepest, values int) {
-	depth, inString := 0, false
-	values = 1
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == ',':
-			values++
-		case c == '{' || c == '[':
-			values++
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return deepest, values
-}
+// What a view holds at most of one kind, whoever asks for it.
+const (
+	maxViewEntries = 20_000 // entries of a book, prompts, scripts
+	maxGreetings   = 1000   // of a card: each is a swipe of every new chat
+	maxKeys        = 1000   // of one entry of a book, of each kind
+	maxSwipes      = 1000   // of one message of a chat log
+)
 
-// maxViewEntries bounds what a view holds of one kind (entries of a book,
-// prompts, scripts), whoever asks for it.
-const maxViewEntries = 20_000
-
-func checkCount(what string, n int) error {
-	if n > maxViewEntries {
-		return fault.New(fault.TooLarge, "%d %s, limit %d", n, what, maxViewEntries)
+func checkCount(what string, n, limit int) error {
+	if n > limit {
+		return fault.New(fault.TooLarge, "%d %s, limit %d", n, what, limit).With("limit", limit)
 	}
 	return nil
 }

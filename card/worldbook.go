@@ -59,7 +59,7 @@ type Entry struct {
 // without entries, is an empty book; an entry that is no object is left out.
 //
 // Errors: InvalidWorldBook when the document or its entries are of another type;
-// TooLarge for more than 20,000 entries, or more than 2 MiB of keys.
+// TooLarge for more than 20,000 entries, 1,000 keys of one, or 2 MiB of keys.
 func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 	if absent(doc) {
 		return WorldBook{}, nil
@@ -70,7 +70,7 @@ func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 	}
 	members, err := bookEntries(book["entries"])
 	if err == nil {
-		err = checkCount("entries in the world book", len(members))
+		err = checkCount("entries in the world book", len(members), maxViewEntries)
 	}
 	if err != nil {
 		return WorldBook{}, err
@@ -83,7 +83,10 @@ func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 			continue
 		}
 		e := parseEntry(m.id, f, dialect)
-		for _, k := range e.Key {
+		if err := checkCount("keys in an entry of the world book", max(len(e.Key), len(e.KeySecondary)), maxKeys); err != nil {
+			return WorldBook{}, err
+		}
+		for _, k := range slices.Concat(e.Key, e.KeySecondary) {
 			keys += len(k) + 1
 		}
 		if keys > maxBookKeys {

@@ -65,10 +65,10 @@ func InsertConversation(tx Tx, c *op.Call, conv *Conversation, messages ...*Mess
 	parent := ""
 	for _, m := range messages {
 		m.ConversationID, m.ParentID = conv.ID, parent
-		if err := tx.InsertMessage(m); err != nil {
-			return err
-		}
 		parent = m.ID
+	}
+	if err := tx.InsertMessage(messages...); err != nil {
+		return err
 	}
 	events := []*stream.Event{ConversationEvent(c.UserID, "chat.created", c.By(), conv)}
 	if len(messages) == 1 {

@@ -76,18 +76,10 @@ func extraGreetings(tx Tx, ch *character.Character) ([]string, error) {
 		return nil, err
 	}
 	var kept struct {
-		Extra struct {
-			Greetings []any `json:"extraGreetings"`
-		} `json:"extra"`
+		Extra json.RawMessage `json:"extra"`
 	}
 	_ = json.Unmarshal(whole.Source, &kept) // of odd types nothing is read
-	var texts []string
-	for _, v := range kept.Extra.Greetings {
-		if s, ok := v.(string); ok && s != "" {
-			texts = append(texts, s)
-		}
-	}
-	return texts, nil
+	return card.ExtraGreetings(kept.Extra)
 }
 
 // NewSwipe is a text that was not made by a model of ours.

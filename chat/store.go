@@ -25,9 +25,10 @@ type ConversationTx interface {
 // MessageTx keeps the message trees. Texts are immutable revisions: a change of
 // a text inserts a new one and the old one stays readable.
 type MessageTx interface {
-	// InsertMessage stores m with all its swipes, sets Seq, and logs its state
-	// under the conversation's version.
-	InsertMessage(m *Message) error
+	// InsertMessage stores messages of one conversation, parents before their children,
+	// with all their swipes, sets Seq, and logs their states under the conversation's
+	// version.
+	InsertMessage(messages ...*Message) error
 	// Message returns a message with all its swipes (the newest revision of each).
 	Message(id string) (*Message, error)
 	// MessageByClientID finds a message by the name the client gave it.

@@ -384,6 +384,8 @@ func (t *turn) promptMessage(m *chat.Message) framework.Message {
 	out := framework.Message{ID: s.RevisionID, Role: m.Role, Name: m.Name, Text: s.Text, At: m.CreatedAt, Greeting: m.Greeting}
 	sent := s.Text
 	switch m.Role {
+	case chat.RoleSystem, chat.RoleNarrator: // from a file, which must not command the model
+		out.Role = chat.RoleUser
 	case chat.RoleUser:
 		sent = t.input.Scripts.User(s.Text)
 	case chat.RoleAssistant:

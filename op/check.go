@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/fault"
+	"nodest/jsonlimit"
 )
 
 // Checks of what clients send. Each returns nil or one fault.Error that names
@@ -87,25 +88,12 @@ func CheckKind(field string, raw json.RawMessage, kinds string) error {
 // MaxDepth limits the nesting of JSON that a client sends.
 const MaxDepth = 32
 
-// Depth returns how deep objects and arrays are nested; it does not need valid
-// JSON.
-func Depth(data []byte) int {
-	deepest, now, inString := 0, 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			now++
-			deepest = max(deepest, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return deepest
+// CheckLimits refuses JSON from a client that is nested more than MaxDepth levels deep, or
+// has more than 1,000,000 values, before anything is built of it.
+//
+// Errors: BadRequest for the depth; TooLarge.
+func CheckLimits(data []byte) error {
+	return jsonlimit.Check(data, jsonlimit.Limits{Depth: MaxDepth, Deep: fault.BadRequest, Values: 1_000_000})
 }
 
 // DecodeStrict reads raw strictly: unknown members and other types are refused.
@@ -124,10 +112,14 @@ func decode(field string, raw json.RawMessage, d *json.Decoder, into any) error 
 	if IsNull(raw) {
 		return fault.InvalidField(field, "type", "must not be null")
 	}
-	if Depth(raw) > MaxDepth {
+	err := CheckLimits(raw)
+	switch {
+	case fault.Is(err, fault.BadRequest):
 		return fault.InvalidField(field, "range", "must not be nested more than %d levels deep", MaxDepth)
+	case err != nil:
+		return InField(field, err)
 	}
-	err := d.Decode(into)
+	err = d.Decode(into)
 	if err == nil {
 		if len(bytes.TrimSpace(raw[d.InputOffset():])) > 0 {
 			return fault.InvalidField(field, "type", "must be one JSON value")

@@ -260,12 +260,8 @@ func objectOf(body []byte) (map[string]json.RawMessage, error) {
 	if len(body) == 0 {
 		return members, nil
 	}
-	tree, err := api.ParseJSON(body)
-	if err != nil {
+	if err := api.CheckObject(body); err != nil {
 		return nil, err
-	}
-	if _, ok := tree.(map[string]any); !ok {
-		return nil, fault.New(fault.BadRequest, "expected a JSON object")
 	}
 	if err := json.Unmarshal(body, &members); err != nil {
 		return nil, fault.Wrap(err, fault.BadRequest, "the body is not a JSON object")
@@ -303,7 +299,7 @@ func (s *Server) lint(c echo.Context, who *account.Identity) error {
 		f, err = s.file(c, lintBytes)
 	} else if f.Data, err = s.readAll(c, lintBytes); err == nil {
 		f.Name = "document.json"
-		_, err = api.ParseJSON(f.Data)
+		err = api.CheckJSON(f.Data)
 	}
 	if err != nil {
 		return err

@@ -172,7 +172,7 @@ func (s *Server) avatar(c echo.Context, who *account.Identity) error {
 	if size == 0 {
 		return sendData(c, http.StatusOK, a.ContentType, a.Data)
 	}
-	small, contentType, err := card.Thumbnail(a.Data, size)
+	small, contentType, err := s.pictures.Of(c.Request().Context(), a.ETag, a.Data, size)
 	if err != nil {
 		return err
 	}

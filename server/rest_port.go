@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -135,11 +136,10 @@ func (s *Server) portBody(c echo.Context, in any) (wrong, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := api.ParseJSON(body)
-	if err != nil {
+	if err := api.CheckJSON(body); err != nil {
 		return nil, err
 	}
-	if _, ok := tree.(map[string]any); !ok {
+	if bytes.TrimSpace(body)[0] != '{' {
 		return fault.New(fault.BadRequest, "expected a JSON object"), nil
 	}
 	var members map[string]json.RawMessage

@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"nodest/account"
+	"nodest/card"
 	"nodest/nodest/app"
 	"nodest/server/api"
 )
@@ -108,6 +109,7 @@ type Server struct {
 	sockets  sockets
 	memory   gate // bodies and answers
 	disk     gate // those in temporary files
+	pictures *card.Thumbnails
 	spools   spools
 	started  time.Time
 	requests *prometheus.CounterVec
@@ -128,6 +130,7 @@ func New(d Deps, opts Options) *Server {
 	s.requests = requestCounter()
 	s.memory = gate{all: s.opts.WorkBytes, each: s.opts.WorkBytes / 2}
 	s.disk = gate{all: tempBytes, each: tempBytes / 8}
+	s.pictures = card.NewThumbnails()
 	s.ops = api.ByCommand()
 	s.sockets.init(s)
 	s.stopRevoke = s.Accounts.OnRevoke(s.sockets.revoked)

@@ -37,8 +37,8 @@ func (c *socket) frame(data []byte) {
 	switch {
 	case !utf8.Valid(data):
 		c.out.Close(closeProtocol, "the frame is not valid UTF-8", false)
-	case op.Depth(data) > op.MaxDepth:
-		c.out.Close(closeProtocol, "the frame is nested too deeply", false)
+	case op.CheckLimits(data) != nil:
+		c.out.Close(closeProtocol, "the frame is nested too deeply or has too many values", false)
 	case !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")):
 		c.object(data)
 	case !c.out.Batching():

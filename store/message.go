@@ -32,32 +32,56 @@ type messageStateRow struct {
 	Previous int64
 }
 
-// InsertMessage stores m. Its seq comes from the conversation's row, whose lock
+// InsertMessage stores messages. Their seqs come from the conversation's row, whose lock
 // orders the messages of one conversation.
-func (t *tx) InsertMessage(m *chat.Message) error {
-	seq, err := sqldb.Get[int64](t, "conversation", "UPDATE conversations SET message_seq = message_seq + 1"+
-		" WHERE user_id = ? AND id = ? AND deleted_at IS NULL RETURNING message_seq", t.userID, m.ConversationID)
+func (t *tx) InsertMessage(messages ...*chat.Message) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	conversationID := messages[0].ConversationID
+	last, err := sqldb.Get[int64](t, "conversation", "UPDATE conversations SET message_seq = message_seq + ?"+
+		" WHERE user_id = ? AND id = ? AND deleted_at IS NULL RETURNING message_seq", len(messages), t.userID, conversationID)
 	if err != nil {
 		return err
 	}
-	t.fillTimes(&m.CreatedAt)
-	m.Seq, m.Rev = *seq, max(m.Rev, 1)
-	row := t.messageRow(m)
-	tree, err := t.treePlaces(m.ConversationID, m.ParentID)
+	tree, err := t.treePlaces(conversationID, parentsOf(messages)...)
 	if err != nil {
 		return err
 	}
-	if !row.place(tree) {
-		return errNotInConversation()
+	b := &bulk{}
+	for i, m := range messages {
+		t.fillTimes(&m.CreatedAt)
+		m.Seq, m.Rev = *last-int64(len(messages)-1-i), max(m.Rev, 1)
+		row := t.messageRow(m)
+		if !row.place(tree) {
+			return errNotInConversation()
+		}
+		b.messages = append(b.messages, row)
+		t.addSwipes(b, m, nil)
 	}
-	if err := t.Insert("messages", row); err != nil {
+	if err := t.Insert("messages", b.messages); err != nil {
 		return err
 	}
-	if err := t.putSwipes(m, nil); err != nil {
+	if err := t.putSwipes(b); err != nil {
 		return err
 	}
-	t.logState(m, true)
+	for _, m := range messages {
+		t.logState(m, true)
+	}
 	return nil
+}
+
+// parentsOf are the parents of messages that are not among these.
+func parentsOf(messages []*chat.Message) []string {
+	parents, own := []string{}, map[string]bool{}
+	for _, m := range messages {
+		if !own[m.ParentID] {
+			parents = append(parents, m.ParentID)
+		}
+		own[m.ID] = true
+	}
+	slices.Sort(parents)
+	return slices.Compact(parents)
 }
 
 // treePlace is the position of a message in the tree.
@@ -255,7 +279,9 @@ func (t *tx) UpdateMessage(m *chat.Message) error {
 	if err != nil {
 		return err
 	}
-	if err := t.putSwipes(m, stored); err != nil {
+	b := &bulk{}
+	t.addSwipes(b, m, stored)
+	if err := t.putSwipes(b); err != nil {
 		return err
 	}
 	t.logState(m, false)

@@ -27,13 +27,12 @@ type revisionRow struct {
 	UserID, MessageID string
 }
 
-// putSwipes stores what is new in m.Swipes: a swipe that is not in stored, or a
+// addSwipes adds what is new in m.Swipes to b: a swipe that is not in stored, or a
 // text under another revision id; it gets the next rev. Ids that are missing are
 // made. The text of a revision that is stored is never looked at again: it cannot
 // change. The rev of a stored swipe is the highest that it ever had: after a rewind
 // not that of the text that it shows.
-func (t *tx) putSwipes(m *chat.Message, stored []swipeRow) error {
-	var swipes []*swipeRow
+func (t *tx) addSwipes(b *bulk, m *chat.Message, stored []swipeRow) {
 	var revisions []*revisionRow
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
@@ -50,14 +49,19 @@ func (t *tx) putSwipes(m *chat.Message, stored []swipeRow) error {
 			row.Rev = old.Rev
 		}
 		if fresh || old.Position != i || old.IsDeleted != s.Deleted {
-			swipes = append(swipes, row)
+			b.swipes = append(b.swipes, row)
 		}
 	}
 	t.noteTexts(m, revisions)
-	if err := t.Insert("revisions", revisions); err != nil {
+	b.revisions = append(b.revisions, revisions...)
+}
+
+// putSwipes stores the swipes and revisions of b.
+func (t *tx) putSwipes(b *bulk) error {
+	if err := t.Insert("revisions", b.revisions); err != nil {
 		return err
 	}
-	return t.Insert("swipes", swipes, "ON CONFLICT (user_id, message_id, id) DO UPDATE SET position = EXCLUDED.position,"+
+	return t.Insert("swipes", b.swipes, "ON CONFLICT (user_id, message_id, id) DO UPDATE SET position = EXCLUDED.position,"+
 		" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, is_deleted = EXCLUDED.is_deleted")
 }
 

@@ -16,9 +16,11 @@ import (
 	"nodest/op"
 )
 
-// maxImportedMessages bounds a chat log: it is stored in one transaction, which blocks
-// other writers on SQLite.
-const maxImportedMessages = 10_000
+// maxLogBytes and maxLogMessages bound a chat log.
+const (
+	maxLogBytes    = 64 << 20
+	maxLogMessages = 100_000
+)
 
 // ImportedChat is the answer of ImportChat.
 type ImportedChat struct {
@@ -28,47 +30,66 @@ type ImportedChat struct {
 
 // ImportChat makes a conversation from a chat log (SillyTavern JSONL with its
 // swipes, or one of the foreign forms that package card reads). The other
-// members of the log are kept for the export.
+// members of the log are kept for the export. It is stored as ImportArchive stores.
 //
-// Errors: NotFound for the character; TooLarge, InvalidImport.
+// Errors: NotFound for the character; TooLarge for more than 100,000 messages, 400,000
+// swipes, or 1,000 swipes of one message; InvalidImport.
 func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID string, data []byte, filename string) (*ImportedChat, error) {
 	if known, err := svc.Answered(ctx, c); known || err != nil {
 		return replayed[ImportedChat](ctx, svc, c, err)
 	}
 	var names card.ChatNames
+	var now time.Time
 	err := svc.store.View(ctx, c.UserID, func(tx chat.Tx) error {
 		ch, err := tx.Characters.Character(characterID)
 		if err != nil {
 			return op.InField("characterId", err)
 		}
-		names.Character = ch.Name
+		names.Character, now = ch.Name, tx.Now()
 		names.User, err = character.UserName(tx.Characters, ch, "")
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	file, err := card.ImportChat(data, names, card.Limits{Messages: maxImportedMessages})
+	file, err := card.ImportChat(data, names, logLimits)
 	if err != nil {
 		return nil, err
 	}
+	a := &contents{}
+	a.Conversation.Conversation = chat.Conversation{
+		ID: op.NewID(), CharacterID: characterID, Title: importedTitle(filename, names.Character),
+		AuthorNote: noteFromLog(file.Metadata), Settings: json.RawMessage("{}"),
+		Extra: extraOf(file), Version: 1, CreatedAt: now,
+	}
+	a.addLog(file.Messages, names)
+	if err := svc.load(ctx, c.UserID, a); err != nil {
+		return nil, err
+	}
 	return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*ImportedChat, error) {
-		if _, err := tx.Characters.Character(characterID); err != nil {
-			return nil, op.InField("characterId", err)
-		}
-		conv := &chat.Conversation{
-			ID: op.NewID(), CharacterID: characterID, Title: importedTitle(filename, names.Character),
-			AuthorNote: noteFromLog(file.Metadata), Settings: json.RawMessage("{}"),
-			Extra: extraOf(file), Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
-		}
-		messages := make([]*chat.Message, len(file.Messages))
-		for i := range file.Messages {
-			m := importedMessage(&file.Messages[i], names, conv)
-			m.Greeting = i == 0 && m.Role == chat.RoleAssistant
-			messages[i] = m
-		}
-		return &ImportedChat{conv, file.Warnings}, chat.InsertConversation(tx, c, conv, messages...)
+		conv, err := a.finish(tx, c)
+		return &ImportedChat{conv, file.Warnings}, err
 	})
+}
+
+var logLimits = card.Limits{FileBytes: maxLogBytes, Messages: maxLogMessages}
+
+// addLog makes the messages of a log those of a, one after the other.
+func (a *contents) addLog(log []card.ChatMessage, names card.ChatNames) {
+	conv := &a.Conversation.Conversation
+	for i := range log {
+		m := importedMessage(&log[i], names, conv)
+		m.Greeting = i == 0 && m.Role == chat.RoleAssistant
+		m.ParentID, m.Seq = conv.HeadID, int64(i+1)
+		d := &chat.DumpedMessage{Message: m, States: []chat.DumpedState{
+			{Version: conv.Version, Rev: m.Rev, RevisionID: m.Chosen().RevisionID, Status: m.Status},
+		}}
+		for _, s := range m.Swipes {
+			d.Texts = append(d.Texts, chat.DumpedText{Swipe: s, StoredAt: s.CreatedAt})
+		}
+		a.Messages = append(a.Messages, d)
+		conv.HeadID, conv.LastMessage = m.ID, m.Preview()
+	}
 }
 
 // CharacterName is the character that a chat log or an archive names; "" = none.
@@ -81,7 +102,7 @@ func CharacterName(data []byte) string {
 		return of.Character.Name
 	}
 	const nobody = "\x00" // no file names anybody so
-	file, err := card.ImportChat(data, card.ChatNames{User: nobody, Character: nobody}, card.Limits{Messages: maxImportedMessages})
+	file, err := card.ImportChat(data, card.ChatNames{User: nobody, Character: nobody}, logLimits)
 	if err != nil {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/jsonlimit"
 	"nodest/op"
 )
 
@@ -95,17 +96,26 @@ type appHistory struct {
 	} `json:"parts"`
 }
 
+// historyLimits bounds a history as it was sent: the parts are the messages with the texts
+// of each.
+var historyLimits = jsonlimit.Limits{
+	Depth: op.MaxDepth, Deep: fault.Invalid, Values: maxSavedValues, Lists: map[string]int{"parts": 4 * maxSaved},
+}
+
 // ReadHistory reads a ChatHistoryEntity without insertions of a prompt and empty
 // entries.
 //
 // Errors: Invalid; TooLarge for more messages than a chat log may have.
 func ReadHistory(field string, raw json.RawMessage) ([]Entry, error) {
+	if err := jsonlimit.Check(raw, historyLimits); err != nil {
+		return nil, op.InField(field, err)
+	}
 	var h appHistory
 	if err := op.DecodeLenient(field, raw, &h); err != nil {
 		return nil, err
 	}
-	if n := len(h.Parts); n > maxImportedMessages {
-		return nil, fault.New(fault.TooLarge, "%s: %d messages, limit %d", field, n, maxImportedMessages)
+	if n := len(h.Parts); n > maxSaved {
+		return nil, fault.New(fault.TooLarge, "%s: %d messages, limit %d", field, n, maxSaved).With("limit", maxSaved)
 	}
 	entries := make([]Entry, 0, len(h.Parts))
 	for _, p := range h.Parts {

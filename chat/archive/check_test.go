@@ -34,7 +34,7 @@ func FuzzArchive(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a := &contents{}
-		err := readFile(data, archiveFormat, false, maxLoaded, a)
+		err := readFile(data, archiveFormat, false, archiveLimits, a)
 		if err == nil {
 			_, err = a.check("")
 		}
@@ -68,32 +68,6 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// Arrays are counted before anything is built, because a small file can ask for much
-// memory.
-func TestTheElementsOfAFileAreLimited(t *testing.T) {
-	for name, tt := range map[string]struct {
-		data string
-		code fault.Code // "" = accepted
-	}{
-		"as long as it may be":   {`{"a":[1,2,3],"b":{"c":[[],[{}],"x"]}}`, ""},
-		"too long":               {`{"a":[1,2,3,4]}`, fault.TooLarge},
-		"too long within":        {`[{"a":[{},[1,2,3,4]]}]`, fault.TooLarge},
-		"commas that are text":   {`["a,b,c,d","\",,,,","\\"]`, ""},
-		"commas between members": {`{"a":1,"b":2,"c":3,"d":4,"e":5}`, ""},
-		"too many in all":        {`[` + strings.Repeat(`[1,2,3],`, maxElements/3) + `[1]]`, fault.TooLarge},
-		"too deep":               {strings.Repeat("[", maxDepth+1), fault.InvalidImport},
-		"no JSON":                {`]},"[`, ""},
-	} {
-		longest := 3
-		if name == "too many in all" {
-			longest = maxElements
-		}
-		if err := measure([]byte(tt.data), longest); tt.code == "" && err != nil || tt.code != "" && !fault.Is(err, tt.code) {
-			t.Errorf("%s: error = %v, want code %q", name, err, tt.code)
-		}
-	}
-}
-
 // checkConsistent checks what the store relies on.
 // The sources of a text become links: what cannot be a page is refused, and every page that
 // was read can be exported and imported.
@@ -108,7 +82,7 @@ func TestASourceIsAPage(t *testing.T) {
 			"states":[{"version":1,"rev":1,"revisionId":"x","status":"complete"}]}],
 			"states":[{"version":1,"headId":"a"}]}`
 		a := &contents{}
-		if err := readFile([]byte(file), archiveFormat, false, maxLoaded, a); err != nil {
+		if err := readFile([]byte(file), archiveFormat, false, archiveLimits, a); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := a.check(""); ok != (err == nil) || !ok && !strings.Contains(err.Error(), "url") {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	loadPage = 1_000 // messages that one transaction stores
-	loadRows = 8_000 // of them at most about as many texts and states
+	loadPage = 250   // messages that one transaction stores: it keeps all others waiting on SQLite
+	loadRows = 2_000 // of them at most about as many texts and states
 )
 
 // ImportArchive makes a conversation with a character of what ExportArchive wrote,
@@ -33,7 +33,7 @@ func (svc *Service) ImportArchive(ctx context.Context, c *op.Call, characterID s
 		return replayed[chat.Conversation](ctx, svc, c, err)
 	}
 	a := &contents{}
-	if err := readFile(data, archiveFormat, false, maxLoaded, a); err != nil {
+	if err := readFile(data, archiveFormat, false, archiveLimits, a); err != nil {
 		return nil, err
 	}
 	if _, err := a.check(""); err != nil {

@@ -10,20 +10,35 @@ import (
 
 	"nodest/card"
 	"nodest/fault"
+	"nodest/jsonlimit"
 	"nodest/op"
 )
 
 // What a file may hold.
 const (
-	maxLoaded      = 200_000   // messages of an archive; maxImportedMessages of a save point
-	maxLoadedMarks = 10_000    // save points, and rewinds
-	maxElements    = 3_000_000 // of all arrays: few bytes of a file can ask for much memory
+	maxLoaded      = 200_000 // messages of an archive
+	maxLoadedMarks = 10_000  // save points, and rewinds
+	maxSaved       = 10_000  // messages of a save point, which is stored in one transaction
+	maxSavedValues = 2_000_000
 	maxDepth       = 10_000
 )
 
-// readFile decodes a file of a format. longest is how many elements an array in it may
-// have. A file without a format is accepted if optional.
-func readFile(data []byte, want string, optional bool, longest int, into any) error {
+// Each of the lists takes some hundred bytes per element in memory, however little of the
+// file it takes.
+var (
+	archiveLimits = jsonlimit.Limits{Depth: maxDepth, Deep: fault.InvalidImport, Values: 10_000_000, Lists: map[string]int{
+		"messages": maxLoaded, "texts": 2 * maxLoaded, "swipes": 2 * maxLoaded, "states": 4 * maxLoaded, "saves": maxLoadedMarks,
+		"rewinds": maxLoadedMarks, "summaries": maxLoadedMarks, "": 2 * maxLoaded,
+	}}
+	// The messages of a save point are in its file twice, or thrice.
+	saveLimits = jsonlimit.Limits{Depth: maxDepth, Deep: fault.InvalidImport, Values: maxSavedValues, Lists: map[string]int{
+		"messages": 2 * maxSaved, "parts": 4 * maxSaved, "texts": 20 * maxSaved, "swipes": 20 * maxSaved,
+		"states": 4 * maxSaved, "": 20 * maxSaved,
+	}}
+)
+
+// readFile decodes a file of a format. A file without a format is accepted if optional.
+func readFile(data []byte, want string, optional bool, limits jsonlimit.Limits, into any) error {
 	if err := card.CheckEncoding(data, fault.InvalidImport); err != nil {
 		return err
 	}
@@ -34,44 +49,10 @@ func readFile(data []byte, want string, optional bool, longest int, into any) er
 			return err
 		}
 	}
-	if err := measure(data, longest); err != nil {
+	if err := jsonlimit.Check(data, limits); err != nil {
 		return err
 	}
 	return decodeError("", json.Unmarshal(data, into))
-}
-
-// measure refuses a file with too many elements before it is decoded.
-func measure(data []byte, longest int) error {
-	open := []int{-1} // what encloses data[i]: the elements of an array so far, -1 for an object
-	total := 0
-	for i, quoted := 0, false; i < len(data); i++ {
-		c, last := data[i], len(open)-1
-		switch {
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-			if c == '\\' {
-				i++
-			}
-		case c == '{':
-			open = append(open, -1)
-		case c == '[':
-			open = append(open, 1)
-			total++
-		case last > 0 && (c == '}' || c == ']'):
-			open = open[:last]
-		case c == ',' && open[last] > 0:
-			open[last]++
-			total++
-			if open[last] > longest || total > maxElements {
-				return fault.New(fault.TooLarge, "too many elements: limit %d in one array, %d in all", longest, maxElements).With("limit", longest)
-			}
-		}
-		if len(open) > maxDepth+1 {
-			return fault.New(fault.InvalidImport, "the file is nested too deeply")
-		}
-	}
-	return nil
 }
 
 // IsArchive reports whether a file has the format of an archive of a conversation. It

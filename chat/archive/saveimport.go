@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nodest/chat"
+	"nodest/fault"
 	"nodest/op"
 )
 
@@ -89,7 +90,7 @@ var (
 
 func readSaveFile(data []byte) (*savedFile, error) {
 	var all members
-	if err := readFile(data, saveFormat, true, maxImportedMessages, &all); err != nil {
+	if err := readFile(data, saveFormat, true, saveLimits, &all); err != nil {
 		return nil, err
 	}
 	in := &savedFile{millis: millisOf(all["timestamp"]), rest: members{}, left: keptExtra}
@@ -112,6 +113,9 @@ func readSaveFile(data []byte) (*savedFile, error) {
 		return nil, damaged("messages", "required: messages or nodestChatHistory")
 	}
 	in.keep(in.rest, all, saveMembers)
+	if len(messages) > maxSaved || in.exact != nil && len(in.exact.Messages) > maxSaved {
+		return nil, fault.New(fault.TooLarge, "the save point has more than %d messages", maxSaved).With("limit", maxSaved)
+	}
 	ids := map[string]*chat.Message{}
 	if in.exact != nil {
 		var err error
@@ -247,8 +251,7 @@ func (in *savedFile) insert(tx chat.Tx, conv *chat.Conversation) (*chat.Save, er
 	if picture := chat.CleanText(in.thumbnail); len(picture) <= chat.MaxThumbnail {
 		s.Thumbnail = picture
 	}
-	x := &importedExtra{Members: in.rest, Messages: map[int64]members{}}
-	var last *chat.Message
+	messages := make([]*chat.Message, len(in.entries))
 	for i, entry := range in.entries {
 		m := entry.exact
 		if m == nil {
@@ -256,16 +259,19 @@ func (in *savedFile) insert(tx chat.Tx, conv *chat.Conversation) (*chat.Save, er
 			m.Greeting = m.Greeting || i == 0 && m.Role == chat.RoleAssistant
 		}
 		m.ConversationID, m.ParentID = conv.ID, s.HeadID
-		if err := tx.InsertMessage(m); err != nil {
-			return nil, err
-		}
-		if len(entry.rest) > 0 {
-			x.Messages[m.Seq] = entry.rest
-		}
-		s.HeadID, last = m.ID, m
+		messages[i], s.HeadID = m, m.ID
 	}
-	if last != nil {
-		s.PreviewText = cmp.Or(s.PreviewText, last.Preview().Text)
+	if err := tx.InsertMessage(messages...); err != nil {
+		return nil, err
+	}
+	x := &importedExtra{Members: in.rest, Messages: map[int64]members{}}
+	for i, entry := range in.entries {
+		if len(entry.rest) > 0 {
+			x.Messages[messages[i].Seq] = entry.rest
+		}
+	}
+	if n := len(messages); n > 0 {
+		s.PreviewText = cmp.Or(s.PreviewText, messages[n-1].Preview().Text)
 	}
 	if x.State, err = in.state(tx, conv.CharacterID); err != nil {
 		return nil, err

@@ -52,6 +52,9 @@ func readDocuments(raw json.RawMessage) (*documents, error) {
 		}
 	}
 	d.others = members
+	if _, err := card.ExtraGreetings(op.MustJSON(members)); err != nil {
+		return nil, op.InField(field, err)
+	}
 	return d, d.nameCard()
 }
 

@@ -186,13 +186,13 @@ func (svc *Service) restore(ctx context.Context, c *op.Call, conv *chat.Conversa
 		if err != nil {
 			return nil, err
 		}
-		head := ""
-		for _, m := range archive.Messages(entries, ch.Name, user, tx.Now()) {
+		head, messages := "", archive.Messages(entries, ch.Name, user, tx.Now())
+		for _, m := range messages {
 			m.ConversationID, m.ParentID = conv.ID, head
-			if err := tx.Chats.InsertMessage(m); err != nil {
-				return nil, err
-			}
 			head = m.ID
+		}
+		if err := tx.Chats.InsertMessage(messages...); err != nil {
+			return nil, err
 		}
 		// As with a new conversation, clients read what they show of it.
 		return &outcome{OK: true}, chat.MoveHead(tx.Chats, c, conv, head)

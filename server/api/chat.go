@@ -374,7 +374,7 @@ func promptDiff(ctx context.Context, s *Services, c *op.Call, in diffData) (any,
 // prepareLint takes any document as its data: a card, a book, a preset or a
 // script.
 func prepareLint(name string, data []byte) (Runner, string, error) {
-	if _, err := ParseJSON(data); err != nil {
+	if err := CheckJSON(data); err != nil {
 		return nil, "", err
 	}
 	run := func(context.Context, *Services, *op.Call) (any, error) { return Lint(data, "document.json") }

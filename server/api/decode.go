@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -21,14 +20,10 @@ import (
 // must be known and of the right type; all that are not are named in one
 // invalid_field. null means that a member is absent. Nothing may follow the object.
 func Decode(data []byte, v any) error {
-	tree, err := ParseJSON(data)
-	if err != nil {
+	if err := CheckObject(data); err != nil {
 		return err
 	}
-	if _, ok := tree.(map[string]any); !ok {
-		return fault.New(fault.BadRequest, "expected a JSON object")
-	}
-	if wrong := check(tree, reflect.TypeOf(v).Elem(), ""); len(wrong) > 0 {
+	if wrong := check(data, reflect.TypeOf(v).Elem(), ""); len(wrong) > 0 {
 		return invalid(wrong)
 	}
 	if err := json.Unmarshal(data, v); err != nil {
@@ -37,25 +32,36 @@ func Decode(data []byte, v any) error {
 	return nil
 }
 
-// ParseJSON reads one JSON value: UTF-8, nested at most op.MaxDepth deep, with nothing after it.
-func ParseJSON(data []byte) (any, error) {
-	if !utf8.Valid(data) {
-		return nil, fault.New(fault.BadRequest, "the body is not valid UTF-8")
+// CheckObject is CheckJSON for an object.
+func CheckObject(data []byte) error {
+	err := CheckJSON(data)
+	if err == nil && bytes.TrimSpace(data)[0] != '{' {
+		err = fault.New(fault.BadRequest, "expected a JSON object")
 	}
-	if op.Depth(data) > op.MaxDepth {
-		return nil, fault.New(fault.BadRequest, "the JSON is nested more than %d levels deep", op.MaxDepth)
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var tree any
-	if err := dec.Decode(&tree); err != nil {
-		return nil, fault.Wrap(err, fault.BadRequest, "invalid JSON: %s", syntaxDetail(err))
-	}
-	if dec.More() || len(bytes.TrimSpace(data[dec.InputOffset():])) > 0 {
-		return nil, fault.New(fault.BadRequest, "unexpected data after the JSON value")
-	}
-	return tree, nil
+	return err
 }
+
+// CheckJSON refuses what is not one JSON value: UTF-8, within the limits of op.CheckLimits,
+// with nothing after it. It builds nothing of the value.
+//
+// Errors: BadRequest, TooLarge.
+func CheckJSON(data []byte) error {
+	if !utf8.Valid(data) {
+		return fault.New(fault.BadRequest, "the body is not valid UTF-8")
+	}
+	if err := op.CheckLimits(data); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, &unread{}); err != nil {
+		return fault.Wrap(err, fault.BadRequest, "invalid JSON: %s", syntaxDetail(err))
+	}
+	return nil
+}
+
+// unread is any valid JSON value, of which nothing is kept.
+type unread struct{}
+
+func (*unread) UnmarshalJSON([]byte) error { return nil }
 
 // syntaxDetail is the decoder's message without the parts of the input that
 // other errors would quote.
@@ -83,21 +89,20 @@ var (
 	typeTime = reflect.TypeFor[time.Time]()
 )
 
-// check compares a JSON value with the type that will hold it. at is the path
-// of the value as the client wrote it.
-func check(v any, t reflect.Type, at string) []fault.Field {
+// check compares a valid JSON value with the type that will hold it. at is the path
+// of the value as the client wrote it. Of documents, which are kept as they are, it reads
+// nothing.
+func check(v json.RawMessage, t reflect.Type, at string) []fault.Field {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if v == nil || t == typeRaw || t.Kind() == reflect.Interface {
+	if op.IsNull(v) || t == typeRaw || t.Kind() == reflect.Interface {
 		return nil
 	}
 	switch t.Kind() {
 	case reflect.Struct:
 		if t == typeTime {
-			s, _ := v.(string)
-			_, err := time.Parse(time.RFC3339, s)
-			return mustBe(err == nil, at, "an RFC 3339 time such as 2026-01-31T12:00:00Z")
+			return mustBe(holds[time.Time](v), at, "an RFC 3339 time such as 2026-01-31T12:00:00Z")
 		}
 		members := MembersOf(t)
 		return checkObject(v, at, func(name string) reflect.Type { return members[name] })
@@ -106,21 +111,21 @@ func check(v any, t reflect.Type, at string) []fault.Field {
 	case reflect.Slice:
 		return checkSlice(v, t, at)
 	case reflect.String:
-		_, ok := v.(string)
-		return mustBe(ok, at, "a string")
+		return mustBe(bytes.TrimSpace(v)[0] == '"', at, "a string")
 	case reflect.Bool:
-		_, ok := v.(bool)
-		return mustBe(ok, at, "true or false")
+		return mustBe(holds[bool](v), at, "true or false")
 	case reflect.Float64:
-		n, _ := v.(json.Number)
-		f, err := n.Float64()
-		return mustBe(err == nil && !math.IsInf(f, 0), at, "a number")
+		return mustBe(holds[float64](v), at, "a number")
 	case reflect.Int, reflect.Int64:
-		n, _ := v.(json.Number)
-		_, err := n.Int64()
-		return mustBe(err == nil, at, "a whole number")
+		return mustBe(holds[int64](v), at, "a whole number")
 	}
 	return []fault.Field{{Field: at, Code: "type", Detail: "cannot be set"}}
+}
+
+// holds reports whether a T can hold a value.
+func holds[T any](v json.RawMessage) bool {
+	var into T
+	return json.Unmarshal(v, &into) == nil
 }
 
 func mustBe(ok bool, at, what string) []fault.Field {
@@ -131,9 +136,9 @@ func mustBe(ok bool, at, what string) []fault.Field {
 }
 
 // checkObject checks the members of an object; typeOf is nil for an unknown one.
-func checkObject(v any, at string, typeOf func(name string) reflect.Type) []fault.Field {
-	object, ok := v.(map[string]any)
-	if !ok {
+func checkObject(v json.RawMessage, at string, typeOf func(name string) reflect.Type) []fault.Field {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(v, &object) != nil {
 		return mustBe(false, at, "an object")
 	}
 	var wrong []fault.Field
@@ -165,15 +170,15 @@ func MembersOf(t reflect.Type) map[string]reflect.Type {
 	return members
 }
 
-func checkSlice(v any, t reflect.Type, at string) []fault.Field {
-	list, ok := v.([]any)
-	if !ok {
+func checkSlice(v json.RawMessage, t reflect.Type, at string) []fault.Field {
+	var list []json.RawMessage
+	if json.Unmarshal(v, &list) != nil {
 		return mustBe(false, at, "an array")
 	}
 	var wrong []fault.Field
 	for i, value := range list {
 		path := at + "[" + strconv.Itoa(i) + "]"
-		if value == nil {
+		if op.IsNull(value) {
 			wrong = append(wrong, mustBe(false, path, "a value, not null")...)
 			continue
 		}

@@ -1,0 +1,54 @@
+package card
+
+import (
+	"context"
+	"fmt"
+
+	"nodest/lru"
+)
+
+// What a Thumbnails may take.
+const (
+	picturesAtOnce = 2        // each takes up to 128 MiB while it is decoded
+	keptThumbnails = 16 << 20 // bytes
+)
+
+// Thumbnails makes a thumbnail of a picture once, and keeps those that were used last, up to
+// 16 MiB. It decodes two pictures at a time. It is safe for concurrent use.
+type Thumbnails struct {
+	places chan struct{}
+	kept   *lru.Cache[string, thumbnailMade]
+}
+
+type thumbnailMade struct {
+	data        []byte
+	contentType string
+	err         error
+}
+
+// NewThumbnails returns a Thumbnails that has made none yet.
+func NewThumbnails() *Thumbnails {
+	return &Thumbnails{make(chan struct{}, picturesAtOnce), lru.New[string, thumbnailMade](keptThumbnails)}
+}
+
+// Of is Thumbnail for the picture that id names, and no other ever.
+//
+// Errors: those of Thumbnail, and of ctx while it waits for others.
+func (t *Thumbnails) Of(ctx context.Context, id string, data []byte, size int) (thumbnail []byte, contentType string, err error) {
+	key := fmt.Sprintf("%s/%d", id, size)
+	made, ok := t.kept.Get(key)
+	if ok {
+		return made.data, made.contentType, made.err
+	}
+	select {
+	case t.places <- struct{}{}:
+		defer func() { <-t.places }()
+	case <-ctx.Done():
+		return nil, "", ctx.Err()
+	}
+	if made, ok = t.kept.Get(key); !ok { // somebody else may have made it meanwhile
+		made.data, made.contentType, made.err = Thumbnail(data, size)
+		t.kept.Put(key, made, len(made.data)+1<<10)
+	}
+	return made.data, made.contentType, made.err
+}
