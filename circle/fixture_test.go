@@ -211,7 +211,7 @@ func (f *fixture) do(j *jobs.Job) error {
 		public := fault.Public(err)
 		o = jobs.Outcome{State: jobs.Failed, Error: &jobs.Failure{Code: public.Code, Message: public.Message}}
 		if public.Retry() != "no" && j.Attempt < k.Attempts {
-			o.State, o.NotBefore = jobs.Queued, time.UnixMilli(f.clock.Load()).Add(time.Minute)
+			o.State, o.After = jobs.Queued, time.Minute
 		}
 	}
 	if ended := f.db.EndJob(f.Context(), j, o); ended != nil && !fault.Is(ended, fault.Conflict) {

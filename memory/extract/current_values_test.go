@@ -49,7 +49,7 @@ func TestOnlyCurrentValuesAreRecalled(t *testing.T) {
 			}
 			var lines []string
 			ask := memory.Ask{CharacterID: c.character, Text: tt.asked, Now: sometime.Add(24 * time.Hour)}
-			hits, err := c.remembering().Turn(t.Context(), c.user, ask, func(found []memory.Memory) []string {
+			hits, _, err := c.remembering().Turn(t.Context(), c.user, ask, func(found []memory.Memory) []string {
 				for _, f := range memory.ProfileOf(found, framework.English).Facts {
 					lines = append(lines, f.Text)
 				}
