@@ -154,7 +154,9 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		r, err := tx.ClaimKey(x.key, "intruder")
 		return wantEmpty(e, r == nil, err)
 	},
-	"KeepReply": func(e *env, tx nodest.Tx, x fixture) error { return tx.KeepReply(x.key, []byte(`"intruder"`)) },
+	"KeepReply": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.KeepReply(x.key, []byte(`"intruder"`)))
+	},
 	"Settings": func(e *env, tx nodest.Tx, x fixture) error {
 		s, err := tx.Characters.Settings()
 		return wantEmpty(e, s.UserName == "", err)
