@@ -85,6 +85,10 @@ func TestImportRefuses(t *testing.T) {
 			strings.Repeat("{},", 20_000) + `{}]}}}`, fault.TooLarge, "20001 entries"},
 		"too many keys": {`{"spec":"chara_card_v2","data":{"name":"x","character_book":{"entries":[{"keys":["` +
 			strings.Repeat("k", 2<<20) + `"]}]}}}`, fault.TooLarge, "the keys up to entry 0"},
+		"a long first message": {`{"name":"x","first_mes":"` + strings.Repeat("g", 2<<20+1) + `"}`, fault.TooLarge, "2097153 bytes of greetings"},
+		"long greetings": {`{"spec":"chara_card_v2","data":{"name":"x","first_mes":"g","alternate_greetings":[` +
+			strings.Repeat(`"`+strings.Repeat("g", 4<<10)+`",`, 511) + `"` + strings.Repeat("g", 4<<10) + `"]}}`, fault.TooLarge, "2097153 bytes of greetings"},
+		"long extra greetings": {`{"roleCard":{"name":"x"},"extraGreetings":["` + strings.Repeat("g", 2<<20+1) + `"]}`, fault.TooLarge, "2097153 bytes of greetings"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := card.Import([]byte(c.file), "x", card.Limits{})

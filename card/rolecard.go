@@ -39,7 +39,7 @@ type DepthPrompt struct {
 // with all defaults and a description that says so.
 //
 // Errors: UnsupportedCard when the document is no JSON object; TooLarge for more than 1,000
-// alternate greetings.
+// alternate greetings, or more than 2 MiB of greetings.
 func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 	if absent(doc) {
 		doc = json.RawMessage(`{"description":"This character has missing information."}`)
@@ -51,8 +51,9 @@ func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 	f := cardFields(top)
 	extensions := fieldsOf(f["extensions"])
 	depthPrompt := fieldsOf(extensions["depth_prompt"])
-	alternate := f.list("alternate_greetings")
-	if err := checkCount("alternate greetings in the card", len(alternate), maxGreetings); err != nil {
+	first := f.textOr("first_mes", "Hello!")
+	alternate, err := greetings("alternate greetings in the card", f.list("alternate_greetings"), len(first))
+	if err != nil {
 		return RoleCard{}, err
 	}
 	return RoleCard{
@@ -60,11 +61,11 @@ func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 		Description: f.text("description", ""),
 		Personality: f.text("personality", ""),
 		Scenario:    f.text("scenario", ""),
-		FirstMes:    f.textOr("first_mes", "Hello!"),
+		FirstMes:    first,
 		MesExample:  f.text("mes_example", ""),
 		Tags:        f.commaTexts("tags"),
 
-		AlternateGreetings: nonEmpty(textsOf(alternate)),
+		AlternateGreetings: alternate,
 
 		SystemPrompt:            f.text("system_prompt", ""),
 		PostHistoryInstructions: f.text("post_history_instructions", ""),
@@ -97,16 +98,25 @@ func nonEmpty(texts []string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
+// greetings returns the texts of a list that are not empty. Size is the size in bytes of the
+// greetings before them.
+func greetings(what string, list []json.RawMessage, size int) ([]string, error) {
+	if err := checkCount(what, len(list), maxGreetings); err != nil {
+		return nil, err
+	}
+	texts := nonEmpty(textsOf(list))
+	for _, s := range texts {
+		size += len(s)
+	}
+	return texts, checkCount("bytes of greetings", size, maxGreetingBytes)
+}
+
 // ExtraGreetings returns the greetings that a file of the NodeST app has beside its card;
 // extra are its members that we do not use (Character.Extra).
 //
-// Error: TooLarge for more than 1,000.
+// Error: TooLarge for more than 1,000, or 2 MiB.
 func ExtraGreetings(extra json.RawMessage) ([]string, error) {
-	list := fieldsOf(extra).list("extraGreetings")
-	if err := checkCount("extra greetings", len(list), maxGreetings); err != nil {
-		return nil, err
-	}
-	return nonEmpty(textsOf(list)), nil
+	return greetings("extra greetings", fieldsOf(extra).list("extraGreetings"), 0)
 }
 
 // Greetings returns the first message and the alternate greetings; at least one.

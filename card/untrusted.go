@@ -85,6 +85,9 @@ const (
 	maxGreetings   = 1000   // of a card: each is a swipe of every new chat
 	maxKeys        = 1000   // of one entry of a book, of each kind
 	maxSwipes      = 1000   // of one message of a chat log
+
+	// maxGreetingBytes bounds what every new chat of a character stores at once.
+	maxGreetingBytes = 2 << 20
 )
 
 func checkCount(what string, n, limit int) error {

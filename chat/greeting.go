@@ -99,7 +99,7 @@ var (
 
 // maxNamed bounds the bytes that names add to the greetings of a card, so that a long
 // name cannot make a small card huge. Macros beyond the limit stay.
-const maxNamed = 4 << 20
+const maxNamed = 1 << 20
 
 // namer replaces name macros in the texts of a card. Other macros are replaced in each
 // prompt.

@@ -37,6 +37,10 @@ const largeBody = 1 << 20
 // written: as bytes, as a tree, and as what becomes of it.
 const work = 4
 
+// valueWork is how many bytes each value of JSON in a large body takes on top of that: a
+// list of {} is tens of times its size when it is read.
+const valueWork = 64
+
 // tempBytes bounds the temporary files of bodies and answers; a user may have an eighth.
 const tempBytes = 8 << 30
 

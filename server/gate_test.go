@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -191,6 +193,30 @@ func TestALargeBodyWaitsUntilThereIsRoom(t *testing.T) {
 	h.server.memory.give(who, all)
 	if status := await(t, done, "the upload"); status != http.StatusCreated {
 		t.Errorf("status %d", status)
+	}
+	h.wantNothingHeld()
+}
+
+// A body of many small values takes much more memory than one of long texts.
+func TestTheValuesOfALargeBodyAreCounted(t *testing.T) {
+	h := newTestServer(t, nil)
+	for text, want := range map[string]int64{
+		strings.Repeat("d", 2*mib):        4 * 2 * mib,
+		strings.Repeat("[{},\n", 500_000): 4*2_500_000 + 64*1_500_000,
+	} {
+		c := h.server.echo.NewContext(httptest.NewRequest(http.MethodPost, "/", nil), httptest.NewRecorder())
+		h.must(h.server.holding(c, holder{user: h.user.ID}, func() error {
+			body := newSpill(c)
+			defer body.drop()
+			if _, err := io.WriteString(body, text); err != nil {
+				return err
+			}
+			data, err := body.load(t.Context())
+			if held := holdOf(c).n; len(data) != len(text) || held != want {
+				t.Errorf("%d bytes hold %d, want %d", len(data), held, want)
+			}
+			return err
+		}))
 	}
 	h.wantNothingHeld()
 }

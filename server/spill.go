@@ -16,6 +16,7 @@ type spill struct {
 	small  bytes.Buffer
 	file   *temp // nil = everything is in small
 	size   int64
+	values int64 // of JSON, at most: signs that begin one
 }
 
 // newSpill returns an empty spill; drop ends it.
@@ -39,6 +40,9 @@ func (p *spill) Write(b []byte) (n int, err error) {
 		err = cannotSpool(err)
 	}
 	p.size += int64(n)
+	for _, sign := range []string{"{", "[", ","} {
+		p.values += int64(bytes.Count(b[:n], []byte(sign)))
+	}
 	return n, err
 }
 
@@ -66,7 +70,7 @@ func (p *spill) load(ctx context.Context) ([]byte, error) {
 	if p.file == nil {
 		return p.small.Bytes(), nil
 	}
-	if err := p.memory.take(ctx, work*p.size); err != nil {
+	if err := p.memory.take(ctx, work*p.size+valueWork*p.values); err != nil {
 		return nil, err
 	}
 	data := make([]byte, p.size) // it is read once, not copied while it grows

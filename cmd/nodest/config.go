@@ -92,7 +92,7 @@ var settings = []setting{
 	{env: "NODEST_METRICS", def: "owner", help: "who may read /metrics: owner (with an owner's token), or open (whoever reaches the server)", check: oneOf("owner", "open")},
 	{env: "NODEST_TOKENS_PER_DAY", def: "0", help: "maximum tokens per user and day; 0: no limit", check: isCount},
 	{env: "NODEST_GENERATIONS", def: "2", help: "maximum concurrent replies per user", check: isCount},
-	{env: "NODEST_REQUEST_MEGABYTES", def: "1024", help: "memory for large requests and answers in work, in MiB, estimated at four times their size; one user may take half of it", check: isPositive},
+	{env: "NODEST_REQUEST_MEGABYTES", def: "1024", help: "memory for large requests and answers in work, in MiB, estimated at four times their size and 64 bytes for each JSON value; one user may take half of it", check: isPositive},
 	{env: "NODEST_MAX_CONNECTIONS", def: "10000", help: "maximum WebSocket connections of this process", check: isCount},
 	{env: "NODEST_GRACE", def: "20s", help: "maximum time running replies may take to finish after a stop signal", check: isDuration},
 	{env: "NODEST_OFFLINE_DELAY", def: "15ms", help: "delay between words of the offline model", check: isDuration},
