@@ -92,6 +92,7 @@ var settings = []setting{
 	{env: "NODEST_METRICS", def: "owner", help: "who may read /metrics: owner (with an owner's token), or open (whoever reaches the server)", check: oneOf("owner", "open")},
 	{env: "NODEST_TOKENS_PER_DAY", def: "0", help: "maximum tokens per user and day; 0: no limit", check: isCount},
 	{env: "NODEST_GENERATIONS", def: "2", help: "maximum concurrent replies per user", check: isCount},
+	{env: "NODEST_REPLY_KILOBYTES", def: "1024", help: "maximum size of a reply with the model's reasoning, in KiB; a longer one is cut there and ends with finish length", check: isPositive},
 	{env: "NODEST_REQUEST_MEGABYTES", def: "1024", help: "memory for large requests and answers in work, in MiB, estimated at four times their size; one user may take half of it", check: isPositive},
 	{env: "NODEST_MAX_CONNECTIONS", def: "10000", help: "maximum WebSocket connections of this process", check: isCount},
 	{env: "NODEST_GRACE", def: "20s", help: "maximum time running replies may take to finish after a stop signal", check: isDuration},

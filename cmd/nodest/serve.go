@@ -264,6 +264,7 @@ func (r *running) build(alone bool) {
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
 		Process:            r.db.Process(),
+		MaxReply:           cfg.count("NODEST_REPLY_KILOBYTES") << 10,
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
 		Sources: r.sources(), Tools: r.tools(), Embedder: r.models.meaning,
 		SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
