@@ -194,6 +194,10 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	}()
 	r.db, err = store.Open(ctx, store.Options{
 		URL: cfg.get("NODEST_DATABASE_URL"), Dir: dir, Log: log,
+		Quotas: account.Quotas{
+			Bytes: int64(cfg.count("NODEST_QUOTA_MEGABYTES")) << 20, Messages: int64(cfg.count("NODEST_QUOTA_MESSAGES")),
+			Items: int64(cfg.count("NODEST_QUOTA_ITEMS")),
+		},
 		Committed: func(userID string, events []*stream.Event) { r.hub.Committed(userID, events) },
 		Jobs:      func(cancelled []string) { r.jobs.Changed(cancelled) },
 	})
