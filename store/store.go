@@ -161,6 +161,7 @@ func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) erro
 func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) error {
 	var logged []*stream.Event
 	var news jobNews
+	full := false // by the counters
 	run := func(s *session) error {
 		t := newTx(s, userID)
 		if err := fn(t); err != nil {
@@ -170,6 +171,7 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 			return err
 		}
 		if err := db.charge(t); err != nil {
+			full = fault.Is(err, fault.QuotaExceeded)
 			return err
 		}
 		var err error
@@ -178,7 +180,7 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 		return err
 	}
 	err := db.write(ctx, run)
-	if fault.Is(err, fault.QuotaExceeded) && fault.Public(err).Details["quota"] != nil {
+	if err != nil && full {
 		if done, uncounted := db.recount(ctx, userID, recountPause); done && uncounted == nil {
 			err = db.write(ctx, run)
 		}
