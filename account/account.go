@@ -31,6 +31,21 @@ type User struct {
 type Limits struct {
 	TokensPerDay int64 `json:"tokensPerDay"`
 	Generations  int   `json:"generations"` // running at once
+	Bytes        int64 `json:"bytes"`       // stored
+}
+
+// Quotas are the server's limits for what each user stores; 0 = no limit.
+type Quotas struct {
+	Bytes    int64 // of texts, documents, images and memories together
+	Messages int64
+	Items    int64 // of each other kind
+}
+
+// Quota is how much a user has of one kind, and the limit; 0 = no limit. Used may be too high for
+// up to a day after something was deleted, but nothing is refused because of that.
+type Quota struct {
+	Used  int64 `json:"used"`
+	Limit int64 `json:"limit"`
 }
 
 // Token is a bearer token; its text is shown once, when it is made.
@@ -77,6 +92,9 @@ type Store interface {
 	UpdateUser(ctx context.Context, id string, change func(u *User, all []*User) error) (*User, error)
 	// DeleteUser removes a user and everything of the user, unless check fails.
 	DeleteUser(ctx context.Context, id string, check func(u *User, all []*User) error) error
+
+	// Quotas returns what a user has by kind, bytes among them.
+	Quotas(ctx context.Context, userID string) (map[string]Quota, error)
 
 	InsertToken(ctx context.Context, t *Token) error
 	// TokenByHash returns fault.NotFound for unknown and revoked tokens.

@@ -164,6 +164,11 @@ func (s *Service) DeleteUser(ctx context.Context, by *User, id string) error {
 	return nil
 }
 
+// Quotas returns what a user has stored, by kind: bytes, messages, conversations and others.
+func (s *Service) Quotas(ctx context.Context, userID string) (map[string]Quota, error) {
+	return s.store.Quotas(ctx, userID)
+}
+
 // Users lists all accounts by username.
 func (s *Service) Users(ctx context.Context, by *User) ([]*User, error) {
 	if err := onlyOwner(by); err != nil {
@@ -184,7 +189,7 @@ func (s *Service) complete(ctx context.Context, u *User, password *string) error
 	if u.Role != RoleOwner && u.Role != RoleMember {
 		return fault.InvalidField("role", "value", "must be owner or member, not %q", u.Role)
 	}
-	if u.Limits.TokensPerDay < 0 || u.Limits.Generations < 0 {
+	if u.Limits.TokensPerDay < 0 || u.Limits.Generations < 0 || u.Limits.Bytes < 0 {
 		return fault.InvalidField("limits", "range", "must not be negative (0: the server's default)")
 	}
 	if password == nil {

@@ -183,7 +183,7 @@ var status = map[Code]struct {
 	PageUnreadable:     {422, "Page unreadable", "The page cannot be used; details.outcome says why."},
 	RateLimited:        {429, "Too many requests", "Too many requests; wait for retryAfterMs."},
 	TooManyGenerations: {429, "Too many generations", "The user already has the maximum number of replies in progress."},
-	QuotaExceeded:      {429, "Quota exceeded", "The user's token limit for today is used up."},
+	QuotaExceeded:      {429, "Quota exceeded", "A limit of the user is reached: the tokens of today, or what can be stored."},
 	Cancelled:          {499, "Cancelled", "The request was cancelled."},
 	Internal:           {500, "Internal error", "A server error; search the log for requestId."},
 	UpstreamAuth:       {502, "Provider rejected the key", "The model provider rejected the API key."},

@@ -3,6 +3,7 @@ package llm_test
 import (
 	"context"
 	"iter"
+	"strings"
 	"testing"
 
 	"nodest/fault"
@@ -132,5 +133,46 @@ func TestAPanicOfTheReaderIsItsOwn(t *testing.T) {
 	}()
 	for range llm.Dependable("test", script(answer("a"))).Stream(t.Context(), llm.Request{}) {
 		panic("mine")
+	}
+}
+
+func TestALongReplyIsCutWhereItsBoundIs(t *testing.T) {
+	endless := func(c llm.Chunk) llm.GeneratorFunc {
+		return func(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] {
+			return func(yield func(llm.Chunk, error) bool) {
+				for yield(c, nil) { //nolint:revive // until the reader breaks off
+				}
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		piece llm.Chunk
+		bound int
+		text  int
+		code  fault.Code
+	}{
+		"text":                       {piece: llm.Chunk{Text: "0123456789"}, bound: 25, text: 25},
+		"no code point is cut":       {piece: llm.Chunk{Text: "茶茶"}, bound: 10, text: 9},
+		"reasoning counts":           {piece: llm.Chunk{Text: "01234", Reasoning: "01234"}, bound: 28, text: 13},
+		"nothing but reasoning":      {piece: llm.Chunk{Reasoning: "01234"}, bound: 28, code: fault.EmptyReply},
+		"one MiB without another":    {piece: llm.Chunk{Text: strings.Repeat("x", 1000)}, text: llm.MaxReply},
+		"all of it in a single part": {piece: llm.Chunk{Text: strings.Repeat("x", 1000), Last: true, Finish: llm.FinishStop}, bound: 1, text: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, last, err := read(llm.Checked("test", endless(c.piece)).Stream(t.Context(), llm.Request{MaxBytes: c.bound}))
+			wantCode(t, err, c.code)
+			if len(text) != c.text || c.code == "" && last.Finish != llm.FinishLength {
+				t.Errorf("%d bytes, finish %q; want %d, length", len(text), last.Finish, c.text)
+			}
+		})
+	}
+}
+
+func TestTheNameOfAModelIsAShortLine(t *testing.T) {
+	script := script([]step{{chunk: llm.Chunk{Text: "hi", Last: true, Finish: llm.FinishStop, Model: "gpt\x1b[2J\n" + strings.Repeat("模", 300_000)}}})
+	_, last, err := read(llm.Checked("test", script).Stream(t.Context(), llm.Request{}))
+	wantCode(t, err, "")
+	if want := "gpt [2J " + strings.Repeat("模", 191) + "…"; last.Model != want {
+		t.Errorf("model %q, want %q", last.Model, want)
 	}
 }

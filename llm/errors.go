@@ -115,10 +115,10 @@ const (
 
 // BlockedError reports that a safety filter refused the prompt or stopped the
 // reply (stage). reason is the provider's own word for it ("SAFETY"), which is
-// shown; it may be empty.
+// shown as one short line; it may be empty.
 func BlockedError(provider, stage, reason string) *fault.Error {
 	e := fault.New(fault.Blocked, "%s blocked the %s", label(provider), stage)
-	if reason != "" {
+	if reason = shortLine(reason, longestModel); reason != "" {
 		e.Message += " (" + reason + ")"
 	}
 	return e.With("provider", provider).With("stage", stage)

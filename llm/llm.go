@@ -147,6 +147,10 @@ type Request struct {
 	// Alone keeps Chain from asking another provider: this one is being checked.
 	Alone bool
 
+	// MaxBytes bounds the text and the reasoning of the reply together; 0 = MaxReply. Checked cuts
+	// what is longer, with FinishLength.
+	MaxBytes int
+
 	// Variant is the number of swipes that exist already: 0 for the first reply. The
 	// offline model, which always gives the same answer to the same prompt, answers
 	// differently for each; others ignore it.

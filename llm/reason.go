@@ -124,6 +124,15 @@ func oneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
+// shortLine is oneLine with at most n code points.
+func shortLine(s string, n int) string {
+	s = oneLine(cutTo(s, 4*utf8.UTFMax*n))
+	if runes := []rune(s); len(runes) > n {
+		s = string(runes[:n-1]) + "…"
+	}
+	return s
+}
+
 // WithReason returns err with a provider's reason behind its message.
 func WithReason(err error, reason string) error {
 	var e *fault.Error

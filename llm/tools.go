@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"strings"
+	"unicode"
 
 	"nodest/fault"
 )
@@ -51,7 +53,7 @@ const (
 func NewCallID() string { return rand.Text()[:9] }
 
 // CheckCalls returns fault.UpstreamBadAnswer if there are too many calls, or one is too large
-// or has no name.
+// or has no name, or the name or id has control characters.
 func CheckCalls(provider string, calls []ToolCall) error {
 	if len(calls) > MaxCalls {
 		return BadAnswer(provider, nil, "asked for too many tools at once")
@@ -62,6 +64,8 @@ func CheckCalls(provider string, calls []ToolCall) error {
 			return BadAnswer(provider, nil, "asked for a tool without a name")
 		case len(call.Arguments) > MaxArguments, len(call.Name) > maxCallWord, len(call.ID) > maxCallWord:
 			return BadAnswer(provider, nil, "asked for a tool with too much data")
+		case strings.ContainsFunc(call.Name+call.ID, unicode.IsControl):
+			return BadAnswer(provider, nil, "asked for a tool with control characters in its name")
 		}
 	}
 	return nil

@@ -67,6 +67,7 @@ type Options struct {
 	Alone              bool          // no other process uses the database: unfinished generations of others are abandoned
 	GenerationsPerUser int           // running at once; default 2
 	QueuePerUser       int           // waiting behind them; default 4
+	MaxReply           int           // text and reasoning of a reply together, in bytes; default 1 MiB
 	TokensPerDay       int64         // default 0 = no limit
 	TurnTimeout        time.Duration // whole generation; default 10 min
 	CheckpointEvery    time.Duration // default 2 s
@@ -85,6 +86,7 @@ type Options struct {
 // withDefaults is the only place that knows the defaults.
 func (o Options) withDefaults() Options {
 	o.Process = cmp.Or(o.Process, uuid.NewString())
+	o.MaxReply = cmp.Or(o.MaxReply, llm.MaxReply)
 	o.GenerationsPerUser = cmp.Or(o.GenerationsPerUser, 2)
 	o.QueuePerUser = cmp.Or(o.QueuePerUser, 4)
 	o.TurnTimeout = cmp.Or(o.TurnTimeout, 10*time.Minute)

@@ -181,9 +181,9 @@ func parallel(limits UserLimits, opts Options) int {
 	return opts.GenerationsPerUser
 }
 
-// checkQuota returns QuotaExceeded when the user's tokens of today (UTC) are
-// used up.
-func checkQuota(tx Tx, limits UserLimits, opts Options) error {
+// checkQuota returns QuotaExceeded when the user's tokens of today (UTC) are used up, or may be
+// when the generations that are running, or wait, have ended.
+func checkQuota(tx Tx, limits UserLimits, opts Options, running ...*chat.Generation) error {
 	limit := limits.TokensPerDay
 	if limit == 0 {
 		limit = opts.TokensPerDay
@@ -201,10 +201,27 @@ func checkQuota(tx Tx, limits UserLimits, opts Options) error {
 	for _, r := range rows {
 		used += r.PromptTokens + r.CompletionTokens
 	}
-	if used < limit {
+	reserved := reservedTokens(running)
+	switch {
+	case used+reserved < limit:
 		return nil
+	case used < limit:
+		return fault.New(fault.QuotaExceeded, "the rest of today's limit of %d tokens is reserved for the replies that are being written", limit).
+			With("quota", "tokensPerDay").With("limit", limit).With("used", used).With("reserved", reserved).After(reservedRetry)
 	}
 	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, time.UTC)
 	return fault.New(fault.QuotaExceeded, "today's limit of %d tokens is used up", limit).
-		With("limit", limit).With("used", used).After(tomorrow.Sub(now))
+		With("quota", "tokensPerDay").With("limit", limit).With("used", used).After(tomorrow.Sub(now))
+}
+
+// reservedRetry is when a client whose tokens are reserved may try again.
+const reservedRetry = 5 * time.Second
+
+// reservedTokens is the most that one request of each generation may cost.
+func reservedTokens(running []*chat.Generation) (n int64) {
+	for _, g := range running {
+		context, _ := budget(g.Options, Model{})
+		n += int64(context)
+	}
+	return n
 }

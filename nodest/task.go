@@ -55,6 +55,7 @@ type task struct {
 	blocks  []chat.Block
 	written int // text, reasoning and blocks together, in code points
 	saved   int // of them at the last checkpoint
+	said    int // text and reasoning of the model, in bytes
 	usage   *llm.Usage
 	earlier llm.Usage // of the requests before this one
 	model   string    // that answers
@@ -183,6 +184,7 @@ func (t *task) startsAt(offset int) {
 func (t *task) noteChunk(c llm.Chunk, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.said += len(c.Text) + len(c.Reasoning)
 	if c.Usage != nil {
 		t.usage, t.reported = new(t.earlier.Plus(*c.Usage)), true
 	}
@@ -371,6 +373,13 @@ func (t *task) replace(p framework.Piece) (off int, told bool) {
 	told = t.text.runes > 0
 	t.interim, t.text, t.block, t.blocks = false, growing{}, growing{}, nil
 	return t.offset, told
+}
+
+// room is how many bytes of a reply with at most limit bytes are left, at least 1.
+func (t *task) room(limit int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(limit-t.said, 1)
 }
 
 // hasText reports whether there is a text so far.

@@ -85,6 +85,7 @@ func (l *toolLoop) request() llm.Request {
 	for _, tool := range l.turn.tools {
 		r.Tools = append(r.Tools, tool.Tool)
 	}
+	r.MaxBytes = l.t.room(l.e.opts.MaxReply)
 	r.NoCalls = l.run.Closed() && len(r.Tools) > 0
 	return r
 }

@@ -144,3 +144,17 @@ func TestQuota(t *testing.T) {
 	_, err = s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "two", NoReply: true})
 	s.must(err)
 }
+
+func TestRunningRepliesCountToTheTokensOfTheDay(t *testing.T) {
+	s := newFixture(t, nodest.Options{TokensPerDay: 30_000, GenerationsPerUser: 9})
+	a := replyWith("a").gated()
+	s.model.enqueue(a)
+	first := s.send(s.chat(), "hi") // may cost 32,768
+	<-a.started
+	_, err := s.sendBusy(s.chat(), "hi", "")
+	if e := s.wantCode(err, fault.QuotaExceeded); e.RetryAfter > time.Minute {
+		t.Errorf("retry after %v, want soon: a reply ends", e.RetryAfter)
+	}
+	a.release()
+	s.wait(first.GenerationID)
+}

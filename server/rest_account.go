@@ -224,7 +224,11 @@ func (s *Server) logout(c echo.Context, who *account.Identity) (any, error) {
 }
 
 func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
-	return wireUserOf(who.User), nil
+	quotas, err := s.Accounts.Quotas(c.Request().Context(), who.User.ID)
+	return struct {
+		wireUser
+		Quotas map[string]account.Quota `json:"quotas"`
+	}{wireUserOf(who.User), quotas}, err
 }
 
 func (s *Server) tokens(c echo.Context, who *account.Identity) (any, error) {

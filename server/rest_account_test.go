@@ -40,6 +40,10 @@ func TestSignInAndOut(t *testing.T) {
 		t.Errorf("%s %v", in.body, in.header)
 	}
 	bearer := "Authorization: Bearer " + got["token"].(string)
+	quotas := h.rest("GET", "/me", "", bearer).wants(t, 200)["quotas"].(map[string]any)
+	if used := quotas["conversations"].(map[string]any)["used"]; used != 0.0 || len(quotas) < 10 {
+		t.Errorf("quotas: %v", quotas)
+	}
 	if me := h.rest("GET", "/me", "", bearer).wants(t, 200); me["username"] != "Mia" || me["role"] != "member" {
 		t.Errorf("me: %v", me)
 	}

@@ -14,9 +14,9 @@ import (
 )
 
 type userRow struct {
-	account.User `db:"-Limits"`
-	account.Limits
-	UsernameKey string
+	account.User   `db:"-Limits"`
+	account.Limits `db:"Bytes=max_bytes"`
+	UsernameKey    string
 }
 
 func (r *userRow) user() *account.User {
@@ -26,7 +26,7 @@ func (r *userRow) user() *account.User {
 
 func newUserRow(u *account.User) *userRow { return &userRow{*u, u.Limits, usernameKey(u.Username)} }
 
-const selectUsers = "SELECT id, username, role, tokens_per_day, generations, password_hash, created_at FROM users"
+const selectUsers = "SELECT id, username, role, tokens_per_day, generations, max_bytes, password_hash, created_at FROM users"
 
 // usernameKey is what makes a name unique: the name without regard to case.
 func usernameKey(name string) string { return strings.ToLower(name) }

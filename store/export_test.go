@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/account"
 	"nodest/attachment"
 	"nodest/circle"
 	"nodest/jobs"
@@ -173,3 +174,6 @@ func CutPresence(db *DB, process string) error {
 			" AND (CAST(classid AS BIGINT) << 32 | CAST(objid AS BIGINT)) = hashtextextended('nodest process ' || ?, 0)", process)
 	})
 }
+
+// SetQuotas changes the limits.
+func (db *DB) SetQuotas(q account.Quotas) { db.opts.Quotas = q }

@@ -66,7 +66,10 @@ func (t *tx) CopyPath(from chat.ForkSource, forkID string, limit int) (copied, l
 		return 0, 0, err
 	}
 	to := min(copied+limit, length)
-	return to, length, t.copyLine(t.copyArgs(from, forkID, int64(copied), int64(to)))
+	if err := t.copyLine(t.copyArgs(from, forkID, int64(copied), int64(to))); err != nil {
+		return 0, 0, err
+	}
+	return to, length, t.noteCopied(forkID, copied, to)
 }
 
 // copyLine copies the rows of messages. The texts of the memory get their change when

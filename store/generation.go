@@ -40,6 +40,7 @@ func (s *session) generations(rest string, args ...any) ([]*chat.Generation, err
 // UpdateGeneration stores everything of g but where it belongs. A generation that has ended
 // does not change: it is NotFound.
 func (t *tx) UpdateGeneration(g *chat.Generation) error {
+	t.admitted = true
 	return t.UpdateOne("generation", "generations", newGenerationRow(g), []string{"id", "user_id", "conversation_id", "created_at"},
 		"WHERE user_id = ? AND id = ? AND is_open", t.userID, g.ID)
 }

@@ -34,7 +34,7 @@ var Upkeep = jobs.Spec{Kind: "store.maintain", Subject: "all", Once: true}
 // Maintenance is the kind of the job Upkeep. It removes idempotency keys after 48 hours,
 // expired tickets, events beyond 7 days and 10,000 of the user, images that no post has
 // and uploads that no file came of after a day, deleted rows and automatic save points after 30 days, and turns and plans
-// of the circle and questions to documents after 90 days. What a save point needs stays. It can be interrupted.
+// of the circle and questions to documents after 90 days. What a save point needs stays. It sets the counters of quotas right. It can be interrupted.
 func (db *DB) Maintenance() jobs.Kind {
 	return jobs.Kind{Name: Upkeep.Kind, AtOnce: 1, Attempts: maintainAttempts, Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
 		return db.maintain(ctx, j, Removed{})
@@ -93,6 +93,9 @@ func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed Removed) erro
 		if err := db.do(ctx, c, job, removed); err != nil {
 			return err
 		}
+	}
+	if err := db.recountOld(ctx); err != nil {
+		return err
 	}
 	return db.backend.Settle(ctx)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nodest/account"
+	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
 	"nodest/op"
@@ -34,6 +35,7 @@ type Options struct {
 	// names: jobs.Runner.Changed.
 	Jobs func(cancelled []string)
 
+	Quotas  account.Quotas   // of each user; the zero value = no limits
 	Readers int              // connections that read; default 8 (PostgreSQL: all connections, default 16)
 	Now     func() time.Time // for tests; default time.Now (PostgreSQL: the database's clock)
 	Log     *slog.Logger     // default slog.Default()
@@ -159,7 +161,8 @@ func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) erro
 func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) error {
 	var logged []*stream.Event
 	var news jobNews
-	err := db.write(ctx, func(s *session) error {
+	full := false // by the counters
+	run := func(s *session) error {
 		t := newTx(s, userID)
 		if err := fn(t); err != nil {
 			return err
@@ -167,11 +170,21 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 		if err := s.Ready(); err != nil { // fn may have dropped it
 			return err
 		}
+		if err := db.charge(t); err != nil {
+			full = fault.Is(err, fault.QuotaExceeded)
+			return err
+		}
 		var err error
 		logged, err = t.finish()
 		news = t.jobs
 		return err
-	})
+	}
+	err := db.write(ctx, run)
+	if err != nil && full {
+		if done, uncounted := db.recount(ctx, userID, recountPause); done && uncounted == nil {
+			err = db.write(ctx, run)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,9 @@ type tx struct {
 	texts    []*textRow                  // that were said
 	scopes   map[string]*scopeNews       // of memories, by character
 
+	added    map[string]int64 // by kind, see charge
+	admitted bool             // the quotas allowed this before
+
 	jobs jobNews // for the runner, after the commit
 
 	// locked are the rows of conversations that LockConversation read and that
@@ -81,10 +84,12 @@ func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) erro
 }
 
 func newTx(s *session, userID string) *tx {
-	return &tx{
+	t := &tx{
 		session: s, userID: userID, states: map[string]*messageStateRow{}, versions: map[string]int64{},
 		scopes: map[string]*scopeNews{}, locked: map[string]*storedConversation{},
 	}
+	s.Inserted = t.noteInserted
+	return t
 }
 
 // UserID is the acting user.

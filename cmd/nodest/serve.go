@@ -194,6 +194,10 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	}()
 	r.db, err = store.Open(ctx, store.Options{
 		URL: cfg.get("NODEST_DATABASE_URL"), Dir: dir, Log: log,
+		Quotas: account.Quotas{
+			Bytes: int64(cfg.count("NODEST_QUOTA_MEGABYTES")) << 20, Messages: int64(cfg.count("NODEST_QUOTA_MESSAGES")),
+			Items: int64(cfg.count("NODEST_QUOTA_ITEMS")),
+		},
 		Committed: func(userID string, events []*stream.Event) { r.hub.Committed(userID, events) },
 		Jobs:      func(cancelled []string) { r.jobs.Changed(cancelled) },
 	})
@@ -264,6 +268,7 @@ func (r *running) build(alone bool) {
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
 		Process:            r.db.Process(),
+		MaxReply:           cfg.count("NODEST_REPLY_KILOBYTES") << 10,
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
 		Sources: r.sources(), Tools: r.tools(), Embedder: r.models.meaning,
 		SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -82,7 +83,9 @@ func noClient(err error) error {
 
 // The bounds of an answer, in bytes.
 const (
-	answerLimit  = 256 << 20
+	streamLimit  = 256 << 20
+	eventLimit   = 4 << 20  // of one event of a stream
+	answerLimit  = 64 << 20 // that is not streamed
 	refusalLimit = 64 << 10
 )
 
@@ -126,7 +129,10 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode != http.StatusOK:
 		x.err = x.refusal(resp)
 	default:
-		x.body = &body{ctx: ctx, x: x, rc: resp.Body, left: answerLimit}
+		x.body = &body{ctx: ctx, x: x, rc: resp.Body, left: answerLimit, event: answerLimit}
+		if x.body.lines = kind == "text/event-stream"; x.body.lines || x.filter {
+			x.body.left, x.body.event = streamLimit, eventLimit
+		}
 		resp.Body = x.body
 		if x.filter {
 			resp.Body = newFilter(x, x.body)
@@ -144,6 +150,8 @@ type body struct {
 	x      *exchange
 	rc     io.ReadCloser
 	left   int
+	event  int  // bytes left for the event that is being read
+	lines  bool // a line is an event
 	ended  bool
 	closed bool
 }
@@ -154,8 +162,12 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.rc.Read(p)
 	b.left -= n
+	b.event -= n
+	if at := bytes.LastIndexByte(p[:n], '\n'); b.lines && at >= 0 {
+		b.event = eventLimit - (n - at - 1)
+	}
 	switch {
-	case b.left < 0:
+	case b.left < 0, b.event < 0:
 		err = llm.BadAnswer(name, nil, "sent too much data")
 		b.x.err = err
 	case errors.Is(err, io.EOF):

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"strconv"
 
 	"google.golang.org/genai"
@@ -19,7 +18,7 @@ import (
 // would misread, and notes in the exchange what it saw.
 type filter struct {
 	x    *exchange
-	rc   io.Closer
+	body *body
 	dec  *json.Decoder
 	out  bytes.Buffer
 	open bool // '[' was passed on
@@ -28,10 +27,10 @@ type filter struct {
 }
 
 func newFilter(x *exchange, b *body) *filter {
-	return &filter{x: x, rc: b, dec: json.NewDecoder(b)}
+	return &filter{x: x, body: b, dec: json.NewDecoder(b)}
 }
 
-func (f *filter) Close() error { return f.rc.Close() }
+func (f *filter) Close() error { return f.body.Close() }
 
 func (f *filter) Read(p []byte) (int, error) {
 	for f.out.Len() == 0 && !f.end {
@@ -62,6 +61,7 @@ func (f *filter) next() {
 		return
 	}
 	var raw json.RawMessage
+	f.body.event = eventLimit
 	if err := f.dec.Decode(&raw); err != nil {
 		f.fail(err, "sent an unreadable response")
 		return

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -265,7 +267,7 @@ func TestModelsBreakOff(t *testing.T) {
 // filtered passes an array through the filter.
 func filtered(in string) (out string, x *exchange) {
 	ctx, x := withExchange(context.Background(), llm.Key{})
-	x.body = &body{ctx: ctx, x: x, rc: io.NopCloser(strings.NewReader(in)), left: answerLimit}
+	x.body = &body{ctx: ctx, x: x, rc: io.NopCloser(strings.NewReader(in)), left: streamLimit, event: eventLimit}
 	b, _ := io.ReadAll(newFilter(x, x.body)) // it reports an orderly end always
 	return string(b), x
 }
@@ -364,6 +366,39 @@ func TestRefusalsThatAreNotGoogles(t *testing.T) {
 			if got != tt.want {
 				t.Errorf("%d %q: %q, want %q", tt.status, tt.body, got, tt.want)
 			}
+		}
+	}
+}
+
+// A stream may be long, but one event of it is never held without a bound.
+func TestAnEventHasABound(t *testing.T) {
+	for _, prefer := range []string{cardSDK, currentSDK} {
+		kind, before := "text/event-stream", "data: "
+		if prefer == cardSDK {
+			kind, before = "application/json", "["
+		}
+		sent := 0
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			_, err := io.WriteString(w, before+`{"modelVersion":"`)
+			for piece := strings.Repeat("x", 1<<20); err == nil && sent < 64<<20; sent += len(piece) {
+				_, err = io.WriteString(w, piece)
+			}
+		}))
+		defer s.Close()
+		p, err := New([]llm.Key{llm.NewKey("key")}, Options{BaseURL: s.URL, Prefer: prefer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var start, end runtime.MemStats
+		runtime.ReadMemStats(&start)
+		got := llmtest.Read(t, p.Stream(t.Context(), llmtest.Ask("hi"))).Err
+		runtime.ReadMemStats(&end)
+		if !fault.Is(got, fault.UpstreamBadAnswer) || !strings.Contains(got.Error(), "too much data") {
+			t.Errorf("%s: error %v", prefer, got)
+		}
+		if took := (end.TotalAlloc - start.TotalAlloc) >> 20; took > 64 {
+			t.Errorf("%s: %d MiB allocated for an event of 64 MiB", prefer, took)
 		}
 	}
 }

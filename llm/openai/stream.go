@@ -14,7 +14,8 @@ import (
 	"nodest/llm"
 )
 
-// The bounds of a streamed answer, in bytes: one line, and everything.
+// The bounds of a chat answer, in bytes: one line, or an answer that is not streamed; and a whole
+// stream.
 const (
 	lineLimit   = 4 << 20
 	streamLimit = 256 << 20
@@ -90,9 +91,13 @@ func (s *stream) other(line []byte) {
 
 // whole reads an answer of a server that does not stream.
 func (s *stream) whole(body io.Reader) {
-	b, err := io.ReadAll(io.LimitReader(body, answerLimit))
+	b, err := io.ReadAll(io.LimitReader(body, lineLimit+1))
 	if err != nil {
 		s.fail(llm.NetworkError(s.ctx, s.provider, err))
+		return
+	}
+	if len(b) > lineLimit {
+		s.fail(llm.BadAnswer(s.provider, nil, "sent too much data"))
 		return
 	}
 	s.event(b)

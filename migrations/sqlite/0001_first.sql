@@ -15,6 +15,7 @@ CREATE TABLE users (
   role TEXT NOT NULL,
   tokens_per_day BIGINT NOT NULL,
   generations BIGINT NOT NULL,
+  max_bytes BIGINT NOT NULL,
   password_hash TEXT NOT NULL,
   time_zone TEXT NOT NULL DEFAULT '', -- that a device reported last, as an IANA name
   created_at BIGINT NOT NULL
@@ -69,6 +70,15 @@ CREATE TABLE devices (
   updated_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, device_id)
 );
+
+-- What a user has, by kind; too high where rows were removed since they were counted.
+CREATE TABLE quotas (
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  used BIGINT NOT NULL,
+  counted_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, kind)
+) WITHOUT ROWID;
 
 CREATE TABLE usage_days (
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,

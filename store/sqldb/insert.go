@@ -72,7 +72,15 @@ func (s *Session) insert(f *form, table string, list reflect.Value, rest []strin
 	for _, part := range rest {
 		query = append(append(query, ' '), part...)
 	}
-	return s.exec(s.placed(string(query), args), args)
+	n, err := s.exec(s.placed(string(query), args), args)
+	if err == nil && s.Inserted != nil {
+		columns := make([]string, len(f.fields))
+		for i, field := range f.fields {
+			columns[i] = field.column
+		}
+		s.Inserted(table, columns, args)
+	}
+	return n, err
 }
 
 // fieldOf is what stands in a column for a field of a row. A document may have a

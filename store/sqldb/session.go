@@ -36,6 +36,10 @@ type Backend interface {
 type Session struct {
 	Postgres bool
 
+	// Inserted is told the columns of rows that Insert has stored in a table, and their values,
+	// row by row; nil = nobody wants to know.
+	Inserted func(table string, columns []string, values []any)
+
 	caller   context.Context // whose end stops the transaction between two statements
 	ctx      context.Context // for statements
 	db       Queryer

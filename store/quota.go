@@ -1,0 +1,254 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/store/sqldb"
+)
+
+// What a user has is counted per kind in the table quotas. A transaction adds what it inserts;
+// nothing subtracts. So a counter is exact or too high, and it is set right by counting the rows:
+// once a day, and when it has reached its limit. Files of knowledge bases have limits of their own.
+
+// counted says what counts of a table.
+type countedTable struct {
+	kind  string   // of its rows; "" = only their bytes count
+	live  bool     // rows that were deleted do not count, but their bytes do until they are gone
+	bytes []string // columns whose bytes count; they do not change
+}
+
+var countedTables = map[string]countedTable{
+	"conversations":      {kind: "conversations", live: true, bytes: []string{"extra"}},
+	"messages":           {kind: "messages", bytes: []string{"extra"}},
+	"revisions":          {bytes: []string{"text", "reasoning", "blocks", "citations", "tools"}},
+	"saves":              {kind: "saves", bytes: []string{"preview_text", "thumbnail", "extra"}},
+	"characters":         {kind: "characters", live: true},
+	"character_versions": {bytes: []string{"role_card", "world_book", "preset", "author_note", "regex_scripts", "source"}},
+	"resources":          {kind: "resources", live: true},
+	"resource_versions":  {bytes: []string{"document"}},
+	"memories":           {kind: "memories", bytes: []string{"text", "terms"}},
+	"attachments":        {kind: "attachments", bytes: []string{"data"}},
+	"circle_posts":       {kind: "posts", live: true, bytes: []string{"text"}},
+	"knowledge_bases":    {kind: "knowledgeBases", live: true},
+}
+
+// countedBytes is the kind of all bytes together.
+const countedBytes = "bytes"
+
+// How often counters are set right: at most, when one has reached its limit, and at least.
+const (
+	recountPause = time.Minute
+	recountEvery = 24 * time.Hour
+)
+
+// noteInserted counts rows that the transaction has inserted.
+func (t *tx) noteInserted(table string, columns []string, args []any) {
+	c, ok := countedTables[table]
+	if !ok {
+		return
+	}
+	if t.added == nil {
+		t.added = map[string]int64{}
+	}
+	if c.kind != "" {
+		t.added[c.kind] += int64(len(args) / len(columns))
+	}
+	for i, arg := range args {
+		if !slices.Contains(c.bytes, columns[i%len(columns)]) {
+			continue
+		}
+		switch v := arg.(type) {
+		case string:
+			t.added[countedBytes] += int64(len(v))
+		case []byte:
+			t.added[countedBytes] += int64(len(v))
+		}
+	}
+}
+
+// noteCopied counts the messages of a fork from one depth to another, which no row of ours has
+// carried.
+func (t *tx) noteCopied(forkID string, after, to int) error {
+	args := []any{t.userID, forkID, after, to}
+	bytes, err := sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM("+sizeOf(countedTables["messages"].bytes, "m.")+"), 0) AS BIGINT)"+copiedMessages, args...)
+	if err != nil {
+		return err
+	}
+	texts, err := sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM("+sizeOf(countedTables["revisions"].bytes, "r.")+"), 0) AS BIGINT)"+
+		strings.Replace(copiedMessages, "WHERE", "JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id WHERE", 1), args...)
+	if t.added == nil {
+		t.added = map[string]int64{}
+	}
+	t.added["messages"] += int64(to - after)
+	t.added[countedBytes] += bytes + texts
+	return err
+}
+
+const copiedMessages = " FROM messages m WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = 0 AND m.depth > ? AND m.depth <= ?"
+
+// sizeOf is the sum of the bytes of columns as an expression.
+func sizeOf(columns []string, table string) string {
+	sum := "0"
+	for _, column := range columns {
+		sum += " + COALESCE(octet_length(" + table + column + "), 0)"
+	}
+	return sum
+}
+
+// usedRow is a counter.
+type usedRow struct {
+	Kind      string
+	Used      int64
+	CountedAt time.Time
+}
+
+// charge adds what a transaction has inserted to the counters. It returns fault.QuotaExceeded if
+// one is above its limit then, but not for what a generation writes: that was admitted when it began.
+func (db *DB) charge(t *tx) error {
+	if len(t.added) == 0 {
+		return nil
+	}
+	used, err := t.session.addUsed(t.userID, t.added)
+	if err != nil || t.admitted {
+		return err
+	}
+	limits, err := db.quotaLimits(t.session, t.userID)
+	if err != nil {
+		return err
+	}
+	for _, u := range used {
+		limit := limits[u.Kind]
+		if limit == 0 || u.Used <= limit || t.added[u.Kind] == 0 {
+			continue
+		}
+		e := fault.New(fault.QuotaExceeded, "the limit of %d %s is reached; delete some, or ask the owner of the server for more", limit, u.Kind)
+		if u.Kind == countedBytes {
+			e.Message = "the limit of " + fault.Size(int(limit)) + " for all stored data is reached; delete some, or ask the owner of the server for more"
+		}
+		return e.With("quota", u.Kind).With("limit", limit)
+	}
+	return nil
+}
+
+// addUsed adds to the counters of a user, in the order of their kinds, and returns them.
+func (s *session) addUsed(userID string, added map[string]int64) ([]usedRow, error) {
+	var args []any
+	for _, kind := range slices.Sorted(maps.Keys(added)) {
+		args = append(args, userID, kind, added[kind])
+	}
+	return sqldb.All[usedRow](s, "INSERT INTO quotas AS q (user_id, kind, used, counted_at) VALUES "+
+		strings.TrimSuffix(strings.Repeat("(?, ?, ?, 0), ", len(added)), ", ")+
+		" ON CONFLICT (user_id, kind) DO UPDATE SET used = q.used + EXCLUDED.used RETURNING kind, used, counted_at", args...)
+}
+
+// quotaLimits returns the limits of a user by kind; 0 = none.
+func (db *DB) quotaLimits(s *session, userID string) (map[string]int64, error) {
+	own, err := sqldb.Value[int64](s, "SELECT max_bytes FROM users WHERE id = ?", userID)
+	if err != nil {
+		return nil, err
+	}
+	limits := map[string]int64{countedBytes: cmp.Or(own, db.opts.Quotas.Bytes)}
+	for _, c := range countedTables {
+		limits[c.kind] = db.opts.Quotas.Items
+	}
+	limits["messages"] = db.opts.Quotas.Messages
+	return limits, nil
+}
+
+// Quotas returns what a user has, by kind.
+func (db *DB) Quotas(ctx context.Context, userID string) (quotas map[string]account.Quota, err error) {
+	err = db.read(ctx, func(s *session) error {
+		limits, err := db.quotaLimits(s, userID)
+		if err != nil {
+			return err
+		}
+		delete(limits, "")
+		quotas = make(map[string]account.Quota, len(limits))
+		for kind, limit := range limits {
+			quotas[kind] = account.Quota{Limit: limit}
+		}
+		used, err := s.used(userID)
+		for _, u := range used {
+			quotas[u.Kind] = account.Quota{Used: u.Used, Limit: limits[u.Kind]}
+		}
+		return err
+	})
+	return quotas, err
+}
+
+func (s *session) used(userID string) ([]usedRow, error) {
+	return sqldb.All[usedRow](s, "SELECT kind, used, counted_at FROM quotas WHERE user_id = ?", userID)
+}
+
+// recount sets the counters of a user right, unless that was done in the last pause; it reports
+// whether it did. The rows are counted on a snapshot, and what the counters differ by there is
+// corrected: nobody waits while they are counted.
+func (db *DB) recount(ctx context.Context, userID string, pause time.Duration) (done bool, err error) {
+	wrong := map[string]int64{}
+	err = db.read(ctx, func(s *session) error {
+		used, err := s.used(userID)
+		if err != nil {
+			return err
+		}
+		for _, u := range used {
+			if s.Now().Sub(u.CountedAt) < pause {
+				return nil
+			}
+			wrong[u.Kind] -= u.Used
+		}
+		done = true
+		for table, c := range countedTables {
+			if err := s.countTable(userID, table, c, wrong); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || !done {
+		return false, err
+	}
+	return true, db.write(ctx, func(s *session) error {
+		if _, err := s.addUsed(userID, wrong); err != nil {
+			return err
+		}
+		return s.Run("UPDATE quotas SET counted_at = ? WHERE user_id = ?", s.Now(), userID)
+	})
+}
+
+// countTable adds the rows and bytes of a table.
+func (s *session) countTable(userID, table string, c countedTable, to map[string]int64) error {
+	live := "1"
+	if c.live {
+		live = "CASE WHEN deleted_at IS NULL THEN 1 ELSE 0 END"
+	}
+	n, err := sqldb.Value[struct{ Items, Bytes int64 }](s, "SELECT CAST(COALESCE(SUM("+live+"), 0) AS BIGINT) AS items, CAST(COALESCE(SUM("+
+		sizeOf(c.bytes, "")+"), 0) AS BIGINT) AS bytes FROM "+table+" WHERE user_id = ?", userID)
+	if c.kind != "" {
+		to[c.kind] += n.Items
+	}
+	to[countedBytes] += n.Bytes
+	return err
+}
+
+// recountOld sets counters right that were not for a day.
+func (db *DB) recountOld(ctx context.Context) error {
+	users, err := reading(ctx, db, func(s *session) ([]string, error) {
+		return sqldb.All[string](s, "SELECT DISTINCT user_id FROM quotas WHERE counted_at <= ?", s.Now().Add(-recountEvery))
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range users {
+		if _, err := db.recount(ctx, id, recountPause); err != nil {
+			return err
+		}
+	}
+	return nil
+}

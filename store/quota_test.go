@@ -1,0 +1,108 @@
+package store_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/account"
+	"nodest/chat"
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// trySay stores a message, and returns the error of the store.
+func (e *env) trySay(conversation, text string) error {
+	return e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
+		_, err := say(tx, conversation, "", text)
+		return err
+	})
+}
+
+func (e *env) quotas() map[string]account.Quota {
+	e.Helper()
+	q, err := e.db.Quotas(context.Background(), e.user)
+	if err != nil {
+		e.Fatal(err)
+	}
+	return q
+}
+
+func TestWhatAUserStoresIsBounded(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		c := e.conversation()
+		e.db.SetQuotas(account.Quotas{Bytes: 1000, Messages: 5})
+		for range 5 {
+			if err := e.trySay(c, strings.Repeat("茶", 20)); err != nil {
+				e.Fatal(err)
+			}
+		}
+		e.equal("messages", e.quotas()["messages"], account.Quota{Used: 5, Limit: 5})
+		e.equal("bytes", e.quotas()["bytes"].Used, 5*60)
+		err := e.trySay(c, "one more")
+		e.code(fault.QuotaExceeded, err)
+		e.equal("details", fault.Public(err).Details["quota"], "messages")
+		e.equal("messages after a refusal", e.quotas()["messages"].Used, 5)
+
+		e.db.SetQuotas(account.Quotas{Bytes: 1000})
+		err = e.trySay(c, strings.Repeat("x", 701))
+		e.code(fault.QuotaExceeded, err)
+		e.equal("details", fault.Public(err).Details["quota"], "bytes")
+		if err := e.trySay(c, strings.Repeat("x", 700)); err != nil {
+			e.Errorf("a text that fits was refused: %v", err)
+		}
+		// The owner gives more.
+		_, err = e.db.UpdateUser(context.Background(), e.user, func(u *account.User, _ []*account.User) error {
+			u.Limits.Bytes = 2000
+			return nil
+		})
+		if err != nil {
+			e.Fatal(err)
+		}
+		if err := e.trySay(c, "more"); err != nil {
+			e.Errorf("refused below the user's own limit: %v", err)
+		}
+	})
+}
+
+func TestWhatIsGoneCountsNoMore(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		e.db.SetQuotas(account.Quotas{Items: 2})
+		a, _ := e.conversation(), e.conversation()
+		c := &chat.Conversation{ID: id(), CharacterID: id(), Settings: []byte(`{}`)}
+		insert := func(tx nodest.Tx) error { return tx.Chats.InsertConversation(c) }
+		e.refused(fault.QuotaExceeded, insert)
+		e.clock.advance(2 * time.Minute) // the rows are counted at most once a minute
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(a) })
+		e.update(insert)
+		e.equal("conversations", e.quotas()["conversations"], account.Quota{Used: 2, Limit: 2})
+	})
+}
+
+func TestMaintenanceSetsCountersRight(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		c := e.conversation()
+		for range 3 {
+			if err := e.trySay(c, "tea"); err != nil {
+				e.Fatal(err)
+			}
+		}
+		before := e.quotas()
+		e.clock.advance(25 * time.Hour)
+		e.maintain()
+		e.equal("counters that were right", e.quotas(), before)
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(c) })
+		e.clock.advance(32 * 24 * time.Hour)
+		e.maintain()
+		var left []string
+		for kind, q := range e.quotas() {
+			if q.Used != 0 {
+				left = append(left, kind)
+			}
+		}
+		slices.Sort(left)
+		e.equal("what still counts", left, []string(nil))
+	})
+}
