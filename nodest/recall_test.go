@@ -299,11 +299,11 @@ type slowScope struct {
 	pause time.Duration
 }
 
-func (s slowScope) MemoryChanges(characterID string, since int64, _ int) (*memory.Changes, error) {
+func (s slowScope) MemoryChanges(characterID string, since, base int64, _ int) (*memory.Changes, error) {
 	if since > 0 {
 		<-time.After(s.pause)
 	}
-	return s.ScopeTx.MemoryChanges(characterID, since, 1)
+	return s.ScopeTx.MemoryChanges(characterID, since, base, 1)
 }
 
 func TestATurnSaysWhenOnlyAPartOfTheMemoryWasSearched(t *testing.T) {
