@@ -116,7 +116,7 @@ const uploadHead = "--x\r\nContent-Disposition: form-data; name=\"file\"; filena
 
 func TestStalledUploadsTakeNoMemoryAndBlockNobody(t *testing.T) {
 	h := newTestServer(t, nil)
-	const clients, sent = 6, 4 * mib
+	const clients, sent = 6, 8 * mib
 	part := []byte(uploadHead + strings.Repeat("x", sent))
 	used := allocated(func() {
 		for range clients {
