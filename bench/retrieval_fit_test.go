@@ -232,7 +232,7 @@ func (one *question) fitted(ctx context.Context, cache *index.Cache, lexical boo
 // rowsLoader is a database that never changes.
 type rowsLoader map[string][]index.Row
 
-func (l rowsLoader) Load(_ context.Context, key string, _ int64) (index.Delta, error) {
+func (l rowsLoader) Load(_ context.Context, key string, _, _ int64) (index.Delta, error) {
 	return index.Delta{Version: 1, Rows: l[key], Whole: true}, nil
 }
 
@@ -328,7 +328,7 @@ func describe(all []*fitted, w weights) string {
 // units are those of a conversation as the store gives them to an index.
 func (l *library) units(ctx context.Context, t *talk) (units []memory.Unit, err error) {
 	err = l.db.Memory().View(ctx, l.user, func(tx memory.Tx) error {
-		c, err := tx.MemoryChanges(t.character, 0, 0)
+		c, err := tx.MemoryChanges(t.character, 0, 0, 0)
 		if err == nil {
 			units = c.Units
 		}

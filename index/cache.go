@@ -14,14 +14,16 @@ import (
 // Loader reads the rows of an owner from the database.
 type Loader interface {
 	// Load returns what has changed since a version, or the oldest part of it; since 0,
-	// everything. Every change increments the version in the same transaction. It is called
-	// before every query, so it must be fast if nothing has changed.
-	Load(ctx context.Context, key string, since int64) (Delta, error)
+	// everything. base is the Base of the last Delta. Every change increments the version in
+	// the same transaction. It is called before every query, so it must be fast if nothing
+	// has changed.
+	Load(ctx context.Context, key string, since, base int64) (Delta, error)
 }
 
 // Delta leads an index from one version to another.
 type Delta struct {
 	Version int64
+	Base    int64 // another one, and what was loaded before is worth nothing
 	Rows    []Row
 	Removed []string
 	Whole   bool // Rows is everything up to Version; what the index had goes
@@ -45,6 +47,7 @@ type cached struct {
 
 	turn    chan struct{} // holds one token; who has it may load
 	version int64         // of index; changed and read by who has the token
+	base    int64         // the same
 	index   atomic.Pointer[Index]
 }
 
@@ -144,7 +147,7 @@ func (c *Cache) load(ctx context.Context, e *cached) (more bool, err error) {
 	if x != nil {
 		since = e.version
 	}
-	delta, err := c.loader.Load(ctx, e.key, since)
+	delta, err := c.loader.Load(ctx, e.key, since, e.base)
 	if err != nil {
 		return false, err
 	}
@@ -157,7 +160,7 @@ func (c *Cache) load(ctx context.Context, e *cached) (more bool, err error) {
 			return false, fmt.Errorf("load the index of %s: %w", e.key, err)
 		}
 	}
-	e.version = delta.Version
+	e.version, e.base = delta.Version, delta.Base
 	e.index.Store(x)
 	return delta.More, nil
 }

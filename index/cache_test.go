@@ -73,7 +73,7 @@ func (t *table) version(key string) (int64, error) {
 	return 0, t.err
 }
 
-func (t *table) Load(ctx context.Context, key string, since int64) (index.Delta, error) {
+func (t *table) Load(ctx context.Context, key string, since, _ int64) (index.Delta, error) {
 	if version, err := t.version(key); err != nil || version == since {
 		return index.Delta{Version: version}, err
 	}
@@ -238,7 +238,7 @@ type parts struct {
 	after  func(n int) // called when so many rows have been loaded
 }
 
-func (p *parts) Load(ctx context.Context, _ string, since int64) (index.Delta, error) {
+func (p *parts) Load(ctx context.Context, _ string, since, _ int64) (index.Delta, error) {
 	if ctx.Err() != nil {
 		return index.Delta{}, context.Cause(ctx)
 	}

@@ -281,7 +281,7 @@ func (r *fixture) wantRecall(what string, a memory.Ask, want ...string) {
 func (r *fixture) vectorsIn(character, model string) (with, all int) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) error {
-		c, err := tx.Memory.MemoryChanges(character, 0, 0)
+		c, err := tx.Memory.MemoryChanges(character, 0, 0, 0)
 		if err != nil {
 			return err
 		}

@@ -88,17 +88,20 @@ func scopeOf(key string) Scope {
 // thousand texts, and the next one goes on.
 const loadAtOnce = 2000
 
-func (l loader) Load(ctx context.Context, key string, since int64) (index.Delta, error) {
+func (l loader) Load(ctx context.Context, key string, since, base int64) (index.Delta, error) {
 	var changes *Changes
 	scope := scopeOf(key)
 	err := l.store.View(ctx, scope.UserID, func(tx Tx) (err error) {
-		changes, err = tx.MemoryChanges(scope.CharacterID, since, loadAtOnce)
+		changes, err = tx.MemoryChanges(scope.CharacterID, since, base, loadAtOnce)
 		return err
 	})
 	if err != nil {
 		return index.Delta{}, err
 	}
-	d := index.Delta{Version: changes.Version, Removed: changes.Gone, Whole: changes.Whole, More: changes.More, Rows: make([]index.Row, len(changes.Units))}
+	d := index.Delta{
+		Version: changes.Version, Base: changes.Base, Removed: changes.Gone, Whole: changes.Whole, More: changes.More,
+		Rows: make([]index.Row, len(changes.Units)),
+	}
 	for i := range changes.Units {
 		d.Rows[i] = changes.Units[i].Row()
 	}

@@ -46,8 +46,9 @@ type ScopeTx interface {
 	// MemoryChanges returns what has changed since a version; since 0, everything. Units are
 	// texts, in all revisions, and facts, in all versions that can count on some branch
 	// (active, superseded, retired by a run), each with its vectors. With a limit, there are
-	// about so many of the oldest changes, and all of a version; 0 = all.
-	MemoryChanges(characterID string, since int64, limit int) (*Changes, error)
+	// about so many of the oldest changes, and all of a version; 0 = all. base is the Base of
+	// the changes that were read up to since.
+	MemoryChanges(characterID string, since, base int64, limit int) (*Changes, error)
 	// WithoutVector returns units without a vector of a model, at most limit, each content
 	// once.
 	WithoutVector(characterID, model string, limit int) ([]Content, error)
@@ -60,8 +61,9 @@ type ScopeTx interface {
 
 type Changes struct {
 	Version int64
-	Whole   bool // Units is everything up to Version; what was there before goes
-	More    bool // there are later changes
+	Base    int64 // another one since a purge or a deletion, after which everything is read again
+	Whole   bool  // Units is everything up to Version; what was there before goes
+	More    bool  // there are later changes
 	Units   []Unit
 	Gone    []string // ids of units that are not searched any more
 }

@@ -152,7 +152,8 @@ func endGeneration(tx Tx, conversationID, id, by string, decide func(*chat.Gener
 	if err != nil {
 		return endedGeneration{}, err
 	}
-	if err := tx.UpdateGeneration(g); fault.Is(err, fault.NotFound) { // only the lock of a conversation keeps others away
+	// A deleted conversation has no lock: another process may have ended it since.
+	if err := tx.UpdateGeneration(g); fault.Is(err, fault.NotFound) {
 		return endedGeneration{}, errLost
 	} else if err != nil {
 		return endedGeneration{}, err

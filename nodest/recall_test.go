@@ -281,29 +281,28 @@ func TestATurnGoesOnWithoutItsMemories(t *testing.T) {
 	}
 }
 
-// slowMemoryStore loads a memory change by change, and takes its time after the first one.
-type slowMemoryStore struct {
-	memory.Store
-	pause time.Duration
-}
+// slowMemoryStore loads a memory change by change, and takes more than half of the time that
+// there is after the first one.
+type slowMemoryStore struct{ memory.Store }
 
 func (s slowMemoryStore) View(ctx context.Context, userID string, fn func(memory.Tx) error) error {
 	return s.Store.View(ctx, userID, func(tx memory.Tx) error {
-		tx.ScopeTx = slowScope{tx.ScopeTx, s.pause}
+		tx.ScopeTx = slowScope{tx.ScopeTx, ctx}
 		return fn(tx)
 	})
 }
 
 type slowScope struct {
 	memory.ScopeTx
-	pause time.Duration
+	ctx context.Context
 }
 
-func (s slowScope) MemoryChanges(characterID string, since int64, _ int) (*memory.Changes, error) {
+func (s slowScope) MemoryChanges(characterID string, since, base int64, _ int) (*memory.Changes, error) {
 	if since > 0 {
-		<-time.After(s.pause)
+		until, _ := s.ctx.Deadline()
+		<-time.After(time.Until(until) * 11 / 20)
 	}
-	return s.ScopeTx.MemoryChanges(characterID, since, 1)
+	return s.ScopeTx.MemoryChanges(characterID, since, base, 1)
 }
 
 func TestATurnSaysWhenOnlyAPartOfTheMemoryWasSearched(t *testing.T) {
@@ -311,8 +310,7 @@ func TestATurnSaysWhenOnlyAPartOfTheMemoryWasSearched(t *testing.T) {
 	alice := s.character(alicesCard)
 	first := s.sendAndWait(s.chatWith(alice.ID), birthday)
 	s.sendAndWait(s.chatWith(alice.ID), "I like tea.")
-	const limit = time.Second
-	s.useMemory(memory.New(slowMemoryStore{s.db.Memory(), limit * 6 / 10}, memory.Options{Log: discardLog}), limit)
+	s.useMemory(memory.New(slowMemoryStore{s.db.Memory()}, memory.Options{Log: discardLog}), 3*time.Second)
 	reply := s.sendAndWait(s.chatWith(alice.ID), birthdayQuestion)
 	memories, warnings, _ := s.contextOf(reply.GenerationID)
 	if !slices.Equal(warnings, []string{"memory_incomplete"}) || len(memories) == 0 {

@@ -59,7 +59,7 @@ type Options struct {
 	FrameBytes     int64         // frame from a client; default 256 KiB
 	QueueBytes     int           // waiting for one connection; default 1 MiB
 	Connections    int           // WebSockets and event streams of the process; default 10,000
-	PerUser        int           // WebSockets and event streams of a user; default 8
+	PerUser        int           // WebSockets and event streams of a user; default 8, or two for each of Generations
 	PerNetwork     int           // WebSockets of an address that have not signed in; default 256
 	PerDevice      int           // WebSockets of a device; default 3
 	CommandsPer10s int           // per WebSocket; default 50
@@ -85,7 +85,6 @@ func (o Options) withDefaults() Options {
 	o.WorkBytes = cmp.Or(o.WorkBytes, 1<<30)
 	o.QueueBytes = cmp.Or(o.QueueBytes, 1<<20)
 	o.Connections = cmp.Or(o.Connections, 10_000)
-	o.PerUser = cmp.Or(o.PerUser, 8)
 	o.PerNetwork = cmp.Or(o.PerNetwork, 256)
 	o.PerDevice = cmp.Or(o.PerDevice, 3)
 	o.CommandsPer10s = cmp.Or(o.CommandsPer10s, 50)
@@ -96,6 +95,7 @@ func (o Options) withDefaults() Options {
 	o.Tick = cmp.Or(o.Tick, time.Second)
 	o.DrainNotice = cmp.Or(o.DrainNotice, 10*time.Second)
 	o.Generations = cmp.Or(o.Generations, 2)
+	o.PerUser = cmp.Or(o.PerUser, max(8, 2*o.Generations))
 	return o
 }
 

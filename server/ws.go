@@ -190,8 +190,8 @@ func (k *sockets) add(c *socket, run func()) bool {
 	return true
 }
 
-// enter registers a connection that has signed in, of WebSocket and SSE alike. Where the device or the user
-// has too many, the oldest one is closed in its favour.
+// enter registers a connection that has signed in, a WebSocket or a stream of events. Where
+// the device or the user has too many, the oldest one is closed in its favour.
 func (k *sockets) enter(c *socket) {
 	k.mu.Lock()
 	user := c.userID()

@@ -17,10 +17,10 @@ func BenchmarkMemoryChanges(b *testing.B) {
 		const units = 10_000
 		c := newChat(b, postgres, 0)
 		c.talkAndEmbed(b, units)
-		version := int64(0)
+		since := &memory.Changes{}
 		load := func(b *testing.B, want int) {
 			err := c.db.View(context.Background(), c.user, func(tx nodest.Tx) error {
-				changes, err := tx.Memory.MemoryChanges(c.character, version, 0)
+				changes, err := tx.Memory.MemoryChanges(c.character, since.Version, since.Base, 0)
 				if err == nil && len(changes.Units) != want {
 					b.Fatal(len(changes.Units))
 				}
@@ -36,7 +36,7 @@ func BenchmarkMemoryChanges(b *testing.B) {
 			}
 		})
 		err := c.db.View(context.Background(), c.user, func(tx nodest.Tx) (err error) {
-			version, err = tx.Memory.MemoryVersion(c.character)
+			since, err = tx.Memory.MemoryChanges(c.character, 0, 0, 0)
 			return err
 		})
 		if err != nil {

@@ -69,7 +69,7 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantNotFound(e, err)
 	},
 	"MemoryChanges": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := tx.Memory.MemoryChanges(x.character, 0, 0)
+		_, err := tx.Memory.MemoryChanges(x.character, 0, 0, 0)
 		return wantNotFound(e, err)
 	},
 	"WithoutVector": func(e *env, tx nodest.Tx, x fixture) error {

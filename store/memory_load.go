@@ -21,12 +21,12 @@ func counts(table string) string {
 
 // MemoryChanges reads the texts and the facts of a scope that changed, with plain
 // scans: an index of a long life is loaded on the way of a message.
-func (t *tx) MemoryChanges(characterID string, since int64, limit int) (*memory.Changes, error) {
+func (t *tx) MemoryChanges(characterID string, since, base int64, limit int) (*memory.Changes, error) {
 	at, err := t.scope(characterID)
 	if err != nil {
 		return nil, err
 	}
-	c := &memory.Changes{Version: at.Version, Whole: since < at.WholeVersion || since > at.Version || since <= 0}
+	c := &memory.Changes{Version: at.Version, Base: at.WholeVersion, Whole: base != at.WholeVersion || since > at.Version || since <= 0}
 	if c.Whole {
 		since = 0
 	}

@@ -125,12 +125,12 @@ func TestNothingIsLeftOfAForgottenText(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		r := e.remember("mine")
 		revision := r.messages[0].Swipes[0].RevisionID
-		version := e.changes(r.character, 0).Version
+		before := e.changes(r.character, &memory.Changes{})
 		e.update(func(tx nodest.Tx) error { return tx.Memory.ForgetTexts(r.character, revision, id()) })
 		e.equal("places of its words", append(e.mentions("zebra"), e.mentions(memory.ContentHash("mine zebra"))...), []string(nil))
 		e.equal("places of its id", e.mentions(revision), []string{"memories.evidence", "memory_texts.revision_id"})
 		e.equal("uses", e.uses(r.messages[1].ID), []string{"1 fact"})
-		c := e.changes(r.character, version)
+		c := e.changes(r.character, before)
 		e.equal("change", []any{c.Whole, c.Gone, len(c.Units)}, []any{false, []string{revision}, 0})
 		e.view(func(tx nodest.Tx) error {
 			shown, err := tx.Memory.Shown(nil, []memory.Evidence{evidenceOf(r.messages[0]), evidenceOf(r.messages[1])})
@@ -182,10 +182,10 @@ func TestMaintenanceRemovesMemoriesOfDeletedChats(t *testing.T) {
 		e.equal("units after the deletion", names(e.units(r.character)), []string{"both", "mine new", "mine old", "something else", "written by the user"})
 		e.maintain()
 		e.equal("texts before 30 days", e.userRows("memory_texts"), int64(3))
-		version := e.changes(r.character, 0).Version
+		before := e.changes(r.character, &memory.Changes{})
 		e.clock.advance(31 * day)
 		e.maintain()
-		c := e.changes(r.character, version)
+		c := e.changes(r.character, before)
 		e.equal("units after maintenance", []any{c.Whole, names(c.Units)}, []any{true, []string{"both", "something else", "written by the user"}})
 		e.equal("places of its words", e.mentions("mine"), []string(nil))
 		for table, n := range map[string]int64{"memories": 2, "memory_texts": 1, "memory_vectors": 3, "memory_suggestions": 0, "memory_uses": 0} {
@@ -324,7 +324,7 @@ func TestALargeMemoryIsReadInOneCall(t *testing.T) {
 		conv := e.chat(character)
 		all := e.talk(conv, "", 1100)
 		e.embedAll(character)
-		c := e.changes(character, 1)
+		c := e.changes(character, &memory.Changes{Version: 1, Base: 1})
 		e.equal("units", []any{c.Whole, len(c.Units)}, []any{false, 1100})
 		for _, u := range c.Units {
 			e.equal("vectors", u.Vectors, []index.Kept{{Model: "m", Packed: index.Packed{127}}})

@@ -167,8 +167,8 @@ type randomMemory struct {
 	chats     []string
 	messages  map[string][]*chat.Message // by conversation
 	facts     []*memory.Memory
-	learned   int // facts ever
-	version   int64
+	learned   int            // facts ever
+	loaded    memory.Changes // the last
 	applied   map[string]string
 	everSeen  map[string]bool // ids of all units that ever existed
 }
@@ -183,12 +183,12 @@ func (s *randomMemory) catchUp() {
 	s.Helper()
 	var version int64
 	s.view(func(tx nodest.Tx) (err error) { version, err = tx.Memory.MemoryVersion(s.character); return err })
-	c := s.changes(s.character, s.version)
+	c := s.changes(s.character, &s.loaded)
 	s.equal("version", c.Version, version)
-	if c.Version < s.version {
-		s.Errorf("version %d comes after %d", c.Version, s.version)
+	if c.Version < s.loaded.Version {
+		s.Errorf("version %d comes after %d", c.Version, s.loaded.Version)
 	}
-	s.version = c.Version
+	s.loaded = *c
 	if c.Whole {
 		clear(s.applied)
 	}
@@ -211,7 +211,7 @@ func TestMemoryChangesLeadToTheCurrentState(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		s := &randomMemory{env: e, rnd: random(e.T), character: e.character(), messages: map[string][]*chat.Message{}, applied: map[string]string{}, everSeen: map[string]bool{}}
 		s.catchUp()
-		s.equal("version before anything was said", s.version, 0)
+		s.equal("version before anything was said", s.loaded.Version, 0)
 		for range atLeast(120, 1000) {
 			for range 1 + s.rnd.IntN(3) {
 				s.clock.advance(time.Hour)

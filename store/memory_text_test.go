@@ -35,46 +35,65 @@ func (e *env) chat(character string) string {
 // units loads the whole memory of a character.
 func (e *env) units(character string) []memory.Unit {
 	e.Helper()
-	return e.changes(character, 0).Units
+	return e.changes(character, &memory.Changes{}).Units
 }
 
-func (e *env) changes(character string, since int64) (c *memory.Changes) {
+// changes loads what has changed in the memory of a character after what was loaded before.
+func (e *env) changes(character string, before *memory.Changes) *memory.Changes {
+	e.Helper()
+	return e.someChanges(character, before, 0)
+}
+
+func (e *env) someChanges(character string, before *memory.Changes, limit int) (c *memory.Changes) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) (err error) {
-		c, err = tx.Memory.MemoryChanges(character, since, 0)
+		c, err = tx.Memory.MemoryChanges(character, before.Version, before.Base, limit)
 		return err
 	})
 	return c
 }
 
-// In parts, a memory is loaded as it is in one piece, and each change once.
+// In parts, a memory is loaded as it is in one piece, and each change once, also after a chat
+// was deleted. A deletion in between has everything loaded again.
 func TestAMemoryIsLoadedInParts(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
-		conv, parent := e.chat(character), ""
-		for i := range 20 {
-			parent = e.say(conv, parent, fmt.Sprint("text ", i)).ID
-		}
-		whole := e.changes(character, 0)
-		since, loaded := int64(0), []string{}
-		for more := true; more; {
-			var c *memory.Changes
-			e.view(func(tx nodest.Tx) (err error) {
-				c, err = tx.Memory.MemoryChanges(character, since, 6)
-				return err
-			})
-			if c.Whole != (since == 0) || len(c.Units) > 6 || c.Version <= since {
-				t.Fatalf("since %d: %d units up to %d, whole: %v", since, len(c.Units), c.Version, c.Whole)
+		conv, last := e.chat(character), &chat.Message{}
+		say := func() {
+			for range 10 {
+				last = e.say(conv, last.ID, "text")
 			}
-			for _, u := range c.Units {
-				loaded = append(loaded, u.ID)
+		}
+		deleteOther := func() {
+			other := e.chat(character)
+			e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(other) })
+		}
+		load := func() *memory.Changes {
+			whole := e.changes(character, &memory.Changes{})
+			c, loaded := &memory.Changes{More: true}, []string{}
+			for c.More {
+				before := c
+				c = e.someChanges(character, before, 6)
+				if c.Whole != (before.Version == 0) || len(c.Units) > 6 || c.Version <= before.Version {
+					t.Fatalf("since %d: %d units up to %d, whole: %v", before.Version, len(c.Units), c.Version, c.Whole)
+				}
+				for _, u := range c.Units {
+					loaded = append(loaded, u.ID)
+				}
 			}
-			since, more = c.Version, c.More
+			slices.Sort(loaded)
+			if distinct := slices.Compact(slices.Clone(loaded)); c.Version != whole.Version || len(loaded) != len(whole.Units) || len(distinct) != len(loaded) {
+				t.Errorf("%d units, %d distinct, up to version %d; want %d up to %d", len(loaded), len(distinct), c.Version, len(whole.Units), whole.Version)
+			}
+			return c
 		}
-		slices.Sort(loaded)
-		if distinct := slices.Compact(slices.Clone(loaded)); since != whole.Version || len(loaded) != len(whole.Units) || len(distinct) != len(loaded) {
-			t.Errorf("%d units, %d distinct, up to version %d; want %d up to %d", len(loaded), len(distinct), since, len(whole.Units), whole.Version)
-		}
+		say()
+		load()
+		deleteOther()
+		say()
+		before := load()
+		deleteOther()
+		e.equal("whole after a deletion", e.someChanges(character, before, 6).Whole, true)
 	})
 }
 
@@ -177,7 +196,7 @@ func TestMemoryTreatsCopiesLikeTheirOriginals(t *testing.T) {
 		e.equal("a text after it", e.memoryTexts(fork.ID)[13], "14 3 user Ada on false")
 
 		// An archive also brings older texts.
-		version := e.changes(character, 0).Version
+		before := e.changes(character, &memory.Changes{})
 		s := &randomHistory{env: e, conv: conv}
 		copied, _ := s.reload()
 		old := e.memoryTexts(copied)
@@ -186,7 +205,7 @@ func TestMemoryTreatsCopiesLikeTheirOriginals(t *testing.T) {
 		all4 = append(all4, "2 1 user Ada text 2 true") // forgetting does not extend to the archive's copy
 		slices.Sort(all4)
 		e.equal("of the archive", strings.Join(old, "\n"), strings.Join(all4, "\n"))
-		c := e.changes(character, version)
+		c := e.changes(character, before)
 		e.equal("units that came with it", []any{c.Whole, len(c.Units), len(c.Gone)}, []any{false, 14, 0})
 	})
 }

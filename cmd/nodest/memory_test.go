@@ -359,7 +359,7 @@ func (r *memoryServer) wantVectors(model string, texts int) {
 	users, err := db.Users(r.t.Context())
 	require.NoError(r.t, err)
 	require.NoError(r.t, db.Memory().View(r.t.Context(), users[0].ID, func(tx memory.Tx) error {
-		all, err := tx.MemoryChanges(r.character, 0, 0)
+		all, err := tx.MemoryChanges(r.character, 0, 0, 0)
 		if err != nil {
 			return err
 		}

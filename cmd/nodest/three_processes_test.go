@@ -27,8 +27,9 @@ import (
 
 // TestThreeProcessesNeverDoubleAReply lets clients send, repeat, cancel and regenerate at
 // random ones of three servers on one PostgreSQL database, while these are killed and
-// started again, or stopped for longer than their leases. Every message is stored once; every request has one generation, which
-// ended once and wrote at most one text. NODEST_LONG=1 makes 200 kills.
+// started again, or stopped for longer than their leases. Every message is stored once;
+// every request has one generation, which ended once and wrote at most one text.
+// NODEST_LONG=1 makes 200 kills.
 func TestThreeProcessesNeverDoubleAReply(t *testing.T) {
 	t.Parallel()
 	database := storetest.PostgresURL(t)
