@@ -165,8 +165,14 @@ func writeHistory(tx chat.Tx, doc *object, conv *chat.Conversation, there map[st
 	if len(rewinds) > 0 {
 		doc.put("rewinds", rewinds)
 	}
-	return doc.listIf("saves", len(saves), func(add func(any) error) error {
-		for _, id := range slices.Backward(saves) {
+	return writeSaves(tx, doc, saves)
+}
+
+// writeSaves writes save points, given by their ids, the newest first, as a list with the
+// oldest first.
+func writeSaves(tx chat.Tx, doc *object, ids []string) error {
+	return doc.listIf("saves", len(ids), func(add func(any) error) error {
+		for _, id := range slices.Backward(ids) {
 			s, err := tx.Save(id)
 			if err != nil {
 				return err

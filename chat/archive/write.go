@@ -17,8 +17,6 @@ func (w writer) value(v any) error {
 	return err
 }
 
-func (w writer) text(s string) { _, _ = w.WriteString(s) }
-
 // object writes an object member by member. It is not empty.
 type object struct {
 	writer
