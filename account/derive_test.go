@@ -100,3 +100,50 @@ func TestALinkForSomebodyElseEndsWithTheOwnersToken(t *testing.T) {
 }
 
 func first[T any](secret string, _ T, _ error) string { return secret }
+
+func TestAPasswordMakesTokensAndLinksThatStandForThemselves(t *testing.T) {
+	ctx := t.Context()
+	o := newTestService(t)
+	ann := o.member(t, "ann")
+	who, err := o.Authenticate(ctx, first(o.Login(ctx, "ann", "correct horse", "1.2.3.4")))
+	require.NoError(t, err)
+	alone, err := o.Alone(ctx, who, ptr("correct horse"))
+	require.NoError(t, err)
+	lasting, token, err := o.CreateToken(ctx, alone, "app", 365*24*time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, o.Now().Add(365*24*time.Hour), *token.ExpiresAt)
+	link, _, err := o.NewLink(ctx, alone, "")
+	require.NoError(t, err)
+	same, err := o.Alone(ctx, who, nil)
+	require.NoError(t, err)
+	require.Equal(t, who, same)
+	require.NoError(t, o.RevokeToken(ctx, ann.ID, who.TokenID))
+	_, err = o.Authenticate(ctx, lasting)
+	require.NoError(t, err)
+	phone, _, err := o.SignIn(ctx, link, "1.2.3.4")
+	require.NoError(t, err)
+	_, err = o.Authenticate(ctx, phone)
+	require.NoError(t, err)
+}
+
+func TestAStolenTokenCannotGuessThePasswordForALastingOne(t *testing.T) {
+	ctx := t.Context()
+	o := newTestService(t)
+	o.member(t, "ann")
+	who, err := o.Authenticate(ctx, first(o.Login(ctx, "ann", "correct horse", "1.2.3.4")))
+	require.NoError(t, err)
+	for range 5 {
+		_, err = o.Alone(ctx, who, ptr("a guess"))
+		requireCode(t, err, fault.Invalid)
+	}
+	_, err = o.Alone(ctx, who, ptr("correct horse"))
+	requireCode(t, err, fault.RateLimited)
+}
+
+func TestWhoHasNoPasswordCannotConfirmIt(t *testing.T) {
+	o := newTestService(t)
+	_, err := o.Alone(t.Context(), identityOf(o.owner(t)), ptr(""))
+	requireCode(t, err, fault.Invalid)
+}
+
+func ptr(s string) *string { return &s }

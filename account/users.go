@@ -113,6 +113,29 @@ func (s *Service) mayUpdate(ctx context.Context, by *Identity, id string, p User
 	return u, err
 }
 
+// Alone returns an identity to make tokens and links with that stand for themselves: what it
+// makes does not end with the token of by. That takes the current password of the user, so
+// that whoever has stolen a token cannot make one that lasts. Without a password (nil) it
+// returns by itself.
+//
+// Errors: Invalid (field currentPassword) for a wrong one, and for a user without one.
+func (s *Service) Alone(ctx context.Context, by *Identity, password *string) (*Identity, error) {
+	if password == nil {
+		return by, nil
+	}
+	u, err := s.store.User(ctx, by.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	if u.PasswordHash == "" {
+		return nil, fault.InvalidField("currentPassword", "wrong", "the account has no password")
+	}
+	if err := s.knowsPassword(ctx, u, password); err != nil {
+		return nil, err
+	}
+	return &Identity{User: u}, nil
+}
+
 // knowsPassword checks the current password of somebody who is signed in.
 // Guessing it is limited as signing in is.
 func (s *Service) knowsPassword(ctx context.Context, u *User, password *string) error {

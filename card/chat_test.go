@@ -24,7 +24,7 @@ func mustChat(t *testing.T, file string) *card.Chat {
 
 func mustLines(t *testing.T, chat *card.Chat) []string {
 	t.Helper()
-	file := card.ExportChat(chat)
+	file := exportChat(chat)
 	return strings.Split(strings.TrimSuffix(string(file), "\n"), "\n")
 }
 

@@ -8,21 +8,10 @@ import (
 	"time"
 )
 
-// ExportChat writes a log as SillyTavern JSONL. A line or header that says the
-// same as its Raw form is written as it came; otherwise the fields of Raw that
-// ChatMessage does not cover are kept.
-func ExportChat(chat *Chat) []byte {
-	var b bytes.Buffer
-	b.Write(chat.header())
-	b.WriteByte('\n')
-	for _, m := range chat.Messages {
-		b.Write(m.line())
-		b.WriteByte('\n')
-	}
-	return b.Bytes()
-}
-
-func (c *Chat) header() json.RawMessage {
+// HeaderLine is the first line of a log as SillyTavern JSONL, without its line break. A
+// header that says the same as its Raw form is written as it came; otherwise the fields of
+// Raw that Chat does not cover are kept. So it is with ChatMessage.Line.
+func (c *Chat) HeaderLine() json.RawMessage {
 	metadata := valueOr(c.Metadata, map[string]any{})
 	if !absent(c.Header) {
 		o, err := parseObject(c.Header)
@@ -50,7 +39,8 @@ func oneLine(doc json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-func (m ChatMessage) line() json.RawMessage {
+// Line is the line of a message, without its line break.
+func (m ChatMessage) Line() json.RawMessage {
 	o, err := parseObject(m.Raw)
 	if err == nil && m.equal(parseMessage(m.Raw)) {
 		return oneLine(m.Raw)

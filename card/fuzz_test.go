@@ -169,7 +169,7 @@ func FuzzChat(f *testing.F) {
 			explained(t, err)
 			return
 		}
-		file := card.ExportChat(first)
+		file := exportChat(first)
 		again, err := card.ImportChat(file, card.ChatNames{}, card.Limits{})
 		if err != nil {
 			t.Fatalf("the export is refused: %v\n%s", err, file)

@@ -148,7 +148,7 @@ func TestGoldenChatImport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file := card.ExportChat(chat)
+		file := exportChat(chat)
 		if diff := cmp.Diff(want.Lines, lines(t, file)); diff != "" {
 			t.Errorf("lines (-want +got):\n%s", diff)
 		}

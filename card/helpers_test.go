@@ -43,6 +43,15 @@ func mustExport(t *testing.T, ch *card.Character, format card.Format, spec card.
 	return file
 }
 
+// exportChat is the file of a log.
+func exportChat(chat *card.Chat) []byte {
+	file := append(chat.HeaderLine(), '\n')
+	for _, m := range chat.Messages {
+		file = append(append(file, m.Line()...), '\n')
+	}
+	return file
+}
+
 // wantCode fails unless err has the code and contains words.
 func wantCode(t *testing.T, err error, code fault.Code, words string) {
 	t.Helper()

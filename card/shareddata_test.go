@@ -178,7 +178,7 @@ func TestEverySharedChatSurvivesExport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file := card.ExportChat(chat)
+		file := exportChat(chat)
 		again, err := card.ImportChat(file, card.ChatNames{}, card.Limits{})
 		if err != nil {
 			t.Fatal(err)

@@ -110,6 +110,31 @@ func ShownBranch(tx Tx, conv *Conversation) ([]*Message, error) {
 	return path, err
 }
 
+// walkPage is how many messages a walk holds at a time.
+const walkPage = 100
+
+// Walk calls f for each message of the shown branch, oldest first. It holds some of them
+// at a time.
+func Walk(tx Tx, conv *Conversation, f func(*Message) error) error {
+	if conv.HeadID == "" {
+		return nil
+	}
+	for after, more := "", true; more; {
+		var page []*Message
+		var err error
+		if page, more, err = tx.PathAfter(conv.ID, conv.HeadID, after, walkPage); err != nil {
+			return err
+		}
+		for _, m := range page {
+			if err := f(m); err != nil {
+				return err
+			}
+			after = m.ID
+		}
+	}
+	return nil
+}
+
 // InPrompt are the messages of a branch that go into a prompt. Hidden messages and
 // places without a text are left out, and so is a failed exchange: a reply that failed
 // before its first word, with the message that it was to answer.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -145,6 +146,40 @@ func (svc *Service) Save(ctx context.Context, userID, saveID, before string, lim
 		v := &SaveView{Save: s}
 		return v, v.Read(tx, before, limit)
 	})
+}
+
+// WalkBack calls f for each message of the save point as it was, the newest first. It
+// holds some of them at a time.
+func (s *Save) WalkBack(tx Tx, f func(*Message)) error {
+	for before, more := "", s.HeadID != ""; more; {
+		var page []*Message
+		var err error
+		if page, more, err = tx.PathAt(s.ConversationID, s.Version, s.HeadID, before, walkPage); err != nil {
+			return err
+		}
+		for _, m := range slices.Backward(page) {
+			f(m)
+			before = m.ID
+		}
+	}
+	return nil
+}
+
+// WalkOf calls f for messages of the save point as they were, given by their ids, oldest
+// first. It holds some of them at a time.
+func (s *Save) WalkOf(tx Tx, ids []string, f func(*Message) error) error {
+	for some := range slices.Chunk(ids, walkPage) {
+		page, err := tx.MessagesAt(s.ConversationID, s.Version, some)
+		if err != nil {
+			return err
+		}
+		for _, m := range page {
+			if err := f(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Read fills in the messages before one; limit 0 = all of them.

@@ -101,8 +101,8 @@ type HistoryTx interface {
 	// points, likewise. Its cost grows with the number of branches, not with their length.
 	Tree(conversationID string, limit int) (*Tree, error)
 	// PathAfter returns at most limit messages of the path that ends in headID, oldest
-	// first: those that follow afterID. Deleted messages are left out. fault.NotFound if
-	// afterID is not on the path. Its cost does not depend on the length of the chat.
+	// first: those that follow afterID ("" = from its beginning). Deleted messages are left
+	// out. fault.NotFound if afterID is not on the path. Its cost does not depend on the length of the chat.
 	PathAfter(conversationID, headID, afterID string, limit int) (items []*Message, more bool, err error)
 	// OnPath returns those of the messages that are on the path that ends in headID,
 	// deleted or not.
@@ -165,8 +165,10 @@ type SaveTx interface {
 // ArchiveTx reads and stores whole conversations, with all branches, texts and
 // states. It trusts that what it stores was checked as a file is.
 type ArchiveTx interface {
-	// Dump reads all messages by seq, each with every revision and state.
-	Dump(conversationID string) ([]*DumpedMessage, error)
+	// Dump reads messages by seq, each with every revision and state: at most limit, those
+	// that follow a seq (0 = from the first). It ends earlier after some megabytes of text,
+	// and returns none at the end.
+	Dump(conversationID string, after int64, limit int) ([]*DumpedMessage, error)
 	// BeginLoad stores c hidden, as if it were deleted; a load that is never
 	// finished is removed like a deleted conversation. Load adds messages by
 	// ascending seq, with the ids, versions and seqs that they carry. FinishLoad

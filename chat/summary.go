@@ -25,8 +25,8 @@ type SummaryTx interface {
 	// Summary returns one as it was at a version of its conversation (0 = now),
 	// deleted or not.
 	Summary(id string, version int64) (*KeptSummary, error)
-	// Summaries lists those of a conversation that are not deleted, the highest
-	// generation first.
+	// Summaries lists those of a conversation that are not deleted, the highest generation
+	// first: at most 200.
 	Summaries(conversationID string) ([]*KeptSummary, error)
 	// SummariesOn names those whose last message is on the branch that ends in
 	// headID, the deleted ones too, the highest generation first.

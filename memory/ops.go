@@ -153,7 +153,7 @@ func (s *Service) Restore(ctx context.Context, c *op.Call, characterID, id strin
 	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return restore(tx, c.By(), characterID, id) })
 }
 
-// History returns the versions of a memory, oldest first.
+// History returns the newest 1,000 versions of a memory, oldest first.
 func (s *Service) History(ctx context.Context, userID, characterID, id string) ([]Memory, error) {
 	return op.Read(ctx, s.store, userID, func(tx Tx) ([]Memory, error) { return history(tx, characterID, id) })
 }

@@ -265,9 +265,12 @@ func restore(tx Tx, by, characterID, id string) (*Memory, error) {
 	return newest, EmitWritten(tx, by, characterID, opRestored, newest.ID)
 }
 
+// listedVersions bounds a list of versions, which has no pages.
+const listedVersions = 1000
+
 func history(tx Tx, characterID, id string) ([]Memory, error) {
 	versions, _, err := versionsOf(tx, characterID, id)
-	return versions, err
+	return versions[max(0, len(versions)-listedVersions):], err
 }
 
 // What a user decides about a suggestion.

@@ -86,7 +86,7 @@ func (h *chatFixture) eventfulChat(t *testing.T) *chat.Conversation {
 	must(t, err)
 	_, err = h.Chats.CreateSave(t.Context(), h.call(), chat.SaveInput{ConversationID: conv.ID, Description: "second", Thumbnail: "https://example.com/2.png"})
 	must(t, err)
-	file, _, err := h.Archives.ExportSave(t.Context(), me, first.ID)
+	file, _, err := written(t.Context(), h.Archives.ExportSave, me, first.ID)
 	must(t, err)
 	file = bytes.Replace(file, []byte(`"sender"`), []byte(`"mood":"calm","sender"`), 1)
 	file = bytes.Replace(file, []byte(`"description":"first"`), []byte(`"description":"from a file","chapter":3`), 1)
@@ -113,7 +113,7 @@ func (h *chatFixture) eventfulChat(t *testing.T) *chat.Conversation {
 func TestAnArchiveRoundTripKeepsTheWholeConversation(t *testing.T) {
 	h := newChatFixture(t)
 	conv := h.eventfulChat(t)
-	first, filename, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
+	first, filename, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
 	must(t, err)
 	if filepath.Ext(filename) != ".json" {
 		t.Errorf("file name = %q", filename)
@@ -125,7 +125,7 @@ func TestAnArchiveRoundTripKeepsTheWholeConversation(t *testing.T) {
 	if events := strings.Join(h.takeEventTypes(), " "); events != "chat.created" {
 		t.Errorf("events = %s", events)
 	}
-	second, _, err := h.Archives.ExportArchive(t.Context(), me, loaded.ID)
+	second, _, err := written(t.Context(), h.Archives.ExportArchive, me, loaded.ID)
 	must(t, err)
 	if a, b := numberIDs(t, first), numberIDs(t, second); a != b {
 		t.Errorf("the archive of the import differs at %s", firstDifference(a, b))
@@ -159,7 +159,7 @@ func firstDifference(a, b string) string {
 func TestImportedSavePointsRestore(t *testing.T) {
 	h := newChatFixture(t)
 	conv := h.eventfulChat(t)
-	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
+	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
 	must(t, err)
 	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
 	must(t, err)
@@ -174,7 +174,7 @@ func TestImportedSavePointsRestore(t *testing.T) {
 	}
 	for i := range old {
 		if old[i].ImportedAt != nil { // unknown members of the file are kept
-			file, _, err := h.Archives.ExportSave(t.Context(), me, fresh[i].ID)
+			file, _, err := written(t.Context(), h.Archives.ExportSave, me, fresh[i].ID)
 			must(t, err)
 			if !bytes.Contains(file, []byte(`"mood":"calm"`)) || !bytes.Contains(file, []byte(`"chapter":3`)) {
 				t.Errorf("the exported save point is %s", file)
@@ -216,9 +216,9 @@ func TestAnotherUsersArchiveBringsOnlyItsTexts(t *testing.T) {
 	settings := json.RawMessage(`{"characterId":"` + conv.CharacterID + `"}`)
 	_, err := h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: conv.ID, Settings: settings})
 	must(t, err)
-	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
+	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
 	must(t, err)
-	_, _, err = h.Archives.ExportArchive(t.Context(), stranger, conv.ID)
+	_, _, err = written(t.Context(), h.Archives.ExportArchive, stranger, conv.ID)
 	wantError(t, err, fault.NotFound, "")
 	theirs := &op.Call{UserID: stranger}
 	_, err = h.Archives.ImportArchive(t.Context(), theirs, conv.CharacterID, data)
@@ -254,7 +254,7 @@ func TestAnArchiveMarksAReplyBeingWrittenAsInterrupted(t *testing.T) {
 	s.model.enqueue(reply)
 	sent := s.send(c, "Tell me")
 	<-reply.started
-	data, _, err := s.Archives.ExportArchive(t.Context(), ann, c.ID)
+	data, _, err := written(t.Context(), s.Archives.ExportArchive, ann, c.ID)
 	s.must(err)
 	reply.release()
 	s.wait(sent.GenerationID)
@@ -288,7 +288,7 @@ func TestAnArchiveIsASnapshot(t *testing.T) {
 		conv = h.addMessage(t, conv.ID, conv.HeadID, "meanwhile "+strconv.Itoa(said))
 	}}, noModels{}, h.events, nodest.Options{Alone: true})
 	defer func() { must(t, e.Close(context.WithoutCancel(t.Context()))) }()
-	data, _, err := e.Archives.ExportArchive(t.Context(), me, conv.ID)
+	data, _, err := written(t.Context(), e.Archives.ExportArchive, me, conv.ID)
 	must(t, err)
 	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
 	must(t, err)
@@ -303,11 +303,11 @@ func TestAnImportedLogSurvivesAnArchiveRoundTrip(t *testing.T) {
 	ch := h.character(alice)
 	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), "log.jsonl")
 	must(t, err)
-	data, _, err := h.Archives.ExportArchive(t.Context(), me, imported.Conversation.ID)
+	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, imported.Conversation.ID)
 	must(t, err)
 	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, data)
 	must(t, err)
-	log, _, err := h.Archives.ExportChat(t.Context(), me, loaded.ID)
+	log, _, err := written(t.Context(), h.Archives.ExportChat, me, loaded.ID)
 	must(t, err)
 	sameLines(t, log, []byte(smallLog))
 }
@@ -317,7 +317,7 @@ func TestAnArchiveOfAnEmptyConversation(t *testing.T) {
 	conv, all := h.newChat(t, 0)
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[0].ID, "one")
 	must(t, err)
-	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
+	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
 	must(t, err)
 	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
 	must(t, err)
@@ -446,7 +446,7 @@ func TestImportRemovesCharactersTheDatabaseCannotStore(t *testing.T) {
 func TestALongArchive(t *testing.T) {
 	h := newChatFixture(t)
 	conv := h.importLongChat(t, h.character(alice).ID, 2500)
-	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
+	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
 	must(t, err)
 	if n := bytes.Count(data, []byte(`"seq":`)); n != 2500 {
 		t.Errorf("%d messages are exported", n)

@@ -61,7 +61,7 @@ func TestAChatLogRoundTripChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, data, name)
 			must(t, err)
-			once, filename, err := h.Archives.ExportChat(t.Context(), me, imported.Conversation.ID)
+			once, filename, err := written(t.Context(), h.Archives.ExportChat, me, imported.Conversation.ID)
 			must(t, err)
 			if filepath.Ext(filename) != ".jsonl" {
 				t.Errorf("file name = %q", filename)
@@ -72,7 +72,7 @@ func TestAChatLogRoundTripChangesNothing(t *testing.T) {
 			}
 			imported, err = h.Archives.ImportChat(t.Context(), h.call(), ch.ID, once, filename)
 			must(t, err)
-			twice, _, err := h.Archives.ExportChat(t.Context(), me, imported.Conversation.ID)
+			twice, _, err := written(t.Context(), h.Archives.ExportChat, me, imported.Conversation.ID)
 			must(t, err)
 			sameLines(t, twice, once)
 		})
@@ -114,7 +114,7 @@ func TestAnExportedLogHasEditsAndTheAuthorsNote(t *testing.T) {
 		ID: conv.ID, AuthorNote: json.RawMessage(`{"content":"Dusk.","role":"model","injection_depth":5}`),
 	})
 	must(t, err)
-	data, _, err := h.Archives.ExportChat(t.Context(), me, conv.ID)
+	data, _, err := written(t.Context(), h.Archives.ExportChat, me, conv.ID)
 	must(t, err)
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 	if len(lines) != 4 || !strings.Contains(lines[2], `"edited"`) {

@@ -184,7 +184,7 @@ func TestAForkReadsLikeItsSource(t *testing.T) {
 	must(t, err)
 	for name, read := range map[string]func(id string) string{
 		"export": func(id string) string {
-			data, _, err := h.Archives.ExportChat(t.Context(), me, id)
+			data, _, err := written(t.Context(), h.Archives.ExportChat, me, id)
 			must(t, err)
 			return string(data)
 		},
@@ -199,7 +199,7 @@ func TestAForkReadsLikeItsSource(t *testing.T) {
 			return strconv.Itoa(len(page.Items)) + "/" + strconv.Itoa(page.Items[0].MessageCount)
 		},
 		"archive": func(id string) string {
-			data, _, err := h.Archives.ExportArchive(t.Context(), me, id)
+			data, _, err := written(t.Context(), h.Archives.ExportArchive, me, id)
 			must(t, err)
 			return strconv.Itoa(strings.Count(string(data), `"parentId"`))
 		},

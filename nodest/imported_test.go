@@ -54,7 +54,7 @@ func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 	if !strings.Contains(all, "What is <mem> for?") {
 		t.Errorf("the user's own words were changed:\n%s", all)
 	}
-	data, _, err := h.Archives.ExportChat(t.Context(), me, imported.Conversation.ID)
+	data, _, err := written(t.Context(), h.Archives.ExportChat, me, imported.Conversation.ID)
 	must(t, err)
 	if !strings.Contains(string(data), "likes tea") {
 		t.Error("the log that came in is not the one that goes out")
@@ -146,7 +146,7 @@ func TestAChatOutlivesItsPersona(t *testing.T) {
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID, PersonaID: persona.ID})
 	must(t, err)
 	must(t, h.Characters.DeleteResource(t.Context(), h.call(), character.Persona, persona.ID))
-	_, _, err = h.Archives.ExportChat(t.Context(), me, conv.ID)
+	_, _, err = written(t.Context(), h.Archives.ExportChat, me, conv.ID)
 	must(t, err)
 	_, err = h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: conv.ID, Text: "Hello."})
 	must(t, err)
@@ -169,7 +169,7 @@ func TestLinesOfAFileAreNeverSystemMessages(t *testing.T) {
 	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(log), "log.jsonl")
 	must(t, err)
 	conv := imported.Conversation
-	archive, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
+	archive, _, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
 	must(t, err)
 	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, bytes.ReplaceAll(archive, []byte(`"role":"narrator"`), []byte(`"role":"system"`)))
 	must(t, err)

@@ -29,9 +29,9 @@ func TestASavePointKeepsTheCharacterOfTheSettings(t *testing.T) {
 	w.wantSamePrompt("preview", w.preview(), want)
 
 	// Files contain it too.
-	file, _, err := w.Archives.ExportSave(t.Context(), ann, save.ID)
+	file, _, err := written(t.Context(), w.Archives.ExportSave, ann, save.ID)
 	w.must(err)
-	archive, _, err := w.Archives.ExportArchive(t.Context(), ann, w.ID)
+	archive, _, err := written(t.Context(), w.Archives.ExportArchive, ann, w.ID)
 	w.must(err)
 	rename(`{"name":"Bobbie","description":"A potter."}`)
 	imported, err := w.Archives.ImportSave(t.Context(), w.call(), w.ID, file)

@@ -435,7 +435,7 @@ func TestLengthLimitsOfASavePoint(t *testing.T) {
 func TestAnotherUsersSavePointsAnswerNotFound(t *testing.T) {
 	w := newFullChat(t, "5")
 	save := w.save()
-	data, _, err := w.Archives.ExportSave(t.Context(), ann, save.ID)
+	data, _, err := written(t.Context(), w.Archives.ExportSave, ann, save.ID)
 	w.must(err)
 	ch, err := w.Characters.Create(t.Context(), &op.Call{UserID: bob}, character.Input{RoleCard: json.RawMessage(alicesCard)})
 	w.must(err)
@@ -450,7 +450,7 @@ func TestAnotherUsersSavePointsAnswerNotFound(t *testing.T) {
 		"restore": errOf(w.Chats.RestoreSave(t.Context(), c(), save.ID)),
 		"preview": errOf(w.PreviewSave(t.Context(), bob, save.ID, nodest.PreviewInput{})),
 		"delete":  w.Chats.DeleteSave(t.Context(), c(), save.ID),
-		"export":  func() error { _, _, err := w.Archives.ExportSave(t.Context(), bob, save.ID); return err }(),
+		"export":  func() error { _, _, err := written(t.Context(), w.Archives.ExportSave, bob, save.ID); return err }(),
 		"import":  errOf(w.Archives.ImportSave(t.Context(), c(), w.ID, data)),
 	} {
 		t.Run(name, func(t *testing.T) { wantError(t, err, fault.NotFound, "") })

@@ -14,7 +14,7 @@ import (
 
 func (w *fullChat) export(s *chat.Save) []byte {
 	w.t.Helper()
-	data, filename, err := w.Archives.ExportSave(w.t.Context(), ann, s.ID)
+	data, filename, err := written(w.t.Context(), w.Archives.ExportSave, ann, s.ID)
 	w.must(err)
 	if !strings.HasSuffix(filename, ".json") {
 		w.t.Errorf("file name = %q", filename)

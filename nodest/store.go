@@ -48,7 +48,8 @@ type Tx struct {
 type UserTx interface {
 	// AddUsage adds to the meter of (day of Now, provider, model).
 	AddUsage(u UsageRow) error
-	// Usage returns the meter from day to day, both inclusive ("2006-01-02"), oldest first.
+	// Usage returns the meter from day to day, both inclusive ("2006-01-02"), oldest first: at
+	// most the newest 5,000 rows.
 	Usage(from, to string) ([]UsageRow, error)
 	// Limits returns the user's own limits (0 = the server's default).
 	Limits() (UserLimits, error)

@@ -104,14 +104,14 @@ func TestOtherUsersObjectsAnswerNotFound(t *testing.T) {
 			return errOf(h.Chats.Search(ctx, c.UserID, chat.SearchInput{Query: "a", ConversationID: conv.ID}))
 		},
 		"export archive": func(ctx context.Context, c *op.Call) error {
-			_, _, err := h.Archives.ExportArchive(ctx, c.UserID, conv.ID)
+			_, _, err := written(ctx, h.Archives.ExportArchive, c.UserID, conv.ID)
 			return err
 		},
 		"import archive": func(ctx context.Context, c *op.Call) error {
 			return errOf(h.Archives.ImportArchive(ctx, c, ch, []byte(smallArchive)))
 		},
 		"export chat": func(ctx context.Context, c *op.Call) error {
-			_, _, err := h.Archives.ExportChat(ctx, c.UserID, conv.ID)
+			_, _, err := written(ctx, h.Archives.ExportChat, c.UserID, conv.ID)
 			return err
 		},
 		"message": func(ctx context.Context, c *op.Call) error { return errOf(h.Chats.Message(ctx, c.UserID, message)) },

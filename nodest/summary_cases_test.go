@@ -531,7 +531,7 @@ func TestArchivesContainSummaries(t *testing.T) {
 	s.must(err)
 	s.edit(s.covered(1), "Something else.")
 	s.chatAndSummarise(2)
-	data, _, err := s.Archives.ExportArchive(t.Context(), ann, s.chat.ID)
+	data, _, err := written(t.Context(), s.Archives.ExportArchive, ann, s.chat.ID)
 	s.must(err)
 	p, err := s.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{})
 	s.must(err)

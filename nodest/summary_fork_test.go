@@ -108,7 +108,7 @@ func (s *summaryFixture) checkForkSummary(fork *chat.Conversation, got *chat.Sum
 	if r := got.Range; path[r.Start].ID != r.StartID || path[r.End].ID != r.EndID || got.BaseID != "" {
 		s.t.Errorf("range %+v, base %q: not those of the fork", r, got.BaseID)
 	}
-	data, _, err := s.Archives.ExportArchive(s.t.Context(), ann, fork.ID)
+	data, _, err := written(s.t.Context(), s.Archives.ExportArchive, ann, fork.ID)
 	s.must(err)
 	want := describeSummary(s.active())
 	copied, err := s.Archives.ImportArchive(s.t.Context(), s.call(), fork.CharacterID, data)

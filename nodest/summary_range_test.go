@@ -95,7 +95,7 @@ func TestTheDigestOfACopiedSummaryMatchesItsTexts(t *testing.T) {
 		return summary.ExtendDigest("", lines)
 	}
 	source, path := s.chat, s.path()
-	data, _, err := s.Archives.ExportArchive(t.Context(), ann, s.chat.ID)
+	data, _, err := written(t.Context(), s.Archives.ExportArchive, ann, s.chat.ID)
 	s.must(err)
 	moved, err := s.Archives.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, data)
 	s.must(err)

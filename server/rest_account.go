@@ -179,11 +179,16 @@ func (s *Server) signInWithSecret(c echo.Context) error {
 }
 
 type linkData struct {
-	Username string `json:"username"`
+	Username        string  `json:"username"`
+	CurrentPassword *string `json:"currentPassword,omitempty"`
 }
 
 // createLink makes the secret of a one-time sign-in link.
 func (s *Server) createLink(c echo.Context, who *account.Identity, in linkData) (any, error) {
+	who, err := s.Accounts.Alone(c.Request().Context(), who, in.CurrentPassword)
+	if err != nil {
+		return nil, err
+	}
 	secret, u, err := s.Accounts.NewLink(c.Request().Context(), who, in.Username)
 	if err != nil {
 		return nil, err
@@ -252,8 +257,9 @@ func limitOf(c echo.Context) int {
 }
 
 type tokenData struct {
-	Name      string `json:"name"`
-	ExpiresIn string `json:"expiresIn,omitempty"`
+	Name            string  `json:"name"`
+	ExpiresIn       string  `json:"expiresIn,omitempty"`
+	CurrentPassword *string `json:"currentPassword,omitempty"`
 }
 
 func (s *Server) createToken(c echo.Context, who *account.Identity, in tokenData) (any, error) {
@@ -263,6 +269,10 @@ func (s *Server) createToken(c echo.Context, who *account.Identity, in tokenData
 		if ttl, err = time.ParseDuration(in.ExpiresIn); err != nil || ttl <= 0 {
 			return nil, fault.InvalidField("expiresIn", "format", "must be a duration such as 720h")
 		}
+	}
+	who, err := s.Accounts.Alone(c.Request().Context(), who, in.CurrentPassword)
+	if err != nil {
+		return nil, err
 	}
 	secret, t, err := s.Accounts.CreateToken(c.Request().Context(), who, in.Name, ttl)
 	if err != nil {

@@ -297,6 +297,26 @@ func TestMembersChangeTheirOwnPassword(t *testing.T) {
 	}
 }
 
+func TestAPasswordMakesATokenThatOutlivesItsSession(t *testing.T) {
+	h := newTestServer(t, nil)
+	h.createMia()
+	session := stringAt(h.rest("POST", "/auth/login", `{"username":"mia","password":"`+goodPassword+`"}`, "Authorization: ").wants(t, 200), "token")
+	bearer := "Authorization: Bearer " + session
+	for _, route := range []string{"/tokens", "/auth/links"} {
+		h.rest("POST", route, `{"currentPassword":"x"}`, bearer).refuses(t, 400, "invalid_field", "currentPassword")
+	}
+	short := stringAt(h.rest("POST", "/tokens", `{"name":"short"}`, bearer).wants(t, 201), "token")
+	made := h.rest("POST", "/tokens", `{"name":"app","currentPassword":"`+goodPassword+`"}`, bearer).wants(t, 201)
+	link := stringAt(h.rest("POST", "/auth/links", `{"currentPassword":"`+goodPassword+`"}`, bearer).wants(t, 201), "link")
+	if made["expiresAt"] != nil {
+		t.Errorf("it expires at %v", made["expiresAt"])
+	}
+	h.rest("POST", "/auth/logout", "", bearer).wants(t, 204)
+	h.rest("GET", "/me", "", "Authorization: Bearer "+short).refuses(t, 401, "unauthenticated")
+	h.rest("GET", "/me", "", "Authorization: Bearer "+stringAt(made, "token")).wants(t, 200)
+	h.rest("POST", "/auth/signin", `{"link":"`+link+`"}`, "Authorization: ").wants(t, 200)
+}
+
 func TestTokensAreListedInPages(t *testing.T) {
 	h := newTestServer(t, nil)
 	for range 2 {

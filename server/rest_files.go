@@ -22,7 +22,7 @@ import (
 // fileBytes limits the size of an uploaded file.
 const fileBytes = 64 << 20
 
-// Bytes that making an answer takes, before its size is known.
+// Bytes that making an answer takes, besides the answer.
 const (
 	exportWork  = 64 << 20
 	pictureWork = 32 << 20 // to read a picture, and to decode it
@@ -130,17 +130,23 @@ func plainFilename(name string) string {
 // exported is the handler of a route that answers a file.
 func (s *Server) exported(d api.Download) echo.HandlerFunc {
 	return s.signedIn(only(func(c echo.Context, who *account.Identity) error {
-		if err := holdOf(c).take(c.Request().Context(), exportWork); err != nil {
+		ctx, h := c.Request().Context(), holdOf(c)
+		made := &hold{s: h.s, g: h.g, who: h.who}
+		if err := made.take(ctx, exportWork); err != nil {
 			return err
 		}
-		data, contentType, filename, err := d.Run(c.Request().Context(), &s.Services, who.User.ID, api.Asked{ID: c.Param("id"), Query: c.QueryParams()})
+		defer made.release()
+		out := newSpill(c)
+		defer out.drop()
+		contentType, filename, err := d.Run(ctx, &s.Services, who.User.ID, api.Asked{ID: c.Param("id"), Query: c.QueryParams()}, out)
 		if err != nil {
 			return err
 		}
-		h := c.Response().Header()
-		h.Set("Content-Disposition", attached(filename))
-		h.Set("Cache-Control", "no-store")
-		return sendData(c, http.StatusOK, contentType, data)
+		made.release()
+		header := c.Response().Header()
+		header.Set("Content-Disposition", attached(filename))
+		header.Set("Cache-Control", "no-store")
+		return sendSpill(c, http.StatusOK, contentType, out)
 	}, d.Query...))
 }
 

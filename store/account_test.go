@@ -40,6 +40,29 @@ func TestSettingsHaveVersions(t *testing.T) {
 	})
 }
 
+func TestAListOfUsageHasTheNewestDays(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		for range 2 {
+			e.update(func(tx nodest.Tx) error {
+				for n := range 2600 {
+					if err := tx.AddUsage(nodest.UsageRow{Provider: "p", Model: fmt.Sprint(n), Requests: 1}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			e.clock.advance(24 * time.Hour)
+		}
+		e.view(func(tx nodest.Tx) error {
+			got, err := tx.Usage("2026-03-14", "2026-03-15")
+			if len(got) != 5000 || got[2399].Day != "2026-03-14" || got[2400].Day != "2026-03-15" {
+				e.Errorf("%d rows", len(got))
+			}
+			return err
+		})
+	})
+}
+
 func TestUsageAddsUp(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		var group sync.WaitGroup

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -9,13 +10,14 @@ import (
 	"nodest/store/sqldb"
 )
 
-// Dump reads the messages with everything that they ever were.
-func (t *tx) Dump(conversationID string) ([]*chat.DumpedMessage, error) {
+// Dump reads messages with everything that they ever were.
+func (t *tx) Dump(conversationID string, after int64, limit int) ([]*chat.DumpedMessage, error) {
 	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
-	items, err := t.messages("WHERE m.user_id = ? AND m.conversation_id = ? ORDER BY m.seq", t.userID, conversationID)
-	if err != nil {
+	items, _, err := t.messagePage("WHERE m.user_id = ? AND m.conversation_id = ? AND m.seq > ? ORDER BY m.seq LIMIT ?",
+		t.userID, conversationID, after, sqldb.Length(limit))
+	if err != nil || len(items) == 0 {
 		return nil, err
 	}
 	dumped := make([]*chat.DumpedMessage, len(items))
@@ -24,7 +26,7 @@ func (t *tx) Dump(conversationID string) ([]*chat.DumpedMessage, error) {
 		dumped[i] = &chat.DumpedMessage{Message: m, Texts: []chat.DumpedText{}, States: []chat.DumpedState{}}
 		byID[m.ID] = dumped[i]
 	}
-	if err := t.dumpTexts(conversationID, byID); err != nil {
+	if err := t.dumpTexts(byID); err != nil {
 		return nil, err
 	}
 	return dumped, t.dumpStates(conversationID, byID)
@@ -36,31 +38,28 @@ type storedText struct {
 	StoredAt time.Time
 }
 
-func (t *tx) dumpTexts(conversationID string, byID map[string]*chat.DumpedMessage) error {
+func (t *tx) dumpTexts(byID map[string]*chat.DumpedMessage) error {
 	return sqldb.Each(t, func(row *storedText) error {
 		m := byID[row.MessageID]
 		m.Texts = append(m.Texts, chat.DumpedText{Swipe: row.Swipe, StoredAt: row.StoredAt})
 		return nil
 	}, `SELECT r.message_id, r.swipe_id AS id, r.rev, r.id AS revision_id, s.is_deleted, s.created_at,
 			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.tools, r.created_at AS stored_at
-		FROM messages m JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id
-		JOIN swipes s ON s.user_id = r.user_id AND s.message_id = r.message_id AND s.id = r.swipe_id
-		WHERE m.user_id = ? AND m.conversation_id = ? ORDER BY m.seq, r.created_at, r.id`, t.userID, conversationID)
+		FROM revisions r JOIN swipes s ON s.user_id = r.user_id AND s.message_id = r.message_id AND s.id = r.swipe_id
+		WHERE r.user_id = ? AND r.message_id IN (?) ORDER BY r.message_id, r.created_at, r.id`, t.userID, slices.Collect(maps.Keys(byID)))
 }
 
 // dumpStates leaves out the names of texts that maintenance has removed.
 func (t *tx) dumpStates(conversationID string, byID map[string]*chat.DumpedMessage) error {
 	return sqldb.Each(t, func(row *messageStateRow) error {
 		m := byID[row.MessageID]
-		if m == nil { // maintenance has removed it
-			return nil
-		}
 		if !hasText(m, row.RevisionID) {
 			row.RevisionID = ""
 		}
 		m.States = append(m.States, row.DumpedState)
 		return nil
-	}, "SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? ORDER BY message_id, version", t.userID, conversationID)
+	}, "SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? AND message_id IN (?) ORDER BY message_id, version",
+		t.userID, conversationID, slices.Collect(maps.Keys(byID)))
 }
 
 func hasText(m *chat.DumpedMessage, revisionID string) bool {

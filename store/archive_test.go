@@ -15,7 +15,7 @@ import (
 // dump reads a whole conversation.
 func (e *env) dump(conversation string) (all []*chat.DumpedMessage) {
 	e.Helper()
-	e.view(func(tx nodest.Tx) (err error) { all, err = tx.Chats.Dump(conversation); return err })
+	e.view(func(tx nodest.Tx) (err error) { all, err = tx.Chats.Dump(conversation, 0, 1000); return err })
 	return all
 }
 

@@ -155,9 +155,12 @@ func (t *tx) PathAfter(conversationID, headID, afterID string, limit int) ([]*ch
 	if err := t.inConversation(conversationID, headID); err != nil {
 		return nil, false, err
 	}
-	at, err := t.placeIn(conversationID, afterID)
-	if err != nil {
-		return nil, false, err
+	at := struct{ Chain, Depth int64 }{Depth: -1}
+	if afterID != "" {
+		var err error
+		if at, err = t.placeIn(conversationID, afterID); err != nil {
+			return nil, false, err
+		}
 	}
 	depths, err := t.piecesOf(headID)
 	if err != nil {

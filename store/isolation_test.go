@@ -460,7 +460,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return appKeys(tx).PutAppChat("app", own)
 	},
 	"Dump": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := tx.Chats.Dump(x.conversation)
+		_, err := tx.Chats.Dump(x.conversation, 0, 5)
 		return wantNotFound(e, err)
 	},
 	"BeginLoad": func(e *env, tx nodest.Tx, x fixture) error {

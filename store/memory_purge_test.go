@@ -309,7 +309,7 @@ func TestARevisionKeepsItsMemoryIDs(t *testing.T) {
 		e.view(func(tx nodest.Tx) error {
 			stored, err := tx.Chats.Message(m.ID)
 			e.equal("memories", stored.Swipes[0].MemoryIDs, []string{"a", "b"})
-			dumped, err2 := tx.Chats.Dump(conv)
+			dumped, err2 := tx.Chats.Dump(conv, 0, 1000)
 			e.equal("in a dump", dumped[0].Texts[1].MemoryIDs, []string{"a", "b"})
 			e.equal("errors", []error{err, err2}, []error{nil, nil})
 			return nil

@@ -105,13 +105,16 @@ func (r *summaryWithText) kept() *chat.KeptSummary {
 	return &r.KeptSummary
 }
 
+// listedSummaries bounds a list of summaries, which has no pages.
+const listedSummaries = 200
+
 // Summaries lists those that are not deleted.
 func (t *tx) Summaries(conversationID string) ([]*chat.KeptSummary, error) {
 	return sqldb.Map(t.withConversation(conversationID), (*summaryWithText).kept, `SELECT s.*, d.document FROM summaries s
 		JOIN summary_texts d ON d.user_id = s.user_id AND d.summary_id = s.id
 		WHERE s.user_id = ? AND s.conversation_id = ? AND s.deleted_at IS NULL
 			AND d.version = (SELECT MAX(n.version) FROM summary_texts n WHERE n.user_id = s.user_id AND n.summary_id = s.id)
-		ORDER BY s.generation DESC`, t.userID, conversationID)
+		ORDER BY s.generation DESC LIMIT ?`, t.userID, conversationID, listedSummaries)
 }
 
 // DeleteSummary hides one.

@@ -104,6 +104,28 @@ func TestASummaryIsReadAtAVersion(t *testing.T) {
 	})
 }
 
+func TestAListOfSummariesHasTheNewest(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		conv := e.chat(e.character())
+		said := e.talk(conv, "", 2)
+		e.update(func(tx nodest.Tx) error {
+			for n := range 203 {
+				if err := tx.Chats.InsertSummary(e.summary(n+1, 1, said...)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		e.view(func(tx nodest.Tx) error {
+			items, err := tx.Chats.Summaries(conv)
+			if len(items) != 200 || items[0].Generation != 203 {
+				e.Errorf("%d summaries", len(items))
+			}
+			return err
+		})
+	})
+}
+
 func TestSummaryGenerationsAreUnique(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		character := e.character()

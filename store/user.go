@@ -91,13 +91,16 @@ func (t *tx) flushUsage() error {
 	return nil
 }
 
+// listedUsage bounds a list of usage, which has no pages: the rows of some years.
+const listedUsage = 5000
+
 // Usage returns the meter from day to day, with what this transaction added.
 func (t *tx) Usage(from, to string) ([]nodest.UsageRow, error) {
 	if err := t.flushUsage(); err != nil {
 		return nil, err
 	}
 	items, err := sqldb.All[nodest.UsageRow](t, "SELECT day, provider, model, requests, prompt_tokens, completion_tokens, cost_usd"+
-		" FROM usage_days WHERE user_id = ? AND day >= ? AND day <= ?", t.userID, from, to)
+		" FROM usage_days WHERE user_id = ? AND day >= ? AND day <= ? ORDER BY day DESC, provider, model LIMIT ?", t.userID, from, to, listedUsage)
 	slices.SortFunc(items, byMeter)
 	return items, err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"maps"
 	"slices"
 	"time"
@@ -46,65 +47,90 @@ type contents struct {
 	Summaries []*chat.DumpedSummary `json:"summaries,omitempty"` // by generation
 }
 
-// ExportArchive writes all of a conversation, hidden branches and save points
-// included, as a JSON document that ImportArchive reads. A message that is being
-// written is exported as an interrupted one with the text stored so far.
-func (svc *Service) ExportArchive(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) {
+// ExportArchive writes all of a conversation, hidden branches and save points included, to
+// out, as a JSON document that ImportArchive reads. A message that is being written is
+// exported as an interrupted one with the text stored so far. Ids of the messages, and the
+// summaries, are all that is held in memory at once. After an error, out has a part of it.
+func (svc *Service) ExportArchive(ctx context.Context, userID, conversationID string, out io.Writer) (filename string, err error) {
 	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
-		a, err := exportArchive(tx, conversationID)
-		if err == nil {
-			data, filename = encoded(a), card.FileName(a.Conversation.Title, ".json")
+		conv, err := tx.Conversation(conversationID)
+		if err != nil {
+			return err
 		}
-		return err
+		filename = card.FileName(conv.Title, ".json")
+		return exportArchive(tx, conv, out)
 	})
-	return data, filename, err
+	return filename, err
 }
 
-func exportArchive(tx chat.Tx, conversationID string) (*contents, error) {
-	conv, err := tx.Conversation(conversationID)
-	if err != nil {
-		return nil, err
-	}
+func exportArchive(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a := &contents{Format: archiveFormat, FormatVersion: formatVersion, ExportedAt: tx.Now()}
+	a := &contents{}
 	a.Character.ID, a.Character.Name = ch.ID, ch.Name
 	a.Conversation.Conversation, a.Conversation.Extra = *stateOf(conv), op.JSONOrNil(conv.Extra)
 	to := &a.Conversation.Conversation
 	to.ID, to.Title, to.Archived, to.Tags, to.CreatedAt = conv.ID, conv.Title, conv.Archived, conv.Tags, conv.CreatedAt
-	if a.Messages, err = tx.Dump(conv.ID); err != nil {
-		return nil, err
-	}
+	doc := &object{writer: newWriter(out)}
+	doc.put("format", archiveFormat)
+	doc.put("formatVersion", formatVersion)
+	doc.put("exportedAt", tx.Now())
+	doc.put("character", a.Character)
+	doc.put("conversation", a.Conversation)
 	there := map[string]bool{"": true} // old states name purged messages too
-	for _, m := range a.Messages {
-		there[exported(m).ID] = true
-	}
-	summaries, err := tx.DumpSummaries(conv.ID)
+	err = doc.list("messages", func(add func(any) error) error {
+		return eachDumped(tx, conv.ID, func(m *chat.DumpedMessage) error {
+			there[m.ID] = true
+			return add(exported(m))
+		})
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, s := range summaries {
-		if r := s.Newest().Range; there[r.StartID] && there[r.EndID] {
-			a.Summaries = append(a.Summaries, s)
-		}
+	if err := writeHistory(tx, doc, conv, there); err != nil {
+		return err
 	}
-	return a, a.readHistory(tx, there)
+	if err := writeSummaries(tx, doc, conv.ID, there); err != nil {
+		return err
+	}
+	doc.end()
+	return doc.Flush()
 }
 
-const savesAtOnce = 200
+// Sizes of the pages that an export reads.
+const (
+	dumpedAtOnce = 100
+	savesAtOnce  = 20 // with thumbnails
+)
 
-// readHistory reads the rewinds, the save points, and the states that they name.
-func (a *contents) readHistory(tx chat.Tx, there map[string]bool) (err error) {
-	conv := &a.Conversation.Conversation
-	if a.Rewinds, err = tx.Rewinds(conv.ID); err != nil {
+func eachDumped(tx chat.Tx, conversationID string, f func(*chat.DumpedMessage) error) error {
+	for after := int64(0); ; {
+		page, err := tx.Dump(conversationID, after, dumpedAtOnce)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, m := range page {
+			after = m.Seq
+			if err := f(m); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// writeHistory writes the rewinds, the save points, and the states that they name.
+func writeHistory(tx chat.Tx, doc *object, conv *chat.Conversation, there map[string]bool) error {
+	rewinds, err := tx.Rewinds(conv.ID)
+	if err != nil {
 		return err
 	}
 	versions := map[int64]bool{}
-	for _, r := range a.Rewinds {
+	for _, r := range rewinds {
 		versions[r.At-1], versions[r.At], versions[r.To] = true, true, true
 	}
+	var saves []string
 	for cursor, more := "", true; more; more = cursor != "" {
 		var page []*chat.Save
 		if page, cursor, err = tx.Saves(conv.ID, true, cursor, savesAtOnce); err != nil {
@@ -112,24 +138,70 @@ func (a *contents) readHistory(tx chat.Tx, there map[string]bool) (err error) {
 		}
 		for _, s := range page {
 			if there[s.HeadID] {
-				a.Saves = append(a.Saves, s)
+				saves = append(saves, s.ID)
 				versions[s.Version] = true
 			}
 		}
 	}
-	slices.Reverse(a.Saves)
 	delete(versions, conv.Version) // that one is the conversation's own
-	for _, version := range slices.Sorted(maps.Keys(versions)) {
-		state, err := tx.StateAt(conv.ID, version)
-		if err != nil {
-			return err
+	err = doc.listIf("states", len(versions), func(add func(any) error) error {
+		for _, version := range slices.Sorted(maps.Keys(versions)) {
+			state, err := tx.StateAt(conv.ID, version)
+			if err != nil {
+				return err
+			}
+			if !there[state.HeadID] {
+				state.HeadID = ""
+			}
+			if err := add(stateOf(state)); err != nil {
+				return err
+			}
 		}
-		if !there[state.HeadID] {
-			state.HeadID = ""
-		}
-		a.States = append(a.States, stateOf(state))
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	if len(rewinds) > 0 {
+		doc.put("rewinds", rewinds)
+	}
+	return writeSaves(tx, doc, saves)
+}
+
+// writeSaves writes save points, given by their ids, the newest first, as a list with the
+// oldest first.
+func writeSaves(tx chat.Tx, doc *object, ids []string) error {
+	return doc.listIf("saves", len(ids), func(add func(any) error) error {
+		for _, id := range slices.Backward(ids) {
+			s, err := tx.Save(id)
+			if err != nil {
+				return err
+			}
+			if err := add(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func writeSummaries(tx chat.Tx, doc *object, conversationID string, there map[string]bool) error {
+	summaries, err := tx.DumpSummaries(conversationID)
+	if err != nil {
+		return err
+	}
+	summaries = slices.DeleteFunc(summaries, func(s *chat.DumpedSummary) bool {
+		covers := s.Newest().Range
+		return !there[covers.StartID] || !there[covers.EndID]
+	})
+	return doc.listIf("summaries", len(summaries), func(add func(any) error) error {
+		for _, s := range summaries {
+			if err := add(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // stateOf is what is versioned of a conversation.

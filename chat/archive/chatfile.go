@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -200,27 +201,21 @@ func noteFromLog(metadata json.RawMessage) json.RawMessage {
 	}{n.Prompt, role, depth})
 }
 
-// ExportChat writes the shown branch of a conversation as SillyTavern JSONL, with
-// all its swipes.
-func (svc *Service) ExportChat(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) {
-	file := &card.Chat{}
-	title := ""
+// ExportChat writes the shown branch of a conversation to out as SillyTavern JSONL, with
+// all its swipes. After an error, out has a part of it.
+func (svc *Service) ExportChat(ctx context.Context, userID, conversationID string, out io.Writer) (filename string, err error) {
 	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
 		conv, err := tx.Conversation(conversationID)
 		if err != nil {
 			return err
 		}
-		title = conv.Title
-		*file, err = logOf(tx, conv)
-		return err
+		filename = card.FileName(conv.Title, ".jsonl")
+		return writeLog(tx, conv, out)
 	})
-	if err != nil {
-		return nil, "", err
-	}
-	return card.ExportChat(file), card.FileName(title, ".jsonl"), nil
+	return filename, err
 }
 
-func logOf(tx chat.Tx, conv *chat.Conversation) (card.Chat, error) {
+func writeLog(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 	file := card.Chat{}
 	if len(conv.Extra) > 0 {
 		var extra logExtra
@@ -231,19 +226,30 @@ func logOf(tx chat.Tx, conv *chat.Conversation) (card.Chat, error) {
 	file.Metadata = metadataWithNote(file.Metadata, conv.AuthorNote)
 	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
-		return file, err
+		return err
 	}
 	file.CharacterName = ch.Name
 	if file.UserName, err = chat.UserNameIn(tx, ch, conv); err != nil {
-		return file, err
+		return err
 	}
-	branch, err := chat.ShownBranch(tx, conv)
-	for _, m := range branch {
+	lines := newWriter(out)
+	put := func(line json.RawMessage) error {
+		_, _ = lines.Write(line)
+		return lines.WriteByte('\n')
+	}
+	if err := put(file.HeaderLine()); err != nil {
+		return err
+	}
+	err = chat.Walk(tx, conv, func(m *chat.Message) error {
 		if line, ok := exportedMessage(m); ok {
-			file.Messages = append(file.Messages, line)
+			return put(line.Line())
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return file, err
+	return lines.Flush()
 }
 
 // rawLine has the members of an imported line that an export must not add if they are

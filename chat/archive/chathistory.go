@@ -48,24 +48,43 @@ func History(messages []*chat.Message) json.RawMessage {
 	h := chatHistory{
 		Name: chatHistoryName, Role: chatHistoryRole, Identifier: chatHistoryIdentifier, Parts: []Entry{},
 	}
-	answered := -1 // the newest message of the user in Parts
-	for _, m := range chat.InPrompt(messages) {
-		switch m.Role {
-		case chat.RoleUser:
-			answered = len(h.Parts)
-		case chat.RoleAssistant:
-			written := m.Chosen()
-			if answered >= 0 && (written.Wish != "" || written.GenerationID != "" && answered == len(h.Parts)-1) {
-				part := &h.Parts[answered].Parts[0]
-				part.Text = framework.WithRewrite(part.Text, written.Wish, framework.Chinese) // as the app writes it
-			}
-		}
-		h.Parts = append(h.Parts, Entry{
-			ID: m.ID, Role: chatRole(m), Parts: []chatPart{{m.Text()}}, FirstMes: m.Greeting,
-			Timestamp: m.CreatedAt.UnixMilli(),
-		})
+	sent := chat.InPrompt(messages)
+	wishes := wishesOf(sent)
+	for _, m := range sent {
+		h.Parts = append(h.Parts, entryOf(m, wishes[m.ID]))
 	}
 	return op.MustJSON(h)
+}
+
+// wishesOf are the instructions of rewrites that messages of the user contain in a history,
+// by the id of the message. "" stands for a reply without one.
+func wishesOf(sent []*chat.Message) map[string][]string {
+	wishes := map[string][]string{}
+	answered := -1 // the newest message of the user
+	for i, m := range sent {
+		switch m.Role {
+		case chat.RoleUser:
+			answered = i
+		case chat.RoleAssistant:
+			written := m.Chosen()
+			if answered >= 0 && (written.Wish != "" || written.GenerationID != "" && answered == i-1) {
+				to := sent[answered].ID
+				wishes[to] = append(wishes[to], written.Wish)
+			}
+		}
+	}
+	return wishes
+}
+
+// entryOf is m in a history.
+func entryOf(m *chat.Message, wishes []string) Entry {
+	text := m.Text()
+	for _, wish := range wishes {
+		text = framework.WithRewrite(text, wish, framework.Chinese) // as the app writes it
+	}
+	return Entry{
+		ID: m.ID, Role: chatRole(m), Parts: []chatPart{{text}}, FirstMes: m.Greeting, Timestamp: m.CreatedAt.UnixMilli(),
+	}
 }
 
 // chatRole is the app's name of the role of m.

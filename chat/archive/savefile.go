@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"maps"
+	"slices"
+	"strings"
 
 	"nodest/card"
 	"nodest/character"
@@ -41,91 +44,161 @@ func importedWith(s *chat.Save) (*importedExtra, error) {
 	return x, json.Unmarshal(s.Extra, x)
 }
 
-// ExportSave writes a save point as one JSON file that ImportSave and the app
-// read.
-func (svc *Service) ExportSave(ctx context.Context, userID, saveID string) (data []byte, filename string, err error) {
+// ExportSave writes a save point to out as one JSON file that ImportSave and the app read.
+// The outline of its path is all that is held in memory at once. After an error, out has a
+// part of it.
+func (svc *Service) ExportSave(ctx context.Context, userID, saveID string, out io.Writer) (filename string, err error) {
 	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
 		save, err := tx.Save(saveID)
 		if err == nil {
-			data, filename, err = exportSave(tx, &chat.SaveView{Save: save})
+			filename, err = exportSave(tx, save, out)
 		}
 		return err
 	})
-	return data, filename, err
+	return filename, err
 }
 
-func exportSave(tx chat.Tx, v *chat.SaveView) (data []byte, filename string, err error) {
+func exportSave(tx chat.Tx, save *chat.Save, out io.Writer) (filename string, err error) {
 	var version int64 // of the character; 0 = the newest
-	if p := v.Save.Pins; p != nil && p.CharacterID == "" {
+	if p := save.Pins; p != nil && p.CharacterID == "" {
 		version = p.Character
 	}
-	ch, err := character.At(tx.Characters, v.Save.CharacterID, version)
+	ch, err := character.At(tx.Characters, save.CharacterID, version)
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
-	state, err := v.Save.State(tx)
+	x, err := importedWith(save)
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
-	x, err := importedWith(v.Save)
-	if err != nil {
-		return nil, "", err
+	path := []*chat.Message{}
+	if err := save.WalkBack(tx, func(m *chat.Message) { path = append(path, outlineOf(m)) }); err != nil {
+		return "", err
 	}
-	if err := v.Read(tx, "", 0); err != nil {
-		return nil, "", err
-	}
+	slices.Reverse(path)
 	f := &saveFile{
-		Format: saveFormat, FormatVersion: formatVersion, CharacterName: ch.Name, wireChatSave: chatSaveOf(v),
-		Nodest: archiveOf(v, ch, state),
-	}
-	data, err = f.with(x)
-	return data, card.FileName(cmp.Or(v.Save.Description, ch.Name), ".json"), err
-}
-
-// archiveOf is the archive of a save point: its path as it was, and nothing else.
-func archiveOf(v *chat.SaveView, ch *character.Character, then *chat.Conversation) *contents {
-	a := &contents{Messages: make([]*chat.DumpedMessage, len(v.Messages))}
-	a.Character.ID, a.Character.Name = ch.ID, ch.Name
-	a.Conversation.Conversation = *stateOf(then)
-	state := &a.Conversation.Conversation
-	state.HeadID, state.Pins, state.SummaryID = v.Save.HeadID, v.Save.Pins, ""
-	parent := ""
-	for i, shown := range v.Messages {
-		m := *shown
-		m.ParentID, m.ClientMsgID, m.Swipes = parent, "", append([]chat.Swipe{}, shown.Swipes...)
-		parent = m.ID
-		d := &chat.DumpedMessage{Message: &m, Texts: make([]chat.DumpedText, len(m.Swipes))}
-		for i, s := range m.Swipes {
-			d.Texts[i] = chat.DumpedText{Swipe: s, StoredAt: s.CreatedAt}
-		}
-		d.States = []chat.DumpedState{{Version: state.Version, Rev: m.Rev, Status: m.Status}}
-		if s := m.Chosen(); s != nil {
-			d.States[0].RevisionID = s.RevisionID
-		}
-		a.Messages[i] = exported(d)
-	}
-	return a
-}
-
-// with is the file with the members of an imported one that are not ours.
-func (f *saveFile) with(x *importedExtra) ([]byte, error) {
-	messages := make([]members, len(f.Messages))
-	for i, m := range f.Messages {
-		more := x.Messages[f.Nodest.Messages[i].Seq]
-		if more["metadata"] != nil {
-			m.Metadata = nil
-		}
-		var err error
-		if messages[i], err = with(more, m); err != nil {
-			return nil, err
-		}
+		Format: saveFormat, FormatVersion: formatVersion, CharacterName: ch.Name,
+		wireChatSave: wireChatSave{SaveObject: chat.SaveOf(save), MessageIDs: chat.IDsOf(path)},
 	}
 	whole, err := with(x.Members, f)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	whole["messages"] = encoded(messages)
-	return encoded(whole), nil
+	s := &savedPath{tx, save, path}
+	doc := &object{writer: newWriter(out)}
+	for _, name := range slices.Sorted(maps.Keys(whole)) {
+		doc.member(name)
+		switch name {
+		case "messages":
+			err = s.writeMessages(doc.writer, x)
+		case "nodestChatHistory":
+			err = s.writeChatHistory(doc.writer)
+		case "nodest":
+			err = s.writeArchive(doc.writer, ch)
+		default:
+			err = doc.value(whole[name])
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	doc.end()
+	return card.FileName(cmp.Or(save.Description, ch.Name), ".json"), doc.Flush()
+}
+
+// savedPath is the path of a save point that is written to a file. The messages of path
+// are outlines.
+type savedPath struct {
+	tx   chat.Tx
+	save *chat.Save
+	path []*chat.Message
+}
+
+// outlineOf is what the place of m in a history depends on. A letter stands for its text.
+func outlineOf(m *chat.Message) *chat.Message {
+	o := &chat.Message{ID: m.ID, ParentID: m.ParentID, Role: m.Role, Hidden: m.Hidden, Greeting: m.Greeting, Status: m.Status}
+	if s := m.Chosen(); s != nil {
+		short := chat.Swipe{Wish: s.Wish, GenerationID: s.GenerationID}
+		if strings.TrimSpace(s.Text) != "" {
+			short.Text = "x"
+		}
+		o.Swipes = []chat.Swipe{short}
+	}
+	return o
+}
+
+// writeMessages writes the app's messages, with the members of imported ones that are not
+// ours.
+func (s *savedPath) writeMessages(w writer, x *importedExtra) error {
+	indexes := aiIndexes(s.path)
+	return w.elements(func(add func(any) error) error {
+		return s.save.WalkOf(s.tx, chat.IDsOf(s.path), func(shown *chat.Message) error {
+			more, m := x.Messages[shown.Seq], savedMessageOf(shown, indexes)
+			if more["metadata"] != nil {
+				m.Metadata = nil
+			}
+			message, err := with(more, m)
+			if err != nil {
+				return err
+			}
+			return add(message)
+		})
+	})
+}
+
+// writeChatHistory writes what History returns.
+func (s *savedPath) writeChatHistory(w writer) error {
+	sent := chat.InPrompt(s.path)
+	wishes := wishesOf(sent)
+	doc := &object{writer: w}
+	doc.put("name", chatHistoryName)
+	doc.put("role", chatHistoryRole)
+	doc.put("identifier", chatHistoryIdentifier)
+	err := doc.list("parts", func(add func(any) error) error {
+		return s.save.WalkOf(s.tx, chat.IDsOf(sent), func(m *chat.Message) error { return add(entryOf(m, wishes[m.ID])) })
+	})
+	doc.end()
+	return err
+}
+
+// writeArchive writes an archive of the path as it was, and of nothing else.
+func (s *savedPath) writeArchive(w writer, ch *character.Character) error {
+	then, err := s.save.State(s.tx)
+	if err != nil {
+		return err
+	}
+	a := &contents{}
+	a.Character.ID, a.Character.Name = ch.ID, ch.Name
+	a.Conversation.Conversation = *stateOf(then)
+	state := &a.Conversation.Conversation
+	state.HeadID, state.Pins, state.SummaryID = s.save.HeadID, s.save.Pins, ""
+	doc := &object{writer: w}
+	doc.put("character", a.Character)
+	doc.put("conversation", a.Conversation)
+	parent := ""
+	err = doc.list("messages", func(add func(any) error) error {
+		return s.save.WalkOf(s.tx, chat.IDsOf(s.path), func(m *chat.Message) error {
+			m.ParentID, m.ClientMsgID = parent, ""
+			parent = m.ID
+			return add(exported(asDumped(m, state.Version)))
+		})
+	})
+	doc.end()
+	return err
+}
+
+// asDumped is a message without its history: it has been as it is since a version of its
+// conversation.
+func asDumped(m *chat.Message, version int64) *chat.DumpedMessage {
+	d := &chat.DumpedMessage{Message: m, Texts: make([]chat.DumpedText, len(m.Swipes))}
+	for i, s := range m.Swipes {
+		d.Texts[i] = chat.DumpedText{Swipe: s, StoredAt: s.CreatedAt}
+	}
+	d.States = []chat.DumpedState{{Version: version, Rev: m.Rev, Status: m.Status}}
+	if s := m.Chosen(); s != nil {
+		d.States[0].RevisionID = s.RevisionID
+	}
+	return d
 }
 
 // with adds the members of v, over those of the same name.

@@ -41,16 +41,21 @@ func chatSaveOf(v *chat.SaveView) wireChatSave {
 		indexes = aiIndexes(v.Messages)
 	}
 	for i, m := range v.Messages {
-		s := savedMessage{ID: m.ID, Text: m.Text(), Sender: "bot", Role: m.Role, Name: m.Name, Timestamp: m.CreatedAt.UnixMilli(), Status: "sent"}
-		if m.Role == chat.RoleUser {
-			s.Sender = "user"
-		}
-		if n, ok := indexes[m.ID]; ok {
-			s.Metadata = map[string]any{"aiIndex": n}
-		}
-		w.Messages[i] = s
+		w.Messages[i] = savedMessageOf(m, indexes)
 	}
 	return w
+}
+
+// savedMessageOf is m as the app's Message; indexes are those of aiIndexes.
+func savedMessageOf(m *chat.Message, indexes map[string]int) savedMessage {
+	s := savedMessage{ID: m.ID, Text: m.Text(), Sender: "bot", Role: m.Role, Name: m.Name, Timestamp: m.CreatedAt.UnixMilli(), Status: "sent"}
+	if m.Role == chat.RoleUser {
+		s.Sender = "user"
+	}
+	if n, ok := indexes[m.ID]; ok {
+		s.Metadata = map[string]any{"aiIndex": n}
+	}
+	return s
 }
 
 // aiIndexes count the replies of a whole branch as the app does: from 1, where 0

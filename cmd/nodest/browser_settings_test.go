@@ -179,6 +179,18 @@ func TestPageSettingsAccount(t *testing.T) {
 	clickText(t, ctx, "Change password")
 	waitJS(t, ctx, "changed", `document.querySelector("[name=password]").value == "" && document.body.innerText.includes("Password changed.")`)
 
+	clickText(t, ctx, "New token…")
+	fill(t, ctx, "[name=tokenName]", "my app")
+	waitJS(t, ctx, "one that lasts", `(s => (s.value = "", s.dispatchEvent(new Event("change", { bubbles: true }))))(document.querySelector("dialog select"))`)
+	fill(t, ctx, "dialog [name=currentPassword]", "correct horse battery")
+	clickIn(t, ctx, "dialog", "Create token")
+	waitJS(t, ctx, "not with a wrong password", `document.body.innerText.includes("current password is wrong")`)
+	fill(t, ctx, "dialog [name=currentPassword]", "staple battery horse")
+	clickIn(t, ctx, "dialog", "Create token")
+	waitJS(t, ctx, "a lasting token", `document.querySelector("input.token")?.value.startsWith("nst_")`)
+	clickIn(t, ctx, "dialog", "Done")
+	waitJS(t, ctx, "in the list", `[...document.querySelectorAll("li")].some(e => e.innerText.includes("my app") && e.innerText.includes("until revoked"))`)
+
 	require.NoError(t, chromedp.Do(phone, chromedp.EmulateViewport(390, 844), chromedp.Navigate(p.client.base)))
 	signInWithPassword(t, phone, "owner", "correct horse battery")
 	waitJS(t, phone, "not with the old one", `document.querySelector("[role=alert]")?.innerText.includes("did not work")`)

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"io"
 	"net/http"
 
 	"nodest/chat"
@@ -50,16 +51,16 @@ func importConversation(ctx context.Context, s *Services, call *op.Call, f File)
 
 // exportChat writes the shown branch as a chat log, or all that there is of the
 // conversation as an archive.
-func exportChat(ctx context.Context, s *Services, userID string, in Asked) (data []byte, contentType, filename string, err error) {
+func exportChat(ctx context.Context, s *Services, userID string, in Asked, out io.Writer) (contentType, filename string, err error) {
 	switch format := cmp.Or(in.Query.Get("format"), "jsonl"); format {
 	case "jsonl":
-		data, filename, err = s.Archives.ExportChat(ctx, userID, in.ID)
-		return data, "application/jsonl; charset=utf-8", filename, err
+		filename, err = s.Archives.ExportChat(ctx, userID, in.ID, out)
+		return "application/jsonl; charset=utf-8", filename, err
 	case "json":
-		data, filename, err = s.Archives.ExportArchive(ctx, userID, in.ID)
-		return data, "application/json", filename, err
+		filename, err = s.Archives.ExportArchive(ctx, userID, in.ID, out)
+		return "application/json", filename, err
 	default:
-		return nil, "", "", fault.InvalidField("format", "value", "must be jsonl or json, not %q", format)
+		return "", "", fault.InvalidField("format", "value", "must be jsonl or json, not %q", format)
 	}
 }
 
@@ -69,7 +70,7 @@ func importSave(ctx context.Context, s *Services, call *op.Call, f File) (any, e
 		s.Archives.ImportSave(ctx, call, f.ID, f.Data))
 }
 
-func exportSave(ctx context.Context, s *Services, userID string, in Asked) (data []byte, contentType, filename string, err error) {
-	data, filename, err = s.Archives.ExportSave(ctx, userID, in.ID)
-	return data, "application/json", filename, err
+func exportSave(ctx context.Context, s *Services, userID string, in Asked, out io.Writer) (contentType, filename string, err error) {
+	filename, err = s.Archives.ExportSave(ctx, userID, in.ID, out)
+	return "application/json", filename, err
 }

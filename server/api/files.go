@@ -51,11 +51,13 @@ type File struct {
 	IfVersion       int64
 }
 
-// Download is a route that answers a file.
+// Download is a route that answers a file. Run writes it to out, piece by piece if it may be
+// large. Nothing is sent before Run has ended: a slow client does not keep a transaction
+// open, and a failure can be reported.
 type Download struct {
 	Route string   // as in Operation
 	Query []string // the parameters that it knows
-	Run   func(ctx context.Context, s *Services, userID string, in Asked) (data []byte, contentType, filename string, err error)
+	Run   func(ctx context.Context, s *Services, userID string, in Asked, out io.Writer) (contentType, filename string, err error)
 }
 
 // Asked is what a request for a file names.
@@ -120,8 +122,12 @@ func (i imported) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"kind": i.kind, "id": i.id, i.kind: i.object, "warnings": OrEmpty(i.warnings)})
 }
 
-func exportCharacter(ctx context.Context, s *Services, userID string, in Asked) (data []byte, contentType, filename string, err error) {
-	return s.Characters.Export(ctx, userID, in.ID, cmp.Or(in.Query.Get("format"), "json"), cmp.Or(in.Query.Get("spec"), "v3"))
+func exportCharacter(ctx context.Context, s *Services, userID string, in Asked, out io.Writer) (contentType, filename string, err error) {
+	data, contentType, filename, err := s.Characters.Export(ctx, userID, in.ID, cmp.Or(in.Query.Get("format"), "json"), cmp.Or(in.Query.Get("spec"), "v3"))
+	if err == nil {
+		_, err = out.Write(data)
+	}
+	return contentType, filename, err
 }
 
 func putAvatar(ctx context.Context, s *Services, call *op.Call, f File) (any, error) {
@@ -138,9 +144,12 @@ func importResource(kind character.ResourceKind) func(context.Context, *Services
 	}
 }
 
-func exportResource(kind character.ResourceKind) func(context.Context, *Services, string, Asked) ([]byte, string, string, error) {
-	return func(ctx context.Context, s *Services, userID string, in Asked) ([]byte, string, string, error) {
+func exportResource(kind character.ResourceKind) func(context.Context, *Services, string, Asked, io.Writer) (string, string, error) {
+	return func(ctx context.Context, s *Services, userID string, in Asked, out io.Writer) (string, string, error) {
 		data, filename, err := s.Characters.ExportResource(ctx, userID, kind, in.ID)
-		return data, "application/json", filename, err
+		if err == nil {
+			_, err = out.Write(data)
+		}
+		return "application/json", filename, err
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 
 	"nodest/card"
 	"nodest/op"
@@ -22,12 +23,9 @@ var (
 	}
 )
 
-// exportMemories answers JSON Lines. They are collected before the first is sent, so
-// that a slow client does not block the database and a failure can be reported.
-func exportMemories(ctx context.Context, s *Services, userID string, in Asked) (data []byte, contentType, filename string, err error) {
-	var lines bytes.Buffer
-	err = s.Memory.Export(ctx, userID, in.ID, &lines)
-	return lines.Bytes(), "application/x-ndjson", "memories.jsonl", err
+// exportMemories writes JSON Lines.
+func exportMemories(ctx context.Context, s *Services, userID string, in Asked, out io.Writer) (contentType, filename string, err error) {
+	return "application/x-ndjson", "memories.jsonl", s.Memory.Export(ctx, userID, in.ID, out)
 }
 
 // lineTypes are the content types in use for JSON Lines.

@@ -1,0 +1,85 @@
+package nodest_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"nodest/chat"
+)
+
+// written is the file that an export writes.
+func written(ctx context.Context, export func(context.Context, string, string, io.Writer) (string, error), userID, id string) (data []byte, filename string, err error) {
+	var out bytes.Buffer
+	filename, err = export(ctx, userID, id, &out)
+	return out.Bytes(), filename, err
+}
+
+// heapMeter notes the highest number of bytes that live in memory while it is written to.
+type heapMeter struct {
+	written, next, step int
+	peak                uint64
+}
+
+func (m *heapMeter) Write(p []byte) (int, error) {
+	if m.written += len(p); m.written >= m.next {
+		m.next = m.written + m.step
+		m.peak = max(m.peak, livingBytes())
+	}
+	return len(p), nil
+}
+
+func livingBytes() uint64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return s.HeapAlloc
+}
+
+func TestAnExportHoldsAPartOfAConversationInMemory(t *testing.T) {
+	const text = 16 << 10 // bytes of a message
+	h := newChatFixture(t)
+	own, _ := h.newChat(t, 1)
+	needs := map[string][]uint64{}
+	for _, n := range []int{100, 400} {
+		var log bytes.Buffer
+		log.WriteString(`{"user_name":"unused","character_name":"unused"}` + "\n")
+		for i := range n {
+			fmt.Fprintf(&log, `{"name":"Ann","is_user":%t,"mes":"%d %s"}`+"\n", i%2 == 0, i, strings.Repeat("word ", text/5))
+		}
+		got, err := h.Archives.ImportChat(t.Context(), h.call(), own.CharacterID, log.Bytes(), "log.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		conv := got.Conversation.ID
+		save, err := h.Chats.CreateSave(t.Context(), h.call(), chat.SaveInput{ConversationID: conv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, export := range map[string]func(io.Writer) (string, error){
+			"log":     func(w io.Writer) (string, error) { return h.Archives.ExportChat(t.Context(), me, conv, w) },
+			"archive": func(w io.Writer) (string, error) { return h.Archives.ExportArchive(t.Context(), me, conv, w) },
+			"save":    func(w io.Writer) (string, error) { return h.Archives.ExportSave(t.Context(), me, save.ID, w) },
+		} {
+			m := &heapMeter{step: n * text / 8}
+			before := livingBytes()
+			if _, err := export(m); err != nil {
+				t.Fatal(err)
+			}
+			if m.written < n*text {
+				t.Fatalf("%s: %d bytes written of %d messages", name, m.written, n)
+			}
+			needs[name] = append(needs[name], m.peak-min(m.peak, before))
+		}
+	}
+	for name, need := range needs {
+		t.Logf("%s: %d and %d bytes", name, need[0], need[1])
+		if need[1] > need[0]+150*text { // the text grew by 300 of them
+			t.Errorf("%s: an export of four times the text holds %d bytes instead of %d", name, need[1], need[0])
+		}
+	}
+}
