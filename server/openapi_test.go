@@ -160,7 +160,7 @@ func pathParams(c *contract, operation map[string]any) (n int) {
 
 // The validation itself rejects responses that violate openapi.yaml.
 func TestTheContractIsStrict(t *testing.T) {
-	user := `{"id":"u1","username":"mia","role":"owner","limits":{"tokensPerDay":0,"generations":0},"hasPassword":false,"createdAt":"2026-11-21T23:31:18.042Z"%s}`
+	user := `{"id":"u1","username":"mia","role":"owner","limits":{"tokensPerDay":0,"generations":0},"hasPassword":false,"createdAt":"2026-11-21T23:31:18.042Z","quotas":{}%s}`
 	ok := func() *exchange {
 		return &exchange{
 			method: "GET", path: "/api/v1/me", status: 200, body: fmt.Appendf(nil, user, ""),

@@ -165,7 +165,7 @@ func TestAnOldBackupIsMigrated(t *testing.T) {
 		for version := int64(1); version <= store.NewestVersion(); version++ {
 			old := e.emptyDatabase()
 			db := e.openAt(old, version)
-			if _, err := db.Exec("INSERT INTO users (id, username, username_key, role, tokens_per_day, generations, password_hash, created_at) VALUES ('u', 'Ada', 'ada', 'owner', 0, 0, '', 1)"); err != nil {
+			if _, err := db.Exec("INSERT INTO users (id, username, username_key, role, tokens_per_day, generations, max_bytes, password_hash, created_at) VALUES ('u', 'Ada', 'ada', 'owner', 0, 0, 0, '', 1)"); err != nil {
 				e.Fatal(err)
 			}
 			if err := db.Close(); err != nil {
