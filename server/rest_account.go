@@ -194,6 +194,9 @@ func (s *Server) createLink(c echo.Context, who *account.Identity, in linkData) 
 		return nil, err
 	}
 	lives := account.TicketTTL(account.PurposeSignIn)
+	if who.ExpiresAt != nil { // a link ends with the token that made it
+		lives = min(lives, who.ExpiresAt.Sub(s.Accounts.Now()))
+	}
 	return created{map[string]any{
 		"link": secret, "username": u.Username, "expiresIn": int(lives.Seconds()),
 	}}, nil

@@ -252,6 +252,10 @@ func TestLinksAndTokensSignIn(t *testing.T) {
 	if got["username"] != "Mia" || got["expiresIn"] != 86400.0 || made.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%v %v", got, made.header)
 	}
+	hour := stringAt(h.rest("POST", "/tokens", `{"name":"an hour","expiresIn":"1h"}`, bearer).wants(t, 201), "token")
+	if short := h.rest("POST", "/auth/links", "", "Authorization: Bearer "+hour).wants(t, 201); short["expiresIn"].(float64) > 3600 {
+		t.Errorf("a link made with a token of an hour lives for %v s", short["expiresIn"])
+	}
 	in := h.rest("POST", "/auth/signin", `{"link":"`+got["link"].(string)+`"}`, "Authorization: ").wants(t, 200)
 	if in["user"].(map[string]any)["id"] != mia.ID {
 		t.Errorf("signed in as %v", in["user"])

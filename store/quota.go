@@ -192,16 +192,22 @@ func (s *session) used(userID string) ([]usedRow, error) {
 // corrected: nobody waits while they are counted.
 func (db *DB) recount(ctx context.Context, userID string, pause time.Duration) (done bool, err error) {
 	wrong := map[string]int64{}
+	var counters int
+	var last time.Time // when the newest of them was set right
 	err = db.read(ctx, func(s *session) error {
 		used, err := s.used(userID)
 		if err != nil {
 			return err
 		}
+		counters = len(used)
 		for _, u := range used {
 			if s.Now().Sub(u.CountedAt) < pause {
 				return nil
 			}
 			wrong[u.Kind] -= u.Used
+			if u.CountedAt.After(last) {
+				last = u.CountedAt
+			}
 		}
 		done = true
 		for table, c := range countedTables {
@@ -215,10 +221,12 @@ func (db *DB) recount(ctx context.Context, userID string, pause time.Duration) (
 		return false, err
 	}
 	return true, db.write(ctx, func(s *session) error {
-		if _, err := s.addUsed(userID, wrong); err != nil {
+		n, err := s.Exec("UPDATE quotas SET counted_at = ? WHERE user_id = ? AND counted_at <= ?", s.Now(), userID, last)
+		if err != nil || n < int64(counters) { // another process has set them right in the meantime
 			return err
 		}
-		return s.Run("UPDATE quotas SET counted_at = ? WHERE user_id = ?", s.Now(), userID)
+		_, err = s.addUsed(userID, wrong)
+		return err
 	})
 }
 
