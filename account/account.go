@@ -36,13 +36,13 @@ type Limits struct {
 
 // Quotas are the server's limits for what each user stores; 0 = no limit.
 type Quotas struct {
-	Bytes    int64 // of texts, documents, images and memories together
+	Bytes    int64 // of texts, cards, images, memories and posts together; not of documents
 	Messages int64
 	Items    int64 // of each other kind
 }
 
 // Quota is how much a user has of one kind, and the limit; 0 = no limit. Used may be too high for
-// up to a day after something was deleted, but nothing is refused because of that.
+// up to a day after a deletion. It is recounted, at most once a minute, before anything is refused.
 type Quota struct {
 	Used  int64 `json:"used"`
 	Limit int64 `json:"limit"`
@@ -55,7 +55,7 @@ type Token struct {
 	Name       string     `json:"name"`
 	Hash       []byte     `json:"-"`
 	Session    bool       `json:"session"` // made by a sign-in
-	ParentID   string     `json:"-"`       // the token that it was made with, and ends with; "" = none
+	ParentID   string     `json:"-"`       // the token that it was made with; it ends with that one; "" = none
 	CreatedAt  time.Time  `json:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"` // to the minute
 	ExpiresAt  *time.Time `json:"expiresAt,omitempty"`
@@ -66,7 +66,7 @@ type Ticket struct {
 	Hash      []byte
 	Purpose   string // "ws" or "signin"
 	UserID    string
-	TokenHash []byte // of the token that it was made with, without which it is worth nothing; empty = none
+	TokenHash []byte // of the token that it was made with; the ticket is invalid once that has ended; empty = none
 	ExpiresAt time.Time
 }
 
@@ -100,7 +100,7 @@ type Store interface {
 	// TokenByHash returns fault.NotFound for unknown and revoked tokens.
 	TokenByHash(ctx context.Context, hash []byte) (*Token, *User, error)
 	Tokens(ctx context.Context, userID string) ([]*Token, error) // newest first
-	// TokenPage is a page of Tokens, and the cursor of the next one, "" = the end.
+	// TokenPage returns a page of tokens and the cursor of the next page, "" = none.
 	TokenPage(ctx context.Context, userID, cursor string, limit int) (items []*Token, next string, err error)
 	TouchToken(ctx context.Context, userID, id string, at time.Time) error
 	// DeleteToken deletes a token and every token made with it, and returns their ids. It

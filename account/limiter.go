@@ -9,11 +9,11 @@ import (
 	"nodest/fault"
 )
 
-// Limits on guessing. The tries of one name from one address are counted together, so that
-// a stranger who guesses does not lock out the owner of the name. An address may try many
-// more, of all names and of links and tokens: many people may share it.
+// Limits on guessing. Attempts are counted per name and address, so that a stranger who
+// guesses from elsewhere does not lock out the owner of the name. An address gets many more
+// attempts over all names, links and tokens, because many people may share it.
 const (
-	freeTries     = 5 // of one name from one address; each further one waits twice as long
+	freeTries     = 5 // for one name from one address; the wait before each further one doubles
 	freeOfAddress = 100
 	firstWait     = 2 * time.Second
 	longestWait   = 15 * time.Minute
@@ -21,18 +21,18 @@ const (
 	keepTries     = 10_000           // names and addresses remembered at once
 )
 
-// tryKey is what tries are counted by: a name from an address, an address alone (no name),
-// or, for a change of the password, an account alone (no address).
+// tryKey is what attempts are counted by: a name from an address, an address alone (no name),
+// or, when a password is changed, an account alone (no address).
 type tryKey struct{ name, from string }
 
 type tries struct {
 	failures int
-	until    time.Time // no try before
+	until    time.Time // the next attempt is refused before this
 	last     time.Time
 }
 
-// limiter counts tries to sign in, in memory: each before it is looked at, so that tries
-// at once count too. A restart forgets them: that costs an attacker more than it gives.
+// limiter counts sign-in attempts in memory, each before it is checked, so that concurrent
+// attempts count too. A restart forgets them.
 type limiter struct {
 	now func() time.Time
 	mu  sync.Mutex
@@ -43,8 +43,8 @@ func newLimiter(now func() time.Time) *limiter {
 	return &limiter{now: now, by: map[tryKey]*tries{}}
 }
 
-// try counts a try as failed, or refuses it with fault.RateLimited. Whoever finds out that
-// it has not failed says so with succeeded or undo.
+// try counts an attempt as failed, or refuses it with fault.RateLimited. The caller calls
+// succeeded or undo if it did not fail.
 func (l *limiter) try(name, from string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *limiter) try(name, from string) error {
 	return nil
 }
 
-// undo takes back a try that had no outcome.
+// undo takes back an attempt that was not decided, such as when the database was down.
 func (l *limiter) undo(name, from string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +94,7 @@ func (l *limiter) succeeded(name, from string) {
 	}
 }
 
-// limits returns how many tries are free, and the longest wait for a further one.
+// limits returns how many attempts need no wait, and the longest wait before a further one.
 func (k tryKey) limits() (free int, longest time.Duration) {
 	if k.name == "" {
 		return freeOfAddress, addressWait
@@ -102,7 +102,7 @@ func (k tryKey) limits() (free int, longest time.Duration) {
 	return freeTries, longestWait
 }
 
-// keysOf lists what a try is counted by. A sign-in by token or link has no name; a change
+// keysOf lists what an attempt is counted by. A sign-in by token or link has no name; a change
 // of a password has no address. Names have any length, so they are kept as hashes.
 func keysOf(name, from string) []tryKey {
 	from = Network(from)
@@ -116,8 +116,8 @@ func keysOf(name, from string) []tryKey {
 	return keys
 }
 
-// Network is what stands for one client: an IPv4 address, or the /64 of an IPv6 address,
-// because a client may choose any address of it.
+// Network identifies one client: by its IPv4 address, or by the /64 network of its IPv6
+// address, because a client can use any address in that network.
 func Network(from string) string {
 	addr, err := netip.ParseAddr(from)
 	if err != nil {
@@ -145,14 +145,14 @@ func (l *limiter) makeRoom(now time.Time) {
 	}
 }
 
-// How many passwords are hashed at once, which takes 19 MiB and a core each, and how many
-// more may wait, for some tenths of a second.
+// How many passwords are hashed at once, each of which takes 19 MiB and a core, and how many
+// more may wait, for a few tenths of a second.
 const (
 	hashesAtOnce  = 2
 	hashesWaiting = 16
 )
 
-// hashing is the queue of passwords that are to be hashed.
+// hashing is the queue of passwords to be hashed.
 type hashing struct {
 	places  chan struct{} // held while waiting and while hashing
 	running chan struct{} // held while hashing
@@ -162,7 +162,7 @@ func newHashing() *hashing {
 	return &hashing{make(chan struct{}, hashesAtOnce+hashesWaiting), make(chan struct{}, hashesAtOnce)}
 }
 
-// do runs f when it is its turn; fault.RateLimited if too many wait already.
+// do waits for its turn and runs f. It returns fault.RateLimited if too many are waiting.
 func (h *hashing) do(ctx context.Context, f func() error) error {
 	select {
 	case h.places <- struct{}{}:

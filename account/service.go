@@ -72,8 +72,8 @@ func New(store Store, secret []byte, opts Options) (*Service, error) {
 	}, nil
 }
 
-// nobodys is a hash in PHC form that no password has, and that takes as long to compare
-// as others. It is not computed: that would delay the start of every command.
+// nobodys is a hash in PHC form that matches no password and takes as long to compare as a
+// real one. It is not computed, because that would delay the start of every command.
 func nobodys(p *argon2id.Params) string {
 	zeros := func(n uint32) string { return base64.RawStdEncoding.EncodeToString(make([]byte, n)) }
 	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", p.Memory, p.Iterations, p.Parallelism, zeros(p.SaltLength), zeros(p.KeyLength))
@@ -173,7 +173,7 @@ func (s *Service) Owner(ctx context.Context) (*User, error) {
 	return u, nil
 }
 
-// Bootstrap prepares a start. Sign-in links of earlier starts that nobody has used end. On
+// Bootstrap prepares a start. Unused sign-in links of earlier starts end. On
 // a loopback address it makes the owner if there is no user, and returns the secret of a
 // one-time sign-in link for the owner. On any other address it returns "" and
 // fault.NotConfigured if nobody could sign in: no user and no admin token.
@@ -207,8 +207,8 @@ func NobodyCanSignIn() error {
 }
 
 // Login checks a password and returns a new session token. from is the address
-// of the client: too many failures of a name at an address, or of an address, answer
-// fault.RateLimited for a while, before any password is looked at.
+// of the client: after too many failures for a name from an address, or from an address, Login
+// returns fault.RateLimited for a while without checking the password.
 func (s *Service) Login(ctx context.Context, username, password, from string) (secret string, u *User, err error) {
 	name := strings.ToLower(strings.TrimSpace(username))
 	if err := s.tries.try(name, from); err != nil {
@@ -224,8 +224,8 @@ func (s *Service) Login(ctx context.Context, username, password, from string) (s
 	return secret, u, err
 }
 
-// knows returns the user of a name whose password it is. A name that nobody has takes as
-// long.
+// knows returns the user with this name and password. It takes as long for a name that does
+// not exist.
 func (s *Service) knows(ctx context.Context, name, password string) (*User, error) {
 	u, err := s.store.UserByName(ctx, name)
 	if err != nil && !fault.Is(err, fault.NotFound) {
@@ -254,8 +254,8 @@ func (s *Service) compare(ctx context.Context, password, hash string) (ok bool, 
 }
 
 // SignIn redeems the secret of a sign-in link for a session token. The session ends with
-// the token that the link was made with. from is as in Login: links and tokens cannot be
-// guessed without limit either.
+// the token that the link was made with. from is as in Login: guesses of
+// links and tokens are limited too.
 func (s *Service) SignIn(ctx context.Context, link, from string) (secret string, u *User, err error) {
 	who, err := s.redeem(from, func() (*Identity, error) { return s.TakeTicket(ctx, PurposeSignIn, link) })
 	if fault.Is(err, fault.Unauthenticated) {
@@ -280,7 +280,7 @@ func (s *Service) SignInWithToken(ctx context.Context, token, from string) (secr
 	return secret, who.User, err
 }
 
-// redeem counts a try with a link or token unless check accepts it or cannot tell.
+// redeem counts an attempt with a link or token, unless check accepts it or cannot decide.
 func (s *Service) redeem(from string, check func() (*Identity, error)) (*Identity, error) {
 	if err := s.tries.try("", from); err != nil {
 		return nil, err
@@ -293,7 +293,7 @@ func (s *Service) redeem(from string, check func() (*Identity, error)) (*Identit
 }
 
 // NewLink makes the secret of a one-time sign-in link: for oneself, or, as an
-// owner, for the user of that name. It works as long as the token that by has used.
+// owner, for the user of that name. It stops working when the token that by used ends.
 func (s *Service) NewLink(ctx context.Context, by *Identity, username string) (secret string, u *User, err error) {
 	u = by.User
 	if username != "" && !strings.EqualFold(strings.TrimSpace(username), u.Username) {
@@ -309,7 +309,7 @@ func (s *Service) NewLink(ctx context.Context, by *Identity, username string) (s
 }
 
 // CreateToken makes a token; ttl 0 = it does not expire by itself. It ends with the token
-// that by has used, at the latest. The secret is returned here and never again.
+// that by used, at the latest. The secret is returned here and never again.
 func (s *Service) CreateToken(ctx context.Context, by *Identity, name string, ttl time.Duration) (secret string, t *Token, err error) {
 	if n := len([]rune(name)); n > 100 {
 		return "", nil, fault.InvalidField("name", "range", "must be at most 100 characters, not %d", n)
@@ -325,7 +325,7 @@ func (s *Service) CreateToken(ctx context.Context, by *Identity, name string, tt
 	return secret, t, err
 }
 
-// derive completes a token that by makes, and stores it; ttl 0 = it does not expire by
+// derive completes and stores a token that by makes; ttl 0 = it does not expire by
 // itself. It expires when the token of by does, at the latest, and is revoked with it.
 func (s *Service) derive(ctx context.Context, by *Identity, t *Token, ttl time.Duration) (secret string, err error) {
 	secret = "nst_" + random()
@@ -424,9 +424,9 @@ func (s *Service) insertTicket(ctx context.Context, by *Identity, userID, purpos
 	})
 }
 
-// TakeTicket redeems a ticket and returns its user, with the token that asked for it if it
-// is of this user. It returns fault.Unauthenticated if the ticket is unknown, used or too
-// old, or the token behind it is gone.
+// TakeTicket redeems a ticket and returns its user, with the token that asked for it if that
+// belongs to the same user. It returns fault.Unauthenticated if the ticket is unknown, used or
+// expired, or if that token has ended.
 func (s *Service) TakeTicket(ctx context.Context, purpose, secret string) (*Identity, error) {
 	t, err := s.store.TakeTicket(ctx, purpose, digest(secret), s.now())
 	if fault.Is(err, fault.NotFound) {
@@ -447,7 +447,7 @@ func (s *Service) TakeTicket(ctx context.Context, purpose, secret string) (*Iden
 		if by.User.ID == t.UserID {
 			return by, nil
 		}
-		who.ExpiresAt = by.ExpiresAt // an owner's, for somebody else
+		who.ExpiresAt = by.ExpiresAt // an owner made the ticket for another user
 	}
 	who.User, err = s.store.User(ctx, t.UserID)
 	if fault.Is(err, fault.NotFound) {

@@ -113,12 +113,11 @@ func (s *Service) mayUpdate(ctx context.Context, by *Identity, id string, p User
 	return u, err
 }
 
-// Alone returns an identity to make tokens and links with that stand for themselves: what it
-// makes does not end with the token of by. That takes the current password of the user, so
-// that whoever has stolen a token cannot make one that lasts. Without a password (nil) it
-// returns by itself.
+// Alone returns an identity whose tokens and links do not end with the token of by. It needs
+// the current password of the user, so that a stolen token cannot be used to make a lasting
+// one. Without a password (nil) it returns by unchanged.
 //
-// Errors: Invalid (field currentPassword) for a wrong one, and for a user without one.
+// Errors: Invalid (field currentPassword) if the password is wrong or the user has none.
 func (s *Service) Alone(ctx context.Context, by *Identity, password *string) (*Identity, error) {
 	if password == nil {
 		return by, nil

@@ -155,8 +155,8 @@ func (c pngChunk) keyword() string {
 	return string(keyword)
 }
 
-// text returns the text behind the keyword of a chunk, unpacked up to limit bytes. What all
-// chunks of a file are unpacked to counts, be it used or not.
+// text returns the text behind the keyword of a chunk, unpacked up to limit bytes. The
+// unpacked sizes of all chunks of a file count together, whether used or not.
 func (im *importer) text(c pngChunk, limit int) ([]byte, error) {
 	_, rest, ok := bytes.Cut(c.data, []byte{0})
 	packed := false
@@ -185,7 +185,7 @@ func (im *importer) text(c pngChunk, limit int) ([]byte, error) {
 	return rest, nil
 }
 
-// inflate returns what it has unpacked with an error too.
+// inflate unpacks up to limit bytes. If it fails, it also returns what it has unpacked so far.
 func inflate(packed []byte, limit int) ([]byte, error) {
 	var text []byte
 	r, err := zlib.NewReader(bytes.NewReader(packed))

@@ -38,7 +38,7 @@ type DepthPrompt struct {
 // ParseRoleCard reads a role card. A missing document (nil or null) is a card
 // with all defaults and a description that says so.
 //
-// Errors: UnsupportedCard when the document is no JSON object; TooLarge for more than 1,000
+// Errors: UnsupportedCard when the document is not a JSON object; TooLarge for more than 1,000
 // alternate greetings, or more than 2 MiB of greetings.
 func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 	if absent(doc) {
@@ -98,8 +98,8 @@ func nonEmpty(texts []string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
-// greetings returns the texts of a list that are not empty. Size is the size in bytes of the
-// greetings before them.
+// greetings returns the texts of a list that are not empty. size is how many bytes the
+// greetings before them have.
 func greetings(what string, list []json.RawMessage, size int) ([]string, error) {
 	if err := checkCount(what, len(list), maxGreetings); err != nil {
 		return nil, err

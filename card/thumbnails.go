@@ -7,13 +7,13 @@ import (
 	"nodest/lru"
 )
 
-// What a Thumbnails may take.
+// Limits of a Thumbnails.
 const (
 	picturesAtOnce = 2        // each takes up to 128 MiB while it is decoded
 	keptThumbnails = 16 << 20 // bytes
 )
 
-// Thumbnails makes a thumbnail of a picture once, and keeps those that were used last, up to
+// Thumbnails makes thumbnails of pictures and caches the most recently used ones, up to
 // 16 MiB. It decodes two pictures at a time. It is safe for concurrent use.
 type Thumbnails struct {
 	places chan struct{}
@@ -31,9 +31,9 @@ func NewThumbnails() *Thumbnails {
 	return &Thumbnails{make(chan struct{}, picturesAtOnce), lru.New[string, thumbnailMade](keptThumbnails)}
 }
 
-// Of is Thumbnail for the picture that id names, and no other ever.
+// Of is Thumbnail with a cache. An id always names the same picture.
 //
-// Errors: those of Thumbnail, and of ctx while it waits for others.
+// Errors: those of Thumbnail, and that of ctx if it ends while Of waits for its turn.
 func (t *Thumbnails) Of(ctx context.Context, id string, data []byte, size int) (thumbnail []byte, contentType string, err error) {
 	key := fmt.Sprintf("%s/%d", id, size)
 	made, ok := t.kept.Get(key)

@@ -79,7 +79,7 @@ func (im *importer) document(data []byte, code fault.Code) (json.RawMessage, err
 	return doc, nil
 }
 
-// What a view holds at most of one kind, whoever asks for it.
+// Limits of every view, whatever the caller's Limits are.
 const (
 	maxViewEntries = 20_000 // entries of a book, prompts, scripts
 	maxGreetings   = 1000   // of a card: each is a swipe of every new chat

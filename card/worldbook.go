@@ -99,7 +99,7 @@ func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 }
 
 // maxBookKeys bounds the keys of a world book together, in bytes, with one more for each
-// key: what is searched for takes more than twenty times as much memory.
+// key: the search index takes more than twenty times as much memory.
 const maxBookKeys = 2 << 20
 
 func invalidBook(path, reason string) error {

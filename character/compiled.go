@@ -28,7 +28,7 @@ type Documents struct {
 	Settings    Settings
 	Personas    map[string]framework.Persona
 	Bound       string // persona that is bound to the character; "" = none
-	size        int    // about what they take, in bytes
+	size        int    // estimated memory, in bytes
 }
 
 // Wanted selects the documents that a turn needs besides the character's own.

@@ -24,7 +24,7 @@ type Compiled struct {
 }
 
 // maxKeys bounds the keys of all books of a prompt, in bytes, with one more for each key.
-// What is over it, in the order of the entries, is not looked for.
+// Keys beyond it, in the order of the entries, are not looked for.
 const maxKeys = 4 << 20
 
 // Compile prepares documents. It never fails: what cannot be used is reported by
@@ -151,13 +151,13 @@ func mergeBooks(first, second []*item) (merged []*item, dropped []Dropped) {
 	return merged, dropped
 }
 
-// Sizes, in bytes, besides the texts.
+// Estimated sizes without the texts, in bytes.
 const (
 	itemBytes   = 400 // an entry of a book
 	stringBytes = 16
 )
 
-// Size is about what c takes, in bytes, without the texts of the documents.
+// Size estimates the memory of c, in bytes, without the texts of the documents.
 func (c *Compiled) Size() int {
 	size := c.keys.size()
 	for _, it := range c.books {

@@ -28,8 +28,8 @@ type pattern struct {
 const maxPattern = 16 << 10
 
 // maxReplaced bounds what a replacement may make of a text, in bytes: $` and $'
-// can make the square of it. Each reference counts as one byte more, so that many
-// references to nothing end too.
+// can square its length. Each reference counts as one more byte, so that a replacement with many
+// empty references is bounded too.
 const maxReplaced = 4 << 20
 
 // maxPatterns bounds the sources of the patterns of a set of scripts together, in bytes:

@@ -12,24 +12,24 @@ import (
 // automaton finds many keys in a text at once (Aho and Corasick), in time that is
 // linear in the text and the keys. Keys and texts are compared in lower case. We have
 // our own because it can go on from one text to the next: keys also match across the
-// joint of two messages.
+// boundary between two messages.
 //
 // It is immutable after newAutomaton and safe for concurrent use.
 type automaton struct {
 	id     uint64
 	keys   []string // distinct, in lower case
-	states []state  // by depth; those with the same parent stand together; one more at the end
+	states []state  // by depth; children of one parent are adjacent; one extra state at the end
 	labels []byte   // the byte that leads to each state
 	root   [256]int32
 	empty  int32 // the key "", which every text holds; -1 = none
 }
 
-// state is a beginning of some key.
+// state is a prefix of some key.
 type state struct {
-	first int32 // of the states that follow it; they end where those of the next one begin
-	fail  int32 // the longest proper end of it that is a beginning too
+	first int32 // of its child states, which end where those of the next state begin
+	fail  int32 // its longest proper suffix that is a state too
 	key   int32 // the key that it is; -1 = none
-	out   int32 // the longest proper end of it that is a key; 0 = none
+	out   int32 // its longest proper suffix that is a key; 0 = none
 	depth int32 // its length in bytes
 }
 
@@ -95,7 +95,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// link finds, shortest first, where to go on when nothing follows.
+// link finds the fail and out links of all states, shortest first.
 func (a *automaton) link() {
 	for at := range a.states[:len(a.states)-1] {
 		s := &a.states[at]
@@ -114,7 +114,7 @@ func (a *automaton) link() {
 	}
 }
 
-// size is about what the automaton takes, in bytes, without the texts of its keys.
+// size estimates the memory of the automaton, in bytes, without the texts of its keys.
 func (a *automaton) size() int {
 	return len(a.states)*stateBytes + len(a.keys)*stringBytes
 }
@@ -160,7 +160,7 @@ func (a *automaton) scan(at int32, text string, hits keySet) int32 {
 	return at
 }
 
-// scanned is what a text holds.
+// scanned is the result of scanning one text.
 type scanned struct {
 	keys []int32 // ascending; not the empty key
 	end  int32   // the state after the text
@@ -210,8 +210,8 @@ func (a *automaton) search(ctx context.Context, texts []string, cache *Cache) (k
 }
 
 // goOn marks the keys that begin before a text and end in it, going on from the state
-// before it. within reports whether it came to a state that lies in the text, from where
-// find has seen all; else the state is the one after the text.
+// before it. within reports whether it reached a state that begins within the text: find has
+// found the rest. Otherwise end is the state after the text.
 func (a *automaton) goOn(at int32, text string, hits keySet) (end int32, within bool) {
 	read := int32(0)
 	for _, r := range text {

@@ -101,7 +101,7 @@ func (c *compiler) compile(sc card.RegexScript) (*pattern, error) {
 	return compilePattern(source, flags, c.limit)
 }
 
-// Size is about what the patterns take while they are in use, in bytes.
+// Size estimates the memory of the patterns while they are in use, in bytes.
 func (s *Scripts) Size() int {
 	size := 0
 	for _, sc := range s.list {
@@ -110,7 +110,7 @@ func (s *Scripts) Size() int {
 	return size
 }
 
-// The size of a compiled pattern: so much, and so much for each byte of its source.
+// The estimated size of a compiled pattern: a fixed part, and a part per byte of its source.
 const (
 	patternBytes  = 3000
 	patternGrowth = 100

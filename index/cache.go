@@ -13,8 +13,8 @@ import (
 
 // Loader reads the rows of an owner from the database.
 type Loader interface {
-	// Load returns what has changed since a version, or the oldest part of it; since 0,
-	// everything. base is the Base of the last Delta. Every change increments the version in
+	// Load returns what has changed since a version (0 = everything), or the oldest part
+	// of it. base is the Base of the last Delta. Every change increments the version in
 	// the same transaction. It is called before every query, so it must be fast if nothing
 	// has changed.
 	Load(ctx context.Context, key string, since, base int64) (Delta, error)
@@ -23,10 +23,10 @@ type Loader interface {
 // Delta leads an index from one version to another.
 type Delta struct {
 	Version int64
-	Base    int64 // another one, and what was loaded before is worth nothing
+	Base    int64 // when it differs, what was loaded before is invalid
 	Rows    []Row
 	Removed []string
-	Whole   bool // Rows is everything up to Version; what the index had goes
+	Whole   bool // Rows is everything up to Version and replaces what the index had
 	More    bool // there are later changes
 }
 
@@ -57,12 +57,12 @@ func NewCache(loader Loader, bytes int) *Cache {
 	return &Cache{loader: loader, budget: budget, used: map[string]*cached{}, idle: lru.New[string, *cached](budget)}
 }
 
-// Use calls use with the current index of key. One caller loads, others of the same key wait
-// for it; if it fails, or gives up, the next one goes on where it was. An error of the loader
+// Use calls use with the current index of key. One caller loads, and others with the same key
+// wait for it; if it fails or gives up, the next one continues from there. An error of the loader
 // is returned as it is, and the earlier rows stay.
 //
-// Loading, and waiting for it, has half of the time that ctx has. When that is over, use gets
-// the rows that are there, and whole is false; the rest is loaded by the next calls.
+// Loading, or waiting for it, may take half of the time that ctx has left. After that, use gets
+// the rows loaded so far, and whole is false; later calls load the rest.
 //
 // The index must not be kept after use returns. Unused indexes stay within the budget; one that
 // is larger is kept alone.
@@ -111,8 +111,7 @@ func (c *Cache) release(e *cached) {
 	}
 }
 
-// refresh brings e up to the version of its owner, as far as there is time, and reports
-// whether it has.
+// refresh brings e up to date, as far as there is time, and reports whether it is.
 func (c *Cache) refresh(ctx context.Context, e *cached) (whole bool, err error) {
 	patience := ctx
 	if until, ok := ctx.Deadline(); ok {
@@ -140,8 +139,8 @@ func (c *Cache) refresh(ctx context.Context, e *cached) (whole bool, err error) 
 	}
 }
 
-// load adds what has changed, or the first part of it, to e. It is not cut off while it adds
-// what it has read, so that each call makes progress.
+// load adds what has changed, or the first part of it, to e. ctx does not interrupt the adding of
+// what was read, so that each call makes progress.
 func (c *Cache) load(ctx context.Context, e *cached) (more bool, err error) {
 	since, x := int64(0), e.index.Load()
 	if x != nil {

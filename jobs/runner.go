@@ -50,7 +50,7 @@ func backoff(attempt int) time.Duration {
 
 // Options tune a Runner. The zero value fits one of several processes.
 type Options struct {
-	Process string // name of this process in leases; default a random one
+	Process string // name of this process in leases; default: random
 	// Alone says that no other process works on the database: what a predecessor
 	// was doing is taken over at once.
 	Alone bool

@@ -1,5 +1,5 @@
-// Package jsonlimit bounds JSON that nobody trusts before anything is built of it: a few
-// bytes of a document can ask for much memory and many rows.
+// Package jsonlimit checks untrusted JSON against limits before it is decoded: a small document
+// can take much memory and many rows.
 package jsonlimit
 
 import (
@@ -14,16 +14,16 @@ type Limits struct {
 	Depth  int        // how deep objects and arrays may be nested
 	Deep   fault.Code // of the refusal of a document that is nested deeper
 	Values int        // values in all, objects and arrays included
-	// Lists bounds arrays by the name of the member that they are: how many elements all
-	// arrays of that name may have together. The name "" is for all other arrays together.
-	// Names are compared as encoding/json compares them with fields, in any case.
+	// Lists bounds arrays by their member name: how many elements all arrays of that
+	// name may have together. The name "" is for all other arrays together.
+	// Names are compared without regard to case, as encoding/json does with fields.
 	Lists map[string]int
 }
 
-// Check reads data once and stops at the first limit that it exceeds. It builds nothing, and
-// need not be given valid JSON: of what a decoder refuses, it may count more or less.
+// Check reads data once and stops at the first limit that it exceeds. It builds nothing. data
+// need not be valid JSON: the counts of what a decoder refuses may be wrong.
 //
-// Errors: TooLarge, with the limit; Deep.
+// Errors: TooLarge with the limit; l.Deep.
 func Check(data []byte, l Limits) error {
 	s := scanner{data: data, limits: l, values: 1, elements: make(map[string]int, len(l.Lists))}
 	for i := 0; i < len(data); i++ {
@@ -34,7 +34,7 @@ func Check(data []byte, l Limits) error {
 	return nil
 }
 
-// scanner is where Check is in a document.
+// scanner is the state of a Check.
 type scanner struct {
 	data     []byte
 	limits   Limits
@@ -44,11 +44,11 @@ type scanner struct {
 	elements map[string]int // so far, by the names of Limits.Lists
 }
 
-// container is an object or an array that was not closed yet.
+// container is an object or array that is still open.
 type container struct {
 	list  string // whose elements are counted
 	array bool
-	empty bool // nothing of it was read yet
+	empty bool // nothing in it has been read yet
 }
 
 // read counts what begins at data[*i], and moves *i to its last byte.
@@ -111,7 +111,7 @@ func tooLarge(limit int, what string) error {
 	return fault.New(fault.TooLarge, "the JSON has more than %d %s", limit, what).With("limit", limit)
 }
 
-// enter begins an object or an array. An array in an array counts to the same list.
+// enter begins an object or an array. An array in an array belongs to the same list.
 func (s *scanner) enter(array bool) error {
 	if len(s.open) == s.limits.Depth {
 		return fault.New(s.limits.Deep, "the JSON is nested more than %d levels deep", s.limits.Depth)

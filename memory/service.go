@@ -85,7 +85,7 @@ func scopeOf(key string) Scope {
 }
 
 // loadAtOnce is how many changes are loaded at once. A turn with little time loads a few
-// thousand texts, and the next one goes on.
+// thousand texts, and the next one continues.
 const loadAtOnce = 2000
 
 func (l loader) Load(ctx context.Context, key string, since, base int64) (index.Delta, error) {

@@ -45,8 +45,8 @@ type ScopeTx interface {
 	LockMemory(characterID string) error
 	// MemoryChanges returns what has changed since a version; since 0, everything. Units are
 	// texts, in all revisions, and facts, in all versions that can count on some branch
-	// (active, superseded, retired by a run), each with its vectors. With a limit, there are
-	// about so many of the oldest changes, and all of a version; 0 = all. base is the Base of
+	// (active, superseded, retired by a run), each with its vectors. It returns about
+	// limit of the oldest changes, never a part of a version; 0 = all. base is the Base of
 	// the changes that were read up to since.
 	MemoryChanges(characterID string, since, base int64, limit int) (*Changes, error)
 	// WithoutVector returns units without a vector of a model, at most limit, each content
@@ -61,8 +61,8 @@ type ScopeTx interface {
 
 type Changes struct {
 	Version int64
-	Base    int64 // another one since a purge or a deletion, after which everything is read again
-	Whole   bool  // Units is everything up to Version; what was there before goes
+	Base    int64 // changes after a purge or a deletion; then everything is read again
+	Whole   bool  // Units is everything up to Version and replaces what was there before
 	More    bool  // there are later changes
 	Units   []Unit
 	Gone    []string // ids of units that are not searched any more

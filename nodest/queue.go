@@ -182,7 +182,7 @@ func parallel(limits UserLimits, opts Options) int {
 }
 
 // checkQuota returns QuotaExceeded when the user's tokens of today (UTC) are used up, or may be
-// when the generations that are running, or wait, have ended.
+// once the running and waiting generations have ended.
 func checkQuota(tx Tx, limits UserLimits, opts Options, running ...*chat.Generation) error {
 	limit := limits.TokensPerDay
 	if limit == 0 {
@@ -214,7 +214,7 @@ func checkQuota(tx Tx, limits UserLimits, opts Options, running ...*chat.Generat
 		With("quota", "tokensPerDay").With("limit", limit).With("used", used).After(tomorrow.Sub(now))
 }
 
-// reservedRetry is when a client whose tokens are reserved may try again.
+// reservedRetry is how long a client waits before it tries again when all tokens are reserved.
 const reservedRetry = 5 * time.Second
 
 // reservedTokens is the most that one request of each generation may cost.

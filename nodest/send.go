@@ -30,10 +30,10 @@ func (e *Engine) Send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 	if c.Key != "" || in.ClientMsgID == "" {
 		return e.send(ctx, c, in)
 	}
-	// The name of a message is its key. No client can send a blank in a key.
+	// The clientMsgId serves as the key. No client can send a space in a key, so they cannot collide.
 	c.Key = "message " + in.ConversationID + " " + in.ClientMsgID
 	sent, err := e.send(ctx, c, in)
-	if fault.Is(err, fault.KeyReused) { // by a message with another content, which send names
+	if fault.Is(err, fault.KeyReused) { // by a message with other content: send reports it as a Conflict
 		c.Key = ""
 		return e.send(ctx, c, in)
 	}

@@ -19,8 +19,8 @@ type KeyRecord struct {
 
 // Once runs fn in a transaction of the acting user and returns its answer. With an
 // idempotency key the answer is stored with the effect: the same key and content gives the
-// first answer again and leaves fn out. The key is claimed before fn runs, so that a repeated
-// call waits for the first one, in whatever process that runs, and fn never sees its effect.
+// first answer again without running fn. The key is claimed before fn runs, so that a repeated
+// call waits for the first one, in whatever process it runs, and fn never sees its effect.
 //
 // fn may run more than once; what it hands out besides its answer it must set
 // anew in each run.

@@ -11,8 +11,8 @@ import (
 )
 
 // clientAddress is the address of the client: the one that connected, or, if that is a trusted
-// proxy, the last one in X-Forwarded-For that is not. Whatever stands before it was sent by
-// the client, who can write anything there.
+// proxy, the last one in X-Forwarded-For that is not. The addresses before that one come from
+// the client and may be forged.
 func (s *Server) clientAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	addr, bad := netip.ParseAddr(host)
@@ -38,13 +38,13 @@ func (s *Server) clientAddress(r *http.Request) string {
 	return addr.Unmap().String()
 }
 
-// trusted says whether an address is that of a proxy.
+// trusted reports whether an address belongs to a trusted proxy.
 func (s *Server) trusted(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	return slices.ContainsFunc(s.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// forwarded reads an address as proxies write it, some of them with a port.
+// forwarded parses an address as proxies write it; some add a port.
 func forwarded(hop string) (netip.Addr, error) {
 	hop = strings.TrimSpace(hop)
 	if with, err := netip.ParseAddrPort(hop); err == nil {
@@ -53,5 +53,5 @@ func forwarded(hop string) (netip.Addr, error) {
 	return netip.ParseAddr(strings.Trim(hop, "[]"))
 }
 
-// clientNetwork is what the bounds of a client that has not signed in are counted for.
+// clientNetwork identifies a client that has not signed in, to count what it takes.
 func (s *Server) clientNetwork(r *http.Request) string { return account.Network(s.clientAddress(r)) }

@@ -16,7 +16,7 @@ import (
 // Options.AnswerWithin.
 const answerStep = 64 << 10
 
-// pacedWriter ends an answer whose client does not read it.
+// pacedWriter cuts off an answer that its client does not read.
 type pacedWriter struct {
 	http.ResponseWriter
 	conn   *http.ResponseController
@@ -28,7 +28,7 @@ func (s *Server) pace(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		w := c.Response().Writer
 		paced := &pacedWriter{w, http.NewResponseController(w), s.opts.AnswerWithin}
-		paced.extend() // that of the last request on this connection is over
+		paced.extend() // the deadline of the previous request on this connection has passed
 		c.Response().Writer = paced
 		return next(c)
 	}
@@ -59,12 +59,12 @@ func (w *pacedWriter) extend() {
 	_ = w.conn.SetWriteDeadline(time.Now().Add(w.within)) // fails only without a connection, in tests
 }
 
-// smallAnswer is the size in bytes up to which an answer is not counted: the connection
-// takes it at once.
+// smallAnswer is the size in bytes up to which an answer is not counted: the connection's
+// buffers take it at once.
 const smallAnswer = 64 << 10
 
-// sendData answers with data. What the request held is given back first: from here on, it
-// costs the bytes that its client has not read. A large answer waits in a file.
+// sendData answers with data. It first releases what the request held: from here on, only the
+// bytes that the client has not read count. A large answer waits in a file.
 func sendData(c echo.Context, status int, contentType string, data []byte) error {
 	h := holdOf(c)
 	h.release()
@@ -79,7 +79,7 @@ func sendData(c echo.Context, status int, contentType string, data []byte) error
 	return sendSpill(c, status, contentType, out)
 }
 
-// sendSpill answers with what is in a spill.
+// sendSpill answers with the content of a spill.
 func sendSpill(c echo.Context, status int, contentType string, out *spill) error {
 	h := c.Response().Header()
 	h.Set("Content-Type", contentType)

@@ -10,11 +10,11 @@ import (
 	"nodest/fault"
 )
 
-// gate bounds the bytes that requests hold at the same time: those of one holder, and all
-// of them. A quarter is kept for small requests of users, so that they go on while large
-// ones, or clients that have not signed in, fill the rest.
+// gate bounds the bytes that requests hold at the same time, per holder and in all. A quarter
+// is reserved for small requests of users, so that they continue while large requests, or
+// clients that have not signed in, fill the rest.
 type gate struct {
-	all, each int64 // bytes, of all and of one holder
+	all, each int64 // bytes, in all and per holder
 
 	mu    sync.Mutex
 	held  int64
@@ -33,12 +33,12 @@ type holder struct {
 // temporary file while it arrives or waits for its reader.
 const largeBody = 1 << 20
 
-// work is how many times its size a large document or file takes while it is read or
-// written: as bytes, as a tree, and as what becomes of it.
+// work is how many times its size in memory a large document or file is assumed to take while
+// it is read or written: as bytes, as a tree, and as the result.
 const work = 4
 
-// valueWork is how many bytes each value of JSON in a large body takes on top of that: a
-// list of {} is tens of times its size when it is read.
+// valueWork is how many bytes each JSON value in a large body adds to that: decoded, a list of
+// {} takes tens of times its size.
 const valueWork = 64
 
 // tempBytes bounds the temporary files of bodies and answers; a user may have an eighth.
@@ -70,7 +70,7 @@ func (g *gate) takeLocked(who holder, n int64) bool {
 	return true
 }
 
-// take takes n bytes, and waits a little for them.
+// take takes n bytes, and waits up to gateWait for them.
 func (g *gate) take(ctx context.Context, who holder, n int64) error {
 	late := time.NewTimer(gateWait)
 	defer late.Stop()
@@ -113,7 +113,7 @@ func errCrowded() error {
 	return fault.New(fault.RateLimited, "too many large requests at once").After(time.Second)
 }
 
-// hold is what one request has of a gate. It is used by one goroutine.
+// hold is what one request has taken from a gate. It is used by one goroutine.
 type hold struct {
 	s   *Server
 	g   *gate
@@ -130,8 +130,8 @@ func (h *hold) try(n int64) bool {
 	return ok
 }
 
-// take takes n more bytes, and waits a little for them. What is more than one holder may
-// have goes alone.
+// take takes n more bytes, and waits up to gateWait for them. A request for more than a holder
+// may have counts as all of it, and so runs alone.
 func (h *hold) take(ctx context.Context, n int64) error {
 	n = min(n, h.g.each)
 	err := h.g.take(ctx, h.who, n)
@@ -141,7 +141,7 @@ func (h *hold) take(ctx context.Context, n int64) error {
 	return err
 }
 
-// release gives everything back. It may be called again.
+// release gives everything back. It may be called more than once.
 func (h *hold) release() {
 	if h.n > 0 {
 		h.g.give(h.who, h.n)

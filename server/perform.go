@@ -33,15 +33,16 @@ func (s *Server) perform(ctx, caller context.Context, o *api.Operation, c *op.Ca
 	return s.once(ctx, caller, c, func() (any, error) { return run(ctx, &s.Services, c) })
 }
 
-// keyWait is how long a call waits for another one with its key.
+// keyWait is how long a call waits for another one with the same key.
 const keyWait = 10 * time.Second
 
 // once runs f, which writes under the key of c. Calls with the same key run one at a
-// time in this process; the second waits, until its caller goes away or for keyWait, and
-// finds the answer of the first in the database. In another process it waits there.
+// time in this process: the second waits for at most keyWait, or until its caller goes away,
+// and finds the answer of the first in the database. Calls in other processes wait in the
+// database.
 //
-// f may have failed because of what the same call has just done in another process: what
-// f read before its transaction was changed already. Then f runs again and finds the answer.
+// f may fail because the same call in another process has just changed what f read before its
+// transaction. Then f runs again and finds the answer.
 func (s *Server) once(ctx, caller context.Context, c *op.Call, f func() (any, error)) (any, error) {
 	if c.Key == "" {
 		return f()

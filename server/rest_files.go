@@ -22,7 +22,7 @@ import (
 // fileBytes limits the size of an uploaded file.
 const fileBytes = 64 << 20
 
-// Bytes that making an answer takes, besides the answer.
+// Memory that making an answer takes besides the answer, in bytes.
 const (
 	exportWork  = 64 << 20
 	pictureWork = 32 << 20 // to read a picture, and to decode it

@@ -68,8 +68,8 @@ func (s *Server) ready(c echo.Context) error {
 	return c.String(http.StatusOK, "ready\n")
 }
 
-// metrics serves figures for Prometheus to owners, or to everybody. Where a request comes
-// from does not count: behind a proxy on this machine all come from here.
+// metrics serves Prometheus metrics to owners, or to everybody. The address of the client does
+// not matter: behind a proxy on this machine every request comes from here.
 func (s *Server) metrics() echo.HandlerFunc {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(

@@ -16,7 +16,7 @@ type spill struct {
 	small  bytes.Buffer
 	file   *temp // nil = everything is in small
 	size   int64
-	values int64 // of JSON, at most: signs that begin one
+	values int64 // upper bound of the JSON values: characters that can begin one
 }
 
 // newSpill returns an empty spill; drop ends it.
@@ -64,8 +64,8 @@ func (p *spill) toFile() error {
 	return nil
 }
 
-// load returns everything in memory. What is in a file waits for room first, so that a
-// body takes memory when all of it has arrived.
+// load returns the content in memory. If it is in a file, load first waits for room, so that a
+// body takes memory only when all of it has arrived.
 func (p *spill) load(ctx context.Context) ([]byte, error) {
 	if p.file == nil {
 		return p.small.Bytes(), nil

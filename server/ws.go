@@ -137,8 +137,8 @@ func (k *sockets) init(s *Server) {
 	k.s, k.all, k.users, k.places = s, map[*socket]struct{}{}, map[string][]*socket{}, map[holder]int{}
 }
 
-// waiting is how many places a user may have for each connection: new ones that have not
-// said hello, and replaced ones that are closing, take some as well.
+// waiting is how many places a user may have per allowed connection: connections before hello,
+// and replaced ones that are closing, take places too.
 const waiting = 4
 
 // reserve takes one of the process's places; release gives it back. A quarter of them is
@@ -190,8 +190,8 @@ func (k *sockets) add(c *socket, run func()) bool {
 	return true
 }
 
-// enter registers a connection that has signed in, a WebSocket or a stream of events. Where
-// the device or the user has too many, the oldest one is closed in its favour.
+// enter registers a connection that has signed in, a WebSocket or an event stream. If the
+// device or the user then has too many, the oldest one is closed.
 func (k *sockets) enter(c *socket) {
 	k.mu.Lock()
 	user := c.userID()

@@ -224,7 +224,7 @@ func (db *DB) InsertToken(ctx context.Context, t *account.Token) error {
 }
 
 // lockTokens keeps others from adding and removing tokens of a user until the transaction
-// ends: no token is made with one that is being removed.
+// ends, so that no token is made with one that is being removed.
 func (s *session) lockTokens(userID string) error {
 	_, err := s.Has("SELECT 1 FROM users WHERE id = ?"+s.ForNoKeyUpdate(), userID)
 	return err

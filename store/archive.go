@@ -10,7 +10,7 @@ import (
 	"nodest/store/sqldb"
 )
 
-// Dump reads messages with everything that they ever were.
+// Dump reads messages with all their revisions and states.
 func (t *tx) Dump(conversationID string, after int64, limit int) ([]*chat.DumpedMessage, error) {
 	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"nodest/store/sqldb"
 )
 
-// LookAtJobs says what there is to do, with one statement: jobs.Store. Each kind costs a
-// search in an index, however long the queue is.
+// LookAtJobs implements jobs.Store with one statement. Each kind costs one index search,
+// however long the queue is.
 func (db *DB) LookAtJobs(ctx context.Context, owner string, kinds []string) (*jobs.View, error) {
 	return glancing(ctx, db, func(s *session) (*jobs.View, error) {
 		view := &jobs.View{}
@@ -20,8 +20,8 @@ func (db *DB) LookAtJobs(ctx context.Context, owner string, kinds []string) (*jo
 	})
 }
 
-// jobSight is a row of what LookAtJobs sees: a job that runs, that a lease has expired, or
-// when the first queued job is due.
+// jobSight is a row that LookAtJobs reads: a running job, an expired lease, or the time until
+// the first queued job is due.
 type jobSight struct {
 	What    string
 	ID      string

@@ -18,7 +18,7 @@ func (t *tx) Key(key string) (*op.KeyRecord, error) {
 		" WHERE user_id = ? AND call_key = ? AND created_at > ?", t.userID, key, t.Now().Add(-keyLife))
 }
 
-// claimWait is how long a call waits for the transaction of another one with its key.
+// claimWait is how long a call waits for the transaction of another one with the same key.
 const claimWait = 10 * time.Second
 
 // ClaimKey takes a key for this transaction, or returns the record of an earlier call.

@@ -51,8 +51,8 @@ func (t *tx) MemoryChanges(characterID string, since, base int64, limit int) (*m
 	return c, t.addVectors(c, characterID)
 }
 
-// versionAfter is the version up to which so many texts or facts have changed; last if there
-// are not so many.
+// versionAfter returns the version by which limit texts, or limit facts, have changed since; last
+// if there are fewer.
 func (t *tx) versionAfter(characterID string, since int64, limit int, last int64) (int64, error) {
 	for _, table := range []string{"memory_texts", "memories"} {
 		found, err := sqldb.All[int64](t, "SELECT change FROM "+table+" WHERE "+ofScope+" AND change > ? ORDER BY change LIMIT 1 OFFSET ?",

@@ -71,7 +71,7 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 	return nil
 }
 
-// parentsOf are the parents of messages that are not among these.
+// parentsOf returns the parents of messages that are not themselves among them.
 func parentsOf(messages []*chat.Message) []string {
 	parents, own := []string{}, map[string]bool{}
 	for _, m := range messages {
@@ -242,8 +242,8 @@ const selectSizedMessages = `SELECT m.*, COALESCE((SELECT SUM(octet_length(r.tex
 	FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
 	WHERE s.user_id = m.user_id AND s.message_id = m.id), 0) AS bytes FROM messages m `
 
-// messagePage is messages until their texts have sqldb.PageBytes; cut says that it ends
-// before the last one. It has one message at least.
+// messagePage reads messages until their texts exceed sqldb.PageBytes, but at least one; cut
+// reports whether any were left out.
 func (t *tx) messagePage(rest string, args ...any) (items []*chat.Message, cut bool, err error) {
 	items, total := []*chat.Message{}, int64(0)
 	err = sqldb.Each(t, func(r *sizedMessage) error {

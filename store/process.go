@@ -9,18 +9,18 @@ import (
 	"nodest/store/sqldb"
 )
 
-// lostAfter is how long the lock of a process must be missing before its leases end. A process
-// that lives takes its lock again sooner: at once when its connection is cut, and otherwise
+// lostAfter is how long the lock of a process must be missing before its leases end. A living
+// process takes its lock again sooner: at once when its connection is cut, and otherwise
 // when its own ExpireLost finds the lock missing.
 const lostAfter = 1400 * time.Millisecond
 
-// lostProcesses are those whose lock is missing, since when.
+// lostProcesses records since when the lock of each process has been missing.
 type lostProcesses struct {
 	mu    sync.Mutex
 	since map[string]time.Time
 }
 
-// note returns the processes that have been missing for long enough.
+// note records which processes are missing, and returns those that count as dead.
 func (l *lostProcesses) note(missing []string, now time.Time) (dead []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,9 +47,9 @@ func (db *DB) Process() string { return db.process }
 // not wait for the leases to run out. It is called about every 750 ms, and returns true
 // when it has ended some. On SQLite, which has one process, it does nothing.
 //
-// A process counts as dead when its lock has been missing for 1.4 seconds. One that lives
-// after all loses nothing that is stored: its next checkpoint renews the lease, or, when
-// another process was faster, it is told that its reply or job is no longer its own.
+// A process counts as dead when its lock has been missing for 1.4 seconds. If it is alive after
+// all, nothing that was stored is lost: its next checkpoint renews the lease or, if another
+// process was faster, reports that the reply or job is no longer its own.
 func (db *DB) ExpireLost(ctx context.Context) (some bool, err error) {
 	backend, shared := db.backend.(*sqldb.Postgres)
 	if !shared {
@@ -62,7 +62,7 @@ func (db *DB) ExpireLost(ctx context.Context) (some bool, err error) {
 			" WHERE "+sqldb.Gone("process"), db.process)
 	})
 	if err != nil {
-		db.lost.note(nil, time.Now()) // in the meantime they may have been there
+		db.lost.note(nil, time.Now()) // they may have had their locks in the meantime
 		return false, err
 	}
 	if i := slices.Index(missing, db.process); i >= 0 {

@@ -14,13 +14,13 @@ import (
 )
 
 // What a user has is counted per kind in the table quotas. A transaction adds what it inserts;
-// nothing subtracts. So a counter is exact or too high, and it is set right by counting the rows:
+// nothing subtracts. So a counter is exact or too high, and it is corrected by counting the rows:
 // once a day, and when it has reached its limit. Files of knowledge bases have limits of their own.
 
-// counted says what counts of a table.
+// countedTable says what counts of a table.
 type countedTable struct {
 	kind  string   // of its rows; "" = only their bytes count
-	live  bool     // rows that were deleted do not count, but their bytes do until they are gone
+	live  bool     // deleted rows do not count, but their bytes do until the rows are purged
 	bytes []string // columns whose bytes count; they do not change
 }
 
@@ -42,7 +42,8 @@ var countedTables = map[string]countedTable{
 // countedBytes is the kind of all bytes together.
 const countedBytes = "bytes"
 
-// How often counters are set right: at most, when one has reached its limit, and at least.
+// How often counters are corrected: at most every recountPause, when one has reached its limit,
+// and at least every recountEvery.
 const (
 	recountPause = time.Minute
 	recountEvery = 24 * time.Hour
@@ -73,8 +74,7 @@ func (t *tx) noteInserted(table string, columns []string, args []any) {
 	}
 }
 
-// noteCopied counts the messages of a fork from one depth to another, which no row of ours has
-// carried.
+// noteCopied counts the messages that a fork has copied within the database, between two depths.
 func (t *tx) noteCopied(forkID string, after, to int) error {
 	args := []any{t.userID, forkID, after, to}
 	bytes, err := sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM("+sizeOf(countedTables["messages"].bytes, "m.")+"), 0) AS BIGINT)"+copiedMessages, args...)
@@ -110,7 +110,7 @@ type usedRow struct {
 }
 
 // charge adds what a transaction has inserted to the counters. It returns fault.QuotaExceeded if
-// one is above its limit then, but not for what a generation writes: that was admitted when it began.
+// one then exceeds its limit, except for what a generation writes, which was admitted at its start.
 func (db *DB) charge(t *tx) error {
 	if len(t.added) == 0 {
 		return nil
@@ -187,9 +187,9 @@ func (s *session) used(userID string) ([]usedRow, error) {
 	return sqldb.All[usedRow](s, "SELECT kind, used, counted_at FROM quotas WHERE user_id = ?", userID)
 }
 
-// recount sets the counters of a user right, unless that was done in the last pause; it reports
-// whether it did. The rows are counted on a snapshot, and what the counters differ by there is
-// corrected: nobody waits while they are counted.
+// recount corrects the counters of a user, unless that was done within the last pause; it reports
+// whether it did. It counts the rows on a snapshot and applies the difference, so that nobody
+// waits meanwhile.
 func (db *DB) recount(ctx context.Context, userID string, pause time.Duration) (done bool, err error) {
 	wrong := map[string]int64{}
 	var counters int
@@ -245,7 +245,7 @@ func (s *session) countTable(userID, table string, c countedTable, to map[string
 	return err
 }
 
-// recountOld sets counters right that were not for a day.
+// recountOld corrects counters that have not been corrected for a day.
 func (db *DB) recountOld(ctx context.Context) error {
 	users, err := reading(ctx, db, func(s *session) ([]string, error) {
 		return sqldb.All[string](s, "SELECT DISTINCT user_id FROM quotas WHERE counted_at <= ?", s.Now().Add(-recountEvery))

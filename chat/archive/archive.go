@@ -49,8 +49,9 @@ type contents struct {
 
 // ExportArchive writes all of a conversation, hidden branches and save points included, to
 // out, as a JSON document that ImportArchive reads. A message that is being written is
-// exported as an interrupted one with the text stored so far. Ids of the messages, and the
-// summaries, are all that is held in memory at once. After an error, out has a part of it.
+// exported as an interrupted one with the text stored so far. Only the ids of the
+// messages, and the summaries, are held in memory as a whole. After an error, out has a part
+// of the document.
 func (svc *Service) ExportArchive(ctx context.Context, userID, conversationID string, out io.Writer) (filename string, err error) {
 	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
 		conv, err := tx.Conversation(conversationID)
@@ -99,7 +100,7 @@ func exportArchive(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 	return doc.Flush()
 }
 
-// Sizes of the pages that an export reads.
+// How much an export reads at a time.
 const (
 	dumpedAtOnce = 100
 	savesAtOnce  = 20 // with thumbnails

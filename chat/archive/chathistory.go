@@ -56,8 +56,8 @@ func History(messages []*chat.Message) json.RawMessage {
 	return op.MustJSON(h)
 }
 
-// wishesOf are the instructions of rewrites that messages of the user contain in a history,
-// by the id of the message. "" stands for a reply without one.
+// wishesOf returns the rewrite instructions that a history puts into the user's messages, by
+// the id of the message. "" stands for a reply without one.
 func wishesOf(sent []*chat.Message) map[string][]string {
 	wishes := map[string][]string{}
 	answered := -1 // the newest message of the user

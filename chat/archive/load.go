@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	loadPage = 250   // messages that one transaction stores: it keeps all others waiting on SQLite
-	loadRows = 2_000 // of them at most about as many texts and states
+	loadPage = 250   // messages per transaction, which makes all other writers wait on SQLite
+	loadRows = 2_000 // about how many texts and states they may have together
 )
 
 // ImportArchive makes a conversation with a character of what ExportArchive wrote,

@@ -23,14 +23,14 @@ const (
 	maxDepth       = 10_000
 )
 
-// Each of the lists takes some hundred bytes per element in memory, however little of the
-// file it takes.
+// Each element of these lists takes a few hundred bytes in memory, however short it is in the
+// file.
 var (
 	archiveLimits = jsonlimit.Limits{Depth: maxDepth, Deep: fault.InvalidImport, Values: 10_000_000, Lists: map[string]int{
 		"messages": maxLoaded, "texts": 2 * maxLoaded, "swipes": 2 * maxLoaded, "states": 4 * maxLoaded, "saves": maxLoadedMarks,
 		"rewinds": maxLoadedMarks, "summaries": maxLoadedMarks, "": 2 * maxLoaded,
 	}}
-	// The messages of a save point are in its file twice, or thrice.
+	// A file has the messages of its save point two or three times.
 	saveLimits = jsonlimit.Limits{Depth: maxDepth, Deep: fault.InvalidImport, Values: maxSavedValues, Lists: map[string]int{
 		"messages": 2 * maxSaved, "parts": 4 * maxSaved, "texts": 20 * maxSaved, "swipes": 20 * maxSaved,
 		"states": 4 * maxSaved, "": 20 * maxSaved,

@@ -45,8 +45,8 @@ func importedWith(s *chat.Save) (*importedExtra, error) {
 }
 
 // ExportSave writes a save point to out as one JSON file that ImportSave and the app read.
-// The outline of its path is all that is held in memory at once. After an error, out has a
-// part of it.
+// Only the outline of its path is held in memory as a whole. After an error, out has a
+// part of the file.
 func (svc *Service) ExportSave(ctx context.Context, userID, saveID string, out io.Writer) (filename string, err error) {
 	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
 		save, err := tx.Save(saveID)
@@ -114,7 +114,8 @@ type savedPath struct {
 	path []*chat.Message
 }
 
-// outlineOf is what the place of m in a history depends on. A letter stands for its text.
+// outlineOf returns the fields of m that its place in a history depends on. A letter stands for
+// its text.
 func outlineOf(m *chat.Message) *chat.Message {
 	o := &chat.Message{ID: m.ID, ParentID: m.ParentID, Role: m.Role, Hidden: m.Hidden, Greeting: m.Greeting, Status: m.Status}
 	if s := m.Chosen(); s != nil {
@@ -187,7 +188,7 @@ func (s *savedPath) writeArchive(w writer, ch *character.Character) error {
 	return err
 }
 
-// asDumped is a message without its history: it has been as it is since a version of its
+// asDumped returns m as a dumped message without a history, unchanged since a version of its
 // conversation.
 func asDumped(m *chat.Message, version int64) *chat.DumpedMessage {
 	d := &chat.DumpedMessage{Message: m, Texts: make([]chat.DumpedText, len(m.Swipes))}

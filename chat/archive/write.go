@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// writer writes a JSON document piece by piece, so that only the piece is in memory. Its
-// errors stay: finish returns the first one.
+// writer writes a JSON document piece by piece, so that only one piece is in memory. Errors are
+// kept: finish returns the first one.
 type writer struct{ *bufio.Writer }
 
 func newWriter(w io.Writer) writer { return writer{bufio.NewWriterSize(w, 64<<10)} }
@@ -17,7 +17,7 @@ func (w writer) value(v any) error {
 	return err
 }
 
-// object writes an object member by member. It is not empty.
+// object writes an object member by member. It needs at least one member.
 type object struct {
 	writer
 	begun bool
@@ -41,7 +41,7 @@ func (o *object) put(name string, v any) {
 	_ = o.value(v)
 }
 
-// list writes a member that is a list, of what each passes to add.
+// list writes a member that is a list of the values that each passes to add.
 func (o *object) list(name string, each func(add func(v any) error) error) error {
 	o.member(name)
 	return o.elements(each)
@@ -55,7 +55,7 @@ func (o *object) listIf(name string, n int, each func(add func(v any) error) err
 	return o.list(name, each)
 }
 
-// elements writes a list of what each passes to add.
+// elements writes a list of the values that each passes to add.
 func (w writer) elements(each func(add func(v any) error) error) error {
 	sep := byte('[')
 	err := each(func(v any) error {

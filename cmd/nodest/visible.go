@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// visible is a text as it may reach a terminal. Cards, models, pages and file names are
+// visible makes a text safe to show in a terminal. Cards, models, pages and file names are
 // written by strangers: control characters in them could move the cursor, change the title or
 // the clipboard, or let a text read backwards, so they are shown as \u and four digits, as
 // JSON writes them. Line breaks and tabs stay.
@@ -35,13 +35,13 @@ func visible(text string) string {
 	return b.String()
 }
 
-// steers says whether a character does something to a terminal, or to the direction of the
-// text behind it, rather than being shown.
+// steers reports whether a character controls the terminal, or the direction of the text after
+// it, instead of being shown.
 func steers(c rune) bool {
 	return c != '\n' && c != '\t' && unicode.IsControl(c) || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069'
 }
 
-// visibleWriter writes texts as they may reach a terminal. It is safe for concurrent use.
+// visibleWriter writes texts with visible. It is safe for concurrent use.
 type visibleWriter struct {
 	mu      sync.Mutex
 	out     io.Writer
@@ -71,7 +71,7 @@ func (w *visibleWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// isTerminal says whether a person sees what is written.
+// isTerminal reports whether output goes to a terminal.
 func isTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

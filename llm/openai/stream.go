@@ -14,8 +14,7 @@ import (
 	"nodest/llm"
 )
 
-// The bounds of a chat answer, in bytes: one line, or an answer that is not streamed; and a whole
-// stream.
+// Limits in bytes: of one line of a stream or an answer that is not streamed, and of a whole stream.
 const (
 	lineLimit   = 4 << 20
 	streamLimit = 256 << 20

@@ -42,7 +42,7 @@ func CheckObject(data []byte) error {
 }
 
 // CheckJSON refuses what is not one JSON value: UTF-8, within the limits of op.CheckLimits,
-// with nothing after it. It builds nothing of the value.
+// with nothing after it. It does not build the value.
 //
 // Errors: BadRequest, TooLarge.
 func CheckJSON(data []byte) error {

@@ -32,8 +32,8 @@ const (
 	pgNoDatabase    = "3D000"
 )
 
-// Translate gives errors of both drivers, and the end of the time that a caller has, the
-// codes that callers know. Other errors, and those with a code, stay as they are.
+// Translate gives errors of both drivers, and the caller's expired deadline, the codes that
+// callers know. Other errors, and those with a code, stay as they are.
 func Translate(err error) error {
 	var coded *fault.Error
 	var lite sqlite3.Error
@@ -53,7 +53,7 @@ func Translate(err error) error {
 	return err
 }
 
-// isCut says whether there is no connection to PostgreSQL, or no longer.
+// isCut reports whether the connection to PostgreSQL failed or was lost.
 func isCut(err error) bool {
 	var failed *pgconn.ConnectError
 	var network net.Error

@@ -9,8 +9,7 @@ import (
 	"nodest/fault"
 )
 
-// files are what an open SQLite database consists of on the disk: the database and its log
-// of changes, each by its path.
+// files are the files of an open SQLite database: the database and its write-ahead log.
 type files struct {
 	paths []string
 	known []atomic.Pointer[os.FileInfo] // as it was when it was first seen
@@ -20,8 +19,8 @@ func newFiles(path string) *files {
 	return &files{paths: []string{path, path + "-wal"}, known: make([]atomic.Pointer[os.FileInfo], 2)}
 }
 
-// check returns fault.StorageDown when another file, or none, is where one of them was: what
-// is written then goes to a file that nobody will find again. It costs two calls of stat.
+// check returns fault.StorageDown when one of the files was removed or replaced: writes would go
+// to a file that nobody finds again. It costs two calls of stat.
 func (f *files) check() error {
 	for i, path := range f.paths {
 		info, err := os.Stat(path)

@@ -26,8 +26,8 @@ func Page[T, R any](q Querier, of func(*T) R, by, cursor string, limit int, quer
 	return PageOf(q, nil, of, by, cursor, limit, query, args...)
 }
 
-// PageBytes is how many bytes of text and data the rows of a page have, unless it has one
-// row only.
+// PageBytes is how many bytes of text and data the rows of a page may have. A single row may
+// have more.
 const PageBytes = 4 << 20
 
 // PageOf is Page of those rows that keep accepts; nil = all. It reads until the page is

@@ -14,10 +14,10 @@ import (
 
 // presence is a connection that holds a lock in the name of this process for as long as the
 // process lives. When a process dies, PostgreSQL closes its connection and releases the
-// lock, and so the others learn of it. A connection that is lost is replaced at once; it is
-// none of the pool, so that this waits for nobody.
+// lock, which tells the others. A lost connection is replaced at once. It is not from the pool,
+// so that this never waits for one.
 type presence struct {
-	db      *sql.DB // of this connection alone
+	db      *sql.DB // for this connection only
 	process string
 	log     *slog.Logger
 	renew   chan struct{} // asks for the lock to be taken again
@@ -47,8 +47,8 @@ func lockPresence(ctx context.Context, db *sql.DB, process string) (*sql.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	// It is shared so that it can be taken while PostgreSQL still holds it for a connection
-	// that was cut.
+	// A shared lock can be taken even while PostgreSQL still holds it for the connection that
+	// was cut.
 	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock_shared("+presenceKey("$1::TEXT")+")", process); err != nil {
 		UnlockSchema(conn)
 		return nil, fmt.Errorf("cannot lock the name of the process: %w", err)
@@ -104,7 +104,7 @@ func (p *presence) hold(ctx context.Context, conn *sql.Conn) {
 		}
 	}()
 	_ = conn.Raw(func(raw any) error {
-		for { // nobody notifies it: this reads until the connection ends
+		for { // nothing notifies this connection, so this blocks until it ends
 			if _, err := raw.(*stdlib.Conn).Conn().WaitForNotification(ctx); err != nil {
 				return err
 			}

@@ -202,7 +202,7 @@ func Map[T, R any](q Querier, of func(*T) R, query string, args ...any) ([]R, er
 	return items, err
 }
 
-// Part is Map of as many rows as have PageBytes together, and one at least.
+// Part is Map that stops before the rows exceed PageBytes together, but after at least one.
 func Part[T, R any](q Querier, of func(*T) R, query string, args ...any) ([]R, error) {
 	items, total := []R{}, 0
 	next := func() *T { return new(T) } // of may return a part of it

@@ -19,13 +19,13 @@ type Backend interface {
 	// Read runs fn on a consistent snapshot.
 	Read(ctx context.Context, fn func(*Session) error) error
 	// Glance is Read for a single statement, which PostgreSQL runs without a transaction
-	// around it. The statement says Clock where it needs the time; there is no Now.
+	// around it. The statement uses Clock where it needs the time, because Now is not set.
 	Glance(ctx context.Context, fn func(*Session) error) error
-	// Now is the time by the clock that transactions have. What decides who holds a lease
-	// uses that of its transaction.
+	// Now is the time by the clock of transactions. Decisions about leases use the time of
+	// their transaction instead.
 	Now() time.Time
 	Ping(ctx context.Context) error
-	// Settle makes what was deleted disappear from the disk, where that is in our hands.
+	// Settle removes deleted data from the disk, as far as the backend controls that.
 	Settle(ctx context.Context) error
 	Close() error
 }

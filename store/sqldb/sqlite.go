@@ -118,9 +118,8 @@ func OpenSQLite(ctx context.Context, dir string, o Options) (_ *SQLite, err erro
 	return s, nil
 }
 
-// keepPrivate creates the database file if there is none, and takes from other users of the
-// machine what they may do with it and its folder. SQLite gives the files beside it the same
-// mode.
+// keepPrivate creates the database file if there is none, and removes the permissions of other
+// users of the machine on it and its folder. SQLite gives the files beside it the same mode.
 func keepPrivate(dir, path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -148,8 +147,8 @@ func keepPrivate(dir, path string) error {
 	return nil
 }
 
-// Settle empties the log of changes into the database, so that what was deleted is in neither
-// file. It does nothing while somebody reads an older state.
+// Settle writes the write-ahead log back into the database and empties it, so that deleted data
+// is in neither file. It does nothing while somebody reads an older state.
 func (s *SQLite) Settle(ctx context.Context) error {
 	db, err := sql.Open("sqlite3", strings.Replace(SQLiteDSN(filepath.Join(s.dir, File), false), "_busy_timeout=10000", "_busy_timeout=1000", 1))
 	if err != nil {
