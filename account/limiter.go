@@ -78,7 +78,7 @@ func (l *limiter) undo(name, from string) {
 	defer l.mu.Unlock()
 	for _, key := range keysOf(name, from) {
 		if t := l.by[key]; t != nil {
-			t.failures--
+			t.failures = max(0, t.failures-1) // it may have been forgotten in between
 			t.until = time.Time{}
 		}
 	}

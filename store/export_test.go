@@ -41,6 +41,12 @@ func Exec(t nodest.Tx, query string, args ...any) error {
 	return err
 }
 
+// Recount sets the counters of a user right, unless that was done in the last minute.
+func Recount(db *DB, userID string) error {
+	_, err := db.recount(context.Background(), userID, recountPause)
+	return err
+}
+
 // ClaimKey is tx.ClaimKey that waits for wait at most.
 func ClaimKey(t nodest.Tx, key string, wait time.Duration) error {
 	_, err := t.Tx.(*tx).claimKey(key, "h", wait)

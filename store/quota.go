@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -192,14 +193,12 @@ func (s *session) used(userID string) ([]usedRow, error) {
 // waits meanwhile.
 func (db *DB) recount(ctx context.Context, userID string, pause time.Duration) (done bool, err error) {
 	wrong := map[string]int64{}
-	var counters int
-	var last time.Time // when the newest of them was set right
+	var last time.Time // when they were corrected before
 	err = db.read(ctx, func(s *session) error {
 		used, err := s.used(userID)
 		if err != nil {
 			return err
 		}
-		counters = len(used)
 		for _, u := range used {
 			if s.Now().Sub(u.CountedAt) < pause {
 				return nil
@@ -220,15 +219,28 @@ func (db *DB) recount(ctx context.Context, userID string, pause time.Duration) (
 	if err != nil || !done {
 		return false, err
 	}
-	return true, db.write(ctx, func(s *session) error {
-		n, err := s.Exec("UPDATE quotas SET counted_at = ? WHERE user_id = ? AND counted_at <= ?", s.Now(), userID, last)
-		if err != nil || n < int64(counters) { // another process has set them right in the meantime
+	err = db.write(ctx, func(s *session) error {
+		if _, err := s.addUsed(userID, wrong); err != nil {
 			return err
 		}
-		_, err = s.addUsed(userID, wrong)
-		return err
+		// On PostgreSQL, addUsed has waited for another process that did the same.
+		late, err := s.Has("SELECT 1 FROM quotas WHERE user_id = ? AND counted_at > ?", userID, last)
+		if late {
+			return errCounted
+		}
+		if err != nil {
+			return err
+		}
+		return s.Run("UPDATE quotas SET counted_at = ? WHERE user_id = ?", s.Now(), userID)
 	})
+	if errors.Is(err, errCounted) {
+		err = nil
+	}
+	return err == nil, err
 }
+
+// errCounted rolls a correction back that another call has made in the meantime.
+var errCounted = errors.New("store: the counters are right already")
 
 // countTable adds the rows and bytes of a table.
 func (s *session) countTable(userID, table string, c countedTable, to map[string]int64) error {

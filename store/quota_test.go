@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/store"
 )
 
 // trySay stores a message, and returns the error of the store.
@@ -104,5 +106,29 @@ func TestMaintenanceSetsCountersRight(t *testing.T) {
 		}
 		slices.Sort(left)
 		e.equal("what still counts", left, []string(nil))
+	})
+}
+
+// Counters are set right once, also if several processes find at the same moment that they are not.
+func TestCountersAreSetRightOnce(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		c := e.conversation()
+		e.update(func(tx nodest.Tx) error {
+			_, err := say(tx, c, "", "Hello")
+			return err
+		})
+		e.update(func(tx nodest.Tx) error {
+			return store.Exec(tx, "UPDATE quotas SET used = used + 1000 WHERE user_id = ?", e.user)
+		})
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				if err := store.Recount(e.db, e.user); err != nil {
+					e.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		e.equal("messages", e.quotas()["messages"].Used, int64(1))
 	})
 }
