@@ -101,7 +101,7 @@ func (i *inflight) enter(ctx context.Context, key string) (done func(), err erro
 }
 
 func badKey() error {
-	return fault.InvalidField("key", "range", "must be 1 to 64 printable characters")
+	return fault.InvalidField("key", "range", "must be 1 to 64 printable ASCII characters without spaces")
 }
 
 // plainKey matches what can be an idempotency key: printable ASCII characters.

@@ -130,8 +130,14 @@ func (db *DB) charge(t *tx) error {
 			continue
 		}
 		e := fault.New(fault.QuotaExceeded, "the limit of %d %s is reached; delete some, or ask the owner of the server for more", limit, u.Kind)
-		if u.Kind == countedBytes {
-			e.Message = "the limit of " + fault.Size(int(limit)) + " for all stored data is reached; delete some, or ask the owner of the server for more"
+		switch u.Kind {
+		case "messages":
+			e.Message += "; those of deleted chats count until they are purged, after 30 days"
+		case "knowledgeBases":
+			e.Message = strings.Replace(e.Message, u.Kind, "knowledge bases", 1)
+		case countedBytes:
+			e.Message = "the limit of " + fault.Size(int(limit)) + " for all stored data is reached; delete some, or ask the owner of the server for more" +
+				"; what was deleted counts until it is purged, after 30 days"
 		}
 		return e.With("quota", u.Kind).With("limit", limit)
 	}

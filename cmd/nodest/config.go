@@ -280,12 +280,21 @@ func isCount(v string) error {
 	if n, err := strconv.Atoi(v); err != nil || n < 0 {
 		return fmt.Errorf("%q is invalid; must be a whole number, 0 or more", v)
 	}
-	return nil
+	return notTooLarge(v)
 }
 
 func isPositive(v string) error {
 	if n, err := strconv.Atoi(v); err != nil || n < 1 {
 		return fmt.Errorf("%q is invalid; must be a whole number, 1 or more", v)
+	}
+	return notTooLarge(v)
+}
+
+// notTooLarge keeps numbers of kilobytes and megabytes within what a number of bytes can be.
+func notTooLarge(v string) error {
+	const most = 1 << 40
+	if n, err := strconv.Atoi(v); err != nil || n > most {
+		return fmt.Errorf("%q is too large; must be at most %d", v, most)
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ const chinese: Partial<Record<Code, string>> = {
   newer_version: '该文件由更新的版本生成。',
   rate_limited: '操作过于频繁，请稍后再试。',
   too_many_generations: '同时生成的回复过多。',
-  quota_exceeded: '今日额度已用完。',
+  quota_exceeded: '额度已用完。',
   internal: '服务器出错。',
   storage_full: '服务器存储空间已满。',
   storage_busy: '服务器的数据库繁忙，请重试。',
