@@ -90,6 +90,7 @@ type Identity struct {
 	TokenID   string // "" = the admin token
 	ExpiresAt *time.Time
 	hash      []byte
+	maker     string // the id of an owner's token that made a link for this user; "" = none
 }
 
 // Owner says whether the identity may manage users.
@@ -330,7 +331,7 @@ func (s *Service) CreateToken(ctx context.Context, by *Identity, name string, tt
 func (s *Service) derive(ctx context.Context, by *Identity, t *Token, ttl time.Duration) (secret string, err error) {
 	secret = "nst_" + random()
 	now := s.now()
-	t.ID, t.Hash, t.CreatedAt, t.ParentID = op.NewID(), digest(secret), now, by.TokenID
+	t.ID, t.Hash, t.CreatedAt, t.ParentID = op.NewID(), digest(secret), now, cmp.Or(by.TokenID, by.maker)
 	if ttl > 0 {
 		at := now.Add(ttl)
 		t.ExpiresAt = &at
@@ -358,14 +359,18 @@ func (s *Service) Tokens(ctx context.Context, userID, cursor string, limit int) 
 	return &op.Page[*Token]{Items: items, NextCursor: next}, err
 }
 
-// RevokeToken ends a token at once, with every token that was made with it, and tells the
-// watchers.
+// RevokeToken ends a token at once, with every token that was made with it, also for other
+// users, and tells the watchers.
 func (s *Service) RevokeToken(ctx context.Context, userID, id string) error {
 	deleted, err := s.store.DeleteToken(ctx, userID, id)
-	for _, id := range deleted {
-		s.tell(userID, id)
-	}
+	s.tellEnded(deleted)
 	return err
+}
+
+func (s *Service) tellEnded(tokens []*Token) {
+	for _, t := range tokens {
+		s.tell(t.UserID, t.ID)
+	}
 }
 
 // OnRevoke calls f after each revocation in this process: of one token, or of
@@ -398,12 +403,17 @@ const (
 	PurposeSignIn = "signin" // signs in once, lives 24 h
 )
 
-// TicketTTL is how long a ticket of a purpose lives.
-func TicketTTL(purpose string) time.Duration {
+// TicketLife is how long a ticket that by makes lives: 24 hours or 30 seconds, by its purpose,
+// but no longer than the token of by.
+func (s *Service) TicketLife(by *Identity, purpose string) time.Duration {
+	life := 30 * time.Second
 	if purpose == PurposeSignIn {
-		return 24 * time.Hour
+		life = 24 * time.Hour
 	}
-	return 30 * time.Second
+	if by.ExpiresAt != nil {
+		life = max(0, min(life, by.ExpiresAt.Sub(s.now())))
+	}
+	return life
 }
 
 // NewTicket makes a single-use secret that stands for a user and no token.
@@ -420,7 +430,7 @@ func (s *Service) NewSocketTicket(ctx context.Context, who *Identity) (secret st
 func (s *Service) insertTicket(ctx context.Context, by *Identity, userID, purpose string) (secret string, err error) {
 	secret = random()
 	return secret, s.store.InsertTicket(ctx, &Ticket{
-		Hash: digest(secret), Purpose: purpose, UserID: userID, TokenHash: by.hash, ExpiresAt: s.now().Add(TicketTTL(purpose)),
+		Hash: digest(secret), Purpose: purpose, UserID: userID, TokenHash: by.hash, ExpiresAt: s.now().Add(s.TicketLife(by, purpose)),
 	})
 }
 
@@ -447,7 +457,7 @@ func (s *Service) TakeTicket(ctx context.Context, purpose, secret string) (*Iden
 		if by.User.ID == t.UserID {
 			return by, nil
 		}
-		who.ExpiresAt = by.ExpiresAt // an owner made the ticket for another user
+		who.ExpiresAt, who.maker = by.ExpiresAt, by.TokenID // an owner made the ticket for another user
 	}
 	who.User, err = s.store.User(ctx, t.UserID)
 	if fault.Is(err, fault.NotFound) {

@@ -179,7 +179,9 @@ func (s *Service) DeleteUser(ctx context.Context, by *User, id string) error {
 	if err := onlyOwner(by); err != nil {
 		return err
 	}
-	if err := s.store.DeleteUser(ctx, id, keepsAnOwner); err != nil {
+	ended, err := s.store.DeleteUser(ctx, id, keepsAnOwner)
+	s.tellEnded(ended)
+	if err != nil {
 		return err
 	}
 	s.tell(id, "")

@@ -27,12 +27,14 @@ CREATE TABLE tokens (
   name TEXT NOT NULL,
   hash BLOB NOT NULL UNIQUE,
   is_session BOOLEAN NOT NULL,
-  parent_id TEXT NOT NULL, -- the token that it was made with and ends with; '' = none
+  parent_id TEXT NOT NULL, -- the token that it was made with and ends with, which may be an owner's; '' = none
   created_at BIGINT NOT NULL,
   last_used_at BIGINT,
   expires_at BIGINT,
   PRIMARY KEY (user_id, id)
 );
+CREATE INDEX tokens_id ON tokens (id);
+CREATE INDEX tokens_parent ON tokens (parent_id);
 
 CREATE TABLE tickets (
   hash BLOB NOT NULL PRIMARY KEY,
