@@ -110,6 +110,8 @@ type Store interface {
 	DeleteToken(ctx context.Context, userID, id string) (deleted []*Token, err error)
 
 	InsertTicket(ctx context.Context, t *Ticket) error
+	// Ticket returns a ticket that is still valid at now; fault.NotFound otherwise.
+	Ticket(ctx context.Context, purpose string, hash []byte, now time.Time) (*Ticket, error)
 	// TakeTicket removes and returns a ticket that is still valid at now;
 	// fault.NotFound otherwise. Of two calls at once one succeeds.
 	TakeTicket(ctx context.Context, purpose string, hash []byte, now time.Time) (*Ticket, error)

@@ -439,6 +439,16 @@ func (s *Service) insertTicket(ctx context.Context, by *Identity, userID, purpos
 // expired, or if that token has ended.
 func (s *Service) TakeTicket(ctx context.Context, purpose, secret string) (*Identity, error) {
 	t, err := s.store.TakeTicket(ctx, purpose, digest(secret), s.now())
+	return s.ticketHolder(ctx, t, err)
+}
+
+// PeekTicket is TakeTicket that does not use up the ticket.
+func (s *Service) PeekTicket(ctx context.Context, purpose, secret string) (*Identity, error) {
+	t, err := s.store.Ticket(ctx, purpose, digest(secret), s.now())
+	return s.ticketHolder(ctx, t, err)
+}
+
+func (s *Service) ticketHolder(ctx context.Context, t *Ticket, err error) (*Identity, error) {
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Unauthenticated, "the ticket is invalid, already used, or expired")
 	}

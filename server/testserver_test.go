@@ -419,6 +419,19 @@ func await[T any](t testing.TB, ch <-chan T, what string) T {
 	}
 }
 
+// eventually waits until a condition holds.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	late := time.After(testTimeout)
+	for !holds() {
+		select {
+		case <-late:
+			t.Fatalf("%s: never happened", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 // syncBuffer is a buffer that goroutines can share.
 type syncBuffer struct {
 	mu sync.Mutex

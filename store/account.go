@@ -312,13 +312,27 @@ func (db *DB) InsertTicket(ctx context.Context, t *account.Ticket) error {
 	return db.write(ctx, func(s *session) error { return s.Insert("tickets", t) })
 }
 
+const ticketColumns = "hash, purpose, user_id, token_hash, expires_at"
+
+// Ticket returns a ticket and leaves it.
+func (db *DB) Ticket(ctx context.Context, purpose string, hash []byte, now time.Time) (*account.Ticket, error) {
+	t, err := reading(ctx, db, func(s *session) (*account.Ticket, error) {
+		return sqldb.One[account.Ticket](s, "SELECT "+ticketColumns+" FROM tickets WHERE hash = ? AND purpose = ?", hash, purpose)
+	})
+	return validTicket(t, err, now)
+}
+
 // TakeTicket removes a ticket; one that is over is removed and not found.
 func (db *DB) TakeTicket(ctx context.Context, purpose string, hash []byte, now time.Time) (t *account.Ticket, err error) {
 	err = db.write(ctx, func(s *session) error {
-		t, err = sqldb.One[account.Ticket](s, "DELETE FROM tickets WHERE hash = ? AND purpose = ? RETURNING hash, purpose, user_id, token_hash, expires_at",
+		t, err = sqldb.One[account.Ticket](s, "DELETE FROM tickets WHERE hash = ? AND purpose = ? RETURNING "+ticketColumns,
 			hash, purpose)
 		return err
 	})
+	return validTicket(t, err, now)
+}
+
+func validTicket(t *account.Ticket, err error, now time.Time) (*account.Ticket, error) {
 	if err == nil && (t == nil || t.ExpiresAt.UnixMilli() <= now.UnixMilli()) {
 		return nil, fault.New(fault.NotFound, "the ticket is invalid, already used, or expired")
 	}

@@ -418,6 +418,13 @@ func TestTokensAndTickets(t *testing.T) {
 		}
 		_, err = e.db.TakeTicket(ctx, "signin", ticket.Hash, start)
 		e.code(fault.NotFound, err)
+		read, err := e.db.Ticket(ctx, "ws", ticket.Hash, start)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("a ticket that is not taken", read, ticket)
+		_, err = e.db.Ticket(ctx, "ws", ticket.Hash, over)
+		e.code(fault.NotFound, err)
 		var taken atomic.Int64
 		var group sync.WaitGroup
 		for range 8 {
