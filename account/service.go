@@ -212,17 +212,27 @@ func NobodyCanSignIn() error {
 // returns fault.RateLimited for a while without checking the password.
 func (s *Service) Login(ctx context.Context, username, password, from string) (secret string, u *User, err error) {
 	name := strings.ToLower(strings.TrimSpace(username))
-	if err := s.tries.try(name, from); err != nil {
+	done, err := s.tries.try(name, from)
+	if err != nil {
 		return "", nil, err
 	}
 	u, err = s.knows(ctx, name, password)
+	done(outcomeOf(err))
 	if err == nil {
-		s.tries.succeeded(name, from)
 		secret, err = s.derive(ctx, &Identity{User: u}, &Token{UserID: u.ID, Name: "sign-in", Session: true}, s.opts.SessionTTL)
-	} else if !fault.Is(err, fault.Unauthenticated) {
-		s.tries.undo(name, from)
 	}
 	return secret, u, err
+}
+
+// outcomeOf is the outcome of a sign-in that ended with err.
+func outcomeOf(err error) outcome {
+	switch {
+	case err == nil:
+		return succeeded
+	case fault.Is(err, fault.Unauthenticated):
+		return failed
+	}
+	return undecided
 }
 
 // knows returns the user with this name and password. It takes as long for a name that does
@@ -283,13 +293,12 @@ func (s *Service) SignInWithToken(ctx context.Context, token, from string) (secr
 
 // redeem counts an attempt with a link or token, unless check accepts it or cannot decide.
 func (s *Service) redeem(from string, check func() (*Identity, error)) (*Identity, error) {
-	if err := s.tries.try("", from); err != nil {
+	done, err := s.tries.try("", from)
+	if err != nil {
 		return nil, err
 	}
 	who, err := check()
-	if !fault.Is(err, fault.Unauthenticated) {
-		s.tries.undo("", from)
-	}
+	done(outcomeOf(err))
 	return who, err
 }
 
