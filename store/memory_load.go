@@ -174,7 +174,7 @@ func (t *tx) addVectors(c *memory.Changes, characterID string) error {
 		return nil
 	}
 	query, args := "SELECT hash, model, vector FROM memory_vectors WHERE "+ofScope, []any{t.userID, characterID}
-	if !c.Whole {
+	if !c.Whole || c.More {
 		hashes := make([]string, len(c.Units))
 		for i, u := range c.Units {
 			hashes[i] = u.Hash
