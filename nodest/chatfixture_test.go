@@ -79,7 +79,8 @@ func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nod
 	appStore := part[app.Tx]{s, func(tx nodest.Tx) app.Tx {
 		return app.Tx{Tx: tx.Tx, Characters: tx.Characters, Chats: tx.Chats, KeyTx: tx.Tx.(app.KeyTx)}
 	}}
-	return &Engine{e, archive.New(chatStore), app.New(appStore, chats, e)}
+	archives := archive.New(chatStore)
+	return &Engine{e, archives, app.New(appStore, chats, archives, e)}
 }
 
 // part narrows the transactions of a store to one subject.

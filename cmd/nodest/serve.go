@@ -298,7 +298,7 @@ func (r *running) build(alone bool) {
 		Circle: r.circle, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
 	}
 	r.server = server.New(server.Deps{
-		Services: services, App: app.New(r.db.App(), r.chats, r.engine), Accounts: r.accounts, Providers: r.models,
+		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.accounts, Providers: r.models,
 	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		WorkBytes:      int64(cfg.count("NODEST_REQUEST_MEGABYTES")) << 20,

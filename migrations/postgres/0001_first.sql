@@ -344,6 +344,16 @@ CREATE INDEX messages_chain ON messages (conversation_id, chain, depth);
 CREATE INDEX messages_gone ON messages (conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
 
+-- Imports that take several transactions. What they store is hidden until the last one.
+CREATE TABLE loads (
+  user_id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  chain BIGINT NOT NULL, -- that the messages make; 0 = all of the conversation
+  touched_at BIGINT NOT NULL, -- 0 = it is being removed
+  PRIMARY KEY (user_id, conversation_id, chain),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+
 -- The places for texts at a message, each with its newest revision.
 CREATE TABLE swipes (
   user_id TEXT NOT NULL,
