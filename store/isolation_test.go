@@ -210,6 +210,10 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"PutAvatar": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, tx.Characters.PutAvatar(x.character, &character.Avatar{Data: []byte("intruder")}))
 	},
+	"AvatarTag": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Characters.AvatarTag(x.character)
+		return wantNotFound(e, err)
+	},
 	"Avatar": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Characters.Avatar(x.character)
 		return wantNotFound(e, err)
