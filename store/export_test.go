@@ -43,8 +43,7 @@ func Exec(t nodest.Tx, query string, args ...any) error {
 
 // Recount sets the counters of a user right, unless that was done in the last minute.
 func Recount(db *DB, userID string) error {
-	_, err := db.recount(context.Background(), userID, recountPause)
-	return err
+	return db.recount(context.Background(), userID)
 }
 
 // ClaimKey is tx.ClaimKey that waits for wait at most.

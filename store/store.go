@@ -79,6 +79,7 @@ type DB struct {
 	process string
 	closing sync.Once
 	lost    lostProcesses
+	purging sync.Map // users for whom room is being made, see makeRoom
 }
 
 var (
@@ -181,7 +182,10 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 	}
 	err := db.write(ctx, run)
 	if err != nil && full {
-		if done, uncounted := db.recount(ctx, userID, recountPause); done && uncounted == nil {
+		switch wait, failed := db.makeRoom(ctx, userID); {
+		case wait > 0:
+			err = fault.Public(err).After(wait)
+		case failed == nil:
 			err = db.write(ctx, run)
 		}
 	}
