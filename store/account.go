@@ -131,9 +131,9 @@ func (s *session) lockedUser(id string, fn func(u *account.User, all []*account.
 // DeleteUser removes the user. The foreign keys remove everything of the user but what stands
 // with others: shared knowledge bases name the user.
 //
-// Documents may be many gigabytes, and others write meanwhile, so their rows go before, in small
-// transactions. From the first one on the user is no owner, is signed out, and has no documents; if
-// the process is killed, a repetition removes the rest.
+// What a user has may be many gigabytes, others write meanwhile, and the disk may be full, so most
+// rows go before, in small transactions. From the first one on the user is no owner, is signed out,
+// and has no documents; if the process is killed, a repetition removes the rest.
 func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.User, all []*account.User) error) error {
 	err := db.write(ctx, func(s *session) error {
 		if _, err := s.lockedUser(id, check); err != nil {
@@ -154,7 +154,7 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	for _, table := range documentTables {
+	for _, table := range largeTables {
 		if err := db.dropRows(ctx, id, table.name, table.key, table.atOnce); err != nil {
 			return err
 		}
@@ -177,35 +177,42 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 	return nil
 }
 
-// documentTables are those with most of what documents are stored as, their keys within a user, and
-// how many rows of them a transaction removes.
-var documentTables = []struct {
+// largeTables have most of what a user stores, each before those that it refers to, with their keys
+// within a user, and how many rows of them a transaction removes.
+var largeTables = []struct {
 	name, key string
-	atOnce    int64
+	atOnce    int
 }{
-	{"file_parts", "content_id, part", 16}, // of 1 MiB each
+	{"file_parts", "content_id, part", 8}, // of 1 MiB each
 	{"knowledge_vectors", "file_id, model, hash", 500},
 	{"knowledge_chunks", "file_id, edition, idx", 500},
 	{"knowledge_contexts", "file_id, hash", 500},
 	{"knowledge_texts", "file_id, edition, part", 500},
-	{"knowledge_segments", "file_id, edition", 16}, // of up to some MiB
+	{"knowledge_segments", "file_id, edition", 4}, // of up to some MiB
 	{"knowledge_documents", "file_id, edition", 500},
 	{"files", "id", 500},
+	{"events", "seq", 500},
+	{"web_pages", "url", 100},
+	{"memory_vectors", "character_id, hash, model", 500},
+	{"memory_texts", "revision_id", 500},
+	{"memories", "id", 500},
+	{"prompts", "id", 100},
+	{"revisions", "id", 200},
+	{"swipes", "message_id, id", 500},
+	{"message_states", "conversation_id, message_id, version", 500},
+	{"generations", "id", 500},
+	{"messages", "id", 500},
+	{"saves", "id", 500},
+	{"conversations", "id", 10},
+	{"resource_versions", "resource_id, version", 1}, // of up to 16 MiB each
+	{"character_versions", "character_id, version", 1},
+	{"circle_posts", "id", 500},
+	{"attachments", "id", 1}, // of up to 10 MiB
 }
 
 // dropRows removes the rows of a user from a table, so many at once.
-func (db *DB) dropRows(ctx context.Context, userID, table, key string, atOnce int64) error {
-	for removed := atOnce; removed == atOnce; {
-		err := db.write(ctx, func(s *session) (err error) {
-			removed, err = s.Exec("DELETE FROM "+table+" WHERE user_id = ? AND ("+key+") IN"+
-				" (SELECT "+key+" FROM "+table+" WHERE user_id = ? LIMIT ?)", userID, userID, atOnce)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+func (db *DB) dropRows(ctx context.Context, userID, table, key string, atOnce int) error {
+	return db.repeat(ctx, func(s *session) (int64, error) { return s.removeSome(table, "user_id, "+key, "c.user_id = ?", atOnce, userID) })
 }
 
 type tokenRow struct {

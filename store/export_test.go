@@ -147,7 +147,7 @@ func TablesOfEditions() (names []string) {
 }
 
 func TablesOfUsers() (names []string) {
-	for _, t := range documentTables {
+	for _, t := range largeTables {
 		names = append(names, t.name)
 	}
 	return names
@@ -179,6 +179,9 @@ func CutPresence(db *DB, process string) error {
 			" AND (CAST(classid AS BIGINT) << 32 | CAST(objid AS BIGINT)) = hashtextextended('nodest process ' || ?, 0)", process)
 	})
 }
+
+// SetFree says how much room the disk has.
+func (db *DB) SetFree(free func() int64) { db.free = func(string) int64 { return free() } }
 
 // SetQuotas changes the limits.
 func (db *DB) SetQuotas(q account.Quotas) { db.opts.Quotas = q }

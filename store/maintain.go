@@ -77,7 +77,8 @@ func oldRows(table, key, where string, life time.Duration, batch int) func(*sess
 	return func(s *session) (int64, error) { return s.removeSome(table, key, where, batch, s.Now().Add(-life)) }
 }
 
-// removeSome removes at most batch rows of a table, called c in the condition.
+// removeSome removes at most batch rows of a table, called c in the condition. Rows of all users with
+// the same key go, so a key within a user begins with user_id.
 func (s *session) removeSome(table, key, where string, batch int, args ...any) (int64, error) {
 	return s.Exec("DELETE FROM "+table+" WHERE ("+key+") IN (SELECT "+key+" FROM "+table+" c WHERE "+where+" LIMIT ?)", append(args, batch)...)
 }

@@ -58,6 +58,7 @@ func (t *tx) noteInserted(table string, columns []string, args []any) {
 	if !ok {
 		return
 	}
+	t.stores = true
 	if t.added == nil {
 		t.added = map[string]int64{}
 	}
@@ -114,7 +115,11 @@ type usedRow struct {
 
 // charge adds what a transaction has inserted to the counters. It returns fault.QuotaExceeded if
 // one then exceeds its limit, except for what a generation writes, which was admitted at its start.
+// On a disk that is nearly full it returns fault.StorageFull.
 func (db *DB) charge(t *tx) error {
+	if t.stores && !t.admitted && db.diskFull() {
+		return fault.New(fault.StorageFull, "the disk of the server is full; the last %s are kept for deleting", fault.Size(keptFree))
+	}
 	if len(t.added) == 0 {
 		return nil
 	}
@@ -138,6 +143,18 @@ func (db *DB) charge(t *tx) error {
 			With("quota", u.Kind).With("limit", limit)
 	}
 	return nil
+}
+
+// keptFree is how many bytes of the disk of SQLite are kept for deleting: what a transaction removes
+// is written to the log of the database first.
+const keptFree = 64 << 20
+
+func (db *DB) diskFull() bool {
+	if db.opts.URL != "" { // PostgreSQL has a disk of its own
+		return false
+	}
+	free := db.free(db.opts.Dir)
+	return free >= 0 && free < keptFree
 }
 
 // addUsed adds to the counters of a user, in the order of their kinds, and returns them.

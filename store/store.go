@@ -79,7 +79,8 @@ type DB struct {
 	process string
 	closing sync.Once
 	lost    lostProcesses
-	purging sync.Map // users for whom room is being made, see makeRoom
+	free    func(dir string) int64 // diskFree, or that of a test
+	purging sync.Map               // users for whom room is being made, see makeRoom
 }
 
 var (
@@ -94,7 +95,7 @@ var (
 // other process when the data folder of SQLite is in use.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	o = o.withDefaults()
-	db := &DB{opts: o, process: op.NewID()}
+	db := &DB{opts: o, process: op.NewID(), free: diskFree}
 	var err error
 	switch {
 	case o.URL == "":

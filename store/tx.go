@@ -27,6 +27,7 @@ type tx struct {
 	texts    []*textRow                  // that were said
 	scopes   map[string]*scopeNews       // of memories, by character
 
+	stores   bool             // rows that take room
 	added    map[string]int64 // by kind, see charge
 	admitted bool             // the quotas allowed this before
 
