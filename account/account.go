@@ -87,6 +87,8 @@ type Store interface {
 	User(ctx context.Context, id string) (*User, error)
 	UserByName(ctx context.Context, username string) (*User, error)
 	Users(ctx context.Context) ([]*User, error) // by username
+	// UserPage returns a page of them and the cursor of the next page, "" = none.
+	UserPage(ctx context.Context, cursor string, limit int) (items []*User, next string, err error)
 	// UpdateUser stores the role, limits and password that change gives a user; all are
 	// all users. Nobody else changes users meanwhile. An error of change stores nothing.
 	UpdateUser(ctx context.Context, id string, change func(u *User, all []*User) error) (*User, error)

@@ -101,6 +101,19 @@ func (db *DB) Users(ctx context.Context) ([]*account.User, error) {
 	return users, err
 }
 
+// UserPage returns a page of all users by name. Names are not ordered in SQL: the two databases sort
+// texts differently.
+func (db *DB) UserPage(ctx context.Context, cursor string, limit int) (items []*account.User, next string, err error) {
+	after, err := sqldb.ParseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	users, err := db.Users(ctx)
+	users = slices.DeleteFunc(users, func(u *account.User) bool { return usernameKey(u.Username) <= after.ID })
+	items, next = sqldb.Cut(users, limit, func(u *account.User) sqldb.Place { return sqldb.Place{ID: usernameKey(u.Username)} })
+	return items, next, err
+}
+
 // UpdateUser stores what change makes of a user's role, limits and password.
 func (db *DB) UpdateUser(ctx context.Context, id string, change func(u *account.User, all []*account.User) error) (u *account.User, err error) {
 	err = db.write(ctx, func(s *session) error {

@@ -115,13 +115,16 @@ func TestUsageAddsUp(t *testing.T) {
 			},
 			"2026-03-16": {},
 		} {
-			got, err := e.db.UsageByUser(e.Context(), from, "2026-03-16")
-			if err != nil {
-				e.Fatal(err)
-			}
-			byUser := map[string]nodest.UserUsage{}
-			for _, u := range got {
-				byUser[u.UserID] = u
+			byUser, next := map[string]nodest.UserUsage{}, ""
+			for more := true; more; more = next != "" { // pages of one user
+				var got []nodest.UserUsage
+				var err error
+				if got, next, err = e.db.UsageByUser(e.Context(), from, "2026-03-16", next, 1); err != nil {
+					e.Fatal(err)
+				}
+				for _, u := range got {
+					byUser[u.UserID] = u
+				}
 			}
 			e.equal("usage by user since "+from, byUser, want)
 		}

@@ -105,16 +105,21 @@ func (t *tx) Usage(from, to string) ([]nodest.UsageRow, error) {
 	return items, err
 }
 
-// UsageByUser adds up the meter of each user.
-func (db *DB) UsageByUser(ctx context.Context, from, to string) (items []nodest.UserUsage, err error) {
+// UsageByUser adds up the meter of each user, by id.
+func (db *DB) UsageByUser(ctx context.Context, from, to, cursor string, limit int) (items []nodest.UserUsage, next string, err error) {
+	after, err := sqldb.ParseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
 	err = db.read(ctx, func(s *session) error {
 		// The sum of BIGINT is NUMERIC on PostgreSQL.
 		items, err = sqldb.All[nodest.UserUsage](s, `SELECT user_id, CAST(SUM(requests) AS BIGINT) AS requests,
 			CAST(SUM(prompt_tokens) AS BIGINT) AS prompt_tokens, CAST(SUM(completion_tokens) AS BIGINT) AS completion_tokens,
-			SUM(cost_usd) AS cost_usd FROM usage_days WHERE day >= ? AND day <= ? GROUP BY user_id ORDER BY user_id`, from, to)
+			SUM(cost_usd) AS cost_usd FROM usage_days WHERE day >= ? AND day <= ? AND user_id > ? GROUP BY user_id ORDER BY user_id LIMIT ?`, from, to, after.ID, limit+1)
 		return err
 	})
-	return items, err
+	items, next = sqldb.Cut(items, limit, func(u nodest.UserUsage) sqldb.Place { return sqldb.Place{ID: u.UserID} })
+	return items, next, err
 }
 
 // Limits returns the user's own limits.
