@@ -61,6 +61,12 @@ type Token struct {
 	ExpiresAt  *time.Time `json:"expiresAt,omitempty"`
 }
 
+// How many sessions, other tokens, and unused tickets of a purpose a user has at most.
+const (
+	MaxTokens  = 200
+	MaxTickets = 100
+)
+
 // Ticket is a single-use secret for one purpose.
 type Ticket struct {
 	Hash      []byte
@@ -98,7 +104,10 @@ type Store interface {
 	// Quotas returns what a user has by kind, bytes among them.
 	Quotas(ctx context.Context, userID string) (map[string]Quota, error)
 
-	InsertToken(ctx context.Context, t *Token) error
+	// InsertToken stores a token. A user has at most MaxTokens sessions and MaxTokens other tokens:
+	// a session beyond that ends the least recently used one, with every token made with it, and
+	// the ids of these are returned; another token is refused with fault.QuotaExceeded.
+	InsertToken(ctx context.Context, t *Token) (ended []string, err error)
 	// TokenByHash returns fault.NotFound for unknown and revoked tokens.
 	TokenByHash(ctx context.Context, hash []byte) (*Token, *User, error)
 	Tokens(ctx context.Context, userID string) ([]*Token, error) // newest first
@@ -109,6 +118,7 @@ type Store interface {
 	// returns fault.NotFound if it is not a token of the user.
 	DeleteToken(ctx context.Context, userID, id string) (deleted []string, err error)
 
+	// InsertTicket stores a ticket. Of each purpose a user's newest MaxTickets are kept.
 	InsertTicket(ctx context.Context, t *Ticket) error
 	// TakeTicket removes and returns a ticket that is still valid at now;
 	// fault.NotFound otherwise. Of two calls at once one succeeds.

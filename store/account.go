@@ -225,7 +225,9 @@ var largeTables = []struct {
 
 // dropRows removes the rows of a user from a table, so many at once.
 func (db *DB) dropRows(ctx context.Context, userID, table, key string, atOnce int) error {
-	return db.repeat(ctx, func(s *session) (int64, error) { return s.removeSome(table, "user_id, "+key, "c.user_id = ?", atOnce, userID) })
+	return db.repeat(ctx, func(s *session) (int64, error) {
+		return s.removeSome(table, "user_id, "+key, "c.user_id = ?", atOnce, userID)
+	})
 }
 
 type tokenRow struct {
@@ -233,14 +235,50 @@ type tokenRow struct {
 }
 
 // InsertToken stores a token of a user; fault.NotFound if its parent is gone.
-func (db *DB) InsertToken(ctx context.Context, t *account.Token) error {
-	return db.write(ctx, func(s *session) error {
-		err := s.lockTokens(t.UserID)
-		if err == nil && t.ParentID != "" {
-			err = s.Require("token", "SELECT 1 FROM tokens WHERE user_id = ? AND id = ?", t.UserID, t.ParentID)
+func (db *DB) InsertToken(ctx context.Context, t *account.Token) (ended []string, err error) {
+	err = db.write(ctx, func(s *session) (err error) {
+		if err := s.lockTokens(t.UserID); err != nil {
+			return err
 		}
-		return s.Unless(err).Insert("tokens", &tokenRow{*t})
+		if t.ParentID != "" {
+			if err := s.Require("token", "SELECT 1 FROM tokens WHERE user_id = ? AND id = ?", t.UserID, t.ParentID); err != nil {
+				return err
+			}
+		}
+		if ended, err = s.placeForToken(t); err != nil {
+			return err
+		}
+		return s.Insert("tokens", &tokenRow{*t})
 	})
+	return ended, err
+}
+
+// placeForToken removes tokens of a user who has as many as may be: those that have expired, or of
+// sessions the least recently used one, which it returns with those made with it.
+func (s *session) placeForToken(t *account.Token) (ended []string, err error) {
+	const mine = "FROM tokens WHERE user_id = ? AND is_session = ?"
+	full := func() (bool, error) {
+		n, err := sqldb.Value[int](s, "SELECT COUNT(*) "+mine, t.UserID, t.Session)
+		return n >= account.MaxTokens, err
+	}
+	if is, err := full(); err != nil || !is {
+		return nil, err
+	}
+	if err := s.Run("DELETE "+mine+" AND expires_at <= ?", t.UserID, t.Session, s.Now()); err != nil {
+		return nil, err
+	}
+	if is, err := full(); err != nil || !is {
+		return nil, err
+	}
+	if !t.Session {
+		return nil, fault.New(fault.QuotaExceeded, "the limit of %d tokens is reached; revoke some that are not used any more", account.MaxTokens).
+			With("quota", "tokens").With("limit", account.MaxTokens)
+	}
+	oldest, err := sqldb.Value[string](s, "SELECT id "+mine+" ORDER BY COALESCE(last_used_at, created_at), id LIMIT 1", t.UserID, t.Session)
+	if err != nil {
+		return nil, err
+	}
+	return s.deleteToken(t.UserID, oldest)
 }
 
 // lockTokens keeps others from adding and removing tokens of a user until the transaction
@@ -302,10 +340,7 @@ func (db *DB) DeleteToken(ctx context.Context, userID, id string) (deleted []str
 		if err := s.lockTokens(userID); err != nil {
 			return err
 		}
-		deleted, err = sqldb.All[string](s, `WITH RECURSIVE made (id) AS (
-				SELECT id FROM tokens WHERE user_id = ? AND id = ?
-				UNION SELECT t.id FROM tokens t JOIN made ON t.parent_id = made.id WHERE t.user_id = ?)
-			DELETE FROM tokens WHERE user_id = ? AND id IN (SELECT id FROM made) RETURNING id`, userID, id, userID, userID)
+		deleted, err = s.deleteToken(userID, id)
 		return err
 	})
 	if err == nil && len(deleted) == 0 {
@@ -314,9 +349,23 @@ func (db *DB) DeleteToken(ctx context.Context, userID, id string) (deleted []str
 	return deleted, err
 }
 
-// InsertTicket stores a single-use secret.
+func (s *session) deleteToken(userID, id string) (deleted []string, err error) {
+	return sqldb.All[string](s, `WITH RECURSIVE made (id) AS (
+			SELECT id FROM tokens WHERE user_id = ? AND id = ?
+			UNION SELECT t.id FROM tokens t JOIN made ON t.parent_id = made.id WHERE t.user_id = ?)
+		DELETE FROM tokens WHERE user_id = ? AND id IN (SELECT id FROM made) RETURNING id`, userID, id, userID, userID)
+}
+
+// InsertTicket stores a single-use secret, and removes those of the user for its purpose that are
+// too many.
 func (db *DB) InsertTicket(ctx context.Context, t *account.Ticket) error {
-	return db.write(ctx, func(s *session) error { return s.Insert("tickets", t) })
+	return db.write(ctx, func(s *session) error {
+		if err := s.Insert("tickets", t); err != nil {
+			return err
+		}
+		return s.Run("DELETE FROM tickets WHERE hash IN (SELECT hash FROM tickets WHERE user_id = ? AND purpose = ?"+
+			" ORDER BY expires_at DESC, hash LIMIT 100 OFFSET ?)", t.UserID, t.Purpose, account.MaxTickets)
+	})
 }
 
 // TakeTicket removes a ticket; one that is over is removed and not found.

@@ -143,13 +143,25 @@ func (t *tx) limits(lock string) (nodest.UserLimits, error) {
 	return *l, nil
 }
 
+// maxDevices is how many devices of a user are remembered. An app makes a new id with each
+// installation.
+const maxDevices = 200
+
 // Ack stores how far a device has read. The stored seq never decreases; marks of
-// conversations that read does not name stay.
+// conversations that read does not name stay. Beyond maxDevices, a new device replaces the one that
+// has not been seen for the longest time.
 func (t *tx) Ack(deviceID string, seq int64, read map[string]string) error {
-	err := t.Run("INSERT INTO devices (user_id, device_id, seq, read_marks, updated_at) VALUES (?, ?, 0, '{}', ?)"+
+	added, err := t.Exec("INSERT INTO devices (user_id, device_id, seq, read_marks, updated_at) VALUES (?, ?, 0, '{}', ?)"+
 		" ON CONFLICT (user_id, device_id) DO NOTHING", t.userID, deviceID, t.Now())
 	if err != nil {
 		return err
+	}
+	if added > 0 {
+		err := t.Run("DELETE FROM devices WHERE user_id = ? AND device_id IN (SELECT device_id FROM devices WHERE user_id = ? AND device_id <> ?"+
+			" ORDER BY updated_at DESC, device_id LIMIT 100 OFFSET ?)", t.userID, t.userID, deviceID, maxDevices-1)
+		if err != nil {
+			return err
+		}
 	}
 	stored, err := sqldb.Get[struct {
 		Seq       int64
