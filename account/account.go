@@ -61,6 +61,12 @@ type Token struct {
 	ExpiresAt  *time.Time `json:"expiresAt,omitempty"`
 }
 
+// How many sessions, other tokens, and unused tickets of a purpose a user has at most.
+const (
+	MaxTokens  = 200
+	MaxTickets = 100
+)
+
 // Ticket is a single-use secret for one purpose.
 type Ticket struct {
 	Hash      []byte
@@ -87,6 +93,8 @@ type Store interface {
 	User(ctx context.Context, id string) (*User, error)
 	UserByName(ctx context.Context, username string) (*User, error)
 	Users(ctx context.Context) ([]*User, error) // by username
+	// UserPage returns a page of them and the cursor of the next page, "" = none.
+	UserPage(ctx context.Context, cursor string, limit int) (items []*User, next string, err error)
 	// UpdateUser stores the role, limits and password that change gives a user; all are
 	// all users. Nobody else changes users meanwhile. An error of change stores nothing.
 	UpdateUser(ctx context.Context, id string, change func(u *User, all []*User) error) (*User, error)
@@ -98,7 +106,10 @@ type Store interface {
 	// Quotas returns what a user has by kind, bytes among them.
 	Quotas(ctx context.Context, userID string) (map[string]Quota, error)
 
-	InsertToken(ctx context.Context, t *Token) error
+	// InsertToken stores a token. A user has at most MaxTokens sessions and MaxTokens other tokens:
+	// a session beyond that ends the least recently used one, with every token made with it, and
+	// these are returned; another token is refused with fault.QuotaExceeded.
+	InsertToken(ctx context.Context, t *Token) (ended []*Token, err error)
 	// TokenByHash returns fault.NotFound for unknown and revoked tokens.
 	TokenByHash(ctx context.Context, hash []byte) (*Token, *User, error)
 	Tokens(ctx context.Context, userID string) ([]*Token, error) // newest first
@@ -109,6 +120,7 @@ type Store interface {
 	// and returns them. It returns fault.NotFound if it is not a token of the user.
 	DeleteToken(ctx context.Context, userID, id string) (deleted []*Token, err error)
 
+	// InsertTicket stores a ticket. Of each purpose a user's newest MaxTickets are kept.
 	InsertTicket(ctx context.Context, t *Ticket) error
 	// Ticket returns a ticket that is still valid at now; fault.NotFound otherwise.
 	Ticket(ctx context.Context, purpose string, hash []byte, now time.Time) (*Ticket, error)

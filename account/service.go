@@ -320,6 +320,9 @@ func (s *Service) NewLink(ctx context.Context, by *Identity, username string) (s
 
 // CreateToken makes a token; ttl 0 = it does not expire by itself. It ends with the token
 // that by used, at the latest. The secret is returned here and never again.
+//
+// Errors: Invalid for the name and ttl; QuotaExceeded with MaxTokens tokens; Unauthenticated and
+// TokenExpired if the token of by has ended.
 func (s *Service) CreateToken(ctx context.Context, by *Identity, name string, ttl time.Duration) (secret string, t *Token, err error) {
 	if n := len([]rune(name)); n > 100 {
 		return "", nil, fault.InvalidField("name", "range", "must be at most 100 characters, not %d", n)
@@ -351,7 +354,8 @@ func (s *Service) derive(ctx context.Context, by *Identity, t *Token, ttl time.D
 	if t.ExpiresAt != nil && !now.Before(*t.ExpiresAt) { // since it was checked
 		return "", fault.New(fault.TokenExpired, "the token has expired")
 	}
-	err = s.store.InsertToken(ctx, t)
+	ended, err := s.store.InsertToken(ctx, t)
+	s.tellEnded(ended)
 	if t.ParentID != "" && fault.Is(err, fault.NotFound) { // it was revoked just now
 		err = fault.Wrap(err, fault.Unauthenticated, "the token is invalid or was revoked")
 	}

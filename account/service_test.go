@@ -248,7 +248,7 @@ func TestManagingUsersIsForOwners(t *testing.T) {
 	owner, ann := o.owner(t), o.member(t, "ann")
 	_, err := o.CreateUser(ctx, ann, account.NewUser{Username: "eve", Password: "correct horse"})
 	requireCode(t, err, fault.Forbidden)
-	_, err = o.Users(ctx, ann)
+	_, err = o.Users(ctx, ann, "", 0)
 	requireCode(t, err, fault.Forbidden)
 	_, err = o.UpdateUser(ctx, identityOf(ann), owner.ID, account.UserPatch{})
 	requireCode(t, err, fault.Forbidden)

@@ -123,7 +123,7 @@ func TestChangingOnesOwnPassword(t *testing.T) {
 	owner := account.RoleOwner
 	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Role: &owner})
 	requireCode(t, err, fault.Forbidden)
-	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next, CurrentPassword: &old, Limits: &account.Limits{}})
+	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next, CurrentPassword: &old, Limits: &account.LimitsPatch{}})
 	requireCode(t, err, fault.Forbidden)
 
 	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next, CurrentPassword: &old})

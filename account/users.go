@@ -23,10 +23,26 @@ type NewUser struct {
 
 // UserPatch changes the members that are not nil.
 type UserPatch struct {
-	Password        *string `json:"password"`
-	CurrentPassword *string `json:"currentPassword"` // to change one's own, if there is one
-	Role            *string `json:"role"`
-	Limits          *Limits `json:"limits"`
+	Password        *string      `json:"password"`
+	CurrentPassword *string      `json:"currentPassword"` // to change one's own, if there is one
+	Role            *string      `json:"role"`
+	Limits          *LimitsPatch `json:"limits"`
+}
+
+// LimitsPatch changes the limits that are not nil.
+type LimitsPatch struct {
+	TokensPerDay *int64 `json:"tokensPerDay"`
+	Generations  *int   `json:"generations"`
+	Bytes        *int64 `json:"bytes"`
+}
+
+// limits are those of u with the changes of p.
+func (p *UserPatch) limits(u *User) Limits {
+	l := u.Limits
+	if c := p.Limits; c != nil {
+		l = Limits{*cmp.Or(c.TokensPerDay, &l.TokensPerDay), *cmp.Or(c.Generations, &l.Generations), *cmp.Or(c.Bytes, &l.Bytes)}
+	}
+	return l
 }
 
 // CreateUser makes an account. by must be an owner; nil = the command line.
@@ -60,7 +76,7 @@ func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p Use
 	if err != nil {
 		return nil, err
 	}
-	wanted := &User{Role: *cmp.Or(p.Role, &u.Role), Limits: *cmp.Or(p.Limits, &u.Limits)}
+	wanted := &User{Role: *cmp.Or(p.Role, &u.Role), Limits: p.limits(u)}
 	if err := s.complete(ctx, wanted, p.Password); err != nil {
 		return nil, err
 	}
@@ -72,9 +88,7 @@ func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p Use
 			}
 			u.Role = wanted.Role
 		}
-		if p.Limits != nil {
-			u.Limits = wanted.Limits
-		}
+		u.Limits = p.limits(u)
 		if p.Password != nil {
 			u.PasswordHash = wanted.PasswordHash
 		}
@@ -195,12 +209,17 @@ func (s *Service) Quotas(ctx context.Context, userID string) (map[string]Quota, 
 	return s.store.Quotas(ctx, userID)
 }
 
-// Users lists all accounts by username.
-func (s *Service) Users(ctx context.Context, by *User) ([]*User, error) {
+// Users lists the accounts by username; limit is 1 to 200, 0 = 50.
+func (s *Service) Users(ctx context.Context, by *User, cursor string, limit int) (*op.Page[*User], error) {
 	if err := onlyOwner(by); err != nil {
 		return nil, err
 	}
-	return s.store.Users(ctx)
+	limit, err := op.CheckLimit(limit)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := s.store.UserPage(ctx, cursor, limit)
+	return &op.Page[*User]{Items: items, NextCursor: next}, err
 }
 
 func onlyOwner(by *User) error {

@@ -212,8 +212,12 @@ func Meaning(c Code) string { return status[c].meaning }
 func Codes() []Code { return slices.Collect(maps.Keys(status)) }
 
 // Retry is that of the code, but "no" where a provider has rejected the request
-// itself, or something else answers at its address.
+// itself, or something else answers at its address, and where the user has to delete
+// something first.
 func (e *Error) Retry() string {
+	if quota := e.Details["quota"]; e.Code == QuotaExceeded && quota != nil && quota != "tokensPerDay" {
+		return "no"
+	}
 	if e.Code == UpstreamBadAnswer {
 		status, _ := e.Details["providerStatus"].(int)
 		if read, ok := e.Details["providerStatus"].(float64); ok { // it was stored as JSON

@@ -1,9 +1,9 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	"nodest/character"
@@ -15,11 +15,10 @@ import (
 // asker asks a user's model in the background: one prompt, one whole reply. The cost
 // is added to the user's usage.
 type asker struct {
-	store   Store
+	engine  *Engine
 	userID  string
 	model   Model
 	options character.TurnOptions // of the user
-	thought *sync.Map             // models that spend a limit of tokens on thinking: provider and name
 	enough  int                   // length in bytes at which a reply is broken off; 0 = never
 }
 
@@ -41,7 +40,7 @@ func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
 		if err != nil {
 			return err
 		}
-		return checkQuota(tx, limits, e.opts)
+		return checkQuota(tx, limits, e.opts, 0)
 	})
 	if fault.Is(err, fault.QuotaExceeded) {
 		return nil, nil
@@ -56,7 +55,7 @@ func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &asker{store: e.store, userID: userID, model: model, options: options, thought: &e.thought}, nil
+	return &asker{engine: e, userID: userID, model: model, options: options}, nil
 }
 
 // DefaultModel names the provider and the model that answer the user's chats where nothing
@@ -127,7 +126,7 @@ func (a *asker) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 		req.Messages = []llm.Message{{Role: llm.User, Text: p.Text}}
 	}
 	name := [2]string{a.model.Provider, a.model.Name}
-	if _, thinks := a.thought.Load(name); thinks {
+	if _, thinks := a.engine.thought.Load(name); thinks {
 		req.MaxTokens = 0
 		if p.MaxThought > 0 {
 			req.MaxTokens = p.MaxTokens + p.MaxThought
@@ -138,7 +137,7 @@ func (a *asker) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 		p.Used(reply.used)
 	}
 	if reply.short && req.MaxTokens > 0 {
-		a.thought.Store(name, true)
+		a.engine.thought.Store(name, true)
 		if err == nil {
 			err = fault.New(fault.EmptyReply, "reasoning used up the token limit, so there was no room for a reply; raise maxTokens")
 		}
@@ -153,8 +152,14 @@ type answer struct {
 	short bool // reasoning left no room for the text
 }
 
-// ask sends one request. What it has used is told with an error, too.
+// ask sends one request, whose tokens are reserved while it runs. What it has used is told with an
+// error, too.
 func (a *asker) ask(ctx context.Context, req llm.Request) (answer, error) {
+	release, err := a.engine.reserve(ctx, a.userID, int64(llm.EstimatePrompt(req.Messages)+cmp.Or(req.MaxTokens, usualReply)))
+	if err != nil {
+		return answer{}, err
+	}
+	defer release()
 	use := llm.Use{Provider: a.model.Provider, Model: a.model.Name}
 	var reply strings.Builder
 	var failed error
@@ -201,5 +206,5 @@ func (a *asker) meter(ctx context.Context, use llm.Use) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storingTimeout)
 	defer cancel()
-	return a.store.Update(ctx, a.userID, func(tx Tx) error { return tx.AddUsage(row) })
+	return a.engine.store.Update(ctx, a.userID, func(tx Tx) error { return tx.AddUsage(row) })
 }

@@ -30,10 +30,11 @@ type Engine struct {
 
 	working sync.WaitGroup // accepting calls, generations
 
-	mu      sync.Mutex
-	closing bool
-	tasks   map[string]*task         // generations of this process, by id
-	turns   map[string]chan struct{} // by user: closed when one of the user's generations ends
+	mu       sync.Mutex
+	closing  bool
+	tasks    map[string]*task         // generations of this process, by id
+	turns    map[string]chan struct{} // by user: closed when one of the user's generations ends
+	reserved map[string]int64         // by user: tokens of the day that requests in the background have reserved
 }
 
 // Deps are the dependencies of an engine.
@@ -50,7 +51,7 @@ func New(d Deps, opts Options) *Engine {
 	return &Engine{
 		store: d.Store, models: d.Models, pub: d.Publisher, opts: opts.withDefaults(),
 		Characters: d.Characters, Chats: d.Chats, histories: newHistoryCache(), counts: framework.NewCache(0), toolless: newToolless(),
-		tasks: map[string]*task{}, turns: map[string]chan struct{}{},
+		tasks: map[string]*task{}, turns: map[string]chan struct{}{}, reserved: map[string]int64{},
 	}
 }
 

@@ -42,7 +42,7 @@ func (e *Engine) CheckModel(ctx context.Context, userID, provider, model string)
 		if err != nil {
 			return err
 		}
-		return checkQuota(tx, limits, e.opts)
+		return checkQuota(tx, limits, e.opts, 0)
 	})
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (e *Engine) CheckModel(ctx context.Context, userID, provider, model string)
 	if err != nil {
 		return nil, err
 	}
-	return e.checkModel(ctx, &asker{store: e.store, userID: userID, model: found, enough: checkReply})
+	return e.checkModel(ctx, &asker{engine: e, userID: userID, model: found, enough: checkReply})
 }
 
 func (e *Engine) checkModel(ctx context.Context, a *asker) (*ModelCheck, error) {

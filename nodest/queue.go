@@ -182,8 +182,8 @@ func parallel(limits UserLimits, opts Options) int {
 }
 
 // checkQuota returns QuotaExceeded when the user's tokens of today (UTC) are used up, or may be
-// once the running and waiting generations have ended.
-func checkQuota(tx Tx, limits UserLimits, opts Options, running ...*chat.Generation) error {
+// once what reserved tokens has ended.
+func checkQuota(tx Tx, limits UserLimits, opts Options, reserved int64) error {
 	limit := limits.TokensPerDay
 	if limit == 0 {
 		limit = opts.TokensPerDay
@@ -201,12 +201,11 @@ func checkQuota(tx Tx, limits UserLimits, opts Options, running ...*chat.Generat
 	for _, r := range rows {
 		used += r.PromptTokens + r.CompletionTokens
 	}
-	reserved := reservedTokens(running)
 	switch {
 	case used+reserved < limit:
 		return nil
 	case used < limit:
-		return fault.New(fault.QuotaExceeded, "the rest of today's limit of %d tokens is reserved for the replies that are being written", limit).
+		return fault.New(fault.QuotaExceeded, "the rest of today's limit of %d tokens is reserved for replies and background requests that are running", limit).
 			With("quota", "tokensPerDay").With("limit", limit).With("used", used).With("reserved", reserved).After(reservedRetry)
 	}
 	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, time.UTC)
@@ -222,6 +221,41 @@ func reservedTokens(running []*chat.Generation) (n int64) {
 	for _, g := range running {
 		context, _ := budget(g.Options, Model{})
 		n += int64(context)
+	}
+	return n
+}
+
+// reserve keeps tokens of the user's day for a request in the background of this process, until
+// release is called. It returns QuotaExceeded like checkQuota.
+func (e *Engine) reserve(ctx context.Context, userID string, tokens int64) (release func(), err error) {
+	others := e.held(userID, tokens) - tokens
+	release = func() { e.held(userID, -tokens) }
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		limits, err := tx.Limits()
+		if err != nil {
+			return err
+		}
+		running, err := tx.Chats.Running("")
+		if err != nil {
+			return err
+		}
+		return checkQuota(tx, limits, e.opts, others+reservedTokens(running))
+	})
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// held adds to what the background has reserved for a user, and returns the sum.
+func (e *Engine) held(userID string, tokens int64) int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reserved[userID] += tokens
+	n := e.reserved[userID]
+	if n == 0 {
+		delete(e.reserved, userID)
 	}
 	return n
 }

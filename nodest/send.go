@@ -140,7 +140,7 @@ func (e *Engine) accept(tx Tx, c *op.Call, s *turnSetup, whenBusy string, g *cha
 	if err != nil {
 		return nil, err
 	}
-	if err := checkQuota(tx, limits, e.opts, running...); err != nil {
+	if err := checkQuota(tx, limits, e.opts, reservedTokens(running)+e.held(c.UserID, 0)); err != nil {
 		return nil, err
 	}
 	place, err := admit(running, g.ConversationID, whenBusy, parallel(limits, e.opts), e.opts.QueuePerUser)

@@ -80,5 +80,5 @@ func (e *Engine) readSetup(tx Tx, s *turnSetup) error {
 	if err != nil {
 		return err
 	}
-	return checkQuota(tx, limits, e.opts)
+	return checkQuota(tx, limits, e.opts, 0)
 }

@@ -30,7 +30,7 @@ type Store interface {
 
 	// UsageByUser adds up the meter of each user from day to day, both inclusive
 	// ("2006-01-02"), by id; users who used nothing are left out.
-	UsageByUser(ctx context.Context, from, to string) ([]UserUsage, error)
+	UsageByUser(ctx context.Context, from, to, cursor string, limit int) (items []UserUsage, next string, err error)
 }
 
 // Tx is the user's data within one transaction.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // usageDays is the default length of a usage report.
@@ -27,14 +28,18 @@ func (e *Engine) Usage(ctx context.Context, userID, from, to string) ([]UsageRow
 	return rows, err
 }
 
-// UsageByUser returns what each user used; from and to are as in Usage. The caller checks
-// that an owner asks.
-func (e *Engine) UsageByUser(ctx context.Context, from, to string) ([]UserUsage, error) {
+// UsageByUser returns what each user used, by id; from and to are as in Usage, limit is 1 to 200,
+// 0 = 50. The caller checks that an owner asks.
+func (e *Engine) UsageByUser(ctx context.Context, from, to, cursor string, limit int) (*op.Page[UserUsage], error) {
 	from, to, err := usageRange(from, to, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	return e.store.UsageByUser(ctx, from, to)
+	if limit, err = op.CheckLimit(limit); err != nil {
+		return nil, err
+	}
+	items, next, err := e.store.UsageByUser(ctx, from, to, cursor, limit)
+	return &op.Page[UserUsage]{Items: items, NextCursor: next}, err
 }
 
 // usageRange completes and checks the two days.

@@ -7,6 +7,7 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/llm"
 	"nodest/nodest"
 )
 
@@ -157,4 +158,27 @@ func TestRunningRepliesCountToTheTokensOfTheDay(t *testing.T) {
 	}
 	a.release()
 	s.wait(first.GenerationID)
+}
+
+func TestRequestsInTheBackgroundCountToTheTokensOfTheDay(t *testing.T) {
+	s := newFixture(t, nodest.Options{TokensPerDay: 4000})
+	model, err := s.MemoryModel(t.Context(), ann, "")
+	s.must(err)
+	a := replyWith("a").gated()
+	s.model.enqueue(a)
+	asked := make(chan error)
+	go func() {
+		_, err := model.Ask(t.Context(), llm.Prompt{Text: "What is new?", MaxTokens: 5000})
+		asked <- err
+	}()
+	<-a.started
+	_, err = model.Ask(t.Context(), llm.Prompt{Text: "And what else?", MaxTokens: 10})
+	s.wantCode(err, fault.QuotaExceeded)
+	_, err = s.sendBusy(s.chat(), "hi", "")
+	if e := s.wantCode(err, fault.QuotaExceeded); e.RetryAfter > time.Minute || e.Retry() != "later" {
+		t.Errorf("retry %s after %v, want later and soon: a request ends", e.Retry(), e.RetryAfter)
+	}
+	a.release()
+	s.must(<-asked)
+	s.sendAndWait(s.chat(), "hi")
 }

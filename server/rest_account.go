@@ -37,7 +37,7 @@ func (s *Server) accountRoutes(e *echo.Echo) {
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		var query []string
-		if method == http.MethodGet { // a list; only that of tokens has pages
+		if method == http.MethodGet { // a list
 			query = []string{"limit", "cursor"}
 		}
 		e.Add(method, base+path, s.signedIn(only(h.handle, query...)))
@@ -294,7 +294,7 @@ func (s *Server) ticket(c echo.Context, who *account.Identity) (any, error) {
 }
 
 func (s *Server) users(c echo.Context, who *account.Identity) (any, error) {
-	return api.List(wireUserOf)(s.Accounts.Users(c.Request().Context(), who.User))
+	return api.Pages(wireUserOf)(s.Accounts.Users(c.Request().Context(), who.User, c.QueryParam("cursor"), limitOf(c)))
 }
 
 func (s *Server) createUser(c echo.Context, who *account.Identity, in account.NewUser) (any, error) {

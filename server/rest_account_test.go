@@ -151,13 +151,23 @@ func TestOwnersManageUsers(t *testing.T) {
 		}
 	}
 	token := h.newToken(id)
-	h.rest("PATCH", "/users/"+id, `{"limits":{"generations":1}}`).wants(t, 200)
+	now := h.rest("PATCH", "/users/"+id, `{"limits":{"generations":1}}`).wants(t, 200)["limits"].(map[string]any)
+	if now["tokensPerDay"] != 9.0 || now["generations"] != 1.0 {
+		t.Errorf("limits after a change of one: %v", now)
+	}
 	h.rest("GET", "/me", "", "Authorization: Bearer "+token).wants(t, 200)
 	h.rest("PATCH", "/users/"+id, `{"password":"another good password"}`).wants(t, 200)
 	h.rest("GET", "/me", "", "Authorization: Bearer "+token).refuses(t, 401, "unauthenticated") // a new password revokes all tokens
 	if users := h.rest("GET", "/users", "").wants(t, 200)["items"].([]any); len(users) != 2 {
 		t.Errorf("users: %v", users)
 	}
+	first := h.rest("GET", "/users?limit=1", "").wants(t, 200)
+	second := h.rest("GET", "/users?limit=1&cursor="+stringAt(first, "nextCursor"), "").wants(t, 200)
+	a, b := first["items"].([]any), second["items"].([]any)
+	if len(a) != 1 || len(b) != 1 || a[0].(map[string]any)["id"] == b[0].(map[string]any)["id"] || second["nextCursor"] != nil {
+		t.Errorf("pages of one user: %v, %v", first, second)
+	}
+	h.rest("GET", "/users?cursor=x", "").refuses(t, 400, "invalid_field", "cursor")
 	h.rest("DELETE", "/users/"+id, "").wants(t, 204)
 	h.rest("DELETE", "/users/"+id, "").refuses(t, 404, "not_found")
 }

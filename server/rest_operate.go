@@ -16,7 +16,7 @@ import (
 // operateRoutes serves what shows and saves the server as a whole.
 func (s *Server) operateRoutes(e *echo.Echo) {
 	e.GET(base+"/health", s.signedIn(only(accountHandler(s.health).handle)))
-	e.GET(base+"/usage/users", s.signedIn(only(accountHandler(s.usageByUser).handle, "from", "to")))
+	e.GET(base+"/usage/users", s.signedIn(only(accountHandler(s.usageByUser).handle, "from", "to", "limit", "cursor")))
 	e.GET(backupPath, s.signedIn(only(s.backup)))
 }
 
@@ -77,8 +77,8 @@ func (s *Server) usageByUser(c echo.Context, who *account.Identity) (any, error)
 	if !who.Owner() {
 		return nil, fault.New(fault.Forbidden, "only an owner can read the usage of other users")
 	}
-	return api.List(func(u nodest.UserUsage) any { return u })(
-		s.Engine.UsageByUser(c.Request().Context(), c.QueryParam("from"), c.QueryParam("to")))
+	return api.Pages(func(u nodest.UserUsage) nodest.UserUsage { return u })(
+		s.Engine.UsageByUser(c.Request().Context(), c.QueryParam("from"), c.QueryParam("to"), c.QueryParam("cursor"), limitOf(c)))
 }
 
 const backupPath = base + "/backup"

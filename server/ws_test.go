@@ -52,8 +52,8 @@ func TestHelloReportsTheUsersOwnLimit(t *testing.T) {
 	if got := field[float64](t, f, "limits.gensParallel"); got != 2 {
 		t.Errorf("gensParallel %v, want the default", got)
 	}
-	own := account.Limits{Generations: 5}
-	_, err := h.accounts.UpdateUser(context.Background(), &account.Identity{User: h.user}, h.user.ID, account.UserPatch{Limits: &own})
+	five := 5
+	_, err := h.accounts.UpdateUser(context.Background(), &account.Identity{User: h.user}, h.user.ID, account.UserPatch{Limits: &account.LimitsPatch{Generations: &five}})
 	h.must(err)
 	_, f = h.connect(nil)
 	if got := field[float64](t, f, "limits.gensParallel"); got != 5 {

@@ -101,6 +101,19 @@ func (db *DB) Users(ctx context.Context) ([]*account.User, error) {
 	return users, err
 }
 
+// UserPage returns a page of all users by name. Names are not ordered in SQL: the two databases sort
+// texts differently.
+func (db *DB) UserPage(ctx context.Context, cursor string, limit int) (items []*account.User, next string, err error) {
+	after, err := sqldb.ParseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	users, err := db.Users(ctx)
+	users = slices.DeleteFunc(users, func(u *account.User) bool { return usernameKey(u.Username) <= after.ID })
+	items, next = sqldb.Cut(users, limit, func(u *account.User) sqldb.Place { return sqldb.Place{ID: usernameKey(u.Username)} })
+	return items, next, err
+}
+
 // UpdateUser stores what change makes of a user's role, limits and password.
 func (db *DB) UpdateUser(ctx context.Context, id string, change func(u *account.User, all []*account.User) error) (u *account.User, err error) {
 	err = db.write(ctx, func(s *session) error {
@@ -129,12 +142,11 @@ func (s *session) lockedUser(id string, fn func(u *account.User, all []*account.
 }
 
 // DeleteUser removes the user. The foreign keys remove everything of the user but what stands
-// with others: shared knowledge bases name the user. It returns the
-// tokens that ended.
+// with others: shared knowledge bases name the user. It returns the tokens that ended.
 //
-// Documents may be many gigabytes, and others write meanwhile, so their rows go before, in small
-// transactions. From the first one on the user is no owner, is signed out, and has no documents; if
-// the process is killed, a repetition removes the rest.
+// What a user has may be many gigabytes, others write meanwhile, and the disk may be full, so most
+// rows go before, in small transactions. From the first one on the user is no owner, is signed out,
+// and has no documents; if the process is killed, a repetition removes the rest.
 func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.User, all []*account.User) error) (ended []*account.Token, err error) {
 	err = db.write(ctx, func(s *session) error {
 		if _, err := s.lockedUser(id, check); err != nil {
@@ -157,7 +169,7 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	for _, table := range documentTables {
+	for _, table := range largeTables {
 		if err := db.dropRows(ctx, id, table.name, table.key, table.atOnce); err != nil {
 			return ended, err
 		}
@@ -180,35 +192,44 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 	return ended, nil
 }
 
-// documentTables are those with most of what documents are stored as, their keys within a user, and
-// how many rows of them a transaction removes.
-var documentTables = []struct {
+// largeTables have most of what a user stores, each before those that it refers to, with their keys
+// within a user, and how many rows of them a transaction removes.
+var largeTables = []struct {
 	name, key string
-	atOnce    int64
+	atOnce    int
 }{
-	{"file_parts", "content_id, part", 16}, // of 1 MiB each
+	{"file_parts", "content_id, part", 8}, // of 1 MiB each
 	{"knowledge_vectors", "file_id, model, hash", 500},
 	{"knowledge_chunks", "file_id, edition, idx", 500},
 	{"knowledge_contexts", "file_id, hash", 500},
 	{"knowledge_texts", "file_id, edition, part", 500},
-	{"knowledge_segments", "file_id, edition", 16}, // of up to some MiB
+	{"knowledge_segments", "file_id, edition", 4}, // of up to some MiB
 	{"knowledge_documents", "file_id, edition", 500},
 	{"files", "id", 500},
+	{"events", "seq", 500},
+	{"web_pages", "url", 100},
+	{"memory_vectors", "character_id, hash, model", 500},
+	{"memory_texts", "revision_id", 500},
+	{"memories", "id", 500},
+	{"prompts", "id", 100},
+	{"revisions", "id", 200},
+	{"swipes", "message_id, id", 500},
+	{"message_states", "conversation_id, message_id, version", 500},
+	{"generations", "id", 500},
+	{"messages", "id", 500},
+	{"saves", "id", 500},
+	{"conversations", "id", 10},
+	{"resource_versions", "resource_id, version", 1}, // of up to 16 MiB each
+	{"character_versions", "character_id, version", 1},
+	{"circle_posts", "id", 500},
+	{"attachments", "id", 1}, // of up to 10 MiB
 }
 
 // dropRows removes the rows of a user from a table, so many at once.
-func (db *DB) dropRows(ctx context.Context, userID, table, key string, atOnce int64) error {
-	for removed := atOnce; removed == atOnce; {
-		err := db.write(ctx, func(s *session) (err error) {
-			removed, err = s.Exec("DELETE FROM "+table+" WHERE user_id = ? AND ("+key+") IN"+
-				" (SELECT "+key+" FROM "+table+" WHERE user_id = ? LIMIT ?)", userID, userID, atOnce)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+func (db *DB) dropRows(ctx context.Context, userID, table, key string, atOnce int) error {
+	return db.repeat(ctx, func(s *session) (int64, error) {
+		return s.removeSome(table, "user_id, "+key, "c.user_id = ?", atOnce, userID)
+	})
 }
 
 type tokenRow struct {
@@ -218,14 +239,50 @@ type tokenRow struct {
 func (r *tokenRow) token() *account.Token { return &r.Token }
 
 // InsertToken stores a token of a user; fault.NotFound if its parent is gone.
-func (db *DB) InsertToken(ctx context.Context, t *account.Token) error {
-	return db.write(ctx, func(s *session) error {
-		err := s.lockTokens()
-		if err == nil && t.ParentID != "" {
-			err = s.Require("token", "SELECT 1 FROM tokens WHERE id = ?", t.ParentID)
+func (db *DB) InsertToken(ctx context.Context, t *account.Token) (ended []*account.Token, err error) {
+	err = db.write(ctx, func(s *session) (err error) {
+		if err := s.lockTokens(); err != nil {
+			return err
 		}
-		return s.Unless(err).Insert("tokens", &tokenRow{*t})
+		if t.ParentID != "" {
+			if err := s.Require("token", "SELECT 1 FROM tokens WHERE id = ?", t.ParentID); err != nil {
+				return err
+			}
+		}
+		if ended, err = s.placeForToken(t); err != nil {
+			return err
+		}
+		return s.Insert("tokens", &tokenRow{*t})
 	})
+	return ended, err
+}
+
+// placeForToken removes tokens of a user who has as many as may be: those that have expired, or of
+// sessions the least recently used one, which it returns with those made with it.
+func (s *session) placeForToken(t *account.Token) (ended []*account.Token, err error) {
+	const mine = "FROM tokens WHERE user_id = ? AND is_session = ?"
+	full := func() (bool, error) {
+		n, err := sqldb.Value[int](s, "SELECT COUNT(*) "+mine, t.UserID, t.Session)
+		return n >= account.MaxTokens, err
+	}
+	if is, err := full(); err != nil || !is {
+		return nil, err
+	}
+	if err := s.Run("DELETE "+mine+" AND expires_at <= ?", t.UserID, t.Session, s.Now()); err != nil {
+		return nil, err
+	}
+	if is, err := full(); err != nil || !is {
+		return nil, err
+	}
+	if !t.Session {
+		return nil, fault.New(fault.QuotaExceeded, "the limit of %d tokens is reached; revoke some that are not used any more", account.MaxTokens).
+			With("quota", "tokens").With("limit", account.MaxTokens)
+	}
+	oldest, err := sqldb.Value[string](s, "SELECT id "+mine+" ORDER BY COALESCE(last_used_at, created_at), id LIMIT 1", t.UserID, t.Session)
+	if err != nil {
+		return nil, err
+	}
+	return s.endTokens("user_id = ? AND id = ?", t.UserID, oldest)
 }
 
 // lockTokens keeps others from adding and removing tokens until the transaction ends, so that
@@ -307,9 +364,16 @@ func (db *DB) DeleteToken(ctx context.Context, userID, id string) (deleted []*ac
 	return deleted, err
 }
 
-// InsertTicket stores a single-use secret.
+// InsertTicket stores a single-use secret, and removes those of the user for its purpose that are
+// too many.
 func (db *DB) InsertTicket(ctx context.Context, t *account.Ticket) error {
-	return db.write(ctx, func(s *session) error { return s.Insert("tickets", t) })
+	return db.write(ctx, func(s *session) error {
+		if err := s.Insert("tickets", t); err != nil {
+			return err
+		}
+		return s.Run("DELETE FROM tickets WHERE hash IN (SELECT hash FROM tickets WHERE user_id = ? AND purpose = ?"+
+			" ORDER BY expires_at DESC, hash LIMIT 100 OFFSET ?)", t.UserID, t.Purpose, account.MaxTickets)
+	})
 }
 
 const ticketColumns = "hash, purpose, user_id, token_hash, expires_at"

@@ -115,13 +115,16 @@ func TestUsageAddsUp(t *testing.T) {
 			},
 			"2026-03-16": {},
 		} {
-			got, err := e.db.UsageByUser(e.Context(), from, "2026-03-16")
-			if err != nil {
-				e.Fatal(err)
-			}
-			byUser := map[string]nodest.UserUsage{}
-			for _, u := range got {
-				byUser[u.UserID] = u
+			byUser, next := map[string]nodest.UserUsage{}, ""
+			for more := true; more; more = next != "" { // pages of one user
+				var got []nodest.UserUsage
+				var err error
+				if got, next, err = e.db.UsageByUser(e.Context(), from, "2026-03-16", next, 1); err != nil {
+					e.Fatal(err)
+				}
+				for _, u := range got {
+					byUser[u.UserID] = u
+				}
 			}
 			e.equal("usage by user since "+from, byUser, want)
 		}
@@ -241,7 +244,8 @@ func TestUsersAreStoredAndFoundByName(t *testing.T) {
 		e.code(fault.NotFound, err)
 		_, err = e.db.DeleteUser(ctx, id(), anyUser)
 		e.code(fault.NotFound, err)
-		e.code(fault.NotFound, e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: id(), Hash: []byte("h")}))
+		_, err = e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: id(), Hash: []byte("h")})
+		e.code(fault.NotFound, err)
 	})
 }
 
@@ -371,10 +375,10 @@ func TestTokensAndTickets(t *testing.T) {
 		ctx := context.Background()
 		over := start.Add(time.Hour)
 		want := &account.Token{ID: id(), UserID: e.user, Name: "phone", Hash: []byte{0, 1, 0xff}, Session: true, CreatedAt: start, ExpiresAt: &over}
-		if err := e.db.InsertToken(ctx, want); err != nil {
+		if _, err := e.db.InsertToken(ctx, want); err != nil {
 			e.Fatal(err)
 		}
-		if err := e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: e.user, Hash: []byte{2}, CreatedAt: over}); err != nil {
+		if _, err := e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: e.user, Hash: []byte{2}, CreatedAt: over}); err != nil {
 			e.Fatal(err)
 		}
 		if err := e.db.TouchToken(ctx, want.UserID, want.ID, start.Add(time.Minute)); err != nil {
@@ -445,6 +449,65 @@ func TestTokensAndTickets(t *testing.T) {
 		}
 		_, err = e.db.TakeTicket(ctx, "ws", ticket.Hash, over)
 		e.code(fault.NotFound, err)
+	})
+}
+
+// What signing in and reading leave behind is bounded: the oldest goes, but a token that somebody made
+// on purpose is not lost to another one.
+func TestTokensTicketsAndDevicesAreBounded(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ctx := context.Background()
+		insert := func(session bool, expires *time.Time) (string, []string, error) {
+			e.clock.advance(time.Second)
+			token := &account.Token{ID: id(), UserID: e.user, Hash: []byte(id()), Session: session, CreatedAt: e.clock.now(), ExpiresAt: expires}
+			ended, err := e.db.InsertToken(ctx, token)
+			return token.ID, ended, err
+		}
+		var sessions []string
+		soon := e.clock.now().Add(time.Hour)
+		for i := range account.MaxTokens {
+			expires := &soon
+			if i > 0 {
+				expires = nil
+			}
+			session, ended, err := insert(true, nil)
+			if err != nil || ended != nil {
+				e.Fatal(ended, err)
+			}
+			sessions = append(sessions, session)
+			if _, _, err := insert(false, expires); err != nil {
+				e.Fatal(err)
+			}
+			e.update(func(tx nodest.Tx) error { return tx.Ack(fmt.Sprint("device ", i), 1, nil) })
+			if err := e.db.InsertTicket(ctx, &account.Ticket{Hash: []byte(id()), Purpose: "ws", UserID: e.user, ExpiresAt: e.clock.now()}); err != nil {
+				e.Fatal(err)
+			}
+		}
+		if err := e.db.TouchToken(ctx, e.user, sessions[0], e.clock.now()); err != nil {
+			e.Fatal(err)
+		}
+		_, ended, err := insert(true, nil)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("what a further session ends", ended, sessions[1:2])
+		_, _, err = insert(false, nil)
+		e.code(fault.QuotaExceeded, err)
+		e.clock.advance(time.Hour)
+		if _, _, err := insert(false, nil); err != nil {
+			e.Errorf("refused although one has expired: %v", err)
+		}
+		e.update(func(tx nodest.Tx) error { return tx.Ack("one more", 1, nil) })
+		devices, err := store.Query[string](e.db, "SELECT device_id FROM devices WHERE user_id = ?", e.user)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("devices, the first one, the new one", []any{len(devices), slices.Contains(devices, "device 0"), slices.Contains(devices, "one more")}, []any{200, false, true})
+		tickets, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM tickets WHERE user_id = ?", e.user)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("tickets", tickets, []int64{account.MaxTickets})
 	})
 }
 

@@ -43,8 +43,7 @@ func Exec(t nodest.Tx, query string, args ...any) error {
 
 // Recount sets the counters of a user right, unless that was done in the last minute.
 func Recount(db *DB, userID string) error {
-	_, err := db.recount(context.Background(), userID, recountPause)
-	return err
+	return db.recount(context.Background(), userID)
 }
 
 // ClaimKey is tx.ClaimKey that waits for wait at most.
@@ -151,7 +150,7 @@ func TablesOfEditions() (names []string) {
 }
 
 func TablesOfUsers() (names []string) {
-	for _, t := range documentTables {
+	for _, t := range largeTables {
 		names = append(names, t.name)
 	}
 	return names
@@ -183,6 +182,9 @@ func CutPresence(db *DB, process string) error {
 			" AND (CAST(classid AS BIGINT) << 32 | CAST(objid AS BIGINT)) = hashtextextended('nodest process ' || ?, 0)", process)
 	})
 }
+
+// SetFree says how much room the disk has.
+func (db *DB) SetFree(free func() int64) { db.free = func(string) int64 { return free() } }
 
 // SetQuotas changes the limits.
 func (db *DB) SetQuotas(q account.Quotas) { db.opts.Quotas = q }

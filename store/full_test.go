@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/account"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -37,5 +38,29 @@ func TestAFullDiskStillDeletesAndReads(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatalf("deleting: %v", err)
+	}
+}
+
+func TestTheLastOfTheDiskIsForDeleting(t *testing.T) {
+	e := &env{T: t, db: storetest.Open(t)}
+	e.user = storetest.User(t, e.db)
+	c := e.conversation()
+	for range 1000 {
+		if err := e.trySay(c, strings.Repeat("x", 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.db.SetFree(func() int64 { return 64<<20 - 1 })
+	e.code(fault.StorageFull, e.trySay(c, "y"))
+	e.refused(fault.StorageFull, func(tx nodest.Tx) error { return store.Knowledge(tx).PutPart(id(), 0, []byte("y")) })
+	e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(c) })
+
+	before := store.Commits(e.db)
+	err := e.db.DeleteUser(context.Background(), e.user, func(*account.User, []*account.User) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := store.Commits(e.db) - before; n < 15 {
+		t.Errorf("a user with 1,000 messages was removed in %d transactions, which a full disk has no room for", n)
 	}
 }

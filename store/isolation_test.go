@@ -55,7 +55,8 @@ func fill(e *env, user string) fixture {
 			e.Fatal(err)
 		}
 	}
-	must(e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: user, Hash: []byte(id())}))
+	_, err := e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: user, Hash: []byte(id())})
+	must(err)
 	must(e.db.InsertTicket(ctx, &account.Ticket{UserID: user, Hash: []byte(id()), ExpiresAt: start.Add(time.Hour)}))
 	must(e.db.PutProviderKey(ctx, user, &account.SealedKey{Provider: "p", Sealed: []byte{1}}))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {

@@ -152,6 +152,7 @@ func (t knowledgeTx) DeleteFile(id string) error {
 
 // PutPart stores a part of an own content.
 func (t knowledgeTx) PutPart(contentID string, part int, data []byte) error {
+	t.stores = true
 	return t.Run("INSERT INTO file_parts (user_id, content_id, part, created_at, data) VALUES (?, ?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, content_id, part) DO NOTHING", t.userID, contentID, part, t.Now(), data)
 }

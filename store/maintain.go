@@ -64,8 +64,7 @@ var chores = []chore{
 	{"conversations", oldRows("conversations", "user_id, id", "c.deleted_at <= ?"+
 		" AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id)", deletedLife, 1)},
 	{"characters", oldRows("characters", "user_id, id", "c.deleted_at <= ?", deletedLife, 10)},
-	{"resources", oldRows("resources", "user_id, id", "c.deleted_at <= ?"+
-		" AND NOT EXISTS (SELECT 1 FROM save_resources k WHERE k.user_id = c.user_id AND k.resource_id = c.id)", deletedLife, 10)},
+	{"resources", oldRows("resources", "user_id, id", "c.deleted_at <= ? AND "+noSaveNeeds, deletedLife, 10)},
 	{"web pages", oldRows("web_pages", "user_id, url", "c.fetched_at <= ?", webPageLife, 10)},
 	{"uploads", abandonedUploads},
 	{"questions", oldRows("knowledge_queries", "user_id, id", "c.created_at <= ?", queryLife, maintainBatch)},
@@ -76,11 +75,17 @@ var chores = []chore{
 // oldRows removes rows of a table, called c, that are older than life by a condition whose
 // argument is a time; the foreign keys remove what belongs to them.
 func oldRows(table, key, where string, life time.Duration, batch int) func(*session) (int64, error) {
-	return func(s *session) (int64, error) {
-		return s.Exec("DELETE FROM "+table+" WHERE ("+key+") IN (SELECT "+key+" FROM "+table+" c WHERE "+where+" LIMIT ?)",
-			s.Now().Add(-life), batch)
-	}
+	return func(s *session) (int64, error) { return s.removeSome(table, key, where, batch, s.Now().Add(-life)) }
 }
+
+// removeSome removes at most batch rows of a table, called c in the condition. Rows of all users with
+// the same key go, so a key within a user begins with user_id.
+func (s *session) removeSome(table, key, where string, batch int, args ...any) (int64, error) {
+	return s.Exec("DELETE FROM "+table+" WHERE ("+key+") IN (SELECT "+key+" FROM "+table+" c WHERE "+where+" LIMIT ?)", append(args, batch)...)
+}
+
+// noSaveNeeds is true of a resource c that no save point brings back.
+const noSaveNeeds = "NOT EXISTS (SELECT 1 FROM save_resources k WHERE k.user_id = c.user_id AND k.resource_id = c.id)"
 
 func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed Removed) error {
 	users, err := db.longLogs(ctx)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ import (
 
 // What a user has is counted per kind in the table quotas. A transaction adds what it inserts;
 // nothing subtracts. So a counter is exact or too high, and it is corrected by counting the rows:
-// once a day, and when it has reached its limit. Files of knowledge bases have limits of their own.
+// once a day, and when it has reached its limit (see makeRoom). Files of knowledge bases have limits
+// of their own.
 
 // countedTable says what counts of a table.
 type countedTable struct {
@@ -56,6 +58,7 @@ func (t *tx) noteInserted(table string, columns []string, args []any) {
 	if !ok {
 		return
 	}
+	t.stores = true
 	if t.added == nil {
 		t.added = map[string]int64{}
 	}
@@ -103,16 +106,21 @@ func sizeOf(columns []string, table string) string {
 	return sum
 }
 
-// usedRow is a counter.
+// usedRow is a counter, with the user's own limit of bytes.
 type usedRow struct {
-	Kind      string
-	Used      int64
-	CountedAt time.Time
+	Kind     string
+	Used     int64
+	MaxBytes int64
 }
 
 // charge adds what a transaction has inserted to the counters. It returns fault.QuotaExceeded if
-// one then exceeds its limit, or would with the messages that are still to come, except for what a generation writes, which was admitted at its start.
+// one then exceeds its limit, or would with the messages that are still to come, except for what a
+// generation writes, which was admitted at its start. On a disk that is nearly full it returns
+// fault.StorageFull.
 func (db *DB) charge(t *tx) error {
+	if t.stores && !t.admitted && db.diskFull() {
+		return fault.New(fault.StorageFull, "the disk of the server is full; the last %s are kept for deleting", fault.Size(keptFree))
+	}
 	if len(t.added) == 0 {
 		return nil
 	}
@@ -120,31 +128,37 @@ func (db *DB) charge(t *tx) error {
 	if err != nil || t.admitted {
 		return err
 	}
-	limits, err := db.quotaLimits(t.session, t.userID)
-	if err != nil {
-		return err
-	}
 	for _, u := range used {
-		limit := limits[u.Kind]
+		limit := db.quotaLimit(u.Kind, u.MaxBytes)
 		if u.Kind == "messages" {
 			u.Used += t.coming
 		}
 		if limit == 0 || u.Used <= limit || t.added[u.Kind] == 0 {
 			continue
 		}
-		e := fault.New(fault.QuotaExceeded, "the limit of %d %s is reached; delete some, or ask the owner of the server for more", limit, u.Kind)
+		what := fmt.Sprintf("%d %s", limit, u.Kind)
 		switch u.Kind {
-		case "messages":
-			e.Message += "; those of deleted chats count until they are purged, after 30 days"
 		case "knowledgeBases":
-			e.Message = strings.Replace(e.Message, u.Kind, "knowledge bases", 1)
+			what = fmt.Sprintf("%d knowledge bases", limit)
 		case countedBytes:
-			e.Message = "the limit of " + fault.Size(int(limit)) + " for all stored data is reached; delete some, or ask the owner of the server for more" +
-				"; what was deleted counts until it is purged, after 30 days"
+			what = fault.Size(int(limit)) + " for all stored data"
 		}
-		return e.With("quota", u.Kind).With("limit", limit)
+		return fault.New(fault.QuotaExceeded, "the limit of %s is reached; delete some, or ask the owner of the server for more", what).
+			With("quota", u.Kind).With("limit", limit)
 	}
 	return nil
+}
+
+// keptFree is how many bytes of the disk of SQLite are kept for deleting: what a transaction removes
+// is written to the log of the database first.
+const keptFree = 64 << 20
+
+func (db *DB) diskFull() bool {
+	if db.opts.URL != "" { // PostgreSQL has a disk of its own
+		return false
+	}
+	free := db.free(db.opts.Dir)
+	return free >= 0 && free < keptFree
 }
 
 // addUsed adds to the counters of a user, in the order of their kinds, and returns them.
@@ -155,78 +169,100 @@ func (s *session) addUsed(userID string, added map[string]int64) ([]usedRow, err
 	}
 	return sqldb.All[usedRow](s, "INSERT INTO quotas AS q (user_id, kind, used, counted_at) VALUES "+
 		strings.TrimSuffix(strings.Repeat("(?, ?, ?, 0), ", len(added)), ", ")+
-		" ON CONFLICT (user_id, kind) DO UPDATE SET used = q.used + EXCLUDED.used RETURNING kind, used, counted_at", args...)
+		" ON CONFLICT (user_id, kind) DO UPDATE SET used = q.used + EXCLUDED.used"+
+		" RETURNING kind, used, (SELECT u.max_bytes FROM users u WHERE u.id = user_id) AS max_bytes", args...)
 }
 
-// quotaLimits returns the limits of a user by kind; 0 = none.
-func (db *DB) quotaLimits(s *session, userID string) (map[string]int64, error) {
-	own, err := sqldb.Value[int64](s, "SELECT max_bytes FROM users WHERE id = ?", userID)
-	if err != nil {
-		return nil, err
+// quotaLimit is the limit of a kind for a user whose own limit of bytes is own; 0 = none.
+func (db *DB) quotaLimit(kind string, own int64) int64 {
+	switch kind {
+	case countedBytes:
+		return cmp.Or(own, db.opts.Quotas.Bytes)
+	case "messages":
+		return db.opts.Quotas.Messages
 	}
-	limits := map[string]int64{countedBytes: cmp.Or(own, db.opts.Quotas.Bytes)}
-	for _, c := range countedTables {
-		limits[c.kind] = db.opts.Quotas.Items
-	}
-	limits["messages"] = db.opts.Quotas.Messages
-	return limits, nil
+	return db.opts.Quotas.Items
 }
 
 // Quotas returns what a user has, by kind.
 func (db *DB) Quotas(ctx context.Context, userID string) (quotas map[string]account.Quota, err error) {
 	err = db.read(ctx, func(s *session) error {
-		limits, err := db.quotaLimits(s, userID)
+		own, err := sqldb.Value[int64](s, "SELECT max_bytes FROM users WHERE id = ?", userID)
 		if err != nil {
 			return err
 		}
-		delete(limits, "")
-		quotas = make(map[string]account.Quota, len(limits))
-		for kind, limit := range limits {
-			quotas[kind] = account.Quota{Limit: limit}
-		}
 		used, err := s.used(userID)
-		for _, u := range used {
-			quotas[u.Kind] = account.Quota{Used: u.Used, Limit: limits[u.Kind]}
+		quotas = map[string]account.Quota{}
+		for kind := range countedKinds() {
+			quotas[kind] = account.Quota{Used: used[kind], Limit: db.quotaLimit(kind, own)}
 		}
 		return err
 	})
 	return quotas, err
 }
 
-func (s *session) used(userID string) ([]usedRow, error) {
-	return sqldb.All[usedRow](s, "SELECT kind, used, counted_at FROM quotas WHERE user_id = ?", userID)
+// countedKinds are the kinds that have a counter.
+func countedKinds() map[string]bool {
+	kinds := map[string]bool{countedBytes: true}
+	for _, c := range countedTables {
+		if c.kind != "" {
+			kinds[c.kind] = true
+		}
+	}
+	return kinds
 }
 
-// recount corrects the counters of a user, unless that was done within the last pause; it reports
-// whether it did. It counts the rows on a snapshot and applies the difference, so that nobody
-// waits meanwhile.
-func (db *DB) recount(ctx context.Context, userID string, pause time.Duration) (done bool, err error) {
-	wrong := map[string]int64{}
-	var last time.Time // when they were corrected before
-	err = db.read(ctx, func(s *session) error {
+// used returns the counters of a user.
+func (s *session) used(userID string) (map[string]int64, error) {
+	used := map[string]int64{}
+	return used, sqldb.Each(s, func(r *struct {
+		Kind string
+		Used int64
+	}) error {
+		used[r.Kind] = r.Used
+		return nil
+	}, "SELECT kind, used FROM quotas WHERE user_id = ?", userID)
+}
+
+// countedLast is when the counters of a user were corrected; the zero time = never.
+func (s *session) countedLast(userID string) (time.Time, error) {
+	return sqldb.Value[time.Time](s, "SELECT COALESCE(MAX(counted_at), 0) FROM quotas WHERE user_id = ?", userID)
+}
+
+// count counts the rows and bytes of a user.
+func (s *session) count(userID string) (map[string]int64, error) {
+	counted := map[string]int64{}
+	for table, c := range countedTables {
+		if err := s.countTable(userID, table, c, counted); err != nil {
+			return nil, err
+		}
+	}
+	return counted, nil
+}
+
+// recount corrects the counters of a user, unless that was done within recountPause. It counts the
+// rows on a snapshot and applies the difference, so that nobody waits meanwhile.
+func (db *DB) recount(ctx context.Context, userID string) error {
+	var wrong map[string]int64
+	var last time.Time
+	err := db.read(ctx, func(s *session) (err error) {
+		if last, err = s.countedLast(userID); err != nil || s.Now().Sub(last) < recountPause {
+			return err
+		}
 		used, err := s.used(userID)
 		if err != nil {
 			return err
 		}
-		for _, u := range used {
-			if s.Now().Sub(u.CountedAt) < pause {
-				return nil
-			}
-			wrong[u.Kind] -= u.Used
-			if u.CountedAt.After(last) {
-				last = u.CountedAt
-			}
+		if wrong, err = s.count(userID); err != nil {
+			return err
 		}
-		done = true
-		for table, c := range countedTables {
-			if err := s.countTable(userID, table, c, wrong); err != nil {
-				return err
-			}
+		for kind, n := range used {
+			wrong[kind] -= n
 		}
 		return nil
 	})
-	if err != nil || !done {
-		return false, err
+	if err != nil || wrong == nil {
+		return err
 	}
 	err = db.write(ctx, func(s *session) error {
 		if _, err := s.addUsed(userID, wrong); err != nil {
@@ -243,9 +279,9 @@ func (db *DB) recount(ctx context.Context, userID string, pause time.Duration) (
 		return s.Run("UPDATE quotas SET counted_at = ? WHERE user_id = ?", s.Now(), userID)
 	})
 	if errors.Is(err, errCounted) {
-		err = nil
+		return nil
 	}
-	return err == nil, err
+	return err
 }
 
 // errCounted rolls a correction back that another call has made in the meantime.
@@ -275,7 +311,7 @@ func (db *DB) recountOld(ctx context.Context) error {
 		return err
 	}
 	for _, id := range users {
-		if _, err := db.recount(ctx, id, recountPause); err != nil {
+		if err := db.recount(ctx, id); err != nil {
 			return err
 		}
 	}

@@ -83,6 +83,56 @@ func TestWhatIsGoneCountsNoMore(t *testing.T) {
 	})
 }
 
+// Who has reached a limit gets the room of deleted chats at once, but single messages can still be
+// restored, and what is being imported stays.
+func TestDeletingAChatMakesRoom(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		a, b, importing := e.conversation(), e.conversation(), &chat.Conversation{ID: id(), CharacterID: id(), Settings: []byte(`{}`)}
+		e.update(func(tx nodest.Tx) error { return tx.Chats.BeginLoad(importing) })
+		for range 3 {
+			for _, c := range []string{a, b} {
+				if err := e.trySay(c, strings.Repeat("x", 100)); err != nil {
+					e.Fatal(err)
+				}
+			}
+		}
+		deleted, err := store.Query[string](e.db, "SELECT id FROM messages WHERE conversation_id = ? ORDER BY seq LIMIT 1", b)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.update(func(tx nodest.Tx) error {
+			return store.Exec(tx, "UPDATE messages SET deleted_at = 1 WHERE user_id = ? AND id = ?", e.user, deleted[0])
+		})
+		e.db.SetQuotas(account.Quotas{Messages: 6, Bytes: 600})
+
+		e.code(fault.QuotaExceeded, e.trySay(b, "y"))
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(a) })
+		e.clock.advance(20 * time.Second)
+		refused := fault.Public(e.trySay(b, "y"))
+		e.equal("code", refused.Code, fault.QuotaExceeded)
+		e.equal("retry", refused.Retry(), "no")
+		if refused.RetryAfter <= 0 || refused.RetryAfter > 40*time.Second {
+			e.Errorf("the answer says to wait for %v, not for the rest of a minute", refused.RetryAfter)
+		}
+		e.clock.advance(refused.RetryAfter)
+		if err := e.trySay(b, "y"); err != nil {
+			e.Fatalf("refused after a chat was deleted: %v", err)
+		}
+		e.equal("messages", e.quotas()["messages"].Used, 4)
+		e.equal("bytes", e.quotas()["bytes"].Used, 301)
+		left, err := store.Query[string](e.db, "SELECT id FROM conversations WHERE user_id = ? AND id IN (?)", e.user, []string{a, importing.ID})
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("what is left of a and of the import", left, []string{importing.ID})
+		kept, err := store.Query[string](e.db, "SELECT id FROM messages WHERE id = ?", deleted[0])
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("the deleted message", kept, deleted)
+	})
+}
+
 func TestMaintenanceSetsCountersRight(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		c := e.conversation()

@@ -79,6 +79,8 @@ type DB struct {
 	process string
 	closing sync.Once
 	lost    lostProcesses
+	free    func(dir string) int64 // diskFree, or that of a test
+	purging sync.Map               // users for whom room is being made, see makeRoom
 }
 
 var (
@@ -93,7 +95,7 @@ var (
 // other process when the data folder of SQLite is in use.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	o = o.withDefaults()
-	db := &DB{opts: o, process: op.NewID()}
+	db := &DB{opts: o, process: op.NewID(), free: diskFree}
 	var err error
 	switch {
 	case o.URL == "":
@@ -181,7 +183,10 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 	}
 	err := db.write(ctx, run)
 	if err != nil && full {
-		if done, uncounted := db.recount(ctx, userID, recountPause); done && uncounted == nil {
+		switch wait, failed := db.makeRoom(ctx, userID); {
+		case wait > 0:
+			err = fault.Public(err).After(wait)
+		case failed == nil:
 			err = db.write(ctx, run)
 		}
 	}

@@ -27,6 +27,7 @@ type tx struct {
 	texts    []*textRow                  // that were said
 	scopes   map[string]*scopeNews       // of memories, by character
 
+	stores   bool             // rows that take room
 	added    map[string]int64 // by kind, see charge
 	coming   int64            // messages that other transactions will store, see charge
 	imports  bool             // it stores a part of an import

@@ -105,16 +105,21 @@ func (t *tx) Usage(from, to string) ([]nodest.UsageRow, error) {
 	return items, err
 }
 
-// UsageByUser adds up the meter of each user.
-func (db *DB) UsageByUser(ctx context.Context, from, to string) (items []nodest.UserUsage, err error) {
+// UsageByUser adds up the meter of each user, by id.
+func (db *DB) UsageByUser(ctx context.Context, from, to, cursor string, limit int) (items []nodest.UserUsage, next string, err error) {
+	after, err := sqldb.ParseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
 	err = db.read(ctx, func(s *session) error {
 		// The sum of BIGINT is NUMERIC on PostgreSQL.
 		items, err = sqldb.All[nodest.UserUsage](s, `SELECT user_id, CAST(SUM(requests) AS BIGINT) AS requests,
 			CAST(SUM(prompt_tokens) AS BIGINT) AS prompt_tokens, CAST(SUM(completion_tokens) AS BIGINT) AS completion_tokens,
-			SUM(cost_usd) AS cost_usd FROM usage_days WHERE day >= ? AND day <= ? GROUP BY user_id ORDER BY user_id`, from, to)
+			SUM(cost_usd) AS cost_usd FROM usage_days WHERE day >= ? AND day <= ? AND user_id > ? GROUP BY user_id ORDER BY user_id LIMIT ?`, from, to, after.ID, limit+1)
 		return err
 	})
-	return items, err
+	items, next = sqldb.Cut(items, limit, func(u nodest.UserUsage) sqldb.Place { return sqldb.Place{ID: u.UserID} })
+	return items, next, err
 }
 
 // Limits returns the user's own limits.
@@ -138,13 +143,25 @@ func (t *tx) limits(lock string) (nodest.UserLimits, error) {
 	return *l, nil
 }
 
+// maxDevices is how many devices of a user are remembered. An app makes a new id with each
+// installation.
+const maxDevices = 200
+
 // Ack stores how far a device has read. The stored seq never decreases; marks of
-// conversations that read does not name stay.
+// conversations that read does not name stay. Beyond maxDevices, a new device replaces the one that
+// has not been seen for the longest time.
 func (t *tx) Ack(deviceID string, seq int64, read map[string]string) error {
-	err := t.Run("INSERT INTO devices (user_id, device_id, seq, read_marks, updated_at) VALUES (?, ?, 0, '{}', ?)"+
+	added, err := t.Exec("INSERT INTO devices (user_id, device_id, seq, read_marks, updated_at) VALUES (?, ?, 0, '{}', ?)"+
 		" ON CONFLICT (user_id, device_id) DO NOTHING", t.userID, deviceID, t.Now())
 	if err != nil {
 		return err
+	}
+	if added > 0 {
+		err := t.Run("DELETE FROM devices WHERE user_id = ? AND device_id IN (SELECT device_id FROM devices WHERE user_id = ? AND device_id <> ?"+
+			" ORDER BY updated_at DESC, device_id LIMIT 100 OFFSET ?)", t.userID, t.userID, deviceID, maxDevices-1)
+		if err != nil {
+			return err
+		}
 	}
 	stored, err := sqldb.Get[struct {
 		Seq       int64

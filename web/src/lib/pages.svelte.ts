@@ -10,6 +10,17 @@ interface Page<T> {
 const longest = 200 // items per page that the server allows
 const most = 1000 // items that are reloaded
 
+/** everything reads all pages of a list. */
+export async function everything<T>(page: (query: { limit: number; cursor?: string }) => Promise<Page<T>>): Promise<T[]> {
+  const all: T[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const got: Page<T> = await page({ limit: longest, ...(cursor && { cursor }) })
+    all.push(...got.items)
+    cursor = got.nextCursor
+  }
+  return all
+}
+
 export class Pages<T extends { id: string }> {
   list = $state.raw<T[]>([])
   loaded = $state(false)
