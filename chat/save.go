@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -128,10 +127,11 @@ func (svc *Service) Saves(ctx context.Context, userID, conversationID string, au
 }
 
 // Save returns a save point with its messages as they were: the newest ones before the
-// message of that id ("" = from the end), at most limit, 1 to 200; 0 = all of them.
+// message of that id ("" = from the end), at most limit, 1 to 200; 0 = 50.
 func (svc *Service) Save(ctx context.Context, userID, saveID, before string, limit int) (*SaveView, error) {
-	if limit < 0 || limit > 200 {
-		return nil, fault.InvalidField("limit", "range", "must be from 1 to 200")
+	limit, err := op.CheckLimit(limit)
+	if err != nil {
+		return nil, err
 	}
 	return op.Read(ctx, svc.store, userID, func(tx Tx) (*SaveView, error) {
 		s, err := tx.Save(saveID)
@@ -143,8 +143,11 @@ func (svc *Service) Save(ctx context.Context, userID, saveID, before string, lim
 				return nil, err
 			}
 		}
-		v := &SaveView{Save: s}
-		return v, v.Read(tx, before, limit)
+		v := &SaveView{Save: s, Messages: []*Message{}}
+		if s.HeadID != "" {
+			v.Messages, v.More, err = tx.PathAt(s.ConversationID, s.Version, s.HeadID, before, limit)
+		}
+		return v, err
 	})
 }
 
@@ -180,23 +183,6 @@ func (s *Save) WalkOf(tx Tx, ids []string, f func(*Message) error) error {
 		}
 	}
 	return nil
-}
-
-// Read fills in the messages before one; limit 0 = all of them.
-func (v *SaveView) Read(tx Tx, before string, limit int) (err error) {
-	v.Messages, v.More = []*Message{}, false
-	if v.Save.HeadID == "" {
-		return nil
-	}
-	read := func(before string, size int) ([]*Message, bool, error) {
-		return tx.PathAt(v.Save.ConversationID, v.Save.Version, v.Save.HeadID, before, size)
-	}
-	if limit > 0 {
-		v.Messages, v.More, err = read(before, limit)
-	} else {
-		v.Messages, _, err = ReadPath(before, math.MaxInt, "", read)
-	}
-	return err
 }
 
 // DeleteSave deletes a save point. Its messages stay in the conversation.

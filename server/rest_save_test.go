@@ -86,6 +86,31 @@ func TestASavePointIsTheAppsDocument(t *testing.T) {
 	}
 }
 
+// The messages of a save point come in pages, like those of its conversation.
+func TestASavePointHasPages(t *testing.T) {
+	h := newTestServer(t, nil)
+	character := h.rest("POST", "/characters/sample", "").wants(t, 201)["character"].(map[string]any)["id"].(string)
+	log := `{"chat_metadata":{}}` + strings.Repeat("\n"+`{"is_user":true,"mes":"Hello"}`, 120)
+	chat := h.upload("POST", "/conversations/import", "a.jsonl", []byte(log), "characterId="+character).wants(t, 201)["id"].(string)
+	path := "/saves/" + h.createSave(chat, "long")
+	var sizes []int
+	for query := "?"; ; {
+		page := h.rest("GET", path+query, "").wants(t, 200)
+		sizes = append(sizes, len(page["messages"].([]any)))
+		cursor, more := page["nextCursor"].(string)
+		if !more {
+			break
+		}
+		query = "?before=" + cursor
+	}
+	if fmt.Sprint(sizes) != "[50 50 20]" {
+		t.Errorf("pages of %v messages", sizes)
+	}
+	if n := len(h.rest("GET", path+"?limit=200", "").wants(t, 200)["messages"].([]any)); n != 120 {
+		t.Errorf("%d messages", n)
+	}
+}
+
 func TestSavePointExportAndImport(t *testing.T) {
 	h := newTestServer(t, nil)
 	chat := h.newChat()

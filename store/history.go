@@ -41,6 +41,7 @@ type oldMessageRow struct {
 	ThenRevisionID string
 	ThenStatus     string
 	ThenDeleted    bool
+	Bytes          int64
 }
 
 // asThen are the columns of an oldMessageRow: of a message m and its state o.
@@ -58,7 +59,15 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 	const stateOf = `(SELECT CASE WHEN s.is_deleted THEN 0 ELSE s.version END FROM message_states s
 		WHERE s.user_id = up.user_id AND s.conversation_id = up.conversation_id AND s.message_id = up.id AND s.version <= ?
 		ORDER BY s.version DESC LIMIT 1)`
-	rows, err := sqldb.All[oldMessageRow](t, `WITH RECURSIVE path (user_id, id, parent_id, step, found, at) AS (
+	var rows []oldMessageRow
+	cut, total := false, int64(0)
+	err = sqldb.Each(t, func(r *oldMessageRow) error {
+		total += r.Bytes
+		if cut = total > sqldb.PageBytes && len(rows) > 0; !cut {
+			rows = append(rows, *r)
+		}
+		return nil
+	}, `WITH RECURSIVE path (user_id, id, parent_id, step, found, at) AS (
 			SELECT up.user_id, up.id, up.parent_id, 0, 0, CASE WHEN ? = 1 THEN 0 ELSE COALESCE(`+stateOf+`, 0) END
 			FROM messages up WHERE up.user_id = ? AND up.id = ?
 			UNION ALL
@@ -67,7 +76,9 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 			FROM path CROSS JOIN messages up
 			WHERE up.user_id = path.user_id AND up.id = path.parent_id AND path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END <= ?
 		)
-		SELECT `+asThen+`
+		SELECT `+asThen+`, `+sizeOfTexts+` + COALESCE((SELECT octet_length(r.text) + octet_length(r.reasoning) FROM revisions r
+			WHERE r.user_id = m.user_id AND r.id = o.revision_id AND r.message_id = m.id AND NOT EXISTS (SELECT 1 FROM swipes s
+				WHERE s.user_id = m.user_id AND s.message_id = m.id AND s.revision_id = r.id)), 0) AS bytes
 		FROM path CROSS JOIN messages m CROSS JOIN message_states o
 		WHERE path.at > 0 AND m.user_id = path.user_id AND m.id = path.id AND o.user_id = m.user_id
 			AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = path.at
@@ -78,7 +89,7 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 	}
 	rows, more := pathPage(rows, limit)
 	items, err := t.oldMessages(rows)
-	return items, more, err
+	return items, more || cut, err
 }
 
 // MessagesAt reads some hundred messages with one statement.

@@ -35,7 +35,8 @@ var Upkeep = jobs.Spec{Kind: "store.maintain", Subject: "all", Once: true}
 // expired tickets, events beyond 7 days and 10,000 of the user, images that no post has
 // and uploads that no file came of after a day, deleted rows and automatic save points after
 // 30 days, turns and plans of the circle and questions to documents after 90 days, and what an
-// import left that ended in the middle. What a save point needs stays. It corrects the counters of quotas. It can be interrupted.
+// import left that ended in the middle. What a save point needs stays. It corrects the counters of
+// quotas. It can be interrupted.
 func (db *DB) Maintenance() jobs.Kind {
 	return jobs.Kind{Name: Upkeep.Kind, AtOnce: 1, Attempts: maintainAttempts, Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
 		return db.maintain(ctx, j, Removed{})

@@ -239,10 +239,11 @@ type sizedMessage struct {
 	Bytes int64
 }
 
-const selectSizedMessages = `SELECT m.*, COALESCE((SELECT SUM(octet_length(r.text) + octet_length(r.reasoning)
+// sizeOfTexts is the bytes of the newest texts of a message m.
+const sizeOfTexts = `COALESCE((SELECT SUM(octet_length(r.text) + octet_length(r.reasoning)
 		+ octet_length(COALESCE(r.blocks, '')) + octet_length(COALESCE(r.citations, '')) + octet_length(COALESCE(r.tools, '')))
 	FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
-	WHERE s.user_id = m.user_id AND s.message_id = m.id), 0) AS bytes FROM messages m `
+	WHERE s.user_id = m.user_id AND s.message_id = m.id), 0)`
 
 // messagePage reads messages until their texts exceed sqldb.PageBytes, but at least one; cut
 // reports whether any were left out.
@@ -255,7 +256,7 @@ func (t *tx) messagePage(rest string, args ...any) (items []*chat.Message, cut b
 			items = append(items, &m)
 		}
 		return nil
-	}, selectSizedMessages+rest, args...)
+	}, "SELECT m.*, "+sizeOfTexts+" AS bytes FROM messages m "+rest, args...)
 	if err != nil {
 		return nil, false, err
 	}

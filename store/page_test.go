@@ -47,6 +47,31 @@ func TestAPageEndsWhenItsBytesAreMany(t *testing.T) {
 			e.equal("more", more, true)
 			return err
 		})
+		saved := e.nextVersion(conversation, func(nodest.Tx, *chat.Conversation) error { return nil })
+		pathThen := func(what string, want []string) {
+			e.view(func(tx nodest.Tx) error {
+				items, more, err := tx.Chats.PathAt(conversation, saved, parent, "", 50)
+				e.equal(what, idsOf(items), want)
+				e.equal("more", more, true)
+				return err
+			})
+		}
+		pathThen("newest messages of a save point", path[2:])
+		e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
+			for _, id := range path {
+				m, err := tx.Chats.Message(id)
+				if err != nil {
+					return err
+				}
+				m.Rev++
+				edit("short")(m)
+				if err := tx.Chats.UpdateMessage(m); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		pathThen("newest messages of a save point, with texts that were replaced since", path[3:])
 		var sizes []int
 		for cursor, end := "", false; !end; {
 			e.view(func(tx nodest.Tx) error {

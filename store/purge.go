@@ -59,22 +59,17 @@ func (db *DB) repeat(ctx context.Context, remove func(*session) (int64, error)) 
 	return nil
 }
 
-// endedChat is a conversation c that is deleted, or whose import or copy was given up: those that
-// are hidden while they are filled have no state yet. No reply may still be writing to it, and no
-// fork reading from it.
-const endedChat = "c.deleted_at IS NOT NULL AND (c.deleted_at <= ? OR EXISTS" +
-	" (SELECT 1 FROM conversation_states s WHERE s.user_id = c.user_id AND s.conversation_id = c.id))" +
+// endedChat is a conversation c that is deleted. It is none that an import or a fork is filling, no
+// reply is writing to it, and no fork is reading from it.
+const endedChat = "c.deleted_at IS NOT NULL" +
+	" AND NOT EXISTS (SELECT 1 FROM loads l WHERE l.user_id = c.user_id AND l.conversation_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.user_id = c.user_id AND g.conversation_id = c.id AND g.is_open)" +
 	" AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = c.user_id AND j.kind = 'chat.fork' AND j.state IN ('queued', 'running'))"
-
-// loadLife is the time within which an import or copy of a conversation ends.
-const loadLife = 24 * time.Hour
 
 // purgeChat removes messages of the conversation of a user that was deleted first, or the
 // conversation if it is empty, and returns how many rows.
 func (s *session) purgeChat(userID string) (int64, error) {
-	id, err := sqldb.One[string](s, "SELECT c.id FROM conversations c WHERE c.user_id = ? AND "+endedChat+" ORDER BY c.deleted_at, c.id LIMIT 1",
-		userID, s.Now().Add(-loadLife))
+	id, err := sqldb.One[string](s, "SELECT c.id FROM conversations c WHERE c.user_id = ? AND "+endedChat+" ORDER BY c.deleted_at, c.id LIMIT 1", userID)
 	if err != nil || id == nil {
 		return 0, err
 	}

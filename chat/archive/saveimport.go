@@ -96,7 +96,7 @@ var (
 	saveMembers = []string{
 		"format", "formatVersion", "id", "conversationId", "characterId", "characterName", "timestamp", "createdAt", "description",
 		"previewText", "messageCount", "automatic", "thumbnail", "importedAt", "headId", "version", "messageIds", "messages",
-		"nodestChatHistory", "nodest",
+		"nodestChatHistory", "nodest", "nextCursor",
 	}
 	messageMembers = []string{"id", "text", "sender", "role", "name", "timestamp", "status", "metadata"}
 )

@@ -28,8 +28,17 @@ type savedMessage struct {
 	Metadata  map[string]any `json:"metadata,omitempty"`
 }
 
-// WireChatSave is a save point with its messages: the app's ChatSave.
-func WireChatSave(v *chat.SaveView) any { return chatSaveOf(v) }
+// WireChatSave is a save point with a page of its messages: the app's ChatSave.
+func WireChatSave(v *chat.SaveView) any {
+	page := struct {
+		wireChatSave
+		NextCursor *string `json:"nextCursor"` // for before
+	}{wireChatSave: chatSaveOf(v)}
+	if v.More && len(v.Messages) > 0 {
+		page.NextCursor = &v.Messages[0].ID
+	}
+	return page
+}
 
 func chatSaveOf(v *chat.SaveView) wireChatSave {
 	w := wireChatSave{
