@@ -208,39 +208,46 @@ func (w *talker) hasEnded(generation string, g *generationNow) {
 func (w *talker) listen(stop context.Context, generation string) error {
 	var text []rune
 	for ended := false; !ended; w.streams++ {
-		res, err := w.client(w.rng.IntN(3)).send(stop, http.MethodGet, fmt.Sprintf("/api/v1/generations/%s?off=%d", generation, len(text)), nil, "text/event-stream")
-		var f *fault.Error
-		if errors.As(err, &f) {
-			return err
-		}
 		if stop.Err() != nil {
 			return nil
 		}
-		if err != nil {
-			<-time.After(20 * time.Millisecond)
-			continue
-		}
-		deltas, most := 0, 1+w.rng.IntN(40)
-		var wrong error
-		_ = readEvents(res.Body, func(e event) error { // its error says that the server is dead, or that it is enough
-			if e.GenerationID == generation && (e.Ev == "gen.done" || e.Ev == "gen.failed") {
-				ended = true
-				return io.EOF
-			}
-			if text, wrong = heard(text, e, generation); wrong != nil {
-				return wrong
-			}
-			if deltas++; deltas == most {
-				return io.EOF // and go on at another one
-			}
-			return nil
-		})
-		_ = res.Body.Close()
-		if wrong != nil {
-			return wrong
+		var err error
+		if text, ended, err = w.hear(stop, generation, text); err != nil {
+			return err
 		}
 	}
 	return w.listened(generation, strings.TrimSpace(string(text)))
+}
+
+// hear adds to a text what one stream tells: until the end of the generation or of the server,
+// or some events.
+func (w *talker) hear(stop context.Context, generation string, text []rune) (now []rune, ended bool, err error) {
+	path := fmt.Sprintf("/api/v1/generations/%s?off=%d", generation, len(text))
+	res, err := w.client(w.rng.IntN(3)).send(stop, http.MethodGet, path, nil, "text/event-stream")
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return nil, false, err
+	}
+	if err != nil {
+		<-time.After(20 * time.Millisecond)
+		return text, false, nil //nolint:nilerr // the server is dead
+	}
+	defer func() { _ = res.Body.Close() }()
+	most := 1 + w.rng.IntN(40)
+	_ = readEvents(res.Body, func(e event) error { // its error says that the server is dead, or that it is enough
+		if e.GenerationID == generation && (e.Ev == "gen.done" || e.Ev == "gen.failed") {
+			ended = true
+			return io.EOF
+		}
+		if text, err = heard(text, e, generation); err != nil {
+			return err
+		}
+		if most--; most == 0 {
+			return io.EOF
+		}
+		return nil
+	})
+	return text, ended, err
 }
 
 // heard adds an event of a stream to the text that was received so far. A server that does not
