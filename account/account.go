@@ -55,7 +55,7 @@ type Token struct {
 	Name       string     `json:"name"`
 	Hash       []byte     `json:"-"`
 	Session    bool       `json:"session"` // made by a sign-in
-	ParentID   string     `json:"-"`       // the token that it was made with; it ends with that one; "" = none
+	ParentID   string     `json:"-"`       // the token that it was made with; it ends with that one, which may be an owner's; "" = none
 	CreatedAt  time.Time  `json:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"` // to the minute
 	ExpiresAt  *time.Time `json:"expiresAt,omitempty"`
@@ -90,8 +90,10 @@ type Store interface {
 	// UpdateUser stores the role, limits and password that change gives a user; all are
 	// all users. Nobody else changes users meanwhile. An error of change stores nothing.
 	UpdateUser(ctx context.Context, id string, change func(u *User, all []*User) error) (*User, error)
-	// DeleteUser removes a user and everything of the user, unless check fails.
-	DeleteUser(ctx context.Context, id string, check func(u *User, all []*User) error) error
+	// DeleteUser removes a user and everything of the user, unless check fails. It returns
+	// the tokens that ended: the user's, and those of others that were made with one of them.
+	// They have ended also if a later step fails.
+	DeleteUser(ctx context.Context, id string, check func(u *User, all []*User) error) (ended []*Token, err error)
 
 	// Quotas returns what a user has by kind, bytes among them.
 	Quotas(ctx context.Context, userID string) (map[string]Quota, error)
@@ -103,11 +105,13 @@ type Store interface {
 	// TokenPage returns a page of tokens and the cursor of the next page, "" = none.
 	TokenPage(ctx context.Context, userID, cursor string, limit int) (items []*Token, next string, err error)
 	TouchToken(ctx context.Context, userID, id string, at time.Time) error
-	// DeleteToken deletes a token and every token made with it, and returns their ids. It
-	// returns fault.NotFound if it is not a token of the user.
-	DeleteToken(ctx context.Context, userID, id string) (deleted []string, err error)
+	// DeleteToken deletes a token and every token made with it, also those of other users,
+	// and returns them. It returns fault.NotFound if it is not a token of the user.
+	DeleteToken(ctx context.Context, userID, id string) (deleted []*Token, err error)
 
 	InsertTicket(ctx context.Context, t *Ticket) error
+	// Ticket returns a ticket that is still valid at now; fault.NotFound otherwise.
+	Ticket(ctx context.Context, purpose string, hash []byte, now time.Time) (*Ticket, error)
 	// TakeTicket removes and returns a ticket that is still valid at now;
 	// fault.NotFound otherwise. Of two calls at once one succeeds.
 	TakeTicket(ctx context.Context, purpose string, hash []byte, now time.Time) (*Ticket, error)

@@ -74,7 +74,7 @@ func TestATokenIsRevokedWithTheOneThatMadeIt(t *testing.T) {
 }
 
 // A link that an owner makes for somebody else makes a session of that user, which is not
-// among the owner's; it expires with the owner's token all the same.
+// among the owner's; it ends with the owner's token all the same, and so does what it made.
 func TestALinkForSomebodyElseEndsWithTheOwnersToken(t *testing.T) {
 	ctx := t.Context()
 	o := newTestService(t)
@@ -91,12 +91,46 @@ func TestALinkForSomebodyElseEndsWithTheOwnersToken(t *testing.T) {
 	in, err := o.Authenticate(ctx, session)
 	require.NoError(t, err)
 	require.Equal(t, tok.ExpiresAt, in.ExpiresAt)
+	app, _, err := o.CreateToken(ctx, in, "app", 0)
+	require.NoError(t, err)
 
 	link, _, err = o.NewLink(ctx, who, "ann")
 	require.NoError(t, err)
+	told := map[string]int{}
+	defer o.OnRevoke(func(userID, _ string) { told[userID]++ })()
 	require.NoError(t, o.RevokeToken(ctx, who.User.ID, who.TokenID))
 	_, _, err = o.SignIn(ctx, link, "1.2.3.4")
 	requireCode(t, err, fault.Unauthenticated)
+	for _, secret := range []string{session, app} {
+		_, err = o.Authenticate(ctx, secret)
+		requireCode(t, err, fault.Unauthenticated)
+	}
+	require.Equal(t, map[string]int{who.User.ID: 1, ann.ID: 2}, told, "the sockets of all are closed")
+}
+
+// Sessions that a removed owner made for others end too, unless the password was given.
+func TestLinksOfARemovedOwner(t *testing.T) {
+	ctx := t.Context()
+	o := newTestService(t)
+	owner := o.owner(t)
+	o.member(t, "ann")
+	boss, err := o.CreateUser(ctx, owner, account.NewUser{Username: "boss", Password: "correct horse", Role: account.RoleOwner})
+	require.NoError(t, err)
+	who, err := o.Authenticate(ctx, first(o.Login(ctx, "boss", "correct horse", "1.2.3.4")))
+	require.NoError(t, err)
+	alone, err := o.Alone(ctx, who, ptr("correct horse"))
+	require.NoError(t, err)
+	session := func(by *account.Identity) string {
+		link, _, err := o.NewLink(ctx, by, "ann")
+		require.NoError(t, err)
+		return first(o.SignIn(ctx, link, "1.2.3.4"))
+	}
+	ends, stays := session(who), session(alone)
+	require.NoError(t, o.DeleteUser(ctx, owner, boss.ID))
+	_, err = o.Authenticate(ctx, ends)
+	requireCode(t, err, fault.Unauthenticated)
+	_, err = o.Authenticate(ctx, stays)
+	require.NoError(t, err)
 }
 
 func first[T any](secret string, _ T, _ error) string { return secret }

@@ -27,12 +27,13 @@ type tryKey struct{ name, from string }
 
 type tries struct {
 	failures int
+	pending  int       // attempts that are being checked
 	until    time.Time // the next attempt is refused before this
 	last     time.Time
 }
 
-// limiter counts sign-in attempts in memory, each before it is checked, so that concurrent
-// attempts count too. A restart forgets them.
+// limiter counts sign-in attempts in memory, each from before it is checked, so that
+// concurrent attempts count too. A restart forgets them.
 type limiter struct {
 	now func() time.Time
 	mu  sync.Mutex
@@ -43,54 +44,83 @@ func newLimiter(now func() time.Time) *limiter {
 	return &limiter{now: now, by: map[tryKey]*tries{}}
 }
 
-// try counts an attempt as failed, or refuses it with fault.RateLimited. The caller calls
-// succeeded or undo if it did not fail.
-func (l *limiter) try(name, from string) error {
+// outcome is how an attempt ended.
+type outcome int
+
+const (
+	undecided outcome = iota // such as when the database was down
+	succeeded
+	failed
+)
+
+// try begins an attempt, or refuses it with fault.RateLimited. The caller calls done when it
+// has ended. Until then it counts as failed; beyond the attempts that need no wait there is
+// one at a time. An attempt that did not fail changes nothing for others from the address.
+func (l *limiter) try(name, from string) (done func(outcome), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
 	keys := keysOf(name, from)
 	for _, key := range keys {
-		if t := l.by[key]; t != nil && now.Before(t.until) {
-			return fault.New(fault.RateLimited, "too many failed sign-ins; try again later").After(t.until.Sub(now))
+		if wait := l.by[key].wait(key, now); wait > 0 {
+			what := "failed sign-ins"
+			if key.from == "" {
+				what = "wrong passwords"
+			}
+			return nil, fault.New(fault.RateLimited, "too many %s; try again later", what).After(wait)
 		}
 	}
 	l.makeRoom(now)
-	for _, key := range keys {
+	counted := make([]*tries, len(keys))
+	for i, key := range keys {
 		t := l.by[key]
 		if t == nil || now.Sub(t.last) > longestWait {
 			t = &tries{}
 			l.by[key] = t
 		}
-		t.failures++
+		t.pending++
 		t.last = now
-		free, longest := key.limits()
-		if over := t.failures - free; over >= 0 {
-			t.until = now.Add(min(longest, firstWait<<min(over, 20)))
-		}
+		counted[i] = t
 	}
-	return nil
+	return func(how outcome) { l.done(keys, counted, how) }, nil
 }
 
-// undo takes back an attempt that was not decided, such as when the database was down.
-func (l *limiter) undo(name, from string) {
+// done counts the outcome of an attempt. A success forgets the failures of the name at the
+// address.
+func (l *limiter) done(keys []tryKey, counted []*tries, how outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, key := range keysOf(name, from) {
-		if t := l.by[key]; t != nil {
-			t.failures = max(0, t.failures-1) // it may have been forgotten in between
-			t.until = time.Time{}
+	for i, t := range counted {
+		t.pending--
+		switch {
+		case how == failed:
+			t.fail(keys[i], l.now())
+		case how == succeeded && keys[i].name != "":
+			t.failures, t.until = 0, time.Time{}
+		}
+		if t.failures+t.pending == 0 && l.by[keys[i]] == t {
+			delete(l.by, keys[i])
 		}
 	}
 }
 
-// succeeded forgets the failures of a name at an address.
-func (l *limiter) succeeded(name, from string) {
-	l.undo(name, from)
-	if name != "" {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.by, keysOf(name, from)[0])
+// wait is how long the next attempt is refused; t may be nil.
+func (t *tries) wait(key tryKey, now time.Time) time.Duration {
+	if t == nil {
+		return 0
+	}
+	if free, _ := key.limits(); t.pending > 0 && t.failures+t.pending >= free {
+		return max(firstWait, t.until.Sub(now))
+	}
+	return t.until.Sub(now)
+}
+
+func (t *tries) fail(key tryKey, now time.Time) {
+	t.failures++
+	t.last = now
+	free, longest := key.limits()
+	if over := t.failures - free; over >= 0 {
+		t.until = now.Add(min(longest, firstWait<<min(over, 20)))
 	}
 }
 

@@ -90,6 +90,7 @@ type Identity struct {
 	TokenID   string // "" = the admin token
 	ExpiresAt *time.Time
 	hash      []byte
+	maker     string // the id of an owner's token that made a link for this user; "" = none
 }
 
 // Owner says whether the identity may manage users.
@@ -211,17 +212,27 @@ func NobodyCanSignIn() error {
 // returns fault.RateLimited for a while without checking the password.
 func (s *Service) Login(ctx context.Context, username, password, from string) (secret string, u *User, err error) {
 	name := strings.ToLower(strings.TrimSpace(username))
-	if err := s.tries.try(name, from); err != nil {
+	done, err := s.tries.try(name, from)
+	if err != nil {
 		return "", nil, err
 	}
 	u, err = s.knows(ctx, name, password)
+	done(outcomeOf(err))
 	if err == nil {
-		s.tries.succeeded(name, from)
 		secret, err = s.derive(ctx, &Identity{User: u}, &Token{UserID: u.ID, Name: "sign-in", Session: true}, s.opts.SessionTTL)
-	} else if !fault.Is(err, fault.Unauthenticated) {
-		s.tries.undo(name, from)
 	}
 	return secret, u, err
+}
+
+// outcomeOf is the outcome of a sign-in that ended with err.
+func outcomeOf(err error) outcome {
+	switch {
+	case err == nil:
+		return succeeded
+	case fault.Is(err, fault.Unauthenticated):
+		return failed
+	}
+	return undecided
 }
 
 // knows returns the user with this name and password. It takes as long for a name that does
@@ -282,13 +293,12 @@ func (s *Service) SignInWithToken(ctx context.Context, token, from string) (secr
 
 // redeem counts an attempt with a link or token, unless check accepts it or cannot decide.
 func (s *Service) redeem(from string, check func() (*Identity, error)) (*Identity, error) {
-	if err := s.tries.try("", from); err != nil {
+	done, err := s.tries.try("", from)
+	if err != nil {
 		return nil, err
 	}
 	who, err := check()
-	if !fault.Is(err, fault.Unauthenticated) {
-		s.tries.undo("", from)
-	}
+	done(outcomeOf(err))
 	return who, err
 }
 
@@ -330,7 +340,7 @@ func (s *Service) CreateToken(ctx context.Context, by *Identity, name string, tt
 func (s *Service) derive(ctx context.Context, by *Identity, t *Token, ttl time.Duration) (secret string, err error) {
 	secret = "nst_" + random()
 	now := s.now()
-	t.ID, t.Hash, t.CreatedAt, t.ParentID = op.NewID(), digest(secret), now, by.TokenID
+	t.ID, t.Hash, t.CreatedAt, t.ParentID = op.NewID(), digest(secret), now, cmp.Or(by.TokenID, by.maker)
 	if ttl > 0 {
 		at := now.Add(ttl)
 		t.ExpiresAt = &at
@@ -358,14 +368,18 @@ func (s *Service) Tokens(ctx context.Context, userID, cursor string, limit int) 
 	return &op.Page[*Token]{Items: items, NextCursor: next}, err
 }
 
-// RevokeToken ends a token at once, with every token that was made with it, and tells the
-// watchers.
+// RevokeToken ends a token at once, with every token that was made with it, also for other
+// users, and tells the watchers.
 func (s *Service) RevokeToken(ctx context.Context, userID, id string) error {
 	deleted, err := s.store.DeleteToken(ctx, userID, id)
-	for _, id := range deleted {
-		s.tell(userID, id)
-	}
+	s.tellEnded(deleted)
 	return err
+}
+
+func (s *Service) tellEnded(tokens []*Token) {
+	for _, t := range tokens {
+		s.tell(t.UserID, t.ID)
+	}
 }
 
 // OnRevoke calls f after each revocation in this process: of one token, or of
@@ -398,12 +412,17 @@ const (
 	PurposeSignIn = "signin" // signs in once, lives 24 h
 )
 
-// TicketTTL is how long a ticket of a purpose lives.
-func TicketTTL(purpose string) time.Duration {
+// TicketLife is how long a ticket that by makes lives: 24 hours or 30 seconds, by its purpose,
+// but no longer than the token of by.
+func (s *Service) TicketLife(by *Identity, purpose string) time.Duration {
+	life := 30 * time.Second
 	if purpose == PurposeSignIn {
-		return 24 * time.Hour
+		life = 24 * time.Hour
 	}
-	return 30 * time.Second
+	if by.ExpiresAt != nil {
+		life = max(0, min(life, by.ExpiresAt.Sub(s.now())))
+	}
+	return life
 }
 
 // NewTicket makes a single-use secret that stands for a user and no token.
@@ -420,7 +439,7 @@ func (s *Service) NewSocketTicket(ctx context.Context, who *Identity) (secret st
 func (s *Service) insertTicket(ctx context.Context, by *Identity, userID, purpose string) (secret string, err error) {
 	secret = random()
 	return secret, s.store.InsertTicket(ctx, &Ticket{
-		Hash: digest(secret), Purpose: purpose, UserID: userID, TokenHash: by.hash, ExpiresAt: s.now().Add(TicketTTL(purpose)),
+		Hash: digest(secret), Purpose: purpose, UserID: userID, TokenHash: by.hash, ExpiresAt: s.now().Add(s.TicketLife(by, purpose)),
 	})
 }
 
@@ -429,6 +448,16 @@ func (s *Service) insertTicket(ctx context.Context, by *Identity, userID, purpos
 // expired, or if that token has ended.
 func (s *Service) TakeTicket(ctx context.Context, purpose, secret string) (*Identity, error) {
 	t, err := s.store.TakeTicket(ctx, purpose, digest(secret), s.now())
+	return s.ticketHolder(ctx, t, err)
+}
+
+// PeekTicket is TakeTicket that does not use up the ticket.
+func (s *Service) PeekTicket(ctx context.Context, purpose, secret string) (*Identity, error) {
+	t, err := s.store.Ticket(ctx, purpose, digest(secret), s.now())
+	return s.ticketHolder(ctx, t, err)
+}
+
+func (s *Service) ticketHolder(ctx context.Context, t *Ticket, err error) (*Identity, error) {
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Unauthenticated, "the ticket is invalid, already used, or expired")
 	}
@@ -447,7 +476,7 @@ func (s *Service) TakeTicket(ctx context.Context, purpose, secret string) (*Iden
 		if by.User.ID == t.UserID {
 			return by, nil
 		}
-		who.ExpiresAt = by.ExpiresAt // an owner made the ticket for another user
+		who.ExpiresAt, who.maker = by.ExpiresAt, by.TokenID // an owner made the ticket for another user
 	}
 	who.User, err = s.store.User(ctx, t.UserID)
 	if fault.Is(err, fault.NotFound) {

@@ -157,6 +157,7 @@ func TestGuessingTheCurrentPasswordIsLimited(t *testing.T) {
 	}
 	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next, CurrentPassword: &old})
 	requireCode(t, err, fault.RateLimited)
+	require.Equal(t, "too many wrong passwords; try again later", fault.Public(err).Message)
 }
 
 func TestTheOwnerCanSetAPassword(t *testing.T) {

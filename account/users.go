@@ -141,18 +141,20 @@ func (s *Service) knowsPassword(ctx context.Context, u *User, password *string) 
 	if password == nil {
 		return fault.InvalidField("currentPassword", "required", "required: the current password")
 	}
-	if err := s.tries.try(u.ID, ""); err != nil {
+	done, err := s.tries.try(u.ID, "")
+	if err != nil {
 		return err
 	}
 	ok, err := s.compare(ctx, *password, u.PasswordHash)
-	if err != nil {
-		s.tries.undo(u.ID, "")
+	switch {
+	case err != nil:
+		done(undecided)
 		return err
-	}
-	if !ok {
+	case !ok:
+		done(failed)
 		return fault.InvalidField("currentPassword", "wrong", "the current password is wrong")
 	}
-	s.tries.succeeded(u.ID, "")
+	done(succeeded)
 	return nil
 }
 
@@ -179,7 +181,9 @@ func (s *Service) DeleteUser(ctx context.Context, by *User, id string) error {
 	if err := onlyOwner(by); err != nil {
 		return err
 	}
-	if err := s.store.DeleteUser(ctx, id, keepsAnOwner); err != nil {
+	ended, err := s.store.DeleteUser(ctx, id, keepsAnOwner)
+	s.tellEnded(ended)
+	if err != nil {
 		return err
 	}
 	s.tell(id, "")

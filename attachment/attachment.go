@@ -101,6 +101,21 @@ type Content struct {
 	Data        []byte
 }
 
+// Kept returns an image scaled by Content before, if that is still in the cache; nil
+// otherwise. It takes little memory.
+//
+// Errors: those of Content.
+func (svc *Service) Kept(ctx context.Context, userID, id string, size int) (*Content, error) {
+	if _, err := svc.Get(ctx, userID, id); err != nil {
+		return nil, err
+	}
+	small, contentType, err, ok := svc.thumbnails.Kept(id, size)
+	if !ok || fault.Is(err, fault.TooLarge) { // served as it is
+		return nil, nil
+	}
+	return &Content{contentType, small}, err
+}
+
 // Content returns an image: as it was uploaded (size 0), or scaled down so that neither
 // side has more than size pixels. An image of more than 16 million pixels is not scaled.
 //

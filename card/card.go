@@ -66,7 +66,12 @@ type Limits struct {
 	Files      int // members of an archive; default 2,000
 	Messages   int // messages of a chat log; default 200,000
 	Swipes     int // of all messages of a chat log; default 400,000
+	Room       Room
 }
+
+// Room is asked for memory before what an image or an archive contains is read: its size in
+// bytes, and the number of its JSON values. It returns an error if there is none. nil gives any.
+type Room func(bytes, values int) error
 
 func (l Limits) withDefaults() Limits {
 	l.FileBytes = cmp.Or(l.FileBytes, 32<<20)

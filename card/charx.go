@@ -38,7 +38,7 @@ func (im *importer) importCHARX(file []byte) (*Character, error) {
 	if err != nil {
 		return nil, fault.Wrap(err, fault.UnsupportedCard, "the CHARX archive is truncated or damaged")
 	}
-	im.room = min(im.room, len(file)*maxRatio+ratioSlack)
+	im.packed, im.room = true, min(im.room, len(file)*maxRatio+ratioSlack)
 	var doc json.RawMessage
 	for _, member := range archive.File {
 		if strings.HasSuffix(member.Name, "/") {
@@ -86,7 +86,7 @@ func (im *importer) unpack(member *zip.File) ([]byte, error) {
 	if im.room -= len(data); im.room < 0 {
 		return nil, tooLarge
 	}
-	return data, nil
+	return data, im.ask(len(data), 0)
 }
 
 // cleanPath returns a relative path without detours, "" for one that leads out

@@ -63,6 +63,46 @@ func keep(chunks [][]byte) (kept [][]byte) {
 	return kept
 }
 
+// The size of a picture or an archive does not show how much the card in it takes.
+func TestWhatIsPackedAsksForMemory(t *testing.T) {
+	doc := `{"spec":"chara_card_v2","data":{"name":"Ada","extensions":{"x":[` + strings.Repeat("{},", 999) + `{}]}}}`
+	for name, c := range map[string]struct {
+		file   []byte
+		bytes  int
+		values bool
+	}{
+		"plain JSON": {[]byte(doc), 0, false},
+		"tEXt":       {picture(t, text("chara", doc)), 0, true},
+		"zTXt":       {picture(t, chunk("zTXt", "chara\x00\x00"+deflated(doc))), len(doc), true},
+		"iTXt":       {picture(t, chunk("iTXt", "ccv3\x00\x01\x00\x00\x00"+deflated(doc))), len(doc), true},
+		"CHARX":      {archive(t, "card.json", doc, "assets/a.txt", "12345"), len(doc) + 5, true},
+		"an asset":   {picture(t, text("chara", doc), chunk("zTXt", "chara-ext-asset_:a\x00\x00"+deflated("MTIzNDU="))), 8, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bytes, values, asked := 0, 0, 0
+			_, err := card.Import(c.file, "x", card.Limits{Room: func(b, v int) error {
+				bytes, values, asked = bytes+b, values+v, asked+1
+				return nil
+			}})
+			if err != nil || bytes != c.bytes || values > 1000 != c.values {
+				t.Errorf("asked for %d bytes and %d values, %v", bytes, values, err)
+			}
+			for refused := range asked {
+				n := -1
+				_, err := card.Import(c.file, "x", card.Limits{Room: func(int, int) error {
+					if n++; n == refused {
+						return fault.New(fault.RateLimited, "none")
+					}
+					return nil
+				}})
+				if !fault.Is(err, fault.RateLimited) {
+					t.Errorf("refused at question %d: %v", refused, err)
+				}
+			}
+		})
+	}
+}
+
 func TestPNGRefuses(t *testing.T) {
 	whole := picture(t, text("chara", simpleV2))
 	claim := func(n uint32) string {

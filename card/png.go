@@ -76,6 +76,7 @@ func (im *importer) importPNG(file []byte) (*Character, error) {
 	if err != nil {
 		return nil, err
 	}
+	im.packed = true
 	doc, err := im.cardInPNG(chunks)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,9 @@ func (im *importer) importPNG(file []byte) (*Character, error) {
 	if err != nil {
 		return nil, err
 	}
-	im.assetChunks(chunks)
+	if err := im.assetChunks(chunks); err != nil {
+		return nil, err
+	}
 	placeholder := slices.ContainsFunc(chunks, func(c pngChunk) bool { return c.keyword() == keywordPlaceholder })
 	if !placeholder {
 		ch.Avatar, ch.AvatarType = writePNG(chunks), "image/png"
@@ -112,7 +115,7 @@ func (im *importer) cardInPNG(chunks []pngChunk) (json.RawMessage, error) {
 				}
 				return doc, nil
 			}
-			if fault.Is(err, fault.TooLarge) {
+			if !fault.Is(err, fault.UnsupportedCard) { // it is too large
 				return nil, err
 			}
 			if firstErr == nil {
@@ -180,6 +183,9 @@ func (im *importer) text(c pngChunk, limit int) ([]byte, error) {
 	if packed {
 		text, err := inflate(rest, min(limit, im.room))
 		im.room -= len(text)
+		if err == nil {
+			err = im.ask(len(text), 0)
+		}
 		return text, err
 	}
 	return rest, nil
@@ -225,7 +231,9 @@ func decodeBase64(text []byte) ([]byte, error) {
 
 // assetChunks keeps the assets in text chunks, up to the first that cannot be
 // read; all together are bounded like an archive.
-func (im *importer) assetChunks(chunks []pngChunk) {
+//
+// Errors: those of im.limits.Room.
+func (im *importer) assetChunks(chunks []pngChunk) error {
 	left := im.limits.TotalBytes
 	for _, c := range chunks {
 		path, ok := strings.CutPrefix(c.keyword(), assetKeyword)
@@ -234,16 +242,20 @@ func (im *importer) assetChunks(chunks []pngChunk) {
 		}
 		path = strings.TrimPrefix(path, ":")
 		data, err := im.text(c, left/3*4+1)
+		if err != nil && !fault.Is(err, fault.TooLarge) && !fault.Is(err, fault.UnsupportedCard) {
+			return err
+		}
 		if err == nil {
 			data, err = decodeBase64(data)
 		}
 		if err != nil || path == "" || len(data) > left || len(im.assets) >= im.limits.Files {
 			im.warn("", "asset_dropped", "an asset of the image is unreadable or too large; it and all later assets were left out")
-			return
+			return nil
 		}
 		left -= len(data)
 		im.assets = append(im.assets, Asset{Path: path, Data: data})
 	}
+	return nil
 }
 
 func (c pngChunk) holdsCard() bool {

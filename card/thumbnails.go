@@ -31,14 +31,20 @@ func NewThumbnails() *Thumbnails {
 	return &Thumbnails{make(chan struct{}, picturesAtOnce), lru.New[string, thumbnailMade](keptThumbnails)}
 }
 
+// Kept returns what Of has made before, if it is still in the cache.
+func (t *Thumbnails) Kept(id string, size int) (thumbnail []byte, contentType string, err error, ok bool) {
+	made, ok := t.kept.Get(thumbnailKey(id, size))
+	return made.data, made.contentType, made.err, ok
+}
+
+func thumbnailKey(id string, size int) string { return fmt.Sprintf("%s/%d", id, size) }
+
 // Of is Thumbnail with a cache. An id always names the same picture.
 //
 // Errors: those of Thumbnail, and that of ctx if it ends while Of waits for its turn.
 func (t *Thumbnails) Of(ctx context.Context, id string, data []byte, size int) (thumbnail []byte, contentType string, err error) {
-	key := fmt.Sprintf("%s/%d", id, size)
-	made, ok := t.kept.Get(key)
-	if ok {
-		return made.data, made.contentType, made.err
+	if thumbnail, contentType, err, ok := t.Kept(id, size); ok {
+		return thumbnail, contentType, err
 	}
 	select {
 	case t.places <- struct{}{}:
@@ -46,7 +52,9 @@ func (t *Thumbnails) Of(ctx context.Context, id string, data []byte, size int) (
 	case <-ctx.Done():
 		return nil, "", ctx.Err()
 	}
-	if made, ok = t.kept.Get(key); !ok { // somebody else may have made it meanwhile
+	key := thumbnailKey(id, size)
+	made, ok := t.kept.Get(key)
+	if !ok { // somebody else may have made it meanwhile
 		made.data, made.contentType, made.err = Thumbnail(data, size)
 		t.kept.Put(key, made, len(made.data)+1<<10)
 	}

@@ -22,6 +22,7 @@ type importer struct {
 	lists    map[string]int // limits of lists in a document, as jsonlimit has them
 	swipes   int            // of a chat log, so far
 	room     int            // bytes that may still be unpacked of the file
+	packed   bool           // the file is an image or an archive, whose size does not show what it contains
 }
 
 func newImporter(filename string, limits Limits) *importer {
@@ -53,6 +54,14 @@ func (im *importer) checkFile(data []byte, code fault.Code) error {
 	return CheckEncoding(data, code)
 }
 
+// ask asks for memory.
+func (im *importer) ask(bytes, values int) error {
+	if im.limits.Room == nil {
+		return nil
+	}
+	return im.limits.Room(bytes, values)
+}
+
 // document checks one JSON document and returns it compact. Bytes that are no
 // UTF-8 become U+FFFD; a byte order mark and NUL characters are taken out. A document
 // that cannot be read gets the given code.
@@ -65,7 +74,11 @@ func (im *importer) document(data []byte, code fault.Code) (json.RawMessage, err
 		im.warn("", "invalid_utf8", "invalid UTF-8 bytes were replaced")
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
 	}
-	if err := jsonlimit.Check(data, jsonlimit.Limits{Depth: im.limits.Depth, Deep: code, Values: im.limits.Values, Lists: im.lists}); err != nil {
+	values, err := jsonlimit.Count(data, jsonlimit.Limits{Depth: im.limits.Depth, Deep: code, Values: im.limits.Values, Lists: im.lists})
+	if err == nil && im.packed {
+		err = im.ask(0, values)
+	}
+	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer

@@ -12,6 +12,13 @@ func (svc *Service) Avatar(ctx context.Context, userID, id string) (*Avatar, err
 	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Avatar, error) { return tx.Avatar(id) })
 }
 
+// AvatarTag returns the ETag of a character's picture.
+//
+// Errors: NotFound.
+func (svc *Service) AvatarTag(ctx context.Context, userID, id string) (string, error) {
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (string, error) { return tx.AvatarTag(id) })
+}
+
 // PutAvatar replaces a character's picture: PNG, JPEG, WebP or GIF by its
 // content, at most 10 MiB and 8,192 pixels on each side.
 //

@@ -34,9 +34,9 @@ func (svc *Service) Create(ctx context.Context, c *op.Call, in Input) (*Characte
 // Import makes a character from a card file: PNG, JSON, CHARX or the
 // JSON of the NodeST app. A picture in the file becomes the avatar.
 //
-// Errors: TooLarge, UnsupportedCard, InvalidWorldBook.
+// Errors: TooLarge, UnsupportedCard, InvalidWorldBook; those of c.Room.
 func (svc *Service) Import(ctx context.Context, c *op.Call, data []byte, filename string) (*Imported, error) {
-	doc, err := card.Import(data, filename, card.Limits{})
+	doc, err := card.Import(data, filename, card.Limits{Room: c.Room})
 	if err != nil {
 		return nil, err
 	}

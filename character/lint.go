@@ -13,9 +13,9 @@ import (
 // world book, a preset or regex scripts. The warnings of an import are among the
 // findings. Nothing is stored.
 //
-// Errors: those of the import of such a file.
-func Lint(data []byte, filename string) ([]card.Warning, error) {
-	ch, err := lintable(data, filename)
+// Errors: those of the import of such a file; those of room.
+func Lint(data []byte, filename string, room card.Room) ([]card.Warning, error) {
+	ch, err := lintable(data, filename, room)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func Lint(data []byte, filename string) ([]card.Warning, error) {
 
 // lintable reads a file as the documents of a character; any other file than a card
 // has one of them.
-func lintable(data []byte, filename string) (*card.Character, error) {
+func lintable(data []byte, filename string, room card.Room) (*card.Character, error) {
 	kind := card.Detect(data)
 	switch kind {
 	case card.KindChat, card.KindSave, card.KindMemories:
@@ -36,7 +36,7 @@ func lintable(data []byte, filename string) (*card.Character, error) {
 	}
 	read := fileReaders[ResourceKind(kind)]
 	if read == nil || kind == card.KindPersona { // which is also a card that has little
-		ch, err := card.Import(data, filename, card.Limits{})
+		ch, err := card.Import(data, filename, card.Limits{Room: room})
 		if err != nil {
 			return nil, err
 		}

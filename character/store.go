@@ -63,6 +63,7 @@ type CharacterTx interface {
 	// PutAvatar replaces the avatar; Avatar returns fault.NotFound without one.
 	PutAvatar(characterID string, a *Avatar) error
 	Avatar(characterID string) (*Avatar, error)
+	AvatarTag(characterID string) (string, error)
 }
 
 // ResourceTx keeps world books, presets, regex scripts and personas.

@@ -169,13 +169,34 @@ type ArchiveTx interface {
 	// that follow a seq (0 = from the first). It ends earlier after some megabytes of text,
 	// and returns none at the end.
 	Dump(conversationID string, after int64, limit int) ([]*DumpedMessage, error)
-	// BeginLoad stores c hidden, as if it were deleted; a load that is never
-	// finished is removed like a deleted conversation. Load adds messages by
+	// BeginLoad stores c hidden, as if it were deleted; one that is never finished is
+	// removed like a deleted conversation. Load adds messages by
 	// ascending seq, with the ids, versions and seqs that they carry. FinishLoad
 	// shows the conversation: c's head, version, preview, the states and rewinds.
 	BeginLoad(c *Conversation) error
 	Load(conversationID string, messages []*DumpedMessage) error
 	FinishLoad(c *Conversation, states []*Conversation, rewinds []Rewind) error
+	LoadTx
+}
+
+// Load names what an import stores in several transactions: a conversation, or a branch.
+type Load struct {
+	ConversationID string
+	Branch         int64 // Seq of the first message of the branch, which is a root; 0 = the conversation
+}
+
+// LoadTx hides what an import has stored so far.
+type LoadTx interface {
+	// OpenLoad hides a branch until CloseLoad; a conversation is hidden already. It returns
+	// fault.QuotaExceeded if the user may not store that many messages more.
+	OpenLoad(l Load, coming int) error
+	// TouchLoad says that the import goes on: an hour after the last call, maintenance removes
+	// what it stored. CloseLoad ends it. Both return fault.NotFound when that has begun.
+	TouchLoad(l Load) error
+	CloseLoad(l Load) error
+	// DropLoad removes at most limit messages of a load, and at last the load itself; left
+	// reports whether to call it again.
+	DropLoad(l Load, limit int) (left bool, err error)
 }
 
 // DumpedMessage is a message with its whole history, and the form of a message in

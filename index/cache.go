@@ -39,6 +39,9 @@ type Cache struct {
 	mu   sync.Mutex
 	used map[string]*cached // in use now
 	idle *lru.Cache[string, *cached]
+
+	rest   chan string     // keys of indexes that Run continues to load
+	queued map[string]bool // keys in rest
 }
 
 type cached struct {
@@ -54,7 +57,10 @@ type cached struct {
 // NewCache returns a cache of at most so many bytes; 0 = 256 MB.
 func NewCache(loader Loader, bytes int) *Cache {
 	budget := cmp.Or(bytes, 256<<20)
-	return &Cache{loader: loader, budget: budget, used: map[string]*cached{}, idle: lru.New[string, *cached](budget)}
+	return &Cache{
+		loader: loader, budget: budget, used: map[string]*cached{}, idle: lru.New[string, *cached](budget),
+		rest: make(chan string, maxQueued), queued: map[string]bool{},
+	}
 }
 
 // Use calls use with the current index of key. One caller loads, and others with the same key
@@ -62,7 +68,7 @@ func NewCache(loader Loader, bytes int) *Cache {
 // is returned as it is, and the earlier rows stay.
 //
 // Loading, or waiting for it, may take half of the time that ctx has left. After that, use gets
-// the rows loaded so far, and whole is false; later calls load the rest.
+// the rows loaded so far, and whole is false; Run and later calls load the rest.
 //
 // The index must not be kept after use returns. Unused indexes stay within the budget; one that
 // is larger is kept alone.
@@ -70,6 +76,9 @@ func (c *Cache) Use(ctx context.Context, key string, use func(x *Index, whole bo
 	e := c.take(key)
 	defer c.release(e)
 	whole, err := c.refresh(ctx, e)
+	if !whole {
+		c.queue(key)
+	}
 	if err != nil {
 		return err
 	}
@@ -80,22 +89,101 @@ func (c *Cache) Use(ctx context.Context, key string, use func(x *Index, whole bo
 	return use(x, whole)
 }
 
+// maxQueued is how many indexes can wait for Run. The next Use queues one that found no place.
+const maxQueued = 64
+
+// restPause is how long Run pauses after each part, in multiples of the time that the part took.
+const restPause = 2
+
+// Run loads the rest of the indexes that Use left incomplete, until ctx ends. It loads a part
+// of one index at a time, in turn, and takes at most a third of a core. It stops loading an index
+// that is evicted or cannot be loaded; the next Use begins again and reports the error.
+func (c *Cache) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case key := <-c.rest:
+			begin := time.Now()
+			c.continueLoad(ctx, key)
+			select {
+			case <-ctx.Done():
+			case <-time.After(restPause * time.Since(begin)):
+			}
+		}
+	}
+}
+
+// continueLoad loads the next part of an index if it is still there and nobody else loads it, and
+// queues it again if more is missing.
+func (c *Cache) continueLoad(ctx context.Context, key string) {
+	e := c.dequeue(key)
+	if e == nil {
+		return
+	}
+	defer c.release(e)
+	select {
+	case <-e.turn:
+	default: // who has the token queues it again if need be
+		return
+	}
+	more, err := c.load(ctx, e)
+	e.turn <- struct{}{}
+	if err == nil && more {
+		c.queue(key)
+	}
+}
+
+func (c *Cache) queue(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.queued[key] {
+		return
+	}
+	select {
+	case c.rest <- key:
+		c.queued[key] = true
+	default:
+	}
+}
+
+// dequeue returns the index of a key from rest; nil = it was evicted.
+func (c *Cache) dequeue(key string) *cached {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.queued, key)
+	e := c.kept(key)
+	if e != nil {
+		e.users++
+	}
+	return e
+}
+
 // Stats returns how many unused indexes are kept, and their size in bytes.
 func (c *Cache) Stats() (indexes, bytes int) { return c.idle.Size() }
 
 func (c *Cache) take(key string) *cached {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.used[key]
+	e := c.kept(key)
 	if e == nil {
-		var ok bool
-		if e, ok = c.idle.Take(key); !ok {
-			e = &cached{key: key, turn: make(chan struct{}, 1)}
-			e.turn <- struct{}{}
-		}
+		e = &cached{key: key, turn: make(chan struct{}, 1)}
+		e.turn <- struct{}{}
 		c.used[key] = e
 	}
 	e.users++
+	return e
+}
+
+// kept returns the index of key as one in use; nil = there is none. It is called with the lock held.
+func (c *Cache) kept(key string) *cached {
+	if e := c.used[key]; e != nil {
+		return e
+	}
+	e, ok := c.idle.Take(key)
+	if ok {
+		c.used[key] = e
+	}
 	return e
 }
 

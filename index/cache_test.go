@@ -281,6 +281,110 @@ func TestALoadGoesOnWhereTheTimeWasOver(t *testing.T) {
 	})
 }
 
+// After one turn that ran out of time, an index is complete without another turn. Loading it
+// takes a third of the time at most, and its parts are loaded once.
+func TestRunLoadsTheRestOfAnIndex(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &parts{size: 10, after: func(int) { <-time.After(100 * time.Millisecond) }}
+		for i := range 200 {
+			db.rows = append(db.rows, row(fmt.Sprint(i), "s", i, "tea"))
+		}
+		c := index.NewCache(db, 1)
+		running, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { c.Run(running); close(ended) }()
+		use := func(want int) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			defer cancel()
+			err := c.Use(ctx, "ann", func(x *index.Index, whole bool) error {
+				if found := len(ranked(x, "tea", own)); found != want || whole != (want == 200) {
+					t.Errorf("%d rows found, whole: %v; want %d", found, whole, want)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		use(80)
+		time.Sleep(3500 * time.Millisecond) // virtual: 12 parts of 0.1 s, 11 pauses of 0.2 s, and a little
+		synctest.Wait()
+		if db.loaded != 200 {
+			t.Errorf("%d of 200 rows were loaded", db.loaded)
+		}
+		use(200)
+		if db.loaded != 200 {
+			t.Errorf("%d rows were loaded for an index of 200", db.loaded)
+		}
+		stop()
+		<-ended
+	})
+}
+
+// busyOnce is a database that fails once, when so many rows have been loaded.
+type busyOnce struct {
+	*parts
+	at int
+}
+
+func (b *busyOnce) Load(ctx context.Context, key string, since, base int64) (index.Delta, error) {
+	if b.loaded == b.at {
+		b.at = -1
+		return index.Delta{}, context.DeadlineExceeded
+	}
+	return b.parts.Load(ctx, key, since, base)
+}
+
+// A load is continued also if its turn failed in the middle of it.
+func TestRunContinuesAfterATurnThatFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &parts{size: 10, after: func(int) {}}
+		for i := range 50 {
+			db.rows = append(db.rows, row(fmt.Sprint(i), "s", i, "tea"))
+		}
+		c := index.NewCache(&busyOnce{db, 20}, 1)
+		running, stop := context.WithCancel(t.Context())
+		defer stop()
+		if err := c.Use(t.Context(), "ann", func(*index.Index, bool) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error = %v", err)
+		}
+		go c.Run(running)
+		time.Sleep(time.Minute) // virtual
+		synctest.Wait()
+		if db.loaded != 50 {
+			t.Errorf("%d of 50 rows were loaded", db.loaded)
+		}
+	})
+}
+
+// What is evicted is not loaded further, and one index at a time is loaded.
+func TestRunStopsWhereAnIndexWasEvicted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &parts{size: 10, after: func(int) { <-time.After(100 * time.Millisecond) }}
+		for i := range 200 {
+			db.rows = append(db.rows, row(fmt.Sprint(i), "s", i, "tea"))
+		}
+		c := index.NewCache(db, 1) // room for one
+		for _, key := range []string{"ann", "bob"} {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			if err := c.Use(ctx, key, func(*index.Index, bool) error { return nil }); err != nil {
+				t.Error(err)
+			}
+			cancel()
+		}
+		before := db.loaded
+		running, stop := context.WithCancel(t.Context())
+		defer stop()
+		go c.Run(running)
+		time.Sleep(time.Minute) // virtual
+		synctest.Wait()
+		if got := db.loaded - before; got != 200-before/2 {
+			t.Errorf("%d rows were loaded; want the %d that bob's index lacked", got, 200-before/2)
+		}
+	})
+}
+
 // Who waits for another one's load searches what is there when the time is over.
 func TestWhoWaitsForALoadSearchesWhatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -20,21 +20,28 @@ type Limits struct {
 	Lists map[string]int
 }
 
-// Check reads data once and stops at the first limit that it exceeds. It builds nothing. data
-// need not be valid JSON: the counts of what a decoder refuses may be wrong.
+// Check is Count without the number.
+func Check(data []byte, l Limits) error {
+	_, err := Count(data, l)
+	return err
+}
+
+// Count reads data once and stops at the first limit that it exceeds. It returns the number of
+// values and builds nothing. data need not be valid JSON: the counts of what a decoder refuses
+// may be wrong.
 //
 // Errors: TooLarge with the limit; l.Deep.
-func Check(data []byte, l Limits) error {
+func Count(data []byte, l Limits) (values int, err error) {
 	s := scanner{data: data, limits: l, values: 1, elements: make(map[string]int, len(l.Lists))}
 	for i := 0; i < len(data); i++ {
 		if err := s.read(&i); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return s.values, nil
 }
 
-// scanner is the state of a Check.
+// scanner is the state of a Count.
 type scanner struct {
 	data     []byte
 	limits   Limits

@@ -414,5 +414,9 @@ func LineOf(h *Hit, n lang.Names) string {
 	return blockLine(text, &h.At)
 }
 
+// Run loads, in the background and slowly, the rest of the indexes that a turn had no time to
+// load, until ctx ends.
+func (s *Service) Run(ctx context.Context) { s.cache.Run(ctx) }
+
 // Held returns how many search indexes are in memory, and their size in bytes.
 func (s *Service) Held() (indexes, bytes int) { return s.cache.Stats() }

@@ -1,6 +1,7 @@
 package nodest_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -274,6 +275,57 @@ func TestIndexesCountAllMessagesOfAFork(t *testing.T) {
 	said := strings.Split(describeHistory(t, got.History), " | ")
 	if !got.OK || len(said) != 301 || said[3] != "user: other words" || said[300] != "model: a150" {
 		t.Errorf("%v, %d messages: %.200v", got.OK, len(said), said)
+	}
+}
+
+// insertStore notes how many messages a transaction stores at most.
+type insertStore struct {
+	nodest.Store
+	most int
+}
+
+func (s *insertStore) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	return s.Store.Update(ctx, userID, func(tx nodest.Tx) error {
+		inserted := insertedMessages{MessageTx: tx.Chats.MessageTx}
+		tx.Chats.MessageTx = &inserted
+		err := fn(tx)
+		s.most = max(s.most, inserted.n)
+		return err
+	})
+}
+
+type insertedMessages struct {
+	chat.MessageTx
+	n int
+}
+
+func (c *insertedMessages) InsertMessage(messages ...*chat.Message) error {
+	c.n += len(messages)
+	return c.MessageTx.InsertMessage(messages...)
+}
+
+// A long transaction would make all other writers wait.
+func TestALongAppHistoryTakesManySmallTransactions(t *testing.T) {
+	s := newAppChat(t)
+	store := &insertStore{Store: s.db}
+	apps := newEngine(store, s, s.events, s.opts).Apps
+	parts := make([]string, 600)
+	for i := range parts {
+		parts[i] = fmt.Sprintf(`{"role":"user","parts":[{"text":"u%d"}]}`, i)
+	}
+	call := s.call()
+	for range 2 { // the second is a repetition
+		got, err := apps.History(t.Context(), call, app.HistoryRequest{
+			ConversationID: "app-1", Action: app.ActionRestore, History: json.RawMessage(`{"parts":[` + strings.Join(parts, ",") + `]}`),
+		})
+		must(t, err)
+		said := strings.Split(describeHistory(t, got.History), " | ")
+		if !got.OK || len(said) != 600 || said[599] != "user: u599" {
+			t.Errorf("%v, %d messages", got.OK, len(said))
+		}
+	}
+	if store.most > 250 {
+		t.Errorf("%d messages in one transaction", store.most)
 	}
 }
 

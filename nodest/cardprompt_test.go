@@ -150,7 +150,7 @@ func TestFieldsThatThePresetDoesNotListAreAdded(t *testing.T) {
 	if got := cardReasons(p); got != "charDescription added, charPersonality added, scenario added, dialogueExamples added" {
 		t.Errorf("from the card: %s", got)
 	}
-	findings, err := character.Lint(data, "app_zh.json")
+	findings, err := character.Lint(data, "app_zh.json", nil)
 	must(t, err)
 	var unlisted []string
 	for _, f := range findings {

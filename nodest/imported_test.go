@@ -3,9 +3,7 @@ package nodest_test
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	"nodest/card"
 	"nodest/character"
 	"nodest/chat"
-	"nodest/chat/archive"
 	"nodest/llm"
 	"nodest/nodest"
 )
@@ -195,47 +192,4 @@ func TestLinesOfAFileAreNeverSystemMessages(t *testing.T) {
 	_, err = h.Chats.RestoreSave(t.Context(), h.call(), save.ID)
 	must(t, err)
 	sent("a save point", conv.ID)
-}
-
-// dyingStore is a store whose process dies at a transaction.
-type dyingStore struct {
-	chat.Store
-	updates int // so far
-	last    int // the one that fails; 0 = none
-}
-
-func (s *dyingStore) Update(ctx context.Context, userID string, fn func(chat.Tx) error) error {
-	if s.updates++; s.updates == s.last {
-		return errors.New("the process died")
-	}
-	return s.Store.Update(ctx, userID, fn)
-}
-
-// A long chat log is stored in pieces, so that others can write meanwhile. It is shown as
-// a whole or not at all.
-func TestALongChatLogIsStoredInPieces(t *testing.T) {
-	h := newChatFixture(t)
-	ch := h.character(alice)
-	log := `{"chat_metadata":{}}` + strings.Repeat("\n"+`{"is_user":true,"mes":"Hello"}`, 1000)
-	store := &dyingStore{Store: h.db.Chats()}
-	archives := archive.New(store)
-	imported, err := archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(log), "log.jsonl")
-	must(t, err)
-	if store.updates < 5 {
-		t.Errorf("%d transactions", store.updates)
-	}
-	if n := len(h.readAll(t, imported.Conversation.ID, 200)); n != 1000 {
-		t.Errorf("%d messages", n)
-	}
-	for store.last = range store.updates {
-		store.updates, store.last = 0, store.last+1
-		if _, err := archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(log), "log.jsonl"); err == nil {
-			t.Errorf("transaction %d did not fail", store.last)
-		}
-	}
-	list, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{}, "", 0)
-	must(t, err)
-	if len(list.Items) != 1 {
-		t.Errorf("%d conversations are shown", len(list.Items))
-	}
 }

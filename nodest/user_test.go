@@ -95,21 +95,21 @@ func TestLintReadsEveryKindOfDocument(t *testing.T) {
 		"preset":  `{"prompts":[{"identifier":"main","content":"x"}],"prompt_order":[]}`,
 		"scripts": `[{"scriptName":"s","findRegex":"(","replaceString":""}]`,
 	} {
-		findings, err := character.Lint([]byte(data), name+".json")
+		findings, err := character.Lint([]byte(data), name+".json", nil)
 		must(t, err)
 		if findings == nil {
 			t.Errorf("%s: no list", name)
 		}
 		t.Logf("%s: %v", name, findings)
 	}
-	findings, err := character.Lint([]byte(`{"spec":"chara_card_v3","spec_version":"3.0","data":{"name":"Ada","group_only_greetings":["Hi, all."]}}`), "card.json")
+	findings, err := character.Lint([]byte(`{"spec":"chara_card_v3","spec_version":"3.0","data":{"name":"Ada","group_only_greetings":["Hi, all."]}}`), "card.json", nil)
 	must(t, err)
 	if !slices.ContainsFunc(findings, func(w card.Warning) bool { return strings.HasSuffix(w.Path, "group_only_greetings") }) {
 		t.Errorf("findings = %v, want the warning of an import, too", findings)
 	}
-	_, err = character.Lint([]byte(smallLog), "log.jsonl")
+	_, err = character.Lint([]byte(smallLog), "log.jsonl", nil)
 	wantError(t, err, fault.InvalidImport, "")
-	_, err = character.Lint([]byte("hello"), "x.txt")
+	_, err = character.Lint([]byte("hello"), "x.txt", nil)
 	wantError(t, err, fault.UnsupportedCard, "")
 }
 
@@ -119,7 +119,7 @@ func TestLintOfEverySharedFile(t *testing.T) {
 			if filepath.Ext(file) == "" || strings.Contains(file, "invalid") {
 				continue
 			}
-			findings, err := character.Lint(readFile(t, file), filepath.Base(file))
+			findings, err := character.Lint(readFile(t, file), filepath.Base(file), nil)
 			if err != nil {
 				t.Errorf("%s: %v", filepath.Base(file), err)
 			}

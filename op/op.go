@@ -23,6 +23,9 @@ type Call struct {
 	// Key is the idempotency key ("" = none), Hash a hash of the operation's
 	// name and its content.
 	Key, Hash string
+	// Room asks for memory before something large is read, of which the size of the request
+	// said nothing: bytes, and JSON values. nil gives any.
+	Room func(bytes, values int) error
 	// Replayed is set by Once: the answer is that of an earlier call.
 	Replayed bool
 }

@@ -19,9 +19,9 @@ func (s *Server) clientAddress(r *http.Request) string {
 	if err != nil || bad != nil {
 		return r.RemoteAddr
 	}
-	if len(s.opts.TrustedProxies) == 0 && r.Header.Get("X-Forwarded-For") != "" {
+	if r.Header.Get("X-Forwarded-For") != "" && !s.trusted(addr) {
 		s.proxyHint.Do(func() {
-			s.opts.Log.Warn("a client came through a proxy; set NODEST_TRUSTED_PROXIES to its address, or all its clients are limited together", "proxy", host)
+			s.opts.Log.Warn("ignoring X-Forwarded-For from an address that is not in NODEST_TRUSTED_PROXIES; if it is your proxy, add it, or all its clients are limited together", "address", host)
 		})
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -9,7 +10,7 @@ import (
 )
 
 func TestTheClientBehindATrustedProxy(t *testing.T) {
-	s := &Server{opts: Options{TrustedProxies: []netip.Prefix{
+	s := &Server{opts: Options{Log: slog.New(slog.DiscardHandler), TrustedProxies: []netip.Prefix{
 		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("fd00::/8"),
 	}}}
 	for _, c := range []struct {
@@ -42,11 +43,17 @@ func TestTheClientBehindATrustedProxy(t *testing.T) {
 }
 
 func TestAProxyThatIsNotNamedIsLoggedOnce(t *testing.T) {
-	h := newTestServer(t, nil)
-	for range 2 {
-		h.rest("POST", "/auth/login", `{"username":"nobody","password":"guess"}`, "Authorization: ", "X-Forwarded-For: 203.0.113.7").refuses(t, 401, "unauthenticated")
-	}
-	if n := strings.Count(h.log.String(), "NODEST_TRUSTED_PROXIES"); n != 1 {
-		t.Errorf("logged %d times", n)
+	for listed, want := range map[string]int{"": 1, "10.0.0.0/8": 1, "127.0.0.0/8": 0} {
+		h := newTestServer(t, func(o *Options) {
+			if listed != "" {
+				o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(listed)}
+			}
+		})
+		for range 2 {
+			h.rest("POST", "/auth/login", `{"username":"nobody","password":"guess"}`, "Authorization: ", "X-Forwarded-For: 203.0.113.7").refuses(t, 401, "unauthenticated")
+		}
+		if n := strings.Count(h.log.String(), "NODEST_TRUSTED_PROXIES"); n != want {
+			t.Errorf("proxies %q: logged %d times, want %d", listed, n, want)
+		}
 	}
 }

@@ -91,7 +91,7 @@ func (s *Server) originAllowed(r *http.Request) bool {
 // call returns the engine's Call for a REST request; perform fills in the hash.
 func (s *Server) call(c echo.Context, who *account.Identity) *op.Call {
 	h := c.Request().Header
-	call := &op.Call{UserID: who.User.ID, Key: h.Get("Idempotency-Key")}
+	call := &op.Call{UserID: who.User.ID, Key: h.Get("Idempotency-Key"), Room: holdOf(c).room(c.Request().Context())}
 	if device := h.Get("X-Device-Id"); op.IsClientID(device) {
 		call.Device = device
 	}

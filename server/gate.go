@@ -2,12 +2,14 @@ package server
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"nodest/fault"
+	"nodest/server/api"
 )
 
 // gate bounds the bytes that requests hold at the same time, per holder and in all. A quarter
@@ -51,12 +53,12 @@ const gateWait = 10 * time.Second
 func (g *gate) try(who holder, n int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.takeLocked(who, n)
+	return g.takeLocked(who, n, n > largeBody)
 }
 
-func (g *gate) takeLocked(who holder, n int64) bool {
+func (g *gate) takeLocked(who holder, n int64, large bool) bool {
 	all := g.all
-	if n > largeBody || who.user == "" {
+	if large || who.user == "" {
 		all -= all / 4
 	}
 	if g.held+n > all || g.by[who]+n > g.each {
@@ -70,13 +72,14 @@ func (g *gate) takeLocked(who holder, n int64) bool {
 	return true
 }
 
-// take takes n bytes, and waits up to gateWait for them.
-func (g *gate) take(ctx context.Context, who holder, n int64) error {
+// take takes n bytes, and waits up to gateWait for them. What is not large may be of the
+// reserve.
+func (g *gate) take(ctx context.Context, who holder, n int64, large bool) error {
 	late := time.NewTimer(gateWait)
 	defer late.Stop()
 	for {
 		g.mu.Lock()
-		if g.takeLocked(who, n) {
+		if g.takeLocked(who, n, large) {
 			g.mu.Unlock()
 			return nil
 		}
@@ -132,13 +135,38 @@ func (h *hold) try(n int64) bool {
 
 // take takes n more bytes, and waits up to gateWait for them. A request for more than a holder
 // may have counts as all of it, and so runs alone.
-func (h *hold) take(ctx context.Context, n int64) error {
-	n = min(n, h.g.each)
-	err := h.g.take(ctx, h.who, n)
+func (h *hold) take(ctx context.Context, n int64) error { return h.takeAs(ctx, n, n > largeBody) }
+
+func (h *hold) takeAs(ctx context.Context, n int64, large bool) error {
+	n = min(n, h.g.each-h.n)
+	err := h.g.take(ctx, h.who, n, large)
 	if err == nil {
 		h.n += n
 	}
 	return err
+}
+
+// pageWork is the memory that a page of a list, of at most 4 MiB, takes while it is made.
+const pageWork = work * 4 << 20
+
+// takeAnswer takes the memory for the answer of a reading operation while that is made. A page
+// is not large: lists continue to work while large requests fill the rest.
+func (h *hold) takeAnswer(ctx context.Context, o *api.Operation) error {
+	_, isPage := o.Data.Members["limit"]
+	switch {
+	case !strings.HasPrefix(o.Route, "GET "):
+		return nil
+	case o.Bytes > 0:
+		return h.take(ctx, work*o.Bytes)
+	case isPage:
+		return h.takeAs(ctx, pageWork, false)
+	}
+	return nil
+}
+
+// room is the Room of a call that runs while h is held.
+func (h *hold) room(ctx context.Context) func(bytes, values int) error {
+	return func(bytes, values int) error { return h.take(ctx, work*int64(bytes)+valueWork*int64(values)) }
 }
 
 // release gives everything back. It may be called more than once.

@@ -49,20 +49,20 @@ func TestAGateMakesRequestsWaitALittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ann := holder{user: "ann"}
 		g := gate{all: 16 * mib, each: 8 * mib}
-		if err := g.take(t.Context(), ann, 8*mib); err != nil {
+		if err := g.take(t.Context(), ann, 8*mib, false); err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if err := g.take(t.Context(), ann, 1); !fault.Is(err, fault.RateLimited) || time.Since(start) != gateWait {
+		if err := g.take(t.Context(), ann, 1, false); !fault.Is(err, fault.RateLimited) || time.Since(start) != gateWait {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := g.take(gone, ann, 1); err == nil {
+		if err := g.take(gone, ann, 1, false); err == nil {
 			t.Error("a client that is gone was let in")
 		}
 		time.AfterFunc(time.Second, func() { g.give(ann, 8*mib) })
-		if err := g.take(t.Context(), ann, 4*mib); err != nil {
+		if err := g.take(t.Context(), ann, 4*mib, false); err != nil {
 			t.Errorf("after a second: %v", err)
 		}
 	})

@@ -81,10 +81,8 @@ func (s *Server) operation(r *route) handler {
 		if (r.Starts || r.Attaches) && wantsStream(c.Request()) {
 			return s.stream(c, who, r.Operation, call, data)
 		}
-		if r.method == http.MethodGet && r.Bytes > 0 {
-			if err := holdOf(c).take(c.Request().Context(), work*r.Bytes); err != nil {
-				return err
-			}
+		if err := holdOf(c).takeAnswer(c.Request().Context(), r.Operation); err != nil {
+			return err
 		}
 		result, err := s.perform(detached(c.Request().Context()), c.Request().Context(), r.Operation, call, data)
 		if err != nil {
@@ -305,7 +303,7 @@ func (s *Server) lint(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	call := s.call(c, who)
-	result, err := api.Lint(f.Data, f.Name)
+	result, err := api.Lint(call, f.Data, f.Name)
 	if err != nil {
 		return err
 	}

@@ -193,10 +193,7 @@ func (s *Server) createLink(c echo.Context, who *account.Identity, in linkData) 
 	if err != nil {
 		return nil, err
 	}
-	lives := account.TicketTTL(account.PurposeSignIn)
-	if who.ExpiresAt != nil { // a link ends with the token that made it
-		lives = min(lives, who.ExpiresAt.Sub(s.Accounts.Now()))
-	}
+	lives := s.Accounts.TicketLife(who, account.PurposeSignIn)
 	return created{map[string]any{
 		"link": secret, "username": u.Username, "expiresIn": int(lives.Seconds()),
 	}}, nil
@@ -292,7 +289,7 @@ func (s *Server) revokeToken(c echo.Context, who *account.Identity) (any, error)
 
 func (s *Server) ticket(c echo.Context, who *account.Identity) (any, error) {
 	secret, err := s.Accounts.NewSocketTicket(c.Request().Context(), who)
-	lives := account.TicketTTL(account.PurposeWS)
+	lives := s.Accounts.TicketLife(who, account.PurposeWS)
 	return created{map[string]any{"ticket": secret, "expiresIn": int(lives.Seconds())}}, err
 }
 

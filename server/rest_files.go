@@ -155,34 +155,54 @@ func (s *Server) avatar(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	if err := holdOf(c).take(c.Request().Context(), pictureWork); err != nil {
-		return err
-	}
-	a, err := s.Characters.Avatar(c.Request().Context(), who.User.ID, c.Param("id"))
+	ctx := c.Request().Context()
+	whole, err := s.Characters.AvatarTag(ctx, who.User.ID, c.Param("id"))
 	if err != nil {
 		return err
 	}
-	tag := a.ETag
+	if hasTag(c.Request().Header.Get("If-None-Match"), avatarTag(whole, size)) {
+		cacheAvatar(c, whole, size)
+		return c.NoContent(http.StatusNotModified)
+	}
+	if size > 0 {
+		if small, contentType, err, ok := s.pictures.Kept(whole, size); ok && err == nil {
+			cacheAvatar(c, whole, size)
+			return sendData(c, http.StatusOK, contentType, small)
+		}
+	}
+	if err := holdOf(c).take(ctx, pictureWork); err != nil {
+		return err
+	}
+	a, err := s.Characters.Avatar(ctx, who.User.ID, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	data, contentType := a.Data, a.ContentType
+	if size > 0 {
+		if data, contentType, err = s.pictures.Of(ctx, a.ETag, a.Data, size); err != nil {
+			return err
+		}
+	}
+	cacheAvatar(c, a.ETag, size) // it may have been replaced just now
+	return sendData(c, http.StatusOK, contentType, data)
+}
+
+// avatarTag is the ETag of a picture (size 0) with this tag, or of its thumbnail.
+func avatarTag(tag string, size int) string {
 	if size > 0 {
 		tag = fmt.Sprintf("%s-%d", tag, size)
 	}
+	return tag
+}
+
+// cacheAvatar lets the client keep the answer.
+func cacheAvatar(c echo.Context, tag string, size int) {
 	h := c.Response().Header()
-	h.Set("ETag", `"`+tag+`"`)
+	h.Set("ETag", `"`+avatarTag(tag, size)+`"`)
 	h.Set("Cache-Control", "private, no-cache")
 	if c.QueryParam("version") != "" { // another picture has another address
 		h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
-	if hasTag(c.Request().Header.Get("If-None-Match"), tag) {
-		return c.NoContent(http.StatusNotModified)
-	}
-	if size == 0 {
-		return sendData(c, http.StatusOK, a.ContentType, a.Data)
-	}
-	small, contentType, err := s.pictures.Of(c.Request().Context(), a.ETag, a.Data, size)
-	if err != nil {
-		return err
-	}
-	return sendData(c, http.StatusOK, contentType, small)
 }
 
 // attachment answers an image that the user has uploaded. It never changes.
@@ -191,10 +211,14 @@ func (s *Server) attachment(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	if err := holdOf(c).take(c.Request().Context(), pictureWork); err != nil {
-		return err
+	ctx := c.Request().Context()
+	image, err := s.Attachments.Kept(ctx, who.User.ID, c.Param("id"), size)
+	if err == nil && image == nil {
+		if err := holdOf(c).take(ctx, pictureWork); err != nil {
+			return err
+		}
+		image, err = s.Attachments.Content(ctx, who.User.ID, c.Param("id"), size)
 	}
-	image, err := s.Attachments.Content(c.Request().Context(), who.User.ID, c.Param("id"), size)
 	if err != nil {
 		return err
 	}

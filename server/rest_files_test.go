@@ -349,6 +349,14 @@ func TestThumbnails(t *testing.T) {
 	if again.status != 304 {
 		t.Errorf("a thumbnail that the client has: status %d", again.status)
 	}
+	uploaded := stringAt(h.upload("POST", "/attachments", "a.png", picture.Bytes()).wants(t, 201), "id")
+	h.rest("GET", "/attachments/"+uploaded+"/content?size=64", "").wants(t, 200)
+	if !h.server.memory.try(holder{user: h.user.ID}, h.server.memory.each) { // what is made already needs none of it
+		t.Fatal("the memory for answers is not free")
+	}
+	h.rest("GET", "/attachments/"+uploaded+"/content?size=64", "").wants(t, 200)
+	h.rest("GET", "/characters/"+id+"/avatar?size=64", "").wants(t, 200)
+	h.rest("GET", "/characters/"+id+"/avatar", "", "If-None-Match: "+whole.header.Get("ETag")).wants(t, 304)
 	for _, size := range []string{"15", "1025", "big"} {
 		h.rest("GET", "/characters/"+id+"/avatar?size="+size, "").refuses(t, 400, "invalid_field", "size")
 	}

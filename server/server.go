@@ -114,7 +114,7 @@ type Server struct {
 	started  time.Time
 	requests *prometheus.CounterVec
 
-	proxyHint  sync.Once  // logs that the proxy is not named
+	proxyHint  sync.Once  // logs that a proxy may be missing from TrustedProxies
 	backingUp  sync.Mutex // held while a backup is downloaded
 	draining   atomic.Bool
 	ctx        context.Context // ends when the server does

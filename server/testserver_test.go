@@ -160,7 +160,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		Circle: h.circle, Knowledge: h.knowledge, Attachments: attachments, Web: search, Tools: own.tools, Hub: h.hub,
 	}
 	h.server = New(Deps{
-		Services: services, App: app.New(h.db.App(), h.chats, h.engine), Accounts: h.accounts, Providers: oneProvider{},
+		Services: services, App: app.New(h.db.App(), h.chats, services.Archives, h.engine), Accounts: h.accounts, Providers: oneProvider{},
 	}, opts)
 	h.http = httptest.NewServer(h.server.Handler())
 	h.http.Client().Transport = contractTransport{t, h.http.Client().Transport}
@@ -416,6 +416,19 @@ func await[T any](t testing.TB, ch <-chan T, what string) T {
 	case <-time.After(testTimeout):
 		t.Fatalf("%s never happened", what)
 		panic("not reached")
+	}
+}
+
+// eventually waits until a condition holds.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	late := time.After(testTimeout)
+	for !holds() {
+		select {
+		case <-late:
+			t.Fatalf("%s: never happened", what)
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
 

@@ -66,15 +66,8 @@ func (s *Server) upgrade(c echo.Context) error {
 	if s.draining.Load() {
 		return fault.New(fault.ShuttingDown, "the server is shutting down").After(time.Second)
 	}
-	who, err := s.upgradeIdentity(r)
+	who, place, err := s.admit(r)
 	if err != nil {
-		return err
-	}
-	place := holder{network: s.clientNetwork(r)}
-	if who != nil {
-		place = holder{user: who.User.ID}
-	}
-	if err := s.sockets.reserve(place); err != nil {
 		return err
 	}
 	up := websocket.Upgrader{
@@ -106,35 +99,57 @@ func errFull() error {
 	return fault.New(fault.ShuttingDown, "connection limit reached").After(5 * time.Second)
 }
 
+// admit identifies the user who opens a connection, nil = the first frame has the token, and
+// reserves a place for it. A ticket is used up only when there is a place.
+func (s *Server) admit(r *http.Request) (who *account.Identity, place holder, err error) {
+	who, ticket, err := s.upgradeIdentity(r)
+	if err != nil {
+		return nil, place, err
+	}
+	place = holder{network: s.clientNetwork(r)}
+	if who != nil {
+		place = holder{user: who.User.ID}
+	}
+	if err := s.sockets.reserve(place); err != nil {
+		return nil, place, err
+	}
+	if ticket != "" {
+		if who, err = s.Accounts.TakeTicket(r.Context(), account.PurposeWS, ticket); err != nil {
+			s.sockets.release(place)
+		}
+	}
+	return who, place, err
+}
+
 // upgradeIdentity identifies the user who opens a connection; nil = the first frame has
-// the token.
-func (s *Server) upgradeIdentity(r *http.Request) (*account.Identity, error) {
+// the token. It does not use up the ticket, if that says who it is.
+func (s *Server) upgradeIdentity(r *http.Request) (who *account.Identity, ticket string, err error) {
 	if _, ok := bearer(r); ok {
-		return s.authenticate(r)
+		who, err = s.authenticate(r)
+	} else if ticket = r.URL.Query().Get("ticket"); ticket != "" {
+		who, err = s.Accounts.PeekTicket(r.Context(), account.PurposeWS, ticket)
+	} else if _, none := r.Cookie(sessionCookie); none == nil && r.Header.Get("Origin") != "" {
+		who, err = s.authenticate(r)
 	}
-	if ticket := r.URL.Query().Get("ticket"); ticket != "" {
-		return s.Accounts.TakeTicket(r.Context(), account.PurposeWS, ticket)
-	}
-	if _, err := r.Cookie(sessionCookie); err == nil && r.Header.Get("Origin") != "" {
-		return s.authenticate(r)
-	}
-	return nil, nil
+	return who, ticket, err
 }
 
 // sockets knows who is connected: WebSockets, and the open event streams of SSE.
 type sockets struct {
 	s *Server
 
-	mu     sync.Mutex
-	open   int            // reserved places
-	places map[holder]int // the same by holder
-	closed bool           // no new connections
-	all    map[*socket]struct{}
-	users  map[string][]*socket // signed in, oldest first
+	mu        sync.Mutex
+	open      int            // reserved places
+	places    map[holder]int // the same by holder
+	closed    bool           // no new connections
+	all       map[*socket]struct{}
+	users     map[string][]*socket // signed in, oldest first
+	strangers map[string][]*socket // not signed in, by network, oldest first
 }
 
 func (k *sockets) init(s *Server) {
-	k.s, k.all, k.users, k.places = s, map[*socket]struct{}{}, map[string][]*socket{}, map[holder]int{}
+	k.s, k.all, k.places = s, map[*socket]struct{}{}, map[holder]int{}
+	k.users, k.strangers = map[string][]*socket{}, map[string][]*socket{}
 }
 
 // waiting is how many places a user may have per allowed connection: connections before hello,
@@ -142,8 +157,18 @@ func (k *sockets) init(s *Server) {
 const waiting = 4
 
 // reserve takes one of the process's places; release gives it back. A quarter of them is
-// kept for those who are signed in.
+// kept for those who are signed in. When a network has as many as it may have, its oldest
+// connection before hello is closed, so that one client does not keep out the others behind
+// the same address.
 func (k *sockets) reserve(who holder) error {
+	oldest, err := k.tryReserve(who)
+	if oldest != nil {
+		oldest.drop()
+	}
+	return err
+}
+
+func (k *sockets) tryReserve(who holder) (oldest *socket, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	all, each := k.s.opts.Connections, waiting*k.s.opts.PerUser
@@ -151,25 +176,47 @@ func (k *sockets) reserve(who holder) error {
 		all, each = all-all/4, k.s.opts.PerNetwork
 	}
 	if k.open >= all {
-		return errFull()
+		return nil, errFull()
 	}
 	if k.places[who] >= each {
-		return fault.New(fault.RateLimited, "too many connections, limit %d", each).After(5 * time.Second)
+		if len(k.strangers[who.network]) == 0 {
+			return nil, fault.New(fault.RateLimited, "too many connections, limit %d", each).After(5 * time.Second)
+		}
+		oldest = k.strangers[who.network][0]
+		oldest.dropped = true
+		k.vacate(oldest)
 	}
-	k.open++
-	k.places[who]++
-	return nil
+	k.occupy(who, 1)
+	return oldest, nil
 }
 
 func (k *sockets) release(who holder) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.open--
 	k.occupy(who, -1)
+}
+
+// vacate gives the place of a connection back; the caller has locked k.
+func (k *sockets) vacate(c *socket) {
+	k.occupy(c.place, -1)
+	if c.place.user == "" {
+		without(k.strangers, c.place.network, c)
+	}
+}
+
+// without removes a connection from the list of a key.
+func without(lists map[string][]*socket, key string, c *socket) {
+	list := slices.DeleteFunc(lists[key], func(o *socket) bool { return o == c })
+	if len(list) == 0 {
+		delete(lists, key)
+	} else {
+		lists[key] = list
+	}
 }
 
 // occupy changes the number of places of a holder; the caller has locked k.
 func (k *sockets) occupy(who holder, by int) {
+	k.open += by
 	if k.places[who] += by; k.places[who] == 0 {
 		delete(k.places, who)
 	}
@@ -184,6 +231,9 @@ func (k *sockets) add(c *socket, run func()) bool {
 		return false
 	}
 	k.all[c] = struct{}{}
+	if c.place.user == "" {
+		k.strangers[c.place.network] = append(k.strangers[c.place.network], c)
+	}
 	if run != nil {
 		k.s.wg.Go(run)
 	}
@@ -194,8 +244,12 @@ func (k *sockets) add(c *socket, run func()) bool {
 // device or the user then has too many, the oldest one is closed.
 func (k *sockets) enter(c *socket) {
 	k.mu.Lock()
+	if c.dropped { // just now
+		k.mu.Unlock()
+		return
+	}
 	user := c.userID()
-	k.occupy(c.place, -1)
+	k.vacate(c)
 	c.place = holder{user: user}
 	k.occupy(c.place, 1)
 	list := append(slices.Clip(k.users[user]), c)
@@ -219,15 +273,10 @@ func (k *sockets) remove(c *socket) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.all, c)
-	k.open--
-	k.occupy(c.place, -1)
-	user := c.userID()
-	list := slices.DeleteFunc(k.users[user], func(o *socket) bool { return o == c })
-	if len(list) == 0 {
-		delete(k.users, user)
-	} else {
-		k.users[user] = list
+	if !c.dropped {
+		k.vacate(c)
 	}
+	without(k.users, c.userID(), c)
 }
 
 func (k *sockets) list() []*socket {

@@ -110,6 +110,8 @@ func (c *socket) do(cmd *command) {
 	var result any
 	var replayed bool
 	var err error
+	h := &hold{s: c.s, g: &c.s.memory, who: holder{user: c.userID()}}
+	defer h.release() // when the reply is queued
 	switch cmd.Cmd {
 	case "ping":
 		now := time.Now().UnixMilli()
@@ -126,7 +128,7 @@ func (c *socket) do(cmd *command) {
 	case "auth.refresh":
 		result, err = c.refresh(cmd)
 	default:
-		result, replayed, err = c.operate(cmd)
+		result, replayed, err = c.operate(cmd, h)
 	}
 	if err != nil {
 		c.fail(cmd.ID, cmd.Cmd, err)
@@ -136,7 +138,7 @@ func (c *socket) do(cmd *command) {
 }
 
 // operate runs an operation of the table.
-func (c *socket) operate(cmd *command) (result any, replayed bool, err error) {
+func (c *socket) operate(cmd *command, h *hold) (result any, replayed bool, err error) {
 	o := c.s.ops[cmd.Cmd]
 	switch {
 	case o == nil:
@@ -144,7 +146,11 @@ func (c *socket) operate(cmd *command) (result any, replayed bool, err error) {
 	case o.Key && cmd.Key == "":
 		return nil, false, fault.InvalidField("key", "required", "required: this command needs an idempotency key")
 	}
+	if err := h.takeAnswer(c.s.ctx, o); err != nil {
+		return nil, false, err
+	}
 	call := c.call(cmd.Key)
+	call.Room = h.room(c.s.ctx)
 	result, err = c.s.perform(c.s.ctx, c.s.ctx, o, call, cmd.Data)
 	return result, call.Replayed, err
 }

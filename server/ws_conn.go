@@ -36,6 +36,7 @@ type socket struct {
 	lingering bool              // the read deadline is set for the last time
 
 	place    holder      // whom its place is counted for; guarded by sockets
+	dropped  bool        // it has lost its place before hello; guarded by sockets
 	device   string      // set by hello, before the socket is entered
 	greeted  atomic.Bool // hello was answered
 	rate     bucket      // of the reading goroutine
@@ -181,6 +182,13 @@ func (c *socket) cut() {
 		return
 	}
 	_ = c.ws.NetConn().SetDeadline(time.Now())
+}
+
+// drop ends a connection before hello without waiting for its client.
+func (c *socket) drop() {
+	text := websocket.FormatCloseMessage(closeSlow, "replaced")
+	_ = c.ws.WriteControl(websocket.CloseMessage, text, time.Now().Add(time.Second)) // the client may be gone
+	_ = c.ws.Close()
 }
 
 // pump is the goroutine that writes what waits. It ends when nothing does.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -203,23 +204,66 @@ func TestDrainingAnnouncesItselfAndClosesConnections(t *testing.T) {
 	p.wantClose(closeRestart)
 }
 
-// A quarter of the places is kept for users, and an address has few before it signs in.
+// A quarter of the places is kept for users.
 func TestStrangersCannotTakeAllPlaces(t *testing.T) {
-	stranger := func(h *testServer) bool {
+	h := newTestServer(t, func(o *Options) { o.Connections = 4 })
+	for i := range 4 {
 		_, _, err := h.dial(dialOptions{mayFail: true})
-		return err == nil
+		if got := err == nil; got != (i < 3) {
+			t.Errorf("stranger %d: %t", i, got)
+		}
 	}
-	for name, o := range map[string]Options{"of the process": {Connections: 4}, "of an address": {PerNetwork: 3}} {
-		t.Run(name, func(t *testing.T) {
-			h := newTestServer(t, func(own *Options) { own.Connections, own.PerNetwork = o.Connections, o.PerNetwork })
-			for i := range 4 {
-				if got := stranger(h); got != (i < 3) {
-					t.Errorf("stranger %d: %t", i, got)
-				}
+	p, _ := h.connect(nil)
+	p.ok("ping", "", nil)
+}
+
+// An address has few connections before it signs in, and one client cannot keep them from the
+// others behind the same address.
+func TestTheOldestStrangerMakesRoom(t *testing.T) {
+	h := newTestServer(t, func(o *Options) { o.PerNetwork = 3 })
+	held := func() (open, strangers int) {
+		k := &h.server.sockets
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.open, len(k.strangers)
+	}
+	var all []*wsClient
+	for range 6 {
+		p, _, _ := h.dial(dialOptions{})
+		all = append(all, p)
+	}
+	for i, p := range all {
+		if i < 3 {
+			if code, reason := p.closeError(); code != closeSlow || reason != "replaced" {
+				t.Errorf("stranger %d: %d %q", i, code, reason)
 			}
-			p, _ := h.connect(nil)
-			p.ok("ping", "", nil)
-		})
+		} else {
+			p.ok("hello", "", map[string]any{"protocol": 1, "token": h.token, "deviceId": fmt.Sprint(i)})
+		}
+	}
+	if open, strangers := held(); open != 3 || strangers != 0 {
+		t.Errorf("%d places are taken, %d networks have strangers", open, strangers)
+	}
+	for _, p := range all {
+		_ = p.ws.Close()
+	}
+	eventually(t, "no place is taken", func() bool { open, _ := held(); return open == 0 })
+}
+
+// A ticket that was not used for want of a place is still valid.
+func TestARefusedConnectionKeepsItsTicket(t *testing.T) {
+	h := newTestServer(t, func(o *Options) { o.Connections = 1 })
+	query := "?ticket=" + stringAt(h.rest("POST", "/ws/tickets", "").wants(t, 201), "ticket")
+	p, _ := h.connect(nil)
+	if _, res, err := h.dial(dialOptions{query: query, mayFail: true}); err == nil || res.StatusCode != http.StatusServiceUnavailable {
+		t.Fatalf("%v, %+v", err, res)
+	}
+	_ = p.ws.Close()
+	eventually(t, "the place is free", func() bool { return h.server.sockets.count() == 0 })
+	late, _, _ := h.dial(dialOptions{query: query})
+	late.ok("hello", "", map[string]any{"protocol": 1})
+	if _, res, err := h.dial(dialOptions{query: query, mayFail: true}); err == nil || res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a ticket opens two sockets: %v, %+v", err, res)
 	}
 }
 

@@ -129,34 +129,37 @@ func (s *session) lockedUser(id string, fn func(u *account.User, all []*account.
 }
 
 // DeleteUser removes the user. The foreign keys remove everything of the user but what stands
-// with others: shared knowledge bases name the user.
+// with others: shared knowledge bases name the user. It returns the
+// tokens that ended.
 //
 // Documents may be many gigabytes, and others write meanwhile, so their rows go before, in small
 // transactions. From the first one on the user is no owner, is signed out, and has no documents; if
 // the process is killed, a repetition removes the rest.
-func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.User, all []*account.User) error) error {
-	err := db.write(ctx, func(s *session) error {
+func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.User, all []*account.User) error) (ended []*account.Token, err error) {
+	err = db.write(ctx, func(s *session) error {
 		if _, err := s.lockedUser(id, check); err != nil {
 			return err
 		}
 		if err := s.leaveKnowledge(id); err != nil {
 			return err
 		}
+		if ended, err = s.endTokens("user_id = ?", id); err != nil {
+			return err
+		}
 		now := s.Now()
 		return errors.Join(
 			s.Run("UPDATE users SET role = ? WHERE id = ?", account.RoleMember, id),
-			s.Run("DELETE FROM tokens WHERE user_id = ?", id),
 			s.Run("UPDATE files SET deleted_at = ? WHERE user_id = ? AND deleted_at IS NULL", now, id),
 			s.Run("UPDATE knowledge_bases SET deleted_at = ? WHERE user_id = ? AND deleted_at IS NULL", now, id),
 		)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
 	for _, table := range documentTables {
 		if err := db.dropRows(ctx, id, table.name, table.key, table.atOnce); err != nil {
-			return err
+			return ended, err
 		}
 	}
 	err = db.write(ctx, func(s *session) error {
@@ -169,12 +172,12 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 		return s.ExecOne("user", "DELETE FROM users WHERE id = ?", id)
 	})
 	if err != nil {
-		return err
+		return ended, err
 	}
 	if err := db.backend.Settle(ctx); err != nil { // the next maintenance does it
 		db.opts.Log.WarnContext(ctx, "deleted data may still be in the log of the database", "err", err)
 	}
-	return nil
+	return ended, nil
 }
 
 // documentTables are those with most of what documents are stored as, their keys within a user, and
@@ -212,22 +215,38 @@ type tokenRow struct {
 	account.Token `db:"Session=is_session"`
 }
 
+func (r *tokenRow) token() *account.Token { return &r.Token }
+
 // InsertToken stores a token of a user; fault.NotFound if its parent is gone.
 func (db *DB) InsertToken(ctx context.Context, t *account.Token) error {
 	return db.write(ctx, func(s *session) error {
-		err := s.lockTokens(t.UserID)
+		err := s.lockTokens()
 		if err == nil && t.ParentID != "" {
-			err = s.Require("token", "SELECT 1 FROM tokens WHERE user_id = ? AND id = ?", t.UserID, t.ParentID)
+			err = s.Require("token", "SELECT 1 FROM tokens WHERE id = ?", t.ParentID)
 		}
 		return s.Unless(err).Insert("tokens", &tokenRow{*t})
 	})
 }
 
-// lockTokens keeps others from adding and removing tokens of a user until the transaction
-// ends, so that no token is made with one that is being removed.
-func (s *session) lockTokens(userID string) error {
-	_, err := s.Has("SELECT 1 FROM users WHERE id = ?"+s.ForNoKeyUpdate(), userID)
-	return err
+// lockTokens keeps others from adding and removing tokens until the transaction ends, so that
+// no token is made with one that is being removed.
+func (s *session) lockTokens() error {
+	if !s.Postgres { // SQLite has one writer
+		return nil
+	}
+	return s.Run("SELECT pg_advisory_xact_lock(hashtextextended('nodest tokens ' || current_schema(), 0))")
+}
+
+// endTokens removes the tokens that a condition selects and every token that was made with
+// one of them, also by way of others, and returns them.
+func (s *session) endTokens(where string, args ...any) ([]*account.Token, error) {
+	if err := s.lockTokens(); err != nil {
+		return nil, err
+	}
+	return sqldb.Map(s, (*tokenRow).token, `WITH RECURSIVE made (id) AS (
+			SELECT id FROM tokens WHERE `+where+`
+			UNION SELECT t.id FROM tokens t JOIN made ON t.parent_id = made.id)
+		DELETE FROM tokens WHERE id IN (SELECT id FROM made) RETURNING *`, args...)
 }
 
 // TokenByHash returns a token and its user.
@@ -250,7 +269,7 @@ func (db *DB) TokenByHash(ctx context.Context, hash []byte) (t *account.Token, u
 // Tokens returns a user's tokens, newest first.
 func (db *DB) Tokens(ctx context.Context, userID string) ([]*account.Token, error) {
 	return reading(ctx, db, func(s *session) ([]*account.Token, error) {
-		return sqldb.Map(s, func(r *tokenRow) *account.Token { return &r.Token },
+		return sqldb.Map(s, (*tokenRow).token,
 			"SELECT * FROM tokens WHERE user_id = ? ORDER BY created_at DESC, id DESC", userID)
 	})
 }
@@ -258,7 +277,7 @@ func (db *DB) Tokens(ctx context.Context, userID string) ([]*account.Token, erro
 // TokenPage returns a page of a user's tokens, newest first.
 func (db *DB) TokenPage(ctx context.Context, userID, cursor string, limit int) (items []*account.Token, next string, err error) {
 	err = db.read(ctx, func(s *session) error {
-		items, next, err = sqldb.Page(s, func(r *tokenRow) *account.Token { return &r.Token }, "created_at", cursor, limit,
+		items, next, err = sqldb.Page(s, (*tokenRow).token, "created_at", cursor, limit,
 			"SELECT * FROM tokens WHERE user_id = ?", userID)
 		return err
 	})
@@ -275,17 +294,11 @@ func (db *DB) exec(ctx context.Context, query string, args ...any) error {
 	return db.write(ctx, func(s *session) error { return s.Run(query, args...) })
 }
 
-// DeleteToken revokes a token of the user and every token that was made with it, also by
-// way of others.
-func (db *DB) DeleteToken(ctx context.Context, userID, id string) (deleted []string, err error) {
+// DeleteToken revokes a token of the user and every token that was made with it, also those
+// of other users.
+func (db *DB) DeleteToken(ctx context.Context, userID, id string) (deleted []*account.Token, err error) {
 	err = db.write(ctx, func(s *session) (err error) {
-		if err := s.lockTokens(userID); err != nil {
-			return err
-		}
-		deleted, err = sqldb.All[string](s, `WITH RECURSIVE made (id) AS (
-				SELECT id FROM tokens WHERE user_id = ? AND id = ?
-				UNION SELECT t.id FROM tokens t JOIN made ON t.parent_id = made.id WHERE t.user_id = ?)
-			DELETE FROM tokens WHERE user_id = ? AND id IN (SELECT id FROM made) RETURNING id`, userID, id, userID, userID)
+		deleted, err = s.endTokens("user_id = ? AND id = ?", userID, id)
 		return err
 	})
 	if err == nil && len(deleted) == 0 {
@@ -299,13 +312,27 @@ func (db *DB) InsertTicket(ctx context.Context, t *account.Ticket) error {
 	return db.write(ctx, func(s *session) error { return s.Insert("tickets", t) })
 }
 
+const ticketColumns = "hash, purpose, user_id, token_hash, expires_at"
+
+// Ticket returns a ticket and leaves it.
+func (db *DB) Ticket(ctx context.Context, purpose string, hash []byte, now time.Time) (*account.Ticket, error) {
+	t, err := reading(ctx, db, func(s *session) (*account.Ticket, error) {
+		return sqldb.One[account.Ticket](s, "SELECT "+ticketColumns+" FROM tickets WHERE hash = ? AND purpose = ?", hash, purpose)
+	})
+	return validTicket(t, err, now)
+}
+
 // TakeTicket removes a ticket; one that is over is removed and not found.
 func (db *DB) TakeTicket(ctx context.Context, purpose string, hash []byte, now time.Time) (t *account.Ticket, err error) {
 	err = db.write(ctx, func(s *session) error {
-		t, err = sqldb.One[account.Ticket](s, "DELETE FROM tickets WHERE hash = ? AND purpose = ? RETURNING hash, purpose, user_id, token_hash, expires_at",
+		t, err = sqldb.One[account.Ticket](s, "DELETE FROM tickets WHERE hash = ? AND purpose = ? RETURNING "+ticketColumns,
 			hash, purpose)
 		return err
 	})
+	return validTicket(t, err, now)
+}
+
+func validTicket(t *account.Ticket, err error, now time.Time) (*account.Ticket, error) {
 	if err == nil && (t == nil || t.ExpiresAt.UnixMilli() <= now.UnixMilli()) {
 		return nil, fault.New(fault.NotFound, "the ticket is invalid, already used, or expired")
 	}

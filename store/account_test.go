@@ -213,7 +213,8 @@ func TestUsersAreStoredAndFoundByName(t *testing.T) {
 		}
 		_, err = e.db.UpdateUser(ctx, ada.ID, refuse)
 		e.code(fault.Conflict, err)
-		e.code(fault.Conflict, e.db.DeleteUser(ctx, ada.ID, refuse))
+		_, err = e.db.DeleteUser(ctx, ada.ID, refuse)
+		e.code(fault.Conflict, err)
 		got, err = e.db.User(ctx, ada.ID)
 		if err != nil {
 			e.Fatal(err)
@@ -238,7 +239,8 @@ func TestUsersAreStoredAndFoundByName(t *testing.T) {
 		e.code(fault.NotFound, err)
 		_, err = e.db.UpdateUser(ctx, id(), anyUser)
 		e.code(fault.NotFound, err)
-		e.code(fault.NotFound, e.db.DeleteUser(ctx, id(), anyUser))
+		_, err = e.db.DeleteUser(ctx, id(), anyUser)
+		e.code(fault.NotFound, err)
 		e.code(fault.NotFound, e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: id(), Hash: []byte("h")}))
 	})
 }
@@ -278,7 +280,7 @@ func TestChangesOfUsersExcludeEachOther(t *testing.T) {
 		e.equal("the other changes", generations, 0+1+2+3+4+5+6+7)
 		for _, id := range ids {
 			group.Go(func() {
-				_ = e.db.DeleteUser(ctx, id, func(_ *account.User, all []*account.User) error {
+				_, _ = e.db.DeleteUser(ctx, id, func(_ *account.User, all []*account.User) error {
 					owners := 0
 					for _, u := range all {
 						if u.Role == account.RoleOwner {
@@ -302,7 +304,7 @@ func TestChangesOfUsersExcludeEachOther(t *testing.T) {
 func TestOnlyOneFirstUserIsStored(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
-		if err := e.db.DeleteUser(ctx, e.user, anyUser); err != nil {
+		if _, err := e.db.DeleteUser(ctx, e.user, anyUser); err != nil {
 			e.Fatal(err)
 		}
 		var stored atomic.Int64
@@ -320,6 +322,47 @@ func TestOnlyOneFirstUserIsStored(t *testing.T) {
 		}
 		group.Wait()
 		e.equal("users stored", stored.Load(), 1)
+	})
+}
+
+// A token that is being removed leaves no token that was made with it, of whatever user and
+// also by way of others.
+func TestATokenEndsWithAllThatWereMadeWithIt(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ctx := context.Background()
+		other := newUser(e)
+		must := func(err error) {
+			if err != nil {
+				e.Fatal(err)
+			}
+		}
+		made := func(user, parent string) (*account.Token, error) {
+			t := &account.Token{ID: id(), UserID: user, Hash: []byte(id()), ParentID: parent, CreatedAt: start}
+			return t, e.db.InsertToken(ctx, t)
+		}
+		root, err := made(e.user, "")
+		must(err)
+		child, err := made(other, root.ID)
+		must(err)
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				for err := error(nil); err == nil; {
+					if _, err = made(e.user, child.ID); err != nil {
+						e.code(fault.NotFound, err)
+					}
+				}
+			})
+		}
+		deleted, err := e.db.DeleteToken(ctx, e.user, root.ID)
+		must(err)
+		e.equal("the first and the other user's", len(deleted) >= 2, true)
+		group.Wait()
+		for _, user := range []string{e.user, other} {
+			left, err := e.db.Tokens(ctx, user)
+			must(err)
+			e.equal("tokens that are left", len(left), 0)
+		}
 	})
 }
 
@@ -375,6 +418,13 @@ func TestTokensAndTickets(t *testing.T) {
 		}
 		_, err = e.db.TakeTicket(ctx, "signin", ticket.Hash, start)
 		e.code(fault.NotFound, err)
+		read, err := e.db.Ticket(ctx, "ws", ticket.Hash, start)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("a ticket that is not taken", read, ticket)
+		_, err = e.db.Ticket(ctx, "ws", ticket.Hash, over)
+		e.code(fault.NotFound, err)
 		var taken atomic.Int64
 		var group sync.WaitGroup
 		for range 8 {
@@ -427,7 +477,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 		kept := fill(e, e.user)
 		gone := newUser(e)
 		fill(e, gone)
-		if err := e.db.DeleteUser(ctx, gone, anyUser); err != nil {
+		if _, err := e.db.DeleteUser(ctx, gone, anyUser); err != nil {
 			e.Fatal(err)
 		}
 		for table, n := range count(e, gone) {

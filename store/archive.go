@@ -15,7 +15,7 @@ func (t *tx) Dump(conversationID string, after int64, limit int) ([]*chat.Dumped
 	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
-	items, _, err := t.messagePage("WHERE m.user_id = ? AND m.conversation_id = ? AND m.seq > ? ORDER BY m.seq LIMIT ?",
+	items, _, err := t.messagePage("WHERE m.user_id = ? AND m.conversation_id = ? AND m.seq > ? AND "+notLoading+" ORDER BY m.seq LIMIT ?",
 		t.userID, conversationID, after, sqldb.Length(limit))
 	if err != nil || len(items) == 0 {
 		return nil, err

@@ -158,11 +158,18 @@ func (t *tx) PutAvatar(characterID string, a *character.Avatar) error {
 
 // Avatar returns the picture; fault.NotFound without one.
 func (t *tx) Avatar(characterID string) (*character.Avatar, error) {
-	a, err := sqldb.One[character.Avatar](t.withCharacter(characterID), "SELECT content_type, etag, data FROM avatars WHERE user_id = ? AND character_id = ?", t.userID, characterID)
-	if err == nil && a == nil {
-		err = fault.New(fault.NotFound, "the character has no avatar")
+	return sqldb.Get[character.Avatar](t.withCharacter(characterID), "avatar",
+		"SELECT content_type, etag, data FROM avatars WHERE user_id = ? AND character_id = ?", t.userID, characterID)
+}
+
+// AvatarTag returns the ETag of a character's picture.
+func (t *tx) AvatarTag(characterID string) (string, error) {
+	tag, err := sqldb.Get[string](t.withCharacter(characterID), "avatar",
+		"SELECT etag FROM avatars WHERE user_id = ? AND character_id = ?", t.userID, characterID)
+	if err != nil {
+		return "", err
 	}
-	return a, err
+	return *tag, nil
 }
 
 // ownsCharacter returns fault.NotFound for a character that is not there, or is not the

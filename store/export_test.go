@@ -65,6 +65,9 @@ func Attachments(t nodest.Tx) attachment.Tx { return t.Tx.(*tx).attachments() }
 // Knowledge is t as package knowledge has it.
 func Knowledge(t nodest.Tx) knowledge.Tx { return t.Tx.(*tx).knowledge() }
 
+// Settle empties the log of changes.
+func Settle(db *DB) error { return db.backend.Settle(context.Background()) }
+
 // Commits counts the transactions of the writing connection of SQLite.
 func Commits(db *DB) int64 { return db.backend.(*sqldb.SQLite).Commits() }
 

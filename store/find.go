@@ -62,6 +62,10 @@ const walkChains = `WITH RECURSIVE chains (chain) AS (
 		FROM chains WHERE chains.chain IS NOT NULL
 	)`
 
+// loadedChain is a condition on chains of a conversation c.
+const loadedChain = `chains.chain IS NOT NULL AND NOT EXISTS (SELECT 1 FROM loads l
+	WHERE l.user_id = c.user_id AND l.conversation_id = c.id AND l.chain = chains.chain)`
+
 // eachChain reads the chains of a conversation. Its arguments are the user and the
 // conversation, three times.
 const eachChain = walkChains + `
@@ -73,7 +77,7 @@ const eachChain = walkChains + `
 		ORDER BY m.depth DESC LIMIT 1)
 	LEFT JOIN messages first ON first.user_id = c.user_id AND first.conversation_id = c.id AND first.seq = chains.chain
 	LEFT JOIN messages up ON up.user_id = c.user_id AND up.id = first.parent_id
-	WHERE c.user_id = ? AND c.id = ? AND chains.chain IS NOT NULL ORDER BY chains.chain`
+	WHERE c.user_id = ? AND c.id = ? AND ` + loadedChain + ` ORDER BY chains.chain`
 
 func (t *tx) chains(conversationID string) ([]chainEnd, error) {
 	return sqldb.All[chainEnd](t, eachChain, t.userID, conversationID, t.userID, conversationID, t.userID, conversationID)

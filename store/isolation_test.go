@@ -34,6 +34,9 @@ type fixture struct {
 	job *jobs.Job // running
 }
 
+// noBranch is a branch without messages.
+const noBranch = 99
+
 func newUser(e *env) string { return storetest.User(e.T, e.db) }
 
 // fill inserts a row in every table for a user.
@@ -69,6 +72,7 @@ func fill(e *env, user string) fixture {
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
 			tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
 			tx.Chats.InsertMessage(m),
+			tx.Chats.OpenLoad(chat.Load{ConversationID: x.conversation, Branch: noBranch}, 0),
 			tx.Chats.InsertSummary(x.keptSummary(m)),
 			tx.InsertGeneration(&chat.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: chat.GenStreaming, LeaseOwner: "p"}),
 			tx.Chats.InsertSave(&chat.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private",
@@ -205,6 +209,10 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"PutAvatar": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, tx.Characters.PutAvatar(x.character, &character.Avatar{Data: []byte("intruder")}))
+	},
+	"AvatarTag": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Characters.AvatarTag(x.character)
+		return wantNotFound(e, err)
 	},
 	"Avatar": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Characters.Avatar(x.character)
@@ -465,6 +473,19 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"BeginLoad": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Chats.BeginLoad(&chat.Conversation{ID: x.conversation})
+	},
+	"OpenLoad": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Chats.OpenLoad(chat.Load{ConversationID: x.conversation, Branch: 7}, 0))
+	},
+	"TouchLoad": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Chats.TouchLoad(chat.Load{ConversationID: x.conversation, Branch: noBranch}))
+	},
+	"CloseLoad": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Chats.CloseLoad(chat.Load{ConversationID: x.conversation, Branch: noBranch}))
+	},
+	"DropLoad": func(e *env, tx nodest.Tx, x fixture) error {
+		left, err := tx.Chats.DropLoad(chat.Load{ConversationID: x.conversation, Branch: noBranch}, 5)
+		return wantEmpty(e, !left, err)
 	},
 	"Load": func(e *env, tx nodest.Tx, x fixture) error {
 		m := &chat.DumpedMessage{Message: message(x.conversation, "", "intruder")}

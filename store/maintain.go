@@ -34,8 +34,8 @@ var Upkeep = jobs.Spec{Kind: "store.maintain", Subject: "all", Once: true}
 // Maintenance is the kind of the job Upkeep. It removes idempotency keys after 48 hours,
 // expired tickets, events beyond 7 days and 10,000 of the user, images that no post has
 // and uploads that no file came of after a day, deleted rows and automatic save points after
-// 30 days, and turns and plans of the circle and questions to documents after 90 days. What a
-// save point needs stays. It corrects the counters of quotas. It can be interrupted.
+// 30 days, turns and plans of the circle and questions to documents after 90 days, and what an
+// import left that ended in the middle. What a save point needs stays. It corrects the counters of quotas. It can be interrupted.
 func (db *DB) Maintenance() jobs.Kind {
 	return jobs.Kind{Name: Upkeep.Kind, AtOnce: 1, Attempts: maintainAttempts, Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
 		return db.maintain(ctx, j, Removed{})
@@ -55,6 +55,7 @@ var chores = []chore{
 	{"keys", oldRows("call_keys", "user_id, call_key", "c.created_at <= ?", keyLife, maintainBatch)},
 	{"tickets", oldRows("tickets", "hash", "c.expires_at <= ?", 0, maintainBatch)},
 	{"saves", oldRows("saves", "user_id, id", "c.is_automatic AND c.created_at <= ?", autoSaveLife, maintainBatch)},
+	{"loads", oldLoads},
 	{"texts", oldTexts}, // of messages that stay
 	{"messages", oldLeaves},
 	{"messages", messagesOfOldConversations},

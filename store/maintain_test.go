@@ -34,7 +34,7 @@ func TestMaintenanceRemovesExpiredRows(t *testing.T) {
 		x := fill(e, e.user)
 		e.equal("removed at once", e.maintain(), store.Removed{})
 		e.clock.advance(2 * day)
-		e.equal("removed after two days", e.maintain(), store.Removed{"keys": 1, "tickets": 1, "hosts": 1})
+		e.equal("removed after two days", e.maintain(), store.Removed{"keys": 1, "loads": 1, "tickets": 1, "hosts": 1})
 		e.update(func(tx nodest.Tx) error {
 			if err := tx.Characters.DeleteResource(character.WorldBook, x.book); err != nil {
 				return err

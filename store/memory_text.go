@@ -95,7 +95,7 @@ func (t *tx) textsByScope() (map[string][]*textRow, error) {
 // there was a pause.
 func (t *tx) setSessions(conversationID string, rows []*textRow) error {
 	slices.SortStableFunc(rows, func(a, b *textRow) int { return cmp.Compare(a.Seq, b.Seq) })
-	if len(rows) > mostPerTurn {
+	if t.imports || len(rows) > mostPerTurn {
 		for _, row := range rows {
 			row.IsRead = true
 		}

@@ -219,8 +219,10 @@ func (t *tx) oneMessage(where string, args ...any) (*chat.Message, error) {
 	return m, t.fillSwipes([]*chat.Message{m})
 }
 
-// inLivingChat is a condition on messages m: their conversation is not deleted.
-const inLivingChat = "EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL)"
+// inLivingChat is a condition on messages m: their conversation is not deleted, and they are not
+// being loaded.
+const inLivingChat = "EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL)" +
+	" AND " + notLoading
 
 // messages reads the messages that rest, the end of the statement, selects.
 func (t *tx) messages(rest string, args ...any) ([]*chat.Message, error) {

@@ -111,7 +111,7 @@ type usedRow struct {
 }
 
 // charge adds what a transaction has inserted to the counters. It returns fault.QuotaExceeded if
-// one then exceeds its limit, except for what a generation writes, which was admitted at its start.
+// one then exceeds its limit, or would with the messages that are still to come, except for what a generation writes, which was admitted at its start.
 func (db *DB) charge(t *tx) error {
 	if len(t.added) == 0 {
 		return nil
@@ -126,6 +126,9 @@ func (db *DB) charge(t *tx) error {
 	}
 	for _, u := range used {
 		limit := limits[u.Kind]
+		if u.Kind == "messages" {
+			u.Used += t.coming
+		}
 		if limit == 0 || u.Used <= limit || t.added[u.Kind] == 0 {
 			continue
 		}

@@ -74,6 +74,8 @@ func TestFrequentQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT * FROM generations WHERE is_open AND lease_until < 5 ORDER BY created_at, id LIMIT 5",
 		"SELECT * FROM prompts WHERE user_id = 'u' AND conversation_id = 'c' ORDER BY created_at DESC, id DESC LIMIT 1",
 		"SELECT * FROM tokens WHERE hash = x'00'",
+		"SELECT * FROM tokens WHERE id = 't'",
+		"SELECT * FROM tokens WHERE parent_id = 't'",
 		"SELECT * FROM users WHERE username_key = 'u'",
 		"SELECT m.id FROM messages m WHERE m.deleted_at <= 5 AND NOT EXISTS (SELECT 1 FROM messages below" +
 			" WHERE below.user_id = m.user_id AND below.conversation_id = m.conversation_id AND below.parent_id = m.id) LIMIT 5",

@@ -29,7 +29,7 @@ const eachSegment = walkChains + `,
 		FROM chains CROSS JOIN conversations c
 		LEFT JOIN messages first ON first.user_id = c.user_id AND first.conversation_id = c.id AND first.seq = chains.chain
 		LEFT JOIN messages up ON up.user_id = c.user_id AND up.id = first.parent_id
-		WHERE c.user_id = ? AND c.id = ? AND chains.chain IS NOT NULL
+		WHERE c.user_id = ? AND c.id = ? AND ` + loadedChain + `
 	),
 	cuts AS (SELECT chain, depth FROM heads UNION SELECT up_chain, up_depth FROM heads WHERE up_chain IS NOT NULL),
 	segments AS (

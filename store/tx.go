@@ -28,6 +28,8 @@ type tx struct {
 	scopes   map[string]*scopeNews       // of memories, by character
 
 	added    map[string]int64 // by kind, see charge
+	coming   int64            // messages that other transactions will store, see charge
+	imports  bool             // it stores a part of an import
 	admitted bool             // the quotas allowed this before
 
 	jobs jobNews // for the runner, after the commit

@@ -60,6 +60,12 @@ func TestADatabaseThatWasRemovedIsNoticed(t *testing.T) {
 				if err := db.Ping(context.Background()); !isUnavailable(err) {
 					t.Errorf("Ping answered %v, want storage_unavailable", err)
 				}
+				if err := store.Settle(db); !isUnavailable(err) {
+					t.Errorf("emptying the log answered %v, want storage_unavailable", err)
+				}
+				if _, err := os.Stat(path); (err == nil) != replaced {
+					t.Errorf("a new file at the path: %v", err)
+				}
 				if err := os.Rename(path+".away", path); err != nil {
 					t.Fatal(err)
 				}

@@ -31,7 +31,7 @@ type ImportedChat struct {
 
 // ImportChat makes a conversation from a chat log (SillyTavern JSONL with its
 // swipes, or one of the foreign forms that package card reads). The other
-// members of the log are kept for the export. It is stored as ImportArchive stores.
+// members of the log are kept for the export.
 //
 // Errors: NotFound for the character; TooLarge for more than 100,000 messages, 400,000
 // swipes, or 1,000 swipes of one message; InvalidImport.
@@ -64,12 +64,12 @@ func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID stri
 		Extra: extraOf(file), Version: 1, CreatedAt: now,
 	}
 	a.addLog(file.Messages, names)
-	if err := svc.load(ctx, c.UserID, a); err != nil {
-		return nil, err
-	}
-	return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*ImportedChat, error) {
-		conv, err := a.finish(tx, c)
-		return &ImportedChat{conv, file.Warnings}, err
+	p := a.conversation()
+	return Import(ctx, svc, c, p, func() (*ImportedChat, error) {
+		return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*ImportedChat, error) {
+			conv, err := a.finish(tx, c, p)
+			return &ImportedChat{conv, file.Warnings}, err
+		})
 	})
 }
 

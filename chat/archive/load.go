@@ -13,17 +13,10 @@ import (
 	"nodest/op"
 )
 
-const (
-	loadPage = 250   // messages per transaction, which makes all other writers wait on SQLite
-	loadRows = 2_000 // about how many texts and states they may have together
-)
-
 // ImportArchive makes a conversation with a character of what ExportArchive wrote,
 // under new ids: all branches, revisions and states, and the save points, which
-// restore as they did. It is stored in several transactions, hidden until the
-// last one; a failure leaves nothing visible. Persona, pins and the character
-// of the settings stay where the user has them, pins also only with the character
-// that they were set for; clientMsgIds stay.
+// restore as they did. Persona, pins and the character of the settings stay where the user
+// has them, pins also only with the character that they were set for; clientMsgIds stay.
 //
 // Errors: NotFound for the character (field characterId); InvalidImport with the
 // field (and details.path) of what is damaged or contradicts itself; NewerVersion for
@@ -42,38 +35,17 @@ func (svc *Service) ImportArchive(ctx context.Context, c *op.Call, characterID s
 	if err := svc.store.View(ctx, c.UserID, func(tx chat.Tx) error { return a.fit(tx, characterID) }); err != nil {
 		return nil, err
 	}
-	if err := svc.load(ctx, c.UserID, a); err != nil {
+	p := a.conversation()
+	return Import(ctx, svc, c, p, func() (*chat.Conversation, error) {
+		return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*chat.Conversation, error) { return a.finish(tx, c, p) })
+	})
+}
+
+// finish stores the last piece and makes the conversation visible.
+func (a *contents) finish(tx chat.Tx, c *op.Call, p *Pieces) (*chat.Conversation, error) {
+	if err := p.Finish(tx); err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*chat.Conversation, error) { return a.finish(tx, c) })
-}
-
-// load stores the messages, hidden, in small transactions.
-func (svc *Service) load(ctx context.Context, userID string, a *contents) error {
-	err := svc.store.Update(ctx, userID, func(tx chat.Tx) error {
-		conv := a.Conversation.Conversation
-		return tx.BeginLoad(&conv)
-	})
-	if err != nil {
-		return err
-	}
-	for rest := a.Messages; len(rest) > 0; {
-		n, rows := 0, 0
-		for n < len(rest) && n < loadPage && rows < loadRows {
-			rows += len(rest[n].Texts) + len(rest[n].States)
-			n++
-		}
-		err := svc.store.Update(ctx, userID, func(tx chat.Tx) error { return tx.Load(a.Conversation.ID, rest[:n]) })
-		if err != nil {
-			return err
-		}
-		rest = rest[n:]
-	}
-	return nil
-}
-
-// finish makes the loaded conversation visible.
-func (a *contents) finish(tx chat.Tx, c *op.Call) (*chat.Conversation, error) {
 	conv := a.Conversation.Conversation
 	if _, err := tx.Characters.Character(conv.CharacterID); err != nil { // again: it may be gone
 		return nil, op.InField("characterId", err)

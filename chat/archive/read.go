@@ -18,7 +18,7 @@ import (
 const (
 	maxLoaded      = 200_000 // messages of an archive
 	maxLoadedMarks = 10_000  // save points, and rewinds
-	maxSaved       = 10_000  // messages of a save point, which is stored in one transaction
+	maxSaved       = 10_000  // messages of a save point or a history of the app
 	maxSavedValues = 2_000_000
 	maxDepth       = 10_000
 )

@@ -30,24 +30,36 @@ import (
 // Errors: NotFound; InvalidImport with the member; NewerVersion; TooLarge for more
 // than 10,000 messages. Nothing has changed then.
 func (svc *Service) ImportSave(ctx context.Context, c *op.Call, conversationID string, data []byte) (*chat.Save, error) {
+	if known, err := svc.Answered(ctx, c); known || err != nil {
+		return replayed[chat.Save](ctx, svc, c, err)
+	}
 	in, err := readSaveFile(data)
 	if err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*chat.Save, error) {
-		conv, err := tx.LockConversation(conversationID)
-		if err != nil {
-			return nil, err
-		}
-		s, err := in.insert(tx, conv)
-		if err != nil {
-			return nil, err
-		}
-		conv.Version++
-		if err := tx.UpdateConversation(conv); err != nil {
-			return nil, err
-		}
-		return s, chat.InsertSave(tx, c, s)
+	if err := svc.store.View(ctx, c.UserID, func(tx chat.Tx) error { return in.makeMessages(tx, conversationID) }); err != nil {
+		return nil, err
+	}
+	p := Branch(conversationID, in.made)
+	return Import(ctx, svc, c, p, func() (*chat.Save, error) {
+		return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*chat.Save, error) {
+			conv, err := tx.LockConversation(conversationID)
+			if err != nil {
+				return nil, err
+			}
+			if err := p.Finish(tx); err != nil {
+				return nil, err
+			}
+			s, err := in.save(tx, conv)
+			if err != nil {
+				return nil, err
+			}
+			conv.Version++
+			if err := tx.UpdateConversation(conv); err != nil {
+				return nil, err
+			}
+			return s, chat.InsertSave(tx, c, s)
+		})
 	})
 }
 
@@ -67,8 +79,9 @@ type savedFile struct {
 	millis  int64     // timestamp
 	exact   *contents // nil in a file of the app
 	entries []*savedEntry
-	rest    members // that are not ours
-	left    int     // of keptExtra
+	made    []*chat.Message // of the entries
+	rest    members         // that are not ours
+	left    int             // of keptExtra
 }
 
 // savedEntry is a message of the file.
@@ -228,19 +241,36 @@ func useShownText(m *chat.Message, text *string) {
 	}
 }
 
-// insert stores the messages as a branch of conv, and returns their save point,
-// which is not stored yet.
-func (in *savedFile) insert(tx chat.Tx, conv *chat.Conversation) (*chat.Save, error) {
+// makeMessages makes the messages of the entries.
+func (in *savedFile) makeMessages(tx chat.Tx, conversationID string) error {
+	conv, err := tx.Conversation(conversationID)
+	if err != nil {
+		return err
+	}
 	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	user, err := chat.UserNameIn(tx, ch, conv)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	in.made = make([]*chat.Message, len(in.entries))
+	for i, entry := range in.entries {
+		m := entry.exact
+		if m == nil {
+			m = Messages([]Entry{entry.Entry}, ch.Name, user, tx.Now())[0]
+			m.Greeting = m.Greeting || i == 0 && m.Role == chat.RoleAssistant
+		}
+		in.made[i] = m
+	}
+	return nil
+}
+
+// save returns the save point of the messages in conv, which is not stored yet.
+func (in *savedFile) save(tx chat.Tx, conv *chat.Conversation) (s *chat.Save, err error) {
 	now := tx.Now()
-	s := &chat.Save{
+	s = &chat.Save{
 		ID: op.NewID(), ConversationID: conv.ID, CharacterID: conv.CharacterID, Version: conv.Version + 1,
 		Description: op.Truncate(chat.CleanText(in.description), chat.MaxDescription), PreviewText: op.Truncate(chat.CleanText(in.previewText), chat.MaxPreviewText),
 		MessageCount: len(in.entries), ImportedAt: &now, CreatedAt: now,
@@ -251,27 +281,15 @@ func (in *savedFile) insert(tx chat.Tx, conv *chat.Conversation) (*chat.Save, er
 	if picture := chat.CleanText(in.thumbnail); len(picture) <= chat.MaxThumbnail {
 		s.Thumbnail = picture
 	}
-	messages := make([]*chat.Message, len(in.entries))
-	for i, entry := range in.entries {
-		m := entry.exact
-		if m == nil {
-			m = Messages([]Entry{entry.Entry}, ch.Name, user, now)[0]
-			m.Greeting = m.Greeting || i == 0 && m.Role == chat.RoleAssistant
-		}
-		m.ConversationID, m.ParentID = conv.ID, s.HeadID
-		messages[i], s.HeadID = m, m.ID
-	}
-	if err := tx.InsertMessage(messages...); err != nil {
-		return nil, err
-	}
 	x := &importedExtra{Members: in.rest, Messages: map[int64]members{}}
 	for i, entry := range in.entries {
 		if len(entry.rest) > 0 {
-			x.Messages[messages[i].Seq] = entry.rest
+			x.Messages[in.made[i].Seq] = entry.rest
 		}
 	}
-	if n := len(messages); n > 0 {
-		s.PreviewText = cmp.Or(s.PreviewText, messages[n-1].Preview().Text)
+	if n := len(in.made); n > 0 {
+		last := in.made[n-1]
+		s.HeadID, s.PreviewText = last.ID, cmp.Or(s.PreviewText, last.Preview().Text)
 	}
 	if x.State, err = in.state(tx, conv.CharacterID); err != nil {
 		return nil, err

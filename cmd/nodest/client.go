@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -112,7 +113,7 @@ func (c *client) upload(ctx context.Context, path, filename string, data []byte,
 	for name, value := range fields {
 		err = errors.Join(err, form.WriteField(name, value))
 	}
-	part, failed := form.CreateFormFile("file", filepath.Base(filename))
+	part, failed := formFile(form, filename)
 	if failed == nil {
 		_, failed = part.Write(data)
 	}
@@ -130,6 +131,18 @@ func (c *client) upload(ctx context.Context, path, filename string, data []byte,
 	}
 	defer func() { _ = res.Body.Close() }()
 	return json.NewDecoder(res.Body).Decode(out)
+}
+
+// formFile begins the file of a form. The header with its name cannot hold control
+// characters; the server leaves them out of names too.
+func formFile(form *multipart.Writer, filename string) (io.Writer, error) {
+	name := strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return -1
+		}
+		return c
+	}, filepath.Base(filename))
+	return form.CreateFormFile("file", name)
 }
 
 // pageOf is a list as the server answers it.

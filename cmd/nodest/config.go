@@ -264,6 +264,9 @@ func networks(list string) (nets []netip.Prefix, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%q is invalid; must be an address such as 127.0.0.1 or a network such as 10.0.0.0/8", item)
 		}
+		if mapped := net.Addr(); mapped.Is4In6() && net.Bits() >= 96 { // ::ffff:10.0.0.0/104 is 10.0.0.0/8
+			net = netip.PrefixFrom(mapped.Unmap(), net.Bits()-96)
+		}
 		nets = append(nets, net)
 	}
 	return nets, nil

@@ -28,6 +28,18 @@ func configFile(t *testing.T, text string) string {
 	return path
 }
 
+func TestNetworksOfIPv4MayBeWrittenAsIPv6(t *testing.T) {
+	nets, err := networks("::ffff:10.0.0.0/104, ::ffff:127.0.0.1, 127.0.0.2, fd00::/8, ::/0")
+	require.NoError(t, err)
+	var got []string
+	for _, n := range nets {
+		got = append(got, n.String())
+	}
+	require.Equal(t, []string{"10.0.0.0/8", "127.0.0.1/32", "127.0.0.2/32", "fd00::/8", "::/0"}, got)
+	_, err = networks("::ffff:10.0.0.0/129")
+	require.Error(t, err)
+}
+
 func TestFlagBeforeEnvironmentBeforeFileBeforeDefault(t *testing.T) {
 	file := configFile(t, "log_level: warn\nmodel: from-file\ngrace: 5s\nfallbacks: [gemini, openrouter:vendor/model]\ngemini_api_key: key-of-file\nmemory.idle_close: 5m\n")
 	for _, tt := range []struct {

@@ -283,7 +283,7 @@ func (c *client) uploadFile(ctx context.Context, method, path, file string, fiel
 			err = errors.Join(err, form.WriteField(name, value))
 		}
 	}
-	_, failed := form.CreateFormFile("file", filepath.Base(file))
+	_, failed := formFile(form, file)
 	head := frame.Len()
 	if err = errors.Join(err, failed, form.Close()); err != nil {
 		return err

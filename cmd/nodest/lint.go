@@ -75,7 +75,7 @@ func (p *program) lint(ctx context.Context, word string) ([]card.Warning, error)
 		}
 		return findings, err
 	}
-	findings, err := character.Lint(data, word)
+	findings, err := character.Lint(data, word, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", word, oneLine(err))
 	}

@@ -72,7 +72,8 @@ type program struct {
 // run is the program without its process.
 func run(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out, errOut io.Writer) error {
 	p := &program{getenv: getenv, in: in, data: out, screen: errOut, flags: map[string]string{}}
-	p.out, p.err = &visibleWriter{out: out}, &visibleWriter{out: errOut}
+	shown, said := &visibleWriter{out: out}, &visibleWriter{out: errOut}
+	p.out, p.err = shown, said
 	if isTerminal(out) { // escaped JSON is the same JSON
 		p.data = p.out
 	}
@@ -83,7 +84,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 	root.SetIn(in)
 	root.SetOut(p.out)
 	root.SetErr(p.err)
-	return cmp.Or(root.ExecuteContext(ctx), wrongHelp())
+	err := cmp.Or(root.ExecuteContext(ctx), wrongHelp())
+	return cmp.Or(err, shown.flush(), said.flush())
 }
 
 // everywhere lists the settings that are flags of every command; those that are

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode"
@@ -177,7 +178,7 @@ type running struct {
 	addr       string // where it listens
 	failed     chan error
 	end        context.CancelFunc
-	tended     chan struct{} // closed when tend has returned
+	background sync.WaitGroup // tend, and the loading of memories
 }
 
 // open builds everything from the database up. It is closed with close.
@@ -232,8 +233,9 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	}
 	r.jobs.Start()
 	tending, end := context.WithCancel(context.WithoutCancel(ctx))
-	r.end, r.tended = end, make(chan struct{})
-	go r.tend(tending)
+	r.end = end
+	r.background.Go(func() { r.tend(tending) })
+	r.background.Go(func() { r.memory.Run(tending) })
 	return r, nil
 }
 
@@ -296,7 +298,7 @@ func (r *running) build(alone bool) {
 		Circle: r.circle, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
 	}
 	r.server = server.New(server.Deps{
-		Services: services, App: app.New(r.db.App(), r.chats, r.engine), Accounts: r.accounts, Providers: r.models,
+		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.accounts, Providers: r.models,
 	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		WorkBytes:      int64(cfg.count("NODEST_REQUEST_MEGABYTES")) << 20,
@@ -319,7 +321,6 @@ const watchEvery = 750 * time.Millisecond
 
 // tend recovers what crashed processes left behind, and removes old data.
 func (r *running) tend(ctx context.Context) {
-	defer close(r.tended)
 	recovery := time.NewTicker(5 * time.Second)
 	defer recovery.Stop()
 	watch := time.NewTicker(watchEvery)
@@ -431,11 +432,11 @@ func (r *running) finish(ctx context.Context) error {
 	return errors.Join(r.engine.Close(ctx), <-failed)
 }
 
-// close ends what open began. After stop nothing runs any more but tend.
+// close ends what open began. After stop nothing runs any more but the background.
 func (r *running) close() {
 	if r.end != nil {
 		r.end()
-		<-r.tended
+		r.background.Wait()
 	}
 	if r.jobs != nil { // where stop was not called, jobs go back into the queue
 		now, cancel := context.WithCancel(context.Background())

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -51,7 +52,8 @@ func (p *program) signinCommand() *cobra.Command {
 		if p.json {
 			return p.printJSON(map[string]any{"url": link, "username": made.Username, "expiresIn": made.ExpiresIn})
 		}
-		fmt.Fprintf(p.err, "Sign in once as %s, within %d hours:\n", made.Username, made.ExpiresIn/3600)
+		until := time.Now().Add(time.Duration(made.ExpiresIn) * time.Second)
+		fmt.Fprintf(p.err, "Sign in once as %s, until %s:\n", made.Username, until.Format("2 January 15:04"))
 		_, err = fmt.Fprintln(p.out, link)
 		return err
 	})

@@ -71,6 +71,15 @@ func (w *visibleWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// flush writes what is pending: no more follows.
+func (w *visibleWriter) flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err := io.WriteString(w.out, visible(string(w.pending)))
+	w.pending = nil
+	return err
+}
+
 // isTerminal reports whether output goes to a terminal.
 func isTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)

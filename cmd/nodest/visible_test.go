@@ -34,18 +34,21 @@ func TestTextsCannotSteerTheTerminal(t *testing.T) {
 }
 
 func TestTextsInPiecesCannotSteerTheTerminal(t *testing.T) {
-	text := hostile + "茶👩‍👩‍👧\r\nthe end\n"
-	for _, size := range []int{1, 2, 3, 5, 1000} {
-		var out strings.Builder
-		w := &visibleWriter{out: &out}
-		for rest := text; rest != ""; {
-			n := min(size, len(rest))
-			written, err := w.Write([]byte(rest[:n]))
-			require.NoError(t, err)
-			require.Equal(t, n, written)
-			rest = rest[n:]
+	for _, end := range []string{"the end\n", "\r", "茶"[:2], ""} {
+		text := hostile + "茶👩‍👩‍👧\r\n" + end
+		for _, size := range []int{1, 2, 3, 5, 1000} {
+			var out strings.Builder
+			w := &visibleWriter{out: &out}
+			for rest := text; rest != ""; {
+				n := min(size, len(rest))
+				written, err := w.Write([]byte(rest[:n]))
+				require.NoError(t, err)
+				require.Equal(t, n, written)
+				rest = rest[n:]
+			}
+			require.NoError(t, w.flush())
+			require.Equal(t, visible(text), out.String(), "in pieces of %d bytes", size)
 		}
-		require.Equal(t, visible(text), out.String(), "in pieces of %d bytes", size)
 	}
 }
 
@@ -89,4 +92,8 @@ func TestCardsAndModelsCannotSteerTheTerminal(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(exported), &same))
 	require.Equal(t, "Hello "+hostile, same.Data.FirstMes, "files are as they are")
+
+	odd := filepath.Join(t.TempDir(), "Mallory\x1b[2J\r\n\x7f\u009b.json")
+	require.NoError(t, os.WriteFile(odd, card, 0o600))
+	require.Contains(t, run("", "import", odd), "Mallory", "the name of the file does not matter")
 }

@@ -27,12 +27,14 @@ CREATE TABLE tokens (
   name TEXT NOT NULL,
   hash BYTEA NOT NULL UNIQUE,
   is_session BOOLEAN NOT NULL,
-  parent_id TEXT NOT NULL, -- the token that it was made with and ends with; '' = none
+  parent_id TEXT NOT NULL, -- the token that it was made with and ends with, which may be an owner's; '' = none
   created_at BIGINT NOT NULL,
   last_used_at BIGINT,
   expires_at BIGINT,
   PRIMARY KEY (user_id, id)
 );
+CREATE INDEX tokens_id ON tokens (id);
+CREATE INDEX tokens_parent ON tokens (parent_id);
 
 CREATE TABLE tickets (
   hash BYTEA NOT NULL PRIMARY KEY,
@@ -341,6 +343,16 @@ CREATE INDEX messages_parent ON messages (conversation_id, parent_id, seq);
 CREATE INDEX messages_chain ON messages (conversation_id, chain, depth);
 CREATE INDEX messages_gone ON messages (conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
+
+-- Imports that take several transactions. What they store is hidden until the last one.
+CREATE TABLE loads (
+  user_id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  chain BIGINT NOT NULL, -- that the messages make; 0 = all of the conversation
+  touched_at BIGINT NOT NULL, -- 0 = it is being removed
+  PRIMARY KEY (user_id, conversation_id, chain),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
 
 -- The places for texts at a message, each with its newest revision.
 CREATE TABLE swipes (

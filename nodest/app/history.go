@@ -173,29 +173,42 @@ func (svc *Service) restore(ctx context.Context, c *op.Call, conv *chat.Conversa
 	if err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, svc.store, c, func(tx Tx) (*outcome, error) {
-		conv, err := lockIdle(tx, conv.ID)
-		if err != nil {
-			return nil, err
+	if done, known, err := op.Earlier[*outcome](ctx, svc.store, c); known || err != nil {
+		return done, err
+	}
+	var messages []*chat.Message
+	err = svc.store.View(ctx, c.UserID, func(tx Tx) error {
+		if err := chat.CheckIdle(tx.Chats, conv.ID, chat.AnyMessage); err != nil {
+			return err
 		}
 		ch, err := tx.Characters.Character(conv.CharacterID)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		user, err := chat.UserNameIn(tx.Chats, ch, conv)
-		if err != nil {
-			return nil, err
-		}
-		head, messages := "", archive.Messages(entries, ch.Name, user, tx.Now())
-		for _, m := range messages {
-			m.ConversationID, m.ParentID = conv.ID, head
-			head = m.ID
-		}
-		if err := tx.Chats.InsertMessage(messages...); err != nil {
-			return nil, err
-		}
-		// As with a new conversation, clients read what they show of it.
-		return &outcome{OK: true}, chat.MoveHead(tx.Chats, c, conv, head)
+		messages = archive.Messages(entries, ch.Name, user, tx.Now())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	branch := archive.Branch(conv.ID, messages)
+	return archive.Import(ctx, svc.archives, c, branch, func() (*outcome, error) {
+		return op.Once(ctx, svc.store, c, func(tx Tx) (*outcome, error) {
+			conv, err := lockIdle(tx, conv.ID)
+			if err != nil {
+				return nil, err
+			}
+			if err := branch.Finish(tx.Chats); err != nil {
+				return nil, err
+			}
+			head := ""
+			if n := len(messages); n > 0 {
+				head = messages[n-1].ID
+			}
+			// As with a new conversation, clients read what they show of it.
+			return &outcome{OK: true}, chat.MoveHead(tx.Chats, c, conv, head)
+		})
 	})
 }
 

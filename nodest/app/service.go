@@ -5,6 +5,7 @@ package app
 import (
 	"nodest/character"
 	"nodest/chat"
+	"nodest/chat/archive"
 	"nodest/nodest"
 	"nodest/op"
 )
@@ -31,12 +32,13 @@ type Store = op.Store[Tx]
 
 // Service has the operations of the app. It is safe for concurrent use.
 type Service struct {
-	store  Store
-	chats  *chat.Service
-	engine *nodest.Engine
+	store    Store
+	chats    *chat.Service
+	archives *archive.Service
+	engine   *nodest.Engine
 }
 
 // New returns a Service.
-func New(store Store, chats *chat.Service, engine *nodest.Engine) *Service {
-	return &Service{store, chats, engine}
+func New(store Store, chats *chat.Service, archives *archive.Service, engine *nodest.Engine) *Service {
+	return &Service{store, chats, archives, engine}
 }

@@ -377,13 +377,13 @@ func prepareLint(name string, data []byte) (Runner, string, error) {
 	if err := CheckJSON(data); err != nil {
 		return nil, "", err
 	}
-	run := func(context.Context, *Services, *op.Call) (any, error) { return Lint(data, "document.json") }
+	run := func(_ context.Context, _ *Services, c *op.Call) (any, error) { return Lint(c, data, "document.json") }
 	return run, Hash(name, data), nil
 }
 
 // Lint checks a document.
-func Lint(data []byte, filename string) (any, error) {
-	found, err := character.Lint(data, filename)
+func Lint(c *op.Call, data []byte, filename string) (any, error) {
+	found, err := character.Lint(data, filename, c.Room)
 	return map[string]any{"findings": OrEmpty(found)}, err
 }
 

@@ -150,6 +150,9 @@ func keepPrivate(dir, path string) error {
 // Settle writes the write-ahead log back into the database and empties it, so that deleted data
 // is in neither file. It does nothing while somebody reads an older state.
 func (s *SQLite) Settle(ctx context.Context) error {
+	if err := s.files.check(); err != nil { // opening the path would create another database
+		return err
+	}
 	db, err := sql.Open("sqlite3", strings.Replace(SQLiteDSN(filepath.Join(s.dir, File), false), "_busy_timeout=10000", "_busy_timeout=1000", 1))
 	if err != nil {
 		return err

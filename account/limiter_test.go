@@ -1,0 +1,59 @@
+package account
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/fault"
+)
+
+// Whoever has an account cannot use it to guess the passwords of others without waiting.
+func TestASuccessLeavesTheWaitOfItsAddress(t *testing.T) {
+	now := time.Now()
+	l := newLimiter(func() time.Time { return now })
+	begin := func(name string) func(outcome) {
+		t.Helper()
+		done, err := l.try(name, "6.6.6.6")
+		require.NoError(t, err)
+		return done
+	}
+	refused := func() {
+		t.Helper()
+		_, err := l.try("ann", "6.6.6.6")
+		require.Equal(t, fault.RateLimited, fault.Public(err).Code)
+		require.Positive(t, fault.Public(err).RetryAfter)
+	}
+	for i := range freeOfAddress - 2 {
+		begin(fmt.Sprint("victim", i))(failed)
+	}
+	own := begin("own")
+	begin("ann")(failed)
+	own(succeeded)
+	begin("ann")(failed)
+	refused() // 100 have failed
+	now = now.Add(firstWait)
+	own = begin("own")
+	refused() // one at a time
+	own(succeeded)
+	begin("ann")(failed)
+	refused()
+	now = now.Add(firstWait)
+	refused() // the wait doubles
+	now = now.Add(firstWait)
+	begin("own")(undecided)
+	begin("own")(succeeded)
+	begin("ann") // neither counts
+}
+
+func TestWhoSignsInIsNotKept(t *testing.T) {
+	l := newLimiter(time.Now)
+	for i := range 100 {
+		done, err := l.try(fmt.Sprint("user", i), fmt.Sprint("10.0.0.", i))
+		require.NoError(t, err)
+		done(succeeded)
+	}
+	require.Empty(t, l.by)
+}

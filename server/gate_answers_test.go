@@ -1,0 +1,78 @@
+package server
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"hash/crc32"
+	"strings"
+	"testing"
+)
+
+// whileFull runs f while the user's memory is used up, and checks that f waits for it.
+func (h *testServer) whileFull(f func()) {
+	h.t.Helper()
+	who, all := holder{user: h.user.ID}, h.server.memory.each-mib
+	if !h.server.memory.try(who, all) {
+		h.t.Fatal("no room")
+	}
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		f()
+	}()
+	h.eventually("it waits", func() bool {
+		h.server.memory.mu.Lock()
+		defer h.server.memory.mu.Unlock()
+		return h.server.memory.freed != nil
+	})
+	h.server.memory.give(who, all)
+	await(h.t, done, "the end")
+	h.wantNothingHeld()
+}
+
+// A card of a few KiB can contain as many values as one of many MiB.
+func TestTheValuesOfAPackedCardAreCounted(t *testing.T) {
+	h := newTestServer(t, nil)
+	var text bytes.Buffer
+	text.WriteString("zTXtchara\x00\x00")
+	packed := zlib.NewWriter(&text)
+	_, err := packed.Write([]byte(`{"spec":"chara_card_v2","data":{"name":"Ada","extensions":{"x":[` + strings.Repeat("{},", 50_000) + `{}]}}}`))
+	h.must(err)
+	h.must(packed.Close())
+	chunk := binary.BigEndian.AppendUint32(nil, uint32(text.Len()-4))
+	chunk = binary.BigEndian.AppendUint32(append(chunk, text.Bytes()...), crc32.ChecksumIEEE(text.Bytes()))
+	end := len(onePixel) - 12
+	card := append(append(append([]byte{}, onePixel[:end]...), chunk...), onePixel[end:]...)
+	for path, status := range map[string]int{"/characters/import": 201, "/import": 201, "/lint": 200} {
+		h.whileFull(func() {
+			if got := h.upload("POST", path, "ada.png", card); got.status != status {
+				t.Errorf("%s of %d bytes: %d %s", path, len(card), got.status, got.body)
+			}
+		})
+	}
+}
+
+// A page takes some MiB while it is made, over either transport.
+func TestPagesAreCountedWhileTheyAreMade(t *testing.T) {
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	p, _ := h.connect(nil)
+	h.whileFull(func() {
+		id := p.send("chat.history", "", map[string]any{"conversationId": chat})
+		h.rest("GET", "/conversations/"+chat, "").wants(t, 200) // takes little
+		if f := p.answer(id); !*f.OK {
+			t.Errorf("%+v", f.Error)
+		}
+	})
+	h.whileFull(func() { h.rest("GET", "/conversations/"+chat+"/messages", "").wants(t, 200) })
+
+	// Lists continue while large requests of others fill all but the reserve.
+	m := &h.server.memory
+	for name := range strings.FieldsSeq("a b") {
+		if n := m.all / 8 * 3; !m.try(holder{user: name}, n) {
+			t.Fatal("no room")
+		}
+	}
+	p.ok("chat.history", "", map[string]any{"conversationId": chat})
+}
