@@ -86,15 +86,19 @@ func TestAProcessThatLostItsLeaseStoresNothing(t *testing.T) {
 	}
 }
 
+// Both processes tell the end from the moment when it is stored, although the one that
+// writes learns of it later.
 func TestCancelOfAGenerationOfAnotherProcess(t *testing.T) {
 	s := newFixture(t, nodest.Options{CheckpointChars: 1})
+	s.opts.Alone = false
+	s.Engine = s.engine()
+	first := s.Engine
 	c := s.chat()
 	reply := replyWith("One", " two").gated()
 	s.model.enqueue(reply)
 	sent := s.send(c, "Count")
 	reply.step(1)
 	s.eventually("the checkpoint is stored", func() bool { return s.generation(sent.GenerationID).Text == "One" })
-	s.opts.Alone = false
 	s.opts.Process = "second"
 	s.Engine = s.engine()
 
@@ -113,6 +117,11 @@ func TestCancelOfAGenerationOfAnotherProcess(t *testing.T) {
 	}
 	if g := s.wait(sent.GenerationID); g.Status != chat.GenCancelled {
 		t.Errorf("the generation is %s", g.Status)
+	}
+	attached, err = first.Attach(t.Context(), ann, sent.GenerationID, 0)
+	s.must(err)
+	if attached.Generation.Status != chat.GenCancelled || attached.Text != "One" {
+		t.Errorf("the process that writes it says %s, %q", attached.Generation.Status, attached.Text)
 	}
 	reply.step(1)
 	s.eventually("the other process closes its request", func() bool { return s.model.closedRequests() == 1 })

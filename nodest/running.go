@@ -103,19 +103,30 @@ func from(text string, off int) (rest string, skipped int) {
 }
 
 // generation returns a generation as it is now: of this process from memory, else
-// as stored. It waits for an end that is being stored.
+// as stored. It waits for an end that is being stored. One that another process has
+// ended is as stored, even before this process notices.
 func (e *Engine) generation(ctx context.Context, userID, id string) (*chat.Generation, error) {
-	if t := e.task(userID, id); t != nil {
-		if g, sure := t.current(); sure {
-			return g, nil
-		}
-		select {
-		case <-t.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+	stored := func() (*chat.Generation, error) {
+		return op.Read(ctx, e.store, userID, func(tx Tx) (*chat.Generation, error) { return tx.Generation(id) })
+	}
+	t := e.task(userID, id)
+	if t == nil {
+		return stored()
+	}
+	if !e.opts.Alone {
+		if g, err := stored(); err != nil || g.Ended() {
+			return g, err
 		}
 	}
-	return op.Read(ctx, e.store, userID, func(tx Tx) (*chat.Generation, error) { return tx.Generation(id) })
+	if g, sure := t.current(); sure {
+		return g, nil
+	}
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return stored()
 }
 
 // pollElsewhere is how often Wait looks at a generation of another process.

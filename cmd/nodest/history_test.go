@@ -39,7 +39,7 @@ func TestHistory(t *testing.T) {
 		}
 		g.finalChecks()
 		t.Logf("%d steps, %d kills, %d conversations, %d save points, %d texts: %s",
-			g.steps, g.kills, len(g.chats), len(g.saves), len(g.texts), g.tally())
+			g.steps, g.kills, len(g.chats), len(g.saves), len(g.texts), tally(g.done))
 	})
 }
 
@@ -112,10 +112,11 @@ func (g *simulation) record(format string, args ...any) {
 	g.log = append(g.log, fmt.Sprintf("%5d %s", g.steps, line))
 }
 
-func (g *simulation) tally() string {
+// tally lists counts by name.
+func tally(counts map[string]int) string {
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(g.done)) {
-		fmt.Fprintf(&b, "%s %d, ", name, g.done[name])
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&b, "%s %d, ", name, counts[name])
 	}
 	return strings.TrimSuffix(b.String(), ", ")
 }

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/chat"
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// told is what a client was told of its conversation.
+type told struct {
+	messages map[string]*toldMessage
+	order    []*toldMessage
+	heads    []string // one of them ends the shown branch; which one depends on replies that may not have ended
+}
+
+// toldMessage is a message with all that was done to it.
+type toldMessage struct {
+	id, parent, role string
+	greeting         bool
+	beside           bool // created for a text beside another reply: it is deleted if it gets none
+	written          bool // it has a text for sure
+	deletedBy        int  // command; 0 = it is not deleted
+	wasDeleted       bool
+	acts             []act
+}
+
+// byItself is the command that deletes a message that was created for a text and got none.
+const byItself = -1
+
+// act is one thing done to a message: a text was asked for, or replaced, or chosen, or
+// deleted, or deleted ones were restored.
+type act struct {
+	generation   string
+	edited, text string // swipe
+	dropped      string // swipe
+	chosen       string // swipe
+	undrop       bool
+}
+
+func newTold() *told { return &told{messages: map[string]*toldMessage{}} }
+
+func (m *toldMessage) live() bool { return m.deletedBy == 0 }
+
+// sure reports whether it is known that a message exists or is deleted.
+func (o *told) sure(m *toldMessage) bool { return !m.beside || m.written || !m.live() }
+
+// add notes a message that was created below one of parents.
+func (o *told) add(m *wireMessage, role string, parents ...string) error {
+	if m == nil {
+		return fmt.Errorf("no message was created")
+	}
+	parent := ""
+	if m.ParentID != nil {
+		parent = *m.ParentID
+	}
+	if o.messages[m.ID] != nil || m.Role != role || !slices.Contains(parents, parent) {
+		return fmt.Errorf("a new message of the %s below one of %v is %+v", role, parents, m)
+	}
+	added := &toldMessage{id: m.ID, parent: parent, role: role, greeting: m.Greeting}
+	for _, s := range m.Swipes {
+		added.acts = append(added.acts, act{edited: s.ID, text: s.Text})
+		added.written = true
+	}
+	o.messages[m.ID], o.order = added, append(o.order, added)
+	return nil
+}
+
+// shows notes that a branch is shown that ends in a message.
+func (o *told) shows(id string) { o.heads = []string{id} }
+
+// mayShow notes that a message is shown when it is complete.
+func (o *told) mayShow(id string) { o.heads = append(o.heads, id) }
+
+// edited notes another text of the shown swipe.
+func (m *toldMessage) edited(now *wireMessage, text string) error {
+	if now == nil || now.ID != m.id || now.Text != text {
+		return fmt.Errorf("message %s edited to %q is %+v", m.id, text, now)
+	}
+	m.acts, m.written = append(m.acts, act{edited: now.Swipes[now.SwipeIndex].ID, text: text}), true
+	return nil
+}
+
+func (o *told) children(m *toldMessage) []*toldMessage {
+	var children []*toldMessage
+	for _, c := range o.order {
+		if c.parent == m.id {
+			children = append(children, c)
+		}
+	}
+	return children
+}
+
+func (o *told) followed(m *toldMessage) bool {
+	return slices.ContainsFunc(o.children(m), (*toldMessage).live)
+}
+
+// subtree returns a message and those of its descendants that ok accepts.
+func (o *told) subtree(first *toldMessage, ok func(*toldMessage) bool) []*toldMessage {
+	all := []*toldMessage{first}
+	for _, c := range o.children(first) {
+		for _, m := range o.subtree(c, ok) {
+			if m != c || ok(c) {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// deleted notes a delete by a command, or a restore (0), of these messages.
+func (o *told) deleted(all []*toldMessage, got deletion, by int) error {
+	want := map[string]bool{}
+	for _, m := range all {
+		want[m.id] = true
+	}
+	for _, id := range got.MessageIDs {
+		m := o.messages[id]
+		if m == nil || !want[id] && o.sure(m) {
+			return fmt.Errorf("%s was deleted or restored unasked, with %v", id, want)
+		}
+		delete(want, id)
+		m.deletedBy, m.wasDeleted = by, true
+	}
+	for id := range want {
+		if o.sure(o.messages[id]) {
+			return fmt.Errorf("%s was not deleted or restored, but %v", id, got.MessageIDs)
+		}
+	}
+	o.heads = slices.DeleteFunc(o.heads, func(id string) bool { return o.messages[id] == nil || !o.messages[id].beside })
+	o.mayShow(got.HeadID)
+	return nil
+}
+
+// verify compares the stored conversation with what was told.
+func (w *talker) verify(t *testing.T, tx nodest.Tx) {
+	t.Helper()
+	stored := map[string]*chat.Message{}
+	for queue := []string{""}; len(queue) > 0; queue = queue[1:] {
+		children, err := tx.Chats.Children(w.conversation, queue[0])
+		require.NoError(t, err)
+		for _, m := range children {
+			queue = append(queue, m.ID)
+			stored[m.ID] = m
+		}
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(w.messages)), slices.Collect(maps.Keys(stored)),
+		"messages of %s that were acknowledged, and that are stored", w.conversation)
+	last := int64(0)
+	for _, m := range w.order {
+		s := stored[m.id]
+		require.Equal(t, []any{m.parent, m.role}, []any{s.ParentID, s.Role}, "message %s", m.id)
+		require.Greater(t, s.Seq, last, "the order of message %s", m.id)
+		last = s.Seq
+		texts := m.verifyTexts(t, tx, s)
+		if m.beside && m.live() && texts == 0 {
+			m.deletedBy = byItself
+		}
+		require.Equal(t, m.live(), s.DeletedAt == nil, "message %s, deleted by %d: %+v", m.id, m.deletedBy, m)
+		if m.role == chat.RoleAssistant {
+			require.Contains(t, []string{chat.StatusComplete, chat.StatusCancelled, chat.StatusInterrupted}, s.Status, "message %s", m.id)
+		}
+	}
+}
+
+// verifyTexts checks that a message has exactly the texts that were asked for or typed, that
+// each was continued by what was asked for once, and which one is shown.
+func (m *toldMessage) verifyTexts(t *testing.T, tx nodest.Tx, s *chat.Message) int {
+	t.Helper()
+	texts, dropped, chosen := map[string]string{}, map[string]bool{}, ""
+	for _, a := range m.acts {
+		switch {
+		case a.generation != "":
+			g, err := tx.Generation(a.generation)
+			require.NoError(t, err)
+			require.Equal(t, m.id, g.MessageID, "generation %s", g.ID)
+			before, known := texts[g.SwipeID]
+			switch {
+			case !g.HasText():
+				require.NotEqual(t, chat.GenDone, g.Status, "a generation without a text is done")
+			case g.Kind != chat.KindContinue:
+				require.False(t, known, "generation %s replaced a text", g.ID)
+				texts[g.SwipeID] = g.Text
+				if chosen == "" || g.Status == chat.GenDone || g.Status == chat.GenCancelled {
+					chosen = g.SwipeID
+				}
+			default:
+				require.True(t, !known || before == g.Base, "generation %s continued %q, the text was %q", g.ID, g.Base, before)
+				texts[g.SwipeID] = g.Base + g.Text
+			}
+		case a.edited != "":
+			texts[a.edited], chosen = a.text, a.edited
+		case a.undrop:
+			clear(dropped)
+		default:
+			chosen = a.chosen
+			if a.dropped != "" {
+				dropped[a.dropped] = true
+			}
+		}
+	}
+	got, gone := map[string]string{}, map[string]bool{}
+	for i, v := range s.Swipes {
+		require.NotContains(t, got, v.ID, "message %s has a swipe twice", m.id)
+		got[v.ID] = v.Text
+		if v.Deleted {
+			gone[v.ID] = true
+		}
+		if i == s.SwipeIndex {
+			require.Equal(t, chosen, v.ID, "the swipe of message %s that is shown, after %+v", m.id, m.acts)
+		}
+	}
+	require.Equal(t, texts, got, "the texts of message %s, after %+v", m.id, m.acts)
+	require.Equal(t, dropped, gone, "the deleted swipes of message %s", m.id)
+	return len(texts)
+}
+
+// compare compares what REST tells of the conversation with what clients know from events.
+func (w *talker) compare(t *testing.T, c *client, mirrors []*mirror) {
+	t.Helper()
+	var conv wireChat
+	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+w.conversation, nil, &conv))
+	require.NotNil(t, conv.HeadID)
+	require.Contains(t, w.heads, *conv.HeadID, "the shown branch of %s", w.conversation)
+	for _, r := range mirrors {
+		require.Equal(t, *conv.HeadID, *r.chats[w.conversation].HeadID, "the shown branch of %s, from events", w.conversation)
+	}
+	for _, m := range w.order {
+		var now json.RawMessage
+		err := c.call(t.Context(), http.MethodGet, "/api/v1/messages/"+m.id, nil, &now)
+		require.True(t, err == nil && m.live() || !m.live() && fault.Is(err, fault.NotFound), "message %s, deleted by %d: %v", m.id, m.deletedBy, err)
+		for _, r := range mirrors {
+			require.Equal(t, !m.live(), r.chats[w.conversation].deleted[m.id], "message %s is deleted, from events", m.id)
+			if m.live() {
+				require.Equal(t, withoutRev(t, now, m), withoutRev(t, r.raw[m.id], m), "message %s, from REST and from events", m.id)
+			}
+		}
+	}
+}
+
+// withoutRev decodes a message. The rev of one that was deleted and restored is in no event.
+func withoutRev(t *testing.T, message json.RawMessage, m *toldMessage) map[string]any {
+	t.Helper()
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(message, &fields), "message %s: %s", m.id, message)
+	if m.wasDeleted {
+		delete(fields, "rev")
+	}
+	return fields
+}
