@@ -26,7 +26,7 @@ func TestPageSettingsStorage(t *testing.T) {
 	shows("characters", "1 of 2")
 	waitJS(t, ctx, "nothing is full", `!document.querySelector("[data-section] .pill")`)
 	waitJS(t, ctx, "the tokens of today", `/^Tokens today\s+[\d,]+ of 4,000/.test(document.querySelector("[data-kind=tokensPerDay]").innerText) &&
-		document.querySelector("[data-kind=tokensPerDay] meter").value > 10`)
+		document.querySelector("[data-kind=tokensPerDay] [role=meter]").ariaValueNow > 10`)
 
 	api(t, p, http.MethodPost, "/characters", map[string]any{"roleCard": map[string]any{"name": "Tom"}}, nil)
 	var me struct{ ID string }
@@ -84,6 +84,11 @@ func TestPageSaysWhichLimitIsReached(t *testing.T) {
 	waitJS(t, ctx, "the page", `document.querySelector("`+compose+`")`)
 	dropFiles(t, ctx, "alice.json", aliceCard)
 	noted(t, ctx, "已达到上限：角色最多 1。请删除不再需要的内容，或请服务器的所有者提高上限。")
+	dropFiles(t, ctx, "towns.json", `{"entries": {"0": {"key": ["tower"], "content": "Old.", "group": "a"}}}`)
+	noted(t, ctx, "1 条说明")
+	clickText(t, ctx, "查看")
+	waitJS(t, ctx, "the remark", `document.querySelector("dialog details")?.textContent.includes("此内容不起作用（groups are ignored")`)
+	click(t, ctx, "dialog header button")
 	sendInPage(t, ctx, "And back?")
 	waitJS(t, ctx, "no tokens", `document.querySelector("article[data-status=error]")?.innerText.includes("今日的 10 词元已用完。")`)
 	p.stop(t)
@@ -146,6 +151,23 @@ func TestPageImportsAgain(t *testing.T) {
 	clickIn(t, ctx, "dialog", "Try again")
 	noted(t, ctx, "World book “Two” was imported.")
 	waitJS(t, ctx, "the other one stays", `document.querySelectorAll("dialog li .error").length == 1 && keys[1] == keys[2]`)
+
+	click(t, ctx, "dialog header button")
+	var made struct{ Character struct{ ID string } }
+	api(t, p, http.MethodPost, "/characters/sample", nil, &made)
+	answer(`[{code: "rate_limited", status: 429, retry: "later", detail: "wait a little"}]`)
+	goTo(t, ctx, "/memory/"+made.Character.ID, pressable("Add a memory"))
+	click(t, ctx, "main > header [aria-haspopup=menu]")
+	clickIn(t, ctx, "[role=menu]", "Import…")
+	waitJS(t, ctx, "choosing a file", `(() => {
+		const input = document.querySelector("dialog input[type=file]"), files = new DataTransfer()
+		files.items.add(new File(['{"text": "Ana keeps bees."}'], "facts.jsonl"))
+		input.files = files.files
+		return input.dispatchEvent(new Event("change", {bubbles: true}))
+	})()`)
+	waitJS(t, ctx, "why it failed", `document.querySelector("dialog p[role=alert]")?.innerText == "facts.jsonl: wait a little"`)
+	clickIn(t, ctx, "dialog", "Try again")
+	waitJS(t, ctx, "imported", `document.querySelector("dialog .done") && !document.querySelector("dialog p[role=alert]") && keys.length == 2 && keys[0] == keys[1]`)
 
 	var books struct{ Items []struct{ Name string } }
 	api(t, p, http.MethodGet, "/worldbooks", nil, &books)
