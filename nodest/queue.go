@@ -184,22 +184,9 @@ func parallel(limits UserLimits, opts Options) int {
 // checkQuota returns QuotaExceeded when the user's tokens of today (UTC) are used up, or may be
 // once what reserved tokens has ended.
 func checkQuota(tx Tx, limits UserLimits, opts Options, reserved int64) error {
-	limit := limits.TokensPerDay
-	if limit == 0 {
-		limit = opts.TokensPerDay
-	}
-	if limit <= 0 {
-		return nil
-	}
-	now := tx.Now().UTC()
-	today := now.Format(time.DateOnly)
-	rows, err := tx.Usage(today, today)
-	if err != nil {
+	used, limit, err := tokensOfToday(tx, limits, opts)
+	if err != nil || limit <= 0 {
 		return err
-	}
-	var used int64
-	for _, r := range rows {
-		used += r.PromptTokens + r.CompletionTokens
 	}
 	switch {
 	case used+reserved < limit:
@@ -208,9 +195,24 @@ func checkQuota(tx Tx, limits UserLimits, opts Options, reserved int64) error {
 		return fault.New(fault.QuotaExceeded, "the rest of today's limit of %d tokens is reserved for replies and background requests that are running", limit).
 			With("quota", "tokensPerDay").With("limit", limit).With("used", used).With("reserved", reserved).After(reservedRetry)
 	}
+	now := tx.Now().UTC()
 	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, time.UTC)
 	return fault.New(fault.QuotaExceeded, "today's limit of %d tokens is used up", limit).
 		With("quota", "tokensPerDay").With("limit", limit).With("used", used).After(tomorrow.Sub(now))
+}
+
+// tokensOfToday returns how many tokens the user has used today (UTC), and the limit; 0 = none.
+func tokensOfToday(tx Tx, limits UserLimits, opts Options) (used, limit int64, err error) {
+	limit = cmp.Or(limits.TokensPerDay, opts.TokensPerDay)
+	if limit <= 0 {
+		return 0, 0, nil
+	}
+	today := tx.Now().UTC().Format(time.DateOnly)
+	rows, err := tx.Usage(today, today)
+	for _, r := range rows {
+		used += r.PromptTokens + r.CompletionTokens
+	}
+	return used, limit, err
 }
 
 // reservedRetry is how long a client waits before it tries again when all tokens are reserved.

@@ -28,6 +28,20 @@ func (e *Engine) Usage(ctx context.Context, userID, from, to string) ([]UsageRow
 	return rows, err
 }
 
+// TokensToday returns how many tokens the user has used today (UTC), and how many a day may
+// have; without a limit both are 0.
+func (e *Engine) TokensToday(ctx context.Context, userID string) (used, limit int64, err error) {
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		limits, err := tx.Limits()
+		if err != nil {
+			return err
+		}
+		used, limit, err = tokensOfToday(tx, limits, e.opts)
+		return err
+	})
+	return used, limit, err
+}
+
 // UsageByUser returns what each user used, by id; from and to are as in Usage, limit is 1 to 200,
 // 0 = 50. The caller checks that an owner asks.
 func (e *Engine) UsageByUser(ctx context.Context, from, to, cursor string, limit int) (*op.Page[UserUsage], error) {

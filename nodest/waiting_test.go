@@ -138,6 +138,9 @@ func TestQuota(t *testing.T) {
 	if e.RetryAfter != 12*time.Hour {
 		t.Errorf("retry after %v, want until midnight", e.RetryAfter)
 	}
+	if used, limit, err := s.TokensToday(t.Context(), ann); used != 11 || limit != 11 || err != nil {
+		t.Errorf("%d of %d tokens, %v", used, limit, err)
+	}
 	if now, _ := s.Chats.Conversation(t.Context(), ann, c.ID); s.message(now.HeadID).Text() != "Fine." {
 		t.Error("the refused message was stored")
 	}

@@ -229,7 +229,15 @@ func (s *Server) logout(c echo.Context, who *account.Identity) (any, error) {
 }
 
 func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
-	quotas, err := s.Accounts.Quotas(c.Request().Context(), who.User.ID)
+	ctx := c.Request().Context()
+	quotas, err := s.Accounts.Quotas(ctx, who.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	tokens, limit, err := s.Engine.TokensToday(ctx, who.User.ID)
+	if limit > 0 {
+		quotas["tokensPerDay"] = account.Quota{Used: tokens, Limit: limit}
+	}
 	return struct {
 		wireUser
 		Quotas map[string]account.Quota `json:"quotas"`

@@ -41,8 +41,13 @@ func TestSignInAndOut(t *testing.T) {
 	}
 	bearer := "Authorization: Bearer " + got["token"].(string)
 	quotas := h.rest("GET", "/me", "", bearer).wants(t, 200)["quotas"].(map[string]any)
-	if used := quotas["conversations"].(map[string]any)["used"]; used != 0.0 || len(quotas) < 10 {
+	if used := quotas["conversations"].(map[string]any)["used"]; used != 0.0 || len(quotas) < 10 || quotas["tokensPerDay"] != nil {
 		t.Errorf("quotas: %v", quotas)
+	}
+	h.rest("PATCH", "/users/"+mia.ID, `{"limits":{"tokensPerDay":5000}}`).wants(t, 200)
+	quotas = h.rest("GET", "/me", "", bearer).wants(t, 200)["quotas"].(map[string]any)
+	if day, _ := quotas["tokensPerDay"].(map[string]any); day["used"] != 0.0 || day["limit"] != 5000.0 {
+		t.Errorf("tokens of the day: %v", day)
 	}
 	if me := h.rest("GET", "/me", "", bearer).wants(t, 200); me["username"] != "Mia" || me["role"] != "member" {
 		t.Errorf("me: %v", me)

@@ -215,7 +215,7 @@ func (a *accessPage) views() []accessView {
 	for i, tab := range []string{"Left out", "Changes", "Reply"} {
 		views = append(views, accessView{"prompt " + tab, "/prompts/" + a.reply, []string{fmt.Sprintf(`document.querySelectorAll("[role=tab]")[%d]`, i+1)}, found("[role=tabpanel]")})
 	}
-	for _, section := range []string{"general", "models", "search", "usage", "account", "people", "server"} {
+	for _, section := range []string{"general", "models", "search", "usage", "storage", "account", "people", "server"} {
 		views = append(views, accessView{"settings " + section, "/settings/" + section, nil, found("[data-section=" + section + "] section.card")})
 	}
 	if a.phone {

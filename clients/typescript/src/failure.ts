@@ -36,6 +36,6 @@ export async function failureOf(answer: Response): Promise<Failure> {
   // Of a proxy: the server did not get the call, or its answer was lost.
   const { status } = answer
   const retry = status === 429 ? 'later' : status >= 500 ? 'same' : 'no'
-  const code = status === 401 ? 'unauthenticated' : status === 429 ? 'rate_limited' : 'internal'
+  const code = ({ 401: 'unauthenticated', 413: 'too_large', 429: 'rate_limited' } as const)[status] ?? 'internal'
   return new Failure({ code, status, retry, retryAfterMs: 1000 * Number(answer.headers.get('Retry-After')) || 0, detail: `The server answered ${status}.` })
 }

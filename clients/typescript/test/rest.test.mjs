@@ -61,15 +61,16 @@ test('problems become Failures', async () => {
 
 test('answers of a proxy become Failures', async (t) => {
   const pass = fakeTimers(t)
-  const { rest: r, calls } = rest(new Response('<h1>Not found</h1>', { status: 404 }), new Response('', { status: 401 }), new Response('', { status: 429, headers: { 'Retry-After': '3' } }), new Response('<h1>Bad gateway</h1>', { status: 502 }), json({ id: 'u' }))
+  const { rest: r, calls } = rest(new Response('<h1>Not found</h1>', { status: 404 }), new Response('', { status: 401 }), new Response('', { status: 413 }), new Response('', { status: 429, headers: { 'Retry-After': '3' } }), new Response('<h1>Bad gateway</h1>', { status: 502 }), json({ id: 'u' }))
   await assert.rejects(r.get('/me'), { code: 'internal', status: 404, retry: 'no' })
   await assert.rejects(r.get('/me'), { code: 'unauthenticated', status: 401 })
+  await assert.rejects(r.get('/me'), { code: 'too_large', status: 413, retry: 'no' })
   await assert.rejects(r.get('/me'), { code: 'rate_limited', retry: 'later', retryAfterMs: 3000 })
   const again = r.get('/me')
   await settle()
   await pass(500)
   assert.deepEqual(await again, { id: 'u' })
-  assert.equal(calls.length, 5)
+  assert.equal(calls.length, 6)
 })
 
 test('a call is made again under its key, with its body', async (t) => {

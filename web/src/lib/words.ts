@@ -4,6 +4,7 @@ import type { Code, Failure } from '@nodest/client'
 import { labelAt } from './fields'
 import { plain } from './format'
 import { language, words } from './language.svelte'
+import { exceeded } from './quotas'
 
 export const common = words(
   {
@@ -45,6 +46,7 @@ export const common = words(
     dismiss: 'Dismiss',
     nameless: 'A character needs a name.',
     required: (label: string) => `“${label}” must not be empty.`,
+    tryAgain: 'Try again',
     unsaved: 'Not saved yet',
     saved: 'Saved',
   },
@@ -87,15 +89,17 @@ export const common = words(
     dismiss: '关闭提示',
     nameless: '角色需要一个名字。',
     required: (label: string) => `“${label}”不能为空。`,
+    tryAgain: '重试',
     unsaved: '尚未保存',
     saved: '已保存',
   },
 )
 
 // The server explains errors in English; these say the same in general words.
-const chinese: Partial<Record<Code, string>> = {
+const chinese: Record<Code, string> = {
   network: '无法连接服务器。',
   bad_request: '请求无效。',
+  unknown_command: '服务器不认识此操作，请重新加载页面。',
   invalid_field: '有一项内容无效。',
   unauthenticated: '请先登录。',
   token_expired: '登录已过期，请重新登录。',
@@ -108,13 +112,15 @@ const chinese: Partial<Record<Code, string>> = {
   precondition_failed: '内容已在别处更改，请重新加载。',
   too_large: '内容过大。',
   unsupported_media_type: '不支持这种文件类型。',
+  key_reused: '此操作与先前的另一操作冲突，请重试。',
   unsupported_card: '无法读取该角色卡。',
   invalid_world_book: '无法读取该世界书。',
   invalid_import: '无法导入该文件。',
   newer_version: '该文件由更新的版本生成。',
-  rate_limited: '操作过于频繁，请稍后再试。',
+  rate_limited: '服务器暂时无法接受此请求，请稍后再试。',
   too_many_generations: '同时生成的回复过多。',
   quota_exceeded: '额度已用完。',
+  cancelled: '已取消。',
   internal: '服务器出错。',
   storage_full: '服务器存储空间已满。',
   storage_busy: '服务器的数据库繁忙，请重试。',
@@ -128,6 +134,7 @@ const chinese: Partial<Record<Code, string>> = {
   blocked_by_provider: '内容被模型服务的安全策略拦截。',
   empty_reply: '模型没有给出内容。',
   context_too_large: '提示词超出模型的上下文。',
+  page_unreadable: '无法读取该网页。',
   shutting_down: '服务器正在重启。',
 }
 
@@ -141,13 +148,18 @@ const chineseFields: Record<string, string> = {
   unknown: '无法识别。',
   format: '格式不正确。',
   encoding: '含有无法使用的字符。',
+  wrong: '不正确。',
+  length: '长度超出允许的范围。',
+  invalid: '不能使用这个值。',
 }
 
 /**
  * errorText describes an error in the language of the page. Fields have the labels of
  * the form that is shown. The message may come from a provider.
  */
-export function errorText(e: Pick<Failure, 'code' | 'message'> & { errors?: Failure['errors'] }): string {
+export function errorText(e: Pick<Failure, 'code' | 'message'> & Partial<Pick<Failure, 'errors' | 'details'>>): string {
+  const limit = e.code === 'quota_exceeded' && e.details ? exceeded(e.details) : ''
+  if (limit) return limit
   const field = e.errors?.[0]
   if (field?.code === 'required' && e.code === 'unsupported_card') return common.nameless
   const label = field && labelAt(field.field)
@@ -157,3 +169,6 @@ export function errorText(e: Pick<Failure, 'code' | 'message'> & { errors?: Fail
   const general = language.current === 'zh' && Object.hasOwn(chinese, e.code) ? chinese[e.code] : ''
   return general ? (e.code === 'network' ? general : `${general}（${message}）`) : message
 }
+
+/** storedText is errorText of an error that the server has stored. */
+export const storedText = (e: { code: Code; detail: string; details?: Failure['details'] }) => errorText({ ...e, message: e.detail })

@@ -4,7 +4,7 @@ import { SvelteMap } from 'svelte/reactivity'
 import { Failure, type Commands, type components, type End } from '@nodest/client'
 import { attempt, notes, succeeds } from '../lib/notes.svelte'
 import type { Message, Reply, Swipe } from '../lib/types'
-import { common, errorText } from '../lib/words'
+import { common, storedText } from '../lib/words'
 import { chatWords } from '../views/chat/words'
 import { chats } from './chats.svelte'
 import { client, connection, listen, replies, rest } from './server'
@@ -91,7 +91,7 @@ export class OpenChat {
         if (e.ev === 'message.deleted' || e.ev === 'message.restored') void this.load()
         if (e.ev === 'chat.updated') this.head(e.data.conversation.headId)
         if (e.ev === 'gen.failed' && this.messages.find((m) => m.id === e.messageId)?.status !== 'error') {
-          notes.show(errorText({ code: e.data.error.code, message: e.data.error.detail }), { kind: 'error' })
+          notes.show(storedText(e.data.error), { kind: 'error' })
         }
       },
     })

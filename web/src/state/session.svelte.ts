@@ -2,10 +2,10 @@
 
 import { Failure, type State } from '@nodest/client'
 import { go } from '../lib/router.svelte'
-import type { User } from '../lib/types'
+import type { Me } from '../lib/types'
 import { connection, listen, rest, start } from './server'
 
-let user = $state<User | null>(null)
+let user = $state<Me | null>(null)
 let signedIn = $state<boolean | null>(null) // null = not known yet
 let problem = $state<Failure | null>(null)
 let state = $state<State>('connecting')

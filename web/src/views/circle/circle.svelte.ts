@@ -2,7 +2,7 @@
 
 import { attempt, notes, succeeds } from '../../lib/notes.svelte'
 import { plain } from '../../lib/format'
-import { common, errorText } from '../../lib/words'
+import { common, storedText } from '../../lib/words'
 import { characters } from '../../state/characters.svelte'
 import { session } from '../../state/session.svelte'
 import { listen, rest } from '../../state/server'
@@ -28,7 +28,7 @@ export class Circle {
       event: (e) => {
         if (e.ev === 'circle.relationship' || e.ev === 'circle.message' || e.ev === 'character.updated' || e.ev === 'character.deleted') this.touch()
         if (e.ev.startsWith('circle.')) this.spent++
-        if (e.ev === 'circle.failed' && e.data.error.code === 'not_configured') notes.show(errorText({ code: e.data.error.code, message: e.data.error.detail }), { kind: 'error' })
+        if (e.ev === 'circle.failed' && e.data.error.code === 'not_configured') notes.show(storedText(e.data.error), { kind: 'error' })
       },
     })
     void this.read()

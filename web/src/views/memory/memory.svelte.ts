@@ -136,12 +136,15 @@ export class Memory {
     return this.do(() => rest.post('/characters/{id}/memories/forget', { path: this.path, body: what }))
   }
 
-  async import(file: File): Promise<Imported | undefined> {
+  /** import rejects with a Failure. The same key may be used again for the same file. */
+  async import(file: File, key: string): Promise<Imported> {
     const form = new FormData()
     form.append('file', file)
-    const got = await attempt(() => rest.post('/characters/{id}/memories/import', { path: this.path, body: form }))
-    this.touch()
-    return got
+    try {
+      return await rest.post('/characters/{id}/memories/import', { path: this.path, body: form, key })
+    } finally {
+      this.touch()
+    }
   }
 
   get exportURL() {

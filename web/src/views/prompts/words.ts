@@ -113,7 +113,11 @@ export const promptWords = words(
     warningCodes: {
       slow_pattern: 'A regex script took too long. It is off until you edit it.',
       invalid_pattern: 'A regex script has a pattern that cannot be used.',
+      too_many_keys: 'The world books have too many keys together. Those of the last entries were not looked for.',
       memory_unavailable: 'Memories could not be searched.',
+      memory_incomplete: 'The memory is still being loaded. Only a part of it was searched.',
+      knowledge_unavailable: 'The documents of the character could not be read.',
+      tools_unavailable: 'A server whose tools the character may use does not answer.',
       search_unavailable: 'The web could not be searched.',
       history_dropped: 'No earlier message of the chat fits the token budget.',
       text_gone: 'Some texts of this request are no longer stored.',
@@ -322,7 +326,11 @@ export const promptWords = words(
     warningCodes: {
       slow_pattern: '有正则脚本耗时过长，编辑之前不再运行。',
       invalid_pattern: '有正则脚本的表达式无法使用。',
+      too_many_keys: '世界书的关键词总量过多，靠后条目的关键词未作匹配。',
       memory_unavailable: '无法检索记忆。',
+      memory_incomplete: '记忆仍在载入，只检索了其中一部分。',
+      knowledge_unavailable: '无法读取该角色的文档。',
+      tools_unavailable: '该角色可用的某个工具服务器没有响应。',
       search_unavailable: '无法联网搜索。',
       history_dropped: '更早的聊天消息都放不进词元预算。',
       text_gone: '这次请求的部分文字已不再保存。',

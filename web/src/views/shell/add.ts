@@ -1,10 +1,11 @@
 // What comes into the page from outside: files of any kind, and the sample.
 
-import { Failure, type Answer } from '@nodest/client'
+import { Failure, newKey, type Answer } from '@nodest/client'
+import { findingText } from '../../lib/findings'
 import { plain } from '../../lib/format'
 import { attempt, notes } from '../../lib/notes.svelte'
 import { go, route } from '../../lib/router.svelte'
-import { errorText } from '../../lib/words'
+import { common, errorText } from '../../lib/words'
 import { characters } from '../../state/characters.svelte'
 import { chats } from '../../state/chats.svelte'
 import { resources } from '../../state/resources.svelte'
@@ -22,14 +23,23 @@ export async function addSample() {
 
 let busy: Promise<void> = Promise.resolve()
 
-/** addFiles imports files of any kind, one after another, and shows what became of each. */
-export function addFiles(files: File[]) {
-  if (files.length > 0) busy = busy.catch(() => {}).then(() => addAll(files))
+/** A file to import. When it is tried again, its key shows the server whether it was stored. */
+interface Job {
+  file: File
+  key: string
+  owner: { characterId?: string; conversationId?: string }
 }
 
-async function addAll(files: File[]) {
+/** addFiles imports files of any kind, one after another, and shows what became of each. */
+export const addFiles = (files: File[]) => enqueue(files.map((file) => ({ file, key: newKey(), owner: {} })))
+
+function enqueue(jobs: Job[]) {
+  if (jobs.length > 0) busy = busy.catch(() => {}).then(() => addAll(jobs))
+}
+
+async function addAll(files: Job[]) {
   const done: Added[] = []
-  const note = files.length > 1 || files[0]!.size > 1 << 20 ? notes.show(shell.importing(files.length), { lasting: true }) : 0
+  const note = files.length > 1 || files[0]!.file.size > 1 << 20 ? notes.show(shell.importing(files.length), { lasting: true }) : 0
   try {
     for (const file of files) done.push(await add(file))
   } finally {
@@ -38,7 +48,7 @@ async function addAll(files: File[]) {
   const [one] = done
   if (!one) return
   if (done.length > 1) return added.show(done)
-  if (one.problem) return void notes.show(shell.failedFile(one.file, one.problem), { kind: 'error' })
+  if (one.problem) return void notes.show(shell.failedFile(one.file, one.problem), { kind: 'error', ...(one.again && { action: { label: common.tryAgain, run: one.again } }) })
   const text = shell.importedTo(shell.imported[one.kind] ?? one.kind, one.name)
   if (one.warnings.length > 0) notes.show(`${text} ${shell.warnings(one.warnings.length)}.`, { action: { label: shell.show, run: () => added.show(done) } })
   else notes.show(text, one.to ? { action: { label: shell.show, run: () => go(one.to) } } : {})
@@ -46,7 +56,7 @@ async function addAll(files: File[]) {
   if (one.kind === 'character' && !/^\/(characters|library)/.test(route.path)) await chats.create(one.to.split('/').at(-1)!)
 }
 
-async function add(file: File, owner: { characterId?: string; conversationId?: string } = {}): Promise<Added> {
+async function add({ file, key, owner }: Job): Promise<Added> {
   const form = new FormData()
   form.append('file', file)
   for (const [name, id] of Object.entries(owner)) form.append(name, id)
@@ -54,15 +64,16 @@ async function add(file: File, owner: { characterId?: string; conversationId?: s
   const refused = (problem: string, kind = '') => ({ file: name, kind, name, to: '', warnings: [], problem })
   if (!(await readable(file))) return refused(shell.unreadableFile)
   try {
-    return taken(name, await rest.post('/import', { body: form }))
+    return taken(name, await rest.post('/import', { body: form, key }))
   } catch (e) {
     if (!(e instanceof Failure)) throw e
     const field = e.errors[0]?.field
     if (e.code === 'invalid_field' && (field === 'characterId' || field === 'conversationId') && !owner[field]) {
       const kind = String(e.details['kind'] ?? '')
       const id = await added.ask({ file: name, kind, field, named: String(e.details['name'] ?? '') })
-      return id ? add(file, { ...owner, [field]: id }) : refused(field === 'characterId' ? shell.noCharacterChosen : shell.noChatChosen, kind)
+      return id ? add({ file, key: newKey(), owner: { ...owner, [field]: id } }) : refused(field === 'characterId' ? shell.noCharacterChosen : shell.noChatChosen, kind)
     }
+    if (e.retry !== 'no') return { ...refused(errorText(e)), again: () => enqueue([{ file, key, owner }]) }
     return refused((await isBackup(file)) ? shell.backupFile : e.details['as'] ? shell.unknownFile : errorText(e))
   }
 }
@@ -75,7 +86,7 @@ const isBackup = async (file: File) => /\.zip$/i.test(file.name) && (await file.
 
 /** taken puts what was imported into the lists, and says where it is. */
 function taken(file: string, got: Answer<'post', '/import'>): Added {
-  const say = (kind: string, name: string, to: string): Added => ({ file, kind, name: plain((name || file).slice(0, 200)), to, warnings: got.warnings.map((w) => w.detail), problem: '' })
+  const say = (kind: string, name: string, to: string): Added => ({ file, kind, name: plain((name || file).slice(0, 200)), to, warnings: got.warnings.map(findingText), problem: '' })
   if ('character' in got) {
     characters.put(got.character)
     return say('character', got.character.name, '/characters/' + got.id)

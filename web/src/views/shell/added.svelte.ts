@@ -9,6 +9,8 @@ export interface Added {
   warnings: string[]
   /** Why it was not imported; empty = it was. */
   problem: string
+  /** Tries again, if that can help. */
+  again?: () => void
 }
 
 export interface Question {
@@ -32,6 +34,10 @@ export const added = {
   /** show adds to what is shown already. */
   show(list: Added[]) {
     results = [...results, ...list]
+  },
+  /** drop takes away one that is tried again. */
+  drop(one: Added) {
+    results = results.filter((other) => other !== one)
   },
   close() {
     results = []

@@ -1,0 +1,47 @@
+// What the server finds in documents: remarks on imported files, and what a check reports.
+
+import { plain } from './format'
+import { language } from './language.svelte'
+
+// The server describes findings exactly, in English; these say the same in general words.
+const chinese: Record<string, string> = {
+  asset_dropped: '有附带资源无法读取或过大，未导入',
+  assets_dropped: '附带资源未导入',
+  damaged_chunk: '图片中有损坏的角色卡数据，已忽略',
+  duplicate_identifier: '标识符重复，只有第一个有效',
+  empty: '内容为空',
+  first_only: '文件中有多段聊天，只读取了第一段',
+  invalid_character: '已移除无效字符',
+  invalid_pattern: '正则表达式无法使用',
+  invalid_utf8: '已替换无效的 UTF-8 字节',
+  invalid_world_book: '内嵌的世界书无效，未使用',
+  matches_everything: '几乎在每条消息中都会命中',
+  matches_often: '在大多数聊天中都会命中',
+  missing_book: '角色卡使用的世界书不在文件中，请另行导入并绑定',
+  name_changed: '名称已更改',
+  name_mirrored: '使用了外层的名称',
+  needs_note: '仅在聊天有作者注释时使用',
+  newer_version: '由更新的版本生成，按已知版本读取',
+  no_history: '预设未列出聊天记录，将加在末尾',
+  not_imported: '有内容未导入',
+  over_budget: '内容超过建议的词元数',
+  private_field: '已移除作者的网址和密钥',
+  regex_key: '关键词按普通文字匹配，不作为正则表达式',
+  slow_pattern: '正则表达式可能很慢',
+  switched_on: '设置中的正则脚本原为关闭，现已开启',
+  unknown_identifier: '列表引用了不存在的标识符',
+  unknown_macro: '未知的宏，将原样发送',
+  unknown_position: '该位置的条目不会被使用',
+  unknown_spec: '未知的角色卡版本，按 V3 读取',
+  unlisted_field: '预设未列出此字段，将加在聊天之前',
+  unreachable: '永远不会被使用',
+  unsafe_path: '有路径不安全的文件，未导入',
+  unused_field: '此内容不起作用',
+  unusable_picture: '头像图片无法使用',
+}
+
+/** findingText describes a finding in the language of the page. */
+export function findingText(f: { code: string; detail: string }): string {
+  const detail = plain(f.detail.slice(0, 500))
+  return language.current === 'zh' && Object.hasOwn(chinese, f.code) ? `${chinese[f.code]}（${detail}）` : detail
+}

@@ -1,0 +1,68 @@
+// What a user may store and use: the names of the kinds that the server counts, and what
+// to do when a limit is reached.
+
+import type { Failure } from '@nodest/client'
+import { bytes, number, sentences } from './format'
+import { words } from './language.svelte'
+
+export const quotaWords = words(
+  {
+    kinds: {
+      bytes: 'Space',
+      messages: 'Messages',
+      conversations: 'Chats',
+      characters: 'Characters',
+      resources: 'World books, presets, regex scripts and personas',
+      memories: 'Memories',
+      saves: 'Save points',
+      attachments: 'Pictures of posts',
+      posts: 'Posts in the circle',
+      knowledgeBases: 'Knowledge bases',
+      tokensPerDay: 'Tokens today',
+    } as Record<string, string>,
+    reached: (kind: string, limit: string) => `You have reached your limit: ${kind}, at most ${limit}.`,
+    tokensUsed: (limit: string) => `You have used the ${limit} tokens that you have per day.`,
+    tokensReserved: (limit: string) => `What is left of your ${limit} tokens of today is kept for the replies that are being written. Try again when they are finished.`,
+    waitOrAsk: 'You get new ones at midnight UTC. The owner of the server can raise the limit.',
+    deleteOrAsk: 'Delete what you do not need any more, or ask the owner of the server for a higher limit.',
+    deletedCount: 'Deleted chats count for 30 more days.',
+  },
+  {
+    kinds: {
+      bytes: '空间',
+      messages: '消息',
+      conversations: '聊天',
+      characters: '角色',
+      resources: '世界书、预设、正则脚本和人设',
+      memories: '记忆',
+      saves: '存档点',
+      attachments: '动态图片',
+      posts: '朋友圈动态',
+      knowledgeBases: '知识库',
+      tokensPerDay: '今日词元',
+    },
+    reached: (kind: string, limit: string) => `已达到上限：${kind}最多 ${limit}。`,
+    tokensUsed: (limit: string) => `今日的 ${limit} 词元已用完。`,
+    tokensReserved: (limit: string) => `今日 ${limit} 词元的剩余部分已留给正在生成的回复，请等它们结束后再试。`,
+    waitOrAsk: '额度在 UTC 零点恢复。服务器的所有者可以提高上限。',
+    deleteOrAsk: '请删除不再需要的内容，或请服务器的所有者提高上限。',
+    deletedCount: '已删除的聊天在 30 天内仍计入。',
+  },
+)
+
+/** amount is an amount of a kind in words. */
+export const amount = (kind: string, n: number) => (kind === 'bytes' ? bytes(n) : number(n))
+
+/** lingers reports whether a deleted chat still counts to a kind. */
+const lingers = (kind: string) => kind === 'bytes' || kind === 'messages'
+
+/** advice says what to do about a kind of which there is too much. */
+export const advice = (kind: string) => (kind === 'tokensPerDay' ? quotaWords.waitOrAsk : sentences(quotaWords.deleteOrAsk, lingers(kind) ? quotaWords.deletedCount : ''))
+
+/** exceeded says which limit a failure is about, and what to do; empty = it does not name one. */
+export function exceeded({ quota, limit, reserved }: Failure['details']): string {
+  if (typeof quota !== 'string' || typeof limit !== 'number' || !Object.hasOwn(quotaWords.kinds, quota)) return ''
+  const most = amount(quota, limit)
+  if (quota !== 'tokensPerDay') return sentences(quotaWords.reached(quotaWords.kinds[quota]!, most), advice(quota))
+  return reserved ? quotaWords.tokensReserved(most) : sentences(quotaWords.tokensUsed(most), advice(quota))
+}
