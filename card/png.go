@@ -245,10 +245,12 @@ func (im *importer) assetChunks(chunks []pngChunk) error {
 		if err != nil && !fault.Is(err, fault.TooLarge) && !fault.Is(err, fault.UnsupportedCard) {
 			return err
 		}
-		if err == nil {
+		whole := err == nil
+		if whole {
 			data, err = decodeBase64(data)
+			whole = err == nil
 		}
-		if err != nil || path == "" || len(data) > left || len(im.assets) >= im.limits.Files {
+		if !whole || path == "" || len(data) > left || len(im.assets) >= im.limits.Files {
 			im.warn("", "asset_dropped", "an asset of the image is unreadable or too large; it and all later assets were left out")
 			return nil
 		}
