@@ -186,5 +186,8 @@ func CutPresence(db *DB, process string) error {
 // SetFree says how much room the disk has.
 func (db *DB) SetFree(free func() int64) { db.free = func(string) int64 { return free() } }
 
+// Options are those with which the database was opened.
+func (db *DB) Options() Options { return db.opts }
+
 // SetQuotas changes the limits.
 func (db *DB) SetQuotas(q account.Quotas) { db.opts.Quotas = q }

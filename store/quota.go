@@ -287,14 +287,18 @@ func (db *DB) recount(ctx context.Context, userID string) error {
 // errCounted rolls a correction back that another call has made in the meantime.
 var errCounted = errors.New("store: the counters are right already")
 
-// countTable adds the rows and bytes of a table.
-func (s *session) countTable(userID, table string, c countedTable, to map[string]int64) error {
+// sums are the columns items and bytes of a query that counts rows of the table.
+func (c countedTable) sums() string {
 	live := "1"
 	if c.live {
 		live = "CASE WHEN deleted_at IS NULL THEN 1 ELSE 0 END"
 	}
-	n, err := sqldb.Value[struct{ Items, Bytes int64 }](s, "SELECT CAST(COALESCE(SUM("+live+"), 0) AS BIGINT) AS items, CAST(COALESCE(SUM("+
-		sizeOf(c.bytes, "")+"), 0) AS BIGINT) AS bytes FROM "+table+" WHERE user_id = ?", userID)
+	return "CAST(COALESCE(SUM(" + live + "), 0) AS BIGINT) AS items, CAST(COALESCE(SUM(" + sizeOf(c.bytes, "") + "), 0) AS BIGINT) AS bytes"
+}
+
+// countTable adds the rows and bytes of a table.
+func (s *session) countTable(userID, table string, c countedTable, to map[string]int64) error {
+	n, err := sqldb.Value[struct{ Items, Bytes int64 }](s, "SELECT "+c.sums()+" FROM "+table+" WHERE user_id = ?", userID)
 	if c.kind != "" {
 		to[c.kind] += n.Items
 	}

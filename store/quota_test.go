@@ -159,6 +159,31 @@ func TestMaintenanceSetsCountersRight(t *testing.T) {
 	})
 }
 
+func TestCountersCanBeChecked(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		c := e.conversation()
+		if err := e.trySay(c, "tea"); err != nil {
+			e.Fatal(err)
+		}
+		wrong, err := store.CheckCounters(e.Context(), e.db.Options())
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("counters that differ", wrong, []store.Counter(nil))
+		e.update(func(tx nodest.Tx) error {
+			return store.Exec(tx, "UPDATE quotas SET used = used + 1000 WHERE user_id = ? AND kind = 'bytes'", e.user)
+		})
+		e.update(func(tx nodest.Tx) error {
+			return store.Exec(tx, "DELETE FROM quotas WHERE user_id = ? AND kind = 'messages'", e.user)
+		})
+		if wrong, err = store.CheckCounters(e.Context(), e.db.Options()); err != nil || len(wrong) != 2 {
+			e.Fatal(wrong, err)
+		}
+		e.equal("bytes", []any{wrong[0].UserID, wrong[0].Kind, wrong[0].Used, wrong[0].Counted}, []any{e.user, "bytes", int64(1003), int64(3)})
+		e.equal("messages", []any{wrong[1].Kind, wrong[1].Used, wrong[1].Counted}, []any{"messages", int64(0), int64(1)})
+	})
+}
+
 // Counters are set right once, also if several processes find at the same moment that they are not.
 func TestCountersAreSetRightOnce(t *testing.T) {
 	onBothDatabases(t, func(e *env) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -173,7 +174,7 @@ func (p *program) tokenCommand() *cobra.Command {
 }
 
 func (p *program) userCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "user", Short: "Create, list and delete accounts, set passwords", Example: "  nodest user create alice"}
+	cmd := &cobra.Command{Use: "user", Short: "Create, list and delete accounts, set passwords and limits", Example: "  nodest user create alice"}
 	var owner bool
 	create := &cobra.Command{
 		Use: "create NAME", Short: "Create an account; prompts for the password", Args: cobra.ExactArgs(1),
@@ -198,7 +199,7 @@ func (p *program) userCommand() *cobra.Command {
 	create.Flags().BoolVar(&owner, "owner", false, "allow this user to manage users")
 	p.jsonFlag(create, "print JSON")
 	list := p.listCommandOf(users, "List the accounts", "  nodest user list")
-	cmd.AddCommand(create, list, p.userDeleteCommand(), p.userPasswordCommand())
+	cmd.AddCommand(create, list, p.userDeleteCommand(), p.userPasswordCommand(), p.userLimitsCommand())
 	return cmd
 }
 
@@ -220,6 +221,65 @@ func (p *program) userDeleteCommand() *cobra.Command {
 		})
 	})
 	return cmd
+}
+
+// limits of a user; 0 = the server's default.
+type limits struct {
+	Bytes        int64 `json:"bytes"`
+	TokensPerDay int64 `json:"tokensPerDay"`
+	Generations  int64 `json:"generations"`
+}
+
+func (p *program) userLimitsCommand() *cobra.Command {
+	var megabytes, tokens, generations int64
+	cmd := &cobra.Command{
+		Use: "limits NAME", Short: "Show or change what a user may store and use", Args: cobra.ExactArgs(1),
+		Long: "Show what the user with this name or id may store and use, after changing the limits that are given.\n" +
+			"0 is the server's default.",
+		Example: "  nodest user limits alice\n  nodest user limits alice --megabytes 5120 --tokens-per-day 200000",
+	}
+	cmd.Flags().Int64Var(&megabytes, "megabytes", 0, "bytes of texts, cards, images and memories together, in MB")
+	cmd.Flags().Int64Var(&tokens, "tokens-per-day", 0, "tokens per day (UTC)")
+	cmd.Flags().Int64Var(&generations, "generations", 0, "maximum concurrent replies")
+	p.jsonFlag(cmd, "print the account as JSON")
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		if megabytes < 0 || megabytes > math.MaxInt64>>20 {
+			return usage("--megabytes must be from 0 to %d", int64(math.MaxInt64>>20))
+		}
+		changes := map[string]int64{}
+		for flag, to := range map[string]struct {
+			member string
+			value  int64
+		}{"megabytes": {"bytes", megabytes << 20}, "tokens-per-day": {"tokensPerDay", tokens}, "generations": {"generations", generations}} {
+			if cmd.Flags().Changed(flag) {
+				changes[to.member] = to.value
+			}
+		}
+		all, err := c.items(ctx, users)
+		if err != nil {
+			return err
+		}
+		u, err := c.whole().choice(ctx, args[0], all, users)
+		if err != nil {
+			return err
+		}
+		var now struct{ Limits limits }
+		// A change of nothing returns the account as it is.
+		return p.answer(ctx, c, http.MethodPatch, u.path(), map[string]any{"limits": changes}, &now, func() error {
+			_, err := fmt.Fprintf(p.out, "storage: %s\ntokens per day: %s\nconcurrent replies: %s\n",
+				orDefault(now.Limits.Bytes>>20, " MB"), orDefault(now.Limits.TokensPerDay, ""), orDefault(now.Limits.Generations, ""))
+			return err
+		})
+	})
+	return cmd
+}
+
+// orDefault is a limit for people.
+func orDefault(limit int64, unit string) string {
+	if limit == 0 {
+		return "the server's default"
+	}
+	return fmt.Sprint(limit) + unit
 }
 
 // confirm asks the person at the terminal whether to do something that cannot be

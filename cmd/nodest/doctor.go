@@ -104,7 +104,7 @@ func (p *program) examine(ctx context.Context, network bool) []check {
 	log := newLog(p.err, cfg)
 	checks := []check{{name: "configuration", detail: "valid"}, p.checkFolder(cfg), p.checkDatabase(ctx, cfg)}
 	if checks[2].fix == "" {
-		checks = append(checks, checkDocuments(ctx, cfg, log))
+		checks = append(checks, checkDocuments(ctx, cfg, log), checkCounters(ctx, cfg, log))
 	}
 	checks = append(checks, checkParser(ctx))
 	m, err := newModels(cfg, log, func(context.Context, string) (map[string]string, error) { return nil, nil })

@@ -37,6 +37,36 @@ func checkDocuments(ctx context.Context, cfg *config, log *slog.Logger) check {
 	return c
 }
 
+// checkCounters compares the counters of quotas with what users have, also while a server runs.
+func checkCounters(ctx context.Context, cfg *config, log *slog.Logger) check {
+	c := check{name: "quotas", detail: "the counters are right"}
+	if !cfg.hasDatabase() {
+		c.detail = "none yet"
+		return c
+	}
+	wrong, err := store.CheckCounters(ctx, storeOptions(cfg, log))
+	if err != nil {
+		c.detail, c.fix = "cannot be checked", oneLine(err)
+		return c
+	}
+	var high, low []string
+	for _, w := range wrong {
+		line := fmt.Sprintf("%s of %s %d, counted %d", w.Kind, w.Username, w.Used, w.Counted)
+		if w.Used > w.Counted {
+			high = append(high, line)
+		} else {
+			low = append(low, line)
+		}
+	}
+	if len(high) > 0 {
+		c.detail = "too high after something was deleted, corrected within a day: " + strings.Join(high, "; ")
+	}
+	if len(low) > 0 {
+		c.fix = "counters that are too low: " + strings.Join(low, "; ") + ". They are corrected within a day. Please report this."
+	}
+	return c
+}
+
 func documentCounts(d *store.Documents) string {
 	var counts []string
 	for _, state := range []string{knowledge.Ready, knowledge.Pending, knowledge.Parsing, knowledge.Chunking, knowledge.Embedding, knowledge.Failed} {
