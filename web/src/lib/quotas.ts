@@ -18,6 +18,7 @@ export const quotaWords = words(
       attachments: 'Pictures of posts',
       posts: 'Posts in the circle',
       knowledgeBases: 'Knowledge bases',
+      tokens: 'Tokens of apps',
       tokensPerDay: 'Tokens today',
     } as Record<string, string>,
     reached: (kind: string, limit: string) => `You have reached your limit: ${kind}, at most ${limit}.`,
@@ -25,7 +26,6 @@ export const quotaWords = words(
     tokensReserved: (limit: string) => `What is left of your ${limit} tokens of today is kept for the replies that are being written. Try again when they are finished.`,
     waitOrAsk: 'You get new ones at midnight UTC. The owner of the server can raise the limit.',
     deleteOrAsk: 'Delete what you do not need any more, or ask the owner of the server for a higher limit.',
-    deletedCount: 'Deleted chats count for 30 more days.',
   },
   {
     kinds: {
@@ -39,6 +39,7 @@ export const quotaWords = words(
       attachments: '动态图片',
       posts: '朋友圈动态',
       knowledgeBases: '知识库',
+      tokens: '应用令牌',
       tokensPerDay: '今日词元',
     },
     reached: (kind: string, limit: string) => `已达到上限：${kind}最多 ${limit}。`,
@@ -46,18 +47,14 @@ export const quotaWords = words(
     tokensReserved: (limit: string) => `今日 ${limit} 词元的剩余部分已留给正在生成的回复，请等它们结束后再试。`,
     waitOrAsk: '额度在 UTC 零点恢复。服务器的所有者可以提高上限。',
     deleteOrAsk: '请删除不再需要的内容，或请服务器的所有者提高上限。',
-    deletedCount: '已删除的聊天在 30 天内仍计入。',
   },
 )
 
 /** amount is an amount of a kind in words. */
 export const amount = (kind: string, n: number) => (kind === 'bytes' ? bytes(n) : number(n))
 
-/** lingers reports whether a deleted chat still counts to a kind. */
-const lingers = (kind: string) => kind === 'bytes' || kind === 'messages'
-
 /** advice says what to do about a kind of which there is too much. */
-export const advice = (kind: string) => (kind === 'tokensPerDay' ? quotaWords.waitOrAsk : sentences(quotaWords.deleteOrAsk, lingers(kind) ? quotaWords.deletedCount : ''))
+export const advice = (kind: string) => (kind === 'tokensPerDay' ? quotaWords.waitOrAsk : quotaWords.deleteOrAsk)
 
 /** exceeded says which limit a failure is about, and what to do; empty = it does not name one. */
 export function exceeded({ quota, limit, reserved }: Failure['details']): string {

@@ -9,7 +9,7 @@ export const storageWords = words(
     full: 'Full',
     usedUp: 'Used up',
     space: 'Texts, cards, world books, memories and pictures take up space. Documents of knowledge bases have a limit of their own.',
-    late: 'After something is deleted, these numbers may be too high for up to a day. Messages of deleted chats count until they are removed for good, after 30 days.',
+    late: 'After something is deleted, these numbers may be too high: for up to a day, after a chat for up to 30 days. Where a limit is reached, they are corrected within a minute.',
   },
   {
     storage: '存储',
@@ -19,6 +19,6 @@ export const storageWords = words(
     full: '已满',
     usedUp: '已用完',
     space: '文本、角色卡、世界书、记忆和图片占用空间。知识库文档另有上限。',
-    late: '删除内容后，这些数字最多一天内可能偏高。已删除聊天中的消息在 30 天后彻底清除，此前仍计入。',
+    late: '删除内容后，这些数字可能偏高：最多一天，删除聊天后最多 30 天。达到上限时会在一分钟内更正。',
   },
 )
