@@ -342,7 +342,8 @@ func TestATokenEndsWithAllThatWereMadeWithIt(t *testing.T) {
 		}
 		made := func(user, parent string) (*account.Token, error) {
 			t := &account.Token{ID: id(), UserID: user, Hash: []byte(id()), ParentID: parent, CreatedAt: start}
-			return t, e.db.InsertToken(ctx, t)
+			_, err := e.db.InsertToken(ctx, t)
+			return t, err
 		}
 		root, err := made(e.user, "")
 		must(err)
