@@ -14,9 +14,6 @@ import (
 // JobFork is the kind of job that completes a long fork, which is its subject.
 const JobFork = "chat.fork"
 
-// forkStep is how many messages one transaction copies.
-const forkStep = 5000
-
 // forkOrder is the payload of the job.
 type forkOrder struct {
 	From ForkSource `json:"from"`
@@ -32,8 +29,8 @@ type forkProgress struct {
 // Fork makes a conversation of the branch that ends in a message, the head if
 // none is named: with the texts, swipes and times of the messages, with the summary
 // that is in force there, and with persona, note, settings and pins of the
-// conversation as they are now. A fork of more than forkStep messages is Copying in
-// the answer: a job completes it, and it is invisible until its event chat.created.
+// conversation as they are now. A fork of more than Options.ForkStep messages is
+// Copying in the answer: a job completes it, and it is invisible until its event chat.created.
 //
 // Errors: NotFound for a message that is not one of the conversation; Invalid for
 // the title; Busy while a message of the branch is being written.
@@ -41,10 +38,10 @@ func (svc *Service) Fork(ctx context.Context, c *op.Call, in ForkInput) (*Conver
 	if err := op.CheckLine("title", in.Title, MaxTitle); err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, svc.store, c, func(tx Tx) (*Conversation, error) { return fork(tx, c, in) })
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Conversation, error) { return svc.fork(tx, c, in) })
 }
 
-func fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error) {
+func (svc *Service) fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error) {
 	source, err := tx.LockConversation(in.ConversationID)
 	if err != nil {
 		return nil, err
@@ -84,7 +81,7 @@ func fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error) {
 		}
 	}
 	order := forkOrder{ForkSource{source.ID, m.ID, source.Version}, c.By()}
-	p, err := order.copyMore(tx, c.UserID, fork.ID)
+	p, err := order.copyMore(tx, c.UserID, fork.ID, svc.opts.ForkStep)
 	if err != nil || p.Copied == p.Total {
 		return fork, err
 	}
@@ -92,13 +89,13 @@ func fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error) {
 	return fork, tx.Jobs.Enqueue(jobs.Spec{Kind: JobFork, Subject: fork.ID, Payload: op.MustJSON(order)})
 }
 
-// copyMore copies the next messages of a fork, and shows it when it has all of them.
-func (o forkOrder) copyMore(tx Tx, userID, forkID string) (p forkProgress, err error) {
+// copyMore copies the next step messages of a fork, and shows it when it has all of them.
+func (o forkOrder) copyMore(tx Tx, userID, forkID string, step int) (p forkProgress, err error) {
 	fork, err := tx.Loading(forkID)
 	if err != nil {
 		return p, err
 	}
-	if p.Copied, p.Total, err = tx.CopyPath(o.From, forkID, forkStep); err != nil || p.Copied < p.Total {
+	if p.Copied, p.Total, err = tx.CopyPath(o.From, forkID, step); err != nil || p.Copied < p.Total {
 		return p, err
 	}
 	if _, err := tx.Characters.Character(fork.CharacterID); err != nil { // it may be gone
@@ -128,7 +125,7 @@ func (svc *Service) completeFork(ctx context.Context, j *jobs.Job) error {
 	for {
 		var p forkProgress
 		err := svc.store.Update(ctx, j.UserID, func(tx Tx) (err error) {
-			if p, err = order.copyMore(tx, j.UserID, j.Subject); err != nil {
+			if p, err = order.copyMore(tx, j.UserID, j.Subject, svc.opts.ForkStep); err != nil {
 				return err
 			}
 			if err := tx.Jobs.NoteJob(j, p); err != nil || p.Copied < p.Total {

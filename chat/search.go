@@ -15,11 +15,10 @@ import (
 )
 
 const (
-	maxQuery    = 200    // code points
-	searchPage  = 500    // messages that are read at once
-	searchReach = 20_000 // messages that one search looks at
-	snippetSize = 200    // code points
-	snippetLead = 60     // of them before the first match, where there are more
+	maxQuery    = 200 // code points
+	searchPage  = 500 // messages that are read at once
+	snippetSize = 200 // code points
+	snippetLead = 60  // of them before the first match, where there are more
 )
 
 // Search looks for words in the texts of the user's messages, the newest first.
@@ -28,7 +27,7 @@ const (
 // A message is found once: by the text that is shown, or else by the first of its
 // other swipes that has all words. Deleted messages and swipes are not found.
 //
-// One call reads about 20,000 messages. NextCursor continues the search, even after a
+// One call reads about Options.SearchReach messages. NextCursor continues the search, even after a
 // page with few or no hits; the search is complete when it is "".
 // Limit is 1 to 200, 0 = 50.
 //
@@ -53,7 +52,8 @@ func (svc *Service) Search(ctx context.Context, userID string, in SearchInput) (
 	}
 	page := &op.Page[*Hit]{}
 	err = svc.store.View(ctx, userID, func(tx Tx) error {
-		s := searcher{words: words, filter: TextFilter{ConversationID: in.ConversationID, CharacterID: in.CharacterID}, limit: limit}
+		filter := TextFilter{ConversationID: in.ConversationID, CharacterID: in.CharacterID}
+		s := searcher{words: words, filter: filter, limit: limit, reach: svc.opts.SearchReach}
 		next, err := s.walk(tx, from)
 		if err != nil {
 			return err
@@ -96,6 +96,7 @@ type searcher struct {
 	words  [][]byte
 	filter TextFilter
 	limit  int
+	reach  int // messages to look at
 	folder folder
 	hits   []*Hit
 }
@@ -127,7 +128,7 @@ func (s *searcher) walk(tx Tx, from searchCursor) (string, error) {
 		if next == "" {
 			return "", nil
 		}
-		if seen >= searchReach || len(s.hits) == s.limit {
+		if seen >= s.reach || len(s.hits) == s.limit {
 			return from.String(), nil
 		}
 	}

@@ -50,12 +50,17 @@ type Options struct {
 	// Model returns the model that writes a user's summaries, and its name; nil = none,
 	// and rules write them.
 	Model func(ctx context.Context, userID string) (model llm.Asker, name string, err error)
+	// ForkStep is how many messages of a fork one transaction copies; default 5,000.
+	ForkStep int
+	// SearchReach is how many messages one call of Search looks at; default 20,000.
+	SearchReach int
 	// Log is slog.Default() where it is nil.
 	Log *slog.Logger
 }
 
 // New returns a Service.
 func New(store Store, characters *character.Service, o Options) *Service {
+	o.ForkStep, o.SearchReach = cmp.Or(o.ForkStep, 5000), cmp.Or(o.SearchReach, 20_000)
 	o.Log = cmp.Or(o.Log, slog.Default())
 	return &Service{store: store, characters: characters, opts: o}
 }

@@ -52,6 +52,13 @@ type Engine struct {
 	Apps     *app.Service
 }
 
+// The limits of forks and searches are lower in tests, which would spend most of their time
+// on storing long conversations.
+const (
+	forkStep    = 200
+	searchReach = 1000
+)
+
 // newEngine makes an engine and the other services on one store.
 func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nodest.Options) *Engine {
 	characters := character.New(part[character.Tx]{s, func(tx nodest.Tx) character.Tx { return tx.Characters }}, character.Options{
@@ -63,7 +70,7 @@ func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nod
 	var e *nodest.Engine
 	chatStore := part[chat.Tx]{s, func(tx nodest.Tx) chat.Tx { return tx.Chats }}
 	chats := chat.New(chatStore, characters, chat.Options{
-		Memory: len(o.Sources) > 0, Log: o.Log,
+		Memory: len(o.Sources) > 0, Log: o.Log, ForkStep: forkStep, SearchReach: searchReach,
 		Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
 			return e.SummaryModel(ctx, userID)
 		},

@@ -243,14 +243,14 @@ func runFork(e *Engine, j *jobs.Job) error {
 	return e.Chats.Kinds()[1].Run(context.Background(), j)
 }
 
-// A fork of more than 5,000 messages is hidden until its job has copied the rest. It
+// A fork of more than one step is hidden until its job has copied the rest. It
 // is a copy of the branch at the time of the request, whatever happens to the source
 // meanwhile, and is made once however often the process crashes.
 func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	h := newChatFixture(t)
-	conv := h.importLongChat(t, h.character(alice).ID, 11_000)
+	conv := h.importLongChat(t, h.character(alice).ID, 440)
 	all := h.readAll(t, conv.ID, 200)
-	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[10_990].ID, "one")
+	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[430].ID, "one")
 	must(t, err)
 	h.addMessage(t, conv.ID, conv.HeadID, "one way", "another way")
 	all = h.readAll(t, conv.ID, 200)
@@ -274,11 +274,11 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 		t.Errorf("the same call answers %+v", again)
 	}
 	// Meanwhile the source is edited and deleted.
-	for _, m := range []*chat.Message{all[7000], all[10_995]} {
+	for _, m := range []*chat.Message{all[280], all[435]} {
 		_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: m.ID, Text: "edited"})
 		must(t, err)
 	}
-	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[9000].ID, "after")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[360].ID, "after")
 	must(t, err)
 	must(t, h.DeleteConversation(t.Context(), h.call(), conv.ID))
 	h.takeEventTypes()
@@ -298,7 +298,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 		}
 		return "none"
 	}
-	if got := progress(); got != `running {"copied":10000,"total":11001}` {
+	if got := progress(); got != `running {"copied":400,"total":441}` {
 		t.Errorf("after the first process: %s", got)
 	}
 	must(t, h.db.RecoverJobs(t.Context(), map[string]int{chat.JobFork: 100}, "second"))
@@ -309,7 +309,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	_, err = h.Chats.Conversation(t.Context(), stranger, fork.ID)
 	wantError(t, err, fault.NotFound, "")
 	must(t, runFork(h.Engine, second))
-	if got := progress(); got != `done {"copied":11001,"total":11001}` {
+	if got := progress(); got != `done {"copied":441,"total":441}` {
 		t.Errorf("in the end: %s", got)
 	}
 	if err := runFork(h.Engine, second); err != nil {
@@ -319,7 +319,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 		t.Errorf("events = %v", events)
 	}
 	got := h.readAll(t, fork.ID, 200)
-	for _, i := range []int{7000, 10_995} {
+	for _, i := range []int{280, 435} {
 		got[i].EditedAt = nil // the edit of the source is not in the fork
 	}
 	sameMessages(t, "the fork", got, all)
@@ -336,7 +336,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 // A fork whose character is deleted during the copy never appears.
 func TestDeletingTheCharacterCancelsALongFork(t *testing.T) {
 	h := newChatFixture(t)
-	conv := h.importLongChat(t, h.character(alice).ID, 5001)
+	conv := h.importLongChat(t, h.character(alice).ID, forkStep+1)
 	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
 	must(t, err)
 	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))

@@ -135,9 +135,9 @@ func (s *summaryFixture) checkForkSummary(fork *chat.Conversation, got *chat.Sum
 // later, as in the source.
 func TestALongForkHasTheSummaryAtItsMessage(t *testing.T) {
 	s := newSummaryFixture(t, "")
-	s.insertExchanges(2600)
+	s.insertExchanges(forkStep/2 + 50)
 	path := s.path() // the range is copied in two steps
-	_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{From: path[4950].ID, To: path[5050].ID})
+	_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{From: path[forkStep-50].ID, To: path[forkStep+50].ID})
 	s.must(err)
 	s.edit(s.covered(2), "Something else was said here.")
 	want, sent := describeSummary(s.active()), s.prompt()
