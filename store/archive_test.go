@@ -58,6 +58,27 @@ func (e *env) load(c *chat.Conversation, all []*chat.DumpedMessage, size int) {
 	}
 }
 
+// loadTalk stores a new conversation of n consecutive messages, as an import does, which takes
+// a few statements.
+func (e *env) loadTalk(character string, n int) (all []*chat.Message) {
+	e.Helper()
+	c := &chat.Conversation{ID: id(), CharacterID: character, Version: 1, Settings: []byte(`{}`)}
+	var dump []*chat.DumpedMessage
+	for i := range n {
+		m := message(c.ID, c.HeadID, fmt.Sprint("text ", i+1))
+		m.Seq, m.Rev, c.HeadID = int64(i+1), 1, m.ID
+		s := m.Swipes[0]
+		dump = append(dump, &chat.DumpedMessage{
+			Message: m, Texts: []chat.DumpedText{{Swipe: s, StoredAt: start}},
+			States: []chat.DumpedState{{Version: 1, Rev: 1, RevisionID: s.RevisionID, Status: m.Status}},
+		})
+		all = append(all, m)
+	}
+	e.load(c, dump, n)
+	e.update(func(tx nodest.Tx) error { return tx.Chats.FinishLoad(c, nil, nil) })
+	return all
+}
+
 // reload copies the history's conversation into a new one through a dump, and returns
 // the new conversation and the map of ids.
 func (s *randomHistory) reload() (conversation string, names map[string]string) {

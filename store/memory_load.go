@@ -197,10 +197,12 @@ func (t *tx) addVectors(c *memory.Changes, characterID string) error {
 	return err
 }
 
-// withoutVector is a condition on a text or fact; its argument is the model.
+// withoutVector is a condition on a text or fact; its argument is the model. It looks up one key
+// per row: PostgreSQL turns a NOT EXISTS into a join, for which, as long as it has no statistics,
+// it compares each row with all vectors of the character.
 func withoutVector(table string) string {
-	return strings.ReplaceAll("NOT EXISTS (SELECT 1 FROM memory_vectors v WHERE v.user_id = @.user_id"+
-		" AND v.character_id = @.character_id AND v.hash = @.hash AND v.model = ?)", "@", table)
+	return strings.ReplaceAll("(SELECT v.model FROM memory_vectors v WHERE v.user_id = @.user_id"+
+		" AND v.character_id = @.character_id AND v.hash = @.hash AND v.model = ?) IS NULL", "@", table)
 }
 
 // WithoutVector returns contents without a vector of a model, each once.

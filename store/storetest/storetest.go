@@ -5,7 +5,6 @@ package storetest
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"nodest/account"
 	"nodest/memory"
@@ -118,6 +118,12 @@ func DropSchemas() error {
 		errs = append(errs, execute("DROP SCHEMA "+name+" CASCADE"))
 	}
 	schemas.all, schemas.free = nil, nil
+	control.mu.Lock()
+	defer control.mu.Unlock()
+	if control.conn != nil {
+		errs = append(errs, control.conn.Close(context.Background()))
+		control.conn = nil
+	}
 	return errors.Join(errs...)
 }
 
@@ -149,15 +155,28 @@ func schemaOf(schemaURL string) string {
 	return u.Query().Get("search_path")
 }
 
-// execute runs statements on a connection of its own.
-func execute(statements ...string) (err error) {
-	db, err := sql.Open("pgx", os.Getenv("NODEST_TEST_DATABASE_URL")) // package store brings the driver
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+// control is the connection of execute. PostgreSQL keeps the plans of the many cascades of a
+// user's tables with the connection, so that emptying a schema again takes a fraction of the
+// first time.
+var control struct {
+	mu   sync.Mutex
+	conn *pgx.Conn
+}
+
+// execute runs statements, one after the other.
+func execute(statements ...string) error {
+	control.mu.Lock()
+	defer control.mu.Unlock()
+	ctx := context.Background()
 	for _, s := range statements {
-		if _, err := db.ExecContext(context.Background(), s); err != nil {
+		if control.conn == nil || control.conn.IsClosed() {
+			conn, err := pgx.Connect(ctx, os.Getenv("NODEST_TEST_DATABASE_URL"))
+			if err != nil {
+				return err
+			}
+			control.conn = conn
+		}
+		if _, err := control.conn.Exec(ctx, s); err != nil {
 			return err
 		}
 	}
