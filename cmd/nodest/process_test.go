@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -125,8 +126,23 @@ func (i *installation) fast(t *testing.T) *installation {
 // work on it without a server.
 func newDatabase(t *testing.T, env ...string) *installation {
 	inst := newInstallation(t, "", env...)
-	inst.mustRun(t, "migrate")
+	inst.prepare(t)
 	return inst
+}
+
+// prepare gives an installation on SQLite without a data folder an empty database, because a
+// program takes much longer to create one than to start. The tests of the first hour have their
+// programs create it.
+func (i *installation) prepare(t *testing.T) {
+	t.Helper()
+	o := i.options()
+	if o.URL != "" {
+		return
+	}
+	if err := os.Mkdir(o.Dir, 0o700); !errors.Is(err, fs.ErrExist) {
+		require.NoError(t, err)
+		storetest.Fill(t, o.Dir)
+	}
 }
 
 // options returns the options to open the installation's database.
@@ -155,6 +171,7 @@ type process struct {
 // start runs `nodest serve` and returns when it listens.
 func (i *installation) start(t *testing.T) *process {
 	t.Helper()
+	i.prepare(t)
 	cmd := exec.CommandContext(t.Context(), i.program, "serve")
 	cmd.Env = i.env
 	out, err := cmd.StdoutPipe()

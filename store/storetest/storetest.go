@@ -186,15 +186,21 @@ func execute(statements ...string) error {
 // Dir returns a new data folder with an empty, migrated SQLite database.
 func Dir(t testing.TB) string {
 	t.Helper()
+	dir := t.TempDir()
+	Fill(t, dir)
+	return dir
+}
+
+// Fill makes an empty folder one that Dir returns.
+func Fill(t testing.TB, dir string) {
+	t.Helper()
 	data, err := template()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "nodest.db"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return dir
 }
 
 // template is the file of an empty database.
