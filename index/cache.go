@@ -76,11 +76,11 @@ func (c *Cache) Use(ctx context.Context, key string, use func(x *Index, whole bo
 	e := c.take(key)
 	defer c.release(e)
 	whole, err := c.refresh(ctx, e)
-	if err != nil {
-		return err
-	}
 	if !whole {
 		c.queue(key)
+	}
+	if err != nil {
+		return err
 	}
 	x := e.index.Load()
 	if x == nil {
@@ -95,7 +95,7 @@ const maxQueued = 64
 // restPause is how long Run pauses after each part, in multiples of the time that the part took.
 const restPause = 2
 
-// Run loads the rest of the indexes that Use found incomplete, until ctx ends. It loads a part
+// Run loads the rest of the indexes that Use left incomplete, until ctx ends. It loads a part
 // of one index at a time, in turn, and takes at most a third of a core. It stops loading an index
 // that is evicted or cannot be loaded; the next Use begins again and reports the error.
 func (c *Cache) Run(ctx context.Context) {
@@ -114,8 +114,8 @@ func (c *Cache) Run(ctx context.Context) {
 	}
 }
 
-// continueLoad loads the next part of an index if it is still there, and queues it again if more
-// is missing.
+// continueLoad loads the next part of an index if it is still there and nobody else loads it, and
+// queues it again if more is missing.
 func (c *Cache) continueLoad(ctx context.Context, key string) {
 	e := c.dequeue(key)
 	if e == nil {
@@ -123,9 +123,9 @@ func (c *Cache) continueLoad(ctx context.Context, key string) {
 	}
 	defer c.release(e)
 	select {
-	case <-ctx.Done():
-		return
 	case <-e.turn:
+	default: // who has the token queues it again if need be
+		return
 	}
 	more, err := c.load(ctx, e)
 	e.turn <- struct{}{}

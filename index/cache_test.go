@@ -322,6 +322,42 @@ func TestRunLoadsTheRestOfAnIndex(t *testing.T) {
 	})
 }
 
+// busyOnce is a database that fails once, when so many rows have been loaded.
+type busyOnce struct {
+	*parts
+	at int
+}
+
+func (b *busyOnce) Load(ctx context.Context, key string, since, base int64) (index.Delta, error) {
+	if b.loaded == b.at {
+		b.at = -1
+		return index.Delta{}, context.DeadlineExceeded
+	}
+	return b.parts.Load(ctx, key, since, base)
+}
+
+// A load is continued also if its turn failed in the middle of it.
+func TestRunContinuesAfterATurnThatFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &parts{size: 10, after: func(int) {}}
+		for i := range 50 {
+			db.rows = append(db.rows, row(fmt.Sprint(i), "s", i, "tea"))
+		}
+		c := index.NewCache(&busyOnce{db, 20}, 1)
+		running, stop := context.WithCancel(t.Context())
+		defer stop()
+		if err := c.Use(t.Context(), "ann", func(*index.Index, bool) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error = %v", err)
+		}
+		go c.Run(running)
+		time.Sleep(time.Minute) // virtual
+		synctest.Wait()
+		if db.loaded != 50 {
+			t.Errorf("%d of 50 rows were loaded", db.loaded)
+		}
+	})
+}
+
 // What is evicted is not loaded further, and one index at a time is loaded.
 func TestRunStopsWhereAnIndexWasEvicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
