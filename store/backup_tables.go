@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"nodest/fault"
 	"nodest/migrations"
@@ -66,8 +67,12 @@ func (t *table) columnNames() []string {
 
 // tablesAt returns the tables that a database of a version has, each after those
 // that it refers to. They are read from a database that is made for it in memory:
-// so there is no list to keep, and both databases have the same tables.
+// so there is no list to keep, and both databases have the same tables. Nobody changes
+// what it returns.
 func tablesAt(ctx context.Context, version int64) ([]*table, error) {
+	if known, ok := knownTables.Load(version); ok {
+		return known.([]*table), nil
+	}
 	db, err := sql.Open("sqlite3", ":memory:")
 	if err != nil {
 		return nil, err
@@ -77,8 +82,16 @@ func tablesAt(ctx context.Context, version int64) ([]*table, error) {
 	if err := migrateTo(ctx, db, sqliteSchema, version, slog.New(slog.DiscardHandler)); err != nil {
 		return nil, err
 	}
-	return readTables(ctx, db)
+	tables, err := readTables(ctx, db)
+	if err == nil {
+		knownTables.Store(version, tables)
+	}
+	return tables, err
 }
+
+// knownTables are the results of tablesAt, by version: a backup that is checked or restored asks
+// for them several times, and making the database takes longer than a small backup.
+var knownTables sync.Map
 
 func readTables(ctx context.Context, db *sql.DB) ([]*table, error) {
 	rows, err := db.QueryContext(ctx, `SELECT t.name, c.name, c.type FROM sqlite_master t JOIN pragma_table_info(t.name) c
