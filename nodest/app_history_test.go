@@ -268,6 +268,7 @@ func TestIndexesCountAllMessagesOfAFork(t *testing.T) {
 	made := s.createInApp(`,"chatHistory":{"parts":[` + strings.Join(parts, ",") + `]}`)
 	fork, err := s.Chats.Fork(t.Context(), s.call(), chat.ForkInput{ConversationID: made.ConversationID})
 	must(t, err)
+	must(t, runFork(s.Engine, claimFork(t, s.db, "p"))) // it has more messages than forkStep
 	got, err := s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
 		ConversationID: fork.ID, Action: app.ActionEditUser, Index: new(2), Text: "other words",
 	})
