@@ -207,16 +207,17 @@ func (w *talker) hasEnded(generation string, g *generationNow) {
 // was received is what is stored; of an interrupted one, the last part may be lost.
 func (w *talker) listen(stop context.Context, generation string) error {
 	var text []rune
-	for ended := false; !ended; w.streams++ {
-		if stop.Err() != nil {
-			return nil
-		}
-		var err error
-		if text, ended, err = w.hear(stop, generation, text); err != nil {
+	for stop.Err() == nil {
+		now, ended, err := w.hear(stop, generation, text)
+		if err != nil {
 			return err
 		}
+		w.streams++
+		if text = now; ended {
+			return w.listened(generation, strings.TrimSpace(string(text)))
+		}
 	}
-	return w.listened(generation, strings.TrimSpace(string(text)))
+	return nil
 }
 
 // hear adds to a text what one stream tells: until the end of the generation or of the server,
