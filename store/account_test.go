@@ -461,7 +461,11 @@ func TestTokensTicketsAndDevicesAreBounded(t *testing.T) {
 		insert := func(session bool, expires *time.Time) (string, []string, error) {
 			e.clock.advance(time.Second)
 			token := &account.Token{ID: id(), UserID: e.user, Hash: []byte(id()), Session: session, CreatedAt: e.clock.now(), ExpiresAt: expires}
-			ended, err := e.db.InsertToken(ctx, token)
+			gone, err := e.db.InsertToken(ctx, token)
+			var ended []string
+			for _, t := range gone {
+				ended = append(ended, t.ID)
+			}
 			return token.ID, ended, err
 		}
 		var sessions []string

@@ -56,7 +56,7 @@ func TestTheLastOfTheDiskIsForDeleting(t *testing.T) {
 	e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(c) })
 
 	before := store.Commits(e.db)
-	err := e.db.DeleteUser(context.Background(), e.user, func(*account.User, []*account.User) error { return nil })
+	_, err := e.db.DeleteUser(context.Background(), e.user, func(*account.User, []*account.User) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
