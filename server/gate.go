@@ -13,8 +13,9 @@ import (
 )
 
 // gate bounds the bytes that requests hold at the same time, per holder and in all. A quarter
-// is reserved for small requests of users, so that they continue while large requests, or
-// clients that have not signed in, fill the rest.
+// of all is reserved for small requests of users, so that they continue while large requests,
+// or clients that have not signed in, fill the rest. A quarter of what a holder may have is
+// reserved for the holder's own small requests, which continue during a large import.
 type gate struct {
 	all, each int64 // bytes, in all and per holder
 
@@ -61,7 +62,7 @@ func (g *gate) takeLocked(who holder, n int64, large bool) bool {
 	if large || who.user == "" {
 		all -= all / 4
 	}
-	if g.held+n > all || g.by[who]+n > g.each {
+	if g.held+n > all || g.by[who]+n > g.mostOf(large) {
 		return false
 	}
 	if g.by == nil {
@@ -72,8 +73,16 @@ func (g *gate) takeLocked(who holder, n int64, large bool) bool {
 	return true
 }
 
+// mostOf is how much a holder may have in all when a large or a small request takes more.
+func (g *gate) mostOf(large bool) int64 {
+	if large {
+		return g.each - g.each/4
+	}
+	return g.each
+}
+
 // take takes n bytes, and waits up to gateWait for them. What is not large may be of the
-// reserve.
+// reserves.
 func (g *gate) take(ctx context.Context, who holder, n int64, large bool) error {
 	late := time.NewTimer(gateWait)
 	defer late.Stop()
@@ -134,11 +143,14 @@ func (h *hold) try(n int64) bool {
 }
 
 // take takes n more bytes, and waits up to gateWait for them. A request for more than a holder
-// may have counts as all of it, and so runs alone.
+// may have counts as all of it, and so runs without other large ones of the holder.
 func (h *hold) take(ctx context.Context, n int64) error { return h.takeAs(ctx, n, n > largeBody) }
 
 func (h *hold) takeAs(ctx context.Context, n int64, large bool) error {
-	n = min(n, h.g.each-h.n)
+	n = max(0, min(n, h.g.mostOf(large)-h.n))
+	if n == 0 {
+		return nil
+	}
 	err := h.g.take(ctx, h.who, n, large)
 	if err == nil {
 		h.n += n
