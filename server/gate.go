@@ -22,7 +22,8 @@ type gate struct {
 	mu    sync.Mutex
 	held  int64
 	by    map[holder]int64
-	freed chan struct{} // closed when bytes are given back; nil = nobody waits
+	turns map[holder]bool // who is unpacking a file
+	freed chan struct{}   // closed when bytes or turns are given back; nil = nobody waits
 }
 
 // holder is whoever bytes are counted for: a user, or the network of a client that has not
@@ -84,11 +85,16 @@ func (g *gate) mostOf(large bool) int64 {
 // take takes n bytes, and waits up to gateWait for them. What is not large may be of the
 // reserves.
 func (g *gate) take(ctx context.Context, who holder, n int64, large bool) error {
+	return g.wait(ctx, func() bool { return g.takeLocked(who, n, large) })
+}
+
+// wait calls take, with the gate locked, until it succeeds, for up to gateWait.
+func (g *gate) wait(ctx context.Context, take func() bool) error {
 	late := time.NewTimer(gateWait)
 	defer late.Stop()
 	for {
 		g.mu.Lock()
-		if g.takeLocked(who, n, large) {
+		if take() {
 			g.mu.Unlock()
 			return nil
 		}
@@ -115,6 +121,10 @@ func (g *gate) give(who holder, n int64) {
 	if g.by[who] -= n; g.by[who] == 0 {
 		delete(g.by, who)
 	}
+	g.wakeLocked()
+}
+
+func (g *gate) wakeLocked() {
 	if g.freed != nil {
 		close(g.freed)
 		g.freed = nil
@@ -127,10 +137,11 @@ func errCrowded() error {
 
 // hold is what one request has taken from a gate. It is used by one goroutine.
 type hold struct {
-	s   *Server
-	g   *gate
-	who holder
-	n   int64
+	s    *Server
+	g    *gate
+	who  holder
+	n    int64
+	turn bool // it is unpacking a file
 }
 
 // try takes n more bytes if they are free.
@@ -181,8 +192,35 @@ func (h *hold) room(ctx context.Context) func(bytes, values int) error {
 	return func(bytes, values int) error { return h.take(ctx, work*int64(bytes)+valueWork*int64(values)) }
 }
 
+// takeTurn waits up to gateWait until no other request of the holder unpacks a file. Such a request
+// takes more memory while it holds some: two of them could wait for each other.
+func (h *hold) takeTurn(ctx context.Context) error {
+	if h.turn {
+		return nil
+	}
+	err := h.g.wait(ctx, func() bool {
+		if h.g.turns[h.who] {
+			return false
+		}
+		if h.g.turns == nil {
+			h.g.turns = map[holder]bool{}
+		}
+		h.g.turns[h.who] = true
+		return true
+	})
+	h.turn = err == nil
+	return err
+}
+
 // release gives everything back. It may be called more than once.
 func (h *hold) release() {
+	if h.turn {
+		h.g.mu.Lock()
+		delete(h.g.turns, h.who)
+		h.g.wakeLocked()
+		h.g.mu.Unlock()
+		h.turn = false
+	}
 	if h.n > 0 {
 		h.g.give(h.who, h.n)
 		h.n = 0

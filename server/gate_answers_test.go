@@ -6,7 +6,10 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // whileFull runs f while the user's memory is used up, and checks that f waits for it.
@@ -79,4 +82,40 @@ func TestPagesAreCountedWhileTheyAreMade(t *testing.T) {
 		}
 	}
 	p.ok("chat.history", "", map[string]any{"conversationId": chat})
+}
+
+// Files that are unpacked take more memory while they hold some. Those of one user must not
+// wait for each other until all of them are refused.
+func TestPackedFilesOfAUserDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{opts: Options{TempDir: t.TempDir()}}
+		s.memory = gate{all: 32 * mib, each: 16 * mib}
+		s.disk = gate{all: 64 * mib, each: 64 * mib}
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				h := &hold{s: s, g: &s.memory, who: holder{user: "ann"}}
+				defer h.release()
+				file := &spill{memory: h, disk: hold{s: s, g: &s.disk, who: h.who}}
+				defer file.drop()
+				_, err := file.Write(append([]byte("PK\x03\x04"), make([]byte, largeBody)...))
+				if err == nil {
+					_, err = file.load(t.Context())
+				}
+				for range 4 {
+					<-time.After(time.Millisecond) // unpacking
+					if err == nil {
+						err = h.take(t.Context(), 2*mib)
+					}
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if len(s.memory.turns) > 0 || s.memory.inUse() > 0 {
+			t.Errorf("%v, %d bytes are not given back", s.memory.turns, s.memory.inUse())
+		}
+	})
 }
