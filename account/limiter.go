@@ -29,7 +29,7 @@ type tries struct {
 	failures int
 	pending  int       // attempts that are being checked
 	until    time.Time // the next attempt is refused before this
-	last     time.Time
+	last     time.Time // of the last failure, or of the first attempt
 }
 
 // limiter counts sign-in attempts in memory, each from before it is checked, so that
@@ -75,11 +75,10 @@ func (l *limiter) try(name, from string) (done func(outcome), err error) {
 	for i, key := range keys {
 		t := l.by[key]
 		if t == nil || now.Sub(t.last) > longestWait {
-			t = &tries{}
+			t = &tries{last: now}
 			l.by[key] = t
 		}
 		t.pending++
-		t.last = now
 		counted[i] = t
 	}
 	return func(how outcome) { l.done(keys, counted, how) }, nil

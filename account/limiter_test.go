@@ -57,3 +57,21 @@ func TestWhoSignsInIsNotKept(t *testing.T) {
 	}
 	require.Empty(t, l.by)
 }
+
+// The people of a busy address do not wait for mistakes of long ago.
+func TestFailuresAreForgottenWhileOthersSignIn(t *testing.T) {
+	now := time.Now()
+	l := newLimiter(func() time.Time { return now })
+	for i := range freeOfAddress + 1 {
+		for _, how := range []outcome{failed, succeeded} {
+			done, err := l.try(fmt.Sprint("user", i), "10.0.0.1")
+			require.NoError(t, err)
+			done(how)
+			now = now.Add(longestWait / 2)
+		}
+		now = now.Add(time.Second)
+	}
+	_, err := l.try("ann", "10.0.0.1")
+	require.NoError(t, err)
+	require.Less(t, l.by[tryKey{"", "10.0.0.1"}].failures, 2)
+}

@@ -13,15 +13,17 @@ import (
 )
 
 // gate bounds the bytes that requests hold at the same time, per holder and in all. A quarter
-// is reserved for small requests of users, so that they continue while large requests, or
-// clients that have not signed in, fill the rest.
+// of all is reserved for small requests of users, so that they continue while large requests,
+// or clients that have not signed in, fill the rest. A quarter of what a holder may have is
+// reserved for the holder's own small requests, which continue during a large import.
 type gate struct {
 	all, each int64 // bytes, in all and per holder
 
 	mu    sync.Mutex
 	held  int64
 	by    map[holder]int64
-	freed chan struct{} // closed when bytes are given back; nil = nobody waits
+	turns map[holder]bool // who is unpacking a file
+	freed chan struct{}   // closed when bytes or turns are given back; nil = nobody waits
 }
 
 // holder is whoever bytes are counted for: a user, or the network of a client that has not
@@ -61,7 +63,7 @@ func (g *gate) takeLocked(who holder, n int64, large bool) bool {
 	if large || who.user == "" {
 		all -= all / 4
 	}
-	if g.held+n > all || g.by[who]+n > g.each {
+	if g.held+n > all || g.by[who]+n > g.mostOf(large) {
 		return false
 	}
 	if g.by == nil {
@@ -72,14 +74,27 @@ func (g *gate) takeLocked(who holder, n int64, large bool) bool {
 	return true
 }
 
+// mostOf is how much a holder may have in all when a large or a small request takes more.
+func (g *gate) mostOf(large bool) int64 {
+	if large {
+		return g.each - g.each/4
+	}
+	return g.each
+}
+
 // take takes n bytes, and waits up to gateWait for them. What is not large may be of the
-// reserve.
+// reserves.
 func (g *gate) take(ctx context.Context, who holder, n int64, large bool) error {
+	return g.wait(ctx, func() bool { return g.takeLocked(who, n, large) })
+}
+
+// wait calls take, with the gate locked, until it succeeds, for up to gateWait.
+func (g *gate) wait(ctx context.Context, take func() bool) error {
 	late := time.NewTimer(gateWait)
 	defer late.Stop()
 	for {
 		g.mu.Lock()
-		if g.takeLocked(who, n, large) {
+		if take() {
 			g.mu.Unlock()
 			return nil
 		}
@@ -106,6 +121,10 @@ func (g *gate) give(who holder, n int64) {
 	if g.by[who] -= n; g.by[who] == 0 {
 		delete(g.by, who)
 	}
+	g.wakeLocked()
+}
+
+func (g *gate) wakeLocked() {
 	if g.freed != nil {
 		close(g.freed)
 		g.freed = nil
@@ -118,10 +137,11 @@ func errCrowded() error {
 
 // hold is what one request has taken from a gate. It is used by one goroutine.
 type hold struct {
-	s   *Server
-	g   *gate
-	who holder
-	n   int64
+	s    *Server
+	g    *gate
+	who  holder
+	n    int64
+	turn bool // it is unpacking a file
 }
 
 // try takes n more bytes if they are free.
@@ -134,11 +154,14 @@ func (h *hold) try(n int64) bool {
 }
 
 // take takes n more bytes, and waits up to gateWait for them. A request for more than a holder
-// may have counts as all of it, and so runs alone.
+// may have counts as all of it, and so runs without other large ones of the holder.
 func (h *hold) take(ctx context.Context, n int64) error { return h.takeAs(ctx, n, n > largeBody) }
 
 func (h *hold) takeAs(ctx context.Context, n int64, large bool) error {
-	n = min(n, h.g.each-h.n)
+	n = max(0, min(n, h.g.mostOf(large)-h.n))
+	if n == 0 {
+		return nil
+	}
 	err := h.g.take(ctx, h.who, n, large)
 	if err == nil {
 		h.n += n
@@ -169,8 +192,35 @@ func (h *hold) room(ctx context.Context) func(bytes, values int) error {
 	return func(bytes, values int) error { return h.take(ctx, work*int64(bytes)+valueWork*int64(values)) }
 }
 
+// takeTurn waits up to gateWait until no other request of the holder unpacks a file. Such a request
+// takes more memory while it holds some: two of them could wait for each other.
+func (h *hold) takeTurn(ctx context.Context) error {
+	if h.turn {
+		return nil
+	}
+	err := h.g.wait(ctx, func() bool {
+		if h.g.turns[h.who] {
+			return false
+		}
+		if h.g.turns == nil {
+			h.g.turns = map[holder]bool{}
+		}
+		h.g.turns[h.who] = true
+		return true
+	})
+	h.turn = err == nil
+	return err
+}
+
 // release gives everything back. It may be called more than once.
 func (h *hold) release() {
+	if h.turn {
+		h.g.mu.Lock()
+		delete(h.g.turns, h.who)
+		h.g.wakeLocked()
+		h.g.mu.Unlock()
+		h.turn = false
+	}
 	if h.n > 0 {
 		h.g.give(h.who, h.n)
 		h.n = 0

@@ -6,16 +6,17 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // whileFull runs f while the user's memory is used up, and checks that f waits for it.
 func (h *testServer) whileFull(f func()) {
 	h.t.Helper()
 	who, all := holder{user: h.user.ID}, h.server.memory.each-mib
-	if !h.server.memory.try(who, all) {
-		h.t.Fatal("no room")
-	}
+	h.must(h.server.memory.take(h.t.Context(), who, all, false))
 	done := make(chan bool)
 	go func() {
 		defer close(done)
@@ -67,12 +68,54 @@ func TestPagesAreCountedWhileTheyAreMade(t *testing.T) {
 	})
 	h.whileFull(func() { h.rest("GET", "/conversations/"+chat+"/messages", "").wants(t, 200) })
 
-	// Lists continue while large requests of others fill all but the reserve.
+	// Lists continue while a large import of the user fills all but the user's own reserve.
 	m := &h.server.memory
+	large := &hold{s: h.server, g: m, who: holder{user: h.user.ID}}
+	h.must(large.take(t.Context(), m.all))
+	p.ok("chat.history", "", map[string]any{"conversationId": chat})
+	large.release()
+
+	// They also continue while large requests of others fill all but the reserve.
 	for name := range strings.FieldsSeq("a b") {
 		if n := m.all / 8 * 3; !m.try(holder{user: name}, n) {
 			t.Fatal("no room")
 		}
 	}
 	p.ok("chat.history", "", map[string]any{"conversationId": chat})
+}
+
+// Files that are unpacked take more memory while they hold some. Those of one user must not
+// wait for each other until all of them are refused.
+func TestPackedFilesOfAUserDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{opts: Options{TempDir: t.TempDir()}}
+		s.memory = gate{all: 32 * mib, each: 16 * mib}
+		s.disk = gate{all: 64 * mib, each: 64 * mib}
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				h := &hold{s: s, g: &s.memory, who: holder{user: "ann"}}
+				defer h.release()
+				file := &spill{memory: h, disk: hold{s: s, g: &s.disk, who: h.who}}
+				defer file.drop()
+				_, err := file.Write(append([]byte("PK\x03\x04"), make([]byte, largeBody)...))
+				if err == nil {
+					_, err = file.load(t.Context())
+				}
+				for range 4 {
+					<-time.After(time.Millisecond) // unpacking
+					if err == nil {
+						err = h.take(t.Context(), 2*mib)
+					}
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if len(s.memory.turns) > 0 || s.memory.inUse() > 0 {
+			t.Errorf("%v, %d bytes are not given back", s.memory.turns, s.memory.inUse())
+		}
+	})
 }

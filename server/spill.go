@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 )
@@ -67,6 +68,11 @@ func (p *spill) toFile() error {
 // load returns the content in memory. If it is in a file, load first waits for room, so that a
 // body takes memory only when all of it has arrived.
 func (p *spill) load(ctx context.Context) ([]byte, error) {
+	if p.isPacked() {
+		if err := p.memory.takeTurn(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if p.file == nil {
 		return p.small.Bytes(), nil
 	}
@@ -77,6 +83,13 @@ func (p *spill) load(ctx context.Context) ([]byte, error) {
 	_, err := io.ReadFull(p.reader(), data)
 	p.drop()
 	return data, err
+}
+
+// isPacked reports whether the content is a PNG image or a zip archive.
+func (p *spill) isPacked() bool {
+	head := make([]byte, 4)
+	n, _ := p.reader().ReadAt(head, 0)
+	return slices.Contains([]string{"\x89PNG", "PK\x03\x04"}, string(head[:n]))
 }
 
 // reader reads everything from the beginning.

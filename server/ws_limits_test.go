@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -228,9 +230,15 @@ func TestTheOldestStrangerMakesRoom(t *testing.T) {
 		return k.open, len(k.strangers)
 	}
 	var all []*wsClient
-	for range 6 {
+	for i := range 6 {
 		p, _, _ := h.dial(dialOptions{})
 		all = append(all, p)
+		eventually(t, "the server knows the connection", func() bool { // after its answer
+			k := &h.server.sockets
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			return len(slices.Concat(slices.Collect(maps.Values(k.strangers))...)) == min(i+1, 3)
+		})
 	}
 	for i, p := range all {
 		if i < 3 {
