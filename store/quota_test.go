@@ -88,7 +88,12 @@ func TestWhatIsGoneCountsNoMore(t *testing.T) {
 func TestDeletingAChatMakesRoom(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		a, b, importing := e.conversation(), e.conversation(), &chat.Conversation{ID: id(), CharacterID: id(), Settings: []byte(`{}`)}
-		e.update(func(tx nodest.Tx) error { return tx.Chats.BeginLoad(importing) })
+		e.update(func(tx nodest.Tx) error {
+			if err := tx.Chats.BeginLoad(importing); err != nil {
+				return err
+			}
+			return tx.Chats.OpenLoad(chat.Load{ConversationID: importing.ID}, 1)
+		})
 		for range 3 {
 			for _, c := range []string{a, b} {
 				if err := e.trySay(c, strings.Repeat("x", 100)); err != nil {
