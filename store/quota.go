@@ -80,6 +80,7 @@ func (t *tx) noteInserted(table string, columns []string, args []any) {
 
 // noteCopied counts the messages that a fork has copied within the database, between two depths.
 func (t *tx) noteCopied(forkID string, after, to int) error {
+	t.stores = true
 	args := []any{t.userID, forkID, after, to}
 	bytes, err := sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM("+sizeOf(countedTables["messages"].bytes, "m.")+"), 0) AS BIGINT)"+copiedMessages, args...)
 	if err != nil {

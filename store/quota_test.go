@@ -138,6 +138,33 @@ func TestDeletingAChatMakesRoom(t *testing.T) {
 	})
 }
 
+// Who deletes 100,000 chats and stores one more makes other writers wait for each of them.
+func TestMakingRoomReadsOnlyWhatItRemoves(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		plans := map[string]string{
+			store.OldestEnded: "conversations_gone",
+			"SELECT user_id, id FROM characters c WHERE c.user_id = ? AND c.deleted_at IS NOT NULL LIMIT 10": "characters_gone",
+			"SELECT user_id, id FROM resources c WHERE c.user_id = ? AND c.deleted_at IS NOT NULL LIMIT 10":  "resources_gone",
+		}
+		for query, index := range plans {
+			query = strings.ReplaceAll(query, "?", "'"+e.user+"'")
+			var plan []string
+			var err error
+			if store.OnPostgres(e.db) {
+				plan, err = store.Query[string](e.db, "EXPLAIN "+query)
+			} else {
+				plan, err = store.Plan(e.db, query)
+			}
+			if err != nil {
+				e.Fatal(err)
+			}
+			if all := strings.Join(plan, "\n"); !strings.Contains(all, index) || strings.Contains(all, "ORDER BY") || strings.Contains(all, "Sort") || strings.Contains(all, "SCAN") {
+				e.Errorf("%s\nis answered by\n%s", query, all)
+			}
+		}
+	})
+}
+
 func TestMaintenanceSetsCountersRight(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		c := e.conversation()
