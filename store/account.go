@@ -218,9 +218,11 @@ var largeTables = []struct {
 	{"generations", "id", 500},
 	{"messages", "id", 500},
 	{"saves", "id", 500},
+	{"conversation_states", "conversation_id, version", 200},
 	{"conversations", "id", 10},
 	{"resource_versions", "resource_id, version", 1}, // of up to 16 MiB each
 	{"character_versions", "character_id, version", 1},
+	{"avatars", "character_id", 1}, // of up to 10 MiB each
 	{"circle_posts", "id", 500},
 	{"attachments", "id", 1}, // of up to 10 MiB
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
@@ -51,6 +52,7 @@ func TestTheLastOfTheDiskIsForDeleting(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	ch := e.character()
 	fork := &chat.Conversation{ID: id(), CharacterID: id(), Settings: []byte(`{}`)}
 	e.update(func(tx nodest.Tx) error { return tx.Chats.BeginLoad(fork) })
 	message, err := store.Query[string](e.db, "SELECT MIN(id) FROM messages WHERE conversation_id = ?", c)
@@ -64,6 +66,9 @@ func TestTheLastOfTheDiskIsForDeleting(t *testing.T) {
 	})
 	e.code(fault.StorageFull, e.trySay(c, "y"))
 	e.refused(fault.StorageFull, func(tx nodest.Tx) error { return store.Knowledge(tx).PutPart(id(), 0, []byte("y")) })
+	e.refused(fault.StorageFull, func(tx nodest.Tx) error {
+		return tx.Characters.PutAvatar(ch, &character.Avatar{Data: []byte("y")})
+	})
 	e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(c) })
 
 	before := store.Commits(e.db)

@@ -24,7 +24,7 @@ import (
 type countedTable struct {
 	kind  string   // of its rows; "" = only their bytes count
 	live  bool     // deleted rows do not count, but their bytes do until the rows are purged
-	bytes []string // columns whose bytes count; they do not change
+	bytes []string // columns whose bytes count; what replaces them counts in addition
 }
 
 var countedTables = map[string]countedTable{
@@ -33,6 +33,7 @@ var countedTables = map[string]countedTable{
 	"revisions":          {bytes: []string{"text", "reasoning", "blocks", "citations", "tools"}},
 	"saves":              {kind: "saves", bytes: []string{"preview_text", "thumbnail", "extra"}},
 	"characters":         {kind: "characters", live: true},
+	"avatars":            {bytes: []string{"data"}},
 	"character_versions": {bytes: []string{"role_card", "world_book", "preset", "author_note", "regex_scripts", "source"}},
 	"resources":          {kind: "resources", live: true},
 	"resource_versions":  {bytes: []string{"document"}},

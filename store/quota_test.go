@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
@@ -80,6 +81,24 @@ func TestWhatIsGoneCountsNoMore(t *testing.T) {
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(a) })
 		e.update(insert)
 		e.equal("conversations", e.quotas()["conversations"], account.Quota{Used: 2, Limit: 2})
+	})
+}
+
+func TestPicturesOfCharactersCount(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ch := e.character()
+		put := func(n int) func(tx nodest.Tx) error {
+			return func(tx nodest.Tx) error { return tx.Characters.PutAvatar(ch, &character.Avatar{Data: make([]byte, n)}) }
+		}
+		before := e.quotas()["bytes"].Used
+		e.update(put(100))
+		e.equal("bytes", e.quotas()["bytes"].Used-before, 100)
+		e.db.SetQuotas(account.Quotas{Bytes: before + 1000})
+		e.refused(fault.QuotaExceeded, put(1001))
+		for range 30 { // what was replaced counts until it is in the way
+			e.clock.advance(time.Minute)
+			e.update(put(400))
+		}
 	})
 }
 
