@@ -14,6 +14,7 @@ import (
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
+	"nodest/websearch"
 )
 
 func TestAFullDiskStillDeletesAndReads(t *testing.T) {
@@ -66,6 +67,9 @@ func TestTheLastOfTheDiskIsForDeleting(t *testing.T) {
 	})
 	e.code(fault.StorageFull, e.trySay(c, "y"))
 	e.refused(fault.StorageFull, func(tx nodest.Tx) error { return store.Knowledge(tx).PutPart(id(), 0, []byte("y")) })
+	e.refused(fault.StorageFull, func(tx nodest.Tx) error {
+		return store.Web(tx).PutWebPage(&websearch.Page{URL: "https://example.org"})
+	})
 	e.refused(fault.StorageFull, func(tx nodest.Tx) error {
 		return tx.Characters.PutAvatar(ch, &character.Avatar{Data: []byte("y")})
 	})

@@ -43,6 +43,13 @@ var countedTables = map[string]countedTable{
 	"knowledge_bases":    {kind: "knowledgeBases", live: true},
 }
 
+// derivedTables have what jobs make of documents, memories and web pages. It counts to no quota, but a
+// full disk has no room for it.
+var derivedTables = map[string]bool{
+	"knowledge_texts": true, "knowledge_chunks": true, "knowledge_segments": true, "knowledge_contexts": true,
+	"knowledge_vectors": true, "memory_vectors": true, "web_pages": true,
+}
+
 // countedBytes is the kind of all bytes together.
 const countedBytes = "bytes"
 
@@ -56,10 +63,10 @@ const (
 // noteInserted counts rows that the transaction has inserted.
 func (t *tx) noteInserted(table string, columns []string, args []any) {
 	c, ok := countedTables[table]
+	t.stores = t.stores || ok || derivedTables[table]
 	if !ok {
 		return
 	}
-	t.stores = true
 	if t.added == nil {
 		t.added = map[string]int64{}
 	}
