@@ -218,9 +218,11 @@ var largeTables = []struct {
 	{"generations", "id", 500},
 	{"messages", "id", 500},
 	{"saves", "id", 500},
+	{"conversation_states", "conversation_id, version", 200},
 	{"conversations", "id", 10},
 	{"resource_versions", "resource_id, version", 1}, // of up to 16 MiB each
 	{"character_versions", "character_id, version", 1},
+	{"avatars", "character_id", 1}, // of up to 10 MiB each
 	{"circle_posts", "id", 500},
 	{"attachments", "id", 1}, // of up to 10 MiB
 }
@@ -258,7 +260,8 @@ func (db *DB) InsertToken(ctx context.Context, t *account.Token) (ended []*accou
 }
 
 // placeForToken removes tokens of a user who has as many as may be: those that have expired, or of
-// sessions the least recently used one, which it returns with those made with it.
+// sessions the least recently used one, which it returns with those made with it. What t is made with
+// stays.
 func (s *session) placeForToken(t *account.Token) (ended []*account.Token, err error) {
 	const mine = "FROM tokens WHERE user_id = ? AND is_session = ?"
 	full := func() (bool, error) {
@@ -274,13 +277,21 @@ func (s *session) placeForToken(t *account.Token) (ended []*account.Token, err e
 	if is, err := full(); err != nil || !is {
 		return nil, err
 	}
-	if !t.Session {
+	oldest := ""
+	if t.Session {
+		var err error
+		oldest, err = sqldb.Value[string](s, `WITH RECURSIVE above (id, parent_id) AS (
+				SELECT id, parent_id FROM tokens WHERE id = ?
+				UNION SELECT t.id, t.parent_id FROM tokens t JOIN above ON t.id = above.parent_id)
+			SELECT id `+mine+` AND id NOT IN (SELECT id FROM above) ORDER BY COALESCE(last_used_at, created_at), id LIMIT 1`,
+			t.ParentID, t.UserID, t.Session)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if oldest == "" {
 		return nil, fault.New(fault.QuotaExceeded, "the limit of %d tokens is reached; revoke some that are not used any more", account.MaxTokens).
 			With("quota", "tokens").With("limit", account.MaxTokens)
-	}
-	oldest, err := sqldb.Value[string](s, "SELECT id "+mine+" ORDER BY COALESCE(last_used_at, created_at), id LIMIT 1", t.UserID, t.Session)
-	if err != nil {
-		return nil, err
 	}
 	return s.endTokens("user_id = ? AND id = ?", t.UserID, oldest)
 }

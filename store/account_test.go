@@ -496,6 +496,26 @@ func TestTokensTicketsAndDevicesAreBounded(t *testing.T) {
 			e.Fatal(err)
 		}
 		e.equal("what a further session ends", ended, sessions[1:2])
+		// The next ones to go are those that this one is made with.
+		e.update(func(tx nodest.Tx) error {
+			return store.Exec(tx, "UPDATE tokens SET parent_id = ? WHERE user_id = ? AND id = ?", sessions[2], e.user, sessions[3])
+		})
+		e.clock.advance(time.Second)
+		child := &account.Token{ID: id(), UserID: e.user, Hash: []byte(id()), Session: true, CreatedAt: e.clock.now(), ParentID: sessions[3]}
+		gone, err := e.db.InsertToken(ctx, child)
+		if err != nil || len(gone) != 1 {
+			e.Fatal(len(gone), err)
+		}
+		e.equal("what a session of a session ends", gone[0].ID, sessions[4])
+		e.update(func(tx nodest.Tx) error { // each is made with another
+			return store.Exec(tx, "UPDATE tokens SET parent_id = COALESCE((SELECT MAX(p.id) FROM tokens p WHERE p.is_session AND p.id < tokens.id), '') WHERE is_session")
+		})
+		last, err := store.Query[string](e.db, "SELECT MAX(id) FROM tokens WHERE is_session")
+		if err != nil {
+			e.Fatal(err)
+		}
+		_, err = e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: e.user, Hash: []byte(id()), Session: true, CreatedAt: e.clock.now(), ParentID: last[0]})
+		e.code(fault.QuotaExceeded, err)
 		_, _, err = insert(false, nil)
 		e.code(fault.QuotaExceeded, err)
 		e.clock.advance(time.Hour)

@@ -150,6 +150,7 @@ func (t *tx) DeleteCharacter(id string) error {
 
 // PutAvatar replaces the avatar.
 func (t *tx) PutAvatar(characterID string, a *character.Avatar) error {
+	t.noteInserted("avatars", []string{"data"}, []any{a.Data})
 	return t.withCharacter(characterID).Run(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, character_id) DO UPDATE
 		SET content_type = EXCLUDED.content_type, etag = EXCLUDED.etag, data = EXCLUDED.data`,

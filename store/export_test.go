@@ -132,9 +132,10 @@ func Plan(db *DB, query string) (lines []string, err error) {
 
 // Parts of statements whose plans are tested.
 var (
-	EachChain  = eachChain
-	OldMessage = oldMessage
-	OpenOf     = openOf
+	EachChain   = eachChain
+	OldMessage  = oldMessage
+	OldestEnded = oldestEnded
+	OpenOf      = openOf
 
 	LatestComments = latestComments
 	AllComments    = allComments

@@ -7,11 +7,14 @@ import (
 	"testing"
 
 	"nodest/account"
+	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
+	"nodest/websearch"
 )
 
 func TestAFullDiskStillDeletesAndReads(t *testing.T) {
@@ -50,13 +53,30 @@ func TestTheLastOfTheDiskIsForDeleting(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	ch := e.character()
+	fork := &chat.Conversation{ID: id(), CharacterID: id(), Settings: []byte(`{}`)}
+	e.update(func(tx nodest.Tx) error { return tx.Chats.BeginLoad(fork) })
+	message, err := store.Query[string](e.db, "SELECT MIN(id) FROM messages WHERE conversation_id = ?", c)
+	if err != nil {
+		t.Fatal(err)
+	}
 	e.db.SetFree(func() int64 { return 64<<20 - 1 })
+	e.refused(fault.StorageFull, func(tx nodest.Tx) error {
+		_, _, err := tx.Chats.CopyPath(chat.ForkSource{ConversationID: c, MessageID: message[0], Version: 1}, fork.ID, 5)
+		return err
+	})
 	e.code(fault.StorageFull, e.trySay(c, "y"))
 	e.refused(fault.StorageFull, func(tx nodest.Tx) error { return store.Knowledge(tx).PutPart(id(), 0, []byte("y")) })
+	e.refused(fault.StorageFull, func(tx nodest.Tx) error {
+		return store.Web(tx).PutWebPage(&websearch.Page{URL: "https://example.org"})
+	})
+	e.refused(fault.StorageFull, func(tx nodest.Tx) error {
+		return tx.Characters.PutAvatar(ch, &character.Avatar{Data: []byte("y")})
+	})
 	e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(c) })
 
 	before := store.Commits(e.db)
-	_, err := e.db.DeleteUser(context.Background(), e.user, func(*account.User, []*account.User) error { return nil })
+	_, err = e.db.DeleteUser(context.Background(), e.user, func(*account.User, []*account.User) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"nodest/chat"
 	"nodest/store/sqldb"
 )
 
@@ -59,17 +60,18 @@ func (db *DB) repeat(ctx context.Context, remove func(*session) (int64, error)) 
 	return nil
 }
 
-// endedChat is a conversation c that is deleted. It is none that an import or a fork is filling, no
-// reply is writing to it, and no fork is reading from it.
-const endedChat = "c.deleted_at IS NOT NULL" +
+// oldestEnded finds the conversation of a user that was deleted first. It is none that an import or a
+// fork is filling, no reply is writing to it, and no fork is reading from it. Each transaction that
+// makes room begins with this, so it does not read the others. Its arguments are the user, twice.
+const oldestEnded = "SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.deleted_at IS NOT NULL" +
 	" AND NOT EXISTS (SELECT 1 FROM loads l WHERE l.user_id = c.user_id AND l.conversation_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.user_id = c.user_id AND g.conversation_id = c.id AND g.is_open)" +
-	" AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = c.user_id AND j.kind = 'chat.fork' AND j.state IN ('queued', 'running'))"
+	" AND NOT EXISTS (SELECT 1 FROM jobs WHERE " + openOf + " AND kind = '" + chat.JobFork + "') ORDER BY c.deleted_at, c.id LIMIT 1"
 
 // purgeChat removes messages of the conversation of a user that was deleted first, or the
 // conversation if it is empty, and returns how many rows.
 func (s *session) purgeChat(userID string) (int64, error) {
-	id, err := sqldb.One[string](s, "SELECT c.id FROM conversations c WHERE c.user_id = ? AND "+endedChat+" ORDER BY c.deleted_at, c.id LIMIT 1", userID)
+	id, err := sqldb.One[string](s, oldestEnded, userID, userID)
 	if err != nil || id == nil {
 		return 0, err
 	}

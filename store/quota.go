@@ -24,7 +24,7 @@ import (
 type countedTable struct {
 	kind  string   // of its rows; "" = only their bytes count
 	live  bool     // deleted rows do not count, but their bytes do until the rows are purged
-	bytes []string // columns whose bytes count; they do not change
+	bytes []string // columns whose bytes count; what replaces them counts in addition
 }
 
 var countedTables = map[string]countedTable{
@@ -33,6 +33,7 @@ var countedTables = map[string]countedTable{
 	"revisions":          {bytes: []string{"text", "reasoning", "blocks", "citations", "tools"}},
 	"saves":              {kind: "saves", bytes: []string{"preview_text", "thumbnail", "extra"}},
 	"characters":         {kind: "characters", live: true},
+	"avatars":            {bytes: []string{"data"}},
 	"character_versions": {bytes: []string{"role_card", "world_book", "preset", "author_note", "regex_scripts", "source"}},
 	"resources":          {kind: "resources", live: true},
 	"resource_versions":  {bytes: []string{"document"}},
@@ -40,6 +41,13 @@ var countedTables = map[string]countedTable{
 	"attachments":        {kind: "attachments", bytes: []string{"data"}},
 	"circle_posts":       {kind: "posts", live: true, bytes: []string{"text"}},
 	"knowledge_bases":    {kind: "knowledgeBases", live: true},
+}
+
+// derivedTables have what jobs make of documents, memories and web pages. It counts to no quota, but a
+// full disk has no room for it.
+var derivedTables = map[string]bool{
+	"knowledge_texts": true, "knowledge_chunks": true, "knowledge_segments": true, "knowledge_contexts": true,
+	"knowledge_vectors": true, "memory_vectors": true, "web_pages": true,
 }
 
 // countedBytes is the kind of all bytes together.
@@ -55,10 +63,10 @@ const (
 // noteInserted counts rows that the transaction has inserted.
 func (t *tx) noteInserted(table string, columns []string, args []any) {
 	c, ok := countedTables[table]
+	t.stores = t.stores || ok || derivedTables[table]
 	if !ok {
 		return
 	}
-	t.stores = true
 	if t.added == nil {
 		t.added = map[string]int64{}
 	}
@@ -80,6 +88,7 @@ func (t *tx) noteInserted(table string, columns []string, args []any) {
 
 // noteCopied counts the messages that a fork has copied within the database, between two depths.
 func (t *tx) noteCopied(forkID string, after, to int) error {
+	t.stores = true
 	args := []any{t.userID, forkID, after, to}
 	bytes, err := sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM("+sizeOf(countedTables["messages"].bytes, "m.")+"), 0) AS BIGINT)"+copiedMessages, args...)
 	if err != nil {

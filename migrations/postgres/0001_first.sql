@@ -139,6 +139,7 @@ CREATE TABLE characters (
 );
 CREATE INDEX characters_list ON characters (user_id, created_at, id);
 CREATE INDEX characters_deleted ON characters (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE INDEX characters_gone ON characters (user_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE character_versions (
   user_id TEXT NOT NULL,
@@ -186,6 +187,7 @@ CREATE TABLE resources (
 );
 CREATE INDEX resources_list ON resources (user_id, kind, created_at, id);
 CREATE INDEX resources_deleted ON resources (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE INDEX resources_gone ON resources (user_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE resource_versions (
   user_id TEXT NOT NULL,
@@ -238,6 +240,7 @@ CREATE TABLE conversations (
 CREATE INDEX conversations_list ON conversations (user_id, updated_at, id);
 CREATE INDEX conversations_character ON conversations (user_id, character_id, updated_at, id);
 CREATE INDEX conversations_deleted ON conversations (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE INDEX conversations_gone ON conversations (user_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE conversation_states (
   user_id TEXT NOT NULL,
