@@ -152,14 +152,18 @@ type answer struct {
 	short bool // reasoning left no room for the text
 }
 
-// ask sends one request, whose tokens are reserved while it runs. What it has used is told with an
-// error, too.
+// ask sends one request, whose tokens are reserved while it runs.
 func (a *asker) ask(ctx context.Context, req llm.Request) (answer, error) {
 	release, err := a.engine.reserve(ctx, a.userID, int64(llm.EstimatePrompt(req.Messages)+cmp.Or(req.MaxTokens, usualReply)))
 	if err != nil {
 		return answer{}, err
 	}
 	defer release()
+	return a.read(ctx, req)
+}
+
+// read sends one request and reads its answer. What it has used is told with an error, too.
+func (a *asker) read(ctx context.Context, req llm.Request) (answer, error) {
 	use := llm.Use{Provider: a.model.Provider, Model: a.model.Name}
 	var reply strings.Builder
 	var failed error

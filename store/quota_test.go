@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,7 +120,9 @@ func TestADeletedCharacterIsRemovedInSmallTransactions(t *testing.T) {
 func TestDeletingAChatMakesRoom(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		a, b, importing := e.conversation(), e.conversation(), &chat.Conversation{ID: id(), CharacterID: id(), Settings: []byte(`{}`)}
-		e.update(func(tx nodest.Tx) error { return tx.Chats.BeginLoad(importing) })
+		e.update(func(tx nodest.Tx) error {
+			return errors.Join(tx.Chats.BeginLoad(importing), tx.Chats.OpenLoad(chat.Load{ConversationID: importing.ID}, 0))
+		})
 		for range 3 {
 			for _, c := range []string{a, b} {
 				if err := e.trySay(c, strings.Repeat("x", 100)); err != nil {
