@@ -260,8 +260,8 @@ func (db *DB) InsertToken(ctx context.Context, t *account.Token) (ended []*accou
 }
 
 // placeForToken removes tokens of a user who has as many as may be: those that have expired, or of
-// sessions the least recently used one, which it returns with those made with it. What t is made with
-// stays.
+// sessions the least recently used one, which it returns with those made with it. It is none that t
+// is made with, also by way of others: t would end with it.
 func (s *session) placeForToken(t *account.Token) (ended []*account.Token, err error) {
 	const mine = "FROM tokens WHERE user_id = ? AND is_session = ?"
 	full := func() (bool, error) {
@@ -277,23 +277,22 @@ func (s *session) placeForToken(t *account.Token) (ended []*account.Token, err e
 	if is, err := full(); err != nil || !is {
 		return nil, err
 	}
-	oldest := ""
+	var oldest *string
 	if t.Session {
 		var err error
-		oldest, err = sqldb.Value[string](s, `WITH RECURSIVE above (id, parent_id) AS (
-				SELECT id, parent_id FROM tokens WHERE id = ?
-				UNION SELECT t.id, t.parent_id FROM tokens t JOIN above ON t.id = above.parent_id)
-			SELECT id `+mine+` AND id NOT IN (SELECT id FROM above) ORDER BY COALESCE(last_used_at, created_at), id LIMIT 1`,
-			t.ParentID, t.UserID, t.Session)
+		oldest, err = sqldb.One[string](s, `WITH RECURSIVE makers (id) AS (
+				SELECT CAST(? AS TEXT)
+				UNION SELECT made.parent_id FROM tokens made JOIN makers ON made.id = makers.id)
+			SELECT id `+mine+` AND id NOT IN (SELECT id FROM makers) ORDER BY COALESCE(last_used_at, created_at), id LIMIT 1`, t.ParentID, t.UserID, t.Session)
 		if err != nil {
 			return nil, err
 		}
 	}
-	if oldest == "" {
+	if oldest == nil {
 		return nil, fault.New(fault.QuotaExceeded, "the limit of %d tokens is reached; revoke some that are not used any more", account.MaxTokens).
 			With("quota", "tokens").With("limit", account.MaxTokens)
 	}
-	return s.endTokens("user_id = ? AND id = ?", t.UserID, oldest)
+	return s.endTokens("user_id = ? AND id = ?", t.UserID, *oldest)
 }
 
 // lockTokens keeps others from adding and removing tokens until the transaction ends, so that

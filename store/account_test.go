@@ -371,6 +371,38 @@ func TestATokenEndsWithAllThatWereMadeWithIt(t *testing.T) {
 	})
 }
 
+// A session that makes room for another one is not the one that the other is made with: the other would
+// outlive its maker.
+func TestANewSessionDoesNotEndItsMaker(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		ctx := context.Background()
+		insert := func(parent string) (*account.Token, []*account.Token) {
+			e.clock.advance(time.Second)
+			token := &account.Token{ID: id(), UserID: e.user, Hash: []byte(id()), Session: true, ParentID: parent, CreatedAt: e.clock.now()}
+			ended, err := e.db.InsertToken(ctx, token)
+			if err != nil {
+				e.Fatal(err)
+			}
+			return token, ended
+		}
+		root, _ := insert("")
+		maker, _ := insert(root.ID)
+		oldest, _ := insert("")
+		for range account.MaxTokens - 3 {
+			insert("")
+		}
+		_, ended := insert(maker.ID)
+		if len(ended) != 1 || ended[0].ID != oldest.ID {
+			e.Fatalf("ended %v, want the oldest session that did not make the new one", ended)
+		}
+		ended, err := e.db.DeleteToken(ctx, e.user, root.ID)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("what ends with the first one", len(ended), 3)
+	})
+}
+
 func TestTokensAndTickets(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()

@@ -46,6 +46,14 @@ func Recount(db *DB, userID string) error {
 	return db.recount(context.Background(), userID)
 }
 
+// RemoveCharacter removes what one transaction removes of the deleted characters of a user.
+func RemoveCharacter(db *DB, userID string) error {
+	return db.write(context.Background(), func(s *session) error {
+		_, err := s.removeWhole(&characterParts, "c.user_id = ? AND c.deleted_at IS NOT NULL", userID)
+		return err
+	})
+}
+
 // ClaimKey is tx.ClaimKey that waits for wait at most.
 func ClaimKey(t nodest.Tx, key string, wait time.Duration) error {
 	_, err := t.Tx.(*tx).claimKey(key, "h", wait)

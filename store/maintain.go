@@ -64,8 +64,8 @@ var chores = []chore{
 	// removed in this one.
 	{"conversations", oldRows("conversations", "user_id, id", "c.deleted_at <= ?"+
 		" AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id)", deletedLife, 1)},
-	{"characters", oldRows("characters", "user_id, id", "c.deleted_at <= ?", deletedLife, 10)},
-	{"resources", oldRows("resources", "user_id, id", "c.deleted_at <= ? AND "+noSaveNeeds, deletedLife, 10)},
+	{"characters", oldWhole(&characterParts)},
+	{"resources", oldWhole(&resourceParts)},
 	{"web pages", oldRows("web_pages", "user_id, url", "c.fetched_at <= ?", webPageLife, 10)},
 	{"uploads", abandonedUploads},
 	{"questions", oldRows("knowledge_queries", "user_id, id", "c.created_at <= ?", queryLife, maintainBatch)},
@@ -77,6 +77,13 @@ var chores = []chore{
 // argument is a time; the foreign keys remove what belongs to them.
 func oldRows(table, key, where string, life time.Duration, batch int) func(*session) (int64, error) {
 	return func(s *session) (int64, error) { return s.removeSome(table, key, where, batch, s.Now().Add(-life)) }
+}
+
+// oldWhole removes characters or resources that were deleted long ago.
+func oldWhole(p *parts) func(*session) (int64, error) {
+	return func(s *session) (int64, error) {
+		return s.removeWhole(p, "c.deleted_at <= ?", s.Now().Add(-deletedLife))
+	}
 }
 
 // removeSome removes at most batch rows of a table, called c in the condition. Rows of all users with

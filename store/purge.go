@@ -33,10 +33,10 @@ func (db *DB) makeRoom(ctx context.Context, userID string) (wait time.Duration, 
 	for _, remove := range []func(*session) (int64, error){
 		func(s *session) (int64, error) { return s.purgeChat(userID) },
 		func(s *session) (int64, error) {
-			return s.removeSome("characters", "user_id, id", "c.user_id = ? AND c.deleted_at IS NOT NULL", 10, userID)
+			return s.removeWhole(&characterParts, "c.user_id = ? AND c.deleted_at IS NOT NULL", userID)
 		},
 		func(s *session) (int64, error) {
-			return s.removeSome("resources", "user_id, id", "c.user_id = ? AND c.deleted_at IS NOT NULL AND "+noSaveNeeds, 10, userID)
+			return s.removeWhole(&resourceParts, "c.user_id = ? AND c.deleted_at IS NOT NULL", userID)
 		},
 	} {
 		if err := db.repeat(ctx, remove); err != nil {
@@ -44,6 +44,43 @@ func (db *DB) makeRoom(ctx context.Context, userID string) (wait time.Duration, 
 		}
 	}
 	return 0, db.recount(ctx, userID)
+}
+
+// parts are the tables of which one character or resource may have many rows, and their keys.
+type parts struct {
+	of, free string // the table, and when a row c of it may go
+	refer    string // the column by which the parts name it
+	tables   []partTable
+}
+
+type partTable struct {
+	name, key string
+	atOnce    int // rows that a transaction removes
+}
+
+var (
+	// A conversation that may not go yet, such as one that a reply is writing to, keeps its character.
+	characterParts = parts{"characters", "NOT EXISTS (SELECT 1 FROM conversations k WHERE k.user_id = c.user_id AND k.character_id = c.id)", "character_id", []partTable{
+		{"memories", "user_id, id", 500}, {"memory_vectors", "user_id, character_id, hash, model", 500}, {"character_versions", "user_id, character_id, version", 4},
+	}}
+	resourceParts = parts{"resources", noSaveNeeds, "resource_id", []partTable{{"resource_versions", "user_id, resource_id, version", 4}}}
+)
+
+// removeWhole removes a character or resource c that a condition selects and returns 1, or some of its
+// parts if it has many and returns how many. It returns 0 when none is left.
+func (s *session) removeWhole(p *parts, where string, args ...any) (int64, error) {
+	type key struct{ UserID, ID string }
+	c, err := sqldb.One[key](s, "SELECT c.user_id, c.id FROM "+p.of+" c WHERE "+where+" AND "+p.free+" LIMIT 1", args...)
+	if err != nil || c == nil {
+		return 0, err
+	}
+	for _, t := range p.tables {
+		n, err := s.removeSome(t.name, t.key, "c.user_id = ? AND c."+p.refer+" = ?", t.atOnce, c.UserID, c.ID)
+		if err != nil || n == int64(t.atOnce) {
+			return n, err
+		}
+	}
+	return s.Exec("DELETE FROM "+p.of+" WHERE user_id = ? AND id = ?", c.UserID, c.ID)
 }
 
 // repeat runs remove, each time in a transaction of its own, until it removes nothing.

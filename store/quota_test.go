@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"nodest/account"
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/memory"
 	"nodest/nodest"
 	"nodest/store"
 )
@@ -81,6 +83,35 @@ func TestWhatIsGoneCountsNoMore(t *testing.T) {
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(a) })
 		e.update(insert)
 		e.equal("conversations", e.quotas()["conversations"], account.Quota{Used: 2, Limit: 2})
+	})
+}
+
+// Others can write while a character with many memories is removed, and a chat that is being filled
+// does not go with it.
+func TestADeletedCharacterIsRemovedInSmallTransactions(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		character := e.character()
+		facts := make([]*memory.Memory, 501)
+		for i := range facts {
+			facts[i] = fact(fmt.Sprint("fact ", i))
+		}
+		e.update(func(tx nodest.Tx) error { return tx.Memory.InsertFacts(character, facts...) })
+		loading := &chat.Conversation{ID: id(), CharacterID: character, Settings: []byte(`{}`)}
+		e.update(func(tx nodest.Tx) error { return tx.Chats.BeginLoad(loading) })
+		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(character) })
+		removed := func(wantCharacters, wantMemories int64) {
+			e.Helper()
+			if err := store.RemoveCharacter(e.db, e.user); err != nil {
+				e.Fatal(err)
+			}
+			e.equal("characters and memories", []int64{e.userRows("characters"), e.userRows("memories")}, []int64{wantCharacters, wantMemories})
+		}
+		removed(1, 501)
+		e.update(func(tx nodest.Tx) error {
+			return store.Exec(tx, "DELETE FROM conversations WHERE user_id = ? AND id = ?", e.user, loading.ID)
+		})
+		removed(1, 1)
+		removed(0, 0)
 	})
 }
 
