@@ -62,8 +62,7 @@ var chores = []chore{
 	{"messages", messagesOfOldConversations},
 	// A conversation that is not empty waits for the next round: what was copied from it was
 	// removed in this one.
-	{"conversations", oldRows("conversations", "user_id, id", "c.deleted_at <= ?"+
-		" AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id)", deletedLife, 1)},
+	{"conversations", oldWhole(&chatParts)},
 	{"characters", oldWhole(&characterParts)},
 	{"resources", oldWhole(&resourceParts)},
 	{"web pages", oldRows("web_pages", "user_id, url", "c.fetched_at <= ?", webPageLife, 10)},
@@ -79,7 +78,7 @@ func oldRows(table, key, where string, life time.Duration, batch int) func(*sess
 	return func(s *session) (int64, error) { return s.removeSome(table, key, where, batch, s.Now().Add(-life)) }
 }
 
-// oldWhole removes characters or resources that were deleted long ago.
+// oldWhole removes conversations, characters or resources that were deleted long ago.
 func oldWhole(p *parts) func(*session) (int64, error) {
 	return func(s *session) (int64, error) {
 		return s.removeWhole(p, "c.deleted_at <= ?", s.Now().Add(-deletedLife))
@@ -230,17 +229,17 @@ func (s *session) removeLeaves(userID string, ids []string) (removed int64, pare
 	if err != nil {
 		return 0, nil, err
 	}
-	_, err = s.Exec("DELETE FROM message_states WHERE (user_id, conversation_id, message_id) IN"+
-		" (SELECT user_id, conversation_id, id FROM messages WHERE user_id = ? AND id IN (?))", userID, ids)
-	if err != nil {
-		return 0, nil, err
-	}
 	removed, err = s.removeMessages(userID, ids)
 	return removed, parents, err
 }
 
 func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 	if err := s.forgetMessages(userID, ids); err != nil {
+		return 0, err
+	}
+	_, err := s.Exec("DELETE FROM message_states WHERE (user_id, conversation_id, message_id) IN"+
+		" (SELECT user_id, conversation_id, id FROM messages WHERE user_id = ? AND id IN (?))", userID, ids)
+	if err != nil {
 		return 0, err
 	}
 	return s.Exec("DELETE FROM messages WHERE user_id = ? AND id IN (?)", userID, ids)

@@ -46,7 +46,7 @@ func (db *DB) makeRoom(ctx context.Context, userID string) (wait time.Duration, 
 	return 0, db.recount(ctx, userID)
 }
 
-// parts are the tables of which one character or resource may have many rows, and their keys.
+// parts are the tables of which one conversation, character or resource may have many rows, and their keys.
 type parts struct {
 	of, free string // the table, and when a row c of it may go
 	refer    string // the column by which the parts name it
@@ -59,6 +59,10 @@ type partTable struct {
 }
 
 var (
+	// Of a conversation without messages, which go before.
+	chatParts = parts{"conversations", "NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id)", "conversation_id", []partTable{
+		{"conversation_states", "user_id, conversation_id, version", 500}, {"prompts", "user_id, id", 100}, {"generations", "user_id, id", 500},
+	}}
 	// A conversation that may not go yet, such as one that a reply is writing to, keeps its character.
 	characterParts = parts{"characters", "NOT EXISTS (SELECT 1 FROM conversations k WHERE k.user_id = c.user_id AND k.character_id = c.id)", "character_id", []partTable{
 		{"memories", "user_id, id", 500}, {"memory_vectors", "user_id, character_id, hash, model", 500}, {"character_versions", "user_id, character_id, version", 4},
@@ -66,21 +70,26 @@ var (
 	resourceParts = parts{"resources", noSaveNeeds, "resource_id", []partTable{{"resource_versions", "user_id, resource_id, version", 4}}}
 )
 
-// removeWhole removes a character or resource c that a condition selects and returns 1, or some of its
-// parts if it has many and returns how many. It returns 0 when none is left.
+// removeWhole removes a conversation, character or resource c that a condition selects, or some of its
+// parts if it has many, and returns how many rows. It returns 0 when none is left.
 func (s *session) removeWhole(p *parts, where string, args ...any) (int64, error) {
 	type key struct{ UserID, ID string }
 	c, err := sqldb.One[key](s, "SELECT c.user_id, c.id FROM "+p.of+" c WHERE "+where+" AND "+p.free+" LIMIT 1", args...)
 	if err != nil || c == nil {
 		return 0, err
 	}
+	return s.removePieces(p, c.UserID, c.ID)
+}
+
+// removePieces is removeWhole for one of which the id is known.
+func (s *session) removePieces(p *parts, userID, id string) (int64, error) {
 	for _, t := range p.tables {
-		n, err := s.removeSome(t.name, t.key, "c.user_id = ? AND c."+p.refer+" = ?", t.atOnce, c.UserID, c.ID)
+		n, err := s.removeSome(t.name, t.key, "c.user_id = ? AND c."+p.refer+" = ?", t.atOnce, userID, id)
 		if err != nil || n == int64(t.atOnce) {
 			return n, err
 		}
 	}
-	return s.Exec("DELETE FROM "+p.of+" WHERE user_id = ? AND id = ?", c.UserID, c.ID)
+	return s.Exec("DELETE FROM "+p.of+" WHERE user_id = ? AND id = ?", userID, id)
 }
 
 // repeat runs remove, each time in a transaction of its own, until it removes nothing.
@@ -105,8 +114,8 @@ const oldestEnded = "SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.
 	" AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.user_id = c.user_id AND g.conversation_id = c.id AND g.is_open)" +
 	" AND NOT EXISTS (SELECT 1 FROM jobs WHERE " + openOf + " AND kind = '" + chat.JobFork + "') ORDER BY c.deleted_at, c.id LIMIT 1"
 
-// purgeChat removes messages of the conversation of a user that was deleted first, or the
-// conversation if it is empty, and returns how many rows.
+// purgeChat removes messages of the conversation of a user that was deleted first, or what else it
+// has if it has none, and returns how many rows.
 func (s *session) purgeChat(userID string) (int64, error) {
 	id, err := sqldb.One[string](s, oldestEnded, userID, userID)
 	if err != nil || id == nil {
@@ -119,5 +128,5 @@ func (s *session) purgeChat(userID string) (int64, error) {
 	if len(messages) > 0 {
 		return s.removeMessages(userID, messages)
 	}
-	return s.Exec("DELETE FROM conversations WHERE user_id = ? AND id = ?", userID, *id)
+	return s.removePieces(&chatParts, userID, *id)
 }
