@@ -152,8 +152,8 @@ type answer struct {
 	short bool // reasoning left no room for the text
 }
 
-// ask sends one request, whose tokens are reserved while it runs. What it has used is told with an
-// error, too.
+// ask sends one request, whose tokens are reserved while it runs. It returns the usage also with an
+// error.
 func (a *asker) ask(ctx context.Context, req llm.Request) (answer, error) {
 	release, err := a.engine.reserve(ctx, a.userID, int64(llm.EstimatePrompt(req.Messages)+cmp.Or(req.MaxTokens, usualReply)))
 	if err != nil {

@@ -275,7 +275,7 @@ func (s *session) placeForToken(t *account.Token) (ended []*account.Token, err e
 		return nil, err
 	}
 	if !t.Session {
-		return nil, fault.New(fault.QuotaExceeded, "the limit of %d tokens is reached; revoke some that are not used any more", account.MaxTokens).
+		return nil, fault.New(fault.QuotaExceeded, "the limit of %d tokens is reached; revoke those you no longer use", account.MaxTokens).
 			With("quota", "tokens").With("limit", account.MaxTokens)
 	}
 	oldest, err := sqldb.Value[string](s, "SELECT id "+mine+" ORDER BY COALESCE(last_used_at, created_at), id LIMIT 1", t.UserID, t.Session)
