@@ -55,7 +55,7 @@ type Token struct {
 	Name       string     `json:"name"`
 	Hash       []byte     `json:"-"`
 	Session    bool       `json:"session"` // made by a sign-in
-	ParentID   string     `json:"-"`       // the token that it was made with; it ends with that one, which may be an owner's; "" = none
+	ParentID   string     `json:"-"`       // the token that created it and with which it ends; may be an owner's; "" = none
 	CreatedAt  time.Time  `json:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"` // to the minute
 	ExpiresAt  *time.Time `json:"expiresAt,omitempty"`

@@ -69,8 +69,8 @@ type Limits struct {
 	Room       Room
 }
 
-// Room is asked for memory before what an image or an archive contains is read: its size in
-// bytes, and the number of its JSON values. It returns an error if there is none. nil gives any.
+// Room reserves memory before the content of an image or an archive is read, by its size in bytes
+// and its number of JSON values. It returns an error if there is not enough. nil = no limit.
 type Room func(bytes, values int) error
 
 func (l Limits) withDefaults() Limits {

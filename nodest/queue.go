@@ -192,7 +192,7 @@ func checkQuota(tx Tx, limits UserLimits, opts Options, reserved int64) error {
 	case used+reserved < limit:
 		return nil
 	case used < limit:
-		return fault.New(fault.QuotaExceeded, "the rest of today's limit of %d tokens is reserved for requests that are running", limit).
+		return fault.New(fault.QuotaExceeded, "the rest of today's limit of %d tokens is reserved for running replies and background requests", limit).
 			With("quota", "tokensPerDay").With("limit", limit).With("used", used).With("reserved", reserved).After(reservedRetry)
 	}
 	now := tx.Now().UTC()
@@ -227,9 +227,9 @@ func reservedTokens(running []*chat.Generation) (n int64) {
 	return n
 }
 
-// reserve keeps tokens of the user's day for a request in the background of this process, until
-// release is called. It returns QuotaExceeded like checkQuota. Replies do not count here: one reserves a
-// whole context, and a reply that asks for search words must not refuse its own request.
+// reserve keeps tokens of the user's day for a background request of this process, until release is
+// called. It returns QuotaExceeded like checkQuota. Replies do not count here: each reserves a whole
+// context, and a reply whose model picks the search words would refuse its own request.
 func (e *Engine) reserve(ctx context.Context, userID string, tokens int64) (release func(), err error) {
 	others := e.held(userID, tokens) - tokens
 	release = func() { e.held(userID, -tokens) }

@@ -23,8 +23,8 @@ type Call struct {
 	// Key is the idempotency key ("" = none), Hash a hash of the operation's
 	// name and its content.
 	Key, Hash string
-	// Room asks for memory before something large is read, of which the size of the request
-	// said nothing: bytes, and JSON values. nil gives any.
+	// Room reserves memory before something is read that may be much larger than the request,
+	// by its bytes and JSON values. It returns an error if there is not enough. nil = no limit.
 	Room func(bytes, values int) error
 	// Replayed is set by Once: the answer is that of an earlier call.
 	Replayed bool

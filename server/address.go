@@ -21,7 +21,7 @@ func (s *Server) clientAddress(r *http.Request) string {
 	}
 	if r.Header.Get("X-Forwarded-For") != "" && !s.trusted(addr) {
 		s.proxyHint.Do(func() {
-			s.opts.Log.Warn("ignoring X-Forwarded-For from an address that is not in NODEST_TRUSTED_PROXIES; if it is your proxy, add it, or all its clients are limited together", "address", host)
+			s.opts.Log.Warn("ignoring X-Forwarded-For from an address that is not in NODEST_TRUSTED_PROXIES; if it is your proxy, add it; otherwise all its clients share one limit", "address", host)
 		})
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")

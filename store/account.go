@@ -289,7 +289,7 @@ func (s *session) placeForToken(t *account.Token) (ended []*account.Token, err e
 		}
 	}
 	if oldest == nil {
-		return nil, fault.New(fault.QuotaExceeded, "the limit of %d tokens is reached; revoke some that are not used any more", account.MaxTokens).
+		return nil, fault.New(fault.QuotaExceeded, "the limit of %d tokens is reached; revoke those you no longer use", account.MaxTokens).
 			With("quota", "tokens").With("limit", account.MaxTokens)
 	}
 	return s.endTokens("user_id = ? AND id = ?", t.UserID, *oldest)

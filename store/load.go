@@ -71,7 +71,7 @@ func (s *session) dropLoad(l *loadRow, limit int) (removed int64, err error) {
 	return s.Exec("DELETE FROM loads"+ofLoad, load...)
 }
 
-// oldLoads removes what imports left that have ended in the middle.
+// oldLoads removes what unfinished imports left behind.
 func oldLoads(s *session) (int64, error) {
 	l, err := sqldb.One[loadRow](s, "SELECT * FROM loads WHERE touched_at <= ? LIMIT 1", s.Now().Add(-loadLife))
 	if l == nil || err != nil {

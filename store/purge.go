@@ -9,15 +9,14 @@ import (
 )
 
 // Single deleted messages can be restored for a while. Whole conversations, characters and
-// resources cannot: they are kept until maintenance has time for them, but not when their user
-// needs the room.
+// resources cannot: they stay until maintenance removes them, or until their user needs the room.
 
 // purgeBusy is how long a call waits while another one makes room for the same user.
 const purgeBusy = 5 * time.Second
 
 // makeRoom removes what a user has deleted for good, the oldest conversation first and in small
 // transactions, and corrects the counters. If they were corrected within the last recountPause, it
-// does nothing and returns after what time it would. When ctx ends, the next call continues.
+// does nothing and returns how long it will be until it does. When ctx ends, the next call continues.
 func (db *DB) makeRoom(ctx context.Context, userID string) (wait time.Duration, err error) {
 	if _, busy := db.purging.LoadOrStore(userID, true); busy {
 		return purgeBusy, nil
@@ -106,16 +105,16 @@ func (db *DB) repeat(ctx context.Context, remove func(*session) (int64, error)) 
 	return nil
 }
 
-// oldestEnded finds the conversation of a user that was deleted first. It is none that an import or a
-// fork is filling, no reply is writing to it, and no fork is reading from it. Each transaction that
-// makes room begins with this, so it does not read the others. Its arguments are the user, twice.
+// oldestEnded finds the conversation of a user that was deleted first: no import or fork is filling it,
+// no reply is being written to it, and no fork is copying from it. Each transaction that makes room
+// begins with this, so it does not read the others. Its arguments are the user, twice.
 const oldestEnded = "SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.deleted_at IS NOT NULL" +
 	" AND NOT EXISTS (SELECT 1 FROM loads l WHERE l.user_id = c.user_id AND l.conversation_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.user_id = c.user_id AND g.conversation_id = c.id AND g.is_open)" +
 	" AND NOT EXISTS (SELECT 1 FROM jobs WHERE " + openOf + " AND kind = '" + chat.JobFork + "') ORDER BY c.deleted_at, c.id LIMIT 1"
 
-// purgeChat removes messages of the conversation of a user that was deleted first, or what else it
-// has if it has none, and returns how many rows.
+// purgeChat removes messages of the user's conversation that was deleted first, or what else it has
+// if there are none, and returns the number of rows.
 func (s *session) purgeChat(userID string) (int64, error) {
 	id, err := sqldb.One[string](s, oldestEnded, userID, userID)
 	if err != nil || id == nil {

@@ -128,7 +128,7 @@ type usedRow struct {
 // fault.StorageFull.
 func (db *DB) charge(t *tx) error {
 	if t.stores && !t.admitted && db.diskFull() {
-		return fault.New(fault.StorageFull, "the disk of the server is full; the last %s are kept for deleting", fault.Size(keptFree))
+		return fault.New(fault.StorageFull, "the disk of the server is full; the last %s are reserved for deletions", fault.Size(keptFree))
 	}
 	if len(t.added) == 0 {
 		return nil

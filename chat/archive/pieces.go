@@ -10,7 +10,7 @@ import (
 const (
 	pieceMessages = 250   // per transaction, which makes all other writers wait on SQLite
 	pieceRows     = 2_000 // about how many texts and states they may have together
-	dropMessages  = 500   // that one transaction removes
+	dropMessages  = 500   // removed per transaction
 )
 
 // Pieces are the messages of an import. Many take several transactions, and are hidden until
@@ -62,7 +62,7 @@ func (a *contents) conversation() *Pieces {
 	}
 }
 
-// next returns the index behind the next piece.
+// next returns the index of the first message after the next piece.
 func (p *Pieces) next() int {
 	to := p.stored
 	for rows := 0; to < p.all && to-p.stored < pieceMessages && rows < pieceRows; to++ {
@@ -72,8 +72,8 @@ func (p *Pieces) next() int {
 }
 
 // Import stores all pieces but the last, and runs last, which stores that with Finish in its
-// transaction, under the key of c. If it fails, or an earlier call with that key did it,
-// what was stored is removed; if the process ends, maintenance does that.
+// transaction, under the key of c. If it fails, or an earlier call with that key has
+// stored the same, what it stored is removed; if the process dies, maintenance removes it.
 func Import[T any](ctx context.Context, svc *Service, c *op.Call, p *Pieces, last func() (*T, error)) (*T, error) {
 	var answer *T
 	err := p.store(ctx, svc.store, c.UserID)

@@ -133,8 +133,8 @@ func (c *client) upload(ctx context.Context, path, filename string, data []byte,
 	return json.NewDecoder(res.Body).Decode(out)
 }
 
-// formFile begins the file of a form. The header with its name cannot hold control
-// characters; the server leaves them out of names too.
+// formFile begins the file of a form. The header with its name cannot contain control
+// characters; the server removes them from names, too.
 func formFile(form *multipart.Writer, filename string) (io.Writer, error) {
 	name := strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"nodest/fault"
 )
 
 // more lists the commands besides serve, config and version.
@@ -234,11 +236,11 @@ func (p *program) userLimitsCommand() *cobra.Command {
 	var megabytes, tokens, generations int64
 	cmd := &cobra.Command{
 		Use: "limits NAME", Short: "Show or change what a user may store and use", Args: cobra.ExactArgs(1),
-		Long: "Show what the user with this name or id may store and use, after changing the limits that are given.\n" +
-			"0 is the server's default.",
+		Long: "Change the limits that are given as flags, then show all limits of the user with this name or id. Without flags\n" +
+			"nothing changes. 0 is the server's default.",
 		Example: "  nodest user limits alice\n  nodest user limits alice --megabytes 5120 --tokens-per-day 200000",
 	}
-	cmd.Flags().Int64Var(&megabytes, "megabytes", 0, "bytes of texts, cards, images and memories together, in MB")
+	cmd.Flags().Int64Var(&megabytes, "megabytes", 0, "size of texts, cards, images and memories together, in MiB")
 	cmd.Flags().Int64Var(&tokens, "tokens-per-day", 0, "tokens per day (UTC)")
 	cmd.Flags().Int64Var(&generations, "generations", 0, "maximum concurrent replies")
 	p.jsonFlag(cmd, "print the account as JSON")
@@ -266,20 +268,26 @@ func (p *program) userLimitsCommand() *cobra.Command {
 		var now struct{ Limits limits }
 		// A change of nothing returns the account as it is.
 		return p.answer(ctx, c, http.MethodPatch, u.path(), map[string]any{"limits": changes}, &now, func() error {
-			_, err := fmt.Fprintf(p.out, "storage: %s\ntokens per day: %s\nconcurrent replies: %s\n",
-				orDefault(now.Limits.Bytes>>20, " MB"), orDefault(now.Limits.TokensPerDay, ""), orDefault(now.Limits.Generations, ""))
+			_, err := fmt.Fprintln(p.out, now.Limits)
 			return err
 		})
 	})
 	return cmd
 }
 
-// orDefault is a limit for people.
-func orDefault(limit int64, unit string) string {
+func (l limits) String() string {
+	return fmt.Sprintf("storage: %s\ntokens per day: %s\nconcurrent replies: %s",
+		orDefault(l.Bytes, fault.Size(int(l.Bytes))),
+		orDefault(l.TokensPerDay, fmt.Sprint(l.TokensPerDay)),
+		orDefault(l.Generations, fmt.Sprint(l.Generations)))
+}
+
+// orDefault returns the text of a limit, or words for one that is not set.
+func orDefault(limit int64, text string) string {
 	if limit == 0 {
 		return "the server's default"
 	}
-	return fmt.Sprint(limit) + unit
+	return text
 }
 
 // confirm asks the person at the terminal whether to do something that cannot be

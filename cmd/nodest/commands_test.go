@@ -123,7 +123,7 @@ func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 	require.Contains(t, inst.mustRun(t, "user", "list", "--json"), `"username":"alice"`)
 	inst.mustRun(t, "user", "limits", "alice", "--megabytes", "5120")
 	require.Equal(t, "storage: 5120 MB\ntokens per day: 9\nconcurrent replies: the server's default\n", inst.mustRun(t, "user", "limits", "Alice", "--tokens-per-day", "9"))
-	require.Contains(t, inst.mustRun(t, "doctor", "--no-network"), "quotas: the counters are right")
+	require.Contains(t, inst.mustRun(t, "doctor", "--no-network"), "quotas: the counters are correct")
 	_, _, err = inst.command(t, nil, "user", "delete", "alic", "--yes")
 	require.ErrorContains(t, err, "did you mean alice", "deleting requires the whole name")
 	_, _, err = inst.command(t, strings.NewReader("y\n"), "user", "delete", "alice")
@@ -138,6 +138,11 @@ func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 	require.ErrorContains(t, err, "did you mean bob?")
 	inst.mustRun(t, "user", "delete", "bob", "--yes")
 	require.NotContains(t, inst.mustRun(t, "user", "list"), "bob")
+}
+
+func TestALimitBelowAMegabyteIsShown(t *testing.T) {
+	require.Contains(t, limits{Bytes: 500_000}.String(), "storage: 488 kB\n")
+	require.Contains(t, limits{}.String(), "storage: the server's default\n")
 }
 
 func TestVersionAndHelp(t *testing.T) {

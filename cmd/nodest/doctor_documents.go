@@ -39,7 +39,7 @@ func checkDocuments(ctx context.Context, cfg *config, log *slog.Logger) check {
 
 // checkCounters compares the counters of quotas with what users have, also while a server runs.
 func checkCounters(ctx context.Context, cfg *config, log *slog.Logger) check {
-	c := check{name: "quotas", detail: "the counters are right"}
+	c := check{name: "quotas", detail: "the counters are correct"}
 	if !cfg.hasDatabase() {
 		c.detail = "none yet"
 		return c
@@ -51,7 +51,7 @@ func checkCounters(ctx context.Context, cfg *config, log *slog.Logger) check {
 	}
 	var high, low []string
 	for _, w := range wrong {
-		line := fmt.Sprintf("%s of %s %d, counted %d", w.Kind, w.Username, w.Used, w.Counted)
+		line := fmt.Sprintf("%s of %s: %d instead of %d", w.Kind, w.Username, w.Used, w.Counted)
 		if w.Used > w.Counted {
 			high = append(high, line)
 		} else {
@@ -59,10 +59,10 @@ func checkCounters(ctx context.Context, cfg *config, log *slog.Logger) check {
 		}
 	}
 	if len(high) > 0 {
-		c.detail = "too high after something was deleted, corrected within a day: " + strings.Join(high, "; ")
+		c.detail = "too high after deletions, corrected within a day: " + strings.Join(high, "; ")
 	}
 	if len(low) > 0 {
-		c.fix = "counters that are too low: " + strings.Join(low, "; ") + ". They are corrected within a day. Please report this."
+		c.fix = "some counters are too low: " + strings.Join(low, "; ") + ". They are corrected within a day. Please report this."
 	}
 	return c
 }

@@ -71,7 +71,7 @@ func (w *visibleWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// flush writes what is pending: no more follows.
+// flush writes what is pending; nothing more follows.
 func (w *visibleWriter) flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

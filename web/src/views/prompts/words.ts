@@ -113,9 +113,9 @@ export const promptWords = words(
     warningCodes: {
       slow_pattern: 'A regex script took too long. It is off until you edit it.',
       invalid_pattern: 'A regex script has a pattern that cannot be used.',
-      too_many_keys: 'The world books have too many keys together. Those of the last entries were not looked for.',
+      too_many_keys: 'The world books together have too many keys. The keys of the last entries were not searched for.',
       memory_unavailable: 'Memories could not be searched.',
-      memory_incomplete: 'The memory is still being loaded. Only a part of it was searched.',
+      memory_incomplete: 'The memory is still loading. Only part of it was searched.',
       knowledge_unavailable: 'The documents of the character could not be read.',
       tools_unavailable: 'A server whose tools the character may use does not answer.',
       search_unavailable: 'The web could not be searched.',

@@ -10,7 +10,7 @@ export const storageWords = words(
     nearlyUsed: 'Almost used up',
     usedUp: 'Used up',
     space: 'Texts, cards, world books, memories and pictures take up space. Documents of knowledge bases have a limit of their own.',
-    late: 'What you delete may still count for up to a day, and a chat for up to 30 days. When you reach a limit, the numbers are corrected within a minute.',
+    late: 'After you delete something, these numbers may stay too high for up to a day, or for up to 30 days if it was a chat. When you reach a limit, they are corrected within a minute.',
   },
   {
     storage: '存储',
@@ -21,6 +21,6 @@ export const storageWords = words(
     nearlyUsed: '即将用完',
     usedUp: '已用完',
     space: '文本、角色卡、世界书、记忆和图片占用空间。知识库文档另有上限。',
-    late: '删除内容后，这些数字可能偏高：最多一天，删除聊天后最多 30 天。达到上限时会在一分钟内更正。',
+    late: '删除内容后，这些数字可能在一天内仍然偏高；删除聊天后，最长可达 30 天。达到上限时，会在一分钟内更正。',
   },
 )
