@@ -46,6 +46,7 @@ func (svc *Service) Import(ctx context.Context, c *op.Call, data []byte, filenam
 		warnings = append(warnings, card.Warning{Path: "avatar", Code: "unusable_picture", Detail: fault.Public(err).Message})
 	}
 	source, dropped := sourceOf(doc)
+	tags := cardTags(doc.RoleCard)
 	if dropped > 0 {
 		warnings = append(warnings, card.Warning{Path: "assets", Code: "assets_dropped",
 			Detail: fmt.Sprintf("%d files of the archive were left out: together they exceed the limit of %s", dropped, fault.Size(maxAssets))})
@@ -55,7 +56,7 @@ func (svc *Service) Import(ctx context.Context, c *op.Call, data []byte, filenam
 			Name: op.Truncate(OneLine(doc.Name), maxCharacterName), Dialect: string(doc.Dialect),
 			RoleCard: doc.RoleCard, WorldBook: doc.WorldBook, Preset: doc.Preset,
 			AuthorNote: doc.AuthorNote, RegexScripts: doc.RegexScripts, Source: source,
-			HasAvatar: avatar != nil, Tags: cardTags(doc.RoleCard),
+			HasAvatar: avatar != nil, Tags: tags,
 		}
 		if err := Insert(tx, c, ch); err != nil {
 			return nil, err
@@ -118,6 +119,19 @@ func Insert(tx Tx, c *op.Call, ch *Character) error {
 	if err := tx.InsertCharacter(ch); err != nil {
 		return err
 	}
+	return announce(tx, c, ch)
+}
+
+// Show makes a new character visible that was stored hidden, with its regex group, and emits its
+// event.
+func Show(tx Tx, c *op.Call, ch *Character) error {
+	if err := tx.HideCharacter(ch.ID, false); err != nil {
+		return err
+	}
+	return announce(tx, c, ch)
+}
+
+func announce(tx Tx, c *op.Call, ch *Character) error {
 	if err := tx.Emit(characterEvent(c, "character.created", ch)); err != nil {
 		return err
 	}

@@ -57,6 +57,9 @@ type CharacterTx interface {
 	// DeleteCharacter deletes the character and its conversations (both stay as
 	// hidden rows until purged).
 	DeleteCharacter(id string) error
+	// HideCharacter hides a character while its import takes several transactions, and shows it
+	// again. One that is never shown is removed like a deleted one.
+	HideCharacter(id string, hidden bool) error
 	// LastSummarised is when a summary of a conversation with the character was made
 	// last; zero = never.
 	LastSummarised(characterID string) (time.Time, error)

@@ -126,11 +126,19 @@ func (svc *Service) Saves(ctx context.Context, userID, conversationID string, au
 	})
 }
 
+// What is read of a save point where no limit is given: the app's ChatSave holds all of it.
+const (
+	maxSaveView   = 10_000  // messages
+	maxSaveTokens = 1 << 20 // about 4 MiB of text
+)
+
 // Save returns a save point with its messages as they were: the newest ones before the
-// message of that id ("" = from the end), at most limit, 1 to 200; 0 = 50.
+// message of that id ("" = from the end), at most limit, 1 to 200; 0 = 10,000. Fewer if their texts
+// have more than about 4 MiB.
 func (svc *Service) Save(ctx context.Context, userID, saveID, before string, limit int) (*SaveView, error) {
-	limit, err := op.CheckLimit(limit)
-	if err != nil {
+	if limit == 0 {
+		limit = maxSaveView
+	} else if _, err := op.CheckLimit(limit); err != nil {
 		return nil, err
 	}
 	return op.Read(ctx, svc.store, userID, func(tx Tx) (*SaveView, error) {
@@ -144,11 +152,21 @@ func (svc *Service) Save(ctx context.Context, userID, saveID, before string, lim
 			}
 		}
 		v := &SaveView{Save: s, Messages: []*Message{}}
-		if s.HeadID != "" {
-			v.Messages, v.More, err = tx.PathAt(s.ConversationID, s.Version, s.HeadID, before, limit)
-		}
-		return v, err
+		return v, v.read(tx, before, limit)
 	})
+}
+
+// read reads the messages before one, in pages.
+func (v *SaveView) read(tx Tx, before string, limit int) (err error) {
+	if v.Save.HeadID == "" {
+		return nil
+	}
+	v.Messages, _, err = ReadPath(before, maxSaveTokens, "", func(before string, size int) (page []*Message, more bool, err error) {
+		page, v.More, err = tx.PathAt(v.Save.ConversationID, v.Save.Version, v.Save.HeadID, before, min(size, limit))
+		limit -= len(page)
+		return page, v.More && limit > 0, err
+	})
+	return err
 }
 
 // WalkBack calls f for each message of the save point as it was, the newest first. It

@@ -287,8 +287,8 @@ type insertStore struct {
 
 func (s *insertStore) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
 	return s.Store.Update(ctx, userID, func(tx nodest.Tx) error {
-		inserted := insertedMessages{MessageTx: tx.Chats.MessageTx}
-		tx.Chats.MessageTx = &inserted
+		inserted := insertedMessages{MessageTx: tx.Chats.MessageTx, ArchiveTx: tx.Chats.ArchiveTx}
+		tx.Chats.MessageTx, tx.Chats.ArchiveTx = &inserted, &inserted
 		err := fn(tx)
 		s.most = max(s.most, inserted.n)
 		return err
@@ -297,12 +297,18 @@ func (s *insertStore) Update(ctx context.Context, userID string, fn func(nodest.
 
 type insertedMessages struct {
 	chat.MessageTx
+	chat.ArchiveTx
 	n int
 }
 
 func (c *insertedMessages) InsertMessage(messages ...*chat.Message) error {
 	c.n += len(messages)
 	return c.MessageTx.InsertMessage(messages...)
+}
+
+func (c *insertedMessages) Load(conversationID string, messages []*chat.DumpedMessage) error {
+	c.n += len(messages)
+	return c.ArchiveTx.Load(conversationID, messages)
 }
 
 // A long transaction would make all other writers wait.
@@ -324,6 +330,35 @@ func TestALongAppHistoryTakesManySmallTransactions(t *testing.T) {
 		if !got.OK || len(said) != 600 || said[599] != "user: u599" {
 			t.Errorf("%v, %d messages", got.OK, len(said))
 		}
+	}
+	if store.most > 250 {
+		t.Errorf("%d messages in one transaction", store.most)
+	}
+}
+
+// So does a new character with a long history. Nobody sees it before it is complete.
+func TestANewCharacterWithALongHistoryTakesManySmallTransactions(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	store := &insertStore{Store: s.db}
+	apps := newEngine(store, s, s.events, s.opts).Apps
+	parts := make([]string, 600)
+	for i := range parts {
+		parts[i] = fmt.Sprintf(`{"role":"user","parts":[{"text":"u%d"}]}`, i)
+	}
+	documents := appDocuments(`,"chatHistory":{"parts":[` + strings.Join(parts, ",") + `]}`)
+	call := s.call()
+	for range 2 { // the second is a repetition
+		got, err := apps.Chat(t.Context(), call, app.Request{
+			ConversationID: "app-1", Status: app.StatusNewCharacter, CustomUserName: "Mo", JSONString: documents,
+		})
+		must(t, err)
+		said := strings.Split(s.readAppHistory(), " | ")
+		if len(said) != 601 || said[0] != "model*: "+got.Response || said[600] != "user: u599" {
+			t.Errorf("%d messages, %q to %q", len(said), said[0], said[len(said)-1])
+		}
+	}
+	if characters, conversations := s.countObjects(); characters != 1 || conversations != 1 {
+		t.Errorf("%d characters, %d conversations", characters, conversations)
 	}
 	if store.most > 250 {
 		t.Errorf("%d messages in one transaction", store.most)

@@ -148,6 +148,15 @@ func (t *tx) DeleteCharacter(id string) error {
 	return circleTx{t}.leaveCircle(id)
 }
 
+// HideCharacter marks the character as deleted, or as not deleted.
+func (t *tx) HideCharacter(id string, hidden bool) error {
+	const of = " WHERE user_id = ? AND id = ? AND deleted_at IS "
+	if hidden {
+		return t.ExecOne("character", "UPDATE characters SET deleted_at = ?"+of+"NULL", t.Now(), t.userID, id)
+	}
+	return t.ExecOne("character", "UPDATE characters SET deleted_at = NULL"+of+"NOT NULL", t.userID, id)
+}
+
 // PutAvatar replaces the avatar.
 func (t *tx) PutAvatar(characterID string, a *character.Avatar) error {
 	t.noteInserted("avatars", []string{"data"}, []any{a.Data})

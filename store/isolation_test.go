@@ -208,6 +208,9 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"DeleteCharacter": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, tx.Characters.DeleteCharacter(x.character))
 	},
+	"HideCharacter": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Characters.HideCharacter(x.character, true))
+	},
 	"PutAvatar": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, tx.Characters.PutAvatar(x.character, &character.Avatar{Data: []byte("intruder")}))
 	},

@@ -82,15 +82,20 @@ func (a *contents) addLog(log []card.ChatMessage, names card.ChatNames) {
 		m := importedMessage(&log[i], names, conv)
 		m.Greeting = i == 0 && m.Role == chat.RoleAssistant
 		m.ParentID, m.Seq = conv.HeadID, int64(i+1)
-		d := &chat.DumpedMessage{Message: m, States: []chat.DumpedState{
-			{Version: conv.Version, Rev: m.Rev, RevisionID: m.Chosen().RevisionID, Status: m.Status},
-		}}
-		for _, s := range m.Swipes {
-			d.Texts = append(d.Texts, chat.DumpedText{Swipe: s, StoredAt: s.CreatedAt})
-		}
-		a.Messages = append(a.Messages, d)
+		a.Messages = append(a.Messages, dumped(m, conv.Version))
 		conv.HeadID, conv.LastMessage = m.ID, m.Preview()
 	}
+}
+
+// dumped is a new message that its conversation has since a version.
+func dumped(m *chat.Message, version int64) *chat.DumpedMessage {
+	d := &chat.DumpedMessage{Message: m, States: []chat.DumpedState{
+		{Version: version, Rev: m.Rev, RevisionID: m.Chosen().RevisionID, Status: m.Status},
+	}}
+	for _, s := range m.Swipes {
+		d.Texts = append(d.Texts, chat.DumpedText{Swipe: s, StoredAt: s.CreatedAt})
+	}
+	return d
 }
 
 // CharacterName is the character that a chat log or an archive names; "" = none.

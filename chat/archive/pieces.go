@@ -44,6 +44,36 @@ func Branch(conversationID string, messages []*chat.Message) *Pieces {
 	}
 }
 
+// Conversation returns new messages, at least one, each the child of the one before, that become
+// conv. begin runs in the transaction of the first piece, before it, and may still change the first
+// message.
+func Conversation(conv *chat.Conversation, messages []*chat.Message, begin func(chat.Tx) error) *Pieces {
+	last := messages[len(messages)-1]
+	conv.HeadID, conv.LastMessage = last.ID, last.Preview()
+	return &Pieces{
+		all:  len(messages),
+		rows: func(i int) int { return len(messages[i].Swipes) + 1 },
+		put: func(tx chat.Tx, from, to int) (chat.Load, error) {
+			if from == 0 {
+				if err := begin(tx); err != nil {
+					return chat.Load{}, err
+				}
+				if err := tx.BeginLoad(conv); err != nil {
+					return chat.Load{}, err
+				}
+			}
+			piece := make([]*chat.DumpedMessage, 0, to-from)
+			for i, m := range messages[from:to] {
+				if m.Seq = int64(from + i + 1); m.Seq > 1 {
+					m.ParentID = messages[m.Seq-2].ID
+				}
+				piece = append(piece, dumped(m, conv.Version))
+			}
+			return chat.Load{ConversationID: conv.ID}, tx.Load(conv.ID, piece)
+		},
+	}
+}
+
 // conversation returns the messages of a, which become a conversation.
 func (a *contents) conversation() *Pieces {
 	return &Pieces{

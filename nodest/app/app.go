@@ -2,15 +2,12 @@ package app
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/chat/archive"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -114,52 +111,6 @@ func find(tx Tx, key string) (*chat.Conversation, error) {
 	return conv, nil
 }
 
-func (svc *Service) create(ctx context.Context, c *op.Call, in Request, docs *documents, prepared *character.Checked) (*Answer, error) {
-	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*Answer, error) {
-		ch := &character.Character{Source: docs.kept()}
-		prepared.Apply(ch)
-		if _, err := ch.SetUserName(in.CustomUserName); err != nil {
-			return nil, err
-		}
-		if err := character.Insert(tx.Characters, c, ch); err != nil {
-			return nil, err
-		}
-		conv, first, err := begin(tx, c, ch, in.ConversationID, docs.history)
-		if err != nil {
-			return nil, err
-		}
-		return &Answer{Response: first.Text(), ConversationID: conv.ID, CharacterID: ch.ID, MessageID: first.ID}, nil
-	})
-}
-
-// begin creates a conversation under an app's key with a history. The greeting comes
-// first, unless the history has one: then the message returned has the text of the card
-// and the id of that greeting.
-func begin(tx Tx, c *op.Call, ch *character.Character, key string, history []archive.Entry) (*chat.Conversation, *chat.Message, error) {
-	conv := &chat.Conversation{
-		ID: op.NewID(), CharacterID: ch.ID, Title: op.Truncate(ch.Name, chat.MaxTitle), Settings: json.RawMessage("{}"),
-		Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
-	}
-	user, err := character.UserName(tx.Characters, ch, "")
-	if err != nil {
-		return nil, nil, err
-	}
-	first, err := chat.NewGreeting(tx.Chats, ch, conv.ID, user)
-	if err != nil {
-		return nil, nil, err
-	}
-	messages := archive.Messages(history, ch.Name, user, tx.Now())
-	if own := slices.IndexFunc(messages, func(m *chat.Message) bool { return m.Greeting }); own >= 0 {
-		first.ID = messages[own].ID
-	} else {
-		messages = slices.Insert(messages, 0, first)
-	}
-	if err := chat.InsertConversation(tx.Chats, c, conv, messages...); err != nil {
-		return nil, nil, err
-	}
-	return conv, first, tx.PutAppChat(key, conv.ID)
-}
-
 func (svc *Service) update(ctx context.Context, c *op.Call, in Request, prepared *character.Checked) (*Answer, error) {
 	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*Answer, error) {
 		conv, err := find(tx, in.ConversationID)
@@ -240,9 +191,11 @@ func (svc *Service) target(ctx context.Context, c *op.Call, in Request) (*chat.C
 			}
 		}
 		if begins {
-			conv, _, err = begin(tx, before, ch, in.ConversationID, nil)
+			n := &newcomer{key: in.ConversationID, ch: ch}
+			err := n.insert(tx, before, nil)
+			return n.conv, err
 		}
-		return conv, err
+		return conv, nil
 	})
 }
 

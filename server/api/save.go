@@ -15,7 +15,7 @@ import (
 var saveOperations = []Operation{
 	{Command: "save.create", Route: "POST /conversations/:conversationId/saves", Status: http.StatusCreated, Key: true, Data: takes(saveCreate)},
 	{Command: "save.list", Route: "GET /conversations/:conversationId/saves", Data: takes(saveList)},
-	{Command: "save.get", Route: "GET /saves/:saveId", Data: takes(saveGet)},
+	{Command: "save.get", Route: "GET /saves/:saveId", Bytes: DocumentBytes, Data: takes(saveGet)},
 	{Command: "save.restore", Route: "POST /saves/:saveId/restore", Key: true, Data: takes(saveRestore)},
 	{Command: "save.delete", Route: "DELETE /saves/:saveId", Status: http.StatusNoContent, Key: true, Data: takes(saveDelete)},
 	{Command: "save.preview", Route: "POST /saves/:saveId/prompt", Data: takes(savePreview)},
