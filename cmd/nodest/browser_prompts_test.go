@@ -144,6 +144,6 @@ func TestPagePromptPreview(t *testing.T) {
 	tabOf(t, ctx, "Changes")
 	waitJS(t, ctx, "compared with it", `/^the request before: Reply · .* · no longer in the chat$/.test(document.querySelector("select:has(option[value=sent])")?.selectedOptions[0].text)`)
 	// A minute later, the time in it is another one.
-	waitJS(t, ctx, "nothing of it is missing in this one", `(text => /The two requests are the same\.|Changed\s+Guidelines[^]*Now:/.test(text) && !/^(Added|Removed)$/m.test(text))(document.querySelector("[role=tabpanel]").innerText)`)
+	waitJS(t, ctx, "nothing of it is missing in this one", `(text => /The two requests are the same\.|Changed\s+(Guidelines|Memory)[^]*Now:/.test(text) && !/^(Added|Removed)$/m.test(text))(document.querySelector("[role=tabpanel]").innerText)`)
 	p.stop(t)
 }
