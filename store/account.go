@@ -240,6 +240,16 @@ type tokenRow struct {
 
 func (r *tokenRow) token() *account.Token { return &r.Token }
 
+// signedInRow is a token with its user.
+type signedInRow struct {
+	account.Token  `db:"Session=is_session"`
+	account.User   `db:"ID=owner_id CreatedAt=owner_since -Limits"`
+	account.Limits `db:"Bytes=max_bytes"`
+}
+
+var signedInColumns = "t." + strings.Join(sqldb.Columns[tokenRow](), ", t.") +
+	", u.id AS owner_id, u.username, u.role, u.tokens_per_day, u.generations, u.max_bytes, u.password_hash, u.created_at AS owner_since"
+
 // InsertToken stores a token of a user; fault.NotFound if its parent is gone.
 func (db *DB) InsertToken(ctx context.Context, t *account.Token) (ended []*account.Token, err error) {
 	err = db.write(ctx, func(s *session) (err error) {
@@ -316,21 +326,16 @@ func (s *session) endTokens(where string, args ...any) ([]*account.Token, error)
 		DELETE FROM tokens WHERE id IN (SELECT id FROM made) RETURNING *`, args...)
 }
 
-// TokenByHash returns a token and its user.
-func (db *DB) TokenByHash(ctx context.Context, hash []byte) (t *account.Token, u *account.User, err error) {
-	err = db.read(ctx, func(s *session) error {
-		row, err := sqldb.Get[tokenRow](s, "token", "SELECT * FROM tokens WHERE hash = ?", hash)
-		if err != nil {
-			return err
-		}
-		t = &row.Token
-		u, err = s.oneUser("id = ?", row.UserID)
-		return err
+// TokenByHash returns a token and its user, with one statement: each request begins with it.
+func (db *DB) TokenByHash(ctx context.Context, hash []byte) (*account.Token, *account.User, error) {
+	row, err := glancing(ctx, db, func(s *session) (*signedInRow, error) {
+		return sqldb.Get[signedInRow](s, "token", "SELECT "+signedInColumns+" FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.hash = ?", hash)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	return t, u, nil
+	row.User.Limits = row.Limits
+	return &row.Token, &row.User, nil
 }
 
 // Tokens returns a user's tokens, newest first.

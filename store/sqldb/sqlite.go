@@ -185,8 +185,11 @@ func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) 
 	return guard(&Session{caller: ctx, ctx: quiet, db: tx, now: s.now(), readOnly: true}, fn)
 }
 
-// Glance implements Backend.
-func (s *SQLite) Glance(ctx context.Context, fn func(*Session) error) error { return s.Read(ctx, fn) }
+// Glance implements Backend: a statement is a snapshot by itself.
+func (s *SQLite) Glance(ctx context.Context, fn func(*Session) error) error {
+	err := guard(&Session{caller: ctx, ctx: context.WithoutCancel(ctx), db: s.reading, now: s.now(), readOnly: true}, fn)
+	return ExplainSQLite(s.dir, Translate(err))
+}
 
 // Now implements Backend.
 func (s *SQLite) Now() time.Time { return s.now() }
