@@ -15,8 +15,13 @@ func (t *tx) Dump(conversationID string, after int64, limit int) ([]*chat.Dumped
 	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
-	items, _, err := t.messagePage("WHERE m.user_id = ? AND m.conversation_id = ? AND m.seq > ? AND "+notLoading+" ORDER BY m.seq LIMIT ?",
+	p := &messagePage{}
+	err := t.addToPage(p, conversationID, "WHERE m.user_id = ? AND m.conversation_id = ? AND m.seq > ? AND "+notLoading+" ORDER BY m.seq LIMIT ?",
 		t.userID, conversationID, after, sqldb.Length(limit))
+	if err == nil {
+		err = t.fillPage(p)
+	}
+	items := p.items
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}

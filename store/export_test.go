@@ -141,6 +141,7 @@ func Plan(db *DB, query string) (lines []string, err error) {
 // Parts of statements whose plans are tested.
 var (
 	EachChain   = eachChain
+	UpChain     = upChain
 	OldMessage  = oldMessage
 	OldestEnded = oldestEnded
 	OpenOf      = openOf

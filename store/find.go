@@ -132,19 +132,32 @@ func (t *tx) Leaf(conversationID, messageID string) (string, error) {
 	return *leaf.ID, nil
 }
 
+// chainPlace is where a message is in the tree.
+type chainPlace struct {
+	ID, ConversationID string
+	Chain, Depth       int64
+}
+
 // placeIn returns where a message of a conversation is in the tree.
-func (t *tx) placeIn(conversationID, messageID string) (at struct{ Chain, Depth int64 }, err error) {
-	if err := t.inConversation(conversationID, messageID); err != nil {
-		return at, err
+func (t *tx) placeIn(conversationID, messageID string) (*chainPlace, error) {
+	at, err := sqldb.One[chainPlace](t, "SELECT id, conversation_id, chain, depth FROM messages WHERE user_id = ? AND id = ?", t.userID, messageID)
+	if err == nil && (at == nil || at.ConversationID != conversationID) {
+		err = errNotInConversation()
 	}
-	err = sqldb.Each(t, func(row *struct{ Chain, Depth int64 }) error { at = *row; return nil },
-		"SELECT chain, depth FROM messages WHERE user_id = ? AND id = ?", t.userID, messageID)
 	return at, err
+}
+
+// above returns where the message is from which a chain branches off; nil = the chain begins
+// with a root.
+func (t *tx) above(conversationID string, chain int64) (*chainPlace, error) {
+	return sqldb.One[chainPlace](t, `SELECT up.chain, up.depth FROM messages first CROSS JOIN messages up
+		WHERE first.user_id = ? AND first.conversation_id = ? AND first.seq = ? AND up.user_id = first.user_id AND up.id = first.parent_id`,
+		t.userID, conversationID, chain)
 }
 
 // OnPath compares places with the pieces of the path.
 func (t *tx) OnPath(conversationID, headID string, ids []string) ([]string, error) {
-	if start, _, err := t.pathStart(conversationID, headID, ""); err != nil || start == "" {
+	if start, _, err := t.pathStart(conversationID, headID, ""); err != nil || start == nil {
 		return nil, err
 	}
 	type row struct{ ID string }
@@ -159,7 +172,7 @@ func (t *tx) PathAfter(conversationID, headID, afterID string, limit int) ([]*ch
 	if err := t.inConversation(conversationID, headID); err != nil {
 		return nil, false, err
 	}
-	at := struct{ Chain, Depth int64 }{Depth: -1}
+	at := &chainPlace{Depth: -1}
 	if afterID != "" {
 		var err error
 		if at, err = t.placeIn(conversationID, afterID); err != nil {
@@ -174,20 +187,21 @@ func (t *tx) PathAfter(conversationID, headID, afterID string, limit int) ([]*ch
 		return nil, false, fault.New(fault.NotFound, "message %q is on another branch", afterID)
 	}
 	limit = sqldb.Length(limit)
-	items, cut := []*chat.Message{}, false
+	p := &messagePage{items: []*chat.Message{}}
 	for _, chain := range slices.Sorted(maps.Keys(depths)) {
-		if chain < at.Chain || len(items) > limit || cut {
+		if chain < at.Chain || len(p.items) > limit || p.cut {
 			continue
 		}
-		var some []*chat.Message
-		some, cut, err = t.messagePage("WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ? AND m.deleted_at IS NULL ORDER BY m.depth LIMIT ?",
-			t.userID, conversationID, chain, at.Depth, depths[chain], limit+1-len(items))
+		err := t.addToPage(p, conversationID, "WHERE m.user_id || '' = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ?"+
+			" AND m.deleted_at IS NULL ORDER BY m.depth LIMIT ?",
+			t.userID, conversationID, chain, at.Depth, depths[chain], limit+1-len(p.items))
 		if err != nil {
 			return nil, false, err
 		}
-		items = append(items, some...)
 	}
-	return items[:min(len(items), limit)], cut || len(items) > limit, nil
+	p.cut, p.items = p.cut || len(p.items) > limit, p.items[:min(len(p.items), limit)]
+	err = t.fillPage(p)
+	return p.items, p.cut, err
 }
 
 // Texts walks messages backwards along an index: that of one conversation, where

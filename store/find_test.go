@@ -194,6 +194,7 @@ func TestMessageQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT m.* FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c'" + alive + " ORDER BY m.seq DESC LIMIT 5":                                                                    "",
 		"SELECT m.* FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c' AND m.seq < 5" + alive + " ORDER BY m.seq DESC LIMIT 5":                                                      "",
 		"SELECT m.* FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c' AND m.seq > 5 ORDER BY m.seq LIMIT 5":                                                                        "",
+		"SELECT m.id FROM messages m " + strings.ReplaceAll(store.UpChain, "?", "5"):                                                                                                               "",
 		"SELECT id FROM messages WHERE user_id = 'u' AND conversation_id = 'c' AND chain = 0 ORDER BY depth LIMIT 1":                                                                               "",
 		"SELECT COALESCE(MAX(version), 0) FROM message_states WHERE user_id = 'u' AND conversation_id = 'c'":                                                                                       "",
 		"SELECT COALESCE(MAX(seq), 0) FROM messages WHERE user_id = 'u' AND conversation_id = 'c'":                                                                                                 "",

@@ -51,7 +51,7 @@ const asThen = "m.*, o.rev AS then_rev, o.revision_id AS then_revision_id, o.sta
 // for the state too. Messages that were stored after the version are left out.
 func (t *tx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
 	start, skip, err := t.pathStart(conversationID, headID, beforeID)
-	if err != nil || start == "" {
+	if err != nil || start == nil {
 		return nil, false, err
 	}
 	limit = sqldb.Length(limit)
@@ -83,13 +83,20 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 		WHERE path.at > 0 AND m.user_id = path.user_id AND m.id = path.id AND o.user_id = m.user_id
 			AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = path.at
 		ORDER BY path.step LIMIT ?`,
-		skip, version, t.userID, start, version, limit, limit+1)
+		skip, version, t.userID, start.ID, version, limit, limit+1)
 	if err != nil {
 		return nil, false, err
 	}
 	rows, more := pathPage(rows, limit)
 	items, err := t.oldMessages(rows)
 	return items, more || cut, err
+}
+
+// pathPage is a page of what was read from the end of a path upwards, oldest first.
+func pathPage[T any](rows []T, limit int) (page []T, more bool) {
+	page = rows[:min(len(rows), limit)]
+	slices.Reverse(page)
+	return page, len(rows) > limit
 }
 
 // MessagesAt reads some hundred messages with one statement.

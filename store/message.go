@@ -2,6 +2,7 @@ package store
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"nodest/chat"
@@ -233,34 +234,55 @@ func (t *tx) messages(rest string, args ...any) ([]*chat.Message, error) {
 	return items, t.fillSwipes(items)
 }
 
-// sizedMessage is a message with the bytes of all its texts.
-type sizedMessage struct {
-	messageRow
-	Bytes int64
-}
-
 // sizeOfTexts is the bytes of the newest texts of a message m.
 const sizeOfTexts = `COALESCE((SELECT SUM(octet_length(r.text) + octet_length(r.reasoning)
 		+ octet_length(COALESCE(r.blocks, '')) + octet_length(COALESCE(r.citations, '')) + octet_length(COALESCE(r.tools, '')))
 	FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
 	WHERE s.user_id = m.user_id AND s.message_id = m.id), 0)`
 
-// messagePage reads messages until their texts exceed sqldb.PageBytes, but at least one; cut
-// reports whether any were left out.
-func (t *tx) messagePage(rest string, args ...any) (items []*chat.Message, cut bool, err error) {
-	items, total := []*chat.Message{}, int64(0)
-	err = sqldb.Each(t, func(r *sizedMessage) error {
-		total += r.Bytes
-		if cut = total > sqldb.PageBytes && len(items) > 0; !cut {
+// pageColumns are the columns of messages m that differ within a page, and are not only for
+// searching.
+const pageColumns = "m.id, m.parent_id, m.client_msg_id, m.seq, m.role, m.name, m.author_id, m.is_greeting, m.is_hidden," +
+	" m.swipe_index, m.rev, m.status, m.error, m.generation_id, m.extra, m.created_at, m.edited_at, m.deleted_at"
+
+// messagePage is a page of messages of a conversation while it is read.
+type messagePage struct {
+	items []*chat.Message // without texts until fillPage
+	bytes int             // of their rows
+	cut   bool            // it has sqldb.PageBytes, so messages were left out
+}
+
+// addToPage adds the messages that rest, the end of the statement, selects.
+func (t *tx) addToPage(p *messagePage, conversationID, rest string, args ...any) error {
+	return sqldb.EachSized(t, func(r *messageRow, size int) error {
+		p.bytes += size
+		if p.cut = p.cut || p.bytes > sqldb.PageBytes && len(p.items) > 0; !p.cut {
 			m := r.Message
-			items = append(items, &m)
+			m.ConversationID = conversationID
+			p.items = append(p.items, &m)
 		}
 		return nil
-	}, "SELECT m.*, "+sizeOfTexts+" AS bytes FROM messages m "+rest, args...)
-	if err != nil {
-		return nil, false, err
+	}, "SELECT "+pageColumns+" FROM messages m "+rest, args...)
+}
+
+// fillPage adds the texts. It leaves out the messages from the one on with whose texts all of
+// them exceed sqldb.PageBytes, but not the first.
+func (t *tx) fillPage(p *messagePage) error {
+	room := sqldb.PageBytes + len(p.items)<<10 // with the ids and names beside the texts
+	size, err := t.readSwipes(p.items, room)
+	if err != nil || size <= room {
+		return err
 	}
-	return items, cut, t.fillSwipes(items)
+	for i := range p.items { // few have so many bytes
+		if size, err = t.readSwipes(p.items[i:i+1], math.MaxInt); err != nil {
+			return err
+		}
+		if room -= size; room < 0 && i > 0 {
+			p.items, p.cut = p.items[:i], true
+			return nil
+		}
+	}
+	return nil
 }
 
 // UpdateMessage stores the state of m and the texts that are new in it.
@@ -291,54 +313,53 @@ func (t *tx) UpdateMessage(m *chat.Message) error {
 	return nil
 }
 
-// Path walks from the end of the branch upwards, one search in the index per
-// step, and stops when it has enough: its cost is that of the page. It trusts
-// that beforeID is on the branch, and goes on from its parent.
+// Path reads the pieces of the path (see place) from its end upwards, and stops when it has
+// enough: its cost is that of the page. It trusts that beforeID is on the branch, and goes
+// on above it.
 func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
 	start, skip, err := t.pathStart(conversationID, headID, beforeID)
-	if err != nil || start == "" {
+	if err != nil || start == nil {
 		return nil, false, err
 	}
 	limit = sqldb.Length(limit)
-	// found counts the messages of the page up to this step: not the deleted
-	// ones, and not beforeID itself. Each step takes the user from the one before:
-	// given the id once more, PostgreSQL may read all of a user's messages for each.
-	items, cut, err := t.messagePage(`
-		JOIN (WITH RECURSIVE path (user_id, id, parent_id, step, found, wanted) AS (
-			SELECT user_id, id, parent_id, 0, CASE WHEN deleted_at IS NULL THEN 1 - ? ELSE 0 END,
-				CASE WHEN deleted_at IS NULL THEN 1 - ? ELSE 0 END
-			FROM messages WHERE user_id = ? AND id = ?
-			UNION ALL
-			SELECT up.user_id, up.id, up.parent_id, path.step + 1,
-				path.found + CASE WHEN up.deleted_at IS NULL THEN 1 ELSE 0 END,
-				CASE WHEN up.deleted_at IS NULL THEN 1 ELSE 0 END
-			FROM path CROSS JOIN messages up
-			WHERE up.user_id = path.user_id AND up.id = path.parent_id AND path.found <= ?
-		) SELECT user_id, id, step FROM path WHERE wanted = 1) walk ON walk.user_id = m.user_id AND walk.id = m.id
-		ORDER BY walk.step LIMIT ?`,
-		skip, skip, t.userID, start, limit, limit+1)
-	items, more := pathPage(items, limit)
-	return items, more || cut, err
+	p := &messagePage{items: make([]*chat.Message, 0, min(limit+1, 64))}
+	for at := start; at != nil && len(p.items) <= limit && !p.cut; {
+		err := t.addToPage(p, conversationID, upChain, t.userID, conversationID, at.Chain, at.Depth-int64(skip), limit+1-len(p.items))
+		if err != nil {
+			return nil, false, err
+		}
+		skip = 0
+		if len(p.items) <= limit && !p.cut {
+			if at, err = t.above(conversationID, at.Chain); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	p.cut, p.items = p.cut || len(p.items) > limit, p.items[:min(len(p.items), limit)]
+	if err := t.fillPage(p); err != nil {
+		return nil, false, err
+	}
+	slices.Reverse(p.items)
+	return p.items, p.cut, nil
 }
 
-// pathStart is the message at which the walk of a path begins, "" where there is none,
-// and how many messages are left out there.
-func (t *tx) pathStart(conversationID, headID, beforeID string) (start string, skip int, err error) {
-	start = headID
+// upChain selects messages of a chain from a depth upwards. The user's id is hidden from the
+// planner, so that it takes the index of chains.
+const upChain = "WHERE m.user_id || '' = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth <= ?" +
+	" AND m.deleted_at IS NULL ORDER BY m.depth DESC LIMIT ?"
+
+// pathStart is where the walk of a path begins, nil where there is no path, and how many
+// messages are left out there.
+func (t *tx) pathStart(conversationID, headID, beforeID string) (start *chainPlace, skip int, err error) {
+	id := headID
 	if beforeID != "" {
-		start, skip = beforeID, 1
+		id, skip = beforeID, 1
 	}
-	if err := t.ownsConversation(conversationID); err != nil || start == "" {
-		return "", 0, err
+	if err := t.ownsConversation(conversationID); err != nil || id == "" {
+		return nil, 0, err
 	}
-	return start, skip, t.inConversation(conversationID, start)
-}
-
-// pathPage is a page of what was read from the end of a path upwards, oldest first.
-func pathPage[T any](rows []T, limit int) (page []T, more bool) {
-	page = rows[:min(len(rows), limit)]
-	slices.Reverse(page)
-	return page, len(rows) > limit
+	start, err = t.placeIn(conversationID, id)
+	return start, skip, err
 }
 
 // Children returns the messages below id, by seq; id "" = the roots.

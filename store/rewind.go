@@ -30,7 +30,7 @@ const pieces = `WITH RECURSIVE path (user_id, conversation_id, chain, depth) AS 
 
 // Count returns the length of a path, without its deleted messages.
 func (t *tx) Count(conversationID, headID string) (int, error) {
-	if start, _, err := t.pathStart(conversationID, headID, ""); err != nil || start == "" {
+	if start, _, err := t.pathStart(conversationID, headID, ""); err != nil || start == nil {
 		return 0, err
 	}
 	return sqldb.Value[int](t, pieces+`SELECT (SELECT MAX(depth) FROM path) - (SELECT COUNT(*) FROM path

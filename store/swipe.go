@@ -1,6 +1,9 @@
 package store
 
 import (
+	"cmp"
+	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -103,38 +106,60 @@ func (t *tx) newRevision(m *chat.Message, s *chat.Swipe, old *swipeRow) *revisio
 type swipeText struct {
 	chat.Swipe `db:"Deleted=is_deleted"`
 	MessageID  string
+	Position   int
 }
 
 // fillSwipes gives messages of the user their texts, in few statements. References to files that
 // the user may not read now are gone.
 func (t *tx) fillSwipes(items []*chat.Message) error {
+	_, err := t.readSwipes(items, math.MaxInt)
+	return err
+}
+
+// readSwipes is fillSwipes that stops when the texts exceed most bytes. It returns the bytes
+// that it has read.
+func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
 	if len(items) == 0 {
-		return nil
+		return 0, nil
 	}
 	byID, ids := make(map[string]*chat.Message, len(items)), make([]string, len(items))
 	for i, m := range items {
 		m.Swipes = []chat.Swipe{}
 		byID[m.ID], ids[i] = m, m.ID
 	}
-	var cited []*cite.Reference
-	err := sqldb.Each(t, func(row *swipeText) error {
-		m := byID[row.MessageID]
-		m.Swipes = append(m.Swipes, row.Swipe)
-		if row.Citations != nil {
-			for i := range row.Citations.References {
-				cited = append(cited, &row.Citations.References[i])
-			}
+	rows := make([]swipeText, 0, len(items))
+	err = sqldb.EachSized(t, func(row *swipeText, n int) error {
+		if size += n; size > most {
+			return errTextsTooLong
 		}
+		rows = append(rows, *row)
 		return nil
-	}, `SELECT s.message_id, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,
+	}, `SELECT s.message_id, s.position, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,
 			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.tools
 		FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
-		WHERE s.user_id = ? AND s.message_id IN (?) ORDER BY s.message_id, s.position`, t.userID, ids)
-	if err != nil {
-		return err
+		WHERE s.user_id = ? AND s.message_id IN (?)`, t.userID, ids)
+	if errors.Is(err, errTextsTooLong) {
+		return size, nil
 	}
-	return knowledgeTx{t}.markGone(cited)
+	if err != nil {
+		return 0, err
+	}
+	// Not in SQL, where texts would be sorted too.
+	slices.SortStableFunc(rows, func(a, b swipeText) int { return cmp.Compare(a.Position, b.Position) })
+	var cited []*cite.Reference
+	for i := range rows {
+		m := byID[rows[i].MessageID]
+		m.Swipes = append(m.Swipes, rows[i].Swipe)
+		if c := rows[i].Citations; c != nil {
+			for j := range c.References {
+				cited = append(cited, &c.References[j])
+			}
+		}
+	}
+	return size, knowledgeTx{t}.markGone(cited)
 }
+
+var errTextsTooLong = errors.New("store: the texts exceed a page")
 
 const selectRevisions = "SELECT id, message_id, swipe_id, rev, text, created_at FROM revisions WHERE user_id = ?"
 

@@ -120,12 +120,16 @@ func (s *Session) querier() *Session { return s }
 // Each calls fn with each row that a query finds: a struct, or the value of the only
 // column. fn runs no statements of its own, and does not keep the pointer.
 func Each[T any](q Querier, fn func(*T) error, query string, args ...any) error {
-	var row, zero T
-	return each(q, func() *T { row = zero; return &row }, func(row *T, _ int) error { return fn(row) }, query, args)
+	return EachSized(q, func(row *T, _ int) error { return fn(row) }, query, args...)
 }
 
-// each is Each with rows that next returns; fn gets the size of a row too, in bytes of text
-// and data.
+// EachSized is Each whose fn gets the size of a row too, in bytes of text and data.
+func EachSized[T any](q Querier, fn func(row *T, size int) error, query string, args ...any) error {
+	var row, zero T
+	return each(q, func() *T { row = zero; return &row }, fn, query, args)
+}
+
+// each is EachSized with rows that next returns.
 func each[T any](q Querier, next func() *T, fn func(row *T, size int) error, query string, args []any) error {
 	s := q.querier()
 	rows, err := s.query(query, args)
