@@ -242,13 +242,22 @@ func (r *tokenRow) token() *account.Token { return &r.Token }
 
 // signedInRow is a token with its user.
 type signedInRow struct {
-	account.Token  `db:"Session=is_session"`
-	account.User   `db:"ID=owner_id CreatedAt=owner_since -Limits"`
-	account.Limits `db:"Bytes=max_bytes"`
+	account.Token                `db:"Session=is_session"`
+	Username, Role, PasswordHash string
+	TokensPerDay, MaxBytes       int64
+	Generations                  int
+	UserSince                    time.Time
+}
+
+func (r *signedInRow) user() *account.User {
+	return &account.User{
+		ID: r.UserID, Username: r.Username, Role: r.Role, PasswordHash: r.PasswordHash, CreatedAt: r.UserSince,
+		Limits: account.Limits{TokensPerDay: r.TokensPerDay, Generations: r.Generations, Bytes: r.MaxBytes},
+	}
 }
 
 var signedInColumns = "t." + strings.Join(sqldb.Columns[tokenRow](), ", t.") +
-	", u.id AS owner_id, u.username, u.role, u.tokens_per_day, u.generations, u.max_bytes, u.password_hash, u.created_at AS owner_since"
+	", u.username, u.role, u.tokens_per_day, u.generations, u.max_bytes, u.password_hash, u.created_at AS user_since"
 
 // InsertToken stores a token of a user; fault.NotFound if its parent is gone.
 func (db *DB) InsertToken(ctx context.Context, t *account.Token) (ended []*account.Token, err error) {
@@ -334,8 +343,7 @@ func (db *DB) TokenByHash(ctx context.Context, hash []byte) (*account.Token, *ac
 	if err != nil {
 		return nil, nil, err
 	}
-	row.User.Limits = row.Limits
-	return &row.Token, &row.User, nil
+	return &row.Token, row.user(), nil
 }
 
 // Tokens returns a user's tokens, newest first.

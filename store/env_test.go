@@ -49,6 +49,7 @@ type env struct {
 	user      string
 	clock     *clock
 	published *eventRecorder
+	wakes     atomic.Int64 // of the runner of jobs
 }
 
 type clock struct{ ms atomic.Int64 }
@@ -80,7 +81,7 @@ func onBothDatabases(t *testing.T, test func(*env)) {
 		t.Run(database, func(t *testing.T) {
 			e := &env{T: t, clock: &clock{}, published: &eventRecorder{events: map[string][]*stream.Event{}}}
 			e.clock.ms.Store(start.UnixMilli())
-			o := store.Options{Now: e.clock.now, Committed: e.published.record}
+			o := store.Options{Now: e.clock.now, Committed: e.published.record, Jobs: func([]string) { e.wakes.Add(1) }}
 			if database == "postgres" {
 				e.db = storetest.OpenPostgres(t, o)
 			} else {

@@ -71,8 +71,9 @@ func (db *DB) Checkpoint(ctx context.Context, g *chat.Generation, lease time.Dur
 // Abandoned returns generations without a living writer, over all users.
 func (db *DB) Abandoned(ctx context.Context, owner string, limit int) ([]*chat.Generation, error) {
 	return glancing(ctx, db, func(s *session) ([]*chat.Generation, error) {
-		return s.generations("WHERE is_open AND (lease_until < "+s.Clock()+" OR ? <> '' AND lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
-			owner, owner, limit)
+		clock, now := s.Clock()
+		return s.generations("WHERE is_open AND (lease_until < "+clock+" OR ? <> '' AND lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
+			append(now, owner, owner, limit)...)
 	})
 }
 

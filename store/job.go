@@ -52,42 +52,62 @@ func (db *DB) tell(news jobNews) {
 // it.
 const begun = "(j.state = 'running' OR j.attempt > 0 OR j.next_at > 0)"
 
-// requeue is what another Enqueue does to an open job, or to what follows it.
+// requeue is what another Enqueue does to an open job, or to what follows it. Mostly that is
+// nothing but the lock of the row: each message enqueues the same jobs again.
 const requeue = `UPDATE SET updated_at = excluded.updated_at,
 	payload = CASE WHEN ` + begun + ` THEN j.payload ELSE excluded.payload END,
 	not_before = CASE WHEN ` + begun + ` OR j.not_before < excluded.not_before THEN j.not_before ELSE excluded.not_before END,
 	next_payload = CASE WHEN ` + begun + ` THEN excluded.payload ELSE j.next_payload END,
-	next_at = CASE WHEN ` + begun + ` AND (j.next_at = 0 OR j.next_at > excluded.not_before) THEN excluded.not_before ELSE j.next_at END`
+	next_at = CASE WHEN ` + begun + ` AND (j.next_at = 0 OR j.next_at > excluded.not_before) THEN excluded.not_before ELSE j.next_at END
+	WHERE CASE WHEN ` + begun + ` THEN j.next_at = 0 OR j.next_at > excluded.not_before OR COALESCE(j.next_payload, '') <> COALESCE(excluded.payload, '')
+		ELSE j.not_before > excluded.not_before OR COALESCE(j.payload, '') <> COALESCE(excluded.payload, '') END`
 
 // enqueue stores jobs, in the order of their keys, so that two transactions that
-// enqueue the same ones do not wait for each other.
-func (s *session) enqueue(specs []jobs.Spec) error {
+// enqueue the same ones do not wait for each other. changed reports whether a job is new or
+// due at another time.
+func (s *session) enqueue(specs []jobs.Spec) (changed bool, err error) {
 	for _, spec := range specs {
 		if err := spec.Check(); err != nil {
-			return err
+			return false, err
 		}
 	}
-	ordered := slices.SortedStableFunc(slices.Values(specs), func(a, b jobs.Spec) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UserID, b.UserID), strings.Compare(a.Subject, b.Subject))
-	})
-	for _, spec := range ordered {
+	ordered := slices.SortedStableFunc(slices.Values(specs), compareSpecs)
+	for len(ordered) > 0 {
+		n := 1 // that one statement can store: it must not find a row twice
+		for n < len(ordered) && ordered[n].Once == ordered[0].Once && compareSpecs(ordered[n], ordered[n-1]) != 0 {
+			n++
+		}
 		more := requeue
-		if spec.Once {
+		if ordered[0].Once {
 			more = "NOTHING"
 		}
-		row := &jobRow{Job: jobs.Job{
-			ID: op.NewID(), Kind: spec.Kind, Subject: spec.Subject, Payload: spec.Payload, State: jobs.Queued,
-			NotBefore: later(spec.NotBefore, s.Now()), CreatedAt: s.Now(), UpdatedAt: s.Now(),
-		}}
-		if spec.UserID != "" {
-			row.UserID = &spec.UserID
+		rows := make([]*jobRow, n)
+		for i := range rows {
+			rows[i] = s.newJob(&ordered[i])
 		}
-		err := s.Insert("jobs AS j", row, "ON CONFLICT (COALESCE(user_id, ''), kind, subject) WHERE state IN ('queued', 'running') DO", more)
+		stored, err := s.InsertNew("jobs AS j", rows, "ON CONFLICT (COALESCE(user_id, ''), kind, subject) WHERE state IN ('queued', 'running') DO", more)
 		if err != nil {
-			return err
+			return false, err
 		}
+		changed, ordered = changed || stored > 0, ordered[n:]
 	}
-	return nil
+	return changed, nil
+}
+
+// compareSpecs orders jobs by their keys.
+func compareSpecs(a, b jobs.Spec) int {
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UserID, b.UserID), strings.Compare(a.Subject, b.Subject))
+}
+
+func (s *session) newJob(spec *jobs.Spec) *jobRow {
+	row := &jobRow{Job: jobs.Job{
+		ID: op.NewID(), Kind: spec.Kind, Subject: spec.Subject, Payload: spec.Payload, State: jobs.Queued,
+		NotBefore: later(spec.NotBefore, s.Now()), CreatedAt: s.Now(), UpdatedAt: s.Now(),
+	}}
+	if spec.UserID != "" {
+		row.UserID = &spec.UserID
+	}
+	return row
 }
 
 func later(a, b time.Time) time.Time {
@@ -153,7 +173,8 @@ func (s *session) endJob(j *jobs.Job, userID string, o jobs.Outcome) (again bool
 	if again = ended.Next != nil && o.State != jobs.Queued; again {
 		next = append([]jobs.Spec{*ended.Next}, next...)
 	}
-	return again, s.enqueue(next)
+	_, err = s.enqueue(next)
+	return again, err
 }
 
 // Enqueue puts jobs of any owners into the queue: jobs.Store.
@@ -161,9 +182,13 @@ func (db *DB) Enqueue(ctx context.Context, specs ...jobs.Spec) error {
 	if len(specs) == 0 {
 		return nil
 	}
-	err := db.write(ctx, func(s *session) error { return s.enqueue(specs) })
+	changed := false
+	err := db.write(ctx, func(s *session) (err error) {
+		changed, err = s.enqueue(specs)
+		return err
+	})
 	if err == nil {
-		db.tell(jobNews{enqueued: true})
+		db.tell(jobNews{enqueued: changed})
 	}
 	return err
 }
@@ -187,8 +212,9 @@ func (t *tx) Enqueue(specs ...jobs.Spec) error {
 	for i := range own {
 		own[i].UserID = t.userID
 	}
-	t.jobs.enqueued = t.jobs.enqueued || len(own) > 0
-	return t.enqueue(own)
+	changed, err := t.enqueue(own)
+	t.jobs.enqueued = t.jobs.enqueued || changed
+	return err
 }
 
 // NoteJob stores the progress of a running job of the user.

@@ -120,6 +120,46 @@ func TestOneJobOfAKindOwnerAndSubjectIsOpen(t *testing.T) {
 	})
 }
 
+// Each message enqueues the jobs of its chat again, which are mostly there.
+func TestAJobThatIsAlreadyQueuedIsNotWritten(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		spec := jobs.Spec{Kind: "a.b", Subject: "s", NotBefore: start.Add(time.Hour)}
+		wakes := func(what string, want int64, specs ...jobs.Spec) {
+			e.Helper()
+			before := e.wakes.Load()
+			e.enqueue(specs...)
+			e.equal(what, e.wakes.Load()-before, want)
+		}
+		wakes("new", 1, spec, jobs.Spec{Kind: "a.c", Subject: "s"})
+		since := e.openJobs()
+		e.clock.advance(time.Minute)
+		later := spec
+		later.NotBefore = spec.NotBefore.Add(time.Minute)
+		wakes("again, and later", 0, spec, later)
+		e.equal("rows", e.openJobs(), since)
+		sooner := spec
+		sooner.NotBefore = start.Add(time.Minute)
+		wakes("sooner", 1, sooner)
+		e.claimOne("p", "a.b")
+		wakes("what follows a running one", 1, spec)
+		wakes("what follows it, again", 0, spec)
+	})
+}
+
+// openJobs are the open jobs of the test's user as they are stored.
+func (e *env) openJobs() (all []jobs.Job) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) error {
+		items, _, err := tx.Jobs.Jobs(jobs.Filter{Open: true}, "", 500)
+		all = nil
+		for _, j := range items {
+			all = append(all, *j)
+		}
+		return err
+	})
+	return all
+}
+
 func TestAJobEnqueuedWhileOneRunsFollowsIt(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`1`)})

@@ -16,7 +16,8 @@ import (
 func (db *DB) LookAtJobs(ctx context.Context, owner string, kinds []string) (*jobs.View, error) {
 	return glancing(ctx, db, func(s *session) (*jobs.View, error) {
 		view := &jobs.View{}
-		return view, sqldb.Each(s, func(sight *jobSight) error { return sight.add(view) }, lookAtJobs(s.Clock(), len(kinds)), lookArgs(owner, kinds)...)
+		clock, now := s.Clock()
+		return view, sqldb.Each(s, func(sight *jobSight) error { return sight.add(view) }, lookAtJobs(clock, len(kinds)), lookArgs(owner, now, kinds)...)
 	})
 }
 
@@ -54,8 +55,11 @@ func lookAtJobs(clock string, kinds int) string {
 	return query
 }
 
-func lookArgs(owner string, kinds []string) []any {
-	args := []any{owner}
+func lookArgs(owner string, now []any, kinds []string) []any {
+	args := append([]any{owner}, now...)
+	if len(kinds) > 0 {
+		args = append(args, now...)
+	}
 	for _, kind := range kinds {
 		args = append(args, kind)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"nodest/fault"
@@ -61,12 +60,12 @@ type Queryer interface {
 // has expired.
 func (s *Session) Now() time.Time { return s.now }
 
-// Clock is Now as an expression in a statement.
-func (s *Session) Clock() string {
+// Clock is Now as an expression in a statement, with its arguments.
+func (s *Session) Clock() (string, []any) {
 	if s.now.IsZero() {
-		return postgresClock
+		return postgresClock, nil
 	}
-	return strconv.FormatInt(Millis(s.now), 10)
+	return "?", []any{s.now} // so that the text stays the same, and parsed
 }
 
 // Ready returns the error after which the transaction cannot be used, if there is one.
