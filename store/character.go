@@ -134,7 +134,9 @@ func (t *tx) DeleteCharacter(id string) error {
 	if err != nil {
 		return err
 	}
-	clear(t.locked)
+	if err := t.unlock(); err != nil {
+		return err
+	}
 	_, err = t.Exec("UPDATE conversations SET deleted_at = ? WHERE user_id = ? AND character_id = ? AND deleted_at IS NULL",
 		t.Now(), t.userID, id)
 	if err != nil {

@@ -37,10 +37,12 @@ func (t *tx) conversationRow(c *chat.Conversation) *conversationRow {
 type storedConversation struct {
 	version, documentsVersion int64
 	documents                 string
+	seq                       int64 // message_seq
+	took                      bool  // seq is not stored yet
 }
 
 func (r *conversationRow) stored() *storedConversation {
-	return &storedConversation{r.Version, r.DocumentsVersion, r.documents()}
+	return &storedConversation{version: r.Version, documentsVersion: r.DocumentsVersion, documents: r.documents(), seq: r.MessageSeq}
 }
 
 // documents are the parts of a conversation that are kept only where they change.
@@ -86,6 +88,9 @@ func (t *tx) Conversation(id string) (*chat.Conversation, error) {
 // LockConversation keeps others from changing it until the transaction ends.
 func (t *tx) LockConversation(id string) (*chat.Conversation, error) {
 	if err := t.Writable(); err != nil {
+		return nil, err
+	}
+	if err := t.unlock(); err != nil { // it may be locked again
 		return nil, err
 	}
 	row, err := t.findConversation(id, t.ForUpdate())
@@ -143,7 +148,6 @@ func (t *tx) ChooseSummary(c *chat.Conversation) error { return t.storeConversat
 
 func (t *tx) storeConversation(c *chat.Conversation) error {
 	stored := t.locked[c.ID]
-	delete(t.locked, c.ID)
 	if stored == nil {
 		row, err := t.findConversation(c.ID, t.ForUpdate())
 		if err != nil {
@@ -159,7 +163,9 @@ func (t *tx) storeConversation(c *chat.Conversation) error {
 	if !changed {
 		row.DocumentsVersion = stored.documentsVersion
 	}
-	but := []string{"id", "user_id", "message_seq", "created_at", "deleted_at"}
+	row.MessageSeq = stored.seq
+	delete(t.locked, c.ID)
+	but := []string{"id", "user_id", "created_at", "deleted_at"}
 	if _, err := t.Update("conversations", row, but, "WHERE user_id = ? AND id = ?", t.userID, row.ID); err != nil {
 		return err
 	}
@@ -168,7 +174,9 @@ func (t *tx) storeConversation(c *chat.Conversation) error {
 
 // DeleteConversation hides it; maintenance removes it later.
 func (t *tx) DeleteConversation(id string) error {
-	clear(t.locked)
+	if err := t.unlock(); err != nil {
+		return err
+	}
 	character, err := sqldb.Get[string](t, "conversation", "UPDATE conversations SET deleted_at = ?"+
 		" WHERE user_id = ? AND id = ? AND deleted_at IS NULL RETURNING character_id", t.Now(), t.userID, id)
 	if err != nil {

@@ -40,8 +40,7 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 		return nil
 	}
 	conversationID := messages[0].ConversationID
-	last, err := sqldb.Get[int64](t, "conversation", "UPDATE conversations SET message_seq = message_seq + ?"+
-		" WHERE user_id = ? AND id = ? AND deleted_at IS NULL RETURNING message_seq", len(messages), t.userID, conversationID)
+	last, err := t.takeSeqs(conversationID, len(messages))
 	if err != nil {
 		return err
 	}
@@ -52,7 +51,7 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 	b := &bulk{}
 	for i, m := range messages {
 		t.fillTimes(&m.CreatedAt)
-		m.Seq, m.Rev = *last-int64(len(messages)-1-i), max(m.Rev, 1)
+		m.Seq, m.Rev = last-int64(len(messages)-1-i), max(m.Rev, 1)
 		row := t.messageRow(m)
 		if !row.place(tree) {
 			return errNotInConversation()
@@ -69,6 +68,36 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 	for _, m := range messages {
 		t.logState(m, true)
 	}
+	return nil
+}
+
+// takeSeqs gives a conversation n further seqs, and returns the last one. Where the row is
+// locked, they are stored with it.
+func (t *tx) takeSeqs(conversationID string, n int) (last int64, err error) {
+	if stored := t.locked[conversationID]; stored != nil {
+		stored.seq += int64(n)
+		stored.took = true
+		return stored.seq, nil
+	}
+	seq, err := sqldb.Get[int64](t, "conversation", "UPDATE conversations SET message_seq = message_seq + ?"+
+		" WHERE user_id = ? AND id = ? AND deleted_at IS NULL RETURNING message_seq", n, t.userID, conversationID)
+	if err != nil {
+		return 0, err
+	}
+	return *seq, nil
+}
+
+// unlock forgets what LockConversation has read.
+func (t *tx) unlock() error {
+	for id, stored := range t.locked {
+		if !stored.took {
+			continue
+		}
+		if err := t.Run("UPDATE conversations SET message_seq = ? WHERE user_id = ? AND id = ?", stored.seq, t.userID, id); err != nil {
+			return err
+		}
+	}
+	clear(t.locked)
 	return nil
 }
 

@@ -334,3 +334,31 @@ func (e *env) readOnwards(conversation, head string, size int, parents map[strin
 		return nil
 	})
 }
+
+func TestSeqsGoOnHoweverAConversationIsStored(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		conversation := e.conversation()
+		var seqs []int64
+		parent := ""
+		insert := func(tx nodest.Tx) error {
+			m := message(conversation, parent, "hello")
+			err := tx.Chats.InsertMessage(m)
+			seqs, parent = append(seqs, m.Seq), m.ID
+			return err
+		}
+		e.update(func(tx nodest.Tx) error {
+			for range 2 { // not stored, and locked again
+				if _, err := tx.Chats.LockConversation(conversation); err != nil {
+					return err
+				}
+				if err := insert(tx); err != nil {
+					return err
+				}
+			}
+			return insert(tx)
+		})
+		parent = e.say(conversation, parent, "stored with its conversation").ID
+		e.update(insert)
+		e.equal("seqs", seqs, []int64{1, 2, 3, 5})
+	})
+}

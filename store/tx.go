@@ -129,6 +129,9 @@ func (r *eventRow) event() *stream.Event { return &r.Event }
 // the last lock that is taken (see the package comment), so what it serialises is only
 // this user's commits.
 func (t *tx) finish() ([]*stream.Event, error) {
+	if err := t.unlock(); err != nil {
+		return nil, err
+	}
 	if err := t.flushUsage(); err != nil {
 		return nil, err
 	}

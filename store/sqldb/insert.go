@@ -3,6 +3,7 @@ package sqldb
 import (
 	"reflect"
 	"slices"
+	"time"
 
 	"nodest/fault"
 )
@@ -44,49 +45,66 @@ func (s *Session) InsertNew(table string, rows any, rest ...string) (stored int6
 }
 
 func (s *Session) insert(f *form, table string, list reflect.Value, rest []string) (int64, error) {
-	query := make([]byte, 0, 512)
-	query = append(append(query, "INSERT INTO "...), table...)
-	sep := " ("
-	for _, field := range f.fields {
-		query, sep = append(append(query, sep...), field.column...), ", "
-	}
 	args := make([]any, 0, list.Len()*len(f.fields))
-	sep = ") VALUES "
 	for i := range list.Len() {
 		row := reflect.Indirect(list.Index(i))
-		query = append(query, sep...)
-		for j, field := range f.fields {
-			if j == 0 {
-				query = append(query, "(?"...)
-			} else {
-				query = append(query, ", ?"...)
-			}
+		for _, field := range f.fields {
 			v, err := fieldOf(row, field)
 			if err != nil {
 				return 0, err
 			}
 			args = append(args, v)
 		}
+	}
+	n, err := s.exec(s.placed(insertText(f, table, list.Len(), rest), args), args)
+	if err == nil && s.Inserted != nil {
+		s.Inserted(table, f.columns, args)
+	}
+	return n, err
+}
+
+// insertText is the INSERT of some rows.
+func insertText(f *form, table string, rows int, rest []string) string {
+	query := make([]byte, 0, 512)
+	query = append(append(query, "INSERT INTO "...), table...)
+	sep := " ("
+	for _, column := range f.columns {
+		query, sep = append(append(query, sep...), column...), ", "
+	}
+	sep = ") VALUES "
+	for range rows {
+		query = append(query, sep...)
+		for j := range f.columns {
+			if j == 0 {
+				query = append(query, "(?"...)
+			} else {
+				query = append(query, ", ?"...)
+			}
+		}
 		query, sep = append(query, ')'), ", "
 	}
 	for _, part := range rest {
 		query = append(append(query, ' '), part...)
 	}
-	n, err := s.exec(s.placed(string(query), args), args)
-	if err == nil && s.Inserted != nil {
-		columns := make([]string, len(f.fields))
-		for i, field := range f.fields {
-			columns[i] = field.column
-		}
-		s.Inserted(table, columns, args)
-	}
-	return n, err
+	return string(query)
 }
 
 // fieldOf is what stands in a column for a field of a row. A document may have a
 // method that writes it, of its pointer.
 func fieldOf(row reflect.Value, f field) (any, error) {
 	v := row.FieldByIndex(f.index)
+	if v.CanAddr() { // so that nothing is copied
+		switch p := v.Addr().Interface().(type) {
+		case *string:
+			return escape(*p), nil
+		case *time.Time:
+			return Millis(*p), nil
+		case *int64:
+			return *p, nil
+		case *bool:
+			return *p, nil
+		}
+	}
 	if v.Kind() == reflect.Struct && !isPlain(v.Type()) {
 		v = v.Addr()
 	}

@@ -28,8 +28,9 @@ type field struct {
 
 // form is how rows of a type stand in statements.
 type form struct {
-	fields []field
-	at     map[string]int // places in fields, by column
+	fields  []field
+	columns []string       // of fields
+	at      map[string]int // places in fields, by column
 }
 
 var forms sync.Map // of *form, by the type of the row
@@ -61,6 +62,7 @@ func (f *form) add(t reflect.Type, index []int, called map[string]string) {
 		if _, hidden := f.at[column]; column != "-" && !hidden {
 			f.at[column] = len(f.fields)
 			f.fields = append(f.fields, field{column, append(slices.Clone(index), i)})
+			f.columns = append(f.columns, column)
 		}
 	}
 	for i := range t.NumField() {
@@ -104,12 +106,7 @@ func snake(name string) string {
 
 // Columns are the columns of a row.
 func Columns[T any]() []string {
-	f := formOf(reflect.TypeFor[T]())
-	names := make([]string, len(f.fields))
-	for i, field := range f.fields {
-		names[i] = field.column
-	}
-	return names
+	return slices.Clone(formOf(reflect.TypeFor[T]()).columns)
 }
 
 // Querier is a Session, or what embeds one.
