@@ -57,6 +57,7 @@ func SQLiteDSN(path string, readOnly bool) string {
 		"_foreign_keys": {"on"},
 		"_busy_timeout": {"10000"},  // ms; another process can only be a tool
 		"_cache_size":   {"-16000"}, // KiB
+		"_mutex":        {"no"},     // database/sql gives a connection to one goroutine at a time
 		// What is deleted is overwritten with zeros, and not only marked as free.
 		"_secure_delete": {"on"},
 		// Statements that stay parsed, per connection; a turn has about 30.
