@@ -193,3 +193,38 @@ func TestAPromptBuiltBeforeTheCommitIsComplete(t *testing.T) {
 		})
 	}
 }
+
+// countedStore counts the transactions that write.
+type countedStore struct {
+	*store.DB
+	updates atomic.Int64
+}
+
+func (c *countedStore) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	c.updates.Add(1)
+	return c.DB.Update(ctx, userID, fn)
+}
+
+// The three are: the message and the place of its reply; the prompt with the events that
+// go before the first token; the reply with all that follows from it.
+func TestATurnIsThreeTransactionsWhateverItsLength(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	counted := &countedStore{DB: s.db}
+	s.Engine = newEngine(counted, s, s.events, s.opts)
+	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
+	c := s.chat()
+	for _, tokens := range []int{1, 400} {
+		var pieces []string
+		for range tokens {
+			pieces = append(pieces, "a ")
+		}
+		s.model.enqueue(replyWith(pieces...))
+		before := counted.updates.Load()
+		if m := s.sendAndWait(c, "Go on"); m.Status != chat.StatusComplete {
+			t.Fatalf("the reply is %s", m.Status)
+		}
+		if n := counted.updates.Load() - before; n != 3 {
+			t.Errorf("a reply of %d tokens took %d transactions", tokens, n)
+		}
+	}
+}
