@@ -19,8 +19,10 @@ type ServerOptions struct {
 	Program string   // the nodest program, which the servers are processes of
 	Env     []string // of those processes, in addition to what a measurement sets
 	Only    string   // Chat: one of ChatParts; "" = all
-	JSON    bool     // print the figures as one JSON object
-	Small   bool     // small sizes, to try out the measurements; the figures mean nothing
+	// FirstToken is how long the provider of Chat takes to its first token.
+	FirstToken time.Duration
+	JSON       bool // print the figures as one JSON object
+	Small      bool // small sizes, to try out the measurements; the figures mean nothing
 }
 
 // ChatParts are the measurements of Chat, in the order in which they run.

@@ -32,15 +32,12 @@ type cpuFigures struct {
 	Ratio     float64 `json:"ratio"`
 }
 
-// The provider of the measurements: tokens come as fast as from a quick model.
-const (
-	firstToken = 20 * time.Millisecond
-	tokenGap   = 20 * time.Millisecond
-)
+// tokenGap is between the tokens of the provider: they come as fast as from a quick model.
+const tokenGap = 20 * time.Millisecond
 
 // both runs f against NodeST and against the floor, with n apps each.
 func (r *run) both(ctx context.Context, n, tokens int, f func(s *child, apps []*talker, p *provider, floor bool) error) error {
-	p, err := newProvider(ctx, tokens, firstToken, tokenGap)
+	p, err := newProvider(ctx, tokens, r.FirstToken, tokenGap)
 	if err != nil {
 		return err
 	}
@@ -109,7 +106,7 @@ func (r *run) ttft(ctx context.Context) error {
 		return err
 	}
 	r.figures["ttft"] = rows
-	fmt.Fprintf(r.out, "\nadded time to first token, ms (replies of %d tokens, %v apart)\n", tokens, tokenGap)
+	fmt.Fprintf(r.out, "\nadded time to first token, ms (replies of %d tokens, the first after %v, the others %v apart)\n", tokens, r.FirstToken, tokenGap)
 	fmt.Fprintf(r.out, "%8s %8s %11s %11s %10s %11s %11s\n", "streams", "samples", "NodeST p50", "NodeST p95", "back p50", "floor p50", "floor p95")
 	for _, f := range rows {
 		fmt.Fprintf(r.out, "%8d %8d %11.2f %11.2f %10.2f %11.2f %11.2f\n", f.Streams, f.Samples, f.P50, f.P95, f.BackP50, f.FloorP50, f.FloorP95)

@@ -31,10 +31,13 @@ func WithDeadlines(provider string, gen Generator) Generator {
 			defer stop()
 			ctx, cancel := context.WithCancelCause(ctx)
 			defer cancel(nil)
-			wait := time.AfterFunc(waitFirst, func() { cancel(deadline("no first chunk in time")) })
-			defer func() { wait.Stop() }()
+			first := time.AfterFunc(waitFirst, func() { cancel(deadline("no first chunk in time")) })
+			defer first.Stop()
+			var next *time.Timer // one for the whole reply
 			for c, err := range gen.Stream(ctx, req) {
-				wait.Stop()
+				if first.Stop(); next != nil {
+					next.Stop()
+				}
 				if err != nil {
 					if cause := context.Cause(ctx); isDeadline(cause) {
 						err = Upstream(provider, fault.UpstreamTimeout, 0, cause)
@@ -45,7 +48,12 @@ func WithDeadlines(provider string, gen Generator) Generator {
 				if !yield(c, nil) || c.Last {
 					return
 				}
-				wait = time.AfterFunc(waitBetween, func() { cancel(deadline("the stream stalled")) })
+				if next == nil {
+					next = time.AfterFunc(waitBetween, func() { cancel(deadline("the stream stalled")) })
+					defer next.Stop()
+				} else {
+					next.Reset(waitBetween)
+				}
 			}
 		}
 	})

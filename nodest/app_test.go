@@ -304,11 +304,17 @@ func TestAppReturnsThePartialTextOfACancelledReply(t *testing.T) {
 	}()
 	<-half.started
 	half.step(1)
-	active, err := s.Active(t.Context(), ann)
-	must(t, err)
-	id := active[0].Generation.ID
+	var id string
+	s.eventually("the reply is stored, which the model does not wait for", func() bool {
+		active, err := s.Active(t.Context(), ann)
+		must(t, err)
+		for _, a := range active {
+			id = a.Generation.ID
+		}
+		return id != ""
+	})
 	s.eventually("a piece arrives", func() bool { return s.events.deltas(t, id, "text", 0) == "Half" })
-	_, err = s.Cancel(t.Context(), ann, id)
+	_, err := s.Cancel(t.Context(), ann, id)
 	must(t, err)
 	if answer := <-answered; answer == nil || answer.Response != "Half" {
 		t.Errorf("answer = %+v", answer)

@@ -40,6 +40,8 @@ type turn struct {
 	replyReserve int            // with tools: the tokens that are kept for the reply
 	trace        chat.ToolTrace // Path is "" while nothing was offered
 
+	fresh     *chat.Message    // the message that is answered, where a snapshot may not have it yet; nil = none
+	committed func() error     // waits until it is stored
 	read      func() error     // reads the chat into input; it may be called again
 	elsewhere bool             // it does not go on with the shown branch
 	shortened bool             // a summary was asked for
@@ -47,7 +49,7 @@ type turn struct {
 	summary   *summary.Summary // in the prompt; nil = none
 	front     int              // messages before it
 	preview   bool             // no model is asked
-	behind    int              // messages behind what is stored, of a preview
+	behind    int              // messages behind those that are read
 	length    int              // of what is sent of the chat, in UTF-16 units
 	lines     int              // messages that are sent
 
@@ -105,9 +107,12 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 		}
 		target = s.target
 	}
-	turn := &turn{setup: s, version: s.Conversation.Version}
+	turn := &turn{setup: s, version: s.Conversation.Version, committed: t.committed}
 	if !t.queued && t.assignment.version != 0 {
 		turn.version = t.assignment.version
+	}
+	if !t.queued && t.assignment.fresh != nil {
+		turn.fresh, turn.behind, turn.version = t.assignment.fresh, 1, turn.version-1
 	}
 	g := t.generation()
 	if err := turn.setTarget(g, target); err != nil {
@@ -150,6 +155,9 @@ func (e *Engine) compose(tx Tx, t *turn, g *chat.Generation, target *chat.Messag
 	switch g.Kind {
 	case chat.KindReply, chat.KindRegenerate:
 		head = target.ParentID
+		if t.fresh != nil {
+			head = t.fresh.ParentID
+		}
 	case chat.KindContinue:
 		head = target.ID
 		t.continues()
@@ -241,8 +249,8 @@ func seedOf(id string) uint64 {
 	return h.Sum64()
 }
 
-// readHistory reads the branch that ends in head, oldest first, as far back as
-// the budget can reach. What is older is noted as dropped, unread, so the cost of
+// readHistory reads the branch that ends in head, and in the fresh message behind it, oldest
+// first, as far back as the budget can reach. What is older is noted as dropped, unread, so the cost of
 // a turn does not grow with the chat. Messages that the active summary (turn.summary)
 // replaces are left out.
 func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, error) {
@@ -255,7 +263,7 @@ func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, erro
 		}
 		head, version = t.setup.save.HeadID, t.setup.save.Version
 	}
-	if head == "" {
+	if head == "" && t.fresh == nil {
 		return nil, nil
 	}
 	t.summary, t.front = t.made, 0
@@ -269,15 +277,22 @@ func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, erro
 		}
 	}
 	path, err := e.readSummarised(tx, t, head)
-	if err == nil {
-		t.measure(path)
+	if err != nil {
+		return nil, err
 	}
-	return path, err
+	if t.fresh != nil {
+		path = append(slices.Clip(path), slimmed(t.fresh))
+	}
+	t.measure(path)
+	return path, nil
 }
 
 // readSummarised is readHistory with the summary that was found.
 func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*chat.Message, error) {
 	room := t.input.Options.Context - t.input.Options.Reserve
+	if t.fresh != nil {
+		room -= chat.MessageTokens(t.fresh)
+	}
 	read := t.reader(tx, head)
 	if t.summary == nil {
 		path, more, err := e.readTail(tx, t, head, "", room, read)
@@ -316,6 +331,9 @@ func (t *turn) reader(tx Tx, head string) chat.PageReader {
 // readTail reads the end of a branch, as far back as room or the message until.
 func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read chat.PageReader) ([]*chat.Message, bool, error) {
 	conv := t.setup.Conversation.ID
+	if head == "" {
+		return nil, false, nil
+	}
 	if t.setup.save == nil {
 		if path, more, ok := e.histories.find(conv, t.version, head, until, room); ok {
 			return path, more, nil
@@ -329,8 +347,12 @@ func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read cha
 	if err != nil {
 		return nil, false, err
 	}
+	version := now.Version
+	if t.fresh != nil && version == t.version+1 { // it has just been stored, and nothing else
+		version--
+	}
 	if t.setup.save == nil {
-		e.histories.put(conv, now.Version, path, !more, room)
+		e.histories.put(conv, version, path, !more, room)
 	}
 	return path, more, nil
 }

@@ -107,6 +107,7 @@ func (e *Engine) Impersonate(ctx context.Context, c *op.Call, in GenerateInput) 
 		if err != nil {
 			return "", nil, err
 		}
+		started.from = conv.Version
 		return started.gen.ID, started, tx.InsertGeneration(started.gen)
 	})
 }
@@ -134,6 +135,7 @@ func (e *Engine) generateAt(
 		if err != nil {
 			return nil, nil, err
 		}
+		started.from = conv.Version
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}

@@ -63,10 +63,11 @@ func (e *Engine) send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 		if err != nil {
 			return nil, nil, err
 		}
+		started.from = conv.Version
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		started.assignment.version, started.userMessage = conv.Version, message
+		started.assignment.version, started.assignment.fresh = conv.Version, message
 		return &Sent{UserMessage: message, Message: started.assignment.target, GenerationID: started.gen.ID}, started, tx.InsertGeneration(started.gen)
 	})
 }
@@ -123,10 +124,18 @@ func placeholder(tx Tx, s *turnSetup, conversationID, parentID string) *chat.Mes
 
 // accepted is a generation that was accepted and can begin.
 type accepted struct {
-	gen         *chat.Generation
-	assignment  assignment
-	userMessage *chat.Message // stored with it; nil = none
-	cancel      []string      // generations that it replaces
+	gen        *chat.Generation
+	assignment assignment
+	cancel     []string // generations that it replaces
+	// from is the version of the chat from which its prompt can be built before it is
+	// committed; 0 = the prompt needs what is stored with it.
+	from int64
+}
+
+// early reports whether the generation can begin while it is being committed: it does
+// not have to wait, and the setup has the chat as it was just before.
+func (a *accepted) early(s *turnSetup) bool {
+	return a != nil && a.gen.Status != chat.GenQueued && a.from != 0 && a.from == s.Conversation.Version
 }
 
 // accept gives a new generation its place: at work, or in the queue. g is
@@ -159,6 +168,10 @@ func (e *Engine) accept(tx Tx, c *op.Call, s *turnSetup, whenBusy string, g *cha
 
 // begin runs the accepting transaction of an operation that may start a
 // generation, and starts the one that do returns. A repeated call starts nothing.
+//
+// Where it can, the generation starts before the commit, so that the model is asked while
+// the transaction is written to the disk. Nothing of the generation is published or stored
+// before it is confirmed; if the commit fails, it is refused and leaves no trace.
 func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(tx Tx, s *turnSetup) (T, *accepted, error)) (T, error) {
 	var zero T
 	if err := e.enter(); err != nil {
@@ -169,25 +182,30 @@ func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(t
 	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
 	var started *accepted
+	var early *task
 	answer, err := op.Once(storing, e.store, c, func(tx Tx) (T, error) {
-		started = nil
+		early.refuse() // its transaction runs again
+		started, early = nil, nil
 		if missing != nil { // reported here, because a repeated call must get its first answer
 			return zero, missing
 		}
 		answer, st, err := do(tx, s)
-		started = st
+		if started = st; err == nil && st.early(s) {
+			tx.BeforeCommit(func() { early = e.start(c, s, st) })
+		}
 		return answer, err
 	})
 	if err != nil || c.Replayed || started == nil {
+		early.refuse()
 		return answer, err
 	}
 	for _, id := range started.cancel {
 		e.stop(c.UserID, id)
 	}
-	if started.userMessage != nil {
-		e.histories.append(started.gen.ConversationID, started.assignment.version, started.userMessage)
+	if early == nil {
+		early = e.start(c, s, started)
 	}
-	e.start(c, s, started)
+	e.confirm(early)
 	return answer, nil
 }
 

@@ -37,7 +37,7 @@ type Source struct {
 type Question struct {
 	UserID string
 	Setup  *chat.Setup
-	Here   memory.Place // the branch that is written
+	Here   memory.Place // the branch that is written, without the message that is being stored
 	Text   string       // the user's last message; "" = none
 	Before []string     // the turn before it: the user's message and the reply
 	Now    time.Time    // in the user's time zone
@@ -110,6 +110,8 @@ func (t *turn) noteQuestion(userID string, now time.Time, path []*chat.Message, 
 	}
 	if s := t.setup.save; s != nil {
 		q.Here.HeadID, q.Here.Version = s.HeadID, s.Version
+	} else if t.fresh != nil {
+		q.Here.HeadID = t.fresh.ParentID
 	} else if len(path) > 0 {
 		q.Here.HeadID = path[len(path)-1].ID
 	}

@@ -155,7 +155,11 @@ func (e *Engine) publishStage(t *task, stage string, begun time.Time) {
 	e.publish(t, "gen.stage", stageData{Stage: stage, Ms: time.Since(begun).Milliseconds()})
 }
 
-func (e *Engine) publish(t *task, kind string, data any) { e.pub.Transient(t.transient(kind, data)) }
+func (e *Engine) publish(t *task, kind string, data any) {
+	if ev := t.transient(kind, data); !t.hold(ev) {
+		e.pub.Transient(ev)
+	}
+}
 
 // transient makes an event that is not stored.
 func (t *task) transient(kind string, data any) *stream.Event {
@@ -171,6 +175,9 @@ func (e *Engine) keep(t *task) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
+		if t.committed() != nil {
+			return
+		}
 		every := min(e.opts.CheckpointEvery, e.opts.Lease/3)
 		tick := time.NewTicker(every)
 		defer tick.Stop()

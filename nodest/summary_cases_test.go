@@ -499,6 +499,9 @@ func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
 			if tt.slow == (s.active() != nil) {
 				t.Errorf("active summary: %+v", s.active())
 			}
+			s.summaryModel.mu.Lock()
+			s.summaryModel.meanwhile = nil // where the wait was over before the model was asked
+			s.summaryModel.mu.Unlock()
 			s.runJobs()
 			if a := s.active(); a == nil || a.Method != summary.MethodModel || len(s.summaries()) != 1 {
 				t.Errorf("after that: %+v", s.summaries())

@@ -16,17 +16,18 @@ import (
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/op"
+	"nodest/stream"
 )
 
 // Why a generation is stopped from outside.
 var (
 	errCancelled = errors.New("cancelled by the user")
 	errStopping  = errors.New("the server is shutting down")
-	errLost      = errors.New("another process ended the generation")
+	errLost      = errors.New("another process ended the generation, or it was never stored")
 	errTooLong   = errors.New("the generation took too long")
 )
 
-// task is a generation that this process works on, from the moment it was
+// task is a generation that this process works on, from the moment it is
 // accepted until its end is stored. One goroutine (Engine.run) does the work;
 // everybody else reads through the methods.
 type task struct {
@@ -41,10 +42,13 @@ type task struct {
 	queued     bool       // it had to wait, so the setup is old
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
+	settled    chan struct{} // closed when it is known whether the acceptance is stored
 	done       chan struct{} // closed when the end is stored
 	full       chan struct{} // asks for a checkpoint
 
 	mu      sync.Mutex
+	stored  bool            // the acceptance
+	held    []*stream.Event // to be published then
 	watch   stopwatch
 	gen     chat.Generation // but for what it has written
 	offset  int             // of the text in its message, in code points
@@ -102,9 +106,51 @@ func newTask(c *op.Call, s *turnSetup, started *accepted) *task {
 		id: started.gen.ID, userID: c.UserID, conversationID: started.gen.ConversationID, messageID: started.gen.MessageID,
 		device: c.By(), assignment: started.assignment, setup: s,
 		queued: started.gen.Status == chat.GenQueued,
-		ctx:    ctx, cancel: cancel, done: make(chan struct{}), full: make(chan struct{}, 1),
+		ctx:    ctx, cancel: cancel, settled: make(chan struct{}), done: make(chan struct{}), full: make(chan struct{}, 1),
 		gen: *started.gen, watch: watch,
 	}
+}
+
+// confirm tells a task that its acceptance is on the disk, and publishes what waited for that.
+func (e *Engine) confirm(t *task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stored = true
+	for _, ev := range t.held { // locked, so that later ones come behind them
+		e.pub.Transient(ev)
+	}
+	t.held = nil
+	close(t.settled)
+}
+
+// refuse ends a task whose acceptance was not stored; nil has nothing to end.
+func (t *task) refuse() {
+	if t != nil {
+		t.cancel(errLost)
+		close(t.settled)
+	}
+}
+
+// committed waits until it is known whether the acceptance of the task is stored: errLost
+// if it is not.
+func (t *task) committed() error {
+	<-t.settled
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.stored {
+		return errLost
+	}
+	return nil
+}
+
+// hold keeps an event until the task is confirmed, before which nobody may hear of it.
+func (t *task) hold(ev *stream.Event) (held bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.stored {
+		t.held = append(t.held, ev)
+	}
+	return !t.stored
 }
 
 // stopWaiting cancels a task that has not had its turn yet.

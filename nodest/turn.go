@@ -19,13 +19,18 @@ type assignment struct {
 	target *chat.Message
 	// version is the chat's after a message was stored for this; 0 = none was.
 	version int64
+	// fresh is the message that is answered, where it was stored with the generation: the
+	// turn may be built before readers see it. nil = none was.
+	fresh *chat.Message
 }
 
-// start gives an accepted generation to a goroutine of the engine.
-func (e *Engine) start(c *op.Call, s *turnSetup, begun *accepted) {
+// start gives an accepted generation to a goroutine of the engine. It must be confirmed, or
+// refused, when its transaction has ended.
+func (e *Engine) start(c *op.Call, s *turnSetup, begun *accepted) *task {
 	t := newTask(c, s, begun)
 	e.track(t)
 	go e.run(t)
+	return t
 }
 
 // run carries out a generation and stores its end.
@@ -72,7 +77,8 @@ func (e *Engine) generate(ctx context.Context, t *task) error {
 	return e.converse(ctx, t, turn, announced)
 }
 
-// announce stores and publishes the start while the model is being asked. The caller
+// announce stores and publishes the start while the model is being asked, behind the
+// transaction that accepted it, which may still be on its way to the disk. The caller
 // waits for the result before it publishes anything of the reply; nil is success.
 func (e *Engine) announce(ctx context.Context, t *task, turn *turn) <-chan error {
 	result := make(chan error, 1)
@@ -81,6 +87,12 @@ func (e *Engine) announce(ctx context.Context, t *task, turn *turn) <-chan error
 }
 
 func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
+	if err := t.committed(); err != nil {
+		return err
+	}
+	if turn.fresh != nil {
+		e.histories.append(t.conversationID, t.assignment.version, turn.fresh)
+	}
 	var g *chat.Generation
 	body := turn.prompt.Compact()
 	err := e.store.Update(ctx, t.userID, func(tx Tx) error {

@@ -146,8 +146,9 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"PutBadHost": func(_ *env, tx nodest.Tx, _ fixture) error {
 		return webPages(tx).PutBadHost(websearch.Host{Host: "private.test", Until: start})
 	},
-	"UserID": nil, // no ids
-	"Now":    nil,
+	"UserID":       nil, // no ids
+	"Now":          nil,
+	"BeforeCommit": nil,
 	"Emit": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Emit(&stream.Event{UserID: x.user, Type: "intruder", ConversationID: x.conversation})
 	},

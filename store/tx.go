@@ -35,6 +35,8 @@ type tx struct {
 
 	jobs jobNews // for the runner, after the commit
 
+	beforeCommit []func()
+
 	// locked are the rows of conversations that LockConversation read and that
 	// nobody, this transaction included, has changed since.
 	locked map[string]*storedConversation
@@ -106,6 +108,9 @@ func (t *tx) Emit(events ...*stream.Event) error {
 	t.events = append(t.events, events...)
 	return nil
 }
+
+// BeforeCommit has f called when only the commit is left.
+func (t *tx) BeforeCommit(f func()) { t.beforeCommit = append(t.beforeCommit, f) }
 
 // fillTimes gives times that are not set the time of the transaction, and cuts
 // the others to what is stored.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,7 @@ func (p *program) benchChatCommand() *cobra.Command {
 		"and a bare proxy as the baseline for streaming. It takes about five minutes."
 	cmd.Example = "  nodest bench chat\n  nodest bench chat --only idle"
 	cmd.Flags().StringVar(&o.Only, "only", "", strings.Join(bench.ChatParts, ", "))
+	cmd.Flags().DurationVar(&o.FirstToken, "first-token", 20*time.Millisecond, "time of the model to its first token")
 	return cmd
 }
 

@@ -1,0 +1,230 @@
+package nodest_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"nodest/chat"
+	"nodest/nodest"
+	"nodest/op"
+	"nodest/store"
+	"nodest/store/sqldb"
+	"nodest/store/storetest"
+	"nodest/stream"
+)
+
+// heldStore is a database that stops before the commit of transactions that accept a
+// generation: everything is written, and nothing is on the disk.
+type heldStore struct {
+	*store.DB
+	hold    atomic.Bool
+	reached chan struct{} // sent to when a commit is about to begin
+	release chan struct{} // received from before it begins
+}
+
+func (h *heldStore) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	return h.DB.Update(ctx, userID, func(tx nodest.Tx) error {
+		err := fn(tx)
+		if err == nil && h.hold.CompareAndSwap(true, false) {
+			tx.BeforeCommit(func() { // behind that of the engine
+				h.reached <- struct{}{}
+				<-h.release
+			})
+		}
+		return err
+	})
+}
+
+// withHeldStore is a fixture on SQLite in dir whose commits can be held back.
+func withHeldStore(t *testing.T) (s *fixture, h *heldStore, dir string) {
+	dir = storetest.Dir(t)
+	s = newFixtureOn(t, nodest.Options{}, func(o store.Options) *store.DB {
+		o.Dir = dir
+		return storetest.OpenWith(t, o)
+	})
+	h = &heldStore{DB: s.db, reached: make(chan struct{}), release: make(chan struct{})}
+	s.Engine = newEngine(h, s, s.events, s.opts)
+	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
+	return s, h, dir
+}
+
+// all returns the events so far, in order.
+func (e *eventLog) all() []*stream.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.list)
+}
+
+type sendResult struct {
+	sent *nodest.Sent
+	err  error
+}
+
+// sendHeld sends a message whose commit is held back, and returns when the model has
+// been asked.
+func (s *fixture) sendHeld(h *heldStore, c *chat.Conversation, call *op.Call, reply *scriptedReply) <-chan sendResult {
+	s.t.Helper()
+	s.model.enqueue(reply)
+	h.hold.Store(true)
+	answered := make(chan sendResult, 1)
+	go func() {
+		sent, err := s.Send(s.t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Second"})
+		answered <- sendResult{sent, err}
+	}()
+	<-h.reached
+	<-reply.started
+	return answered
+}
+
+func TestTheModelIsAskedWhileTheMessageIsCommitted(t *testing.T) {
+	s, h, _ := withHeldStore(t)
+	c := s.chat()
+	s.sendAndWait(c, "First")
+	before := len(s.events.all())
+	reply := replyWith("Here", " I am.").gated()
+	answered := s.sendHeld(h, c, s.call(), reply)
+	reply.step(1)
+	select {
+	case r := <-answered:
+		t.Fatalf("acknowledged before the commit: %+v", r)
+	default:
+	}
+	if after := s.events.all()[before:]; len(after) > 0 {
+		t.Errorf("%s was published before the commit", after[0].Type)
+	}
+	if got := s.model.lastRequest(); !strings.Contains(got, "[user] Second") || !strings.Contains(got, "[user] First") {
+		t.Errorf("the model was asked:\n%s", got)
+	}
+	h.release <- struct{}{}
+	r := <-answered
+	s.must(r.err)
+	reply.release()
+	s.wait(r.sent.GenerationID)
+	if got := s.events.deltas(t, r.sent.GenerationID, "text", 0); got != "Here I am." {
+		t.Errorf("deltas: %q", got)
+	}
+	var order []string
+	for _, ev := range s.events.all()[before:] {
+		order = append(order, ev.Type)
+	}
+	if got := strings.Join(order, " "); !strings.HasPrefix(got, "message.created message.created gen.stage") {
+		t.Errorf("events: %s", got)
+	}
+}
+
+func TestACommitThatFailsCancelsTheRequest(t *testing.T) {
+	s, h, dir := withHeldStore(t)
+	c := s.chat()
+	first := s.sendAndWait(c, "First")
+	before := len(s.events.all())
+	reply := replyWith("Here", " I am.").gated()
+	call := s.call()
+	answered := s.sendHeld(h, c, call, reply)
+	reply.step(1)
+
+	file := filepath.Join(dir, sqldb.File) // a database whose file is gone commits nothing
+	s.must(os.Rename(file, file+".away"))
+	h.release <- struct{}{}
+	if r := <-answered; r.err == nil {
+		t.Errorf("acknowledged %+v, and the commit had failed", r.sent)
+	}
+	<-reply.ended // its context ended: the gate was never opened
+	s.must(os.Rename(file+".away", file))
+	if got := s.model.closedRequests(); got != 1 {
+		t.Errorf("%d requests were cancelled", got)
+	}
+	s.must(s.Recover(t.Context()))
+	if after := s.events.all()[before:]; len(after) > 0 {
+		t.Errorf("%s was published", after[0].Type)
+	}
+	s.view(func(tx nodest.Tx) error {
+		conv, err := tx.Chats.Conversation(c.ID)
+		if err == nil && conv.HeadID != first.ID {
+			t.Errorf("the chat ends with %s, not with the first reply", conv.HeadID)
+		}
+		return err
+	})
+	again, err := s.Send(t.Context(), retryOf(call), nodest.SendInput{ConversationID: c.ID, Text: "Second"})
+	s.must(err)
+	s.wait(again.GenerationID)
+	if m := s.message(again.Message.ID); m.Text() != "Fine." {
+		t.Errorf("the repeated message got %q", m.Text())
+	}
+}
+
+// The prompt that is built before the commit is the one that would be read after it: in a
+// new chat, behind messages, at another place of the tree, and with and without what is
+// remembered of the chat.
+func TestAPromptBuiltBeforeTheCommitIsComplete(t *testing.T) {
+	for _, cold := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cold %v", cold), func(t *testing.T) {
+			s, h, _ := withHeldStore(t)
+			c := s.chat()
+			var last *chat.Message
+			for i := range 4 {
+				last = s.sendAndWait(c, fmt.Sprintf("Line %d", i))
+			}
+			if cold {
+				s.Engine = newEngine(h, s, s.events, s.opts)
+				t.Cleanup(func() { _ = s.Close(context.Background()) })
+			}
+			answered := s.sendHeld(h, c, s.call(), replyWith("Yes."))
+			early := s.model.lastRequest()
+			h.release <- struct{}{}
+			r := <-answered
+			s.must(r.err)
+			s.wait(r.sent.GenerationID)
+			s.regenerate(r.sent.Message.ID, "") // reads the chat after the commit
+			if late := s.model.lastRequest(); early != late {
+				t.Errorf("before the commit:\n%s\nafter it:\n%s", early, late)
+			}
+			next, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Aside", ParentID: last.ID})
+			s.must(err)
+			s.wait(next.GenerationID)
+			if got := s.model.lastRequest(); strings.Contains(got, "Second") || !strings.Contains(got, "Line 3") || !strings.Contains(got, "[user] Aside") {
+				t.Errorf("on another branch the model was asked:\n%s", got)
+			}
+		})
+	}
+}
+
+// countedStore counts the transactions that write.
+type countedStore struct {
+	*store.DB
+	updates atomic.Int64
+}
+
+func (c *countedStore) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	c.updates.Add(1)
+	return c.DB.Update(ctx, userID, fn)
+}
+
+// The three are: the message and the place of its reply; the prompt with the events that
+// go before the first token; the reply with all that follows from it.
+func TestATurnIsThreeTransactionsWhateverItsLength(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	counted := &countedStore{DB: s.db}
+	s.Engine = newEngine(counted, s, s.events, s.opts)
+	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
+	c := s.chat()
+	for _, tokens := range []int{1, 400} {
+		var pieces []string
+		for range tokens {
+			pieces = append(pieces, "a ")
+		}
+		s.model.enqueue(replyWith(pieces...))
+		before := counted.updates.Load()
+		if m := s.sendAndWait(c, "Go on"); m.Status != chat.StatusComplete {
+			t.Fatalf("the reply is %s", m.Status)
+		}
+		if n := counted.updates.Load() - before; n != 3 {
+			t.Errorf("a reply of %d tokens took %d transactions", tokens, n)
+		}
+	}
+}
