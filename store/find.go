@@ -156,6 +156,21 @@ func (t *tx) OnPath(conversationID, headID string, ids []string) ([]string, erro
 // PathAfter reads the pieces of the path one after the other, from the message on, until
 // it has enough.
 func (t *tx) PathAfter(conversationID, headID, afterID string, limit int) ([]*chat.Message, bool, error) {
+	return t.pathAfter(conversationID, headID, afterID, limit, func(p pathPiece) ([]*chat.Message, bool, error) {
+		return t.messagePage("WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ? AND m.deleted_at IS NULL ORDER BY m.depth LIMIT ?",
+			t.userID, conversationID, p.chain, p.above, p.to, p.limit)
+	})
+}
+
+// pathPiece is a part of a path that is read with one statement: at most limit messages of a
+// chain, below a depth.
+type pathPiece struct {
+	chain, above, to int64
+	limit            int
+}
+
+// pathAfter reads a page of a path; read reads of a piece until the page is full.
+func (t *tx) pathAfter(conversationID, headID, afterID string, limit int, read func(pathPiece) (items []*chat.Message, cut bool, err error)) ([]*chat.Message, bool, error) {
 	if err := t.inConversation(conversationID, headID); err != nil {
 		return nil, false, err
 	}
@@ -180,9 +195,7 @@ func (t *tx) PathAfter(conversationID, headID, afterID string, limit int) ([]*ch
 			continue
 		}
 		var some []*chat.Message
-		some, cut, err = t.messagePage("WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ? AND m.deleted_at IS NULL ORDER BY m.depth LIMIT ?",
-			t.userID, conversationID, chain, at.Depth, depths[chain], limit+1-len(items))
-		if err != nil {
+		if some, cut, err = read(pathPiece{chain, at.Depth, depths[chain], limit + 1 - len(items)}); err != nil {
 			return nil, false, err
 		}
 		items = append(items, some...)
