@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -29,11 +30,16 @@ type guest struct {
 }
 
 // filledChat is a chat with messages.
-type filledChat struct{ id, middle string } // middle is a message
+type filledChat struct{ id, character, middle string } // middle is a message
 
 // home makes a data folder with n users, each with a token and, for each of lengths, a
 // chat with that many messages behind the greeting. The first user is the owner.
 func (r *run) home(ctx context.Context, n int, lengths ...int) (dir string, list []*guest, err error) {
+	return r.homeOf(ctx, n, func(int) []chatScript { return rainyChats(lengths) })
+}
+
+// homeOf is home with chats of its own for each user.
+func (r *run) homeOf(ctx context.Context, n int, chats func(user int) []chatScript) (dir string, list []*guest, err error) {
 	if dir, err = os.MkdirTemp(r.dir, "data-"); err != nil {
 		return "", nil, err
 	}
@@ -64,7 +70,7 @@ func (r *run) home(ctx context.Context, n int, lengths ...int) (dir string, list
 			return err
 		}
 		list[i] = &guest{token: token}
-		list[i].chats, err = fillChats(ctx, db, &op.Call{UserID: u.ID}, lengths)
+		list[i].chats, err = fillChats(ctx, db, &op.Call{UserID: u.ID}, chats(i))
 		return err
 	})
 }
@@ -72,22 +78,49 @@ func (r *run) home(ctx context.Context, n int, lengths ...int) (dir string, list
 var mara = json.RawMessage(`{"name": "Mara", "description": "Captain of the salvage ship Kestrel, grey-eyed and patient.",
 	"personality": "dry humour", "scenario": "Deep space.", "first_mes": "Welcome aboard, {{user}}."}`)
 
-// fillChats makes a character and a chat with it for each of lengths.
-func fillChats(ctx context.Context, db *store.DB, call *op.Call, lengths []int) (all []filledChat, err error) {
+// chatScript is what a chat is filled with.
+type chatScript struct {
+	length int // messages
+	line   func(i int) line
+}
+
+// line is a message of a filled chat.
+type line struct {
+	role, name, text string
+	at               time.Time // zero = now
+}
+
+// rainyChats are chats of some lengths in which the user says the same again and again.
+func rainyChats(lengths []int) []chatScript {
+	list := make([]chatScript, len(lengths))
+	for i, length := range lengths {
+		list[i] = chatScript{length, func(i int) line {
+			text := "The tea is almost ready, and the rain has not stopped since noon."
+			if i == 0 {
+				text = "Remember " + rareWord + "."
+			}
+			return line{role: chat.RoleUser, name: "Ada", text: text}
+		}}
+	}
+	return list
+}
+
+// fillChats makes a character and a chat with it for each script.
+func fillChats(ctx context.Context, db *store.DB, call *op.Call, scripts []chatScript) (all []filledChat, err error) {
 	characters := character.New(db.Characters(), character.Options{})
 	ch, err := characters.Create(ctx, call, character.Input{RoleCard: mara})
 	if err != nil {
 		return nil, err
 	}
 	chats := chat.New(db.Chats(), characters, chat.Options{Log: slog.New(slog.DiscardHandler)})
-	for _, length := range lengths {
+	for _, s := range scripts {
 		conv, err := chats.CreateConversation(ctx, call, chat.ConversationInput{CharacterID: ch.ID})
 		if err != nil {
 			return nil, err
 		}
-		f := filledChat{id: conv.ID}
-		for from := 0; from < length; from += 1000 {
-			err := db.Update(ctx, call.UserID, func(tx nodest.Tx) error { return f.fill(tx, from, min(from+1000, length), length/2) })
+		f := filledChat{id: conv.ID, character: ch.ID}
+		for from := 0; from < s.length; from += 1000 {
+			err := db.Update(ctx, call.UserID, func(tx nodest.Tx) error { return f.fill(tx, s, from, min(from+1000, s.length)) })
 			if err != nil {
 				return nil, err
 			}
@@ -100,27 +133,27 @@ func fillChats(ctx context.Context, db *store.DB, call *op.Call, lengths []int) 
 // rareWord is in the first message of a filled chat only.
 const rareWord = "zanzibar"
 
-// fill appends the messages from one number up to another.
-func (f *filledChat) fill(tx nodest.Tx, from, to, middle int) error {
+// fill appends the messages of a script from one number up to another.
+func (f *filledChat) fill(tx nodest.Tx, s chatScript, from, to int) error {
 	conv, err := tx.Chats.LockConversation(f.id)
 	if err != nil {
 		return err
 	}
 	conv.Version++
 	for i := from; i < to; i++ {
-		text := "The tea is almost ready, and the rain has not stopped since noon."
-		if i == 0 {
-			text = "Remember " + rareWord + "."
+		l := s.line(i)
+		if l.at.IsZero() {
+			l.at = tx.Now()
 		}
 		m := &chat.Message{
-			ID: op.NewID(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: chat.RoleUser, Name: "Ada", Status: chat.StatusComplete, Rev: 1,
-			Swipes:    []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: text, CreatedAt: tx.Now()}},
-			CreatedAt: tx.Now(),
+			ID: op.NewID(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: l.role, Name: l.name, Status: chat.StatusComplete, Rev: 1,
+			Swipes:    []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: l.text, CreatedAt: l.at}},
+			CreatedAt: l.at,
 		}
 		if err := tx.Chats.InsertMessage(m); err != nil {
 			return err
 		}
-		if i == middle {
+		if i == s.length/2 {
 			f.middle = m.ID
 		}
 		conv.HeadID = m.ID

@@ -29,7 +29,7 @@ func (r *run) launch(ctx context.Context, env []string, f func(*child) error, ar
 	defer stop()
 	c := &child{cmd: exec.CommandContext(ctx, r.Program, args...)}
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
-	c.cmd.WaitDelay = 30 * time.Second
+	c.cmd.WaitDelay = 3 * time.Minute // of a busy machine
 	var failed bytes.Buffer
 	c.cmd.Env, c.cmd.Stderr = slices.Concat(env, r.Env), &failed
 	out, err := c.cmd.StdoutPipe()

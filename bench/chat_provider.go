@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -12,13 +14,15 @@ import (
 	"time"
 )
 
-// provider is an OpenAI-compatible server that notes when each request arrived and when
-// its first token left. The last tag in the prompt identifies the turn.
+// provider is an OpenAI-compatible server that notes when the first request of each turn
+// arrived and when its first token left. The tag with the highest number in the prompt
+// identifies the turn.
 type provider struct {
 	url    string
 	tokens int
-	first  time.Duration // before the first token
-	gap    time.Duration // before each other one
+	words  func(turn int) []string // the tokens of a reply; nil = tok0, tok1, …
+	first  time.Duration           // before the first token
+	gap    time.Duration           // before each other one
 	http   *http.Server
 
 	mu    sync.Mutex
@@ -49,34 +53,63 @@ func (p *provider) close() { _ = p.http.Close() }
 func (p *provider) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	arrived := time.Now()
-	tags := tag.FindAllSubmatch(body, -1)
-	if err != nil || len(tags) == 0 {
+	n := turnOf(body)
+	if err != nil || n < 0 && p.words == nil {
 		http.Error(w, `{"error":{"message":"no turn given"}}`, http.StatusBadRequest)
 		return
 	}
-	n, _ := strconv.Atoi(string(tags[len(tags)-1][1])) // digits, as the tag says
 	w.Header().Set("Content-Type", "text/event-stream")
 	rest := http.NewResponseController(w)
-	for i := range p.tokens {
+	reply := p.reply(n, bytes.Contains(body, []byte(`"response_format"`)))
+	for i, token := range reply {
 		if i == 0 {
 			time.Sleep(p.first)
 			p.note(n, moments{arrived, time.Now()})
 		} else {
 			time.Sleep(p.gap)
 		}
-		fmt.Fprintf(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"bench","choices":[{"index":0,"delta":{"content":"tok%d "},"finish_reason":null}]}`+"\n\n", i)
+		text, _ := json.Marshal(token) // a string
+		fmt.Fprintf(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"bench","choices":[{"index":0,"delta":{"content":%s},"finish_reason":null}]}`+"\n\n", text)
 		if rest.Flush() != nil {
 			return // the client has gone
 		}
 	}
 	fmt.Fprintf(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"bench","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\n")
-	fmt.Fprintf(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"bench","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":%d,"total_tokens":%d}}`+"\n\ndata: [DONE]\n\n", p.tokens, 10+p.tokens)
+	fmt.Fprintf(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"bench","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":%d,"total_tokens":%d}}`+"\n\ndata: [DONE]\n\n", len(reply), 10+len(reply))
+}
+
+// turnOf is the turn that a request belongs to; -1 = none.
+func turnOf(body []byte) int {
+	turn := -1
+	for _, found := range tag.FindAllSubmatch(body, -1) {
+		n, _ := strconv.Atoi(string(found[1])) // digits, as the tag says
+		turn = max(turn, n)
+	}
+	return turn
+}
+
+// reply is the tokens of an answer. A request for JSON is one for facts, of which there are
+// none.
+func (p *provider) reply(turn int, asJSON bool) []string {
+	switch {
+	case p.words != nil && asJSON:
+		return []string{`{"facts":[]}`}
+	case p.words != nil:
+		return p.words(turn)
+	}
+	list := make([]string, p.tokens)
+	for i := range list {
+		list[i] = fmt.Sprintf("tok%d ", i)
+	}
+	return list
 }
 
 func (p *provider) note(n int, m moments) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.turns[n] = m
+	if _, known := p.turns[n]; !known { // later ones are about the turn: summaries, facts
+		p.turns[n] = m
+	}
 }
 
 func (p *provider) moments(n int) moments {

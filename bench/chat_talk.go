@@ -88,28 +88,36 @@ var (
 // turn says something and reads the whole reply. A missing token is an error: a figure
 // about an incomplete reply would be worth nothing.
 func (t *talker) turn(n, tokens int) (turnTimes, error) {
-	frame := []byte(tagged(n))
+	got := 0
+	times, err := t.say(n, tagged(n), func(delta []byte) { got += bytes.Count(delta, []byte("tok")) })
+	if err == nil && got != tokens {
+		err = fmt.Errorf("%d of %d tokens arrived", got, tokens)
+	}
+	return times, err
+}
+
+// say sends a text with the tag of turn n, passes the frames of the reply to delta, and returns
+// when the reply is stored.
+func (t *talker) say(n int, text string, delta func(frame []byte)) (turnTimes, error) {
+	frame := []byte(text)
 	if t.conversation != "" {
-		frame = fmt.Appendf(nil, `{"id":"c%d","cmd":"chat.send","key":"k%d-%s","data":{"conversationId":%q,"text":%q}}`, n, n, t.conversation[24:], t.conversation, tagged(n))
+		frame = fmt.Appendf(nil, `{"id":"c%d","cmd":"chat.send","key":"k%d-%s","data":{"conversationId":%q,"text":%q}}`, n, n, t.conversation[24:], t.conversation, text)
 	}
 	times := turnTimes{n: n, sent: time.Now()}
 	if err := t.ws.WriteMessage(websocket.TextMessage, frame); err != nil {
 		return times, err
 	}
-	for got := 0; ; {
+	for {
 		_, frame, err := t.ws.ReadMessage()
 		switch {
 		case err != nil:
 			return times, err
 		case bytes.Contains(frame, deltaFrame):
-			if got == 0 {
+			if times.first.IsZero() {
 				times.first = time.Now()
 			}
-			got += bytes.Count(frame, []byte("tok"))
+			delta(frame)
 		case bytes.Contains(frame, doneFrame):
-			if got != tokens {
-				return times, fmt.Errorf("%d of %d tokens arrived", got, tokens)
-			}
 			return times, nil
 		case bytes.Contains(frame, failedFrame), bytes.Contains(frame, refused):
 			return times, fmt.Errorf("the turn failed: %s", frame)

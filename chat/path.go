@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -139,18 +140,49 @@ func Walk(tx Tx, conv *Conversation, f func(*Message) error) error {
 // places without a text are left out, and so is a failed exchange: a reply that failed
 // before its first word, with the message that it was to answer.
 func InPrompt(branch []*Message) []*Message {
-	clean := make([]*Message, 0, len(branch))
+	clean, f := make([]*Message, 0, len(branch)), promptFilter{}
 	for _, m := range branch {
-		if m.Hidden {
-			continue
-		}
-		if strings.TrimSpace(m.Text()) != "" {
-			clean = append(clean, m)
-			continue
-		}
-		if last := len(clean) - 1; m.Status == StatusError && last >= 0 && clean[last].ID == m.ParentID && clean[last].Role == RoleUser {
-			clean = clean[:last]
+		if sure := f.next(m); sure != nil {
+			clean = append(clean, sure)
 		}
 	}
+	if f.held != nil {
+		clean = append(clean, f.held)
+	}
 	return clean
+}
+
+// EachInPrompt is InPrompt for a branch that is read as it goes.
+func EachInPrompt(branch iter.Seq2[*Message, error]) iter.Seq2[*Message, error] {
+	return func(yield func(*Message, error) bool) {
+		f := promptFilter{}
+		for m, err := range branch {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if sure := f.next(m); sure != nil && !yield(sure, nil) {
+				return
+			}
+		}
+		if f.held != nil {
+			yield(f.held, nil)
+		}
+	}
+}
+
+// promptFilter is the rule of InPrompt. It holds the last message that passed, until what follows
+// shows whether its reply failed.
+type promptFilter struct{ held *Message }
+
+// next takes the next message of a branch, and returns the one that is sure to pass, if any.
+func (f *promptFilter) next(m *Message) (sure *Message) {
+	switch {
+	case m.Hidden:
+	case strings.TrimSpace(m.Text()) != "":
+		sure, f.held = f.held, m
+	case m.Status == StatusError && f.held != nil && f.held.ID == m.ParentID && f.held.Role == RoleUser:
+		f.held = nil
+	}
+	return sure
 }

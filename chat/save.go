@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"iter"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -169,38 +169,25 @@ func (v *SaveView) read(tx Tx, before string, limit int) (err error) {
 	return err
 }
 
-// WalkBack calls f for each message of the save point as it was, the newest first. It
-// holds some of them at a time.
-func (s *Save) WalkBack(tx Tx, f func(*Message)) error {
-	for before, more := "", s.HeadID != ""; more; {
-		var page []*Message
-		var err error
-		if page, more, err = tx.PathAt(s.ConversationID, s.Version, s.HeadID, before, walkPage); err != nil {
-			return err
-		}
-		for _, m := range slices.Backward(page) {
-			f(m)
-			before = m.ID
-		}
-	}
-	return nil
-}
-
-// WalkOf calls f for messages of the save point as they were, given by their ids, oldest
-// first. It holds some of them at a time.
-func (s *Save) WalkOf(tx Tx, ids []string, f func(*Message) error) error {
-	for some := range slices.Chunk(ids, walkPage) {
-		page, err := tx.MessagesAt(s.ConversationID, s.Version, some)
-		if err != nil {
-			return err
-		}
-		for _, m := range page {
-			if err := f(m); err != nil {
-				return err
+// Path are the messages of the save point as they were, oldest first. It holds some of them at
+// a time; after an error it ends.
+func (s *Save) Path(tx Tx) iter.Seq2[*Message, error] {
+	return func(yield func(*Message, error) bool) {
+		for after, more := "", s.HeadID != ""; more; {
+			var page []*Message
+			var err error
+			if page, more, err = tx.PathAtAfter(s.ConversationID, s.Version, s.HeadID, after, walkPage); err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, m := range page {
+				after = m.ID
+				if !yield(m, nil) {
+					return
+				}
 			}
 		}
 	}
-	return nil
 }
 
 // DeleteSave deletes a save point. Its messages stay in the conversation.

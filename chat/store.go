@@ -71,6 +71,8 @@ type HistoryTx interface {
 	// status and deletion of then as its chosen swipe. Its other swipes are those of
 	// now, and Rev is the rev of then.
 	PathAt(conversationID string, version int64, headID, beforeID string, limit int) (items []*Message, more bool, err error)
+	// PathAtAfter is PathAfter as it was at a version.
+	PathAtAfter(conversationID string, version int64, headID, afterID string, limit int) (items []*Message, more bool, err error)
 	// MessagesAt returns messages of the conversation as PathAt does, by seq, those
 	// that were deleted then with DeletedAt set. Those that were stored later are
 	// left out. It walks no path.

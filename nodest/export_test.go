@@ -40,12 +40,19 @@ func livingBytes() uint64 {
 	return s.HeapAlloc
 }
 
+// TestAnExportHoldsAPartOfAConversationInMemory exports many texts, and many messages.
 func TestAnExportHoldsAPartOfAConversationInMemory(t *testing.T) {
-	const text = 8 << 10 // bytes of a message
+	t.Run("texts", func(t *testing.T) { testExportMemory(t, 8<<10, 100, 400, 1<<20) })
+	t.Run("messages", func(t *testing.T) { testExportMemory(t, 50, 500, 5000, 400<<10) })
+}
+
+// testExportMemory exports conversations of few and of many messages with some bytes of text each,
+// for which more may be held in memory.
+func testExportMemory(t *testing.T, text, few, many int, more uint64) {
 	h := newChatFixture(t)
 	own, _ := h.newChat(t, 1)
 	needs := map[string][]uint64{}
-	for _, n := range []int{100, 400} {
+	for _, n := range []int{few, many} {
 		var log bytes.Buffer
 		log.WriteString(`{"user_name":"unused","character_name":"unused"}` + "\n")
 		for i := range n {
@@ -79,8 +86,8 @@ func TestAnExportHoldsAPartOfAConversationInMemory(t *testing.T) {
 	}
 	for name, need := range needs {
 		t.Logf("%s: %d and %d bytes", name, need[0], need[1])
-		if need[1] > need[0]+150*text { // the text grew by 300 of them
-			t.Errorf("%s: an export of four times the text holds %d bytes instead of %d", name, need[1], need[0])
+		if need[1] > need[0]+more {
+			t.Errorf("%s: an export of %d messages instead of %d holds %d bytes instead of %d", name, many, few, need[1], need[0])
 		}
 	}
 }

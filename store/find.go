@@ -169,39 +169,56 @@ func (t *tx) OnPath(conversationID, headID string, ids []string) ([]string, erro
 // PathAfter reads the pieces of the path one after the other, from the message on, until
 // it has enough.
 func (t *tx) PathAfter(conversationID, headID, afterID string, limit int) ([]*chat.Message, bool, error) {
-	if err := t.inConversation(conversationID, headID); err != nil {
+	p := &messagePage{items: []*chat.Message{}}
+	err := t.pathAfter(p, conversationID, headID, afterID, limit, func(o pathPiece) error {
+		return t.addToPage(p, conversationID, "WHERE m.user_id || '' = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ?"+
+			" AND m.deleted_at IS NULL ORDER BY m.depth LIMIT ?",
+			t.userID, conversationID, o.chain, o.above, o.to, o.limit)
+	})
+	if err != nil {
 		return nil, false, err
+	}
+	err = t.fillPage(p)
+	return p.items, p.cut, err
+}
+
+// pathPiece is a part of a path that is read with one statement: at most limit messages of a
+// chain, below a depth.
+type pathPiece struct {
+	chain, above, to int64
+	limit            int
+}
+
+// pathAfter fills a page with pieces of a path, which read adds to it.
+func (t *tx) pathAfter(p *messagePage, conversationID, headID, afterID string, limit int, read func(pathPiece) error) error {
+	if err := t.inConversation(conversationID, headID); err != nil {
+		return err
 	}
 	at := &chainPlace{Depth: -1}
 	if afterID != "" {
 		var err error
 		if at, err = t.placeIn(conversationID, afterID); err != nil {
-			return nil, false, err
+			return err
 		}
 	}
 	depths, err := t.piecesOf(headID)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	if at.Depth > depths[at.Chain] {
-		return nil, false, fault.New(fault.NotFound, "message %q is on another branch", afterID)
+		return fault.New(fault.NotFound, "message %q is on another branch", afterID)
 	}
 	limit = sqldb.Length(limit)
-	p := &messagePage{items: []*chat.Message{}}
 	for _, chain := range slices.Sorted(maps.Keys(depths)) {
 		if chain < at.Chain || len(p.items) > limit || p.cut {
 			continue
 		}
-		err := t.addToPage(p, conversationID, "WHERE m.user_id || '' = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ?"+
-			" AND m.deleted_at IS NULL ORDER BY m.depth LIMIT ?",
-			t.userID, conversationID, chain, at.Depth, depths[chain], limit+1-len(p.items))
-		if err != nil {
-			return nil, false, err
+		if err := read(pathPiece{chain, at.Depth, depths[chain], limit + 1 - len(p.items)}); err != nil {
+			return err
 		}
 	}
 	p.cut, p.items = p.cut || len(p.items) > limit, p.items[:min(len(p.items), limit)]
-	err = t.fillPage(p)
-	return p.items, p.cut, err
+	return nil
 }
 
 // Texts walks messages backwards along an index: that of one conversation, where

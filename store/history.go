@@ -47,6 +47,11 @@ type oldMessageRow struct {
 // asThen are the columns of an oldMessageRow: of a message m and its state o.
 const asThen = "m.*, o.rev AS then_rev, o.revision_id AS then_revision_id, o.status AS then_status, o.is_deleted AS then_deleted"
 
+// sizeThen is the size of the texts of an oldMessageRow: those of its swipes, and the one that it had.
+const sizeThen = sizeOfTexts + ` + COALESCE((SELECT octet_length(r.text) + octet_length(r.reasoning) FROM revisions r
+	WHERE r.user_id = m.user_id AND r.id = o.revision_id AND r.message_id = m.id AND NOT EXISTS (SELECT 1 FROM swipes s
+		WHERE s.user_id = m.user_id AND s.message_id = m.id AND s.revision_id = r.id)), 0) AS bytes`
+
 // PathAt is Path as it was at a version. It walks as Path does; a step costs a search
 // for the state too. Messages that were stored after the version are left out.
 func (t *tx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
@@ -59,15 +64,7 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 	const stateOf = `(SELECT CASE WHEN s.is_deleted THEN 0 ELSE s.version END FROM message_states s
 		WHERE s.user_id = up.user_id AND s.conversation_id = up.conversation_id AND s.message_id = up.id AND s.version <= ?
 		ORDER BY s.version DESC LIMIT 1)`
-	var rows []oldMessageRow
-	cut, total := false, int64(0)
-	err = sqldb.Each(t, func(r *oldMessageRow) error {
-		total += r.Bytes
-		if cut = total > sqldb.PageBytes && len(rows) > 0; !cut {
-			rows = append(rows, *r)
-		}
-		return nil
-	}, `WITH RECURSIVE path (user_id, id, parent_id, step, found, at) AS (
+	rows, cut, err := t.rowsThen(`WITH RECURSIVE path (user_id, id, parent_id, step, found, at) AS (
 			SELECT up.user_id, up.id, up.parent_id, 0, 0, CASE WHEN ? = 1 THEN 0 ELSE COALESCE(`+stateOf+`, 0) END
 			FROM messages up WHERE up.user_id = ? AND up.id = ?
 			UNION ALL
@@ -76,9 +73,7 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 			FROM path CROSS JOIN messages up
 			WHERE up.user_id = path.user_id AND up.id = path.parent_id AND path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END <= ?
 		)
-		SELECT `+asThen+`, `+sizeOfTexts+` + COALESCE((SELECT octet_length(r.text) + octet_length(r.reasoning) FROM revisions r
-			WHERE r.user_id = m.user_id AND r.id = o.revision_id AND r.message_id = m.id AND NOT EXISTS (SELECT 1 FROM swipes s
-				WHERE s.user_id = m.user_id AND s.message_id = m.id AND s.revision_id = r.id)), 0) AS bytes
+		SELECT `+asThen+`, `+sizeThen+`
 		FROM path CROSS JOIN messages m CROSS JOIN message_states o
 		WHERE path.at > 0 AND m.user_id = path.user_id AND m.id = path.id AND o.user_id = m.user_id
 			AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = path.at
@@ -99,15 +94,48 @@ func pathPage[T any](rows []T, limit int) (page []T, more bool) {
 	return page, len(rows) > limit
 }
 
+// rowsThen reads rows with sizeThen, until they are too large for a page.
+func (t *tx) rowsThen(query string, args ...any) (rows []oldMessageRow, cut bool, err error) {
+	total := int64(0)
+	err = sqldb.Each(t, func(r *oldMessageRow) error {
+		total += r.Bytes
+		if cut = total > sqldb.PageBytes && len(rows) > 0; !cut {
+			rows = append(rows, *r)
+		}
+		return nil
+	}, query, args...)
+	return rows, cut, err
+}
+
+// PathAtAfter reads the pieces of the path, as PathAfter does, with the states that the messages
+// had.
+func (t *tx) PathAtAfter(conversationID string, version int64, headID, afterID string, limit int) ([]*chat.Message, bool, error) {
+	p := &messagePage{}
+	err := t.pathAfter(p, conversationID, headID, afterID, limit, func(o pathPiece) error {
+		rows, cut, err := t.rowsThen(`SELECT `+asThen+`, `+sizeThen+` FROM messages m `+stateThen+`
+			WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ? AND NOT o.is_deleted
+			ORDER BY m.depth LIMIT ?`, version, t.userID, conversationID, o.chain, o.above, o.to, o.limit)
+		if err != nil {
+			return err
+		}
+		items, err := t.oldMessages(rows)
+		p.items, p.cut = append(p.items, items...), cut
+		return err
+	})
+	return p.items, p.cut, err
+}
+
+// stateThen joins the states o that messages m had at a version.
+const stateThen = `JOIN message_states o ON o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id
+	AND o.version = (SELECT MAX(s.version) FROM message_states s WHERE s.user_id = m.user_id
+		AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.version <= ?)`
+
 // MessagesAt reads some hundred messages with one statement.
 func (t *tx) MessagesAt(conversationID string, version int64, ids []string) ([]*chat.Message, error) {
 	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
-	rows, err := sqldb.All[oldMessageRow](t, `SELECT `+asThen+` FROM messages m
-		JOIN message_states o ON o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id
-			AND o.version = (SELECT MAX(s.version) FROM message_states s WHERE s.user_id = m.user_id
-				AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.version <= ?)
+	rows, err := sqldb.All[oldMessageRow](t, `SELECT `+asThen+` FROM messages m `+stateThen+`
 		WHERE m.user_id = ? AND m.id IN (?) AND m.conversation_id = ?`, version, t.userID, ids, conversationID)
 	if err != nil {
 		return nil, err

@@ -275,7 +275,23 @@ func (s *randomHistory) pages(tx nodest.Tx, version int64, head string) string {
 			before = items[0].ID
 		}
 	}
+	s.equal("forwards", describe(s.forwards(tx, version, head, size)), describe(all))
 	return describe(all)
+}
+
+func (s *randomHistory) forwards(tx nodest.Tx, version int64, head string, size int) (all []*chat.Message) {
+	s.Helper()
+	for after, more := "", head != ""; more; {
+		var items []*chat.Message
+		var err error
+		if items, more, err = tx.Chats.PathAtAfter(s.conv, version, head, after, size); err != nil {
+			s.Fatal(err)
+		}
+		if all = append(all, items...); len(items) > 0 {
+			after = items[len(items)-1].ID
+		}
+	}
+	return all
 }
 
 // rewind returns to a version and checks what is shown and what was written.

@@ -338,6 +338,15 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		}
 		return nil
 	},
+	"PathAtAfter": func(e *env, tx nodest.Tx, x fixture) error {
+		own := ownChat(e, tx)
+		for _, c := range []string{own, x.conversation} {
+			if _, _, err := tx.Chats.PathAtAfter(c, 1, x.message, "", 5); wantNotFound(e, err) != nil {
+				return err
+			}
+		}
+		return nil
+	},
 	"MessagesAt": func(e *env, tx nodest.Tx, x fixture) error {
 		own := ownChat(e, tx)
 		items, err := tx.Chats.MessagesAt(own, 1, []string{x.message})

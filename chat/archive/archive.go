@@ -11,6 +11,7 @@ import (
 
 	"nodest/card"
 	"nodest/chat"
+	"nodest/fault"
 	"nodest/op"
 )
 
@@ -49,9 +50,8 @@ type contents struct {
 
 // ExportArchive writes all of a conversation, hidden branches and save points included, to
 // out, as a JSON document that ImportArchive reads. A message that is being written is
-// exported as an interrupted one with the text stored so far. Only the ids of the
-// messages, and the summaries, are held in memory as a whole. After an error, out has a part
-// of the document.
+// exported as an interrupted one with the text stored so far. Only the summaries, and the ids of
+// save points, are held in memory as a whole. After an error, out has a part of the document.
 func (svc *Service) ExportArchive(ctx context.Context, userID, conversationID string, out io.Writer) (filename string, err error) {
 	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
 		conv, err := tx.Conversation(conversationID)
@@ -80,20 +80,16 @@ func exportArchive(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 	doc.put("exportedAt", tx.Now())
 	doc.put("character", a.Character)
 	doc.put("conversation", a.Conversation)
-	there := map[string]bool{"": true} // old states name purged messages too
 	err = doc.list("messages", func(add func(any) error) error {
-		return eachDumped(tx, conv.ID, func(m *chat.DumpedMessage) error {
-			there[m.ID] = true
-			return add(exported(m))
-		})
+		return eachDumped(tx, conv.ID, func(m *chat.DumpedMessage) error { return add(exported(m)) })
 	})
 	if err != nil {
 		return err
 	}
-	if err := writeHistory(tx, doc, conv, there); err != nil {
+	if err := writeHistory(tx, doc, conv); err != nil {
 		return err
 	}
-	if err := writeSummaries(tx, doc, conv.ID, there); err != nil {
+	if err := writeSummaries(tx, doc, conv.ID); err != nil {
 		return err
 	}
 	doc.end()
@@ -122,7 +118,7 @@ func eachDumped(tx chat.Tx, conversationID string, f func(*chat.DumpedMessage) e
 }
 
 // writeHistory writes the rewinds, the save points, and the states that they name.
-func writeHistory(tx chat.Tx, doc *object, conv *chat.Conversation, there map[string]bool) error {
+func writeHistory(tx chat.Tx, doc *object, conv *chat.Conversation) error {
 	rewinds, err := tx.Rewinds(conv.ID)
 	if err != nil {
 		return err
@@ -138,7 +134,11 @@ func writeHistory(tx chat.Tx, doc *object, conv *chat.Conversation, there map[st
 			return err
 		}
 		for _, s := range page {
-			if there[s.HeadID] {
+			there, err := isThere(tx, s.HeadID)
+			if err != nil {
+				return err
+			}
+			if there {
 				saves = append(saves, s.ID)
 				versions[s.Version] = true
 			}
@@ -151,7 +151,11 @@ func writeHistory(tx chat.Tx, doc *object, conv *chat.Conversation, there map[st
 			if err != nil {
 				return err
 			}
-			if !there[state.HeadID] {
+			there, err := isThere(tx, state.HeadID)
+			if err != nil {
+				return err
+			}
+			if !there {
 				state.HeadID = ""
 			}
 			if err := add(stateOf(state)); err != nil {
@@ -186,23 +190,47 @@ func writeSaves(tx chat.Tx, doc *object, ids []string) error {
 	})
 }
 
-func writeSummaries(tx chat.Tx, doc *object, conversationID string, there map[string]bool) error {
+func writeSummaries(tx chat.Tx, doc *object, conversationID string) error {
 	summaries, err := tx.DumpSummaries(conversationID)
 	if err != nil {
 		return err
 	}
-	summaries = slices.DeleteFunc(summaries, func(s *chat.DumpedSummary) bool {
+	there := make([]*chat.DumpedSummary, 0, len(summaries))
+	for _, s := range summaries {
 		covers := s.Newest().Range
-		return !there[covers.StartID] || !there[covers.EndID]
-	})
-	return doc.listIf("summaries", len(summaries), func(add func(any) error) error {
-		for _, s := range summaries {
+		begins, err := isThere(tx, covers.StartID)
+		if err != nil {
+			return err
+		}
+		ends, err := isThere(tx, covers.EndID)
+		if err != nil {
+			return err
+		}
+		if begins && ends {
+			there = append(there, s)
+		}
+	}
+	return doc.listIf("summaries", len(there), func(add func(any) error) error {
+		for _, s := range there {
 			if err := add(s); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// isThere reports whether a message that the history names is there: maintenance has removed some
+// of those that were deleted. "" is.
+func isThere(tx chat.Tx, messageID string) (bool, error) {
+	if messageID == "" {
+		return true, nil
+	}
+	_, err := tx.Message(messageID)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // stateOf is what is versioned of a conversation.

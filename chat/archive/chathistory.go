@@ -2,6 +2,7 @@ package archive
 
 import (
 	"encoding/json"
+	"iter"
 	"strings"
 	"time"
 
@@ -48,32 +49,74 @@ func History(messages []*chat.Message) json.RawMessage {
 	h := chatHistory{
 		Name: chatHistoryName, Role: chatHistoryRole, Identifier: chatHistoryIdentifier, Parts: []Entry{},
 	}
-	sent := chat.InPrompt(messages)
-	wishes := wishesOf(sent)
-	for _, m := range sent {
-		h.Parts = append(h.Parts, entryOf(m, wishes[m.ID]))
-	}
+	_ = eachEntry(branchOf(messages), func(e Entry) error { // neither has errors
+		h.Parts = append(h.Parts, e)
+		return nil
+	})
 	return op.MustJSON(h)
 }
 
-// wishesOf returns the rewrite instructions that a history puts into the user's messages, by
-// the id of the message. "" stands for a reply without one.
-func wishesOf(sent []*chat.Message) map[string][]string {
-	wishes := map[string][]string{}
-	answered := -1 // the newest message of the user
-	for i, m := range sent {
-		switch m.Role {
-		case chat.RoleUser:
-			answered = i
-		case chat.RoleAssistant:
-			written := m.Chosen()
-			if answered >= 0 && (written.Wish != "" || written.GenerationID != "" && answered == i-1) {
-				to := sent[answered].ID
-				wishes[to] = append(wishes[to], written.Wish)
+// branchOf is a branch that is in memory, as one that is read as it goes.
+func branchOf(messages []*chat.Message) iter.Seq2[*chat.Message, error] {
+	return func(yield func(*chat.Message, error) bool) {
+		for _, m := range messages {
+			if !yield(m, nil) {
+				return
 			}
 		}
 	}
-	return wishes
+}
+
+// eachEntry passes the entries of a branch to f. It reads the branch twice at the same time: the
+// rewrites of a reply are known before the message that it answers is passed on.
+func eachEntry(branch iter.Seq2[*chat.Message, error], f func(Entry) error) error {
+	sent := chat.EachInPrompt(branch)
+	next, stop := iter.Pull2(wishesOf(sent))
+	defer stop()
+	for m, err := range sent {
+		if err != nil {
+			return err
+		}
+		var wishes []string
+		if m.Role == chat.RoleUser {
+			if wishes, err, _ = next(); err != nil {
+				return err
+			}
+		}
+		if err := f(entryOf(m, wishes)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wishesOf returns, for each message of the user, the rewrite instructions that a history puts into
+// it. "" stands for a reply without one.
+func wishesOf(sent iter.Seq2[*chat.Message, error]) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		var wishes []string
+		asked, just := false, false // the user has spoken, with the message before
+		for m, err := range sent {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if m.Role == chat.RoleUser {
+				if asked && !yield(wishes, nil) {
+					return
+				}
+				wishes, asked, just = nil, true, true
+				continue
+			}
+			if written := m.Chosen(); m.Role == chat.RoleAssistant && asked && (written.Wish != "" || written.GenerationID != "" && just) {
+				wishes = append(wishes, written.Wish)
+			}
+			just = false
+		}
+		if asked {
+			yield(wishes, nil)
+		}
+	}
 }
 
 // entryOf is m in a history.

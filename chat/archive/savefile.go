@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"nodest/card"
 	"nodest/character"
@@ -45,8 +44,7 @@ func importedWith(s *chat.Save) (*importedExtra, error) {
 }
 
 // ExportSave writes a save point to out as one JSON file that ImportSave and the app read.
-// Only the outline of its path is held in memory as a whole. After an error, out has a
-// part of the file.
+// Only a part of its path is held in memory. After an error, out has a part of the file.
 func (svc *Service) ExportSave(ctx context.Context, userID, saveID string, out io.Writer) (filename string, err error) {
 	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
 		save, err := tx.Save(saveID)
@@ -71,24 +69,21 @@ func exportSave(tx chat.Tx, save *chat.Save, out io.Writer) (filename string, er
 	if err != nil {
 		return "", err
 	}
-	path := []*chat.Message{}
-	if err := save.WalkBack(tx, func(m *chat.Message) { path = append(path, outlineOf(m)) }); err != nil {
-		return "", err
-	}
-	slices.Reverse(path)
 	f := &saveFile{
 		Format: saveFormat, FormatVersion: formatVersion, CharacterName: ch.Name,
-		wireChatSave: wireChatSave{SaveObject: chat.SaveOf(save), MessageIDs: chat.IDsOf(path)},
+		wireChatSave: wireChatSave{SaveObject: chat.SaveOf(save)},
 	}
 	whole, err := with(x.Members, f)
 	if err != nil {
 		return "", err
 	}
-	s := &savedPath{tx, save, path}
+	s := &savedPath{tx, save}
 	doc := &object{writer: newWriter(out)}
 	for _, name := range slices.Sorted(maps.Keys(whole)) {
 		doc.member(name)
 		switch name {
+		case "messageIds":
+			err = s.writeIDs(doc.writer)
 		case "messages":
 			err = s.writeMessages(doc.writer, x)
 		case "nodestChatHistory":
@@ -106,57 +101,58 @@ func exportSave(tx chat.Tx, save *chat.Save, out io.Writer) (filename string, er
 	return card.FileName(cmp.Or(save.Description, ch.Name), ".json"), doc.Flush()
 }
 
-// savedPath is the path of a save point that is written to a file. The messages of path
-// are outlines.
+// savedPath is the path of a save point that is written to a file.
 type savedPath struct {
 	tx   chat.Tx
 	save *chat.Save
-	path []*chat.Message
 }
 
-// outlineOf returns the fields of m that its place in a history depends on. A letter stands for
-// its text.
-func outlineOf(m *chat.Message) *chat.Message {
-	o := &chat.Message{ID: m.ID, ParentID: m.ParentID, Role: m.Role, Hidden: m.Hidden, Greeting: m.Greeting, Status: m.Status}
-	if s := m.Chosen(); s != nil {
-		short := chat.Swipe{Wish: s.Wish, GenerationID: s.GenerationID}
-		if strings.TrimSpace(s.Text) != "" {
-			short.Text = "x"
+// each writes a list with what of makes of each message.
+func (s *savedPath) each(add func(any) error, of func(*chat.Message) (any, error)) error {
+	for m, err := range s.save.Path(s.tx) {
+		if err != nil {
+			return err
 		}
-		o.Swipes = []chat.Swipe{short}
+		v, err := of(m)
+		if err != nil {
+			return err
+		}
+		if err := add(v); err != nil {
+			return err
+		}
 	}
-	return o
+	return nil
+}
+
+func (s *savedPath) writeIDs(w writer) error {
+	return w.elements(func(add func(any) error) error {
+		return s.each(add, func(m *chat.Message) (any, error) { return m.ID, nil })
+	})
 }
 
 // writeMessages writes the app's messages, with the members of imported ones that are not
 // ours.
 func (s *savedPath) writeMessages(w writer, x *importedExtra) error {
-	indexes := aiIndexes(s.path)
+	replies := new(replyCounter)
 	return w.elements(func(add func(any) error) error {
-		return s.save.WalkOf(s.tx, chat.IDsOf(s.path), func(shown *chat.Message) error {
-			more, m := x.Messages[shown.Seq], savedMessageOf(shown, indexes)
+		return s.each(add, func(shown *chat.Message) (any, error) {
+			more, m := x.Messages[shown.Seq], savedMessageOf(shown, replies)
 			if more["metadata"] != nil {
 				m.Metadata = nil
 			}
-			message, err := with(more, m)
-			if err != nil {
-				return err
-			}
-			return add(message)
+			return with(more, m)
 		})
 	})
 }
 
 // writeChatHistory writes what History returns.
 func (s *savedPath) writeChatHistory(w writer) error {
-	sent := chat.InPrompt(s.path)
-	wishes := wishesOf(sent)
 	doc := &object{writer: w}
 	doc.put("name", chatHistoryName)
 	doc.put("role", chatHistoryRole)
 	doc.put("identifier", chatHistoryIdentifier)
 	err := doc.list("parts", func(add func(any) error) error {
-		return s.save.WalkOf(s.tx, chat.IDsOf(sent), func(m *chat.Message) error { return add(entryOf(m, wishes[m.ID])) })
+		return eachEntry(s.save.Path(s.tx), func(e Entry) error { return add(e) })
 	})
 	doc.end()
 	return err
@@ -178,10 +174,10 @@ func (s *savedPath) writeArchive(w writer, ch *character.Character) error {
 	doc.put("conversation", a.Conversation)
 	parent := ""
 	err = doc.list("messages", func(add func(any) error) error {
-		return s.save.WalkOf(s.tx, chat.IDsOf(s.path), func(m *chat.Message) error {
+		return s.each(add, func(m *chat.Message) (any, error) {
 			m.ParentID, m.ClientMsgID = parent, ""
 			parent = m.ID
-			return add(exported(asDumped(m, state.Version)))
+			return exported(asDumped(m, state.Version)), nil
 		})
 	})
 	doc.end()

@@ -45,41 +45,41 @@ func chatSaveOf(v *chat.SaveView) wireChatSave {
 		SaveObject: chat.SaveOf(v.Save), MessageIDs: chat.IDsOf(v.Messages), Messages: make([]savedMessage, len(v.Messages)),
 		NodestChatHistory: History(v.Messages),
 	}
-	var indexes map[string]int
+	var replies *replyCounter
 	if !v.More { // else the number of earlier replies is unknown
-		indexes = aiIndexes(v.Messages)
+		replies = new(replyCounter)
 	}
 	for i, m := range v.Messages {
-		w.Messages[i] = savedMessageOf(m, indexes)
+		w.Messages[i] = savedMessageOf(m, replies)
 	}
 	return w
 }
 
-// savedMessageOf is m as the app's Message; indexes are those of aiIndexes.
-func savedMessageOf(m *chat.Message, indexes map[string]int) savedMessage {
+// savedMessageOf is m as the app's Message; replies has seen the messages before it, nil = those are
+// unknown.
+func savedMessageOf(m *chat.Message, replies *replyCounter) savedMessage {
 	s := savedMessage{ID: m.ID, Text: m.Text(), Sender: "bot", Role: m.Role, Name: m.Name, Timestamp: m.CreatedAt.UnixMilli(), Status: "sent"}
 	if m.Role == chat.RoleUser {
 		s.Sender = "user"
 	}
-	if n, ok := indexes[m.ID]; ok {
+	if n, ok := replies.index(m); ok {
 		s.Metadata = map[string]any{"aiIndex": n}
 	}
 	return s
 }
 
-// aiIndexes count the replies of a whole branch as the app does: from 1, where 0
-// is the greeting.
-func aiIndexes(branch []*chat.Message) map[string]int {
-	indexes, n := map[string]int{}, 0
-	for _, m := range chat.InPrompt(branch) {
-		switch {
-		case m.Role != chat.RoleAssistant:
-		case m.Greeting:
-			indexes[m.ID] = 0
-		default:
-			n++
-			indexes[m.ID] = n
-		}
+// replyCounter counts the replies of a branch as the app does: from 1, where 0 is the greeting.
+type replyCounter int
+
+// index returns the number of m, if it is a reply of a prompt: of messages that failed, a prompt
+// leaves out those of the user.
+func (n *replyCounter) index(m *chat.Message) (int, bool) {
+	switch {
+	case n == nil || m.Role != chat.RoleAssistant || len(chat.InPrompt([]*chat.Message{m})) == 0:
+		return 0, false
+	case m.Greeting:
+		return 0, true
 	}
-	return indexes
+	*n++
+	return int(*n), true
 }

@@ -17,7 +17,7 @@ import (
 
 func (p *program) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure NodeST on this machine", Example: "  nodest bench chat"}
-	cmd.AddCommand(p.benchChatCommand(), p.benchHistoryCommand(), p.benchRetrievalCommand(), p.benchFloorCommand(), p.benchCircleCommand(), p.benchKBCommand(), &cobra.Command{
+	cmd.AddCommand(p.benchChatCommand(), p.benchHistoryCommand(), p.benchYearCommand(), p.benchRetrievalCommand(), p.benchFloorCommand(), p.benchCircleCommand(), p.benchKBCommand(), &cobra.Command{
 		Use: "framework", Short: "Measure building a prompt from 1,000 messages and 500 entries", Args: cobra.NoArgs, Example: "  nodest bench framework",
 		RunE: func(cmd *cobra.Command, _ []string) error { return bench.Framework(cmd.Context(), p.out) },
 	}, &cobra.Command{
@@ -44,6 +44,27 @@ func (p *program) benchHistoryCommand() *cobra.Command {
 	cmd.Long = "Starts a server of this program on SQLite in a temporary folder, with chats of 100, 10,000 and\n" +
 		"100,000 messages, one after another. It takes about five minutes."
 	cmd.Example = "  nodest bench history\n  nodest bench history --json"
+	return cmd
+}
+
+func (p *program) benchYearCommand() *cobra.Command {
+	var o bench.YearOptions
+	cmd, _ := p.benchServers(func(ctx context.Context, out io.Writer, s bench.ServerOptions) error {
+		o.ServerOptions = s
+		return bench.Year(ctx, out, o)
+	})
+	cmd.Use, cmd.Short = "year", "Measure a long life with a character: disk per turn, turns, memories, search"
+	cmd.Long = "Starts servers of this program on SQLite in a temporary folder, with a local fake model. Makes a user with a\n" +
+		"long chat, and others with shorter ones, from generated English and Chinese texts. It takes about two minutes\n" +
+		"with 20,000 messages."
+	cmd.Example = "  nodest bench year\n  nodest bench year --messages 20000 --json"
+	cmd.Flags().IntVar(&o.Messages, "messages", 200_000, "messages of the long chat")
+	cmd.Flags().IntVar(&o.Users, "users", 10, "users who take turns, each with a chat of their own")
+	cmd.Flags().IntVar(&o.Texts, "texts", 0, "messages of each of these chats (default 15 % of --messages)")
+	cmd.Flags().IntVar(&o.Scopes, "scopes", 10, "memories to search before the memory of the server is read: that of the long chat and those of other users")
+	cmd.Flags().IntVar(&o.Turns, "turns", 0, "turns whose size on disk is measured (default 200, fewer if there are fewer messages)")
+	cmd.Flags().DurationVar(&o.Limit, "limit", time.Minute, "time after which a series of measurements ends early")
+	cmd.Flags().DurationVar(&o.Wait, "wait", 10*time.Minute, "maximum time to wait until all texts have vectors")
 	return cmd
 }
 

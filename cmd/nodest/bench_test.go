@@ -31,3 +31,25 @@ func TestBenchHistoryRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestBenchYearRuns runs the measurement with few messages: it prints every figure, and the
+// searches find what was said.
+func TestBenchYearRuns(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	o := bench.YearOptions{
+		ServerOptions: bench.ServerOptions{Program: commandLine(t), JSON: true, Env: []string{asProgram + "=1", raceOptions()}},
+		Messages:      300, Users: 2, Scopes: 2, Texts: 100,
+	}
+	require.NoError(t, bench.Year(t.Context(), &out, o))
+	found := map[string]any{}
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &found))
+	for _, name := range []string{
+		"bytesPerTurn", "bytesPerTurnKept", "textPerTurn", "indexedAfterS", "firstTurnMs", "turnMs", "firstRecallMs",
+		"recallP50Ms", "recallP95Ms", "recallFound", "searchMs", "rssMb", "firstTokenMs", "cpuPerTurnMs",
+	} {
+		require.Positive(t, found[name], name)
+	}
+	require.Greater(t, found["recallFound"], 0.9)
+	require.Contains(t, found, "turnsWithoutMemories") // so short a chat is in the prompt as a whole
+}

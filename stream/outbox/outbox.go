@@ -56,10 +56,11 @@ type Outbox struct {
 	bytes     int
 	urgent    int // items that are not deltas: nothing before them may wait
 	gens      map[string]*generation
-	attaching *generation // its text is being read for gen.attach
-	pos       int64       // durable events up to here were queued, replayed or left out
-	target    int64       // the replay ends here
-	holding   bool        // until Begin nothing but replies is queued
+	attaching *generation     // its text is being read for gen.attach
+	pos       int64           // durable events up to here were queued, replayed or left out
+	target    int64           // the replay ends here
+	ahead     []*stream.Event // of the log, read for the replay and not queued yet
+	holding   bool            // until Begin nothing but replies is queued
 	replaying bool
 	writing   bool // Wake was called, and Pump has not run out of work since
 	timer     *time.Timer

@@ -141,28 +141,29 @@ func (o *Outbox) wakeAt(at time.Time) {
 	o.timer.Reset(time.Until(at))
 }
 
-// replay queues the next events of the log.
+// replay queues the next events of the log, about batchBytes of them. What was read beyond that is
+// kept: each event is read once, and a page of the log is bounded.
 func (o *Outbox) replay(ctx context.Context, c Conn) error {
 	o.mu.Lock()
-	after, upTo := o.pos, o.target
+	list, after, upTo := o.ahead, o.pos, o.target
 	o.mu.Unlock()
-	list, err := c.Since(ctx, after, upTo, batchFrames)
-	if err != nil {
-		return err
+	if len(list) == 0 {
+		var err error
+		if list, err = c.Since(ctx, after, upTo, batchFrames); err != nil {
+			return err
+		}
 	}
 	if len(list) == 0 {
 		return errors.New("the event log ends before its newest event")
 	}
 	o.locked(func() {
 		size := 0
-		for _, e := range list {
-			if size > 0 && size+len(e.Data) > batchBytes {
-				break // the rest is read again
-			}
-			size += len(e.Data) + itemOverhead
-			o.putDurable(e)
+		for len(list) > 0 && (size == 0 || size+len(list[0].Data) <= batchBytes) {
+			size += len(list[0].Data) + itemOverhead
+			o.putDurable(list[0])
+			list = list[1:]
 		}
-		o.replaying = o.pos < o.target
+		o.ahead, o.replaying = list, o.pos < o.target
 	})
 	return nil
 }

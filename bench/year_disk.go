@@ -1,0 +1,117 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"nodest/jobs"
+	"nodest/op"
+	"nodest/store"
+)
+
+// disk measures how much the database grows by a turn, in a new chat with a database of its own.
+// The database is closed before it is measured, so that its log is empty.
+func (y *year) disk(ctx context.Context) error {
+	dir, list, err := y.home(ctx, 1, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	texts := 0
+	talk := func(from, to int) error {
+		return y.serve(ctx, dir, y.p.url, func(s *child) error {
+			for i := from; i < to; i++ {
+				said := yearChat{seed: 1, exchanges: to}.line(2 * i).text
+				if _, err := y.turn(ctx, s, list[0], said); err != nil {
+					return err
+				}
+				texts += len(said) + len(yearChat{seed: 1 << 20}.line(2*y.turns+1).text)
+			}
+			return list[0].idle(ctx, s.base)
+		})
+	}
+	warm := y.o.Turns / 10
+	if err := talk(0, warm); err != nil {
+		return err
+	}
+	before, err := sizeOnDisk(dir)
+	if err != nil {
+		return err
+	}
+	texts = 0
+	if err := talk(warm, warm+y.o.Turns); err != nil {
+		return err
+	}
+	after, err := sizeOnDisk(dir)
+	if err != nil {
+		return err
+	}
+	if err := expire(ctx, dir); err != nil {
+		return err
+	}
+	kept, err := sizeOnDisk(dir)
+	turns := float64(y.o.Turns)
+	y.figures["bytesPerTurn"] = float64(after.all-before.all) / turns
+	y.figures["bytesPerTurnKept"] = float64(kept.used-before.used) / turns
+	y.figures["textPerTurn"] = float64(texts) / turns
+	return err
+}
+
+// onDisk is the size of a database, in bytes.
+type onDisk struct {
+	all  int64 // of its files
+	used int64 // without pages that are free for what comes next
+}
+
+// sizeOnDisk reads the size of a SQLite database that nobody uses: that of its files, and how many
+// of its pages are free, from the header.
+func sizeOnDisk(dir string) (size onDisk, err error) {
+	path := filepath.Join(dir, "nodest.db")
+	for _, name := range []string{path, path + "-wal"} {
+		info, err := os.Stat(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return size, err
+		}
+		size.all += info.Size()
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return size, err
+	}
+	header := make([]byte, 100)
+	_, err = io.ReadFull(f, header)
+	page := int64(binary.BigEndian.Uint16(header[16:]))
+	if page == 1 {
+		page = 65_536
+	}
+	size.used = size.all - page*int64(binary.BigEndian.Uint32(header[36:]))
+	return size, errors.Join(err, f.Close())
+}
+
+// expire removes what has a time limit, as maintenance would a year later.
+func expire(ctx context.Context, dir string) (err error) {
+	later := func() time.Time { return time.Now().AddDate(1, 0, 0) }
+	db, err := store.Open(ctx, store.Options{Dir: dir, Now: later, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := db.Enqueue(ctx, store.Upkeep); err != nil {
+		return err
+	}
+	kind := db.Maintenance()
+	claimed, err := db.ClaimJobs(ctx, op.NewID(), time.Minute, []jobs.Want{{Kind: kind.Name, Free: 1, PerUser: 1}})
+	if err != nil || len(claimed) == 0 {
+		return errors.Join(err, errors.New("maintenance did not begin"))
+	}
+	return kind.Run(ctx, claimed[0])
+}
