@@ -105,7 +105,7 @@ func oldEvents(count int64) remover {
 		if !asked {
 			users, err = sqldb.All[string](s, `SELECT st.user_id FROM streams st JOIN events e ON e.user_id = st.user_id
 				AND e.seq = (SELECT MIN(f.seq) FROM events f WHERE f.user_id = st.user_id)
-				WHERE e.at <= ? OR e.seq <= st.seq - ?`, old, count)
+				WHERE e.at <= ? OR e.seq <= st.seq - ?`, old, count) // of the rows that reach beyond it, oldEventsOf removes none
 			asked = true
 		}
 		for err == nil && n == 0 && len(users) > 0 {
@@ -117,22 +117,25 @@ func oldEvents(count int64) remover {
 	}
 }
 
-// oldEventsOf removes a batch of the events of one user that are not younger than old, or that
-// are before the newest count.
+// oldEventsOf removes a batch of the rows of one user whose events are not younger than old, or
+// all before the newest count.
 func (s *session) oldEventsOf(userID string, old time.Time, count int64) (int64, error) {
-	type ends struct{ First, Last int64 }
-	log, err := sqldb.One[ends](s, "SELECT e.seq AS first, st.seq AS last FROM streams st JOIN events e ON e.user_id = st.user_id"+
-		" WHERE st.user_id = ? ORDER BY e.seq LIMIT 1", userID)
-	if err != nil || log == nil {
-		return 0, err
-	}
-	end := log.First + maintainBatch
-	young, err := sqldb.One[int64](s, "SELECT seq FROM events WHERE user_id = ? AND seq < ? AND at > ? ORDER BY seq LIMIT 1", userID, end, old)
+	// The row with the first of the newest events stays.
+	kept, err := sqldb.Value[int64](s, "SELECT COALESCE(MAX(e.seq), 0) FROM streams st JOIN events e ON e.user_id = st.user_id"+
+		" WHERE st.user_id = ? AND e.seq <= st.seq - ? + 1", userID, count)
 	if err != nil {
 		return 0, err
 	}
-	if young != nil {
-		end = min(end, max(*young, log.Last-count+1))
+	rows, err := sqldb.All[logRow](s, "SELECT seq, at FROM events WHERE user_id = ? ORDER BY seq LIMIT ?", userID, maintainBatch)
+	if err != nil {
+		return 0, err
 	}
-	return s.Exec("DELETE FROM events WHERE user_id = ? AND seq < ?", userID, end)
+	end := int64(0)
+	for _, r := range rows {
+		if r.At.After(old) && r.Seq >= kept {
+			break
+		}
+		end = r.Seq
+	}
+	return s.Exec("DELETE FROM events WHERE user_id = ? AND seq <= ?", userID, end)
 }

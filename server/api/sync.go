@@ -7,6 +7,7 @@ import (
 
 	"nodest/chat"
 	"nodest/op"
+	"nodest/stream"
 )
 
 // syncOperations are for clients without a socket.
@@ -64,7 +65,9 @@ func syncLog(ctx context.Context, s *Services, c *op.Call, in syncData) (any, er
 	}
 	p.Resumed, p.Seq = true, since
 	for _, e := range events {
-		p.Events = append(p.Events, e.Frame())
+		if e.Type != stream.Skip {
+			p.Events = append(p.Events, e.Frame())
+		}
 		p.Seq = e.Seq
 	}
 	p.More = p.Seq < at.Seq
