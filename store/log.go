@@ -137,7 +137,7 @@ func (t *tx) show(events []*stream.Event) ([]*stream.Event, error) {
 		for i, e := range part {
 			if kind := showing(e); kind != nil {
 				if e.Data = data[kind][kind.id(e)]; e.Data == nil {
-					e.Type = stream.Skip
+					e.Type, e.Data = stream.Skip, json.RawMessage("{}")
 				}
 			}
 			if size += len(e.Data); size > sqldb.PageBytes && start+i > 0 {

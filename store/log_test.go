@@ -89,6 +89,7 @@ func TestTheLogShowsMessagesAsTheyAre(t *testing.T) {
 		e.equal("events", len(gone), 1)
 		e.equal("type", gone[0].Type, stream.Skip)
 		e.equal("seq", gone[0].Seq, after+1)
+		e.equal("data", string(gone[0].Data), "{}")
 	})
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Skip is the type of an event whose subject is gone for good. Clients get no event, but are
-// told that its seq has passed.
+// Skip is the type of an event whose subject is gone for good: clients are told that its seq
+// has passed, and nothing else.
 const Skip = "skip"
 
 // The log keeps the events of one transaction together, as text: a line for each event with

@@ -7,7 +7,6 @@ import (
 
 	"nodest/chat"
 	"nodest/op"
-	"nodest/stream"
 )
 
 // syncOperations are for clients without a socket.
@@ -65,9 +64,7 @@ func syncLog(ctx context.Context, s *Services, c *op.Call, in syncData) (any, er
 	}
 	p.Resumed, p.Seq = true, since
 	for _, e := range events {
-		if e.Type != stream.Skip {
-			p.Events = append(p.Events, e.Frame())
-		}
+		p.Events = append(p.Events, e.Frame())
 		p.Seq = e.Seq
 	}
 	p.More = p.Seq < at.Seq
