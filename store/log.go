@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"nodest/chat"
+	"nodest/cite"
+	"nodest/nodest"
 	"nodest/store/sqldb"
 	"nodest/stream"
 )
@@ -57,6 +60,7 @@ type shown struct {
 var (
 	shownMessage = &shown{func(e *stream.Event) string { return e.MessageID }, (*tx).messageData}
 	shownChat    = &shown{func(e *stream.Event) string { return e.ConversationID }, (*tx).conversationData}
+	shownSources = &shown{func(e *stream.Event) string { return e.MessageID + " " + e.GenerationID }, (*tx).referencesData}
 )
 
 // showing returns the kind of object that an event carries, nil if it is not one with rows.
@@ -66,6 +70,8 @@ func showing(e *stream.Event) *shown {
 		return shownMessage
 	case "chat.created", "chat.updated":
 		return shownChat
+	case "gen.references":
+		return shownSources
 	}
 	return nil
 }
@@ -94,6 +100,32 @@ func (t *tx) conversationData(ids []string) (map[string]any, error) {
 		data[c.ID] = chat.ConversationData(&c)
 		return nil
 	}, "SELECT * FROM conversations WHERE user_id = ? AND id IN (?)", t.userID, ids)
+}
+
+// referencesData is what events of the references of replies carry: those of the text that the
+// generation wrote. An id has the message and the generation.
+func (t *tx) referencesData(ids []string) (map[string]any, error) {
+	messages := make([]string, len(ids))
+	for i, id := range ids {
+		messages[i], _, _ = strings.Cut(id, " ")
+	}
+	data := make(map[string]any, len(ids))
+	var cited []*cite.Reference
+	err := sqldb.Each(t, func(r *revisionRow) error {
+		id := r.MessageID + " " + r.GenerationID
+		if data[id] == nil && slices.Contains(ids, id) {
+			for i := range r.Citations.References {
+				cited = append(cited, &r.Citations.References[i])
+			}
+			data[id] = nodest.ReferencesData{References: r.Citations.References, Report: r.Citations.Report}
+		}
+		return nil
+	}, "SELECT message_id, generation_id, citations FROM revisions WHERE user_id = ? AND message_id IN (?) AND citations IS NOT NULL"+
+		" ORDER BY created_at, id", t.userID, messages)
+	if err != nil {
+		return nil, err
+	}
+	return data, knowledgeTx{t}.markGone(cited)
 }
 
 // Events returns the user's events after a position, in order. The log has the ids of
@@ -128,7 +160,7 @@ func (t *tx) show(events []*stream.Event) ([]*stream.Event, error) {
 	for start := 0; start < len(events); start += showAtOnce {
 		part := events[start:min(start+showAtOnce, len(events))]
 		data := map[*shown]map[string]json.RawMessage{}
-		for _, kind := range []*shown{shownMessage, shownChat} {
+		for _, kind := range []*shown{shownMessage, shownChat, shownSources} {
 			var err error
 			if data[kind], err = t.readShown(kind, part); err != nil {
 				return nil, err

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/cite"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/stream"
 )
@@ -147,5 +149,31 @@ func TestAPageOfTheLogBeginsAnywhere(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+func TestTheLogDoesNotRepeatReferences(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		conversation := e.conversation()
+		generation, quote := id(), "a quote of a page"
+		cited := &chat.Citations{References: []cite.Reference{{ExactQuote: quote}}, Report: &cite.Report{}}
+		var ev *stream.Event
+		e.update(func(tx nodest.Tx) error {
+			m := &chat.Message{ID: id(), ConversationID: conversation, Role: "assistant", Swipes: []chat.Swipe{{Text: "reply[^1]", GenerationID: generation, Citations: cited}}}
+			if err := tx.Chats.InsertMessage(m); err != nil {
+				return err
+			}
+			ev = op.Event(e.user, "gen.references", "", nodest.ReferencesData{References: cited.References, Report: cited.Report})
+			ev.ConversationID, ev.MessageID, ev.GenerationID = conversation, m.ID, generation
+			return tx.Emit(ev)
+		})
+		rows, err := store.Query[string](e.db, "SELECT entries FROM events WHERE user_id = ?", e.user)
+		if err != nil {
+			e.Fatal(err)
+		}
+		if strings.Contains(rows[0], quote) {
+			e.Errorf("the log has %s", rows[0])
+		}
+		e.equal("data", string(e.log(0)[0].Data), string(ev.Data))
 	})
 }
