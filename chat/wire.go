@@ -199,9 +199,7 @@ func WireUsage(u *llm.Usage) any {
 // MessageEvent reports that a message was created or changed ("message.created",
 // "message.updated").
 func MessageEvent(userID, kind, by string, m *Message) *stream.Event {
-	ev := op.Event(userID, kind, by, struct {
-		Message wireMessage `json:"message"`
-	}{messageOf(m)})
+	ev := op.Event(userID, kind, by, MessageData(m))
 	ev.ConversationID, ev.MessageID, ev.GenerationID = m.ConversationID, m.ID, m.GenerationID
 	return ev
 }
@@ -209,11 +207,23 @@ func MessageEvent(userID, kind, by string, m *Message) *stream.Event {
 // ConversationEvent reports that a conversation was created or changed
 // ("chat.created", "chat.updated").
 func ConversationEvent(userID, kind, by string, c *Conversation) *stream.Event {
-	ev := op.Event(userID, kind, by, struct {
-		Conversation wireConversation `json:"conversation"`
-	}{conversationOf(c)})
+	ev := op.Event(userID, kind, by, ConversationData(c))
 	ev.ConversationID = c.ID
 	return ev
+}
+
+// MessageData is what an event of a message carries.
+func MessageData(m *Message) any {
+	return struct {
+		Message wireMessage `json:"message"`
+	}{messageOf(m)}
+}
+
+// ConversationData is what an event of a conversation carries.
+func ConversationData(c *Conversation) any {
+	return struct {
+		Conversation wireConversation `json:"conversation"`
+	}{conversationOf(c)}
 }
 
 // eventSave is s in an event: without its thumbnail, which only lists contain.

@@ -127,8 +127,8 @@ func (t *task) isNameOfTheChat(fact string) bool {
 	})
 }
 
-// referencesData is what gen.references carries.
-type referencesData struct {
+// ReferencesData is what gen.references carries.
+type ReferencesData struct {
 	References []cite.Reference `json:"references"`
 	Report     *cite.Report     `json:"report"`
 }

@@ -209,7 +209,7 @@ func applyEnd(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by st
 	}
 	var events []*stream.Event
 	if c := g.Citations; c != nil && len(c.References) > 0 {
-		events = append(events, generationEvent(tx.UserID(), "gen.references", by, g, referencesData{c.References, c.Report}))
+		events = append(events, generationEvent(tx.UserID(), "gen.references", by, g, ReferencesData{c.References, c.Report}))
 	}
 	events = append(events, chat.MessageEvent(tx.UserID(), "message.updated", by, m))
 	if conv.HeadID != head {

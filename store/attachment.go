@@ -1,14 +1,9 @@
 package store
 
 import (
-	"time"
-
 	"nodest/attachment"
 	"nodest/store/sqldb"
 )
-
-// unusedLife is how long an attachment that no post has is kept.
-const unusedLife = 24 * time.Hour
 
 // Attachments returns the store of attachment.Service.
 func (db *DB) Attachments() attachment.Store { return part[attachment.Tx]{db, (*tx).attachments} }

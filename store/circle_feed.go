@@ -289,22 +289,22 @@ func (t circleTx) leaveCircle(id string) error {
 // circleJobs is how the names of jobs of the circle begin.
 const circleJobs = "circle.%"
 
-var circleChores = []chore{
-	{"posts", oldRows("circle_posts", "user_id, id", "c.deleted_at <= ?", deletedLife, 10)},
-	{"comments", oldRows("circle_comments", "user_id, id", "c.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM circle_comments r"+
-		" WHERE r.user_id = c.user_id AND r.post_id = c.post_id AND r.reply_to = c.id)", deletedLife, maintainBatch)},
-	{"comments", oldComments},
-	{"turns", oldRows("circle_turns", "user_id, id", "c.ended_at <= ?", turnLife, maintainBatch)},
-	{"plans", oldRows("circle_plans", "user_id, character_id, day", "c.updated_at <= ?", turnLife, maintainBatch)},
-	{"attachments", oldRows("attachments", "user_id, id", "c.created_at <= ?"+
-		" AND NOT EXISTS (SELECT 1 FROM circle_images i WHERE i.user_id = c.user_id AND i.attachment_id = c.id)", unusedLife, 10)},
+var circleRules = []rule{
+	{"posts", "deleted posts and comments", deletedLife, "after the deletion", oldRows("circle_posts", "user_id, id", "c.deleted_at <= ?", 10)},
+	{"comments", "", deletedLife, "", oldRows("circle_comments", "user_id, id", "c.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM circle_comments r"+
+		" WHERE r.user_id = c.user_id AND r.post_id = c.post_id AND r.reply_to = c.id)", maintainBatch)},
+	{"comments", "", deletedLife, "", oldComments},
+	{"turns", "turns of the social circle", turnLife, "after their end", oldRows("circle_turns", "user_id, id", "c.ended_at <= ?", maintainBatch)},
+	{"plans", "plans of the social circle", turnLife, "after their last change", oldRows("circle_plans", "user_id, character_id, day", "c.updated_at <= ?", maintainBatch)},
+	{"attachments", "uploaded images that no post has", day, "", oldRows("attachments", "user_id, id", "c.created_at <= ?"+
+		" AND NOT EXISTS (SELECT 1 FROM circle_images i WHERE i.user_id = c.user_id AND i.attachment_id = c.id)", 10)},
 }
 
 // turnLife is how long turns are kept after they have ended, and plans.
-const turnLife = 90 * 24 * time.Hour
+const turnLife = 90 * day
 
 // oldComments empties the deleted comments that must stay because of replies.
-func oldComments(s *session) (int64, error) {
+func oldComments(s *session, life time.Duration) (int64, error) {
 	return s.Exec("UPDATE circle_comments SET text = '', thoughts = '', author_name = '', emotion = NULL, emoticon = '', evidence = NULL"+
-		" WHERE deleted_at <= ? AND (text <> '' OR thoughts <> '' OR emoticon <> '')", s.Now().Add(-deletedLife))
+		" WHERE deleted_at <= ? AND (text <> '' OR thoughts <> '' OR emoticon <> '')", s.Now().Add(-life))
 }

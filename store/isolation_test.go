@@ -665,7 +665,7 @@ func snapshot(e *env, user string) map[string][]string {
 			if i > 0 {
 				expr += " || '|' || "
 			}
-			if c == "data" && table != "events" || c == "hash" || c == "body" || c == "sealed" || c == "vector" {
+			if c == "data" || c == "hash" || c == "body" || c == "sealed" || c == "vector" {
 				expr += "CAST(LENGTH(" + c + ") AS TEXT)"
 			} else {
 				expr += "COALESCE(CAST(" + c + " AS TEXT), '-')"

@@ -64,13 +64,10 @@ func (s *session) leaveKnowledge(userID string) error {
 	}, userID)
 }
 
-// uploadLife is how long the parts of an upload wait for their file.
-const uploadLife = 24 * time.Hour
-
 // abandonedUploads removes the parts of an upload of which no file came, or of a content that
 // was replaced: one content at a time, which has at most as many parts as a file may have.
-func abandonedUploads(s *session) (int64, error) {
+func abandonedUploads(s *session, life time.Duration) (int64, error) {
 	return s.Exec(`DELETE FROM file_parts WHERE (user_id, content_id) IN (SELECT p.user_id, p.content_id FROM file_parts p
 		WHERE p.part = 0 AND p.created_at <= ? AND NOT EXISTS (SELECT 1 FROM files f
-			WHERE f.user_id = p.user_id AND f.content_id = p.content_id) LIMIT 1)`, s.Now().Add(-uploadLife))
+			WHERE f.user_id = p.user_id AND f.content_id = p.content_id) LIMIT 1)`, s.Now().Add(-life))
 }

@@ -72,8 +72,8 @@ func (s *session) dropLoad(l *loadRow, limit int) (removed int64, err error) {
 }
 
 // oldLoads removes what unfinished imports left behind.
-func oldLoads(s *session) (int64, error) {
-	l, err := sqldb.One[loadRow](s, "SELECT * FROM loads WHERE touched_at <= ? LIMIT 1", s.Now().Add(-loadLife))
+func oldLoads(s *session, life time.Duration) (int64, error) {
+	l, err := sqldb.One[loadRow](s, "SELECT * FROM loads WHERE touched_at <= ? LIMIT 1", s.Now().Add(-life))
 	if l == nil || err != nil {
 		return 0, err
 	}

@@ -3,6 +3,8 @@ package store_test
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,13 +44,13 @@ func TestMaintenanceRemovesExpiredRows(t *testing.T) {
 			return tx.Characters.DeleteCharacter(x.character) // with its conversation
 		})
 		e.clock.advance(30*day - time.Millisecond)
-		e.equal("removed a moment before 30 days", e.maintain(), store.Removed{"jobs": 1, "web pages": 1})
+		e.equal("removed a moment before 30 days", e.maintain(), store.Removed{"events": 1, "jobs": 1, "web pages": 1})
 		e.clock.advance(time.Millisecond)
 		e.equal("removed after 30 days", e.maintain(), store.Removed{"messages": 1, "conversations": 1, "characters": 1, "resources": 1, "jobs": 1,
 			"posts": 1, "attachments": 1})
 		for table, n := range count(e, e.user) {
 			switch table {
-			case "tokens", "provider_keys", "settings", "devices", "usage_days", "quotas", "streams", "events", "circle_states", "circle_spends",
+			case "tokens", "provider_keys", "settings", "devices", "usage_days", "quotas", "streams", "circle_states", "circle_spends",
 				"files", "file_parts", "knowledge_bases", "knowledge_base_files", "knowledge_grants", "knowledge_documents", "knowledge_texts",
 				"knowledge_chunks", "knowledge_contexts", "knowledge_segments", "knowledge_vectors", "knowledge_spaces":
 				if n == 0 {
@@ -80,7 +82,7 @@ func TestDeletedMessagesAreRemovedButThePathStays(t *testing.T) {
 		}
 		e.clock.advance(30 * day)
 		// The deleted message is still the head, so its row stays.
-		e.equal("removed", e.maintain(), store.Removed{"texts": 3})
+		e.equal("removed", e.maintain(), store.Removed{"events": 5, "texts": 3})
 		e.nextVersion(conversation, func(_ nodest.Tx, stored *chat.Conversation) error {
 			stored.HeadID = c.ID
 			return nil
@@ -141,77 +143,88 @@ func TestALoadThatIsNeverFinishedIsRemoved(t *testing.T) {
 		c := &chat.Conversation{ID: id()}
 		e.load(c, withFreshIDs(e.dump(source), map[string]string{}), 2)
 		e.clock.advance(30*day - time.Second)
-		e.equal("removed", e.maintain(), store.Removed{})
+		e.equal("removed", e.maintain(), store.Removed{"events": 3})
 		e.clock.advance(time.Second)
 		e.equal("removed", e.maintain(), store.Removed{"messages": 3, "conversations": 1})
 	})
 }
 
-func TestTheLogKeepsSevenDaysAndTenThousandEvents(t *testing.T) {
-	onBothDatabases(t, func(e *env) {
-		emit := func(n int) {
-			e.update(func(tx nodest.Tx) error {
-				for range n {
-					if err := tx.Emit(&stream.Event{Type: "a"}); err != nil {
-						return err
-					}
+// emitMany adds n events to the log of the user, 50 at a time.
+func (e *env) emitMany(n int) {
+	e.Helper()
+	for ; n > 0; n -= 50 {
+		e.update(func(tx nodest.Tx) error {
+			for range min(n, 50) {
+				if err := tx.Emit(&stream.Event{Type: "a"}); err != nil {
+					return err
 				}
-				return nil
-			})
-		}
-		oldest := func(want int64) {
-			e.Helper()
-			position, oldest, err := e.db.Position(context.Background(), e.user)
-			if err != nil {
-				e.Fatal(err)
 			}
-			e.equal("oldest", oldest, want)
-			events, err := e.db.Events(context.Background(), e.user, 0, 1)
-			if err != nil || len(events) != 1 {
-				e.Fatal(len(events), err)
-			}
-			e.equal("first event", events[0].Seq, want)
-			if position.Seq < 10_000 {
-				e.Errorf("newest is %d", position.Seq)
-			}
-		}
-		emit(700)
+			return nil
+		})
+	}
+}
+
+// oldest checks which events the log still has.
+func (e *env) oldest(want int64) {
+	e.Helper()
+	position, oldest, err := e.db.Position(context.Background(), e.user)
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.equal("oldest", oldest, want)
+	events, err := e.db.Events(context.Background(), e.user, 0, 1)
+	switch {
+	case err != nil:
+		e.Fatal(err)
+	case want > position.Seq:
+		e.equal("events", len(events), 0)
+	case len(events) != 1:
+		e.Error("no event is left")
+	default:
+		e.equal("first event", events[0].Seq, want)
+	}
+}
+
+func TestEventsAreKeptForSevenDays(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		e.emitMany(1700)
 		e.clock.advance(4 * day)
-		emit(400)
-		emit(8900) // 10,000
-		e.clock.advance(10 * day)
-		e.equal("removed of 10,000", e.maintain()["events"], 0)
-		oldest(1)
-		emit(50)
-		e.equal("removed of 10,050", e.maintain()["events"], 50)
-		oldest(51)
-		emit(2000)
-		e.clock.advance(6 * day)
-		e.equal("removed", e.maintain()["events"], 2000)
-		oldest(2051)
+		e.emitMany(400)
+		e.clock.advance(3*day - time.Millisecond)
+		e.equal("removed a moment before 7 days", e.maintain()["events"], 0)
+		e.oldest(1)
+		e.clock.advance(time.Millisecond)
+		e.equal("rows removed after 7 days", e.maintain()["events"], 1700/50)
+		e.oldest(1701)
+		e.clock.advance(4 * day)
+		e.equal("rows removed of the rest", e.maintain()["events"], 400/50)
+		e.oldest(2101)
+		e.emitMany(1)
+		e.oldest(2101)
 	})
 }
 
-func TestRecentEventsStay(t *testing.T) {
+func TestTheNewestEventsAreKept(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
-		for _, n := range []int{600, 10_400} {
-			e.update(func(tx nodest.Tx) error {
-				for range n {
-					if err := tx.Emit(&stream.Event{Type: "a"}); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			e.clock.advance(4 * day)
-		}
-		e.equal("removed", e.maintain()["events"], 600) // of the 1,000 above the limit, 400 are recent
-		_, oldest, err := e.db.Position(context.Background(), e.user)
-		if err != nil {
-			e.Fatal(err)
-		}
-		e.equal("oldest", oldest, 601)
+		e.emitMany(20_000)
+		e.equal("removed of 20,000", e.maintain()["events"], 0)
+		e.emitMany(1030)
+		e.equal("rows removed of 21,030", e.maintain()["events"], 1000/50)
+		e.oldest(1001) // 30 more than necessary: they are in the row of the first that stays
 	})
+}
+
+// TestLimitsTellWhatIsKept checks the list in docs/limits.md against the rules.
+func TestLimitsTellWhatIsKept(t *testing.T) {
+	doc, err := os.ReadFile("../docs/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range (store.Retention{}).Rules() {
+		if !strings.Contains(string(doc), "| "+k.What+" | "+k.How+" |") {
+			t.Errorf("docs/limits.md lacks %q: %q", k.What, k.How)
+		}
+	}
 }
 
 func TestOnlyOneProcessMaintains(t *testing.T) {

@@ -108,7 +108,7 @@ func TestARewindSkipsWhatCannotBeRestored(t *testing.T) {
 			return tx.Chats.UpdateMessage(reply)
 		})
 		e.clock.advance(31 * 24 * time.Hour)
-		e.equal("removed", e.maintain(), store.Removed{"texts": 1})
+		e.equal("removed", e.maintain(), store.Removed{"events": 1, "texts": 1})
 		var changed []*chat.Message
 		e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) (err error) {
 			changed, err = tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: version}, 2, reply.ID)

@@ -69,7 +69,7 @@ func TestFrequentQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT * FROM messages WHERE user_id = 'u' AND conversation_id = 'c' AND parent_id = 'p' ORDER BY seq",
 		"SELECT * FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c' AND m.client_msg_id = 'x' AND m.client_msg_id <> ''",
 		"SELECT * FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id WHERE s.user_id = 'u' AND s.message_id IN ('a', 'b') ORDER BY s.message_id, s.position",
-		"SELECT * FROM events WHERE user_id = 'u' AND seq > 5 ORDER BY seq LIMIT 5",
+		"SELECT * FROM events WHERE user_id = 'u' AND seq >= (SELECT COALESCE(MAX(seq), 0) FROM events WHERE user_id = 'u' AND seq <= 5) ORDER BY seq LIMIT 5",
 		"SELECT * FROM generations WHERE user_id = 'u' AND is_open ORDER BY created_at, id",
 		"SELECT * FROM generations WHERE is_open AND lease_until < 5 ORDER BY created_at, id LIMIT 5",
 		"SELECT * FROM prompts WHERE user_id = 'u' AND conversation_id = 'c' ORDER BY created_at DESC, id DESC LIMIT 1",

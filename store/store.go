@@ -35,6 +35,8 @@ type Options struct {
 	// names: jobs.Runner.Changed.
 	Jobs func(cancelled []string)
 
+	Retention Retention // how long things are kept; the zero value = the defaults
+
 	Quotas  account.Quotas   // of each user; the zero value = no limits
 	Readers int              // connections that read; default 8 (PostgreSQL: all connections, default 16)
 	Now     func() time.Time // for tests; default time.Now (PostgreSQL: the database's clock)

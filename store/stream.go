@@ -23,13 +23,6 @@ func (db *DB) Position(ctx context.Context, userID string) (newest stream.Positi
 	return newest, oldest, err
 }
 
-// Events returns the user's events after a position, in order.
-func (db *DB) Events(ctx context.Context, userID string, after int64, limit int) ([]*stream.Event, error) {
-	return reading(ctx, db, func(s *session) ([]*stream.Event, error) {
-		return sqldb.Part(s, (*eventRow).event, "SELECT * FROM events WHERE user_id = ? AND seq > ? ORDER BY seq LIMIT ?", userID, after, limit)
-	})
-}
-
 // Newest returns the newest seq of each user's log.
 func (db *DB) Newest(ctx context.Context, userIDs []string) (map[string]int64, error) {
 	type end struct {

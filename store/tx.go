@@ -123,12 +123,6 @@ func (t *tx) fillTimes(times ...*time.Time) {
 	}
 }
 
-type eventRow struct {
-	stream.Event `db:"By=device -Off"`
-}
-
-func (r *eventRow) event() *stream.Event { return &r.Event }
-
 // finish writes what waits for the end: usage, the log of message states, what
 // memories are made of, and the events, which it returns. The user's row in streams is
 // the last lock that is taken (see the package comment), so what it serialises is only
@@ -155,14 +149,12 @@ func (t *tx) finish() ([]*stream.Event, error) {
 		return nil, err
 	}
 	logged := make([]*stream.Event, n)
-	rows := make([]*eventRow, n)
 	for i, e := range t.events {
-		rows[i] = &eventRow{stream.Event{
+		logged[i] = &stream.Event{
 			UserID: t.userID, Seq: *seq - n + int64(i) + 1, Type: e.Type,
 			ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID,
 			By: cmp.Or(e.By, "server"), At: t.Now(), Data: e.Data,
-		}}
-		logged[i] = rows[i].event()
+		}
 	}
-	return logged, t.Insert("events", rows)
+	return logged, t.Insert("events", logRows(logged))
 }

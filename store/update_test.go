@@ -71,7 +71,7 @@ func TestEventsArePublishedAsStored(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		e.update(func(tx nodest.Tx) error {
 			return tx.Emit(
-				&stream.Event{Type: "message.created", ConversationID: "c", MessageID: "m", By: "phone", Data: []byte(`{"b":1,"a":2}`)},
+				&stream.Event{Type: "message.deleted", ConversationID: "c", MessageID: "m", By: "phone", Data: []byte(`{"b":1,"a":2}`)},
 				&stream.Event{Type: "gen.started", GenerationID: "g"},
 			)
 		})
@@ -85,7 +85,7 @@ func TestEventsArePublishedAsStored(t *testing.T) {
 			e.equal("frame", string(published[i].Frame()), string(want.Frame()))
 		}
 		e.equal("first", string(stored[0].Frame()),
-			`{"ev":"message.created","seq":1,"conversationId":"c","messageId":"m","at":1773489600000,"by":"phone","data":{"b":1,"a":2}}`)
+			`{"ev":"message.deleted","seq":1,"conversationId":"c","messageId":"m","at":1773489600000,"by":"phone","data":{"b":1,"a":2}}`)
 		e.equal("by of an event without a device", stored[1].By, "server")
 
 		position, oldest, err := e.db.Position(context.Background(), e.user)

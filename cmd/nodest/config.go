@@ -93,6 +93,8 @@ var settings = []setting{
 	{env: "NODEST_QUOTA_MEGABYTES", def: "10240", help: "maximum size of what a user stores besides documents, in MiB: texts, cards, images, memories; 0: no limit", check: isCount},
 	{env: "NODEST_QUOTA_MESSAGES", def: "5000000", help: "maximum number of messages per user; 0: no limit", check: isCount},
 	{env: "NODEST_QUOTA_ITEMS", def: "100000", help: "maximum number per user of conversations, of characters, of memories, and of each other kind; 0: no limit", check: isCount},
+	{env: "NODEST_EVENT_DAYS", def: "7", help: "days for which events are kept for devices that were away; a device that comes back later loads a snapshot", check: isDays},
+	{env: "NODEST_EVENT_COUNT", def: "20000", help: "maximum number of events kept per user", check: isPositive},
 	{env: "NODEST_TOKENS_PER_DAY", def: "0", help: "maximum tokens per user and day; 0: no limit", check: isCount},
 	{env: "NODEST_GENERATIONS", def: "2", help: "maximum concurrent replies per user", check: isCount},
 	{env: "NODEST_REPLY_KILOBYTES", def: "1024", help: "maximum size of a reply with the model's reasoning, in KiB; a longer one is cut there and ends with finish length", check: isPositive},
@@ -291,6 +293,14 @@ func isPositive(v string) error {
 		return fmt.Errorf("%q is invalid; must be a whole number, 1 or more", v)
 	}
 	return notTooLarge(v)
+}
+
+// isDays accepts a number of days, up to a hundred years.
+func isDays(v string) error {
+	if n, err := strconv.Atoi(v); err != nil || n < 1 || n > 36_500 {
+		return fmt.Errorf("%q is invalid; must be a whole number of days, 1 to 36500", v)
+	}
+	return nil
 }
 
 // notTooLarge keeps numbers of kilobytes and megabytes within what a number of bytes can be.

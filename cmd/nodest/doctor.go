@@ -106,7 +106,7 @@ func (p *program) examine(ctx context.Context, network bool) []check {
 	if checks[2].fix == "" {
 		checks = append(checks, checkDocuments(ctx, cfg, log), checkCounters(ctx, cfg, log))
 	}
-	checks = append(checks, checkParser(ctx))
+	checks = append(checks, checkRetention(cfg), checkParser(ctx))
 	m, err := newModels(cfg, log, func(context.Context, string) (map[string]string, error) { return nil, nil })
 	if err != nil {
 		return append(checks, check{"providers", "misconfigured", oneLine(err)})

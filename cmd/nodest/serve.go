@@ -194,7 +194,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		}
 	}()
 	r.db, err = store.Open(ctx, store.Options{
-		URL: cfg.get("NODEST_DATABASE_URL"), Dir: dir, Log: log,
+		URL: cfg.get("NODEST_DATABASE_URL"), Dir: dir, Log: log, Retention: retention(cfg),
 		Quotas: account.Quotas{
 			Bytes: int64(cfg.count("NODEST_QUOTA_MEGABYTES")) << 20, Messages: int64(cfg.count("NODEST_QUOTA_MESSAGES")),
 			Items: int64(cfg.count("NODEST_QUOTA_ITEMS")),

@@ -113,16 +113,12 @@ CREATE TABLE streams (
   seq BIGINT NOT NULL
 );
 
+-- A row has the events of one transaction, or up to 100 of them: seq is that of the first.
 CREATE TABLE events (
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   seq BIGINT NOT NULL,
-  type TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  message_id TEXT NOT NULL,
-  generation_id TEXT NOT NULL,
-  device TEXT NOT NULL,
   at BIGINT NOT NULL,
-  data TEXT,
+  entries TEXT NOT NULL,
   PRIMARY KEY (user_id, seq)
 );
 

@@ -44,7 +44,7 @@ func ClassOf(kind string) string {
 }
 
 func (f *Filter) passes(e *stream.Event) bool {
-	if f.Only != nil && !f.Only(e) {
+	if e.Type == stream.Skip || f.Only != nil && !f.Only(e) {
 		return false
 	}
 	if e.Durable() && f.Quiet {
