@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -69,6 +70,10 @@ func NewCache(loader Loader, bytes int) *Cache {
 	}
 }
 
+// ErrReplaced is returned by a Source for a segment that is not there any more. Use then begins
+// again with the present ones.
+var ErrReplaced = errors.New("index: a segment was replaced")
+
 // Use calls use with the current index of key. One caller loads, and others with the same key
 // wait for it; if it fails or gives up, the next one continues from there. An error of the loader
 // is returned as it is, and the earlier rows stay.
@@ -81,19 +86,26 @@ func NewCache(loader Loader, bytes int) *Cache {
 func (c *Cache) Use(ctx context.Context, key string, use func(x *Index, whole bool) error) error {
 	e := c.take(key)
 	defer c.release(e)
-	whole, err := c.refresh(ctx, e)
-	if !whole {
-		c.queue(key)
+	for tries := 0; ; tries++ {
+		whole, err := c.refresh(ctx, e)
+		if !whole {
+			c.queue(key)
+		}
+		if err == nil {
+			x := e.index.Load()
+			if x == nil {
+				x = New()
+			}
+			err = use(x, whole)
+		}
+		if tries == mostTries || !errors.Is(err, ErrReplaced) {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	x := e.index.Load()
-	if x == nil {
-		x = New()
-	}
-	return use(x, whole)
 }
+
+// mostTries is how often Use begins again because a segment was replaced.
+const mostTries = 3
 
 // maxQueued is how many indexes can wait for Run. The next Use queues one that found no place.
 const maxQueued = 64

@@ -32,7 +32,8 @@ type Options struct {
 	// Settings returns the settings line of an export; nil = none.
 	Settings func(ctx context.Context, userID, characterID string) (ExportedSettings, error)
 
-	CacheBytes int          // of all indexes in memory; default 256 MB
+	CacheBytes int          // of all indexes in memory; default 64 MB
+	Loose      int          // units of a memory that are searched in memory before a segment is built of them; default 1,024
 	Log        *slog.Logger // default slog.Default()
 }
 
@@ -58,7 +59,7 @@ const (
 )
 
 func New(store Store, o Options) *Service {
-	o.Log = cmp.Or(o.Log, slog.Default())
+	o.Log, o.Loose = cmp.Or(o.Log, slog.Default()), cmp.Or(o.Loose, defaultLoose)
 	s := &Service{store: store, opts: o}
 	s.cache = index.NewCache(loader{store}, o.CacheBytes)
 	return s

@@ -67,7 +67,7 @@ func (u *Unit) standsFor(source string) bool {
 func (u *Unit) Row() index.Row {
 	group := "" // facts stand alone
 	if u.Layer != Fact {
-		group = groupOf(u.Conversation) + strconv.Itoa(u.Session)
+		group = sessionOf(u.Conversation, u.Session)
 	}
 	e := &entry{Unit: *u, traits: lang.TraitsOf(u.Text)}
 	e.Terms, e.Unit.Vectors = "", nil // the index has them
@@ -75,6 +75,10 @@ func (u *Unit) Row() index.Row {
 		ID: u.ID, Version: u.Version, Group: group, Order: u.Order, Terms: u.Terms, Marks: e.marks(), Vectors: u.Vectors, Attr: uint64(e.line()),
 		Data: e, Size: entryBytes + len(u.Text) + len(u.Conversation) + len(u.Speaker) + len(u.Hash),
 	}
+}
+
+func sessionOf(conversation string, session int) string {
+	return groupOf(conversation) + strconv.Itoa(session)
 }
 
 // groupOf is how the names of the groups of a conversation begin: its sessions.
