@@ -79,7 +79,7 @@ func (e *env) remember(words string) *rememberedChat {
 func (e *env) embed(character string) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error {
-		contents, err := tx.Memory.WithoutVector(character, "m", 100)
+		contents, err := tx.Memory.WithoutVector(character, "m", 0, 100)
 		vectors := map[string][]float32{}
 		for _, c := range contents {
 			vectors[c.Hash] = []float32{1}
