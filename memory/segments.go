@@ -27,6 +27,7 @@ type piece struct {
 	from, to int64
 	units    int
 	segment  string // "" = a gap
+	outdated bool   // of a segment: to be built again
 }
 
 // tierOf is the size class of so many units.
@@ -38,10 +39,13 @@ func (s *Service) tierOf(units int) (t int) {
 }
 
 // compact builds the segments that a scope lacks. It stops without an error when the scope is
-// purged meanwhile; the next call begins again.
+// purged meanwhile, and the next call begins again; a deleted character needs none.
 func (s *Service) compact(ctx context.Context, scope Scope) error {
 	for {
 		base, pieces, err := s.pieces(ctx, scope)
+		if fault.Is(err, fault.NotFound) {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("compact a memory: %w", err)
 		}
@@ -49,8 +53,12 @@ func (s *Service) compact(ctx context.Context, scope Scope) error {
 		if some == nil {
 			return nil
 		}
+		if err := s.outdate(ctx, scope, pieces); err != nil {
+			return fmt.Errorf("compact a memory: %w", err)
+		}
+		some = s.nextMerge(pieces)
 		err = s.build(ctx, scope, base, some)
-		if fault.Is(err, fault.Conflict) {
+		if fault.Is(err, fault.Conflict) || fault.Is(err, fault.NotFound) {
 			return nil
 		}
 		if err != nil {
@@ -68,7 +76,7 @@ func (s *Service) pieces(ctx context.Context, scope Scope) (base int64, pieces [
 			return err
 		}
 		for _, one := range segments {
-			pieces = append(pieces, piece{one.From, one.To, one.Units, one.ID})
+			pieces = append(pieces, piece{from: one.From, to: one.To, units: one.Units, segment: one.ID})
 		}
 		gaps, err := tx.Gaps(scope.CharacterID)
 		if err != nil {
@@ -95,6 +103,24 @@ func (s *Service) pieces(ctx context.Context, scope Scope) (base int64, pieces [
 	})
 	slices.SortFunc(pieces, func(a, b piece) int { return int(a.from - b.from) })
 	return base, pieces, err
+}
+
+// outdate turns segments of which most units have changed since into gaps: they are built again.
+func (s *Service) outdate(ctx context.Context, scope Scope, pieces []piece) error {
+	return s.store.View(ctx, scope.UserID, func(tx Tx) error {
+		for i := range pieces {
+			p := &pieces[i]
+			if p.segment == "" {
+				continue
+			}
+			left, err := tx.CountUnits(scope.CharacterID, p.from, p.to)
+			if err != nil {
+				return err
+			}
+			p.outdated, p.units = left < p.units/2, left
+		}
+		return nil
+	})
 }
 
 // cut returns the first part of a gap, not longer than a segment, without its newest units.
@@ -125,7 +151,7 @@ func cut(tx Tx, scope Scope, p piece, without int) (piece, error) {
 // of about one size; nil = there are none.
 func (s *Service) nextMerge(pieces []piece) []piece {
 	for at := range pieces {
-		if pieces[at].segment != "" || pieces[at].from == pieces[at].to {
+		if pieces[at].segment != "" && !pieces[at].outdated || pieces[at].from == pieces[at].to {
 			continue
 		}
 		from, acc := at, pieces[at]

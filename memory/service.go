@@ -100,8 +100,12 @@ func (l loader) Load(ctx context.Context, key string, since, base int64) (index.
 		return index.Delta{}, err
 	}
 	d := index.Delta{
+		Partial: changes.Partial,
 		Version: changes.Version, Base: changes.Base, Removed: changes.Gone, Whole: changes.Whole, More: changes.More,
 		Rows: make([]index.Row, len(changes.Units)),
+	}
+	for _, one := range changes.Segments {
+		d.Segments = append(d.Segments, index.Segment{ID: one.ID, From: one.From, To: one.To})
 	}
 	for i := range changes.Units {
 		d.Rows[i] = changes.Units[i].Row()
