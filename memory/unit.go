@@ -41,8 +41,7 @@ type Unit struct {
 	Root         string   // of a fact: the id of its first version
 	Evidence     []Evidence
 
-	// Terms is stored with the row, so that an index loads without analysing again.
-	Terms   string
+	Terms   string // index.Join of the text; the store fills it
 	Vectors []index.Kept
 }
 
