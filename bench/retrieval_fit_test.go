@@ -173,7 +173,7 @@ func (q *questions) fitted(ctx context.Context, lexical bool) (all []*fitted, er
 			return nil, err
 		}
 		for i := range units {
-			rows.rows[t.character] = append(rows[t.character], units[i].Row())
+			rows.rows[t.character] = append(rows.rows[t.character], units[i].Row())
 		}
 	}
 	cache := index.NewCache(rows, 0)
