@@ -16,15 +16,7 @@ import (
 )
 
 // unsegmented is the part of a database that has no segments.
-type unsegmented struct{}
-
-func (unsegmented) Parts(context.Context, string, string, []int) ([][]byte, error) {
-	return nil, errors.New("no segments here")
-}
-
-func (unsegmented) Rows(context.Context, string, []string) ([]index.Row, error) {
-	return nil, errors.New("no segments here")
-}
+type unsegmented struct{ index.Source }
 
 // table is a database of rows by owner.
 type table struct {

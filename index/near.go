@@ -3,7 +3,6 @@ package index
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -16,14 +15,14 @@ const (
 )
 
 // Near returns at most n rows with vectors of q's model, nearest first. Those in memory are
-// compared in full. Of stored ones all signs are compared, the newest segments first, and then,
-// if exact, the vectors of the best. whole is false if there was not enough time for all of them.
-func (v View) Near(ctx context.Context, q Vector, n int, exact bool) (near []Near, whole bool, err error) {
+// compared in full. Of stored ones all signs are compared, the newest segments first, and then
+// the vectors of the best. whole is false if there was not enough time for all of them.
+func (v View) Near(ctx context.Context, q Vector, n int) (near []Near, whole bool, err error) {
 	held, err := v.x.vectors.near(ctx, q, n)
 	if err != nil {
 		return nil, false, err
 	}
-	near, whole, err = v.x.nearStored(ctx, q, n, exact)
+	near, whole, err = v.x.nearStored(ctx, q, n)
 	if err != nil {
 		return nil, false, err
 	}
@@ -34,7 +33,7 @@ func (v View) Near(ctx context.Context, q Vector, n int, exact bool) (near []Nea
 	return near[:min(n, len(near))], whole, nil
 }
 
-func (x *Index) nearStored(ctx context.Context, q Vector, n int, exact bool) (near []Near, whole bool, err error) {
+func (x *Index) nearStored(ctx context.Context, q Vector, n int) (near []Near, whole bool, err error) {
 	if len(x.stored) == 0 || !q.directed() {
 		return nil, true, nil
 	}
@@ -43,14 +42,7 @@ func (x *Index) nearStored(ctx context.Context, q Vector, n int, exact bool) (ne
 	if whole, err = s.run(ctx, x, q); err != nil {
 		return nil, false, err
 	}
-	best := s.best(max(n, rescored))
-	if !exact {
-		for _, row := range best[:min(n, len(best))] {
-			near = append(near, Near{row, s.cosine(row)})
-		}
-		return near, whole, nil
-	}
-	near, err = x.compare(ctx, q, packed, best)
+	near, err = x.compare(ctx, q, packed, s.best(max(n, rescored)))
 	return near, whole, err
 }
 
@@ -107,22 +99,25 @@ func (s *scan) best(n int) []int {
 	return rows
 }
 
-// cosine estimates that of a row: the share of signs that differ is that of its angle in a half
-// turn.
-func (s *scan) cosine(row int) float32 {
-	return float32(math.Cos(math.Pi * float64(s.differs[row]-1) / float64(64*len(s.bits))))
-}
-
 // compare computes the cosines of stored rows.
 func (x *Index) compare(ctx context.Context, q Vector, packed Packed, rows []int) ([]Near, error) {
-	found, err := View{x}.Rows(ctx, rows)
+	names, err := x.ids(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
-	near, scale := make([]Near, 0, len(found)), packed.scale()
-	for _, f := range found {
-		if k, ok := vectorIn(f.Vectors, q.space()); ok {
-			near = append(near, Near{f.N, float32(packed.product(k)) * scale * k.scale()})
+	ids := make([]string, 0, len(names))
+	for _, id := range names {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	vectors, err := x.source.Vectors(ctx, x.key, q.Model, ids)
+	if err != nil {
+		return nil, err
+	}
+	near, scale := make([]Near, 0, len(rows)), packed.scale()
+	for _, row := range rows {
+		if k := vectors[names[row]]; len(k) == len(packed) {
+			near = append(near, Near{row, float32(packed.product(k)) * scale * k.scale()})
 		}
 	}
 	return near, nil

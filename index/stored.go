@@ -16,6 +16,8 @@ type Source interface {
 	Parts(ctx context.Context, key, segmentID string, parts []int) ([][]byte, error)
 	// Rows returns rows as they are now, by id; those that are gone are left out.
 	Rows(ctx context.Context, key string, ids []string) ([]Row, error)
+	// Vectors returns the vectors of rows by a model, by id; rows without one are left out.
+	Vectors(ctx context.Context, key, model string, ids []string) (map[string]Packed, error)
 }
 
 // Segment is a stored part of an index: rows whose version was from From+1 to To when it was
@@ -59,6 +61,9 @@ func open(ctx context.Context, source Source, key string, segments []Segment, ol
 		s, err := openOne(ctx, source, key, one, old)
 		if err != nil {
 			return nil, err
+		}
+		if s.Rows == 0 {
+			continue // all of its rows have changed since
 		}
 		s.from = x.base
 		x.stored = append(x.stored, s)

@@ -61,6 +61,18 @@ func (s *shelf) Rows(_ context.Context, _ string, ids []string) (rows []index.Ro
 	return rows, nil
 }
 
+func (s *shelf) Vectors(_ context.Context, _, model string, ids []string) (map[string]index.Packed, error) {
+	found := map[string]index.Packed{}
+	for _, id := range ids {
+		for _, k := range s.rows[id].Vectors {
+			if k.Model == model {
+				found[id] = k.Packed
+			}
+		}
+	}
+	return found, nil
+}
+
 // keep stores rows as the next segment.
 func (s *shelf) keep(rows ...index.Row) {
 	rows = slices.Clone(rows)
@@ -336,8 +348,8 @@ func TestStoredVectorsAreFound(t *testing.T) {
 	s.keep(rows[3000:5000]...)
 	s.put(rows[5000:]...)
 	s.use(t, func(v index.View) error {
-		for _, exact := range []bool{true, false} {
-			near, whole, err := v.Near(t.Context(), index.Vector{"m", middle}, 100, exact)
+		{
+			near, whole, err := v.Near(t.Context(), index.Vector{"m", middle}, 100)
 			if err != nil || !whole || len(near) != 100 {
 				t.Fatalf("%d near, whole: %v, %v", len(near), whole, err)
 			}
@@ -352,10 +364,10 @@ func TestStoredVectorsAreFound(t *testing.T) {
 				}
 			}
 			if nearest < 95 {
-				t.Errorf("exact: %v: %d of 100 are of the nearest kind", exact, nearest)
+				t.Errorf("%d of 100 are of the nearest kind", nearest)
 			}
 		}
-		if near, whole, err := v.Near(t.Context(), index.Vector{"other", middle}, 100, true); len(near) != 0 || !whole || err != nil {
+		if near, whole, err := v.Near(t.Context(), index.Vector{"other", middle}, 100); len(near) != 0 || !whole || err != nil {
 			t.Errorf("another model has %d, %v, %v", len(near), whole, err)
 		}
 		return nil
@@ -406,15 +418,13 @@ func BenchmarkStored200000(b *testing.B) {
 			}
 		})
 		question := index.Vector{"m", direction(rand.New(rand.NewPCG(3, 4)), 512)}
-		for _, exact := range []bool{true, false} {
-			b.Run(fmt.Sprint("near/exact=", exact), func(b *testing.B) {
-				for b.Loop() {
-					if _, _, err := v.Near(b.Context(), question, 200, exact); err != nil {
-						b.Fatal(err)
-					}
+		b.Run("near", func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := v.Near(b.Context(), question, 200); err != nil {
+					b.Fatal(err)
 				}
-			})
-		}
+			}
+		})
 		b.Run("each", func(b *testing.B) {
 			for b.Loop() {
 				sum := uint64(0)

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"nodest/fault"
@@ -278,23 +279,38 @@ func (l loader) Parts(ctx context.Context, key, segmentID string, numbers []int)
 	return parts, err
 }
 
+// Rows implements index.Source.
+func (l loader) Rows(ctx context.Context, key string, ids []string) (rows []index.Row, err error) {
+	err = l.inBatches(ctx, key, ids, func(tx Tx, characterID string, some []string) error {
+		units, err := tx.MemoryUnits(characterID, some...)
+		for i := range units {
+			rows = append(rows, units[i].found())
+		}
+		return err
+	})
+	return rows, err
+}
+
+// Vectors implements index.Source.
+func (l loader) Vectors(ctx context.Context, key, model string, ids []string) (map[string]index.Packed, error) {
+	all := make(map[string]index.Packed, len(ids))
+	err := l.inBatches(ctx, key, ids, func(tx Tx, characterID string, some []string) error {
+		found, err := tx.UnitVectors(characterID, model, some...)
+		maps.Copy(all, found)
+		return err
+	})
+	return all, err
+}
+
 // unitsAtOnce is how many units one transaction reads.
 const unitsAtOnce = 1000
 
-// Rows implements index.Source.
-func (l loader) Rows(ctx context.Context, key string, ids []string) (rows []index.Row, err error) {
+func (l loader) inBatches(ctx context.Context, key string, ids []string, read func(tx Tx, characterID string, some []string) error) error {
 	scope := scopeOf(key)
 	for some := range slices.Chunk(ids, unitsAtOnce) {
-		err = l.store.View(ctx, scope.UserID, func(tx Tx) error {
-			units, err := tx.MemoryUnits(scope.CharacterID, some...)
-			for i := range units {
-				rows = append(rows, units[i].Row())
-			}
+		if err := l.store.View(ctx, scope.UserID, func(tx Tx) error { return read(tx, scope.CharacterID, some) }); err != nil {
 			return err
-		})
-		if err != nil {
-			return nil, err
 		}
 	}
-	return rows, nil
+	return nil
 }

@@ -84,11 +84,11 @@ func (r *ranking) measure() error {
 		c.top[i] = cmp.Or(top, 1)
 	}
 	var err error
-	if c.vector, err = r.nearest(r.q.Vector, true); err != nil {
+	if c.vector, err = r.nearest(r.q.Vector); err != nil {
 		return err
 	}
 	spread, from := c.spread, c.standsOutFrom
-	if c.spell, err = r.nearest(r.q.Spelling, false); err != nil {
+	if c.spell, err = r.nearest(r.q.Spelling); err != nil {
 		return err
 	}
 	c.spread, c.standsOutFrom = spread, from
@@ -151,12 +151,12 @@ func dayFit(days []lang.Days, at time.Time, zone *time.Location) float32 {
 // nearest scores the neighbours of a vector from 0 (the last one considered) to 1, because
 // cosines of different models have no common scale. It notes the difference of these two cosines,
 // and the value from which on a row stands out from the others; 0 = none does.
-func (r *ranking) nearest(q index.Vector, exact bool) (map[int]float32, error) {
+func (r *ranking) nearest(q index.Vector) (map[int]float32, error) {
 	r.spread, r.standsOutFrom = 0, 0
 	if len(q.Values) == 0 {
 		return nil, nil
 	}
-	found, whole, err := r.v.Near(r.ctx, q, vectorHits, exact)
+	found, whole, err := r.v.Near(r.ctx, q, vectorHits)
 	r.whole = r.whole && whole
 	if err != nil || len(found) == 0 {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"nodest/index"
 	"nodest/jobs"
 	"nodest/memory/lang"
 	"nodest/op"
@@ -54,6 +55,8 @@ type ScopeTx interface {
 	// vectors. Those that are forgotten, buried by a Tombstone or of a deleted conversation are
 	// left out, and facts that do not count. A fact that the user retired has no text.
 	MemoryUnits(characterID string, ids ...string) ([]Unit, error)
+	// UnitVectors returns the vectors of units by a model, by id; units without one are left out.
+	UnitVectors(characterID, model string, ids ...string) (map[string]index.Packed, error)
 	SegmentTx
 	// WithoutVector returns units of which the last change is after since and the content has no
 	// vector of a model, at most limit, each content once, by change.

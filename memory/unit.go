@@ -68,12 +68,18 @@ func (u *Unit) Row() index.Row {
 	if u.Layer != Fact {
 		group = sessionOf(u.Conversation, u.Session)
 	}
+	row := u.found()
+	e := row.Data.(*entry)
+	row.Group, row.Order, row.Marks, row.Attr = group, u.Order, e.marks(), uint64(e.line())
+	row.Size = entryBytes + len(u.Text) + len(u.Conversation) + len(u.Speaker) + len(u.Hash)
+	return row
+}
+
+// found returns u as a row that was read for its data.
+func (u *Unit) found() index.Row {
 	e := &entry{Unit: *u, traits: lang.TraitsOf(u.Text)}
 	e.Terms, e.Unit.Vectors = "", nil // the index has them
-	return index.Row{
-		ID: u.ID, Version: u.Version, Group: group, Order: u.Order, Terms: u.Terms, Marks: e.marks(), Vectors: u.Vectors, Attr: uint64(e.line()),
-		Data: e, Size: entryBytes + len(u.Text) + len(u.Conversation) + len(u.Speaker) + len(u.Hash),
-	}
+	return index.Row{ID: u.ID, Version: u.Version, Terms: u.Terms, Vectors: u.Vectors, Data: e}
 }
 
 func sessionOf(conversation string, session int) string {

@@ -51,6 +51,23 @@ func (t *tx) WithoutVector(characterID, model string, since int64, limit int) ([
 	}
 }
 
+// UnitVectors looks up the content of each unit and then its vector.
+func (t *tx) UnitVectors(characterID, model string, ids ...string) (map[string]index.Packed, error) {
+	found := make(map[string]index.Packed, len(ids))
+	const ofUnit = " AND v.user_id = u.user_id AND v.character_id = u.character_id AND v.hash = u.hash AND v.model = ?"
+	err := sqldb.Each(t.withCharacter(characterID), func(r *struct {
+		ID     string
+		Vector index.Packed
+	},
+	) error {
+		found[r.ID] = r.Vector
+		return nil
+	}, "SELECT u.revision_id AS id, v.vector FROM memory_texts u CROSS JOIN memory_vectors v WHERE u.user_id = ? AND u.character_id = ? AND u.revision_id IN (?)"+ofUnit+
+		" UNION ALL SELECT u.id, v.vector FROM memories u CROSS JOIN memory_vectors v WHERE u.user_id = ? AND u.character_id = ? AND u.id IN (?)"+ofUnit,
+		t.userID, characterID, ids, model, t.userID, characterID, ids, model)
+	return found, err
+}
+
 // lackingRow is a row of which the content has no vector.
 type lackingRow struct {
 	Change     int64
