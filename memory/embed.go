@@ -14,10 +14,11 @@ import (
 
 // Sizes of embedding jobs.
 const (
-	embedBatch  = 64   // contents of one call and of one transaction
-	embedText   = 4000 // code points of a content that are embedded: more than models take
-	embedFaults = 16   // calls that may fail while what is refused is looked for in a batch
-	sweepBatch  = 200  // scopes
+	embedBatch   = 64   // contents of one call and of one transaction
+	embedText    = 4000 // code points of a content that are embedded: more than models take
+	embedFaults  = 16   // calls that may fail while what is refused is looked for in a batch
+	sweepBatch   = 200  // scopes
+	compactEvery = 256  // batches
 )
 
 // embedProgress is the progress of an embedding job, in contents.
@@ -35,8 +36,13 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	b := &embedding{e: e, refused: map[string]bool{}, since: -1}
-	last, progress := "", embedProgress{}
-	for {
+	last, progress, scope := "", embedProgress{}, Scope{j.UserID, j.Subject}
+	for rounds := 0; ; rounds++ {
+		if rounds%compactEvery == 0 { // what has no vectors yet is found by its words
+			if err := s.compact(ctx, scope); err != nil {
+				return err
+			}
+		}
 		batch, err := s.nextBatch(ctx, j, b)
 		if fault.Is(err, fault.NotFound) {
 			return nil
@@ -85,6 +91,9 @@ func (s *Service) nextBatch(ctx context.Context, j *jobs.Job, b *embedding) (bat
 		return batch, err
 	}
 	b.since = version
+	if err := s.compact(ctx, Scope{j.UserID, j.Subject}); err != nil {
+		return nil, err
+	}
 	err = s.store.Update(ctx, j.UserID, func(tx Tx) error {
 		if err := read(tx); err != nil || len(batch) > 0 {
 			return err

@@ -89,6 +89,10 @@ type Changes struct {
 type SegmentTx interface {
 	// SegmentParts returns parts of a segment in the order asked; fault.NotFound if one is missing.
 	SegmentParts(characterID, segmentID string, parts ...int) ([][]byte, error)
+	// Segments returns the segments of a scope, by their ranges, and its Base.
+	Segments(characterID string) (base int64, segments []Segment, err error)
+	// CountUnits counts the rows whose last change is after from, up to to, as Gap.Units does.
+	CountUnits(characterID string, from, to int64) (int, error)
 	// Gaps returns the ranges that no segment covers, oldest first. Unless a segment ends at the
 	// version of the scope, the last gap does.
 	Gaps(characterID string) ([]Gap, error)

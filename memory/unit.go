@@ -66,22 +66,26 @@ func (u *Unit) standsFor(source string) bool {
 func (u *Unit) Row() index.Row {
 	group := "" // facts stand alone
 	if u.Layer != Fact {
-		group = u.Conversation + "\x00" + strconv.Itoa(u.Session)
+		group = sessionOf(u.Conversation, u.Session)
 	}
 	e := &entry{Unit: *u, traits: lang.TraitsOf(u.Text)}
 	e.Terms, e.Unit.Vectors = "", nil // the index has them
 	return index.Row{
-		ID: u.ID, Version: u.Version, Group: group, Order: u.Order, Terms: u.Terms, Vectors: u.Vectors,
+		ID: u.ID, Version: u.Version, Group: group, Order: u.Order, Terms: u.Terms, Marks: e.marks(), Vectors: u.Vectors, Attr: uint64(e.line()),
 		Data: e, Size: entryBytes + len(u.Text) + len(u.Conversation) + len(u.Speaker) + len(u.Hash),
 	}
 }
 
-// entryAt returns the entry of row i; nil for none.
-func entryAt(v index.View, i int) *entry {
-	if i < 0 {
-		return nil
-	}
-	e, _ := v.Data(i).(*entry)
+func sessionOf(conversation string, session int) string {
+	return groupOf(conversation) + strconv.Itoa(session)
+}
+
+// groupOf is how the names of the groups of a conversation begin: its sessions.
+func groupOf(conversation string) string { return conversation + "\x00" }
+
+// entryOf returns the entry of a row; nil for none.
+func entryOf(f index.Found) *entry {
+	e, _ := f.Data.(*entry)
 	return e
 }
 

@@ -47,14 +47,28 @@ func (t *tx) Gaps(characterID string) ([]memory.Gap, error) {
 	}
 	gaps := gapsBetween(segments, 0, at.Version)
 	for i, g := range gaps {
-		args := []any{t.userID, characterID, g.From, g.To}
-		gaps[i].Units, err = sqldb.Value[int](t, "SELECT (SELECT COUNT(*) FROM memory_texts WHERE "+inGap+") + (SELECT COUNT(*) FROM memories WHERE "+inGap+")",
-			append(args, args...)...)
-		if err != nil {
+		if gaps[i].Units, err = t.CountUnits(characterID, g.From, g.To); err != nil {
 			return nil, err
 		}
 	}
 	return gaps, nil
+}
+
+// CountUnits counts the rows of a range.
+func (t *tx) CountUnits(characterID string, from, to int64) (int, error) {
+	args := []any{t.userID, characterID, from, to}
+	return sqldb.Value[int](t.withCharacter(characterID), "SELECT (SELECT COUNT(*) FROM memory_texts WHERE "+inGap+") + (SELECT COUNT(*) FROM memories WHERE "+inGap+")",
+		append(args, args...)...)
+}
+
+// Segments lists those of a scope.
+func (t *tx) Segments(characterID string) (base int64, segments []memory.Segment, err error) {
+	at, err := t.scope(characterID)
+	if err != nil {
+		return 0, nil, err
+	}
+	segments, err = t.segments(memory.Scope{UserID: t.userID, CharacterID: characterID})
+	return at.WholeVersion, segments, err
 }
 
 type unitKeyRow struct {
