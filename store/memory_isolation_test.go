@@ -101,6 +101,18 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		}
 		return nil
 	},
+	"Segments": func(e *env, tx nodest.Tx, x fixture) error {
+		_, _, err := tx.Memory.Segments(x.character)
+		return err
+	},
+	"CountUnits": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Memory.CountUnits(x.character, 0, 100)
+		return err
+	},
+	"UnitVectors": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Memory.UnitVectors(x.character, "m", x.revision)
+		return err
+	},
 	"Gaps": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.Gaps(x.character)
 		return wantNotFound(e, err)
