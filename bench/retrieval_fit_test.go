@@ -156,7 +156,7 @@ func (q *questions) fitted(ctx context.Context, lexical bool) (all []*fitted, er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	rows := rowsLoader{}
+	rows := rowsLoader{rows: map[string][]index.Row{}}
 	for _, t := range q.talks {
 		if err := l.take(ctx, t); err != nil {
 			return nil, err
@@ -173,7 +173,7 @@ func (q *questions) fitted(ctx context.Context, lexical bool) (all []*fitted, er
 			return nil, err
 		}
 		for i := range units {
-			rows[t.character] = append(rows[t.character], units[i].Row())
+			rows.rows[t.character] = append(rows.rows[t.character], units[i].Row())
 		}
 	}
 	cache := index.NewCache(rows, 0)
@@ -202,7 +202,7 @@ func (one *question) fitted(ctx context.Context, cache *index.Cache, lexical boo
 	}
 	var hits []memory.Hit
 	err := cache.Use(ctx, one.talk.character, func(x *index.Index, _ bool) (err error) {
-		hits, err = memory.Recall(ctx, x, query)
+		hits, _, err = memory.Recall(ctx, x, query)
 		return err
 	})
 	if err != nil {
@@ -230,10 +230,13 @@ func (one *question) fitted(ctx context.Context, cache *index.Cache, lexical boo
 }
 
 // rowsLoader is a database that never changes.
-type rowsLoader map[string][]index.Row
+type rowsLoader struct {
+	index.Source // nil: there are no segments
+	rows         map[string][]index.Row
+}
 
 func (l rowsLoader) Load(_ context.Context, key string, _, _ int64) (index.Delta, error) {
-	return index.Delta{Version: 1, Rows: l[key], Whole: true}, nil
+	return index.Delta{Version: 1, Rows: l.rows[key], Whole: true}, nil
 }
 
 func climb(all []*fitted, w weights, keep func(*fitted) bool) weights {

@@ -141,7 +141,7 @@ func (e scaleEmbedder) Embed(_ context.Context, _ llm.EmbedTask, texts []string)
 func (l *library) putRandom(ctx context.Context, character string, e scaleEmbedder) error {
 	for more := true; more; {
 		err := l.db.Memory().Update(ctx, l.user, func(tx memory.Tx) error {
-			batch, err := tx.WithoutVector(character, e.ModelID(), 5000)
+			batch, err := tx.WithoutVector(character, e.ModelID(), 0, 5000)
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 // Loader reads the rows of an owner from the database.
 type Loader interface {
+	Source
 	// Load returns what has changed since a version (0 = everything), or the oldest part
 	// of it. base is the Base of the last Delta. Every change increments the version in
 	// the same transaction. It is called before every query, so it must be fast if nothing
@@ -28,6 +30,10 @@ type Delta struct {
 	Removed []string
 	Whole   bool // Rows is everything up to Version and replaces what the index had
 	More    bool // there are later changes
+	Partial bool // more rows than are held in memory are in no segment yet
+
+	// Segments are all of the owner, if Whole; Rows are those in none of them.
+	Segments []Segment
 }
 
 // Cache keeps the recently used indexes. An index holds the rows of one key and no others, so
@@ -51,17 +57,22 @@ type cached struct {
 	turn    chan struct{} // holds one token; who has it may load
 	version int64         // of index; changed and read by who has the token
 	base    int64         // the same
+	partial bool          // the same
 	index   atomic.Pointer[Index]
 }
 
-// NewCache returns a cache of at most so many bytes; 0 = 256 MB.
+// NewCache returns a cache of at most so many bytes; 0 = 64 MB.
 func NewCache(loader Loader, bytes int) *Cache {
-	budget := cmp.Or(bytes, 256<<20)
+	budget := cmp.Or(bytes, 64<<20)
 	return &Cache{
 		loader: loader, budget: budget, used: map[string]*cached{}, idle: lru.New[string, *cached](budget),
 		rest: make(chan string, maxQueued), queued: map[string]bool{},
 	}
 }
+
+// ErrReplaced is returned by a Source for a segment that is not there any more. Use then begins
+// again with the present ones.
+var ErrReplaced = errors.New("index: a segment was replaced")
 
 // Use calls use with the current index of key. One caller loads, and others with the same key
 // wait for it; if it fails or gives up, the next one continues from there. An error of the loader
@@ -75,19 +86,26 @@ func NewCache(loader Loader, bytes int) *Cache {
 func (c *Cache) Use(ctx context.Context, key string, use func(x *Index, whole bool) error) error {
 	e := c.take(key)
 	defer c.release(e)
-	whole, err := c.refresh(ctx, e)
-	if !whole {
-		c.queue(key)
+	for tries := 0; ; tries++ {
+		whole, err := c.refresh(ctx, e)
+		if !whole {
+			c.queue(key)
+		}
+		if err == nil {
+			x := e.index.Load()
+			if x == nil {
+				x = New()
+			}
+			err = use(x, whole)
+		}
+		if tries == mostTries || !errors.Is(err, ErrReplaced) {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	x := e.index.Load()
-	if x == nil {
-		x = New()
-	}
-	return use(x, whole)
 }
+
+// mostTries is how often Use begins again because a segment was replaced.
+const mostTries = 3
 
 // maxQueued is how many indexes can wait for Run. The next Use queues one that found no place.
 const maxQueued = 64
@@ -219,7 +237,7 @@ func (c *Cache) refresh(ctx context.Context, e *cached) (whole bool, err error) 
 	for {
 		more, err := c.load(ctx, e)
 		if err != nil || !more {
-			return err == nil, err
+			return err == nil && !e.partial, err
 		}
 		if patience.Err() != nil {
 			return false, nil
@@ -238,11 +256,19 @@ func (c *Cache) load(ctx context.Context, e *cached) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	ctx = context.WithoutCancel(ctx)
 	if x == nil || delta.Whole {
-		x = New()
+		if x, err = open(ctx, c.loader, e.key, delta.Segments, x); err != nil {
+			return false, fmt.Errorf("open the index of %s: %w", e.key, err)
+		}
+		e.partial = delta.Partial
 	}
 	if len(delta.Rows)+len(delta.Removed) > 0 {
-		if err := x.Apply(context.WithoutCancel(ctx), delta.Rows, delta.Removed); err != nil {
+		err := x.supersede(ctx, delta.Rows, delta.Removed)
+		if err == nil {
+			err = x.Apply(ctx, delta.Rows, delta.Removed)
+		}
+		if err != nil {
 			e.index.Store(nil) // it may be half done: the next one loads everything
 			return false, fmt.Errorf("load the index of %s: %w", e.key, err)
 		}

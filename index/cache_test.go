@@ -15,8 +15,12 @@ import (
 	"nodest/index"
 )
 
+// unsegmented is the part of a database that has no segments.
+type unsegmented struct{ index.Source }
+
 // table is a database of rows by owner.
 type table struct {
+	unsegmented
 	mu      sync.Mutex
 	owners  map[string]*owner
 	loads   atomic.Int64
@@ -232,6 +236,7 @@ func TestAnIndexInUseIsNotEvicted(t *testing.T) {
 
 // parts is a database that gives its rows in parts.
 type parts struct {
+	unsegmented
 	rows   []index.Row
 	size   int
 	loaded int         // rows, in all

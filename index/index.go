@@ -14,11 +14,16 @@ import (
 // Row is what an index knows of one row of its owner.
 type Row struct {
 	ID      string
-	Version int64  // a row replaces one of the same id unless it is older
-	Group   string // rows of a group are neighbours: a session, a document; empty = it stands alone
-	Order   int64  // place in the group
-	Terms   string // from Join
+	Version int64    // a row replaces one of the same id unless it is older
+	Group   string   // rows of a group are neighbours: a session, a document; empty = it stands alone
+	Order   int64    // place in the group
+	Terms   string   // from Join
+	Marks   []string // further keys by which Marked finds the row; they do not count as terms
 	Vectors []Kept
+
+	// Attr is what a ranking needs to know of every row. Its upper half, as a signed number, is
+	// stored in less space if neighbours have similar ones.
+	Attr uint64
 
 	// Data is returned with the row. Size is its size in bytes.
 	Data any
@@ -37,9 +42,14 @@ type Vector struct {
 	Values []float32
 }
 
-// Index is a search index of the rows of one owner. It is safe for concurrent use.
+// Index is a search index of the rows of one owner: those in memory, and stored segments. It is
+// safe for concurrent use.
 type Index struct {
 	mu      sync.RWMutex
+	stored  []*stored
+	base    int // number of the first row in memory
+	source  Source
+	key     string  // for source
 	docs    []doc   // by ordinal, with gaps where rows were removed
 	places  []place // likewise
 	byID    map[string]int32
@@ -48,6 +58,7 @@ type Index struct {
 	vocab   map[string]int32
 	terms   []term
 	pairs   map[rune][]int32 // terms of two characters by each of them
+	marks   map[string][]int32
 	vectors spaces
 	removed int // gaps in docs
 	length  int // terms of all rows
@@ -59,7 +70,9 @@ type doc struct {
 	id      string
 	version int64
 	order   int64
+	attr    uint64
 	terms   []int32
+	marks   []string
 	data    any
 	size    int
 }
@@ -87,7 +100,7 @@ func (x *Index) reset(rows int) {
 	x.groups, x.numbers = map[string]*group{}, 0
 	x.vocab = make(map[string]int32, rows)
 	x.terms, x.removed, x.length, x.grouped, x.size = nil, 0, 0, 0, 0
-	x.pairs = map[rune][]int32{}
+	x.pairs, x.marks = map[rune][]int32{}, map[string][]int32{}
 }
 
 // Sizes, in bytes, of a row, a distinct term of a row and a term of the vocabulary besides
@@ -98,13 +111,18 @@ const (
 	tokenBytes   = 4
 	termBytes    = 110
 	vectorBytes  = 260
+	markBytes    = 80
 )
 
 // Bytes estimates the size of the index.
 func (x *Index) Bytes() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.size + x.vectors.bytes
+	size := x.size + x.vectors.bytes
+	for _, s := range x.stored {
+		size += s.Bytes()
+	}
+	return size
 }
 
 // Apply removes rows and then adds others, atomically for readers. A newer version of a row
@@ -151,8 +169,12 @@ func (x *Index) add(row *Row, changed map[*group]bool) {
 	n := int32(len(x.docs))
 	last := len(g.docs) - 1
 	changed[g] = changed[g] || last >= 0 && x.docs[g.docs[last]].order >= row.Order
-	d := doc{id: row.ID, version: row.Version, order: row.Order, data: row.Data, size: rowBytes + len(row.ID) + row.Size}
+	d := doc{id: row.ID, version: row.Version, order: row.Order, attr: row.Attr, marks: row.Marks, data: row.Data, size: rowBytes + len(row.ID) + row.Size}
 	d.terms = x.post(n, row.Terms)
+	for _, m := range row.Marks {
+		x.marks[m] = append(x.marks[m], n)
+		x.size += markBytes + len(m)
+	}
 	g.docs = append(g.docs, n)
 	d.size += len(d.terms) * (tokenBytes + postingBytes)
 	x.docs, x.places = append(x.docs, d), append(x.places, place{group: g})
@@ -296,7 +318,7 @@ func (x *Index) compact() {
 		if g == nil {
 			continue
 		}
-		row := Row{ID: d.id, Version: d.version, Group: g.name, Order: d.order, Data: d.data}
+		row := Row{ID: d.id, Version: d.version, Group: g.name, Order: d.order, Attr: d.attr, Marks: d.marks, Data: d.data}
 		words := make([]string, len(d.terms))
 		for j, t := range d.terms {
 			words[j] = terms[t].text
@@ -308,8 +330,17 @@ func (x *Index) compact() {
 	x.arrange(changed)
 }
 
+// rows returns how many rows there are, stored ones included.
+func (x *Index) rows() int {
+	n := len(x.byID)
+	for _, s := range x.stored {
+		n += s.Rows - s.stale.count
+	}
+	return n
+}
+
 func (x *Index) idf(rows int) float32 {
-	n := float64(len(x.byID))
+	n := float64(max(rows, x.rows()))
 	return float32(math.Log(1 + (n-float64(rows)+0.5)/(float64(rows)+0.5)))
 }
 
@@ -320,7 +351,7 @@ const usual = 1000
 // rarity of a term that is in so many rows, at most 1. Unlike idf it means the same in indexes
 // of all sizes.
 func (x *Index) rarity(rows int) float32 {
-	n := float64(len(x.byID) + usual)
+	n := float64(x.rows() + usual)
 	of := func(rows float64) float64 { return math.Log(1 + (n-rows+0.5)/(rows+0.5)) }
 	return float32(of(float64(max(1, rows))) / of(1))
 }

@@ -27,7 +27,7 @@ func filled(t testing.TB, rows ...index.Row) *index.Index {
 }
 
 // ranked returns the ids with a score above 0, the best first.
-func ranked(x *index.Index, query string, column func(*index.Match) []float32) []string {
+func ranked(x *index.Index, query string, column func(*index.Score) float32) []string {
 	type scored struct {
 		id    string
 		score float32
@@ -38,9 +38,9 @@ func ranked(x *index.Index, query string, column func(*index.Match) []float32) [
 		for _, t := range index.Terms(query) {
 			terms = append(terms, index.Term{Text: t, Weight: 1})
 		}
-		for i, s := range column(match(v, terms)) {
-			if d := v.Data(i); d != nil && s > 0 {
-				found = append(found, scored{d.(string), s})
+		for i, s := range match(v, terms).Scores {
+			if d := v.Held(i); d != nil && column(&s) > 0 {
+				found = append(found, scored{d.(string), column(&s)})
 			}
 		}
 		return nil
@@ -58,9 +58,10 @@ func ranked(x *index.Index, query string, column func(*index.Match) []float32) [
 	return ids
 }
 
-func own(m *index.Match) []float32   { return m.Row }
-func next(m *index.Match) []float32  { return m.Near }
-func group(m *index.Match) []float32 { return m.Group }
+func own(s *index.Score) float32     { return s.Row }
+func next(s *index.Score) float32    { return s.Near }
+func group(s *index.Score) float32   { return s.Group }
+func covered(s *index.Score) float32 { return s.Covered }
 
 func TestWordsFindRows(t *testing.T) {
 	x := filled(t,
@@ -154,7 +155,7 @@ func TestChangesLeadToTheSameIndex(t *testing.T) {
 		left = append(left, n)
 	}
 	fresh := filled(t, left...)
-	for _, column := range []func(*index.Match) []float32{own, next, group, func(m *index.Match) []float32 { return m.Covered }} {
+	for _, column := range []func(*index.Score) float32{own, next, group, covered} {
 		if a, b := scores(x, "tea 月亮 cat", column), scores(fresh, "tea 月亮 cat", column); !equal(a, b) {
 			t.Errorf("scores differ:\n%v\n%v", a, b)
 		}
@@ -176,16 +177,16 @@ func equal(a, b map[string]float32) bool {
 	return len(a) == len(b)
 }
 
-func scores(x *index.Index, query string, column func(*index.Match) []float32) map[string]float32 {
+func scores(x *index.Index, query string, column func(*index.Score) float32) map[string]float32 {
 	found := map[string]float32{}
 	_ = x.View(func(v index.View) error {
 		var terms []index.Term
 		for _, t := range index.Terms(query) {
 			terms = append(terms, index.Term{Text: t, Weight: 1})
 		}
-		for i, s := range column(match(v, terms)) {
-			if d := v.Data(i); d != nil && s > 0 {
-				found[d.(string)] = s
+		for i, s := range match(v, terms).Scores {
+			if d := v.Held(i); d != nil && column(&s) > 0 {
+				found[d.(string)] = column(&s)
 			}
 		}
 		return nil
@@ -196,9 +197,9 @@ func scores(x *index.Index, query string, column func(*index.Match) []float32) m
 func nearest(t *testing.T, x *index.Index) (ids []string) {
 	t.Helper()
 	err := x.View(func(v index.View) error {
-		near, err := v.Near(t.Context(), index.Vector{"m", []float32{1, 0.5, 0}}, 1000)
+		near, _, err := v.Near(t.Context(), index.Vector{"m", []float32{1, 0.5, 0}}, 1000)
 		for _, n := range near {
-			d := v.Data(n.Row)
+			d := v.Held(n.Row)
 			ids = append(ids, d.(string))
 		}
 		return err
@@ -223,7 +224,7 @@ func TestVectorsOfDifferentModelsOrLengthsAreNotCompared(t *testing.T) {
 		{index.Vector{"n", []float32{1, 0}}, 0}, {index.Vector{"unknown", []float32{1, 0}}, 0}, {index.Vector{"m", []float32{0, 0}}, 0}, {index.Vector{}, 0},
 	} {
 		_ = x.View(func(v index.View) error {
-			near, err := v.Near(t.Context(), q.vector, 100)
+			near, _, err := v.Near(t.Context(), q.vector, 100)
 			if err != nil || len(near) != q.want {
 				t.Errorf("%v: %v %v, want %d", q.vector, near, err, q.want)
 			}
@@ -300,7 +301,7 @@ func BenchmarkNear10000(b *testing.B) {
 		b.Run(fmt.Sprint("dim=", dim), func(b *testing.B) {
 			for b.Loop() {
 				_ = x.View(func(v index.View) error {
-					_, err := v.Near(context.Background(), question, 200)
+					_, _, err := v.Near(context.Background(), question, 200)
 					return err
 				})
 			}
@@ -311,7 +312,9 @@ func BenchmarkNear10000(b *testing.B) {
 // match scores all rows.
 func match(v index.View, query []index.Term) *index.Match {
 	var m index.Match
-	v.Match(query, &m)
+	if err := v.Match(context.Background(), query, &m); err != nil {
+		panic(err)
+	}
 	return &m
 }
 

@@ -1,5 +1,11 @@
 package index
 
+import (
+	"context"
+
+	"nodest/index/segment"
+)
+
 // The constants of BM25.
 const (
 	saturation = 1.2
@@ -16,24 +22,33 @@ type Term struct {
 	Extra    bool    // nothing is missing in a row without it: it counts for neither Weight nor Asked
 }
 
-// Match is how well each row fits a query, by row number.
+// Match is how well each row fits a query.
 type Match struct {
-	Row     []float32 // BM25 of the row alone
-	Near    []float32 // BM25 of the row with one neighbour on each side
-	Around  []float32 // BM25 of the row with three on each side
-	Group   []float32 // BM25 of the row's whole group; of a row that stands alone, its own
-	Covered []float32 // share of the query's weight whose terms are in the row, 0 to 1
-	Spanned []float32 // likewise in the row and its next neighbours
-	Weight  float32   // of all terms of the query together
-	Rarest  float32   // weight of a term that is in one row only
+	Scores []Score // by row number
+	Weight float32 // of all terms of the query together
+	Rarest float32 // weight of a term that is in one row only
+	Asked  float32 // the Evidence of the whole query
+
+	memory   []Score
+	groups   []float32
+	postings []posting
+	touched  []int32
+}
+
+// Score is how well a row fits a query.
+type Score struct {
+	Row     float32 // BM25 of the row alone
+	Near    float32 // BM25 of the row with one neighbour on each side
+	Around  float32 // BM25 of the row with three on each side
+	Group   float32 // BM25 of the row's whole group; of a row that stands alone, its own
+	Covered float32 // share of the query's weight whose terms are in the row, 0 to 1
+	Spanned float32 // likewise in the row and its next neighbours
 
 	// Evidence is the sum, over the terms in the row, of Term.Evidence times their rarity,
-	// which is 1 for a term that is in one row. Asked is that of the whole query.
-	Evidence []float32
-	Asked    float32
+	// which is 1 for a term that is in one row.
+	Evidence float32
 
-	memory  []float32 // of the columns
-	touched []int32
+	inNear, inAround uint16 // of the present term: how often it is in these windows
 }
 
 const (
@@ -41,36 +56,52 @@ const (
 	aroundReach = 3
 )
 
+// mostSpread is how many rows an index has in which rows get the score of their group even if
+// nothing around them has a term of the query.
+const mostSpread = 20_000
+
 // Match scores all rows into m, reusing its memory. A repeated term of the query counts once.
-func (v View) Match(query []Term, m *Match) {
+func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 	s := newScorer(v.x, m)
-	if len(v.x.byID) == 0 {
-		return
+	if v.x.rows() == 0 {
+		return nil
+	}
+	keys := make([]string, len(query))
+	for i, q := range query {
+		keys[i] = segment.Key(q.Text)
+	}
+	lists, err := v.x.lists(ctx, keys)
+	if err != nil {
+		return err
 	}
 	seen := make(map[string]bool, len(query))
 	m.Rarest = v.x.idf(1)
-	for _, q := range query {
+	for i, q := range query {
 		if seen[q.Text] {
 			continue
 		}
 		seen[q.Text] = true
-		t := v.x.term(q.Text)
-		idf, proof := v.x.idf(t.rows)*q.Weight, v.x.rarity(t.rows)*q.Evidence
-		if !q.Extra {
-			m.Weight += idf
-			m.Asked += proof
+		held := v.x.term(q.Text)
+		rows := held.rows
+		for _, l := range lists[keys[i]] {
+			rows += l.rows
 		}
-		if t.rows > 0 {
-			s.term(t, idf, proof, q.Extra)
+		s.weigh(q, rows)
+		if held.rows > 0 {
+			s.held(held)
+		}
+		for _, l := range lists[keys[i]] {
+			s.stored(l)
 		}
 	}
 	s.spreadGroups()
 	if m.Weight > 0 {
-		for i := range m.Covered {
-			m.Covered[i] /= m.Weight
-			m.Spanned[i] /= m.Weight
+		for i := range m.Scores {
+			m.Scores[i].Covered /= m.Weight
+			m.Scores[i].Spanned /= m.Weight
 		}
 	}
+	return nil
 }
 
 // scorer adds up the terms of one query.
@@ -79,96 +110,231 @@ type scorer struct {
 	m *Match
 
 	row, near, around, group falloff
-	groups                   []float32 // scores, by number
+	groups                   []float32 // scores: those in memory by number, then those of segments
 
-	// Of the present term: how often it is in the windows around rows, and in groups.
-	inNear, inAround, inGroup []float32
-	touched                   []int32  // rows with it in their wider window
-	hit                       []*group // with it
+	// Of the present term.
+	weight, covers, proof float32
+	inGroup               []float32 // how often it is in groups in memory
+	hit                   []*group  // with it
 }
 
 // newScorer clears m and makes it as long as the index.
 func newScorer(x *Index, m *Match) *scorer {
-	n, groups := len(x.docs), int(x.numbers)
-	if need := 9*n + 2*groups; cap(m.memory) < need {
-		m.memory = make([]float32, need+need/8)
+	n, length, grouped, groups, all := x.base+len(x.docs), x.length, x.grouped, len(x.groups), int(x.numbers)
+	for _, s := range x.stored {
+		length += s.Terms(0, s.Rows)
+		grouped += s.Terms(s.Lone, s.Rows)
+		groups += len(s.Groups)
+		all += len(s.Groups)
 	}
-	rest := m.memory[:9*n+2*groups]
-	clear(rest)
-	part := func(n int) []float32 {
-		out := rest[:n:n]
-		rest = rest[n:]
-		return out
+	if cap(m.memory) < n {
+		m.memory = make([]Score, n+n/8)
 	}
-	*m = Match{
-		Row: part(n), Near: part(n), Around: part(n), Group: part(n), Covered: part(n), Spanned: part(n), Evidence: part(n),
-		memory: m.memory, touched: m.touched,
+	if need := all + int(x.numbers); cap(m.groups) < need {
+		m.groups = make([]float32, need+need/8)
 	}
-	average := max(1, float32(x.length)/float32(max(1, len(x.byID))))
+	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:all+int(x.numbers)], postings: m.postings, touched: m.touched}
+	clear(m.Scores)
+	clear(m.groups)
+	average := max(1, float32(length)/float32(max(1, x.rows())))
 	return &scorer{
 		x: x, m: m,
 		row: falloffOf(average), near: falloffOf(average * (2*nearReach + 1)), around: falloffOf(average * (2*aroundReach + 1)),
-		group:  falloffOf(max(1, float32(x.grouped)/float32(max(1, len(x.groups))))),
-		inNear: part(n), inAround: part(n), inGroup: part(groups), groups: part(groups), touched: m.touched[:0],
+		group:  falloffOf(max(1, float32(grouped)/float32(max(1, groups)))),
+		groups: m.groups[:all], inGroup: m.groups[all:],
 	}
 }
 
-func (s *scorer) term(t *term, idf, proof float32, extra bool) {
-	m, weight := s.m, idf*(saturation+1)
-	if extra {
-		idf = 0 // of what is covered
+// weigh begins a term of the query that is in so many rows.
+func (s *scorer) weigh(q Term, rows int) {
+	idf := s.x.idf(rows) * q.Weight
+	s.weight, s.covers, s.proof = idf*(saturation+1), idf, s.x.rarity(rows)*q.Evidence
+	if q.Extra {
+		s.covers = 0
+		return
 	}
+	s.m.Weight += idf
+	s.m.Asked += s.proof
+}
+
+// own adds the present term to a row that has it.
+func (s *scorer) own(to *Score, count uint32, length int32) {
+	to.Row += s.weight * s.row.of(float32(count), length)
+	to.Covered += s.covers
+	to.Evidence += s.proof
+}
+
+// held adds the present term to the rows in memory.
+func (s *scorer) held(t *term) {
+	scores, touched := s.m.Scores[s.x.base:], s.m.touched[:0]
 	for _, p := range t.postings {
 		at := &s.x.places[p.doc]
 		g := at.group
 		if g == nil {
 			continue
 		}
-		count := float32(p.count)
-		m.Row[p.doc] += weight * s.row.of(count, at.own)
-		m.Covered[p.doc] += idf
-		m.Evidence[p.doc] += proof
+		s.own(&scores[p.doc], uint32(p.count), at.own)
+		count := uint16(min(p.count, 1<<12))
 		for _, n := range at.window(aroundReach) {
-			if s.inAround[n] == 0 {
-				s.touched = append(s.touched, n)
+			if scores[n].inAround == 0 {
+				touched = append(touched, n)
 			}
-			s.inAround[n] += count
+			scores[n].inAround += count
 		}
 		for _, n := range at.window(nearReach) {
-			s.inNear[n] += count
+			scores[n].inNear += count
 		}
 		if g.number >= 0 {
 			if s.inGroup[g.number] == 0 {
 				s.hit = append(s.hit, g)
 			}
-			s.inGroup[g.number] += count
+			s.inGroup[g.number] += float32(p.count)
 		}
 	}
-	for _, n := range s.touched {
-		at := &s.x.places[n]
-		m.Around[n] += weight * s.around.of(s.inAround[n], at.around)
-		s.inAround[n] = 0
-		if count := s.inNear[n]; count > 0 {
-			m.Near[n] += weight * s.near.of(count, at.near)
-			m.Spanned[n] += idf
-			s.inNear[n] = 0
+	for _, n := range touched {
+		at, to := &s.x.places[n], &scores[n]
+		to.Around += s.weight * s.around.of(float32(to.inAround), at.around)
+		if to.inNear > 0 {
+			to.Near += s.weight * s.near.of(float32(to.inNear), at.near)
+			to.Spanned += s.covers
 		}
+		to.inNear, to.inAround = 0, 0
 	}
 	for _, g := range s.hit {
-		s.groups[g.number] += weight * s.group.of(s.inGroup[g.number], g.length)
+		s.groups[g.number] += s.weight * s.group.of(s.inGroup[g.number], g.length)
 		s.inGroup[g.number] = 0
 	}
-	m.touched, s.touched, s.hit = s.touched, s.touched[:0], s.hit[:0]
+	s.m.touched, s.hit = touched, s.hit[:0]
 }
 
+// stored adds the present term to the rows of a segment.
+func (s *scorer) stored(l list) {
+	all := s.m.postings[:0]
+	l.postings.Each(func(row int, count uint32) {
+		if row < l.in.Rows && !l.in.stale.has(row) {
+			all = append(all, posting{int32(row), int32(min(count, 1<<12))})
+		}
+	})
+	s.m.postings = all
+	scores := s.m.Scores[l.in.from : l.in.from+l.in.Rows]
+	for ; len(all) > 0 && int(all[0].doc) < l.in.Lone; all = all[1:] {
+		n, count := int(all[0].doc), float32(all[0].count)
+		to, length := &scores[n], int32(l.in.Terms(n, n+1))
+		s.own(to, uint32(count), length)
+		to.Near += s.weight * s.near.of(count, length)
+		to.Around += s.weight * s.around.of(count, length)
+		to.Spanned += s.covers
+	}
+	groups := s.groupsOf(l.in)
+	for g := 0; len(all) > 0; g++ {
+		if g += l.in.GroupAfter(g, int(all[0].doc)); g >= len(l.in.Groups) {
+			return
+		}
+		in := &l.in.Groups[g]
+		n, count := 0, float32(0)
+		for n < len(all) && int(all[n].doc) < in.End {
+			count += float32(all[n].count)
+			n++
+		}
+		groups[g] += s.weight * s.group.of(count, int32(l.in.Terms(in.First, in.End)))
+		s.windows(l.in, in, all[:n], scores)
+		all = all[n:]
+	}
+}
+
+// groupsOf returns the scores of the groups of a segment.
+func (s *scorer) groupsOf(in *stored) []float32 {
+	at := int(s.x.numbers)
+	for _, one := range s.x.stored {
+		if one == in {
+			return s.groups[at : at+len(in.Groups)]
+		}
+		at += len(one.Groups)
+	}
+	return nil
+}
+
+// windows adds the present term, with its postings in a group, to the rows of the group that
+// have it in their windows.
+func (s *scorer) windows(in *stored, g *segment.Group, all []posting, scores []Score) {
+	for _, p := range all {
+		s.own(&scores[p.doc], uint32(p.count), int32(in.Terms(int(p.doc), int(p.doc)+1)))
+	}
+	near, around := window{all: all, reach: nearReach}, window{all: all, reach: aroundReach}
+	for n := g.First; n < g.End; n++ {
+		count := around.at(n)
+		if count == 0 {
+			next := around.next()
+			if next < 0 {
+				return
+			}
+			n = max(n, next-aroundReach-1) // the loop adds one
+			continue
+		}
+		to := &scores[n]
+		to.Around += s.weight * s.around.of(float32(count), int32(in.Terms(max(g.First, n-aroundReach), min(g.End, n+aroundReach+1))))
+		if count := near.at(n); count > 0 {
+			to.Near += s.weight * s.near.of(float32(count), int32(in.Terms(max(g.First, n-nearReach), min(g.End, n+nearReach+1))))
+			to.Spanned += s.covers
+		}
+	}
+}
+
+// window sums the counts of postings within reach of a row that only goes forward.
+type window struct {
+	all      []posting
+	from, to int // in all
+	sum      int32
+	reach    int
+}
+
+func (w *window) at(n int) int32 {
+	for w.to < len(w.all) && int(w.all[w.to].doc) <= n+w.reach {
+		w.sum += w.all[w.to].count
+		w.to++
+	}
+	for w.from < w.to && int(w.all[w.from].doc) < n-w.reach {
+		w.sum -= w.all[w.from].count
+		w.from++
+	}
+	return w.sum
+}
+
+// next returns the next row that the window has not reached yet; -1 = there is none.
+func (w *window) next() int {
+	if w.to == len(w.all) {
+		return -1
+	}
+	return int(w.all[w.to].doc)
+}
+
+// spreadGroups gives rows the scores of their groups.
 func (s *scorer) spreadGroups() {
-	for n := range s.m.Group {
+	all := s.x.rows() <= mostSpread
+	held := s.m.Scores[s.x.base:]
+	for n := range held {
 		switch g := s.x.places[n].group; {
 		case g == nil:
 		case g.number < 0:
-			s.m.Group[n] = s.m.Row[n]
-		default:
-			s.m.Group[n] = s.groups[g.number]
+			held[n].Group = held[n].Row
+		case all || held[n].Around > 0:
+			held[n].Group = s.groups[g.number]
+		}
+	}
+	for _, in := range s.x.stored {
+		scores, groups := s.m.Scores[in.from:in.from+in.Rows], s.groupsOf(in)
+		for n := range scores[:in.Lone] {
+			scores[n].Group = scores[n].Row
+		}
+		for i, g := range in.Groups {
+			if groups[i] == 0 {
+				continue
+			}
+			for n := g.First; n < g.End; n++ {
+				if all || scores[n].Around > 0 {
+					scores[n].Group = groups[i]
+				}
+			}
 		}
 	}
 }

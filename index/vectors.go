@@ -61,7 +61,7 @@ func sketchLen(dim int) int { return min(dim, max(128, min(256, dim/4))) }
 
 type spaces struct {
 	db    *chromem.DB
-	of    map[space]*collection
+	in    map[space]*collection
 	bytes int
 	room  []float32 // for sketches that lie together, as a scan likes it
 }
@@ -134,18 +134,18 @@ func (s *spaces) add(ctx context.Context, row *Row) error {
 }
 
 func (s *spaces) collection(sp space) (*collection, error) {
-	if c := s.of[sp]; c != nil {
+	if c := s.in[sp]; c != nil {
 		return c, nil
 	}
 	if s.db == nil {
-		s.db, s.of = chromem.NewDB(), map[space]*collection{}
+		s.db, s.in = chromem.NewDB(), map[space]*collection{}
 	}
 	c, err := s.db.CreateCollection(sp.name(), nil, refuse)
 	if err != nil {
 		return nil, fmt.Errorf("index: vectors of %s: %w", sp.model, err)
 	}
-	s.of[sp] = &collection{Collection: c, slots: map[string]int32{}}
-	return s.of[sp], nil
+	s.in[sp] = &collection{Collection: c, slots: map[string]int32{}}
+	return s.in[sp], nil
 }
 
 // bytesOf is the size of a vector and its sketch.
@@ -160,7 +160,7 @@ func refuse(context.Context, string) ([]float32, error) {
 
 // remove removes the vectors of a row, and empty spaces.
 func (s *spaces) remove(ctx context.Context, id string) error {
-	for sp, c := range s.of {
+	for sp, c := range s.in {
 		slot, ok := c.slots[id]
 		if !ok {
 			continue
@@ -177,7 +177,7 @@ func (s *spaces) remove(ctx context.Context, id string) error {
 		if err := s.db.DeleteCollection(sp.name()); err != nil {
 			return fmt.Errorf("index: drop the vectors of %s: %w", sp.model, err)
 		}
-		delete(s.of, sp)
+		delete(s.in, sp)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ type neighbour struct {
 
 // near returns at most n rows of v's space by cosine, nearest first.
 func (s *spaces) near(ctx context.Context, v Vector, n int) ([]neighbour, error) {
-	c := s.of[v.space()]
+	c := s.in[v.space()]
 	if c == nil || n <= 0 || !v.directed() {
 		return nil, nil
 	}
@@ -216,17 +216,12 @@ func (s *spaces) near(ctx context.Context, v Vector, n int) ([]neighbour, error)
 	return near[:min(n, len(near))], nil
 }
 
-// cosine is that of two rows, if both have vectors in a space.
-func (s *spaces) cosine(a, b string, sp space) (cosine float32, ok bool) {
-	c := s.of[sp]
-	if c == nil {
-		return 0, false
+// of returns the vectors of a row.
+func (s *spaces) of(id string) (vectors []Kept) {
+	for sp, c := range s.in {
+		if slot, ok := c.slots[id]; ok {
+			vectors = append(vectors, Kept{sp.model, c.wholes[slot].packed})
+		}
 	}
-	at, isThere := c.slots[a]
-	beside, areThere := c.slots[b]
-	if !isThere || !areThere {
-		return 0, false
-	}
-	of, with := &c.wholes[at], &c.wholes[beside]
-	return float32(of.packed.product(with.packed)) * of.scale * with.scale, true
+	return vectors
 }

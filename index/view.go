@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"nodest/index/segment"
 )
 
 // View is what a ranking sees of an index. Rows are numbered from 0 to Slots-1, with gaps. It
 // is valid only inside the function that it was passed to.
 type View struct{ x *Index }
 
-// View calls rank with the current rows. Changes wait until it returns, so it must not block.
+// View calls rank with the current rows. Changes wait until it returns.
 func (x *Index) View(rank func(View) error) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -18,46 +20,118 @@ func (x *Index) View(rank func(View) error) error {
 }
 
 // Slots returns one more than the highest number of a row.
-func (v View) Slots() int { return len(v.x.docs) }
+func (v View) Slots() int { return v.x.base + len(v.x.docs) }
 
-// Data returns the data of row n; nil in a gap.
-func (v View) Data(n int) any { return v.x.docs[n].data }
+// Held returns the data of row n if the row is in memory.
+func (v View) Held(n int) any {
+	if n < v.x.base {
+		return nil
+	}
+	return v.x.docs[n-v.x.base].data
+}
+
+// Attr returns the attribute of row n; there is none for a gap.
+func (v View) Attr(n int) (attr uint64, ok bool) {
+	s, local := v.x.at(n)
+	if s != nil {
+		return s.Attrs[local], !s.stale.has(local)
+	}
+	return v.x.docs[local].attr, v.x.places[local].group != nil
+}
+
+// Each calls f for all rows, by number, with their Neighbour(n, -1).
+func (v View) Each(f func(n, before int, attr uint64)) {
+	for _, s := range v.x.stored {
+		g := 0
+		for i, a := range s.Attrs {
+			before := -1
+			if i >= s.Lone {
+				for s.Groups[g].End <= i {
+					g++
+				}
+				if i > s.Groups[g].First && !s.stale.has(i-1) {
+					before = s.from + i - 1
+				}
+			}
+			if !s.stale.has(i) {
+				f(s.from+i, before, a)
+			}
+		}
+	}
+	v.eachHeld(func(n int, attr uint64) { f(n, v.Neighbour(n, -1), attr) })
+}
+
+// EachAlone calls f for the rows that stand alone.
+func (v View) EachAlone(f func(n int, attr uint64)) {
+	for _, s := range v.x.stored {
+		for i, a := range s.Attrs[:s.Lone] {
+			if !s.stale.has(i) {
+				f(s.from+i, a)
+			}
+		}
+	}
+	v.eachHeld(func(n int, attr uint64) {
+		if v.x.places[n-v.x.base].group.number < 0 {
+			f(n, attr)
+		}
+	})
+}
+
+func (v View) eachHeld(f func(n int, attr uint64)) {
+	for i := range v.x.docs {
+		if v.x.places[i].group != nil {
+			f(v.x.base+i, v.x.docs[i].attr)
+		}
+	}
+}
+
+// Group returns the name of the group of row n; empty = it stands alone.
+func (v View) Group(n int) string {
+	s, local := v.x.at(n)
+	if s == nil {
+		return v.x.places[local].group.name
+	}
+	if g := s.GroupOf(local); g != nil {
+		return g.Name
+	}
+	return ""
+}
 
 // Length returns how many terms row n has.
-func (v View) Length(n int) int { return int(v.x.places[n].own) }
-
-// Number returns the number of the row with an id, or -1.
-func (v View) Number(id string) int {
-	if n, ok := v.x.byID[id]; ok {
-		return int(n)
+func (v View) Length(n int) int {
+	s, local := v.x.at(n)
+	if s == nil {
+		return int(v.x.places[local].own)
 	}
-	return -1
+	return s.Terms(local, local+1)
 }
 
 // Neighbour returns the row steps after row n in its group (before it, if negative), or -1.
+// Rows in memory and those of each segment have neighbours of their own.
 func (v View) Neighbour(n, steps int) int {
-	p := &v.x.places[n]
+	s, local := v.x.at(n)
+	if s != nil {
+		g := s.GroupOf(local)
+		if at := local + steps; g != nil && at >= g.First && at < g.End && !s.stale.has(at) {
+			return s.from + at
+		}
+		return -1
+	}
+	p := &v.x.places[local]
 	if at := int(p.at) + steps; p.group != nil && at >= 0 && at < len(p.group.docs) {
-		return int(p.group.docs[at])
+		return v.x.base + int(p.group.docs[at])
 	}
 	return -1
 }
 
-// Words returns the terms of row n, with repetitions.
-func (v View) Words(n int) []string {
+// words returns the terms of a row in memory, with repetitions.
+func (v View) words(n int) []string {
 	terms := v.x.docs[n].terms
 	words := make([]string, len(terms))
 	for i, t := range terms {
 		words[i] = v.x.terms[t].text
 	}
 	return words
-}
-
-// Distinct returns the sorted numbers of the distinct terms of row n.
-func (v View) Distinct(n int) []int32 {
-	terms := slices.Clone(v.x.docs[n].terms)
-	slices.Sort(terms)
-	return slices.Compact(terms)
 }
 
 // Overlap returns how many terms two sorted lists have in common, and how many both have
@@ -76,42 +150,83 @@ func Overlap[T cmp.Ordered](a, b []T) (both, all int) {
 	return both, len(a) + len(b) - both
 }
 
+// Holding is the rows that have a term, and its rarity: 1 for a term that is in one row.
+type Holding struct {
+	Rows   []int
+	Rarity float32
+}
+
+// Having returns the rows that have each of some terms. A term in more than limit rows has
+// none; a single character of a script without spaces counts with all pairs that have it.
+func (v View) Having(ctx context.Context, terms []string, limit int) (map[string]Holding, error) {
+	keys := make([]string, len(terms))
+	for i, t := range terms {
+		keys[i] = segment.Key(t)
+	}
+	lists, err := v.x.lists(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]Holding, len(terms))
+	for i, text := range terms {
+		t := v.x.term(text)
+		rows := t.rows
+		for _, l := range lists[keys[i]] {
+			rows += l.rows
+		}
+		if rows == 0 || rows > limit {
+			continue
+		}
+		h := Holding{Rows: storedRows(nil, lists[keys[i]]), Rarity: v.x.rarity(rows)}
+		for _, p := range t.postings {
+			if v.x.places[p.doc].group != nil {
+				h.Rows = append(h.Rows, v.x.base+int(p.doc))
+			}
+		}
+		found[text] = h
+	}
+	return found, nil
+}
+
+// storedRows appends the rows of lists in segments.
+func storedRows(rows []int, lists []list) []int {
+	for _, l := range lists {
+		l.postings.Each(func(row int, _ uint32) {
+			if row < l.in.Rows && !l.in.stale.has(row) {
+				rows = append(rows, l.in.from+row)
+			}
+		})
+	}
+	return rows
+}
+
+// Marked returns the rows that have each of some marks.
+func (v View) Marked(ctx context.Context, marks []string) (map[string][]int, error) {
+	keys := make([]string, len(marks))
+	for i, m := range marks {
+		keys[i] = segment.MarkKey(m)
+	}
+	lists, err := v.x.lists(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string][]int, len(marks))
+	for i, m := range marks {
+		rows := storedRows(nil, lists[keys[i]])
+		for _, n := range v.x.marks[m] {
+			if v.x.places[n].group != nil {
+				rows = append(rows, v.x.base+int(n))
+			}
+		}
+		if len(rows) > 0 {
+			found[m] = slices.Compact(rows)
+		}
+	}
+	return found, nil
+}
+
 // Near is a row and its cosine with a query.
 type Near struct {
 	Row    int
 	Cosine float32
-}
-
-// Near returns at most n rows with vectors of q's model, nearest first.
-func (v View) Near(ctx context.Context, q Vector, n int) ([]Near, error) {
-	found, err := v.x.vectors.near(ctx, q, n)
-	if err != nil {
-		return nil, err
-	}
-	near := make([]Near, len(found))
-	for i, f := range found {
-		near[i] = Near{int(v.x.byID[f.id]), f.cosine}
-	}
-	return near, nil
-}
-
-// Cosine returns the cosine of rows a and b in the space of q, if both have a vector there.
-func (v View) Cosine(a, b int, q Vector) (cosine float32, ok bool) {
-	return v.x.vectors.cosine(v.x.docs[a].id, v.x.docs[b].id, q.space())
-}
-
-// Having returns the rows that have a term, and its rarity: 1 for a term that is in one row. A
-// term in more than limit rows has none; a single character of a script without spaces counts
-// with all pairs that have it.
-func (v View) Having(text string, limit int) (rows []int, rarity float32) {
-	t := v.x.term(text)
-	if t.rows == 0 || t.rows > limit {
-		return nil, 0
-	}
-	for _, p := range t.postings {
-		if v.x.places[p.doc].group != nil {
-			rows = append(rows, int(p.doc))
-		}
-	}
-	return rows, v.x.rarity(t.rows)
 }

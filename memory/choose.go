@@ -10,8 +10,7 @@ import (
 )
 
 // choose makes hits of the best units that count.
-func (r *ranking) choose(v index.View) []Hit {
-	r.v = v
+func (r *ranking) choose() []Hit {
 	r.found = r.present(r.found)
 	if r.q.gated() && !slices.ContainsFunc(r.found, func(c candidate) bool { return r.proven[c.why] }) {
 		r.found = nil // what passes the gate does not count, or stands in sight
@@ -30,19 +29,11 @@ func (r *ranking) choose(v index.View) []Hit {
 	return r.hits(byHandFirst(found), r.q.Characters)
 }
 
-// present leaves out rows that were removed, and those that only repeat what the prompt shows.
+// present leaves out rows that only repeat what the prompt shows.
 func (r *ranking) present(found []candidate) []candidate {
-	kept := found[:0]
-	for _, c := range found {
-		if c.at = r.v.Number(c.ID); c.at < 0 {
-			continue
-		}
-		words := r.v.Words(c.at)
-		if !r.q.Visible.says(words) && (!r.q.gated() || !r.echoes(c.entry, words)) {
-			kept = append(kept, c)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(found, func(c candidate) bool {
+		return r.q.Visible.says(c.words()) || r.q.gated() && r.echoes(c.entry, c.words())
+	})
 }
 
 // once keeps the first n candidates that say different things. Of two that say the same, the
@@ -123,17 +114,19 @@ func (r *ranking) alike(a, b *candidate) bool {
 
 func (r *ranking) overlap(a, b *candidate) float64 {
 	for _, c := range []*candidate{a, b} {
-		if c.terms == nil {
-			c.terms = r.v.Distinct(c.at)
+		if c.distinct == nil {
+			terms := slices.Clone(c.words())
+			slices.Sort(terms)
+			c.distinct = slices.Compact(terms)
 		}
 	}
-	both, all := index.Overlap(a.terms, b.terms)
+	both, all := index.Overlap(a.distinct, b.distinct)
 	return float64(both) / float64(max(1, all))
 }
 
 // cosine is 0 without vectors of the model.
 func (r *ranking) cosine(a, b *candidate) float64 {
-	cosine, _ := r.v.Cosine(a.at, b.at, r.q.Vector)
+	cosine, _ := index.Cosine(&a.Found, &b.Found, r.q.Vector)
 	return float64(cosine)
 }
 
@@ -180,7 +173,7 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 	hits := make([]Hit, 0, len(found))
 	for i := range found {
 		c := &found[i]
-		h := Hit{Unit: c.Unit, Score: float64(c.score / r.most())}
+		h := Hit{Unit: c.entry.Unit, Score: float64(c.score / r.most())}
 		if room < h.length() {
 			h.Cut = excerpt(h.Text, r.read.Terms, min(room, longText))
 		}
@@ -198,12 +191,11 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 	return hits
 }
 
-func (r *ranking) explain(h *Hit, i int) {
+func (r *ranking) explain(h *Hit, row int) {
 	total, sum := r.most(), float32(0)
 	h.Signals = map[string]float64{}
-	for s, w := range weights {
-		x := w * r.of[s][i]
-		if x == 0 {
+	for s, x := range r.signals(row, r.v.Neighbour(row, -1)) {
+		if x *= weights[s]; x == 0 {
 			continue
 		}
 		sum += x
@@ -214,7 +206,7 @@ func (r *ranking) explain(h *Hit, i int) {
 			h.Parts.Lexical += float64(x / total)
 		}
 	}
-	fresh, important := r.adjust(r.entries[i])
+	fresh, important := r.adjust(r.line(row))
 	h.Parts.Recency, h.Parts.Importance = float64(sum*fresh/total), float64(sum*important/total)
 }
 

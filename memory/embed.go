@@ -14,10 +14,11 @@ import (
 
 // Sizes of embedding jobs.
 const (
-	embedBatch  = 64   // contents of one call and of one transaction
-	embedText   = 4000 // code points of a content that are embedded: more than models take
-	embedFaults = 16   // calls that may fail while what is refused is looked for in a batch
-	sweepBatch  = 200  // scopes
+	embedBatch   = 64   // contents of one call and of one transaction
+	embedText    = 4000 // code points of a content that are embedded: more than models take
+	embedFaults  = 16   // calls that may fail while what is refused is looked for in a batch
+	sweepBatch   = 200  // scopes
+	compactEvery = 256  // batches
 )
 
 // embedProgress is the progress of an embedding job, in contents.
@@ -34,9 +35,14 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 	if err != nil {
 		return err
 	}
-	b := &embedding{e: e, refused: map[string]bool{}}
-	last, progress := "", embedProgress{}
-	for {
+	b := &embedding{e: e, refused: map[string]bool{}, since: -1}
+	last, progress, scope := "", embedProgress{}, Scope{j.UserID, j.Subject}
+	for rounds := 0; ; rounds++ {
+		if rounds%compactEvery == 0 { // what has no vectors yet is found by its words
+			if err := s.compact(ctx, scope); err != nil {
+				return err
+			}
+		}
 		batch, err := s.nextBatch(ctx, j, b)
 		if fault.Is(err, fault.NotFound) {
 			return nil
@@ -67,16 +73,32 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 // nextBatch returns the first contents that have no vector and were not rejected. If there are
 // none it ends the job, in a transaction that sees what was added meanwhile.
 func (s *Service) nextBatch(ctx context.Context, j *jobs.Job, b *embedding) (batch []Content, err error) {
+	var version int64
 	read := func(tx Tx) (err error) {
-		batch, err = tx.WithoutVector(j.Subject, b.e.ModelID(), embedBatch+len(b.refused))
+		if b.since < 0 {
+			if b.since, err = embeddedTo(tx, j.Subject, b.e.ModelID()); err != nil {
+				return err
+			}
+		}
+		if version, err = tx.MemoryVersion(j.Subject); err != nil { // before the rows, which may be newer
+			return err
+		}
+		batch, err = tx.WithoutVector(j.Subject, b.e.ModelID(), b.since, embedBatch+len(b.refused))
 		batch = slices.DeleteFunc(batch, func(c Content) bool { return b.refused[c.Hash] })
 		return err
 	}
 	if err = s.store.View(ctx, j.UserID, read); err != nil || len(batch) > 0 {
 		return batch, err
 	}
+	b.since = version
+	if err := s.compact(ctx, Scope{j.UserID, j.Subject}); err != nil {
+		return nil, err
+	}
 	err = s.store.Update(ctx, j.UserID, func(tx Tx) error {
 		if err := read(tx); err != nil || len(batch) > 0 {
+			return err
+		}
+		if err := tx.SetEmbedded(j.Subject, b.e.ModelID(), version); err != nil {
 			return err
 		}
 		return tx.Jobs.FinishJob(j)
@@ -84,11 +106,22 @@ func (s *Service) nextBatch(ctx context.Context, j *jobs.Job, b *embedding) (bat
 	return batch, err
 }
 
+// embeddedTo returns up to which change all units of a scope have a vector of a model, or were
+// refused one.
+func embeddedTo(tx Tx, characterID, model string) (int64, error) {
+	of, change, err := tx.Embedded(characterID)
+	if of != model {
+		change = 0
+	}
+	return change, err
+}
+
 // embedding is the work of one job.
 type embedding struct {
 	e       llm.Embedder
 	vectors map[string][]float32 // of the present batch, by hash
 	refused map[string]bool      // in all batches
+	since   int64                // what changed last up to here needs no vector; -1 = not read yet
 	faults  int                  // in the present batch
 }
 
@@ -169,9 +202,20 @@ func (s *Service) enqueueEmbed(ctx context.Context, scope Scope) error {
 		return err
 	}
 	return s.store.Update(ctx, scope.UserID, func(tx Tx) error {
-		lacks, err := tx.WithoutVector(scope.CharacterID, e.ModelID(), 1)
-		if err != nil || len(lacks) == 0 {
+		since, err := embeddedTo(tx, scope.CharacterID, e.ModelID())
+		if err != nil {
 			return err
+		}
+		version, err := tx.MemoryVersion(scope.CharacterID)
+		if err != nil || version == since {
+			return err
+		}
+		lacks, err := tx.WithoutVector(scope.CharacterID, e.ModelID(), since, 1)
+		if err != nil {
+			return err
+		}
+		if len(lacks) == 0 {
+			return tx.SetEmbedded(scope.CharacterID, e.ModelID(), version)
 		}
 		return tx.Jobs.Enqueue(jobs.Spec{Kind: JobEmbed, Subject: scope.CharacterID, Once: true})
 	})

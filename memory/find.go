@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"nodest/index"
@@ -43,17 +44,29 @@ type Ask struct {
 	Vector     index.Vector // of the text by the model, if there is one
 	Spelling   index.Vector // of the text by parts of words, if there is one
 
-	// Skip excludes units of other conversations or layers. It is called for many units while
-	// the index is locked, and must be fast.
+	// Skip excludes units of other conversations or layers.
 	Skip func(*Unit) bool
 	// Counts reports for each unit whether it may be returned; nil = all may. It is called only
-	// for the best units, without a lock on the index.
+	// for the best units.
 	Counts func(context.Context, []*Unit) ([]bool, error)
 	// Over returns the facts that have ended, and what counts instead (counter.over); nil =
 	// none have.
 	Over func(ctx context.Context, facts []*Unit) (map[string]string, error)
 
+	only string         // likewise: exchanges of this conversation only; "" = all
 	read *lang.Question // of Text; nil = not read yet
+}
+
+// bars is Skip by what the index tells of row n.
+func (q *Ask) bars(l line, n int, v index.View) bool {
+	layer := Exchange
+	if l.is(lineFact) {
+		layer = Fact
+	}
+	if len(q.Layers) > 0 && !slices.Contains(q.Layers, layer) || q.NoCircle && l.is(lineCircle) || q.Public && !l.is(linePublic) {
+		return true
+	}
+	return q.only != "" && layer == Exchange && !strings.HasPrefix(v.Group(n), groupOf(q.only))
 }
 
 // Recall returns what fits, best first: only units that are shown on the branches of their
@@ -68,7 +81,7 @@ func (s *Service) Recall(ctx context.Context, userID string, a Ask) (hits []Hit,
 		return nil, err
 	}
 	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index, _ bool) error {
-		hits, err = find(ctx, x, &a, c)
+		hits, _, err = find(ctx, x, &a, c)
 		return err
 	})
 	return hits, err
@@ -83,14 +96,15 @@ func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(f
 		return nil, false, err
 	}
 	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index, all bool) error {
-		whole = all
 		facts, err := c.profile(ctx, x, a.Skip)
 		if err != nil {
 			return err
 		}
+		compared := true
 		if a.Known = profile(facts); a.Text != "" {
-			hits, err = find(ctx, x, &a, c)
+			hits, compared, err = find(ctx, x, &a, c)
 		}
+		whole = all && compared
 		return err
 	})
 	return hits, whole, err
@@ -114,7 +128,7 @@ func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter
 		a.Here, a.Conversation = Place{}, ""
 	}
 	c := newCounter(s.store, userID, a, &scene)
-	a.Skip = c.skip(a)
+	a.Skip, a.only = c.skip(a), c.only
 	if !a.Hidden {
 		a.Counts, a.Over = c.counts, c.over
 	}
@@ -124,21 +138,20 @@ func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter
 	return c, nil
 }
 
-func find(ctx context.Context, x *index.Index, a *Ask, c *counter) ([]Hit, error) {
+func find(ctx context.Context, x *index.Index, a *Ask, c *counter) (hits []Hit, whole bool, err error) {
 	q := *a
 	if len(a.Known) > 0 { // they take nothing from the others
 		q.Limit += len(a.Known)
 		q.Characters += MaxProfile
 	}
-	hits, err := Recall(ctx, x, q)
-	if err != nil {
-		return nil, err
+	if hits, whole, err = Recall(ctx, x, q); err != nil {
+		return nil, false, err
 	}
 	if hits, err = withName(ctx, x, a, c, hits); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	hits = slices.DeleteFunc(hits, func(h Hit) bool { return slices.Contains(a.Known, h.ID) })
-	return hits[:min(len(hits), a.Limit)], nil
+	return hits[:min(len(hits), a.Limit)], whole, nil
 }
 
 // withName puts the fact with the user's name first if they ask who they are.

@@ -344,7 +344,7 @@ func TestAnEmbedderAddsHitsAndMayFail(t *testing.T) {
 	}
 	find("not embedded yet", ask)
 	r.update(func(tx nodest.Tx) error {
-		lacking, err := tx.Memory.WithoutVector(character, "keyword", 100)
+		lacking, err := tx.Memory.WithoutVector(character, "keyword", 0, 100)
 		if err != nil {
 			return err
 		}

@@ -23,24 +23,31 @@ const (
 
 // followUp adds lines that say that something in one of the best lines has changed, or that
 // share a rare word with it.
-func (r *ranking) followUp(v index.View) {
+func (r *ranking) followUp() error {
 	r.tied, r.instead = map[int]int{}, map[int]int{}
 	if !r.q.gated() || !r.mine || r.read.Past || len(r.proven) == 0 {
-		return
+		return nil
+	}
+	best, err := r.bestProven()
+	if err != nil || len(best) == 0 {
+		return err
+	}
+	having, err := r.v.Having(r.ctx, r.telling(best), followingRows)
+	if err != nil {
+		return err
 	}
 	left := followingMost
-	for _, old := range r.bestProven() {
-		ties, total := r.tiesOf(v, old.row)
-		for _, row := range slices.Sorted(maps.Keys(ties)) {
-			if row == old.row || left == 0 {
-				continue
-			}
-			if e := entryAt(v, row); e.tellsOfUser() && follows(e, r.entries[old.row]) && ties[row].holds(e, total) && !e.onlyAsks() {
-				r.addFollowing(e, row, old)
-				left--
-			}
+	for _, old := range best {
+		rows, err := r.following(old, having)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows[:min(left, len(rows))] {
+			r.addFollowing(row, old)
+			left--
 		}
 	}
+	return nil
 }
 
 // tie is what two rows have in common besides the words of the question.
@@ -49,58 +56,89 @@ type tie struct {
 	rare   bool // a word that hardly any other row has
 }
 
-// holds reports whether a tie to a row with this total weight of words is strong enough.
-func (t tie) holds(later *entry, total float32) bool {
-	return t.rare || t.weight >= followingTie*total && later.saysChanged()
-}
-
-func (r *ranking) tiesOf(v index.View, row int) (ties map[int]tie, total float32) {
-	ties = map[int]tie{}
-	words := v.Words(row)
-	slices.Sort(words)
-	for _, w := range slices.Compact(words) {
-		if !lang.TellsSomething(w) || lang.ProofOf(w) < lang.ProvesLittle || r.read.Own(w) {
-			continue
-		}
-		rows, rarity := v.Having(w, followingRows)
-		total += rarity
-		for _, other := range rows {
-			t := ties[other]
-			ties[other] = tie{t.weight + rarity, t.rare || len(rows) <= followingRare && lang.ProofOf(w) == 1}
+// telling returns the words of some rows that may tie others to them.
+func (r *ranking) telling(best []ranked) (words []string) {
+	for _, t := range best {
+		for _, w := range r.got[t.row].words() {
+			if lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle && !r.read.Own(w) {
+				words = append(words, w)
+			}
 		}
 	}
-	return ties, total
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// mostTied is how many rows that may follow up on another one are read.
+const mostTied = 100
+
+// following returns the rows that follow up on another one.
+func (r *ranking) following(old ranked, having map[string]index.Holding) (rows []int, err error) {
+	ties, total := map[int]tie{}, float32(0)
+	for _, w := range r.telling([]ranked{old}) {
+		h := having[w]
+		total += h.Rarity
+		for _, row := range h.Rows {
+			t := ties[row]
+			ties[row] = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && lang.ProofOf(w) == 1}
+		}
+	}
+	at := r.line(old.row)
+	for _, row := range slices.Sorted(maps.Keys(ties)) {
+		l, t := r.line(row), ties[row]
+		if row != old.row && l.tellsOfUser() && l.compareTime(at) >= 0 && (t.rare || t.weight >= followingTie*total) && len(rows) < mostTied {
+			rows = append(rows, row)
+		}
+	}
+	if err := r.readRows(rows); err != nil {
+		return nil, err
+	}
+	before := r.got[old.row].entry
+	return slices.DeleteFunc(rows, func(row int) bool {
+		u := r.got[row]
+		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !ties[row].rare && !u.saysChanged()
+	}), nil
 }
 
 // bestProven returns the best of the user's lines and facts that pass the gate, best first.
-func (r *ranking) bestProven() []ranked {
-	top, most := &topmost{size: followedLines}, float32(0)
+func (r *ranking) bestProven() ([]ranked, error) {
+	top, most := &topmost{size: 4 * followedLines}, float32(0)
 	for i := range r.proven {
-		most = max(most, r.match.Evidence[i])
+		most = max(most, r.match.Scores[i].Evidence)
 	}
-	for at, i := range r.rows {
-		if !r.proven[i] || r.match.Evidence[i] < followedShare*most || !r.entries[i].tellsOfUser() || r.skips(r.entries[i]) {
+	for _, f := range r.fits {
+		l := r.line(f.row)
+		if !r.proven[f.row] || r.match.Scores[f.row].Evidence < followedShare*most || !l.tellsOfUser() || r.q.bars(l, f.row, r.v) {
 			continue
 		}
-		if s := (ranked{i, r.adjusted(r.fits[at], r.entries[i])}); top.takes(s) {
+		if s := (ranked{f.row, r.adjusted(f.score, f.row)}); top.takes(s) {
 			top.add(s)
 		}
 	}
-	return top.sorted()
+	best := top.sorted()
+	rows := make([]int, len(best))
+	for i, t := range best {
+		rows[i] = t.row
+	}
+	if err := r.readRows(rows); err != nil {
+		return nil, err
+	}
+	best = slices.DeleteFunc(best, func(t ranked) bool { return r.got[t.row] == nil || r.skips(r.got[t.row].entry) })
+	return best[:min(len(best), followedLines)], nil
 }
 
 // addFollowing ties a row to another one and, if its own fit is worse, gives it the fit of that
 // one.
-func (r *ranking) addFollowing(e *entry, row int, place ranked) {
+func (r *ranking) addFollowing(row int, place ranked) {
 	r.proven[row], r.tied[row] = true, place.row
-	fit := r.fits[slices.Index(r.rows, place.row)]
-	at := slices.Index(r.rows, row)
+	fit := r.fits[slices.IndexFunc(r.fits, func(f ranked) bool { return f.row == place.row })].score
+	at := slices.IndexFunc(r.fits, func(f ranked) bool { return f.row == row })
 	if at < 0 {
-		at = len(r.rows)
-		r.rows, r.fits, r.entries[row] = append(r.rows, row), append(r.fits, 0), e
+		at = len(r.fits)
+		r.fits = append(r.fits, ranked{row, 0})
 	}
-	if r.fits[at] < fit {
-		r.fits[at], r.instead[row] = fit, place.row
+	if r.fits[at].score < fit {
+		r.fits[at].score, r.instead[row] = fit, place.row
 	}
 }
 

@@ -181,5 +181,6 @@ func (s *Service) findRetired(ctx context.Context, userID string, a Ask) ([]Hit,
 	if err := x.Apply(ctx, rows, nil); err != nil {
 		return nil, err
 	}
-	return Recall(ctx, x, Ask{Text: a.Text, Names: a.Names, Now: a.Now, Everything: true, Relevant: true, Limit: a.Limit})
+	hits, _, err := Recall(ctx, x, Ask{Text: a.Text, Names: a.Names, Now: a.Now, Everything: true, Relevant: true, Limit: a.Limit})
+	return hits, err
 }

@@ -43,27 +43,64 @@ func (r *ranking) passes(evidence float32) bool {
 
 // opens finds the rows that are proven to be related to the message. Without any, nothing is
 // returned; with one, a question also gets what passes the floor.
-func (r *ranking) opens(v index.View) bool {
+func (r *ranking) opens() (bool, error) {
 	r.proven = map[int]bool{}
 	r.echo = echoOf(r.q.Text, r.read.Terms)
-	for _, i := range r.rows {
-		if r.proves(i) || r.answers(v, i) {
-			r.proven[i] = true
+	if err := r.readGiving(); err != nil {
+		return false, err
+	}
+	for _, at := range r.rows {
+		if row := int(at.row); r.proves(row) || r.answers(row, int(at.before)) {
+			r.proven[row] = true
 		}
 	}
-	return len(r.proven) > 0
+	return len(r.proven) > 0, nil
+}
+
+// mostNaming is how many facts that share words with the question are read to see whether they
+// state, under the user's name, a property that is asked for.
+const mostNaming = 200
+
+// readGiving finds the facts that give properties that are asked for and name the user: the
+// attribute of a row knows only of those that say "I".
+func (r *ranking) readGiving() error {
+	r.giving = map[int]bool{}
+	if r.read.Properties == 0 || r.q.Names.User == "" {
+		return nil
+	}
+	top := &topmost{size: mostNaming}
+	for _, at := range r.rows {
+		row := int(at.row)
+		if s := r.match.Scores[row].Row; s > 0 && r.line(row).is(lineFact) && top.takes(ranked{row, s}) {
+			top.add(ranked{row, s})
+		}
+	}
+	best := top.sorted()
+	numbers := make([]int, len(best))
+	for i, t := range best {
+		numbers[i] = t.row
+	}
+	found, err := r.v.Rows(r.ctx, numbers)
+	for _, f := range found {
+		if e := entryOf(f); e != nil && e.gives(r.q.Names)&r.read.Properties != 0 {
+			r.giving[f.N] = true
+		}
+	}
+	return err
 }
 
 // proves reports whether row i passes the gate by itself.
 func (r *ranking) proves(i int) bool {
-	return r.q.gated() && (r.passes(r.match.Evidence[i]) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(r.entries[i], i))
+	return r.q.gated() && (r.passes(r.match.Scores[i].Evidence) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i))
 }
 
 // answers reports whether row i follows a question that passes the gate.
-func (r *ranking) answers(v index.View, i int) bool {
-	before := v.Neighbour(i, -1)
-	b := entryAt(v, before)
-	return b != nil && b.traits.Asks && b.Speaker != r.entries[i].Speaker && r.passes(r.match.Evidence[before])
+func (r *ranking) answers(i, before int) bool {
+	if before < 0 {
+		return false
+	}
+	b := r.line(before)
+	return b.is(lineAsks) && b.speaker() != r.line(i).speaker() && r.passes(r.match.Scores[before].Evidence)
 }
 
 // admits reports whether rows that only pass the floor may be returned.
@@ -78,8 +115,11 @@ func (r *ranking) idle(e *entry) bool {
 // a longer time and nothing else, or about something that is in the row. Small talk ("How was
 // today?") is about today too, so then the question must be about the user.
 func (r *ranking) ofTheDay(i int) bool {
-	fit := r.of[sigDay][i]
-	if !r.read.Asks || fit < leastDay {
+	if !r.read.Asks || len(r.read.Days) == 0 {
+		return false
+	}
+	fit := r.dayOf(r.line(i))
+	if fit < leastDay {
 		return false
 	}
 	vague, present := false, true
@@ -90,16 +130,16 @@ func (r *ranking) ofTheDay(i int) bool {
 	if present && !r.mine {
 		return false
 	}
-	return !vague && !present && fit == 1 || r.match.Asked < lang.LeastAsked || r.match.Evidence[i] >= lang.LeastAsked/2
+	return !vague && !present && fit == 1 || r.match.Asked < lang.LeastAsked || r.match.Scores[i].Evidence >= lang.LeastAsked/2
 }
 
 // standsOut reports whether the model finds row i much nearer than others.
 func (r *ranking) standsOut(i int) bool {
-	return r.standsOutFrom > 0 && r.of[sigVector][i] >= r.standsOutFrom
+	return r.standsOutFrom > 0 && r.vector[i] >= r.standsOutFrom
 }
 
-func (r *ranking) givesProperty(e *entry, i int) bool {
-	return r.read.Properties != 0 && r.of[sigRow][i] > 0 && e.gives(r.q.Names)&r.read.Properties != 0
+func (r *ranking) givesProperty(i int) bool {
+	return r.read.Properties != 0 && r.match.Scores[i].Row > 0 && (r.giving[i] || r.line(i).gives()&r.read.Properties != 0)
 }
 
 // greets reports whether a unit is the greeting of another chat.
@@ -152,57 +192,53 @@ func knownOnce(known *atomic.Uint32, of func() bool) bool {
 	return known.Load() == yes
 }
 
-// At most namingRows rows are searched for the name, of a word that is in at most mostNamings.
-const (
-	namingRows  = 64
-	mostNamings = 2000
-)
+// mostNamings is in how many rows a word is at most that may be a name.
+const mostNamings = 2000
 
-var (
-	// beginning are the first words of sentences, whose capital means nothing.
-	beginning = regexp.MustCompile(`(?:^|[.!?…\n][\s"”’]*)(\p{Lu}\p{Ll}+)`)
-	// naming is how a name is stated.
-	naming = regexp.MustCompile(`(?i)\b(?:called|named|name is|name's) (\p{L}+)|(?:叫[做作]?|名字是)([\p{Han}·]{2,3})(?:$|[\p{P}\s的])`)
-	// noName is what follows 叫 and is no name.
-	noName = regexp.MustCompile(`^(?:[你您他她它我了过不停好苦人妈爸一几个来去着得车醒]|外卖|什么|大家|滴滴|快递|出租)`)
-)
+// beginning are the first words of sentences, whose capital means nothing.
+var beginning = regexp.MustCompile(`(?:^|[.!?…\n][\s"”’]*)(\p{Lu}\p{Ll}+)`)
 
 // recognise treats words of a statement as names if the memory knows them as such: first words
 // of sentences, and words in scripts without capitals.
-func recognise(q *lang.Question, v index.View, text string) {
+func (r *ranking) recognise() error {
+	q := &r.read
 	if !q.States {
-		return
+		return nil
 	}
 	begins := map[string]bool{}
-	for _, m := range beginning.FindAllStringSubmatch(text, -1) {
+	for _, m := range beginning.FindAllStringSubmatch(r.q.Text, -1) {
 		if w := strings.ToLower(m[1]); !lang.TimeWords[w] {
 			for _, t := range index.Terms(w) {
 				begins[t] = true
 			}
 		}
 	}
+	var marks, words []string
+	for _, t := range q.Terms {
+		dense := t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) > 1
+		if dense && !t.Extra && t.Evidence > lang.ProvesNothing || t.Evidence == 1 {
+			marks, words = append(marks, markNames+t.Text, markCapital+t.Text), append(words, t.Text)
+		}
+	}
+	if len(marks) == 0 {
+		return nil
+	}
+	marked, err := r.v.Marked(r.ctx, marks)
+	if err != nil || len(marked) == 0 {
+		return err
+	}
+	common, err := r.v.Having(r.ctx, words, mostNamings)
+	if err != nil {
+		return err
+	}
 	q.Terms = slices.Clone(q.Terms)
 	for i := range q.Terms {
 		t := &q.Terms[i]
-		dense := t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) > 1
-		if (dense && !t.Extra && t.Evidence > lang.ProvesNothing || t.Evidence == 1) && isKnownName(v, t.Text, begins[t.Text]) {
+		_, rare := common[t.Text]
+		named := len(marked[markNames+t.Text]) > 0 || begins[t.Text] && len(marked[markCapital+t.Text]) > 0
+		if rare && named && slices.Contains(words, t.Text) {
 			t.Evidence = lang.ProvesName
 		}
 	}
-}
-
-// isKnownName reports whether a row states that a term is a name, or, with capitals, has it
-// capitalised inside a sentence.
-func isKnownName(v index.View, term string, capitals bool) bool {
-	rows, _ := v.Having(term, mostNamings)
-	return slices.ContainsFunc(rows[:min(len(rows), namingRows)], func(row int) bool {
-		text := entryAt(v, row).Text
-		is := func(name string) bool { return slices.Contains(index.Terms(strings.ToLower(name)), term) }
-		for _, m := range naming.FindAllStringSubmatch(text, -1) {
-			if m[1] != "" && is(m[1]) || m[2] != "" && strings.HasPrefix(m[2], term) && !noName.MatchString(m[2]) {
-				return true
-			}
-		}
-		return capitals && slices.ContainsFunc(lang.Named.FindAllStringSubmatch(text, -1), func(m []string) bool { return is(m[1]) })
-	})
+	return nil
 }

@@ -129,17 +129,17 @@ const mostProfile = 100
 func (c *counter) profile(ctx context.Context, x *index.Index, skip func(*Unit) bool) (facts []Memory, err error) {
 	var units []*Unit
 	err = x.View(func(v index.View) error {
-		for i := range v.Slots() {
-			if e := entryAt(v, i); e != nil && e.Profile && !skip(&e.Unit) {
+		found, err := v.Rows(ctx, mostUrgent(v, mostProfile))
+		for _, f := range found {
+			if e := entryOf(f); e != nil && e.Profile && !skip(&e.Unit) {
 				units = append(units, &e.Unit)
 			}
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	units = mostUrgent(units, mostProfile)
 	if err := c.read(ctx, units); err != nil {
 		return nil, fmt.Errorf("read a profile: %w", err)
 	}
@@ -151,22 +151,28 @@ func (c *counter) profile(ctx context.Context, x *index.Index, skip func(*Unit) 
 	return facts, nil
 }
 
-func mostUrgent(units []*Unit, limit int) []*Unit {
-	if len(units) <= limit {
-		return units
-	}
-	urgency := map[*Unit]float64{}
-	for _, u := range units {
-		urgency[u] = u.Importance
-		if u.Pinned {
-			urgency[u]++
+// mostUrgent returns the rows of facts for the profile: those with the user's name first, then
+// what is pinned, then by importance, the newest first.
+func mostUrgent(v index.View, limit int) []int {
+	top := &topmost{size: limit}
+	v.EachAlone(func(n int, attr uint64) {
+		l := line(attr)
+		if !l.is(lineProfile) {
+			return
 		}
-		if lang.GivesName(u.Text) {
-			urgency[u] += 2
+		urgency := float32(l.importance())
+		if l.is(linePinned) {
+			urgency++
 		}
-	}
-	slices.SortFunc(units, func(a, b *Unit) int {
-		return cmp.Or(cmp.Compare(urgency[b], urgency[a]), strings.Compare(b.ID, a.ID))
+		if l.is(lineNamesUser) {
+			urgency += 2
+		}
+		top.add(ranked{-n, urgency})
 	})
-	return units[:limit]
+	best := top.sorted()
+	rows := make([]int, len(best))
+	for i, t := range best {
+		rows[i] = -t.row
+	}
+	return rows
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -65,112 +66,135 @@ const (
 	floorVector      = 0.15 // by how much a cosine stands out from those of the other neighbours, when the words do not tell
 )
 
-// Recall returns what fits q, best first. It fails if the vectors cannot be searched, and with
-// the error of q.Counts.
+// Recall returns what fits q, best first. It fails if the index cannot be searched, and with the
+// error of q.Counts.
 //
-// The index is locked twice and briefly: to rank its rows, and to choose among the best of
-// those that count. A row removed in between is not returned.
-func Recall(ctx context.Context, x *index.Index, q Ask) ([]Hit, error) {
+// Rows are ranked by what the index tells of them; only the best are read. A row removed in
+// between is not returned. whole is false if there was no time to compare all vectors.
+func Recall(ctx context.Context, x *index.Index, q Ask) (hits []Hit, whole bool, err error) {
 	q.Limit = cmp.Or(q.Limit, DefaultLimit)
 	q.Characters = cmp.Or(q.Characters, defaultCharacters)
 	if q.gated() && q.reading().Silent() && len(q.Vector.Values) == 0 {
-		return nil, nil // no row can pass
+		return nil, true, nil // no row can pass
 	}
-	r := &ranking{ctx: ctx, q: &q, read: *q.reading()}
-	if err := x.View(r.rank); err != nil {
-		return nil, err
-	}
+	r := &ranking{ctx: ctx, q: &q, read: *q.reading(), got: map[int]*unit{}, columns: columnsPool.Get().(*columns)}
 	defer r.release()
-	if err := r.count(); err != nil {
-		return nil, err
-	}
-	if err := r.replaceStale(); err != nil {
-		return nil, err
-	}
-	var hits []Hit
-	err := x.View(func(v index.View) error {
-		hits = r.choose(v)
+	err = x.View(func(v index.View) error {
+		r.v = v
+		if err := r.rank(); err != nil {
+			return err
+		}
+		if err := r.count(); err != nil {
+			return err
+		}
+		if err := r.replaceStale(); err != nil {
+			return err
+		}
+		hits, whole = r.choose(), r.whole
 		return nil
 	})
-	return hits, err
+	return hits, whole, err
 }
 
 type ranking struct {
 	ctx  context.Context
 	q    *Ask
+	v    index.View
 	read lang.Question
 	*columns
-	supported []supported
-	facts     []*entry     // all that the index has, where one may stand in for a line
-	mine      bool         // the message is about the one who writes it
-	proven    map[int]bool // rows that pass the gate
-	tied      map[int]int  // rows that follow up on another one (followUp)
-	instead   map[int]int  // those of them that have the signals of the other one
-	echo      echo
-	found     []candidate // the best first
-
-	v index.View // while hits are chosen
+	got     map[int]*unit // rows that were read; nil = gone
+	facts   []*unit       // that may stand in for a line
+	mine    bool          // the message is about the one who writes it
+	proven  map[int]bool  // rows that pass the gate
+	giving  map[int]bool  // rows of facts that give what is asked for, and name the user
+	tied    map[int]int   // rows that follow up on another one (followUp)
+	instead map[int]int   // those of them that have the signals of the other one
+	echo    echo
+	found   []candidate // the best first
 }
+
+// unit is a row that was read.
+type unit struct {
+	*entry
+	index.Found
+	distinct []string // its terms, once they are needed
+}
+
+// words are its terms, with repetitions.
+func (u *unit) words() []string { return u.Found.Terms }
 
 // candidate is a unit that may become a hit.
 type candidate struct {
-	*entry
+	*unit
 	row        int // when it was ranked
-	at         int // of its row in v
 	score      float32
-	why        int      // row of the columns that score is from
-	supporters []*entry // neighbours without which it is not relevant
+	why        int      // row whose signals make the score
+	supporters []*unit  // neighbours without which it is not relevant
 	sources    []*entry // exchanges that the fact stands for
-	terms      []int32  // once they are needed
-	tells      *telling // likewise
+	tells      *telling // once it is needed
 }
 
-// rank scores the rows of an index. Its results stay valid after the index is unlocked.
-func (r *ranking) rank(v index.View) (err error) {
-	r.mine = lang.AboutSpeaker(r.q.Text)
-	if r.q.gated() {
-		recognise(&r.read, v, r.q.Text)
+// readRows reads rows that were not read before.
+func (r *ranking) readRows(rows []int) error {
+	missing := slices.DeleteFunc(slices.Clone(rows), func(row int) bool {
+		_, known := r.got[row]
+		return known
+	})
+	found, err := r.v.Rows(r.ctx, missing)
+	if err != nil {
+		return fmt.Errorf("read what was found: %w", err)
 	}
-	if r.columns, err = measure(r.ctx, v, r.q, r.read); err != nil {
-		return err
+	for _, row := range missing {
+		r.got[row] = nil
 	}
-	r.fits = slices.Grow(r.fits[:0], len(r.rows))[:len(r.rows)]
-	clear(r.fits)
-	if !r.q.gated() || r.opens(v) {
-		for at, i := range r.rows {
-			r.score(v, at, i)
+	for _, f := range found {
+		if e := entryOf(f); e != nil {
+			r.got[f.N] = &unit{entry: e, Found: f}
 		}
-	}
-	r.followUp(v)
-	if len(r.proven) > 0 && r.q.Over != nil && !r.read.Past {
-		r.allFacts(v)
 	}
 	return nil
 }
 
-// score scores row i, at this place in rows, if it may be returned.
-func (r *ranking) score(v index.View, at, i int) {
-	alone := r.q.mayBeIrrelevant() || r.relevantAlone(i)
-	spanned := !r.q.Relevant && !r.q.gated() && r.match.Spanned[i] >= floorSpanned
-	if !r.proven[i] && !(r.admits() && (alone || spanned)) {
-		return
+// rank scores the rows of the index.
+func (r *ranking) rank() error {
+	r.mine = lang.AboutSpeaker(r.q.Text)
+	if r.q.gated() {
+		if err := r.recognise(); err != nil {
+			return err
+		}
 	}
-	r.judge(v, i, r.read)
-	r.fits[at] = r.fit(i)
-	if !alone && !r.proves(i) {
-		r.supported = append(r.supported, supported{i, [2]int{v.Neighbour(i, -1), v.Neighbour(i, 1)}})
+	if err := r.measure(); err != nil {
+		return err
 	}
+	open := true
+	if r.q.gated() {
+		var err error
+		if open, err = r.opens(); err != nil || !open {
+			return err
+		}
+	}
+	for _, at := range r.rows {
+		if row := int(at.row); r.proven[row] || r.admits() && r.relevant(row) {
+			r.fits = append(r.fits, ranked{row, r.fit(row, int(at.before))})
+		}
+	}
+	return r.followUp()
 }
 
-func (r *ranking) fit(i int) (sum float32) {
-	for s, w := range weights {
-		sum += w * r.of[s][i]
+// relevant reports whether a row passes the floor.
+func (r *ranking) relevant(i int) bool {
+	return r.q.mayBeIrrelevant() || r.relevantAlone(i) || !r.q.Relevant && !r.q.gated() && r.match.Scores[i].Spanned >= floorSpanned
+}
+
+func (r *ranking) fit(row, before int) (sum float32) {
+	for s, x := range r.signals(row, before) {
+		sum += weights[s] * x
 	}
 	return sum
 }
 
-func (r *ranking) adjusted(fit float32, e *entry) float32 {
-	fresh, important := r.adjust(e)
+func (r *ranking) adjusted(fit float32, row int) float32 {
+	fresh, important := r.adjust(r.line(row))
 	return fit * (1 + fresh + important)
 }
 
@@ -178,12 +202,15 @@ func (r *ranking) adjusted(fit float32, e *entry) float32 {
 func (r *ranking) count() error {
 	known := map[string]bool{}
 	for n := enough(r.q.Limit); ; n *= 4 {
-		best := r.best(n)
+		best, err := r.best(n)
+		if err != nil {
+			return err
+		}
 		if err := r.ask(known, &best); err != nil {
 			return err
 		}
 		r.found = best
-		if len(best) >= n/2 || n >= len(r.rows) {
+		if len(best) >= n/2 || n >= len(r.fits) {
 			return nil
 		}
 	}
@@ -195,14 +222,14 @@ func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
 		return nil
 	}
 	var units []*Unit
-	add := func(e *entry) {
+	add := func(e *unit) {
 		if _, ok := known[e.ID]; !ok {
 			known[e.ID] = false
 			units = append(units, &e.Unit)
 		}
 	}
 	for _, c := range *found {
-		add(c.entry)
+		add(c.unit)
 		for _, e := range c.supporters {
 			add(e)
 		}
@@ -217,7 +244,7 @@ func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
 		}
 	}
 	*found = slices.DeleteFunc(*found, func(c candidate) bool {
-		return !known[c.ID] || len(c.supporters) > 0 && !slices.ContainsFunc(c.supporters, func(e *entry) bool { return known[e.ID] })
+		return !known[c.ID] || len(c.supporters) > 0 && !slices.ContainsFunc(c.supporters, func(e *unit) bool { return known[e.entry.ID] })
 	})
 	return nil
 }
@@ -226,25 +253,45 @@ func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
 // say the same, and some do not count.
 func enough(limit int) int { return max(varied+varied/4, min(limit, math.MaxInt/64)*4) }
 
-// best returns the best n rows that may be hits.
-func (r *ranking) best(n int) []candidate {
+// best returns the best of n rows that may be hits.
+func (r *ranking) best(n int) ([]candidate, error) {
 	top := &topmost{size: n}
 	most := float32(1 + importanceWeight + r.recencyWeight())
-	for at, i := range r.rows {
-		fit := r.fits[at]
-		if fit <= 0 || !top.takes(ranked{i, fit * most}) {
+	for _, f := range r.fits {
+		if f.score <= 0 || !top.takes(ranked{f.row, f.score * most}) {
 			continue
 		}
-		if s := (ranked{i, r.adjusted(fit, r.entries[r.reason(i)])}); top.takes(s) && !r.skips(r.entries[i]) {
+		if s := (ranked{f.row, r.adjusted(f.score, r.reason(f.row))}); top.takes(s) && !r.q.bars(r.line(f.row), f.row, r.v) {
 			top.add(s)
 		}
 	}
 	best := top.sorted()
-	found := make([]candidate, len(best))
-	for i, t := range best {
-		found[i] = candidate{entry: r.entries[t.row], score: t.score, row: t.row, why: r.reason(t.row), supporters: r.supporters(t.row)}
+	rows := make([]int, 0, len(best))
+	beside := map[int][]int{}
+	for _, t := range best {
+		beside[t.row] = r.supporters(t.row)
+		rows = append(append(rows, t.row), beside[t.row]...)
 	}
-	return found
+	if err := r.readRows(rows); err != nil {
+		return nil, err
+	}
+	found := make([]candidate, 0, len(best))
+	for _, t := range best {
+		u := r.got[t.row]
+		if u == nil || r.skips(u.entry) {
+			continue
+		}
+		c := candidate{unit: u, score: t.score, row: t.row, why: r.reason(t.row)}
+		for _, n := range beside[t.row] {
+			if s := r.got[n]; s != nil {
+				c.supporters = append(c.supporters, s)
+			}
+		}
+		if len(beside[t.row]) == 0 || len(c.supporters) > 0 {
+			found = append(found, c)
+		}
+	}
+	return found, nil
 }
 
 // reason is the row whose signals make the score of row i.
@@ -255,21 +302,15 @@ func (r *ranking) reason(i int) int {
 	return i
 }
 
-// supported is a row that is relevant only because of its neighbours, of which one must count.
-type supported struct {
-	row    int
-	beside [2]int // rows; -1 = none
-}
-
-// supporters returns the neighbours that make row i relevant; none if it is relevant by itself.
-func (r *ranking) supporters(i int) (on []*entry) {
-	at, ok := slices.BinarySearchFunc(r.supported, i, func(l supported, i int) int { return cmp.Compare(l.row, i) })
-	if !ok || r.q.Counts == nil {
+// supporters returns the neighbours that make row i relevant, of which one must count; none if
+// it is relevant by itself.
+func (r *ranking) supporters(i int) (on []int) {
+	if r.q.Counts == nil || r.proven[i] && r.proves(i) || r.q.mayBeIrrelevant() || r.relevantAlone(i) {
 		return nil
 	}
-	for _, n := range r.supported[at].beside {
-		if n >= 0 && r.match.Covered[n] > 0 && r.entries[n] != nil {
-			on = append(on, r.entries[n])
+	for _, steps := range []int{-1, 1} {
+		if n := r.v.Neighbour(i, steps); n >= 0 && r.match.Scores[n].Covered > 0 {
+			on = append(on, n)
 		}
 	}
 	return on
@@ -278,14 +319,6 @@ func (r *ranking) supporters(i int) (on []*entry) {
 // skips reports what must not be returned, as far as a fast check can tell.
 func (r *ranking) skips(e *entry) bool {
 	return r.q.Skip != nil && r.q.Skip(&e.Unit) || r.q.Visible.Shows(&e.Unit) || e.Layer == Fact && e.Text == "" || r.q.gated() && r.idle(e)
-}
-
-func (r *ranking) allFacts(v index.View) {
-	for i := range v.Slots() {
-		if e := entryAt(v, i); e != nil && e.Layer == Fact {
-			r.facts = append(r.facts, e)
-		}
-	}
 }
 
 type ranked struct {
@@ -328,14 +361,14 @@ func (t *topmost) add(r ranked) {
 
 // adjust returns the bonuses of new and of important units. Pinned ones have the greatest
 // importance.
-func (r *ranking) adjust(e *entry) (fresh, important float32) {
-	if age := r.q.Now.Sub(e.At); !r.q.Now.IsZero() && !e.At.IsZero() {
-		fresh = float32(r.recencyWeight() * math.Exp2(-max(0, age.Hours())/halfLife.Hours()))
+func (r *ranking) adjust(l line) (fresh, important float32) {
+	if at := l.at(); !r.q.Now.IsZero() && !at.IsZero() {
+		fresh = float32(r.recencyWeight() * math.Exp2(-max(0, r.q.Now.Sub(at).Hours())/halfLife.Hours()))
 	}
-	if e.Pinned {
+	if l.is(linePinned) {
 		return fresh, importanceWeight
 	}
-	return fresh, float32(importanceWeight * e.Importance)
+	return fresh, float32(importanceWeight * l.importance())
 }
 
 func (r *ranking) recencyWeight() float64 {
@@ -348,7 +381,7 @@ func (r *ranking) recencyWeight() float64 {
 // relevantAlone is the floor of a row without its neighbours: enough of the question's words,
 // some rare ones of a long message, its day, or a near vector.
 func (r *ranking) relevantAlone(i int) bool {
-	m := &r.match
-	return m.Covered[i] >= floorOwn || m.Covered[i]*m.Weight >= floorRare*m.Rarest || r.of[sigDay][i] > 0 ||
-		r.of[sigVector][i]*r.spread >= floorVector
+	s := &r.match.Scores[i]
+	return s.Covered >= floorOwn || s.Covered*r.match.Weight >= floorRare*r.match.Rarest || len(r.read.Days) > 0 && r.dayOf(r.line(i)) > 0 ||
+		r.vector[i]*r.spread >= floorVector
 }

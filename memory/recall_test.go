@@ -69,7 +69,7 @@ func recall(t testing.TB, x *index.Index, q memory.Ask) []memory.Hit {
 	if q.Now.IsZero() {
 		q.Now = noon
 	}
-	hits, err := memory.Recall(t.Context(), x, q)
+	hits, _, err := memory.Recall(t.Context(), x, q)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,8 @@ type Options struct {
 	// Settings returns the settings line of an export; nil = none.
 	Settings func(ctx context.Context, userID, characterID string) (ExportedSettings, error)
 
-	CacheBytes int          // of all indexes in memory; default 256 MB
+	CacheBytes int          // of all indexes in memory; default 64 MB
+	Loose      int          // units of a memory that are searched in memory before a segment is built of them; default 1,024
 	Log        *slog.Logger // default slog.Default()
 }
 
@@ -58,7 +59,7 @@ const (
 )
 
 func New(store Store, o Options) *Service {
-	o.Log = cmp.Or(o.Log, slog.Default())
+	o.Log, o.Loose = cmp.Or(o.Log, slog.Default()), cmp.Or(o.Loose, defaultLoose)
 	s := &Service{store: store, opts: o}
 	s.cache = index.NewCache(loader{store}, o.CacheBytes)
 	return s
@@ -99,8 +100,12 @@ func (l loader) Load(ctx context.Context, key string, since, base int64) (index.
 		return index.Delta{}, err
 	}
 	d := index.Delta{
+		Partial: changes.Partial,
 		Version: changes.Version, Base: changes.Base, Removed: changes.Gone, Whole: changes.Whole, More: changes.More,
 		Rows: make([]index.Row, len(changes.Units)),
+	}
+	for _, one := range changes.Segments {
+		d.Segments = append(d.Segments, index.Segment{ID: one.ID, From: one.From, To: one.To})
 	}
 	for i := range changes.Units {
 		d.Rows[i] = changes.Units[i].Row()

@@ -1,7 +1,7 @@
 package memory
 
 import (
-	"context"
+	"cmp"
 	"sync"
 	"time"
 
@@ -44,94 +44,101 @@ const (
 	vectorHits  = 200
 )
 
-// columns are the signals of all rows for one question, pooled because they are long.
+// columns are what one question has measured of all rows, pooled because they are long.
 type columns struct {
-	of      [signals][]float32
-	match   index.Match
-	memory  []float32 // of the columns that match has not
-	entries []*entry  // of rows, else nil
-	rows    []int     // that have something to do with the question
-	fits    []float32 // of rows, before they are adjusted; 0 = not relevant
-	spread  float32   // of the model's cosines, from the nearest to the last that is looked at
+	match  index.Match
+	top    [sigGroup + 1]float32 // of the columns of match; the signals are shares of them
+	vector map[int]float32       // by row
+	spell  map[int]float32
+	rows   []related
+	fits   []ranked // of the rows that may be returned, before they are adjusted
+	spread float32  // of the model's cosines, from the nearest to the last that is looked at
+	whole  bool     // all vectors were compared
 
 	standsOutFrom float32 // from which on a value of the model's column stands out; 0 = none does
 }
 
+// related is a row that has something to do with the question, and the row before it; -1 = none.
+type related struct{ row, before int32 }
+
 var columnsPool = sync.Pool{New: func() any { return new(columns) }}
 
 // release returns the columns to the pool. They must not be used afterwards.
-func (c *columns) release() {
-	clear(c.entries) // an index that is dropped must go
-	columnsPool.Put(c)
-}
-
-func sized(n int) *columns {
-	c := columnsPool.Get().(*columns)
-	own := int(signals-sigAnswer) * n
-	if cap(c.memory) < own || cap(c.entries) < n {
-		c.memory, c.entries = make([]float32, own+own/8), make([]*entry, n+n/8)
-	}
-	memory := c.memory[:own]
-	clear(memory)
-	for s := sigAnswer; s < signals; s++ {
-		at := int(s-sigAnswer) * n
-		c.of[s] = memory[at : at+n : at+n]
-	}
-	c.entries, c.rows, c.spread = c.entries[:n], c.rows[:0], 0
-	return c
-}
+func (c *columns) release() { columnsPool.Put(c) }
 
 // measure fills the columns. A vector without comparable vectors in the index leaves its column
 // empty.
-func measure(ctx context.Context, v index.View, q *Ask, read lang.Question) (*columns, error) {
-	n := v.Slots()
-	c := sized(n)
-	v.Match(read.Terms, &c.match)
-	c.of[sigRow], c.of[sigNear], c.of[sigAround], c.of[sigGroup] = c.match.Row, c.match.Near, c.match.Around, c.match.Group
-	for s := sigRow; s <= sigGroup; s++ {
-		scale(c.of[s])
+func (r *ranking) measure() error {
+	c, v := r.columns, r.v
+	c.rows, c.fits, c.whole = c.rows[:0], c.fits[:0], true
+	if err := v.Match(r.ctx, r.read.Terms, &c.match); err != nil {
+		return err
+	}
+	c.top = [sigGroup + 1]float32{}
+	for i := range c.match.Scores {
+		s := &c.match.Scores[i]
+		c.top[sigRow], c.top[sigNear] = max(c.top[sigRow], s.Row), max(c.top[sigNear], s.Near)
+		c.top[sigAround], c.top[sigGroup] = max(c.top[sigAround], s.Around), max(c.top[sigGroup], s.Group)
+	}
+	for i, top := range c.top {
+		c.top[i] = cmp.Or(top, 1)
 	}
 	var err error
-	if c.spread, c.standsOutFrom, err = nearest(ctx, v, q.Vector, c.of[sigVector]); err != nil {
-		return nil, err
+	if c.vector, err = r.nearest(r.q.Vector); err != nil {
+		return err
 	}
-	if _, _, err = nearest(ctx, v, q.Spelling, c.of[sigSpelling]); err != nil {
-		return nil, err
+	spread, from := c.spread, c.standsOutFrom
+	if c.spell, err = r.nearest(r.q.Spelling); err != nil {
+		return err
 	}
-	for i := range n {
-		if len(read.Days) == 0 && c.of[sigGroup][i] == 0 && c.of[sigVector][i] == 0 && c.of[sigSpelling][i] == 0 {
-			continue
-		}
-		e := entryAt(v, i)
-		if e == nil {
-			continue
-		}
-		day := dayFit(read.Days, e.At, q.Now.Location())
-		if day == 0 && c.of[sigGroup][i] == 0 && c.of[sigVector][i] == 0 && c.of[sigSpelling][i] == 0 {
-			continue
-		}
-		c.entries[i] = e
-		c.rows = append(c.rows, i)
-		c.of[sigDay][i] = day
-	}
-	return c, nil
+	c.spread, c.standsOutFrom = spread, from
+	r.relate()
+	return nil
 }
 
-// judge fills in what depends on the unit itself and on the one before it.
-func (c *columns) judge(v index.View, i int, read lang.Question) {
-	e := c.entries[i]
-	before := v.Neighbour(i, -1)
-	if b := entryAt(v, before); b != nil && b.traits.Asks {
-		c.of[sigAnswer][i] = c.of[sigRow][before]
-	}
-	if len(read.Speakers) == 1 && e.Speaker == read.Speakers[0] {
-		c.of[sigSpeaker][i] = 1
-	}
-	if e.traits.Fits(read.Sought) {
-		c.of[sigKind][i] = c.of[sigNear][i]
-	}
-	c.of[sigLength][i] = min(1, float32(v.Length(i))/enoughTerms)
+// relate finds the rows that have something to do with the question.
+func (r *ranking) relate() {
+	days := len(r.read.Days) > 0
+	r.v.Each(func(n, before int, attr uint64) {
+		if r.match.Scores[n].Group > 0 || days && r.dayOf(line(attr)) > 0 || r.byVector(n) {
+			r.rows = append(r.rows, related{int32(n), int32(before)})
+		}
+	})
 }
+
+func (r *ranking) byVector(row int) bool {
+	return len(r.vector) > 0 && r.vector[row] > 0 || len(r.spell) > 0 && r.spell[row] > 0
+}
+
+// signals are those of a row, and of the row before it (-1 = none).
+func (r *ranking) signals(row, before int) (of [signals]float32) {
+	s, l := &r.match.Scores[row], r.line(row)
+	of[sigRow], of[sigNear] = s.Row/r.top[sigRow], s.Near/r.top[sigNear]
+	of[sigAround], of[sigGroup] = s.Around/r.top[sigAround], s.Group/r.top[sigGroup]
+	if before >= 0 && r.line(before).is(lineAsks) {
+		of[sigAnswer] = r.match.Scores[before].Row / r.top[sigRow]
+	}
+	if len(r.read.Speakers) == 1 && l.speaker() == r.read.Speakers[0] {
+		of[sigSpeaker] = 1
+	}
+	if len(r.read.Days) > 0 {
+		of[sigDay] = r.dayOf(l)
+	}
+	if l.fits(r.read.Sought) {
+		of[sigKind] = of[sigNear]
+	}
+	of[sigLength] = min(1, float32(r.v.Length(row))/enoughTerms)
+	of[sigVector], of[sigSpelling] = r.vector[row], r.spell[row]
+	return of
+}
+
+func (r *ranking) line(row int) line {
+	attr, _ := r.v.Attr(row)
+	return line(attr)
+}
+
+// dayOf is how well a unit fits the days of the question.
+func (r *ranking) dayOf(l line) float32 { return dayFit(r.read.Days, l.at(), r.q.Now.Location()) }
 
 func dayFit(days []lang.Days, at time.Time, zone *time.Location) float32 {
 	fit := float32(0)
@@ -142,48 +149,34 @@ func dayFit(days []lang.Days, at time.Time, zone *time.Location) float32 {
 }
 
 // nearest scores the neighbours of a vector from 0 (the last one considered) to 1, because
-// cosines of different models have no common scale. It also returns the difference of these two
-// cosines, and the value from which on a row stands out from the others; 0 = none does.
-func nearest(ctx context.Context, v index.View, q index.Vector, column []float32) (spread, standsOutFrom float32, err error) {
+// cosines of different models have no common scale. It notes the difference of these two cosines,
+// and the value from which on a row stands out from the others; 0 = none does.
+func (r *ranking) nearest(q index.Vector) (map[int]float32, error) {
+	r.spread, r.standsOutFrom = 0, 0
 	if len(q.Values) == 0 {
-		return 0, 0, nil
+		return nil, nil
 	}
-	found, err := v.Near(ctx, q, vectorHits)
+	found, whole, err := r.v.Near(r.ctx, q, vectorHits)
+	r.whole = r.whole && whole
 	if err != nil || len(found) == 0 {
-		return 0, 0, err
+		return nil, err
 	}
 	last := max(0, found[len(found)-1].Cosine)
 	if len(found) < vectorHits { // all of them: the last one is not a mark
 		last = min(last, found[0].Cosine/2)
 	}
-	spread = found[0].Cosine - last
+	scores := make(map[int]float32, len(found))
+	r.spread = found[0].Cosine - last
 	for _, f := range found {
-		if spread > 0 {
-			column[f.Row] = max(0, f.Cosine-last) / spread
+		if r.spread > 0 {
+			scores[f.Row] = max(0, f.Cosine-last) / r.spread
 		}
 	}
 	if n := len(found); n >= leastVectors {
 		middle := found[n/2].Cosine
 		if from := middle + max(leastStand, leastSpread*(middle-found[n*84/100].Cosine)); from <= found[0].Cosine {
-			standsOutFrom = (from - last) / spread
+			r.standsOutFrom = (from - last) / r.spread
 		}
 	}
-	return spread, standsOutFrom, nil
-}
-
-func scale(column []float32) {
-	top := float32(0)
-	for _, x := range column {
-		if x > top {
-			top = x
-		}
-	}
-	if top == 0 {
-		return
-	}
-	for i, x := range column {
-		if x != 0 {
-			column[i] = x / top
-		}
-	}
+	return scores, nil
 }

@@ -16,58 +16,104 @@ import (
 // replaceStale puts current facts in place of lines from which ended facts were taken, or
 // removes such lines.
 func (r *ranking) replaceStale() error {
-	if len(r.facts) == 0 {
+	if len(r.proven) == 0 || r.q.Over == nil || r.read.Past {
 		return nil
 	}
-	restingOn := map[string][]*entry{} // facts by their sources among the candidates
-	for _, c := range r.found {
-		if c.Layer == Exchange {
-			restingOn[c.ID] = nil
-		}
+	restingOn, err := r.factsOn(r.found)
+	if err != nil || len(restingOn) == 0 {
+		return err
 	}
 	var facts []*Unit
-	for _, e := range r.facts {
-		hit := false
-		for _, id := range e.Sources {
-			if _, ok := restingOn[id]; ok {
-				restingOn[id], hit = append(restingOn[id], e), true
-			}
-		}
-		if hit {
-			facts = append(facts, &e.Unit)
-		}
-	}
-	if len(facts) == 0 {
-		return nil
+	for _, u := range r.facts {
+		facts = append(facts, &u.Unit)
 	}
 	over, err := r.q.Over(r.ctx, facts)
 	if err != nil || len(over) == 0 {
+		return err
+	}
+	if err := r.readCurrent(over); err != nil {
 		return err
 	}
 	r.replace(restingOn, over)
 	return nil
 }
 
+// factsOn returns the facts that were taken from candidates, by the candidate.
+func (r *ranking) factsOn(found []candidate) (map[string][]*unit, error) {
+	var marks []string
+	for _, c := range found {
+		if c.Layer == Exchange {
+			marks = append(marks, markSource+c.entry.ID)
+		}
+	}
+	marked, err := r.v.Marked(r.ctx, marks)
+	if err != nil || len(marked) == 0 {
+		return nil, err
+	}
+	var rows []int
+	for _, of := range marked {
+		rows = append(rows, of...)
+	}
+	slices.Sort(rows)
+	rows = slices.Compact(rows)
+	if err := r.readRows(rows); err != nil {
+		return nil, err
+	}
+	on := map[string][]*unit{}
+	for _, row := range rows {
+		u := r.got[row]
+		if u == nil {
+			continue
+		}
+		r.facts = append(r.facts, u)
+		for _, id := range u.Sources {
+			if _, ok := marked[markSource+id]; ok {
+				on[id] = append(on[id], u)
+			}
+		}
+	}
+	return on, nil
+}
+
+// readCurrent adds the facts that count instead of others to r.facts.
+func (r *ranking) readCurrent(over map[string]string) error {
+	var ids []string
+	for _, now := range over {
+		known := slices.ContainsFunc(r.facts, func(u *unit) bool { return u.entry.ID == now })
+		if now != "" && !known && !slices.Contains(ids, now) {
+			ids = append(ids, now)
+		}
+	}
+	slices.Sort(ids)
+	found, err := r.v.ByID(r.ctx, ids)
+	for _, f := range found {
+		if e := entryOf(f); e != nil {
+			r.facts = append(r.facts, &unit{entry: e, Found: f})
+		}
+	}
+	return err
+}
+
 // replace does replaceStale, given the ended facts.
-func (r *ranking) replace(restingOn map[string][]*entry, over map[string]string) {
+func (r *ranking) replace(restingOn map[string][]*unit, over map[string]string) {
 	kept, there := make([]candidate, 0, len(r.found)), map[string]bool{}
 	for _, c := range r.found {
-		there[c.ID] = true
+		there[c.entry.ID] = true
 	}
 	for _, c := range r.found {
 		stale := false
-		for _, f := range restingOn[c.ID] {
-			now, ok := over[f.ID]
-			at := slices.IndexFunc(r.facts, func(e *entry) bool { return e.ID == now })
+		for _, f := range restingOn[c.entry.ID] {
+			now, ok := over[f.entry.ID]
+			at := slices.IndexFunc(r.facts, func(u *unit) bool { return u.entry.ID == now })
 			// A text that is a source of both states the change itself, unless the user made
 			// it.
-			if !ok || at >= 0 && !r.facts[at].ByHand && slices.Contains(r.facts[at].Sources, c.ID) {
+			if !ok || at >= 0 && !r.facts[at].ByHand && slices.Contains(r.facts[at].Sources, c.entry.ID) {
 				continue
 			}
 			stale = true
-			if at >= 0 && !there[now] && !r.skips(r.facts[at]) {
+			if at >= 0 && !there[now] && !r.skips(r.facts[at].entry) {
 				there[now] = true
-				kept = append(kept, candidate{entry: r.facts[at], score: c.score, row: c.row, why: c.why})
+				kept = append(kept, candidate{unit: r.facts[at], score: c.score, row: c.row, why: c.why})
 			}
 		}
 		if !stale {
@@ -113,7 +159,7 @@ func (r *ranking) tell(found []candidate) []telling {
 		if c.tells == nil {
 			c.tells = new(telling)
 			if c.tellsOfUser() {
-				*c.tells = telling{c.gives(r.q.Names), r.askedIn(c.at), r.topicsIn(c.at)}
+				*c.tells = telling{c.gives(r.q.Names), r.askedIn(c.words()), r.topicsIn(c.words())}
 			}
 		}
 		all[i] = *c.tells
@@ -180,8 +226,8 @@ func (r *ranking) shareMatter(x, y *candidate) bool {
 			return true
 		}
 	}
-	words := r.v.Words(y.at)
-	return slices.ContainsFunc(r.v.Words(x.at), func(w string) bool {
+	words := y.words()
+	return slices.ContainsFunc(x.words(), func(w string) bool {
 		return slices.Contains(words, w) && lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle
 	})
 }
@@ -196,8 +242,7 @@ func follows(a, b *entry) bool {
 }
 
 // topicsIn returns the topics of the question that a row has words of.
-func (r *ranking) topicsIn(at int) (bits uint64) {
-	words := r.v.Words(at)
+func (r *ranking) topicsIn(words []string) (bits uint64) {
 	for i, topic := range r.read.Topics[:min(len(r.read.Topics), 64)] {
 		if slices.ContainsFunc(topic, func(t string) bool { return slices.Contains(words, t) }) {
 			bits |= 1 << i
@@ -207,8 +252,8 @@ func (r *ranking) topicsIn(at int) (bits uint64) {
 }
 
 // askedIn returns the terms of a row that tell what the question is about.
-func (r *ranking) askedIn(at int) map[string]bool {
-	words, asked := r.v.Words(at), map[string]bool{}
+func (r *ranking) askedIn(words []string) map[string]bool {
+	asked := map[string]bool{}
 	for _, t := range r.read.Terms {
 		if !lang.Tells(t) {
 			continue

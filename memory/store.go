@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"nodest/index"
 	"nodest/jobs"
 	"nodest/memory/lang"
 	"nodest/op"
@@ -13,8 +14,8 @@ import (
 type Store interface {
 	op.Store[Tx]
 
-	// Unembedded returns scopes of all users with units that have no vector of the model, in
-	// order, at most limit, after one (zero = start).
+	// Unembedded returns scopes of all users that have changed since SetEmbedded, or were embedded
+	// with another model, in order, at most limit, after one (zero = start).
 	Unembedded(ctx context.Context, model string, after Scope, limit int) ([]Scope, error)
 }
 
@@ -43,15 +44,28 @@ type ScopeTx interface {
 	// LockMemory keeps others from changing the facts of a scope until the transaction ends. It
 	// is taken before anything else of a memory is locked.
 	LockMemory(characterID string) error
-	// MemoryChanges returns what has changed since a version; since 0, everything. Units are
+	// MemoryChanges returns what has changed since a version and is in no segment; since 0,
+	// everything outside of segments, but at most the newest 8,000. Units are
 	// texts, in all revisions, and facts, in all versions that can count on some branch
 	// (active, superseded, retired by a run), each with its vectors. It returns about
 	// limit of the oldest changes, never a part of a version; 0 = all. base is the Base of
 	// the changes that were read up to since.
 	MemoryChanges(characterID string, since, base int64, limit int) (*Changes, error)
-	// WithoutVector returns units without a vector of a model, at most limit, each content
-	// once.
-	WithoutVector(characterID, model string, limit int) ([]Content, error)
+	// MemoryUnits returns units by id as they are now, at most 1,000, in any order, with their
+	// vectors. Those that are forgotten, buried by a Tombstone or of a deleted conversation are
+	// left out, and facts that do not count. A fact that the user retired has no text.
+	MemoryUnits(characterID string, ids ...string) ([]Unit, error)
+	// UnitVectors returns the vectors of units by a model, by id; units without one are left out.
+	UnitVectors(characterID, model string, ids ...string) (map[string]index.Packed, error)
+	SegmentTx
+	// WithoutVector returns units of which the last change is after since and the content has no
+	// vector of a model, at most limit, each content once, by change.
+	WithoutVector(characterID, model string, since int64, limit int) ([]Content, error)
+	// Embedded returns what SetEmbedded stored; "", 0 = nothing.
+	Embedded(characterID string) (model string, change int64, err error)
+	// SetEmbedded notes that all units of which the last change is at most change have a vector of
+	// a model, or were refused one.
+	SetEmbedded(characterID, model string, change int64) error
 	// PutVectors stores vectors of a model by content, in place of those of other models.
 	// Unknown contents are ignored.
 	PutVectors(characterID, model string, vectors map[string][]float32) error
@@ -61,11 +75,68 @@ type ScopeTx interface {
 
 type Changes struct {
 	Version int64
-	Base    int64 // changes after a purge or a deletion; then everything is read again
-	Whole   bool  // Units is everything up to Version and replaces what was there before
+	Base    int64 // changes after a purge, a deletion or a new segment; then everything is read again
+	Whole   bool  // Units and Segments are everything up to Version and replace what was there before
 	More    bool  // there are later changes
 	Units   []Unit
 	Gone    []string // ids of units that are not searched any more
+
+	Segments []Segment // if Whole: all of the scope, by From
+	Partial  bool      // if Whole: there are older units in no segment, which are left out
+}
+
+// SegmentTx keeps segments: search indexes of a part of a scope, which never change. A segment has
+// the units whose last change was in its range when it was built. A unit that changes again leaves the
+// range; its copy in the segment is out of date. When units are removed for good, so are all segments
+// that may have their words.
+type SegmentTx interface {
+	// SegmentParts returns parts of a segment in the order asked; fault.NotFound if one is missing.
+	SegmentParts(characterID, segmentID string, parts ...int) ([][]byte, error)
+	// Segments returns the segments of a scope, by their ranges, and its Base.
+	Segments(characterID string) (base int64, segments []Segment, err error)
+	// CountUnits counts the rows whose last change is after from, up to to, as Gap.Units does.
+	CountUnits(characterID string, from, to int64) (int, error)
+	// Gaps returns the ranges that no segment covers, oldest first. Unless a segment ends at the
+	// version of the scope, the last gap does.
+	Gaps(characterID string) ([]Gap, error)
+	// UnitKeys returns the units whose last change is after from, up to to, in any order; also those
+	// of deleted conversations.
+	UnitKeys(characterID string, from, to int64) ([]UnitKey, error)
+	// UnitsForSegment is MemoryUnits with units of deleted conversations, and of those that are being
+	// imported.
+	UnitsForSegment(characterID string, ids ...string) ([]Unit, error)
+	// PutSegmentParts stores parts of a new segment, numbered from first. They are not seen before
+	// PutSegment.
+	PutSegmentParts(characterID, segmentID string, first int, data ...[]byte) error
+	// PutSegment adds a segment of which all parts are stored, and removes those that it replaces. It
+	// returns fault.Conflict if base is no longer the Base of the scope, or if the ranges of s and of a
+	// segment that is not replaced overlap.
+	PutSegment(characterID string, base int64, s Segment, replaces ...string) error
+	// DropLooseParts removes parts of segments that were never added.
+	DropLooseParts(characterID string) error
+}
+
+// Segment is a stored search index of the units whose last change was after From, up to To.
+type Segment struct {
+	ID       string
+	From, To int64
+	Units    int // in it, when it was built
+}
+
+// Gap is a range of changes, after From up to To, that no segment covers.
+type Gap struct {
+	From, To int64
+	Units    int // rows, also of units that are forgotten or do not count
+}
+
+// UnitKey is a unit without its text.
+type UnitKey struct {
+	ID           string
+	Conversation string
+	Session      int
+	Order        int64
+	Layer        Layer
+	Change       int64 // the last
 }
 
 // Content is a text to be embedded. Hash is its ContentHash.

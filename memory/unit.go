@@ -41,8 +41,7 @@ type Unit struct {
 	Root         string   // of a fact: the id of its first version
 	Evidence     []Evidence
 
-	// Terms is stored with the row, so that an index loads without analysing again.
-	Terms   string
+	Terms   string // index.Join of the text; the store fills it
 	Vectors []index.Kept
 }
 
@@ -67,22 +66,32 @@ func (u *Unit) standsFor(source string) bool {
 func (u *Unit) Row() index.Row {
 	group := "" // facts stand alone
 	if u.Layer != Fact {
-		group = u.Conversation + "\x00" + strconv.Itoa(u.Session)
+		group = sessionOf(u.Conversation, u.Session)
 	}
-	e := &entry{Unit: *u, traits: lang.TraitsOf(u.Text)}
-	e.Terms, e.Unit.Vectors = "", nil // the index has them
-	return index.Row{
-		ID: u.ID, Version: u.Version, Group: group, Order: u.Order, Terms: u.Terms, Vectors: u.Vectors,
-		Data: e, Size: entryBytes + len(u.Text) + len(u.Conversation) + len(u.Speaker) + len(u.Hash),
-	}
+	row := u.found()
+	e := row.Data.(*entry)
+	row.Group, row.Order, row.Marks, row.Attr = group, u.Order, e.marks(), uint64(e.line())
+	row.Size = entryBytes + len(u.Text) + len(u.Conversation) + len(u.Speaker) + len(u.Hash)
+	return row
 }
 
-// entryAt returns the entry of row i; nil for none.
-func entryAt(v index.View, i int) *entry {
-	if i < 0 {
-		return nil
-	}
-	e, _ := v.Data(i).(*entry)
+// found returns u as a row that was read for its data.
+func (u *Unit) found() index.Row {
+	e := &entry{Unit: *u, traits: lang.TraitsOf(u.Text)}
+	e.Terms, e.Unit.Vectors = "", nil // the index has them
+	return index.Row{ID: u.ID, Version: u.Version, Terms: u.Terms, Vectors: u.Vectors, Data: e}
+}
+
+func sessionOf(conversation string, session int) string {
+	return groupOf(conversation) + strconv.Itoa(session)
+}
+
+// groupOf is how the names of the groups of a conversation begin: its sessions.
+func groupOf(conversation string) string { return conversation + "\x00" }
+
+// entryOf returns the entry of a row; nil for none.
+func entryOf(f index.Found) *entry {
+	e, _ := f.Data.(*entry)
 	return e
 }
 

@@ -208,6 +208,7 @@ var largeTables = []struct {
 	{"files", "id", 500},
 	{"events", "seq", 500},
 	{"web_pages", "url", 100},
+	{"memory_segment_parts", "character_id, segment_id, part", 16}, // of up to 1 MiB
 	{"memory_vectors", "character_id, hash, model", 500},
 	{"memory_texts", "revision_id", 500},
 	{"memories", "id", 500},

@@ -200,8 +200,7 @@ func (t *tx) FinishLoad(c *chat.Conversation, states []*chat.Conversation, rewin
 	if err := t.logConversation(row, true); err != nil {
 		return err
 	}
-	news := t.news(c.CharacterID)
-	news.chats = append(news.chats, c.ID)
+	t.news(c.CharacterID).whole = true
 	rows := make([]rewindRow, len(rewinds))
 	for i, r := range rewinds {
 		rows[i] = rewindRow{r, t.userID, c.ID}

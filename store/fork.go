@@ -48,7 +48,8 @@ const shownText = "CASE WHEN s.id = line.swipe_id THEN line.revision_id ELSE s.r
 // CopyPath locks the fork, and the source, so that nobody changes texts between two
 // statements. The source may be deleted meanwhile.
 func (t *tx) CopyPath(from chat.ForkSource, forkID string, limit int) (copied, length int, err error) {
-	if _, err := t.Loading(forkID); err != nil {
+	fork, err := t.Loading(forkID)
+	if err != nil {
 		return 0, 0, err
 	}
 	if _, err := t.Has("SELECT 1 FROM conversations WHERE user_id = ? AND id = ?"+t.ForUpdate(), t.userID, from.ConversationID); err != nil {
@@ -69,11 +70,12 @@ func (t *tx) CopyPath(from chat.ForkSource, forkID string, limit int) (copied, l
 	if err := t.copyLine(t.copyArgs(from, forkID, int64(copied), int64(to))); err != nil {
 		return 0, 0, err
 	}
+	t.news(fork.CharacterID).copied = true
 	return to, length, t.noteCopied(forkID, copied, to)
 }
 
-// copyLine copies the rows of messages. The texts of the memory get their change when
-// the fork is shown; what a fork says again has been read where it was said first.
+// copyLine copies the rows of messages. What a fork says again has been read where it was said
+// first.
 func (t *tx) copyLine(args []any) error {
 	message, revision := copyOf("line.id", "line.seq"), copyOf(shownText, "line.seq")
 	err := copyRows[messageRow](t, "messages", "m", "line CROSS JOIN messages m WHERE m.user_id = line.user_id AND m.id = line.id", map[string]string{
@@ -112,7 +114,7 @@ func (t *tx) copyLine(args []any) error {
 	}
 	return copyRows[textRow](t, "memory_texts", "x", "line CROSS JOIN swipes s CROSS JOIN memory_texts x WHERE s.user_id = line.user_id AND s.message_id = line.id"+
 		" AND x.user_id = line.user_id AND x.revision_id = "+shownText+" AND NOT x.is_forgotten", map[string]string{
-		"revision_id": revision, "conversation_id": "line.fork_id", "message_id": message, "is_read": "TRUE", "change": "0",
+		"revision_id": revision, "conversation_id": "line.fork_id", "message_id": message, "is_read": "TRUE", "is_buried": "FALSE", "first_change": "0", "change": "0",
 	}, args)
 }
 

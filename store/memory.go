@@ -28,17 +28,14 @@ func (db *DB) Memory() memory.Store { return memoryStore{part[memory.Tx]{db, (*t
 
 type memoryStore struct{ part[memory.Tx] }
 
-// Unembedded returns scopes with something to embed: memory.Store.
+// Unembedded returns scopes that may have something to embed: memory.Store.
 func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.Scope, limit int) ([]memory.Scope, error) {
 	return reading(ctx, m.db, func(s *session) ([]memory.Scope, error) {
 		return sqldb.All[memory.Scope](s, `SELECT o.user_id, o.character_id FROM memory_scopes o
 			JOIN characters c ON c.user_id = o.user_id AND c.id = o.character_id AND c.deleted_at IS NULL
 			WHERE (o.user_id, o.character_id) > (?, ?)
-				AND (EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
-					AND t.hash <> '' AND `+withoutVector("t")+`)
-				OR EXISTS (SELECT 1 FROM memories t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
-					AND `+counts("t")+` AND `+withoutVector("t")+`))
-			ORDER BY o.user_id, o.character_id LIMIT ?`, after.UserID, after.CharacterID, model, model, sqldb.Length(limit))
+				AND (o.embedded_change < o.version OR o.embedded_model <> ?)
+			ORDER BY o.user_id, o.character_id LIMIT ?`, after.UserID, after.CharacterID, model, sqldb.Length(limit))
 	})
 }
 
@@ -48,8 +45,9 @@ type scopeNews struct {
 	texts  []string // revisions of texts that changed
 	facts  []string // ids
 	hashes []string // of contents with other vectors
-	chats  []string // conversations that are shown now
-	whole  bool     // rows went: older indexes must be loaded whole
+	copied bool     // texts of change 0 were copied
+	gone   []lived  // rows whose words were removed for good
+	whole  bool     // rows went, or came back: older indexes must be loaded whole
 }
 
 // news returns what this transaction has changed of a scope.
@@ -84,12 +82,16 @@ func (t *tx) flushMemory() error {
 const ofScope = "user_id = ? AND character_id = ?"
 
 func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error {
-	version, err := t.raise(memory.Scope{UserID: t.userID, CharacterID: characterID}, n.whole)
+	scope := memory.Scope{UserID: t.userID, CharacterID: characterID}
+	version, err := t.raise(scope, n.whole || len(n.gone) > 0)
 	if err != nil || version == 0 {
 		return err
 	}
+	if err := t.dropSegments(scope, n.gone); err != nil {
+		return err
+	}
 	for _, row := range said {
-		row.CharacterID, row.Change = characterID, version
+		row.CharacterID, row.FirstChange, row.Change = characterID, version, version
 	}
 	if err := t.Insert("memory_texts", said); err != nil {
 		return err
@@ -99,18 +101,22 @@ func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error
 		ids           []string
 	}{
 		{"memory_texts", "revision_id", n.texts}, {"memories", "id", n.facts},
-		{"memory_texts", "hash", n.hashes}, {"memories", "hash", n.hashes}, {"memory_texts", "conversation_id", n.chats},
+		{"memory_texts", "hash", n.hashes}, {"memories", "hash", n.hashes},
 	} {
 		if len(m.ids) == 0 {
 			continue
 		}
-		_, err := t.Exec("UPDATE "+m.table+" SET change = ? WHERE "+ofScope+" AND "+m.column+" IN (?)", version, t.userID, characterID, m.ids)
-		if err != nil {
+		if err := t.Run("UPDATE "+m.table+changed+m.column+" IN (?)", version, version, t.userID, characterID, m.ids); err != nil {
 			return err
 		}
 	}
+	if n.copied {
+		return t.Run("UPDATE memory_texts"+changed+"change = 0", version, version, t.userID, characterID)
+	}
 	return nil
 }
+
+const changed = " SET change = ?, first_change = CASE first_change WHEN 0 THEN ? ELSE first_change END WHERE " + ofScope + " AND "
 
 // raise gives a scope its next version; 0 when there is no such character of the user.
 // The row stays locked until the transaction ends, so versions grow in the order of the
@@ -120,8 +126,8 @@ func (s *session) raise(scope memory.Scope, whole bool) (version int64, err erro
 	if whole {
 		more = ", whole_version = memory_scopes.version + 1"
 	}
-	return sqldb.Value[int64](s, `INSERT INTO memory_scopes (user_id, character_id, version, whole_version)
-		SELECT c.user_id, c.id, 1, 1 FROM characters c WHERE c.user_id = ? AND c.id = ?
+	return sqldb.Value[int64](s, `INSERT INTO memory_scopes (user_id, character_id, version, whole_version, embedded_model, embedded_change)
+		SELECT c.user_id, c.id, 1, 1, '', 0 FROM characters c WHERE c.user_id = ? AND c.id = ?
 		ON CONFLICT (user_id, character_id) DO UPDATE SET version = memory_scopes.version + 1`+more+`
 		RETURNING version`, scope.UserID, scope.CharacterID)
 }
@@ -157,12 +163,17 @@ func (t *tx) TalkedIn(characterID, conversationID string) error {
 	return err
 }
 
-type scopeVersions struct{ Version, WholeVersion int64 }
+type scopeRow struct {
+	Version, WholeVersion int64
+	EmbeddedModel         string
+	EmbeddedChange        int64
+}
 
-// scope returns the versions of a scope; fault.NotFound for a character that is not
-// the user's.
-func (t *tx) scope(characterID string) (*scopeVersions, error) {
-	return sqldb.Get[scopeVersions](t, "character", `SELECT COALESCE(o.version, 0) AS version, COALESCE(o.whole_version, 0) AS whole_version
+// scope returns the row of a scope, zero while it is empty; fault.NotFound for a character that
+// is not the user's.
+func (t *tx) scope(characterID string) (*scopeRow, error) {
+	return sqldb.Get[scopeRow](t, "character", `SELECT COALESCE(o.version, 0) AS version, COALESCE(o.whole_version, 0) AS whole_version,
+			COALESCE(o.embedded_model, '') AS embedded_model, COALESCE(o.embedded_change, 0) AS embedded_change
 		FROM characters c LEFT JOIN memory_scopes o ON o.user_id = c.user_id AND o.character_id = c.id
 		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL`, t.userID, characterID)
 }

@@ -73,7 +73,7 @@ func (c *benchChat) talkAndEmbed(b *testing.B, n int) {
 	}
 	for done := 0; done < n; done += 500 {
 		err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
-			contents, err := tx.Memory.WithoutVector(c.character, "m", 500)
+			contents, err := tx.Memory.WithoutVector(c.character, "m", 0, 500)
 			vectors := map[string][]float32{}
 			for _, content := range contents {
 				v := make([]float32, 512)

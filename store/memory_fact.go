@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"nodest/fault"
-	"nodest/index"
 	"nodest/memory"
 	"nodest/store/sqldb"
 )
@@ -15,7 +14,7 @@ type factRow struct {
 	memory.Memory `db:"Pinned=is_pinned Locked=is_locked Shareable=is_shareable ContentHash=hash"`
 	UserID        string
 	CharacterID   string
-	Terms         string
+	FirstChange   int64
 	Change        int64
 }
 
@@ -30,7 +29,7 @@ func (r *factRow) memory() memory.Memory {
 func (t *tx) factRow(characterID string, m *memory.Memory) *factRow {
 	t.fillTimes(&m.CreatedAt, &m.UpdatedAt)
 	m.ContentHash = memory.ContentHash(m.Text)
-	return &factRow{Memory: *m, UserID: t.userID, CharacterID: characterID, Terms: index.Join(m.Text)}
+	return &factRow{Memory: *m, UserID: t.userID, CharacterID: characterID}
 }
 
 // InsertFacts stores versions of facts.
@@ -90,7 +89,7 @@ func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
 	if err := t.nobodySays(characterID, m.ID, hashes); err != nil {
 		return err
 	}
-	err := t.UpdateOne("memory", "memories", row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "terms", "hash", "change", "last_used_at", "created_at"},
+	err := t.UpdateOne("memory", "memories", row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "hash", "first_change", "change", "last_used_at", "created_at"},
 		"WHERE user_id = ? AND id = ? AND character_id = ?", t.userID, m.ID, characterID)
 	if err != nil {
 		return err
@@ -222,17 +221,22 @@ func (t *tx) Tombstones(characterID string) ([]memory.Tombstone, error) {
 }
 
 // PutTombstone stores one. Where there is one of that content it forbids both
-// evidences.
+// evidences. The texts that it buries leave the search.
 func (t *tx) PutTombstone(characterID string, o memory.Tombstone) error {
 	known, err := sqldb.Value[[]memory.Evidence](t.withCharacter(characterID), "SELECT evidence FROM memory_tombstones WHERE user_id = ? AND character_id = ? AND hash = ?",
 		t.userID, characterID, o.ContentHash)
 	if err != nil {
 		return err
 	}
-	for _, e := range o.Evidence {
+	revisions := make([]string, len(o.Evidence))
+	for i, e := range o.Evidence {
+		revisions[i] = e.RevisionID
 		if !slices.Contains(known, e) {
 			known = append(known, e)
 		}
+	}
+	if err := t.bury(characterID, o.ContentHash, revisions); err != nil {
+		return err
 	}
 	t.fillTimes(&o.CreatedAt)
 	return t.Run(`INSERT INTO memory_tombstones (user_id, character_id, hash, evidence, created_at) VALUES (?, ?, ?, ?, ?)

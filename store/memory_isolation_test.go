@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -39,12 +40,26 @@ func fillMemory(tx nodest.Tx, x fixture) error {
 		tx.Memory.InsertSuggestion(x.character, x.suggested()),
 		tx.Memory.PutUses(x.message, x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}),
 		tx.Memory.PutVectors(x.character, "m", map[string][]float32{memory.ContentHash("private"): {1}}),
+		tx.Memory.PutSegmentParts(x.character, segmentID, 0, []byte("private")),
+		putSegment(tx, x.character, memory.Segment{ID: segmentID, To: 1, Units: 1}),
 	} {
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// segmentID is the same for all users.
+const segmentID = "segment"
+
+// putSegment adds a segment of which the parts are stored.
+func putSegment(tx nodest.Tx, character string, s memory.Segment, replaces ...string) error {
+	c, err := tx.Memory.MemoryChanges(character, 0, 0, 1)
+	if err != nil {
+		return err
+	}
+	return tx.Memory.PutSegment(character, c.Base, s, replaces...)
 }
 
 func init() { maps.Copy(intrusions, memoryIntrusions) }
@@ -73,8 +88,60 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantNotFound(e, err)
 	},
 	"WithoutVector": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := tx.Memory.WithoutVector(x.character, "m", 5)
+		_, err := tx.Memory.WithoutVector(x.character, "m", 0, 5)
 		return wantNotFound(e, err)
+	},
+	"MemoryUnits":     intrudeUnits(func(tx nodest.Tx) unitReader { return tx.Memory.MemoryUnits }),
+	"UnitsForSegment": intrudeUnits(func(tx nodest.Tx) unitReader { return tx.Memory.UnitsForSegment }),
+	"SegmentParts": func(e *env, tx nodest.Tx, x fixture) error {
+		for _, character := range []string{x.character, ownCharacter(e, tx)} {
+			if _, err := tx.Memory.SegmentParts(character, segmentID, 0); wantNotFound(e, err) != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"Segments": func(e *env, tx nodest.Tx, x fixture) error {
+		_, _, err := tx.Memory.Segments(x.character)
+		return err
+	},
+	"CountUnits": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Memory.CountUnits(x.character, 0, 100)
+		return err
+	},
+	"UnitVectors": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Memory.UnitVectors(x.character, "m", x.revision)
+		return err
+	},
+	"Gaps": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Memory.Gaps(x.character)
+		return wantNotFound(e, err)
+	},
+	"UnitKeys": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Memory.UnitKeys(x.character, 0, 100)
+		return wantNotFound(e, err)
+	},
+	"PutSegmentParts": func(e *env, tx nodest.Tx, x fixture) error {
+		if err := wantNotFound(e, tx.Memory.PutSegmentParts(x.character, segmentID, 1, []byte("mine"))); err != nil {
+			return err
+		}
+		return tx.Memory.PutSegmentParts(ownCharacter(e, tx), segmentID, 1, []byte("mine"))
+	},
+	"PutSegment": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Memory.PutSegment(x.character, 1, memory.Segment{ID: "other", From: 1, To: 2}, segmentID))
+	},
+	"DropLooseParts": func(e *env, tx nodest.Tx, x fixture) error {
+		if err := wantNotFound(e, tx.Memory.DropLooseParts(x.character)); err != nil {
+			return err
+		}
+		return tx.Memory.DropLooseParts(ownCharacter(e, tx))
+	},
+	"Embedded": func(e *env, tx nodest.Tx, x fixture) error {
+		_, _, err := tx.Memory.Embedded(x.character)
+		return wantNotFound(e, err)
+	},
+	"SetEmbedded": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Memory.SetEmbedded(x.character, "other", 1))
 	},
 	"PutVectors": func(e *env, tx nodest.Tx, x fixture) error {
 		vectors := map[string][]float32{memory.ContentHash("private"): {2}}
@@ -255,6 +322,19 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 }
 
+type unitReader = func(characterID string, ids ...string) ([]memory.Unit, error)
+
+func intrudeUnits(of func(nodest.Tx) unitReader) func(e *env, tx nodest.Tx, x fixture) error {
+	return func(e *env, tx nodest.Tx, x fixture) error {
+		read := of(tx)
+		if _, err := read(x.character, x.revision, x.fact); wantNotFound(e, err) != nil {
+			return err
+		}
+		units, err := read(ownCharacter(e, tx), x.revision, x.fact)
+		return wantEmpty(e, len(units) == 0, err)
+	}
+}
+
 func TestUnembeddedListsTheScopesOfAllUsers(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		a, b := fill(e, e.user), fill(e, newUser(e))
@@ -268,6 +348,15 @@ func TestUnembeddedListsTheScopesOfAllUsers(t *testing.T) {
 		}
 		rest, err := e.db.Memory().Unembedded(context.Background(), "other", scopes[0], 10)
 		e.equal("scopes after the first", []any{rest, err}, []any{scopes[1:], nil})
+		for _, x := range []fixture{a, b} {
+			err := e.db.Update(context.Background(), x.user, func(tx nodest.Tx) error {
+				version, err := tx.Memory.MemoryVersion(x.character)
+				return errors.Join(err, tx.Memory.SetEmbedded(x.character, "m", version))
+			})
+			if err != nil {
+				e.Fatal(err)
+			}
+		}
 		scopes, err = e.db.Memory().Unembedded(context.Background(), "m", memory.Scope{}, 10)
 		e.equal("scopes without missing vectors", []any{scopes, err}, []any{[]memory.Scope(nil), nil})
 		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(a.character) })

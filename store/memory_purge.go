@@ -2,6 +2,7 @@ package store
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -15,10 +16,20 @@ func (t *tx) PurgeFacts(characterID string, rootIDs ...string) error {
 		return err
 	}
 	gone, err := t.purgeRoots(memory.Scope{UserID: t.userID, CharacterID: characterID}, rootIDs)
-	if gone {
-		t.news(characterID).whole = true
-	}
+	t.noteGone(characterID, gone)
 	return err
+}
+
+// lived is the changes from the one that added a row to its last one. A segment whose range has
+// one of them may contain the words of the row.
+type lived struct{ FirstChange, Change int64 }
+
+// noteGone notes that words of rows were removed for good.
+func (t *tx) noteGone(characterID string, gone []lived) {
+	if len(gone) > 0 {
+		n := t.news(characterID)
+		n.gone = append(n.gone, gone...)
+	}
 }
 
 // each runs statements that all have the same arguments.
@@ -31,31 +42,36 @@ func (s *session) each(statements []string, args ...any) error {
 	return nil
 }
 
-// purgeRoots is PurgeFacts for the server too; gone says that there was one.
-func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone bool, err error) {
+// purgeRoots is PurgeFacts for the server too; gone is the rows that there were.
+func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone []lived, err error) {
 	var ids, hashes []string
-	note := func(r *struct{ ID, Hash string }) error {
-		ids, hashes = append(ids, r.ID), append(hashes, r.Hash)
+	note := func(r *struct {
+		ID, Hash string
+		lived
+	},
+	) error {
+		ids, hashes, gone = append(ids, r.ID), append(hashes, r.Hash), append(gone, r.lived)
 		return nil
 	}
-	err = sqldb.Each(s, note, "DELETE FROM memories WHERE "+ofScope+" AND root_id IN (?) RETURNING id, hash", scope.UserID, scope.CharacterID, rootIDs)
+	err = sqldb.Each(s, note, "DELETE FROM memories WHERE "+ofScope+" AND root_id IN (?) RETURNING id, hash, first_change, change",
+		scope.UserID, scope.CharacterID, rootIDs)
 	if err != nil || len(ids) == 0 {
-		return false, err
+		return nil, err
 	}
 	err = s.each([]string{
 		"DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id IN (?)",
 		"DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN (?)",
 	}, scope.UserID, ids)
 	if err != nil {
-		return true, err
+		return gone, err
 	}
 	if err := s.dropReplies(scope.UserID, ids); err != nil {
-		return true, err
+		return gone, err
 	}
 	if err := s.dropSuggestions(scope, nil, hashes); err != nil {
-		return true, err
+		return gone, err
 	}
-	return true, s.dropVectors(scope, hashes)
+	return gone, s.dropVectors(scope, hashes)
 }
 
 // dropVectors removes the vectors of contents that no row of the scope has any more.
@@ -80,14 +96,34 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 	if err != nil {
 		return err
 	}
-	forgotten, err := sqldb.All[string](t, "UPDATE memory_texts SET is_forgotten = TRUE, is_read = TRUE, terms = '', hash = '', name = ''"+
-		strings.TrimPrefix(known, "FROM memory_texts")+" RETURNING revision_id", t.userID, characterID, revisionIDs)
+	n := t.news(characterID)
+	forget := func(r *struct {
+		RevisionID string
+		lived
+	},
+	) error {
+		n.texts, n.gone = append(n.texts, r.RevisionID), append(n.gone, r.lived)
+		return nil
+	}
+	err = sqldb.Each(t, forget, "UPDATE memory_texts SET is_forgotten = TRUE, is_read = TRUE, hash = '', name = ''"+
+		strings.TrimPrefix(known, "FROM memory_texts")+" RETURNING revision_id, first_change, change", t.userID, characterID, revisionIDs)
 	if err != nil {
 		return err
 	}
-	n := t.news(characterID)
-	n.texts = append(n.texts, forgotten...)
 	return t.dropTraces(scope, revisionIDs, hashes)
+}
+
+// bury marks the texts that a fact which is purged was taken from, and removes them and those of the
+// same words from the search.
+func (t *tx) bury(characterID, hash string, revisionIDs []string) error {
+	gone, err := sqldb.All[lived](t, "UPDATE memory_texts SET is_buried = TRUE WHERE "+ofScope+" AND NOT is_buried AND revision_id IN (?)"+
+		" RETURNING first_change, change", t.userID, characterID, revisionIDs)
+	if err != nil {
+		return err
+	}
+	same, err := sqldb.All[lived](t, "SELECT first_change, change FROM memory_texts WHERE "+ofScope+" AND NOT is_buried AND hash = ?", t.userID, characterID, hash)
+	t.noteGone(characterID, slices.Concat(gone, same))
+	return err
 }
 
 // dropTraces removes what was made of texts with these contents.
@@ -114,7 +150,7 @@ func (t *tx) PurgeScope(characterID string) error {
 	if err := t.dropReplies(t.userID, told); err != nil {
 		return err
 	}
-	t.news(characterID).whole = true
+	t.noteGone(characterID, []lived{{0, math.MaxInt64}})
 	const units = "DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN "
 	err = t.each([]string{
 		units + "(SELECT id FROM memories WHERE " + ofScope + ")",
@@ -187,38 +223,49 @@ func setOf(words []string) map[string]bool {
 // maintenance removes: their texts, suggestions based on them, and facts with no other
 // evidence.
 func (s *session) forgetMessages(userID string, messageIDs []string) error {
-	type gone struct{ revisions, hashes []string }
-	scopes := map[string]gone{} // by character
-	err := sqldb.Each(s, func(r *struct{ RevisionID, CharacterID, Hash string }) error {
+	scopes := map[string]goneTexts{} // by character
+	err := sqldb.Each(s, func(r *struct {
+		RevisionID, CharacterID, Hash string
+		lived
+	},
+	) error {
 		g := scopes[r.CharacterID]
-		scopes[r.CharacterID] = gone{append(g.revisions, r.RevisionID), append(g.hashes, r.Hash)}
+		scopes[r.CharacterID] = goneTexts{append(g.revisions, r.RevisionID), append(g.hashes, r.Hash), append(g.lived, r.lived)}
 		return nil
-	}, "DELETE FROM memory_texts WHERE user_id = ? AND message_id IN (?) RETURNING revision_id, character_id, hash", userID, messageIDs)
+	}, "DELETE FROM memory_texts WHERE user_id = ? AND message_id IN (?) RETURNING revision_id, character_id, hash, first_change, change", userID, messageIDs)
 	if err != nil {
 		return err
 	}
 	for _, characterID := range slices.Sorted(maps.Keys(scopes)) { // as locks are taken
-		g := scopes[characterID]
-		if err := s.forgetTexts(memory.Scope{UserID: userID, CharacterID: characterID}, g.revisions, g.hashes); err != nil {
+		if err := s.forgetTexts(memory.Scope{UserID: userID, CharacterID: characterID}, scopes[characterID]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *session) forgetTexts(scope memory.Scope, revisions, hashes []string) error {
-	if err := s.dropTraces(scope, revisions, hashes); err != nil {
+// goneTexts are texts of a scope that were removed.
+type goneTexts struct {
+	revisions, hashes []string
+	lived             []lived
+}
+
+func (s *session) forgetTexts(scope memory.Scope, g goneTexts) error {
+	if err := s.dropTraces(scope, g.revisions, g.hashes); err != nil {
 		return err
 	}
-	roots, err := s.baseless(scope, revisions)
+	roots, err := s.baseless(scope, g.revisions)
 	if err != nil {
 		return err
 	}
-	if _, err := s.purgeRoots(scope, roots); err != nil {
+	facts, err := s.purgeRoots(scope, roots)
+	if err != nil {
 		return err
 	}
-	_, err = s.raise(scope, true)
-	return err
+	if _, err := s.raise(scope, true); err != nil {
+		return err
+	}
+	return s.dropSegments(scope, slices.Concat(g.lived, facts))
 }
 
 // baseless returns the facts of a scope that were based on some of these texts and have

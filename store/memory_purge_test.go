@@ -79,7 +79,7 @@ func (e *env) remember(words string) *rememberedChat {
 func (e *env) embed(character string) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error {
-		contents, err := tx.Memory.WithoutVector(character, "m", 100)
+		contents, err := tx.Memory.WithoutVector(character, "m", 0, 100)
 		vectors := map[string][]float32{}
 		for _, c := range contents {
 			vectors[c.Hash] = []float32{1}
@@ -131,7 +131,7 @@ func TestNothingIsLeftOfAForgottenText(t *testing.T) {
 		e.equal("places of its id", e.mentions(revision), []string{"memories.evidence", "memory_texts.revision_id"})
 		e.equal("uses", e.uses(r.messages[1].ID), []string{"1 fact"})
 		c := e.changes(r.character, before)
-		e.equal("change", []any{c.Whole, c.Gone, len(c.Units)}, []any{false, []string{revision}, 0})
+		e.equal("change", []any{c.Whole, c.Gone, len(c.Units)}, []any{true, []string(nil), len(before.Units) - 1})
 		e.view(func(tx nodest.Tx) error {
 			shown, err := tx.Memory.Shown(nil, []memory.Evidence{evidenceOf(r.messages[0]), evidenceOf(r.messages[1])})
 			e.equal("shown", []any{shown, err}, []any{[]bool{false, true}, nil})
@@ -327,7 +327,7 @@ func TestALargeMemoryIsReadInOneCall(t *testing.T) {
 		all := e.loadTalk(character, 1100)
 		e.embedAll(character)
 		c := e.changes(character, before)
-		e.equal("units", []any{c.Whole, len(c.Units)}, []any{false, 1100})
+		e.equal("units", []any{c.Whole, len(c.Units)}, []any{true, len(before.Units) + 1100})
 		for _, u := range c.Units {
 			e.equal("vectors", u.Vectors, []index.Kept{{Model: "m", Packed: index.Packed{127}}})
 		}

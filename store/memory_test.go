@@ -267,7 +267,7 @@ func (s *randomMemory) change() {
 	case 10, 11, 12:
 		s.update(func(tx nodest.Tx) error {
 			model := []string{"a", "b"}[s.rnd.IntN(2)]
-			contents, err := tx.Memory.WithoutVector(s.character, model, 1+s.rnd.IntN(9))
+			contents, err := tx.Memory.WithoutVector(s.character, model, 0, 1+s.rnd.IntN(9))
 			vectors := map[string][]float32{"nothing": {1}}
 			for _, c := range contents {
 				vectors[c.Hash] = []float32{s.rnd.Float32(), s.rnd.Float32()}
@@ -327,7 +327,7 @@ func TestEqualTextsShareOneVector(t *testing.T) {
 		gone := e.learn(character, fact("i drink tea"))
 		without := func(model string, limit int) (contents []memory.Content) {
 			e.view(func(tx nodest.Tx) (err error) {
-				contents, err = tx.Memory.WithoutVector(character, model, limit)
+				contents, err = tx.Memory.WithoutVector(character, model, 0, limit)
 				return err
 			})
 			return contents

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/index"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/store/sqldb"
@@ -23,10 +22,11 @@ type textRow struct {
 	Session        int64
 	Role           string
 	Name           string
-	Terms          string
 	Hash           string
 	IsRead         bool
 	IsForgotten    bool
+	IsBuried       bool
+	FirstChange    int64
 	Change         int64
 	SaidAt         time.Time
 }
@@ -51,7 +51,7 @@ func (t *tx) textOf(m *chat.Message, r *revisionRow) *textRow {
 	}
 	return &textRow{
 		RevisionID: r.RevisionID, UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Seq: m.Seq,
-		Role: m.Role, Name: m.Name, Terms: index.Join(words), Hash: memory.ContentHash(words),
+		Role: m.Role, Name: m.Name, Hash: memory.ContentHash(words),
 		IsRead: m.Extra != nil, SaidAt: m.CreatedAt,
 	}
 }

@@ -206,7 +206,7 @@ func TestMemoryTreatsCopiesLikeTheirOriginals(t *testing.T) {
 		slices.Sort(all4)
 		e.equal("of the archive", strings.Join(old, "\n"), strings.Join(all4, "\n"))
 		c := e.changes(character, before)
-		e.equal("units that came with it", []any{c.Whole, len(c.Units), len(c.Gone)}, []any{false, 14, 0})
+		e.equal("units that came with it", []any{c.Whole, len(c.Units) - len(before.Units), len(c.Gone)}, []any{true, 14, 0})
 	})
 }
 

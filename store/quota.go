@@ -37,7 +37,7 @@ var countedTables = map[string]countedTable{
 	"character_versions": {bytes: []string{"role_card", "world_book", "preset", "author_note", "regex_scripts", "source"}},
 	"resources":          {kind: "resources", live: true},
 	"resource_versions":  {bytes: []string{"document"}},
-	"memories":           {kind: "memories", bytes: []string{"text", "terms"}},
+	"memories":           {kind: "memories", bytes: []string{"text"}},
 	"attachments":        {kind: "attachments", bytes: []string{"data"}},
 	"circle_posts":       {kind: "posts", live: true, bytes: []string{"text"}},
 	"knowledge_bases":    {kind: "knowledgeBases", live: true},
@@ -47,7 +47,7 @@ var countedTables = map[string]countedTable{
 // full disk has no room for it.
 var derivedTables = map[string]bool{
 	"knowledge_texts": true, "knowledge_chunks": true, "knowledge_segments": true, "knowledge_contexts": true,
-	"knowledge_vectors": true, "memory_vectors": true, "web_pages": true,
+	"knowledge_vectors": true, "memory_vectors": true, "memory_segment_parts": true, "web_pages": true,
 }
 
 // countedBytes is the kind of all bytes together.

@@ -499,6 +499,8 @@ CREATE TABLE memory_scopes (
   character_id TEXT NOT NULL,
   version BIGINT NOT NULL,
   whole_version BIGINT NOT NULL, -- an index that is older must be loaded whole
+  embedded_model TEXT NOT NULL,
+  embedded_change BIGINT NOT NULL, -- rows up to this change have a vector of embedded_model, or were refused
   PRIMARY KEY (user_id, character_id),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
@@ -514,11 +516,12 @@ CREATE TABLE memory_texts (
   session BIGINT NOT NULL,
   role TEXT NOT NULL,
   name TEXT NOT NULL,
-  terms TEXT NOT NULL,
   hash TEXT NOT NULL,
   is_read BOOLEAN NOT NULL,      -- by extraction
-  is_forgotten BOOLEAN NOT NULL, -- by the user; terms and hash are empty then
-  change BIGINT NOT NULL,        -- version of the scope that changed it last
+  is_forgotten BOOLEAN NOT NULL, -- by the user; name and hash are empty then
+  is_buried BOOLEAN NOT NULL,    -- the user purged a fact that was taken from it
+  first_change BIGINT NOT NULL,  -- version of the scope that added it
+  change BIGINT NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
   said_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
@@ -539,7 +542,6 @@ CREATE TABLE memories (
   root_id TEXT NOT NULL,
   version BIGINT NOT NULL,
   text TEXT NOT NULL,
-  terms TEXT NOT NULL,
   hash TEXT NOT NULL,
   subject TEXT NOT NULL,
   kind TEXT NOT NULL,
@@ -557,6 +559,7 @@ CREATE TABLE memories (
   seen_count BIGINT NOT NULL,
   last_seen_at BIGINT NOT NULL,
   last_used_at BIGINT,
+  first_change BIGINT NOT NULL,
   change BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
@@ -581,6 +584,31 @@ CREATE TABLE memory_vectors (
   PRIMARY KEY (user_id, character_id, hash, model),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
+
+-- Stored search indexes. A segment has the rows of a scope whose change was within its range
+-- when it was built. The ranges of a scope do not overlap.
+CREATE TABLE memory_segments (
+  user_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  from_change BIGINT NOT NULL, -- not in the range
+  to_change BIGINT NOT NULL,   -- in it
+  units BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, character_id, id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+
+-- Parts of segments; those of a segment that is not listed above are unfinished.
+CREATE TABLE memory_segment_parts (
+  user_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  segment_id TEXT NOT NULL,
+  part BIGINT NOT NULL, -- from 0
+  data BLOB NOT NULL, -- compressed
+  PRIMARY KEY (user_id, character_id, segment_id, part),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
 
 -- Contents that the user purged; extraction does not bring them back.
 CREATE TABLE memory_tombstones (

@@ -1,0 +1,143 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"nodest/index/segment"
+)
+
+const (
+	rescored  = 384                   // stored vectors, the best by their signs, that are compared in full
+	scanLimit = 25 * time.Millisecond // after which no further part of a space is read
+)
+
+// Near returns at most n rows with vectors of q's model, nearest first. Those in memory are
+// compared in full. Of stored ones all signs are compared, the newest segments first, and then
+// the vectors of the best. whole is false if there was not enough time for all of them.
+func (v View) Near(ctx context.Context, q Vector, n int) (near []Near, whole bool, err error) {
+	held, err := v.x.vectors.near(ctx, q, n)
+	if err != nil {
+		return nil, false, err
+	}
+	near, whole, err = v.x.nearStored(ctx, q, n)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, f := range held {
+		near = append(near, Near{v.x.base + int(v.x.byID[f.id]), f.cosine})
+	}
+	slices.SortFunc(near, func(a, b Near) int { return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.Row, b.Row)) })
+	return near[:min(n, len(near))], whole, nil
+}
+
+func (x *Index) nearStored(ctx context.Context, q Vector, n int) (near []Near, whole bool, err error) {
+	if len(x.stored) == 0 || !q.directed() {
+		return nil, true, nil
+	}
+	packed := Pack(q.Values)
+	s := scan{bits: segment.Signs(packed), differs: make([]uint16, x.base)}
+	if whole, err = s.run(ctx, x, q); err != nil {
+		return nil, false, err
+	}
+	near, err = x.compare(ctx, q, packed, s.best(max(n, rescored)))
+	return near, whole, err
+}
+
+// scan compares the signs of stored vectors with those of a query.
+type scan struct {
+	bits    []uint64
+	differs []uint16 // by row: one more than the signs that differ; 0 = no vector
+}
+
+func (s *scan) run(ctx context.Context, x *Index, q Vector) (whole bool, err error) {
+	end := time.Now().Add(scanLimit)
+	for _, in := range slices.Backward(x.stored) {
+		space := in.Space(q.Model, len(q.Values))
+		if space == nil {
+			continue
+		}
+		numbers := space.Parts()
+		for at, number := range slices.Backward(numbers) {
+			if time.Now().After(end) {
+				return false, nil
+			}
+			parts, err := x.source.Parts(ctx, x.key, in.ID, []int{number})
+			if err != nil {
+				return false, err
+			}
+			space.EachBits(parts[0], at, s.bits, func(row, differ int) {
+				if row < in.Rows && !in.stale.has(row) {
+					s.differs[in.from+row] = uint16(differ + 1)
+				}
+			})
+		}
+	}
+	return true, nil
+}
+
+// best returns about n rows, those that differ least, by how much they do.
+func (s *scan) best(n int) []int {
+	var of [segment.MostBits + 2]int // rows by how much they differ
+	for _, d := range s.differs {
+		of[d]++
+	}
+	most, count := 0, 0
+	for most < len(of)-1 && count < n {
+		most++
+		count += of[most]
+	}
+	rows := make([]int, 0, count)
+	for row, d := range s.differs {
+		if d > 0 && int(d) <= most {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortFunc(rows, func(a, b int) int { return cmp.Or(cmp.Compare(s.differs[a], s.differs[b]), cmp.Compare(a, b)) })
+	return rows
+}
+
+// compare computes the cosines of stored rows.
+func (x *Index) compare(ctx context.Context, q Vector, packed Packed, rows []int) ([]Near, error) {
+	names, err := x.ids(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, len(names))
+	for _, id := range names {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	vectors, err := x.source.Vectors(ctx, x.key, q.Model, ids)
+	if err != nil {
+		return nil, err
+	}
+	near, scale := make([]Near, 0, len(rows)), packed.scale()
+	for _, row := range rows {
+		if k := vectors[names[row]]; len(k) == len(packed) {
+			near = append(near, Near{row, float32(packed.product(k)) * scale * k.scale()})
+		}
+	}
+	return near, nil
+}
+
+func vectorIn(vectors []Kept, of space) (Packed, bool) {
+	for _, k := range vectors {
+		if k.space() == of {
+			return k.Packed, true
+		}
+	}
+	return nil, false
+}
+
+// Cosine returns the cosine of two rows in the space of q, if both have a vector there.
+func Cosine(a, b *Found, q Vector) (cosine float32, ok bool) {
+	k, isThere := vectorIn(a.Vectors, q.space())
+	l, areThere := vectorIn(b.Vectors, q.space())
+	if !isThere || !areThere {
+		return 0, false
+	}
+	return float32(k.product(l)) * k.scale() * l.scale(), true
+}

@@ -1,0 +1,326 @@
+package segment
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/crc32"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of a segment. A part is about so long, unless a single term or row needs more.
+const (
+	MostRows = 1 << 16
+
+	version     = 1
+	headBytes   = 5
+	partBytes   = 6 << 10
+	idsPerBlock = 256
+	bitsPerPart = 4096 // rows of a part of vectors
+)
+
+// Row is a row of a segment.
+type Row struct {
+	ID    string
+	Group string // rows of a group are neighbours; empty = it stands alone
+	Order int64  // in the group
+	Attr  uint64
+	Terms []string // with repetitions
+	Marks []string // further keys, which do not count as terms; each once
+	Bits  []Bits
+}
+
+// Bits are the signs of a vector of one space.
+type Bits struct {
+	Model string
+	Dim   int // of the vector
+	Bits  []uint64
+}
+
+// Builder makes a segment of rows that are added in the order of Compare.
+type Builder struct {
+	rows     int
+	lone     int
+	lastLone string // id
+	lengths  []int
+	attrs    []uint64
+	groups   []Group
+	postings map[string]*postings
+	ids      [][]byte
+	firstIDs []string
+	before   string // id
+	spaces   map[space]*signs
+}
+
+type space struct {
+	model string
+	dim   int
+}
+
+// signs are the bits of all rows of a space.
+type signs struct {
+	width int // words of a row
+	bits  []uint64
+}
+
+// fill adds zeros up to row n.
+func (s *signs) fill(n int) {
+	s.bits = append(s.bits, make([]uint64, max(0, n*s.width-len(s.bits)))...)
+}
+
+// Compare is the order of rows in a segment: by group, order and id. Rows that stand alone come
+// first, by id.
+func Compare(groupA string, orderA int64, idA, groupB string, orderB int64, idB string) int {
+	if groupA == "" && groupB == "" {
+		return strings.Compare(idA, idB)
+	}
+	return cmp.Or(strings.Compare(groupA, groupB), cmp.Compare(orderA, orderB), strings.Compare(idA, idB))
+}
+
+// NewBuilder returns an empty builder.
+func NewBuilder() *Builder {
+	return &Builder{postings: map[string]*postings{}, spaces: map[space]*signs{}}
+}
+
+// Rows returns how many rows were added.
+func (b *Builder) Rows() int { return b.rows }
+
+// Add adds the next row. A segment has at most MostRows.
+func (b *Builder) Add(r *Row) {
+	n := b.rows
+	b.rows++
+	b.lengths, b.attrs = append(b.lengths, len(r.Terms)), append(b.attrs, r.Attr)
+	b.join(r, n)
+	for _, t := range r.Terms {
+		b.post(t, n, 1)
+	}
+	for _, c := range characters(r.Terms) {
+		b.post(c.key, n, c.count)
+	}
+	for _, m := range r.Marks {
+		b.post(markKey+m, n, 1)
+	}
+	if n%idsPerBlock == 0 {
+		b.ids, b.firstIDs, b.before = append(b.ids, nil), append(b.firstIDs, r.ID), ""
+	}
+	at := len(b.ids) - 1
+	shared := sharedLen(b.before, r.ID)
+	b.ids[at] = binary.AppendVarint(appendText(appendInts(b.ids[at], shared), r.ID[shared:]), r.Order)
+	b.before = r.ID
+	for _, v := range r.Bits {
+		key := space{v.Model, v.Dim}
+		s := b.spaces[key]
+		if s == nil {
+			s = &signs{width: len(v.Bits)}
+			b.spaces[key] = s
+		}
+		if s.fill(n); len(s.bits) == n*s.width { // of two in one space the first one counts
+			s.bits = append(s.bits, v.Bits...)
+		}
+	}
+}
+
+// join enters row n into its group.
+func (b *Builder) join(r *Row, n int) {
+	if r.Group == "" {
+		b.lone, b.lastLone = b.lone+1, r.ID
+		return
+	}
+	last := len(b.groups) - 1
+	if last < 0 || b.groups[last].Name != r.Group {
+		b.groups = append(b.groups, Group{Name: r.Group, First: n, Lowest: r.Order})
+		last++
+	}
+	g := &b.groups[last]
+	g.End, g.Highest = n+1, r.Order
+}
+
+func (b *Builder) post(key string, n, count int) {
+	p := b.postings[key]
+	if p == nil {
+		p = &postings{}
+		b.postings[strings.Clone(key)] = p
+	}
+	p.add(uint32(n), uint32(count))
+}
+
+// Keys of what is no term.
+const (
+	markKey      = "\x01"
+	characterKey = "\x02"
+)
+
+// counted is a key of a row with its count.
+type counted struct {
+	key   string
+	count int
+}
+
+// characters returns the keys of the single characters of a row in scripts without spaces: a
+// row has one as often as its most common term with it. Korean words begin with their meaning
+// and end in particles, so only first syllables count.
+func characters(terms []string) []counted {
+	var counts map[string]int // of terms
+	for _, t := range terms {
+		if IsDense(t) {
+			if counts == nil {
+				counts = map[string]int{}
+			}
+			counts[t]++
+		}
+	}
+	most := map[string]int{}
+	for t, count := range counts {
+		for i, r := range t {
+			if i > 0 && unicode.Is(unicode.Hangul, r) {
+				break
+			}
+			key := characterKey + string(r)
+			most[key] = max(most[key], count)
+		}
+	}
+	all := make([]counted, 0, len(most))
+	for _, key := range slices.Sorted(maps.Keys(most)) {
+		all = append(all, counted{key, most[key]})
+	}
+	return all
+}
+
+// IsDense reports whether a term is one or two characters of a script without spaces.
+func IsDense(term string) bool {
+	if term == "" || term[0] < utf8.RuneSelf {
+		return false
+	}
+	first, n := utf8.DecodeRuneInString(term)
+	if n == len(term) {
+		return dense(first)
+	}
+	second, m := utf8.DecodeRuneInString(term[n:])
+	return n+m == len(term) && dense(first) && dense(second)
+}
+
+func dense(r rune) bool {
+	return r >= 0x0E00 && (r == 'ー' || r == '々' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
+}
+
+// Encode returns the parts of the segment; the first one is the head.
+func (b *Builder) Encode() [][]byte {
+	blocks, firsts := b.blocks()
+	head := make([]byte, headBytes, headBytes+12*b.rows)
+	spaces := slices.SortedFunc(maps.Keys(b.spaces), func(x, y space) int {
+		return cmp.Or(strings.Compare(x.model, y.model), cmp.Compare(x.dim, y.dim))
+	})
+	head = appendInts(head, b.rows, len(b.groups), b.lone, len(blocks), len(b.ids), len(spaces))
+	head = appendInts(appendText(head, b.lastLone), b.lengths...)
+	upper := int64(0)
+	for _, a := range b.attrs {
+		up := int64(int32(a >> 32))
+		head = binary.LittleEndian.AppendUint32(binary.AppendVarint(head, up-upper), uint32(a))
+		upper = up
+	}
+	for _, g := range b.groups {
+		head = binary.AppendVarint(appendInts(appendText(head, g.Name), g.End-g.First), g.Lowest)
+		head = appendInts(head, int(g.Highest-g.Lowest))
+	}
+	for _, text := range slices.Concat(firsts, b.firstIDs) {
+		head = appendText(head, text)
+	}
+	parts := slices.Concat([][]byte{nil}, blocks, b.ids)
+	for _, key := range spaces {
+		s := b.spaces[key]
+		s.fill(b.rows)
+		vectors := s.parts()
+		head = appendInts(appendText(head, key.model), key.dim, s.width, len(vectors))
+		parts = append(parts, vectors...)
+	}
+	head[0] = version
+	binary.LittleEndian.PutUint32(head[1:], crc32.ChecksumIEEE(head[headBytes:]))
+	parts[0] = head
+	return parts
+}
+
+// blocks returns the blocks of the dictionary and their first terms.
+func (b *Builder) blocks() (blocks [][]byte, firsts []string) {
+	var block []byte
+	before := ""
+	for _, t := range slices.Sorted(maps.Keys(b.postings)) {
+		if len(block) >= partBytes {
+			blocks, block = append(blocks, block), nil
+		}
+		if len(block) == 0 {
+			firsts, before = append(firsts, t), ""
+		}
+		shared := sharedLen(before, t)
+		block = appendText(appendInts(block, shared), t[shared:])
+		p := b.postings[t]
+		stored := p.stored()
+		block = append(appendInts(block, p.rows, len(stored)), stored...)
+		before = t
+	}
+	if len(block) > 0 {
+		blocks = append(blocks, block)
+	}
+	return blocks, firsts
+}
+
+// parts cuts the bits into parts of bitsPerPart rows.
+func (s *signs) parts() (parts [][]byte) {
+	for some := range slices.Chunk(s.bits, bitsPerPart*s.width) {
+		part := make([]byte, 0, 8*len(some))
+		for _, w := range some {
+			part = binary.LittleEndian.AppendUint64(part, w)
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// postings are those of one term.
+type postings struct {
+	data   []byte // as they are stored, without the last one
+	before uint32 // row of the last one in data
+	row    uint32 // of the last one
+	count  uint32 // of the last one
+	rows   int
+}
+
+// add counts the term in a row, which is not before the last one.
+func (p *postings) add(row, count uint32) {
+	if p.rows == 0 || p.row != row {
+		if p.rows > 0 {
+			p.data, p.before, p.count = p.stored(), p.row, 0
+		}
+		p.rows++
+		p.row = row
+	}
+	p.count += count
+}
+
+// stored returns all postings.
+func (p *postings) stored() []byte {
+	if p.count == 1 {
+		return appendInts(p.data, int(p.row-p.before)<<1)
+	}
+	return appendInts(p.data, int(p.row-p.before)<<1|1, int(p.count))
+}
+
+func sharedLen(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func appendInts(b []byte, numbers ...int) []byte {
+	for _, n := range numbers {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	return b
+}
+
+func appendText(b []byte, text string) []byte { return append(appendInts(b, len(text)), text...) }

@@ -1,0 +1,310 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"nodest/index/segment"
+)
+
+// Source reads what is stored of an index.
+type Source interface {
+	// Parts returns parts of a segment, in the order asked.
+	Parts(ctx context.Context, key, segmentID string, parts []int) ([][]byte, error)
+	// Rows returns rows as they are now, by id; those that are gone are left out.
+	Rows(ctx context.Context, key string, ids []string) ([]Row, error)
+	// Vectors returns the vectors of rows by a model, by id; rows without one are left out.
+	Vectors(ctx context.Context, key, model string, ids []string) (map[string]Packed, error)
+}
+
+// Segment is a stored part of an index: rows whose version was from From+1 to To when it was
+// made. A row that has changed since has a later version.
+type Segment struct {
+	ID       string
+	From, To int64
+}
+
+// stored is a segment that is searched.
+type stored struct {
+	*segment.Head
+	Segment
+	from  int // number of its first row
+	stale staleRows
+}
+
+// staleRows are rows of a segment that are in memory too, in a later version.
+type staleRows struct {
+	bits  []uint64
+	count int
+}
+
+func (s *staleRows) has(n int) bool { return s.count > 0 && s.bits[n/64]&(1<<(n%64)) != 0 }
+
+func (s *staleRows) add(n, of int) {
+	if s.bits == nil {
+		s.bits = make([]uint64, (of+63)/64)
+	}
+	if !s.has(n) {
+		s.bits[n/64] |= 1 << (n % 64)
+		s.count++
+	}
+}
+
+// open returns an empty index of some segments. It takes those that old has from there.
+func open(ctx context.Context, source Source, key string, segments []Segment, old *Index) (*Index, error) {
+	x := New()
+	x.source, x.key = source, key
+	for _, one := range segments {
+		s, err := openOne(ctx, source, key, one, old)
+		if err != nil {
+			return nil, err
+		}
+		if s.Rows == 0 {
+			continue // all of its rows have changed since
+		}
+		s.from = x.base
+		x.stored = append(x.stored, s)
+		x.base += s.Rows
+	}
+	return x, nil
+}
+
+func openOne(ctx context.Context, source Source, key string, one Segment, old *Index) (*stored, error) {
+	if old != nil {
+		at := slices.IndexFunc(old.stored, func(s *stored) bool { return s.ID == one.ID })
+		if at >= 0 {
+			return &stored{Head: old.stored[at].Head, Segment: one}, nil
+		}
+	}
+	parts, err := source.Parts(ctx, key, one.ID, []int{0})
+	if err != nil {
+		return nil, err
+	}
+	head, err := segment.Decode(parts[0])
+	if err != nil {
+		return nil, fmt.Errorf("open segment %s: %w", one.ID, err)
+	}
+	return &stored{Head: head, Segment: one}, nil
+}
+
+// supersede notes which stored rows are replaced by others, or gone.
+func (x *Index) supersede(ctx context.Context, rows []Row, gone []string) error {
+	for _, s := range x.stored {
+		wanted := map[int][]sought{} // by part
+		for i := range rows {
+			s.seek(wanted, &rows[i])
+		}
+		for _, id := range gone {
+			s.seek(wanted, &Row{ID: id})
+		}
+		if len(wanted) == 0 {
+			continue
+		}
+		numbers := sortedKeys(wanted)
+		parts, err := x.source.Parts(ctx, x.key, s.ID, numbers)
+		if err != nil {
+			return err
+		}
+		x.mu.Lock()
+		for i, part := range parts {
+			s.findStale(part, wanted[numbers[i]])
+		}
+		x.mu.Unlock()
+	}
+	return nil
+}
+
+// sought is an id that may be in a part, whose first row is first.
+type sought struct {
+	id    string
+	first int
+}
+
+// seek adds the parts in which an older version of a row may be.
+func (s *stored) seek(wanted map[int][]sought, r *Row) {
+	if r.Group == "" {
+		if part, first := s.LonePart(r.ID); part > 0 {
+			wanted[part] = append(wanted[part], sought{r.ID, first})
+		}
+		return
+	}
+	g := s.Group(r.Group)
+	if g == nil || r.Order < g.Lowest || r.Order > g.Highest {
+		return
+	}
+	for n := g.First; n < g.End; n = s.NextIDs(n) {
+		part := s.IDPart(n)
+		wanted[part] = append(wanted[part], sought{r.ID, s.FirstOf(n)})
+	}
+}
+
+func (s *stored) findStale(part []byte, ids []sought) {
+	segment.EachID(part, func(at int, id []byte, _ int64) bool {
+		for _, w := range ids {
+			if string(id) == w.id {
+				s.stale.add(w.first+at, s.Rows)
+			}
+		}
+		return true
+	})
+}
+
+func sortedKeys[T any](m map[int]T) []int {
+	keys := make([]int, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// at returns the segment that row n is in, and its number there; nil = it is in memory.
+func (x *Index) at(n int) (*stored, int) {
+	if n >= x.base {
+		return nil, n - x.base
+	}
+	i, ok := slices.BinarySearchFunc(x.stored, n, func(s *stored, n int) int { return cmp.Compare(s.from, n) })
+	if !ok {
+		i--
+	}
+	return x.stored[i], n - x.stored[i].from
+}
+
+// list is where a key is in the index: rows of a segment, or in memory.
+type list struct {
+	in       *stored // nil = memory
+	rows     int
+	postings segment.Postings
+}
+
+// lists returns where each of some keys is stored.
+func (x *Index) lists(ctx context.Context, keys []string) (map[string][]list, error) {
+	found := make(map[string][]list, len(keys))
+	for _, s := range x.stored {
+		wanted := map[int][]string{} // by part
+		for _, key := range keys {
+			if part := s.TermPart(key); part > 0 && !slices.Contains(wanted[part], key) {
+				wanted[part] = append(wanted[part], key)
+			}
+		}
+		if len(wanted) == 0 {
+			continue
+		}
+		numbers := sortedKeys(wanted)
+		parts, err := x.source.Parts(ctx, x.key, s.ID, numbers)
+		if err != nil {
+			return nil, err
+		}
+		for i, part := range parts {
+			for _, key := range wanted[numbers[i]] {
+				if rows, postings := segment.Find(part, key); rows > 0 {
+					found[key] = append(found[key], list{s, rows, postings})
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+// ids returns the ids of stored rows.
+func (x *Index) ids(ctx context.Context, numbers []int) (map[int]string, error) {
+	found := make(map[int]string, len(numbers))
+	for _, s := range x.stored {
+		wanted := map[int][]int{} // local numbers, by part
+		for _, n := range numbers {
+			if local := n - s.from; local >= 0 && local < s.Rows {
+				part := s.IDPart(local)
+				wanted[part] = append(wanted[part], local)
+			}
+		}
+		if len(wanted) == 0 {
+			continue
+		}
+		at := sortedKeys(wanted)
+		parts, err := x.source.Parts(ctx, x.key, s.ID, at)
+		if err != nil {
+			return nil, err
+		}
+		for i, part := range parts {
+			first := s.FirstOf(wanted[at[i]][0])
+			segment.EachID(part, func(k int, id []byte, _ int64) bool {
+				if slices.Contains(wanted[at[i]], first+k) {
+					found[s.from+first+k] = string(id)
+				}
+				return true
+			})
+		}
+	}
+	return found, nil
+}
+
+// Found is a row that was read.
+type Found struct {
+	N       int // its number
+	ID      string
+	Data    any
+	Terms   []string // with repetitions
+	Vectors []Kept
+}
+
+// Rows returns rows as they are now, in the order of numbers. Those that are gone, or have changed
+// since they were stored, are left out.
+func (v View) Rows(ctx context.Context, numbers []int) ([]Found, error) {
+	x := v.x
+	names, err := x.ids(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
+	rows := map[string]*Row{}
+	if len(names) > 0 {
+		ids := make([]string, 0, len(names))
+		for _, id := range names {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+		all, err := x.source.Rows(ctx, x.key, ids)
+		if err != nil {
+			return nil, err
+		}
+		for i := range all {
+			rows[all[i].ID] = &all[i]
+		}
+	}
+	found := make([]Found, 0, len(numbers))
+	for _, n := range numbers {
+		s, local := x.at(n)
+		if s == nil {
+			if d := &x.docs[local]; d.id != "" {
+				found = append(found, Found{n, d.id, d.data, v.words(local), x.vectors.of(d.id)})
+			}
+			continue
+		}
+		if r := rows[names[n]]; r != nil && r.Version <= s.To && r.Version > s.From {
+			found = append(found, Found{n, r.ID, r.Data, strings.Fields(r.Terms), r.Vectors})
+		}
+	}
+	return found, nil
+}
+
+// ByID returns rows by id, as they are now; those that are gone are left out. Their numbers are -1.
+func (v View) ByID(ctx context.Context, ids []string) (found []Found, err error) {
+	var missing []string
+	for _, id := range ids {
+		if n, ok := v.x.byID[id]; ok {
+			found = append(found, Found{-1, id, v.x.docs[n].data, v.words(int(n)), v.x.vectors.of(id)})
+		} else {
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) == 0 || v.x.source == nil {
+		return found, nil
+	}
+	rows, err := v.x.source.Rows(ctx, v.x.key, missing)
+	for _, r := range rows {
+		found = append(found, Found{-1, r.ID, r.Data, strings.Fields(r.Terms), r.Vectors})
+	}
+	return found, err
+}
