@@ -101,6 +101,17 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		}
 		return nil
 	},
+	"Segments": func(e *env, tx nodest.Tx, x fixture) error {
+		_, _, err := tx.Memory.Segments(x.character)
+		return wantNotFound(e, err)
+	},
+	"CountUnits": func(e *env, tx nodest.Tx, x fixture) error {
+		if _, err := tx.Memory.CountUnits(x.character, 0, 100); wantNotFound(e, err) != nil {
+			return err
+		}
+		n, err := tx.Memory.CountUnits(ownCharacter(e, tx), 0, 100)
+		return wantEmpty(e, n == 0, err)
+	},
 	"Gaps": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.Gaps(x.character)
 		return wantNotFound(e, err)
