@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -209,6 +210,42 @@ func TestARefusedTextDoesNotStopTheOthers(t *testing.T) {
 	}
 	if with, all := r.vectorsIn(character, "keyword"); with != 99 || all != 100 {
 		t.Errorf("%d of %d have vectors", with, all)
+	}
+}
+
+// A text that was refused is asked for again when the model changes, not by each job.
+func TestARefusedTextIsNotAskedForAgain(t *testing.T) {
+	e := newEmbedder("m1")
+	r, character := newEmbedFixture(t, e, 3)
+	asked := 0
+	picky := keywordEmbedder{onEmbed: func(_ context.Context, _ llm.EmbedTask, texts []string) error {
+		for _, s := range texts {
+			if strings.Contains(s, "town1 ") {
+				asked++
+				return fault.New(fault.Blocked, "no")
+			}
+		}
+		return nil
+	}}
+	var provider llm.Embedder = picky
+	r.svc = memory.New(r.db.Memory(), memory.Options{Embedder: func(context.Context, string) (llm.Embedder, error) { return provider, nil }})
+	run := func() {
+		t.Helper()
+		if err := r.runEmbed(t.Context(), r.enqueueEmbed(character)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	before := asked
+	r.addMessage(r.conversation(character), "", "Ann: I live in Paris.")
+	run()
+	if with, all := r.vectorsIn(character, "keyword"); with != 3 || all != 4 || before == 0 || asked != before {
+		t.Errorf("%d of %d have vectors; the refused one was asked for %d times, then %d times", with, all, before, asked-before)
+	}
+	provider = e
+	run()
+	if with, all := r.vectorsIn(character, "m1"); with != all {
+		t.Errorf("%d of %d have vectors of another model", with, all)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // BenchmarkMemoryChanges loads a large memory, and then the change of one more text.
 func BenchmarkMemoryChanges(b *testing.B) {
 	benchBoth(b, func(b *testing.B, postgres bool) {
-		const units = 10_000
+		const units = 8_000 // as many as are loaded whole
 		c := newChat(b, postgres, 0)
 		c.talkAndEmbed(b, units)
 		since := &memory.Changes{}

@@ -103,11 +103,14 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"Segments": func(e *env, tx nodest.Tx, x fixture) error {
 		_, _, err := tx.Memory.Segments(x.character)
-		return err
+		return wantNotFound(e, err)
 	},
 	"CountUnits": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := tx.Memory.CountUnits(x.character, 0, 100)
-		return err
+		if _, err := tx.Memory.CountUnits(x.character, 0, 100); wantNotFound(e, err) != nil {
+			return err
+		}
+		n, err := tx.Memory.CountUnits(ownCharacter(e, tx), 0, 100)
+		return wantEmpty(e, n == 0, err)
 	},
 	"UnitVectors": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.UnitVectors(x.character, "m", x.revision)

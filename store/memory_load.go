@@ -54,21 +54,26 @@ func (t *tx) MemoryChanges(characterID string, since, base int64, limit int) (*m
 		c.Version = cmp.Or(version, at.Version)
 		c.More = c.Version < at.Version
 	}
+	return c, t.readGaps(c, characterID, gaps)
+}
+
+// readGaps reads the rows of gaps up to c.Version.
+func (t *tx) readGaps(c *memory.Changes, characterID string, gaps []memory.Gap) error {
 	for _, g := range gaps {
 		if g.To = min(g.To, c.Version); g.From >= g.To {
 			continue
 		}
 		if err := t.changedTexts(c, characterID, g); err != nil {
-			return nil, err
+			return err
 		}
 		if err := t.changedFacts(c, characterID, g); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if c.Whole {
 		c.Gone = nil
 	}
-	return c, t.addVectors(characterID, c.Units)
+	return t.addVectors(characterID, c.Units)
 }
 
 // mostLoose is how many rows outside of segments an index has at most when it is loaded whole.

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -146,10 +147,12 @@ func TestOfManyLooseRowsTheNewestAreLoaded(t *testing.T) {
 			}
 			return store.Exec(tx, "UPDATE memory_scopes SET version = ? WHERE user_id = ?", all, e.user)
 		})
-		c, n := e.someChanges(character, &memory.Changes{}, 3000), 0
+		c := e.someChanges(character, &memory.Changes{}, 3000)
 		e.equal("the first part", []any{c.Whole, c.Partial, c.More, c.Units[0].Text, len(c.Units)}, []any{true, true, true, "fact 3", 3000})
-		for n = len(c.Units); c.More; n += len(c.Units) {
+		n := len(c.Units)
+		for c.More {
 			c = e.someChanges(character, c, 3000)
+			n += len(c.Units)
 		}
 		e.equal("rows of all parts", []any{n, c.Version}, []any{most, int64(all)})
 		e.addSegment(character, "a", 0, 3)
@@ -247,6 +250,39 @@ func TestASegmentConflictsWithWhatHappenedSinceItWasBegun(t *testing.T) {
 		base = e.changes(s.character, &memory.Changes{}).Base
 		e.update(func(tx nodest.Tx) error { return tx.Memory.ForgetTexts(s.character, s.last.Swipes[0].RevisionID) })
 		e.refused(fault.Conflict, put(memory.Segment{ID: "late", From: 6, To: 7}))
+	})
+}
+
+// A purge that waits for a new segment sees it.
+func TestAPurgeDuringPutSegmentDropsTheSegment(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		character := e.character()
+		conv := e.chat(character)
+		first := e.say(conv, "", "first")
+		last := e.say(conv, first.ID, "last")
+		e.update(func(tx nodest.Tx) error {
+			now := tx.Now()
+			last.Rev, last.DeletedAt = 2, &now
+			return tx.Chats.UpdateMessage(last)
+		})
+		e.clock.advance(31 * day)
+		e.update(func(tx nodest.Tx) error { return tx.Memory.PutSegmentParts(character, "a", 0, []byte("first last")) })
+		base, ended := e.changes(character, &memory.Changes{}).Base, make(chan error, 1)
+		e.update(func(tx nodest.Tx) error {
+			if err := tx.Memory.PutSegment(character, base, memory.Segment{ID: "a", To: 2}); err != nil {
+				return err
+			}
+			go func() {
+				_, _, err := store.Maintain(context.Background(), e.db)
+				ended <- err
+			}()
+			e.waitsForALock("memory_scopes")
+			return nil
+		})
+		if err := <-ended; err != nil {
+			e.Fatal(err)
+		}
+		e.equal("segments, parts, texts", []any{e.segmentNames(character), e.userRows("memory_segment_parts"), textsOf(e.units(character))}, []any{"", int64(0), "first"})
 	})
 }
 
