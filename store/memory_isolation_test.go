@@ -101,6 +101,13 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		}
 		return nil
 	},
+	"UnitVectors": func(e *env, tx nodest.Tx, x fixture) error {
+		if _, err := tx.Memory.UnitVectors(x.character, "m", x.revision, x.fact); wantNotFound(e, err) != nil {
+			return err
+		}
+		vectors, err := tx.Memory.UnitVectors(ownCharacter(e, tx), "m", x.revision, x.fact)
+		return wantEmpty(e, len(vectors) == 0, err)
+	},
 	"Segments": func(e *env, tx nodest.Tx, x fixture) error {
 		_, _, err := tx.Memory.Segments(x.character)
 		return wantNotFound(e, err)
