@@ -6,6 +6,7 @@ import (
 
 	"nodest/chat"
 	"nodest/cite"
+	"nodest/fault"
 	"nodest/op"
 	"nodest/store/sqldb"
 )
@@ -120,20 +121,50 @@ func (t *tx) fillSwipes(items []*chat.Message) error {
 	err := sqldb.Each(t, func(row *swipeText) error {
 		m := byID[row.MessageID]
 		m.Swipes = append(m.Swipes, row.Swipe)
-		if row.Citations != nil {
-			for i := range row.Citations.References {
-				cited = append(cited, &row.Citations.References[i])
-			}
-		}
+		cited = appendCited(cited, row.Citations)
 		return nil
-	}, `SELECT s.message_id, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,
-			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.tools
+	}, `SELECT s.message_id, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,`+revisionTexts+`
 		FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
 		WHERE s.user_id = ? AND s.message_id IN (?) ORDER BY s.message_id, s.position`, t.userID, ids)
 	if err != nil {
 		return err
 	}
 	return knowledgeTx{t}.markGone(cited)
+}
+
+// revisionTexts are the columns of a revision r that a swipe shows.
+const revisionTexts = " r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.tools"
+
+func appendCited(cited []*cite.Reference, c *chat.Citations) []*cite.Reference {
+	if c != nil {
+		for i := range c.References {
+			cited = append(cited, &c.References[i])
+		}
+	}
+	return cited
+}
+
+// Written returns swipes as revisions have them, by the ids of those. References to files
+// that the user may not read now are gone.
+func (t *tx) Written(revisionIDs []string) (map[string]*chat.Swipe, error) {
+	byID := make(map[string]*chat.Swipe, len(revisionIDs))
+	var cited []*cite.Reference
+	err := sqldb.Each(t, func(s *chat.Swipe) error {
+		row := *s
+		byID[row.RevisionID] = &row
+		cited = appendCited(cited, row.Citations)
+		return nil
+	}, "SELECT r.swipe_id AS id, r.id AS revision_id, r.rev, r.created_at,"+revisionTexts+
+		" FROM revisions r WHERE r.user_id = ? AND r.id IN (?)", t.userID, revisionIDs)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range revisionIDs {
+		if byID[id] == nil {
+			return nil, fault.New(fault.NotFound, "no such revision")
+		}
+	}
+	return byID, knowledgeTx{t}.markGone(cited)
 }
 
 const selectRevisions = "SELECT id, message_id, swipe_id, rev, text, created_at FROM revisions WHERE user_id = ?"
