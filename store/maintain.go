@@ -15,7 +15,8 @@ const (
 	eventLife    = 7 * 24 * time.Hour
 	eventsKept   = 10_000 // newest events of each user, whatever their age
 	deletedLife  = 30 * 24 * time.Hour
-	finishedLife = 30 * 24 * time.Hour // of jobs
+	finishedLife = 7 * 24 * time.Hour // of jobs
+	promptLife   = 7 * 24 * time.Hour
 	webPageLife  = 30 * 24 * time.Hour // since they were read
 	autoSaveLife = 30 * 24 * time.Hour // of save points that nobody asked for
 	queryLife    = 90 * 24 * time.Hour // of questions to documents
@@ -33,7 +34,7 @@ var Upkeep = jobs.Spec{Kind: "store.maintain", Subject: "all", Once: true}
 
 // Maintenance is the kind of the job Upkeep. It removes idempotency keys after 48 hours,
 // expired tickets, events beyond 7 days and 10,000 of the user, images that no post has
-// and uploads that no file came of after a day, deleted rows and automatic save points after
+// and uploads that no file came of after a day, prompts and ended jobs after 7 days, deleted rows and automatic save points after
 // 30 days, turns and plans of the circle and questions to documents after 90 days, and what an
 // import left that ended in the middle. What a save point needs stays. It corrects the counters of
 // quotas. It can be interrupted.
@@ -69,6 +70,8 @@ var chores = []chore{
 	{"uploads", abandonedUploads},
 	{"questions", oldRows("knowledge_queries", "user_id, id", "c.created_at <= ?", queryLife, maintainBatch)},
 	{"hosts", oldRows("web_hosts", "user_id, host", "c.until <= ?", 0, maintainBatch)},
+	{"prompts", oldRows("prompts", "user_id, id", "c.created_at <= ?", promptLife, maintainBatch)},
+	{"parts of prompts", oldRows("prompt_parts", "user_id, conversation_id, hash", "c.used_at <= ?", promptLife+partStep, maintainBatch)},
 	{"jobs", oldRows("jobs", "id", "c.state IN ('done', 'failed', 'cancelled') AND c.updated_at <= ?", finishedLife, maintainBatch)},
 }
 
