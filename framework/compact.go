@@ -92,8 +92,8 @@ func (p *Prompt) storedMessages() []storedMessage {
 
 // How messages are cut into parts.
 const (
-	minPart   = 64 // bytes; a smaller one is not worth a row
-	partEvery = 8  // messages of the chat have a part on average
+	minPart   = 128 // bytes; a smaller one is not worth a row
+	partEvery = 8   // messages of the chat have a part on average
 )
 
 // endOfRun returns where the run of messages that begins at from ends, and whether later
@@ -103,18 +103,21 @@ func endOfRun(messages []storedMessage, from int) (to int, shared bool) {
 	first := &messages[from]
 	for to = from + 1; ; to++ {
 		last := &messages[to-1]
-		if first.ID != "" && last.Hash[0]%partEvery == 0 {
+		if first.ID != "" && !last.isOfTurn() && last.Hash[0]%partEvery == 0 {
 			return to, true
 		}
-		if to == len(messages) || last.isAnswered() || messages[to].isAnswered() || (messages[to].ID != "") != (first.ID != "") {
-			return to, first.ID == "" && !first.isAnswered()
+		if to == len(messages) || last.isOfTurn() || messages[to].isOfTurn() || (messages[to].ID != "") != (first.ID != "") {
+			return to, first.ID == "" && !first.isOfTurn()
 		}
 	}
 }
 
-// isAnswered reports whether it is the user's new message with what was found for it.
-func (m *storedMessage) isAnswered() bool {
-	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Source == SourceUser })
+// isOfTurn reports whether only this prompt is likely to have it: the user's new message, or
+// one of the chat that was merged with what stands beside it now.
+func (m *storedMessage) isOfTurn() bool {
+	return slices.ContainsFunc(m.Entries, func(e Entry) bool {
+		return e.Source == SourceUser || e.Source == SourceHistory && m.ID == ""
+	})
 }
 
 // saidEntry is the entry of a message of the chat that says nothing else.

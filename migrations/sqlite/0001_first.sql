@@ -477,7 +477,7 @@ CREATE TABLE prompt_parts (
   used_at BIGINT NOT NULL, -- when a prompt was last stored with it, or up to a day before
   PRIMARY KEY (user_id, conversation_id, hash),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
-) WITHOUT ROWID;
+);
 CREATE INDEX prompt_parts_age ON prompt_parts (used_at);
 
 -- Summaries: overlays for messages of a branch, up to end_id.
