@@ -82,18 +82,18 @@ type keptCharacter struct {
 }
 
 // Kept refers to the version, which does not change.
-func (c *Character) Kept() any { return keptCharacter{c.ID, c.Version, c.HasAvatar, c.Tags} }
+func (ch *Character) Kept() any { return keptCharacter{ch.ID, ch.Version, ch.HasAvatar, ch.Tags} }
 
 // Reread reads the version.
-func (c *Character) Reread(tx Tx, kept json.RawMessage) error {
+func (ch *Character) Reread(tx Tx, kept json.RawMessage) error {
 	var k keptCharacter
 	if err := json.Unmarshal(kept, &k); err != nil {
 		return err
 	}
 	found, err := tx.CharacterVersion(k.ID, k.Version)
 	if err == nil {
-		*c = *found
-		c.Source, c.HasAvatar, c.Tags = nil, k.HasAvatar, k.Tags
+		*ch = *found
+		ch.Source, ch.HasAvatar, ch.Tags = nil, k.HasAvatar, k.Tags
 	}
 	return err
 }
