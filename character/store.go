@@ -43,7 +43,7 @@ type CharacterTx interface {
 	InsertCharacter(c *Character) error
 	// Character returns the newest version, without Source.
 	Character(id string) (*Character, error)
-	// CharacterVersion returns one version, Source included.
+	// CharacterVersion returns one version, Source included, also of a deleted character.
 	CharacterVersion(id string, version int64) (*Character, error)
 	// Characters lists by default newest first, at most limit, after cursor ("" =
 	// start), without documents and settings; next is "" at the end.

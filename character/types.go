@@ -73,6 +73,31 @@ type Character struct {
 	DocumentsVersion int64 `json:"-"`
 }
 
+// keptCharacter refers to a version of a character.
+type keptCharacter struct {
+	ID        string   `json:"id"`
+	Version   int64    `json:"version"`
+	HasAvatar bool     `json:"hasAvatar,omitempty"`
+	Tags      []string `json:"tags"` // nil or empty, as the answer has it
+}
+
+// Kept refers to the version, which does not change.
+func (ch *Character) Kept() any { return keptCharacter{ch.ID, ch.Version, ch.HasAvatar, ch.Tags} }
+
+// Reread reads the version.
+func (ch *Character) Reread(tx Tx, kept json.RawMessage) error {
+	var k keptCharacter
+	if err := json.Unmarshal(kept, &k); err != nil {
+		return err
+	}
+	found, err := tx.CharacterVersion(k.ID, k.Version)
+	if err == nil {
+		*ch = *found
+		ch.Source, ch.HasAvatar, ch.Tags = nil, k.HasAvatar, k.Tags
+	}
+	return err
+}
+
 // Filter narrows and orders a list of characters. The zero value lists all.
 type Filter struct {
 	Archived *bool // nil = both
@@ -111,6 +136,29 @@ type Resource struct {
 	UpdatedAt  time.Time       `json:"updatedAt"`
 }
 
+// keptResource refers to a version of a resource.
+type keptResource struct {
+	Kind    ResourceKind `json:"kind"`
+	ID      string       `json:"id"`
+	Version int64        `json:"version"`
+}
+
+// Kept refers to the version, which does not change.
+func (r *Resource) Kept() any { return keptResource{r.Kind, r.ID, r.Version} }
+
+// Reread reads the version.
+func (r *Resource) Reread(tx Tx, kept json.RawMessage) error {
+	var k keptResource
+	if err := json.Unmarshal(kept, &k); err != nil {
+		return err
+	}
+	found, err := tx.ResourceVersion(k.Kind, k.ID, k.Version)
+	if err == nil {
+		*r = *found
+	}
+	return err
+}
+
 // Input are the documents of a character.
 type Input struct {
 	RoleCard     json.RawMessage `json:"roleCard"`
@@ -128,6 +176,26 @@ type Input struct {
 type Imported struct {
 	Character *Character     `json:"character"`
 	Warnings  []card.Warning `json:"warnings"`
+}
+
+// keptImport refers to what an import has made.
+type keptImport struct {
+	Of       any            `json:"of"`
+	Warnings []card.Warning `json:"warnings"`
+}
+
+// Kept refers to the character's version.
+func (i *Imported) Kept() any { return keptImport{i.Character.Kept(), i.Warnings} }
+
+// Reread reads the character's version.
+func (i *Imported) Reread(tx Tx, kept json.RawMessage) error {
+	var of json.RawMessage
+	k := keptImport{Of: &of}
+	if err := json.Unmarshal(kept, &k); err != nil {
+		return err
+	}
+	i.Character, i.Warnings = &Character{}, k.Warnings
+	return i.Character.Reread(tx, of)
 }
 
 // ResourceInput creates or replaces a resource; nil or empty members of a patch stay.

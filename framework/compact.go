@@ -8,56 +8,116 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"nodest/llm"
 )
 
-// stored is a Prompt as it is kept: JSON, deflated. Texts of the chat that were
-// sent word for word are there by id only, and their entries by tokens only.
+// Stored is a Prompt as it is kept: JSON, deflated. Texts of the chat that were sent word
+// for word are there by id only, and their entries by tokens only. Parts are runs of
+// messages that the next prompts of the conversation have too, byte for byte, so that each
+// needs to be kept once.
+type Stored struct {
+	Body  []byte
+	Parts [][]byte // in the order in which Body refers to them
+}
+
+// stored is the content of Stored.Body.
 type stored struct {
 	Version int `json:"v"`
 	Prompt
 	Messages []storedMessage `json:"m"`
-	Hashes   []byte          `json:"hashes"` // 8 bytes per message
 }
 
-// storedMessage is a message with its text, or with the id of its text.
+// storedMessage is a message with its text, or with the id of its text. Without a role it
+// stands for the messages of the next part.
 type storedMessage struct {
-	Role llm.Role `json:"r"`
-	Name string   `json:"n,omitempty"`
-	Text string   `json:"t,omitempty"`
-	ID   string   `json:"i,omitempty"`
-	Said *int     `json:"s,omitempty"` // tokens of its only entry, which says nothing but that it was said
+	Role    llm.Role `json:"r,omitempty"`
+	Name    string   `json:"n,omitempty"`
+	Text    string   `json:"t,omitempty"`
+	ID      string   `json:"i,omitempty"`
+	Said    *int     `json:"s,omitempty"` // tokens of its only entry, which says nothing but that it was said
+	Entries []Entry  `json:"e,omitempty"` // without the index of the message
+	Hash    []byte   `json:"h,omitempty"` // of the message, 8 bytes
 }
 
 const storedVersion = 1
 
 // Compact returns the stored form of p. It has only the ids of messages of the chat
 // whose texts were sent word for word.
-func (p *Prompt) Compact() []byte {
-	s := stored{Version: storedVersion, Prompt: *p, Messages: make([]storedMessage, len(p.Messages))}
-	entries := p.Entries
+func (p *Prompt) Compact() Stored {
+	s := stored{Version: storedVersion, Prompt: *p}
 	s.Entries = []Entry{}
+	messages := p.storedMessages()
+	var out Stored
+	for from := 0; from < len(messages); {
+		to, shared := endOfRun(messages, from)
+		if part := encodeStored(messages[from:to]); shared && len(part) >= minPart {
+			out.Parts = append(out.Parts, part)
+			s.Messages = append(s.Messages, storedMessage{})
+		} else {
+			s.Messages = append(s.Messages, messages[from:to]...)
+		}
+		from = to
+	}
+	out.Body = encodeStored(&s)
+	return out
+}
+
+func (p *Prompt) storedMessages() []storedMessage {
+	entries, list := p.Entries, make([]storedMessage, len(p.Messages))
 	for i, m := range p.Messages {
 		own := 0
 		for own < len(entries) && entries[own].Message == i {
 			own++
 		}
-		out := storedMessage{Role: m.Role, Name: m.Name, ID: p.ids[i]}
+		out := &list[i]
+		*out = storedMessage{Role: m.Role, Name: m.Name, ID: p.ids[i], Hash: binary.LittleEndian.AppendUint64(nil, hashOf(m))}
 		if out.ID == "" {
 			out.Text = m.Text
 		}
 		if own == 1 && entries[0] == saidEntry(i, m, out.ID, entries[0].Tokens) {
 			out.Said = &entries[0].Tokens
 		} else {
-			s.Entries = append(s.Entries, entries[:own]...)
+			out.Entries = slices.Clone(entries[:own])
+			for k := range out.Entries {
+				out.Entries[k].Message = 0
+			}
 		}
 		entries = entries[own:]
-		s.Messages[i] = out
-		s.Hashes = binary.LittleEndian.AppendUint64(s.Hashes, p.Hashes[i])
 	}
-	return s.encode()
+	return list
+}
+
+// How messages are cut into parts.
+const (
+	minPart   = 128 // bytes; a smaller one is not worth a row
+	partEvery = 8   // messages of the chat have a part on average
+)
+
+// endOfRun returns where the run of messages that begins at from ends, and whether later
+// prompts are likely to have all of it. Runs of the chat end where the hash of a message
+// says so: the same messages are cut at the same places, wherever in a prompt they are.
+func endOfRun(messages []storedMessage, from int) (to int, shared bool) {
+	first := &messages[from]
+	for to = from + 1; ; to++ {
+		last := &messages[to-1]
+		if first.ID != "" && !last.isOfTurn() && last.Hash[0]%partEvery == 0 {
+			return to, true
+		}
+		if to == len(messages) || last.isOfTurn() || messages[to].isOfTurn() || (messages[to].ID != "") != (first.ID != "") {
+			return to, first.ID == "" && !first.isOfTurn()
+		}
+	}
+}
+
+// isOfTurn reports whether only this prompt is likely to have it: the user's new message, or
+// one of the chat that was merged with what stands beside it now.
+func (m *storedMessage) isOfTurn() bool {
+	return slices.ContainsFunc(m.Entries, func(e Entry) bool {
+		return e.Source == SourceUser || e.Source == SourceHistory && m.ID == ""
+	})
 }
 
 // saidEntry is the entry of a message of the chat that says nothing else.
@@ -71,12 +131,12 @@ var compressors = sync.Pool{New: func() any {
 	return w
 }}
 
-func (s *stored) encode() []byte {
+func encodeStored(v any) []byte {
 	var b bytes.Buffer
 	w := compressors.Get().(*flate.Writer)
 	defer compressors.Put(w)
 	w.Reset(&b)
-	err := json.NewEncoder(w).Encode(s)
+	err := json.NewEncoder(w).Encode(v)
 	if err == nil {
 		err = w.Close()
 	}
@@ -89,25 +149,52 @@ func (s *stored) encode() []byte {
 // maxStored bounds what a stored form may grow to when it is read, in bytes.
 const maxStored = 128 << 20
 
-func decodeStored(data []byte) (*stored, error) {
-	r := flate.NewReader(bytes.NewReader(data))
+// decode reads a stored form with its parts in their places.
+func (data Stored) decode() (*stored, error) {
 	var s stored
-	if err := json.NewDecoder(io.LimitReader(r, maxStored)).Decode(&s); err != nil {
-		return nil, fmt.Errorf("read a stored prompt: %w", err)
+	left := int64(maxStored)
+	if err := decodeStored(data.Body, &s, &left); err != nil {
+		return nil, err
 	}
-	switch {
-	case s.Version != storedVersion:
+	if s.Version != storedVersion {
 		return nil, fmt.Errorf("read a stored prompt: unknown version %d", s.Version)
-	case len(s.Hashes) != 8*len(s.Messages):
+	}
+	messages, parts := []storedMessage{}, data.Parts
+	for _, m := range s.Messages {
+		run := []storedMessage{m}
+		if m.Role == "" {
+			if len(parts) == 0 {
+				return nil, errors.New("read a stored prompt: a part is missing")
+			}
+			run = nil
+			if err := decodeStored(parts[0], &run, &left); err != nil {
+				return nil, err
+			}
+			parts = parts[1:]
+		}
+		messages = append(messages, run...)
+	}
+	if slices.ContainsFunc(messages, func(m storedMessage) bool { return len(m.Hash) != 8 }) {
 		return nil, errors.New("read a stored prompt: inconsistent parts")
 	}
+	s.Messages = messages
 	return &s, nil
+}
+
+// decodeStored reads what encodeStored made into v, and takes what it read off left.
+func decodeStored(data []byte, v any, left *int64) error {
+	r := &io.LimitedReader{R: flate.NewReader(bytes.NewReader(data)), N: *left}
+	if err := json.NewDecoder(r).Decode(v); err != nil {
+		return fmt.Errorf("read a stored prompt: %w", err)
+	}
+	*left = r.N
+	return nil
 }
 
 // HashesOf reads Input.Previous from a stored form without expanding it; nil
 // when it cannot be read.
-func HashesOf(data []byte) []uint64 {
-	s, err := decodeStored(data)
+func HashesOf(data Stored) []uint64 {
+	s, err := data.decode()
 	if err != nil {
 		return nil
 	}
@@ -115,9 +202,10 @@ func HashesOf(data []byte) []uint64 {
 }
 
 func (s *stored) hashes() []uint64 {
-	out := make([]uint64, len(s.Hashes)/8)
-	for i := range out {
-		out[i] = binary.LittleEndian.Uint64(s.Hashes[8*i:])
+	out, before := make([]uint64, len(s.Messages)), uint64(0)
+	for i, m := range s.Messages {
+		before = chain(before, binary.LittleEndian.Uint64(m.Hash))
+		out[i] = before
 	}
 	return out
 }
@@ -126,8 +214,8 @@ func (s *stored) hashes() []uint64 {
 // order of ids; it is called at most once, with the ids that Message.ID gave. A
 // text that is gone for good is empty: a warning tells of it. Any other that is
 // not what was sent is an error.
-func Expand(data []byte, texts func(ids []string) ([]string, error)) (*Prompt, error) {
-	s, err := decodeStored(data)
+func Expand(data Stored, texts func(ids []string) ([]string, error)) (*Prompt, error) {
+	s, err := data.decode()
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +250,7 @@ func (p *Prompt) verify(hashes []uint64) error {
 			before = hashes[i-1]
 		}
 		switch {
-		case chain(before, m) == hashes[i]:
+		case chain(before, hashOf(m)) == hashes[i]:
 		case m.Text == "" && p.ids[i] != "":
 			gone++
 		default:
@@ -178,7 +266,7 @@ func (p *Prompt) verify(hashes []uint64) error {
 
 // expand completes messages and entries; said has the texts that are there by id.
 func (s *stored) expand(said []string) *Prompt {
-	p, entries := &s.Prompt, s.Entries
+	p := &s.Prompt
 	p.Entries = nil
 	for i, in := range s.Messages {
 		m := llm.Message{Role: in.Role, Name: in.Name, Text: in.Text}
@@ -188,9 +276,9 @@ func (s *stored) expand(said []string) *Prompt {
 		if in.Said != nil {
 			p.Entries = append(p.Entries, saidEntry(i, m, in.ID, *in.Said))
 		}
-		for len(entries) > 0 && entries[0].Message == i {
-			p.Entries = append(p.Entries, entries[0])
-			entries = entries[1:]
+		for _, e := range in.Entries {
+			e.Message = i
+			p.Entries = append(p.Entries, e)
 		}
 		p.addMessage(m, in.ID)
 	}

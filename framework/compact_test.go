@@ -3,6 +3,7 @@ package framework
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func TestStoredPromptReplaysTheIdenticalRequest(t *testing.T) {
 			if string(x) != string(y) {
 				t.Errorf("got  %s\nwant %s", x, y)
 			}
-			if string(got.Compact()) != string(p.Compact()) {
+			if !reflect.DeepEqual(got.Compact(), p.Compact()) {
 				t.Error("stored again it is another")
 			}
 			if !slices.Equal(HashesOf(p.Compact()), p.Hashes) {
@@ -72,7 +73,7 @@ func TestStoredPromptDoesNotRepeatTheChat(t *testing.T) {
 		in.History[i].Text = strings.Repeat("words of the chat ", 20)
 	}
 	p := build(t, in)
-	size, text := len(p.Compact()), 0
+	size, text := sizeOf(p.Compact()), 0
 	for _, m := range p.Messages {
 		text += len(m.Text)
 	}
@@ -80,6 +81,54 @@ func TestStoredPromptDoesNotRepeatTheChat(t *testing.T) {
 	if size > 40*len(p.Messages) {
 		t.Errorf("%d bytes for %d messages", size, len(p.Messages))
 	}
+}
+
+// sizeOf is the size of a stored prompt with its parts, in bytes.
+func sizeOf(s Stored) int {
+	n := len(s.Body)
+	for _, part := range s.Parts {
+		n += len(part)
+	}
+	return n
+}
+
+// What two prompts of a conversation have in common is the same parts, also when the chat has
+// moved on and its oldest messages no longer fit.
+func TestStoredPromptsShareTheirParts(t *testing.T) {
+	in := sample()
+	in.Sources.Card.Description = noise(4000)
+	in.History, in.User = chatOf(400), Message{ID: "u1", Text: "And now?"}
+	kept := map[string]bool{}
+	size := func(s Stored) (n int) {
+		for _, part := range s.Parts {
+			if !kept[string(part)] {
+				kept[string(part)] = true
+				n += len(part)
+			}
+		}
+		return n + len(s.Body)
+	}
+	first := size(build(t, in).Compact())
+	total := 0
+	for i := range 20 {
+		in.History = append(in.History[2:], in.User, Message{ID: fmt.Sprint("reply-", i), Role: "assistant", Text: fmt.Sprint("This happens, part ", i)})
+		in.User = Message{ID: fmt.Sprint("user-", i), Role: "user", Text: fmt.Sprint("What happens, part ", i)}
+		total += size(build(t, in).Compact())
+	}
+	t.Logf("the first prompt takes %d bytes, each further one %d", first, total/20)
+	if total/20 > first/6 {
+		t.Errorf("a further prompt takes %d bytes, the first one %d", total/20, first)
+	}
+}
+
+// noise is a text of n letters that does not compress well.
+func noise(n int) string {
+	var b strings.Builder
+	for i, h := 0, uint64(1); i < n; i++ {
+		h = h*6364136223846793005 + 1442695040888963407
+		b.WriteByte('a' + byte(h>>59)%26)
+	}
+	return b.String()
 }
 
 func TestStoredPromptDetectsChangedTexts(t *testing.T) {
@@ -110,15 +159,18 @@ func FuzzExpand(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(p.Compact())
+	whole := p.Compact()
+	f.Add(whole.Body, whole.Parts[0])
+	hash := make([]byte, 8)
 	for _, s := range []stored{
-		{Version: 1, Hashes: make([]byte, 16), Messages: []storedMessage{{ID: "a"}, {Role: "x", ID: "b", Said: new(int)}}},
-		{Version: 1, Hashes: make([]byte, 8), Messages: []storedMessage{{Text: "a", ID: "a"}}, Prompt: Prompt{Entries: []Entry{{Message: 9}, {Message: -1}}}},
-		{Version: 2}, {Version: 1, Messages: []storedMessage{{}}},
+		{Version: 1, Messages: []storedMessage{{Role: "x", ID: "a", Hash: hash}, {Role: "x", ID: "b", Said: new(int), Hash: hash}, {}}},
+		{Version: 1, Messages: []storedMessage{{Role: "x", Text: "a", ID: "a", Hash: hash, Entries: []Entry{{Message: 9}, {Message: -1}}}}},
+		{Version: 2}, {Version: 1, Messages: []storedMessage{{}, {}}},
 	} {
-		f.Add(s.encode())
+		f.Add(encodeStored(&s), encodeStored([]storedMessage{{Role: "x", Hash: hash}}))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(t *testing.T, body, part []byte) {
+		data := Stored{body, [][]byte{part}}
 		p, err := Expand(data, func(ids []string) ([]string, error) { return make([]string, len(ids)), nil })
 		if err == nil {
 			p.Compact()

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -101,13 +102,20 @@ func (p *Prompt) addMessage(m llm.Message, id string) {
 		before = p.Hashes[n-1]
 	}
 	p.Messages = append(p.Messages, m)
-	p.Hashes = append(p.Hashes, chain(before, m))
+	p.Hashes = append(p.Hashes, chain(before, hashOf(m)))
 	p.ids = append(p.ids, id)
 }
 
-// chain is the hash of all messages up to m, from the hash of those before it.
-func chain(before uint64, m llm.Message) uint64 {
-	return hashOn(hashOn(hashOn(before, string(m.Role)), m.Name), m.Text)
+// hashOf is the hash of a message by itself.
+func hashOf(m llm.Message) uint64 {
+	return hashOn(hashOn(hashText(string(m.Role)), m.Name), m.Text)
+}
+
+// chain is the hash of all messages up to one, from the hash of those before it and its own.
+func chain(before, own uint64) uint64 {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], own)
+	return hashOn(before, string(b[:]))
 }
 
 // comparePrefix tells how much of the request equals the beginning of the one

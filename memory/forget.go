@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"nodest/fault"
@@ -16,7 +17,7 @@ type Forgotten struct {
 	Truncated bool         `json:"truncated"` // there is more: ask again
 }
 
-// Kept is the answer as it is stored under an idempotency key: without the removed texts.
+// Kept is the answer without the removed texts: a repeated call does not get them.
 func (f *Forgotten) Kept() any {
 	kept := *f
 	kept.Memories = slices.Clone(f.Memories)
@@ -25,6 +26,9 @@ func (f *Forgotten) Kept() any {
 	}
 	return &kept
 }
+
+// Reread reads what Kept has left.
+func (f *Forgotten) Reread(_ Tx, kept json.RawMessage) error { return json.Unmarshal(kept, f) }
 
 type ForgetItem struct {
 	ID    string  `json:"id"`

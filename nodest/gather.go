@@ -447,6 +447,6 @@ func (t *turn) readPrevious(tx Tx) error {
 	if err != nil || p == nil {
 		return err
 	}
-	t.input.Previous, t.input.PreviousOf = framework.HashesOf(p.Body), p.GenerationID
+	t.input.Previous, t.input.PreviousOf = framework.HashesOf(p.Stored), p.GenerationID
 	return nil
 }

@@ -126,7 +126,7 @@ func readPrompt(tx Tx, id string) (*SentPrompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := framework.Expand(stored.Body, func(ids []string) ([]string, error) {
+	p, err := framework.Expand(stored.Stored, func(ids []string) ([]string, error) {
 		texts := make([]string, len(ids))
 		for i, id := range ids {
 			r, err := tx.Chats.Revision(id)
@@ -150,6 +150,6 @@ type StoredPrompt struct {
 	ID             string
 	ConversationID string
 	GenerationID   string
-	Body           []byte // framework.Compact
-	CreatedAt      time.Time
+	framework.Stored
+	CreatedAt time.Time
 }

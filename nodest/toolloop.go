@@ -165,7 +165,7 @@ func (l *toolLoop) withoutTools(ctx context.Context) error {
 func (e *Engine) storePrompt(ctx context.Context, t *task, p *framework.Prompt) error {
 	id, body := op.NewID(), p.Compact()
 	err := e.store.Update(ctx, t.userID, func(tx Tx) error {
-		return tx.PutPrompt(&StoredPrompt{ID: id, ConversationID: t.conversationID, GenerationID: t.id, Body: body, CreatedAt: tx.Now()})
+		return tx.PutPrompt(&StoredPrompt{ID: id, ConversationID: t.conversationID, GenerationID: t.id, Stored: body, CreatedAt: tx.Now()})
 	})
 	if err == nil {
 		t.setPrompt(id)

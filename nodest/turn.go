@@ -109,7 +109,7 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 			return err
 		}
 		if err := tx.PutPrompt(&StoredPrompt{
-			ID: promptID, ConversationID: g.ConversationID, GenerationID: g.ID, Body: body, CreatedAt: now,
+			ID: promptID, ConversationID: g.ConversationID, GenerationID: g.ID, Stored: body, CreatedAt: now,
 		}); err != nil {
 			return err
 		}

@@ -13,13 +13,23 @@ import (
 type KeyRecord struct {
 	Key   string
 	Hash  string          // of the command's name and content
-	Reply json.RawMessage // the first answer; nil = what it named was purged
+	Reply json.RawMessage // the first answer, or what a Referrer keeps of it; nil = what it named was purged
 	At    time.Time
 }
 
+// Referrer is an answer whose texts are stored in rows that do not change: only a reference
+// to them is kept under the idempotency key.
+type Referrer[X Tx] interface {
+	// Kept is the reference; it is stored as JSON.
+	Kept() any
+	// Reread makes the receiver, which is empty, the answer that a reference stands for.
+	// fault.NotFound if a row was removed for good.
+	Reread(tx X, kept json.RawMessage) error
+}
+
 // Once runs fn in a transaction of the acting user and returns its answer. With an
-// idempotency key the answer is stored with the effect: the same key and content gives the
-// first answer again without running fn. The key is claimed before fn runs, so that a repeated
+// idempotency key the answer, or the reference that a Referrer keeps, is stored with the
+// effect: the same key and content gives the first answer again without running fn. The key is claimed before fn runs, so that a repeated
 // call waits for the first one, in whatever process it runs, and fn never sees its effect.
 //
 // fn may run more than once; what it hands out besides its answer it must set
@@ -41,14 +51,14 @@ func Once[X Tx, T any](ctx context.Context, store Store[X], c *Call, fn func(tx 
 			return err
 		}
 		if known != nil {
-			return replay(c, known, &answer)
+			return replay(tx, c, known, &answer)
 		}
 		if answer, err = fn(tx); err != nil {
 			return err
 		}
 		kept := any(answer)
-		if part, ok := kept.(interface{ Kept() any }); ok {
-			kept = part.Kept() // what must not be kept is left out
+		if r, ok := kept.(Referrer[X]); ok {
+			kept = r.Kept()
 		}
 		reply, err := json.Marshal(kept)
 		if err != nil {
@@ -105,22 +115,38 @@ func Earlier[T any, X Tx](ctx context.Context, store Store[X], c *Call) (answer 
 		if known = r != nil; err != nil || !known {
 			return err
 		}
-		return replay(c, r, &answer)
+		return replay(tx, c, r, &answer)
 	})
 	return answer, known, err
 }
 
 // replay reads the answer of an earlier call with the same key.
-func replay(c *Call, known *KeyRecord, answer any) error {
+func replay[X Tx, T any](tx X, c *Call, known *KeyRecord, answer *T) error {
 	if known.Hash != c.Hash {
 		return fault.New(fault.KeyReused, "the idempotency key was used with a different request")
 	}
+	gone := fault.New(fault.NotFound, "the object created with the idempotency key %q was permanently deleted", c.Key)
 	if len(known.Reply) == 0 {
-		return fault.New(fault.NotFound, "the object created with the idempotency key %q was permanently deleted", c.Key)
+		return gone
 	}
-	if err := json.Unmarshal(known.Reply, answer); err != nil {
+	err := reread(tx, known.Reply, answer)
+	if fault.Is(err, fault.NotFound) {
+		return gone
+	}
+	if err != nil {
 		return fmt.Errorf("read the kept answer of %s: %w", c.Key, err)
 	}
 	c.Replayed = true
 	return nil
+}
+
+// reread makes answer what was kept of it under a key.
+func reread[X Tx, T any](tx X, kept json.RawMessage, answer *T) error {
+	if _, ok := any(*answer).(Referrer[X]); !ok {
+		return json.Unmarshal(kept, answer)
+	}
+	if err := json.Unmarshal([]byte("{}"), answer); err != nil { // behind a pointer is an empty answer now
+		return err
+	}
+	return any(*answer).(Referrer[X]).Reread(tx, kept)
 }

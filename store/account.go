@@ -213,6 +213,7 @@ var largeTables = []struct {
 	{"memory_texts", "revision_id", 500},
 	{"memories", "id", 500},
 	{"prompts", "id", 100},
+	{"prompt_parts", "conversation_id, hash", 100},
 	{"revisions", "id", 200},
 	{"swipes", "message_id, id", 500},
 	{"message_states", "conversation_id, message_id, version", 500},

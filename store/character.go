@@ -25,21 +25,20 @@ type characterVersionRow struct {
 	SourceVersion       int64
 }
 
-// selectCharacters reads versions v of characters c that are not deleted; the
-// time of a version is that of its row.
-const selectCharacters = `SELECT c.id, v.version, v.documents_version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle,
+// selectVersions reads versions v of characters c; the time of a version is that of its row.
+const selectVersions = `SELECT c.id, v.version, v.documents_version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle,
 		v.role_card, v.world_book, v.preset, v.author_note, v.regex_scripts, v.settings, v.tags, v.archived, src.source,
 		EXISTS (SELECT 1 FROM avatars a WHERE a.user_id = c.user_id AND a.character_id = c.id) AS has_avatar
 	FROM characters c
 	JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id
 	JOIN character_versions src ON src.user_id = c.user_id AND src.character_id = c.id AND src.version = v.source_version
-	WHERE c.user_id = ? AND c.deleted_at IS NULL `
+	WHERE c.user_id = ? `
 
-// selectDocuments is selectCharacters without the imported files: they may be
+// selectDocuments is selectVersions of characters that are not deleted, without the imported files: they may be
 // large, and only an export needs them.
-var selectDocuments = strings.Replace(selectCharacters, "src.source,", "NULL AS source,", 1)
+var selectDocuments = strings.Replace(selectVersions, "src.source,", "NULL AS source,", 1) + "AND c.deleted_at IS NULL "
 
-// listCharacters is selectCharacters without any document.
+// listCharacters is selectDocuments without any document.
 const listCharacters = `SELECT c.id, v.version, v.documents_version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle, v.tags, v.archived,
 		EXISTS (SELECT 1 FROM avatars a WHERE a.user_id = c.user_id AND a.character_id = c.id) AS has_avatar
 	FROM characters c
@@ -71,9 +70,9 @@ func (t *tx) Character(id string) (*character.Character, error) {
 	return sqldb.Get[character.Character](t, "character", selectDocuments+"AND c.id = ? AND v.version = c.version", t.userID, id)
 }
 
-// CharacterVersion returns one version, Source included.
+// CharacterVersion returns one version, Source included, also of a character that is deleted.
 func (t *tx) CharacterVersion(id string, version int64) (*character.Character, error) {
-	return sqldb.Get[character.Character](t, "character", selectCharacters+"AND c.id = ? AND v.version = ?", t.userID, id, version)
+	return sqldb.Get[character.Character](t, "character", selectVersions+"AND c.id = ? AND v.version = ?", t.userID, id, version)
 }
 
 // Characters lists without documents and settings, by default newest first.

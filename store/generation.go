@@ -6,7 +6,6 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 	"nodest/store/sqldb"
 )
 
@@ -75,33 +74,4 @@ func (db *DB) Abandoned(ctx context.Context, owner string, limit int) ([]*chat.G
 		return s.generations("WHERE is_open AND (lease_until < "+clock+" OR ? <> '' AND lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
 			append(now, owner, owner, limit)...)
 	})
-}
-
-type promptRow struct {
-	nodest.StoredPrompt
-	UserID string
-}
-
-// PutPrompt stores what was sent in a conversation of the user.
-func (t *tx) PutPrompt(p *nodest.StoredPrompt) error {
-	t.fillTimes(&p.CreatedAt)
-	row := &promptRow{*p, t.userID}
-	row.Body = append([]byte{}, p.Body...) // not NULL
-	return t.withConversation(p.ConversationID).Insert("prompts", row)
-}
-
-// Prompt returns one.
-func (t *tx) Prompt(id string) (*nodest.StoredPrompt, error) {
-	return sqldb.Find(t, "prompt", func(r *promptRow) *nodest.StoredPrompt { return &r.StoredPrompt },
-		"SELECT * FROM prompts WHERE user_id = ? AND id = ?", t.userID, id)
-}
-
-// LastPrompt returns the newest prompt of a conversation, nil without one.
-func (t *tx) LastPrompt(conversationID string) (*nodest.StoredPrompt, error) {
-	row, err := sqldb.One[promptRow](t.withConversation(conversationID), "SELECT * FROM prompts WHERE user_id = ? AND conversation_id = ?"+
-		" ORDER BY created_at DESC, id DESC LIMIT 1", t.userID, conversationID)
-	if err != nil || row == nil {
-		return nil, err
-	}
-	return &row.StoredPrompt, nil
 }

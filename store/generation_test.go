@@ -8,6 +8,7 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/framework"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/op"
@@ -139,7 +140,8 @@ func TestPromptsAreKept(t *testing.T) {
 		})
 		var last *nodest.StoredPrompt
 		for i := range 3 { // at the same time, so that the ids decide the order
-			last = &nodest.StoredPrompt{ID: id(), ConversationID: conversation, GenerationID: "g", Body: []byte{0, 1, byte(i), 0xff}}
+			last = &nodest.StoredPrompt{ID: id(), ConversationID: conversation, GenerationID: "g", Stored: framework.Stored{
+				Body: []byte{0, 1, byte(i), 0xff}, Parts: [][]byte{{1}, {byte(i)}, {1}}}}
 			e.update(func(tx nodest.Tx) error { return tx.PutPrompt(last) })
 		}
 		e.view(func(tx nodest.Tx) error {
@@ -152,5 +154,40 @@ func TestPromptsAreKept(t *testing.T) {
 			e.equal("prompt", p, last)
 			return err
 		})
+		e.equal("parts, each once", e.userRows("prompt_parts"), 3)
+	})
+}
+
+// A prompt is kept for a week, and a part until no prompt that is kept has it.
+func TestAPartStaysAsLongAsAPromptHasIt(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		conversation := e.conversation()
+		put := func(parts ...string) *nodest.StoredPrompt {
+			p := &nodest.StoredPrompt{ID: id(), ConversationID: conversation, Stored: framework.Stored{Body: []byte("b")}}
+			for _, part := range parts {
+				p.Parts = append(p.Parts, []byte(part))
+			}
+			e.update(func(tx nodest.Tx) error { return tx.PutPrompt(p) })
+			return p
+		}
+		old := put("of both", "of the old one")
+		e.clock.advance(23 * time.Hour)
+		put("of both") // does not write the time of the part
+		e.clock.advance(2 * day)
+		young := put("of both", "of the young one")
+		e.clock.advance(5*day - 23*time.Hour)
+		e.equal("removed after 7 days", e.maintain()["prompts"], 1)
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return errOf(tx.Prompt(old.ID)) })
+		e.clock.advance(day)
+		e.equal("removed after 8 days", e.maintain()["parts of prompts"], 1)
+		e.view(func(tx nodest.Tx) error {
+			p, err := tx.Prompt(young.ID)
+			e.equal("the young prompt", p, young)
+			return err
+		})
+		e.clock.advance(8 * day)
+		e.maintain()
+		e.equal("prompts", e.userRows("prompts"), 0)
+		e.equal("parts", e.userRows("prompt_parts"), 0)
 	})
 }

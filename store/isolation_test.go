@@ -14,6 +14,7 @@ import (
 	"nodest/chat"
 	"nodest/circle"
 	"nodest/fault"
+	"nodest/framework"
 	"nodest/jobs"
 	"nodest/knowledge"
 	"nodest/nodest"
@@ -79,7 +80,7 @@ func fill(e *env, user string) fixture {
 			tx.Chats.InsertSave(&chat.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private",
 				Pins: &character.Pins{Resources: []character.ResourceStamp{{Kind: character.WorldBook, ID: x.book, Version: 1}}}}),
 			appKeys(tx).PutAppChat("app", x.conversation),
-			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Body: []byte("private")}),
+			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Stored: framework.Stored{Body: []byte("private"), Parts: [][]byte{[]byte("private")}}}),
 			webPages(tx).PutWebPage(&websearch.Page{URL: pageURL, Title: "private", FetchedAt: start}),
 			webPages(tx).PutBadHost(websearch.Host{Host: "private.test", Until: start.Add(time.Hour)}),
 			tx.Emit(&stream.Event{Type: "private"}),
@@ -315,6 +316,14 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"Revision": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Revision(x.revision)
+		return wantNotFound(e, err)
+	},
+	"FirstForm": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Chats.FirstForm(x.message)
+		return wantNotFound(e, err)
+	},
+	"Written": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Chats.Written([]string{x.revision})
 		return wantNotFound(e, err)
 	},
 	"Revisions": func(e *env, tx nodest.Tx, x fixture) error {

@@ -119,10 +119,6 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		n, err := tx.Memory.CountUnits(ownCharacter(e, tx), 0, 100)
 		return wantEmpty(e, n == 0, err)
 	},
-	"UnitVectors": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := tx.Memory.UnitVectors(x.character, "m", x.revision)
-		return err
-	},
 	"Gaps": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.Gaps(x.character)
 		return wantNotFound(e, err)

@@ -14,6 +14,9 @@ const day = 24 * time.Hour
 // deletedLife is how long what a user deleted can be brought back.
 const deletedLife = 30 * day
 
+// promptLife is how long a prompt that was sent can be read.
+const promptLife = 7 * day
+
 // Retention says how long things are kept that the server makes for itself. Zero members are
 // the defaults.
 type Retention struct {
@@ -43,7 +46,7 @@ func (r Retention) rules() []rule {
 	newest := fmt.Sprintf("after they happened, and of each user the newest %d at most", count)
 	return slices.Concat([]rule{
 		{"events", "events for devices that were away", events, newest, oldEvents(count)},
-		{"keys", "idempotency keys with their answers", keyLife, "after the call", oldRows("call_keys", "user_id, call_key", "c.created_at <= ?", maintainBatch)},
+		{"keys", "idempotency keys", keyLife, "after the call", oldRows("call_keys", "user_id, call_key", "c.created_at <= ?", maintainBatch)},
 		{"tickets", "sign-in links and WebSocket tickets", 0, "until they expire", oldRows("tickets", "hash", "c.expires_at <= ?", maintainBatch)},
 		{"saves", "save points that the server made by itself", 30 * day, "", oldRows("saves", "user_id, id", "c.is_automatic AND c.created_at <= ?", maintainBatch)},
 		{"loads", "imports that ended in the middle", loadLife, "after the last step", oldLoads},
@@ -59,7 +62,9 @@ func (r Retention) rules() []rule {
 		{"uploads", "uploads that did not become a document", day, "after they began", abandonedUploads},
 		{"questions", "questions to documents", 90 * day, "", oldRows("knowledge_queries", "user_id, id", "c.created_at <= ?", maintainBatch)},
 		{"hosts", "web servers that asked to wait", 0, "until the time they named", oldRows("web_hosts", "user_id, host", "c.until <= ?", maintainBatch)},
-		{"jobs", "finished jobs", 30 * day, "after their end", oldRows("jobs", "id", "c.state IN ('done', 'failed', 'cancelled') AND c.updated_at <= ?", maintainBatch)},
+		{"prompts", "prompts that were sent", promptLife, "", oldRows("prompts", "user_id, id", "c.created_at <= ?", maintainBatch)},
+		{"parts of prompts", "", promptLife + partStep, "", oldRows("prompt_parts", "user_id, conversation_id, hash", "c.used_at <= ?", maintainBatch)},
+		{"jobs", "finished jobs", 7 * day, "after their end", oldRows("jobs", "id", "c.state IN ('done', 'failed', 'cancelled') AND c.updated_at <= ?", maintainBatch)},
 	}, circleRules)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"nodest/chat"
 	"nodest/cite"
+	"nodest/fault"
 	"nodest/op"
 	"nodest/store/sqldb"
 )
@@ -134,8 +135,7 @@ func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
 		}
 		rows = append(rows, *row)
 		return nil
-	}, `SELECT s.message_id, s.position, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,
-			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.tools
+	}, `SELECT s.message_id, s.position, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,`+revisionTexts+`
 		FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
 		WHERE s.user_id = ? AND s.message_id IN (?)`, t.userID, ids)
 	if errors.Is(err, errTextsTooLong) {
@@ -150,16 +150,47 @@ func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
 	for i := range rows {
 		m := byID[rows[i].MessageID]
 		m.Swipes = append(m.Swipes, rows[i].Swipe)
-		if c := rows[i].Citations; c != nil {
-			for j := range c.References {
-				cited = append(cited, &c.References[j])
-			}
-		}
+		cited = appendCited(cited, rows[i].Citations)
 	}
 	return size, knowledgeTx{t}.markGone(cited)
 }
 
 var errTextsTooLong = errors.New("store: the texts exceed a page")
+
+// revisionTexts are the columns of a revision r that a swipe shows.
+const revisionTexts = " r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.tools"
+
+func appendCited(cited []*cite.Reference, c *chat.Citations) []*cite.Reference {
+	if c != nil {
+		for i := range c.References {
+			cited = append(cited, &c.References[i])
+		}
+	}
+	return cited
+}
+
+// Written returns swipes as revisions have them, by the ids of those. References to files
+// that the user may not read now are gone.
+func (t *tx) Written(revisionIDs []string) (map[string]*chat.Swipe, error) {
+	byID := make(map[string]*chat.Swipe, len(revisionIDs))
+	var cited []*cite.Reference
+	err := sqldb.Each(t, func(s *chat.Swipe) error {
+		row := *s
+		byID[row.RevisionID] = &row
+		cited = appendCited(cited, row.Citations)
+		return nil
+	}, "SELECT r.swipe_id AS id, r.id AS revision_id, r.rev, r.created_at,"+revisionTexts+
+		" FROM revisions r WHERE r.user_id = ? AND r.id IN (?)", t.userID, revisionIDs)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range revisionIDs {
+		if byID[id] == nil {
+			return nil, fault.New(fault.NotFound, "no such revision")
+		}
+	}
+	return byID, knowledgeTx{t}.markGone(cited)
+}
 
 const selectRevisions = "SELECT id, message_id, swipe_id, rev, text, created_at FROM revisions WHERE user_id = ?"
 

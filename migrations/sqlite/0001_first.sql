@@ -456,11 +456,25 @@ CREATE TABLE prompts (
   conversation_id TEXT NOT NULL,
   generation_id TEXT NOT NULL,
   body BLOB NOT NULL,
+  parts TEXT, -- JSON array: the hashes of its parts, in order
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, created_at, id);
+CREATE INDEX prompts_age ON prompts (created_at);
+
+-- What prompts of a conversation have in common.
+CREATE TABLE prompt_parts (
+  user_id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  data BLOB NOT NULL,
+  used_at BIGINT NOT NULL, -- when a prompt was last stored with it, or up to a day before
+  PRIMARY KEY (user_id, conversation_id, hash),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX prompt_parts_age ON prompt_parts (used_at);
 
 -- Summaries: overlays for messages of a branch, up to end_id.
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/json"
 	"reflect"
 
@@ -61,12 +61,13 @@ func takes[In any](f func(ctx context.Context, s *Services, c *op.Call, in In) (
 	}}
 }
 
-// Hash identifies the request that an idempotency key is bound to.
+// Hash identifies the request that an idempotency key is bound to, with 128 bits: it is
+// stored with each key.
 func Hash(name string, content []byte) string {
 	h := sha256.New()
 	h.Write([]byte(name + "\n"))
 	h.Write(content)
-	return hex.EncodeToString(h.Sum(nil))
+	return base64.RawStdEncoding.EncodeToString(h.Sum(nil)[:16])
 }
 
 // ByCommand indexes the operations for the WebSocket.
