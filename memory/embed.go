@@ -169,8 +169,8 @@ func refusal(err error) bool {
 	return fault.Is(err, fault.UpstreamBadAnswer) || fault.Is(err, fault.ContextTooLarge) || fault.Is(err, fault.Blocked)
 }
 
-// Sweep enqueues embedding for scopes that lack vectors of the current model. The server calls
-// it at start and every hour.
+// Sweep enqueues embedding for scopes that lack vectors of the current model, or segments. The
+// server calls it at start and every hour.
 func (s *Service) Sweep(ctx context.Context) error {
 	e, err := s.embedder(ctx, "")
 	if err != nil {
@@ -201,6 +201,10 @@ func (s *Service) enqueueEmbed(ctx context.Context, scope Scope) error {
 	if err != nil {
 		return err
 	}
+	_, pieces, err := s.pieces(ctx, scope)
+	if err != nil {
+		return err
+	}
 	return s.store.Update(ctx, scope.UserID, func(tx Tx) error {
 		since, err := embeddedTo(tx, scope.CharacterID, e.ModelID())
 		if err != nil {
@@ -214,7 +218,7 @@ func (s *Service) enqueueEmbed(ctx context.Context, scope Scope) error {
 		if err != nil {
 			return err
 		}
-		if len(lacks) == 0 {
+		if len(lacks) == 0 && s.nextMerge(pieces) == nil {
 			return tx.SetEmbedded(scope.CharacterID, e.ModelID(), version)
 		}
 		return tx.Jobs.Enqueue(jobs.Spec{Kind: JobEmbed, Subject: scope.CharacterID, Once: true})

@@ -83,10 +83,8 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 			ties[row] = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && lang.ProofOf(w) == 1}
 		}
 	}
-	at := r.line(old.row)
 	for _, row := range slices.Sorted(maps.Keys(ties)) {
-		l, t := r.line(row), ties[row]
-		if row != old.row && l.tellsOfUser() && l.compareTime(at) >= 0 && (t.rare || t.weight >= followingTie*total) && len(rows) < mostTied {
+		if row != old.row && len(rows) < mostTied && r.mayFollow(row, old.row, ties[row], total) {
 			rows = append(rows, row)
 		}
 	}
@@ -98,6 +96,13 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 		u := r.got[row]
 		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !ties[row].rare && !u.saysChanged()
 	}), nil
+}
+
+// mayFollow reports, by what the index tells, whether a row may follow up on another one with this
+// total weight of words.
+func (r *ranking) mayFollow(row, old int, t tie, total float32) bool {
+	l := r.line(row)
+	return l.tellsOfUser() && l.compareTime(r.line(old)) >= 0 && (t.rare || t.weight >= followingTie*total)
 }
 
 // bestProven returns the best of the user's lines and facts that pass the gate, best first.

@@ -42,8 +42,11 @@ func (r *ranking) passes(evidence float32) bool {
 }
 
 // opens finds the rows that are proven to be related to the message. Without any, nothing is
-// returned; with one, a question also gets what passes the floor.
+// returned; with one, a question also gets what passes the floor. Without a gate it is open.
 func (r *ranking) opens() (bool, error) {
+	if !r.q.gated() {
+		return true, nil
+	}
 	r.proven = map[int]bool{}
 	r.echo = echoOf(r.q.Text, r.read.Terms)
 	if err := r.readGiving(); err != nil {
@@ -198,6 +201,25 @@ const mostNamings = 2000
 // beginning are the first words of sentences, whose capital means nothing.
 var beginning = regexp.MustCompile(`(?:^|[.!?…\n][\s"”’]*)(\p{Lu}\p{Ll}+)`)
 
+// beginningsOf returns the terms of the first words of sentences.
+func beginningsOf(text string) map[string]bool {
+	begins := map[string]bool{}
+	for _, m := range beginning.FindAllStringSubmatch(text, -1) {
+		if w := strings.ToLower(m[1]); !lang.TimeWords[w] {
+			for _, t := range index.Terms(w) {
+				begins[t] = true
+			}
+		}
+	}
+	return begins
+}
+
+// mayName reports whether a term of a question may be a name.
+func mayName(t index.Term) bool {
+	dense := t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) > 1
+	return dense && !t.Extra && t.Evidence > lang.ProvesNothing || t.Evidence == 1
+}
+
 // recognise treats words of a statement as names if the memory knows them as such: first words
 // of sentences, and words in scripts without capitals.
 func (r *ranking) recognise() error {
@@ -205,18 +227,10 @@ func (r *ranking) recognise() error {
 	if !q.States {
 		return nil
 	}
-	begins := map[string]bool{}
-	for _, m := range beginning.FindAllStringSubmatch(r.q.Text, -1) {
-		if w := strings.ToLower(m[1]); !lang.TimeWords[w] {
-			for _, t := range index.Terms(w) {
-				begins[t] = true
-			}
-		}
-	}
+	begins := beginningsOf(r.q.Text)
 	var marks, words []string
 	for _, t := range q.Terms {
-		dense := t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) > 1
-		if dense && !t.Extra && t.Evidence > lang.ProvesNothing || t.Evidence == 1 {
+		if mayName(t) {
 			marks, words = append(marks, markNames+t.Text, markCapital+t.Text), append(words, t.Text)
 		}
 	}

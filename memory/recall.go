@@ -166,12 +166,8 @@ func (r *ranking) rank() error {
 	if err := r.measure(); err != nil {
 		return err
 	}
-	open := true
-	if r.q.gated() {
-		var err error
-		if open, err = r.opens(); err != nil || !open {
-			return err
-		}
+	if open, err := r.opens(); err != nil || !open {
+		return err
 	}
 	for _, at := range r.rows {
 		if row := int(at.row); r.proven[row] || r.admits() && r.relevant(row) {
