@@ -9,10 +9,8 @@ import (
 	"nodest/index/segment"
 )
 
-const (
-	rescored  = 384                   // stored vectors, the best by their signs, that are compared in full
-	scanLimit = 25 * time.Millisecond // after which no further part of a space is read
-)
+// scanLimit is the time after which no further part of a space is read.
+const scanLimit = 25 * time.Millisecond
 
 // Near returns at most n rows with vectors of q's model, nearest first. Those in memory are
 // compared in full. Of stored ones all signs are compared, the newest segments first, and then
@@ -42,7 +40,7 @@ func (x *Index) nearStored(ctx context.Context, q Vector, n int) (near []Near, w
 	if whole, err = s.run(ctx, x, q); err != nil {
 		return nil, false, err
 	}
-	near, err = x.compare(ctx, q, packed, s.best(max(n, rescored)))
+	near, err = x.compare(ctx, q, packed, s.best(n))
 	return near, whole, err
 }
 

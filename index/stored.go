@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"nodest/index/segment"
 )
@@ -246,7 +245,6 @@ type Found struct {
 	N       int // its number
 	ID      string
 	Data    any
-	Terms   []string // with repetitions
 	Vectors []Kept
 }
 
@@ -278,12 +276,12 @@ func (v View) Rows(ctx context.Context, numbers []int) ([]Found, error) {
 		s, local := x.at(n)
 		if s == nil {
 			if d := &x.docs[local]; d.id != "" {
-				found = append(found, Found{n, d.id, d.data, v.words(local), x.vectors.of(d.id)})
+				found = append(found, Found{n, d.id, d.data, x.vectors.of(d.id)})
 			}
 			continue
 		}
 		if r := rows[names[n]]; r != nil && r.Version <= s.To && r.Version > s.From {
-			found = append(found, Found{n, r.ID, r.Data, strings.Fields(r.Terms), r.Vectors})
+			found = append(found, Found{n, r.ID, r.Data, r.Vectors})
 		}
 	}
 	return found, nil
@@ -294,7 +292,7 @@ func (v View) ByID(ctx context.Context, ids []string) (found []Found, err error)
 	var missing []string
 	for _, id := range ids {
 		if n, ok := v.x.byID[id]; ok {
-			found = append(found, Found{-1, id, v.x.docs[n].data, v.words(int(n)), v.x.vectors.of(id)})
+			found = append(found, Found{-1, id, v.x.docs[n].data, v.x.vectors.of(id)})
 		} else {
 			missing = append(missing, id)
 		}
@@ -304,7 +302,7 @@ func (v View) ByID(ctx context.Context, ids []string) (found []Found, err error)
 	}
 	rows, err := v.x.source.Rows(ctx, v.x.key, missing)
 	for _, r := range rows {
-		found = append(found, Found{-1, r.ID, r.Data, strings.Fields(r.Terms), r.Vectors})
+		found = append(found, Found{-1, r.ID, r.Data, r.Vectors})
 	}
 	return found, err
 }

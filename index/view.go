@@ -124,16 +124,6 @@ func (v View) Neighbour(n, steps int) int {
 	return -1
 }
 
-// words returns the terms of a row in memory, with repetitions.
-func (v View) words(n int) []string {
-	terms := v.x.docs[n].terms
-	words := make([]string, len(terms))
-	for i, t := range terms {
-		words[i] = v.x.terms[t].text
-	}
-	return words
-}
-
 // Overlap returns how many terms two sorted lists have in common, and how many both have
 // together.
 func Overlap[T cmp.Ordered](a, b []T) (both, all int) {

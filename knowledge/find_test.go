@@ -47,7 +47,7 @@ func TestASearchWaitsForMemoryUntilItsContextEnds(t *testing.T) {
 		p.drain()
 		release := knowledge.HoldMemory(p.svc)
 		late := errors.New("nobody waits for it any more")
-		ctx, cancel := context.WithTimeoutCause(context.Background(), 10*time.Millisecond, late)
+		ctx, cancel := context.WithTimeoutCause(context.Background(), 500*time.Millisecond, late)
 		defer cancel()
 		_, err := p.svc.Search(ctx, p.user, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
 		require.ErrorIs(t, err, late)

@@ -31,6 +31,9 @@ func (r *ranking) choose() []Hit {
 
 // present leaves out rows that only repeat what the prompt shows.
 func (r *ranking) present(found []candidate) []candidate {
+	if len(r.q.Visible.messages) == 0 && !r.q.gated() {
+		return found
+	}
 	return slices.DeleteFunc(found, func(c candidate) bool {
 		return r.q.Visible.says(c.words()) || r.q.gated() && r.echoes(c.entry, c.words())
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"nodest/fault"
 	"nodest/jobs"
@@ -14,11 +15,12 @@ import (
 
 // Sizes of embedding jobs.
 const (
-	embedBatch   = 64   // contents of one call and of one transaction
-	embedText    = 4000 // code points of a content that are embedded: more than models take
-	embedFaults  = 16   // calls that may fail while what is refused is looked for in a batch
-	sweepBatch   = 200  // scopes
-	compactEvery = 256  // batches
+	embedBatch  = 64   // contents of one call and of one transaction
+	embedText   = 4000 // code points of a content that are embedded: more than models take
+	embedFaults = 16   // calls that may fail while what is refused is looked for in a batch
+	sweepBatch  = 200  // scopes
+
+	compactEvery = 20 * time.Second
 )
 
 // embedProgress is the progress of an embedding job, in contents.
@@ -37,11 +39,13 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 	}
 	b := &embedding{e: e, refused: map[string]bool{}, since: -1}
 	last, progress, scope := "", embedProgress{}, Scope{j.UserID, j.Subject}
-	for rounds := 0; ; rounds++ {
-		if rounds%compactEvery == 0 { // what has no vectors yet is found by its words
+	compacted := time.Now()
+	for {
+		if time.Since(compacted) > compactEvery { // what has no vectors yet is found by its words
 			if err := s.compact(ctx, scope); err != nil {
 				return err
 			}
+			compacted = time.Now()
 		}
 		batch, err := s.nextBatch(ctx, j, b)
 		if fault.Is(err, fault.NotFound) {
@@ -55,7 +59,7 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 		}
 		last = batch[0].Hash
 		if err := b.embed(ctx, batch); err != nil {
-			return err
+			return errors.Join(err, s.compact(ctx, scope))
 		}
 		progress.Done, progress.Refused = progress.Done+len(b.vectors), len(b.refused)
 		err = s.store.Update(ctx, j.UserID, func(tx Tx) error {

@@ -80,7 +80,7 @@ func (s *Service) Recall(ctx context.Context, userID string, a Ask) (hits []Hit,
 	if err != nil {
 		return nil, err
 	}
-	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index, _ bool) error {
+	err = s.use(ctx, Scope{userID, a.CharacterID}, func(x *index.Index, _ bool) error {
 		hits, _, err = find(ctx, x, &a, c)
 		return err
 	})
@@ -95,7 +95,7 @@ func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(f
 	if err != nil {
 		return nil, false, err
 	}
-	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index, all bool) error {
+	err = s.use(ctx, Scope{userID, a.CharacterID}, func(x *index.Index, all bool) error {
 		facts, err := c.profile(ctx, x, a.Skip)
 		if err != nil {
 			return err

@@ -117,11 +117,17 @@ type ranking struct {
 type unit struct {
 	*entry
 	index.Found
-	distinct []string // its terms, once they are needed
+	terms    []string // once they are needed
+	distinct []string // likewise
 }
 
-// words are its terms, with repetitions.
-func (u *unit) words() []string { return u.Found.Terms }
+// words are the terms of its text, with repetitions.
+func (u *unit) words() []string {
+	if u.terms == nil {
+		u.terms = index.Terms(u.Text)
+	}
+	return u.terms
+}
 
 // candidate is a unit that may become a hit.
 type candidate struct {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -264,6 +265,20 @@ func (s *Service) writeParts(ctx context.Context, scope Scope, id string, parts 
 		from = to
 	}
 	return nil
+}
+
+// use calls use with the index of a scope. Segments that cannot be read are removed: they are
+// made of rows, and built again.
+func (s *Service) use(ctx context.Context, scope Scope, use func(x *index.Index, whole bool) error) error {
+	err := s.cache.Use(ctx, scope.key(), use)
+	if !errors.Is(err, segment.ErrDamaged) {
+		return err
+	}
+	s.opts.Log.WarnContext(ctx, "the segments of a memory cannot be read and are built again", "user", scope.UserID, "character", scope.CharacterID, "err", err)
+	if err := s.store.Update(ctx, scope.UserID, func(tx Tx) error { return tx.DropSegments(scope.CharacterID) }); err != nil {
+		return err
+	}
+	return s.cache.Use(ctx, scope.key(), use)
 }
 
 // Parts implements index.Source.

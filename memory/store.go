@@ -52,7 +52,7 @@ type ScopeTx interface {
 	// the changes that were read up to since.
 	MemoryChanges(characterID string, since, base int64, limit int) (*Changes, error)
 	// MemoryUnits returns units by id as they are now, at most 1,000, in any order, with their
-	// vectors. Those that are forgotten, buried by a Tombstone or of a deleted conversation are
+	// vectors, without terms. Those that are forgotten, buried by a Tombstone or of a deleted conversation are
 	// left out, and facts that do not count. A fact that the user retired has no text.
 	MemoryUnits(characterID string, ids ...string) ([]Unit, error)
 	// UnitVectors returns the vectors of units by a model, by id; units without one are left out.
@@ -112,6 +112,8 @@ type SegmentTx interface {
 	// returns fault.Conflict if base is no longer the Base of the scope, or if the ranges of s and of a
 	// segment that is not replaced overlap.
 	PutSegment(characterID string, base int64, s Segment, replaces ...string) error
+	// DropSegments removes all segments of a scope: they cannot be read, and are built again.
+	DropSegments(characterID string) error
 	// DropLooseParts removes parts of segments that were never added.
 	DropLooseParts(characterID string) error
 }

@@ -136,6 +136,12 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"PutSegment": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, tx.Memory.PutSegment(x.character, 1, memory.Segment{ID: "other", From: 1, To: 2}, segmentID))
 	},
+	"DropSegments": func(e *env, tx nodest.Tx, x fixture) error {
+		if err := wantNotFound(e, tx.Memory.DropSegments(x.character)); err != nil {
+			return err
+		}
+		return tx.Memory.DropSegments(ownCharacter(e, tx))
+	},
 	"DropLooseParts": func(e *env, tx nodest.Tx, x fixture) error {
 		if err := wantNotFound(e, tx.Memory.DropLooseParts(x.character)); err != nil {
 			return err

@@ -73,6 +73,7 @@ func (t *tx) readGaps(c *memory.Changes, characterID string, gaps []memory.Gap) 
 	if c.Whole {
 		c.Gone = nil
 	}
+	addTerms(c.Units)
 	return t.addVectors(characterID, c.Units)
 }
 
@@ -114,7 +115,6 @@ type textUnit struct {
 
 func (u *textUnit) unit() memory.Unit {
 	u.Layer, u.Text = memory.Exchange, memory.Clean(u.Speaker, u.Text)
-	u.Terms = index.Join(u.Text)
 	u.Evidence = []memory.Evidence{{ConversationID: u.Conversation, MessageID: u.MessageID, RevisionID: u.ID, Seq: u.Order}}
 	return u.Unit
 }
@@ -164,7 +164,7 @@ func (u *factUnit) unit() (memory.Unit, bool) {
 		}
 		u.Text, u.Hash, u.Pinned = "", "", false
 	}
-	u.Layer, u.Terms = memory.Fact, index.Join(u.Text)
+	u.Layer = memory.Fact
 	if u.EventTime != nil {
 		u.At = *u.EventTime
 	}
@@ -200,9 +200,18 @@ func (t *tx) MemoryUnits(characterID string, ids ...string) ([]memory.Unit, erro
 	return t.unitsByID(characterID, false, ids)
 }
 
-// UnitsForSegment is MemoryUnits with those of deleted conversations.
+// UnitsForSegment is MemoryUnits with those of deleted conversations, and with terms.
 func (t *tx) UnitsForSegment(characterID string, ids ...string) ([]memory.Unit, error) {
-	return t.unitsByID(characterID, true, ids)
+	units, err := t.unitsByID(characterID, true, ids)
+	addTerms(units)
+	return units, err
+}
+
+// addTerms gives units the terms of their texts.
+func addTerms(units []memory.Unit) {
+	for i := range units {
+		units[i].Terms = index.Join(units[i].Text)
+	}
 }
 
 func (t *tx) unitsByID(characterID string, away bool, ids []string) ([]memory.Unit, error) {

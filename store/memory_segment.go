@@ -163,6 +163,15 @@ func (t *tx) PutSegment(characterID string, base int64, s memory.Segment, replac
 	return t.Insert("memory_segments", &segmentRow{s, t.userID, characterID, t.Now()})
 }
 
+// DropSegments removes those of a scope with their parts.
+func (t *tx) DropSegments(characterID string) error {
+	if err := t.LockMemory(characterID); err != nil {
+		return err
+	}
+	t.news(characterID).whole = true
+	return t.each([]string{"DELETE FROM memory_segments WHERE " + ofScope, "DELETE FROM memory_segment_parts WHERE " + ofScope}, t.userID, characterID)
+}
+
 // DropLooseParts removes the parts of segments that are not in the list.
 func (t *tx) DropLooseParts(characterID string) error {
 	return t.withCharacter(characterID).Run(dropLooseParts, t.userID, characterID, t.userID, characterID)

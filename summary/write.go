@@ -54,6 +54,7 @@ type Draft struct {
 
 const (
 	chunkSize = 12_000 // code points of a transcript that one call gets
+	mostRead  = 20 * chunkSize
 
 	// Answers per text: the first, one more if that was unusable, and a shorter form of one
 	// that is too long.
@@ -76,10 +77,14 @@ var errNotASummary = errors.New("the model returned no usable summary")
 // If the model fails, the text is made by rule. So the only error is that ctx ended, as
 // context.Cause.
 //
+// Of a transcript of more than 240,000 characters, as only an imported chat has, the newest are
+// read: what was said long before is found by recall.
+//
 // There is one call per 12,000 characters, repeated once after an unusable answer, one to
 // shorten, and up to two retries of each after transient failures.
 func Write(ctx context.Context, model llm.Asker, w Work) (Draft, error) {
 	w = w.withDefaults()
+	w.leaveOut()
 	if model == nil {
 		return Draft{Text: extractSummary(w), Method: MethodExtractive}, nil
 	}
@@ -93,6 +98,18 @@ func Write(ctx context.Context, model llm.Asker, w Work) (Draft, error) {
 		draft.Method, draft.Text = MethodExtractive, extractSummary(w)
 	}
 	return draft, nil
+}
+
+// leaveOut leaves out all lines but the last ones that have mostRead code points together.
+func (w *Work) leaveOut() {
+	from, size := len(w.Lines), 0
+	for from > 0 {
+		if size += runes(w.Lines[from-1].Text); size > mostRead && from < len(w.Lines) {
+			break
+		}
+		from--
+	}
+	w.Lines, w.Known = w.Lines[from:], max(0, w.Known-from)
 }
 
 type scribe struct {

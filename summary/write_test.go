@@ -212,6 +212,27 @@ func TestPromptsHaveABoundedSizeAtAnyLength(t *testing.T) {
 	t.Logf("%d calls, the longest with %d characters", calls, longest)
 }
 
+// An imported chat of years costs the calls of its last messages.
+func TestOfAVeryLongTranscriptTheEndIsRead(t *testing.T) {
+	lines := chatLines(2000, strings.Repeat("Something happened at the mill. ", 28))
+	for i := range lines {
+		lines[i].Text = fmt.Sprintf("Message %d. %s", i, lines[i].Text)
+	}
+	calls, seen := 0, ""
+	model := llm.AskerFunc(func(_ context.Context, p llm.Prompt) (string, error) {
+		calls++
+		seen += p.Text
+		return goodSummary(300), nil
+	})
+	draft, err := summary.Write(t.Context(), model, summary.Work{Lines: lines, Rebuild: true})
+	if err != nil || draft.Method != summary.MethodModel || calls > 25 {
+		t.Fatalf("%v, %v after %d calls", draft.Method, err, calls)
+	}
+	if !strings.Contains(seen, "Message 1999. ") || strings.Contains(seen, "Message 1500. ") {
+		t.Error("other messages were read than the last ones")
+	}
+}
+
 func TestAccept(t *testing.T) {
 	message := "Yesterday I went down to the harbour and counted every boat that was tied up there, all forty of them."
 	lines := []summary.ChatLine{{Text: message}, {Text: "I cannot come, Mara, I am so sorry. Will you wait for me, Ben?"}, {Text: "短"}}

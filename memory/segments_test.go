@@ -1,0 +1,124 @@
+package memory_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// told fills a memory with lines of several sessions and makes segments of all but the newest.
+func (r *fixture) told(lines int) (character, conversation string) {
+	r.Helper()
+	character = r.character()
+	conversation = r.conversation(character)
+	parent := ""
+	for i := range lines {
+		name := []string{"Ann", "Reed"}[i%2]
+		parent = r.addMessage(conversation, parent, fmt.Sprintf("%s: We saw the lighthouse of town%d in the rain.", name, i)).ID
+	}
+	r.compact(character)
+	return character, conversation
+}
+
+func (r *fixture) compact(character string) {
+	r.Helper()
+	if err := r.svc.Compact(r.Context(), memory.Scope{UserID: r.user, CharacterID: character}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *fixture) segments(character string) (list []memory.Segment) {
+	r.Helper()
+	r.update(func(tx nodest.Tx) (err error) {
+		_, list, err = tx.Memory.Segments(character)
+		return err
+	})
+	return list
+}
+
+// A long memory has few segments of growing size, and each unit is in one of them or in memory.
+func TestSegmentsAreMerged(t *testing.T) {
+	r := newFixture(t, memory.Options{Loose: 8})
+	character := r.character()
+	conversation := r.conversation(character)
+	parent := ""
+	for i := range 300 {
+		parent = r.addMessage(conversation, parent, fmt.Sprintf("Ann: The lighthouse of town%d.", i)).ID
+		r.compact(character)
+	}
+	list := r.segments(character)
+	units, most := 0, 0
+	for _, s := range list {
+		units += s.Units
+		most = max(most, s.Units)
+	}
+	if len(list) > 10 || most < 64 || units < 290 || units > 300 {
+		t.Errorf("%d segments with %d units, the largest with %d", len(list), units, most)
+	}
+	for _, i := range []int{0, 77, 150, 299} {
+		text := fmt.Sprintf("The lighthouse of town%d.", i)
+		if got := r.recall(memory.Ask{CharacterID: character, Text: fmt.Sprintf("town%d", i), Everything: true, Limit: 1}); !slices.Equal(got, []string{text}) {
+			t.Errorf("town%d: %q", i, got)
+		}
+	}
+}
+
+// What is forgotten leaves the segments at once, and the rest is found.
+func TestForgettingRemovesWordsFromSegments(t *testing.T) {
+	r := newFixture(t, memory.Options{Loose: 4})
+	character, conversation := r.told(40)
+	if len(r.segments(character)) == 0 {
+		t.Fatal("there are no segments")
+	}
+	var gone []memory.Text
+	r.update(func(tx nodest.Tx) (err error) {
+		gone, err = tx.Memory.Said(conversation, memory.SaidFilter{Limit: 1})
+		if err != nil {
+			return err
+		}
+		return tx.Memory.ForgetTexts(character, gone[0].RevisionID)
+	})
+	for _, compacted := range []bool{false, true} {
+		if compacted {
+			r.compact(character)
+		}
+		for i, want := range map[int]int{0: 0, 1: 1, 20: 1} {
+			got := r.recall(memory.Ask{CharacterID: character, Text: fmt.Sprintf("town%d", i), Everything: true, Relevant: true})
+			n := 0
+			for _, text := range got {
+				if text == fmt.Sprintf("We saw the lighthouse of town%d in the rain.", i) {
+					n++
+				}
+			}
+			if n != want {
+				t.Errorf("compacted: %v: town%d was found %d times, want %d", compacted, i, n, want)
+			}
+		}
+	}
+}
+
+// Segments can be thrown away: what cannot be read is searched in memory until it is built again.
+func TestDamagedSegmentsAreBuiltAgain(t *testing.T) {
+	r := newFixture(t, memory.Options{Loose: 4})
+	character := r.character()
+	conversation := r.conversation(character)
+	first := r.addMessage(conversation, "", "Ann: The lighthouse of Bergen.")
+	r.addMessage(conversation, first.ID, "Reed: A fine one.")
+	r.update(func(tx nodest.Tx) error {
+		base, _, err := tx.Memory.Segments(character)
+		if err != nil {
+			return err
+		}
+		if err := tx.Memory.PutSegmentParts(character, "broken", 0, []byte("this is no segment")); err != nil {
+			return err
+		}
+		return tx.Memory.PutSegment(character, base, memory.Segment{ID: "broken", From: 0, To: 1 << 40, Units: 2})
+	})
+	got := r.recall(memory.Ask{CharacterID: character, Text: "Bergen", Everything: true, Relevant: true, Limit: 1})
+	if !slices.Equal(got, []string{first.Text()}) || len(r.segments(character)) != 0 {
+		t.Errorf("found %q, %d segments are left", got, len(r.segments(character)))
+	}
+}
