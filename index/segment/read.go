@@ -196,26 +196,29 @@ type Postings []byte
 // Each calls f for each row, in order, with the count of the term.
 func (p Postings) Each(f func(row int, count uint32)) {
 	row := 0
-	for i := 0; i < len(p); {
-		step := uint64(p[i])
-		if i++; step >= 0x80 {
-			n := 0
-			if step, n = binary.Uvarint(p[i-1:]); n <= 0 {
-				return
-			}
-			i += n - 1
+	for len(p) > 0 {
+		step, n := uvarint(p)
+		if n <= 0 {
+			return
 		}
-		row += int(step >> 1)
+		p, row = p[n:], row+int(step>>1)
 		count := uint64(1)
 		if step&1 == 1 {
-			n := 0
-			if count, n = binary.Uvarint(p[i:]); n <= 0 {
+			if count, n = uvarint(p); n <= 0 {
 				return
 			}
-			i += n
+			p = p[n:]
 		}
 		f(row, uint32(count))
 	}
+}
+
+// uvarint is binary.Uvarint, faster for numbers of one byte.
+func uvarint(p []byte) (uint64, int) {
+	if len(p) > 0 && p[0] < 0x80 {
+		return uint64(p[0]), 1
+	}
+	return binary.Uvarint(p)
 }
 
 // IDPart returns the part with the id of row n.
