@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"nodest/chat"
 	"nodest/cite"
 	"nodest/nodest"
 	"nodest/store/sqldb"
@@ -29,13 +28,13 @@ const (
 	rowBytes  = 64 << 10
 )
 
-// logRows are the rows of new events. Objects that have rows of their own are not stored a
+// logRows are the rows of new events. References, which have rows of their own, are not stored a
 // second time: Events reads them.
 func logRows(events []*stream.Event) []*logRow {
 	var rows []*logRow
 	short, size := make([]*stream.Event, 0, min(len(events), rowEvents)), 0
 	for i, e := range events {
-		if showing(e) != nil {
+		if hasRows(e) {
 			short = append(short, &stream.Event{
 				Type: e.Type, ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID, By: e.By,
 			})
@@ -51,56 +50,12 @@ func logRows(events []*stream.Event) []*logRow {
 	return rows
 }
 
-// shown is a kind of object that events carry as it is when they are sent.
-type shown struct {
-	id   func(*stream.Event) string
-	read func(t *tx, ids []string) (map[string]any, error) // what events carry, by id
-}
+// hasRows reports whether what an event carries is stored elsewhere and does not change. Messages
+// and chats do: an event shows them as they were.
+func hasRows(e *stream.Event) bool { return e.Type == "gen.references" }
 
-var (
-	shownMessage = &shown{func(e *stream.Event) string { return e.MessageID }, (*tx).messageData}
-	shownChat    = &shown{func(e *stream.Event) string { return e.ConversationID }, (*tx).conversationData}
-	shownSources = &shown{func(e *stream.Event) string { return e.MessageID + " " + e.GenerationID }, (*tx).referencesData}
-)
-
-// showing returns the kind of object that an event carries, nil if it is not one with rows.
-func showing(e *stream.Event) *shown {
-	switch e.Type {
-	case "message.created", "message.updated":
-		return shownMessage
-	case "chat.created", "chat.updated":
-		return shownChat
-	case "gen.references":
-		return shownSources
-	}
-	return nil
-}
-
-// messageData is what events of messages carry, also of deleted ones.
-func (t *tx) messageData(ids []string) (map[string]any, error) {
-	messages, err := sqldb.Map(t, (*messageRow).message, "SELECT * FROM messages WHERE user_id = ? AND id IN (?)", t.userID, ids)
-	if err != nil {
-		return nil, err
-	}
-	data := make(map[string]any, len(messages))
-	if err := t.fillSwipes(messages); err != nil {
-		return nil, err
-	}
-	for _, m := range messages {
-		data[m.ID] = chat.MessageData(m)
-	}
-	return data, nil
-}
-
-// conversationData is what events of conversations carry, also of deleted ones.
-func (t *tx) conversationData(ids []string) (map[string]any, error) {
-	data := make(map[string]any, len(ids))
-	return data, sqldb.Each(t, func(r *conversationRow) error {
-		c := r.Conversation
-		data[c.ID] = chat.ConversationData(&c)
-		return nil
-	}, "SELECT * FROM conversations WHERE user_id = ? AND id IN (?)", t.userID, ids)
-}
+// referencesID says which references an event carries.
+func referencesID(e *stream.Event) string { return e.MessageID + " " + e.GenerationID }
 
 // referencesData is what events of the references of replies carry: those of the text that the
 // generation wrote. An id has the message and the generation.
@@ -128,9 +83,8 @@ func (t *tx) referencesData(ids []string) (map[string]any, error) {
 	return data, knowledgeTx{t}.markGone(cited)
 }
 
-// Events returns the user's events after a position, in order. The log has the ids of
-// messages and conversations, and an event carries the object as it is now; later events
-// tell of the changes that it shows already. What has been removed for good is a stream.Skip.
+// Events returns the user's events after a position, in order. References that have been removed
+// for good are a stream.Skip.
 func (db *DB) Events(ctx context.Context, userID string, after int64, limit int) ([]*stream.Event, error) {
 	return reading(ctx, db, func(s *session) ([]*stream.Event, error) {
 		rows, err := sqldb.Part(s, func(r *logRow) logRow { return *r }, "SELECT * FROM events WHERE user_id = ? AND seq >="+
@@ -150,57 +104,42 @@ func (db *DB) Events(ctx context.Context, userID string, after int64, limit int)
 	})
 }
 
-// showAtOnce is of how many events the objects are read together.
-const showAtOnce = 50
-
-// show gives events the objects that they carry. It returns fewer events where those are
-// larger than a page.
+// show gives events what is not stored with them. It returns fewer events where those are larger
+// than a page.
 func (t *tx) show(events []*stream.Event) ([]*stream.Event, error) {
+	var ids []string
+	for _, e := range events {
+		if hasRows(e) {
+			ids = append(ids, referencesID(e))
+		}
+	}
+	data := map[string]any{}
+	if len(ids) > 0 {
+		var err error
+		if data, err = t.referencesData(ids); err != nil {
+			return nil, err
+		}
+	}
 	size := 0
-	for start := 0; start < len(events); start += showAtOnce {
-		part := events[start:min(start+showAtOnce, len(events))]
-		data := map[*shown]map[string]json.RawMessage{}
-		for _, kind := range []*shown{shownMessage, shownChat, shownSources} {
-			var err error
-			if data[kind], err = t.readShown(kind, part); err != nil {
+	for i, e := range events {
+		if hasRows(e) {
+			if err := fill(e, data[referencesID(e)]); err != nil {
 				return nil, err
 			}
 		}
-		for i, e := range part {
-			if kind := showing(e); kind != nil {
-				if e.Data = data[kind][kind.id(e)]; e.Data == nil {
-					e.Type, e.Data = stream.Skip, json.RawMessage("{}")
-				}
-			}
-			if size += len(e.Data); size > sqldb.PageBytes && start+i > 0 {
-				return events[:start+i], nil
-			}
+		if size += len(e.Data); size > sqldb.PageBytes && i > 0 {
+			return events[:i], nil
 		}
 	}
 	return events, nil
 }
 
-// readShown returns the objects of a kind that events carry, by id.
-func (t *tx) readShown(kind *shown, events []*stream.Event) (map[string]json.RawMessage, error) {
-	var ids []string
-	for _, e := range events {
-		if showing(e) == kind {
-			ids = append(ids, kind.id(e))
-		}
+// fill gives an event its data; nil = it is gone.
+func fill(e *stream.Event, data any) (err error) {
+	if data == nil {
+		e.Type, e.Data = stream.Skip, json.RawMessage("{}")
+		return nil
 	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	slices.Sort(ids)
-	objects, err := kind.read(t, slices.Compact(ids))
-	if err != nil {
-		return nil, err
-	}
-	data := make(map[string]json.RawMessage, len(objects))
-	for id, o := range objects {
-		if data[id], err = json.Marshal(o); err != nil {
-			return nil, err
-		}
-	}
-	return data, nil
+	e.Data, err = json.Marshal(data)
+	return err
 }
