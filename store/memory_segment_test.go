@@ -348,6 +348,7 @@ func TestUnitsAreReadAsTheyAreNow(t *testing.T) {
 					if u.Text != "" && len(u.Vectors) != 1 {
 						t.Errorf("%q has %d vectors", u.Text, len(u.Vectors))
 					}
+					u.Terms = "" // only an index needs them
 					lines = append(lines, describeUnit(u))
 				}
 				slices.Sort(lines)
