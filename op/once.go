@@ -29,8 +29,9 @@ type Referrer[X Tx] interface {
 
 // Once runs fn in a transaction of the acting user and returns its answer. With an
 // idempotency key the answer, or the reference that a Referrer keeps, is stored with the
-// effect: the same key and content gives the first answer again without running fn. The key is claimed before fn runs, so that a repeated
-// call waits for the first one, in whatever process it runs, and fn never sees its effect.
+// effect: the same key and content gives the first answer again without running fn. The key is
+// claimed before fn runs, so that a repeated call waits for the first one, in whatever process
+// it runs, and fn never sees its effect.
 //
 // fn may run more than once; what it hands out besides its answer it must set
 // anew in each run.
