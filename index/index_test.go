@@ -197,7 +197,7 @@ func scores(x *index.Index, query string, column func(*index.Score) float32) map
 func nearest(t *testing.T, x *index.Index) (ids []string) {
 	t.Helper()
 	err := x.View(func(v index.View) error {
-		near, _, err := v.Near(t.Context(), index.Vector{"m", []float32{1, 0.5, 0}}, 1000)
+		near, _, err := v.Near(t.Context(), index.Vector{"m", []float32{1, 0.5, 0}}, 1000, 1000)
 		for _, n := range near {
 			d := v.Held(n.Row)
 			ids = append(ids, d.(string))
@@ -224,7 +224,7 @@ func TestVectorsOfDifferentModelsOrLengthsAreNotCompared(t *testing.T) {
 		{index.Vector{"n", []float32{1, 0}}, 0}, {index.Vector{"unknown", []float32{1, 0}}, 0}, {index.Vector{"m", []float32{0, 0}}, 0}, {index.Vector{}, 0},
 	} {
 		_ = x.View(func(v index.View) error {
-			near, _, err := v.Near(t.Context(), q.vector, 100)
+			near, _, err := v.Near(t.Context(), q.vector, 100, 100)
 			if err != nil || len(near) != q.want {
 				t.Errorf("%v: %v %v, want %d", q.vector, near, err, q.want)
 			}
@@ -301,7 +301,7 @@ func BenchmarkNear10000(b *testing.B) {
 		b.Run(fmt.Sprint("dim=", dim), func(b *testing.B) {
 			for b.Loop() {
 				_ = x.View(func(v index.View) error {
-					_, _, err := v.Near(context.Background(), question, 200)
+					_, _, err := v.Near(context.Background(), question, 200, 200)
 					return err
 				})
 			}

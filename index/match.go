@@ -1,7 +1,9 @@
 package index
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"nodest/index/segment"
 )
@@ -25,14 +27,16 @@ type Term struct {
 // Match is how well each row fits a query.
 type Match struct {
 	Scores []Score // by row number
+	Few    []int32 // in a large index: the rows whose scores are not 0, ascending; else nil
 	Weight float32 // of all terms of the query together
 	Rarest float32 // weight of a term that is in one row only
 	Asked  float32 // the Evidence of the whole query
 
-	memory   []Score
+	memory   []Score // what is behind Scores is 0
 	groups   []float32
 	postings []posting
 	touched  []int32
+	few      []int32
 }
 
 // Score is how well a row fits a query.
@@ -56,9 +60,10 @@ const (
 	aroundReach = 3
 )
 
-// mostSpread is how many rows an index has in which rows get the score of their group even if
-// nothing around them has a term of the query.
-const mostSpread = 20_000
+// In an index with more rows than manyRows, a question has something to do with few of them. Its
+// rarest terms find about so many: the rows that have one, and three around each. The other terms
+// add to the scores of these only; rows that stand alone are found by all terms.
+const manyRows = 16_384
 
 // Match scores all rows into m, reusing its memory. A repeated term of the query counts once.
 func (v View) Match(ctx context.Context, query []Term, m *Match) error {
@@ -74,40 +79,78 @@ func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 	if err != nil {
 		return err
 	}
-	seen := make(map[string]bool, len(query))
 	m.Rarest = v.x.idf(1)
-	for i, q := range query {
-		if seen[q.Text] {
-			continue
+	for _, t := range v.x.spread(query, keys, lists) {
+		s.weigh(t.Term, t.rows)
+		s.limited = s.many && len(m.few) > 0 && len(m.few)+t.rows > manyRows
+		if t.held.rows > 0 {
+			s.held(t.held)
 		}
-		seen[q.Text] = true
-		held := v.x.term(q.Text)
-		rows := held.rows
-		for _, l := range lists[keys[i]] {
-			rows += l.rows
-		}
-		s.weigh(q, rows)
-		if held.rows > 0 {
-			s.held(held)
-		}
-		for _, l := range lists[keys[i]] {
+		for _, l := range t.lists {
 			s.stored(l)
 		}
 	}
+	if s.many {
+		slices.Sort(m.few)
+		m.Few = m.few
+	}
 	s.spreadGroups()
 	if m.Weight > 0 {
-		for i := range m.Scores {
-			m.Scores[i].Covered /= m.Weight
-			m.Scores[i].Spanned /= m.Weight
-		}
+		m.Each(func(_ int, to *Score) {
+			to.Covered /= m.Weight
+			to.Spanned /= m.Weight
+		})
 	}
 	return nil
 }
 
+// queryTerm is a term of a query with where it is in the index.
+type queryTerm struct {
+	Term
+	held  *term
+	lists []list
+	rows  int
+}
+
+// spread returns the terms of a query, each once; in a large index the rarest first.
+func (x *Index) spread(query []Term, keys []string, lists map[string][]list) []queryTerm {
+	terms := make([]queryTerm, 0, len(query))
+	for i, q := range query {
+		if slices.ContainsFunc(terms, func(t queryTerm) bool { return t.Text == q.Text }) {
+			continue
+		}
+		t := queryTerm{q, x.term(q.Text), lists[keys[i]], 0}
+		t.rows = t.held.rows
+		for _, l := range t.lists {
+			t.rows += l.rows
+		}
+		terms = append(terms, t)
+	}
+	if x.rows() > manyRows {
+		slices.SortStableFunc(terms, func(a, b queryTerm) int { return cmp.Compare(a.rows, b.rows) })
+	}
+	return terms
+}
+
+// Each calls f for the rows that may have a score.
+func (m *Match) Each(f func(row int, s *Score)) {
+	if m.Few == nil {
+		for n := range m.Scores {
+			f(n, &m.Scores[n])
+		}
+	}
+	for _, n := range m.Few {
+		f(int(n), &m.Scores[n])
+	}
+}
+
 // scorer adds up the terms of one query.
 type scorer struct {
-	x *Index
-	m *Match
+	x    *Index
+	m    *Match
+	many bool // rows are noted in m.few
+
+	limited bool // the present term finds no rows
 
 	row, near, around, group falloff
 	groups                   []float32 // scores: those in memory by number, then those of segments
@@ -127,18 +170,17 @@ func newScorer(x *Index, m *Match) *scorer {
 		groups += len(s.Groups)
 		all += len(s.Groups)
 	}
-	if cap(m.memory) < n {
+	if m.Each(func(_ int, s *Score) { *s = Score{} }); cap(m.memory) < n {
 		m.memory = make([]Score, n+n/8)
 	}
 	if need := all + int(x.numbers); cap(m.groups) < need {
 		m.groups = make([]float32, need+need/8)
 	}
-	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:all+int(x.numbers)], postings: m.postings, touched: m.touched}
-	clear(m.Scores)
+	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:all+int(x.numbers)], postings: m.postings, touched: m.touched, few: m.few[:0]}
 	clear(m.groups)
 	average := max(1, float32(length)/float32(max(1, x.rows())))
 	return &scorer{
-		x: x, m: m,
+		x: x, m: m, many: x.rows() > manyRows,
 		row: falloffOf(average), near: falloffOf(average * (2*nearReach + 1)), around: falloffOf(average * (2*aroundReach + 1)),
 		group:  falloffOf(max(1, float32(grouped)/float32(max(1, groups)))),
 		groups: m.groups[:all], inGroup: m.groups[all:],
@@ -157,6 +199,15 @@ func (s *scorer) weigh(q Term, rows int) {
 	s.m.Asked += s.proof
 }
 
+// addAround adds the present term to a row that has it in its wider window, in a text of that length
+// and so often.
+func (s *scorer) addAround(to *Score, n int, count float32, length int32) {
+	if s.many && to.Around == 0 {
+		s.m.few = append(s.m.few, int32(n))
+	}
+	to.Around += s.weight * s.around.of(count, length)
+}
+
 // own adds the present term to a row that has it.
 func (s *scorer) own(to *Score, count uint32, length int32) {
 	to.Row += s.weight * s.row.of(float32(count), length)
@@ -170,7 +221,7 @@ func (s *scorer) held(t *term) {
 	for _, p := range t.postings {
 		at := &s.x.places[p.doc]
 		g := at.group
-		if g == nil {
+		if g == nil || s.limited && g.number >= 0 && scores[p.doc].Around == 0 {
 			continue
 		}
 		s.own(&scores[p.doc], uint32(p.count), at.own)
@@ -193,8 +244,11 @@ func (s *scorer) held(t *term) {
 	}
 	for _, n := range touched {
 		at, to := &s.x.places[n], &scores[n]
-		to.Around += s.weight * s.around.of(float32(to.inAround), at.around)
-		if to.inNear > 0 {
+		known := !s.limited || to.Around > 0 || at.group.number < 0
+		if known {
+			s.addAround(to, s.x.base+int(n), float32(to.inAround), at.around)
+		}
+		if known && to.inNear > 0 {
 			to.Near += s.weight * s.near.of(float32(to.inNear), at.near)
 			to.Spanned += s.covers
 		}
@@ -209,20 +263,19 @@ func (s *scorer) held(t *term) {
 
 // stored adds the present term to the rows of a segment.
 func (s *scorer) stored(l list) {
-	all := s.m.postings[:0]
+	scores, all := s.m.Scores[l.in.from:l.in.from+l.in.Rows], s.m.postings[:0]
 	l.postings.Each(func(row int, count uint32) {
-		if row < l.in.Rows && !l.in.stale.has(row) {
+		if row < l.in.Rows && !l.in.stale.has(row) && (!s.limited || row < l.in.Lone || scores[row].Around > 0) {
 			all = append(all, posting{int32(row), int32(min(count, 1<<12))})
 		}
 	})
 	s.m.postings = all
-	scores := s.m.Scores[l.in.from : l.in.from+l.in.Rows]
 	for ; len(all) > 0 && int(all[0].doc) < l.in.Lone; all = all[1:] {
 		n, count := int(all[0].doc), float32(all[0].count)
 		to, length := &scores[n], int32(l.in.Terms(n, n+1))
 		s.own(to, uint32(count), length)
 		to.Near += s.weight * s.near.of(count, length)
-		to.Around += s.weight * s.around.of(count, length)
+		s.addAround(to, l.in.from+n, count, length)
 		to.Spanned += s.covers
 	}
 	groups := s.groupsOf(l.in)
@@ -272,7 +325,10 @@ func (s *scorer) windows(in *stored, g *segment.Group, all []posting, scores []S
 			continue
 		}
 		to := &scores[n]
-		to.Around += s.weight * s.around.of(float32(count), int32(in.Terms(max(g.First, n-aroundReach), min(g.End, n+aroundReach+1))))
+		if s.limited && to.Around == 0 {
+			continue
+		}
+		s.addAround(to, in.from+n, float32(count), int32(in.Terms(max(g.First, n-aroundReach), min(g.End, n+aroundReach+1))))
 		if count := near.at(n); count > 0 {
 			to.Near += s.weight * s.near.of(float32(count), int32(in.Terms(max(g.First, n-nearReach), min(g.End, n+nearReach+1))))
 			to.Spanned += s.covers
@@ -308,16 +364,21 @@ func (w *window) next() int {
 	return int(w.all[w.to].doc)
 }
 
-// spreadGroups gives rows the scores of their groups.
+// spreadGroups gives rows the scores of their groups; in a large index, those that were found.
 func (s *scorer) spreadGroups() {
-	all := s.x.rows() <= mostSpread
+	if s.many {
+		for _, n := range s.m.few {
+			s.m.Scores[n].Group = s.ofGroup(int(n))
+		}
+		return
+	}
 	held := s.m.Scores[s.x.base:]
 	for n := range held {
 		switch g := s.x.places[n].group; {
 		case g == nil:
 		case g.number < 0:
 			held[n].Group = held[n].Row
-		case all || held[n].Around > 0:
+		default:
 			held[n].Group = s.groups[g.number]
 		}
 	}
@@ -331,12 +392,28 @@ func (s *scorer) spreadGroups() {
 				continue
 			}
 			for n := g.First; n < g.End; n++ {
-				if all || scores[n].Around > 0 {
-					scores[n].Group = groups[i]
-				}
+				scores[n].Group = groups[i]
 			}
 		}
 	}
+}
+
+// ofGroup is the score of the group of row n; if it stands alone, its own.
+func (s *scorer) ofGroup(n int) float32 {
+	in, local := s.x.at(n)
+	switch {
+	case in == nil && s.x.places[local].group.number >= 0:
+		return s.groups[s.x.places[local].group.number]
+	case in != nil && local >= in.Lone:
+		at, _ := slices.BinarySearchFunc(in.Groups, local, func(g segment.Group, n int) int {
+			if n >= g.End {
+				return -1
+			}
+			return 1
+		})
+		return s.groupsOf(in)[at]
+	}
+	return s.m.Scores[n].Row
 }
 
 // falloff is the part of BM25 that depends on the length of a text.

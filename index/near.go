@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -14,13 +15,14 @@ const scanLimit = 25 * time.Millisecond
 
 // Near returns at most n rows with vectors of q's model, nearest first. Those in memory are
 // compared in full. Of stored ones all signs are compared, the newest segments first, and then
-// the vectors of the best. whole is false if there was not enough time for all of them.
-func (v View) Near(ctx context.Context, q Vector, n int) (near []Near, whole bool, err error) {
+// the vectors of the first read of them; the cosines of the others are estimates. whole is false
+// if there was not enough time for all of them.
+func (v View) Near(ctx context.Context, q Vector, n, read int) (near []Near, whole bool, err error) {
 	held, err := v.x.vectors.near(ctx, q, n)
 	if err != nil {
 		return nil, false, err
 	}
-	near, whole, err = v.x.nearStored(ctx, q, n)
+	near, whole, err = v.x.nearStored(ctx, q, n, read)
 	if err != nil {
 		return nil, false, err
 	}
@@ -31,7 +33,7 @@ func (v View) Near(ctx context.Context, q Vector, n int) (near []Near, whole boo
 	return near[:min(n, len(near))], whole, nil
 }
 
-func (x *Index) nearStored(ctx context.Context, q Vector, n int) (near []Near, whole bool, err error) {
+func (x *Index) nearStored(ctx context.Context, q Vector, n, read int) (near []Near, whole bool, err error) {
 	if len(x.stored) == 0 || !q.directed() {
 		return nil, true, nil
 	}
@@ -40,8 +42,21 @@ func (x *Index) nearStored(ctx context.Context, q Vector, n int) (near []Near, w
 	if whole, err = s.run(ctx, x, q); err != nil {
 		return nil, false, err
 	}
-	near, err = x.compare(ctx, q, packed, s.best(n))
-	return near, whole, err
+	best := s.best(n)
+	read = min(read, len(best))
+	if near, err = x.compare(ctx, q, packed, best[:read]); err != nil {
+		return nil, false, err
+	}
+	for _, row := range best[read:] {
+		near = append(near, Near{row, s.cosine(row)})
+	}
+	return near, whole, nil
+}
+
+// cosine estimates that of a row from the signs: each differs as often as the angle is of a half
+// turn.
+func (s *scan) cosine(row int) float32 {
+	return float32(math.Cos(math.Pi * float64(s.differs[row]-1) / float64(64*len(s.bits))))
 }
 
 // scan compares the signs of stored vectors with those of a query.

@@ -349,7 +349,7 @@ func TestStoredVectorsAreFound(t *testing.T) {
 	s.put(rows[5000:]...)
 	s.use(t, func(v index.View) error {
 		{
-			near, whole, err := v.Near(t.Context(), index.Vector{"m", middle}, 100)
+			near, whole, err := v.Near(t.Context(), index.Vector{"m", middle}, 100, 100)
 			if err != nil || !whole || len(near) != 100 {
 				t.Fatalf("%d near, whole: %v, %v", len(near), whole, err)
 			}
@@ -367,7 +367,7 @@ func TestStoredVectorsAreFound(t *testing.T) {
 				t.Errorf("%d of 100 are of the nearest kind", nearest)
 			}
 		}
-		if near, whole, err := v.Near(t.Context(), index.Vector{"other", middle}, 100); len(near) != 0 || !whole || err != nil {
+		if near, whole, err := v.Near(t.Context(), index.Vector{"other", middle}, 100, 100); len(near) != 0 || !whole || err != nil {
 			t.Errorf("another model has %d, %v, %v", len(near), whole, err)
 		}
 		return nil
@@ -420,7 +420,7 @@ func BenchmarkStored200000(b *testing.B) {
 		question := index.Vector{"m", direction(rand.New(rand.NewPCG(3, 4)), 512)}
 		b.Run("near", func(b *testing.B) {
 			for b.Loop() {
-				if _, _, err := v.Near(b.Context(), question, 200); err != nil {
+				if _, _, err := v.Near(b.Context(), question, 200, 200); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -53,7 +53,7 @@ func vectorRows(vectors [][]float32) []index.Row {
 func near(t *testing.T, x *index.Index, vectors [][]float32, q []float32, n int) (found []string) {
 	t.Helper()
 	err := x.View(func(v index.View) error {
-		list, _, err := v.Near(t.Context(), index.Vector{"m", q}, n)
+		list, _, err := v.Near(t.Context(), index.Vector{"m", q}, n, n)
 		for i, one := range list {
 			d := v.Held(one.Row)
 			id := d.(string)

@@ -121,7 +121,7 @@ func (r *ranking) ofTheDay(i int) bool {
 	if !r.read.Asks || len(r.read.Days) == 0 {
 		return false
 	}
-	fit := r.dayOf(r.line(i))
+	fit := r.day.of[i]
 	if fit < leastDay {
 		return false
 	}
@@ -138,7 +138,7 @@ func (r *ranking) ofTheDay(i int) bool {
 
 // standsOut reports whether the model finds row i much nearer than others.
 func (r *ranking) standsOut(i int) bool {
-	return r.standsOutFrom > 0 && r.vector[i] >= r.standsOutFrom
+	return r.standsOutFrom > 0 && r.vector.of[i] >= r.standsOutFrom
 }
 
 func (r *ranking) givesProperty(i int) bool {

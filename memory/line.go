@@ -67,6 +67,26 @@ func (l line) at() time.Time {
 	return time.Unix(60*int64(minutes), 0).UTC()
 }
 
+// span is a time, from its first to its last minute since 1970.
+type span struct{ from, to int32 }
+
+func (l line) within(s span) bool {
+	minutes := int32(l >> 32)
+	return minutes >= s.from && minutes <= s.to
+}
+
+// spansOf returns where the times are that may fit some days; not ok if the days are of every year.
+func spansOf(days []lang.Days) (spans []span, ok bool) {
+	for _, d := range days {
+		from, to := d.Span()
+		if from.IsZero() {
+			return nil, false
+		}
+		spans = append(spans, span{int32(from.Unix() / 60), int32(to.Unix() / 60)})
+	}
+	return spans, len(spans) > 0
+}
+
 func (l line) importance() float64 { return float64(l&0xff) / 255 }
 
 func (l line) gives() lang.Properties { return lang.Properties(l >> 8 & 0xff) }

@@ -384,6 +384,5 @@ func (r *ranking) recencyWeight() float64 {
 // some rare ones of a long message, its day, or a near vector.
 func (r *ranking) relevantAlone(i int) bool {
 	s := &r.match.Scores[i]
-	return s.Covered >= floorOwn || s.Covered*r.match.Weight >= floorRare*r.match.Rarest || len(r.read.Days) > 0 && r.dayOf(r.line(i)) > 0 ||
-		r.vector[i]*r.spread >= floorVector
+	return s.Covered >= floorOwn || s.Covered*r.match.Weight >= floorRare*r.match.Rarest || r.day.of[i] > 0 || r.vector.of[i]*r.spread >= floorVector
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,22 +41,44 @@ var weights = [signals]float32{
 }
 
 const (
-	enoughTerms = 20 // of a unit that is long enough
-	vectorHits  = 200
+	enoughTerms  = 20 // of a unit that is long enough
+	vectorHits   = 200
+	spellingHits = 40 // of them, whose vectors are read
 )
 
 // columns are what one question has measured of all rows, pooled because they are long.
 type columns struct {
 	match  index.Match
 	top    [sigGroup + 1]float32 // of the columns of match; the signals are shares of them
-	vector map[int]float32       // by row
-	spell  map[int]float32
+	vector column
+	spell  column
+	day    column // how well rows fit the days of the question
 	rows   []related
 	fits   []ranked // of the rows that may be returned, before they are adjusted
 	spread float32  // of the model's cosines, from the nearest to the last that is looked at
 	whole  bool     // all vectors were compared
 
 	standsOutFrom float32 // from which on a value of the model's column stands out; 0 = none does
+}
+
+// column has a number for some rows, and 0 for the others.
+type column struct {
+	of  []float32 // by row
+	set []int
+}
+
+// reset makes all numbers 0, for an index with so many rows.
+func (c *column) reset(rows int) {
+	for _, n := range c.set {
+		c.of[n] = 0
+	}
+	if c.set = c.set[:0]; len(c.of) < rows {
+		c.of = make([]float32, rows+rows/8)
+	}
+}
+
+func (c *column) put(row int, x float32) {
+	c.of[row], c.set = x, append(c.set, row)
 }
 
 // related is a row that has something to do with the question, and the row before it; -1 = none.
@@ -71,43 +94,90 @@ func (c *columns) release() { columnsPool.Put(c) }
 func (r *ranking) measure() error {
 	c, v := r.columns, r.v
 	c.rows, c.fits, c.whole = c.rows[:0], c.fits[:0], true
-	if err := v.Match(r.ctx, r.read.Terms, &c.match); err != nil {
+	var byModel, bySpelling neighbours
+	var both sync.WaitGroup
+	both.Go(func() {
+		byModel, bySpelling = r.near(r.q.Vector, vectorHits), r.near(r.q.Spelling, spellingHits)
+	})
+	err := v.Match(r.ctx, r.read.Terms, &c.match)
+	if both.Wait(); err == nil {
+		err = cmp.Or(byModel.err, bySpelling.err)
+	}
+	if err != nil {
 		return err
 	}
 	c.top = [sigGroup + 1]float32{}
-	for i := range c.match.Scores {
-		s := &c.match.Scores[i]
+	c.match.Each(func(_ int, s *index.Score) {
 		c.top[sigRow], c.top[sigNear] = max(c.top[sigRow], s.Row), max(c.top[sigNear], s.Near)
 		c.top[sigAround], c.top[sigGroup] = max(c.top[sigAround], s.Around), max(c.top[sigGroup], s.Group)
-	}
+	})
 	for i, top := range c.top {
 		c.top[i] = cmp.Or(top, 1)
 	}
-	var err error
-	if c.vector, err = r.nearest(r.q.Vector); err != nil {
-		return err
+	r.score(bySpelling, &c.spell)
+	r.score(byModel, &c.vector)
+	c.day.reset(v.Slots())
+	if r.match.Few != nil {
+		r.relateFew()
+	} else {
+		r.relate()
 	}
-	spread, from := c.spread, c.standsOutFrom
-	if c.spell, err = r.nearest(r.q.Spelling); err != nil {
-		return err
-	}
-	c.spread, c.standsOutFrom = spread, from
-	r.relate()
 	return nil
 }
 
 // relate finds the rows that have something to do with the question.
 func (r *ranking) relate() {
-	days := len(r.read.Days) > 0
 	r.v.Each(func(n, before int, attr uint64) {
-		if r.match.Scores[n].Group > 0 || days && r.dayOf(line(attr)) > 0 || r.byVector(n) {
+		fits := r.dayOf(line(attr))
+		if fits > 0 {
+			r.day.put(n, fits)
+		}
+		if r.match.Scores[n].Group > 0 || fits > 0 || r.vector.of[n] > 0 || r.spell.of[n] > 0 {
 			r.rows = append(r.rows, related{int32(n), int32(before)})
 		}
 	})
 }
 
-func (r *ranking) byVector(row int) bool {
-	return len(r.vector) > 0 && r.vector[row] > 0 || len(r.spell) > 0 && r.spell[row] > 0
+// mostOfDays is how many rows of the days that a question names are related to it in a large
+// index, where more say nothing but that: of a year, say.
+const mostOfDays = 10_000
+
+// relateFew is relate for the rows that the match has found. The others have at most a vector, or
+// a day.
+func (r *ranking) relateFew() {
+	all := slices.Concat(r.vector.set, r.spell.set)
+	for _, n := range r.match.Few {
+		all = append(all, int(n))
+	}
+	if spans, ok := spansOf(r.read.Days); ok {
+		if some := r.inside(spans); len(some) <= mostOfDays {
+			all = append(all, some...)
+		}
+	}
+	slices.Sort(all)
+	for _, n := range slices.Compact(all) {
+		attr, ok := r.v.Attr(n)
+		if !ok {
+			continue
+		}
+		fits := r.dayOf(line(attr))
+		if fits > 0 {
+			r.day.put(n, fits)
+		}
+		if r.match.Scores[n].Group > 0 || fits > 0 || r.vector.of[n] > 0 || r.spell.of[n] > 0 {
+			r.rows = append(r.rows, related{int32(n), int32(r.v.Neighbour(n, -1))})
+		}
+	}
+}
+
+// inside returns the rows of which the time is inside a span, at most one more than mostOfDays.
+func (r *ranking) inside(spans []span) (rows []int) {
+	r.v.Each(func(n, _ int, attr uint64) {
+		if len(rows) <= mostOfDays && slices.ContainsFunc(spans, line(attr).within) {
+			rows = append(rows, n)
+		}
+	})
+	return rows
 }
 
 // signals are those of a row, and of the row before it (-1 = none).
@@ -121,14 +191,12 @@ func (r *ranking) signals(row, before int) (of [signals]float32) {
 	if len(r.read.Speakers) == 1 && l.speaker() == r.read.Speakers[0] {
 		of[sigSpeaker] = 1
 	}
-	if len(r.read.Days) > 0 {
-		of[sigDay] = r.dayOf(l)
-	}
+	of[sigDay] = r.day.of[row]
 	if l.fits(r.read.Sought) {
 		of[sigKind] = of[sigNear]
 	}
 	of[sigLength] = min(1, float32(r.v.Length(row))/enoughTerms)
-	of[sigVector], of[sigSpelling] = r.vector[row], r.spell[row]
+	of[sigVector], of[sigSpelling] = r.vector.of[row], r.spell.of[row]
 	return of
 }
 
@@ -138,7 +206,12 @@ func (r *ranking) line(row int) line {
 }
 
 // dayOf is how well a unit fits the days of the question.
-func (r *ranking) dayOf(l line) float32 { return dayFit(r.read.Days, l.at(), r.q.Now.Location()) }
+func (r *ranking) dayOf(l line) float32 {
+	if len(r.read.Days) == 0 {
+		return 0
+	}
+	return dayFit(r.read.Days, l.at(), r.q.Now.Location())
+}
 
 func dayFit(days []lang.Days, at time.Time, zone *time.Location) float32 {
 	fit := float32(0)
@@ -148,28 +221,40 @@ func dayFit(days []lang.Days, at time.Time, zone *time.Location) float32 {
 	return fit
 }
 
-// nearest scores the neighbours of a vector from 0 (the last one considered) to 1, because
-// cosines of different models have no common scale. It notes the difference of these two cosines,
-// and the value from which on a row stands out from the others; 0 = none does.
-func (r *ranking) nearest(q index.Vector) (map[int]float32, error) {
-	r.spread, r.standsOutFrom = 0, 0
-	if len(q.Values) == 0 {
-		return nil, nil
+// neighbours are the rows that are nearest to a vector, the nearest first.
+type neighbours struct {
+	rows  []index.Near
+	whole bool // all were compared
+	err   error
+}
+
+// near finds the neighbours of a vector, and compares the first ones of them in full.
+func (r *ranking) near(q index.Vector, compared int) (n neighbours) {
+	n.whole = true
+	if len(q.Values) > 0 {
+		n.rows, n.whole, n.err = r.v.Near(r.ctx, q, vectorHits, compared)
 	}
-	found, whole, err := r.v.Near(r.ctx, q, vectorHits)
-	r.whole = r.whole && whole
-	if err != nil || len(found) == 0 {
-		return nil, err
+	return n
+}
+
+// score scores neighbours from 0 (the last one considered) to 1, because cosines of different
+// models have no common scale. It notes the difference of these two cosines, and the value from
+// which on a row stands out from the others; 0 = none does.
+func (r *ranking) score(near neighbours, to *column) {
+	to.reset(r.v.Slots())
+	found := near.rows
+	r.whole, r.spread, r.standsOutFrom = r.whole && near.whole, 0, 0
+	if len(found) == 0 {
+		return
 	}
 	last := max(0, found[len(found)-1].Cosine)
 	if len(found) < vectorHits { // all of them: the last one is not a mark
 		last = min(last, found[0].Cosine/2)
 	}
-	scores := make(map[int]float32, len(found))
 	r.spread = found[0].Cosine - last
 	for _, f := range found {
 		if r.spread > 0 {
-			scores[f.Row] = max(0, f.Cosine-last) / r.spread
+			to.put(f.Row, max(0, f.Cosine-last)/r.spread)
 		}
 	}
 	if n := len(found); n >= leastVectors {
@@ -178,5 +263,4 @@ func (r *ranking) nearest(q index.Vector) (map[int]float32, error) {
 			r.standsOutFrom = (from - last) / r.spread
 		}
 	}
-	return scores, nil
 }

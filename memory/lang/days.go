@@ -312,6 +312,24 @@ func (d Days) Fit(at time.Time) float32 {
 	return within(at, from, from.AddDate(0, 0, 1))
 }
 
+// Span returns a time outside of which nothing fits d, in any zone; zero if d is of every year.
+func (d Days) Span() (from, to time.Time) {
+	from, to = d.From, d.Until
+	if from.IsZero() {
+		if d.Year == 0 {
+			return time.Time{}, time.Time{}
+		}
+		from = time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, time.UTC)
+		switch to = from.AddDate(0, 0, 1); {
+		case d.Month == 0:
+			to = from.AddDate(1, 0, 0)
+		case d.Day == 0:
+			to = from.AddDate(0, 1, 0)
+		}
+	}
+	return from.AddDate(0, 0, -2), to.AddDate(0, 0, 9)
+}
+
 // A month or a year that fits says less than a day.
 const (
 	wholeMonth = 0.6

@@ -77,7 +77,7 @@ func PropertiesTold(text, name string, said, self bool) Properties {
 		read = strings.ReplaceAll(strings.ToLower(read), name, "user")
 	}
 	told := toldIn(read)
-	if said && told&ownName == 0 && introduces(text) {
+	if said && told&ownName == 0 && mayIntroduce.MatchString(text) && introduces(text) {
 		told |= ownName
 	}
 	return told
@@ -110,6 +110,9 @@ var ofOthers = regexp.MustCompile(`我(?:的|家的?)?(?:` + hanClose + `|老板
 
 // impersonal texts may be about the user without a word for "I".
 var impersonal = regexp.MustCompile(`叫我|[\p{Hiragana}\p{Hangul}]`)
+
+// mayIntroduce is what every text has that introduces: looking for it is fast.
+var mayIntroduce = regexp.MustCompile(`[Nn][Aa][Mm][Ee]|[Cc][Aa][Ll][Ll]|I(?:['’]m| am) \p{Lu}|[叫名姓称]|我是`)
 
 // introduces reports whether rules read the user's name in a text ("Hi, I'm Anna").
 func introduces(text string) bool {
