@@ -92,11 +92,19 @@ func readEvent(data []byte) (event, error) {
 			ev.deltas = append(ev.deltas, d)
 		}
 	}
-	if raw := c.Delta.Content; len(raw) > 0 && raw[0] == '"' && len(c.Delta.Refusal) == 0 && len(c.Message.Content) == 0 &&
-		len(c.Message.Refusal) == 0 && len(ev.reasoning) == 0 && len(ev.deltas) == 0 && ev.finish == "" && ev.usage == nil && ev.err == nil {
-		ev.content = raw
-	}
+	ev.content = ev.alone(c.Delta, c.Message)
 	return ev, nil
+}
+
+// alone is the JSON of the text, nil if the event has anything else besides a model.
+func (ev *event) alone(d, whole wireDelta) json.RawMessage {
+	switch {
+	case len(d.Content) == 0 || d.Content[0] != '"', len(d.Refusal) > 0, len(whole.Content) > 0, len(whole.Refusal) > 0:
+		return nil
+	case len(ev.reasoning) > 0, len(ev.deltas) > 0, ev.finish != "", ev.usage != nil, ev.err != nil:
+		return nil
+	}
+	return d.Content
 }
 
 // mould is an event around its text. Most events of a reply differ in nothing but the text, so
