@@ -34,6 +34,8 @@ type summaryOrder struct {
 	Rest   bool          `json:"rest,omitempty"`   // nothing happens in the conversation: the time for repairs
 	Forced *SummaryRange `json:"forced,omitempty"` // the user asks
 	Tries  int           `json:"tries,omitempty"`  // that came to nothing
+
+	atOnce bool // a turn waits
 }
 
 func (o summaryOrder) spec(conversationID string, notBefore time.Time) jobs.Spec {
@@ -408,6 +410,9 @@ func (d *draft) readLines(tx Tx, all bool) error {
 	if d.base != nil && !all {
 		until = d.base.Range.EndID
 	}
+	if err := d.short(tx, until != ""); err != nil {
+		return err
+	}
 	tail, more, err := ReadPath("", math.MaxInt, until, read)
 	if err != nil {
 		return err
@@ -426,6 +431,26 @@ func (d *draft) readLines(tx Tx, all bool) error {
 	}
 	d.lines = LinesOf(tail)
 	return d.recount()
+}
+
+// short returns errLong if a turn waits, and there are too many messages: of all, or since the
+// summary in force.
+func (d *draft) short(tx Tx, since bool) error {
+	if !d.order.atOnce {
+		return nil
+	}
+	head, err := tx.Message(d.conv.HeadID)
+	if err != nil {
+		return err
+	}
+	n := head.Seq
+	if since {
+		n -= d.base.Range.EndSeq
+	}
+	if n > mostAtOnce {
+		return errLong
+	}
+	return nil
 }
 
 // recount makes the summary in force agree with a branch that was read whole: it is

@@ -1,23 +1,36 @@
 package chat
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"nodest/summary"
 )
 
+// mostAtOnce is how many messages are read at most while a turn waits for its summary. It is
+// compared with seqs, so other branches count as well.
+const mostAtOnce = 2000
+
+// errLong reports that a summary needs more messages than mostAtOnce.
+var errLong = errNotDue("too_long_to_wait")
+
 // SummariseNow makes the summary that is due and returns it: the model's when that is
 // there within wait. Else it is one by rule, which is not stored, and a job has the
-// model write one.
+// model write one. Where more than mostAtOnce messages have to be read, only that job is
+// enqueued.
 //
-// Errors: Conflict when none is due; NotFound.
+// Errors: Conflict when none is due, or none can be made at once; NotFound.
 func (svc *Service) SummariseNow(ctx context.Context, userID, conversationID string, wait time.Duration) (*summary.Summary, error) {
 	model, err := svc.model(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	d, err := svc.planSummary(ctx, userID, conversationID, summaryOrder{}, model == nil)
+	d, err := svc.planSummary(ctx, userID, conversationID, summaryOrder{atOnce: true}, model == nil)
+	if errors.Is(err, errLong) {
+		err = cmp.Or(svc.summariseSoon(ctx, userID, conversationID), err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -39,17 +52,21 @@ func (svc *Service) SummariseNow(ctx context.Context, userID, conversationID str
 		return nil, context.Cause(ctx)
 	}
 	// It takes too long: the model writes it in the background.
-	err = svc.store.Update(ctx, userID, func(tx Tx) error {
-		if _, err := tx.LockConversation(conversationID); err != nil {
-			return err
-		}
-		return enqueueSummary(tx, conversationID, summaryOrder{}, time.Time{})
-	})
-	if err != nil {
+	if err := svc.summariseSoon(ctx, userID, conversationID); err != nil {
 		return nil, err
 	}
 	if err := d.write(ctx, nil); err != nil {
 		return nil, err
 	}
 	return d.plan.Summary(d.work, d.written), nil
+}
+
+// summariseSoon enqueues the summary of a conversation.
+func (svc *Service) summariseSoon(ctx context.Context, userID, conversationID string) error {
+	return svc.store.Update(ctx, userID, func(tx Tx) error {
+		if _, err := tx.LockConversation(conversationID); err != nil {
+			return err
+		}
+		return enqueueSummary(tx, conversationID, summaryOrder{}, time.Time{})
+	})
 }

@@ -510,6 +510,30 @@ func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
 	}
 }
 
+// A very long chat without a summary, such as an imported one, is not read whole for a reply.
+func TestAReplyDoesNotWaitForTheSummaryOfAVeryLongChat(t *testing.T) {
+	s := newSummaryFixture(t, "")
+	s.opts.SummaryWait = time.Minute
+	s.Engine = s.engine()
+	s.insertExchanges(1010)
+	s.fixture.realModel.ContextTokens = 2000
+	for i, summarised := range []bool{false, true} {
+		s.sendExchanges(1)
+		if i == 0 && len(s.summaryModel.prompts) > 0 {
+			t.Error("the model was asked for a summary before the reply")
+		}
+		path := s.path()
+		p, err := s.Prompt(t.Context(), ann, s.generation(path[len(path)-1].GenerationID).PromptID)
+		s.must(err)
+		if strings.Contains(promptText(p.Prompt.Messages), "CONVERSATION SUMMARY") != summarised {
+			t.Errorf("reply %d: with a summary: %v", i, !summarised)
+		}
+		if i == 0 && s.runJobs() != 1 {
+			t.Error("no job summarises the chat afterwards")
+		}
+	}
+}
+
 // What documents and tools take from the chat counts too.
 func TestAReplyWaitsForASummaryIfDocumentsLeaveNoRoom(t *testing.T) {
 	s := newSummaryFixture(t, "")

@@ -20,6 +20,8 @@ type event struct {
 	usage           *llm.Usage
 	err             json.RawMessage
 	deltas          []wireDelta // those with calls of tools, or with members that are unknown
+
+	content json.RawMessage // the JSON of text, where nothing else but the model is in the event
 }
 
 // wireEvent is an event in full.
@@ -90,7 +92,48 @@ func readEvent(data []byte) (event, error) {
 			ev.deltas = append(ev.deltas, d)
 		}
 	}
+	ev.content = ev.alone(c.Delta, c.Message)
 	return ev, nil
+}
+
+// alone is the JSON of the text, nil if the event has anything else besides a model.
+func (ev *event) alone(d, whole wireDelta) json.RawMessage {
+	switch {
+	case len(d.Content) == 0 || d.Content[0] != '"', len(d.Refusal) > 0, len(whole.Content) > 0, len(whole.Refusal) > 0:
+		return nil
+	case len(ev.reasoning) > 0, len(ev.deltas) > 0, ev.finish != "", ev.usage != nil, ev.err != nil:
+		return nil
+	}
+	return d.Content
+}
+
+// mould is an event around its text. Most events of a reply differ in nothing but the text, so
+// these are not decoded again.
+type mould struct {
+	before, behind []byte // nil = there is none
+	model          string
+}
+
+// mouldOf is the mould of an event that was decoded, where it has one.
+func mouldOf(data []byte, ev event) mould {
+	at := bytes.Index(data, ev.content)
+	if len(ev.content) == 0 || at != bytes.LastIndex(data, ev.content) { // which of them is the text?
+		return mould{}
+	}
+	return mould{bytes.Clone(data[:at+1]), bytes.Clone(data[at+len(ev.content)-1:]), ev.model}
+}
+
+// fill reads an event that has this mould and a text without escapes.
+func (m mould) fill(data []byte) (ev event, ok bool) {
+	text, ok := bytes.CutPrefix(data, m.before)
+	if !ok || m.before == nil {
+		return event{}, false
+	}
+	text, ok = bytes.CutSuffix(text, m.behind)
+	if !ok || bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
+		return event{}, false
+	}
+	return event{text: text, model: m.model}, true
 }
 
 func present(raw json.RawMessage) json.RawMessage {

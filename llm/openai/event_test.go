@@ -44,3 +44,41 @@ func BenchmarkStream(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*tokens), "ns/token")
 }
+
+func TestAnEventInTheMouldOfTheLastReadsTheSame(t *testing.T) {
+	moulds := []string{
+		typical,
+		strings.ReplaceAll(typical, `"role":"assistant",`, ""),
+		strings.ReplaceAll(typical, " hello", "X"), // is elsewhere in the event, too
+		strings.ReplaceAll(typical, `" hello"`, `[{"type":"text","text":" hello"}]`),
+		strings.ReplaceAll(typical, `"content"`, `"refusal":"!","content"`),
+		strings.ReplaceAll(typical, `"content"`, `"reasoning":"so","content"`),
+		strings.ReplaceAll(typical, `"finish_reason":null`, `"finish_reason":"stop"`),
+		strings.ReplaceAll(typical, `"object"`, `"usage":{"prompt_tokens":3},"object"`),
+	}
+	texts := []string{` hello`, ``, `x`, `茶`, `\n`, `a\"b`, `","content":"twice`, "\x00", "\xe8\x8c", `"`, `\`, `\u8336`}
+	kept := 0
+	for _, first := range moulds {
+		ev, err := readEvent([]byte(first))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := mouldOf([]byte(first), ev)
+		for _, text := range texts {
+			data := []byte(strings.ReplaceAll(first, " hello", text))
+			got, ok := m.fill(data)
+			if !ok {
+				continue
+			}
+			kept++
+			want, err := readEvent(data)
+			if err != nil || string(got.text) != string(want.text) || got.model != want.model ||
+				want.finish != "" || want.usage != nil || len(want.reasoning) > 0 || len(want.deltas) > 0 {
+				t.Errorf("%s is read as %+v, want %+v, %v", data, got, want, err)
+			}
+		}
+	}
+	if kept != 2*5 {
+		t.Errorf("%d events were not decoded again, want 10", kept)
+	}
+}

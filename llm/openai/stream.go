@@ -35,6 +35,7 @@ type stream struct {
 	usage  *llm.Usage // the last one seen
 
 	text, reasoning tail
+	mould           mould // of the last event that was decoded
 
 	tools bool  // were offered
 	asked asked // those that the model asks for
@@ -111,10 +112,14 @@ func (s *stream) whole(body io.Reader) {
 
 // event takes one JSON value.
 func (s *stream) event(data []byte) {
-	ev, err := readEvent(data)
-	if err != nil {
-		s.fail(llm.BadAnswer(s.provider, nil, "sent an event that is not valid JSON"))
-		return
+	ev, ok := s.mould.fill(data)
+	if !ok {
+		var err error
+		if ev, err = readEvent(data); err != nil {
+			s.fail(llm.BadAnswer(s.provider, nil, "sent an event that is not valid JSON"))
+			return
+		}
+		s.mould = mouldOf(data, ev)
 	}
 	if ev.err != nil {
 		s.fail(readError(s.provider, ev.err, s.hide))
