@@ -264,6 +264,7 @@ func (s *snapshot) write(ctx context.Context, out *zip.Writer, t *table, progres
 			return nil, err
 		}
 		row.nameOdd()
+		row.unpackIDs(t.columns)
 		if err := lines.add(row); err != nil {
 			return nil, err
 		}

@@ -186,6 +186,15 @@ func knownVersion(what string, version int64) error {
 // nil. They can be bound on both databases.
 type cells []any
 
+// unpackIDs gives the texts that SQLite stores as bytes.
+func (c cells) unpackIDs(columns []column) {
+	for i, v := range c {
+		if id, ok := v.([]byte); ok && columns[i].Kind == kindText {
+			c[i] = sqldb.TextOf(id)
+		}
+	}
+}
+
 // nameOdd gives real numbers that JSON cannot hold their names.
 func (c cells) nameOdd() {
 	for i, v := range c {

@@ -17,6 +17,7 @@ import (
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
+	"nodest/store/sqldb"
 	"nodest/store/storetest"
 )
 
@@ -105,6 +106,9 @@ func TestEveryValueSurvivesBackupAndRestore(t *testing.T) {
 			t.Fatalf("%s has %d rows", name, len(lines))
 		}
 	}
+	if lines := want["tables/users.jsonl"]; !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "-0000-7000-8000-00000000000f\"") }) {
+		t.Errorf("ids are not texts in a backup: %q", lines)
+	}
 	second := store.Options{URL: storetest.PostgresURL(t), Dir: t.TempDir(), Log: quiet}
 	third := store.Options{Dir: filepath.Join(t.TempDir(), "new"), Log: quiet}
 	from := one
@@ -135,6 +139,9 @@ func fillRow(t *testing.T, db *sql.DB, rng *rand.Rand, table store.BackupTable, 
 		switch c.Kind {
 		case "text":
 			values[i] = fmt.Sprintf("%s %d %s", c.Name, n, oddTexts[rng.IntN(len(oddTexts))])
+			if n == 6 { // the last one by order, also in SQLite
+				values[i] = fmt.Sprintf("%08x-0000-7000-8000-00000000000f", i)
+			}
 		case "integer":
 			values[i] = []int64{0, -1, 1 << 62, -1 << 63, rng.Int64()}[rng.IntN(5)] &^ 7 // the low bits make it unique
 			values[i] = values[i].(int64) | int64(n)
@@ -153,6 +160,7 @@ func fillRow(t *testing.T, db *sql.DB, rng *rand.Rand, table store.BackupTable, 
 			values[i] = nil
 		}
 	}
+	sqldb.PackIDs(values)
 	_, err := db.Exec(`INSERT INTO "`+table.Name+`" VALUES (?`+strings.Repeat(", ?", len(values)-1)+")", values...)
 	if err != nil {
 		t.Fatalf("%s: %v", table.Name, err)

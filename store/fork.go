@@ -16,7 +16,7 @@ import (
 const pathCopy = pieces + `, line AS (
 	SELECT m.id, m.user_id, m.seq, fork.id AS fork_id, fork.now, o.rev, o.status, o.is_deleted,
 		COALESCE(r.swipe_id, '') AS swipe_id, COALESCE(r.id, '') AS revision_id
-	FROM (SELECT CAST(? AS TEXT) AS id, CAST(? AS BIGINT) AS now) fork
+	FROM (SELECT COALESCE(?, '') AS id, CAST(? AS BIGINT) AS now) fork
 	CROSS JOIN path CROSS JOIN messages m CROSS JOIN message_states o
 	LEFT JOIN revisions r ON r.id = o.revision_id AND r.message_id = m.id AND r.user_id = m.user_id
 	WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = path.chain AND m.depth <= path.depth AND m.depth > ? AND m.depth <= ?
@@ -30,8 +30,11 @@ func (t *tx) copyArgs(from chat.ForkSource, forkID string, after, to int64) []an
 }
 
 // copyOf is the id of a copy, as CopyOf makes it: id is that of a message, or of one
-// of its texts, and seq that of the message.
-func copyOf(id, seq string) string {
+// of its texts, and seq that of the message. SQLite has the 16 bytes of ids.
+func (t *tx) copyOf(id, seq string) string {
+	if !t.Postgres {
+		return "CAST(substr(" + id + ", 1, 8) || substr(line.fork_id, 9, 4) || unhex(substr(CAST(100000000 + " + seq + " AS TEXT), 2)) AS BLOB)"
+	}
 	return "substr(" + id + ", 1, 18) || substr(line.fork_id, 19, 10) || substr(CAST(100000000 + " + seq + " AS TEXT), 2)"
 }
 
@@ -77,10 +80,10 @@ func (t *tx) CopyPath(from chat.ForkSource, forkID string, limit int) (copied, l
 // copyLine copies the rows of messages. What a fork says again has been read where it was said
 // first.
 func (t *tx) copyLine(args []any) error {
-	message, revision := copyOf("line.id", "line.seq"), copyOf(shownText, "line.seq")
+	message, revision := t.copyOf("line.id", "line.seq"), t.copyOf(shownText, "line.seq")
 	err := copyRows[messageRow](t, "messages", "m", "line CROSS JOIN messages m WHERE m.user_id = line.user_id AND m.id = line.id", map[string]string{
 		"id": message, "conversation_id": "line.fork_id", "client_msg_id": "''", "chain": "0",
-		"parent_id": "COALESCE((SELECT " + copyOf("p.id", "p.seq") + " FROM messages p WHERE p.user_id = m.user_id AND p.id = m.parent_id), '')",
+		"parent_id": "COALESCE((SELECT " + t.copyOf("p.id", "p.seq") + " FROM messages p WHERE p.user_id = m.user_id AND p.id = m.parent_id), '')",
 		"rev":       "line.rev", "status": "line.status", "error": "CASE WHEN line.status = '" + chat.StatusError + "' THEN m.error END",
 		"deleted_at": "CASE WHEN line.is_deleted THEN COALESCE(m.deleted_at, line.now) END",
 		"swipe_index": `COALESCE((SELECT s.position FROM swipes s WHERE s.user_id = m.user_id AND s.message_id = m.id AND s.id = line.swipe_id),
@@ -107,7 +110,7 @@ func (t *tx) copyLine(args []any) error {
 	}
 	err = copyRows[messageStateRow](t, "message_states", "line", "line", map[string]string{
 		"conversation_id": "line.fork_id", "message_id": message, "version": "1", "previous": "0",
-		"revision_id": "CASE WHEN line.revision_id = '' THEN '' ELSE " + copyOf("line.revision_id", "line.seq") + " END",
+		"revision_id": "CASE WHEN line.revision_id = '' THEN '' ELSE " + t.copyOf("line.revision_id", "line.seq") + " END",
 	}, args)
 	if err != nil {
 		return err

@@ -26,7 +26,11 @@ func (e *env) mentions(word string) (places []string) {
 			if c == "vector" {
 				continue
 			}
-			n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM "+table+" WHERE CAST("+c+" AS TEXT) LIKE ?", "%"+word+"%")
+			whole := c // SQLite stores an id as bytes
+			if store.OnPostgres(e.db) {
+				whole = "CAST(" + c + " AS TEXT)"
+			}
+			n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM "+table+" WHERE CAST("+c+" AS TEXT) LIKE ? OR "+whole+" = ?", "%"+word+"%", word)
 			if err != nil {
 				e.Fatal(err)
 			}

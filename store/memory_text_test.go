@@ -318,14 +318,13 @@ func (s *randomHistory) restore() {
 // evidence refers to all texts that the conversation ever had.
 func (s *randomHistory) evidence(tx nodest.Tx) (all []memory.Evidence) {
 	s.Helper()
-	ids, err := store.QueryIn[string](tx, "SELECT r.id || ' ' || m.id FROM revisions r JOIN messages m ON m.id = r.message_id"+
+	ids, err := store.QueryIn[struct{ RevisionID, ID string }](tx, "SELECT r.id AS revision_id, m.id FROM revisions r JOIN messages m ON m.id = r.message_id"+
 		" WHERE m.conversation_id = ? ORDER BY m.seq, r.id", s.conv)
 	if err != nil {
 		s.Fatal(err)
 	}
-	for _, line := range ids {
-		revision, message, _ := strings.Cut(line, " ")
-		all = append(all, memory.Evidence{ConversationID: s.conv, MessageID: message, RevisionID: revision})
+	for _, row := range ids {
+		all = append(all, memory.Evidence{ConversationID: s.conv, MessageID: row.ID, RevisionID: row.RevisionID})
 	}
 	return all
 }

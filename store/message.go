@@ -346,7 +346,7 @@ func (t *tx) fillPage(p *messagePage) error {
 // UpdateMessage stores the state of m and the texts that are new in it.
 func (t *tx) UpdateMessage(m *chat.Message) error {
 	n, err := t.Update("messages", t.messageRow(m), []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "depth", "chain", "created_at"},
-		"WHERE user_id = ? AND id = ? AND conversation_id || '' = ? AND rev = ?", // to be found by its id, whatever the planner knows
+		"WHERE user_id = ? AND id = ? AND NULLIF(conversation_id, '') = ? AND rev = ?", // to be found by its id, whatever the planner knows
 		t.userID, m.ID, m.ConversationID, m.Rev-1)
 	if err != nil {
 		return err
@@ -403,7 +403,7 @@ func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.M
 
 // upChain selects messages of a chain from a depth upwards. The user's id is hidden from the
 // planner, so that it takes the index of chains.
-const upChain = "WHERE m.user_id || '' = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth <= ?" +
+const upChain = "WHERE NULLIF(m.user_id, '') = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth <= ?" +
 	" AND m.deleted_at IS NULL ORDER BY m.depth DESC LIMIT ?"
 
 // pathStart is where the walk of a path begins, nil where there is no path, and how many

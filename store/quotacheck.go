@@ -82,7 +82,7 @@ func (s *snapshot) perUser(ctx context.Context, query string) (all []perUserRow,
 	defer rows.Close() //nolint:errcheck // read to the end
 	for rows.Next() {
 		var r perUserRow
-		if err := rows.Scan(&r.userID, &r.kind, &r.items, &r.bytes); err != nil {
+		if err := rows.Scan((*sqldb.Text)(&r.userID), (*sqldb.Text)(&r.kind), &r.items, &r.bytes); err != nil {
 			return nil, err
 		}
 		all = append(all, r)

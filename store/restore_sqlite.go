@@ -133,6 +133,7 @@ func insertSQLite(ctx context.Context, db *sql.DB, rows *rowReader, progress fun
 	}
 	defer insert.Close() //nolint:errcheck // ends with the transaction
 	for rows.next() {
+		sqldb.PackIDs(rows.row)
 		if _, err := insert.ExecContext(ctx, rows.row...); err != nil {
 			return err
 		}

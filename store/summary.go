@@ -178,7 +178,7 @@ func (t *tx) Coverage(c chat.Covered, headID string, version int64) (chat.Covera
 	if headID == "" {
 		return chat.CoverageOff, nil
 	}
-	on, err := t.Has(pieces+`SELECT 1 FROM (SELECT CAST(? AS TEXT) AS end_id, id AS conversation_id, user_id
+	on, err := t.Has(pieces+`SELECT 1 FROM (SELECT COALESCE(?, '') AS end_id, id AS conversation_id, user_id
 			FROM conversations WHERE user_id = ? AND id = ?) s WHERE `+onBranch,
 		t.userID, headID, c.EndID, t.userID, c.ConversationID, headID)
 	if err != nil || !on {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -264,17 +263,16 @@ func (s *randomHistory) compareCoverage(met map[chat.Coverage]int) {
 
 // walkCoverage computes the coverage by walking the branch.
 func (s *randomHistory) walkCoverage(tx nodest.Tx, c chat.Covered, head string, at int64) (chat.Coverage, error) {
-	lines, err := store.QueryIn[string](tx, "SELECT id || ' ' || seq || ' ' || parent_id FROM messages WHERE conversation_id = ?", s.conv)
+	rows, err := store.QueryIn[struct {
+		ID, ParentID string
+		Seq          int64
+	}](tx, "SELECT id, seq, parent_id FROM messages WHERE conversation_id = ?", s.conv)
 	if err != nil {
 		return 0, err
 	}
 	parents, seqs := map[string]string{}, map[string]int64{}
-	for _, line := range lines {
-		part := strings.Split(line, " ")
-		parents[part[0]] = part[2]
-		if seqs[part[0]], err = strconv.ParseInt(part[1], 10, 64); err != nil {
-			return 0, err
-		}
+	for _, row := range rows {
+		parents[row.ID], seqs[row.ID] = row.ParentID, row.Seq
 	}
 	on := head
 	for on != "" && on != c.EndID {

@@ -47,15 +47,21 @@ func (s *Session) bind(query string, args []any) (string, []any, error) {
 	return query, bound, nil
 }
 
-// jsonList is a list as SQLite takes it.
+// jsonList is a list as readList reads it: UUIDs are themselves, so that unhex can read them,
+// and other texts follow a character that it cannot read.
 func jsonList(list []string) (string, error) {
 	array := make([]string, len(list))
 	for i, item := range list {
-		array[i] = escape(item)
+		if array[i] = item; !isID(item) {
+			array[i] = "=" + escape(item)
+		}
 	}
 	b, err := json.Marshal(array)
 	return string(b), err
 }
+
+// readList is a query for the items of a list in SQLite.
+const readList = "SELECT COALESCE(unhex(value, '-'), substr(value, 2)) FROM json_each(?)"
 
 // listed writes lists of several values as SQLite reads them.
 func listed(query string, args []any) string {
@@ -66,7 +72,7 @@ func listed(query string, args []any) string {
 			return
 		}
 		if list, ok := args[n].([]string); ok && len(list) != 1 {
-			out = append(out, "SELECT value FROM json_each(?)"...)
+			out = append(out, readList...)
 		} else {
 			out = append(out, '?')
 		}

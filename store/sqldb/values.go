@@ -11,7 +11,7 @@ import (
 
 // The types of Go and what stands in a column for them:
 //
-//   - strings: TEXT. Bytes that are not UTF-8 become U+FFFD, as encoding/json does it.
+//   - strings: TEXT, or a BLOB (see PackIDs). Bytes that are not UTF-8 become U+FFFD, as encoding/json does it.
 //     PostgreSQL cannot store NUL, so NUL is stored as U+0001 '0' and U+0001 itself as
 //     U+0001 '1'.
 //   - time.Time: BIGINT, milliseconds since 1970 UTC; the zero time is 0.
@@ -169,7 +169,7 @@ func fromColumn(v reflect.Value, src any) error {
 			v.SetBytes(bytes.Clone(src))
 			return nil
 		}
-		return fromText(v, string(src))
+		return fromText(v, TextOf(src))
 	}
 	return fmt.Errorf("a column of %T cannot be read as %s", src, v.Type())
 }

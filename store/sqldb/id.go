@@ -1,0 +1,103 @@
+package sqldb
+
+import (
+	"encoding/hex"
+	"fmt"
+)
+
+// SQLite stores a text that is a UUID in its usual form (36 characters, lower case) as a
+// BLOB of its 16 bytes, in any column for texts. Nothing else in such a column is a BLOB, so
+// each text is read as it was written, and equal texts are equal values. UUIDs have the order
+// of their texts, after all other texts. PostgreSQL stores them as texts.
+
+const (
+	idBytes = 16
+	idChars = 36
+)
+
+// groups are the bytes between the hyphens of a UUID, and where their digits begin.
+var groups = [...]struct{ from, to, at int }{{0, 4, 0}, {4, 6, 9}, {6, 8, 14}, {8, 10, 19}, {10, 16, 24}}
+
+// packID returns the 16 bytes of a UUID in its usual form; ok is false for any other text.
+func packID(text string) (id [idBytes]byte, ok bool) {
+	if len(text) != idChars || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+		return id, false
+	}
+	for _, g := range groups {
+		for i := g.from; i < g.to; i++ {
+			at := g.at + 2*(i-g.from)
+			high, low := digits[text[at]], digits[text[at+1]]
+			if high > 15 || low > 15 {
+				return id, false
+			}
+			id[i] = high<<4 | low
+		}
+	}
+	return id, true
+}
+
+// isID says whether a text is a UUID in its usual form.
+func isID(text string) bool {
+	_, ok := packID(text)
+	return ok
+}
+
+// digits are the values of the hexadecimal digits, 255 for other characters.
+var digits = func() (values [256]byte) {
+	for i := range values {
+		values[i] = 255
+	}
+	for i, c := range "0123456789abcdef" {
+		values[c] = byte(i)
+	}
+	return values
+}()
+
+// unpackID is the text that packID made id of.
+func unpackID(id []byte) string {
+	var text [idChars]byte
+	for i := range text {
+		text[i] = '-'
+	}
+	for _, g := range groups {
+		hex.Encode(text[g.at:], id[g.from:g.to])
+	}
+	return string(text[:])
+}
+
+// PackIDs replaces the UUIDs among the arguments of a statement by what SQLite stores.
+func PackIDs(args []any) {
+	for i, arg := range args {
+		if text, ok := arg.(string); ok {
+			if id, ok := packID(text); ok {
+				args[i] = id[:]
+			}
+		}
+	}
+}
+
+// Text reads a column of texts of either database.
+type Text string
+
+// Scan implements sql.Scanner.
+func (t *Text) Scan(src any) error {
+	switch src := src.(type) {
+	case nil:
+		*t = ""
+	case string:
+		*t = Text(src)
+	case []byte:
+		*t = Text(TextOf(src))
+	default:
+		return fmt.Errorf("a column of %T cannot be read as a text", src)
+	}
+	return nil
+}
+
+// TextOf is the text of a column for texts that a database returned as bytes.
+func TextOf(b []byte) string {
+	if len(b) == idBytes {
+		return unpackID(b)
+	}
+	return string(b)
+}
