@@ -63,7 +63,9 @@ func (s *searcher) walk(tx Tx, from place) (string, error) {
 	slices.SortFunc(s.ranges, func(a, b TextRange) int { return s.compare(newest(b), newest(a)) })
 	at, seen, ready := 0, 0, 0
 	for ; at < len(s.ranges); at++ {
-		if ready = s.newerThan(newest(s.ranges[at])); ready >= s.limit || seen >= s.reach {
+		next := newest(s.ranges[at])
+		// Ranges that were read before may have to be read again, so each call reads one more.
+		if ready = s.newerThan(next); ready >= s.limit || seen >= s.reach && !s.passed(after(next), from) {
 			break
 		}
 		may, err := s.mayHold(tx, at)
