@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nodest/bench/figure"
+	"nodest/chat"
 	"nodest/llm"
 )
 
@@ -175,7 +176,7 @@ func (g *guest) idle(ctx context.Context, base string) error {
 		}
 		open, known := 0, time.Since(seen) > soon
 		for _, j := range page.Items {
-			if !strings.HasPrefix(j.Kind, "memory.") || j.Kind == "memory.extract" || j.Kind == "memory.summarise" {
+			if j.Kind != chat.JobWords && !strings.HasPrefix(j.Kind, "memory.") || j.Kind == "memory.extract" || j.Kind == "memory.summarise" {
 				continue
 			}
 			known = true

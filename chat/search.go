@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"slices"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"nodest/fault"
@@ -27,7 +24,8 @@ const (
 // A message is found once: by the text that is shown, or else by the first of its
 // other swipes that has all words. Deleted messages and swipes are not found.
 //
-// One call reads about Options.SearchReach messages. NextCursor continues the search, even after a
+// Ranges of messages that have not all words, by what is stored of them, are left out. One call reads
+// about Options.SearchReach messages. NextCursor continues the search, even after a
 // page with few or no hits; the search is complete when it is "".
 // Limit is 1 to 200, 0 = 50.
 //
@@ -51,17 +49,25 @@ func (svc *Service) Search(ctx context.Context, userID string, in SearchInput) (
 		return nil, err
 	}
 	page := &op.Page[*Hit]{}
+	var damaged []TextRange
 	err = svc.store.View(ctx, userID, func(tx Tx) error {
 		filter := TextFilter{ConversationID: in.ConversationID, CharacterID: in.CharacterID}
-		s := searcher{words: words, filter: filter, limit: limit, reach: svc.opts.SearchReach}
+		s := searcher{words: words, parts: partsOf(words), filter: filter, limit: limit, reach: svc.opts.SearchReach}
 		next, err := s.walk(tx, from)
 		if err != nil {
 			return err
 		}
-		page.Items, page.NextCursor = s.hits, next
-		return placeHits(tx, s.hits)
+		page.NextCursor, damaged = next, s.damaged
+		if page.Items, err = s.hits(tx); err != nil {
+			return err
+		}
+		return placeHits(tx, page.Items)
 	})
-	return page, err
+	if err != nil {
+		return nil, err
+	}
+	svc.mend(ctx, userID, damaged)
+	return page, nil
 }
 
 // placeHits completes hits with their conversations.
@@ -87,62 +93,6 @@ func placeHits(tx Tx, hits []*Hit) error {
 	}
 	for _, h := range hits {
 		h.Chat, h.Shown = chats[h.Message.ConversationID], shown[h.Message.ID]
-	}
-	return nil
-}
-
-// searcher is one search.
-type searcher struct {
-	words  [][]byte
-	filter TextFilter
-	limit  int
-	reach  int // messages to look at
-	folder folder
-	hits   []*Hit
-}
-
-// walk looks at messages until it has enough hits or has seen enough, and returns
-// where to go on; "" = it has seen all.
-func (s *searcher) walk(tx Tx, from searchCursor) (string, error) {
-	s.hits = []*Hit{}
-	for seen := 0; ; {
-		messages, next, err := tx.Texts(s.filter, from.page, searchPage)
-		if err != nil {
-			return "", err
-		}
-		begin := from
-		for _, m := range messages {
-			if begin.passed(m, s.filter) {
-				continue
-			}
-			if len(s.hits) == s.limit {
-				return from.String(), nil
-			}
-			if hit := s.find(m); hit != nil {
-				s.hits = append(s.hits, hit)
-			}
-			from.seq, from.id = m.Seq, m.ID
-		}
-		seen += len(messages)
-		from = searchCursor{page: next}
-		if next == "" {
-			return "", nil
-		}
-		if seen >= s.reach || len(s.hits) == s.limit {
-			return from.String(), nil
-		}
-	}
-}
-
-// find returns the text of m that has all words, nil if none has.
-func (s *searcher) find(m *Message) *Hit {
-	if c := m.Chosen(); c != nil && !c.Deleted && s.folder.holds(c.Text, s.words) {
-		return s.hit(m, c)
-	}
-	for i := range m.Swipes {
-		if c := &m.Swipes[i]; i != m.SwipeIndex && !c.Deleted && s.folder.holds(c.Text, s.words) {
-			return s.hit(m, c)
-		}
 	}
 	return nil
 }
@@ -217,43 +167,6 @@ func snippetAround(text string, match span) span {
 	}
 	back(left) // the text ends soon: more of the text before
 	return cut
-}
-
-// searchCursor is the position where a search continues: after a message in a page of
-// the store.
-type searchCursor struct {
-	page string
-	seq  int64
-	id   string // "" = with the first
-}
-
-// passed reports whether m is before the position. Texts are ordered by seq within
-// one conversation, else by id; a message may be gone by now.
-func (c searchCursor) passed(m *Message, f TextFilter) bool {
-	if f.ConversationID != "" {
-		return c.id != "" && m.Seq >= c.seq
-	}
-	return c.id != "" && m.ID >= c.id
-}
-
-func (c searchCursor) String() string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.seq, 10) + "/" + c.id + "/" + c.page))
-}
-
-func parseSearchCursor(cursor string) (c searchCursor, err error) {
-	if cursor == "" {
-		return c, nil
-	}
-	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err == nil {
-		if parts := strings.SplitN(string(b), "/", 3); len(parts) == 3 {
-			c.id, c.page = parts[1], parts[2]
-			if c.seq, err = strconv.ParseInt(parts[0], 10, 64); err == nil {
-				return c, nil
-			}
-		}
-	}
-	return searchCursor{}, fault.InvalidField("cursor", "format", "not a cursor of this list; use the nextCursor of the previous page")
 }
 
 type wireHit struct {

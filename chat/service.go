@@ -30,6 +30,7 @@ type Tx struct {
 	ArchiveTx
 	SummaryTx
 	RunningTx
+	WordTx
 }
 
 // Store keeps what a Service needs; package store provides it.
@@ -52,7 +53,7 @@ type Options struct {
 	Model func(ctx context.Context, userID string) (model llm.Asker, name string, err error)
 	// ForkStep is how many messages of a fork one transaction copies; default 5,000.
 	ForkStep int
-	// SearchReach is how many messages one call of Search looks at; default 20,000.
+	// SearchReach is how many messages one call of Search reads; default 20,000.
 	SearchReach int
 	// Log is slog.Default() where it is nil.
 	Log *slog.Logger

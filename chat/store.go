@@ -118,11 +118,6 @@ type HistoryTx interface {
 	// Leaf returns the newest (by seq) of the Tips in and below a message that is not
 	// deleted.
 	Leaf(conversationID, messageID string) (id string, err error)
-	// Texts walks the user's messages that are not deleted, in conversations that
-	// are not, the newest first (by id; those of one conversation by seq), all swipes
-	// with them: at most limit, after cursor. next is "" at the end.
-	// fault.NotFound for a conversation or character that is not the user's.
-	Texts(f TextFilter, cursor string, limit int) (items []*Message, next string, err error)
 }
 
 // Rewind says that a version of a conversation went back to an older one.
@@ -135,6 +130,51 @@ type Rewind struct {
 type TextFilter struct {
 	ConversationID string
 	CharacterID    string
+}
+
+// TextRange is the messages of a conversation from one seq to another, both included.
+type TextRange struct {
+	ConversationID     string
+	First, Last        int64
+	OldestID, NewestID string // lowest and highest id of the messages
+	Indexed            bool   // their words are stored
+}
+
+// ShownText is the newest text of a swipe that is not deleted, of a message that is not.
+type ShownText struct {
+	MessageID string
+	Seq       int64
+	SwipeID   string
+	Position  int
+	Chosen    bool
+	Text      string
+}
+
+// WordTx reads texts for a search, and keeps the words of ranges of messages. Stored words are those
+// of all revisions of the messages: whatever adds a revision, or removes a text for good, removes
+// the words of its range, and enqueues JobWords if the range is to be indexed again.
+type WordTx interface {
+	// TextRanges returns ranges that have all messages of the user's conversations that are not
+	// deleted, in no order; each has at most WordRange seqs. fault.NotFound for a conversation or
+	// character that is not the user's.
+	TextRanges(f TextFilter) ([]TextRange, error)
+	// RangeWords returns the stored words of ranges of conversations that are not deleted; nil =
+	// there are none.
+	RangeWords(ranges ...TextRange) ([][]byte, error)
+	// RangeTexts calls fn with the texts of a range, in no order. fn runs no statements.
+	RangeTexts(r TextRange, fn func(*ShownText)) error
+	// MessagesByID returns messages that are not deleted, in no order.
+	MessagesByID(ids []string) ([]*Message, error)
+	// WordsDue returns the ranges of a conversation that are to be indexed; none while messages are
+	// being loaded into it.
+	WordsDue(conversationID string) ([]TextRange, error)
+	// RangeRevisions calls fn with all revisions of a range, in no order. fn runs no statements.
+	RangeRevisions(r TextRange, fn func(id, text string) error) error
+	// PutWords stores the words of a range, in place of others. fault.Conflict if it has not
+	// exactly these revisions, which are sorted.
+	PutWords(r TextRange, revisionIDs []string, words []byte) error
+	// DropWords removes the words of ranges.
+	DropWords(ranges ...TextRange) error
 }
 
 // ForkSource is the path that a fork copies: the one that ends in MessageID, as it was

@@ -26,7 +26,7 @@ const JobSummarise = "memory.summarise"
 
 // Kinds are the jobs of the engine, for jobs.Runner.Handle.
 func (svc *Service) Kinds() []jobs.Kind {
-	return []jobs.Kind{{Name: JobSummarise, Run: svc.summarise}, svc.forkKind()}
+	return []jobs.Kind{{Name: JobSummarise, Run: svc.summarise}, svc.forkKind(), {Name: JobWords, Run: svc.indexWords, AtOnce: 1}}
 }
 
 // summaryOrder is the payload of the job; its zero value is what a reply asks for.

@@ -214,6 +214,7 @@ var largeTables = []struct {
 	{"memories", "id", 500},
 	{"prompts", "id", 100},
 	{"prompt_parts", "conversation_id, hash", 100},
+	{"message_words", "conversation_id, first_seq", 100},
 	{"revisions", "id", 200},
 	{"swipes", "message_id, id", 500},
 	{"message_states", "conversation_id, message_id, version", 500},

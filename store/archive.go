@@ -201,6 +201,7 @@ func (t *tx) FinishLoad(c *chat.Conversation, states []*chat.Conversation, rewin
 		return err
 	}
 	t.news(c.CharacterID).whole = true
+	t.noteGrowth(c.ID, 0, row.MessageSeq)
 	rows := make([]rewindRow, len(rewinds))
 	for i, r := range rewinds {
 		rows[i] = rewindRow{r, t.userID, c.ID}

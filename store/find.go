@@ -220,24 +220,3 @@ func (t *tx) pathAfter(p *messagePage, conversationID, headID, afterID string, l
 	p.cut, p.items = p.cut || len(p.items) > limit, p.items[:min(len(p.items), limit)]
 	return nil
 }
-
-// Texts walks messages backwards along an index: that of one conversation, where
-// one is asked for, else that of the user.
-func (t *tx) Texts(f chat.TextFilter, cursor string, limit int) ([]*chat.Message, string, error) {
-	s := t.Session
-	where, args, by := "m.user_id = ? AND m.deleted_at IS NULL AND "+inLivingChat, []any{t.userID}, "m.id"
-	if f.ConversationID != "" {
-		s = t.withConversation(f.ConversationID)
-		where, args, by = where+" AND m.conversation_id = ?", append(args, f.ConversationID), "m.seq"
-	}
-	if f.CharacterID != "" {
-		s = s.Unless(t.ownsCharacter(f.CharacterID))
-		where += " AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.character_id = ?)"
-		args = append(args, f.CharacterID)
-	}
-	items, next, err := sqldb.Page(s, (*messageRow).message, by, cursor, limit, "SELECT m.* FROM messages m WHERE "+where, args...)
-	if err != nil {
-		return nil, "", err
-	}
-	return items, next, t.fillSwipes(items)
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -334,9 +335,16 @@ func TestCopiesAreListedBesideTheirOriginals(t *testing.T) {
 		e.finishFork(fork, from, 2)
 		var seqs []int64
 		e.view(func(tx nodest.Tx) error {
-			items, _, err := tx.Chats.Texts(chat.TextFilter{}, "", 50)
-			for _, m := range items {
-				seqs = append(seqs, m.Seq)
+			ranges, err := tx.Chats.TextRanges(chat.TextFilter{})
+			var items []chat.ShownText
+			for _, r := range ranges {
+				if err == nil {
+					err = tx.Chats.RangeTexts(r, func(t *chat.ShownText) { items = append(items, *t) })
+				}
+			}
+			slices.SortFunc(items, func(a, b chat.ShownText) int { return strings.Compare(b.MessageID, a.MessageID) })
+			for _, t := range items {
+				seqs = append(seqs, t.Seq)
 			}
 			return err
 		})

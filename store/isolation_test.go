@@ -38,6 +38,11 @@ type fixture struct {
 // noBranch is a branch without messages.
 const noBranch = 99
 
+// words is the range of the user's message.
+func (x fixture) words() chat.TextRange {
+	return chat.TextRange{ConversationID: x.conversation, Last: chat.WordRange - 1}
+}
+
 func newUser(e *env) string { return storetest.User(e.T, e.db) }
 
 // fill inserts a row in every table for a user.
@@ -74,6 +79,7 @@ func fill(e *env, user string) fixture {
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
 			tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
 			tx.Chats.InsertMessage(m),
+			tx.Chats.PutWords(x.words(), []string{x.revision}, []byte("private")),
 			tx.Chats.OpenLoad(chat.Load{ConversationID: x.conversation, Branch: noBranch}, 0),
 			tx.Chats.InsertSummary(x.keptSummary(m)),
 			tx.InsertGeneration(&chat.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: chat.GenStreaming, LeaseOwner: "p"}),
@@ -470,14 +476,40 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		_, err := tx.Chats.Tree(x.conversation, 5)
 		return wantNotFound(e, err)
 	},
-	"Texts": func(e *env, tx nodest.Tx, x fixture) error {
+	"TextRanges": func(e *env, tx nodest.Tx, x fixture) error {
 		for _, f := range []chat.TextFilter{{ConversationID: x.conversation}, {CharacterID: x.character}} {
-			if _, _, err := tx.Chats.Texts(f, "", 5); wantNotFound(e, err) != nil {
+			if _, err := tx.Chats.TextRanges(f); wantNotFound(e, err) != nil {
 				return err
 			}
 		}
-		items, _, err := tx.Chats.Texts(chat.TextFilter{}, "", 5)
+		ranges, err := tx.Chats.TextRanges(chat.TextFilter{})
+		return wantEmpty(e, len(ranges) == 0, err)
+	},
+	"RangeWords": func(e *env, tx nodest.Tx, x fixture) error {
+		words, err := tx.Chats.RangeWords(x.words())
+		return wantEmpty(e, len(words) == 1 && words[0] == nil, err)
+	},
+	"RangeTexts": func(e *env, tx nodest.Tx, x fixture) error {
+		n := 0
+		err := tx.Chats.RangeTexts(x.words(), func(*chat.ShownText) { n++ })
+		return wantEmpty(e, n == 0, err)
+	},
+	"MessagesByID": func(e *env, tx nodest.Tx, x fixture) error {
+		items, err := tx.Chats.MessagesByID([]string{x.message})
 		return wantEmpty(e, len(items) == 0, err)
+	},
+	"WordsDue": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Chats.WordsDue(x.conversation)
+		return wantNotFound(e, err)
+	},
+	"RangeRevisions": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Chats.RangeRevisions(x.words(), func(string, string) error { return nil }))
+	},
+	"PutWords": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Chats.PutWords(x.words(), []string{x.revision}, []byte("intruder")))
+	},
+	"DropWords": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Chats.DropWords(x.words()))
 	},
 	"AppChat": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := appKeys(tx).AppChat("app")

@@ -37,6 +37,7 @@ func (t *tx) TouchLoad(l chat.Load) error {
 
 // CloseLoad ends an import.
 func (t *tx) CloseLoad(l chat.Load) error {
+	t.indexWords(l.ConversationID, time.Time{})
 	return t.ExecOne("import", "DELETE FROM loads"+ofLoad+" AND touched_at > 0", t.userID, l.ConversationID, l.Branch)
 }
 

@@ -100,16 +100,12 @@ func eachLongImport(t *testing.T, messages int, test func(e *env, conversation s
 // shown returns how many of the texts of an import a client can find, and in how many branches.
 func (e *env) shown(conversation string) (found, branches int) {
 	e.Helper()
+	for _, text := range e.searchable(chat.TextFilter{}) {
+		if text == "porcelain" {
+			found++
+		}
+	}
 	e.view(func(tx nodest.Tx) error {
-		items, _, err := tx.Chats.Texts(chat.TextFilter{}, "", 5000)
-		if err != nil {
-			return err
-		}
-		for _, m := range items {
-			if m.Text() == "porcelain" {
-				found++
-			}
-		}
 		dumped, err := tx.Chats.Dump(conversation, 0, 5000)
 		if err != nil {
 			return err

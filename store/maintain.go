@@ -115,6 +115,13 @@ func oldTexts(s *session, life time.Duration) (removed int64, err error) {
 				return 0, err
 			}
 		}
+		places, err := s.seqsOf(userID, ids)
+		if err != nil {
+			return 0, err
+		}
+		if err := s.dropWordsAt(userID, places); err != nil {
+			return 0, err
+		}
 		removed += int64(len(ids))
 	}
 	return removed, nil
@@ -161,12 +168,20 @@ func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 	if err := s.forgetMessages(userID, ids); err != nil {
 		return 0, err
 	}
-	_, err := s.Exec("DELETE FROM message_states WHERE (user_id, conversation_id, message_id) IN"+
+	places, err := s.seqsOf(userID, ids)
+	if err != nil {
+		return 0, err
+	}
+	_, err = s.Exec("DELETE FROM message_states WHERE (user_id, conversation_id, message_id) IN"+
 		" (SELECT user_id, conversation_id, id FROM messages WHERE user_id = ? AND id IN (?))", userID, ids)
 	if err != nil {
 		return 0, err
 	}
-	return s.Exec("DELETE FROM messages WHERE user_id = ? AND id IN (?)", userID, ids)
+	n, err := s.Exec("DELETE FROM messages WHERE user_id = ? AND id IN (?)", userID, ids)
+	if err != nil {
+		return 0, err
+	}
+	return n, s.dropWordsAt(userID, places)
 }
 
 // leaves returns old messages with nothing below them, by their users.

@@ -77,6 +77,7 @@ func (t *tx) takeSeqs(conversationID string, n int) (last int64, err error) {
 	if stored := t.locked[conversationID]; stored != nil {
 		stored.seq += int64(n)
 		stored.took = true
+		t.noteGrowth(conversationID, stored.seq-int64(n), stored.seq)
 		return stored.seq, nil
 	}
 	seq, err := sqldb.Get[int64](t, "conversation", "UPDATE conversations SET message_seq = message_seq + ?"+
@@ -84,6 +85,7 @@ func (t *tx) takeSeqs(conversationID string, n int) (last int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	t.noteGrowth(conversationID, *seq-int64(n), *seq)
 	return *seq, nil
 }
 
@@ -365,6 +367,9 @@ func (t *tx) UpdateMessage(m *chat.Message) error {
 	b := &bulk{}
 	t.addSwipes(b, m, stored)
 	if err := t.putSwipes(b); err != nil {
+		return err
+	}
+	if err := t.noteRevisions(m, len(b.revisions)); err != nil {
 		return err
 	}
 	t.logState(m, false)

@@ -43,11 +43,11 @@ var countedTables = map[string]countedTable{
 	"knowledge_bases":    {kind: "knowledgeBases", live: true},
 }
 
-// derivedTables have what jobs make of documents, memories and web pages. It counts to no quota, but a
+// derivedTables have what jobs make of documents, memories, messages and web pages. It counts to no quota, but a
 // full disk has no room for it.
 var derivedTables = map[string]bool{
 	"knowledge_texts": true, "knowledge_chunks": true, "knowledge_segments": true, "knowledge_contexts": true,
-	"knowledge_vectors": true, "memory_vectors": true, "memory_segment_parts": true, "web_pages": true,
+	"knowledge_vectors": true, "memory_vectors": true, "memory_segment_parts": true, "web_pages": true, "message_words": true,
 }
 
 // countedBytes is the kind of all bytes together.

@@ -26,6 +26,7 @@ type tx struct {
 	versions map[string]int64            // of conversations that were stored here
 	texts    []*textRow                  // that were said
 	scopes   map[string]*scopeNews       // of memories, by character
+	unwordy  map[string]time.Time        // conversations with messages to index, and when
 
 	stores   bool             // rows that take room
 	added    map[string]int64 // by kind, see charge
@@ -53,7 +54,7 @@ func (t *tx) turn() nodest.Tx {
 func (t *tx) chats() chat.Tx {
 	return chat.Tx{
 		Tx: t, Jobs: t, Memory: t.memory(), Characters: t.characters(), ConversationTx: t, MessageTx: t, HistoryTx: t,
-		ForkTx: t, SaveTx: t, ArchiveTx: t, SummaryTx: t, RunningTx: t,
+		ForkTx: t, SaveTx: t, ArchiveTx: t, SummaryTx: t, RunningTx: t, WordTx: t,
 	}
 }
 
@@ -138,6 +139,9 @@ func (t *tx) finish() ([]*stream.Event, error) {
 		return nil, err
 	}
 	if err := t.flushMemory(); err != nil {
+		return nil, err
+	}
+	if err := t.flushWords(); err != nil {
 		return nil, err
 	}
 	if len(t.events) == 0 {

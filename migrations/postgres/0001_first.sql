@@ -391,6 +391,20 @@ CREATE TABLE revisions (
 );
 CREATE UNIQUE INDEX revisions_message ON revisions (user_id, message_id, swipe_id, rev);
 
+-- The words of messages, for the search: those of all their texts, by ranges of seq.
+CREATE TABLE message_words (
+  user_id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  first_seq BIGINT NOT NULL,
+  last_seq BIGINT NOT NULL, -- in the range
+  oldest_id TEXT NOT NULL, -- lowest id of the messages
+  newest_id TEXT NOT NULL, -- highest id of the messages
+  words BYTEA NOT NULL, -- compressed
+  PRIMARY KEY (user_id, conversation_id, first_seq),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+ALTER TABLE message_words ALTER COLUMN words SET STORAGE EXTERNAL; -- it is compressed already
+
 -- Which text each message showed at which version of its conversation: a row
 -- holds from its version until the message's next row.
 CREATE TABLE message_states (

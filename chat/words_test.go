@@ -1,0 +1,63 @@
+package chat
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// What a text contains is never ruled out by its stored words.
+func TestStoredWordsHoldEveryPartOfAText(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	pieces := []string{
+		"tea", "Tea ", " house", "Straße", "ＴＥＡ", "coﬀee", "e\u0301", "2026", " ", ", ", "\n", "“", "—", "他喜欢", "喝绿茶", "。", "コーヒー", "김치", "ภาษา",
+		"🦊", "🦊🐻", "👩‍🚀", "é", "ʼn", "№", "\u200b", "\xff", strings.Repeat("QUJD", 60), strings.Repeat("茶", 40),
+	}
+	for range 3000 {
+		var text strings.Builder
+		for range 1 + rng.IntN(30) {
+			text.WriteString(pieces[rng.IntN(len(pieces))])
+		}
+		var words wordSet
+		words.addText("another text")
+		words.addText(text.String())
+		stored := words.stored()
+		form := []rune(strings.ToValidUTF8(string((&folder{}).folded(text.String())), ""))
+		var f folder
+		for range 5 {
+			from := rng.IntN(len(form) + 1)
+			query := wordsOf(string(form[from : from+rng.IntN(len(form)-from+1)]))
+			if !f.holds(text.String(), query) {
+				continue
+			}
+			var buf []byte
+			if may, err := mayHold(stored, partsOf(query), &buf); !may || err != nil {
+				t.Fatalf("%q is in %q, but not in its words (%v)", query, text.String(), err)
+			}
+		}
+	}
+}
+
+func TestStoredWordsRuleOutOtherTexts(t *testing.T) {
+	var words wordSet
+	words.addText("Green tea is served. 他喜欢喝绿茶。 🦊")
+	for query, want := range map[string]bool{
+		"tea": true, "ea": true, "GREEN": true, `"tea is"`: true, "喝绿": true, "茶": true, "🦊": true, "…": true,
+		"coffee": false, "teas": false, "绿喝": false, "咖": false, "🐻": false, "tea milk": false,
+	} {
+		var buf []byte
+		if may, _ := mayHold(words.stored(), partsOf(wordsOf(query)), &buf); may != want {
+			t.Errorf("%q: %v", query, may)
+		}
+	}
+}
+
+// A range with too many words is read by every search.
+func TestTooManyWordsRuleOutNothing(t *testing.T) {
+	words := wordSet{words: map[string]struct{}{}, size: mostWords + 1}
+	words.addText("tea")
+	var buf []byte
+	if may, err := mayHold(words.stored(), partsOf(wordsOf("coffee")), &buf); !may || err != nil {
+		t.Error(may, err)
+	}
+}
