@@ -115,11 +115,12 @@ CREATE TABLE streams (
 );
 
 -- A row has the events of one transaction, or up to 100 of them: seq is that of the first.
+-- Its entries are deflated; texts of messages are references to revisions.
 CREATE TABLE events (
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   seq BIGINT NOT NULL,
   at BIGINT NOT NULL,
-  entries TEXT NOT NULL,
+  entries BLOB NOT NULL,
   PRIMARY KEY (user_id, seq)
 ) WITHOUT ROWID;
 
