@@ -608,7 +608,7 @@ CREATE TABLE memory_vectors (
   character_id TEXT NOT NULL,
   hash TEXT NOT NULL,
   model TEXT NOT NULL,
-  vector BYTEA NOT NULL, -- a signed byte for each number (index.Packed)
+  vector BYTEA NOT NULL, -- four bits for each number (index.Packed.Half)
   PRIMARY KEY (user_id, character_id, hash, model),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
