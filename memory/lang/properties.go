@@ -65,6 +65,9 @@ func PropertiesTold(text, name string, said, self bool) Properties {
 	if said && !self && !impersonal.MatchString(text) || len(text) > longestProperty {
 		return 0
 	}
+	if said && !mayTell(text) && !mayIntroduce.MatchString(text) {
+		return 0
+	}
 	all := Statements(text)
 	if said {
 		if !earnest(Line{Role: RoleUser, Text: Narration.ReplaceAllString(text, " ")}) {
@@ -103,6 +106,23 @@ func toldIn(text string) (told Properties) {
 		}
 	}
 	return told
+}
+
+// tellingWords are in every English text that states a property, but for one of a trade.
+var tellingWords = strings.Fields("name call live living reside moved relocated based settled address home" +
+	" 0 1 2 3 4 5 6 7 8 9 twenty thirty forty fifty sixty work job position quit resigned retired")
+
+// ofTrade is how a trade is stated.
+var ofTrade = regexp.MustCompile(`(?:i'm|i am|user is|became) (?:(?:now|actually|just|currently) )*an? `)
+
+// mayTell reports, fast, whether a text may state a property. The words of dense scripts are not
+// looked at.
+func mayTell(text string) bool {
+	if HasCJK(text) {
+		return true
+	}
+	folded := Contracted(strings.ToLower(text))
+	return slices.ContainsFunc(tellingWords, func(w string) bool { return strings.Contains(folded, w) }) || ofTrade.MatchString(folded)
 }
 
 // ofOthers are Chinese clauses about somebody close to the user.
