@@ -57,6 +57,9 @@ func (svc *Service) CreateConversation(ctx context.Context, c *op.Call, in Conve
 func InsertConversation(tx Tx, c *op.Call, conv *Conversation, messages ...*Message) error {
 	if len(messages) > 0 {
 		last := messages[len(messages)-1]
+		if s := last.Chosen(); s != nil {
+			s.RevisionID = cmp.Or(s.RevisionID, op.NewID())
+		}
 		conv.HeadID, conv.LastMessage = last.ID, last.Preview()
 	}
 	if err := tx.InsertConversation(conv); err != nil {

@@ -67,7 +67,7 @@ func (svc *Service) fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error)
 		return nil, err
 	}
 	fork.HeadID, fork.LastMessage = tx.CopyOf(fork.ID, m.ID, m.Seq), m.Preview()
-	fork.LastMessage.ID = fork.HeadID
+	fork.LastMessage.ID, fork.LastMessage.RevisionID = fork.HeadID, tx.CopyOf(fork.ID, fork.LastMessage.RevisionID, m.Seq)
 	kept = kept.forFork(tx, fork.ID, m)
 	if kept != nil && kept.DeletedAt == nil {
 		fork.SummaryID = kept.ID

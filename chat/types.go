@@ -58,10 +58,11 @@ type Conversation struct {
 
 // Preview is the beginning of a message, for lists.
 type Preview struct {
-	ID        string    `json:"id"`
-	Role      string    `json:"role"`
-	Text      string    `json:"text"` // at most 200 code points
-	CreatedAt time.Time `json:"createdAt"`
+	ID         string    `json:"id"`
+	Role       string    `json:"role"`
+	Text       string    `json:"text"`                 // at most 200 code points
+	RevisionID string    `json:"revisionId,omitempty"` // of which it is the beginning; "" = not known
+	CreatedAt  time.Time `json:"createdAt"`
 }
 
 // ConversationFilter narrows a list. The zero value lists all.
@@ -122,7 +123,10 @@ func (m *Message) Preview() *Preview {
 	if m == nil {
 		return nil
 	}
-	text := m.Text()
+	text, revision := "", ""
+	if s := m.Chosen(); s != nil {
+		text, revision = s.Text, s.RevisionID
+	}
 	for i, n := 0, 0; i < len(text); n++ {
 		if n == previewSize {
 			text = text[:i]
@@ -131,7 +135,7 @@ func (m *Message) Preview() *Preview {
 		_, size := utf8.DecodeRuneInString(text[i:])
 		i += size
 	}
-	return &Preview{ID: m.ID, Role: m.Role, Text: text, CreatedAt: m.CreatedAt}
+	return &Preview{ID: m.ID, Role: m.Role, Text: text, RevisionID: revision, CreatedAt: m.CreatedAt}
 }
 
 // Swipe is one text of a message: its newest revision.
@@ -210,6 +214,7 @@ type Generation struct {
 	Blocks         []Block               `json:"blocks,omitempty"`
 	Uses           []memory.Use          `json:"-"` // memories in its prompt; not stored with it
 	Citations      *Citations            `json:"-"` // of Text; not stored with it
+	InMessage      bool                  `json:"-"` // Base and Text are a revision of the message, so an end is stored without them
 	Tools          *ToolTrace            `json:"tools,omitempty"`
 	Base           string                `json:"base,omitempty"` // continue: the text that stood before; Text follows it
 	Usage          *llm.Usage            `json:"usage,omitempty"`

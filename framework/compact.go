@@ -9,15 +9,17 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 
 	"nodest/llm"
 )
 
 // Stored is a Prompt as it is kept: JSON, deflated. Texts of the chat that were sent word
-// for word are there by id only, and their entries by tokens only. Parts are runs of
-// messages that the next prompts of the conversation have too, byte for byte, so that each
-// needs to be kept once.
+// for word are there by id only, also within other texts, and their entries by tokens only.
+// Parts are runs of messages that the next prompts of the conversation have too, byte for
+// byte, and the rest of a text that a message of the chat is within: each needs to be kept
+// once.
 type Stored struct {
 	Body  []byte
 	Parts [][]byte // in the order in which Body refers to them
@@ -33,16 +35,27 @@ type stored struct {
 // storedMessage is a message with its text, or with the id of its text. Without a role it
 // stands for the messages of the next part.
 type storedMessage struct {
-	Role    llm.Role `json:"r,omitempty"`
-	Name    string   `json:"n,omitempty"`
-	Text    string   `json:"t,omitempty"`
-	ID      string   `json:"i,omitempty"`
-	Said    *int     `json:"s,omitempty"` // tokens of its only entry, which says nothing but that it was said
-	Entries []Entry  `json:"e,omitempty"` // without the index of the message
-	Hash    []byte   `json:"h,omitempty"` // of the message, 8 bytes
+	Role    llm.Role    `json:"r,omitempty"`
+	Name    string      `json:"n,omitempty"`
+	Text    string      `json:"t,omitempty"` // without what is cut out
+	Cuts    []storedCut `json:"c,omitempty"`
+	Apart   bool        `json:"p,omitempty"` // Text is the next part
+	ID      string      `json:"i,omitempty"`
+	Said    *int        `json:"s,omitempty"` // tokens of its only entry, which says nothing but that it was said
+	Entries []Entry     `json:"e,omitempty"` // without the index of the message
+	Hash    []byte      `json:"h,omitempty"` // of the message, 8 bytes
 }
 
-const storedVersion = 1
+// storedCut is a text of the chat that was cut out of the text of a message.
+type storedCut struct {
+	At    int `json:"a,omitempty"` // bytes of what is left before it
+	Entry int `json:"e,omitempty"` // index of its entry within the message
+}
+
+// minCut is how long a text is that is worth a cut, in bytes.
+const minCut = 32
+
+const storedVersion = 2
 
 // Compact returns the stored form of p. It has only the ids of messages of the chat
 // whose texts were sent word for word.
@@ -53,15 +66,21 @@ func (p *Prompt) Compact() Stored {
 	var out Stored
 	for from := 0; from < len(messages); {
 		to, shared := endOfRun(messages, from)
-		if part := encodeStored(messages[from:to]); shared && len(part) >= minPart {
+		if part := deflate(&partWriters, messages[from:to]); shared && len(part) >= minPart {
 			out.Parts = append(out.Parts, part)
 			s.Messages = append(s.Messages, storedMessage{})
 		} else {
-			s.Messages = append(s.Messages, messages[from:to]...)
+			for _, m := range messages[from:to] {
+				if len(m.Text) >= minPart && m.isSaid() {
+					out.Parts = append(out.Parts, deflate(&partWriters, m.Text))
+					m.Text, m.Apart = "", true
+				}
+				s.Messages = append(s.Messages, m)
+			}
 		}
 		from = to
 	}
-	out.Body = encodeStored(&s)
+	out.Body = deflate(&bodyWriters, &s)
 	return out
 }
 
@@ -75,7 +94,7 @@ func (p *Prompt) storedMessages() []storedMessage {
 		out := &list[i]
 		*out = storedMessage{Role: m.Role, Name: m.Name, ID: p.ids[i], Hash: binary.LittleEndian.AppendUint64(nil, hashOf(m))}
 		if out.ID == "" {
-			out.Text = m.Text
+			out.Text, out.Cuts = p.cutOut(m.Text, entries[:own])
 		}
 		if own == 1 && entries[0] == saidEntry(i, m, out.ID, entries[0].Tokens) {
 			out.Said = &entries[0].Tokens
@@ -88,6 +107,21 @@ func (p *Prompt) storedMessages() []storedMessage {
 		entries = entries[own:]
 	}
 	return list
+}
+
+// cutOut cuts the texts of the chat that entries name out of the text of their message.
+func (p *Prompt) cutOut(text string, entries []Entry) (left string, cuts []storedCut) {
+	for i := range entries {
+		said := p.said[entries[i].ID]
+		if len(said) < minCut {
+			continue
+		}
+		if before, after, ok := strings.Cut(text, said); ok {
+			left += before
+			cuts, text = append(cuts, storedCut{At: len(left), Entry: i}), after
+		}
+	}
+	return left + text, cuts
 }
 
 // How messages are cut into parts.
@@ -115,9 +149,16 @@ func endOfRun(messages []storedMessage, from int) (to int, shared bool) {
 // isOfTurn reports whether only this prompt is likely to have it: the user's new message, or
 // one of the chat that was merged with what stands beside it now.
 func (m *storedMessage) isOfTurn() bool {
-	return slices.ContainsFunc(m.Entries, func(e Entry) bool {
-		return e.Source == SourceUser || e.Source == SourceHistory && m.ID == ""
-	})
+	return m.isSaid() || slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Source == SourceUser })
+}
+
+// isSaid reports whether it is one of the chat that was merged with what stands beside it,
+// and not the new one.
+func (m *storedMessage) isSaid() bool {
+	has := func(s Source) bool {
+		return slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Source == s })
+	}
+	return m.ID == "" && has(SourceHistory) && !has(SourceUser)
 }
 
 // saidEntry is the entry of a message of the chat that says nothing else.
@@ -125,18 +166,27 @@ func saidEntry(index int, m llm.Message, id string, tokens int) Entry {
 	return Entry{Source: SourceHistory, ID: id, Name: m.Name, Why: whyChat, Role: m.Role, Tokens: tokens, Message: index}
 }
 
-// A compressor has tables of several 100 KB, which are used again.
-var compressors = sync.Pool{New: func() any {
-	w, _ := flate.NewWriter(nil, flate.BestSpeed) // fails for an unknown level only
-	return w
-}}
+// Compressors have tables of several 100 KB, which are used again. Parts are compressed by
+// themselves. Bodies have much in common: what bodyWords says takes no room in them.
+var (
+	partWriters = sync.Pool{New: func() any {
+		w, _ := flate.NewWriter(nil, flate.BestSpeed) // fails for an unknown level only
+		return w
+	}}
+	bodyWriters = sync.Pool{New: func() any {
+		w, _ := flate.NewWriterDict(nil, 6, []byte(bodyWords))
+		return w
+	}}
+)
 
-func encodeStored(v any) []byte {
+func deflate(writers *sync.Pool, v any) []byte {
 	var b bytes.Buffer
-	w := compressors.Get().(*flate.Writer)
-	defer compressors.Put(w)
+	w := writers.Get().(*flate.Writer)
+	defer writers.Put(w)
 	w.Reset(&b)
-	err := json.NewEncoder(w).Encode(v)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
 	if err == nil {
 		err = w.Close()
 	}
@@ -153,37 +203,56 @@ const maxStored = 128 << 20
 func (data Stored) decode() (*stored, error) {
 	var s stored
 	left := int64(maxStored)
-	if err := decodeStored(data.Body, &s, &left); err != nil {
+	if err := inflate(data.Body, bodyWords, &s, &left); err != nil {
 		return nil, err
 	}
 	if s.Version != storedVersion {
 		return nil, fmt.Errorf("read a stored prompt: unknown version %d", s.Version)
 	}
 	messages, parts := []storedMessage{}, data.Parts
-	for _, m := range s.Messages {
-		run := []storedMessage{m}
-		if m.Role == "" {
-			if len(parts) == 0 {
-				return nil, errors.New("read a stored prompt: a part is missing")
-			}
-			run = nil
-			if err := decodeStored(parts[0], &run, &left); err != nil {
-				return nil, err
-			}
-			parts = parts[1:]
+	for i := range s.Messages {
+		m := &s.Messages[i]
+		if m.Role != "" && !m.Apart {
+			messages = append(messages, *m)
+			continue
+		}
+		if len(parts) == 0 {
+			return nil, errors.New("read a stored prompt: a part is missing")
+		}
+		var run []storedMessage
+		var into any = &run
+		if m.Apart {
+			m.Apart, into = false, &m.Text
+		}
+		if err := inflate(parts[0], "", into, &left); err != nil {
+			return nil, err
+		}
+		if parts = parts[1:]; m.Role != "" {
+			run = []storedMessage{*m}
 		}
 		messages = append(messages, run...)
 	}
-	if slices.ContainsFunc(messages, func(m storedMessage) bool { return len(m.Hash) != 8 }) {
+	if slices.ContainsFunc(messages, func(m storedMessage) bool { return !m.isConsistent() }) {
 		return nil, errors.New("read a stored prompt: inconsistent parts")
 	}
 	s.Messages = messages
 	return &s, nil
 }
 
-// decodeStored reads what encodeStored made into v, and takes what it read off left.
-func decodeStored(data []byte, v any, left *int64) error {
-	r := &io.LimitedReader{R: flate.NewReader(bytes.NewReader(data)), N: *left}
+func (m *storedMessage) isConsistent() bool {
+	at, entry := 0, -1
+	for _, c := range m.Cuts {
+		if c.At < at || c.At > len(m.Text) || c.Entry <= entry || c.Entry >= len(m.Entries) {
+			return false
+		}
+		at, entry = c.At, c.Entry
+	}
+	return len(m.Hash) == 8 && !m.Apart && (m.ID == "" || len(m.Cuts) == 0)
+}
+
+// inflate reads what deflate made with these words into v, and takes what it read off left.
+func inflate(data []byte, words string, v any, left *int64) error {
+	r := &io.LimitedReader{R: flate.NewReaderDict(bytes.NewReader(data), []byte(words)), N: *left}
 	if err := json.NewDecoder(r).Decode(v); err != nil {
 		return fmt.Errorf("read a stored prompt: %w", err)
 	}
@@ -224,6 +293,9 @@ func Expand(data Stored, texts func(ids []string) ([]string, error)) (*Prompt, e
 		if m.ID != "" {
 			ids = append(ids, m.ID)
 		}
+		for _, c := range m.Cuts {
+			ids = append(ids, m.Entries[c.Entry].ID)
+		}
 	}
 	if len(ids) > 0 {
 		if said, err = texts(ids); err != nil {
@@ -233,17 +305,18 @@ func Expand(data Stored, texts func(ids []string) ([]string, error)) (*Prompt, e
 			return nil, fmt.Errorf("read the texts of a stored prompt: got %d of %d", len(said), len(ids))
 		}
 	}
-	p := s.expand(said)
-	if err := p.verify(s.hashes()); err != nil {
+	p, gone := s.expand(said)
+	if err := p.verify(s.hashes(), gone); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
 // verify compares the messages with the hashes of what was sent, and takes those
-// over: they hold also for what can no longer be read.
-func (p *Prompt) verify(hashes []uint64) error {
-	gone := 0
+// over: they hold also for what can no longer be read. gone says how many texts of each
+// message there are no more.
+func (p *Prompt) verify(hashes []uint64, gone []int) error {
+	total := 0
 	for i, m := range p.Messages {
 		before := uint64(0)
 		if i > 0 {
@@ -251,27 +324,44 @@ func (p *Prompt) verify(hashes []uint64) error {
 		}
 		switch {
 		case chain(before, hashOf(m)) == hashes[i]:
-		case m.Text == "" && p.ids[i] != "":
-			gone++
+		case gone[i] > 0:
+			total += gone[i]
 		default:
 			return fmt.Errorf("message %d of a stored prompt differs from what was sent", i)
 		}
 	}
 	p.Hashes = hashes
-	if gone > 0 {
-		p.Warnings = append(p.Warnings, Warning{Code: "text_gone", Detail: fmt.Sprintf("%d texts of this prompt are no longer stored", gone)})
+	if total > 0 {
+		p.Warnings = append(p.Warnings, Warning{Code: "text_gone", Detail: fmt.Sprintf("%d texts of this prompt are no longer stored", total)})
 	}
 	return nil
 }
 
-// expand completes messages and entries; said has the texts that are there by id.
-func (s *stored) expand(said []string) *Prompt {
-	p := &s.Prompt
+// expand completes messages and entries; said has the texts that are there by id. gone is
+// how many of them each message has of which nothing is left.
+func (s *stored) expand(said []string) (p *Prompt, gone []int) {
+	p, gone = &s.Prompt, make([]int, len(s.Messages))
 	p.Entries = nil
+	next := func(message int) (text string) {
+		if text, said = said[0], said[1:]; text == "" {
+			gone[message]++
+		}
+		return text
+	}
 	for i, in := range s.Messages {
 		m := llm.Message{Role: in.Role, Name: in.Name, Text: in.Text}
 		if in.ID != "" {
-			m.Text, said = said[0], said[1:]
+			m.Text = next(i)
+		}
+		if len(in.Cuts) > 0 {
+			m.Text = ""
+			at := 0
+			for _, c := range in.Cuts {
+				text := next(i)
+				p.contains(in.Entries[c.Entry].ID, text)
+				m.Text, at = m.Text+in.Text[at:c.At]+text, c.At
+			}
+			m.Text += in.Text[at:]
 		}
 		if in.Said != nil {
 			p.Entries = append(p.Entries, saidEntry(i, m, in.ID, *in.Said))
@@ -282,5 +372,5 @@ func (s *stored) expand(said []string) *Prompt {
 		}
 		p.addMessage(m, in.ID)
 	}
-	return p
+	return p, gone
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nodest/card"
+	"nodest/llm"
 )
 
 // lookup returns the texts of an input by id.
@@ -163,11 +164,12 @@ func FuzzExpand(f *testing.F) {
 	f.Add(whole.Body, whole.Parts[0])
 	hash := make([]byte, 8)
 	for _, s := range []stored{
-		{Version: 1, Messages: []storedMessage{{Role: "x", ID: "a", Hash: hash}, {Role: "x", ID: "b", Said: new(int), Hash: hash}, {}}},
-		{Version: 1, Messages: []storedMessage{{Role: "x", Text: "a", ID: "a", Hash: hash, Entries: []Entry{{Message: 9}, {Message: -1}}}}},
-		{Version: 2}, {Version: 1, Messages: []storedMessage{{}, {}}},
+		{Version: 2, Messages: []storedMessage{{Role: "x", ID: "a", Hash: hash}, {Role: "x", ID: "b", Said: new(int), Hash: hash}, {}}},
+		{Version: 2, Messages: []storedMessage{{Role: "x", Text: "a", ID: "a", Hash: hash, Entries: []Entry{{Message: 9}, {Message: -1}}}}},
+		{Version: 1}, {Version: 2, Messages: []storedMessage{{}, {}}},
+		{Version: 2, Messages: []storedMessage{{Role: "x", Text: "ab", Cuts: []storedCut{{At: 1}, {At: 2, Entry: 1}}, Entries: []Entry{{ID: "a"}, {ID: "b"}}, Hash: hash}, {Role: "x", Apart: true, Hash: hash}}},
 	} {
-		f.Add(encodeStored(&s), encodeStored([]storedMessage{{Role: "x", Hash: hash}}))
+		f.Add(deflate(&bodyWriters, &s), deflate(&partWriters, []storedMessage{{Role: "x", Hash: hash}}))
 	}
 	f.Fuzz(func(t *testing.T, body, part []byte) {
 		data := Stored{body, [][]byte{part}}
@@ -214,5 +216,67 @@ func TestDiffNamesWhatDiffers(t *testing.T) {
 	}
 	if d.Prefix == 0 || d.Prefix >= len(a.Messages) {
 		t.Errorf("prefix of %d messages", d.Prefix)
+	}
+}
+
+// What was said in the chat is not in a stored prompt, wherever the prompt has it: in the
+// new message, in a message that a text of a depth was merged with, and in a memory.
+func TestStoredPromptHasNoTextOfTheChat(t *testing.T) {
+	in := sample()
+	in.History, in.User = chatOf(3), Message{ID: "new", Role: "user", Text: noise(900)}
+	said := map[string]string{"new": in.User.Text, "old": noise(2000)[1000:]}
+	for i := range in.History {
+		in.History[i].Text = noise(3000 + 100*i)[2500:]
+		said[in.History[i].ID] = in.History[i].Text
+	}
+	in.Findings.Memories = []Memory{{ID: "old", Text: "Sam: " + said["old"] + " (2026-01-02)", Said: said["old"]}}
+	in.Options.StrictTurns = true
+	p := build(t, in)
+	body := p.Compact()
+	s, err := body.decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, _ := json.Marshal(s)
+	for id, text := range said {
+		if strings.Contains(string(kept), text[:100]) {
+			t.Errorf("the text of %s is in the stored prompt", id)
+		}
+	}
+	texts := func(ids []string) ([]string, error) {
+		out := make([]string, len(ids))
+		for i, id := range ids {
+			out[i] = said[id]
+		}
+		return out, nil
+	}
+	got, err := Expand(body, texts)
+	if err != nil || !reflect.DeepEqual(got.Messages, p.Messages) || !reflect.DeepEqual(got.Compact(), body) {
+		t.Fatalf("it is read as another: %v", err)
+	}
+	delete(said, "old")
+	if got, err = Expand(body, texts); err != nil || len(got.Warnings) != len(p.Warnings)+1 {
+		t.Errorf("without a text that was purged: %v, %v", got.Warnings, err)
+	}
+	said["old"] = "changed"
+	if _, err = Expand(body, texts); err == nil {
+		t.Error("a memory that is not what was sent was accepted")
+	}
+}
+
+// The rest of a text that a message of the chat is within is stored once, whatever the
+// message.
+func TestStoredPromptsShareTheRestOfATurn(t *testing.T) {
+	rest := noise(600)
+	of := func(text string) Stored {
+		p := &Prompt{Base: -1}
+		p.contains("r", text)
+		p.Entries = []Entry{{Source: SourceHistory, ID: "r"}, {Source: SourceBook, ID: "b", At: len(text) + 2}}
+		p.addMessage(llm.Message{Role: llm.User, Text: text + "\n\n" + rest}, "")
+		return p.Compact()
+	}
+	a, b := of(noise(900)[100:]), of(noise(900)[200:])
+	if len(a.Parts) != 1 || !reflect.DeepEqual(a.Parts, b.Parts) || len(a.Body) > 200 {
+		t.Errorf("%d and %d parts, and %d bytes besides", len(a.Parts), len(b.Parts), len(a.Body))
 	}
 }

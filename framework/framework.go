@@ -109,6 +109,7 @@ const (
 type Memory struct {
 	ID   string
 	Text string
+	Said string // the text of the chat with this id that Text may contain; "" = none
 }
 
 // Profile is what the character always remembers of the user. It comes directly
@@ -229,7 +230,8 @@ type Prompt struct {
 	Prefix Prefix   `json:"prefix"` // what a provider may have cached
 	Hashes []uint64 `json:"-"`      // one per message, of all messages up to it
 
-	ids []string // per message: the id of the chat message that it repeats word for word, else ""
+	ids  []string          // per message: the id of the chat message that it repeats word for word, else ""
+	said map[string]string // texts of the chat that other messages may contain, by id
 }
 
 // Source says which kind of document or finding an entry came from.

@@ -67,7 +67,11 @@ func (b *builder) addChat(p *Prompt) {
 		p.Base = len(p.Messages)
 		text := b.answered.text
 		if b.answered.text = b.findings.message(text); b.answered.text != text {
+			p.contains(b.answered.id, text)
 			b.answered.id = ""
+			for _, m := range b.in.Findings.Memories {
+				p.contains(m.ID, m.Said)
+			}
 		}
 		p.add(b.answered)
 	}
@@ -104,6 +108,17 @@ func (p *Prompt) addMessage(m llm.Message, id string) {
 	p.Messages = append(p.Messages, m)
 	p.Hashes = append(p.Hashes, chain(before, hashOf(m)))
 	p.ids = append(p.ids, id)
+}
+
+// contains notes a text of the chat that messages may contain.
+func (p *Prompt) contains(id, text string) {
+	if id == "" || text == "" {
+		return
+	}
+	if p.said == nil {
+		p.said = map[string]string{}
+	}
+	p.said[id] = text
 }
 
 // hashOf is the hash of a message by itself.

@@ -28,6 +28,11 @@ func (p *Prompt) strictTurns(language Language, counter counter) {
 			first[place.Message] = i
 		}
 	}
+	for i, place := range places {
+		if said[i].Text != strict[place.Message].Text {
+			p.contains(ids[i], said[i].Text)
+		}
+	}
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		place := places[e.Message]

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -382,20 +383,27 @@ func (c *counter) newTexts(units []*Unit) (texts []Evidence) {
 // shown is false for texts of other conversations than c.only.
 func (c *counter) shown(e Evidence) bool { return c.seen[e.RevisionID] }
 
+// signalStep says to which fraction of one the signals of uses are rounded, because they are
+// stored as text.
+const signalStep = 1e5
+
 // UsesOf are the stored form of hits. The signals of a use add up to its score.
 func UsesOf(hits []Hit) []Use {
 	uses := make([]Use, len(hits))
 	for i := range hits {
 		h := &hits[i]
 		u := Use{ID: h.ID, Layer: h.Layer, Rank: i + 1, Score: h.Score, Signals: map[string]float64{}}
+		put := func(name string, x float64) {
+			u.Signals[name] = math.Round(x*signalStep) / signalStep
+		}
 		for name, x := range h.Signals {
-			u.Signals[name] = x
+			put(name, x)
 		}
 		if h.Parts.Recency != 0 {
-			u.Signals["recency"] = h.Parts.Recency
+			put("recency", h.Parts.Recency)
 		}
 		if h.Parts.Importance != 0 {
-			u.Signals["importance"] = h.Parts.Importance
+			put("importance", h.Parts.Importance)
 		}
 		uses[i] = u
 	}

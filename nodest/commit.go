@@ -147,7 +147,7 @@ func endGeneration(tx Tx, conversationID, id, by string, decide func(*chat.Gener
 		return endedGeneration{}, err
 	}
 	at := tx.Now()
-	g.Status, g.Finish, g.Error, g.EndedAt, g.LeaseUntil = how.status, string(how.finish), how.err, &at, at
+	g.Status, g.Finish, g.Error, g.EndedAt, g.LeaseOwner, g.LeaseUntil = how.status, string(how.finish), how.err, &at, "", at
 	m, events, err := applyEnd(tx, chat, g, how, by)
 	if err != nil {
 		return endedGeneration{}, err
@@ -199,6 +199,7 @@ func applyEnd(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by st
 	if err := storeMessage(tx, conv, m, g, how, beside); err != nil {
 		return nil, nil, err
 	}
+	g.InMessage = g.HasText()
 	if m.DeletedAt != nil && beside {
 		gone := chat.DeletedEvent(tx.UserID(), by, []*chat.Message{m}, chat.ScopeOne)
 		gone.GenerationID = g.ID

@@ -52,7 +52,11 @@ func recall(ctx context.Context, m *memory.Service, q *Question) (f Findings, er
 		})
 	}
 	for i := range hits {
-		f.Memories = append(f.Memories, framework.Memory{ID: hits[i].ID, Text: memory.LineOf(&hits[i], scene.Names)})
+		m := framework.Memory{ID: hits[i].ID, Text: memory.LineOf(&hits[i], scene.Names)}
+		if hits[i].Layer == memory.Exchange {
+			m.Said = hits[i].Text
+		}
+		f.Memories = append(f.Memories, m)
 	}
 	f.Uses = append(memory.UsesOf(hits), memory.ProfileUses(f.Profile)...)
 	return f, nil

@@ -10,13 +10,20 @@ import (
 )
 
 type generationRow struct {
-	chat.Generation `db:"By=device -Uses -Citations"`
+	chat.Generation `db:"By=device -Uses -Citations -InMessage"`
 	IsOpen          bool
 }
 
 func (r *generationRow) generation() *chat.Generation { return &r.Generation }
 
-func newGenerationRow(g *chat.Generation) *generationRow { return &generationRow{*g, !g.Ended()} }
+// newGenerationRow leaves out a text that is in a message.
+func newGenerationRow(g *chat.Generation) *generationRow {
+	r := &generationRow{*g, !g.Ended()}
+	if g.Ended() && g.InMessage {
+		r.Base, r.Text, r.Reasoning, r.Blocks = "", "", "", nil
+	}
+	return r
+}
 
 // InsertGeneration stores a new generation in a conversation of the user.
 func (t *tx) InsertGeneration(g *chat.Generation) error {
@@ -25,9 +32,19 @@ func (t *tx) InsertGeneration(g *chat.Generation) error {
 	return t.withConversation(g.ConversationID).Insert("generations", newGenerationRow(g))
 }
 
-// Generation returns one, also of a conversation that was deleted.
+// Generation returns one, also of a conversation that was deleted. If it has ended, Text is the
+// whole text that it left in its message, and Reasoning and Blocks are those of that.
 func (t *tx) Generation(id string) (*chat.Generation, error) {
-	return sqldb.Find(t, "generation", (*generationRow).generation, selectGenerations+"WHERE user_id = ? AND id = ?", t.userID, id)
+	g, err := sqldb.Find(t, "generation", (*generationRow).generation, selectGenerations+"WHERE user_id = ? AND id = ?", t.userID, id)
+	if err != nil || !g.Ended() || g.Text != "" || g.SwipeID == "" {
+		return g, err
+	}
+	written, err := sqldb.One[chat.Swipe](t, "SELECT text, reasoning, blocks FROM revisions WHERE user_id = ? AND message_id = ? AND swipe_id = ?"+
+		" AND generation_id = ? ORDER BY rev LIMIT 1", t.userID, g.MessageID, g.SwipeID, g.ID)
+	if err == nil && written != nil {
+		g.Text, g.Reasoning, g.Blocks = written.Text, written.Reasoning, written.Blocks
+	}
+	return g, err
 }
 
 const selectGenerations = "SELECT * FROM generations "

@@ -12,6 +12,7 @@ import (
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/op"
+	"nodest/store"
 )
 
 func generation(conversation, owner string, until time.Time) *chat.Generation {
@@ -189,5 +190,37 @@ func TestAPartStaysAsLongAsAPromptHasIt(t *testing.T) {
 		e.maintain()
 		e.equal("prompts", e.userRows("prompts"), 0)
 		e.equal("parts", e.userRows("prompt_parts"), 0)
+	})
+}
+
+// The text of a reply is stored once, in its message, and read from there.
+func TestAnEndedGenerationHasNoTextOfItsOwn(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		conversation := e.conversation()
+		g := &chat.Generation{ID: id(), ConversationID: conversation, Kind: chat.KindContinue, Status: chat.GenStreaming, Base: "Once ", Text: "upon a time"}
+		m := &chat.Message{ID: id(), ConversationID: conversation, Role: "assistant", Swipes: []chat.Swipe{{Text: "Once upon a time", GenerationID: g.ID}}}
+		e.update(func(tx nodest.Tx) error {
+			if err := tx.Chats.InsertMessage(m); err != nil {
+				return err
+			}
+			g.MessageID, g.SwipeID = m.ID, m.Swipes[0].ID
+			if err := tx.InsertGeneration(g); err != nil {
+				return err
+			}
+			g.Status, g.InMessage = chat.GenDone, true
+			return tx.UpdateGeneration(g)
+		})
+		stored, err := store.Query[string](e.db, "SELECT base || text || reasoning FROM generations WHERE user_id = ?", e.user)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("stored texts", stored, []string{""})
+		e.view(func(tx nodest.Tx) error {
+			got, err := tx.Generation(g.ID)
+			if err == nil {
+				e.equal("text", got.Base+got.Text, "Once upon a time")
+			}
+			return err
+		})
 	})
 }

@@ -174,7 +174,7 @@ func checkStored(t *testing.T, db *store.DB, user, conversation string, acknowle
 		}
 		// In the same snapshot, because PostgreSQL may still be committing what a killed
 		// process had sent.
-		counts, err := store.QueryIn[int64](tx, "SELECT seq FROM streams WHERE user_id = ? UNION ALL SELECT SUM(LENGTH(entries) - LENGTH(REPLACE(entries, CAST(? AS TEXT), ''))) FROM events WHERE user_id = ?", user, "\n", user)
+		counts, err := store.QueryIn[int64](tx, "SELECT seq FROM streams WHERE user_id = ? UNION ALL SELECT COUNT(*) FROM events WHERE user_id = ?", user, user) // a row for each transaction, with one event
 		if err != nil {
 			return err
 		}

@@ -3,10 +3,12 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"nodest/chat"
 	"nodest/cite"
 	"nodest/nodest"
 	"nodest/store/sqldb"
@@ -18,7 +20,7 @@ type logRow struct {
 	UserID  string
 	Seq     int64 // of the first
 	At      time.Time
-	Entries string
+	Entries []byte // deflated
 }
 
 // rowEvents is how many events a row has at most. An event with much data of its own is the
@@ -43,7 +45,7 @@ func logRows(events []*stream.Event) []*logRow {
 		}
 		if i == len(events)-1 || len(short) == rowEvents || size > rowBytes {
 			first := events[i+1-len(short)]
-			rows = append(rows, &logRow{first.UserID, first.Seq, first.At, stream.Pack(short)})
+			rows = append(rows, &logRow{first.UserID, first.Seq, first.At, deflateLog(stream.Pack(short))})
 			short, size = short[:0], 0
 		}
 	}
@@ -83,8 +85,8 @@ func (t *tx) referencesData(ids []string) (map[string]any, error) {
 	return data, knowledgeTx{t}.markGone(cited)
 }
 
-// Events returns the user's events after a position, in order. References that have been removed
-// for good are a stream.Skip.
+// Events returns the user's events after a position, in order. Those of which a text or the
+// references have been removed for good are a stream.Skip.
 func (db *DB) Events(ctx context.Context, userID string, after int64, limit int) ([]*stream.Event, error) {
 	return reading(ctx, db, func(s *session) ([]*stream.Event, error) {
 		rows, err := sqldb.Part(s, func(r *logRow) logRow { return *r }, "SELECT * FROM events WHERE user_id = ? AND seq >="+
@@ -93,8 +95,17 @@ func (db *DB) Events(ctx context.Context, userID string, after int64, limit int)
 			return nil, err
 		}
 		var events []*stream.Event
+		size := 0
 		for _, r := range rows {
-			for _, e := range stream.Unpack(userID, r.Seq, r.At, r.Entries) {
+			if size > sqldb.PageBytes && len(events) > 0 {
+				break // deflated, they were less
+			}
+			entries, err := inflateLog(r.Entries)
+			if err != nil {
+				return nil, err
+			}
+			size += len(entries)
+			for _, e := range stream.Unpack(userID, r.Seq, r.At, entries) {
 				if e.Seq > after && len(events) < limit {
 					events = append(events, e)
 				}
@@ -121,25 +132,63 @@ func (t *tx) show(events []*stream.Event) ([]*stream.Event, error) {
 		}
 	}
 	size := 0
+	texts := map[string]chat.TextRef{}
 	for i, e := range events {
 		if hasRows(e) {
 			if err := fill(e, data[referencesID(e)]); err != nil {
 				return nil, err
 			}
 		}
-		if size += len(e.Data); size > sqldb.PageBytes && i > 0 {
-			return events[:i], nil
+		size += len(e.Data)
+		for _, name := range e.Refs() {
+			ref, _ := chat.ParseTextRef(name)
+			size += ref.Size
+			texts[name] = ref
+		}
+		if size > sqldb.PageBytes && i > 0 {
+			events = events[:i]
+			break
 		}
 	}
-	return events, nil
+	return events, t.fillTexts(events, texts)
+}
+
+// fillTexts gives events the texts that they refer to.
+func (t *tx) fillTexts(events []*stream.Event, refs map[string]chat.TextRef) error {
+	named := map[string][]string{} // by revision
+	for name, ref := range refs {
+		named[ref.RevisionID] = append(named[ref.RevisionID], name)
+	}
+	texts := make(map[string]string, len(refs))
+	note := func(s *chat.Swipe) error {
+		for _, name := range named[s.RevisionID] {
+			if text, ok := refs[name].Of(s); ok {
+				texts[name] = strings.Clone(text) // of a long one, only its beginning is kept
+			}
+		}
+		return nil
+	}
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(named)), 500) {
+		if err := sqldb.Each(t, note, "SELECT id AS revision_id, text, reasoning, blocks FROM revisions WHERE user_id = ? AND id IN (?)", t.userID, ids); err != nil {
+			return err
+		}
+	}
+	for _, e := range events {
+		if !e.Fill(texts) {
+			skip(e)
+		}
+	}
+	return nil
 }
 
 // fill gives an event its data; nil = it is gone.
 func fill(e *stream.Event, data any) (err error) {
 	if data == nil {
-		e.Type, e.Data = stream.Skip, json.RawMessage("{}")
+		skip(e)
 		return nil
 	}
 	e.Data, err = json.Marshal(data)
 	return err
 }
+
+func skip(e *stream.Event) { e.Type, e.Data = stream.Skip, json.RawMessage("{}") }

@@ -23,6 +23,70 @@ func (e *env) log(after int64) []*stream.Event {
 	return events
 }
 
+// logRows are the rows of the user's log, inflated.
+func (e *env) logRows() []string {
+	e.Helper()
+	rows, err := store.Query[[]byte](e.db, "SELECT entries FROM events WHERE user_id = ? ORDER BY seq", e.user)
+	if err != nil {
+		e.Fatal(err)
+	}
+	texts := make([]string, len(rows))
+	for i, row := range rows {
+		if texts[i], err = store.InflateLog(row); err != nil {
+			e.Fatal(err)
+		}
+	}
+	return texts
+}
+
+// A text is stored in its revision alone; what is sent later is what was sent at once.
+func TestTheLogHasNoTextsOfMessages(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		conversation := e.conversation()
+		long, thought := strings.Repeat("<quick> & \"brown\" \u2028 fox 狐 ", 40), "a \x01 thought"
+		swipes := []chat.Swipe{
+			{Text: long, Reasoning: thought, Blocks: []chat.Block{{Part: "mem", Text: "in a block"}}}, {Text: "id"}, {Text: long[:30]},
+		}
+		m := &chat.Message{ID: id(), ConversationID: conversation, Role: "assistant", Swipes: swipes}
+		before := len(e.log(0))
+		e.update(func(tx nodest.Tx) error {
+			if err := tx.Chats.InsertMessage(m); err != nil {
+				return err
+			}
+			conv, err := tx.Chats.Conversation(conversation)
+			if err != nil {
+				return err
+			}
+			conv.LastMessage = m.Preview()
+			return tx.Emit(chat.MessageEvent(e.user, "message.created", "phone", m), chat.ConversationEvent(e.user, "chat.updated", "phone", conv))
+		})
+		e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
+			m.Swipes[0].Text, m.Swipes[0].RevisionID = "edited", id()
+			m.Rev++
+			if err := tx.Chats.UpdateMessage(m); err != nil {
+				return err
+			}
+			return tx.Emit(chat.MessageEvent(e.user, "message.updated", "phone", m))
+		})
+		for _, row := range e.logRows() {
+			for _, text := range []string{"quick", "thought", "in a block", "edited"} {
+				if strings.Contains(row, text) {
+					e.Errorf("the log has %q: %s", text, row)
+				}
+			}
+		}
+		published, logged := e.published.of(e.user), e.log(0)
+		e.equal("events", len(logged), before+3)
+		for i, want := range published[len(published)-3:] {
+			e.equal("frame", string(logged[before+i].Frame()), string(want.Frame()))
+		}
+		e.update(func(tx nodest.Tx) error {
+			return store.Exec(tx, "DELETE FROM revisions WHERE user_id = ? AND text = 'edited'", e.user)
+		})
+		e.equal("type of an event of which a text is gone", e.log(0)[before+2].Type, stream.Skip)
+	})
+}
+
 func TestTheLogHasARowForATransaction(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
@@ -38,10 +102,7 @@ func TestTheLogHasARowForATransaction(t *testing.T) {
 			}
 			return tx.Emit(chat.MessageEvent(e.user, "message.created", "phone", m), chat.ConversationEvent(e.user, "chat.updated", "phone", conv))
 		})
-		rows, err := store.Query[string](e.db, "SELECT entries FROM events WHERE user_id = ?", e.user)
-		if err != nil {
-			e.Fatal(err)
-		}
+		rows := e.logRows()
 		e.equal("rows of a transaction", len(rows), 1)
 		published, logged := e.published.of(e.user), e.log(0)
 		e.equal("events", len(logged), 2)
@@ -135,10 +196,7 @@ func TestTheLogDoesNotRepeatReferences(t *testing.T) {
 			ev.ConversationID, ev.MessageID, ev.GenerationID = conversation, m.ID, generation
 			return tx.Emit(ev)
 		})
-		rows, err := store.Query[string](e.db, "SELECT entries FROM events WHERE user_id = ?", e.user)
-		if err != nil {
-			e.Fatal(err)
-		}
+		rows := e.logRows()
 		if strings.Contains(rows[0], quote) {
 			e.Errorf("the log has %s", rows[0])
 		}

@@ -256,7 +256,7 @@ func (t *tx) addVectors(characterID string, units []memory.Unit) error {
 		if model != r.Model { // few models, many vectors: one string for all
 			model = r.Model
 		}
-		vectors[r.Hash] = append(vectors[r.Hash], index.Kept{Model: model, Packed: r.Vector})
+		vectors[r.Hash] = append(vectors[r.Hash], index.Kept{Model: model, Packed: index.Whole(r.Vector)})
 		return nil
 	}, "SELECT hash, model, vector FROM memory_vectors WHERE "+ofScope+" AND hash IN (?)", t.userID, characterID, slices.Compact(hashes))
 	for i := range units {

@@ -232,7 +232,8 @@ func (s *session) forgetMessages(userID string, messageIDs []string) error {
 		g := scopes[r.CharacterID]
 		scopes[r.CharacterID] = goneTexts{append(g.revisions, r.RevisionID), append(g.hashes, r.Hash), append(g.lived, r.lived)}
 		return nil
-	}, "DELETE FROM memory_texts WHERE user_id = ? AND message_id IN (?) RETURNING revision_id, character_id, hash, first_change, change", userID, messageIDs)
+	}, "DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (SELECT id FROM revisions WHERE user_id = ? AND message_id IN (?))"+
+		" RETURNING revision_id, character_id, hash, first_change, change", userID, userID, messageIDs)
 	if err != nil {
 		return err
 	}

@@ -106,21 +106,21 @@ func (t *tx) PutReading(conversationID string, r memory.Reading) error {
 }
 
 type useRow struct {
-	memory.Use                    `db:"ID=unit_id"`
-	UserID, MessageID, RevisionID string
+	memory.Use         `db:"ID=unit_id"`
+	UserID, RevisionID string
 }
 
 // PutUses stores what was recalled for a text of a message, instead of what was
 // stored for it before, and when facts were used last. That is no change of a scope.
 func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
-	err := t.withMessage(messageID).Run("DELETE FROM memory_uses WHERE user_id = ? AND revision_id = ? AND message_id = ?", t.userID, revisionID, messageID)
+	err := t.withMessage(messageID).Run("DELETE FROM memory_uses WHERE user_id = ? AND revision_id = ?", t.userID, revisionID)
 	if err != nil || len(uses) == 0 {
 		return err
 	}
 	rows := make([]useRow, len(uses))
 	var facts []string
 	for i, u := range uses {
-		rows[i] = useRow{u, t.userID, messageID, revisionID}
+		rows[i] = useRow{u, t.userID, revisionID}
 		if u.Layer == memory.Fact {
 			facts = append(facts, u.ID)
 		}
@@ -142,6 +142,6 @@ func (t *tx) withMessage(id string) *sqldb.Session {
 func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 	return sqldb.All[memory.Use](t.withMessage(messageID), `SELECT u.unit_id AS id, u.layer, u.rank, u.score, u.signals FROM messages m
 		JOIN swipes s ON s.user_id = m.user_id AND s.message_id = m.id AND s.position = m.swipe_index
-		JOIN memory_uses u ON u.user_id = m.user_id AND u.revision_id = s.revision_id AND u.message_id = m.id
+		JOIN memory_uses u ON u.user_id = m.user_id AND u.revision_id = s.revision_id
 		WHERE m.user_id = ? AND m.id = ? ORDER BY u.rank`, t.userID, messageID)
 }

@@ -16,7 +16,7 @@ import (
 // vectorRow is the vector of a content by a model.
 type vectorRow struct {
 	UserID, CharacterID, Hash, Model string
-	Vector                           index.Packed
+	Vector                           []byte // index.Packed.Half
 }
 
 // withoutVector is a condition on a text or fact; its argument is the model. It looks up one key
@@ -57,10 +57,10 @@ func (t *tx) UnitVectors(characterID, model string, ids ...string) (map[string]i
 	const ofUnit = " AND v.user_id = u.user_id AND v.character_id = u.character_id AND v.hash = u.hash AND v.model = ?"
 	err := sqldb.Each(t.withCharacter(characterID), func(r *struct {
 		ID     string
-		Vector index.Packed
+		Vector []byte
 	},
 	) error {
-		found[r.ID] = r.Vector
+		found[r.ID] = index.Whole(r.Vector)
 		return nil
 	}, "SELECT u.revision_id AS id, v.vector FROM memory_texts u CROSS JOIN memory_vectors v WHERE u.user_id = ? AND u.character_id = ? AND u.revision_id IN (?)"+ofUnit+
 		" UNION ALL SELECT u.id, v.vector FROM memories u CROSS JOIN memory_vectors v WHERE u.user_id = ? AND u.character_id = ? AND u.id IN (?)"+ofUnit,
@@ -133,7 +133,7 @@ func (t *tx) PutVectors(characterID, model string, vectors map[string][]float32)
 		if packed == nil {
 			return fault.New(fault.UpstreamBadAnswer, "an embedding of %s contains only zeros", model)
 		}
-		rows[i] = vectorRow{t.userID, characterID, hash, model, packed}
+		rows[i] = vectorRow{t.userID, characterID, hash, model, packed.Half()}
 	}
 	n := t.news(characterID)
 	n.hashes = append(n.hashes, hashes...)

@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,9 +14,13 @@ const Skip = "skip"
 
 // The log keeps the events of one transaction together, as text: a line for each event with
 // its type, conversation, message, generation, cause and data, divided by tabs. "=" stands for
-// what the line before has as well. Types, ids and causes contain neither.
+// what the line before has as well. Types, ids and causes contain neither. A string that is
+// stored elsewhere is a reference between two marks, which JSON never contains.
 
-const same = "="
+const (
+	same = "="
+	mark = "\x01"
+)
 
 // Pack writes events as the log keeps them. Seq, UserID and At are not part of it: those of
 // one row follow each other.
@@ -32,7 +37,7 @@ func Pack(events []*Event) string {
 			b.WriteByte('\t')
 			before[i] = v
 		}
-		b.Write(oneLine(e.Data))
+		b.Write(refer(oneLine(e.Data), e.Texts))
 		b.WriteByte('\n')
 	}
 	return b.String()
@@ -50,7 +55,58 @@ func oneLine(data json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-// Unpack reads what Pack wrote. The first event has this seq.
+// refer replaces texts by references to them, the longest first: one may be a piece of another.
+func refer(data json.RawMessage, texts []Text) json.RawMessage {
+	texts = slices.Clone(texts)
+	slices.SortStableFunc(texts, func(a, b Text) int { return len(b.Value) - len(a.Value) })
+	for _, t := range texts {
+		if t.Value != "" {
+			data = bytes.ReplaceAll(data, quoted(t.Value), []byte(mark+t.Ref+mark))
+		}
+	}
+	return data
+}
+
+// quoted is a text as it stands in data.
+func quoted(text string) []byte {
+	b, _ := json.Marshal(text) // strings have no errors
+	return b
+}
+
+// Refs are the references in the data of an event from the log, which Fill replaces.
+func (e *Event) Refs() []string {
+	if !bytes.Contains(e.Data, []byte(mark)) {
+		return nil
+	}
+	var refs []string
+	for i, part := range strings.Split(string(e.Data), mark) {
+		if i%2 == 1 {
+			refs = append(refs, part)
+		}
+	}
+	return refs
+}
+
+// Fill puts texts where the data of an event from the log refers to them. It returns false if
+// one is missing.
+func (e *Event) Fill(texts map[string]string) bool {
+	if !bytes.Contains(e.Data, []byte(mark)) {
+		return true
+	}
+	parts := bytes.Split(e.Data, []byte(mark))
+	for i := 1; i < len(parts); i += 2 {
+		text, ok := texts[string(parts[i])]
+		if !ok {
+			return false
+		}
+		parts[i] = quoted(text)
+	}
+	e.Data = bytes.Join(parts, nil)
+	return true
+}
+
+// Unpack reads what Pack wrote. The first event has this seq, and data may have references: see
+// Event.Fill.
 func Unpack(userID string, seq int64, at time.Time, entries string) []*Event {
 	events := make([]*Event, 0, strings.Count(entries, "\n"))
 	before := [...]string{"", "", "", "", "server"}

@@ -114,11 +114,12 @@ CREATE TABLE streams (
 );
 
 -- A row has the events of one transaction, or up to 100 of them: seq is that of the first.
+-- Its entries are deflated; texts of messages are references to revisions.
 CREATE TABLE events (
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   seq BIGINT NOT NULL,
   at BIGINT NOT NULL,
-  entries TEXT NOT NULL,
+  entries BYTEA NOT NULL,
   PRIMARY KEY (user_id, seq)
 );
 
@@ -553,13 +554,12 @@ CREATE TABLE memory_texts (
   said_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
-  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
+  FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX memory_texts_scope ON memory_texts (character_id, change);
 CREATE INDEX memory_texts_chat ON memory_texts (conversation_id, seq);
 CREATE INDEX memory_texts_unread ON memory_texts (conversation_id, seq) WHERE NOT is_read;
 CREATE INDEX memory_texts_hash ON memory_texts (character_id, hash);
-CREATE INDEX memory_texts_message ON memory_texts (message_id);
 
 -- Every version of every fact.
 CREATE TABLE memories (
@@ -608,7 +608,7 @@ CREATE TABLE memory_vectors (
   character_id TEXT NOT NULL,
   hash TEXT NOT NULL,
   model TEXT NOT NULL,
-  vector BYTEA NOT NULL, -- a signed byte for each number (index.Packed)
+  vector BYTEA NOT NULL, -- four bits for each number (index.Packed.Half)
   PRIMARY KEY (user_id, character_id, hash, model),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
@@ -671,15 +671,13 @@ CREATE TABLE memory_uses (
   user_id TEXT NOT NULL,
   revision_id TEXT NOT NULL,
   rank BIGINT NOT NULL,
-  message_id TEXT NOT NULL,
   unit_id TEXT NOT NULL,
   layer TEXT NOT NULL,
   score DOUBLE PRECISION NOT NULL,
   signals TEXT,
   PRIMARY KEY (user_id, revision_id, rank),
-  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
+  FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX memory_uses_message ON memory_uses (message_id);
 CREATE INDEX memory_uses_unit ON memory_uses (unit_id);
 
 -- What extraction from a conversation has cost, and who has asked for it.

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// The entries of a row of the log are deflated with a dictionary of what events have in common.
+// Before that, ids are written as their 16 bytes. The first byte names the dictionary: one that
+// rows were written with never changes, a better one gets another number.
+
+const (
+	logDictionary = 1
+	packedID      = 2  // before the bytes of an id; JSON and ids never have it
+	idLength      = 36 // of an id as text
+)
+
+var (
+	logWriters = sync.Pool{New: func() any {
+		w, _ := flate.NewWriterDict(nil, 6, []byte(logWords)) // fails for an unknown level only
+		return w
+	}}
+	logReaders = sync.Pool{New: func() any { return flate.NewReader(nil) }}
+)
+
+// deflateLog makes of entries what is stored.
+func deflateLog(entries string) []byte {
+	w := logWriters.Get().(*flate.Writer)
+	defer logWriters.Put(w)
+	b := bytes.NewBuffer(make([]byte, 0, 256+len(entries)/4))
+	b.WriteByte(logDictionary)
+	w.Reset(b)
+	_, _ = w.Write(packIDs(entries)) // a buffer has no errors
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// inflateLog is the reverse.
+func inflateLog(stored []byte) (string, error) {
+	if len(stored) == 0 || stored[0] != logDictionary {
+		return "", fmt.Errorf("store: events with an unknown dictionary")
+	}
+	r := logReaders.Get().(io.ReadCloser)
+	defer logReaders.Put(r)
+	if err := r.(flate.Resetter).Reset(bytes.NewReader(stored[1:]), []byte(logWords)); err != nil {
+		return "", err
+	}
+	packed, err := io.ReadAll(r)
+	if err != nil {
+		return "", fmt.Errorf("store: read events: %w", err)
+	}
+	return unpackIDs(packed), nil
+}
+
+// packIDs writes ids as their bytes.
+func packIDs(text string) []byte {
+	b := make([]byte, 0, len(text))
+	for {
+		i := strings.IndexByte(text, '-')
+		if i < 0 {
+			return append(b, text...)
+		}
+		if i >= 8 && len(text) >= i-8+idLength {
+			if id, ok := idBytes(text[i-8 : i-8+idLength]); ok {
+				b = append(append(append(b, text[:i-8]...), packedID), id[:]...)
+				text = text[i-8+idLength:]
+				continue
+			}
+		}
+		b, text = append(b, text[:i+1]...), text[i+1:]
+	}
+}
+
+// idBytes are the bytes of an id; ok is false for another text.
+func idBytes(text string) (id [16]byte, ok bool) {
+	digits := strings.ReplaceAll(text, "-", "")
+	if len(digits) != 32 || digits != strings.ToLower(digits) {
+		return id, false
+	}
+	if _, err := hex.Decode(id[:], []byte(digits)); err != nil {
+		return id, false
+	}
+	return id, string(appendID(nil, id[:])) == text
+}
+
+// appendID appends the text of an id.
+func appendID(b, id []byte) []byte {
+	for i, part := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, part)
+	}
+	return b
+}
+
+func unpackIDs(packed []byte) string {
+	b := make([]byte, 0, 2*len(packed))
+	for {
+		i := bytes.IndexByte(packed, packedID)
+		if i < 0 || i+17 > len(packed) {
+			return string(append(b, packed...))
+		}
+		b = appendID(append(b, packed[:i]...), packed[i+1:i+17])
+		packed = packed[i+17:]
+	}
+}
+
+// logWords are pieces of events, the most frequent last.
+const logWords = `memory.summary	memory.changed	character.created	character.updated	chat.created	save.created	message.deleted	message.restored	gen.failed	chat.read	summaryId":","state":"","action":"created","ids":["factId":"` +
+	`"error":{"code":"","status":,"title":"","detail":"","retry":"","retryAfterMs":null},"reasoning":"","blocks":[{"part":"mem","text":"","at":0}]"wish":""editedAt":""interrupted"cancelled"error"narrator"system"greeting":true,"authorId":""tools":{"calls":[` +
+	`chat.updated	{"conversation":{"id":"","characterId":"","title":"","headId":"","settings":{},"archived":false,"tags":[],"version":,"lastMessage":{"id":"","role":"assistant","text":"","createdAt":"2026-","updatedAt":"2026-` +
+	`gen.references	gen.started	=	{"kind":"regenerate{"kind":"continue{"kind":"reply","provider":"openai","model":"gemini-","provider":"google","promptId":"","budget":{"context":32768,"used":,"reserve":4096}}` + "\n" +
+	`gen.context	=	=	=	=	{"memories":[],"profile":[],"lore":[{"id":"Alist","name":"Character Attributes List","why":"key","key":""why":"constant"}],"dropped":[{"source":"history","reason":"budget","count":],"search":[],"warnings":[""]}` + "\n" +
+	`message.created	message.updated	=	=	=	=	{"message":{"id":"","conversationId":"","parentId":null,"parentId":"","clientMsgId":"","seq":,"role":"user","name":"User","text":"` + "\x01 t ,\x01" + `","swipes":[{"id":"","rev":1,"text":` + "\x01 r " + `,"createdAt":"2026-11-T:.Z"}],"swipeIndex":0,"rev":1,"status":"complete","references":[],"memoryIds":[],"createdAt":"2026-` +
+	`}}` + "\n" + `=	=	{"message":{"id":"","conversationId":"","parentId":"","seq":,"role":"assistant","name":"","text":"","swipes":[],"swipeIndex":0,"rev":1,"status":"pending","generationId":"","references":[],"memoryIds":[],"createdAt":"2026-` + "}}\n" +
+	`","model":"","finish":"stop","usage":{"promptTokens":,"completionTokens":},"generationId":"","createdAt":"2026-}],"swipeIndex":0,"rev":2,"status":"complete","generationId":"","references":[],"memoryIds":[""],"model":"","usage":{"promptTokens":,"completionTokens":},"createdAt":"2026-` + "}}\n" +
+	`gen.done	=	=	=	=	{"status":"done","finish":"stop","usage":{"promptTokens":,"completionTokens":},"ms":{"build":,"firstToken":,"total":}}` + "\n"
