@@ -149,6 +149,12 @@ var (
 	OldestEnded = oldestEnded
 	OpenOf      = openOf
 
+	RangesOf         = rangesOf
+	RangesOfGaps     = rangesOfGaps
+	WordsOf          = wordsOf
+	TextsOfRange     = textsOfRange
+	RevisionsOfRange = revisionsOfRange
+
 	LatestComments = latestComments
 	AllComments    = allComments
 )

@@ -196,8 +196,14 @@ func TestAnAppFindsItsConversation(t *testing.T) {
 // No query that lists messages reads or sorts more rows than one page.
 func TestMessageQueriesUseTheirIndexes(t *testing.T) {
 	const alive = " AND m.deleted_at IS NULL AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL)"
+	numbered := func(query string) string { return strings.ReplaceAll(query, "?", "5") }
 	db := storetest.Open(t)
 	for query, small := range map[string]string{
+		numbered(store.RangesOf) + "= 'c' ORDER BY conversation_id, first_seq":                                                 "",
+		"WITH gaps (conversation_id, first_seq, last_seq) AS (VALUES ('c', 1, 5), ('d', 1, 5))" + numbered(store.RangesOfGaps): "g",
+		numbered(store.WordsOf) + "('c', 1), ('d', 5))":                                                                        "",
+		numbered(store.TextsOfRange):                      "",
+		"SELECT r.id " + numbered(store.RevisionsOfRange): "",
 		"SELECT m.* FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c'" + alive + " ORDER BY m.seq DESC LIMIT 5":                                                                    "",
 		"SELECT m.* FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c' AND m.seq < 5" + alive + " ORDER BY m.seq DESC LIMIT 5":                                                      "",
 		"SELECT m.* FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c' AND m.seq > 5 ORDER BY m.seq LIMIT 5":                                                                        "",

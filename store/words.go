@@ -56,6 +56,8 @@ func (t *tx) TextRanges(f chat.TextFilter) ([]chat.TextRange, error) {
 	return append(indexed, loose...), err
 }
 
+const rangesOf = "SELECT conversation_id, first_seq, last_seq, oldest_id, newest_id FROM message_words WHERE user_id = ? AND conversation_id "
+
 // indexedRanges returns the ranges with words of the conversations that a condition on their ids
 // selects, by conversation and seq.
 func (t *tx) indexedRanges(which string, args ...any) ([]chat.TextRange, error) {
@@ -63,8 +65,7 @@ func (t *tx) indexedRanges(which string, args ...any) ([]chat.TextRange, error) 
 		r.Indexed = true
 		return r.TextRange
 	}
-	return sqldb.Map(t, indexed, "SELECT conversation_id, first_seq, last_seq, oldest_id, newest_id FROM message_words WHERE user_id = ? AND conversation_id "+
-		which+" ORDER BY conversation_id, first_seq", append([]any{t.userID}, args...)...)
+	return sqldb.Map(t, indexed, rangesOf+which+" ORDER BY conversation_id, first_seq", append([]any{t.userID}, args...)...)
 }
 
 // gapsOf returns the seqs of conversations that are not in ranges, which are in order.
@@ -93,6 +94,12 @@ func gapsOf(chats []chatLength, indexed []chat.TextRange) (gaps []chat.TextRange
 // gapsAtOnce is how many gaps one statement looks at.
 const gapsAtOnce = 200
 
+const rangesOfGaps = `
+	SELECT g.conversation_id, MIN(m.seq) AS first_seq, MAX(m.seq) AS last_seq, MIN(m.id) AS oldest_id, MAX(m.id) AS newest_id
+	FROM gaps g CROSS JOIN messages m
+	WHERE m.user_id = ? AND m.conversation_id = g.conversation_id AND m.seq >= g.first_seq AND m.seq <= g.last_seq
+	GROUP BY g.conversation_id, m.seq / ?`
+
 // looseRanges cuts gaps into ranges of at most chat.WordRange seqs, and leaves out those without
 // messages.
 func (t *tx) looseRanges(gaps []chat.TextRange) (ranges []chat.TextRange, err error) {
@@ -103,15 +110,11 @@ func (t *tx) looseRanges(gaps []chat.TextRange) (ranges []chat.TextRange, err er
 			if i > 0 {
 				bounds += ", "
 			}
-			bounds += "(CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))"
+			bounds += "(?, CAST(? AS BIGINT), CAST(? AS BIGINT))"
 			args = append(args, g.ConversationID, g.First, g.Last)
 		}
 		found, err := sqldb.Map(t, func(r *rangeRow) chat.TextRange { return r.TextRange },
-			`WITH gaps (conversation_id, first_seq, last_seq) AS (VALUES `+bounds+`)
-			SELECT g.conversation_id, MIN(m.seq) AS first_seq, MAX(m.seq) AS last_seq, MIN(m.id) AS oldest_id, MAX(m.id) AS newest_id
-			FROM gaps g CROSS JOIN messages m
-			WHERE m.user_id = ? AND m.conversation_id = g.conversation_id AND m.seq >= g.first_seq AND m.seq <= g.last_seq
-			GROUP BY g.conversation_id, m.seq / ?`, append(args, t.userID, chat.WordRange)...)
+			"WITH gaps (conversation_id, first_seq, last_seq) AS (VALUES "+bounds+")"+rangesOfGaps, append(args, t.userID, chat.WordRange)...)
 		if err != nil {
 			return nil, err
 		}
@@ -119,6 +122,9 @@ func (t *tx) looseRanges(gaps []chat.TextRange) (ranges []chat.TextRange, err er
 	}
 	return ranges, nil
 }
+
+const wordsOf = `SELECT w.conversation_id, w.first_seq, w.words FROM message_words w JOIN conversations c ON c.user_id = w.user_id AND c.id = w.conversation_id
+	WHERE c.deleted_at IS NULL AND w.user_id = ? AND (w.conversation_id, w.first_seq) IN (VALUES `
 
 // RangeWords returns stored words.
 func (t *tx) RangeWords(ranges ...chat.TextRange) ([][]byte, error) {
@@ -135,8 +141,7 @@ func (t *tx) RangeWords(ranges ...chat.TextRange) ([][]byte, error) {
 		return nil, nil
 	}
 	err := sqldb.Each(t, func(r *wordRow) error { of[key{r.ConversationID, r.FirstSeq}] = r.Words; return nil },
-		`SELECT w.conversation_id, w.first_seq, w.words FROM message_words w JOIN conversations c ON c.user_id = w.user_id AND c.id = w.conversation_id
-		WHERE c.deleted_at IS NULL AND w.user_id = ? AND (w.conversation_id, w.first_seq) IN (VALUES `+tuples(len(ranges), 2)+")", args...)
+		wordsOf+tuples(len(ranges), 2)+")", args...)
 	words := make([][]byte, len(ranges))
 	for i, r := range ranges {
 		words[i] = of[key{r.ConversationID, r.First}]
@@ -155,13 +160,15 @@ type shownRow struct {
 	chat.ShownText `db:"Chosen=is_chosen"`
 }
 
+const textsOfRange = `SELECT m.id AS message_id, m.seq, s.id AS swipe_id, s.position, s.position = m.swipe_index AS is_chosen, r.text
+	FROM messages m CROSS JOIN swipes s CROSS JOIN revisions r
+	WHERE ` + ofRange + ` AND m.deleted_at IS NULL AND ` + inLivingChat + `
+		AND s.user_id = m.user_id AND s.message_id = m.id AND NOT s.is_deleted AND r.user_id = s.user_id AND r.id = s.revision_id`
+
 // RangeTexts reads the newest texts of swipes.
 func (t *tx) RangeTexts(r chat.TextRange, fn func(*chat.ShownText)) error {
 	return sqldb.Each(t, func(r *shownRow) error { fn(&r.ShownText); return nil },
-		`SELECT m.id AS message_id, m.seq, s.id AS swipe_id, s.position, s.position = m.swipe_index AS is_chosen, r.text
-		FROM messages m CROSS JOIN swipes s CROSS JOIN revisions r
-		WHERE `+ofRange+` AND m.deleted_at IS NULL AND `+inLivingChat+`
-			AND s.user_id = m.user_id AND s.message_id = m.id AND NOT s.is_deleted AND r.user_id = s.user_id AND r.id = s.revision_id`, t.rangeArgs(r)...)
+		textsOfRange, t.rangeArgs(r)...)
 }
 
 // MessagesByID returns messages that are not deleted.

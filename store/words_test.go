@@ -283,3 +283,15 @@ func TestDamagedWordsAreStoredAgain(t *testing.T) {
 		e.equal("ranges, built again", s.ranges(), 2)
 	})
 }
+
+// An import and a fork store messages in another way than a chat that grows.
+func TestLoadedMessagesAreIndexed(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		s := newSearcher(e)
+		all := e.loadTalk(e.character(), 300)
+		jobs, err := store.Query[string](e.db, "SELECT subject FROM jobs WHERE kind = 'chat.words' AND state = 'queued'")
+		e.equal("jobs", []any{jobs, err}, []any{[]string{all[0].ConversationID}, nil})
+		s.index(all[0].ConversationID)
+		e.equal("ranges", s.ranges(), 2)
+	})
+}
