@@ -246,12 +246,13 @@ func TestAFullDiskIsReportedAsStorageFull(t *testing.T) {
 func TestAnUpdateAloneHasNoSavepoint(t *testing.T) {
 	db := storetest.Open(t)
 	user := storetest.User(t, db)
-	err := db.Update(context.Background(), user, func(tx nodest.Tx) error {
-		return store.Exec(tx, "RELEASE closure")
+	_ = db.Update(context.Background(), user, func(tx nodest.Tx) error {
+		err := store.Exec(tx, "RELEASE closure")
+		if err == nil {
+			t.Error("a closure that shares its transaction with no other ran under a savepoint")
+		}
+		return err
 	})
-	if err == nil {
-		t.Error("a closure that shares its transaction with no other ran under a savepoint")
-	}
 	if err := db.Update(context.Background(), user, emit("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -300,9 +301,8 @@ func TestAGroupGoesOnAfterItsFirstUpdateFails(t *testing.T) {
 }
 
 func TestSavepointsNeedNoTemporaryFile(t *testing.T) {
-	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip("open files are counted on Linux")
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Skip("open files are listed on Linux")
 	}
 	db := storetest.Open(t)
 	h := holdWriter(t, db)
@@ -311,24 +311,27 @@ func TestSavepointsNeedNoTemporaryFile(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for range 4 {
-		h.wait(context.Background(), func(tx nodest.Tx) error {
-			for range 20 {
-				if err := tx.Chats.InsertConversation(&chat.Conversation{ID: id(), Title: strings.Repeat("x", 3000)}); err != nil {
-					return err
-				}
-			}
-			return store.Exec(tx, "UPDATE conversations SET title = title || 'y'") // more pages than SQLite keeps in memory by itself
-		}, good)
-	}
-	h.wait(context.Background(), func(nodest.Tx) error { // the transaction is open
-		files, err = os.ReadDir("/proc/self/fd")
-		for _, f := range files {
-			if to, _ := os.Readlink("/proc/self/fd/" + f.Name()); strings.Contains(to, "/etilqs_") {
-				t.Errorf("SQLite has opened %s", to)
+	h.wait(context.Background(), func(tx nodest.Tx) error {
+		for range 60 { // more pages than SQLite keeps in memory by itself
+			if err := tx.Chats.InsertConversation(&chat.Conversation{ID: id(), Title: strings.Repeat("x", 3000)}); err != nil {
+				return err
 			}
 		}
-		return err
+		return nil
 	}, good)
+	for range 8 {
+		h.wait(context.Background(), func(tx nodest.Tx) error {
+			if err := store.Exec(tx, "UPDATE conversations SET title = title || 'y'"); err != nil {
+				return err
+			}
+			files, err := os.ReadDir("/proc/self/fd")
+			for _, f := range files {
+				if to, _ := os.Readlink("/proc/self/fd/" + f.Name()); strings.Contains(to, "/etilqs_") {
+					t.Errorf("SQLite has opened %s", to)
+				}
+			}
+			return err
+		}, good)
+	}
 	h.release()
 }
