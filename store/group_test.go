@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -239,4 +240,98 @@ func TestAFullDiskIsReportedAsStorageFull(t *testing.T) {
 	if err := db.Update(context.Background(), user, large); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
+}
+
+// A savepoint costs a copy of each page that is changed under it.
+func TestAnUpdateAloneHasNoSavepoint(t *testing.T) {
+	db := storetest.Open(t)
+	user := storetest.User(t, db)
+	_ = db.Update(context.Background(), user, func(tx nodest.Tx) error {
+		err := store.Exec(tx, "RELEASE closure")
+		if err == nil {
+			t.Error("a closure that shares its transaction with no other ran under a savepoint")
+		}
+		return err
+	})
+	if err := db.Update(context.Background(), user, emit("a")); err != nil {
+		t.Fatal(err)
+	}
+	if got := eventTypes(t, db, user); got != "a" {
+		t.Errorf("the log is %q", got)
+	}
+}
+
+func TestAGroupGoesOnAfterItsFirstUpdateFails(t *testing.T) {
+	db := storetest.Open(t)
+	user := storetest.User(t, db)
+	failure := errors.New("no")
+	inside, leave := make(chan struct{}), make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		err := db.Update(context.Background(), user, func(tx nodest.Tx) error {
+			if err := tx.Chats.InsertConversation(&chat.Conversation{ID: id()}); err != nil {
+				return err
+			}
+			close(inside)
+			<-leave
+			return failure
+		})
+		if !errors.Is(err, failure) {
+			t.Errorf("error is %v", err)
+		}
+	})
+	<-inside
+	for i := range 3 {
+		group.Go(func() {
+			if err := db.Update(context.Background(), user, emit("a")); err != nil {
+				t.Error(err)
+			}
+		})
+		waitUntil(t, func() bool { return store.Waiting(db) == i+1 })
+	}
+	close(leave)
+	group.Wait()
+	if got := eventTypes(t, db, user); got != "a a a" {
+		t.Errorf("the log is %q", got)
+	}
+	left, err := store.Query[int64](db, "SELECT COUNT(*) FROM conversations")
+	if err != nil || left[0] != 0 {
+		t.Errorf("%d conversations of the update that failed, %v", left[0], err)
+	}
+}
+
+func TestSavepointsNeedNoTemporaryFile(t *testing.T) {
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Skip("open files are listed on Linux")
+	}
+	db := storetest.Open(t)
+	h := holdWriter(t, db)
+	good := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	h.wait(context.Background(), func(tx nodest.Tx) error {
+		for range 60 { // more pages than SQLite keeps in memory by itself
+			if err := tx.Chats.InsertConversation(&chat.Conversation{ID: id(), Title: strings.Repeat("x", 3000)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, good)
+	for range 8 {
+		h.wait(context.Background(), func(tx nodest.Tx) error {
+			if err := store.Exec(tx, "UPDATE conversations SET title = title || 'y'"); err != nil {
+				return err
+			}
+			files, err := os.ReadDir("/proc/self/fd")
+			for _, f := range files {
+				if to, _ := os.Readlink("/proc/self/fd/" + f.Name()); strings.Contains(to, "/etilqs_") {
+					t.Errorf("SQLite has opened %s", to)
+				}
+			}
+			return err
+		}, good)
+	}
+	h.release()
 }

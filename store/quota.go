@@ -115,7 +115,7 @@ func sizeOf(columns []string, table string) string {
 	return sum
 }
 
-// usedRow is a counter, with the user's own limit of bytes.
+// usedRow is a counter; that of bytes has the user's own limit.
 type usedRow struct {
 	Kind     string
 	Used     int64
@@ -179,7 +179,7 @@ func (s *session) addUsed(userID string, added map[string]int64) ([]usedRow, err
 	return sqldb.All[usedRow](s, "INSERT INTO quotas AS q (user_id, kind, used, counted_at) VALUES "+
 		strings.TrimSuffix(strings.Repeat("(?, ?, ?, 0), ", len(added)), ", ")+
 		" ON CONFLICT (user_id, kind) DO UPDATE SET used = q.used + EXCLUDED.used"+
-		" RETURNING kind, used, (SELECT u.max_bytes FROM users u WHERE u.id = user_id) AS max_bytes", args...)
+		" RETURNING kind, used, CASE kind WHEN '"+countedBytes+"' THEN (SELECT u.max_bytes FROM users u WHERE u.id = user_id) ELSE 0 END AS max_bytes", args...)
 }
 
 // quotaLimit is the limit of a kind for a user whose own limit of bytes is own; 0 = none.

@@ -19,9 +19,10 @@ const (
 // the loop begins and commits; while it waits for the disk, the next group
 // forms.
 //
-// Each closure has a savepoint. One that fails is rolled back to it, and the
-// others go on. Where SQLite has rolled back the whole transaction (storage full,
-// a failed commit), those that had succeeded run again, each alone.
+// Each closure but the first has a savepoint. One that fails is rolled back to it, and the
+// others go on; if the first fails, the group ends. A savepoint costs a copy of each page that
+// is changed under it. Where SQLite has rolled back the whole transaction (storage full, a
+// failed commit), those that had succeeded run again, each alone.
 type groupWriter struct {
 	conn    *sql.Conn
 	now     func() time.Time
@@ -137,7 +138,7 @@ func (w *groupWriter) group(first *turn) {
 	until := time.Now().Add(groupTime)
 	var ran []*turn
 	for t := first; t != nil; t = w.next(len(ran), until) {
-		err, lost := w.one(t)
+		err, lost := w.one(t, len(ran) == 0)
 		if err != nil {
 			t.done <- err
 		} else {
@@ -176,17 +177,22 @@ func (w *groupWriter) next(n int, until time.Time) *turn {
 	}
 }
 
-// one runs a closure under a savepoint. lost says that the transaction was rolled back,
-// with everything that ran in it before.
-func (w *groupWriter) one(t *turn) (err error, lost bool) {
-	if err := w.statement("SAVEPOINT closure"); err != nil {
-		return Translate(err), true
+// one runs a closure, under a savepoint unless it is the first of its transaction. lost says
+// that the transaction is to be rolled back, or was, with everything that ran in it before.
+func (w *groupWriter) one(t *turn, first bool) (err error, lost bool) {
+	if !first {
+		if err := w.statement("SAVEPOINT closure"); err != nil {
+			return Translate(err), true
+		}
 	}
 	select {
 	case t.begin <- &Session{db: w.conn, now: w.now()}:
 		err = <-t.ran
 	case <-t.ctx.Done(): // its caller has left, or is about to
 		err = t.ctx.Err()
+	}
+	if first {
+		return err, err != nil
 	}
 	if err == nil {
 		if err = w.statement("RELEASE closure"); err == nil {
@@ -212,7 +218,7 @@ func (w *groupWriter) alone(t *turn) error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	err, _ := w.one(t)
+	err, _ := w.one(t, true)
 	if err == nil {
 		err = w.commit()
 	}
@@ -222,11 +228,16 @@ func (w *groupWriter) alone(t *turn) error {
 	return err
 }
 
+// beginGroup begins a transaction that keeps the pages of its savepoints in memory: SQLite looks
+// at the setting then. Otherwise it would write them into a temporary file, a new one for each
+// transaction. Large results within statements still go to such files.
+const beginGroup = "PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE; PRAGMA temp_store = DEFAULT"
+
 func (w *groupWriter) begin() error {
-	err := w.statement("BEGIN IMMEDIATE")
+	err := w.statement(beginGroup)
 	if err != nil { // also when a rollback failed before
 		w.rollback()
-		err = w.statement("BEGIN IMMEDIATE")
+		err = w.statement(beginGroup)
 	}
 	return Translate(err)
 }
