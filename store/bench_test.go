@@ -227,8 +227,8 @@ func (c *benchChat) addHistory(b *testing.B) (middle string) {
 			`INSERT INTO message_states (conversation_id, message_id, version, user_id, rev, revision_id, status, is_deleted, previous)
 				SELECT conversation_id, message_id, version + 1, user_id, rev, revision_id, status, is_deleted, version
 				FROM message_states WHERE conversation_id = ?`,
-			`INSERT INTO conversation_states (conversation_id, version, user_id, head_id, persona_id, summary_id, documents_version, created_at)
-				SELECT conversation_id, version, user_id, message_id, '', '', 1, 0 FROM message_states WHERE conversation_id = ?`,
+			`INSERT INTO conversation_states (conversation_id, version, user_id, head_id, persona_id, summary_id, documents_version)
+				SELECT conversation_id, version, user_id, message_id, '', '', 1 FROM message_states WHERE conversation_id = ?`,
 			"UPDATE conversations SET version = 2 * message_seq + 1 WHERE id = ?",
 			"UPDATE messages SET deleted_at = 1 WHERE conversation_id = ? AND seq % 100 = 0",
 		} {

@@ -20,9 +20,9 @@ type conversationRow struct {
 	DeletedAt                    *time.Time
 }
 
-// conversationStateRow is the state of a conversation at one version.
+// conversationStateRow is the state of a conversation from one version until the next row.
 type conversationStateRow struct {
-	chat.Conversation `db:"ID=conversation_id -CharacterID -Title -Tags -Archived -Extra -Copying -LastMessage -UpdatedAt"`
+	chat.Conversation `db:"ID=conversation_id -CharacterID -Title -Tags -Archived -Extra -Copying -LastMessage -CreatedAt -UpdatedAt"`
 	UserID            string
 	DocumentsVersion  int64
 }
@@ -36,13 +36,18 @@ func (t *tx) conversationRow(c *chat.Conversation) *conversationRow {
 // storedConversation is what a new version of a conversation is compared with.
 type storedConversation struct {
 	version, documentsVersion int64
-	documents                 string
+	documents, state          string
 	seq                       int64 // message_seq
 	took                      bool  // seq is not stored yet
 }
 
 func (r *conversationRow) stored() *storedConversation {
-	return &storedConversation{version: r.Version, documentsVersion: r.DocumentsVersion, documents: r.documents(), seq: r.MessageSeq}
+	return &storedConversation{version: r.Version, documentsVersion: r.DocumentsVersion, documents: r.documents(), state: r.state(), seq: r.MessageSeq}
+}
+
+// state is the rest of what conversation_states keeps.
+func (r *conversationRow) state() string {
+	return strings.Join([]string{r.HeadID, r.PersonaID, r.SummaryID}, "\x00")
 }
 
 // documents are the parts of a conversation that are kept only where they change.
@@ -58,6 +63,7 @@ func (t *tx) InsertConversation(c *chat.Conversation) error {
 	if err := t.Insert("conversations", row); err != nil {
 		return err
 	}
+	t.versions[row.ID] = row.Version
 	return t.logConversation(row, true)
 }
 
@@ -68,15 +74,13 @@ func (t *tx) newConversationRow(c *chat.Conversation) *conversationRow {
 	return t.conversationRow(c)
 }
 
-// logConversation keeps the state under its version. The documents are kept only
-// where they changed; other versions point to that one.
+// logConversation keeps the state of a version that differs from the one before. The
+// documents are kept only where they changed; other states point to that one.
 func (t *tx) logConversation(row *conversationRow, documents bool) error {
 	state := &conversationStateRow{row.Conversation, t.userID, row.DocumentsVersion}
-	state.CreatedAt = t.Now()
 	if !documents {
 		state.AuthorNote, state.Settings, state.Pins = nil, nil, nil
 	}
-	t.versions[row.ID] = row.Version
 	return t.Insert("conversation_states", state)
 }
 
@@ -168,6 +172,10 @@ func (t *tx) storeConversation(c *chat.Conversation) error {
 	but := []string{"id", "user_id", "created_at", "deleted_at"}
 	if _, err := t.Update("conversations", row, but, "WHERE user_id = ? AND id = ?", t.userID, row.ID); err != nil {
 		return err
+	}
+	t.versions[row.ID] = row.Version
+	if !changed && row.state() == stored.state { // as the version before
+		return nil
 	}
 	return t.logConversation(row, changed)
 }

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -263,6 +265,46 @@ func TestPinsAreKeptWithEachVersion(t *testing.T) {
 		if err != nil {
 			e.Fatal(err)
 		}
-		e.equal("versions that hold the documents", states, []int64{1, 2, 2, 4})
+		e.equal("versions that hold the documents", states, []int64{1, 2, 4})
+	})
+}
+
+// A version that leaves the head, the persona, the summary and the documents as they were
+// costs no row, and is there all the same.
+func TestAVersionWithTheSameStateCostsNoRow(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		conversation := e.conversation()
+		e.nextVersion(conversation, func(nodest.Tx, *chat.Conversation) error { return nil })
+		e.nextVersion(conversation, func(_ nodest.Tx, c *chat.Conversation) error {
+			c.PersonaID = "ada"
+			return nil
+		})
+		e.nextVersion(conversation, func(nodest.Tx, *chat.Conversation) error { return nil })
+		e.equal("rows", e.queryInts("SELECT version FROM conversation_states ORDER BY version"), []int64{1, 3})
+		for version, persona := range []string{"none", "", "", "ada", "ada", "none"} {
+			got := "none"
+			e.view(func(tx nodest.Tx) error {
+				c, err := tx.Chats.StateAt(conversation, int64(version))
+				if err == nil {
+					e.equal("version", c.Version, int64(version))
+					got = c.PersonaID
+				} else if !fault.Is(err, fault.NotFound) {
+					e.Error(err)
+				}
+				return nil
+			})
+			e.equal(fmt.Sprint("persona at version ", version), got, persona)
+			err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
+				c, err := tx.Chats.LockConversation(conversation)
+				if err == nil {
+					_, err = tx.Chats.Rewind(c, int64(version), "")
+				}
+				if err == nil {
+					err = errors.New("left as it was")
+				}
+				return err
+			})
+			e.equal(fmt.Sprint("no rewind to version ", version), fault.Is(err, fault.NotFound), persona == "none")
+		}
 	})
 }

@@ -84,7 +84,8 @@ func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) ([]*chat
 	}
 	found, err := t.Has(`SELECT 1 FROM conversations c
 		JOIN conversation_states s ON s.user_id = c.user_id AND s.conversation_id = c.id
-		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL AND s.version = ?`, t.userID, c.ID, version)
+		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL AND c.version >= ? AND s.version <= ? LIMIT 1`,
+		t.userID, c.ID, version, version)
 	if err != nil {
 		return nil, err
 	}

@@ -243,7 +243,7 @@ CREATE INDEX conversations_gone ON conversations (user_id, deleted_at, id) WHERE
 CREATE TABLE conversation_states (
   user_id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
-  version BIGINT NOT NULL,
+  version BIGINT NOT NULL, -- the first one with this state
   head_id TEXT NOT NULL,
   persona_id TEXT NOT NULL,
   summary_id TEXT NOT NULL,
@@ -251,7 +251,6 @@ CREATE TABLE conversation_states (
   settings TEXT,
   pins TEXT,
   documents_version BIGINT NOT NULL, -- version whose row holds author_note, settings and pins
-  created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, conversation_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
@@ -421,7 +420,9 @@ CREATE TABLE message_states (
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
-CREATE INDEX message_states_version ON message_states (conversation_id, version, previous, message_id);
+-- States that replaced another one.
+CREATE INDEX message_states_version ON message_states (conversation_id, version, previous, message_id)
+  WHERE previous > 0;
 -- States that were replaced late: few, because most messages change soon after
 -- they were stored, and then no more.
 CREATE INDEX message_states_late ON message_states (conversation_id, version, previous, message_id)
@@ -1187,7 +1188,7 @@ CREATE INDEX jobs_lease ON jobs (lease_until) WHERE state = 'running';
 CREATE INDEX jobs_ended ON jobs (updated_at) WHERE state IN ('done', 'failed', 'cancelled');
 CREATE INDEX jobs_failed ON jobs (updated_at) WHERE state = 'failed';
 CREATE INDEX jobs_list ON jobs (user_id, created_at, id);
-CREATE INDEX jobs_subject ON jobs (subject, created_at, id);
+CREATE INDEX jobs_subject ON jobs (user_id, subject, created_at, id);
 
 -- What the planner is to believe, because it gathers no statistics of its own: a user
 -- has a million rows; a scope, a conversation and a chain have parts of them; one
