@@ -224,7 +224,7 @@ func NewID(nodest.Tx) string {
 	idMu.Lock()
 	defer idMu.Unlock()
 	nextID++
-	return fmt.Sprintf("test-%07d", nextID)
+	return fmt.Sprintf("%08d-%04d-7000-8000-000000000000", nextID/10_000, nextID%10_000)
 }
 
 // requireShared returns the files in a folder of the shared data and skips the test

@@ -103,7 +103,7 @@ func (t *tx) looseRanges(gaps []chat.TextRange) (ranges []chat.TextRange, err er
 			if i > 0 {
 				bounds += ", "
 			}
-			bounds += "(CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))"
+			bounds += "(?, CAST(? AS BIGINT), CAST(? AS BIGINT))"
 			args = append(args, g.ConversationID, g.First, g.Last)
 		}
 		found, err := sqldb.Map(t, func(r *rangeRow) chat.TextRange { return r.TextRange },
