@@ -36,7 +36,7 @@ func TestTheLogRepeatsWhatWasPublished(t *testing.T) {
 	w.must(errOf(w.Archives.ImportArchive(t.Context(), w.call(), w.CharacterID, file)))
 	w.importedChat(w.CharacterID, "From a file.")
 	w.resetGreeting()
-	if n := len(w.events.types()); n < 1000 {
+	if n := len(w.events.types()); n < 600 {
 		t.Errorf("the types of the events have %d characters: too few happened", n)
 	}
 }
