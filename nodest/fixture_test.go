@@ -68,6 +68,7 @@ func newFixtureOn(t *testing.T, opts nodest.Options, open func(store.Options) *s
 	for _, id := range []string{ann, bob} {
 		s.must(s.db.InsertUser(t.Context(), &account.User{ID: id, Username: id, CreatedAt: time.Now()}))
 	}
+	t.Cleanup(func() { s.events.compare(t, s.db) })
 	s.opts.Alone = true
 	if s.opts.Log == nil {
 		s.opts.Log = discardLog
@@ -400,6 +401,31 @@ func (e *eventLog) add(events ...*stream.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.list = append(e.list, events...)
+}
+
+// compare checks that ann's log repeats the events as they were published. References of
+// replies are left out: files that they name are not there in these tests, so later they are
+// marked as gone.
+func (e *eventLog) compare(t *testing.T, db *store.DB) {
+	t.Helper()
+	logged := map[int64]string{}
+	for after, more := int64(0), true; more; {
+		events, err := db.Events(context.Background(), ann, after, 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range events {
+			logged[ev.Seq], after = string(ev.Frame()), ev.Seq
+		}
+		more = len(events) > 0
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, ev := range e.list {
+		if want := string(ev.Frame()); ev.Durable() && ev.UserID == ann && ev.Type != "gen.references" && logged[ev.Seq] != want {
+			t.Errorf("the log repeats\n%s\nas\n%s", want, logged[ev.Seq])
+		}
+	}
 }
 
 // ofGeneration returns the events of a generation and its messages so far, in order.

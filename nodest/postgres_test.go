@@ -70,6 +70,7 @@ func TestOnPostgres(t *testing.T) {
 		{"ConcurrentSendsRespectTheUsersReplyLimit", TestConcurrentSendsRespectTheUsersReplyLimit},
 		{"ARestoreRestoresThePrompt", TestARestoreRestoresThePrompt},
 		{"EventsOfARestore", TestEventsOfARestore},
+		{"TheLogRepeatsWhatWasPublished", TestTheLogRepeatsWhatWasPublished},
 		{"ChoosingALeftBranchShowsItAsItWas", TestChoosingALeftBranchShowsItAsItWas},
 		{"ConcurrentRestores", TestConcurrentRestores},
 		{"AnotherUsersSavePointsAnswerNotFound", TestAnotherUsersSavePointsAnswerNotFound},

@@ -164,7 +164,7 @@ func (s *summaryFixture) insertExchanges(n int) {
 			if i%2 == 1 {
 				m.Role, text = chat.RoleAssistant, replyLine(said)
 			}
-			m.Swipes = []chat.Swipe{{ID: m.ID, RevisionID: m.ID + "-1", Rev: 1, Text: text, CreatedAt: tx.Now()}}
+			m.Swipes = []chat.Swipe{{ID: m.ID, RevisionID: uuid.Must(uuid.NewV7()).String(), Rev: 1, Text: text, CreatedAt: tx.Now()}}
 			if err := tx.Chats.InsertMessage(m); err != nil {
 				return err
 			}

@@ -8,12 +8,14 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"nodest/account"
 	"nodest/chat"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
+	"nodest/stream"
 )
 
 // childEnv makes this test binary write messages until it is killed. It contains the
@@ -174,14 +176,24 @@ func checkStored(t *testing.T, db *store.DB, user, conversation string, acknowle
 		}
 		// In the same snapshot, because PostgreSQL may still be committing what a killed
 		// process had sent.
-		counts, err := store.QueryIn[int64](tx, "SELECT seq FROM streams WHERE user_id = ? UNION ALL SELECT COUNT(*) FROM events WHERE user_id = ?", user, user) // a row for each transaction, with one event
+		seqs, err := store.QueryIn[int64](tx, "SELECT seq FROM streams WHERE user_id = ?", user)
 		if err != nil {
 			return err
 		}
-		for _, n := range counts {
-			if n != int64(len(items)) {
-				t.Errorf("there are %d events of %d messages", n, len(items))
+		rows, err := store.QueryIn[[]byte](tx, "SELECT entries FROM events WHERE user_id = ?", user)
+		if err != nil {
+			return err
+		}
+		events := 0
+		for _, row := range rows {
+			entries, err := store.InflateLog(row)
+			if err != nil {
+				return err
 			}
+			events += len(stream.Unpack(user, 1, time.Time{}, entries))
+		}
+		if events != len(items) || len(seqs) != 1 || seqs[0] != int64(events) {
+			t.Errorf("there are %d events of %d messages, and the newest has seq %v", events, len(items), seqs)
 		}
 		found = len(items)
 		return nil

@@ -3,11 +3,12 @@ package store
 import (
 	"bytes"
 	"compress/flate"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
+
+	"nodest/store/sqldb"
 )
 
 // The entries of a row of the log are deflated with a dictionary of what events have in common.
@@ -66,7 +67,7 @@ func packIDs(text string) []byte {
 			return append(b, text...)
 		}
 		if i >= 8 && len(text) >= i-8+idLength {
-			if id, ok := idBytes(text[i-8 : i-8+idLength]); ok {
+			if id, ok := sqldb.PackID(text[i-8 : i-8+idLength]); ok {
 				b = append(append(append(b, text[:i-8]...), packedID), id[:]...)
 				text = text[i-8+idLength:]
 				continue
@@ -76,29 +77,6 @@ func packIDs(text string) []byte {
 	}
 }
 
-// idBytes are the bytes of an id; ok is false for another text.
-func idBytes(text string) (id [16]byte, ok bool) {
-	digits := strings.ReplaceAll(text, "-", "")
-	if len(digits) != 32 || digits != strings.ToLower(digits) {
-		return id, false
-	}
-	if _, err := hex.Decode(id[:], []byte(digits)); err != nil {
-		return id, false
-	}
-	return id, string(appendID(nil, id[:])) == text
-}
-
-// appendID appends the text of an id.
-func appendID(b, id []byte) []byte {
-	for i, part := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
-		if i > 0 {
-			b = append(b, '-')
-		}
-		b = hex.AppendEncode(b, part)
-	}
-	return b
-}
-
 func unpackIDs(packed []byte) string {
 	b := make([]byte, 0, 2*len(packed))
 	for {
@@ -106,7 +84,7 @@ func unpackIDs(packed []byte) string {
 		if i < 0 || i+17 > len(packed) {
 			return string(append(b, packed...))
 		}
-		b = appendID(append(b, packed[:i]...), packed[i+1:i+17])
+		b = append(append(b, packed[:i]...), sqldb.UnpackID(packed[i+1:i+17])...)
 		packed = packed[i+17:]
 	}
 }

@@ -18,8 +18,8 @@ const (
 // groups are the bytes between the hyphens of a UUID, and where their digits begin.
 var groups = [...]struct{ from, to, at int }{{0, 4, 0}, {4, 6, 9}, {6, 8, 14}, {8, 10, 19}, {10, 16, 24}}
 
-// packID returns the 16 bytes of a UUID in its usual form; ok is false for any other text.
-func packID(text string) (id [idBytes]byte, ok bool) {
+// PackID returns the 16 bytes of a UUID in its usual form; ok is false for any other text.
+func PackID(text string) (id [idBytes]byte, ok bool) {
 	if len(text) != idChars || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return id, false
 	}
@@ -38,7 +38,7 @@ func packID(text string) (id [idBytes]byte, ok bool) {
 
 // isID says whether a text is a UUID in its usual form.
 func isID(text string) bool {
-	_, ok := packID(text)
+	_, ok := PackID(text)
 	return ok
 }
 
@@ -53,8 +53,8 @@ var digits = func() (values [256]byte) {
 	return values
 }()
 
-// unpackID is the text that packID made id of.
-func unpackID(id []byte) string {
+// UnpackID is the text that PackID made id of; id has 16 bytes.
+func UnpackID(id []byte) string {
 	var text [idChars]byte
 	for i := range text {
 		text[i] = '-'
@@ -69,7 +69,7 @@ func unpackID(id []byte) string {
 func PackIDs(args []any) {
 	for i, arg := range args {
 		if text, ok := arg.(string); ok {
-			if id, ok := packID(text); ok {
+			if id, ok := PackID(text); ok {
 				args[i] = id[:]
 			}
 		}
@@ -97,7 +97,7 @@ func (t *Text) Scan(src any) error {
 // TextOf is the text of a column for texts that a database returned as bytes.
 func TextOf(b []byte) string {
 	if len(b) == idBytes {
-		return unpackID(b)
+		return UnpackID(b)
 	}
 	return string(b)
 }
