@@ -163,11 +163,6 @@ func (s *session) endJob(j *jobs.Job, userID string, o jobs.Outcome) (again bool
 	} else {
 		row.NextAt, row.NextPayload = time.Time{}, nil
 	}
-	if o.State == jobs.Done {
-		if err := s.forgetDone(row); err != nil {
-			return false, err
-		}
-	}
 	_, err = s.Exec("UPDATE jobs SET state = ?, attempt = ?, not_before = ?, next_at = ?, next_payload = ?,"+
 		" lease_owner = '', lease_until = 0, error = ?, updated_at = ? WHERE id = ?",
 		o.State, ended.Attempt, ended.NotBefore, row.NextAt, row.NextPayload, ended.Error, s.Now(), ended.ID)
@@ -180,16 +175,6 @@ func (s *session) endJob(j *jobs.Job, userID string, o jobs.Outcome) (again bool
 	}
 	_, err = s.enqueue(next)
 	return again, err
-}
-
-// forgetDone removes the run before j, which is done: only the last one is kept of the same work.
-func (s *session) forgetDone(j *jobRow) error {
-	owner, args := "user_id IS NULL", []any{j.Subject, j.Kind, jobs.Done}
-	if j.UserID != nil {
-		owner, args = "user_id = ?", append([]any{*j.UserID}, args...)
-	}
-	_, err := s.Exec("DELETE FROM jobs WHERE "+owner+" AND subject = ? AND kind = ? AND state = ?", args...)
-	return err
 }
 
 // Enqueue puts jobs of any owners into the queue: jobs.Store.

@@ -502,12 +502,10 @@ func TestQueueQueriesUseTheirIndexes(t *testing.T) {
 				" ORDER BY COALESCE(user_id, ''), not_before, id LIMIT 1": "jobs_turn",
 			"SELECT id FROM jobs WHERE state = 'queued' AND kind = 'k' AND +not_before <= 1" +
 				" ORDER BY COALESCE(user_id, ''), not_before, id LIMIT 1": "(kind=?)",
-			"SELECT MIN(not_before) FROM jobs WHERE state = 'queued' AND kind = 'k'":                     "jobs_next",
-			"SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < 1 LIMIT 1":                     "jobs_lease",
-			"SELECT id FROM jobs WHERE user_id = 'u' ORDER BY created_at DESC, id DESC":                  "jobs_list",
-			"DELETE FROM jobs WHERE user_id = 'u' AND subject = 's' AND kind = 'k' AND state = 'done'":   "jobs_subject",
-			"DELETE FROM jobs WHERE user_id IS NULL AND subject = 's' AND kind = 'k' AND state = 'done'": "jobs_subject",
-			"SELECT id FROM jobs WHERE state IN ('done', 'failed', 'cancelled') AND updated_at <= 1":     "jobs_ended",
+			"SELECT MIN(not_before) FROM jobs WHERE state = 'queued' AND kind = 'k'":                 "jobs_next",
+			"SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < 1 LIMIT 1":                 "jobs_lease",
+			"SELECT id FROM jobs WHERE user_id = 'u' ORDER BY created_at DESC, id DESC":              "jobs_list",
+			"SELECT id FROM jobs WHERE state IN ('done', 'failed', 'cancelled') AND updated_at <= 1": "jobs_ended",
 		} {
 			plan, err := store.Plan(e.db, query)
 			if err != nil {
@@ -517,51 +515,6 @@ func TestQueueQueriesUseTheirIndexes(t *testing.T) {
 				e.Errorf("%s\nis answered by\n%s", query, all)
 			}
 		}
-	})
-}
-
-// A chat asks for the same work with each turn: only its last run stays in the list, and what
-// failed.
-func TestOnlyTheLastRunOfTheSameWorkStays(t *testing.T) {
-	onBothDatabases(t, func(e *env) {
-		same, others := jobs.Spec{Kind: "a.b", Subject: "s"}, []jobs.Spec{{Kind: "a.b", Subject: "t"}, {Kind: "a.c", Subject: "s"}}
-		var last string
-		for i, state := range []jobs.State{jobs.Done, jobs.Failed, jobs.Done, jobs.Done} {
-			e.enqueue(same)
-			if i == 0 {
-				e.enqueue(others...)
-				if err := e.db.Enqueue(context.Background(), same); err != nil { // of the server
-					e.Fatal(err)
-				}
-			}
-			for {
-				claimed, err := e.db.ClaimJobs(context.Background(), "p", time.Minute, []jobs.Want{{Kind: "a.b", Free: 9, PerUser: 9}, {Kind: "a.c", Free: 9, PerUser: 9}})
-				if err != nil {
-					e.Fatal(err)
-				}
-				if len(claimed) == 0 {
-					break
-				}
-				for _, j := range claimed {
-					o := jobs.Outcome{State: state}
-					if err := e.db.EndJob(context.Background(), j, o); err != nil {
-						e.Fatal(err)
-					}
-					last = j.ID
-				}
-			}
-		}
-		e.view(func(tx nodest.Tx) error {
-			list, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: "a.b", Subject: "s"}, "", 0)
-			if err != nil {
-				return err
-			}
-			e.equal("runs of the same work", len(list), 2)
-			e.equal("the last one", []string{list[0].ID, string(list[0].State)}, []string{last, "done"})
-			e.equal("the one that failed", list[1].State, jobs.Failed)
-			return nil
-		})
-		e.equal("all jobs, with those of others", e.queryInts("SELECT COUNT(*) FROM jobs"), []int64{5})
 	})
 }
 

@@ -1189,4 +1189,4 @@ CREATE INDEX jobs_lease ON jobs (lease_until) WHERE state = 'running';
 CREATE INDEX jobs_ended ON jobs (updated_at) WHERE state IN ('done', 'failed', 'cancelled');
 CREATE INDEX jobs_failed ON jobs (updated_at) WHERE state = 'failed';
 CREATE INDEX jobs_list ON jobs (user_id, created_at, id);
-CREATE INDEX jobs_subject ON jobs (user_id, subject, created_at, id);
+CREATE INDEX jobs_subject ON jobs (subject, created_at, id);

@@ -1188,7 +1188,7 @@ CREATE INDEX jobs_lease ON jobs (lease_until) WHERE state = 'running';
 CREATE INDEX jobs_ended ON jobs (updated_at) WHERE state IN ('done', 'failed', 'cancelled');
 CREATE INDEX jobs_failed ON jobs (updated_at) WHERE state = 'failed';
 CREATE INDEX jobs_list ON jobs (user_id, created_at, id);
-CREATE INDEX jobs_subject ON jobs (user_id, subject, created_at, id);
+CREATE INDEX jobs_subject ON jobs (subject, created_at, id);
 
 -- What the planner is to believe, because it gathers no statistics of its own: a user
 -- has a million rows; a scope, a conversation and a chain have parts of them; one
