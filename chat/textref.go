@@ -27,10 +27,10 @@ func ParseTextRef(ref string) (r TextRef, ok bool) {
 
 // Of returns the text from its revision; ok is false if it has none there.
 func (r TextRef) Of(s *Swipe) (text string, ok bool) {
-	switch {
-	case r.Part == "t":
+	switch r.Part {
+	case "t":
 		text = s.Text
-	case r.Part == "r":
+	case "r":
 		text = s.Reasoning
 	default:
 		i, err := strconv.Atoi(strings.TrimPrefix(r.Part, "b"))

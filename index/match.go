@@ -243,22 +243,26 @@ func (s *scorer) held(t *term) {
 		}
 	}
 	for _, n := range touched {
-		at, to := &s.x.places[n], &scores[n]
-		known := !s.limited || to.Around > 0 || at.group.number < 0
-		if known {
-			s.addAround(to, s.x.base+int(n), float32(to.inAround), at.around)
-		}
-		if known && to.inNear > 0 {
-			to.Near += s.weight * s.near.of(float32(to.inNear), at.near)
-			to.Spanned += s.covers
-		}
-		to.inNear, to.inAround = 0, 0
+		s.heldWindows(&scores[n], n)
 	}
 	for _, g := range s.hit {
 		s.groups[g.number] += s.weight * s.group.of(s.inGroup[g.number], g.length)
 		s.inGroup[g.number] = 0
 	}
 	s.m.touched, s.hit = touched, s.hit[:0]
+}
+
+// heldWindows adds the present term to row n in memory, in whose windows it is.
+func (s *scorer) heldWindows(to *Score, n int32) {
+	at := &s.x.places[n]
+	if !s.limited || to.Around > 0 || at.group.number < 0 {
+		s.addAround(to, s.x.base+int(n), float32(to.inAround), at.around)
+		if to.inNear > 0 {
+			to.Near += s.weight * s.near.of(float32(to.inNear), at.near)
+			to.Spanned += s.covers
+		}
+	}
+	to.inNear, to.inAround = 0, 0
 }
 
 // stored adds the present term to the rows of a segment.
