@@ -119,9 +119,12 @@ func TestALongMessageRecallsWhatItMentions(t *testing.T) {
 	}
 }
 
+// byDay are questions about a day of sampleUnits.
+var byDay = []string{"What did we talk about on April 20th?", "在4月20号我们聊了什么？", "2023-04-20?"}
+
 func TestRecallByDay(t *testing.T) {
 	x := indexOf(t, sampleUnits...)
-	for _, query := range []string{"What did we talk about on April 20th?", "在4月20号我们聊了什么？", "2023-04-20?"} {
+	for _, query := range byDay {
 		hits := recall(t, x, memory.Ask{Text: query, Limit: 4, Search: true})
 		for _, h := range hits {
 			if !strings.HasPrefix(h.ID, "2.") {
@@ -131,6 +134,21 @@ func TestRecallByDay(t *testing.T) {
 		}
 		if len(hits) != 4 {
 			t.Errorf("%q finds %v", query, foundIDs(hits))
+		}
+	}
+}
+
+// In a large memory the rows of a day are found too, where words find others.
+func TestRecallByDayInALargeMemory(t *testing.T) {
+	units := slices.Concat(sampleUnits, sessionUnits(9, "2020-12-01", "Ann: I talk to you.", "Reed: 我们聊天吧。", "Ann: 2023 is far away."))
+	for session := 10; len(units) <= 17_000; session++ {
+		units = append(units, sessionUnits(session, "2020-12-01", slices.Repeat([]string{"Ann: Waves."}, 10)...)...)
+	}
+	x := indexOf(t, units...)
+	for _, query := range byDay {
+		hits := recall(t, x, memory.Ask{Text: query, Limit: 4, Search: true})
+		if found := foundIDs(hits); !slices.Contains(found, "2.0") {
+			t.Errorf("%q finds %v", query, found)
 		}
 	}
 }

@@ -149,10 +149,8 @@ func (r *ranking) relateFew() {
 	for _, n := range r.match.Few {
 		all = append(all, int(n))
 	}
-	if spans, ok := spansOf(r.read.Days); ok {
-		if some := r.inside(spans); len(some) <= mostOfDays {
-			all = append(all, some...)
-		}
+	if some := r.ofTheDays(); len(some) <= mostOfDays {
+		all = append(all, some...)
 	}
 	slices.Sort(all)
 	for _, n := range slices.Compact(all) {
@@ -170,10 +168,16 @@ func (r *ranking) relateFew() {
 	}
 }
 
-// inside returns the rows of which the time is inside a span, at most one more than mostOfDays.
-func (r *ranking) inside(spans []span) (rows []int) {
+// ofTheDays returns the rows that fit the days of the question, at most one more than mostOfDays.
+// Where the days are in certain years, few rows are looked at closely.
+func (r *ranking) ofTheDays() (rows []int) {
+	if len(r.read.Days) == 0 {
+		return nil
+	}
+	spans, limited := spansOf(r.read.Days)
 	r.v.Each(func(n, _ int, attr uint64) {
-		if len(rows) <= mostOfDays && slices.ContainsFunc(spans, line(attr).within) {
+		l := line(attr)
+		if len(rows) <= mostOfDays && (!limited || slices.ContainsFunc(spans, l.within)) && r.dayOf(l) > 0 {
 			rows = append(rows, n)
 		}
 	})
