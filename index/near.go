@@ -77,7 +77,7 @@ func (s *scan) run(ctx context.Context, x *Index, q Vector) (whole bool, err err
 			if time.Now().After(end) {
 				return false, nil
 			}
-			parts, err := x.source.Parts(ctx, x.key, in.ID, []int{number})
+			parts, err := x.source.Parts(ctx, x.key, []Part{{in.ID, number}})
 			if err != nil {
 				return false, err
 			}

@@ -23,6 +23,7 @@ type shelf struct {
 	loose    []index.Row
 	removed  []string
 	version  int64
+	calls    int // of Parts
 	read     int // parts other than heads
 	bytes    int // of them
 }
@@ -38,8 +39,10 @@ func (s *shelf) Load(_ context.Context, _ string, since, _ int64) (index.Delta, 
 	return d, nil
 }
 
-func (s *shelf) Parts(_ context.Context, key, id string, parts []int) (out [][]byte, err error) {
-	for _, n := range parts {
+func (s *shelf) Parts(_ context.Context, key string, parts []index.Part) (out [][]byte, err error) {
+	s.calls++
+	for _, p := range parts {
+		id, n := p.Segment, p.Number
 		if key != "ann" || n >= len(s.parts[id]) {
 			return nil, errors.New("no such part")
 		}
@@ -329,6 +332,33 @@ func TestAQuestionReadsLittle(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What was read of segments is read again from memory, as far as its bytes allow; what is missing is
+// read at once, of all segments.
+func TestPartsAreReadOnce(t *testing.T) {
+	s := &shelf{}
+	rows := texts(3000)
+	for some := range slices.Chunk(rows, 600) {
+		s.keep(some...)
+	}
+	for _, bytes := range []int{1 << 20, 1 << 10} {
+		c := index.NewCache(s, bytes)
+		for range 2 {
+			s.with(t, c, func(v index.View) error {
+				s.calls, s.read = 0, 0
+				found(t, v, "tea bread moon")
+				_, _, err := v.Near(t.Context(), index.Vector{"m", direction(rand.New(rand.NewPCG(9, 9)), 64)}, 10, 10)
+				return err
+			})
+			if bytes == 1<<20 && s.calls > 8 { // words, ids twice, and the signs of five segments
+				t.Errorf("%d calls for parts", s.calls)
+			}
+		}
+		if (bytes == 1<<20) != (s.read == 0) {
+			t.Errorf("with %d bytes, %d parts are read again", bytes, s.read)
+		}
+	}
 }
 
 // The signs of vectors are enough to find most of the nearest.
