@@ -14,7 +14,7 @@ import (
 type Source interface {
 	// Parts returns parts of segments, in the order asked.
 	Parts(ctx context.Context, key string, parts []Part) ([][]byte, error)
-	// Rows returns rows as they are now, by id; those that are gone are left out.
+	// Rows returns rows as they are now, by id, without vectors; those that are gone are left out.
 	Rows(ctx context.Context, key string, ids []string) ([]Row, error)
 	// Vectors returns the vectors of rows by a model, by id; rows without one are left out.
 	Vectors(ctx context.Context, key, model string, ids []string) (map[string]Packed, error)
@@ -127,7 +127,9 @@ func (w wanted[T]) read(ctx context.Context, x *Index, use func(in *stored, part
 	if len(w) == 0 {
 		return nil
 	}
-	of := slices.SortedFunc(maps.Keys(w), func(a, b partOf) int { return cmp.Or(cmp.Compare(a.in.from, b.in.from), cmp.Compare(a.number, b.number)) })
+	of := slices.SortedFunc(maps.Keys(w), func(a, b partOf) int {
+		return cmp.Or(cmp.Compare(a.in.from, b.in.from), cmp.Compare(a.number, b.number))
+	})
 	numbers := make([]Part, len(of))
 	for i, p := range of {
 		numbers[i] = Part{p.in.ID, p.number}
@@ -240,67 +242,69 @@ func (x *Index) ids(ctx context.Context, numbers []int) (map[int]string, error) 
 
 // Found is a row that was read.
 type Found struct {
-	N       int // its number
-	ID      string
-	Data    any
-	Vectors []Kept
+	N      int // its number
+	ID     string
+	Data   any
+	vector Packed // of the model that was asked for
 }
 
-// Rows returns rows as they are now, in the order of numbers. Those that are gone, or have changed
-// since they were stored, are left out.
-func (v View) Rows(ctx context.Context, numbers []int) ([]Found, error) {
+// Rows returns rows as they are now, in the order of numbers, with their vectors of q's model (none
+// if q has no numbers). Those that are gone, or have changed since they were stored, are left out.
+func (v View) Rows(ctx context.Context, numbers []int, q Vector) ([]Found, error) {
 	x := v.x
 	names, err := x.ids(ctx, numbers)
 	if err != nil {
 		return nil, err
 	}
-	rows := map[string]*Row{}
-	if len(names) > 0 {
-		ids := make([]string, 0, len(names))
-		for _, id := range names {
-			ids = append(ids, id)
-		}
-		slices.Sort(ids)
-		all, err := x.source.Rows(ctx, x.key, ids)
-		if err != nil {
-			return nil, err
-		}
-		for i := range all {
-			rows[all[i].ID] = &all[i]
-		}
+	rows, vectors, err := x.read(ctx, slices.Sorted(maps.Values(names)), q)
+	if err != nil {
+		return nil, err
 	}
 	found := make([]Found, 0, len(numbers))
 	for _, n := range numbers {
 		s, local := x.at(n)
 		if s == nil {
 			if d := &x.docs[local]; d.id != "" {
-				found = append(found, Found{n, d.id, d.data, x.vectors.of(d.id)})
+				found = append(found, Found{n, d.id, d.data, x.vectors.of(d.id, q)})
 			}
 			continue
 		}
 		if r := rows[names[n]]; r != nil && r.Version <= s.To && r.Version > s.From {
-			found = append(found, Found{n, r.ID, r.Data, r.Vectors})
+			found = append(found, Found{n, r.ID, r.Data, vectors[r.ID]})
 		}
 	}
 	return found, nil
 }
 
-// ByID returns rows by id, as they are now; those that are gone are left out. Their numbers are -1.
-func (v View) ByID(ctx context.Context, ids []string) (found []Found, err error) {
+// read reads rows by id, and their vectors of q's model.
+func (x *Index) read(ctx context.Context, ids []string, q Vector) (rows map[string]*Row, vectors map[string]Packed, err error) {
+	if len(ids) == 0 {
+		return nil, nil, nil
+	}
+	all, err := x.source.Rows(ctx, x.key, ids)
+	if err == nil && len(q.Values) > 0 {
+		vectors, err = x.source.Vectors(ctx, x.key, q.Model, ids)
+	}
+	rows = make(map[string]*Row, len(all))
+	for i := range all {
+		rows[all[i].ID] = &all[i]
+	}
+	return rows, vectors, err
+}
+
+// ByID is Rows by id. The numbers of the rows are -1.
+func (v View) ByID(ctx context.Context, ids []string, q Vector) (found []Found, err error) {
 	var missing []string
 	for _, id := range ids {
 		if n, ok := v.x.byID[id]; ok {
-			found = append(found, Found{-1, id, v.x.docs[n].data, v.x.vectors.of(id)})
-		} else {
+			found = append(found, Found{-1, id, v.x.docs[n].data, v.x.vectors.of(id, q)})
+		} else if v.x.source != nil {
 			missing = append(missing, id)
 		}
 	}
-	if len(missing) == 0 || v.x.source == nil {
-		return found, nil
-	}
-	rows, err := v.x.source.Rows(ctx, v.x.key, missing)
+	rows, vectors, err := v.x.read(ctx, missing, q)
 	for _, r := range rows {
-		found = append(found, Found{-1, r.ID, r.Data, r.Vectors})
+		found = append(found, Found{-1, r.ID, r.Data, vectors[r.ID]})
 	}
 	return found, err
 }

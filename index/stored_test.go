@@ -152,7 +152,7 @@ func rowsOf(t testing.TB, v index.View) []index.Found {
 	t.Helper()
 	var numbers []int
 	v.Each(func(n, _ int, _ uint64) { numbers = append(numbers, n) })
-	rows, err := v.Rows(t.Context(), numbers)
+	rows, err := v.Rows(t.Context(), numbers, index.Vector{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,14 +22,6 @@ func (x *Index) View(rank func(View) error) error {
 // Slots returns one more than the highest number of a row.
 func (v View) Slots() int { return v.x.base + len(v.x.docs) }
 
-// Held returns the data of row n if the row is in memory.
-func (v View) Held(n int) any {
-	if n < v.x.base {
-		return nil
-	}
-	return v.x.docs[n-v.x.base].data
-}
-
 // Attr returns the attribute of row n; there is none for a gap.
 func (v View) Attr(n int) (attr uint64, ok bool) {
 	s, local := v.x.at(n)
