@@ -151,7 +151,7 @@ func found(t testing.TB, v index.View, query string) map[string]index.Score {
 func rowsOf(t testing.TB, v index.View) []index.Found {
 	t.Helper()
 	var numbers []int
-	v.Each(func(n, _ int, _ uint64) { numbers = append(numbers, n) })
+	v.Each(func(n, _, _ int, _ uint64) { numbers = append(numbers, n) })
 	rows, err := v.Rows(t.Context(), numbers, index.Vector{})
 	if err != nil {
 		t.Fatal(err)
@@ -244,16 +244,40 @@ func compareView(t *testing.T, name string, v index.View, rows []index.Row) {
 	}
 	alone := 0
 	v.EachAlone(func(int, uint64) { alone++ })
-	v.Each(func(n, before int, attr uint64) {
+	v.Each(func(n, before, length int, attr uint64) {
 		want := byID[ids[n]]
 		got, ok := v.Attr(n)
-		if !ok || got != want.Attr || attr != want.Attr || v.Group(n) != want.Group || v.Length(n) != len(strings.Fields(want.Terms)) || v.Neighbour(n, -1) != before {
+		if !ok || got != want.Attr || attr != want.Attr || v.Group(n) != want.Group || v.Length(n) != length || length != len(strings.Fields(want.Terms)) || v.Neighbour(n, -1) != before {
 			t.Errorf("%s: row %s is told wrongly", name, want.ID)
 		}
 		if after := v.Neighbour(n, 1); after >= 0 && (byID[ids[after]].Group != want.Group || byID[ids[after]].Order <= want.Order) {
 			t.Errorf("%s: after %s comes %s", name, want.ID, ids[after])
 		}
 	})
+	type told struct {
+		n, before, length int
+		attr              uint64
+	}
+	var each, some, within []told
+	var numbers []int
+	v.Each(func(n, before, length int, attr uint64) {
+		if n%3 == 0 {
+			numbers, each = append(numbers, n), append(each, told{n, before, length, attr})
+		}
+	})
+	if v.Some(numbers, func(n, before, length int, attr uint64) { some = append(some, told{n, before, length, attr}) }); !slices.Equal(each, some) {
+		t.Errorf("%s: some rows are told otherwise than each", name)
+	}
+	v.Within(100, 199, func(n int, attr uint64) bool {
+		if upper := attr >> 32; upper < 100 || upper > 199 {
+			t.Errorf("%s: %d is not within", name, upper)
+		}
+		within = append(within, told{n: n})
+		return len(within) < 90
+	})
+	if len(within) != 90 {
+		t.Errorf("%s: %d are within, want 90 of 100", name, len(within))
+	}
 	marked, err := v.Marked(t.Context(), []string{"all", "ten-3", "ten-30"})
 	if err != nil || len(marked["all"]) != len(rows) || len(marked["ten-3"]) != len(rows)/10 || len(marked) != 2 || alone != len(rows)/5 {
 		t.Errorf("%s: %d marked, %d of tens, %d alone, %v", name, len(marked["all"]), len(marked["ten-3"]), alone, err)
@@ -458,7 +482,7 @@ func BenchmarkStored200000(b *testing.B) {
 		b.Run("each", func(b *testing.B) {
 			for b.Loop() {
 				sum := uint64(0)
-				v.Each(func(_, before int, attr uint64) { sum += attr + uint64(before) })
+				v.Each(func(_, before, _ int, attr uint64) { sum += attr + uint64(before) })
 			}
 		})
 		return nil

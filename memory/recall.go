@@ -178,7 +178,7 @@ func (r *ranking) rank() error {
 	}
 	for _, at := range r.rows {
 		if row := int(at.row); r.proven[row] || r.admits() && r.relevant(row) {
-			r.fits = append(r.fits, ranked{row, r.fit(row, int(at.before))})
+			r.fits = append(r.fits, ranked{row, r.fit(at)})
 		}
 	}
 	return r.followUp()
@@ -189,8 +189,8 @@ func (r *ranking) relevant(i int) bool {
 	return r.q.mayBeIrrelevant() || r.relevantAlone(i) || !r.q.Relevant && !r.q.gated() && r.match.Scores[i].Spanned >= floorSpanned
 }
 
-func (r *ranking) fit(row, before int) (sum float32) {
-	for s, x := range r.signals(row, before) {
+func (r *ranking) fit(at related) (sum float32) {
+	for s, x := range r.signals(at) {
 		sum += weights[s] * x
 	}
 	return sum
