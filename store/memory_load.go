@@ -200,11 +200,14 @@ func (t *tx) MemoryUnits(characterID string, ids ...string) ([]memory.Unit, erro
 	return t.unitsByID(characterID, false, ids)
 }
 
-// UnitsForSegment is MemoryUnits with those of deleted conversations, and with terms.
+// UnitsForSegment is MemoryUnits with those of deleted conversations, and with terms and vectors.
 func (t *tx) UnitsForSegment(characterID string, ids ...string) ([]memory.Unit, error) {
 	units, err := t.unitsByID(characterID, true, ids)
+	if err != nil {
+		return nil, err
+	}
 	addTerms(units)
-	return units, err
+	return units, t.addVectors(characterID, units)
 }
 
 // addTerms gives units the terms of their texts.
@@ -237,7 +240,7 @@ func (t *tx) unitsByID(characterID string, away bool, ids []string) ([]memory.Un
 			return nil, err
 		}
 	}
-	return units, t.addVectors(characterID, units)
+	return units, nil
 }
 
 // addVectors gives units their vectors. Units of equal contents share them.
