@@ -58,16 +58,16 @@ type ScopeTx interface {
 	// UnitVectors returns the vectors of units by a model, by id; units without one are left out.
 	UnitVectors(characterID, model string, ids ...string) (map[string]index.Packed, error)
 	SegmentTx
-	// WithoutVector returns units of which the last change is after since and the content has no
-	// vector of a model, at most limit, each content once, by change.
+	// WithoutVector returns the contents of units that have no vector of a model and changed last
+	// after since, at most limit, each once, by change. A content may have more units than it says.
 	WithoutVector(characterID, model string, since int64, limit int) ([]Content, error)
 	// Embedded returns what SetEmbedded stored; "", 0 = nothing.
 	Embedded(characterID string) (model string, change int64, err error)
 	// SetEmbedded notes that all units of which the last change is at most change have a vector of
 	// a model, or were refused one.
 	SetEmbedded(characterID, model string, change int64) error
-	// PutVectors stores vectors of a model by content, in place of those of other models.
-	// Unknown contents are ignored.
+	// PutVectors stores vectors of a model by the ids of units, in place of those of other models.
+	// Unknown units are ignored.
 	PutVectors(characterID, model string, vectors map[string][]float32) error
 	// MemoryJobs lists the jobs of a character's memory and its conversations, newest first.
 	MemoryJobs(characterID, cursor string, limit int) (items []*jobs.Job, next string, err error)
@@ -141,8 +141,11 @@ type UnitKey struct {
 	Change       int64 // the last
 }
 
-// Content is a text to be embedded. Hash is its ContentHash.
-type Content struct{ Hash, Text string }
+// Content is a text to be embedded.
+type Content struct {
+	Hash, Text string   // Hash is the ContentHash
+	IDs        []string // of units with it, at least one
+}
 
 // Place is a branch of a conversation, now or at a version.
 type Place struct {

@@ -13,10 +13,10 @@ func (t *tx) readSaid(rest string, args ...any) ([]memory.Text, error) {
 	return sqldb.Map(t, func(s *memory.Text) memory.Text {
 		s.Text = memory.Clean(s.Role, s.Text)
 		return *s
-	}, `SELECT t.revision_id, t.character_id, t.conversation_id, t.message_id, t.seq, t.session, t.role, t.name,
+	}, `SELECT t.revision_id, t.character_id, t.conversation_id, r.message_id, t.seq, t.session, t.role, t.name,
 			t.said_at AS at, t.is_read AS read, m.status = '`+chat.StatusError+`' AS failed, r.text
-		FROM memory_texts t JOIN messages m ON m.user_id = t.user_id AND m.id = t.message_id
-			JOIN revisions r ON r.user_id = t.user_id AND r.id = t.revision_id
+		FROM memory_texts t JOIN revisions r ON r.user_id = t.user_id AND r.id = t.revision_id
+			JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id
 		WHERE t.user_id = ? AND NOT t.is_forgotten `+rest, append([]any{t.userID}, args...)...)
 }
 
