@@ -179,8 +179,8 @@ type TextTx interface {
 	// ForgetTexts removes texts and the suggestions made of them from the memory; the chat
 	// keeps them.
 	ForgetTexts(characterID string, revisionIDs ...string) error
-	// PutUses stores what was recalled for a text; Uses returns it, by rank, for the message's
-	// chosen text.
+	// PutUses stores what was recalled for a text. Uses returns it, by rank, for the message's
+	// chosen text, without units that were forgotten or removed.
 	PutUses(messageID, revisionID string, uses []Use) error
 	Uses(messageID string) ([]Use, error)
 }
@@ -205,7 +205,7 @@ type Use struct {
 	Layer   Layer              `json:"layer"`
 	Rank    int                `json:"rank"` // from 1
 	Score   float64            `json:"score"`
-	Signals map[string]float64 `json:"signals,omitempty"`
+	Signals map[string]float64 `json:"signals,omitempty"` // rounded to SignalStep parts of one
 }
 
 // FactTx keeps facts. The text of a version never changes.

@@ -58,11 +58,7 @@ func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone []lived
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	err = s.each([]string{
-		"DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id IN (?)",
-		"DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN (?)",
-	}, scope.UserID, ids)
-	if err != nil {
+	if err := s.Run("DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id IN (?)", scope.UserID, ids); err != nil {
 		return gone, err
 	}
 	if err := s.dropReplies(scope.UserID, ids); err != nil {
@@ -92,7 +88,7 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 	if err != nil {
 		return err
 	}
-	return t.dropTraces(scope, revisionIDs)
+	return t.dropSuggestions(scope, revisionIDs, nil)
 }
 
 // bury marks the texts that a fact which is purged was taken from, and removes them and those of the
@@ -117,14 +113,6 @@ func (t *tx) noteSame(characterID string, n *scopeNews) error {
 	return err
 }
 
-// dropTraces removes what was made of texts.
-func (s *session) dropTraces(scope memory.Scope, revisionIDs []string) error {
-	if err := s.Run("DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN (?)", scope.UserID, revisionIDs); err != nil {
-		return err
-	}
-	return s.dropSuggestions(scope, revisionIDs, nil)
-}
-
 // PurgeScope empties the memory of a scope.
 func (t *tx) PurgeScope(characterID string) error {
 	if err := t.LockMemory(characterID); err != nil {
@@ -139,11 +127,8 @@ func (t *tx) PurgeScope(characterID string) error {
 		return err
 	}
 	t.noteGone(characterID, []lived{{0, math.MaxInt64}})
-	const units = "DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN "
-	err = t.each([]string{
-		units + "(SELECT id FROM memories WHERE " + ofScope + ")",
-		units + "(SELECT revision_id FROM memory_texts WHERE " + ofScope + ")",
-	}, t.userID, t.userID, characterID)
+	err = t.Run("DELETE FROM memory_uses WHERE user_id = ? AND revision_id IN (SELECT revision_id FROM memory_texts WHERE "+ofScope+")",
+		t.userID, t.userID, characterID)
 	if err != nil {
 		return err
 	}
@@ -239,7 +224,7 @@ type goneTexts struct {
 }
 
 func (s *session) forgetTexts(scope memory.Scope, g goneTexts) error {
-	if err := s.dropTraces(scope, g.revisions); err != nil {
+	if err := s.dropSuggestions(scope, g.revisions, nil); err != nil {
 		return err
 	}
 	roots, err := s.baseless(scope, g.revisions)

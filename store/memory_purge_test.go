@@ -168,7 +168,7 @@ func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
 		})
 		e.equal("places of its character", e.mentions(r.character), []string{"memory_scopes.character_id"})
 		for table, n := range map[string]int64{"memories": 2, "memory_texts": 2, "memory_suggestions": 1,
-			"memory_uses": 2, "memory_tombstones": 1} {
+			"memory_uses": 1, "memory_tombstones": 1} {
 			e.equal("rows of the other in "+table, e.userRows(table), n)
 		}
 		e.equal("units of the other", len(e.units(other.character)), 4)
@@ -293,8 +293,9 @@ func TestATombstoneKeepsAllItsEvidence(t *testing.T) {
 
 func TestUsesBelongToTheChosenText(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
-		m := e.say(e.chat(e.character()), "", "hm")
-		use := memory.Use{ID: id(), Layer: memory.Fact, Rank: 1, Score: 0.25, Signals: map[string]float64{"words": 0.5}}
+		character := e.character()
+		m := e.say(e.chat(character), "", "hm")
+		use := memory.Use{ID: e.learn(character, fact("a fact")).ID, Layer: memory.Fact, Rank: 1, Score: 0.25, Signals: map[string]float64{"words": 0.5}}
 		old := m.Swipes[0].RevisionID
 		e.update(func(tx nodest.Tx) error {
 			return tx.Memory.PutUses(m.ID, old, []memory.Use{{ID: "before", Rank: 1}, {ID: "more", Rank: 2}})

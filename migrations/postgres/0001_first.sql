@@ -662,15 +662,10 @@ CREATE INDEX memory_suggestions_list ON memory_suggestions (character_id, state,
 CREATE TABLE memory_uses (
   user_id TEXT NOT NULL,
   revision_id TEXT NOT NULL,
-  rank BIGINT NOT NULL,
-  unit_id TEXT NOT NULL,
-  layer TEXT NOT NULL,
-  score DOUBLE PRECISION NOT NULL,
-  signals TEXT,
-  PRIMARY KEY (user_id, revision_id, rank),
+  uses BYTEA NOT NULL, -- store/memory_use.go
+  PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX memory_uses_unit ON memory_uses (unit_id);
 
 -- What extraction from a conversation has cost, and who has asked for it.
 CREATE TABLE memory_readings (
