@@ -147,7 +147,10 @@ func (l *library) putRandom(ctx context.Context, character string, e scaleEmbedd
 			}
 			vectors := make(map[string][]float32, len(batch))
 			for _, c := range batch {
-				vectors[c.Hash] = direction(e.r, scaleDim)
+				v := direction(e.r, scaleDim)
+				for _, id := range c.IDs {
+					vectors[id] = v
+				}
 			}
 			more = len(batch) > 0
 			return tx.PutVectors(character, e.ModelID(), vectors)

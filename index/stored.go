@@ -14,7 +14,7 @@ import (
 type Source interface {
 	// Parts returns parts of segments, in the order asked.
 	Parts(ctx context.Context, key string, parts []Part) ([][]byte, error)
-	// Rows returns rows as they are now, by id, without vectors; those that are gone are left out.
+	// Rows returns rows as they are now, by id, without terms; those that are gone are left out.
 	Rows(ctx context.Context, key string, ids []string) ([]Row, error)
 	// Vectors returns the vectors of rows by a model, by id; rows without one are left out.
 	Vectors(ctx context.Context, key, model string, ids []string) (map[string]Packed, error)
@@ -256,7 +256,7 @@ func (v View) Rows(ctx context.Context, numbers []int, q Vector) ([]Found, error
 	if err != nil {
 		return nil, err
 	}
-	rows, vectors, err := x.read(ctx, slices.Sorted(maps.Values(names)), q)
+	rows, err := x.read(ctx, slices.Sorted(maps.Values(names)))
 	if err != nil {
 		return nil, err
 	}
@@ -270,26 +270,33 @@ func (v View) Rows(ctx context.Context, numbers []int, q Vector) ([]Found, error
 			continue
 		}
 		if r := rows[names[n]]; r != nil && r.Version <= s.To && r.Version > s.From {
-			found = append(found, Found{n, r.ID, r.Data, vectors[r.ID]})
+			found = append(found, Found{n, r.ID, r.Data, r.vector(q)})
 		}
 	}
 	return found, nil
 }
 
-// read reads rows by id, and their vectors of q's model.
-func (x *Index) read(ctx context.Context, ids []string, q Vector) (rows map[string]*Row, vectors map[string]Packed, err error) {
+// read reads rows by id.
+func (x *Index) read(ctx context.Context, ids []string) (map[string]*Row, error) {
 	if len(ids) == 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	all, err := x.source.Rows(ctx, x.key, ids)
-	if err == nil && len(q.Values) > 0 {
-		vectors, err = x.source.Vectors(ctx, x.key, q.Model, ids)
-	}
-	rows = make(map[string]*Row, len(all))
+	rows := make(map[string]*Row, len(all))
 	for i := range all {
 		rows[all[i].ID] = &all[i]
 	}
-	return rows, vectors, err
+	return rows, err
+}
+
+// vector returns the vector of q's model; nil = there is none, or q has no numbers.
+func (r *Row) vector(q Vector) Packed {
+	for _, k := range r.Vectors {
+		if k.Model == q.Model && len(q.Values) > 0 {
+			return k.Packed
+		}
+	}
+	return nil
 }
 
 // ByID is Rows by id. The numbers of the rows are -1.
@@ -302,9 +309,9 @@ func (v View) ByID(ctx context.Context, ids []string, q Vector) (found []Found, 
 			missing = append(missing, id)
 		}
 	}
-	rows, vectors, err := v.x.read(ctx, missing, q)
+	rows, err := v.x.read(ctx, missing)
 	for _, r := range rows {
-		found = append(found, Found{-1, r.ID, r.Data, vectors[r.ID]})
+		found = append(found, Found{-1, r.ID, r.Data, r.vector(q)})
 	}
 	return found, err
 }

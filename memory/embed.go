@@ -61,7 +61,7 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 		if err := b.embed(ctx, batch); err != nil {
 			return errors.Join(err, s.compact(ctx, scope))
 		}
-		progress.Done, progress.Refused = progress.Done+len(b.vectors), len(b.refused)
+		progress.Done, progress.Refused = b.done, len(b.refused)
 		err = s.store.Update(ctx, j.UserID, func(tx Tx) error {
 			if err := tx.PutVectors(j.Subject, e.ModelID(), b.vectors); err != nil {
 				return err
@@ -123,8 +123,9 @@ func embeddedTo(tx Tx, characterID, model string) (int64, error) {
 // embedding is the work of one job.
 type embedding struct {
 	e       llm.Embedder
-	vectors map[string][]float32 // of the present batch, by hash
-	refused map[string]bool      // in all batches
+	vectors map[string][]float32 // of the present batch, by unit
+	done    int                  // contents, in all batches
+	refused map[string]bool      // hashes of contents, in all batches
 	since   int64                // what changed last up to here needs no vector; -1 = not read yet
 	faults  int                  // in the present batch
 }
@@ -150,8 +151,11 @@ func (b *embedding) part(ctx context.Context, contents []Content) error {
 	switch {
 	case err == nil:
 		for i, c := range contents {
-			b.vectors[c.Hash] = found.Vectors[i]
+			for _, id := range c.IDs {
+				b.vectors[id] = found.Vectors[i]
+			}
 		}
+		b.done += len(contents)
 		return nil
 	case !refusal(err) || b.faults == embedFaults:
 		return err

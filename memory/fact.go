@@ -157,7 +157,7 @@ func ContentHash(text string) string {
 		kept = folded
 	}
 	sum := sha256.Sum256([]byte(string(kept)))
-	return hex.EncodeToString(sum[:16])
+	return hex.EncodeToString(sum[:8])
 }
 
 func betweenDigits(text []rune, i int) bool {

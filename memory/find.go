@@ -383,9 +383,9 @@ func (c *counter) newTexts(units []*Unit) (texts []Evidence) {
 // shown is false for texts of other conversations than c.only.
 func (c *counter) shown(e Evidence) bool { return c.seen[e.RevisionID] }
 
-// signalStep says to which fraction of one the signals of uses are rounded, because they are
-// stored as text.
-const signalStep = 1e5
+// SignalStep is into how many parts one is divided for the signals of uses, which are rounded to
+// them.
+const SignalStep = 1e5
 
 // UsesOf are the stored form of hits. The signals of a use add up to its score.
 func UsesOf(hits []Hit) []Use {
@@ -394,7 +394,7 @@ func UsesOf(hits []Hit) []Use {
 		h := &hits[i]
 		u := Use{ID: h.ID, Layer: h.Layer, Rank: i + 1, Score: h.Score, Signals: map[string]float64{}}
 		put := func(name string, x float64) {
-			u.Signals[name] = math.Round(x*signalStep) / signalStep
+			u.Signals[name] = math.Round(x*SignalStep) / SignalStep
 		}
 		for name, x := range h.Signals {
 			put(name, x)

@@ -354,7 +354,7 @@ func TestAnEmbedderAddsHitsAndMayFail(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			vectors[c.Hash] = v.Vectors[0]
+			vectors[c.IDs[0]] = v.Vectors[0]
 		}
 		return tx.Memory.PutVectors(character, "keyword", vectors)
 	})

@@ -51,23 +51,23 @@ type ScopeTx interface {
 	// limit of the oldest changes, never a part of a version; 0 = all. base is the Base of
 	// the changes that were read up to since.
 	MemoryChanges(characterID string, since, base int64, limit int) (*Changes, error)
-	// MemoryUnits returns units by id as they are now, at most 1,000, in any order, without vectors
-	// and terms. Those that are forgotten, buried by a Tombstone or of a deleted conversation are
+	// MemoryUnits returns units by id as they are now, at most 1,000, in any order, without terms.
+	// Those that are forgotten, buried by a Tombstone or of a deleted conversation are
 	// left out, and facts that do not count. A fact that the user retired has no text.
 	MemoryUnits(characterID string, ids ...string) ([]Unit, error)
 	// UnitVectors returns the vectors of units by a model, by id; units without one are left out.
 	UnitVectors(characterID, model string, ids ...string) (map[string]index.Packed, error)
 	SegmentTx
-	// WithoutVector returns units of which the last change is after since and the content has no
-	// vector of a model, at most limit, each content once, by change.
+	// WithoutVector returns the contents of units that have no vector of a model and changed last
+	// after since, at most limit, each once, by change. A content may have more units than it says.
 	WithoutVector(characterID, model string, since int64, limit int) ([]Content, error)
 	// Embedded returns what SetEmbedded stored; "", 0 = nothing.
 	Embedded(characterID string) (model string, change int64, err error)
 	// SetEmbedded notes that all units of which the last change is at most change have a vector of
 	// a model, or were refused one.
 	SetEmbedded(characterID, model string, change int64) error
-	// PutVectors stores vectors of a model by content, in place of those of other models.
-	// Unknown contents are ignored.
+	// PutVectors stores vectors of a model by the ids of units, in place of those of other models.
+	// Unknown units are ignored.
 	PutVectors(characterID, model string, vectors map[string][]float32) error
 	// MemoryJobs lists the jobs of a character's memory and its conversations, newest first.
 	MemoryJobs(characterID, cursor string, limit int) (items []*jobs.Job, next string, err error)
@@ -141,8 +141,11 @@ type UnitKey struct {
 	Change       int64 // the last
 }
 
-// Content is a text to be embedded. Hash is its ContentHash.
-type Content struct{ Hash, Text string }
+// Content is a text to be embedded.
+type Content struct {
+	Hash, Text string   // Hash is the ContentHash
+	IDs        []string // of units with it, at least one
+}
 
 // Place is a branch of a conversation, now or at a version.
 type Place struct {
@@ -176,8 +179,8 @@ type TextTx interface {
 	// ForgetTexts removes texts and the suggestions made of them from the memory; the chat
 	// keeps them.
 	ForgetTexts(characterID string, revisionIDs ...string) error
-	// PutUses stores what was recalled for a text; Uses returns it, by rank, for the message's
-	// chosen text.
+	// PutUses stores what was recalled for a text. Uses returns it, by rank, for the message's
+	// chosen text, without units that were forgotten or removed.
 	PutUses(messageID, revisionID string, uses []Use) error
 	Uses(messageID string) ([]Use, error)
 }
@@ -202,7 +205,7 @@ type Use struct {
 	Layer   Layer              `json:"layer"`
 	Rank    int                `json:"rank"` // from 1
 	Score   float64            `json:"score"`
-	Signals map[string]float64 `json:"signals,omitempty"`
+	Signals map[string]float64 `json:"signals,omitempty"` // rounded to SignalStep parts of one
 }
 
 // FactTx keeps facts. The text of a version never changes.

@@ -209,7 +209,6 @@ var largeTables = []struct {
 	{"events", "seq", 500},
 	{"web_pages", "url", 100},
 	{"memory_segment_parts", "character_id, segment_id, part", 16}, // of up to 1 MiB
-	{"memory_vectors", "character_id, hash, model", 500},
 	{"memory_texts", "revision_id", 500},
 	{"memories", "id", 500},
 	{"prompts", "id", 100},

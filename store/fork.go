@@ -117,7 +117,7 @@ func (t *tx) copyLine(args []any) error {
 	}
 	return copyRows[textRow](t, "memory_texts", "x", "line CROSS JOIN swipes s CROSS JOIN memory_texts x WHERE s.user_id = line.user_id AND s.message_id = line.id"+
 		" AND x.user_id = line.user_id AND x.revision_id = "+shownText+" AND NOT x.is_forgotten", map[string]string{
-		"revision_id": revision, "conversation_id": "line.fork_id", "message_id": message, "is_read": "TRUE", "is_buried": "FALSE", "first_change": "0", "change": "0",
+		"revision_id": revision, "conversation_id": "line.fork_id", "is_read": "TRUE", "is_buried": "FALSE", "first_change": "0", "change": "0",
 	}, args)
 }
 

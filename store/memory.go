@@ -44,7 +44,7 @@ func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.
 type scopeNews struct {
 	texts  []string // revisions of texts that changed
 	facts  []string // ids
-	hashes []string // of contents with other vectors
+	buried []string // hashes of contents that got a tombstone
 	copied bool     // texts of change 0 were copied
 	gone   []lived  // rows whose words were removed for good
 	whole  bool     // rows went, or came back: older indexes must be loaded whole
@@ -83,6 +83,9 @@ const ofScope = "user_id = ? AND character_id = ?"
 
 func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error {
 	scope := memory.Scope{UserID: t.userID, CharacterID: characterID}
+	if err := t.noteSame(characterID, n); err != nil {
+		return err
+	}
 	version, err := t.raise(scope, n.whole || len(n.gone) > 0)
 	if err != nil || version == 0 {
 		return err
@@ -101,7 +104,6 @@ func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error
 		ids           []string
 	}{
 		{"memory_texts", "revision_id", n.texts}, {"memories", "id", n.facts},
-		{"memory_texts", "hash", n.hashes}, {"memories", "hash", n.hashes},
 	} {
 		if len(m.ids) == 0 {
 			continue
@@ -167,13 +169,17 @@ type scopeRow struct {
 	Version, WholeVersion int64
 	EmbeddedModel         string
 	EmbeddedChange        int64
+	Models                modelList
 }
+
+// modelList are the models that made the vectors of a scope. A row has the place of its own, from 1.
+type modelList []string
 
 // scope returns the row of a scope, zero while it is empty; fault.NotFound for a character that
 // is not the user's.
 func (t *tx) scope(characterID string) (*scopeRow, error) {
 	return sqldb.Get[scopeRow](t, "character", `SELECT COALESCE(o.version, 0) AS version, COALESCE(o.whole_version, 0) AS whole_version,
-			COALESCE(o.embedded_model, '') AS embedded_model, COALESCE(o.embedded_change, 0) AS embedded_change
+			COALESCE(o.embedded_model, '') AS embedded_model, COALESCE(o.embedded_change, 0) AS embedded_change, o.models
 		FROM characters c LEFT JOIN memory_scopes o ON o.user_id = c.user_id AND o.character_id = c.id
 		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL`, t.userID, characterID)
 }

@@ -80,7 +80,7 @@ func (c *benchChat) talkAndEmbed(b *testing.B, n int) {
 				for i := range v {
 					v[i] = rnd.Float32()
 				}
-				vectors[content.Hash] = v
+				vectors[content.IDs[0]] = v
 			}
 			if err != nil {
 				return err

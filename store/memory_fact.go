@@ -16,6 +16,7 @@ type factRow struct {
 	CharacterID   string
 	FirstChange   int64
 	Change        int64
+	storedVector
 }
 
 func (r *factRow) memory() memory.Memory {
@@ -89,7 +90,7 @@ func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
 	if err := t.nobodySays(characterID, m.ID, hashes); err != nil {
 		return err
 	}
-	err := t.UpdateOne("memory", "memories", row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "hash", "first_change", "change", "last_used_at", "created_at"},
+	err := t.UpdateOne("memory", "memories", row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "hash", "first_change", "change", "last_used_at", "created_at", "model", "vector"},
 		"WHERE user_id = ? AND id = ? AND character_id = ?", t.userID, m.ID, characterID)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func fillMemory(tx nodest.Tx, x fixture) error {
 		errOf(tx.Memory.LockReading(x.conversation)), tx.Memory.PutReading(x.conversation, memory.Reading{Calls: 2}),
 		tx.Memory.InsertSuggestion(x.character, x.suggested()),
 		tx.Memory.PutUses(x.message, x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}),
-		tx.Memory.PutVectors(x.character, "m", map[string][]float32{memory.ContentHash("private"): {1}}),
+		tx.Memory.PutVectors(x.character, "m", map[string][]float32{x.fact: {1}, x.revision: {1}}),
 		tx.Memory.PutSegmentParts(x.character, segmentID, 0, []byte("private")),
 		putSegment(tx, x.character, memory.Segment{ID: segmentID, To: 1, Units: 1}),
 	} {
@@ -156,7 +156,7 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantNotFound(e, tx.Memory.SetEmbedded(x.character, "other", 1))
 	},
 	"PutVectors": func(e *env, tx nodest.Tx, x fixture) error {
-		vectors := map[string][]float32{memory.ContentHash("private"): {2}}
+		vectors := map[string][]float32{x.fact: {2}, x.revision: {2}}
 		if err := wantNotFound(e, tx.Memory.PutVectors(x.character, "m", vectors)); err != nil {
 			return err
 		}

@@ -54,19 +54,19 @@ func (t *tx) MemoryChanges(characterID string, since, base int64, limit int) (*m
 		c.Version = cmp.Or(version, at.Version)
 		c.More = c.Version < at.Version
 	}
-	return c, t.readGaps(c, characterID, gaps)
+	return c, t.readGaps(c, characterID, at.Models, gaps)
 }
 
 // readGaps reads the rows of gaps up to c.Version.
-func (t *tx) readGaps(c *memory.Changes, characterID string, gaps []memory.Gap) error {
+func (t *tx) readGaps(c *memory.Changes, characterID string, models modelList, gaps []memory.Gap) error {
 	for _, g := range gaps {
 		if g.To = min(g.To, c.Version); g.From >= g.To {
 			continue
 		}
-		if err := t.changedTexts(c, characterID, g); err != nil {
+		if err := t.changedTexts(c, characterID, models, g); err != nil {
 			return err
 		}
-		if err := t.changedFacts(c, characterID, g); err != nil {
+		if err := t.changedFacts(c, characterID, models, g); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (t *tx) readGaps(c *memory.Changes, characterID string, gaps []memory.Gap) 
 		c.Gone = nil
 	}
 	addTerms(c.Units)
-	return t.addVectors(characterID, c.Units)
+	return nil
 }
 
 // mostLoose is how many rows outside of segments an index has at most when it is loaded whole.
@@ -107,13 +107,15 @@ func (t *tx) looseChange(characterID string, gaps []memory.Gap, n int, order str
 // textUnit is a text with what its unit is made of.
 type textUnit struct {
 	memory.Unit `db:"ID=revision_id Version=change Conversation=conversation_id Order=seq Speaker=role At=said_at"`
+	storedVector
 	MessageID   string
 	IsForgotten bool
 	IsBuried    bool // or words like these
 	IsAway      bool // its conversation was deleted, or is being loaded
 }
 
-func (u *textUnit) unit() memory.Unit {
+func (u *textUnit) unit(models modelList) memory.Unit {
+	u.Vectors = u.kept(models)
 	u.Layer, u.Text = memory.Exchange, memory.Clean(u.Speaker, u.Text)
 	u.Evidence = []memory.Evidence{{ConversationID: u.Conversation, MessageID: u.MessageID, RevisionID: u.ID, Seq: u.Order}}
 	return u.Unit
@@ -121,15 +123,15 @@ func (u *textUnit) unit() memory.Unit {
 
 // selectTexts looks up one key per row in each of the other tables: PostgreSQL would turn an EXISTS
 // into a join.
-const selectTexts = `SELECT t.revision_id, t.conversation_id, t.message_id, t.seq, t.session, t.role, t.name, t.hash,
-		t.change, t.said_at, t.is_forgotten, r.text,
+const selectTexts = `SELECT t.revision_id, t.conversation_id, r.message_id, t.seq, t.session, t.role, t.name, t.hash,
+		t.change, t.said_at, t.is_forgotten, t.model, t.vector, r.text,
 		t.is_buried OR (SELECT o.hash FROM memory_tombstones o
 			WHERE o.user_id = t.user_id AND o.character_id = t.character_id AND o.hash = t.hash) IS NOT NULL AS is_buried,
 		(SELECT c.deleted_at FROM conversations c WHERE c.user_id = t.user_id AND c.id = t.conversation_id) IS NOT NULL AS is_away
 	FROM memory_texts t CROSS JOIN revisions r
 	WHERE t.user_id = ? AND t.character_id = ? AND r.user_id = t.user_id AND r.id = t.revision_id`
 
-func (t *tx) changedTexts(c *memory.Changes, characterID string, g memory.Gap) error {
+func (t *tx) changedTexts(c *memory.Changes, characterID string, models modelList, g memory.Gap) error {
 	where := ""
 	if c.Whole {
 		where = " AND NOT t.is_forgotten"
@@ -140,7 +142,7 @@ func (t *tx) changedTexts(c *memory.Changes, characterID string, g memory.Gap) e
 		case u.IsForgotten || u.IsBuried:
 			c.Gone = append(c.Gone, u.ID)
 		default:
-			c.Units = append(c.Units, u.unit())
+			c.Units = append(c.Units, u.unit(models))
 		}
 		return nil
 	}, selectTexts+" AND t.change > ? AND t.change <= ?"+where, t.userID, characterID, g.From, g.To)
@@ -148,7 +150,8 @@ func (t *tx) changedTexts(c *memory.Changes, characterID string, g memory.Gap) e
 
 // factUnit is a fact with what its unit is made of.
 type factUnit struct {
-	memory.Unit       `db:"Root=root_id Version=change Conversation=conversation_id Pinned=is_pinned At=last_seen_at ByHand=is_locked Shareable=is_shareable"`
+	memory.Unit `db:"Root=root_id Version=change Conversation=conversation_id Pinned=is_pinned At=last_seen_at ByHand=is_locked Shareable=is_shareable"`
+	storedVector
 	EventTime         *time.Time
 	Subject           lang.Subject
 	Kind              lang.Kind
@@ -157,7 +160,8 @@ type factUnit struct {
 
 // unit returns the fact as a unit; false if it is none. What the user retired is not searched, but
 // it shows that its sources no longer hold.
-func (u *factUnit) unit() (memory.Unit, bool) {
+func (u *factUnit) unit(models modelList) (memory.Unit, bool) {
+	u.Vectors = u.kept(models)
 	if !u.Searched {
 		if !u.Retired || len(u.Evidence) == 0 {
 			return u.Unit, false
@@ -181,12 +185,12 @@ func (u *factUnit) unit() (memory.Unit, bool) {
 }
 
 var selectFactUnits = `SELECT f.id, f.root_id, f.conversation_id, f.text, f.hash, f.change, f.event_time, f.last_seen_at, f.importance,
-		f.is_pinned, f.subject, f.kind, f.origin, f.is_locked, f.is_shareable, f.status = 'retired' AS retired, f.evidence, ` + counts("f") + ` AS searched
+		f.is_pinned, f.subject, f.kind, f.origin, f.is_locked, f.is_shareable, f.model, f.vector, f.status = 'retired' AS retired, f.evidence, ` + counts("f") + ` AS searched
 	FROM memories f WHERE f.user_id = ? AND f.character_id = ?`
 
-func (t *tx) changedFacts(c *memory.Changes, characterID string, g memory.Gap) error {
+func (t *tx) changedFacts(c *memory.Changes, characterID string, models modelList, g memory.Gap) error {
 	return sqldb.Each(t, func(f *factUnit) error {
-		if u, ok := f.unit(); ok {
+		if u, ok := f.unit(models); ok {
 			c.Units = append(c.Units, u)
 		} else {
 			c.Gone = append(c.Gone, f.ID)
@@ -200,14 +204,14 @@ func (t *tx) MemoryUnits(characterID string, ids ...string) ([]memory.Unit, erro
 	return t.unitsByID(characterID, false, ids)
 }
 
-// UnitsForSegment is MemoryUnits with those of deleted conversations, and with terms and vectors.
+// UnitsForSegment is MemoryUnits with those of deleted conversations, and with terms.
 func (t *tx) UnitsForSegment(characterID string, ids ...string) ([]memory.Unit, error) {
 	units, err := t.unitsByID(characterID, true, ids)
 	if err != nil {
 		return nil, err
 	}
 	addTerms(units)
-	return units, t.addVectors(characterID, units)
+	return units, nil
 }
 
 // addTerms gives units the terms of their texts.
@@ -218,52 +222,26 @@ func addTerms(units []memory.Unit) {
 }
 
 func (t *tx) unitsByID(characterID string, away bool, ids []string) ([]memory.Unit, error) {
-	units, rest := make([]memory.Unit, 0, len(ids)), setOf(ids)
-	err := sqldb.Each(t.withCharacter(characterID), func(u *textUnit) error {
-		delete(rest, u.ID)
-		if !u.IsForgotten && !u.IsBuried && (away || !u.IsAway) {
-			units = append(units, u.unit())
-		}
-		return nil
-	}, selectTexts+" AND t.revision_id IN (?)", t.userID, characterID, ids)
+	at, err := t.scope(characterID)
 	if err != nil {
 		return nil, err
 	}
-	if len(rest) > 0 { // facts have other ids
-		err := sqldb.Each(t, func(f *factUnit) error {
-			if u, ok := f.unit(); ok {
-				units = append(units, u)
-			}
-			return nil
-		}, selectFactUnits+" AND f.id IN (?)", t.userID, characterID, slices.Collect(maps.Keys(rest)))
-		if err != nil {
-			return nil, err
+	units, rest := make([]memory.Unit, 0, len(ids)), setOf(ids)
+	err = sqldb.Each(t, func(u *textUnit) error {
+		delete(rest, u.ID)
+		if !u.IsForgotten && !u.IsBuried && (away || !u.IsAway) {
+			units = append(units, u.unit(at.Models))
 		}
-	}
-	return units, nil
-}
-
-// addVectors gives units their vectors. Units of equal contents share them.
-func (t *tx) addVectors(characterID string, units []memory.Unit) error {
-	if len(units) == 0 {
 		return nil
+	}, selectTexts+" AND t.revision_id IN (?)", t.userID, characterID, ids)
+	if err != nil || len(rest) == 0 {
+		return units, err
 	}
-	hashes := make([]string, len(units))
-	for i := range units {
-		hashes[i] = units[i].Hash
-	}
-	slices.Sort(hashes)
-	vectors := make(map[string][]index.Kept, len(units))
-	model := ""
-	err := sqldb.Each(t, func(r *vectorRow) error {
-		if model != r.Model { // few models, many vectors: one string for all
-			model = r.Model
+	err = sqldb.Each(t, func(f *factUnit) error { // facts have other ids
+		if u, ok := f.unit(at.Models); ok {
+			units = append(units, u)
 		}
-		vectors[r.Hash] = append(vectors[r.Hash], index.Kept{Model: model, Packed: index.Whole(r.Vector)})
 		return nil
-	}, "SELECT hash, model, vector FROM memory_vectors WHERE "+ofScope+" AND hash IN (?)", t.userID, characterID, slices.Compact(hashes))
-	for i := range units {
-		units[i].Vectors = vectors[units[i].Hash]
-	}
-	return err
+	}, selectFactUnits+" AND f.id IN (?)", t.userID, characterID, slices.Collect(maps.Keys(rest)))
+	return units, err
 }

@@ -58,30 +58,13 @@ func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone []lived
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	err = s.each([]string{
-		"DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id IN (?)",
-		"DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN (?)",
-	}, scope.UserID, ids)
-	if err != nil {
+	if err := s.Run("DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id IN (?)", scope.UserID, ids); err != nil {
 		return gone, err
 	}
 	if err := s.dropReplies(scope.UserID, ids); err != nil {
 		return gone, err
 	}
-	if err := s.dropSuggestions(scope, nil, hashes); err != nil {
-		return gone, err
-	}
-	return gone, s.dropVectors(scope, hashes)
-}
-
-// dropVectors removes the vectors of contents that no row of the scope has any more.
-func (s *session) dropVectors(scope memory.Scope, hashes []string) error {
-	return s.Run("DELETE FROM memory_vectors WHERE "+ofScope+` AND hash IN (?)
-			AND NOT EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = memory_vectors.user_id
-				AND t.character_id = memory_vectors.character_id AND t.hash = memory_vectors.hash)
-			AND NOT EXISTS (SELECT 1 FROM memories f WHERE f.user_id = memory_vectors.user_id
-				AND f.character_id = memory_vectors.character_id AND f.hash = memory_vectors.hash)`,
-		scope.UserID, scope.CharacterID, hashes)
+	return gone, s.dropSuggestions(scope, nil, hashes)
 }
 
 // ForgetTexts removes texts from the memory, and the suggestions based on them. A mark
@@ -91,11 +74,6 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 		return err
 	}
 	scope := memory.Scope{UserID: t.userID, CharacterID: characterID}
-	const known = "FROM memory_texts WHERE " + ofScope + " AND NOT is_forgotten AND revision_id IN (?)"
-	hashes, err := sqldb.All[string](t, "SELECT hash "+known, t.userID, characterID, revisionIDs)
-	if err != nil {
-		return err
-	}
 	n := t.news(characterID)
 	forget := func(r *struct {
 		RevisionID string
@@ -105,12 +83,12 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 		n.texts, n.gone = append(n.texts, r.RevisionID), append(n.gone, r.lived)
 		return nil
 	}
-	err = sqldb.Each(t, forget, "UPDATE memory_texts SET is_forgotten = TRUE, is_read = TRUE, hash = '', name = ''"+
-		strings.TrimPrefix(known, "FROM memory_texts")+" RETURNING revision_id, first_change, change", t.userID, characterID, revisionIDs)
+	err := sqldb.Each(t, forget, "UPDATE memory_texts SET is_forgotten = TRUE, is_read = TRUE, hash = '', name = '', model = 0, vector = NULL"+
+		" WHERE "+ofScope+" AND NOT is_forgotten AND revision_id IN (?) RETURNING revision_id, first_change, change", t.userID, characterID, revisionIDs)
 	if err != nil {
 		return err
 	}
-	return t.dropTraces(scope, revisionIDs, hashes)
+	return t.dropSuggestions(scope, revisionIDs, nil)
 }
 
 // bury marks the texts that a fact which is purged was taken from, and removes them and those of the
@@ -118,23 +96,21 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 func (t *tx) bury(characterID, hash string, revisionIDs []string) error {
 	gone, err := sqldb.All[lived](t, "UPDATE memory_texts SET is_buried = TRUE WHERE "+ofScope+" AND NOT is_buried AND revision_id IN (?)"+
 		" RETURNING first_change, change", t.userID, characterID, revisionIDs)
-	if err != nil {
-		return err
-	}
-	same, err := sqldb.All[lived](t, "SELECT first_change, change FROM memory_texts WHERE "+ofScope+" AND NOT is_buried AND hash = ?", t.userID, characterID, hash)
-	t.noteGone(characterID, slices.Concat(gone, same))
+	t.noteGone(characterID, gone)
+	n := t.news(characterID)
+	n.buried = append(n.buried, hash)
 	return err
 }
 
-// dropTraces removes what was made of texts with these contents.
-func (s *session) dropTraces(scope memory.Scope, revisionIDs, hashes []string) error {
-	if err := s.Run("DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN (?)", scope.UserID, revisionIDs); err != nil {
-		return err
+// noteSame notes that the texts with words that were buried are gone. It reads all rows of the
+// scope, once for all words of the transaction.
+func (t *tx) noteSame(characterID string, n *scopeNews) error {
+	if len(n.buried) == 0 {
+		return nil
 	}
-	if err := s.dropVectors(scope, hashes); err != nil {
-		return err
-	}
-	return s.dropSuggestions(scope, revisionIDs, nil)
+	same, err := sqldb.All[lived](t, "SELECT first_change, change FROM memory_texts WHERE "+ofScope+" AND NOT is_buried AND hash IN (?)", t.userID, characterID, n.buried)
+	n.gone = append(n.gone, same...)
+	return err
 }
 
 // PurgeScope empties the memory of a scope.
@@ -151,18 +127,14 @@ func (t *tx) PurgeScope(characterID string) error {
 		return err
 	}
 	t.noteGone(characterID, []lived{{0, math.MaxInt64}})
-	const units = "DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN "
-	err = t.each([]string{
-		units + "(SELECT id FROM memories WHERE " + ofScope + ")",
-		units + "(SELECT revision_id FROM memory_texts WHERE " + ofScope + ")",
-	}, t.userID, t.userID, characterID)
+	err = t.Run("DELETE FROM memory_uses WHERE user_id = ? AND revision_id IN (SELECT revision_id FROM memory_texts WHERE "+ofScope+")",
+		t.userID, t.userID, characterID)
 	if err != nil {
 		return err
 	}
 	return t.each([]string{
 		"DELETE FROM memory_suggestions WHERE " + ofScope,
 		"DELETE FROM memory_tombstones WHERE " + ofScope,
-		"DELETE FROM memory_vectors WHERE " + ofScope,
 		"DELETE FROM memories WHERE " + ofScope,
 		"DELETE FROM memory_texts WHERE " + ofScope,
 	}, t.userID, characterID)
@@ -225,15 +197,15 @@ func setOf(words []string) map[string]bool {
 func (s *session) forgetMessages(userID string, messageIDs []string) error {
 	scopes := map[string]goneTexts{} // by character
 	err := sqldb.Each(s, func(r *struct {
-		RevisionID, CharacterID, Hash string
+		RevisionID, CharacterID string
 		lived
 	},
 	) error {
 		g := scopes[r.CharacterID]
-		scopes[r.CharacterID] = goneTexts{append(g.revisions, r.RevisionID), append(g.hashes, r.Hash), append(g.lived, r.lived)}
+		scopes[r.CharacterID] = goneTexts{append(g.revisions, r.RevisionID), append(g.lived, r.lived)}
 		return nil
 	}, "DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (SELECT id FROM revisions WHERE user_id = ? AND message_id IN (?))"+
-		" RETURNING revision_id, character_id, hash, first_change, change", userID, userID, messageIDs)
+		" RETURNING revision_id, character_id, first_change, change", userID, userID, messageIDs)
 	if err != nil {
 		return err
 	}
@@ -247,12 +219,12 @@ func (s *session) forgetMessages(userID string, messageIDs []string) error {
 
 // goneTexts are texts of a scope that were removed.
 type goneTexts struct {
-	revisions, hashes []string
-	lived             []lived
+	revisions []string
+	lived     []lived
 }
 
 func (s *session) forgetTexts(scope memory.Scope, g goneTexts) error {
-	if err := s.dropTraces(scope, g.revisions, g.hashes); err != nil {
+	if err := s.dropSuggestions(scope, g.revisions, nil); err != nil {
 		return err
 	}
 	roots, err := s.baseless(scope, g.revisions)

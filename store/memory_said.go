@@ -13,10 +13,10 @@ func (t *tx) readSaid(rest string, args ...any) ([]memory.Text, error) {
 	return sqldb.Map(t, func(s *memory.Text) memory.Text {
 		s.Text = memory.Clean(s.Role, s.Text)
 		return *s
-	}, `SELECT t.revision_id, t.character_id, t.conversation_id, t.message_id, t.seq, t.session, t.role, t.name,
+	}, `SELECT t.revision_id, t.character_id, t.conversation_id, r.message_id, t.seq, t.session, t.role, t.name,
 			t.said_at AS at, t.is_read AS read, m.status = '`+chat.StatusError+`' AS failed, r.text
-		FROM memory_texts t JOIN messages m ON m.user_id = t.user_id AND m.id = t.message_id
-			JOIN revisions r ON r.user_id = t.user_id AND r.id = t.revision_id
+		FROM memory_texts t JOIN revisions r ON r.user_id = t.user_id AND r.id = t.revision_id
+			JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id
 		WHERE t.user_id = ? AND NOT t.is_forgotten `+rest, append([]any{t.userID}, args...)...)
 }
 
@@ -105,43 +105,9 @@ func (t *tx) PutReading(conversationID string, r memory.Reading) error {
 		r.Exchanges, r.Calls, r.Ordered, t.userID, conversationID)
 }
 
-type useRow struct {
-	memory.Use         `db:"ID=unit_id"`
-	UserID, RevisionID string
-}
-
-// PutUses stores what was recalled for a text of a message, instead of what was
-// stored for it before, and when facts were used last. That is no change of a scope.
-func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
-	err := t.withMessage(messageID).Run("DELETE FROM memory_uses WHERE user_id = ? AND revision_id = ?", t.userID, revisionID)
-	if err != nil || len(uses) == 0 {
-		return err
-	}
-	rows := make([]useRow, len(uses))
-	var facts []string
-	for i, u := range uses {
-		rows[i] = useRow{u, t.userID, revisionID}
-		if u.Layer == memory.Fact {
-			facts = append(facts, u.ID)
-		}
-	}
-	if err := t.Insert("memory_uses", rows); err != nil || len(facts) == 0 {
-		return err
-	}
-	return t.Run("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
-}
-
 // withMessage returns the session for statements about a message: each returns
 // fault.NotFound unless it is in a conversation of the user that is not deleted.
 func (t *tx) withMessage(id string) *sqldb.Session {
 	return t.Unless(t.Require("message", "SELECT 1 FROM messages m JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id"+
 		" WHERE m.user_id = ? AND m.id = ? AND c.deleted_at IS NULL", t.userID, id))
-}
-
-// Uses returns what was recalled for the chosen text of a message.
-func (t *tx) Uses(messageID string) ([]memory.Use, error) {
-	return sqldb.All[memory.Use](t.withMessage(messageID), `SELECT u.unit_id AS id, u.layer, u.rank, u.score, u.signals FROM messages m
-		JOIN swipes s ON s.user_id = m.user_id AND s.message_id = m.id AND s.position = m.swipe_index
-		JOIN memory_uses u ON u.user_id = m.user_id AND u.revision_id = s.revision_id
-		WHERE m.user_id = ? AND m.id = ? ORDER BY u.rank`, t.userID, messageID)
 }

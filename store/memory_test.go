@@ -270,7 +270,10 @@ func (s *randomMemory) change() {
 			contents, err := tx.Memory.WithoutVector(s.character, model, 0, 1+s.rnd.IntN(9))
 			vectors := map[string][]float32{"nothing": {1}}
 			for _, c := range contents {
-				vectors[c.Hash] = []float32{s.rnd.Float32(), s.rnd.Float32()}
+				v := []float32{s.rnd.Float32(), s.rnd.Float32()}
+				for _, id := range c.IDs {
+					vectors[id] = v
+				}
 			}
 			if err != nil {
 				return err
@@ -316,10 +319,14 @@ func (s *randomMemory) changeMuch(conv string) {
 	case 4:
 		s.clock.advance(31 * day)
 		s.maintain()
+		s.facts = slices.DeleteFunc(s.facts, func(m *memory.Memory) bool { // those of removed texts are gone
+			n := s.queryInts("SELECT COUNT(*) FROM memories WHERE user_id = ? AND id = ?", s.user, m.ID)
+			return n[0] == 0
+		})
 	}
 }
 
-func TestEqualTextsShareOneVector(t *testing.T) {
+func TestEqualTextsAreEmbeddedTogether(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		m := e.say(e.chat(character), "", "I drink tea")
@@ -333,10 +340,14 @@ func TestEqualTextsShareOneVector(t *testing.T) {
 			return contents
 		}
 		e.equal("contents", len(without("a", 9)), 1)
-		hash := without("a", 9)[0].Hash
+		ids := without("a", 9)[0].IDs
 		put := func(model string, v ...float32) {
 			e.update(func(tx nodest.Tx) error {
-				return tx.Memory.PutVectors(character, model, map[string][]float32{hash: v, memory.ContentHash("never said"): {1}})
+				vectors := map[string][]float32{"never said": {1}}
+				for _, id := range ids {
+					vectors[id] = v
+				}
+				return tx.Memory.PutVectors(character, model, vectors)
 			})
 		}
 		put("a", 0.5, -1e-9)
@@ -349,16 +360,15 @@ func TestEqualTextsShareOneVector(t *testing.T) {
 		for _, u := range e.units(character) {
 			e.equal("vectors", u.Vectors, []index.Kept{{Model: "b", Packed: index.Packed{127}}})
 		}
-		e.equal("vectors that are kept", e.userRows("memory_vectors"), int64(1))
+		e.equal("vectors that are kept", e.vectors(), int64(3))
 		e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeFacts(character, gone.ID) })
-		e.equal("vectors while a text has it", e.userRows("memory_vectors"), int64(1))
+		e.equal("vectors of the texts", e.vectors(), int64(2))
 		e.update(func(tx nodest.Tx) error {
-			if err := tx.Memory.ForgetTexts(character, m.Swipes[0].RevisionID); err != nil {
-				return err
-			}
-			return tx.Memory.PurgeScope(character)
+			return tx.Memory.ForgetTexts(character, m.Swipes[0].RevisionID)
 		})
-		e.equal("vectors in the end", e.userRows("memory_vectors"), int64(0))
+		e.equal("vectors of what was not forgotten", e.vectors(), int64(1))
+		e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeScope(character) })
+		e.equal("vectors in the end", e.vectors(), int64(0))
 		e.say(e.chat(character), "", "one")
 		e.say(e.chat(character), "", "two")
 		e.equal("contents, at most as many as wanted", len(without("a", 1)), 1)

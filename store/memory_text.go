@@ -17,7 +17,6 @@ type textRow struct {
 	RevisionID     string
 	CharacterID    string
 	ConversationID string
-	MessageID      string
 	Seq            int64
 	Session        int64
 	Role           string
@@ -29,6 +28,7 @@ type textRow struct {
 	FirstChange    int64
 	Change         int64
 	SaidAt         time.Time
+	storedVector
 }
 
 const (
@@ -50,7 +50,7 @@ func (t *tx) textOf(m *chat.Message, r *revisionRow) *textRow {
 		return nil
 	}
 	return &textRow{
-		RevisionID: r.RevisionID, UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Seq: m.Seq,
+		RevisionID: r.RevisionID, UserID: t.userID, ConversationID: m.ConversationID, Seq: m.Seq,
 		Role: m.Role, Name: m.Name, Hash: memory.ContentHash(words),
 		IsRead: m.Extra != nil, SaidAt: m.CreatedAt,
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"nodest/fault"
 	"nodest/index"
@@ -13,36 +12,42 @@ import (
 	"nodest/store/sqldb"
 )
 
-// vectorRow is the vector of a content by a model.
-type vectorRow struct {
-	UserID, CharacterID, Hash, Model string
-	Vector                           []byte // index.Packed.Half
+// storedVector is the vector of a text or fact.
+type storedVector struct {
+	Model  int    // its place among the models of the scope, from 1; 0 = no vector
+	Vector []byte // index.Packed.Half
 }
 
-// withoutVector is a condition on a text or fact; its argument is the model. It looks up one key
-// per row: PostgreSQL turns a NOT EXISTS into a join, for which, as long as it has no statistics,
-// it compares each row with all vectors of the character.
-func withoutVector(table string) string {
-	return strings.ReplaceAll("(SELECT v.model FROM memory_vectors v WHERE v.user_id = @.user_id"+
-		" AND v.character_id = @.character_id AND v.hash = @.hash AND v.model = ?) IS NULL", "@", table)
+// kept is the vector as a unit has it; models are those of its scope.
+func (v *storedVector) kept(models modelList) []index.Kept {
+	if v.Model < 1 || v.Model > len(models) {
+		return nil
+	}
+	return []index.Kept{{Model: models[v.Model-1], Packed: index.Whole(v.Vector)}}
 }
 
 // WithoutVector returns contents without a vector of a model, each once. It reads rows by change and
 // stops where it has enough, so rows before since cost nothing.
 func (t *tx) WithoutVector(characterID, model string, since int64, limit int) ([]memory.Content, error) {
 	limit = sqldb.Length(limit)
-	if err := t.ownsCharacter(characterID); err != nil {
+	at, err := t.scope(characterID)
+	if err != nil {
 		return nil, err
 	}
 	for n := limit; ; n *= 4 { // of many rows with few contents, more are read
-		rows, whole, err := t.lacking(characterID, model, since, n)
+		rows, whole, err := t.lacking(characterID, at.number(model), since, n)
 		if err != nil {
 			return nil, err
 		}
-		seen, out := make(map[string]bool, limit), make([]memory.Content, 0, limit)
+		place, out := make(map[string]int, limit), make([]memory.Content, 0, limit)
 		for _, r := range rows {
-			if !seen[r.Hash] && len(out) < limit {
-				seen[r.Hash], out = true, append(out, memory.Content{Hash: r.Hash, Text: r.words()})
+			i, seen := place[r.Hash]
+			switch {
+			case seen:
+				out[i].IDs = append(out[i].IDs, r.ID)
+			case len(out) < limit:
+				place[r.Hash] = len(out)
+				out = append(out, memory.Content{Hash: r.Hash, Text: r.words(), IDs: []string{r.ID}})
 			}
 		}
 		if whole || len(out) == limit {
@@ -51,25 +56,31 @@ func (t *tx) WithoutVector(characterID, model string, since int64, limit int) ([
 	}
 }
 
-// UnitVectors looks up the content of each unit and then its vector.
+// UnitVectors reads the rows of the units.
 func (t *tx) UnitVectors(characterID, model string, ids ...string) (map[string]index.Packed, error) {
-	found := make(map[string]index.Packed, len(ids))
-	const ofUnit = " AND v.user_id = u.user_id AND v.character_id = u.character_id AND v.hash = u.hash AND v.model = ?"
-	err := sqldb.Each(t.withCharacter(characterID), func(r *struct {
+	at, err := t.scope(characterID)
+	if err != nil {
+		return nil, err
+	}
+	found, number := make(map[string]index.Packed, len(ids)), at.number(model)
+	if number == 0 {
+		return found, nil
+	}
+	return found, sqldb.Each(t, func(r *struct {
 		ID     string
 		Vector []byte
 	},
 	) error {
 		found[r.ID] = index.Whole(r.Vector)
 		return nil
-	}, "SELECT u.revision_id AS id, v.vector FROM memory_texts u CROSS JOIN memory_vectors v WHERE u.user_id = ? AND u.character_id = ? AND u.revision_id IN (?)"+ofUnit+
-		" UNION ALL SELECT u.id, v.vector FROM memories u CROSS JOIN memory_vectors v WHERE u.user_id = ? AND u.character_id = ? AND u.id IN (?)"+ofUnit,
-		t.userID, characterID, ids, model, t.userID, characterID, ids, model)
-	return found, err
+	}, "SELECT revision_id AS id, vector FROM memory_texts WHERE "+ofScope+" AND revision_id IN (?) AND model = ?"+
+		" UNION ALL SELECT id, vector FROM memories WHERE "+ofScope+" AND id IN (?) AND model = ?",
+		t.userID, characterID, ids, number, t.userID, characterID, ids, number)
 }
 
-// lackingRow is a row of which the content has no vector.
+// lackingRow is a row that has no vector.
 type lackingRow struct {
+	ID         string
 	Change     int64
 	Hash, Text string
 	Role       lang.Role // "" of a fact
@@ -82,17 +93,18 @@ func (r *lackingRow) words() string {
 	return memory.Clean(r.Role, r.Text)
 }
 
-// lacking returns the first n rows without a vector, by change. whole reports that there are no others.
-func (t *tx) lacking(characterID, model string, since int64, n int) (rows []lackingRow, whole bool, err error) {
-	args := []any{t.userID, characterID, since, model, n}
-	texts, err := sqldb.All[lackingRow](t, `SELECT t.change, t.hash, r.text, t.role FROM memory_texts t CROSS JOIN revisions r
-		WHERE t.user_id = ? AND t.character_id = ? AND t.change > ? AND t.hash <> '' AND `+withoutVector("t")+`
-			AND r.user_id = t.user_id AND r.id = t.revision_id ORDER BY t.change LIMIT ?`, args...)
+// lacking returns the first n rows without a vector of the model with a number, by change. whole
+// reports that there are no others.
+func (t *tx) lacking(characterID string, number int, since int64, n int) (rows []lackingRow, whole bool, err error) {
+	const without = "t.user_id = ? AND t.character_id = ? AND t.change > ? AND (t.model = 0 OR t.model <> ?)"
+	args := []any{t.userID, characterID, since, number, n}
+	texts, err := sqldb.All[lackingRow](t, `SELECT t.revision_id AS id, t.change, t.hash, r.text, t.role FROM memory_texts t CROSS JOIN revisions r
+		WHERE `+without+` AND NOT t.is_forgotten AND r.user_id = t.user_id AND r.id = t.revision_id ORDER BY t.change LIMIT ?`, args...)
 	if err != nil {
 		return nil, false, err
 	}
-	facts, err := sqldb.All[lackingRow](t, `SELECT t.change, t.hash, t.text, '' AS role FROM memories t
-		WHERE t.user_id = ? AND t.character_id = ? AND t.change > ? AND `+counts("t")+` AND `+withoutVector("t")+` ORDER BY t.change LIMIT ?`, args...)
+	facts, err := sqldb.All[lackingRow](t, "SELECT t.id, t.change, t.hash, t.text, '' AS role FROM memories t WHERE "+without+
+		" AND "+counts("t")+" ORDER BY t.change LIMIT ?", args...)
 	rows = slices.Concat(texts, facts)
 	slices.SortStableFunc(rows, func(a, b lackingRow) int { return cmp.Compare(a.Change, b.Change) })
 	return rows[:min(n, len(rows))], len(rows) < n, err
@@ -113,29 +125,51 @@ func (t *tx) SetEmbedded(characterID, model string, change int64) error {
 		model, change, t.userID, characterID)
 }
 
-// PutVectors stores vectors of contents that are there.
+// PutVectors stores vectors of texts and facts that are there.
 func (t *tx) PutVectors(characterID, model string, vectors map[string][]float32) error {
 	if err := t.LockMemory(characterID); err != nil || len(vectors) == 0 {
 		return err
 	}
-	wanted := slices.Sorted(maps.Keys(vectors))
-	hashes, err := sqldb.All[string](t, "SELECT hash FROM memory_texts WHERE "+ofScope+" AND hash IN (?)"+
-		" UNION SELECT hash FROM memories WHERE "+ofScope+" AND hash IN (?)", t.userID, characterID, wanted, t.userID, characterID, wanted)
+	number, err := t.numberModel(characterID, model)
 	if err != nil {
 		return err
 	}
-	if _, err := t.Exec("DELETE FROM memory_vectors WHERE "+ofScope+" AND hash IN (?)", t.userID, characterID, hashes); err != nil {
-		return err
-	}
-	rows := make([]vectorRow, len(hashes))
-	for i, hash := range hashes {
-		packed := index.Pack(vectors[hash])
+	t.stores = true // also on a full disk it takes room
+	n := t.news(characterID)
+	for _, id := range slices.Sorted(maps.Keys(vectors)) { // as locks are taken
+		packed := index.Pack(vectors[id])
 		if packed == nil {
 			return fault.New(fault.UpstreamBadAnswer, "an embedding of %s contains only zeros", model)
 		}
-		rows[i] = vectorRow{t.userID, characterID, hash, model, packed.Half()}
+		const set = " SET model = ?, vector = ? WHERE " + ofScope
+		texts, err := t.Exec("UPDATE memory_texts"+set+" AND revision_id = ? AND NOT is_forgotten", number, packed.Half(), t.userID, characterID, id)
+		if err != nil {
+			return err
+		}
+		if texts > 0 {
+			n.texts = append(n.texts, id)
+			continue
+		}
+		facts, err := t.Exec("UPDATE memories"+set+" AND id = ?", number, packed.Half(), t.userID, characterID, id)
+		if err != nil {
+			return err
+		}
+		if facts > 0 {
+			n.facts = append(n.facts, id)
+		}
 	}
-	n := t.news(characterID)
-	n.hashes = append(n.hashes, hashes...)
-	return t.Insert("memory_vectors", rows)
+	return nil
+}
+
+// number is the number of a model, 0 if it has made no vector of the scope.
+func (r *scopeRow) number(model string) int { return slices.Index(r.Models, model) + 1 }
+
+// numberModel is scopeRow.number of a model that gets one if it has none.
+func (t *tx) numberModel(characterID, model string) (int, error) {
+	at, err := t.scope(characterID)
+	if err != nil || at.number(model) > 0 {
+		return at.number(model), err
+	}
+	at.Models = append(at.Models, model)
+	return len(at.Models), t.Run("UPDATE memory_scopes SET models = ? WHERE "+ofScope, at.Models, t.userID, characterID)
 }

@@ -64,7 +64,7 @@ var (
 	}}
 	// A conversation that may not go yet, such as one that a reply is writing to, keeps its character.
 	characterParts = parts{"characters", "NOT EXISTS (SELECT 1 FROM conversations k WHERE k.user_id = c.user_id AND k.character_id = c.id)", "character_id", []partTable{
-		{"memory_segment_parts", "user_id, character_id, segment_id, part", 16}, {"memories", "user_id, id", 500}, {"memory_vectors", "user_id, character_id, hash, model", 500}, {"character_versions", "user_id, character_id, version", 4},
+		{"memory_segment_parts", "user_id, character_id, segment_id, part", 16}, {"memories", "user_id, id", 500}, {"character_versions", "user_id, character_id, version", 4},
 	}}
 	resourceParts = parts{"resources", noSaveNeeds, "resource_id", []partTable{{"resource_versions", "user_id, resource_id, version", 4}}}
 )

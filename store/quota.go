@@ -47,7 +47,7 @@ var countedTables = map[string]countedTable{
 // full disk has no room for it.
 var derivedTables = map[string]bool{
 	"knowledge_texts": true, "knowledge_chunks": true, "knowledge_segments": true, "knowledge_contexts": true,
-	"knowledge_vectors": true, "memory_vectors": true, "memory_segment_parts": true, "web_pages": true, "message_words": true,
+	"knowledge_vectors": true, "memory_segment_parts": true, "web_pages": true, "message_words": true,
 }
 
 // countedBytes is the kind of all bytes together.

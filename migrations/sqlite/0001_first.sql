@@ -520,7 +520,7 @@ CREATE TABLE summary_texts (
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
 );
 
--- Memory: the texts of chats, facts with their versions, and their vectors. A scope
+-- Memory: the texts of chats, and facts with their versions, each with its vector. A scope
 -- is one user and one character.
 
 -- The version of what a search index of a scope is made of.
@@ -531,17 +531,17 @@ CREATE TABLE memory_scopes (
   whole_version BIGINT NOT NULL, -- an index that is older must be loaded whole
   embedded_model TEXT NOT NULL,
   embedded_change BIGINT NOT NULL, -- rows up to this change have a vector of embedded_model, or were refused
+  models TEXT, -- JSON array: who made the vectors of the scope; a row has the number of its model, from 1
   PRIMARY KEY (user_id, character_id),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
--- One row for each revision; the text itself is in revisions.
+-- One row for each revision; the text itself is in revisions, with its message.
 CREATE TABLE memory_texts (
   user_id TEXT NOT NULL,
   revision_id TEXT NOT NULL,
   character_id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
-  message_id TEXT NOT NULL,
   seq BIGINT NOT NULL,
   session BIGINT NOT NULL,
   role TEXT NOT NULL,
@@ -553,6 +553,8 @@ CREATE TABLE memory_texts (
   first_change BIGINT NOT NULL,  -- version of the scope that added it
   change BIGINT NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
   said_at BIGINT NOT NULL,
+  model BIGINT NOT NULL, -- of the vector; 0 = none
+  vector BLOB, -- four bits for each number (index.Packed.Half)
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
@@ -560,7 +562,6 @@ CREATE TABLE memory_texts (
 CREATE INDEX memory_texts_scope ON memory_texts (character_id, change);
 CREATE INDEX memory_texts_chat ON memory_texts (conversation_id, seq);
 CREATE INDEX memory_texts_unread ON memory_texts (conversation_id, seq) WHERE NOT is_read;
-CREATE INDEX memory_texts_hash ON memory_texts (character_id, hash);
 
 -- Every version of every fact.
 CREATE TABLE memories (
@@ -592,6 +593,8 @@ CREATE TABLE memories (
   change BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
+  model BIGINT NOT NULL, -- as in memory_texts
+  vector BLOB,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
@@ -601,18 +604,6 @@ CREATE INDEX memories_scope ON memories (character_id, change);
 CREATE INDEX memories_list ON memories (character_id, status, id);
 CREATE INDEX memories_hash ON memories (character_id, hash);
 CREATE INDEX memories_source ON memories (user_id, source) WHERE source <> '';
-
--- Vectors by content, so that equal texts are embedded once. Those of a scope lie
--- together: they are read at once.
-CREATE TABLE memory_vectors (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  model TEXT NOT NULL,
-  vector BLOB NOT NULL, -- four bits for each number (index.Packed.Half)
-  PRIMARY KEY (user_id, character_id, hash, model),
-  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
-) WITHOUT ROWID;
 
 -- Stored search indexes. A segment has the rows of a scope whose change was within its range
 -- when it was built. The ranges of a scope do not overlap.
@@ -670,15 +661,10 @@ CREATE INDEX memory_suggestions_list ON memory_suggestions (character_id, state,
 CREATE TABLE memory_uses (
   user_id TEXT NOT NULL,
   revision_id TEXT NOT NULL,
-  rank BIGINT NOT NULL,
-  unit_id TEXT NOT NULL,
-  layer TEXT NOT NULL,
-  score DOUBLE PRECISION NOT NULL,
-  signals TEXT,
-  PRIMARY KEY (user_id, revision_id, rank),
+  uses BLOB NOT NULL, -- store/memory_use.go
+  PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
-);
-CREATE INDEX memory_uses_unit ON memory_uses (unit_id);
+) WITHOUT ROWID;
 
 -- What extraction from a conversation has cost, and who has asked for it.
 CREATE TABLE memory_readings (
