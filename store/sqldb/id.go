@@ -1,18 +1,30 @@
 package sqldb
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
+	"strings"
 )
 
 // SQLite stores a text that is a UUID in its usual form (36 characters, lower case) as a
-// BLOB of its 16 bytes, in any column for texts. Nothing else in such a column is a BLOB, so
-// each text is read as it was written, and equal texts are equal values. UUIDs have the order
-// of their texts, after all other texts. PostgreSQL stores them as texts.
+// BLOB of its 16 bytes, in any column for texts; of one that op.NewID made, whose last five
+// bytes are zero, as the other 11. In JSON texts it stores UUIDs in this way too (PackText),
+// as a BLOB that is longer. Nothing else in such a column is a BLOB, so each text is read as
+// it was written, and equal texts are equal values. UUIDs have the order of their texts, after
+// all other texts. PostgreSQL stores them as texts.
 
 const (
-	idBytes = 16
-	idChars = 36
+	idBytes   = 16
+	madeBytes = 11 // of an id that op.NewID made
+	idChars   = 36
+)
+
+// What stands before a UUID in a packed text, by its number of bytes. A text that has one of
+// these characters itself is not packed; JSON has none.
+const (
+	wholeID = "\x02"
+	madeID  = "\x03"
 )
 
 // groups are the bytes between the hyphens of a UUID, and where their digits begin.
@@ -36,12 +48,6 @@ func PackID(text string) (id [idBytes]byte, ok bool) {
 	return id, true
 }
 
-// isID says whether a text is a UUID in its usual form.
-func isID(text string) bool {
-	_, ok := PackID(text)
-	return ok
-}
-
 // digits are the values of the hexadecimal digits, 255 for other characters.
 var digits = func() (values [256]byte) {
 	for i := range values {
@@ -53,8 +59,10 @@ var digits = func() (values [256]byte) {
 	return values
 }()
 
-// UnpackID is the text that PackID made id of; id has 16 bytes.
-func UnpackID(id []byte) string {
+// UnpackID is the text that PackID made id of; bytes that are missing are zero.
+func UnpackID(stored []byte) string {
+	var id [idBytes]byte
+	copy(id[:], stored)
 	var text [idChars]byte
 	for i := range text {
 		text[i] = '-'
@@ -65,14 +73,81 @@ func UnpackID(id []byte) string {
 	return string(text[:])
 }
 
-// PackIDs replaces the UUIDs among the arguments of a statement by what SQLite stores.
+// stored is the bytes of a UUID that are stored.
+func stored(id *[idBytes]byte) []byte {
+	if [idBytes - madeBytes]byte(id[madeBytes:]) == [idBytes - madeBytes]byte{} {
+		return id[:madeBytes]
+	}
+	return id[:]
+}
+
+// PackIDs replaces the UUIDs among the arguments of a statement, and in JSON texts, by what
+// SQLite stores.
 func PackIDs(args []any) {
 	for i, arg := range args {
 		if text, ok := arg.(string); ok {
-			if id, ok := PackID(text); ok {
-				args[i] = id[:]
+			if packed := packedText(text); packed != nil {
+				args[i] = packed
 			}
 		}
+	}
+}
+
+// packedText is what SQLite stores for a text that is a UUID or has some; nil = the text itself.
+func packedText(text string) []byte {
+	if id, ok := PackID(text); ok {
+		return stored(&id)
+	}
+	if len(text) < idChars || text[0] != '{' && text[0] != '[' || strings.ContainsAny(text, wholeID+madeID) {
+		return nil
+	}
+	packed := PackText(wholeID + text)
+	if len(packed) > len(text) || len(packed) <= idBytes {
+		return nil // no UUID is in it, or it would look like one
+	}
+	return packed
+}
+
+// PackText writes the UUIDs in a text as their bytes. The text must have neither U+0002 nor
+// U+0003, but may begin with one.
+func PackText(text string) []byte {
+	b := make([]byte, 0, len(text))
+	for {
+		i := strings.IndexByte(text, '-')
+		if i < 0 {
+			return append(b, text...)
+		}
+		if i >= 8 && len(text) >= i-8+idChars {
+			if id, ok := PackID(text[i-8 : i-8+idChars]); ok {
+				mark, bytes := wholeID, stored(&id)
+				if len(bytes) < idBytes {
+					mark = madeID
+				}
+				b = append(append(append(b, text[:i-8]...), mark...), bytes...)
+				text = text[i-8+idChars:]
+				continue
+			}
+		}
+		b, text = append(b, text[:i+1]...), text[i+1:]
+	}
+}
+
+// UnpackText is the text of PackText.
+func UnpackText(packed []byte) string {
+	b := make([]byte, 0, 2*len(packed))
+	for {
+		i := bytes.IndexAny(packed, wholeID+madeID)
+		if i < 0 {
+			return string(append(b, packed...))
+		}
+		size := idBytes
+		if packed[i] == madeID[0] {
+			size = madeBytes
+		}
+		rest := packed[i+1:]
+		size = min(size, len(rest)) // of a text that was cut
+		b = append(append(b, packed[:i]...), UnpackID(rest[:size])...)
+		packed = rest[size:]
 	}
 }
 
@@ -96,8 +171,11 @@ func (t *Text) Scan(src any) error {
 
 // TextOf is the text of a column for texts that a database returned as bytes.
 func TextOf(b []byte) string {
-	if len(b) == idBytes {
+	switch {
+	case len(b) == idBytes || len(b) == madeBytes:
 		return UnpackID(b)
+	case len(b) > idBytes && b[0] == wholeID[0]:
+		return UnpackText(b[1:])
 	}
 	return string(b)
 }
