@@ -230,9 +230,13 @@ func (t *tx) storeStates(items []*chat.Message) error {
 		}
 		t.logState(m, false)
 	}
+	failure := "new.error"
+	if t.Postgres { // does not know its type
+		failure = "CAST(new.error AS TEXT)"
+	}
 	n, err := t.Exec("WITH new (id, swipe_index, rev, status, error, deleted_at) AS ("+values(6, len(messages))+`)
 		UPDATE messages SET swipe_index = new.swipe_index, rev = new.rev, status = new.status,
-			error = CAST(new.error AS TEXT), deleted_at = CAST(new.deleted_at AS BIGINT)
+			error = `+failure+`, deleted_at = CAST(new.deleted_at AS BIGINT)
 		FROM new WHERE messages.user_id = ? AND messages.id = new.id AND messages.rev = new.rev - 1`,
 		append(messages, t.userID)...)
 	if err != nil {

@@ -1,16 +1,14 @@
 package sqldb
 
 import (
-	"bytes"
 	"encoding/hex"
 	"fmt"
-	"strings"
 )
 
 // SQLite stores a text that is a UUID in its usual form (36 characters, lower case) as a
 // BLOB of its 16 bytes, in any column for texts; of one that op.NewID made, whose last five
-// bytes are zero, as the other 11. In JSON texts it stores UUIDs in this way too (PackText),
-// as a BLOB that is longer. Nothing else in such a column is a BLOB, so each text is read as
+// bytes are zero, as the other 11. Documents are BLOBs of another length, see packJSON.
+// Nothing else in such a column is a BLOB, so each text is read as
 // it was written, and equal texts are equal values. UUIDs have the order of their texts, after
 // all other texts. PostgreSQL stores them as texts.
 
@@ -20,8 +18,7 @@ const (
 	idChars   = 36
 )
 
-// What stands before a UUID in a packed text, by its number of bytes. A text that has one of
-// these characters itself is not packed; JSON has none.
+// What stands before a UUID in a packed text, by its number of bytes.
 const (
 	wholeID = "\x02"
 	madeID  = "\x03"
@@ -81,73 +78,14 @@ func stored(id *[idBytes]byte) []byte {
 	return id[:]
 }
 
-// PackIDs replaces the UUIDs among the arguments of a statement, and in JSON texts, by what
-// SQLite stores.
+// PackIDs replaces the UUIDs among the arguments of a statement by what SQLite stores.
 func PackIDs(args []any) {
 	for i, arg := range args {
 		if text, ok := arg.(string); ok {
-			if packed := packedText(text); packed != nil {
-				args[i] = packed
+			if id, ok := PackID(text); ok {
+				args[i] = stored(&id)
 			}
 		}
-	}
-}
-
-// packedText is what SQLite stores for a text that is a UUID or has some; nil = the text itself.
-func packedText(text string) []byte {
-	if id, ok := PackID(text); ok {
-		return stored(&id)
-	}
-	if len(text) < idChars || text[0] != '{' && text[0] != '[' || strings.ContainsAny(text, wholeID+madeID) {
-		return nil
-	}
-	packed := PackText(wholeID + text)
-	if len(packed) > len(text) || len(packed) <= idBytes {
-		return nil // no UUID is in it, or it would look like one
-	}
-	return packed
-}
-
-// PackText writes the UUIDs in a text as their bytes. The text must have neither U+0002 nor
-// U+0003, but may begin with one.
-func PackText(text string) []byte {
-	b := make([]byte, 0, len(text))
-	for {
-		i := strings.IndexByte(text, '-')
-		if i < 0 {
-			return append(b, text...)
-		}
-		if i >= 8 && len(text) >= i-8+idChars {
-			if id, ok := PackID(text[i-8 : i-8+idChars]); ok {
-				mark, bytes := wholeID, stored(&id)
-				if len(bytes) < idBytes {
-					mark = madeID
-				}
-				b = append(append(append(b, text[:i-8]...), mark...), bytes...)
-				text = text[i-8+idChars:]
-				continue
-			}
-		}
-		b, text = append(b, text[:i+1]...), text[i+1:]
-	}
-}
-
-// UnpackText is the text of PackText.
-func UnpackText(packed []byte) string {
-	b := make([]byte, 0, 2*len(packed))
-	for {
-		i := bytes.IndexAny(packed, wholeID+madeID)
-		if i < 0 {
-			return string(append(b, packed...))
-		}
-		size := idBytes
-		if packed[i] == madeID[0] {
-			size = madeBytes
-		}
-		rest := packed[i+1:]
-		size = min(size, len(rest)) // of a text that was cut
-		b = append(append(b, packed[:i]...), UnpackID(rest[:size])...)
-		packed = rest[size:]
 	}
 }
 
@@ -174,7 +112,7 @@ func TextOf(b []byte) string {
 	switch {
 	case len(b) == idBytes || len(b) == madeBytes:
 		return UnpackID(b)
-	case len(b) > idBytes && b[0] == wholeID[0]:
+	case len(b) > 0 && b[0] == packedJSON[0]:
 		return UnpackText(b[1:])
 	}
 	return string(b)

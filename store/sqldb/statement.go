@@ -53,14 +53,14 @@ func (s *Session) bind(query string, args []any) (string, []any, error) {
 func jsonList(list []string) (string, error) {
 	array := make([]string, len(list))
 	for i, item := range list {
-		if packed := packedText(item); packed != nil {
-			array[i] = hex.EncodeToString(packed)
+		if id, ok := PackID(item); ok {
+			array[i] = hex.EncodeToString(stored(&id))
 		} else {
 			array[i] = "=" + escape(item)
 		}
 	}
 	b, err := json.Marshal(array)
-	return " " + string(b), err // so that it is no document to PackIDs
+	return string(b), err
 }
 
 // readList is a query for the items of a list in SQLite.
