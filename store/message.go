@@ -132,10 +132,14 @@ func (t *tx) treePlaces(conversationID string, ids ...string) (map[string]*treeP
 			tree[p.ID] = &at
 		}
 		return nil
-	}, `SELECT p.id, p.conversation_id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m
-			WHERE m.user_id = p.user_id AND m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
-		FROM messages p WHERE p.user_id = ? AND p.id IN (?)`, t.userID, ids)
+	}, "SELECT p.id, p.conversation_id, p.depth, p.chain, "+hasChild+" AS has_child FROM messages p WHERE p.user_id = ? AND p.id IN (?)", t.userID, ids)
 }
+
+// hasChild is a condition on messages p: one goes on with their chain, or branches off there.
+const hasChild = `(EXISTS (SELECT 1 FROM messages b WHERE b.user_id = p.user_id AND b.conversation_id = p.conversation_id
+		AND b.chain = p.chain AND b.depth = p.depth + 1)
+	OR EXISTS (SELECT 1 FROM messages b WHERE b.user_id = p.user_id AND b.conversation_id = p.conversation_id
+		AND b.parent_id = p.id AND b.chain = b.seq))`
 
 // place sets the position of a new message in the tree, and adds it there; ok is false if
 // its parent is missing. The first child of a message (deleted ones count) continues its
@@ -430,6 +434,17 @@ func (t *tx) Children(conversationID, id string) ([]*chat.Message, error) {
 	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
-	return t.messages("WHERE m.user_id = ? AND m.conversation_id = ? AND m.parent_id = ? ORDER BY m.seq",
-		t.userID, conversationID, id)
+	at := &chainPlace{} // above the root of a fork, whose chain is 0
+	if id != "" {
+		var err error
+		if at, err = t.placeIn(conversationID, id); err != nil {
+			return nil, err
+		}
+	}
+	return t.messages(childrenOf, t.userID, t.userID, conversationID, id, t.userID, conversationID, at.Chain, at.Depth+1)
 }
+
+// childrenOf selects the messages that branch off at a message, and the one that goes on with its chain.
+const childrenOf = `WHERE m.user_id = ? AND m.id IN (
+	SELECT b.id FROM messages b WHERE b.user_id = ? AND b.conversation_id = ? AND b.parent_id = ? AND b.chain = b.seq
+	UNION ALL SELECT b.id FROM messages b WHERE b.user_id = ? AND b.conversation_id = ? AND b.chain = ? AND b.depth = ?) ORDER BY m.seq`

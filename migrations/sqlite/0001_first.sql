@@ -340,7 +340,8 @@ CREATE TABLE messages (
 );
 CREATE UNIQUE INDEX messages_seq ON messages (user_id, conversation_id, seq);
 CREATE UNIQUE INDEX messages_client ON messages (user_id, conversation_id, client_msg_id) WHERE client_msg_id <> '';
-CREATE INDEX messages_parent ON messages (conversation_id, parent_id, seq);
+-- Children that do not go on with the chain of their parent, and roots.
+CREATE INDEX messages_branch ON messages (conversation_id, parent_id, seq) WHERE chain = seq;
 CREATE INDEX messages_chain ON messages (conversation_id, chain, depth);
 CREATE INDEX messages_gone ON messages (conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
