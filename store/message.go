@@ -222,17 +222,27 @@ func (t *tx) flushStates() error {
 	}
 	for conversationID, ids := range changed {
 		err := sqldb.Each(t, func(last *messageStateRow) error {
-			t.states[last.MessageID].Previous = last.Version
+			if state := t.states[last.MessageID]; last.isPlaceholder() && !state.Deleted {
+				state.Version = last.Version
+			} else {
+				state.Previous = last.Version
+			}
 			return nil
-		}, "SELECT message_id, MAX(version) AS version FROM message_states"+
-			" WHERE user_id = ? AND conversation_id = ? AND message_id IN (?) AND version < ? GROUP BY message_id",
-			t.userID, conversationID, ids, t.versions[conversationID])
+		}, `SELECT s.* FROM message_states s WHERE s.user_id = ? AND s.conversation_id = ? AND s.message_id IN (?)
+			AND s.version = (SELECT MAX(o.version) FROM message_states o WHERE o.user_id = s.user_id AND o.conversation_id = s.conversation_id
+				AND o.message_id = s.message_id AND o.version < ?)`, t.userID, conversationID, ids, t.versions[conversationID])
 		if err != nil {
 			return err
 		}
 	}
 	return t.Insert("message_states", rows, "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET"+
 		" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
+}
+
+// isPlaceholder reports whether a message was stored for a text that was still to be written. What
+// becomes of it takes the place of this state: no version has half a reply.
+func (s *messageStateRow) isPlaceholder() bool {
+	return s.Previous == 0 && s.RevisionID == "" && !s.Deleted && (s.Status == chat.StatusPending || s.Status == chat.StatusStreaming)
 }
 
 // Message returns one, also when it is deleted.
@@ -258,6 +268,10 @@ func (t *tx) FirstForm(id string) (*chat.Message, error) {
 	m := row.Message
 	m.Rev, m.Status, m.SwipeIndex = row.FirstRev, row.FirstStatus, 0
 	m.Error, m.EditedAt, m.DeletedAt, m.GenerationID = nil, nil, nil, ""
+	if m.Role == chat.RoleAssistant && m.Rev > 1 { // it was a placeholder
+		m.Rev, m.Status = 1, chat.StatusPending
+		return &m, nil
+	}
 	if row.FirstTextID == "" {
 		return &m, nil
 	}

@@ -408,7 +408,8 @@ CREATE TABLE message_words (
 );
 
 -- Which text each message showed at which version of its conversation: a row
--- holds from its version until the message's next row.
+-- holds from its version until the message's next row. A reply has the text that it
+-- became from the version of its placeholder on.
 CREATE TABLE message_states (
   user_id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
@@ -422,13 +423,9 @@ CREATE TABLE message_states (
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
--- States that replaced another one.
+-- States that replaced another one: few, because most messages do not change.
 CREATE INDEX message_states_version ON message_states (conversation_id, version, previous, message_id)
   WHERE previous > 0;
--- States that were replaced late: few, because most messages change soon after
--- they were stored, and then no more.
-CREATE INDEX message_states_late ON message_states (conversation_id, version, previous, message_id)
-  WHERE previous > 0 AND version > previous + 8;
 
 -- Replies that are or were generated, and the prompts that were sent for them.
 
