@@ -460,7 +460,7 @@ CREATE TABLE generations (
   lease_until BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
-);
+) WITHOUT ROWID;
 CREATE INDEX generations_conversation ON generations (conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
 CREATE INDEX generations_lease ON generations (lease_until) WHERE is_open;
@@ -1179,7 +1179,7 @@ CREATE TABLE jobs (
   error TEXT, -- document with code and message
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
-);
+) WITHOUT ROWID;
 CREATE UNIQUE INDEX jobs_one_open ON jobs ((COALESCE(user_id, '')), kind, subject) WHERE state IN ('queued', 'running');
 CREATE INDEX jobs_next ON jobs (kind, not_before) WHERE state = 'queued';
 CREATE INDEX jobs_turn ON jobs (kind, (COALESCE(user_id, '')), not_before, id) WHERE state = 'queued';
