@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/chat"
+	"nodest/llm"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -107,4 +109,42 @@ func allowed(line string) bool {
 		return true
 	}
 	return what == "path" || what == "walk" || what == "(subquery-3)"
+}
+
+// What a line and its reply take in the file, beside their texts and what is made of them in the
+// background.
+func TestALineAndItsReplyTakeFewBytes(t *testing.T) {
+	db := storetest.Open(t)
+	e := &env{T: t, db: db, user: storetest.User(t, db)}
+	conversation, head := e.conversation(), ""
+	talk := func(turns int) {
+		for range turns {
+			line := message(conversation, head, "")
+			reply := message(conversation, line.ID, "")
+			reply.Swipes, reply.Status = nil, chat.StatusPending
+			e.nextVersion(conversation, func(tx nodest.Tx, c *chat.Conversation) error {
+				c.HeadID = reply.ID
+				return tx.Chats.InsertMessage(line, reply)
+			})
+			e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
+				reply.Rev, reply.Status = 2, chat.StatusComplete
+				reply.Swipes = []chat.Swipe{{Model: "m", Finish: "stop", Usage: &llm.Usage{PromptTokens: 100, CompletionTokens: 50}, MemoryIDs: []string{id()}}}
+				return tx.Chats.UpdateMessage(reply)
+			})
+			head = reply.ID
+		}
+	}
+	bytes := func() int64 {
+		n, err := store.Query[int64](db, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n[0]
+	}
+	talk(100)
+	before := bytes()
+	talk(500)
+	if n := (bytes() - before) / 500; n > 1150 {
+		t.Errorf("a turn takes %d bytes", n)
+	}
 }
