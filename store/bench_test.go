@@ -216,17 +216,14 @@ func BenchmarkClients(b *testing.B) {
 	})
 }
 
-// addHistory gives a chat the history of a written one: every message was a
-// placeholder at one version and a text at the next, and one in a hundred is deleted.
+// addHistory gives a chat the history of a written one: every second version
+// has a message more, and one in a hundred is deleted.
 // It returns the message in the middle.
 func (c *benchChat) addHistory(b *testing.B) (middle string) {
 	b.Helper()
 	err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
 		for _, statement := range []string{
 			"UPDATE message_states SET version = 2 * (SELECT m.seq FROM messages m WHERE m.user_id = message_states.user_id AND m.id = message_states.message_id) WHERE conversation_id = ?",
-			`INSERT INTO message_states (conversation_id, message_id, version, user_id, rev, revision_id, status, is_deleted, previous)
-				SELECT conversation_id, message_id, version + 1, user_id, rev, revision_id, status, is_deleted, version
-				FROM message_states WHERE conversation_id = ?`,
 			`INSERT INTO conversation_states (conversation_id, version, user_id, head_id, persona_id, summary_id, documents_version)
 				SELECT conversation_id, version, user_id, message_id, '', '', 1 FROM message_states WHERE conversation_id = ?`,
 			"UPDATE conversations SET version = 2 * message_seq + 1 WHERE id = ?",

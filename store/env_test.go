@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
@@ -177,7 +177,7 @@ func message(conversation, parent, text string) *chat.Message {
 	}
 }
 
-func id() string { return uuid.Must(uuid.NewV7()).String() }
+func id() string { return op.NewID() }
 
 func texts(messages []*chat.Message) []string {
 	var out []string

@@ -148,6 +148,8 @@ func Plan(db *DB, query string) (lines []string, err error) {
 var (
 	EachChain   = eachChain
 	UpChain     = upChain
+	ChildrenOf  = childrenOf
+	HasChild    = hasChild
 	OldMessage  = oldMessage
 	OldestEnded = oldestEnded
 	OpenOf      = openOf

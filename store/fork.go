@@ -30,18 +30,18 @@ func (t *tx) copyArgs(from chat.ForkSource, forkID string, after, to int64) []an
 }
 
 // copyOf is the id of a copy, as CopyOf makes it: id is that of a message, or of one
-// of its texts, and seq that of the message. SQLite has the 16 bytes of ids.
+// of its texts, and seq that of the message. SQLite has the bytes of ids.
 func (t *tx) copyOf(id, seq string) string {
 	if !t.Postgres {
-		return "CAST(substr(" + id + ", 1, 8) || substr(line.fork_id, 9, 4) || unhex(substr(CAST(100000000 + " + seq + " AS TEXT), 2)) AS BLOB)"
+		return "CAST(substr(" + id + ", 1, 8) || substr(line.fork_id, 9, 3) || substr(line.fork_id, 6, 1) || unhex(substr(CAST(100000000 + " + seq + " AS TEXT), 2)) AS BLOB)"
 	}
-	return "substr(" + id + ", 1, 18) || substr(line.fork_id, 19, 10) || substr(CAST(100000000 + " + seq + " AS TEXT), 2)"
+	return "substr(" + id + ", 1, 18) || substr(line.fork_id, 19, 8) || substr(line.fork_id, 12, 2) || substr(CAST(100000000 + " + seq + " AS TEXT), 2)"
 }
 
 // CopyOf keeps the time in the id, because messages are searched in the order of
 // their ids. The rest of it follows from the fork and the seq.
 func (t *tx) CopyOf(forkID, messageID string, seq int64) string {
-	return messageID[:min(18, len(messageID))] + forkID[18:28] + fmt.Sprintf("%08d", seq%100_000_000)
+	return messageID[:min(18, len(messageID))] + forkID[18:26] + forkID[11:13] + fmt.Sprintf("%08d", seq%100_000_000)
 }
 
 // shownText is the id of the text that a swipe s has in the fork: that of the version

@@ -2,47 +2,30 @@ package store
 
 import (
 	"bytes"
-	"compress/flate"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
+
+	"github.com/klauspost/compress/flate"
 
 	"nodest/store/sqldb"
 )
 
 // The entries of a row of the log are deflated with a dictionary of what events have in common.
-// Before that, ids are written as their 16 bytes. The first byte names the dictionary: one that
+// Before that, ids are written as their bytes. The first byte names the dictionary: one that
 // rows were written with never changes, a better one gets another number.
 
-const (
-	logDictionary = 1
-	packedID      = 2  // before the bytes of an id; JSON and ids never have it
-	idLength      = 36 // of an id as text
-)
+const logDictionary = 1
 
-var (
-	logWriters = sync.Pool{New: func() any {
-		w, _ := flate.NewWriterDict(nil, 6, []byte(logWords)) // fails for an unknown level only
-		return w
-	}}
-	logReaders = sync.Pool{New: func() any { return flate.NewReader(nil) }}
-	logDict    = newShortDict(logWords)
-)
+var logReaders = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 
 // deflateLog makes of entries what is stored.
 func deflateLog(entries string) []byte {
-	packed := packIDs(entries)
-	out := append(make([]byte, 0, 128+len(packed)/4), logDictionary)
-	if len(packed) <= shortText {
-		return logDict.deflateShort(out, packed)
-	}
-	w := logWriters.Get().(*flate.Writer)
-	defer logWriters.Put(w)
-	b := bytes.NewBuffer(out)
-	w.Reset(b)
-	_, _ = w.Write(packed) // a buffer has no errors
-	_ = w.Close()
+	packed := sqldb.PackText(entries)
+	b := bytes.NewBuffer(make([]byte, 0, 128+len(packed)/4))
+	b.WriteByte(logDictionary)
+	// Other writers clear and fill large tables for each row. A buffer has no errors.
+	_ = flate.StatelessDeflate(b, packed, true, []byte(logWords))
 	return b.Bytes()
 }
 
@@ -60,38 +43,7 @@ func inflateLog(stored []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("store: read events: %w", err)
 	}
-	return unpackIDs(packed), nil
-}
-
-// packIDs writes ids as their bytes.
-func packIDs(text string) []byte {
-	b := make([]byte, 0, len(text))
-	for {
-		i := strings.IndexByte(text, '-')
-		if i < 0 {
-			return append(b, text...)
-		}
-		if i >= 8 && len(text) >= i-8+idLength {
-			if id, ok := sqldb.PackID(text[i-8 : i-8+idLength]); ok {
-				b = append(append(append(b, text[:i-8]...), packedID), id[:]...)
-				text = text[i-8+idLength:]
-				continue
-			}
-		}
-		b, text = append(b, text[:i+1]...), text[i+1:]
-	}
-}
-
-func unpackIDs(packed []byte) string {
-	b := make([]byte, 0, 2*len(packed))
-	for {
-		i := bytes.IndexByte(packed, packedID)
-		if i < 0 || i+17 > len(packed) {
-			return string(append(b, packed...))
-		}
-		b = append(append(b, packed[:i]...), sqldb.UnpackID(packed[i+1:i+17])...)
-		packed = packed[i+17:]
-	}
+	return sqldb.UnpackText(packed), nil
 }
 
 // logWords are pieces of events, the most frequent last.

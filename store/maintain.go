@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"maps"
+	"strings"
 	"time"
 
 	"nodest/jobs"
@@ -188,8 +189,7 @@ func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 func (s *session) leaves(which string, limit int, args ...any) (map[string][]string, error) {
 	args = append(append([]any{s.Now().Add(-deletedLife)}, args...), limit)
 	return s.someMessages(`SELECT m.user_id, m.id FROM messages m WHERE `+oldMessage+` `+which+`
-			AND NOT EXISTS (SELECT 1 FROM messages below
-				WHERE below.user_id = m.user_id AND below.conversation_id = m.conversation_id AND below.parent_id = m.id)
+			AND NOT `+strings.ReplaceAll(hasChild, "p.", "m.")+`
 			AND NOT EXISTS (SELECT 1 FROM conversations c
 				WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.head_id = m.id) LIMIT ?`, args...)
 }

@@ -172,11 +172,12 @@ func (s *session) dropReplies(userID string, ids []string) error {
 	}
 	var named []string
 	err := sqldb.Each(s, func(r *struct{ CallKey, Reply string }) error {
-		if slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(r.Reply, id) }) {
+		names := strings.Contains(r.Reply, `"rootId":`) || strings.Contains(r.Reply, `"memoryId":`) // not in SQL, which has bytes for ids
+		if names && slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(r.Reply, id) }) {
 			named = append(named, r.CallKey)
 		}
 		return nil
-	}, `SELECT call_key, reply FROM call_keys WHERE user_id = ? AND (reply LIKE '%"rootId":%' OR reply LIKE '%"memoryId":%')`, userID)
+	}, "SELECT call_key, reply FROM call_keys WHERE user_id = ? AND reply IS NOT NULL", userID)
 	if err != nil || len(named) == 0 {
 		return err
 	}

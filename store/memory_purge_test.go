@@ -13,6 +13,7 @@ import (
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/store"
+	"nodest/store/sqldb"
 )
 
 // mentions lists the columns of the memory tables that contain a word or an id.
@@ -26,11 +27,12 @@ func (e *env) mentions(word string) (places []string) {
 			if c == "vector" {
 				continue
 			}
-			whole := c // SQLite stores an id as bytes
-			if store.OnPostgres(e.db) {
-				whole = "CAST(" + c + " AS TEXT)"
+			query, args := "SELECT COUNT(*) FROM "+table+" WHERE CAST("+c+" AS TEXT) LIKE ?", []any{"%" + word + "%"}
+			if stored := []any{word}; !store.OnPostgres(e.db) { // stores ids as bytes
+				sqldb.PackIDs(stored)
+				query, args = query+" OR instr(CAST("+c+" AS BLOB), CAST(? AS BLOB)) > 0", append(args, stored...)
 			}
-			n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM "+table+" WHERE CAST("+c+" AS TEXT) LIKE ? OR "+whole+" = ?", "%"+word+"%", word)
+			n, err := store.Query[int64](e.db, query, args...)
 			if err != nil {
 				e.Fatal(err)
 			}

@@ -132,10 +132,14 @@ func (t *tx) treePlaces(conversationID string, ids ...string) (map[string]*treeP
 			tree[p.ID] = &at
 		}
 		return nil
-	}, `SELECT p.id, p.conversation_id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m
-			WHERE m.user_id = p.user_id AND m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
-		FROM messages p WHERE p.user_id = ? AND p.id IN (?)`, t.userID, ids)
+	}, "SELECT p.id, p.conversation_id, p.depth, p.chain, "+hasChild+" AS has_child FROM messages p WHERE p.user_id = ? AND p.id IN (?)", t.userID, ids)
 }
+
+// hasChild is a condition on messages p: one goes on with their chain, or branches off there.
+const hasChild = `(EXISTS (SELECT 1 FROM messages b WHERE b.user_id = p.user_id AND b.conversation_id = p.conversation_id
+		AND b.chain = p.chain AND b.depth = p.depth + 1)
+	OR EXISTS (SELECT 1 FROM messages b WHERE b.user_id = p.user_id AND b.conversation_id = p.conversation_id
+		AND b.parent_id = p.id AND b.chain = b.seq))`
 
 // place sets the position of a new message in the tree, and adds it there; ok is false if
 // its parent is missing. The first child of a message (deleted ones count) continues its
@@ -215,17 +219,27 @@ func (t *tx) flushStates() error {
 	}
 	for conversationID, ids := range changed {
 		err := sqldb.Each(t, func(last *messageStateRow) error {
-			t.states[last.MessageID].Previous = last.Version
+			if state := t.states[last.MessageID]; last.isPlaceholder() && !state.Deleted {
+				state.Version = last.Version
+			} else {
+				state.Previous = last.Version
+			}
 			return nil
-		}, "SELECT message_id, MAX(version) AS version FROM message_states"+
-			" WHERE user_id = ? AND conversation_id = ? AND message_id IN (?) AND version < ? GROUP BY message_id",
-			t.userID, conversationID, ids, t.stored[conversationID].Version)
+		}, `SELECT s.* FROM message_states s WHERE s.user_id = ? AND s.conversation_id = ? AND s.message_id IN (?)
+			AND s.version = (SELECT MAX(o.version) FROM message_states o WHERE o.user_id = s.user_id AND o.conversation_id = s.conversation_id
+				AND o.message_id = s.message_id AND o.version < ?)`, t.userID, conversationID, ids, t.stored[conversationID].Version)
 		if err != nil {
 			return err
 		}
 	}
 	return t.Insert("message_states", rows, "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET"+
 		" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
+}
+
+// isPlaceholder reports whether a message was stored for a text that was still to be written. What
+// becomes of it takes the place of this state: no version has half a reply.
+func (s *messageStateRow) isPlaceholder() bool {
+	return s.Previous == 0 && s.RevisionID == "" && !s.Deleted && (s.Status == chat.StatusPending || s.Status == chat.StatusStreaming)
 }
 
 // Message returns one, also when it is deleted.
@@ -251,6 +265,10 @@ func (t *tx) FirstForm(id string) (*chat.Message, error) {
 	m := row.Message
 	m.Rev, m.Status, m.SwipeIndex = row.FirstRev, row.FirstStatus, 0
 	m.Error, m.EditedAt, m.DeletedAt, m.GenerationID = nil, nil, nil, ""
+	if m.Role == chat.RoleAssistant && m.Rev > 1 { // it was a placeholder
+		m.Rev, m.Status = 1, chat.StatusPending
+		return &m, nil
+	}
 	if row.FirstTextID == "" {
 		return &m, nil
 	}
@@ -427,6 +445,17 @@ func (t *tx) Children(conversationID, id string) ([]*chat.Message, error) {
 	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
-	return t.messages("WHERE m.user_id = ? AND m.conversation_id = ? AND m.parent_id = ? ORDER BY m.seq",
-		t.userID, conversationID, id)
+	at := &chainPlace{} // above the root of a fork, whose chain is 0
+	if id != "" {
+		var err error
+		if at, err = t.placeIn(conversationID, id); err != nil {
+			return nil, err
+		}
+	}
+	return t.messages(childrenOf, t.userID, t.userID, conversationID, id, t.userID, conversationID, at.Chain, at.Depth+1)
 }
+
+// childrenOf selects the messages that branch off at a message, and the one that goes on with its chain.
+const childrenOf = `WHERE m.user_id = ? AND m.id IN (
+	SELECT b.id FROM messages b WHERE b.user_id = ? AND b.conversation_id = ? AND b.parent_id = ? AND b.chain = b.seq
+	UNION ALL SELECT b.id FROM messages b WHERE b.user_id = ? AND b.conversation_id = ? AND b.chain = ? AND b.depth = ?) ORDER BY m.seq`

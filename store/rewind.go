@@ -70,8 +70,8 @@ func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
 		" WHERE user_id = ? AND conversation_id = ? ORDER BY version", t.userID, conversationID)
 }
 
-// Rewind gives the messages of a path the states that they had. A message that
-// was being written then is interrupted now, because nobody writes it any more;
+// Rewind gives the messages of a path the states that they had. A message that was
+// being written again then is interrupted now, because nobody writes it any more;
 // one whose text maintenance has removed stays as it is.
 //
 // It must come before other changes of messages in the same transaction, because their
@@ -125,11 +125,6 @@ func (t *tx) rewind(conversationID string, version int64, headID string) ([]*cha
 	return changed, nil
 }
 
-// soon is how many versions after a message's state its next one comes, as a
-// rule: a reply is a placeholder before it is a text. States that were replaced
-// later are in an index of their own, see message_states_late.
-const soon = 8
-
 // replacedState names a state that another one replaced.
 type replacedState struct {
 	MessageID string
@@ -140,16 +135,8 @@ type replacedState struct {
 // and have no longer. One held from the previous of its successor until the
 // successor's version.
 func (t *tx) replaced(conversationID string, version int64) ([]replacedState, error) {
-	args := []any{t.userID, conversationID}
-	for next := range int64(soon) {
-		args = append(args, version+next+1)
-	}
-	args = append(args, version, t.userID, conversationID, version+soon, version)
-	return sqldb.All[replacedState](t, `SELECT message_id, previous FROM message_states
-			WHERE user_id = ? AND conversation_id = ? AND version IN (?`+strings.Repeat(", ?", soon-1)+`) AND previous > 0 AND previous <= ?
-		UNION ALL
-		SELECT message_id, previous FROM message_states
-			WHERE user_id = ? AND conversation_id = ? AND version > ? AND previous > 0 AND version > previous + 8 AND previous <= ?`, args...)
+	return sqldb.All[replacedState](t, "SELECT message_id, previous FROM message_states"+
+		" WHERE user_id = ? AND conversation_id = ? AND version > ? AND previous > 0 AND previous <= ?", t.userID, conversationID, version, version)
 }
 
 // onPath returns those of the states whose messages are on the path that ends in
@@ -230,9 +217,13 @@ func (t *tx) storeStates(items []*chat.Message) error {
 		}
 		t.logState(m, false)
 	}
+	failure := "new.error"
+	if t.Postgres { // does not know its type
+		failure = "CAST(new.error AS TEXT)"
+	}
 	n, err := t.Exec("WITH new (id, swipe_index, rev, status, error, deleted_at) AS ("+values(6, len(messages))+`)
 		UPDATE messages SET swipe_index = new.swipe_index, rev = new.rev, status = new.status,
-			error = CAST(new.error AS TEXT), deleted_at = CAST(new.deleted_at AS BIGINT)
+			error = `+failure+`, deleted_at = CAST(new.deleted_at AS BIGINT)
 		FROM new WHERE messages.user_id = ? AND messages.id = new.id AND messages.rev = new.rev - 1`,
 		append(messages, t.userID)...)
 	if err != nil {

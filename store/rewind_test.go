@@ -88,8 +88,8 @@ func TestARewindIsANewVersion(t *testing.T) {
 	})
 }
 
-// A rewind leaves deleted messages whose texts maintenance has removed, and marks
-// replies that were never finished as interrupted.
+// A rewind leaves deleted messages whose texts maintenance has removed, and replies whose
+// placeholder was there at the version.
 func TestARewindSkipsWhatCannotBeRestored(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
@@ -114,11 +114,54 @@ func TestARewindSkipsWhatCannotBeRestored(t *testing.T) {
 			changed, err = tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: version}, 2, reply.ID)
 			return err
 		})
-		e.equal("changed", len(changed), 1)
-		e.equal("the reply", fmt.Sprint(changed[0].ID, changed[0].Status, changed[0].Chosen() == nil), fmt.Sprint(reply.ID, chat.StatusInterrupted, true))
+		e.equal("changed", len(changed), 0)
 		e.view(func(tx nodest.Tx) error {
 			m, err := tx.Chats.Message(a.ID)
+			if err != nil {
+				return err
+			}
 			e.equal("a is deleted", m.DeletedAt != nil, true)
+			m, err = tx.Chats.Message(reply.ID)
+			e.equal("the reply", m.Text()+" "+m.Status, "reply complete")
+			return err
+		})
+	})
+}
+
+// A reply is stored with one state: the versions of its placeholder show what became of it. The
+// answer to the call that asked for it stays the placeholder, also when the reply was edited.
+func TestAReplyTakesTheStateOfItsPlaceholder(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		conversation := e.conversation()
+		a := e.say(conversation, "", "a")
+		reply, empty := message(conversation, a.ID, ""), message(conversation, a.ID, "")
+		for _, m := range []*chat.Message{reply, empty} {
+			m.Role, m.Swipes, m.Status = chat.RoleAssistant, nil, chat.StatusPending
+		}
+		born := e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error { return tx.Chats.InsertMessage(reply, empty) })
+		write := func(text string) {
+			e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
+				reply.Rev, reply.Status, reply.Swipes = reply.Rev+1, chat.StatusComplete, []chat.Swipe{{ID: "s", RevisionID: text, Rev: reply.Rev, Text: text}}
+				return tx.Chats.UpdateMessage(reply)
+			})
+		}
+		write("reply")
+		e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error { // a generation without a text removes it
+			now := tx.Now()
+			empty.Rev, empty.DeletedAt = 2, &now
+			return tx.Chats.UpdateMessage(empty)
+		})
+		e.equal("states", e.queryInts("SELECT version FROM message_states WHERE message_id = ?", reply.ID), []int64{born})
+		e.equal("states of the other", e.queryInts("SELECT version FROM message_states WHERE message_id = ? ORDER BY version", empty.ID), []int64{born, born + 2})
+		write("edited")
+		e.view(func(tx nodest.Tx) error {
+			items, _, err := tx.Chats.PathAt(conversation, born, reply.ID, "", 5)
+			if err != nil {
+				return err
+			}
+			e.equal("then", items[1].Text()+" "+items[1].Status, "reply complete")
+			first, err := tx.Chats.FirstForm(reply.ID)
+			e.equal("first", fmt.Sprint(first.Rev, " ", first.Status, " ", len(first.Swipes)), "1 pending 0")
 			return err
 		})
 	})

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/chat"
+	"nodest/llm"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -67,7 +69,8 @@ func TestFrequentQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT * FROM call_keys WHERE user_id = 'u' AND call_key = 'k' AND created_at > 1",
 		"SELECT * FROM conversations WHERE user_id = 'u' AND deleted_at IS NULL AND (updated_at, id) < (1, 'x') ORDER BY updated_at DESC, id DESC LIMIT 51",
 		"SELECT * FROM conversations WHERE user_id = 'u' AND character_id = 'c' AND deleted_at IS NULL ORDER BY updated_at DESC, id DESC LIMIT 51",
-		"SELECT * FROM messages WHERE user_id = 'u' AND conversation_id = 'c' AND parent_id = 'p' ORDER BY seq",
+		"SELECT m.* FROM messages m " + strings.ReplaceAll(store.ChildrenOf, "?", "'c'"),
+		"SELECT " + store.HasChild + " FROM messages p WHERE p.user_id = 'u' AND p.id = 'p'",
 		"SELECT * FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c' AND m.client_msg_id = 'x' AND m.client_msg_id <> ''",
 		"SELECT * FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id WHERE s.user_id = 'u' AND s.message_id IN ('a', 'b') ORDER BY s.message_id, s.position",
 		"SELECT * FROM events WHERE user_id = 'u' AND seq >= (SELECT COALESCE(MAX(seq), 0) FROM events WHERE user_id = 'u' AND seq <= 5) ORDER BY seq LIMIT 5",
@@ -78,8 +81,7 @@ func TestFrequentQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT * FROM tokens WHERE id = 't'",
 		"SELECT * FROM tokens WHERE parent_id = 't'",
 		"SELECT * FROM users WHERE username_key = 'u'",
-		"SELECT m.id FROM messages m WHERE m.deleted_at <= 5 AND NOT EXISTS (SELECT 1 FROM messages below" +
-			" WHERE below.user_id = m.user_id AND below.conversation_id = m.conversation_id AND below.parent_id = m.id) LIMIT 5",
+		"SELECT p.id FROM messages p WHERE p.deleted_at <= 5 AND NOT " + store.HasChild + " LIMIT 5",
 		`WITH RECURSIVE path (id, parent_id, step) AS (SELECT id, parent_id, 0 FROM messages WHERE user_id = 'u' AND id = 'x'
 			UNION ALL SELECT up.id, up.parent_id, path.step + 1 FROM path CROSS JOIN messages up WHERE up.user_id = 'u' AND up.id = path.parent_id AND path.step < 50)
 			SELECT m.* FROM messages m JOIN (SELECT * FROM path) walk ON walk.id = m.id WHERE m.user_id = 'u'`,
@@ -107,4 +109,42 @@ func allowed(line string) bool {
 		return true
 	}
 	return what == "path" || what == "walk" || what == "(subquery-3)"
+}
+
+// What a line and its reply take in the file, beside their texts and what is made of them in the
+// background.
+func TestALineAndItsReplyTakeFewBytes(t *testing.T) {
+	db := storetest.Open(t)
+	e := &env{T: t, db: db, user: storetest.User(t, db)}
+	conversation, head := e.conversation(), ""
+	talk := func(turns int) {
+		for range turns {
+			line := message(conversation, head, "")
+			reply := message(conversation, line.ID, "")
+			reply.Swipes, reply.Status = nil, chat.StatusPending
+			e.nextVersion(conversation, func(tx nodest.Tx, c *chat.Conversation) error {
+				c.HeadID = reply.ID
+				return tx.Chats.InsertMessage(line, reply)
+			})
+			e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
+				reply.Rev, reply.Status = 2, chat.StatusComplete
+				reply.Swipes = []chat.Swipe{{Model: "m", Finish: "stop", Usage: &llm.Usage{PromptTokens: 100, CompletionTokens: 50}, MemoryIDs: []string{id()}}}
+				return tx.Chats.UpdateMessage(reply)
+			})
+			head = reply.ID
+		}
+	}
+	bytes := func() int64 {
+		n, err := store.Query[int64](db, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n[0]
+	}
+	talk(100)
+	before := bytes()
+	talk(500)
+	if n := (bytes() - before) / 500; n > 1150 {
+		t.Errorf("a turn takes %d bytes", n)
+	}
 }

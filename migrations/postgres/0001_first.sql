@@ -338,7 +338,8 @@ CREATE TABLE messages (
 );
 CREATE UNIQUE INDEX messages_seq ON messages (user_id, conversation_id, seq);
 CREATE UNIQUE INDEX messages_client ON messages (user_id, conversation_id, client_msg_id) WHERE client_msg_id <> '';
-CREATE INDEX messages_parent ON messages (conversation_id, parent_id, seq);
+-- Children that do not go on with the chain of their parent, and roots.
+CREATE INDEX messages_branch ON messages (conversation_id, parent_id, seq) WHERE chain = seq;
 CREATE INDEX messages_chain ON messages (conversation_id, chain, depth);
 CREATE INDEX messages_gone ON messages (conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
@@ -406,7 +407,8 @@ CREATE TABLE message_words (
 ALTER TABLE message_words ALTER COLUMN words SET STORAGE EXTERNAL; -- it is compressed already
 
 -- Which text each message showed at which version of its conversation: a row
--- holds from its version until the message's next row.
+-- holds from its version until the message's next row. A reply has the text that it
+-- became from the version of its placeholder on.
 CREATE TABLE message_states (
   user_id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
@@ -420,13 +422,9 @@ CREATE TABLE message_states (
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
--- States that replaced another one.
+-- States that replaced another one: few, because most messages do not change.
 CREATE INDEX message_states_version ON message_states (conversation_id, version, previous, message_id)
   WHERE previous > 0;
--- States that were replaced late: few, because most messages change soon after
--- they were stored, and then no more.
-CREATE INDEX message_states_late ON message_states (conversation_id, version, previous, message_id)
-  WHERE previous > 0 AND version > previous + 8;
 
 -- Replies that are or were generated, and the prompts that were sent for them.
 

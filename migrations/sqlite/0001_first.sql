@@ -1,9 +1,10 @@
--- Ids are UUIDv7, which SQLite stores as 16 bytes (see store/sqldb/id.go); times are whole
--- milliseconds since 1970 UTC, documents JSON texts as they came in. A row that names a
--- user is readable by that user alone: the keys of such a table lead with the user, and its
--- foreign keys stay with the user. Its other indexes lead with the column that selects
--- most: PostgreSQL knows nothing of a table that was not analysed yet, and chooses well
--- between such indexes all the same.
+-- Ids are UUIDv7, which SQLite stores as their 11 bytes that are not zero (see
+-- store/sqldb/id.go); times are whole milliseconds since 1970 UTC, documents JSON texts as
+-- they came in, which SQLite stores shorter (store/sqldb/pack.go). A row that names a user is
+-- readable by that user alone: the keys of such a table lead with the user, and its foreign
+-- keys stay with the user. Its other indexes lead with the column that selects most:
+-- PostgreSQL knows nothing of a table that was not analysed yet, and chooses well between
+-- such indexes all the same.
 
 -- +goose Up
 
@@ -339,7 +340,8 @@ CREATE TABLE messages (
 );
 CREATE UNIQUE INDEX messages_seq ON messages (user_id, conversation_id, seq);
 CREATE UNIQUE INDEX messages_client ON messages (user_id, conversation_id, client_msg_id) WHERE client_msg_id <> '';
-CREATE INDEX messages_parent ON messages (conversation_id, parent_id, seq);
+-- Children that do not go on with the chain of their parent, and roots.
+CREATE INDEX messages_branch ON messages (conversation_id, parent_id, seq) WHERE chain = seq;
 CREATE INDEX messages_chain ON messages (conversation_id, chain, depth);
 CREATE INDEX messages_gone ON messages (conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
@@ -406,7 +408,8 @@ CREATE TABLE message_words (
 );
 
 -- Which text each message showed at which version of its conversation: a row
--- holds from its version until the message's next row.
+-- holds from its version until the message's next row. A reply has the text that it
+-- became from the version of its placeholder on.
 CREATE TABLE message_states (
   user_id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
@@ -420,13 +423,9 @@ CREATE TABLE message_states (
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
--- States that replaced another one.
+-- States that replaced another one: few, because most messages do not change.
 CREATE INDEX message_states_version ON message_states (conversation_id, version, previous, message_id)
   WHERE previous > 0;
--- States that were replaced late: few, because most messages change soon after
--- they were stored, and then no more.
-CREATE INDEX message_states_late ON message_states (conversation_id, version, previous, message_id)
-  WHERE previous > 0 AND version > previous + 8;
 
 -- Replies that are or were generated, and the prompts that were sent for them.
 
@@ -461,7 +460,7 @@ CREATE TABLE generations (
   lease_until BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
-);
+) WITHOUT ROWID;
 CREATE INDEX generations_conversation ON generations (conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
 CREATE INDEX generations_lease ON generations (lease_until) WHERE is_open;
@@ -1166,7 +1165,7 @@ CREATE TABLE jobs (
   error TEXT, -- document with code and message
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
-);
+) WITHOUT ROWID;
 CREATE UNIQUE INDEX jobs_one_open ON jobs ((COALESCE(user_id, '')), kind, subject) WHERE state IN ('queued', 'running');
 CREATE INDEX jobs_next ON jobs (kind, not_before) WHERE state = 'queued';
 CREATE INDEX jobs_turn ON jobs (kind, (COALESCE(user_id, '')), not_before, id) WHERE state = 'queued';

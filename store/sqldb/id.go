@@ -6,13 +6,22 @@ import (
 )
 
 // SQLite stores a text that is a UUID in its usual form (36 characters, lower case) as a
-// BLOB of its 16 bytes, in any column for texts. Nothing else in such a column is a BLOB, so
-// each text is read as it was written, and equal texts are equal values. UUIDs have the order
-// of their texts, after all other texts. PostgreSQL stores them as texts.
+// BLOB of its 16 bytes, in any column for texts; of one that op.NewID made, whose last five
+// bytes are zero, as the other 11. Documents are BLOBs of another length, see packJSON.
+// Nothing else in such a column is a BLOB, so each text is read as
+// it was written, and equal texts are equal values. UUIDs have the order of their texts, after
+// all other texts. PostgreSQL stores them as texts.
 
 const (
-	idBytes = 16
-	idChars = 36
+	idBytes   = 16
+	madeBytes = 11 // of an id that op.NewID made
+	idChars   = 36
+)
+
+// What stands before a UUID in a packed text, by its number of bytes.
+const (
+	wholeID = "\x02"
+	madeID  = "\x03"
 )
 
 // groups are the bytes between the hyphens of a UUID, and where their digits begin.
@@ -36,12 +45,6 @@ func PackID(text string) (id [idBytes]byte, ok bool) {
 	return id, true
 }
 
-// isID says whether a text is a UUID in its usual form.
-func isID(text string) bool {
-	_, ok := PackID(text)
-	return ok
-}
-
 // digits are the values of the hexadecimal digits, 255 for other characters.
 var digits = func() (values [256]byte) {
 	for i := range values {
@@ -53,8 +56,10 @@ var digits = func() (values [256]byte) {
 	return values
 }()
 
-// UnpackID is the text that PackID made id of; id has 16 bytes.
-func UnpackID(id []byte) string {
+// UnpackID is the text that PackID made id of; bytes that are missing are zero.
+func UnpackID(stored []byte) string {
+	var id [idBytes]byte
+	copy(id[:], stored)
 	var text [idChars]byte
 	for i := range text {
 		text[i] = '-'
@@ -65,12 +70,20 @@ func UnpackID(id []byte) string {
 	return string(text[:])
 }
 
+// stored is the bytes of a UUID that are stored.
+func stored(id *[idBytes]byte) []byte {
+	if [idBytes - madeBytes]byte(id[madeBytes:]) == [idBytes - madeBytes]byte{} {
+		return id[:madeBytes]
+	}
+	return id[:]
+}
+
 // PackIDs replaces the UUIDs among the arguments of a statement by what SQLite stores.
 func PackIDs(args []any) {
 	for i, arg := range args {
 		if text, ok := arg.(string); ok {
 			if id, ok := PackID(text); ok {
-				args[i] = id[:]
+				args[i] = stored(&id)
 			}
 		}
 	}
@@ -96,8 +109,11 @@ func (t *Text) Scan(src any) error {
 
 // TextOf is the text of a column for texts that a database returned as bytes.
 func TextOf(b []byte) string {
-	if len(b) == idBytes {
+	switch {
+	case len(b) == idBytes || len(b) == madeBytes:
 		return UnpackID(b)
+	case len(b) > 0 && b[0] == packedJSON[0]:
+		return UnpackText(b[1:])
 	}
 	return string(b)
 }

@@ -2,28 +2,20 @@ package sqldb
 
 import (
 	"database/sql"
+	"encoding/json"
 	"reflect"
 	"testing"
 )
 
 // Texts of every kind come back as they were, are found again, also in lists, and a UUID takes
-// 16 bytes of the file.
+// 16 bytes of the file, or 11 if the others are zero.
 func TestSQLiteStoresUUIDsAsBytes(t *testing.T) {
-	db, err := sql.Open("sqlite3", ":memory:")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close() //nolint:errcheck // it was in memory
-	db.SetMaxOpenConns(1)
-	s := &Session{caller: t.Context(), ctx: t.Context(), db: db}
-	if err := s.Run("CREATE TABLE t (text TEXT NOT NULL, data BLOB NOT NULL)"); err != nil {
-		t.Fatal(err)
-	}
-	const id, next = "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b1"
+	s := inMemory(t, "text TEXT NOT NULL, data BLOB NOT NULL")
+	const made, id, next = "01a21bbf-d3ad-7938-9d85-f70000000000", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b1"
 	texts := []string{ // in the order of the column
 		"", "01A21BBF-D3AD-7938-9D85-F7B9C150B7B0", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0 ", "01a21bbfd3ad79389d85f7b9c150b7b0",
 		"01a21bbfd-3ad-7938-9d85-f7b9c150b7b0", "01g21bbf-d3ad-7938-9d85-f7b9c150b7b0", "0123456789abcdef", "=", "dead", "tea\x00",
-		id, next,
+		made, id, next,
 	}
 	type row struct {
 		Text string
@@ -45,11 +37,60 @@ func TestSQLiteStoresUUIDsAsBytes(t *testing.T) {
 		}
 	}
 	last, err := All[string](s, "SELECT text FROM t WHERE text > ? ORDER BY text", "zzz")
-	if err != nil || !reflect.DeepEqual(last, []string{id, next}) {
+	if err != nil || !reflect.DeepEqual(last, []string{made, id, next}) {
 		t.Errorf("the last texts are %q, %v", last, err)
 	}
-	sizes, err := All[int](s, "SELECT octet_length(text) FROM t WHERE text IN (?)", []string{id, next})
-	if err != nil || !reflect.DeepEqual(sizes, []int{16, 16}) {
+	sizes, err := All[int](s, "SELECT octet_length(text) FROM t WHERE text IN (?)", []string{made, id, next})
+	if err != nil || !reflect.DeepEqual(sizes, []int{11, 16, 16}) {
 		t.Errorf("ids have %d bytes, %v", sizes, err)
 	}
+}
+
+// Documents come back as they were, and are short where they have ids and phrases of every turn.
+func TestSQLiteStoresDocumentsPacked(t *testing.T) {
+	s := inMemory(t, "document TEXT")
+	const made, id = "01a21bbf-d3ad-7938-9d85-f70000000000", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0"
+	type row struct{ Document json.RawMessage }
+	for _, tt := range []struct {
+		text string
+		size int
+	}{
+		{`{"u":"` + made + `","m":"` + made + `","g":"` + made + `"}`, 42},
+		{`["` + made + `"]`, 17},
+		{`["` + id + `", "01A21BBF-D3AD-7938-9D85-F7B9C150B7B0 - ` + made[:35] + `"]`, 100},
+		{`{"promptTokens":100,"completionTokens":50}`, 9},
+		{`{"accepted":3,"gather":[4,7],"sources":[{"name":"memory","took":[7,52]}],"build":[52,52],"asked":52,"lastToken":57}`, 32},
+		{`["a","b","c"]`, 10}, {`["a","bc","c"]`, 12}, {`["abc","abc","ab","a"]`, 17}, {`["abcde","abcde"]`, 17}, // the others would be as long as an id
+		{`{}`, 2}, {`null`, 4}, {`{"a":"` + "\x02" + id + `"}`, 45},
+	} {
+		if err := s.Insert("t", &row{json.RawMessage(tt.text)}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := All[row](s, "DELETE FROM t RETURNING document")
+		if err != nil || len(got) != 1 || string(got[0].Document) != tt.text {
+			t.Errorf("%q is read as %q, %v", tt.text, got, err)
+		}
+		if err := s.Insert("t", &row{json.RawMessage(tt.text)}); err != nil {
+			t.Fatal(err)
+		}
+		sizes, err := All[int](s, "DELETE FROM t RETURNING octet_length(document)")
+		if err != nil || len(sizes) != 1 || sizes[0] != tt.size {
+			t.Errorf("%q has %d bytes, not %d, %v", tt.text, sizes, tt.size, err)
+		}
+	}
+}
+
+func inMemory(t *testing.T, columns string) *Session {
+	t.Helper()
+	db, err := sql.Open("sqlite3", ":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	s := &Session{caller: t.Context(), ctx: t.Context(), db: db}
+	if err := s.Run("CREATE TABLE t (" + columns + ")"); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

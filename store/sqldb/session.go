@@ -162,9 +162,7 @@ func (s *Session) exec(query string, args []any) (int64, error) {
 	if err := s.Writable(); err != nil {
 		return 0, err
 	}
-	if !s.Postgres {
-		PackIDs(args)
-	}
+	s.place(args)
 	s.note(true)
 	result, err := s.db.ExecContext(s.ctx, query, args...)
 	if err != nil {
@@ -186,9 +184,7 @@ func (s *Session) query(query string, args []any) (*sql.Rows, error) {
 	if err := s.Ready(); err != nil {
 		return nil, err
 	}
-	if !s.Postgres {
-		PackIDs(args)
-	}
+	s.place(args)
 	s.note(!strings.HasPrefix(query, "SELECT"))
 	rows, err := s.db.QueryContext(s.ctx, query, args...)
 	if err != nil {

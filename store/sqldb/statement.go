@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -47,12 +48,14 @@ func (s *Session) bind(query string, args []any) (string, []any, error) {
 	return query, bound, nil
 }
 
-// jsonList is a list as readList reads it: UUIDs are themselves, so that unhex can read them,
-// and other texts follow a character that it cannot read.
+// jsonList is a list as readList reads it: what SQLite stores as bytes is in digits that unhex can
+// read, and other texts follow a character that it cannot read.
 func jsonList(list []string) (string, error) {
 	array := make([]string, len(list))
 	for i, item := range list {
-		if array[i] = item; !isID(item) {
+		if id, ok := PackID(item); ok {
+			array[i] = hex.EncodeToString(stored(&id))
+		} else {
 			array[i] = "=" + escape(item)
 		}
 	}
@@ -61,7 +64,7 @@ func jsonList(list []string) (string, error) {
 }
 
 // readList is a query for the items of a list in SQLite.
-const readList = "SELECT COALESCE(unhex(value, '-'), substr(value, 2)) FROM json_each(?)"
+const readList = "SELECT COALESCE(unhex(value), substr(value, 2)) FROM json_each(?)"
 
 // listed writes lists of several values as SQLite reads them.
 func listed(query string, args []any) string {

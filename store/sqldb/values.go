@@ -15,10 +15,10 @@ import (
 //     PostgreSQL cannot store NUL, so NUL is stored as U+0001 '0' and U+0001 itself as
 //     U+0001 '1'.
 //   - time.Time: BIGINT, milliseconds since 1970 UTC; the zero time is 0.
-//   - json.RawMessage: TEXT, as it came (jsonb would forget the order of the keys).
+//   - json.RawMessage: TEXT, as it came (jsonb would forget the order of the keys), or a BLOB (see packJSON).
 //   - []byte: BLOB or BYTEA. Numbers and bool are themselves.
 //   - a pointer to one of these: the same, and nil is NULL.
-//   - other structs, maps, slices and pointers: JSON in TEXT; what is nil, and a slice
+//   - other structs, maps, slices and pointers: JSON, like json.RawMessage; what is nil, and a slice
 //     without items, is NULL.
 //
 // NULL that is read is the zero value.
@@ -58,7 +58,7 @@ func toColumn(v any) (any, error) {
 		if v == nil {
 			return nil, nil
 		}
-		return escape(string(v)), nil
+		return jsonText(escape(string(v))), nil
 	}
 	return toColumnByKind(v, reflect.ValueOf(v))
 }
@@ -115,7 +115,24 @@ func document(v any) (any, error) {
 	if text == "null" {
 		return nil, nil
 	}
-	return escape(text), nil
+	return jsonText(escape(text)), nil
+}
+
+// jsonText is a document as an argument of a statement.
+type jsonText string
+
+// place makes the arguments of a statement what the database stores.
+func (s *Session) place(args []any) {
+	if !s.Postgres {
+		PackIDs(args)
+	}
+	for i, arg := range args {
+		if text, ok := arg.(jsonText); ok {
+			if args[i] = string(text); !s.Postgres {
+				args[i] = packJSON(string(text))
+			}
+		}
+	}
 }
 
 // cell reads a column into a value of Go.

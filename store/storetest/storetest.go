@@ -20,6 +20,7 @@ import (
 
 	"nodest/account"
 	"nodest/memory"
+	"nodest/op"
 	"nodest/store"
 )
 
@@ -223,7 +224,7 @@ var template = sync.OnceValues(func() ([]byte, error) {
 // User stores a user with a name of its own and returns the id.
 func User(t testing.TB, db *store.DB) string {
 	t.Helper()
-	id := uuid.Must(uuid.NewV7()).String()
+	id := op.NewID()
 	u := &account.User{ID: id, Username: "user-" + id, Role: account.RoleMember}
 	if err := db.InsertUser(context.Background(), u); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,105 @@
+package sqldb
+
+import (
+	"bytes"
+	"strings"
+)
+
+// A packed text has marks where UUIDs and phrases of JSON are. The marks are control characters,
+// which JSON does not have: a text that has one is not packed.
+
+const (
+	packedJSON = "\x02"
+	filler     = '\x1f' // stands for nothing
+)
+
+// phrases are what the documents of turns have in common. Rows are written with it: it does not
+// change, a better list would need another packedJSON.
+var phrases = [' ']string{
+	0x04: `{"promptTokens":`, 0x05: `,"completionTokens":`, // usage
+	0x06: `{"accepted":`, 0x07: `,"gather":[`, 0x08: `],"sources":[{"name":"`, 0x0b: `","took":[`, // timing
+	0x0c: `]}],"build":[`, 0x0e: `],"asked":`, 0x0f: `,"lastToken":`, 0x10: `]},{"name":"`,
+	0x11: `"around":0.`, 0x12: `"length":0.`, 0x13: `"near":0.`, 0x14: `"recency":0.`, 0x15: `"session":0.`, 0x16: `"words":0.`, // signals of memories
+	0x17: `{"u":"`, 0x18: `","m":"`, 0x19: `","g":"`, // answers of calls
+	0x1a: `":"`, 0x1b: `","`, 0x1c: `":`, 0x1d: `,"`, 0x1e: `{"`,
+}
+
+// toPhrases writes marks for phrases; the longer ones come first.
+var toPhrases = func() *strings.Replacer {
+	var pairs []string
+	for mark, text := range phrases {
+		if text != "" {
+			pairs = append(pairs, text, string(rune(mark)))
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+// packJSON is what SQLite stores for a document: a BLOB where that is shorter.
+func packJSON(text string) any {
+	if strings.ContainsFunc(text, isMark) {
+		return text
+	}
+	packed := PackText(packedJSON + toPhrases.Replace(text))
+	if len(packed) == idBytes || len(packed) == madeBytes {
+		packed = append(packed, filler) // an id has as many bytes
+	}
+	if len(packed) >= len(text) {
+		return text
+	}
+	return packed
+}
+
+func isMark(r rune) bool {
+	return r < ' ' && (r == rune(wholeID[0]) || r == rune(madeID[0]) || r == filler || phrases[r] != "")
+}
+
+// PackText writes the UUIDs in a text as their bytes. The text must not have marks of ids.
+func PackText(text string) []byte {
+	b := make([]byte, 0, len(text))
+	for {
+		i := strings.IndexByte(text, '-')
+		if i < 0 {
+			return append(b, text...)
+		}
+		if i >= 8 && len(text) >= i-8+idChars {
+			if id, ok := PackID(text[i-8 : i-8+idChars]); ok {
+				mark, bytes := wholeID, stored(&id)
+				if len(bytes) < idBytes {
+					mark = madeID
+				}
+				b = append(append(append(b, text[:i-8]...), mark...), bytes...)
+				text = text[i-8+idChars:]
+				continue
+			}
+		}
+		b, text = append(b, text[:i+1]...), text[i+1:]
+	}
+}
+
+// UnpackText is the text of PackText, or of a document.
+func UnpackText(packed []byte) string {
+	b := make([]byte, 0, 2*len(packed))
+	for {
+		i := bytes.IndexFunc(packed, isMark)
+		if i < 0 {
+			return string(append(b, packed...))
+		}
+		b = append(b, packed[:i]...)
+		mark, rest := packed[i], packed[i+1:]
+		size := 0
+		switch mark {
+		case wholeID[0]:
+			size = idBytes
+		case madeID[0]:
+			size = madeBytes
+		default:
+			b = append(b, phrases[mark]...)
+		}
+		if size > 0 {
+			size = min(size, len(rest)) // of a text that was cut
+			b = append(b, UnpackID(rest[:size])...)
+		}
+		packed = rest[size:]
+	}
+}
