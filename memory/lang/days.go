@@ -55,25 +55,44 @@ var ordinalOf = func() map[string]int {
 
 // dayForm is a way to write a day.
 type dayForm struct {
+	with             parts
 	re               *regexp.Regexp
 	year, month, day int // number of the group, 0 = none
 }
 
+// parts are separated by |. A text that a form matches has one of them: most texts name no day,
+// and looking for a part takes far less time than trying a regular expression.
+type parts string
+
+func (p parts) in(text string) bool {
+	for part := range strings.SplitSeq(string(p), "|") {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	digitParts parts = "0|1|2|3|4|5|6|7|8|9"
+	monthParts parts = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+)
+
 // dayForms read folded text.
 var dayForms = sync.OnceValue(func() []dayForm {
 	return []dayForm{
-		{re: regexp.MustCompile(`\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), year: 1, month: 2, day: 3},
-		{re: regexp.MustCompile(hanYear + `?` + hanCount + `\s*月\s*` + hanCount + `\s*[日号]?`), year: 1, month: 2, day: 3},
-		{re: regexp.MustCompile(hanYear + `?(\d{1,2}|[一二三四五六七八九]|十[一二]?)\s*月(?:份)?`), year: 1, month: 2},
-		{re: regexp.MustCompile(hanYear), year: 1},
-		{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월\s*(\d{1,2})\s*일`), year: 1, month: 2, day: 3},
-		{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월`), year: 1, month: 2},
-		{re: regexp.MustCompile(`(\d{4})\s*년`), year: 1},
-		{re: regexp.MustCompile(`\b` + monthWord + `\.?\s+(?:the\s+)?` + dayNumber + `\b(?:,?\s+(\d{4})\b)?`), month: 1, day: 2, year: 3},
-		{re: regexp.MustCompile(`\b` + dayNumber + `\s+(?:of\s+)?` + monthWord + `\b\.?(?:,?\s+(\d{4})\b)?`), day: 1, month: 2, year: 3},
-		{re: regexp.MustCompile(`\b` + monthWord + `\.?,?\s+(?:of\s+)?(\d{4})\b`), month: 1, year: 2},
-		{re: regexp.MustCompile(`\b(?:in|of|during|last|since|early|late|mid|this)[\s-]+` + monthWord + `\b`), month: 1},
-		{re: regexp.MustCompile(`\b(?:in|of|during|since)\s+((?:19|20)\d{2})\b`), year: 1},
+		{with: digitParts, re: regexp.MustCompile(`\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), year: 1, month: 2, day: 3},
+		{with: "月", re: regexp.MustCompile(hanYear + `?` + hanCount + `\s*月\s*` + hanCount + `\s*[日号]?`), year: 1, month: 2, day: 3},
+		{with: "月", re: regexp.MustCompile(hanYear + `?(\d{1,2}|[一二三四五六七八九]|十[一二]?)\s*月(?:份)?`), year: 1, month: 2},
+		{with: "年", re: regexp.MustCompile(hanYear), year: 1},
+		{with: "월", re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월\s*(\d{1,2})\s*일`), year: 1, month: 2, day: 3},
+		{with: "월", re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월`), year: 1, month: 2},
+		{with: "년", re: regexp.MustCompile(`(\d{4})\s*년`), year: 1},
+		{with: monthParts, re: regexp.MustCompile(`\b` + monthWord + `\.?\s+(?:the\s+)?` + dayNumber + `\b(?:,?\s+(\d{4})\b)?`), month: 1, day: 2, year: 3},
+		{with: monthParts, re: regexp.MustCompile(`\b` + dayNumber + `\s+(?:of\s+)?` + monthWord + `\b\.?(?:,?\s+(\d{4})\b)?`), day: 1, month: 2, year: 3},
+		{with: monthParts, re: regexp.MustCompile(`\b` + monthWord + `\.?,?\s+(?:of\s+)?(\d{4})\b`), month: 1, year: 2},
+		{with: monthParts, re: regexp.MustCompile(`\b(?:in|of|during|last|since|early|late|mid|this)[\s-]+` + monthWord + `\b`), month: 1},
+		{with: "19|20", re: regexp.MustCompile(`\b(?:in|of|during|since)\s+((?:19|20)\d{2})\b`), year: 1},
 	}
 })
 
@@ -82,6 +101,9 @@ var dayForms = sync.OnceValue(func() []dayForm {
 func readDays(folded string, now time.Time) (days []Days, rest, bare string) {
 	rest = folded
 	for _, form := range dayForms() {
+		if !form.with.in(rest) {
+			continue
+		}
 		for _, m := range form.re.FindAllStringSubmatch(rest, -1) {
 			if d, ok := dayOf(m, form.year, form.month, form.day); ok {
 				days = append(days, d)
@@ -94,6 +116,9 @@ func readDays(folded string, now time.Time) (days []Days, rest, bare string) {
 	}
 	bare = rest
 	for _, form := range relativeForms() {
+		if !form.with.in(bare) {
+			continue
+		}
 		for _, m := range form.re.FindAllStringSubmatch(bare, -1) {
 			if d, ok := form.days(m, now); ok {
 				days = append(days, d)
@@ -114,25 +139,26 @@ func readDays(folded string, now time.Time) (days []Days, rest, bare string) {
 
 // relativeForm reads a day by a number, or by its name.
 type relativeForm struct {
+	with parts
 	re   *regexp.Regexp
 	days func(m []string, now time.Time) (Days, bool)
 }
 
 var relativeForms = sync.OnceValue(func() []relativeForm {
 	return []relativeForm{
-		{regexp.MustCompile(`\b(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple of) (day|week|month|year)s? (?:ago|back|before today)\b`), awayFrom},
-		{regexp.MustCompile(`(\d{1,3}|[一二两三四五六七八九十]{1,3})\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), awayFrom},
-		{regexp.MustCompile(`\b(?:on )?` + dayWord + `,? (?:of |in )?(last|this|next) week\b`), dayOfWeek(2, 1)},
-		{regexp.MustCompile(`\b(last|this|next) week,? (?:on )?` + dayWord + `\b`), dayOfWeek(1, 2)},
-		{regexp.MustCompile(`\b(next) ` + dayWord + `\b`), dayOfWeek(1, 2)},
-		{regexp.MustCompile(`(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), dayOfWeek(1, 2)},
-		{regexp.MustCompile(`(\d{1,3}|[一二三四五六七八九十]{1,3})\s*(日|週間|[かヶカヵケ]月)前`), awayFrom},
-		{regexp.MustCompile(`(\d{1,3}|일|한|두|세|네) ?(일|주일?|달|개월|년) ?전`), awayFrom},
-		{regexp.MustCompile(`(하루|이틀|사흘|나흘|열흘)() ?전`), awayFrom},
-		{regexp.MustCompile(`(先|今|来)週の?([月火水木金土日])曜日?`), dayOfWeek(1, 2)},
-		{regexp.MustCompile(`(지난|이번|다음) ?주 ?([월화수목금토일])요일`), dayOfWeek(1, 2)},
-		{regexp.MustCompile(`(?:^|[^目])前年`), func(_ []string, now time.Time) (Days, bool) { return year(-2)(now), true }},
-		{regexp.MustCompile(`\b(?:last|past|previous) weekend\b|上个?周末|先週末|(?:先週の|この前の)週末|지난 ?주말`), func(_ []string, now time.Time) (Days, bool) {
+		{"ago|back|before today", regexp.MustCompile(`\b(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple of) (day|week|month|year)s? (?:ago|back|before today)\b`), awayFrom},
+		{"前", regexp.MustCompile(`(\d{1,3}|[一二两三四五六七八九十]{1,3})\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), awayFrom},
+		{"week", regexp.MustCompile(`\b(?:on )?` + dayWord + `,? (?:of |in )?(last|this|next) week\b`), dayOfWeek(2, 1)},
+		{"week", regexp.MustCompile(`\b(last|this|next) week,? (?:on )?` + dayWord + `\b`), dayOfWeek(1, 2)},
+		{"next", regexp.MustCompile(`\b(next) ` + dayWord + `\b`), dayOfWeek(1, 2)},
+		{"周|星期|礼拜", regexp.MustCompile(`(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), dayOfWeek(1, 2)},
+		{"前", regexp.MustCompile(`(\d{1,3}|[一二三四五六七八九十]{1,3})\s*(日|週間|[かヶカヵケ]月)前`), awayFrom},
+		{"전", regexp.MustCompile(`(\d{1,3}|일|한|두|세|네) ?(일|주일?|달|개월|년) ?전`), awayFrom},
+		{"전", regexp.MustCompile(`(하루|이틀|사흘|나흘|열흘)() ?전`), awayFrom},
+		{"週", regexp.MustCompile(`(先|今|来)週の?([月火水木金土日])曜日?`), dayOfWeek(1, 2)},
+		{"주", regexp.MustCompile(`(지난|이번|다음) ?주 ?([월화수목금토일])요일`), dayOfWeek(1, 2)},
+		{"前年", regexp.MustCompile(`(?:^|[^目])前年`), func(_ []string, now time.Time) (Days, bool) { return year(-2)(now), true }},
+		{"weekend|周末|週末|주말", regexp.MustCompile(`\b(?:last|past|previous) weekend\b|上个?周末|先週末|(?:先週の|この前の)週末|지난 ?주말`), func(_ []string, now time.Time) (Days, bool) {
 			last := week(-1)(now)
 			return Days{From: last.From.AddDate(0, 0, 5), Until: last.Until}, true
 		}},

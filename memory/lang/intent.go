@@ -11,12 +11,12 @@ import (
 )
 
 var (
-	asking = regexp.MustCompile(`[?？]|\b(?:what|who|whom|whose|which|when|where|why|how)(?:'s|'re|'d|s)?\b|^[^\p{L}\p{N}]*(?:do|does|did|is|are|am|was|were|can|could|will|would|have|has|had|don't|didn't|isn't|aren't)\s+\w+` +
-		`|\b(?:tell me|remind me|remember|recall|recap|name (?:the|my|a)|list (?:the|my|all)|i forgot|i forget|i wonder|do you know)\b` +
-		`|什么|怎么|怎样|哪|谁|几[个只岁点号次本天位月码斤块件楼层]|多[少大久重高远长]|是不是|有没有|会不会|[吗呢][^\p{L}\p{N}]*$|还?记[得不]|告诉我|提醒我|^[^\p{L}\p{N}]*(?:跟我|给我|和我|再)?(?:说说|讲讲|聊聊|介绍)|想不起|忘了` +
-		`|何|どこ|いつ|誰|どの|なぜ|(?:です|ます|した|る|の|た)か[^\p{L}\p{N}]*$|覚えて|教えて|뭐|무엇|어디|누구|언제|얼마|몇|어떤|무슨|기억|알려`)
+	asking = bothForms(`\?|\b(?:what|who|whom|whose|which|when|where|why|how)(?:'s|'re|'d|s)?\b|^[^\p{L}\p{N}]*(?:do|does|did|is|are|am|was|were|can|could|will|would|have|has|had|don't|didn't|isn't|aren't)\s+\w+`+
+		`|\b(?:tell me|remind me|remember|recall|recap|name (?:the|my|a)|list (?:the|my|all)|i forgot|i forget|i wonder|do you know)\b`,
+		`？|什么|怎么|怎样|哪|谁|几[个只岁点号次本天位月码斤块件楼层]|多[少大久重高远长]|是不是|有没有|会不会|[吗呢][^\p{L}\p{N}]*$|还?记[得不]|告诉我|提醒我|^[^\p{L}\p{N}]*(?:跟我|给我|和我|再)?(?:说说|讲讲|聊聊|介绍)|想不起|忘了`+
+			`|何|どこ|いつ|誰|どの|なぜ|(?:です|ます|した|る|の|た)か[^\p{L}\p{N}]*$|覚えて|教えて|뭐|무엇|어디|누구|언제|얼마|몇|어떤|무슨|기억|알려`)
 
-	askingThePast = regexp.MustCompile(`\b(?:before|previously|formerly|originally|earlier|in the past|used to|at first|back then|the old|my old|my (?:ex|last|former|previous))\b|以前|之前|原来|曾经|过去|从前|先前|当时|那时候?|(?:^|[^名])前は|昔|かつて|이전|예전|전에|옛날`)
+	askingThePast = bothForms(`\b(?:before|previously|formerly|originally|earlier|in the past|used to|at first|back then|the old|my old|my (?:ex|last|former|previous))\b`, `以前|之前|原来|曾经|过去|从前|先前|当时|那时候?|(?:^|[^名])前は|昔|かつて|이전|예전|전에|옛날`)
 
 	// someone refers to somebody or something mentioned before.
 	someone = regexp.MustCompile(`\b(?:he|she|him|her|hers|his|they|them|their|theirs|it|its|that one|this one|there)\b|[他她它]|那[个位只本家里儿部件]|彼|それ|その|あれ|그[녀는가를의]|그것|거기`)
@@ -37,6 +37,20 @@ const (
 	mostKeywords   = 6
 	mostCharacters = 8
 )
+
+// twoForms are a form for Latin letters and one that needs others: most texts have the letters
+// of one of them only, and a smaller expression takes less time.
+type twoForms struct{ latin, other *regexp.Regexp }
+
+// bothForms compiles them. Whatever matches other has a character outside ASCII.
+func bothForms(latin, other string) twoForms {
+	return twoForms{regexp.MustCompile(latin), regexp.MustCompile(other)}
+}
+
+func (f twoForms) MatchString(text string) bool {
+	return f.latin.MatchString(text) ||
+		strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) && f.other.MatchString(text)
+}
 
 // intend reads what a question asks for; rest is folded without dates and small talk, and chats
 // reports that there was some.
