@@ -337,17 +337,6 @@ func (s *session) endTokens(where string, args ...any) ([]*account.Token, error)
 		DELETE FROM tokens WHERE id IN (SELECT id FROM made) RETURNING *`, args...)
 }
 
-// TokenByHash returns a token and its user, with one statement: each request begins with it.
-func (db *DB) TokenByHash(ctx context.Context, hash []byte) (*account.Token, *account.User, error) {
-	row, err := glancing(ctx, db, func(s *session) (*signedInRow, error) {
-		return sqldb.Get[signedInRow](s, "token", "SELECT "+signedInColumns+" FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.hash = ?", hash)
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return &row.Token, row.user(), nil
-}
-
 // Tokens returns a user's tokens, newest first.
 func (db *DB) Tokens(ctx context.Context, userID string) ([]*account.Token, error) {
 	return reading(ctx, db, func(s *session) ([]*account.Token, error) {
@@ -368,7 +357,9 @@ func (db *DB) TokenPage(ctx context.Context, userID, cursor string, limit int) (
 
 // TouchToken notes that a token was used; one that is gone is no error.
 func (db *DB) TouchToken(ctx context.Context, userID, id string, at time.Time) error {
-	return db.exec(ctx, "UPDATE tokens SET last_used_at = ? WHERE user_id = ? AND id = ?", at, userID, id)
+	err := db.exec(ctx, touchToken, at, userID, id)
+	db.signedIn.forgetOne(id)
+	return err
 }
 
 // exec runs one statement in a transaction of its own.

@@ -255,7 +255,7 @@ func wantError(t *testing.T, want error) func(error) {
 func TestUpdatesNeedNoSavepoints(t *testing.T) {
 	db := storetest.Open(t)
 	h := holdWriter(t, db)
-	before := store.Statements(db)
+	before := db.Statements()
 	no := errors.New("no")
 	h.wait(context.Background(), emit("a"), wantError(t, nil))
 	h.wait(context.Background(), func(tx nodest.Tx) error { // it fails before it writes
@@ -267,7 +267,7 @@ func TestUpdatesNeedNoSavepoints(t *testing.T) {
 	}, wantError(t, no))
 	h.wait(context.Background(), emit("b"), wantError(t, nil))
 	h.release()
-	if n := store.Statements(db) - before; n != 2+1+2+1 {
+	if n := db.Statements() - before; n != 3+1+3+1 {
 		t.Errorf("three updates ran %d statements, with the commit", n)
 	}
 	if got := eventTypes(t, db, h.user); got != "a b" {

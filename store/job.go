@@ -59,19 +59,39 @@ const requeue = `UPDATE SET updated_at = excluded.updated_at,
 	not_before = CASE WHEN ` + begun + ` OR j.not_before < excluded.not_before THEN j.not_before ELSE excluded.not_before END,
 	next_payload = CASE WHEN ` + begun + ` THEN excluded.payload ELSE j.next_payload END,
 	next_at = CASE WHEN ` + begun + ` AND (j.next_at = 0 OR j.next_at > excluded.not_before) THEN excluded.not_before ELSE j.next_at END
-	WHERE CASE WHEN ` + begun + ` THEN j.next_at = 0 OR j.next_at > excluded.not_before OR COALESCE(j.next_payload, '') <> COALESCE(excluded.payload, '')
+	WHERE ` + requeues
+
+// requeues is true where requeue does something.
+const requeues = `CASE WHEN ` + begun + ` THEN j.next_at = 0 OR j.next_at > excluded.not_before OR COALESCE(j.next_payload, '') <> COALESCE(excluded.payload, '')
 		ELSE j.not_before > excluded.not_before OR COALESCE(j.payload, '') <> COALESCE(excluded.payload, '') END`
+
+// settled reports whether another Enqueue has nothing to do. PostgreSQL is not asked: there, an
+// open job has to stay as it is until the transaction ends.
+func (s *session) settled(spec jobs.Spec) (bool, error) {
+	if s.Postgres {
+		return false, nil
+	}
+	return s.Has("SELECT 1 FROM jobs j JOIN (SELECT ? AS not_before, ? AS payload) AS excluded"+
+		" WHERE COALESCE(j.user_id, '') = ? AND j.kind = ? AND j.subject = ? AND j.state IN ('queued', 'running') AND NOT "+requeues,
+		later(spec.NotBefore, s.Now()), spec.Payload, spec.UserID, spec.Kind, spec.Subject)
+}
 
 // enqueue stores jobs, in the order of their keys, so that two transactions that
 // enqueue the same ones do not wait for each other. changed reports whether a job is new or
 // due at another time.
 func (s *session) enqueue(specs []jobs.Spec) (changed bool, err error) {
+	var ordered []jobs.Spec
 	for _, spec := range specs {
 		if err := spec.Check(); err != nil {
 			return false, err
 		}
+		if done, err := s.settled(spec); err != nil {
+			return false, err
+		} else if !done {
+			ordered = append(ordered, spec)
+		}
 	}
-	ordered := slices.SortedStableFunc(slices.Values(specs), compareSpecs)
+	slices.SortStableFunc(ordered, compareSpecs)
 	for len(ordered) > 0 {
 		n := 1 // that one statement can store: it must not find a row twice
 		for n < len(ordered) && ordered[n].Once == ordered[0].Once && compareSpecs(ordered[n], ordered[n-1]) != 0 {

@@ -127,6 +127,8 @@ func (s *session) raise(scope memory.Scope, whole bool) (version int64, err erro
 	more := ""
 	if whole {
 		more = ", whole_version = memory_scopes.version + 1"
+	} else if version, found, err := s.Advance("memory_scopes", "version", 1, ofScope, scope.UserID, scope.CharacterID); found || err != nil {
+		return version, err
 	}
 	return sqldb.Value[int64](s, `INSERT INTO memory_scopes (user_id, character_id, version, whole_version, embedded_model, embedded_change)
 		SELECT c.user_id, c.id, 1, 1, '', 0 FROM characters c WHERE c.user_id = ? AND c.id = ?

@@ -115,7 +115,7 @@ func sizeOf(columns []string, table string) string {
 	return sum
 }
 
-// usedRow is a counter; that of bytes has the user's own limit.
+// usedRow is a counter, with the user's own limit of bytes.
 type usedRow struct {
 	Kind     string
 	Used     int64
@@ -170,16 +170,22 @@ func (db *DB) diskFull() bool {
 	return free >= 0 && free < keptFree
 }
 
-// addUsed adds to the counters of a user, in the order of their kinds, and returns them.
+// addUsed adds to the counters of a user, in the order of their kinds, and returns them, perhaps with others.
 func (s *session) addUsed(userID string, added map[string]int64) ([]usedRow, error) {
 	var args []any
 	for _, kind := range slices.Sorted(maps.Keys(added)) {
 		args = append(args, userID, kind, added[kind])
 	}
-	return sqldb.All[usedRow](s, "INSERT INTO quotas AS q (user_id, kind, used, counted_at) VALUES "+
-		strings.TrimSuffix(strings.Repeat("(?, ?, ?, 0), ", len(added)), ", ")+
-		" ON CONFLICT (user_id, kind) DO UPDATE SET used = q.used + EXCLUDED.used"+
-		" RETURNING kind, used, CASE kind WHEN '"+countedBytes+"' THEN (SELECT u.max_bytes FROM users u WHERE u.id = user_id) ELSE 0 END AS max_bytes", args...)
+	add := "INSERT INTO quotas AS q (user_id, kind, used, counted_at) VALUES " +
+		strings.TrimSuffix(strings.Repeat("(?, ?, ?, 0), ", len(added)), ", ") +
+		" ON CONFLICT (user_id, kind) DO UPDATE SET used = q.used + EXCLUDED.used"
+	if s.Postgres { // one statement, because each one is a round trip
+		return sqldb.All[usedRow](s, add+" RETURNING kind, used, (SELECT u.max_bytes FROM users u WHERE u.id = user_id) AS max_bytes", args...)
+	}
+	if err := s.Run(add, args...); err != nil {
+		return nil, err
+	}
+	return sqldb.All[usedRow](s, "SELECT q.kind, q.used, u.max_bytes FROM quotas q JOIN users u ON u.id = q.user_id WHERE q.user_id = ? ORDER BY q.kind", userID)
 }
 
 // quotaLimit is the limit of a kind for a user whose own limit of bytes is own; 0 = none.

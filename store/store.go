@@ -83,6 +83,8 @@ type DB struct {
 	lost    lostProcesses
 	free    func(dir string) int64 // diskFree, or that of a test
 	purging sync.Map               // users for whom room is being made, see makeRoom
+
+	signedIn signedIn
 }
 
 var (
@@ -127,11 +129,29 @@ func (db *DB) Now() time.Time { return db.backend.Now() }
 // Ping says whether the database answers.
 func (db *DB) Ping(ctx context.Context) error { return db.backend.Ping(ctx) }
 
+// Statements counts the statements that were run on SQLite, for tests that say how many an operation
+// needs; 0 on PostgreSQL.
+func (db *DB) Statements() int64 {
+	if s, ok := db.backend.(*sqldb.SQLite); ok {
+		return s.Statements()
+	}
+	return 0
+}
+
 // session is a transaction with the statements of this package.
 type session struct{ *sqldb.Session }
 
 func (db *DB) write(ctx context.Context, fn func(*session) error) error {
-	return db.backend.Write(ctx, func(s *sqldb.Session) error { return fn(&session{s}) })
+	changed := false
+	defer func() {
+		if changed {
+			db.signedIn.forget()
+		}
+	}()
+	return db.backend.Write(ctx, func(s *sqldb.Session) error {
+		s.Writing = func(query string) { changed = changed || changesSignedIn(query) }
+		return fn(&session{s})
+	})
 }
 
 func (db *DB) read(ctx context.Context, fn func(*session) error) error {

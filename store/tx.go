@@ -7,6 +7,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
+	"nodest/fault"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/nodest/app"
@@ -148,14 +149,17 @@ func (t *tx) finish() ([]*stream.Event, error) {
 		return nil, nil
 	}
 	n := int64(len(t.events))
-	seq, err := sqldb.Get[int64](t, "user", "UPDATE streams SET seq = seq + ? WHERE user_id = ? RETURNING seq", n, t.userID)
+	seq, found, err := t.Advance("streams", "seq", n, "user_id = ?", t.userID)
+	if err == nil && !found {
+		err = fault.New(fault.NotFound, "no such user")
+	}
 	if err != nil {
 		return nil, err
 	}
 	logged := make([]*stream.Event, n)
 	for i, e := range t.events {
 		logged[i] = &stream.Event{
-			UserID: t.userID, Seq: *seq - n + int64(i) + 1, Type: e.Type,
+			UserID: t.userID, Seq: seq - n + int64(i) + 1, Type: e.Type,
 			ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID,
 			By: cmp.Or(e.By, "server"), At: t.Now(), Data: e.Data, Texts: e.Texts,
 		}

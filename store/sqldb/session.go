@@ -41,6 +41,9 @@ type Session struct {
 	// row by row; nil = nobody wants to know.
 	Inserted func(table string, columns []string, values []any)
 
+	// Writing is told each statement that may write, before it runs; nil = nobody wants to know.
+	Writing func(query string)
+
 	caller   context.Context // whose end stops the transaction between two statements
 	ctx      context.Context // for statements
 	db       Queryer
@@ -163,7 +166,7 @@ func (s *Session) exec(query string, args []any) (int64, error) {
 		return 0, err
 	}
 	s.place(args)
-	s.note(true)
+	s.note(query, true)
 	result, err := s.db.ExecContext(s.ctx, query, args...)
 	if err != nil {
 		return 0, s.fail(err)
@@ -185,7 +188,7 @@ func (s *Session) query(query string, args []any) (*sql.Rows, error) {
 		return nil, err
 	}
 	s.place(args)
-	s.note(!strings.HasPrefix(query, "SELECT"))
+	s.note(query, !strings.HasPrefix(query, "SELECT"))
 	rows, err := s.db.QueryContext(s.ctx, query, args...)
 	if err != nil {
 		return nil, s.fail(err)
@@ -194,8 +197,13 @@ func (s *Session) query(query string, args []any) (*sql.Rows, error) {
 }
 
 // note counts a statement that is about to run.
-func (s *Session) note(writes bool) {
-	s.wrote = s.wrote || writes
+func (s *Session) note(query string, writes bool) {
+	if writes {
+		s.wrote = true
+		if s.Writing != nil {
+			s.Writing(query)
+		}
+	}
 	if s.ran != nil {
 		s.ran.Add(1)
 	}
@@ -213,6 +221,26 @@ func (s *Session) Has(query string, args ...any) (found bool, err error) {
 		return false, s.fail(err)
 	}
 	return found, nil
+}
+
+// Advance adds n to a number in the row that where selects, and returns it; found is false if there
+// is no such row. On SQLite, a RETURNING would make a temporary table each time.
+func (s *Session) Advance(table, column string, n int64, where string, args ...any) (value int64, found bool, err error) {
+	update := "UPDATE " + table + " SET " + column + " = " + column + " + ? WHERE " + where
+	all := append([]any{n}, args...)
+	if s.Postgres {
+		row, err := One[int64](s, update+" RETURNING "+column, all...)
+		if row == nil {
+			return 0, false, err
+		}
+		return *row, true, err
+	}
+	changed, err := s.Exec(update, all...)
+	if err != nil || changed == 0 {
+		return 0, false, err
+	}
+	value, err = Value[int64](s, "SELECT "+column+" FROM "+table+" WHERE "+where, args...)
+	return value, true, err
 }
 
 // ForUpdate is the end of a SELECT whose rows must not change until the transaction ends.

@@ -1,0 +1,35 @@
+package nodest_test
+
+import (
+	"testing"
+
+	"nodest/nodest"
+	"nodest/op"
+)
+
+// What a message costs is mostly the number of its statements. Whoever needs another one changes
+// these numbers, and so says what it is for.
+func TestAMessageNeedsFewStatements(t *testing.T) {
+	s := newMemoryFixture(t)
+	c := s.chat()
+	count := func(what string, most int64, do func()) {
+		t.Helper()
+		do() // the first one prepares what later ones find
+		before := s.db.Statements()
+		do()
+		n := s.db.Statements() - before
+		t.Logf("%s: %d statements", what, n)
+		if n > most {
+			t.Errorf("%s ran %d statements, at most %d were expected", what, n, most)
+		}
+	}
+	count("a message without a reply", 24, func() {
+		_, err := s.Send(t.Context(), &op.Call{UserID: ann, Hash: "h"}, nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true})
+		s.must(err)
+	})
+	count("a turn", 80, func() { s.sendAndWait(c, "And now?") })
+	count("a page of messages", 6, func() {
+		_, err := s.Chats.History(t.Context(), ann, c.ID, "", 50)
+		s.must(err)
+	})
+}
