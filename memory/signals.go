@@ -2,6 +2,8 @@ package memory
 
 import (
 	"cmp"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -102,6 +104,11 @@ func (r *ranking) measure() error {
 	var byModel, bySpelling neighbours
 	var both sync.WaitGroup
 	both.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				byModel.err = fmt.Errorf("search vectors: %v\n%s", p, debug.Stack())
+			}
+		}()
 		byModel, bySpelling = r.near(r.q.Vector, vectorHits), r.near(r.q.Spelling, spellingHits)
 	})
 	err := v.Match(r.ctx, r.read.Terms, &c.match)
