@@ -66,7 +66,7 @@ const (
 // In an index with more rows than manyRows, a question has something to do with few of them. Its
 // rarest terms find about so many: the rows that have one, and three around each. The other terms
 // add to the scores of these only; rows that stand alone are found by all terms.
-const manyRows = 16_384
+const manyRows = 8192
 
 // Match scores all rows into m, reusing its memory. A repeated term of the query counts once.
 func (v View) Match(ctx context.Context, query []Term, m *Match) error {
@@ -210,6 +210,9 @@ func (s *scorer) addAround(to *Score, n, group int, count float32, length int32)
 	to.Around += s.weight * s.around.of(count, length)
 }
 
+// has reports, in a large index, whether row n was found.
+func (s *scorer) has(n int) bool { return s.m.found[n/64]&(1<<(n%64)) != 0 }
+
 // own adds the present term to a row that has it.
 func (s *scorer) own(to *Score, count uint32, length int32) {
 	to.Row += s.weight * s.row.of(float32(count), length)
@@ -271,7 +274,7 @@ func (s *scorer) heldWindows(to *Score, n int32) {
 func (s *scorer) stored(l list) {
 	scores, all := s.m.Scores[l.in.from:l.in.from+l.in.Rows], s.m.postings[:0]
 	l.postings.Each(func(row int, count uint32) {
-		if row < l.in.Rows && !l.in.stale.has(row) && (!s.limited || row < l.in.Lone || scores[row].Around > 0) {
+		if row < l.in.Rows && (!s.limited || row < l.in.Lone || s.has(l.in.from+row)) && !l.in.stale.has(row) {
 			all = append(all, posting{int32(row), int32(min(count, 1<<12))})
 		}
 	})

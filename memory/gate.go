@@ -49,6 +49,11 @@ func (r *ranking) opens() (bool, error) {
 	}
 	r.proven = map[int]bool{}
 	r.echo = echoOf(r.q.Text, r.read.Terms)
+	r.ofNow = true
+	for _, d := range r.read.Days {
+		r.vague = r.vague || !d.Exact()
+		r.ofNow = r.ofNow && d.Holds(r.q.Now)
+	}
 	if err := r.readGiving(); err != nil {
 		return false, err
 	}
@@ -125,15 +130,10 @@ func (r *ranking) ofTheDay(i int) bool {
 	if fit < leastDay {
 		return false
 	}
-	vague, present := false, true
-	for _, d := range r.read.Days {
-		vague = vague || !d.Exact()
-		present = present && d.Holds(r.q.Now)
-	}
-	if present && !r.mine {
+	if r.ofNow && !r.mine {
 		return false
 	}
-	return !vague && !present && fit == 1 || r.match.Asked < lang.LeastAsked || r.match.Scores[i].Evidence >= lang.LeastAsked/2
+	return !r.vague && !r.ofNow && fit == 1 || r.match.Asked < lang.LeastAsked || r.match.Scores[i].Evidence >= lang.LeastAsked/2
 }
 
 // standsOut reports whether the model finds row i much nearer than others.

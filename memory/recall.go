@@ -110,6 +110,8 @@ type ranking struct {
 	tied    map[int]int   // rows that follow up on another one (followUp)
 	instead map[int]int   // those of them that have the signals of the other one
 	echo    echo
+	vague   bool             // one of the question's days is a longer time
+	ofNow   bool             // all of the question's days are now
 	numbers map[string]int32 // of words of candidates
 	found   []candidate      // the best first
 }

@@ -1,10 +1,15 @@
 package memory_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"nodest/index"
+	"nodest/llm"
+	"nodest/llm/offline"
 	"nodest/memory"
 	"nodest/nodest"
 )
@@ -120,5 +125,80 @@ func TestDamagedSegmentsAreBuiltAgain(t *testing.T) {
 	got := r.recall(memory.Ask{CharacterID: character, Text: "Bergen", Everything: true, Relevant: true, Limit: 1})
 	if !slices.Equal(got, []string{first.Text()}) || len(r.segments(character)) != 0 {
 		t.Errorf("found %q, %d segments are left", got, len(r.segments(character)))
+	}
+}
+
+// vectorStore is a store whose vectors of units are read by a test.
+type vectorStore struct {
+	countingStore
+	vectors func()
+}
+
+func (s *vectorStore) View(ctx context.Context, userID string, fn func(memory.Tx) error) error {
+	return s.countingStore.View(ctx, userID, func(tx memory.Tx) error {
+		tx.ScopeTx = vectorTx{tx.ScopeTx, s.vectors}
+		return fn(tx)
+	})
+}
+
+type vectorTx struct {
+	memory.ScopeTx
+	vectors func()
+}
+
+func (tx vectorTx) UnitVectors(characterID, model string, ids ...string) (map[string]index.Packed, error) {
+	tx.vectors()
+	return tx.ScopeTx.UnitVectors(characterID, model, ids...)
+}
+
+// A question of a long memory has as many transactions as a short one needs, however many segments
+// there are, and a panic while vectors are compared fails that question only.
+func TestAQuestionOfALongMemoryReadsEachThingOnce(t *testing.T) {
+	r := newFixture(t, memory.Options{Loose: 4})
+	character := r.character()
+	conversation, parent := r.conversation(character), ""
+	for i := range 60 {
+		text := fmt.Sprintf("We saw the lighthouse of town%d in the rain.", i)
+		parent = r.addMessage(conversation, parent, "Ann: "+text).ID
+		made, err := offline.Embedder{}.Embed(t.Context(), llm.Passage, []string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.update(func(tx nodest.Tx) error {
+			return tx.Memory.PutVectors(character, made.Model, map[string][]float32{memory.ContentHash(text): made.Vectors[0]})
+		})
+		r.compact(character)
+	}
+	if n := len(r.segments(character)); n < 3 {
+		t.Fatalf("%d segments", n)
+	}
+	read := 0
+	s := &vectorStore{countingStore{Store: r.db.Memory()}, func() { read++ }}
+	svc := memory.New(s, memory.Options{Loose: 4})
+	ask := func(i int) error {
+		hits, err := svc.Recall(t.Context(), r.user, memory.Ask{CharacterID: character, Text: fmt.Sprintf("the lighthouse of town%d", i), Scene: &sharing, Now: noon, Search: true})
+		if err == nil && len(hits) == 0 {
+			t.Errorf("town%d was not found", i)
+		}
+		return err
+	}
+	for i := range 3 {
+		before := s.n.Load()
+		read = 0
+		if err := ask(20 + i); err != nil {
+			t.Fatal(err)
+		}
+		// the changes, the vectors that are spelled like it, the rows, and whether they count
+		if n := s.n.Load() - before; i > 0 && n > 4 || read != 1 {
+			t.Errorf("%d transactions, vectors were read %d times", n, read)
+		}
+	}
+	s.vectors = func() { panic("a broken vector") }
+	if err := ask(20); err == nil || !strings.Contains(err.Error(), "a broken vector") {
+		t.Errorf("a panic gives %v", err)
+	}
+	s.vectors = func() {}
+	if err := ask(20); err != nil {
+		t.Error(err)
 	}
 }

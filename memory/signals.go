@@ -2,6 +2,8 @@ package memory
 
 import (
 	"cmp"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -102,6 +104,11 @@ func (r *ranking) measure() error {
 	var byModel, bySpelling neighbours
 	var both sync.WaitGroup
 	both.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				byModel.err = fmt.Errorf("search vectors: %v\n%s", p, debug.Stack())
+			}
+		}()
 		byModel, bySpelling = r.near(r.q.Vector, vectorHits), r.near(r.q.Spelling, spellingHits)
 	})
 	err := v.Match(r.ctx, r.read.Terms, &c.match)
@@ -125,14 +132,9 @@ func (r *ranking) measure() error {
 	if r.match.Few != nil {
 		r.relateFew()
 	} else {
-		r.relate()
+		r.v.Each(r.relateRow)
 	}
 	return nil
-}
-
-// relate finds the rows that have something to do with the question.
-func (r *ranking) relate() {
-	r.v.Each(r.relateRow)
 }
 
 // relateRow adds row n to the rows if it has something to do with the question.
@@ -150,7 +152,7 @@ func (r *ranking) relateRow(n, before, length int, attr uint64) {
 // index, where more say nothing but that: of a year, say.
 const mostOfDays = 10_000
 
-// relateFew is relate for the rows that the match has found. The others have at most a vector, or
+// relateFew calls relateRow for the rows that the match has found. The others have at most a vector, or
 // a day.
 func (r *ranking) relateFew() {
 	others := slices.Concat(r.vector.set, r.spell.set)
