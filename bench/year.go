@@ -167,6 +167,20 @@ func (y *year) indexed(ctx context.Context, s *child, list []*guest) error {
 func (g *guest) idle(ctx context.Context, base string) error {
 	const soon = 5 * time.Second
 	seen := time.Now()
+	return g.jobs(ctx, base, func(kinds map[string]int) bool {
+		open, known := 0, time.Since(seen) > soon
+		for kind, n := range kinds {
+			if kind == chat.JobWords || strings.HasPrefix(kind, "memory.") && kind != "memory.extract" && kind != chat.JobSummarise {
+				open, known = open+n, true
+			}
+		}
+		return known && open == 0
+	})
+}
+
+// jobs looks at the jobs of a guest until enough says so. It gets the kinds that the guest has
+// had, with the number of those that have not ended.
+func (g *guest) jobs(ctx context.Context, base string, enough func(open map[string]int) bool) error {
 	for {
 		var page struct {
 			Items []struct{ Kind, State string }
@@ -174,17 +188,15 @@ func (g *guest) idle(ctx context.Context, base string) error {
 		if err := g.rest(ctx, http.MethodGet, base+"/api/v1/jobs?limit=200", nil, &page); err != nil {
 			return err
 		}
-		open, known := 0, time.Since(seen) > soon
+		open := map[string]int{}
 		for _, j := range page.Items {
-			if j.Kind != chat.JobWords && !strings.HasPrefix(j.Kind, "memory.") || j.Kind == "memory.extract" || j.Kind == "memory.summarise" {
-				continue
-			}
-			known = true
 			if j.State == "queued" || j.State == "running" {
-				open++
+				open[j.Kind]++
+			} else {
+				open[j.Kind] += 0
 			}
 		}
-		if known && open == 0 {
+		if enough(open) {
 			return nil
 		}
 		if err := llm.Sleep(ctx, 200*time.Millisecond); err != nil {
@@ -291,7 +303,8 @@ func (y *year) search(ctx context.Context, s *child, g *guest, c yearChat, k int
 	return nil
 }
 
-// inTurn lets the users have turns one after the other. The first round is not counted.
+// inTurn lets the users have turns one after the other. The first round is not counted, and the
+// others begin when the chats, which nobody has had a turn in before, have their summaries.
 func (y *year) inTurn(ctx context.Context, s *child, list []*guest) error {
 	const rounds = 5
 	if y.o.Users == 0 {
@@ -302,6 +315,9 @@ func (y *year) inTurn(ctx context.Context, s *child, list []*guest) error {
 	var before time.Duration
 	err := y.series((1+rounds)*y.o.Users, func(i int) (err error) {
 		if i == y.o.Users {
+			if err := y.summarised(ctx, s, list[1:1+y.o.Users]); err != nil {
+				return err
+			}
 			if before, err = s.cpu(); err != nil {
 				return err
 			}
@@ -331,6 +347,16 @@ func (y *year) inTurn(ctx context.Context, s *child, list []*guest) error {
 		}
 	}
 	y.figures["turnsWithoutMemories"] = float64(without) / float64(max(1, replies))
+	return nil
+}
+
+// summarised waits until no summary of the users is due any more.
+func (y *year) summarised(ctx context.Context, s *child, list []*guest) error {
+	for _, g := range list {
+		if err := g.jobs(ctx, s.base, func(open map[string]int) bool { return open[chat.JobSummarise] == 0 }); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

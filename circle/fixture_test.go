@@ -75,6 +75,11 @@ func newFixtureOn(t testing.TB, where store.Options) *fixture {
 	}
 	f.db = storetest.OpenWith(t, where)
 	f.user = storetest.User(t, f.db)
+	t.Cleanup(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		storetest.CompareLog(t, f.db, f.user, f.events)
+	})
 	f.memory = memory.New(f.db.Memory(), memory.Options{
 		Scenes: func(context.Context, string, string, string) (memory.Scene, error) {
 			return memory.Scene{Names: lang.Names{User: "Ann"}, Recall: true, Limit: 10, Share: true}, nil

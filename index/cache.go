@@ -39,8 +39,8 @@ type Delta struct {
 // Cache keeps the recently used indexes. An index holds the rows of one key and no others, so
 // nothing of another owner can be returned. A Cache is safe for concurrent use.
 type Cache struct {
-	loader Loader
-	budget int // bytes
+	loader partCache
+	budget int // bytes of idle
 
 	mu   sync.Mutex
 	used map[string]*cached // in use now
@@ -61,11 +61,14 @@ type cached struct {
 	index   atomic.Pointer[Index]
 }
 
-// NewCache returns a cache of at most so many bytes; 0 = 64 MB.
+// NewCache returns a cache of at most so many bytes; 0 = 64 MB. Of these, three eighths are for parts
+// of segments.
 func NewCache(loader Loader, bytes int) *Cache {
-	budget := cmp.Or(bytes, 64<<20)
+	bytes = cmp.Or(bytes, 64<<20)
+	forParts := bytes / 8 * 3
+	budget := bytes - forParts
 	return &Cache{
-		loader: loader, budget: budget, used: map[string]*cached{}, idle: lru.New[string, *cached](budget),
+		loader: partCache{loader, lru.New[partKey, []byte](forParts)}, budget: budget, used: map[string]*cached{}, idle: lru.New[string, *cached](budget),
 		rest: make(chan string, maxQueued), queued: map[string]bool{},
 	}
 }
@@ -177,8 +180,13 @@ func (c *Cache) dequeue(key string) *cached {
 	return e
 }
 
-// Stats returns how many unused indexes are kept, and their size in bytes.
-func (c *Cache) Stats() (indexes, bytes int) { return c.idle.Size() }
+// Stats returns how many unused indexes are kept, and the size in bytes of these and of all parts of
+// segments.
+func (c *Cache) Stats() (indexes, bytes int) {
+	_, parts := c.loader.parts.Size()
+	indexes, bytes = c.idle.Size()
+	return indexes, bytes + parts
+}
 
 func (c *Cache) take(key string) *cached {
 	c.mu.Lock()
@@ -276,4 +284,43 @@ func (c *Cache) load(ctx context.Context, e *cached) (more bool, err error) {
 	e.version, e.base = delta.Version, delta.Base
 	e.index.Store(x)
 	return delta.More, nil
+}
+
+// partCache is a Loader that keeps the parts of segments that were used last. Heads are in the
+// indexes.
+type partCache struct {
+	Loader
+	parts *lru.Cache[partKey, []byte]
+}
+
+type partKey struct {
+	key string // of the index
+	Part
+}
+
+const partKeptBytes = 240 // of a part besides its data
+
+// Parts implements Source. Those that are not kept are read at once.
+func (c partCache) Parts(ctx context.Context, key string, wanted []Part) ([][]byte, error) {
+	parts, missing := make([][]byte, len(wanted)), make([]Part, 0, len(wanted))
+	var places []int // of the missing ones in parts
+	for i, p := range wanted {
+		var ok bool
+		if parts[i], ok = c.parts.Get(partKey{key, p}); !ok {
+			missing, places = append(missing, p), append(places, i)
+		}
+	}
+	if len(missing) == 0 {
+		return parts, nil
+	}
+	found, err := c.Loader.Parts(ctx, key, missing)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range missing {
+		if parts[places[i]] = found[i]; p.Number > 0 {
+			c.parts.Put(partKey{key, p}, found[i], len(found[i])+partKeptBytes)
+		}
+	}
+	return parts, nil
 }

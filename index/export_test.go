@@ -1,5 +1,13 @@
 package index
 
+// Held returns the data of row n if the row is in memory.
+func (v View) Held(n int) any {
+	if n < v.x.base {
+		return nil
+	}
+	return v.x.docs[n-v.x.base].data
+}
+
 // Len returns the number of rows.
 func (x *Index) Len() int {
 	x.mu.RLock()

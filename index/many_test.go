@@ -45,7 +45,7 @@ func TestRareWordsFindTheRowsOfALargeIndex(t *testing.T) {
 				}
 				seen := map[string]index.Score{}
 				m.Each(func(n int, score *index.Score) {
-					found, err := v.Rows(t.Context(), []int{n})
+					found, err := v.Rows(t.Context(), []int{n}, index.Vector{})
 					if err != nil || len(found) != 1 {
 						t.Fatalf("row %d: %v, %v", n, found, err)
 					}

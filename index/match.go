@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"math/bits"
 	"slices"
 
 	"nodest/index/segment"
@@ -37,6 +38,7 @@ type Match struct {
 	postings []posting
 	touched  []int32
 	few      []int32
+	found    []uint64 // a bit for each row; all 0 between questions
 }
 
 // Score is how well a row fits a query.
@@ -53,6 +55,7 @@ type Score struct {
 	Evidence float32
 
 	inNear, inAround uint16 // of the present term: how often it is in these windows
+	group            int32  // in a large index: one more than the number of the row's group; 0 = it stands alone
 }
 
 const (
@@ -82,17 +85,13 @@ func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 	m.Rarest = v.x.idf(1)
 	for _, t := range v.x.spread(query, keys, lists) {
 		s.weigh(t.Term, t.rows)
-		s.limited = s.many && len(m.few) > 0 && len(m.few)+t.rows > manyRows
+		s.limited = s.many && s.found > 0 && s.found+t.rows > manyRows
 		if t.held.rows > 0 {
 			s.held(t.held)
 		}
 		for _, l := range t.lists {
 			s.stored(l)
 		}
-	}
-	if s.many {
-		slices.Sort(m.few)
-		m.Few = m.few
 	}
 	s.spreadGroups()
 	if m.Weight > 0 {
@@ -146,10 +145,10 @@ func (m *Match) Each(f func(row int, s *Score)) {
 
 // scorer adds up the terms of one query.
 type scorer struct {
-	x    *Index
-	m    *Match
-	many bool // rows are noted in m.few
-
+	x       *Index
+	m       *Match
+	many    bool // rows are noted in m.found
+	found   int  // how many
 	limited bool // the present term finds no rows
 
 	row, near, around, group falloff
@@ -176,8 +175,9 @@ func newScorer(x *Index, m *Match) *scorer {
 	if need := all + int(x.numbers); cap(m.groups) < need {
 		m.groups = make([]float32, need+need/8)
 	}
-	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:all+int(x.numbers)], postings: m.postings, touched: m.touched, few: m.few[:0]}
+	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:all+int(x.numbers)], postings: m.postings, touched: m.touched, few: m.few[:0], found: m.found}
 	clear(m.groups)
+	m.found = slices.Grow(m.found[:0], n/64+1)[:n/64+1]
 	average := max(1, float32(length)/float32(max(1, x.rows())))
 	return &scorer{
 		x: x, m: m, many: x.rows() > manyRows,
@@ -199,11 +199,13 @@ func (s *scorer) weigh(q Term, rows int) {
 	s.m.Asked += s.proof
 }
 
-// addAround adds the present term to a row that has it in its wider window, in a text of that length
-// and so often.
-func (s *scorer) addAround(to *Score, n int, count float32, length int32) {
+// addAround adds the present term to a row of a group (-1 = it stands alone) that has it in its wider
+// window, in a text of that length and so often.
+func (s *scorer) addAround(to *Score, n, group int, count float32, length int32) {
 	if s.many && to.Around == 0 {
-		s.m.few = append(s.m.few, int32(n))
+		s.m.found[n/64] |= 1 << (n % 64)
+		s.found++
+		to.group = int32(group + 1)
 	}
 	to.Around += s.weight * s.around.of(count, length)
 }
@@ -256,7 +258,7 @@ func (s *scorer) held(t *term) {
 func (s *scorer) heldWindows(to *Score, n int32) {
 	at := &s.x.places[n]
 	if !s.limited || to.Around > 0 || at.group.number < 0 {
-		s.addAround(to, s.x.base+int(n), float32(to.inAround), at.around)
+		s.addAround(to, s.x.base+int(n), int(at.group.number), float32(to.inAround), at.around)
 		if to.inNear > 0 {
 			to.Near += s.weight * s.near.of(float32(to.inNear), at.near)
 			to.Spanned += s.covers
@@ -279,10 +281,10 @@ func (s *scorer) stored(l list) {
 		to, length := &scores[n], int32(l.in.Terms(n, n+1))
 		s.own(to, uint32(count), length)
 		to.Near += s.weight * s.near.of(count, length)
-		s.addAround(to, l.in.from+n, count, length)
+		s.addAround(to, l.in.from+n, -1, count, length)
 		to.Spanned += s.covers
 	}
-	groups := s.groupsOf(l.in)
+	first := s.groupsOf(l.in)
 	for g := 0; len(all) > 0; g++ {
 		if g += l.in.GroupAfter(g, int(all[0].doc)); g >= len(l.in.Groups) {
 			return
@@ -293,27 +295,27 @@ func (s *scorer) stored(l list) {
 			count += float32(all[n].count)
 			n++
 		}
-		groups[g] += s.weight * s.group.of(count, int32(l.in.Terms(in.First, in.End)))
-		s.windows(l.in, in, all[:n], scores)
+		s.groups[first+g] += s.weight * s.group.of(count, int32(l.in.Terms(in.First, in.End)))
+		s.windows(l.in, in, first+g, all[:n], scores)
 		all = all[n:]
 	}
 }
 
-// groupsOf returns the scores of the groups of a segment.
-func (s *scorer) groupsOf(in *stored) []float32 {
+// groupsOf returns where the scores of the groups of a segment begin.
+func (s *scorer) groupsOf(in *stored) int {
 	at := int(s.x.numbers)
 	for _, one := range s.x.stored {
 		if one == in {
-			return s.groups[at : at+len(in.Groups)]
+			break
 		}
 		at += len(one.Groups)
 	}
-	return nil
+	return at
 }
 
-// windows adds the present term, with its postings in a group, to the rows of the group that
-// have it in their windows.
-func (s *scorer) windows(in *stored, g *segment.Group, all []posting, scores []Score) {
+// windows adds the present term, with its postings in a group of that number, to the rows of the group
+// that have it in their windows.
+func (s *scorer) windows(in *stored, g *segment.Group, number int, all []posting, scores []Score) {
 	for _, p := range all {
 		s.own(&scores[p.doc], uint32(p.count), int32(in.Terms(int(p.doc), int(p.doc)+1)))
 	}
@@ -332,7 +334,7 @@ func (s *scorer) windows(in *stored, g *segment.Group, all []posting, scores []S
 		if s.limited && to.Around == 0 {
 			continue
 		}
-		s.addAround(to, in.from+n, float32(count), int32(in.Terms(max(g.First, n-aroundReach), min(g.End, n+aroundReach+1))))
+		s.addAround(to, in.from+n, number, float32(count), int32(in.Terms(max(g.First, n-aroundReach), min(g.End, n+aroundReach+1))))
 		if count := near.at(n); count > 0 {
 			to.Near += s.weight * s.near.of(float32(count), int32(in.Terms(max(g.First, n-nearReach), min(g.End, n+nearReach+1))))
 			to.Spanned += s.covers
@@ -371,9 +373,7 @@ func (w *window) next() int {
 // spreadGroups gives rows the scores of their groups; in a large index, those that were found.
 func (s *scorer) spreadGroups() {
 	if s.many {
-		for _, n := range s.m.few {
-			s.m.Scores[n].Group = s.ofGroup(int(n))
-		}
+		s.spreadFew()
 		return
 	}
 	held := s.m.Scores[s.x.base:]
@@ -387,37 +387,36 @@ func (s *scorer) spreadGroups() {
 		}
 	}
 	for _, in := range s.x.stored {
-		scores, groups := s.m.Scores[in.from:in.from+in.Rows], s.groupsOf(in)
+		scores, first := s.m.Scores[in.from:in.from+in.Rows], s.groupsOf(in)
 		for n := range scores[:in.Lone] {
 			scores[n].Group = scores[n].Row
 		}
 		for i, g := range in.Groups {
-			if groups[i] == 0 {
+			of := s.groups[first+i]
+			if of == 0 {
 				continue
 			}
 			for n := g.First; n < g.End; n++ {
-				scores[n].Group = groups[i]
+				scores[n].Group = of
 			}
 		}
 	}
 }
 
-// ofGroup is the score of the group of row n; if it stands alone, its own.
-func (s *scorer) ofGroup(n int) float32 {
-	in, local := s.x.at(n)
-	switch {
-	case in == nil && s.x.places[local].group.number >= 0:
-		return s.groups[s.x.places[local].group.number]
-	case in != nil && local >= in.Lone:
-		at, _ := slices.BinarySearchFunc(in.Groups, local, func(g segment.Group, n int) int {
-			if n >= g.End {
-				return -1
+// spreadFew is spreadGroups for the rows that were found, which it lists.
+func (s *scorer) spreadFew() {
+	m := s.m
+	for at, word := range m.found {
+		for m.found[at] = 0; word != 0; word &= word - 1 {
+			n := 64*at + bits.TrailingZeros64(word)
+			to := &m.Scores[n]
+			if to.Group = to.Row; to.group > 0 {
+				to.Group = s.groups[to.group-1]
 			}
-			return 1
-		})
-		return s.groupsOf(in)[at]
+			m.few = append(m.few, int32(n))
+		}
 	}
-	return s.m.Scores[n].Row
+	m.Few = m.few
 }
 
 // falloff is the part of BM25 that depends on the length of a text.

@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -77,7 +78,7 @@ func (s *scan) run(ctx context.Context, x *Index, q Vector) (whole bool, err err
 			if time.Now().After(end) {
 				return false, nil
 			}
-			parts, err := x.source.Parts(ctx, x.key, in.ID, []int{number})
+			parts, err := x.source.Parts(ctx, x.key, []Part{{in.ID, number}})
 			if err != nil {
 				return false, err
 			}
@@ -118,12 +119,7 @@ func (x *Index) compare(ctx context.Context, q Vector, packed Packed, rows []int
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, 0, len(names))
-	for _, id := range names {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	vectors, err := x.source.Vectors(ctx, x.key, q.Model, ids)
+	vectors, err := x.source.Vectors(ctx, x.key, q.Model, slices.Sorted(maps.Values(names)))
 	if err != nil {
 		return nil, err
 	}
@@ -136,21 +132,11 @@ func (x *Index) compare(ctx context.Context, q Vector, packed Packed, rows []int
 	return near, nil
 }
 
-func vectorIn(vectors []Kept, of space) (Packed, bool) {
-	for _, k := range vectors {
-		if k.space() == of {
-			return k.Packed, true
-		}
-	}
-	return nil, false
-}
-
-// Cosine returns the cosine of two rows in the space of q, if both have a vector there.
-func Cosine(a, b *Found, q Vector) (cosine float32, ok bool) {
-	k, isThere := vectorIn(a.Vectors, q.space())
-	l, areThere := vectorIn(b.Vectors, q.space())
-	if !isThere || !areThere {
+// Cosine returns the cosine of two rows that were read, if both have a vector of the model that was
+// asked for.
+func Cosine(a, b *Found) (cosine float32, ok bool) {
+	if len(a.vector) == 0 || len(a.vector) != len(b.vector) {
 		return 0, false
 	}
-	return float32(k.product(l)) * k.scale() * l.scale(), true
+	return float32(a.vector.product(b.vector)) * a.vector.scale() * b.vector.scale(), true
 }

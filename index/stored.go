@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"nodest/index/segment"
@@ -11,9 +12,9 @@ import (
 
 // Source reads what is stored of an index.
 type Source interface {
-	// Parts returns parts of a segment, in the order asked.
-	Parts(ctx context.Context, key, segmentID string, parts []int) ([][]byte, error)
-	// Rows returns rows as they are now, by id; those that are gone are left out.
+	// Parts returns parts of segments, in the order asked.
+	Parts(ctx context.Context, key string, parts []Part) ([][]byte, error)
+	// Rows returns rows as they are now, by id, without vectors; those that are gone are left out.
 	Rows(ctx context.Context, key string, ids []string) ([]Row, error)
 	// Vectors returns the vectors of rows by a model, by id; rows without one are left out.
 	Vectors(ctx context.Context, key, model string, ids []string) (map[string]Packed, error)
@@ -24,6 +25,12 @@ type Source interface {
 type Segment struct {
 	ID       string
 	From, To int64
+}
+
+// Part is a part of a segment. It never changes.
+type Part struct {
+	Segment string // id
+	Number  int
 }
 
 // stored is a segment that is searched.
@@ -78,7 +85,7 @@ func openOne(ctx context.Context, source Source, key string, one Segment, old *I
 			return &stored{Head: old.stored[at].Head, Segment: one}, nil
 		}
 	}
-	parts, err := source.Parts(ctx, key, one.ID, []int{0})
+	parts, err := source.Parts(ctx, key, []Part{{one.ID, 0}})
 	if err != nil {
 		return nil, err
 	}
@@ -91,27 +98,48 @@ func openOne(ctx context.Context, source Source, key string, one Segment, old *I
 
 // supersede notes which stored rows are replaced by others, or gone.
 func (x *Index) supersede(ctx context.Context, rows []Row, gone []string) error {
+	wanted := wanted[sought]{}
 	for _, s := range x.stored {
-		wanted := map[int][]sought{} // by part
 		for i := range rows {
 			s.seek(wanted, &rows[i])
 		}
 		for _, id := range gone {
 			s.seek(wanted, &Row{ID: id})
 		}
-		if len(wanted) == 0 {
-			continue
-		}
-		numbers := sortedKeys(wanted)
-		parts, err := x.source.Parts(ctx, x.key, s.ID, numbers)
-		if err != nil {
-			return err
-		}
+	}
+	return wanted.read(ctx, x, func(s *stored, part []byte, ids []sought) {
 		x.mu.Lock()
-		for i, part := range parts {
-			s.findStale(part, wanted[numbers[i]])
-		}
-		x.mu.Unlock()
+		defer x.mu.Unlock()
+		s.findStale(part, ids)
+	})
+}
+
+// wanted is what is looked for in parts of segments.
+type wanted[T any] map[partOf][]T
+
+type partOf struct {
+	in     *stored
+	number int
+}
+
+// read reads the parts, all at once, and calls use for each of them.
+func (w wanted[T]) read(ctx context.Context, x *Index, use func(in *stored, part []byte, sought []T)) error {
+	if len(w) == 0 {
+		return nil
+	}
+	of := slices.SortedFunc(maps.Keys(w), func(a, b partOf) int {
+		return cmp.Or(cmp.Compare(a.in.from, b.in.from), cmp.Compare(a.number, b.number))
+	})
+	numbers := make([]Part, len(of))
+	for i, p := range of {
+		numbers[i] = Part{p.in.ID, p.number}
+	}
+	parts, err := x.source.Parts(ctx, x.key, numbers)
+	if err != nil {
+		return err
+	}
+	for i, p := range of {
+		use(p.in, parts[i], w[p])
 	}
 	return nil
 }
@@ -123,10 +151,10 @@ type sought struct {
 }
 
 // seek adds the parts in which an older version of a row may be.
-func (s *stored) seek(wanted map[int][]sought, r *Row) {
+func (s *stored) seek(wanted wanted[sought], r *Row) {
 	if r.Group == "" {
 		if part, first := s.LonePart(r.ID); part > 0 {
-			wanted[part] = append(wanted[part], sought{r.ID, first})
+			wanted[partOf{s, part}] = append(wanted[partOf{s, part}], sought{r.ID, first})
 		}
 		return
 	}
@@ -135,7 +163,7 @@ func (s *stored) seek(wanted map[int][]sought, r *Row) {
 		return
 	}
 	for n := g.First; n < g.End; n = s.NextIDs(n) {
-		part := s.IDPart(n)
+		part := partOf{s, s.IDPart(n)}
 		wanted[part] = append(wanted[part], sought{r.ID, s.FirstOf(n)})
 	}
 }
@@ -149,15 +177,6 @@ func (s *stored) findStale(part []byte, ids []sought) {
 		}
 		return true
 	})
-}
-
-func sortedKeys[T any](m map[int]T) []int {
-	keys := make([]int, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // at returns the segment that row n is in, and its number there; nil = it is in memory.
@@ -181,128 +200,111 @@ type list struct {
 
 // lists returns where each of some keys is stored.
 func (x *Index) lists(ctx context.Context, keys []string) (map[string][]list, error) {
-	found := make(map[string][]list, len(keys))
+	found, wanted := make(map[string][]list, len(keys)), wanted[string]{}
 	for _, s := range x.stored {
-		wanted := map[int][]string{} // by part
 		for _, key := range keys {
-			if part := s.TermPart(key); part > 0 && !slices.Contains(wanted[part], key) {
+			if part := (partOf{s, s.TermPart(key)}); part.number > 0 && !slices.Contains(wanted[part], key) {
 				wanted[part] = append(wanted[part], key)
 			}
 		}
-		if len(wanted) == 0 {
-			continue
-		}
-		numbers := sortedKeys(wanted)
-		parts, err := x.source.Parts(ctx, x.key, s.ID, numbers)
-		if err != nil {
-			return nil, err
-		}
-		for i, part := range parts {
-			for _, key := range wanted[numbers[i]] {
-				if rows, postings := segment.Find(part, key); rows > 0 {
-					found[key] = append(found[key], list{s, rows, postings})
-				}
+	}
+	err := wanted.read(ctx, x, func(s *stored, part []byte, keys []string) {
+		for _, key := range keys {
+			if rows, postings := segment.Find(part, key); rows > 0 {
+				found[key] = append(found[key], list{s, rows, postings})
 			}
 		}
-	}
-	return found, nil
+	})
+	return found, err
 }
 
 // ids returns the ids of stored rows.
 func (x *Index) ids(ctx context.Context, numbers []int) (map[int]string, error) {
-	found := make(map[int]string, len(numbers))
-	for _, s := range x.stored {
-		wanted := map[int][]int{} // local numbers, by part
-		for _, n := range numbers {
-			if local := n - s.from; local >= 0 && local < s.Rows {
-				part := s.IDPart(local)
-				wanted[part] = append(wanted[part], local)
-			}
-		}
-		if len(wanted) == 0 {
-			continue
-		}
-		at := sortedKeys(wanted)
-		parts, err := x.source.Parts(ctx, x.key, s.ID, at)
-		if err != nil {
-			return nil, err
-		}
-		for i, part := range parts {
-			first := s.FirstOf(wanted[at[i]][0])
-			segment.EachID(part, func(k int, id []byte, _ int64) bool {
-				if slices.Contains(wanted[at[i]], first+k) {
-					found[s.from+first+k] = string(id)
-				}
-				return true
-			})
+	found, wanted := make(map[int]string, len(numbers)), wanted[int]{} // local numbers
+	for _, n := range numbers {
+		if s, local := x.at(n); s != nil {
+			part := partOf{s, s.IDPart(local)}
+			wanted[part] = append(wanted[part], local)
 		}
 	}
-	return found, nil
+	err := wanted.read(ctx, x, func(s *stored, part []byte, locals []int) {
+		slices.Sort(locals)
+		first := s.FirstOf(locals[0])
+		segment.EachID(part, func(k int, id []byte, _ int64) bool {
+			for len(locals) > 0 && locals[0] == first+k {
+				found[s.from+first+k], locals = string(id), locals[1:]
+			}
+			return len(locals) > 0
+		})
+	})
+	return found, err
 }
 
 // Found is a row that was read.
 type Found struct {
-	N       int // its number
-	ID      string
-	Data    any
-	Vectors []Kept
+	N      int // its number
+	ID     string
+	Data   any
+	vector Packed // of the model that was asked for
 }
 
-// Rows returns rows as they are now, in the order of numbers. Those that are gone, or have changed
-// since they were stored, are left out.
-func (v View) Rows(ctx context.Context, numbers []int) ([]Found, error) {
+// Rows returns rows as they are now, in the order of numbers, with their vectors of q's model (none
+// if q has no numbers). Those that are gone, or have changed since they were stored, are left out.
+func (v View) Rows(ctx context.Context, numbers []int, q Vector) ([]Found, error) {
 	x := v.x
 	names, err := x.ids(ctx, numbers)
 	if err != nil {
 		return nil, err
 	}
-	rows := map[string]*Row{}
-	if len(names) > 0 {
-		ids := make([]string, 0, len(names))
-		for _, id := range names {
-			ids = append(ids, id)
-		}
-		slices.Sort(ids)
-		all, err := x.source.Rows(ctx, x.key, ids)
-		if err != nil {
-			return nil, err
-		}
-		for i := range all {
-			rows[all[i].ID] = &all[i]
-		}
+	rows, vectors, err := x.read(ctx, slices.Sorted(maps.Values(names)), q)
+	if err != nil {
+		return nil, err
 	}
 	found := make([]Found, 0, len(numbers))
 	for _, n := range numbers {
 		s, local := x.at(n)
 		if s == nil {
 			if d := &x.docs[local]; d.id != "" {
-				found = append(found, Found{n, d.id, d.data, x.vectors.of(d.id)})
+				found = append(found, Found{n, d.id, d.data, x.vectors.of(d.id, q)})
 			}
 			continue
 		}
 		if r := rows[names[n]]; r != nil && r.Version <= s.To && r.Version > s.From {
-			found = append(found, Found{n, r.ID, r.Data, r.Vectors})
+			found = append(found, Found{n, r.ID, r.Data, vectors[r.ID]})
 		}
 	}
 	return found, nil
 }
 
-// ByID returns rows by id, as they are now; those that are gone are left out. Their numbers are -1.
-func (v View) ByID(ctx context.Context, ids []string) (found []Found, err error) {
+// read reads rows by id, and their vectors of q's model.
+func (x *Index) read(ctx context.Context, ids []string, q Vector) (rows map[string]*Row, vectors map[string]Packed, err error) {
+	if len(ids) == 0 {
+		return nil, nil, nil
+	}
+	all, err := x.source.Rows(ctx, x.key, ids)
+	if err == nil && len(q.Values) > 0 {
+		vectors, err = x.source.Vectors(ctx, x.key, q.Model, ids)
+	}
+	rows = make(map[string]*Row, len(all))
+	for i := range all {
+		rows[all[i].ID] = &all[i]
+	}
+	return rows, vectors, err
+}
+
+// ByID is Rows by id. The numbers of the rows are -1.
+func (v View) ByID(ctx context.Context, ids []string, q Vector) (found []Found, err error) {
 	var missing []string
 	for _, id := range ids {
 		if n, ok := v.x.byID[id]; ok {
-			found = append(found, Found{-1, id, v.x.docs[n].data, v.x.vectors.of(id)})
-		} else {
+			found = append(found, Found{-1, id, v.x.docs[n].data, v.x.vectors.of(id, q)})
+		} else if v.x.source != nil {
 			missing = append(missing, id)
 		}
 	}
-	if len(missing) == 0 || v.x.source == nil {
-		return found, nil
-	}
-	rows, err := v.x.source.Rows(ctx, v.x.key, missing)
+	rows, vectors, err := v.x.read(ctx, missing, q)
 	for _, r := range rows {
-		found = append(found, Found{-1, r.ID, r.Data, r.Vectors})
+		found = append(found, Found{-1, r.ID, r.Data, vectors[r.ID]})
 	}
 	return found, err
 }

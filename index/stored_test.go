@@ -23,6 +23,7 @@ type shelf struct {
 	loose    []index.Row
 	removed  []string
 	version  int64
+	calls    int // of Parts
 	read     int // parts other than heads
 	bytes    int // of them
 }
@@ -38,8 +39,10 @@ func (s *shelf) Load(_ context.Context, _ string, since, _ int64) (index.Delta, 
 	return d, nil
 }
 
-func (s *shelf) Parts(_ context.Context, key, id string, parts []int) (out [][]byte, err error) {
-	for _, n := range parts {
+func (s *shelf) Parts(_ context.Context, key string, parts []index.Part) (out [][]byte, err error) {
+	s.calls++
+	for _, p := range parts {
+		id, n := p.Segment, p.Number
 		if key != "ann" || n >= len(s.parts[id]) {
 			return nil, errors.New("no such part")
 		}
@@ -148,8 +151,8 @@ func found(t testing.TB, v index.View, query string) map[string]index.Score {
 func rowsOf(t testing.TB, v index.View) []index.Found {
 	t.Helper()
 	var numbers []int
-	v.Each(func(n, _ int, _ uint64) { numbers = append(numbers, n) })
-	rows, err := v.Rows(t.Context(), numbers)
+	v.Each(func(n, _, _ int, _ uint64) { numbers = append(numbers, n) })
+	rows, err := v.Rows(t.Context(), numbers, index.Vector{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,16 +244,40 @@ func compareView(t *testing.T, name string, v index.View, rows []index.Row) {
 	}
 	alone := 0
 	v.EachAlone(func(int, uint64) { alone++ })
-	v.Each(func(n, before int, attr uint64) {
+	v.Each(func(n, before, length int, attr uint64) {
 		want := byID[ids[n]]
 		got, ok := v.Attr(n)
-		if !ok || got != want.Attr || attr != want.Attr || v.Group(n) != want.Group || v.Length(n) != len(strings.Fields(want.Terms)) || v.Neighbour(n, -1) != before {
+		if !ok || got != want.Attr || attr != want.Attr || v.Group(n) != want.Group || v.Length(n) != length || length != len(strings.Fields(want.Terms)) || v.Neighbour(n, -1) != before {
 			t.Errorf("%s: row %s is told wrongly", name, want.ID)
 		}
 		if after := v.Neighbour(n, 1); after >= 0 && (byID[ids[after]].Group != want.Group || byID[ids[after]].Order <= want.Order) {
 			t.Errorf("%s: after %s comes %s", name, want.ID, ids[after])
 		}
 	})
+	type told struct {
+		n, before, length int
+		attr              uint64
+	}
+	var each, some, within []told
+	var numbers []int
+	v.Each(func(n, before, length int, attr uint64) {
+		if n%3 == 0 {
+			numbers, each = append(numbers, n), append(each, told{n, before, length, attr})
+		}
+	})
+	if v.Some(numbers, func(n, before, length int, attr uint64) { some = append(some, told{n, before, length, attr}) }); !slices.Equal(each, some) {
+		t.Errorf("%s: some rows are told otherwise than each", name)
+	}
+	v.Within(100, 199, func(n int, attr uint64) bool {
+		if upper := attr >> 32; upper < 100 || upper > 199 {
+			t.Errorf("%s: %d is not within", name, upper)
+		}
+		within = append(within, told{n: n})
+		return len(within) < 90
+	})
+	if len(within) != 90 {
+		t.Errorf("%s: %d are within, want 90 of 100", name, len(within))
+	}
 	marked, err := v.Marked(t.Context(), []string{"all", "ten-3", "ten-30"})
 	if err != nil || len(marked["all"]) != len(rows) || len(marked["ten-3"]) != len(rows)/10 || len(marked) != 2 || alone != len(rows)/5 {
 		t.Errorf("%s: %d marked, %d of tens, %d alone, %v", name, len(marked["all"]), len(marked["ten-3"]), alone, err)
@@ -329,6 +356,33 @@ func TestAQuestionReadsLittle(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What was read of segments is read again from memory, as far as its bytes allow; what is missing is
+// read at once, of all segments.
+func TestPartsAreReadOnce(t *testing.T) {
+	s := &shelf{}
+	rows := texts(3000)
+	for some := range slices.Chunk(rows, 600) {
+		s.keep(some...)
+	}
+	for _, bytes := range []int{1 << 20, 1 << 10} {
+		c := index.NewCache(s, bytes)
+		for range 2 {
+			s.with(t, c, func(v index.View) error {
+				s.calls, s.read = 0, 0
+				found(t, v, "tea bread moon")
+				_, _, err := v.Near(t.Context(), index.Vector{"m", direction(rand.New(rand.NewPCG(9, 9)), 64)}, 10, 10)
+				return err
+			})
+			if bytes == 1<<20 && s.calls > 8 { // words, ids twice, and the signs of five segments
+				t.Errorf("%d calls for parts", s.calls)
+			}
+		}
+		if (bytes == 1<<20) != (s.read == 0) {
+			t.Errorf("with %d bytes, %d parts are read again", bytes, s.read)
+		}
+	}
 }
 
 // The signs of vectors are enough to find most of the nearest.
@@ -428,7 +482,7 @@ func BenchmarkStored200000(b *testing.B) {
 		b.Run("each", func(b *testing.B) {
 			for b.Loop() {
 				sum := uint64(0)
-				v.Each(func(_, before int, attr uint64) { sum += attr + uint64(before) })
+				v.Each(func(_, before, _ int, attr uint64) { sum += attr + uint64(before) })
 			}
 		})
 		return nil

@@ -216,12 +216,12 @@ func (s *spaces) near(ctx context.Context, v Vector, n int) ([]neighbour, error)
 	return near[:min(n, len(near))], nil
 }
 
-// of returns the vectors of a row.
-func (s *spaces) of(id string) (vectors []Kept) {
-	for sp, c := range s.in {
+// of returns the vector of a row that can be compared with v; nil = there is none.
+func (s *spaces) of(id string, v Vector) Packed {
+	if c := s.in[v.space()]; c != nil {
 		if slot, ok := c.slots[id]; ok {
-			vectors = append(vectors, Kept{sp.model, c.wholes[slot].packed})
+			return c.wholes[slot].packed
 		}
 	}
-	return vectors
+	return nil
 }

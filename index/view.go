@@ -22,14 +22,6 @@ func (x *Index) View(rank func(View) error) error {
 // Slots returns one more than the highest number of a row.
 func (v View) Slots() int { return v.x.base + len(v.x.docs) }
 
-// Held returns the data of row n if the row is in memory.
-func (v View) Held(n int) any {
-	if n < v.x.base {
-		return nil
-	}
-	return v.x.docs[n-v.x.base].data
-}
-
 // Attr returns the attribute of row n; there is none for a gap.
 func (v View) Attr(n int) (attr uint64, ok bool) {
 	s, local := v.x.at(n)
@@ -39,8 +31,9 @@ func (v View) Attr(n int) (attr uint64, ok bool) {
 	return v.x.docs[local].attr, v.x.places[local].group != nil
 }
 
-// Each calls f for all rows, by number, with their Neighbour(n, -1).
-func (v View) Each(f func(n, before int, attr uint64)) {
+// Each calls f for all rows, by number, with their Neighbour(n, -1), how many terms they have, and
+// their attributes.
+func (v View) Each(f func(n, before, length int, attr uint64)) {
 	for _, s := range v.x.stored {
 		g := 0
 		for i, a := range s.Attrs {
@@ -54,11 +47,52 @@ func (v View) Each(f func(n, before int, attr uint64)) {
 				}
 			}
 			if !s.stale.has(i) {
-				f(s.from+i, before, a)
+				f(s.from+i, before, s.Terms(i, i+1), a)
 			}
 		}
 	}
-	v.eachHeld(func(n int, attr uint64) { f(n, v.Neighbour(n, -1), attr) })
+	v.eachHeld(func(n int, attr uint64) { f(n, v.Neighbour(n, -1), v.Length(n), attr) })
+}
+
+// Some is Each for the rows of a list, which ascends.
+func (v View) Some(rows []int, f func(n, before, length int, attr uint64)) {
+	for _, s := range v.x.stored {
+		for g := 0; len(rows) > 0 && rows[0] < s.from+s.Rows; rows = rows[1:] {
+			i, before := rows[0]-s.from, -1
+			if s.stale.has(i) {
+				continue
+			}
+			if i >= s.Lone {
+				if g += s.GroupAfter(g, i); i > s.Groups[g].First && !s.stale.has(i-1) {
+					before = rows[0] - 1
+				}
+			}
+			f(rows[0], before, s.Terms(i, i+1), s.Attrs[i])
+		}
+	}
+	for _, n := range rows {
+		if p := &v.x.places[n-v.x.base]; p.group != nil {
+			f(n, v.Neighbour(n, -1), int(p.own), v.x.docs[n-v.x.base].attr)
+		}
+	}
+}
+
+// Within calls f for the rows of which the upper half of the attribute, as a signed number, is from low
+// to high, as long as f wants more.
+func (v View) Within(low, high int32, f func(n int, attr uint64) (more bool)) {
+	for _, s := range v.x.stored {
+		for i, a := range s.Attrs {
+			if upper := int32(a >> 32); upper >= low && upper <= high && !s.stale.has(i) && !f(s.from+i, a) {
+				return
+			}
+		}
+	}
+	for i := range v.x.docs {
+		a := v.x.docs[i].attr
+		if upper := int32(a >> 32); upper >= low && upper <= high && v.x.places[i].group != nil && !f(v.x.base+i, a) {
+			return
+		}
+	}
 }
 
 // EachAlone calls f for the rows that stand alone.

@@ -112,24 +112,45 @@ func (r *ranking) alike(a, b *candidate) bool {
 	if slices.Contains(a.Sources, b.ID) || slices.Contains(b.Sources, a.ID) {
 		return false // where a fact takes the place of its source that is done already
 	}
-	return a.Hash != "" && a.Hash == b.Hash || r.overlap(a, b) >= alikeTerms || r.cosine(a, b) >= alikeVectors
+	return a.Hash != "" && a.Hash == b.Hash || r.overlap(a, b, alikeTerms) >= alikeTerms || r.cosine(a, b) >= alikeVectors
 }
 
-func (r *ranking) overlap(a, b *candidate) float64 {
+// overlap is the share of the terms of two candidates that both have; 0 if it cannot reach least.
+func (r *ranking) overlap(a, b *candidate, least float64) float64 {
 	for _, c := range []*candidate{a, b} {
 		if c.distinct == nil {
-			terms := slices.Clone(c.words())
-			slices.Sort(terms)
-			c.distinct = slices.Compact(terms)
+			c.distinct = r.numbered(c.words())
 		}
+	}
+	fewer, more := len(a.distinct), len(b.distinct)
+	if fewer > more {
+		fewer, more = more, fewer
+	}
+	if float64(fewer) < least*float64(more) {
+		return 0
 	}
 	both, all := index.Overlap(a.distinct, b.distinct)
 	return float64(both) / float64(max(1, all))
 }
 
+// numbered returns numbers of different words, ascending.
+func (r *ranking) numbered(words []string) []int32 {
+	numbers := make([]int32, len(words))
+	for i, w := range words {
+		n, ok := r.numbers[w]
+		if !ok {
+			n = int32(len(r.numbers))
+			r.numbers[w] = n
+		}
+		numbers[i] = n
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
+}
+
 // cosine is 0 without vectors of the model.
 func (r *ranking) cosine(a, b *candidate) float64 {
-	cosine, _ := index.Cosine(&a.Found, &b.Found, r.q.Vector)
+	cosine, _ := index.Cosine(&a.Found, &b.Found)
 	return float64(cosine)
 }
 
@@ -166,7 +187,7 @@ func (r *ranking) likeness(a, b *candidate) float64 {
 			return c
 		}
 	}
-	return r.overlap(a, b)
+	return r.overlap(a, b, 0)
 }
 
 // hits makes hits of candidates as long as they fit into room, in code points. A text that is
@@ -197,7 +218,8 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 func (r *ranking) explain(h *Hit, row int) {
 	total, sum := r.most(), float32(0)
 	h.Signals = map[string]float64{}
-	for s, x := range r.signals(row, r.v.Neighbour(row, -1)) {
+	at := related{int32(row), int32(r.v.Neighbour(row, -1)), int32(r.v.Length(row)), r.line(row)}
+	for s, x := range r.signals(at) {
 		if x *= weights[s]; x == 0 {
 			continue
 		}

@@ -83,7 +83,7 @@ func (r *ranking) readGiving() error {
 	for i, t := range best {
 		numbers[i] = t.row
 	}
-	found, err := r.v.Rows(r.ctx, numbers)
+	found, err := r.v.Rows(r.ctx, numbers, index.Vector{})
 	for _, f := range found {
 		if e := entryOf(f); e != nil && e.gives(r.q.Names)&r.read.Properties != 0 {
 			r.giving[f.N] = true

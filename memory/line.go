@@ -70,21 +70,17 @@ func (l line) at() time.Time {
 // span is a time, from its first to its last minute since 1970.
 type span struct{ from, to int32 }
 
-func (l line) within(s span) bool {
-	minutes := int32(l >> 32)
-	return minutes >= s.from && minutes <= s.to
-}
-
-// spansOf returns where the times are that may fit some days; not ok if the days are of every year.
-func spansOf(days []lang.Days) (spans []span, ok bool) {
+// spanOf returns the time that has all times which may fit some days.
+func spanOf(days []lang.Days) span {
+	all := span{math.MaxInt32, math.MinInt32}
 	for _, d := range days {
 		from, to := d.Span()
-		if from.IsZero() {
-			return nil, false
+		if from.IsZero() { // of every year
+			return span{math.MinInt32, math.MaxInt32}
 		}
-		spans = append(spans, span{int32(from.Unix() / 60), int32(to.Unix() / 60)})
+		all = span{min(all.from, int32(from.Unix()/60)), max(all.to, int32(to.Unix()/60))}
 	}
-	return spans, len(spans) > 0
+	return all
 }
 
 func (l line) importance() float64 { return float64(l&0xff) / 255 }

@@ -129,7 +129,7 @@ const mostProfile = 100
 func (c *counter) profile(ctx context.Context, x *index.Index, skip func(*Unit) bool) (facts []Memory, err error) {
 	var units []*Unit
 	err = x.View(func(v index.View) error {
-		found, err := v.Rows(ctx, mostUrgent(v, mostProfile))
+		found, err := v.Rows(ctx, mostUrgent(v, mostProfile), index.Vector{})
 		for _, f := range found {
 			if e := entryOf(f); e != nil && e.Profile && !skip(&e.Unit) {
 				units = append(units, &e.Unit)

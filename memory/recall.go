@@ -77,7 +77,7 @@ func Recall(ctx context.Context, x *index.Index, q Ask) (hits []Hit, whole bool,
 	if q.gated() && q.reading().Silent() && len(q.Vector.Values) == 0 {
 		return nil, true, nil // no row can pass
 	}
-	r := &ranking{ctx: ctx, q: &q, read: *q.reading(), got: map[int]*unit{}, columns: columnsPool.Get().(*columns)}
+	r := &ranking{ctx: ctx, q: &q, read: *q.reading(), got: map[int]*unit{}, numbers: map[string]int32{}, columns: columnsPool.Get().(*columns)}
 	defer r.release()
 	err = x.View(func(v index.View) error {
 		r.v = v
@@ -110,7 +110,8 @@ type ranking struct {
 	tied    map[int]int   // rows that follow up on another one (followUp)
 	instead map[int]int   // those of them that have the signals of the other one
 	echo    echo
-	found   []candidate // the best first
+	numbers map[string]int32 // of words of candidates
+	found   []candidate      // the best first
 }
 
 // unit is a row that was read.
@@ -118,7 +119,7 @@ type unit struct {
 	*entry
 	index.Found
 	terms    []string // once they are needed
-	distinct []string // likewise
+	distinct []int32  // the numbers of them, likewise
 }
 
 // words are the terms of its text, with repetitions.
@@ -146,7 +147,7 @@ func (r *ranking) readRows(rows []int) error {
 		_, known := r.got[row]
 		return known
 	})
-	found, err := r.v.Rows(r.ctx, missing)
+	found, err := r.v.Rows(r.ctx, missing, r.q.Vector)
 	if err != nil {
 		return fmt.Errorf("read what was found: %w", err)
 	}
@@ -177,7 +178,7 @@ func (r *ranking) rank() error {
 	}
 	for _, at := range r.rows {
 		if row := int(at.row); r.proven[row] || r.admits() && r.relevant(row) {
-			r.fits = append(r.fits, ranked{row, r.fit(row, int(at.before))})
+			r.fits = append(r.fits, ranked{row, r.fit(at)})
 		}
 	}
 	return r.followUp()
@@ -188,8 +189,8 @@ func (r *ranking) relevant(i int) bool {
 	return r.q.mayBeIrrelevant() || r.relevantAlone(i) || !r.q.Relevant && !r.q.gated() && r.match.Scores[i].Spanned >= floorSpanned
 }
 
-func (r *ranking) fit(row, before int) (sum float32) {
-	for s, x := range r.signals(row, before) {
+func (r *ranking) fit(at related) (sum float32) {
+	for s, x := range r.signals(at) {
 		sum += weights[s] * x
 	}
 	return sum

@@ -282,11 +282,21 @@ func (s *Service) use(ctx context.Context, scope Scope, use func(x *index.Index,
 }
 
 // Parts implements index.Source.
-func (l loader) Parts(ctx context.Context, key, segmentID string, numbers []int) (parts [][]byte, err error) {
+func (l loader) Parts(ctx context.Context, key string, wanted []index.Part) (parts [][]byte, err error) {
 	scope := scopeOf(key)
 	err = l.store.View(ctx, scope.UserID, func(tx Tx) error {
-		parts, err = tx.SegmentParts(scope.CharacterID, segmentID, numbers...)
-		return err
+		for from, to := 0, 0; from < len(wanted); from = to {
+			var numbers []int
+			for ; to < len(wanted) && wanted[to].Segment == wanted[from].Segment; to++ {
+				numbers = append(numbers, wanted[to].Number)
+			}
+			some, err := tx.SegmentParts(scope.CharacterID, wanted[from].Segment, numbers...)
+			if err != nil {
+				return err
+			}
+			parts = append(parts, some...)
+		}
+		return nil
 	})
 	if fault.Is(err, fault.NotFound) {
 		return nil, fmt.Errorf("%w: %w", index.ErrReplaced, err)

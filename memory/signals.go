@@ -81,8 +81,13 @@ func (c *column) put(row int, x float32) {
 	c.of[row], c.set = x, append(c.set, row)
 }
 
-// related is a row that has something to do with the question, and the row before it; -1 = none.
-type related struct{ row, before int32 }
+// related is a row that has something to do with the question.
+type related struct {
+	row    int32
+	before int32 // the row before it; -1 = none
+	length int32 // terms
+	line   line
+}
 
 var columnsPool = sync.Pool{New: func() any { return new(columns) }}
 
@@ -127,15 +132,18 @@ func (r *ranking) measure() error {
 
 // relate finds the rows that have something to do with the question.
 func (r *ranking) relate() {
-	r.v.Each(func(n, before int, attr uint64) {
-		fits := r.dayOf(line(attr))
-		if fits > 0 {
-			r.day.put(n, fits)
-		}
-		if r.match.Scores[n].Group > 0 || fits > 0 || r.vector.of[n] > 0 || r.spell.of[n] > 0 {
-			r.rows = append(r.rows, related{int32(n), int32(before)})
-		}
-	})
+	r.v.Each(r.relateRow)
+}
+
+// relateRow adds row n to the rows if it has something to do with the question.
+func (r *ranking) relateRow(n, before, length int, attr uint64) {
+	fits := r.dayOf(line(attr))
+	if fits > 0 {
+		r.day.put(n, fits)
+	}
+	if r.match.Scores[n].Group > 0 || fits > 0 || r.vector.of[n] > 0 || r.spell.of[n] > 0 {
+		r.rows = append(r.rows, related{int32(n), int32(before), int32(length), line(attr)})
+	}
 }
 
 // mostOfDays is how many rows of the days that a question names are related to it in a large
@@ -145,27 +153,23 @@ const mostOfDays = 10_000
 // relateFew is relate for the rows that the match has found. The others have at most a vector, or
 // a day.
 func (r *ranking) relateFew() {
-	all := slices.Concat(r.vector.set, r.spell.set)
+	others := slices.Concat(r.vector.set, r.spell.set)
+	if some := r.ofTheDays(); len(some) <= mostOfDays {
+		others = append(others, some...)
+	}
+	slices.Sort(others)
+	others = slices.Compact(others)
+	all := make([]int, 0, len(others)+len(r.match.Few))
 	for _, n := range r.match.Few {
+		for len(others) > 0 && others[0] <= int(n) {
+			if others[0] < int(n) {
+				all = append(all, others[0])
+			}
+			others = others[1:]
+		}
 		all = append(all, int(n))
 	}
-	if some := r.ofTheDays(); len(some) <= mostOfDays {
-		all = append(all, some...)
-	}
-	slices.Sort(all)
-	for _, n := range slices.Compact(all) {
-		attr, ok := r.v.Attr(n)
-		if !ok {
-			continue
-		}
-		fits := r.dayOf(line(attr))
-		if fits > 0 {
-			r.day.put(n, fits)
-		}
-		if r.match.Scores[n].Group > 0 || fits > 0 || r.vector.of[n] > 0 || r.spell.of[n] > 0 {
-			r.rows = append(r.rows, related{int32(n), int32(r.v.Neighbour(n, -1))})
-		}
-	}
+	r.v.Some(append(all, others...), r.relateRow)
 }
 
 // ofTheDays returns the rows that fit the days of the question, at most one more than mostOfDays.
@@ -174,19 +178,20 @@ func (r *ranking) ofTheDays() (rows []int) {
 	if len(r.read.Days) == 0 {
 		return nil
 	}
-	spans, limited := spansOf(r.read.Days)
-	r.v.Each(func(n, _ int, attr uint64) {
-		l := line(attr)
-		if len(rows) <= mostOfDays && (!limited || slices.ContainsFunc(spans, l.within)) && r.dayOf(l) > 0 {
+	all := spanOf(r.read.Days)
+	r.v.Within(all.from, all.to, func(n int, attr uint64) bool {
+		if r.dayOf(line(attr)) > 0 {
 			rows = append(rows, n)
 		}
+		return len(rows) <= mostOfDays
 	})
 	return rows
 }
 
-// signals are those of a row, and of the row before it (-1 = none).
-func (r *ranking) signals(row, before int) (of [signals]float32) {
-	s, l := &r.match.Scores[row], r.line(row)
+// signals are those of a row.
+func (r *ranking) signals(at related) (of [signals]float32) {
+	row, before, l := int(at.row), int(at.before), at.line
+	s := &r.match.Scores[row]
 	of[sigRow], of[sigNear] = s.Row/r.top[sigRow], s.Near/r.top[sigNear]
 	of[sigAround], of[sigGroup] = s.Around/r.top[sigAround], s.Group/r.top[sigGroup]
 	if before >= 0 && r.line(before).is(lineAsks) {
@@ -199,7 +204,7 @@ func (r *ranking) signals(row, before int) (of [signals]float32) {
 	if l.fits(r.read.Sought) {
 		of[sigKind] = of[sigNear]
 	}
-	of[sigLength] = min(1, float32(r.v.Length(row))/enoughTerms)
+	of[sigLength] = min(1, float32(at.length)/enoughTerms)
 	of[sigVector], of[sigSpelling] = r.vector.of[row], r.spell.of[row]
 	return of
 }

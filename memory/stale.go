@@ -85,7 +85,7 @@ func (r *ranking) readCurrent(over map[string]string) error {
 		}
 	}
 	slices.Sort(ids)
-	found, err := r.v.ByID(r.ctx, ids)
+	found, err := r.v.ByID(r.ctx, ids, r.q.Vector)
 	for _, f := range found {
 		if e := entryOf(f); e != nil {
 			r.facts = append(r.facts, &unit{entry: e, Found: f})

@@ -51,8 +51,8 @@ type ScopeTx interface {
 	// limit of the oldest changes, never a part of a version; 0 = all. base is the Base of
 	// the changes that were read up to since.
 	MemoryChanges(characterID string, since, base int64, limit int) (*Changes, error)
-	// MemoryUnits returns units by id as they are now, at most 1,000, in any order, with their
-	// vectors, without terms. Those that are forgotten, buried by a Tombstone or of a deleted conversation are
+	// MemoryUnits returns units by id as they are now, at most 1,000, in any order, without vectors
+	// and terms. Those that are forgotten, buried by a Tombstone or of a deleted conversation are
 	// left out, and facts that do not count. A fact that the user retired has no text.
 	MemoryUnits(characterID string, ids ...string) ([]Unit, error)
 	// UnitVectors returns the vectors of units by a model, by id; units without one are left out.
@@ -103,7 +103,7 @@ type SegmentTx interface {
 	// of deleted conversations.
 	UnitKeys(characterID string, from, to int64) ([]UnitKey, error)
 	// UnitsForSegment is MemoryUnits with units of deleted conversations, and of those that are being
-	// imported.
+	// imported, and with terms and vectors.
 	UnitsForSegment(characterID string, ids ...string) ([]Unit, error)
 	// PutSegmentParts stores parts of a new segment, numbered from first. They are not seen before
 	// PutSegment.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
+	"nodest/store/storetest"
 	"nodest/stream"
 )
 
@@ -408,24 +410,10 @@ func (e *eventLog) add(events ...*stream.Event) {
 // marked as gone.
 func (e *eventLog) compare(t *testing.T, db *store.DB) {
 	t.Helper()
-	logged := map[int64]string{}
-	for after, more := int64(0), true; more; {
-		events, err := db.Events(context.Background(), ann, after, 500)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, ev := range events {
-			logged[ev.Seq], after = string(ev.Frame()), ev.Seq
-		}
-		more = len(events) > 0
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, ev := range e.list {
-		if want := string(ev.Frame()); ev.Durable() && ev.UserID == ann && ev.Type != "gen.references" && logged[ev.Seq] != want {
-			t.Errorf("the log repeats\n%s\nas\n%s", want, logged[ev.Seq])
-		}
-	}
+	published := slices.DeleteFunc(slices.Clone(e.list), func(ev *stream.Event) bool { return ev.Type == "gen.references" })
+	storetest.CompareLog(t, db, ann, published)
 }
 
 // ofGeneration returns the events of a generation and its messages so far, in order.

@@ -41,24 +41,17 @@ func (e *Engine) Send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 }
 
 func (e *Engine) send(ctx context.Context, c *op.Call, in SendInput) (*Sent, error) {
-	q := query{conversationID: in.ConversationID, options: in.Options, model: !in.NoReply, apiKey: in.APIKey}
+	if in.NoReply {
+		return e.add(ctx, c, in)
+	}
+	q := query{conversationID: in.ConversationID, options: in.Options, model: true, apiKey: in.APIKey}
 	return begin(ctx, e, c, q, func(tx Tx, s *turnSetup) (*Sent, *accepted, error) {
 		conv, parent, err := sendTo(tx, in)
 		if err != nil {
 			return nil, nil, err
 		}
-		message := &chat.Message{
-			ID: op.NewID(), ConversationID: conv.ID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
-			Role: chat.RoleUser, Name: s.Persona.Name, Rev: 1, Status: chat.StatusComplete, CreatedAt: tx.Now(),
-			Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: in.Text, CreatedAt: tx.Now()}},
-		}
+		message := said(tx, in, parent, s.Persona.Name)
 		ch := chat.Change{Created: []*chat.Message{message}, Head: message}
-		if in.NoReply {
-			if err := ch.Apply(tx.Chats, c, conv); err != nil {
-				return nil, nil, err
-			}
-			return &Sent{UserMessage: message}, nil, e.Chats.TextAdded(tx.Chats, conv)
-		}
 		started, err := e.answer(tx, c, s, message, in.WhenBusy, &ch)
 		if err != nil {
 			return nil, nil, err
@@ -70,6 +63,41 @@ func (e *Engine) send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 		started.assignment.version, started.assignment.fresh = conv.Version, message
 		return &Sent{UserMessage: message, Message: started.assignment.target, GenerationID: started.gen.ID}, started, tx.InsertGeneration(started.gen)
 	})
+}
+
+// add stores a message that is not answered. It reads the setup, of which it needs only the user's
+// name in the chat, within its transaction, where the conversation is read anyway.
+func (e *Engine) add(ctx context.Context, c *op.Call, in SendInput) (*Sent, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
+	defer cancel()
+	return op.Once(storing, e.store, c, func(tx Tx) (*Sent, error) {
+		conv, parent, err := sendTo(tx, in)
+		if err != nil {
+			return nil, err
+		}
+		s, err := e.Chats.ReadSetup(tx.Chats, conv, in.Options)
+		if err != nil {
+			return nil, err
+		}
+		message := said(tx, in, parent, s.Persona.Name)
+		if err := (chat.Change{Created: []*chat.Message{message}, Head: message}).Apply(tx.Chats, c, conv); err != nil {
+			return nil, err
+		}
+		return &Sent{UserMessage: message}, e.Chats.TextAdded(tx.Chats, conv)
+	})
+}
+
+// said is the user's message, with the name that the user has in the chat.
+func said(tx Tx, in SendInput, parent, name string) *chat.Message {
+	return &chat.Message{
+		ID: op.NewID(), ConversationID: in.ConversationID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
+		Role: chat.RoleUser, Name: name, Rev: 1, Status: chat.StatusComplete, CreatedAt: tx.Now(),
+		Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: in.Text, CreatedAt: tx.Now()}},
+	}
 }
 
 // sendTo locks the conversation and finds the message that a new one follows.

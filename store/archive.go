@@ -197,7 +197,7 @@ func (t *tx) FinishLoad(c *chat.Conversation, states []*chat.Conversation, rewin
 			return err
 		}
 	}
-	t.versions[c.ID] = row.Version
+	t.noteStored(row)
 	if err := t.logConversation(row, true); err != nil {
 		return err
 	}

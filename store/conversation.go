@@ -45,6 +45,26 @@ func (r *conversationRow) stored() *storedConversation {
 	return &storedConversation{version: r.Version, documentsVersion: r.DocumentsVersion, documents: r.documents(), state: r.state(), seq: r.MessageSeq}
 }
 
+// chatNow is what later parts of a transaction need of a conversation that it has stored.
+type chatNow struct {
+	Version     int64
+	CharacterID string
+}
+
+func (t *tx) noteStored(r *conversationRow) { t.stored[r.ID] = chatNow{r.Version, r.CharacterID} }
+
+// now is the conversation with an id as the transaction has left it; nil if there is none.
+func (t *tx) now(conversationID string) (*chatNow, error) {
+	if known, ok := t.stored[conversationID]; ok {
+		return &known, nil
+	}
+	read, err := sqldb.One[chatNow](t, "SELECT version, character_id FROM conversations WHERE user_id = ? AND id = ?", t.userID, conversationID)
+	if read != nil {
+		t.stored[conversationID] = *read
+	}
+	return read, err
+}
+
 // state is the rest of what conversation_states keeps.
 func (r *conversationRow) state() string {
 	return strings.Join([]string{r.HeadID, r.PersonaID, r.SummaryID}, "\x00")
@@ -52,7 +72,10 @@ func (r *conversationRow) state() string {
 
 // documents are the parts of a conversation that are kept only where they change.
 func (r *conversationRow) documents() string {
-	pins, _ := json.Marshal(r.Pins) // it came from JSON
+	var pins []byte
+	if r.Pins != nil {
+		pins, _ = json.Marshal(r.Pins) // it came from JSON
+	}
 	return strings.Join([]string{string(r.AuthorNote), string(r.Settings), string(pins)}, "\x00")
 }
 
@@ -63,7 +86,7 @@ func (t *tx) InsertConversation(c *chat.Conversation) error {
 	if err := t.Insert("conversations", row); err != nil {
 		return err
 	}
-	t.versions[row.ID] = row.Version
+	t.noteStored(row)
 	return t.logConversation(row, true)
 }
 
@@ -173,7 +196,7 @@ func (t *tx) storeConversation(c *chat.Conversation) error {
 	if _, err := t.Update("conversations", row, but, "WHERE user_id = ? AND id = ?", t.userID, row.ID); err != nil {
 		return err
 	}
-	t.versions[row.ID] = row.Version
+	t.noteStored(row)
 	if !changed && row.state() == stored.state { // as the version before
 		return nil
 	}

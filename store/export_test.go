@@ -78,6 +78,9 @@ func Knowledge(t nodest.Tx) knowledge.Tx { return t.Tx.(*tx).knowledge() }
 // Settle empties the log of changes.
 func Settle(db *DB) error { return db.backend.Settle(context.Background()) }
 
+// Statements counts the statements that were run on SQLite.
+func Statements(db *DB) int64 { return db.backend.(*sqldb.SQLite).Statements() }
+
 // Commits counts the transactions of the writing connection of SQLite.
 func Commits(db *DB) int64 { return db.backend.(*sqldb.SQLite).Commits() }
 

@@ -162,7 +162,8 @@ func TestUpdatesRunAgainWhenTheirTransactionIsLost(t *testing.T) {
 		return tx.Emit(&stream.Event{Type: "a"})
 	}, good)
 	h.wait(context.Background(), func(tx nodest.Tx) error {
-		return store.Exec(tx, "ROLLBACK") // as SQLite does itself after some errors
+		_ = store.Exec(tx, "ROLLBACK") // as SQLite does itself after some errors
+		return store.Exec(tx, "no statement")
 	}, func(err error) {
 		if err == nil {
 			t.Error("a closure without a transaction was acknowledged")
@@ -242,22 +243,70 @@ func TestAFullDiskIsReportedAsStorageFull(t *testing.T) {
 	}
 }
 
-// A savepoint costs a copy of each page that is changed under it.
-func TestAnUpdateAloneHasNoSavepoint(t *testing.T) {
-	db := storetest.Open(t)
-	user := storetest.User(t, db)
-	_ = db.Update(context.Background(), user, func(tx nodest.Tx) error {
-		err := store.Exec(tx, "RELEASE closure")
-		if err == nil {
-			t.Error("a closure that shares its transaction with no other ran under a savepoint")
+func wantError(t *testing.T, want error) func(error) {
+	return func(err error) {
+		if !errors.Is(err, want) {
+			t.Errorf("error is %v, want %v", err, want)
 		}
-		return err
-	})
-	if err := db.Update(context.Background(), user, emit("a")); err != nil {
-		t.Fatal(err)
 	}
-	if got := eventTypes(t, db, user); got != "a" {
+}
+
+// A savepoint costs two statements, and a copy of each page that is changed under it.
+func TestUpdatesNeedNoSavepoints(t *testing.T) {
+	db := storetest.Open(t)
+	h := holdWriter(t, db)
+	before := store.Statements(db)
+	no := errors.New("no")
+	h.wait(context.Background(), emit("a"), wantError(t, nil))
+	h.wait(context.Background(), func(tx nodest.Tx) error { // it fails before it writes
+		_, err := tx.Chats.Conversation("none")
+		if !fault.Is(err, fault.NotFound) {
+			t.Error(err)
+		}
+		return no
+	}, wantError(t, no))
+	h.wait(context.Background(), emit("b"), wantError(t, nil))
+	h.release()
+	if n := store.Statements(db) - before; n != 2+1+2+1 {
+		t.Errorf("three updates ran %d statements, with the commit", n)
+	}
+	if got := eventTypes(t, db, h.user); got != "a b" {
 		t.Errorf("the log is %q", got)
+	}
+}
+
+func TestAnUpdateThatFailsUndoesOthersOnce(t *testing.T) {
+	db := storetest.Open(t)
+	no := errors.New("no")
+	fails := func(tx nodest.Tx) error {
+		if err := tx.Chats.InsertConversation(&chat.Conversation{ID: "c"}); err != nil {
+			t.Error(err)
+		}
+		return no
+	}
+	runs := map[string]int{}
+	counted := func(name string) func(nodest.Tx) error {
+		return func(tx nodest.Tx) error {
+			runs[name]++
+			return emit(name)(tx)
+		}
+	}
+	for i, want := range []int{2, 1} { // then each has a savepoint
+		h := holdWriter(t, db)
+		h.wait(context.Background(), counted("a"), wantError(t, nil))
+		h.wait(context.Background(), fails, wantError(t, no))
+		h.wait(context.Background(), counted("b"), wantError(t, nil))
+		h.release()
+		if runs["a"] != want || runs["b"] != 1 {
+			t.Errorf("time %d: ran %v", i+1, runs)
+		}
+		if got := eventTypes(t, db, h.user); got != "a b" {
+			t.Errorf("time %d: the log is %q", i+1, got)
+		}
+		clear(runs)
+	}
+	if left, err := store.Query[int64](db, "SELECT COUNT(*) FROM conversations WHERE id = 'c'"); err != nil || left[0] != 0 {
+		t.Errorf("%v conversations of failed updates, %v", left, err)
 	}
 }
 
@@ -305,6 +354,10 @@ func TestSavepointsNeedNoTemporaryFile(t *testing.T) {
 		t.Skip("open files are listed on Linux")
 	}
 	db := storetest.Open(t)
+	fails := func(tx nodest.Tx) error { return errors.Join(store.Exec(tx, "DELETE FROM jobs"), errors.New("no")) }
+	if db.Update(context.Background(), storetest.User(t, db), fails) == nil { // savepoints are used now
+		t.Fatal("no error")
+	}
 	h := holdWriter(t, db)
 	good := func(err error) {
 		if err != nil {

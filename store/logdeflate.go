@@ -27,16 +27,21 @@ var (
 		return w
 	}}
 	logReaders = sync.Pool{New: func() any { return flate.NewReader(nil) }}
+	logDict    = newShortDict(logWords)
 )
 
 // deflateLog makes of entries what is stored.
 func deflateLog(entries string) []byte {
+	packed := packIDs(entries)
+	out := append(make([]byte, 0, 128+len(packed)/4), logDictionary)
+	if len(packed) <= shortText {
+		return logDict.deflateShort(out, packed)
+	}
 	w := logWriters.Get().(*flate.Writer)
 	defer logWriters.Put(w)
-	b := bytes.NewBuffer(make([]byte, 0, 256+len(entries)/4))
-	b.WriteByte(logDictionary)
+	b := bytes.NewBuffer(out)
 	w.Reset(b)
-	_, _ = w.Write(packIDs(entries)) // a buffer has no errors
+	_, _ = w.Write(packed) // a buffer has no errors
 	_ = w.Close()
 	return b.Bytes()
 }

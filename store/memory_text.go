@@ -76,17 +76,17 @@ func (t *tx) textsByScope() (map[string][]*textRow, error) {
 	}
 	scopes := map[string][]*textRow{}
 	for id, rows := range chats {
-		characterID, err := sqldb.One[string](t, "SELECT character_id FROM conversations WHERE user_id = ? AND id = ?", t.userID, id)
+		now, err := t.now(id)
 		if err != nil {
 			return nil, err
 		}
-		if characterID == nil { // its messages would not be there either
+		if now == nil { // its messages would not be there either
 			continue
 		}
 		if err := t.setSessions(id, rows); err != nil {
 			return nil, err
 		}
-		scopes[*characterID] = append(scopes[*characterID], rows...)
+		scopes[now.CharacterID] = append(scopes[now.CharacterID], rows...)
 	}
 	return scopes, nil
 }

@@ -200,16 +200,13 @@ func (t *tx) flushStates() error {
 	changed := map[string][]string{} // messages that were there before, by conversation, mostly one
 	for _, id := range slices.Sorted(maps.Keys(t.states)) {
 		state := t.states[id]
-		version, ok := t.versions[state.ConversationID]
-		if !ok {
-			var err error
-			version, err = sqldb.Value[int64](t, "SELECT version FROM conversations WHERE user_id = ? AND id = ?", t.userID, state.ConversationID)
-			if err != nil {
-				return err
-			}
-			t.versions[state.ConversationID] = version
+		now, err := t.now(state.ConversationID)
+		if err != nil {
+			return err
 		}
-		state.Version = version
+		if now != nil {
+			state.Version = now.Version
+		}
 		if state.Previous == unknownPrevious {
 			state.Previous = 0
 			changed[state.ConversationID] = append(changed[state.ConversationID], id)
@@ -222,7 +219,7 @@ func (t *tx) flushStates() error {
 			return nil
 		}, "SELECT message_id, MAX(version) AS version FROM message_states"+
 			" WHERE user_id = ? AND conversation_id = ? AND message_id IN (?) AND version < ? GROUP BY message_id",
-			t.userID, conversationID, ids, t.versions[conversationID])
+			t.userID, conversationID, ids, t.stored[conversationID].Version)
 		if err != nil {
 			return err
 		}

@@ -20,13 +20,13 @@ type tx struct {
 	userID string
 
 	// Written at the end, see finish.
-	events   []*stream.Event
-	usage    []nodest.UsageRow
-	states   map[string]*messageStateRow // by message
-	versions map[string]int64            // of conversations that were stored here
-	texts    []*textRow                  // that were said
-	scopes   map[string]*scopeNews       // of memories, by character
-	unwordy  map[string]time.Time        // conversations with messages to index, and when
+	events  []*stream.Event
+	usage   []nodest.UsageRow
+	states  map[string]*messageStateRow // by message
+	stored  map[string]chatNow          // conversations that were stored here
+	texts   []*textRow                  // that were said
+	scopes  map[string]*scopeNews       // of memories, by character
+	unwordy map[string]time.Time        // conversations with messages to index, and when
 
 	stores   bool             // rows that take room
 	added    map[string]int64 // by kind, see charge
@@ -91,7 +91,7 @@ func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) erro
 
 func newTx(s *session, userID string) *tx {
 	t := &tx{
-		session: s, userID: userID, states: map[string]*messageStateRow{}, versions: map[string]int64{},
+		session: s, userID: userID, states: map[string]*messageStateRow{}, stored: map[string]chatNow{},
 		scopes: map[string]*scopeNews{}, locked: map[string]*storedConversation{},
 	}
 	s.Inserted = t.noteInserted

@@ -83,18 +83,20 @@ func (s *searcher) hits(in chat.SearchInput) (found []string, calls int) {
 	}
 }
 
+func fold(s string) string { return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s))) }
+
 // plain is what a search must find, by looking at all messages.
-func (s *searcher) plain(in chat.SearchInput, words []string, messages []string) (found []string) {
-	s.Helper()
-	var all []*chat.Message
-	s.view(func(tx nodest.Tx) (err error) { all, err = tx.Chats.MessagesByID(messages); return err })
+func (c *manyChats) plain(in chat.SearchInput, words []string, all []*chat.Message) (found []string) {
 	slices.SortFunc(all, func(a, b *chat.Message) int {
 		if in.ConversationID != "" {
 			return cmp.Compare(b.Seq, a.Seq)
 		}
 		return strings.Compare(b.ID, a.ID)
 	})
-	fold := func(s string) string { return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s))) }
+	searched := map[string]bool{}
+	for _, conv := range c.chats {
+		searched[conv.ID] = (in.ConversationID == "" || in.ConversationID == conv.ID) && (in.CharacterID == "" || in.CharacterID == conv.CharacterID)
+	}
 	for _, m := range all {
 		order := []int{m.SwipeIndex}
 		for i := range m.Swipes {
@@ -103,7 +105,7 @@ func (s *searcher) plain(in chat.SearchInput, words []string, messages []string)
 		for _, i := range order {
 			c := m.Swipes[i]
 			missing := slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(fold(c.Text), fold(w)) })
-			if !c.Deleted && !missing && (in.ConversationID == "" || in.ConversationID == m.ConversationID) {
+			if !c.Deleted && !missing && searched[m.ConversationID] {
 				found = append(found, c.ID)
 				break
 			}
@@ -114,12 +116,107 @@ func (s *searcher) plain(in chat.SearchInput, words []string, messages []string)
 
 var searchedWords = []string{"tea", "Teahouse", "ＴＥＡ", "green", "Straße", "coffee", "2026", "他喜欢喝绿茶", "绿茶", "咖啡", "🦊", "🦊🐻", "...", "rain", "rainbow", "コーヒー"}
 
-func someText(rng *rand.Rand) string {
-	var words []string
-	for range 1 + rng.IntN(3) {
-		words = append(words, searchedWords[rng.IntN(len(searchedWords))])
+// manyChats are conversations of three characters that change at random.
+type manyChats struct {
+	*env
+	rng    *rand.Rand
+	chats  []*chat.Conversation
+	said   map[string][]string // messages of each conversation
+	all    []string
+	latest []string // words of the texts that were stored last
+}
+
+// someWord is a common word, or one that few ranges have.
+func (c *manyChats) someWord() string {
+	if c.rng.IntN(2) == 0 {
+		return fmt.Sprintf("%03d", c.rng.IntN(1000))
 	}
-	return strings.Join(words, []string{" ", ", ", ""}[rng.IntN(3)])
+	return searchedWords[c.rng.IntN(len(searchedWords))]
+}
+
+func (c *manyChats) someText() string {
+	var words []string
+	for range 1 + c.rng.IntN(3) {
+		words = append(words, c.someWord())
+	}
+	c.latest = append(c.latest, words...)
+	return strings.Join(words, []string{" ", ", ", ""}[c.rng.IntN(3)])
+}
+
+// someQuery is a query of one or two words, or of a phrase, and the parts that a text must have.
+func (c *manyChats) someQuery() (query string, parts []string) {
+	first, second := c.someWord(), c.someWord()
+	if c.rng.IntN(2) == 0 {
+		first = c.latest[len(c.latest)-1-c.rng.IntN(min(len(c.latest), 20))]
+	}
+	switch c.rng.IntN(4) {
+	case 0:
+		return first + " " + second, []string{first, second}
+	case 1:
+		phrase := first + []string{" ", ", ", ""}[c.rng.IntN(3)] + second
+		return `"` + phrase + `"`, []string{phrase}
+	}
+	return first, []string{first}
+}
+
+// grow stores messages at the end of a conversation, or on a new branch.
+func (c *manyChats) grow(conversation string, n int, branch bool) {
+	c.update(func(tx nodest.Tx) error {
+		for i := range n {
+			said := c.said[conversation]
+			up := ""
+			switch {
+			case branch && i == 0 && len(said) > 0:
+				up = said[c.rng.IntN(len(said))]
+			case len(said) > 0:
+				up = said[len(said)-1]
+			}
+			m, err := say(tx, conversation, up, c.someText())
+			if err != nil {
+				return err
+			}
+			c.said[conversation], c.all = append(said, m.ID), append(c.all, m.ID)
+		}
+		return nil
+	})
+}
+
+func (c *manyChats) oneOf() *chat.Conversation { return c.chats[c.rng.IntN(len(c.chats))] }
+
+// changeSomething changes a message, or adds some.
+func (c *manyChats) changeSomething() {
+	id := c.all[c.rng.IntN(len(c.all))]
+	switch c.rng.IntN(7) {
+	case 0:
+		c.grow(c.oneOf().ID, c.rng.IntN(70), false)
+	case 1:
+		c.grow(c.oneOf().ID, c.rng.IntN(20), true)
+	case 2:
+		c.change(id, func(m *chat.Message) { m.Swipes[0].Text, m.Swipes[0].RevisionID = c.someText(), "" })
+	case 3:
+		c.change(id, func(m *chat.Message) {
+			m.Swipes = append(m.Swipes, chat.Swipe{Text: c.someText()})
+			m.SwipeIndex = c.rng.IntN(len(m.Swipes))
+		})
+	case 4:
+		c.change(id, func(m *chat.Message) {
+			if last := len(m.Swipes) - 1; last > 0 {
+				m.Swipes[last].Deleted, m.SwipeIndex = true, 0
+			}
+		})
+	case 5:
+		c.change(id, deleteMessage)
+	case 6:
+		source := c.oneOf()
+		said := c.said[source.ID]
+		end := said[c.rng.IntN(len(said))]
+		fork := &chat.Conversation{ID: op.NewID(), CharacterID: source.CharacterID}
+		c.finishFork(fork, c.beginFork(fork, source.ID, end, 100), 100)
+		c.chats = append(c.chats, fork)
+		for _, m := range c.path(fork.ID, fork.HeadID) {
+			c.said[fork.ID], c.all = append(c.said[fork.ID], m.ID), append(c.all, m.ID)
+		}
+	}
 }
 
 // The oracle looks at every message.
@@ -127,54 +224,35 @@ func TestStoredWordsChangeNoResultOfASearch(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		s := newSearcher(e)
-		chats := []string{e.conversation(), e.conversation(), e.conversation()}
-		last, all := map[string]string{}, []string{}
-		grow := func(conversation string, n int) {
-			e.update(func(tx nodest.Tx) error {
-				for range n {
-					m, err := say(tx, conversation, last[conversation], someText(rng))
-					if err != nil {
-						return err
-					}
-					last[conversation], all = m.ID, append(all, m.ID)
-				}
-				return nil
-			})
+		c := &manyChats{env: e, rng: rng, said: map[string][]string{}}
+		for range 3 {
+			conv := &chat.Conversation{ID: op.NewID(), CharacterID: e.character()}
+			e.update(func(tx nodest.Tx) error { return tx.Chats.InsertConversation(conv) })
+			c.chats = append(c.chats, conv)
 		}
 		for i, n := range []int{500, 90, 300} {
 			for n > 0 { // the chats take turns
-				grow(chats[i], min(n, 40))
+				c.grow(c.chats[i].ID, min(n, 40), false)
 				n -= 40
 			}
 		}
 		for round := range 8 {
 			if round%3 == 1 {
-				for _, c := range chats {
-					s.index(c)
-				}
-			}
-			for range 4 {
-				id := all[rng.IntN(len(all))]
-				switch rng.IntN(4) {
-				case 0:
-					grow(chats[rng.IntN(3)], rng.IntN(70))
-				case 1:
-					e.change(id, func(m *chat.Message) { m.Swipes[0].Text, m.Swipes[0].RevisionID = someText(rng), "" })
-				case 2:
-					e.change(id, func(m *chat.Message) {
-						m.Swipes = append(m.Swipes, chat.Swipe{Text: someText(rng)})
-						m.SwipeIndex = rng.IntN(len(m.Swipes))
-					})
-				case 3:
-					e.change(id, deleteMessage)
+				for _, conv := range c.chats {
+					s.index(conv.ID)
 				}
 			}
 			for range 6 {
-				words := []string{searchedWords[rng.IntN(len(searchedWords))], searchedWords[rng.IntN(len(searchedWords))]}[:1+rng.IntN(2)]
-				for _, conversation := range []string{"", chats[rng.IntN(3)]} {
-					in := chat.SearchInput{Query: strings.Join(words, " "), ConversationID: conversation, Limit: 1 + rng.IntN(60)}
+				c.changeSomething()
+			}
+			var all []*chat.Message
+			e.view(func(tx nodest.Tx) (err error) { all, err = tx.Chats.MessagesByID(c.all); return err })
+			for range 6 {
+				query, parts := c.someQuery()
+				for _, in := range []chat.SearchInput{{}, {ConversationID: c.oneOf().ID}, {CharacterID: c.oneOf().CharacterID}} {
+					in.Query, in.Limit = query, 10+rng.IntN(60)
 					got, _ := s.hits(in)
-					e.equal(fmt.Sprintf("round %d, %+v", round, in), got, s.plain(in, words, all))
+					e.equal(fmt.Sprintf("round %d, %+v", round, in), got, c.plain(in, parts, all))
 				}
 			}
 		}

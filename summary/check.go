@@ -1,7 +1,9 @@
 package summary
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -26,18 +28,21 @@ type material struct {
 // materialOf reads what a summary of lines, which continues previous, is made of.
 func materialOf(lines []ChatLine, previous string) *material {
 	m := &material{plain: plainTexts(lines), messages: len(lines), numbers: map[string]bool{}, script: scripts{}}
-	texts := make([]string, 0, 2*len(lines)+1)
+	texts := make([]string, 0, len(lines)+1)
+	speakers, dates := map[string]bool{}, map[string]bool{} // most lines have those of others
 	for i := range lines {
 		m.size += runes(m.plain[i])
 		m.script.count(m.plain[i])
-		texts = append(texts, m.plain[i], lines[i].speaker())
+		texts = append(texts, m.plain[i])
+		speakers[lines[i].speaker()] = true
 		if at := lines[i].At; !at.IsZero() {
 			for day := -1; day <= 1; day++ { // "yesterday" is a date in a summary
-				texts = append(texts, at.AddDate(0, 0, day).Format("2006 1 2 January"))
+				dates[at.AddDate(0, 0, day).Format("2006 1 2 January")] = true
 			}
 		}
 	}
-	texts = append(texts, previous)
+	texts = slices.AppendSeq(append(texts, previous), maps.Keys(speakers))
+	texts = slices.AppendSeq(texts, maps.Keys(dates))
 	m.Said = lang.SaidIn(texts...)
 	for _, text := range texts {
 		m.addNumbers(strings.ToLower(norm.NFKC.String(text)))
@@ -48,7 +53,17 @@ func materialOf(lines []ChatLine, previous string) *material {
 
 // addNumbers counts the numbers of a text as said, written in digits or in words.
 func (m *material) addNumbers(text string) {
-	for _, form := range []string{text, lang.Digits(text), lang.Digits(strings.ReplaceAll(text, "两", " "))} { // 三百两 are 300
+	forms := []string{text}
+	if inDigits := lang.Digits(text); inDigits != text {
+		forms = append(forms, inDigits)
+	}
+	if strings.Contains(text, "两") {
+		forms = append(forms, lang.Digits(strings.ReplaceAll(text, "两", " "))) // 三百两 are 300
+	}
+	for _, form := range forms {
+		if !strings.ContainsAny(form, "0123456789") {
+			continue
+		}
 		for _, n := range numberSigns.FindAllString(form, -1) {
 			for _, part := range numberParts(n) {
 				m.numbers[part] = true

@@ -14,8 +14,13 @@ const (
 )
 
 // rebuildEvery: every fourth generation is made from the messages themselves, since a summary
-// of summaries drifts.
-const rebuildEvery = 4
+// of summaries drifts. In a chat of more than mostRebuilt messages all are folded: reading the
+// whole chat again would take longer with every message, and of most of it nothing would fit
+// into the summary.
+const (
+	rebuildEvery = 4
+	mostRebuilt  = 500
+)
 
 type Occasion uint8
 
@@ -85,7 +90,8 @@ type Plan struct {
 // An active summary is folded: the next one is made of it and of what was said since. It is
 // rebuilt from the messages every fourth generation, when it is stale, when rules wrote it and
 // there is a model now, and when it leaves out messages between the first three and its own; a
-// summary written by the user is only ever folded. A rebuild while the conversation rests, in a
+// summary written by the user is only ever folded. In a chat of more than 500 messages it is not
+// rebuilt every fourth generation, and one that rules wrote only while the conversation rests. A rebuild while the conversation rests, in a
 // chat that is not too long, covers the same messages as before.
 func MakePlan(st State) Plan {
 	s := survey(st)
@@ -170,8 +176,8 @@ func (s *surveyed) skipUnasked(nothingNew bool) Skip {
 // repairable reports whether the active summary should be rebuilt at the next occasion, even
 // without new messages.
 func (s *surveyed) repairable() bool {
-	return s.onBranch && s.Active.Method != MethodUser &&
-		(s.Active.Stale || s.Active.Method == MethodExtractive && !s.NoModel)
+	return s.onBranch && s.Active.Method != MethodUser && (s.Active.Stale ||
+		s.Active.Method == MethodExtractive && !s.NoModel && (s.n <= mostRebuilt || s.Occasion != AfterReply))
 }
 
 func (s *surveyed) rebuild() bool {
@@ -181,7 +187,7 @@ func (s *surveyed) rebuild() bool {
 	case s.Active.Method == MethodUser:
 		return false
 	}
-	return s.generation()%rebuildEvery == 0 || s.gap() || s.end < s.to // asked for again: a fresh one
+	return s.n <= mostRebuilt && s.generation()%rebuildEvery == 0 || s.gap() || s.end < s.to // asked for again: a fresh one
 }
 
 // gap reports whether the user chose where the active summary begins, and there are messages

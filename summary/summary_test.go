@@ -172,6 +172,12 @@ func TestPlanWithAnActiveSummary(t *testing.T) {
 	extractive := with(func(s *summary.Summary) { s.Method = summary.MethodExtractive })
 	third := with(func(s *summary.Summary) { s.Generation = 3 })
 	mine := with(func(s *summary.Summary) { s.Method, s.Stale, s.Generation = summary.MethodUser, true, 3 })
+	longest := summaryOf(chatLines(520, long), 3, 490, strings.Repeat("s", 900))
+	of := func(method summary.Method, generation int) *summary.Summary {
+		s := *longest
+		s.Method, s.Generation = method, generation
+		return &s
+	}
 	lines := chatLines(40, long)
 	part := summaryOf(lines, 8, 14, strings.Repeat("s", 900)) // a range chosen by the user
 	late, stalePart, minePart := *part, *part, *part
@@ -190,6 +196,9 @@ func TestPlanWithAnActiveSummary(t *testing.T) {
 		{name: "past the threshold again: from the end of the last one", messages: 32, text: long, active: first, from: 17, to: 28},
 		{name: "every fourth one from the messages", messages: 32, text: long, active: third, from: 3, to: 28, rebuild: true},
 		{name: "also when later ones were thrown away", messages: 32, text: long, active: first, change: func(s *summary.State) { s.Latest = 7 }, from: 3, to: 28, rebuild: true},
+		{name: "but not in a long chat", messages: 520, text: long, active: of(summary.MethodModel, 3), from: 491, to: 516},
+		{name: "where sentences are folded too", messages: 520, text: long, active: of(summary.MethodExtractive, 1), from: 491, to: 516},
+		{name: "until the chat rests", messages: 520, text: long, active: of(summary.MethodExtractive, 1), change: atOccasion(summary.AtRest), from: 3, to: 516, rebuild: true},
 		{name: "a stale one stays until the threshold", messages: 29, text: long, active: stale, skip: summary.SkipShort},
 		{name: "or until the chat rests", messages: 20, text: long, active: stale, change: atOccasion(summary.AtRest), from: 3, to: 16, rebuild: true},
 		{name: "stale and past the threshold", messages: 32, text: long, active: stale, from: 3, to: 28, rebuild: true},

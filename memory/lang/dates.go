@@ -173,12 +173,7 @@ const (
 	tens = "twenty thirty forty fifty sixty seventy eighty ninety"
 )
 
-var (
-	hanNumber     = regexp.MustCompile(`十分|万分|百分|千万|万一|[二两三四五六七八九十百千万零][一二两三四五六七八九十百千万零]*|一[十百千万][一二两三四五六七八九十百千万零]*`)
-	englishNumber = regexp.MustCompile(`\b(?:` + alternatives(tens) + `)(?:[- ](?:` + alternatives(ones) + `))?\b|\b(?:` + alternatives(ones[len("one "):]) + `)\b`)
-)
-
-func alternatives(words string) string { return strings.ReplaceAll(words, " ", "|") }
+var hanNumber = regexp.MustCompile(`十分|万分|百分|千万|万一|[二两三四五六七八九十百千万零][一二两三四五六七八九十百千万零]*|一[十百千万][一二两三四五六七八九十百千万零]*`)
 
 var numberOf = func() map[string]int {
 	m := map[string]int{"零": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10, "百": 100, "千": 1000, "万": 10000}
@@ -194,20 +189,66 @@ var numberOf = func() map[string]int {
 // Digits writes the numbers of a folded text in digits, so that 三 and 3 are the same. A lone 一
 // or "one" stays: it is seldom a number.
 func Digits(text string) string {
-	text = hanNumber.ReplaceAllStringFunc(text, func(s string) string {
-		switch s {
-		case "十分", "万分", "百分", "千万", "万一": // words
-			return s
+	if strings.IndexFunc(text, isHanDigit) >= 0 {
+		text = hanNumber.ReplaceAllStringFunc(text, func(s string) string {
+			switch s {
+			case "十分", "万分", "百分", "千万", "万一": // words
+				return s
+			}
+			return hanValue(s)
+		})
+	}
+	return englishDigits(text)
+}
+
+func isHanDigit(r rune) bool {
+	switch r {
+	case '零', '一', '二', '两', '三', '四', '五', '六', '七', '八', '九', '十', '百', '千', '万':
+		return true
+	}
+	return false
+}
+
+// englishDigits is Digits for English: "twenty-five" and "seven". Whole texts are read with it,
+// so it is a loop and no regular expression.
+func englishDigits(text string) string {
+	var b strings.Builder
+	copied := 0
+	for start := 0; start < len(text); {
+		end := wordEnd(text, start)
+		if end == start {
+			start++
+			continue
 		}
-		return hanValue(s)
-	})
-	return englishNumber.ReplaceAllStringFunc(text, func(s string) string {
-		n := 0
-		for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r == '-' || r == ' ' }) {
-			n += numberOf[w]
+		if n := numberOf[text[start:end]]; n > 1 {
+			if next := wordEnd(text, min(end+1, len(text))); n%10 == 0 && n >= 20 && next > end+1 && (text[end] == '-' || text[end] == ' ') {
+				if one := numberOf[text[end+1:next]]; one > 0 && one < 20 {
+					n, end = n+one, next
+				}
+			}
+			b.WriteString(text[copied:start])
+			b.WriteString(strconv.Itoa(n))
+			copied = end
 		}
-		return strconv.Itoa(n)
-	})
+		start = end
+	}
+	if copied == 0 {
+		return text
+	}
+	b.WriteString(text[copied:])
+	return b.String()
+}
+
+// wordEnd is where the word of ASCII letters, digits and underscores from start on ends.
+func wordEnd(text string, start int) int {
+	for start < len(text) && asciiWord(text[start]) {
+		start++
+	}
+	return start
+}
+
+func asciiWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || c == '_'
 }
 
 func hanValue(s string) string {

@@ -109,14 +109,25 @@ func init() {
 func Fold(text string) string {
 	text = strings.ToLower(norm.NFKC.String(text))
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "’", "'"), "‘", "'")
-	text = likesAfterAll.ReplaceAllString(text, " ")
-	text = dislikes.ReplaceAllStringFunc(text, func(s string) string {
-		if HasCJK(s) {
-			return "讨厌"
-		}
-		return "dislike"
-	})
+	dense := HasCJK(text)
+	if dense || containsAny(text, " wait", "not only", " doubt", "why not", " problem") {
+		text = likesAfterAll.ReplaceAllString(text, " ")
+	}
+	if dense || containsAny(text, "n't", "not", "never") && containsAny(text, "like", "love", "enjoy", "fond", "stand", "bear") {
+		text = dislikes.ReplaceAllStringFunc(text, func(s string) string {
+			if HasCJK(s) {
+				return "讨厌"
+			}
+			return "dislike"
+		})
+	}
 	return Digits(text)
+}
+
+// containsAny looks for one of the parts before a regular expression is tried, which takes far
+// longer.
+func containsAny(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
 func SaidIn(texts ...string) Said {

@@ -13,6 +13,9 @@ func TestDigits(t *testing.T) {
 		"seventeen cats":    "17 cats",
 		"twenty one of two": "21 of 2",
 		"one of us":         "one of us",
+		"twenty onerous":    "20 onerous",
+		"sixty-twenty":      "60-20",
+		"often, ten.":       "often, 10.",
 		"三百二十一只":            "321只",
 	} {
 		if got := lang.Digits(text); got != want {

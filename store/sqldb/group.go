@@ -14,15 +14,20 @@ const (
 	groupTime     = 20 * time.Millisecond
 )
 
+// carefulTime is how long closures have savepoints after one has failed that had written.
+const carefulTime = time.Minute
+
 // groupWriter owns the one connection that writes to SQLite. Callers' closures
 // run one after the other, in the callers' goroutines, within a transaction that
 // the loop begins and commits; while it waits for the disk, the next group
 // forms.
 //
-// Each closure but the first has a savepoint. One that fails is rolled back to it, and the
-// others go on; if the first fails, the group ends. A savepoint costs a copy of each page that
-// is changed under it. Where SQLite has rolled back the whole transaction (storage full, a
-// failed commit), those that had succeeded run again, each alone.
+// A closure that fails before it has written leaves nothing behind. After that, the transaction
+// is rolled back, and the others run again; for carefulTime, each closure but the first has a
+// savepoint then, so that one that fails is rolled back to it, and the others go on. A savepoint
+// costs two statements, and a copy of each page that is changed under it. Where SQLite has rolled
+// back the whole transaction (storage full, a failed commit), those that had succeeded run again,
+// each alone.
 type groupWriter struct {
 	conn    *sql.Conn
 	now     func() time.Time
@@ -31,6 +36,9 @@ type groupWriter struct {
 	closing chan struct{} // closed by stop
 	ended   chan struct{} // closed by the loop
 	commits atomic.Int64
+	ran     *atomic.Int64 // see Session
+
+	careful time.Time // until then, closures have savepoints; for the loop only
 }
 
 // turn is one closure on its way through the writer.
@@ -41,9 +49,9 @@ type turn struct {
 	done  chan error    // committed, or failed; the loop never waits here
 }
 
-func startGroupWriter(conn *sql.Conn, now func() time.Time, sound func() error) *groupWriter {
+func startGroupWriter(conn *sql.Conn, now func() time.Time, sound func() error, ran *atomic.Int64) *groupWriter {
 	w := &groupWriter{
-		conn: conn, now: now, sound: sound,
+		conn: conn, now: now, sound: sound, ran: ran,
 		queue:   make(chan *turn, groupClosures),
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -131,13 +139,33 @@ func (w *groupWriter) loop() {
 
 // group runs first and whoever waits behind it in one transaction.
 func (w *groupWriter) group(first *turn) {
+	until := time.Now().Add(groupTime)
+	undone, failed := w.together(first, func(n int) *turn { return w.next(n, until) })
+	if failed && len(undone) > 1 {
+		rest := undone[1:]
+		undone, _ = w.together(undone[0], func(int) (t *turn) {
+			if len(rest) > 0 {
+				t, rest = rest[0], rest[1:]
+			}
+			return t
+		})
+		undone = append(undone, rest...)
+	}
+	for _, t := range undone {
+		t.done <- w.alone(t)
+	}
+}
+
+// together runs closures in one transaction: first, and those that next returns, which is told
+// how many have succeeded. It returns those that had succeeded before the transaction was rolled
+// back; failed reports whether that was because of another closure.
+func (w *groupWriter) together(first *turn, next func(n int) *turn) (undone []*turn, failed bool) {
 	if err := w.begin(); err != nil {
 		first.done <- err
-		return
+		return nil, false
 	}
-	until := time.Now().Add(groupTime)
 	var ran []*turn
-	for t := first; t != nil; t = w.next(len(ran), until) {
+	for t := first; t != nil; t = next(len(ran)) {
 		err, lost := w.one(t, len(ran) == 0)
 		if err != nil {
 			t.done <- err
@@ -145,23 +173,25 @@ func (w *groupWriter) group(first *turn) {
 			ran = append(ran, t)
 		}
 		if lost {
-			w.again(ran)
-			return
+			failed = time.Now().After(w.careful)
+			w.careful = time.Now().Add(carefulTime)
+			w.rollback()
+			return ran, failed
 		}
 	}
 	if err := w.commit(); err != nil {
+		w.rollback()
 		if len(ran) == 1 {
-			w.rollback()
 			ran[0].done <- err
-			return
+			return nil, false
 		}
-		w.again(ran)
-		return
+		return ran, false
 	}
 	w.commits.Add(1)
 	for _, t := range ran {
 		t.done <- nil
 	}
+	return nil, false
 }
 
 // next returns the next waiting turn; nil when the group is to be committed.
@@ -177,22 +207,25 @@ func (w *groupWriter) next(n int, until time.Time) *turn {
 	}
 }
 
-// one runs a closure, under a savepoint unless it is the first of its transaction. lost says
-// that the transaction is to be rolled back, or was, with everything that ran in it before.
+// one runs a closure, under a savepoint if the writer is careful and it is not the first of its
+// transaction. lost says that the transaction is to be rolled back, or was, with everything that
+// ran in it before.
 func (w *groupWriter) one(t *turn, first bool) (err error, lost bool) {
-	if !first {
+	saved := !first && time.Now().Before(w.careful)
+	if saved {
 		if err := w.statement("SAVEPOINT closure"); err != nil {
 			return Translate(err), true
 		}
 	}
+	s := &Session{db: w.conn, now: w.now(), ran: w.ran}
 	select {
-	case t.begin <- &Session{db: w.conn, now: w.now()}:
+	case t.begin <- s:
 		err = <-t.ran
 	case <-t.ctx.Done(): // its caller has left, or is about to
 		err = t.ctx.Err()
 	}
-	if first {
-		return err, err != nil
+	if !saved {
+		return err, err != nil && (s.wrote || s.err != nil)
 	}
 	if err == nil {
 		if err = w.statement("RELEASE closure"); err == nil {
@@ -204,14 +237,6 @@ func (w *groupWriter) one(t *turn, first bool) (err error, lost bool) {
 		return err, true
 	}
 	return err, false
-}
-
-// again runs closures whose common transaction was lost, each alone.
-func (w *groupWriter) again(ran []*turn) {
-	w.rollback()
-	for _, t := range ran {
-		t.done <- w.alone(t)
-	}
 }
 
 func (w *groupWriter) alone(t *turn) error {
@@ -255,6 +280,7 @@ func (w *groupWriter) rollback() { _ = w.statement("ROLLBACK") }
 
 // statement steers the transaction; it belongs to no caller, so no context ends it.
 func (w *groupWriter) statement(sql string) error {
+	w.ran.Add(1)
 	_, err := w.conn.ExecContext(context.Background(), sql)
 	return err
 }

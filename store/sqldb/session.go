@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"nodest/fault"
@@ -44,6 +46,8 @@ type Session struct {
 	db       Queryer
 	now      time.Time
 	readOnly bool
+	wrote    bool          // or may have written
+	ran      *atomic.Int64 // counts statements; nil = nobody wants to know
 	err      error
 	over     bool // the closure has returned
 }
@@ -161,6 +165,7 @@ func (s *Session) exec(query string, args []any) (int64, error) {
 	if !s.Postgres {
 		PackIDs(args)
 	}
+	s.note(true)
 	result, err := s.db.ExecContext(s.ctx, query, args...)
 	if err != nil {
 		return 0, s.fail(err)
@@ -184,11 +189,20 @@ func (s *Session) query(query string, args []any) (*sql.Rows, error) {
 	if !s.Postgres {
 		PackIDs(args)
 	}
+	s.note(!strings.HasPrefix(query, "SELECT"))
 	rows, err := s.db.QueryContext(s.ctx, query, args...)
 	if err != nil {
 		return nil, s.fail(err)
 	}
 	return rows, nil
+}
+
+// note counts a statement that is about to run.
+func (s *Session) note(writes bool) {
+	s.wrote = s.wrote || writes
+	if s.ran != nil {
+		s.ran.Add(1)
+	}
 }
 
 // Has says whether a query finds a row.

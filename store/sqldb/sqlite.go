@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
@@ -46,6 +47,7 @@ type SQLite struct {
 	reading *sql.DB
 	files   *files
 	now     func() time.Time
+	ran     atomic.Int64 // statements
 }
 
 // SQLiteDSN contains every setting, so that each connection of a pool gets them. A
@@ -115,7 +117,7 @@ func OpenSQLite(ctx context.Context, dir string, o Options) (_ *SQLite, err erro
 	if err := s.files.check(); err != nil {
 		return nil, err
 	}
-	s.writer = startGroupWriter(s.conn, s.now, s.files.check)
+	s.writer = startGroupWriter(s.conn, s.now, s.files.check, &s.ran)
 	return s, nil
 }
 
@@ -183,12 +185,12 @@ func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) 
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // nothing was written
-	return guard(&Session{caller: ctx, ctx: quiet, db: tx, now: s.now(), readOnly: true}, fn)
+	return guard(&Session{caller: ctx, ctx: quiet, db: tx, now: s.now(), ran: &s.ran, readOnly: true}, fn)
 }
 
 // Glance implements Backend: a statement is a snapshot by itself.
 func (s *SQLite) Glance(ctx context.Context, fn func(*Session) error) error {
-	err := guard(&Session{caller: ctx, ctx: context.WithoutCancel(ctx), db: s.reading, now: s.now(), readOnly: true}, fn)
+	err := guard(&Session{caller: ctx, ctx: context.WithoutCancel(ctx), db: s.reading, now: s.now(), ran: &s.ran, readOnly: true}, fn)
 	return ExplainSQLite(s.dir, Translate(err))
 }
 
@@ -205,6 +207,10 @@ func (s *SQLite) Ping(ctx context.Context) error {
 
 // Commits counts the transactions of the writing connection.
 func (s *SQLite) Commits() int64 { return s.writer.commits.Load() }
+
+// Statements counts the statements that were run, apart from the beginnings and ends of transactions
+// that only read.
+func (s *SQLite) Statements() int64 { return s.ran.Load() }
 
 // Waiting counts the closures that wait for the writing connection.
 func (s *SQLite) Waiting() int { return len(s.writer.queue) }
