@@ -43,7 +43,7 @@ type storedMessage struct {
 	ID      string      `json:"i,omitempty"`
 	Said    *int        `json:"s,omitempty"` // tokens of its only entry, which says nothing but that it was said
 	Entries []Entry     `json:"e,omitempty"` // without the index of the message
-	Hash    []byte      `json:"h,omitempty"` // of the message, 8 bytes
+	Hash    []byte      `json:"h,omitempty"` // of the message, 4 bytes
 }
 
 // storedCut is a text of the chat that was cut out of the text of a message.
@@ -92,7 +92,7 @@ func (p *Prompt) storedMessages() []storedMessage {
 			own++
 		}
 		out := &list[i]
-		*out = storedMessage{Role: m.Role, Name: m.Name, ID: p.ids[i], Hash: binary.LittleEndian.AppendUint64(nil, hashOf(m))}
+		*out = storedMessage{Role: m.Role, Name: m.Name, ID: p.ids[i], Hash: binary.LittleEndian.AppendUint32(nil, hashOf(m))}
 		if out.ID == "" {
 			out.Text, out.Cuts = p.cutOut(m.Text, entries[:own])
 		}
@@ -247,7 +247,7 @@ func (m *storedMessage) isConsistent() bool {
 		}
 		at, entry = c.At, c.Entry
 	}
-	return len(m.Hash) == 8 && !m.Apart && (m.ID == "" || len(m.Cuts) == 0)
+	return len(m.Hash) == 4 && !m.Apart && (m.ID == "" || len(m.Cuts) == 0)
 }
 
 // inflate reads what deflate made with these words into v, and takes what it read off left.
@@ -273,7 +273,7 @@ func HashesOf(data Stored) []uint64 {
 func (s *stored) hashes() []uint64 {
 	out, before := make([]uint64, len(s.Messages)), uint64(0)
 	for i, m := range s.Messages {
-		before = chain(before, binary.LittleEndian.Uint64(m.Hash))
+		before = chain(before, binary.LittleEndian.Uint32(m.Hash))
 		out[i] = before
 	}
 	return out

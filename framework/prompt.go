@@ -122,14 +122,15 @@ func (p *Prompt) contains(id, text string) {
 }
 
 // hashOf is the hash of a message by itself.
-func hashOf(m llm.Message) uint64 {
-	return hashOn(hashOn(hashText(string(m.Role)), m.Name), m.Text)
+func hashOf(m llm.Message) uint32 {
+	h := hashOn(hashOn(hashText(string(m.Role)), m.Name), m.Text)
+	return uint32(h ^ h>>32) //nolint:gosec // half of it
 }
 
 // chain is the hash of all messages up to one, from the hash of those before it and its own.
-func chain(before, own uint64) uint64 {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], own)
+func chain(before uint64, own uint32) uint64 {
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], own)
 	return hashOn(before, string(b[:]))
 }
 

@@ -156,6 +156,7 @@ func TestPromptsAreKept(t *testing.T) {
 			return err
 		})
 		e.equal("parts, each once", e.userRows("prompt_parts"), 3)
+		e.equal("bytes for the names of three parts", e.queryInts("SELECT octet_length(parts) FROM prompts WHERE user_id = ?", e.user), []int{24, 24, 24})
 	})
 }
 

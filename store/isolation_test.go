@@ -707,7 +707,7 @@ func snapshot(e *env, user string) map[string][]string {
 				expr += " || '|' || "
 			}
 			if c == "data" || c == "hash" || c == "body" || c == "sealed" || c == "vector" {
-				expr += "CAST(LENGTH(" + c + ") AS TEXT)"
+				expr += "COALESCE(CAST(LENGTH(CAST(" + c + " AS TEXT)) AS TEXT), '-')"
 			} else {
 				expr += "COALESCE(CAST(" + c + " AS TEXT), '-')"
 			}

@@ -207,11 +207,8 @@ func (t *tx) MemoryUnits(characterID string, ids ...string) ([]memory.Unit, erro
 // UnitsForSegment is MemoryUnits with those of deleted conversations, and with terms.
 func (t *tx) UnitsForSegment(characterID string, ids ...string) ([]memory.Unit, error) {
 	units, err := t.unitsByID(characterID, true, ids)
-	if err != nil {
-		return nil, err
-	}
 	addTerms(units)
-	return units, nil
+	return units, err
 }
 
 // addTerms gives units the terms of their texts.
@@ -221,15 +218,19 @@ func addTerms(units []memory.Unit) {
 	}
 }
 
-func (t *tx) unitsByID(characterID string, away bool, ids []string) ([]memory.Unit, error) {
+// unitsByID reads units; forSegment is said at UnitsForSegment.
+func (t *tx) unitsByID(characterID string, forSegment bool, ids []string) ([]memory.Unit, error) {
 	at, err := t.scope(characterID)
 	if err != nil {
 		return nil, err
 	}
+	if !forSegment {
+		at.Models = nil // so no vectors are unpacked
+	}
 	units, rest := make([]memory.Unit, 0, len(ids)), setOf(ids)
 	err = sqldb.Each(t, func(u *textUnit) error {
 		delete(rest, u.ID)
-		if !u.IsForgotten && !u.IsBuried && (away || !u.IsAway) {
+		if !u.IsForgotten && !u.IsBuried && (forSegment || !u.IsAway) {
 			units = append(units, u.unit(at.Models))
 		}
 		return nil

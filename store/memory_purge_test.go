@@ -85,7 +85,7 @@ func (e *env) remember(words string) *rememberedChat {
 func (e *env) vectors() int64 {
 	e.Helper()
 	n := e.queryInts("SELECT (SELECT COUNT(vector) FROM memory_texts WHERE user_id = ?) + (SELECT COUNT(vector) FROM memories WHERE user_id = ?)", e.user, e.user)
-	return int64(n[0])
+	return n[0]
 }
 
 // embed stores a vector for every unit of a character that has none, up to a limit.

@@ -68,7 +68,9 @@ var useWords = []string{
 
 const (
 	otherWord = 0   // before the length of a text, and the text
-	idWord    = 255 // before the 16 bytes of a UUID
+	shortID   = 254 // before 11 bytes of a UUID whose last five are zero
+	wholeID   = 255 // before the 16 bytes of a UUID
+	idLeft    = 11
 )
 
 // packUses writes uses, by rank: the unit, the layer, the rank, the score, and the signals by name.
@@ -90,7 +92,10 @@ func appendWord(b []byte, word string) []byte {
 		return append(b, byte(i+1))
 	}
 	if id, ok := sqldb.PackID(word); ok {
-		return append(append(b, idWord), id[:]...)
+		if [len(id) - idLeft]byte(id[idLeft:]) == [len(id) - idLeft]byte{} {
+			return append(append(b, shortID), id[:idLeft]...)
+		}
+		return append(append(b, wholeID), id[:]...)
 	}
 	return append(binary.AppendUvarint(append(b, otherWord), uint64(len(word))), word...)
 }
@@ -144,7 +149,9 @@ func (r *useReader) number() uint64 {
 
 func (r *useReader) word() string {
 	switch code := int(r.take(1)[0]); {
-	case code == idWord:
+	case code == shortID:
+		return sqldb.UnpackID(append(slices.Clone(r.take(idLeft)), make([]byte, 16-idLeft)...)[:16])
+	case code == wholeID:
 		return sqldb.UnpackID(r.take(16))
 	case code > 0 && code <= len(useWords):
 		return useWords[code-1]

@@ -17,7 +17,7 @@ func TestUsesArePacked(t *testing.T) {
 		{ID: op.NewID(), Layer: memory.Exchange, Rank: 1, Score: 0.17247001826763153, Signals: signals},
 		{ID: op.NewID(), Layer: memory.Fact, Rank: 2, Score: 1, Signals: map[string]float64{"profile": 1}},
 		{ID: "tea", Layer: "another", Rank: 300, Score: -math.Pi, Signals: map[string]float64{"": -0.00001, "a new signal": 12.5}},
-		{Rank: 301},
+		{ID: "01a21c5b-aab3-73b4-beed-b70000000000", Rank: 301},
 	}
 	packed := packUses([]memory.Use{uses[1], uses[0], uses[2], uses[3]})
 	got, err := unpackUses(packed)

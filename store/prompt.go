@@ -2,7 +2,8 @@ package store
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
+	"encoding/binary"
+	"slices"
 	"time"
 
 	"nodest/fault"
@@ -16,14 +17,15 @@ import (
 type promptRow struct {
 	ID, UserID, ConversationID, GenerationID string
 	Body                                     []byte
-	Parts                                    []string
+	Parts                                    []byte // 8 of each
 	CreatedAt                                time.Time
 }
 
 type promptPartRow struct {
-	UserID, ConversationID, Hash string
-	Data                         []byte
-	UsedAt                       time.Time // when a prompt last had it, to within partStep
+	UserID, ConversationID string
+	Hash                   int64
+	Data                   []byte
+	UsedAt                 time.Time // when a prompt last had it, to within partStep
 }
 
 // partStep is how much later than it says a part may have been used: not every prompt writes
@@ -31,25 +33,36 @@ type promptPartRow struct {
 const partStep = 24 * time.Hour
 
 // partHash names a part within its conversation.
-func partHash(part []byte) string {
+func partHash(part []byte) int64 {
 	sum := sha256.Sum256(part)
-	return base64.RawStdEncoding.EncodeToString(sum[:12])
+	return int64(binary.LittleEndian.Uint64(sum[:])) //nolint:gosec // its bits
+}
+
+// hashes are those of the parts, in order.
+func (r *promptRow) hashes() []any {
+	list := make([]any, 0, len(r.Parts)/8)
+	for hash := range slices.Chunk(r.Parts, 8) {
+		list = append(list, int64(binary.LittleEndian.Uint64(hash))) //nolint:gosec // its bits
+	}
+	return list
 }
 
 // PutPrompt stores what was sent in a conversation of the user.
 func (t *tx) PutPrompt(p *nodest.StoredPrompt) error {
 	t.fillTimes(&p.CreatedAt)
-	row := &promptRow{p.ID, t.userID, p.ConversationID, p.GenerationID, append([]byte{}, p.Body...), make([]string, len(p.Parts)), p.CreatedAt}
-	parts := make(map[string][]byte, len(p.Parts))
-	for i, part := range p.Parts {
-		row.Parts[i] = partHash(part)
-		parts[row.Parts[i]] = part
+	row := &promptRow{p.ID, t.userID, p.ConversationID, p.GenerationID, append([]byte{}, p.Body...), make([]byte, 0, 8*len(p.Parts)), p.CreatedAt}
+	parts := make(map[int64][]byte, len(p.Parts))
+	for _, part := range p.Parts {
+		hash := partHash(part)
+		row.Parts = binary.LittleEndian.AppendUint64(row.Parts, uint64(hash)) //nolint:gosec // its bits
+		parts[hash] = part
 	}
 	if err := t.withConversation(p.ConversationID).Insert("prompts", row); err != nil || len(parts) == 0 {
 		return err
 	}
-	known, err := sqldb.All[string](t, "SELECT hash FROM prompt_parts WHERE user_id = ? AND conversation_id = ? AND hash IN (?) AND used_at > ?",
-		t.userID, p.ConversationID, row.Parts, t.Now().Add(-partStep))
+	hashes := row.hashes()
+	known, err := sqldb.All[int64](t, "SELECT hash FROM prompt_parts WHERE user_id = ? AND conversation_id = ? AND used_at > ? AND hash IN ("+tuples(len(hashes), 1)+")",
+		append([]any{t.userID, p.ConversationID, t.Now().Add(-partStep)}, hashes...)...)
 	if err != nil {
 		return err
 	}
@@ -57,7 +70,8 @@ func (t *tx) PutPrompt(p *nodest.StoredPrompt) error {
 		delete(parts, hash)
 	}
 	fresh := make([]*promptPartRow, 0, len(parts))
-	for _, hash := range row.Parts { // in an order of their own, not of the map
+	for _, part := range p.Parts { // in an order of their own, not of the map
+		hash := partHash(part)
 		if data, ok := parts[hash]; ok {
 			fresh = append(fresh, &promptPartRow{t.userID, p.ConversationID, hash, data, t.Now()})
 			delete(parts, hash)
@@ -92,16 +106,18 @@ func (t *tx) wholePrompt(row *promptRow) (*nodest.StoredPrompt, error) {
 	if len(row.Parts) == 0 {
 		return p, nil
 	}
-	parts := make(map[string][]byte, len(row.Parts))
+	hashes := row.hashes()
+	parts := make(map[int64][]byte, len(hashes))
 	err := sqldb.Each(t, func(part *promptPartRow) error {
 		parts[part.Hash] = part.Data
 		return nil
-	}, "SELECT hash, data FROM prompt_parts WHERE user_id = ? AND conversation_id = ? AND hash IN (?)", t.userID, row.ConversationID, row.Parts)
+	}, "SELECT hash, data FROM prompt_parts WHERE user_id = ? AND conversation_id = ? AND hash IN ("+tuples(len(hashes), 1)+")",
+		append([]any{t.userID, row.ConversationID}, hashes...)...)
 	if err != nil {
 		return nil, err
 	}
-	for _, hash := range row.Parts {
-		data, ok := parts[hash]
+	for _, hash := range hashes {
+		data, ok := parts[hash.(int64)]
 		if !ok {
 			return nil, fault.New(fault.NotFound, "no such prompt")
 		}

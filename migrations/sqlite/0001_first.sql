@@ -471,7 +471,7 @@ CREATE TABLE prompts (
   conversation_id TEXT NOT NULL,
   generation_id TEXT NOT NULL,
   body BLOB NOT NULL,
-  parts TEXT, -- JSON array: the hashes of its parts, in order
+  parts BLOB, -- the hashes of its parts, in order, 8 bytes for each
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
@@ -483,7 +483,7 @@ CREATE INDEX prompts_age ON prompts (created_at);
 CREATE TABLE prompt_parts (
   user_id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
-  hash TEXT NOT NULL,
+  hash BIGINT NOT NULL,
   data BLOB NOT NULL,
   used_at BIGINT NOT NULL, -- when a prompt was last stored with it, or up to a day before
   PRIMARY KEY (user_id, conversation_id, hash),
