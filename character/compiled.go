@@ -93,20 +93,31 @@ func (w Wanted) key(s *Stamps) string {
 // Documents returns the compiled documents of a turn. It reads them only where
 // one of the versions is new.
 func (svc *Service) Documents(tx Tx, w Wanted, pins *Pins) (*Documents, error) {
+	d, stamps, err := svc.held(tx, w, pins)
+	if d != nil || err != nil {
+		return d, err
+	}
+	if d, err = readDocs(tx, w, stamps, nil); err != nil {
+		return nil, err
+	}
+	svc.compiled.Put(w.key(stamps), d, min(d.size, keepDocs)) // larger ones stay too, alone
+	return d, nil
+}
+
+// CompiledDocuments returns Documents that need not be compiled first; nil = they must be. It is for
+// transactions that others wait for.
+func (svc *Service) CompiledDocuments(tx Tx, w Wanted, pins *Pins) (*Documents, error) {
+	d, _, err := svc.held(tx, w, pins)
+	return d, err
+}
+
+func (svc *Service) held(tx Tx, w Wanted, pins *Pins) (*Documents, *Stamps, error) {
 	stamps, err := w.Stamps(tx, pins)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	key := w.key(stamps)
-	if d, ok := svc.compiled.Get(key); ok {
-		return d, nil
-	}
-	d, err := readDocs(tx, w, stamps, nil)
-	if err != nil {
-		return nil, err
-	}
-	svc.compiled.Put(key, d, min(d.size, keepDocs)) // larger ones stay too, alone
-	return d, nil
+	d, _ := svc.compiled.Get(w.key(stamps))
+	return d, stamps, nil
 }
 
 // readDocs reads and compiles documents. change, if not nil, may change what is compiled.

@@ -28,6 +28,18 @@ type Setup struct {
 
 // ReadSetup reads the setup of conv. options are those of the message.
 func (svc *Service) ReadSetup(tx Tx, conv *Conversation, options character.TurnOptions) (*Setup, error) {
+	return readSetup(tx, conv, options, svc.characters.Documents)
+}
+
+// CompiledSetup is ReadSetup for a transaction that others wait for: nil = its documents must be
+// compiled first.
+func (svc *Service) CompiledSetup(tx Tx, conv *Conversation, options character.TurnOptions) (*Setup, error) {
+	return readSetup(tx, conv, options, svc.characters.CompiledDocuments)
+}
+
+func readSetup(tx Tx, conv *Conversation, options character.TurnOptions,
+	documents func(character.Tx, character.Wanted, *character.Pins) (*character.Documents, error),
+) (*Setup, error) {
 	user, err := tx.Characters.Settings()
 	if err != nil {
 		return nil, err
@@ -40,7 +52,7 @@ func (svc *Service) ReadSetup(tx Tx, conv *Conversation, options character.TurnO
 	}
 	own := options.Over(chat)
 	ch := cmp.Or(own.CharacterID, user.CharacterID, conv.CharacterID)
-	if s.Docs, err = svc.characters.Documents(tx.Characters, character.WantedBy(user, conv.PersonaID, ch), conv.pinsOf(ch)); err != nil {
+	if s.Docs, err = documents(tx.Characters, character.WantedBy(user, conv.PersonaID, ch), conv.pinsOf(ch)); s.Docs == nil || err != nil {
 		return nil, err
 	}
 	s.Options = own.Over(s.Docs.Sampling).Over(user.TurnOptions)

@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"nodest/chat"
@@ -74,12 +75,16 @@ func (e *Engine) add(ctx context.Context, c *op.Call, in SendInput) (*Sent, erro
 	defer e.leave()
 	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
-	return op.Once(storing, e.store, c, func(tx Tx) (*Sent, error) {
+	read := e.Chats.CompiledSetup
+	add := func(tx Tx) (*Sent, error) {
 		conv, parent, err := sendTo(tx, in)
 		if err != nil {
 			return nil, err
 		}
-		s, err := e.Chats.ReadSetup(tx.Chats, conv, in.Options)
+		s, err := read(tx.Chats, conv, in.Options)
+		if err == nil && s == nil {
+			err = errNotCompiled
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -88,8 +93,17 @@ func (e *Engine) add(ctx context.Context, c *op.Call, in SendInput) (*Sent, erro
 			return nil, err
 		}
 		return &Sent{UserMessage: message}, e.Chats.TextAdded(tx.Chats, conv)
-	})
+	}
+	sent, err := op.Once(storing, e.store, c, add)
+	if errors.Is(err, errNotCompiled) { // outside of a transaction that others wait for
+		_, _ = e.loadSetup(ctx, c.UserID, query{conversationID: in.ConversationID, options: in.Options}) // add meets its errors too
+		read = e.Chats.ReadSetup
+		sent, err = op.Once(storing, e.store, c, add)
+	}
+	return sent, err
 }
+
+var errNotCompiled = errors.New("the character's documents must be compiled first")
 
 // said is the user's message, with the name that the user has in the chat.
 func said(tx Tx, in SendInput, parent, name string) *chat.Message {

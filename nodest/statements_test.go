@@ -3,6 +3,8 @@ package nodest_test
 import (
 	"testing"
 
+	"nodest/character"
+	"nodest/chat"
 	"nodest/nodest"
 	"nodest/op"
 )
@@ -32,4 +34,26 @@ func TestAMessageNeedsFewStatements(t *testing.T) {
 		_, err := s.Chats.History(t.Context(), ann, c.ID, "", 50)
 		s.must(err)
 	})
+}
+
+// Others wait while a message is stored, so nothing is compiled there.
+func TestDocumentsOfAMessageAreCompiledBefore(t *testing.T) {
+	s := newMemoryFixture(t)
+	c := s.chat()
+	compiled := func() (yes bool) {
+		s.must(s.db.Chats().View(t.Context(), ann, func(tx chat.Tx) error {
+			setup, err := s.Chats.CompiledSetup(tx, c, character.TurnOptions{})
+			yes = setup != nil
+			return err
+		}))
+		return yes
+	}
+	if compiled() {
+		t.Error("the documents of a new character are compiled already")
+	}
+	_, err := s.Send(t.Context(), &op.Call{UserID: ann, Hash: "h"}, nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true})
+	s.must(err)
+	if !compiled() {
+		t.Error("they are not compiled for a message")
+	}
 }
