@@ -24,7 +24,7 @@ func (e *env) mentions(word string) (places []string) {
 			continue
 		}
 		for _, c := range columns {
-			if c == "vector" {
+			if c == "vector" || c == "uses" { // numbers, and ids of what a reply used, which have no words
 				continue
 			}
 			query, args := "SELECT COUNT(*) FROM "+table+" WHERE CAST("+c+" AS TEXT) LIKE ?", []any{"%" + word + "%"}
