@@ -159,13 +159,14 @@ func TestAQuestionOfALongMemoryReadsEachThingOnce(t *testing.T) {
 	conversation, parent := r.conversation(character), ""
 	for i := range 60 {
 		text := fmt.Sprintf("We saw the lighthouse of town%d in the rain.", i)
-		parent = r.addMessage(conversation, parent, "Ann: "+text).ID
+		said := r.addMessage(conversation, parent, "Ann: "+text)
+		parent = said.ID
 		made, err := offline.Embedder{}.Embed(t.Context(), llm.Passage, []string{text})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.update(func(tx nodest.Tx) error {
-			return tx.Memory.PutVectors(character, made.Model, map[string][]float32{memory.ContentHash(text): made.Vectors[0]})
+			return tx.Memory.PutVectors(character, made.Model, map[string][]float32{said.Swipes[0].RevisionID: made.Vectors[0]})
 		})
 		r.compact(character)
 	}
