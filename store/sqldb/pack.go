@@ -19,7 +19,6 @@ var phrases = [' ']string{
 	0x04: `{"promptTokens":`, 0x05: `,"completionTokens":`, // usage
 	0x06: `{"accepted":`, 0x07: `,"gather":[`, 0x08: `],"sources":[{"name":"`, 0x0b: `","took":[`, // timing
 	0x0c: `]}],"build":[`, 0x0e: `],"asked":`, 0x0f: `,"lastToken":`, 0x10: `]},{"name":"`,
-	0x11: `"around":0.`, 0x12: `"length":0.`, 0x13: `"near":0.`, 0x14: `"recency":0.`, 0x15: `"session":0.`, 0x16: `"words":0.`, // signals of memories
 	0x17: `{"u":"`, 0x18: `","m":"`, 0x19: `","g":"`, // answers of calls
 	0x1a: `":"`, 0x1b: `","`, 0x1c: `":`, 0x1d: `,"`, 0x1e: `{"`,
 }
