@@ -68,9 +68,8 @@ var useWords = []string{
 
 const (
 	otherWord = 0   // before the length of a text, and the text
-	shortID   = 254 // before 11 bytes of a UUID whose last five are zero
-	wholeID   = 255 // before the 16 bytes of a UUID
-	idLeft    = 11
+	idWord    = 200 // and the number of bytes of an id, before them
+	mostID    = 16
 )
 
 // packUses writes uses, by rank: the unit, the layer, the rank, the score, and the signals by name.
@@ -91,11 +90,8 @@ func appendWord(b []byte, word string) []byte {
 	if i := slices.Index(useWords, word); i >= 0 {
 		return append(b, byte(i+1))
 	}
-	if id, ok := sqldb.PackID(word); ok {
-		if [len(id) - idLeft]byte(id[idLeft:]) == [len(id) - idLeft]byte{} {
-			return append(append(b, shortID), id[:idLeft]...)
-		}
-		return append(append(b, wholeID), id[:]...)
+	if id := sqldb.StoredID(word); id != nil {
+		return append(append(b, byte(idWord+len(id))), id...)
 	}
 	return append(binary.AppendUvarint(append(b, otherWord), uint64(len(word))), word...)
 }
@@ -149,10 +145,8 @@ func (r *useReader) number() uint64 {
 
 func (r *useReader) word() string {
 	switch code := int(r.take(1)[0]); {
-	case code == shortID:
-		return sqldb.UnpackID(append(slices.Clone(r.take(idLeft)), make([]byte, 16-idLeft)...)[:16])
-	case code == wholeID:
-		return sqldb.UnpackID(r.take(16))
+	case code > idWord && code <= idWord+mostID:
+		return sqldb.UnpackID(r.take(code - idWord))
 	case code > 0 && code <= len(useWords):
 		return useWords[code-1]
 	case code == otherWord:

@@ -8,9 +8,9 @@ import (
 // SQLite stores a text that is a UUID in its usual form (36 characters, lower case) as a
 // BLOB of its 16 bytes, in any column for texts; of one that op.NewID made, whose last five
 // bytes are zero, as the other 11. Documents are BLOBs of another length, see packJSON.
-// Nothing else in such a column is a BLOB, so each text is read as
-// it was written, and equal texts are equal values. UUIDs have the order of their texts, after
-// all other texts. PostgreSQL stores them as texts.
+// Nothing else in such a column is a BLOB, so each text is read as it was written, and equal
+// texts are equal values. UUIDs have the order of their texts, after all other texts. PostgreSQL
+// stores them as texts.
 
 const (
 	idBytes   = 16
@@ -70,6 +70,16 @@ func UnpackID(stored []byte) string {
 	return string(text[:])
 }
 
+// StoredID returns the 11 or 16 bytes that SQLite stores of a UUID, as UnpackID reads them; nil =
+// the text is no UUID in its usual form.
+func StoredID(text string) []byte {
+	id, ok := PackID(text)
+	if !ok {
+		return nil
+	}
+	return stored(&id)
+}
+
 // stored is the bytes of a UUID that are stored.
 func stored(id *[idBytes]byte) []byte {
 	if [idBytes - madeBytes]byte(id[madeBytes:]) == [idBytes - madeBytes]byte{} {
@@ -82,8 +92,8 @@ func stored(id *[idBytes]byte) []byte {
 func PackIDs(args []any) {
 	for i, arg := range args {
 		if text, ok := arg.(string); ok {
-			if id, ok := PackID(text); ok {
-				args[i] = stored(&id)
+			if id := StoredID(text); id != nil {
+				args[i] = id
 			}
 		}
 	}
