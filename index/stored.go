@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"nodest/index/dict"
 	"nodest/index/segment"
 )
 
@@ -195,7 +196,7 @@ func (x *Index) at(n int) (*stored, int) {
 type list struct {
 	in       *stored // nil = memory
 	rows     int
-	postings segment.Postings
+	postings dict.Postings
 }
 
 // lists returns where each of some keys is stored.
@@ -210,7 +211,7 @@ func (x *Index) lists(ctx context.Context, keys []string) (map[string][]list, er
 	}
 	err := wanted.read(ctx, x, func(s *stored, part []byte, keys []string) {
 		for _, key := range keys {
-			if rows, postings := segment.Find(part, key); rows > 0 {
+			if rows, postings := dict.Block(part).Find(key); rows > 0 {
 				found[key] = append(found[key], list{s, rows, postings})
 			}
 		}

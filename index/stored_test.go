@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"nodest/index"
+	"nodest/index/dict"
 	"nodest/index/segment"
 )
 
@@ -439,7 +440,7 @@ func FuzzDecode(f *testing.F) {
 			h.TermPart("tea")
 			h.LonePart("row")
 		}
-		_, postings := segment.Find(data, "tea")
+		_, postings := dict.Block(data).Find("tea")
 		postings.Each(func(int, uint32) {})
 		segment.EachID(data, func(int, []byte, int64) bool { return true })
 	})

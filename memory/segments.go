@@ -9,6 +9,7 @@ import (
 
 	"nodest/fault"
 	"nodest/index"
+	"nodest/index/dict"
 	"nodest/index/segment"
 	"nodest/op"
 )
@@ -271,7 +272,7 @@ func (s *Service) writeParts(ctx context.Context, scope Scope, id string, parts 
 // made of rows, and built again.
 func (s *Service) use(ctx context.Context, scope Scope, use func(x *index.Index, whole bool) error) error {
 	err := s.cache.Use(ctx, scope.key(), use)
-	if !errors.Is(err, segment.ErrDamaged) {
+	if !errors.Is(err, dict.ErrDamaged) {
 		return err
 	}
 	s.opts.Log.WarnContext(ctx, "the segments of a memory cannot be read and are built again", "user", scope.UserID, "character", scope.CharacterID, "err", err)

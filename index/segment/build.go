@@ -3,12 +3,13 @@ package segment
 import (
 	"cmp"
 	"encoding/binary"
-	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"nodest/index/dict"
 )
 
 // Limits of a segment. A part is about so long, unless a single term or row needs more.
@@ -16,7 +17,6 @@ const (
 	MostRows = 1 << 16
 
 	version     = 1
-	headBytes   = 5
 	partBytes   = 6 << 10
 	idsPerBlock = 256
 	bitsPerPart = 4096 // rows of a part of vectors
@@ -48,7 +48,7 @@ type Builder struct {
 	lengths  []int
 	attrs    []uint64
 	groups   []Group
-	postings map[string]*postings
+	postings map[string]*dict.List
 	ids      [][]byte
 	firstIDs []string
 	before   string // id
@@ -82,7 +82,7 @@ func Compare(groupA string, orderA int64, idA, groupB string, orderB int64, idB 
 
 // NewBuilder returns an empty builder.
 func NewBuilder() *Builder {
-	return &Builder{postings: map[string]*postings{}, spaces: map[space]*signs{}}
+	return &Builder{postings: map[string]*dict.List{}, spaces: map[space]*signs{}}
 }
 
 // Rows returns how many rows were added.
@@ -107,8 +107,8 @@ func (b *Builder) Add(r *Row) {
 		b.ids, b.firstIDs, b.before = append(b.ids, nil), append(b.firstIDs, r.ID), ""
 	}
 	at := len(b.ids) - 1
-	shared := sharedLen(b.before, r.ID)
-	b.ids[at] = binary.AppendVarint(appendText(appendInts(b.ids[at], shared), r.ID[shared:]), r.Order)
+	shared := dict.Shared(b.before, r.ID)
+	b.ids[at] = binary.AppendVarint(dict.AppendText(dict.AppendInts(b.ids[at], shared), r.ID[shared:]), r.Order)
 	b.before = r.ID
 	for _, v := range r.Bits {
 		key := space{v.Model, v.Dim}
@@ -141,10 +141,10 @@ func (b *Builder) join(r *Row, n int) {
 func (b *Builder) post(key string, n, count int) {
 	p := b.postings[key]
 	if p == nil {
-		p = &postings{}
+		p = &dict.List{}
 		b.postings[strings.Clone(key)] = p
 	}
-	p.add(uint32(n), uint32(count))
+	p.Add(uint32(n), uint32(count))
 }
 
 // Keys of what is no term.
@@ -210,12 +210,12 @@ func dense(r rune) bool {
 // Encode returns the parts of the segment; the first one is the head.
 func (b *Builder) Encode() [][]byte {
 	blocks, firsts := b.blocks()
-	head := make([]byte, headBytes, headBytes+12*b.rows)
+	head := make([]byte, dict.HeadBytes, dict.HeadBytes+12*b.rows)
 	spaces := slices.SortedFunc(maps.Keys(b.spaces), func(x, y space) int {
 		return cmp.Or(strings.Compare(x.model, y.model), cmp.Compare(x.dim, y.dim))
 	})
-	head = appendInts(head, b.rows, len(b.groups), b.lone, len(blocks), len(b.ids), len(spaces))
-	head = appendInts(appendText(head, b.lastLone), b.lengths...)
+	head = dict.AppendInts(head, b.rows, len(b.groups), b.lone, len(blocks), len(b.ids), len(spaces))
+	head = dict.AppendInts(dict.AppendText(head, b.lastLone), b.lengths...)
 	upper := int64(0)
 	for _, a := range b.attrs {
 		up := int64(int32(a >> 32))
@@ -223,29 +223,28 @@ func (b *Builder) Encode() [][]byte {
 		upper = up
 	}
 	for _, g := range b.groups {
-		head = binary.AppendVarint(appendInts(appendText(head, g.Name), g.End-g.First), g.Lowest)
-		head = appendInts(head, int(g.Highest-g.Lowest))
+		head = binary.AppendVarint(dict.AppendInts(dict.AppendText(head, g.Name), g.End-g.First), g.Lowest)
+		head = dict.AppendInts(head, int(g.Highest-g.Lowest))
 	}
 	for _, text := range slices.Concat(firsts, b.firstIDs) {
-		head = appendText(head, text)
+		head = dict.AppendText(head, text)
 	}
 	parts := slices.Concat([][]byte{nil}, blocks, b.ids)
 	for _, key := range spaces {
 		s := b.spaces[key]
 		s.fill(b.rows)
 		vectors := s.parts()
-		head = appendInts(appendText(head, key.model), key.dim, s.width, len(vectors))
+		head = dict.AppendInts(dict.AppendText(head, key.model), key.dim, s.width, len(vectors))
 		parts = append(parts, vectors...)
 	}
-	head[0] = version
-	binary.LittleEndian.PutUint32(head[1:], crc32.ChecksumIEEE(head[headBytes:]))
+	dict.Seal(version, head)
 	parts[0] = head
 	return parts
 }
 
 // blocks returns the blocks of the dictionary and their first terms.
 func (b *Builder) blocks() (blocks [][]byte, firsts []string) {
-	var block []byte
+	var block dict.Block
 	before := ""
 	for _, t := range slices.Sorted(maps.Keys(b.postings)) {
 		if len(block) >= partBytes {
@@ -254,12 +253,8 @@ func (b *Builder) blocks() (blocks [][]byte, firsts []string) {
 		if len(block) == 0 {
 			firsts, before = append(firsts, t), ""
 		}
-		shared := sharedLen(before, t)
-		block = appendText(appendInts(block, shared), t[shared:])
 		p := b.postings[t]
-		stored := p.stored()
-		block = append(appendInts(block, p.rows, len(stored)), stored...)
-		before = t
+		block, before = block.Append(before, t, p.Rows(), p.Postings()), t
 	}
 	if len(block) > 0 {
 		blocks = append(blocks, block)
@@ -278,49 +273,3 @@ func (s *signs) parts() (parts [][]byte) {
 	}
 	return parts
 }
-
-// postings are those of one term.
-type postings struct {
-	data   []byte // as they are stored, without the last one
-	before uint32 // row of the last one in data
-	row    uint32 // of the last one
-	count  uint32 // of the last one
-	rows   int
-}
-
-// add counts the term in a row, which is not before the last one.
-func (p *postings) add(row, count uint32) {
-	if p.rows == 0 || p.row != row {
-		if p.rows > 0 {
-			p.data, p.before, p.count = p.stored(), p.row, 0
-		}
-		p.rows++
-		p.row = row
-	}
-	p.count += count
-}
-
-// stored returns all postings.
-func (p *postings) stored() []byte {
-	if p.count == 1 {
-		return appendInts(p.data, int(p.row-p.before)<<1)
-	}
-	return appendInts(p.data, int(p.row-p.before)<<1|1, int(p.count))
-}
-
-func sharedLen(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-func appendInts(b []byte, numbers ...int) []byte {
-	for _, n := range numbers {
-		b = binary.AppendUvarint(b, uint64(n))
-	}
-	return b
-}
-
-func appendText(b []byte, text string) []byte { return append(appendInts(b, len(text)), text...) }

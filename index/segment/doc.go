@@ -15,10 +15,7 @@
 //	         for each block of terms its first term
 //	         for each block of ids its first id
 //	         for each space its model, the length of a vector, and the number of its parts
-//	terms    sorted; of each the length that it shares with the one before, the rest, in how many
-//	         rows it is, and its postings with their length in bytes. A posting is twice the
-//	         distance to the row before it, plus 1 if the term is there more than once; that
-//	         count follows
+//	terms    a block of a dictionary (package dict); the number of a term is in how many rows it is
 //	ids      for each row the length that its id shares with the one before, the rest, its order
 //	vectors  for each row the signs of its rotated vector, a bit a number; none = no vector
 package segment

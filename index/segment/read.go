@@ -2,11 +2,11 @@ package segment
 
 import (
 	"encoding/binary"
-	"errors"
-	"hash/crc32"
 	"math/bits"
 	"slices"
 	"sort"
+
+	"nodest/index/dict"
 )
 
 // Head is what is held in memory of a segment. It is immutable and safe for concurrent use.
@@ -39,42 +39,39 @@ type Space struct {
 	parts int
 }
 
-// ErrDamaged tells that bytes are not a segment of this version: it must be built again.
-var ErrDamaged = errors.New("segment: damaged, or of another version")
-
-// Decode reads part 0.
+// Decode reads part 0. The error is dict.ErrDamaged: the segment must be built again.
 func Decode(data []byte) (*Head, error) {
-	if len(data) < headBytes || data[0] != version || binary.LittleEndian.Uint32(data[1:]) != crc32.ChecksumIEEE(data[headBytes:]) {
-		return nil, ErrDamaged
+	r, err := dict.Open(version, data)
+	if err != nil {
+		return nil, err
 	}
-	r := reader{data: data[headBytes:]}
-	rows, groups, lone, blocks, ids, spaces := r.int(), r.int(), r.int(), r.int(), r.int(), r.int()
+	rows, groups, lone, blocks, ids, spaces := r.Int(), r.Int(), r.Int(), r.Int(), r.Int(), r.Int()
 	if rows > MostRows || max(groups, lone) > rows || max(blocks, ids, spaces) > len(data) {
-		return nil, ErrDamaged
+		return nil, dict.ErrDamaged
 	}
-	h := &Head{Rows: rows, Lone: lone, Attrs: make([]uint64, rows), Groups: make([]Group, groups), before: make([]uint32, rows+1), lastLone: r.text()}
+	h := &Head{Rows: rows, Lone: lone, Attrs: make([]uint64, rows), Groups: make([]Group, groups), before: make([]uint32, rows+1), lastLone: r.Text()}
 	for i := range rows {
-		h.before[i+1] = h.before[i] + uint32(r.int())
+		h.before[i+1] = h.before[i] + uint32(r.Int())
 	}
 	upper := int64(0)
 	for i := range h.Attrs {
-		upper += r.signed()
-		h.Attrs[i] = uint64(uint32(int32(upper)))<<32 | uint64(r.uint32())
+		upper += r.Signed()
+		h.Attrs[i] = uint64(uint32(int32(upper)))<<32 | uint64(r.Uint32())
 	}
 	at := lone
 	for i := range h.Groups {
-		g := Group{Name: r.text(), First: at, End: at + r.int(), Lowest: r.signed()}
-		g.Highest = g.Lowest + int64(r.int())
+		g := Group{Name: r.Text(), First: at, End: at + r.Int(), Lowest: r.Signed()}
+		g.Highest = g.Lowest + int64(r.Int())
 		h.Groups[i], at = g, g.End
 	}
-	h.firsts, h.firstIDs = r.texts(blocks), r.texts(ids)
+	h.firsts, h.firstIDs = r.Texts(blocks), r.Texts(ids)
 	part := 1 + blocks + ids
 	for range spaces {
-		s := Space{Model: r.text(), Dim: r.int(), Width: r.int(), first: part, parts: r.int()}
+		s := Space{Model: r.Text(), Dim: r.Int(), Width: r.Int(), first: part, parts: r.Int()}
 		h.spaces, part = append(h.spaces, s), part+s.parts
 	}
-	if r.failed || at != rows || ids != (rows+idsPerBlock-1)/idsPerBlock {
-		return nil, ErrDamaged
+	if r.Failed || at != rows || ids != (rows+idsPerBlock-1)/idsPerBlock {
+		return nil, dict.ErrDamaged
 	}
 	return h, nil
 }
@@ -162,65 +159,6 @@ func (h *Head) TermPart(key string) int {
 	return at // block at-1, behind the head
 }
 
-// Find looks a key up in its part. postings is nil without it.
-func Find(part []byte, key string) (rows int, postings Postings) {
-	r := reader{data: part}
-	same := 0 // bytes that the terms so far, which come before it, have in common with it
-	for len(r.data) > 0 {
-		shared, rest := r.int(), r.take(r.int())
-		rows, list := r.int(), r.take(r.int())
-		switch {
-		case r.failed || shared < same:
-			return 0, nil
-		case shared > same: // it differs from the key where the one before it does
-			continue
-		}
-		n := 0
-		for n < len(rest) && same+n < len(key) && rest[n] == key[same+n] {
-			n++
-		}
-		same += n
-		switch {
-		case n == len(rest) && same == len(key):
-			return rows, list
-		case n < len(rest) && (same == len(key) || rest[n] > key[same]):
-			return 0, nil
-		}
-	}
-	return 0, nil
-}
-
-// Postings are the rows of a term.
-type Postings []byte
-
-// Each calls f for each row, in order, with the count of the term.
-func (p Postings) Each(f func(row int, count uint32)) {
-	row := 0
-	for len(p) > 0 {
-		step, n := uvarint(p)
-		if n <= 0 {
-			return
-		}
-		p, row = p[n:], row+int(step>>1)
-		count := uint64(1)
-		if step&1 == 1 {
-			if count, n = uvarint(p); n <= 0 {
-				return
-			}
-			p = p[n:]
-		}
-		f(row, uint32(count))
-	}
-}
-
-// uvarint is binary.Uvarint, faster for numbers of one byte.
-func uvarint(p []byte) (uint64, int) {
-	if len(p) > 0 && p[0] < 0x80 {
-		return uint64(p[0]), 1
-	}
-	return binary.Uvarint(p)
-}
-
 // IDPart returns the part with the id of row n.
 func (h *Head) IDPart(n int) int { return 1 + len(h.firsts) + n/idsPerBlock }
 
@@ -247,12 +185,12 @@ func (h *Head) LonePart(id string) (part, first int) {
 // EachID calls f for the rows of a part, by their place in it, until it returns false. The id is
 // valid during the call only.
 func EachID(part []byte, f func(at int, id []byte, order int64) bool) {
-	r := reader{data: part}
+	r := dict.Reader{Data: part}
 	var id []byte
-	for at := 0; len(r.data) > 0; at++ {
-		shared := r.int()
-		id = append(id[:min(shared, len(id))], r.take(r.int())...)
-		if order := r.signed(); r.failed || !f(at, id, order) {
+	for at := 0; len(r.Data) > 0; at++ {
+		shared := r.Int()
+		id = append(id[:min(shared, len(id))], r.Take(r.Int())...)
+		if order := r.Signed(); r.Failed || !f(at, id, order) {
 			return
 		}
 	}
@@ -306,63 +244,4 @@ func (s *Space) EachBits(part []byte, at int, q []uint64, f func(row, differ int
 			f(row, differ)
 		}
 	}
-}
-
-// reader reads numbers; after a failure it gives zeros.
-type reader struct {
-	data   []byte
-	failed bool
-}
-
-func (r *reader) int() int {
-	if len(r.data) > 0 && r.data[0] < 0x80 {
-		n := int(r.data[0])
-		r.data = r.data[1:]
-		return n
-	}
-	n, k := binary.Uvarint(r.data)
-	if k <= 0 || n > 1<<40 {
-		r.failed, r.data = true, nil
-		return 0
-	}
-	r.data = r.data[k:]
-	return int(n)
-}
-
-func (r *reader) signed() int64 {
-	n, k := binary.Varint(r.data)
-	if k <= 0 {
-		r.failed, r.data = true, nil
-		return 0
-	}
-	r.data = r.data[k:]
-	return n
-}
-
-func (r *reader) uint32() uint32 {
-	b := r.take(4)
-	if len(b) < 4 {
-		return 0
-	}
-	return binary.LittleEndian.Uint32(b)
-}
-
-func (r *reader) take(n int) []byte {
-	if n < 0 || n > len(r.data) {
-		r.failed, r.data = true, nil
-		return nil
-	}
-	part := r.data[:n]
-	r.data = r.data[n:]
-	return part
-}
-
-func (r *reader) text() string { return string(r.take(r.int())) }
-
-func (r *reader) texts(n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = r.text()
-	}
-	return all
 }

@@ -3,12 +3,12 @@ package search
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"math"
 	"slices"
 	"unicode/utf8"
 
 	"nodest/index"
+	"nodest/index/dict"
 )
 
 // The constants of BM25.
@@ -66,7 +66,7 @@ func newWording(question string) *wording {
 
 // found says what a file has of the terms of a wording; the zero value is nothing.
 type found struct {
-	postings [][]byte
+	postings []dict.Postings
 	lone     [][]entry // further ones by term; only of lone characters
 	chunks   []int     // that have a term
 }
@@ -84,14 +84,14 @@ func (w *wording) lookUp(s *Segment) (f found) {
 		var entries []entry
 		if w.lone {
 			entries = lone[t]
-		} else if e, ok := s.find(w.terms[t].text); ok {
+		} else if e := s.find(w.terms[t].text); e.postings != nil {
 			entries = []entry{e}
 		}
 		if len(entries) == 0 {
 			continue
 		}
 		if f.postings == nil {
-			f.postings, f.chunks = make([][]byte, len(w.terms)), make([]int, len(w.terms))
+			f.postings, f.chunks = make([]dict.Postings, len(w.terms)), make([]int, len(w.terms))
 		}
 		f.postings[t] = entries[0].postings
 		if len(entries) > 1 {
@@ -236,26 +236,16 @@ func (l *lexicalLeg) score(x *scratch, s *Segment, f *found, add func(chunk int,
 }
 
 // posted counts the postings of a term.
-func (x *scratch) posted(s *Segment, l *lexicalLeg, weight float32, postings []byte) {
-	at := uint32(0)
-	for len(postings) > 0 {
-		n, k := binary.Uvarint(postings)
-		postings = postings[k:]
-		at += uint32(n >> 1)
-		count := float32(1)
-		if n&1 == 1 {
-			n, k = binary.Uvarint(postings)
-			postings = postings[k:]
-			count = float32(n)
-		}
-		r := &s.rows[at]
+func (x *scratch) posted(s *Segment, l *lexicalLeg, weight float32, postings dict.Postings) {
+	postings.Each(func(at int, n uint32) {
+		r, count := &s.rows[at], float32(n)
 		switch {
-		case int(at) < s.windows:
+		case at < s.windows:
 			if x.window[at] == 0 {
-				x.windows = append(x.windows, at)
+				x.windows = append(x.windows, uint32(at))
 			}
 			x.window[at] += weight * saturated(count, float32(r.terms)/l.window)
-		case int(at) == len(s.rows)-1:
+		case at == len(s.rows)-1:
 			count = weightName
 		default:
 			count = weightHeading
@@ -266,7 +256,7 @@ func (x *scratch) posted(s *Segment, l *lexicalLeg, weight float32, postings []b
 			}
 			x.count[c] += count
 		}
-	}
+	})
 }
 
 // termDone turns the counts of a term into scores.

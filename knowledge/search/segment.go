@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
-	"hash/crc32"
+	"maps"
 	"math"
 	"slices"
 
 	"nodest/index"
+	"nodest/index/dict"
 	"nodest/knowledge/chunk"
 )
 
@@ -20,16 +20,13 @@ import (
 //	numbers      of rows, chunks, blocks and terms
 //	rows         for each: its terms; the first chunk that it belongs to, and how many
 //	blocks       for each: length in bytes
-//	dictionary   blocks of sorted terms, each with its postings
+//	dictionary   blocks of terms (package dict)
 //
 // where a row is a window of the text, a heading, what a chunk is about, or the name of the file. Numbers are varints.
-// A term is the length that it shares with the term before it in its block, the rest of it, in
-// how many chunks it is, and its postings with their length in bytes. A posting is twice the
-// distance to the row before it, plus 1 if the term is there more than once; that count follows.
+// The number of a term in the dictionary is in how many chunks it is.
 const (
 	segmentVersion = 1
 	blockTerms     = 16 // terms of a block
-	segmentHead    = 5
 )
 
 // Segment is the index of one edition of a file for search by words. It is immutable and safe
@@ -65,7 +62,7 @@ const mostDistinct = 1 << 20
 //
 // It fails only when ctx ends.
 func Encode(ctx context.Context, name, text string, chunks []chunk.Chunk) (data []byte, whole bool, err error) {
-	e := encoder{postings: map[string]*postings{}, most: mostDistinct, whole: true}
+	e := encoder{postings: map[string]*dict.List{}, most: mostDistinct, whole: true}
 	windows, first, last := windowsOf(text, chunks)
 	e.windows(ctx, text, windows, first, last)
 	for from := 0; from < len(chunks); {
@@ -96,7 +93,7 @@ func Encode(ctx context.Context, name, text string, chunks []chunk.Chunk) (data 
 type encoder struct {
 	rows     []row
 	texts    int // windows, which are the first rows
-	postings map[string]*postings
+	postings map[string]*dict.List
 	most     int  // different terms
 	whole    bool // none was left out
 }
@@ -129,157 +126,97 @@ func (e *encoder) add(ctx context.Context, text string, first, last int) {
 				e.whole = false
 				continue
 			}
-			p = &postings{}
+			p = &dict.List{}
 			e.postings[t] = p
 		}
-		p.add(n)
+		p.Add(n, 1)
 	}
 	e.rows = append(e.rows, row{uint16(min(len(terms), 1<<16-1)), uint32(first), uint32(last)})
 }
 
 // encode returns the segment, and something else when ctx has ended.
 func (e *encoder) encode(ctx context.Context, chunks int) []byte {
-	terms := make([]string, 0, len(e.postings))
-	for t := range e.postings {
-		terms = append(terms, t)
-	}
-	slices.Sort(terms)
-	var dict []byte
-	var blocks []int
-	before := ""
-	for i, t := range terms {
+	var blocks []dict.Block
+	before, size := "", 0
+	for i, t := range slices.Sorted(maps.Keys(e.postings)) {
 		if i%blockTerms == 0 {
 			if ctx.Err() != nil {
 				return nil
 			}
-			blocks, before = append(blocks, len(dict)), ""
+			blocks, before = append(blocks, nil), ""
 		}
-		shared := sharedLen(before, t)
-		dict = appendInts(dict, shared, len(t)-shared)
-		dict = append(dict, t[shared:]...)
-		stored := e.postings[t].stored()
-		dict = appendInts(dict, e.chunksOf(stored), len(stored))
-		dict = append(dict, stored...)
-		before = t
+		at, postings := &blocks[len(blocks)-1], e.postings[t].Postings()
+		size -= len(*at)
+		*at, before = at.Append(before, t, e.chunksOf(postings), postings), t
+		size += len(*at)
 	}
-	out := make([]byte, segmentHead, segmentHead+len(dict)+8*len(e.rows)+2*len(blocks))
-	out = appendInts(out, len(e.rows), chunks, e.texts, len(blocks))
+	out := make([]byte, dict.HeadBytes, dict.HeadBytes+size+8*len(e.rows)+2*len(blocks))
+	out = dict.AppendInts(out, len(e.rows), chunks, e.texts, len(blocks))
 	firstBefore := uint32(0)
 	for _, r := range e.rows {
-		out = binary.AppendVarint(appendInts(out, int(r.terms)), int64(r.first)-int64(firstBefore))
-		out = appendInts(out, int(r.last-r.first))
+		out = binary.AppendVarint(dict.AppendInts(out, int(r.terms)), int64(r.first)-int64(firstBefore))
+		out = dict.AppendInts(out, int(r.last-r.first))
 		firstBefore = r.first
 	}
-	for i, from := range blocks {
-		to := len(dict)
-		if i+1 < len(blocks) {
-			to = blocks[i+1]
-		}
-		out = appendInts(out, to-from)
+	for _, b := range blocks {
+		out = dict.AppendInts(out, len(b))
 	}
-	out = append(out, dict...)
-	out[0] = segmentVersion
-	binary.LittleEndian.PutUint32(out[1:], crc32.ChecksumIEEE(out[segmentHead:]))
+	for _, b := range blocks {
+		out = append(out, b...)
+	}
+	dict.Seal(segmentVersion, out)
 	return out
 }
 
 // chunksOf counts the chunks whose text has a term.
-func (e *encoder) chunksOf(postings []byte) (n int) {
+func (e *encoder) chunksOf(postings dict.Postings) (n int) {
 	counted := uint32(0) // chunks before it
-	at := 0
-	for p := (reader{data: postings}); len(p.data) > 0; {
-		step := p.int()
-		if at += step >> 1; at >= e.texts {
-			break
-		}
-		if step&1 == 1 {
-			p.int()
+	postings.Each(func(at int, _ uint32) {
+		if at >= e.texts {
+			return
 		}
 		r := e.rows[at]
 		if from := max(r.first, counted); from < r.last {
 			n += int(r.last - from)
 			counted = r.last
 		}
-	}
+	})
 	return n
 }
 
-// postings are those of one term: a text may have millions.
-type postings struct {
-	data   []byte // as they are stored, without the last one
-	before uint32 // row of the last one in data
-	row    uint32 // of the last one
-	count  uint32 // of the last one; 0 = there is none
-}
-
-// add counts the term in a row, which is not before the last one.
-func (p *postings) add(row uint32) {
-	if p.count > 0 && p.row != row {
-		p.data, p.before, p.count = p.stored(), p.row, 0
-	}
-	p.row = row
-	p.count++
-}
-
-// stored returns all postings.
-func (p *postings) stored() []byte {
-	if p.count == 1 {
-		return appendInts(p.data, int(p.row-p.before)<<1)
-	}
-	return appendInts(p.data, int(p.row-p.before)<<1|1, int(p.count))
-}
-
-func sharedLen[A, B string | []byte](a A, b B) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-func appendInts(b []byte, numbers ...int) []byte {
-	for _, n := range numbers {
-		b = binary.AppendUvarint(b, uint64(n))
-	}
-	return b
-}
-
-// errSegment tells that bytes are not a segment of this version.
-var errSegment = errors.New("search: not a segment of this version")
-
-// Decode reads what Encode wrote, and keeps data: it must not be changed. An error means that
-// the segment must be built again.
+// Decode reads what Encode wrote, and keeps data: it must not be changed. The error is
+// dict.ErrDamaged: the segment must be built again.
 func Decode(data []byte) (*Segment, error) {
-	if len(data) < segmentHead || data[0] != segmentVersion || binary.LittleEndian.Uint32(data[1:]) != crc32.ChecksumIEEE(data[segmentHead:]) {
-		return nil, errSegment
+	r, err := dict.Open(segmentVersion, data)
+	if err != nil {
+		return nil, err
 	}
-	r := reader{data: data[segmentHead:]}
-	rows, chunks, windows, blocks := r.int(), r.int(), r.int(), r.int()
+	rows, chunks, windows, blocks := r.Int(), r.Int(), r.Int(), r.Int()
 	if rows > len(data) || blocks > len(data) || chunks > len(data) || windows > rows { // not of ours, with a right checksum
-		return nil, errSegment
+		return nil, dict.ErrDamaged
 	}
 	s := &Segment{rows: make([]row, rows), chunks: make([]chunkInfo, chunks), windows: windows, blocks: make([]uint32, blocks+1)}
 	first := 0
 	for i := range s.rows {
-		terms := r.int()
-		first += r.signed()
-		last := first + r.int()
-		if first < 0 || last > chunks {
-			return nil, errSegment
+		terms := r.Int()
+		first += int(r.Signed())
+		last := first + r.Int()
+		if first < 0 || first > chunks || last > chunks {
+			return nil, dict.ErrDamaged
 		}
 		s.rows[i] = row{uint16(terms), uint32(first), uint32(last)}
 		s.count(i)
 	}
 	for i := range blocks {
-		s.blocks[i+1] = s.blocks[i] + uint32(r.int())
+		s.blocks[i+1] = s.blocks[i] + uint32(r.Int())
 	}
-	s.dict = r.data
-	if r.failed || int(s.blocks[blocks]) != len(s.dict) {
-		return nil, errSegment
+	s.dict = r.Data
+	if r.Failed || int(s.blocks[blocks]) != len(s.dict) {
+		return nil, dict.ErrDamaged
 	}
 	s.keys = make([]uint64, blocks)
 	for i := range s.keys {
-		s.keys[i] = keyOf(s.first(i))
+		s.keys[i] = keyOf(s.block(i).First())
 	}
 	return s, nil
 }
@@ -313,45 +250,26 @@ func (s *Segment) Chunks() int { return len(s.chunks) }
 // entry is what a dictionary knows of a term.
 type entry struct {
 	chunks   int
-	postings []byte
+	postings dict.Postings // nil = it is not there
 }
 
 // find looks a term up.
-func (s *Segment) find(term string) (entry, bool) {
+func (s *Segment) find(term string) entry {
 	key := keyOf(term)
 	low, high := 0, len(s.keys) // the term can only be in the block before the first one that begins behind it
 	for low < high {
 		middle := (low + high) / 2
-		if s.keys[middle] < key || s.keys[middle] == key && s.first(middle) <= term {
+		if s.keys[middle] < key || s.keys[middle] == key && s.block(middle).First() <= term {
 			low = middle + 1
 		} else {
 			high = middle
 		}
 	}
 	if low == 0 {
-		return entry{}, false
+		return entry{}
 	}
-	r := reader{data: s.dict[s.blocks[low-1]:s.blocks[low]]}
-	same := 0 // bytes that the terms so far, which come before it, have in common with it
-	for len(r.data) > 0 {
-		shared, rest := r.int(), r.take(r.int())
-		e := entry{r.int(), r.take(r.int())}
-		switch {
-		case shared > same: // it differs from the term where the one before it does
-			continue
-		case shared < same:
-			return entry{}, false
-		}
-		n := sharedLen(rest, term[same:])
-		same += n
-		switch {
-		case n == len(rest) && same == len(term):
-			return e, !r.failed
-		case n < len(rest) && (same == len(term) || rest[n] > term[same]):
-			return entry{}, false
-		}
-	}
-	return entry{}, false
+	chunks, postings := s.block(low - 1).Find(term)
+	return entry{chunks, postings}
 }
 
 // keyOf returns the first eight bytes of a term as a number, in the order of the terms.
@@ -362,41 +280,8 @@ func keyOf(term string) (key uint64) {
 	return key
 }
 
-// first returns the first term of a block.
-func (s *Segment) first(n int) string {
-	r := reader{data: s.dict[s.blocks[n]:]}
-	r.int()
-	return string(r.take(r.int()))
-}
-
-// block reads the terms of a block in their order.
-type block struct {
-	reader
-	term  []byte
-	room  [4 * longestTerm]byte // of term
-	entry entry
-}
-
-// longestTerm is about the longest term of package index, in bytes; longer ones work as well.
-const longestTerm = 64
-
-func (s *Segment) block(n int) *block {
-	b := &block{reader: reader{data: s.dict[s.blocks[n]:s.blocks[n+1]]}}
-	b.term = b.room[:0]
-	return b
-}
-
-// next goes to the next term; false = there is none.
-func (b *block) next() bool {
-	if len(b.data) == 0 {
-		return false
-	}
-	shared := b.int()
-	b.term = append(b.term[:min(shared, len(b.term))], b.take(b.int())...)
-	b.entry.chunks = b.int()
-	b.entry.postings = b.take(b.int())
-	return !b.failed
-}
+// block returns the n-th block of the dictionary.
+func (s *Segment) block(n int) dict.Block { return s.dict[s.blocks[n]:s.blocks[n+1]] }
 
 // firstDense is the first of the characters that texts are indexed by in pairs.
 const firstDense = '\u0E00'
@@ -408,54 +293,13 @@ func (s *Segment) around(characters []term) [][]entry {
 	found := make([][]entry, len(characters))
 	from, _ := slices.BinarySearch(s.keys, keyOf(string(firstDense))) // some may be in the block before it
 	for n := max(0, from-1); n < len(s.keys); n++ {
-		for b := s.block(n); b.next(); {
+		for t := s.block(n).Terms(); t.Next(); {
 			for i := range characters {
-				if bytes.Contains(b.term, []byte(characters[i].text)) {
-					found[i] = append(found[i], b.entry)
+				if bytes.Contains(t.Term, []byte(characters[i].text)) {
+					found[i] = append(found[i], entry{t.Number, t.Postings})
 				}
 			}
 		}
 	}
 	return found
-}
-
-// reader reads numbers; after a failure it gives zeros.
-type reader struct {
-	data   []byte
-	failed bool
-}
-
-func (r *reader) int() int {
-	if len(r.data) > 0 && r.data[0] < 0x80 {
-		n := int(r.data[0])
-		r.data = r.data[1:]
-		return n
-	}
-	n, k := binary.Uvarint(r.data)
-	if k <= 0 || n > 1<<31 {
-		r.failed, r.data = true, nil
-		return 0
-	}
-	r.data = r.data[k:]
-	return int(n)
-}
-
-func (r *reader) signed() int {
-	n, k := binary.Varint(r.data)
-	if k <= 0 || n > 1<<31 || n < -1<<31 {
-		r.failed, r.data = true, nil
-		return 0
-	}
-	r.data = r.data[k:]
-	return int(n)
-}
-
-func (r *reader) take(n int) []byte {
-	if n > len(r.data) {
-		r.failed, r.data = true, nil
-		return nil
-	}
-	part := r.data[:n]
-	r.data = r.data[n:]
-	return part
 }

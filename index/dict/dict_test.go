@@ -1,0 +1,94 @@
+package dict_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"nodest/index/dict"
+)
+
+// block makes a block of terms that are in every row whose number their place divides, as often as
+// the quotient.
+func block(terms []string, rows int) (b dict.Block) {
+	before := ""
+	for i, t := range terms {
+		l := dict.List{}
+		for row := 0; row < rows; row += i + 1 {
+			l.Add(uint32(row), uint32(row/(i+1)+1))
+		}
+		b, before = b.Append(before, t, l.Rows(), l.Postings()), t
+	}
+	return b
+}
+
+func TestABlockHasItsTermsAndNoOthers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var terms, others []string
+	for range 400 {
+		word := fmt.Sprintf("%b茶%b", r.IntN(64), r.IntN(16)) // with long common beginnings
+		terms, others = append(terms, word), append(others, word[:r.IntN(len(word))], word+"1")
+	}
+	slices.Sort(terms)
+	terms = slices.Compact(terms)
+	b := block(terms, 300)
+	if got := b.First(); got != terms[0] {
+		t.Errorf("it begins with %q, want %q", got, terms[0])
+	}
+	all := b.Terms()
+	for i, term := range terms {
+		number, p := b.Find(term)
+		next := 0
+		p.Each(func(row int, count uint32) {
+			if row != next || int(count) != row/(i+1)+1 {
+				t.Fatalf("%q: row %d has it %d times", term, row, count)
+			}
+			next += i + 1
+		})
+		if next < 300 || number != (299/(i+1))+1 {
+			t.Fatalf("%q: %d rows, ending before %d", term, number, next)
+		}
+		if !all.Next() || string(all.Term) != term || all.Number != number || !slices.Equal(all.Postings, p) {
+			t.Fatalf("at %d: %q, want %q", i, all.Term, term)
+		}
+	}
+	if all.Next() {
+		t.Errorf("there is also %q", all.Term)
+	}
+	for _, other := range others {
+		if _, p := b.Find(other); (p != nil) != slices.Contains(terms, other) {
+			t.Errorf("%q is found: %v", other, p != nil)
+		}
+	}
+}
+
+func TestSealedDataIsNotReadDamaged(t *testing.T) {
+	data := dict.AppendText(make([]byte, dict.HeadBytes), "tea")
+	dict.Seal(3, data)
+	if r, err := dict.Open(3, data); err != nil || r.Text() != "tea" || r.Failed {
+		t.Fatalf("it cannot be read: %v", err)
+	}
+	for i := range data {
+		broken := slices.Clone(data)
+		broken[i]++
+		for _, d := range [][]byte{broken, data[:i]} {
+			if _, err := dict.Open(3, d); err != dict.ErrDamaged {
+				t.Errorf("byte %d: %v", i, err)
+			}
+		}
+	}
+}
+
+func FuzzBlock(f *testing.F) {
+	f.Add([]byte(block([]string{"tea", "team", "teapot"}, 20)), "team")
+	f.Fuzz(func(t *testing.T, data []byte, term string) {
+		b := dict.Block(data)
+		_, p := b.Find(term)
+		p.Each(func(int, uint32) {})
+		for all := b.Terms(); all.Next(); {
+			all.Postings.Each(func(int, uint32) {})
+		}
+		b.First()
+	})
+}
