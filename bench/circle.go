@@ -140,7 +140,7 @@ func (w *circleWorld) work(ctx context.Context, until time.Time) error {
 		if err != nil {
 			return err
 		}
-		if !view.Due {
+		if len(view.Due) == 0 {
 			next := w.clock.Now().Add(view.Next)
 			if len(w.processes) > 1 { // so that there is work for both
 				next = next.Add(crowd).Truncate(crowd)

@@ -58,7 +58,13 @@ type Job struct {
 
 	Owner      string    // runner that holds the lease; "" = none
 	LeaseUntil time.Time // zero without an owner
+
+	finished bool
 }
+
+// Finish notes that Tx.FinishJob has ended the job, in a transaction that may still fail: where
+// the handler returns no error, there is nothing left to end. The store calls it.
+func (j *Job) Finish() { j.finished = true }
 
 // Ref returns the name of this attempt.
 func (j *Job) Ref() Ref { return Ref{j.ID, j.Attempt} }
@@ -141,8 +147,8 @@ type Store interface {
 
 // View is what a runner sees when it looks at the queue.
 type View struct {
-	Due  bool          // something can be claimed
-	Next time.Duration // else from now until something is due; 0 = nothing is queued
+	Due  []string      // kinds of which something can be claimed
+	Next time.Duration // from now until something else is due; 0 = nothing else is queued
 	Over bool          // the lease of a running job has expired
 	Held []Ref         // what the runner runs
 }

@@ -227,12 +227,12 @@ func (r *Runner) round(ctx context.Context, alone string, renewed *time.Time) (w
 		if err := r.store.RecoverJobs(ctx, attempts, alone); err != nil {
 			return wait, err
 		}
-		view.Due = true
+		view.Due = kindsOf(wants)
 	}
 	if view.Next > 0 {
 		wait = min(wait, view.Next)
 	}
-	if !view.Due || len(wants) == 0 {
+	if wants = dueOf(wants, view.Due); len(wants) == 0 {
 		return wait, nil
 	}
 	claimed, err := r.store.ClaimJobs(ctx, r.opts.Process, r.opts.Lease, wants)
@@ -248,6 +248,11 @@ func kindsOf(wants []Want) []string {
 		names[i] = w.Kind
 	}
 	return names
+}
+
+// dueOf returns what is wanted of kinds that are due.
+func dueOf(wants []Want, due []string) []Want {
+	return slices.DeleteFunc(wants, func(w Want) bool { return !slices.Contains(due, w.Kind) })
 }
 
 func (r *Runner) held() (ids []string) {
@@ -331,10 +336,13 @@ func (r *Runner) begin(j *Job) bool {
 	return true
 }
 
-// work runs one attempt and stores how it ended. Where that cannot be stored, the
-// lease expires and the job is tried again.
+// work runs one attempt and stores how it ended, unless the handler has done so. Where that
+// cannot be stored, the lease expires and the job is tried again.
 func (r *Runner) work(ctx context.Context, k *Kind, j *Job) {
 	err := r.attempt(ctx, k, j)
+	if err == nil && j.finished {
+		return
+	}
 	var o Outcome
 	switch lost := errors.Is(err, ErrLost) || errors.Is(context.Cause(ctx), ErrLost); {
 	case err == nil:

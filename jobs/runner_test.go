@@ -338,6 +338,31 @@ func TestACancelledJobStops(t *testing.T) {
 	})
 }
 
+// However many kinds there are, only those with something to do are looked at in the transaction
+// that claims, and a job that has ended itself needs no transaction after that.
+func TestAJobNeedsFewStatements(t *testing.T) {
+	virtual(t, func(y *testEnv) {
+		kinds := []jobs.Kind{{Name: "a.own", Run: func(ctx context.Context, j *jobs.Job) error {
+			return y.db.Update(ctx, j.UserID, func(tx nodest.Tx) error { return tx.Jobs.FinishJob(j) })
+		}}}
+		d := newCallLog()
+		for i := range 20 {
+			kinds = append(kinds, d.recording(fmt.Sprintf("a.other%d", i)))
+		}
+		y.run(jobs.Options{}, kinds...)
+		advance(0)
+		before := y.db.Statements()
+		y.enqueue(jobs.Spec{Kind: "a.own", Subject: "s"})
+		advance(0)
+		n := y.db.Statements() - before
+		t.Logf("%d statements", n)
+		if n > 16 {
+			t.Errorf("a job ran %d statements, at most 16 were expected", n)
+		}
+		y.equal("states", y.states(), []string{"s done 1"})
+	})
+}
+
 func TestAJobCanEnqueueOthers(t *testing.T) {
 	virtual(t, func(y *testEnv) {
 		d := newCallLog()

@@ -42,7 +42,9 @@ func Checked(provider string, gen Generator) Generator {
 					yield(Chunk{}, err)
 					return
 				}
-				c.Model = shortLine(c.Model, longestModel)
+				if c.Model != "" {
+					c.Model = shortLine(c.Model, longestModel)
+				}
 				room = c.fit(room)
 				hasText = hasText || strings.TrimSpace(c.Text) != ""
 				if c.Usage != nil {

@@ -75,7 +75,8 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 }
 
 // nextBatch returns the first contents that have no vector and were not rejected. If there are
-// none it ends the job, in a transaction that sees what was added meanwhile.
+// none it ends the job, in a transaction that sees what was added meanwhile. Behind a first batch
+// that had room for more, as most jobs have it, only that transaction looks.
 func (s *Service) nextBatch(ctx context.Context, j *jobs.Job, b *embedding) (batch []Content, err error) {
 	var version int64
 	read := func(tx Tx) (err error) {
@@ -91,10 +92,14 @@ func (s *Service) nextBatch(ctx context.Context, j *jobs.Job, b *embedding) (bat
 		batch = slices.DeleteFunc(batch, func(c Content) bool { return b.refused[c.Hash] })
 		return err
 	}
-	if err = s.store.View(ctx, j.UserID, read); err != nil || len(batch) > 0 {
-		return batch, err
+	if !b.small {
+		if err = s.store.View(ctx, j.UserID, read); err != nil || len(batch) > 0 {
+			b.small = b.done == 0 && len(batch) < embedBatch
+			return batch, err
+		}
+		b.since = version
 	}
-	b.since = version
+	b.small = false
 	if err := s.compact(ctx, Scope{j.UserID, j.Subject}); err != nil {
 		return nil, err
 	}
@@ -127,6 +132,7 @@ type embedding struct {
 	done    int                  // contents, in all batches
 	refused map[string]bool      // hashes of contents, in all batches
 	since   int64                // what changed last up to here needs no vector; -1 = not read yet
+	small   bool                 // the present batch is the first, and all that lacked a vector
 	faults  int                  // in the present batch
 }
 

@@ -131,6 +131,25 @@ func TestEmbeddingContinuesAfterAFailure(t *testing.T) {
 	}
 }
 
+// Most jobs embed the texts of one turn: these are looked for once, and the transaction that ends
+// the job looks for others.
+func TestAFewTextsAreEmbeddedWithFewStatements(t *testing.T) {
+	r, character := newEmbedFixture(t, newEmbedder("m1"), 2)
+	j := r.enqueueEmbed(character)
+	before := r.db.Statements()
+	if err := r.runEmbed(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	n := r.db.Statements() - before
+	t.Logf("%d statements", n)
+	if n > 32 {
+		t.Errorf("embedding two texts ran %d statements, at most 32 were expected", n)
+	}
+	if with, all := r.vectorsIn(character, "m1"); with != 2 || all != 2 {
+		t.Errorf("%d of %d have vectors", with, all)
+	}
+}
+
 // A job that was cancelled while a batch was embedded stores nothing.
 func TestALostEmbeddingJobStoresNothing(t *testing.T) {
 	e := newEmbedder("m1")

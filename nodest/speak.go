@@ -179,33 +179,38 @@ func (e *Engine) keep(t *task) (stop func()) {
 			return
 		}
 		every := min(e.opts.CheckpointEvery, e.opts.Lease/3)
-		tick := time.NewTicker(every)
-		defer tick.Stop()
 		renewed := time.Now()
+		due := time.NewTimer(time.Until(nextCheckpoint(renewed, every)))
+		defer due.Stop()
 		for {
 			select {
 			case <-quit:
 				return
-			case <-tick.C:
+			case <-due.C:
 			case <-t.full:
 				if t.unsaved() < e.opts.CheckpointChars {
 					continue // asked for twice
 				}
 			}
-			if t.unsaved() == 0 && time.Since(renewed) < e.opts.Lease/3 {
-				continue
+			if t.unsaved() > 0 || time.Since(renewed) >= e.opts.Lease/3 {
+				if !e.checkpoint(t) {
+					return
+				}
+				renewed = time.Now()
 			}
-			if !e.checkpoint(t) {
-				return
-			}
-			renewed = time.Now()
-			tick.Reset(every)
+			due.Reset(time.Until(nextCheckpoint(time.Now(), every)))
 		}
 	}()
 	return func() {
 		close(quit)
 		<-ended
 	}
+}
+
+// nextCheckpoint is when the checkpoint after one at a time is due: every later or up to a quarter
+// sooner, at a moment that other replies share, so that one commit can store all of theirs.
+func nextCheckpoint(last time.Time, every time.Duration) time.Time {
+	return last.Add(every).Truncate(every / 4)
 }
 
 // checkpoint stores what is written so far. It returns false when the generation

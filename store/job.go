@@ -244,6 +244,9 @@ func (t *tx) NoteJob(j *jobs.Job, progress any) error { return t.noteJob(j, t.us
 func (t *tx) FinishJob(j *jobs.Job) error {
 	again, err := t.endJob(j, t.userID, jobs.Outcome{State: jobs.Done})
 	t.jobs.enqueued = t.jobs.enqueued || again
+	if err == nil {
+		j.Finish()
+	}
 	return err
 }
 

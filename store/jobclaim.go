@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"strings"
 	"time"
@@ -17,30 +18,29 @@ func (db *DB) LookAtJobs(ctx context.Context, owner string, kinds []string) (*jo
 	return glancing(ctx, db, func(s *session) (*jobs.View, error) {
 		view := &jobs.View{}
 		clock, now := s.Clock()
-		return view, sqldb.Each(s, func(sight *jobSight) error { return sight.add(view) }, lookAtJobs(clock, len(kinds)), lookArgs(owner, now, kinds)...)
+		return view, sqldb.Each(s, func(sight *jobSight) error { return sight.add(view, kinds) }, lookAtJobs(clock, len(kinds)), lookArgs(owner, now, kinds)...)
 	})
 }
 
 // jobSight is a row that LookAtJobs reads: a running job, an expired lease, or the time until
-// the first queued job is due.
+// the first queued job of a kind is due, whose place among the kinds is in Attempt.
 type jobSight struct {
 	What    string
 	ID      string
 	Attempt int
-	Wait    *int64 // milliseconds from now; nil = none is queued
+	Wait    int64 // milliseconds from now
 }
 
-func (j *jobSight) add(view *jobs.View) error {
+func (j *jobSight) add(view *jobs.View, kinds []string) error {
 	switch {
 	case j.What == "held":
 		view.Held = append(view.Held, jobs.Ref{ID: j.ID, Attempt: j.Attempt})
 	case j.What == "over":
 		view.Over = true
-	case j.Wait == nil:
-	case *j.Wait > 0:
-		view.Next = time.Duration(*j.Wait) * time.Millisecond
-	default:
-		view.Due = true
+	case j.Wait <= 0:
+		view.Due = append(view.Due, kinds[j.Attempt])
+	case view.Next == 0 || view.Next > time.Duration(j.Wait)*time.Millisecond:
+		view.Next = time.Duration(j.Wait) * time.Millisecond
 	}
 	return nil
 }
@@ -48,11 +48,14 @@ func (j *jobSight) add(view *jobs.View) error {
 func lookAtJobs(clock string, kinds int) string {
 	query := "SELECT 'held' AS what, id, attempt, CAST(0 AS BIGINT) AS wait FROM jobs WHERE state = 'running' AND lease_owner = ?" +
 		" UNION ALL SELECT 'over', '', 0, 0 WHERE EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < " + clock + ")"
-	if kinds > 0 {
-		const next = " UNION ALL SELECT MIN(not_before) AS due FROM jobs WHERE state = 'queued' AND kind = ?"
-		query += " UNION ALL SELECT 'next', '', 0, MIN(due) - " + clock + " FROM (" + strings.TrimPrefix(strings.Repeat(next, kinds), " UNION ALL ") + ") firsts"
+	if kinds == 0 {
+		return query
 	}
-	return query
+	firsts := make([]string, kinds)
+	for i := range firsts {
+		firsts[i] = fmt.Sprintf("SELECT %d AS place, MIN(not_before) AS due FROM jobs WHERE state = 'queued' AND kind = ?", i)
+	}
+	return query + " UNION ALL SELECT 'next', '', place, due - " + clock + " FROM (" + strings.Join(firsts, " UNION ALL ") + ") firsts WHERE due IS NOT NULL"
 }
 
 func lookArgs(owner string, now []any, kinds []string) []any {

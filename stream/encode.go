@@ -2,6 +2,7 @@ package stream
 
 import (
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -47,7 +48,16 @@ func appendName(b []byte, name string) []byte {
 	return append(append(append(b, '"'), name...), '"', ':')
 }
 
+// appendQuoted appends a text as JSON: as it is, where that is enough.
 func appendQuoted(b []byte, text string) []byte {
+	plain := true
+	for i := range len(text) {
+		c := text[i]
+		plain = plain && c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\'
+	}
+	if plain {
+		return append(append(append(b, '"'), text...), '"')
+	}
 	b, _ = jsontext.AppendQuote(b, text) // its error is that it has replaced invalid UTF-8
 	return b
 }

@@ -3,8 +3,6 @@ package outbox
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	"nodest/stream"
@@ -77,15 +75,23 @@ func (o *Outbox) next() step {
 	case o.replaying:
 		return step{replay: true}
 	case !o.holding:
-		for _, id := range slices.Sorted(maps.Keys(o.gens)) {
-			g := o.gens[id]
-			if (g.phase == behind || g.phase == final) && g != o.attaching {
-				return step{behind: g, off: max(g.next, 0), version: g.version}
-			}
+		if g := o.late(); g != nil {
+			return step{behind: g, off: max(g.next, 0), version: g.version}
 		}
 	}
 	o.writing = false
 	return step{}
+}
+
+// late returns the first generation, by id, that the connection is to be brought up to date with;
+// nil = none.
+func (o *Outbox) late() (first *generation) {
+	for _, g := range o.gens {
+		if (g.phase == behind || g.phase == final) && g != o.attaching && (first == nil || g.id < first.id) {
+			first = g
+		}
+	}
+	return first
 }
 
 // take removes the items that can be written in one go.
