@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,8 +22,11 @@ type ServerOptions struct {
 	Only    string   // Chat: one of ChatParts; "" = all
 	// FirstToken is how long the provider of Chat takes to its first token.
 	FirstToken time.Duration
-	JSON       bool // print the figures as one JSON object
-	Small      bool // small sizes, to try out the measurements; the figures mean nothing
+	// Database is the URL of a PostgreSQL, for a schema that is dropped in the end; "" = SQLite in a
+	// temporary folder. Only Year uses it.
+	Database string
+	JSON     bool // print the figures as one JSON object
+	Small    bool // small sizes, to try out the measurements; the figures mean nothing
 }
 
 // ChatParts are the measurements of Chat, in the order in which they run.
@@ -67,7 +71,7 @@ func Chat(ctx context.Context, out io.Writer, o ServerOptions) error {
 	if o.Only != "" && !slices.Contains(ChatParts, o.Only) {
 		return fault.InvalidField("only", "value", "unknown measurement %q; must be one of %s", o.Only, strings.Join(ChatParts, ", "))
 	}
-	return withServers(out, o, func(r *run) error {
+	return withServers(ctx, out, o, func(r *run) error {
 		parts := map[string]func(context.Context) error{
 			"ttft": r.ttft, "cpu": r.cpu, "idle": r.idle, "startup": r.startup, "append": r.appending, "store": r.storing,
 		}
@@ -94,7 +98,7 @@ type run struct {
 
 // withServers runs a measurement in a temporary folder, and prints its figures as JSON
 // if requested.
-func withServers(out io.Writer, o ServerOptions, measure func(*run) error) error {
+func withServers(ctx context.Context, out io.Writer, o ServerOptions, measure func(*run) error) (err error) {
 	dir, err := os.MkdirTemp("", "nodest-bench-")
 	if err != nil {
 		return err
@@ -108,7 +112,16 @@ func withServers(out io.Writer, o ServerOptions, measure func(*run) error) error
 	if o.JSON {
 		r.out = io.Discard
 	}
-	fmt.Fprintf(r.out, "%s, SQLite, %s\n", name, now.Format(time.RFC3339))
+	engine := "SQLite"
+	if o.Database != "" {
+		var drop func() error
+		if r.Database, drop, err = newSchema(ctx, o.Database); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, drop()) }()
+		engine = "PostgreSQL"
+	}
+	fmt.Fprintf(r.out, "%s, %s, %s\n", name, engine, now.Format(time.RFC3339))
 	err = measure(r)
 	if err == nil && o.JSON {
 		err = json.NewEncoder(out).Encode(r.figures)

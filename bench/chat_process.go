@@ -65,7 +65,7 @@ func (r *run) launch(ctx context.Context, env []string, f func(*child) error, ar
 // "" = the offline model.
 func (r *run) serve(ctx context.Context, dir, models string, f func(*child) error) error {
 	env := []string{
-		"NODEST_DATA=" + dir, "NODEST_ADDR=127.0.0.1:0", "NODEST_LOG_LEVEL=warn", "NODEST_MAX_CONNECTIONS=20000",
+		"NODEST_DATA=" + dir, "NODEST_DATABASE_URL=" + r.Database, "NODEST_ADDR=127.0.0.1:0", "NODEST_LOG_LEVEL=warn", "NODEST_MAX_CONNECTIONS=20000",
 		"HOME=" + r.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "NODEST_PROVIDER=offline", "NODEST_OFFLINE_DELAY=0s",
 	}
 	if models != "" {

@@ -36,7 +36,7 @@ var historySteps = []struct{ name, says string }{
 // lengths from outside, as an app sees it: over REST, with a process of its own on
 // SQLite in a temporary folder.
 func History(ctx context.Context, out io.Writer, o ServerOptions) error {
-	return withServers(out, o, func(r *run) error {
+	return withServers(ctx, out, o, func(r *run) error {
 		var chats []chatHistory
 		for _, messages := range r.n.chats {
 			h, err := r.history(ctx, messages)

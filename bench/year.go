@@ -77,12 +77,12 @@ type year struct {
 
 // Year measures a life with a character: how much a turn takes on disk, and how quick turns,
 // memories and searches are when a chat is long. It starts servers on SQLite in a temporary
-// folder, with a provider that costs nothing.
+// folder, with a provider that costs nothing. On PostgreSQL it measures the former alone.
 func Year(ctx context.Context, out io.Writer, o YearOptions) error {
 	if err := o.defaults(); err != nil {
 		return err
 	}
-	return withServers(out, o.ServerOptions, func(r *run) error {
+	return withServers(ctx, out, o.ServerOptions, func(r *run) error {
 		p, err := newProvider(ctx, 0, 0, 0)
 		if err != nil {
 			return err
@@ -96,11 +96,15 @@ func Year(ctx context.Context, out io.Writer, o YearOptions) error {
 		if err := y.disk(ctx); err != nil {
 			return fmt.Errorf("disk: %w", err)
 		}
-		if err := y.long(ctx); err != nil {
-			return err
+		if r.Database == "" {
+			if err := y.long(ctx); err != nil {
+				return err
+			}
 		}
 		for _, step := range yearSteps {
-			fmt.Fprintf(r.out, "%-62s %12.2f\n", step.says, r.figures[step.name])
+			if figure, ok := r.figures[step.name]; ok {
+				fmt.Fprintf(r.out, "%-62s %12.2f\n", step.says, figure)
+			}
 		}
 		return nil
 	})

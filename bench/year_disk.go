@@ -2,10 +2,10 @@ package bench
 
 import (
 	"context"
+	"database/sql"
 	"encoding/binary"
 	"errors"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -16,7 +16,7 @@ import (
 )
 
 // disk measures how much the database grows by a turn, in a new chat with a database of its own.
-// The database is closed before it is measured, so that its log is empty.
+// The server is closed before the database is measured, so that the log of SQLite is empty.
 func (y *year) disk(ctx context.Context) error {
 	dir, list, err := y.home(ctx, 1, 0)
 	if err != nil {
@@ -40,7 +40,7 @@ func (y *year) disk(ctx context.Context) error {
 	if err := talk(0, warm); err != nil {
 		return err
 	}
-	before, err := sizeOnDisk(dir)
+	before, err := y.size(ctx, dir, true)
 	if err != nil {
 		return err
 	}
@@ -48,14 +48,14 @@ func (y *year) disk(ctx context.Context) error {
 	if err := talk(warm, warm+y.o.Turns); err != nil {
 		return err
 	}
-	after, err := sizeOnDisk(dir)
+	after, err := y.size(ctx, dir, false)
 	if err != nil {
 		return err
 	}
-	if err := expire(ctx, dir); err != nil {
+	if err := expire(ctx, store.Options{Dir: dir, URL: y.Database}); err != nil {
 		return err
 	}
-	kept, err := sizeOnDisk(dir)
+	kept, err := y.size(ctx, dir, true)
 	turns := float64(y.o.Turns)
 	y.figures["bytesPerTurn"] = float64(after.all-before.all) / turns
 	y.figures["bytesPerTurnKept"] = float64(kept.used-before.used) / turns
@@ -67,6 +67,37 @@ func (y *year) disk(ctx context.Context) error {
 type onDisk struct {
 	all  int64 // of its files
 	used int64 // without pages that are free for what comes next
+}
+
+// size is that of the database, which nobody uses. On PostgreSQL it is vacuumed before; whole says
+// that its tables are written anew, without room for what comes next.
+func (y *year) size(ctx context.Context, dir string, whole bool) (onDisk, error) {
+	if y.Database == "" {
+		return sizeOnDisk(dir)
+	}
+	db, err := sql.Open("pgx", y.Database)
+	if err != nil {
+		return onDisk{}, err
+	}
+	size, err := sizeOfTables(ctx, db, whole)
+	return onDisk{size, size}, errors.Join(err, db.Close())
+}
+
+func sizeOfTables(ctx context.Context, db *sql.DB, whole bool) (size int64, err error) {
+	const ours = " FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
+	var tables string
+	if err := db.QueryRowContext(ctx, "SELECT string_agg(oid::regclass::text, ', ')"+ours).Scan(&tables); err != nil {
+		return 0, err
+	}
+	vacuum := "VACUUM "
+	if whole {
+		vacuum = "VACUUM FULL "
+	}
+	if _, err := db.ExecContext(ctx, vacuum+tables); err != nil {
+		return 0, err
+	}
+	err = db.QueryRowContext(ctx, "SELECT SUM(pg_total_relation_size(oid))::BIGINT"+ours).Scan(&size)
+	return size, err
 }
 
 // sizeOnDisk reads the size of a SQLite database that nobody uses: that of its files, and how many
@@ -98,9 +129,9 @@ func sizeOnDisk(dir string) (size onDisk, err error) {
 }
 
 // expire removes what has a time limit, as maintenance would a year later.
-func expire(ctx context.Context, dir string) (err error) {
-	later := func() time.Time { return time.Now().AddDate(1, 0, 0) }
-	db, err := store.Open(ctx, store.Options{Dir: dir, Now: later, Log: slog.New(slog.DiscardHandler)})
+func expire(ctx context.Context, o store.Options) (err error) {
+	o.Now, o.Log = func() time.Time { return time.Now().AddDate(1, 0, 0) }, quiet
+	db, err := store.Open(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (p *program) benchHistoryCommand() *cobra.Command {
 
 func (p *program) benchYearCommand() *cobra.Command {
 	var o bench.YearOptions
-	cmd, _ := p.benchServers(func(ctx context.Context, out io.Writer, s bench.ServerOptions) error {
+	cmd, s := p.benchServers(func(ctx context.Context, out io.Writer, s bench.ServerOptions) error {
 		o.ServerOptions = s
 		return bench.Year(ctx, out, o)
 	})
@@ -63,6 +63,7 @@ func (p *program) benchYearCommand() *cobra.Command {
 	cmd.Flags().IntVar(&o.Texts, "texts", 0, "messages of each of these chats (default 15 % of --messages)")
 	cmd.Flags().IntVar(&o.Scopes, "scopes", 10, "memories to search before the memory of the server is read: that of the long chat and those of other users")
 	cmd.Flags().IntVar(&o.Turns, "turns", 0, "turns whose size on disk is measured (default 200, fewer if there are fewer messages)")
+	cmd.Flags().StringVar(&s.Database, "database", "", "URL of a PostgreSQL, in which only the size of a turn is measured, in a schema that is dropped")
 	cmd.Flags().DurationVar(&o.Limit, "limit", time.Minute, "time after which a series of measurements ends early")
 	cmd.Flags().DurationVar(&o.Wait, "wait", 10*time.Minute, "maximum time to wait until all texts have vectors")
 	return cmd
