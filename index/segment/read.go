@@ -193,25 +193,44 @@ func Find(part []byte, key string) (rows int, postings Postings) {
 // Postings are the rows of a term.
 type Postings []byte
 
-// Each calls f for each row, in order, with the count of the term.
-func (p Postings) Each(f func(row int, count uint32)) {
-	row := 0
-	for len(p) > 0 {
-		step, n := uvarint(p)
-		if n <= 0 {
-			return
+// Posting is a row of a term, and how often it has the term.
+type Posting struct{ Row, Count int32 }
+
+// Append appends the rows to a list, in order; of those from row from on, only those whose bit is set
+// in among. Bit n is of row n-at. Without among, all rows are appended.
+func (p Postings) Append(to []Posting, among []uint64, at, from int) []Posting {
+	for row := 0; len(p) > 0; {
+		step := uint64(p[0])
+		if p = p[1:]; step >= 0x80 {
+			rest, n := binary.Uvarint(p)
+			if n <= 0 {
+				return to
+			}
+			step, p = step&0x7f|rest<<7, p[n:]
 		}
-		p, row = p[n:], row+int(step>>1)
+		if row += int(step >> 1); row < 0 || row >= MostRows {
+			return to
+		}
 		count := uint64(1)
 		if step&1 == 1 {
+			var n int
 			if count, n = uvarint(p); n <= 0 {
-				return
+				return to
 			}
 			p = p[n:]
 		}
-		f(row, uint32(count))
+		if among != nil && row >= from {
+			if n := row + at; n/64 >= len(among) || among[n/64]&(1<<(n%64)) == 0 {
+				continue
+			}
+		}
+		to = append(to, Posting{int32(row), int32(min(count, maxCount))})
 	}
+	return to
 }
+
+// maxCount bounds counts, so that sums of them fit 16 bits.
+const maxCount = 1 << 12
 
 // uvarint is binary.Uvarint, faster for numbers of one byte.
 func uvarint(p []byte) (uint64, int) {
@@ -288,22 +307,25 @@ func (s *Space) Parts() []int {
 	return parts
 }
 
-// EachBits calls f for each row with a vector in the at-th part of a space, with the number of
-// bits in which it differs from q.
-func (s *Space) EachBits(part []byte, at int, q []uint64, f func(row, differ int)) {
-	if len(q) != s.Width || len(part)%(8*s.Width) != 0 {
+// Differ writes to a list, by row, one more than the number of bits in which the vectors of the at-th
+// part of a space differ from q. Rows without a vector keep what they have.
+func (s *Space) Differ(part []byte, at int, q []uint64, to []uint16) {
+	size := 8 * s.Width
+	if len(q) != s.Width || size == 0 || len(part)%size != 0 {
 		return
 	}
-	for row := at * bitsPerPart; len(part) > 0; row++ {
+	to = to[min(len(to), at*bitsPerPart):]
+	for i := 0; i < len(to) && len(part) >= size; i++ {
 		differ, any := 0, uint64(0)
-		for i, w := range q {
-			v := binary.LittleEndian.Uint64(part[8*i:])
+		vector := part[:size]
+		for _, w := range q {
+			v := binary.LittleEndian.Uint64(vector)
+			vector = vector[8:]
 			any |= v
 			differ += bits.OnesCount64(v ^ w)
 		}
-		part = part[8*s.Width:]
-		if any != 0 {
-			f(row, differ)
+		if part = part[size:]; any != 0 {
+			to[i] = uint16(differ + 1)
 		}
 	}
 }
