@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"nodest/index/dict"
 	"nodest/index/segment"
 )
 
@@ -35,7 +36,7 @@ type Match struct {
 
 	memory   []Score // what is behind Scores is 0
 	groups   []float32
-	postings []posting
+	postings []dict.Posting
 	touched  []int32
 	few      []int32
 	found    []uint64 // a bit for each row; all 0 between questions
@@ -64,9 +65,12 @@ const (
 )
 
 // In an index with more rows than manyRows, a question has something to do with few of them. Its
-// rarest terms find about so many: the rows that have one, and three around each. The other terms
+// rarest terms find about foundRows: the rows that have one, and three around each. The other terms
 // add to the scores of these only; rows that stand alone are found by all terms.
-const manyRows = 8192
+const (
+	manyRows  = 8192
+	foundRows = 4096
+)
 
 // Match scores all rows into m, reusing its memory. A repeated term of the query counts once.
 func (v View) Match(ctx context.Context, query []Term, m *Match) error {
@@ -85,7 +89,7 @@ func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 	m.Rarest = v.x.idf(1)
 	for _, t := range v.x.spread(query, keys, lists) {
 		s.weigh(t.Term, t.rows)
-		s.limited = s.many && s.found > 0 && s.found+t.rows > manyRows
+		s.limited = s.many && s.found > 0 && s.found+t.rows > foundRows
 		if t.held.rows > 0 {
 			s.held(t.held)
 		}
@@ -210,9 +214,6 @@ func (s *scorer) addAround(to *Score, n, group int, count float32, length int32)
 	to.Around += s.weight * s.around.of(count, length)
 }
 
-// has reports, in a large index, whether row n was found.
-func (s *scorer) has(n int) bool { return s.m.found[n/64]&(1<<(n%64)) != 0 }
-
 // own adds the present term to a row that has it.
 func (s *scorer) own(to *Score, count uint32, length int32) {
 	to.Row += s.weight * s.row.of(float32(count), length)
@@ -272,15 +273,10 @@ func (s *scorer) heldWindows(to *Score, n int32) {
 
 // stored adds the present term to the rows of a segment.
 func (s *scorer) stored(l list) {
-	scores, all := s.m.Scores[l.in.from:l.in.from+l.in.Rows], s.m.postings[:0]
-	l.postings.Each(func(row int, count uint32) {
-		if row < l.in.Rows && (!s.limited || row < l.in.Lone || s.has(l.in.from+row)) && !l.in.stale.has(row) {
-			all = append(all, posting{int32(row), int32(min(count, 1<<12))})
-		}
-	})
-	s.m.postings = all
-	for ; len(all) > 0 && int(all[0].doc) < l.in.Lone; all = all[1:] {
-		n, count := int(all[0].doc), float32(all[0].count)
+	scores := s.m.Scores[l.in.from : l.in.from+l.in.Rows]
+	all := s.postings(l)
+	for ; len(all) > 0 && int(all[0].Row) < l.in.Lone; all = all[1:] {
+		n, count := int(all[0].Row), float32(all[0].Count)
 		to, length := &scores[n], int32(l.in.Terms(n, n+1))
 		s.own(to, uint32(count), length)
 		to.Near += s.weight * s.near.of(count, length)
@@ -289,19 +285,33 @@ func (s *scorer) stored(l list) {
 	}
 	first := s.groupsOf(l.in)
 	for g := 0; len(all) > 0; g++ {
-		if g += l.in.GroupAfter(g, int(all[0].doc)); g >= len(l.in.Groups) {
+		if g += l.in.GroupAfter(g, int(all[0].Row)); g >= len(l.in.Groups) {
 			return
 		}
 		in := &l.in.Groups[g]
 		n, count := 0, float32(0)
-		for n < len(all) && int(all[n].doc) < in.End {
-			count += float32(all[n].count)
+		for n < len(all) && int(all[n].Row) < in.End {
+			count += float32(all[n].Count)
 			n++
 		}
 		s.groups[first+g] += s.weight * s.group.of(count, int32(l.in.Terms(in.First, in.End)))
 		s.windows(l.in, in, first+g, all[:n], scores)
 		all = all[n:]
 	}
+}
+
+// postings returns the rows of a list that the present term adds to.
+func (s *scorer) postings(l list) []dict.Posting {
+	among, all := s.m.found, s.m.postings[:0]
+	if !s.limited {
+		among = nil
+	}
+	all = l.postings.Append(all, among, l.in.from, l.in.Lone)
+	s.m.postings = all
+	if len(all) > 0 && int(all[len(all)-1].Row) >= l.in.Rows || l.in.stale.count > 0 {
+		all = slices.DeleteFunc(all, func(p dict.Posting) bool { return int(p.Row) >= l.in.Rows || l.in.stale.has(int(p.Row)) })
+	}
+	return all
 }
 
 // groupsOf returns where the scores of the groups of a segment begin.
@@ -318,9 +328,9 @@ func (s *scorer) groupsOf(in *stored) int {
 
 // windows adds the present term, with its postings in a group of that number, to the rows of the group
 // that have it in their windows.
-func (s *scorer) windows(in *stored, g *segment.Group, number int, all []posting, scores []Score) {
+func (s *scorer) windows(in *stored, g *segment.Group, number int, all []dict.Posting, scores []Score) {
 	for _, p := range all {
-		s.own(&scores[p.doc], uint32(p.count), int32(in.Terms(int(p.doc), int(p.doc)+1)))
+		s.own(&scores[p.Row], uint32(p.Count), int32(in.Terms(int(p.Row), int(p.Row)+1)))
 	}
 	near, around := window{all: all, reach: nearReach}, window{all: all, reach: aroundReach}
 	for n := g.First; n < g.End; n++ {
@@ -347,19 +357,19 @@ func (s *scorer) windows(in *stored, g *segment.Group, number int, all []posting
 
 // window sums the counts of postings within reach of a row that only goes forward.
 type window struct {
-	all      []posting
+	all      []dict.Posting
 	from, to int // in all
 	sum      int32
 	reach    int
 }
 
 func (w *window) at(n int) int32 {
-	for w.to < len(w.all) && int(w.all[w.to].doc) <= n+w.reach {
-		w.sum += w.all[w.to].count
+	for w.to < len(w.all) && int(w.all[w.to].Row) <= n+w.reach {
+		w.sum += w.all[w.to].Count
 		w.to++
 	}
-	for w.from < w.to && int(w.all[w.from].doc) < n-w.reach {
-		w.sum -= w.all[w.from].count
+	for w.from < w.to && int(w.all[w.from].Row) < n-w.reach {
+		w.sum -= w.all[w.from].Count
 		w.from++
 	}
 	return w.sum
@@ -370,7 +380,7 @@ func (w *window) next() int {
 	if w.to == len(w.all) {
 		return -1
 	}
-	return int(w.all[w.to].doc)
+	return int(w.all[w.to].Row)
 }
 
 // spreadGroups gives rows the scores of their groups; in a large index, those that were found.

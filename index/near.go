@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"nodest/index/segment"
@@ -39,9 +40,15 @@ func (x *Index) nearStored(ctx context.Context, q Vector, n, read int) (near []N
 		return nil, true, nil
 	}
 	packed := Pack(q.Values)
-	s := scan{bits: segment.Signs(packed), differs: make([]uint16, x.base)}
+	s := scans.Get().(*scan)
+	defer scans.Put(s)
+	s.bits, s.differs = segment.Signs(packed), slices.Grow(s.differs[:0], x.base)[:x.base]
+	clear(s.differs)
 	if whole, err = s.run(ctx, x, q); err != nil {
 		return nil, false, err
+	}
+	for _, in := range x.stored {
+		in.stale.each(func(row int) { s.differs[in.from+row] = 0 })
 	}
 	best := s.best(n)
 	read = min(read, len(best))
@@ -66,6 +73,8 @@ type scan struct {
 	differs []uint16 // by row: one more than the signs that differ; 0 = no vector
 }
 
+var scans = sync.Pool{New: func() any { return new(scan) }}
+
 func (s *scan) run(ctx context.Context, x *Index, q Vector) (whole bool, err error) {
 	end := time.Now().Add(scanLimit)
 	for _, in := range slices.Backward(x.stored) {
@@ -82,11 +91,7 @@ func (s *scan) run(ctx context.Context, x *Index, q Vector) (whole bool, err err
 			if err != nil {
 				return false, err
 			}
-			space.EachBits(parts[0], at, s.bits, func(row, differ int) {
-				if row < in.Rows && !in.stale.has(row) {
-					s.differs[in.from+row] = uint16(differ + 1)
-				}
-			})
+			space.Differ(parts[0], at, s.bits, s.differs[in.from:in.from+in.Rows])
 		}
 	}
 	return true, nil

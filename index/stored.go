@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 
 	"nodest/index/dict"
@@ -57,6 +58,14 @@ func (s *staleRows) add(n, of int) {
 	if !s.has(n) {
 		s.bits[n/64] |= 1 << (n % 64)
 		s.count++
+	}
+}
+
+func (s *staleRows) each(f func(n int)) {
+	for at, word := range s.bits {
+		for ; word != 0; word &= word - 1 {
+			f(64*at + bits.TrailingZeros64(word))
+		}
 	}
 }
 

@@ -441,7 +441,7 @@ func FuzzDecode(f *testing.F) {
 			h.LonePart("row")
 		}
 		_, postings := dict.Block(data).Find("tea")
-		postings.Each(func(int, uint32) {})
+		postings.All()
 		segment.EachID(data, func(int, []byte, int64) bool { return true })
 	})
 }

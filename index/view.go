@@ -201,7 +201,7 @@ func (v View) Having(ctx context.Context, terms []string, limit int) (map[string
 		if rows == 0 || rows > limit {
 			continue
 		}
-		h := Holding{Rows: storedRows(nil, lists[keys[i]]), Rarity: v.x.rarity(rows)}
+		h := Holding{Rows: storedRows(lists[keys[i]]), Rarity: v.x.rarity(rows)}
 		for _, p := range t.postings {
 			if v.x.places[p.doc].group != nil {
 				h.Rows = append(h.Rows, v.x.base+int(p.doc))
@@ -212,14 +212,14 @@ func (v View) Having(ctx context.Context, terms []string, limit int) (map[string
 	return found, nil
 }
 
-// storedRows appends the rows of lists in segments.
-func storedRows(rows []int, lists []list) []int {
+// storedRows returns the rows of lists in segments.
+func storedRows(lists []list) (rows []int) {
 	for _, l := range lists {
-		l.postings.Each(func(row int, _ uint32) {
-			if row < l.in.Rows && !l.in.stale.has(row) {
+		for _, p := range l.postings.All() {
+			if row := int(p.Row); row < l.in.Rows && !l.in.stale.has(row) {
 				rows = append(rows, l.in.from+row)
 			}
-		})
+		}
 	}
 	return rows
 }
@@ -236,7 +236,7 @@ func (v View) Marked(ctx context.Context, marks []string) (map[string][]int, err
 	}
 	found := make(map[string][]int, len(marks))
 	for i, m := range marks {
-		rows := storedRows(nil, lists[keys[i]])
+		rows := storedRows(lists[keys[i]])
 		for _, n := range v.x.marks[m] {
 			if v.x.places[n].group != nil {
 				rows = append(rows, v.x.base+int(n))

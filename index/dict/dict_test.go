@@ -40,12 +40,12 @@ func TestABlockHasItsTermsAndNoOthers(t *testing.T) {
 	for i, term := range terms {
 		number, p := b.Find(term)
 		next := 0
-		p.Each(func(row int, count uint32) {
-			if row != next || int(count) != row/(i+1)+1 {
-				t.Fatalf("%q: row %d has it %d times", term, row, count)
+		for _, at := range p.All() {
+			if int(at.Row) != next || int(at.Count) != next/(i+1)+1 {
+				t.Fatalf("%q: row %d has it %d times", term, at.Row, at.Count)
 			}
 			next += i + 1
-		})
+		}
 		if next < 300 || number != (299/(i+1))+1 {
 			t.Fatalf("%q: %d rows, ending before %d", term, number, next)
 		}
@@ -85,9 +85,9 @@ func FuzzBlock(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, term string) {
 		b := dict.Block(data)
 		_, p := b.Find(term)
-		p.Each(func(int, uint32) {})
+		p.All()
 		for all := b.Terms(); all.Next(); {
-			all.Postings.Each(func(int, uint32) {})
+			all.Postings.All()
 		}
 		b.First()
 	})

@@ -6,24 +6,48 @@ import "encoding/binary"
 // if the term is there more than once; that count follows.
 type Postings []byte
 
-// Each calls f for each row, in order, with the count of the term.
-func (p Postings) Each(f func(row int, count uint32)) {
-	row := 0
-	for len(p) > 0 {
-		step, n := uvarint(p)
-		if n <= 0 {
-			return
+// Posting is a row of a term, and how often it has the term, up to 4,096 times.
+type Posting struct{ Row, Count int32 }
+
+const (
+	mostRow   = 1 << 30
+	mostCount = 1 << 12 // so that sums of some fit 16 bits
+)
+
+// All returns all rows, in order.
+func (p Postings) All() []Posting { return p.Append(nil, nil, 0, 0) }
+
+// Append appends the rows to a list, in order; of those from row from on, only those whose bit is set
+// in among. Bit n is of row n-at. Without among, all rows are appended.
+func (p Postings) Append(to []Posting, among []uint64, at, from int) []Posting {
+	for row := 0; len(p) > 0; {
+		step := uint64(p[0])
+		if p = p[1:]; step >= 0x80 {
+			rest, n := binary.Uvarint(p)
+			if n <= 0 {
+				return to
+			}
+			step, p = step&0x7f|rest<<7, p[n:]
 		}
-		p, row = p[n:], row+int(step>>1)
+		if row += int(step >> 1); row < 0 || row > mostRow {
+			return to
+		}
 		count := uint64(1)
 		if step&1 == 1 {
+			var n int
 			if count, n = uvarint(p); n <= 0 {
-				return
+				return to
 			}
 			p = p[n:]
 		}
-		f(row, uint32(count))
+		if among != nil && row >= from {
+			if n := row + at; n/64 >= len(among) || among[n/64]&(1<<(n%64)) == 0 {
+				continue
+			}
+		}
+		to = append(to, Posting{int32(row), int32(min(count, mostCount))})
 	}
+	return to
 }
 
 // List collects the postings of a term: there may be millions.

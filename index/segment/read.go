@@ -226,22 +226,25 @@ func (s *Space) Parts() []int {
 	return parts
 }
 
-// EachBits calls f for each row with a vector in the at-th part of a space, with the number of
-// bits in which it differs from q.
-func (s *Space) EachBits(part []byte, at int, q []uint64, f func(row, differ int)) {
-	if len(q) != s.Width || len(part)%(8*s.Width) != 0 {
+// Differ writes to a list, by row, one more than the number of bits in which the vectors of the at-th
+// part of a space differ from q. Rows without a vector keep what they have.
+func (s *Space) Differ(part []byte, at int, q []uint64, to []uint16) {
+	size := 8 * s.Width
+	if len(q) != s.Width || size == 0 || len(part)%size != 0 {
 		return
 	}
-	for row := at * bitsPerPart; len(part) > 0; row++ {
+	to = to[min(len(to), at*bitsPerPart):]
+	for i := 0; i < len(to) && len(part) >= size; i++ {
 		differ, any := 0, uint64(0)
-		for i, w := range q {
-			v := binary.LittleEndian.Uint64(part[8*i:])
+		vector := part[:size]
+		for _, w := range q {
+			v := binary.LittleEndian.Uint64(vector)
+			vector = vector[8:]
 			any |= v
 			differ += bits.OnesCount64(v ^ w)
 		}
-		part = part[8*s.Width:]
-		if any != 0 {
-			f(row, differ)
+		if part = part[size:]; any != 0 {
+			to[i] = uint16(differ + 1)
 		}
 	}
 }

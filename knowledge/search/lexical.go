@@ -180,13 +180,14 @@ func (l *lexicalLeg) rank(ctx context.Context, files []int, segments []*Segment)
 
 // scratch is the memory in which one file after another is scored.
 type scratch struct {
-	score   []float32 // of chunks, over all terms
-	cover   []float32 // of chunks: rarity of the terms that are in them
-	count   []float32 // of chunks: how often one term is in them
-	window  []float32 // of windows
-	touched []uint32  // chunks with a score
-	counted []uint32  // chunks with a count
-	windows []uint32  // windows with a score
+	score    []float32      // of chunks, over all terms
+	cover    []float32      // of chunks: rarity of the terms that are in them
+	count    []float32      // of chunks: how often one term is in them
+	window   []float32      // of windows
+	touched  []uint32       // chunks with a score
+	counted  []uint32       // chunks with a count
+	windows  []uint32       // windows with a score
+	postings []dict.Posting // of one term
 }
 
 func (x *scratch) grow(s *Segment) {
@@ -237,8 +238,10 @@ func (l *lexicalLeg) score(x *scratch, s *Segment, f *found, add func(chunk int,
 
 // posted counts the postings of a term.
 func (x *scratch) posted(s *Segment, l *lexicalLeg, weight float32, postings dict.Postings) {
-	postings.Each(func(at int, n uint32) {
-		r, count := &s.rows[at], float32(n)
+	x.postings = postings.Append(x.postings[:0], nil, 0, 0)
+	for _, p := range x.postings {
+		at, count := int(p.Row), float32(p.Count)
+		r := &s.rows[at]
 		switch {
 		case at < s.windows:
 			if x.window[at] == 0 {
@@ -256,7 +259,7 @@ func (x *scratch) posted(s *Segment, l *lexicalLeg, weight float32, postings dic
 			}
 			x.count[c] += count
 		}
-	})
+	}
 }
 
 // termDone turns the counts of a term into scores.

@@ -171,16 +171,16 @@ func (e *encoder) encode(ctx context.Context, chunks int) []byte {
 // chunksOf counts the chunks whose text has a term.
 func (e *encoder) chunksOf(postings dict.Postings) (n int) {
 	counted := uint32(0) // chunks before it
-	postings.Each(func(at int, _ uint32) {
-		if at >= e.texts {
-			return
+	for _, p := range postings.All() {
+		if int(p.Row) >= e.texts {
+			break
 		}
-		r := e.rows[at]
+		r := e.rows[p.Row]
 		if from := max(r.first, counted); from < r.last {
 			n += int(r.last - from)
 			counted = r.last
 		}
-	})
+	}
 	return n
 }
 

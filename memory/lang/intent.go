@@ -19,16 +19,16 @@ var (
 	askingThePast = bothForms(`\b(?:before|previously|formerly|originally|earlier|in the past|used to|at first|back then|the old|my old|my (?:ex|last|former|previous))\b`, `以前|之前|原来|曾经|过去|从前|先前|当时|那时候?|(?:^|[^名])前は|昔|かつて|이전|예전|전에|옛날`)
 
 	// someone refers to somebody or something mentioned before.
-	someone = regexp.MustCompile(`\b(?:he|she|him|her|hers|his|they|them|their|theirs|it|its|that one|this one|there)\b|[他她它]|那[个位只本家里儿部件]|彼|それ|その|あれ|그[녀는가를의]|그것|거기`)
+	someone = patternOf(`\b(?:he|she|him|her|hers|his|they|them|their|theirs|it|its|that one|this one|there)\b|[他她它]|那[个位只本家里儿部件]|彼|それ|その|あれ|그[녀는가를의]|그것|거기`)
 	// thereAlone does not refer to a place mentioned before.
-	thereAlone = regexp.MustCompile(`\b(?:in|out|over|up|down|is|are|was|were|be|you) there\b|\bthere(?:'s| is| are| was| were)\b`)
+	thereAlone = patternOf(`\b(?:in|out|over|up|down|is|are|was|were|be|you) there\b|\bthere(?:'s| is| are| was| were)\b`)
 
-	goingOn = regexp.MustCompile(`^[^\p{L}\p{N}]*(?:and|but|or|also|then)?[^\p{L}\p{N}]*(?:what|how) about\b|^[^\p{L}\p{N}]*and\b|^[^\p{L}\p{N}]*那(?:[^我你咱]|[我你](?:的|家|妈|爸|姐|妹|哥|弟|老))|呢[^\p{L}\p{N}]*$|^[^\p{L}\p{N}]*(?:じゃあ|では)|^[^\p{L}\p{N}]*그럼`)
+	goingOn = patternOf(`^[^\p{L}\p{N}]*(?:and|but|or|also|then)?[^\p{L}\p{N}]*(?:what|how) about\b|^[^\p{L}\p{N}]*and\b|^[^\p{L}\p{N}]*那(?:[^我你咱]|[我你](?:的|家|妈|爸|姐|妹|哥|弟|老))|呢[^\p{L}\p{N}]*$|^[^\p{L}\p{N}]*(?:じゃあ|では)|^[^\p{L}\p{N}]*그럼`)
 
 	// tag turns a statement into a question that needs no answer.
-	tag = regexp.MustCompile(`,\s*(?:(?:is|are|was|were|do|does|did|have|has|can|could|will|would|should)(?:n't)? (?:he|she|it|we|they|there|this|that)|right|huh|eh)[^\p{L}\p{N}]*$|[,，]?\s*(?:对吧|是吧|对不对|是不是|不是吗|对吗|是吗)[^\p{L}\p{N}]*$`)
+	tag = patternOf(`,\s*(?:(?:is|are|was|were|do|does|did|have|has|can|could|will|would|should)(?:n't)? (?:he|she|it|we|they|there|this|that)|right|huh|eh)[^\p{L}\p{N}]*$|[,，]?\s*(?:对吧|是吧|对不对|是不是|不是吗|对吗|是吗)[^\p{L}\p{N}]*$`)
 
-	sentenceWords = regexp.MustCompile(`\b(?:me|us|i|i'm|i've|i'll|i'd|you|he|she|it|it's|we|they|my|your|is|are|was|were|am|be|been|have|has|had|do|did|will|would|can|could|just|so|not|don't|let's|this|that)\b|[我你您他她它了吧啊呀呢吗是在有很太挺真好]`)
+	sentenceWords = patternOf(`\b(?:me|us|i|i'm|i've|i'll|i'd|you|he|she|it|it's|we|they|my|your|is|are|was|were|am|be|been|have|has|had|do|did|will|would|can|could|just|so|not|don't|let's|this|that)\b|[我你您他她它了吧啊呀呢吗是在有很太挺真好]`)
 )
 
 // mostKeywords is the maximum length of a message of keywords, in words or characters without
@@ -40,11 +40,11 @@ const (
 
 // twoForms are a form for Latin letters and one that needs others: most texts have the letters
 // of one of them only, and a smaller expression takes less time.
-type twoForms struct{ latin, other *regexp.Regexp }
+type twoForms struct{ latin, other *pattern }
 
 // bothForms compiles them. Whatever matches other has a character outside ASCII.
 func bothForms(latin, other string) twoForms {
-	return twoForms{regexp.MustCompile(latin), regexp.MustCompile(other)}
+	return twoForms{patternOf(latin), patternOf(other)}
 }
 
 func (f twoForms) MatchString(text string) bool {
@@ -64,7 +64,7 @@ func (q *Question) intend(folded, rest string, chats bool) {
 	q.Refers = q.Asks && (someone.MatchString(thereAlone.ReplaceAllString(rest, "")) || goingOn.MatchString(rest)) && q.asked() <= mostOfReference
 	q.Keywords = !q.Asks && !chats && !Narration.MatchString(folded) && !sentenceWords.MatchString(folded) && len(strings.Fields(folded)) <= mostKeywords && countDense(folded) <= mostCharacters
 	if q.Asks {
-		q.Properties = propertiesAsked(rest)
+		q.Properties = propertiesAsked(rest, allProperties)
 	}
 }
 

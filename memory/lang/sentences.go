@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	questionWords = regexp.MustCompile(`(?i)[吗么呢]$|什么|怎么|怎样|为什么|哪|谁|几点|几个|多少|是不是|有没有|要不要|能不能|可不可以|会不会|好不好|^(?:what|who|whom|whose|which|when|where|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|shall|may|might|have|has|had|don't|doesn't|didn't|isn't|aren't|won't|can't)\b`)
+	questionWords = patternOf(`(?i)[吗么呢]$|什么|怎么|怎样|为什么|哪|谁|几点|几个|多少|是不是|有没有|要不要|能不能|可不可以|会不会|好不好|^(?:what|who|whom|whose|which|when|where|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|shall|may|might|have|has|had|don't|doesn't|didn't|isn't|aren't|won't|can't)\b`)
 	commas        = regexp.MustCompile(`[,，;；]\s*`)
 )
 

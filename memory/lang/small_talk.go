@@ -1,7 +1,6 @@
 package lang
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,7 +10,7 @@ import (
 
 // Small talk keeps a chat going. It is no evidence (gate.go).
 
-var latinSmallTalk = regexp.MustCompile(`\b(?:` + strings.Join([]string{
+var latinSmallTalk = patternOf(`\b(?:` + strings.Join([]string{
 	`good (?:morning|afternoon|evening|night|day)`, `(?:how|what)(?:'s| is| are| about| have) (?:it going|you(?: doing| been| up to)?(?: today| tonight)?|up|new|everything|things|your (?:day|night|morning|evening|weekend)(?: going| so far)?)`,
 	`how (?:was|is|'s) your (?:day|night|weekend|morning|evening)`, `what are you (?:doing|up to)`, `how do you feel`,
 	`tell me (?:more|another|something(?: \w+)?|a (?:story|joke))`, `say (?:more|that again|something)`, `go (?:on|ahead)`, `keep (?:going|talking)`, `carry on`, `and then`,
@@ -24,7 +23,7 @@ var latinSmallTalk = regexp.MustCompile(`\b(?:` + strings.Join([]string{
 
 // phrasesOfSmallTalk are blanked in folded text before a message is read. Those that
 // latinSmallTalk lacks have a character that countDense counts.
-var phrasesOfSmallTalk = regexp.MustCompile(latinSmallTalk.String() + `|` + strings.Join([]string{
+var phrasesOfSmallTalk = patternOf(latinSmallTalk.String() + `|` + strings.Join([]string{
 	`早上好`, `晚上好`, `下午好`, `中午好`, `早安`, `午安`, `晚安`, `早啊`, `你好[呀啊吗]?`, `您好`, `大家好`, `哈+`, `呵+`, `嘿+`, `嘻+`, `嗯+`, `哦+`, `噢+`, `哇+`, `唉+`, `呜+`,
 	`好[的吧呀啊哒嘞滴]+`, `继续(?:说|讲|吧)?`, `接着(?:说|讲)?`, `然后呢?`, `后来呢?`, `还有呢`, `说下去`, `讲下去`, `多(?:说|讲)(?:一?[点些])`, `再(?:说|讲)(?:一?[点些遍次])?`, `(?:给我)?讲个?(?:故事|笑话)`,
 	`(?:非常)?(?:谢谢|多谢|感谢)`, `不客气`, `没(?:关系|事|问题|什么)`, `不好意思`, `对不起`, `抱歉`, `再见`, `拜拜`, `(?:明[天早晚]|后天|今晚|晚上|晚点|下次|下周|改天|回头|(?:待会|一会|等会)儿?|(?:周|星期|礼拜)[一二三四五六日天末])再?(?:见|聊)`, `等(?:一下|会儿?|等)`, `稍等`,
@@ -89,9 +88,9 @@ func ProofOf(term string) float32 {
 }
 
 var (
-	QuestionBegins = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:(?:and|but|so|hey|well)[^\p{L}\p{N}]+)?(?:(?:what|where|who|when|why|how|which)(?:'s|’s| is| are| do| does| did| was| were| can| could| should| would| old| many| much| long| about)\b|(?:do|does|did|is|are|am|can|could|would|will|should|have|has)\s+(?:i|you|he|she|it|we|they|my|your|the|there|this|that)\b)`)
-	questionEnds   = regexp.MustCompile(`(?:什么|哪里|哪儿|谁|几岁|多少|[吗呢]|なに|何|どこ|ですか|ますか|뭐야|어디야|니)[^\p{L}\p{N}]*$`)
-	knowsNothing   = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:(?:hmm|well|sorry|oh)[^\p{L}\p{N}]+)*i(?:'m| am)? (?:don't|do not|can't|not)(?: really)? (?:know|remember|recall|sure)|^[^\p{L}\p{N}]*(?:对不起|抱歉)?[^\p{L}\p{N}]*我?(?:也|还)?(?:不知道|不记得|不清楚|不太清楚|想不起)`)
+	QuestionBegins = patternOf(`(?i)^[^\p{L}\p{N}]*(?:(?:and|but|so|hey|well)[^\p{L}\p{N}]+)?(?:(?:what|where|who|when|why|how|which)(?:'s|’s| is| are| do| does| did| was| were| can| could| should| would| old| many| much| long| about)\b|(?:do|does|did|is|are|am|can|could|would|will|should|have|has)\s+(?:i|you|he|she|it|we|they|my|your|the|there|this|that)\b)`)
+	questionEnds   = patternOf(`(?:什么|哪里|哪儿|谁|几岁|多少|[吗呢]|なに|何|どこ|ですか|ますか|뭐야|어디야|니)[^\p{L}\p{N}]*$`)
+	knowsNothing   = patternOf(`(?i)^[^\p{L}\p{N}]*(?:(?:hmm|well|sorry|oh)[^\p{L}\p{N}]+)*i(?:'m| am)? (?:don't|do not|can't|not)(?: really)? (?:know|remember|recall|sure)|^[^\p{L}\p{N}]*(?:对不起|抱歉)?[^\p{L}\p{N}]*我?(?:也|还)?(?:不知道|不记得|不清楚|不太清楚|想不起)`)
 )
 
 // TellsSomething reports whether a term of a row has content.

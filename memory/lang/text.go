@@ -105,44 +105,57 @@ var filler = regexp.MustCompile(Fillers)
 
 func isFiller(r rune) bool { return filler.MatchString(string(r)) }
 
-var Narration = regexp.MustCompile(`(?s)\*[^*]+\*|（[^）]*）|\([^)]*\)|【[^】]*】`)
+var Narration = patternOf(`(?s)\*[^*]+\*|（[^）]*）|\([^)]*\)|【[^】]*】`)
 
 var markup = regexp.MustCompile("```|</?[a-zA-Z][^>]*>|^[\\[{]")
 
 // LooksLikeMarkup reports whether a text is no statement of a person.
 func LooksLikeMarkup(s string) bool { return markup.MatchString(s) }
 
-var (
-	curly = strings.NewReplacer("’", "'", "‘", "'")
-	// withoutMark are contractions typed in a hurry. "Its", "ill", "id", "were" and "well" are
-	// words of their own.
-	withoutMark = []struct {
-		form *regexp.Regexp
-		with string
-	}{
-		{regexp.MustCompile(`(?i)\b(i)(m|ve)\b`), "${1}'$2"},
-		{regexp.MustCompile(`(?i)\b(do|does|did|is|are|was|have|has|had|could|would|should|wo|ca)nt\b`), "${1}n't"},
-		{regexp.MustCompile(`(?i)\b(what|that|there|where|who|he|she)s\b`), "${1}'s"},
-		{regexp.MustCompile(`(?i)\b(you|they)(re|ve)\b`), "${1}'$2"},
-	}
-	hurried = func() *regexp.Regexp {
-		var forms []string
-		for _, c := range withoutMark {
-			forms = append(forms, c.form.String())
+var curly = strings.NewReplacer("’", "'", "‘", "'")
+
+// withoutMark are contractions typed in a hurry, with their endings as they should be. "Its", "ill",
+// "id", "were" and "well" are words of their own.
+var withoutMark = func() map[string]string {
+	forms := map[string]string{}
+	for ending, words := range map[string]string{
+		"'m": "i", "'ve": "i you they", "'re": "you they", "'s": "what that there where who he she",
+		"n't": "do does did is are was have has had could would should wo ca",
+	} {
+		for w := range strings.FieldsSeq(words) {
+			forms[w+strings.Replace(ending, "'", "", 1)] = ending
 		}
-		return regexp.MustCompile(strings.Join(forms, "|"))
-	}()
-)
+	}
+	return forms
+}()
+
+const longestWithoutMark = len("shouldnt")
 
 // Contracted writes contractions as the patterns of this package expect them: with a plain
 // apostrophe, also if there is none ("im", "dont").
 func Contracted(text string) string {
 	text = curly.Replace(text)
-	if !hurried.MatchString(text) {
+	var out strings.Builder
+	written := 0
+	for from, end := 0, 0; from < len(text); from = end + 1 {
+		for end = from; end < len(text) && isWordByte(text[end]); end++ {
+		}
+		if end == from || end-from > longestWithoutMark {
+			continue
+		}
+		if ending, ok := withoutMark[strings.ToLower(text[from:end])]; ok {
+			out.WriteString(text[written : end-len(ending)+1])
+			out.WriteString(ending)
+			written = end
+		}
+	}
+	if written == 0 {
 		return text
 	}
-	for _, c := range withoutMark {
-		text = c.form.ReplaceAllString(text, c.with)
-	}
-	return text
+	return out.String() + text[written:]
+}
+
+// isWordByte reports whether c is a word character of regular expressions.
+func isWordByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }

@@ -1,7 +1,6 @@
 package lang
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -14,8 +13,8 @@ import (
 // everyday words helps with questions about the user.
 
 type relatedWords struct {
-	asked *regexp.Regexp // in a folded question
-	terms []string       // of lines that may answer it
+	asked *pattern // in a folded question
+	terms []string // of lines that may answer it
 }
 
 // How much a related word counts, and its evidence.
@@ -25,7 +24,7 @@ const (
 )
 
 func synonyms(asked, told string) relatedWords {
-	r := relatedWords{asked: regexp.MustCompile(asked)}
+	r := relatedWords{asked: patternOf(asked)}
 	for _, t := range index.Terms(told) {
 		if !slices.Contains(r.terms, t) {
 			r.terms = append(r.terms, t)
