@@ -20,7 +20,7 @@ func pragmas(tx nodest.Tx) (string, error) {
 		return "", err
 	}
 	all := "journal_mode=" + mode[0] + " "
-	for _, name := range []string{"synchronous", "foreign_keys", "busy_timeout", "query_only"} {
+	for _, name := range []string{"synchronous", "foreign_keys", "busy_timeout", "query_only", "cache_size"} {
 		v, err := store.QueryIn[int64](tx, "PRAGMA "+name)
 		if err != nil {
 			return "", err
@@ -36,7 +36,7 @@ func TestEveryConnectionHasItsPragmas(t *testing.T) {
 	user := storetest.User(t, db)
 	err := db.Update(context.Background(), user, func(tx nodest.Tx) error {
 		got, err := pragmas(tx)
-		if want := "journal_mode=wal synchronous=2 foreign_keys=1 busy_timeout=10000 query_only=0 "; got != want {
+		if want := "journal_mode=wal synchronous=2 foreign_keys=1 busy_timeout=10000 query_only=0 cache_size=-16000 "; got != want {
 			t.Errorf("writing: %s\nwant %s", got, want)
 		}
 		return err
@@ -48,7 +48,7 @@ func TestEveryConnectionHasItsPragmas(t *testing.T) {
 	nested = func(depth int) error {
 		return db.View(context.Background(), user, func(tx nodest.Tx) error {
 			got, err := pragmas(tx)
-			if want := "journal_mode=wal synchronous=2 foreign_keys=1 busy_timeout=10000 query_only=1 "; got != want {
+			if want := "journal_mode=wal synchronous=2 foreign_keys=1 busy_timeout=10000 query_only=1 cache_size=-4000 "; got != want {
 				t.Errorf("reading, connection %d: %s\nwant %s", depth, got, want)
 			}
 			if err != nil || depth == 5 {

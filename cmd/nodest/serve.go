@@ -236,6 +236,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	r.end = end
 	r.background.Go(func() { r.tend(tending) })
 	r.background.Go(func() { r.memory.Run(tending) })
+	r.background.Go(func() { tendHeap(tending) })
 	return r, nil
 }
 

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+// A small heap may double, a large one grows by a quarter at least and heapRoom at most.
+func TestLargeHeapsAreCollectedEarlier(t *testing.T) {
+	for live, want := range map[uint64]int{0: 100, 8 << 20: 100, heapRoom: 100, 2 * heapRoom: 50, 3 * heapRoom: 33, 1 << 30: 25} {
+		if got := collectAt(live); got != want {
+			t.Errorf("%d bytes: %d %%, want %d", live, got, want)
+		}
+	}
+}
+
+func TestTheOperatorsGOGCIsLeftAlone(t *testing.T) { //nolint:paralleltest // it is a setting of the process
+	before := debug.SetGCPercent(70)
+	defer debug.SetGCPercent(before)
+	ctx, end := context.WithTimeout(t.Context(), time.Minute)
+	defer end()
+	tendHeap(ctx) // returns
+	if ctx.Err() != nil {
+		t.Error("the percentage of GOGC is replaced")
+	}
+}
