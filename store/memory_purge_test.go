@@ -28,7 +28,11 @@ func (e *env) mentions(word string) (places []string) {
 				continue
 			}
 			query, args := "SELECT COUNT(*) FROM "+table+" WHERE CAST("+c+" AS TEXT) LIKE ?", []any{"%" + word + "%"}
-			if stored := []any{word}; !store.OnPostgres(e.db) { // stores ids as bytes
+			stored := []any{word}
+			if store.OnPostgres(e.db) { // stores the digits of ids
+				sqldb.PackTextIDs(stored)
+				query, args = query+" OR CAST("+c+" AS TEXT) LIKE ?", append(args, "%"+strings.TrimLeft(stored[0].(string), "\x01")+"%")
+			} else { // their bytes
 				sqldb.PackIDs(stored)
 				query, args = query+" OR instr(CAST("+c+" AS BLOB), CAST(? AS BLOB)) > 0", append(args, stored...)
 			}
