@@ -166,6 +166,19 @@ func TestNothingIsLeftOfAForgottenText(t *testing.T) {
 	})
 }
 
+// The texts of a long memory are removed some at a time, and with them what was made of them.
+func TestTextsArePurgedInParts(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		r, other := e.remember("mine"), e.remember("other")
+		for _, left := range []int64{1, 0, 0} {
+			e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeTexts(r.character, 1) })
+			e.equal("texts", e.userRows("memory_texts"), 2+left)
+		}
+		e.equal("uses of the other", e.userRows("memory_uses"), int64(1))
+		e.equal("units of the other", len(e.units(other.character)), 4)
+	})
+}
+
 func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		r, other := e.remember("mine"), e.remember("other")
