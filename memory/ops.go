@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"slices"
 
 	"nodest/fault"
@@ -212,10 +213,10 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 	if in.DryRun {
 		return s.previewForget(ctx, c.UserID, characterID, in.IDs, gone)
 	}
+	if in.All {
+		return s.forgetAll(ctx, c, characterID, gone)
+	}
 	return op.Once(ctx, s.store, c, func(tx Tx) (*Forgotten, error) {
-		if in.All {
-			return gone, s.forgetAll(tx, c, characterID)
-		}
 		if in.Query == "" {
 			items, err := named(tx, characterID, in.IDs)
 			if err != nil {
@@ -321,13 +322,34 @@ func named(tx Tx, characterID string, ids []string) ([]ForgetItem, error) {
 	return items, nil
 }
 
-// forgetAll removes everything of a scope. Its event names no memories: all of them are
-// removed.
-func (s *Service) forgetAll(tx Tx, c *op.Call, characterID string) error {
-	if err := tx.PurgeScope(characterID); err != nil {
-		return err
+// purgedAtOnce is how many texts a transaction removes when everything is forgotten.
+const purgedAtOnce = 2000
+
+// forgetAll removes everything of a scope; the texts of a long one in several transactions, so that
+// other writers do not wait. Its event names no memories: all of them are removed.
+func (s *Service) forgetAll(ctx context.Context, c *op.Call, characterID string, gone *Forgotten) (*Forgotten, error) {
+	answer, known, err := op.Earlier[*Forgotten](ctx, s.store, c)
+	if known || err != nil {
+		return answer, err
 	}
-	return emitWritten(tx, c.By(), characterID, opPurged, []string{})
+	units, err := op.Read(ctx, s.store, c.UserID, func(tx Tx) (int, error) {
+		return tx.CountUnits(characterID, 0, math.MaxInt64)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for range units / purgedAtOnce {
+		err := s.store.Update(ctx, c.UserID, func(tx Tx) error { return tx.PurgeTexts(characterID, purgedAtOnce) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Forgotten, error) {
+		if err := tx.PurgeScope(characterID); err != nil {
+			return nil, err
+		}
+		return gone, emitWritten(tx, c.By(), characterID, opPurged, []string{})
+	})
 }
 
 // Suggestions lists suggestions, newest first; state "" = open. limit is 1 to 200, 0 = 50.

@@ -186,11 +186,17 @@ func knownVersion(what string, version int64) error {
 // nil. They can be bound on both databases.
 type cells []any
 
-// unpackIDs gives the texts that SQLite stores as bytes.
+// unpackIDs gives the texts that databases store packed.
 func (c cells) unpackIDs(columns []column) {
 	for i, v := range c {
-		if id, ok := v.([]byte); ok && columns[i].Kind == kindText {
-			c[i] = sqldb.TextOf(id)
+		if columns[i].Kind != kindText {
+			continue
+		}
+		switch v := v.(type) {
+		case []byte:
+			c[i] = sqldb.TextOf(v)
+		case string:
+			c[i] = sqldb.OfPostgres(v)
 		}
 	}
 }

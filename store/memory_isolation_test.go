@@ -288,6 +288,12 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		}
 		return tx.Memory.PurgeFacts(ownCharacter(e, tx), x.fact)
 	},
+	"PurgeTexts": func(e *env, tx nodest.Tx, x fixture) error {
+		if err := wantNotFound(e, tx.Memory.PurgeTexts(x.character, 10)); err != nil {
+			return err
+		}
+		return tx.Memory.PurgeTexts(ownCharacter(e, tx), 10)
+	},
 	"PurgeScope": func(e *env, tx nodest.Tx, x fixture) error {
 		if err := wantNotFound(e, tx.Memory.PurgeScope(x.character)); err != nil {
 			return err

@@ -113,6 +113,22 @@ func (t *tx) noteSame(characterID string, n *scopeNews) error {
 	return err
 }
 
+// PurgeTexts removes some texts of a scope, those that have not changed for longest.
+func (t *tx) PurgeTexts(characterID string, most int) error {
+	if err := t.LockMemory(characterID); err != nil {
+		return err
+	}
+	texts, err := sqldb.All[string](t, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" ORDER BY change LIMIT ?", t.userID, characterID, most)
+	if err != nil || len(texts) == 0 {
+		return err
+	}
+	t.noteGone(characterID, []lived{{0, math.MaxInt64}})
+	return t.each([]string{
+		"DELETE FROM memory_uses WHERE user_id = ? AND revision_id IN (?)",
+		"DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (?)",
+	}, t.userID, texts)
+}
+
 // PurgeScope empties the memory of a scope.
 func (t *tx) PurgeScope(characterID string) error {
 	if err := t.LockMemory(characterID); err != nil {

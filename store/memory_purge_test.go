@@ -28,7 +28,11 @@ func (e *env) mentions(word string) (places []string) {
 				continue
 			}
 			query, args := "SELECT COUNT(*) FROM "+table+" WHERE CAST("+c+" AS TEXT) LIKE ?", []any{"%" + word + "%"}
-			if stored := []any{word}; !store.OnPostgres(e.db) { // stores ids as bytes
+			stored := []any{word}
+			if store.OnPostgres(e.db) { // stores the digits of ids
+				sqldb.PackTextIDs(stored)
+				query, args = query+" OR CAST("+c+" AS TEXT) LIKE ?", append(args, "%"+strings.TrimLeft(stored[0].(string), "\x01")+"%")
+			} else { // their bytes
 				sqldb.PackIDs(stored)
 				query, args = query+" OR instr(CAST("+c+" AS BLOB), CAST(? AS BLOB)) > 0", append(args, stored...)
 			}
@@ -159,6 +163,19 @@ func TestNothingIsLeftOfAForgottenText(t *testing.T) {
 		e.equal("the only text", e.memoryTexts(r.chat), []string{"2 1 user Ada mine answer false"})
 		e.embed(r.character)
 		e.equal("its vector", e.vectors(), int64(3))
+	})
+}
+
+// The texts of a long memory are removed some at a time, and with them what was made of them.
+func TestTextsArePurgedInParts(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		r, other := e.remember("mine"), e.remember("other")
+		for _, left := range []int64{1, 0, 0} {
+			e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeTexts(r.character, 1) })
+			e.equal("texts", e.userRows("memory_texts"), 2+left)
+		}
+		e.equal("uses of the other", e.userRows("memory_uses"), int64(1))
+		e.equal("units of the other", len(e.units(other.character)), 4)
 	})
 }
 

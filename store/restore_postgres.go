@@ -133,8 +133,12 @@ func (c *copySource) Next() bool {
 	tell(c.progress, c.rows.table.name, c.rows.rows)
 	return c.rows.next()
 }
-func (c *copySource) Values() ([]any, error) { return c.rows.row, nil }
-func (c *copySource) Err() error             { return c.rows.err }
+
+func (c *copySource) Values() ([]any, error) {
+	sqldb.PackTextIDs(c.rows.row)
+	return c.rows.row, nil
+}
+func (c *copySource) Err() error { return c.rows.err }
 
 // swap moves the old tables away and the new ones to their place, and the files
 // with them.

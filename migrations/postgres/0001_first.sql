@@ -1,5 +1,6 @@
--- Ids are UUIDv7 strings, times whole milliseconds since 1970 UTC, documents JSON
--- texts as they came in. A row that names a user is readable by that user alone: the
+-- Ids are UUIDv7, which are stored as a mark and the digits of their bytes that are not zero
+-- (see store/sqldb/id.go); times are whole milliseconds since 1970 UTC, documents JSON texts as
+-- they came in, which are stored shorter (store/sqldb/pack.go). A row that names a user is readable by that user alone: the
 -- keys of such a table lead with the user, and its foreign keys stay with the user. Its
 -- other indexes lead with the column that selects most: PostgreSQL knows nothing of a
 -- table that was not analysed yet, and chooses well between such indexes all the same.

@@ -3,6 +3,7 @@ package sqldb
 import (
 	"encoding/hex"
 	"fmt"
+	"strings"
 )
 
 // SQLite stores a text that is a UUID in its usual form (36 characters, lower case) as a
@@ -17,6 +18,35 @@ const (
 	madeBytes = 11 // of an id that op.NewID made
 	idChars   = 36
 )
+
+// idDigits stand for 0 to 15 in an id that PostgreSQL stores.
+const idDigits = "23456789abcdefgi"
+
+// IDDigits is an expression for decimal digits as PostgreSQL stores them in an id.
+func IDDigits(text string) string {
+	return "translate(" + text + ", '0123456789', '" + idDigits[:10] + "')"
+}
+
+// textMark is what stands before such an id, and before packedJSON.
+const textMark = '\x01'
+
+// appendDigits adds the bytes of an id as PostgreSQL stores them.
+func appendDigits(to, id []byte) []byte {
+	for _, b := range id {
+		to = append(to, idDigits[b>>4], idDigits[b&15])
+	}
+	return to
+}
+
+// ofDigits is what appendDigits has added, as UnpackID reads it.
+func ofDigits(text string) []byte {
+	id := make([]byte, len(text)/2)
+	for i := range id {
+		high, low := strings.IndexByte(idDigits, text[2*i]), strings.IndexByte(idDigits, text[2*i+1])
+		id[i] = byte(high<<4 | low)
+	}
+	return id
+}
 
 // What stands before a UUID in a packed text, by its number of bytes.
 const (
@@ -99,6 +129,43 @@ func PackIDs(args []any) {
 	}
 }
 
+// PackTextIDs is PackIDs for PostgreSQL.
+func PackTextIDs(args []any) {
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case string:
+			args[i] = textID(arg)
+		case []string:
+			for j, text := range arg {
+				arg[j] = textID(text)
+			}
+		}
+	}
+}
+
+// textID is what PostgreSQL stores for a text: less for a UUID.
+func textID(text string) string {
+	id := StoredID(text)
+	if id == nil {
+		return text
+	}
+	return string(appendDigits([]byte{textMark}, id))
+}
+
+// OfPostgres is the text of a column for texts of PostgreSQL.
+func OfPostgres(stored string) string {
+	switch {
+	case len(stored) < 2 || stored[0] != textMark:
+	case stored[1] == packedJSON[0]:
+		return unpackText([]byte(stored[2:]), true)
+	case len(stored) == 1+2*idBytes || len(stored) == 1+2*madeBytes:
+		if strings.Trim(stored[1:], idDigits) == "" { // else it is an escaped text
+			return UnpackID(ofDigits(stored[1:]))
+		}
+	}
+	return stored
+}
+
 // Text reads a column of texts of either database.
 type Text string
 
@@ -108,7 +175,7 @@ func (t *Text) Scan(src any) error {
 	case nil:
 		*t = ""
 	case string:
-		*t = Text(src)
+		*t = Text(OfPostgres(src))
 	case []byte:
 		*t = Text(TextOf(src))
 	default:

@@ -94,3 +94,32 @@ func inMemory(t *testing.T, columns string) *Session {
 	}
 	return s
 }
+
+// PostgreSQL stores UUIDs, and documents, as shorter texts. Every text is read as it was written, also
+// one that looks like them.
+func TestPostgresStoresUUIDsAsShortTexts(t *testing.T) {
+	t.Parallel()
+	const made, id = "01a21bbf-d3ad-7938-9d85-f70000000000", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0"
+	digits := textID(made)[1:]
+	for _, text := range []string{"", "\x01", "\x01" + digits, "\x01\x02" + digits, "\x00" + digits, "tea", id + " ", made, id} {
+		args := []any{escape(text), []string{escape(text)}}
+		PackTextIDs(args)
+		for _, stored := range []string{args[0].(string), args[1].([]string)[0]} {
+			if got := unescape(OfPostgres(stored)); got != text {
+				t.Errorf("%q is stored as %q and read as %q", text, stored, got)
+			}
+		}
+	}
+	if len(textID(made)) != 23 || len(textID(id)) != 33 || textID(made) > textID(id) || textID("01"+id[2:]) >= textID("f1"+id[2:]) {
+		t.Error("ids are too long, or out of order")
+	}
+	for text, size := range map[string]int{
+		`{"u":"` + made + `","m":"` + made + `","g":"` + made + `"}`: 76,
+		`["` + id + `"]`: 39, `["` + "\x01" + made + `"]`: 41, `[]`: 2,
+	} {
+		stored := packTextJSON(text)
+		if got := OfPostgres(stored); got != text || len(stored) != size {
+			t.Errorf("%q is stored as %q and read as %q", text, stored, got)
+		}
+	}
+}

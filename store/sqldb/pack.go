@@ -49,13 +49,27 @@ func packJSON(text string) any {
 	return packed
 }
 
+// packTextJSON is packJSON for PostgreSQL, which has texts only.
+func packTextJSON(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return r == textMark || isMark(r) }) {
+		return text
+	}
+	packed := packText([]byte{textMark, packedJSON[0]}, toPhrases.Replace(text), true)
+	if len(packed) >= len(text) {
+		return text
+	}
+	return string(packed)
+}
+
 func isMark(r rune) bool {
 	return r < ' ' && (r == rune(wholeID[0]) || r == rune(madeID[0]) || r == filler || phrases[r] != "")
 }
 
 // PackText writes the UUIDs in a text as their bytes. The text must not have marks of ids.
-func PackText(text string) []byte {
-	b := make([]byte, 0, len(text))
+func PackText(text string) []byte { return packText(make([]byte, 0, len(text)), text, false) }
+
+// packText adds a packed text to b; the bytes of UUIDs are in digits if asText.
+func packText(b []byte, text string, asText bool) []byte {
 	for {
 		i := strings.IndexByte(text, '-')
 		if i < 0 {
@@ -67,7 +81,11 @@ func PackText(text string) []byte {
 				if len(bytes) < idBytes {
 					mark = madeID
 				}
-				b = append(append(append(b, text[:i-8]...), mark...), bytes...)
+				if b = append(append(b, text[:i-8]...), mark...); asText {
+					b = appendDigits(b, bytes)
+				} else {
+					b = append(b, bytes...)
+				}
 				text = text[i-8+idChars:]
 				continue
 			}
@@ -77,7 +95,9 @@ func PackText(text string) []byte {
 }
 
 // UnpackText is the text of PackText, or of a document.
-func UnpackText(packed []byte) string {
+func UnpackText(packed []byte) string { return unpackText(packed, false) }
+
+func unpackText(packed []byte, asText bool) string {
 	b := make([]byte, 0, 2*len(packed))
 	for {
 		i := bytes.IndexFunc(packed, isMark)
@@ -95,9 +115,16 @@ func UnpackText(packed []byte) string {
 		default:
 			b = append(b, phrases[mark]...)
 		}
+		if asText {
+			size *= 2
+		}
 		if size > 0 {
 			size = min(size, len(rest)) // of a text that was cut
-			b = append(b, UnpackID(rest[:size])...)
+			id := rest[:size]
+			if asText {
+				id = ofDigits(string(id))
+			}
+			b = append(b, UnpackID(id)...)
 		}
 		packed = rest[size:]
 	}

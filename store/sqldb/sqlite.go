@@ -69,7 +69,7 @@ func SQLiteDSN(path string, readOnly bool) string {
 		v.Set("mode", "ro")
 		v.Set("_query_only", "on")
 		v.Set("_cache_size", "-4000") // there are several, and the system keeps the file in memory too
-		v.Del("_journal_mode") // it is the file's, and setting it writes
+		v.Del("_journal_mode")        // it is the file's, and setting it writes
 	}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}).String()
 }

@@ -11,11 +11,11 @@ import (
 
 // The types of Go and what stands in a column for them:
 //
-//   - strings: TEXT, or a BLOB (see PackIDs). Bytes that are not UTF-8 become U+FFFD, as encoding/json does it.
+//   - strings: TEXT, or a BLOB (see id.go). Bytes that are not UTF-8 become U+FFFD, as encoding/json does it.
 //     PostgreSQL cannot store NUL, so NUL is stored as U+0001 '0' and U+0001 itself as
 //     U+0001 '1'.
 //   - time.Time: BIGINT, milliseconds since 1970 UTC; the zero time is 0.
-//   - json.RawMessage: TEXT, as it came (jsonb would forget the order of the keys), or a BLOB (see packJSON).
+//   - json.RawMessage: TEXT, as it came (jsonb would forget the order of the keys), or packed (see pack.go).
 //   - []byte: BLOB or BYTEA. Numbers and bool are themselves.
 //   - a pointer to one of these: the same, and nil is NULL.
 //   - other structs, maps, slices and pointers: JSON, like json.RawMessage; what is nil, and a slice
@@ -123,14 +123,18 @@ type jsonText string
 
 // place makes the arguments of a statement what the database stores.
 func (s *Session) place(args []any) {
-	if !s.Postgres {
+	if s.Postgres {
+		PackTextIDs(args)
+	} else {
 		PackIDs(args)
 	}
 	for i, arg := range args {
-		if text, ok := arg.(jsonText); ok {
-			if args[i] = string(text); !s.Postgres {
-				args[i] = packJSON(string(text))
-			}
+		if text, ok := arg.(jsonText); !ok {
+			continue
+		} else if s.Postgres {
+			args[i] = packTextJSON(string(text))
+		} else {
+			args[i] = packJSON(string(text))
 		}
 	}
 }
@@ -176,7 +180,7 @@ func fromColumn(v reflect.Value, src any) error {
 			return nil
 		}
 	case string:
-		return fromText(v, src)
+		return fromText(v, OfPostgres(src))
 	case []byte:
 		if p, ok := v.Addr().Interface().(*[]byte); ok {
 			*p = bytes.Clone(src)
