@@ -214,6 +214,9 @@ func (s *scorer) addAround(to *Score, n, group int, count float32, length int32)
 	to.Around += s.weight * s.around.of(count, length)
 }
 
+// has reports, in a large index, whether row n was found.
+func (s *scorer) has(n int) bool { return s.m.found[n/64]&(1<<(n%64)) != 0 }
+
 // own adds the present term to a row that has it.
 func (s *scorer) own(to *Score, count uint32, length int32) {
 	to.Row += s.weight * s.row.of(float32(count), length)
@@ -332,21 +335,21 @@ func (s *scorer) windows(in *stored, g *segment.Group, number int, all []dict.Po
 	for _, p := range all {
 		s.own(&scores[p.Row], uint32(p.Count), int32(in.Terms(int(p.Row), int(p.Row)+1)))
 	}
+	if len(all) == 0 {
+		return
+	}
 	near, around := window{all: all, reach: nearReach}, window{all: all, reach: aroundReach}
-	for n := g.First; n < g.End; n++ {
+	end := min(g.End, int(all[len(all)-1].Row)+aroundReach+1)
+	for n := max(g.First, int(all[0].Row)-aroundReach); n < end; n++ {
+		if s.limited && !s.has(in.from+n) {
+			continue
+		}
 		count := around.at(n)
 		if count == 0 {
-			next := around.next()
-			if next < 0 {
-				return
-			}
-			n = max(n, next-aroundReach-1) // the loop adds one
+			n = max(n, around.next()-aroundReach-1) // the loop adds one
 			continue
 		}
 		to := &scores[n]
-		if s.limited && to.Around == 0 {
-			continue
-		}
 		s.addAround(to, in.from+n, number, float32(count), int32(in.Terms(max(g.First, n-aroundReach), min(g.End, n+aroundReach+1))))
 		if count := near.at(n); count > 0 {
 			to.Near += s.weight * s.near.of(float32(count), int32(in.Terms(max(g.First, n-nearReach), min(g.End, n+nearReach+1))))

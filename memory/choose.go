@@ -45,7 +45,8 @@ func (r *ranking) present(found []candidate) []candidate {
 func (r *ranking) once(found []candidate, n int, same func(a, b *candidate) bool) []candidate {
 	kept := make([]candidate, 0, min(n, len(found)))
 	sourceOf := map[string]int{} // id of an exchange: index in kept
-	for _, c := range found {
+	for i := range found {
+		c := &found[i]
 		if len(kept) == n {
 			break
 		}
@@ -53,18 +54,22 @@ func (r *ranking) once(found []candidate, n int, same func(a, b *candidate) bool
 			kept[at].sources = append(kept[at].sources, c.entry)
 			continue
 		}
-		if at := slices.IndexFunc(kept, func(k candidate) bool { return same(&k, &c) }); at >= 0 {
+		at := 0
+		for at < len(kept) && !same(&kept[at], c) {
+			at++
+		}
+		if at < len(kept) {
 			if old := &kept[at]; c.At.After(old.At) && c.Layer == old.Layer {
 				c.score, c.why, c.sources = old.score, old.why, old.sources
-				kept[at] = c
+				kept[at] = *c
 			}
 			continue
 		}
 		if r.q.gated() && r.read.Past { // the lines tell how it was
-			kept = append(kept, c)
+			kept = append(kept, *c)
 			continue
 		}
-		kept = keep(kept, c, sourceOf)
+		kept = keep(kept, *c, sourceOf)
 	}
 	return kept
 }
@@ -117,35 +122,50 @@ func (r *ranking) alike(a, b *candidate) bool {
 
 // overlap is the share of the terms of two candidates that both have; 0 if it cannot reach least.
 func (r *ranking) overlap(a, b *candidate, least float64) float64 {
-	for _, c := range []*candidate{a, b} {
-		if c.distinct == nil {
-			c.distinct = r.numbered(c.words())
-		}
-	}
-	fewer, more := len(a.distinct), len(b.distinct)
-	if fewer > more {
-		fewer, more = more, fewer
-	}
-	if float64(fewer) < least*float64(more) {
-		return 0
-	}
-	both, all := index.Overlap(a.distinct, b.distinct)
-	return float64(both) / float64(max(1, all))
+	r.number(a.unit)
+	r.number(b.unit)
+	return shareOf(a.distinct, b.distinct, least)
 }
 
-// numbered returns numbers of different words, ascending.
-func (r *ranking) numbered(words []string) []int32 {
-	numbers := make([]int32, len(words))
+// shareOf is the share of the numbers of two ascending lists that both have; 0 if it cannot reach least.
+func shareOf(a, b []int32, least float64) float64 {
+	sum := len(a) + len(b)
+	most := sum - int(math.Ceil(2*least/(1+least)*float64(sum)-1e-9)) // numbers that only one of them may have
+	both := 0
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] == b[j]:
+			both, i, j = both+1, i+1, j+1
+			continue
+		case a[i] < b[j]:
+			i++
+		default:
+			j++
+		}
+		if i+j-2*both > most {
+			return 0
+		}
+	}
+	return float64(both) / float64(max(1, sum-both))
+}
+
+// number fills u.distinct.
+func (r *ranking) number(u *unit) {
+	if u.distinct != nil {
+		return
+	}
+	words := u.words()
+	u.distinct = make([]int32, len(words))
 	for i, w := range words {
 		n, ok := r.numbers[w]
 		if !ok {
 			n = int32(len(r.numbers))
 			r.numbers[w] = n
 		}
-		numbers[i] = n
+		u.distinct[i] = n
 	}
-	slices.Sort(numbers)
-	return slices.Compact(numbers)
+	slices.Sort(u.distinct)
+	u.distinct = slices.Compact(u.distinct)
 }
 
 // cosine is 0 without vectors of the model.

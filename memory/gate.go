@@ -104,11 +104,11 @@ func (r *ranking) proves(i int) bool {
 
 // answers reports whether row i follows a question that passes the gate.
 func (r *ranking) answers(i, before int) bool {
-	if before < 0 {
+	if before < 0 || !r.passes(r.match.Scores[before].Evidence) {
 		return false
 	}
 	b := r.line(before)
-	return b.is(lineAsks) && b.speaker() != r.line(i).speaker() && r.passes(r.match.Scores[before].Evidence)
+	return b.is(lineAsks) && b.speaker() != r.line(i).speaker()
 }
 
 // admits reports whether rows that only pass the floor may be returned.

@@ -60,12 +60,17 @@ func (l line) is(flag line) bool { return l&flag != 0 }
 
 // at is when the unit was, to the minute; zero if nobody knows.
 func (l line) at() time.Time {
-	minutes := int32(l >> 32)
-	if minutes == math.MinInt32 {
+	if l.minute() == math.MinInt32 {
 		return time.Time{}
 	}
-	return time.Unix(60*int64(minutes), 0).UTC()
+	return time.Unix(60*l.minute(), 0).UTC()
 }
+
+// minute is at in minutes since 1970.
+func (l line) minute() int64 { return int64(int32(l >> 32)) }
+
+// isDay reports whether at is a day without an hour.
+func (l line) isDay() bool { return l.minute()%(24*60) == 0 }
 
 // span is a time, from its first to its last minute since 1970.
 type span struct{ from, to int32 }

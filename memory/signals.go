@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"time"
 
 	"nodest/index"
 	"nodest/memory/lang"
@@ -55,7 +54,12 @@ type columns struct {
 	vector column
 	spell  column
 	day    column // how well rows fit the days of the question
+
+	periods []lang.Period // of these days; fewer if some are of every year
+
 	rows   []related
+	others []int    // rows that words did not find, by what relateFew looks at
+	some   []int    // rows in their order, likewise
 	fits   []ranked // of the rows that may be returned, before they are adjusted
 	spread float32  // of the model's cosines, from the nearest to the last that is looked at
 	whole  bool     // all vectors were compared
@@ -129,6 +133,7 @@ func (r *ranking) measure() error {
 	r.score(bySpelling, &c.spell)
 	r.score(byModel, &c.vector)
 	c.day.reset(v.Slots())
+	r.readPeriods()
 	if r.match.Few != nil {
 		r.relateFew()
 	} else {
@@ -155,13 +160,15 @@ const mostOfDays = 10_000
 // relateFew calls relateRow for the rows that the match has found. The others have at most a vector, or
 // a day.
 func (r *ranking) relateFew() {
-	others := slices.Concat(r.vector.set, r.spell.set)
-	if some := r.ofTheDays(); len(some) <= mostOfDays {
-		others = append(others, some...)
+	others := append(append(r.others[:0], r.vector.set...), r.spell.set...)
+	near := len(others)
+	if others = r.addOfTheDays(others); len(others) > near+mostOfDays {
+		others = others[:near]
 	}
+	r.others = others
 	slices.Sort(others)
 	others = slices.Compact(others)
-	all := make([]int, 0, len(others)+len(r.match.Few))
+	all := r.some[:0]
 	for _, n := range r.match.Few {
 		for len(others) > 0 && others[0] <= int(n) {
 			if others[0] < int(n) {
@@ -171,21 +178,22 @@ func (r *ranking) relateFew() {
 		}
 		all = append(all, int(n))
 	}
-	r.v.Some(append(all, others...), r.relateRow)
+	r.some = append(all, others...)
+	r.v.Some(r.some, r.relateRow)
 }
 
-// ofTheDays returns the rows that fit the days of the question, at most one more than mostOfDays.
+// addOfTheDays adds the rows that fit the days of the question, at most one more than mostOfDays.
 // Where the days are in certain years, few rows are looked at closely.
-func (r *ranking) ofTheDays() (rows []int) {
+func (r *ranking) addOfTheDays(rows []int) []int {
 	if len(r.read.Days) == 0 {
-		return nil
+		return rows
 	}
-	all := spanOf(r.read.Days)
+	all, most := spanOf(r.read.Days), len(rows)+mostOfDays
 	r.v.Within(all.from, all.to, func(n int, attr uint64) bool {
 		if r.dayOf(line(attr)) > 0 {
 			rows = append(rows, n)
 		}
-		return len(rows) <= mostOfDays
+		return len(rows) <= most
 	})
 	return rows
 }
@@ -196,7 +204,7 @@ func (r *ranking) signals(at related) (of [signals]float32) {
 	s := &r.match.Scores[row]
 	of[sigRow], of[sigNear] = s.Row/r.top[sigRow], s.Near/r.top[sigNear]
 	of[sigAround], of[sigGroup] = s.Around/r.top[sigAround], s.Group/r.top[sigGroup]
-	if before >= 0 && r.line(before).is(lineAsks) {
+	if before >= 0 && r.match.Scores[before].Row > 0 && r.line(before).is(lineAsks) {
 		of[sigAnswer] = r.match.Scores[before].Row / r.top[sigRow]
 	}
 	if len(r.read.Speakers) == 1 && l.speaker() == r.read.Speakers[0] {
@@ -217,19 +225,30 @@ func (r *ranking) line(row int) line {
 }
 
 // dayOf is how well a unit fits the days of the question.
-func (r *ranking) dayOf(l line) float32 {
-	if len(r.read.Days) == 0 {
-		return 0
-	}
-	return dayFit(r.read.Days, l.at(), r.q.Now.Location())
-}
-
-func dayFit(days []lang.Days, at time.Time, zone *time.Location) float32 {
-	fit := float32(0)
-	for _, d := range days {
-		fit = max(fit, d.Fit(lang.LocalTime(at, zone)))
+func (r *ranking) dayOf(l line) (fit float32) {
+	switch {
+	case len(r.read.Days) == 0:
+	case len(r.periods) < len(r.read.Days) || l.isDay():
+		at := lang.LocalTime(l.at(), r.q.Now.Location())
+		for _, d := range r.read.Days {
+			fit = max(fit, d.Fit(at))
+		}
+	default:
+		for _, p := range r.periods {
+			fit = max(fit, p.Fit(l.minute()*60))
+		}
 	}
 	return fit
+}
+
+// readPeriods reads the days of the question, but for those of every year.
+func (r *ranking) readPeriods() {
+	r.periods = r.periods[:0]
+	for _, d := range r.read.Days {
+		if p, ok := d.In(r.q.Now.Location()); ok {
+			r.periods = append(r.periods, p)
+		}
+	}
 }
 
 // neighbours are the rows that are nearest to a vector, the nearest first.

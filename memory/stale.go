@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -148,8 +147,23 @@ func (r *ranking) current(found []candidate) []candidate {
 
 type telling struct {
 	gives  lang.Properties
-	asked  map[string]bool // terms of the question that tell what it is about
-	topics uint64          // of the question, by bits
+	asked  asked
+	topics uint64 // of the question, by bits
+}
+
+// asked are terms of the question that tell what it is about, by bits; nil = not looked for.
+type asked []uint64
+
+func (a asked) has(term int) bool { return term/64 < len(a) && a[term/64]&(1<<(term%64)) != 0 }
+
+// shares reports whether two have a term in common.
+func (a asked) shares(b asked) bool {
+	for i := range min(len(a), len(b)) {
+		if a[i]&b[i] != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *ranking) tell(found []candidate) []telling {
@@ -159,7 +173,7 @@ func (r *ranking) tell(found []candidate) []telling {
 		if c.tells == nil {
 			c.tells = new(telling)
 			if c.tellsOfUser() {
-				*c.tells = telling{c.gives(r.q.Names), r.askedIn(c.words()), r.topicsIn(c.words())}
+				*c.tells = telling{c.gives(r.q.Names), r.askedIn(c.unit), r.topicsIn(c.words())}
 			}
 		}
 		all[i] = *c.tells
@@ -175,15 +189,15 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 		return found
 	}
 	all := r.tell(found)
-	asked := make([]map[string]bool, len(all))
+	several := make([]asked, len(all))
 	for i := range all {
-		asked[i] = severalLetters(all[i].asked)
+		several[i] = r.severalLetters(all[i].asked)
 	}
 	places := make([]int, 0, len(found)) // in found
 	for j := range found {
 		at := slices.IndexFunc(places, func(i int) bool {
 			gives, gave := all[j].gives&r.read.Properties != 0, all[i].gives&r.read.Properties != 0
-			return gives && !gave || r.mine && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], asked[j], asked[i])
+			return gives && !gave || r.mine && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], several[j], several[i])
 		})
 		if at < 0 {
 			at = len(places)
@@ -197,21 +211,25 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	return ordered
 }
 
-// overtakes reports whether a later line replaces an older one; asked and askedOld are what
-// they have of the question.
-func (r *ranking) overtakes(c, old *candidate, asked, askedOld map[string]bool) bool {
+// overtakes reports whether a later line replaces an older one; of and ofOld are what they have of
+// the question.
+func (r *ranking) overtakes(c, old *candidate, of, ofOld asked) bool {
 	if row, tied := r.tied[c.row]; tied && row == old.row {
 		return true
 	}
-	return old.tells.topics&c.tells.topics != 0 && r.hasOwn(askedOld, asked) ||
-		r.sameMatter(askedOld, asked) || r.coversAll(askedOld, asked) || r.shareMatter(old, c) && c.saysChanged()
+	return old.tells.topics&c.tells.topics != 0 && r.hasOwn(ofOld, of) ||
+		r.sameMatter(ofOld, of) || r.coversAll(ofOld, of) || r.shareMatter(old, c) && c.saysChanged()
 }
 
 // severalLetters leaves out single characters, which are also parts of other words.
-func severalLetters(terms map[string]bool) map[string]bool {
-	terms = maps.Clone(terms)
-	maps.DeleteFunc(terms, func(t string, _ bool) bool { return utf8.RuneCountInString(t) == 1 })
-	return terms
+func (r *ranking) severalLetters(of asked) asked {
+	of = slices.Clone(of)
+	for i, t := range r.read.Terms {
+		if of.has(i) && utf8.RuneCountInString(t.Text) == 1 {
+			of[i/64] &^= 1 << (i % 64)
+		}
+	}
+	return of
 }
 
 // shareMatter reports whether two units have a word of the question, or a telling one, in
@@ -221,10 +239,8 @@ func (r *ranking) shareMatter(x, y *candidate) bool {
 	if a.asked == nil || b.asked == nil {
 		return false
 	}
-	for t := range a.asked {
-		if b.asked[t] {
-			return true
-		}
+	if a.asked.shares(b.asked) {
+		return true
 	}
 	words := y.words()
 	return slices.ContainsFunc(x.words(), func(w string) bool {
@@ -252,40 +268,44 @@ func (r *ranking) topicsIn(words []string) (bits uint64) {
 }
 
 // askedIn returns the terms of a row that tell what the question is about.
-func (r *ranking) askedIn(words []string) map[string]bool {
-	asked := map[string]bool{}
-	for _, t := range r.read.Terms {
+func (r *ranking) askedIn(u *unit) asked {
+	of := make(asked, (len(r.read.Terms)+63)/64)
+	r.number(u)
+	for i, t := range r.read.Terms {
 		if !lang.Tells(t) {
 			continue
 		}
-		has := func(w string) bool { return w == t.Text }
-		if t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) == 1 {
-			has = func(w string) bool { return strings.Contains(w, t.Text) }
+		n, known := r.numbers[t.Text]
+		if known {
+			_, known = slices.BinarySearch(u.distinct, n)
 		}
-		if slices.ContainsFunc(words, has) {
-			asked[t.Text] = true
+		if t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) == 1 {
+			known = slices.ContainsFunc(u.words(), func(w string) bool { return strings.Contains(w, t.Text) })
+		}
+		if known {
+			of[i/64] |= 1 << (i % 64)
 		}
 	}
-	return asked
+	return of
 }
 
 // sameMatter reports whether one row has most of what is asked, and a later one has that too.
-func (r *ranking) sameMatter(row, later map[string]bool) bool {
+func (r *ranking) sameMatter(row, later asked) bool {
 	common, missing, all := r.shared(row, later)
 	return common > 0 && common > all/2 && missing <= common/3
 }
 
 // coversAll reports whether a later row has all, and not nothing, that a row has of what is
 // asked.
-func (r *ranking) coversAll(row, later map[string]bool) bool {
+func (r *ranking) coversAll(row, later asked) bool {
 	common, missing, all := r.shared(row, later)
 	return missing == 0 && common > all/3
 }
 
 // hasOwn reports whether a later row has all words of the question that a row has.
-func (r *ranking) hasOwn(row, later map[string]bool) bool {
-	for t := range row {
-		if !later[t] && r.read.Own(t) {
+func (r *ranking) hasOwn(row, later asked) bool {
+	for i, t := range r.read.Terms {
+		if row.has(i) && !later.has(i) && r.read.Own(t.Text) {
 			return false
 		}
 	}
@@ -293,13 +313,16 @@ func (r *ranking) hasOwn(row, later map[string]bool) bool {
 }
 
 // shared weighs what both rows have of what is asked, and what the later one lacks; all is what
-// is asked.
-func (r *ranking) shared(row, later map[string]bool) (common, missing, all float32) {
-	for _, t := range r.read.Terms {
+// is asked. It is 0 if they have nothing in common.
+func (r *ranking) shared(row, later asked) (common, missing, all float32) {
+	if !row.shares(later) {
+		return 0, 0, 0
+	}
+	for i, t := range r.read.Terms {
 		switch {
-		case row[t.Text] && !later[t.Text]:
+		case row.has(i) && !later.has(i):
 			missing += t.Evidence
-		case row[t.Text]:
+		case row.has(i):
 			common += t.Evidence
 		}
 		if !t.Extra {

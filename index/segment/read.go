@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -234,17 +235,25 @@ func (s *Space) Differ(part []byte, at int, q []uint64, to []uint16) {
 		return
 	}
 	to = to[min(len(to), at*bitsPerPart):]
+	ones := difference(q, make([]byte, size))
 	for i := 0; i < len(to) && len(part) >= size; i++ {
-		differ, any := 0, uint64(0)
-		vector := part[:size]
-		for _, w := range q {
-			v := binary.LittleEndian.Uint64(vector)
-			vector = vector[8:]
-			any |= v
-			differ += bits.OnesCount64(v ^ w)
-		}
-		if part = part[size:]; any != 0 {
+		differ := difference(q, part[:size])
+		if differ != ones || bytes.Count(part[:size], []byte{0}) < size { // else it may have no vector
 			to[i] = uint16(differ + 1)
 		}
+		part = part[size:]
 	}
+}
+
+// difference is in how many bits a vector and its stored form differ.
+func difference(q []uint64, stored []byte) (n int) {
+	for len(q) >= 4 && len(stored) >= 32 {
+		n += bits.OnesCount64(q[0]^binary.LittleEndian.Uint64(stored)) + bits.OnesCount64(q[1]^binary.LittleEndian.Uint64(stored[8:])) +
+			bits.OnesCount64(q[2]^binary.LittleEndian.Uint64(stored[16:])) + bits.OnesCount64(q[3]^binary.LittleEndian.Uint64(stored[24:]))
+		q, stored = q[4:], stored[32:]
+	}
+	for i, w := range q {
+		n += bits.OnesCount64(w ^ binary.LittleEndian.Uint64(stored[8*i:]))
+	}
+	return n
 }

@@ -318,24 +318,52 @@ func year(n int) func(time.Time) Days {
 // Fit is how well a time fits d, from 0 to 1. What happened on a day is often told in the days
 // after it, so those fit a little.
 func (d Days) Fit(at time.Time) float32 {
-	if !d.From.IsZero() {
-		return within(at, d.From, d.Until)
-	}
-	if d.Year == 0 {
+	if d.From.IsZero() && d.Year == 0 {
 		best := float32(0)
 		for _, y := range []int{at.Year() - 1, at.Year()} {
 			best = max(best, Days{Year: y, Month: d.Month, Day: d.Day}.Fit(at))
 		}
 		return best
 	}
-	from := time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, at.Location())
+	period, _ := d.In(at.Location())
+	return period.Fit(at.Unix())
+}
+
+// Period is Days as seconds since 1970, for many times.
+type Period struct {
+	from, until int64
+	fit         float32 // of a time in it
+}
+
+// In returns the period in a zone; false if d is of every year.
+func (d Days) In(zone *time.Location) (p Period, ok bool) {
+	if !d.From.IsZero() {
+		return Period{d.From.Unix(), d.Until.Unix(), 1}, true
+	}
+	from, until, fit := time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, zone), time.Time{}, float32(1)
 	switch {
 	case d.Month == 0:
-		return within(at, from, from.AddDate(1, 0, 0)) * wholeYear
+		until, fit = from.AddDate(1, 0, 0), wholeYear
 	case d.Day == 0:
-		return within(at, from, from.AddDate(0, 1, 0)) * wholeMonth
+		until, fit = from.AddDate(0, 1, 0), wholeMonth
+	default:
+		until = from.AddDate(0, 0, 1)
 	}
-	return within(at, from, from.AddDate(0, 0, 1))
+	return Period{from.Unix(), until.Unix(), fit}, d.Year != 0
+}
+
+// Fit is Days.Fit. It falls within a week after the period.
+func (p Period) Fit(at int64) float32 {
+	const tail = 7 * 24 * 60 * 60
+	switch {
+	case at < p.from:
+		return 0
+	case at < p.until:
+		return p.fit
+	case at < p.until+tail:
+		return p.fit * 0.5 * float32(p.until+tail-at) / tail
+	}
+	return 0
 }
 
 // Span returns a time outside of which nothing fits d, in any zone; zero if d is of every year.
@@ -361,17 +389,3 @@ const (
 	wholeMonth = 0.6
 	wholeYear  = 0.2
 )
-
-// within is 1 inside a span and falls within a week after it.
-func within(at, from, until time.Time) float32 {
-	const tail = 7 * 24 * time.Hour
-	switch {
-	case at.Before(from):
-		return 0
-	case at.Before(until):
-		return 1
-	case at.Before(until.Add(tail)):
-		return 0.5 * float32(until.Add(tail).Sub(at)) / float32(tail)
-	}
-	return 0
-}
