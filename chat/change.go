@@ -59,10 +59,8 @@ func (ch Change) storeMessages(tx Tx, conv *Conversation) error {
 			conv.LastMessage = m.Preview()
 		}
 	}
-	for _, m := range ch.Created {
-		if err := tx.InsertMessage(m); err != nil {
-			return err
-		}
+	if err := tx.InsertMessage(ch.Created...); err != nil {
+		return err
 	}
 	if ch.Head != nil {
 		conv.HeadID, conv.LastMessage = ch.Head.ID, ch.Head.Preview()

@@ -111,6 +111,12 @@ func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(f
 	return hits, whole, err
 }
 
+// Prepare reads what has changed in the memory of a character, so that a Turn soon after need not.
+// If that fails, the Turn reports it.
+func (s *Service) Prepare(ctx context.Context, userID, characterID string) {
+	_ = s.use(ctx, Scope{userID, characterID}, func(*index.Index, bool) error { return nil })
+}
+
 // question completes a by the settings and the vectors.
 func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter, error) {
 	scene, err := s.scene(ctx, userID, a)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/fault"
+	"nodest/framework"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -226,5 +228,54 @@ func TestATurnIsThreeTransactionsWhateverItsLength(t *testing.T) {
 		if n := counted.updates.Load() - before; n != 3 {
 			t.Errorf("a reply of %d tokens took %d transactions", tokens, n)
 		}
+	}
+}
+
+// What a source needs whatever the message says is read while the message is stored, and a
+// source that cannot prepare is asked all the same.
+func TestSourcesPrepareWhileTheMessageIsStored(t *testing.T) {
+	prepared := make(chan string, 1)
+	source := nodest.Source{
+		Name: "memory", Limit: waitLimit,
+		Prepare: func(_ context.Context, userID string, s *chat.Setup) {
+			prepared <- userID + " " + s.Conversation.ID
+			panic("no room")
+		},
+		Wanted: func(*nodest.Question) bool { return true },
+		Find: func(context.Context, *nodest.Question) (nodest.Findings, error) {
+			return nodest.Findings{Memories: []framework.Memory{{ID: "m", Text: "Clara likes ferries."}}}, nil
+		},
+	}
+	s := newFixture(t, nodest.Options{Sources: []nodest.Source{source}})
+	c := s.chat()
+	_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: op.NewID(), Text: "To nobody"})
+	if !fault.Is(err, fault.NotFound) {
+		t.Errorf("a message to no chat: %v", err)
+	}
+	s.sendAndWait(c, "Second")
+	if got := <-prepared; got != ann+" "+c.ID {
+		t.Errorf("prepared for %s", got)
+	}
+	if got := s.model.lastRequest(); !strings.Contains(got, "Clara likes ferries.") {
+		t.Errorf("the model was asked:\n%s", got)
+	}
+}
+
+// A prompt is compared with the newest of its chat, whichever process has sent that.
+func TestAPromptIsComparedWithTheNewest(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	c := s.chat()
+	one, other := s.Engine, s.engine()
+	before := ""
+	for i, engine := range []*Engine{one, one, other, one, other, other, one} {
+		s.Engine = engine
+		generation := s.sendAndWait(c, fmt.Sprintf("Line %d", i)).GenerationID
+		sent, err := s.Prompt(t.Context(), ann, s.generation(generation).PromptID)
+		s.must(err)
+		p := sent.Prompt
+		if p.Prefix.GenerationID != before || before != "" && p.Prefix.Messages == 0 {
+			t.Errorf("prompt %d was compared with that of %q, and not %q; %d messages were the same", i, p.Prefix.GenerationID, before, p.Prefix.Messages)
+		}
+		before = generation
 	}
 }

@@ -185,7 +185,7 @@ func (e *Engine) compose(tx Tx, t *turn, g *chat.Generation, target *chat.Messag
 		t.answerLast()
 		t.input.User = t.withWish(t.input.User, g.Instruction)
 	}
-	return t.readPrevious(tx)
+	return e.readPrevious(tx, t)
 }
 
 // textsAt counts the swipes of a reply and of the replies beside it, deleted ones
@@ -442,11 +442,20 @@ func (t *turn) upToUser(path []*chat.Message) []*chat.Message {
 
 // readPrevious reads the previous request of the conversation, which the provider may
 // have cached: the one that was sent last, even if its reply has been deleted since.
-func (t *turn) readPrevious(tx Tx) error {
-	p, err := tx.LastPrompt(t.setup.Conversation.ID)
-	if err != nil || p == nil {
+func (e *Engine) readPrevious(tx Tx, t *turn) error {
+	conv := t.setup.Conversation.ID
+	id, err := tx.LastPrompt(conv)
+	if err != nil || id == "" {
 		return err
 	}
-	t.input.Previous, t.input.PreviousOf = framework.HashesOf(p.Stored), p.GenerationID
+	last := e.histories.lastSent(conv)
+	if last.promptID != id {
+		p, err := tx.Prompt(id)
+		if err != nil {
+			return err
+		}
+		last = sentPrompt{id, p.GenerationID, framework.HashesOf(p.Stored)}
+	}
+	t.input.Previous, t.input.PreviousOf = last.hashes, last.generationID
 	return nil
 }

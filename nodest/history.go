@@ -22,6 +22,13 @@ type historyEnd struct {
 	path    []*chat.Message // oldest first; shared, never changed
 	whole   bool            // it begins with the first message
 	room    int             // tokens that it was read for
+	sent    sentPrompt      // in the chat by this process, at this or an earlier version; it may not be the newest
+}
+
+// sentPrompt is what later prompts are compared with.
+type sentPrompt struct {
+	promptID, generationID string
+	hashes                 []uint64 // of its messages: framework.Prompt.Hashes
 }
 
 // keepHistory bounds the kept texts, in bytes.
@@ -75,12 +82,29 @@ func (p historyCache) append(conv string, version int64, m *chat.Message) {
 		p.byChat.Take(conv)
 		return
 	}
-	next := &historyEnd{chat: conv, version: version, whole: old.whole, room: old.room}
+	next := &historyEnd{chat: conv, version: version, whole: old.whole, room: old.room, sent: old.sent}
 	next.path = slices.Concat(old.path, []*chat.Message{slimmed(m)})
 	if chat.PathTokens(next.path) > 2*next.room {
 		next.cut()
 	}
 	p.keep(next)
+}
+
+// noteSent keeps the hashes of a prompt with the kept branch of its chat.
+func (p historyCache) noteSent(conv string, sent sentPrompt) {
+	if old, ok := p.byChat.Get(conv); ok {
+		next := *old
+		next.sent = sent
+		p.keep(&next)
+	}
+}
+
+// lastSent is the prompt that was noted last; without one its id is "".
+func (p historyCache) lastSent(conv string) sentPrompt {
+	if kept, ok := p.byChat.Get(conv); ok {
+		return kept.sent
+	}
+	return sentPrompt{}
 }
 
 // cut leaves as much of the path as it was read for, and some more.
@@ -94,7 +118,7 @@ func (p *historyEnd) cut() {
 }
 
 func (p historyCache) keep(n *historyEnd) {
-	bytes := 0
+	bytes := 8 * len(n.sent.hashes)
 	for _, m := range n.path {
 		const frame = 300 // of a message without text, about
 		bytes += len(m.Text()) + frame

@@ -18,12 +18,20 @@ func Memories(m *memory.Service, limit time.Duration) Source {
 	return Source{
 		Name: "memory", Limit: limit,
 		Warning: framework.Warning{Code: "memory_unavailable", Detail: "memories could not be searched"},
-		Wanted: func(q *Question) bool {
-			on := q.Setup.Options.Memory
-			return q.Setup.Docs.Settings.Retrieval.Enabled && (on == nil || *on)
+		Prepare: func(ctx context.Context, userID string, s *chat.Setup) {
+			if remembers(s) {
+				m.Prepare(ctx, userID, s.Docs.CharacterID)
+			}
 		},
-		Find: func(ctx context.Context, q *Question) (Findings, error) { return recall(ctx, m, q) },
+		Wanted: func(q *Question) bool { return remembers(q.Setup) },
+		Find:   func(ctx context.Context, q *Question) (Findings, error) { return recall(ctx, m, q) },
 	}
+}
+
+// remembers reports whether turns recall memories.
+func remembers(s *chat.Setup) bool {
+	on := s.Options.Memory
+	return s.Docs.Settings.Retrieval.Enabled && (on == nil || *on)
 }
 
 // recall finds the memories for a turn. The profile is there also where the search fails.

@@ -80,7 +80,7 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 	default:
 		t.continues()
 	}
-	return t.readPrevious(tx)
+	return e.readPrevious(tx, t)
 }
 
 // shownSeed seeds the random macros of a preview. It depends on the last message shown,

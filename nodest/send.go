@@ -221,6 +221,9 @@ func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(t
 	}
 	defer e.leave()
 	s, missing := e.loadSetup(ctx, c.UserID, q)
+	if missing == nil {
+		e.prepareSources(c.UserID, s)
+	}
 	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
 	var started *accepted

@@ -69,6 +69,6 @@ type GenerationTx interface {
 	UpdateGeneration(g *chat.Generation) error
 	PutPrompt(p *StoredPrompt) error
 	Prompt(id string) (*StoredPrompt, error)
-	// LastPrompt returns the newest prompt of a conversation, nil without one.
-	LastPrompt(conversationID string) (*StoredPrompt, error)
+	// LastPrompt returns the id of the newest prompt of a conversation, "" without one.
+	LastPrompt(conversationID string) (id string, err error)
 }

@@ -87,6 +87,7 @@ func (e *Engine) announce(ctx context.Context, t *task, turn *turn) <-chan error
 }
 
 func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
+	body := turn.prompt.Compact()
 	if err := t.committed(); err != nil {
 		return err
 	}
@@ -94,7 +95,6 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 		e.histories.append(t.conversationID, t.assignment.version, turn.fresh)
 	}
 	var g *chat.Generation
-	body := turn.prompt.Compact()
 	err := e.store.Update(ctx, t.userID, func(tx Tx) error {
 		var err error
 		if g, err = e.own(tx, t); err != nil {
@@ -121,6 +121,7 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 	if err != nil {
 		return err
 	}
+	e.histories.noteSent(t.conversationID, sentPrompt{g.PromptID, g.ID, turn.prompt.Hashes})
 	t.setStored(g)
 	return nil
 }

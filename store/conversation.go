@@ -125,6 +125,7 @@ func (t *tx) LockConversation(id string) (*chat.Conversation, error) {
 		return nil, err
 	}
 	t.locked[id] = row.stored()
+	t.owned[id] = true
 	return &row.Conversation, nil
 }
 
@@ -137,6 +138,9 @@ func (t *tx) findConversation(id, lock string) (*conversationRow, error) {
 // ownsConversation returns fault.NotFound for a conversation that is not there, or is
 // not the user's.
 func (t *tx) ownsConversation(id string) error {
+	if t.owned[id] {
+		return t.Ready()
+	}
 	return t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
 }
 
@@ -205,6 +209,7 @@ func (t *tx) storeConversation(c *chat.Conversation) error {
 
 // DeleteConversation hides it; maintenance removes it later.
 func (t *tx) DeleteConversation(id string) error {
+	delete(t.owned, id)
 	if err := t.unlock(); err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ func TestPromptsAreKept(t *testing.T) {
 		conversation := e.conversation()
 		e.view(func(tx nodest.Tx) error {
 			p, err := tx.LastPrompt(conversation)
-			if p != nil {
+			if p != "" {
 				e.Error("a prompt before the first")
 			}
 			return err
@@ -146,12 +146,12 @@ func TestPromptsAreKept(t *testing.T) {
 			e.update(func(tx nodest.Tx) error { return tx.PutPrompt(last) })
 		}
 		e.view(func(tx nodest.Tx) error {
-			p, err := tx.LastPrompt(conversation)
+			newest, err := tx.LastPrompt(conversation)
 			if err != nil {
 				return err
 			}
-			e.equal("last prompt", p, last)
-			p, err = tx.Prompt(last.ID)
+			e.equal("last prompt", newest, last.ID)
+			p, err := tx.Prompt(last.ID)
 			e.equal("prompt", p, last)
 			return err
 		})

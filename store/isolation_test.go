@@ -599,8 +599,8 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantNotFound(e, err)
 	},
 	"LastPrompt": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := tx.LastPrompt(x.conversation)
-		return wantNotFound(e, err)
+		last, err := tx.LastPrompt(x.conversation)
+		return wantEmpty(e, last == "", err)
 	},
 }
 

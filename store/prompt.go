@@ -89,14 +89,10 @@ func (t *tx) Prompt(id string) (*nodest.StoredPrompt, error) {
 	return t.wholePrompt(row)
 }
 
-// LastPrompt returns the newest prompt of a conversation, nil without one.
-func (t *tx) LastPrompt(conversationID string) (*nodest.StoredPrompt, error) {
-	row, err := sqldb.One[promptRow](t.withConversation(conversationID), "SELECT * FROM prompts WHERE user_id = ? AND conversation_id = ?"+
-		" ORDER BY created_at DESC, id DESC LIMIT 1", t.userID, conversationID)
-	if err != nil || row == nil {
-		return nil, err
-	}
-	return t.wholePrompt(row)
+// LastPrompt returns the id of the newest prompt of a conversation, "" without one.
+func (t *tx) LastPrompt(conversationID string) (id string, err error) {
+	return sqldb.Value[string](t, "SELECT id FROM prompts WHERE user_id = ? AND conversation_id = ? ORDER BY created_at DESC, id DESC LIMIT 1",
+		t.userID, conversationID)
 }
 
 // wholePrompt reads the parts of a prompt.

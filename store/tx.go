@@ -42,6 +42,9 @@ type tx struct {
 	// locked are the rows of conversations that LockConversation read and that
 	// nobody, this transaction included, has changed since.
 	locked map[string]*storedConversation
+	// owned are conversations that LockConversation has found, which stay until the transaction
+	// ends or deletes them.
+	owned map[string]bool
 }
 
 // turn is t as the engine has it.
@@ -93,7 +96,7 @@ func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) erro
 func newTx(s *session, userID string) *tx {
 	t := &tx{
 		session: s, userID: userID, states: map[string]*messageStateRow{}, stored: map[string]chatNow{},
-		scopes: map[string]*scopeNews{}, locked: map[string]*storedConversation{},
+		scopes: map[string]*scopeNews{}, locked: map[string]*storedConversation{}, owned: map[string]bool{},
 	}
 	s.Inserted = t.noteInserted
 	return t
