@@ -24,7 +24,7 @@ func Memories(m *memory.Service, limit time.Duration) Source {
 			}
 		},
 		Wanted: func(q *Question) bool { return remembers(q.Setup) },
-		Find: func(ctx context.Context, q *Question) (Findings, error) { return recall(ctx, m, q) },
+		Find:   func(ctx context.Context, q *Question) (Findings, error) { return recall(ctx, m, q) },
 	}
 }
 

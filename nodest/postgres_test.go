@@ -35,6 +35,7 @@ func TestOnPostgres(t *testing.T) {
 		{"GenerationsOfTheOfflineModelHavePromptsAndTimes", TestGenerationsOfTheOfflineModelHavePromptsAndTimes},
 		{"TimesOfUnfinishedGenerations", TestTimesOfUnfinishedGenerations},
 		{"Close", TestClose},
+		{"APromptIsComparedWithTheNewest", TestAPromptIsComparedWithTheNewest},
 		{"OneReplyAtATimeInAConversation", TestOneReplyAtATimeInAConversation},
 		{"ANewMessageReplacesTheRunningReply", TestANewMessageReplacesTheRunningReply},
 		{"ReplyLimitAndQueueOfAUser", TestReplyLimitAndQueueOfAUser},
