@@ -1,11 +1,9 @@
-package memory
+package index
 
 import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"nodest/index"
 )
 
 // Two texts are compared only until it is clear that they share too little.
@@ -28,13 +26,13 @@ func TestShareOfTwoTexts(t *testing.T) {
 		if i%3 == 1 && len(a) > 1 {
 			b = a[1:]
 		}
-		both, all := index.Overlap(a, b)
-		for _, least := range []float64{0, 0.5, alikeTerms} {
+		both, all := Overlap(a, b)
+		for _, least := range []float64{0, 0.5, 0.9} {
 			want := float64(both) / float64(all)
 			if want < least {
 				want = 0
 			}
-			got := shareOf(a, b, least)
+			got := Share(a, b, least)
 			if got < least {
 				got = 0
 			}
