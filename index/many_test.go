@@ -77,3 +77,42 @@ func TestRareWordsFindTheRowsOfALargeIndex(t *testing.T) {
 		})
 	}
 }
+
+// Once the rarest words of a question have found some thousand rows, the others find no further ones.
+func TestCommonWordsFindNoFurtherRowsOfALargeIndex(t *testing.T) {
+	const rows = 20_000
+	all := make([]index.Row, rows)
+	for i := range all {
+		text := "the weather of today"
+		switch {
+		case i%40 == 0:
+			text = "the lighthouse"
+		case i%20 == 10:
+			text = "the harbour and its ships"
+		}
+		all[i] = row(fmt.Sprintf("row-%05d", i), fmt.Sprintf("chat-%02d", i/400), i, text)
+	}
+	query := []index.Term{{Text: "lighthous", Weight: 1}, {Text: "harbour", Weight: 1}}
+	few := map[string]int{}
+	for name, half := range map[string]int{"in memory": 0, "stored": rows} {
+		s := &shelf{}
+		if half > 0 {
+			s.keep(all[:half]...)
+		}
+		s.put(all[half:]...)
+		s.use(t, func(v index.View) error {
+			m := &index.Match{}
+			err := v.Match(t.Context(), query, m)
+			few[name] = len(m.Few)
+			for _, n := range m.Few {
+				if m.Scores[n].Around == 0 {
+					t.Errorf("%s: row %d was found by nothing", name, n)
+				}
+			}
+			return err
+		})
+		if few[name] < rows/40*6 || few[name] > rows/40*7 {
+			t.Errorf("%s: %d rows are looked at", name, few[name])
+		}
+	}
+}

@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"nodest/index/segment"
@@ -172,6 +173,28 @@ func Overlap[T cmp.Ordered](a, b []T) (both, all int) {
 		}
 	}
 	return both, len(a) + len(b) - both
+}
+
+// Share is the share of the terms of two sorted lists that both have; 0 if it cannot reach least.
+func Share[T cmp.Ordered](a, b []T, least float64) float64 {
+	sum := len(a) + len(b)
+	most := sum - int(math.Ceil(2*least/(1+least)*float64(sum)-1e-9)) // terms that only one of them may have
+	both := 0
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] == b[j]:
+			both, i, j = both+1, i+1, j+1
+			continue
+		case a[i] < b[j]:
+			i++
+		default:
+			j++
+		}
+		if i+j-2*both > most {
+			return 0
+		}
+	}
+	return float64(both) / float64(max(1, sum-both))
 }
 
 // Holding is the rows that have a term, and its rarity: 1 for a term that is in one row.

@@ -124,29 +124,7 @@ func (r *ranking) alike(a, b *candidate) bool {
 func (r *ranking) overlap(a, b *candidate, least float64) float64 {
 	r.number(a.unit)
 	r.number(b.unit)
-	return shareOf(a.distinct, b.distinct, least)
-}
-
-// shareOf is the share of the numbers of two ascending lists that both have; 0 if it cannot reach least.
-func shareOf(a, b []int32, least float64) float64 {
-	sum := len(a) + len(b)
-	most := sum - int(math.Ceil(2*least/(1+least)*float64(sum)-1e-9)) // numbers that only one of them may have
-	both := 0
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i] == b[j]:
-			both, i, j = both+1, i+1, j+1
-			continue
-		case a[i] < b[j]:
-			i++
-		default:
-			j++
-		}
-		if i+j-2*both > most {
-			return 0
-		}
-	}
-	return float64(both) / float64(max(1, sum-both))
+	return index.Share(a.distinct, b.distinct, least)
 }
 
 // number fills u.distinct.
@@ -219,7 +197,7 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 		c := &found[i]
 		h := Hit{Unit: c.entry.Unit, Score: float64(c.score / r.most())}
 		if room < h.length() {
-			h.Cut = excerpt(h.Text, r.read.Terms, min(room, longText))
+			h.Cut = lang.Excerpt(h.Text, r.read.Terms, min(room, longText))
 		}
 		if room < h.length() {
 			continue

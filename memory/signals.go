@@ -178,8 +178,9 @@ func (r *ranking) relateFew() {
 		}
 		all = append(all, int(n))
 	}
-	r.some = append(all, others...)
-	r.v.Some(r.some, r.relateRow)
+	all = append(all, others...)
+	r.some = all
+	r.v.Some(all, r.relateRow)
 }
 
 // addOfTheDays adds the rows that fit the days of the question, at most one more than mostOfDays.

@@ -340,14 +340,13 @@ func (d Days) In(zone *time.Location) (p Period, ok bool) {
 	if !d.From.IsZero() {
 		return Period{d.From.Unix(), d.Until.Unix(), 1}, true
 	}
-	from, until, fit := time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, zone), time.Time{}, float32(1)
+	from := time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, zone)
+	until, fit := from.AddDate(0, 0, 1), float32(1)
 	switch {
 	case d.Month == 0:
 		until, fit = from.AddDate(1, 0, 0), wholeYear
 	case d.Day == 0:
 		until, fit = from.AddDate(0, 1, 0), wholeMonth
-	default:
-		until = from.AddDate(0, 0, 1)
 	}
 	return Period{from.Unix(), until.Unix(), fit}, d.Year != 0
 }

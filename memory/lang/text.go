@@ -137,16 +137,18 @@ func Contracted(text string) string {
 	text = curly.Replace(text)
 	var out strings.Builder
 	written := 0
-	for from, end := 0, 0; from < len(text); from = end + 1 {
-		for end = from; end < len(text) && isWordByte(text[end]); end++ {
+	for from := 0; from < len(text); from++ {
+		begin := from
+		for from < len(text) && isWordByte(text[from]) {
+			from++
 		}
-		if end == from || end-from > longestWithoutMark {
+		if from == begin || from-begin > longestWithoutMark {
 			continue
 		}
-		if ending, ok := withoutMark[strings.ToLower(text[from:end])]; ok {
-			out.WriteString(text[written : end-len(ending)+1])
+		if ending, ok := withoutMark[strings.ToLower(text[begin:from])]; ok {
+			out.WriteString(text[written : from-len(ending)+1])
 			out.WriteString(ending)
-			written = end
+			written = from
 		}
 	}
 	if written == 0 {

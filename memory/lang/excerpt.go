@@ -1,4 +1,4 @@
-package memory
+package lang
 
 import (
 	"cmp"
@@ -7,15 +7,14 @@ import (
 	"unicode/utf8"
 
 	"nodest/index"
-	"nodest/memory/lang"
 )
 
-// excerpt returns the sentences of text that fit a question best, in their order and in at most
+// Excerpt returns the sentences of text that fit the terms of a question best, in their order and in at most
 // room code points; empty if not even one fits. Gaps are marked.
-func excerpt(text string, terms []index.Term, room int) string {
+func Excerpt(text string, terms []index.Term, room int) string {
 	var parts []string
 	for len(text) > 0 {
-		end := lang.SentenceEnd(text)
+		end := SentenceEnd(text)
 		parts, text = append(parts, text[:end]), text[end:]
 	}
 	type scored struct {
