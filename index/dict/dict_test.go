@@ -1,6 +1,7 @@
 package dict_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -73,7 +74,7 @@ func TestSealedDataIsNotReadDamaged(t *testing.T) {
 		broken := slices.Clone(data)
 		broken[i]++
 		for _, d := range [][]byte{broken, data[:i]} {
-			if _, err := dict.Open(3, d); err != dict.ErrDamaged {
+			if _, err := dict.Open(3, d); !errors.Is(err, dict.ErrDamaged) {
 				t.Errorf("byte %d: %v", i, err)
 			}
 		}
