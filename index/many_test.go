@@ -85,9 +85,9 @@ func TestCommonWordsFindNoFurtherRowsOfALargeIndex(t *testing.T) {
 	for i := range all {
 		text := "the weather of today"
 		switch {
-		case i%40 == 0:
+		case i%16 == 0:
 			text = "the lighthouse"
-		case i%20 == 10:
+		case i%16 == 8:
 			text = "the harbour and its ships"
 		}
 		all[i] = row(fmt.Sprintf("row-%05d", i), fmt.Sprintf("chat-%02d", i/400), i, text)
@@ -111,7 +111,7 @@ func TestCommonWordsFindNoFurtherRowsOfALargeIndex(t *testing.T) {
 			}
 			return err
 		})
-		if few[name] < rows/40*6 || few[name] > rows/40*7 {
+		if few[name] < rows/16*6 || few[name] > rows/16*7 {
 			t.Errorf("%s: %d rows are looked at", name, few[name])
 		}
 	}

@@ -65,12 +65,9 @@ const (
 )
 
 // In an index with more rows than manyRows, a question has something to do with few of them. Its
-// rarest terms find about foundRows: the rows that have one, and three around each. The other terms
+// rarest terms find about so many: the rows that have one, and three around each. The other terms
 // add to the scores of these only; rows that stand alone are found by all terms.
-const (
-	manyRows  = 8192
-	foundRows = 4096
-)
+const manyRows = 8192
 
 // Match scores all rows into m, reusing its memory. A repeated term of the query counts once.
 func (v View) Match(ctx context.Context, query []Term, m *Match) error {
@@ -89,7 +86,7 @@ func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 	m.Rarest = v.x.idf(1)
 	for _, t := range v.x.spread(query, keys, lists) {
 		s.weigh(t.Term, t.rows)
-		s.limited = s.many && s.found > 0 && s.found+t.rows > foundRows
+		s.limited = s.many && s.found > 0 && s.found+t.rows > manyRows
 		if t.held.rows > 0 {
 			s.held(t.held)
 		}
