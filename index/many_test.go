@@ -84,10 +84,10 @@ func TestCommonWordsFindNoFurtherRowsOfALargeIndex(t *testing.T) {
 	all := make([]index.Row, rows)
 	for i := range all {
 		text := "the weather of today"
-		switch {
-		case i%16 == 0:
+		switch i % 16 {
+		case 0:
 			text = "the lighthouse"
-		case i%16 == 8:
+		case 8:
 			text = "the harbour and its ships"
 		}
 		all[i] = row(fmt.Sprintf("row-%05d", i), fmt.Sprintf("chat-%02d", i/400), i, text)
