@@ -209,11 +209,17 @@ func (g *guest) jobs(ctx context.Context, base string, enough func(open map[stri
 	}
 }
 
-// longTurns measures turns in the long chat.
+// longTurns measures turns in the long chat. Those after the first one wait until the written chat has
+// the summary that it asks for.
 func (y *year) longTurns(ctx context.Context, s *child, list []*guest) error {
 	const further = 20
 	var asked []time.Duration
 	err := y.series(1+further, func(i int) error {
+		if i == 1 {
+			if err := y.summarised(ctx, s, list[:1]); err != nil {
+				return err
+			}
+		}
 		question, _ := y.chat(0).question(i % y.chat(0).facts())
 		t, err := y.turn(ctx, s, list[0], question)
 		asked = append(asked, y.p.moments(t.n).arrived.Sub(t.sent))
