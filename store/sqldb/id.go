@@ -11,7 +11,7 @@ import (
 // bytes are zero, as the other 11. Documents are BLOBs of another length, see packJSON.
 // Nothing else in such a column is a BLOB, so each text is read as it was written, and equal
 // texts are equal values. UUIDs have the order of their texts, after all other texts. PostgreSQL
-// stores them as texts.
+// stores the same bytes as a text: a mark and two digits for each (textID).
 
 const (
 	idBytes   = 16
