@@ -71,6 +71,9 @@ func Chat(ctx context.Context, out io.Writer, o ServerOptions) error {
 	if o.Only != "" && !slices.Contains(ChatParts, o.Only) {
 		return fault.InvalidField("only", "value", "unknown measurement %q; must be one of %s", o.Only, strings.Join(ChatParts, ", "))
 	}
+	if o.FirstToken < 0 {
+		return fault.InvalidField("first-token", "value", "must not be negative")
+	}
 	return withServers(ctx, out, o, func(r *run) error {
 		parts := map[string]func(context.Context) error{
 			"ttft": r.ttft, "cpu": r.cpu, "idle": r.idle, "startup": r.startup, "append": r.appending, "store": r.storing,

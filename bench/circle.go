@@ -91,8 +91,8 @@ func liveCircle(ctx context.Context, o CircleOptions, model *watchedModel) (figu
 // newSchema makes a schema in a PostgreSQL.
 func newSchema(ctx context.Context, database string) (schemaURL string, drop func() error, err error) {
 	u, err := url.Parse(database)
-	if err != nil {
-		return "", nil, fault.InvalidField("database", "value", "must be the URL of a PostgreSQL")
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return "", nil, fault.InvalidField("database", "value", "must be the postgres://… URL of a PostgreSQL")
 	}
 	name := "bench_" + strings.ReplaceAll(op.NewID(), "-", "")
 	q := u.Query()

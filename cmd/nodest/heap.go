@@ -28,16 +28,16 @@ func tendHeap(ctx context.Context) {
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for now := 100; ; {
+	for current := 100; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 		metrics.Read(live)
-		if percent := collectAt(live[0].Value.Uint64()); max(percent-now, now-percent) > now/10 { // setting it stops the program for a moment
-			now = percent
-			debug.SetGCPercent(now)
+		if percent := collectAt(live[0].Value.Uint64()); max(percent-current, current-percent) > current/10 { // setting it stops the program for a moment
+			current = percent
+			debug.SetGCPercent(current)
 		}
 	}
 }
