@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// A pattern is a regular expression that is tried only on texts with one of the strings that every
-// match has. Most texts have none of them, and looking for all of them takes one pass, while an
-// expression of many words begins anew at each letter.
+// A pattern is a regular expression with some strings of which every match contains at least one. It
+// is tried only on texts that contain one of them. Most texts contain none, and looking for all of
+// them takes one pass, while an expression of many words begins anew at each letter.
 type pattern struct {
 	*regexp.Regexp
-	needs  map[uint16][]string // by their first two bytes
+	needs  map[uint16][]string // these strings, by their first two bytes
 	starts [64]uint64          // bits for these bytes
 	single [4]uint64           // needs of one byte, by bits
 	any    bool                // every text may match
