@@ -173,11 +173,15 @@ func LinesOf(path []*Message) []summary.ChatLine {
 	shown := InPrompt(path)
 	lines := make([]summary.ChatLine, len(shown))
 	for i, m := range shown {
-		s := m.Chosen()
-		lines[i] = summary.ChatLine{
-			MessageID: m.ID, RevisionID: s.RevisionID, Seq: m.Seq, Role: llm.Role(m.Role), Name: m.Name,
-			Text: framework.StripBlocks(s.Text), At: m.CreatedAt, Greeting: m.Greeting,
-		}
+		lines[i] = lineOf(m)
 	}
 	return lines
+}
+
+func lineOf(m *Message) summary.ChatLine {
+	s := m.Chosen()
+	return summary.ChatLine{
+		MessageID: m.ID, RevisionID: s.RevisionID, Seq: m.Seq, Role: llm.Role(m.Role), Name: m.Name,
+		Text: framework.StripBlocks(s.Text), At: m.CreatedAt, Greeting: m.Greeting,
+	}
 }

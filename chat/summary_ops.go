@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"nodest/fault"
@@ -191,55 +190,4 @@ func lockSummary(tx Tx, conversationID, id string) (*Conversation, *KeptSummary,
 		err = fault.New(fault.NotFound, "no summary %q in this conversation", id)
 	}
 	return conv, k, err
-}
-
-// planRange plans a summary of exactly the messages that the user names. Messages that
-// only the active summary covers are sent in full again. The first and last three of the
-// branch are never summarised.
-func (d *draft) planRange(tx Tx, state *summary.State) error {
-	if err := d.readLines(tx, true); err != nil {
-		return err
-	}
-	if len(d.lines) < summary.FewestLines {
-		return errNotDue(summary.SkipFew)
-	}
-	first, last := summary.KeepFirst, len(d.lines)-summary.KeepLast-1
-	find := func(field, id string, at int) (int, error) {
-		if id == "" {
-			return at, nil
-		}
-		found := slices.IndexFunc(d.lines, func(l summary.ChatLine) bool { return l.MessageID == id })
-		switch {
-		case found < 0:
-			return 0, op.InField(field, fault.New(fault.NotFound, "no message %q on the shown branch", id))
-		case found < first || found > last:
-			return 0, fault.InvalidField(field, "range", "the first three and last three messages are never summarised")
-		}
-		return found, nil
-	}
-	r := *d.order.Forced
-	from, err := find("from", r.From, first)
-	if err != nil {
-		return err
-	}
-	to, err := find("to", r.To, last)
-	if err != nil {
-		return err
-	}
-	if to < from {
-		return fault.InvalidField("to", "range", "must not come before from")
-	}
-	d.plan = summary.Plan{
-		Length: state.Settings.Length, Rebuild: true, Generation: state.Latest + 1, Count: to - from + 1,
-		Range: summary.Range{
-			Start: from, End: to, StartID: d.lines[from].MessageID, EndID: d.lines[to].MessageID,
-			StartSeq: d.lines[from].Seq, EndSeq: d.lines[to].Seq,
-		},
-	}
-	if d.base != nil {
-		d.plan.BaseID = d.base.ID
-	}
-	d.work, err = d.plan.Work(d.lines, d.active())
-	d.work.Previous, d.work.Known = nil, 0
-	return err
 }

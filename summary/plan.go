@@ -63,7 +63,7 @@ func AttemptOf(path []ChatLine, made *Summary) Attempt {
 // State is the input of a plan.
 type State struct {
 	// Lines are the shown branch, as Overlay needs it: of the messages that Active covers, any
-	// but the last may be missing.
+	// but the last may be missing. A long one is thinned (Aim.Thin).
 	Lines    []ChatLine
 	Active   *Summary // in force; nil = none, or a covered message was deleted
 	Latest   int      // highest generation that the conversation ever had
@@ -123,9 +123,9 @@ func survey(st State) surveyed {
 	s := surveyed{State: st, length: EffectiveLength(st.Lines, st.Active)}
 	s.from, s.to, s.onBranch = st.Active.span(st.Lines)
 	if s.onBranch {
-		s.missing = max(0, st.Active.Count-(s.to-s.from))
+		s.missing = max(0, st.Active.Count-Messages(st.Lines[s.from:s.to]))
 	}
-	s.n = len(st.Lines) + s.missing
+	s.n = Messages(st.Lines) + s.missing
 	s.end = len(st.Lines) - KeepLast - 1
 	return s
 }
@@ -213,11 +213,11 @@ func (s *surveyed) generation() int {
 func (s *surveyed) littleGain() bool {
 	n := 0
 	for i := s.first(); i <= s.end; i++ {
-		n += runes(s.Lines[i].Text)
+		n += s.Lines[i].runes()
 	}
 	if s.gap() {
 		for i := KeepFirst; i < s.from; i++ {
-			n += runes(s.Lines[i].Text)
+			n += s.Lines[i].runes()
 		}
 	}
 	return 10*n < 12*s.Settings.Length
@@ -232,8 +232,8 @@ func (s *surveyed) cooling() bool {
 	messages, length := 0, 0
 	for i := range s.Lines {
 		if s.Lines[i].Seq > s.Last.Seq {
-			messages++
-			length += utf16Len(s.Lines[i].Text)
+			messages += s.Lines[i].count()
+			length += s.Lines[i].length()
 		}
 	}
 	return messages < 4 && 4*length < s.Settings.Threshold
@@ -242,7 +242,8 @@ func (s *surveyed) cooling() bool {
 // target is the range of the next summary. It never ends before the active one.
 func (s *surveyed) target(rebuild bool) (Range, int) {
 	if !s.onBranch {
-		return rangeOf(s.Lines, KeepFirst, s.end, 0), s.end - KeepFirst + 1
+		r := rangeOf(s.Lines, KeepFirst, s.end, 0)
+		return r, r.End - r.Start + 1
 	}
 	start, end := s.from, max(s.end, s.to-1)
 	switch {
@@ -262,10 +263,19 @@ func (s *surveyed) target(rebuild bool) (Range, int) {
 }
 
 func rangeOf(lines []ChatLine, start, end, missing int) Range {
+	first := Messages(lines[:start])
 	return Range{
-		Start: start, End: end + missing,
+		Start: first, End: first + Messages(lines[start:end]) + missing,
 		StartID: lines[start].MessageID, StartSeq: lines[start].Seq,
 		EndID: lines[end].MessageID, EndSeq: lines[end].Seq,
+	}
+}
+
+// PlanRange plans a summary of lines[from:to+1], whatever is in force.
+func PlanRange(st State, lines []ChatLine, from, to int) Plan {
+	return Plan{
+		Length: st.Settings.Length, Rebuild: true, Generation: st.Latest + 1,
+		Range: rangeOf(lines, from, to, 0), Count: Messages(lines[from : to+1]),
 	}
 }
 
@@ -293,8 +303,8 @@ func (p *Plan) Work(path []ChatLine, active *Summary) (Work, error) {
 	if active != nil {
 		w.Known = indexOfMessage(w.Lines, active.Range.EndID) + 1
 	}
-	if p.Rebuild && len(w.Lines) != p.Count {
-		return w, fault.New(fault.Conflict, "only %d of the %d messages to summarise still exist", len(w.Lines), p.Count)
+	if n := Messages(w.Lines); p.Rebuild && n != p.Count {
+		return w, fault.New(fault.Conflict, "only %d of the %d messages to summarise still exist", n, p.Count)
 	}
 	return w, nil
 }

@@ -26,6 +26,8 @@ type ChatLine struct {
 	Text       string
 	At         time.Time
 	Greeting   bool // the character began the chat with it
+
+	Run *Run // this message and those after it, without their texts (Aim.Thin); nil = it has its own
 }
 
 func (l *ChatLine) speaker() string {
@@ -191,10 +193,15 @@ func (s *Summary) Validate(settings Settings) error {
 	return nil
 }
 
-// ExtendDigest continues the digest of a range ("" = empty) with the texts of further lines.
+// ExtendDigest continues the digest of a range ("" = empty) with the texts of further lines. A run
+// knows what the digest has become behind it.
 // Ranges with the same digest have the same texts.
 func ExtendDigest(digest string, lines []ChatLine) string {
 	for i := range lines {
+		if run := lines[i].Run; run != nil {
+			digest = run.Digest
+			continue
+		}
 		sum := sha256.Sum256([]byte(digest + "\n" + lines[i].Text))
 		digest = hex.EncodeToString(sum[:16])
 	}

@@ -41,7 +41,7 @@ func EffectiveLength(path []ChatLine, s *Summary) int {
 	n := 0
 	for i := range path {
 		if i < from || i >= to {
-			n += utf16Len(path[i].Text)
+			n += path[i].length()
 		}
 	}
 	if to > from {

@@ -102,13 +102,7 @@ func Write(ctx context.Context, model llm.Asker, w Work) (Draft, error) {
 
 // leaveOut leaves out all lines but the last ones that have mostRead code points together.
 func (w *Work) leaveOut() {
-	from, size := len(w.Lines), 0
-	for from > 0 {
-		if size += runes(w.Lines[from-1].Text); size > mostRead && from < len(w.Lines) {
-			break
-		}
-		from--
-	}
+	from := len(w.Lines) - newest(w.Lines)
 	w.Lines, w.Known = w.Lines[from:], max(0, w.Known-from)
 }
 
