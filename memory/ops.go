@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"math"
 	"slices"
 
 	"nodest/fault"
@@ -325,21 +324,19 @@ func named(tx Tx, characterID string, ids []string) ([]ForgetItem, error) {
 // purgedAtOnce is how many texts a transaction removes when everything is forgotten.
 const purgedAtOnce = 2000
 
-// forgetAll removes everything of a scope; the texts of a long one in several transactions, so that
-// other writers do not wait. Its event names no memories: all of them are removed.
+// forgetAll removes everything of a scope; the texts of a long one, and the segments made of them,
+// in several transactions, so that other writers do not wait. If it is interrupted, the next call
+// removes the rest. Its event names no memories: all of them are removed.
 func (s *Service) forgetAll(ctx context.Context, c *op.Call, characterID string, gone *Forgotten) (*Forgotten, error) {
 	answer, known, err := op.Earlier[*Forgotten](ctx, s.store, c)
 	if known || err != nil {
 		return answer, err
 	}
-	units, err := op.Read(ctx, s.store, c.UserID, func(tx Tx) (int, error) {
-		return tx.CountUnits(characterID, 0, math.MaxInt64)
-	})
-	if err != nil {
-		return nil, err
-	}
-	for range units / purgedAtOnce {
-		err := s.store.Update(ctx, c.UserID, func(tx Tx) error { return tx.PurgeTexts(characterID, purgedAtOnce) })
+	for left := true; left; {
+		err := s.store.Update(ctx, c.UserID, func(tx Tx) (err error) {
+			left, err = tx.PurgeTexts(characterID, purgedAtOnce)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}

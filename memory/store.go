@@ -225,8 +225,9 @@ type FactTx interface {
 	Facts(characterID string, f Filter, cursor string, limit int) (items []Memory, next string, err error)
 	// PurgeFacts removes all versions of facts, with their vectors, suggestions and uses.
 	PurgeFacts(characterID string, rootIDs ...string) error
-	// PurgeTexts removes at most so many texts of a scope, with their vectors and uses.
-	PurgeTexts(characterID string, most int) error
+	// PurgeTexts removes at most so many texts of a scope, with their vectors and uses, and some
+	// parts of its segments, of which none is used any more. left reports whether there may be more.
+	PurgeTexts(characterID string, most int) (left bool, err error)
 	// PurgeScope removes facts, texts, vectors, suggestions, uses and tombstones of a scope.
 	// Texts stored so far are not read again.
 	PurgeScope(characterID string) error

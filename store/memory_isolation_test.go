@@ -289,10 +289,11 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return tx.Memory.PurgeFacts(ownCharacter(e, tx), x.fact)
 	},
 	"PurgeTexts": func(e *env, tx nodest.Tx, x fixture) error {
-		if err := wantNotFound(e, tx.Memory.PurgeTexts(x.character, 10)); err != nil {
+		if _, err := tx.Memory.PurgeTexts(x.character, 10); wantNotFound(e, err) != nil {
 			return err
 		}
-		return tx.Memory.PurgeTexts(ownCharacter(e, tx), 10)
+		_, err := tx.Memory.PurgeTexts(ownCharacter(e, tx), 10)
+		return err
 	},
 	"PurgeScope": func(e *env, tx nodest.Tx, x fixture) error {
 		if err := wantNotFound(e, tx.Memory.PurgeScope(x.character)); err != nil {

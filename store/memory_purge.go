@@ -113,20 +113,35 @@ func (t *tx) noteSame(characterID string, n *scopeNews) error {
 	return err
 }
 
-// PurgeTexts removes some texts of a scope, those that have not changed for longest.
-func (t *tx) PurgeTexts(characterID string, most int) error {
+// partsPurged is how many parts of segments PurgeTexts removes: about as many bytes as of texts.
+const partsPurged = 64
+
+// PurgeTexts removes some texts of a scope, those that have not changed for longest. No segment is
+// listed behind that, so that none is read; of their parts it removes some, too.
+func (t *tx) PurgeTexts(characterID string, most int) (left bool, err error) {
 	if err := t.LockMemory(characterID); err != nil {
-		return err
+		return false, err
+	}
+	if _, err := t.raise(memory.Scope{UserID: t.userID, CharacterID: characterID}, true); err != nil {
+		return false, err
+	}
+	if err := t.Run("DELETE FROM memory_segments WHERE "+ofScope, t.userID, characterID); err != nil {
+		return false, err
+	}
+	parts, err := t.Exec("DELETE FROM memory_segment_parts WHERE "+ofScope+" AND (segment_id, part) IN ("+
+		"SELECT segment_id, part FROM memory_segment_parts WHERE "+ofScope+" ORDER BY segment_id, part LIMIT ?)",
+		t.userID, characterID, t.userID, characterID, partsPurged)
+	if err != nil {
+		return false, err
 	}
 	texts, err := sqldb.All[string](t, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" ORDER BY change LIMIT ?", t.userID, characterID, most)
-	if err != nil || len(texts) == 0 {
-		return err
+	if err == nil && len(texts) > 0 {
+		err = t.each([]string{
+			"DELETE FROM memory_uses WHERE user_id = ? AND revision_id IN (?)",
+			"DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (?)",
+		}, t.userID, texts)
 	}
-	t.noteGone(characterID, []lived{{0, math.MaxInt64}})
-	return t.each([]string{
-		"DELETE FROM memory_uses WHERE user_id = ? AND revision_id IN (?)",
-		"DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (?)",
-	}, t.userID, texts)
+	return len(texts) == most || parts == partsPurged, err
 }
 
 // PurgeScope empties the memory of a scope.

@@ -170,9 +170,10 @@ func TestNothingIsLeftOfAForgottenText(t *testing.T) {
 func TestTextsArePurgedInParts(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		r, other := e.remember("mine"), e.remember("other")
-		for _, left := range []int64{1, 0, 0} {
-			e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeTexts(r.character, 1) })
-			e.equal("texts", e.userRows("memory_texts"), 2+left)
+		for i, texts := range []int64{1, 0, 0} {
+			var left bool
+			e.update(func(tx nodest.Tx) (err error) { left, err = tx.Memory.PurgeTexts(r.character, 1); return err })
+			e.equal("texts", []any{e.userRows("memory_texts"), left}, []any{2 + texts, i < 2})
 		}
 		e.equal("uses of the other", e.userRows("memory_uses"), int64(1))
 		e.equal("units of the other", len(e.units(other.character)), 4)
