@@ -21,11 +21,11 @@ func (r *planning) readLines(ctx context.Context) error {
 	if err := r.read(ctx, aim, "", r.base.Range.StartSeq, summary.KeepFirst+1); err != nil {
 		return err
 	}
-	before := len(r.lines)
 	if err := r.read(ctx, aim, r.above, 0, FirstPage); err != nil {
 		return err
 	}
-	if before == len(r.lines) || r.lines[before].MessageID != r.base.Range.EndID { // it says nothing any more
+	last := func(l summary.ChatLine) bool { return l.MessageID == r.base.Range.EndID }
+	if !slices.ContainsFunc(r.lines, last) { // it says nothing any more
 		r.base = nil
 		return r.readAll(ctx, "", "")
 	}

@@ -71,7 +71,7 @@ func TestAStaleRequestedRangeIsRebuiltAsThatRange(t *testing.T) {
 	s.edit(path[12], "It was not so.")
 	s.runIdleJobs()
 	if a := s.active(); a == nil || a.Stale || a.Generation != 2 || a.Range.Start != 10 || a.Range.End != 13 || a.Count != 4 {
-		t.Fatalf("when idle: %+v", a)
+		t.Fatalf("when idle: %+v", a.Summary)
 	}
 	s.insertExchanges(12)
 	s.chatAndSummarise(1)
