@@ -464,7 +464,6 @@ CREATE TABLE generations (
 );
 CREATE INDEX generations_conversation ON generations (conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
-CREATE INDEX generations_lease ON generations (lease_until) WHERE is_open;
 
 CREATE TABLE prompts (
   created_at BIGINT NOT NULL,

@@ -463,7 +463,6 @@ CREATE TABLE generations (
 ) WITHOUT ROWID;
 CREATE INDEX generations_conversation ON generations (conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
-CREATE INDEX generations_lease ON generations (lease_until) WHERE is_open;
 
 CREATE TABLE prompts (
   user_id TEXT NOT NULL,
