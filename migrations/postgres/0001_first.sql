@@ -514,7 +514,7 @@ CREATE TABLE summary_texts (
   version BIGINT NOT NULL,
   user_id TEXT COLLATE "C" NOT NULL,
   summary_id TEXT COLLATE "C" NOT NULL,
-  document TEXT COLLATE "C" NOT NULL,
+  document BYTEA NOT NULL, -- deflated
   PRIMARY KEY (user_id, summary_id, version),
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
 );

@@ -513,7 +513,7 @@ CREATE TABLE summary_texts (
   user_id TEXT NOT NULL,
   summary_id TEXT NOT NULL,
   version BIGINT NOT NULL,
-  document TEXT NOT NULL,
+  document BLOB NOT NULL, -- deflated
   PRIMARY KEY (user_id, summary_id, version),
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
 );
