@@ -4,6 +4,7 @@
 -- keys of such a table lead with the user, and its foreign keys stay with the user. Its
 -- other indexes lead with the column that selects most: PostgreSQL knows nothing of a
 -- table that was not analysed yet, and chooses well between such indexes all the same.
+-- Texts have the order of their bytes, as on SQLite, whatever the language of the database.
 -- Tables that grow with each turn begin with their numbers, so that there are no gaps before them.
 
 -- +goose Up
