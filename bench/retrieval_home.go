@@ -9,8 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/google/uuid"
-
 	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
@@ -62,7 +60,7 @@ func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) 
 	if err != nil {
 		return l, err
 	}
-	l.user = uuid.Must(uuid.NewV7()).String()
+	l.user = op.NewID()
 	if err := l.db.InsertUser(ctx, &account.User{ID: l.user, Username: "reader", Role: account.RoleMember}); err != nil {
 		return l, err
 	}

@@ -70,7 +70,8 @@ type onDisk struct {
 }
 
 // size is that of the database, which nobody uses. On PostgreSQL it is vacuumed before; whole says
-// that its tables are written anew, without room for what comes next.
+// that its tables are written anew, without room for what comes next. Their maps of free room, 32 KB
+// for any small table, are in all sizes.
 func (y *year) size(ctx context.Context, dir string, whole bool) (onDisk, error) {
 	if y.Database == "" {
 		return sizeOnDisk(dir)
@@ -89,11 +90,12 @@ func sizeOfTables(ctx context.Context, db *sql.DB, whole bool) (size int64, err 
 	if err := db.QueryRowContext(ctx, "SELECT string_agg(oid::regclass::text, ', ')"+ours).Scan(&tables); err != nil {
 		return 0, err
 	}
-	vacuum := "VACUUM "
 	if whole {
-		vacuum = "VACUUM FULL "
+		if _, err := db.ExecContext(ctx, "VACUUM FULL "+tables); err != nil {
+			return 0, err
+		}
 	}
-	if _, err := db.ExecContext(ctx, vacuum+tables); err != nil {
+	if _, err := db.ExecContext(ctx, "VACUUM "+tables); err != nil {
 		return 0, err
 	}
 	err = db.QueryRowContext(ctx, "SELECT SUM(pg_total_relation_size(oid))::BIGINT"+ours).Scan(&size)

@@ -302,7 +302,7 @@ func (s *session) placeForToken(t *account.Token) (ended []*account.Token, err e
 	if t.Session {
 		var err error
 		oldest, err = sqldb.One[string](s, `WITH RECURSIVE makers (id) AS (
-				SELECT COALESCE(?, '')
+				SELECT id FROM tokens WHERE id = ?
 				UNION SELECT made.parent_id FROM tokens made JOIN makers ON made.id = makers.id)
 			SELECT id `+mine+` AND id NOT IN (SELECT id FROM makers) ORDER BY COALESCE(last_used_at, created_at), id LIMIT 1`, t.ParentID, t.UserID, t.Session)
 		if err != nil {

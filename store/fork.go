@@ -30,13 +30,15 @@ func (t *tx) copyArgs(from chat.ForkSource, forkID string, after, to int64) []an
 }
 
 // copyOf is the id of a copy, as CopyOf makes it: id is that of a message, or of one
-// of its texts, and seq that of the message. SQLite has the bytes of ids, PostgreSQL a mark and
-// their digits.
+// of its texts, and seq that of the message. SQLite has the bytes of ids.
 func (t *tx) copyOf(id, seq string) string {
+	at, fork := "substr("+id+", ", "substr(line.fork_id, "
+	digits := "substr(CAST(100000000 + " + seq + " AS TEXT), 2)"
 	if !t.Postgres {
-		return "CAST(substr(" + id + ", 1, 8) || substr(line.fork_id, 9, 3) || substr(line.fork_id, 6, 1) || unhex(substr(CAST(100000000 + " + seq + " AS TEXT), 2)) AS BLOB)"
+		return "CAST(" + at + "1, 8) || " + fork + "9, 3) || " + fork + "6, 1) || unhex(" + digits + ") AS BLOB)"
 	}
-	return "substr(" + id + ", 1, 17) || substr(line.fork_id, 18, 6) || substr(line.fork_id, 12, 2) || " + sqldb.IDDigits("substr(CAST(100000000 + "+seq+" AS TEXT), 2)")
+	at, fork = "substr("+sqldb.IDBytes(id)+", ", "substr("+sqldb.IDBytes("line.fork_id")+", "
+	return sqldb.IDOfBytes(at + "1, 8) || " + fork + "9, 3) || " + fork + "6, 1) || decode(" + digits + ", 'hex')")
 }
 
 // CopyOf keeps the time in the id, because messages are searched in the order of

@@ -11,7 +11,8 @@ import (
 	"nodest/store/sqldb"
 )
 
-// The entries of a row of the log are deflated with a dictionary of what events have in common.
+// The entries of a row of the log are deflated with a dictionary of what events have in common; so
+// are summaries, which have less of it.
 // Before that, ids are written as their bytes. The first byte names the dictionary: one that
 // rows were written with never changes, a better one gets another number.
 
@@ -19,8 +20,8 @@ const logDictionary = 1
 
 var logReaders = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 
-// deflateLog makes of entries what is stored.
-func deflateLog(entries string) []byte {
+// deflate makes of entries, or of JSON, what is stored.
+func deflate(entries string) []byte {
 	packed := sqldb.PackText(entries)
 	b := bytes.NewBuffer(make([]byte, 0, 128+len(packed)/4))
 	b.WriteByte(logDictionary)
@@ -29,10 +30,10 @@ func deflateLog(entries string) []byte {
 	return b.Bytes()
 }
 
-// inflateLog is the reverse.
-func inflateLog(stored []byte) (string, error) {
+// inflate is the reverse.
+func inflate(stored []byte) (string, error) {
 	if len(stored) == 0 || stored[0] != logDictionary {
-		return "", fmt.Errorf("store: events with an unknown dictionary")
+		return "", fmt.Errorf("store: a text with an unknown dictionary")
 	}
 	r := logReaders.Get().(io.ReadCloser)
 	defer logReaders.Put(r)
@@ -41,7 +42,7 @@ func inflateLog(stored []byte) (string, error) {
 	}
 	packed, err := io.ReadAll(r)
 	if err != nil {
-		return "", fmt.Errorf("store: read events: %w", err)
+		return "", fmt.Errorf("store: inflate a text: %w", err)
 	}
 	return sqldb.UnpackText(packed), nil
 }

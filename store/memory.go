@@ -42,12 +42,13 @@ func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.
 // scopeNews is what a transaction has changed of what a scope's index is made of;
 // finish writes it under the version that the scope gets.
 type scopeNews struct {
-	texts  []string // revisions of texts that changed
-	facts  []string // ids
-	buried []string // hashes of contents that got a tombstone
-	copied bool     // texts of change 0 were copied
-	gone   []lived  // rows whose words were removed for good
-	whole  bool     // rows went, or came back: older indexes must be loaded whole
+	texts   []string                // revisions of texts that changed
+	facts   []string                // ids
+	vectors map[string]storedVector // of texts and facts, by id
+	buried  []string                // hashes of contents that got a tombstone
+	copied  bool                    // texts of change 0 were copied
+	gone    []lived                 // rows whose words were removed for good
+	whole   bool                    // rows went, or came back: older indexes must be loaded whole
 }
 
 // news returns what this transaction has changed of a scope.
@@ -99,6 +100,9 @@ func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error
 	if err := t.Insert("memory_texts", said); err != nil {
 		return err
 	}
+	if err := t.flushVectors(characterID, n.vectors, version); err != nil {
+		return err
+	}
 	for _, m := range []struct {
 		table, column string
 		ids           []string
@@ -118,7 +122,10 @@ func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error
 	return nil
 }
 
-const changed = " SET change = ?, first_change = CASE first_change WHEN 0 THEN ? ELSE first_change END WHERE " + ofScope + " AND "
+const (
+	changed   = " SET " + atVersion + " AND "
+	atVersion = "change = ?, first_change = CASE first_change WHEN 0 THEN ? ELSE first_change END WHERE " + ofScope
+)
 
 // raise gives a scope its next version; 0 when there is no such character of the user.
 // The row stays locked until the transaction ends, so versions grow in the order of the

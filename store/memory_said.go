@@ -69,7 +69,7 @@ func (t *tx) SaidByID(characterID string, revisionIDs ...string) ([]memory.Text,
 
 // MarkRead notes that extraction has read texts.
 func (t *tx) MarkRead(conversationID string, revisionIDs ...string) error {
-	return t.withConversation(conversationID).Run("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id IN (?)",
+	return t.withConversation(conversationID).Run("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id IN (?) AND NOT is_read",
 		t.userID, conversationID, revisionIDs)
 }
 

@@ -125,7 +125,7 @@ func (t *tx) SetEmbedded(characterID, model string, change int64) error {
 		model, change, t.userID, characterID)
 }
 
-// PutVectors stores vectors of texts and facts that are there.
+// PutVectors stores vectors of texts and facts that are there, when the transaction ends.
 func (t *tx) PutVectors(characterID, model string, vectors map[string][]float32) error {
 	if err := t.LockMemory(characterID); err != nil || len(vectors) == 0 {
 		return err
@@ -136,26 +136,30 @@ func (t *tx) PutVectors(characterID, model string, vectors map[string][]float32)
 	}
 	t.stores = true // also on a full disk it takes room
 	n := t.news(characterID)
-	for _, id := range slices.Sorted(maps.Keys(vectors)) { // as locks are taken
-		packed := index.Pack(vectors[id])
+	if n.vectors == nil {
+		n.vectors = make(map[string]storedVector, len(vectors))
+	}
+	for id, vector := range vectors {
+		packed := index.Pack(vector)
 		if packed == nil {
 			return fault.New(fault.UpstreamBadAnswer, "an embedding of %s contains only zeros", model)
 		}
-		const set = " SET model = ?, vector = ? WHERE " + ofScope
-		texts, err := t.Exec("UPDATE memory_texts"+set+" AND revision_id = ? AND NOT is_forgotten", number, packed.Half(), t.userID, characterID, id)
+		n.vectors[id] = storedVector{number, packed.Half()}
+	}
+	return nil
+}
+
+// flushVectors stores vectors under a version of their scope: with it, so that a row is written once.
+func (t *tx) flushVectors(characterID string, vectors map[string]storedVector, version int64) error {
+	const set = " SET model = ?, vector = ?, " + atVersion
+	for _, id := range slices.Sorted(maps.Keys(vectors)) { // as locks are taken
+		args := []any{vectors[id].Model, vectors[id].Vector, version, version, t.userID, characterID, id}
+		texts, err := t.Exec("UPDATE memory_texts"+set+" AND revision_id = ? AND NOT is_forgotten", args...)
+		if err == nil && texts == 0 {
+			err = t.Run("UPDATE memories"+set+" AND id = ?", args...)
+		}
 		if err != nil {
 			return err
-		}
-		if texts > 0 {
-			n.texts = append(n.texts, id)
-			continue
-		}
-		facts, err := t.Exec("UPDATE memories"+set+" AND id = ?", number, packed.Half(), t.userID, characterID, id)
-		if err != nil {
-			return err
-		}
-		if facts > 0 {
-			n.facts = append(n.facts, id)
 		}
 	}
 	return nil

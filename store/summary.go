@@ -1,6 +1,8 @@
 package store
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -24,14 +26,14 @@ type summaryRow struct {
 type summaryTextRow struct {
 	UserID, SummaryID string
 	Version           int64
-	Document          summary.Summary
+	Document          []byte // summary.Summary as JSON, deflated
 }
 
 // summaryWithText is a summary with one of its texts.
 type summaryWithText struct {
 	summaryRow
 	Version  int64
-	Document summary.Summary
+	Document []byte
 }
 
 // newest stands for no version in particular.
@@ -65,8 +67,13 @@ func (t *tx) summaryRow(k *chat.KeptSummary) *summaryRow {
 // putSummaryText keeps what a summary says from a version on. Whether it is stale
 // is no part of it.
 func (t *tx) putSummaryText(s *summary.Summary, version int64) error {
-	row := &summaryTextRow{t.userID, s.ID, version, *s}
-	row.Document.Stale = false
+	told := *s
+	told.Stale = false
+	document, err := json.Marshal(&told)
+	if err != nil {
+		return fmt.Errorf("store: encode a summary: %w", err)
+	}
+	row := &summaryTextRow{t.userID, s.ID, version, deflate(string(document))}
 	return t.Insert("summary_texts", row, "ON CONFLICT (user_id, summary_id, version) DO UPDATE SET document = EXCLUDED.document")
 }
 
@@ -97,12 +104,21 @@ func (t *tx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 		return nil, err
 	}
 	text.summaryRow = *row
-	return text.kept(), nil
+	return text.kept()
 }
 
-func (r *summaryWithText) kept() *chat.KeptSummary {
-	r.KeptSummary.Summary = &r.Document
-	return &r.KeptSummary
+// kept is a copy, with its text.
+func (r *summaryWithText) kept() (*chat.KeptSummary, error) {
+	kept := r.KeptSummary
+	kept.Summary = &summary.Summary{}
+	document, err := inflate(r.Document)
+	if err == nil {
+		err = json.Unmarshal([]byte(document), kept.Summary)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: read a summary: %w", err)
+	}
+	return &kept, nil
 }
 
 // listedSummaries bounds a list of summaries, which has no pages.
@@ -110,7 +126,12 @@ const listedSummaries = 200
 
 // Summaries lists those that are not deleted.
 func (t *tx) Summaries(conversationID string) ([]*chat.KeptSummary, error) {
-	return sqldb.Map(t.withConversation(conversationID), (*summaryWithText).kept, `SELECT s.*, d.document FROM summaries s
+	items := []*chat.KeptSummary{}
+	return items, sqldb.Each(t.withConversation(conversationID), func(r *summaryWithText) error {
+		k, err := r.kept()
+		items = append(items, k)
+		return err
+	}, `SELECT s.*, d.document FROM summaries s
 		JOIN summary_texts d ON d.user_id = s.user_id AND d.summary_id = s.id
 		WHERE s.user_id = ? AND s.conversation_id = ? AND s.deleted_at IS NULL
 			AND d.version = (SELECT MAX(n.version) FROM summary_texts n WHERE n.user_id = s.user_id AND n.summary_id = s.id)
@@ -241,8 +262,10 @@ func (t *tx) coverage(c chat.Covered, states []replacedState, version int64) (ch
 func (t *tx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, error) {
 	items := []*chat.DumpedSummary{}
 	err := sqldb.Each(t.withConversation(conversationID), func(r *summaryWithText) error {
-		told := *r
-		k := told.kept()
+		k, err := r.kept()
+		if err != nil {
+			return err
+		}
 		if n := len(items); n == 0 || items[n-1].Newest().ID != k.ID {
 			items = append(items, &chat.DumpedSummary{
 				MadeVersion: k.MadeVersion, HeadSeq: k.HeadSeq, ViewLength: k.ViewLength, DeletedAt: k.DeletedAt,

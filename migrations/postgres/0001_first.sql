@@ -1,34 +1,36 @@
--- Ids are UUIDv7, which are stored as a mark and the digits of their bytes that are not zero
+-- Ids are UUIDv7, which are stored as a mark and digits for their bytes that are not zero
 -- (see store/sqldb/id.go); times are whole milliseconds since 1970 UTC, documents JSON texts as
 -- they came in, which are stored shorter (store/sqldb/pack.go). A row that names a user is readable by that user alone: the
 -- keys of such a table lead with the user, and its foreign keys stay with the user. Its
 -- other indexes lead with the column that selects most: PostgreSQL knows nothing of a
 -- table that was not analysed yet, and chooses well between such indexes all the same.
+-- Texts have the order of their bytes, as on SQLite, whatever the language of the database.
+-- Tables that grow with each turn begin with their numbers, so that there are no gaps before them.
 
 -- +goose Up
 
 -- Users, and how they sign in.
 
 CREATE TABLE users (
-  id TEXT NOT NULL PRIMARY KEY,
-  username TEXT NOT NULL,
-  username_key TEXT NOT NULL UNIQUE, -- without case
-  role TEXT NOT NULL,
+  id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  username TEXT COLLATE "C" NOT NULL,
+  username_key TEXT COLLATE "C" NOT NULL UNIQUE, -- without case
+  role TEXT COLLATE "C" NOT NULL,
   tokens_per_day BIGINT NOT NULL,
   generations BIGINT NOT NULL,
   max_bytes BIGINT NOT NULL,
-  password_hash TEXT NOT NULL,
-  time_zone TEXT NOT NULL DEFAULT '', -- that a device reported last, as an IANA name
+  password_hash TEXT COLLATE "C" NOT NULL,
+  time_zone TEXT COLLATE "C" NOT NULL DEFAULT '', -- that a device reported last, as an IANA name
   created_at BIGINT NOT NULL
 );
 
 CREATE TABLE tokens (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  name TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT COLLATE "C" NOT NULL,
+  name TEXT COLLATE "C" NOT NULL,
   hash BYTEA NOT NULL UNIQUE,
   is_session BOOLEAN NOT NULL,
-  parent_id TEXT NOT NULL, -- the token that it was made with and ends with, which may be an owner's; '' = none
+  parent_id TEXT COLLATE "C" NOT NULL, -- the token that it was made with and ends with, which may be an owner's; '' = none
   created_at BIGINT NOT NULL,
   last_used_at BIGINT,
   expires_at BIGINT,
@@ -39,8 +41,8 @@ CREATE INDEX tokens_parent ON tokens (parent_id);
 
 CREATE TABLE tickets (
   hash BYTEA NOT NULL PRIMARY KEY,
-  purpose TEXT NOT NULL,
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  purpose TEXT COLLATE "C" NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   token_hash BYTEA, -- of the token that it was made with and ends with; NULL = none
   expires_at BIGINT NOT NULL
 );
@@ -48,8 +50,8 @@ CREATE INDEX tickets_user ON tickets (user_id);
 CREATE INDEX tickets_expiry ON tickets (expires_at);
 
 CREATE TABLE provider_keys (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  provider TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  provider TEXT COLLATE "C" NOT NULL,
   sealed BYTEA NOT NULL,
   updated_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, provider)
@@ -58,36 +60,36 @@ CREATE TABLE provider_keys (
 -- A user's settings, devices, and use of models.
 
 CREATE TABLE settings (
-  user_id TEXT NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
-  document TEXT NOT NULL,
-  custom_setting TEXT,
+  user_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  document TEXT COLLATE "C" NOT NULL,
+  custom_setting TEXT COLLATE "C",
   version BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
 );
 
 CREATE TABLE devices (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  device_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  device_id TEXT COLLATE "C" NOT NULL,
   seq BIGINT NOT NULL,
-  read_marks TEXT NOT NULL, -- JSON object: conversation id to message id
+  read_marks TEXT COLLATE "C" NOT NULL, -- JSON object: conversation id to message id
   updated_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, device_id)
 );
 
 -- What a user has, by kind; too high where rows were removed since they were counted.
 CREATE TABLE quotas (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  kind TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  kind TEXT COLLATE "C" NOT NULL,
   used BIGINT NOT NULL,
   counted_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, kind)
 );
 
 CREATE TABLE usage_days (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  day TEXT NOT NULL, -- 2006-01-02, UTC
-  provider TEXT NOT NULL,
-  model TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  day TEXT COLLATE "C" NOT NULL, -- 2006-01-02, UTC
+  provider TEXT COLLATE "C" NOT NULL,
+  model TEXT COLLATE "C" NOT NULL,
   requests BIGINT NOT NULL,
   prompt_tokens BIGINT NOT NULL,
   completion_tokens BIGINT NOT NULL,
@@ -98,28 +100,28 @@ CREATE TABLE usage_days (
 -- Commands and events: what idempotent commands answered, and the event log.
 
 CREATE TABLE call_keys (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  call_key TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  reply TEXT,
   created_at BIGINT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  call_key TEXT COLLATE "C" NOT NULL,
+  hash TEXT COLLATE "C" NOT NULL,
+  reply TEXT COLLATE "C",
   PRIMARY KEY (user_id, call_key)
 );
 CREATE INDEX call_keys_age ON call_keys (created_at);
 
 -- One row per user: the end of the user's event log.
 CREATE TABLE streams (
-  user_id TEXT NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
-  epoch TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  epoch TEXT COLLATE "C" NOT NULL,
   seq BIGINT NOT NULL
 );
 
 -- A row has the events of one transaction, or up to 100 of them: seq is that of the first.
 -- Its entries are deflated; texts of messages are references to revisions.
 CREATE TABLE events (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   seq BIGINT NOT NULL,
   at BIGINT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   entries BYTEA NOT NULL,
   PRIMARY KEY (user_id, seq)
 );
@@ -127,8 +129,8 @@ CREATE TABLE events (
 -- Characters, and the resources that are bound to them: presets, world books, …
 
 CREATE TABLE characters (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT COLLATE "C" NOT NULL,
   version BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
@@ -140,21 +142,21 @@ CREATE INDEX characters_deleted ON characters (deleted_at) WHERE deleted_at IS N
 CREATE INDEX characters_gone ON characters (user_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE character_versions (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
   version BIGINT NOT NULL,
-  name TEXT NOT NULL,
-  dialect TEXT NOT NULL,
+  name TEXT COLLATE "C" NOT NULL,
+  dialect TEXT COLLATE "C" NOT NULL,
   is_cradle BOOLEAN NOT NULL,
-  role_card TEXT,
-  world_book TEXT,
-  preset TEXT,
-  author_note TEXT,
-  regex_scripts TEXT,
-  settings TEXT,
-  source TEXT,
+  role_card TEXT COLLATE "C",
+  world_book TEXT COLLATE "C",
+  preset TEXT COLLATE "C",
+  author_note TEXT COLLATE "C",
+  regex_scripts TEXT COLLATE "C",
+  settings TEXT COLLATE "C",
+  source TEXT COLLATE "C",
   documents_version BIGINT NOT NULL, -- newest version up to it that changed more than tags and archived
-  tags TEXT, -- JSON array
+  tags TEXT COLLATE "C", -- JSON array
   archived BOOLEAN NOT NULL,
   source_version BIGINT NOT NULL, -- version whose row holds the source
   created_at BIGINT NOT NULL,
@@ -163,19 +165,19 @@ CREATE TABLE character_versions (
 );
 
 CREATE TABLE avatars (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  content_type TEXT NOT NULL,
-  etag TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  content_type TEXT COLLATE "C" NOT NULL,
+  etag TEXT COLLATE "C" NOT NULL,
   data BYTEA NOT NULL,
   PRIMARY KEY (user_id, character_id),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
 
 CREATE TABLE resources (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  kind TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT COLLATE "C" NOT NULL,
+  kind TEXT COLLATE "C" NOT NULL,
   bind_all BOOLEAN NOT NULL,
   version BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
@@ -188,14 +190,14 @@ CREATE INDEX resources_deleted ON resources (deleted_at) WHERE deleted_at IS NOT
 CREATE INDEX resources_gone ON resources (user_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE resource_versions (
-  user_id TEXT NOT NULL,
-  resource_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  resource_id TEXT COLLATE "C" NOT NULL,
   version BIGINT NOT NULL,
-  name TEXT NOT NULL,
-  dialect TEXT NOT NULL,
-  document TEXT,
+  name TEXT COLLATE "C" NOT NULL,
+  dialect TEXT COLLATE "C" NOT NULL,
+  document TEXT COLLATE "C",
   bind_all BOOLEAN NOT NULL,
-  character_ids TEXT, -- JSON array
+  character_ids TEXT COLLATE "C", -- JSON array
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, resource_id, version),
   FOREIGN KEY (user_id, resource_id) REFERENCES resources (user_id, id) ON DELETE CASCADE
@@ -203,9 +205,9 @@ CREATE TABLE resource_versions (
 
 -- Which characters the newest version of a resource is bound to.
 CREATE TABLE resource_bindings (
-  user_id TEXT NOT NULL,
-  resource_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  resource_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, resource_id, character_id),
   FOREIGN KEY (user_id, resource_id) REFERENCES resources (user_id, id) ON DELETE CASCADE
 );
@@ -213,21 +215,21 @@ CREATE TABLE resource_bindings (
 -- Conversations, with every state that they had.
 
 CREATE TABLE conversations (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  title TEXT NOT NULL,
-  persona_id TEXT NOT NULL,
-  head_id TEXT NOT NULL,
-  author_note TEXT,
-  settings TEXT,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  title TEXT COLLATE "C" NOT NULL,
+  persona_id TEXT COLLATE "C" NOT NULL,
+  head_id TEXT COLLATE "C" NOT NULL,
+  author_note TEXT COLLATE "C",
+  settings TEXT COLLATE "C",
   archived BOOLEAN NOT NULL,
-  tags TEXT, -- JSON array
-  extra TEXT, -- header of an imported log
-  pins TEXT,
-  summary_id TEXT NOT NULL, -- the active one; '' = none
+  tags TEXT COLLATE "C", -- JSON array
+  extra TEXT COLLATE "C", -- header of an imported log
+  pins TEXT COLLATE "C",
+  summary_id TEXT COLLATE "C" NOT NULL, -- the active one; '' = none
   version BIGINT NOT NULL,
-  last_message TEXT,
+  last_message TEXT COLLATE "C",
   message_seq BIGINT NOT NULL, -- newest seq given to a message
   documents_version BIGINT NOT NULL, -- version at which author_note, settings or pins changed last
   created_at BIGINT NOT NULL,
@@ -241,24 +243,24 @@ CREATE INDEX conversations_deleted ON conversations (deleted_at) WHERE deleted_a
 CREATE INDEX conversations_gone ON conversations (user_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE conversation_states (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
   version BIGINT NOT NULL, -- the first one with this state
-  head_id TEXT NOT NULL,
-  persona_id TEXT NOT NULL,
-  summary_id TEXT NOT NULL,
-  author_note TEXT,
-  settings TEXT,
-  pins TEXT,
   documents_version BIGINT NOT NULL, -- version whose row holds author_note, settings and pins
+  user_id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
+  head_id TEXT COLLATE "C" NOT NULL,
+  persona_id TEXT COLLATE "C" NOT NULL,
+  summary_id TEXT COLLATE "C" NOT NULL,
+  author_note TEXT COLLATE "C",
+  settings TEXT COLLATE "C",
+  pins TEXT COLLATE "C",
   PRIMARY KEY (user_id, conversation_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 
 -- Versions that went back to an older one.
 CREATE TABLE rewinds (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
   version BIGINT NOT NULL,
   to_version BIGINT NOT NULL,
   PRIMARY KEY (user_id, conversation_id, version),
@@ -266,19 +268,19 @@ CREATE TABLE rewinds (
 );
 
 CREATE TABLE saves (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
   version BIGINT NOT NULL, -- of the conversation
-  head_id TEXT NOT NULL,
-  description TEXT NOT NULL,
-  preview_text TEXT NOT NULL,
+  head_id TEXT COLLATE "C" NOT NULL,
+  description TEXT COLLATE "C" NOT NULL,
+  preview_text TEXT COLLATE "C" NOT NULL,
   message_count BIGINT NOT NULL,
   is_automatic BOOLEAN NOT NULL,
-  thumbnail TEXT NOT NULL,
-  pins TEXT,
-  extra TEXT,
+  thumbnail TEXT COLLATE "C" NOT NULL,
+  pins TEXT COLLATE "C",
+  extra TEXT COLLATE "C",
   imported_at BIGINT,
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
@@ -288,9 +290,9 @@ CREATE INDEX saves_list ON saves (conversation_id, created_at, id);
 
 -- The resources that a save point needs; they are not purged.
 CREATE TABLE save_resources (
-  user_id TEXT NOT NULL,
-  save_id TEXT NOT NULL,
-  resource_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  save_id TEXT COLLATE "C" NOT NULL,
+  resource_id TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, save_id, resource_id),
   FOREIGN KEY (user_id, save_id) REFERENCES saves (user_id, id) ON DELETE CASCADE
 );
@@ -298,9 +300,9 @@ CREATE INDEX save_resources_resource ON save_resources (resource_id);
 
 -- What the user's app calls a conversation (NodeST interface).
 CREATE TABLE app_chats (
-  user_id TEXT NOT NULL,
-  app_key TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  app_key TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, app_key),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -312,28 +314,28 @@ CREATE INDEX app_chats_conversation ON app_chats (conversation_id);
 -- then of another, …
 
 CREATE TABLE messages (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  parent_id TEXT NOT NULL, -- '' = a root
-  client_msg_id TEXT NOT NULL,
   seq BIGINT NOT NULL,
   depth BIGINT NOT NULL, -- messages from the root to it, itself included
   chain BIGINT NOT NULL,
-  role TEXT NOT NULL,
-  name TEXT NOT NULL,
-  author_id TEXT NOT NULL,
-  is_greeting BOOLEAN NOT NULL,
-  is_hidden BOOLEAN NOT NULL, -- never in a prompt
   swipe_index BIGINT NOT NULL,
   rev BIGINT NOT NULL,
-  status TEXT NOT NULL,
-  error TEXT,
-  generation_id TEXT NOT NULL,
-  extra TEXT, -- line of an imported log
   created_at BIGINT NOT NULL,
   edited_at BIGINT,
   deleted_at BIGINT,
+  is_greeting BOOLEAN NOT NULL,
+  is_hidden BOOLEAN NOT NULL, -- never in a prompt
+  user_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
+  parent_id TEXT COLLATE "C" NOT NULL, -- '' = a root
+  client_msg_id TEXT COLLATE "C" NOT NULL,
+  role TEXT COLLATE "C" NOT NULL,
+  name TEXT COLLATE "C" NOT NULL,
+  author_id TEXT COLLATE "C" NOT NULL,
+  status TEXT COLLATE "C" NOT NULL,
+  error TEXT COLLATE "C",
+  generation_id TEXT COLLATE "C" NOT NULL,
+  extra TEXT COLLATE "C", -- line of an imported log
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -347,8 +349,8 @@ CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT N
 
 -- Imports that take several transactions. What they store is hidden until the last one.
 CREATE TABLE loads (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
   chain BIGINT NOT NULL, -- that the messages make; 0 = all of the conversation
   touched_at BIGINT NOT NULL, -- 0 = it is being removed
   PRIMARY KEY (user_id, conversation_id, chain),
@@ -357,37 +359,37 @@ CREATE TABLE loads (
 
 -- The places for texts at a message, each with its newest revision.
 CREATE TABLE swipes (
-  user_id TEXT NOT NULL,
-  message_id TEXT NOT NULL,
-  id TEXT NOT NULL,
   position BIGINT NOT NULL, -- from 0
   rev BIGINT NOT NULL,
-  revision_id TEXT NOT NULL,
-  is_deleted BOOLEAN NOT NULL,
   created_at BIGINT NOT NULL,
+  is_deleted BOOLEAN NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  message_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  revision_id TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, message_id, id),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
 
 -- Immutable texts.
 CREATE TABLE revisions (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  message_id TEXT NOT NULL,
-  swipe_id TEXT NOT NULL,
   rev BIGINT NOT NULL,
-  text TEXT NOT NULL,
-  reasoning TEXT NOT NULL,
-  blocks TEXT,
-  model TEXT NOT NULL,
-  finish TEXT NOT NULL,
-  usage TEXT,
-  generation_id TEXT NOT NULL,
-  wish TEXT NOT NULL, -- the instruction that a rewrite followed
-  memory_ids TEXT, -- JSON array: memories that were sent for it
-  citations TEXT, -- document with the sources that the text cites, and a report
-  tools TEXT, -- document: how tools were used for it
   created_at BIGINT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  message_id TEXT COLLATE "C" NOT NULL,
+  swipe_id TEXT COLLATE "C" NOT NULL,
+  text TEXT COLLATE "C" NOT NULL,
+  reasoning TEXT COLLATE "C" NOT NULL,
+  blocks TEXT COLLATE "C",
+  model TEXT COLLATE "C" NOT NULL,
+  finish TEXT COLLATE "C" NOT NULL,
+  usage TEXT COLLATE "C",
+  generation_id TEXT COLLATE "C" NOT NULL,
+  wish TEXT COLLATE "C" NOT NULL, -- the instruction that a rewrite followed
+  memory_ids TEXT COLLATE "C", -- JSON array: memories that were sent for it
+  citations TEXT COLLATE "C", -- document with the sources that the text cites, and a report
+  tools TEXT COLLATE "C", -- document: how tools were used for it
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
@@ -395,12 +397,12 @@ CREATE UNIQUE INDEX revisions_message ON revisions (user_id, message_id, swipe_i
 
 -- The words of messages, for the search: those of all their texts, by ranges of seq.
 CREATE TABLE message_words (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
   first_seq BIGINT NOT NULL,
   last_seq BIGINT NOT NULL, -- in the range
-  oldest_id TEXT NOT NULL, -- lowest id of the messages
-  newest_id TEXT NOT NULL, -- highest id of the messages
+  oldest_id TEXT COLLATE "C" NOT NULL, -- lowest id of the messages
+  newest_id TEXT COLLATE "C" NOT NULL, -- highest id of the messages
   words BYTEA NOT NULL, -- compressed
   PRIMARY KEY (user_id, conversation_id, first_seq),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
@@ -411,15 +413,15 @@ ALTER TABLE message_words ALTER COLUMN words SET STORAGE EXTERNAL; -- it is comp
 -- holds from its version until the message's next row. A reply has the text that it
 -- became from the version of its placeholder on.
 CREATE TABLE message_states (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  message_id TEXT NOT NULL,
   version BIGINT NOT NULL, -- of the conversation
   previous BIGINT NOT NULL, -- version of the message's state before this one; 0 = none
   rev BIGINT NOT NULL,
-  revision_id TEXT NOT NULL, -- of the chosen swipe; '' = none
-  status TEXT NOT NULL,
   is_deleted BOOLEAN NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
+  message_id TEXT COLLATE "C" NOT NULL,
+  revision_id TEXT COLLATE "C" NOT NULL, -- of the chosen swipe; '' = none
+  status TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -430,49 +432,48 @@ CREATE INDEX message_states_version ON message_states (conversation_id, version,
 -- Replies that are or were generated, and the prompts that were sent for them.
 
 CREATE TABLE generations (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  message_id TEXT NOT NULL,
-  swipe_id TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  status TEXT NOT NULL,
-  is_open BOOLEAN NOT NULL, -- has not ended
-  finish TEXT NOT NULL,
-  options TEXT NOT NULL,
-  instruction TEXT NOT NULL,
-  device TEXT NOT NULL,
-  model TEXT NOT NULL,
-  prompt_id TEXT NOT NULL,
-  text TEXT NOT NULL,
-  reasoning TEXT NOT NULL,
-  blocks TEXT,
-  base TEXT NOT NULL,
-  usage TEXT,
-  error TEXT,
   created_at BIGINT NOT NULL,
+  lease_until BIGINT NOT NULL,
   started_at BIGINT,
   first_token_at BIGINT,
   ended_at BIGINT,
-  tools TEXT, -- document: how tools were used
-  timing TEXT, -- when its steps were, in milliseconds since created_at
-  lease_owner TEXT NOT NULL,
-  lease_until BIGINT NOT NULL,
+  is_open BOOLEAN NOT NULL, -- has not ended
+  user_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
+  message_id TEXT COLLATE "C" NOT NULL,
+  swipe_id TEXT COLLATE "C" NOT NULL,
+  kind TEXT COLLATE "C" NOT NULL,
+  status TEXT COLLATE "C" NOT NULL,
+  finish TEXT COLLATE "C" NOT NULL,
+  options TEXT COLLATE "C" NOT NULL,
+  instruction TEXT COLLATE "C" NOT NULL,
+  device TEXT COLLATE "C" NOT NULL,
+  model TEXT COLLATE "C" NOT NULL,
+  prompt_id TEXT COLLATE "C" NOT NULL,
+  text TEXT COLLATE "C" NOT NULL,
+  reasoning TEXT COLLATE "C" NOT NULL,
+  blocks TEXT COLLATE "C",
+  base TEXT COLLATE "C" NOT NULL,
+  usage TEXT COLLATE "C",
+  error TEXT COLLATE "C",
+  tools TEXT COLLATE "C", -- document: how tools were used
+  timing TEXT COLLATE "C", -- when its steps were, in milliseconds since created_at
+  lease_owner TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX generations_conversation ON generations (conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
-CREATE INDEX generations_lease ON generations (lease_until) WHERE is_open;
 
 CREATE TABLE prompts (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  generation_id TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
+  generation_id TEXT COLLATE "C" NOT NULL,
   body BYTEA NOT NULL,
   parts BYTEA, -- the hashes of its parts, in order, 8 bytes for each
-  created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -481,11 +482,11 @@ CREATE INDEX prompts_age ON prompts (created_at);
 
 -- What prompts of a conversation have in common.
 CREATE TABLE prompt_parts (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
   hash BIGINT NOT NULL,
-  data BYTEA NOT NULL,
   used_at BIGINT NOT NULL, -- when a prompt was last stored with it, or up to a day before
+  user_id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
+  data BYTEA NOT NULL,
   PRIMARY KEY (user_id, conversation_id, hash),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -494,16 +495,16 @@ CREATE INDEX prompt_parts_age ON prompt_parts (used_at);
 -- Summaries: overlays for messages of a branch, up to end_id.
 
 CREATE TABLE summaries (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
   generation BIGINT NOT NULL,
-  end_id TEXT NOT NULL,
   made_version BIGINT NOT NULL, -- of the conversation: the text is about the messages of then
   head_seq BIGINT NOT NULL, -- of the newest message when it was made
   view_length BIGINT NOT NULL, -- of what was sent of the chat with it, in UTF-16 units
   created_at BIGINT NOT NULL,
   deleted_at BIGINT,
+  user_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
+  end_id TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -511,10 +512,10 @@ CREATE UNIQUE INDEX summaries_generation ON summaries (user_id, conversation_id,
 
 -- What a summary says from a version of its conversation on.
 CREATE TABLE summary_texts (
-  user_id TEXT NOT NULL,
-  summary_id TEXT NOT NULL,
   version BIGINT NOT NULL,
-  document TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  summary_id TEXT COLLATE "C" NOT NULL,
+  document BYTEA NOT NULL, -- deflated
   PRIMARY KEY (user_id, summary_id, version),
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
 );
@@ -524,35 +525,35 @@ CREATE TABLE summary_texts (
 
 -- The version of what a search index of a scope is made of.
 CREATE TABLE memory_scopes (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
   version BIGINT NOT NULL,
   whole_version BIGINT NOT NULL, -- an index that is older must be loaded whole
-  embedded_model TEXT NOT NULL,
+  embedded_model TEXT COLLATE "C" NOT NULL,
   embedded_change BIGINT NOT NULL, -- rows up to this change have a vector of embedded_model, or were refused
-  models TEXT, -- JSON array: who made the vectors of the scope; a row has the number of its model, from 1
+  models TEXT COLLATE "C", -- JSON array: who made the vectors of the scope; a row has the number of its model, from 1
   PRIMARY KEY (user_id, character_id),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
 
 -- One row for each revision; the text itself is in revisions, with its message.
 CREATE TABLE memory_texts (
-  user_id TEXT NOT NULL,
-  revision_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
   seq BIGINT NOT NULL,
   session BIGINT NOT NULL,
-  role TEXT NOT NULL,
-  name TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  is_read BOOLEAN NOT NULL,      -- by extraction
-  is_forgotten BOOLEAN NOT NULL, -- by the user; name and hash are empty then
-  is_buried BOOLEAN NOT NULL,    -- the user purged a fact that was taken from it
   first_change BIGINT NOT NULL,  -- version of the scope that added it
   change BIGINT NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
   said_at BIGINT NOT NULL,
   model BIGINT NOT NULL, -- of the vector; 0 = none
+  is_read BOOLEAN NOT NULL,      -- by extraction
+  is_forgotten BOOLEAN NOT NULL, -- by the user; name and hash are empty then
+  is_buried BOOLEAN NOT NULL,    -- the user purged a fact that was taken from it
+  user_id TEXT COLLATE "C" NOT NULL,
+  revision_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
+  role TEXT COLLATE "C" NOT NULL,
+  name TEXT COLLATE "C" NOT NULL,
+  hash TEXT COLLATE "C" NOT NULL,
   vector BYTEA, -- four bits for each number (index.Packed.Half)
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
@@ -564,27 +565,27 @@ CREATE INDEX memory_texts_unread ON memory_texts (conversation_id, seq) WHERE NO
 
 -- Every version of every fact.
 CREATE TABLE memories (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL, -- '' = none
-  root_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL, -- '' = none
+  root_id TEXT COLLATE "C" NOT NULL,
   version BIGINT NOT NULL,
-  text TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  subject TEXT NOT NULL,
-  kind TEXT NOT NULL,
+  text TEXT COLLATE "C" NOT NULL,
+  hash TEXT COLLATE "C" NOT NULL,
+  subject TEXT COLLATE "C" NOT NULL,
+  kind TEXT COLLATE "C" NOT NULL,
   importance DOUBLE PRECISION NOT NULL,
   event_time BIGINT,
-  evidence TEXT, -- JSON array
-  ended_by TEXT, -- likewise: why a run retired it
-  origin TEXT NOT NULL,
-  source TEXT NOT NULL, -- post or comment of the circle that it was made of; '' = none
+  evidence TEXT COLLATE "C", -- JSON array
+  ended_by TEXT COLLATE "C", -- likewise: why a run retired it
+  origin TEXT COLLATE "C" NOT NULL,
+  source TEXT COLLATE "C" NOT NULL, -- post or comment of the circle that it was made of; '' = none
   is_pinned BOOLEAN NOT NULL,
   is_locked BOOLEAN NOT NULL,
   is_shareable BOOLEAN NOT NULL,
-  status TEXT NOT NULL,
-  superseded_by TEXT NOT NULL,
+  status TEXT COLLATE "C" NOT NULL,
+  superseded_by TEXT COLLATE "C" NOT NULL,
   seen_count BIGINT NOT NULL,
   last_seen_at BIGINT NOT NULL,
   last_used_at BIGINT,
@@ -607,9 +608,9 @@ CREATE INDEX memories_source ON memories (user_id, source) WHERE source <> '';
 -- Stored search indexes. A segment has the rows of a scope whose change was within its range
 -- when it was built. The ranges of a scope do not overlap.
 CREATE TABLE memory_segments (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
   from_change BIGINT NOT NULL, -- not in the range
   to_change BIGINT NOT NULL,   -- in it
   units BIGINT NOT NULL,
@@ -620,9 +621,9 @@ CREATE TABLE memory_segments (
 
 -- Parts of segments; those of a segment that is not listed above are unfinished.
 CREATE TABLE memory_segment_parts (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  segment_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  segment_id TEXT COLLATE "C" NOT NULL,
   part BIGINT NOT NULL, -- from 0
   data BYTEA NOT NULL,
   PRIMARY KEY (user_id, character_id, segment_id, part),
@@ -632,25 +633,25 @@ ALTER TABLE memory_segment_parts ALTER COLUMN data SET STORAGE EXTERNAL; -- it i
 
 -- Contents that the user purged; extraction does not bring them back.
 CREATE TABLE memory_tombstones (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  evidence TEXT,
+  user_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  hash TEXT COLLATE "C" NOT NULL,
+  evidence TEXT COLLATE "C",
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, character_id, hash),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
 
 CREATE TABLE memory_suggestions (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  memory_id TEXT NOT NULL,
-  event TEXT NOT NULL,
-  text TEXT NOT NULL,
-  reason TEXT NOT NULL,
-  evidence TEXT,
-  state TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  memory_id TEXT COLLATE "C" NOT NULL,
+  event TEXT COLLATE "C" NOT NULL,
+  text TEXT COLLATE "C" NOT NULL,
+  reason TEXT COLLATE "C" NOT NULL,
+  evidence TEXT COLLATE "C",
+  state TEXT COLLATE "C" NOT NULL,
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
@@ -659,8 +660,8 @@ CREATE INDEX memory_suggestions_list ON memory_suggestions (character_id, state,
 
 -- Which memories were sent for a revision, and why.
 CREATE TABLE memory_uses (
-  user_id TEXT NOT NULL,
-  revision_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  revision_id TEXT COLLATE "C" NOT NULL,
   uses BYTEA NOT NULL, -- store/memory_use.go
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
@@ -668,8 +669,8 @@ CREATE TABLE memory_uses (
 
 -- What extraction from a conversation has cost, and who has asked for it.
 CREATE TABLE memory_readings (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
   exchanges BIGINT NOT NULL, -- that were read automatically with a model
   calls BIGINT NOT NULL,     -- of the model for them, also for those that are not read yet
   ordered BIGINT NOT NULL,   -- unread texts up to this seq are to be read now; 0 = none
@@ -679,17 +680,17 @@ CREATE TABLE memory_readings (
 
 -- Pages of the web that were read for a user.
 CREATE TABLE web_pages (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  url TEXT NOT NULL, -- normalised
-  final_url TEXT NOT NULL,
-  canonical TEXT NOT NULL, -- normalised; '' = the page names none
-  title TEXT NOT NULL,
-  markdown TEXT NOT NULL,
-  links TEXT, -- JSON array
-  images TEXT, -- JSON array
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  url TEXT COLLATE "C" NOT NULL, -- normalised
+  final_url TEXT COLLATE "C" NOT NULL,
+  canonical TEXT COLLATE "C" NOT NULL, -- normalised; '' = the page names none
+  title TEXT COLLATE "C" NOT NULL,
+  markdown TEXT COLLATE "C" NOT NULL,
+  links TEXT COLLATE "C", -- JSON array
+  images TEXT COLLATE "C", -- JSON array
   published BIGINT, -- NULL = unknown
-  etag TEXT NOT NULL,
-  last_modified TEXT NOT NULL,
+  etag TEXT COLLATE "C" NOT NULL,
+  last_modified TEXT COLLATE "C" NOT NULL,
   fetched_at BIGINT NOT NULL,
   fresh_until BIGINT NOT NULL, -- later it is asked for again
   PRIMARY KEY (user_id, url)
@@ -698,9 +699,9 @@ CREATE INDEX web_pages_age ON web_pages (fetched_at);
 
 -- Hosts that could not be reached for a user.
 CREATE TABLE web_hosts (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  host TEXT NOT NULL,
-  reason TEXT NOT NULL, -- dns, refused or certificate
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  host TEXT COLLATE "C" NOT NULL,
+  reason TEXT COLLATE "C" NOT NULL, -- dns, refused or certificate
   until BIGINT NOT NULL,
   PRIMARY KEY (user_id, host)
 );
@@ -708,14 +709,14 @@ CREATE INDEX web_hosts_age ON web_hosts (until);
 
 -- Images that users upload.
 CREATE TABLE attachments (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  name TEXT NOT NULL,
-  content_type TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT COLLATE "C" NOT NULL,
+  name TEXT COLLATE "C" NOT NULL,
+  content_type TEXT COLLATE "C" NOT NULL,
   width BIGINT NOT NULL,
   height BIGINT NOT NULL,
   size BIGINT NOT NULL, -- bytes
-  etag TEXT NOT NULL,
+  etag TEXT COLLATE "C" NOT NULL,
   created_at BIGINT NOT NULL,
   data BYTEA NOT NULL,
   PRIMARY KEY (user_id, id)
@@ -725,16 +726,16 @@ CREATE INDEX attachments_age ON attachments (created_at);
 -- The social circle. An author, target or sender is a character, or '' for the user.
 
 CREATE TABLE circle_posts (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  author_id TEXT NOT NULL,
-  author_name TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  text TEXT NOT NULL,
-  text_key TEXT NOT NULL, -- equal for texts that say the same in the same words
-  thoughts TEXT NOT NULL,
-  emotion TEXT, -- document
-  evidence TEXT, -- JSON array
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT COLLATE "C" NOT NULL,
+  author_id TEXT COLLATE "C" NOT NULL,
+  author_name TEXT COLLATE "C" NOT NULL,
+  kind TEXT COLLATE "C" NOT NULL,
+  text TEXT COLLATE "C" NOT NULL,
+  text_key TEXT COLLATE "C" NOT NULL, -- equal for texts that say the same in the same words
+  thoughts TEXT COLLATE "C" NOT NULL,
+  emotion TEXT COLLATE "C", -- document
+  evidence TEXT COLLATE "C", -- JSON array
   favorite BOOLEAN NOT NULL,
   rating BIGINT NOT NULL,
   comments BIGINT NOT NULL, -- that are not deleted
@@ -749,10 +750,10 @@ CREATE INDEX circle_posts_text ON circle_posts (user_id, text_key);
 CREATE INDEX circle_posts_deleted ON circle_posts (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE circle_images (
-  user_id TEXT NOT NULL,
-  post_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  post_id TEXT COLLATE "C" NOT NULL,
   position BIGINT NOT NULL,
-  attachment_id TEXT NOT NULL,
+  attachment_id TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, post_id, position),
   FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, attachment_id) REFERENCES attachments (user_id, id) ON DELETE CASCADE
@@ -760,20 +761,20 @@ CREATE TABLE circle_images (
 CREATE INDEX circle_images_attachment ON circle_images (attachment_id);
 
 CREATE TABLE circle_comments (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  post_id TEXT NOT NULL,
-  author_id TEXT NOT NULL,
-  author_name TEXT NOT NULL,
-  reply_to TEXT NOT NULL, -- '' = the post
-  thread TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  post_id TEXT COLLATE "C" NOT NULL,
+  author_id TEXT COLLATE "C" NOT NULL,
+  author_name TEXT COLLATE "C" NOT NULL,
+  reply_to TEXT COLLATE "C" NOT NULL, -- '' = the post
+  thread TEXT COLLATE "C" NOT NULL,
   depth BIGINT NOT NULL,
-  text TEXT NOT NULL,
-  text_key TEXT NOT NULL, -- equal for texts that say the same in the same words
-  thoughts TEXT NOT NULL,
-  emotion TEXT, -- document
-  emoticon TEXT NOT NULL,
-  evidence TEXT, -- JSON array
+  text TEXT COLLATE "C" NOT NULL,
+  text_key TEXT COLLATE "C" NOT NULL, -- equal for texts that say the same in the same words
+  thoughts TEXT COLLATE "C" NOT NULL,
+  emotion TEXT COLLATE "C", -- document
+  emoticon TEXT COLLATE "C" NOT NULL,
+  evidence TEXT COLLATE "C", -- JSON array
   is_end BOOLEAN NOT NULL,
   created_at BIGINT NOT NULL,
   deleted_at BIGINT,
@@ -786,11 +787,11 @@ CREATE INDEX circle_comments_text ON circle_comments (user_id, text_key);
 CREATE INDEX circle_comments_deleted ON circle_comments (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE circle_likes (
-  user_id TEXT NOT NULL,
-  post_id TEXT NOT NULL,
-  author_id TEXT NOT NULL,
-  author_name TEXT NOT NULL,
-  thoughts TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  post_id TEXT COLLATE "C" NOT NULL,
+  author_id TEXT COLLATE "C" NOT NULL,
+  author_name TEXT COLLATE "C" NOT NULL,
+  thoughts TEXT COLLATE "C" NOT NULL,
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, post_id, author_id),
   FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE
@@ -799,18 +800,18 @@ CREATE INDEX circle_likes_author ON circle_likes (author_id) WHERE author_id <> 
 
 -- What characters may do, or have done.
 CREATE TABLE circle_turns (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  slot TEXT NOT NULL, -- '' = a reaction
-  day TEXT NOT NULL, -- 2006-01-02 of the user; '' = a reaction
-  post_id TEXT NOT NULL,
-  comment_id TEXT NOT NULL,
-  target_id TEXT NOT NULL,
-  reason TEXT NOT NULL,
-  state TEXT NOT NULL,
-  note TEXT NOT NULL,
-  error TEXT, -- document
+  user_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  slot TEXT COLLATE "C" NOT NULL, -- '' = a reaction
+  day TEXT COLLATE "C" NOT NULL, -- 2006-01-02 of the user; '' = a reaction
+  post_id TEXT COLLATE "C" NOT NULL,
+  comment_id TEXT COLLATE "C" NOT NULL,
+  target_id TEXT COLLATE "C" NOT NULL,
+  reason TEXT COLLATE "C" NOT NULL,
+  state TEXT COLLATE "C" NOT NULL,
+  note TEXT COLLATE "C" NOT NULL,
+  error TEXT COLLATE "C", -- document
   calls BIGINT NOT NULL,
   tokens BIGINT NOT NULL,
   due_at BIGINT NOT NULL,
@@ -831,13 +832,13 @@ CREATE INDEX circle_turns_ended ON circle_turns (ended_at) WHERE ended_at IS NOT
 
 -- What characters think of others.
 CREATE TABLE circle_relations (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  target_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  target_id TEXT COLLATE "C" NOT NULL,
   strength BIGINT NOT NULL,
-  type TEXT NOT NULL,
+  type TEXT COLLATE "C" NOT NULL,
   kept BOOLEAN NOT NULL, -- the type does not follow the strength
-  description TEXT NOT NULL,
+  description TEXT COLLATE "C" NOT NULL,
   interactions BIGINT NOT NULL,
   action_at BIGINT,
   updated_at BIGINT NOT NULL,
@@ -848,15 +849,15 @@ CREATE INDEX circle_relations_target ON circle_relations (target_id) WHERE targe
 
 -- Message boxes.
 CREATE TABLE circle_items (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  sender_id TEXT NOT NULL,
-  sender_name TEXT NOT NULL,
-  type TEXT NOT NULL,
-  text TEXT NOT NULL,
-  context_id TEXT NOT NULL,
-  context TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  sender_id TEXT COLLATE "C" NOT NULL,
+  sender_name TEXT COLLATE "C" NOT NULL,
+  type TEXT COLLATE "C" NOT NULL,
+  text TEXT COLLATE "C" NOT NULL,
+  context_id TEXT COLLATE "C" NOT NULL,
+  context TEXT COLLATE "C" NOT NULL,
   created_at BIGINT NOT NULL,
   read_at BIGINT,
   PRIMARY KEY (user_id, id),
@@ -865,13 +866,13 @@ CREATE TABLE circle_items (
 CREATE INDEX circle_items_list ON circle_items (character_id, created_at, id);
 
 CREATE TABLE circle_actions (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  target_id TEXT NOT NULL,
-  type TEXT NOT NULL,
-  text TEXT NOT NULL,
-  state TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  target_id TEXT COLLATE "C" NOT NULL,
+  type TEXT COLLATE "C" NOT NULL,
+  text TEXT COLLATE "C" NOT NULL,
+  state TEXT COLLATE "C" NOT NULL,
   expires_at BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   ended_at BIGINT,
@@ -883,16 +884,16 @@ CREATE INDEX circle_actions_character ON circle_actions (character_id, created_a
 
 -- One row per user: the circle as a whole.
 CREATE TABLE circle_states (
-  user_id TEXT NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
-  settings TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  settings TEXT COLLATE "C" NOT NULL,
   looked_at BIGINT NOT NULL, -- 0 = never
   asleep_at BIGINT,
   updated_at BIGINT NOT NULL
 );
 
 CREATE TABLE circle_spends (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  day TEXT NOT NULL, -- 2006-01-02 of the user
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  day TEXT COLLATE "C" NOT NULL, -- 2006-01-02 of the user
   calls BIGINT NOT NULL,
   tokens BIGINT NOT NULL,
   left_out BIGINT NOT NULL,
@@ -901,10 +902,10 @@ CREATE TABLE circle_spends (
 
 -- What a character means to tell on a day.
 CREATE TABLE circle_plans (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  day TEXT NOT NULL, -- 2006-01-02 of the user
-  items TEXT, -- JSON array
+  user_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  day TEXT COLLATE "C" NOT NULL, -- 2006-01-02 of the user
+  items TEXT COLLATE "C", -- JSON array
   updated_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, character_id, day),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
@@ -918,8 +919,8 @@ CREATE INDEX circle_plans_age ON circle_plans (updated_at);
 -- a foreign key.
 
 CREATE TABLE file_parts (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  content_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  content_id TEXT COLLATE "C" NOT NULL,
   part BIGINT NOT NULL, -- from 0; each but the last one has 1 MiB
   created_at BIGINT NOT NULL,
   data BYTEA NOT NULL,
@@ -928,21 +929,21 @@ CREATE TABLE file_parts (
 CREATE INDEX file_parts_age ON file_parts (created_at) WHERE part = 0;
 
 CREATE TABLE files (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  content_id TEXT NOT NULL, -- of file_parts
-  name TEXT NOT NULL,
-  declared_type TEXT NOT NULL, -- by who uploaded it
-  content_type TEXT NOT NULL, -- by its content; '' = not known yet
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT COLLATE "C" NOT NULL,
+  content_id TEXT COLLATE "C" NOT NULL, -- of file_parts
+  name TEXT COLLATE "C" NOT NULL,
+  declared_type TEXT COLLATE "C" NOT NULL, -- by who uploaded it
+  content_type TEXT COLLATE "C" NOT NULL, -- by its content; '' = not known yet
   size BIGINT NOT NULL, -- bytes
-  sha256 TEXT NOT NULL,
-  source TEXT NOT NULL,
-  source_url TEXT NOT NULL,
-  state TEXT NOT NULL,
-  error TEXT, -- document
-  warnings TEXT, -- JSON array
-  progress TEXT, -- document
-  language TEXT NOT NULL,
+  sha256 TEXT COLLATE "C" NOT NULL,
+  source TEXT COLLATE "C" NOT NULL,
+  source_url TEXT COLLATE "C" NOT NULL,
+  state TEXT COLLATE "C" NOT NULL,
+  error TEXT COLLATE "C", -- document
+  warnings TEXT COLLATE "C", -- JSON array
+  progress TEXT COLLATE "C", -- document
+  language TEXT COLLATE "C" NOT NULL,
   chars BIGINT NOT NULL, -- code points of the text
   chunks BIGINT NOT NULL,
   edition BIGINT NOT NULL, -- that is searched; 0 = none
@@ -960,10 +961,10 @@ CREATE INDEX files_url ON files (source_url) WHERE source_url <> '';
 CREATE INDEX files_deleted ON files (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE knowledge_bases (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  name TEXT NOT NULL,
-  description TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT COLLATE "C" NOT NULL,
+  name TEXT COLLATE "C" NOT NULL,
+  description TEXT COLLATE "C" NOT NULL,
   chunk_size BIGINT NOT NULL, -- 0 = as the server has it, with the overlap
   chunk_overlap BIGINT NOT NULL,
   context_lines BOOLEAN NOT NULL, -- a model says of each chunk what it is about
@@ -977,10 +978,10 @@ CREATE INDEX knowledge_bases_list ON knowledge_bases (user_id, created_at, id);
 CREATE INDEX knowledge_bases_deleted ON knowledge_bases (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE knowledge_base_files (
-  user_id TEXT NOT NULL, -- owner of the knowledge base
-  base_id TEXT NOT NULL,
-  file_user_id TEXT NOT NULL, -- owner of the file
-  file_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL, -- owner of the knowledge base
+  base_id TEXT COLLATE "C" NOT NULL,
+  file_user_id TEXT COLLATE "C" NOT NULL, -- owner of the file
+  file_id TEXT COLLATE "C" NOT NULL,
   synced BOOLEAN NOT NULL, -- by nodest kb sync
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, base_id, file_user_id, file_id),
@@ -990,11 +991,11 @@ CREATE INDEX knowledge_base_files_file ON knowledge_base_files (file_id);
 CREATE INDEX knowledge_base_files_user ON knowledge_base_files (file_user_id, file_id);
 
 CREATE TABLE knowledge_grants (
-  user_id TEXT NOT NULL, -- owner of the knowledge base
-  base_id TEXT NOT NULL,
-  grantee_id TEXT NOT NULL,
-  role TEXT NOT NULL, -- read or write
-  granted_by TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL, -- owner of the knowledge base
+  base_id TEXT COLLATE "C" NOT NULL,
+  grantee_id TEXT COLLATE "C" NOT NULL,
+  role TEXT COLLATE "C" NOT NULL, -- read or write
+  granted_by TEXT COLLATE "C" NOT NULL,
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, base_id, grantee_id),
   FOREIGN KEY (user_id, base_id) REFERENCES knowledge_bases (user_id, id) ON DELETE CASCADE
@@ -1003,10 +1004,10 @@ CREATE INDEX knowledge_grants_grantee ON knowledge_grants (grantee_id, base_id);
 
 -- What characters know: files in full, and knowledge bases to search.
 CREATE TABLE character_files (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  file_user_id TEXT NOT NULL, -- owner of the file
-  file_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  file_user_id TEXT COLLATE "C" NOT NULL, -- owner of the file
+  file_id TEXT COLLATE "C" NOT NULL,
   enabled BOOLEAN NOT NULL,
   position BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
@@ -1017,10 +1018,10 @@ CREATE INDEX character_files_file ON character_files (file_id);
 CREATE INDEX character_files_user ON character_files (file_user_id);
 
 CREATE TABLE character_bases (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  base_user_id TEXT NOT NULL, -- owner of the knowledge base
-  base_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  base_user_id TEXT COLLATE "C" NOT NULL, -- owner of the knowledge base
+  base_id TEXT COLLATE "C" NOT NULL,
   enabled BOOLEAN NOT NULL,
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, character_id, base_user_id, base_id),
@@ -1031,8 +1032,8 @@ CREATE INDEX character_bases_user ON character_bases (base_user_id);
 
 -- Requests to search providers in a month, by key: some allow a number of them.
 CREATE TABLE search_usage (
-  key_hash TEXT NOT NULL,
-  month TEXT NOT NULL, -- 2006-01, UTC
+  key_hash TEXT COLLATE "C" NOT NULL,
+  month TEXT COLLATE "C" NOT NULL, -- 2006-01, UTC
   requests BIGINT NOT NULL,
   PRIMARY KEY (key_hash, month)
 );
@@ -1041,21 +1042,21 @@ CREATE TABLE search_usage (
 -- it and their index; one of them is searched. Positions are code points of the text.
 
 CREATE TABLE knowledge_documents (
-  user_id TEXT NOT NULL,
-  file_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  file_id TEXT COLLATE "C" NOT NULL,
   edition BIGINT NOT NULL, -- from 1; numbers are not used again
-  sha256 TEXT NOT NULL, -- of the content that it was made of
-  name TEXT NOT NULL, -- of the file then: it is searched and embedded with the chunks
+  sha256 TEXT COLLATE "C" NOT NULL, -- of the content that it was made of
+  name TEXT COLLATE "C" NOT NULL, -- of the file then: it is searched and embedded with the chunks
   size BIGINT NOT NULL, -- rules of the chunks
   overlap BIGINT NOT NULL,
   context_lines BOOLEAN NOT NULL, -- all are there that were wanted
-  parser TEXT NOT NULL,
-  type TEXT NOT NULL,
-  title TEXT NOT NULL,
-  language TEXT NOT NULL,
+  parser TEXT COLLATE "C" NOT NULL,
+  type TEXT COLLATE "C" NOT NULL,
+  title TEXT COLLATE "C" NOT NULL,
+  language TEXT COLLATE "C" NOT NULL,
   chars BIGINT NOT NULL,
-  outline TEXT, -- JSON array
-  pages TEXT, -- JSON array
+  outline TEXT COLLATE "C", -- JSON array
+  pages TEXT COLLATE "C", -- JSON array
   chunks BIGINT NOT NULL, -- -1 = not cut yet
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, file_id, edition),
@@ -1064,35 +1065,35 @@ CREATE TABLE knowledge_documents (
 
 -- The text of an edition in parts of equal length, so that a chunk costs one or two of them.
 CREATE TABLE knowledge_texts (
-  user_id TEXT NOT NULL,
-  file_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  file_id TEXT COLLATE "C" NOT NULL,
   edition BIGINT NOT NULL,
   part BIGINT NOT NULL, -- from 0
-  text TEXT NOT NULL,
+  text TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, file_id, edition, part),
   FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
 );
 
 CREATE TABLE knowledge_chunks (
-  user_id TEXT NOT NULL,
-  file_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  file_id TEXT COLLATE "C" NOT NULL,
   edition BIGINT NOT NULL,
   idx BIGINT NOT NULL, -- from 0
   start_at BIGINT NOT NULL,
   end_at BIGINT NOT NULL,
-  heading TEXT NOT NULL,
+  heading TEXT COLLATE "C" NOT NULL,
   page BIGINT NOT NULL, -- 0 = none
-  kind TEXT NOT NULL,
-  context TEXT NOT NULL, -- what it is about, as a model says; searched, never cited
-  hash TEXT NOT NULL, -- of what is embedded
+  kind TEXT COLLATE "C" NOT NULL,
+  context TEXT COLLATE "C" NOT NULL, -- what it is about, as a model says; searched, never cited
+  hash TEXT COLLATE "C" NOT NULL, -- of what is embedded
   PRIMARY KEY (user_id, file_id, edition, idx),
   FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
 );
 
 -- The index of an edition for search by words (package knowledge/search).
 CREATE TABLE knowledge_segments (
-  user_id TEXT NOT NULL,
-  file_id TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  file_id TEXT COLLATE "C" NOT NULL,
   edition BIGINT NOT NULL,
   data BYTEA NOT NULL,
   PRIMARY KEY (user_id, file_id, edition),
@@ -1101,21 +1102,21 @@ CREATE TABLE knowledge_segments (
 
 -- Context lines by the chunk that they are about, so that none is written twice.
 CREATE TABLE knowledge_contexts (
-  user_id TEXT NOT NULL,
-  file_id TEXT NOT NULL,
-  hash TEXT NOT NULL, -- of name, heading and text of the chunk
+  user_id TEXT COLLATE "C" NOT NULL,
+  file_id TEXT COLLATE "C" NOT NULL,
+  hash TEXT COLLATE "C" NOT NULL, -- of name, heading and text of the chunk
   edition BIGINT NOT NULL, -- the newest one that has it
-  line TEXT NOT NULL,
+  line TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, file_id, hash),
   FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
 );
 
 -- Vectors by what was embedded: equal chunks of any edition of a file share one.
 CREATE TABLE knowledge_vectors (
-  user_id TEXT NOT NULL,
-  file_id TEXT NOT NULL,
-  model TEXT NOT NULL,
-  hash TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL,
+  file_id TEXT COLLATE "C" NOT NULL,
+  model TEXT COLLATE "C" NOT NULL,
+  hash TEXT COLLATE "C" NOT NULL,
   vector BYTEA, -- a signed byte for each number (index.Packed); NULL = the model rejects the text
   PRIMARY KEY (user_id, file_id, model, hash),
   FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
@@ -1124,21 +1125,21 @@ CREATE TABLE knowledge_vectors (
 -- The embedding models of a user's files: the active one is searched, while another one may
 -- be built that takes its place when it has all vectors.
 CREATE TABLE knowledge_spaces (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  model TEXT NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  model TEXT COLLATE "C" NOT NULL,
   dim BIGINT NOT NULL, -- length of the vectors; 0 = not known yet
-  state TEXT NOT NULL, -- active, building or stopped
+  state TEXT COLLATE "C" NOT NULL, -- active, building or stopped
   PRIMARY KEY (user_id, model)
 );
 
 -- Questions that a model answered from documents.
 CREATE TABLE knowledge_queries (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  conversation_id TEXT, -- NULL = none
-  question TEXT NOT NULL,
-  answer TEXT NOT NULL,
-  sources TEXT, -- JSON array
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C", -- NULL = none
+  question TEXT COLLATE "C" NOT NULL,
+  answer TEXT COLLATE "C" NOT NULL,
+  sources TEXT COLLATE "C", -- JSON array
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
@@ -1150,22 +1151,22 @@ CREATE INDEX knowledge_queries_age ON knowledge_queries (created_at);
 -- the next user's next job is found without looking at what others have enqueued.
 
 CREATE TABLE jobs (
-  id TEXT NOT NULL PRIMARY KEY,
-  kind TEXT NOT NULL, -- area.verb
-  user_id TEXT REFERENCES users (id) ON DELETE CASCADE, -- NULL = the server's own
-  subject TEXT NOT NULL,
-  payload TEXT,
-  state TEXT NOT NULL, -- queued, running, done, failed, cancelled
-  progress TEXT,
   attempt BIGINT NOT NULL,
   not_before BIGINT NOT NULL,
   next_at BIGINT NOT NULL, -- when the job that follows this one is due; 0 = there is none
-  next_payload TEXT,
-  lease_owner TEXT NOT NULL,
   lease_until BIGINT NOT NULL,
-  error TEXT, -- document with code and message
   created_at BIGINT NOT NULL,
-  updated_at BIGINT NOT NULL
+  updated_at BIGINT NOT NULL,
+  id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  kind TEXT COLLATE "C" NOT NULL, -- area.verb
+  user_id TEXT COLLATE "C" REFERENCES users (id) ON DELETE CASCADE, -- NULL = the server's own
+  subject TEXT COLLATE "C" NOT NULL,
+  payload TEXT COLLATE "C",
+  state TEXT COLLATE "C" NOT NULL, -- queued, running, done, failed, cancelled
+  progress TEXT COLLATE "C",
+  next_payload TEXT COLLATE "C",
+  lease_owner TEXT COLLATE "C" NOT NULL,
+  error TEXT COLLATE "C" -- document with code and message
 );
 CREATE UNIQUE INDEX jobs_one_open ON jobs ((COALESCE(user_id, '')), kind, subject) WHERE state IN ('queued', 'running');
 CREATE INDEX jobs_next ON jobs (kind, not_before) WHERE state = 'queued';

@@ -463,7 +463,6 @@ CREATE TABLE generations (
 ) WITHOUT ROWID;
 CREATE INDEX generations_conversation ON generations (conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
-CREATE INDEX generations_lease ON generations (lease_until) WHERE is_open;
 
 CREATE TABLE prompts (
   user_id TEXT NOT NULL,
@@ -514,7 +513,7 @@ CREATE TABLE summary_texts (
   user_id TEXT NOT NULL,
   summary_id TEXT NOT NULL,
   version BIGINT NOT NULL,
-  document TEXT NOT NULL,
+  document BLOB NOT NULL, -- deflated
   PRIMARY KEY (user_id, summary_id, version),
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
 );

@@ -1,9 +1,9 @@
 package sqldb
 
 import (
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"strings"
 )
 
 // SQLite stores a text that is a UUID in its usual form (36 characters, lower case) as a
@@ -11,7 +11,8 @@ import (
 // bytes are zero, as the other 11. Documents are BLOBs of another length, see packJSON.
 // Nothing else in such a column is a BLOB, so each text is read as it was written, and equal
 // texts are equal values. UUIDs have the order of their texts, after all other texts. PostgreSQL
-// stores the same bytes as a text: a mark and two digits for each (textID).
+// stores the same bytes as a text: a mark, and a digit for each six bits (textID). Its columns for
+// texts have the collation "C", the order of the bytes.
 
 const (
 	idBytes   = 16
@@ -19,33 +20,27 @@ const (
 	idChars   = 36
 )
 
-// idDigits stand for 0 to 15 in an id that PostgreSQL stores.
-const idDigits = "23456789abcdefgi"
-
-// IDDigits is an expression for decimal digits as PostgreSQL stores them in an id.
-func IDDigits(text string) string {
-	return "translate(" + text + ", '0123456789', '" + idDigits[:10] + "')"
-}
-
 // textMark is what stands before such an id, and before packedJSON.
 const textMark = '\x01'
 
-// appendDigits adds the bytes of an id as PostgreSQL stores them.
-func appendDigits(to, id []byte) []byte {
-	for _, b := range id {
-		to = append(to, idDigits[b>>4], idDigits[b&15])
-	}
-	return to
+// idDigits stand for 0 to 63 in an id that PostgreSQL stores, in the order of their codes; 0 and 1
+// are not among them, which follow textMark in an escaped text.
+const idDigits = "23456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopq"
+
+var idEncoding = base64.NewEncoding(idDigits).WithPadding(base64.NoPadding)
+
+// base64Digits are those that functions of PostgreSQL have.
+const base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// IDBytes is an expression for the bytes of an id as PostgreSQL stores it; bytes that are missing
+// are zero.
+func IDBytes(id string) string {
+	return "decode(rpad(translate(substr(" + id + ", 2), '" + idDigits + "', '" + base64Digits + "'), 24, 'A'), 'base64')"
 }
 
-// ofDigits is what appendDigits has added, as UnpackID reads it.
-func ofDigits(text string) []byte {
-	id := make([]byte, len(text)/2)
-	for i := range id {
-		high, low := strings.IndexByte(idDigits, text[2*i]), strings.IndexByte(idDigits, text[2*i+1])
-		id[i] = byte(high<<4 | low)
-	}
-	return id
+// IDOfBytes is an expression for an id as PostgreSQL stores it, of its 11 or 16 bytes.
+func IDOfBytes(bytes string) string {
+	return "chr(1) || translate(encode(" + bytes + ", 'base64'), '" + base64Digits + "=', '" + idDigits + "')"
 }
 
 // What stands before a UUID in a packed text, by its number of bytes.
@@ -149,7 +144,7 @@ func textID(text string) string {
 	if id == nil {
 		return text
 	}
-	return string(appendDigits([]byte{textMark}, id))
+	return string(idEncoding.AppendEncode([]byte{textMark}, id))
 }
 
 // OfPostgres is the text of a column for texts of PostgreSQL.
@@ -158,9 +153,9 @@ func OfPostgres(stored string) string {
 	case len(stored) < 2 || stored[0] != textMark:
 	case stored[1] == packedJSON[0]:
 		return unpackText([]byte(stored[2:]), true)
-	case len(stored) == 1+2*idBytes || len(stored) == 1+2*madeBytes:
-		if strings.Trim(stored[1:], idDigits) == "" { // else it is an escaped text
-			return UnpackID(ofDigits(stored[1:]))
+	case len(stored) == 1+idEncoding.EncodedLen(idBytes) || len(stored) == 1+idEncoding.EncodedLen(madeBytes):
+		if id, err := idEncoding.DecodeString(stored[1:]); err == nil { // else it is an escaped text
+			return UnpackID(id)
 		}
 	}
 	return stored

@@ -110,12 +110,12 @@ func TestPostgresStoresUUIDsAsShortTexts(t *testing.T) {
 			}
 		}
 	}
-	if len(textID(made)) != 23 || len(textID(id)) != 33 || textID(made) > textID(id) || textID("01"+id[2:]) >= textID("f1"+id[2:]) {
+	if len(textID(made)) != 16 || len(textID(id)) != 23 || textID(made) > textID(id) || textID("01"+id[2:]) >= textID("f1"+id[2:]) {
 		t.Error("ids are too long, or out of order")
 	}
 	for text, size := range map[string]int{
-		`{"u":"` + made + `","m":"` + made + `","g":"` + made + `"}`: 76,
-		`["` + id + `"]`: 39, `["` + "\x01" + made + `"]`: 41, `[]`: 2,
+		`{"u":"` + made + `","m":"` + made + `","g":"` + made + `"}`: 55,
+		`["` + id + `"]`: 29, `["` + "\x01" + made + `"]`: 41, `[]`: 2,
 	} {
 		stored := packTextJSON(text)
 		if got := OfPostgres(stored); got != text || len(stored) != size {

@@ -82,7 +82,7 @@ func packText(b []byte, text string, asText bool) []byte {
 					mark = madeID
 				}
 				if b = append(append(b, text[:i-8]...), mark...); asText {
-					b = appendDigits(b, bytes)
+					b = idEncoding.AppendEncode(b, bytes)
 				} else {
 					b = append(b, bytes...)
 				}
@@ -116,13 +116,13 @@ func unpackText(packed []byte, asText bool) string {
 			b = append(b, phrases[mark]...)
 		}
 		if asText {
-			size *= 2
+			size = idEncoding.EncodedLen(size)
 		}
 		if size > 0 {
 			size = min(size, len(rest)) // of a text that was cut
 			id := rest[:size]
 			if asText {
-				id = ofDigits(string(id))
+				id, _ = idEncoding.AppendDecode(nil, id) // what there is of it
 			}
 			b = append(b, UnpackID(id)...)
 		}
