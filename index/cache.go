@@ -40,6 +40,7 @@ type Delta struct {
 // nothing of another owner can be returned. A Cache is safe for concurrent use.
 type Cache struct {
 	loader partCache
+	bytes  int // of idle and of the parts together
 	budget int // bytes of idle
 
 	mu   sync.Mutex
@@ -61,14 +62,14 @@ type cached struct {
 	index   atomic.Pointer[Index]
 }
 
-// NewCache returns a cache of at most so many bytes; 0 = 64 MB. Of these, three eighths are for parts
-// of segments.
+// NewCache returns a cache of at most so many bytes; 0 = 64 MB. Unused indexes get five eighths of
+// these at most, and parts of segments what they leave.
 func NewCache(loader Loader, bytes int) *Cache {
 	bytes = cmp.Or(bytes, 64<<20)
 	forParts := bytes / 8 * 3
 	budget := bytes - forParts
 	return &Cache{
-		loader: partCache{loader, lru.New[partKey, []byte](forParts)}, budget: budget, used: map[string]*cached{}, idle: lru.New[string, *cached](budget),
+		loader: partCache{loader, lru.New[partKey, []byte](forParts)}, bytes: bytes, budget: budget, used: map[string]*cached{}, idle: lru.New[string, *cached](budget),
 		rest: make(chan string, maxQueued), queued: map[string]bool{},
 	}
 }
@@ -222,6 +223,8 @@ func (c *Cache) release(e *cached) {
 	delete(c.used, e.key)
 	if x := e.index.Load(); x != nil {
 		c.idle.Put(e.key, e, min(x.Bytes(), c.budget))
+		_, idle := c.idle.Size()
+		c.loader.parts.Bound(c.bytes - idle)
 	}
 }
 

@@ -386,6 +386,28 @@ func TestPartsAreReadOnce(t *testing.T) {
 	}
 }
 
+// Parts may take what indexes leave.
+func TestPartsHaveTheRoomThatIndexesLeave(t *testing.T) {
+	s := &shelf{}
+	s.keep(many(20_000, 0)...)
+	parts := 0
+	for _, p := range s.parts["segment-0"][1:] {
+		parts += len(p)
+	}
+	var words []index.Term
+	for i := range 5000 {
+		words = append(words, index.Term{Text: fmt.Sprint("w", i), Weight: 1})
+	}
+	c := index.NewCache(s, 2*parts)
+	for range 3 { // the first question does not know yet what the index leaves
+		s.bytes = 0
+		s.with(t, c, func(v index.View) error { return v.Match(t.Context(), words, new(index.Match)) })
+	}
+	if _, held := c.Stats(); s.bytes > 0 || held < parts/2 {
+		t.Errorf("%d of %d bytes are read again, %d are held", s.bytes, parts, held)
+	}
+}
+
 // The signs of vectors are enough to find most of the nearest.
 func TestStoredVectorsAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))

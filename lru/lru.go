@@ -56,7 +56,21 @@ func (c *Cache[K, V]) Put(key K, value V, cost int) {
 		return
 	}
 	c.entries[key] = c.recent.PushFront(&entry[K, V]{key, value, cost})
-	for c.cost += cost; c.cost > c.maximum; {
+	c.cost += cost
+	c.shrink()
+}
+
+// Bound changes what the entries may cost together.
+func (c *Cache[K, V]) Bound(maximum int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.maximum = maximum
+	c.shrink()
+}
+
+// shrink is called with the lock held.
+func (c *Cache[K, V]) shrink() {
+	for c.cost > c.maximum {
 		c.remove(c.recent.Back())
 	}
 }

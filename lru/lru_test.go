@@ -88,3 +88,18 @@ func TestTheBoundHoldsFromManySides(t *testing.T) {
 	}
 	all.Wait()
 }
+
+func TestALowerBoundEvictsAtOnce(t *testing.T) {
+	c := New[string, int](10)
+	c.Put("a", 1, 4)
+	c.Put("b", 2, 4)
+	c.Bound(5)
+	if _, ok := c.Get("a"); ok {
+		t.Error("the older one is kept")
+	}
+	c.Bound(10)
+	c.Put("c", 3, 6)
+	if n, cost := c.Size(); n != 2 || cost != 10 {
+		t.Errorf("%d entries cost %d", n, cost)
+	}
+}
