@@ -15,9 +15,9 @@ const timeFormat = "2006-01-02T15:04:05.000Z"
 
 func (t Time) String() string { return time.Time(t).UTC().Format(timeFormat) }
 
-// MarshalJSON implements json.Marshaler.
-func (t Time) MarshalJSON() ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(nil, `"`+timeFormat+`"`), nil
+// MarshalText implements encoding.TextMarshaler.
+func (t Time) MarshalText() ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(nil, timeFormat), nil
 }
 
 // OptionalTime is t on the wire; nil stays nil.
