@@ -135,6 +135,9 @@ func (t *tx) PutVectors(characterID, model string, vectors map[string][]float32)
 		return err
 	}
 	t.stores = true // also on a full disk it takes room
+	if err := t.lockUnits(characterID, slices.Sorted(maps.Keys(vectors))); err != nil {
+		return err
+	}
 	n := t.news(characterID)
 	if n.vectors == nil {
 		n.vectors = make(map[string]storedVector, len(vectors))
@@ -145,6 +148,22 @@ func (t *tx) PutVectors(characterID, model string, vectors map[string][]float32)
 			return fault.New(fault.UpstreamBadAnswer, "an embedding of %s contains only zeros", model)
 		}
 		n.vectors[id] = storedVector{number, packed.Half()}
+	}
+	return nil
+}
+
+// lockUnits locks rows of texts and facts on PostgreSQL: before that of their scope, as all do.
+func (t *tx) lockUnits(characterID string, ids []string) error {
+	if !t.Postgres {
+		return nil
+	}
+	for _, query := range []string{
+		"SELECT revision_id FROM memory_texts WHERE " + ofScope + " AND revision_id IN (?) ORDER BY revision_id",
+		"SELECT id FROM memories WHERE " + ofScope + " AND id IN (?) ORDER BY id",
+	} {
+		if _, err := sqldb.All[string](t, query+t.ForNoKeyUpdate(), t.userID, characterID, ids); err != nil {
+			return err
+		}
 	}
 	return nil
 }
