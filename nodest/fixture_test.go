@@ -454,10 +454,7 @@ func (e *eventLog) deltas(t *testing.T, generationID, part string, start int) st
 		if ev.Type != "gen.delta" {
 			continue
 		}
-		var d struct{ Text, Part string }
-		if err := json.Unmarshal(ev.Data, &d); err != nil {
-			t.Fatal(err)
-		}
+		d := ev.Delta()
 		if d.Part != part {
 			continue
 		}

@@ -103,8 +103,7 @@ func TestBlocksAreSeparatedFromTheText(t *testing.T) {
 	// A block is streamed as a part, but not sent in the next prompt.
 	open := ""
 	for _, ev := range s.events.ofGeneration(m.GenerationID) {
-		var d struct{ Text, Part string }
-		if ev.Type == "gen.delta" && json.Unmarshal(ev.Data, &d) == nil && d.Part == "mem" {
+		if d := ev.Delta(); d.Part == "mem" {
 			open += d.Text
 		}
 	}

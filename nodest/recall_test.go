@@ -65,6 +65,9 @@ func (s *fixture) putSettings(characterID, settings string) {
 func (s *fixture) contextOf(generationID string) (memories, warnings, stages []string) {
 	s.t.Helper()
 	for _, ev := range s.events.ofGeneration(generationID) {
+		if ev.Type == "gen.delta" {
+			continue
+		}
 		var d struct {
 			Memories, Warnings []string
 			Stage              string

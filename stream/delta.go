@@ -10,11 +10,14 @@ type Delta struct {
 	Runes int `json:"-"` // length of Text, in code points
 }
 
-// Say makes e the gen.delta of a piece of text.
+// Say makes e the gen.delta of a piece of text. Its payload is in its frame alone, not in Data.
 func (e *Event) Say(text, part string) {
 	e.Type, e.delta = "gen.delta", Delta{text, part, utf8.RuneCountInString(text)}
-	b := append(make([]byte, 0, 40+len(text)), '{')
-	e.Data = append(appendQuoted(appendName(appendQuoted(appendName(b, "text"), text), "part"), part), '}')
+}
+
+// append appends the payload as JSON.
+func (d *Delta) append(b []byte) []byte {
+	return append(appendQuoted(appendName(appendQuoted(appendName(append(b, '{'), "text"), d.Text), "part"), d.Part), '}')
 }
 
 // Delta is the payload of an event that Say made; of others it is empty.

@@ -10,7 +10,7 @@ import (
 // encode writes an event as clients see it (server/asyncapi.yaml). A reply has one event
 // for each token, so this does without reflection. Data is JSON already.
 func encode(e *Event) []byte {
-	b := make([]byte, 0, 300+len(e.Data))
+	b := make([]byte, 0, 300+e.Size())
 	b = appendText(append(b, '{'), "ev", e.Type)
 	if e.Seq != 0 {
 		b = appendNumber(b, "seq", e.Seq)
@@ -23,7 +23,10 @@ func encode(e *Event) []byte {
 	}
 	b = appendNumber(b, "at", e.At.UnixMilli())
 	b = appendText(b, "by", e.By)
-	if len(e.Data) > 0 {
+	switch {
+	case e.delta.Part != "":
+		b = e.delta.append(appendName(b, "data"))
+	case len(e.Data) > 0:
 		b = append(appendName(b, "data"), e.Data...)
 	}
 	return append(b, '}')

@@ -46,6 +46,9 @@ func (e *Event) Frame() []byte {
 	return e.frame
 }
 
+// Size is about the length of the payload in bytes.
+func (e *Event) Size() int { return len(e.Data) + len(e.delta.Text) }
+
 // Durable says whether the event has a place in the log.
 func (e *Event) Durable() bool { return e.Seq > 0 }
 

@@ -233,7 +233,7 @@ func (o *Outbox) putReply(frame []byte) {
 }
 
 func (o *Outbox) putEvent(e *stream.Event) {
-	o.put(&Item{Event: e, size: len(e.Data) + itemOverhead})
+	o.put(&Item{Event: e, size: e.Size() + itemOverhead})
 }
 
 // put queues an item. A very large one counts as half of what may wait: it must
