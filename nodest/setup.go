@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"time"
 
 	"nodest/character"
 	"nodest/chat"
@@ -14,6 +15,7 @@ type turnSetup struct {
 	target *chat.Message // the message that the request names; nil = none
 	model  Model
 	query  query
+	at     time.Time // when it was read, by the clock of transactions
 }
 
 // query selects a turnSetup.
@@ -33,7 +35,7 @@ type query struct {
 func (e *Engine) loadSetup(ctx context.Context, userID string, q query) (*turnSetup, error) {
 	s := &turnSetup{query: q}
 	err := e.store.View(ctx, userID, func(tx Tx) error {
-		*s = turnSetup{query: q}
+		*s = turnSetup{query: q, at: tx.Now()}
 		return e.readSetup(tx, s)
 	})
 	if err != nil {
