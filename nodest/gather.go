@@ -99,6 +99,7 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 	s, target := t.setup, t.assignment.target
 	if t.queued {
 		fresh := s.query
+		fresh.waited = true
 		if target != nil {
 			fresh.messageID = target.ID
 		}
