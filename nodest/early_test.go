@@ -231,36 +231,6 @@ func TestATurnIsThreeTransactionsWhateverItsLength(t *testing.T) {
 	}
 }
 
-// What a source needs whatever the turn is about is read while a turn is stored that cannot be made
-// beside that, and a source that cannot prepare is asked all the same.
-func TestSourcesPrepareWhileATurnIsStored(t *testing.T) {
-	prepared := make(chan string, 1)
-	source := nodest.Source{
-		Name: "memory", Limit: waitLimit,
-		Prepare: func(_ context.Context, userID string, s *chat.Setup) {
-			prepared <- userID + " " + s.Conversation.ID
-			panic("no room")
-		},
-		Wanted: func(*nodest.Question) bool { return true },
-		Find: func(context.Context, *nodest.Question) (nodest.Findings, error) {
-			return nodest.Findings{Memories: []framework.Memory{{ID: "m", Text: "Clara likes ferries."}}}, nil
-		},
-	}
-	s := newFixture(t, nodest.Options{Sources: []nodest.Source{source}})
-	c := s.chat()
-	_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: op.NewID(), Text: "To nobody"})
-	if !fault.Is(err, fault.NotFound) {
-		t.Errorf("a message to no chat: %v", err)
-	}
-	s.regenerate(s.sendAndWait(c, "Second").ID, "")
-	if got := <-prepared; got != ann+" "+c.ID {
-		t.Errorf("prepared for %s", got)
-	}
-	if got := s.model.lastRequest(); !strings.Contains(got, "Clara likes ferries.") {
-		t.Errorf("the model was asked:\n%s", got)
-	}
-}
-
 // A prompt is compared with the newest of its chat, whichever process has sent that.
 func TestAPromptIsComparedWithTheNewest(t *testing.T) {
 	s := newFixture(t, nodest.Options{})

@@ -293,18 +293,18 @@ func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, ahead fun
 }
 
 // startAhead begins to make the prompt of a generation that will probably be accepted: the chat is
-// read and the sources are asked meanwhile. It returns nil if nothing can be known; then
-// the sources only read what they will need whatever the message says.
+// read and the sources are asked meanwhile. It returns nil if nothing can be known.
 func (e *Engine) startAhead(c *op.Call, s *turnSetup, ahead func(*turnSetup) *accepted) *task {
-	if ahead != nil {
-		if expected := ahead(s); expected != nil {
-			t := newTask(c, s, expected)
-			e.launch(t)
-			return t
-		}
+	if ahead == nil {
+		return nil
 	}
-	e.prepareSources(c.UserID, s)
-	return nil
+	expected := ahead(s)
+	if expected == nil {
+		return nil
+	}
+	t := newTask(c, s, expected)
+	e.launch(t)
+	return t
 }
 
 func (e *Engine) checkSend(in SendInput) error {

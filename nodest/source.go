@@ -26,10 +26,6 @@ type Source struct {
 	Limit   time.Duration     // after which the turn goes on without it
 	Warning framework.Warning // of a prompt that has to do without it
 
-	// Prepare reads, while a turn is being stored whose prompt is not made meanwhile, what Find will
-	// need whatever it is about; nil = there is no such thing. It has a tenth of Limit, because Find may have to wait
-	// for it. If it fails, Find reports that.
-	Prepare func(ctx context.Context, userID string, s *chat.Setup)
 	// Outside says that others than this program notice when it is asked. It is asked when the
 	// message is accepted, and the others already while that is being decided.
 	Outside bool
@@ -224,41 +220,14 @@ func (s Source) find(ctx context.Context, q *Question) (f Findings, err error) {
 			return f, err
 		}
 	}
-	err = s.guard(ctx, s.Limit, func(ctx context.Context) (err error) {
-		f, err = s.Find(ctx, q)
-		return err
-	})
-	return f, err
-}
-
-// guard runs f within a limit; a panic is an error.
-func (s Source) guard(ctx context.Context, limit time.Duration, f func(context.Context) error) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, s.Limit)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("source %s: panic: %v\n%s", s.Name, p, debug.Stack())
 		}
 	}()
-	return f(ctx)
-}
-
-// prepareSources lets the sources prepare for a turn. Nobody waits for them but Close.
-func (e *Engine) prepareSources(userID string, s *turnSetup) {
-	for _, source := range e.opts.Sources {
-		if source.Prepare == nil {
-			continue
-		}
-		e.working.Go(func() {
-			err := source.guard(context.Background(), source.Limit/10, func(ctx context.Context) error {
-				source.Prepare(ctx, userID, &s.Setup)
-				return nil
-			})
-			if err != nil {
-				e.opts.Log.Error("a source could not prepare for a turn", "err", err)
-			}
-		})
-	}
+	return s.Find(ctx, q)
 }
 
 // add appends findings.
