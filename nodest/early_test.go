@@ -12,7 +12,6 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
-	"nodest/framework"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
