@@ -66,7 +66,11 @@ func (p *Prompt) Compact() Stored {
 	var out Stored
 	for from := 0; from < len(messages); {
 		to, shared := endOfRun(messages, from)
-		if part := deflate(&partWriters, messages[from:to]); shared && len(part) >= minPart {
+		var part []byte
+		if shared {
+			part = deflate(&partWriters, messages[from:to])
+		}
+		if len(part) >= minPart {
 			out.Parts = append(out.Parts, part)
 			s.Messages = append(s.Messages, storedMessage{})
 		} else {

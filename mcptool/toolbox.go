@@ -14,7 +14,7 @@ import (
 // Toolbox offers a character the tools of the servers that its settings name.
 func (s *Service) Toolbox() nodest.Toolbox {
 	return nodest.Toolbox{
-		Name: "mcp", Limit: listTime,
+		Name: "mcp", Limit: listTime, Outside: true,
 		Warning: framework.Warning{Code: "tools_unavailable", Detail: "a server whose tools the character may use does not answer"},
 		Open: func(ctx context.Context, q *nodest.Question) (*nodest.Toolkit, error) {
 			names := q.Setup.Docs.Settings.Tools.Servers

@@ -12,7 +12,6 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
-	"nodest/framework"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -231,36 +230,6 @@ func TestATurnIsThreeTransactionsWhateverItsLength(t *testing.T) {
 	}
 }
 
-// What a source needs whatever the message says is read while the message is stored, and a
-// source that cannot prepare is asked all the same.
-func TestSourcesPrepareWhileTheMessageIsStored(t *testing.T) {
-	prepared := make(chan string, 1)
-	source := nodest.Source{
-		Name: "memory", Limit: waitLimit,
-		Prepare: func(_ context.Context, userID string, s *chat.Setup) {
-			prepared <- userID + " " + s.Conversation.ID
-			panic("no room")
-		},
-		Wanted: func(*nodest.Question) bool { return true },
-		Find: func(context.Context, *nodest.Question) (nodest.Findings, error) {
-			return nodest.Findings{Memories: []framework.Memory{{ID: "m", Text: "Clara likes ferries."}}}, nil
-		},
-	}
-	s := newFixture(t, nodest.Options{Sources: []nodest.Source{source}})
-	c := s.chat()
-	_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: op.NewID(), Text: "To nobody"})
-	if !fault.Is(err, fault.NotFound) {
-		t.Errorf("a message to no chat: %v", err)
-	}
-	s.sendAndWait(c, "Second")
-	if got := <-prepared; got != ann+" "+c.ID {
-		t.Errorf("prepared for %s", got)
-	}
-	if got := s.model.lastRequest(); !strings.Contains(got, "Clara likes ferries.") {
-		t.Errorf("the model was asked:\n%s", got)
-	}
-}
-
 // A prompt is compared with the newest of its chat, whichever process has sent that.
 func TestAPromptIsComparedWithTheNewest(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
@@ -277,5 +246,105 @@ func TestAPromptIsComparedWithTheNewest(t *testing.T) {
 			t.Errorf("prompt %d was compared with that of %q, and not %q; %d messages were the same", i, p.Prefix.GenerationID, before, p.Prefix.Messages)
 		}
 		before = generation
+	}
+}
+
+// gatedStore is a database whose next transaction that writes waits for a gate.
+type gatedStore struct {
+	*store.DB
+	gate atomic.Pointer[chan struct{}]
+}
+
+func (g *gatedStore) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	if gate := g.gate.Swap(nil); gate != nil {
+		<-*gate
+	}
+	return g.DB.Update(ctx, userID, fn)
+}
+
+// asked is a source that says when it is asked.
+func asked(name string, outside bool) (nodest.Source, chan string) {
+	texts := make(chan string, 10)
+	return nodest.Source{
+		Name: name, Limit: waitLimit, Outside: outside,
+		Wanted: func(*nodest.Question) bool { return true },
+		Find: func(_ context.Context, q *nodest.Question) (nodest.Findings, error) {
+			texts <- q.Text
+			return nodest.Findings{}, nil
+		},
+	}, texts
+}
+
+// The sources within the program are asked before a message is accepted, and the model and the
+// sources outside only then: a message that is refused, or was sent before, is not told to them.
+func TestAPromptIsMadeWhileTheMessageIsStored(t *testing.T) {
+	inside, told := asked("memory", false)
+	outside, toldOutside := asked("websearch", true)
+	s := newFixture(t, nodest.Options{Sources: []nodest.Source{inside, outside}})
+	gated := &gatedStore{DB: s.db}
+	s.Engine = newEngine(gated, s, s.events, s.opts)
+	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
+	c := s.chat()
+	send := func(call *op.Call, text string) <-chan sendResult {
+		gate, answered, requests := make(chan struct{}), make(chan sendResult, 1), len(s.model.allRequests())
+		gated.gate.Store(&gate)
+		go func() {
+			sent, err := s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: text})
+			answered <- sendResult{sent, err}
+		}()
+		if got := <-told; got != text {
+			t.Errorf("asked about %q", got)
+		}
+		if len(toldOutside) > 0 || len(s.model.allRequests()) > requests {
+			t.Errorf("%q was told outside before it was accepted", text)
+		}
+		close(gate)
+		return answered
+	}
+	call := s.call()
+	first := <-send(call, "First")
+	s.must(first.err)
+	s.wait(first.sent.GenerationID)
+	if got := <-toldOutside; got != "First" || !strings.Contains(s.model.lastRequest(), "[user] First") {
+		t.Errorf("the source outside was told %q, the model:\n%s", got, s.model.lastRequest())
+	}
+	before := len(s.events.all())
+	again := <-send(retryOf(call), "First")
+	s.must(again.err)
+	reused := retryOf(call)
+	reused.Hash = "other"
+	other := <-send(reused, "Other")
+	if again.sent.GenerationID != first.sent.GenerationID || !fault.Is(other.err, fault.KeyReused) {
+		t.Errorf("repeated: %+v; with another text: %v", again.sent, other.err)
+	}
+	s.must(s.Close(t.Context()))
+	if after := s.events.all()[before:]; len(after) > 0 || len(toldOutside) > 0 {
+		t.Errorf("refused messages left %d events, and %d were told outside", len(after), len(toldOutside))
+	}
+}
+
+// If the chat changes before a message is accepted, its prompt is made anew.
+func TestAPromptThatWasMadeTooEarlyIsMadeAnew(t *testing.T) {
+	inside, told := asked("memory", false)
+	s := newFixture(t, nodest.Options{Sources: []nodest.Source{inside}})
+	gated := &gatedStore{DB: s.db}
+	s.Engine = newEngine(gated, s, s.events, s.opts)
+	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
+	c := s.chat()
+	gate, answered, call := make(chan struct{}), make(chan sendResult, 1), s.call()
+	gated.gate.Store(&gate)
+	go func() {
+		sent, err := s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Second"})
+		answered <- sendResult{sent, err}
+	}()
+	<-told
+	_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "First", NoReply: true})
+	s.must(err)
+	close(gate)
+	r := <-answered
+	s.must(r.err)
+	s.wait(r.sent.GenerationID)
+	if got := s.model.lastRequest(); !strings.Contains(got, "First") || !strings.Contains(got, "Second") || len(told) != 1 {
+		t.Errorf("the sources were asked %d times more, the model:\n%s", len(told), got)
 	}
 }

@@ -111,6 +111,18 @@ func (e *Engine) task(userID, generationID string) *task {
 	return nil
 }
 
+// writes reports whether this process writes a text in a conversation.
+func (e *Engine) writes(conversationID string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, t := range e.tasks {
+		if t.conversationID == conversationID && !t.isEnding() {
+			return true
+		}
+	}
+	return false
+}
+
 // nextEnd returns a channel that is closed when one of the user's generations in
 // this process ends.
 func (e *Engine) nextEnd(userID string) <-chan struct{} {
@@ -124,24 +136,25 @@ func (e *Engine) nextEnd(userID string) <-chan struct{} {
 	return ch
 }
 
-// track registers a task and counts it for Close.
+// track registers a task that is admitted.
 func (e *Engine) track(t *task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.working.Add(1)
 	e.tasks[t.id] = t
 	if e.closing { // it was accepted just before, and will not run
 		t.stopWaiting(errStopping)
 	}
 }
 
-// untrack removes a task whose end is stored, and wakes those that wait for it.
+// untrack removes a task whose end is stored, or that was refused, and wakes those that wait for it.
 func (e *Engine) untrack(t *task) {
 	e.mu.Lock()
-	delete(e.tasks, t.id)
-	if ch := e.turns[t.userID]; ch != nil {
-		close(ch)
-		delete(e.turns, t.userID)
+	if e.tasks[t.id] == t { // one that was not admitted may have left its id to another
+		delete(e.tasks, t.id)
+		if ch := e.turns[t.userID]; ch != nil {
+			close(ch)
+			delete(e.turns, t.userID)
+		}
 	}
 	e.mu.Unlock()
 	close(t.done)

@@ -42,6 +42,7 @@ type turn struct {
 
 	fresh     *chat.Message    // the message that is answered, where a snapshot may not have it yet; nil = none
 	committed func() error     // waits until it is stored
+	admitted  func() error     // waits until others may notice the turn; nil = they may
 	read      func() error     // reads the chat into input; it may be called again
 	elsewhere bool             // it does not go on with the shown branch
 	shortened bool             // a summary was asked for
@@ -98,6 +99,7 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 	s, target := t.setup, t.assignment.target
 	if t.queued {
 		fresh := s.query
+		fresh.waited = true
 		if target != nil {
 			fresh.messageID = target.ID
 		}
@@ -107,7 +109,7 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 		}
 		target = s.target
 	}
-	turn := &turn{setup: s, version: s.Conversation.Version, committed: t.committed}
+	turn := &turn{setup: s, version: s.Conversation.Version, committed: t.committed, admitted: t.awaitAdmission}
 	if !t.queued && t.assignment.version != 0 {
 		turn.version = t.assignment.version
 	}

@@ -17,14 +17,14 @@ import (
 // NotConfigured, ShuttingDown.
 func (e *Engine) Greet(ctx context.Context, c *op.Call, conversationID string) (*Sent, error) {
 	q := query{conversationID: conversationID, model: true}
-	return begin(ctx, e, c, q, func(tx Tx, s *turnSetup) (*Sent, *accepted, error) {
+	return begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (*Sent, *accepted, error) {
 		conv, err := tx.Chats.LockConversation(conversationID)
 		if err != nil {
 			return nil, nil, err
 		}
 		head := &chat.Message{ID: conv.HeadID, ConversationID: conv.ID}
 		var ch chat.Change
-		started, err := e.answer(tx, c, s, head, busyFail, &ch)
+		started, err := e.answer(tx, c, s, newTurnIDs(), head, busyFail, &ch)
 		if err != nil {
 			return nil, nil, err
 		}

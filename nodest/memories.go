@@ -18,13 +18,8 @@ func Memories(m *memory.Service, limit time.Duration) Source {
 	return Source{
 		Name: "memory", Limit: limit,
 		Warning: framework.Warning{Code: "memory_unavailable", Detail: "memories could not be searched"},
-		Prepare: func(ctx context.Context, userID string, s *chat.Setup) {
-			if remembers(s) {
-				m.Prepare(ctx, userID, s.Docs.CharacterID)
-			}
-		},
-		Wanted: func(q *Question) bool { return remembers(q.Setup) },
-		Find:   func(ctx context.Context, q *Question) (Findings, error) { return recall(ctx, m, q) },
+		Wanted:  func(q *Question) bool { return remembers(q.Setup) },
+		Find:    func(ctx context.Context, q *Question) (Findings, error) { return recall(ctx, m, q) },
 	}
 }
 

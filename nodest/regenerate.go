@@ -56,7 +56,7 @@ func (e *Engine) regenerate(tx Tx, c *op.Call, s *turnSetup, reply *chat.Message
 	}
 	target := reply
 	if taken {
-		target = placeholder(tx, s, reply.ConversationID, reply.ParentID)
+		target = placeholder(tx.Now(), s, newTurnIDs(), reply.ConversationID, reply.ParentID)
 		g.ID, g.MessageID = target.GenerationID, target.ID
 		ch.Created = append(ch.Created, target)
 	}
@@ -98,7 +98,7 @@ func (e *Engine) Impersonate(ctx context.Context, c *op.Call, in GenerateInput) 
 		return "", err
 	}
 	q := query{conversationID: in.ConversationID, options: in.Options, model: true}
-	return begin(ctx, e, c, q, func(tx Tx, s *turnSetup) (string, *accepted, error) {
+	return begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (string, *accepted, error) {
 		conv, err := tx.Chats.LockConversation(in.ConversationID)
 		if err != nil {
 			return "", nil, err
@@ -118,7 +118,7 @@ func (e *Engine) generateAt(
 	ctx context.Context, c *op.Call, in GenerateInput, accept func(tx Tx, s *turnSetup, m *chat.Message, ch *chat.Change) (*accepted, error),
 ) (*chat.Changed, error) {
 	q := query{messageID: in.MessageID, options: in.Options, model: true, apiKey: in.APIKey}
-	got, err := begin(ctx, e, c, q, func(tx Tx, s *turnSetup) (*changed, *accepted, error) {
+	got, err := begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (*changed, *accepted, error) {
 		conv, err := tx.Chats.LockConversation(s.Conversation.ID)
 		if err != nil {
 			return nil, nil, err

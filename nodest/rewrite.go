@@ -27,7 +27,7 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 		return nil, err
 	}
 	q := query{messageID: in.MessageID, model: true}
-	got, err := begin(ctx, e, c, q, func(tx Tx, s *turnSetup) (*changed, *accepted, error) {
+	got, err := begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (*changed, *accepted, error) {
 		conv, m, err := chat.LockForEdit(tx.Chats, in.MessageID, in.IfRev)
 		if err != nil {
 			return nil, nil, err
@@ -51,7 +51,7 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 		if old != nil {
 			started, err = e.regenerate(tx, c, s, old, GenerateInput{}, &ch)
 		} else {
-			started, err = e.answer(tx, c, s, m, "", &ch)
+			started, err = e.answer(tx, c, s, newTurnIDs(), m, "", &ch)
 		}
 		if err != nil {
 			return nil, nil, err

@@ -46,14 +46,16 @@ func (e *Engine) send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 		return e.add(ctx, c, in)
 	}
 	q := query{conversationID: in.ConversationID, options: in.Options, model: true, apiKey: in.APIKey}
-	return begin(ctx, e, c, q, func(tx Tx, s *turnSetup) (*Sent, *accepted, error) {
+	ids := newTurnIDs()
+	ahead := func(s *turnSetup) *accepted { return e.expect(c, s, in, ids) }
+	return begin(ctx, e, c, q, ahead, func(tx Tx, s *turnSetup) (*Sent, *accepted, error) {
 		conv, parent, err := sendTo(tx, in)
 		if err != nil {
 			return nil, nil, err
 		}
-		message := said(tx, in, parent, s.Persona.Name)
+		message := said(tx.Now(), in, ids, parent, s.Persona.Name)
 		ch := chat.Change{Created: []*chat.Message{message}, Head: message}
-		started, err := e.answer(tx, c, s, message, in.WhenBusy, &ch)
+		started, err := e.answer(tx, c, s, ids, message, in.WhenBusy, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -88,7 +90,7 @@ func (e *Engine) add(ctx context.Context, c *op.Call, in SendInput) (*Sent, erro
 		if err != nil {
 			return nil, err
 		}
-		message := said(tx, in, parent, s.Persona.Name)
+		message := said(tx.Now(), in, newTurnIDs(), parent, s.Persona.Name)
 		if err := (chat.Change{Created: []*chat.Message{message}, Head: message}).Apply(tx.Chats, c, conv); err != nil {
 			return nil, err
 		}
@@ -105,13 +107,35 @@ func (e *Engine) add(ctx context.Context, c *op.Call, in SendInput) (*Sent, erro
 
 var errNotCompiled = errors.New("the character's documents must be compiled first")
 
+// turnIDs are the ids of a message and of the reply to it. They are made before the accepting
+// transaction, because the prompt names them and is made beside it.
+type turnIDs struct{ message, swipe, revision, reply, generation string }
+
+func newTurnIDs() turnIDs {
+	return turnIDs{message: op.NewID(), swipe: op.NewID(), revision: op.NewID(), reply: op.NewID(), generation: op.NewID()}
+}
+
 // said is the user's message, with the name that the user has in the chat.
-func said(tx Tx, in SendInput, parent, name string) *chat.Message {
+func said(at time.Time, in SendInput, ids turnIDs, parent, name string) *chat.Message {
 	return &chat.Message{
-		ID: op.NewID(), ConversationID: in.ConversationID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
-		Role: chat.RoleUser, Name: name, Rev: 1, Status: chat.StatusComplete, CreatedAt: tx.Now(),
-		Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: in.Text, CreatedAt: tx.Now()}},
+		ID: ids.message, ConversationID: in.ConversationID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
+		Role: chat.RoleUser, Name: name, Rev: 1, Status: chat.StatusComplete, CreatedAt: at,
+		Swipes: []chat.Swipe{{ID: ids.swipe, RevisionID: ids.revision, Rev: 1, Text: in.Text, CreatedAt: at}},
 	}
+}
+
+// expect is what send will accept, unless the chat changes before that or is busy; nil = the message
+// does not go to the end of the shown branch.
+func (e *Engine) expect(c *op.Call, s *turnSetup, in SendInput, ids turnIDs) *accepted {
+	conv := s.Conversation
+	if in.ParentID != "" && in.ParentID != conv.HeadID || e.writes(conv.ID) {
+		return nil
+	}
+	message := said(s.at, in, ids, conv.HeadID, s.Persona.Name)
+	reply := placeholder(s.at, s, ids, conv.ID, message.ID)
+	g := &chat.Generation{ID: ids.generation, ConversationID: conv.ID, MessageID: reply.ID, Kind: chat.KindReply}
+	e.describe(g, c, s)
+	return &accepted{gen: g, from: conv.Version, assignment: assignment{target: reply, version: conv.Version + 1, fresh: message}}
 }
 
 // sendTo locks the conversation and finds the message that a new one follows.
@@ -143,8 +167,8 @@ func sendTo(tx Tx, in SendInput) (conv *chat.Conversation, parent string, err er
 
 // answer accepts a reply to a message and puts its place into ch, as the head.
 // The caller stores both, ch first.
-func (e *Engine) answer(tx Tx, c *op.Call, s *turnSetup, message *chat.Message, whenBusy string, ch *chat.Change) (*accepted, error) {
-	reply := placeholder(tx, s, message.ConversationID, message.ID)
+func (e *Engine) answer(tx Tx, c *op.Call, s *turnSetup, ids turnIDs, message *chat.Message, whenBusy string, ch *chat.Change) (*accepted, error) {
+	reply := placeholder(tx.Now(), s, ids, message.ConversationID, message.ID)
 	started, err := e.accept(tx, c, s, whenBusy, &chat.Generation{
 		ID: reply.GenerationID, ConversationID: reply.ConversationID, MessageID: reply.ID, Kind: chat.KindReply,
 	})
@@ -157,10 +181,10 @@ func (e *Engine) answer(tx Tx, c *op.Call, s *turnSetup, message *chat.Message, 
 }
 
 // placeholder is the place of a reply that a generation, named in it, is to write.
-func placeholder(tx Tx, s *turnSetup, conversationID, parentID string) *chat.Message {
+func placeholder(at time.Time, s *turnSetup, ids turnIDs, conversationID, parentID string) *chat.Message {
 	return &chat.Message{
-		ID: op.NewID(), ConversationID: conversationID, ParentID: parentID, GenerationID: op.NewID(),
-		Role: chat.RoleAssistant, Name: s.Docs.Card.Name, Rev: 1, Status: chat.StatusPending, CreatedAt: tx.Now(),
+		ID: ids.reply, ConversationID: conversationID, ParentID: parentID, GenerationID: ids.generation,
+		Role: chat.RoleAssistant, Name: s.Docs.Card.Name, Rev: 1, Status: chat.StatusPending, CreatedAt: at,
 	}
 }
 
@@ -198,36 +222,44 @@ func (e *Engine) accept(tx Tx, c *op.Call, s *turnSetup, whenBusy string, g *cha
 	if err != nil {
 		return nil, err
 	}
-	g.UserID, g.By, g.CreatedAt = c.UserID, c.By(), tx.Now()
-	g.Options, g.Model = s.Options, s.model.Name
+	e.describe(g, c, s)
 	g.LeaseOwner, g.LeaseUntil = e.opts.Process, tx.Now().Add(e.opts.Lease)
-	g.Status = chat.GenBuilding
 	if place.queued {
 		g.Status = chat.GenQueued
 	}
 	return &accepted{gen: g, cancel: place.cancel}, nil
 }
 
+// describe completes a generation that can begin at once.
+func (e *Engine) describe(g *chat.Generation, c *op.Call, s *turnSetup) {
+	g.UserID, g.By, g.CreatedAt, g.Status = c.UserID, c.By(), s.at, chat.GenBuilding
+	g.Options, g.Model = s.Options, s.model.Name
+}
+
 // begin runs the accepting transaction of an operation that may start a
 // generation, and starts the one that do returns. A repeated call starts nothing.
 //
 // Where it can, the generation starts before the commit, so that the model is asked while
-// the transaction is written to the disk. Nothing of the generation is published or stored
+// the transaction is written to the disk. If ahead knows what do will accept, its prompt is made
+// beside the transaction (startAhead). Nothing of the generation is published or stored
 // before it is confirmed; if the commit fails, it is refused and leaves no trace.
-func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(tx Tx, s *turnSetup) (T, *accepted, error)) (T, error) {
+func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, ahead func(*turnSetup) *accepted,
+	do func(tx Tx, s *turnSetup) (T, *accepted, error),
+) (T, error) {
 	var zero T
 	if err := e.enter(); err != nil {
 		return zero, err
 	}
 	defer e.leave()
 	s, missing := e.loadSetup(ctx, c.UserID, q)
+	var prepared, early *task
 	if missing == nil {
-		e.prepareSources(c.UserID, s)
+		prepared = e.startAhead(c, s, ahead)
 	}
+	defer func() { prepared.refuse() }() // it was not what is accepted
 	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
 	var started *accepted
-	var early *task
 	answer, err := op.Once(storing, e.store, c, func(tx Tx) (T, error) {
 		early.refuse() // its transaction runs again
 		started, early = nil, nil
@@ -236,7 +268,13 @@ func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(t
 		}
 		answer, st, err := do(tx, s)
 		if started = st; err == nil && st.early(s) {
-			tx.BeforeCommit(func() { early = e.start(c, s, st) })
+			tx.BeforeCommit(func() {
+				if early, prepared = prepared, nil; early != nil {
+					e.admit(early, st)
+				} else {
+					early = e.start(c, s, st)
+				}
+			})
 		}
 		return answer, err
 	})
@@ -252,6 +290,21 @@ func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(t
 	}
 	e.confirm(early)
 	return answer, nil
+}
+
+// startAhead begins to make the prompt of a generation that will probably be accepted: the chat is
+// read and the sources are asked meanwhile. It returns nil if nothing can be known.
+func (e *Engine) startAhead(c *op.Call, s *turnSetup, ahead func(*turnSetup) *accepted) *task {
+	if ahead == nil {
+		return nil
+	}
+	expected := ahead(s)
+	if expected == nil {
+		return nil
+	}
+	t := newTask(c, s, expected)
+	e.launch(t)
+	return t
 }
 
 func (e *Engine) checkSend(in SendInput) error {

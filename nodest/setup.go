@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"time"
 
 	"nodest/character"
 	"nodest/chat"
@@ -14,6 +15,7 @@ type turnSetup struct {
 	target *chat.Message // the message that the request names; nil = none
 	model  Model
 	query  query
+	at     time.Time // when it was read, by the clock of transactions
 }
 
 // query selects a turnSetup.
@@ -23,17 +25,18 @@ type query struct {
 	saveID         string // in place of conversationID: as if that were restored
 	options        character.TurnOptions
 	model          bool // a model will be asked
+	waited         bool // in the queue: whether tokens of the day are left is checked again
 	apiKey         string
 }
 
 // loadSetup reads what a turn is played with. It changes nothing and locks nothing, so that the accepting
 // transaction is short; what it finds can be older than that by a moment.
 //
-// Errors: NotFound, QuotaExceeded, NotConfigured, and those of the documents.
+// Errors: NotFound, NotConfigured, those of the documents, and QuotaExceeded if it has waited.
 func (e *Engine) loadSetup(ctx context.Context, userID string, q query) (*turnSetup, error) {
 	s := &turnSetup{query: q}
 	err := e.store.View(ctx, userID, func(tx Tx) error {
-		*s = turnSetup{query: q}
+		*s = turnSetup{query: q, at: tx.Now()}
 		return e.readSetup(tx, s)
 	})
 	if err != nil {
@@ -73,7 +76,7 @@ func (e *Engine) readSetup(tx Tx, s *turnSetup) error {
 		return err
 	}
 	s.Setup = *setup
-	if !s.query.model {
+	if !s.query.waited { // it is checked when it is accepted
 		return nil
 	}
 	limits, err := tx.Limits()

@@ -26,10 +26,9 @@ type Source struct {
 	Limit   time.Duration     // after which the turn goes on without it
 	Warning framework.Warning // of a prompt that has to do without it
 
-	// Prepare reads, while a message is being stored, what Find will need whatever the message
-	// says; nil = there is no such thing. It has a tenth of Limit, because Find may have to wait
-	// for it. If it fails, Find reports that.
-	Prepare func(ctx context.Context, userID string, s *chat.Setup)
+	// Outside says that others than this program notice when it is asked. It is asked when the
+	// message is accepted, and the others already while that is being decided.
+	Outside bool
 	// Wanted says whether a turn asks it.
 	Wanted func(q *Question) bool
 	// Find returns what it finds. It ends soon after ctx does; what it returns with an
@@ -58,6 +57,8 @@ type Question struct {
 	task    llm.Task
 	preview bool // nothing is sent to the model
 	mayCall func(context.Context) bool
+	// admitted waits until others may notice the turn, and fails if they never may.
+	admitted func() error
 }
 
 // MayCall reports whether the model of the turn is given tools. It may ask the provider, which
@@ -174,6 +175,9 @@ func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string
 		once.Do(func() { may = e.mayCall(ctx, t) })
 		return may
 	}
+	if q.admitted = t.admitted; q.admitted == nil {
+		q.admitted = func() error { return nil }
+	}
 	wanted := slices.DeleteFunc(slices.Clone(e.opts.Sources), func(s Source) bool { return !s.Wanted(q) })
 	found, failed := make([]Findings, len(wanted)), make([]error, len(wanted))
 	kits := make([]opened, len(e.opts.Tools))
@@ -211,41 +215,19 @@ func (e *Engine) missing(ctx context.Context, t *turn, name string, w framework.
 
 // find is Find within the limit; a panic is an error.
 func (s Source) find(ctx context.Context, q *Question) (f Findings, err error) {
-	err = s.guard(ctx, s.Limit, func(ctx context.Context) (err error) {
-		f, err = s.Find(ctx, q)
-		return err
-	})
-	return f, err
-}
-
-// guard runs f within a limit; a panic is an error.
-func (s Source) guard(ctx context.Context, limit time.Duration, f func(context.Context) error) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	if s.Outside {
+		if err := q.admitted(); err != nil {
+			return f, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.Limit)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("source %s: panic: %v\n%s", s.Name, p, debug.Stack())
 		}
 	}()
-	return f(ctx)
-}
-
-// prepareSources lets the sources prepare for a turn. Nobody waits for them but Close.
-func (e *Engine) prepareSources(userID string, s *turnSetup) {
-	for _, source := range e.opts.Sources {
-		if source.Prepare == nil {
-			continue
-		}
-		e.working.Go(func() {
-			err := source.guard(context.Background(), source.Limit/10, func(ctx context.Context) error {
-				source.Prepare(ctx, userID, &s.Setup)
-				return nil
-			})
-			if err != nil {
-				e.opts.Log.Error("a source could not prepare for a turn", "err", err)
-			}
-		})
-	}
+	return s.Find(ctx, q)
 }
 
 // add appends findings.

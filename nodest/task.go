@@ -28,7 +28,7 @@ var (
 )
 
 // task is a generation that this process works on, from the moment it is
-// accepted until its end is stored. One goroutine (Engine.run) does the work;
+// accepted, or shortly before, until its end is stored. One goroutine (Engine.run) does the work;
 // everybody else reads through the methods.
 type task struct {
 	id             string
@@ -42,6 +42,8 @@ type task struct {
 	queued     bool       // it had to wait, so the setup is old
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
+	admitted   chan struct{} // closed when only the commit of the acceptance is left
+	fresh      *chat.Message // assignment.fresh as it is stored; once it is admitted
 	settled    chan struct{} // closed when it is known whether the acceptance is stored
 	done       chan struct{} // closed when the end is stored
 	full       chan struct{} // asks for a checkpoint
@@ -106,8 +108,19 @@ func newTask(c *op.Call, s *turnSetup, started *accepted) *task {
 		id: started.gen.ID, userID: c.UserID, conversationID: started.gen.ConversationID, messageID: started.gen.MessageID,
 		device: c.By(), assignment: started.assignment, setup: s,
 		queued: started.gen.Status == chat.GenQueued,
-		ctx:    ctx, cancel: cancel, settled: make(chan struct{}), done: make(chan struct{}), full: make(chan struct{}, 1),
+		ctx:    ctx, cancel: cancel, admitted: make(chan struct{}), settled: make(chan struct{}), done: make(chan struct{}), full: make(chan struct{}, 1),
 		gen: *started.gen, watch: watch,
+	}
+}
+
+// awaitAdmission waits until the task is admitted. Before that nobody outside may notice the
+// turn, because it may still be refused: by a limit, or because the chat is busy.
+func (t *task) awaitAdmission() error {
+	select {
+	case <-t.admitted:
+		return nil
+	case <-t.ctx.Done():
+		return context.Cause(t.ctx)
 	}
 }
 
@@ -185,6 +198,12 @@ func (t *task) startEnding() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ending = true
+}
+
+func (t *task) isEnding() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ending
 }
 
 func (t *task) now() *chat.Generation {

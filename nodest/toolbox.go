@@ -22,6 +22,8 @@ type Toolbox struct {
 	Limit   time.Duration     // for Open and Inject together, after which the turn goes on without it
 	Warning framework.Warning // of a prompt that has to do without it
 
+	Outside bool // others than this program notice when it is opened: see Source.Outside
+
 	// Open returns what a turn gets, nil for nothing. It is called for every kind of turn and
 	// for previews; tools and rules are only used where Question.MayCall is true. With an error
 	// too: then a part is missing. It ends soon after ctx does.
@@ -53,6 +55,11 @@ type opened struct {
 // open is Open, and Inject where the model of the turn does not call tools, within the
 // limit; a panic is an error. What was there before it counts.
 func (b Toolbox) open(ctx context.Context, q *Question, asked func(name string) (answered func())) (o opened) {
+	if b.Outside {
+		if o.err = q.admitted(); o.err != nil {
+			return o
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.Limit)
 	defer cancel()
 	defer func() {
@@ -66,8 +73,10 @@ func (b Toolbox) open(ctx context.Context, q *Question, asked func(name string) 
 	o.calls = len(o.kit.Tools) > 0 && q.MayCall(ctx)
 	if o.kit.Inject != nil && q.task == llm.Reply && !q.preview && !o.calls {
 		defer asked(stageTools)()
-		var err error
-		o.injected, err = o.kit.Inject(ctx)
+		err := q.admitted() // a search may ask a model to order what it finds
+		if err == nil {
+			o.injected, err = o.kit.Inject(ctx)
+		}
 		o.err = errors.Join(o.err, err)
 	}
 	return o

@@ -28,9 +28,24 @@ type assignment struct {
 // refused, when its transaction has ended.
 func (e *Engine) start(c *op.Call, s *turnSetup, begun *accepted) *task {
 	t := newTask(c, s, begun)
-	e.track(t)
-	go e.run(t)
+	e.admit(t, begun)
+	e.launch(t)
 	return t
+}
+
+// launch has a goroutine of the engine carry out a task. It is called between enter and leave.
+func (e *Engine) launch(t *task) {
+	e.working.Add(1)
+	go e.run(t)
+}
+
+// admit tells a task that it is accepted as it was expected, but for the commit.
+func (e *Engine) admit(t *task, as *accepted) {
+	t.mu.Lock()
+	t.gen, t.fresh = *as.gen, as.assignment.fresh
+	t.mu.Unlock()
+	e.track(t)
+	close(t.admitted)
 }
 
 // run carries out a generation and stores its end.
@@ -45,7 +60,9 @@ func (e *Engine) run(t *task) {
 		err = e.generate(ctx, t)
 	}
 	stopKeeping()
-	e.conclude(t, ending(ctx, err))
+	how := ending(ctx, err)
+	how.lost = how.lost || t.committed() != nil
+	e.conclude(t, how)
 }
 
 // generate writes one text: gather, build, converse. run commits what it has written.
@@ -70,6 +87,9 @@ func (e *Engine) generate(ctx context.Context, t *task) error {
 	if err != nil {
 		return err
 	}
+	if err := t.awaitAdmission(); err != nil {
+		return err
+	}
 	turn.built(prompt, time.Since(begun))
 	t.noteRequest(turn)
 	announced := e.announce(ctx, t, turn)
@@ -92,7 +112,7 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 		return err
 	}
 	if turn.fresh != nil {
-		e.histories.append(t.conversationID, t.assignment.version, turn.fresh)
+		e.histories.append(t.conversationID, t.assignment.version, t.fresh)
 	}
 	var g *chat.Generation
 	err := e.store.Update(ctx, t.userID, func(tx Tx) error {
