@@ -20,7 +20,7 @@ type talker struct {
 // turnTimes are the times of one turn.
 type turnTimes struct {
 	n           int
-	sent, first time.Time // first delta
+	sent, first time.Time // first text of the reply
 }
 
 func dial(ctx context.Context, url, token string) (*talker, error) {
@@ -80,6 +80,7 @@ func hangUp(all []*talker) {
 // The frames that a talker waits for; the floor has the same.
 var (
 	deltaFrame  = []byte(`"ev":"gen.delta"`)
+	wholeFrame  = []byte(`"ev":"message.updated"`)
 	doneFrame   = []byte(`"ev":"gen.done"`)
 	failedFrame = []byte(`"ev":"gen.failed"`)
 	refused     = []byte(`"ok":false`)
@@ -97,7 +98,8 @@ func (t *talker) turn(n, tokens int) (turnTimes, error) {
 }
 
 // say sends a text with the tag of turn n, passes the frames of the reply to delta, and returns
-// when the reply is stored.
+// when the reply is stored. A reply that ends while older events are still being sent has no
+// deltas, only the whole message.
 func (t *talker) say(n int, text string, delta func(frame []byte)) (turnTimes, error) {
 	frame := []byte(text)
 	if t.conversation != "" {
@@ -112,7 +114,7 @@ func (t *talker) say(n int, text string, delta func(frame []byte)) (turnTimes, e
 		switch {
 		case err != nil:
 			return times, err
-		case bytes.Contains(frame, deltaFrame):
+		case bytes.Contains(frame, deltaFrame), bytes.Contains(frame, wholeFrame) && times.first.IsZero():
 			if times.first.IsZero() {
 				times.first = time.Now()
 			}

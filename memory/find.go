@@ -39,6 +39,10 @@ type Ask struct {
 	Limit        int      // hits; 0 = the scene's, else 10
 	Lexical      bool     // without vectors
 
+	// Tell waits until Text may be told to an embedding provider; with its error, it is not. nil = it
+	// may be at once.
+	Tell func() error
+
 	// The rest is for a search in one index; the service sets it.
 
 	Characters int          // code points of all texts together; default 1500
@@ -109,12 +113,6 @@ func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(f
 		return err
 	})
 	return hits, whole, err
-}
-
-// Prepare reads what has changed in the memory of a character, so that a Turn soon after need not.
-// If that fails, the Turn reports it.
-func (s *Service) Prepare(ctx context.Context, userID, characterID string) {
-	_ = s.use(ctx, Scope{userID, characterID}, func(*index.Index, bool) error { return nil })
 }
 
 // question completes a by the settings and the vectors.
@@ -206,14 +204,26 @@ func (s *Service) embedQuestion(ctx context.Context, userID string, q *Ask) {
 	}
 	var err error
 	if q.Spelling, err = vectorOf(ctx, offline.Embedder{}, q.Text); err == nil {
-		var e llm.Embedder
-		if e, err = s.embedder(ctx, userID); err == nil && e.ModelID() != q.Spelling.Model {
-			q.Vector, err = vectorOf(ctx, e, q.Text)
-		}
+		q.Vector, err = s.embedByModel(ctx, userID, q)
 	}
 	if err != nil {
 		s.opts.Log.DebugContext(ctx, "embedding provider failed; memories are recalled without it", "user", userID, "err", err, "cause", context.Cause(ctx))
 	}
+}
+
+// embedByModel returns the vector of a question by the user's model; none if that is the offline
+// embedder.
+func (s *Service) embedByModel(ctx context.Context, userID string, q *Ask) (index.Vector, error) {
+	e, err := s.embedder(ctx, userID)
+	if err != nil || e.ModelID() == q.Spelling.Model {
+		return index.Vector{}, err
+	}
+	if q.Tell != nil {
+		if err := q.Tell(); err != nil {
+			return index.Vector{}, err
+		}
+	}
+	return vectorOf(ctx, e, q.Text)
 }
 
 var errEmbedderSlow = errors.New("the embedding provider took too long")
