@@ -29,7 +29,7 @@ build: ## bin/nodest
 
 test: ## all tests, a few minutes
 	$(GOTEST) $(TESTFLAGS) $(PACKAGES)
-	NODEST_SEGMENTED=1 $(GO) test -vet=off ./memory
+	NODEST_SEGMENTED=1 $(GO) test -vet=off -count=1 ./memory
 
 test-race: ## all tests under the race detector
 	$(GOTEST) $(RACE) $(TESTFLAGS) $(PACKAGES)

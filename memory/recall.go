@@ -57,7 +57,7 @@ const (
 	currentWeight    = 0.30
 	importanceWeight = 0.10
 	variety          = 0.7 // of MMR: 1 would look at relevance alone
-	varied           = 50  // the best of these are made varied
+	varied           = 32  // the best of these are made varied
 	alikeTerms       = 0.9
 	alikeVectors     = 0.95
 	floorOwn         = 0.1  // share of the question's words in a unit that makes it relevant

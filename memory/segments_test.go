@@ -9,7 +9,6 @@ import (
 
 	"nodest/index"
 	"nodest/llm"
-	"nodest/llm/offline"
 	"nodest/memory"
 	"nodest/nodest"
 )
@@ -154,14 +153,14 @@ func (tx vectorTx) UnitVectors(characterID, model string, ids ...string) (map[st
 // A question of a long memory has as many transactions as a short one needs, however many segments
 // there are, and a panic while vectors are compared fails that question only.
 func TestAQuestionOfALongMemoryReadsEachThingOnce(t *testing.T) {
-	r := newFixture(t, memory.Options{Loose: 4})
+	r, e := newFixture(t, memory.Options{Loose: 4}), keywordEmbedder{}
 	character := r.character()
 	conversation, parent := r.conversation(character), ""
 	for i := range 60 {
 		text := fmt.Sprintf("We saw the lighthouse of town%d in the rain.", i)
 		said := r.addMessage(conversation, parent, "Ann: "+text)
 		parent = said.ID
-		made, err := offline.Embedder{}.Embed(t.Context(), llm.Passage, []string{text})
+		made, err := e.Embed(t.Context(), llm.Passage, []string{text})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +174,7 @@ func TestAQuestionOfALongMemoryReadsEachThingOnce(t *testing.T) {
 	}
 	read := 0
 	s := &vectorStore{countingStore{Store: r.db.Memory()}, func() { read++ }}
-	svc := memory.New(s, memory.Options{Loose: 4})
+	svc := memory.New(s, memory.Options{Loose: 4, Embedder: func(context.Context, string) (llm.Embedder, error) { return e, nil }})
 	ask := func(i int) error {
 		hits, err := svc.Recall(t.Context(), r.user, memory.Ask{CharacterID: character, Text: fmt.Sprintf("the lighthouse of town%d", i), Scene: &sharing, Now: noon, Search: true})
 		if err == nil && len(hits) == 0 {
@@ -189,7 +188,7 @@ func TestAQuestionOfALongMemoryReadsEachThingOnce(t *testing.T) {
 		if err := ask(20 + i); err != nil {
 			t.Fatal(err)
 		}
-		// the changes, the vectors that are spelled like it, the rows, and whether they count
+		// the changes, the vectors that are near it, the rows, and whether they count
 		if n := s.n.Load() - before; i > 0 && n > 4 || read != 1 {
 			t.Errorf("%d transactions, vectors were read %d times", n, read)
 		}

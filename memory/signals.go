@@ -44,7 +44,7 @@ var weights = [signals]float32{
 const (
 	enoughTerms  = 20 // of a unit that is long enough
 	vectorHits   = 200
-	spellingHits = 40 // of them, whose vectors are read
+	spellingHits = 16 // of them, whose vectors are read
 )
 
 // columns are what one question has measured of all rows, pooled because they are long.
