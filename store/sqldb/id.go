@@ -23,9 +23,9 @@ const (
 // textMark is what stands before such an id, and before packedJSON.
 const textMark = '\x01'
 
-// idDigits stand for 0 to 63 in an id that PostgreSQL stores, in the order of their codes; 0 and 1
-// are not among them, which follow textMark in an escaped text.
-const idDigits = "23456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopq"
+// idDigits stand for 0 to 63 in an id that PostgreSQL stores, in the order of their codes. 0 and 1,
+// which follow textMark in an escaped text, are not among them, nor what LIKE treats as special.
+const idDigits = "23456789:;<=ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 var idEncoding = base64.NewEncoding(idDigits).WithPadding(base64.NoPadding)
 
