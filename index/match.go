@@ -327,60 +327,39 @@ func (s *scorer) groupsOf(in *stored) int {
 }
 
 // windows adds the present term, with its postings in a group of that number, to the rows of the group
-// that have it in their windows.
+// that have it in their windows. It is most of a question to a large index: it works on copies in
+// registers, and adds 0 where a branch would be predicted wrongly.
 func (s *scorer) windows(in *stored, g *segment.Group, number int, all []dict.Posting, scores []Score) {
-	for _, p := range all {
-		s.own(&scores[p.Row], uint32(p.Count), int32(in.Terms(int(p.Row), int(p.Row)+1)))
-	}
-	if len(all) == 0 {
-		return
-	}
-	near, around := window{all: all, reach: nearReach}, window{all: all, reach: aroundReach}
-	end := min(g.End, int(all[len(all)-1].Row)+aroundReach+1)
-	for n := max(g.First, int(all[0].Row)-aroundReach); n < end; n++ {
-		if s.limited && !s.has(in.from+n) {
+	var a, b, c, d, e, f, last int32 // how often it is in the rows from n-3 to n+3
+	before, limited, inRow, inNear := in.Before(), s.limited, s.row, s.near
+	weight, covers, proof := s.weight, [2]float32{1: s.covers}, [2]float32{1: s.proof}
+	for n, around := 0, int32(0); ; n++ {
+		if around == 0 {
+			if len(all) == 0 {
+				return
+			}
+			n = int(all[0].Row) - aroundReach
+		}
+		around -= a
+		a, b, c, d, e, f, last = b, c, d, e, f, last, 0
+		if len(all) > 0 && int(all[0].Row) == n+aroundReach {
+			last, all = all[0].Count, all[1:]
+			around += last
+		}
+		if n >= g.End {
+			return
+		}
+		if around == 0 || n < g.First || limited && !s.has(in.from+n) {
 			continue
 		}
-		count := around.at(n)
-		if count == 0 {
-			n = max(n, around.next()-aroundReach-1) // the loop adds one
-			continue
-		}
-		to := &scores[n]
-		s.addAround(to, in.from+n, number, float32(count), int32(in.Terms(max(g.First, n-aroundReach), min(g.End, n+aroundReach+1))))
-		if count := near.at(n); count > 0 {
-			to.Near += s.weight * s.near.of(float32(count), int32(in.Terms(max(g.First, n-nearReach), min(g.End, n+nearReach+1))))
-			to.Spanned += s.covers
-		}
+		to, near := &scores[n], c+d+e
+		s.addAround(to, in.from+n, number, float32(around), int32(before[min(g.End, n+aroundReach+1)]-before[max(g.First, n-aroundReach)]))
+		to.Near += weight * inNear.of(float32(near), int32(before[min(g.End, n+nearReach+1)]-before[max(g.First, n-nearReach)]))
+		to.Spanned += covers[min(near, 1)&1]
+		to.Row += weight * inRow.of(float32(d), int32(before[n+1]-before[n]))
+		to.Covered += covers[min(d, 1)&1]
+		to.Evidence += proof[min(d, 1)&1]
 	}
-}
-
-// window sums the counts of postings within reach of a row that only goes forward.
-type window struct {
-	all      []dict.Posting
-	from, to int // in all
-	sum      int32
-	reach    int
-}
-
-func (w *window) at(n int) int32 {
-	for w.to < len(w.all) && int(w.all[w.to].Row) <= n+w.reach {
-		w.sum += w.all[w.to].Count
-		w.to++
-	}
-	for w.from < w.to && int(w.all[w.from].Row) < n-w.reach {
-		w.sum -= w.all[w.from].Count
-		w.from++
-	}
-	return w.sum
-}
-
-// next returns the next row that the window has not reached yet; -1 = there is none.
-func (w *window) next() int {
-	if w.to == len(w.all) {
-		return -1
-	}
-	return int(w.all[w.to].Row)
 }
 
 // spreadGroups gives rows the scores of their groups; in a large index, those that were found.

@@ -1,6 +1,9 @@
 package dict
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // Postings are the rows that have a term. Each is twice the distance to the row before it, plus 1
 // if the term is there more than once; that count follows.
@@ -20,34 +23,43 @@ func (p Postings) All() []Posting { return p.Append(nil, nil, 0, 0) }
 // Append appends the rows to a list, in order; of those from row from on, only those whose bit is set
 // in among. Bit n is of row n-at. Without among, all rows are appended.
 func (p Postings) Append(to []Posting, among []uint64, at, from int) []Posting {
+	n := len(to)
+	to = slices.Grow(to, len(p))[:n+len(p)] // each has at least a byte
+	if among == nil {
+		from = mostRow + 1
+	}
 	for row := 0; len(p) > 0; {
 		step := uint64(p[0])
 		if p = p[1:]; step >= 0x80 {
 			rest, n := binary.Uvarint(p)
 			if n <= 0 {
-				return to
+				break
 			}
 			step, p = step&0x7f|rest<<7, p[n:]
 		}
 		if row += int(step >> 1); row < 0 || row > mostRow {
-			return to
+			break
 		}
 		count := uint64(1)
 		if step&1 == 1 {
 			var n int
 			if count, n = uvarint(p); n <= 0 {
-				return to
+				break
 			}
 			p = p[n:]
 		}
-		if among != nil && row >= from {
-			if n := row + at; n/64 >= len(among) || among[n/64]&(1<<(n%64)) == 0 {
-				continue
-			}
+		to[n] = Posting{int32(row), int32(min(count, mostCount))}
+		if row < from {
+			n++
+			continue
 		}
-		to = append(to, Posting{int32(row), int32(min(count, mostCount))})
+		bit := uint(row + at)
+		if bit/64 >= uint(len(among)) {
+			break
+		}
+		n += int(among[bit/64] >> (bit % 64) & 1) // a branch would often be predicted wrongly
 	}
-	return to
+	return to[:n]
 }
 
 // List collects the postings of a term: there may be millions.

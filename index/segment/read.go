@@ -94,6 +94,9 @@ func (h *Head) Bytes() int {
 // Terms returns how many terms the rows from a to before b have.
 func (h *Head) Terms(a, b int) int { return int(h.before[b] - h.before[a]) }
 
+// Before returns how many terms all rows before each row have, and at last all. It must not be changed.
+func (h *Head) Before() []uint32 { return h.before }
+
 // GroupOf returns the group of row n; nil = it stands alone.
 func (h *Head) GroupOf(n int) *Group {
 	if n < h.Lone {
