@@ -77,7 +77,7 @@ func Recall(ctx context.Context, x *index.Index, q Ask) (hits []Hit, whole bool,
 	if q.gated() && q.reading().Silent() && len(q.Vector.Values) == 0 {
 		return nil, true, nil // no row can pass
 	}
-	r := &ranking{ctx: ctx, q: &q, read: *q.reading(), got: map[int]*unit{}, numbers: map[string]int32{}, columns: columnsPool.Get().(*columns)}
+	r := &ranking{ctx: ctx, q: &q, read: *q.reading(), got: map[int]*unit{}, numbers: map[string]int32{}, columns: newColumns()}
 	defer r.release()
 	err = x.View(func(v index.View) error {
 		r.v = v

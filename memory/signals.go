@@ -47,7 +47,7 @@ const (
 	spellingHits = 16 // of them, whose vectors are read
 )
 
-// columns are what one question has measured of all rows, pooled because they are long.
+// columns are what one question has measured of all rows.
 type columns struct {
 	match  index.Match
 	top    [sigGroup + 1]float32 // of the columns of match; the signals are shares of them
@@ -95,10 +95,26 @@ type related struct {
 	line   line
 }
 
-var columnsPool = sync.Pool{New: func() any { return new(columns) }}
+// spareColumns are used again. A sync.Pool would lose them with every other collection of garbage,
+// and those of 200,000 rows, 12 MB, would cause the next one.
+var spareColumns = make(chan *columns, 2)
 
-// release returns the columns to the pool. They must not be used afterwards.
-func (c *columns) release() { columnsPool.Put(c) }
+func newColumns() *columns {
+	select {
+	case c := <-spareColumns:
+		return c
+	default:
+		return new(columns)
+	}
+}
+
+// release makes the columns a spare one. They must not be used afterwards.
+func (c *columns) release() {
+	select {
+	case spareColumns <- c:
+	default:
+	}
+}
 
 // measure fills the columns. A vector without comparable vectors in the index leaves its column
 // empty.
