@@ -252,12 +252,24 @@ func TestAPromptIsComparedWithTheNewest(t *testing.T) {
 // gatedStore is a database whose next transaction that writes waits for a gate.
 type gatedStore struct {
 	*store.DB
-	gate atomic.Pointer[chan struct{}]
+	gate atomic.Pointer[gate]
+}
+
+type gate struct {
+	reached, opened chan struct{}
+}
+
+// shut makes the next transaction wait.
+func (g *gatedStore) shut() *gate {
+	made := &gate{make(chan struct{}), make(chan struct{})}
+	g.gate.Store(made)
+	return made
 }
 
 func (g *gatedStore) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
 	if gate := g.gate.Swap(nil); gate != nil {
-		<-*gate
+		close(gate.reached)
+		<-gate.opened
 	}
 	return g.DB.Update(ctx, userID, fn)
 }
@@ -286,8 +298,7 @@ func TestAPromptIsMadeWhileTheMessageIsStored(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
 	c := s.chat()
 	send := func(call *op.Call, text string) <-chan sendResult {
-		gate, answered, requests := make(chan struct{}), make(chan sendResult, 1), len(s.model.allRequests())
-		gated.gate.Store(&gate)
+		gate, answered, requests := gated.shut(), make(chan sendResult, 1), len(s.model.allRequests())
 		go func() {
 			sent, err := s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: text})
 			answered <- sendResult{sent, err}
@@ -295,10 +306,11 @@ func TestAPromptIsMadeWhileTheMessageIsStored(t *testing.T) {
 		if got := <-told; got != text {
 			t.Errorf("asked about %q", got)
 		}
+		<-gate.reached
 		if len(toldOutside) > 0 || len(s.model.allRequests()) > requests {
 			t.Errorf("%q was told outside before it was accepted", text)
 		}
-		close(gate)
+		close(gate.opened)
 		return answered
 	}
 	call := s.call()
@@ -331,16 +343,16 @@ func TestAPromptThatWasMadeTooEarlyIsMadeAnew(t *testing.T) {
 	s.Engine = newEngine(gated, s, s.events, s.opts)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
 	c := s.chat()
-	gate, answered, call := make(chan struct{}), make(chan sendResult, 1), s.call()
-	gated.gate.Store(&gate)
+	gate, answered, call := gated.shut(), make(chan sendResult, 1), s.call()
 	go func() {
 		sent, err := s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Second"})
 		answered <- sendResult{sent, err}
 	}()
 	<-told
+	<-gate.reached
 	_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "First", NoReply: true})
 	s.must(err)
-	close(gate)
+	close(gate.opened)
 	r := <-answered
 	s.must(r.err)
 	s.wait(r.sent.GenerationID)
