@@ -40,7 +40,7 @@ type Delta struct {
 // nothing of another owner can be returned. A Cache is safe for concurrent use.
 type Cache struct {
 	loader partCache
-	bytes  int // of idle and of the parts together
+	bytes  int // that idle and the parts may have together
 	budget int // bytes of idle
 
 	mu   sync.Mutex
@@ -62,8 +62,8 @@ type cached struct {
 	index   atomic.Pointer[Index]
 }
 
-// NewCache returns a cache of at most so many bytes; 0 = 64 MB. Unused indexes get five eighths of
-// these at most, and parts of segments what they leave.
+// NewCache returns a cache of at most so many bytes; 0 = 64 MB. Idle indexes may have five eighths
+// of these, and parts of segments what they leave.
 func NewCache(loader Loader, bytes int) *Cache {
 	bytes = cmp.Or(bytes, 64<<20)
 	forParts := bytes / 8 * 3

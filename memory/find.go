@@ -39,8 +39,8 @@ type Ask struct {
 	Limit        int      // hits; 0 = the scene's, else 10
 	Lexical      bool     // without vectors
 
-	// Tell waits until Text may be told to an embedding provider; with its error, it is not. nil = it
-	// may be at once.
+	// Tell waits until an embedding provider may be sent Text. If it fails, words and spelling have to
+	// do; nil = at once.
 	Tell func() error
 
 	// The rest is for a search in one index; the service sets it.

@@ -26,8 +26,8 @@ type Source struct {
 	Limit   time.Duration     // after which the turn goes on without it
 	Warning framework.Warning // of a prompt that has to do without it
 
-	// Outside says that others than this program notice when it is asked. It is asked when the
-	// message is accepted, and the others already while that is being decided.
+	// Outside says that somebody outside this program notices when it is asked. It is asked only
+	// when the message is accepted; the other sources are asked before that.
 	Outside bool
 	// Wanted says whether a turn asks it.
 	Wanted func(q *Question) bool

@@ -22,7 +22,7 @@ type Toolbox struct {
 	Limit   time.Duration     // for Open and Inject together, after which the turn goes on without it
 	Warning framework.Warning // of a prompt that has to do without it
 
-	Outside bool // others than this program notice when it is opened: see Source.Outside
+	Outside bool // somebody outside this program notices when it is opened: see Source.Outside
 
 	// Open returns what a turn gets, nil for nothing. It is called for every kind of turn and
 	// for previews; tools and rules are only used where Question.MayCall is true. With an error
