@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -174,19 +175,23 @@ func (s *SQLite) Write(ctx context.Context, fn func(*Session) error) error {
 func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) {
 	defer func() { err = ExplainSQLite(s.dir, Translate(err)) }()
 	// Reads are short, and a statement that can be interrupted costs a goroutine in the
-	// driver, so ctx is only checked between statements.
+	// driver, so ctx is only checked between statements. A sql.Tx would cost one for each
+	// statement, and one for itself.
 	conn, err := s.reading.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close() //nolint:errcheck // gives it back to the pool
 	quiet := context.WithoutCancel(ctx)
-	tx, err := conn.BeginTx(quiet, nil)
-	if err != nil {
+	if _, err := conn.ExecContext(quiet, "BEGIN"); err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing was written
-	return guard(&Session{caller: ctx, ctx: quiet, db: tx, now: s.now(), ran: &s.ran, readOnly: true}, fn)
+	defer func() {
+		if _, err := conn.ExecContext(quiet, "ROLLBACK"); err != nil { // nothing was written, but nobody may go on with this one
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		}
+	}()
+	return guard(&Session{caller: ctx, ctx: quiet, db: conn, now: s.now(), ran: &s.ran, readOnly: true}, fn)
 }
 
 // Glance implements Backend: a statement is a snapshot by itself.
