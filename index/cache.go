@@ -156,6 +156,10 @@ func (c *Cache) continueLoad(ctx context.Context, key string) {
 	}
 }
 
+// Changed has Run load what has changed in the rows of a key, so that the next question need not. An
+// index that is not in memory stays away.
+func (c *Cache) Changed(key string) { c.queue(key) }
+
 func (c *Cache) queue(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

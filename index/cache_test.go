@@ -363,6 +363,33 @@ func TestRunContinuesAfterATurnThatFailed(t *testing.T) {
 	})
 }
 
+// What changed in an index that is in memory is there before the next question. Other indexes stay
+// away.
+func TestRunLoadsWhatChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &parts{size: 10, after: func(int) {}, rows: []index.Row{row("1", "s", 1, "tea")}}
+		c := index.NewCache(db, 0)
+		running, stop := context.WithCancel(t.Context())
+		defer stop()
+		go c.Run(running)
+		c.Changed("ann")
+		synctest.Wait()
+		if db.loaded != 0 {
+			t.Error("an index was loaded that nobody has used")
+		}
+		if err := c.Use(t.Context(), "ann", func(*index.Index, bool) error { return nil }); err != nil {
+			t.Error(err)
+		}
+		db.rows = append(db.rows, row("2", "s", 2, "tea"))
+		c.Changed("ann")
+		time.Sleep(time.Second) // virtual
+		synctest.Wait()
+		if db.loaded != 2 {
+			t.Errorf("%d of 2 rows were loaded", db.loaded)
+		}
+	})
+}
+
 // What is evicted is not loaded further, and one index at a time is loaded.
 func TestRunStopsWhereAnIndexWasEvicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -455,5 +455,11 @@ func LineOf(h *Hit, n lang.Names) string {
 // load, until ctx ends.
 func (s *Service) Run(ctx context.Context) { s.cache.Run(ctx) }
 
+// Changed says that something was added to a memory that is probably asked again soon. Run gets it
+// ready for that.
+func (s *Service) Changed(userID, characterID string) {
+	s.cache.Changed(Scope{userID, characterID}.key())
+}
+
 // Held returns how many search indexes are in memory, and their size in bytes.
 func (s *Service) Held() (indexes, bytes int) { return s.cache.Stats() }

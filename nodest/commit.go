@@ -61,6 +61,11 @@ func (e *Engine) conclude(t *task, how end) {
 		e.histories.append(t.conversationID, ended.version, ended.message)
 	}
 	t.setStored(ended.gen)
+	for _, s := range e.opts.Sources {
+		if s.Stored != nil {
+			s.Stored(t.userID, &t.setup.Setup)
+		}
+	}
 	e.logEnd(ended.gen, how)
 }
 

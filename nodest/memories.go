@@ -20,6 +20,11 @@ func Memories(m *memory.Service, limit time.Duration) Source {
 		Warning: framework.Warning{Code: "memory_unavailable", Detail: "memories could not be searched"},
 		Wanted:  func(q *Question) bool { return remembers(q.Setup) },
 		Find:    func(ctx context.Context, q *Question) (Findings, error) { return recall(ctx, m, q) },
+		Stored: func(userID string, s *chat.Setup) {
+			if remembers(s) {
+				m.Changed(userID, s.Docs.CharacterID)
+			}
+		},
 	}
 }
 

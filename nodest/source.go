@@ -34,6 +34,8 @@ type Source struct {
 	// Find returns what it finds. It ends soon after ctx does; what it returns with an
 	// error is used too.
 	Find func(ctx context.Context, q *Question) (Findings, error)
+	// Stored is told that a reply is stored, and must not wait for anything; nil = it is not told.
+	Stored func(userID string, s *chat.Setup)
 }
 
 // Question is what a turn asks its sources. They read it and change nothing.

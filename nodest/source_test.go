@@ -112,3 +112,16 @@ func TestASourceIsAskedAboutTheTurn(t *testing.T) {
 		t.Errorf("asked %q behind %q", got.Text, got.Before)
 	}
 }
+
+// A source is told of a reply when it is stored, so that it can prepare for the next question.
+func TestASourceIsToldWhatIsStored(t *testing.T) {
+	told := make(chan string, 1)
+	source := testSource("memory", func(context.Context, *nodest.Question) (nodest.Findings, error) { return nodest.Findings{}, nil })
+	source.Stored = func(userID string, s *chat.Setup) { told <- userID + " " + s.Conversation.ID }
+	s := newFixture(t, nodest.Options{Sources: []nodest.Source{source}})
+	c := s.chat()
+	s.sendAndWait(c, "Hello")
+	if got := <-told; got != ann+" "+c.ID {
+		t.Errorf("the source was told of %q", got)
+	}
+}
