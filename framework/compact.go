@@ -2,7 +2,6 @@ package framework
 
 import (
 	"bytes"
-	"compress/flate"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -12,17 +11,19 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/klauspost/compress/flate"
+
 	"nodest/llm"
 )
 
-// Stored is a Prompt as it is kept: JSON, deflated. Texts of the chat that were sent word
+// Stored is a Prompt as it is kept. Texts of the chat that were sent word
 // for word are there by id only, also within other texts, and their entries by tokens only.
 // Parts are runs of messages that the next prompts of the conversation have too, byte for
-// byte, and the rest of a text that a message of the chat is within: each needs to be kept
-// once.
+// byte, and the rest of a text that a message of the chat is within: each needs to be kept,
+// and compressed, once.
 type Stored struct {
-	Body  []byte
-	Parts [][]byte // in the order in which Body refers to them
+	Body  []byte   // JSON, deflated
+	Parts [][]byte // JSON, in the order in which Body refers to them
 }
 
 // stored is the content of Stored.Body.
@@ -68,7 +69,7 @@ func (p *Prompt) Compact() Stored {
 		to, shared := endOfRun(messages, from)
 		var part []byte
 		if shared {
-			part = deflate(&partWriters, messages[from:to])
+			part = encode(messages[from:to])
 		}
 		if len(part) >= minPart {
 			out.Parts = append(out.Parts, part)
@@ -76,7 +77,7 @@ func (p *Prompt) Compact() Stored {
 		} else {
 			for _, m := range messages[from:to] {
 				if len(m.Text) >= minPart && m.isSaid() {
-					out.Parts = append(out.Parts, deflate(&partWriters, m.Text))
+					out.Parts = append(out.Parts, encode(m.Text))
 					m.Text, m.Apart = "", true
 				}
 				s.Messages = append(s.Messages, m)
@@ -84,8 +85,18 @@ func (p *Prompt) Compact() Stored {
 		}
 		from = to
 	}
-	out.Body = deflate(&bodyWriters, &s)
+	out.Body = deflate(encode(&s))
 	return out
+}
+
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(fmt.Sprintf("framework: encode a prompt: %v", err)) // numbers and strings into memory: cannot fail
+	}
+	return b.Bytes()
 }
 
 func (p *Prompt) storedMessages() []storedMessage {
@@ -130,7 +141,7 @@ func (p *Prompt) cutOut(text string, entries []Entry) (left string, cuts []store
 
 // How messages are cut into parts.
 const (
-	minPart   = 128 // bytes; a smaller one is not worth a row
+	minPart   = 256 // bytes; a smaller one is not worth a row
 	partEvery = 8   // messages of the chat have a part on average
 )
 
@@ -170,44 +181,35 @@ func saidEntry(index int, m llm.Message, id string, tokens int) Entry {
 	return Entry{Source: SourceHistory, ID: id, Name: m.Name, Why: whyChat, Role: m.Role, Tokens: tokens, Message: index}
 }
 
-// Compressors have tables of several 100 KB, which are used again. Parts are compressed by
-// themselves. Bodies have much in common: what bodyWords says takes no room in them.
-var (
-	partWriters = sync.Pool{New: func() any {
-		w, _ := flate.NewWriter(nil, flate.BestSpeed) // fails for an unknown level only
-		return w
-	}}
-	bodyWriters = sync.Pool{New: func() any {
-		w, _ := flate.NewWriterDict(nil, 6, []byte(bodyWords))
-		return w
-	}}
-)
+// Compressors have tables of several 100 KB, which are used again. Bodies have much in common: what
+// bodyWords says takes no room in them.
+var bodyWriters = sync.Pool{New: func() any {
+	w, _ := flate.NewWriterDict(nil, 5, []byte(bodyWords)) // fails for an unknown level only
+	return w
+}}
 
-func deflate(writers *sync.Pool, v any) []byte {
+func deflate(data []byte) []byte {
 	var b bytes.Buffer
-	w := writers.Get().(*flate.Writer)
-	defer writers.Put(w)
+	w := bodyWriters.Get().(*flate.Writer)
+	defer bodyWriters.Put(w)
 	w.Reset(&b)
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
+	_, err := w.Write(data)
 	if err == nil {
 		err = w.Close()
 	}
 	if err != nil {
-		panic(fmt.Sprintf("framework: encode a prompt: %v", err)) // numbers and strings into memory: cannot fail
+		panic(fmt.Sprintf("framework: compress a prompt: %v", err)) // into memory: cannot fail
 	}
 	return b.Bytes()
 }
 
-// maxStored bounds what a stored form may grow to when it is read, in bytes.
+// maxStored bounds what a body may grow to when it is read, in bytes.
 const maxStored = 128 << 20
 
 // decode reads a stored form with its parts in their places.
 func (data Stored) decode() (*stored, error) {
 	var s stored
-	left := int64(maxStored)
-	if err := inflate(data.Body, bodyWords, &s, &left); err != nil {
+	if err := inflate(data.Body, &s); err != nil {
 		return nil, err
 	}
 	if s.Version != storedVersion {
@@ -228,8 +230,8 @@ func (data Stored) decode() (*stored, error) {
 		if m.Apart {
 			m.Apart, into = false, &m.Text
 		}
-		if err := inflate(parts[0], "", into, &left); err != nil {
-			return nil, err
+		if err := json.Unmarshal(parts[0], into); err != nil {
+			return nil, fmt.Errorf("read a part of a stored prompt: %w", err)
 		}
 		if parts = parts[1:]; m.Role != "" {
 			run = []storedMessage{*m}
@@ -254,13 +256,12 @@ func (m *storedMessage) isConsistent() bool {
 	return len(m.Hash) == 4 && !m.Apart && (m.ID == "" || len(m.Cuts) == 0)
 }
 
-// inflate reads what deflate made with these words into v, and takes what it read off left.
-func inflate(data []byte, words string, v any, left *int64) error {
-	r := &io.LimitedReader{R: flate.NewReaderDict(bytes.NewReader(data), []byte(words)), N: *left}
+// inflate reads a body into v.
+func inflate(data []byte, v any) error {
+	r := io.LimitReader(flate.NewReaderDict(bytes.NewReader(data), []byte(bodyWords)), maxStored)
 	if err := json.NewDecoder(r).Decode(v); err != nil {
 		return fmt.Errorf("read a stored prompt: %w", err)
 	}
-	*left = r.N
 	return nil
 }
 

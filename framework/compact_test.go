@@ -84,11 +84,11 @@ func TestStoredPromptDoesNotRepeatTheChat(t *testing.T) {
 	}
 }
 
-// sizeOf is the size of a stored prompt with its parts, in bytes.
+// sizeOf is the size of a stored prompt with its parts, compressed, in bytes.
 func sizeOf(s Stored) int {
 	n := len(s.Body)
 	for _, part := range s.Parts {
-		n += len(part)
+		n += len(deflate(part))
 	}
 	return n
 }
@@ -104,7 +104,7 @@ func TestStoredPromptsShareTheirParts(t *testing.T) {
 		for _, part := range s.Parts {
 			if !kept[string(part)] {
 				kept[string(part)] = true
-				n += len(part)
+				n += len(deflate(part))
 			}
 		}
 		return n + len(s.Body)
@@ -169,7 +169,7 @@ func FuzzExpand(f *testing.F) {
 		{Version: 1}, {Version: 2, Messages: []storedMessage{{}, {}}},
 		{Version: 2, Messages: []storedMessage{{Role: "x", Text: "ab", Cuts: []storedCut{{At: 1}, {At: 2, Entry: 1}}, Entries: []Entry{{ID: "a"}, {ID: "b"}}, Hash: hash}, {Role: "x", Apart: true, Hash: hash}}},
 	} {
-		f.Add(deflate(&bodyWriters, &s), deflate(&partWriters, []storedMessage{{Role: "x", Hash: hash}}))
+		f.Add(deflate(encode(&s)), encode([]storedMessage{{Role: "x", Hash: hash}}))
 	}
 	f.Fuzz(func(t *testing.T, body, part []byte) {
 		data := Stored{body, [][]byte{part}}

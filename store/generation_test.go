@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -142,7 +143,7 @@ func TestPromptsAreKept(t *testing.T) {
 		var last *nodest.StoredPrompt
 		for i := range 3 { // at the same time, so that the ids decide the order
 			last = &nodest.StoredPrompt{ID: id(), ConversationID: conversation, GenerationID: "g", Stored: framework.Stored{
-				Body: []byte{0, 1, byte(i), 0xff}, Parts: [][]byte{{1}, {byte(i)}, {1}}}}
+				Body: []byte{0, 1, byte(i), 0xff}, Parts: [][]byte{{'1'}, fmt.Append(nil, i), {'1'}}}}
 			e.update(func(tx nodest.Tx) error { return tx.PutPrompt(last) })
 		}
 		e.view(func(tx nodest.Tx) error {

@@ -12,21 +12,30 @@ import (
 )
 
 // The entries of a row of the log are deflated with a dictionary of what events have in common; so
-// are summaries, which have less of it.
+// are summaries and parts of prompts, which have less of it.
 // Before that, ids are written as their bytes. The first byte names the dictionary: one that
 // rows were written with never changes, a better one gets another number.
 
 const logDictionary = 1
 
-var logReaders = sync.Pool{New: func() any { return flate.NewReader(nil) }}
+var (
+	logReaders = sync.Pool{New: func() any { return flate.NewReader(nil) }}
+	logWriters = sync.Pool{New: func() any {
+		w, _ := flate.NewWriterDict(nil, flate.BestSpeed, []byte(logWords)) // fails for an unknown level only
+		return w
+	}}
+)
 
 // deflate makes of entries, or of JSON, what is stored.
 func deflate(entries string) []byte {
 	packed := sqldb.PackText(entries)
 	b := bytes.NewBuffer(make([]byte, 0, 128+len(packed)/4))
 	b.WriteByte(logDictionary)
-	// Other writers clear and fill large tables for each row. A buffer has no errors.
-	_ = flate.StatelessDeflate(b, packed, true, []byte(logWords))
+	w := logWriters.Get().(*flate.Writer)
+	defer logWriters.Put(w)
+	w.Reset(b)
+	_, _ = w.Write(packed) // a buffer has no errors
+	_ = w.Close()
 	return b.Bytes()
 }
 

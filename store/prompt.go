@@ -24,7 +24,7 @@ type promptRow struct {
 type promptPartRow struct {
 	UserID, ConversationID string
 	Hash                   int64
-	Data                   []byte
+	Data                   []byte    // deflated
 	UsedAt                 time.Time // when a prompt last had it, to within partStep
 }
 
@@ -73,7 +73,7 @@ func (t *tx) PutPrompt(p *nodest.StoredPrompt) error {
 	for _, part := range p.Parts { // in an order of their own, not of the map
 		hash := partHash(part)
 		if data, ok := parts[hash]; ok {
-			fresh = append(fresh, &promptPartRow{t.userID, p.ConversationID, hash, data, t.Now()})
+			fresh = append(fresh, &promptPartRow{t.userID, p.ConversationID, hash, deflate(string(data)), t.Now()})
 			delete(parts, hash)
 		}
 	}
@@ -105,8 +105,9 @@ func (t *tx) wholePrompt(row *promptRow) (*nodest.StoredPrompt, error) {
 	hashes := row.hashes()
 	parts := make(map[int64][]byte, len(hashes))
 	err := sqldb.Each(t, func(part *promptPartRow) error {
-		parts[part.Hash] = part.Data
-		return nil
+		data, err := inflate(part.Data)
+		parts[part.Hash] = []byte(data)
+		return err
 	}, "SELECT hash, data FROM prompt_parts WHERE user_id = ? AND conversation_id = ? AND hash IN ("+tuples(len(hashes), 1)+")",
 		append([]any{t.userID, row.ConversationID}, hashes...)...)
 	if err != nil {
