@@ -314,7 +314,7 @@ func (s *scorer) postings(l list) []dict.Posting {
 	if s.limited {
 		among = s.m.few.among[l.in.from/64:][:(l.in.Rows+63)/64]
 	}
-	all := l.postings.Append(s.m.postings[:0], among)
+	all := l.in.Append(s.m.postings[:0], l.rows, l.postings, among)
 	s.m.postings = all
 	if among == nil && (l.in.stale.count > 0 || len(all) > 0 && int(all[len(all)-1].Row) >= l.in.Rows) {
 		all = slices.DeleteFunc(all, func(p dict.Posting) bool { return int(p.Row) >= l.in.Rows || l.in.stale.has(int(p.Row)) })
