@@ -38,8 +38,9 @@ type Match struct {
 	groups   []float32
 	postings []dict.Posting
 	touched  []int32
-	few      []int32
+	list     []int32  // Few
 	found    []uint64 // a bit for each row; all 0 between questions
+	few      few
 }
 
 // Score is how well a row fits a query.
@@ -86,7 +87,9 @@ func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 	m.Rarest = v.x.idf(1)
 	for _, t := range v.x.spread(query, keys, lists) {
 		s.weigh(t.Term, t.rows)
-		s.limited = s.many && s.found > 0 && s.found+t.rows > manyRows
+		if s.limited = s.many && s.found > 0 && s.found+t.rows > manyRows; s.limited && !m.few.ready {
+			s.gather()
+		}
 		if t.held.rows > 0 {
 			s.held(t.held)
 		}
@@ -176,7 +179,8 @@ func newScorer(x *Index, m *Match) *scorer {
 	if need := all + int(x.numbers); cap(m.groups) < need {
 		m.groups = make([]float32, need+need/8)
 	}
-	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:all+int(x.numbers)], postings: m.postings, touched: m.touched, few: m.few[:0], found: m.found}
+	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:all+int(x.numbers)], postings: m.postings, touched: m.touched, list: m.list[:0], found: m.found, few: m.few}
+	m.few.ready = false
 	clear(m.groups)
 	m.found = slices.Grow(m.found[:0], n/64+1)[:n/64+1]
 	average := max(1, float32(length)/float32(max(1, x.rows())))
@@ -210,9 +214,6 @@ func (s *scorer) addAround(to *Score, n, group int, count float32, length int32)
 	}
 	to.Around += s.weight * s.around.of(count, length)
 }
-
-// has reports, in a large index, whether row n was found.
-func (s *scorer) has(n int) bool { return s.m.found[n/64]&(1<<(n%64)) != 0 }
 
 // own adds the present term to a row that has it.
 func (s *scorer) own(to *Score, count uint32, length int32) {
@@ -283,7 +284,10 @@ func (s *scorer) stored(l list) {
 		s.addAround(to, l.in.from+n, -1, count, length)
 		to.Spanned += s.covers
 	}
-	first := s.groupsOf(l.in)
+	first, places := s.groupsOf(l.in), []int32(nil)
+	if s.limited {
+		places = s.m.few.places[l.in.from:]
+	}
 	for g := 0; len(all) > 0; g++ {
 		if g += l.in.GroupAfter(g, int(all[0].Row)); g >= len(l.in.Groups) {
 			return
@@ -295,20 +299,24 @@ func (s *scorer) stored(l list) {
 			n++
 		}
 		s.groups[first+g] += s.weight * s.group.of(count, int32(l.in.Terms(in.First, in.End)))
-		s.windows(l.in, in, first+g, all[:n], scores)
+		if s.limited {
+			s.addTo(places, all[:n])
+		} else {
+			s.windows(l.in, in, first+g, all[:n], scores)
+		}
 		all = all[n:]
 	}
 }
 
 // postings returns the rows of a list that the present term adds to.
 func (s *scorer) postings(l list) []dict.Posting {
-	among, all := s.m.found, s.m.postings[:0]
-	if !s.limited {
-		among = nil
+	var among []uint64
+	if s.limited {
+		among = s.m.few.among[l.in.from/64:][:(l.in.Rows+63)/64]
 	}
-	all = l.postings.Append(all, among, l.in.from, l.in.Lone)
+	all := l.in.Append(s.m.postings[:0], l.rows, l.postings, among)
 	s.m.postings = all
-	if len(all) > 0 && int(all[len(all)-1].Row) >= l.in.Rows || l.in.stale.count > 0 {
+	if among == nil && (l.in.stale.count > 0 || len(all) > 0 && int(all[len(all)-1].Row) >= l.in.Rows) {
 		all = slices.DeleteFunc(all, func(p dict.Posting) bool { return int(p.Row) >= l.in.Rows || l.in.stale.has(int(p.Row)) })
 	}
 	return all
@@ -327,11 +335,11 @@ func (s *scorer) groupsOf(in *stored) int {
 }
 
 // windows adds the present term, with its postings in a group of that number, to the rows of the group
-// that have it in their windows. It is most of a question to a large index: it works on copies in
-// registers, and adds 0 where a branch would be predicted wrongly.
+// that have it in their windows. It works on copies in registers, and adds 0 where a branch would be
+// predicted wrongly.
 func (s *scorer) windows(in *stored, g *segment.Group, number int, all []dict.Posting, scores []Score) {
 	var a, b, c, d, e, f, last int32 // how often it is in the rows from n-3 to n+3
-	before, limited, inRow, inNear := in.Before(), s.limited, s.row, s.near
+	before, inRow, inNear := in.Before(), s.row, s.near
 	weight, covers, proof := s.weight, [2]float32{1: s.covers}, [2]float32{1: s.proof}
 	for n, around := 0, int32(0); ; n++ {
 		if around == 0 {
@@ -349,7 +357,7 @@ func (s *scorer) windows(in *stored, g *segment.Group, number int, all []dict.Po
 		if n >= g.End {
 			return
 		}
-		if around == 0 || n < g.First || limited && !s.has(in.from+n) {
+		if around == 0 || n < g.First {
 			continue
 		}
 		to, near := &scores[n], c+d+e
@@ -402,13 +410,16 @@ func (s *scorer) spreadFew() {
 		for m.found[at] = 0; word != 0; word &= word - 1 {
 			n := 64*at + bits.TrailingZeros64(word)
 			to := &m.Scores[n]
+			if to.group > 0 && n < s.x.base && m.few.ready {
+				m.few.score(n, to)
+			}
 			if to.Group = to.Row; to.group > 0 {
 				to.Group = s.groups[to.group-1]
 			}
-			m.few = append(m.few, int32(n))
+			m.list = append(m.list, int32(n))
 		}
 	}
-	m.Few = m.few
+	m.Few = m.list
 }
 
 // falloff is the part of BM25 that depends on the length of a text.

@@ -83,7 +83,7 @@ func open(ctx context.Context, source Source, key string, segments []Segment, ol
 		}
 		s.from = x.base
 		x.stored = append(x.stored, s)
-		x.base += s.Rows
+		x.base += (s.Rows + 63) &^ 63 // bits of its rows begin with a word
 	}
 	return x, nil
 }

@@ -238,7 +238,7 @@ func (v View) Having(ctx context.Context, terms []string, limit int) (map[string
 // storedRows returns the rows of lists in segments.
 func storedRows(lists []list) (rows []int) {
 	for _, l := range lists {
-		for _, p := range l.postings.All() {
+		for _, p := range l.in.Append(nil, l.rows, l.postings, nil) {
 			if row := int(p.Row); row < l.in.Rows && !l.in.stale.has(row) {
 				rows = append(rows, l.in.from+row)
 			}

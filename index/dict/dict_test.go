@@ -93,3 +93,30 @@ func FuzzBlock(f *testing.F) {
 		b.First()
 	})
 }
+
+func TestBitsAreThePostingsOfCommonTerms(t *testing.T) {
+	const rows = 1000
+	r := rand.New(rand.NewPCG(3, 4))
+	among := make([]uint64, (rows+63)/64)
+	for i := range among {
+		among[i] = r.Uint64()
+	}
+	for _, often := range []int{1, 3, rows} {
+		l := dict.List{}
+		for row := range rows {
+			if r.IntN(2) == 0 {
+				l.Add(uint32(row), uint32(1+r.IntN(often)))
+			}
+		}
+		b := l.Bits(rows)
+		for _, among := range [][]uint64{nil, among} {
+			want := l.Postings().Append(nil, among)
+			if got := b.Append(nil, among, rows); len(want) == 0 || !slices.Equal(got, want) {
+				t.Errorf("up to %d times: %d rows, want %d", often, len(got), len(want))
+			}
+		}
+		if got := b[:len(among)].Append(nil, nil, rows); got != nil {
+			t.Errorf("of damaged bits: %d rows", len(got))
+		}
+	}
+}

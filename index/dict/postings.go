@@ -18,16 +18,12 @@ const (
 )
 
 // All returns all rows, in order.
-func (p Postings) All() []Posting { return p.Append(nil, nil, 0, 0) }
+func (p Postings) All() []Posting { return p.Append(nil, nil) }
 
-// Append appends the rows to a list, in order; of those from row from on, only those whose bit is set
-// in among. Bit n is of row n-at. Without among, all rows are appended.
-func (p Postings) Append(to []Posting, among []uint64, at, from int) []Posting {
+// Append appends the rows to a list, in order; only those whose bit is set in among, unless it is nil.
+func (p Postings) Append(to []Posting, among []uint64) []Posting {
 	n := len(to)
 	to = slices.Grow(to, len(p))[:n+len(p)] // each has at least a byte
-	if among == nil {
-		from = mostRow + 1
-	}
 	for row := 0; len(p) > 0; {
 		step := uint64(p[0])
 		if p = p[1:]; step >= 0x80 {
@@ -49,15 +45,14 @@ func (p Postings) Append(to []Posting, among []uint64, at, from int) []Posting {
 			p = p[n:]
 		}
 		to[n] = Posting{int32(row), int32(min(count, mostCount))}
-		if row < from {
+		if among == nil {
 			n++
 			continue
 		}
-		bit := uint(row + at)
-		if bit/64 >= uint(len(among)) {
+		if uint(row)/64 >= uint(len(among)) {
 			break
 		}
-		n += int(among[bit/64] >> (bit % 64) & 1) // a branch would often be predicted wrongly
+		n += int(among[row/64] >> (row % 64) & 1) // a branch would often be predicted wrongly
 	}
 	return to[:n]
 }

@@ -16,7 +16,7 @@ import (
 const (
 	MostRows = 1 << 16
 
-	version     = 1
+	version     = 2
 	partBytes   = 6 << 10
 	idsPerBlock = 256
 	bitsPerPart = 4096 // rows of a part of vectors
@@ -254,12 +254,20 @@ func (b *Builder) blocks() (blocks [][]byte, firsts []string) {
 			firsts, before = append(firsts, t), ""
 		}
 		p := b.postings[t]
-		block, before = block.Append(before, t, p.Rows(), p.Postings()), t
+		block, before = block.Append(before, t, p.Rows(), b.stored(p)), t
 	}
 	if len(block) > 0 {
 		blocks = append(blocks, block)
 	}
 	return blocks, firsts
+}
+
+// stored is how the postings of a key are stored.
+func (b *Builder) stored(l *dict.List) dict.Postings {
+	if dict.Dense(l.Rows(), b.rows) {
+		return dict.Postings(l.Bits(b.rows))
+	}
+	return l.Postings()
 }
 
 // parts cuts the bits into parts of bitsPerPart rows.

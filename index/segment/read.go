@@ -163,6 +163,15 @@ func (h *Head) TermPart(key string) int {
 	return at // block at-1, behind the head
 }
 
+// Append appends the rows of a key, which is in so many, to a list, in order; only those whose bit is
+// set in among, unless it is nil.
+func (h *Head) Append(to []dict.Posting, rows int, stored dict.Postings, among []uint64) []dict.Posting {
+	if dict.Dense(rows, h.Rows) {
+		return dict.Bits(stored).Append(to, among, h.Rows)
+	}
+	return stored.Append(to, among)
+}
+
 // IDPart returns the part with the id of row n.
 func (h *Head) IDPart(n int) int { return 1 + len(h.firsts) + n/idsPerBlock }
 

@@ -238,7 +238,7 @@ func (l *lexicalLeg) score(x *scratch, s *Segment, f *found, add func(chunk int,
 
 // posted counts the postings of a term.
 func (x *scratch) posted(s *Segment, l *lexicalLeg, weight float32, postings dict.Postings) {
-	x.postings = postings.Append(x.postings[:0], nil, 0, 0)
+	x.postings = postings.Append(x.postings[:0], nil)
 	for _, p := range x.postings {
 		at, count := int(p.Row), float32(p.Count)
 		r := &s.rows[at]
