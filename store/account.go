@@ -215,7 +215,6 @@ var largeTables = []struct {
 	{"prompt_parts", "conversation_id, hash", 100},
 	{"message_words", "conversation_id, first_seq", 100},
 	{"revisions", "id", 200},
-	{"swipes", "message_id, id", 500},
 	{"message_states", "conversation_id, message_id, version", 500},
 	{"generations", "id", 500},
 	{"messages", "id", 500},

@@ -617,11 +617,11 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 				e.Errorf("the other user's rows in %s are missing, or the test inserts none", table)
 			}
 		}
-		orphans, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM swipes WHERE message_id <> ?", kept.message)
+		orphans, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM revisions WHERE message_id <> ?", kept.message)
 		if err != nil {
 			e.Fatal(err)
 		}
-		e.equal("swipes of others", orphans, []int64{0})
+		e.equal("texts of others", orphans, []int64{0})
 		err = e.db.Update(ctx, gone, func(tx nodest.Tx) error { return tx.Chats.InsertConversation(&chat.Conversation{ID: id()}) })
 		e.code(fault.NotFound, err)
 		err = e.db.Update(ctx, gone, func(tx nodest.Tx) error { return tx.Emit(&stream.Event{Type: "a"}) })

@@ -48,10 +48,8 @@ func (t *tx) dumpTexts(byID map[string]*chat.DumpedMessage) error {
 		m := byID[row.MessageID]
 		m.Texts = append(m.Texts, chat.DumpedText{Swipe: row.Swipe, StoredAt: row.StoredAt})
 		return nil
-	}, `SELECT r.message_id, r.swipe_id AS id, r.rev, r.id AS revision_id, s.is_deleted, s.created_at,
-			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.tools, r.created_at AS stored_at
-		FROM revisions r JOIN swipes s ON s.user_id = r.user_id AND s.message_id = r.message_id AND s.id = r.swipe_id
-		WHERE r.user_id = ? AND r.message_id IN (?) ORDER BY r.message_id, r.created_at, r.id`, t.userID, slices.Collect(maps.Keys(byID)))
+	}, "SELECT r.message_id, "+swipeColumns+", r.created_at AS stored_at FROM revisions r"+
+		" WHERE r.user_id = ? AND r.message_id IN (?) ORDER BY r.message_id, r.created_at, r.id", t.userID, slices.Collect(maps.Keys(byID)))
 }
 
 // dumpStates leaves out the names of texts that maintenance has removed.
@@ -92,9 +90,15 @@ func (t *tx) Loading(conversationID string) (*chat.Conversation, error) {
 // statements.
 type bulk struct {
 	messages  []*messageRow
-	swipes    []*swipeRow
 	revisions []*revisionRow
+	changed   []changedSwipe // that were stored before
 	states    []*messageStateRow
+}
+
+// changedSwipe is the swipe of a message at a position.
+type changedSwipe struct {
+	message  *chat.Message
+	position int
 }
 
 // Load stores messages with everything that they ever were, parents before their
@@ -132,38 +136,23 @@ func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 	if err := t.Insert("revisions", b.revisions); err != nil {
 		return err
 	}
-	if err := t.Insert("swipes", b.swipes); err != nil {
-		return err
-	}
 	return t.Insert("message_states", b.states)
 }
 
 func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) {
 	for i := range m.Texts {
 		s := &m.Texts[i]
-		row := t.newRevision(m.Message, &s.Swipe, nil)
-		row.CreatedAt = s.StoredAt
+		row := &revisionRow{Swipe: s.Swipe, UserID: t.userID, MessageID: m.ID}
+		row.Position = slices.IndexFunc(m.Swipes, func(place chat.Swipe) bool { return place.ID == s.ID })
+		place := &m.Swipes[row.Position]
+		row.Deleted, row.CreatedAt, row.IsShown = place.Deleted, place.CreatedAt, place.RevisionID == s.RevisionID
+		row.storedAt(s.StoredAt)
 		b.revisions = append(b.revisions, row)
 		if said := t.textOf(m.Message, row); said != nil {
 			said.IsRead = true
 			t.texts = append(t.texts, said)
 		}
 	}
-	for i, s := range m.Swipes {
-		row := t.swipeRow(m.Message, i)
-		row.Rev = highestRev(m, s.ID)
-		b.swipes = append(b.swipes, row)
-	}
-}
-
-// highestRev is the rev of the newest text of a swipe, shown or not.
-func highestRev(m *chat.DumpedMessage, swipeID string) (highest int64) {
-	for i := range m.Texts {
-		if t := &m.Texts[i]; t.ID == swipeID {
-			highest = max(highest, t.Rev)
-		}
-	}
-	return highest
 }
 
 // loadStates keeps the versions.

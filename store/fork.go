@@ -15,7 +15,7 @@ import (
 // whether it was deleted; other swipes are copied as they are now. See copyArgs.
 const pathCopy = pieces + `, line AS (
 	SELECT m.id, m.user_id, m.seq, fork.id AS fork_id, fork.now, o.rev, o.status, o.is_deleted,
-		COALESCE(r.swipe_id, '') AS swipe_id, COALESCE(r.id, '') AS revision_id
+		COALESCE(r.swipe_id, '') AS swipe_id, COALESCE(r.id, '') AS revision_id, r.position
 	FROM (SELECT COALESCE(?, '') AS id, CAST(? AS BIGINT) AS now) fork
 	CROSS JOIN path CROSS JOIN messages m CROSS JOIN message_states o
 	LEFT JOIN revisions r ON r.id = o.revision_id AND r.message_id = m.id AND r.user_id = m.user_id
@@ -47,9 +47,10 @@ func (t *tx) CopyOf(forkID, messageID string, seq int64) string {
 	return messageID[:min(18, len(messageID))] + forkID[18:26] + forkID[11:13] + fmt.Sprintf("%08d", seq%100_000_000)
 }
 
-// shownText is the id of the text that a swipe s has in the fork: that of the version
-// in the swipe that was chosen, else the newest.
-const shownText = "CASE WHEN s.id = line.swipe_id THEN line.revision_id ELSE s.revision_id END"
+// shownTexts selects the texts r that swipes have in the fork: that of the version in the swipe that was
+// chosen, else the shown ones.
+const shownTexts = " WHERE r.user_id = line.user_id AND r.message_id = line.id" +
+	" AND CASE WHEN r.swipe_id = line.swipe_id THEN r.id = line.revision_id ELSE r.is_shown END"
 
 // CopyPath locks the fork, and the source, so that nobody changes texts between two
 // statements. The source may be deleted meanwhile.
@@ -83,14 +84,14 @@ func (t *tx) CopyPath(from chat.ForkSource, forkID string, limit int) (copied, l
 // copyLine copies the rows of messages. What a fork says again has been read where it was said
 // first.
 func (t *tx) copyLine(args []any) error {
-	message, revision := t.copyOf("line.id", "line.seq"), t.copyOf(shownText, "line.seq")
+	message, revision := t.copyOf("line.id", "line.seq"), t.copyOf("r.id", "line.seq")
 	err := copyRows[messageRow](t, "messages", "m", "line CROSS JOIN messages m WHERE m.user_id = line.user_id AND m.id = line.id", map[string]string{
 		"id": message, "conversation_id": "line.fork_id", "client_msg_id": "''", "chain": "0",
 		"parent_id": "COALESCE((SELECT " + t.copyOf("p.id", "p.seq") + " FROM messages p WHERE p.user_id = m.user_id AND p.id = m.parent_id), '')",
 		"rev":       "line.rev", "status": "line.status", "error": "CASE WHEN line.status = '" + chat.StatusError + "' THEN m.error END",
 		"deleted_at": "CASE WHEN line.is_deleted THEN COALESCE(m.deleted_at, line.now) END",
-		"swipe_index": `COALESCE((SELECT s.position FROM swipes s WHERE s.user_id = m.user_id AND s.message_id = m.id AND s.id = line.swipe_id),
-			CASE WHEN EXISTS (SELECT 1 FROM swipes s WHERE s.user_id = m.user_id AND s.message_id = m.id) THEN -1 ELSE 0 END)`,
+		"swipe_index": `COALESCE(line.position,
+			CASE WHEN EXISTS (SELECT 1 FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id) THEN -1 ELSE 0 END)`,
 	}, args)
 	if err != nil {
 		return err
@@ -98,15 +99,9 @@ func (t *tx) copyLine(args []any) error {
 	if err := t.Analyze("messages"); err != nil {
 		return err
 	}
-	const texts = "line CROSS JOIN swipes s CROSS JOIN revisions r WHERE s.user_id = line.user_id AND s.message_id = line.id AND r.user_id = line.user_id AND r.id = " + shownText
-	err = copyRows[revisionRow](t, "revisions", "r", texts, map[string]string{
-		"id": revision, "message_id": message, "rev": "1", "created_at": "s.created_at",
-	}, args)
-	if err != nil {
-		return err
-	}
-	err = copyRows[swipeRow](t, "swipes", "s", texts, map[string]string{
-		"message_id": message, "rev": "1", "revision_id": revision, "is_deleted": "s.is_deleted AND s.id <> line.swipe_id",
+	err = copyRows[revisionRow](t, "revisions", "r", "line CROSS JOIN revisions r"+shownTexts, map[string]string{
+		"id": revision, "message_id": message, "rev": "1", "created_at": "COALESCE(r.swipe_at, r.created_at)", "swipe_at": "NULL",
+		"is_shown": "TRUE", "is_deleted": "r.is_deleted AND r.swipe_id <> line.swipe_id",
 	}, args)
 	if err != nil {
 		return err
@@ -118,8 +113,8 @@ func (t *tx) copyLine(args []any) error {
 	if err != nil {
 		return err
 	}
-	return copyRows[textRow](t, "memory_texts", "x", "line CROSS JOIN swipes s CROSS JOIN memory_texts x WHERE s.user_id = line.user_id AND s.message_id = line.id"+
-		" AND x.user_id = line.user_id AND x.revision_id = "+shownText+" AND NOT x.is_forgotten", map[string]string{
+	return copyRows[textRow](t, "memory_texts", "x", "line CROSS JOIN revisions r CROSS JOIN memory_texts x"+shownTexts+
+		" AND x.user_id = line.user_id AND x.revision_id = r.id AND NOT x.is_forgotten", map[string]string{
 		"revision_id": revision, "conversation_id": "line.fork_id", "is_read": "TRUE", "is_buried": "FALSE", "first_change": "0", "change": "0",
 	}, args)
 }

@@ -248,8 +248,8 @@ func TestAForkIsTheBranchAsItWas(t *testing.T) {
 			[]int64{said[5].Seq, said[16].Seq})
 		e.equal("depths", e.queryInts("SELECT depth"+of+" ORDER BY seq", fork.ID), numbers(1, 19))
 		e.equal("chains", e.queryInts("SELECT DISTINCT chain"+of, fork.ID), []int64{0})
-		e.equal("swipes without a text", e.queryInts("SELECT COUNT(*) FROM swipes s JOIN messages m ON m.id = s.message_id"+
-			" WHERE m.conversation_id = ? AND NOT EXISTS (SELECT 1 FROM revisions r WHERE r.id = s.revision_id AND r.message_id = m.id)", fork.ID), []int64{0})
+		e.equal("texts that are not shown", e.queryInts("SELECT COUNT(*) FROM revisions r JOIN messages m ON m.id = r.message_id"+
+			" WHERE m.conversation_id = ? AND NOT r.is_shown", fork.ID), []int64{0})
 		e.equal("states without a text", e.queryInts("SELECT COUNT(*) FROM message_states s"+
 			" WHERE s.conversation_id = ? AND NOT EXISTS (SELECT 1 FROM revisions r WHERE r.id = s.revision_id AND r.message_id = s.message_id)", fork.ID), []int64{0})
 	})

@@ -52,8 +52,7 @@ const asThen = "m.*, o.rev AS then_rev, o.revision_id AS then_revision_id, o.sta
 
 // sizeThen is the size of the texts of an oldMessageRow: those of its swipes, and the one that it had.
 const sizeThen = sizeOfTexts + ` + COALESCE((SELECT octet_length(r.text) + octet_length(r.reasoning) FROM revisions r
-	WHERE r.user_id = m.user_id AND r.id = o.revision_id AND r.message_id = m.id AND NOT EXISTS (SELECT 1 FROM swipes s
-		WHERE s.user_id = m.user_id AND s.message_id = m.id AND s.revision_id = r.id)), 0) AS bytes`
+	WHERE r.user_id = m.user_id AND r.id = o.revision_id AND r.message_id = m.id AND NOT r.is_shown), 0) AS bytes`
 
 // PathAt is Path as it was at a version. It walks as Path does; a step costs a search
 // for the state too. Messages that were stored after the version are left out.

@@ -156,7 +156,7 @@ func TestAnImportThatFailsLeavesNothing(t *testing.T) {
 				break
 			}
 			after := count(e, e.user)
-			for _, table := range []string{"conversations", "messages", "message_states", "revisions", "swipes", "memory_texts", "saves", "loads"} {
+			for _, table := range []string{"conversations", "messages", "message_states", "revisions", "memory_texts", "saves", "loads"} {
 				e.equal(fmt.Sprintf("rows of %s after a failure of transaction %d", table, fails), after[table], before[table])
 			}
 		}

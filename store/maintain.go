@@ -102,7 +102,7 @@ func (s *session) someMessages(query string, args ...any) (map[string][]string, 
 // oldTexts removes the texts of messages that were deleted long ago.
 func oldTexts(s *session, life time.Duration) (removed int64, err error) {
 	messages, err := s.someMessages(`SELECT m.user_id, m.id FROM messages m WHERE `+oldMessage+`
-			AND EXISTS (SELECT 1 FROM swipes s WHERE s.user_id = m.user_id AND s.message_id = m.id) LIMIT ?`,
+			AND EXISTS (SELECT 1 FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id) LIMIT ?`,
 		s.Now().Add(-life), maintainBatch)
 	if err != nil {
 		return 0, err
@@ -111,10 +111,8 @@ func oldTexts(s *session, life time.Duration) (removed int64, err error) {
 		if err := s.forgetMessages(userID, ids); err != nil {
 			return 0, err
 		}
-		for _, table := range []string{"revisions", "swipes"} {
-			if _, err := s.Exec("DELETE FROM "+table+" WHERE user_id = ? AND message_id IN (?)", userID, ids); err != nil {
-				return 0, err
-			}
+		if _, err := s.Exec("DELETE FROM revisions WHERE user_id = ? AND message_id IN (?)", userID, ids); err != nil {
+			return 0, err
 		}
 		places, err := s.seqsOf(userID, ids)
 		if err != nil {

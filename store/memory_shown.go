@@ -77,6 +77,10 @@ type messagePlace struct {
 
 const selectPlaces = "SELECT m.id, m.conversation_id, m.chain, m.depth, s.revision_id FROM messages m "
 
+// shownRevisions are the texts s that messages m show.
+const shownRevisions = "JOIN (SELECT user_id, message_id, position, id AS revision_id FROM revisions WHERE is_shown AND NOT is_deleted) s" +
+	" ON s.user_id = m.user_id AND s.message_id = m.id AND s.position = m.swipe_index"
+
 // places returns messages that are not deleted and whose texts were not forgotten, by
 // their ids: those of here's conversation as they were at its version.
 func (t *tx) places(here *memory.Place, ids []string) (map[string]messagePlace, error) {
@@ -90,8 +94,7 @@ func (t *tx) places(here *memory.Place, ids []string) (map[string]messagePlace, 
 	if here != nil && here.Version != 0 {
 		then = here.ConversationID
 	}
-	err := sqldb.Each(t, note, selectPlaces+"JOIN swipes s ON s.user_id = m.user_id AND s.message_id = m.id AND s.position = m.swipe_index AND NOT s.is_deleted"+
-		ofMessages+"m.conversation_id <> ? AND m.deleted_at IS NULL", t.userID, ids, then)
+	err := sqldb.Each(t, note, selectPlaces+shownRevisions+ofMessages+"m.conversation_id <> ? AND m.deleted_at IS NULL", t.userID, ids, then)
 	if err != nil || then == "" {
 		return found, err
 	}

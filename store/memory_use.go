@@ -40,8 +40,8 @@ func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
 // Uses returns what was recalled for the chosen text of a message, as far as it is still there.
 func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 	row, err := sqldb.Value[usesRow](t.withMessage(messageID), `SELECT u.uses FROM messages m
-		JOIN swipes s ON s.user_id = m.user_id AND s.message_id = m.id AND s.position = m.swipe_index
-		JOIN memory_uses u ON u.user_id = m.user_id AND u.revision_id = s.revision_id
+		JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id AND r.position = m.swipe_index AND r.is_shown
+		JOIN memory_uses u ON u.user_id = m.user_id AND u.revision_id = r.id
 		WHERE m.user_id = ? AND m.id = ?`, t.userID, messageID)
 	if err != nil {
 		return nil, err

@@ -312,8 +312,7 @@ func (t *tx) messages(rest string, args ...any) ([]*chat.Message, error) {
 // sizeOfTexts is the bytes of the newest texts of a message m.
 const sizeOfTexts = `COALESCE((SELECT SUM(octet_length(r.text) + octet_length(r.reasoning)
 		+ octet_length(COALESCE(r.blocks, '')) + octet_length(COALESCE(r.citations, '')) + octet_length(COALESCE(r.tools, '')))
-	FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
-	WHERE s.user_id = m.user_id AND s.message_id = m.id), 0)`
+	FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id AND r.is_shown), 0)`
 
 // pageColumns are the columns of messages m that differ within a page, and are not only for
 // searching.
@@ -375,7 +374,7 @@ func (t *tx) UpdateMessage(m *chat.Message) error {
 		}
 		return fault.New(fault.Conflict, "the message was changed by another request").With("current", current)
 	}
-	stored, err := sqldb.All[swipeRow](t, "SELECT * FROM swipes WHERE user_id = ? AND message_id = ?", t.userID, m.ID)
+	stored, err := t.storedSwipes(m.ID)
 	if err != nil {
 		return err
 	}

@@ -206,8 +206,7 @@ func (t *tx) setState(m *chat.Message, s *messageStateRow, changed bool) bool {
 	return true
 }
 
-// storeStates writes what setState and choose changed, in one statement each. The
-// rev of a swipe's row stays: it is the highest, not that of the text it points to.
+// storeStates writes what setState and choose changed, in one statement each.
 func (t *tx) storeStates(items []*chat.Message) error {
 	var messages, swipes []any
 	for _, m := range items {
@@ -236,8 +235,8 @@ func (t *tx) storeStates(items []*chat.Message) error {
 		return nil
 	}
 	return t.Run("WITH new (message_id, id, revision_id) AS ("+values(3, len(swipes))+`)
-		UPDATE swipes SET revision_id = new.revision_id, is_deleted = FALSE
-		FROM new WHERE swipes.user_id = ? AND swipes.message_id = new.message_id AND swipes.id = new.id`,
+		UPDATE revisions SET is_shown = (revisions.id = new.revision_id), is_deleted = FALSE
+		FROM new WHERE revisions.user_id = ? AND revisions.message_id = new.message_id AND revisions.swipe_id = new.id`,
 		append(swipes, t.userID)...)
 }
 

@@ -72,7 +72,7 @@ func TestFrequentQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT m.* FROM messages m " + strings.ReplaceAll(store.ChildrenOf, "?", "'c'"),
 		"SELECT " + store.HasChild + " FROM messages p WHERE p.user_id = 'u' AND p.id = 'p'",
 		"SELECT * FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c' AND m.client_msg_id = 'x' AND m.client_msg_id <> ''",
-		"SELECT * FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id WHERE s.user_id = 'u' AND s.message_id IN ('a', 'b') ORDER BY s.message_id, s.position",
+		"SELECT * FROM revisions WHERE user_id = 'u' AND message_id IN ('a', 'b') AND is_shown",
 		"SELECT * FROM events WHERE user_id = 'u' AND seq >= (SELECT COALESCE(MAX(seq), 0) FROM events WHERE user_id = 'u' AND seq <= 5) ORDER BY seq LIMIT 5",
 		"SELECT * FROM generations WHERE user_id = 'u' AND is_open ORDER BY created_at, id",
 		"SELECT * FROM generations WHERE is_open AND lease_until < 5 ORDER BY created_at, id LIMIT 5",

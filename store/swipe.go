@@ -14,21 +14,36 @@ import (
 	"nodest/store/sqldb"
 )
 
-// swipeRow is a place for a text at a message; revisionRow is one text.
-type swipeRow struct {
-	UserID     string
-	MessageID  string
-	ID         string
-	Position   int
-	Rev        int64
-	RevisionID string
-	IsDeleted  bool
-	CreatedAt  time.Time
+// revisionRow is a text of a swipe. What it has of the swipe, all its texts have.
+type revisionRow struct {
+	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted"` // created when it was stored
+	UserID, MessageID string
+	Position          int        // of the swipe, which all its texts have
+	IsShown           bool       // the swipe has this text
+	SwipeAt           *time.Time // when the swipe was made; nil = with this text
 }
 
-type revisionRow struct {
-	chat.Swipe        `db:"ID=swipe_id RevisionID=id -Deleted"`
-	UserID, MessageID string
+// storedSwipe is a swipe as it is stored.
+type storedSwipe struct {
+	chat.Swipe `db:"ID=swipe_id RevisionID=id Deleted=is_deleted"` // Rev is the highest that it ever had
+	Position   int
+	IsShown    bool
+}
+
+// storedSwipes returns the swipes of a message.
+func (t *tx) storedSwipes(messageID string) ([]storedSwipe, error) {
+	var swipes []storedSwipe
+	return swipes, sqldb.Each(t, func(r *storedSwipe) error {
+		old := find(swipes, r.ID)
+		if old == nil {
+			swipes = append(swipes, *r)
+			return nil
+		}
+		if old.Rev = max(old.Rev, r.Rev); r.IsShown {
+			old.RevisionID = r.RevisionID
+		}
+		return nil
+	}, "SELECT swipe_id, id, rev, position, is_shown, is_deleted FROM revisions WHERE user_id = ? AND message_id = ?", t.userID, messageID)
 }
 
 // addSwipes adds what is new in m.Swipes to b: a swipe that is not in stored, or a
@@ -36,7 +51,7 @@ type revisionRow struct {
 // made. The text of a revision that is stored is never looked at again: it cannot
 // change. The rev of a stored swipe is the highest that it ever had: after a rewind
 // not that of the text that it shows.
-func (t *tx) addSwipes(b *bulk, m *chat.Message, stored []swipeRow) {
+func (t *tx) addSwipes(b *bulk, m *chat.Message, stored []storedSwipe) {
 	var revisions []*revisionRow
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
@@ -46,47 +61,40 @@ func (t *tx) addSwipes(b *bulk, m *chat.Message, stored []swipeRow) {
 			if old != nil {
 				s.Rev = old.Rev + 1
 			}
-			revisions = append(revisions, t.newRevision(m, s, old))
+			revisions = append(revisions, t.newRevision(m, i, old))
 		}
-		row := t.swipeRow(m, i)
-		if !fresh {
-			row.Rev = old.Rev
-		}
-		if fresh || old.Position != i || old.IsDeleted != s.Deleted {
-			b.swipes = append(b.swipes, row)
+		if old != nil && (fresh || old.Position != i || old.Deleted != s.Deleted) {
+			b.changed = append(b.changed, changedSwipe{m, i})
 		}
 	}
 	t.noteTexts(m, revisions)
 	b.revisions = append(b.revisions, revisions...)
 }
 
-// putSwipes stores the swipes and revisions of b.
+// putSwipes stores what addSwipes found.
 func (t *tx) putSwipes(b *bulk) error {
-	if err := t.Insert("revisions", b.revisions); err != nil {
-		return err
+	for _, c := range b.changed {
+		s := &c.message.Swipes[c.position]
+		err := t.Run("UPDATE revisions SET position = ?, is_deleted = ?, is_shown = (id = ?) WHERE user_id = ? AND message_id = ? AND swipe_id = ?",
+			c.position, s.Deleted, s.RevisionID, t.userID, c.message.ID, s.ID)
+		if err != nil {
+			return err
+		}
 	}
-	return t.Insert("swipes", b.swipes, "ON CONFLICT (user_id, message_id, id) DO UPDATE SET position = EXCLUDED.position,"+
-		" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, is_deleted = EXCLUDED.is_deleted")
+	return t.Insert("revisions", b.revisions)
 }
 
-// swipeRow is the row of one of m's swipes.
-func (t *tx) swipeRow(m *chat.Message, position int) *swipeRow {
-	s := &m.Swipes[position]
-	return &swipeRow{
-		UserID: t.userID, MessageID: m.ID, ID: s.ID, Position: position, Rev: s.Rev, RevisionID: s.RevisionID,
-		IsDeleted: s.Deleted, CreatedAt: s.CreatedAt,
-	}
-}
-
-func find(stored []swipeRow, id string) *swipeRow {
-	i := slices.IndexFunc(stored, func(row swipeRow) bool { return row.ID == id })
+func find(stored []storedSwipe, id string) *storedSwipe {
+	i := slices.IndexFunc(stored, func(s storedSwipe) bool { return s.ID == id })
 	if i < 0 || id == "" {
 		return nil
 	}
 	return &stored[i]
 }
 
-func (t *tx) newRevision(m *chat.Message, s *chat.Swipe, old *swipeRow) *revisionRow {
+// newRevision is the text of the swipe of m at a position; old = it had another one.
+func (t *tx) newRevision(m *chat.Message, position int, old *storedSwipe) *revisionRow {
+	s := &m.Swipes[position]
 	if s.ID == "" {
 		s.ID = op.NewID()
 	}
@@ -96,11 +104,18 @@ func (t *tx) newRevision(m *chat.Message, s *chat.Swipe, old *swipeRow) *revisio
 	}
 	s.Rev = max(s.Rev, 1)
 	t.fillTimes(&s.CreatedAt)
-	row := &revisionRow{*s, t.userID, m.ID}
+	row := &revisionRow{Swipe: *s, UserID: t.userID, MessageID: m.ID, Position: position, IsShown: true}
 	if old != nil {
-		row.CreatedAt = t.Now()
+		row.storedAt(t.Now())
 	}
 	return row
+}
+
+// storedAt says when the text was stored, if its swipe is older.
+func (r *revisionRow) storedAt(at time.Time) {
+	if made := r.CreatedAt; !made.Equal(at) {
+		r.SwipeAt, r.CreatedAt = &made, at
+	}
 }
 
 // swipeText is a swipe with its newest text.
@@ -135,9 +150,7 @@ func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
 		}
 		rows = append(rows, *row)
 		return nil
-	}, `SELECT s.message_id, s.position, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,`+revisionTexts+`
-		FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
-		WHERE s.user_id = ? AND s.message_id IN (?)`, t.userID, ids)
+	}, "SELECT r.message_id, r.position, "+swipeColumns+" FROM revisions r WHERE r.user_id = ? AND r.message_id IN (?) AND r.is_shown", t.userID, ids)
 	if errors.Is(err, errTextsTooLong) {
 		return size, nil
 	}
@@ -156,6 +169,9 @@ func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
 }
 
 var errTextsTooLong = errors.New("store: the texts exceed a page")
+
+// swipeColumns are the columns of a swipe with the text of a revision r.
+const swipeColumns = "r.swipe_id AS id, r.rev, r.id AS revision_id, r.is_deleted, COALESCE(r.swipe_at, r.created_at) AS created_at," + revisionTexts
 
 // revisionTexts are the columns of a revision r that a swipe shows.
 const revisionTexts = " r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.tools"

@@ -114,8 +114,7 @@ func (t *tx) fillPreviews(runs []*chat.Run) error {
 	}
 	// Twice the length of a preview, because a stored character can be two (see sqldb).
 	err := sqldb.Each(t, note, `SELECT m.id, m.role, m.created_at, COALESCE(substr(r.text, 1, 400), '') AS text FROM messages m
-		LEFT JOIN swipes s ON s.user_id = m.user_id AND s.message_id = m.id AND s.position = m.swipe_index
-		LEFT JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
+		LEFT JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id AND r.position = m.swipe_index AND r.is_shown
 		WHERE m.user_id = ? AND m.id IN (?)`, t.userID, ids)
 	for _, r := range runs {
 		r.First, r.Last = byID[r.First.ID], byID[r.Last.ID]

@@ -160,10 +160,10 @@ type shownRow struct {
 	chat.ShownText `db:"Chosen=is_chosen"`
 }
 
-const textsOfRange = `SELECT m.id AS message_id, m.seq, s.id AS swipe_id, s.position, s.position = m.swipe_index AS is_chosen, r.text
-	FROM messages m CROSS JOIN swipes s CROSS JOIN revisions r
+const textsOfRange = `SELECT m.id AS message_id, m.seq, r.swipe_id, r.position, r.position = m.swipe_index AS is_chosen, r.text
+	FROM messages m CROSS JOIN revisions r
 	WHERE ` + ofRange + ` AND m.deleted_at IS NULL AND ` + inLivingChat + `
-		AND s.user_id = m.user_id AND s.message_id = m.id AND NOT s.is_deleted AND r.user_id = s.user_id AND r.id = s.revision_id`
+		AND r.user_id = m.user_id AND r.message_id = m.id AND r.is_shown AND NOT r.is_deleted`
 
 // RangeTexts reads the newest texts of swipes.
 func (t *tx) RangeTexts(r chat.TextRange, fn func(*chat.ShownText)) error {

@@ -12,7 +12,7 @@
 -- Users, and how they sign in.
 
 CREATE TABLE users (
-  id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL PRIMARY KEY, -- six letters and digits, because each row of a user has them
   username TEXT COLLATE "C" NOT NULL,
   username_key TEXT COLLATE "C" NOT NULL UNIQUE, -- without case
   role TEXT COLLATE "C" NOT NULL,
@@ -357,24 +357,15 @@ CREATE TABLE loads (
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 
--- The places for texts at a message, each with its newest revision.
-CREATE TABLE swipes (
-  position BIGINT NOT NULL, -- from 0
-  rev BIGINT NOT NULL,
-  created_at BIGINT NOT NULL,
-  is_deleted BOOLEAN NOT NULL,
-  user_id TEXT COLLATE "C" NOT NULL,
-  message_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  revision_id TEXT COLLATE "C" NOT NULL,
-  PRIMARY KEY (user_id, message_id, id),
-  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
-);
-
--- Immutable texts.
+-- The texts of messages, which do not change. A swipe is a place for texts at a message: its rows
+-- differ in their texts, and one of them is shown.
 CREATE TABLE revisions (
   rev BIGINT NOT NULL,
+  position BIGINT NOT NULL, -- of the swipe, from 0
   created_at BIGINT NOT NULL,
+  swipe_at BIGINT, -- when the swipe was made; NULL = with this text
+  is_shown BOOLEAN NOT NULL, -- the text of the swipe
+  is_deleted BOOLEAN NOT NULL, -- the swipe
   user_id TEXT COLLATE "C" NOT NULL,
   id TEXT COLLATE "C" NOT NULL,
   message_id TEXT COLLATE "C" NOT NULL,

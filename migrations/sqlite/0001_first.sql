@@ -11,7 +11,7 @@
 -- Users, and how they sign in.
 
 CREATE TABLE users (
-  id TEXT NOT NULL PRIMARY KEY,
+  id TEXT NOT NULL PRIMARY KEY, -- six letters and digits, because each row of a user has them
   username TEXT NOT NULL,
   username_key TEXT NOT NULL UNIQUE, -- without case
   role TEXT NOT NULL,
@@ -356,27 +356,17 @@ CREATE TABLE loads (
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
--- The places for texts at a message, each with its newest revision.
-CREATE TABLE swipes (
-  user_id TEXT NOT NULL,
-  message_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  position BIGINT NOT NULL, -- from 0
-  rev BIGINT NOT NULL,
-  revision_id TEXT NOT NULL,
-  is_deleted BOOLEAN NOT NULL,
-  created_at BIGINT NOT NULL,
-  PRIMARY KEY (user_id, message_id, id),
-  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
-) WITHOUT ROWID;
-
--- Immutable texts.
+-- The texts of messages, which do not change. A swipe is a place for texts at a message: its rows
+-- differ in their texts, and one of them is shown.
 CREATE TABLE revisions (
   user_id TEXT NOT NULL,
   id TEXT NOT NULL,
   message_id TEXT NOT NULL,
   swipe_id TEXT NOT NULL,
   rev BIGINT NOT NULL,
+  position BIGINT NOT NULL, -- of the swipe, from 0
+  is_shown BOOLEAN NOT NULL, -- the text of the swipe
+  is_deleted BOOLEAN NOT NULL, -- the swipe
   text TEXT NOT NULL,
   reasoning TEXT NOT NULL,
   blocks TEXT,
@@ -389,6 +379,7 @@ CREATE TABLE revisions (
   citations TEXT, -- document with the sources that the text cites, and a report
   tools TEXT, -- document: how tools were used for it
   created_at BIGINT NOT NULL,
+  swipe_at BIGINT, -- when the swipe was made; NULL = with this text
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
