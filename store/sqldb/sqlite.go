@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -181,12 +182,16 @@ func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) 
 	}
 	defer conn.Close() //nolint:errcheck // gives it back to the pool
 	quiet := context.WithoutCancel(ctx)
-	tx, err := conn.BeginTx(quiet, nil)
-	if err != nil {
+	// A sql.Tx would start a goroutine for itself and one for each of its queries.
+	if _, err := conn.ExecContext(quiet, "BEGIN"); err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing was written
-	return guard(&Session{caller: ctx, ctx: quiet, db: tx, now: s.now(), ran: &s.ran, readOnly: true}, fn)
+	defer func() {
+		if _, err := conn.ExecContext(quiet, "ROLLBACK"); err != nil { // it may still be open: nobody else gets it
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		}
+	}()
+	return guard(&Session{caller: ctx, ctx: quiet, db: conn, now: s.now(), ran: &s.ran, readOnly: true}, fn)
 }
 
 // Glance implements Backend: a statement is a snapshot by itself.
