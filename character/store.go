@@ -16,6 +16,7 @@ type StampTx interface {
 type Stamps struct {
 	Character int64
 	Resources []ResourceStamp
+	Knows     bool // files or knowledge bases are switched on for the character
 }
 
 // ResourceStamp names one version of a resource.

@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -173,20 +174,28 @@ func (s *SQLite) Write(ctx context.Context, fn func(*Session) error) error {
 // Read takes a reading connection; the snapshot is that of the first statement.
 func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) {
 	defer func() { err = ExplainSQLite(s.dir, Translate(err)) }()
-	// Reads are short, and a statement that can be interrupted costs a goroutine in the
-	// driver, so ctx is only checked between statements.
+	// Reads are short, and what can be interrupted costs goroutines: of the driver for each statement,
+	// and of database/sql for each transaction and each query in it. So ctx is only checked between
+	// statements, and the transaction is begun and ended by statements.
 	conn, err := s.reading.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close() //nolint:errcheck // gives it back to the pool
 	quiet := context.WithoutCancel(ctx)
-	tx, err := conn.BeginTx(quiet, nil)
-	if err != nil {
+	if _, err := conn.ExecContext(quiet, "BEGIN"); err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing was written
-	return guard(&Session{caller: ctx, ctx: quiet, db: tx, now: s.now(), ran: &s.ran, readOnly: true}, fn)
+	defer endReading(quiet, conn)
+	return guard(&Session{caller: ctx, ctx: quiet, db: conn, now: s.now(), ran: &s.ran, readOnly: true}, fn)
+}
+
+// endReading ends a transaction that has written nothing. A connection that cannot do that is not
+// used again.
+func endReading(ctx context.Context, conn *sql.Conn) {
+	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // the answer is this error
+	}
 }
 
 // Glance implements Backend: a statement is a snapshot by itself.
