@@ -16,7 +16,7 @@ type StampTx interface {
 type Stamps struct {
 	Character int64
 	Resources []ResourceStamp
-	Knows     bool // files or knowledge bases are switched on for the character
+	Knows     bool // a file or a knowledge base is switched on for the character; that is none of its documents
 }
 
 // ResourceStamp names one version of a resource.
