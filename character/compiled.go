@@ -28,6 +28,7 @@ type Documents struct {
 	Settings    Settings
 	Personas    map[string]framework.Persona
 	Bound       string // persona that is bound to the character; "" = none
+	Knows       bool   // a file or a knowledge base is switched on for the character
 	size        int    // estimated memory, in bytes
 }
 
@@ -101,7 +102,7 @@ func (svc *Service) Documents(tx Tx, w Wanted, pins *Pins) (*Documents, error) {
 		return nil, err
 	}
 	svc.compiled.Put(w.key(stamps), d, min(d.size, keepDocs)) // larger ones stay too, alone
-	return d, nil
+	return d.knowing(stamps), nil
 }
 
 // CompiledDocuments returns Documents that need not be compiled first; nil = they must be. It is for
@@ -117,7 +118,17 @@ func (svc *Service) held(tx Tx, w Wanted, pins *Pins) (*Documents, *Stamps, erro
 		return nil, nil, err
 	}
 	d, _ := svc.compiled.Get(w.key(stamps))
-	return d, stamps, nil
+	return d.knowing(stamps), stamps, nil
+}
+
+// knowing is d, of which all turns share one, with what is not compiled.
+func (d *Documents) knowing(s *Stamps) *Documents {
+	if d == nil || !s.Knows {
+		return d
+	}
+	own := *d
+	own.Knows = true
+	return &own
 }
 
 // readDocs reads and compiles documents. change, if not nil, may change what is compiled.

@@ -16,6 +16,7 @@ type StampTx interface {
 type Stamps struct {
 	Character int64
 	Resources []ResourceStamp
+	Knows     bool // a file or a knowledge base is switched on for the character; that is none of its documents
 }
 
 // ResourceStamp names one version of a resource.

@@ -16,9 +16,10 @@ func (s *Service) Toolbox() nodest.Toolbox {
 	return nodest.Toolbox{
 		Name: "mcp", Limit: listTime, Outside: true,
 		Warning: framework.Warning{Code: "tools_unavailable", Detail: "a server whose tools the character may use does not answer"},
+		Wanted:  func(q *nodest.Question) bool { return len(q.Setup.Docs.Settings.Tools.Servers) > 0 },
 		Open: func(ctx context.Context, q *nodest.Question) (*nodest.Toolkit, error) {
 			names := q.Setup.Docs.Settings.Tools.Servers
-			if len(names) == 0 || !q.MayCall(ctx) {
+			if !q.MayCall(ctx) {
 				return nil, nil
 			}
 			w, ok := wordsIn[q.Setup.Docs.Language]

@@ -23,6 +23,7 @@ func Knowledge(s *knowledge.Service, limit time.Duration) Toolbox {
 	return Toolbox{
 		Name: "knowledge", Limit: limit,
 		Warning: framework.Warning{Code: "knowledge_unavailable", Detail: "the character's documents could not be read"},
+		Wanted:  func(q *Question) bool { return q.Setup.Docs.Knows },
 		Open: func(ctx context.Context, q *Question) (*Toolkit, error) {
 			lang := string(q.Setup.Docs.Language)
 			sh, err := s.Shelf(ctx, q.UserID, q.Setup.Docs.CharacterID, lang, knowledge.Room{Context: q.Context, Tokenizer: q.Tokenizer})

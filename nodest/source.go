@@ -181,29 +181,43 @@ func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string
 		q.admitted = func() error { return nil }
 	}
 	wanted := slices.DeleteFunc(slices.Clone(e.opts.Sources), func(s Source) bool { return !s.Wanted(q) })
+	boxes := slices.DeleteFunc(slices.Clone(e.opts.Tools), func(b Toolbox) bool { return !b.Wanted(q) })
 	found, failed := make([]Findings, len(wanted)), make([]error, len(wanted))
-	kits := make([]opened, len(e.opts.Tools))
-	var group sync.WaitGroup
-	for i, box := range e.opts.Tools {
-		group.Go(func() { kits[i] = box.open(ctx, q, asked) })
+	kits := make([]opened, len(boxes))
+	var work []func()
+	for i, box := range boxes {
+		work = append(work, func() { kits[i] = box.open(ctx, q, asked) })
 	}
 	for i, s := range wanted {
 		answered := asked(s.Name)
-		group.Go(func() {
+		work = append(work, func() {
 			defer answered()
 			found[i], failed[i] = s.find(ctx, q)
 		})
 	}
-	group.Wait()
+	sideBySide(work)
 	rest := t.addKits(kits)
 	for i, s := range wanted {
 		t.add(found[i])
 		e.missing(ctx, t, s.Name, s.Warning, failed[i])
 	}
 	rest()
-	for i, box := range e.opts.Tools {
+	for i, box := range boxes {
 		e.missing(ctx, t, box.Name, box.Warning, kits[i].err)
 	}
+}
+
+// sideBySide does work, mostly one part, for which no goroutine has to begin.
+func sideBySide(work []func()) {
+	var group sync.WaitGroup
+	for i, do := range work {
+		if i < len(work)-1 {
+			group.Go(do)
+		} else {
+			do()
+		}
+	}
+	group.Wait()
 }
 
 // missing notes that a turn has to do without a source or toolbox, unless err is nil.

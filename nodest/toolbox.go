@@ -24,6 +24,8 @@ type Toolbox struct {
 
 	Outside bool // somebody outside this program notices when it is opened: see Source.Outside
 
+	// Wanted says whether a turn has it opened.
+	Wanted func(q *Question) bool
 	// Open returns what a turn gets, nil for nothing. It is called for every kind of turn and
 	// for previews; tools and rules are only used where Question.MayCall is true. With an error
 	// too: then a part is missing. It ends soon after ctx does.

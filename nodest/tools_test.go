@@ -61,6 +61,7 @@ func answerOf(id, text string) *tools.Answer {
 func (l *library) box() nodest.Toolbox {
 	return nodest.Toolbox{
 		Name: "library", Limit: waitLimit, Warning: framework.Warning{Code: "knowledge_unavailable"},
+		Wanted: func(*nodest.Question) bool { return true },
 		Open: func(context.Context, *nodest.Question) (*nodest.Toolkit, error) {
 			kit := l.kit
 			kit.Rules = "Search the library of {{char}} first."

@@ -20,9 +20,12 @@ func WebTool(w *websearch.Service, limit time.Duration) Toolbox {
 	return Toolbox{
 		Name: "websearch", Limit: limit,
 		Warning: framework.Warning{Code: "search_unavailable", Detail: "the model cannot search the web"},
-		Open: func(ctx context.Context, q *Question) (*Toolkit, error) {
+		Wanted: func(q *Question) bool {
 			on := q.Setup.Options.SearchEnabled
-			if on == nil || !*on || len(w.Providers()) == 0 || !q.MayCall(ctx) {
+			return on != nil && *on && len(w.Providers()) > 0
+		},
+		Open: func(ctx context.Context, q *Question) (*Toolkit, error) {
+			if !q.MayCall(ctx) {
 				return nil, nil
 			}
 			return &Toolkit{Tools: []tools.Tool{webSearch(w, q, limit)}, Rules: webRules[q.language()]}, nil

@@ -439,7 +439,7 @@ func (db *DB) DeleteProviderKey(ctx context.Context, userID, provider string) er
 
 // ProviderKeys returns a user's keys by provider.
 func (db *DB) ProviderKeys(ctx context.Context, userID string) ([]*account.SealedKey, error) {
-	keys, err := reading(ctx, db, func(s *session) ([]*account.SealedKey, error) {
+	keys, err := glancing(ctx, db, func(s *session) ([]*account.SealedKey, error) {
 		return sqldb.Map(s, func(k *account.SealedKey) *account.SealedKey { return k },
 			"SELECT provider, sealed, updated_at FROM provider_keys WHERE user_id = ?", userID)
 	})

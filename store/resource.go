@@ -125,15 +125,17 @@ func (t *tx) DeleteResource(kind character.ResourceKind, id string) error {
 
 // Stamps tells the versions of a turn's documents without reading them.
 func (t *tx) Stamps(characterID string, more ...string) (*character.Stamps, error) {
-	version, err := sqldb.Value[int64](t, "SELECT v.documents_version FROM characters c"+
-		" JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id AND v.version = c.version"+
-		" WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL", t.userID, characterID)
-	if err != nil {
-		return nil, err
-	}
-	bound, err := sqldb.All[character.ResourceStamp](t, "SELECT r.kind, r.id, r.version, TRUE AS bound FROM resources r"+
-		" WHERE r.user_id = ? AND r.deleted_at IS NULL AND "+boundTo+" ORDER BY r.created_at, r.id", t.userID, characterID)
-	s := &character.Stamps{Character: version, Resources: bound}
+	s := &character.Stamps{Resources: []character.ResourceStamp{}}
+	err := sqldb.Each(t, func(r *struct {
+		character.ResourceStamp
+		DocumentsVersion int64
+		Knows            bool
+	}) error {
+		if s.Character, s.Knows = r.DocumentsVersion, r.Knows; r.ID != "" {
+			s.Resources = append(s.Resources, r.ResourceStamp)
+		}
+		return nil
+	}, selectStamps, characterID, characterID, t.userID)
 	for _, id := range more {
 		if err != nil {
 			return nil, err
@@ -143,3 +145,13 @@ func (t *tx) Stamps(characterID string, more ...string) (*character.Stamps, erro
 	}
 	return s, err
 }
+
+// selectStamps finds a row for each resource that is bound to a character, and at least one.
+const selectStamps = `SELECT v.documents_version,
+		EXISTS (SELECT 1 FROM character_files k WHERE k.user_id = c.user_id AND k.character_id = c.id AND k.enabled)
+		OR EXISTS (SELECT 1 FROM character_bases k WHERE k.user_id = c.user_id AND k.character_id = c.id AND k.enabled) AS knows,
+		r.kind, r.id, r.version, TRUE AS bound
+	FROM users u LEFT JOIN characters c ON c.user_id = u.id AND c.id = ? AND c.deleted_at IS NULL
+		LEFT JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id AND v.version = c.version
+		LEFT JOIN resources r ON r.user_id = u.id AND r.deleted_at IS NULL AND ` + boundTo + `
+	WHERE u.id = ? ORDER BY r.created_at, r.id`
