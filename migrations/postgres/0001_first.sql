@@ -12,7 +12,7 @@
 -- Users, and how they sign in.
 
 CREATE TABLE users (
-  id TEXT COLLATE "C" NOT NULL PRIMARY KEY, -- six letters and digits, because each row of a user has them
+  id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   username TEXT COLLATE "C" NOT NULL,
   username_key TEXT COLLATE "C" NOT NULL UNIQUE, -- without case
   role TEXT COLLATE "C" NOT NULL,

@@ -11,7 +11,7 @@
 -- Users, and how they sign in.
 
 CREATE TABLE users (
-  id TEXT NOT NULL PRIMARY KEY, -- six letters and digits, because each row of a user has them
+  id TEXT NOT NULL PRIMARY KEY,
   username TEXT NOT NULL,
   username_key TEXT NOT NULL UNIQUE, -- without case
   role TEXT NOT NULL,
