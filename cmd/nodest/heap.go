@@ -7,20 +7,18 @@ import (
 	"time"
 )
 
-// heapRoom is how much a heap may grow between two collections if that is less than it has.
+// heapRoom is how much a heap may grow between two collections, or a quarter of what it has if that is
+// more.
 const heapRoom = 24 << 20
 
 // collectAt is by how many percent a heap with so many live bytes may grow until it is collected. Go's
-// default is 100, which doubles the memory of a server whose caches are full.
+// default is 100, which doubles the memory of a server whose caches are full, and collects a small heap
+// every second.
 func collectAt(live uint64) int {
-	if live <= heapRoom {
-		return 100
-	}
-	return max(25, int(100*heapRoom/live))
+	return min(max(25, int(100*heapRoom/max(live, 1))), 1000)
 }
 
-// tendHeap keeps a large heap from growing by as much as it has, until ctx ends. It leaves a percentage
-// that GOGC sets.
+// tendHeap lets the heap grow by collectAt, until ctx ends. It leaves a percentage that GOGC sets.
 func tendHeap(ctx context.Context) {
 	set, live := []metrics.Sample{{Name: "/gc/gogc:percent"}}, []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	if metrics.Read(set); set[0].Value.Uint64() != 100 {
