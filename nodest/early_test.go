@@ -112,9 +112,11 @@ func TestTheModelIsAskedWhileTheMessageIsCommitted(t *testing.T) {
 	}
 	var order []string
 	for _, ev := range s.events.all()[before:] {
-		order = append(order, ev.Type)
+		if ev.Type != "gen.stage" { // before or after the start
+			order = append(order, ev.Type)
+		}
 	}
-	if got := strings.Join(order, " "); !strings.HasPrefix(got, "message.created message.created gen.stage") {
+	if got := strings.Join(order, " "); got != "message.created message.created gen.started gen.context gen.delta gen.delta message.updated gen.done" {
 		t.Errorf("events: %s", got)
 	}
 }
@@ -207,25 +209,63 @@ func (c *countedStore) Update(ctx context.Context, userID string, fn func(nodest
 }
 
 // The three are: the message and the place of its reply; the prompt with the events that
-// go before the first token; the reply with all that follows from it.
-func TestATurnIsThreeTransactionsWhateverItsLength(t *testing.T) {
-	s := newFixture(t, nodest.Options{})
+// go before the first token; the reply with all that follows from it. The second is a part of the
+// first one if the prompt is ready in time.
+func TestATurnIsTwoOrThreeTransactionsWhateverItsLength(t *testing.T) {
+	var late atomic.Bool
+	var stored chan struct{}
+	slow := nodest.Source{
+		Name: "slow", Limit: waitLimit, Wanted: func(*nodest.Question) bool { return late.Load() },
+		Find: func(context.Context, *nodest.Question) (nodest.Findings, error) {
+			<-stored
+			return nodest.Findings{}, nil
+		},
+	}
+	s := newFixture(t, nodest.Options{Sources: []nodest.Source{slow}})
 	counted := &countedStore{DB: s.db}
 	s.Engine = newEngine(counted, s, s.events, s.opts)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
 	c := s.chat()
-	for _, tokens := range []int{1, 400} {
+	turn := func(tokens int) int64 {
 		var pieces []string
 		for range tokens {
 			pieces = append(pieces, "a ")
 		}
 		s.model.enqueue(replyWith(pieces...))
 		before := counted.updates.Load()
-		if m := s.sendAndWait(c, "Go on"); m.Status != chat.StatusComplete {
-			t.Fatalf("the reply is %s", m.Status)
+		sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Go on"})
+		s.must(err)
+		if late.Load() {
+			close(stored)
 		}
-		if n := counted.updates.Load() - before; n != 3 {
+		s.wait(sent.GenerationID)
+		var kinds []string
+		for _, ev := range s.events.all() {
+			if ev.GenerationID == sent.GenerationID && strings.HasPrefix(ev.Type, "gen.") && ev.Seq > 0 {
+				kinds = append(kinds, ev.Type)
+			}
+		}
+		if got := strings.Join(kinds, " "); got != "gen.started gen.context gen.done" {
+			t.Errorf("events of a reply: %s", got)
+		}
+		if g := s.generation(sent.GenerationID); g.Status != chat.GenDone || g.PromptID == "" || g.StartedAt == nil {
+			t.Errorf("the reply is %+v", g)
+		}
+		return counted.updates.Load() - before
+	}
+	for _, tokens := range []int{1, 400} {
+		late.Store(false)
+		n := turn(tokens)
+		for tries := 0; n == 3 && tries < 100; tries++ { // the prompt was not ready
+			n = turn(tokens)
+		}
+		if n != 2 {
 			t.Errorf("a reply of %d tokens took %d transactions", tokens, n)
+		}
+		stored = make(chan struct{})
+		late.Store(true)
+		if n := turn(tokens); n != 3 {
+			t.Errorf("a reply of %d tokens whose prompt was late took %d transactions", tokens, n)
 		}
 	}
 }

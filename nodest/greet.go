@@ -32,7 +32,7 @@ func (e *Engine) Greet(ctx context.Context, c *op.Call, conversationID string) (
 			return nil, nil, err
 		}
 		started.assignment.version = conv.Version
-		return &Sent{Message: started.assignment.target, GenerationID: started.gen.ID}, started, tx.InsertGeneration(started.gen)
+		return &Sent{Message: started.assignment.target, GenerationID: started.gen.ID}, started, nil
 	})
 }
 

@@ -108,7 +108,7 @@ func (e *Engine) Impersonate(ctx context.Context, c *op.Call, in GenerateInput) 
 			return "", nil, err
 		}
 		started.from = conv.Version
-		return started.gen.ID, started, tx.InsertGeneration(started.gen)
+		return started.gen.ID, started, nil
 	})
 }
 
@@ -140,7 +140,7 @@ func (e *Engine) generateAt(
 			return nil, nil, err
 		}
 		got := &chat.Changed{Message: started.assignment.target, GenerationID: started.gen.ID}
-		return &changed{got}, started, tx.InsertGeneration(started.gen)
+		return &changed{got}, started, nil
 	})
 	return got.answer(), err
 }

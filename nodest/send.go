@@ -64,7 +64,7 @@ func (e *Engine) send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 			return nil, nil, err
 		}
 		started.assignment.version, started.assignment.fresh = conv.Version, message
-		return &Sent{UserMessage: message, Message: started.assignment.target, GenerationID: started.gen.ID}, started, tx.InsertGeneration(started.gen)
+		return &Sent{UserMessage: message, Message: started.assignment.target, GenerationID: started.gen.ID}, started, nil
 	})
 }
 
@@ -195,7 +195,8 @@ type accepted struct {
 	cancel     []string // generations that it replaces
 	// from is the version of the chat from which its prompt can be built before it is
 	// committed; 0 = the prompt needs what is stored with it.
-	from int64
+	from  int64
+	start *start // that is stored with it; nil = it is stored later
 }
 
 // early reports whether the generation can begin while it is being committed: it does
@@ -237,7 +238,7 @@ func (e *Engine) describe(g *chat.Generation, c *op.Call, s *turnSetup) {
 }
 
 // begin runs the accepting transaction of an operation that may start a
-// generation, and starts the one that do returns. A repeated call starts nothing.
+// generation, and stores and starts the one that do returns. A repeated call starts nothing.
 //
 // Where it can, the generation starts before the commit, so that the model is asked while
 // the transaction is written to the disk. If ahead knows what do will accept, its prompt is made
@@ -267,16 +268,20 @@ func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, ahead fun
 			return zero, missing
 		}
 		answer, st, err := do(tx, s)
-		if started = st; err == nil && st.early(s) {
-			tx.BeforeCommit(func() {
-				if early, prepared = prepared, nil; early != nil {
-					e.admit(early, st)
-				} else {
-					early = e.start(c, s, st)
-				}
-			})
+		if started = st; err != nil || st == nil {
+			return answer, err
 		}
-		return answer, err
+		if !st.early(s) {
+			return answer, tx.InsertGeneration(st.gen)
+		}
+		tx.BeforeCommit(func() {
+			if early, prepared = prepared, nil; early != nil {
+				e.admit(early, st)
+			} else {
+				early = e.start(c, s, st)
+			}
+		})
+		return answer, e.storeAccepted(tx, prepared, st)
 	})
 	if err != nil || c.Replayed || started == nil {
 		early.refuse()

@@ -44,11 +44,13 @@ type task struct {
 	cancel     context.CancelCauseFunc
 	admitted   chan struct{} // closed when only the commit of the acceptance is left
 	fresh      *chat.Message // assignment.fresh as it is stored; once it is admitted
+	begun      bool          // its start is stored with its acceptance; once it is admitted
 	settled    chan struct{} // closed when it is known whether the acceptance is stored
 	done       chan struct{} // closed when the end is stored
 	full       chan struct{} // asks for a checkpoint
 
 	mu      sync.Mutex
+	ready   *start          // nil = the prompt is not ready
 	stored  bool            // the acceptance
 	held    []*stream.Event // to be published then
 	watch   stopwatch

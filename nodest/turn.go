@@ -42,7 +42,7 @@ func (e *Engine) launch(t *task) {
 // admit tells a task that it is accepted as it was expected, but for the commit.
 func (e *Engine) admit(t *task, as *accepted) {
 	t.mu.Lock()
-	t.gen, t.fresh = *as.gen, as.assignment.fresh
+	t.gen, t.fresh, t.begun = *as.gen, as.assignment.fresh, as.start != nil
 	t.mu.Unlock()
 	e.track(t)
 	close(t.admitted)
@@ -87,63 +87,14 @@ func (e *Engine) generate(ctx context.Context, t *task) error {
 	if err != nil {
 		return err
 	}
+	turn.built(prompt, time.Since(begun))
+	announced := e.announce(ctx, t, turn)
 	if err := t.awaitAdmission(); err != nil {
 		return err
 	}
-	turn.built(prompt, time.Since(begun))
 	t.noteRequest(turn)
-	announced := e.announce(ctx, t, turn)
 	e.publishStage(t, "waiting", begun)
 	return e.converse(ctx, t, turn, announced)
-}
-
-// announce stores and publishes the start while the model is being asked, behind the
-// transaction that accepted it, which may still be on its way to the disk. The caller
-// waits for the result before it publishes anything of the reply; nil is success.
-func (e *Engine) announce(ctx context.Context, t *task, turn *turn) <-chan error {
-	result := make(chan error, 1)
-	go func() { result <- e.storeStart(ctx, t, turn) }()
-	return result
-}
-
-func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
-	body := turn.prompt.Compact()
-	if err := t.committed(); err != nil {
-		return err
-	}
-	if turn.fresh != nil {
-		e.histories.append(t.conversationID, t.assignment.version, t.fresh)
-	}
-	var g *chat.Generation
-	err := e.store.Update(ctx, t.userID, func(tx Tx) error {
-		var err error
-		if g, err = e.own(tx, t); err != nil {
-			return err
-		}
-		now := tx.Now()
-		promptID := op.NewID()
-		g.Status, g.StartedAt, g.PromptID = chat.GenWaiting, &now, promptID
-		g.Options, g.Model, g.Base, g.SwipeID = turn.setup.Options, turn.setup.model.Name, turn.base, turn.swipeID
-		g.LeaseUntil, g.Timing = now.Add(e.opts.Lease), t.generation().Timing
-		if err := tx.UpdateGeneration(g); err != nil {
-			return err
-		}
-		if err := tx.PutPrompt(&StoredPrompt{
-			ID: promptID, ConversationID: g.ConversationID, GenerationID: g.ID, Stored: body, CreatedAt: now,
-		}); err != nil {
-			return err
-		}
-		return tx.Emit(
-			generationEvent(t.userID, "gen.started", t.device, g, startedData(g, turn)),
-			generationEvent(t.userID, "gen.context", t.device, g, contextData(turn)),
-		)
-	})
-	if err != nil {
-		return err
-	}
-	e.histories.noteSent(t.conversationID, sentPrompt{g.PromptID, g.ID, turn.prompt.Hashes})
-	t.setStored(g)
-	return nil
 }
 
 // ending classifies the end of a generation that ran in ctx.

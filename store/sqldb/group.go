@@ -253,16 +253,20 @@ func (w *groupWriter) alone(t *turn) error {
 	return err
 }
 
-// beginGroup begins a transaction that keeps the pages of its savepoints in memory: SQLite looks
+// beginCareful begins a transaction that keeps the pages of its savepoints in memory: SQLite looks
 // at the setting then. Otherwise it would write them into a temporary file, a new one for each
 // transaction. Large results within statements still go to such files.
-const beginGroup = "PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE; PRAGMA temp_store = DEFAULT"
+const beginCareful = "PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE; PRAGMA temp_store = DEFAULT"
 
 func (w *groupWriter) begin() error {
-	err := w.statement(beginGroup)
+	begin := "BEGIN IMMEDIATE"
+	if time.Now().Before(w.careful) {
+		begin = beginCareful
+	}
+	err := w.statement(begin)
 	if err != nil { // also when a rollback failed before
 		w.rollback()
-		err = w.statement(beginGroup)
+		err = w.statement(begin)
 	}
 	return Translate(err)
 }

@@ -1,0 +1,101 @@
+package nodest
+
+import (
+	"context"
+	"time"
+
+	"nodest/chat"
+	"nodest/framework"
+	"nodest/op"
+)
+
+// start is what is stored when the model is about to be asked.
+type start struct {
+	turn   *turn
+	prompt framework.Stored
+}
+
+// of makes g a generation that waits for the model.
+func (s *start) of(g *chat.Generation, now time.Time, lease time.Duration, timing *chat.Timing) {
+	g.Status, g.StartedAt, g.PromptID = chat.GenWaiting, &now, op.NewID()
+	g.Options, g.Model, g.Base, g.SwipeID = s.turn.setup.Options, s.turn.setup.model.Name, s.turn.base, s.turn.swipeID
+	g.LeaseUntil, g.Timing = now.Add(lease), timing
+}
+
+// store stores the prompt of g, and emits the events of its start.
+func (s *start) store(tx Tx, t *task, g *chat.Generation) error {
+	if err := tx.PutPrompt(&StoredPrompt{
+		ID: g.PromptID, ConversationID: g.ConversationID, GenerationID: g.ID, Stored: s.prompt, CreatedAt: *g.StartedAt,
+	}); err != nil {
+		return err
+	}
+	return tx.Emit(
+		generationEvent(t.userID, "gen.started", t.device, g, startedData(g, s.turn)),
+		generationEvent(t.userID, "gen.context", t.device, g, contextData(s.turn)),
+	)
+}
+
+// offer lets the transaction that accepts the task store its start too. It may be too late for that.
+func (t *task) offer(s *start) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ready = s
+}
+
+// storeAccepted stores a generation that is accepted, together with its start if its prompt is ready
+// in time: that takes the place of a transaction, which the first token would wait for.
+func (e *Engine) storeAccepted(tx Tx, prepared *task, as *accepted) error {
+	if prepared != nil {
+		prepared.mu.Lock()
+		as.start = prepared.ready
+		prepared.mu.Unlock()
+	}
+	if as.start == nil {
+		return tx.InsertGeneration(as.gen)
+	}
+	as.start.of(as.gen, tx.Now(), e.opts.Lease, prepared.generation().Timing)
+	if err := tx.InsertGeneration(as.gen); err != nil {
+		return err
+	}
+	return as.start.store(tx, prepared, as.gen)
+}
+
+// announce stores and publishes the start while the model is being asked, with the
+// transaction that accepts it or behind it, which may still be on its way to the disk. The caller
+// waits for the result before it publishes anything of the reply; nil is success.
+func (e *Engine) announce(ctx context.Context, t *task, turn *turn) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- e.storeStart(ctx, t, turn) }()
+	return result
+}
+
+func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
+	s := &start{turn, turn.prompt.Compact()}
+	t.offer(s)
+	if err := t.committed(); err != nil {
+		return err
+	}
+	if turn.fresh != nil {
+		e.histories.append(t.conversationID, t.assignment.version, t.fresh)
+	}
+	g := t.generation()
+	if !t.begun {
+		err := e.store.Update(ctx, t.userID, func(tx Tx) error {
+			var err error
+			if g, err = e.own(tx, t); err != nil {
+				return err
+			}
+			s.of(g, tx.Now(), e.opts.Lease, t.generation().Timing)
+			if err := tx.UpdateGeneration(g); err != nil {
+				return err
+			}
+			return s.store(tx, t, g)
+		})
+		if err != nil {
+			return err
+		}
+		t.setStored(g)
+	}
+	e.histories.noteSent(t.conversationID, sentPrompt{g.PromptID, g.ID, turn.prompt.Hashes})
+	return nil
+}
