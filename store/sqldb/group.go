@@ -17,10 +17,10 @@ const (
 // carefulTime is how long closures have savepoints after one has failed that had written.
 const carefulTime = time.Minute
 
-// groupWriter owns the one connection that writes to SQLite. Callers' closures
-// run one after the other, in the callers' goroutines, within a transaction that
-// the loop begins and commits; while it waits for the disk, the next group
-// forms.
+// groupWriter owns the one connection that writes to SQLite. Callers' closures run one after the
+// other, in the callers' goroutines, within a transaction that one of the callers begins and
+// commits: the leader. While it waits for the disk, the next group forms, of which another caller
+// will be the leader. A caller that is alone wakes nobody.
 //
 // A closure that fails before it has written leaves nothing behind. After that, the transaction
 // is rolled back, and the others run again; for carefulTime, each closure but the first has a
@@ -33,37 +33,41 @@ type groupWriter struct {
 	now     func() time.Time
 	sound   func() error // whether what is committed will be found again
 	queue   chan *turn
+	lead    chan struct{} // holds one value while nobody leads
 	closing chan struct{} // closed by stop
-	ended   chan struct{} // closed by the loop
+	ended   chan struct{} // closed by stop in the end
 	commits atomic.Int64
 	ran     *atomic.Int64 // see Session
 
-	careful time.Time // until then, closures have savepoints; for the loop only
+	own     *turn     // of the leader; for the leader only
+	careful time.Time // until then, closures have savepoints; for the leader only
 }
 
 // turn is one closure on its way through the writer.
 type turn struct {
 	ctx   context.Context
+	fn    func(*Session) error
 	begin chan *Session // gives the caller the connection
 	ran   chan error    // gives it back
-	done  chan error    // committed, or failed; the loop never waits here
+	done  chan error    // committed, or failed; the leader never waits here
 }
 
 func startGroupWriter(conn *sql.Conn, now func() time.Time, sound func() error, ran *atomic.Int64) *groupWriter {
 	w := &groupWriter{
 		conn: conn, now: now, sound: sound, ran: ran,
 		queue:   make(chan *turn, groupClosures),
+		lead:    make(chan struct{}, 1),
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
-	go w.loop()
+	w.lead <- struct{}{}
 	return w
 }
 
 // write runs fn in a transaction and returns when it is on the disk, or when ctx ends before
 // fn has begun.
 func (w *groupWriter) write(ctx context.Context, fn func(*Session) error) error {
-	t := &turn{ctx: ctx, begin: make(chan *Session), ran: make(chan error, 1), done: make(chan error, 1)}
+	t := &turn{ctx: ctx, fn: fn, begin: make(chan *Session), ran: make(chan error, 1), done: make(chan error, 1)}
 	select {
 	case <-w.closing:
 		return errClosed
@@ -83,11 +87,10 @@ func (w *groupWriter) write(ctx context.Context, fn func(*Session) error) error 
 			return ctx.Err()
 		case s := <-t.begin:
 			leave = nil // from now on it may be stored
-			s.caller = ctx
-			// An interrupted statement would roll back the whole transaction, with the
-			// closures of others, so ctx is only checked between statements.
-			s.ctx = context.WithoutCancel(ctx)
-			t.run(s, fn)
+			t.run(s)
+		case <-w.lead:
+			leave = nil
+			w.leads(t)
 		case err := <-t.done:
 			return err
 		case <-w.ended:
@@ -96,14 +99,18 @@ func (w *groupWriter) write(ctx context.Context, fn func(*Session) error) error 
 	}
 }
 
-// run gives the connection back also when fn ends its goroutine.
-func (t *turn) run(s *Session, fn func(*Session) error) {
+// run gives the connection back also when the closure ends its goroutine.
+func (t *turn) run(s *Session) {
 	err := errGone
 	defer func() { t.ran <- err }()
-	err = guard(s, fn)
+	s.caller = t.ctx
+	// An interrupted statement would roll back the whole transaction, with the
+	// closures of others, so ctx is only checked between statements.
+	s.ctx = context.WithoutCancel(t.ctx)
+	err = guard(s, t.fn)
 }
 
-// outcome is the result of a turn after the loop has ended.
+// outcome is the result of a turn after the writer has ended.
 func (t *turn) outcome() error {
 	select {
 	case err := <-t.done:
@@ -113,28 +120,46 @@ func (t *turn) outcome() error {
 	}
 }
 
-func (w *groupWriter) stop() {
-	close(w.closing)
-	<-w.ended
-}
-
-func (w *groupWriter) loop() {
-	defer close(w.ended)
-	for {
-		select {
-		case t := <-w.queue:
+// leads runs groups until t has its result, beginning with those that were queued before it. If
+// the closure of t ends its goroutine, the transaction is rolled back, and each of the others in
+// it has no result and runs again when it leads itself.
+func (w *groupWriter) leads(t *turn) {
+	w.own = t
+	gone := true
+	defer func() {
+		if w.own = nil; gone {
+			w.rollback()
+		}
+		w.lead <- struct{}{}
+	}()
+	for len(t.done) == 0 {
+		if first := w.waiting(); first != nil {
+			w.group(first)
+		} else { // it has run in a transaction that its leader left
 			w.group(t)
-		case <-w.closing:
-			for { // those queued before
-				select {
-				case t := <-w.queue:
-					w.group(t)
-				default:
-					return
-				}
-			}
 		}
 	}
+	gone = false
+}
+
+// waiting takes a turn from the queue; nil = there is none.
+func (w *groupWriter) waiting() *turn {
+	select {
+	case t := <-w.queue:
+		return t
+	default:
+		return nil
+	}
+}
+
+// stop waits for those that were queued before, and leads from then on.
+func (w *groupWriter) stop() {
+	close(w.closing)
+	<-w.lead
+	for t := w.waiting(); t != nil; t = w.waiting() {
+		w.group(t)
+	}
+	close(w.ended)
 }
 
 // group runs first and whoever waits behind it in one transaction.
@@ -199,12 +224,7 @@ func (w *groupWriter) next(n int, until time.Time) *turn {
 	if n >= groupClosures || time.Now().After(until) {
 		return nil
 	}
-	select {
-	case t := <-w.queue:
-		return t
-	default:
-		return nil
-	}
+	return w.waiting()
 }
 
 // one runs a closure, under a savepoint if the writer is careful and it is not the first of its
@@ -218,12 +238,16 @@ func (w *groupWriter) one(t *turn, first bool) (err error, lost bool) {
 		}
 	}
 	s := &Session{db: w.conn, now: w.now(), ran: w.ran}
-	select {
-	case t.begin <- s:
-		err = <-t.ran
-	case <-t.ctx.Done(): // its caller has left, or is about to
-		err = t.ctx.Err()
+	if t == w.own {
+		t.run(s)
+	} else {
+		select {
+		case t.begin <- s:
+		case <-t.ctx.Done(): // its caller has left, or is about to
+			t.ran <- t.ctx.Err()
+		}
 	}
+	err = <-t.ran
 	if !saved {
 		return err, err != nil && (s.wrote || s.err != nil)
 	}
