@@ -49,7 +49,9 @@ func (b Bits) Append(to []Posting, among []uint64, rows int) []Posting {
 			to = append(to, Posting{int32(64*at + bits.TrailingZeros64(rest)), 1})
 		}
 		for ; next < end && int(to[next].Row) < 64*(at+1); next++ {
-			to[first+bits.OnesCount64(word&(1<<(to[next].Row%64)-1))].Count = to[next].Count
+			if place := first + bits.OnesCount64(word&(1<<(to[next].Row%64)-1)); place < len(to) { // else they are damaged
+				to[place].Count = to[next].Count
+			}
 		}
 	}
 	return slices.Delete(to, begin, end)

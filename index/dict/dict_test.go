@@ -118,5 +118,9 @@ func TestBitsAreThePostingsOfCommonTerms(t *testing.T) {
 		if got := b[:len(among)].Append(nil, nil, rows); got != nil {
 			t.Errorf("of damaged bits: %d rows", len(got))
 		}
+		clear(b[:8*len(among)]) // their counts are left
+		if got := b.Append(nil, nil, rows); len(got) > 0 {
+			t.Errorf("of damaged bits: %d rows", len(got))
+		}
 	}
 }
