@@ -3,6 +3,7 @@ package nodest
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"nodest/chat"
@@ -309,6 +310,7 @@ func (e *Engine) startAhead(c *op.Call, s *turnSetup, ahead func(*turnSetup) *ac
 	}
 	t := newTask(c, s, expected)
 	e.launch(t)
+	runtime.Gosched() // the prompt first: it is the longer way, and is stored with the acceptance if it is ready
 	return t
 }
 

@@ -15,11 +15,14 @@ type start struct {
 	prompt framework.Stored
 }
 
-// of makes g a generation that waits for the model.
-func (s *start) of(g *chat.Generation, now time.Time, lease time.Duration, timing *chat.Timing) {
+// of makes g, the generation of a task, one that waits for the model.
+func (s *start) of(t *task, g *chat.Generation, now time.Time, lease time.Duration) {
 	g.Status, g.StartedAt, g.PromptID = chat.GenWaiting, &now, op.NewID()
 	g.Options, g.Model, g.Base, g.SwipeID = s.turn.setup.Options, s.turn.setup.model.Name, s.turn.base, s.turn.swipeID
-	g.LeaseUntil, g.Timing = now.Add(lease), timing
+	g.LeaseUntil, g.Timing = now.Add(lease), t.generation().Timing
+	if g.Timing.Asked == nil { // it is about to be asked
+		g.Timing.Asked = new(t.watch.now())
+	}
 }
 
 // store stores the prompt of g, and emits the events of its start.
@@ -53,7 +56,7 @@ func (e *Engine) storeAccepted(tx Tx, prepared *task, as *accepted) error {
 	if as.start == nil {
 		return tx.InsertGeneration(as.gen)
 	}
-	as.start.of(as.gen, tx.Now(), e.opts.Lease, prepared.generation().Timing)
+	as.start.of(prepared, as.gen, tx.Now(), e.opts.Lease)
 	if err := tx.InsertGeneration(as.gen); err != nil {
 		return err
 	}
@@ -85,7 +88,7 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 			if g, err = e.own(tx, t); err != nil {
 				return err
 			}
-			s.of(g, tx.Now(), e.opts.Lease, t.generation().Timing)
+			s.of(t, g, tx.Now(), e.opts.Lease)
 			if err := tx.UpdateGeneration(g); err != nil {
 				return err
 			}

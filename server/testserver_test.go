@@ -25,6 +25,7 @@ import (
 	"nodest/chat/archive"
 	"nodest/circle"
 	"nodest/jobs"
+	"nodest/kbtool"
 	"nodest/knowledge"
 	"nodest/llm"
 	"nodest/mcptool"
@@ -133,7 +134,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}, nodest.Options{
 		Alone: true, Log: log, Embedder: offlineEmbedder,
 		Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout), nodest.Web(search, testTimeout)},
-		Tools:   []nodest.Toolbox{nodest.Knowledge(h.knowledge, testTimeout), nodest.WebTool(search, testTimeout), own.tools.Toolbox()},
+		Tools:   []nodest.Toolbox{kbtool.Toolbox(h.knowledge, testTimeout), nodest.WebTool(search, testTimeout), own.tools.Toolbox()},
 	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	attachments := attachment.New(h.db.Attachments())

@@ -14,6 +14,7 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/jobs"
+	"nodest/kbtool"
 	"nodest/knowledge"
 	"nodest/knowledge/parse"
 	"nodest/llm"
@@ -67,7 +68,7 @@ func openWorld(ctx context.Context, l *library, o Options) (w *world, err error)
 		Embedder: func(context.Context, string) (llm.Embedder, error) { return knownEmbedder{l.embedder, l}, nil },
 	}})
 	w.engine = nodest.New(nodest.Deps{Store: w.db, Characters: characters, Chats: w.chats, Models: w, Publisher: w}, nodest.Options{
-		Alone: true, Tools: []nodest.Toolbox{nodest.Knowledge(w.knowledge, time.Minute)}, Log: quiet,
+		Alone: true, Tools: []nodest.Toolbox{kbtool.Toolbox(w.knowledge, time.Minute)}, Log: quiet,
 	})
 	ch, err := characters.Create(ctx, w.call(), character.Input{RoleCard: json.RawMessage(`{"name":"Maren","description":"A librarian.","first_mes":"Welcome."}`)})
 	if err != nil {

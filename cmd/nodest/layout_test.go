@@ -18,7 +18,7 @@ var layers = []string{
 	"memory/extract chat circle websearch websearch/research knowledge",
 	"chat/archive nodest/tools",
 	"nodest",
-	"nodest/app mcptool",
+	"nodest/app mcptool kbtool",
 	"server/api",
 	"store server",
 	"store/storetest bench bench/kb",

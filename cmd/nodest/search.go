@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/kbtool"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/outbound"
@@ -88,7 +89,7 @@ func (r *running) sources() []nodest.Source {
 
 // tools are what models may call while they write.
 func (r *running) tools() []nodest.Toolbox {
-	return []nodest.Toolbox{nodest.Knowledge(r.knowledge, knowledgeTimeout), nodest.WebTool(r.search, searchTimeout), r.mcp.Toolbox()}
+	return []nodest.Toolbox{kbtool.Toolbox(r.knowledge, knowledgeTimeout), nodest.WebTool(r.search, searchTimeout), r.mcp.Toolbox()}
 }
 
 // checkSearch sends a real query to each search provider.

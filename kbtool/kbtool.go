@@ -1,4 +1,5 @@
-package nodest
+// Package kbtool offers the documents of a character to the turns of package nodest.
+package kbtool
 
 import (
 	"context"
@@ -8,6 +9,7 @@ import (
 	"nodest/framework"
 	"nodest/knowledge"
 	"nodest/knowledge/intent"
+	"nodest/nodest"
 	"nodest/nodest/tools"
 )
 
@@ -17,20 +19,20 @@ const (
 	maxReads    = 4
 )
 
-// Knowledge is the toolbox with the documents of a character: the full texts of its files, and
+// Toolbox is the toolbox with the documents of a character: the full texts of its files, and
 // tools that search and read its knowledge bases.
-func Knowledge(s *knowledge.Service, limit time.Duration) Toolbox {
-	return Toolbox{
+func Toolbox(s *knowledge.Service, limit time.Duration) nodest.Toolbox {
+	return nodest.Toolbox{
 		Name: "knowledge", Limit: limit,
 		Warning: framework.Warning{Code: "knowledge_unavailable", Detail: "the character's documents could not be read"},
-		Wanted:  func(q *Question) bool { return q.Setup.Docs.Knows },
-		Open: func(ctx context.Context, q *Question) (*Toolkit, error) {
+		Wanted:  func(q *nodest.Question) bool { return q.Setup.Docs.Knows },
+		Open: func(ctx context.Context, q *nodest.Question) (*nodest.Toolkit, error) {
 			lang := string(q.Setup.Docs.Language)
 			sh, err := s.Shelf(ctx, q.UserID, q.Setup.Docs.CharacterID, lang, knowledge.Room{Context: q.Context, Tokenizer: q.Tokenizer})
 			if err != nil || sh == nil {
 				return nil, err
 			}
-			kit := &Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart { return sh.Block(s.Ref) }}
+			kit := &nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart { return sh.Block(s.Ref) }}
 			if sh.Searchable() {
 				kit.Rules = knowledge.Rules(lang)
 				kit.Tools = knowledgeTools(sh, lang)
@@ -60,7 +62,7 @@ func knowledgeTools(sh *knowledge.Shelf, lang string) []tools.Tool {
 }
 
 // injectKnowledge searches for a message that documents may answer.
-func injectKnowledge(ctx context.Context, sh *knowledge.Shelf, q *Question) (*tools.Answer, error) {
+func injectKnowledge(ctx context.Context, sh *knowledge.Shelf, q *nodest.Question) (*tools.Answer, error) {
 	if q.Text == "" || !intent.Wanted(q.Text, sh.About()) {
 		return nil, nil
 	}
