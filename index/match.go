@@ -98,12 +98,6 @@ func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 		}
 	}
 	s.spreadGroups()
-	if m.Weight > 0 {
-		m.Each(func(_ int, to *Score) {
-			to.Covered /= m.Weight
-			to.Spanned /= m.Weight
-		})
-	}
 	return nil
 }
 
@@ -376,6 +370,9 @@ func (s *scorer) spreadGroups() {
 		s.spreadFew()
 		return
 	}
+	for n := range s.m.Scores {
+		s.share(&s.m.Scores[n])
+	}
 	held := s.m.Scores[s.x.base:]
 	for n := range held {
 		switch g := s.x.places[n].group; {
@@ -403,6 +400,14 @@ func (s *scorer) spreadGroups() {
 	}
 }
 
+// share makes shares of the query of the weights that were added to a row.
+func (s *scorer) share(to *Score) {
+	if s.m.Weight > 0 {
+		to.Covered /= s.m.Weight
+		to.Spanned /= s.m.Weight
+	}
+}
+
 // spreadFew is spreadGroups for the rows that were found, which it lists.
 func (s *scorer) spreadFew() {
 	m := s.m
@@ -416,6 +421,7 @@ func (s *scorer) spreadFew() {
 			if to.Group = to.Row; to.group > 0 {
 				to.Group = s.groups[to.group-1]
 			}
+			s.share(to)
 			m.list = append(m.list, int32(n))
 		}
 	}

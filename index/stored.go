@@ -194,9 +194,13 @@ func (x *Index) at(n int) (*stored, int) {
 	if n >= x.base {
 		return nil, n - x.base
 	}
-	i, ok := slices.BinarySearchFunc(x.stored, n, func(s *stored, n int) int { return cmp.Compare(s.from, n) })
-	if !ok {
-		i--
+	i, end := 0, len(x.stored)
+	for end-i > 1 {
+		if middle := (i + end) / 2; x.stored[middle].from <= n {
+			i = middle
+		} else {
+			end = middle
+		}
 	}
 	return x.stored[i], n - x.stored[i].from
 }

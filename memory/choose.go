@@ -12,7 +12,7 @@ import (
 // choose makes hits of the best units that count.
 func (r *ranking) choose() []Hit {
 	r.found = r.present(r.found)
-	if r.q.gated() && !slices.ContainsFunc(r.found, func(c candidate) bool { return r.proven[c.why] }) {
+	if r.q.gated() && !slices.ContainsFunc(r.found, func(c candidate) bool { return r.proven.has(c.why) }) {
 		r.found = nil // what passes the gate does not count, or stands in sight
 	}
 	if r.q.Everything {

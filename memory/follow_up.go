@@ -25,7 +25,7 @@ const (
 // share a rare word with it.
 func (r *ranking) followUp() error {
 	r.tied, r.instead = map[int]int{}, map[int]int{}
-	if !r.q.gated() || !r.mine || r.read.Past || len(r.proven) == 0 {
+	if !r.q.gated() || !r.mine || r.read.Past || len(r.proven.set) == 0 {
 		return nil
 	}
 	best, err := r.bestProven()
@@ -108,12 +108,12 @@ func (r *ranking) mayFollow(row, old int, t tie, total float32) bool {
 // bestProven returns the best of the user's lines and facts that pass the gate, best first.
 func (r *ranking) bestProven() ([]ranked, error) {
 	top, most := &topmost{size: 4 * followedLines}, float32(0)
-	for i := range r.proven {
+	for _, i := range r.proven.set {
 		most = max(most, r.match.Scores[i].Evidence)
 	}
 	for _, f := range r.fits {
 		l := r.line(f.row)
-		if !r.proven[f.row] || r.match.Scores[f.row].Evidence < followedShare*most || !l.tellsOfUser() || r.q.bars(l, f.row, r.v) {
+		if !r.proven.has(f.row) || r.match.Scores[f.row].Evidence < followedShare*most || !l.tellsOfUser() || r.q.bars(l, f.row, r.v) {
 			continue
 		}
 		if s := (ranked{f.row, r.adjusted(f.score, f.row)}); top.takes(s) {
@@ -135,7 +135,8 @@ func (r *ranking) bestProven() ([]ranked, error) {
 // addFollowing ties a row to another one and, if its own fit is worse, gives it the fit of that
 // one.
 func (r *ranking) addFollowing(row int, place ranked) {
-	r.proven[row], r.tied[row] = true, place.row
+	r.proven.put(row, 1)
+	r.tied[row] = place.row
 	fit := r.fits[slices.IndexFunc(r.fits, func(f ranked) bool { return f.row == place.row })].score
 	at := slices.IndexFunc(r.fits, func(f ranked) bool { return f.row == row })
 	if at < 0 {

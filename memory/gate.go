@@ -47,7 +47,6 @@ func (r *ranking) opens() (bool, error) {
 	if !r.q.gated() {
 		return true, nil
 	}
-	r.proven = map[int]bool{}
 	r.echo = echoOf(r.q.Text, r.read.Terms)
 	r.ofNow = true
 	for _, d := range r.read.Days {
@@ -59,10 +58,10 @@ func (r *ranking) opens() (bool, error) {
 	}
 	for _, at := range r.rows {
 		if row := int(at.row); r.proves(row) || r.answers(row, int(at.before)) {
-			r.proven[row] = true
+			r.proven.put(row, 1)
 		}
 	}
-	return len(r.proven) > 0, nil
+	return len(r.proven.set) > 0, nil
 }
 
 // mostNaming is how many facts that share words with the question are read to see whether they

@@ -105,7 +105,6 @@ type ranking struct {
 	got     map[int]*unit // rows that were read; nil = gone
 	facts   []*unit       // that may stand in for a line
 	mine    bool          // the message is about the one who writes it
-	proven  map[int]bool  // rows that pass the gate
 	giving  map[int]bool  // rows of facts that give what is asked for, and name the user
 	tied    map[int]int   // rows that follow up on another one (followUp)
 	instead map[int]int   // those of them that have the signals of the other one
@@ -178,8 +177,9 @@ func (r *ranking) rank() error {
 	if open, err := r.opens(); err != nil || !open {
 		return err
 	}
+	admits := r.admits()
 	for _, at := range r.rows {
-		if row := int(at.row); r.proven[row] || r.admits() && r.relevant(row) {
+		if row := int(at.row); admits && r.relevant(row) || r.proven.has(row) {
 			r.fits = append(r.fits, ranked{row, r.fit(at)})
 		}
 	}
@@ -192,8 +192,9 @@ func (r *ranking) relevant(i int) bool {
 }
 
 func (r *ranking) fit(at related) (sum float32) {
-	for s, x := range r.signals(at) {
-		sum += weights[s] * x
+	of := r.signals(at)
+	for s := range of {
+		sum += weights[s] * of[s]
 	}
 	return sum
 }
@@ -310,7 +311,7 @@ func (r *ranking) reason(i int) int {
 // supporters returns the neighbours that make row i relevant, of which one must count; none if
 // it is relevant by itself.
 func (r *ranking) supporters(i int) (on []int) {
-	if r.q.Counts == nil || r.proven[i] && r.proves(i) || r.q.mayBeIrrelevant() || r.relevantAlone(i) {
+	if r.q.Counts == nil || r.proven.has(i) && r.proves(i) || r.q.mayBeIrrelevant() || r.relevantAlone(i) {
 		return nil
 	}
 	for _, steps := range []int{-1, 1} {

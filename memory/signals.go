@@ -54,6 +54,7 @@ type columns struct {
 	vector column
 	spell  column
 	day    column // how well rows fit the days of the question
+	proven column // 1 of rows that pass the gate
 
 	periods []lang.Period // of these days; fewer if some are of every year
 
@@ -86,6 +87,8 @@ func (c *column) reset(rows int) {
 func (c *column) put(row int, x float32) {
 	c.of[row], c.set = x, append(c.set, row)
 }
+
+func (c *column) has(row int) bool { return c.of[row] > 0 }
 
 // related is a row that has something to do with the question.
 type related struct {
@@ -149,6 +152,7 @@ func (r *ranking) measure() error {
 	r.score(bySpelling, &c.spell)
 	r.score(byModel, &c.vector)
 	c.day.reset(v.Slots())
+	c.proven.reset(v.Slots())
 	r.readPeriods()
 	if r.match.Few != nil {
 		r.relateFew()

@@ -15,7 +15,7 @@ import (
 // replaceStale puts current facts in place of lines from which ended facts were taken, or
 // removes such lines.
 func (r *ranking) replaceStale() error {
-	if len(r.proven) == 0 || r.q.Over == nil || r.read.Past {
+	if len(r.proven.set) == 0 || r.q.Over == nil || r.read.Past {
 		return nil
 	}
 	restingOn, err := r.factsOn(r.found)
