@@ -321,6 +321,7 @@ CREATE TABLE messages (
   chain INTEGER NOT NULL,
   swipe_index INTEGER NOT NULL,
   rev INTEGER NOT NULL,
+  since INTEGER NOT NULL, -- version of the conversation from which on it has its only state; 0 = see message_states
   edited_at BIGINT,
   deleted_at BIGINT,
   is_greeting BOOLEAN NOT NULL,
@@ -403,7 +404,8 @@ ALTER TABLE message_words ALTER COLUMN words SET STORAGE EXTERNAL; -- it is comp
 
 -- Which text each message showed at which version of its conversation: a row
 -- holds from its version until the message's next row. A reply has the text that it
--- became from the version of its placeholder on.
+-- became from the version of its placeholder on. Most messages do not change after that: they
+-- have no rows here, see messages.since.
 CREATE TABLE message_states (
   version INTEGER NOT NULL, -- of the conversation
   previous INTEGER NOT NULL, -- version of the message's state before this one; 0 = none
@@ -417,7 +419,7 @@ CREATE TABLE message_states (
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
--- States that replaced another one: few, because most messages do not change.
+-- States that replaced another one.
 CREATE INDEX message_states_version ON message_states (conversation_id, version, previous, message_id)
   WHERE previous > 0;
 

@@ -328,6 +328,7 @@ CREATE TABLE messages (
   is_hidden BOOLEAN NOT NULL, -- never in a prompt
   swipe_index INTEGER NOT NULL,
   rev INTEGER NOT NULL,
+  since INTEGER NOT NULL, -- version of the conversation from which on it has its only state; 0 = see message_states
   status TEXT NOT NULL,
   error TEXT,
   generation_id TEXT NOT NULL,
@@ -400,7 +401,8 @@ CREATE TABLE message_words (
 
 -- Which text each message showed at which version of its conversation: a row
 -- holds from its version until the message's next row. A reply has the text that it
--- became from the version of its placeholder on.
+-- became from the version of its placeholder on. Most messages do not change after that: they
+-- have no rows here, see messages.since.
 CREATE TABLE message_states (
   user_id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
@@ -414,7 +416,7 @@ CREATE TABLE message_states (
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
--- States that replaced another one: few, because most messages do not change.
+-- States that replaced another one.
 CREATE INDEX message_states_version ON message_states (conversation_id, version, previous, message_id)
   WHERE previous > 0;
 
