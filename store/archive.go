@@ -54,15 +54,20 @@ func (t *tx) dumpTexts(byID map[string]*chat.DumpedMessage) error {
 
 // dumpStates leaves out the names of texts that maintenance has removed.
 func (t *tx) dumpStates(conversationID string, byID map[string]*chat.DumpedMessage) error {
-	return sqldb.Each(t, func(row *messageStateRow) error {
+	ids := slices.Collect(maps.Keys(byID))
+	note := func(row *messageStateRow) error {
 		m := byID[row.MessageID]
 		if !hasText(m, row.RevisionID) {
 			row.RevisionID = ""
 		}
 		m.States = append(m.States, row.DumpedState)
 		return nil
-	}, "SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? AND message_id IN (?) ORDER BY message_id, version",
-		t.userID, conversationID, slices.Collect(maps.Keys(byID)))
+	}
+	if err := sqldb.Each(t, note, onlyStates, t.userID, ids); err != nil {
+		return err
+	}
+	return sqldb.Each(t, note, "SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? AND message_id IN (?) ORDER BY message_id, version",
+		t.userID, conversationID, ids)
 }
 
 func hasText(m *chat.DumpedMessage, revisionID string) bool {
@@ -125,7 +130,7 @@ func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 		}
 		b.messages = append(b.messages, row)
 		t.loadTexts(b, m)
-		t.loadStates(b, m)
+		t.loadStates(b, row, m)
 	}
 	if err := t.Insert("messages", b.messages); err != nil {
 		return err
@@ -156,12 +161,25 @@ func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) {
 }
 
 // loadStates keeps the versions.
-func (t *tx) loadStates(b *bulk, m *chat.DumpedMessage) {
+func (t *tx) loadStates(b *bulk, row *messageRow, m *chat.DumpedMessage) {
+	if len(m.States) == 1 && isNow(m.Message, m.States[0]) {
+		row.Since = m.States[0].Version
+		return
+	}
 	previous := int64(0)
 	for _, s := range m.States {
-		b.states = append(b.states, &messageStateRow{s, t.userID, m.ConversationID, m.ID, previous})
+		b.states = append(b.states, &messageStateRow{DumpedState: s, UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Previous: previous})
 		previous = s.Version
 	}
+}
+
+// isNow reports whether a message has the state, and is not deleted.
+func isNow(m *chat.Message, s chat.DumpedState) bool {
+	shown := ""
+	if chosen := m.Chosen(); chosen != nil {
+		shown = chosen.RevisionID
+	}
+	return m.DeletedAt == nil && !s.Deleted && s.Rev == m.Rev && s.Status == m.Status && s.RevisionID == shown
 }
 
 // FinishLoad shows the conversation. Of its versions, those of states and its

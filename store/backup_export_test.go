@@ -43,6 +43,16 @@ func (b BackupTable) Nullable(t testing.TB, db *sql.DB, name string) bool {
 	return !not
 }
 
+// Short reports whether a column of numbers has four bytes on PostgreSQL.
+func (b BackupTable) Short(t testing.TB, db *sql.DB, name string) bool {
+	t.Helper()
+	var kind string
+	if err := db.QueryRow(`SELECT type FROM pragma_table_info(?) WHERE name = ?`, b.Name, name).Scan(&kind); err != nil {
+		t.Fatal(err)
+	}
+	return kind == "INTEGER"
+}
+
 // DecodeBackupRow reads a row with a column of each kind and writes it again.
 func DecodeBackupRow(line []byte) (again []byte, ok bool) {
 	columns := []column{{"a", kindText}, {"b", kindInt}, {"c", kindBool}, {"d", kindReal}, {"e", kindBlob}}

@@ -47,7 +47,7 @@ const (
 
 // kindOf names the kinds by the types that the migrations declare.
 var kindOf = map[string]columnKind{
-	"TEXT": kindText, "BIGINT": kindInt, "DOUBLE PRECISION": kindReal, "BOOLEAN": kindBool, "BLOB": kindBlob,
+	"TEXT": kindText, "INTEGER": kindInt, "BIGINT": kindInt, "DOUBLE PRECISION": kindReal, "BOOLEAN": kindBool, "BLOB": kindBlob,
 }
 
 // table is a table with what it refers to.

@@ -223,9 +223,9 @@ func (c *benchChat) addHistory(b *testing.B) (middle string) {
 	b.Helper()
 	err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
 		for _, statement := range []string{
-			"UPDATE message_states SET version = 2 * (SELECT m.seq FROM messages m WHERE m.user_id = message_states.user_id AND m.id = message_states.message_id) WHERE conversation_id = ?",
+			"UPDATE messages SET since = 2 * seq WHERE conversation_id = ?",
 			`INSERT INTO conversation_states (conversation_id, version, user_id, head_id, persona_id, summary_id, documents_version)
-				SELECT conversation_id, version, user_id, message_id, '', '', 1 FROM message_states WHERE conversation_id = ?`,
+				SELECT conversation_id, since, user_id, id, '', '', 1 FROM messages WHERE conversation_id = ?`,
 			"UPDATE conversations SET version = 2 * message_seq + 1 WHERE id = ?",
 			"UPDATE messages SET deleted_at = 1 WHERE conversation_id = ? AND seq % 100 = 0",
 		} {

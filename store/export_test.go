@@ -147,6 +147,7 @@ var (
 	UpChain     = upChain
 	ChildrenOf  = childrenOf
 	HasChild    = hasChild
+	ShownText   = shownText
 	OldMessage  = oldMessage
 	OldestEnded = oldestEnded
 	OpenOf      = openOf

@@ -14,19 +14,18 @@ import (
 // in the fork. It trusts the states of the version for what a message showed and
 // whether it was deleted; other swipes are copied as they are now. See copyArgs.
 const pathCopy = pieces + `, line AS (
-	SELECT m.id, m.user_id, m.seq, fork.id AS fork_id, fork.now, o.rev, o.status, o.is_deleted,
+	SELECT m.id, m.user_id, m.seq, fork.id AS fork_id, fork.now, COALESCE(o.rev, m.rev) AS rev, COALESCE(o.status, m.status) AS status,
+		COALESCE(o.is_deleted, FALSE) AS is_deleted,
 		COALESCE(r.swipe_id, '') AS swipe_id, COALESCE(r.id, '') AS revision_id, r.position
 	FROM (SELECT COALESCE(?, '') AS id, CAST(? AS BIGINT) AS now) fork
-	CROSS JOIN path CROSS JOIN messages m CROSS JOIN message_states o
-	LEFT JOIN revisions r ON r.id = o.revision_id AND r.message_id = m.id AND r.user_id = m.user_id
+	CROSS JOIN path CROSS JOIN messages m ` + stateThen + `
+	LEFT JOIN revisions r ON r.id = COALESCE(o.revision_id, ` + shownText + `) AND r.message_id = m.id AND r.user_id = m.user_id
 	WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = path.chain AND m.depth <= path.depth AND m.depth > ? AND m.depth <= ?
-		AND o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id
-		AND o.version = (SELECT MAX(s.version) FROM message_states s WHERE s.user_id = m.user_id
-			AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.version <= ?)
+		AND ` + thereThen + `
 ) `
 
 func (t *tx) copyArgs(from chat.ForkSource, forkID string, after, to int64) []any {
-	return []any{t.userID, from.MessageID, forkID, t.Now(), t.userID, from.ConversationID, after, to, from.Version}
+	return []any{t.userID, from.MessageID, forkID, t.Now(), from.Version, t.userID, from.ConversationID, after, to, from.Version}
 }
 
 // copyOf is the id of a copy, as CopyOf makes it: id is that of a message, or of one
@@ -87,6 +86,7 @@ func (t *tx) copyLine(args []any) error {
 	message, revision := t.copyOf("line.id", "line.seq"), t.copyOf("r.id", "line.seq")
 	err := copyRows[messageRow](t, "messages", "m", "line CROSS JOIN messages m WHERE m.user_id = line.user_id AND m.id = line.id", map[string]string{
 		"id": message, "conversation_id": "line.fork_id", "client_msg_id": "''", "chain": "0",
+		"since":     "CASE WHEN line.is_deleted THEN 0 ELSE 1 END",
 		"parent_id": "COALESCE((SELECT " + t.copyOf("p.id", "p.seq") + " FROM messages p WHERE p.user_id = m.user_id AND p.id = m.parent_id), '')",
 		"rev":       "line.rev", "status": "line.status", "error": "CASE WHEN line.status = '" + chat.StatusError + "' THEN m.error END",
 		"deleted_at": "CASE WHEN line.is_deleted THEN COALESCE(m.deleted_at, line.now) END",
@@ -106,7 +106,7 @@ func (t *tx) copyLine(args []any) error {
 	if err != nil {
 		return err
 	}
-	err = copyRows[messageStateRow](t, "message_states", "line", "line", map[string]string{
+	err = copyRows[messageStateRow](t, "message_states", "line", "line WHERE line.is_deleted", map[string]string{
 		"conversation_id": "line.fork_id", "message_id": message, "version": "1", "previous": "0",
 		"revision_id": "CASE WHEN line.revision_id = '' THEN '' ELSE " + t.copyOf("line.revision_id", "line.seq") + " END",
 	}, args)

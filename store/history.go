@@ -47,8 +47,10 @@ type oldMessageRow struct {
 	Bytes          int64
 }
 
-// asThen are the columns of an oldMessageRow: of a message m and its state o.
-const asThen = "m.*, o.rev AS then_rev, o.revision_id AS then_revision_id, o.status AS then_status, o.is_deleted AS then_deleted"
+// asThen are the columns of an oldMessageRow: of a message m and its state o, which is NULL where it has
+// no rows of states.
+const asThen = "m.*, COALESCE(o.rev, m.rev) AS then_rev, COALESCE(o.revision_id, " + shownText + ") AS then_revision_id," +
+	" COALESCE(o.status, m.status) AS then_status, COALESCE(o.is_deleted, FALSE) AS then_deleted"
 
 // sizeThen is the size of the texts of an oldMessageRow: those of its swipes, and the one that it had.
 const sizeThen = sizeOfTexts + ` + COALESCE((SELECT octet_length(r.text) + octet_length(r.reasoning) FROM revisions r
@@ -63,24 +65,25 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 	}
 	limit = sqldb.Length(limit)
 	// at is the version of the state, 0 where the message is not on the page.
-	const stateOf = `(SELECT CASE WHEN s.is_deleted THEN 0 ELSE s.version END FROM message_states s
+	const stateOf = `CASE WHEN up.since > 0 AND up.since <= ? THEN up.since
+		ELSE COALESCE((SELECT CASE WHEN s.is_deleted THEN 0 ELSE s.version END FROM message_states s
 		WHERE s.user_id = up.user_id AND s.conversation_id = up.conversation_id AND s.message_id = up.id AND s.version <= ?
-		ORDER BY s.version DESC LIMIT 1)`
+		ORDER BY s.version DESC LIMIT 1), 0) END`
 	rows, cut, err := t.rowsThen(`WITH RECURSIVE path (user_id, id, parent_id, step, found, at) AS (
-			SELECT up.user_id, up.id, up.parent_id, 0, 0, CASE WHEN ? = 1 THEN 0 ELSE COALESCE(`+stateOf+`, 0) END
+			SELECT up.user_id, up.id, up.parent_id, 0, 0, CASE WHEN ? = 1 THEN 0 ELSE `+stateOf+` END
 			FROM messages up WHERE up.user_id = ? AND up.id = ?
 			UNION ALL
 			SELECT up.user_id, up.id, up.parent_id, path.step + 1, path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END,
-				COALESCE(`+stateOf+`, 0)
+				`+stateOf+`
 			FROM path CROSS JOIN messages up
 			WHERE up.user_id = path.user_id AND up.id = path.parent_id AND path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END <= ?
 		)
 		SELECT `+asThen+`, `+sizeThen+`
-		FROM path CROSS JOIN messages m CROSS JOIN message_states o
-		WHERE path.at > 0 AND m.user_id = path.user_id AND m.id = path.id AND o.user_id = m.user_id
+		FROM path CROSS JOIN messages m LEFT JOIN message_states o ON o.user_id = m.user_id
 			AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = path.at
+		WHERE path.at > 0 AND m.user_id = path.user_id AND m.id = path.id
 		ORDER BY path.step LIMIT ?`,
-		skip, version, t.userID, start.ID, version, limit, limit+1)
+		skip, version, version, t.userID, start.ID, version, version, limit, limit+1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -115,8 +118,8 @@ func (t *tx) PathAtAfter(conversationID string, version int64, headID, afterID s
 	p := &messagePage{}
 	err := t.pathAfter(p, conversationID, headID, afterID, limit, func(o pathPiece) error {
 		rows, cut, err := t.rowsThen(`SELECT `+asThen+`, `+sizeThen+` FROM messages m `+stateThen+`
-			WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ? AND NOT o.is_deleted
-			ORDER BY m.depth LIMIT ?`, version, t.userID, conversationID, o.chain, o.above, o.to, o.limit)
+			WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ? AND `+thereThen+`
+			AND o.is_deleted IS NOT TRUE ORDER BY m.depth LIMIT ?`, version, t.userID, conversationID, o.chain, o.above, o.to, version, o.limit)
 		if err != nil {
 			return err
 		}
@@ -127,8 +130,11 @@ func (t *tx) PathAtAfter(conversationID string, version int64, headID, afterID s
 	return p.items, p.cut, err
 }
 
-// stateThen joins the states o that messages m had at a version.
-const stateThen = `JOIN message_states o ON o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id
+// stateThen joins the states o that messages m had at a version; thereThen is true of messages that
+// were there at it.
+const thereThen = "(o.version IS NOT NULL OR m.since > 0 AND m.since <= ?)"
+
+const stateThen = `LEFT JOIN message_states o ON o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id
 	AND o.version = (SELECT MAX(s.version) FROM message_states s WHERE s.user_id = m.user_id
 		AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.version <= ?)`
 
@@ -138,7 +144,7 @@ func (t *tx) MessagesAt(conversationID string, version int64, ids []string) ([]*
 		return nil, err
 	}
 	rows, err := sqldb.All[oldMessageRow](t, `SELECT `+asThen+` FROM messages m `+stateThen+`
-		WHERE m.user_id = ? AND m.id IN (?) AND m.conversation_id = ?`, version, t.userID, ids, conversationID)
+		WHERE m.user_id = ? AND m.id IN (?) AND m.conversation_id = ? AND `+thereThen, version, t.userID, ids, conversationID, version)
 	if err != nil {
 		return nil, err
 	}

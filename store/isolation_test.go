@@ -97,6 +97,14 @@ func fill(e *env, user string) fixture {
 		}
 		return nil
 	}))
+	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { // so that it has rows of states
+		m, err := tx.Chats.Message(x.message)
+		if err != nil {
+			return err
+		}
+		m.Rev++
+		return tx.Chats.UpdateMessage(m)
+	}))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillMemory(tx, x) }))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillCircle(tx, x) }))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return errors.Join(fillKnowledge(e, tx, x), fillIndex(tx, x)) }))

@@ -90,11 +90,11 @@ func (t *tx) places(here *memory.Place, ids []string) (map[string]messagePlace, 
 	ids = slices.Compact(ids)
 	found := make(map[string]messagePlace, len(ids))
 	note := func(m *messagePlace) error { found[m.ID] = *m; return nil }
-	then := "" // the conversation that is read as it was
+	then, version := "", int64(0) // the conversation that is read as it was
 	if here != nil && here.Version != 0 {
-		then = here.ConversationID
+		then, version = here.ConversationID, here.Version
 	}
-	err := sqldb.Each(t, note, selectPlaces+shownRevisions+ofMessages+"m.conversation_id <> ? AND m.deleted_at IS NULL", t.userID, ids, then)
+	err := sqldb.Each(t, note, selectPlaces+shownRevisions+ofMessages+"(m.conversation_id <> ? OR m.since > 0 AND m.since <= ?) AND m.deleted_at IS NULL", t.userID, ids, then, version)
 	if err != nil || then == "" {
 		return found, err
 	}

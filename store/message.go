@@ -16,6 +16,9 @@ type messageRow struct {
 	// Depth counts the messages from the root to this one, itself included. Chain names
 	// the unbranched run of the tree that contains it (see place). Both are set once.
 	Depth, Chain int64
+	// Since is the version of the conversation from which on the message has its only state; 0 = it has
+	// rows of states.
+	Since int64
 }
 
 func (r *messageRow) message() *chat.Message { return &r.Message }
@@ -31,6 +34,8 @@ type messageStateRow struct {
 	// Previous is the version of the message's state before this one, which held
 	// until Version; 0 = there is none.
 	Previous int64
+	only     bool // it is no row, but what the message has since Version
+	isNew    bool // the transaction stored the message
 }
 
 // InsertMessage stores messages. Their seqs come from the conversation's row, whose lock
@@ -48,7 +53,7 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 	if err != nil {
 		return err
 	}
-	b := &bulk{}
+	b, next := &bulk{}, t.nextVersion(conversationID)
 	for i, m := range messages {
 		t.fillTimes(&m.CreatedAt)
 		m.Seq, m.Rev = last-int64(len(messages)-1-i), max(m.Rev, 1)
@@ -57,6 +62,9 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 			return errNotInConversation()
 		}
 		b.messages = append(b.messages, row)
+		if m.DeletedAt == nil {
+			row.Since = next
+		}
 		t.addSwipes(b, m, nil)
 	}
 	if err := t.Insert("messages", b.messages); err != nil {
@@ -66,9 +74,17 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 		return err
 	}
 	for _, m := range messages {
-		t.logState(m, true)
+		t.logState(m, &messageStateRow{DumpedState: chat.DumpedState{Version: next}, only: m.DeletedAt == nil, isNew: true})
 	}
 	return nil
+}
+
+// nextVersion is the version that a conversation will probably have in the end; see flushStates.
+func (t *tx) nextVersion(conversationID string) int64 {
+	if stored := t.locked[conversationID]; stored != nil {
+		return stored.version + 1
+	}
+	return max(1, t.stored[conversationID].Version)
 }
 
 // takeSeqs gives a conversation n further seqs, and returns the last one. Where the row is
@@ -179,18 +195,15 @@ func (t *tx) inConversation(conversationID, messageID string) error {
 }
 
 // logState records what m shows now; finish writes it under the final version of the
-// conversation. isNew says that the message did not exist before.
-func (t *tx) logState(m *chat.Message, isNew bool) {
+// conversation. earlier is what the transaction has recorded of it before, nil = nothing.
+func (t *tx) logState(m *chat.Message, earlier *messageStateRow) {
 	state := &messageStateRow{UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Previous: unknownPrevious}
 	state.Rev, state.Status, state.Deleted = m.Rev, m.Status, m.DeletedAt != nil
 	if s := m.Chosen(); s != nil {
 		state.RevisionID = s.RevisionID
 	}
-	if isNew {
-		state.Previous = 0
-	}
-	if earlier := t.states[m.ID]; earlier != nil { // it changes twice
-		state.Previous = earlier.Previous
+	if earlier != nil {
+		state.Previous, state.Version, state.only, state.isNew = earlier.Previous, earlier.Version, earlier.only, earlier.isNew
 	}
 	t.states[m.ID] = state
 }
@@ -198,15 +211,50 @@ func (t *tx) logState(m *chat.Message, isNew bool) {
 // unknownPrevious stands in a state until flushStates looks the previous one up.
 const unknownPrevious = -1
 
+// shownText is the id of the text that a message m shows.
+const shownText = `COALESCE((SELECT r.id FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id
+	AND r.position = m.swipe_index AND r.is_shown), '')`
+
+// onlyStates selects the states of messages that have no rows of states.
+const onlyStates = "SELECT m.user_id, m.conversation_id, m.id AS message_id, m.since AS version, 0 AS previous, m.rev, m.status," +
+	" FALSE AS is_deleted, " + shownText + " AS revision_id FROM messages m WHERE m.since > 0 AND m.user_id = ? AND m.id IN (?)"
+
+// earlierState is what is recorded of m before it changes. Its only state becomes a row, unless it
+// is a placeholder.
+func (t *tx) earlierState(m *chat.Message) (*messageStateRow, error) {
+	if earlier := t.states[m.ID]; earlier != nil {
+		if earlier.only && m.DeletedAt != nil { // has rows
+			return &messageStateRow{}, nil
+		}
+		return earlier, nil
+	}
+	state, err := sqldb.One[messageStateRow](t, onlyStates, t.userID, []string{m.ID})
+	if err != nil || state == nil {
+		return nil, err
+	}
+	if state.isPlaceholder() && m.DeletedAt == nil {
+		state.only = true
+		return state, nil
+	}
+	return &messageStateRow{Previous: state.Version}, t.Insert("message_states", state)
+}
+
 // flushStates writes the log of states.
 func (t *tx) flushStates() error {
 	rows := make([]*messageStateRow, 0, len(t.states))
 	changed := map[string][]string{} // messages that were there before, by conversation, mostly one
+	moved := map[int64][]string{}    // messages whose only state is since another version than they say
 	for _, id := range slices.Sorted(maps.Keys(t.states)) {
 		state := t.states[id]
 		now, err := t.now(state.ConversationID)
 		if err != nil {
 			return err
+		}
+		if state.only {
+			if now != nil && state.isNew && state.Version != now.Version {
+				moved[now.Version] = append(moved[now.Version], id)
+			}
+			continue
 		}
 		if now != nil {
 			state.Version = now.Version
@@ -229,6 +277,11 @@ func (t *tx) flushStates() error {
 			AND s.version = (SELECT MAX(o.version) FROM message_states o WHERE o.user_id = s.user_id AND o.conversation_id = s.conversation_id
 				AND o.message_id = s.message_id AND o.version < ?)`, t.userID, conversationID, ids, t.stored[conversationID].Version)
 		if err != nil {
+			return err
+		}
+	}
+	for version, ids := range moved {
+		if err := t.Run("UPDATE messages SET since = ? WHERE user_id = ? AND id IN (?)", version, t.userID, ids); err != nil {
 			return err
 		}
 	}
@@ -256,8 +309,9 @@ type firstForm struct {
 
 // FirstForm returns a message as it was first stored.
 func (t *tx) FirstForm(id string) (*chat.Message, error) {
-	row, err := sqldb.Get[firstForm](t, "message", `SELECT m.*, s.rev AS first_rev, s.status AS first_status, s.revision_id AS first_text_id
-		FROM messages m JOIN message_states s ON s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.previous = 0
+	row, err := sqldb.Get[firstForm](t, "message", `SELECT m.*, COALESCE(s.rev, m.rev) AS first_rev, COALESCE(s.status, m.status) AS first_status,
+			COALESCE(s.revision_id, `+shownText+`) AS first_text_id
+		FROM messages m LEFT JOIN message_states s ON s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.previous = 0
 		WHERE m.user_id = ? AND m.id = ?`, t.userID, id)
 	if err != nil {
 		return nil, err
@@ -361,7 +415,15 @@ func (t *tx) fillPage(p *messagePage) error {
 
 // UpdateMessage stores the state of m and the texts that are new in it.
 func (t *tx) UpdateMessage(m *chat.Message) error {
-	n, err := t.Update("messages", t.messageRow(m), []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "depth", "chain", "created_at"},
+	earlier, err := t.earlierState(m)
+	if err != nil {
+		return err
+	}
+	row := t.messageRow(m)
+	if earlier != nil && earlier.only {
+		row.Since = earlier.Version
+	}
+	n, err := t.Update("messages", row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "depth", "chain", "created_at"},
 		"WHERE user_id = ? AND id = ? AND NULLIF(conversation_id, '') = ? AND rev = ?", // to be found by its id, whatever the planner knows
 		t.userID, m.ID, m.ConversationID, m.Rev-1)
 	if err != nil {
@@ -386,7 +448,7 @@ func (t *tx) UpdateMessage(m *chat.Message) error {
 	if err := t.noteRevisions(m, len(b.revisions)); err != nil {
 		return err
 	}
-	t.logState(m, false)
+	t.logState(m, earlier)
 	return nil
 }
 

@@ -40,10 +40,10 @@ func (t *tx) Count(conversationID, headID string) (int, error) {
 
 // Born returns the conversation's version in which a message was stored.
 func (t *tx) Born(messageID string) (int64, error) {
-	version, err := sqldb.Value[int64](t, `SELECT s.version FROM messages m
+	version, err := sqldb.Value[int64](t, `SELECT CASE WHEN m.since > 0 THEN m.since ELSE COALESCE((SELECT MIN(s.version) FROM message_states s
+			WHERE s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id), 0) END FROM messages m
 		JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL
-		JOIN message_states s ON s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id
-		WHERE m.user_id = ? AND m.id = ? ORDER BY s.version LIMIT 1`, t.userID, messageID)
+		WHERE m.user_id = ? AND m.id = ?`, t.userID, messageID)
 	if err == nil && version == 0 {
 		err = fault.New(fault.NotFound, "no such message")
 	}
@@ -214,7 +214,7 @@ func (t *tx) storeStates(items []*chat.Message) error {
 		if s := m.Chosen(); s != nil {
 			swipes = append(swipes, m.ID, s.ID, s.RevisionID)
 		}
-		t.logState(m, false)
+		t.logState(m, nil) // it has rows of states
 	}
 	failure := "new.error"
 	if t.Postgres { // does not know its type

@@ -151,7 +151,7 @@ func TestAReplyTakesTheStateOfItsPlaceholder(t *testing.T) {
 			empty.Rev, empty.DeletedAt = 2, &now
 			return tx.Chats.UpdateMessage(empty)
 		})
-		e.equal("states", e.queryInts("SELECT version FROM message_states WHERE message_id = ?", reply.ID), []int64{born})
+		e.equal("states", e.queryInts("SELECT since FROM messages WHERE id = ?", reply.ID), []int64{born})
 		e.equal("states of the other", e.queryInts("SELECT version FROM message_states WHERE message_id = ? ORDER BY version", empty.ID), []int64{born, born + 2})
 		write("edited")
 		e.view(func(tx nodest.Tx) error {

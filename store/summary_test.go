@@ -309,10 +309,11 @@ func (s *randomHistory) walkCoverage(tx nodest.Tx, c chat.Covered, head string, 
 func (s *randomHistory) stateOf(tx nodest.Tx, message string, version int64) (string, error) {
 	states, err := store.QueryIn[string](tx, "SELECT revision_id || CASE WHEN is_deleted THEN 'x' ELSE '-' END FROM message_states"+
 		" WHERE conversation_id = ? AND message_id = ? AND version <= ? ORDER BY version DESC LIMIT 1", s.conv, message, version)
-	if err != nil || len(states) == 0 {
-		return "", err
+	if err != nil || len(states) > 0 {
+		return strings.Join(states, ""), err
 	}
-	return states[0], nil
+	only, err := store.QueryIn[string](tx, "SELECT "+store.ShownText+" || '-' FROM messages m WHERE m.id = ? AND m.since > 0 AND m.since <= ?", message, version)
+	return strings.Join(only, ""), err
 }
 
 func TestSummariesAreLoadedWithTheirConversation(t *testing.T) {

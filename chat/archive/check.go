@@ -15,8 +15,8 @@ import (
 	"nodest/summary"
 )
 
-// maxCounted is the highest seq, rev and version.
-const maxCounted = 1 << 50
+// maxCounted is the highest seq, rev and version: PostgreSQL stores them in four bytes.
+const maxCounted = 1 << 30
 
 // Limits of the sources of a text.
 const (

@@ -5,7 +5,8 @@
 -- other indexes lead with the column that selects most: PostgreSQL knows nothing of a
 -- table that was not analysed yet, and chooses well between such indexes all the same.
 -- Texts have the order of their bytes, as on SQLite, whatever the language of the database.
--- Tables that grow with each turn begin with their numbers, so that there are no gaps before them.
+-- Tables that grow with each turn begin with their numbers, the long ones first, so that there are
+-- no gaps before them; what counts within a chat or a memory has four bytes there.
 
 -- +goose Up
 
@@ -243,8 +244,8 @@ CREATE INDEX conversations_deleted ON conversations (deleted_at) WHERE deleted_a
 CREATE INDEX conversations_gone ON conversations (user_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE conversation_states (
-  version BIGINT NOT NULL, -- the first one with this state
-  documents_version BIGINT NOT NULL, -- version whose row holds author_note, settings and pins
+  version INTEGER NOT NULL, -- the first one with this state
+  documents_version INTEGER NOT NULL, -- version whose row holds author_note, settings and pins
   user_id TEXT COLLATE "C" NOT NULL,
   conversation_id TEXT COLLATE "C" NOT NULL,
   head_id TEXT COLLATE "C" NOT NULL,
@@ -314,12 +315,13 @@ CREATE INDEX app_chats_conversation ON app_chats (conversation_id);
 -- then of another, …
 
 CREATE TABLE messages (
-  seq BIGINT NOT NULL,
-  depth BIGINT NOT NULL, -- messages from the root to it, itself included
-  chain BIGINT NOT NULL,
-  swipe_index BIGINT NOT NULL,
-  rev BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
+  seq INTEGER NOT NULL,
+  depth INTEGER NOT NULL, -- messages from the root to it, itself included
+  chain INTEGER NOT NULL,
+  swipe_index INTEGER NOT NULL,
+  rev INTEGER NOT NULL,
+  since INTEGER NOT NULL, -- version of the conversation from which on it has its only state; 0 = see message_states
   edited_at BIGINT,
   deleted_at BIGINT,
   is_greeting BOOLEAN NOT NULL,
@@ -360,8 +362,8 @@ CREATE TABLE loads (
 -- The texts of messages, which do not change. A swipe is a place for texts at a message: its rows
 -- differ in their texts, and one of them is shown.
 CREATE TABLE revisions (
-  rev BIGINT NOT NULL,
-  position BIGINT NOT NULL, -- of the swipe, from 0
+  rev INTEGER NOT NULL,
+  position INTEGER NOT NULL, -- of the swipe, from 0
   created_at BIGINT NOT NULL,
   swipe_at BIGINT, -- when the swipe was made; NULL = with this text
   is_shown BOOLEAN NOT NULL, -- the text of the swipe
@@ -384,7 +386,7 @@ CREATE TABLE revisions (
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
-CREATE UNIQUE INDEX revisions_message ON revisions (user_id, message_id, swipe_id, rev);
+CREATE INDEX revisions_message ON revisions (user_id, message_id);
 
 -- The words of messages, for the search: those of all their texts, by ranges of seq.
 CREATE TABLE message_words (
@@ -402,11 +404,12 @@ ALTER TABLE message_words ALTER COLUMN words SET STORAGE EXTERNAL; -- it is comp
 
 -- Which text each message showed at which version of its conversation: a row
 -- holds from its version until the message's next row. A reply has the text that it
--- became from the version of its placeholder on.
+-- became from the version of its placeholder on. Most messages do not change after that: they
+-- have no rows here, see messages.since.
 CREATE TABLE message_states (
-  version BIGINT NOT NULL, -- of the conversation
-  previous BIGINT NOT NULL, -- version of the message's state before this one; 0 = none
-  rev BIGINT NOT NULL,
+  version INTEGER NOT NULL, -- of the conversation
+  previous INTEGER NOT NULL, -- version of the message's state before this one; 0 = none
+  rev INTEGER NOT NULL,
   is_deleted BOOLEAN NOT NULL,
   user_id TEXT COLLATE "C" NOT NULL,
   conversation_id TEXT COLLATE "C" NOT NULL,
@@ -416,7 +419,7 @@ CREATE TABLE message_states (
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
--- States that replaced another one: few, because most messages do not change.
+-- States that replaced another one.
 CREATE INDEX message_states_version ON message_states (conversation_id, version, previous, message_id)
   WHERE previous > 0;
 
@@ -486,10 +489,10 @@ CREATE INDEX prompt_parts_age ON prompt_parts (used_at);
 -- Summaries: overlays for messages of a branch, up to end_id.
 
 CREATE TABLE summaries (
-  generation BIGINT NOT NULL,
-  made_version BIGINT NOT NULL, -- of the conversation: the text is about the messages of then
-  head_seq BIGINT NOT NULL, -- of the newest message when it was made
-  view_length BIGINT NOT NULL, -- of what was sent of the chat with it, in UTF-16 units
+  generation INTEGER NOT NULL,
+  made_version INTEGER NOT NULL, -- of the conversation: the text is about the messages of then
+  head_seq INTEGER NOT NULL, -- of the newest message when it was made
+  view_length INTEGER NOT NULL, -- of what was sent of the chat with it, in UTF-16 units
   created_at BIGINT NOT NULL,
   deleted_at BIGINT,
   user_id TEXT COLLATE "C" NOT NULL,
@@ -503,7 +506,7 @@ CREATE UNIQUE INDEX summaries_generation ON summaries (user_id, conversation_id,
 
 -- What a summary says from a version of its conversation on.
 CREATE TABLE summary_texts (
-  version BIGINT NOT NULL,
+  version INTEGER NOT NULL,
   user_id TEXT COLLATE "C" NOT NULL,
   summary_id TEXT COLLATE "C" NOT NULL,
   document BYTEA NOT NULL, -- deflated
@@ -529,12 +532,12 @@ CREATE TABLE memory_scopes (
 
 -- One row for each revision; the text itself is in revisions, with its message.
 CREATE TABLE memory_texts (
-  seq BIGINT NOT NULL,
-  session BIGINT NOT NULL,
-  first_change BIGINT NOT NULL,  -- version of the scope that added it
-  change BIGINT NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
   said_at BIGINT NOT NULL,
-  model BIGINT NOT NULL, -- of the vector; 0 = none
+  seq INTEGER NOT NULL,
+  session INTEGER NOT NULL,
+  first_change INTEGER NOT NULL,  -- version of the scope that added it
+  change INTEGER NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
+  model INTEGER NOT NULL, -- of the vector; 0 = none
   is_read BOOLEAN NOT NULL,      -- by extraction
   is_forgotten BOOLEAN NOT NULL, -- by the user; name and hash are empty then
   is_buried BOOLEAN NOT NULL,    -- the user purged a fact that was taken from it

@@ -244,14 +244,14 @@ CREATE INDEX conversations_gone ON conversations (user_id, deleted_at, id) WHERE
 CREATE TABLE conversation_states (
   user_id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
-  version BIGINT NOT NULL, -- the first one with this state
+  version INTEGER NOT NULL, -- the first one with this state
   head_id TEXT NOT NULL,
   persona_id TEXT NOT NULL,
   summary_id TEXT NOT NULL,
   author_note TEXT,
   settings TEXT,
   pins TEXT,
-  documents_version BIGINT NOT NULL, -- version whose row holds author_note, settings and pins
+  documents_version INTEGER NOT NULL, -- version whose row holds author_note, settings and pins
   PRIMARY KEY (user_id, conversation_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
@@ -318,16 +318,17 @@ CREATE TABLE messages (
   conversation_id TEXT NOT NULL,
   parent_id TEXT NOT NULL, -- '' = a root
   client_msg_id TEXT NOT NULL,
-  seq BIGINT NOT NULL,
-  depth BIGINT NOT NULL, -- messages from the root to it, itself included
-  chain BIGINT NOT NULL,
+  seq INTEGER NOT NULL,
+  depth INTEGER NOT NULL, -- messages from the root to it, itself included
+  chain INTEGER NOT NULL,
   role TEXT NOT NULL,
   name TEXT NOT NULL,
   author_id TEXT NOT NULL,
   is_greeting BOOLEAN NOT NULL,
   is_hidden BOOLEAN NOT NULL, -- never in a prompt
-  swipe_index BIGINT NOT NULL,
-  rev BIGINT NOT NULL,
+  swipe_index INTEGER NOT NULL,
+  rev INTEGER NOT NULL,
+  since INTEGER NOT NULL, -- version of the conversation from which on it has its only state; 0 = see message_states
   status TEXT NOT NULL,
   error TEXT,
   generation_id TEXT NOT NULL,
@@ -363,8 +364,8 @@ CREATE TABLE revisions (
   id TEXT NOT NULL,
   message_id TEXT NOT NULL,
   swipe_id TEXT NOT NULL,
-  rev BIGINT NOT NULL,
-  position BIGINT NOT NULL, -- of the swipe, from 0
+  rev INTEGER NOT NULL,
+  position INTEGER NOT NULL, -- of the swipe, from 0
   is_shown BOOLEAN NOT NULL, -- the text of the swipe
   is_deleted BOOLEAN NOT NULL, -- the swipe
   text TEXT NOT NULL,
@@ -383,7 +384,7 @@ CREATE TABLE revisions (
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
-CREATE UNIQUE INDEX revisions_message ON revisions (user_id, message_id, swipe_id, rev);
+CREATE INDEX revisions_message ON revisions (user_id, message_id);
 
 -- The words of messages, for the search: those of all their texts, by ranges of seq.
 CREATE TABLE message_words (
@@ -400,21 +401,22 @@ CREATE TABLE message_words (
 
 -- Which text each message showed at which version of its conversation: a row
 -- holds from its version until the message's next row. A reply has the text that it
--- became from the version of its placeholder on.
+-- became from the version of its placeholder on. Most messages do not change after that: they
+-- have no rows here, see messages.since.
 CREATE TABLE message_states (
   user_id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
   message_id TEXT NOT NULL,
-  version BIGINT NOT NULL, -- of the conversation
-  previous BIGINT NOT NULL, -- version of the message's state before this one; 0 = none
-  rev BIGINT NOT NULL,
+  version INTEGER NOT NULL, -- of the conversation
+  previous INTEGER NOT NULL, -- version of the message's state before this one; 0 = none
+  rev INTEGER NOT NULL,
   revision_id TEXT NOT NULL, -- of the chosen swipe; '' = none
   status TEXT NOT NULL,
   is_deleted BOOLEAN NOT NULL,
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
--- States that replaced another one: few, because most messages do not change.
+-- States that replaced another one.
 CREATE INDEX message_states_version ON message_states (conversation_id, version, previous, message_id)
   WHERE previous > 0;
 
@@ -487,11 +489,11 @@ CREATE TABLE summaries (
   user_id TEXT NOT NULL,
   id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
-  generation BIGINT NOT NULL,
+  generation INTEGER NOT NULL,
   end_id TEXT NOT NULL,
-  made_version BIGINT NOT NULL, -- of the conversation: the text is about the messages of then
-  head_seq BIGINT NOT NULL, -- of the newest message when it was made
-  view_length BIGINT NOT NULL, -- of what was sent of the chat with it, in UTF-16 units
+  made_version INTEGER NOT NULL, -- of the conversation: the text is about the messages of then
+  head_seq INTEGER NOT NULL, -- of the newest message when it was made
+  view_length INTEGER NOT NULL, -- of what was sent of the chat with it, in UTF-16 units
   created_at BIGINT NOT NULL,
   deleted_at BIGINT,
   PRIMARY KEY (user_id, id),
@@ -503,7 +505,7 @@ CREATE UNIQUE INDEX summaries_generation ON summaries (user_id, conversation_id,
 CREATE TABLE summary_texts (
   user_id TEXT NOT NULL,
   summary_id TEXT NOT NULL,
-  version BIGINT NOT NULL,
+  version INTEGER NOT NULL,
   document BLOB NOT NULL, -- deflated
   PRIMARY KEY (user_id, summary_id, version),
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
@@ -531,18 +533,18 @@ CREATE TABLE memory_texts (
   revision_id TEXT NOT NULL,
   character_id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
-  seq BIGINT NOT NULL,
-  session BIGINT NOT NULL,
+  seq INTEGER NOT NULL,
+  session INTEGER NOT NULL,
   role TEXT NOT NULL,
   name TEXT NOT NULL,
   hash TEXT NOT NULL,
   is_read BOOLEAN NOT NULL,      -- by extraction
   is_forgotten BOOLEAN NOT NULL, -- by the user; name and hash are empty then
   is_buried BOOLEAN NOT NULL,    -- the user purged a fact that was taken from it
-  first_change BIGINT NOT NULL,  -- version of the scope that added it
-  change BIGINT NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
+  first_change INTEGER NOT NULL,  -- version of the scope that added it
+  change INTEGER NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
   said_at BIGINT NOT NULL,
-  model BIGINT NOT NULL, -- of the vector; 0 = none
+  model INTEGER NOT NULL, -- of the vector; 0 = none
   vector BLOB, -- four bits for each number (index.Packed.Half)
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
