@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +148,8 @@ func TestOfManyLooseRowsTheNewestAreLoaded(t *testing.T) {
 			return store.Exec(tx, "UPDATE memory_scopes SET version = ? WHERE user_id = ?", all, e.user)
 		})
 		c := e.someChanges(character, &memory.Changes{}, 3000)
-		e.equal("the first part", []any{c.Whole, c.Partial, c.More, c.Units[0].Text, len(c.Units)}, []any{true, true, true, "fact 3", 3000})
+		oldest := slices.MinFunc(c.Units, func(a, b memory.Unit) int { return cmp.Compare(a.Version, b.Version) })
+		e.equal("the first part", []any{c.Whole, c.Partial, c.More, oldest.Text, len(c.Units)}, []any{true, true, true, "fact 3", 3000})
 		n := len(c.Units)
 		for c.More {
 			c = e.someChanges(character, c, 3000)
