@@ -225,8 +225,8 @@ func TestATurnIsTwoOrThreeTransactionsWhateverItsLength(t *testing.T) {
 	counted := &countedStore{DB: s.db}
 	s.Engine = newEngine(counted, s, s.events, s.opts)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
-	c := s.chat()
 	turn := func(tokens int) int64 {
+		c := s.chat() // of its own, because a long one is summarised
 		var pieces []string
 		for range tokens {
 			pieces = append(pieces, "a ")
