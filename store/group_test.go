@@ -243,6 +243,33 @@ func TestAFullDiskIsReportedAsStorageFull(t *testing.T) {
 	}
 }
 
+// A stall that everybody gave up waiting for leaves nothing that later updates wait for.
+func TestUpdatesGoOnAfterAllThatWaitedHaveLeft(t *testing.T) {
+	db := storetest.Open(t)
+	h, begun := holdWriter(t, db), time.Now()
+	ctx, leave := context.WithCancel(t.Context())
+	var left sync.WaitGroup
+	for range 256 { // as many as can wait
+		left.Add(1)
+		h.wait(ctx, emit("late"), func(err error) {
+			wantError(t, context.Canceled)(err)
+			left.Done()
+		})
+	}
+	leave()
+	left.Wait()
+	waitUntil(t, func() bool { return time.Since(begun) > time.Second }) // longer than a group may take
+	h.release()
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := db.Update(soon, h.user, emit("next")); err != nil {
+		t.Error(err)
+	}
+	if got := eventTypes(t, db, h.user); got != "next" {
+		t.Errorf("events: %s", got)
+	}
+}
+
 func wantError(t *testing.T, want error) func(error) {
 	return func(err error) {
 		if !errors.Is(err, want) {

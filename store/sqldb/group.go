@@ -75,6 +75,8 @@ func (w *groupWriter) write(ctx context.Context, fn func(*Session) error) error 
 	}
 	select {
 	case w.queue <- t:
+	case <-w.lead: // the queue may be full of those whose callers have left
+		w.leads(t)
 	case <-w.closing:
 		return errClosed
 	case <-ctx.Done():
@@ -135,7 +137,7 @@ func (w *groupWriter) leads(t *turn) {
 	for len(t.done) == 0 {
 		if first := w.waiting(); first != nil {
 			w.group(first)
-		} else { // it has run in a transaction that its leader left
+		} else { // it was not queued, or has run in a transaction that its leader left
 			w.group(t)
 		}
 	}
