@@ -73,16 +73,17 @@ func (w *groupWriter) write(ctx context.Context, fn func(*Session) error) error 
 		return errClosed
 	default:
 	}
+	leave := ctx.Done()
 	select {
 	case w.queue <- t:
 	case <-w.lead: // the queue may be full of those whose callers have left
+		leave = nil
 		w.leads(t)
 	case <-w.closing:
 		return errClosed
-	case <-ctx.Done():
+	case <-leave:
 		return ctx.Err()
 	}
-	leave := ctx.Done()
 	for {
 		select {
 		case <-leave:
