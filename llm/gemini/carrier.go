@@ -54,6 +54,13 @@ func (x *exchange) close() {
 	}
 }
 
+// flows says that text has come.
+func (x *exchange) flows() {
+	if x.body != nil {
+		x.body.paced.Flows()
+	}
+}
+
 // failure tells why a reply failed. The SDKs' own errors quote prompts, answers
 // and addresses, so they are never passed on.
 func (x *exchange) failure(ctx context.Context, err error) error {
@@ -129,7 +136,7 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode != http.StatusOK:
 		x.err = x.refusal(resp)
 	default:
-		x.body = &body{ctx: ctx, x: x, rc: resp.Body, left: answerLimit, event: answerLimit}
+		x.body = newBody(ctx, x, resp.Body, answerLimit, answerLimit)
 		if x.body.lines = kind == "text/event-stream"; x.body.lines || x.filter {
 			x.body.left, x.body.event = streamLimit, eventLimit
 		}
@@ -149,6 +156,7 @@ type body struct {
 	ctx    context.Context
 	x      *exchange
 	rc     io.ReadCloser
+	paced  *llm.Paced
 	left   int
 	event  int  // bytes left for the event that is being read
 	lines  bool // a line is an event
@@ -156,11 +164,15 @@ type body struct {
 	closed bool
 }
 
+func newBody(ctx context.Context, x *exchange, rc io.ReadCloser, left, event int) *body {
+	return &body{ctx: ctx, x: x, rc: rc, paced: llm.NewPaced(ctx, rc), left: left, event: event}
+}
+
 func (b *body) Read(p []byte) (int, error) {
 	if b.ended || b.closed {
 		return 0, io.EOF
 	}
-	n, err := b.rc.Read(p)
+	n, err := b.paced.Read(p)
 	b.left -= n
 	b.event -= n
 	if at := bytes.LastIndexByte(p[:n], '\n'); b.lines && at >= 0 {
@@ -189,6 +201,7 @@ func (b *body) Close() error {
 		return nil
 	}
 	b.closed = true
+	b.paced.Close()
 	if !b.ended && b.x.whole && b.ctx.Err() == nil {
 		llm.Drain(b.rc)
 	}

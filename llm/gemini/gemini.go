@@ -226,6 +226,7 @@ func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield fu
 			if !yield(llm.Chunk{Text: a.text, Reasoning: a.thought, Usage: a.usage}, nil) {
 				return
 			}
+			x.flows()
 		}
 	}
 	last := llm.Chunk{Last: true, Usage: usage, Model: model}

@@ -267,7 +267,7 @@ func TestModelsBreakOff(t *testing.T) {
 // filtered passes an array through the filter.
 func filtered(in string) (out string, x *exchange) {
 	ctx, x := withExchange(context.Background(), llm.Key{})
-	x.body = &body{ctx: ctx, x: x, rc: io.NopCloser(strings.NewReader(in)), left: streamLimit, event: eventLimit}
+	x.body = newBody(ctx, x, io.NopCloser(strings.NewReader(in)), streamLimit, eventLimit)
 	b, _ := io.ReadAll(newFilter(x, x.body)) // it reports an orderly end always
 	return string(b), x
 }

@@ -35,7 +35,9 @@ type stream struct {
 	usage  *llm.Usage // the last one seen
 
 	text, reasoning tail
-	mould           mould // of the last event that was decoded
+	said            llm.Chunk // what was read and is not passed on yet
+	alive           bool      // something was
+	mould           mould     // of the last event that was decoded
 
 	tools bool  // were offered
 	asked asked // those that the model asks for
@@ -43,9 +45,19 @@ type stream struct {
 
 // events reads server-sent events. Only data lines matter: comments (OpenRouter's
 // sign of life), event names and blank lines are skipped, and every data line is
-// a whole JSON value, as all these servers send it.
+// a whole JSON value, as all these servers send it. What arrives together is one chunk.
 func (s *stream) events(body io.Reader) {
-	limited := &io.LimitedReader{R: body, N: streamLimit}
+	paced := llm.NewPaced(s.ctx, body)
+	defer paced.Close()
+	limited := &io.LimitedReader{N: streamLimit, R: readerFunc(func(b []byte) (int, error) {
+		if s.pass() {
+			paced.Flows()
+		}
+		if s.over {
+			return 0, io.EOF
+		}
+		return paced.Read(b)
+	})}
 	lines := bufio.NewScanner(limited)
 	lines.Buffer(make([]byte, 0, 4<<10), lineLimit)
 	for !s.over && !s.done && lines.Scan() {
@@ -146,13 +158,35 @@ func (s *stream) event(data []byte) {
 			}
 		}
 	}
-	if c.Text != "" || c.Reasoning != "" || len(s.asked.calls) > 0 { // also long arguments are a sign of life
-		s.over = !s.yield(c, nil)
+	if c.Reasoning != "" && s.said.Text != "" {
+		s.pass()
 	}
+	s.said.Text += c.Text
+	s.said.Reasoning += c.Reasoning
+	s.alive = s.alive || c.Text != "" || c.Reasoning != "" || len(s.asked.calls) > 0 // also long arguments are a sign of life
 }
+
+// pass passes on what was read, if anything was.
+func (s *stream) pass() bool {
+	if s.over || !s.alive {
+		return false
+	}
+	c := s.said
+	s.said, s.alive = llm.Chunk{}, false
+	s.over = !s.yield(c, nil)
+	return true
+}
+
+// readerFunc is a function that reads.
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 // last ends a whole reply.
 func (s *stream) last() {
+	if s.pass(); s.over {
+		return
+	}
 	if s.finish == "content_filter" {
 		s.over = s.usage != nil && !s.yield(llm.Chunk{Usage: s.usage}, nil)
 		s.fail(llm.BlockedError(s.provider, llm.StageReply, s.finish))
@@ -168,7 +202,7 @@ func (s *stream) last() {
 }
 
 func (s *stream) fail(err error) {
-	if !s.over {
+	if s.pass(); !s.over {
 		s.over = true
 		s.yield(llm.Chunk{}, err)
 	}

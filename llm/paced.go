@@ -1,0 +1,96 @@
+package llm
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// While few answers are streamed, each is read as it comes. From crowd on, those whose text has
+// begun are read at common beats, share apart for each of them, and longest at most: a phone shows
+// text as smoothly ten times a second, and the tokens of a beat cost hardly more than one, since
+// each alone would wake its stream, and be a read, an event and a frame.
+const (
+	crowd   = 16
+	share   = 3 * time.Millisecond
+	longest = 100 * time.Millisecond
+)
+
+// Paced is the body of a streamed answer, read at the pace of the process.
+type Paced struct {
+	ctx     context.Context
+	body    io.Reader
+	pace    *pace
+	flowing atomic.Bool
+}
+
+// NewPaced returns the reader of a body, of a request made with ctx. It needs Close, which does not
+// close the body.
+func NewPaced(ctx context.Context, body io.Reader) *Paced {
+	return &Paced{ctx: ctx, body: body, pace: &everybody}
+}
+
+// Flows says that text has come: nobody waits for the first word any more.
+func (p *Paced) Flows() {
+	if p.flowing.CompareAndSwap(false, true) {
+		p.pace.add(1)
+	}
+}
+
+// Close takes the stream out of the pace.
+func (p *Paced) Close() {
+	if p.flowing.CompareAndSwap(true, false) {
+		p.pace.add(-1)
+	}
+}
+
+func (p *Paced) Read(b []byte) (int, error) {
+	if p.flowing.Load() {
+		if beat := p.pace.next(); beat != nil {
+			select {
+			case <-beat:
+			case <-p.ctx.Done(): // the body says so, too
+			}
+		}
+	}
+	return p.body.Read(b)
+}
+
+// everybody is the pace of all streams of the process.
+var everybody pace
+
+// pace is the common beat of some streams.
+type pace struct {
+	mu      sync.Mutex
+	streams int           // whose text has begun
+	beat    chan struct{} // closed at the next beat; nil = nobody waits for one
+}
+
+func (p *pace) add(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.streams += n
+}
+
+// next is closed at the next beat; nil = the streams are no crowd.
+func (p *pace) next() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.streams < crowd {
+		return nil
+	}
+	if p.beat == nil {
+		p.beat = make(chan struct{})
+		time.AfterFunc(min(time.Duration(p.streams)*share, longest), p.strike)
+	}
+	return p.beat
+}
+
+func (p *pace) strike() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.beat)
+	p.beat = nil
+}
