@@ -40,6 +40,55 @@ func testPieces(t *testing.T, build factory) {
 	}
 }
 
+// testCrowd shows that the first piece does not wait for other streams, and that nothing is lost
+// where many are read at common beats.
+func testCrowd(t *testing.T, build factory) {
+	const streams, pieces = 20, 30
+	a := build(t, llm.NewKey("key-1"))
+	var want []string
+	for i := range pieces {
+		want = append(want, fmt.Sprintf("piece %d, ", i))
+	}
+	gates := make(chan chan struct{}, streams)
+	a.Fake.Always(func(llmtest.Request) llmtest.Reply {
+		reply, gate := llmtest.Say(want...), make(chan struct{})
+		reply.Gate = gate
+		gates <- gate
+		return reply
+	})
+	started, texts := make(chan struct{}), make(chan string, streams)
+	for range streams {
+		go func() {
+			var text string
+			for c, err := range a.Provider.Stream(t.Context(), llmtest.Ask("count")) {
+				if err != nil {
+					text += err.Error()
+				}
+				if text == "" && c.Text != "" {
+					started <- struct{}{}
+				}
+				text += c.Text
+			}
+			texts <- text
+		}()
+	}
+	var waiting []chan struct{}
+	for range streams {
+		gate := <-gates
+		gate <- struct{}{} // the first piece
+		<-started
+		waiting = append(waiting, gate)
+	}
+	for _, gate := range waiting {
+		close(gate)
+	}
+	for range streams {
+		if text := <-texts; text != strings.Join(want, "") {
+			t.Errorf("text %q", text)
+		}
+	}
+}
+
 func testSplits(t *testing.T, build factory) {
 	for _, split := range []int{1, 2, 3, 5, 7, 64} {
 		t.Run(fmt.Sprint(split), func(t *testing.T) {

@@ -29,6 +29,7 @@ func testConformance(t *testing.T, build factory) {
 	t.Run("refusals", func(t *testing.T) { testRefusals(t, build) })
 	t.Run("wrong address", func(t *testing.T) { testWrongAddress(t, build) })
 	t.Run("pieces arrive as they are sent", func(t *testing.T) { testPieces(t, build) })
+	t.Run("pieces arrive together in a crowd", func(t *testing.T) { testCrowd(t, build) })
 	t.Run("code points cut anywhere", func(t *testing.T) { testSplits(t, build) })
 	t.Run("breaking off closes the request", func(t *testing.T) { testBreak(t, build) })
 	t.Run("ending the context closes the request", func(t *testing.T) { testCancel(t, build) })

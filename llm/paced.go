@@ -16,6 +16,7 @@ const (
 	crowd   = 16
 	share   = 3 * time.Millisecond
 	longest = 100 * time.Millisecond
+	plenty  = 2 << 10 // bytes of a read behind which more may be waiting
 )
 
 // Paced is the body of a streamed answer, read at the pace of the process.
@@ -24,6 +25,7 @@ type Paced struct {
 	body    io.Reader
 	pace    *pace
 	flowing atomic.Bool
+	emptied bool // the last read took all there was
 }
 
 // NewPaced returns the reader of a body, of a request made with ctx. It needs Close, which does not
@@ -47,7 +49,7 @@ func (p *Paced) Close() {
 }
 
 func (p *Paced) Read(b []byte) (int, error) {
-	if p.flowing.Load() {
+	if p.emptied && p.flowing.Load() {
 		if beat := p.pace.next(); beat != nil {
 			select {
 			case <-beat:
@@ -55,7 +57,9 @@ func (p *Paced) Read(b []byte) (int, error) {
 			}
 		}
 	}
-	return p.body.Read(b)
+	n, err := p.body.Read(b)
+	p.emptied = n < min(len(b), plenty)
+	return n, err
 }
 
 // everybody is the pace of all streams of the process.

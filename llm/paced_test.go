@@ -14,7 +14,7 @@ import (
 func flowing(ctx context.Context, of *pace, n int) []*Paced {
 	all := make([]*Paced, n)
 	for i := range all {
-		all[i] = &Paced{ctx: ctx, body: strings.NewReader("text"), pace: of}
+		all[i] = &Paced{ctx: ctx, body: strings.NewReader("text"), pace: of, emptied: true}
 		all[i].Flows()
 		all[i].Flows() // counts once
 	}
@@ -25,7 +25,7 @@ func flowing(ctx context.Context, of *pace, n int) []*Paced {
 func read(t *testing.T, p *Paced) time.Duration {
 	t.Helper()
 	begun := time.Now()
-	if n, err := p.Read(make([]byte, 1)); n != 1 || err != nil {
+	if n, err := p.Read(make([]byte, 9)); n != 4 || err != nil {
 		t.Errorf("read %d bytes, %v", n, err)
 	}
 	return time.Since(begun)
@@ -70,7 +70,7 @@ func TestTheFirstWordDoesNotWaitInACrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var of pace
 		flowing(t.Context(), &of, crowd)
-		first := &Paced{ctx: t.Context(), body: strings.NewReader("text"), pace: &of}
+		first := &Paced{ctx: t.Context(), body: strings.NewReader("text"), pace: &of, emptied: true}
 		if took := read(t, first); took != 0 {
 			t.Errorf("waited %v", took)
 		}
@@ -87,8 +87,26 @@ func TestStreamsThatEndLeaveTheCrowd(t *testing.T) {
 			t.Errorf("waited %v", took)
 		}
 		flowing(t.Context(), &of, 1)
-		if took := read(t, all[1]); took == 0 {
+		if took := read(t, all[2]); took == 0 {
 			t.Error("a crowd did not wait")
+		}
+	})
+}
+
+func TestAFastStreamIsNotSlowedDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var of pace
+		flowing(t.Context(), &of, crowd)
+		fast := &Paced{ctx: t.Context(), body: strings.NewReader(strings.Repeat("text", 1<<20)), pace: &of}
+		fast.Flows()
+		begun := time.Now()
+		for _, size := range []int{4096, 100, 4096, 2048, 9000} { // of the reader's buffer: more is waiting
+			if n, err := fast.Read(make([]byte, size)); n != size || err != nil {
+				t.Errorf("read %d bytes, %v", n, err)
+			}
+		}
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("waited %v", took)
 		}
 	})
 }
@@ -99,7 +117,7 @@ func TestACancelledStreamDoesNotWaitForTheBeat(t *testing.T) {
 		flowing(t.Context(), &of, crowd)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		gone := &Paced{ctx: ctx, body: cancelledBody{ctx}, pace: &of}
+		gone := &Paced{ctx: ctx, body: cancelledBody{ctx}, pace: &of, emptied: true}
 		gone.Flows()
 		begun := time.Now()
 		if _, err := gone.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) || time.Since(begun) != 0 {
