@@ -12,41 +12,34 @@ import (
 	"nodest/store/sqldb"
 )
 
-// usesRow has what was recalled for a revision.
-type usesRow struct {
-	UserID, RevisionID string
-	Uses               []byte // see packUses
-}
-
-// PutUses stores what was recalled for a text of a message, instead of what was
-// stored for it before, and when facts were used last. That is no change of a scope.
-func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
-	err := t.withMessage(messageID).Run("DELETE FROM memory_uses WHERE user_id = ? AND revision_id = ?", t.userID, revisionID)
-	if err != nil || len(uses) == 0 {
-		return err
-	}
-	if err := t.Insert("memory_uses", &usesRow{t.userID, revisionID, packUses(uses)}); err != nil {
-		return err
-	}
+// noteUsed stores when facts were used last: now, for these texts. That is no change of a scope.
+func (t *tx) noteUsed(revisions []*revisionRow) error {
 	var facts []string
-	for _, u := range uses {
-		if u.Layer == memory.Fact {
-			facts = append(facts, u.ID)
+	for _, r := range revisions {
+		for _, u := range r.Swipe.Uses {
+			if u.Layer == memory.Fact {
+				facts = append(facts, u.ID)
+			}
 		}
+	}
+	if len(facts) == 0 {
+		return nil
 	}
 	return t.Run("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
 }
 
 // Uses returns what was recalled for the chosen text of a message, as far as it is still there.
 func (t *tx) Uses(messageID string) ([]memory.Use, error) {
-	row, err := sqldb.Value[usesRow](t.withMessage(messageID), `SELECT u.uses FROM messages m
+	row, err := sqldb.Value[struct {
+		MemoryIDs []string
+		Uses      []byte
+	}](t.withMessage(messageID), `SELECT r.memory_ids, r.uses FROM messages m
 		JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id AND r.position = m.swipe_index AND r.is_shown
-		JOIN memory_uses u ON u.user_id = m.user_id AND u.revision_id = r.id
 		WHERE m.user_id = ? AND m.id = ?`, t.userID, messageID)
 	if err != nil {
 		return nil, err
 	}
-	uses, err := unpackUses(row.Uses)
+	uses, err := unpackUses(row.Uses, row.MemoryIDs)
 	if err != nil || len(uses) == 0 {
 		return uses, err
 	}
@@ -60,6 +53,11 @@ func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 	return slices.DeleteFunc(uses, func(u memory.Use) bool { return !left[u.ID] }), err
 }
 
+// dropUses removes what was recalled for texts that a condition selects.
+func (t *tx) dropUses(where string, args ...any) error {
+	return t.Run("UPDATE revisions SET uses = NULL WHERE user_id = ? AND uses IS NOT NULL AND id IN ("+where+")", append([]any{t.userID}, args...)...)
+}
+
 // useWords are the texts of uses that have a number, from 1. Their order never changes.
 var useWords = []string{
 	string(memory.Fact), string(memory.Exchange), "words", "near", "around", "session", "answer", "speaker", "day", "kind", "length",
@@ -68,17 +66,22 @@ var useWords = []string{
 
 const (
 	otherWord = 0   // before the length of a text, and the text
+	knownWord = 100 // and the place of a unit among the memory ids of the text, from 0
+	mostKnown = 100
 	idWord    = 200 // and the number of bytes of an id, before them
 	mostID    = 16
 )
 
-// packUses writes uses, by rank: the unit, the layer, the rank, the score, and the signals by name.
-func packUses(uses []memory.Use) (b []byte) {
+// packUses writes uses, by rank: the unit, the layer, and the signals by name. Most units are
+// among the memory ids of the text.
+func packUses(uses []memory.Use, memoryIDs []string) (b []byte) {
 	for _, u := range slices.SortedStableFunc(slices.Values(uses), func(a, b memory.Use) int { return a.Rank - b.Rank }) {
-		b = appendWord(appendWord(b, u.ID), string(u.Layer))
-		b = binary.AppendUvarint(b, uint64(u.Rank)) //nolint:gosec // from 1
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(u.Score))
-		b = binary.AppendUvarint(b, uint64(len(u.Signals)))
+		if i := slices.Index(memoryIDs, u.ID); i >= 0 && i < mostKnown {
+			b = append(b, byte(knownWord+i))
+		} else {
+			b = appendWord(b, u.ID)
+		}
+		b = binary.AppendUvarint(appendWord(b, string(u.Layer)), uint64(len(u.Signals)))
 		for _, name := range slices.Sorted(maps.Keys(u.Signals)) {
 			b = binary.AppendVarint(appendWord(b, name), int64(math.Round(u.Signals[name]*memory.SignalStep)))
 		}
@@ -99,11 +102,11 @@ func appendWord(b []byte, word string) []byte {
 var errUses = errors.New("store: the uses of memories cannot be read")
 
 // unpackUses reads what packUses wrote. It is never nil.
-func unpackUses(b []byte) ([]memory.Use, error) {
-	uses, r := []memory.Use{}, useReader{left: b}
+func unpackUses(b []byte, memoryIDs []string) ([]memory.Use, error) {
+	uses, r := []memory.Use{}, useReader{left: b, known: memoryIDs}
 	for len(r.left) > 0 && !r.failed {
-		u := memory.Use{ID: r.word(), Layer: memory.Layer(r.word()), Rank: int(r.number())} //nolint:gosec // from 1
-		u.Score = math.Float64frombits(binary.LittleEndian.Uint64(r.take(8)))
+		u := memory.Use{ID: r.word(), Layer: memory.Layer(r.word()), Rank: len(uses) + 1}
+		score := int64(0)
 		for n := r.number(); n > 0 && !r.failed; n-- {
 			if u.Signals == nil {
 				u.Signals = map[string]float64{}
@@ -112,7 +115,9 @@ func unpackUses(b []byte) ([]memory.Use, error) {
 			x, size := binary.Varint(r.left)
 			r.take(cmp.Or(size, -1))
 			u.Signals[name] = float64(x) / memory.SignalStep
+			score += x
 		}
+		u.Score = float64(score) / memory.SignalStep
 		uses = append(uses, u)
 	}
 	if r.failed {
@@ -124,6 +129,7 @@ func unpackUses(b []byte) ([]memory.Use, error) {
 // useReader reads what is left. After it has failed it reads zeros.
 type useReader struct {
 	left   []byte
+	known  []string // memory ids
 	failed bool
 }
 
@@ -145,6 +151,8 @@ func (r *useReader) number() uint64 {
 
 func (r *useReader) word() string {
 	switch code := int(r.take(1)[0]); {
+	case code >= knownWord && code < knownWord+min(mostKnown, len(r.known)):
+		return r.known[code-knownWord]
 	case code > idWord && code <= idWord+mostID:
 		return sqldb.UnpackID(r.take(code - idWord))
 	case code > 0 && code <= len(useWords):
