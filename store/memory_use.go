@@ -58,45 +58,71 @@ func (t *tx) dropUses(where string, args ...any) error {
 	return t.Run("UPDATE revisions SET uses = NULL WHERE user_id = ? AND uses IS NOT NULL AND id IN ("+where+")", append([]any{t.userID}, args...)...)
 }
 
-// useWords are the texts of uses that have a number, from 1. Their order never changes.
-var useWords = []string{
-	string(memory.Fact), string(memory.Exchange), "words", "near", "around", "session", "answer", "speaker", "day", "kind", "length",
-	"vector", "spelling", "recency", "importance", "profile",
+// useSignals are the signals of which a use has bits, the frequent ones first. Their order never
+// changes.
+var useSignals = []string{
+	"words", "near", "around", "session", "length", "recency", "answer", "vector", "speaker", "day", "kind", "importance", "profile", "spelling",
 }
 
+// Bits of a use, below those of its signals.
 const (
-	otherWord = 0   // before the length of a text, and the text
-	knownWord = 100 // and the place of a unit among the memory ids of the text, from 0
+	isExchange = 1 << iota // else it is a fact
+	hasOthers              // signals that are not in useSignals
+	firstSignal
+)
+
+// What stands before a unit.
+const (
+	namedUnit = 0   // before the length of the id, and the id
+	knownUnit = 100 // and the place of the unit among the memory ids of the text, from 0
 	mostKnown = 100
-	idWord    = 200 // and the number of bytes of an id, before them
+	idUnit    = 200 // and the number of bytes of the id, before them
 	mostID    = 16
 )
 
-// packUses writes uses, by rank: the unit, the layer, and the signals by name. Most units are
-// among the memory ids of the text.
+// packUses writes uses, by rank: the unit, the bits, and the signals. Most units are among the
+// memory ids of the text.
 func packUses(uses []memory.Use, memoryIDs []string) (b []byte) {
 	for _, u := range slices.SortedStableFunc(slices.Values(uses), func(a, b memory.Use) int { return a.Rank - b.Rank }) {
-		if i := slices.Index(memoryIDs, u.ID); i >= 0 && i < mostKnown {
-			b = append(b, byte(knownWord+i))
-		} else {
-			b = appendWord(b, u.ID)
+		bits, values := uint64(0), []byte{}
+		if u.Layer == memory.Exchange {
+			bits = isExchange
 		}
-		b = binary.AppendUvarint(appendWord(b, string(u.Layer)), uint64(len(u.Signals)))
-		for _, name := range slices.Sorted(maps.Keys(u.Signals)) {
-			b = binary.AppendVarint(appendWord(b, name), int64(math.Round(u.Signals[name]*memory.SignalStep)))
+		for i, name := range useSignals {
+			if x, ok := u.Signals[name]; ok {
+				bits |= firstSignal << i
+				values = appendShare(values, x)
+			}
 		}
+		others := slices.DeleteFunc(slices.Sorted(maps.Keys(u.Signals)), func(name string) bool { return slices.Contains(useSignals, name) })
+		if len(others) > 0 {
+			bits |= hasOthers
+			values = binary.AppendUvarint(values, uint64(len(others)))
+		}
+		for _, name := range others {
+			values = appendShare(appendText(values, name), u.Signals[name])
+		}
+		b = append(binary.AppendUvarint(appendUnit(b, u.ID, memoryIDs), bits), values...)
 	}
 	return b
 }
 
-func appendWord(b []byte, word string) []byte {
-	if i := slices.Index(useWords, word); i >= 0 {
-		return append(b, byte(i+1))
+func appendUnit(b []byte, id string, memoryIDs []string) []byte {
+	if i := slices.Index(memoryIDs, id); i >= 0 && i < mostKnown {
+		return append(b, byte(knownUnit+i))
 	}
-	if id := sqldb.StoredID(word); id != nil {
-		return append(append(b, byte(idWord+len(id))), id...)
+	if id := sqldb.StoredID(id); id != nil {
+		return append(append(b, byte(idUnit+len(id))), id...)
 	}
-	return append(binary.AppendUvarint(append(b, otherWord), uint64(len(word))), word...)
+	return appendText(append(b, namedUnit), id)
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+func appendShare(b []byte, x float64) []byte {
+	return binary.AppendVarint(b, int64(math.Round(x*memory.SignalStep)))
 }
 
 var errUses = errors.New("store: the uses of memories cannot be read")
@@ -105,19 +131,30 @@ var errUses = errors.New("store: the uses of memories cannot be read")
 func unpackUses(b []byte, memoryIDs []string) ([]memory.Use, error) {
 	uses, r := []memory.Use{}, useReader{left: b, known: memoryIDs}
 	for len(r.left) > 0 && !r.failed {
-		u := memory.Use{ID: r.word(), Layer: memory.Layer(r.word()), Rank: len(uses) + 1}
-		score := int64(0)
-		for n := r.number(); n > 0 && !r.failed; n-- {
+		u, sum := memory.Use{ID: r.unit(), Layer: memory.Fact, Rank: len(uses) + 1}, int64(0)
+		signal := func(name string) {
 			if u.Signals == nil {
 				u.Signals = map[string]float64{}
 			}
-			name := r.word()
-			x, size := binary.Varint(r.left)
-			r.take(cmp.Or(size, -1))
+			x := r.share()
 			u.Signals[name] = float64(x) / memory.SignalStep
-			score += x
+			sum += x
 		}
-		u.Score = float64(score) / memory.SignalStep
+		bits := r.number()
+		if bits&isExchange != 0 {
+			u.Layer = memory.Exchange
+		}
+		for i, name := range useSignals {
+			if bits&(firstSignal<<i) != 0 {
+				signal(name)
+			}
+		}
+		if bits&hasOthers != 0 {
+			for n := r.number(); n > 0 && !r.failed; n-- {
+				signal(r.text())
+			}
+		}
+		u.Score = float64(sum) / memory.SignalStep
 		uses = append(uses, u)
 	}
 	if r.failed {
@@ -149,16 +186,24 @@ func (r *useReader) number() uint64 {
 	return n
 }
 
-func (r *useReader) word() string {
+func (r *useReader) share() int64 {
+	x, size := binary.Varint(r.left)
+	r.take(cmp.Or(size, -1))
+	return x
+}
+
+func (r *useReader) text() string {
+	return string(r.take(int(min(r.number(), math.MaxInt32)))) //nolint:gosec // checked
+}
+
+func (r *useReader) unit() string {
 	switch code := int(r.take(1)[0]); {
-	case code >= knownWord && code < knownWord+min(mostKnown, len(r.known)):
-		return r.known[code-knownWord]
-	case code > idWord && code <= idWord+mostID:
-		return sqldb.UnpackID(r.take(code - idWord))
-	case code > 0 && code <= len(useWords):
-		return useWords[code-1]
-	case code == otherWord:
-		return string(r.take(int(min(r.number(), math.MaxInt32)))) //nolint:gosec // checked
+	case code >= knownUnit && code < knownUnit+min(mostKnown, len(r.known)):
+		return r.known[code-knownUnit]
+	case code > idUnit && code <= idUnit+mostID:
+		return sqldb.UnpackID(r.take(code - idUnit))
+	case code == namedUnit:
+		return r.text()
 	}
 	r.failed = true
 	return ""

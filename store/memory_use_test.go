@@ -9,14 +9,14 @@ import (
 	"nodest/op"
 )
 
-// What was recalled is read as it was stored, and a use with six signals takes 21 bytes.
+// What was recalled is read as it was stored, and a use with six signals takes 14 bytes.
 func TestUsesArePacked(t *testing.T) {
 	signals := map[string]float64{"around": 0.0148, "length": 0.0606, "near": 0.0037, "recency": 0.0157, "session": 0.0682, "words": 0.0095}
 	uses := []memory.Use{
 		{ID: op.NewID(), Layer: memory.Exchange, Rank: 1, Score: 0.1725, Signals: signals},
 		{ID: op.NewID(), Layer: memory.Fact, Rank: 2, Score: 1, Signals: map[string]float64{"profile": 1}},
-		{ID: "tea", Layer: "another", Rank: 3, Score: 12.4999, Signals: map[string]float64{"": -0.0001, "a new signal": 12.5}},
-		{ID: "01a21c5b-aab3-73b4-beed-b70000000000", Rank: 4},
+		{ID: "tea", Layer: memory.Fact, Rank: 3, Score: 12.4999, Signals: map[string]float64{"": -0.0001, "a new signal": 12.5}},
+		{ID: "01a21c5b-aab3-73b4-beed-b70000000000", Layer: memory.Fact, Rank: 4},
 	}
 	known := []string{"other", uses[0].ID}
 	packed := packUses([]memory.Use{uses[1], uses[0], uses[2], uses[3]}, known)
@@ -24,7 +24,7 @@ func TestUsesArePacked(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, uses) {
 		t.Errorf("%+v, %v\nwant %+v", got, err, uses)
 	}
-	if n := len(packUses(uses[:1], known)); n > 21 {
+	if n := len(packUses(uses[:1], known)); n > 14 {
 		t.Errorf("a use takes %d bytes", n)
 	}
 	whole := packUses(uses[:1], known)
