@@ -63,13 +63,11 @@ func (svc *Service) replaceText(tx Tx, c *op.Call, chat *Conversation, m *Messag
 		return err
 	}
 	Reword(m, text, tx.Now())
+	if s := m.Chosen(); s != nil {
+		s.Uses = uses
+	}
 	if err := UpdateMessage(tx, c, chat, m); err != nil {
 		return err
-	}
-	if len(uses) > 0 {
-		if err := tx.Memory.PutUses(m.ID, m.Chosen().RevisionID, uses); err != nil {
-			return err
-		}
 	}
 	return svc.TextAdded(tx, chat)
 }

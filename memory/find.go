@@ -401,16 +401,19 @@ func (c *counter) shown(e Evidence) bool { return c.seen[e.RevisionID] }
 
 // SignalStep is into how many parts one is divided for the signals of uses, which are rounded to
 // them.
-const SignalStep = 1e5
+const SignalStep = 1e4
 
-// UsesOf are the stored form of hits. The signals of a use add up to its score.
+func rounded(x float64) float64 { return math.Round(x*SignalStep) / SignalStep }
+
+// UsesOf are the stored form of hits.
 func UsesOf(hits []Hit) []Use {
 	uses := make([]Use, len(hits))
 	for i := range hits {
 		h := &hits[i]
-		u := Use{ID: h.ID, Layer: h.Layer, Rank: i + 1, Score: h.Score, Signals: map[string]float64{}}
+		u := Use{ID: h.ID, Layer: h.Layer, Rank: i + 1, Signals: map[string]float64{}}
 		put := func(name string, x float64) {
-			u.Signals[name] = math.Round(x*SignalStep) / SignalStep
+			u.Signals[name] = rounded(x)
+			u.Score = rounded(u.Score + u.Signals[name])
 		}
 		for name, x := range h.Signals {
 			put(name, x)

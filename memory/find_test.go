@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -271,7 +272,7 @@ func TestLinesAndUsesOfHits(t *testing.T) {
 	for _, x := range uses[0].Signals {
 		sum += x
 	}
-	if u := uses[0]; u.ID != m.Chosen().RevisionID || u.Layer != memory.Exchange || u.Rank != 1 || u.Score != hits[0].Score || max(sum-u.Score, u.Score-sum) > 1e-4 {
+	if u := uses[0]; u.ID != m.Chosen().RevisionID || u.Layer != memory.Exchange || u.Rank != 1 || math.Abs(u.Score-hits[0].Score) > 1e-3 || math.Abs(sum-u.Score) > 1e-9 {
 		t.Errorf("the use is %+v, its signals make %v", u, sum)
 	}
 	r.addFact(character, "用户画了日出。", nil, m)

@@ -179,9 +179,8 @@ type TextTx interface {
 	// ForgetTexts removes texts and the suggestions made of them from the memory; the chat
 	// keeps them.
 	ForgetTexts(characterID string, revisionIDs ...string) error
-	// PutUses stores what was recalled for a text. Uses returns it, by rank, for the message's
-	// chosen text, without units that were forgotten or removed.
-	PutUses(messageID, revisionID string, uses []Use) error
+	// Uses returns what was recalled for a message's chosen text, by rank, without units that were
+	// forgotten or removed.
 	Uses(messageID string) ([]Use, error)
 }
 
@@ -203,8 +202,8 @@ type Text struct {
 type Use struct {
 	ID      string             `json:"id"` // of the unit
 	Layer   Layer              `json:"layer"`
-	Rank    int                `json:"rank"` // from 1
-	Score   float64            `json:"score"`
+	Rank    int                `json:"rank"`              // from 1
+	Score   float64            `json:"score"`             // the sum of the signals
 	Signals map[string]float64 `json:"signals,omitempty"` // rounded to SignalStep parts of one
 }
 

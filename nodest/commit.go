@@ -237,10 +237,8 @@ func storeMessage(tx Tx, conv *chat.Conversation, m *chat.Message, g *chat.Gener
 		}
 	}
 	m.Rev++
+	keepUses(m, g, before)
 	if err := tx.Chats.UpdateMessage(m); err != nil {
-		return err
-	}
-	if err := keepUses(tx, m, g, before); err != nil {
 		return err
 	}
 	if err := chat.RepairSummary(tx.Chats, conv, m); err != nil {

@@ -146,9 +146,9 @@ func usesBefore(tx Tx, m *chat.Message, g *chat.Generation) ([]memory.Use, error
 	return chat.Uses(tx.Chats, m)
 }
 
-// keepUses stores what was recalled for the text that a generation has put into
-// m, behind what was for its beginning (before).
-func keepUses(tx Tx, m *chat.Message, g *chat.Generation, before []memory.Use) error {
+// keepUses adds what was recalled to the text that a generation has put into m,
+// behind what was for its beginning (before).
+func keepUses(m *chat.Message, g *chat.Generation, before []memory.Use) {
 	at := slices.IndexFunc(m.Swipes, func(s chat.Swipe) bool { return s.ID == g.SwipeID })
 	uses := slices.Clone(before)
 	for _, u := range g.Uses {
@@ -156,10 +156,9 @@ func keepUses(tx Tx, m *chat.Message, g *chat.Generation, before []memory.Use) e
 			uses = append(uses, u)
 		}
 	}
-	if at < 0 || len(uses) == 0 {
-		return nil
+	if at >= 0 {
+		m.Swipes[at].Uses = ranked(uses)
 	}
-	return tx.Memory.PutUses(m.ID, m.Swipes[at].RevisionID, ranked(uses))
 }
 
 // united are the ids of both lists, each once.

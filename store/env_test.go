@@ -16,6 +16,7 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/memory"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -142,23 +143,24 @@ func (e *env) conversation() string {
 }
 
 // say stores a message below parent, as head of its conversation.
-func (e *env) say(conversation, parent, text string) *chat.Message {
+func (e *env) say(conversation, parent, text string, uses ...memory.Use) *chat.Message {
 	e.Helper()
 	var m *chat.Message
 	e.update(func(tx nodest.Tx) (err error) {
-		m, err = say(tx, conversation, parent, text)
+		m, err = say(tx, conversation, parent, text, uses...)
 		return err
 	})
 	return m
 }
 
 // say stores a message as the engine does: lock, insert, new version, event.
-func say(tx nodest.Tx, conversation, parent, text string) (*chat.Message, error) {
+func say(tx nodest.Tx, conversation, parent, text string, uses ...memory.Use) (*chat.Message, error) {
 	c, err := tx.Chats.LockConversation(conversation)
 	if err != nil {
 		return nil, err
 	}
 	m := message(conversation, parent, text)
+	m.Swipes[0].Uses = uses
 	if err := tx.Chats.InsertMessage(m); err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func (t *tx) copyLine(args []any) error {
 	}
 	err = copyRows[revisionRow](t, "revisions", "r", "line CROSS JOIN revisions r"+shownTexts, map[string]string{
 		"id": revision, "message_id": message, "rev": "1", "created_at": "COALESCE(r.swipe_at, r.created_at)", "swipe_at": "NULL",
-		"is_shown": "TRUE", "is_deleted": "r.is_deleted AND r.swipe_id <> line.swipe_id",
+		"uses": "NULL", "is_shown": "TRUE", "is_deleted": "r.is_deleted AND r.swipe_id <> line.swipe_id",
 	}, args)
 	if err != nil {
 		return err

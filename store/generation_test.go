@@ -23,6 +23,35 @@ func generation(conversation, owner string, until time.Time) *chat.Generation {
 	}
 }
 
+// What ended 90 days ago goes, unless it says who wrote the reply.
+func TestOldGenerationsAreRemoved(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		conversation, left := e.conversation(), []string{}
+		for i, g := range []struct {
+			kind, character string
+			ended           time.Duration // 0 = it has not
+			stays           bool
+		}{
+			{"old", "", time.Second, false}, {"younger", "", time.Hour, true}, {"open", "", 0, true}, {"of another character", id(), time.Second, true},
+		} {
+			made := generation(conversation, "p", start)
+			made.ID = fmt.Sprintf("019c0000-0000-7000-8000-%012d", i) // made before start
+			made.Kind, made.Options.CharacterID, made.Options.Model = g.kind, g.character, "m"
+			if g.ended > 0 {
+				made.Status, made.EndedAt = chat.GenDone, new(start.Add(g.ended))
+			}
+			e.update(func(tx nodest.Tx) error { return tx.InsertGeneration(made) })
+			if g.stays {
+				left = append(left, g.kind)
+			}
+		}
+		e.clock.advance(90*day + time.Minute)
+		e.maintain()
+		kinds, err := store.Query[string](e.db, "SELECT kind FROM generations WHERE user_id = ? ORDER BY id", e.user)
+		e.equal("generations", []any{kinds, err}, []any{left, nil})
+	})
+}
+
 func TestAGenerationComesBackAsItWas(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()

@@ -17,6 +17,7 @@ import (
 	"nodest/framework"
 	"nodest/jobs"
 	"nodest/knowledge"
+	"nodest/memory"
 	"nodest/nodest"
 	"nodest/nodest/app"
 	"nodest/store"
@@ -67,7 +68,7 @@ func fill(e *env, user string) fixture {
 	must(e.db.PutProviderKey(ctx, user, &account.SealedKey{Provider: "p", Sealed: []byte{1}}))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {
 		m := message(x.conversation, "", "private")
-		m.ClientMsgID, m.Swipes[0].RevisionID = x.clientMsgID, x.revision
+		m.ClientMsgID, m.Swipes[0].RevisionID, m.Swipes[0].Uses = x.clientMsgID, x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}
 		x.message = m.ID
 		for _, err := range []error{
 			tx.Characters.PutSettings(&character.UserSettings{UserName: "private", Version: 1}),

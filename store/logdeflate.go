@@ -56,8 +56,9 @@ func inflate(stored []byte) (string, error) {
 	return sqldb.UnpackText(packed), nil
 }
 
-// logWords are pieces of events, the most frequent last.
-const logWords = `memory.summary	memory.changed	character.created	character.updated	chat.created	save.created	message.deleted	message.restored	gen.failed	chat.read	summaryId":","state":"","action":"created","ids":["factId":"` +
+// logWords are pieces of summaries and of events, the most frequent last.
+const logWords = `","isMemorySummary":true,"timestamp":179,"originalMessagesRange":{"start":3,"end":},"id":"","messageIds":{"start":"","end":"","startSeq":4,"endSeq":},"count":,"generation":,"method":"llm","model":"","method":"extractive","baseId":"","digest":"` +
+	`memory.summary	memory.changed	character.created	character.updated	chat.created	save.created	message.deleted	message.restored	gen.failed	chat.read	summaryId":","state":"","action":"created","ids":["factId":"` +
 	`"error":{"code":"","status":,"title":"","detail":"","retry":"","retryAfterMs":null},"reasoning":"","blocks":[{"part":"mem","text":"","at":0}]"wish":""editedAt":""interrupted"cancelled"error"narrator"system"greeting":true,"authorId":""tools":{"calls":[` +
 	`chat.updated	{"conversation":{"id":"","characterId":"","title":"","headId":"","settings":{},"archived":false,"tags":[],"version":,"lastMessage":{"id":"","role":"assistant","text":"","createdAt":"2026-","updatedAt":"2026-` +
 	`gen.references	gen.started	=	{"kind":"regenerate{"kind":"continue{"kind":"reply","provider":"openai","model":"gemini-","provider":"google","promptId":"","budget":{"context":32768,"used":,"reserve":4096}}` + "\n" +

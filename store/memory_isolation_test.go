@@ -38,7 +38,6 @@ func fillMemory(tx nodest.Tx, x fixture) error {
 		tx.Memory.PutTombstone(x.character, memory.Tombstone{ContentHash: "private"}),
 		errOf(tx.Memory.LockReading(x.conversation)), tx.Memory.PutReading(x.conversation, memory.Reading{Calls: 2}),
 		tx.Memory.InsertSuggestion(x.character, x.suggested()),
-		tx.Memory.PutUses(x.message, x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}),
 		tx.Memory.PutVectors(x.character, "m", map[string][]float32{x.fact: {1}, x.revision: {1}}),
 		tx.Memory.PutSegmentParts(x.character, segmentID, 0, []byte("private")),
 		putSegment(tx, x.character, memory.Segment{ID: segmentID, To: 1, Units: 1}),
@@ -203,9 +202,6 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 			return err
 		}
 		return tx.Memory.ForgetTexts(ownCharacter(e, tx), x.revision)
-	},
-	"PutUses": func(e *env, tx nodest.Tx, x fixture) error {
-		return wantNotFound(e, tx.Memory.PutUses(x.message, x.revision, []memory.Use{{ID: "intruder", Rank: 1}}))
 	},
 	"Uses": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.Uses(x.message)

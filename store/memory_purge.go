@@ -136,10 +136,9 @@ func (t *tx) PurgeTexts(characterID string, most int) (left bool, err error) {
 	}
 	texts, err := sqldb.All[string](t, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" ORDER BY change LIMIT ?", t.userID, characterID, most)
 	if err == nil && len(texts) > 0 {
-		err = t.each([]string{
-			"DELETE FROM memory_uses WHERE user_id = ? AND revision_id IN (?)",
-			"DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (?)",
-		}, t.userID, texts)
+		if err = t.dropUses("?", texts); err == nil {
+			err = t.Run("DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (?)", t.userID, texts)
+		}
 	}
 	return len(texts) == most || parts == partsPurged, err
 }
@@ -158,9 +157,7 @@ func (t *tx) PurgeScope(characterID string) error {
 		return err
 	}
 	t.noteGone(characterID, []lived{{0, math.MaxInt64}})
-	err = t.Run("DELETE FROM memory_uses WHERE user_id = ? AND revision_id IN (SELECT revision_id FROM memory_texts WHERE "+ofScope+")",
-		t.userID, t.userID, characterID)
-	if err != nil {
+	if err := t.dropUses("SELECT revision_id FROM memory_texts WHERE "+ofScope, t.userID, characterID); err != nil {
 		return err
 	}
 	return t.each([]string{

@@ -24,7 +24,7 @@ func (e *env) mentions(word string) (places []string) {
 			continue
 		}
 		for _, c := range columns {
-			if c == "vector" || c == "uses" { // numbers, and ids of what a reply used, which have no words
+			if c == "vector" { // numbers
 				continue
 			}
 			query, args := "SELECT COUNT(*) FROM "+table+" WHERE CAST("+c+" AS TEXT) LIKE ?", []any{"%" + word + "%"}
@@ -62,7 +62,6 @@ func (e *env) remember(words string) *rememberedChat {
 	r := &rememberedChat{character: e.character()}
 	r.chat = e.chat(r.character)
 	r.messages = append(r.messages, e.say(r.chat, "", words+" zebra"))
-	r.messages = append(r.messages, e.say(r.chat, r.messages[0].ID, words+" answer"))
 	r.first, r.second = fact(words+" old", evidenceOf(r.messages[0])), fact(words+" new", evidenceOf(r.messages[0]))
 	r.second.RootID, r.second.Version = r.first.ID, 2
 	r.first.Status = memory.Superseded
@@ -71,8 +70,6 @@ func (e *env) remember(words string) *rememberedChat {
 			tx.Memory.InsertFacts(r.character, r.first), tx.Memory.InsertFacts(r.character, r.second),
 			tx.Memory.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen,
 				Suggestion: memory.Suggestion{MemoryID: r.second.ID, Event: memory.EventUpdate, Text: words + " suggested"}}),
-			tx.Memory.PutUses(r.messages[1].ID, r.messages[1].Swipes[0].RevisionID, []memory.Use{
-				{ID: r.second.ID, Layer: memory.Fact, Rank: 1}, {ID: r.messages[0].Swipes[0].RevisionID, Layer: memory.Exchange, Rank: 2}}),
 			tx.Memory.PutTombstone(r.character, memory.Tombstone{ContentHash: memory.ContentHash(words + " grave")}),
 		} {
 			if err != nil {
@@ -81,6 +78,8 @@ func (e *env) remember(words string) *rememberedChat {
 		}
 		return nil
 	})
+	r.messages = append(r.messages, e.say(r.chat, r.messages[0].ID, words+" answer", memory.Use{ID: r.second.ID, Layer: memory.Fact, Rank: 1},
+		memory.Use{ID: r.messages[0].Swipes[0].RevisionID, Layer: memory.Exchange, Rank: 2}))
 	e.embed(r.character)
 	return r
 }
@@ -140,6 +139,12 @@ func (e *env) uses(message string) (lines []string) {
 	return lines
 }
 
+// usedRows counts the texts for which something was recalled.
+func (e *env) usedRows() int64 {
+	e.Helper()
+	return e.queryInts("SELECT COUNT(uses) FROM revisions WHERE user_id = ?", e.user)[0]
+}
+
 func TestNothingIsLeftOfAForgottenText(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		r := e.remember("mine")
@@ -175,7 +180,7 @@ func TestTextsArePurgedInParts(t *testing.T) {
 			e.update(func(tx nodest.Tx) (err error) { left, err = tx.Memory.PurgeTexts(r.character, 1); return err })
 			e.equal("texts", []any{e.userRows("memory_texts"), left}, []any{2 + texts, i < 2})
 		}
-		e.equal("uses of the other", e.userRows("memory_uses"), int64(1))
+		e.equal("texts with uses", e.usedRows(), int64(1))
 		e.equal("units of the other", len(e.units(other.character)), 4)
 	})
 }
@@ -187,8 +192,8 @@ func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
 			return tx.Memory.PurgeScope(r.character)
 		})
 		e.equal("places of its character", e.mentions(r.character), []string{"memory_scopes.character_id"})
-		for table, n := range map[string]int64{"memories": 2, "memory_texts": 2, "memory_suggestions": 1,
-			"memory_uses": 1, "memory_tombstones": 1} {
+		e.equal("texts with uses", e.usedRows(), int64(1))
+		for table, n := range map[string]int64{"memories": 2, "memory_texts": 2, "memory_suggestions": 1, "memory_tombstones": 1} {
 			e.equal("rows of the other in "+table, e.userRows(table), n)
 		}
 		e.equal("units of the other", len(e.units(other.character)), 4)
@@ -221,7 +226,7 @@ func TestMaintenanceRemovesMemoriesOfDeletedChats(t *testing.T) {
 		c := e.changes(r.character, before)
 		e.equal("units after maintenance", []any{c.Whole, names(c.Units)}, []any{true, []string{"both", "something else", "written by the user"}})
 		e.equal("places of its words", e.mentions("mine"), []string(nil))
-		for table, n := range map[string]int64{"memories": 2, "memory_texts": 1, "memory_suggestions": 0, "memory_uses": 0} {
+		for table, n := range map[string]int64{"memories": 2, "memory_texts": 1, "memory_suggestions": 0} {
 			e.equal("rows in "+table, e.userRows(table), n)
 		}
 	})
@@ -314,13 +319,8 @@ func TestATombstoneKeepsAllItsEvidence(t *testing.T) {
 func TestUsesBelongToTheChosenText(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
-		m := e.say(e.chat(character), "", "hm")
-		use := memory.Use{ID: e.learn(character, fact("a fact")).ID, Layer: memory.Fact, Rank: 1, Score: 0.25, Signals: map[string]float64{"words": 0.5}}
-		old := m.Swipes[0].RevisionID
-		e.update(func(tx nodest.Tx) error {
-			return tx.Memory.PutUses(m.ID, old, []memory.Use{{ID: "before", Rank: 1}, {ID: "more", Rank: 2}})
-		})
-		e.update(func(tx nodest.Tx) error { return tx.Memory.PutUses(m.ID, old, []memory.Use{use}) })
+		use := memory.Use{ID: e.learn(character, fact("a fact")).ID, Layer: memory.Fact, Rank: 1, Score: 0.5, Signals: map[string]float64{"words": 0.5}}
+		m := e.say(e.chat(character), "", "hm", use)
 		read := func() (uses []memory.Use) {
 			e.view(func(tx nodest.Tx) (err error) { uses, err = tx.Memory.Uses(m.ID); return err })
 			return uses

@@ -12,41 +12,34 @@ import (
 	"nodest/store/sqldb"
 )
 
-// usesRow has what was recalled for a revision.
-type usesRow struct {
-	UserID, RevisionID string
-	Uses               []byte // see packUses
-}
-
-// PutUses stores what was recalled for a text of a message, instead of what was
-// stored for it before, and when facts were used last. That is no change of a scope.
-func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
-	err := t.withMessage(messageID).Run("DELETE FROM memory_uses WHERE user_id = ? AND revision_id = ?", t.userID, revisionID)
-	if err != nil || len(uses) == 0 {
-		return err
-	}
-	if err := t.Insert("memory_uses", &usesRow{t.userID, revisionID, packUses(uses)}); err != nil {
-		return err
-	}
+// noteUsed stores when facts were used last: now, for these texts. That is no change of a scope.
+func (t *tx) noteUsed(revisions []*revisionRow) error {
 	var facts []string
-	for _, u := range uses {
-		if u.Layer == memory.Fact {
-			facts = append(facts, u.ID)
+	for _, r := range revisions {
+		for _, u := range r.Swipe.Uses {
+			if u.Layer == memory.Fact {
+				facts = append(facts, u.ID)
+			}
 		}
+	}
+	if len(facts) == 0 {
+		return nil
 	}
 	return t.Run("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
 }
 
 // Uses returns what was recalled for the chosen text of a message, as far as it is still there.
 func (t *tx) Uses(messageID string) ([]memory.Use, error) {
-	row, err := sqldb.Value[usesRow](t.withMessage(messageID), `SELECT u.uses FROM messages m
+	row, err := sqldb.Value[struct {
+		MemoryIDs []string
+		Uses      []byte
+	}](t.withMessage(messageID), `SELECT r.memory_ids, r.uses FROM messages m
 		JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id AND r.position = m.swipe_index AND r.is_shown
-		JOIN memory_uses u ON u.user_id = m.user_id AND u.revision_id = r.id
 		WHERE m.user_id = ? AND m.id = ?`, t.userID, messageID)
 	if err != nil {
 		return nil, err
 	}
-	uses, err := unpackUses(row.Uses)
+	uses, err := unpackUses(row.Uses, row.MemoryIDs)
 	if err != nil || len(uses) == 0 {
 		return uses, err
 	}
@@ -60,59 +53,108 @@ func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 	return slices.DeleteFunc(uses, func(u memory.Use) bool { return !left[u.ID] }), err
 }
 
-// useWords are the texts of uses that have a number, from 1. Their order never changes.
-var useWords = []string{
-	string(memory.Fact), string(memory.Exchange), "words", "near", "around", "session", "answer", "speaker", "day", "kind", "length",
-	"vector", "spelling", "recency", "importance", "profile",
+// dropUses removes what was recalled for texts that a condition selects.
+func (t *tx) dropUses(where string, args ...any) error {
+	return t.Run("UPDATE revisions SET uses = NULL WHERE user_id = ? AND uses IS NOT NULL AND id IN ("+where+")", append([]any{t.userID}, args...)...)
 }
 
+// useSignals are the signals of which a use has bits, the frequent ones first. Their order never
+// changes.
+var useSignals = []string{
+	"words", "near", "around", "session", "length", "recency", "answer", "vector", "speaker", "day", "kind", "importance", "profile", "spelling",
+}
+
+// Bits of a use, below those of its signals.
 const (
-	otherWord = 0   // before the length of a text, and the text
-	idWord    = 200 // and the number of bytes of an id, before them
+	isExchange = 1 << iota // else it is a fact
+	hasOthers              // signals that are not in useSignals
+	firstSignal
+)
+
+// What stands before a unit.
+const (
+	namedUnit = 0   // before the length of the id, and the id
+	knownUnit = 100 // and the place of the unit among the memory ids of the text, from 0
+	mostKnown = 100
+	idUnit    = 200 // and the number of bytes of the id, before them
 	mostID    = 16
 )
 
-// packUses writes uses, by rank: the unit, the layer, the rank, the score, and the signals by name.
-func packUses(uses []memory.Use) (b []byte) {
+// packUses writes uses, by rank: the unit, the bits, and the signals. Most units are among the
+// memory ids of the text.
+func packUses(uses []memory.Use, memoryIDs []string) (b []byte) {
 	for _, u := range slices.SortedStableFunc(slices.Values(uses), func(a, b memory.Use) int { return a.Rank - b.Rank }) {
-		b = appendWord(appendWord(b, u.ID), string(u.Layer))
-		b = binary.AppendUvarint(b, uint64(u.Rank)) //nolint:gosec // from 1
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(u.Score))
-		b = binary.AppendUvarint(b, uint64(len(u.Signals)))
-		for _, name := range slices.Sorted(maps.Keys(u.Signals)) {
-			b = binary.AppendVarint(appendWord(b, name), int64(math.Round(u.Signals[name]*memory.SignalStep)))
+		bits, values := uint64(0), []byte{}
+		if u.Layer == memory.Exchange {
+			bits = isExchange
 		}
+		for i, name := range useSignals {
+			if x, ok := u.Signals[name]; ok {
+				bits |= firstSignal << i
+				values = appendShare(values, x)
+			}
+		}
+		others := slices.DeleteFunc(slices.Sorted(maps.Keys(u.Signals)), func(name string) bool { return slices.Contains(useSignals, name) })
+		if len(others) > 0 {
+			bits |= hasOthers
+			values = binary.AppendUvarint(values, uint64(len(others)))
+		}
+		for _, name := range others {
+			values = appendShare(appendText(values, name), u.Signals[name])
+		}
+		b = append(binary.AppendUvarint(appendUnit(b, u.ID, memoryIDs), bits), values...)
 	}
 	return b
 }
 
-func appendWord(b []byte, word string) []byte {
-	if i := slices.Index(useWords, word); i >= 0 {
-		return append(b, byte(i+1))
+func appendUnit(b []byte, id string, memoryIDs []string) []byte {
+	if i := slices.Index(memoryIDs, id); i >= 0 && i < mostKnown {
+		return append(b, byte(knownUnit+i))
 	}
-	if id := sqldb.StoredID(word); id != nil {
-		return append(append(b, byte(idWord+len(id))), id...)
+	if id := sqldb.StoredID(id); id != nil {
+		return append(append(b, byte(idUnit+len(id))), id...)
 	}
-	return append(binary.AppendUvarint(append(b, otherWord), uint64(len(word))), word...)
+	return appendText(append(b, namedUnit), id)
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+func appendShare(b []byte, x float64) []byte {
+	return binary.AppendVarint(b, int64(math.Round(x*memory.SignalStep)))
 }
 
 var errUses = errors.New("store: the uses of memories cannot be read")
 
 // unpackUses reads what packUses wrote. It is never nil.
-func unpackUses(b []byte) ([]memory.Use, error) {
-	uses, r := []memory.Use{}, useReader{left: b}
+func unpackUses(b []byte, memoryIDs []string) ([]memory.Use, error) {
+	uses, r := []memory.Use{}, useReader{left: b, known: memoryIDs}
 	for len(r.left) > 0 && !r.failed {
-		u := memory.Use{ID: r.word(), Layer: memory.Layer(r.word()), Rank: int(r.number())} //nolint:gosec // from 1
-		u.Score = math.Float64frombits(binary.LittleEndian.Uint64(r.take(8)))
-		for n := r.number(); n > 0 && !r.failed; n-- {
+		u, sum := memory.Use{ID: r.unit(), Layer: memory.Fact, Rank: len(uses) + 1}, int64(0)
+		signal := func(name string) {
 			if u.Signals == nil {
 				u.Signals = map[string]float64{}
 			}
-			name := r.word()
-			x, size := binary.Varint(r.left)
-			r.take(cmp.Or(size, -1))
+			x := r.share()
 			u.Signals[name] = float64(x) / memory.SignalStep
+			sum += x
 		}
+		bits := r.number()
+		if bits&isExchange != 0 {
+			u.Layer = memory.Exchange
+		}
+		for i, name := range useSignals {
+			if bits&(firstSignal<<i) != 0 {
+				signal(name)
+			}
+		}
+		if bits&hasOthers != 0 {
+			for n := r.number(); n > 0 && !r.failed; n-- {
+				signal(r.text())
+			}
+		}
+		u.Score = float64(sum) / memory.SignalStep
 		uses = append(uses, u)
 	}
 	if r.failed {
@@ -124,6 +166,7 @@ func unpackUses(b []byte) ([]memory.Use, error) {
 // useReader reads what is left. After it has failed it reads zeros.
 type useReader struct {
 	left   []byte
+	known  []string // memory ids
 	failed bool
 }
 
@@ -143,14 +186,24 @@ func (r *useReader) number() uint64 {
 	return n
 }
 
-func (r *useReader) word() string {
+func (r *useReader) share() int64 {
+	x, size := binary.Varint(r.left)
+	r.take(cmp.Or(size, -1))
+	return x
+}
+
+func (r *useReader) text() string {
+	return string(r.take(int(min(r.number(), math.MaxInt32)))) //nolint:gosec // checked
+}
+
+func (r *useReader) unit() string {
 	switch code := int(r.take(1)[0]); {
-	case code > idWord && code <= idWord+mostID:
-		return sqldb.UnpackID(r.take(code - idWord))
-	case code > 0 && code <= len(useWords):
-		return useWords[code-1]
-	case code == otherWord:
-		return string(r.take(int(min(r.number(), math.MaxInt32)))) //nolint:gosec // checked
+	case code >= knownUnit && code < knownUnit+min(mostKnown, len(r.known)):
+		return r.known[code-knownUnit]
+	case code > idUnit && code <= idUnit+mostID:
+		return sqldb.UnpackID(r.take(code - idUnit))
+	case code == namedUnit:
+		return r.text()
 	}
 	r.failed = true
 	return ""

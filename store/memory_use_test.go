@@ -1,7 +1,6 @@
 package store
 
 import (
-	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -10,26 +9,27 @@ import (
 	"nodest/op"
 )
 
-// What was recalled is read as it was stored, and a use with six signals takes 46 bytes.
+// What was recalled is read as it was stored, and a use with six signals takes 14 bytes.
 func TestUsesArePacked(t *testing.T) {
-	signals := map[string]float64{"around": 0.01483, "length": 0.06061, "near": 0.00372, "recency": 0.01568, "session": 0.06818, "words": 0.00946}
+	signals := map[string]float64{"around": 0.0148, "length": 0.0606, "near": 0.0037, "recency": 0.0157, "session": 0.0682, "words": 0.0095}
 	uses := []memory.Use{
-		{ID: op.NewID(), Layer: memory.Exchange, Rank: 1, Score: 0.17247001826763153, Signals: signals},
+		{ID: op.NewID(), Layer: memory.Exchange, Rank: 1, Score: 0.1725, Signals: signals},
 		{ID: op.NewID(), Layer: memory.Fact, Rank: 2, Score: 1, Signals: map[string]float64{"profile": 1}},
-		{ID: "tea", Layer: "another", Rank: 300, Score: -math.Pi, Signals: map[string]float64{"": -0.00001, "a new signal": 12.5}},
-		{ID: "01a21c5b-aab3-73b4-beed-b70000000000", Rank: 301},
+		{ID: "tea", Layer: memory.Fact, Rank: 3, Score: 12.4999, Signals: map[string]float64{"": -0.0001, "a new signal": 12.5}},
+		{ID: "01a21c5b-aab3-73b4-beed-b70000000000", Layer: memory.Fact, Rank: 4},
 	}
-	packed := packUses([]memory.Use{uses[1], uses[0], uses[2], uses[3]})
-	got, err := unpackUses(packed)
+	known := []string{"other", uses[0].ID}
+	packed := packUses([]memory.Use{uses[1], uses[0], uses[2], uses[3]}, known)
+	got, err := unpackUses(packed, known)
 	if err != nil || !reflect.DeepEqual(got, uses) {
 		t.Errorf("%+v, %v\nwant %+v", got, err, uses)
 	}
-	if n := len(packUses(uses[:1])); n > 46 {
+	if n := len(packUses(uses[:1], known)); n > 14 {
 		t.Errorf("a use takes %d bytes", n)
 	}
-	whole := packUses(uses[:1])
+	whole := packUses(uses[:1], known)
 	for n := 1; n < len(whole); n++ {
-		if _, err := unpackUses(whole[:n]); err == nil {
+		if _, err := unpackUses(whole[:n], known); err == nil {
 			t.Errorf("the first %d bytes of %d are read", n, len(whole))
 		}
 	}
@@ -38,9 +38,9 @@ func TestUsesArePacked(t *testing.T) {
 		for i := range b {
 			b[i] = byte(rand.IntN(256))
 		}
-		_, _ = unpackUses(b)
+		_, _ = unpackUses(b, known)
 	}
-	if got, err := unpackUses(nil); err != nil || len(got) != 0 {
+	if got, err := unpackUses(nil, nil); err != nil || len(got) != 0 {
 		t.Errorf("nothing is read as %v, %v", got, err)
 	}
 }

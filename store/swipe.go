@@ -16,11 +16,12 @@ import (
 
 // revisionRow is a text of a swipe. What it has of the swipe, all its texts have.
 type revisionRow struct {
-	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted"` // created when it was stored
+	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -Uses"` // created when it was stored
 	UserID, MessageID string
 	Position          int        // of the swipe, which all its texts have
 	IsShown           bool       // the swipe has this text
 	SwipeAt           *time.Time // when the swipe was made; nil = with this text
+	Uses              []byte     // see packUses
 }
 
 // storedSwipe is a swipe as it is stored.
@@ -81,7 +82,10 @@ func (t *tx) putSwipes(b *bulk) error {
 			return err
 		}
 	}
-	return t.Insert("revisions", b.revisions)
+	if err := t.Insert("revisions", b.revisions); err != nil {
+		return err
+	}
+	return t.noteUsed(b.revisions)
 }
 
 func find(stored []storedSwipe, id string) *storedSwipe {
@@ -104,7 +108,7 @@ func (t *tx) newRevision(m *chat.Message, position int, old *storedSwipe) *revis
 	}
 	s.Rev = max(s.Rev, 1)
 	t.fillTimes(&s.CreatedAt)
-	row := &revisionRow{Swipe: *s, UserID: t.userID, MessageID: m.ID, Position: position, IsShown: true}
+	row := &revisionRow{Swipe: *s, UserID: t.userID, MessageID: m.ID, Position: position, IsShown: true, Uses: packUses(s.Uses, s.MemoryIDs)}
 	if old != nil {
 		row.storedAt(t.Now())
 	}

@@ -381,6 +381,7 @@ CREATE TABLE revisions (
   generation_id TEXT COLLATE "C" NOT NULL,
   wish TEXT COLLATE "C" NOT NULL, -- the instruction that a rewrite followed
   memory_ids TEXT COLLATE "C", -- JSON array: memories that were sent for it
+  uses BYTEA, -- why, see store/memory_use.go
   citations TEXT COLLATE "C", -- document with the sources that the text cites, and a report
   tools TEXT COLLATE "C", -- document: how tools were used for it
   PRIMARY KEY (user_id, id),
@@ -651,15 +652,6 @@ CREATE TABLE memory_suggestions (
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX memory_suggestions_list ON memory_suggestions (character_id, state, id);
-
--- Which memories were sent for a revision, and why.
-CREATE TABLE memory_uses (
-  user_id TEXT COLLATE "C" NOT NULL,
-  revision_id TEXT COLLATE "C" NOT NULL,
-  uses BYTEA NOT NULL, -- store/memory_use.go
-  PRIMARY KEY (user_id, revision_id),
-  FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
-);
 
 -- What extraction from a conversation has cost, and who has asked for it.
 CREATE TABLE memory_readings (

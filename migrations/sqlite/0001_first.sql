@@ -377,6 +377,7 @@ CREATE TABLE revisions (
   generation_id TEXT NOT NULL,
   wish TEXT NOT NULL, -- the instruction that a rewrite followed
   memory_ids TEXT, -- JSON array: memories that were sent for it
+  uses BLOB, -- why, see store/memory_use.go
   citations TEXT, -- document with the sources that the text cites, and a report
   tools TEXT, -- document: how tools were used for it
   created_at BIGINT NOT NULL,
@@ -647,15 +648,6 @@ CREATE TABLE memory_suggestions (
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX memory_suggestions_list ON memory_suggestions (character_id, state, id);
-
--- Which memories were sent for a revision, and why.
-CREATE TABLE memory_uses (
-  user_id TEXT NOT NULL,
-  revision_id TEXT NOT NULL,
-  uses BLOB NOT NULL, -- store/memory_use.go
-  PRIMARY KEY (user_id, revision_id),
-  FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
-) WITHOUT ROWID;
 
 -- What extraction from a conversation has cost, and who has asked for it.
 CREATE TABLE memory_readings (
