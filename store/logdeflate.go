@@ -16,12 +16,12 @@ import (
 // Before that, ids are written as their bytes. The first byte names the dictionary: one that
 // rows were written with never changes, a better one gets another number.
 
-const logDictionary = 1
+const logDictionary = 2
 
 var (
 	logReaders = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 	logWriters = sync.Pool{New: func() any {
-		w, _ := flate.NewWriterDict(nil, flate.BestSpeed, []byte(logWords)) // fails for an unknown level only
+		w, _ := flate.NewWriterDict(nil, 5, []byte(logWords)) // fails for an unknown level only
 		return w
 	}}
 )
@@ -56,13 +56,16 @@ func inflate(stored []byte) (string, error) {
 	return sqldb.UnpackText(packed), nil
 }
 
-// logWords are pieces of events, the most frequent last.
-const logWords = `memory.summary	memory.changed	character.created	character.updated	chat.created	save.created	message.deleted	message.restored	gen.failed	chat.read	summaryId":","state":"","action":"created","ids":["factId":"` +
+// logWords are pieces of events, the most frequent last. \x11 to \x14 are the marks of package stream
+// for the ids of an event and its time, \x03 is that of an id, whose bytes are not here.
+const logWords = `memory.changed	character.created	character.updated	chat.created	save.created	message.deleted	message.restored	gen.failed	chat.read	resource.updated	","state":"","action":"created","ids":["factId":"` +
 	`"error":{"code":"","status":,"title":"","detail":"","retry":"","retryAfterMs":null},"reasoning":"","blocks":[{"part":"mem","text":"","at":0}]"wish":""editedAt":""interrupted"cancelled"error"narrator"system"greeting":true,"authorId":""tools":{"calls":[` +
-	`chat.updated	{"conversation":{"id":"","characterId":"","title":"","headId":"","settings":{},"archived":false,"tags":[],"version":,"lastMessage":{"id":"","role":"assistant","text":"","createdAt":"2026-","updatedAt":"2026-` +
-	`gen.references	gen.started	=	{"kind":"regenerate{"kind":"continue{"kind":"reply","provider":"openai","model":"gemini-","provider":"google","promptId":"","budget":{"context":32768,"used":,"reserve":4096}}` + "\n" +
-	`gen.context	=	=	=	=	{"memories":[],"profile":[],"lore":[{"id":"Alist","name":"Character Attributes List","why":"key","key":""why":"constant"}],"dropped":[{"source":"history","reason":"budget","count":],"search":[],"warnings":[""]}` + "\n" +
-	`message.created	message.updated	=	=	=	=	{"message":{"id":"","conversationId":"","parentId":null,"parentId":"","clientMsgId":"","seq":,"role":"user","name":"User","text":"` + "\x01 t ,\x01" + `","swipes":[{"id":"","rev":1,"text":` + "\x01 r " + `,"createdAt":"2026-11-T:.Z"}],"swipeIndex":0,"rev":1,"status":"complete","references":[],"memoryIds":[],"createdAt":"2026-` +
-	`}}` + "\n" + `=	=	{"message":{"id":"","conversationId":"","parentId":"","seq":,"role":"assistant","name":"","text":"","swipes":[],"swipeIndex":0,"rev":1,"status":"pending","generationId":"","references":[],"memoryIds":[],"createdAt":"2026-` + "}}\n" +
-	`","model":"","finish":"stop","usage":{"promptTokens":,"completionTokens":},"generationId":"","createdAt":"2026-}],"swipeIndex":0,"rev":2,"status":"complete","generationId":"","references":[],"memoryIds":[""],"model":"","usage":{"promptTokens":,"completionTokens":},"createdAt":"2026-` + "}}\n" +
-	`gen.done	=	=	=	=	{"status":"done","finish":"stop","usage":{"promptTokens":,"completionTokens":},"ms":{"build":,"firstToken":,"total":}}` + "\n"
+	`gen.references	{"kind":"regenerate{"kind":"continue","provider":"google","model":"gemini-"key","key":""dropped":[{"source":"history","reason":"budget","count":],"warnings":[""]}` +
+	"chat.updated	\x03	=	=	=	{\"conversation\":{\"id\":\"\x11\",\"characterId\":\"\x03\",\"title\":\"\",\"headId\":\"\x12\",\"headId\":\"\x03\",\"settings\":{},\"archived\":false,\"tags\":[],\"version\":,\"lastMessage\":{\"id\":\"\x12\",\"lastMessage\":{\"id\":\"\x03\",\"role\":\"assistant\",\"text\":\"\",\"createdAt\":\"2026-12-T:.Z\"},\"createdAt\":\"2026-11-T:.Z\",\"updatedAt\":\"2026-11-T:.Z\"}}\n" +
+	"memory.summary	=	=	=	=	{\"op\":\"created\",\"summaryId\":\"\x03\",\"range\":{\"start\":3,\"end\":},\"method\":\"extractive\"},\"method\":\"llm\"}\n" +
+	"gen.started	\x03	\x03	\x03	{\"kind\":\"reply\",\"provider\":\"openai\",\"model\":\"\",\"promptId\":\"\x03\",\"budget\":{\"context\":32768,\"used\":,\"reserve\":4096}}\n" +
+	"gen.context	=	=	=	=	{\"memories\":[\"\x03\"],\"profile\":[],\"lore\":[{\"id\":\"Alist\",\"name\":\"Character Attributes List\",\"why\":\"constant\"}],\"dropped\":[],\"search\":[],\"warnings\":[]}\n" +
+	"message.created	\x03	\x03	=	{\"message\":{\"id\":\"\x12\",\"conversationId\":\"\x11\",\"parentId\":null,\"parentId\":\"\x03\",\"clientMsgId\":\"\",\"seq\":,\"role\":\"user\",\"name\":\"User\",\"text\":\x01\x03 t 1\x01,\"swipes\":[{\"id\":\"\x03\",\"rev\":1,\"text\":\x01\x03 t 1\x01,\"createdAt\":\"\x14\"}],\"swipeIndex\":0,\"rev\":1,\"status\":\"complete\",\"references\":[],\"memoryIds\":[],\"createdAt\":\"\x14\"}}\n" +
+	"=	=	\x03	\x03	=	{\"message\":{\"id\":\"\x12\",\"conversationId\":\"\x11\",\"parentId\":\"\x03\",\"seq\":,\"role\":\"assistant\",\"name\":\"\",\"text\":\"\",\"swipes\":[],\"swipeIndex\":0,\"rev\":1,\"status\":\"pending\",\"generationId\":\"\x13\",\"references\":[],\"memoryIds\":[],\"createdAt\":\"\x14\"}}\n" +
+	"message.updated	\x03	\x03	\x03	{\"message\":{\"id\":\"\x12\",\"conversationId\":\"\x11\",\"parentId\":\"\x03\",\"seq\":,\"role\":\"assistant\",\"name\":\"\",\"text\":\x01\x03 t 1\x01,\"swipes\":[{\"id\":\"\x03\",\"rev\":1,\"text\":\x01\x03 t 1\x01,\"model\":\"\",\"finish\":\"stop\",\"usage\":{\"promptTokens\":,\"completionTokens\":},\"generationId\":\"\x13\",\"createdAt\":\"\x14\"}],\"swipeIndex\":0,\"rev\":2,\"status\":\"complete\",\"generationId\":\"\x13\",\"references\":[],\"memoryIds\":[\"\x03\",\"\x03\"],\"model\":\"\",\"usage\":{\"promptTokens\":,\"completionTokens\":},\"createdAt\":\"2026-11-T:.Z\"}}\n" +
+	"gen.done	=	=	=	=	{\"status\":\"done\",\"finish\":\"stop\",\"usage\":{\"promptTokens\":,\"completionTokens\":},\"ms\":{\"build\":,\"firstToken\":,\"total\":}}\n"
