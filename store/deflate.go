@@ -11,45 +11,59 @@ import (
 	"nodest/store/sqldb"
 )
 
-// The entries of a row of the log are deflated with a dictionary of what events have in common; so
-// are summaries and parts of prompts, which have less of it.
-// Before that, ids are written as their bytes. The first byte names the dictionary: one that
-// rows were written with never changes, a better one gets another number.
+// A deflater compresses texts with a dictionary of what they have in common. Before that, ids are
+// written as their bytes. The first byte of what is stored names the dictionary: one that rows were
+// written with never changes, a better one gets another number.
+type deflater struct {
+	number           byte
+	words            []byte
+	readers, writers sync.Pool // with tables of several 100 KB, which are used again
+}
 
-const logDictionary = 2
-
+// The entries of the log, and summaries; and prompts with their parts.
 var (
-	logReaders = sync.Pool{New: func() any { return flate.NewReader(nil) }}
-	logWriters = sync.Pool{New: func() any {
-		w, _ := flate.NewWriterDict(nil, 5, []byte(logWords)) // fails for an unknown level only
-		return w
-	}}
+	logTexts    = newDeflater(2, 5, logWords)
+	promptTexts = newDeflater(3, 6, promptDictionary)
 )
 
-// deflate makes of entries, or of JSON, what is stored.
-func deflate(entries string) []byte {
-	packed := sqldb.PackText(entries)
+func newDeflater(number byte, level int, words string) *deflater {
+	d := &deflater{number: number, words: []byte(words)}
+	d.readers.New = func() any { return flate.NewReader(nil) }
+	d.writers.New = func() any {
+		w, _ := flate.NewWriterDict(nil, level, d.words) // fails for an unknown level only
+		return w
+	}
+	return d
+}
+
+// deflate makes of a text without control characters of its own, such as JSON, what is stored.
+func (d *deflater) deflate(text string) []byte {
+	packed := sqldb.PackText(text)
 	b := bytes.NewBuffer(make([]byte, 0, 128+len(packed)/4))
-	b.WriteByte(logDictionary)
-	w := logWriters.Get().(*flate.Writer)
-	defer logWriters.Put(w)
+	b.WriteByte(d.number)
+	w := d.writers.Get().(*flate.Writer)
+	defer d.writers.Put(w)
 	w.Reset(b)
 	_, _ = w.Write(packed) // a buffer has no errors
 	_ = w.Close()
 	return b.Bytes()
 }
 
+// maxInflated bounds what a stored text may grow to when it is read, in bytes; what is beyond is
+// missing.
+const maxInflated = 128 << 20
+
 // inflate is the reverse.
-func inflate(stored []byte) (string, error) {
-	if len(stored) == 0 || stored[0] != logDictionary {
+func (d *deflater) inflate(stored []byte) (string, error) {
+	if len(stored) == 0 || stored[0] != d.number {
 		return "", fmt.Errorf("store: a text with an unknown dictionary")
 	}
-	r := logReaders.Get().(io.ReadCloser)
-	defer logReaders.Put(r)
-	if err := r.(flate.Resetter).Reset(bytes.NewReader(stored[1:]), []byte(logWords)); err != nil {
+	r := d.readers.Get().(io.ReadCloser)
+	defer d.readers.Put(r)
+	if err := r.(flate.Resetter).Reset(bytes.NewReader(stored[1:]), d.words); err != nil {
 		return "", err
 	}
-	packed, err := io.ReadAll(r)
+	packed, err := io.ReadAll(io.LimitReader(r, maxInflated))
 	if err != nil {
 		return "", fmt.Errorf("store: inflate a text: %w", err)
 	}
