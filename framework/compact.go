@@ -6,12 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"sync"
-
-	"github.com/klauspost/compress/flate"
 
 	"nodest/llm"
 )
@@ -22,7 +18,7 @@ import (
 // byte, and the rest of a text that a message of the chat is within: each needs to be kept,
 // and compressed, once.
 type Stored struct {
-	Body  []byte   // JSON, deflated
+	Body  []byte   // JSON
 	Parts [][]byte // JSON, in the order in which Body refers to them
 }
 
@@ -85,7 +81,7 @@ func (p *Prompt) Compact() Stored {
 		}
 		from = to
 	}
-	out.Body = deflate(encode(&s))
+	out.Body = encode(&s)
 	return out
 }
 
@@ -181,36 +177,11 @@ func saidEntry(index int, m llm.Message, id string, tokens int) Entry {
 	return Entry{Source: SourceHistory, ID: id, Name: m.Name, Why: whyChat, Role: m.Role, Tokens: tokens, Message: index}
 }
 
-// Compressors have tables of several 100 KB, which are used again. Bodies have much in common: what
-// bodyWords says takes no room in them.
-var bodyWriters = sync.Pool{New: func() any {
-	w, _ := flate.NewWriterDict(nil, 5, []byte(bodyWords)) // fails for an unknown level only
-	return w
-}}
-
-func deflate(data []byte) []byte {
-	var b bytes.Buffer
-	w := bodyWriters.Get().(*flate.Writer)
-	defer bodyWriters.Put(w)
-	w.Reset(&b)
-	_, err := w.Write(data)
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		panic(fmt.Sprintf("framework: compress a prompt: %v", err)) // into memory: cannot fail
-	}
-	return b.Bytes()
-}
-
-// maxStored bounds what a body may grow to when it is read, in bytes.
-const maxStored = 128 << 20
-
 // decode reads a stored form with its parts in their places.
 func (data Stored) decode() (*stored, error) {
 	var s stored
-	if err := inflate(data.Body, &s); err != nil {
-		return nil, err
+	if err := json.Unmarshal(data.Body, &s); err != nil {
+		return nil, fmt.Errorf("read a stored prompt: %w", err)
 	}
 	if s.Version != storedVersion {
 		return nil, fmt.Errorf("read a stored prompt: unknown version %d", s.Version)
@@ -254,15 +225,6 @@ func (m *storedMessage) isConsistent() bool {
 		at, entry = c.At, c.Entry
 	}
 	return len(m.Hash) == 4 && !m.Apart && (m.ID == "" || len(m.Cuts) == 0)
-}
-
-// inflate reads a body into v.
-func inflate(data []byte, v any) error {
-	r := io.LimitReader(flate.NewReaderDict(bytes.NewReader(data), []byte(bodyWords)), maxStored)
-	if err := json.NewDecoder(r).Decode(v); err != nil {
-		return fmt.Errorf("read a stored prompt: %w", err)
-	}
-	return nil
 }
 
 // HashesOf reads Input.Previous from a stored form without expanding it; nil

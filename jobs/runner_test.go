@@ -436,7 +436,7 @@ func TestAJobRemovesExpiredRecords(t *testing.T) {
 	virtual(t, func(y *testEnv) {
 		y.update(func(tx nodest.Tx) error {
 			_, err := tx.ClaimKey("k", "h")
-			return err
+			return errors.Join(err, tx.KeepReply("k", []byte(`1`)))
 		})
 		time.Sleep(49 * time.Hour) // virtual, before the runner starts
 		y.run(jobs.Options{}, y.db.Maintenance())

@@ -57,7 +57,7 @@ type Tx interface {
 	// Key looks an idempotency key up (nil when unknown or older than 48 h).
 	Key(key string) (*KeyRecord, error)
 	// ClaimKey takes an idempotency key for this transaction and returns nil, or the
-	// record of the call that had it before. If another transaction has claimed the
+	// record of the call that had it before. It stores nothing. If another transaction has claimed the
 	// key, it waits for that to end: fault.InProgress after 10 seconds. A transaction
 	// that is rolled back leaves no claim.
 	ClaimKey(key, hash string) (*KeyRecord, error)

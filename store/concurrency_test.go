@@ -100,7 +100,7 @@ func TestManyUsersAtOnce(t *testing.T) {
 							if err := tx.Ack("phone", m.Seq, map[string]string{c: m.ID}); err != nil {
 								return err
 							}
-							return errOf(tx.ClaimKey(key, ""))
+							return answered(tx, key, `1`)
 						})
 						if err != nil {
 							e.Error(err)

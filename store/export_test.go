@@ -35,7 +35,7 @@ func QueryIn[T any](t nodest.Tx, query string, args ...any) (values []T, err err
 }
 
 // InflateLog reads the entries of a row of the log.
-func InflateLog(entries []byte) (string, error) { return inflate(entries) }
+func InflateLog(entries []byte) (string, error) { return logTexts.inflate(entries) }
 
 // Exec runs a statement of the test's own within a transaction of the store.
 func Exec(t nodest.Tx, query string, args ...any) error {

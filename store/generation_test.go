@@ -170,9 +170,9 @@ func TestPromptsAreKept(t *testing.T) {
 			return err
 		})
 		var last *nodest.StoredPrompt
-		for i := range 3 { // at the same time, so that the ids decide the order
+		for i := range 3 { // the ids decide the order
 			last = &nodest.StoredPrompt{ID: id(), ConversationID: conversation, GenerationID: "g", Stored: framework.Stored{
-				Body: []byte{0, 1, byte(i), 0xff}, Parts: [][]byte{{'1'}, fmt.Append(nil, i), {'1'}}}}
+				Body: fmt.Appendf(nil, `{"v":%d}`, i), Parts: [][]byte{{'1'}, fmt.Append(nil, i), {'1'}}}}
 			e.update(func(tx nodest.Tx) error { return tx.PutPrompt(last) })
 		}
 		e.view(func(tx nodest.Tx) error {

@@ -74,7 +74,7 @@ func fill(e *env, user string) fixture {
 			tx.Characters.PutSettings(&character.UserSettings{UserName: "private", Version: 1}),
 			tx.AddUsage(nodest.UsageRow{Provider: "p", Requests: 1}),
 			tx.Ack("phone", 1, nil),
-			errOf(tx.ClaimKey(x.key, "h")),
+			answered(tx, x.key, `1`),
 			tx.Characters.InsertCharacter(&character.Character{ID: x.character, Name: "private"}),
 			tx.Characters.PutAvatar(x.character, &character.Avatar{Data: []byte("private")}),
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),

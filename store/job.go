@@ -16,7 +16,7 @@ import (
 // jobRow is a job. A running one belongs to its owner until LeaseUntil. NextAt is when
 // the job that follows it is due, because it was enqueued after this one had begun; zero
 // = none does. The attempt never falls while somebody holds it, so id, owner and attempt
-// name a lease.
+// name a lease. NextAt stays when the job has ended.
 type jobRow struct {
 	jobs.Job    `db:"Owner=lease_owner -Next"`
 	UserID      *string // nil = the server's own
@@ -157,35 +157,31 @@ func (s *session) noteJob(j *jobs.Job, userID string, progress any) error {
 }
 
 // endJob ends an attempt and enqueues what follows; again says that the job itself
-// was enqueued while it ran.
+// was enqueued while it ran. Of the jobs about one thing that are done, the newest is kept.
 func (s *session) endJob(j *jobs.Job, userID string, o jobs.Outcome) (again bool, err error) {
-	where, args := ours(j, userID)
-	row, err := sqldb.One[jobRow](s, "SELECT * FROM jobs"+where+s.ForUpdate(), args...)
+	set, args := "UPDATE jobs SET state = ?, not_before = ?, lease_owner = '', lease_until = 0, updated_at = ?", []any{o.State, time.Time{}, s.Now()}
+	if o.State == jobs.Queued {
+		args[1] = s.Now().Add(o.After)
+	}
+	if o.State == jobs.Queued && o.Uncounted {
+		set += ", attempt = attempt - 1"
+	}
+	if o.Error != nil || o.State == jobs.Done {
+		set, args = set+", error = ?", append(args, o.Error)
+	}
+	where, holder := ours(j, userID)
+	row, err := sqldb.One[jobRow](s, set+where+" RETURNING *", append(args, holder...)...)
 	if err != nil {
 		return false, err
 	}
 	if row == nil {
 		return false, jobs.ErrLost
 	}
-	ended := *row.job()
-	switch {
-	case o.Error != nil:
-		ended.Error = o.Error
-	case o.State == jobs.Done:
-		ended.Error = nil
+	ended := row.job()
+	if o.State == jobs.Done {
+		err = s.Run("DELETE FROM jobs WHERE subject = ? AND kind = ? AND COALESCE(user_id, '') = ? AND state = ? AND id <> ?",
+			ended.Subject, ended.Kind, ended.UserID, jobs.Done, ended.ID)
 	}
-	ended.NotBefore = time.Time{}
-	if o.State == jobs.Queued {
-		ended.NotBefore = s.Now().Add(o.After)
-		if o.Uncounted {
-			ended.Attempt--
-		}
-	} else {
-		row.NextAt, row.NextPayload = time.Time{}, nil
-	}
-	_, err = s.Exec("UPDATE jobs SET state = ?, attempt = ?, not_before = ?, next_at = ?, next_payload = ?,"+
-		" lease_owner = '', lease_until = 0, error = ?, updated_at = ? WHERE id = ?",
-		o.State, ended.Attempt, ended.NotBefore, row.NextAt, row.NextPayload, ended.Error, s.Now(), ended.ID)
 	if err != nil {
 		return false, err
 	}

@@ -445,6 +445,19 @@ func TestCancelledJobsEnd(t *testing.T) {
 	})
 }
 
+func TestOfJobsThatAreDoneTheNewestIsKept(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		e.enqueue(jobs.Spec{Kind: "k", Subject: "other"})
+		e.end(e.claimOne("p", "k"), jobs.Outcome{State: jobs.Done})
+		for i, end := range []jobs.State{jobs.Done, jobs.Failed, jobs.Done, jobs.Done} {
+			e.clock.advance(time.Second)
+			e.enqueue(jobs.Spec{Kind: "k", Subject: "s", Payload: fmt.Append(nil, i)})
+			e.end(e.claimOne("p", "k"), jobs.Outcome{State: end})
+		}
+		e.equal("jobs", e.jobs(jobs.Filter{}), []string{"other done 1", "s failed 1 1", "s done 1 3"})
+	})
+}
+
 func TestJobsAreListed(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		for i := range 7 {
@@ -502,10 +515,11 @@ func TestQueueQueriesUseTheirIndexes(t *testing.T) {
 				" ORDER BY COALESCE(user_id, ''), not_before, id LIMIT 1": "jobs_turn",
 			"SELECT id FROM jobs WHERE state = 'queued' AND kind = 'k' AND +not_before <= 1" +
 				" ORDER BY COALESCE(user_id, ''), not_before, id LIMIT 1": "(kind=?)",
-			"SELECT MIN(not_before) FROM jobs WHERE state = 'queued' AND kind = 'k'":                 "jobs_next",
-			"SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < 1 LIMIT 1":                 "jobs_lease",
-			"SELECT id FROM jobs WHERE user_id = 'u' ORDER BY created_at DESC, id DESC":              "jobs_list",
-			"SELECT id FROM jobs WHERE state IN ('done', 'failed', 'cancelled') AND updated_at <= 1": "jobs_ended",
+			"SELECT MIN(not_before) FROM jobs WHERE state = 'queued' AND kind = 'k'":                                                  "jobs_next",
+			"SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < 1 LIMIT 1":                                                  "jobs_lease",
+			"SELECT id FROM jobs WHERE user_id = 'u' ORDER BY created_at DESC, id DESC":                                               "jobs_list",
+			"SELECT id FROM jobs WHERE state IN ('done', 'failed', 'cancelled') AND updated_at <= 1":                                  "jobs_ended",
+			"SELECT id FROM jobs WHERE subject = 's' AND kind = 'k' AND COALESCE(user_id, '') = 'u' AND state = 'done' AND id <> 'j'": "jobs_subject",
 		} {
 			plan, err := store.Plan(e.db, query)
 			if err != nil {

@@ -21,29 +21,64 @@ func (t *tx) Key(key string) (*op.KeyRecord, error) {
 // claimWait is how long a call waits for the transaction of another one with the same key.
 const claimWait = 10 * time.Second
 
+// errKeyBusy says that the first call with a key has not ended.
+var errKeyBusy = fault.New(fault.InProgress, "a request with this idempotency key is still running")
+
 // ClaimKey takes a key for this transaction, or returns the record of an earlier call.
 func (t *tx) ClaimKey(key, hash string) (*op.KeyRecord, error) {
 	return t.claimKey(key, hash, claimWait)
 }
 
-// claimKey inserts the row of a key, without an answer yet. On PostgreSQL that waits for
-// another transaction that has inserted it.
 func (t *tx) claimKey(key, hash string, wait time.Duration) (*op.KeyRecord, error) {
-	running := fault.New(fault.InProgress, "a request with this idempotency key is still running")
-	n, err := t.ExecWithin(wait, running, `INSERT INTO call_keys (user_id, call_key, hash, created_at) VALUES (?, ?, ?, ?)
-		ON CONFLICT (user_id, call_key) DO UPDATE SET hash = EXCLUDED.hash, reply = NULL, created_at = EXCLUDED.created_at
-		WHERE call_keys.created_at <= ?`, t.userID, key, hash, t.Now(), t.Now().Add(-keyLife))
-	if err != nil || n > 0 {
-		return nil, err
-	}
-	known, err := t.Key(key)
-	if err == nil && known == nil { // it has just expired
-		err = t.Lose(running)
+	known, err := t.lockKey(key, wait)
+	if err == nil && known == nil {
+		if t.claims == nil {
+			t.claims = map[string]string{}
+		}
+		t.claims[key] = hash
 	}
 	return known, err
 }
 
+// lockKey is Key for a key that no other transaction has claimed; it waits for one that has. The
+// row is stored once, with the answer. Until then PostgreSQL has a lock of the key; SQLite has one
+// writer.
+func (t *tx) lockKey(key string, wait time.Duration) (*op.KeyRecord, error) {
+	if !t.Postgres {
+		return t.Key(key)
+	}
+	name := t.userID + " " + key
+	found, err := sqldb.Get[struct {
+		op.KeyRecord
+		Free bool
+	}](t, "lock", "SELECT free, COALESCE(call_key, '') AS key, COALESCE(hash, '') AS hash, reply, COALESCE(created_at, 0) AS at"+
+		" FROM (SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0)) AS free) l"+
+		" LEFT JOIN call_keys ON user_id = ? AND call_key = ? AND created_at > ?", name, t.userID, key, t.Now().Add(-keyLife))
+	switch {
+	case err != nil:
+		return nil, err
+	case found.Key != "":
+		return &found.KeyRecord, nil
+	case found.Free: // KeepReply sees a row that was committed since this statement began
+		return nil, nil
+	}
+	if _, err = t.ExecWithin(wait, errKeyBusy, "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", name); err != nil {
+		return nil, err
+	}
+	return t.Key(key)
+}
+
 // KeepReply stores the answer of the call that has claimed a key.
 func (t *tx) KeepReply(key string, reply json.RawMessage) error {
-	return t.ExecOne("idempotency key", "UPDATE call_keys SET reply = ? WHERE user_id = ? AND call_key = ?", reply, t.userID, key)
+	hash, claimed := t.claims[key]
+	if !claimed {
+		return fault.New(fault.NotFound, "no such idempotency key")
+	}
+	n, err := t.Exec(`INSERT INTO call_keys (user_id, call_key, hash, reply, created_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (user_id, call_key) DO UPDATE SET hash = EXCLUDED.hash, reply = EXCLUDED.reply, created_at = EXCLUDED.created_at
+		WHERE call_keys.created_at <= ?`, t.userID, key, hash, reply, t.Now(), t.Now().Add(-keyLife))
+	if err == nil && n == 0 {
+		err = t.Lose(errKeyBusy)
+	}
+	return err
 }

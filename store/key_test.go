@@ -105,7 +105,7 @@ func TestAClaimedKeyIsWaitedFor(t *testing.T) {
 						return err
 					})
 				}()
-				e.waitsForALock("call_keys")
+				e.waitsForALock("SELECT pg_advisory_xact_lock")
 				select {
 				case err := <-second:
 					e.Fatalf("the second call did not wait: %v", err)
@@ -128,15 +128,15 @@ func TestAClaimedKeyIsWaitedFor(t *testing.T) {
 	}
 }
 
-// waitsForALock returns when a transaction that began to write to a table waits for another one.
-func (e *env) waitsForALock(table string) {
+// waitsForALock returns when a statement that begins so waits for another transaction.
+func (e *env) waitsForALock(statement string) {
 	e.Helper()
 	if !store.OnPostgres(e.db) {
 		return // the second transaction has not begun
 	}
 	for deadline := time.Now().Add(time.Minute); ; {
-		n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND transactionid IS NOT NULL"+
-			" AND pid IN (SELECT pid FROM pg_stat_activity WHERE query LIKE ?)", "INSERT INTO "+table+"%")
+		n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'advisory')"+
+			" AND pid IN (SELECT pid FROM pg_stat_activity WHERE query LIKE ?)", statement+"%")
 		switch {
 		case err != nil:
 			e.Fatal(err)

@@ -45,7 +45,7 @@ func logRows(events []*stream.Event) []*logRow {
 		}
 		if i == len(events)-1 || len(short) == rowEvents || size > rowBytes {
 			first := events[i+1-len(short)]
-			rows = append(rows, &logRow{first.UserID, first.Seq, first.At, deflate(stream.Pack(short))})
+			rows = append(rows, &logRow{first.UserID, first.Seq, first.At, logTexts.deflate(stream.Pack(short))})
 			short, size = short[:0], 0
 		}
 	}
@@ -100,7 +100,7 @@ func (db *DB) Events(ctx context.Context, userID string, after int64, limit int)
 			if size > sqldb.PageBytes && len(events) > 0 {
 				break // deflated, they were less
 			}
-			entries, err := inflate(r.Entries)
+			entries, err := logTexts.inflate(r.Entries)
 			if err != nil {
 				return nil, err
 			}

@@ -277,7 +277,7 @@ func TestAPurgeDuringPutSegmentDropsTheSegment(t *testing.T) {
 				_, _, err := store.Maintain(context.Background(), e.db)
 				ended <- err
 			}()
-			e.waitsForALock("memory_scopes")
+			e.waitsForALock("INSERT INTO memory_scopes")
 			return nil
 		})
 		if err := <-ended; err != nil {

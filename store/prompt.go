@@ -16,7 +16,7 @@ import (
 // once.
 type promptRow struct {
 	ID, UserID, ConversationID, GenerationID string
-	Body                                     []byte
+	Body                                     []byte // deflated
 	Parts                                    []byte // 8 of each
 	CreatedAt                                time.Time
 }
@@ -50,7 +50,7 @@ func (r *promptRow) hashes() []any {
 // PutPrompt stores what was sent in a conversation of the user.
 func (t *tx) PutPrompt(p *nodest.StoredPrompt) error {
 	t.fillTimes(&p.CreatedAt)
-	row := &promptRow{p.ID, t.userID, p.ConversationID, p.GenerationID, append([]byte{}, p.Body...), make([]byte, 0, 8*len(p.Parts)), p.CreatedAt}
+	row := &promptRow{p.ID, t.userID, p.ConversationID, p.GenerationID, promptTexts.deflate(string(p.Body)), make([]byte, 0, 8*len(p.Parts)), p.CreatedAt}
 	parts := make(map[int64][]byte, len(p.Parts))
 	for _, part := range p.Parts {
 		hash := partHash(part)
@@ -73,7 +73,7 @@ func (t *tx) PutPrompt(p *nodest.StoredPrompt) error {
 	for _, part := range p.Parts { // in an order of their own, not of the map
 		hash := partHash(part)
 		if data, ok := parts[hash]; ok {
-			fresh = append(fresh, &promptPartRow{t.userID, p.ConversationID, hash, deflate(string(data)), t.Now()})
+			fresh = append(fresh, &promptPartRow{t.userID, p.ConversationID, hash, promptTexts.deflate(string(data)), t.Now()})
 			delete(parts, hash)
 		}
 	}
@@ -91,21 +91,25 @@ func (t *tx) Prompt(id string) (*nodest.StoredPrompt, error) {
 
 // LastPrompt returns the id of the newest prompt of a conversation, "" without one.
 func (t *tx) LastPrompt(conversationID string) (id string, err error) {
-	return sqldb.Value[string](t, "SELECT id FROM prompts WHERE user_id = ? AND conversation_id = ? ORDER BY created_at DESC, id DESC LIMIT 1",
+	return sqldb.Value[string](t, "SELECT id FROM prompts WHERE user_id = ? AND conversation_id = ? ORDER BY id DESC LIMIT 1",
 		t.userID, conversationID)
 }
 
 // wholePrompt reads the parts of a prompt.
 func (t *tx) wholePrompt(row *promptRow) (*nodest.StoredPrompt, error) {
+	body, err := promptTexts.inflate(row.Body)
+	if err != nil {
+		return nil, err
+	}
 	p := &nodest.StoredPrompt{ID: row.ID, ConversationID: row.ConversationID, GenerationID: row.GenerationID,
-		Stored: framework.Stored{Body: row.Body}, CreatedAt: row.CreatedAt}
+		Stored: framework.Stored{Body: []byte(body)}, CreatedAt: row.CreatedAt}
 	if len(row.Parts) == 0 {
 		return p, nil
 	}
 	hashes := row.hashes()
 	parts := make(map[int64][]byte, len(hashes))
-	err := sqldb.Each(t, func(part *promptPartRow) error {
-		data, err := inflate(part.Data)
+	err = sqldb.Each(t, func(part *promptPartRow) error {
+		data, err := promptTexts.inflate(part.Data)
 		parts[part.Hash] = []byte(data)
 		return err
 	}, "SELECT hash, data FROM prompt_parts WHERE user_id = ? AND conversation_id = ? AND hash IN ("+tuples(len(hashes), 1)+")",

@@ -76,7 +76,7 @@ func TestFrequentQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT * FROM events WHERE user_id = 'u' AND seq >= (SELECT COALESCE(MAX(seq), 0) FROM events WHERE user_id = 'u' AND seq <= 5) ORDER BY seq LIMIT 5",
 		"SELECT * FROM generations WHERE user_id = 'u' AND is_open ORDER BY created_at, id",
 		"SELECT * FROM generations WHERE is_open AND lease_until < 5 ORDER BY created_at, id LIMIT 5",
-		"SELECT * FROM prompts WHERE user_id = 'u' AND conversation_id = 'c' ORDER BY created_at DESC, id DESC LIMIT 1",
+		"SELECT * FROM prompts WHERE user_id = 'u' AND conversation_id = 'c' ORDER BY id DESC LIMIT 1",
 		"SELECT * FROM tokens WHERE hash = x'00'",
 		"SELECT * FROM tokens WHERE id = 't'",
 		"SELECT * FROM tokens WHERE parent_id = 't'",

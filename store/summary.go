@@ -73,7 +73,7 @@ func (t *tx) putSummaryText(s *summary.Summary, version int64) error {
 	if err != nil {
 		return fmt.Errorf("store: encode a summary: %w", err)
 	}
-	row := &summaryTextRow{t.userID, s.ID, version, deflate(string(document))}
+	row := &summaryTextRow{t.userID, s.ID, version, logTexts.deflate(string(document))}
 	return t.Insert("summary_texts", row, "ON CONFLICT (user_id, summary_id, version) DO UPDATE SET document = EXCLUDED.document")
 }
 
@@ -111,7 +111,7 @@ func (t *tx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 func (r *summaryWithText) kept() (*chat.KeptSummary, error) {
 	kept := r.KeptSummary
 	kept.Summary = &summary.Summary{}
-	document, err := inflate(r.Document)
+	document, err := logTexts.inflate(r.Document)
 	if err == nil {
 		err = json.Unmarshal([]byte(document), kept.Summary)
 	}

@@ -29,6 +29,8 @@ type tx struct {
 	scopes  map[string]*scopeNews       // of memories, by character
 	unwordy map[string]time.Time        // conversations with messages to index, and when
 
+	claims map[string]string // hashes of the calls that claimed keys here, by key
+
 	stores   bool             // rows that take room
 	added    map[string]int64 // by kind, see charge
 	coming   int64            // messages that other transactions will store, see charge

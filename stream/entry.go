@@ -15,15 +15,24 @@ const Skip = "skip"
 // The log keeps the events of one transaction together, as text: a line for each event with
 // its type, conversation, message, generation, cause and data, divided by tabs. "=" stands for
 // what the line before has as well. Types, ids and causes contain neither. A string that is
-// stored elsewhere is a reference between two marks, which JSON never contains.
+// stored elsewhere is a reference between two marks, which JSON never contains. Other marks stand
+// for the ids of the line, and for the time of the row, within the data.
 
 const (
 	same = "="
 	mark = "\x01"
 )
 
+// known are the marks that stand for what the line or the row has, which Unpack puts in their places;
+// store/sqldb uses others.
+func known(conversationID, messageID, generationID string, at time.Time) [4][2]string {
+	return [...][2]string{
+		{"\x11", conversationID}, {"\x12", messageID}, {"\x13", generationID}, {"\x14", at.UTC().Format("2006-01-02T15:04:05.000Z")},
+	}
+}
+
 // Pack writes events as the log keeps them. Seq, UserID and At are not part of it: those of
-// one row follow each other.
+// one row follow each other, and happened at once.
 func Pack(events []*Event) string {
 	var b strings.Builder
 	before := [...]string{"", "", "", "", "server"}
@@ -37,7 +46,13 @@ func Pack(events []*Event) string {
 			b.WriteByte('\t')
 			before[i] = v
 		}
-		b.Write(refer(oneLine(e.Data), e.Texts))
+		data := refer(oneLine(e.Data), e.Texts)
+		for _, k := range known(e.ConversationID, e.MessageID, e.GenerationID, e.At) {
+			if k[1] != "" {
+				data = bytes.ReplaceAll(data, []byte(k[1]), []byte(k[0]))
+			}
+		}
+		b.Write(data)
 		b.WriteByte('\n')
 	}
 	return b.String()
@@ -121,7 +136,11 @@ func Unpack(userID string, seq int64, at time.Time, entries string) []*Event {
 			UserID: userID, Seq: seq, At: at,
 			Type: before[0], ConversationID: before[1], MessageID: before[2], GenerationID: before[3], By: before[4],
 		}
-		if data := strings.TrimSuffix(line, "\n"); data != "" {
+		data := strings.TrimSuffix(line, "\n")
+		for _, k := range known(e.ConversationID, e.MessageID, e.GenerationID, at) {
+			data = strings.ReplaceAll(data, k[0], k[1])
+		}
+		if data != "" {
 			e.Data = json.RawMessage(data)
 		}
 		events = append(events, e)

@@ -472,7 +472,7 @@ CREATE TABLE prompts (
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX prompts_conversation ON prompts (conversation_id, created_at, id);
+CREATE INDEX prompts_conversation ON prompts (conversation_id, id);
 CREATE INDEX prompts_age ON prompts (created_at);
 
 -- What prompts of a conversation have in common.

@@ -61,13 +61,13 @@ func takes[In any](f func(ctx context.Context, s *Services, c *op.Call, in In) (
 	}}
 }
 
-// Hash identifies the request that an idempotency key is bound to, with 128 bits: it is
+// Hash identifies the request that an idempotency key is bound to, with 72 bits: it is
 // stored with each key.
 func Hash(name string, content []byte) string {
 	h := sha256.New()
 	h.Write([]byte(name + "\n"))
 	h.Write(content)
-	return base64.RawStdEncoding.EncodeToString(h.Sum(nil)[:16])
+	return base64.RawStdEncoding.EncodeToString(h.Sum(nil)[:9])
 }
 
 // ByCommand indexes the operations for the WebSocket.

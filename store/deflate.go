@@ -1,0 +1,85 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/flate"
+
+	"nodest/store/sqldb"
+)
+
+// A deflater compresses texts with a dictionary of what they have in common. Before that, ids are
+// written as their bytes. The first byte of what is stored names the dictionary: one that rows were
+// written with never changes, a better one gets another number.
+type deflater struct {
+	number           byte
+	words            []byte
+	readers, writers sync.Pool // with tables of several 100 KB, which are used again
+}
+
+// The entries of the log, and summaries; and prompts with their parts.
+var (
+	logTexts    = newDeflater(2, 5, logWords)
+	promptTexts = newDeflater(3, 6, promptDictionary)
+)
+
+func newDeflater(number byte, level int, words string) *deflater {
+	d := &deflater{number: number, words: []byte(words)}
+	d.readers.New = func() any { return flate.NewReader(nil) }
+	d.writers.New = func() any {
+		w, _ := flate.NewWriterDict(nil, level, d.words) // fails for an unknown level only
+		return w
+	}
+	return d
+}
+
+// deflate makes of a text without control characters of its own, such as JSON, what is stored.
+func (d *deflater) deflate(text string) []byte {
+	packed := sqldb.PackText(text)
+	b := bytes.NewBuffer(make([]byte, 0, 128+len(packed)/4))
+	b.WriteByte(d.number)
+	w := d.writers.Get().(*flate.Writer)
+	defer d.writers.Put(w)
+	w.Reset(b)
+	_, _ = w.Write(packed) // a buffer has no errors
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// maxInflated bounds what a stored text may grow to when it is read, in bytes; what is beyond is
+// missing.
+const maxInflated = 128 << 20
+
+// inflate is the reverse.
+func (d *deflater) inflate(stored []byte) (string, error) {
+	if len(stored) == 0 || stored[0] != d.number {
+		return "", fmt.Errorf("store: a text with an unknown dictionary")
+	}
+	r := d.readers.Get().(io.ReadCloser)
+	defer d.readers.Put(r)
+	if err := r.(flate.Resetter).Reset(bytes.NewReader(stored[1:]), d.words); err != nil {
+		return "", err
+	}
+	packed, err := io.ReadAll(io.LimitReader(r, maxInflated))
+	if err != nil {
+		return "", fmt.Errorf("store: inflate a text: %w", err)
+	}
+	return sqldb.UnpackText(packed), nil
+}
+
+// logWords are pieces of events, the most frequent last. \x11 to \x14 are the marks of package stream
+// for the ids of an event and its time, \x03 is that of an id, whose bytes are not here.
+const logWords = `memory.changed	character.created	character.updated	chat.created	save.created	message.deleted	message.restored	gen.failed	chat.read	resource.updated	","state":"","action":"created","ids":["factId":"` +
+	`"error":{"code":"","status":,"title":"","detail":"","retry":"","retryAfterMs":null},"reasoning":"","blocks":[{"part":"mem","text":"","at":0}]"wish":""editedAt":""interrupted"cancelled"error"narrator"system"greeting":true,"authorId":""tools":{"calls":[` +
+	`gen.references	{"kind":"regenerate{"kind":"continue","provider":"google","model":"gemini-"key","key":""dropped":[{"source":"history","reason":"budget","count":],"warnings":[""]}` +
+	"chat.updated	\x03	=	=	=	{\"conversation\":{\"id\":\"\x11\",\"characterId\":\"\x03\",\"title\":\"\",\"headId\":\"\x12\",\"headId\":\"\x03\",\"settings\":{},\"archived\":false,\"tags\":[],\"version\":,\"lastMessage\":{\"id\":\"\x12\",\"lastMessage\":{\"id\":\"\x03\",\"role\":\"assistant\",\"text\":\"\",\"createdAt\":\"2026-12-T:.Z\"},\"createdAt\":\"2026-11-T:.Z\",\"updatedAt\":\"2026-11-T:.Z\"}}\n" +
+	"memory.summary	=	=	=	=	{\"op\":\"created\",\"summaryId\":\"\x03\",\"range\":{\"start\":3,\"end\":},\"method\":\"extractive\"},\"method\":\"llm\"}\n" +
+	"gen.started	\x03	\x03	\x03	{\"kind\":\"reply\",\"provider\":\"openai\",\"model\":\"\",\"promptId\":\"\x03\",\"budget\":{\"context\":32768,\"used\":,\"reserve\":4096}}\n" +
+	"gen.context	=	=	=	=	{\"memories\":[\"\x03\"],\"profile\":[],\"lore\":[{\"id\":\"Alist\",\"name\":\"Character Attributes List\",\"why\":\"constant\"}],\"dropped\":[],\"search\":[],\"warnings\":[]}\n" +
+	"message.created	\x03	\x03	=	{\"message\":{\"id\":\"\x12\",\"conversationId\":\"\x11\",\"parentId\":null,\"parentId\":\"\x03\",\"clientMsgId\":\"\",\"seq\":,\"role\":\"user\",\"name\":\"User\",\"text\":\x01\x03 t 1\x01,\"swipes\":[{\"id\":\"\x03\",\"rev\":1,\"text\":\x01\x03 t 1\x01,\"createdAt\":\"\x14\"}],\"swipeIndex\":0,\"rev\":1,\"status\":\"complete\",\"references\":[],\"memoryIds\":[],\"createdAt\":\"\x14\"}}\n" +
+	"=	=	\x03	\x03	=	{\"message\":{\"id\":\"\x12\",\"conversationId\":\"\x11\",\"parentId\":\"\x03\",\"seq\":,\"role\":\"assistant\",\"name\":\"\",\"text\":\"\",\"swipes\":[],\"swipeIndex\":0,\"rev\":1,\"status\":\"pending\",\"generationId\":\"\x13\",\"references\":[],\"memoryIds\":[],\"createdAt\":\"\x14\"}}\n" +
+	"message.updated	\x03	\x03	\x03	{\"message\":{\"id\":\"\x12\",\"conversationId\":\"\x11\",\"parentId\":\"\x03\",\"seq\":,\"role\":\"assistant\",\"name\":\"\",\"text\":\x01\x03 t 1\x01,\"swipes\":[{\"id\":\"\x03\",\"rev\":1,\"text\":\x01\x03 t 1\x01,\"model\":\"\",\"finish\":\"stop\",\"usage\":{\"promptTokens\":,\"completionTokens\":},\"generationId\":\"\x13\",\"createdAt\":\"\x14\"}],\"swipeIndex\":0,\"rev\":2,\"status\":\"complete\",\"generationId\":\"\x13\",\"references\":[],\"memoryIds\":[\"\x03\",\"\x03\"],\"model\":\"\",\"usage\":{\"promptTokens\":,\"completionTokens\":},\"createdAt\":\"2026-11-T:.Z\"}}\n" +
+	"gen.done	=	=	=	=	{\"status\":\"done\",\"finish\":\"stop\",\"usage\":{\"promptTokens\":,\"completionTokens\":},\"ms\":{\"build\":,\"firstToken\":,\"total\":}}\n"
