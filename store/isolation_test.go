@@ -195,7 +195,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		u, err := tx.Usage("2000-01-01", "2100-01-01")
 		return wantEmpty(e, len(u) == 0, err)
 	},
-	"Limits": nil, "LockLimits": nil,
+	"Limits": nil, "LockLimits": nil, "HasRoom": nil,
 	"Ack": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Ack("phone", 99, map[string]string{"c": "intruder"})
 	},

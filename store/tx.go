@@ -18,6 +18,7 @@ import (
 // tx is one user's data within one transaction: nodest.Tx.
 type tx struct {
 	*session
+	db     *DB
 	userID string
 
 	// Written at the end, see finish.
@@ -34,6 +35,7 @@ type tx struct {
 	coming   int64            // messages that other transactions will store, see charge
 	imports  bool             // it stores a part of an import
 	admitted bool             // the quotas allowed this before
+	found    *limitsRow       // by LockLimits; nil = it was not called
 
 	jobs jobNews // for the runner, after the commit
 
@@ -93,9 +95,9 @@ func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) erro
 	return p.db.view(ctx, userID, func(t *tx) error { return fn(p.of(t)) })
 }
 
-func newTx(s *session, userID string) *tx {
+func newTx(db *DB, s *session, userID string) *tx {
 	t := &tx{
-		session: s, userID: userID, states: map[string]*messageStateRow{}, stored: map[string]chatNow{},
+		session: s, db: db, userID: userID, states: map[string]*messageStateRow{}, stored: map[string]chatNow{},
 		scopes: map[string]*scopeNews{}, locked: map[string]*storedConversation{}, owned: map[string]bool{},
 	}
 	s.Inserted = t.noteInserted
