@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"nodest/chat"
@@ -11,8 +12,8 @@ import (
 
 // start is what is stored when the model is about to be asked.
 type start struct {
-	turn   *turn
-	prompt framework.Stored
+	turn    *turn
+	compact func() framework.Stored // its prompt: whoever needs it first makes it
 }
 
 // of makes g, the generation of a task, one that waits for the model.
@@ -28,7 +29,7 @@ func (s *start) of(t *task, g *chat.Generation, now time.Time, lease time.Durati
 // store stores the prompt of g, and emits the events of its start.
 func (s *start) store(tx Tx, t *task, g *chat.Generation) error {
 	if err := tx.PutPrompt(&StoredPrompt{
-		ID: g.PromptID, ConversationID: g.ConversationID, GenerationID: g.ID, Stored: s.prompt, CreatedAt: *g.StartedAt,
+		ID: g.PromptID, ConversationID: g.ConversationID, GenerationID: g.ID, Stored: s.compact(), CreatedAt: *g.StartedAt,
 	}); err != nil {
 		return err
 	}
@@ -53,19 +54,23 @@ func (e *Engine) storeAccepted(tx Tx, prepared *task, as *accepted) error {
 			return err
 		}
 	}
-	if prepared != nil {
+	if prepared == nil {
+		return tx.InsertGeneration(as.gen)
+	}
+	tx.AtEnd(func() error { // the later, the more often it is ready
 		prepared.mu.Lock()
 		as.start = prepared.ready
 		prepared.mu.Unlock()
-	}
-	if as.start == nil {
-		return tx.InsertGeneration(as.gen)
-	}
-	as.start.of(prepared, as.gen, tx.Now(), e.opts.Lease)
-	if err := tx.InsertGeneration(as.gen); err != nil {
-		return err
-	}
-	return as.start.store(tx, prepared, as.gen)
+		if as.start == nil {
+			return tx.InsertGeneration(as.gen)
+		}
+		as.start.of(prepared, as.gen, tx.Now(), e.opts.Lease)
+		if err := tx.InsertGeneration(as.gen); err != nil {
+			return err
+		}
+		return as.start.store(tx, prepared, as.gen)
+	})
+	return nil
 }
 
 // announce stores and publishes the start while the model is being asked, with the
@@ -73,13 +78,15 @@ func (e *Engine) storeAccepted(tx Tx, prepared *task, as *accepted) error {
 // waits for the result before it publishes anything of the reply; nil is success.
 func (e *Engine) announce(ctx context.Context, t *task, turn *turn) <-chan error {
 	result := make(chan error, 1)
-	go func() { result <- e.storeStart(ctx, t, turn) }()
+	s := &start{turn, sync.OnceValue(turn.prompt.Compact)}
+	t.offer(s)
+	go func() { result <- e.storeStart(ctx, t, s) }()
 	return result
 }
 
-func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
-	s := &start{turn, turn.prompt.Compact()}
-	t.offer(s)
+func (e *Engine) storeStart(ctx context.Context, t *task, s *start) error {
+	turn := s.turn
+	s.compact()
 	if err := t.committed(); err != nil {
 		return err
 	}

@@ -163,6 +163,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"UserID":       nil, // no ids
 	"Now":          nil,
+	"AtEnd":        nil,
 	"BeforeCommit": nil,
 	"Emit": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Emit(&stream.Event{UserID: x.user, Type: "intruder", ConversationID: x.conversation})

@@ -39,6 +39,7 @@ type tx struct {
 
 	jobs jobNews // for the runner, after the commit
 
+	atEnd        []func() error
 	beforeCommit []func()
 
 	// locked are the rows of conversations that LockConversation read and that
@@ -116,6 +117,9 @@ func (t *tx) Emit(events ...*stream.Event) error {
 	return nil
 }
 
+// AtEnd has f called when only the events are left to be written.
+func (t *tx) AtEnd(f func() error) { t.atEnd = append(t.atEnd, f) }
+
 // BeforeCommit has f called when only the commit is left.
 func (t *tx) BeforeCommit(f func()) { t.beforeCommit = append(t.beforeCommit, f) }
 
@@ -149,6 +153,11 @@ func (t *tx) finish() ([]*stream.Event, error) {
 	}
 	if err := t.flushWords(); err != nil {
 		return nil, err
+	}
+	for _, f := range t.atEnd {
+		if err := f(); err != nil {
+			return nil, err
+		}
 	}
 	if len(t.events) == 0 {
 		return nil, nil
