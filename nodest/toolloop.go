@@ -169,6 +169,7 @@ func (e *Engine) storePrompt(ctx context.Context, t *task, p *framework.Prompt) 
 	})
 	if err == nil {
 		t.setPrompt(id)
+		e.histories.noteSent(t.conversationID, sentPrompt{id, t.id, p.Hashes})
 	}
 	return err
 }
