@@ -75,42 +75,48 @@ func (e *Engine) storeAccepted(tx Tx, prepared *task, as *accepted) error {
 
 // announce stores and publishes the start while the model is being asked, with the
 // transaction that accepts it or behind it, which may still be on its way to the disk. The caller
-// waits for the result before it publishes anything of the reply; nil is success.
-func (e *Engine) announce(ctx context.Context, t *task, turn *turn) <-chan error {
-	result := make(chan error, 1)
+// calls stored, which waits for that, before it publishes anything of the reply; nil is success.
+func (e *Engine) announce(ctx context.Context, t *task, turn *turn) (stored func() error) {
 	s := &start{turn, sync.OnceValue(turn.prompt.Compact)}
 	t.offer(s)
-	go func() { result <- e.storeStart(ctx, t, s) }()
-	return result
-}
-
-func (e *Engine) storeStart(ctx context.Context, t *task, s *start) error {
-	turn := s.turn
-	s.compact()
-	if err := t.committed(); err != nil {
-		return err
-	}
-	if turn.fresh != nil {
-		e.histories.append(t.conversationID, t.assignment.version, t.fresh)
-	}
-	g := t.generation()
-	if !t.begun {
-		err := e.store.Update(ctx, t.userID, func(tx Tx) error {
-			var err error
-			if g, err = e.own(tx, t); err != nil {
-				return err
-			}
-			s.of(t, g, tx.Now(), e.opts.Lease)
-			if err := tx.UpdateGeneration(g); err != nil {
-				return err
-			}
-			return s.store(tx, t, g)
-		})
+	later := make(chan error, 1)
+	go func() { later <- e.storeStart(ctx, t, s) }()
+	return sync.OnceValue(func() error {
+		err := t.committed()
+		if err == nil && !t.begun {
+			err = <-later
+		}
 		if err != nil {
 			return err
 		}
+		if turn.fresh != nil {
+			e.histories.append(t.conversationID, t.assignment.version, t.fresh)
+		}
+		e.histories.noteSent(t.conversationID, sentPrompt{t.generation().PromptID, t.id, turn.prompt.Hashes})
+		return nil
+	})
+}
+
+// storeStart stores a start that its acceptance came too early for.
+func (e *Engine) storeStart(ctx context.Context, t *task, s *start) error {
+	s.compact()
+	if err := t.committed(); err != nil || t.begun {
+		return err
+	}
+	var g *chat.Generation
+	err := e.store.Update(ctx, t.userID, func(tx Tx) error {
+		var err error
+		if g, err = e.own(tx, t); err != nil {
+			return err
+		}
+		s.of(t, g, tx.Now(), e.opts.Lease)
+		if err := tx.UpdateGeneration(g); err != nil {
+			return err
+		}
+		return s.store(tx, t, g)
+	})
+	if err == nil {
 		t.setStored(g)
 	}
-	e.histories.noteSent(t.conversationID, sentPrompt{g.PromptID, g.ID, turn.prompt.Hashes})
-	return nil
+	return err
 }

@@ -88,13 +88,13 @@ func (e *Engine) generate(ctx context.Context, t *task) error {
 		return err
 	}
 	turn.built(prompt, time.Since(begun))
-	announced := e.announce(ctx, t, turn)
+	stored := e.announce(ctx, t, turn)
 	if err := t.awaitAdmission(); err != nil {
 		return err
 	}
 	t.noteRequest(turn)
 	e.publishStage(t, "waiting", begun)
-	return e.converse(ctx, t, turn, announced)
+	return e.converse(ctx, t, turn, stored)
 }
 
 // ending classifies the end of a generation that ran in ctx.
