@@ -446,17 +446,19 @@ func (t *turn) upToUser(path []*chat.Message) []*chat.Message {
 // have cached: the one that was sent last, even if its reply has been deleted since.
 func (e *Engine) readPrevious(tx Tx, t *turn) error {
 	conv := t.setup.Conversation.ID
-	id, err := tx.LastPrompt(conv)
-	if err != nil || id == "" {
-		return err
-	}
 	last := e.histories.lastSent(conv)
-	if last.promptID != id {
-		p, err := tx.Prompt(id)
-		if err != nil {
+	if last.promptID == "" || !e.opts.Alone { // another process may have sent a newer one
+		id, err := tx.LastPrompt(conv)
+		if err != nil || id == "" {
 			return err
 		}
-		last = sentPrompt{id, p.GenerationID, framework.HashesOf(p.Stored)}
+		if id != last.promptID {
+			p, err := tx.Prompt(id)
+			if err != nil {
+				return err
+			}
+			last = sentPrompt{id, p.GenerationID, framework.HashesOf(p.Stored)}
+		}
 	}
 	t.input.Previous, t.input.PreviousOf = last.hashes, last.generationID
 	return nil

@@ -22,7 +22,7 @@ type historyEnd struct {
 	path    []*chat.Message // oldest first; shared, never changed
 	whole   bool            // it begins with the first message
 	room    int             // tokens that it was read for
-	sent    sentPrompt      // in the chat by this process, at this or an earlier version; it may not be the newest
+	sent    sentPrompt      // the last in the chat by this process, at this or an earlier version
 }
 
 // sentPrompt is what later prompts are compared with.

@@ -61,10 +61,12 @@ func (e *Engine) send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 			return nil, nil, err
 		}
 		started.from = conv.Version
-		if err := ch.Apply(tx.Chats, c, conv); err != nil {
-			return nil, nil, err
+		started.safe = tx.HasRoom(2, len(in.Text))
+		started.store = func() error {
+			err := ch.Apply(tx.Chats, c, conv)
+			started.assignment.version, started.assignment.fresh = conv.Version, message
+			return err
 		}
-		started.assignment.version, started.assignment.fresh = conv.Version, message
 		return &Sent{UserMessage: message, Message: started.assignment.target, GenerationID: started.gen.ID}, started, nil
 	})
 }
@@ -197,7 +199,9 @@ type accepted struct {
 	// from is the version of the chat from which its prompt can be built before it is
 	// committed; 0 = the prompt needs what is stored with it.
 	from  int64
-	start *start // that is stored with it; nil = it is stored later
+	safe  bool         // all checks are passed: only an error of the database can still refuse it
+	store func() error // stores what it is about; nil = that is done
+	start *start       // that is stored with it; nil = it is stored later
 }
 
 // early reports whether the generation can begin while it is being committed: it does
@@ -243,8 +247,9 @@ func (e *Engine) describe(g *chat.Generation, c *op.Call, s *turnSetup) {
 //
 // Where it can, the generation starts before the commit, so that the model is asked while
 // the transaction is written to the disk. If ahead knows what do will accept, its prompt is made
-// beside the transaction (startAhead). Nothing of the generation is published or stored
-// before it is confirmed; if the commit fails, it is refused and leaves no trace.
+// beside the transaction (startAhead), and the model is asked as soon as all checks are passed.
+// Nothing of the generation is published or stored before it is confirmed; if the transaction
+// fails, it is refused and leaves no trace.
 func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, ahead func(*turnSetup) *accepted,
 	do func(tx Tx, s *turnSetup) (T, *accepted, error),
 ) (T, error) {
@@ -273,16 +278,22 @@ func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, ahead fun
 			return answer, err
 		}
 		if !st.early(s) {
-			return answer, tx.InsertGeneration(st.gen)
+			return answer, e.storeAccepted(tx, nil, st)
 		}
-		tx.BeforeCommit(func() {
-			if early, prepared = prepared, nil; early != nil {
-				e.admit(early, st)
+		ahead := prepared
+		admit := func() {
+			if early, prepared = ahead, nil; early != nil {
+				e.admit(early, st.gen)
 			} else {
 				early = e.start(c, s, st)
 			}
-		})
-		return answer, e.storeAccepted(tx, prepared, st)
+		}
+		if st.safe && ahead != nil {
+			admit()
+		} else {
+			tx.BeforeCommit(admit)
+		}
+		return answer, e.storeAccepted(tx, ahead, st)
 	})
 	if err != nil || c.Replayed || started == nil {
 		early.refuse()
@@ -294,7 +305,7 @@ func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, ahead fun
 	if early == nil {
 		early = e.start(c, s, started)
 	}
-	e.confirm(early)
+	e.confirm(early, started)
 	return answer, nil
 }
 

@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"nodest/chat"
@@ -11,8 +12,8 @@ import (
 
 // start is what is stored when the model is about to be asked.
 type start struct {
-	turn   *turn
-	prompt framework.Stored
+	turn    *turn
+	compact func() framework.Stored // its prompt: whoever needs it first makes it
 }
 
 // of makes g, the generation of a task, one that waits for the model.
@@ -28,7 +29,7 @@ func (s *start) of(t *task, g *chat.Generation, now time.Time, lease time.Durati
 // store stores the prompt of g, and emits the events of its start.
 func (s *start) store(tx Tx, t *task, g *chat.Generation) error {
 	if err := tx.PutPrompt(&StoredPrompt{
-		ID: g.PromptID, ConversationID: g.ConversationID, GenerationID: g.ID, Stored: s.prompt, CreatedAt: *g.StartedAt,
+		ID: g.PromptID, ConversationID: g.ConversationID, GenerationID: g.ID, Stored: s.compact(), CreatedAt: *g.StartedAt,
 	}); err != nil {
 		return err
 	}
@@ -45,60 +46,77 @@ func (t *task) offer(s *start) {
 	t.ready = s
 }
 
-// storeAccepted stores a generation that is accepted, together with its start if its prompt is ready
+// storeAccepted stores a generation that is accepted, and what it is about, together with its start if its prompt is ready
 // in time: that takes the place of a transaction, which the first token would wait for.
 func (e *Engine) storeAccepted(tx Tx, prepared *task, as *accepted) error {
-	if prepared != nil {
+	if as.store != nil {
+		if err := as.store(); err != nil {
+			return err
+		}
+	}
+	if prepared == nil {
+		return tx.InsertGeneration(as.gen)
+	}
+	tx.AtEnd(func() error { // the later, the more often it is ready
 		prepared.mu.Lock()
 		as.start = prepared.ready
 		prepared.mu.Unlock()
-	}
-	if as.start == nil {
-		return tx.InsertGeneration(as.gen)
-	}
-	as.start.of(prepared, as.gen, tx.Now(), e.opts.Lease)
-	if err := tx.InsertGeneration(as.gen); err != nil {
-		return err
-	}
-	return as.start.store(tx, prepared, as.gen)
+		if as.start == nil {
+			return tx.InsertGeneration(as.gen)
+		}
+		as.start.of(prepared, as.gen, tx.Now(), e.opts.Lease)
+		if err := tx.InsertGeneration(as.gen); err != nil {
+			return err
+		}
+		return as.start.store(tx, prepared, as.gen)
+	})
+	return nil
 }
 
 // announce stores and publishes the start while the model is being asked, with the
 // transaction that accepts it or behind it, which may still be on its way to the disk. The caller
-// waits for the result before it publishes anything of the reply; nil is success.
-func (e *Engine) announce(ctx context.Context, t *task, turn *turn) <-chan error {
-	result := make(chan error, 1)
-	go func() { result <- e.storeStart(ctx, t, turn) }()
-	return result
-}
-
-func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
-	s := &start{turn, turn.prompt.Compact()}
+// calls stored, which waits for that, before it publishes anything of the reply; nil is success.
+func (e *Engine) announce(ctx context.Context, t *task, turn *turn) (stored func() error) {
+	s := &start{turn, sync.OnceValue(turn.prompt.Compact)}
 	t.offer(s)
-	if err := t.committed(); err != nil {
-		return err
-	}
-	if turn.fresh != nil {
-		e.histories.append(t.conversationID, t.assignment.version, t.fresh)
-	}
-	g := t.generation()
-	if !t.begun {
-		err := e.store.Update(ctx, t.userID, func(tx Tx) error {
-			var err error
-			if g, err = e.own(tx, t); err != nil {
-				return err
-			}
-			s.of(t, g, tx.Now(), e.opts.Lease)
-			if err := tx.UpdateGeneration(g); err != nil {
-				return err
-			}
-			return s.store(tx, t, g)
-		})
+	later := make(chan error, 1)
+	go func() { later <- e.storeStart(ctx, t, s) }()
+	return sync.OnceValue(func() error {
+		err := t.committed()
+		if err == nil && !t.begun {
+			err = <-later
+		}
 		if err != nil {
 			return err
 		}
+		if turn.fresh != nil {
+			e.histories.append(t.conversationID, t.assignment.version, t.fresh)
+		}
+		e.histories.noteSent(t.conversationID, sentPrompt{t.generation().PromptID, t.id, turn.prompt.Hashes})
+		return nil
+	})
+}
+
+// storeStart stores a start that its acceptance came too early for.
+func (e *Engine) storeStart(ctx context.Context, t *task, s *start) error {
+	s.compact()
+	if err := t.committed(); err != nil || t.begun {
+		return err
+	}
+	var g *chat.Generation
+	err := e.store.Update(ctx, t.userID, func(tx Tx) error {
+		var err error
+		if g, err = e.own(tx, t); err != nil {
+			return err
+		}
+		s.of(t, g, tx.Now(), e.opts.Lease)
+		if err := tx.UpdateGeneration(g); err != nil {
+			return err
+		}
+		return s.store(tx, t, g)
+	})
+	if err == nil {
 		t.setStored(g)
 	}
-	e.histories.noteSent(t.conversationID, sentPrompt{g.PromptID, g.ID, turn.prompt.Hashes})
-	return nil
+	return err
 }

@@ -31,11 +31,11 @@ func TestAMessageNeedsFewStatements(t *testing.T) {
 			t.Errorf("%s ran %d statements, at most %d were expected", what, fewest, most)
 		}
 	}
-	count("a message without a reply", 23, func() {
+	count("a message without a reply", 21, func() {
 		_, err := s.Send(t.Context(), &op.Call{UserID: ann, Hash: "h"}, nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true})
 		s.must(err)
 	})
-	count("a turn", 69, func() { s.sendAndWait(c, "And now?") })
+	count("a turn", 62, func() { s.sendAndWait(c, "And now?") })
 	count("a page of messages", 6, func() {
 		_, err := s.Chats.History(t.Context(), ann, c.ID, "", 50)
 		s.must(err)

@@ -42,10 +42,10 @@ type task struct {
 	queued     bool       // it had to wait, so the setup is old
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
-	admitted   chan struct{} // closed when only the commit of the acceptance is left
-	fresh      *chat.Message // assignment.fresh as it is stored; once it is admitted
-	begun      bool          // its start is stored with its acceptance; once it is admitted
+	admitted   chan struct{} // closed when all checks of the acceptance are passed
 	settled    chan struct{} // closed when it is known whether the acceptance is stored
+	fresh      *chat.Message // assignment.fresh as it is stored; once that is known
+	begun      bool          // its start is stored with its acceptance; once that is known
 	done       chan struct{} // closed when the end is stored
 	full       chan struct{} // asks for a checkpoint
 
@@ -127,10 +127,13 @@ func (t *task) awaitAdmission() error {
 }
 
 // confirm tells a task that its acceptance is on the disk, and publishes what waited for that.
-func (e *Engine) confirm(t *task) {
+func (e *Engine) confirm(t *task, as *accepted) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.stored = true
+	t.stored, t.fresh, t.begun = true, as.assignment.fresh, as.start != nil
+	if t.begun {
+		t.gen = *as.gen
+	}
 	for _, ev := range t.held { // locked, so that later ones come behind them
 		e.pub.Transient(ev)
 	}

@@ -20,10 +20,9 @@ const (
 )
 
 // converse has the model write the reply. As long as it asks for tools, their results are
-// added to the same prompt and it is asked again. announced is the result of storing the
-// start, which nothing is published before.
-func (e *Engine) converse(ctx context.Context, t *task, turn *turn, announced <-chan error) error {
-	stored := sync.OnceValue(func() error { return <-announced })
+// added to the same prompt and it is asked again. stored waits until the start is stored,
+// which nothing is published before.
+func (e *Engine) converse(ctx context.Context, t *task, turn *turn, stored func() error) error {
 	l := newToolLoop(e, t, turn)
 	defer e.settle(t)
 	for {
@@ -169,6 +168,7 @@ func (e *Engine) storePrompt(ctx context.Context, t *task, p *framework.Prompt) 
 	})
 	if err == nil {
 		t.setPrompt(id)
+		e.histories.noteSent(t.conversationID, sentPrompt{id, t.id, p.Hashes})
 	}
 	return err
 }

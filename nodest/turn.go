@@ -28,7 +28,7 @@ type assignment struct {
 // refused, when its transaction has ended.
 func (e *Engine) start(c *op.Call, s *turnSetup, begun *accepted) *task {
 	t := newTask(c, s, begun)
-	e.admit(t, begun)
+	e.admit(t, begun.gen)
 	e.launch(t)
 	return t
 }
@@ -39,10 +39,10 @@ func (e *Engine) launch(t *task) {
 	go e.run(t)
 }
 
-// admit tells a task that it is accepted as it was expected, but for the commit.
-func (e *Engine) admit(t *task, as *accepted) {
+// admit tells a task that it is accepted as it was expected, unless storing that fails.
+func (e *Engine) admit(t *task, as *chat.Generation) {
 	t.mu.Lock()
-	t.gen, t.fresh, t.begun = *as.gen, as.assignment.fresh, as.start != nil
+	t.gen = *as
 	t.mu.Unlock()
 	e.track(t)
 	close(t.admitted)
@@ -88,13 +88,13 @@ func (e *Engine) generate(ctx context.Context, t *task) error {
 		return err
 	}
 	turn.built(prompt, time.Since(begun))
-	announced := e.announce(ctx, t, turn)
+	stored := e.announce(ctx, t, turn)
 	if err := t.awaitAdmission(); err != nil {
 		return err
 	}
 	t.noteRequest(turn)
 	e.publishStage(t, "waiting", begun)
-	return e.converse(ctx, t, turn, announced)
+	return e.converse(ctx, t, turn, stored)
 }
 
 // ending classifies the end of a generation that ran in ctx.

@@ -61,11 +61,13 @@ func (c *socket) frame(data []byte) {
 // object reads one command. A command without an id cannot be answered and ends the
 // connection.
 func (c *socket) object(data []byte) {
-	var loose struct {
+	var cmd command
+	err := api.Decode(data, &cmd)
+	loose := struct {
 		ID  string `json:"id"`
 		Cmd string `json:"cmd"`
-	}
-	if err := json.Unmarshal(data, &loose); err != nil {
+	}{cmd.ID, cmd.Cmd}
+	if err != nil && json.Unmarshal(data, &loose) != nil {
 		c.out.Close(closeProtocol, "the frame is not a command", false)
 		return
 	}
@@ -73,8 +75,7 @@ func (c *socket) object(data []byte) {
 		c.out.Close(closeProtocol, "a command needs an id of 1 to 64 characters", false)
 		return
 	}
-	var cmd command
-	if err := api.Decode(data, &cmd); err != nil {
+	if err != nil {
 		c.fail(loose.ID, loose.Cmd, err)
 		return
 	}

@@ -164,6 +164,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"UserID":       nil, // no ids
 	"Now":          nil,
+	"AtEnd":        nil,
 	"BeforeCommit": nil,
 	"Emit": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Emit(&stream.Event{UserID: x.user, Type: "intruder", ConversationID: x.conversation})
@@ -196,7 +197,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		u, err := tx.Usage("2000-01-01", "2100-01-01")
 		return wantEmpty(e, len(u) == 0, err)
 	},
-	"Limits": nil, "LockLimits": nil,
+	"Limits": nil, "LockLimits": nil, "HasRoom": nil,
 	"Ack": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Ack("phone", 99, map[string]string{"c": "intruder"})
 	},

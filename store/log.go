@@ -111,7 +111,7 @@ func (db *DB) Events(ctx context.Context, userID string, after int64, limit int)
 				}
 			}
 		}
-		return newTx(s, userID).show(events)
+		return newTx(db, s, userID).show(events)
 	})
 }
 

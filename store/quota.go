@@ -137,6 +137,11 @@ func (db *DB) charge(t *tx) error {
 	if err != nil || t.admitted {
 		return err
 	}
+	if !t.Postgres {
+		if used, err = t.usedNow(); err != nil {
+			return err
+		}
+	}
 	for _, u := range used {
 		limit := db.quotaLimit(u.Kind, u.MaxBytes)
 		if u.Kind == "messages" {
@@ -170,7 +175,41 @@ func (db *DB) diskFull() bool {
 	return free >= 0 && free < keptFree
 }
 
-// addUsed adds to the counters of a user, in the order of their kinds, and returns them, perhaps with others.
+// usedNow returns the counters that t has added to, perhaps with others. Nobody else changes them on SQLite.
+func (t *tx) usedNow() ([]usedRow, error) {
+	known := t.found != nil
+	for kind := range t.added {
+		known = known && (kind == "messages" || kind == countedBytes)
+	}
+	if known {
+		return []usedRow{
+			{"messages", t.found.Messages + t.added["messages"], t.found.MaxBytes},
+			{countedBytes, t.found.Bytes + t.added[countedBytes], t.found.MaxBytes},
+		}, nil
+	}
+	return sqldb.All[usedRow](t, "SELECT q.kind, q.used, u.max_bytes FROM quotas q JOIN users u ON u.id = q.user_id WHERE q.user_id = ? ORDER BY q.kind", t.userID)
+}
+
+// Room that HasRoom leaves, for what others add meanwhile, and for what is not text.
+const (
+	spareMessages = 100
+	spareBytes    = 1 << 20
+)
+
+// HasRoom reports whether charge will find room for messages with so many bytes, and some more.
+func (t *tx) HasRoom(messages, bytes int) bool {
+	l := t.found
+	if l == nil || t.db.diskFull() {
+		return false
+	}
+	has := func(kind string, used, spare int64) bool {
+		limit := t.db.quotaLimit(kind, l.MaxBytes)
+		return limit == 0 || used+spare <= limit
+	}
+	return has("messages", l.Messages, int64(messages)+spareMessages) && has(countedBytes, l.Bytes, int64(bytes)+spareBytes)
+}
+
+// addUsed adds to the counters of a user, in the order of their kinds. On PostgreSQL, it returns them.
 func (s *session) addUsed(userID string, added map[string]int64) ([]usedRow, error) {
 	var args []any
 	for _, kind := range slices.Sorted(maps.Keys(added)) {
@@ -182,10 +221,7 @@ func (s *session) addUsed(userID string, added map[string]int64) ([]usedRow, err
 	if s.Postgres { // one statement, because each one is a round trip
 		return sqldb.All[usedRow](s, add+" RETURNING kind, used, (SELECT u.max_bytes FROM users u WHERE u.id = user_id) AS max_bytes", args...)
 	}
-	if err := s.Run(add, args...); err != nil {
-		return nil, err
-	}
-	return sqldb.All[usedRow](s, "SELECT q.kind, q.used, u.max_bytes FROM quotas q JOIN users u ON u.id = q.user_id WHERE q.user_id = ? ORDER BY q.kind", userID)
+	return nil, s.Run(add, args...)
 }
 
 // quotaLimit is the limit of a kind for a user whose own limit of bytes is own; 0 = none.

@@ -187,7 +187,7 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 	var news jobNews
 	full := false // by the counters
 	run := func(s *session) error {
-		t := newTx(s, userID)
+		t := newTx(db, s, userID)
 		if err := fn(t); err != nil {
 			return err
 		}
@@ -233,7 +233,7 @@ func (db *DB) View(ctx context.Context, userID string, fn func(nodest.Tx) error)
 }
 
 func (db *DB) view(ctx context.Context, userID string, fn func(*tx) error) error {
-	return db.read(ctx, func(s *session) error { return fn(newTx(s, userID)) })
+	return db.read(ctx, func(s *session) error { return fn(newTx(db, s, userID)) })
 }
 
 // newEpoch returns a name for event logs: 8 letters and digits, 40 bits.

@@ -18,6 +18,7 @@ import (
 // tx is one user's data within one transaction: nodest.Tx.
 type tx struct {
 	*session
+	db     *DB
 	userID string
 
 	// Written at the end, see finish.
@@ -36,9 +37,11 @@ type tx struct {
 	coming   int64            // messages that other transactions will store, see charge
 	imports  bool             // it stores a part of an import
 	admitted bool             // the quotas allowed this before
+	found    *limitsRow       // by LockLimits; nil = it was not called
 
 	jobs jobNews // for the runner, after the commit
 
+	atEnd        []func() error
 	beforeCommit []func()
 
 	// locked are the rows of conversations that LockConversation read and that
@@ -95,9 +98,9 @@ func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) erro
 	return p.db.view(ctx, userID, func(t *tx) error { return fn(p.of(t)) })
 }
 
-func newTx(s *session, userID string) *tx {
+func newTx(db *DB, s *session, userID string) *tx {
 	t := &tx{
-		session: s, userID: userID, states: map[string]*messageStateRow{}, stored: map[string]chatNow{},
+		session: s, db: db, userID: userID, states: map[string]*messageStateRow{}, stored: map[string]chatNow{},
 		scopes: map[string]*scopeNews{}, locked: map[string]*storedConversation{}, owned: map[string]bool{},
 	}
 	s.Inserted = t.noteInserted
@@ -115,6 +118,9 @@ func (t *tx) Emit(events ...*stream.Event) error {
 	t.events = append(t.events, events...)
 	return nil
 }
+
+// AtEnd has f called when only the events are left to be written.
+func (t *tx) AtEnd(f func() error) { t.atEnd = append(t.atEnd, f) }
 
 // BeforeCommit has f called when only the commit is left.
 func (t *tx) BeforeCommit(f func()) { t.beforeCommit = append(t.beforeCommit, f) }
@@ -149,6 +155,11 @@ func (t *tx) finish() ([]*stream.Event, error) {
 	}
 	if err := t.flushWords(); err != nil {
 		return nil, err
+	}
+	for _, f := range t.atEnd {
+		if err := f(); err != nil {
+			return nil, err
+		}
 	}
 	if len(t.events) == 0 {
 		return nil, nil

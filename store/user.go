@@ -122,6 +122,17 @@ func (db *DB) UsageByUser(ctx context.Context, from, to, cursor string, limit in
 	return items, next, err
 }
 
+// limitsRow has the user's own limits, and the counters that messages add to.
+type limitsRow struct {
+	nodest.UserLimits
+	MaxBytes        int64
+	Messages, Bytes int64
+}
+
+const selectLimits = "SELECT u.tokens_per_day, u.generations, u.max_bytes," +
+	" COALESCE((SELECT q.used FROM quotas q WHERE q.user_id = u.id AND q.kind = 'messages'), 0) AS messages," +
+	" COALESCE((SELECT q.used FROM quotas q WHERE q.user_id = u.id AND q.kind = 'bytes'), 0) AS bytes FROM users u WHERE u.id = ?"
+
 // Limits returns the user's own limits.
 func (t *tx) Limits() (nodest.UserLimits, error) { return t.limits("") }
 
@@ -136,11 +147,12 @@ func (t *tx) LockLimits() (nodest.UserLimits, error) {
 }
 
 func (t *tx) limits(lock string) (nodest.UserLimits, error) {
-	l, err := sqldb.Get[nodest.UserLimits](t, "user", "SELECT tokens_per_day, generations FROM users WHERE id = ?"+lock, t.userID)
+	l, err := sqldb.Get[limitsRow](t, "user", selectLimits+lock, t.userID)
 	if err != nil {
 		return nodest.UserLimits{}, err
 	}
-	return *l, nil
+	t.found = l
+	return l.UserLimits, nil
 }
 
 // maxDevices is how many devices of a user are remembered. An app makes a new id with each

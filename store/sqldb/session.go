@@ -59,7 +59,6 @@ type Session struct {
 type Queryer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // Now is the time at which the transaction began, in whole milliseconds. On PostgreSQL it

@@ -177,21 +177,59 @@ func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) 
 	// Reads are short, and a statement that can be interrupted costs a goroutine in the
 	// driver, so ctx is only checked between statements. A sql.Tx would cost one for each
 	// statement, and one for itself.
-	conn, err := s.reading.Conn(ctx)
+	quiet := context.WithoutCancel(ctx)
+	reading := snapshot{pool: s.reading, caller: ctx}
+	defer reading.end(quiet)
+	return guard(&Session{caller: ctx, ctx: quiet, db: &reading, now: s.now(), ran: &s.ran, readOnly: true}, fn)
+}
+
+// snapshot is a reading transaction that begins with its first statement: some find all that they
+// look for in memory.
+type snapshot struct {
+	pool   *sql.DB
+	caller context.Context // whose end ends the waiting for a connection
+	conn   *sql.Conn       // nil = it has not begun
+}
+
+func (r *snapshot) begin(ctx context.Context) error {
+	if r.conn != nil {
+		return nil
+	}
+	conn, err := r.pool.Conn(r.caller)
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // gives it back to the pool
-	quiet := context.WithoutCancel(ctx)
-	if _, err := conn.ExecContext(quiet, "BEGIN"); err != nil {
+	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+		_ = conn.Close()
 		return err
 	}
-	defer func() {
-		if _, err := conn.ExecContext(quiet, "ROLLBACK"); err != nil { // nothing was written, but nobody may go on with this one
-			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-		}
-	}()
-	return guard(&Session{caller: ctx, ctx: quiet, db: conn, now: s.now(), ran: &s.ran, readOnly: true}, fn)
+	r.conn = conn
+	return nil
+}
+
+// end gives the connection back.
+func (r *snapshot) end(ctx context.Context) {
+	if r.conn == nil {
+		return
+	}
+	if _, err := r.conn.ExecContext(ctx, "ROLLBACK"); err != nil { // nothing was written, but nobody may go on with this one
+		_ = r.conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	_ = r.conn.Close()
+}
+
+func (r *snapshot) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if err := r.begin(ctx); err != nil {
+		return nil, err
+	}
+	return r.conn.ExecContext(ctx, query, args...)
+}
+
+func (r *snapshot) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := r.begin(ctx); err != nil {
+		return nil, err
+	}
+	return r.conn.QueryContext(ctx, query, args...)
 }
 
 // Glance implements Backend: a statement is a snapshot by itself.
