@@ -64,7 +64,10 @@ func (v View) Some(rows []int, f func(n, before, length int, attr uint64)) {
 				continue
 			}
 			if i >= s.Lone {
-				if g += s.GroupAfter(g, i); i > s.Groups[g].First && !s.stale.has(i-1) {
+				if i >= s.Groups[g].End {
+					g += s.GroupAfter(g, i)
+				}
+				if i > s.Groups[g].First && !s.stale.has(i-1) {
 					before = rows[0] - 1
 				}
 			}
