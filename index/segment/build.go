@@ -17,7 +17,7 @@ const (
 	MostRows = 1 << 16
 
 	version     = 2
-	partBytes   = 6 << 10
+	partBytes   = 5850 // with one term more, what fills the pages of both databases well
 	idsPerBlock = 256
 	bitsPerPart = 4096 // rows of a part of vectors
 )
