@@ -17,7 +17,8 @@
 //     both times. One that has begun, also when it waits for its next attempt, keeps
 //     its payload and its time: the other is noted (Job.Next), and follows when that
 //     one has ended: a handler never misses a change that came after it had looked.
-//     With Spec.Once an open job stays as it is.
+//     With Spec.Once an open job stays as it is. Of those that are done the store keeps the
+//     newest.
 //   - A running job is leased. A lease that is not renewed, because the process
 //     died, ends within Options.Lease, and the job is claimed again, as the next
 //     attempt. Where the process is alone with its database, it takes over what its

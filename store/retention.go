@@ -65,7 +65,7 @@ func (r Retention) rules() []rule {
 		{"prompts", "prompts that were sent", promptLife, "", oldRows("prompts", "user_id, id", "c.created_at <= ?", maintainBatch)},
 		{"parts of prompts", "", promptLife + partStep, "", oldRows("prompt_parts", "user_id, conversation_id, hash", "c.used_at <= ?", maintainBatch)},
 		{"generations", "how replies were made (the replies stay)", 90 * day, "after their end", oldGenerations},
-		{"jobs", "finished jobs", 7 * day, "after their end; a job that is done only until the next one about the same thing is", oldRows("jobs", "id", "c.state IN ('done', 'failed', 'cancelled') AND c.updated_at <= ?", maintainBatch)},
+		{"jobs", "finished jobs", 7 * day, "after their end; one that is done, only until the next of its kind about the same thing is", oldRows("jobs", "id", "c.state IN ('done', 'failed', 'cancelled') AND c.updated_at <= ?", maintainBatch)},
 	}, circleRules)
 }
 
