@@ -28,10 +28,18 @@ func (r *jobRow) job() *jobs.Job {
 	if r.UserID != nil {
 		r.Job.UserID = *r.UserID
 	}
-	if !r.NextAt.IsZero() {
-		r.Next = &jobs.Spec{Kind: r.Kind, UserID: r.Job.UserID, Subject: r.Subject, Payload: r.NextPayload, NotBefore: r.NextAt}
+	if r.State == jobs.Queued || r.State == jobs.Running {
+		r.Next = r.next()
 	}
 	return &r.Job
+}
+
+// next is what follows the job, or did when it ended; nil = nothing.
+func (r *jobRow) next() *jobs.Spec {
+	if r.NextAt.IsZero() {
+		return nil
+	}
+	return &jobs.Spec{Kind: r.Kind, UserID: r.Job.UserID, Subject: r.Subject, Payload: r.NextPayload, NotBefore: r.NextAt}
 }
 
 // jobNews is what a transaction did to the queue that this process's runner
@@ -185,9 +193,9 @@ func (s *session) endJob(j *jobs.Job, userID string, o jobs.Outcome) (again bool
 	if err != nil {
 		return false, err
 	}
-	next := o.Next
-	if again = ended.Next != nil && o.State != jobs.Queued; again {
-		next = append([]jobs.Spec{*ended.Next}, next...)
+	next, after := o.Next, row.next()
+	if again = after != nil && o.State != jobs.Queued; again {
+		next = append([]jobs.Spec{*after}, next...)
 	}
 	_, err = s.enqueue(next)
 	return again, err
