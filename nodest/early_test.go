@@ -2,6 +2,7 @@ package nodest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"nodest/account"
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
@@ -158,6 +160,78 @@ func TestACommitThatFailsCancelsTheRequest(t *testing.T) {
 	s.wait(again.GenerationID)
 	if m := s.message(again.Message.ID); m.Text() != "Fine." {
 		t.Errorf("the repeated message got %q", m.Text())
+	}
+}
+
+// failingStore is a database whose transactions fail at their end while fails is set, when the
+// model has been asked.
+type failingStore struct {
+	*store.DB
+	fails atomic.Pointer[scriptedReply]
+}
+
+var errUnstored = fault.New(fault.Internal, "the message cannot be stored")
+
+func (f *failingStore) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	return f.DB.Update(ctx, userID, func(tx nodest.Tx) error {
+		err := fn(tx)
+		if asked := f.fails.Swap(nil); err == nil && asked != nil {
+			tx.AtEnd(func() error {
+				<-asked.started
+				return errUnstored
+			})
+		}
+		return err
+	})
+}
+
+// The model is asked as soon as all checks are passed, before everything is written.
+func TestTheModelIsAskedWhenAMessageIsChecked(t *testing.T) {
+	s := newFixture(t, nodest.Options{})
+	failing := &failingStore{DB: s.db}
+	s.Engine = newEngine(failing, s, s.events, s.opts)
+	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
+	c := s.chat()
+	first := s.sendAndWait(c, "First")
+	before := len(s.events.all())
+	reply := replyWith("Here", " I am.").gated()
+	s.model.enqueue(reply)
+	failing.fails.Store(reply)
+	call := s.call()
+	if sent, err := s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Second"}); !errors.Is(err, errUnstored) {
+		t.Fatalf("sent %+v, %v", sent, err)
+	}
+	<-reply.ended // its context ended: the gate was never opened
+	if after := s.events.all()[before:]; len(after) > 0 {
+		t.Errorf("%s was published", after[0].Type)
+	}
+	again, err := s.Send(t.Context(), retryOf(call), nodest.SendInput{ConversationID: c.ID, Text: "Second"})
+	s.must(err)
+	s.wait(again.GenerationID)
+	if m := s.message(again.UserMessage.ID); m.ParentID != first.ID {
+		t.Errorf("the repeated message is behind %q, not behind the first reply", m.ParentID)
+	}
+}
+
+func TestAMessageBeyondTheQuotaIsNotToldToTheModel(t *testing.T) {
+	s := newFixtureOn(t, nodest.Options{}, func(o store.Options) *store.DB {
+		o.Quotas = account.Quotas{Messages: 4}
+		return storetest.OpenWith(t, o)
+	})
+	c := s.chat()
+	s.sendAndWait(c, "First")
+	requests := len(s.model.allRequests())
+	for { // until the quota is reached
+		sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "More"})
+		if fault.Is(err, fault.QuotaExceeded) {
+			break
+		}
+		s.must(err)
+		s.wait(sent.GenerationID)
+		requests++
+	}
+	if got := len(s.model.allRequests()); got != requests {
+		t.Errorf("the model was asked %d times for %d messages", got, requests)
 	}
 }
 
