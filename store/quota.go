@@ -133,14 +133,9 @@ func (db *DB) charge(t *tx) error {
 	if len(t.added) == 0 {
 		return nil
 	}
-	used, err := t.session.addUsed(t.userID, t.added)
-	if err != nil || t.admitted {
+	used, err := t.addAdded()
+	if err != nil {
 		return err
-	}
-	if !t.Postgres {
-		if used, err = t.usedNow(); err != nil {
-			return err
-		}
 	}
 	for _, u := range used {
 		limit := db.quotaLimit(u.Kind, u.MaxBytes)
@@ -175,9 +170,21 @@ func (db *DB) diskFull() bool {
 	return free >= 0 && free < keptFree
 }
 
-// usedNow returns the counters that t has added to, perhaps with others. Nobody else changes them on SQLite.
+// addAdded adds what t has inserted to the counters, and returns those that limits are to be compared with.
+func (t *tx) addAdded() ([]usedRow, error) {
+	used, err := t.addUsed(t.userID, t.added)
+	switch {
+	case err != nil || t.admitted:
+		return nil, err
+	case t.Postgres:
+		return used, nil
+	}
+	return t.usedNow()
+}
+
+// usedNow returns the counters that t has added to, perhaps with others.
 func (t *tx) usedNow() ([]usedRow, error) {
-	known := t.found != nil
+	known := t.found != nil // nobody else changes them on SQLite
 	for kind := range t.added {
 		known = known && (kind == "messages" || kind == countedBytes)
 	}
