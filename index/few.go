@@ -55,12 +55,10 @@ func (s *scorer) gatherOf(in *stored) {
 			if n < in.Lone {
 				continue
 			}
-			if n >= in.Groups[g].End {
-				g, next = g+in.GroupAfter(g, n), n-aroundReach
+			if after := in.GroupAfter(g, n); after > 0 {
+				g, next = g+after, n-aroundReach
 			}
-			if n > next {
-				f.cells = append(f.cells, make([]cell, min(n-next, aroundReach))...)
-			}
+			f.cells = append(f.cells, make([]cell, min(n-next, aroundReach))...)
 			f.places[in.from+n] = int32(len(f.cells))
 			f.cells, next = append(f.cells, s.cellOf(in, &in.Groups[g], n)), n+1
 		}

@@ -30,7 +30,6 @@ type Term struct {
 type Match struct {
 	Scores []Score // by row number
 	Few    []int32 // in a large index: the rows whose scores are not 0, ascending; else nil
-	Top    Score   // the highest Row, Near, Around and Group of all rows
 	Weight float32 // of all terms of the query together
 	Rarest float32 // weight of a term that is in one row only
 	Asked  float32 // the Evidence of the whole query
@@ -399,9 +398,6 @@ func (s *scorer) spreadGroups() {
 			}
 		}
 	}
-	for n := range s.m.Scores {
-		s.m.Top.raise(&s.m.Scores[n])
-	}
 }
 
 // share makes shares of the query of the weights that were added to a row.
@@ -412,29 +408,10 @@ func (s *scorer) share(to *Score) {
 	}
 }
 
-// raise makes the scores of t that are lower than those of s as high.
-func (t *Score) raise(s *Score) { // max of floats is slow
-	if s.Row > t.Row {
-		t.Row = s.Row
-	}
-	if s.Near > t.Near {
-		t.Near = s.Near
-	}
-	if s.Around > t.Around {
-		t.Around = s.Around
-	}
-	if s.Group > t.Group {
-		t.Group = s.Group
-	}
-}
-
 // spreadFew is spreadGroups for the rows that were found, which it lists.
 func (s *scorer) spreadFew() {
-	m, list := s.m, slices.Grow(s.m.list, s.found)
+	m := s.m
 	for at, word := range m.found {
-		if word == 0 {
-			continue
-		}
 		for m.found[at] = 0; word != 0; word &= word - 1 {
 			n := 64*at + bits.TrailingZeros64(word)
 			to := &m.Scores[n]
@@ -445,11 +422,10 @@ func (s *scorer) spreadFew() {
 				to.Group = s.groups[to.group-1]
 			}
 			s.share(to)
-			m.Top.raise(to)
-			list = append(list, int32(n))
+			m.list = append(m.list, int32(n))
 		}
 	}
-	m.list, m.Few = list, list
+	m.Few = m.list
 }
 
 // falloff is the part of BM25 that depends on the length of a text.

@@ -64,10 +64,7 @@ func (v View) Some(rows []int, f func(n, before, length int, attr uint64)) {
 				continue
 			}
 			if i >= s.Lone {
-				if i >= s.Groups[g].End {
-					g += s.GroupAfter(g, i)
-				}
-				if i > s.Groups[g].First && !s.stale.has(i-1) {
+				if g += s.GroupAfter(g, i); i > s.Groups[g].First && !s.stale.has(i-1) {
 					before = rows[0] - 1
 				}
 			}

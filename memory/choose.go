@@ -216,7 +216,7 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 func (r *ranking) explain(h *Hit, row int) {
 	total, sum := r.most(), float32(0)
 	h.Signals = map[string]float64{}
-	at := related{int32(row), int32(r.asking(r.v.Neighbour(row, -1))), int32(r.v.Length(row)), r.line(row)}
+	at := related{int32(row), int32(r.v.Neighbour(row, -1)), int32(r.v.Length(row)), r.line(row)}
 	for s, x := range r.signals(at) {
 		if x *= weights[s]; x == 0 {
 			continue

@@ -31,9 +31,6 @@ func (q *Ask) gated() bool { return !q.Everything && !q.Search }
 
 // passes reports whether evidence is sufficient.
 func (r *ranking) passes(evidence float32) bool {
-	if evidence < lang.LeastAsked { // as most are
-		return false
-	}
 	if r.q.Public {
 		return evidence >= leastPublic
 	}
@@ -104,12 +101,13 @@ func (r *ranking) proves(i int) bool {
 	return r.q.gated() && (r.passes(r.match.Scores[i].Evidence) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i))
 }
 
-// answers reports whether row i follows a question (-1 = none) that passes the gate.
+// answers reports whether row i follows a question that passes the gate.
 func (r *ranking) answers(i, before int) bool {
 	if before < 0 || !r.passes(r.match.Scores[before].Evidence) {
 		return false
 	}
-	return r.line(before).speaker() != r.line(i).speaker()
+	b := r.line(before)
+	return b.is(lineAsks) && b.speaker() != r.line(i).speaker()
 }
 
 // admits reports whether rows that only pass the floor may be returned.

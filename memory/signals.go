@@ -93,7 +93,7 @@ func (c *column) has(row int) bool { return c.of[row] > 0 }
 // related is a row that has something to do with the question.
 type related struct {
 	row    int32
-	before int32 // the row before it, if that asks; -1 = none
+	before int32 // the row before it; -1 = none
 	length int32 // terms
 	line   line
 }
@@ -141,8 +141,11 @@ func (r *ranking) measure() error {
 	if err != nil {
 		return err
 	}
-	top := &c.match.Top
-	c.top = [sigGroup + 1]float32{sigRow: top.Row, sigNear: top.Near, sigAround: top.Around, sigGroup: top.Group}
+	c.top = [sigGroup + 1]float32{}
+	c.match.Each(func(_ int, s *index.Score) {
+		c.top[sigRow], c.top[sigNear] = max(c.top[sigRow], s.Row), max(c.top[sigNear], s.Near)
+		c.top[sigAround], c.top[sigGroup] = max(c.top[sigAround], s.Around), max(c.top[sigGroup], s.Group)
+	})
 	for i, top := range c.top {
 		c.top[i] = cmp.Or(top, 1)
 	}
@@ -166,25 +169,8 @@ func (r *ranking) relateRow(n, before, length int, attr uint64) {
 		r.day.put(n, fits)
 	}
 	if r.match.Scores[n].Group > 0 || fits > 0 || r.vector.of[n] > 0 || r.spell.of[n] > 0 {
-		r.rows = append(r.rows, related{int32(n), int32(r.asking(before)), int32(length), line(attr)})
+		r.rows = append(r.rows, related{int32(n), int32(before), int32(length), line(attr)})
 	}
-}
-
-// asking returns a row, which may be the last of the rows, if it asks; else -1.
-func (r *ranking) asking(row int) int {
-	if row < 0 {
-		return -1
-	}
-	l := line(0)
-	if last := len(r.rows) - 1; last >= 0 && int(r.rows[last].row) == row {
-		l = r.rows[last].line
-	} else {
-		l = r.line(row)
-	}
-	if !l.is(lineAsks) {
-		return -1
-	}
-	return row
 }
 
 // mostOfDays is how many rows of the days that a question names are related to it in a large
@@ -239,7 +225,7 @@ func (r *ranking) signals(at related) (of [signals]float32) {
 	s := &r.match.Scores[row]
 	of[sigRow], of[sigNear] = s.Row/r.top[sigRow], s.Near/r.top[sigNear]
 	of[sigAround], of[sigGroup] = s.Around/r.top[sigAround], s.Group/r.top[sigGroup]
-	if before >= 0 {
+	if before >= 0 && r.match.Scores[before].Row > 0 && r.line(before).is(lineAsks) {
 		of[sigAnswer] = r.match.Scores[before].Row / r.top[sigRow]
 	}
 	if len(r.read.Speakers) == 1 && l.speaker() == r.read.Speakers[0] {
@@ -249,7 +235,7 @@ func (r *ranking) signals(at related) (of [signals]float32) {
 	if l.fits(r.read.Sought) {
 		of[sigKind] = of[sigNear]
 	}
-	of[sigLength] = float32(min(at.length, enoughTerms)) / enoughTerms
+	of[sigLength] = min(1, float32(at.length)/enoughTerms)
 	of[sigVector], of[sigSpelling] = r.vector.of[row], r.spell.of[row]
 	return of
 }

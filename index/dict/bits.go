@@ -44,22 +44,13 @@ func (b Bits) Append(to []Posting, among []uint64, rows int) []Posting {
 		if among != nil {
 			word &= among[at]
 		}
-		if word == 0 {
-			continue
-		}
 		first := len(to)
-		to = slices.Grow(to, 64)[:first+bits.OnesCount64(word)]
-		rows := to[first:]
-		for i := range rows {
-			rows[i] = Posting{int32(64*at + bits.TrailingZeros64(word)), 1}
-			word &= word - 1
+		for rest := word; rest != 0; rest &= rest - 1 {
+			to = append(to, Posting{int32(64*at + bits.TrailingZeros64(rest)), 1})
 		}
 		for ; next < end && int(to[next].Row) < 64*(at+1); next++ {
-			for len(rows) > 0 && rows[0].Row < to[next].Row {
-				rows = rows[1:]
-			}
-			if len(rows) > 0 && rows[0].Row == to[next].Row { // else they are damaged
-				rows[0].Count = to[next].Count
+			if place := first + bits.OnesCount64(word&(1<<(to[next].Row%64)-1)); place < len(to) { // else they are damaged
+				to[place].Count = to[next].Count
 			}
 		}
 	}
