@@ -126,6 +126,28 @@ func CheckIdle(tx Tx, conversationID string, affected func(messageID string) boo
 	return nil
 }
 
+// RunningFor returns the running generations in conversations of a character.
+func RunningFor(tx Tx, characterID string) ([]*Generation, error) {
+	running, err := tx.Running("")
+	if err != nil {
+		return nil, err
+	}
+	var of []*Generation
+	for _, g := range running {
+		conv, err := tx.Conversation(g.ConversationID)
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if conv.CharacterID == characterID {
+			of = append(of, g)
+		}
+	}
+	return of, nil
+}
+
 // Busy is the error for an operation that has to wait for the end of g.
 func Busy(g *Generation) error {
 	return fault.New(fault.Busy, "a reply is being written in this conversation").With("generationId", g.ID)

@@ -166,6 +166,21 @@ type Block struct {
 	At   int    `json:"at"` // where it stood: position in the visible text, in code points
 }
 
+// TextOfBlocks is the text of blocks; behind reports that it follows another text.
+func TextOfBlocks(blocks []Block, behind bool) string {
+	var texts []string
+	for _, b := range blocks {
+		if strings.TrimSpace(b.Text) != "" {
+			texts = append(texts, b.Text)
+		}
+	}
+	text := strings.Join(texts, "\n\n")
+	if behind && text != "" {
+		text = "\n\n" + text
+	}
+	return text
+}
+
 // Revision is one immutable stored text.
 type Revision struct {
 	ID, MessageID, SwipeID string

@@ -13,7 +13,7 @@ import (
 // being written there are cancelled first. Documents that were bound to it stay,
 // without it; the regex group made from its card goes with it.
 func (e *Engine) DeleteCharacter(ctx context.Context, c *op.Call, id string) error {
-	running := func(tx Tx) ([]*chat.Generation, error) { return runningFor(tx, id) }
+	running := func(tx Tx) ([]*chat.Generation, error) { return chat.RunningFor(tx.Chats, id) }
 	if err := e.cancelRunning(ctx, c.UserID, running); err != nil {
 		return err
 	}
@@ -56,28 +56,6 @@ func noneRuns(running []*chat.Generation, err error) error {
 		err = chat.Busy(running[0])
 	}
 	return err
-}
-
-// runningFor returns the running generations in conversations of a character.
-func runningFor(tx Tx, characterID string) ([]*chat.Generation, error) {
-	running, err := tx.Chats.Running("")
-	if err != nil {
-		return nil, err
-	}
-	var of []*chat.Generation
-	for _, g := range running {
-		conv, err := tx.Chats.Conversation(g.ConversationID)
-		if fault.Is(err, fault.NotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if conv.CharacterID == characterID {
-			of = append(of, g)
-		}
-	}
-	return of, nil
 }
 
 // cancelRunning cancels the generations that which returns and waits for their end.

@@ -68,7 +68,7 @@ func (e *Engine) interrupt(ctx context.Context, abandoned *chat.Generation) erro
 // fromCheckpoint makes a reply of what was stored of it while it was written. That has no
 // references yet, so marks would lead nowhere.
 func fromCheckpoint(g *chat.Generation) {
-	if text := blocksText(g.Blocks, g.Base != ""); !g.HasText() && text != "" {
+	if text := chat.TextOfBlocks(g.Blocks, g.Base != ""); !g.HasText() && text != "" {
 		g.Text, g.Blocks = text, nil
 	}
 	g.Text = cite.StripAll(g.Text, 0)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
@@ -110,21 +109,6 @@ func (e *Engine) publishRewind(t *task, off int) {
 func (e *Engine) settle(t *task) {
 	text, off := t.blocksToText()
 	e.publishText(t, text, off)
-}
-
-// blocksText is the text of blocks; behind reports that it follows another text.
-func blocksText(blocks []chat.Block, behind bool) string {
-	var texts []string
-	for _, b := range blocks {
-		if strings.TrimSpace(b.Text) != "" {
-			texts = append(texts, b.Text)
-		}
-	}
-	text := strings.Join(texts, "\n\n")
-	if behind && text != "" {
-		text = "\n\n" + text
-	}
-	return text
 }
 
 // publishBlock publishes the start or end of a tagged block. Reasoning has deltas only.

@@ -352,7 +352,7 @@ func (t *task) blocksToText() (text string, off int) {
 	if t.text.runes > 0 {
 		return "", 0
 	}
-	if text = blocksText(t.blocks, t.offset > 0); text != "" {
+	if text = chat.TextOfBlocks(t.blocks, t.offset > 0); text != "" {
 		t.blocks = nil
 		t.text.add(text)
 	}

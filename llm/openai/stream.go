@@ -49,15 +49,7 @@ type stream struct {
 func (s *stream) events(body io.Reader) {
 	paced := llm.NewPaced(s.ctx, body)
 	defer paced.Close()
-	limited := &io.LimitedReader{N: streamLimit, R: readerFunc(func(b []byte) (int, error) {
-		if s.pass() {
-			paced.Flows()
-		}
-		if s.over {
-			return 0, io.EOF
-		}
-		return paced.Read(b)
-	})}
+	limited := &io.LimitedReader{N: streamLimit, R: passing{s, paced}}
 	lines := bufio.NewScanner(limited)
 	lines.Buffer(make([]byte, 0, 4<<10), lineLimit)
 	for !s.over && !s.done && lines.Scan() {
@@ -177,10 +169,21 @@ func (s *stream) pass() bool {
 	return true
 }
 
-// readerFunc is a function that reads.
-type readerFunc func([]byte) (int, error)
+// passing reads on when what was read is passed on.
+type passing struct {
+	s    *stream
+	body *llm.Paced
+}
 
-func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+func (p passing) Read(b []byte) (int, error) {
+	if p.s.pass() {
+		p.body.Flows()
+	}
+	if p.s.over {
+		return 0, io.EOF
+	}
+	return p.body.Read(b)
+}
 
 // last ends a whole reply.
 func (s *stream) last() {
