@@ -163,7 +163,7 @@ func (s *Service) Owner(ctx context.Context) (*User, error) {
 	if first != nil {
 		return first, nil
 	}
-	u := &User{ID: op.NewUserID(), Username: "owner", Role: RoleOwner, CreatedAt: s.now()}
+	u := &User{ID: op.NewID(), Username: "owner", Role: RoleOwner, CreatedAt: s.now()}
 	made, err := s.store.InsertFirstUser(ctx, u)
 	if err != nil {
 		return nil, err

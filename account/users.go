@@ -57,7 +57,7 @@ func (s *Service) CreateUser(ctx context.Context, by *User, in NewUser) (*User, 
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return nil, fault.InvalidField("username", "encoding", "must not contain control characters")
 	}
-	u := &User{ID: op.NewUserID(), Username: name, Role: in.Role, Limits: in.Limits, CreatedAt: s.now()}
+	u := &User{ID: op.NewID(), Username: name, Role: in.Role, Limits: in.Limits, CreatedAt: s.now()}
 	u.Role = cmp.Or(u.Role, RoleMember)
 	if err := s.complete(ctx, u, &in.Password); err != nil {
 		return nil, err

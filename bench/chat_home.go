@@ -58,7 +58,7 @@ func (r *run) homeOf(ctx context.Context, n int, chats func(user int) []chatScri
 	}
 	list = make([]*guest, n)
 	return dir, list, each(n, 64, func(i int) error {
-		u := &account.User{ID: op.NewUserID(), Username: fmt.Sprintf("guest-%d", i), Role: account.RoleMember}
+		u := &account.User{ID: op.NewID(), Username: fmt.Sprintf("guest-%d", i), Role: account.RoleMember}
 		if i == 0 {
 			u.Role = account.RoleOwner
 		}

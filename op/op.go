@@ -86,20 +86,10 @@ type Store[T any] interface {
 // NewID makes an id: a UUIDv7, so that ids sort by the time they were made. Its last five bytes
 // are zero, and need not be stored. The ids of one process differ in their time, which counts
 // up within a millisecond; those that two processes make within a quarter of a microsecond differ
-// in 21 random bits. The byte before the zeros is none.
+// in 22 random bits.
 func NewID() string {
 	id := uuid.Must(uuid.NewV7())
-	id[10] |= 1
 	clear(id[11:])
-	return id.String()
-}
-
-// NewUserID makes an id of a user, which almost all rows and indexes have: its last seven bytes
-// are zero. Those that two processes make within a quarter of a microsecond differ in six random
-// bits, so the store makes another one if a user has it.
-func NewUserID() string {
-	id := uuid.Must(uuid.NewV7())
-	clear(id[9:])
 	return id.String()
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"nodest/account"
 	"nodest/fault"
-	"nodest/op"
 	"nodest/store/sqldb"
 )
 
@@ -43,11 +42,7 @@ func (s *session) insertUser(u *account.User) error {
 	if u.CreatedAt.IsZero() {
 		u.CreatedAt = s.Now()
 	}
-	n, err := s.InsertNew("users", newUserRow(u), "ON CONFLICT DO NOTHING")
-	if err == nil && n == 0 { // for the name, or for the id, which is not long
-		u.ID = op.NewUserID()
-		n, err = s.InsertNew("users", newUserRow(u), "ON CONFLICT DO NOTHING")
-	}
+	n, err := s.InsertNew("users", newUserRow(u), "ON CONFLICT (username_key) DO NOTHING")
 	if err != nil {
 		return err
 	}

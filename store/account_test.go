@@ -191,15 +191,6 @@ func TestConcurrentFirstAcksKeepAllReadMarks(t *testing.T) {
 	})
 }
 
-func TestAUserGetsAnotherIDIfItIsTaken(t *testing.T) {
-	onBothDatabases(t, func(e *env) {
-		u := &account.User{ID: e.user, Username: "made at the same time"}
-		if err := e.db.InsertUser(context.Background(), u); err != nil || u.ID == e.user {
-			e.Errorf("the user has the id %s, %v", u.ID, err)
-		}
-	})
-}
-
 func TestUsersAreStoredAndFoundByName(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()

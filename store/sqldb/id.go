@@ -8,7 +8,7 @@ import (
 
 // SQLite stores a text that is a UUID in its usual form (36 characters, lower case) as a
 // BLOB of its 16 bytes, in any column for texts; of one that op.NewID made, whose last five
-// bytes are zero, as the other 11, and of one that op.NewUserID made, as the first nine. Documents are BLOBs of another length, see packJSON.
+// bytes are zero, as the other 11. Documents are BLOBs of another length, see packJSON.
 // Nothing else in such a column is a BLOB, so each text is read as it was written, and equal
 // texts are equal values. UUIDs have the order of their texts, after all other texts. PostgreSQL
 // stores the same bytes as a text: a mark, and a digit for each six bits (textID). Its columns for
@@ -17,7 +17,6 @@ import (
 const (
 	idBytes   = 16
 	madeBytes = 11 // of an id that op.NewID made
-	userBytes = 9  // of one that op.NewUserID made
 	idChars   = 36
 )
 
@@ -39,7 +38,7 @@ func IDBytes(id string) string {
 	return "decode(rpad(translate(substr(" + id + ", 2), '" + idDigits + "', '" + base64Digits + "'), 24, 'A'), 'base64')"
 }
 
-// IDOfBytes is an expression for an id as PostgreSQL stores it, of the bytes that are stored.
+// IDOfBytes is an expression for an id as PostgreSQL stores it, of its 11 or 16 bytes.
 func IDOfBytes(bytes string) string {
 	return "chr(1) || translate(encode(" + bytes + ", 'base64'), '" + base64Digits + "=', '" + idDigits + "')"
 }
@@ -96,7 +95,7 @@ func UnpackID(stored []byte) string {
 	return string(text[:])
 }
 
-// StoredID returns the 9, 11 or 16 bytes that SQLite stores of a UUID, as UnpackID reads them; nil =
+// StoredID returns the 11 or 16 bytes that SQLite stores of a UUID, as UnpackID reads them; nil =
 // the text is no UUID in its usual form.
 func StoredID(text string) []byte {
 	id, ok := PackID(text)
@@ -108,17 +107,11 @@ func StoredID(text string) []byte {
 
 // stored is the bytes of a UUID that are stored.
 func stored(id *[idBytes]byte) []byte {
-	if [idBytes - madeBytes]byte(id[madeBytes:]) != [idBytes - madeBytes]byte{} {
-		return id[:]
-	}
-	if [madeBytes - userBytes]byte(id[userBytes:]) != [madeBytes - userBytes]byte{} {
+	if [idBytes - madeBytes]byte(id[madeBytes:]) == [idBytes - madeBytes]byte{} {
 		return id[:madeBytes]
 	}
-	return id[:userBytes]
+	return id[:]
 }
-
-// isStored says that as many bytes are an id.
-func isStored(n int) bool { return n == idBytes || n == madeBytes || n == userBytes }
 
 // PackIDs replaces the UUIDs among the arguments of a statement by what SQLite stores.
 func PackIDs(args []any) {
@@ -160,7 +153,7 @@ func OfPostgres(stored string) string {
 	case len(stored) < 2 || stored[0] != textMark:
 	case stored[1] == packedJSON[0]:
 		return unpackText([]byte(stored[2:]), true)
-	case isStored(idEncoding.DecodedLen(len(stored) - 1)):
+	case len(stored) == 1+idEncoding.EncodedLen(idBytes) || len(stored) == 1+idEncoding.EncodedLen(madeBytes):
 		if id, err := idEncoding.DecodeString(stored[1:]); err == nil { // else it is an escaped text
 			return UnpackID(id)
 		}
@@ -189,7 +182,7 @@ func (t *Text) Scan(src any) error {
 // TextOf is the text of a column for texts that a database returned as bytes.
 func TextOf(b []byte) string {
 	switch {
-	case isStored(len(b)):
+	case len(b) == idBytes || len(b) == madeBytes:
 		return UnpackID(b)
 	case len(b) > 0 && b[0] == packedJSON[0]:
 		return UnpackText(b[1:])

@@ -8,14 +8,14 @@ import (
 )
 
 // Texts of every kind come back as they were, are found again, also in lists, and a UUID takes
-// 16 bytes of the file, or 11 or 9 if the others are zero.
+// 16 bytes of the file, or 11 if the others are zero.
 func TestSQLiteStoresUUIDsAsBytes(t *testing.T) {
 	s := inMemory(t, "text TEXT NOT NULL, data BLOB NOT NULL")
-	const user, made, id, next = "01a21bbf-d3ad-7938-9d00-000000000000", "01a21bbf-d3ad-7938-9d85-f70000000000", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b1"
+	const made, id, next = "01a21bbf-d3ad-7938-9d85-f70000000000", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b1"
 	texts := []string{ // in the order of the column
 		"", "01A21BBF-D3AD-7938-9D85-F7B9C150B7B0", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0 ", "01a21bbfd3ad79389d85f7b9c150b7b0",
 		"01a21bbfd-3ad-7938-9d85-f7b9c150b7b0", "01g21bbf-d3ad-7938-9d85-f7b9c150b7b0", "0123456789abcdef", "=", "dead", "tea\x00",
-		user, made, id, next,
+		made, id, next,
 	}
 	type row struct {
 		Text string
@@ -37,11 +37,11 @@ func TestSQLiteStoresUUIDsAsBytes(t *testing.T) {
 		}
 	}
 	last, err := All[string](s, "SELECT text FROM t WHERE text > ? ORDER BY text", "zzz")
-	if err != nil || !reflect.DeepEqual(last, []string{user, made, id, next}) {
+	if err != nil || !reflect.DeepEqual(last, []string{made, id, next}) {
 		t.Errorf("the last texts are %q, %v", last, err)
 	}
-	sizes, err := All[int](s, "SELECT octet_length(text) FROM t WHERE text IN (?)", []string{user, made, id, next})
-	if err != nil || !reflect.DeepEqual(sizes, []int{9, 11, 16, 16}) {
+	sizes, err := All[int](s, "SELECT octet_length(text) FROM t WHERE text IN (?)", []string{made, id, next})
+	if err != nil || !reflect.DeepEqual(sizes, []int{11, 16, 16}) {
 		t.Errorf("ids have %d bytes, %v", sizes, err)
 	}
 }
@@ -58,7 +58,7 @@ func TestSQLiteStoresDocumentsPacked(t *testing.T) {
 		{`{"u":"` + made + `","m":"` + made + `","g":"` + made + `"}`, 42},
 		{`["` + made + `"]`, 17},
 		{`["` + id + `", "01A21BBF-D3AD-7938-9D85-F7B9C150B7B0 - ` + made[:35] + `"]`, 100},
-		{`{"promptTokens":100,"completionTokens":50}`, 10}, // nine would be an id
+		{`{"promptTokens":100,"completionTokens":50}`, 9},
 		{`{"accepted":3,"gather":[4,7],"sources":[{"name":"memory","took":[7,52]}],"build":[52,52],"asked":52,"lastToken":57}`, 32},
 		{`["a","b","c"]`, 10}, {`["a","bc","c"]`, 12}, {`["abc","abc","ab","a"]`, 17}, {`["abcde","abcde"]`, 17}, // the others would be as long as an id
 		{`{}`, 2}, {`null`, 4}, {`{"a":"` + "\x02" + id + `"}`, 45},
@@ -99,9 +99,9 @@ func inMemory(t *testing.T, columns string) *Session {
 // one that looks like them.
 func TestPostgresStoresUUIDsAsShortTexts(t *testing.T) {
 	t.Parallel()
-	const user, made, id = "01a21bbf-d3ad-7938-9d00-000000000000", "01a21bbf-d3ad-7938-9d85-f70000000000", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0"
+	const made, id = "01a21bbf-d3ad-7938-9d85-f70000000000", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0"
 	digits := textID(made)[1:]
-	for _, text := range []string{"", "\x01", "\x01" + digits, "\x01\x02" + digits, "\x00" + digits, "tea", id + " ", user, made, id, "\x01" + textID(user)[1:]} {
+	for _, text := range []string{"", "\x01", "\x01" + digits, "\x01\x02" + digits, "\x00" + digits, "tea", id + " ", made, id} {
 		args := []any{escape(text), []string{escape(text)}}
 		PackTextIDs(args)
 		for _, stored := range []string{args[0].(string), args[1].([]string)[0]} {
@@ -110,12 +110,12 @@ func TestPostgresStoresUUIDsAsShortTexts(t *testing.T) {
 			}
 		}
 	}
-	if len(textID(user)) != 13 || textID(user) > textID(made) || len(textID(made)) != 16 || len(textID(id)) != 23 || textID(made) > textID(id) || textID("01"+id[2:]) >= textID("f1"+id[2:]) {
+	if len(textID(made)) != 16 || len(textID(id)) != 23 || textID(made) > textID(id) || textID("01"+id[2:]) >= textID("f1"+id[2:]) {
 		t.Error("ids are too long, or out of order")
 	}
 	for text, size := range map[string]int{
 		`{"u":"` + made + `","m":"` + made + `","g":"` + made + `"}`: 55,
-		`["` + user + `"]`: 22, `["` + id + `"]`: 29, `["` + "\x01" + made + `"]`: 41, `[]`: 2,
+		`["` + id + `"]`: 29, `["` + "\x01" + made + `"]`: 41, `[]`: 2,
 	} {
 		stored := packTextJSON(text)
 		if got := OfPostgres(stored); got != text || len(stored) != size {

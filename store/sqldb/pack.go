@@ -40,7 +40,7 @@ func packJSON(text string) any {
 		return text
 	}
 	packed := PackText(packedJSON + toPhrases.Replace(text))
-	if isStored(len(packed)) {
+	if len(packed) == idBytes || len(packed) == madeBytes {
 		packed = append(packed, filler) // an id has as many bytes
 	}
 	if len(packed) >= len(text) {
@@ -77,9 +77,9 @@ func packText(b []byte, text string, asText bool) []byte {
 		}
 		if i >= 8 && len(text) >= i-8+idChars {
 			if id, ok := PackID(text[i-8 : i-8+idChars]); ok {
-				mark, bytes := wholeID, id[:]
-				if len(stored(&id)) < idBytes {
-					mark, bytes = madeID, id[:madeBytes]
+				mark, bytes := wholeID, stored(&id)
+				if len(bytes) < idBytes {
+					mark = madeID
 				}
 				if b = append(append(b, text[:i-8]...), mark...); asText {
 					b = idEncoding.AppendEncode(b, bytes)
