@@ -9,9 +9,10 @@ import (
 )
 
 // While few answers are streamed, each is read as it comes. From crowd on, those whose text has
-// begun are read at common beats, share apart for each of them, and longest at most: a phone shows
-// text as smoothly ten times a second, and the tokens of a beat cost hardly more than one, since
-// each alone would wake its stream, and be a read, an event and a frame.
+// begun are read at beats that up to crowd of them share: share for each stream apart, and longest
+// at most. A phone shows text as smoothly ten times a second, and the tokens of a beat cost hardly
+// more than one, since each alone would wake its stream, and be a read, an event and a frame. If all
+// streams shared one beat, whoever sends a message at that moment would wait for all of them.
 const (
 	crowd   = 16
 	share   = 3 * time.Millisecond
@@ -65,11 +66,12 @@ func (p *Paced) Read(b []byte) (int, error) {
 // everybody is the pace of all streams of the process.
 var everybody pace
 
-// pace is the common beat of some streams.
+// pace is the beats of some streams.
 type pace struct {
 	mu      sync.Mutex
 	streams int           // whose text has begun
-	beat    chan struct{} // closed at the next beat; nil = nobody waits for one
+	beat    chan struct{} // closed at the beat for those that begin to wait now; nil = nobody waits
+	waiting int           // for it
 }
 
 func (p *pace) add(n int) {
@@ -78,23 +80,27 @@ func (p *pace) add(n int) {
 	p.streams += n
 }
 
-// next is closed at the next beat; nil = the streams are no crowd.
+// next is closed at the caller's next beat; nil = the streams are no crowd.
 func (p *pace) next() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.streams < crowd {
 		return nil
 	}
-	if p.beat == nil {
-		p.beat = make(chan struct{})
-		time.AfterFunc(min(time.Duration(p.streams)*share, longest), p.strike)
+	if p.beat == nil || p.waiting == crowd {
+		beat := make(chan struct{})
+		p.beat, p.waiting = beat, 0
+		time.AfterFunc(min(time.Duration(p.streams)*share, longest), func() { p.strike(beat) })
 	}
+	p.waiting++
 	return p.beat
 }
 
-func (p *pace) strike() {
+func (p *pace) strike(beat chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	close(p.beat)
-	p.beat = nil
+	close(beat)
+	if p.beat == beat {
+		p.beat = nil
+	}
 }

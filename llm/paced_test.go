@@ -66,6 +66,33 @@ func TestACrowdIsReadAtCommonBeats(t *testing.T) {
 	}
 }
 
+// Each beat is that of the first 16 that wait.
+func TestALargeCrowdIsReadInGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var of pace
+		begun, reads := time.Now(), make(chan time.Duration, 32)
+		for i, p := range flowing(t.Context(), &of, 32) {
+			if i == 16 || i == 24 {
+				synctest.Wait()
+				time.Sleep(20 * time.Millisecond)
+			}
+			go func() {
+				read(t, p)
+				reads <- time.Since(begun)
+			}()
+		}
+		for i := range 32 {
+			want := 96 * time.Millisecond
+			if i >= 16 {
+				want += 20 * time.Millisecond
+			}
+			if at := <-reads; at != want {
+				t.Errorf("read %d came after %v, want %v", i, at, want)
+			}
+		}
+	})
+}
+
 func TestTheFirstWordDoesNotWaitInACrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var of pace
