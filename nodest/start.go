@@ -46,8 +46,9 @@ func (t *task) offer(s *start) {
 	t.ready = s
 }
 
-// storeAccepted stores a generation that is accepted, and what it is about, together with its start if its prompt is ready
-// in time: that takes the place of a transaction, which the first token would wait for.
+// storeAccepted stores a generation that is accepted, and what it is about, together with its start
+// if its prompt is ready in time: that takes the place of a transaction, which the first token would
+// wait for.
 func (e *Engine) storeAccepted(tx Tx, prepared *task, as *accepted) error {
 	if as.store != nil {
 		if err := as.store(); err != nil {

@@ -70,8 +70,9 @@ func (d *deflater) inflate(stored []byte) (string, error) {
 	return sqldb.UnpackText(packed), nil
 }
 
-// logWords are pieces of summaries and of events, the most frequent last. \x11 to \x14 are the marks of package stream
-// for the ids of an event and its time, \x03 is that of an id, whose bytes are not here.
+// logWords are pieces of summaries and of events, the most frequent last. \x11 to \x14 are the marks
+// of package stream for the ids of an event and its time, \x03 is that of an id, whose bytes are not
+// here.
 const logWords = `","isMemorySummary":true,"timestamp":179,"originalMessagesRange":{"start":3,"end":},"id":"","messageIds":{"start":"","end":"","startSeq":4,"endSeq":},"count":,"generation":,"method":"llm","model":"","method":"extractive","baseId":"","digest":"` +
 	`memory.changed	character.created	character.updated	chat.created	save.created	message.deleted	message.restored	gen.failed	chat.read	resource.updated	","state":"","action":"created","ids":["factId":"` +
 	`"error":{"code":"","status":,"title":"","detail":"","retry":"","retryAfterMs":null},"reasoning":"","blocks":[{"part":"mem","text":"","at":0}]"wish":""editedAt":""interrupted"cancelled"error"narrator"system"greeting":true,"authorId":""tools":{"calls":[` +
