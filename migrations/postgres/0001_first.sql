@@ -102,8 +102,8 @@ CREATE TABLE usage_days (
 
 CREATE TABLE call_keys (
   created_at BIGINT NOT NULL,
+  call_key BIGINT NOT NULL, -- of the hash of the key
   user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  call_key TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
   reply TEXT COLLATE "C",
   PRIMARY KEY (user_id, call_key)
