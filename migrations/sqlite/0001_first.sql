@@ -470,7 +470,6 @@ CREATE TABLE prompts (
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, id);
-CREATE INDEX prompts_age ON prompts (created_at);
 
 -- What prompts of a conversation have in common.
 CREATE TABLE prompt_parts (
