@@ -1,4 +1,4 @@
--- Ids are UUIDv7, which are stored as a mark and digits for their bytes that are not zero
+-- Ids are UUIDv7, which are stored as a mark and digits for their bits that differ
 -- (see store/sqldb/id.go); times are whole milliseconds since 1970 UTC, documents JSON texts as
 -- they came in, which are stored shorter (store/sqldb/pack.go). A row that names a user is readable by that user alone: the
 -- keys of such a table lead with the user, and its foreign keys stay with the user. Its
@@ -102,8 +102,8 @@ CREATE TABLE usage_days (
 
 CREATE TABLE call_keys (
   created_at BIGINT NOT NULL,
+  call_key BIGINT NOT NULL, -- of the hash of the key
   user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  call_key TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
   reply TEXT COLLATE "C",
   PRIMARY KEY (user_id, call_key)

@@ -100,7 +100,7 @@ CREATE TABLE usage_days (
 
 CREATE TABLE call_keys (
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  call_key TEXT NOT NULL,
+  call_key BIGINT NOT NULL, -- of the hash of the key
   hash TEXT NOT NULL,
   reply TEXT,
   created_at BIGINT NOT NULL,
