@@ -2,6 +2,8 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -11,9 +13,10 @@ import (
 	"nodest/store/sqldb"
 )
 
-// A deflater compresses texts with a dictionary of what they have in common. Before that, ids are
-// written as their bytes. The first byte of what is stored names the dictionary: one that rows were
-// written with never changes, a better one gets another number.
+// A deflater compresses texts with a dictionary of what they have in common, without the bytes of
+// their ids, which look random. The first byte of what is stored names the dictionary: one that rows
+// were written with never changes, a better one gets another number. Behind it are the length of
+// what takeIDs took, this, and the deflated rest.
 type deflater struct {
 	number           byte
 	words            []byte
@@ -38,13 +41,15 @@ func newDeflater(number byte, level int, words string) *deflater {
 
 // deflate makes of a text without control characters of its own, such as JSON, what is stored.
 func (d *deflater) deflate(text string) []byte {
-	packed := sqldb.PackText(text)
-	b := bytes.NewBuffer(make([]byte, 0, 128+len(packed)/4))
+	rest, ids := takeIDs(sqldb.PackText(text))
+	b := bytes.NewBuffer(make([]byte, 0, 128+len(ids)+len(rest)/4))
 	b.WriteByte(d.number)
+	b.Write(binary.AppendUvarint(b.AvailableBuffer(), uint64(len(ids))))
+	b.Write(ids)
 	w := d.writers.Get().(*flate.Writer)
 	defer d.writers.Put(w)
 	w.Reset(b)
-	_, _ = w.Write(packed) // a buffer has no errors
+	_, _ = w.Write(rest) // a buffer has no errors
 	_ = w.Close()
 	return b.Bytes()
 }
@@ -53,21 +58,68 @@ func (d *deflater) deflate(text string) []byte {
 // missing.
 const maxInflated = 128 << 20
 
+var errDeflated = errors.New("store: a text with an unknown dictionary, or a damaged one")
+
 // inflate is the reverse.
 func (d *deflater) inflate(stored []byte) (string, error) {
 	if len(stored) == 0 || stored[0] != d.number {
-		return "", fmt.Errorf("store: a text with an unknown dictionary")
+		return "", errDeflated
 	}
+	size, n := binary.Uvarint(stored[1:])
+	if n <= 0 || size > uint64(len(stored)-1-n) { //nolint:gosec // not below 0
+		return "", errDeflated
+	}
+	ids, rest := stored[1+n:][:size], stored[1+n:][size:]
 	r := d.readers.Get().(io.ReadCloser)
 	defer d.readers.Put(r)
-	if err := r.(flate.Resetter).Reset(bytes.NewReader(stored[1:]), d.words); err != nil {
+	if err := r.(flate.Resetter).Reset(bytes.NewReader(rest), d.words); err != nil {
 		return "", err
 	}
-	packed, err := io.ReadAll(io.LimitReader(r, maxInflated))
+	text, err := io.ReadAll(io.LimitReader(r, maxInflated))
 	if err != nil {
 		return "", fmt.Errorf("store: inflate a text: %w", err)
 	}
-	return sqldb.UnpackText(packed), nil
+	packed, err := putIDs(text, ids)
+	return sqldb.UnpackText(packed), err
+}
+
+// takeIDs takes the bytes of the ids out of a packed text, in which their marks stay. Of an id that
+// begins like the one before it only the end is kept, behind the number of bytes that are left out.
+func takeIDs(packed []byte) (text, ids []byte) {
+	text = make([]byte, 0, len(packed))
+	for last := []byte(nil); ; {
+		i := bytes.IndexAny(packed, sqldb.IDMarks)
+		if i < 0 {
+			return append(text, packed...), ids
+		}
+		text, packed = append(text, packed[:i+1]...), packed[i+1:]
+		id := packed[:sqldb.IDSize(text[len(text)-1])]
+		same := 0
+		for same < min(len(id), len(last)) && id[same] == last[same] {
+			same++
+		}
+		ids = append(append(ids, byte(same)), id[same:]...)
+		last, packed = id, packed[len(id):]
+	}
+}
+
+// putIDs is the reverse.
+func putIDs(text, ids []byte) (packed []byte, err error) {
+	packed = make([]byte, 0, len(text)+2*len(ids))
+	for last := []byte(nil); ; {
+		i := bytes.IndexAny(text, sqldb.IDMarks)
+		if i < 0 {
+			return append(packed, text...), nil
+		}
+		packed, text = append(packed, text[:i+1]...), text[i+1:]
+		size := sqldb.IDSize(packed[len(packed)-1])
+		if len(ids) == 0 || int(ids[0]) > min(size, len(last)) || len(ids)-1 < size-int(ids[0]) {
+			return nil, errDeflated
+		}
+		same := int(ids[0])
+		packed = append(append(packed, last[:same]...), ids[1:1+size-same]...)
+		last, ids = packed[len(packed)-size:], ids[1+size-same:]
+	}
 }
 
 // logWords are pieces of summaries and of events, the most frequent last. \x11 to \x14 are the marks

@@ -549,7 +549,7 @@ CREATE TABLE memory_texts (
   role TEXT COLLATE "C" NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
-  vector BYTEA, -- four bits for each number (index.Packed.Half)
+  vector BYTEA, -- at most four bits for each number (index.Packed.Half)
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE

@@ -545,7 +545,7 @@ CREATE TABLE memory_texts (
   change INTEGER NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
   said_at BIGINT NOT NULL,
   model INTEGER NOT NULL, -- of the vector; 0 = none
-  vector BLOB, -- four bits for each number (index.Packed.Half)
+  vector BLOB, -- at most four bits for each number (index.Packed.Half)
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
