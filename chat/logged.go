@@ -21,12 +21,12 @@ type Logged struct {
 
 	Conversation *Conversation `json:"conversation,omitempty"` // without the text of its last message; nil = it is a message
 
-	Size int `json:"size"` // of the data of the event
+	Size int `json:"size,omitempty"` // of the data of an event with texts
 }
 
 // logged is what the log keeps of an event that shows m; nil = all of it.
 func (m *Message) logged(ev *stream.Event) json.RawMessage {
-	l := &Logged{Rev: m.Rev, Status: m.Status, GenerationID: m.GenerationID, SwipeIndex: -1, Error: m.Error, EditedAt: m.EditedAt, Size: len(ev.Data)}
+	l := &Logged{Rev: m.Rev, Status: m.Status, GenerationID: m.GenerationID, SwipeIndex: -1, Error: m.Error, EditedAt: m.EditedAt}
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
 		if s.Deleted {
@@ -42,6 +42,8 @@ func (m *Message) logged(ev *stream.Event) json.RawMessage {
 	}
 	if len(l.Revisions) == 0 {
 		l.SwipeIndex = 0
+	} else {
+		l.Size = len(ev.Data)
 	}
 	kept, _ := json.Marshal(l) // ev.Data has the same members
 	return kept
