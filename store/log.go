@@ -176,9 +176,9 @@ func (t *tx) showLogged(events []*stream.Event, logged []*chat.Logged) error {
 	err := errors.Join(
 		eachOf(t, messageIDs, func(r *messageRow) { m := r.Message; messages[m.ID] = &m },
 			"SELECT id, conversation_id, parent_id, client_msg_id, seq, role, name, author_id, is_greeting, created_at FROM messages WHERE user_id = ? AND id IN (?)"),
-		eachOf(t, revisions, func(r *swipeText) { s := r.Swipe; written[s.RevisionID] = &s },
+		eachOf(t, revisions, func(r *swipeText) { written[r.RevisionID] = r.swipe() },
 			"SELECT "+swipeColumns+" FROM revisions r WHERE r.user_id = ? AND r.id IN (?)"),
-		eachOf(t, last, func(r *swipeText) { s := r.Swipe; beginnings[s.RevisionID] = &s },
+		eachOf(t, last, func(r *swipeText) { beginnings[r.RevisionID] = r.swipe() },
 			"SELECT id AS revision_id, substr(text, 1, 1000) AS text FROM revisions WHERE user_id = ? AND id IN (?)"))
 	if err != nil {
 		return err

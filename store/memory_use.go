@@ -30,16 +30,13 @@ func (t *tx) noteUsed(revisions []*revisionRow) error {
 
 // Uses returns what was recalled for the chosen text of a message, as far as it is still there.
 func (t *tx) Uses(messageID string) ([]memory.Use, error) {
-	row, err := sqldb.Value[struct {
-		MemoryIDs []string
-		Uses      []byte
-	}](t.withMessage(messageID), `SELECT r.memory_ids, r.uses FROM messages m
+	row, err := sqldb.Value[struct{ MemoryIDs, Uses []byte }](t.withMessage(messageID), `SELECT r.memory_ids, r.uses FROM messages m
 		JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id AND r.position = m.swipe_index AND r.is_shown
 		WHERE m.user_id = ? AND m.id = ?`, t.userID, messageID)
 	if err != nil {
 		return nil, err
 	}
-	uses, err := unpackUses(row.Uses, row.MemoryIDs)
+	uses, err := unpackUses(row.Uses, unpackUnits(row.MemoryIDs))
 	if err != nil || len(uses) == 0 {
 		return uses, err
 	}
@@ -79,6 +76,26 @@ const (
 	idUnit    = 200 // and the number of bytes of the id, before them
 	mostID    = 16
 )
+
+// packUnits writes the memory ids of a text.
+func packUnits(ids []string) (b []byte) {
+	for _, id := range ids {
+		b = appendUnit(b, id, nil)
+	}
+	return b
+}
+
+// unpackUnits reads what packUnits wrote.
+func unpackUnits(b []byte) (ids []string) {
+	for r := (useReader{left: b}); len(r.left) > 0; {
+		id := r.unit()
+		if r.failed {
+			break
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
 
 // packUses writes uses, by rank: the unit, the bits, and the signals. Most units are among the
 // memory ids of the text.
