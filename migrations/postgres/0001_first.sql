@@ -381,7 +381,7 @@ CREATE TABLE revisions (
   usage TEXT COLLATE "C",
   generation_id TEXT COLLATE "C" NOT NULL,
   wish TEXT COLLATE "C" NOT NULL, -- the instruction that a rewrite followed
-  memory_ids TEXT COLLATE "C", -- JSON array: memories that were sent for it
+  memory_ids BYTEA, -- memories that were sent for it, see store/memory_use.go
   uses BYTEA, -- why, see store/memory_use.go
   citations TEXT COLLATE "C", -- document with the sources that the text cites, and a report
   tools TEXT COLLATE "C", -- document: how tools were used for it

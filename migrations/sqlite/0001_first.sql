@@ -376,7 +376,7 @@ CREATE TABLE revisions (
   usage TEXT,
   generation_id TEXT NOT NULL,
   wish TEXT NOT NULL, -- the instruction that a rewrite followed
-  memory_ids TEXT, -- JSON array: memories that were sent for it
+  memory_ids BLOB, -- memories that were sent for it, see store/memory_use.go
   uses BLOB, -- why, see store/memory_use.go
   citations TEXT, -- document with the sources that the text cites, and a report
   tools TEXT, -- document: how tools were used for it
