@@ -11,7 +11,6 @@ import (
 
 // KeyRecord is the memory of one command that carried an idempotency key.
 type KeyRecord struct {
-	Key   string
 	Hash  string          // of the command's name and content
 	Reply json.RawMessage // the first answer, or what a Referrer keeps of it; nil = what it named was purged
 	At    time.Time

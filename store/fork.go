@@ -14,10 +14,10 @@ import (
 // in the fork. It trusts the states of the version for what a message showed and
 // whether it was deleted; other swipes are copied as they are now. See copyArgs.
 const pathCopy = pieces + `, line AS (
-	SELECT m.id, m.user_id, m.seq, fork.id AS fork_id, fork.now, COALESCE(o.rev, m.rev) AS rev, COALESCE(o.status, m.status) AS status,
+	SELECT m.id, m.user_id, m.seq, fork.id AS fork_id, fork.mark AS fork_mark, fork.now, COALESCE(o.rev, m.rev) AS rev, COALESCE(o.status, m.status) AS status,
 		COALESCE(o.is_deleted, FALSE) AS is_deleted,
 		COALESCE(r.swipe_id, '') AS swipe_id, COALESCE(r.id, '') AS revision_id, r.position
-	FROM (SELECT COALESCE(?, '') AS id, CAST(? AS BIGINT) AS now) fork
+	FROM (SELECT COALESCE(?, '') AS id, COALESCE(?, '') AS mark, CAST(? AS BIGINT) AS now) fork
 	CROSS JOIN path CROSS JOIN messages m ` + stateThen + `
 	LEFT JOIN revisions r ON r.id = COALESCE(o.revision_id, ` + shownText + `) AND r.message_id = m.id AND r.user_id = m.user_id
 	WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = path.chain AND m.depth <= path.depth AND m.depth > ? AND m.depth <= ?
@@ -25,26 +25,27 @@ const pathCopy = pieces + `, line AS (
 ) `
 
 func (t *tx) copyArgs(from chat.ForkSource, forkID string, after, to int64) []any {
-	return []any{t.userID, from.MessageID, forkID, t.Now(), from.Version, t.userID, from.ConversationID, after, to, from.Version}
+	return []any{t.userID, from.MessageID, forkID, forkMark(forkID), t.Now(), from.Version, t.userID, from.ConversationID, after, to, from.Version}
 }
 
 // copyOf is the id of a copy, as CopyOf makes it: id is that of a message, or of one
-// of its texts, and seq that of the message. SQLite has the bytes of ids.
+// of its texts, and seq that of the message. SQLite has the bytes of ids, PostgreSQL digits.
 func (t *tx) copyOf(id, seq string) string {
-	at, fork := "substr("+id+", ", "substr(line.fork_id, "
-	digits := "substr(CAST(100000000 + " + seq + " AS TEXT), 2)"
-	if !t.Postgres {
-		return "CAST(" + at + "1, 8) || " + fork + "9, 3) || " + fork + "6, 1) || unhex(" + digits + ") AS BLOB)"
+	end := "line.fork_mark || substr(CAST(100000000 + " + seq + " AS TEXT), 2)"
+	if t.Postgres {
+		return "substr(" + id + ", 1, 11) || substr(line.fork_id, 12, 4) || " + sqldb.EndOfID("decode("+end+", 'hex')")
 	}
-	at, fork = "substr("+sqldb.IDBytes(id)+", ", "substr("+sqldb.IDBytes("line.fork_id")+", "
-	return sqldb.IDOfBytes(at + "1, 8) || " + fork + "9, 3) || " + fork + "6, 1) || decode(" + digits + ", 'hex')")
+	return "CAST(substr(" + id + ", 1, 8) || substr(line.fork_id, 9, 3) || unhex(" + end + ") AS BLOB)"
 }
 
 // CopyOf keeps the time in the id, because messages are searched in the order of
 // their ids. The rest of it follows from the fork and the seq.
 func (t *tx) CopyOf(forkID, messageID string, seq int64) string {
-	return messageID[:min(18, len(messageID))] + forkID[18:26] + forkID[11:13] + fmt.Sprintf("%08d", seq%100_000_000)
+	return messageID[:min(18, len(messageID))] + forkID[18:26] + forkMark(forkID) + fmt.Sprintf("%08d", seq%100_000_000)
 }
+
+// forkMark is what ids of copies have of the time of their fork.
+func forkMark(forkID string) string { return forkID[11:13] }
 
 // shownTexts selects the texts r that swipes have in the fork: that of the version in the swipe that was
 // chosen, else the shown ones.

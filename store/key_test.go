@@ -45,7 +45,7 @@ func TestAnIdempotencyKeyHasOneEffect(t *testing.T) {
 			})
 		}
 		group.Wait()
-		first := op.KeyRecord{Key: "k1", Hash: "h", Reply: []byte(`{"z":1, "a":2}`), At: start}
+		first := op.KeyRecord{Hash: "h", Reply: []byte(`{"z":1, "a":2}`), At: start}
 		e.view(func(tx nodest.Tx) error {
 			roots, err := tx.Chats.Children(conversation, "")
 			e.equal("messages", len(roots), 4)

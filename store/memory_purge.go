@@ -198,8 +198,12 @@ func (s *session) dropReplies(userID string, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	var named []string
-	err := sqldb.Each(s, func(r *struct{ CallKey, Reply string }) error {
+	var named []int64
+	err := sqldb.Each(s, func(r *struct {
+		CallKey int64
+		Reply   string
+	},
+	) error {
 		names := strings.Contains(r.Reply, `"rootId":`) || strings.Contains(r.Reply, `"memoryId":`) // not in SQL, which has bytes for ids
 		if names && slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(r.Reply, id) }) {
 			named = append(named, r.CallKey)

@@ -66,7 +66,7 @@ func TestEveryConnectionHasItsPragmas(t *testing.T) {
 func TestFrequentQueriesUseTheirIndexes(t *testing.T) {
 	db := storetest.Open(t)
 	for _, query := range []string{
-		"SELECT * FROM call_keys WHERE user_id = 'u' AND call_key = 'k' AND created_at > 1",
+		"SELECT * FROM call_keys WHERE user_id = 'u' AND call_key = 5 AND created_at > 1",
 		"SELECT * FROM conversations WHERE user_id = 'u' AND deleted_at IS NULL AND (updated_at, id) < (1, 'x') ORDER BY updated_at DESC, id DESC LIMIT 51",
 		"SELECT * FROM conversations WHERE user_id = 'u' AND character_id = 'c' AND deleted_at IS NULL ORDER BY updated_at DESC, id DESC LIMIT 51",
 		"SELECT m.* FROM messages m " + strings.ReplaceAll(store.ChildrenOf, "?", "'c'"),

@@ -100,7 +100,7 @@ CREATE TABLE usage_days (
 
 CREATE TABLE call_keys (
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  call_key TEXT NOT NULL,
+  call_key BIGINT NOT NULL, -- of the hash of the key
   hash TEXT NOT NULL,
   reply TEXT,
   created_at BIGINT NOT NULL,
@@ -376,7 +376,7 @@ CREATE TABLE revisions (
   usage TEXT,
   generation_id TEXT NOT NULL,
   wish TEXT NOT NULL, -- the instruction that a rewrite followed
-  memory_ids TEXT, -- JSON array: memories that were sent for it
+  memory_ids BLOB, -- memories that were sent for it, see store/memory_use.go
   uses BLOB, -- why, see store/memory_use.go
   citations TEXT, -- document with the sources that the text cites, and a report
   tools TEXT, -- document: how tools were used for it
@@ -470,7 +470,6 @@ CREATE TABLE prompts (
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, id);
-CREATE INDEX prompts_age ON prompts (created_at);
 
 -- What prompts of a conversation have in common.
 CREATE TABLE prompt_parts (

@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 )
@@ -10,14 +11,22 @@ import (
 // BLOB of its 16 bytes, in any column for texts; of one that op.NewID made, whose last five
 // bytes are zero, as the other 11. Documents are BLOBs of another length, see packJSON.
 // Nothing else in such a column is a BLOB, so each text is read as it was written, and equal
-// texts are equal values. UUIDs have the order of their texts, after all other texts. PostgreSQL
-// stores the same bytes as a text: a mark, and a digit for each six bits (textID). Its columns for
-// texts have the collation "C", the order of the bytes.
+// texts are equal values. UUIDs have the order of their texts, after all other texts.
+//
+// PostgreSQL stores a UUID as a text: a mark, and digits for six bits each (textID). Of a UUIDv7 the six
+// bits that all have are left out: 14 digits are for its first 11 bytes, and 7 for the others if
+// they are not zero. Other UUIDs have 22 digits. The first 8 are always those of the first six
+// bytes, the time: those of UUIDv7 are in the order of their texts, and so are the others; between
+// the two only the time counts. The columns have the collation "C", the order of the bytes.
 
 const (
 	idBytes   = 16
 	madeBytes = 11 // of an id that op.NewID made
 	idChars   = 36
+
+	wholeDigits = 22
+	longDigits  = 21 // of a UUIDv7
+	madeDigits  = 14 // of an id that op.NewID made
 )
 
 // textMark is what stands before such an id, and before packedJSON.
@@ -29,25 +38,83 @@ const idDigits = "23456789:;<=ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 var idEncoding = base64.NewEncoding(idDigits).WithPadding(base64.NoPadding)
 
-// base64Digits are those that functions of PostgreSQL have.
-const base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-// IDBytes is an expression for the bytes of an id as PostgreSQL stores it; bytes that are missing
-// are zero.
-func IDBytes(id string) string {
-	return "decode(rpad(translate(substr(" + id + ", 2), '" + idDigits + "', '" + base64Digits + "'), 24, 'A'), 'base64')"
+// EndOfID is an expression for the last seven digits that PostgreSQL stores of a UUIDv7, by its last
+// five bytes. Ten digits are before them, with textMark 11 characters, for the first eight bytes.
+func EndOfID(bytes string) string {
+	return "translate(encode(" + bytes + ", 'base64'), 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=', '" + idDigits + "')"
 }
 
-// IDOfBytes is an expression for an id as PostgreSQL stores it, of its 11 or 16 bytes.
-func IDOfBytes(bytes string) string {
-	return "chr(1) || translate(encode(" + bytes + ", 'base64'), '" + base64Digits + "=', '" + idDigits + "')"
+// appendDigits adds what PostgreSQL stores of a UUID, without the mark.
+func appendDigits(b []byte, id *[idBytes]byte) []byte {
+	if !isV7(id) {
+		return idEncoding.AppendEncode(b, id[:])
+	}
+	first := binary.BigEndian.Uint64(id[:8])
+	b = appendBits(b, first>>16<<12|first&0xfff, 10)
+	b = appendBits(b, uint64(id[8]&63)<<18|uint64(id[9])<<10|uint64(id[10])<<2, 4)
+	if len(stored(id)) == madeBytes {
+		return b
+	}
+	return idEncoding.AppendEncode(b, id[madeBytes:])
 }
+
+func isV7(id *[idBytes]byte) bool { return id[6]>>4 == 7 && id[8]>>6 == 2 }
+
+// appendBits adds n digits.
+func appendBits(b []byte, bits uint64, n int) []byte {
+	for n--; n >= 0; n-- {
+		b = append(b, idDigits[bits>>(6*n)&63])
+	}
+	return b
+}
+
+// ofDigits reads what appendDigits wrote; ok is false for other texts.
+func ofDigits(text string) (id [idBytes]byte, ok bool) {
+	if len(text) == wholeDigits {
+		_, err := idEncoding.Decode(id[:], []byte(text))
+		return id, err == nil
+	}
+	if len(text) != longDigits && len(text) != madeDigits {
+		return id, false
+	}
+	first, ok := ofBits(text[:10])
+	next, ok2 := ofBits(text[10:madeDigits])
+	_, err := idEncoding.Decode(id[madeBytes:], []byte(text[madeDigits:]))
+	binary.BigEndian.PutUint64(id[:], first>>12<<16|7<<12|first&0xfff)
+	id[8], id[9], id[10] = 2<<6|byte(next>>18), byte(next>>10), byte(next>>2)
+	return id, ok && ok2 && err == nil
+}
+
+// ofBits reads what appendBits wrote.
+func ofBits(text string) (bits uint64, ok bool) {
+	for i := range len(text) {
+		bit := idValues[text[i]]
+		if bit > 63 {
+			return 0, false
+		}
+		bits = bits<<6 | uint64(bit)
+	}
+	return bits, true
+}
+
+// idValues are the values of idDigits, 255 for other characters.
+var idValues = valuesOf(idDigits)
 
 // What stands before a UUID in a packed text, by its number of bytes.
 const (
 	wholeID = "\x02"
 	madeID  = "\x03"
+
+	IDMarks = wholeID + madeID
 )
+
+// IDSize is the number of bytes of the UUID that follows one of IDMarks in what PackText makes.
+func IDSize(mark byte) int {
+	if mark == wholeID[0] {
+		return idBytes
+	}
+	return madeBytes
+}
 
 // groups are the bytes between the hyphens of a UUID, and where their digits begin.
 var groups = [...]struct{ from, to, at int }{{0, 4, 0}, {4, 6, 9}, {6, 8, 14}, {8, 10, 19}, {10, 16, 24}}
@@ -71,15 +138,17 @@ func PackID(text string) (id [idBytes]byte, ok bool) {
 }
 
 // digits are the values of the hexadecimal digits, 255 for other characters.
-var digits = func() (values [256]byte) {
+var digits = valuesOf("0123456789abcdef")
+
+func valuesOf(digits string) (values [256]byte) {
 	for i := range values {
 		values[i] = 255
 	}
-	for i, c := range "0123456789abcdef" {
+	for i, c := range digits {
 		values[c] = byte(i)
 	}
 	return values
-}()
+}
 
 // UnpackID is the text that PackID made id of; bytes that are missing are zero.
 func UnpackID(stored []byte) string {
@@ -140,11 +209,12 @@ func PackTextIDs(args []any) {
 
 // textID is what PostgreSQL stores for a text: less for a UUID.
 func textID(text string) string {
-	id := StoredID(text)
-	if id == nil {
+	id, ok := PackID(text)
+	if !ok {
 		return text
 	}
-	return string(idEncoding.AppendEncode([]byte{textMark}, id))
+	b := [1 + wholeDigits]byte{textMark}
+	return string(appendDigits(b[:1], &id))
 }
 
 // OfPostgres is the text of a column for texts of PostgreSQL.
@@ -153,9 +223,9 @@ func OfPostgres(stored string) string {
 	case len(stored) < 2 || stored[0] != textMark:
 	case stored[1] == packedJSON[0]:
 		return unpackText([]byte(stored[2:]), true)
-	case len(stored) == 1+idEncoding.EncodedLen(idBytes) || len(stored) == 1+idEncoding.EncodedLen(madeBytes):
-		if id, err := idEncoding.DecodeString(stored[1:]); err == nil { // else it is an escaped text
-			return UnpackID(id)
+	default:
+		if id, ok := ofDigits(stored[1:]); ok { // else it is an escaped text
+			return UnpackID(id[:])
 		}
 	}
 	return stored

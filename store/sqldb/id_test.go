@@ -2,8 +2,11 @@ package sqldb
 
 import (
 	"database/sql"
+	"encoding/binary"
 	"encoding/json"
+	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -99,9 +102,9 @@ func inMemory(t *testing.T, columns string) *Session {
 // one that looks like them.
 func TestPostgresStoresUUIDsAsShortTexts(t *testing.T) {
 	t.Parallel()
-	const made, id = "01a21bbf-d3ad-7938-9d85-f70000000000", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0"
+	const made, id, other = "01a21bbf-d3ad-7938-9d85-f70000000000", "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0", "01a21bbf-d3ad-4938-9d85-f70000000000"
 	digits := textID(made)[1:]
-	for _, text := range []string{"", "\x01", "\x01" + digits, "\x01\x02" + digits, "\x00" + digits, "tea", id + " ", made, id} {
+	for _, text := range []string{"", "\x01", "\x01" + digits, "\x01\x02" + digits, "\x00" + digits, "tea", id + " ", made, id, other} {
 		args := []any{escape(text), []string{escape(text)}}
 		PackTextIDs(args)
 		for _, stored := range []string{args[0].(string), args[1].([]string)[0]} {
@@ -110,16 +113,67 @@ func TestPostgresStoresUUIDsAsShortTexts(t *testing.T) {
 			}
 		}
 	}
-	if len(textID(made)) != 16 || len(textID(id)) != 23 || textID(made) > textID(id) || textID("01"+id[2:]) >= textID("f1"+id[2:]) {
-		t.Error("ids are too long, or out of order")
+	if len(textID(made)) != 15 || len(textID(id)) != 22 || len(textID(other)) != 23 {
+		t.Error("ids are too long")
 	}
 	for text, size := range map[string]int{
-		`{"u":"` + made + `","m":"` + made + `","g":"` + made + `"}`: 55,
-		`["` + id + `"]`: 29, `["` + "\x01" + made + `"]`: 41, `[]`: 2,
+		`{"u":"` + made + `","m":"` + made + `","g":"` + made + `"}`: 52,
+		`["` + id + `"]`: 29, `["` + other + `"]`: 29, `["` + "\x01" + made + `"]`: 41, `[]`: 2,
 	} {
 		stored := packTextJSON(text)
 		if got := OfPostgres(stored); got != text || len(stored) != size {
 			t.Errorf("%q is stored as %q and read as %q", text, stored, got)
+		}
+	}
+}
+
+// Ids are read as they were, and have the order of their texts: those of UUIDv7, other ones, and by the
+// time both.
+func TestPostgresKeepsTheOrderOfIDs(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	ids := make([]string, 2000)
+	for i := range ids {
+		var id [idBytes]byte
+		binary.BigEndian.PutUint64(id[:], random.Uint64())
+		binary.BigEndian.PutUint64(id[8:], random.Uint64())
+		if i > 0 { // they have a beginning in common with the one before
+			before, _ := PackID(ids[i-1])
+			copy(id[:], before[:random.IntN(idBytes)])
+		}
+		if i%3 > 0 {
+			id[6], id[8] = 7<<4|id[6]&15, 2<<6|id[8]&63
+		}
+		if i%2 > 0 {
+			clear(id[madeBytes:])
+		}
+		ids[i] = UnpackID(id[:])
+		if got := OfPostgres(textID(ids[i])); got != ids[i] {
+			t.Fatalf("%s is read as %s", ids[i], got)
+		}
+		if doc := `["` + ids[i] + `"]`; OfPostgres(packTextJSON(doc)) != doc {
+			t.Fatalf("%s is read as %s", doc, OfPostgres(packTextJSON(doc)))
+		}
+	}
+	for _, a := range ids {
+		for _, b := range ids {
+			x, _ := PackID(a)
+			y, _ := PackID(b)
+			if isV7(&x) != isV7(&y) && [6]byte(x[:]) == [6]byte(y[:]) {
+				continue
+			}
+			if strings.Compare(a, b) != strings.Compare(textID(a), textID(b)) {
+				t.Fatalf("%s and %s are stored as %q and %q", a, b, textID(a), textID(b))
+			}
+		}
+	}
+}
+
+func BenchmarkPostgresIDs(b *testing.B) {
+	const id = "01a21bbf-d3ad-7938-9d85-f70000000000"
+	for b.Loop() {
+		if OfPostgres(textID(id)) != id {
+			b.Fatal("another id")
 		}
 	}
 }

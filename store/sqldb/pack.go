@@ -78,13 +78,17 @@ func packText(b []byte, text string, asText bool) []byte {
 		if i >= 8 && len(text) >= i-8+idChars {
 			if id, ok := PackID(text[i-8 : i-8+idChars]); ok {
 				mark, bytes := wholeID, stored(&id)
-				if len(bytes) < idBytes {
+				if len(bytes) < idBytes && (!asText || isV7(&id)) {
 					mark = madeID
 				}
-				if b = append(append(b, text[:i-8]...), mark...); asText {
-					b = idEncoding.AppendEncode(b, bytes)
-				} else {
+				b = append(append(b, text[:i-8]...), mark...)
+				switch {
+				case !asText:
 					b = append(b, bytes...)
+				case mark == madeID:
+					b = appendDigits(b, &id)
+				default:
+					b = idEncoding.AppendEncode(b, id[:])
 				}
 				text = text[i-8+idChars:]
 				continue
@@ -110,19 +114,23 @@ func unpackText(packed []byte, asText bool) string {
 		switch mark {
 		case wholeID[0]:
 			size = idBytes
+			if asText {
+				size = wholeDigits
+			}
 		case madeID[0]:
 			size = madeBytes
+			if asText {
+				size = madeDigits
+			}
 		default:
 			b = append(b, phrases[mark]...)
 		}
-		if asText {
-			size = idEncoding.EncodedLen(size)
-		}
 		if size > 0 {
-			size = min(size, len(rest)) // of a text that was cut
+			size = min(size, len(rest))
 			id := rest[:size]
 			if asText {
-				id, _ = idEncoding.AppendDecode(nil, id) // what there is of it
+				whole, _ := ofDigits(string(id))
+				id = whole[:]
 			}
 			b = append(b, UnpackID(id)...)
 		}
