@@ -18,18 +18,18 @@ const keepDocs = 128 << 20
 // Documents are the documents of a turn, read, parsed and compiled. They are
 // immutable and shared by all turns that name the same versions.
 type Documents struct {
-	CharacterID string
-	Card        card.RoleCard
-	Language    framework.Language // of built-in words
-	Compiled    *framework.Compiled
-	Sampling    TurnOptions // of the preset in force
-	Scripts     *framework.Scripts
-	Note        *card.AuthorNote // the character's; nil = none
-	Settings    Settings
-	Personas    map[string]framework.Persona
-	Bound       string // persona that is bound to the character; "" = none
-	Knows       bool   // a file or a knowledge base is switched on for the character
-	size        int    // estimated memory, in bytes
+	CharacterID  string
+	Card         card.RoleCard
+	Language     framework.Language // of built-in words
+	Compiled     *framework.Compiled
+	Sampling     TurnOptions // of the preset in force
+	Scripts      *framework.Scripts
+	Note         *card.AuthorNote // the character's; nil = none
+	Settings     Settings
+	Personas     map[string]framework.Persona
+	Bound        string // persona that is bound to the character; "" = none
+	HasKnowledge bool   // a file or a knowledge base is switched on for the character
+	size         int    // estimated memory, in bytes
 }
 
 // Wanted selects the documents that a turn needs besides the character's own.
@@ -123,11 +123,11 @@ func (svc *Service) held(tx Tx, w Wanted, pins *Pins) (*Documents, *Stamps, erro
 
 // knowing is d, of which all turns share one, with what is not compiled.
 func (d *Documents) knowing(s *Stamps) *Documents {
-	if d == nil || !s.Knows {
+	if d == nil || !s.HasKnowledge {
 		return d
 	}
 	own := *d
-	own.Knows = true
+	own.HasKnowledge = true
 	return &own
 }
 

@@ -42,7 +42,7 @@ func (p *Pins) StampsInForce(now *Stamps, named []string) *Stamps {
 	then, newest := versionsOf(over.Resources), versionsOf(now.Resources)
 	changed := func(r ResourceStamp) bool { return newest[r.ID] != then[r.ID] }
 
-	s := &Stamps{Character: now.Character, Knows: now.Knows}
+	s := &Stamps{Character: now.Character, HasKnowledge: now.HasKnowledge}
 	if now.Character == over.Character && p.Character != 0 {
 		s.Character = p.Character
 	}

@@ -14,9 +14,9 @@ type StampTx interface {
 
 // Stamps names versions of documents; equal Stamps mean equal documents.
 type Stamps struct {
-	Character int64
-	Resources []ResourceStamp
-	Knows     bool // a file or a knowledge base is switched on for the character; that is none of its documents
+	Character    int64
+	Resources    []ResourceStamp
+	HasKnowledge bool // a file or a knowledge base is switched on for the character; that is none of its documents
 }
 
 // ResourceStamp names one version of a resource.

@@ -410,7 +410,7 @@ func (b *builder) chatPiece(i int) (piece, bool) {
 	}
 	p := piece{text: text, name: m.Name, chat: i, entry: Entry{
 		Source: source, ID: m.ID, Name: m.Name, Why: why, Role: roleOf(m.Role),
-		Tokens: b.counter.count(text) + messageOverhead,
+		Tokens: b.counter.count(text) + messageOverhead, kept: m.Kept.ID,
 	}}
 	if i == len(b.in.History) {
 		p.entry.Role = llm.User

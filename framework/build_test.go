@@ -424,7 +424,7 @@ func TestDifferentTextsHaveDifferentHashes(t *testing.T) {
 			seen[h] = text
 		}
 	}
-	if hashOn(hashText("a"), "b") == hashText("ab") || hashOf(llm.Message{Role: "a", Text: "b"}) == hashOf(llm.Message{Text: "ab"}) {
+	if hashOn(hashText("a"), "b") == hashText("ab") || hashOf(llm.Message{Role: "a", Text: "b"}, "") == hashOf(llm.Message{Text: "ab"}, "") {
 		t.Error("the border between two texts is not hashed")
 	}
 	// Stored prompts are compared by this hash, so it must not change.

@@ -175,10 +175,10 @@ func FuzzExpand(f *testing.F) {
 	f.Add(whole.Body, whole.Parts[0])
 	hash := make([]byte, 4)
 	for _, s := range []stored{
-		{Version: 2, Messages: []storedMessage{{Role: "x", ID: "a", Hash: hash}, {Role: "x", ID: "b", Said: new(int), Hash: hash}, {}}},
-		{Version: 2, Messages: []storedMessage{{Role: "x", Text: "a", ID: "a", Hash: hash, Entries: []Entry{{Message: 9}, {Message: -1}}}}},
-		{Version: 1}, {Version: 2, Messages: []storedMessage{{}, {}}},
-		{Version: 2, Messages: []storedMessage{{Role: "x", Text: "ab", Cuts: []storedCut{{At: 1}, {At: 2, Entry: 1}}, Entries: []Entry{{ID: "a"}, {ID: "b"}}, Hash: hash}, {Role: "x", Apart: true, Hash: hash}}},
+		{Version: 3, Messages: []storedMessage{{Role: "x", ID: "a"}, {Role: "x", ID: "b", Said: new(int)}, {}}},
+		{Version: 3, Messages: []storedMessage{{Role: "x", Text: "a", ID: "a", Entries: []Entry{{Message: 9}, {Message: -1}}}}},
+		{Version: 1}, {Version: 3, Messages: []storedMessage{{}, {}}},
+		{Version: 3, Messages: []storedMessage{{Role: "x", Text: "ab", Cuts: []storedCut{{At: 1}, {At: 1, Entry: 1, ID: "c", From: 3, Len: 9}}, Entries: []Entry{{ID: "a"}, {ID: "b"}}, Hash: hash}, {Role: "x", Apart: true, Hash: hash}}},
 	} {
 		f.Add(encode(&s), encode([]storedMessage{{Role: "x", Hash: hash}}))
 	}
@@ -240,7 +240,7 @@ func TestStoredPromptHasNoTextOfTheChat(t *testing.T) {
 		in.History[i].Text = noise(3000 + 100*i)[2500:]
 		said[in.History[i].ID] = in.History[i].Text
 	}
-	in.Findings.Memories = []Memory{{ID: "old", Text: "Sam: " + said["old"] + " (2026-01-02)", Said: said["old"]}}
+	in.Findings.Memories = []Memory{{ID: "old", Text: "Sam: " + said["old"] + " (2026-01-02)", Kept: Kept{ID: "old", Text: said["old"]}}}
 	in.Options.StrictTurns = true
 	p := build(t, in)
 	body := p.Compact()
@@ -281,7 +281,7 @@ func TestStoredPromptsShareTheRestOfATurn(t *testing.T) {
 	rest := noise(600)
 	of := func(text string) Stored {
 		p := &Prompt{Base: -1}
-		p.contains("r", text)
+		p.contains(Kept{ID: "r", Text: text})
 		p.Entries = []Entry{{Source: SourceHistory, ID: "r"}, {Source: SourceBook, ID: "b", At: len(text) + 2}}
 		p.addMessage(llm.Message{Role: llm.User, Text: text + "\n\n" + rest}, "")
 		return p.Compact()

@@ -97,6 +97,15 @@ type Message struct {
 	Text     string
 	At       time.Time // of the macros about time in it; zero = Options.Now
 	Greeting bool      // the character began the chat with it
+	Kept     Kept      // a text within Text; zero = none
+}
+
+// Kept is a text that is stored by itself, so that a stored prompt refers to pieces of it
+// instead of repeating them.
+type Kept struct {
+	ID     string
+	Text   string
+	Pieces []string // what may stand in the prompt; nil = Text
 }
 
 // Roles of chat messages beyond those of package llm.
@@ -109,7 +118,7 @@ const (
 type Memory struct {
 	ID   string
 	Text string
-	Said string // the text of the chat with this id that Text may contain; "" = none
+	Kept Kept // a text within Text, of the same ID; zero = none
 }
 
 // Profile is what the character always remembers of the user. It comes directly
@@ -230,8 +239,8 @@ type Prompt struct {
 	Prefix Prefix   `json:"prefix"` // what a provider may have cached
 	Hashes []uint64 `json:"-"`      // one per message, of all messages up to it
 
-	ids  []string          // per message: the id of the chat message that it repeats word for word, else ""
-	said map[string]string // texts of the chat that other messages may contain, by id
+	ids  []string        // per message: the id of the chat message that it repeats word for word, else ""
+	kept map[string]Kept // texts that other messages may contain, by id
 }
 
 // Source says which kind of document or finding an entry came from.
@@ -302,6 +311,8 @@ type Entry struct {
 	Tokens   int      `json:"tokens"`       // the overhead of a message counts with its first entry
 	Message  int      `json:"message"`      // index in Messages
 	At       int      `json:"at,omitempty"` // where its text begins in a message that was merged from several, in code points
+
+	kept string // the id of a text within its text, if it is not ID
 }
 
 // Dropped is one candidate that is not in the prompt. A run of history that did

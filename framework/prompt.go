@@ -56,6 +56,7 @@ func (b *builder) addChat(p *Prompt) {
 		*from = (*from)[1:]
 		if !next.budget {
 			insertBefore(next.chat)
+			p.contains(b.message(next.chat).Kept)
 			p.add(next)
 		}
 	}
@@ -67,10 +68,10 @@ func (b *builder) addChat(p *Prompt) {
 		p.Base = len(p.Messages)
 		text := b.answered.text
 		if b.answered.text = b.findings.message(text); b.answered.text != text {
-			p.contains(b.answered.id, text)
+			p.contains(Kept{ID: b.answered.id, Text: text})
 			b.answered.id = ""
 			for _, m := range b.in.Findings.Memories {
-				p.contains(m.ID, m.Said)
+				p.contains(m.Kept)
 			}
 		}
 		p.add(b.answered)
@@ -106,26 +107,34 @@ func (p *Prompt) addMessage(m llm.Message, id string) {
 		before = p.Hashes[n-1]
 	}
 	p.Messages = append(p.Messages, m)
-	p.Hashes = append(p.Hashes, chain(before, hashOf(m)))
+	p.Hashes = append(p.Hashes, chain(before, hashOf(m, id)))
 	p.ids = append(p.ids, id)
 }
 
-// contains notes a text of the chat that messages may contain.
-func (p *Prompt) contains(id, text string) {
-	if id == "" || text == "" {
+// contains notes a text that messages may contain.
+func (p *Prompt) contains(k Kept) {
+	if k.ID == "" || k.Text == "" {
 		return
 	}
-	if p.said == nil {
-		p.said = map[string]string{}
+	if p.kept == nil {
+		p.kept = map[string]Kept{}
 	}
-	p.said[id] = text
+	if k.Pieces == nil {
+		k.Pieces = []string{k.Text}
+	}
+	p.kept[k.ID] = k
 }
 
-// hashOf is the hash of a message by itself.
-func hashOf(m llm.Message) uint32 {
-	h := hashOn(hashOn(hashText(string(m.Role)), m.Name), m.Text)
-	return uint32(h ^ h>>32) //nolint:gosec // half of it
+// hashOf is the hash of a message by itself. The id of one that repeats a message of the chat word
+// for word stands for its text.
+func hashOf(m llm.Message, id string) uint32 {
+	if id != "" {
+		m.Text = "\x00" + id
+	}
+	return half(hashOn(hashOn(hashText(string(m.Role)), m.Name), m.Text))
 }
+
+func half(h uint64) uint32 { return uint32(h ^ h>>32) } //nolint:gosec // half of it
 
 // chain is the hash of all messages up to one, from the hash of those before it and its own.
 func chain(before uint64, own uint32) uint64 {
@@ -142,6 +151,11 @@ func (p *Prompt) comparePrefix(previous []uint64, of string) {
 	for n < len(previous) && n < len(p.Hashes) && previous[n] == p.Hashes[n] {
 		n++
 	}
+	p.setPrefix(n, n < len(previous))
+}
+
+// setPrefix describes a prefix of n messages; broken says that the request before had more.
+func (p *Prompt) setPrefix(n int, broken bool) {
 	p.Prefix.Messages = n
 	if n > 0 {
 		p.Prefix.Hash = fmt.Sprintf("%016x", p.Hashes[n-1])
@@ -150,9 +164,9 @@ func (p *Prompt) comparePrefix(previous []uint64, of string) {
 		e := &p.Entries[i]
 		if e.Message < n {
 			p.Prefix.Tokens += e.Tokens
-		} else if n < len(previous) {
-			broken := *e
-			p.Prefix.BrokenBy = &broken
+		} else if broken {
+			first := *e
+			p.Prefix.BrokenBy = &first
 			break
 		}
 	}

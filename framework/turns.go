@@ -30,7 +30,7 @@ func (p *Prompt) strictTurns(language Language, counter counter) {
 	}
 	for i, place := range places {
 		if said[i].Text != strict[place.Message].Text {
-			p.contains(ids[i], said[i].Text)
+			p.contains(Kept{ID: ids[i], Text: said[i].Text})
 		}
 	}
 	for i := range p.Entries {

@@ -25,7 +25,7 @@ func Toolbox(s *knowledge.Service, limit time.Duration) nodest.Toolbox {
 	return nodest.Toolbox{
 		Name: "knowledge", Limit: limit,
 		Warning: framework.Warning{Code: "knowledge_unavailable", Detail: "the character's documents could not be read"},
-		Wanted:  func(q *nodest.Question) bool { return q.Setup.Docs.Knows },
+		Wanted:  func(q *nodest.Question) bool { return q.Setup.Docs.HasKnowledge },
 		Open: func(ctx context.Context, q *nodest.Question) (*nodest.Toolkit, error) {
 			lang := string(q.Setup.Docs.Language)
 			sh, err := s.Shelf(ctx, q.UserID, q.Setup.Docs.CharacterID, lang, knowledge.Room{Context: q.Context, Tokenizer: q.Tokenizer})

@@ -13,7 +13,7 @@ type Figures struct {
 	Users       int64
 	Generations int64 // queued and running ones, of all processes
 	QueuedJobs  int64
-	FailedJobs  int64 // of the last 30 days
+	FailedJobs  int64 // of the last 7 days
 
 	DatabaseBytes int64 // of SQLite with its log
 	DataBytes     int64 // all files of the data folder

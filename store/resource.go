@@ -129,9 +129,9 @@ func (t *tx) Stamps(characterID string, more ...string) (*character.Stamps, erro
 	err := sqldb.Each(t, func(r *struct {
 		character.ResourceStamp
 		DocumentsVersion int64
-		Knows            bool
+		HasKnowledge     bool
 	}) error {
-		if s.Character, s.Knows = r.DocumentsVersion, r.Knows; r.ID != "" {
+		if s.Character, s.HasKnowledge = r.DocumentsVersion, r.HasKnowledge; r.ID != "" {
 			s.Resources = append(s.Resources, r.ResourceStamp)
 		}
 		return nil
@@ -149,7 +149,7 @@ func (t *tx) Stamps(characterID string, more ...string) (*character.Stamps, erro
 // selectStamps finds a row for each resource that is bound to a character, and at least one.
 const selectStamps = `SELECT v.documents_version,
 		EXISTS (SELECT 1 FROM character_files k WHERE k.user_id = c.user_id AND k.character_id = c.id AND k.enabled)
-		OR EXISTS (SELECT 1 FROM character_bases k WHERE k.user_id = c.user_id AND k.character_id = c.id AND k.enabled) AS knows,
+		OR EXISTS (SELECT 1 FROM character_bases k WHERE k.user_id = c.user_id AND k.character_id = c.id AND k.enabled) AS has_knowledge,
 		r.kind, r.id, r.version, TRUE AS bound
 	FROM users u LEFT JOIN characters c ON c.user_id = u.id AND c.id = ? AND c.deleted_at IS NULL
 		LEFT JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id AND v.version = c.version

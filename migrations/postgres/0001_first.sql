@@ -381,7 +381,7 @@ CREATE TABLE revisions (
   usage TEXT COLLATE "C",
   generation_id TEXT COLLATE "C" NOT NULL,
   wish TEXT COLLATE "C" NOT NULL, -- the instruction that a rewrite followed
-  memory_ids TEXT COLLATE "C", -- JSON array: memories that were sent for it
+  memory_ids BYTEA, -- memories that were sent for it, see store/memory_use.go
   uses BYTEA, -- why, see store/memory_use.go
   citations TEXT COLLATE "C", -- document with the sources that the text cites, and a report
   tools TEXT COLLATE "C", -- document: how tools were used for it
@@ -549,7 +549,7 @@ CREATE TABLE memory_texts (
   role TEXT COLLATE "C" NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
-  vector BYTEA, -- four bits for each number (index.Packed.Half)
+  vector BYTEA, -- at most four bits for each number (index.Packed.Half)
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE

@@ -104,7 +104,17 @@ var idValues = valuesOf(idDigits)
 const (
 	wholeID = "\x02"
 	madeID  = "\x03"
+
+	IDMarks = wholeID + madeID
 )
+
+// IDSize is the number of bytes of the UUID that follows one of IDMarks in what PackText makes.
+func IDSize(mark byte) int {
+	if mark == wholeID[0] {
+		return idBytes
+	}
+	return madeBytes
+}
 
 // groups are the bytes between the hyphens of a UUID, and where their digits begin.
 var groups = [...]struct{ from, to, at int }{{0, 4, 0}, {4, 6, 9}, {6, 8, 14}, {8, 10, 19}, {10, 16, 24}}
