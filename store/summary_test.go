@@ -61,7 +61,9 @@ func describeSummary(k *chat.KeptSummary) string {
 	if k.DeletedAt != nil {
 		deleted = k.DeletedAt.UTC().String()
 	}
-	return fmt.Sprintf("%+v %s %d %d %d %s", *k.Summary, k.ConversationID, k.MadeVersion, k.HeadSeq, k.ViewLength, deleted)
+	said := *k.Summary
+	said.Since = 0
+	return fmt.Sprintf("%+v %s %d %d %d %s", said, k.ConversationID, k.MadeVersion, k.HeadSeq, k.ViewLength, deleted)
 }
 
 func TestASummaryIsReadAtAVersion(t *testing.T) {
