@@ -127,15 +127,19 @@ func (m *Message) Preview() *Preview {
 	if s := m.Chosen(); s != nil {
 		text, revision = s.Text, s.RevisionID
 	}
+	return &Preview{ID: m.ID, Role: m.Role, Text: beginning(text), RevisionID: revision, CreatedAt: m.CreatedAt}
+}
+
+// beginning is the part of a text that a preview has.
+func beginning(text string) string {
 	for i, n := 0, 0; i < len(text); n++ {
 		if n == previewSize {
-			text = text[:i]
-			break
+			return text[:i]
 		}
 		_, size := utf8.DecodeRuneInString(text[i:])
 		i += size
 	}
-	return &Preview{ID: m.ID, Role: m.Role, Text: text, RevisionID: revision, CreatedAt: m.CreatedAt}
+	return text
 }
 
 // Swipe is one text of a message: its newest revision.

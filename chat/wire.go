@@ -201,7 +201,7 @@ func WireUsage(u *llm.Usage) any {
 func MessageEvent(userID, kind, by string, m *Message) *stream.Event {
 	ev := op.Event(userID, kind, by, MessageData(m))
 	ev.ConversationID, ev.MessageID, ev.GenerationID = m.ConversationID, m.ID, m.GenerationID
-	ev.Texts = textsOf(m)
+	ev.Kept = m.logged(ev)
 	return ev
 }
 
@@ -210,9 +210,7 @@ func MessageEvent(userID, kind, by string, m *Message) *stream.Event {
 func ConversationEvent(userID, kind, by string, c *Conversation) *stream.Event {
 	ev := op.Event(userID, kind, by, ConversationData(c))
 	ev.ConversationID = c.ID
-	if p := c.LastMessage; p != nil && p.RevisionID != "" {
-		ev.Texts = []stream.Text{TextRef{RevisionID: p.RevisionID, Part: "t"}.text(p.Text)}
-	}
+	ev.Kept = c.logged(ev)
 	return ev
 }
 

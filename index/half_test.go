@@ -1,6 +1,8 @@
 package index
 
 import (
+	"bytes"
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -33,4 +35,59 @@ func TestHalvesOfVectorsKeepTheirCosines(t *testing.T) {
 	if sum/float64(n) > 0.01 || most > 0.05 {
 		t.Errorf("cosines differ by %.4f, at most %.4f", sum/float64(n), most)
 	}
+}
+
+// TestHalvesAreRead packs vectors with ever more numbers that are not 0, and such of models.
+func TestHalvesAreRead(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	used := map[int]bool{}
+	for n := range 3000 {
+		p, share := make(Packed, 1+random.IntN(600)), random.Float64()
+		for i := range p {
+			switch x := random.Float64(); {
+			case n%3 == 0:
+				p[i] = byte(random.IntN(256)) // as long as can be
+			case n%3 == 1:
+				p[i] = byte(int8(max(-127, min(127, 38*random.NormFloat64()))))
+			case x < share:
+				p[i] = byte(21 * (1 - 2*random.IntN(2)) << random.IntN(3))
+			}
+		}
+		half := p.Half()
+		head, _ := binary.Uvarint(half)
+		used[int(head)%len(codings)] = true
+		if most := len(p)/2 + 4; len(half) > most {
+			t.Fatalf("%d bytes of %d numbers, want at most %d", len(half), len(p), most)
+		}
+		whole := Whole(half)
+		if len(whole) != len(p) {
+			t.Fatalf("%d numbers, want %d", len(whole), len(p))
+		}
+		for i, b := range whole {
+			if want := byte(squared(rooted(int8(p[i])))); b != want {
+				t.Fatalf("%d is read as %d, want %d", int8(p[i]), int8(b), int8(want))
+			}
+		}
+		if again := whole.Half(); !bytes.Equal(again, half) {
+			t.Fatalf("%x is read and stored as %x", half, again)
+		}
+	}
+	if len(used) != len(codings) {
+		t.Errorf("codings %v were used, want all %d", used, len(codings))
+	}
+}
+
+func FuzzWhole(f *testing.F) {
+	f.Add([]byte(nil))
+	f.Add(Packed{127, 0, 129, 3}.Half())
+	f.Add(bytes.Repeat([]byte{0xff}, 20))
+	f.Fuzz(func(t *testing.T, half []byte) {
+		p := Whole(half)
+		if len(p) > 8*len(half) {
+			t.Fatalf("%d numbers of %d bytes", len(p), len(half))
+		}
+		if again := Whole(p.Half()); !bytes.Equal(again, p) {
+			t.Fatalf("%v is stored and read as %v", p, again)
+		}
+	})
 }

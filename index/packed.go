@@ -22,57 +22,6 @@ func Pack(v []float32) Packed {
 	return p
 }
 
-// Half is p with four bits for each number, by the root of its size: small numbers are many, and
-// more of them is kept. Cosines differ by 0.007 on average.
-func (p Packed) Half() []byte {
-	half := make([]byte, (len(p)+1)/2)
-	for i := range half {
-		half[i] = nibble(p[2*i]) << 4
-		if 2*i+1 < len(p) {
-			half[i] |= nibble(p[2*i+1])
-		} else {
-			half[i] |= noNumber
-		}
-	}
-	return half
-}
-
-// Whole is the vector of a Half.
-func Whole(half []byte) Packed {
-	p := make(Packed, 0, 2*len(half))
-	for _, b := range half {
-		p = append(p, number(b>>4))
-		if b&15 != noNumber {
-			p = append(p, number(b&15))
-		}
-	}
-	return p
-}
-
-const (
-	noNumber = 8 // the half of a byte that is left over
-	mostRoot = 7
-)
-
-// nibble is the sign of a number, and the root of its size from 0 to mostRoot.
-func nibble(b byte) byte {
-	n := int(int8(b))
-	root := byte(math.Round(mostRoot * math.Sqrt(math.Abs(float64(n))/127)))
-	if n < 0 && root > 0 {
-		return noNumber | root
-	}
-	return root
-}
-
-func number(nibble byte) byte {
-	root := int(nibble & 7)
-	n := int8((root*root*127 + mostRoot*mostRoot/2) / (mostRoot * mostRoot))
-	if nibble&noNumber != 0 {
-		n = -n
-	}
-	return byte(n)
-}
-
 // product is the scalar product of two vectors of the same length, in four independent sums.
 func (p Packed) product(q Packed) int64 {
 	var s0, s1, s2, s3 int64

@@ -179,14 +179,12 @@ func (s *stored) seek(wanted wanted[sought], r *Row) {
 }
 
 func (s *stored) findStale(part []byte, ids []sought) {
-	segment.EachID(part, func(at int, id []byte, _ int64) bool {
-		for _, w := range ids {
-			if string(id) == w.id {
-				s.stale.add(w.first+at, s.Rows)
-			}
+	rows := segment.ReadIDs(part)
+	for _, w := range ids {
+		if at := rows.Find(w.id); at >= 0 {
+			s.stale.add(w.first+at, s.Rows)
 		}
-		return true
-	})
+	}
 }
 
 // at returns the segment that row n is in, and its number there; nil = it is in memory.
@@ -242,14 +240,10 @@ func (x *Index) ids(ctx context.Context, numbers []int) (map[int]string, error) 
 		}
 	}
 	err := wanted.read(ctx, x, func(s *stored, part []byte, locals []int) {
-		slices.Sort(locals)
-		first := s.FirstOf(locals[0])
-		segment.EachID(part, func(k int, id []byte, _ int64) bool {
-			for len(locals) > 0 && locals[0] == first+k {
-				found[s.from+first+k], locals = string(id), locals[1:]
-			}
-			return len(locals) > 0
-		})
+		ids, first := segment.ReadIDs(part), s.FirstOf(locals[0])
+		for _, n := range locals {
+			found[s.from+n] = ids.At(n - first)
+		}
 	})
 	return found, err
 }

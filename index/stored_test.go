@@ -464,7 +464,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		_, postings := dict.Block(data).Find("tea")
 		postings.All()
-		segment.EachID(data, func(int, []byte, int64) bool { return true })
+		ids := segment.ReadIDs(data)
+		ids.At(0)
+		ids.Find("row")
 	})
 }
 

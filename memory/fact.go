@@ -2,7 +2,7 @@ package memory
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"fmt"
 	"math"
 	"strings"
@@ -157,7 +157,7 @@ func ContentHash(text string) string {
 		kept = folded
 	}
 	sum := sha256.Sum256([]byte(string(kept)))
-	return hex.EncodeToString(sum[:8])
+	return base64.RawStdEncoding.EncodeToString(sum[:8])
 }
 
 func betweenDigits(text []rune, i int) bool {

@@ -25,7 +25,7 @@ type deflater struct {
 
 // The entries of the log, and summaries; and prompts with their parts.
 var (
-	logTexts    = newDeflater(2, 5, logWords)
+	logTexts    = newDeflater(4, 5, logWords)
 	promptTexts = newDeflater(3, 6, promptDictionary)
 )
 
@@ -122,18 +122,19 @@ func putIDs(text, ids []byte) (packed []byte, err error) {
 	}
 }
 
-// logWords are pieces of summaries and of events, the most frequent last. \x11 to \x14 are the marks
-// of package stream for the ids of an event and its time, \x03 is that of an id, whose bytes are not
-// here.
+// logWords are pieces of summaries and of events, the most frequent last. \x01 and \x11 to \x14 are the
+// marks of package stream for what is kept in place of data, the ids of an event and its time; \x03 is that
+// of an id, whose bytes are not here.
 const logWords = `","isMemorySummary":true,"timestamp":179,"originalMessagesRange":{"start":3,"end":},"id":"","messageIds":{"start":"","end":"","startSeq":4,"endSeq":},"count":,"generation":,"method":"llm","model":"","method":"extractive","baseId":"","digest":"` +
 	`memory.changed	character.created	character.updated	chat.created	save.created	message.deleted	message.restored	gen.failed	chat.read	resource.updated	","state":"","action":"created","ids":["factId":"` +
-	`"error":{"code":"","status":,"title":"","detail":"","retry":"","retryAfterMs":null},"reasoning":"","blocks":[{"part":"mem","text":"","at":0}]"wish":""editedAt":""interrupted"cancelled"error"narrator"system"greeting":true,"authorId":""tools":{"calls":[` +
+	`"error":{"code":"","status":,"title":"","detail":"","retry":"","retryAfterMs":null},"swipeIndex":1,"editedAt":"","status":"interrupted"cancelled"error"2026-11-` +
 	`gen.references	{"kind":"regenerate{"kind":"continue","provider":"google","model":"gemini-"key","key":""dropped":[{"source":"history","reason":"budget","count":],"warnings":[""]}` +
-	"chat.updated	\x03	=	=	=	{\"conversation\":{\"id\":\"\x11\",\"characterId\":\"\x03\",\"title\":\"\",\"headId\":\"\x12\",\"headId\":\"\x03\",\"settings\":{},\"archived\":false,\"tags\":[],\"version\":,\"lastMessage\":{\"id\":\"\x12\",\"lastMessage\":{\"id\":\"\x03\",\"role\":\"assistant\",\"text\":\"\",\"createdAt\":\"2026-12-T:.Z\"},\"createdAt\":\"2026-11-T:.Z\",\"updatedAt\":\"2026-11-T:.Z\"}}\n" +
+	"chat.updated	\x03	=	=	=	\x01{\"conversation\":{\"id\":\"\x11\",\"characterId\":\"\x03\",\"title\":\"\",\"headId\":\"\x03\",\"settings\":{},\"tags\":[],\"version\":,\"lastMessage\":{\"id\":\"\x03\",\"role\":\"assistant\",\"text\":\"\",\"revisionId\":\"\x03\",\"createdAt\":\"2026-12-T:.Z\"},\"createdAt\":\"2026-11-T:.Z\",\"updatedAt\":\"\x14\"},\"size\":}\n" +
 	"memory.summary	=	=	=	=	{\"op\":\"created\",\"summaryId\":\"\x03\",\"range\":{\"start\":3,\"end\":},\"method\":\"extractive\"},\"method\":\"llm\"}\n" +
+	"chat.updated	\x03	=	=	=	{\"conversation\":{\"id\":\"\x11\",\"characterId\":\"\x03\",\"title\":\"\",\"headId\":\"\x03\",\"settings\":{},\"archived\":false,\"tags\":[],\"version\":,\"lastMessage\":{\"id\":\"\x03\",\"role\":\"assistant\",\"text\":\"\",\"createdAt\":\"2026-11-T:.Z\"},\"createdAt\":\"2026-11-T:.Z\",\"updatedAt\":\"\x14\"}}\nmemory.summary	=	=	=	=	{\"op\":\"created\",\"summaryId\":\"\x03\n" +
 	"gen.started	\x03	\x03	\x03	{\"kind\":\"reply\",\"provider\":\"openai\",\"model\":\"\",\"promptId\":\"\x03\",\"budget\":{\"context\":32768,\"used\":,\"reserve\":4096}}\n" +
-	"gen.context	=	=	=	=	{\"memories\":[\"\x03\"],\"profile\":[],\"lore\":[{\"id\":\"Alist\",\"name\":\"Character Attributes List\",\"why\":\"constant\"}],\"dropped\":[],\"search\":[],\"warnings\":[]}\n" +
-	"message.created	\x03	\x03	=	{\"message\":{\"id\":\"\x12\",\"conversationId\":\"\x11\",\"parentId\":null,\"parentId\":\"\x03\",\"clientMsgId\":\"\",\"seq\":,\"role\":\"user\",\"name\":\"User\",\"text\":\x01\x03 t 1\x01,\"swipes\":[{\"id\":\"\x03\",\"rev\":1,\"text\":\x01\x03 t 1\x01,\"createdAt\":\"\x14\"}],\"swipeIndex\":0,\"rev\":1,\"status\":\"complete\",\"references\":[],\"memoryIds\":[],\"createdAt\":\"\x14\"}}\n" +
-	"=	=	\x03	\x03	=	{\"message\":{\"id\":\"\x12\",\"conversationId\":\"\x11\",\"parentId\":\"\x03\",\"seq\":,\"role\":\"assistant\",\"name\":\"\",\"text\":\"\",\"swipes\":[],\"swipeIndex\":0,\"rev\":1,\"status\":\"pending\",\"generationId\":\"\x13\",\"references\":[],\"memoryIds\":[],\"createdAt\":\"\x14\"}}\n" +
-	"message.updated	\x03	\x03	\x03	{\"message\":{\"id\":\"\x12\",\"conversationId\":\"\x11\",\"parentId\":\"\x03\",\"seq\":,\"role\":\"assistant\",\"name\":\"\",\"text\":\x01\x03 t 1\x01,\"swipes\":[{\"id\":\"\x03\",\"rev\":1,\"text\":\x01\x03 t 1\x01,\"model\":\"\",\"finish\":\"stop\",\"usage\":{\"promptTokens\":,\"completionTokens\":},\"generationId\":\"\x13\",\"createdAt\":\"\x14\"}],\"swipeIndex\":0,\"rev\":2,\"status\":\"complete\",\"generationId\":\"\x13\",\"references\":[],\"memoryIds\":[\"\x03\",\"\x03\"],\"model\":\"\",\"usage\":{\"promptTokens\":,\"completionTokens\":},\"createdAt\":\"2026-11-T:.Z\"}}\n" +
+	"gen.context	=	=	=	=	{\"memories\":[\"\x03\",\"\x03\"],\"profile\":[\"\x03\"],\"profile\":[],\"lore\":[{\"id\":\"Alist\",\"name\":\"Character Attributes List\",\"why\":\"constant\"}],\"dropped\":[],\"search\":[],\"warnings\":[]}\n" +
+	"message.created	\x03	\x03	=	\x01{\"rev\":1,\"status\":\"complete\",\"revisions\":[\"\x03\"],\"size\":}\n" +
+	"=	=	\x03	\x03	=	\x01{\"rev\":1,\"status\":\"pending\",\"generationId\":\"\x13\"}\n" +
+	"message.updated	\x03	\x03	\x03	\x01{\"rev\":2,\"status\":\"complete\",\"generationId\":\"\x13\",\"revisions\":[\"\x03\"],\"size\":}\n" +
 	"gen.done	=	=	=	=	{\"status\":\"done\",\"finish\":\"stop\",\"usage\":{\"promptTokens\":,\"completionTokens\":},\"ms\":{\"build\":,\"firstToken\":,\"total\":}}\n"

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -20,6 +21,7 @@ import (
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
+	"nodest/store/sqldb"
 	"nodest/store/storetest"
 	"nodest/stream"
 )
@@ -180,6 +182,15 @@ func message(conversation, parent, text string) *chat.Message {
 }
 
 func id() string { return op.NewID() }
+
+// idNow is an id that is made at the time of the test.
+func (e *env) idNow() string {
+	made, _ := sqldb.PackID(op.NewID())
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(e.clock.now().UnixMilli())) //nolint:gosec // not before 1970
+	copy(made[:6], ms[2:])
+	return sqldb.UnpackID(made[:])
+}
 
 func texts(messages []*chat.Message) []string {
 	var out []string

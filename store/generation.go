@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"time"
 
 	"nodest/chat"
@@ -62,18 +61,9 @@ func (t *tx) UpdateGeneration(g *chat.Generation) error {
 		"WHERE user_id = ? AND id = ? AND is_open", t.userID, g.ID)
 }
 
-// oldGenerations removes a batch of those that ended long ago. Their texts are in messages. One that
-// another character than the chat's was asked for says who wrote the reply, so it stays.
-//
-// No index has their ages: the ids, which are older, are in the order of time for each user.
-func oldGenerations(s *session, life time.Duration) (int64, error) {
-	end := s.Now().Add(-life)
-	var next [16]byte
-	binary.BigEndian.PutUint64(next[:], uint64(end.UnixMilli()+1)<<16) //nolint:gosec // not before 1970
-	return s.Exec(`DELETE FROM generations WHERE (user_id, id) IN (SELECT g.user_id, g.id FROM users u JOIN generations g ON g.user_id = u.id AND g.id < ?
-		WHERE NOT g.is_open AND g.ended_at <= ? AND CAST(g.options AS TEXT) NOT LIKE '%characterId%' LIMIT ?)`,
-		sqldb.UnpackID(next[:]), end, maintainBatch)
-}
+// oldGenerations removes those that ended long ago. Their texts are in messages. One that another
+// character than the chat's was asked for says who wrote the reply, so it stays.
+var oldGenerations = oldIDs("generations", "NOT c.is_open AND c.ended_at <= ? AND CAST(c.options AS TEXT) NOT LIKE '%characterId%'")
 
 // Running returns those that have not ended, oldest first.
 func (t *tx) Running(conversationID string) ([]*chat.Generation, error) {

@@ -229,6 +229,7 @@ func point(m *chat.Message, revisionID string) bool {
 func restore(m *chat.Message, r *revisionRow) {
 	if i := slices.IndexFunc(m.Swipes, func(s chat.Swipe) bool { return s.ID == r.Swipe.ID }); i >= 0 {
 		old := r.Swipe
+		old.MemoryIDs = unpackUnits(r.MemoryIDs)
 		old.CreatedAt = m.Swipes[i].CreatedAt
 		m.Swipes[i] = old
 	}

@@ -52,7 +52,7 @@ func fill(e *env, user string) fixture {
 	ctx := context.Background()
 	x := fixture{
 		user: user, character: id(), book: id(), conversation: id(), revision: id(),
-		generation: id(), prompt: id(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(), summary: id(), loading: id(),
+		generation: id(), prompt: e.idNow(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(), summary: id(), loading: id(),
 		attachment: id(), post: id(), comment: id(), turn: id(), item: id(), action: id(),
 		file: id(), content: id(), base: id(), query: id(),
 	}

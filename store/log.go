@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"maps"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -118,64 +118,92 @@ func (db *DB) Events(ctx context.Context, userID string, after int64, limit int)
 // show gives events what is not stored with them. It returns fewer events where those are larger
 // than a page.
 func (t *tx) show(events []*stream.Event) ([]*stream.Event, error) {
-	var ids []string
-	for _, e := range events {
-		if hasRows(e) {
-			ids = append(ids, referencesID(e))
-		}
+	if err := t.showReferences(events); err != nil {
+		return nil, err
 	}
-	data := map[string]any{}
-	if len(ids) > 0 {
-		var err error
-		if data, err = t.referencesData(ids); err != nil {
-			return nil, err
-		}
-	}
-	size := 0
-	texts := map[string]chat.TextRef{}
+	size, logged := 0, make([]*chat.Logged, len(events))
 	for i, e := range events {
-		if hasRows(e) {
-			if err := fill(e, data[referencesID(e)]); err != nil {
+		size += len(e.Data)
+		if e.Kept != nil {
+			var err error
+			if logged[i], err = chat.ParseLogged(e.Kept); err != nil {
 				return nil, err
 			}
-		}
-		size += len(e.Data)
-		for _, name := range e.Refs() {
-			ref, _ := chat.ParseTextRef(name)
-			size += ref.Size
-			texts[name] = ref
+			size += logged[i].Size
 		}
 		if size > sqldb.PageBytes && i > 0 {
 			events = events[:i]
 			break
 		}
 	}
-	return events, t.fillTexts(events, texts)
+	return events, t.showLogged(events, logged)
 }
 
-// fillTexts gives events the texts that they refer to.
-func (t *tx) fillTexts(events []*stream.Event, refs map[string]chat.TextRef) error {
-	named := map[string][]string{} // by revision
-	for name, ref := range refs {
-		named[ref.RevisionID] = append(named[ref.RevisionID], name)
-	}
-	texts := make(map[string]string, len(refs))
-	note := func(s *chat.Swipe) error {
-		for _, name := range named[s.RevisionID] {
-			if text, ok := refs[name].Of(s); ok {
-				texts[name] = strings.Clone(text) // of a long one, only its beginning is kept
-			}
+func (t *tx) showReferences(events []*stream.Event) error {
+	var ids []string
+	for _, e := range events {
+		if hasRows(e) {
+			ids = append(ids, referencesID(e))
 		}
+	}
+	if len(ids) == 0 {
 		return nil
 	}
-	for ids := range slices.Chunk(slices.Sorted(maps.Keys(named)), 500) {
-		if err := sqldb.Each(t, note, "SELECT id AS revision_id, text, reasoning, blocks FROM revisions WHERE user_id = ? AND id IN (?)", t.userID, ids); err != nil {
+	data, err := t.referencesData(ids)
+	for _, e := range events {
+		if err == nil && hasRows(e) {
+			err = fill(e, data[referencesID(e)])
+		}
+	}
+	return err
+}
+
+// showLogged gives events the messages and conversations of which the log has kept a part; nil = it has
+// all of an event.
+func (t *tx) showLogged(events []*stream.Event, logged []*chat.Logged) error {
+	var messageIDs, revisions, last []string
+	for i, e := range events {
+		switch l := logged[i]; {
+		case l == nil:
+		case l.Conversation != nil:
+			last = append(last, l.LastRevision())
+		default:
+			messageIDs, revisions = append(messageIDs, e.MessageID), append(revisions, l.Revisions...)
+		}
+	}
+	messages := make(map[string]*chat.Message, len(messageIDs))
+	written, beginnings := make(map[string]*chat.Swipe, len(revisions)), make(map[string]*chat.Swipe, len(last))
+	err := errors.Join(
+		eachOf(t, messageIDs, func(r *messageRow) { m := r.Message; messages[m.ID] = &m },
+			"SELECT id, conversation_id, parent_id, client_msg_id, seq, role, name, author_id, is_greeting, created_at FROM messages WHERE user_id = ? AND id IN (?)"),
+		eachOf(t, revisions, func(r *swipeText) { written[r.RevisionID] = r.swipe() },
+			"SELECT "+swipeColumns+" FROM revisions r WHERE r.user_id = ? AND r.id IN (?)"),
+		eachOf(t, last, func(r *swipeText) { beginnings[r.RevisionID] = r.swipe() },
+			"SELECT id AS revision_id, substr(text, 1, 1000) AS text FROM revisions WHERE user_id = ? AND id IN (?)"))
+	if err != nil {
+		return err
+	}
+	for i, e := range events {
+		if l := logged[i]; l == nil {
+			continue
+		} else if l.Conversation != nil {
+			err = fill(e, l.Data(nil, beginnings))
+		} else {
+			err = fill(e, l.Data(messages[e.MessageID], written))
+		}
+		if err != nil {
 			return err
 		}
 	}
-	for _, e := range events {
-		if !e.Fill(texts) {
-			skip(e)
+	return nil
+}
+
+// eachOf calls fn with the rows that a query finds for the user and for some of the ids at a time.
+func eachOf[T any](t *tx, ids []string, fn func(*T), query string) error {
+	slices.Sort(ids)
+	for some := range slices.Chunk(slices.Compact(ids), 500) {
+		if err := sqldb.Each(t, func(row *T) error { fn(row); return nil }, query, t.userID, some); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"maps"
 	"strings"
 	"time"
@@ -37,6 +38,18 @@ type Removed map[string]int64
 func oldRows(table, key, where string, batch int) remover {
 	return func(s *session, life time.Duration) (int64, error) {
 		return s.removeSome(table, key, where, batch, s.Now().Add(-life))
+	}
+}
+
+// oldIDs is oldRows for a table that has no index of the time in the condition: the ids of a user's rows,
+// which are older than it, are in the order of time.
+func oldIDs(table, where string) remover {
+	return func(s *session, life time.Duration) (int64, error) {
+		end := s.Now().Add(-life)
+		var next [16]byte
+		binary.BigEndian.PutUint64(next[:], uint64(end.UnixMilli()+1)<<16) //nolint:gosec // not before 1970
+		return s.Exec("DELETE FROM "+table+" WHERE (user_id, id) IN (SELECT c.user_id, c.id FROM users u JOIN "+table+
+			" c ON c.user_id = u.id AND c.id < ? WHERE "+where+" LIMIT ?)", sqldb.UnpackID(next[:]), end, maintainBatch)
 	}
 }
 

@@ -30,16 +30,13 @@ func (t *tx) noteUsed(revisions []*revisionRow) error {
 
 // Uses returns what was recalled for the chosen text of a message, as far as it is still there.
 func (t *tx) Uses(messageID string) ([]memory.Use, error) {
-	row, err := sqldb.Value[struct {
-		MemoryIDs []string
-		Uses      []byte
-	}](t.withMessage(messageID), `SELECT r.memory_ids, r.uses FROM messages m
+	row, err := sqldb.Value[struct{ MemoryIDs, Uses []byte }](t.withMessage(messageID), `SELECT r.memory_ids, r.uses FROM messages m
 		JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id AND r.position = m.swipe_index AND r.is_shown
 		WHERE m.user_id = ? AND m.id = ?`, t.userID, messageID)
 	if err != nil {
 		return nil, err
 	}
-	uses, err := unpackUses(row.Uses, row.MemoryIDs)
+	uses, err := unpackUses(row.Uses, unpackUnits(row.MemoryIDs))
 	if err != nil || len(uses) == 0 {
 		return uses, err
 	}
@@ -80,9 +77,30 @@ const (
 	mostID    = 16
 )
 
+// packUnits writes the memory ids of a text.
+func packUnits(ids []string) (b []byte) {
+	for _, id := range ids {
+		b = appendUnit(b, id, nil)
+	}
+	return b
+}
+
+// unpackUnits reads what packUnits wrote.
+func unpackUnits(b []byte) (ids []string) {
+	for r := (useReader{left: b}); len(r.left) > 0; {
+		id := r.unit()
+		if r.failed {
+			break
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
 // packUses writes uses, by rank: the unit, the bits, and the signals. Most units are among the
-// memory ids of the text.
+// memory ids of the text. Most signals are near those of the use before, so the difference is stored.
 func packUses(uses []memory.Use, memoryIDs []string) (b []byte) {
+	before := make([]int64, len(useSignals))
 	for _, u := range slices.SortedStableFunc(slices.Values(uses), func(a, b memory.Use) int { return a.Rank - b.Rank }) {
 		bits, values := uint64(0), []byte{}
 		if u.Layer == memory.Exchange {
@@ -91,7 +109,8 @@ func packUses(uses []memory.Use, memoryIDs []string) (b []byte) {
 		for i, name := range useSignals {
 			if x, ok := u.Signals[name]; ok {
 				bits |= firstSignal << i
-				values = appendShare(values, x)
+				share := shareOf(x)
+				values, before[i] = binary.AppendVarint(values, share-before[i]), share
 			}
 		}
 		others := slices.DeleteFunc(slices.Sorted(maps.Keys(u.Signals)), func(name string) bool { return slices.Contains(useSignals, name) })
@@ -100,7 +119,7 @@ func packUses(uses []memory.Use, memoryIDs []string) (b []byte) {
 			values = binary.AppendUvarint(values, uint64(len(others)))
 		}
 		for _, name := range others {
-			values = appendShare(appendText(values, name), u.Signals[name])
+			values = binary.AppendVarint(appendText(values, name), shareOf(u.Signals[name]))
 		}
 		b = append(binary.AppendUvarint(appendUnit(b, u.ID, memoryIDs), bits), values...)
 	}
@@ -121,24 +140,23 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-func appendShare(b []byte, x float64) []byte {
-	return binary.AppendVarint(b, int64(math.Round(x*memory.SignalStep)))
-}
+func shareOf(x float64) int64 { return int64(math.Round(x * memory.SignalStep)) }
 
 var errUses = errors.New("store: the uses of memories cannot be read")
 
 // unpackUses reads what packUses wrote. It is never nil.
 func unpackUses(b []byte, memoryIDs []string) ([]memory.Use, error) {
-	uses, r := []memory.Use{}, useReader{left: b, known: memoryIDs}
+	uses, r, before := []memory.Use{}, useReader{left: b, known: memoryIDs}, make([]int64, len(useSignals))
 	for len(r.left) > 0 && !r.failed {
 		u, sum := memory.Use{ID: r.unit(), Layer: memory.Fact, Rank: len(uses) + 1}, int64(0)
-		signal := func(name string) {
+		signal := func(name string, before int64) int64 {
 			if u.Signals == nil {
 				u.Signals = map[string]float64{}
 			}
-			x := r.share()
+			x := before + r.share()
 			u.Signals[name] = float64(x) / memory.SignalStep
 			sum += x
+			return x
 		}
 		bits := r.number()
 		if bits&isExchange != 0 {
@@ -146,12 +164,12 @@ func unpackUses(b []byte, memoryIDs []string) ([]memory.Use, error) {
 		}
 		for i, name := range useSignals {
 			if bits&(firstSignal<<i) != 0 {
-				signal(name)
+				before[i] = signal(name, before[i])
 			}
 		}
 		if bits&hasOthers != 0 {
 			for n := r.number(); n > 0 && !r.failed; n-- {
-				signal(r.text())
+				signal(r.text(), 0)
 			}
 		}
 		u.Score = float64(sum) / memory.SignalStep

@@ -9,7 +9,7 @@ import (
 	"nodest/op"
 )
 
-// What was recalled is read as it was stored, and a use with six signals takes 14 bytes.
+// What was recalled is read as it was stored, and a use with six signals takes 14 bytes, one like it 9.
 func TestUsesArePacked(t *testing.T) {
 	signals := map[string]float64{"around": 0.0148, "length": 0.0606, "near": 0.0037, "recency": 0.0157, "session": 0.0682, "words": 0.0095}
 	uses := []memory.Use{
@@ -32,6 +32,14 @@ func TestUsesArePacked(t *testing.T) {
 		if _, err := unpackUses(whole[:n], known); err == nil {
 			t.Errorf("the first %d bytes of %d are read", n, len(whole))
 		}
+	}
+	near := map[string]float64{"around": 0.0121, "length": 0.0606, "near": 0.0095, "recency": 0.0157, "session": 0.0682, "words": 0.0099}
+	two := append(uses[:1:1], memory.Use{ID: known[0], Layer: memory.Exchange, Rank: 2, Score: 0.176, Signals: near})
+	if got, err := unpackUses(packUses(two, known), known); err != nil || !reflect.DeepEqual(got, two) {
+		t.Errorf("%+v, %v\nwant %+v", got, err, two)
+	}
+	if n := len(packUses(two, known)) - len(whole); n > 9 {
+		t.Errorf("a use like the one before takes %d bytes", n)
 	}
 	for range 10_000 { // whatever is stored, reading it ends
 		b := make([]byte, rand.IntN(60))

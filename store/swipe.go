@@ -16,11 +16,12 @@ import (
 
 // revisionRow is a text of a swipe. What it has of the swipe, all its texts have.
 type revisionRow struct {
-	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -Uses"` // created when it was stored
+	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -Uses -MemoryIDs"` // created when it was stored
 	UserID, MessageID string
 	Position          int        // of the swipe, which all its texts have
 	IsShown           bool       // the swipe has this text
 	SwipeAt           *time.Time // when the swipe was made; nil = with this text
+	MemoryIDs         []byte     // see packUnits
 	Uses              []byte     // see packUses
 }
 
@@ -108,7 +109,7 @@ func (t *tx) newRevision(m *chat.Message, position int, old *storedSwipe) *revis
 	}
 	s.Rev = max(s.Rev, 1)
 	t.fillTimes(&s.CreatedAt)
-	row := &revisionRow{Swipe: *s, UserID: t.userID, MessageID: m.ID, Position: position, IsShown: true, Uses: packUses(s.Uses, s.MemoryIDs)}
+	row := &revisionRow{Swipe: *s, UserID: t.userID, MessageID: m.ID, Position: position, IsShown: true, MemoryIDs: packUnits(s.MemoryIDs), Uses: packUses(s.Uses, s.MemoryIDs)}
 	if old != nil {
 		row.storedAt(t.Now())
 	}
@@ -124,9 +125,17 @@ func (r *revisionRow) storedAt(at time.Time) {
 
 // swipeText is a swipe with its newest text.
 type swipeText struct {
-	chat.Swipe `db:"Deleted=is_deleted"`
+	chat.Swipe `db:"Deleted=is_deleted -MemoryIDs"`
 	MessageID  string
 	Position   int
+	MemoryIDs  []byte // see packUnits
+}
+
+// swipe is a copy.
+func (r *swipeText) swipe() *chat.Swipe {
+	s := r.Swipe
+	s.MemoryIDs = unpackUnits(r.MemoryIDs)
+	return &s
 }
 
 // fillSwipes gives messages of the user their texts, in few statements. References to files that
@@ -166,7 +175,7 @@ func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
 	var cited []*cite.Reference
 	for i := range rows {
 		m := byID[rows[i].MessageID]
-		m.Swipes = append(m.Swipes, rows[i].Swipe)
+		m.Swipes = append(m.Swipes, *rows[i].swipe())
 		cited = appendCited(cited, rows[i].Citations)
 	}
 	return size, knowledgeTx{t}.markGone(cited)
@@ -194,10 +203,10 @@ func appendCited(cited []*cite.Reference, c *chat.Citations) []*cite.Reference {
 func (t *tx) Written(revisionIDs []string) (map[string]*chat.Swipe, error) {
 	byID := make(map[string]*chat.Swipe, len(revisionIDs))
 	var cited []*cite.Reference
-	err := sqldb.Each(t, func(s *chat.Swipe) error {
-		row := *s
-		byID[row.RevisionID] = &row
-		cited = appendCited(cited, row.Citations)
+	err := sqldb.Each(t, func(r *swipeText) error {
+		s := r.swipe()
+		byID[s.RevisionID] = s
+		cited = appendCited(cited, s.Citations)
 		return nil
 	}, "SELECT r.swipe_id AS id, r.id AS revision_id, r.rev, r.created_at,"+revisionTexts+
 		" FROM revisions r WHERE r.user_id = ? AND r.id IN (?)", t.userID, revisionIDs)

@@ -3,7 +3,6 @@ package stream
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 )
@@ -14,8 +13,8 @@ const Skip = "skip"
 
 // The log keeps the events of one transaction together, as text: a line for each event with
 // its type, conversation, message, generation, cause and data, divided by tabs. "=" stands for
-// what the line before has as well. Types, ids and causes contain neither. A string that is
-// stored elsewhere is a reference between two marks, which JSON never contains. Other marks stand
+// what the line before has as well. Types, ids and causes contain neither. What is kept in place of
+// the data stands behind a mark, which JSON never contains. Other marks stand
 // for the ids of the line, and for the time of the row, within the data.
 
 const (
@@ -46,7 +45,10 @@ func Pack(events []*Event) string {
 			b.WriteByte('\t')
 			before[i] = v
 		}
-		data := refer(oneLine(e.Data), e.Texts)
+		data := oneLine(e.Data)
+		if e.Kept != nil {
+			data = append([]byte(mark), e.Kept...)
+		}
 		for _, k := range known(e.ConversationID, e.MessageID, e.GenerationID, e.At) {
 			if k[1] != "" {
 				data = bytes.ReplaceAll(data, []byte(k[1]), []byte(k[0]))
@@ -70,58 +72,7 @@ func oneLine(data json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-// refer replaces texts by references to them, the longest first: one may be a piece of another.
-func refer(data json.RawMessage, texts []Text) json.RawMessage {
-	texts = slices.Clone(texts)
-	slices.SortStableFunc(texts, func(a, b Text) int { return len(b.Value) - len(a.Value) })
-	for _, t := range texts {
-		if t.Value != "" {
-			data = bytes.ReplaceAll(data, quoted(t.Value), []byte(mark+t.Ref+mark))
-		}
-	}
-	return data
-}
-
-// quoted is a text as it stands in data.
-func quoted(text string) []byte {
-	b, _ := json.Marshal(text) // strings have no errors
-	return b
-}
-
-// Refs are the references in the data of an event from the log, which Fill replaces.
-func (e *Event) Refs() []string {
-	if !bytes.Contains(e.Data, []byte(mark)) {
-		return nil
-	}
-	var refs []string
-	for i, part := range strings.Split(string(e.Data), mark) {
-		if i%2 == 1 {
-			refs = append(refs, part)
-		}
-	}
-	return refs
-}
-
-// Fill puts texts where the data of an event from the log refers to them. It returns false if
-// one is missing.
-func (e *Event) Fill(texts map[string]string) bool {
-	if !bytes.Contains(e.Data, []byte(mark)) {
-		return true
-	}
-	parts := bytes.Split(e.Data, []byte(mark))
-	for i := 1; i < len(parts); i += 2 {
-		text, ok := texts[string(parts[i])]
-		if !ok {
-			return false
-		}
-		parts[i] = quoted(text)
-	}
-	e.Data = bytes.Join(parts, nil)
-	return true
-}
-
-// Unpack reads what Pack wrote. The first event has this seq, and data may have references: see
-// Event.Fill.
+// Unpack reads what Pack wrote. The first event has this seq. Of some there is what was kept, and no data.
 func Unpack(userID string, seq int64, at time.Time, entries string) []*Event {
 	events := make([]*Event, 0, strings.Count(entries, "\n"))
 	before := [...]string{"", "", "", "", "server"}
@@ -136,11 +87,14 @@ func Unpack(userID string, seq int64, at time.Time, entries string) []*Event {
 			UserID: userID, Seq: seq, At: at,
 			Type: before[0], ConversationID: before[1], MessageID: before[2], GenerationID: before[3], By: before[4],
 		}
-		data := strings.TrimSuffix(line, "\n")
+		data, isKept := strings.CutPrefix(strings.TrimSuffix(line, "\n"), mark)
 		for _, k := range known(e.ConversationID, e.MessageID, e.GenerationID, at) {
 			data = strings.ReplaceAll(data, k[0], k[1])
 		}
-		if data != "" {
+		switch {
+		case isKept:
+			e.Kept = json.RawMessage(data)
+		case data != "":
 			e.Data = json.RawMessage(data)
 		}
 		events = append(events, e)

@@ -28,16 +28,12 @@ type Event struct {
 	At             time.Time       // server time
 	By             string          // device that caused it, or "server"
 	Data           json.RawMessage // the rest, one JSON object
-	Texts          []Text          // strings in Data that the log need not have a second time
+	Kept           json.RawMessage // what the log keeps in place of Data, which is made of it again; nil = Data
 
 	delta Delta // of a gen.delta
 	once  sync.Once
 	frame []byte
 }
-
-// Text is a string in the data of an event that is stored elsewhere and does not change there.
-// Ref says where, in printable characters.
-type Text struct{ Ref, Value string }
 
 // Frame returns the event as the JSON object that clients get. It is encoded
 // once and shared: callers must not change it.

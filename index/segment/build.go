@@ -16,9 +16,9 @@ import (
 const (
 	MostRows = 1 << 16
 
-	version     = 2
+	version     = 3
 	partBytes   = 5850 // with one term more, what fills the pages of both databases well
-	idsPerBlock = 256
+	idsPerPart  = 640  // of a chat, of which each takes up to nine bytes
 	bitsPerPart = 4096 // rows of a part of vectors
 )
 
@@ -44,14 +44,11 @@ type Bits struct {
 type Builder struct {
 	rows     int
 	lone     int
-	lastLone string // id
 	lengths  []int
 	attrs    []uint64
 	groups   []Group
 	postings map[string]*dict.List
-	ids      [][]byte
-	firstIDs []string
-	before   string // id
+	ids      []string
 	spaces   map[space]*signs
 }
 
@@ -92,7 +89,7 @@ func (b *Builder) Rows() int { return b.rows }
 func (b *Builder) Add(r *Row) {
 	n := b.rows
 	b.rows++
-	b.lengths, b.attrs = append(b.lengths, len(r.Terms)), append(b.attrs, r.Attr)
+	b.ids, b.lengths, b.attrs = append(b.ids, r.ID), append(b.lengths, len(r.Terms)), append(b.attrs, r.Attr)
 	b.join(r, n)
 	for _, t := range r.Terms {
 		b.post(t, n, 1)
@@ -103,13 +100,6 @@ func (b *Builder) Add(r *Row) {
 	for _, m := range r.Marks {
 		b.post(markKey+m, n, 1)
 	}
-	if n%idsPerBlock == 0 {
-		b.ids, b.firstIDs, b.before = append(b.ids, nil), append(b.firstIDs, r.ID), ""
-	}
-	at := len(b.ids) - 1
-	shared := dict.Shared(b.before, r.ID)
-	b.ids[at] = binary.AppendVarint(dict.AppendText(dict.AppendInts(b.ids[at], shared), r.ID[shared:]), r.Order)
-	b.before = r.ID
 	for _, v := range r.Bits {
 		key := space{v.Model, v.Dim}
 		s := b.spaces[key]
@@ -126,7 +116,7 @@ func (b *Builder) Add(r *Row) {
 // join enters row n into its group.
 func (b *Builder) join(r *Row, n int) {
 	if r.Group == "" {
-		b.lone, b.lastLone = b.lone+1, r.ID
+		b.lone++
 		return
 	}
 	last := len(b.groups) - 1
@@ -214,8 +204,8 @@ func (b *Builder) Encode() [][]byte {
 	spaces := slices.SortedFunc(maps.Keys(b.spaces), func(x, y space) int {
 		return cmp.Or(strings.Compare(x.model, y.model), cmp.Compare(x.dim, y.dim))
 	})
-	head = dict.AppendInts(head, b.rows, len(b.groups), b.lone, len(blocks), len(b.ids), len(spaces))
-	head = dict.AppendInts(dict.AppendText(head, b.lastLone), b.lengths...)
+	head = dict.AppendInts(head, b.rows, len(b.groups), b.lone, len(blocks), len(spaces))
+	head = dict.AppendInts(head, b.lengths...)
 	upper := int64(0)
 	for _, a := range b.attrs {
 		up := int64(int32(a >> 32))
@@ -226,10 +216,19 @@ func (b *Builder) Encode() [][]byte {
 		head = binary.AppendVarint(dict.AppendInts(dict.AppendText(head, g.Name), g.End-g.First), g.Lowest)
 		head = dict.AppendInts(head, int(g.Highest-g.Lowest))
 	}
-	for _, text := range slices.Concat(firsts, b.firstIDs) {
+	parts := slices.Concat([][]byte{nil}, blocks)
+	for ids := range slices.Chunk(b.ids, idsPerPart) {
+		parts = append(parts, partOf(ids))
+	}
+	for ids := range slices.Chunk(b.ids[:b.lone], idsPerPart) {
+		firsts = append(firsts, ids[0])
+	}
+	if b.lone > 0 {
+		firsts = append(firsts, b.ids[b.lone-1])
+	}
+	for _, text := range firsts {
 		head = dict.AppendText(head, text)
 	}
-	parts := slices.Concat([][]byte{nil}, blocks, b.ids)
 	for _, key := range spaces {
 		s := b.spaces[key]
 		s.fill(b.rows)

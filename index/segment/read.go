@@ -17,11 +17,10 @@ type Head struct {
 	Groups []Group // by name, and by their rows
 	Attrs  []uint64
 
-	before   []uint32 // terms of all rows before each row, and of all
-	firsts   []string // first terms of the blocks
-	firstIDs []string
-	lastLone string // id
-	spaces   []Space
+	before []uint32 // terms of all rows before each row, and of all
+	firsts []string // first terms of the blocks
+	lone   []string // first ids of the parts with rows that stand alone, and the last id of those
+	spaces []Space
 }
 
 // Group is the rows of a segment from First to before End.
@@ -46,11 +45,11 @@ func Decode(data []byte) (*Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, groups, lone, blocks, ids, spaces := r.Int(), r.Int(), r.Int(), r.Int(), r.Int(), r.Int()
-	if rows > MostRows || max(groups, lone) > rows || max(blocks, ids, spaces) > len(data) {
+	rows, groups, lone, blocks, spaces := r.Int(), r.Int(), r.Int(), r.Int(), r.Int()
+	if rows > MostRows || max(groups, lone) > rows || max(blocks, spaces) > len(data) {
 		return nil, dict.ErrDamaged
 	}
-	h := &Head{Rows: rows, Lone: lone, Attrs: make([]uint64, rows), Groups: make([]Group, groups), before: make([]uint32, rows+1), lastLone: r.Text()}
+	h := &Head{Rows: rows, Lone: lone, Attrs: make([]uint64, rows), Groups: make([]Group, groups), before: make([]uint32, rows+1)}
 	for i := range rows {
 		h.before[i+1] = h.before[i] + uint32(r.Int())
 	}
@@ -65,13 +64,16 @@ func Decode(data []byte) (*Head, error) {
 		g.Highest = g.Lowest + int64(r.Int())
 		h.Groups[i], at = g, g.End
 	}
-	h.firsts, h.firstIDs = r.Texts(blocks), r.Texts(ids)
-	part := 1 + blocks + ids
+	h.firsts = r.Texts(blocks)
+	if lone > 0 {
+		h.lone = r.Texts(idParts(lone) + 1)
+	}
+	part := 1 + blocks + idParts(rows)
 	for range spaces {
 		s := Space{Model: r.Text(), Dim: r.Int(), Width: r.Int(), first: part, parts: r.Int()}
 		h.spaces, part = append(h.spaces, s), part+s.parts
 	}
-	if r.Failed || at != rows || ids != (rows+idsPerBlock-1)/idsPerBlock {
+	if r.Failed || at != rows {
 		return nil, dict.ErrDamaged
 	}
 	return h, nil
@@ -79,11 +81,11 @@ func Decode(data []byte) (*Head, error) {
 
 // Bytes estimates the memory that h takes.
 func (h *Head) Bytes() int {
-	n := 300 + 12*h.Rows + 56*len(h.Groups) + 16*(len(h.firsts)+len(h.firstIDs))
+	n := 300 + 12*h.Rows + 56*len(h.Groups) + 16*(len(h.firsts)+len(h.lone))
 	for _, g := range h.Groups {
 		n += len(g.Name)
 	}
-	for _, texts := range [][]string{h.firsts, h.firstIDs} {
+	for _, texts := range [][]string{h.firsts, h.lone} {
 		for _, t := range texts {
 			n += len(t)
 		}
@@ -173,51 +175,29 @@ func (h *Head) Append(to []dict.Posting, rows int, stored dict.Postings, among [
 }
 
 // IDPart returns the part with the id of row n.
-func (h *Head) IDPart(n int) int { return 1 + len(h.firsts) + n/idsPerBlock }
+func (h *Head) IDPart(n int) int { return 1 + len(h.firsts) + n/idsPerPart }
 
 // FirstOf returns the first row of the part of ids that row n is in.
-func (h *Head) FirstOf(n int) int { return n / idsPerBlock * idsPerBlock }
+func (h *Head) FirstOf(n int) int { return n / idsPerPart * idsPerPart }
 
 // NextIDs returns the first row of the part of ids after that of row n.
-func (h *Head) NextIDs(n int) int { return h.FirstOf(n) + idsPerBlock }
+func (h *Head) NextIDs(n int) int { return h.FirstOf(n) + idsPerPart }
+
+// idParts returns how many parts have the ids of so many rows.
+func idParts(rows int) int { return (rows + idsPerPart - 1) / idsPerPart }
 
 // LonePart returns the part that the id of a row that stands alone is in if it is there at all,
 // and the first row in it; 0 = it is not.
 func (h *Head) LonePart(id string) (part, first int) {
-	if id > h.lastLone {
+	last := len(h.lone) - 1
+	if last < 0 || id > h.lone[last] {
 		return 0, 0
 	}
-	lone := h.firstIDs[:(h.Lone+idsPerBlock-1)/idsPerBlock]
-	at := sort.Search(len(lone), func(i int) bool { return lone[i] > id })
+	at := sort.Search(last, func(i int) bool { return h.lone[i] > id })
 	if at == 0 {
 		return 0, 0
 	}
-	return len(h.firsts) + at, (at - 1) * idsPerBlock
-}
-
-// EachID calls f for the rows of a part, by their place in it, until it returns false. The id is
-// valid during the call only.
-func EachID(part []byte, f func(at int, id []byte, order int64) bool) {
-	r := dict.Reader{Data: part}
-	var id []byte
-	for at := 0; len(r.Data) > 0; at++ {
-		shared := r.Int()
-		id = append(id[:min(shared, len(id))], r.Take(r.Int())...)
-		if order := r.Signed(); r.Failed || !f(at, id, order) {
-			return
-		}
-	}
-}
-
-// IDAt returns the id of row n, which is in the part.
-func IDAt(part []byte, n int) (found string) {
-	EachID(part, func(at int, id []byte, _ int64) bool {
-		if at == n%idsPerBlock {
-			found = string(id)
-		}
-		return at < n%idsPerBlock
-	})
-	return found
+	return len(h.firsts) + at, (at - 1) * idsPerPart
 }
 
 // Space returns where the vectors of a model and length are; nil = there are none.

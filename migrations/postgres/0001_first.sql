@@ -6,7 +6,8 @@
 -- table that was not analysed yet, and chooses well between such indexes all the same.
 -- Texts have the order of their bytes, as on SQLite, whatever the language of the database.
 -- Tables that grow with each turn begin with their numbers, the long ones first, so that there are
--- no gaps before them; what counts within a chat or a memory has four bytes there.
+-- no gaps before them; what counts within a chat or a memory has four bytes there. Their indexes that
+-- grow at an end and seldom change elsewhere fill their pages, as those of SQLite do.
 
 -- +goose Up
 
@@ -124,7 +125,7 @@ CREATE TABLE events (
   at BIGINT NOT NULL,
   user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   entries BYTEA NOT NULL,
-  PRIMARY KEY (user_id, seq)
+  PRIMARY KEY (user_id, seq) WITH (fillfactor = 100)
 );
 
 -- Characters, and the resources that are bound to them: presets, world books, …
@@ -254,7 +255,7 @@ CREATE TABLE conversation_states (
   author_note TEXT COLLATE "C",
   settings TEXT COLLATE "C",
   pins TEXT COLLATE "C",
-  PRIMARY KEY (user_id, conversation_id, version),
+  PRIMARY KEY (user_id, conversation_id, version) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 
@@ -338,14 +339,14 @@ CREATE TABLE messages (
   error TEXT COLLATE "C",
   generation_id TEXT COLLATE "C" NOT NULL,
   extra TEXT COLLATE "C", -- line of an imported log
-  PRIMARY KEY (user_id, id),
+  PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE UNIQUE INDEX messages_seq ON messages (user_id, conversation_id, seq);
+CREATE UNIQUE INDEX messages_seq ON messages (user_id, conversation_id, seq) WITH (fillfactor = 100);
 CREATE UNIQUE INDEX messages_client ON messages (user_id, conversation_id, client_msg_id) WHERE client_msg_id <> '';
 -- Children that do not go on with the chain of their parent, and roots.
 CREATE INDEX messages_branch ON messages (conversation_id, parent_id, seq) WHERE chain = seq;
-CREATE INDEX messages_chain ON messages (conversation_id, chain, depth);
+CREATE INDEX messages_chain ON messages (conversation_id, chain, depth) WITH (fillfactor = 100);
 CREATE INDEX messages_gone ON messages (conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
 
@@ -380,14 +381,14 @@ CREATE TABLE revisions (
   usage TEXT COLLATE "C",
   generation_id TEXT COLLATE "C" NOT NULL,
   wish TEXT COLLATE "C" NOT NULL, -- the instruction that a rewrite followed
-  memory_ids TEXT COLLATE "C", -- JSON array: memories that were sent for it
+  memory_ids BYTEA, -- memories that were sent for it, see store/memory_use.go
   uses BYTEA, -- why, see store/memory_use.go
   citations TEXT COLLATE "C", -- document with the sources that the text cites, and a report
   tools TEXT COLLATE "C", -- document: how tools were used for it
-  PRIMARY KEY (user_id, id),
+  PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX revisions_message ON revisions (user_id, message_id);
+CREATE INDEX revisions_message ON revisions (user_id, message_id) WITH (fillfactor = 100);
 
 -- The words of messages, for the search: those of all their texts, by ranges of seq.
 CREATE TABLE message_words (
@@ -469,11 +470,10 @@ CREATE TABLE prompts (
   generation_id TEXT COLLATE "C" NOT NULL,
   body BYTEA NOT NULL,
   parts BYTEA, -- the hashes of its parts, in order, 8 bytes for each
-  PRIMARY KEY (user_id, id),
+  PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX prompts_conversation ON prompts (conversation_id, id);
-CREATE INDEX prompts_age ON prompts (created_at);
+CREATE INDEX prompts_conversation ON prompts (conversation_id, id) WITH (fillfactor = 100);
 
 -- What prompts of a conversation have in common.
 CREATE TABLE prompt_parts (
@@ -500,10 +500,10 @@ CREATE TABLE summaries (
   id TEXT COLLATE "C" NOT NULL,
   conversation_id TEXT COLLATE "C" NOT NULL,
   end_id TEXT COLLATE "C" NOT NULL,
-  PRIMARY KEY (user_id, id),
+  PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE UNIQUE INDEX summaries_generation ON summaries (user_id, conversation_id, generation);
+CREATE UNIQUE INDEX summaries_generation ON summaries (user_id, conversation_id, generation) WITH (fillfactor = 100);
 
 -- What a summary says from a version of its conversation on.
 CREATE TABLE summary_texts (
@@ -511,7 +511,7 @@ CREATE TABLE summary_texts (
   user_id TEXT COLLATE "C" NOT NULL,
   summary_id TEXT COLLATE "C" NOT NULL,
   document BYTEA NOT NULL, -- deflated
-  PRIMARY KEY (user_id, summary_id, version),
+  PRIMARY KEY (user_id, summary_id, version) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
 );
 
@@ -549,7 +549,7 @@ CREATE TABLE memory_texts (
   role TEXT COLLATE "C" NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
-  vector BYTEA, -- four bits for each number (index.Packed.Half)
+  vector BYTEA, -- at most four bits for each number (index.Packed.Half)
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE

@@ -376,7 +376,7 @@ CREATE TABLE revisions (
   usage TEXT,
   generation_id TEXT NOT NULL,
   wish TEXT NOT NULL, -- the instruction that a rewrite followed
-  memory_ids TEXT, -- JSON array: memories that were sent for it
+  memory_ids BLOB, -- memories that were sent for it, see store/memory_use.go
   uses BLOB, -- why, see store/memory_use.go
   citations TEXT, -- document with the sources that the text cites, and a report
   tools TEXT, -- document: how tools were used for it
@@ -470,7 +470,6 @@ CREATE TABLE prompts (
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, id);
-CREATE INDEX prompts_age ON prompts (created_at);
 
 -- What prompts of a conversation have in common.
 CREATE TABLE prompt_parts (
@@ -546,7 +545,7 @@ CREATE TABLE memory_texts (
   change INTEGER NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
   said_at BIGINT NOT NULL,
   model INTEGER NOT NULL, -- of the vector; 0 = none
-  vector BLOB, -- four bits for each number (index.Packed.Half)
+  vector BLOB, -- at most four bits for each number (index.Packed.Half)
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
