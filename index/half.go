@@ -113,8 +113,10 @@ func Whole(half []byte) Packed {
 		return nil
 	}
 	half = half[n:]
-	p, word, bits := make(Packed, dim), uint64(0), 0 // the next bits are on top of the word
-	for some := range slices.Chunk(p, 8) {           // so many codes are in a word
+	p := make(Packed, dim)
+	word, bits := uint64(0), 0 // the next bits are on top
+	// The codes of eight numbers are in a word.
+	for some := range slices.Chunk(p, 8) {
 		for ; bits <= 56 && len(half) > 0; bits += 8 {
 			word, half = word|uint64(half[0])<<(56-bits), half[1:]
 		}
