@@ -25,6 +25,8 @@ type SummaryTx interface {
 	// Summary returns one as it was at a version of its conversation (0 = now),
 	// deleted or not.
 	Summary(id string, version int64) (*KeptSummary, error)
+	// SummaryText is what one says from a version on, also in a deleted conversation.
+	SummaryText(id string, version int64) (string, error)
 	// Summaries lists those of a conversation that are not deleted, the highest generation
 	// first: at most 200.
 	Summaries(conversationID string) ([]*KeptSummary, error)

@@ -181,7 +181,7 @@ func (p *Prompt) cutOut(text string, entries []Entry) (left string, cuts []store
 
 // How messages are cut into parts.
 const (
-	minPart   = 256 // bytes; a smaller one is not worth a row
+	minPart   = 320 // bytes; a smaller one is not worth a row
 	partEvery = 8   // messages of the chat have a part on average
 )
 

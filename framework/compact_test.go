@@ -291,3 +291,58 @@ func TestStoredPromptsShareTheRestOfATurn(t *testing.T) {
 		t.Errorf("%d and %d parts, and %d bytes besides", len(a.Parts), len(b.Parts), len(a.Body))
 	}
 }
+
+// Pieces of a text that is kept elsewhere are there by their places in it, and the whole text of a
+// summary by a name of its own.
+func TestStoredPromptRefersToPieces(t *testing.T) {
+	said := map[string]string{"old": noise(600), "sum@3": noise(900)[300:]}
+	first, second := said["old"][100:180], said["old"][300:340]
+	in := sample()
+	in.History = append([]Message{{Role: RoleSummary, Text: "-\n" + said["sum@3"] + "\n-", Kept: Kept{ID: "sum@3", Text: said["sum@3"]}}}, in.History...)
+	in.Findings.Memories = []Memory{
+		{ID: "old", Text: "Sam: " + first + " … " + second + " … short (2026-01-02)", Kept: Kept{ID: "old", Text: said["old"], Pieces: []string{first, second, "short"}}},
+		{ID: "gone", Text: "no text of the chat"},
+	}
+	for name, strict := range map[string]bool{"apart": false, "merged": true} {
+		t.Run(name, func(t *testing.T) {
+			in.Options.StrictTurns = strict
+			p := build(t, in)
+			stored := p.Compact()
+			for _, part := range append(stored.Parts, stored.Body) {
+				for _, text := range []string{first, second, said["sum@3"][:32]} {
+					if bytes.Contains(part, []byte(text)) {
+						t.Errorf("%q is in %s", text, part)
+					}
+				}
+			}
+			asked := map[string]int{}
+			texts := func(ids []string) ([]string, error) {
+				out, err := lookup(in)(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return said[id] != "" || id == "old" }))
+				for i, id := range ids {
+					asked[id]++
+					if id == "old" || id == "sum@3" {
+						out = slices.Insert(out, i, said[id])
+					}
+				}
+				return out, err
+			}
+			got, err := Expand(stored, texts)
+			if err != nil || !reflect.DeepEqual(got.Messages, p.Messages) || !reflect.DeepEqual(got.Compact(), stored) {
+				t.Fatalf("it is read as another: %v", err)
+			}
+			if asked["old"] != 1 || asked["sum@3"] != 1 {
+				t.Errorf("asked for %v", asked)
+			}
+			old := said["old"]
+			defer func() { said["old"] = old }()
+			said["old"] = "" // purged
+			if got, err = Expand(stored, texts); err != nil || len(got.Warnings) != len(p.Warnings)+1 || !slices.Equal(got.Hashes, p.Hashes) {
+				t.Errorf("without a text that was purged: %v", err)
+			}
+			said["old"] = old[:320]
+			if _, err = Expand(stored, texts); err == nil {
+				t.Error("a text that is not what was sent was accepted")
+			}
+		})
+	}
+}

@@ -29,6 +29,7 @@ type Unit struct {
 	Speaker      lang.Role // who says all of it; empty of a fact
 	Name         string    // of the speaker, where the message has one
 	Text         string
+	Cleaned      bool      // Text is not all of the text that was said: see Clean
 	Hash         string    // of the text without case, blanks and signs; equal texts have equal hashes
 	At           time.Time // when it happened, else when it was said
 	Importance   float64   // 0 to 1

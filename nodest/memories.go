@@ -62,8 +62,8 @@ func recall(ctx context.Context, m *memory.Service, q *Question) (f Findings, er
 	}
 	for i := range hits {
 		m := framework.Memory{ID: hits[i].ID, Text: memory.LineOf(&hits[i], scene.Names)}
-		if hits[i].Layer == memory.Exchange {
-			m.Said = hits[i].Text
+		if hits[i].Layer == memory.Exchange && !hits[i].Cleaned {
+			m.Kept = framework.Kept{ID: m.ID, Text: hits[i].Text, Pieces: lang.Pieces(hits[i].Shown())}
 		}
 		f.Memories = append(f.Memories, m)
 	}

@@ -119,26 +119,14 @@ func (e *Engine) DiffPrompts(ctx context.Context, userID, promptID, with string)
 	return framework.Diff(a.Prompt, b.Prompt), nil
 }
 
-// readPrompt reads a stored prompt and puts the texts of the chat back into it. A
-// text that was purged since is empty.
+// readPrompt reads a stored prompt with the texts that it refers to. One that was purged since is
+// empty.
 func readPrompt(tx Tx, id string) (*SentPrompt, error) {
 	stored, err := tx.Prompt(id)
 	if err != nil {
 		return nil, err
 	}
-	p, err := framework.Expand(stored.Stored, func(ids []string) ([]string, error) {
-		texts := make([]string, len(ids))
-		for i, id := range ids {
-			r, err := tx.Chats.Revision(id)
-			if err != nil && !fault.Is(err, fault.NotFound) {
-				return nil, err
-			}
-			if r != nil {
-				texts[i] = r.Text
-			}
-		}
-		return texts, nil
-	})
+	p, err := framework.Expand(stored.Stored, func(ids []string) ([]string, error) { return chat.KeptTexts(tx.Chats, ids) })
 	if err != nil {
 		return nil, err
 	}

@@ -116,7 +116,9 @@ type textUnit struct {
 
 func (u *textUnit) unit(models modelList) memory.Unit {
 	u.Vectors = u.kept(models)
-	u.Layer, u.Text = memory.Exchange, memory.Clean(u.Speaker, u.Text)
+	said := u.Text
+	u.Layer, u.Text = memory.Exchange, memory.Clean(u.Speaker, said)
+	u.Cleaned = u.Text != said
 	u.Evidence = []memory.Evidence{{ConversationID: u.Conversation, MessageID: u.MessageID, RevisionID: u.ID, Seq: u.Order}}
 	return u.Unit
 }

@@ -107,6 +107,20 @@ func (t *tx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 	return text.kept()
 }
 
+// SummaryText reads one text.
+func (t *tx) SummaryText(id string, version int64) (string, error) {
+	row, err := sqldb.Get[summaryWithText](t, "summary", "SELECT version, document FROM summary_texts WHERE user_id = ? AND summary_id = ? AND version = ?",
+		t.userID, id, version)
+	if err != nil {
+		return "", err
+	}
+	k, err := row.kept()
+	if err != nil {
+		return "", err
+	}
+	return k.Text, nil
+}
+
 // kept is a copy, with its text.
 func (r *summaryWithText) kept() (*chat.KeptSummary, error) {
 	kept := r.KeptSummary
@@ -118,6 +132,7 @@ func (r *summaryWithText) kept() (*chat.KeptSummary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: read a summary: %w", err)
 	}
+	kept.Since = r.Version
 	return &kept, nil
 }
 

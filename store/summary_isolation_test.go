@@ -60,6 +60,10 @@ var summaryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		}
 		return nil
 	},
+	"SummaryText": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Chats.SummaryText(x.summary, 1)
+		return wantNotFound(e, err)
+	},
 	"Summaries": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Summaries(x.conversation)
 		return wantNotFound(e, err)

@@ -61,7 +61,9 @@ func describeSummary(k *chat.KeptSummary) string {
 	if k.DeletedAt != nil {
 		deleted = k.DeletedAt.UTC().String()
 	}
-	return fmt.Sprintf("%+v %s %d %d %d %s", *k.Summary, k.ConversationID, k.MadeVersion, k.HeadSeq, k.ViewLength, deleted)
+	said := *k.Summary
+	said.Since = 0
+	return fmt.Sprintf("%+v %s %d %d %d %s", said, k.ConversationID, k.MadeVersion, k.HeadSeq, k.ViewLength, deleted)
 }
 
 func TestASummaryIsReadAtAVersion(t *testing.T) {
@@ -82,6 +84,13 @@ func TestASummaryIsReadAtAVersion(t *testing.T) {
 			e.equal(fmt.Sprint("at ", version), []any{at.Text + " " + string(at.Method), at.Stale}, []any{want, false})
 		}
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Summary(k.ID, 5); return err })
+		now := e.summaryAt(k.ID, 0)
+		e.view(func(tx nodest.Tx) error {
+			text, err := tx.Chats.SummaryText(k.ID, now.Since)
+			e.equal("its text", text, now.Text)
+			return err
+		})
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return errOf(tx.Chats.SummaryText(k.ID, now.Since+1)) })
 
 		restore := func(version, next int64) {
 			e.update(func(tx nodest.Tx) error { return tx.Chats.RestoreSummary(k.ID, version, next) })

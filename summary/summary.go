@@ -107,6 +107,7 @@ type Summary struct {
 	BaseID     string // the summary that it replaced; empty = none
 	Digest     string // of the texts of the range (ExtendDigest)
 	Stale      bool   // one of its messages shows another text now
+	Since      int64  `json:"-"` // the version of the conversation that it says this from; 0 = it is not stored
 }
 
 // summaryData is the app's document, with our additional members.

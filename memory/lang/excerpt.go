@@ -61,3 +61,12 @@ func join(parts []string, chosen []int) string {
 	}
 	return strings.TrimSpace(b.String())
 }
+
+// Pieces are the parts of a text and of excerpts from it that are in one line and without gaps.
+func Pieces(excerpt string) []string {
+	pieces := strings.Split(strings.ReplaceAll(excerpt, gap, "\n"), "\n")
+	for i, piece := range pieces {
+		pieces[i] = strings.TrimSpace(piece)
+	}
+	return pieces
+}

@@ -2,6 +2,7 @@ package lang_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"nodest/memory/lang"
@@ -32,6 +33,24 @@ func TestSentencesOf(t *testing.T) {
 	} {
 		if got := lang.SentencesOf(text); !slices.Equal(got, want) {
 			t.Errorf("SentencesOf(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestPiecesAreWordForWordInTheText(t *testing.T) {
+	text := "Tea helps. We met\n at noon.  It rained. " + strings.Repeat("Nobody minded. ", 9)
+	for excerpt, want := range map[string][]string{
+		text: {"Tea helps. We met", strings.TrimSpace(text[19:])},
+		"Tea helps. … It rained. Nobody minded.": {"Tea helps.", "It rained. Nobody minded."},
+	} {
+		got := lang.Pieces(excerpt)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		for _, piece := range got {
+			if !strings.Contains(text, piece) {
+				t.Errorf("%q is not in the text", piece)
+			}
 		}
 	}
 }
