@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -210,10 +211,10 @@ func (s *session) dropReplies(userID string, ids []string) error {
 		}
 		return nil
 	}, "SELECT call_key, reply FROM call_keys WHERE user_id = ? AND reply IS NOT NULL", userID)
-	if err != nil || len(named) == 0 {
-		return err
+	for _, key := range named {
+		err = errors.Join(err, s.Run("UPDATE call_keys SET reply = NULL WHERE user_id = ? AND call_key = ?", userID, key))
 	}
-	return s.Run("UPDATE call_keys SET reply = NULL WHERE user_id = ? AND call_key IN (?)", userID, named)
+	return err
 }
 
 func setOf(words []string) map[string]bool {

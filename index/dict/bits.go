@@ -8,7 +8,7 @@ import (
 
 // Bits are the postings of a term that is in many rows, which take less space and time so than as
 // Postings: a bit for each row, in words of eight bytes, and behind them the Postings of the rows
-// that have the term more than once.
+// that have the term more than once, which count it once less.
 type Bits []byte
 
 // Dense reports whether the postings of a term that is in some of so many rows are Bits.
@@ -21,7 +21,7 @@ func (l *List) Bits(rows int) Bits {
 	for _, p := range l.Postings().All() {
 		b[p.Row/8] |= 1 << (p.Row % 8)
 		if p.Count > 1 {
-			more.Add(uint32(p.Row), uint32(p.Count))
+			more.Add(uint32(p.Row), uint32(p.Count-1))
 		}
 	}
 	if more.Rows() == 0 {
@@ -50,7 +50,7 @@ func (b Bits) Append(to []Posting, among []uint64, rows int) []Posting {
 		}
 		for ; next < end && int(to[next].Row) < 64*(at+1); next++ {
 			if place := first + bits.OnesCount64(word&(1<<(to[next].Row%64)-1)); place < len(to) { // else they are damaged
-				to[place].Count = to[next].Count
+				to[place].Count = min(to[next].Count+1, mostCount)
 			}
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Postings are the rows that have a term. Each is twice the distance to the row before it, plus 1
-// if the term is there more than once; that count follows.
+// Postings are the rows that have a term. Each is four times the distance to the row before it, plus
+// one less than how often the term is there; or plus 3, and how often follows.
 type Postings []byte
 
 // Posting is a row of a term, and how often it has the term, up to 4,096 times.
@@ -15,6 +15,8 @@ type Posting struct{ Row, Count int32 }
 const (
 	mostRow   = 1 << 30
 	mostCount = 1 << 12 // so that sums of some fit 16 bits
+
+	mostBeside = 3 // count that stands beside the distance
 )
 
 // All returns all rows, in order.
@@ -33,11 +35,11 @@ func (p Postings) Append(to []Posting, among []uint64) []Posting {
 			}
 			step, p = step&0x7f|rest<<7, p[n:]
 		}
-		if row += int(step >> 1); row < 0 || row > mostRow {
+		if row += int(step >> 2); row < 0 || row > mostRow {
 			break
 		}
-		count := uint64(1)
-		if step&1 == 1 {
+		count := step&3 + 1
+		if count > mostBeside {
 			var n int
 			if count, n = uvarint(p); n <= 0 {
 				break
@@ -83,10 +85,11 @@ func (l *List) Rows() int { return l.rows }
 
 // Postings returns them all, in memory that the next call of Add may change.
 func (l *List) Postings() Postings {
-	if l.count == 1 {
-		return AppendInts(l.data, int(l.row-l.before)<<1)
+	step := int(l.row-l.before) << 2
+	if l.count <= mostBeside {
+		return AppendInts(l.data, step|int(l.count-1))
 	}
-	return AppendInts(l.data, int(l.row-l.before)<<1|1, int(l.count))
+	return AppendInts(l.data, step|mostBeside, int(l.count))
 }
 
 // uvarint is binary.Uvarint, faster for numbers of one byte.

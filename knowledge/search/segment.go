@@ -25,7 +25,7 @@ import (
 // where a row is a window of the text, a heading, what a chunk is about, or the name of the file. Numbers are varints.
 // The number of a term in the dictionary is in how many chunks it is.
 const (
-	segmentVersion = 1
+	segmentVersion = 2
 	blockTerms     = 16 // terms of a block
 )
 
