@@ -7,7 +7,6 @@ import (
 
 	"nodest/chat"
 	"nodest/framework"
-	"nodest/op"
 )
 
 // start is what is stored when the model is about to be asked.
@@ -18,7 +17,7 @@ type start struct {
 
 // of makes g, the generation of a task, one that waits for the model.
 func (s *start) of(t *task, g *chat.Generation, now time.Time, lease time.Duration) {
-	g.Status, g.StartedAt, g.PromptID = chat.GenWaiting, &now, op.NewID()
+	g.Status, g.StartedAt, g.PromptID = chat.GenWaiting, &now, g.ID
 	g.Options, g.Model, g.Base, g.SwipeID = s.turn.setup.Options, s.turn.setup.model.Name, s.turn.base, s.turn.swipeID
 	g.LeaseUntil, g.Timing = now.Add(lease), t.generation().Timing
 	if g.Timing.Asked == nil { // it is about to be asked

@@ -14,11 +14,20 @@ type generationRow struct {
 	IsOpen          bool
 }
 
-func (r *generationRow) generation() *chat.Generation { return &r.Generation }
+func (r *generationRow) generation() *chat.Generation {
+	if r.PromptID == "" && r.StartedAt != nil {
+		r.PromptID = r.ID
+	}
+	return &r.Generation
+}
 
-// newGenerationRow leaves out a text that is in a message.
+// newGenerationRow leaves out a text that is in a message, and the id of the prompt that the generation
+// began with, which is its own.
 func newGenerationRow(g *chat.Generation) *generationRow {
 	r := &generationRow{*g, !g.Ended()}
+	if g.PromptID == g.ID {
+		r.PromptID = ""
+	}
 	if g.Ended() && g.InMessage {
 		r.Base, r.Text, r.Reasoning, r.Blocks = "", "", "", nil
 	}

@@ -195,7 +195,7 @@ func TestAPartStaysAsLongAsAPromptHasIt(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		put := func(parts ...string) *nodest.StoredPrompt {
-			p := &nodest.StoredPrompt{ID: e.idNow(), ConversationID: conversation, Stored: framework.Stored{Body: []byte("b")}}
+			p := &nodest.StoredPrompt{ID: e.idNow(), ConversationID: conversation, GenerationID: "g", Stored: framework.Stored{Body: []byte("b")}}
 			for _, part := range parts {
 				p.Parts = append(p.Parts, []byte(part))
 			}

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
+	"strings"
 	"time"
 
 	"nodest/fault"
@@ -50,7 +52,7 @@ func (r *promptRow) hashes() []any {
 // PutPrompt stores what was sent in a conversation of the user.
 func (t *tx) PutPrompt(p *nodest.StoredPrompt) error {
 	t.fillTimes(&p.CreatedAt)
-	row := &promptRow{p.ID, t.userID, p.ConversationID, p.GenerationID, promptTexts.deflate(string(p.Body)), make([]byte, 0, 8*len(p.Parts)), p.CreatedAt}
+	row := &promptRow{p.ID, t.userID, p.ConversationID, strings.TrimPrefix(p.GenerationID, p.ID), promptTexts.deflate(string(p.Body)), make([]byte, 0, 8*len(p.Parts)), p.CreatedAt}
 	parts := make(map[int64][]byte, len(p.Parts))
 	for _, part := range p.Parts {
 		hash := partHash(part)
@@ -101,7 +103,7 @@ func (t *tx) wholePrompt(row *promptRow) (*nodest.StoredPrompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &nodest.StoredPrompt{ID: row.ID, ConversationID: row.ConversationID, GenerationID: row.GenerationID,
+	p := &nodest.StoredPrompt{ID: row.ID, ConversationID: row.ConversationID, GenerationID: cmp.Or(row.GenerationID, row.ID),
 		Stored: framework.Stored{Body: []byte(body)}, CreatedAt: row.CreatedAt}
 	if len(row.Parts) == 0 {
 		return p, nil

@@ -446,7 +446,7 @@ CREATE TABLE generations (
   instruction TEXT COLLATE "C" NOT NULL,
   device TEXT COLLATE "C" NOT NULL,
   model TEXT COLLATE "C" NOT NULL,
-  prompt_id TEXT COLLATE "C" NOT NULL,
+  prompt_id TEXT COLLATE "C" NOT NULL, -- '' = its own, or none before it was started
   text TEXT COLLATE "C" NOT NULL,
   reasoning TEXT COLLATE "C" NOT NULL,
   blocks TEXT COLLATE "C",
@@ -467,7 +467,7 @@ CREATE TABLE prompts (
   user_id TEXT COLLATE "C" NOT NULL,
   id TEXT COLLATE "C" NOT NULL,
   conversation_id TEXT COLLATE "C" NOT NULL,
-  generation_id TEXT COLLATE "C" NOT NULL,
+  generation_id TEXT COLLATE "C" NOT NULL, -- '' = the same id
   body BYTEA NOT NULL,
   parts BYTEA, -- the hashes of its parts, in order, 8 bytes for each
   PRIMARY KEY (user_id, id) WITH (fillfactor = 100),

@@ -437,7 +437,7 @@ CREATE TABLE generations (
   instruction TEXT NOT NULL,
   device TEXT NOT NULL,
   model TEXT NOT NULL,
-  prompt_id TEXT NOT NULL,
+  prompt_id TEXT NOT NULL, -- '' = its own, or none before it was started
   text TEXT NOT NULL,
   reasoning TEXT NOT NULL,
   blocks TEXT,
@@ -462,7 +462,7 @@ CREATE TABLE prompts (
   user_id TEXT NOT NULL,
   id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
-  generation_id TEXT NOT NULL,
+  generation_id TEXT NOT NULL, -- '' = the same id
   body BLOB NOT NULL,
   parts BLOB, -- the hashes of its parts, in order, 8 bytes for each
   created_at BIGINT NOT NULL,
