@@ -65,6 +65,8 @@ func TestOnPostgres(t *testing.T) {
 		{"ADeletedMessageKeepsItsChildrenAndCanBeRestored", TestADeletedMessageKeepsItsChildrenAndCanBeRestored},
 		{"DeletingAfterDeletesTheBranchesToo", TestDeletingAfterDeletesTheBranchesToo},
 		{"AStoredPromptIsTheRequest", TestAStoredPromptIsTheRequest},
+		{"AStoredPromptShowsTheSummaryThatWasSent", TestAStoredPromptShowsTheSummaryThatWasSent},
+		{"AStoredPromptShowsWhatWasRecalled", TestAStoredPromptShowsWhatWasRecalled},
 		{"OtherUsersObjectsAnswerNotFound", TestOtherUsersObjectsAnswerNotFound},
 		{"ARepeatedCommandHasOneEffect", TestARepeatedCommandHasOneEffect},
 		{"AnAckTellsOtherDevicesWhatWasRead", TestAnAckTellsOtherDevicesWhatWasRead},
