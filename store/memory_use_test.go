@@ -34,7 +34,7 @@ func TestUsesArePacked(t *testing.T) {
 		}
 	}
 	near := map[string]float64{"around": 0.0121, "length": 0.0606, "near": 0.0095, "recency": 0.0157, "session": 0.0682, "words": 0.0099}
-	two := append(uses[:1:1], memory.Use{ID: known[0], Layer: memory.Exchange, Rank: 2, Score: 0.176, Signals: near})
+	two := []memory.Use{uses[0], {ID: known[0], Layer: memory.Exchange, Rank: 2, Score: 0.176, Signals: near}}
 	if got, err := unpackUses(packUses(two, known), known); err != nil || !reflect.DeepEqual(got, two) {
 		t.Errorf("%+v, %v\nwant %+v", got, err, two)
 	}
