@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "rewrite the settings table of the README")
+var update = flag.Bool("update", false, "rewrite the table of docs/settings.md")
 
 // getenvOf returns a getenv function for pairs of name and value.
 func getenvOf(pairs ...string) func(string) string {
@@ -130,21 +130,21 @@ func TestServeRefusesAPublicAddressWithoutAccounts(t *testing.T) {
 	require.NotContains(t, oneLine(err), "\n")
 }
 
-// TestReadmeListsTheSettings compares the README's table with the settings in
-// config.go; -update rewrites it.
-func TestReadmeListsTheSettings(t *testing.T) {
-	const path, begin, end = "../../README.md", "<!-- settings: checked against cmd/nodest/config.go by a test -->\n", "<!-- end of settings -->"
+// TestSettingsPageListsTheSettings compares the table of docs/settings.md with the
+// settings in config.go; -update rewrites it.
+func TestSettingsPageListsTheSettings(t *testing.T) {
+	const path, begin, end = "../../docs/settings.md", "<!-- settings: checked against cmd/nodest/config.go by a test -->\n", "<!-- end of settings -->"
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(text), begin)
-	require.True(t, ok, "the README has no %s", begin)
+	require.True(t, ok, "the page has no %s", begin)
 	table, after, ok := strings.Cut(rest, end)
-	require.True(t, ok, "the README has no %s", end)
+	require.True(t, ok, "the page has no %s", end)
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(before+begin+settingsTable()+end+after), 0o644))
 		return
 	}
-	require.Equal(t, settingsTable(), table, "go test ./cmd/nodest -run Readme -update writes it")
+	require.Equal(t, settingsTable(), table, "go test ./cmd/nodest -run TestSettingsPage -update writes it")
 }
 
 // settingsTable returns the settings as a Markdown table.

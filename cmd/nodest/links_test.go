@@ -66,3 +66,10 @@ func anchorsOf(t *testing.T, page string) map[string]bool {
 	}
 	return anchors
 }
+
+// TestReadmeIsReadInOneGo keeps the README below 1,800 words: details belong to docs/.
+func TestReadmeIsReadInOneGo(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(strings.Fields(string(text))), 1800)
+}

@@ -15,20 +15,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadmePhoneClient runs the phone client of the README: it sends a message and
+// TestPhoneClient runs the phone client of docs/clients.md: it sends a message and
 // prints the reply. After a kill, a refused connection and a restart of the server it
 // prints the next reply.
-func TestReadmePhoneClient(t *testing.T) {
+func TestPhoneClient(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("skipped: there is no node on this machine")
 	}
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../docs/clients.md")
 	require.NoError(t, err)
 	_, rest, ok := strings.Cut(string(text), "<!-- phone client: a test runs it -->\n```js\n")
-	require.True(t, ok, "the README has no phone client")
+	require.True(t, ok, "the page has no phone client")
 	program, _, ok := strings.Cut(rest, "```\n<!-- end of phone client -->")
-	require.True(t, ok, "the phone client of the README has no end")
+	require.True(t, ok, "the phone client of the page has no end")
 
 	inst := newInstallation(t, "")
 	p := inst.start(t)
