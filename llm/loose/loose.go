@@ -27,15 +27,15 @@ func Unmarshal(data []byte, into any) error {
 	return err
 }
 
-// Number is a number, also one that is spelled as a text. The zero value is unknown.
+// Number is a number, also one that is spelled as a text. The zero value is unknown. What cannot be
+// read leaves it as it was, so that a later document adds to an earlier one.
 type Number struct {
 	value float64
 	known bool
 }
 
-// UnmarshalJSON never fails: what is no number is unknown.
+// UnmarshalJSON never fails.
 func (n *Number) UnmarshalJSON(doc []byte) error {
-	*n = Number{}
 	spelled := strings.TrimSpace(string(textOf(doc)))
 	if spelled == "" || strings.Trim(spelled, "+-.0123456789eE") != "" { // no words, and no hexadecimal digits
 		return nil
@@ -117,8 +117,11 @@ func (l *List[T]) UnmarshalJSON(doc []byte) error {
 // Empty reports that a JSON value says nothing: that it is missing, null, false, 0, a text of
 // blanks, or a list or an object of such values.
 func Empty(doc []byte) bool {
+	if len(doc) == 0 || string(doc) == "null" {
+		return true
+	}
 	var v any
-	return len(doc) == 0 || json.Unmarshal(doc, &v) == nil && empty(v)
+	return json.Unmarshal(doc, &v) == nil && empty(v)
 }
 
 func empty(v any) bool {

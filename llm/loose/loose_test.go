@@ -29,6 +29,10 @@ func TestNumbersAreReadInEverySpelling(t *testing.T) {
 			t.Errorf("%s is %s, want %s", doc, got, want)
 		}
 	}
+	seen := struct{ N Number }{Number{3, true}}
+	if err := Unmarshal([]byte(`{"n":"many"}`), &seen); err != nil || seen.N.IntOr(0) != 3 {
+		t.Errorf("an unreadable number leaves %+v, %v", seen, err)
+	}
 	if n := (Number{}); n.IntOr(7) != 7 {
 		t.Error("an unknown number is not the other one")
 	}

@@ -20,7 +20,8 @@ var ErrTooLong = errors.New("a line or an event of the stream is too long")
 // An event ends at its empty line, and at the end of the stream. Many servers leave the empty line
 // out. Their events end, too: data that are a whole JSON object or list are an event as soon as the
 // next data line follows or nothing more has arrived; so is the mark [DONE]. A line that begins
-// with { is no field of the grammar; servers send errors so, and it counts as a data line.
+// with an object, or with a list of them, is no field of the grammar: servers send errors so, and
+// whole answers. It is an event with all lines up to the end of the object or list.
 type Reader struct {
 	in    io.Reader
 	limit int
@@ -34,7 +35,9 @@ type Reader struct {
 
 	data, spare []byte
 	pending     bool // there are data lines
+	bare        bool // they are bare JSON
 	nest        nest // of data
+	wasBare     bool // the last event was
 }
 
 // The size of the buffer in the beginning, and of the steps in which the end of a line is looked
@@ -73,6 +76,9 @@ func (r *Reader) Next() ([]byte, error) {
 		}
 	}
 }
+
+// Bare reports that the last event was bare JSON, as in an answer that is not streamed.
+func (r *Reader) Bare() bool { return r.wasBare }
 
 // line takes the next line, without its end.
 func (r *Reader) line() (line []byte, ok bool) {
@@ -120,30 +126,54 @@ func lineEnd(b []byte) int {
 
 // take looks at a line. It returns the data of the event that ends at it, or before it.
 func (r *Reader) take(line []byte) (data []byte, ends bool) {
+	if r.bare && !r.nest.closed(r.data) {
+		r.add(line)
+		return nil, false
+	}
 	if len(line) == 0 {
 		if !r.pending {
 			return nil, false
 		}
 		return r.event(), true
 	}
+	bare := isBare(line)
 	value := line
-	if line[0] != '{' {
+	if !bare {
 		var isData bool
 		if value, isData = dataOf(line); !isData {
 			return nil, false
 		}
 	}
-	if ends = r.pending && r.nest.closed(r.data); ends {
+	if ends = r.pending && (bare || r.nest.closed(r.data)); ends {
 		data = r.event()
 	}
+	r.bare = bare
+	r.add(value)
+	return data, ends
+}
+
+// add adds a line to the data.
+func (r *Reader) add(line []byte) {
 	if r.pending {
 		r.data = append(r.data, '\n')
 	}
-	r.data, r.pending = append(r.data, value...), true
+	r.data, r.pending = append(r.data, line...), true
 	if len(r.data) > r.limit {
 		r.refuse()
 	}
-	return data, ends
+}
+
+// isBare reports that a line begins with a JSON object, or with a list of them.
+func isBare(line []byte) bool {
+	if c := line[0]; c != '{' && c != '[' && c != ' ' && c != '\t' {
+		return false
+	}
+	line = bytes.TrimLeft(line, " \t")
+	if list, ok := bytes.CutPrefix(line, []byte("[")); ok {
+		list = bytes.TrimLeft(list, " \t")
+		return len(list) == 0 || list[0] == '{'
+	}
+	return len(line) > 0 && line[0] == '{'
 }
 
 // dataOf is the value of a data line.
@@ -162,6 +192,7 @@ func dataOf(line []byte) (value []byte, ok bool) {
 func (r *Reader) event() []byte {
 	data := r.data
 	r.data, r.spare, r.pending, r.nest = r.spare[:0], data, false, nest{}
+	r.bare, r.wasBare = false, r.bare
 	return data
 }
 
@@ -196,7 +227,9 @@ func (n *nest) closed(data []byte) bool {
 }
 
 // refuse ends a stream that keeps to no bound.
-func (r *Reader) refuse() { r.err, r.from, r.to, r.seen, r.pending = ErrTooLong, 0, 0, 0, false }
+func (r *Reader) refuse() {
+	r.err, r.from, r.to, r.seen, r.pending, r.bare = ErrTooLong, 0, 0, 0, false, false
+}
 
 // fill reads more of the stream.
 func (r *Reader) fill() {

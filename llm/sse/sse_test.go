@@ -72,12 +72,26 @@ func TestServersThatStrayFromTheGrammar(t *testing.T) {
 		{"no empty lines, objects in several lines", "data: {\ndata: }\ndata: {\"\\\"{\":\ndata: []}\ndata: {}\n", []string{"{\n}", "{\"\\\"{\":\n[]}", "{}"}},
 		{"an error as bare JSON", "data: a\n\n{\"error\":1}\n\n", []string{"a", `{"error":1}`}},
 		{"lines of JSON", "{\"a\":1}\n{\"b\":2}\r\n", []string{`{"a":1}`, `{"b":2}`}},
+		{"JSON in many lines", "{\n \"a\": [\n\n  \"data: }\"\n ]\n}\n", []string{"{\n \"a\": [\n\n  \"data: }\"\n ]\n}"}},
+		{"an error in many lines", "data: a\n {\n}\ndata: b\n\n", []string{"a", " {\n}", "b"}},
+		{"a list of errors", "[{\n\"error\": 1}\r\n]", []string{"[{\n\"error\": 1}\n]"}},
+		{"the log of a server", "[info] ready\ndata: a\n\n", []string{"a"}},
 		{"an error behind an event without its empty line", "data: {}\n{\"error\":1}\n", []string{"{}", `{"error":1}`}},
 	} {
 		for _, in := range []io.Reader{strings.NewReader(c.stream), iotest.OneByteReader(strings.NewReader(c.stream))} {
 			if got, err := read(in, 1000); !slices.Equal(got, c.want) || err != io.EOF {
 				t.Errorf("%s: %q, %v; want %q", c.name, got, err, c.want)
 			}
+		}
+	}
+}
+
+func TestBareJSONIsTold(t *testing.T) {
+	t.Parallel()
+	r := NewReader(strings.NewReader("data: {}\n{}\ndata: a\n\n"), 100)
+	for _, want := range []bool{false, true, false} {
+		if data, err := r.Next(); err != nil || r.Bare() != want {
+			t.Errorf("%s: bare %v, %v", data, r.Bare(), err)
 		}
 	}
 }
@@ -150,33 +164,38 @@ func (stuck) Read([]byte) (int, error) { return 0, nil }
 func slow(stream string) (events []string) {
 	lines := regexp.MustCompile("\r\n|\r|\n").Split(strings.TrimPrefix(stream, "\ufeff"), -1)
 	var data []string
+	bare := false
 	end := func() {
 		if data != nil {
 			events = append(events, strings.Join(data, "\n"))
 		}
-		data = nil
+		data, bare = nil, false
 	}
 	for _, line := range lines {
 		field, value, _ := strings.Cut(line, ":")
-		switch {
+		switch closed := balanced(strings.Join(data, "\n")); {
+		case bare && !closed:
+			data = append(data, line)
 		case line == "":
 			end()
-			continue
-		case strings.HasPrefix(line, "{"):
-			value = line
-		case field != "data":
-			continue
-		default:
-			value = strings.TrimPrefix(value, " ")
-		}
-		if balanced(strings.Join(data, "\n")) {
+		case bareLine.MatchString(line):
 			end()
+			data, bare = append(data, line), true
+		case field == "data":
+			if closed {
+				end()
+			}
+			data = append(data, strings.TrimPrefix(value, " "))
 		}
-		data = append(data, value)
+	}
+	if n := len(data); bare && data[n-1] == "" && !balanced(strings.Join(data, "\n")) {
+		data = data[:n-1] // behind the last line end is no line
 	}
 	end()
 	return events
 }
+
+var bareLine = regexp.MustCompile(`^[ \t]*(\{|\[[ \t]*(\{|$))`)
 
 var quotedText = regexp.MustCompile(`"(?:[^"\\]|\\(?s:.))*"?`)
 
