@@ -28,12 +28,13 @@ const (
 //   - a panic of the adapter into fault.Internal,
 //   - a reply longer than Request.MaxBytes into one that ends there with FinishLength; the rest is
 //     not read,
-//   - the name of the model into one line of at most 200 characters.
+//   - the name of the model into one line of at most 200 characters,
+//   - the marks of a model's own format into tags (Marked).
 //
 // What was received before, including the usage, is passed on first. Calls that the request
 // did not allow (it has no Tools, or NoCalls) are left out.
 func Checked(provider string, gen Generator) Generator {
-	gen = guarded(provider, gen)
+	gen = guarded(provider, Marked(gen))
 	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
 		return func(yield func(Chunk, error) bool) {
 			hasText, room := false, cmp.Or(req.MaxBytes, MaxReply)

@@ -1,11 +1,14 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // The most that one embedding request carries. OpenAI allows 2048 texts and
@@ -42,13 +45,11 @@ func (c *Client) embed(ctx context.Context, req embeddingRequest) (vectors [][]f
 		req.Input[i] = cmp.Or(t, " ") // an empty input is refused
 	}
 	var answer struct {
-		Data []struct {
-			Index     int       `json:"index"`
-			Embedding []float32 `json:"embedding"`
-		} `json:"data"`
-		Usage struct {
-			PromptTokens int `json:"prompt_tokens"`
-		} `json:"usage"`
+		Data loose.List[struct {
+			Index     loose.Number `json:"index"`
+			Embedding vector       `json:"embedding"`
+		}] `json:"data"`
+		Usage json.RawMessage `json:"usage"`
 	}
 	err = c.keys.Do(ctx, func(ctx context.Context, key llm.Key) error {
 		resp, err := c.post(ctx, c.address("/embeddings"), key, req)
@@ -64,11 +65,30 @@ func (c *Client) embed(ctx context.Context, req embeddingRequest) (vectors [][]f
 		return make([][]float32, len(answer.Data)), 0, nil // Batches reports it
 	}
 	vectors = make([][]float32, len(req.Input))
-	for _, d := range answer.Data {
-		if d.Index < 0 || d.Index >= len(vectors) || vectors[d.Index] != nil {
+	for i, d := range answer.Data {
+		at := d.Index.IntOr(i) // without a number, its place tells whose it is
+		if at < 0 || at >= len(vectors) || vectors[at] != nil {
 			return nil, 0, llm.BadAnswer(c.opts.Name, nil, "numbered its embeddings incorrectly")
 		}
-		vectors[d.Index] = d.Embedding
+		vectors[at] = d.Embedding
 	}
-	return vectors, answer.Usage.PromptTokens, nil
+	var used wireUsage
+	used.add(answer.Usage)
+	if u := used.usage(); u != nil {
+		tokens = u.PromptTokens
+	}
+	return vectors, tokens, nil
+}
+
+// vector is read strictly: it is the answer itself. One with anything but numbers has none.
+type vector []float32
+
+// UnmarshalJSON never fails.
+func (v *vector) UnmarshalJSON(doc []byte) error {
+	*v = vector{}
+	var numbers []float32
+	if json.Unmarshal(doc, &numbers) == nil && !bytes.Contains(doc, []byte("null")) {
+		*v = numbers
+	}
+	return nil
 }

@@ -13,17 +13,18 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // wireError is the error member of an answer or of an event. Its message may quote
 // the prompt or part of a key: what is shown of it has gone through llm.Secrets.
 type wireError struct {
 	Code     json.RawMessage `json:"code"` // a word, or with OpenRouter an HTTP status
-	Type     string          `json:"type"`
+	Type     loose.Text      `json:"type"`
 	Message  string          `json:"-"`
 	Metadata struct {
-		Reasons []string        `json:"reasons"` // OpenRouter's moderation
-		Raw     json.RawMessage `json:"raw"`     // what the provider behind OpenRouter said
+		Reasons loose.List[loose.Text] `json:"reasons"` // OpenRouter's moderation
+		Raw     json.RawMessage        `json:"raw"`     // what the provider behind OpenRouter said
 	} `json:"metadata"`
 }
 
@@ -34,7 +35,7 @@ const refusalLimit = 64 << 10
 // status in its place.
 func (c *Client) refusal(resp *http.Response, hide llm.Secrets) error {
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, refusalLimit)) // what can be read is enough
-	raw := json.RawMessage(bytes.TrimSpace(b))
+	raw := json.RawMessage(bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\ufeff"))))
 	if len(raw) > 0 && !json.Valid(raw) {
 		raw, _ = json.Marshal(string(b)) // a text can always be encoded
 	}
@@ -93,18 +94,14 @@ func classify(provider string, e wireError, word string, number, status int, ret
 // parseError reads an error with a word or a number as its code, or a bare text
 // (Ollama).
 func parseError(raw json.RawMessage) (e wireError, word string, number int) {
-	_ = json.Unmarshal(raw, &e) // members of another type stay empty
+	_ = loose.Unmarshal(raw, &e) // a text has no members
 	e.Message = said(raw, saidDepth)
 	if behind := said(e.Metadata.Raw, saidDepth); behind != "" {
 		e.Message = strings.TrimPrefix(e.Message+": "+behind, ": ")
 	}
-	if json.Unmarshal(e.Code, &number) != nil {
-		_ = json.Unmarshal(e.Code, &word)
-	}
-	if word == "" {
-		word = e.Type
-	}
-	return e, plainWord(word), number
+	var code loose.Number
+	_ = code.UnmarshalJSON(e.Code) // never fails
+	return e, cmp.Or(plainWord(oneText(e.Code)), plainWord(string(e.Type))), code.IntOr(0)
 }
 
 // saidDepth is how deep the text of an error may be nested.

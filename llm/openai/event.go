@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // event is what matters of one streamed event.
@@ -17,30 +16,37 @@ type event struct {
 	text, reasoning []byte // may begin and end within a code point
 	finish          string
 	model           string
-	usage           *llm.Usage
+	usage           []json.RawMessage
 	err             json.RawMessage
 	deltas          []wireDelta // those with calls of tools, or with members that are unknown
+	message         bool        // the text is that of a whole message
 
 	content json.RawMessage // the JSON of text, where nothing else but the model is in the event
 }
 
-// wireEvent is an event in full.
+// wireEvent is an event in full. A member of another form than expected counts as missing: the
+// text decides, and the rest is good to know.
 type wireEvent struct {
-	Model   string `json:"model"`
-	Choices []struct {
-		Delta        wireDelta       `json:"delta"`
-		Message      wireDelta       `json:"message"` // of an answer that is not streamed
-		FinishReason string          `json:"finish_reason"`
-		Error        json.RawMessage `json:"error"`
-	} `json:"choices"`
-	Usage *wireUsage      `json:"usage"`
-	Error json.RawMessage `json:"error"`
+	Model  json.RawMessage `json:"model"`
+	Choice wireChoice      `json:"choices"`
+	Usage  json.RawMessage `json:"usage"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// wireChoice is the first choice of a list, or a lone one.
+type wireChoice struct {
+	Delta        wireDelta       `json:"delta"`
+	Message      wireDelta       `json:"message"` // of an answer that is not streamed
+	FinishReason json.RawMessage `json:"finish_reason"`
+	Usage        json.RawMessage `json:"usage"` // Moonshot
+	Error        json.RawMessage `json:"error"`
 }
 
 type wireDelta struct {
 	Content          json.RawMessage `json:"content"` // a text, or a list of parts
 	Reasoning        json.RawMessage `json:"reasoning"`
 	ReasoningContent json.RawMessage `json:"reasoning_content"` // DeepSeek, vLLM, llama.cpp
+	ReasoningDetails json.RawMessage `json:"reasoning_details"` // OpenRouter: a list
 	Refusal          json.RawMessage `json:"refusal"`
 	Role             json.RawMessage `json:"role"`
 	ToolCalls        json.RawMessage `json:"tool_calls"` // read where tools were offered
@@ -48,63 +54,116 @@ type wireDelta struct {
 	Rest map[string]jsontext.Value `json:",unknown"`
 }
 
-type wireUsage struct {
-	PromptTokens     int      `json:"prompt_tokens"`
-	CompletionTokens int      `json:"completion_tokens"`
-	Cost             *float64 `json:"cost"` // OpenRouter, USD
-	Prompt           struct {
-		CachedTokens int `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
+// UnmarshalJSONFrom implements jsonv2.UnmarshalerFrom.
+func (c *wireChoice) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	type plain wireChoice
+	if dec.PeekKind() != '[' {
+		return readObject(dec, (*plain)(c))
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for found := false; dec.PeekKind() != ']'; {
+		if found {
+			if err := dec.SkipValue(); err != nil {
+				return err
+			}
+			continue
+		}
+		found = dec.PeekKind() == '{'
+		if err := readObject(dec, (*plain)(c)); err != nil {
+			return err
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// UnmarshalJSONFrom implements jsonv2.UnmarshalerFrom.
+func (d *wireDelta) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	type plain wireDelta
+	return readObject(dec, (*plain)(d))
+}
+
+// readObject reads an object, and skips any other value.
+func readObject(dec *jsontext.Decoder, into any) error {
+	if dec.PeekKind() != '{' {
+		return dec.SkipValue()
+	}
+	return jsonv2.UnmarshalDecode(dec, into)
 }
 
 var lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
-// readEvent decodes an event.
+// readEvent decodes an event, which is an object.
 func readEvent(data []byte) (event, error) {
 	var w wireEvent
 	if err := jsonv2.Unmarshal(data, &w, lenient); err != nil {
 		return event{}, err
 	}
-	ev := event{model: w.Model}
-	if w.Usage != nil {
-		ev.usage = &llm.Usage{PromptTokens: w.Usage.PromptTokens, CompletionTokens: w.Usage.CompletionTokens,
-			CachedTokens: w.Usage.Prompt.CachedTokens, CostUSD: w.Usage.Cost}
-	}
-	ev.err = present(w.Error)
-	if len(w.Choices) == 0 {
-		return ev, nil
-	}
-	c := w.Choices[0]
+	c := &w.Choice
+	ev := event{model: oneText(w.Model), err: present(w.Error), finish: finishWord(c.FinishReason)}
 	if ev.err == nil {
 		ev.err = present(c.Error)
 	}
-	ev.finish = c.FinishReason
-	for _, d := range []wireDelta{c.Delta, c.Message} {
-		ev.text = append(ev.text, textOf(d.Content, "text")...)
-		ev.text = append(ev.text, textOf(d.Refusal, "")...)
-		ev.reasoning = append(ev.reasoning, textOf(d.Content, "thinking")...)
-		if r := textOf(d.Reasoning, ""); r != "" {
-			ev.reasoning = append(ev.reasoning, r...) // some servers send both members
-		} else {
-			ev.reasoning = append(ev.reasoning, textOf(d.ReasoningContent, "")...)
-		}
-		if present(d.ToolCalls) != nil || len(d.Rest) > 0 || len(d.ReasoningContent) > 0 || len(d.Reasoning) > 0 {
-			ev.deltas = append(ev.deltas, d)
+	for _, u := range []json.RawMessage{c.Usage, w.Usage} {
+		if present(u) != nil {
+			ev.usage = append(ev.usage, u)
 		}
 	}
-	ev.content = ev.alone(c.Delta, c.Message)
+	for _, d := range []*wireDelta{&c.Delta, &c.Message} {
+		text := len(ev.text)
+		ev.text = append(ev.text, textOf(d.Content, "text")...)
+		ev.text = append(ev.text, oneText(d.Refusal)...)
+		ev.message = d == &c.Message && len(ev.text) > text
+		ev.reasoning = append(ev.reasoning, textOf(d.Content, "thinking")...)
+		ev.reasoning = append(ev.reasoning, d.thought()...)
+		if d.echoes() {
+			ev.deltas = append(ev.deltas, *d)
+		}
+	}
+	ev.content = ev.alone(c)
 	return ev, nil
 }
 
-// alone is the JSON of the text, nil if the event has anything else besides a model.
-func (ev *event) alone(d, whole wireDelta) json.RawMessage {
+// thought is the reasoning of a delta. Some servers send several members that say the same.
+func (d *wireDelta) thought() string {
+	for _, raw := range []json.RawMessage{d.Reasoning, d.ReasoningContent, d.ReasoningDetails} {
+		if thought := textOf(raw, ""); thought != "" {
+			return thought
+		}
+	}
+	return ""
+}
+
+// echoes reports that a delta has calls of tools, or what its server wants to see again with them.
+func (d *wireDelta) echoes() bool {
+	return len(d.Rest) > 0 || len(d.Reasoning) > 0 || len(d.ReasoningContent) > 0 || len(d.ReasoningDetails) > 0 || present(d.ToolCalls) != nil
+}
+
+// finishWord is a finish reason. One that is no text is a reason without a name; some servers write
+// null as a text.
+func finishWord(raw json.RawMessage) string {
+	word := strings.TrimSpace(oneText(raw))
 	switch {
-	case len(d.Content) == 0 || d.Content[0] != '"', len(d.Refusal) > 0, len(whole.Content) > 0, len(whole.Refusal) > 0:
+	case strings.EqualFold(word, "null"), strings.EqualFold(word, "none"):
+		return ""
+	case word == "" && !loose.Empty(raw):
+		return "unknown"
+	}
+	return word
+}
+
+// alone is the JSON of the text, nil if the event has anything else besides a model.
+func (ev *event) alone(c *wireChoice) json.RawMessage {
+	content := c.Delta.Content
+	switch {
+	case len(content) == 0 || content[0] != '"', len(c.Delta.Refusal) > 0, len(c.Message.Content) > 0, len(c.Message.Refusal) > 0:
 		return nil
 	case len(ev.reasoning) > 0, len(ev.deltas) > 0, ev.finish != "", ev.usage != nil, ev.err != nil:
 		return nil
 	}
-	return d.Content
+	return content
 }
 
 // mould is an event around its text. Most events of a reply differ in nothing but the text, so
@@ -136,59 +195,10 @@ func (m mould) fill(data []byte) (ev event, ok bool) {
 	return event{text: text, model: m.model}, true
 }
 
+// present returns raw, nil if it says nothing.
 func present(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || string(raw) == "null" {
+	if loose.Empty(raw) {
 		return nil
 	}
 	return raw
-}
-
-// textOf reads a text, or the parts of the given type out of a list (Mistral puts
-// its thinking there). A text by itself is of type "text".
-func textOf(raw json.RawMessage, kind string) string {
-	if len(raw) == 0 {
-		return ""
-	}
-	if raw[0] == '"' {
-		if kind == "thinking" {
-			return ""
-		}
-		return unquote(raw)
-	}
-	var parts []struct {
-		Type     string          `json:"type"`
-		Text     string          `json:"text"`
-		Thinking json.RawMessage `json:"thinking"`
-	}
-	if raw[0] != '[' || json.Unmarshal(raw, &parts) != nil {
-		return ""
-	}
-	var b strings.Builder
-	for _, p := range parts {
-		if p.Type != kind {
-			continue
-		}
-		b.WriteString(p.Text)
-		b.WriteString(textOf(p.Thinking, "text"))
-	}
-	return b.String()
-}
-
-// unquote decodes a JSON string. The decoder would replace bytes that are not UTF-8,
-// so half a code point at either end, which another event completes, bypasses it.
-func unquote(quoted json.RawMessage) string {
-	in := quoted[1 : len(quoted)-1]
-	if !bytes.ContainsRune(in, '\\') {
-		return string(in)
-	}
-	from := 0
-	for from < len(in) && !utf8.RuneStart(in[from]) {
-		from++
-	}
-	to := len(in) - cutOff(in[from:])
-	var s string
-	if json.Unmarshal([]byte(`"`+string(in[from:to])+`"`), &s) != nil {
-		return ""
-	}
-	return string(in[:from]) + s + string(in[to:])
 }

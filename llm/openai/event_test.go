@@ -82,3 +82,14 @@ func TestAnEventInTheMouldOfTheLastReadsTheSame(t *testing.T) {
 		t.Errorf("%d events were not decoded again, want 10", kept)
 	}
 }
+
+// BenchmarkEvent is the cost of an event that is not in the mould of the last one.
+func BenchmarkEvent(b *testing.B) {
+	data := []byte(typical)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := readEvent(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

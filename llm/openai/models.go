@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // Models lists what the server offers.
@@ -18,60 +18,50 @@ func (c *Client) Models(ctx context.Context) ([]llm.Model, error) {
 
 // wireModel is a model as a server lists it.
 type wireModel struct {
-	ID            string `json:"id"`
-	Name          string `json:"name"`
-	ContextLength int    `json:"context_length"` // OpenRouter
-	MaxModelLen   int    `json:"max_model_len"`  // vLLM
+	ID            loose.Text   `json:"id"`
+	Name          loose.Text   `json:"name"`
+	ContextLength loose.Number `json:"context_length"` // OpenRouter
+	MaxModelLen   loose.Number `json:"max_model_len"`  // vLLM
 	TopProvider   struct {
-		MaxCompletionTokens int `json:"max_completion_tokens"`
+		MaxCompletionTokens loose.Number `json:"max_completion_tokens"`
 	} `json:"top_provider"`
-	Pricing      json.RawMessage `json:"pricing"`              // OpenRouter: {prompt, completion}; others mean other things by it
-	Architecture json.RawMessage `json:"architecture"`         // OpenRouter: {input_modalities}
-	Parameters   json.RawMessage `json:"supported_parameters"` // OpenRouter: a list
-	Capabilities json.RawMessage `json:"capabilities"`         // Mistral: {function_calling}
+	Pricing struct {
+		Prompt, Completion loose.Number
+	} `json:"pricing"` // OpenRouter, of one token; others mean other things by it
+	Architecture struct {
+		Input loose.List[loose.Text] `json:"input_modalities"`
+	} `json:"architecture"` // OpenRouter
+	Parameters   loose.List[loose.Text] `json:"supported_parameters"` // OpenRouter
+	Capabilities struct {
+		Calls json.RawMessage `json:"function_calling"`
+	} `json:"capabilities"` // Mistral
 }
 
 // sees says whether the model understands images: by what the server tells, else by the
 // model's name.
 func (m *wireModel) sees() bool {
-	var told struct {
-		Input []string `json:"input_modalities"`
+	if m.Architecture.Input == nil {
+		return llm.KnownToSee(string(m.ID))
 	}
-	if json.Unmarshal(m.Architecture, &told) != nil || told.Input == nil {
-		return llm.KnownToSee(m.ID)
-	}
-	return slices.Contains(told.Input, "image")
+	return slices.Contains(m.Architecture.Input, "image")
 }
 
 // noTools says whether the server tells that the model does not call tools.
 func (m *wireModel) noTools() bool {
-	var parameters []string
-	if json.Unmarshal(m.Parameters, &parameters) == nil && len(parameters) > 0 {
-		return !slices.Contains(parameters, "tools")
+	if len(m.Parameters) > 0 {
+		return !slices.Contains(m.Parameters, "tools")
 	}
-	var can struct {
-		Calls *bool `json:"function_calling"`
-	}
-	return json.Unmarshal(m.Capabilities, &can) == nil && can.Calls != nil && !*can.Calls
+	return string(m.Capabilities.Calls) == "false"
 }
 
-// prices are those of a million tokens, nil where the server does not tell them.
-func (m *wireModel) prices() (prompt, completion *float64) {
-	var tokens struct{ Prompt, Completion json.RawMessage } // of one token
-	if json.Unmarshal(m.Pricing, &tokens) != nil {
-		return nil, nil
-	}
-	return perMillion(tokens.Prompt), perMillion(tokens.Completion)
-}
-
-// perMillion reads the price of a token, which is a number in a string. -1 says that it
-// depends.
-func perMillion(raw json.RawMessage) *float64 {
-	price, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
-	if err != nil || !(price >= 0 && price < 1) {
+// perMillion is the price of a million tokens, nil where the server does not tell it. A price of
+// -1 says that it depends.
+func perMillion(price loose.Number) *float64 {
+	p := price.Float()
+	if p == nil || *p < 0 || *p >= 1 {
 		return nil
 	}
-	return new(math.Round(price*1e12) / 1e6)
+	return new(math.Round(*p*1e12) / 1e6)
 }
 
 func (c *Client) fetchModels(ctx context.Context) ([]llm.Model, error) {
@@ -82,18 +72,18 @@ func (c *Client) fetchModels(ctx context.Context) ([]llm.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	var listed struct{ Data []wireModel }
-	if json.Unmarshal(answer, &listed) != nil && json.Unmarshal(answer, &listed.Data) != nil { // Together sends the list alone
+	var listed struct{ Data loose.List[wireModel] }
+	if loose.Unmarshal(answer, &listed) != nil && loose.Unmarshal(answer, (*[]wireModel)(&listed.Data)) != nil { // Together sends the list alone
 		return nil, llm.BadAnswer(c.opts.Name, nil, "sent unexpected JSON")
 	}
 	list := make([]llm.Model, 0, len(listed.Data))
 	for _, m := range listed.Data {
-		embeds := strings.Contains(m.ID, "embed")
-		prompt, completion := m.prices()
+		id := string(m.ID)
+		embeds := strings.Contains(id, "embed")
 		list = append(list, llm.Model{
-			ID: m.ID, Name: m.Name, ContextTokens: max(m.ContextLength, m.MaxModelLen),
-			OutputTokens: m.TopProvider.MaxCompletionTokens, Generates: !embeds, Embeds: embeds, Sees: m.sees(), NoTools: m.noTools(),
-			PromptPrice: prompt, CompletionPrice: completion,
+			ID: id, Name: string(m.Name), ContextTokens: max(m.ContextLength.IntOr(0), m.MaxModelLen.IntOr(0)),
+			OutputTokens: m.TopProvider.MaxCompletionTokens.IntOr(0), Generates: !embeds, Embeds: embeds, Sees: m.sees(), NoTools: m.noTools(),
+			PromptPrice: perMillion(m.Pricing.Prompt), CompletionPrice: perMillion(m.Pricing.Completion),
 		})
 	}
 	return list, nil

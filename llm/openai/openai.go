@@ -11,6 +11,7 @@
 package openai
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -26,6 +27,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // The names of the two flavours.
@@ -152,17 +154,37 @@ func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.
 		}
 		defer resp.Body.Close()
 		s := stream{ctx: ctx, provider: c.opts.Name, hide: llm.Secrets{Key: key, Texts: body.texts()}, yield: yield, tools: len(body.Tools) > 0}
-		if kind := mediaType(resp); kind == "application/json" {
-			s.whole(resp.Body) // the server does not stream
-		} else if kind == "text/html" {
-			s.fail(c.named(llm.WrongAddress(c.opts.Name, c.shown(), resp, s.hide)))
-		} else {
-			s.events(resp.Body)
-			if s.done {
-				llm.Drain(resp.Body)
+		answer := io.Reader(resp.Body)
+		if mediaType(resp) == "text/html" { // also what some servers call an answer
+			var isPage bool
+			if answer, isPage = webPage(answer); isPage {
+				s.fail(c.named(llm.WrongAddress(c.opts.Name, c.shown(), resp, s.hide)))
+				return
 			}
 		}
+		s.events(answer)
+		if s.done {
+			llm.Drain(resp.Body)
+		}
 	}
+}
+
+// longestLead bounds the blanks in front of an answer, in bytes.
+const longestLead = 1 << 10
+
+// webPage reports that a body is a web page, or nothing. The body is read from rest.
+func webPage(body io.Reader) (rest io.Reader, is bool) {
+	in := bufio.NewReader(body)
+	for n := 1; n <= longestLead; n++ {
+		lead, err := in.Peek(n)
+		if err != nil {
+			return in, true
+		}
+		if c := lead[n-1]; c > ' ' {
+			return in, c == '<'
+		}
+	}
+	return in, true
 }
 
 // ask sends a request. A server that refuses it because it asks for JSON, and takes
@@ -267,7 +289,7 @@ func (c *Client) decode(ctx context.Context, resp *http.Response, out any) error
 		return llm.NetworkError(ctx, c.opts.Name, err)
 	case len(b) > answerLimit:
 		return llm.BadAnswer(c.opts.Name, nil, "sent too much data")
-	case json.Unmarshal(b, out) == nil:
+	case loose.Unmarshal(b, out) == nil:
 		return nil
 	case mediaType(resp) == "text/html":
 		return c.named(llm.WrongAddress(c.opts.Name, c.shown(), resp, llm.Secrets{}))

@@ -1,17 +1,16 @@
 package openai
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
-	"strings"
-	"unicode/utf8"
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/sse"
 )
 
 // Limits in bytes: of one line of a stream or an answer that is not streamed, and of a whole stream.
@@ -28,11 +27,13 @@ type stream struct {
 	hide     llm.Secrets
 	yield    func(llm.Chunk, error) bool
 
-	finish string     // as the server named it
-	done   bool       // [DONE] was seen
-	over   bool       // nothing more may be yielded
-	model  string     // that answered
-	usage  *llm.Usage // the last one seen
+	finish  string    // as the server named it
+	done    bool      // [DONE] was seen
+	message bool      // the last event had a whole message
+	entire  bool      // that message is the whole answer, which is JSON and no stream
+	over    bool      // nothing more may be yielded
+	model   string    // that answered
+	used    wireUsage // as far as it was told
 
 	text, reasoning tail
 	said            llm.Chunk // what was read and is not passed on yet
@@ -43,84 +44,56 @@ type stream struct {
 	asked asked // those that the model asks for
 }
 
-// events reads server-sent events. Only data lines matter: comments (OpenRouter's
-// sign of life), event names and blank lines are skipped, and every data line is
-// a whole JSON value, as all these servers send it. What arrives together is one chunk.
+// events reads an answer by its form, whatever its label says: server-sent events, or JSON of
+// a server that does not stream. What arrives together is one chunk.
 func (s *stream) events(body io.Reader) {
 	paced := llm.NewPaced(s.ctx, body)
 	defer paced.Close()
 	limited := &io.LimitedReader{N: streamLimit, R: passing{s, paced}}
-	lines := bufio.NewScanner(limited)
-	lines.Buffer(make([]byte, 0, 4<<10), lineLimit)
-	for !s.over && !s.done && lines.Scan() {
-		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
-		if !ok {
-			s.other(lines.Bytes())
-			continue
+	in := sse.NewReader(limited, lineLimit)
+	var err error
+	for n := 0; !s.over && !s.done; n++ {
+		var data []byte
+		if data, err = in.Next(); err != nil {
+			break
 		}
-		data = bytes.TrimSpace(data)
-		switch {
-		case len(data) == 0:
-		case string(data) == "[DONE]":
+		if data = bytes.TrimSpace(data); string(data) == "[DONE]" {
 			s.done = true
-		default:
+		} else if len(data) > 0 {
 			s.event(data)
+			s.entire = n == 0 && in.Bare() && s.message
 		}
 	}
 	if s.over {
 		return
 	}
-	err := lines.Err()
-	if s.done || s.finish != "" && s.ctx.Err() == nil {
+	if s.done || s.ctx.Err() == nil && (s.finish != "" || s.entire && err == io.EOF) {
 		s.last() // a reply stays complete if the connection breaks after it
 		return
 	}
 	switch {
-	case err == nil && limited.N <= 0, errors.Is(err, bufio.ErrTooLong):
+	case limited.N <= 0, errors.Is(err, sse.ErrTooLong):
 		s.fail(llm.BadAnswer(s.provider, nil, "sent too much data"))
 	case s.ctx.Err() != nil:
 		s.fail(llm.NetworkError(s.ctx, s.provider, err))
+	case err == io.EOF:
+		s.fail(llm.CutOff(s.provider, nil))
 	default:
 		s.fail(llm.CutOff(s.provider, err))
 	}
 }
 
-// other looks at a line without data: some servers send an error as bare JSON in
-// the middle of a stream.
-func (s *stream) other(line []byte) {
-	if len(line) > 0 && line[0] == '{' {
-		s.event(line)
-	}
-}
-
-// whole reads an answer of a server that does not stream.
-func (s *stream) whole(body io.Reader) {
-	b, err := io.ReadAll(io.LimitReader(body, lineLimit+1))
-	if err != nil {
-		s.fail(llm.NetworkError(s.ctx, s.provider, err))
-		return
-	}
-	if len(b) > lineLimit {
-		s.fail(llm.BadAnswer(s.provider, nil, "sent too much data"))
-		return
-	}
-	s.event(b)
-	switch {
-	case s.over:
-	case s.finish == "":
-		s.fail(llm.CutOff(s.provider, nil))
-	default:
-		s.last()
-	}
-}
-
-// event takes one JSON value.
+// event takes one event.
 func (s *stream) event(data []byte) {
 	ev, ok := s.mould.fill(data)
 	if !ok {
+		if data[0] != '{' {
+			s.odd(data)
+			return
+		}
 		var err error
 		if ev, err = readEvent(data); err != nil {
-			s.fail(llm.BadAnswer(s.provider, nil, "sent an event that is not valid JSON"))
+			s.odd(data)
 			return
 		}
 		s.mould = mouldOf(data, ev)
@@ -130,8 +103,9 @@ func (s *stream) event(data []byte) {
 		return
 	}
 	s.model = cmp.Or(ev.model, s.model)
-	if ev.usage != nil {
-		s.usage = ev.usage
+	s.message = ev.message
+	for _, u := range ev.usage {
+		s.used.add(u)
 	}
 	if ev.finish != "" {
 		s.finish = ev.finish
@@ -140,6 +114,27 @@ func (s *stream) event(data []byte) {
 			return
 		}
 	}
+	s.take(ev)
+}
+
+// odd takes an event that is no object. A list of objects are several events; what is no JSON may
+// have been text, unless the reply has ended; anything else says nothing.
+func (s *stream) odd(data []byte) {
+	var list []json.RawMessage
+	switch {
+	case !json.Valid(data) && s.finish == "":
+		s.fail(llm.BadAnswer(s.provider, nil, "sent an event that is not valid JSON"))
+	case data[0] == '[' && json.Unmarshal(data, &list) == nil:
+		for _, one := range list {
+			if one[0] == '{' && !s.over {
+				s.event(one)
+			}
+		}
+	}
+}
+
+// take takes the text and the calls of an event.
+func (s *stream) take(ev event) {
 	c := llm.Chunk{Text: s.text.join(ev.text), Reasoning: s.reasoning.join(ev.reasoning)}
 	if s.tools {
 		s.asked.text.WriteString(c.Text)
@@ -190,15 +185,16 @@ func (s *stream) last() {
 	if s.pass(); s.over {
 		return
 	}
+	usage := s.used.usage()
 	if s.finish == "content_filter" {
-		s.over = s.usage != nil && !s.yield(llm.Chunk{Usage: s.usage}, nil)
+		s.over = usage != nil && !s.yield(llm.Chunk{Usage: usage}, nil)
 		s.fail(llm.BlockedError(s.provider, llm.StageReply, s.finish))
 		return
 	}
 	s.over = true
 	last := llm.Chunk{
 		Text: s.text.rest(), Reasoning: s.reasoning.rest(),
-		Last: true, Finish: finishOf(s.finish), Usage: s.usage, Model: s.model,
+		Last: true, Finish: finishOf(s.finish), Usage: usage, Model: s.model,
 	}
 	last.Calls, last.Echo = s.asked.end(s.provider)
 	s.yield(last, nil)
@@ -217,41 +213,4 @@ func finishOf(word string) llm.Finish {
 		return llm.FinishLength
 	}
 	return llm.FinishStop
-}
-
-// tail holds back the beginning of a code point that the server has cut in two.
-type tail struct{ cut []byte }
-
-// join returns the text that is complete when piece follows what was held back.
-func (t *tail) join(piece []byte) string {
-	if len(t.cut) > 0 {
-		piece = append(t.cut, piece...)
-		t.cut = nil
-	}
-	if n := cutOff(piece); n > 0 {
-		t.cut = bytes.Clone(piece[len(piece)-n:])
-		piece = piece[:len(piece)-n]
-	}
-	return strings.ToValidUTF8(string(piece), "\uFFFD")
-}
-
-// rest returns what never became whole.
-func (t *tail) rest() string { return strings.ToValidUTF8(string(t.cut), "\uFFFD") }
-
-// cutOff returns how many bytes at the end of b begin a code point that needs
-// more.
-func cutOff(b []byte) int {
-	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
-		c := b[len(b)-n]
-		switch {
-		case c < utf8.RuneSelf:
-			return 0
-		case utf8.RuneStart(c):
-			if utf8.FullRune(b[len(b)-n:]) {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
 }

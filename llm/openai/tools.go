@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // tool is a tool as a request offers it.
@@ -55,17 +55,32 @@ func calls(in []llm.ToolCall) []call {
 
 // wireCall is a piece of a call in a stream, or a whole call.
 type wireCall struct {
-	Index    *int            `json:"index"`
+	Index    loose.Number    `json:"index"`
 	ID       json.RawMessage `json:"id"`
 	Type     json.RawMessage `json:"type"`
-	Function struct {
-		Name      json.RawMessage `json:"name"`
-		Arguments json.RawMessage `json:"arguments"` // a text; some servers send the object itself
-
-		Rest map[string]jsontext.Value `json:",unknown"`
-	} `json:"function"`
+	Function wireFunction    `json:"function"`
 
 	Rest map[string]jsontext.Value `json:",unknown"`
+}
+
+type wireFunction struct {
+	Name      json.RawMessage `json:"name"`
+	Arguments json.RawMessage `json:"arguments"` // a text; some servers send the object itself
+
+	Rest map[string]jsontext.Value `json:",unknown"`
+}
+
+// wireCalls are the calls of a delta, or a lone one.
+type wireCalls []wireCall
+
+// UnmarshalJSONFrom implements jsonv2.UnmarshalerFrom. It fails for what may be a call and cannot be
+// read: a call that is left out would be half an answer.
+func (c *wireCalls) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	*c = make(wireCalls, 1)
+	if dec.PeekKind() == '{' {
+		return jsonv2.UnmarshalDecode(dec, &(*c)[0])
+	}
+	return jsonv2.UnmarshalDecode(dec, (*[]wireCall)(c))
 }
 
 // asked puts together the calls of an answer, and what the same server wants to see again
@@ -94,8 +109,9 @@ func (a *asked) add(provider string, d wireDelta) error {
 	// reasoning is left out where reasoning_details say the same.
 	a.keep(&a.rest, map[string]jsontext.Value{
 		"reasoning_content": jsontext.Value(d.ReasoningContent), "reasoning": jsontext.Value(d.Reasoning),
+		"reasoning_details": jsontext.Value(d.ReasoningDetails),
 	})
-	var calls []wireCall
+	var calls wireCalls
 	if raw := present(d.ToolCalls); raw != nil {
 		if err := jsonv2.Unmarshal(raw, &calls, lenient); err != nil {
 			return llm.BadAnswer(provider, nil, "sent a call of a tool that cannot be read")
@@ -109,8 +125,8 @@ func (a *asked) add(provider string, d wireDelta) error {
 		if c == nil {
 			return llm.CheckCalls(provider, make([]llm.ToolCall, llm.MaxCalls+1))
 		}
-		c.id = cmp.Or(c.id, textOf(w.ID, ""))
-		c.name = cmp.Or(c.name, textOf(w.Function.Name, ""))
+		c.id = cmp.Or(c.id, oneText(w.ID))
+		c.name = cmp.Or(c.name, oneText(w.Function.Name))
 		c.args = append(c.args, argumentsOf(w.Function.Arguments)...)
 		a.keep(&c.rest, w.Rest)
 		a.keep(&c.more, w.Function.Rest)
@@ -125,15 +141,16 @@ func argumentsOf(raw json.RawMessage) string {
 	if len(raw) > 0 && raw[0] == '{' {
 		return string(raw)
 	}
-	return textOf(raw, "")
+	return oneText(raw)
 }
 
 // has reports whether a piece is a whole call once more: some servers end a stream with all of
 // its calls.
 func (a *asked) has(w wireCall) bool {
 	same := func(mine, piece string) bool { return mine == "" || piece == "" || mine == piece }
+	index := w.Index.IntOr(-1)
 	return slices.ContainsFunc(a.calls, func(c *askedCall) bool {
-		return (w.Index == nil || c.index < 0 || c.index == *w.Index) && same(c.id, textOf(w.ID, "")) && same(c.name, textOf(w.Function.Name, "")) &&
+		return (index < 0 || c.index < 0 || c.index == index) && same(c.id, oneText(w.ID)) && same(c.name, oneText(w.Function.Name)) &&
 			json.Valid(c.args) && string(c.args) == argumentsOf(w.Function.Arguments)
 	})
 }
@@ -142,10 +159,9 @@ func (a *asked) has(w wireCall) bool {
 // Servers number the pieces, but some give every call the number 0 or none at all; then
 // another id, or a name behind arguments that are whole, begins a call.
 func (a *asked) callOf(w wireCall) *askedCall {
-	index := -1
+	index := w.Index.IntOr(-1)
 	var found *askedCall
-	if w.Index != nil {
-		index = *w.Index
+	if index >= 0 {
 		for _, c := range slices.Backward(a.calls) {
 			if c.index == index {
 				found = c
@@ -155,7 +171,7 @@ func (a *asked) callOf(w wireCall) *askedCall {
 	} else if n := len(a.calls); n > 0 {
 		found = a.calls[n-1]
 	}
-	id, name := textOf(w.ID, ""), textOf(w.Function.Name, "")
+	id, name := oneText(w.ID), oneText(w.Function.Name)
 	switch {
 	case found == nil, id != "" && found.id != "" && found.id != id, name != "" && found.name != "" && json.Valid(found.args):
 		if len(a.calls) == llm.MaxCalls {
@@ -178,9 +194,7 @@ func (a *asked) keep(into *map[string]any, members map[string]jsontext.Value) {
 		}
 		a.size += len(raw)
 		var v any
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.UseNumber()
-		if d.Decode(&v) != nil {
+		if jsonv2.Unmarshal(raw, &v, lenient, asWritten) != nil {
 			continue
 		}
 		if *into == nil {
@@ -190,6 +204,24 @@ func (a *asked) keep(into *map[string]any, members map[string]jsontext.Value) {
 	}
 }
 
+// asWritten keeps numbers as they are spelled, and halves of code points, which the next piece
+// completes.
+var asWritten = jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) error {
+	switch dec.PeekKind() {
+	case '0':
+		raw, err := dec.ReadValue()
+		*v = json.Number(raw)
+		return err
+	case '"':
+		raw, err := dec.ReadValue()
+		if err == nil {
+			*v = unquote(json.RawMessage(raw))
+		}
+		return err
+	}
+	return jsonv2.SkipFunc
+}))
+
 // words are the members that each piece of a stream repeats, not continues.
 var words = []string{"id", "type", "format", "name", "role", "index", "signature"}
 
@@ -197,7 +229,9 @@ var words = []string{"id", "type", "format", "name", "role", "index", "signature
 type grown struct{ strings.Builder }
 
 // MarshalJSON writes the text as a string.
-func (g *grown) MarshalJSON() ([]byte, error) { return []byte(llm.JSONLine(g.String())), nil }
+func (g *grown) MarshalJSON() ([]byte, error) {
+	return []byte(llm.JSONLine(sound([]byte(g.String())))), nil
+}
 
 // merge continues a value of a stream: texts grow, the elements of lists are found by their
 // index.
@@ -260,7 +294,7 @@ func (a *asked) end(provider string) ([]llm.ToolCall, *llm.Echo) {
 			c.id = llm.NewCallID()
 		}
 		ids[c.id] = true
-		args := strings.ToValidUTF8(string(c.args), "\uFFFD")
+		args := sound(c.args)
 		out = append(out, llm.ToolCall{ID: c.id, Name: c.name, Arguments: args})
 		function := with(c.more, map[string]any{"name": c.name, "arguments": args})
 		listed = append(listed, with(c.rest, map[string]any{"id": c.id, "type": "function", "function": function}))
