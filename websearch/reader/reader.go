@@ -202,15 +202,12 @@ func readHTML(body string, at *url.URL, lastModified string, now time.Time) (pag
 		return nil, u.String(), nil
 	}
 	strip(doc)
+	main := cmp.Or(first(doc, atom.Body), doc)
+	date := published(h, linked, main, lastModified, now)
+	unwrap(doc)
 	s := see(doc, h)
 	s.scripts = strings.Contains(strings.ToLower(body[:min(len(body), 1<<20)]), "<script")
-	main := cmp.Or(first(doc, atom.Body), doc)
-	page = &Page{
-		Title:     h.pageTitle(s.h1),
-		Canonical: h.canonical,
-		Lang:      h.lang,
-		Published: published(h, linked, main, lastModified, now),
-	}
+	page = &Page{Title: h.pageTitle(s.h1), Canonical: h.canonical, Lang: h.lang, Published: date}
 	clean(doc)
 	page.Links, page.Images = references(main, h.base)
 	kept := content(main, doc, trafilaturaKeeps)
