@@ -153,6 +153,82 @@ func TestRobotsAreAskedOncePerHostAndHour(t *testing.T) {
 	}
 }
 
+// A host that cannot say what it allows allows nothing, one that says nothing allows all.
+func TestWithoutRulesForRobotsTheStatusDecides(t *testing.T) {
+	t.Parallel()
+	forbid := "User-agent: *\nDisallow: /"
+	for name, c := range map[string]struct {
+		serve http.HandlerFunc
+		want  reader.Outcome
+	}{
+		"no file":    {http.NotFound, reader.OK},
+		"forbidden":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, forbid, http.StatusForbidden) }, reader.OK},
+		"an error":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusInternalServerError) }, reader.RobotsDisallowed},
+		"no service": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusServiceUnavailable) }, reader.RobotsDisallowed},
+		"no answer":  {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, reader.Failed},
+		"five moves": {moves(5, forbid), reader.RobotsDisallowed},
+		"six moves":  {moves(6, forbid), reader.OK},
+		"compressed": {func(w http.ResponseWriter, _ *http.Request) { zipped(w, forbid) }, reader.RobotsDisallowed},
+		"a large file": {func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, strings.Repeat("# filler\n", 50_000)+forbid)
+		}, reader.RobotsDisallowed},
+		"behind the limit, and cut in a line": {func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "User-agent: *\n"+strings.Repeat("#", 512_000-14-12)+"\nDisallow: /else\n"+forbid)
+		}, reader.OK},
+	} {
+		r := site(t, reader.Config{}, func(w http.ResponseWriter, req *http.Request) {
+			if strings.HasPrefix(req.URL.Path, "/robots") {
+				c.serve(w, req)
+				return
+			}
+			page(story)(w, req)
+		})
+		_, err := r.Read(t.Context(), "http://mill.test/", reader.Options{})
+		if got := reader.OutcomeOf(err); got != c.want {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// moves redirects n times before it serves text.
+func moves(n int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		if at := len(req.URL.Query().Get("n")); at < n {
+			http.Redirect(w, req, "/robots.txt?n="+strings.Repeat("x", at+1), http.StatusFound)
+			return
+		}
+		fmt.Fprint(w, text)
+	}
+}
+
+func zipped(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Encoding", "gzip")
+	z := gzip.NewWriter(w)
+	fmt.Fprint(z, text)
+	z.Close()
+}
+
+func TestAHostWhoseServerFailedIsAskedAgainAfterAWhile(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	var asked atomic.Int32
+	r := site(t, reader.Config{Now: func() time.Time { return now }}, func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/robots.txt" && asked.Add(1) == 1 {
+			http.Error(w, "", http.StatusBadGateway)
+			return
+		}
+		page(story)(w, req)
+	})
+	for _, want := range []reader.Outcome{reader.RobotsDisallowed, reader.RobotsDisallowed, reader.OK} {
+		if _, err := r.Read(t.Context(), "http://mill.test/", reader.Options{}); reader.OutcomeOf(err) != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if asked.Load() == 1 && want == reader.RobotsDisallowed {
+			now = now.Add(3 * time.Minute)
+		}
+	}
+}
+
 func TestABusyHostIsAskedOnceMore(t *testing.T) {
 	for after, want := range map[string]struct {
 		requests int32
