@@ -1,15 +1,21 @@
 package reader
 
-import "golang.org/x/net/html/atom"
+import (
+	"slices"
+
+	"golang.org/x/net/html/atom"
+)
 
 // nesting is the stack of the elements that are open. Its rules are those of the HTML
 // standard, 13.2.6 (tree construction).
 type nesting struct {
 	names []string // from the outermost to the innermost
+	inner []bool   // for each of them, whether its content is SVG or MathML
 	count map[string]int
 }
 
 func (n *nesting) push(name string) {
+	n.inner = append(n.inner, foreignRoots[name] || n.foreign() && !integration[name])
 	n.names = append(n.names, name)
 	n.count[name]++
 }
@@ -17,7 +23,7 @@ func (n *nesting) push(name string) {
 func (n *nesting) pop() string {
 	last := len(n.names) - 1
 	name := n.names[last]
-	n.names = n.names[:last]
+	n.names, n.inner = n.names[:last], n.inner[:last]
 	n.count[name]--
 	return name
 }
@@ -129,12 +135,12 @@ func (n *nesting) findName(name string, within names) int {
 // take removes the i-th element and leaves open what is inside.
 func (n *nesting) take(i int) {
 	n.count[n.names[i]]--
-	n.names = append(n.names[:i], n.names[i+1:]...)
+	n.names, n.inner = slices.Delete(n.names, i, i+1), slices.Delete(n.inner, i, i+1)
 }
 
 // foreign reports whether the innermost open element is inside SVG or MathML, and not in
 // a part of it that has HTML.
-func (n *nesting) foreign() bool { return n.find(foreignRoots, integration) >= 0 }
+func (n *nesting) foreign() bool { return len(n.inner) > 0 && n.inner[len(n.inner)-1] }
 
 var (
 	paragraph    = setOf("p")

@@ -96,7 +96,9 @@ func (t *tidier) start(closed bool) {
 	case ignored[tag], tag == atom.Form && t.open.count["form"] > 0:
 		return
 	}
-	t.closeBefore(tag)
+	if t.elements < maxElements {
+		t.closeBefore(tag)
+	}
 	switch tag {
 	case atom.Html, atom.Head, atom.Body:
 		t.out.Write(raw)
