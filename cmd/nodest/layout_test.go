@@ -42,7 +42,6 @@ var allowedImporters = map[string]string{
 	"github.com/modelcontextprotocol/go-sdk": "mcpclient mcptool websearch/provider",
 	"github.com/markusmobius":                "websearch/reader",
 	"github.com/andybalholm/brotli":          "websearch/reader",
-	"github.com/temoto/robotstxt":            "websearch/reader",
 	"github.com/wlynxg/chardet":              "websearch/reader knowledge/parse",
 	"github.com/klippa-app/go-pdfium":        "knowledge/parse",
 	"github.com/tetratelabs/wazero":          "knowledge/parse",

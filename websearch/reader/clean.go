@@ -10,9 +10,11 @@ import (
 )
 
 var (
-	neverText = set(atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Iframe, atom.Object, atom.Embed,
-		atom.Applet, atom.Svg, atom.Canvas, atom.Audio, atom.Video, atom.Map, atom.Select, atom.Datalist,
-		atom.Textarea, atom.Input, atom.Button, atom.Nav, atom.Menu, atom.Link, atom.Meta)
+	// neverText has the elements whose content a browser does not show, or shows as
+	// something else than text; wbr has none, and would only part a word.
+	neverText = set(atom.Script, atom.Style, atom.Noscript, atom.Iframe, atom.Embed, atom.Applet, atom.Canvas, atom.Audio,
+		atom.Video, atom.Select, atom.Datalist, atom.Textarea, atom.Input, atom.Nav, atom.Menu, atom.Link, atom.Meta, atom.Title,
+		atom.Rt, atom.Rp, atom.Rtc, atom.Wbr)
 
 	// hiding styles, in a style attribute without white space.
 	hiding = regexp.MustCompile(`display:none|visibility:(hidden|collapse)|font-size:0(\.0*)?([a-z%]*)(;|!|$)|` +
@@ -53,6 +55,10 @@ var (
 		`前の(?:記事|ページ|投稿)|次の(?:記事|ページ|投稿)|シェア(?:する)?$|関連記事[:：]|あわせて読みたい|トップ(?:へ|に)戻る|無断転載|` +
 		`あなたは.{0,20}人目)`)
 
+	// apart is what classes call the inline elements that are not shown in their line.
+	apart = regexp.MustCompile(`(?:^|[-_ ])(?:sr-only|visually-?hidden|screen-?reader(?:-text)?|tooltip|modal|pop-?up|overlay|` +
+		`edit-?section|no-?print|skip(?:-?(?:link|nav|to-content))?)(?:$|[-_ ])`)
+
 	anchorMark = regexp.MustCompile(`^[¶#§🔗]+$`)
 	noteMark   = regexp.MustCompile(`^\[(?:\d{1,3}|[a-z]|note \d{1,3}|注 ?\d{1,3}|citation needed|edit)\]$`)
 )
@@ -68,7 +74,10 @@ func strip(doc *html.Node) {
 				remove(n)
 			}
 		case html.ElementNode:
-			if neverText[n.DataAtom] || n.Namespace != "" || hidden(n) {
+			if unseen(n) || hidden(n) {
+				remove(n)
+			} else if n.Namespace == "math" {
+				n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: plain(formula(n))}, n)
 				remove(n)
 			}
 		}
@@ -134,6 +143,20 @@ func joinTexts(doc *html.Node) {
 	}
 }
 
+// unseen reports whether an element has no text for a visitor, whatever its style. A button
+// in the middle of a sentence is a word of it.
+func unseen(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Object:
+		return hasAttr(n, "data") || hasAttr(n, "type") // else its content is shown
+	case atom.Template:
+		return !hasAttr(n, "shadowrootmode")
+	case atom.Button:
+		return !amidst(n)
+	}
+	return neverText[n.DataAtom] || n.Namespace == "svg"
+}
+
 // hidden reports whether a visitor does not see an element.
 func hidden(n *html.Node) bool {
 	if is(n, atom.Html, atom.Body) {
@@ -151,7 +174,7 @@ func hidden(n *html.Node) bool {
 func boilerplate(n *html.Node, s sizes) bool {
 	switch n.DataAtom {
 	case atom.Sup, atom.Span, atom.A:
-		return isMark(text(n)) || is(n, atom.Span) && named(n)
+		return isMark(text(n)) || is(n, atom.Span) && besidesText(n)
 	case atom.Footer, atom.Aside:
 		return within(n.Parent, atom.Article, atom.Main, atom.Blockquote) == nil || named(n)
 	case atom.Header:
@@ -161,7 +184,16 @@ func boilerplate(n *html.Node, s sizes) bool {
 	case atom.Td, atom.Li:
 		return s[n] < 200 && line(n)
 	}
+	if inline[n.DataAtom] {
+		return besidesText(n)
+	}
 	return named(n) || s[n] < 200 && line(n) || list(n, s)
+}
+
+// besidesText reports whether an inline element is furniture: its class says so, and it is
+// no word of a sentence, or a class for what is not shown in the line.
+func besidesText(n *html.Node) bool {
+	return named(n) && (!amidst(n) || apart.MatchString(split(attr(n, "class")+" "+attr(n, "id"))))
 }
 
 // isMark reports whether a text is only there to be clicked at: the anchor of a heading,

@@ -174,10 +174,10 @@ func blockOf(n *html.Node, data map[*html.Node]bool) *html.Node {
 	return around
 }
 
-// completeBlocks keeps the whole of a block if half of it is kept.
+// completeBlocks keeps the whole of a block if anything of it is kept.
 func completeBlocks(blocks []*block, kept map[*html.Node]bool) {
 	for _, b := range blocks {
-		if b.kept*2 > b.all {
+		if b.kept > 0 {
 			b.keep(kept)
 		}
 	}

@@ -54,6 +54,7 @@ func fragmentText(s string) string {
 		return ""
 	}
 	strip(doc)
+	unwrap(doc)
 	return text(doc)
 }
 

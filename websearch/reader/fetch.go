@@ -2,7 +2,6 @@ package reader
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/andybalholm/brotli"
 )
 
 const (
@@ -134,21 +131,6 @@ func receive(resp *http.Response) (*response, error) {
 	}
 	got.body, err = io.ReadAll(io.MultiReader(bytes.NewReader(start), &bounded{body, limit - n}))
 	return got, err
-}
-
-// unpacked returns the decompressed body of a response.
-func unpacked(resp *http.Response) (io.Reader, error) {
-	wire := &bounded{resp.Body, maxWire}
-	switch e := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); e {
-	case "", "identity":
-		return wire, nil
-	case "gzip", "x-gzip":
-		return gzip.NewReader(wire)
-	case "br":
-		return brotli.NewReader(wire), nil
-	default:
-		return nil, fmt.Errorf("unknown content encoding %q", cut(e, 40))
-	}
 }
 
 // bounded fails with TooLarge when more than left bytes were read.

@@ -18,6 +18,12 @@ var shapes = map[string]func(n int) string{
 	"nested spans":         func(n int) string { return strings.Repeat("<span>x", n/7) },
 	"nested unknown":       func(n int) string { return strings.Repeat("<x-y>x", n/6) },
 	"nested links":         func(n int) string { return strings.Repeat("<a href=x>x", n/11) },
+	"nested cells":         func(n int) string { return strings.Repeat("<table><td>", n/11) + "bottom" },
+	"nested linked divs":   func(n int) string { return strings.Repeat("<a href=x><div>", n/15) + "bottom" },
+	"nested bold divs":     func(n int) string { return strings.Repeat("<b><div></b>", n/12) + "bottom" },
+	"nested buttons":       func(n int) string { return strings.Repeat("<p><button>", n/11) + "bottom" },
+	"nested objects":       func(n int) string { return strings.Repeat("<p><object><p>", n/14) + "bottom" },
+	"foreign objects":      func(n int) string { return strings.Repeat("<svg><foreignObject><p>", n/23) + "bottom" },
 	"unclosed paragraphs":  func(n int) string { return strings.Repeat("<p>x", n/4) },
 	"paragraphs":           func(n int) string { return strings.Repeat("<p>and again </p>", n/17) },
 	"formatting":           func(n int) string { return strings.Repeat("<b><i><u><s><em>", 100) + strings.Repeat("<p>x", n/4) },
@@ -75,7 +81,7 @@ func TestHostileDocumentsAreReadInTimeInProportionToTheirLength(t *testing.T) {
 
 func TestTheTextAtTheBottomOfDeepPagesIsKept(t *testing.T) {
 	at, _ := url.Parse("http://a.test/")
-	for _, name := range []string{"sixteen thousand", "twenty thousand divs", "nested divs"} {
+	for _, name := range []string{"sixteen thousand", "twenty thousand divs", "nested divs", "nested cells", "nested linked divs", "nested bold divs", "nested objects"} {
 		page, _, err := readHTML(shapes[name](300_000), at, "", time.Now())
 		if err != nil || !strings.Contains(page.Markdown, "bottom") {
 			t.Errorf("%s: got %v, %v", name, page, err)

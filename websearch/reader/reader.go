@@ -124,15 +124,17 @@ func (r *Reader) visit(ctx context.Context, address string, o Options) (page *Pa
 	if err != nil || u.Host == "" {
 		return nil, "", errors.New("not an absolute URL")
 	}
-	if !o.Direct && !r.allowed(ctx, u) {
-		return nil, "", &Error{Outcome: RobotsDisallowed}
+	if err := r.ask(ctx, u, o); err != nil {
+		return nil, "", err
 	}
 	resp, err := r.fetch(ctx, u, o)
 	if err != nil {
 		return nil, "", err
 	}
-	if !o.Direct && resp.url.String() != u.String() && !r.allowed(ctx, resp.url) {
-		return nil, "", &Error{Outcome: RobotsDisallowed}
+	if resp.url.String() != u.String() {
+		if err := r.ask(ctx, resp.url, o); err != nil {
+			return nil, "", err
+		}
 	}
 	page, next, err = build(resp, r.now())
 	if err != nil || next != "" {
@@ -143,6 +145,18 @@ func (r *Reader) visit(ctx context.Context, address string, o Options) (page *Pa
 	page.FetchedAt = r.now()
 	page.Expires = expires(resp.header, page.FetchedAt)
 	return page, "", nil
+}
+
+// ask returns an error if the host of u does not let robots read it.
+func (r *Reader) ask(ctx context.Context, u *url.URL, o Options) error {
+	if o.Direct {
+		return nil
+	}
+	allowed, err := r.allowed(ctx, u)
+	if err == nil && !allowed {
+		return &Error{Outcome: RobotsDisallowed}
+	}
+	return err
 }
 
 // build makes a page of a response.
@@ -202,15 +216,12 @@ func readHTML(body string, at *url.URL, lastModified string, now time.Time) (pag
 		return nil, u.String(), nil
 	}
 	strip(doc)
+	main := cmp.Or(first(doc, atom.Body), doc)
+	date := published(h, linked, main, lastModified, now)
+	unwrap(doc)
 	s := see(doc, h)
 	s.scripts = strings.Contains(strings.ToLower(body[:min(len(body), 1<<20)]), "<script")
-	main := cmp.Or(first(doc, atom.Body), doc)
-	page = &Page{
-		Title:     h.pageTitle(s.h1),
-		Canonical: h.canonical,
-		Lang:      h.lang,
-		Published: published(h, linked, main, lastModified, now),
-	}
+	page = &Page{Title: h.pageTitle(s.h1), Canonical: h.canonical, Lang: h.lang, Published: date}
 	clean(doc)
 	page.Links, page.Images = references(main, h.base)
 	kept := content(main, doc, trafilaturaKeeps)

@@ -2,7 +2,9 @@ package reader_test
 
 import (
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -68,30 +70,69 @@ func page(body string) http.HandlerFunc {
 	}
 }
 
-func TestCompressedPagesAreRead(t *testing.T) {
-	var zipped, br bytes.Buffer
-	z := gzip.NewWriter(&zipped)
-	fmt.Fprint(z, story)
-	z.Close()
-	b := brotli.NewWriter(&br)
-	fmt.Fprint(b, story)
-	b.Close()
-	for name, body := range map[string]string{"gzip": zipped.String(), "br": br.String(), "": story, "identity": story} {
+// pack compresses a text with what open makes a writer of.
+func pack(t *testing.T, text string, open func(io.Writer) io.WriteCloser) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := open(&b)
+	_, err := io.WriteString(z, text)
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func toGzip(w io.Writer) io.WriteCloser   { return gzip.NewWriter(w) }
+func toZlib(w io.Writer) io.WriteCloser   { return zlib.NewWriter(w) }
+func toBrotli(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) }
+func toDeflate(w io.Writer) io.WriteCloser {
+	z, err := flate.NewWriter(w, flate.BestCompression)
+	if err != nil {
+		panic(err)
+	}
+	return z
+}
+
+func TestCompressedPagesAreReadAsInBrowsers(t *testing.T) {
+	t.Parallel()
+	zipped, br := pack(t, story, toGzip), pack(t, story, toBrotli)
+	zlib, deflate := pack(t, story, toZlib), pack(t, story, toDeflate)
+	two := pack(t, story[:200], toGzip) + pack(t, story[200:], toGzip)
+	for name, c := range map[string]struct {
+		encoding, body string
+		want           reader.Outcome
+	}{
+		"plain":                         {"", story, reader.OK},
+		"identity":                      {"identity", story, reader.OK},
+		"gzip":                          {"gzip", zipped, reader.OK},
+		"gzip, zeros behind":            {"gzip", zipped + "\x00\x00\x00\x00\x00", reader.OK},
+		"gzip, a line break behind":     {"x-gzip", zipped + "\r\n", reader.OK},
+		"gzip, half a head behind":      {"gzip", zipped + "\x1f", reader.OK},
+		"gzip in two members":           {"gzip", two, reader.OK},
+		"gzip in two members, and more": {"GZIP", two + "<!-- -->", reader.OK},
+		"br":                            {"br", br, reader.OK},
+		"br, a line break behind":       {"br", br + "\n", reader.OK},
+		"br, much behind":               {"br", br + strings.Repeat("x", 100_000), reader.OK},
+		"deflate":                       {"deflate", zlib, reader.OK},
+		"deflate, zeros behind":         {"deflate", zlib + "\x00\x00", reader.OK},
+		"deflate without its head":      {"deflate", deflate, reader.OK},
+		"deflate without, bytes behind": {"deflate", deflate + "\n\n", reader.OK},
+		"nothing":                       {"gzip", "", reader.Empty},
+		"half of gzip":                  {"gzip", zipped[:len(zipped)/2], reader.Failed},
+		"gzip without its check":        {"gzip", zipped[:len(zipped)-8], reader.Failed},
+		"half of br":                    {"br", br[:len(br)/2], reader.Failed},
+		"half of deflate":               {"deflate", deflate[:len(deflate)/2], reader.Failed},
+		"no gzip":                       {"gzip", story, reader.Failed},
+		"another encoding":              {"zstd", story, reader.Failed},
+	} {
 		r := site(t, reader.Config{}, func(w http.ResponseWriter, req *http.Request) {
-			w.Header().Set("Content-Encoding", name)
-			page(body)(w, req)
+			w.Header().Set("Content-Encoding", c.encoding)
+			page(c.body)(w, req)
 		})
 		p, err := r.Read(t.Context(), "http://mill.test/", reader.Options{Direct: true})
-		if err != nil || p.Title != "The mill" || !strings.Contains(p.Markdown, "built in 1802") {
-			t.Errorf("%q: %v, %v", name, p, err)
+		if got := reader.OutcomeOf(err); got != c.want || err == nil && (p.Title != "The mill" || !strings.Contains(p.Markdown, "built in 1802") || !strings.Contains(p.Markdown, "high enough")) {
+			t.Errorf("%s: got %v, %v", name, p, err)
 		}
-	}
-	r := site(t, reader.Config{}, func(w http.ResponseWriter, req *http.Request) {
-		w.Header().Set("Content-Encoding", "zstd")
-		page(story)(w, req)
-	})
-	if _, err := r.Read(t.Context(), "http://mill.test/", reader.Options{}); reader.OutcomeOf(err) != reader.Failed {
-		t.Errorf("unknown encoding: %v", err)
 	}
 }
 
@@ -150,6 +191,82 @@ func TestRobotsAreAskedOncePerHostAndHour(t *testing.T) {
 	_, _ = r.Read(t.Context(), "http://mill.test/", reader.Options{})
 	if n := asked.Load(); n != 2 {
 		t.Errorf("after two hours, robots.txt was asked for %d times", n)
+	}
+}
+
+// A host that cannot say what it allows allows nothing, one that says nothing allows all.
+func TestWithoutRulesForRobotsTheStatusDecides(t *testing.T) {
+	t.Parallel()
+	forbid := "User-agent: *\nDisallow: /"
+	for name, c := range map[string]struct {
+		serve http.HandlerFunc
+		want  reader.Outcome
+	}{
+		"no file":    {http.NotFound, reader.OK},
+		"forbidden":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, forbid, http.StatusForbidden) }, reader.OK},
+		"an error":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusInternalServerError) }, reader.RobotsDisallowed},
+		"no service": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusServiceUnavailable) }, reader.RobotsDisallowed},
+		"no answer":  {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, reader.Failed},
+		"five moves": {moves(5, forbid), reader.RobotsDisallowed},
+		"six moves":  {moves(6, forbid), reader.OK},
+		"compressed": {func(w http.ResponseWriter, _ *http.Request) { zipped(w, forbid) }, reader.RobotsDisallowed},
+		"a large file": {func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, strings.Repeat("# filler\n", 50_000)+forbid)
+		}, reader.RobotsDisallowed},
+		"behind the limit, and cut in a line": {func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "User-agent: *\n"+strings.Repeat("#", 512_000-14-12)+"\nDisallow: /else\n"+forbid)
+		}, reader.OK},
+	} {
+		r := site(t, reader.Config{}, func(w http.ResponseWriter, req *http.Request) {
+			if strings.HasPrefix(req.URL.Path, "/robots") {
+				c.serve(w, req)
+				return
+			}
+			page(story)(w, req)
+		})
+		_, err := r.Read(t.Context(), "http://mill.test/", reader.Options{})
+		if got := reader.OutcomeOf(err); got != c.want {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// moves redirects n times before it serves text.
+func moves(n int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		if at := len(req.URL.Query().Get("n")); at < n {
+			http.Redirect(w, req, "/robots.txt?n="+strings.Repeat("x", at+1), http.StatusFound)
+			return
+		}
+		fmt.Fprint(w, text)
+	}
+}
+
+func zipped(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Encoding", "gzip")
+	z := gzip.NewWriter(w)
+	fmt.Fprint(z, text)
+	z.Close()
+}
+
+func TestAHostWhoseServerFailedIsAskedAgainAfterAWhile(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	var asked atomic.Int32
+	r := site(t, reader.Config{Now: func() time.Time { return now }}, func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/robots.txt" && asked.Add(1) == 1 {
+			http.Error(w, "", http.StatusBadGateway)
+			return
+		}
+		page(story)(w, req)
+	})
+	for _, want := range []reader.Outcome{reader.RobotsDisallowed, reader.RobotsDisallowed, reader.OK} {
+		if _, err := r.Read(t.Context(), "http://mill.test/", reader.Options{}); reader.OutcomeOf(err) != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if asked.Load() == 1 && want == reader.RobotsDisallowed {
+			now = now.Add(3 * time.Minute)
+		}
 	}
 }
 

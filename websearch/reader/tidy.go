@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxDepth    = 300     // elements inside each other; what is deeper is kept flat (the parser allows 512)
+	maxDepth    = 240     // elements inside each other; what is deeper is kept flat (the parser allows 512, with those that it adds)
 	maxElements = 100_000 // of a page; the tags of further ones are ignored, not their text
 	maxScripts  = 256 << 10
 )
@@ -25,39 +25,24 @@ func set(names ...atom.Atom) map[atom.Atom]bool {
 }
 
 var (
-	void = set(atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input,
-		atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track, atom.Wbr)
-
-	// formatting elements are opened again by the parser in every block that follows, so
-	// a few of them can make a small page huge.
-	formatting = set(atom.B, atom.Code, atom.Em, atom.I, atom.S, atom.Strike, atom.Strong, atom.U, atom.Tt)
-	dropped    = set(atom.Font, atom.Nobr, atom.Big, atom.Small, atom.Plaintext, atom.Frameset, atom.Frame)
-	rawText    = set(atom.Script, atom.Style, atom.Noscript, atom.Iframe, atom.Noembed, atom.Noframes, atom.Textarea, atom.Xmp)
-
-	inline = set(atom.A, atom.Abbr, atom.Acronym, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Cite, atom.Code,
-		atom.Data, atom.Del, atom.Dfn, atom.Em, atom.Font, atom.I, atom.Ins, atom.Kbd, atom.Label, atom.Mark,
-		atom.Nobr, atom.Q, atom.Rb, atom.Rp, atom.Rt, atom.Ruby, atom.S, atom.Samp, atom.Small, atom.Span,
-		atom.Strike, atom.Strong, atom.Sub, atom.Sup, atom.Time, atom.Tt, atom.U, atom.Var, atom.Wbr,
-		atom.Img, atom.Picture, atom.Source, atom.Button, atom.Input, atom.Select, atom.Option)
-
-	// closedBy has the elements whose end tag is optional.
-	closedBy = map[atom.Atom]map[atom.Atom]bool{
-		atom.Li: set(atom.Li), atom.Option: set(atom.Option),
-		atom.Dt: set(atom.Dt, atom.Dd), atom.Dd: set(atom.Dt, atom.Dd),
-		atom.Td: set(atom.Td, atom.Th, atom.Tr, atom.Tbody), atom.Th: set(atom.Td, atom.Th, atom.Tr, atom.Tbody),
-		atom.Tr: set(atom.Tr, atom.Tbody),
-	}
+	void = set(atom.Area, atom.Base, atom.Basefont, atom.Bgsound, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Image, atom.Img,
+		atom.Input, atom.Keygen, atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track, atom.Wbr)
+	ignored = set(atom.Plaintext, atom.Frameset, atom.Frame)
+	rawText = set(atom.Script, atom.Style, atom.Noscript, atom.Iframe, atom.Noembed, atom.Noframes, atom.Textarea, atom.Xmp)
 )
 
 // tidier rewrites a document so that parsing it takes time and memory in proportion to
-// its length, whatever it contains: without scripts, styles and comments, with a bounded
-// depth, and without formatting that crosses the border of a block.
+// its length, whatever it contains: without scripts, styles and comments, and with a
+// bounded depth.
+//
+// It opens and closes elements by the rules of the HTML standard, as the parser does, and
+// writes an end tag for each element that it closes. The parser then has nothing to
+// repair: no element stays open behind its end, and no formatting is copied into the
+// blocks that follow.
 type tidier struct {
 	z        *html.Tokenizer
 	out      bytes.Buffer
-	open     []atom.Atom       // elements, as far as the parser will see them; 0 for an unknown name
-	count    map[atom.Atom]int // of each name in open
-	format   []atom.Atom       // formatting elements that are open
+	open     nesting
 	elements int
 	flat     int // start tags that were ignored and not closed yet
 	linked   [][]byte
@@ -66,8 +51,8 @@ type tidier struct {
 // tidy returns the rewritten document and the text of its JSON-LD scripts, at most
 // 256 KB of them.
 func tidy(doc []byte) (out []byte, linked [][]byte, err error) {
-	t := &tidier{z: html.NewTokenizer(bytes.NewReader(doc)), count: map[atom.Atom]int{}}
-	t.out.Grow(len(doc))
+	t := &tidier{z: html.NewTokenizer(bytes.NewReader(doc)), open: nesting{count: map[string]int{}}}
+	t.out.Grow(len(doc) + len(doc)/8)
 	for {
 		switch t.z.Next() {
 		case html.ErrorToken:
@@ -77,8 +62,10 @@ func tidy(doc []byte) (out []byte, linked [][]byte, err error) {
 			return t.out.Bytes(), t.linked, nil
 		case html.TextToken:
 			t.out.Write(t.z.Raw())
-		case html.StartTagToken, html.SelfClosingTagToken:
-			t.start()
+		case html.StartTagToken:
+			t.start(false)
+		case html.SelfClosingTagToken:
+			t.start(true)
 		case html.EndTagToken:
 			t.end()
 		case html.DoctypeToken:
@@ -87,40 +74,56 @@ func tidy(doc []byte) (out []byte, linked [][]byte, err error) {
 	}
 }
 
-func (t *tidier) start() {
+func (t *tidier) start(closed bool) {
 	raw := bytes.Clone(t.z.Raw())
 	name, attrs := t.z.TagName()
 	tag := atom.Lookup(name)
+	foreign := t.open.foreign()
+	switch {
+	case foreign && breaksOut[tag]:
+		t.close(t.open.find(foreignRoots, nil))
+	case foreign:
+		t.z.NextIsNotRawText()
+		if !closed {
+			t.push(nameOf(tag, name), raw)
+		}
+		return
+	}
 	switch {
 	case rawText[tag]:
 		t.skip(tag, attrs)
 		return
-	case dropped[tag]:
+	case ignored[tag], tag == atom.Form && t.open.count["form"] > 0:
 		return
-	case void[tag]:
-		if t.elements++; t.elements <= maxElements {
+	}
+	if t.elements < maxElements {
+		t.closeBefore(tag)
+	}
+	switch tag {
+	case atom.Html, atom.Head, atom.Body:
+		t.out.Write(raw)
+	default:
+		if !void[tag] {
+			t.push(nameOf(tag, name), raw)
+		} else if t.elements++; t.elements <= maxElements {
 			t.out.Write(raw)
 		}
-		return
-	case formatting[tag]:
-		t.startFormat(tag, raw)
-		return
 	}
-	if !inline[tag] {
-		t.closeFormat()
-		t.imply(tag)
-	}
-	if t.elements++; len(t.open) >= maxDepth || t.elements > maxElements {
+}
+
+// push opens an element, unless there are too many.
+func (t *tidier) push(name string, raw []byte) {
+	if t.elements++; len(t.open.names) >= maxDepth || t.elements > maxElements {
 		t.flat++
 		t.out.WriteByte(' ')
 		return
 	}
-	t.open = append(t.open, tag)
-	t.count[tag]++
+	t.open.push(name)
 	t.out.Write(raw)
 }
 
-// skip leaves out an element without markup inside.
+// skip leaves out an element without markup inside, except xmp, which is shown as it is
+// written.
 func (t *tidier) skip(tag atom.Atom, attrs bool) {
 	ld := false
 	for attrs {
@@ -130,6 +133,10 @@ func (t *tidier) skip(tag atom.Atom, attrs bool) {
 	}
 	if t.z.Next() == html.TextToken {
 		text := t.z.Raw()
+		if tag == atom.Xmp {
+			t.closeBefore(atom.Pre)
+			t.out.WriteString("<pre>" + html.EscapeString(string(text)) + "</pre>")
+		}
 		if ld && tag == atom.Script && len(text) <= maxScripts && len(t.linked) < 16 {
 			t.linked = append(t.linked, bytes.Clone(text))
 		}
@@ -137,111 +144,64 @@ func (t *tidier) skip(tag atom.Atom, attrs bool) {
 	}
 }
 
-func (t *tidier) startFormat(tag atom.Atom, raw []byte) {
-	for _, f := range t.format {
-		if f == tag {
-			return
-		}
+// closeBefore closes the elements that a start tag closes without an end tag of theirs.
+func (t *tidier) closeBefore(tag atom.Atom) {
+	if rule, ok := closers[tag]; ok {
+		t.close(t.open.outermost(rule.closes, rule.within))
 	}
-	if t.elements++; t.elements > maxElements {
+	if closesP[tag] {
+		t.close(t.open.find(paragraph, buttonScope))
+	}
+	if heading[tag.String()] && len(t.open.names) > 0 && heading[t.open.names[len(t.open.names)-1]] {
+		t.close(len(t.open.names) - 1)
+	}
+}
+
+// close closes the i-th open element and all elements in it; i < 0 closes nothing.
+func (t *tidier) close(i int) {
+	if i < 0 {
 		return
 	}
-	t.format = append(t.format, tag)
-	t.out.Write(raw)
-}
-
-// closeFormat ends all formatting, at the border of a block.
-func (t *tidier) closeFormat() {
-	for i := len(t.format) - 1; i >= 0; i-- {
-		t.out.WriteString("</" + t.format[i].String() + ">")
-	}
-	t.format = t.format[:0]
-}
-
-// imply closes the elements that the start of a block closes without an end tag.
-func (t *tidier) imply(tag atom.Atom) {
-	if t.count[atom.P] > 0 {
-		t.pop(atom.P)
-	}
-	others := closedBy[tag]
-	for others != nil && len(t.open) > 0 {
-		top := t.open[len(t.open)-1]
-		if !others[top] && !inline[top] {
-			return
-		}
-		if inline[top] && !t.closes(others) {
-			return
-		}
-		t.drop()
-	}
-}
-
-// closes reports whether one of others is open right above some inline elements.
-func (t *tidier) closes(others map[atom.Atom]bool) bool {
-	for i := len(t.open) - 1; i >= max(0, len(t.open)-8); i-- {
-		if others[t.open[i]] {
-			return true
-		}
-		if !inline[t.open[i]] {
-			return false
-		}
-	}
-	return false
-}
-
-func (t *tidier) drop() {
-	top := len(t.open) - 1
-	t.count[t.open[top]]--
-	t.open = t.open[:top]
-}
-
-// pop closes the innermost element of a name and all elements in it.
-func (t *tidier) pop(tag atom.Atom) {
-	for t.count[tag] > 0 {
-		last := t.open[len(t.open)-1]
-		t.drop()
-		if last == tag {
-			return
-		}
+	for len(t.open.names) > i {
+		t.out.WriteString("</" + t.open.pop() + ">")
 	}
 }
 
 func (t *tidier) end() {
-	raw := t.z.Raw()
-	end := bytes.Clone(raw)
 	name, _ := t.z.TagName()
 	tag := atom.Lookup(name)
 	switch {
-	case tag == atom.P || tag == atom.Br: // the parser makes an element of a lonely one
-		end = []byte("<br>")
-		if tag == atom.P && t.count[atom.P] > 0 {
-			end = []byte("</p>")
-		}
-	case dropped[tag] || rawText[tag] || void[tag]:
+	case tag == atom.Br:
+		t.out.WriteString("<br>")
 		return
-	case formatting[tag]:
-		t.endFormat(tag, end)
+	case tag == atom.Head:
+		t.out.WriteString("</head>")
+		return
+	case ignored[tag], rawText[tag] && !t.open.foreign(), void[tag], tag == atom.Html, tag == atom.Body: // text may follow the end of the body
 		return
 	case t.flat > 0:
 		t.flat--
 		t.out.WriteByte(' ')
 		return
-	case t.count[tag] == 0:
-		return
 	}
-	if !inline[tag] {
-		t.closeFormat()
-	}
-	t.pop(tag)
-	t.out.Write(end)
-}
-
-func (t *tidier) endFormat(tag atom.Atom, raw []byte) {
-	for i, f := range t.format {
-		if f == tag {
-			t.format = append(t.format[:i], t.format[i+1:]...)
-			t.out.Write(raw)
-			return
+	full := nameOf(tag, name)
+	i := t.open.findEnd(full)
+	switch {
+	case i >= 0:
+		t.close(i)
+	case tag == atom.P: // the parser would make an element of it
+		t.out.WriteString("<br>")
+	case formatting[full]: // it goes on inside the blocks that are open, and the parser moves it there
+		if i = t.open.findName(full, scope); i >= 0 {
+			t.open.take(i)
+			t.out.WriteString("</" + full + ">")
 		}
 	}
+}
+
+func nameOf(tag atom.Atom, name []byte) string {
+	if tag != 0 {
+		return tag.String()
+	}
+	return string(name)
 }

@@ -1,0 +1,86 @@
+package reader
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+)
+
+// unpacked returns the decompressed body of a response. As in browsers, bytes behind the
+// end of a compressed body are left out, and deflate may come without the head of zlib. A
+// body that ends too early is an error: half of a page would pass for all of it.
+func unpacked(resp *http.Response) (io.Reader, error) {
+	wire := bufio.NewReader(&bounded{resp.Body, maxWire})
+	encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
+	if encoding == "" || encoding == "identity" {
+		return wire, nil
+	}
+	head, err := wire.Peek(2)
+	if len(head) == 0 && errors.Is(err, io.EOF) { // nothing, and so nothing to unpack
+		return wire, nil
+	}
+	switch encoding {
+	case "gzip", "x-gzip":
+		return newGzip(wire)
+	case "br":
+		return &brotliBody{brotli.NewReader(wire)}, nil
+	case "deflate":
+		if len(head) == 2 && head[0]&15 == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+			return zlib.NewReader(wire)
+		}
+		return flate.NewReader(wire), nil
+	}
+	return nil, fmt.Errorf("unknown content encoding %q", cut(encoding, 40))
+}
+
+// gzipBody reads the members of a gzip body until there is none.
+type gzipBody struct {
+	wire *bufio.Reader
+	z    *gzip.Reader
+}
+
+func newGzip(wire *bufio.Reader) (io.Reader, error) {
+	z, err := gzip.NewReader(wire)
+	if err != nil {
+		return nil, err
+	}
+	z.Multistream(false)
+	return &gzipBody{wire, z}, nil
+}
+
+func (b *gzipBody) Read(p []byte) (int, error) {
+	n, err := b.z.Read(p)
+	if n > 0 || !errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) { // the next Read says so again
+			err = nil
+		}
+		return n, err
+	}
+	if head, _ := b.wire.Peek(2); len(head) < 2 || head[0] != 0x1F || head[1] != 0x8B {
+		return 0, io.EOF
+	}
+	if err := b.z.Reset(b.wire); err != nil {
+		return 0, err
+	}
+	b.z.Multistream(false)
+	return 0, nil
+}
+
+// brotliBody ends where its compressed bytes do.
+type brotliBody struct{ *brotli.Reader }
+
+func (b *brotliBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && err.Error() == "brotli: excessive input" { // the library does not export it
+		err = io.EOF
+	}
+	return n, err
+}
