@@ -6,8 +6,13 @@ import (
 	"strings"
 )
 
-// regexKey is a key that is a regular expression in the way of JavaScript: /pattern/flags.
-var regexKey = regexp.MustCompile(`^/(?:\\.|[^\\/\n]|\[(?:\\.|[^\\\]\n])*\])+/[dgimsuvy]*$`)
+// patternSource is a regular expression in the way of JavaScript: /pattern/flags.
+const patternSource = `/(?:\\.|\[(?:\\.|[^\\\]\n])*\]|[^\\/\[\n])+/[dgimsuvy]*`
+
+var (
+	regexKey   = regexp.MustCompile(`^` + patternSource + `$`)
+	regexAhead = regexp.MustCompile(`^\s*(` + patternSource + `)\s*(?:,|$)`) // in a list of keys
+)
 
 func isRegexKey(key string) bool { return regexKey.MatchString(strings.TrimSpace(key)) }
 
@@ -27,9 +32,6 @@ func keysOf(doc json.RawMessage) []string {
 	}
 	return keys
 }
-
-// regexAhead is a regular expression at the beginning of a list of keys.
-var regexAhead = regexp.MustCompile(`^\s*(/(?:\\.|[^\\/\n])+/[dgimsuvy]*)\s*(?:,|$)`)
 
 // splitKeys splits a text at its commas, except those inside of /patterns/.
 func splitKeys(text string) []string {
