@@ -123,6 +123,9 @@ func cardEntries(cardBook json.RawMessage) []bookEntry {
 // infoEntry converts one entry of a card's book to world info.
 func infoEntry(e bookEntry) json.RawMessage {
 	f := fieldsOf(e.doc)
+	if f.has("key") && !f.has("keys") {
+		return e.doc // it is one of world info
+	}
 	extensions := fieldsOf(f["extensions"])
 	entry := newObject()
 	entry.put("uid", numberOr(e.id, e.id))
@@ -185,7 +188,7 @@ func cardFromBook(worldBook, base json.RawMessage, dialect Dialect) json.RawMess
 	for _, e := range cardEntries(base) {
 		earlier[e.id] = e.doc
 	}
-	f := fieldsOf(worldBook)
+	f, _ := worldInfo(worldBook, fieldsOf(worldBook), dialect)
 	if name := f.text("name", ""); name != "" {
 		book.put("name", name)
 	}

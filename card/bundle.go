@@ -20,16 +20,17 @@ const (
 	bundlePreset   = "preset"
 	bundleNote     = "authorNote"
 	bundleExtra    = "extra"
+	bundleFilled   = "filled" // how the card was made valid
 )
 
 // addBundle puts into data what would be lost otherwise. A character that a card
-// can hold in full gets no bundle.
-func addBundle(data *object, ch *Character, nodestRole bool) {
+// can hold in full gets no bundle. cardBook is the book of the card before changes were made.
+func addBundle(data *object, cardBook json.RawMessage, ch *Character, nodestRole bool, changes *filled) {
 	b := newObject()
 	if nodestRole && !absent(ch.RoleCard) {
 		b.put(bundleRole, ch.RoleCard)
 	}
-	if cardBook := data.get("character_book"); !absent(ch.WorldBook) && !sameJSON(bookFromCard(cardBook, nameOf(data)), ch.WorldBook) {
+	if !absent(ch.WorldBook) && !sameJSON(bookFromCard(cardBook, nameOf(data)), ch.WorldBook) {
 		b.set(bundleBook, ch.WorldBook)
 		b.put(bundleBookHash, hashJSON(cardBook))
 	}
@@ -40,6 +41,9 @@ func addBundle(data *object, ch *Character, nodestRole bool) {
 		if !absent(member.doc) {
 			b.set(member.key, member.doc)
 		}
+	}
+	if !changes.empty() {
+		b.put(bundleFilled, changes)
 	}
 	if len(b.keys) == 0 && ch.Dialect == SillyTavern {
 		return
@@ -62,6 +66,10 @@ func takeBundle(data *object) *object {
 	}
 	extensions.remove(bundleKey)
 	data.put("extensions", extensions)
+	var changes filled
+	if json.Unmarshal(b.get(bundleFilled), &changes) == nil {
+		changes.undo(data)
+	}
 	return b
 }
 

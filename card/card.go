@@ -103,6 +103,9 @@ func Import(data []byte, filename string, limits Limits) (*Character, error) {
 	}
 	ch.Assets = append(ch.Assets, im.assets...)
 	ch.takeAvatar()
+	if ch.Avatar == nil && im.cover != nil {
+		ch.Avatar, ch.AvatarType = im.cover, pictureType(im.cover)
+	}
 	if err := im.warnUnused(ch); err != nil {
 		return nil, err
 	}
@@ -113,14 +116,18 @@ func Import(data []byte, filename string, limits Limits) (*Character, error) {
 func (im *importer) importFile(data []byte) (*Character, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte(pngSignature)):
-		return im.importPNG(data)
+		ch, err := im.importPNG(data)
+		if fault.Is(err, fault.UnsupportedCard) && isArchive(data) {
+			return im.importCHARX(data)
+		}
+		return ch, err
 	case startsWith(bytes.TrimPrefix(data, []byte("\ufeff")), '{'):
 		doc, err := im.document(data, fault.UnsupportedCard)
 		if err != nil {
 			return nil, err
 		}
 		return im.importJSON(doc)
-	case bytes.Contains(data, []byte("PK\x03\x04")):
+	case isArchive(data):
 		return im.importCHARX(data)
 	}
 	return nil, fault.New(fault.UnsupportedCard, "the file is %s; a character card is a PNG image, a CHARX archive or a JSON file", describe(data))

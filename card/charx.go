@@ -3,6 +3,7 @@ package card
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"io"
 	"path"
@@ -27,8 +28,45 @@ const (
 	ratioSlack = 4 << 20
 )
 
-// importCHARX reads card.json and the assets of an archive. The archive may
-// follow other data, as in a self-extracting file or a picture.
+// The end of a zip archive: 22 bytes and a comment.
+const (
+	archiveEnd     = "PK\x05\x06"
+	archiveEndSize = 22
+	maxComment     = 1<<16 - 1
+)
+
+// IsArchive reports whether a file of so many bytes is a zip archive, by the directory at its
+// end: the archive may follow other data, as in a self-extracting file or a picture. One that
+// begins the file counts without its end too.
+func IsArchive(r io.ReaderAt, size int64) bool {
+	head := make([]byte, 4)
+	if n, _ := r.ReadAt(head, 0); string(head[:n]) == "PK\x03\x04" {
+		return true
+	}
+	from := max(0, size-archiveEndSize-maxComment)
+	tail := make([]byte, size-from)
+	n, _ := r.ReadAt(tail, from)
+	tail = tail[:n]
+	for len(tail) >= archiveEndSize {
+		at := bytes.LastIndex(tail, []byte(archiveEnd))
+		if at < 0 {
+			return false
+		}
+		if end := at + archiveEndSize; end <= len(tail) {
+			files, comment := binary.LittleEndian.Uint16(tail[at+10:]), int(binary.LittleEndian.Uint16(tail[end-2:]))
+			if files > 0 && end+comment <= n {
+				return true
+			}
+		}
+		tail = tail[:at]
+	}
+	return false
+}
+
+func isArchive(data []byte) bool { return IsArchive(bytes.NewReader(data), int64(len(data))) }
+
+// importCHARX reads card.json and the assets of an archive. A picture that the archive
+// follows is the avatar of a character without another one.
 func (im *importer) importCHARX(file []byte) (*Character, error) {
 	// The reader keeps a record per member before it tells their number.
 	if n := bytes.Count(file, []byte("PK\x01\x02")); n > im.limits.Files {
@@ -62,7 +100,23 @@ func (im *importer) importCHARX(file []byte) (*Character, error) {
 	if doc == nil {
 		return nil, fault.New(fault.UnsupportedCard, "the archive has no %s", cardFile)
 	}
-	return im.importJSON(doc)
+	ch, err := im.importJSON(doc)
+	if err == nil && ch.Avatar == nil {
+		im.cover = coverOf(file)
+	}
+	return ch, err
+}
+
+// coverOf is the picture that an archive follows; nil if it follows none.
+func coverOf(file []byte) []byte {
+	cover := file[:bytes.Index(file, []byte("PK\x03\x04"))]
+	if pictureType(cover) == "" {
+		return nil
+	}
+	if _, err := CheckPicture(cover); err != nil {
+		return nil
+	}
+	return cover
 }
 
 // unpack reads one member, while there is room.

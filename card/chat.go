@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
 
 	"nodest/fault"
@@ -71,6 +68,7 @@ func ImportChat(data []byte, names ChatNames, limits Limits) (*Chat, error) {
 		return nil, err
 	}
 	chat.UserName, chat.CharacterName = cmp.Or(chat.UserName, names.User), cmp.Or(chat.CharacterName, names.Character)
+	im.warnUndated(chat)
 	chat.Warnings = im.warnings
 	return chat, nil
 }
@@ -151,7 +149,7 @@ func parseMessage(doc json.RawMessage) ChatMessage {
 		Name:      f.text("name", ""),
 		Text:      f.text("mes", ""),
 		Reasoning: extra.text("reasoning", ""),
-		SentAt:    parseDate(f["send_date"]),
+		SentAt:    DateOf(f["send_date"]),
 		Hidden:    f.flag("is_system", false),
 		Raw:       doc,
 	}
@@ -192,36 +190,7 @@ func (s *ChatSwipe) readInfo(info json.RawMessage) {
 	f := fieldsOf(info)
 	extra := fieldsOf(f["extra"])
 	s.Raw = info
-	s.SentAt = parseDate(f["send_date"])
+	s.SentAt = DateOf(f["send_date"])
 	s.Reasoning = extra.text("reasoning", "")
 	s.Model = extra.text("model", "")
-}
-
-// oldDate is "2023-6-19 @16h 20m 33s 123ms", the last two parts optional.
-var oldDate = regexp.MustCompile(`^(\d{4})-(\d{1,2})-(\d{1,2}) ?@ ?(\d{1,2})h ?(\d{1,2})m(?: ?(\d{1,2})s)?(?: ?(\d{1,3})ms)?$`)
-
-// parseDate reads the date of a message in any of the forms that logs have had.
-// Dates without a zone count as UTC; zero is a date that cannot be read.
-func parseDate(doc json.RawMessage) time.Time {
-	s, ok := textOf(doc)
-	if !ok {
-		return time.Time{}
-	}
-	s = strings.TrimSpace(s)
-	for _, layout := range []string{time.RFC3339, "January 2, 2006 3:04pm", "January 2, 2006 3:04 PM"} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t.UTC()
-		}
-	}
-	if ms, err := strconv.ParseInt(s, 10, 64); err == nil && ms > 0 && ms < 1<<53 {
-		return time.UnixMilli(ms).UTC()
-	}
-	if part := oldDate.FindStringSubmatch(s); part != nil {
-		var n [7]int
-		for i := range n {
-			n[i], _ = strconv.Atoi(part[i+1]) // a missing part is 0
-		}
-		return time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], n[6]*int(time.Millisecond), time.UTC)
-	}
-	return time.Time{}
 }

@@ -3,6 +3,7 @@ package card_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func TestANodeSTChatRoundTrips(t *testing.T) {
 		{Role: "system", Name: "S", Text: "note", Hidden: true, Swipes: []card.ChatSwipe{{Text: "note"}}},
 	}}
 	again := mustChat(t, strings.Join(mustLines(t, chat), "\n"))
-	again.Header, again.Metadata = nil, nil
+	again.Header, again.Metadata, again.Warnings = nil, nil, nil
 	for i := range again.Messages {
 		again.Messages[i].Raw = nil
 		for j := range again.Messages[i].Swipes {
@@ -134,7 +135,8 @@ func TestForeignChats(t *testing.T) {
 			if s := strings.Join(got, " "); s != c.want {
 				t.Errorf("got %s, want %s", s, c.want)
 			}
-			if (name == "CAI Tools") != (len(chat.Warnings) == 1) {
+			said := slices.ContainsFunc(chat.Warnings, func(w card.Warning) bool { return w.Code == "first_only" })
+			if (name == "CAI Tools") != said {
 				t.Errorf("warnings %v", chat.Warnings)
 			}
 			if again := mustChat(t, strings.Join(mustLines(t, chat), "\n")); len(again.Messages) != len(chat.Messages) {
@@ -145,16 +147,91 @@ func TestForeignChats(t *testing.T) {
 }
 
 func TestChatDates(t *testing.T) {
-	want := time.Date(2023, 6, 19, 16, 20, 0, 0, time.UTC)
-	for _, date := range []string{`"2023-06-19T16:20:00.000Z"`, `"2023-06-19T18:20:00+02:00"`, `"June 19, 2023 4:20pm"`, `1687191600000`, `"1687191600000"`,
-		`"2023-6-19 @16h 20m 00s 0ms"`, `"2023-6-19@16h20m00s"`} {
+	t.Parallel()
+	want := time.Date(2024, 4, 26, 18, 7, 0, 0, time.UTC)
+	for _, date := range []string{
+		`"2024-04-26T18:07:00.000Z"`, `"2024-04-26T20:07:00+02:00"`, `"2024-04-26T18:07:00"`, `"2024-04-26 18:07:00.000000"`, `"2024-04-26 18:07"`, `"2024/4/26 18:07:00"`,
+		`"April 26, 2024 6:07pm"`, `"April 26, 2024 6:07 PM"`, `"Apr 26, 2024 6:07 p.m."`, `"26 April 2024 18:07"`, `"Friday, 26 April 2024 18:07"`,
+		`"April 26th, 2024 at 6:07\u202fPM"`, `"Fri Apr 26 2024 20:07:00 GMT+0200 (Central European Summer Time)"`, `"Fri, 26 Apr 2024 18:07:00 GMT"`,
+		`"4/26/2024, 6:07:00 PM"`, `"26/04/2024 18:07"`, `"26.4.2024, 18:07:00"`, `"26. April 2024 18:07"`, `"26 avril 2024 18:07"`, `"26 de abril de 2024 18:07"`,
+		`"26 апреля 2024 г., 18:07"`, `"2024年4月26日 18:07"`, `"2024年4月26日 下午6:07"`, `"2024年4月26日18时07分"`, `"2024년 4월 26일 오후 6:07"`,
+		`"2024-4-26 @18h 07m 00s 0ms"`, `"2024-4-26@18h07m00s"`, `"2024-4-26 @18h 07m"`,
+		`1714154820000`, `"1714154820000"`, `1714154820`, `"1714154820"`, `1714154820.0`, `1714154820000000`,
+	} {
 		if got := mustChat(t, `{"mes":"x","send_date":`+date+`}`).Messages[0].SentAt; !got.Equal(want) {
 			t.Errorf("%s: %v", date, got)
 		}
 	}
-	for _, date := range []string{`null`, `"yesterday"`, `{}`, `-5`, `1e300`, `""`} {
+	for date, want := range map[string]time.Time{
+		`"2023-6-19 @14h 20m 15s 123ms"`: time.Date(2023, 6, 19, 14, 20, 15, 123e6, time.UTC),
+		`"Jun 19, 2023 2:20 PM"`:         time.Date(2023, 6, 19, 14, 20, 0, 0, time.UTC),
+		`"June 19, 2023 12:05am"`:        time.Date(2023, 6, 19, 0, 5, 0, 0, time.UTC),
+		`"June 19, 2023 12:05pm"`:        time.Date(2023, 6, 19, 12, 5, 0, 0, time.UTC),
+		`"2023年6月19日 上午12:05"`:           time.Date(2023, 6, 19, 0, 5, 0, 0, time.UTC),
+		`"2023-06-19"`:                   time.Date(2023, 6, 19, 0, 0, 0, 0, time.UTC),
+		`1714111111`:                     time.Date(2024, 4, 26, 5, 58, 31, 0, time.UTC),
+		`1714111111.5`:                   time.Date(2024, 4, 26, 5, 58, 31, 5e8, time.UTC),
+	} {
+		if got := mustChat(t, `{"mes":"x","send_date":`+date+`}`).Messages[0].SentAt; !got.Equal(want) {
+			t.Errorf("%s: %v", date, got)
+		}
+	}
+	for _, date := range []string{
+		`null`, `"yesterday"`, `{}`, `[1714111111]`, `-5`, `0`, `5`, `1e300`, `"NaN"`, `""`, `" "`, `true`, `"18:07"`, `"26 April"`, `"April 2024"`, `"30 February 2024"`,
+		`"2024-13-01"`, `"2024-04-26 25:00"`, `"0001-01-01T00:00:00Z"`, `"9999-01-01"`, `"Chapter 12 of 2024"`, `"` + strings.Repeat("1", 200) + `"`,
+	} {
 		if got := mustChat(t, `{"mes":"x","send_date":`+date+`}`).Messages[0].SentAt; !got.IsZero() {
 			t.Errorf("%s: %v", date, got)
+		}
+	}
+}
+
+// A message without a readable date has the time of a neighbour, so that it stays where it is.
+func TestMessagesWithoutADateTakeThatOfANeighbour(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	day := func(n int) string { return fmt.Sprintf(`"2024-04-%02d"`, n) }
+	for _, c := range []struct {
+		header string
+		dates  []string // "-": no member
+		want   string   // days; "now"
+		warn   string
+	}{
+		{``, []string{day(3), day(4)}, "3 4", ""},
+		{``, []string{day(3), `""`, `"soon"`, day(9)}, "3 3 3 9", "in 2 of 4 messages"},
+		{``, []string{`-`, `null`, day(5), `-`}, "5 5 5 5", "3 of 4 messages"},
+		{``, []string{day(7), `-`, day(5), `-`}, "7 7 5 5", "2 of 4 messages"},
+		{``, []string{`-`, `"soon"`}, "now now", "in any of 2 messages; they get the time of the import"},
+		{day(2), []string{`-`, `""`}, "2 2", "in any of 2 messages; they get the date of the log"},
+		{day(2), []string{`-`, day(6)}, "6 6", "1 of 2 messages"},
+	} {
+		file := ""
+		if c.header != "" {
+			file = `{"user_name":"u","character_name":"c","create_date":` + c.header + "}\n"
+		}
+		for _, date := range c.dates {
+			if date == "-" {
+				file += `{"mes":"x"}` + "\n"
+			} else {
+				file += `{"mes":"x","send_date":` + date + "}\n"
+			}
+		}
+		chat := mustChat(t, file)
+		var got []string
+		for _, at := range chat.Times(now) {
+			if at.Equal(now) {
+				got = append(got, "now")
+			} else {
+				got = append(got, fmt.Sprint(at.Day()))
+			}
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s %v: %s, want %s", c.header, c.dates, s, c.want)
+		}
+		switch {
+		case c.warn == "" && len(chat.Warnings) == 0:
+		case len(chat.Warnings) != 1 || chat.Warnings[0].Code != "unreadable_date" || !strings.Contains(chat.Warnings[0].Detail, c.warn):
+			t.Errorf("%s %v: warnings %v, want %q", c.header, c.dates, chat.Warnings, c.warn)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func putOrRemove(o *object, key, text string) {
 
 // putDate leaves a date that says the same as it is.
 func putDate(o *object, t time.Time) {
-	if !t.IsZero() && !parseDate(o.get("send_date")).Equal(t) {
+	if !t.IsZero() && !DateOf(o.get("send_date")).Equal(t) {
 		o.put("send_date", t.UTC().Format("2006-01-02T15:04:05.000Z"))
 	}
 }

@@ -13,7 +13,7 @@ type foreignMessage struct {
 	user bool
 	name string // "" = as the caller names the side
 	text string
-	date json.RawMessage // of the forms that parseDate reads; may be missing
+	date json.RawMessage // of the forms that DateOf reads; may be missing
 }
 
 // first are the elements of a list of messages that are read: one more than there may be.
@@ -82,7 +82,7 @@ func (m foreignMessage) line(names ChatNames) json.RawMessage {
 	o := newObject()
 	o.put("name", cmp.Or(m.name, side))
 	o.put("is_user", m.user)
-	putDate(o, parseDate(m.date))
+	putDate(o, DateOf(m.date))
 	o.put("mes", m.text)
 	o.put("extra", map[string]any{})
 	return o.encode()

@@ -71,12 +71,13 @@ func TestWhatIsPackedAsksForMemory(t *testing.T) {
 		bytes  int
 		values bool
 	}{
-		"plain JSON": {[]byte(doc), 0, false},
-		"tEXt":       {picture(t, text("chara", doc)), 0, true},
-		"zTXt":       {picture(t, chunk("zTXt", "chara\x00\x00"+deflated(doc))), len(doc), true},
-		"iTXt":       {picture(t, chunk("iTXt", "ccv3\x00\x01\x00\x00\x00"+deflated(doc))), len(doc), true},
-		"CHARX":      {archive(t, "card.json", doc, "assets/a.txt", "12345"), len(doc) + 5, true},
-		"an asset":   {picture(t, text("chara", doc), chunk("zTXt", "chara-ext-asset_:a\x00\x00"+deflated("MTIzNDU="))), 8, true},
+		"plain JSON":  {[]byte(doc), 0, false},
+		"tEXt":        {picture(t, text("chara", doc)), 0, true},
+		"zTXt":        {picture(t, chunk("zTXt", "chara\x00\x00"+deflated(doc))), len(doc), true},
+		"iTXt":        {picture(t, chunk("iTXt", "ccv3\x00\x01\x00\x00\x00"+deflated(doc))), len(doc), true},
+		"CHARX":       {archive(t, "card.json", doc, "assets/a.txt", "12345"), len(doc) + 5, true},
+		"behind JPEG": {append(jpegPicture(t), archive(t, "card.json", doc)...), len(doc), true},
+		"an asset":    {picture(t, text("chara", doc), chunk("zTXt", "chara-ext-asset_:a\x00\x00"+deflated("MTIzNDU="))), 8, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bytes, values, asked := 0, 0, 0
@@ -261,7 +262,38 @@ func TestCHARXRefuses(t *testing.T) {
 	}
 	_, err := card.Import(archive(t, "card.json", simpleV2, "a", zeros), "x.charx", card.Limits{})
 	wantCode(t, err, fault.TooLarge, "exceeds the size limit") // within the total, but far over its own size
-	if ch, err := card.Import(append([]byte("MZ self-extracting"), good...), "x.exe", card.Limits{}); err != nil || ch.Name != "Ada" {
-		t.Errorf("a self-extracting archive: %v", err)
+	_, err = card.Import(append(jpegPicture(t), archive(t, "card.json", simpleV2, "a", zeros)...), "x.jpg", card.Limits{})
+	wantCode(t, err, fault.TooLarge, "exceeds the size limit")
+}
+
+// An archive is found by the directory at its end, whatever comes before it.
+func TestCHARXBehindOtherData(t *testing.T) {
+	t.Parallel()
+	plain := archive(t, "card.json", simpleV2)
+	commented := append(bytes.Clone(plain[:len(plain)-2]), append([]byte{5, 0}, "a PK."...)...)
+	icon := `{"spec":"chara_card_v3","data":{"name":"Ada","assets":[{"type":"icon","name":"main","uri":"embeded://i.png","ext":"png"}]}}`
+	for name, c := range map[string]struct {
+		file   []byte
+		avatar []byte
+	}{
+		"JPEG":              {append(jpegPicture(t), plain...), jpegPicture(t)},
+		"PNG":               {append(picture(t), plain...), picture(t)},
+		"JPEG with an icon": {append(jpegPicture(t), archive(t, "card.json", icon, "i.png", string(picture(t)))...), picture(t)},
+		"program":           {append([]byte("MZ self-extracting"), plain...), nil},
+		"comment":           {append(jpegPicture(t), commented...), jpegPicture(t)},
+		"damaged picture":   {append([]byte("\xff\xd8\xff\xe0 none"), plain...), nil},
+		"nothing":           {plain, nil},
+	} {
+		ch, err := card.Import(c.file, "x", card.Limits{})
+		if err != nil || ch.Name != "Ada" || !bytes.Equal(ch.Avatar, c.avatar) || card.Detect(c.file) != card.KindCharacter {
+			t.Errorf("%s: %v, avatar of %d bytes, want %d, detected as %q", name, err, len(ch.Avatar), len(c.avatar), card.Detect(c.file))
+		}
+	}
+	for name, file := range map[string][]byte{
+		"a picture alone": jpegPicture(t), "a cut directory": append(jpegPicture(t), plain[:len(plain)-4]...), "a text": []byte("PK is a word, PK\x05\x06 another"),
+	} {
+		if kind := card.Detect(file); kind != card.KindUnknown {
+			t.Errorf("%s is detected as %q", name, kind)
+		}
 	}
 }

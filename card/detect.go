@@ -48,7 +48,7 @@ func Detect(data []byte) Kind {
 		return KindSave
 	}
 	switch {
-	case bytes.HasPrefix(data, []byte(pngSignature)), bytes.HasPrefix(data, []byte("PK\x03\x04")):
+	case bytes.HasPrefix(data, []byte(pngSignature)):
 		return KindCharacter
 	case startsWith(data, '['):
 		if list := listOf(data); len(list) > 0 && fieldsOf(list[0]).has("findRegex") {
@@ -65,6 +65,9 @@ func Detect(data []byte) Kind {
 			return KindPersona // a card has more
 		}
 		return kindOfObject(o)
+	}
+	if isArchive(data) {
+		return KindCharacter
 	}
 	return KindUnknown
 }

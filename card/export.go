@@ -169,8 +169,11 @@ func (ch *Character) card(spec Spec) (*object, error) {
 		extensions.set("regex_scripts", valueOr(ch.RegexScripts, []string{}))
 		data.put("extensions", extensions)
 	}
-	addBundle(data, ch, nodestRole)
 	writeSpec(card, data, spec)
+	book := data.get("character_book")
+	changes := conform(card, data, spec)
+	addBundle(data, book, ch, nodestRole, changes)
+	card.put("data", data)
 	return card, nil
 }
 

@@ -132,7 +132,13 @@ func TestGoldenCardImport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(withoutVolatile(t, want.Export), withoutVolatile(t, file.Data)); diff != "" {
+		// The file also has the members that the specifications require and SillyTavern leaves
+		// out (TestEveryExportIsValid); an import takes them off again.
+		again, err := card.Import(file.Data, file.Name, card.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(withoutVolatile(t, want.Export), withoutVolatile(t, again.RoleCard)); diff != "" {
 			t.Errorf("exported card (-want +got):\n%s", diff)
 		}
 	})

@@ -47,6 +47,9 @@ func formatOfEntries(entries json.RawMessage) string {
 		return bookNodeST
 	}
 	first := fieldsOf(o.get(o.keys[0]))
+	if isCardEntry(first) {
+		return bookCharacter
+	}
 	if first.has("uid") || first.has("keysecondary") || first.has("selective") {
 		return bookWorldInfo
 	}
@@ -60,10 +63,47 @@ func formatOfList(list []json.RawMessage) string {
 	switch first := fieldsOf(list[0]); {
 	case first.has("insertionOrder"):
 		return bookNativeTavern
-	case first.has("keys"):
+	case isCardEntry(first):
 		return bookCharacter
 	}
 	return bookWorldInfo
+}
+
+// isCardEntry recognises an entry in the form of a card's book.
+func isCardEntry(f fields) bool {
+	return !f.has("key") && (f.has("keys") || f.has("insertion_order") && f.has("enabled"))
+}
+
+// BookDialect is the dialect of a world book that does not name one: only those in the form
+// of the NodeST app are NodeST.
+func BookDialect(doc json.RawMessage) Dialect {
+	o, err := parseObject(doc)
+	if err != nil {
+		return NodeST
+	}
+	switch bookFormat(o) {
+	case "", bookNodeST:
+		return NodeST
+	}
+	return SillyTavern
+}
+
+// worldInfo returns a book in world info form, with the dialect that it is to be read in.
+func worldInfo(doc json.RawMessage, book fields, dialect Dialect) (fields, Dialect) {
+	o, err := parseObject(doc)
+	if err != nil {
+		return book, dialect
+	}
+	switch format := bookFormat(o); format {
+	case "", bookWorldInfo, bookNodeST:
+		return book, dialect
+	default:
+		converted, err := convertBook(o, format, "")
+		if err != nil {
+			return book, dialect // its entries are no entries: as an empty book
+		}
+		return fieldsOf(converted), SillyTavern
+	}
 }
 
 // ImportWorldBook reads a world book: SillyTavern, NodeST, an embedded

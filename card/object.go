@@ -57,6 +57,12 @@ func (o *object) set(key string, value json.RawMessage) {
 	o.fields[key] = value
 }
 
+// insert adds a member at a place among the others.
+func (o *object) insert(at int, key string, value json.RawMessage) {
+	o.keys = slices.Insert(o.keys, max(0, min(at, len(o.keys))), key)
+	o.fields[key] = value
+}
+
 // put is set for a Go value; it must be one that encodes.
 func (o *object) put(key string, value any) { o.set(key, encode(value)) }
 

@@ -50,13 +50,78 @@ func TestEntryReadsOddTypes(t *testing.T) {
 		"delayUntilRecursion":true,"role":2,"scanDepth":3,"caseSensitive":false,"sticky":1e99,"characterFilter":{"isExclude":true,"names":["a"]}},
 		"not an entry",{"depth":2.9,"order":null,"key":["a",1,null,["x"]]}]}`
 	e := mustBook(t, doc, card.SillyTavern).Entries
-	if len(e) != 2 || e[0].Key != nil || e[0].Constant || !e[0].Disable || e[0].Position != card.AtDepth || e[0].Order != 7 || e[0].Depth != 3 ||
+	if len(e) != 2 || fmt.Sprint(e[0].Key) != "[no list]" || e[0].Constant || !e[0].Disable || e[0].Position != card.AtDepth || e[0].Order != 7 || e[0].Depth != 3 ||
 		e[0].Content != "12" ||
 		*e[0].Sticky != 2147483647 || !e[0].Filtered || e[1].Depth != 2 || e[1].Order != 100 || fmt.Sprint(e[1].Key) != "[a 1]" {
 		t.Errorf("%+v", e)
 	}
 	if n := mustBook(t, doc, card.NodeST).Entries[0]; !n.Constant || n.Depth != 0 {
 		t.Errorf("NodeST takes only a plain false and a plain number: %+v", n)
+	}
+}
+
+func TestKeysAreReadInEveryFormThatIsMeant(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		`["tower","sea"]`:            `["tower" "sea"]`,
+		`"tower, sea"`:               `["tower" "sea"]`,
+		`"tower,,  , sea,"`:          `["tower" "sea"]`,
+		`"one word"`:                 `["one word"]`,
+		`"/a{1,2}/i, sea,/b,c/"`:     `["/a{1,2}/i" "sea" "/b,c/"]`,
+		`"/[/,]x/, sea"`:             `["/[/,]x/" "sea"]`,
+		`"and/or, sea"`:              `["and/or" "sea"]`,
+		`"/no pattern, sea"`:         `["/no pattern" "sea"]`,
+		`[1984,"sea",null,["x"],{}]`: `["1984" "sea"]`,
+		`1984`:                       `["1984"]`,
+		`[]`:                         `[]`,
+		`[""]`:                       `[]`,
+		`[" ","\t"]`:                 `[]`,
+		`""`:                         `[]`,
+		`null`:                       `[]`,
+		`{"a":1}`:                    `[]`,
+		`["塔","` + strings.Repeat("海", 3) + `"]`: `["塔" "海海海"]`,
+	} {
+		info := `{"entries":{"0":{"uid":0,"key":` + key + `,"keysecondary":` + key + `,"content":"x"}}}`
+		ofCard := `{"entries":[{"keys":` + key + `,"secondary_keys":` + key + `,"content":"x","enabled":true,"insertion_order":1}]}`
+		ch := mustImport(t, `{"spec":"chara_card_v2","data":{"name":"Ada","character_book":`+ofCard+`}}`)
+		for form, doc := range map[string]string{"world info": info, "card's book": ofCard, "in a card": string(ch.WorldBook)} {
+			for _, dialect := range []card.Dialect{card.SillyTavern, card.NodeST} {
+				e := mustBook(t, doc, dialect).Entries[0]
+				if got := fmt.Sprintf("%q", e.Key); got != want {
+					t.Errorf("%s, %s, key %s: %s, want %s", form, dialect, key, got, want)
+				}
+				if got := fmt.Sprintf("%q", e.KeySecondary); got != want {
+					t.Errorf("%s, %s, secondary key %s: %s, want %s", form, dialect, key, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestABookIsReadInTheFormOfAnyProgram(t *testing.T) {
+	t.Parallel()
+	for name, doc := range map[string]string{
+		"card's book":          `{"entries":[{"keys":["tea"],"content":"Green.","enabled":true,"insertion_order":7,"extensions":{"position":4,"depth":2}}]}`,
+		"card's book by name":  `{"entries":{"a":{"keys":["tea"],"content":"Green.","enabled":true,"insertion_order":7,"extensions":{"position":4,"depth":2}}}}`,
+		"mixed":                `{"entries":{"0":{"uid":0,"key":["tea"],"content":"Green.","order":7,"position":4,"depth":2},"1":{"keys":[],"content":"No keys.","enabled":true}}}`,
+		"lorebook_v3":          `{"spec":"lorebook_v3","data":{"entries":[{"keys":["tea"],"content":"Green.","enabled":true,"insertion_order":7,"extensions":{"position":4,"depth":2}}]}}`,
+		"world info in a card": `{"entries":[{"key":["tea"],"content":"Green.","order":7,"position":4,"depth":2,"constant":false}]}`,
+	} {
+		e := mustBook(t, doc, card.BookDialect([]byte(doc))).Entries
+		if e[0].Constant || fmt.Sprint(e[0].Key) != "[tea]" || e[0].Content != "Green." || e[0].Order != 7 || e[0].Position != card.AtDepth || e[0].Depth != 2 {
+			t.Errorf("%s: %+v", name, e[0])
+		}
+		if len(e) > 1 && (e[1].Constant || e[1].Key != nil) {
+			t.Errorf("%s: an entry without keys: %+v", name, e[1])
+		}
+	}
+	for doc, want := range map[string]card.Dialect{
+		`{"entries":{}}`: card.NodeST, `{"entries":{"a":{"key":["x"],"position":4}}}`: card.NodeST, `[]`: card.NodeST,
+		`{"entries":{"0":{"uid":0,"key":[]}}}`: card.SillyTavern, `{"entries":[{"keys":[]}]}`: card.SillyTavern, `{"lorebookVersion":5,"entries":[]}`: card.SillyTavern,
+	} {
+		if got := card.BookDialect([]byte(doc)); got != want {
+			t.Errorf("%s is %s, want %s", doc, got, want)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ type importer struct {
 	filename string
 	warnings []Warning
 	assets   []Asset
+	cover    []byte         // the picture before an archive; nil if there is none
 	lists    map[string]int // limits of lists in a document, as jsonlimit has them
 	swipes   int            // of a chat log, so far
 	room     int            // bytes that may still be unpacked of the file

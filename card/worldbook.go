@@ -39,9 +39,9 @@ type Entry struct {
 	Disable  bool
 	Constant bool // default true unless exactly false / false
 	Position Position
-	Key      []string
-	Order    float64 // default 0 / 100
-	Depth    int     // default 0 / 4
+	Key      []string // none is blank: without any, an entry that is not constant is never used
+	Order    float64  // default 0 / 100
+	Depth    int      // default 0 / 4
 
 	// What has no effect here and an import warns about.
 	KeySecondary            []string
@@ -55,8 +55,9 @@ type Entry struct {
 }
 
 // ParseWorldBook reads a world book in world info form; the object "entries" may
-// also be an array. The dialect decides the defaults. A missing document, or one
-// without entries, is an empty book; an entry that is no object is left out.
+// also be an array. The dialect decides the defaults. Any other form that ImportWorldBook
+// takes is read as SillyTavern. A missing document, or one without entries, is an empty
+// book; an entry that is no object is left out.
 //
 // Errors: InvalidWorldBook when the document or its entries are of another type;
 // TooLarge for more than 20,000 entries, 1,000 keys of one, or 2 MiB of keys.
@@ -68,6 +69,7 @@ func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 	if book == nil {
 		return WorldBook{}, invalidBook("worldBook", "a world book must be a JSON object")
 	}
+	book, dialect = worldInfo(doc, book, dialect)
 	members, err := bookEntries(book["entries"])
 	if err == nil {
 		err = checkCount("entries in the world book", len(members), maxViewEntries)
@@ -82,7 +84,11 @@ func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 		if f == nil {
 			continue
 		}
-		e := parseEntry(m.id, f, dialect)
+		of := dialect
+		if isCardEntry(f) {
+			f, of = fieldsOf(infoEntry(m)), SillyTavern
+		}
+		e := parseEntry(m.id, f, of)
 		if err := checkCount("keys in an entry of the world book", max(len(e.Key), len(e.KeySecondary)), maxKeys); err != nil {
 			return WorldBook{}, err
 		}
@@ -162,11 +168,11 @@ func parseEntry(id string, f fields, dialect Dialect) Entry {
 		Disable:  f.flag("disable", false),
 		Constant: constant,
 		Position: Position(f.int("position", 0)),
-		Key:      f.texts("key"),
+		Key:      keysOf(f["key"]),
 		Order:    f.float("order", order),
 		Depth:    depth,
 
-		KeySecondary: f.texts("keysecondary"),
+		KeySecondary: keysOf(f["keysecondary"]),
 		Selective:    f.flag("selective", true),
 		Vectorized:   f.flag("vectorized", false),
 

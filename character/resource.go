@@ -193,7 +193,7 @@ func (in ResourceInput) apply(tx Tx, r *Resource, all bool) error {
 		return err
 	}
 	if in.Dialect != "" || r.Dialect == "" {
-		r.Dialect = cmp.Or(in.Dialect, string(card.NodeST))
+		r.Dialect = cmp.Or(in.Dialect, string(dialectOf(r.Kind, in.Document)))
 	}
 	if len(in.Document) > 0 {
 		if err := checkDocument("document", r.Kind, in.Document); err != nil {
@@ -213,6 +213,14 @@ func (in ResourceInput) apply(tx Tx, r *Resource, all bool) error {
 	ids, err := boundCharacters(tx, in.Characters)
 	r.Characters = ids
 	return err
+}
+
+// dialectOf is the dialect of a document whose maker does not name one.
+func dialectOf(kind ResourceKind, doc json.RawMessage) card.Dialect {
+	if kind == WorldBook {
+		return card.BookDialect(doc)
+	}
+	return card.NodeST
 }
 
 func (in ResourceInput) applyName(r *Resource, all bool) error {

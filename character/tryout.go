@@ -24,7 +24,7 @@ const (
 // as the only book of that character then.
 type BookTest struct {
 	Document    json.RawMessage `json:"document,omitempty"`
-	Dialect     string          `json:"dialect,omitempty"` // of Document; default that of the character, else "nodest"
+	Dialect     string          `json:"dialect,omitempty"` // of Document; default that of the character, else that of its form
 	WorldBookID string          `json:"worldBookId,omitempty"`
 	CharacterID string          `json:"characterId,omitempty"`
 	Messages    []TestMessage   `json:"messages,omitempty"`  // the chat, oldest first
@@ -157,7 +157,7 @@ func (in *BookTest) documentsWith(tx Tx, w Wanted) (*Documents, error) {
 
 // bookInput is the input of a prompt with one world book.
 func (in *BookTest) bookInput(tx Tx) (framework.Input, error) {
-	doc, dialect := in.Document, card.Dialect(cmp.Or(in.Dialect, string(card.NodeST)))
+	doc, dialect := in.Document, card.Dialect(cmp.Or(in.Dialect, string(card.BookDialect(in.Document))))
 	if in.WorldBookID != "" {
 		r, err := tx.Resource(WorldBook, in.WorldBookID)
 		if err != nil {

@@ -201,7 +201,7 @@ func (i *Imported) Reread(tx Tx, kept json.RawMessage) error {
 // ResourceInput creates or replaces a resource; nil or empty members of a patch stay.
 type ResourceInput struct {
 	Name       string          `json:"name,omitempty"`
-	Dialect    string          `json:"dialect,omitempty"` // default "nodest"; an import knows it from the file
+	Dialect    string          `json:"dialect,omitempty"` // default "nodest", of a world book that of its form
 	Document   json.RawMessage `json:"document,omitempty"`
 	BindAll    *bool           `json:"bindAll,omitempty"`
 	Characters []string        `json:"characterIds,omitempty"`

@@ -268,10 +268,11 @@ func (b *builder) profilePiece(profile Profile) piece {
 }
 
 // framePiece makes the message of an item of the frame. Keys count only when
-// Options or the book of the item ask for it (FilterKeyed).
+// Options or the book of the item ask for it (FilterKeyed); without any, an entry that is
+// not constant is never used.
 func (b *builder) framePiece(it *item) (piece, bool) {
 	why, key := cmp.Or(it.why, whyFixed), ""
-	filtered := (b.in.Options.FilterKeyed || it.filter) && !it.constant && len(it.keys) > 0
+	filtered := !it.constant && it.position != noPosition && (b.in.Options.FilterKeyed || it.filter || len(it.keys) == 0)
 	if it.constant {
 		why = whyConstant
 	} else if filtered {

@@ -189,9 +189,9 @@ type Options struct {
 	// ScanSummary looks for keys in summaries too. Without it they are passed over
 	// and count as no message.
 	ScanSummary bool
-	// FilterKeyed leaves out entries of position 0 and 1 that have keys, are not
-	// constant, and match nothing in the scanned messages. Without it they are
-	// part of the fixed frame whatever their keys. Books can ask for it too.
+	// FilterKeyed leaves out entries of position 0 and 1 that are not constant and match
+	// nothing in the scanned messages. Without it they are part of the fixed frame
+	// whatever their keys, if they have any. Books can ask for it too.
 	FilterKeyed bool
 
 	Context   int    // tokens that request and reply may have together; 0 = no limit

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/card"
 	"nodest/chat"
 	"nodest/fault"
 )
@@ -46,6 +47,39 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 	sameJSON(t, "note", conv.AuthorNote, []byte(`{"content":"It rains.","role":"user","injection_depth":3}`))
 	if events := h.takeEventTypes(); !slices.Equal(events, []string{"chat.created"}) {
 		t.Errorf("events = %v", events)
+	}
+}
+
+// Messages stay in their order and at their time when lines lack a date, and the file is
+// exported with the lines that it had.
+func TestLinesWithoutADateStayAmongTheirNeighbours(t *testing.T) {
+	h := newChatFixture(t)
+	ch := h.character(alice)
+	log := `{"user_name":"Mia","character_name":"Alice","create_date":"2024-04-01"}
+{"name":"Alice","is_user":false,"mes":"one","send_date":"Jun 19, 2023 2:20 PM"}
+{"name":"Mia","is_user":true,"mes":"two","send_date":""}
+{"name":"Alice","is_user":false,"mes":"three","swipes":["three"],"swipe_info":[{"send_date":"soon"}]}
+{"name":"Mia","is_user":true,"mes":"four","send_date":1714111111}
+`
+	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(log), "old.jsonl")
+	must(t, err)
+	page, err := h.Chats.History(t.Context(), me, imported.Conversation.ID, "", 0)
+	must(t, err)
+	var got []string
+	for _, m := range page.Items {
+		got = append(got, m.Text()+" "+m.CreatedAt.UTC().Format("2006-01-02 15:04"))
+	}
+	want := []string{"one 2023-06-19 14:20", "two 2023-06-19 14:20", "three 2023-06-19 14:20", "four 2024-04-26 05:58"}
+	if !slices.Equal(got, want) {
+		t.Errorf("messages %q, want %q", got, want)
+	}
+	if !slices.ContainsFunc(imported.Warnings, func(w card.Warning) bool { return w.Code == "unreadable_date" && strings.Contains(w.Detail, "2 of 4") }) {
+		t.Errorf("warnings %v", imported.Warnings)
+	}
+	file, _, err := written(t.Context(), h.Archives.ExportChat, me, imported.Conversation.ID)
+	must(t, err)
+	if _, exported, _ := bytes.Cut(file, []byte("\n")); string(exported) != log[strings.IndexByte(log, '\n')+1:] {
+		t.Errorf("exported %s", exported)
 	}
 }
 

@@ -3,6 +3,8 @@ package server
 import (
 	"bytes"
 	"fmt"
+	"image"
+	"image/jpeg"
 	"testing"
 
 	"nodest/card"
@@ -38,6 +40,11 @@ func TestImportDetectsEveryKind(t *testing.T) {
 	h.turn(chat, "Where are we?", "At sea.")
 	character := h.characterOf(chat)
 	files := h.filesOfEveryKind(chat)
+	var cover bytes.Buffer
+	if err := jpeg.Encode(&cover, image.NewGray(image.Rect(0, 0, 8, 8)), nil); err != nil {
+		t.Fatal(err)
+	}
+	files["card.jpg"] = append(cover.Bytes(), files["card.charx"]...)
 	first := h.upload("POST", "/import", "log.jsonl", files["log.jsonl"], "Idempotency-Key: log").wants(t, 201)
 	for _, c := range []struct{ name, kind, at, want string }{
 		{"worldbook.json", "resource", "resource.kind", "worldbook"}, {"preset.json", "resource", "resource.kind", "preset"},
@@ -45,7 +52,7 @@ func TestImportDetectsEveryKind(t *testing.T) {
 		{"log.jsonl", "conversation", "conversation.characterId", character}, {"archive.json", "conversation", "conversation.characterId", character},
 		{"save.json", "save", "save.conversationId", chat}, {"memories.jsonl", "memories", "id", character},
 		{"card.png", "character", "character.name", "Alice"}, {"card.charx", "character", "character.name", "Alice"},
-		{"nodest.json", "character", "character.name", "Alice"}, {"card.json", "character", "character.name", "Alice"},
+		{"card.jpg", "character", "character.name", "Alice"}, {"nodest.json", "character", "character.name", "Alice"}, {"card.json", "character", "character.name", "Alice"},
 	} {
 		got := h.upload("POST", "/import", c.name, files[c.name]).wants(t, 201)
 		if got["kind"] != c.kind || stringAt(got, c.at) != c.want {

@@ -78,6 +78,50 @@ func TestWorldBooksAreTested(t *testing.T) {
 	}
 }
 
+// An entry that is not constant and has no usable key is never sent, in whatever form and way a
+// book comes.
+func TestAnEntryWithoutKeysNeverFires(t *testing.T) {
+	h := newTestServer(t, nil)
+	for _, key := range []string{`[]`, `[""]`, `[" "]`, ``} {
+		info, ofCard := `"uid":0`, `"enabled":true,"insertion_order":1`
+		if key != "" {
+			info, ofCard = info+`,"key":`+key, ofCard+`,"keys":`+key
+		}
+		books := map[string]string{
+			"world info": `{"entries":{"0":{` + info + `,"constant":false,"position":0,"content":"T","comment":"t"}}}`,
+			"no dialect": `{"entries":{"0":{` + info + `,"position":0,"content":"T","comment":"t"}}}`,
+			"NodeST":     `{"entries":{"a":{"constant":false,"position":0,"content":"T","comment":"t"}}}`,
+			"V2 array":   `{"entries":[{` + ofCard + `,"content":"T","comment":"t","extensions":{}}]}`,
+		}
+		for form, book := range books {
+			if got := fired(t, h.rest("POST", "/worldbooks/test", `{"document":`+book+`,"text":"Hi T"}`)); got != "(t:no_key)" {
+				t.Errorf("%s, key %s, as a document: %s", form, key, got)
+			}
+			id := h.rest("POST", "/worldbooks", `{"document":`+book+`}`).wants(t, 201)["id"].(string)
+			if got := fired(t, h.rest("POST", "/worldbooks/test", `{"worldBookId":"`+id+`","text":"Hi T"}`)); got != "(t:no_key)" {
+				t.Errorf("%s, key %s, stored: %s", form, key, got)
+			}
+			ch := h.rest("POST", "/characters", `{"roleCard":`+alicesCard+`,"worldBook":{"entries":{}}}`).wants(t, 201)["id"].(string)
+			h.rest("PATCH", "/worldbooks/"+id, `{"characterIds":["`+ch+`"]}`).wants(t, 200)
+			if got := fired(t, h.rest("POST", "/worldbooks/test", `{"characterId":"`+ch+`","text":"Hi T"}`)); got != "(t:no_key)" {
+				t.Errorf("%s, key %s, bound: %s", form, key, got)
+			}
+		}
+		card := `{"roleCard":{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Ada","character_book":` + books["V2 array"] + `}}}`
+		ch := h.rest("POST", "/characters", card).wants(t, 201)["id"].(string)
+		if got := fired(t, h.rest("POST", "/worldbooks/test", `{"characterId":"`+ch+`","text":"Hi T"}`)); got != "(t:no_key)" {
+			t.Errorf("key %s, in a card: %s", key, got)
+		}
+	}
+	text := `{"document":{"entries":{"0":{"uid":0,"key":"tower, sea","content":"T","comment":"t"}}},"text":"`
+	if got := fired(t, h.rest("POST", "/worldbooks/test", text+`To the sea!"}`)); got != "t:key:sea" {
+		t.Errorf("keys in one text: %s", got)
+	}
+	if got := fired(t, h.rest("POST", "/worldbooks/test", text+`To the shore!"}`)); got != "(t:no_key)" {
+		t.Errorf("keys in one text that do not match: %s", got)
+	}
+}
+
 // A document is tested as the only book of a character: by its settings, and with its
 // author's note or without one.
 func TestAWorldBookIsTestedWithACharacter(t *testing.T) {

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"slices"
 
 	"github.com/labstack/echo/v4"
+
+	"nodest/card"
 )
 
 // spill keeps what is written to it: in memory while that is small and there is room, and
@@ -85,11 +86,11 @@ func (p *spill) load(ctx context.Context) ([]byte, error) {
 	return data, err
 }
 
-// isPacked reports whether the content is a PNG image or a zip archive.
+// isPacked reports whether the content is a PNG image or a zip archive, whatever comes before it.
 func (p *spill) isPacked() bool {
 	head := make([]byte, 4)
 	n, _ := p.reader().ReadAt(head, 0)
-	return slices.Contains([]string{"\x89PNG", "PK\x03\x04"}, string(head[:n]))
+	return string(head[:n]) == "\x89PNG" || card.IsArchive(p.reader(), p.size)
 }
 
 // reader reads everything from the beginning.

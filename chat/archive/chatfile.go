@@ -63,7 +63,7 @@ func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID stri
 		AuthorNote: noteFromLog(file.Metadata), Settings: json.RawMessage("{}"),
 		Extra: extraOf(file), Version: 1, CreatedAt: now,
 	}
-	a.addLog(file.Messages, names)
+	a.addLog(file, names)
 	p := a.conversation()
 	return Import(ctx, svc, c, p, func() (*ImportedChat, error) {
 		return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*ImportedChat, error) {
@@ -76,10 +76,11 @@ func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID stri
 var logLimits = card.Limits{FileBytes: maxLogBytes, Messages: maxLogMessages}
 
 // addLog makes the messages of a log those of a, one after the other.
-func (a *contents) addLog(log []card.ChatMessage, names card.ChatNames) {
+func (a *contents) addLog(log *card.Chat, names card.ChatNames) {
 	conv := &a.Conversation.Conversation
-	for i := range log {
-		m := importedMessage(&log[i], names, conv)
+	times := log.Times(conv.CreatedAt)
+	for i := range log.Messages {
+		m := importedMessage(&log.Messages[i], names, times[i])
 		m.Greeting = i == 0 && m.Role == chat.RoleAssistant
 		m.ParentID, m.Seq = conv.HeadID, int64(i+1)
 		a.Messages = append(a.Messages, dumped(m, conv.Version))
@@ -132,13 +133,10 @@ func importedTitle(filename, ch string) string {
 	return op.Truncate(title, chat.MaxTitle)
 }
 
-func importedMessage(in *card.ChatMessage, names card.ChatNames, conv *chat.Conversation) *chat.Message {
+func importedMessage(in *card.ChatMessage, names card.ChatNames, at time.Time) *chat.Message {
 	m := &chat.Message{
 		ID: op.NewID(), Role: in.Role, Name: character.OneLine(in.Name), Hidden: in.Hidden, SwipeIndex: in.Swipe,
-		Rev: 1, Status: chat.StatusComplete, CreatedAt: in.SentAt, Extra: in.Raw,
-	}
-	if m.CreatedAt.IsZero() {
-		m.CreatedAt = conv.CreatedAt
+		Rev: 1, Status: chat.StatusComplete, CreatedAt: at, Extra: in.Raw,
 	}
 	switch in.Role {
 	case chat.RoleUser:
@@ -277,7 +275,7 @@ func exportedMessage(m *chat.Message) (card.ChatMessage, bool) {
 	var raw rawLine
 	_ = json.Unmarshal(m.Extra, &raw) // a message that was not imported has no line
 	line := card.ChatMessage{Role: m.Role, Name: m.Name, SentAt: m.CreatedAt, Hidden: m.Hidden, Raw: m.Extra}
-	if len(m.Extra) > 0 && raw.Date == nil {
+	if len(m.Extra) > 0 && card.DateOf(raw.Date).IsZero() {
 		line.SentAt = time.Time{}
 	}
 	for i := range m.Swipes {
@@ -286,6 +284,9 @@ func exportedMessage(m *chat.Message) (card.ChatMessage, bool) {
 			continue
 		}
 		swipe := card.ChatSwipe{Text: s.Text, Reasoning: s.Reasoning, Model: s.Model, SentAt: s.CreatedAt}
+		if line.SentAt.IsZero() && s.CreatedAt.Equal(m.CreatedAt) { // as the line: it came without a date
+			swipe.SentAt = time.Time{}
+		}
 		if i == m.SwipeIndex {
 			line.Swipe, line.Text, line.Reasoning = len(line.Swipes), s.Text, s.Reasoning
 		}
@@ -293,7 +294,7 @@ func exportedMessage(m *chat.Message) (card.ChatMessage, bool) {
 			var info rawInfo
 			_ = json.Unmarshal(raw.Info[i], &info)
 			swipe.Raw = raw.Info[i]
-			if info.Date == nil {
+			if card.DateOf(info.Date).IsZero() {
 				swipe.SentAt = time.Time{}
 			}
 			if i == m.SwipeIndex && info.Extra.Reasoning == nil { // it is in the line itself
