@@ -7,7 +7,6 @@ import (
 
 	"nodest/chat"
 	"nodest/nodest"
-	"nodest/store"
 	"nodest/store/storetest"
 )
 
@@ -109,7 +108,7 @@ func TestOnPostgres(t *testing.T) {
 
 // database returns the function that opens the database of a test: PostgreSQL for the
 // subtests of TestOnPostgres (skipped where there is none), SQLite for all others.
-func database(t *testing.T) func(testing.TB, store.Options) *store.DB {
+func database(t *testing.T) storetest.Opener {
 	if strings.HasPrefix(t.Name(), "TestOnPostgres/") {
 		return storetest.OpenPostgres
 	}

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/store"
 	"nodest/store/storetest"
 )
 
@@ -63,7 +62,7 @@ func TestOnPostgres(t *testing.T) {
 
 // database returns the function that opens a test's database: PostgreSQL below
 // TestOnPostgres (skipped where there is none), SQLite elsewhere.
-func database(t testing.TB) func(testing.TB, store.Options) *store.DB {
+func database(t testing.TB) storetest.Opener {
 	if strings.HasPrefix(t.Name(), "TestOnPostgres/") {
 		return storetest.OpenPostgres
 	}

@@ -79,6 +79,7 @@ func entries(t testing.TB, path string) map[string][]string {
 // and back, with unusual values. New tables are tested without a change here.
 func TestEveryValueSurvivesBackupAndRestore(t *testing.T) {
 	ctx := context.Background()
+	second := store.Options{URL: storetest.PostgresURL(t), Dir: t.TempDir(), Log: quiet}
 	first := store.Options{Dir: storetest.Dir(t), Log: quiet}
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(first.Dir, "nodest.db")+"?_foreign_keys=on")
 	if err != nil {
@@ -109,7 +110,6 @@ func TestEveryValueSurvivesBackupAndRestore(t *testing.T) {
 	if lines := want["tables/users.jsonl"]; !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "-0000-7000-8000-00000000000f\"") }) {
 		t.Errorf("ids are not texts in a backup: %q", lines)
 	}
-	second := store.Options{URL: storetest.PostgresURL(t), Dir: t.TempDir(), Log: quiet}
 	third := store.Options{Dir: filepath.Join(t.TempDir(), "new"), Log: quiet}
 	from := one
 	for _, o := range []store.Options{second, third} {

@@ -48,8 +48,8 @@ func tables(t testing.TB, db *store.DB) map[string][]string {
 }
 
 func TestBothSchemasAreTheSame(t *testing.T) {
-	lite := storetest.Open(t)
 	pg := storetest.OpenPostgres(t, store.Options{})
+	lite := storetest.Open(t)
 	a, b := tables(t, lite), tables(t, pg)
 	if got, want := slices.Sorted(maps.Keys(b)), slices.Sorted(maps.Keys(a)); !slices.Equal(got, want) {
 		t.Errorf("tables on PostgreSQL: %v\non SQLite: %v", got, want)
