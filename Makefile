@@ -12,6 +12,8 @@ BIN        ?= bin/nodest
 # be linked for all packages, and the detector would see races where there are none.
 PURE       := regexp/... compress/... image/... github.com/kljensen/snowball/...
 RACE       := -race $(PURE:%=-gcflags=%=-race=false)
+# The packages with such tests. NODEST_TEST_ONLY skips their other ones.
+POSTGRES   ?= $(shell grep -rlE --include='*_test.go' 'storetest\.(Each|OpenPostgres|PostgresURL)|"NODEST_TEST_DATABASE_URL"' [a-z]* | xargs -n1 dirname | sort -u | sed 's|^|./|')
 LDFLAGS    := -X main.version=$(VERSION)
 
 .PHONY: run build test test-race test-postgres test-web test-long lint fmt web web-check client bench clean
@@ -34,8 +36,11 @@ test: ## all tests, a few minutes
 test-race: ## all tests under the race detector
 	$(GOTEST) $(RACE) $(TESTFLAGS) $(PACKAGES)
 
-test-postgres: ## all tests, the storage suite also on a private PostgreSQL
-	scripts/with-postgres $(MAKE) test
+# Those of the storage suite (store), and of what differs there: several processes, locks,
+# kills, backups.
+test-postgres: PACKAGES = $(POSTGRES)
+test-postgres: ## the tests that need PostgreSQL, on a private one
+	NODEST_TEST_ONLY=postgres scripts/with-postgres $(GOTEST) $(TESTFLAGS) $(PACKAGES)
 
 test-web: web/node_modules/axe-core ## the page in headless Chromium, as web/dist has it
 	$(GOTEST) $(TESTFLAGS) ./cmd/nodest -run '^TestPage'

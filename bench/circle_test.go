@@ -11,6 +11,7 @@ import (
 
 	"nodest/circle"
 	"nodest/circle/rules"
+	"nodest/store/storetest"
 )
 
 func TestReactionsAboveTheLimitsAreCounted(t *testing.T) {
@@ -57,6 +58,9 @@ func TestASimulatedCircleKeepsItsPromises(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if name == "postgres" && database == "" {
 				t.Skip("NODEST_TEST_DATABASE_URL is not set (scripts/with-postgres sets it)")
+			}
+			if name == "sqlite" {
+				storetest.NeedSQLite(t)
 			}
 			var out strings.Builder
 			require.NoError(t, Circle(t.Context(), &out, CircleOptions{Days: 1, Characters: 5, JSON: true, Database: database}))

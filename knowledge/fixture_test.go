@@ -69,20 +69,14 @@ func (f *fixture) take() (types []string) {
 // onBoth runs a test on SQLite and on PostgreSQL.
 func onBoth(t *testing.T, o knowledge.Options, test func(*fixture)) {
 	t.Helper()
-	for _, database := range []string{"sqlite", "postgres"} {
-		t.Run(database, func(t *testing.T) {
-			open := storetest.OpenWith
-			if database == "postgres" {
-				open = storetest.OpenPostgres
-			}
-			f := &fixture{T: t, clock: new(atomic.Int64), events: &events{}}
-			f.clock.Store(time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC).UnixMilli())
-			f.db = open(t, store.Options{Now: func() time.Time { return time.UnixMilli(f.clock.Load()) }, Committed: f.events.record})
-			f.svc = knowledge.New(f.db.Knowledge(), o)
-			f.user = storetest.User(t, f.db)
-			test(f)
-		})
-	}
+	storetest.Each(t, func(t *testing.T, open storetest.Opener) {
+		f := &fixture{T: t, clock: new(atomic.Int64), events: &events{}}
+		f.clock.Store(time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC).UnixMilli())
+		f.db = open(t, store.Options{Now: func() time.Time { return time.UnixMilli(f.clock.Load()) }, Committed: f.events.record})
+		f.svc = knowledge.New(f.db.Knowledge(), o)
+		f.user = storetest.User(t, f.db)
+		test(f)
+	})
 }
 
 // other is the fixture as another new user has it.

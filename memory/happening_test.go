@@ -18,8 +18,7 @@ import (
 )
 
 func onBothDatabases(t *testing.T, test func(r *fixture)) {
-	t.Run("sqlite", func(t *testing.T) { test(newFixtureOn(t, memory.Options{}, storetest.OpenWith)) })
-	t.Run("postgres", func(t *testing.T) { test(newFixtureOn(t, memory.Options{}, storetest.OpenPostgres)) })
+	storetest.Each(t, func(t *testing.T, open storetest.Opener) { test(newFixtureOn(t, memory.Options{}, open)) })
 }
 
 // happens stores a happening of the character, and returns its source.

@@ -9,17 +9,12 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/op"
-	"nodest/store"
 	"nodest/store/storetest"
 )
 
 // Concurrent writes that name no version all succeed, and none is lost.
 func TestConcurrentWritesWithoutAVersionAllSucceed(t *testing.T) {
-	for name, open := range map[string]func(testing.TB, store.Options) *store.DB{
-		"SQLite": storetest.OpenWith, "PostgreSQL": storetest.OpenPostgres,
-	} {
-		t.Run(name, func(t *testing.T) { testConcurrentWrites(t, newChatFixtureOn(t, open)) })
-	}
+	storetest.Each(t, func(t *testing.T, open storetest.Opener) { testConcurrentWrites(t, newChatFixtureOn(t, open)) })
 }
 
 func testConcurrentWrites(t *testing.T, h *chatFixture) {

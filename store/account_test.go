@@ -19,6 +19,7 @@ import (
 )
 
 func TestSettingsHaveVersions(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.view(func(tx nodest.Tx) error {
 			s, err := tx.Characters.Settings()
@@ -41,6 +42,7 @@ func TestSettingsHaveVersions(t *testing.T) {
 }
 
 func TestAListOfUsageHasTheNewestDays(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		for range 2 {
 			e.update(func(tx nodest.Tx) error {
@@ -64,6 +66,7 @@ func TestAListOfUsageHasTheNewestDays(t *testing.T) {
 }
 
 func TestUsageAddsUp(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		var group sync.WaitGroup
 		for range 4 {
@@ -148,6 +151,7 @@ func (e *env) device(name string) (got []string) {
 }
 
 func TestAnAckOnlyMovesForward(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ack := func(seq int64, read map[string]string) {
 			e.update(func(tx nodest.Tx) error { return tx.Ack("phone", seq, read) })
@@ -161,6 +165,7 @@ func TestAnAckOnlyMovesForward(t *testing.T) {
 
 // Concurrent first acknowledgements of a device keep each other's read marks.
 func TestConcurrentFirstAcksKeepAllReadMarks(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		const writers = 6
 		for round := range 3 {
@@ -192,6 +197,7 @@ func TestConcurrentFirstAcksKeepAllReadMarks(t *testing.T) {
 }
 
 func TestUsersAreStoredAndFoundByName(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		ada := &account.User{
@@ -260,6 +266,7 @@ func anyUser(*account.User, []*account.User) error { return nil }
 
 // A condition on all users holds also when several are changed and deleted at once.
 func TestChangesOfUsersExcludeEachOther(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		ids := []string{e.user}
@@ -313,6 +320,7 @@ func TestChangesOfUsersExcludeEachOther(t *testing.T) {
 }
 
 func TestOnlyOneFirstUserIsStored(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		if _, err := e.db.DeleteUser(ctx, e.user, anyUser); err != nil {
@@ -339,6 +347,7 @@ func TestOnlyOneFirstUserIsStored(t *testing.T) {
 // A token that is being removed leaves no token that was made with it, of whatever user and
 // also by way of others.
 func TestATokenEndsWithAllThatWereMadeWithIt(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		other := newUser(e)
@@ -381,6 +390,7 @@ func TestATokenEndsWithAllThatWereMadeWithIt(t *testing.T) {
 // A session that makes room for another one is not the one that the other is made with: the other would
 // outlive its maker.
 func TestANewSessionDoesNotEndItsMaker(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		insert := func(parent string) (*account.Token, []*account.Token) {
@@ -411,6 +421,7 @@ func TestANewSessionDoesNotEndItsMaker(t *testing.T) {
 }
 
 func TestTokensAndTickets(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		over := start.Add(time.Hour)
@@ -495,6 +506,7 @@ func TestTokensAndTickets(t *testing.T) {
 // What signing in and reading leave behind is bounded: the oldest goes, but a token that somebody made
 // on purpose is not lost to another one.
 func TestTokensTicketsAndDevicesAreBounded(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		insert := func(session bool, expires *time.Time) (string, []string, error) {
@@ -576,6 +588,7 @@ func TestTokensTicketsAndDevicesAreBounded(t *testing.T) {
 }
 
 func TestProviderKeys(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		for _, k := range []account.SealedKey{{Provider: "openai", Sealed: []byte{1}}, {Provider: "gemini", Sealed: []byte{2}}, {Provider: "openai", Sealed: []byte{3, 0}}} {
@@ -599,6 +612,7 @@ func TestProviderKeys(t *testing.T) {
 }
 
 func TestNothingIsLeftOfADeletedUser(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		kept := fill(e, e.user)
@@ -631,6 +645,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 
 // A table that is left to the foreign keys is emptied in one transaction, while others wait.
 func TestADeletedUsersDocumentsGoInSmallTransactions(t *testing.T) {
+	t.Parallel()
 	for _, table := range store.TablesOfEditions() {
 		if !slices.Contains(store.TablesOfUsers(), table) {
 			t.Errorf("the rows of %s are left to the foreign keys", table)

@@ -154,6 +154,7 @@ func dumpLines(all []*chat.DumpedMessage) (lines []string) {
 }
 
 func TestALoadedDumpEqualsItsConversation(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		s := newRandomHistory(e)
 		for range atLeast(4, 40) {
@@ -224,6 +225,7 @@ func TestALoadedDumpEqualsItsConversation(t *testing.T) {
 }
 
 func TestALoadIsFinishedOnce(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		dumped := func(seq int64, parent string) *chat.DumpedMessage {
 			m := message("", parent, "a")

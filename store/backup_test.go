@@ -78,7 +78,9 @@ func entries(t testing.TB, path string) map[string][]string {
 // Every column of every table survives a backup and restore from SQLite to PostgreSQL
 // and back, with unusual values. New tables are tested without a change here.
 func TestEveryValueSurvivesBackupAndRestore(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
+	second := store.Options{URL: storetest.PostgresURL(t), Dir: t.TempDir(), Log: quiet}
 	first := store.Options{Dir: storetest.Dir(t), Log: quiet}
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(first.Dir, "nodest.db")+"?_foreign_keys=on")
 	if err != nil {
@@ -109,7 +111,6 @@ func TestEveryValueSurvivesBackupAndRestore(t *testing.T) {
 	if lines := want["tables/users.jsonl"]; !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "-0000-7000-8000-00000000000f\"") }) {
 		t.Errorf("ids are not texts in a backup: %q", lines)
 	}
-	second := store.Options{URL: storetest.PostgresURL(t), Dir: t.TempDir(), Log: quiet}
 	third := store.Options{Dir: filepath.Join(t.TempDir(), "new"), Log: quiet}
 	from := one
 	for _, o := range []store.Options{second, third} {
@@ -172,6 +173,7 @@ func fillRow(t *testing.T, db *sql.DB, rng *rand.Rand, table store.BackupTable, 
 
 // Backups of every earlier schema version are migrated when restored.
 func TestAnOldBackupIsMigrated(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		for version := int64(1); version <= store.NewestVersion(); version++ {
 			old := e.emptyDatabase()
@@ -204,6 +206,7 @@ func TestAnOldBackupIsMigrated(t *testing.T) {
 }
 
 func TestABackupOfANewerProgramIsRefused(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		o := e.emptyDatabase()
 		o.Dir = e.TempDir()
@@ -226,6 +229,7 @@ func TestABackupOfANewerProgramIsRefused(t *testing.T) {
 
 // A backup that was edited by hand is refused.
 func TestAModifiedBackupIsRefused(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		o := e.emptyDatabase()
 		o.Dir = e.TempDir()
@@ -303,6 +307,7 @@ func rewritten(t testing.TB, path, name string, change func(string) string) stri
 // A restore that is interrupted after any of its file moves is completed when the
 // folder is opened.
 func TestAnInterruptedRestoreIsCompleted(t *testing.T) {
+	t.Parallel()
 	made := func(user string) string { // a data folder with one user
 		dir := storetest.Dir(t)
 		db := storetest.OpenWith(t, store.Options{Dir: dir, Log: quiet})
@@ -367,6 +372,7 @@ func TestAnInterruptedRestoreIsCompleted(t *testing.T) {
 
 // A damaged database is not backed up, because rows could be lost unnoticed.
 func TestADamagedDatabaseIsNotBackedUp(t *testing.T) {
+	t.Parallel()
 	dir := storetest.Dir(t)
 	path := filepath.Join(dir, "nodest.db")
 	data, err := os.ReadFile(path)
@@ -394,6 +400,7 @@ func TestADamagedDatabaseIsNotBackedUp(t *testing.T) {
 
 // Restoring leaves other programs' tables in the same PostgreSQL database alone.
 func TestOtherTablesInPostgresStay(t *testing.T) {
+	t.Parallel()
 	o := store.Options{URL: storetest.PostgresURL(t), Dir: t.TempDir(), Log: quiet}
 	raw, err := sql.Open("pgx", o.URL)
 	if err != nil {

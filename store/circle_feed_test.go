@@ -17,6 +17,7 @@ import (
 )
 
 func TestAPostIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ada := e.member("")
 		var images []circle.Image
@@ -57,6 +58,7 @@ func TestAPostIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestTheFeedIsPagedAndFiltered(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ada := e.member("")
 		var all []string // newest first
@@ -102,6 +104,7 @@ func TestTheFeedIsPagedAndFiltered(t *testing.T) {
 }
 
 func TestADeletedCommentStaysWhileItHasLiveReplies(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		p, other := e.post(circle.Me), e.post(circle.Me)
 		a := e.comment(p, circle.Me, "")
@@ -135,6 +138,7 @@ func TestADeletedCommentStaysWhileItHasLiveReplies(t *testing.T) {
 }
 
 func TestTheNewestCommentsOfEachPostAreRead(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		first, second, none := e.post(circle.Me), e.post(circle.Me), e.post(circle.Me)
 		var of [2][]string
@@ -151,6 +155,7 @@ func TestTheNewestCommentsOfEachPostAreRead(t *testing.T) {
 }
 
 func TestEachAuthorLikesAPostOnce(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ada, p := e.member(""), e.post(circle.Me)
 		for i, want := range []bool{true, false} {
@@ -171,6 +176,7 @@ func TestEachAuthorLikesAPostOnce(t *testing.T) {
 }
 
 func TestConcurrentChangesOfAPostAreAllKept(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		for range 4 {
 			p := e.post(circle.Me)
@@ -203,6 +209,7 @@ func TestConcurrentChangesOfAPostAreAllKept(t *testing.T) {
 }
 
 func TestADeletedCharacterLeavesTheCircle(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ada, eve := e.member(""), e.member("")
 		mine, hers := e.post(circle.Me), e.post(ada)
@@ -269,6 +276,7 @@ func TestADeletedCharacterLeavesTheCircle(t *testing.T) {
 }
 
 func TestDeletedPostsAndCommentsArePurged(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		image, unused := &attachment.Attachment{ID: id()}, &attachment.Attachment{ID: id()}
 		for _, a := range []*attachment.Attachment{image, unused} {

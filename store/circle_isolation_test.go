@@ -225,6 +225,7 @@ var circleIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 }
 
 func TestAttachmentsAreReadWithoutTheirContent(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		a := &attachment.Attachment{ID: id(), Name: "tea.png", ContentType: "image/png", Width: 3, Height: 4, Size: 5, ETag: "e"}
 		e.update(func(tx nodest.Tx) error { return store.Attachments(tx).InsertAttachment(a, []byte("bytes")) })

@@ -89,6 +89,7 @@ func postIDs(posts []*circle.Post) (ids []string) {
 }
 
 func TestATurnIsPlannedOnce(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ada, eve := e.member(""), e.member("")
 		for i, tt := range []struct {
@@ -116,6 +117,7 @@ func TestATurnIsPlannedOnce(t *testing.T) {
 }
 
 func TestOfTwoTransactionsThatPlanATurnOneWins(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ada := e.member("")
 		var added atomic.Int64
@@ -142,6 +144,7 @@ func TestOfTwoTransactionsThatPlanATurnOneWins(t *testing.T) {
 }
 
 func TestTurnsAreFiltered(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ada, eve := e.member(""), e.member("")
 		turns := map[string]*circle.Turn{
@@ -218,6 +221,7 @@ func TestTurnsAreFiltered(t *testing.T) {
 }
 
 func TestConcurrentChangesOfARelationAreAllCounted(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ada, eve := e.member(""), e.member("")
 		var group sync.WaitGroup
@@ -258,6 +262,7 @@ func TestConcurrentChangesOfARelationAreAllCounted(t *testing.T) {
 }
 
 func TestAMessageBoxKeepsTheNewest(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ada := e.member("")
 		var ids []string
@@ -285,6 +290,7 @@ func TestAMessageBoxKeepsTheNewest(t *testing.T) {
 }
 
 func TestActionsAreListedNewestFirst(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ada, eve := e.member(""), e.member("")
 		var ids []string
@@ -322,6 +328,7 @@ func TestActionsAreListedNewestFirst(t *testing.T) {
 }
 
 func TestMembersAreThoseWhoTakePart(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.member("")
 		e.member(`{"circle":{"enabled":false}}`)
@@ -351,6 +358,7 @@ func TestMembersAreThoseWhoTakePart(t *testing.T) {
 }
 
 func TestSpendingIsLocked(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		var group sync.WaitGroup
 		for range 8 {
@@ -387,6 +395,7 @@ func TestSpendingIsLocked(t *testing.T) {
 }
 
 func TestTheStateOfTheCircleHasDefaults(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		state := &circle.State{Settings: circle.Settings{QuietFrom: "22:00", CallsPerDay: 3}, UpdatedAt: start}
 		e.viewCircle(func(tx circle.Tx) error {
@@ -410,6 +419,7 @@ func TestTheStateOfTheCircleHasDefaults(t *testing.T) {
 }
 
 func TestAPlanIsReplaced(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ada := e.member("")
 		plan := &circle.Plan{CharacterID: ada, Day: "2026-03-14", Items: []circle.PlanItem{{ID: "1", Text: "tea", Source: "card"}}}
@@ -430,6 +440,7 @@ func TestAPlanIsReplaced(t *testing.T) {
 }
 
 func TestEndedTurnsAreKeptForNinetyDays(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ada := e.member("")
 		ended := e.clock.now()
@@ -452,6 +463,7 @@ func TestEndedTurnsAreKeptForNinetyDays(t *testing.T) {
 // No query of the feed, of turns or of message boxes reads or sorts more rows than it
 // returns.
 func TestCircleQueriesUseTheirIndexes(t *testing.T) {
+	t.Parallel()
 	db := storetest.Open(t)
 	const page = " ORDER BY created_at DESC, id DESC LIMIT 51"
 	for query, index := range map[string]string{
@@ -488,6 +500,7 @@ func TestCircleQueriesUseTheirIndexes(t *testing.T) {
 }
 
 func TestTheSameWordsAreFoundInPostsAndComments(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		said := func(key string, since time.Time) (yes bool) {
 			e.viewCircle(func(tx circle.Tx) (err error) {

@@ -19,6 +19,7 @@ import (
 // same user can commit without waiting, because events are numbered at the end. All
 // transactions take locks in the same order, so there is no deadlock.
 func TestUsersDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
 	db := storetest.OpenPostgres(t, store.Options{})
 	ada, bo := storetest.User(t, db), storetest.User(t, db)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // only if they wait
@@ -64,6 +65,7 @@ func TestUsersDoNotWaitForEachOther(t *testing.T) {
 // Many users with several concurrent writers each lose no message, event or usage
 // count.
 func TestManyUsersAtOnce(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		const users, writers = 8, 3
 		turns := atLeast(6, 200)
@@ -160,6 +162,7 @@ func TestManyUsersAtOnce(t *testing.T) {
 
 // Two transactions that deadlock both commit in the end.
 func TestADeadlockIsResolved(t *testing.T) {
+	t.Parallel()
 	db := storetest.OpenPostgres(t, store.Options{})
 	user := storetest.User(t, db)
 	ctx := context.Background()
@@ -204,6 +207,7 @@ func TestADeadlockIsResolved(t *testing.T) {
 // The limit on running generations holds when a user starts generations in several
 // conversations at once.
 func TestTheGenerationLimitHoldsUnderConcurrency(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		const writers, places = 6, 2
 		ctx := context.Background()
@@ -255,6 +259,7 @@ func TestTheGenerationLimitHoldsUnderConcurrency(t *testing.T) {
 // While a transaction holds LockLimits, another user can take it, and the same user
 // can write elsewhere.
 func TestLockLimitsDoesNotBlockOtherWork(t *testing.T) {
+	t.Parallel()
 	db := storetest.OpenPostgres(t, store.Options{})
 	ada, bo := storetest.User(t, db), storetest.User(t, db)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // only if they wait

@@ -18,6 +18,7 @@ import (
 )
 
 func TestAConversationComesBackAsItWas(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		want := &chat.Conversation{
 			ID: id(), CharacterID: id(), Title: "it's ?\x00 茶", PersonaID: id(), HeadID: "h",
@@ -80,6 +81,7 @@ func pages(e *env, size int, list func(tx nodest.Tx, cursor string) (ids []strin
 }
 
 func TestListsAreStableUnderEqualTimes(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		tea, other := id(), id()
 		var want, ofTea, characters, books []string
@@ -150,6 +152,7 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 
 // A filtered list has pages like any other, whatever lies between its items.
 func TestListsAreFilteredAndOrdered(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		var all []string // the numbers of what was stored, newest first
 		for i := range 40 {
@@ -233,6 +236,7 @@ func TestListsAreFilteredAndOrdered(t *testing.T) {
 }
 
 func TestPinsAreKeptWithEachVersion(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		pins := []*character.Pins{
@@ -272,6 +276,7 @@ func TestPinsAreKeptWithEachVersion(t *testing.T) {
 // A version that leaves the head, the persona, the summary and the documents as they were
 // costs no row, and is there all the same.
 func TestAVersionWithTheSameStateCostsNoRow(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		e.nextVersion(conversation, func(nodest.Tx, *chat.Conversation) error { return nil })

@@ -12,6 +12,7 @@ const (
 )
 
 func TestDeflatedTextsAreReadAsTheyWere(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"nothing":       "",
 		"no id":         `{"text":"On 2026-11-28 – well-known."}`,
@@ -26,6 +27,7 @@ func TestDeflatedTextsAreReadAsTheyWere(t *testing.T) {
 }
 
 func TestDamagedDeflatedTextsAreRefused(t *testing.T) {
+	t.Parallel()
 	whole := promptTexts.deflate(madeID + laterID + otherID)
 	for n := range whole {
 		if got, err := promptTexts.inflate(whole[:n]); err == nil {

@@ -27,6 +27,7 @@ var oddDocuments = []string{
 }
 
 func TestDocumentsAreReturnedByteForByte(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		for i, doc := range oddDocuments {
 			name := doc[:min(len(doc), 40)]
@@ -81,6 +82,7 @@ func TestDocumentsAreReturnedByteForByte(t *testing.T) {
 }
 
 func TestVersionsStayReadable(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		c := &character.Character{
 			ID: id(), Name: "Mei", Dialect: "sillytavern", IsCradle: true, RoleCard: []byte(`{"v":1}`), Source: []byte(`{"big":1}`),
@@ -170,6 +172,7 @@ func TestVersionsStayReadable(t *testing.T) {
 }
 
 func TestADeletedCharacterTakesItsConversations(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		c := &character.Character{ID: id(), Name: "Mei"}
 		talk := &chat.Conversation{ID: id(), CharacterID: c.ID}
@@ -196,6 +199,7 @@ func TestADeletedCharacterTakesItsConversations(t *testing.T) {
 }
 
 func TestAPictureIsReplaced(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		c := &character.Character{ID: id(), Name: "Mei"}
 		e.update(func(tx nodest.Tx) error { return tx.Characters.InsertCharacter(c) })
@@ -220,6 +224,7 @@ func TestAPictureIsReplaced(t *testing.T) {
 }
 
 func TestResourcesAreBoundToOneOrToAll(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		mei, bo := id(), id()
 		e.update(func(tx nodest.Tx) error { return tx.Characters.InsertCharacter(&character.Character{ID: mei}) })
@@ -279,6 +284,7 @@ func TestResourcesAreBoundToOneOrToAll(t *testing.T) {
 }
 
 func TestTextsWithSpecialCharactersAreStored(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		for _, s := range []string{"\x00", "a\x01b\x010", "\xff", "'", `\`, "\u2028", "🫖", "?", "$1", strings.Repeat("茶", 100_000)} {

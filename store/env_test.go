@@ -80,20 +80,13 @@ func (h *eventRecorder) of(userID string) []*stream.Event {
 
 // onBothDatabases runs a test on SQLite and on PostgreSQL.
 func onBothDatabases(t *testing.T, test func(*env)) {
-	for _, database := range []string{"sqlite", "postgres"} {
-		t.Run(database, func(t *testing.T) {
-			e := &env{T: t, clock: &clock{}, published: &eventRecorder{events: map[string][]*stream.Event{}}}
-			e.clock.ms.Store(start.UnixMilli())
-			o := store.Options{Now: e.clock.now, Committed: e.published.record, Jobs: func([]string) { e.wakes.Add(1) }}
-			if database == "postgres" {
-				e.db = storetest.OpenPostgres(t, o)
-			} else {
-				e.db = storetest.OpenWith(t, o)
-			}
-			e.user = storetest.User(t, e.db)
-			test(e)
-		})
-	}
+	storetest.Each(t, func(t *testing.T, open storetest.Opener) {
+		e := &env{T: t, clock: &clock{}, published: &eventRecorder{events: map[string][]*stream.Event{}}}
+		e.clock.ms.Store(start.UnixMilli())
+		e.db = open(t, store.Options{Now: e.clock.now, Committed: e.published.record, Jobs: func([]string) { e.wakes.Add(1) }})
+		e.user = storetest.User(t, e.db)
+		test(e)
+	})
 }
 
 // update fails the test if the update fails; so do updateAs and view.

@@ -12,6 +12,7 @@ import (
 )
 
 func TestFiguresCountAllUsers(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := t.Context()
 		before, err := e.db.Figures(ctx)

@@ -24,6 +24,7 @@ func (e *env) tips(conversation string, size int) []string {
 }
 
 func TestBranchesAreListedByTheirTips(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		e.equal("tips of an empty conversation", len(e.tips(conversation, 5)), 0)
@@ -63,6 +64,7 @@ func TestBranchesAreListedByTheirTips(t *testing.T) {
 // Tips of random trees are the visible messages with no visible message below; the leaf
 // of a message is the newest of those in and below it.
 func TestTipsOfRandomTrees(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		s := newRandomHistory(e)
 		for range atLeast(6, 60) {
@@ -103,6 +105,7 @@ func TestTipsOfRandomTrees(t *testing.T) {
 }
 
 func TestSearchLooksAtTheTextsOfLivingChats(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		tea, coffee := id(), id()
 		var ofTea, first, second, gone string
@@ -172,6 +175,7 @@ func (e *env) searchable(f chat.TextFilter) (found []string) {
 }
 
 func TestAnAppFindsItsConversation(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		first, second := e.conversation(), e.conversation()
 		chat := func(key string) (conversation string) {
@@ -195,6 +199,7 @@ func TestAnAppFindsItsConversation(t *testing.T) {
 
 // No query that lists messages reads or sorts more rows than one page.
 func TestMessageQueriesUseTheirIndexes(t *testing.T) {
+	t.Parallel()
 	const alive = " AND m.deleted_at IS NULL AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL)"
 	numbered := func(query string) string { return strings.ReplaceAll(query, "?", "5") }
 	db := storetest.Open(t)

@@ -192,6 +192,7 @@ func (e *env) fork(source, message string) *chat.Conversation {
 }
 
 func TestAForkIsTheBranchAsItWas(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		source := e.conversation()
 		said := e.talk(source, "", 20)
@@ -258,6 +259,7 @@ func TestAForkIsTheBranchAsItWas(t *testing.T) {
 // A fork of a fork of a fork contains the whole branch, after all its sources were
 // deleted.
 func TestAForkOfAFork(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		source := e.conversation()
 		e.talk(source, "", 5)
@@ -277,6 +279,7 @@ func TestAForkOfAFork(t *testing.T) {
 }
 
 func TestOnlyAMessageOfTheSourceCanEndAFork(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		source := e.conversation()
 		e.talk(source, "", 2)
@@ -298,6 +301,7 @@ func TestOnlyAMessageOfTheSourceCanEndAFork(t *testing.T) {
 
 // Two processes that run the same fork job copy each message once.
 func TestConcurrentForkJobsCopyEachMessageOnce(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		source := e.conversation()
 		said := e.talk(source, "", 40)
@@ -326,6 +330,7 @@ func TestConcurrentForkJobsCopyEachMessageOnce(t *testing.T) {
 }
 
 func TestCopiesAreListedBesideTheirOriginals(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		source := e.conversation()
 		said := e.talk(source, "", 6)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestAFullDiskStillDeletesAndReads(t *testing.T) {
+	t.Parallel()
 	e := &env{T: t, db: storetest.Open(t)}
 	e.user = storetest.User(t, e.db)
 	c := e.conversation()
@@ -45,6 +46,7 @@ func TestAFullDiskStillDeletesAndReads(t *testing.T) {
 }
 
 func TestTheLastOfTheDiskIsForDeleting(t *testing.T) {
+	t.Parallel()
 	e := &env{T: t, db: storetest.Open(t)}
 	e.user = storetest.User(t, e.db)
 	c := e.conversation()

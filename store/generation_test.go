@@ -25,6 +25,7 @@ func generation(conversation, owner string, until time.Time) *chat.Generation {
 
 // What ended 90 days ago goes, unless it says who wrote the reply.
 func TestOldGenerationsAreRemoved(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation, left := e.conversation(), []string{}
 		for i, g := range []struct {
@@ -53,6 +54,7 @@ func TestOldGenerationsAreRemoved(t *testing.T) {
 }
 
 func TestAGenerationComesBackAsItWas(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		temperature, at := 0.7, start.Add(time.Second)
@@ -90,6 +92,7 @@ func TestAGenerationComesBackAsItWas(t *testing.T) {
 }
 
 func TestALeaseDecidesWhoWritesAGeneration(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		here, there := e.conversation(), e.conversation()
@@ -160,6 +163,7 @@ func ids(items []*chat.Generation) (ids []string) {
 }
 
 func TestPromptsAreKept(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		e.view(func(tx nodest.Tx) error {
@@ -192,6 +196,7 @@ func TestPromptsAreKept(t *testing.T) {
 
 // A prompt is kept for a week, and a part until no prompt that is kept has it.
 func TestAPartStaysAsLongAsAPromptHasIt(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		put := func(parts ...string) *nodest.StoredPrompt {
@@ -226,6 +231,7 @@ func TestAPartStaysAsLongAsAPromptHasIt(t *testing.T) {
 
 // The text of a reply is stored once, in its message, and read from there.
 func TestAnEndedGenerationHasNoTextOfItsOwn(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		g := &chat.Generation{ID: id(), ConversationID: conversation, Kind: chat.KindContinue, Status: chat.GenStreaming, Base: "Once ", Text: "upon a time"}

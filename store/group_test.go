@@ -99,6 +99,7 @@ func eventTypes(t *testing.T, db *store.DB, user string) string {
 }
 
 func TestWaitingUpdatesShareOneCommit(t *testing.T) {
+	t.Parallel()
 	db := storetest.Open(t)
 	h := holdWriter(t, db)
 	before := store.Commits(db)
@@ -149,6 +150,7 @@ func TestWaitingUpdatesShareOneCommit(t *testing.T) {
 }
 
 func TestUpdatesRunAgainWhenTheirTransactionIsLost(t *testing.T) {
+	t.Parallel()
 	db := storetest.Open(t)
 	h := holdWriter(t, db)
 	runs := 0
@@ -180,6 +182,7 @@ func TestUpdatesRunAgainWhenTheirTransactionIsLost(t *testing.T) {
 }
 
 func TestAFullDiskIsReportedAsStorageFull(t *testing.T) {
+	t.Parallel()
 	db := storetest.Open(t)
 	user := storetest.User(t, db)
 	if err := db.Update(context.Background(), user, emit("a")); err != nil {
@@ -245,6 +248,7 @@ func TestAFullDiskIsReportedAsStorageFull(t *testing.T) {
 
 // A stall that everybody gave up waiting for leaves nothing that later updates wait for.
 func TestUpdatesGoOnAfterAllThatWaitedHaveLeft(t *testing.T) {
+	t.Parallel()
 	db := storetest.Open(t)
 	h, begun := holdWriter(t, db), time.Now()
 	ctx, leave := context.WithCancel(t.Context())
@@ -279,6 +283,7 @@ func wantError(t *testing.T, want error) func(error) {
 }
 
 // A savepoint costs two statements, and a copy of each page that is changed under it.
+// It runs alone: a group ends after a while, and the next has a commit of its own.
 func TestUpdatesNeedNoSavepoints(t *testing.T) {
 	db := storetest.Open(t)
 	h := holdWriter(t, db)
@@ -303,6 +308,7 @@ func TestUpdatesNeedNoSavepoints(t *testing.T) {
 }
 
 func TestAnUpdateThatFailsUndoesOthersOnce(t *testing.T) {
+	t.Parallel()
 	db := storetest.Open(t)
 	no := errors.New("no")
 	fails := func(tx nodest.Tx) error {
@@ -338,6 +344,7 @@ func TestAnUpdateThatFailsUndoesOthersOnce(t *testing.T) {
 }
 
 func TestAGroupGoesOnAfterItsFirstUpdateFails(t *testing.T) {
+	t.Parallel()
 	db := storetest.Open(t)
 	user := storetest.User(t, db)
 	failure := errors.New("no")
@@ -377,6 +384,7 @@ func TestAGroupGoesOnAfterItsFirstUpdateFails(t *testing.T) {
 }
 
 func TestSavepointsNeedNoTemporaryFile(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("open files are listed on Linux")
 	}

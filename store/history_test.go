@@ -358,6 +358,7 @@ func describeAll(m *chat.Message) string {
 
 // Every version of a random history can be read and restored.
 func TestEveryVersionOfAHistoryCanBeReadAndRestored(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		s := newRandomHistory(e)
 		for range atLeast(12, 100) {
@@ -373,6 +374,7 @@ func TestEveryVersionOfAHistoryCanBeReadAndRestored(t *testing.T) {
 }
 
 func TestUnknownVersionsAndHeadsAreNotFound(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation, other := e.conversation(), e.conversation()
 		m := e.say(conversation, "", "a") // version 2

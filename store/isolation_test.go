@@ -640,6 +640,7 @@ func wantConflict(e *env, err error) error {
 }
 
 func TestAnotherUsersRowsAreNotFound(t *testing.T) {
+	t.Parallel()
 	for _, tx := range []reflect.Type{reflect.TypeFor[nodest.Tx](), reflect.TypeFor[app.Tx](), reflect.TypeFor[websearch.Tx](),
 		reflect.TypeFor[circle.Tx](), reflect.TypeFor[attachment.Tx](), reflect.TypeFor[knowledge.Tx]()} {
 		for _, name := range methodsOf(tx) {

@@ -95,6 +95,7 @@ func (e *env) wantLost(j *jobs.Job) {
 }
 
 func TestOneJobOfAKindOwnerAndSubjectIsOpen(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		hour := start.Add(time.Hour)
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`1`), NotBefore: hour})
@@ -122,6 +123,7 @@ func TestOneJobOfAKindOwnerAndSubjectIsOpen(t *testing.T) {
 
 // Each message enqueues the jobs of its chat again, which are mostly there.
 func TestAJobThatIsAlreadyQueuedIsNotWritten(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		spec := jobs.Spec{Kind: "a.b", Subject: "s", NotBefore: start.Add(time.Hour)}
 		wakes := func(what string, want int64, specs ...jobs.Spec) {
@@ -161,6 +163,7 @@ func (e *env) openJobs() (all []jobs.Job) {
 }
 
 func TestAJobEnqueuedWhileOneRunsFollowsIt(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`1`)})
 		first := e.claimOne("p", "a.b")
@@ -185,6 +188,7 @@ func TestAJobEnqueuedWhileOneRunsFollowsIt(t *testing.T) {
 // A job keeps its payload when it is retried. A job enqueued meanwhile runs right
 // after it and is not lost.
 func TestARetriedJobKeepsItsPayloadAndTheNextJob(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`"usual"`)})
 		j := e.claimOne("p", "a.b")
@@ -212,6 +216,7 @@ func TestARetriedJobKeepsItsPayloadAndTheNextJob(t *testing.T) {
 }
 
 func TestEnqueueingDoesNotShortenARetryDelay(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`1`)})
 		j := e.claimOne("p", "a.b")
@@ -243,6 +248,7 @@ func TestEnqueueingDoesNotShortenARetryDelay(t *testing.T) {
 }
 
 func TestUsersTakeTurns(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		users := []string{"", e.user, newUser(e), newUser(e)}
 		slices.Sort(users)
@@ -277,6 +283,7 @@ func TestUsersTakeTurns(t *testing.T) {
 }
 
 func TestAJobIsClaimedOnce(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		const n = 120
 		for i := range n {
@@ -315,6 +322,7 @@ func TestAJobIsClaimedOnce(t *testing.T) {
 }
 
 func TestAnExpiredLeaseIsTakenOver(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		attempts := map[string]int{"a.b": 3}
@@ -369,6 +377,7 @@ func TestAnExpiredLeaseIsTakenOver(t *testing.T) {
 }
 
 func TestAnEffectAndItsJobEndTogether(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: conversation})
@@ -406,6 +415,7 @@ func TestAnEffectAndItsJobEndTogether(t *testing.T) {
 }
 
 func TestTheServersOwnJobsFanOutToUsers(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		other := newUser(e)
 		if err := e.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b"}); err != nil {
@@ -430,6 +440,7 @@ func (e *env) wantHidden(j *jobs.Job) {
 }
 
 func TestCancelledJobsEnd(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.run", Subject: "s"}, jobs.Spec{Kind: "a.b", Subject: "s"}, jobs.Spec{Kind: "a.c", Subject: "s"}, jobs.Spec{Kind: "a.b", Subject: "t"})
 		j := e.claimOne("p", "a.run")
@@ -446,6 +457,7 @@ func TestCancelledJobsEnd(t *testing.T) {
 }
 
 func TestOfJobsThatAreDoneTheNewestIsKept(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "k", Subject: "other"})
 		e.end(e.claimOne("p", "k"), jobs.Outcome{State: jobs.Done})
@@ -459,6 +471,7 @@ func TestOfJobsThatAreDoneTheNewestIsKept(t *testing.T) {
 }
 
 func TestJobsAreListed(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		for i := range 7 {
 			e.enqueue(jobs.Spec{Kind: []string{"a.b", "a.c"}[i%2], Subject: fmt.Sprint("s", i%3)})
@@ -491,6 +504,7 @@ func TestJobsAreListed(t *testing.T) {
 
 // Events that a handler emits are published like any others.
 func TestEventsOfAHandlerArePublished(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"})
 		j := e.claimOne("p", "a.b")
@@ -506,6 +520,7 @@ func TestEventsOfAHandlerArePublished(t *testing.T) {
 
 // The cost of a claim does not depend on the length of the queue.
 func TestQueueQueriesUseTheirIndexes(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		if store.OnPostgres(e.db) {
 			e.Skip("PostgreSQL plans by statistics")
@@ -534,6 +549,7 @@ func TestQueueQueriesUseTheirIndexes(t *testing.T) {
 
 // The cost of finding an open job does not depend on how many jobs have ended.
 func TestAnOpenJobIsFoundBySubject(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"}, jobs.Spec{Kind: "a.b", Subject: "other"})
 		if err := e.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b", Subject: "s"}); err != nil { // of the server

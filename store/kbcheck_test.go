@@ -14,6 +14,7 @@ import (
 
 // TestDocumentsAreCounted counts files by state, and finds what belongs to no document.
 func TestDocumentsAreCounted(t *testing.T) {
+	t.Parallel()
 	for database, place := range map[string]func(testing.TB) string{"sqlite": storetest.Dir, "postgres": storetest.PostgresURL} {
 		t.Run(database, func(t *testing.T) {
 			o := store.Options{Log: quiet}

@@ -183,6 +183,7 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 // A file that was shared can be read by the other user as its owner reads it, and nothing of
 // it be changed.
 func TestWhatIsMadeOfASharedFileCanBeRead(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		owner := fill(e, newUser(e)) // it is shared with e.user
 		for _, reader := range []string{owner.user, e.user} {

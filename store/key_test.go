@@ -21,6 +21,7 @@ func answered(tx nodest.Tx, key, reply string) error {
 }
 
 func TestAnIdempotencyKeyHasOneEffect(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		once := func(key string) error {
@@ -78,6 +79,7 @@ func TestAnIdempotencyKeyHasOneEffect(t *testing.T) {
 // A call whose key another transaction has claimed waits for its end, whatever that is. It
 // has no effect that could meet that of the other: the key is the first thing that it takes.
 func TestAClaimedKeyIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		first error // the end of the first transaction
@@ -150,6 +152,7 @@ func (e *env) waitsForALock(statement string) {
 
 // The waiting is bounded, so that a process that hangs does not take the connections of others.
 func TestAClaimedKeyIsNotWaitedForForever(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		if !store.OnPostgres(e.db) {
 			return // one writer: the first has ended when the second begins

@@ -24,6 +24,7 @@ var tablesWithoutUser = []string{"users", "search_usage"}
 // can be split by user without a rewrite, and no reference can lead to another user's
 // row.
 func TestKeysStartWithTheUser(t *testing.T) {
+	t.Parallel()
 	for database, queries := range map[string][2]string{
 		"sqlite": {
 			`SELECT t.name || ': ' || GROUP_CONCAT(COALESCE(c.name, 'user_id'), ' ') -- an expression is COALESCE(user_id, '')
@@ -108,6 +109,7 @@ func query(t *testing.T, db *store.DB, text string) []string {
 // Every index has statistics in SQLite; without them the planner assumes ten rows per
 // user.
 func TestSQLiteHasIndexStatistics(t *testing.T) {
+	t.Parallel()
 	missing := query(t, storetest.Open(t), `SELECT i.name FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c
 		WHERE t.type = 'table' AND t.name <> 'jobs' AND c.seqno = 0 AND c.name = 'user_id'
 			AND i.name NOT IN (SELECT idx FROM sqlite_stat1)`)

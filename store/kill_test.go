@@ -66,6 +66,7 @@ func runChild() {
 // A writing process that is killed at any moment loses no message that it
 // acknowledged.
 func TestKilledProcessesLoseNothing(t *testing.T) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		dir := storetest.Dir(t)
 		killWriters(t, dir, store.Options{Dir: dir, Log: quiet})

@@ -70,6 +70,7 @@ func (u *knowledgeUser) purge() {
 }
 
 func TestOriginalsThatNoFileHasAreRemoved(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		u := e.knows(e.user)
@@ -97,6 +98,7 @@ func TestOriginalsThatNoFileHasAreRemoved(t *testing.T) {
 }
 
 func TestAPurgeLeavesNothing(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		u, friend := e.knows(e.user), e.knows(newUser(e))
@@ -127,6 +129,7 @@ func TestAPurgeLeavesNothing(t *testing.T) {
 
 // What others have of a deleted user goes too: access, files, and knowledge bases.
 func TestADeletedUserLeavesWhatOthersShare(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
 		u, gone := e.knows(e.user), e.knows(newUser(e))
@@ -171,6 +174,7 @@ var asking = []string{"t.mayRead(ownerID, fileID)", "t.readableFiles(ownerID, "}
 // Every statement of files and knowledge bases has the acting user among its arguments, so
 // that no id that a client sends is enough to reach a row.
 func TestEveryStatementOfKnowledgeNamesTheActingUser(t *testing.T) {
+	t.Parallel()
 	statements := 0
 	for _, pattern := range []string{"knowledge*.go", "kbindex*.go"} {
 		paths, err := filepath.Glob(pattern)

@@ -127,6 +127,7 @@ func (e *env) call() *op.Call { return &op.Call{UserID: e.user, Key: id(), Hash:
 
 // A long transaction would make all other writers wait.
 func TestALongImportTakesManySmallTransactions(t *testing.T) {
+	t.Parallel()
 	eachLongImport(t, 1001, func(e *env, conversation string, one longImport) {
 		s := &importStore{Store: e.db.Chats()}
 		before, _ := e.shown(conversation)
@@ -147,6 +148,7 @@ func TestALongImportTakesManySmallTransactions(t *testing.T) {
 }
 
 func TestAnImportThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
 	eachLongImport(t, 600, func(e *env, conversation string, one longImport) {
 		before := count(e, e.user)
 		for fails := 1; ; fails++ {
@@ -164,6 +166,7 @@ func TestAnImportThatFailsLeavesNothing(t *testing.T) {
 }
 
 func TestWhatADeadProcessImportedIsHiddenAndRemoved(t *testing.T) {
+	t.Parallel()
 	eachLongImport(t, 600, func(e *env, conversation string, one longImport) {
 		before := count(e, e.user)
 		foundBefore, branchesBefore := e.shown(conversation)
@@ -188,6 +191,7 @@ func TestWhatADeadProcessImportedIsHiddenAndRemoved(t *testing.T) {
 }
 
 func TestAnImportThatIsTooLargeWritesNothing(t *testing.T) {
+	t.Parallel()
 	eachLongImport(t, 600, func(e *env, conversation string, one longImport) {
 		used := e.quotas()["messages"].Used
 		e.db.SetQuotas(account.Quotas{Messages: used + 599})
@@ -206,6 +210,7 @@ func TestAnImportThatIsTooLargeWritesNothing(t *testing.T) {
 
 // A repeated import, at another process, stores its pieces before it finds the first answer.
 func TestARepeatedImportLeavesNothing(t *testing.T) {
+	t.Parallel()
 	eachLongImport(t, 600, func(e *env, conversation string, one longImport) {
 		c := e.call()
 		ctx, s := context.Background(), archive.New(e.db.Chats())

@@ -41,6 +41,7 @@ func (e *env) logRows() []string {
 
 // A text is stored in its revision alone; what is sent later is what was sent at once.
 func TestTheLogHasNoTextsOfMessages(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		long, thought := strings.Repeat("<quick> & \"brown\" \u2028 fox 狐 ", 40), "a \x01 thought"
@@ -88,6 +89,7 @@ func TestTheLogHasNoTextsOfMessages(t *testing.T) {
 }
 
 func TestTheLogHasARowForATransaction(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		var m *chat.Message
@@ -114,6 +116,7 @@ func TestTheLogHasARowForATransaction(t *testing.T) {
 
 // An event that is sent later carries the message as it was: later events tell of its changes.
 func TestTheLogShowsMessagesAsTheyWere(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		m := e.say(conversation, "", "first")
@@ -131,6 +134,7 @@ func TestTheLogShowsMessagesAsTheyWere(t *testing.T) {
 
 // Another user's references are nothing to the log, even if an event names them.
 func TestTheLogShowsOnlyTheUsersOwn(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		m := e.say(e.conversation(), "", "secret")
 		other := newUser(e)
@@ -147,6 +151,7 @@ func TestTheLogShowsOnlyTheUsersOwn(t *testing.T) {
 }
 
 func TestAPageOfTheLogBeginsAnywhere(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		before := int64(0)
 		if log := e.log(0); len(log) > 0 {
@@ -182,6 +187,7 @@ func TestAPageOfTheLogBeginsAnywhere(t *testing.T) {
 }
 
 func TestTheLogDoesNotRepeatReferences(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		generation, quote := id(), "a quote of a page"

@@ -32,6 +32,7 @@ func (e *env) maintain() store.Removed {
 }
 
 func TestMaintenanceRemovesExpiredRows(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		x := fill(e, e.user)
 		e.equal("removed at once", e.maintain(), store.Removed{})
@@ -66,6 +67,7 @@ func TestMaintenanceRemovesExpiredRows(t *testing.T) {
 }
 
 func TestDeletedMessagesAreRemovedButThePathStays(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		a := e.say(conversation, "", "a")
@@ -103,6 +105,7 @@ func TestDeletedMessagesAreRemovedButThePathStays(t *testing.T) {
 }
 
 func TestWhatASavePointNeedsStays(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		said := e.talk(conversation, "", 3)
@@ -137,6 +140,7 @@ func TestWhatASavePointNeedsStays(t *testing.T) {
 }
 
 func TestALoadThatIsNeverFinishedIsRemoved(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		source := e.conversation()
 		e.talk(source, "", 3)
@@ -186,6 +190,7 @@ func (e *env) oldest(want int64) {
 }
 
 func TestEventsAreKeptForSevenDays(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.emitMany(1700)
 		e.clock.advance(4 * day)
@@ -205,6 +210,7 @@ func TestEventsAreKeptForSevenDays(t *testing.T) {
 }
 
 func TestTheNewestEventsAreKept(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.emitMany(20_000)
 		e.equal("removed of 20,000", e.maintain()["events"], 0)
@@ -216,6 +222,7 @@ func TestTheNewestEventsAreKept(t *testing.T) {
 
 // TestLimitsTellWhatIsKept checks the list in docs/limits.md against the rules.
 func TestLimitsTellWhatIsKept(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("../docs/limits.md")
 	if err != nil {
 		t.Fatal(err)
@@ -228,6 +235,7 @@ func TestLimitsTellWhatIsKept(t *testing.T) {
 }
 
 func TestOnlyOneProcessMaintains(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		for range 40 {
 			e.update(func(tx nodest.Tx) error { return answered(tx, id(), `1`) })
@@ -256,6 +264,7 @@ func TestOnlyOneProcessMaintains(t *testing.T) {
 }
 
 func TestInterruptedMaintenanceIsTakenOver(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		// A process claimed the job and died.
 		job := store.ClaimMaintenance(e.T, e.db)

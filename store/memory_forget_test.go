@@ -37,6 +37,7 @@ func (c *countingMemory) Update(ctx context.Context, userID string, fn func(memo
 // Other writers wait for a transaction, so a long memory is forgotten in several ones. Nobody finds
 // anything in the segments once the first one has ended.
 func TestALongMemoryIsForgottenInParts(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		const parts = 150
 		s := e.segmented()

@@ -351,6 +351,7 @@ func intrudeUnits(of func(nodest.Tx) unitReader) func(e *env, tx nodest.Tx, x fi
 }
 
 func TestUnembeddedListsTheScopesOfAllUsers(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		a, b := fill(e, e.user), fill(e, newUser(e))
 		scopes, err := e.db.Memory().Unembedded(context.Background(), "other", memory.Scope{}, 10)

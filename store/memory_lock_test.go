@@ -16,6 +16,7 @@ import (
 // Concurrent changes of one memory are serialized: its versions stay in order, only
 // the newest can be active, and none is added after a purge.
 func TestConcurrentChangesOfAMemoryAreSerialized(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		var first *memory.Memory

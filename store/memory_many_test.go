@@ -13,6 +13,7 @@ import (
 )
 
 func TestManyFactsAreStoredInOneCall(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		taken := e.learn(character, fact("User drinks tea"))
@@ -70,6 +71,7 @@ func TestManyFactsAreStoredInOneCall(t *testing.T) {
 }
 
 func TestManyFactsAreMarkedInOneCall(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		m := e.say(e.chat(character), "", "I drink tea")

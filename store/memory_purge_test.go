@@ -110,6 +110,7 @@ func (e *env) embed(character string) {
 }
 
 func TestNothingIsLeftOfAPurgedFact(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		r, other := e.remember("mine"), e.remember("other")
 		e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeFacts(r.character, r.first.ID, id()) })
@@ -146,6 +147,7 @@ func (e *env) usedRows() int64 {
 }
 
 func TestNothingIsLeftOfAForgottenText(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		r := e.remember("mine")
 		revision := r.messages[0].Swipes[0].RevisionID
@@ -173,6 +175,7 @@ func TestNothingIsLeftOfAForgottenText(t *testing.T) {
 
 // The texts of a long memory are removed some at a time, and with them what was made of them.
 func TestTextsArePurgedInParts(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		r, other := e.remember("mine"), e.remember("other")
 		for i, texts := range []int64{1, 0, 0} {
@@ -186,6 +189,7 @@ func TestTextsArePurgedInParts(t *testing.T) {
 }
 
 func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		r, other := e.remember("mine"), e.remember("other")
 		e.update(func(tx nodest.Tx) error {
@@ -207,6 +211,7 @@ func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
 }
 
 func TestMaintenanceRemovesMemoriesOfDeletedChats(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		r := e.remember("mine")
 		kept := e.say(e.chat(r.character), "", "something else")
@@ -233,6 +238,7 @@ func TestMaintenanceRemovesMemoriesOfDeletedChats(t *testing.T) {
 }
 
 func TestMaintenanceRemovesMemoriesOfDeletedMessages(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		r := e.remember("mine")
 		e.change(r.messages[0].ID, deleteMessage)
@@ -254,6 +260,7 @@ func names(units []memory.Unit) (texts []string) {
 }
 
 func TestSuggestionsAreStoredAndListed(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		m := e.say(e.chat(character), "", "hm")
@@ -298,6 +305,7 @@ func TestSuggestionsAreStoredAndListed(t *testing.T) {
 }
 
 func TestATombstoneKeepsAllItsEvidence(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		m := e.say(e.chat(character), "", "hm")
@@ -317,6 +325,7 @@ func TestATombstoneKeepsAllItsEvidence(t *testing.T) {
 }
 
 func TestUsesBelongToTheChosenText(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		use := memory.Use{ID: e.learn(character, fact("a fact")).ID, Layer: memory.Fact, Rank: 1, Score: 0.5, Signals: map[string]float64{"words": 0.5}}
@@ -334,6 +343,7 @@ func TestUsesBelongToTheChosenText(t *testing.T) {
 }
 
 func TestARevisionKeepsItsMemoryIDs(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conv := e.chat(e.character())
 		m := message(conv, "", "with memories")
@@ -353,6 +363,7 @@ func TestARevisionKeepsItsMemoryIDs(t *testing.T) {
 
 // A memory larger than one statement's parameter limit is read in one call.
 func TestALargeMemoryIsReadInOneCall(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		e.say(e.chat(character), "", "before")

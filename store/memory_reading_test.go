@@ -32,6 +32,7 @@ func countCall(tx nodest.Tx, conversation string) error {
 }
 
 func TestReadingProgressIsStoredPerConversation(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		one, other := e.conversation(), e.conversation()
 		e.equal("before", e.reading(one), memory.Reading{})
@@ -49,6 +50,7 @@ func TestReadingProgressIsStoredPerConversation(t *testing.T) {
 
 // Concurrent calls are all counted, including the first ones.
 func TestConcurrentCallsAreAllCounted(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		chat := e.conversation()
 		var all sync.WaitGroup

@@ -72,6 +72,7 @@ func keyIDs(keys []memory.UnitKey) (ids []string) {
 }
 
 func TestRowsOfASegmentAreNotLoadedUnlessTheyChange(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv := e.chat(character)
@@ -105,6 +106,7 @@ func TestRowsOfASegmentAreNotLoadedUnlessTheyChange(t *testing.T) {
 
 // The ranges are (from, to]; a purge in between leaves a gap.
 func TestGapsBetweenSegmentsAreLoaded(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv, last := e.chat(character), ""
@@ -132,6 +134,7 @@ func TestGapsBetweenSegmentsAreLoaded(t *testing.T) {
 }
 
 func TestOfManyLooseRowsTheNewestAreLoaded(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		const all, most = 8003, 8000
 		character := e.character()
@@ -191,6 +194,7 @@ func (e *env) segmented() segmented {
 }
 
 func TestAPurgeDropsTheSegmentsThatMayHaveTheWordsAndNoOthers(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		for _, tt := range []struct {
 			name  string
@@ -220,6 +224,7 @@ func TestAPurgeDropsTheSegmentsThatMayHaveTheWordsAndNoOthers(t *testing.T) {
 }
 
 func TestMaintenanceDropsTheSegmentsOfMessages(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		s := e.segmented()
 		e.update(func(tx nodest.Tx) error {
@@ -236,6 +241,7 @@ func TestMaintenanceDropsTheSegmentsOfMessages(t *testing.T) {
 
 // A segment that was begun before a purge may have words that were purged since.
 func TestASegmentConflictsWithWhatHappenedSinceItWasBegun(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		s := e.segmented()
 		base := e.changes(s.character, &memory.Changes{}).Base
@@ -256,6 +262,7 @@ func TestASegmentConflictsWithWhatHappenedSinceItWasBegun(t *testing.T) {
 
 // A purge that waits for a new segment sees it.
 func TestAPurgeDuringPutSegmentDropsTheSegment(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv := e.chat(character)
@@ -288,6 +295,7 @@ func TestAPurgeDuringPutSegmentDropsTheSegment(t *testing.T) {
 }
 
 func TestPartsOfAnUnfinishedSegmentAreNotSeenAndGo(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		s := e.segmented()
 		begin := func() {
@@ -320,6 +328,7 @@ func TestPartsOfAnUnfinishedSegmentAreNotSeenAndGo(t *testing.T) {
 }
 
 func TestUnitsAreReadAsTheyAreNow(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv, away := e.chat(character), e.chat(character)
@@ -371,6 +380,7 @@ func TestUnitsAreReadAsTheyAreNow(t *testing.T) {
 
 // What a fork copies is loaded when it is shown, in parts as it was copied.
 func TestTheTextsOfAForkAreInSegmentsBeforeItIsShown(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv := e.chat(character)
@@ -391,6 +401,7 @@ func TestTheTextsOfAForkAreInSegmentsBeforeItIsShown(t *testing.T) {
 }
 
 func TestWithoutVectorReadsOldestChangesFirstAndEachContentOnce(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv, last := e.chat(character), ""

@@ -43,6 +43,7 @@ func (e *env) learn(character string, m *memory.Memory) *memory.Memory {
 }
 
 func TestFactsKeepTheirVersions(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		m := e.say(e.chat(character), "", "I drink tea")
@@ -87,6 +88,7 @@ func TestFactsKeepTheirVersions(t *testing.T) {
 }
 
 func TestNoTwoActiveFactsHaveTheSameText(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		a, b := e.character(), e.character()
 		first, again := fact("User drinks tea"), fact("user drinks TEA.")
@@ -110,6 +112,7 @@ func TestNoTwoActiveFactsHaveTheSameText(t *testing.T) {
 }
 
 func TestFactsAreListed(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		for i := range 9 {
@@ -208,6 +211,7 @@ func (s *randomMemory) catchUp() {
 }
 
 func TestMemoryChangesLeadToTheCurrentState(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		s := &randomMemory{env: e, rnd: random(e.T), character: e.character(), messages: map[string][]*chat.Message{}, applied: map[string]string{}, everSeen: map[string]bool{}}
 		s.catchUp()
@@ -327,6 +331,7 @@ func (s *randomMemory) changeMuch(conv string) {
 }
 
 func TestEqualTextsAreEmbeddedTogether(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		m := e.say(e.chat(character), "", "I drink tea")
@@ -386,6 +391,7 @@ func (e *env) userRows(table string) int64 {
 }
 
 func TestMemoryJobsAreListedAndEndWithTheirChat(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		a, b := e.character(), e.character()
 		chat, other := e.chat(a), e.chat(b)

@@ -56,6 +56,7 @@ func (e *env) someChanges(character string, before *memory.Changes, limit int) (
 // In parts, a memory is loaded as it is in one piece, and each change once, also after a chat
 // was deleted. A deletion in between has everything loaded again.
 func TestAMemoryIsLoadedInParts(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv, last := e.chat(character), &chat.Message{}
@@ -111,6 +112,7 @@ func (e *env) memoryTexts(conversation string) (lines []string) {
 }
 
 func TestEveryTextOfAMessageIsStoredInMemory(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv := e.chat(character)
@@ -155,6 +157,7 @@ func TestEveryTextOfAMessageIsStoredInMemory(t *testing.T) {
 }
 
 func TestAPauseOfFourHoursStartsANewSession(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conv := e.chat(e.character())
 		said := func(parent, text string) string { return e.say(conv, parent, text).ID }
@@ -174,6 +177,7 @@ func TestAPauseOfFourHoursStartsANewSession(t *testing.T) {
 }
 
 func TestMemoryTreatsCopiesLikeTheirOriginals(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv := e.chat(character)
@@ -211,6 +215,7 @@ func TestMemoryTreatsCopiesLikeTheirOriginals(t *testing.T) {
 }
 
 func TestAnImportIsReadOnRequest(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conv := e.chat(e.character())
 		unread := func() (n int) {
@@ -235,6 +240,7 @@ func TestAnImportIsReadOnRequest(t *testing.T) {
 }
 
 func TestTextsAreReadInPages(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conv := e.chat(e.character())
 		all := e.talk(conv, "", 6)
@@ -270,6 +276,7 @@ func TestTextsAreReadInPages(t *testing.T) {
 // Shown agrees with a walk along the path for every text that ever existed, across
 // edits, swipes, deletions, branches and restores.
 func TestShownTextsAreThoseOnThePath(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		s := newRandomHistory(e)
 		other := newRandomHistory(e)
@@ -364,6 +371,7 @@ func (s *randomHistory) compareShown(here *memory.Place) {
 }
 
 func TestAForkShowsItsOwnTexts(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv := e.chat(character)

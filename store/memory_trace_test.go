@@ -22,6 +22,7 @@ func (e *env) suggestionTexts(character string) (texts []string) {
 // Removing facts or texts also removes the suggestions and the stored replies that
 // quote them, and no others.
 func TestSuggestionsAndStoredRepliesAreRemovedWithTheirSources(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name      string
 		remove    func(tx nodest.Tx, r *rememberedChat) error

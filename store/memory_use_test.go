@@ -11,6 +11,7 @@ import (
 
 // What was recalled is read as it was stored, and a use with six signals takes 14 bytes, one like it 9.
 func TestUsesArePacked(t *testing.T) {
+	t.Parallel()
 	signals := map[string]float64{"around": 0.0148, "length": 0.0606, "near": 0.0037, "recency": 0.0157, "session": 0.0682, "words": 0.0095}
 	uses := []memory.Use{
 		{ID: op.NewID(), Layer: memory.Exchange, Rank: 1, Score: 0.1725, Signals: signals},

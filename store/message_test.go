@@ -16,6 +16,7 @@ import (
 )
 
 func TestAMessageComesBackAsItWas(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		edited, deleted := start.Add(time.Minute), start.Add(time.Hour)
@@ -68,6 +69,7 @@ func TestAMessageComesBackAsItWas(t *testing.T) {
 }
 
 func TestTextsAreNeverChanged(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		m := e.say(conversation, "", "first words")
@@ -118,6 +120,7 @@ func TestTextsAreNeverChanged(t *testing.T) {
 }
 
 func TestAnOutdatedChangeOfAMessageIsRefused(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		m := e.say(e.conversation(), "", "words")
 		m.Rev = 2
@@ -135,6 +138,7 @@ func TestAnOutdatedChangeOfAMessageIsRefused(t *testing.T) {
 }
 
 func TestAPathIsReadFromItsEnd(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		var line []*chat.Message
@@ -197,6 +201,7 @@ func TestAPathIsReadFromItsEnd(t *testing.T) {
 }
 
 func TestStatesAreStoredPerVersion(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation() // version 1
 		m := e.say(conversation, "", "a")
@@ -241,6 +246,7 @@ func TestStatesAreStoredPerVersion(t *testing.T) {
 
 // Branches of random trees, read in pages, equal a walk over the same tree in memory.
 func TestPathsOfRandomTrees(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		rnd := random(t)
 		conversation := e.conversation()
@@ -338,6 +344,7 @@ func (e *env) readOnwards(conversation, head string, size int, parents map[strin
 }
 
 func TestSeqsGoOnHoweverAConversationIsStored(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		var seqs []int64

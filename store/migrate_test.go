@@ -48,8 +48,9 @@ func tables(t testing.TB, db *store.DB) map[string][]string {
 }
 
 func TestBothSchemasAreTheSame(t *testing.T) {
-	lite := storetest.Open(t)
+	t.Parallel()
 	pg := storetest.OpenPostgres(t, store.Options{})
+	lite := storetest.Open(t)
 	a, b := tables(t, lite), tables(t, pg)
 	if got, want := slices.Sorted(maps.Keys(b)), slices.Sorted(maps.Keys(a)); !slices.Equal(got, want) {
 		t.Errorf("tables on PostgreSQL: %v\non SQLite: %v", got, want)
@@ -118,6 +119,7 @@ func (e *env) openAt(o store.Options, version int64) *sql.DB {
 }
 
 func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		o := e.emptyDatabase()
 		for range 2 { // the second time there is nothing to migrate
@@ -153,6 +155,7 @@ func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
 }
 
 func TestASecondProcessIsKeptOut(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first, err := store.Open(context.Background(), store.Options{Dir: dir, Log: quiet})
 	if err != nil {
@@ -179,6 +182,7 @@ func TestASecondProcessIsKeptOut(t *testing.T) {
 }
 
 func TestOpenRefusesInvalidOptionsWithoutTellingThePassword(t *testing.T) {
+	t.Parallel()
 	for _, o := range []store.Options{{}, {URL: "mysql://x"}, {URL: "postgres://user:secret@/%zz"}} {
 		db, err := store.Open(context.Background(), o)
 		if err == nil {
@@ -192,6 +196,7 @@ func TestOpenRefusesInvalidOptionsWithoutTellingThePassword(t *testing.T) {
 }
 
 func TestSeveralProcessesMigrateAtOnce(t *testing.T) {
+	t.Parallel()
 	url := storetest.PostgresURL(t)
 	opened := make(chan error, 4)
 	for range cap(opened) {
@@ -211,6 +216,7 @@ func TestSeveralProcessesMigrateAtOnce(t *testing.T) {
 }
 
 func TestAFolderNameMayHaveSpecialCharacters(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a b?c#d%20é")
 	db, err := store.Open(context.Background(), store.Options{Dir: dir, Log: quiet})
 	if err != nil {
@@ -224,6 +230,7 @@ func TestAFolderNameMayHaveSpecialCharacters(t *testing.T) {
 
 // The data folder may be one that everybody can read; the files in it are not.
 func TestOthersCannotReadTheDatabase(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // a folder that others can read is what is tested
 		t.Fatal(err)
@@ -247,6 +254,7 @@ func TestOthersCannotReadTheDatabase(t *testing.T) {
 // Creating a database logs one line, however many migrations there are; opening an up-
 // to-date one logs nothing.
 func TestMigrationsAreLoggedInOneLine(t *testing.T) {
+	t.Parallel()
 	var said strings.Builder
 	o := store.Options{Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(&said, nil))}
 	for range 2 {

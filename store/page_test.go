@@ -13,6 +13,7 @@ import (
 // Lists whose items are large have short pages: the memory for a page does not depend on
 // what a user has stored.
 func TestAPageEndsWhenItsBytesAreMany(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		const n = 6
 		mebibyte := strings.Repeat("x", 1<<20)

@@ -39,6 +39,7 @@ func lateProxy(t *testing.T, ln net.Listener, socket string) {
 }
 
 func TestAPostgresThatStartsLateIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	base, err := url.Parse(storetest.PostgresURL(t))
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +79,7 @@ func TestAPostgresThatStartsLateIsWaitedFor(t *testing.T) {
 }
 
 func TestWaitingForPostgresIsBounded(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +95,7 @@ func TestWaitingForPostgresIsBounded(t *testing.T) {
 // The driver tries each address with and without TLS; the error and the log name the
 // server once.
 func TestWaitingForPostgresNamesTheServerOnce(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -115,6 +118,7 @@ func TestWaitingForPostgresNamesTheServerOnce(t *testing.T) {
 }
 
 func TestAPostgresThatRefusesIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
 	u, err := url.Parse(storetest.PostgresURL(t))
 	if err != nil {
 		t.Fatal(err)
@@ -144,6 +148,7 @@ func (l *firstLineLog) Write(p []byte) (int, error) {
 // Close releases the lock of the database at once, so that a restore can start right
 // after it; PostgreSQL notices a closed connection only a moment later.
 func TestClosingPostgresReleasesItsLock(t *testing.T) {
+	t.Parallel()
 	url := storetest.PostgresURL(t)
 	next, err := sql.Open("pgx", url)
 	if err != nil {

@@ -91,6 +91,7 @@ func (n *neighbours) expire(db *store.DB) (some bool) {
 }
 
 func TestTheLeasesOfADeadProcessEndAndThoseOfOthersDoNot(t *testing.T) {
+	t.Parallel()
 	n := newNeighbours(t)
 	n.work(n.here)
 	n.work(n.there)
@@ -109,6 +110,7 @@ func TestTheLeasesOfADeadProcessEndAndThoseOfOthersDoNot(t *testing.T) {
 }
 
 func TestAProcessThatLosesItsConnectionKeepsItsLeases(t *testing.T) {
+	t.Parallel()
 	n := newNeighbours(t)
 	n.work(n.there)
 	n.must(store.CutPresence(n.here, n.there.Process()))
@@ -143,6 +145,7 @@ const leaseBesideWrongClock = 10 * time.Minute
 // TestTheClocksOfProcessesDecideNothing runs a process whose clock is wrong by an hour beside
 // one with the right time, with leases of ten minutes and jobs that are due in five.
 func TestTheClocksOfProcessesDecideNothing(t *testing.T) {
+	t.Parallel()
 	for _, wrong := range []time.Duration{-time.Hour, time.Hour} {
 		t.Run(wrong.String(), func(t *testing.T) {
 			ctx := context.Background()

@@ -28,6 +28,7 @@ func inFiles(t *testing.T, dir, text string) (n int) {
 }
 
 func TestWhatWasDeletedIsGoneFromTheFiles(t *testing.T) {
+	t.Parallel()
 	dir := storetest.Dir(t)
 	db := storetest.OpenWith(t, store.Options{Dir: dir})
 	user := storetest.User(t, db)
@@ -51,6 +52,7 @@ func TestWhatWasDeletedIsGoneFromTheFiles(t *testing.T) {
 }
 
 func TestMaintenanceEmptiesTheLogOfChanges(t *testing.T) {
+	t.Parallel()
 	dir := storetest.Dir(t)
 	db := storetest.OpenWith(t, store.Options{Dir: dir})
 	user := storetest.User(t, db)
@@ -71,6 +73,7 @@ func TestMaintenanceEmptiesTheLogOfChanges(t *testing.T) {
 }
 
 func TestFilesOfTheDatabaseAreOnlyForTheirOwner(t *testing.T) {
+	t.Parallel()
 	dir := storetest.Dir(t)
 	first, err := store.Open(context.Background(), store.Options{Dir: dir})
 	if err != nil {

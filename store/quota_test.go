@@ -36,6 +36,7 @@ func (e *env) quotas() map[string]account.Quota {
 }
 
 func TestWhatAUserStoresIsBounded(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		c := e.conversation()
 		e.db.SetQuotas(account.Quotas{Bytes: 1000, Messages: 5})
@@ -93,6 +94,7 @@ func TestWhatAUserStoresIsBounded(t *testing.T) {
 }
 
 func TestWhatIsGoneCountsNoMore(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.db.SetQuotas(account.Quotas{Items: 2})
 		a, _ := e.conversation(), e.conversation()
@@ -109,6 +111,7 @@ func TestWhatIsGoneCountsNoMore(t *testing.T) {
 // Others can write while a character with many memories is removed, and a chat that is being filled
 // does not go with it.
 func TestADeletedCharacterIsRemovedInSmallTransactions(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		facts := make([]*memory.Memory, 501)
@@ -138,6 +141,7 @@ func TestADeletedCharacterIsRemovedInSmallTransactions(t *testing.T) {
 // Who has reached a limit gets the room of deleted chats at once, but single messages can still be
 // restored, and what is being imported stays.
 func TestDeletingAChatMakesRoom(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		a, b, importing := e.conversation(), e.conversation(), &chat.Conversation{ID: id(), CharacterID: id(), Settings: []byte(`{}`)}
 		e.update(func(tx nodest.Tx) error {
@@ -188,6 +192,7 @@ func TestDeletingAChatMakesRoom(t *testing.T) {
 }
 
 func TestMaintenanceSetsCountersRight(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		c := e.conversation()
 		for range 3 {
@@ -214,6 +219,7 @@ func TestMaintenanceSetsCountersRight(t *testing.T) {
 }
 
 func TestCountersCanBeChecked(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		c := e.conversation()
 		if err := e.trySay(c, "tea"); err != nil {
@@ -240,6 +246,7 @@ func TestCountersCanBeChecked(t *testing.T) {
 
 // Counters are set right once, also if several processes find at the same moment that they are not.
 func TestCountersAreSetRightOnce(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		c := e.conversation()
 		e.update(func(tx nodest.Tx) error {

@@ -13,6 +13,7 @@ import (
 // A rewind over an edit, a swipe, a deletion and a new reply is a new version, and the
 // conversation continues from there.
 func TestARewindIsANewVersion(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		a := e.say(conversation, "", "a")
@@ -91,6 +92,7 @@ func TestARewindIsANewVersion(t *testing.T) {
 // A rewind leaves deleted messages whose texts maintenance has removed, and replies whose
 // placeholder was there at the version.
 func TestARewindSkipsWhatCannotBeRestored(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		a := e.say(conversation, "", "a")
@@ -131,6 +133,7 @@ func TestARewindSkipsWhatCannotBeRestored(t *testing.T) {
 // A reply is stored with one state: the versions of its placeholder show what became of it. The
 // answer to the call that asked for it stays the placeholder, also when the reply was edited.
 func TestAReplyTakesTheStateOfItsPlaceholder(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		a := e.say(conversation, "", "a")
@@ -170,6 +173,7 @@ func TestAReplyTakesTheStateOfItsPlaceholder(t *testing.T) {
 // A message can change again in the transaction of a rewind, even if the rewind
 // changed more messages than fit in a page.
 func TestAMessageCanChangeInTheTransactionOfARewind(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		var line []*chat.Message

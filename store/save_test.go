@@ -14,6 +14,7 @@ import (
 )
 
 func TestASavePointComesBackAsItWas(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation, imported := e.conversation(), start.Add(-time.Hour)
 		book, persona := id(), id()
@@ -63,6 +64,7 @@ func TestASavePointComesBackAsItWas(t *testing.T) {
 }
 
 func TestSavePointsGoWithTheirConversation(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		s := &chat.Save{ID: id(), ConversationID: e.conversation(), Version: 1}
 		e.update(func(tx nodest.Tx) error { return tx.Chats.InsertSave(s) })
@@ -80,6 +82,7 @@ func TestSavePointsGoWithTheirConversation(t *testing.T) {
 }
 
 func TestSavePointsAreListedByPages(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation, other := e.conversation(), e.conversation()
 		var all, manual []string

@@ -24,6 +24,7 @@ func newToken(t *testing.T, db *store.DB, user string) *account.Token {
 }
 
 func TestATokenIsReadOnceUntilSomethingChanges(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	db := storetest.Open(t)
 	user := storetest.User(t, db)
@@ -71,6 +72,7 @@ func TestATokenIsReadOnceUntilSomethingChanges(t *testing.T) {
 }
 
 func TestARevokedTokenEndsWhileOthersReadIt(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	db := storetest.Open(t)
 	user := storetest.User(t, db)

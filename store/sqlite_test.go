@@ -32,6 +32,7 @@ func pragmas(tx nodest.Tx) (string, error) {
 
 // The writing connection and every reading connection have the required settings.
 func TestEveryConnectionHasItsPragmas(t *testing.T) {
+	t.Parallel()
 	db := storetest.Open(t)
 	user := storetest.User(t, db)
 	err := db.Update(context.Background(), user, func(tx nodest.Tx) error {
@@ -64,6 +65,7 @@ func TestEveryConnectionHasItsPragmas(t *testing.T) {
 
 // None of the most frequent queries reads a whole table.
 func TestFrequentQueriesUseTheirIndexes(t *testing.T) {
+	t.Parallel()
 	db := storetest.Open(t)
 	for _, query := range []string{
 		"SELECT * FROM call_keys WHERE user_id = 'u' AND call_key = 5 AND created_at > 1",
@@ -114,6 +116,7 @@ func allowed(line string) bool {
 // What a line and its reply take in the file, beside their texts and what is made of them in the
 // background.
 func TestALineAndItsReplyTakeFewBytes(t *testing.T) {
+	t.Parallel()
 	db := storetest.Open(t)
 	e := &env{T: t, db: db, user: storetest.User(t, db)}
 	conversation, head := e.conversation(), ""

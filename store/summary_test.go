@@ -67,6 +67,7 @@ func describeSummary(k *chat.KeptSummary) string {
 }
 
 func TestASummaryIsReadAtAVersion(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		said := e.talk(e.conversation(), "", 5)
 		k := e.summarise(1, 6, said[:3]...)
@@ -113,6 +114,7 @@ func TestASummaryIsReadAtAVersion(t *testing.T) {
 }
 
 func TestAListOfSummariesHasTheNewest(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conv := e.chat(e.character())
 		said := e.talk(conv, "", 2)
@@ -135,6 +137,7 @@ func TestAListOfSummariesHasTheNewest(t *testing.T) {
 }
 
 func TestSummaryGenerationsAreUnique(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv, other := e.chat(character), e.chat(character)
@@ -179,6 +182,7 @@ func TestSummaryGenerationsAreUnique(t *testing.T) {
 }
 
 func TestASummaryBelongsToTheBranchItEndsOn(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conv := e.conversation()
 		trunk := e.talk(conv, "", 6)
@@ -220,6 +224,7 @@ func TestASummaryBelongsToTheBranchItEndsOn(t *testing.T) {
 // The coverage of a summary, on random branches and at random versions, equals a walk
 // over the states of its messages.
 func TestCoverageOnRandomHistories(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		s := newRandomHistory(e)
 		for range 30 {
@@ -326,6 +331,7 @@ func (s *randomHistory) stateOf(tx nodest.Tx, message string, version int64) (st
 }
 
 func TestSummariesAreLoadedWithTheirConversation(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conv := e.conversation()
 		said := e.talk(conv, "", 5)
@@ -374,6 +380,7 @@ func TestSummariesAreLoadedWithTheirConversation(t *testing.T) {
 }
 
 func TestNothingIsLeftOfTheSummariesOfADeletedChat(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conv, kept := e.conversation(), e.conversation()
 		k := e.summarise(1, 4, e.talk(conv, "", 3)...)
@@ -391,6 +398,7 @@ func TestNothingIsLeftOfTheSummariesOfADeletedChat(t *testing.T) {
 }
 
 func TestAVersionKeepsItsActiveSummary(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conv := e.conversation()
 		said := e.talk(conv, "", 3)
@@ -420,6 +428,7 @@ func TestAVersionKeepsItsActiveSummary(t *testing.T) {
 }
 
 func TestASummaryWithoutAVersionIsReadAtAnyVersion(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		k := e.summarise(1, 0, e.talk(e.conversation(), "", 3)...)
 		e.equal("at the first version", describeSummary(e.summaryAt(k.ID, 1)), describeSummary(k))

@@ -118,6 +118,7 @@ func (t *treeModel) lines(head string, saves []*chat.Save) (lines []string) {
 
 // The tree of random conversations is the one that a walk over all messages finds.
 func TestTreeOfRandomConversations(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		s := newRandomHistory(e)
 		var saves []*chat.Save
@@ -143,6 +144,7 @@ func TestTreeOfRandomConversations(t *testing.T) {
 }
 
 func TestATreeOfOneRun(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		e.equal("empty tree", e.tree(conversation, 5), []string(nil))
@@ -165,6 +167,7 @@ func TestATreeOfOneRun(t *testing.T) {
 // A tree with too many runs loses those that were used least lately, and stays in one
 // piece; of the shown branch its end stays.
 func TestALargeTreeIsCut(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		roots := e.talk(conversation, "", 3)

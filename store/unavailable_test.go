@@ -21,6 +21,7 @@ func isUnavailable(err error) bool {
 }
 
 func TestASlowWriterIsReportedAsBusy(t *testing.T) {
+	t.Parallel()
 	db := storetest.Open(t)
 	h := holdWriter(t, db)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
@@ -39,6 +40,7 @@ func TestASlowWriterIsReportedAsBusy(t *testing.T) {
 }
 
 func TestADatabaseThatWasRemovedIsNoticed(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"nodest.db", "nodest.db-wal"} {
 		for _, replaced := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " replaced ", replaced), func(t *testing.T) {
@@ -81,6 +83,7 @@ func TestADatabaseThatWasRemovedIsNoticed(t *testing.T) {
 }
 
 func TestACutConnectionIsReportedAsUnavailable(t *testing.T) {
+	t.Parallel()
 	db := storetest.OpenPostgres(t, store.Options{})
 	other := storetest.OpenPostgres(t, store.Options{})
 	user := storetest.User(t, db)

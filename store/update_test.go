@@ -16,6 +16,7 @@ import (
 )
 
 func TestAFailedUpdateStoresNothing(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		failure := errors.New("no")
@@ -50,6 +51,7 @@ func TestAFailedUpdateStoresNothing(t *testing.T) {
 }
 
 func TestAnUpdateWhoseGoroutineEndsStoresNothing(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		var group sync.WaitGroup
@@ -68,6 +70,7 @@ func TestAnUpdateWhoseGoroutineEndsStoresNothing(t *testing.T) {
 }
 
 func TestEventsArePublishedAsStored(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.update(func(tx nodest.Tx) error {
 			return tx.Emit(
@@ -110,6 +113,7 @@ func TestEventsArePublishedAsStored(t *testing.T) {
 }
 
 func TestEventNumbersHaveNoGaps(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		failure := errors.New("no")
 		var group sync.WaitGroup
@@ -158,6 +162,7 @@ func TestEventNumbersHaveNoGaps(t *testing.T) {
 }
 
 func TestAViewIsASnapshot(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		e.view(func(tx nodest.Tx) error {
@@ -181,6 +186,7 @@ func TestAViewIsASnapshot(t *testing.T) {
 }
 
 func TestATransactionCannotBeUsedAfterItsEnd(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		var kept nodest.Tx
 		e.update(func(tx nodest.Tx) error { kept = tx; return nil })
@@ -194,6 +200,7 @@ func TestATransactionCannotBeUsedAfterItsEnd(t *testing.T) {
 }
 
 func TestACancelledUpdateStoresNothing(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		ctx, cancel := context.WithCancel(context.Background())
@@ -219,6 +226,7 @@ func TestACancelledUpdateStoresNothing(t *testing.T) {
 }
 
 func TestAnIgnoredStatementErrorFailsTheUpdate(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		e.refused(fault.Conflict, func(tx nodest.Tx) error {
@@ -234,6 +242,7 @@ func TestAnIgnoredStatementErrorFailsTheUpdate(t *testing.T) {
 }
 
 func TestCloseWaitsForUpdatesAndRefusesNewOnes(t *testing.T) {
+	t.Parallel()
 	db, err := store.Open(context.Background(), store.Options{Dir: t.TempDir(), Log: quiet})
 	if err != nil {
 		t.Fatal(err)

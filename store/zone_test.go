@@ -9,6 +9,7 @@ import (
 
 // Storing a device's time zone changes neither the settings nor their version.
 func TestADeviceTimeZoneDoesNotChangeTheSettings(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		expect := func(what, zone, name string, version int64) {
 			t.Helper()

@@ -107,6 +107,9 @@ type installation struct {
 
 // newInstallation returns an empty one on SQLite, or on PostgreSQL when url is given.
 func newInstallation(t *testing.T, url string, env ...string) *installation {
+	if url == "" {
+		storetest.NeedSQLite(t)
+	}
 	dir := t.TempDir()
 	return &installation{dir: dir, program: os.Args[0], env: append([]string{
 		"NODEST_DATA=" + filepath.Join(dir, "data"), "NODEST_DATABASE_URL=" + url, "NODEST_PROVIDER=offline",

@@ -44,6 +44,9 @@ func WaitForPostgres(ctx context.Context, url string, patience time.Duration, lo
 			return connectError(err)
 		}
 		cause := connectCause(err).Error()
+		if limit.Err() != nil && told != "" {
+			cause = told // an attempt that was cut short says nothing of the server
+		}
 		if cause != told {
 			told = cause
 			log.WarnContext(ctx, "PostgreSQL is not ready yet; waiting", "host", config.Host, "port", config.Port, "atMost", patience, "cause", cause)

@@ -1,6 +1,10 @@
 // Package storetest gives tests of other packages a real database: SQLite in the
 // test's own folder, whose schema is made once per test program and copied; or a
 // schema of the test's own in the PostgreSQL of NODEST_TEST_DATABASE_URL.
+//
+// A test of a promise that each database must keep runs on both (Each); all others use
+// SQLite (Open), or PostgreSQL where only that can break the promise. With
+// NODEST_TEST_ONLY=postgres those that need SQLite alone are skipped.
 package storetest
 
 import (
@@ -23,6 +27,16 @@ import (
 	"nodest/op"
 	"nodest/store"
 )
+
+// Opener is OpenWith or OpenPostgres.
+type Opener = func(testing.TB, store.Options) *store.DB
+
+// Each runs a test on SQLite and on PostgreSQL.
+func Each(t *testing.T, test func(t *testing.T, open Opener)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, OpenWith) })
+	t.Run("postgres", func(t *testing.T) { test(t, OpenPostgres) })
+}
 
 // Open returns a new database on SQLite that is closed when the test ends.
 func Open(t testing.TB) *store.DB {
@@ -88,6 +102,7 @@ func takeSchema(t testing.TB) string {
 	var u string
 	if n := len(schemas.free); n > 0 {
 		u, schemas.free = schemas.free[n-1], schemas.free[:n-1]
+		needPostgres.Store(t.Name(), true)
 	} else {
 		var name string
 		u, name = newSchema(t)
@@ -134,6 +149,7 @@ func newSchema(t testing.TB) (schemaURL, name string) {
 	if base == "" {
 		t.Skip("skipped on PostgreSQL: NODEST_TEST_DATABASE_URL is not set (scripts/with-postgres sets it)")
 	}
+	needPostgres.Store(t.Name(), true)
 	u, err := url.Parse(base)
 	if err != nil {
 		t.Fatal("NODEST_TEST_DATABASE_URL cannot be read")
@@ -184,6 +200,28 @@ func execute(statements ...string) error {
 	return nil
 }
 
+// needPostgres has the names of the tests that have taken a schema.
+var needPostgres sync.Map
+
+// NeedSQLite skips a test when only those on PostgreSQL are asked for. A test that needs
+// both databases takes PostgreSQL first.
+func NeedSQLite(t testing.TB) {
+	t.Helper()
+	if os.Getenv("NODEST_TEST_ONLY") != "postgres" {
+		return
+	}
+	for name := t.Name(); ; {
+		if _, too := needPostgres.Load(name); too {
+			return
+		}
+		i := strings.LastIndexByte(name, '/')
+		if i < 0 {
+			t.Skip("skipped on SQLite: NODEST_TEST_ONLY=postgres")
+		}
+		name = name[:i]
+	}
+}
+
 // Dir returns a new data folder with an empty, migrated SQLite database.
 func Dir(t testing.TB) string {
 	t.Helper()
@@ -195,6 +233,7 @@ func Dir(t testing.TB) string {
 // Fill makes an empty folder one that Dir returns.
 func Fill(t testing.TB, dir string) {
 	t.Helper()
+	NeedSQLite(t)
 	data, err := template()
 	if err != nil {
 		t.Fatal(err)
