@@ -194,7 +194,7 @@ func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) ite
 		if p.transportFor(pr.model, req) == cardSDK {
 			all = p.viaCard(ctx, x, pr)
 		} else {
-			all = p.viaCurrent(ctx, pr)
+			all = p.viaCurrent(ctx, x, pr)
 		}
 		p.relay(ctx, x, all, yield)
 	}
@@ -204,6 +204,7 @@ func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) ite
 func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield func(llm.Chunk, error) bool) {
 	var usage *llm.Usage
 	var finish, model string
+	var wrote bool
 	var asked asked
 	for a, err := range all {
 		if err != nil {
@@ -226,11 +227,15 @@ func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield fu
 			if !yield(llm.Chunk{Text: a.text, Reasoning: a.thought, Usage: a.usage}, nil) {
 				return
 			}
+			wrote = wrote || a.text != ""
 			x.flows()
 		}
 	}
 	last := llm.Chunk{Last: true, Usage: usage, Model: model}
 	var bad error
+	if isUnknown(finish) && (wrote || len(asked.calls) > 0) {
+		finish = "STOP"
+	}
 	if last.Finish, bad = judge(finish); bad == nil {
 		last.Calls, last.Echo = asked.end()
 		yield(last, nil)
@@ -244,8 +249,7 @@ func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield fu
 	}
 }
 
-// judge translates a finish reason. Whatever is not a normal end is an error,
-// also reasons that are newer than this list.
+// judge translates a finish reason. Whatever is not a normal end is an error.
 func judge(reason string) (llm.Finish, error) {
 	switch reason {
 	case "STOP":
