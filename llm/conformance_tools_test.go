@@ -215,7 +215,7 @@ func testForeignCalls(t *testing.T, build factory) {
 		llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{CallID: "x2", Name: "roll", Text: "error"}})
 	r := llmtest.Read(t, a.Provider.Stream(t.Context(), req))
 	if llm.EchoRejected(r.Err) {
-		if _, isGemini := a.Provider.(*gemini.Provider); isGemini && a.Provider.DefaultModel() == "gemini-flash-latest" {
+		if _, isGemini := a.Provider.(*gemini.Provider); isGemini && a.Provider.DefaultModel(t.Context()) == "gemini-flash-latest" {
 			t.Error("the calls of another provider are refused for their signature")
 		}
 	} else {

@@ -42,12 +42,14 @@ func replyOf(t testing.TB, sdk, kind, body string) llmtest.Result {
 // forms are the ways in which the same answers travel: what the SDKs ask for, and what proxies make
 // of it.
 var forms = map[string]func(answers ...string) (kind, body string){
-	"array": func(a ...string) (string, string) { return "application/json", "[" + strings.Join(a, "\n,\r\n") + "]\n" },
+	"array": func(a ...string) (string, string) {
+		return "application/json", "[" + strings.Join(a, "\n,\r\n") + "]\n"
+	},
 	"array behind a byte order mark": func(a ...string) (string, string) {
 		return "application/json; charset=utf-8", "\ufeff \n[" + strings.Join(a, ",") + "]"
 	},
-	"objects": func(a ...string) (string, string) { return "application/json", strings.Join(a, "\n") },
-	"events":  func(a ...string) (string, string) { return eventsOf("\n", a...) },
+	"objects":           func(a ...string) (string, string) { return "application/json", strings.Join(a, "\n") },
+	"events":            func(a ...string) (string, string) { return eventsOf("\n", a...) },
 	"events with CR LF": func(a ...string) (string, string) { return eventsOf("\r\n", a...) },
 	"events with CR":    func(a ...string) (string, string) { return eventsOf("\r", a...) },
 	"events as an array": func(a ...string) (string, string) {

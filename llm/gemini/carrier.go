@@ -236,6 +236,8 @@ func (e wireError) fault(status int, wait time.Duration) error {
 		return llm.EchoError(name, status)
 	case llm.SaysNoTools(status, e.Message):
 		return llm.NoToolsError(name, status)
+	case llm.SaysNoModel(status, "", e.Message):
+		return llm.Upstream(name, fault.ModelNotFound, status, cause)
 	case status == 0:
 		return llm.Upstream(name, fault.UpstreamDown, 0, cause)
 	case status == http.StatusBadRequest && (badKey || strings.Contains(e.Message, "API key not valid")):

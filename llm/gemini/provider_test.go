@@ -287,7 +287,7 @@ func TestRefusalsThatAreNotGoogles(t *testing.T) {
 		status     int
 		body, want string
 	}{
-		{400, "unknown model\n", "Gemini rejected the request: unknown model"},
+		{400, "unknown model\n", "Gemini does not know the model: unknown model"},
 		{400, "<html><title>Bad gateway</title></html>", "Gemini rejected the request: HTTP 400 Bad Request"},
 		{404, `{"detail":"Not Found"}`, "Gemini rejected the request: HTTP 404 Not Found"},
 		{502, " <!doctype html>", "Gemini is not available: HTTP 502 Bad Gateway"},

@@ -28,6 +28,7 @@ type wireModel struct {
 	Pricing      json.RawMessage `json:"pricing"`              // OpenRouter: {prompt, completion}; others mean other things by it
 	Architecture json.RawMessage `json:"architecture"`         // OpenRouter: {input_modalities}
 	Parameters   json.RawMessage `json:"supported_parameters"` // OpenRouter: a list
+	Created      json.RawMessage `json:"created"`              // a Unix time
 	Capabilities json.RawMessage `json:"capabilities"`         // Mistral: {function_calling}
 }
 
@@ -76,7 +77,7 @@ func perMillion(raw json.RawMessage) *float64 {
 
 func (c *Client) fetchModels(ctx context.Context) ([]llm.Model, error) {
 	var answer json.RawMessage
-	err := c.keys.Do(ctx, func(ctx context.Context, key llm.Key) error {
+	err := c.keys.Ask(ctx, func(ctx context.Context, key llm.Key) error {
 		return c.get(ctx, c.address("/models"), key, &answer)
 	})
 	if err != nil {
@@ -93,7 +94,7 @@ func (c *Client) fetchModels(ctx context.Context) ([]llm.Model, error) {
 		list = append(list, llm.Model{
 			ID: m.ID, Name: m.Name, ContextTokens: max(m.ContextLength, m.MaxModelLen),
 			OutputTokens: m.TopProvider.MaxCompletionTokens, Generates: !embeds, Embeds: embeds, Sees: m.sees(), NoTools: m.noTools(),
-			PromptPrice: prompt, CompletionPrice: completion,
+			PromptPrice: prompt, CompletionPrice: completion, Created: unixTime(m.Created),
 		})
 	}
 	return list, nil
