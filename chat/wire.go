@@ -34,6 +34,7 @@ type wireMessage struct {
 	Tools          *ToolTrace       `json:"tools,omitempty"`
 	MemoryIDs      []string         `json:"memoryIds"`
 	Model          string           `json:"model,omitempty"`
+	RequestedModel string           `json:"requestedModel,omitempty"`
 	Usage          *llm.Usage       `json:"usage,omitempty"`
 	Error          *op.Failure      `json:"error,omitempty"`
 	CreatedAt      op.Time          `json:"createdAt"`
@@ -41,18 +42,19 @@ type wireMessage struct {
 }
 
 type wireSwipe struct {
-	ID           string     `json:"id"`
-	Rev          int64      `json:"rev"`
-	Text         string     `json:"text"`
-	Reasoning    string     `json:"reasoning,omitempty"`
-	Blocks       []Block    `json:"blocks,omitempty"`
-	Model        string     `json:"model,omitempty"`
-	Finish       string     `json:"finish,omitempty"`
-	Usage        *llm.Usage `json:"usage,omitempty"`
-	GenerationID string     `json:"generationId,omitempty"`
-	Tools        *ToolTrace `json:"tools,omitempty"`
-	Wish         string     `json:"wish,omitempty"`
-	CreatedAt    op.Time    `json:"createdAt"`
+	ID             string     `json:"id"`
+	Rev            int64      `json:"rev"`
+	Text           string     `json:"text"`
+	Reasoning      string     `json:"reasoning,omitempty"`
+	Blocks         []Block    `json:"blocks,omitempty"`
+	Model          string     `json:"model,omitempty"`
+	RequestedModel string     `json:"requestedModel,omitempty"`
+	Finish         string     `json:"finish,omitempty"`
+	Usage          *llm.Usage `json:"usage,omitempty"`
+	GenerationID   string     `json:"generationId,omitempty"`
+	Tools          *ToolTrace `json:"tools,omitempty"`
+	Wish           string     `json:"wish,omitempty"`
+	CreatedAt      op.Time    `json:"createdAt"`
 }
 
 // WireMessage is m as clients see it: deleted swipes are not in it, and
@@ -77,14 +79,14 @@ func messageOf(m *Message) wireMessage {
 		}
 		if i == m.SwipeIndex {
 			w.SwipeIndex = len(w.Swipes)
-			w.Text, w.Model, w.Usage, w.Tools = s.Text, s.Model, s.Usage, s.Tools
+			w.Text, w.Model, w.RequestedModel, w.Usage, w.Tools = s.Text, s.Model, s.RequestedModel, s.Usage, s.Tools
 			w.MemoryIDs = append(w.MemoryIDs, s.MemoryIDs...)
 			if c := s.Citations; c != nil {
 				w.References, w.CitationReport = append(w.References, c.References...), c.Report
 			}
 		}
 		w.Swipes = append(w.Swipes, wireSwipe{
-			ID: s.ID, Rev: s.Rev, Text: s.Text, Reasoning: s.Reasoning, Blocks: s.Blocks, Model: s.Model,
+			ID: s.ID, Rev: s.Rev, Text: s.Text, Reasoning: s.Reasoning, Blocks: s.Blocks, Model: s.Model, RequestedModel: s.RequestedModel,
 			Finish: s.Finish, Usage: s.Usage, GenerationID: s.GenerationID,
 			Tools: s.Tools, Wish: s.Wish, CreatedAt: op.Time(s.CreatedAt),
 		})
@@ -146,6 +148,7 @@ type wireGeneration struct {
 	Status         string      `json:"status"`
 	Finish         string      `json:"finish,omitempty"`
 	Model          string      `json:"model,omitempty"`
+	RequestedModel string      `json:"requestedModel,omitempty"`
 	PromptID       string      `json:"promptId,omitempty"`
 	Usage          *llm.Usage  `json:"usage,omitempty"`
 	Tools          *ToolTrace  `json:"tools,omitempty"`
@@ -181,7 +184,7 @@ func timingOf(g *Generation) *wireTiming {
 func WireGeneration(g *Generation) any {
 	return wireGeneration{
 		ID: g.ID, ConversationID: g.ConversationID, MessageID: g.MessageID, SwipeID: g.SwipeID,
-		Kind: g.Kind, Status: g.Status, Finish: g.Finish, Model: g.Model, PromptID: g.PromptID,
+		Kind: g.Kind, Status: g.Status, Finish: g.Finish, Model: g.Model, RequestedModel: g.RequestedModel, PromptID: g.PromptID,
 		Usage: g.Usage, Tools: g.Tools, Error: op.FailureOf(g.Error), By: g.By, CreatedAt: op.Time(g.CreatedAt),
 		StartedAt: op.OptionalTime(g.StartedAt), FirstTokenAt: op.OptionalTime(g.FirstTokenAt), EndedAt: op.OptionalTime(g.EndedAt),
 		Timing: timingOf(g),

@@ -57,6 +57,7 @@ const (
 	UpstreamDown       Code = "upstream_unavailable"
 	UpstreamBadAnswer  Code = "upstream_bad_answer"
 	UpstreamTimeout    Code = "upstream_timeout"
+	ModelNotFound      Code = "model_not_found"
 	Blocked            Code = "blocked_by_provider"
 	EmptyReply         Code = "empty_reply"
 	ContextTooLarge    Code = "context_too_large"
@@ -189,6 +190,7 @@ var status = map[Code]struct {
 	UpstreamAuth:       {502, "Provider rejected the key", "The model provider rejected the API key."},
 	UpstreamQuota:      {502, "Provider quota used up", "The account at the model provider has no credit or quota left."},
 	UpstreamBadAnswer:  {502, "Unusable answer from the provider", "The model provider rejected the request or sent an unusable answer; detail gives the reason."},
+	ModelNotFound:      {502, "Model not found", "The model provider does not know the model; detail and details.models name some that exist."},
 	EmptyReply:         {502, "Empty reply", "The model answered without any text."},
 	UpstreamRate:       {503, "Provider rate limit", "The model provider is rate-limiting requests."},
 	UpstreamDown:       {503, "Provider unavailable", "The model provider cannot be reached or is failing."},

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -74,6 +75,7 @@ func (l Link) stream(ctx context.Context, req Request, first bool) iter.Seq2[Chu
 		for c, err := range l.Generator.Stream(ctx, req) {
 			if err == nil {
 				c.Provider = l.Provider
+				model = cmp.Or(c.Asked, model)
 				if c.Model != "" {
 					model = c.Model
 				}
@@ -97,7 +99,7 @@ func curedByProvider(err error) bool {
 	}
 	switch fault.Public(err).Code {
 	case fault.UpstreamAuth, fault.UpstreamQuota, fault.UpstreamRate, fault.UpstreamDown,
-		fault.UpstreamBadAnswer, fault.UpstreamTimeout, fault.EmptyReply, fault.NotConfigured:
+		fault.UpstreamBadAnswer, fault.UpstreamTimeout, fault.EmptyReply, fault.NotConfigured, fault.ModelNotFound:
 		return true
 	}
 	return false

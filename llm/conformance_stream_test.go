@@ -296,7 +296,7 @@ func testPrompt(t *testing.T, build factory) {
 	}))
 	checkCode(t, r.Err, "")
 	req := a.Fake.Requests()[0]
-	if req.Model != a.Provider.DefaultModel() {
+	if req.Model != a.Provider.DefaultModel(t.Context()) {
 		t.Errorf("model %q, want the default", req.Model)
 	}
 	var all strings.Builder

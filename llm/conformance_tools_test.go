@@ -22,7 +22,7 @@ type toolTest struct {
 
 func toolAdapters() []toolTest {
 	var all []toolTest
-	for _, model := range []string{"gemini-2.0-flash", "gemini-3-pro"} {
+	for _, model := range []string{"gemini-2.5-flash-lite", "gemini-flash-latest"} {
 		all = append(all, toolTest{model, func(t testing.TB, keys ...llm.Key) adapter {
 			f := llmtest.NewGemini(t)
 			p, err := gemini.New(keys, gemini.Options{Model: model, BaseURL: f.URL})
@@ -215,7 +215,7 @@ func testForeignCalls(t *testing.T, build factory) {
 		llm.Message{Role: llm.ToolRole, Result: &llm.ToolResult{CallID: "x2", Name: "roll", Text: "error"}})
 	r := llmtest.Read(t, a.Provider.Stream(t.Context(), req))
 	if llm.EchoRejected(r.Err) {
-		if _, isGemini := a.Provider.(*gemini.Provider); isGemini && a.Provider.DefaultModel() == "gemini-3-pro" {
+		if _, isGemini := a.Provider.(*gemini.Provider); isGemini && a.Provider.DefaultModel(t.Context()) == "gemini-flash-latest" {
 			t.Error("the calls of another provider are refused for their signature")
 		}
 	} else {

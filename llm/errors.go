@@ -64,6 +64,7 @@ var says = map[fault.Code]string{
 	fault.UpstreamTimeout: "took too long",
 	fault.ContextTooLarge: "reports that the prompt is too long for the model",
 	fault.EmptyReply:      "returned no text",
+	fault.ModelNotFound:   "does not know the model",
 }
 
 // NetworkError reports a request that failed below HTTP: no connection, or one that

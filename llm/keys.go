@@ -63,7 +63,7 @@ func NewKeys(provider string, keys []Key) *Keys {
 // given and is called again with another key where that can help.
 func (k *Keys) Stream(ctx context.Context, req Request, one func(context.Context, Key, Request) iter.Seq2[Chunk, error]) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
-		err := k.each(ctx, func(key Key) (repeatable bool, err error) {
+		err := k.each(ctx, true, func(key Key) (repeatable bool, err error) {
 			delivered := false
 			for c, err := range one(ctx, key, req) {
 				if err != nil {
@@ -92,12 +92,19 @@ var errBroken = errors.New("reader broke off")
 // Do calls one with a key, and with another where that can help. It is Stream for
 // requests that answer in one piece.
 func (k *Keys) Do(ctx context.Context, one func(context.Context, Key) error) error {
-	return k.each(ctx, func(key Key) (bool, error) { return true, one(ctx, key) })
+	return k.each(ctx, true, func(key Key) (bool, error) { return true, one(ctx, key) })
+}
+
+// Ask is Do for a question beside the work, such as the list of models: a failure says nothing
+// about the keys.
+func (k *Keys) Ask(ctx context.Context, one func(context.Context, Key) error) error {
+	return k.each(ctx, false, func(key Key) (bool, error) { return true, one(ctx, key) })
 }
 
 // each calls send until it succeeds, fails in a way no key can cure, says that
-// the request must not be repeated (false), or every key had its turn.
-func (k *Keys) each(ctx context.Context, send func(Key) (repeatable bool, err error)) error {
+// the request must not be repeated (false), or every key had its turn. With counts, each key's
+// failures are noted.
+func (k *Keys) each(ctx context.Context, counts bool, send func(Key) (repeatable bool, err error)) error {
 	if len(k.keys) == 0 {
 		_, err := send(Key{})
 		return err
@@ -118,8 +125,9 @@ func (k *Keys) each(ctx context.Context, send func(Key) (repeatable bool, err er
 			k.report(i, nil)
 			return err
 		}
-		last = k.scrub(err)
-		k.report(i, last)
+		if last = k.scrub(err); counts {
+			k.report(i, last)
+		}
 		if last == nil || !repeatable || !curedByKey(last) || ctx.Err() != nil {
 			return last
 		}

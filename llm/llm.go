@@ -50,8 +50,13 @@ type Provider interface {
 	// Name is the word of the configuration: gemini, openrouter, openai, offline.
 	Name() string
 
-	// DefaultModel answers requests that name no model.
-	DefaultModel() string
+	// DefaultModel answers requests that name no model. It may ask the provider for its list,
+	// for seconds at most, and always names one.
+	DefaultModel(ctx context.Context) string
+
+	// NextModel notes that the provider does not know model, which was its default, and names
+	// the one that takes its place; "" = there is none.
+	NextModel(ctx context.Context, model string) string
 
 	// Models lists what the provider offers, as of the last five minutes. It asks the
 	// provider, so it takes time and fails with the errors of Stream.
@@ -69,6 +74,7 @@ type Model struct {
 	Sees          bool   // understands images
 	NoTools       bool   // is known not to call tools
 	Transport     string // which client serves it where a provider has several ("generative-ai-go", "genai")
+	Created       int64  // Unix time, as the provider has it
 
 	// What a million tokens cost, in US dollars; nil = unknown.
 	PromptPrice, CompletionPrice *float64
@@ -179,6 +185,8 @@ type Chunk struct {
 	Finish   Finish     // why the reply ended
 	Model    string     // that really answered, where known
 	Provider string     // filled in by Chain
+	Asked    string     // of the first chunk: the model that was asked (WithDefault)
+	Instead  string     // of the first chunk: the default in whose place Asked answers, because the provider no longer knows it; "" = none
 }
 
 // Finish is the word for how a reply ended.

@@ -339,7 +339,7 @@ func extend(m *chat.Message, g *chat.Generation, at time.Time) (shown bool) {
 		s.Reasoning += g.Reasoning
 		s.Blocks = append(s.Blocks, g.Blocks...)
 		s.MemoryIDs = united(s.MemoryIDs, unitsOf(g.Uses))
-		s.Model, s.Finish, s.Usage, s.GenerationID = g.Model, g.Finish, g.Usage, g.ID
+		s.Model, s.RequestedModel, s.Finish, s.Usage, s.GenerationID = g.Model, g.RequestedModel, g.Finish, g.Usage, g.ID
 		return i == m.SwipeIndex
 	}
 	m.Swipes = append(m.Swipes, longer)
@@ -350,7 +350,7 @@ func extend(m *chat.Message, g *chat.Generation, at time.Time) (shown bool) {
 // swipeOf is what a generation has written, as a swipe of its own.
 func swipeOf(g *chat.Generation, text string, at time.Time) chat.Swipe {
 	return chat.Swipe{
-		ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model,
+		ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model, RequestedModel: g.RequestedModel,
 		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: unitsOf(g.Uses), Citations: g.Citations, Tools: g.Tools, Wish: g.Instruction, CreatedAt: at,
 	}
 }

@@ -24,11 +24,11 @@ type modelAnswer struct {
 // stays in t.
 //
 // Breaking off the loop closes the provider's request.
-func (e *Engine) speak(ctx context.Context, t *task, model Model, r llm.Request, stored func() error) (modelAnswer, error) {
+func (e *Engine) speak(ctx context.Context, t *task, turn *turn, r llm.Request, stored func() error) (modelAnswer, error) {
 	var said strings.Builder
 	var split framework.Splitter
 	defer func() { e.pass(t, split.Close()) }()
-	for chunk, err := range model.Generator.Stream(ctx, r) {
+	for chunk, err := range turn.setup.model.Generator.Stream(ctx, r) {
 		if unstored := stored(); unstored != nil {
 			return modelAnswer{}, unstored
 		}
@@ -36,6 +36,9 @@ func (e *Engine) speak(ctx context.Context, t *task, model Model, r llm.Request,
 			return modelAnswer{}, err
 		}
 		t.noteChunk(chunk, time.Now())
+		if chunk.Instead != "" {
+			e.warnOfReplaced(ctx, t, turn, chunk)
+		}
 		if chunk.Reasoning != "" {
 			text := t.separated(chunk.Reasoning)
 			e.publishDelta(t, "reasoning", text, t.addReasoning(text))
@@ -55,7 +58,7 @@ func (e *Engine) speak(ctx context.Context, t *task, model Model, r llm.Request,
 	if err := stored(); err != nil {
 		return modelAnswer{}, err
 	}
-	return modelAnswer{}, llm.CutOff(model.Provider, nil)
+	return modelAnswer{}, llm.CutOff(turn.setup.model.Provider, nil)
 }
 
 // pass adds pieces of the reply and publishes them.

@@ -67,6 +67,7 @@ type task struct {
 	usage   *llm.Usage
 	earlier llm.Usage // of the requests before this one
 	model   string    // that answers
+	wanted  string    // the name by which it was asked
 	by      string    // provider that answers
 
 	buildTime time.Duration
@@ -215,7 +216,10 @@ func (t *task) now() *chat.Generation {
 	g := t.gen
 	if !g.Ended() {
 		g.Text, g.Reasoning, g.Blocks = t.text.b.String(), t.thought.b.String(), slices.Clone(t.blocks)
-		g.Model, g.Uses, g.Timing, g.Tools = cmp.Or(t.model, g.Model), t.uses, t.watch.soFar(), t.tools
+		g.Model, g.Uses, g.Timing, g.Tools = cmp.Or(t.model, t.wanted, g.Model), t.uses, t.watch.soFar(), t.tools
+		if g.RequestedModel = t.wanted; t.wanted == g.Model {
+			g.RequestedModel = ""
+		}
 		if t.usage != nil {
 			u := *t.usage
 			g.Usage = &u
@@ -258,9 +262,7 @@ func (t *task) noteChunk(c llm.Chunk, now time.Time) {
 	if c.Usage != nil {
 		t.usage, t.reported = new(t.earlier.Plus(*c.Usage)), true
 	}
-	if c.Model != "" {
-		t.model = c.Model
-	}
+	t.model, t.wanted = cmp.Or(c.Model, t.model), cmp.Or(c.Asked, t.wanted)
 	if c.Provider != "" {
 		t.by = c.Provider
 	}

@@ -27,7 +27,7 @@ func (e *Engine) converse(ctx context.Context, t *task, turn *turn, stored func(
 	defer e.settle(t)
 	for {
 		t.beginRequest(turn, l.run.Tokens())
-		said, err := e.speak(ctx, t, turn.setup.model, l.request(), stored)
+		said, err := e.speak(ctx, t, turn, l.request(), stored)
 		if again, err := l.next(ctx, said, err); !again || err != nil {
 			return err
 		}
@@ -158,6 +158,14 @@ func (l *toolLoop) withoutTools(ctx context.Context) error {
 	l.run = l.newRun()
 	l.t.noteSources(t)
 	return l.e.storePrompt(ctx, l.t, prompt)
+}
+
+// warnOfReplaced adds to the stored prompt that a model took the place of the default.
+func (e *Engine) warnOfReplaced(ctx context.Context, t *task, turn *turn, c llm.Chunk) {
+	turn.prompt.Warnings = append(turn.prompt.Warnings, framework.Warning{Code: "model_replaced", Detail: c.Instead + " no longer exists; " + c.Asked + " answered"})
+	if err := e.storePrompt(ctx, t, turn.prompt); err != nil {
+		e.opts.Log.WarnContext(ctx, "a warning could not be stored", "generation", t.id, "err", err)
+	}
 }
 
 // storePrompt stores what a generation sends in place of its first prompt.

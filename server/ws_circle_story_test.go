@@ -52,7 +52,7 @@ func newProvider(t *testing.T, says llmtest.Server) (*llmtest.Fake, nodest.Model
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := client.DefaultModel()
+	name := client.DefaultModel(t.Context())
 	chain := llm.Chain(slog.New(slog.DiscardHandler), llm.Link{Provider: openai.OpenAI, Model: name, Generator: llm.Dependable(openai.OpenAI, client)})
 	return fake, nodest.Model{Generator: chain, Provider: openai.OpenAI, Name: name, Key: openai.OpenAI}
 }

@@ -170,9 +170,16 @@ func (m *models) checks(ctx context.Context, network bool) []check {
 		if p == nil {
 			continue
 		}
-		c := check{name: "provider " + name, detail: "model " + p.DefaultModel()}
-		if t, ok := p.(interface{ Transport(string) string }); ok {
-			c.detail += " through " + t.Transport(p.DefaultModel())
+		c := check{name: "provider " + name}
+		named := name == m.def && m.cfg.get("NODEST_MODEL") != ""
+		if named || network {
+			model := p.DefaultModel(ctx)
+			c.detail = "model " + model
+			if t, ok := p.(transported); ok {
+				c.detail += " through " + t.Transport(model)
+			}
+		} else {
+			c.detail = "model of the provider's list"
 		}
 		if name == m.def {
 			c.detail += " (default)"
@@ -207,7 +214,7 @@ func (c *check) ask(ctx context.Context, p llm.Provider, fallbacks []llm.Ref) {
 	for _, m := range offered {
 		ids = append(ids, m.ID)
 	}
-	if c.fix = missing(p.DefaultModel(), ids, "Set NODEST_MODEL."); c.fix != "" {
+	if c.fix = missing(p.DefaultModel(ctx), ids, "Set NODEST_MODEL."); c.fix != "" {
 		return
 	}
 	for _, ref := range fallbacks {

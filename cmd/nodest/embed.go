@@ -20,6 +20,7 @@ const embeddingDim = 768
 // embeds is a provider that can make vectors.
 type embeds interface {
 	Embedder(model string, dim int) llm.Embedder
+	EmbeddingModel(ctx context.Context) string
 }
 
 // embeddings is the provider that makes vectors for everybody.
@@ -80,12 +81,10 @@ func (m *models) embedder(ctx context.Context, userID, name string) (llm.Embedde
 	if !ok {
 		return nil, fault.New(fault.NotConfigured, "%s has no embedding models", name).With("what", "embeddings")
 	}
-	model := m.cfg.get("NODEST_EMBEDDING_MODEL")
-	dim := embeddingDim
-	if model != "" { // of others it is not known what they can give
-		dim = 0
+	if model := m.cfg.get("NODEST_EMBEDDING_MODEL"); model != "" {
+		return e.Embedder(model, 0), nil // of others it is not known what they can give
 	}
-	return e.Embedder(model, dim), nil
+	return e.Embedder(e.EmbeddingModel(ctx), embeddingDim), nil
 }
 
 // probed is what is known about the embeddings of a server that is not configured for

@@ -142,7 +142,7 @@ func (m *models) Resolve(ctx context.Context, userID, provider, model, apiKey st
 		if err != nil {
 			return nodest.Model{}, err
 		}
-		return m.model(p, model, nil), nil
+		return m.model(ctx, p, model, nil), nil
 	}
 	own, err := m.keys(ctx, userID)
 	if err != nil {
@@ -158,7 +158,7 @@ func (m *models) Resolve(ctx context.Context, userID, provider, model, apiKey st
 	if p == nil {
 		return nodest.Model{}, fault.New(fault.NotConfigured, "no API key for %s; set %s, or store your own key", provider, needs[provider]).With("what", provider)
 	}
-	found := m.model(p, model, m.fallbacks)
+	found := m.model(ctx, p, model, m.fallbacks)
 	switch {
 	case own[provider] != "":
 		found.Key = provider + "/" + userID
@@ -202,14 +202,16 @@ func (m *models) provider(name string, own map[string]string) (llm.Provider, err
 	return p, err
 }
 
-func (m *models) model(p llm.Provider, model string, fallbacks []llm.Ref) nodest.Model {
+func (m *models) model(ctx context.Context, p llm.Provider, model string, fallbacks []llm.Ref) nodest.Model {
+	chosen := ""
 	if model == "" {
-		model = p.DefaultModel()
+		chosen = p.DefaultModel(ctx)
+		model = chosen
 	}
-	links := []llm.Link{m.link(p, model)}
+	links := []llm.Link{m.link(p, model, chosen)}
 	for _, ref := range fallbacks {
 		if ref.Provider != p.Name() || (ref.Model != "" && ref.Model != model) {
-			links = append(links, m.link(m.server[ref.Provider], ref.Model))
+			links = append(links, m.link(m.server[ref.Provider], ref.Model, ""))
 		}
 	}
 	return nodest.Model{
@@ -229,9 +231,10 @@ func calls(ctx context.Context, p llm.Provider, model string) bool {
 	return i < 0 || !list[i].NoTools
 }
 
-// link is a provider with one of its models.
-func (m *models) link(p llm.Provider, model string) llm.Link {
-	gen := llm.Dependable(p.Name(), p)
+// link is a provider with one of its models, which is chosen if it is the default and "" if it is
+// that of the moment.
+func (m *models) link(p llm.Provider, model, chosen string) llm.Link {
+	gen := llm.WithDefault(m.log, p, llm.Dependable(p.Name(), p), chosen)
 	if m.strictTurns(p, model) {
 		gen = llm.WithStrictTurns(gen)
 	}
@@ -242,7 +245,7 @@ func (m *models) link(p llm.Provider, model string) llm.Link {
 // sees says whether a model understands images. Only OpenRouter tells more in its list of
 // models than a name does.
 func sees(ctx context.Context, p llm.Provider, model string) bool {
-	model = cmp.Or(model, p.DefaultModel())
+	model = cmp.Or(model, p.DefaultModel(ctx))
 	if p.Name() == openai.OpenRouter {
 		ctx, cancel := context.WithTimeout(ctx, askProviders)
 		defer cancel()
@@ -268,7 +271,7 @@ func (m *models) strictTurns(p llm.Provider, model string) bool {
 	case "off":
 		return false
 	}
-	return !client.TakesLooseTurns(cmp.Or(model, p.DefaultModel()))
+	return !client.TakesLooseTurns(model) // of the default it is known only when a request is made
 }
 
 // contextTokens is the context of the providers whose models all have about the same.
@@ -279,6 +282,10 @@ func (m *models) HasProvider(name string) bool { return slices.Contains(provider
 
 // TakesKey says whether users may store a key of their own for a provider.
 func (m *models) TakesKey(provider string) bool { return needs[provider] != "" }
+
+// transported is a provider with several clients; Transport names the one that serves the plain
+// turns of a model.
+type transported interface{ Transport(model string) string }
 
 // askProviders is how long a list of providers may take.
 const askProviders = 4 * time.Second
@@ -328,9 +335,9 @@ func (m *models) nameVectors(ctx context.Context, userID string, list []server.P
 }
 
 func (m *models) describe(ctx context.Context, p llm.Provider, info *server.ProviderInfo) {
-	info.Configured, info.DefaultModel = true, p.DefaultModel()
-	if t, ok := p.(interface{ Transport(string) string }); ok {
-		info.Transport = t.Transport(p.DefaultModel())
+	info.Configured, info.DefaultModel = true, p.DefaultModel(ctx)
+	if t, ok := p.(transported); ok {
+		info.Transport = t.Transport(info.DefaultModel)
 	}
 	offered, err := p.Models(ctx)
 	if !unlisted(err) {

@@ -109,6 +109,7 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 		return err
 	}
 	r.answer(ctx, listener)
+	r.background.Go(func() { r.models.server[r.models.def].DefaultModel(ctx) }) // the first message need not wait for it
 	p.welcome(r, link)
 
 	select {

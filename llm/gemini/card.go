@@ -6,13 +6,10 @@ import (
 
 	card "github.com/google/generative-ai-go/genai"
 	"google.golang.org/api/iterator"
-
-	"nodest/llm"
 )
 
-// viaCard sends a prompt whose last content is the user's through
-// generative-ai-go. What that SDK cannot carry (thoughts, finish words newer than
-// itself) arrives beside it, in x.
+// viaCard sends a prompt whose last content is the user's through generative-ai-go. It
+// carries the texts; everything else in the answers arrives beside it, in x.
 func (p *Provider) viaCard(ctx context.Context, x *exchange, pr prompt) answers {
 	return func(yield func(answer, error) bool) {
 		client, err := p.card()
@@ -20,18 +17,14 @@ func (p *Provider) viaCard(ctx context.Context, x *exchange, pr prompt) answers 
 			yield(answer{}, noClient(err))
 			return
 		}
-		x.filter = true
+		x.sdk = cardSDK
 		it := send(ctx, client, pr)
 		for {
 			resp, err := it.Next()
-			var blocked *card.BlockedError
-			switch {
-			case errors.Is(err, iterator.Done):
+			if errors.Is(err, iterator.Done) {
 				return // relay knows whether that is the end
-			case errors.As(err, &blocked):
-				yield(x.take(), nil) // its words for it are in x
-				return
-			case err != nil:
+			}
+			if err != nil {
 				yield(answer{}, err)
 				return
 			}
@@ -78,15 +71,8 @@ func (c content) cardParts() []card.Part {
 	return parts
 }
 
-// with adds what the SDK understood. Anything may be missing from an answer.
+// with adds the texts. Anything may be missing from an answer.
 func (a answer) with(resp *card.GenerateContentResponse) answer {
-	if u := resp.UsageMetadata; u != nil {
-		a.usage = &llm.Usage{
-			PromptTokens:     int(u.PromptTokenCount),
-			CompletionTokens: int(max(u.CandidatesTokenCount, u.TotalTokenCount-u.PromptTokenCount)),
-			CachedTokens:     int(u.CachedContentTokenCount),
-		}
-	}
 	if len(resp.Candidates) == 0 || resp.Candidates[0] == nil || resp.Candidates[0].Content == nil {
 		return a
 	}

@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/genai"
-
 	"nodest/fault"
 	"nodest/llm"
 )
@@ -23,13 +20,13 @@ import (
 // what it learned that the SDK would lose. It belongs to one goroutine at a time: an SDK
 // reads the body in its caller's goroutine.
 type exchange struct {
-	hide   llm.Secrets // what errors must not quote
-	filter bool        // the body is generative-ai-go's JSON array
-	body   *body
-	err    error // what really went wrong
+	hide llm.Secrets // what errors must not quote
+	sdk  string      // that reads a stream; "" = the answer is in one piece
+	body *body
+	err  error // what really went wrong
 
-	heard answer // what the filter took out, until take
-	whole bool   // the filter saw the end of the array
+	heard answer // what answers say beside their parts, until take
+	whole bool   // the end of the stream was read
 }
 
 type exchangeKey struct{}
@@ -39,7 +36,7 @@ func withExchange(ctx context.Context, key llm.Key) (context.Context, *exchange)
 	return context.WithValue(ctx, exchangeKey{}, x), x
 }
 
-// take returns what the filter has heard since the last time.
+// take returns what was heard since the last time.
 func (x *exchange) take() answer {
 	a := x.heard
 	x.heard = answer{}
@@ -74,11 +71,6 @@ func (x *exchange) failure(ctx context.Context, err error) error {
 		return coded
 	case err == nil:
 		return llm.CutOff(name, nil)
-	}
-	var inStream genai.APIError
-	if errors.As(err, &inStream) {
-		e := wireError{Code: inStream.Code, Status: inStream.Status, Message: inStream.Message}
-		return llm.WithReason(e.fault(inStream.Code, 0), x.hide.Reason(e.Message))
 	}
 	return llm.BadAnswer(name, fmt.Errorf("the SDK failed with %T", err), "sent an unreadable response")
 }
@@ -137,12 +129,10 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.err = x.refusal(resp)
 	default:
 		x.body = newBody(ctx, x, resp.Body, answerLimit, answerLimit)
-		if x.body.lines = kind == "text/event-stream"; x.body.lines || x.filter {
-			x.body.left, x.body.event = streamLimit, eventLimit
-		}
 		resp.Body = x.body
-		if x.filter {
-			resp.Body = newFilter(x, x.body)
+		if x.sdk != "" {
+			x.body.left, x.body.event = streamLimit, eventLimit
+			resp.Body = newCleaner(x, x.body)
 		}
 		return resp, nil
 	}
@@ -158,8 +148,7 @@ type body struct {
 	rc     io.ReadCloser
 	paced  *llm.Paced
 	left   int
-	event  int  // bytes left for the event that is being read
-	lines  bool // a line is an event
+	event  int // bytes left for the event that is being read
 	ended  bool
 	closed bool
 }
@@ -175,9 +164,6 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.paced.Read(p)
 	b.left -= n
 	b.event -= n
-	if at := bytes.LastIndexByte(p[:n], '\n'); b.lines && at >= 0 {
-		b.event = eventLimit - (n - at - 1)
-	}
 	switch {
 	case b.left < 0, b.event < 0:
 		err = llm.BadAnswer(name, nil, "sent too much data")
@@ -250,6 +236,8 @@ func (e wireError) fault(status int, wait time.Duration) error {
 		return llm.EchoError(name, status)
 	case llm.SaysNoTools(status, e.Message):
 		return llm.NoToolsError(name, status)
+	case llm.SaysNoModel(status, "", e.Message):
+		return llm.Upstream(name, fault.ModelNotFound, status, cause)
 	case status == 0:
 		return llm.Upstream(name, fault.UpstreamDown, 0, cause)
 	case status == http.StatusBadRequest && (badKey || strings.Contains(e.Message, "API key not valid")):

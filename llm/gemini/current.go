@@ -4,18 +4,18 @@ import (
 	"context"
 
 	"google.golang.org/genai"
-
-	"nodest/llm"
 )
 
-// viaCurrent sends a prompt through google.golang.org/genai.
-func (p *Provider) viaCurrent(ctx context.Context, pr prompt) answers {
+// viaCurrent sends a prompt through google.golang.org/genai. It carries the parts; everything
+// else in the answers arrives beside it, in x.
+func (p *Provider) viaCurrent(ctx context.Context, x *exchange, pr prompt) answers {
 	return func(yield func(answer, error) bool) {
 		client, err := p.current()
 		if err != nil {
 			yield(answer{}, noClient(err))
 			return
 		}
+		x.sdk = currentSDK
 		contents := make([]*genai.Content, len(pr.contents))
 		for i, c := range pr.contents {
 			contents[i] = &genai.Content{Role: c.role, Parts: c.currentParts()}
@@ -25,7 +25,7 @@ func (p *Provider) viaCurrent(ctx context.Context, pr prompt) answers {
 				yield(answer{}, err)
 				return
 			}
-			if !yield(neutral(resp, len(pr.tools) > 0), nil) {
+			if !yield(x.take().withParts(resp, len(pr.tools) > 0), nil) {
 				return
 			}
 		}
@@ -73,42 +73,18 @@ func (pr prompt) config() *genai.GenerateContentConfig {
 	return config
 }
 
-// neutral reads one answer, with its parts if tools were offered. Anything may be missing
-// from it.
-func neutral(resp *genai.GenerateContentResponse, tools bool) answer {
-	if resp == nil {
-		return answer{}
-	}
-	a := answer{model: resp.ModelVersion}
-	if f := resp.PromptFeedback; f != nil && f.BlockReason != genai.BlockedReasonUnspecified {
-		a.block = string(f.BlockReason)
-	}
-	if u := resp.UsageMetadata; u != nil {
-		a.usage = &llm.Usage{
-			PromptTokens:     int(u.PromptTokenCount),
-			CompletionTokens: int(u.CandidatesTokenCount + u.ThoughtsTokenCount),
-			CachedTokens:     int(u.CachedContentTokenCount),
-		}
-	}
-	if len(resp.Candidates) == 0 || resp.Candidates[0] == nil {
+// withParts adds the texts, and all parts if tools were offered. Anything may be missing from an
+// answer.
+func (a answer) withParts(resp *genai.GenerateContentResponse, tools bool) answer {
+	if resp == nil || len(resp.Candidates) == 0 || resp.Candidates[0] == nil || resp.Candidates[0].Content == nil {
 		return a
 	}
-	c := resp.Candidates[0]
-	if c.FinishReason != genai.FinishReasonUnspecified {
-		a.finish = string(c.FinishReason)
-	}
-	if c.Content == nil {
-		return a
-	}
+	parts := resp.Candidates[0].Content.Parts
 	if tools {
-		a.parts = c.Content.Parts
+		a.parts = parts
 	}
-	for _, part := range c.Content.Parts {
-		switch {
-		case part == nil:
-		case part.Thought:
-			a.thought += part.Text
-		default:
+	for _, part := range parts {
+		if part != nil && !part.Thought { // x has heard the thoughts
 			a.text += part.Text
 		}
 	}

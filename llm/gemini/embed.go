@@ -15,11 +15,17 @@ const (
 	batchBytes = 256 << 10
 )
 
+// EmbeddingModel is the model that makes vectors where none is named. Vectors of different models
+// cannot be compared, so it stays the same as long as Google has it.
+func (p *Provider) EmbeddingModel(ctx context.Context) string {
+	return cmp.Or(p.def.Pick(ctx, chooseEmbedding), embeddingModel)
+}
+
 // Embedder makes an embedder of the provider. model defaults to
 // gemini-embedding-001. dim above 0 requests vectors of that length, 0 takes what
 // the model gives; the default model then gives 3072 numbers.
 func (p *Provider) Embedder(model string, dim int) llm.Embedder {
-	b := &llm.Batches{Provider: name, Model: bare(cmp.Or(model, "gemini-embedding-001")), Length: dim, Texts: batchTexts, Bytes: batchBytes}
+	b := &llm.Batches{Provider: name, Model: bare(cmp.Or(model, embeddingModel)), Length: dim, Texts: batchTexts, Bytes: batchBytes}
 	// The API counts nothing, so the tokens stay zero.
 	b.Call = func(ctx context.Context, task llm.EmbedTask, texts []string) (vectors [][]float32, tokens int, err error) {
 		err = p.keys.Do(ctx, func(ctx context.Context, key llm.Key) error {
@@ -37,7 +43,12 @@ func (p *Provider) Embedder(model string, dim int) llm.Embedder {
 	return b
 }
 
-func (p *Provider) embed(ctx context.Context, model string, dim int, task llm.EmbedTask, texts []string) ([][]float32, error) {
+func (p *Provider) embed(ctx context.Context, model string, dim int, task llm.EmbedTask, texts []string) (vectors [][]float32, err error) {
+	defer func() {
+		if r := recover(); r != nil { // genai's converters panic at a member of an unexpected type
+			err = llm.BadAnswer(name, nil, "sent an unreadable response")
+		}
+	}()
 	client, err := p.current()
 	if err != nil {
 		return nil, noClient(err)
@@ -56,7 +67,7 @@ func (p *Provider) embed(ctx context.Context, model string, dim int, task llm.Em
 	if err != nil {
 		return nil, err
 	}
-	vectors := make([][]float32, len(resp.Embeddings))
+	vectors = make([][]float32, len(resp.Embeddings))
 	for i, v := range resp.Embeddings {
 		if v != nil {
 			vectors[i] = v.Values

@@ -39,7 +39,7 @@ const name = "gemini"
 type Options struct {
 	BaseURL string // without the version; default https://generativelanguage.googleapis.com
 
-	Model string // for requests that name none; default gemini-2.0-flash-exp
+	Model string // for requests that name none; default: gemini-flash-latest, or what Google's list has in its place
 
 	// Prefer is "generative-ai-go" or "genai"; empty chooses by model. The former is
 	// used only for models that it serves correctly.
@@ -50,7 +50,6 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.BaseURL = cmp.Or(o.BaseURL, "https://generativelanguage.googleapis.com")
-	o.Model = cmp.Or(o.Model, "gemini-2.0-flash-exp")
 	if o.HTTP == nil {
 		o.HTTP = llm.Transport()
 	}
@@ -65,6 +64,7 @@ type Provider struct {
 	keys *llm.Keys
 
 	models llm.ModelList
+	def    llm.Default
 
 	// Made on first use: each costs some milliseconds.
 	card    func() (*card.Client, error)
@@ -86,6 +86,7 @@ func New(keys []llm.Key, opts Options) (*Provider, error) {
 	}
 	p := &Provider{opts: opts, base: base, keys: llm.NewKeys(name, keys)}
 	p.http = llm.HTTPClient(&carrier{next: opts.HTTP})
+	p.def = llm.Default{Named: opts.Model, Choose: choose, Aliases: aliases, Fetch: p.fetchModels}
 	p.card = sync.OnceValues(p.newCard)
 	p.current = sync.OnceValues(p.newCurrent)
 	return p, nil
@@ -148,8 +149,12 @@ func (p *Provider) newCurrent() (*genai.Client, error) {
 // Name is "gemini".
 func (p *Provider) Name() string { return name }
 
-// DefaultModel answers requests that name no model.
-func (p *Provider) DefaultModel() string { return p.opts.Model }
+// DefaultModel answers requests that name no model: gemini-flash-latest if Google's list has it,
+// else the newest stable flash of the list; see choose.
+func (p *Provider) DefaultModel(ctx context.Context) string { return p.def.Model(ctx) }
+
+// NextModel takes the place of a default that Google does not know.
+func (p *Provider) NextModel(ctx context.Context, model string) string { return p.def.Next(ctx, model) }
 
 // Close closes idle connections. Running streams continue.
 func (p *Provider) Close() { p.http.CloseIdleConnections() }
@@ -194,7 +199,7 @@ func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) ite
 		if p.transportFor(pr.model, req) == cardSDK {
 			all = p.viaCard(ctx, x, pr)
 		} else {
-			all = p.viaCurrent(ctx, pr)
+			all = p.viaCurrent(ctx, x, pr)
 		}
 		p.relay(ctx, x, all, yield)
 	}
@@ -204,6 +209,7 @@ func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) ite
 func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield func(llm.Chunk, error) bool) {
 	var usage *llm.Usage
 	var finish, model string
+	var wrote bool
 	var asked asked
 	for a, err := range all {
 		if err != nil {
@@ -226,11 +232,15 @@ func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield fu
 			if !yield(llm.Chunk{Text: a.text, Reasoning: a.thought, Usage: a.usage}, nil) {
 				return
 			}
+			wrote = wrote || a.text != ""
 			x.flows()
 		}
 	}
 	last := llm.Chunk{Last: true, Usage: usage, Model: model}
 	var bad error
+	if isUnknown(finish) && (wrote || len(asked.calls) > 0) {
+		finish = "STOP"
+	}
 	if last.Finish, bad = judge(finish); bad == nil {
 		last.Calls, last.Echo = asked.end()
 		yield(last, nil)
@@ -244,8 +254,7 @@ func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield fu
 	}
 }
 
-// judge translates a finish reason. Whatever is not a normal end is an error,
-// also reasons that are newer than this list.
+// judge translates a finish reason. Whatever is not a normal end is an error.
 func judge(reason string) (llm.Finish, error) {
 	switch reason {
 	case "STOP":

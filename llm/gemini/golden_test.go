@@ -91,7 +91,8 @@ func TestGoldenRequest(t *testing.T) {
 		for _, sdk := range []string{cardSDK, currentSDK} {
 			ok = t.Run(v.Name+" through "+sdk, func(t *testing.T) {
 				f := llmtest.NewGemini(t)
-				p := connect(t, f, Options{Prefer: sdk}, llm.NewKey("KEY"))
+				model, _, _ := strings.Cut(strings.TrimPrefix(path, "/v1beta/models/"), ":") // has ended since
+				p := connect(t, f, Options{Prefer: sdk, Model: model}, llm.NewKey("KEY"))
 				temperature := 0.7 // the original's defaults, which its app has as settings
 				r := llmtest.Read(t, p.Stream(t.Context(), llm.Request{
 					Messages:    promptOf(v.Input.Contents),

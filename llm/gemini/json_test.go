@@ -13,12 +13,11 @@ func TestJSONThroughBothSDKs(t *testing.T) {
 		model, prefer string
 		json, want    bool
 	}{
-		{"gemini-2.0-flash", cardSDK, true, true},
-		{"gemini-2.0-flash", currentSDK, true, true},
-		{"gemini-2.5-flash", "", true, true},
-		{"gemini-2.5-flash", "", false, false},
+		{"gemini-3.7-flash", cardSDK, true, true},
+		{"gemini-3.7-flash", currentSDK, true, true},
+		{"gemini-flash-latest", "", true, true},
+		{"gemini-flash-latest", "", false, false},
 		{"gemma-3-27b-it", "", true, false}, // has no such mode
-		{"gemini-pro", cardSDK, true, false},
 	} {
 		f := llmtest.NewGemini(t)
 		p := connect(t, f, Options{Prefer: tc.prefer}, llm.NewKey("KEY"))

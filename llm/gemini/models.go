@@ -1,12 +1,15 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
 	"slices"
 
-	"google.golang.org/genai"
-
+	"nodest/fault"
 	"nodest/llm"
 )
 
@@ -18,40 +21,67 @@ func (p *Provider) Models(ctx context.Context) ([]llm.Model, error) {
 	return p.models.Get(ctx, p.fetchModels)
 }
 
+// fetchModels reads the list without an SDK: genai panics at a member of an unexpected type.
 func (p *Provider) fetchModels(ctx context.Context) ([]llm.Model, error) {
-	client, err := p.current()
-	if err != nil {
-		return nil, noClient(err)
-	}
 	var list []llm.Model
-	err = p.keys.Do(ctx, func(ctx context.Context, key llm.Key) error {
-		ctx, x := withExchange(ctx, key)
-		defer x.close()
+	err := p.keys.Ask(ctx, func(ctx context.Context, key llm.Key) error {
 		list = nil
-		page, err := client.Models.List(ctx, &genai.ListModelsConfig{PageSize: 1000})
-		for n := 1; err == nil && x.err == nil; n++ {
-			for _, m := range page.Items {
-				list = append(list, p.model(m))
+		next := ""
+		for range maxPages {
+			page, err := p.modelPage(ctx, key, next)
+			if err != nil {
+				return err
 			}
-			if n == maxPages {
+			for _, raw := range page.List("models") {
+				if m := llm.ObjectOf(string(raw), "name"); m != nil {
+					list = append(list, p.model(m))
+				}
+			}
+			if next = page.Text("nextPageToken"); next == "" {
 				return nil
 			}
-			page, err = page.Next(ctx)
 		}
-		if errors.Is(err, genai.ErrPageDone) {
-			return nil
-		}
-		return x.failure(ctx, err)
+		return nil
 	})
 	return list, err
 }
 
-func (p *Provider) model(m *genai.Model) llm.Model {
-	id := bare(m.Name)
+// modelPage is a page of the list; the first one has no token.
+func (p *Provider) modelPage(ctx context.Context, key llm.Key, token string) (llm.Object, error) {
+	ctx, x := withExchange(ctx, key)
+	defer x.close()
+	address := p.base + "/v1beta/models?pageSize=1000&pageToken=" + url.QueryEscape(token)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Internal, "could not create the request")
+	}
+	resp, err := p.http.Do(req)
+	if err != nil {
+		return nil, x.failure(ctx, err)
+	}
+	b, err := io.ReadAll(resp.Body)
+	if err = cmp.Or(err, x.err); err != nil {
+		return nil, x.failure(ctx, err)
+	}
+	page := llm.ObjectOf(string(b), "")
+	if page == nil {
+		return nil, llm.BadAnswer(name, nil, "sent unexpected JSON")
+	}
+	return page, nil
+}
+
+func (p *Provider) model(m llm.Object) llm.Model {
+	var can []string
+	_ = json.Unmarshal(m["supportedGenerationMethods"], &can) // without it the model does nothing
+	tokens := func(key string) int {
+		n, _ := m.Number(key) // 0 = unknown
+		return int(min(max(n, 0), 1e9))
+	}
+	id := bare(m.Text("name"))
 	return llm.Model{
-		ID: id, Name: m.DisplayName, ContextTokens: int(m.InputTokenLimit + m.OutputTokenLimit), OutputTokens: int(m.OutputTokenLimit),
-		Generates: slices.Contains(m.SupportedActions, "generateContent"),
-		Embeds:    slices.Contains(m.SupportedActions, "embedContent"),
+		ID: id, Name: m.Text("displayName"), ContextTokens: tokens("inputTokenLimit") + tokens("outputTokenLimit"), OutputTokens: tokens("outputTokenLimit"),
+		Generates: slices.Contains(can, "generateContent"),
+		Embeds:    slices.Contains(can, "embedContent"),
 		Sees:      llm.KnownToSee(id),
 		NoTools:   noTools.MatchString(id),
 		Transport: p.Transport(id),

@@ -49,7 +49,7 @@ const stopLimit = 5
 // are left out.
 func (p *Provider) prompt(req llm.Request) (prompt, error) {
 	pr := prompt{
-		model:     bare(cmp.Or(req.Model, p.opts.Model)),
+		model:     bare(cmp.Or(req.Model, p.def.Current())),
 		maxTokens: int32(req.MaxTokens),
 		stop:      req.Stop[:min(len(req.Stop), stopLimit)],
 	}

@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,22 +18,21 @@ import (
 
 func TestTransport(t *testing.T) {
 	tests := []struct{ prefer, model, sdk string }{
-		{"", "gemini-2.0-flash-exp", cardSDK},
-		{"", "gemini-2.0-flash", cardSDK},
-		{"", "models/gemini-2.0-flash-lite-001", cardSDK},
-		{"", "gemini-1.5-pro-latest", cardSDK},
-		{"", "gemini-pro", cardSDK},
-		{"", "gemini-2.0-flash-thinking-exp", currentSDK},
-		{"", "gemini-2.0-flash-preview-image-generation", currentSDK},
-		{"", "gemini-2.5-flash", currentSDK},
-		{"", "gemini-3-pro-preview", currentSDK},
-		{"", "gemini-flash-latest", currentSDK},
+		{"", "gemini-flash-latest", cardSDK},
+		{"", "gemini-flash-lite-latest", cardSDK},
+		{"", "models/gemini-3.7-flash", cardSDK},
+		{"", "gemini-3.1-pro-preview", cardSDK},
+		{"", "gemini-10.5-flash", cardSDK},
+		{"", "gemini-3.1-flash-image-preview", currentSDK},
+		{"", "gemini-3.1-flash-tts-preview", currentSDK},
+		{"", "gemini-3.1-flash-live-preview", currentSDK},
+		{"", "gemini-embedding-001", currentSDK},
 		{"", "gemma-3-27b-it", currentSDK},
 		{"", "tunedModels/mine", currentSDK},
 		{"", "something-new", currentSDK},
-		{currentSDK, "gemini-2.0-flash", currentSDK},
-		{cardSDK, "gemini-2.0-flash", cardSDK},
-		{cardSDK, "gemini-2.5-pro", currentSDK}, // it cannot serve that one rightly
+		{currentSDK, "gemini-flash-latest", currentSDK},
+		{cardSDK, "gemini-flash-latest", cardSDK},
+		{cardSDK, "gemma-3-27b-it", currentSDK}, // it cannot serve that one rightly
 	}
 	for _, tt := range tests {
 		p, err := New(nil, Options{Prefer: tt.prefer})
@@ -96,8 +93,7 @@ func TestSystemMessages(t *testing.T) {
 		{Role: llm.Assistant, Text: "hello"}, {Role: llm.System, Text: "late"}, {Role: llm.User, Text: "hi"},
 	}}
 	tests := []struct{ model, system, first, roles string }{
-		{"gemini-2.0-flash", "one\n\ntwo", "hello", "model user user "},
-		{"gemini-2.5-pro", "one\n\ntwo", "hello", "model user user "},
+		{"gemini-flash-latest", "one\n\ntwo", "hello", "model user user "},
 		{"gemma-3-27b-it", "", "one", "user user model user user "}, // knows no system instruction
 	}
 	for _, tt := range tests {
@@ -122,20 +118,19 @@ func TestGenerationConfig(t *testing.T) {
 	temperature := 0.5
 	set := llm.Request{Temperature: &temperature, MaxTokens: 300}
 	for _, tt := range []struct {
-		model string
-		req   llm.Request
-		want  string
+		prefer string
+		req    llm.Request
+		want   string
 	}{
-		{"gemini-2.0-flash", llm.Request{}, `{}`},
-		{"gemini-2.5-pro", llm.Request{}, `{"thinkingConfig":{"includeThoughts":true}}`},
-		{"unknown-model", llm.Request{}, `{}`},
-		{"gemini-2.0-flash", set, `{"maxOutputTokens":300,"temperature":0.5}`},
-		{"gemini-2.5-pro", set, `{"maxOutputTokens":300,"temperature":0.5,"thinkingConfig":{"includeThoughts":true}}`},
+		{"", llm.Request{}, `{}`},
+		{currentSDK, llm.Request{}, `{"thinkingConfig":{"includeThoughts":true}}`},
+		{"", set, `{"maxOutputTokens":300,"temperature":0.5}`},
+		{currentSDK, set, `{"maxOutputTokens":300,"temperature":0.5,"thinkingConfig":{"includeThoughts":true}}`},
 	} {
-		tt.req.Model, tt.req.Messages = tt.model, llmtest.Ask("hi").Messages
-		_, body := ask(t, Options{}, tt.req)
+		tt.req.Model, tt.req.Messages = "gemini-flash-latest", llmtest.Ask("hi").Messages
+		_, body := ask(t, Options{Prefer: tt.prefer}, tt.req)
 		if got, _ := json.Marshal(body["generationConfig"]); string(got) != tt.want {
-			t.Errorf("%s: %s, want %s", tt.model, got, tt.want)
+			t.Errorf("%s: %s, want %s", tt.prefer, got, tt.want)
 		}
 	}
 }
@@ -157,15 +152,15 @@ func TestPromptsThatCannotBeSent(t *testing.T) {
 // wait is in the body.
 func TestGoogleSaysItItsOwnWay(t *testing.T) {
 	wrong := llmtest.Reply{Status: 400, Reason: "API_KEY_INVALID"}
-	for _, model := range []string{"gemini-2.0-flash", "gemini-2.5-pro"} {
+	for _, sdk := range []string{cardSDK, currentSDK} {
 		f := llmtest.NewGemini(t)
-		p := connect(t, f, Options{Model: model}, llm.NewKey("bad"), llm.NewKey("good"))
+		p := connect(t, f, Options{Prefer: sdk}, llm.NewKey("bad"), llm.NewKey("good"))
 		f.ForKey("bad", wrong)
 		if r := llmtest.Read(t, p.Stream(t.Context(), llmtest.Ask("hi"))); r.Err != nil || len(f.Requests()) != 2 {
-			t.Errorf("%s: %v after %d requests", model, r.Err, len(f.Requests()))
+			t.Errorf("%s: %v after %d requests", sdk, r.Err, len(f.Requests()))
 		}
 		if r := llmtest.Read(t, p.Stream(t.Context(), llmtest.Ask("hi"))); r.Err != nil || len(f.Requests()) != 3 {
-			t.Errorf("%s: the refused key was used again: %v after %d requests", model, r.Err, len(f.Requests()))
+			t.Errorf("%s: the refused key was used again: %v after %d requests", sdk, r.Err, len(f.Requests()))
 		}
 	}
 	tests := []struct {
@@ -196,7 +191,7 @@ func TestEmbeddingTasksAndLength(t *testing.T) {
 	for _, tt := range []struct {
 		model string
 		dim   int
-	}{{"text-embedding-004", 0}, {"gemini-embedding-001", 0}, {"gemini-embedding-001", 768}} {
+	}{{"gemini-embedding-2", 0}, {"gemini-embedding-001", 0}, {"gemini-embedding-001", 768}} {
 		f := llmtest.NewGemini(t)
 		p := connect(t, f, Options{}, llm.NewKey("KEY"))
 		got, err := p.Embedder(tt.model, tt.dim).Embed(t.Context(), llm.Query, []string{"a", ""})
@@ -219,7 +214,7 @@ func TestModelsTellTheirTransport(t *testing.T) {
 	f := llmtest.NewGemini(t)
 	p := connect(t, f, Options{}, llm.NewKey("KEY"))
 	list, err := p.Models(t.Context())
-	if err != nil || len(list) != 3 || list[0].Transport != cardSDK || list[1].Transport != currentSDK || !list[2].Embeds {
+	if err != nil || len(list) != 4 || list[0].Transport != cardSDK || list[3].Transport != currentSDK || !list[3].Embeds {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
@@ -264,63 +259,6 @@ func TestModelsBreakOff(t *testing.T) {
 	}
 }
 
-// filtered passes an array through the filter.
-func filtered(in string) (out string, x *exchange) {
-	ctx, x := withExchange(context.Background(), llm.Key{})
-	x.body = newBody(ctx, x, io.NopCloser(strings.NewReader(in)), streamLimit, eventLimit)
-	b, _ := io.ReadAll(newFilter(x, x.body)) // it reports an orderly end always
-	return string(b), x
-}
-
-func TestFilter(t *testing.T) {
-	tests := []struct {
-		name, in, out string
-		thought       string
-		finish        string
-		code          fault.Code
-	}{
-		{name: "empty", in: "[]", out: "[]"},
-		{name: "untouched", in: "[{\"a\": 1}\n,\r\n{\"b\":2}]", out: `[{"a": 1},{"b":2}]`},
-		{name: "thoughts go", in: `[{"candidates":[{"content":{"parts":[{"text":"t","thought":true},{"text":"x","thoughtSignature":"c2ln"}]}}]}]`,
-			out: `[{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}]`, thought: "t"},
-		{name: "a signature only", in: `[{"candidates":[{"content":{"parts":[{"thoughtSignature":"c2ln"}]}}]}]`, out: `[{"candidates":[{"content":{"parts":[]}}]}]`},
-		{name: "a word for a newer reason", in: `[{"candidates":[{"finishReason":"PROHIBITED_CONTENT"}]}]`, finish: "PROHIBITED_CONTENT",
-			out: `[{"candidates":[{"finishReason":"PROHIBITED_CONTENT"}]}]`},
-		{name: "a number beyond the list", in: `[{"candidates":[{"finishReason":99}]}]`, finish: "NUMBER_99", out: `[{"candidates":[{"finishReason":99}]}]`},
-		{name: "an error", in: `[{"a":1},{"error":{"code":429}}]`, out: `[{"a":1}`, code: fault.UpstreamRate},
-		{name: "no array", in: `{"a":1}`, code: fault.UpstreamBadAnswer},
-		{name: "never closed", in: `[{"a":1}`, out: `[{"a":1}`, code: fault.UpstreamBadAnswer},
-		{name: "cut", in: `[{"a":1},{"b`, out: `[{"a":1}`, code: fault.UpstreamBadAnswer},
-		{name: "nothing", in: ``, code: fault.UpstreamBadAnswer},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			out, x := filtered(tt.in)
-			if out != tt.out || x.heard.thought != tt.thought || x.heard.finish != tt.finish {
-				t.Errorf("%s, thought %q, finish %q", out, x.heard.thought, x.heard.finish)
-			}
-			if tt.code == "" && x.err != nil || tt.code != "" && !fault.Is(x.err, tt.code) {
-				t.Errorf("error %v, want %q", x.err, tt.code)
-			}
-		})
-	}
-}
-
-// FuzzFilter: whatever arrives, what the SDK gets is an array as far as it goes,
-// and an array that is passed on whole was whole.
-func FuzzFilter(f *testing.F) {
-	for _, s := range []string{"[]", `[{"candidates":[{"content":{"parts":[{"text":"t","thought":true}]}}]}]`, `[{"error":{}}]`, `[1,2]`, `[{"candidates":[null]}]`, `[{"a":1},`, `{`} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, in string) {
-		out, x := filtered(in)
-		whole := json.Valid([]byte(out)) && bytes.HasSuffix([]byte(out), []byte("]"))
-		if whole != (x.err == nil) {
-			t.Errorf("%q became %q with error %v", in, out, x.err)
-		}
-	})
-}
-
 // BenchmarkStream is the cost of a reply of 500 tokens through each SDK, the
 // socket and the fake included.
 func BenchmarkStream(b *testing.B) {
@@ -328,11 +266,11 @@ func BenchmarkStream(b *testing.B) {
 	for range 500 {
 		pieces = append(pieces, " word")
 	}
-	for _, model := range []string{"gemini-2.0-flash", "gemini-2.5-pro"} {
+	for _, sdk := range []string{cardSDK, currentSDK} {
 		f := llmtest.NewGemini(b)
 		f.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say(pieces...) })
-		p := connect(b, f, Options{Model: model}, llm.NewKey("KEY"))
-		b.Run(p.Transport(model), func(b *testing.B) {
+		p := connect(b, f, Options{Prefer: sdk}, llm.NewKey("KEY"))
+		b.Run(sdk, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if r := llmtest.Read(b, p.Stream(b.Context(), llmtest.Ask("hi"))); r.Err != nil {
@@ -349,7 +287,7 @@ func TestRefusalsThatAreNotGoogles(t *testing.T) {
 		status     int
 		body, want string
 	}{
-		{400, "unknown model\n", "Gemini rejected the request: unknown model"},
+		{400, "unknown model\n", "Gemini does not know the model: unknown model"},
 		{400, "<html><title>Bad gateway</title></html>", "Gemini rejected the request: HTTP 400 Bad Request"},
 		{404, `{"detail":"Not Found"}`, "Gemini rejected the request: HTTP 404 Not Found"},
 		{502, " <!doctype html>", "Gemini is not available: HTTP 502 Bad Gateway"},

@@ -14,12 +14,11 @@ const (
 	currentSDK = "genai"
 )
 
-// Transport tells which SDK serves a model. Single requests of a model of cardSDK
-// still go through currentSDK where only that can express them: prompts that end
-// with the character's text, seeds, and tools.
+// Transport tells which SDK serves the plain turns of a model: requests without tools and without
+// a seed that end with the user. Everything else of it goes through currentSDK.
 func (p *Provider) Transport(model string) string {
 	model = bare(model)
-	if p.opts.Prefer == currentSDK || !cardModel.MatchString(model) || newerKind.MatchString(model) {
+	if p.opts.Prefer == currentSDK || !textModel.MatchString(model) || otherKind.MatchString(model) {
 		return currentSDK
 	}
 	return cardSDK
@@ -51,32 +50,31 @@ func endsWithModel(messages []llm.Message) bool {
 }
 
 var (
-	// cardModel are the families that generative-ai-go was made for. A model not
-	// in this list goes through genai, which drops what it does not understand.
-	cardModel = regexp.MustCompile(`^(gemini-(1\.0|1\.5|2\.0)-|gemini-pro$|gemini-pro-vision$)`)
+	// textModel is the family that generative-ai-go serves, aliases included: a plain turn has
+	// nothing in it that is newer than that SDK, and the cleaner keeps from it what is new in an
+	// answer. Models of another family go through genai, which knows more.
+	textModel = regexp.MustCompile(`^gemini-`)
 
-	// newerKind are the exceptions among them.
-	newerKind = regexp.MustCompile(`thinking|image|live|audio|tts`)
+	// otherKind are the models of the family whose answers are more than text, or that need more
+	// than a plain request.
+	otherKind = regexp.MustCompile(`image|live|audio|tts|embedding|robotics|computer-use|deep-research`)
 
-	// thinkers answer with thoughts when asked to.
-	thinkers = regexp.MustCompile(`^gemini-(2\.5|[3-9]|(flash|pro|flash-lite)-latest)`)
+	// thinkers answer with thoughts when asked to, which only genai can do.
+	thinkers = regexp.MustCompile(`^gemini-(2\.5|[3-9]|\d\d|(flash|pro|flash-lite)-latest)`)
 )
 
 func thinks(model string) bool {
-	return thinkers.MatchString(model) && !newerKind.MatchString(model)
+	return thinkers.MatchString(model) && !otherKind.MatchString(model)
 }
 
 // takesSystem reports whether a model knows the system instruction.
 func takesSystem(model string) bool { return !strings.HasPrefix(model, "gemma") }
 
 // takesJSON reports whether a model has a mode for JSON.
-func takesJSON(model string) bool { return takesSystem(model) && !olderKind.MatchString(model) }
+func takesJSON(model string) bool { return takesSystem(model) }
 
 // noTools are the models that refuse tools; the API's list does not tell.
 var noTools = regexp.MustCompile(`^gemma-[1-3]|-(?:image|tts)\b|embedding`)
-
-// olderKind are the first models, which have no mode for JSON.
-var olderKind = regexp.MustCompile(`^gemini-(1\.0-|pro$|pro-vision$)`)
 
 // jsonType is how the API is asked for JSON.
 const jsonType = "application/json"

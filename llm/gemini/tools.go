@@ -106,7 +106,7 @@ func (s jsonSchema) kind(out *genai.Schema) string {
 }
 
 // wantsSignature are the models that refuse a call without a thought signature.
-var wantsSignature = regexp.MustCompile(`^gemini-([3-9]|(flash|pro|flash-lite)-latest)`)
+var wantsSignature = regexp.MustCompile(`^gemini-([3-9]|\d\d|(flash|pro|flash-lite)-latest)`)
 
 // noSignature is what Google lets stand for the signature of a call that another model made.
 const noSignature = "skip_thought_signature_validator"
@@ -161,7 +161,7 @@ type asked struct {
 // any use.
 func (a *asked) add(parts []*genai.Part) error {
 	for _, p := range parts {
-		if p == nil || reflect.ValueOf(*p).IsZero() || a.signs(p) {
+		if p == nil || isNothing(p) || a.signs(p) {
 			continue // a part without data would be refused when it comes back
 		}
 		if last := len(a.parts) - 1; last >= 0 && joins(a.parts[last], p) {
@@ -180,6 +180,9 @@ func (a *asked) add(parts []*genai.Part) error {
 	}
 	return llm.CheckCalls(name, a.calls)
 }
+
+// isNothing reports that a part has no data.
+func isNothing(p *genai.Part) bool { return reflect.ValueOf(*p).IsZero() }
 
 // signs reports whether p is only a signature. It then belongs to the part before it.
 func (a *asked) signs(p *genai.Part) bool {

@@ -23,7 +23,7 @@ import (
 func NewGemini(t testing.TB) *Fake {
 	t.Helper()
 	f := newFake(t, gemini{}, "")
-	f.SetModels("gemini-2.0-flash", "gemini-2.5-pro", "gemini-embedding-001")
+	f.SetModels("gemini-flash-latest", "gemini-3.7-flash", "gemini-3.6-flash", "gemini-embedding-001")
 	return f
 }
 

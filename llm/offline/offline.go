@@ -49,7 +49,10 @@ func New(opts Options) *Generator { return &Generator{opts} }
 func (*Generator) Name() string { return Name }
 
 // DefaultModel returns "offline-demo".
-func (*Generator) DefaultModel() string { return Model }
+func (*Generator) DefaultModel(context.Context) string { return Model }
+
+// NextModel names none: the one model cannot end.
+func (*Generator) NextModel(context.Context, string) string { return "" }
 
 // Models lists the only model.
 func (*Generator) Models(context.Context) ([]llm.Model, error) {

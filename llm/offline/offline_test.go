@@ -283,8 +283,8 @@ func TestStreamEndsWithItsContext(t *testing.T) {
 func TestProviderIsLabelled(t *testing.T) {
 	g := offline.New(offline.Options{})
 	models, err := g.Models(t.Context())
-	if g.Name() != "offline" || g.DefaultModel() != "offline-demo" || err != nil || len(models) != 1 || models[0].ID != "offline-demo" {
-		t.Errorf("%s %s %+v %v", g.Name(), g.DefaultModel(), models, err)
+	if g.Name() != "offline" || g.DefaultModel(t.Context()) != "offline-demo" || err != nil || len(models) != 1 || models[0].ID != "offline-demo" {
+		t.Errorf("%s %s %+v %v", g.Name(), g.DefaultModel(t.Context()), models, err)
 	}
 	if _, last := ask(t, offline.Options{}, llm.Request{Model: "gpt-9"}); last.Model != "offline-demo" {
 		t.Errorf("answered as %q", last.Model)

@@ -64,7 +64,7 @@ func TestOpenRouterIsToldTheAppAndTellsTheCost(t *testing.T) {
 	if r.Err != nil || r.Usage == nil || r.Usage.CostUSD == nil || *r.Usage.CostUSD != 0.00012 || r.Usage.CachedTokens != 2 {
 		t.Errorf("usage %+v, %v", r.Usage, r.Err)
 	}
-	if r.Last.Model != "openai/gpt-3.5-turbo" {
+	if r.Last.Model != "openrouter/auto" {
 		t.Errorf("model %q", r.Last.Model)
 	}
 	req := f.Requests()[0]
@@ -306,8 +306,7 @@ func TestWordsOfRefusals(t *testing.T) {
 		{400, `{"error":{"code":"content_policy_violation"}}`, fault.Blocked},
 		{403, `{"error":{"code":403,"message":"flagged","metadata":{"reasons":["violence"]}}}`, fault.Blocked},
 		{403, `{"error":{"code":403,"message":"no"}}`, fault.UpstreamAuth},
-		{404, `model not found`, fault.UpstreamBadAnswer},
-		{503, `{"error":{"type":"new_api_error","code":"model_not_found","message":"no channel"}}`, fault.UpstreamBadAnswer},
+		{503, `{"error":{"type":"new_api_error","code":"model_not_found","message":"no channel"}}`, fault.ModelNotFound},
 	}
 	for _, tt := range tests {
 		if err := refused(t, OpenAI, tt.status, tt.body); !fault.Is(err, tt.code) {
@@ -339,18 +338,18 @@ func refused(t *testing.T, name string, status int, body string) error {
 // Servers put their reason into many places.
 func TestReasonsAreFoundWhereverTheyStand(t *testing.T) {
 	for _, tt := range []struct{ name, body, want string }{
-		{"OpenAI", `{"error":{"message":"no such model","type":"invalid_request_error","code":null}}`, "no such model"},
-		{"Ollama", `{"error":"no such model"}`, "no such model"},
-		{"vLLM, before", `{"object":"error","message":"no such model","code":40301}`, "no such model"},
-		{"without an error beside the message", `{"error":null,"message":"no such model"}`, "no such model"},
-		{"Google, a list", `[{"error":{"code":400,"message":"no such model","status":"INVALID_ARGUMENT"}}]`, "no such model"},
-		{"FastAPI", `{"detail":"no such model"}`, "no such model"},
+		{"OpenAI", `{"error":{"message":"no such voice","type":"invalid_request_error","code":null}}`, "no such voice"},
+		{"Ollama", `{"error":"no such voice"}`, "no such voice"},
+		{"vLLM, before", `{"object":"error","message":"no such voice","code":40301}`, "no such voice"},
+		{"without an error beside the message", `{"error":null,"message":"no such voice"}`, "no such voice"},
+		{"Google, a list", `[{"error":{"code":400,"message":"no such voice","status":"INVALID_ARGUMENT"}}]`, "no such voice"},
+		{"FastAPI", `{"detail":"no such voice"}`, "no such voice"},
 		{"FastAPI, a list", `{"detail":[{"type":"less_than","loc":["body","max_tokens"],"msg":"too large","input":9},{"msg":"more"}]}`, "body.max_tokens: too large"},
 		{"Mistral", `{"object":"error","message":{"detail":[{"loc":["body",0],"msg":"not permitted"}]},"type":"invalid_request_error"}`, "body.0: not permitted"},
-		{"a list of errors", `{"errors":[{"message":"no such model"}]}`, "no such model"},
-		{"OpenRouter, JSON of the provider", `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"no such model\"}}","provider_name":"X"}}}`, "Provider returned error: no such model"},
-		{"OpenRouter, text of the provider", `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"no such model"}}}`, "Provider returned error: no such model"},
-		{"text", "no such model\n", "no such model"},
+		{"a list of errors", `{"errors":[{"message":"no such voice"}]}`, "no such voice"},
+		{"OpenRouter, JSON of the provider", `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"no such voice\"}}","provider_name":"X"}}}`, "Provider returned error: no such voice"},
+		{"OpenRouter, text of the provider", `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"no such voice"}}}`, "Provider returned error: no such voice"},
+		{"text", "no such voice\n", "no such voice"},
 		{"a web page", "<html><title>no such page</title></html>", "HTTP 400 Bad Request"},
 		{"nothing", "", "HTTP 400 Bad Request"},
 		{"JSON of nothing", `{"error":{}}`, "HTTP 400 Bad Request"},

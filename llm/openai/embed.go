@@ -18,12 +18,17 @@ const (
 	batchBytes = 256 << 10
 )
 
+// EmbeddingModel is the model that makes vectors where none is named: see chooseEmbedding.
+func (c *Client) EmbeddingModel(ctx context.Context) string {
+	return cmp.Or(c.def.Pick(ctx, chooseEmbedding), embeddingModel)
+}
+
 // Embedder makes an embedder of the client's server. model defaults to
 // text-embedding-3-small. dim above 0 asks for vectors of that length, which not
 // every model can give; 0 takes what the model gives.
 func (c *Client) Embedder(model string, dim int) llm.Embedder {
 	b := &llm.Batches{
-		Provider: c.opts.Name, Model: cmp.Or(model, "text-embedding-3-small"), Length: dim, Texts: batchTexts, Bytes: batchBytes,
+		Provider: c.opts.Name, Model: cmp.Or(model, embeddingModel), Length: dim, Texts: batchTexts, Bytes: batchBytes,
 	}
 	b.Call = func(ctx context.Context, _ llm.EmbedTask, texts []string) ([][]float32, int, error) { // the task makes no difference
 		return c.embed(ctx, embeddingRequest{b.Model, texts, dim})

@@ -83,8 +83,8 @@ func classify(provider string, e wireError, word string, number, status int, ret
 		return llm.EchoError(provider, status)
 	case llm.SaysNoTools(status, e.Message):
 		return llm.NoToolsError(provider, status)
-	case word == "model_not_found": // gateways such as new-api say so with 503, but no retry cures it
-		return llm.StatusError(provider, http.StatusNotFound, 0, cause)
+	case llm.SaysNoModel(status, word, e.Message): // gateways such as new-api say so with 503, but no retry cures it
+		return llm.Upstream(provider, fault.ModelNotFound, http.StatusNotFound, cause)
 	case status != 0:
 		return llm.StatusError(provider, status, retryAfter, cause)
 	}

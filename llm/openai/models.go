@@ -32,6 +32,7 @@ type wireModel struct {
 		Input loose.List[loose.Text] `json:"input_modalities"`
 	} `json:"architecture"` // OpenRouter
 	Parameters   loose.List[loose.Text] `json:"supported_parameters"` // OpenRouter
+	Created      loose.Number           `json:"created"`              // a Unix time
 	Capabilities struct {
 		Calls json.RawMessage `json:"function_calling"`
 	} `json:"capabilities"` // Mistral
@@ -84,6 +85,7 @@ func (c *Client) fetchModels(ctx context.Context) ([]llm.Model, error) {
 			ID: id, Name: string(m.Name), ContextTokens: max(m.ContextLength.IntOr(0), m.MaxModelLen.IntOr(0)),
 			OutputTokens: m.TopProvider.MaxCompletionTokens.IntOr(0), Generates: !embeds, Embeds: embeds, Sees: m.sees(), NoTools: m.noTools(),
 			PromptPrice: perMillion(m.Pricing.Prompt), CompletionPrice: perMillion(m.Pricing.Completion),
+			Created: int64(m.Created.IntOr(0)),
 		})
 	}
 	return list, nil

@@ -46,7 +46,7 @@ type Options struct {
 	// is the public service of the flavour.
 	BaseURL string
 
-	Model string // for requests that name none; default gpt-4o-mini, with OpenRouter openai/gpt-3.5-turbo
+	Model string // for requests that name none; default: one of the server's own list, with OpenRouter openrouter/auto
 
 	Routing Routing // OpenRouter only
 
@@ -72,6 +72,7 @@ type Client struct {
 
 	noJSON sync.Map // models whose server refuses response_format
 	models llm.ModelList
+	def    llm.Default
 }
 
 var _ llm.Provider = (*Client)(nil)
@@ -89,6 +90,7 @@ func New(keys []llm.Key, opts Options) (*Client, error) {
 		return nil, err
 	}
 	c.http = llm.HTTPClient(opts.Transport)
+	c.def = llm.Default{Named: opts.Model, Choose: choose, Aliases: aliases[opts.Name], Fetch: c.fetchModels}
 	return c, nil
 }
 
@@ -96,10 +98,8 @@ func (o Options) withDefaults() Options {
 	o.Name = cmp.Or(o.Name, OpenAI)
 	if o.Name == OpenRouter {
 		o.BaseURL = cmp.Or(o.BaseURL, "https://openrouter.ai/api/v1")
-		o.Model = cmp.Or(o.Model, "openai/gpt-3.5-turbo")
 	}
 	o.BaseURL = cmp.Or(o.BaseURL, "https://api.openai.com/v1")
-	o.Model = cmp.Or(o.Model, "gpt-4o-mini")
 	if o.Transport == nil {
 		o.Transport = llm.Transport()
 	}
@@ -133,8 +133,11 @@ func (c *Client) address(path string) string {
 // Name is the flavour.
 func (c *Client) Name() string { return c.opts.Name }
 
-// DefaultModel answers requests that name no model.
-func (c *Client) DefaultModel() string { return c.opts.Model }
+// DefaultModel answers requests that name no model: one of the server's own list; see choose.
+func (c *Client) DefaultModel(ctx context.Context) string { return c.def.Model(ctx) }
+
+// NextModel takes the place of a default that the server does not know.
+func (c *Client) NextModel(ctx context.Context, model string) string { return c.def.Next(ctx, model) }
 
 // Close closes idle connections. Running streams continue.
 func (c *Client) Close() { c.http.CloseIdleConnections() }

@@ -125,7 +125,7 @@ func (c *Client) body(req llm.Request) chatRequest {
 		b.ToolChoice = "none"
 	}
 	if b.Model == "" {
-		b.Model = c.opts.Model
+		b.Model = c.def.Current()
 	}
 	if c.opts.Name == OpenAI && c.base.Host == "api.openai.com" && thinks(b.Model) {
 		// OpenAI's own reasoning models refuse the usual members.

@@ -377,6 +377,7 @@ CREATE TABLE revisions (
   reasoning TEXT COLLATE "C" NOT NULL,
   blocks TEXT COLLATE "C",
   model TEXT COLLATE "C" NOT NULL,
+  requested_model TEXT COLLATE "C" NOT NULL,
   finish TEXT COLLATE "C" NOT NULL,
   usage TEXT COLLATE "C",
   generation_id TEXT COLLATE "C" NOT NULL,
@@ -446,6 +447,7 @@ CREATE TABLE generations (
   instruction TEXT COLLATE "C" NOT NULL,
   device TEXT COLLATE "C" NOT NULL,
   model TEXT COLLATE "C" NOT NULL,
+  requested_model TEXT COLLATE "C" NOT NULL,
   prompt_id TEXT COLLATE "C" NOT NULL, -- '' = its own, or none before it was started
   text TEXT COLLATE "C" NOT NULL,
   reasoning TEXT COLLATE "C" NOT NULL,

@@ -372,6 +372,7 @@ CREATE TABLE revisions (
   reasoning TEXT NOT NULL,
   blocks TEXT,
   model TEXT NOT NULL,
+  requested_model TEXT NOT NULL,
   finish TEXT NOT NULL,
   usage TEXT,
   generation_id TEXT NOT NULL,
@@ -437,6 +438,7 @@ CREATE TABLE generations (
   instruction TEXT NOT NULL,
   device TEXT NOT NULL,
   model TEXT NOT NULL,
+  requested_model TEXT NOT NULL,
   prompt_id TEXT NOT NULL, -- '' = its own, or none before it was started
   text TEXT NOT NULL,
   reasoning TEXT NOT NULL,

@@ -131,6 +131,7 @@ const chinese: Record<Code, string> = {
   upstream_unavailable: '服务商暂时不可用。',
   upstream_bad_answer: '服务商返回的内容无法使用。',
   upstream_timeout: '服务商响应超时。',
+  model_not_found: '服务商没有这个模型。',
   blocked_by_provider: '内容被模型服务的安全策略拦截。',
   empty_reply: '模型没有给出内容。',
   context_too_large: '提示词超出模型的上下文。',
