@@ -19,7 +19,7 @@ const longestTerm = 64
 func Join(text string) string { return strings.Join(Terms(text), " ") }
 
 // Terms returns the terms of text in their order, the same for rows and queries:
-// compatibility form (NFKC) and lower case; English words without stop words, by their stem,
+// compatibility form (NFKC) without invisible characters, and lower case; English words without stop words, by their stem,
 // with common irregular forms led back to the word; scripts without spaces as overlapping
 // pairs, a lone character as itself; digits, ordinals without their ending. Words of other
 // scripts stay whole.
@@ -33,6 +33,9 @@ func DocumentTerms(text string) []string { return terms(text, appendIdentifier) 
 func terms(text string, appendWord func(terms []string, text string, from int) ([]string, int)) []string {
 	if !isASCII(text) {
 		text = norm.NFKC.String(text)
+		if strings.ContainsFunc(text, isInvisible) {
+			text = strings.Map(visible, text)
+		}
 	}
 	terms := make([]string, 0, len(text)/7)
 	for from := 0; from < len(text); {
@@ -49,6 +52,23 @@ func terms(text string, appendWord func(terms []string, text string, from int) (
 		}
 	}
 	return terms
+}
+
+// isInvisible reports whether r stands within words and is no part of them: a soft hyphen, a
+// zero-width space, a word joiner, or a mark of direction.
+func isInvisible(r rune) bool {
+	switch r {
+	case '\u00ad', '\u200b', '\u200e', '\u200f', '\u2060', '\ufeff':
+		return true
+	}
+	return false
+}
+
+func visible(r rune) rune {
+	if isInvisible(r) {
+		return -1
+	}
+	return r
 }
 
 func isASCII(s string) bool {

@@ -130,8 +130,9 @@ func oneLine(s string, limit int) string {
 	return s
 }
 
-// clean makes s UTF-8 in NFC without terminal escapes and without control characters other
-// than tab and newline. Every kind of line end becomes a newline.
+// clean makes s UTF-8 in NFC without terminal escapes, without control characters other
+// than tab and newline, and without characters that only say where a line may break.
+// Every kind of line end becomes a newline.
 func clean(s string) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
@@ -142,8 +143,16 @@ func clean(s string) string {
 	return norm.NFC.String(s)
 }
 
+// isUnclean keeps the joiners U+200C and U+200D: they spell words of Persian and Hindi, and
+// make emoji.
 func isUnclean(r rune) bool {
-	return r != '\n' && r != '\t' && unicode.IsControl(r) || r == '\ufeff'
+	switch r {
+	case '\n', '\t':
+		return false
+	case '\u00ad', '\u200b', '\u2060', '\ufeff': // soft hyphen, zero-width space, word joiner, byte order mark
+		return true
+	}
+	return unicode.IsControl(r)
 }
 
 func stripControls(s string) string {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// parseDOCX writes the paragraphs of a Word document. Deleted revisions and comments are left
-// out; a footnote follows the paragraph that refers to it.
+// parseDOCX writes the paragraphs of a Word document. Deleted revisions, comments, hidden text
+// and the readings above ruby are left out; a footnote follows the paragraph that refers to it.
 func parseDOCX(p *parser) error {
 	a := p.archive
 	data, err := a.need("word/document.xml")
@@ -20,10 +20,10 @@ func parseDOCX(p *parser) error {
 	if err := a.coreTitle("docProps/core.xml"); err != nil {
 		return err
 	}
-	if d.levels, err = a.wordStyles(); err != nil {
+	if d.styles, err = a.wordStyles(); err != nil {
 		return err
 	}
-	if d.notes, err = a.wordNotes(); err != nil {
+	if d.notes, err = a.wordNotes(d.styles); err != nil {
 		return err
 	}
 	x, err := p.xml(data)
@@ -36,9 +36,17 @@ func parseDOCX(p *parser) error {
 type docx struct {
 	p      *parser
 	f      *flow
-	levels map[string]int    // of headings, by style
+	styles wordStyles
 	notes  map[string]string // by kind and id
 	held   []string          // texts of the paragraphs around a text box
+	unseen bool              // the style of the paragraph hides its text
+	run    bool              // the text of the run is hidden
+}
+
+// wordStyles are the styles of a document, by their id.
+type wordStyles struct {
+	levels map[string]int // of headings
+	unseen map[string]bool
 }
 
 func (d *docx) body(x *xmlReader) error {
@@ -63,11 +71,19 @@ func (d *docx) body(x *xmlReader) error {
 
 func (d *docx) start(x *xmlReader, s xml.StartElement) error {
 	switch s.Name.Local {
-	case "del", "moveFrom", "Fallback", "instrText", "delText", "rPr":
+	case "del", "moveFrom", "Fallback", "instrText", "delText", "rt":
 		return x.skip()
+	case "r":
+		d.run = d.unseen
+	case "rPr":
+		hides, err := d.styles.hide(x, d.unseen)
+		d.run = hides
+		return err
 	case "t":
 		text, err := x.text()
-		d.f.text.WriteString(text)
+		if !d.run {
+			d.f.text.WriteString(text)
+		}
 		return err
 	case "tab":
 		d.f.text.WriteByte('\t')
@@ -78,6 +94,9 @@ func (d *docx) start(x *xmlReader, s xml.StartElement) error {
 	case "pPr":
 		return d.properties(x)
 	case "footnoteReference", "endnoteReference":
+		if d.run {
+			return nil
+		}
 		d.f.note(d.notes[strings.TrimSuffix(s.Name.Local, "Reference")+attr(s, "id")])
 	case "tbl":
 		d.f.startTable()
@@ -92,6 +111,7 @@ func (d *docx) end(name string) {
 	switch name {
 	case "p":
 		d.f.paragraph()
+		d.unseen = false
 	case "tc":
 		d.f.endCell()
 	case "tr":
@@ -120,7 +140,8 @@ func (d *docx) properties(x *xmlReader) error {
 		}
 		switch s.Name.Local {
 		case "pStyle":
-			d.f.level = d.levels[attr(s, "val")]
+			d.f.level = d.styles.levels[attr(s, "val")]
+			d.unseen = d.styles.unseen[attr(s, "val")]
 		case "outlineLvl":
 			if n := outlineLevel(attr(s, "val"), 1); n > 0 {
 				d.f.level = n
@@ -132,19 +153,53 @@ func (d *docx) properties(x *xmlReader) error {
 	return nil
 }
 
-// wordStyles returns the levels of the styles that are headings.
-func (a *archive) wordStyles() (map[string]int, error) {
+// hide reads the properties of a run and reports whether its text is hidden; so is that of
+// its paragraph.
+func (w wordStyles) hide(x *xmlReader, paragraph bool) (bool, error) {
+	hides := paragraph
+	for depth := x.depth; x.depth >= depth; {
+		t, err := x.next()
+		if err != nil {
+			return false, eofIsDamage(err)
+		}
+		s, ok := t.(xml.StartElement)
+		switch {
+		case ok && s.Name.Local == "rStyle":
+			hides = hides || w.unseen[attr(s, "val")]
+		case ok && s.Name.Local == "vanish":
+			hides = isOn(s)
+		case ok && s.Name.Local == "rPrChange": // properties before a revision
+			if err := x.skip(); err != nil {
+				return false, err
+			}
+		}
+	}
+	return hides, nil
+}
+
+// isOn reads a property that is on unless it says otherwise.
+func isOn(s xml.StartElement) bool {
+	switch attr(s, "val") {
+	case "0", "false", "off":
+		return false
+	}
+	return true
+}
+
+// wordStyles returns the styles that are headings, and those of hidden text.
+func (a *archive) wordStyles() (wordStyles, error) {
 	levels := map[string]int{"Title": 1}
+	styles := wordStyles{levels, map[string]bool{}}
 	for i := 1; i <= 9; i++ {
 		levels["Heading"+strconv.Itoa(i)] = i
 	}
 	data, err := a.read("word/styles.xml")
 	if err != nil || data == nil {
-		return levels, err
+		return styles, err
 	}
 	x, err := a.p.xml(data)
 	if err != nil {
-		return nil, err
+		return styles, err
 	}
 	id := ""
 	err = x.each(func(s xml.StartElement) error {
@@ -159,12 +214,15 @@ func (a *archive) wordStyles() (map[string]int, error) {
 			if n := levels[attr(s, "val")]; n > 0 && levels[id] == 0 {
 				levels[id] = n
 			}
+			styles.unseen[id] = styles.unseen[attr(s, "val")]
+		case "vanish":
+			styles.unseen[id] = isOn(s)
 		case "outlineLvl":
 			levels[id] = max(levels[id], outlineLevel(attr(s, "val"), 1))
 		}
 		return nil
 	})
-	return levels, err
+	return styles, err
 }
 
 // outlineLevel reads a level, plus what it counts from; 0 = none.
@@ -177,7 +235,7 @@ func outlineLevel(s string, plus int) int {
 }
 
 // wordNotes returns the texts of footnotes and endnotes.
-func (a *archive) wordNotes() (map[string]string, error) {
+func (a *archive) wordNotes(styles wordStyles) (map[string]string, error) {
 	notes := map[string]string{}
 	for _, kind := range []string{"footnote", "endnote"} {
 		data, err := a.read("word/" + kind + "s.xml")
@@ -191,23 +249,28 @@ func (a *archive) wordNotes() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		id, note := "", strings.Builder{}
-		err = x.each(func(s xml.StartElement) error {
+		id, note, unseen := "", strings.Builder{}, false
+		err = x.each(func(s xml.StartElement) (err error) {
 			switch s.Name.Local {
 			case kind:
 				notes[id] = note.String()
 				id = kind + attr(s, "id")
 				note.Reset()
-			case "del":
+			case "del", "rt":
 				return x.skip()
 			case "p":
 				note.WriteByte(' ')
+			case "r":
+				unseen = false
+			case "rPr":
+				unseen, err = styles.hide(x, false)
 			case "t":
-				text, err := x.text()
-				note.WriteString(text)
-				return err
+				text := ""
+				if text, err = x.text(); !unseen {
+					note.WriteString(text)
+				}
 			}
-			return nil
+			return err
 		})
 		notes[id] = note.String()
 		if err != nil {

@@ -3,7 +3,9 @@ package parse
 import (
 	"errors"
 	"io"
+	"iter"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -92,20 +94,52 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
+func hasAttribute(n *html.Node, name string) bool {
+	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
+}
+
+// textOf returns the visible text of an element on one line.
 func textOf(n *html.Node) string {
 	var out strings.Builder
-	for d := range n.Descendants() {
-		if d.Type == html.TextNode {
-			out.WriteString(d.Data)
+	var add func(*html.Node)
+	add = func(n *html.Node) {
+		if n.Type == html.TextNode {
+			out.WriteString(n.Data)
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			if !isHidden(c) {
+				add(c)
+			}
 		}
 	}
+	add(n)
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
-// hidden elements have no text, or none that a reader sees.
+// hidden elements have no text, or none that a reader sees; the readings above ruby are no
+// part of the words.
 var hidden = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Head: true, atom.Template: true, atom.Iframe: true, atom.Object: true,
-	atom.Svg: true, atom.Noscript: true, atom.Select: true, atom.Audio: true, atom.Video: true, atom.Canvas: true, atom.Rp: true,
+	atom.Svg: true, atom.Noscript: true, atom.Select: true, atom.Audio: true, atom.Video: true, atom.Canvas: true, atom.Datalist: true, atom.Noembed: true, atom.Noframes: true,
+	atom.Rp: true, atom.Rt: true, atom.Rtc: true,
+}
+
+// hiding are styles of text that nobody sees, in a style attribute without white space.
+var hiding = regexp.MustCompile(`(?i)(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|font-size:0(?:\.0+)?(?:px|pt|r?em|%)?(?:!|;|$))`)
+
+// isHidden reports whether a reader does not see an element. Elements with aria-hidden are seen.
+func isHidden(n *html.Node) bool {
+	if n.Type != html.ElementNode || n.DataAtom == atom.Html || n.DataAtom == atom.Body {
+		return false
+	}
+	if hidden[n.DataAtom] || n.DataAtom == atom.Dialog && !hasAttribute(n, "open") {
+		return true
+	}
+	if hasAttribute(n, "hidden") && !strings.EqualFold(attribute(n, "hidden"), "until-found") {
+		return true
+	}
+	style := attribute(n, "style")
+	return style != "" && hiding.MatchString(strings.Join(strings.Fields(style), ""))
 }
 
 // beside elements stand around the content.
@@ -155,7 +189,7 @@ func (h *htmlWriter) node(n *html.Node) {
 		return
 	}
 	switch {
-	case hidden[n.DataAtom] || h.inside > 0 && beside[n.DataAtom]:
+	case isHidden(n) || h.inside > 0 && beside[n.DataAtom]:
 	case n.DataAtom == atom.Br:
 		h.breakLine()
 	case h.cell > 0:
@@ -277,16 +311,13 @@ func (h *htmlWriter) table(n *html.Node) {
 	start := h.b.n
 	header := ""
 	rows := 0
-	for d := range n.Descendants() {
-		switch {
-		case d.DataAtom == atom.Caption:
+	for d := range partsOf(n) {
+		if d.DataAtom == atom.Caption {
 			h.children(d)
 			h.breakLine()
-		case d.DataAtom == atom.Tr && (h.inside == 0 || !beside[d.DataAtom]):
-			if line := h.row(d); line != "" {
-				if rows++; rows == 1 {
-					header = line
-				}
+		} else if line := h.row(d); line != "" {
+			if rows++; rows == 1 {
+				header = line
 			}
 		}
 	}
@@ -296,13 +327,30 @@ func (h *htmlWriter) table(n *html.Node) {
 	h.b.newline()
 }
 
+// partsOf yields the captions and rows of a table that are seen.
+func partsOf(table *html.Node) iter.Seq[*html.Node] {
+	return func(yield func(*html.Node) bool) {
+		var walk func(n *html.Node) bool
+		walk = func(n *html.Node) bool {
+			for c := n.FirstChild; c != nil; c = c.NextSibling {
+				part := c.DataAtom == atom.Caption || c.DataAtom == atom.Tr
+				if !isHidden(c) && (part && !yield(c) || !part && !walk(c)) {
+					return false
+				}
+			}
+			return true
+		}
+		walk(table)
+	}
+}
+
 // row writes the cells of a row on a line and returns it.
 func (h *htmlWriter) row(tr *html.Node) string {
 	out := newBuilder(h.b.limit)
 	cells := &htmlWriter{p: h.p, b: out, cell: 1}
 	first := true
 	for c := tr.FirstChild; c != nil; c = c.NextSibling {
-		if c.DataAtom != atom.Td && c.DataAtom != atom.Th {
+		if c.DataAtom != atom.Td && c.DataAtom != atom.Th || isHidden(c) {
 			continue
 		}
 		if !first {
@@ -348,12 +396,15 @@ func (h *htmlWriter) flat(text string) error {
 
 // flatTag writes the line break of a tag, and returns the element whose text is skipped now.
 func (h *htmlWriter) flatTag(a atom.Atom, start bool, skip atom.Atom) atom.Atom {
+	reading := skip == atom.Rt || skip == atom.Rp || skip == atom.Rtc // its end tag may be left out
 	switch {
-	case !start && a == skip:
+	case !start && (a == skip || reading && a == atom.Ruby):
 		return 0
 	case !start:
-	case skip == 0 && (a == atom.Script || a == atom.Style || a == atom.Title):
+	case (skip == 0 || reading) && (a == atom.Script || a == atom.Style || a == atom.Title || a == atom.Rt || a == atom.Rp || a == atom.Rtc):
 		return a
+	case reading && (a == atom.Rb || blocks[a]):
+		return h.flatTag(a, start, 0)
 	case blocks[a] || headingLevel(a) > 0 || a == atom.Br:
 		h.breakLine()
 	}

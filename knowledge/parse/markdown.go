@@ -15,9 +15,11 @@ var (
 	headingID    = regexp.MustCompile(`\s*\{#[^}]*\}\s*$`)
 	markdownLink = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 	inlineTag    = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
+	reading      = regexp.MustCompile(`(?i)<(?:rt|rp|rtc)\b[^<>]*>[^<>]*</(?:rt|rp|rtc)>|</?(?:ruby|rb)\b[^<>]*>`)
 )
 
-// parseMarkdown keeps a text as it is written, without front matter and comments.
+// parseMarkdown keeps a text as it is written, without front matter, comments and the readings
+// above ruby.
 func parseMarkdown(p *parser, text string) error {
 	m := &markdown{p: p, b: p.b}
 	text = m.frontMatter(text)
@@ -74,6 +76,9 @@ func (m *markdown) line(line string) {
 	line = m.withoutComments(line)
 	if line == "" {
 		return
+	}
+	if strings.Contains(line, "<ruby") && !strings.Contains(line, "`") {
+		line = reading.ReplaceAllString(line, "")
 	}
 	start := m.b.n
 	bare := strings.TrimRight(line, "\n")

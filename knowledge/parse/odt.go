@@ -26,7 +26,7 @@ func parseODT(p *parser) error {
 	if err != nil {
 		return err
 	}
-	o := &odt{f: &flow{b: p.b}}
+	o := &odt{f: &flow{b: p.b}, unseen: map[string]bool{}}
 	for {
 		t, err := x.next()
 		if errors.Is(err, io.EOF) || p.b.full {
@@ -42,10 +42,12 @@ func parseODT(p *parser) error {
 }
 
 type odt struct {
-	f     *flow
-	body  bool
-	open  int // paragraphs that are open: a frame may have some of its own
-	lists int
+	f      *flow
+	style  string          // that is being read
+	unseen map[string]bool // styles of hidden text
+	body   bool
+	open   int // paragraphs that are open: a frame may have some of its own
+	lists  int
 }
 
 func (o *odt) token(x *xmlReader, t xml.Token) error {
@@ -79,9 +81,22 @@ func (o *odt) start(x *xmlReader, s xml.StartElement) error {
 	switch s.Name.Local {
 	case "text":
 		o.body = true
-	case "tracked-changes", "annotation", "sequence-decls", "forms", "note-citation":
+	case "tracked-changes", "annotation", "sequence-decls", "forms", "note-citation", "ruby-text":
 		return x.skip()
+	case "style":
+		o.style = attr(s, "name")
+	case "text-properties":
+		if attr(s, "display") == "none" {
+			o.unseen[o.style] = true
+		}
+	case "section", "hidden-text", "span":
+		if attr(s, "display") == "none" || attr(s, "is-hidden") == "true" || o.unseen[attr(s, "style-name")] {
+			return x.skip()
+		}
 	case "h", "p":
+		if o.unseen[attr(s, "style-name")] {
+			return x.skip()
+		}
 		o.open++
 		if s.Name.Local == "h" {
 			o.f.level, _ = strconv.Atoi(attr(s, "outline-level"))
@@ -133,7 +148,7 @@ func (o *odt) note(x *xmlReader) (string, error) {
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
-			if t.Name.Local == "note-citation" {
+			if t.Name.Local == "note-citation" || t.Name.Local == "ruby-text" {
 				if err := x.skip(); err != nil {
 					return "", err
 				}

@@ -97,19 +97,19 @@ type format struct {
 }
 
 var parsers = map[string]format{
-	"text":     {version: "1", text: parseText},
-	"markdown": {version: "1", text: parseMarkdown},
-	"html":     {version: "1", text: parseHTML},
-	"code":     {version: "1", text: parseCode},
-	"csv":      {version: "1", text: parseCSV},
-	"json":     {version: "1", text: parseJSON},
-	"yaml":     {version: "1", text: parseYAML},
-	"docx":     {version: "1", binary: parseDOCX},
-	"odt":      {version: "1", binary: parseODT},
-	"epub":     {version: "1", binary: parseEPUB},
-	"xlsx":     {version: "1", binary: parseXLSX},
-	"pptx":     {version: "1", binary: parsePPTX},
-	"pdf":      {version: "1", binary: parsePDF},
+	"text":     {version: "2", text: parseText},
+	"markdown": {version: "2", text: parseMarkdown},
+	"html":     {version: "2", text: parseHTML},
+	"code":     {version: "2", text: parseCode},
+	"csv":      {version: "2", text: parseCSV},
+	"json":     {version: "2", text: parseJSON},
+	"yaml":     {version: "2", text: parseYAML},
+	"docx":     {version: "2", binary: parseDOCX},
+	"odt":      {version: "2", binary: parseODT},
+	"epub":     {version: "2", binary: parseEPUB},
+	"xlsx":     {version: "2", binary: parseXLSX},
+	"pptx":     {version: "2", binary: parsePPTX},
+	"pdf":      {version: "2", binary: parsePDF},
 }
 
 func (p *parser) run() error {

@@ -1,7 +1,9 @@
 // From the text of a message to tokens, which components draw: no string of it ever
 // becomes HTML. Text that grows is parsed once: what cannot change any more is sealed.
 
-import { Lexer, Marked, type Token, type Tokens } from 'marked'
+import { Lexer, Marked, Tokenizer, type Token, type Tokens } from 'marked'
+import { bare } from './address'
+import { pairs, runs, type Pair } from './emphasis'
 
 /** Speech is what somebody says: "text" in quotation marks. */
 export interface Speech extends Tokens.Generic {
@@ -37,9 +39,35 @@ export type Block = Token | Plain | Picture
 
 const quotes = /^(?:"(?=\S)[^"\n]*[^"\s]"|“[^“”\n]+”|„[^“”„\n]+[“”]|«[^«»\n]+»|「[^「」\n]+」|『[^『』\n]+』)/
 
+const struck = /^~~(?=[^\s~])[^]*?[^\s~]~~(?!~)/
+
+/** The emphasis of each text that is being parsed: the parser asks for it mark by mark. */
+const emphasis = new Map<string, Map<number, Pair>>()
+
 const marked = new Marked({
   gfm: true,
   breaks: true,
+  tokenizer: {
+    emStrong(text, masked) {
+      let known = emphasis.get(masked)
+      if (!known) emphasis.set(masked, (known = pairs(masked)))
+      const at = masked.length - text.length
+      const found = known.get(at)
+      if (!found) return undefined
+      const raw = text.slice(0, found.end - at)
+      const inner = raw.slice(found.width, -found.width)
+      return { type: found.width === 1 ? 'em' : 'strong', raw, text: inner, tokens: this.lexer.inlineTokens(inner) }
+    },
+    del(text, masked) {
+      const length = struck.exec(masked.slice(masked.length - text.length))?.[0].length
+      if (!length) return undefined
+      const inner = text.slice(2, length - 2)
+      return { type: 'del', raw: text.slice(0, length), text: inner, tokens: this.lexer.inlineTokens(inner) }
+    },
+    url(text) {
+      return Tokenizer.prototype.url.call(this, bare(text))
+    },
+  },
   extensions: [
     {
       name: 'speech',
@@ -187,6 +215,7 @@ export const normal = (text: string) => text.replace(/\r\n?/g, '\n').replace(/[\
  * places where the parser finds paragraphs, such as behind code that ends with its list.
  */
 function lexed(text: string): Token[] {
+  emphasis.clear()
   const lexer = new Lexer(marked.defaults)
   lexer.blockTokens(text, lexer.tokens)
   const costs = lexer.inlineQueue.map((q) => cost(q.src))
@@ -275,14 +304,18 @@ export function closed(text: string): string {
   const line = text.slice(at)
   if (/^\s*(```|~~~)/m.test(text) || line.length > maxLine) return text
   if ((line.match(/`/g)?.length ?? 0) % 2) return text.trimEnd() + '`'
+  const shown = line.replace(/\\.|`[^`]*`/g, (m) => '+'.repeat(m.length))
+  const stars = new Map(runs(shown).map((r) => [r.start, r]))
   const open: string[] = []
-  for (const [mark] of line.matchAll(/\*{1,2}|["“”「」]/g)) {
-    const closes = mark === '”' ? '“' : mark === '」' ? '「' : mark
-    const found = open.lastIndexOf(closes)
-    if (found >= 0) open.length = found
-    else if (!'”」'.includes(mark)) open.push(mark)
+  for (const { 0: found, index } of shown.matchAll(/\*+|["“”「」]/g)) {
+    const run = stars.get(index)
+    for (const mark of found.match(/\*\*|./g)!) {
+      const closes = mark === '”' ? '“' : mark === '」' ? '「' : mark
+      const at = !run || run.closes || run.mayClose ? open.lastIndexOf(closes) : -1
+      if (at >= 0) open.length = at
+      else if (run ? run.opens || run.mayOpen : !'”」'.includes(mark)) open.push(mark)
+    }
   }
-  if (/^\s*[*]\s/.test(line)) open.shift() // an item of a list
   const ends = open.reverse().map((m) => (m === '“' ? '”' : m === '「' ? '」' : m))
   return ends.length > 0 && !/[\s*"“「]$/.test(text) ? text + ends.join('') : text
 }
