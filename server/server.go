@@ -44,6 +44,7 @@ type Options struct {
 	Ready   func(context.Context) error // reports whether the database responds; nil = always
 	Log     *slog.Logger                // default slog.Default()
 
+	PublicURL      string         // where browsers reach the server; "" = only at the host that they name
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For says where a client is
 	OpenMetrics    bool           // whoever reaches the server may read /metrics, and not only owners
 
@@ -103,6 +104,7 @@ func (o Options) withDefaults() Options {
 type Server struct {
 	Deps
 	opts     Options
+	origins  allowed
 	echo     *echo.Echo
 	ops      map[string]*api.Operation // by command
 	calls    inflight
@@ -127,6 +129,7 @@ type Server struct {
 func New(d Deps, opts Options) *Server {
 	s := &Server{Deps: d, opts: opts.withDefaults(), started: time.Now()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.origins = newAllowed(s.opts)
 	s.requests = requestCounter()
 	s.memory = gate{all: s.opts.WorkBytes, each: s.opts.WorkBytes / 2}
 	s.disk = gate{all: tempBytes, each: tempBytes / 8}
