@@ -28,6 +28,9 @@ func (s *Server) signedIn(h handler) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
+		if err := s.ourPath(c, who); err != nil {
+			return err
+		}
 		return s.holding(c, holder{user: who.User.ID}, func() error { return h(c, who) })
 	}
 }

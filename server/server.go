@@ -22,6 +22,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
 
 	"nodest/account"
 	"nodest/card"
@@ -108,6 +109,7 @@ type Server struct {
 	echo     *echo.Echo
 	ops      map[string]*api.Operation // by command
 	calls    inflight
+	appCalls singleflight.Group // of the NodeST interface
 	sockets  sockets
 	memory   gate // bodies and answers
 	disk     gate // those in temporary files
