@@ -93,6 +93,13 @@ func NewID() string {
 	return id.String()
 }
 
+// HasIDForm reports whether s has the form of the ids that NewID makes; names that apps and users
+// give have another one.
+func HasIDForm(s string) bool {
+	id, err := uuid.Parse(s)
+	return err == nil && id.Version() == 7 && id.String() == s
+}
+
 // Part is the call of a step that comes before the one that is stored under the
 // key of c. No client can send a blank in a key.
 func (c *Call) Part(step string) *Call {

@@ -28,6 +28,9 @@ func (s *Server) signedIn(h handler) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
+		if err := s.ourPath(c, who); err != nil {
+			return err
+		}
 		return s.holding(c, holder{user: who.User.ID}, func() error { return h(c, who) })
 	}
 }
@@ -61,7 +64,7 @@ func (s *Server) authenticate(r *http.Request) (*account.Identity, error) {
 	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if origin := r.Header.Get("Origin"); (origin == "" && !reads) || !s.originAllowed(r) {
-		return nil, fault.New(fault.Forbidden, "requests from this origin are not allowed")
+		return nil, foreignOrigin()
 	}
 	return s.Accounts.Authenticate(r.Context(), cookie.Value)
 }
@@ -77,15 +80,6 @@ func bearer(r *http.Request) (token string, ok bool) {
 		return "", true // another scheme, which we do not support
 	}
 	return strings.TrimSpace(token), true
-}
-
-// originAllowed checks the Origin header of a browser: the server's own address
-// and the configured ones are allowed. Without the header there is no browser.
-func (s *Server) originAllowed(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	return origin == "" || sameHost(origin, r) || slices.ContainsFunc(s.opts.Origins, func(allowed string) bool {
-		return strings.EqualFold(strings.TrimSuffix(allowed, "/"), origin)
-	})
 }
 
 // call returns the engine's Call for a REST request; perform fills in the hash.

@@ -73,7 +73,7 @@ func routeOf(o *api.Operation) *route {
 // request: a client that goes away finds the reply later.
 func (s *Server) operation(r *route) handler {
 	return func(c echo.Context, who *account.Identity) error {
-		data, err := s.routeData(c, r)
+		data, err := s.routeData(c, who, r)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func answer(c echo.Context, status int, call *op.Call, result any) error {
 
 // routeData makes the operation's data of the request's body, path and query: the
 // same object that a WebSocket command would carry.
-func (s *Server) routeData(c echo.Context, r *route) ([]byte, error) {
+func (s *Server) routeData(c echo.Context, who *account.Identity, r *route) ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if r.method != http.MethodGet && r.method != http.MethodDelete {
 		body, err := s.body(c, cmp.Or(r.Bytes, s.opts.BodyBytes))
@@ -147,6 +147,9 @@ func (s *Server) routeData(c echo.Context, r *route) ([]byte, error) {
 		members[member], _ = json.Marshal(c.ParamValues()[i])
 	}
 	if err := queryInto(members, c, r.query); err != nil {
+		return nil, err
+	}
+	if err := s.ourMembers(c.Request().Context(), who, r, members); err != nil {
 		return nil, err
 	}
 	if err := r.setVersion(members, c.Request()); err != nil {

@@ -205,7 +205,7 @@ func (s *Server) signedInAs(c echo.Context, token string, u *account.User) error
 	r := c.Request()
 	if r.Header.Get("Origin") != "" {
 		if !s.originAllowed(r) {
-			return fault.New(fault.Forbidden, "requests from this origin are not allowed")
+			return foreignOrigin()
 		}
 		c.SetCookie(s.cookie(r, token, int((90 * 24 * time.Hour).Seconds())))
 	}
@@ -216,7 +216,7 @@ func (s *Server) signedInAs(c echo.Context, token string, u *account.User) error
 func (s *Server) cookie(r *http.Request, value string, maxAge int) *http.Cookie {
 	return &http.Cookie{
 		Name: sessionCookie, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true,
-		SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
+		SameSite: http.SameSiteStrictMode, Secure: s.overTLS(r),
 	}
 }
 

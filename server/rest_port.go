@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/url"
 	"reflect"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -49,9 +51,11 @@ type portFailure struct {
 	Code    fault.Code `json:"code"`
 }
 
+const portChat = "nodest.chat"
+
 func (s *Server) portChat(c echo.Context, who *account.Identity) error {
 	var in portData
-	return s.ported(c, who, "nodest.chat", &in, &in.Request, nil, func(ctx context.Context, call *op.Call) (any, error) {
+	return s.ported(c, who, portChat, &in, &in.Request, nil, func(ctx context.Context, call *op.Call) (any, error) {
 		in.Request.APIKey = in.APIKey
 		got, err := s.App.Chat(ctx, call, in.Request)
 		return struct {
@@ -87,6 +91,9 @@ func (s *Server) portCircle(c echo.Context, who *account.Identity) error {
 	return s.ported(c, who, "nodest.circle", &in, &in, nil, func(ctx context.Context, call *op.Call) (any, error) {
 		asked := circle.Interaction{Type: in.Type, ResponderID: in.ResponderID}
 		if err := op.DecodeLenient("content", in.Content, &asked.Content); err != nil {
+			return nil, err
+		}
+		if err := s.App.NameInCircle(ctx, call.UserID, &asked); err != nil {
 			return nil, err
 		}
 		return s.Circle.Interact(ctx, call.UserID, asked)
@@ -125,7 +132,69 @@ func (s *Server) runPorted(caller context.Context, call *op.Call, name string, c
 	}
 	call.Hash = api.Hash(name, canonical)
 	ctx := detached(caller)
+	if call.Key == "" && name == portChat {
+		// The app sends no keys. A second tap, or a retry while the first call still waits for its
+		// reply, has the answer of the first.
+		result, err, _ := s.appCalls.Do(call.UserID+"/"+call.Hash, func() (any, error) { return run(ctx, call) })
+		return result, err
+	}
 	return s.once(ctx, caller, call, func() (any, error) { return run(ctx, call) })
+}
+
+// characterMembers are the members of the circle's operations that name characters.
+var characterMembers = []string{"authorId", "characterId", "targetId"}
+
+// ourMembers puts our ids in the place of the app's keys of characters in the data of an operation
+// of the circle.
+func (s *Server) ourMembers(ctx context.Context, who *account.Identity, r *route, members map[string]json.RawMessage) error {
+	if !strings.HasPrefix(r.path, "/circle/") {
+		return nil
+	}
+	for _, name := range characterMembers {
+		var key string
+		if raw := members[name]; op.IsNull(raw) || json.Unmarshal(raw, &key) != nil {
+			continue // the operation says what is wrong
+		}
+		id, err := s.ourCharacter(ctx, who.User.ID, key)
+		if err != nil {
+			return err
+		}
+		members[name] = op.MustJSON(id)
+	}
+	return nil
+}
+
+// ourPath puts our id in the place of the app's key of the character that a path is about.
+func (s *Server) ourPath(c echo.Context, who *account.Identity) error {
+	ofCharacter := func(of string) bool {
+		rest, ok := strings.CutPrefix(c.Path(), base+of+"/:id")
+		return ok && (rest == "" || rest[0] == '/')
+	}
+	if !ofCharacter("/characters") && !ofCharacter("/circle/characters") {
+		return nil
+	}
+	values := c.ParamValues()
+	key := values[0]
+	if c.Request().URL.RawPath != "" { // the router has not decoded it
+		if plain, err := url.PathUnescape(key); err == nil {
+			key = plain
+		}
+	}
+	id, err := s.ourCharacter(c.Request().Context(), who.User.ID, key)
+	values[0] = id
+	return err
+}
+
+// ourCharacter is our id of a character that the app calls by key, and any other text as it is.
+func (s *Server) ourCharacter(ctx context.Context, userID, key string) (string, error) {
+	if key == "" || op.HasIDForm(key) {
+		return key, nil
+	}
+	id, err := s.App.CharacterID(ctx, userID, key)
+	if fault.Is(err, fault.NotFound) {
+		return key, nil
+	}
+	return id, err
 }
 
 // portBody reads the members of a body that in, a pointer to a struct, knows. A

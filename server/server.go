@@ -22,6 +22,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
 
 	"nodest/account"
 	"nodest/card"
@@ -44,6 +45,7 @@ type Options struct {
 	Ready   func(context.Context) error // reports whether the database responds; nil = always
 	Log     *slog.Logger                // default slog.Default()
 
+	PublicURL      string         // where browsers reach the server; "" = only at the host that they name
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For says where a client is
 	OpenMetrics    bool           // whoever reaches the server may read /metrics, and not only owners
 
@@ -103,9 +105,11 @@ func (o Options) withDefaults() Options {
 type Server struct {
 	Deps
 	opts     Options
+	origins  allowed
 	echo     *echo.Echo
 	ops      map[string]*api.Operation // by command
 	calls    inflight
+	appCalls singleflight.Group // of the NodeST interface
 	sockets  sockets
 	memory   gate // bodies and answers
 	disk     gate // those in temporary files
@@ -127,6 +131,7 @@ type Server struct {
 func New(d Deps, opts Options) *Server {
 	s := &Server{Deps: d, opts: opts.withDefaults(), started: time.Now()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.origins = newAllowed(s.opts)
 	s.requests = requestCounter()
 	s.memory = gate{all: s.opts.WorkBytes, each: s.opts.WorkBytes / 2}
 	s.disk = gate{all: tempBytes, each: tempBytes / 8}

@@ -119,11 +119,18 @@ const (
 )
 
 // pagePolicy is the policy of the page. Older versions of Safari do not count sockets as
-// 'self', so they are named.
-func pagePolicy(r *http.Request) string {
+// 'self', so they are named: those of the host that the request was sent to, and those of the
+// public URL, which a proxy may not pass on.
+func (s *Server) pagePolicy(r *http.Request) string {
+	hosts := []string{r.Host}
+	if _, public, _ := strings.Cut(s.origins.public, "://"); public != r.Host {
+		hosts = append(hosts, public)
+	}
 	sockets := ""
-	if plainHost.MatchString(r.Host) {
-		sockets = " ws://" + r.Host + " wss://" + r.Host
+	for _, host := range hosts {
+		if plainHost.MatchString(host) {
+			sockets += " ws://" + host + " wss://" + host
+		}
 	}
 	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'" + sockets +
 		"; manifest-src 'self'; worker-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'" +
@@ -147,7 +154,7 @@ func (s *Server) secure(next echo.HandlerFunc) echo.HandlerFunc {
 			h.Add("Vary", "Origin")
 		}
 		origin := r.Header.Get("Origin")
-		if origin == "" || !s.originAllowed(r) || sameHost(origin, r) {
+		if origin == "" || !s.originAllowed(r) || s.ownOrigin(r) {
 			return next(c)
 		}
 		h.Set("Access-Control-Allow-Origin", origin)
@@ -161,9 +168,4 @@ func (s *Server) secure(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return next(c)
 	}
-}
-
-func sameHost(origin string, r *http.Request) bool {
-	_, host, ok := strings.Cut(origin, "://")
-	return ok && host != "" && strings.EqualFold(host, r.Host)
 }

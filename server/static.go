@@ -114,7 +114,7 @@ func contentTypeOf(name string, data []byte) string {
 
 // index serves the page.
 func (s *Server) index(c echo.Context) error {
-	c.Response().Header().Set("Content-Security-Policy", pagePolicy(c.Request()))
+	c.Response().Header().Set("Content-Security-Policy", s.pagePolicy(c.Request()))
 	return pageFiles()["index.html"].serve(c)
 }
 
@@ -125,7 +125,7 @@ func (s *Server) pageFile(c echo.Context) error {
 	if f == nil || c.Request().URL.Path == "/index.html" {
 		return fault.New(fault.NotFound, "no such route")
 	}
-	c.Response().Header().Set("Content-Security-Policy", pagePolicy(c.Request()))
+	c.Response().Header().Set("Content-Security-Policy", s.pagePolicy(c.Request()))
 	return f.serve(c)
 }
 

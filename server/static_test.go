@@ -182,7 +182,7 @@ func TestContentSecurityPolicies(t *testing.T) {
 		}
 	}
 	for _, host := range []string{"", "evil; script-src *", "a.example *", "[::1]:8080"} {
-		if got := pagePolicy(&http.Request{Host: host}); !strings.Contains(got, "connect-src 'self'; ") {
+		if got := h.server.pagePolicy(&http.Request{Host: host}); !strings.Contains(got, "connect-src 'self'; ") {
 			t.Errorf("host %q: %q", host, got)
 		}
 	}

@@ -61,7 +61,7 @@ func (s *Server) upgrade(c echo.Context) error {
 		return fault.New(fault.BadRequest, "this URL accepts WebSocket connections only")
 	}
 	if !s.originAllowed(r) {
-		return fault.New(fault.Forbidden, "connections from this origin are not allowed")
+		return foreignOrigin()
 	}
 	if s.draining.Load() {
 		return fault.New(fault.ShuttingDown, "the server is shutting down").After(time.Second)

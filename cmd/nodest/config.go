@@ -45,7 +45,7 @@ func (s setting) names() []string {
 // settings is every setting there is, in the order in which it is shown.
 var settings = []setting{
 	{env: "NODEST_ADDR", def: "127.0.0.1:8080", help: "server address: where serve listens and other commands connect", check: isAddr},
-	{env: "NODEST_PUBLIC_URL", help: "public URL of the server if it differs from NODEST_ADDR (behind a proxy, in a container); used in sign-in links", check: isURL},
+	{env: "NODEST_PUBLIC_URL", help: "public URL of the server if it differs from NODEST_ADDR (behind a proxy, in a container): browsers may call from it, and sign-in links lead to it", check: isURL},
 	{env: "NODEST_DATA", def: "./data", help: "data folder with the database and the secret key"},
 	{env: "NODEST_DATABASE_URL", help: "postgres://… URL of a PostgreSQL database; empty: SQLite in the data folder", secret: true, check: isDatabase},
 	{env: "NODEST_ADMIN_TOKEN", help: "bearer token with the owner's rights; at least 16 characters", secret: true, check: isLong},

@@ -303,6 +303,7 @@ func (r *running) build(alone bool) {
 		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.accounts, Providers: r.models,
 	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
+		PublicURL:      cfg.get("NODEST_PUBLIC_URL"),
 		WorkBytes:      int64(cfg.count("NODEST_REQUEST_MEGABYTES")) << 20,
 		TrustedProxies: proxies, OpenMetrics: cfg.get("NODEST_METRICS") == "open",
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),

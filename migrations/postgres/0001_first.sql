@@ -310,6 +310,16 @@ CREATE TABLE app_chats (
 );
 CREATE INDEX app_chats_conversation ON app_chats (conversation_id);
 
+-- What the user's app calls a character (NodeST interface).
+CREATE TABLE app_characters (
+  user_id TEXT COLLATE "C" NOT NULL,
+  app_key TEXT COLLATE "C" NOT NULL,
+  character_id TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (user_id, app_key),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX app_characters_character ON app_characters (character_id);
+
 -- Messages with their texts. chain numbers the unbranched runs of a tree: a first
 -- child goes on with its parent's, another child begins one, named by its own seq.
 -- 0 is that of the copied messages of a fork. A path is a beginning of one chain,

@@ -2,9 +2,6 @@ package app
 
 import (
 	"context"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"nodest/character"
 	"nodest/chat"
@@ -26,8 +23,8 @@ const characterUpdated = "Character updated successfully"
 // Chat serves the app's processChatMessage.
 //
 // 新建角色 makes a character of JSONString and a conversation under the app's key,
-// and answers with its greeting. A key in use is moved to the new conversation; the old
-// one stays.
+// and answers with its greeting. Keys in use are moved to the new character and conversation;
+// the old ones stay.
 //
 // 更新人设 replaces the documents in JSONString, and removes those that are null. The
 // history stays.
@@ -36,10 +33,13 @@ const characterUpdated = "Character updated successfully"
 // conversation yet, one is created with the character CharacterID. The end of ctx ends
 // the waiting but not the reply: a repeated call returns it.
 //
+// The app's key of a character is the CharacterID that 新建角色 gives it, or else its
+// ConversationID; later calls may give it further ones.
+//
 // CustomUserName becomes the character's name for the user.
 //
-// Errors: Invalid with the field; NotFound for a key without a conversation; those
-// of CreateCharacter and Send; the failure of the reply.
+// Errors: Invalid with the field; NotFound for a key without a conversation or a character,
+// with the call that has to come first; those of CreateCharacter and Send; the failure of the reply.
 func (svc *Service) Chat(ctx context.Context, c *op.Call, in Request) (*Answer, error) {
 	status, ok := statuses[in.Status]
 	if !ok {
@@ -47,7 +47,7 @@ func (svc *Service) Chat(ctx context.Context, c *op.Call, in Request) (*Answer, 
 		unknown.Fields = []fault.Field{{Field: "status", Code: "enum", Detail: unknown.Message}}
 		return nil, unknown
 	}
-	if err := checkKey(in.ConversationID); err != nil {
+	if err := checkKeys(in.ConversationID, in.CharacterID); err != nil {
 		return nil, err
 	}
 	if err := op.CheckLine("customUserName", in.CustomUserName, maxCalledName); err != nil {
@@ -74,42 +74,9 @@ func (svc *Service) Chat(ctx context.Context, c *op.Call, in Request) (*Answer, 
 	return svc.update(ctx, c, in, prepared)
 }
 
-const (
-	maxAppKey     = 255 // characters
-	maxCalledName = 100 // code points; as in the character's settings
-)
-
-// checkKey refuses keys that the app itself would refuse.
-func checkKey(key string) error {
-	const field = "conversationId"
-	switch {
-	case key == "":
-		return fault.InvalidField(field, "required", "required")
-	case !utf8.ValidString(key):
-		return fault.InvalidField(field, "encoding", "must be valid UTF-8")
-	case utf8.RuneCountInString(key) > maxAppKey:
-		return fault.InvalidField(field, "range", "must have at most %d characters", maxAppKey)
-	case strings.ContainsAny(key, `<>:"|?*/\`), strings.Contains(key, ".."), strings.ContainsFunc(key, unicode.IsControl):
-		return fault.InvalidField(field, "format", `must not contain < > : " | ? * / \ .. or control characters`)
-	}
-	return nil
-}
-
-// find finds a conversation by the app's key or by our id.
-func find(tx Tx, key string) (*chat.Conversation, error) {
-	id, err := tx.AppChat(key)
-	if fault.Is(err, fault.NotFound) {
-		id, err = key, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	conv, err := tx.Chats.Conversation(id)
-	if err != nil {
-		return nil, op.InField("conversationId", err)
-	}
-	return conv, nil
-}
+// maxCalledName is how long the user's name for a character may be, in code points; as in the
+// character's settings.
+const maxCalledName = 100
 
 func (svc *Service) update(ctx context.Context, c *op.Call, in Request, prepared *character.Checked) (*Answer, error) {
 	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*Answer, error) {
@@ -127,7 +94,7 @@ func (svc *Service) update(ctx context.Context, c *op.Call, in Request, prepared
 		if err := character.PutDocuments(tx.Characters, c, ch, prepared); err != nil {
 			return nil, err
 		}
-		return &Answer{Response: characterUpdated, ConversationID: conv.ID, CharacterID: ch.ID}, nil
+		return &Answer{Response: characterUpdated, ConversationID: conv.ID, CharacterID: ch.ID}, learnKey(tx, in.CharacterID, ch)
 	})
 }
 
@@ -155,8 +122,9 @@ func (svc *Service) goOn(ctx context.Context, c *op.Call, in Request) (*Answer, 
 	}, nil
 }
 
-// target finds the conversation that the app continues. It creates the conversation and
-// sets the character's name for the user if necessary; a repeated call finds both done.
+// target finds the conversation that the app continues. It creates the conversation, sets the
+// character's name for the user and learns the app's key of the character if necessary; a
+// repeated call finds all of it done.
 func (svc *Service) target(ctx context.Context, c *op.Call, in Request) (*chat.Conversation, error) {
 	var conv *chat.Conversation
 	ready := false
@@ -169,19 +137,13 @@ func (svc *Service) target(ctx context.Context, c *op.Call, in Request) (*chat.C
 	}
 	before := c.Part("chat")
 	return op.LastWins(ctx, svc.store, before, 0, func(tx Tx) (*chat.Conversation, error) {
-		conv, err := find(tx, in.ConversationID)
-		begins := fault.Is(err, fault.NotFound) && in.CharacterID != ""
-		id := in.CharacterID
-		switch {
-		case begins:
-		case err != nil:
+		// A lock: of two first messages at the same time, one begins the conversation.
+		if _, err := tx.ClaimKey("app chat "+in.ConversationID, ""); err != nil {
 			return nil, err
-		default:
-			id = conv.CharacterID
 		}
-		ch, err := tx.Characters.Character(id)
+		conv, ch, err := chatAndCharacter(tx, in)
 		if err != nil {
-			return nil, op.InField("characterId", err)
+			return nil, err
 		}
 		if changed, err := ch.SetUserName(in.CustomUserName); err != nil {
 			return nil, err
@@ -190,24 +152,43 @@ func (svc *Service) target(ctx context.Context, c *op.Call, in Request) (*chat.C
 				return nil, err
 			}
 		}
-		if begins {
-			n := &newcomer{key: in.ConversationID, ch: ch}
-			err := n.insert(tx, before, nil)
-			return n.conv, err
+		if conv != nil {
+			return conv, learnKey(tx, in.CharacterID, ch)
 		}
-		return conv, nil
+		n := &newcomer{key: in.ConversationID, ch: ch}
+		err = n.insert(tx, before, nil)
+		return n.conv, err
 	})
 }
 
+// chatAndCharacter finds the conversation that a message continues and its character. conv is nil
+// if the message begins a conversation with the character that it names.
+func chatAndCharacter(tx Tx, in Request) (conv *chat.Conversation, ch *character.Character, err error) {
+	conv, err = find(tx, in.ConversationID)
+	switch {
+	case err == nil:
+		ch, err = tx.Characters.Character(conv.CharacterID)
+	case fault.Is(err, fault.NotFound) && in.CharacterID != "":
+		ch, err = named(tx, "characterId", in.CharacterID)
+	}
+	return conv, ch, err
+}
+
 // readyChat is the conversation that a call continues; false if it has to be created, or
-// its character has another name for the user.
+// its character has another name for the user or a key that is not known yet.
 func readyChat(tx Tx, c *op.Call, in Request) (conv *chat.Conversation, ready bool, err error) {
 	conv, err = find(tx, in.ConversationID)
 	if fault.Is(err, fault.NotFound) && in.CharacterID != "" {
 		return nil, false, nil
 	}
-	if err != nil || in.CustomUserName == "" {
-		return conv, true, err
+	if err != nil {
+		return nil, false, err
+	}
+	if known, err := knowsKey(tx, in.CharacterID); err != nil || !known {
+		return conv, false, err
+	}
+	if in.CustomUserName == "" {
+		return conv, true, nil
 	}
 	if c.Key != "" {
 		known, err := tx.Key(c.Key)

@@ -14,7 +14,8 @@ import (
 // newcomer is a character with a new conversation under the app's key. The greeting comes first,
 // unless the history has one: then the answer has the text of the card and the id of that greeting.
 type newcomer struct {
-	key      string
+	key      string               // of the conversation
+	own      string               // key of the character; "" = it has one
 	ch       *character.Character // new, too, unless it only begins another conversation
 	conv     *chat.Conversation
 	user     string          // the user's name
@@ -75,13 +76,16 @@ func (svc *Service) createInPieces(ctx context.Context, c *op.Call, in Request, 
 			if err := tx.Emit(chat.ConversationEvent(c.UserID, "chat.created", c.By(), n.conv)); err != nil {
 				return nil, err
 			}
-			return n.answer(), tx.PutAppChat(n.key, n.conv.ID)
+			return n.answer(), n.putKeys(tx)
 		})
 	})
 }
 
 func newNewcomer(in Request, docs *documents, prepared *character.Checked) (*newcomer, error) {
-	n := &newcomer{key: in.ConversationID, ch: &character.Character{Source: docs.kept()}}
+	n := &newcomer{key: in.ConversationID, own: in.CharacterID, ch: &character.Character{Source: docs.kept()}}
+	if n.own == "" || op.HasIDForm(n.own) {
+		n.own = in.ConversationID
+	}
 	prepared.Apply(n.ch)
 	_, err := n.ch.SetUserName(in.CustomUserName)
 	return n, err
@@ -138,6 +142,16 @@ func (n *newcomer) insert(tx Tx, c *op.Call, history []archive.Entry) error {
 	}
 	if err := chat.InsertConversation(tx.Chats, c, n.conv, n.messages...); err != nil {
 		return err
+	}
+	return n.putKeys(tx)
+}
+
+// putKeys stores the app's keys of the conversation and of a new character.
+func (n *newcomer) putKeys(tx Tx) error {
+	if n.own != "" {
+		if err := tx.PutAppCharacter(n.own, n.ch.ID); err != nil {
+			return err
+		}
 	}
 	return tx.PutAppChat(n.key, n.conv.ID)
 }

@@ -25,7 +25,7 @@ import (
 // Errors: Invalid with the field; NotFound; TooLarge; Busy while a reply is being
 // written; those of Regenerate, and the failure of the reply.
 func (svc *Service) History(ctx context.Context, c *op.Call, in HistoryRequest) (*HistoryAnswer, error) {
-	if err := checkKey(in.ConversationID); err != nil {
+	if err := checkKeys(in.ConversationID, ""); err != nil {
 		return nil, err
 	}
 	if in.Index == nil {

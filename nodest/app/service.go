@@ -18,13 +18,18 @@ type Tx struct {
 	KeyTx
 }
 
-// KeyTx keeps the app's keys of conversations.
+// KeyTx keeps the app's keys of conversations and characters.
 type KeyTx interface {
 	// AppChat returns the conversation of a key; fault.NotFound without one or when it
 	// was deleted.
 	AppChat(key string) (conversationID string, err error)
 	// PutAppChat sets it, over an older one.
 	PutAppChat(key, conversationID string) error
+	// AppCharacter returns the character of a key; fault.NotFound without one or when it
+	// was deleted.
+	AppCharacter(key string) (characterID string, err error)
+	// PutAppCharacter sets it, over an older one.
+	PutAppCharacter(key, characterID string) error
 }
 
 // Store keeps what a Service needs; package store provides it.

@@ -21,3 +21,20 @@ func (t *tx) PutAppChat(key, conversationID string) error {
 	return t.withConversation(conversationID).Run("INSERT INTO app_chats (user_id, app_key, conversation_id) VALUES (?, ?, ?)"+
 		" ON CONFLICT (user_id, app_key) DO UPDATE SET conversation_id = EXCLUDED.conversation_id", t.userID, key, conversationID)
 }
+
+// AppCharacter returns the character that the user's app calls by that key.
+func (t *tx) AppCharacter(key string) (characterID string, err error) {
+	characterID, err = sqldb.Value[string](t, "SELECT a.character_id FROM app_characters a"+
+		" JOIN characters c ON c.user_id = a.user_id AND c.id = a.character_id"+
+		" WHERE a.user_id = ? AND a.app_key = ? AND c.deleted_at IS NULL", t.userID, key)
+	if err == nil && characterID == "" {
+		err = fault.New(fault.NotFound, "no character with this key")
+	}
+	return characterID, err
+}
+
+// PutAppCharacter sets the character that the key stands for.
+func (t *tx) PutAppCharacter(key, characterID string) error {
+	return t.withCharacter(characterID).Run("INSERT INTO app_characters (user_id, app_key, character_id) VALUES (?, ?, ?)"+
+		" ON CONFLICT (user_id, app_key) DO UPDATE SET character_id = EXCLUDED.character_id", t.userID, key, characterID)
+}
