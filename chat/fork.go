@@ -29,7 +29,7 @@ type forkProgress struct {
 // Fork makes a conversation of the branch that ends in a message, the head if
 // none is named: with the texts, swipes and times of the messages, with the summary
 // that is in force there, and with persona, note, settings and pins of the
-// conversation as they are now. A fork of more than Options.ForkStep messages is
+// conversation as they are now. A fork of more than Options.ForkStep texts is
 // Copying in the answer: a job completes it, and it is invisible until its event chat.created.
 //
 // Errors: NotFound for a message that is not one of the conversation; Invalid for
@@ -89,7 +89,7 @@ func (svc *Service) fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error)
 	return fork, tx.Jobs.Enqueue(jobs.Spec{Kind: JobFork, Subject: fork.ID, Payload: op.MustJSON(order)})
 }
 
-// copyMore copies the next step messages of a fork, and shows it when it has all of them.
+// copyMore copies the next step texts of a fork, and shows it when it has all of them.
 func (o forkOrder) copyMore(tx Tx, userID, forkID string, step int) (p forkProgress, err error) {
 	fork, err := tx.Loading(forkID)
 	if err != nil {
