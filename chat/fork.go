@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"nodest/jobs"
 	"nodest/op"
@@ -113,8 +114,11 @@ func (o forkOrder) copyMore(tx Tx, userID, forkID string, step int) (p forkProgr
 
 // forkKind allows many attempts, since each continues where the last one ended.
 func (svc *Service) forkKind() jobs.Kind {
-	return jobs.Kind{Name: JobFork, Run: svc.completeFork, Attempts: 100}
+	return jobs.Kind{Name: JobFork, Run: svc.completeFork, AtOnce: 2, PerUser: 1, Attempts: 100}
 }
+
+// forkTurn is how long a fork goes on before those of others have their turn.
+const forkTurn = 5 * time.Second
 
 // completeFork does one job.
 func (svc *Service) completeFork(ctx context.Context, j *jobs.Job) error {
@@ -122,7 +126,7 @@ func (svc *Service) completeFork(ctx context.Context, j *jobs.Job) error {
 	if err := json.Unmarshal(j.Payload, &order); err != nil {
 		return fmt.Errorf("payload of %s: %w", JobFork, err)
 	}
-	for {
+	for begun := time.Now(); ; {
 		var p forkProgress
 		err := svc.store.Update(ctx, j.UserID, func(tx Tx) (err error) {
 			if p, err = order.copyMore(tx, j.UserID, j.Subject, svc.opts.ForkStep); err != nil {
@@ -135,6 +139,9 @@ func (svc *Service) completeFork(ctx context.Context, j *jobs.Job) error {
 		})
 		if err != nil || p.Copied == p.Total {
 			return ignoreGone(err)
+		}
+		if time.Since(begun) > forkTurn {
+			return jobs.ErrLater
 		}
 	}
 }
