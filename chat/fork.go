@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"nodest/jobs"
 	"nodest/op"
@@ -29,7 +30,7 @@ type forkProgress struct {
 // Fork makes a conversation of the branch that ends in a message, the head if
 // none is named: with the texts, swipes and times of the messages, with the summary
 // that is in force there, and with persona, note, settings and pins of the
-// conversation as they are now. A fork of more than Options.ForkStep messages is
+// conversation as they are now. A fork of more than Options.ForkStep texts is
 // Copying in the answer: a job completes it, and it is invisible until its event chat.created.
 //
 // Errors: NotFound for a message that is not one of the conversation; Invalid for
@@ -89,7 +90,7 @@ func (svc *Service) fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error)
 	return fork, tx.Jobs.Enqueue(jobs.Spec{Kind: JobFork, Subject: fork.ID, Payload: op.MustJSON(order)})
 }
 
-// copyMore copies the next step messages of a fork, and shows it when it has all of them.
+// copyMore copies the next step texts of a fork, and shows it when it has all of them.
 func (o forkOrder) copyMore(tx Tx, userID, forkID string, step int) (p forkProgress, err error) {
 	fork, err := tx.Loading(forkID)
 	if err != nil {
@@ -113,8 +114,11 @@ func (o forkOrder) copyMore(tx Tx, userID, forkID string, step int) (p forkProgr
 
 // forkKind allows many attempts, since each continues where the last one ended.
 func (svc *Service) forkKind() jobs.Kind {
-	return jobs.Kind{Name: JobFork, Run: svc.completeFork, Attempts: 100}
+	return jobs.Kind{Name: JobFork, Run: svc.completeFork, AtOnce: 2, PerUser: 1, Attempts: 100}
 }
+
+// forkTurn is how long a fork goes on before those of others have their turn.
+const forkTurn = 5 * time.Second
 
 // completeFork does one job.
 func (svc *Service) completeFork(ctx context.Context, j *jobs.Job) error {
@@ -122,7 +126,7 @@ func (svc *Service) completeFork(ctx context.Context, j *jobs.Job) error {
 	if err := json.Unmarshal(j.Payload, &order); err != nil {
 		return fmt.Errorf("payload of %s: %w", JobFork, err)
 	}
-	for {
+	for begun := time.Now(); ; {
 		var p forkProgress
 		err := svc.store.Update(ctx, j.UserID, func(tx Tx) (err error) {
 			if p, err = order.copyMore(tx, j.UserID, j.Subject, svc.opts.ForkStep); err != nil {
@@ -135,6 +139,9 @@ func (svc *Service) completeFork(ctx context.Context, j *jobs.Job) error {
 		})
 		if err != nil || p.Copied == p.Total {
 			return ignoreGone(err)
+		}
+		if time.Since(begun) > forkTurn {
+			return jobs.ErrLater
 		}
 	}
 }

@@ -188,10 +188,12 @@ type ForkSource struct {
 // ForkTx copies a path to a conversation that is being loaded; see ArchiveTx.BeginLoad
 // and FinishLoad.
 type ForkTx interface {
-	// CopyPath copies the next messages of a path, at most limit, the oldest first;
-	// copied is how many of the length there are then. Copies have ids of their own and
-	// keep Seq, times, texts and all swipes; deleted messages stay deleted ones.
-	CopyPath(from ForkSource, forkID string, limit int) (copied, length int, err error)
+	// CopyPath copies the next texts of a path with their messages, the oldest first: at most
+	// texts of them, and about a megabyte, but one at least. A message with many swipes is
+	// copied in several calls. copied is how many messages of the length are complete then.
+	// Copies have ids of their own and keep Seq, times, texts and all swipes; deleted
+	// messages stay deleted ones.
+	CopyPath(from ForkSource, forkID string, texts int) (copied, length int, err error)
 	// CopyOf is the id that the copy of a message, of that seq, has in a fork, be it
 	// there already or not.
 	CopyOf(forkID, messageID string, seq int64) string

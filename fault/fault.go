@@ -215,8 +215,12 @@ func Codes() []Code { return slices.Collect(maps.Keys(status)) }
 
 // Retry is that of the code, but "no" where a provider has rejected the request
 // itself, or something else answers at its address, and where the user has to delete
-// something first.
+// something first; and "later" instead of "same" for the stored failure of a reply, which the
+// same key finds again.
 func (e *Error) Retry() string {
+	if Retry(e.Code) == "same" && e.Details["generationId"] != nil {
+		return "later"
+	}
 	if quota := e.Details["quota"]; e.Code == QuotaExceeded && quota != nil && quota != "tokensPerDay" {
 		return "no"
 	}

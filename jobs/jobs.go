@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"nodest/fault"
@@ -85,6 +86,10 @@ type Failure struct {
 // process has taken it over, it was cancelled, or it has ended.
 var ErrLost = fault.New(fault.Conflict, "the job has ended or was taken over by another process")
 
+// ErrLater is what a handler returns that can go on later from where it is, so that others have
+// their turn: the job is queued again behind those that are due, and the attempt does not count.
+var ErrLater = errors.New("jobs: it goes on later")
+
 // Filter selects jobs; the zero value selects all.
 type Filter struct {
 	Kind    string
@@ -160,7 +165,15 @@ type Want struct {
 	Free    int
 	After   *string        // the user served last; nil = none yet
 	PerUser int            // how many of one user's may run
+	Shared  bool           // one user never gets all places; see Allows
 	Running map[string]int // how many of each user's run already; the server's own under ""
+}
+
+// Allows reports whether one more job of a user may be claimed who runs some, besides those that
+// were claimed just now. Of a shared kind, who runs n leaves n places free for others: two members
+// with many jobs do not take all places, and who is alone has PerUser.
+func (w Want) Allows(running, claimed int) bool {
+	return running < w.PerUser && (!w.Shared || running < w.Free-claimed)
 }
 
 // Outcome is how an attempt ended: Done, Failed, or Queued for another one.

@@ -25,7 +25,7 @@ type Kind struct {
 	// not done so itself with Tx.FinishJob. After an error it is tried again where
 	// that can help (fault.Retry: not for a wrong request or a refused key), after
 	// a backoff or what the error asks for; what the user may see of the error is
-	// stored. ctx ends when the job was lost or cancelled, on timeout, and
+	// stored. After ErrLater it goes on at its next turn. ctx ends when the job was lost or cancelled, on timeout, and
 	// when the server stops. It may also end when Run has finished the job.
 	Run func(ctx context.Context, j *Job) error
 
@@ -275,7 +275,7 @@ func (r *Runner) wants() (wants []Want, attempts map[string]int) {
 	attempts = make(map[string]int, len(r.kinds))
 	for _, k := range r.kinds {
 		attempts[k.Name] = k.Attempts
-		w := Want{Kind: k.Name, Free: k.AtOnce, After: r.last[k.Name], PerUser: k.PerUser, Running: map[string]int{}}
+		w := Want{Kind: k.Name, Free: k.AtOnce, After: r.last[k.Name], PerUser: k.PerUser, Shared: k.PerUser < k.AtOnce, Running: map[string]int{}}
 		for _, a := range r.running {
 			if a.job.Kind == k.Name {
 				w.Free--
@@ -350,7 +350,7 @@ func (r *Runner) work(ctx context.Context, k *Kind, j *Job) {
 	case lost:
 		r.opts.Log.DebugContext(ctx, "a job was lost or cancelled", "kind", k.Name, "job", j.ID, "err", err)
 		return
-	case errors.Is(context.Cause(ctx), errStopping):
+	case errors.Is(context.Cause(ctx), errStopping), errors.Is(err, ErrLater):
 		o = Outcome{State: Queued, Uncounted: true}
 	default:
 		o = r.failure(ctx, k, j, err)

@@ -234,7 +234,60 @@ func TestConcurrencyLimits(t *testing.T) {
 			y.Fatal(err)
 		}
 		advance(10 * time.Minute)
-		y.equal("ran", d.all(), []string{"0s true", "0s true", "1s false", "1m0s true", "1m0s true", "2m0s true"})
+		y.equal("ran", d.all(), []string{"0s true", "0s true", "1s false", "1m0s true", "1m1s true", "2m0s true"})
+	})
+}
+
+// Members with many jobs leave a place to one who comes later.
+func TestThoseWithManyJobsLeaveAPlace(t *testing.T) {
+	virtual(t, func(y *testEnv) {
+		names := map[string]string{y.user: "a", storetest.User(y.T, y.db): "b", storetest.User(y.T, y.db): "c"}
+		d := newCallLog()
+		y.run(jobs.Options{}, jobs.Kind{Name: "a.b", AtOnce: 4, PerUser: 2, Run: func(_ context.Context, j *jobs.Job) error {
+			d.record("%s", names[j.UserID])
+			time.Sleep(time.Hour) // virtual
+			return nil
+		}})
+		enqueue := func(name string, n int) {
+			for user := range names {
+				for i := range n {
+					if names[user] == name {
+						y.equal("enqueue", y.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b", UserID: user, Subject: fmt.Sprint(i)}), nil)
+					}
+				}
+			}
+			advance(time.Second)
+		}
+		enqueue("a", 9)
+		enqueue("b", 9)
+		enqueue("c", 1)
+		y.equal("ran", d.all(), []string{"0s a", "0s a", "1s b", "2s c"})
+		advance(12 * time.Hour)
+	})
+}
+
+// A long job that can go on later lets those of others come in between.
+func TestAJobGoesOnLater(t *testing.T) {
+	virtual(t, func(y *testEnv) {
+		d := newCallLog()
+		turns := 0
+		y.run(jobs.Options{}, jobs.Kind{Name: "a.b", AtOnce: 1, Attempts: 1, Run: func(_ context.Context, j *jobs.Job) error {
+			d.record("%s %d", j.Subject, j.Attempt)
+			time.Sleep(time.Minute) // virtual
+			if turns++; j.Subject == "long" && turns < 5 {
+				return fmt.Errorf("not done: %w", jobs.ErrLater)
+			}
+			return nil
+		}})
+		y.enqueue(jobs.Spec{Kind: "a.b", Subject: "long"})
+		advance(time.Second)
+		other := storetest.User(y.T, y.db)
+		for _, subject := range []string{"x", "y"} {
+			y.equal("enqueue", y.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b", UserID: other, Subject: subject}), nil)
+		}
+		advance(10 * time.Minute)
+		y.equal("ran", d.all(), []string{"0s long 1", "1m0s x 1", "2m0s long 1", "3m0s y 1", "4m0s long 1"})
+		y.equal("state", y.states(), []string{"long done 1"})
 	})
 }
 

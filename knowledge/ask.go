@@ -16,8 +16,10 @@ import (
 
 // What a question to documents gives its model.
 const (
-	askTopK   = 8
-	askTokens = 1500 // of the answer
+	askTopK     = 8
+	askTokens   = 1500 // of the answer
+	asksAtOnce  = 16   // in this process
+	asksPerUser = 4
 )
 
 // Ask has the user's model answer a question from the documents. The question is kept with its
@@ -38,6 +40,11 @@ func (s *Service) Ask(ctx context.Context, c *op.Call, in AskRequest) (*Answer, 
 			return nil, err
 		}
 	}
+	leave, err := s.engine.turn(ctx, s.engine.asks, c.UserID, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	found, err := s.Search(ctx, c.UserID, SearchRequest{Query: in.Question, BaseIDs: in.BaseIDs, TopK: in.TopK})
 	if err != nil {
 		return nil, err

@@ -124,7 +124,7 @@ func (l *library) weight() int64 {
 		}
 	}
 	most := l.s.opts.CacheBytes
-	return int64(max(1, min(max(sum, most/mostSearches), most)))
+	return max(1, min(max(int64(sum), leastOfSearch(l.s.opts.Pipeline)), int64(most)))
 }
 
 // inGroups calls do with groups of files: from the cache, or loaded in batches for one owner

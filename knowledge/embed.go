@@ -97,13 +97,14 @@ func (w *work) embedAll(ctx context.Context) error {
 	defer calls.Wait()
 	for after := -1; ; {
 		var batch []StoredChunk
+		var leave func()
 		err := w.s.store.View(ctx, w.job.UserID, func(tx Tx) (err error) {
 			batch, err = tx.Unembedded(w.edition.FileID, w.edition.Edition, w.embedder.ModelID(), after, w.s.opts.Batch)
 			return err
 		})
 		if err == nil && len(batch) > 0 {
 			after = batch[len(batch)-1].Index
-			err = gate.Enter(ctx)
+			leave, err = gate.Enter(ctx, w.job.UserID)
 		}
 		if err != nil {
 			cancel(err)
@@ -112,7 +113,7 @@ func (w *work) embedAll(ctx context.Context) error {
 			break
 		}
 		calls.Go(func() {
-			defer gate.Leave()
+			defer leave()
 			if err := w.embedBatch(ctx, gate, batch); err != nil {
 				cancel(err)
 			}

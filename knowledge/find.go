@@ -3,11 +3,14 @@ package knowledge
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/text/unicode/norm"
 
+	"nodest/fair"
 	"nodest/fault"
 	"nodest/knowledge/search"
 	"nodest/llm"
@@ -131,17 +134,31 @@ func (f *finder) ask(ctx context.Context) {
 	}
 }
 
-// mostSearches is how many searches run at once, at most.
-const mostSearches = 16
+// leastOfSearch is what a search counts at least, in bytes: so many run at once as the machine can
+// work on, and one more of a user who runs none.
+func leastOfSearch(p Pipeline) int64 {
+	return int64(p.CacheBytes / max(2, runtime.GOMAXPROCS(0)))
+}
+
+// turnWait is how long a search, or a question, waits behind others.
+const turnWait = 10 * time.Second
+
+// turn waits for the user's turn at one of its gates.
+func (e *engine) turn(ctx context.Context, g *fair.Gate, userID string, weight int64) (leave func(), err error) {
+	crowded := fault.New(fault.RateLimited, "too many searches of documents at once").After(time.Second)
+	ctx, cancel := context.WithTimeoutCause(ctx, e.turnWait, crowded)
+	defer cancel()
+	return g.Enter(ctx, userID, weight, true)
+}
 
 // rank searches when there is memory for it.
 func (f *finder) rank(ctx context.Context) (*search.Result, error) {
 	lib := f.s.library(f.userID, f.refs, f.model, len(f.asked))
-	weight := lib.weight()
-	if f.s.engine.searches.Acquire(ctx, weight) != nil {
-		return nil, context.Cause(ctx)
+	leave, err := f.s.engine.turn(ctx, f.s.engine.searches, f.userID, lib.weight())
+	if err != nil {
+		return nil, err
 	}
-	defer f.s.engine.searches.Release(weight)
+	defer leave()
 	return search.Search(ctx, lib, f.query())
 }
 

@@ -45,7 +45,15 @@ var errReplaced = errors.New("the file was replaced")
 // runIngest makes an edition of a file: text, chunks and the index for words; then the job that
 // embeds takes over. All of an edition is made again after a crash, in place of what was there.
 func (s *Service) runIngest(ctx context.Context, r *run) error {
-	if err := r.takePlace(ctx); err != nil {
+	err := s.store.View(ctx, r.job.UserID, func(tx Tx) error {
+		f, err := tx.OwnFile(r.job.Subject)
+		r.small = err == nil && f.Size <= smallFile
+		return err
+	})
+	if err == nil {
+		err = r.takePlace(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	defer r.leavePlace()

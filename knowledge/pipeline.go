@@ -12,8 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
+	"nodest/fair"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/knowledge/chunk"
@@ -92,9 +91,11 @@ func (p Pipeline) withDefaults() Pipeline {
 // engine is the state of the pipeline in this process.
 type engine struct {
 	cache    *lru.Cache[cacheKey, any]
-	searches *semaphore.Weighted // bytes that searches hold
-	places   *semaphore.Weighted // of files that are parsed, cut and indexed
+	searches *fair.Gate // bytes that searches hold
+	asks     *fair.Gate
+	places   *fair.Gate // of files that are parsed, cut and indexed
 	gates    llm.Gates
+	turnWait time.Duration
 
 	resuming sync.Mutex
 	resumed  time.Time // when Sweep last tried refused keys again
@@ -102,7 +103,11 @@ type engine struct {
 
 func newEngine(p Pipeline) *engine {
 	return &engine{
-		cache: lru.New[cacheKey, any](p.CacheBytes), searches: semaphore.NewWeighted(int64(p.CacheBytes)), places: semaphore.NewWeighted(parsedAtOnce),
+		cache:    lru.New[cacheKey, any](p.CacheBytes),
+		searches: fair.New(fair.Rules{Places: fair.Fixed(int64(p.CacheBytes)), Spare: leastOfSearch(p)}),
+		asks:     fair.New(fair.Rules{Places: fair.Fixed(asksAtOnce), Each: asksPerUser}),
+		places:   fair.New(fair.Rules{Places: fair.Fixed(parsedAtOnce), Spare: 1}),
+		turnWait: turnWait,
 	}
 }
 
@@ -121,18 +126,21 @@ const (
 	jobTime      = 24 * time.Hour // watch ends attempts that hang
 )
 
-// A process parses parsedAtOnce files at a time. A file that waits for a model to write its
-// context lines, which may take an hour, gives its place away meanwhile.
+// A process parses parsedAtOnce files at a time, and another one that is small, of a user who has
+// none among these. A file that waits for a model to write its context lines, which may take an hour,
+// gives its place away meanwhile. A job that waits for its place holds nothing, so there may be many.
 const (
 	parsedAtOnce  = 2
-	ingestsAtOnce = 8
+	smallFile     = 1 << 20 // bytes
+	ingestsAtOnce = 64
+	embedsAtOnce  = 16
 )
 
 // pipelineKinds are the background jobs.
 func (s *Service) pipelineKinds() []jobs.Kind {
 	return []jobs.Kind{
 		{Name: IngestKind, AtOnce: ingestsAtOnce, PerUser: 2, Attempts: mostAttempts, Timeout: jobTime, Run: s.attempt(s.runIngest)},
-		{Name: EmbedKind, AtOnce: 4, PerUser: 2, Attempts: mostAttempts, Timeout: jobTime, Run: s.attempt(s.runEmbed)},
+		{Name: EmbedKind, AtOnce: embedsAtOnce, PerUser: 2, Attempts: mostAttempts, Timeout: jobTime, Run: s.attempt(s.runEmbed)},
 		{Name: ReindexKind, AtOnce: 2, PerUser: 1, Attempts: mostAttempts, Timeout: jobTime, Run: s.attempt(s.runReindex)},
 	}
 }
@@ -152,16 +160,17 @@ type run struct {
 	note note
 	beat func() // there was progress; safe for concurrent use
 
-	placed bool // it may parse
+	small bool   // its file
+	leave func() // gives the place back where it may parse; nil = it may not
 }
 
 // takePlace waits until the run may parse; leavePlace lets another one.
-func (r *run) takePlace(ctx context.Context) error {
-	for !r.placed {
+func (r *run) takePlace(ctx context.Context) (err error) {
+	for r.leave == nil {
 		waiting, cancel := context.WithTimeout(ctx, r.s.opts.Stall/2)
-		r.placed = r.s.engine.places.Acquire(waiting, 1) == nil
+		r.leave, err = r.s.engine.places.Enter(waiting, r.job.UserID, 1, r.small)
 		cancel()
-		if !r.placed && ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		r.beat() // to wait for others is no stall
@@ -170,9 +179,9 @@ func (r *run) takePlace(ctx context.Context) error {
 }
 
 func (r *run) leavePlace() {
-	if r.placed {
-		r.placed = false
-		r.s.engine.places.Release(1)
+	if r.leave != nil {
+		r.leave()
+		r.leave = nil
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"nodest/fair"
 )
 
 // Gates bound the calls to models, by model. The zero value is ready to use.
@@ -21,59 +23,37 @@ func (g *Gates) Of(model string, most int) *Gate {
 		g.by = map[string]*Gate{}
 	}
 	if g.by[model] == nil {
-		g.by[model] = &Gate{most: most, limit: most, left: make(chan struct{}, 1)}
+		gate := &Gate{most: most, limit: most}
+		gate.turns = fair.New(fair.Rules{Places: func() int64 { return int64(gate.allowed(time.Now())) }})
+		g.by[model] = gate
 	}
 	return g.by[model]
 }
 
-// Gate bounds what runs side by side. After Slow half as many may; each minute without it adds
-// one again. It is safe for concurrent use.
+// Gate bounds what runs side by side, in turns of the users it runs for. After Slow half as many
+// may run; each minute without it adds one again. It is safe for concurrent use.
 type Gate struct {
-	most int
-	left chan struct{} // somebody has left
+	most  int
+	turns *fair.Gate
 
-	mu      sync.Mutex
-	running int
-	limit   int
-	slowed  time.Time // when the limit was lowered last
+	mu     sync.Mutex
+	limit  int
+	slowed time.Time // when the limit was lowered last
 }
 
-// Enter waits until one more may run, or ctx ends.
-func (g *Gate) Enter(ctx context.Context) error {
-	for {
-		g.mu.Lock()
-		if g.running < g.allowed(time.Now()) {
-			g.running++
-			g.mu.Unlock()
-			g.wake() // there may be room for another one
-			return nil
-		}
-		g.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-g.left:
-		}
-	}
-}
-
-func (g *Gate) wake() {
-	select {
-	case g.left <- struct{}{}:
-	default:
-	}
-}
-
-// Leave ends what Enter let in.
-func (g *Gate) Leave() {
-	g.mu.Lock()
-	g.running--
-	g.mu.Unlock()
-	g.wake()
+// Enter waits until one more may run for a user, or ctx ends. leave ends what it let in.
+func (g *Gate) Enter(ctx context.Context, userID string) (leave func(), err error) {
+	return g.turns.Enter(ctx, userID, 1, false)
 }
 
 // allowed is how many may run.
 func (g *Gate) allowed(now time.Time) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.allowedLocked(now)
+}
+
+func (g *Gate) allowedLocked(now time.Time) int {
 	return min(g.most, g.limit+int(now.Sub(g.slowed)/time.Minute))
 }
 
@@ -81,6 +61,6 @@ func (g *Gate) allowed(now time.Time) int {
 func (g *Gate) Slow(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.limit = max(1, g.allowed(now)/2)
+	g.limit = max(1, g.allowedLocked(now)/2)
 	g.slowed = now
 }

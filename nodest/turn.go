@@ -112,6 +112,8 @@ func ending(ctx context.Context, err error) end {
 		return end{status: chat.GenInterrupted, finish: llm.FinishInterrupted}
 	case errors.Is(cause, errTooLong):
 		return failure(fault.Wrap(cause, fault.UpstreamTimeout, "the reply took too long"))
+	case fault.Is(err, fault.StorageDown), fault.Is(err, fault.StorageBusy): // no answer to keep under a key: the message is stored
+		return end{status: chat.GenInterrupted, finish: llm.FinishInterrupted, cause: err}
 	}
 	return failure(err)
 }

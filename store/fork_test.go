@@ -221,7 +221,7 @@ func TestAForkIsTheBranchAsItWas(t *testing.T) {
 		e.change(said[5].ID, undeleteMessage)
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(source) })
 
-		e.equal("pieces", e.finishFork(fork, from, 5), 3) // 14 were left
+		e.equal("pieces", e.finishFork(fork, from, 5), 4) // 14 messages with 17 texts were left
 		own := e.say(fork.ID, fork.HeadID, "own")
 		e.equal("seq of the next message", own.Seq, said[17].Seq+1)
 		e.equal("tips", e.tips(fork.ID, 5), []string{"own"})
@@ -253,6 +253,74 @@ func TestAForkIsTheBranchAsItWas(t *testing.T) {
 			" WHERE m.conversation_id = ? AND NOT r.is_shown", fork.ID), []int64{0})
 		e.equal("states without a text", e.queryInts("SELECT COUNT(*) FROM message_states s"+
 			" WHERE s.conversation_id = ? AND NOT EXISTS (SELECT 1 FROM revisions r WHERE r.id = s.revision_id AND r.message_id = s.message_id)", fork.ID), []int64{0})
+	})
+}
+
+// A piece of a fork has at most so many texts as it may, so one message with many swipes takes
+// several; what happens to its swipes meanwhile does not matter.
+func TestAForkCopiesSwipesInPieces(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		source := e.conversation()
+		said := e.talk(source, "", 4)
+		for _, i := range []int{1, 3} {
+			for n := range 80 { // more than are counted before a message gets pieces of its own
+				e.change(said[i].ID, reswipe(fmt.Sprint("swipe ", n)))
+			}
+		}
+		e.change(said[1].ID, func(m *chat.Message) { m.SwipeIndex, m.Swipes[50].Deleted = 40, true })
+		e.change(said[1].ID, edit("edited"))
+		want := contents(e.path(source, said[3].ID))
+
+		fork := &chat.Conversation{ID: id(), CharacterID: id()}
+		from := e.beginFork(fork, source, said[3].ID, 25)
+		e.change(said[1].ID, edit("edited later")) // the swipe that the fork has as it was
+		e.change(said[1].ID, reswipe("later"))     // chosen after the version of the fork
+		texts := func() int64 {
+			return e.queryInts("SELECT COUNT(*) FROM revisions r JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id WHERE m.conversation_id = ?", fork.ID)[0]
+		}
+		before, pieces := texts(), 0
+		for left := true; left; pieces++ {
+			e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Conversation(fork.ID); return err })
+			e.update(func(tx nodest.Tx) error {
+				copied, length, err := tx.Chats.CopyPath(from, fork.ID, 25)
+				if left = copied < length; left || err != nil {
+					return err
+				}
+				return tx.Chats.FinishLoad(fork, nil, nil)
+			})
+			if now := texts(); now > before+25 || now == before {
+				t.Errorf("piece %d copied %d texts", pieces, now-before)
+			} else {
+				before = now
+			}
+		}
+		e.equal("texts", before, int64(2+81+1+81)) // with the swipe that was added while they were copied
+		got := e.path(fork.ID, fork.HeadID)
+		got[1].Swipes = got[1].Swipes[:81]
+		e.equal("the branch", contents(got), want)
+		counted := e.queryInts("SELECT CAST(SUM(used) AS BIGINT) FROM quotas WHERE kind = 'bytes' AND user_id = ?", e.user)
+		if err := store.Recount(e.db, e.user); err != nil {
+			t.Fatal(err)
+		}
+		e.equal("bytes that count, before and after they are counted anew", counted,
+			e.queryInts("SELECT CAST(SUM(used) AS BIGINT) FROM quotas WHERE kind = 'bytes' AND user_id = ?", e.user))
+	})
+}
+
+// Texts that are long make pieces short: at most a megabyte, but one text at least.
+func TestAForkCopiesLongTextsInPieces(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		source := e.conversation()
+		said := e.talk(source, "", 3)
+		long := strings.Repeat("long ", 60_000) // 300 KB
+		for range 8 {
+			e.change(said[1].ID, reswipe(long))
+		}
+		want := contents(e.path(source, said[2].ID))
+		fork := &chat.Conversation{ID: id(), CharacterID: id()}
+		from := e.beginFork(fork, source, said[2].ID, 1000)
+		e.equal("pieces behind the first", e.finishFork(fork, from, 1000), 2)
+		e.equal("the branch", contents(e.path(fork.ID, fork.HeadID)), want)
 	})
 }
 

@@ -136,7 +136,7 @@ func (s *session) claimKind(owner string, lease time.Duration, w jobs.Want) (cla
 			after, whole, taken = nil, true, false
 			continue
 		}
-		if after = &turn.UserID; running[turn.UserID] >= w.PerUser {
+		if after = &turn.UserID; !w.Allows(running[turn.UserID], len(claimed)) {
 			continue
 		}
 		job, err := s.leaseJob(turn.ID, owner, lease)

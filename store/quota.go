@@ -86,20 +86,22 @@ func (t *tx) noteInserted(table string, columns []string, args []any) {
 	}
 }
 
-// noteCopied counts the messages that a fork has copied within the database, between two depths.
-func (t *tx) noteCopied(forkID string, after, to int) error {
+// noteCopied counts the messages and texts that a fork has copied within the database, between two places.
+func (t *tx) noteCopied(forkID string, after, to forkPlace) error {
 	t.stores = true
-	args := []any{t.userID, forkID, after, to}
+	args := []any{t.userID, forkID, after.Depth, to.Depth}
 	bytes, err := sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM("+sizeOf(countedTables["messages"].bytes, "m.")+"), 0) AS BIGINT)"+copiedMessages, args...)
 	if err != nil {
 		return err
 	}
+	args[2] = after.Depth - 1
 	texts, err := sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM("+sizeOf(countedTables["revisions"].bytes, "r.")+"), 0) AS BIGINT)"+
-		strings.Replace(copiedMessages, "WHERE", "JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id WHERE", 1), args...)
+		strings.Replace(copiedMessages, "WHERE", "JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id WHERE", 1)+
+		" AND (m.depth > ? OR r.position > ?)", append(args, after.Depth, after.Position)...)
 	if t.added == nil {
 		t.added = map[string]int64{}
 	}
-	t.added["messages"] += int64(to - after)
+	t.added["messages"] += to.Depth - after.Depth
 	t.added[countedBytes] += bytes + texts
 	return err
 }

@@ -153,10 +153,13 @@ func (e errRace) Unwrap() error { return e.error }
 // first time included; 1 where running it again cannot help.
 func attempts(err error) int {
 	var race errRace
+	var undone errUndone
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &race):
 		return maxAttempts
+	case errors.As(err, &undone):
+		return cutRuns
 	case !errors.As(err, &pg):
 		return 1
 	case pg.Code == pgSerialization, pg.Code == pgDeadlock:

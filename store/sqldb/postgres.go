@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -132,7 +131,8 @@ func migratePostgres(ctx context.Context, db *sql.DB, o Options) error {
 	return o.Migrate(ctx, db)
 }
 
-// Write runs fn in a transaction, and again if that lost a race against another one.
+// Write runs fn in a transaction, and again if that lost a race against another one, or its
+// connection before the commit.
 func (p *Postgres) Write(ctx context.Context, fn func(*Session) error) error {
 	pause := retryPause
 	for attempt := 1; ; attempt++ {
@@ -167,21 +167,18 @@ func (p *Postgres) Glance(ctx context.Context, fn func(*Session) error) error {
 }
 
 func (p *Postgres) once(ctx context.Context, readOnly bool, fn func(*Session) error) (err error) {
-	conn, err := p.db.Conn(ctx)
+	conn, b, err := p.begin(ctx, readOnly)
 	if err != nil {
 		return err
 	}
 	defer conn.Close() //nolint:errcheck // gives it back to the pool
-	s := &Session{Postgres: true, caller: ctx, ctx: ctx, db: conn, readOnly: readOnly}
+	s := &Session{Postgres: true, caller: ctx, ctx: ctx, db: conn, readOnly: readOnly, now: b.now}
 	committed := false
 	defer func() {
 		if !committed {
 			rollback(ctx, conn)
 		}
 	}()
-	if s.now, err = begin(ctx, conn, readOnly); err != nil {
-		return err
-	}
 	p.read.Store(&reading{s.now, time.Now()})
 	if p.now != nil {
 		s.now = p.now()
@@ -190,29 +187,17 @@ func (p *Postgres) once(ctx context.Context, readOnly bool, fn func(*Session) er
 		if attempts(s.err) > 1 { // whatever fn made of it
 			return s.err
 		}
+		if s.cut && !readOnly && ctx.Err() == nil {
+			return errUndone{s.err}
+		}
 		return err
 	}
 	_, err = conn.ExecContext(ctx, "COMMIT")
-	committed = err == nil
-	return err
-}
-
-// begin begins a transaction and asks for its time, in one round trip.
-func begin(ctx context.Context, conn *sql.Conn, readOnly bool) (now time.Time, err error) {
-	query := "BEGIN; SELECT " + postgresClock
-	if readOnly {
-		query = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT " + postgresClock
-	}
-	err = conn.Raw(func(raw any) error {
-		results, err := raw.(*stdlib.Conn).Conn().PgConn().Exec(ctx, query).ReadAll()
-		if err != nil {
-			return err
-		}
-		ms, err := strconv.ParseInt(string(results[1].Rows[0][0]), 10, 64)
-		now = Moment(ms)
+	if committed = err == nil; committed || readOnly || !isLost(err) {
 		return err
-	})
-	return now, err
+	}
+	committed, err = p.outcome(ctx, b.transaction, err)
+	return err
 }
 
 // rollback ends a transaction without its effect. A connection on which that fails is closed,

@@ -52,6 +52,7 @@ type Session struct {
 	wrote    bool          // or may have written
 	ran      *atomic.Int64 // counts statements; nil = nobody wants to know
 	err      error
+	cut      bool // err is the loss of the connection to PostgreSQL
 	over     bool // the closure has returned
 }
 
@@ -103,7 +104,7 @@ func (s *Session) Unless(err error) *Session {
 }
 
 func (s *Session) fail(err error) error {
-	s.err = Translate(err)
+	s.err, s.cut = Translate(err), s.Postgres && isLost(err)
 	return s.err
 }
 
@@ -127,7 +128,7 @@ func (s *Session) ExecWithin(d time.Duration, late error, query string, args ...
 	bounded := *s
 	bounded.ctx = ctx
 	n, err := bounded.Exec(query, args...)
-	s.err = bounded.err
+	s.err, s.cut = bounded.err, bounded.cut
 	if err != nil && ctx.Err() != nil && s.ctx.Err() == nil {
 		s.err, err = late, late
 	}

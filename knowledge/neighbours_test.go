@@ -1,0 +1,117 @@
+package knowledge_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/knowledge"
+	"nodest/knowledge/parse"
+)
+
+// One member beside another one.
+
+// slowParser holds files called slow until it is released, and counts them.
+type slowParser struct {
+	mu      sync.Mutex
+	running int
+	most    int
+	release chan struct{}
+}
+
+func (s *slowParser) parse(ctx context.Context, in parse.Input) (*parse.Document, error) {
+	if strings.HasPrefix(in.Name, "slow") {
+		s.note(1)
+		defer s.note(-1)
+		select {
+		case <-s.release:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return parse.Parse(ctx, in)
+}
+
+func (s *slowParser) note(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running += n
+	s.most = max(s.most, s.running)
+}
+
+// While the slow documents of a member hold every place where files are parsed, small files of
+// others become ready.
+func TestSlowDocumentsDoNotHoldUpASmallFile(t *testing.T) {
+	slow := &slowParser{release: make(chan struct{})}
+	onPipes(t, func(o *knowledge.Options) { o.Parser = slow.parse }, func(p *pipe) {
+		slow.release = make(chan struct{})
+		runner := jobs.New(p.db, jobs.Options{Poll: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+		runner.Handle(p.svc.Kinds()...)
+		var slows []string
+		for i := range 12 {
+			slows = append(slows, p.upload(fmt.Sprint("slow ", i, ".md"), harbour(append(places, fmt.Sprint("pier", i))...)).ID)
+		}
+		runner.Start()
+		t.Cleanup(func() {
+			now, cancel := context.WithCancel(context.Background())
+			cancel()
+			_ = runner.Close(now)
+		})
+		require.Eventually(t, func() bool {
+			slow.mu.Lock()
+			defer slow.mu.Unlock()
+			return slow.running == 2
+		}, time.Minute, time.Millisecond, "the member's documents are being parsed")
+		ready := func(f *fixture, id string) func() bool {
+			return func() bool {
+				file, err := f.svc.File(context.Background(), f.user, id)
+				f.must(err)
+				return file.State == knowledge.Ready
+			}
+		}
+		other, third := p.other(), p.other()
+		for i, f := range []*fixture{other, third, other} {
+			f.svc = p.svc
+			small := f.upload("small.md", harbour("chapel", fmt.Sprint("mill", i)))
+			require.Eventually(t, ready(f, small.ID), time.Minute, time.Millisecond, "a small file beside slow ones")
+		}
+		slow.mu.Lock()
+		require.Equal(t, 2, slow.most, "slow documents of one member at once")
+		slow.mu.Unlock()
+		close(slow.release)
+		for _, id := range slows {
+			require.Eventually(t, ready(p.fixture, id), time.Minute, time.Millisecond, "the slow documents")
+		}
+	})
+}
+
+// Searches that wait too long for others are refused with a time to try again; who runs none has a
+// place beside somebody who runs many.
+func TestSearchesAreSharedBetweenMembers(t *testing.T) {
+	onPipes(t, nil, func(p *pipe) {
+		p.upload("places.md", harbour(places...))
+		p.drain()
+		other := p.other()
+		other.svc = p.svc
+		other.upload("places.md", harbour(places...))
+		p.drain()
+		release := knowledge.HoldSearches(p.svc, p.user)
+		defer release()
+		found, err := p.svc.Search(context.Background(), other.user, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
+		p.must(err)
+		require.NotEmpty(t, found.Chunks, "a search beside those of another member")
+		knowledge.WaitLess(p.svc, func() {
+			_, err = p.svc.Search(context.Background(), p.user, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
+		})
+		require.True(t, fault.Is(err, fault.RateLimited), "the error is %v", err)
+		require.Positive(t, fault.Public(err).RetryAfter)
+	})
+}
