@@ -19,6 +19,7 @@ const smallLog = `{"chat_metadata":{"note_prompt":"It rains.","note_position":1,
 `
 
 func TestAChatLogBecomesAConversation(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	h.takeEventTypes()
@@ -51,6 +52,7 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 
 // An imported chat log is exported as it was.
 func TestAChatLogRoundTripChangesNothing(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	for _, file := range append([]string{""}, sharedFiles("chats")...) {
@@ -106,6 +108,7 @@ func sameLines(t *testing.T, got, want []byte) {
 }
 
 func TestAnExportedLogHasEditsAndTheAuthorsNote(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 2)
 	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "edited"})
@@ -128,6 +131,7 @@ func TestAnExportedLogHasEditsAndTheAuthorsNote(t *testing.T) {
 }
 
 func TestInvalidChatLogsAreRefused(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	for _, data := range []string{"", "hello", `{"name":`, "\x89PNG"} {
