@@ -33,6 +33,7 @@ func (o *testService) offspring(t *testing.T, secret string) (made []string) {
 }
 
 func TestATokenExpiresWithTheOneThatMadeIt(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	secret, _, err := o.CreateToken(ctx, identityOf(o.member(t, "ann")), "an hour", time.Hour)
@@ -46,6 +47,7 @@ func TestATokenExpiresWithTheOneThatMadeIt(t *testing.T) {
 }
 
 func TestATokenIsRevokedWithTheOneThatMadeIt(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	ann := o.member(t, "ann")
@@ -76,6 +78,7 @@ func TestATokenIsRevokedWithTheOneThatMadeIt(t *testing.T) {
 // A link that an owner makes for somebody else makes a session of that user, which is not
 // among the owner's; it ends with the owner's token all the same, and so does what it made.
 func TestALinkForSomebodyElseEndsWithTheOwnersToken(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	ann := o.member(t, "ann")
@@ -110,6 +113,7 @@ func TestALinkForSomebodyElseEndsWithTheOwnersToken(t *testing.T) {
 
 // Sessions that a removed owner made for others end too, unless the password was given.
 func TestLinksOfARemovedOwner(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	owner := o.owner(t)
@@ -136,6 +140,7 @@ func TestLinksOfARemovedOwner(t *testing.T) {
 func first[T any](secret string, _ T, _ error) string { return secret }
 
 func TestAPasswordMakesTokensAndLinksThatStandForThemselves(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	ann := o.member(t, "ann")
@@ -161,6 +166,7 @@ func TestAPasswordMakesTokensAndLinksThatStandForThemselves(t *testing.T) {
 }
 
 func TestAStolenTokenCannotGuessThePasswordForALastingOne(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	o.member(t, "ann")
@@ -175,6 +181,7 @@ func TestAStolenTokenCannotGuessThePasswordForALastingOne(t *testing.T) {
 }
 
 func TestWhoHasNoPasswordCannotConfirmIt(t *testing.T) {
+	t.Parallel()
 	o := newTestService(t)
 	_, err := o.Alone(t.Context(), identityOf(o.owner(t)), ptr(""))
 	requireCode(t, err, fault.Invalid)

@@ -44,6 +44,7 @@ func (o *testService) guesses(t *testing.T, n int, name, from func(i int) string
 func always(s string) func(int) string { return func(int) string { return s } }
 
 func TestGuessesAtOnceCountBeforeTheyAreTried(t *testing.T) {
+	t.Parallel()
 	o := newTestService(t)
 	o.member(t, "ann")
 	require.LessOrEqual(t, o.guesses(t, 300, always("ann"), always("6.6.6.6")), int64(5))
@@ -53,6 +54,7 @@ func TestGuessesAtOnceCountBeforeTheyAreTried(t *testing.T) {
 }
 
 func TestAStrangerDoesNotLockTheOwnerOut(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	o.member(t, "ann")
@@ -73,6 +75,7 @@ func TestAStrangerDoesNotLockTheOwnerOut(t *testing.T) {
 }
 
 func TestEachFurtherGuessWaitsLonger(t *testing.T) {
+	t.Parallel()
 	o := newTestService(t)
 	o.member(t, "ann")
 	require.LessOrEqual(t, o.guesses(t, 6, always("ann"), always("6.6.6.6")), int64(5))
@@ -91,6 +94,7 @@ func TestEachFurtherGuessWaitsLonger(t *testing.T) {
 
 // A client of IPv6 has a whole /64 to choose addresses from.
 func TestAddressesOfANetworkCountTogether(t *testing.T) {
+	t.Parallel()
 	o := newTestService(t)
 	o.member(t, "ann")
 	from := func(i int) string { return fmt.Sprintf("2001:db8:7:7::%x", i+1) }
@@ -100,6 +104,7 @@ func TestAddressesOfANetworkCountTogether(t *testing.T) {
 }
 
 func TestGuessingTokensAndLinksIsLimited(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	good, _, err := o.CreateToken(ctx, identityOf(o.member(t, "ann")), "phone", 0)

@@ -12,6 +12,7 @@ import (
 
 // Whoever has an account cannot use it to guess the passwords of others without waiting.
 func TestASuccessLeavesTheWaitOfItsAddress(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	l := newLimiter(func() time.Time { return now })
 	begin := func(name string) func(outcome) {
@@ -49,6 +50,7 @@ func TestASuccessLeavesTheWaitOfItsAddress(t *testing.T) {
 }
 
 func TestWhoSignsInIsNotKept(t *testing.T) {
+	t.Parallel()
 	l := newLimiter(time.Now)
 	for i := range 100 {
 		done, err := l.try(fmt.Sprint("user", i), fmt.Sprint("10.0.0.", i))
@@ -60,6 +62,7 @@ func TestWhoSignsInIsNotKept(t *testing.T) {
 
 // The people of a busy address do not wait for mistakes of long ago.
 func TestFailuresAreForgottenWhileOthersSignIn(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	l := newLimiter(func() time.Time { return now })
 	for i := range freeOfAddress + 1 {

@@ -86,6 +86,7 @@ func requireCode(t *testing.T, err error, code fault.Code) {
 }
 
 func TestFirstStart(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	_, err := o.Bootstrap(ctx, false)
@@ -114,6 +115,7 @@ func TestFirstStart(t *testing.T) {
 }
 
 func TestTheFirstUserIsCreatedOnce(t *testing.T) {
+	t.Parallel()
 	o := newTestService(t)
 	var wg sync.WaitGroup
 	ids := make([]string, 8)
@@ -132,6 +134,7 @@ func TestTheFirstUserIsCreatedOnce(t *testing.T) {
 }
 
 func TestAdminToken(t *testing.T) {
+	t.Parallel()
 	o := newTestService(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
 	_, err := o.Bootstrap(t.Context(), false)
 	require.NoError(t, err, "with an admin token somebody can sign in")
@@ -146,6 +149,7 @@ func TestAdminToken(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	u, other := o.member(t, "ann"), o.member(t, "bob")
@@ -175,6 +179,7 @@ func TestTokens(t *testing.T) {
 }
 
 func TestTicketsWorkOnceAndExpire(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	u := o.member(t, "ann")
@@ -197,6 +202,7 @@ func TestTicketsWorkOnceAndExpire(t *testing.T) {
 }
 
 func TestASocketTicketActsAsItsToken(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	u := o.member(t, "ann")
@@ -228,6 +234,7 @@ func TestASocketTicketActsAsItsToken(t *testing.T) {
 }
 
 func TestPasswords(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	u := o.member(t, "Ann")
@@ -243,6 +250,7 @@ func TestPasswords(t *testing.T) {
 }
 
 func TestManagingUsersIsForOwners(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	owner, ann := o.owner(t), o.member(t, "ann")
@@ -279,6 +287,7 @@ func TestManagingUsersIsForOwners(t *testing.T) {
 }
 
 func TestANewPasswordRevokesOldTokens(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	ann := o.member(t, "ann")
@@ -301,6 +310,7 @@ func TestANewPasswordRevokesOldTokens(t *testing.T) {
 }
 
 func TestProviderKeysAreEncrypted(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	ann, bob := o.member(t, "ann"), o.member(t, "bob")
@@ -326,6 +336,7 @@ func TestProviderKeysAreEncrypted(t *testing.T) {
 }
 
 func TestTheSecretIsCreatedOnceAndPrivate(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	secrets := make([][]byte, 8)
 	var wg sync.WaitGroup

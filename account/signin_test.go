@@ -12,6 +12,7 @@ import (
 
 // The token may expire while it is exchanged: the session then does not outlive it.
 func TestASessionEndsWithTheTokenItWasMadeFrom(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	owner := o.owner(t)
@@ -33,6 +34,7 @@ func TestASessionEndsWithTheTokenItWasMadeFrom(t *testing.T) {
 }
 
 func TestOwnersCreateLinksForAllAndMembersForThemselves(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	owner, ann, bob := o.owner(t), o.member(t, "Ann"), o.member(t, "bob")
@@ -63,6 +65,7 @@ func TestOwnersCreateLinksForAllAndMembersForThemselves(t *testing.T) {
 }
 
 func TestSigningInWithATokenCreatesASession(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
 	ann := o.member(t, "ann")
@@ -97,6 +100,7 @@ func TestSigningInWithATokenCreatesASession(t *testing.T) {
 }
 
 func TestChangingOnesOwnPassword(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	ann, bob := o.member(t, "ann"), o.member(t, "bob")
@@ -143,6 +147,7 @@ func TestChangingOnesOwnPassword(t *testing.T) {
 }
 
 func TestGuessingTheCurrentPasswordIsLimited(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t)
 	ann := o.member(t, "ann")
@@ -161,6 +166,7 @@ func TestGuessingTheCurrentPasswordIsLimited(t *testing.T) {
 }
 
 func TestTheOwnerCanSetAPassword(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	o := newTestService(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
 	token, _, err := o.CreateToken(ctx, identityOf(o.owner(t)), "command line", 0)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestReactionsAboveTheLimitsAreCounted(t *testing.T) {
+	t.Parallel()
 	at := func(hours int) time.Time { return circleStart.Add(time.Duration(hours) * time.Hour) }
 	to := func(author, thread string, hours ...int) (done []reaction) {
 		for _, h := range hours {
@@ -36,6 +37,7 @@ func TestReactionsAboveTheLimitsAreCounted(t *testing.T) {
 }
 
 func TestALikeWithACommentIsOneReaction(t *testing.T) {
+	t.Parallel()
 	done := map[string][]reaction{}
 	reactionsTo(&circle.Entry{
 		Post: &circle.Post{ID: "p", AuthorID: "a", Likes: []circle.Like{{AuthorID: "b", CreatedAt: circleStart}, {AuthorID: "c", CreatedAt: circleStart}}},
@@ -54,6 +56,7 @@ func TestALikeWithACommentIsOneReaction(t *testing.T) {
 // A circle of a day, on PostgreSQL with two processes. How lively it is does not matter
 // here.
 func TestASimulatedCircleKeepsItsPromises(t *testing.T) {
+	t.Parallel()
 	for name, database := range map[string]string{"sqlite": "", "postgres": os.Getenv("NODEST_TEST_DATABASE_URL")} {
 		t.Run(name, func(t *testing.T) {
 			if name == "postgres" && database == "" {

@@ -21,6 +21,7 @@ import (
 // versions of the rules are seen on the same messages as far as both read them.
 // SAMPLE_SEED draws others.
 func TestSampleFacts(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("SAMPLE_FACTS")
 	if dir == "" {
 		t.Skip("SAMPLE_FACTS names no folder of conversations")

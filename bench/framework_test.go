@@ -8,6 +8,7 @@ import (
 // TestFrameworkPrints runs the whole measurement once: its figures are not
 // judged.
 func TestFrameworkPrints(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	if err := measureFramework(t.Context(), &out, 50, 0); err != nil {
 		t.Fatal(err)

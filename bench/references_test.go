@@ -11,6 +11,7 @@ import (
 
 // TestReferencesPrint runs the whole measurement once in small sizes: its figures are not judged.
 func TestReferencesPrint(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	require.NoError(t, measureReferences(t.Context(), &out, 50, 0))
 	for _, want := range []string{"references, 40 lines and 40 chunks", "by words", "best parts", "passages", "chunks of a text", "CPU ms"} {
@@ -20,6 +21,7 @@ func TestReferencesPrint(t *testing.T) {
 
 // TestCitationsOverTheMiniweb holds what the citations of replies have reached.
 func TestCitationsOverTheMiniweb(t *testing.T) {
+	t.Parallel()
 	web := miniweb.Start(t)
 	c, err := judgeCitations(t.Context(), web)
 	require.NoError(t, err)
@@ -35,6 +37,7 @@ func TestCitationsOverTheMiniweb(t *testing.T) {
 }
 
 func TestCitationsWithoutAMiniweb(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	require.NoError(t, measureCitations(t.Context(), &out, t.TempDir()+"/none"))
 	require.Contains(t, out.String(), "not judged")

@@ -14,6 +14,7 @@ var smallest = map[string]int{
 }
 
 func TestChatSets(t *testing.T) {
+	t.Parallel()
 	for _, language := range chatLanguages {
 		t.Run(language, func(t *testing.T) {
 			s, err := readChatSet(language)
@@ -110,6 +111,7 @@ func (s *chatSet) texts(but *chatCase) []string {
 
 // The order in which things were said is what the turns rest on.
 func TestChatSetsComeInOrder(t *testing.T) {
+	t.Parallel()
 	for _, language := range chatLanguages {
 		s, err := readChatSet(language)
 		if err != nil {
@@ -150,6 +152,7 @@ func TestChatSetsComeInOrder(t *testing.T) {
 }
 
 func TestChatFiguresTellWhatIsRight(t *testing.T) {
+	t.Parallel()
 	s := &chatSet{greetings: []string{"Come in."}}
 	for _, c := range []struct {
 		name string
@@ -187,6 +190,7 @@ func TestChatFiguresTellWhatIsRight(t *testing.T) {
 
 // A small part of each set goes through the whole product.
 func TestChatIsMeasured(t *testing.T) {
+	t.Parallel()
 	part := func(s *chatSet) *chatSet {
 		small, kept := *s, map[string]int{}
 		small.cases = slices.DeleteFunc(slices.Clone(s.cases), func(c chatCase) bool {

@@ -27,6 +27,7 @@ import (
 // With -lexical it does so by words alone, without vectors. Without NODEST_FIT, a few
 // turns show that it runs.
 func TestFitWeights(t *testing.T) {
+	t.Parallel()
 	var o RetrievalOptions
 	flags := flag.NewFlagSet("NODEST_FIT", flag.ContinueOnError)
 	flags.StringVar(&o.LoCoMo, "locomo", "", "LoCoMo file")

@@ -53,6 +53,7 @@ const (
 )
 
 func TestRetrievalCountsWhatIsFound(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -97,6 +98,7 @@ func TestRetrievalCountsWhatIsFound(t *testing.T) {
 }
 
 func TestALongChatBecomesSeveralLogs(t *testing.T) {
+	t.Parallel()
 	chat := talk{people: lang.Names{User: "Ann", Character: "Reed"}}
 	for i := range 5 {
 		chat.items = append(chat.items, item{said: []saying{{role: lang.RoleUser, text: strings.Repeat("a", 100)}}})
@@ -126,6 +128,7 @@ func TestALongChatBecomesSeveralLogs(t *testing.T) {
 }
 
 func TestRetrievalSaysWhatIsWrongWithAFile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "broken")
 	if err := os.WriteFile(path, []byte(`{"t":"conv","c":"c1"}`+"\n"+`{"t":"turn","c":"c1","d":"someday"}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -142,6 +145,7 @@ func TestRetrievalSaysWhatIsWrongWithAFile(t *testing.T) {
 }
 
 func TestScoresAreMeans(t *testing.T) {
+	t.Parallel()
 	var s retrievalScores
 	s.add([]int{2, 0})  // one of two, second
 	s.add([]int{11, 1}) // both, one of them late
@@ -153,6 +157,7 @@ func TestScoresAreMeans(t *testing.T) {
 }
 
 func TestScaleRuns(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	if err := Retrieval(t.Context(), &out, RetrievalOptions{Items: 60}); err != nil || !strings.Contains(out.String(), "1024 dimensions") {
 		t.Errorf("%v: %s", err, out.String())

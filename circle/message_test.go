@@ -50,6 +50,7 @@ func silent(t *testing.T, names ...string) (*fixture, *chats, []string) {
 }
 
 func TestCharactersWriteToASilentUserLessAndLess(t *testing.T) {
+	t.Parallel()
 	f, c, ids := silent(t, "Bea", "Carl", "Dora")
 	f.update(func(tx circle.Tx) error {
 		return tx.PutRelation(&circle.Relation{CharacterID: ids[1], TargetID: circle.Me, Strength: 50, Type: "friend"})
@@ -77,6 +78,7 @@ func TestCharactersWriteToASilentUserLessAndLess(t *testing.T) {
 }
 
 func TestNoMoreMessagesADayThanAllowed(t *testing.T) {
+	t.Parallel()
 	f, c, _ := silent(t, "Bea", "Carl", "Dora", "Emil")
 	f.settings(func(s *circle.Settings) { s.SilentHours, s.ProactiveADay, s.QuietFrom = 1, 2, s.QuietUntil })
 	f.live(11*time.Hour, 10*time.Minute)
@@ -90,6 +92,7 @@ func TestNoMoreMessagesADayThanAllowed(t *testing.T) {
 }
 
 func TestNobodyWritesUnlessTheUserWantsItAndIsSilent(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		change func(f *fixture, c *chats)
@@ -115,6 +118,7 @@ func TestNobodyWritesUnlessTheUserWantsItAndIsSilent(t *testing.T) {
 }
 
 func TestAMessageThatFailsIsTriedAgainAndVisible(t *testing.T) {
+	t.Parallel()
 	f, c, _ := silent(t, "Bea")
 	c.err = fault.New(fault.Busy, "a reply is being written")
 	f.live(10*time.Hour+2*time.Minute, time.Minute)

@@ -29,6 +29,7 @@ func everybody(t *testing.T, n int) (*fixture, []string) {
 }
 
 func TestCharactersReactToAPostEachOnceAtTheirOwnPace(t *testing.T) {
+	t.Parallel()
 	f, ids := everybody(t, 4)
 	f.says(func(own string) string {
 		return comment(nameIn(own) + " remembers the harbour of " + nameIn(own) + "ville")
@@ -63,6 +64,7 @@ func TestCharactersReactToAPostEachOnceAtTheirOwnPace(t *testing.T) {
 }
 
 func TestAReactionThatIsRunTwiceIsStoredOnce(t *testing.T) {
+	t.Parallel()
 	f, _ := everybody(t, 1)
 	f.says(func(string) string { return comment("The harbour is where it began") })
 	p := f.post("I baked bread")
@@ -81,6 +83,7 @@ func TestAReactionThatIsRunTwiceIsStoredOnce(t *testing.T) {
 }
 
 func TestATurnWhoseJobWasLostIsCarriedOutWithTheNextPlan(t *testing.T) {
+	t.Parallel()
 	f, _ := everybody(t, 1)
 	f.says(func(string) string { return comment("The harbour is where it began") })
 	p := f.post("I baked bread")
@@ -95,6 +98,7 @@ func TestATurnWhoseJobWasLostIsCarriedOutWithTheNextPlan(t *testing.T) {
 }
 
 func TestACrashBeforeTheCommitLosesNothingButItsCall(t *testing.T) {
+	t.Parallel()
 	f, _ := everybody(t, 1)
 	killed := true
 	f.reply = func(llm.Prompt) (string, error) {
@@ -123,6 +127,7 @@ func TestACrashBeforeTheCommitLosesNothingButItsCall(t *testing.T) {
 }
 
 func TestDoingNothingIsAnOutcome(t *testing.T) {
+	t.Parallel()
 	f, _ := everybody(t, 3)
 	p := f.post("I baked bread")
 	f.pass(12 * time.Hour)
@@ -137,6 +142,7 @@ func TestDoingNothingIsAnOutcome(t *testing.T) {
 }
 
 func TestTheLimitsOfTheDayAreNeverExceeded(t *testing.T) {
+	t.Parallel()
 	for _, limit := range []struct{ calls, tokens int64 }{{3, 400_000}, {200, 4_000}, {0, 400_000}} {
 		f, ids := everybody(t, 5)
 		f.settings(func(s *circle.Settings) { s.CallsPerDay, s.TokensPerDay = limit.calls, limit.tokens })
@@ -163,6 +169,7 @@ func TestTheLimitsOfTheDayAreNeverExceeded(t *testing.T) {
 }
 
 func TestAFailingProviderIsVisibleAndRetried(t *testing.T) {
+	t.Parallel()
 	f, _ := everybody(t, 1)
 	f.reply = func(llm.Prompt) (string, error) { return "", fault.New(fault.UpstreamDown, "no provider today") }
 	p := f.post("I baked bread")
@@ -189,6 +196,7 @@ func TestAFailingProviderIsVisibleAndRetried(t *testing.T) {
 }
 
 func TestWithoutAModelNothingIsInvented(t *testing.T) {
+	t.Parallel()
 	f, ids := everybody(t, 3)
 	f.noModel = true
 	p := f.post("I baked bread")
@@ -204,6 +212,7 @@ func TestWithoutAModelNothingIsInvented(t *testing.T) {
 }
 
 func TestAnAnswerThatCannotBeUsedIsAFailure(t *testing.T) {
+	t.Parallel()
 	f, _ := everybody(t, 1)
 	f.says(func(string) string { return "I would rather not answer in JSON." })
 	p := f.post("I baked bread")
@@ -214,6 +223,7 @@ func TestAnAnswerThatCannotBeUsedIsAFailure(t *testing.T) {
 }
 
 func TestARepetitionIsNotStored(t *testing.T) {
+	t.Parallel()
 	f, ids := everybody(t, 3)
 	f.says(func(string) string {
 		return `{"thoughts":"x","action":{"like":false,"comment":"What a lovely loaf of bread that is!"}}`
@@ -232,6 +242,7 @@ func TestARepetitionIsNotStored(t *testing.T) {
 }
 
 func TestWhatIsSaidOfOthersNeedsEvidence(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		answer string
 		stored bool
@@ -268,6 +279,7 @@ func TestWhatIsSaidOfOthersNeedsEvidence(t *testing.T) {
 }
 
 func TestNobodyReactsToWhatIsGone(t *testing.T) {
+	t.Parallel()
 	f, _ := everybody(t, 2)
 	f.says(func(string) string { return comment("Too late") })
 	p := f.post("I baked bread")
@@ -285,6 +297,7 @@ func TestNobodyReactsToWhatIsGone(t *testing.T) {
 }
 
 func TestAuthorsAnswerTheUserInTheirThreads(t *testing.T) {
+	t.Parallel()
 	f, ids := everybody(t, 1)
 	n := 0
 	f.says(func(string) string { n++; return comment(fmt.Sprintf("%d gulls and %d boats", n, n*n)) })
@@ -314,6 +327,7 @@ func TestAuthorsAnswerTheUserInTheirThreads(t *testing.T) {
 }
 
 func TestNoReactionInTheQuietHours(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.member("Bea")
 	f.clock.Store(noon.Add(10*time.Hour + 58*time.Minute).UnixMilli()) // 22:58
@@ -330,6 +344,7 @@ func TestNoReactionInTheQuietHours(t *testing.T) {
 }
 
 func TestAReviewChangesRelationshipsWithinBounds(t *testing.T) {
+	t.Parallel()
 	f, ids := everybody(t, 1)
 	f.reply = func(p llm.Prompt) (string, error) {
 		if strings.Contains(p.Messages[1].Text, "关系更新") {
@@ -365,6 +380,7 @@ func TestAReviewChangesRelationshipsWithinBounds(t *testing.T) {
 
 // Two characters mean to say the same at the same time, each in a process of its own.
 func TestTwoProcessesSayTheSameOnce(t *testing.T) {
+	t.Parallel()
 	where := storetest.PostgresURL(t)
 	f := newFixtureOn(t, store.Options{URL: where})
 	f.settings(func(s *circle.Settings) { s.Everybody, s.QuietFrom, s.QuietUntil = true, "00:00", "00:00" })

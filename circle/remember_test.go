@@ -89,6 +89,7 @@ func (r *remembering) wantKnown(who, characterID string, want ...string) {
 var yesterday = time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC)
 
 func TestThoseWhoTakePartRemember(t *testing.T) {
+	t.Parallel()
 	r := newRemembering(t)
 	mira, wren, hua := r.character("Mira", "Keeps a lighthouse."), r.character("Wren", "Paints."), r.character("小花", "一位在杭州开花店的姑娘。")
 	bystander := r.character("Otto", "Bakes.")
@@ -122,6 +123,7 @@ func TestThoseWhoTakePartRemember(t *testing.T) {
 }
 
 func TestNothingIsRememberedForTheUserAndForTheDeleted(t *testing.T) {
+	t.Parallel()
 	r := newRemembering(t)
 	mira := r.character("Mira", "Keeps a lighthouse.")
 	gone := r.character("Gone", "Left.")
@@ -141,6 +143,7 @@ func TestNothingIsRememberedForTheUserAndForTheDeleted(t *testing.T) {
 }
 
 func TestQuotesAreShort(t *testing.T) {
+	t.Parallel()
 	r := newRemembering(t)
 	mira := r.character("Mira", "Keeps a lighthouse.")
 	long := strings.Repeat("灯塔 </mem> ", 400)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestRequestsWithOneKeyStartOneAfterAnother(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var ps paces
 		var mu sync.Mutex
@@ -46,6 +47,7 @@ func TestRequestsWithOneKeyStartOneAfterAnother(t *testing.T) {
 }
 
 func TestWhoeverWaitsForAKeyCanGiveUp(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var ps paces
 		if err := ps.wait(t.Context(), "a", time.Hour); err != nil {

@@ -120,6 +120,7 @@ func (f *fixture) want(day string, slots ...string) {
 }
 
 func TestACharacterPostsAtItsSetTimesOnceADay(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.tells()
 	bea := f.member("Bea")
@@ -135,6 +136,7 @@ func TestACharacterPostsAtItsSetTimesOnceADay(t *testing.T) {
 }
 
 func TestPostsByNumberAreSpreadOutsideTheQuietHours(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.tells()
 	f.settings(func(s *circle.Settings) { s.SleepAfter = 365 })
@@ -165,6 +167,7 @@ func TestPostsByNumberAreSpreadOutsideTheQuietHours(t *testing.T) {
 }
 
 func TestEachDayIsPlannedOnceThroughChangesOfTheClocks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, zone, from string }{
 		{"the clocks go forward", "Europe/Berlin", "2026-03-27T12:00:00Z"},
 		{"the clocks go back", "Europe/Berlin", "2026-10-23T12:00:00Z"},
@@ -190,6 +193,7 @@ func TestEachDayIsPlannedOnceThroughChangesOfTheClocks(t *testing.T) {
 }
 
 func TestChangedSettingsPlanTheRestOfTheDayAndUseNoSlotTwice(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.tells()
 	bea := f.member("Bea")
@@ -211,6 +215,7 @@ func TestChangedSettingsPlanTheRestOfTheDayAndUseNoSlotTwice(t *testing.T) {
 }
 
 func TestAnotherTimeZoneMovesTheSlotsAndUsesNoneTwice(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.tells()
 	f.zone("Europe/London")
@@ -231,6 +236,7 @@ func TestAnotherTimeZoneMovesTheSlotsAndUsesNoneTwice(t *testing.T) {
 }
 
 func TestMissedSlotsAreMadeUpOnceOnTheSameDay(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.tells()
 	for _, name := range []string{"Bea", "Carl"} {
@@ -255,6 +261,7 @@ func TestMissedSlotsAreMadeUpOnceOnTheSameDay(t *testing.T) {
 }
 
 func TestTheCircleSleepsAndWakesWithOneDigest(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.tells()
 	bea, carl := f.member("Bea"), f.member("Carl")
@@ -299,6 +306,7 @@ func TestTheCircleSleepsAndWakesWithOneDigest(t *testing.T) {
 }
 
 func TestACircleThatBeginsAnewIsAwake(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.tells()
 	f.look() // long before there are members
@@ -312,6 +320,7 @@ func TestACircleThatBeginsAnewIsAwake(t *testing.T) {
 }
 
 func TestACharacterTellsEachItemOfItsPlanOnce(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.tells()
 	bea := f.member("Bea", "personality", "Bea collects old maps. She swims in the lake every morning. She hates the smell of paint.")
@@ -346,6 +355,7 @@ func TestACharacterTellsEachItemOfItsPlanOnce(t *testing.T) {
 }
 
 func TestWhatIsPostedIsNewAndFounded(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, first, second string
 		want                string
@@ -384,6 +394,7 @@ func TestWhatIsPostedIsNewAndFounded(t *testing.T) {
 }
 
 func TestAPostThatCannotBeWrittenIsVisible(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	bea := f.member("Bea")
 	f.set(bea, map[string]any{"postsPerDay": 0, "scheduledTimes": []string{"13:00", "14:00", "15:00", "16:00"}})
@@ -414,6 +425,7 @@ func TestAPostThatCannotBeWrittenIsVisible(t *testing.T) {
 }
 
 func TestWhoSpeaksLateInADayDoesNotFallSilent(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.tells()
 	f.settings(func(s *circle.Settings) { s.CallsPerDay = 7 })
@@ -426,6 +438,7 @@ func TestWhoSpeaksLateInADayDoesNotFallSilent(t *testing.T) {
 }
 
 func TestAPostThatIsWrittenTwiceIsStoredOnce(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.tells()
 	f.set(f.member("Bea"), map[string]any{"postsPerDay": 0, "scheduledTimes": []string{"13:00"}})
@@ -459,6 +472,7 @@ func (f *fixture) run(kind string) func(context.Context, *jobs.Job) error {
 
 // Two processes plan the same days and carry out the same turns.
 func TestTwoProcessesUseNoSlotTwice(t *testing.T) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { twoProcesses(t, newFixture(t), nil) })
 	t.Run("postgres", func(t *testing.T) {
 		where := storetest.PostgresURL(t)
@@ -543,6 +557,7 @@ func (f *fixture) work(owner string) error {
 
 // Posts tell of what the user shared, and of nothing else that was said in private.
 func TestPromptsOfPostsHaveNothingPrivate(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.tells()
 	bea := f.member("Bea")

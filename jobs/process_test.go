@@ -81,6 +81,7 @@ func child(where string) {
 // TestKilledProcessesDoEachJobOnce kills a worker process again and again. In the end
 // every job has been done once.
 func TestKilledProcessesDoEachJobOnce(t *testing.T) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { testKills(t, storetest.Dir(t)) })
 	t.Run("postgres", func(t *testing.T) { testKills(t, storetest.PostgresURL(t)) })
 }
@@ -175,6 +176,7 @@ func workUntilKilled(t *testing.T, where string, after int) (acknowledged int) {
 // TestProcessesShareTheQueue: several runners on one PostgreSQL database do every job
 // once, whichever of them enqueued it.
 func TestProcessesShareTheQueue(t *testing.T) {
+	t.Parallel()
 	const programs, n = 3, 120
 	where := storetest.PostgresURL(t)
 	ended := make(chan string, n)

@@ -142,6 +142,7 @@ func advance(d time.Duration) {
 }
 
 func TestJobsRunAtTheirTime(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		d := newCallLog()
 		y.run(jobs.Options{}, d.recording("a.b"), d.recording("a.c"))
@@ -155,6 +156,7 @@ func TestJobsRunAtTheirTime(t *testing.T) {
 }
 
 func TestOtherProcessesFindJobsWithinASecond(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		y.run(jobs.Options{}) // the runner of this process handles no kind
 		d := newCallLog()
@@ -167,6 +169,7 @@ func TestOtherProcessesFindJobsWithinASecond(t *testing.T) {
 }
 
 func TestFailedJobsAreRetried(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		d := newCallLog()
 		down := fault.New(fault.UpstreamDown, "down")
@@ -202,6 +205,7 @@ func TestFailedJobsAreRetried(t *testing.T) {
 }
 
 func TestAJobTimesOut(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		d := newCallLog()
 		y.run(jobs.Options{}, jobs.Kind{Name: "a.b", Attempts: 2, Timeout: time.Minute, Run: func(ctx context.Context, _ *jobs.Job) error {
@@ -217,6 +221,7 @@ func TestAJobTimesOut(t *testing.T) {
 }
 
 func TestConcurrencyLimits(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		other := storetest.User(y.T, y.db)
 		d := newCallLog()
@@ -292,6 +297,7 @@ func TestAJobGoesOnLater(t *testing.T) {
 }
 
 func TestALongJobKeepsItsLease(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		d := newCallLog()
 		slow := jobs.Kind{Name: "a.b", Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
@@ -324,6 +330,7 @@ func (y *testEnv) claimAsDeadProcess(kind string) *jobs.Job {
 }
 
 func TestJobsOfACrashedProcessAreTakenOver(t *testing.T) {
+	t.Parallel()
 	for _, alone := range []bool{true, false} {
 		t.Run(fmt.Sprint("alone=", alone), func(t *testing.T) {
 			virtual(t, func(y *testEnv) {
@@ -344,6 +351,7 @@ func TestJobsOfACrashedProcessAreTakenOver(t *testing.T) {
 }
 
 func TestALostJobIsCancelledAndCommitsNothing(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		d := newCallLog()
 		y.run(jobs.Options{}, jobs.Kind{Name: "a.b", Run: func(ctx context.Context, j *jobs.Job) error {
@@ -371,6 +379,7 @@ func TestALostJobIsCancelledAndCommitsNothing(t *testing.T) {
 }
 
 func TestACancelledJobStops(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		d := newCallLog()
 		waits := func(name string) jobs.Kind {
@@ -394,6 +403,7 @@ func TestACancelledJobStops(t *testing.T) {
 // However many kinds there are, only those with something to do are looked at in the transaction
 // that claims, and a job that has ended itself needs no transaction after that.
 func TestAJobNeedsFewStatements(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		kinds := []jobs.Kind{{Name: "a.own", Run: func(ctx context.Context, j *jobs.Job) error {
 			return y.db.Update(ctx, j.UserID, func(tx nodest.Tx) error { return tx.Jobs.FinishJob(j) })
@@ -417,6 +427,7 @@ func TestAJobNeedsFewStatements(t *testing.T) {
 }
 
 func TestAJobCanEnqueueOthers(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		d := newCallLog()
 		y.run(jobs.Options{}, d.recording("a.child"), jobs.Kind{Name: "a.parent", Run: func(ctx context.Context, j *jobs.Job) error {
@@ -439,6 +450,7 @@ func TestAJobCanEnqueueOthers(t *testing.T) {
 }
 
 func TestAChangeDuringAJobIsNotMissed(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		d := newCallLog()
 		y.run(jobs.Options{}, jobs.Kind{Name: "a.b", Run: func(ctx context.Context, j *jobs.Job) error {
@@ -456,6 +468,7 @@ func TestAChangeDuringAJobIsNotMissed(t *testing.T) {
 }
 
 func TestCloseWaitsForTheGracePeriod(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		y.equal("never started", jobs.New(y.db, jobs.Options{}).Close(context.Background()), nil)
 		d := newCallLog()
@@ -486,6 +499,7 @@ func TestCloseWaitsForTheGracePeriod(t *testing.T) {
 }
 
 func TestAJobRemovesExpiredRecords(t *testing.T) {
+	t.Parallel()
 	virtual(t, func(y *testEnv) {
 		y.update(func(tx nodest.Tx) error {
 			_, err := tx.ClaimKey("k", "h")

@@ -189,6 +189,7 @@ var readsPages = knowledge.Options{ReadPage: func(context.Context, string, strin
 }}
 
 func TestEveryRoleMayDoWhatItsAccessSays(t *testing.T) {
+	t.Parallel()
 	var all []attempt
 	for _, some := range [][]attempt{fileAttempts, baseAttempts, bindingAttempts} {
 		all = append(all, some...)
@@ -223,6 +224,7 @@ func code(err error) fault.Code {
 }
 
 func TestARevokedGrantActsAtTheNextCall(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		owner, friend := f.other(), f.other()
 		base, character := owner.base("lore"), friend.character()
@@ -269,6 +271,7 @@ func TestARevokedGrantActsAtTheNextCall(t *testing.T) {
 }
 
 func TestUsersSeeOnlyWhatTheyMayInLists(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		for i, role := range roles {
 			acting, x := f.share(role)
@@ -291,6 +294,7 @@ func TestUsersSeeOnlyWhatTheyMayInLists(t *testing.T) {
 
 // Random and borrowed ids lead nobody to a text of another user.
 func TestGuessedIDsShowNothing(t *testing.T) {
+	t.Parallel()
 	onBoth(t, readsPages, func(f *fixture) {
 		_, x := f.share(knowledge.AccessOwner)
 		stranger := f.other()
@@ -324,6 +328,7 @@ func TestGuessedIDsShowNothing(t *testing.T) {
 }
 
 func TestScopesSelectFiles(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		lore, rules := f.base("lore"), f.base("rules")
 		a := f.uploadTo(lore.ID, "harbour/a.md", "a")
@@ -373,6 +378,7 @@ func TestScopesSelectFiles(t *testing.T) {
 
 // A knowledge base that was deleted does not keep a file, also before its rows are gone.
 func TestAFileOfADeletedKnowledgeBaseIsUnused(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		old, notes := f.base("old"), f.base("notes")
 		file := f.uploadTo(old.ID, "a.md", "a")

@@ -78,6 +78,7 @@ func onContexts(t *testing.T, test func(p *pipe, w *writer, base string)) {
 }
 
 func TestContextLinesAreSearchedAndNeverShown(t *testing.T) {
+	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		f := p.uploadTo(base, "places.md", harbour(append(places, "mill", "quay")...))
 		p.drain()
@@ -105,6 +106,7 @@ func TestContextLinesAreSearchedAndNeverShown(t *testing.T) {
 }
 
 func TestNoContextLineIsPaidForTwice(t *testing.T) {
+	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		words := append(slices.Clone(places), "mill", "quay", "dock", "crane", "rope", "anchor", "barrel", "sail", "mast", "hull") // 17 chunks, three calls
 		for n := 1; ; n++ {
@@ -140,6 +142,7 @@ func TestNoContextLineIsPaidForTwice(t *testing.T) {
 }
 
 func TestAModelThatFailsLeavesTheFileWithoutLines(t *testing.T) {
+	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		w.fail = func(int) error { return llm.Upstream("test", fault.UpstreamAuth, 401, nil) }
 		f := p.uploadTo(base, "places.md", harbour(places...))
@@ -164,6 +167,7 @@ func TestAModelThatFailsLeavesTheFileWithoutLines(t *testing.T) {
 }
 
 func TestAnswersOfAnotherFormAreNotUsed(t *testing.T) {
+	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		w.say = func(n int) []string { return make([]string, n+1) }
 		f := p.uploadTo(base, "places.md", harbour(places...))
@@ -174,6 +178,7 @@ func TestAnswersOfAnotherFormAreNotUsed(t *testing.T) {
 }
 
 func TestAModelThatNeverAnswersInFormIsGivenUp(t *testing.T) {
+	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		w.say = func(n int) []string { return make([]string, n+1) }
 		words := make([]string, 200) // 25 requests, three tries each
@@ -191,6 +196,7 @@ func TestAModelThatNeverAnswersInFormIsGivenUp(t *testing.T) {
 
 // A model that thinks has no answer the first time: then it gets more room.
 func TestAnEmptyAnswerIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		w.fail = func(call int) error {
 			if call == 1 {
@@ -205,6 +211,7 @@ func TestAnEmptyAnswerIsAskedForAgain(t *testing.T) {
 }
 
 func TestSwitchingContextLinesOffRemovesThem(t *testing.T) {
+	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		f := p.uploadTo(base, "places.md", harbour(places...))
 		p.drain()
@@ -222,6 +229,7 @@ func TestSwitchingContextLinesOffRemovesThem(t *testing.T) {
 
 // Lines for the files of others would be paid for by these.
 func TestContextLinesAreOnlyForFilesOfTheOwner(t *testing.T) {
+	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		owner := p.user
 		guest := p.other()
@@ -238,6 +246,7 @@ func TestContextLinesAreOnlyForFilesOfTheOwner(t *testing.T) {
 
 // Two files that wait for a model would be all that a process works on.
 func TestFilesThatWaitForAModelHoldNobodyUp(t *testing.T) {
+	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		asked, answer := make(chan bool, 100), make(chan bool)
 		w.hold = func() { asked <- true; <-answer }

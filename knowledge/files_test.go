@@ -18,6 +18,7 @@ import (
 var background = context.Background()
 
 func TestUploadStoresAFileAndItsJobAndTellsOfIt(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		file := f.upload("lore/harbour.md", "# The harbour")
 		f.equal("name", file.Name, "lore/harbour.md")
@@ -33,6 +34,7 @@ func TestUploadStoresAFileAndItsJobAndTellsOfIt(t *testing.T) {
 }
 
 func TestTheSameContentIsStoredOnce(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		first := f.upload("a.md", "same")
 		f.set(first.ID, func(file *knowledge.File) { file.State = knowledge.Ready })
@@ -58,6 +60,7 @@ func TestTheSameContentIsStoredOnce(t *testing.T) {
 }
 
 func TestTwoUploadsOfOneContentAtOnceMakeOneFile(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		content := strings.Repeat("a line of some length\n", 1<<17) // three parts
 		var wait sync.WaitGroup
@@ -94,6 +97,7 @@ func (f *fixture) content(id string) string {
 }
 
 func TestAnOriginalIsReadInParts(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		content := make([]byte, 5<<19) // two parts and a half
 		for i := range content {
@@ -130,6 +134,7 @@ func TestAnOriginalIsReadInParts(t *testing.T) {
 }
 
 func TestUploadsStayWithinLimits(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{MaxFile: 10, MaxFiles: 3, MaxBytes: 20}, func(f *fixture) {
 		_, err := f.svc.Upload(background, f.call(), newFile("a", "01234567890"))
 		f.wants(err, fault.TooLarge)
@@ -145,6 +150,7 @@ func TestUploadsStayWithinLimits(t *testing.T) {
 }
 
 func TestAShortBodyIsRefused(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		in := newFile("a", "short")
 		in.Size = 10
@@ -154,6 +160,7 @@ func TestAShortBodyIsRefused(t *testing.T) {
 }
 
 func TestARepeatedCallHasNoSecondEffect(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		call := func() *op.Call { return &op.Call{UserID: f.user, Key: "k", Hash: "h"} }
 		first, err := f.svc.Upload(background, call(), newFile("a", "text"))
@@ -171,6 +178,7 @@ func TestARepeatedCallHasNoSecondEffect(t *testing.T) {
 }
 
 func TestReplaceKeepsWhatIsSearched(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		file := f.upload("a.md", "old")
 		other := f.upload("b.md", "other")
@@ -208,6 +216,7 @@ func TestReplaceKeepsWhatIsSearched(t *testing.T) {
 }
 
 func TestOnlyAFileThatHasFailedIsRetried(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		file := f.upload("a.md", "text")
 		for _, state := range []string{knowledge.Pending, knowledge.Parsing, knowledge.Chunking, knowledge.Embedding, knowledge.Ready} {
@@ -226,6 +235,7 @@ func TestOnlyAFileThatHasFailedIsRetried(t *testing.T) {
 }
 
 func TestADeletedFileIsGoneAtOnceAndPurgedLater(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		base, character := f.base("lore"), f.character()
 		file := f.uploadTo(base.ID, "a.md", strings.Repeat("text", 1<<20))

@@ -15,6 +15,7 @@ import (
 )
 
 func TestASearchFindsTheSameWithLittleMemory(t *testing.T) {
+	t.Parallel()
 	var pipeline knowledge.Pipeline
 	onPipes(t, func(o *knowledge.Options) { pipeline = o.Pipeline }, func(p *pipe) {
 		base := p.base("harbour").ID
@@ -42,6 +43,7 @@ func TestASearchFindsTheSameWithLittleMemory(t *testing.T) {
 }
 
 func TestASearchWaitsForMemoryUntilItsContextEnds(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		p.upload("places.md", harbour(places...))
 		p.drain()
@@ -58,6 +60,7 @@ func TestASearchWaitsForMemoryUntilItsContextEnds(t *testing.T) {
 
 // A search by vectors alone reads segments last: those of the edition whose vectors it has.
 func TestASearchStaysWithTheEditionThatItHasBegunWith(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		f := p.upload("places.md", harbour(places...))
 		p.drain()

@@ -268,6 +268,7 @@ func harbour(words ...string) string {
 var places = []string{"lighthouse", "customs", "brewery", "chapel", "market", "foundry", "archive"}
 
 func TestAFileBecomesSearchable(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		text := harbour(places...)
 		f := p.upload("places.md", text)
@@ -303,6 +304,7 @@ func TestAFileBecomesSearchable(t *testing.T) {
 // A process that dies between any two transactions leaves nothing undone, does nothing twice,
 // and pays for no batch twice whose vectors were stored.
 func TestAKilledProcessLosesAndRepeatsNothing(t *testing.T) {
+	t.Parallel()
 	onPipes(t, func(o *knowledge.Options) { o.InFlight = 1 }, func(p *pipe) {
 		for n := 0; ; n++ {
 			f := p.upload(fmt.Sprint("places", n, ".md"), harbour(append(places, fmt.Sprint("pier", n))...))
@@ -327,6 +329,7 @@ func TestAKilledProcessLosesAndRepeatsNothing(t *testing.T) {
 }
 
 func TestATextThatTheModelRejectsIsFoundByWords(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		p.embeds.fail = func(texts []string) error {
 			if slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "chapel stands") }) {
@@ -347,6 +350,7 @@ func TestATextThatTheModelRejectsIsFoundByWords(t *testing.T) {
 }
 
 func TestAModelThatRejectsEverythingFailsTheFile(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		p.embeds.fail = func([]string) error { return llm.StatusError("test", 400, 0, nil) }
 		f := p.upload("places.md", harbour(places...))
@@ -359,6 +363,7 @@ func TestAModelThatRejectsEverythingFailsTheFile(t *testing.T) {
 }
 
 func TestFailuresThatPassAreRetried(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		n := 0
 		p.embeds.fail = func([]string) error {
@@ -376,6 +381,7 @@ func TestFailuresThatPassAreRetried(t *testing.T) {
 }
 
 func TestARejectedKeyStopsAtOnceAndTheNextOneGoesOn(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		p.embeds.fail = func([]string) error { return llm.StatusError("test", 401, 0, nil) }
 		f := p.upload("places.md", harbour(places...))
@@ -390,6 +396,7 @@ func TestARejectedKeyStopsAtOnceAndTheNextOneGoesOn(t *testing.T) {
 }
 
 func TestAProviderThatStaysAwayFailsTheFileAfterFiveAttempts(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		p.embeds.fail = func([]string) error { return llm.StatusError("test", 503, time.Microsecond, nil) }
 		f := p.upload("places.md", harbour(places...))
@@ -407,6 +414,7 @@ func TestAProviderThatStaysAwayFailsTheFileAfterFiveAttempts(t *testing.T) {
 
 // A failure of a content that was replaced meanwhile is not the file's any more.
 func TestAReplacedFileDoesNotFailForItsOldContent(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		f := p.upload("places.md", harbour(places...))
 		replaced := false
@@ -431,6 +439,7 @@ func TestAReplacedFileDoesNotFailForItsOldContent(t *testing.T) {
 }
 
 func TestVectorsOfAnotherLengthAreRefused(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		p.upload("a.md", harbour("lighthouse"))
 		p.drain()
@@ -444,6 +453,7 @@ func TestVectorsOfAnotherLengthAreRefused(t *testing.T) {
 }
 
 func TestAStepWithoutProgressIsTakenBackAndFailsInTheEnd(t *testing.T) {
+	t.Parallel()
 	hang := func(ctx context.Context, _ parse.Input) (*parse.Document, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -459,6 +469,7 @@ func TestAStepWithoutProgressIsTakenBackAndFailsInTheEnd(t *testing.T) {
 }
 
 func TestAPanicCountsAsAFailure(t *testing.T) {
+	t.Parallel()
 	broken := func(context.Context, parse.Input) (*parse.Document, error) { panic("a case that nobody thought of") }
 	onPipes(t, func(o *knowledge.Options) { o.Parser = broken }, func(p *pipe) {
 		f := p.upload("places.md", harbour(places...))
@@ -471,6 +482,7 @@ func TestAPanicCountsAsAFailure(t *testing.T) {
 }
 
 func TestAFileThatCannotBeParsedSaysWhy(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		f := p.upload("empty.md", " \n\n ")
 		p.drain()
@@ -483,6 +495,7 @@ func TestAFileThatCannotBeParsedSaysWhy(t *testing.T) {
 }
 
 func TestAReplacedFileIsSearchedThroughout(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		f := p.upload("places.md", harbour(places...))
 		p.drain()
@@ -515,6 +528,7 @@ func TestAReplacedFileIsSearchedThroughout(t *testing.T) {
 }
 
 func TestOtherChunkRulesMakeAnotherEdition(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		b := p.base("World")
 		f := p.uploadTo(b.ID, "places.md", harbour(places...))
@@ -548,6 +562,7 @@ func TestOtherChunkRulesMakeAnotherEdition(t *testing.T) {
 }
 
 func TestAnotherModelIsBuiltBesideTheOneThatIsSearched(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		b := p.base("World")
 		f := p.uploadTo(b.ID, "places.md", harbour(places...))
@@ -581,6 +596,7 @@ func TestAnotherModelIsBuiltBesideTheOneThatIsSearched(t *testing.T) {
 }
 
 func TestACancelledReindexStaysCancelled(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		b := p.base("World")
 		f := p.uploadTo(b.ID, "places.md", harbour(places...))
@@ -605,6 +621,7 @@ func TestACancelledReindexStaysCancelled(t *testing.T) {
 }
 
 func TestACancellationThatIsRepeatedCancelsNothingLater(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		b := p.base("World")
 		f := p.uploadTo(b.ID, "places.md", harbour(places...))
@@ -635,6 +652,7 @@ func (p *pipe) nested(e *embedder, change func()) {
 // A call to an embedding model that another one replaces meanwhile leaves no vectors, and its file
 // gets those of the other one.
 func TestNoVectorOutlivesItsModel(t *testing.T) {
+	t.Parallel()
 	for name, fail := range map[string]func([]string) error{
 		"embedded": nil,
 		"rejected": func([]string) error { return llm.StatusError("test", 400, 0, nil) },
@@ -667,6 +685,7 @@ func TestNoVectorOutlivesItsModel(t *testing.T) {
 
 // A file that is replaced while a new space is built has the vectors of its new content alone.
 func TestNoVectorOutlivesItsContent(t *testing.T) {
+	t.Parallel()
 	onPipes(t, func(o *knowledge.Options) { o.InFlight = 9 }, func(p *pipe) { // of which some wait
 		f := p.upload("places.md", harbour(places...))
 		p.drain()
@@ -687,6 +706,7 @@ func TestNoVectorOutlivesItsContent(t *testing.T) {
 
 // A reindexing that is cancelled just when its job has begun leaves the file as it was.
 func TestACancelledJobThatHasBegunChangesNothing(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		b := p.base("World")
 		f := p.uploadTo(b.ID, "places.md", harbour(places...))
@@ -707,6 +727,7 @@ func TestACancelledJobThatHasBegunChangesNothing(t *testing.T) {
 // Where the new model refuses its key, the reindexing says so and waits for another key; the old
 // model is searched meanwhile.
 func TestAReindexingWhoseKeyIsRefusedSaysSo(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		b := p.base("World")
 		p.uploadTo(b.ID, "places.md", harbour(places...))
@@ -746,6 +767,7 @@ func (p *pipe) reindexed() (states []string) {
 }
 
 func TestTheEndOfAReindexingIsTold(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		b := p.base("World")
 		p.uploadTo(b.ID, "places.md", harbour(places...))
@@ -778,6 +800,7 @@ func TestTheEndOfAReindexingIsTold(t *testing.T) {
 }
 
 func TestASweepDoesNotTryARefusedKeyEachTime(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		p.embeds.fail = func([]string) error { return llm.StatusError("test", 401, 0, nil) }
 		p.upload("places.md", harbour(places...))
@@ -792,6 +815,7 @@ func TestASweepDoesNotTryARefusedKeyEachTime(t *testing.T) {
 }
 
 func TestASweepRemovesWhatAFailedPurgeHasLeft(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		f := p.upload("places.md", harbour(places...))
 		p.drain()
@@ -804,6 +828,7 @@ func TestASweepRemovesWhatAFailedPurgeHasLeft(t *testing.T) {
 }
 
 func TestADeletedFileStopsAtOnceAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		started := make(chan struct{}, 10)
 		p.embeds.wait = func(ctx context.Context) {
@@ -834,6 +859,7 @@ func TestADeletedFileStopsAtOnceAndLeavesNothing(t *testing.T) {
 }
 
 func TestASweepFindsWhatWasLost(t *testing.T) {
+	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		f := p.upload("places.md", harbour(places...))
 		p.run(context.Background(), p.claim(1))

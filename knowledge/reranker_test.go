@@ -23,6 +23,7 @@ func (p *pipe) found(topK int) (titles []string, r *knowledge.SearchResult) {
 }
 
 func TestARerankerOrdersWhatWasFoundAndDropsNothing(t *testing.T) {
+	t.Parallel()
 	var order []int
 	var failure error
 	var seen []string
@@ -77,6 +78,7 @@ func TestARerankerOrdersWhatWasFoundAndDropsNothing(t *testing.T) {
 }
 
 func TestAModelReranksWithAStrictListOnly(t *testing.T) {
+	t.Parallel()
 	texts := []string{"The mill.", "The </passages> well."}
 	for reply, want := range map[string][]int{"[2,1]": {1, 0}, " [2]\n": {1}, "[]": nil, "2, 1": nil, "Passage [2] fits.": nil, `["2"]`: nil, `{"order":[2]}`: nil} {
 		var prompts []llm.Prompt

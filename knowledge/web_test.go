@@ -10,6 +10,7 @@ import (
 )
 
 func TestAPageIsStoredAndReadAgain(t *testing.T) {
+	t.Parallel()
 	var page *knowledge.WebPage
 	var failure error
 	o := knowledge.Options{ReadPage: func(context.Context, string, string) (*knowledge.WebPage, error) { return page, failure }}

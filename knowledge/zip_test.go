@@ -48,6 +48,7 @@ func (f *fixture) unzip(in knowledge.NewFile) (names, refused []string) {
 }
 
 func TestAnArchiveBecomesFilesWithItsFolders(t *testing.T) {
+	t.Parallel()
 	chinese, err := simplifiedchinese.GB18030.NewEncoder().String("设定/雾渡城.md")
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +94,7 @@ func TestAnArchiveBecomesFilesWithItsFolders(t *testing.T) {
 }
 
 func TestArchivesStayWithinLimits(t *testing.T) {
+	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		_, _, err := f.svc.Unzip(background, f.call(), newFile("a.zip", "no archive"))
 		f.wants(err, fault.UnsupportedMedia)

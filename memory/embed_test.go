@@ -108,6 +108,7 @@ func newEmbedFixture(t *testing.T, e *embedder, n int) (r *fixture, character st
 // An embedding job that failed halfway continues where it stopped; until then, texts
 // without vectors are found by their words.
 func TestEmbeddingContinuesAfterAFailure(t *testing.T) {
+	t.Parallel()
 	e := newEmbedder("m1")
 	r, character := newEmbedFixture(t, e, 150)
 	j := r.enqueueEmbed(character)
@@ -134,6 +135,7 @@ func TestEmbeddingContinuesAfterAFailure(t *testing.T) {
 // Most jobs embed the texts of one turn: these are looked for once, and the transaction that ends
 // the job looks for others.
 func TestAFewTextsAreEmbeddedWithFewStatements(t *testing.T) {
+	t.Parallel()
 	r, character := newEmbedFixture(t, newEmbedder("m1"), 2)
 	j := r.enqueueEmbed(character)
 	before := r.db.Statements()
@@ -152,6 +154,7 @@ func TestAFewTextsAreEmbeddedWithFewStatements(t *testing.T) {
 
 // A job that was cancelled while a batch was embedded stores nothing.
 func TestALostEmbeddingJobStoresNothing(t *testing.T) {
+	t.Parallel()
 	e := newEmbedder("m1")
 	r, character := newEmbedFixture(t, e, 10)
 	j := r.enqueueEmbed(character)
@@ -172,6 +175,7 @@ func TestALostEmbeddingJobStoresNothing(t *testing.T) {
 // After a change of the model a sweep enqueues one job that replaces all vectors.
 // Until it has run, the offline vectors are used.
 func TestChangingTheModelReplacesTheVectors(t *testing.T) {
+	t.Parallel()
 	e := newEmbedder(offline.EmbeddingModel)
 	r, character := newEmbedFixture(t, e, 30)
 	misspelt := memory.Ask{CharacterID: character, Text: "harbuor townn29 pierr203", Everything: true, Limit: 1}
@@ -216,6 +220,7 @@ func TestChangingTheModelReplacesTheVectors(t *testing.T) {
 // A text that the provider refuses for good does not keep the others from being
 // embedded.
 func TestARefusedTextDoesNotStopTheOthers(t *testing.T) {
+	t.Parallel()
 	r, character := newEmbedFixture(t, newEmbedder("m1"), 100)
 	picky := keywordEmbedder{onEmbed: func(_ context.Context, _ llm.EmbedTask, texts []string) error {
 		if slices.ContainsFunc(texts, func(s string) bool { return s == "The harbour of town70 has pier490 and mole910." }) {
@@ -234,6 +239,7 @@ func TestARefusedTextDoesNotStopTheOthers(t *testing.T) {
 
 // A text that was refused is asked for again when the model changes, not by each job.
 func TestARefusedTextIsNotAskedForAgain(t *testing.T) {
+	t.Parallel()
 	e := newEmbedder("m1")
 	r, character := newEmbedFixture(t, e, 3)
 	asked := 0
@@ -271,6 +277,7 @@ func TestARefusedTextIsNotAskedForAgain(t *testing.T) {
 // The embedding job of a character that is deleted before or during the job ends
 // without an error.
 func TestEmbeddingADeletedCharacterSucceeds(t *testing.T) {
+	t.Parallel()
 	for _, before := range []bool{true, false} {
 		t.Run(map[bool]string{true: "before", false: "meanwhile"}[before], func(t *testing.T) {
 			e := newEmbedder("m")

@@ -13,6 +13,7 @@ import (
 )
 
 func TestContentHash(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		a, b string
 		same bool
@@ -41,6 +42,7 @@ func validMemory() Memory {
 }
 
 func TestValidateReportsEveryField(t *testing.T) {
+	t.Parallel()
 	ok := validMemory()
 	if err := ok.Validate(); err != nil {
 		t.Fatal(err)
@@ -90,6 +92,7 @@ func TestValidateReportsEveryField(t *testing.T) {
 
 // A correction made on another branch does not apply to the shown one.
 func TestCurrentFollowsTheShownBranch(t *testing.T) {
+	t.Parallel()
 	on := func(revisions ...string) func(Evidence) bool {
 		return func(e Evidence) bool { return slices.Contains(revisions, e.RevisionID) }
 	}
@@ -122,6 +125,7 @@ func TestCurrentFollowsTheShownBranch(t *testing.T) {
 
 // A memory holds if all evidence of at least one sighting is shown.
 func TestAMemoryNeedsOneCompleteSighting(t *testing.T) {
+	t.Parallel()
 	m := validMemory()
 	m.Evidence = []Evidence{{"c", "q", "q", 1, 0}, {"c", "yes", "yes", 2, 0}, {"c", "later", "later", 9, 1}}
 	shown := func(revisions ...string) bool {
@@ -133,6 +137,7 @@ func TestAMemoryNeedsOneCompleteSighting(t *testing.T) {
 }
 
 func TestLine(t *testing.T) {
+	t.Parallel()
 	day := time.Date(2023, 5, 4, 9, 0, 0, 0, time.UTC)
 	tests := []struct{ text, want string }{
 		{"User loves tea", "User loves tea (2023-05-04)"},
@@ -159,6 +164,7 @@ func TestLine(t *testing.T) {
 }
 
 func TestVisibleItemsAreNotRecalledAgain(t *testing.T) {
+	t.Parallel()
 	said := userMessage(7, "My sister Mia moved to Oslo last summer.")
 	v := VisibleIn([]Message{said, characterMessage(8, "Oslo is cold!"), userMessage(9, "When did I move to Rome?"), userMessage(10, "我什么时候学的法语？我忘了。")})
 	there := []Evidence{said.Evidence}

@@ -28,6 +28,7 @@ const (
 // A text that is no longer shown, and a fact based on it, are not recalled, however
 // it was hidden; they are recalled again once it is shown.
 func TestHiddenTextsAreNotRecalled(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		hide    func(r *fixture, m *chat.Message)
@@ -101,6 +102,7 @@ func TestHiddenTextsAreNotRecalled(t *testing.T) {
 // Recall uses the branch and the version that the request names, also if another
 // branch is shown.
 func TestRecallUsesTheBranchOfTheRequest(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	character := r.character()
 	chat := r.conversation(character)
@@ -125,6 +127,7 @@ func TestRecallUsesTheBranchOfTheRequest(t *testing.T) {
 // A fact from a model or the user is recalled in place of its source; a fact found by
 // rule is recalled beside it.
 func TestFactsReplaceTheirSourcesInRecall(t *testing.T) {
+	t.Parallel()
 	for _, by := range []memory.Origin{memory.ByRule, memory.ByModel, memory.ByUser} {
 		r := newFixture(t, memory.Options{})
 		character := r.character()
@@ -140,6 +143,7 @@ func TestFactsReplaceTheirSourcesInRecall(t *testing.T) {
 
 // A fact corrected or ended on one branch keeps its old version on the others.
 func TestRecallUsesTheFactVersionOfTheBranch(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	character := r.character()
 	chat := r.conversation(character)
@@ -168,6 +172,7 @@ func TestRecallUsesTheFactVersionOfTheBranch(t *testing.T) {
 }
 
 func TestManyHiddenTextsDoNotDisplaceAShownOne(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	character := r.character()
 	conv := r.conversation(character)
@@ -183,6 +188,7 @@ func TestManyHiddenTextsDoNotDisplaceAShownOne(t *testing.T) {
 }
 
 func TestVisibleTextsAreNotRecalled(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	character := r.character()
 	chat := r.conversation(character)
@@ -203,6 +209,7 @@ func TestVisibleTextsAreNotRecalled(t *testing.T) {
 // Without sharing, only memories of the same conversation and those of the user are
 // recalled.
 func TestRecallWithoutSharing(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	character := r.character()
 	here, there := r.conversation(character), r.conversation(character)
@@ -224,6 +231,7 @@ func TestRecallWithoutSharing(t *testing.T) {
 
 // The neighbour of a matching text is not recalled once that text is deleted.
 func TestNeighboursOfAHiddenTextAreNotRecalled(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	r.interval = time.Minute
 	character := r.character()
@@ -236,6 +244,7 @@ func TestNeighboursOfAHiddenTextAreNotRecalled(t *testing.T) {
 }
 
 func TestIrrelevantQuestionsRecallNothing(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	character := r.character()
 	r.wantRecall("nothing was said", memory.Ask{CharacterID: character, Text: "tea"})
@@ -253,6 +262,7 @@ func TestIrrelevantQuestionsRecallNothing(t *testing.T) {
 }
 
 func TestLinesAndUsesOfHits(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	character := r.character()
 	chat := r.conversation(character)
@@ -313,6 +323,7 @@ func (e keywordEmbedder) Embed(ctx context.Context, task llm.EmbedTask, texts []
 }
 
 func TestAnEmbedderAddsHitsAndMayFail(t *testing.T) {
+	t.Parallel()
 	var e keywordEmbedder
 	calls := 0
 	e.onEmbed = func(ctx context.Context, _ llm.EmbedTask, _ []string) error {

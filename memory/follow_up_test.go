@@ -11,6 +11,7 @@ import (
 // A later change is recalled before the text that it changes, even if it shares no
 // word with the question.
 func TestLaterChangesComeFirst(t *testing.T) {
+	t.Parallel()
 	units := slices.Concat(
 		sessionUnits(1, "2023-04-02",
 			"Ann: My favourite drink is root beer.", "Ann: our tortoise Winston's awake again!", "Ann: im writing this on my old thinkpad", "Ann: i'm a receptionist at a dental practice",
@@ -62,6 +63,7 @@ func TestLaterChangesComeFirst(t *testing.T) {
 // Words that are only related to those of the message recall something for questions
 // about the user, but not for small talk.
 func TestRelatedWordsAreForQuestionsAboutTheUser(t *testing.T) {
+	t.Parallel()
 	units := sessionUnits(1, "2023-04-02", "Ann: I weighed 84 kilos this morning.", "Ann: I bought a macbook.", "Ann: My dad snores.", "Ann: 今早秤上132斤。", "Ann: 我刚换了荣耀。")
 	for i := range units {
 		units[i].Hash = memory.ContentHash(units[i].Text)

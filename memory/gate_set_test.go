@@ -177,6 +177,7 @@ func (s *gateCase) units(noise int) []memory.Unit {
 // anything, and at least 90% of the questions and of the changed facts find their
 // answer.
 func TestRecallAtThreeSizesInTwoLanguages(t *testing.T) {
+	t.Parallel()
 	for _, s := range gateCases {
 		for _, noise := range []int{0, 200, 10_000} {
 			if noise > 200 && testing.Short() {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestPromptRecall(t *testing.T) {
+	t.Parallel()
 	units := slices.Concat(
 		sessionUnits(1, "2023-04-02", "Reed: Welcome aboard! The lighthouse and its keeper have waited for you.", "Ann: My goldfish is called Admiral.", "Reed: What is a goldfish to you, Ann?", "Ann: A friend who never interrupts."),
 		sessionUnits(2, "2023-04-20", "Ann: What is my goldfish called?", "Ann: My sister Lucy keeps bees in Bergen.", "Ann: 我的猫很懒。", "Ann: 家里的茶是妈妈寄来的。", "Ann: 犬の名前はポチです。", "Ann: 우리 고양이는 까만색이야."),
@@ -54,6 +55,7 @@ func TestPromptRecall(t *testing.T) {
 // In Chinese a word of two characters carries a reference to the previous turn as a
 // word does in English, even if it is not rare.
 func TestAChineseReferenceRecalls(t *testing.T) {
+	t.Parallel()
 	x := indexOf(t, sessionUnits(1, "2023-04-02", "Ann: 我妹妹在成都养蜜蜂", "Reed: 嗯。", "Ann: 我哥哥在大连卖船", "Reed: 嗯。", "Ann: 那我妹妹呢？", "Reed: 她很好。",
 		"Ann: My sister keeps bees in Lisbon.", "Reed: Aye.", "Ann: My brother sells boats.", "Reed: Aye.", "Ann: And my sister?", "Reed: She is well.")...)
 	for text, c := range map[string]struct{ before, want string }{"她住哪里？": {"那我妹妹呢？", "成都"}, "Where does she live?": {"And my sister?", "Lisbon"}} {
@@ -67,6 +69,7 @@ func TestAChineseReferenceRecalls(t *testing.T) {
 // A statement about somebody whose name is known recalls them wherever the name
 // stands; a statement that is not about them does not.
 func TestAKnownNameRecalls(t *testing.T) {
+	t.Parallel()
 	x := indexOf(t, sessionUnits(1, "2023-05-02", "Ann: My cat is called Miso, she is grey.", "Ann: I met Lena at the harbour.", "Ann: the ferry was late", "Ann: my boat is named swallow",
 		"Ann: 我的绿萝叫翠花，放在阳台。", "Ann: 我的同事叫莉娜。", "Ann: 我叫外卖。", "Ann: 老师叫学生回答。", "Ann: Ferries are loud. Gulls are too.")...)
 	for text, want := range map[string][]string{
@@ -82,6 +85,7 @@ func TestAKnownNameRecalls(t *testing.T) {
 // What the user said in role play, in jest, or about what others say does not answer
 // a question about the user if there is a real answer.
 func TestPlayAndHearsayDoNotAnswerQuestions(t *testing.T) {
+	t.Parallel()
 	x := indexOf(t, sessionUnits(1, "2023-05-02", "Ann: *waves* I live in Lisbon.", "Ann: I work as a tailor.",
 		"Ann: Let's role-play: I live in Elm Street.", "Ann: My boss says I live in the office.", "Ann: I live in a volcano, just kidding!", "Ann: In our story I work as a spy.")...)
 	zh := indexOf(t, sessionUnits(1, "2023-05-02", "Ann: 我住在里斯本。", "Ann: 我在面包店上班。", "Ann: 我们来扮演：我住在贝克街。", "Ann: 我老板说我住在公司。", "Ann: 开玩笑，我在火星上班。")...)
@@ -103,6 +107,7 @@ func TestPlayAndHearsayDoNotAnswerQuestions(t *testing.T) {
 
 // A question about a day recalls short answers of that day, but not its small talk.
 func TestADayRecallsNoSmallTalk(t *testing.T) {
+	t.Parallel()
 	x := indexOf(t, sessionUnits(1, "2023-05-09",
 		"Ann: hm", "Reed: Hello there.", "Ann: I baked a rhubarb pie.", "Reed: Oh, great!", "Ann: yeah, ok", "Reed: Sure, sure.", "Ann: At 9.", "Ann: 嗯，好的", "Reed: 哈哈，真棒", "Ann: 我烤了面包。", "Reed: 哦？", "Ann: 好")...)
 	for text, want := range map[string][]string{"What did I bake yesterday?": {"1.2", "1.6", "1.9"}, "昨天我做了什么？": {"1.2", "1.6", "1.9"}} {
@@ -116,6 +121,7 @@ func TestADayRecallsNoSmallTalk(t *testing.T) {
 // Words without content recall nothing wherever they stand; a question about a day
 // recalls what happened then.
 func TestWordsThatTriggerRecall(t *testing.T) {
+	t.Parallel()
 	units := slices.Concat(
 		sessionUnits(1, "2023-05-06", "Ann: The bailiff took our piano.", "Ann: 房东把锁换了。"),
 		sessionUnits(2, "2023-05-01", "Ann: I left the passport on the ferry.", "Ann: 那只鹅谁都敢咬，我们喊它将军。", "Ann: 他说他不知道密码，其实是茉莉。", "Ann: 窗外面好安静，湖上的人不多，天黑得晚。", "Ann: 我管那条船叫海鸥。"),
@@ -145,6 +151,7 @@ func TestWordsThatTriggerRecall(t *testing.T) {
 // Questions about who the user is find the line that says it, in whatever form,
 // before any fact is extracted, and not what was said about others.
 func TestQuestionsAboutTheUsersIdentity(t *testing.T) {
+	t.Parallel()
 	for line, c := range map[string]struct{ asked, other string }{
 		"I'm Anna, nice to meet you!": {"What's my name?", "How old am I?"}, "叫我小王就好": {"我叫什么名字？", "我几岁？"}, "我姓王，叫王芳": {"我是谁？", "我住哪里？"}, "我是小汤，二十九岁": {"我几岁？", "我住哪里？"},
 		"私の名前は健太です。": {"僕の名前は？", "僕は何歳？"}, "京都に住んでいます。": {"私はどこに住んでる？", "私の仕事は？"}, "病院で働いています。": {"私の仕事は何？", "私の名前は？"},
@@ -168,6 +175,7 @@ func TestQuestionsAboutTheUsersIdentity(t *testing.T) {
 
 // Offline vectors alone recall nothing, because parts of words are alike by chance.
 func TestOfflineVectorsAloneRecallNothing(t *testing.T) {
+	t.Parallel()
 	x := indexOf(t, withVectors(t, sampleUnits)...)
 	text := "sunrisee orangee"
 	q := memory.Ask{Text: text}
@@ -181,6 +189,7 @@ func TestOfflineVectorsAloneRecallNothing(t *testing.T) {
 }
 
 func TestFactsOfTheUserComeFirst(t *testing.T) {
+	t.Parallel()
 	old := fact("old", "User's lucky number is seven.", func(u *memory.Unit) { u.At, u.ByHand = noon.AddDate(-1, 0, 0), true })
 	fresh := fact("fresh", "User's lucky number is lucky number nine, the lucky one.", func(u *memory.Unit) { u.At = noon.Add(-time.Hour) })
 	if got := foundIDs(recall(t, indexOf(t, old, fresh), memory.Ask{Text: "What is my lucky number?"})); !slices.Equal(got, []string{"old", "fresh"}) {

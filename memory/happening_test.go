@@ -63,6 +63,7 @@ const (
 )
 
 func TestAHappeningIsAFactOfItsCharacterAlone(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(r *fixture) {
 		reed, wren := r.character(), r.character()
 		source := r.happens(reed, lantern)
@@ -88,6 +89,7 @@ func TestAHappeningIsAFactOfItsCharacterAlone(t *testing.T) {
 }
 
 func TestEqualHappeningsAreOneFact(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(r *fixture) {
 		reed := r.character()
 		first := r.happens(reed, gulls)
@@ -121,6 +123,7 @@ func TestEqualHappeningsAreOneFact(t *testing.T) {
 }
 
 func TestRemovingAHappeningRemovesItsVersionsEverywhere(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(r *fixture) {
 		reed, wren := r.character(), r.character()
 		source := newID()
@@ -148,6 +151,7 @@ func TestRemovingAHappeningRemovesItsVersionsEverywhere(t *testing.T) {
 // What a happening quotes in the first person is not about the user: their own older statement
 // about where they live still counts.
 func TestAQuoteOfAnotherIsNotAboutTheUser(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	reed := r.character()
 	r.addFact(reed, "User lives in Oslo", nil)
@@ -160,6 +164,7 @@ func TestAQuoteOfAnotherIsNotAboutTheUser(t *testing.T) {
 }
 
 func TestChatsRecallTheCircleUnlessItIsSwitchedOff(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	reed := r.character()
 	r.happens(reed, lantern)
@@ -191,6 +196,7 @@ func TestChatsRecallTheCircleUnlessItIsSwitchedOff(t *testing.T) {
 }
 
 func TestOnlyWhatIsMarkedAndCountsIsShareable(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(r *fixture) {
 		reed := r.character()
 		said := r.addMessage(r.conversation(reed), "", "Ann: I keep bees.")
@@ -231,6 +237,7 @@ func TestOnlyWhatIsMarkedAndCountsIsShareable(t *testing.T) {
 
 // What a chat has suggested was said in private: the mark of the old text does not cover it.
 func TestAnAcceptedSuggestionIsNotShareable(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	reed := r.character()
 	bees := r.addFact(reed, "User keeps bees", func(m *memory.Memory) { m.Shareable, m.Locked = true, true })
@@ -251,6 +258,7 @@ func TestAnAcceptedSuggestionIsNotShareable(t *testing.T) {
 // Whatever is asked, in whatever mode, a public recall returns only what happened in the circle
 // or may be told there.
 func TestPublicRecallNeverReturnsWhatIsPrivate(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	reed := r.character()
 	chat := r.conversation(reed)
@@ -324,6 +332,7 @@ func TestPublicRecallNeverReturnsWhatIsPrivate(t *testing.T) {
 }
 
 func TestOneTellingWordRecallsInTheCircle(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	reed := r.character()
 	const bread, fog, noodles = `Reed posted in the circle: "Baked rye bread this morning"`, `Reed posted in the circle: "The ferry was late because of the fog"`, "Reed在朋友圈发布：“今天吃了重庆小面”"
@@ -343,6 +352,7 @@ func TestOneTellingWordRecallsInTheCircle(t *testing.T) {
 }
 
 func TestHappeningsGetVectors(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(r *fixture) {
 		reed := r.character()
 		r.happens(reed, lantern)
@@ -359,6 +369,7 @@ func TestHappeningsGetVectors(t *testing.T) {
 }
 
 func TestAHappeningMustBeComplete(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	reed := r.character()
 	for what, h := range map[string]memory.Happening{

@@ -10,6 +10,7 @@ import (
 
 // The versions of one memory are stored in the same batch.
 func TestImportBatchesKeepVersionsTogether(t *testing.T) {
+	t.Parallel()
 	var parsed []Memory
 	for i := range 1000 {
 		parsed = append(parsed, Memory{RootID: fmt.Sprint(i % 7), Version: i, Text: "x"}, Memory{Text: "plain"})
@@ -49,6 +50,7 @@ func TestImportBatchesKeepVersionsTogether(t *testing.T) {
 // A file in which every line is wrong is refused with the first error. The file of an
 // empty memory is accepted, and so is one with a single good line.
 func TestAFileWithoutAnyMemory(t *testing.T) {
+	t.Parallel()
 	for file, want := range map[string]string{
 		"name,text\nMia,sails\n":                             "line 1: the line is not a JSON object",
 		"\n\n{\"mes\":\"Hello.\"}\n[1]":                      "line 3: text: required",

@@ -70,6 +70,7 @@ func (o *scopeUser) checkRecall(r *rand.Rand) {
 // Users whose characters have the same card never recall each other's texts, with
 // random concurrent operations and a cache too small for two scopes.
 func TestRecallIsIsolatedBetweenUsers(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{CacheBytes: 20_000})
 	var owners []*scopeUser
 	for user := range 4 {
@@ -110,6 +111,7 @@ func TestRecallIsIsolatedBetweenUsers(t *testing.T) {
 
 // Recall in many scopes in turn keeps the cache within its budget.
 func TestTheCacheKeepsItsBudget(t *testing.T) {
+	t.Parallel()
 	const characters, budget = 1000, 200_000
 	r := newFixture(t, memory.Options{CacheBytes: budget})
 	var ids []string

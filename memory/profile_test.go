@@ -39,6 +39,7 @@ func profileText(p framework.Profile) string {
 }
 
 func TestProfileOf(t *testing.T) {
+	t.Parallel()
 	pin := func(m *memory.Memory) { m.Pinned, m.Kind = true, lang.KindOther }
 	byUser := func(m *memory.Memory) { m.Origin = memory.ByUser }
 	weight := func(n float64) func(*memory.Memory) { return func(m *memory.Memory) { m.Importance = n } }
@@ -100,6 +101,7 @@ func TestProfileOf(t *testing.T) {
 // A profile is limited in code points, in two scripts, and a fact that is too long
 // does not exclude shorter ones.
 func TestProfileIsBounded(t *testing.T) {
+	t.Parallel()
 	for language, text := range map[framework.Language]string{framework.English: "User keeps bees in garden %d", framework.Chinese: "用户在第%d个花园里养了蜜蜂和猫"} {
 		facts := []memory.Memory{profileFact(0, strings.Repeat("长", 400), func(m *memory.Memory) { m.Pinned = true })}
 		for i := 1; i < 60; i++ {
@@ -135,6 +137,7 @@ func asProfile(m *memory.Memory) { m.Kind = lang.KindProfile }
 // A profile has the facts of the branch: none that was edited, superseded, retired or
 // deleted, and at a save point those of that time.
 func TestTheProfileFollowsTheBranch(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	character := r.character()
 	chat := r.conversation(character)
@@ -197,6 +200,7 @@ func TestTheProfileFollowsTheBranch(t *testing.T) {
 
 // A question about the user's own name finds it, although no fact contains its words.
 func TestTheUsersNameIsFound(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	character := r.character()
 	for _, text := range []string{"User keeps two goats", "User works as a potter", "User lives in Bergen"} {
@@ -227,6 +231,7 @@ func TestTheUsersNameIsFound(t *testing.T) {
 // The user's name stays in the profile even if there are more facts than a profile
 // considers.
 func TestManyFactsDoNotDisplaceTheName(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	character := r.character()
 	r.addFact(character, "User's name is Ana", func(m *memory.Memory) { m.Kind, m.Importance = lang.KindProfile, 0 })
@@ -240,6 +245,7 @@ func TestManyFactsDoNotDisplaceTheName(t *testing.T) {
 
 // Facts that are in the profile leave their room in the <mem> block to others.
 func TestProfileFactsTakeNoPlaceInRecall(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{Scenes: func(context.Context, string, string, string) (memory.Scene, error) {
 		s := sharing
 		s.Limit = 2
@@ -255,6 +261,7 @@ func TestProfileFactsTakeNoPlaceInRecall(t *testing.T) {
 
 // Names of days refer to the user's time zone.
 func TestDaysUseTheUsersTimeZone(t *testing.T) {
+	t.Parallel()
 	zone := time.UTC
 	r := newFixture(t, memory.Options{Scenes: func(context.Context, string, string, string) (memory.Scene, error) {
 		s := sharing

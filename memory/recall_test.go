@@ -91,6 +91,7 @@ var sampleUnits = slices.Concat(
 )
 
 func TestRecallFindsWhatWasSaid(t *testing.T) {
+	t.Parallel()
 	x := indexOf(t, sampleUnits...)
 	for _, c := range []struct{ name, query, want string }{
 		{"the answer behind the question", "What did Ann paint at the lake?", "1.2"},
@@ -112,6 +113,7 @@ func TestRecallFindsWhatWasSaid(t *testing.T) {
 }
 
 func TestALongMessageRecallsWhatItMentions(t *testing.T) {
+	t.Parallel()
 	message := "It rained all morning, so I stayed at home, sorted old letters, baked a cake that fell flat, quarrelled with the neighbour about his hedge" +
 		" and then, out of nowhere, wondered how Biscuit is doing up there in Bergen these days."
 	if got := foundIDs(recall(t, indexOf(t, sampleUnits...), memory.Ask{Text: message})); len(got) == 0 || got[0] != "2.2" && got[0] != "2.0" {
@@ -123,6 +125,7 @@ func TestALongMessageRecallsWhatItMentions(t *testing.T) {
 var byDay = []string{"What did we talk about on April 20th?", "在4月20号我们聊了什么？", "2023-04-20?"}
 
 func TestRecallByDay(t *testing.T) {
+	t.Parallel()
 	x := indexOf(t, sampleUnits...)
 	for _, query := range byDay {
 		hits := recall(t, x, memory.Ask{Text: query, Limit: 4, Search: true})
@@ -140,6 +143,7 @@ func TestRecallByDay(t *testing.T) {
 
 // In a large memory the rows of a day are found too, where words find others.
 func TestRecallByDayInALargeMemory(t *testing.T) {
+	t.Parallel()
 	units := slices.Concat(sampleUnits, sessionUnits(9, "2020-12-01", "Ann: I talk to you.", "Reed: 我们聊天吧。", "Ann: 2023 is far away."))
 	for session := 10; len(units) <= 17_000; session++ {
 		units = append(units, sessionUnits(session, "2020-12-01", slices.Repeat([]string{"Ann: Waves."}, 10)...)...)
@@ -154,6 +158,7 @@ func TestRecallByDayInALargeMemory(t *testing.T) {
 }
 
 func TestRecallOfNothingRelevantIsEmpty(t *testing.T) {
+	t.Parallel()
 	x := indexOf(t, sampleUnits...)
 	for _, query := range []string{"quantum chromodynamics", "", "？！", "the of and", "火山喷发"} {
 		if hits := recall(t, x, memory.Ask{Text: query}); len(hits) != 0 {
@@ -166,6 +171,7 @@ func TestRecallOfNothingRelevantIsEmpty(t *testing.T) {
 }
 
 func TestRecallKeepsItsBudget(t *testing.T) {
+	t.Parallel()
 	var units []memory.Unit
 	for i := range 40 {
 		units = append(units, fact(fmt.Sprint("f", i), fmt.Sprintf("Lighthouse number %d stands on a rock of its own, %s.", i, strings.Repeat(fmt.Sprintf("word%d ", i), 12)), nil))
@@ -192,6 +198,7 @@ func TestRecallKeepsItsBudget(t *testing.T) {
 }
 
 func TestEqualTextsTakeOnePlace(t *testing.T) {
+	t.Parallel()
 	older := fact("older", "Ann likes oolong tea from Wuyi.", func(u *memory.Unit) { u.Hash = "h" })
 	newer := fact("newer", "Ann likes oolong tea from Wuyi!", func(u *memory.Unit) { u.Hash, u.At = "h", noon })
 	other := fact("other", "Reed keeps his tea in a tin.", nil)
@@ -217,6 +224,7 @@ func TestEqualTextsTakeOnePlace(t *testing.T) {
 }
 
 func TestPinnedFactsCompete(t *testing.T) {
+	t.Parallel()
 	units := append(slices.Clone(sampleUnits), fact("pinned", "Ann is allergic to nuts.", func(u *memory.Unit) { u.Pinned = true }))
 	if got := foundIDs(recall(t, indexOf(t, units...), memory.Ask{Text: "What did Ann paint at the lake?"})); slices.Contains(got, "pinned") || !slices.Contains(got, "1.2") {
 		t.Errorf("for something else: %v", got)
@@ -229,6 +237,7 @@ func TestPinnedFactsCompete(t *testing.T) {
 }
 
 func TestRecencyBreaksTiesOnly(t *testing.T) {
+	t.Parallel()
 	old := fact("old", "Ann works as a potter in Bergen.", func(u *memory.Unit) { u.At = noon.AddDate(-2, 0, 0) })
 	fresh := fact("fresh", "Ann works as a potter in Oslo.", func(u *memory.Unit) { u.At = noon })
 	if got := foundIDs(recall(t, indexOf(t, old, fresh), memory.Ask{Text: "Where does Ann work now?"})); got[0] != "fresh" {
@@ -242,6 +251,7 @@ func TestRecencyBreaksTiesOnly(t *testing.T) {
 }
 
 func TestSkippedUnitsAreNotRecalled(t *testing.T) {
+	t.Parallel()
 	x := indexOf(t, append(slices.Clone(sampleUnits), fact("f", "Ann painted a sunrise at the lake.", func(u *memory.Unit) { u.Pinned = true }))...)
 	skip := func(u *memory.Unit) bool { return u.Layer == memory.Fact || u.ID == "1.2" }
 	for _, everything := range []bool{true, false} {
@@ -271,6 +281,7 @@ func vector(t testing.TB, task llm.EmbedTask, text string) index.Vector {
 }
 
 func TestVectorsAddHits(t *testing.T) {
+	t.Parallel()
 	units := withVectors(t, sampleUnits)
 	units[7].Vectors = nil // not embedded yet
 	x := indexOf(t, units...)
@@ -294,6 +305,7 @@ func TestVectorsAddHits(t *testing.T) {
 }
 
 func TestScoresAreExplained(t *testing.T) {
+	t.Parallel()
 	hits := recall(t, indexOf(t, sampleUnits...), memory.Ask{Text: "What did Ann paint at the lake?", Everything: true})
 	for i, h := range hits {
 		if h.Score < 0 || h.Score > 1 || i > 0 && h.Score > hits[i-1].Score {

@@ -45,6 +45,7 @@ func (r *fixture) segments(character string) (list []memory.Segment) {
 
 // A long memory has few segments of growing size, and each unit is in one of them or in memory.
 func TestSegmentsAreMerged(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{Loose: 8})
 	character := r.character()
 	conversation := r.conversation(character)
@@ -72,6 +73,7 @@ func TestSegmentsAreMerged(t *testing.T) {
 
 // What is forgotten leaves the segments at once, and the rest is found.
 func TestForgettingRemovesWordsFromSegments(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{Loose: 4})
 	character, conversation := r.told(40)
 	if len(r.segments(character)) == 0 {
@@ -106,6 +108,7 @@ func TestForgettingRemovesWordsFromSegments(t *testing.T) {
 
 // Segments can be thrown away: what cannot be read is searched in memory until it is built again.
 func TestDamagedSegmentsAreBuiltAgain(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{Loose: 4})
 	character := r.character()
 	conversation := r.conversation(character)
@@ -153,6 +156,7 @@ func (tx vectorTx) UnitVectors(characterID, model string, ids ...string) (map[st
 // A question of a long memory has as many transactions as a short one needs, however many segments
 // there are, and a panic while vectors are compared fails that question only.
 func TestAQuestionOfALongMemoryReadsEachThingOnce(t *testing.T) {
+	t.Parallel()
 	r, e := newFixture(t, memory.Options{Loose: 4}), keywordEmbedder{}
 	character := r.character()
 	conversation, parent := r.conversation(character), ""

@@ -26,6 +26,7 @@ func (c *countingStore) View(ctx context.Context, userID string, fn func(memory.
 // The facts read for the profile of a turn are not read again for its recall, and no
 // turn uses what an earlier one read.
 func TestATurnReadsNothingTwice(t *testing.T) {
+	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	store := &countingStore{Store: r.db.Memory()}
 	r.svc = memory.New(store, memory.Options{})

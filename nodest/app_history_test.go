@@ -76,6 +76,7 @@ func (s *fixture) messages() []*chat.Message {
 }
 
 func TestAppHistoryKeepsTheGivenTimes(t *testing.T) {
+	t.Parallel()
 	s := newAppChat(t)
 	got := s.changeAppHistory(app.HistoryRequest{Action: app.ActionGet})
 	var h struct {
@@ -92,6 +93,7 @@ func TestAppHistoryKeepsTheGivenTimes(t *testing.T) {
 }
 
 func TestAnExchangeDeletedByIndexIsRestoredAsOne(t *testing.T) {
+	t.Parallel()
 	for name, in := range map[string]app.HistoryRequest{
 		"by its reply": {Action: app.ActionDeleteAI, Index: new(2)},
 		"by the user":  {Action: app.ActionDeleteUser, Index: new(2)},
@@ -113,6 +115,7 @@ func TestAnExchangeDeletedByIndexIsRestoredAsOne(t *testing.T) {
 }
 
 func TestAnIndexOutOfRangeChangesNothing(t *testing.T) {
+	t.Parallel()
 	s := newAppChat(t)
 	version := s.chatVersion()
 	for _, in := range []app.HistoryRequest{
@@ -144,6 +147,7 @@ func (s *fixture) chatVersion() int64 {
 }
 
 func TestAFailedRegenerateByIndexChangesNothing(t *testing.T) {
+	t.Parallel()
 	down := llm.Upstream("scripted", fault.UpstreamDown, 503, nil)
 	for name, reply := range map[string]*scriptedReply{"nothing came": replyWith().failing(down), "half a reply came": replyWith("Half").failing(down)} {
 		for _, index := range []int{1, 2} {
@@ -165,6 +169,7 @@ func TestAFailedRegenerateByIndexChangesNothing(t *testing.T) {
 }
 
 func TestARegenerateByIndexKeepsTheOldBranch(t *testing.T) {
+	t.Parallel()
 	s := newAppChat(t)
 	end := s.messages()[4]
 	got := s.changeAppHistory(app.HistoryRequest{Action: app.ActionRegenerate, Index: new(1), Text: "warmer"})
@@ -183,6 +188,7 @@ func TestARegenerateByIndexKeepsTheOldBranch(t *testing.T) {
 }
 
 func TestARestoreByTheAppKeepsTheOldBranch(t *testing.T) {
+	t.Parallel()
 	s := newAppChat(t)
 	end := s.messages()[4]
 	got := s.changeAppHistory(app.HistoryRequest{Action: app.ActionRestore, History: json.RawMessage(
@@ -202,6 +208,7 @@ func TestARestoreByTheAppKeepsTheOldBranch(t *testing.T) {
 }
 
 func TestARepeatedChangeByIndexHasOneEffect(t *testing.T) {
+	t.Parallel()
 	for _, in := range []app.HistoryRequest{
 		{Action: app.ActionDeleteAI, Index: new(2)},
 		{Action: app.ActionDeleteUser, Index: new(1)},
@@ -233,6 +240,7 @@ func TestARepeatedChangeByIndexHasOneEffect(t *testing.T) {
 }
 
 func TestChangesByIndexAreRefusedWhileAReplyIsWritten(t *testing.T) {
+	t.Parallel()
 	s := newAppChat(t)
 	slow := replyWith("Slow").gated()
 	s.model.enqueue(slow)
@@ -260,6 +268,7 @@ func TestChangesByIndexAreRefusedWhileAReplyIsWritten(t *testing.T) {
 
 // Indexes count the messages of a fork like those of its source.
 func TestIndexesCountAllMessagesOfAFork(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	var parts []string
 	for i := range 150 {
@@ -313,6 +322,7 @@ func (c *insertedMessages) Load(conversationID string, messages []*chat.DumpedMe
 
 // A long transaction would make all other writers wait.
 func TestALongAppHistoryTakesManySmallTransactions(t *testing.T) {
+	t.Parallel()
 	s := newAppChat(t)
 	store := &insertStore{Store: s.db}
 	apps := newEngine(store, s, s.events, s.opts).Apps
@@ -338,6 +348,7 @@ func TestALongAppHistoryTakesManySmallTransactions(t *testing.T) {
 
 // So does a new character with a long history. Nobody sees it before it is complete.
 func TestANewCharacterWithALongHistoryTakesManySmallTransactions(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	store := &insertStore{Store: s.db}
 	apps := newEngine(store, s, s.events, s.opts).Apps
@@ -366,6 +377,7 @@ func TestANewCharacterWithALongHistoryTakesManySmallTransactions(t *testing.T) {
 }
 
 func TestAppHistoryRefusesInvalidRequests(t *testing.T) {
+	t.Parallel()
 	s := newAppChat(t)
 	for _, tt := range []struct {
 		name  string

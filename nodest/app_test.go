@@ -55,6 +55,7 @@ func (s *fixture) countObjects() (characters, conversations int) {
 }
 
 func TestAppCreatesACharacterAndAChat(t *testing.T) {
+	t.Parallel()
 	text, err := json.Marshal(string(appDocuments(`,"extraGreetings":["Tea?"]`)))
 	must(t, err)
 	for name, documents := range map[string]json.RawMessage{
@@ -90,6 +91,7 @@ func TestAppCreatesACharacterAndAChat(t *testing.T) {
 }
 
 func TestAppDefaultsForMissingDocuments(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, documents, greeting, character, sent string }{
 		{"nothing at all", `{}`, "Hello!", "Unnamed Character", "This character has missing information."},
 		{"a card without a name", `{"roleCard":{"description":"Tall."}}`, "Hello!", "Unnamed Character", "Tall."},
@@ -119,6 +121,7 @@ func TestAppDefaultsForMissingDocuments(t *testing.T) {
 }
 
 func TestAppImportsAHistory(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct{ given, want string }{
 		"the greeting comes first": {`{"role":"user","parts":[{"text":"Rain"}]},{"role":"model","parts":[{"text":"Yes"}]}`,
 			"model*: Come in, Mo. I am Ida. | user: Rain | model: Yes"},
@@ -141,6 +144,7 @@ func TestAppImportsAHistory(t *testing.T) {
 }
 
 func TestAppKeyNamesTheNewestConversation(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	first := s.createInApp("")
 	s.sendInApp("Rain")
@@ -164,6 +168,7 @@ func TestAppKeyNamesTheNewestConversation(t *testing.T) {
 }
 
 func TestARepeatedAppCallHasOneEffect(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	s.createInApp("")
 	other := s.character(alicesCard)
@@ -207,6 +212,7 @@ func (s *fixture) version(characterID string) int64 {
 }
 
 func TestAppUpdatesTheCharacterAndKeepsTheHistory(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	made := s.createInApp(`,"authorNote":{"content":"Be brief."},"worldBook":{"entries":{"0":{"content":"The cups are blue.","position":4}}}`)
 	s.sendInApp("Rain")
@@ -230,6 +236,7 @@ func TestAppUpdatesTheCharacterAndKeepsTheHistory(t *testing.T) {
 }
 
 func TestAppContinuesTheChat(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	s.createInApp("")
 	search := true
@@ -256,6 +263,7 @@ func TestAppContinuesTheChat(t *testing.T) {
 }
 
 func TestAppStartsAChatWithAnExistingCharacter(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	ch := s.character(alicesCard)
 	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
@@ -271,6 +279,7 @@ func TestAppStartsAChatWithAnExistingCharacter(t *testing.T) {
 }
 
 func TestAppReportsWhyAReplyFailed(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	s.createInApp("")
 	s.model.enqueue(replyWith().failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
@@ -289,6 +298,7 @@ func TestAppReportsWhyAReplyFailed(t *testing.T) {
 }
 
 func TestAppReturnsThePartialTextOfACancelledReply(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	s.createInApp("")
 	half := replyWith("Half", " a word").gated()
@@ -322,6 +332,7 @@ func TestAppReturnsThePartialTextOfACancelledReply(t *testing.T) {
 }
 
 func TestAppUsesAnAPIKeyForOneRequestOnly(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	keys := &keyRecorder{scriptedModels: scriptedModels{s.model}}
 	s.Engine = newEngine(s.db, keys, s.events, s.opts)
@@ -369,6 +380,7 @@ func (k *keyRecorder) used() string {
 }
 
 func TestAppRefusesInvalidRequests(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	s.createInApp("")
 	tests := []struct {
@@ -420,6 +432,7 @@ func TestAppRefusesInvalidRequests(t *testing.T) {
 // Two users may use the same conversation key, and neither can reach the other's
 // conversation by any name.
 func TestAppKeysBelongToTheirUser(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	made := s.createInApp("")
 	his := func() *op.Call { return &op.Call{UserID: bob, Device: "tv"} }

@@ -111,6 +111,7 @@ func (h *chatFixture) eventfulChat(t *testing.T) *chat.Conversation {
 // An archive that is exported, imported and exported again is the same, and the
 // imported conversation can be continued.
 func TestAnArchiveRoundTripKeepsTheWholeConversation(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv := h.eventfulChat(t)
 	first, filename, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
@@ -157,6 +158,7 @@ func firstDifference(a, b string) string {
 
 // The save points of an imported archive restore the same state as the originals.
 func TestImportedSavePointsRestore(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv := h.eventfulChat(t)
 	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
@@ -211,6 +213,7 @@ func withoutEditTimes(messages []*chat.Message) []*chat.Message {
 // An archive imported under another user's character brings its texts, but no
 // document or setting of its owner.
 func TestAnotherUsersArchiveBringsOnlyItsTexts(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv := h.eventfulChat(t)
 	settings := json.RawMessage(`{"characterId":"` + conv.CharacterID + `"}`)
@@ -248,6 +251,7 @@ func TestAnotherUsersArchiveBringsOnlyItsTexts(t *testing.T) {
 // An archive made while a reply is being written has that reply as an interrupted
 // one.
 func TestAnArchiveMarksAReplyBeingWrittenAsInterrupted(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := replyWith("Half").gated()
@@ -280,6 +284,7 @@ func (r changingStore) View(ctx context.Context, userID string, fn func(nodest.T
 
 // An archive of a conversation that keeps changing is a snapshot of one moment.
 func TestAnArchiveIsASnapshot(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, _ := h.newChat(t, 3)
 	said := 0
@@ -299,6 +304,7 @@ func TestAnArchiveIsASnapshot(t *testing.T) {
 }
 
 func TestAnImportedLogSurvivesAnArchiveRoundTrip(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), "log.jsonl")
@@ -313,6 +319,7 @@ func TestAnImportedLogSurvivesAnArchiveRoundTrip(t *testing.T) {
 }
 
 func TestAnArchiveOfAnEmptyConversation(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 0)
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[0].ID, "one")
@@ -349,6 +356,7 @@ const smallArchive = `{"format":"nodest.conversation","formatVersion":1,"charact
 
 // A damaged archive is refused with the path of the fault, and nothing is stored.
 func TestADamagedArchiveChangesNothing(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	tests := []struct {
@@ -433,6 +441,7 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 
 // An import removes the characters that a database cannot store as text.
 func TestImportRemovesCharactersTheDatabaseCannotStore(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	odd := strings.NewReplacer(`"Hello"`, `"He\u0000llo"`, `"Mia"`, `"M\u0000ia"`, `"d"`, `"\u0000d"`, `"Hey"`, `"\ud800Hey"`)
@@ -444,6 +453,7 @@ func TestImportRemovesCharactersTheDatabaseCannotStore(t *testing.T) {
 }
 
 func TestALongArchive(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv := h.importLongChat(t, h.character(alice).ID, 2500)
 	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)

@@ -14,6 +14,7 @@ import (
 // The circle's model is the user's: it gets whole prompts, tells what each has cost, and
 // may be the offline model.
 func TestTheModelOfTheCircle(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say(`{"post":"Hi"}`) })
 	s.realModel.Key, s.realModel.Sees = "openai/ann", func(context.Context) bool { return true }

@@ -10,6 +10,7 @@ import (
 // A block that the model never closes becomes text or reasoning, and a reply that
 // consists only of blocks shows their text. The deltas match what is stored.
 func TestUnclosedBlocksLoseNoText(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, reply, text, reasoning string
 		blocks                       int
@@ -59,6 +60,7 @@ func TestUnclosedBlocksLoseNoText(t *testing.T) {
 }
 
 func TestContinuingWithABlockLosesNothing(t *testing.T) {
+	t.Parallel()
 	for reply, want := range map[string]string{
 		"\n<mem>You like tea.":        "Yes.\nYou like tea.",
 		"<mem>You like tea.</mem>":    "Yes.\n\nYou like tea.",

@@ -12,6 +12,7 @@ import (
 // The list of branches has one entry for each leaf of the message tree and counts the
 // messages that are not deleted.
 func TestBranchesAreTheLeavesOfTheTree(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 4)
 	h.addMessage(t, conv.ID, all[1].ID, "second way")

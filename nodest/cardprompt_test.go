@@ -39,6 +39,7 @@ const probeText = "Zebras never whisper on Tuesdays."
 // Every text of an imported card and the user's message are in the prompt exactly
 // once: for the cards of this package, the shared cards, and the sample.
 func TestEveryTextOfACardIsInThePromptOnce(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "cards", "*"))
 	must(t, err)
 	others, err := filepath.Glob(filepath.Join(goldenFolder(), "..", "..", "data", "cards", "*"))
@@ -112,6 +113,7 @@ func expandNames(text, char string) string {
 
 // {{char}} is the card's nickname; messages carry the character's name.
 func TestTheCharMacroIsTheNickname(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "nickname_v3.json"))
 	must(t, err)
@@ -141,6 +143,7 @@ func cardReasons(p *framework.Prompt) string {
 // Card fields that the preset does not list are added to the prompt, which marks them
 // as added, unless a setting says otherwise.
 func TestFieldsThatThePresetDoesNotListAreAdded(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "app_zh.json"))
 	must(t, err)
@@ -186,6 +189,7 @@ const tavernPreset = `{"prompts":[
 // A card's system prompt and post-history instructions override those of the preset,
 // and the stored prompt is the one that was sent.
 func TestACardsPromptsOverrideThePreset(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "prompts_v2.json"))
 	must(t, err)
@@ -219,6 +223,7 @@ func TestACardsPromptsOverrideThePreset(t *testing.T) {
 
 // With a small context the chat is cut, never the card.
 func TestASmallContextCutsTheChatNotTheCard(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "prompts_v2.json"))
 	must(t, err)
@@ -239,6 +244,7 @@ func TestASmallContextCutsTheChatNotTheCard(t *testing.T) {
 // Without a preset the user's message is sent exactly once; a preset that repeats it
 // is followed.
 func TestTheUsersMessageIsSentOnceWithoutAPreset(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	for name, tt := range map[string]struct {
 		ch   *character.Character
@@ -264,6 +270,7 @@ func TestTheUsersMessageIsSentOnceWithoutAPreset(t *testing.T) {
 // The built-in texts of a prompt are in the character's language, unless a setting
 // overrides it.
 func TestBuiltInTextsUseTheCharactersLanguage(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	english, chinese := s.character(alicesCard), s.character(`{"name":"小棠","description":"小棠在河边开了一家小茶馆。","first_mes":"你来啦。"}`)
 	setting := `"user":{"customSetting":{"content":"tall"}}`
@@ -314,6 +321,7 @@ func TestBuiltInTextsUseTheCharactersLanguage(t *testing.T) {
 // Native characters are asked to recount their memories and imported cards are not,
 // unless a setting says otherwise.
 func TestNativeCharactersAreAskedToRecountMemories(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	for _, tt := range []struct {
 		name, settings string

@@ -14,6 +14,7 @@ import (
 )
 
 func TestACharacterKeepsItsDocumentsUnchanged(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	in := character.Input{
 		RoleCard:   json.RawMessage(alice),
@@ -38,6 +39,7 @@ func TestACharacterKeepsItsDocumentsUnchanged(t *testing.T) {
 }
 
 func TestACharacterWithoutDocumentsGetsDefaults(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{})
 	must(t, err)
@@ -52,6 +54,7 @@ func TestACharacterWithoutDocumentsGetsDefaults(t *testing.T) {
 }
 
 func TestInvalidDocumentsAreRefusedByName(t *testing.T) {
+	t.Parallel()
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	tests := []struct {
 		name  string
@@ -88,6 +91,7 @@ func TestInvalidDocumentsAreRefusedByName(t *testing.T) {
 }
 
 func TestACardBringsItsBookAndItsScripts(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(aliceWithGreetings)
 	if !strings.Contains(string(ch.WorldBook), "Tea is green.") {
@@ -117,6 +121,7 @@ func TestACardBringsItsBookAndItsScripts(t *testing.T) {
 }
 
 func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(aliceWithGreetings)
 	own, err := h.Characters.CreateResource(t.Context(), h.call(), character.RegexScript, character.ResourceInput{
@@ -154,6 +159,7 @@ func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
 }
 
 func TestUpdateReplacesOrPatches(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{
 		RoleCard: json.RawMessage(alice), WorldBook: json.RawMessage(`{"entries":{}}`), Preset: json.RawMessage(`{"prompts":[]}`),
@@ -181,6 +187,7 @@ func TestUpdateReplacesOrPatches(t *testing.T) {
 }
 
 func TestDeletingACharacterDeletesItsConversations(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, _ := h.newChat(t, 2)
 	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))
@@ -191,6 +198,7 @@ func TestDeletingACharacterDeletesItsConversations(t *testing.T) {
 }
 
 func TestAvatars(t *testing.T) {
+	t.Parallel()
 	webp := append([]byte("RIFF\x1a\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00"), 63, 0, 0, 63, 0, 0)
 	tests := []struct {
 		name  string
@@ -229,6 +237,7 @@ func TestAvatars(t *testing.T) {
 }
 
 func TestCharactersAreListedInPages(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	var made []string
 	for range 5 {
@@ -261,6 +270,7 @@ func TestCharactersAreListedInPages(t *testing.T) {
 // Settings have defaults, keep unknown members, and can be sent back as they were
 // read.
 func TestCharacterSettings(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	raw, version, err := h.Characters.Settings(t.Context(), me, ch.ID)
@@ -292,6 +302,7 @@ func TestCharacterSettings(t *testing.T) {
 }
 
 func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	for sent, field := range map[string]string{
@@ -334,6 +345,7 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 // take turns, because package card tests each format with every card; NODEST_LONG=1
 // exports every card in all formats.
 func TestEverySharedCardImportsAndExports(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ways := [][2]string{{"json", "v3"}, {"png", ""}, {"json", "v2"}, {"charx", "v3"}}
 	for i, file := range requireShared(t, "cards") {
@@ -376,6 +388,7 @@ func TestEverySharedCardImportsAndExports(t *testing.T) {
 }
 
 func TestAnUnknownExportFormatIsRefused(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	_, _, _, err := h.Characters.Export(t.Context(), me, ch.ID, "docx", "")

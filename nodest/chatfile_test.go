@@ -20,6 +20,7 @@ const smallLog = `{"chat_metadata":{"note_prompt":"It rains.","note_position":1,
 `
 
 func TestAChatLogBecomesAConversation(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	h.takeEventTypes()
@@ -85,6 +86,7 @@ func TestLinesWithoutADateStayAmongTheirNeighbours(t *testing.T) {
 
 // An imported chat log is exported as it was.
 func TestAChatLogRoundTripChangesNothing(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	for _, file := range append([]string{""}, sharedFiles("chats")...) {
@@ -140,6 +142,7 @@ func sameLines(t *testing.T, got, want []byte) {
 }
 
 func TestAnExportedLogHasEditsAndTheAuthorsNote(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 2)
 	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "edited"})
@@ -162,6 +165,7 @@ func TestAnExportedLogHasEditsAndTheAuthorsNote(t *testing.T) {
 }
 
 func TestInvalidChatLogsAreRefused(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	for _, data := range []string{"", "hello", `{"name":`, "\x89PNG"} {

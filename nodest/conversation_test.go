@@ -13,6 +13,7 @@ import (
 )
 
 func TestAConversationStartsWithTheGreetings(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{
 		RoleCard: json.RawMessage(aliceWithGreetings), Dialect: "sillytavern",
@@ -50,6 +51,7 @@ func TestAConversationStartsWithTheGreetings(t *testing.T) {
 }
 
 func TestPrecedenceOfTheUsersName(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(`{"name":"Alice","first_mes":"{{user}}"}`)
 	persona := func(name string, in character.ResourceInput) string {
@@ -87,6 +89,7 @@ func TestPrecedenceOfTheUsersName(t *testing.T) {
 }
 
 func TestInvalidConversationsAreRefused(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	theirs, err := h.Characters.Create(t.Context(), &op.Call{UserID: stranger}, character.Input{})
@@ -122,6 +125,7 @@ func TestInvalidConversationsAreRefused(t *testing.T) {
 }
 
 func TestAPatchChangesOnlyTheGivenFields(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, _ := h.newChat(t, 0)
 	title, archived, nobody := strings.Repeat("茶", 200), true, "x"
@@ -159,6 +163,7 @@ func TestAPatchChangesOnlyTheGivenFields(t *testing.T) {
 }
 
 func TestConversationsAreFilteredByCharacterAndArchived(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	first, _ := h.newChat(t, 0)
 	second, _ := h.newChat(t, 0)
@@ -188,6 +193,7 @@ func TestConversationsAreFilteredByCharacterAndArchived(t *testing.T) {
 }
 
 func TestHistoryIsReadBackwardsInPages(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 6)
 	var read []string
@@ -227,6 +233,7 @@ func TestHistoryIsReadBackwardsInPages(t *testing.T) {
 
 // A message within another branch is shown with all that follows it there.
 func TestShowingAMessageShowsItsBranch(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 4)
 	end := all[len(all)-1]
@@ -265,6 +272,7 @@ func messageIDs(messages []*chat.Message) []string {
 }
 
 func TestChoosingAHeadShowsItsBranch(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 4)
 	conv, err := h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[2].ID)
@@ -299,6 +307,7 @@ func TestChoosingAHeadShowsItsBranch(t *testing.T) {
 }
 
 func TestADeletedConversationIsGone(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 2)
 	h.takeEventTypes()

@@ -86,6 +86,7 @@ func (s *fixture) sendHeld(h *heldStore, c *chat.Conversation, call *op.Call, re
 }
 
 func TestTheModelIsAskedWhileTheMessageIsCommitted(t *testing.T) {
+	t.Parallel()
 	s, h, _ := withHeldStore(t)
 	c := s.chat()
 	s.sendAndWait(c, "First")
@@ -124,6 +125,7 @@ func TestTheModelIsAskedWhileTheMessageIsCommitted(t *testing.T) {
 }
 
 func TestACommitThatFailsCancelsTheRequest(t *testing.T) {
+	t.Parallel()
 	s, h, dir := withHeldStore(t)
 	c := s.chat()
 	first := s.sendAndWait(c, "First")
@@ -187,6 +189,7 @@ func (f *failingStore) Update(ctx context.Context, userID string, fn func(nodest
 
 // The model is asked as soon as all checks are passed, before everything is written.
 func TestTheModelIsAskedWhenAMessageIsChecked(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	failing := &failingStore{DB: s.db}
 	s.Engine = newEngine(failing, s, s.events, s.opts)
@@ -214,6 +217,7 @@ func TestTheModelIsAskedWhenAMessageIsChecked(t *testing.T) {
 }
 
 func TestAMessageBeyondTheQuotaIsNotToldToTheModel(t *testing.T) {
+	t.Parallel()
 	s := newFixtureOn(t, nodest.Options{}, func(o store.Options) *store.DB {
 		o.Quotas = account.Quotas{Messages: 4}
 		return storetest.OpenWith(t, o)
@@ -239,6 +243,7 @@ func TestAMessageBeyondTheQuotaIsNotToldToTheModel(t *testing.T) {
 // new chat, behind messages, at another place of the tree, and with and without what is
 // remembered of the chat.
 func TestAPromptBuiltBeforeTheCommitIsComplete(t *testing.T) {
+	t.Parallel()
 	for _, cold := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cold %v", cold), func(t *testing.T) {
 			s, h, _ := withHeldStore(t)
@@ -286,6 +291,7 @@ func (c *countedStore) Update(ctx context.Context, userID string, fn func(nodest
 // go before the first token; the reply with all that follows from it. The second is a part of the
 // first one if the prompt is ready in time.
 func TestATurnIsTwoOrThreeTransactionsWhateverItsLength(t *testing.T) {
+	t.Parallel()
 	var late atomic.Bool
 	var stored chan struct{}
 	slow := nodest.Source{
@@ -346,6 +352,7 @@ func TestATurnIsTwoOrThreeTransactionsWhateverItsLength(t *testing.T) {
 
 // A prompt is compared with the newest of its chat, whichever process has sent that.
 func TestAPromptIsComparedWithTheNewest(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	one, other := s.Engine, s.engine()
@@ -404,6 +411,7 @@ func asked(name string, outside bool) (nodest.Source, chan string) {
 // The sources within the program are asked before a message is accepted, and the model and the
 // sources outside only then: a message that is refused, or was sent before, is not told to them.
 func TestAPromptIsMadeWhileTheMessageIsStored(t *testing.T) {
+	t.Parallel()
 	inside, told := asked("memory", false)
 	outside, toldOutside := asked("websearch", true)
 	s := newFixture(t, nodest.Options{Sources: []nodest.Source{inside, outside}})
@@ -451,6 +459,7 @@ func TestAPromptIsMadeWhileTheMessageIsStored(t *testing.T) {
 
 // If the chat changes before a message is accepted, its prompt is made anew.
 func TestAPromptThatWasMadeTooEarlyIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	inside, told := asked("memory", false)
 	s := newFixture(t, nodest.Options{Sources: []nodest.Source{inside}})
 	gated := &gatedStore{DB: s.db}

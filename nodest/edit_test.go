@@ -50,6 +50,7 @@ const hello = "Hello, traveller." // the greeting of Alice
 
 // Each kind of edit in a chat of two exchanges leaves the expected branch.
 func TestEdits(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name     string
 		at       int // 1 and 3 the user's messages, 2 and 4 the replies, 0 the greeting
@@ -119,6 +120,7 @@ func TestEdits(t *testing.T) {
 // An edit and the start of its answer are one change: if the answer cannot start, the
 // text is not changed either.
 func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := s.sendAndWait(c, "q1")
@@ -168,6 +170,7 @@ func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 // An edit regenerates the shown reply, or else the newest one; if there is none, it
 // writes a first reply.
 func TestWhichReplyAnEditRegenerates(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	first := s.sendAndWait(c, "q1")
@@ -203,6 +206,7 @@ func TestWhichReplyAnEditRegenerates(t *testing.T) {
 // Editing a message whose reply failed writes the new reply in place of the failed
 // one.
 func TestAnEditRepairsAFailedReply(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.model.enqueue(replyWith().failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
@@ -214,6 +218,7 @@ func TestAnEditRepairsAFailedReply(t *testing.T) {
 }
 
 func TestARepeatedEditIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := s.sendAndWait(c, "q1")
@@ -235,6 +240,7 @@ func TestARepeatedEditIsAnsweredOnce(t *testing.T) {
 // A message at the end of the shown branch is announced by its own event alone; when
 // another branch is shown, chat.updated follows.
 func TestEventsWhenAnotherBranchIsShown(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := s.sendAndWait(c, "q1")
@@ -267,6 +273,7 @@ func TestEventsWhenAnotherBranchIsShown(t *testing.T) {
 }
 
 func TestReset(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	ch := s.character(`{"spec":"chara_card_v2","data":{"name":"Alice","first_mes":"Hello, {{user}}.","alternate_greetings":["Hi."]}}`)
 	c := s.chatWith(ch.ID)
@@ -312,6 +319,7 @@ func TestReset(t *testing.T) {
 }
 
 func TestResetWithoutAGreeting(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chatWith(s.character(`{"name":"Alice"}`).ID)
 	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), c.HeadID, "after") // nothing is left

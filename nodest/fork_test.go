@@ -69,6 +69,7 @@ func sameMessages(t *testing.T, what string, got, want []*chat.Message) {
 // A fork has the messages, the note and the settings of the branch, and changes
 // independently of it.
 func TestAForkCopiesTheBranch(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 100)
 	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[40].ID, Text: "edited"})
@@ -115,6 +116,7 @@ func TestAForkCopiesTheBranch(t *testing.T) {
 }
 
 func TestAForkFromTheMiddleAndOfAFork(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 90)
 	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID, MessageID: all[80].ID, Title: "before the storm"})
@@ -129,6 +131,7 @@ func TestAForkFromTheMiddleAndOfAFork(t *testing.T) {
 }
 
 func TestInvalidForksAreRefused(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 4)
 	other, otherMessages := h.newChat(t, 1)
@@ -178,6 +181,7 @@ func TestInvalidForksAreRefused(t *testing.T) {
 // Export, prompt, branches, archive and search of a fork give the same as those of
 // its source.
 func TestAForkReadsLikeItsSource(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 30)
 	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
@@ -247,6 +251,7 @@ func runFork(e *Engine, j *jobs.Job) error {
 // is a copy of the branch at the time of the request, whatever happens to the source
 // meanwhile, and is made once however often the process crashes.
 func TestALongForkIsCompletedByItsJob(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv := h.importLongChat(t, h.character(alice).ID, 440)
 	all := h.readAll(t, conv.ID, 200)
@@ -335,6 +340,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 
 // A fork whose character is deleted during the copy never appears.
 func TestDeletingTheCharacterCancelsALongFork(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv := h.importLongChat(t, h.character(alice).ID, forkStep+1)
 	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})

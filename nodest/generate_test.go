@@ -44,6 +44,7 @@ func long(least, all int) int {
 // However the reply is cut into chunks, the deltas of each part join without a gap to
 // the stored text, and their offsets are code points.
 func TestDeltasMatchTheStoredText(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{CheckpointChars: 5})
 	rng := rand.New(rand.NewPCG(seed(t), 1))
 	bits := []string{"Tea", "茶", " ", "\n", "😀", "<", ">", "<me", "m>", "</mem>", "<mem>", "<b>", "e\u0301", "<websearch>", "</websearch>", "<think>", "</thinking>", "ok."}
@@ -80,6 +81,7 @@ func TestDeltasMatchTheStoredText(t *testing.T) {
 // A block is streamed and stored apart from the text and is not sent in the next
 // prompt.
 func TestBlocksAreSeparatedFromTheText(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.model.enqueue(replyWith("Yes. <m", "em>you like ", "tea</mem> I ", "remember."))
@@ -117,6 +119,7 @@ func TestBlocksAreSeparatedFromTheText(t *testing.T) {
 }
 
 func TestRegexScriptsForInputAndReply(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	all := true
 	for _, script := range []string{
@@ -171,6 +174,7 @@ func TestRegexScriptsForInputAndReply(t *testing.T) {
 }
 
 func TestASlowScriptIsDisabledUntilItIsEdited(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	all := true
 	script, err := s.Characters.CreateResource(t.Context(), s.call(), character.RegexScript, character.ResourceInput{
@@ -209,6 +213,7 @@ func TestASlowScriptIsDisabledUntilItIsEdited(t *testing.T) {
 }
 
 func TestFailedReplies(t *testing.T) {
+	t.Parallel()
 	down := llm.Upstream("scripted", fault.UpstreamDown, 503, errors.New("no connection to 10.0.0.1 with key sk-secret"))
 	tests := []struct {
 		name   string
@@ -267,6 +272,7 @@ func TestFailedReplies(t *testing.T) {
 var errNoEnd = llm.CutOff("scripted", nil)
 
 func TestAFailedExchangeIsNotSentAgain(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.model.enqueue(replyWith().failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
@@ -290,6 +296,7 @@ func TestAFailedExchangeIsNotSentAgain(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := replyWith("One", " two", " three").gated()
@@ -327,6 +334,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestCancelBeforeTheFirstWord(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := replyWith("One").gated()
@@ -348,6 +356,7 @@ func TestCancelBeforeTheFirstWord(t *testing.T) {
 }
 
 func TestAttachAndActive(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := replyWith("茶", "tea", "😀", "!").gated()
@@ -382,6 +391,7 @@ func TestAttachAndActive(t *testing.T) {
 }
 
 func TestCheckpoints(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{CheckpointChars: 1000, CheckpointEvery: time.Hour, Lease: 24 * time.Hour})
 	c := s.chat()
 	reply := replyWith(strings.Repeat("茶", 999), "x", "y").gated()
@@ -399,6 +409,7 @@ func TestCheckpoints(t *testing.T) {
 }
 
 func TestAGenerationHasATimeLimit(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{TurnTimeout: time.Millisecond})
 	c := s.chat()
 	s.model.enqueue(replyWith("never").gated())
@@ -410,6 +421,7 @@ func TestAGenerationHasATimeLimit(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
+	t.Parallel()
 	t.Run("waits for what runs", func(t *testing.T) {
 		s := newFixture(t, nodest.Options{})
 		c := s.chat()
@@ -460,6 +472,7 @@ func TestClose(t *testing.T) {
 // A client that attaches when it receives the end event finds the generation ended
 // and gets no text that would look like another delta.
 func TestAttachAfterTheEndEventFindsTheGenerationEnded(t *testing.T) {
+	t.Parallel()
 	const turns = 10
 	s := newFixture(t, nodest.Options{})
 	found := make(chan *nodest.Attached, turns)

@@ -110,6 +110,7 @@ func cleanParts(parts []goldenMessage) []goldenMessage {
 // store: a character is created with the history of the vector, the operation is
 // called, and the resulting history is compared.
 func TestGoldenHistoryOps(t *testing.T) {
+	t.Parallel()
 	for name, path := range map[string]string{
 		"recorded": filepath.Join(goldenFolder(), "history_ops.json"),
 		"own":      filepath.Join("testdata", "golden", "history_ops.json"),

@@ -10,6 +10,7 @@ import (
 )
 
 func TestACharacterWritesFirst(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	empty := s.chat()
 	c := s.chat()

@@ -13,6 +13,7 @@ const alicia = `{"name":"Alicia","first_mes":"Hi.","description":"Another."}`
 // A restore brings back the name in the greeting after the card was renamed and the
 // greeting reset.
 func TestARestoreRestoresTheNameOfTheGreeting(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	want, save := w.preview(), w.save()
 	w.putCard(alicia)
@@ -27,6 +28,7 @@ func TestARestoreRestoresTheNameOfTheGreeting(t *testing.T) {
 // A save point of an empty chat restores the greeting of the card as it was when the
 // save point was made.
 func TestAnEmptySavePointKeepsItsGreeting(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	w.deleteMessage(w.greeting, "after")
 	save := w.save()
@@ -58,6 +60,7 @@ func TestAnEmptySavePointKeepsItsGreeting(t *testing.T) {
 
 // Resetting a greeting removes what a model added to it.
 func TestResettingAContinuedGreeting(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	w.model.enqueue(replyWith(" Sit down").failing(llm.CutOff("scripted", nil)))
 	done, err := w.Continue(t.Context(), w.call(), nodest.GenerateInput{MessageID: w.greeting.ID})

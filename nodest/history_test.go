@@ -17,6 +17,7 @@ import (
 // After any change to a chat, an engine with a history cache builds the same prompt
 // as one without.
 func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	rng := rand.New(rand.NewPCG(seed(t), 2))
 	c := s.chat()
@@ -151,6 +152,7 @@ func (c countingMessages) Path(conversationID, headID, beforeID string, limit in
 // The cost of a further turn does not depend on the length of the chat: its history
 // is not read again.
 func TestFurtherTurnsReadNoHistory(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	store := &countingStore{Store: s.db}

@@ -16,6 +16,7 @@ import (
 )
 
 func TestExtraGreetingsOfTheAppAreSwipes(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	file := `{"roleCard":{"name":"Ada","first_mes":"Hi, {{user}}."},"extraGreetings":["Ho, {{user}}.",""],"worldBook":{"entries":{}}}`
 	got, err := h.Characters.Import(t.Context(), h.call(), []byte(file), "ada.json")
@@ -30,6 +31,7 @@ func TestExtraGreetingsOfTheAppAreSwipes(t *testing.T) {
 }
 
 func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	log := `{"chat_metadata":{},"user_name":"unused","character_name":"unused"}
@@ -61,6 +63,7 @@ func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 // Keyed entries of a SillyTavern book are sent only when their keys appear, even if
 // the character uses the NodeST dialect.
 func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
@@ -100,6 +103,7 @@ func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
 }
 
 func TestCharxAssetsSurviveAnUpdate(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	picture := bytes.Repeat([]byte("0123456789abcdef"), 5<<16) // 5 MiB
 	var archive bytes.Buffer
@@ -136,6 +140,7 @@ func TestCharxAssetsSurviveAnUpdate(t *testing.T) {
 }
 
 func TestAChatOutlivesItsPersona(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: []byte(`{"name":"Mia"}`)})
@@ -154,6 +159,7 @@ func TestAChatOutlivesItsPersona(t *testing.T) {
 // A file can say of a line that it is the system's. It never commands the model: it is
 // hidden, or sent with no higher rank than the user has.
 func TestLinesOfAFileAreNeverSystemMessages(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
 	log := `{"chat_metadata":{},"user_name":"unused","character_name":"unused"}

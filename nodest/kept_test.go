@@ -17,6 +17,7 @@ import (
 // named has changed: the answers are the first ones, although the key records have none of
 // the texts and are short.
 func TestARepeatedCallGetsTheFirstAnswerWithoutACopyOfIt(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	secret := strings.Repeat("The lighthouse has a green door. ", 40)
 	var repeat []func()

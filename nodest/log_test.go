@@ -11,6 +11,7 @@ import (
 // afterwards. The fixture compares all events when a test ends, in this test those of every way
 // in which a chat changes.
 func TestTheLogRepeatsWhatWasPublished(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	save := w.save()
 	w.edit(w.secondReply, "Edited <b>twice</b> & \u2028.")

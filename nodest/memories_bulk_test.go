@@ -64,6 +64,7 @@ func (s *fixture) listFacts(characterID string) (all []string) {
 // Repeating an import that failed halfway completes it: nothing is lost, and nothing
 // is stored twice.
 func TestARetryCompletesAFailedImport(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	var file strings.Builder
@@ -110,6 +111,7 @@ func TestARetryCompletesAFailedImport(t *testing.T) {
 
 // A file without memories changes nothing, and its idempotency key can be used again.
 func TestAFileWithoutMemoriesIsRefused(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	call := s.call()
@@ -137,6 +139,7 @@ func (s *fixture) bulk(characterID string, in memory.Bulk) *memory.BulkDone {
 }
 
 func TestBulkActionsByFilter(t *testing.T) {
+	t.Parallel()
 	yes, no := true, false
 	for name, tt := range map[string]struct {
 		action memory.Action
@@ -225,6 +228,7 @@ func TestBulkActionsByFilter(t *testing.T) {
 }
 
 func TestBulkActionsByID(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice, other := s.character(alicesCard), s.character(alicesCard)
 	sails := s.addFact(alice.ID, "Clara sails")
@@ -256,6 +260,7 @@ func TestBulkActionsByID(t *testing.T) {
 // A memory whose older version is retired on one branch and whose newer version is
 // active on another counts once, with the status of its newest version.
 func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		action memory.Action
 		filter memory.Selection
@@ -295,6 +300,7 @@ func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 
 // Repeating a bulk action that failed halfway completes it.
 func TestARetryCompletesAFailedBulkAction(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	var file strings.Builder
@@ -333,6 +339,7 @@ func TestARetryCompletesAFailedBulkAction(t *testing.T) {
 }
 
 func TestInvalidBulkActionsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	s.addFact(alice.ID, "Clara sails")
@@ -378,6 +385,7 @@ func TestInvalidBulkActionsAreRefused(t *testing.T) {
 // The list marks the memories in use; those whose evidence no conversation shows any
 // more are listed but not marked.
 func TestTheListMarksTheMemoriesInUse(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	source := s.chatWith(alice.ID)

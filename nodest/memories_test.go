@@ -34,6 +34,7 @@ func (s *fixture) searchMemories(characterID string, q memory.SearchQuery) (text
 }
 
 func TestASearchExplainsItsScores(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	source := s.chatWith(alice.ID)
@@ -79,6 +80,7 @@ func TestASearchExplainsItsScores(t *testing.T) {
 }
 
 func TestForgettingEverythingAboutSomething(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	source := s.chatWith(alice.ID)
@@ -154,6 +156,7 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 // A call repeated after its memory was purged neither reveals the memory nor brings
 // it back.
 func TestARepeatedCallDoesNotRevealAPurgedMemory(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	create, edit := s.call(), s.call()
@@ -181,6 +184,7 @@ func TestARepeatedCallDoesNotRevealAPurgedMemory(t *testing.T) {
 }
 
 func TestForgettingByIDAndAll(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	source := s.chatWith(alice.ID)
@@ -238,6 +242,7 @@ func (s *fixture) extraction(conversationID string) (open *jobs.Job) {
 }
 
 func TestExtractionIsScheduled(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	later, now, archived := s.chatWith(alice.ID), s.chatWith(alice.ID), s.chatWith(alice.ID)
@@ -294,6 +299,7 @@ func TestExtractionIsScheduled(t *testing.T) {
 }
 
 func TestMemoriesAreExportedAndImported(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice, other := s.character(alicesCard), s.character(alicesCard)
 	s.addFact(alice.ID, "Clara is the user's sister.")
@@ -320,6 +326,7 @@ func TestMemoriesAreExportedAndImported(t *testing.T) {
 // Every operation on another user's character, memory, message or conversation
 // answers NotFound and changes nothing.
 func TestAnotherUsersMemoriesAnswerNotFound(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	c := s.chatWith(alice.ID)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestAnEditKeepsTheOldText(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 2)
 	was := all[2].Chosen()
@@ -43,6 +44,7 @@ func TestAnEditKeepsTheOldText(t *testing.T) {
 }
 
 func TestAnEditOfAnOldRevisionIsAConflict(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	_, all := h.newChat(t, 1)
 	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "one", IfRev: 1})
@@ -63,6 +65,7 @@ func TestAnEditOfAnOldRevisionIsAConflict(t *testing.T) {
 }
 
 func TestAFailedReplyCanBeEdited(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 1)
 	conv = h.addMessage(t, conv.ID, all[1].ID)
@@ -74,6 +77,7 @@ func TestAFailedReplyCanBeEdited(t *testing.T) {
 }
 
 func TestSwipes(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 1)
 	conv = h.addMessage(t, conv.ID, all[1].ID, "a", "b", "c")
@@ -118,6 +122,7 @@ func TestSwipes(t *testing.T) {
 }
 
 func TestAMessageBeingWrittenCannotBeChanged(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	_, all := h.newChat(t, 3)
 	end := h.markAsWriting(t, all[2])
@@ -139,6 +144,7 @@ func TestAMessageBeingWrittenCannotBeChanged(t *testing.T) {
 }
 
 func TestADeletedMessageKeepsItsChildrenAndCanBeRestored(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 4)
 	whole := h.branchTexts(conv.ID)
@@ -172,6 +178,7 @@ func TestADeletedMessageKeepsItsChildrenAndCanBeRestored(t *testing.T) {
 }
 
 func TestDeletingTheHeadShowsTheMessageBeforeIt(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 3)
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
@@ -195,6 +202,7 @@ func TestDeletingTheHeadShowsTheMessageBeforeIt(t *testing.T) {
 }
 
 func TestDeletingAllLeavesAnEmptyConversation(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 3)
 	out, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[0].ID, "after")
@@ -218,6 +226,7 @@ func TestDeletingAllLeavesAnEmptyConversation(t *testing.T) {
 }
 
 func TestUndoingADeleteShowsTheBranchThatWasShown(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 3)
 	h.addMessage(t, conv.ID, all[1].ID, "a newer branch")
@@ -233,6 +242,7 @@ func TestUndoingADeleteShowsTheBranchThatWasShown(t *testing.T) {
 }
 
 func TestDeletingAfterDeletesTheBranchesToo(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 3)
 	h.addMessage(t, conv.ID, all[1].ID, "a side branch") // this is now the head
@@ -254,6 +264,7 @@ func TestDeletingAfterDeletesTheBranchesToo(t *testing.T) {
 
 // Two deletes in the same millisecond are undone separately.
 func TestDeletesAtTheSameTimeAreUndoneOneByOne(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	s := newFixtureWithClock(t, nodest.Options{}, func() time.Time { return now })
 	c := s.chat()
@@ -271,6 +282,7 @@ func TestDeletesAtTheSameTimeAreUndoneOneByOne(t *testing.T) {
 }
 
 func TestRestoringAnExistingMessageChangesNothing(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 1)
 	h.takeEventTypes()

@@ -12,6 +12,7 @@ import (
 )
 
 func TestACheckAsksTheModelOnce(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	fake.Script(llmtest.Say("OK"), llmtest.Say(slices.Repeat([]string{strings.Repeat("好", 150)}, 1000)...), llmtest.Fail(500), llmtest.Fail(401))
 	check, err := s.CheckModel(t.Context(), ann, "openai", "")
@@ -51,6 +52,7 @@ func TestACheckAsksTheModelOnce(t *testing.T) {
 }
 
 func TestChecksAreLimited(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	gate := make(chan struct{})
 	slow := llmtest.Say("OK") // waits twice
@@ -83,6 +85,7 @@ func TestChecksAreLimited(t *testing.T) {
 }
 
 func TestChecksThatAskNobody(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{TokensPerDay: 1})
 	s.sendAndWait(s.chat(), "Hello")
 	_, err := s.CheckModel(t.Context(), ann, "voice", "")

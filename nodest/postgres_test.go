@@ -14,6 +14,7 @@ import (
 // job that begins again could break: SQLite has one writer. What single statements do is
 // tested in package store, on both databases.
 func TestOnPostgres(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T)
@@ -61,6 +62,7 @@ func database(t *testing.T) storetest.Opener {
 // Of messages sent to several conversations at the same time, only as many as the
 // user may have are answered at once; the others are queued.
 func TestConcurrentSendsRespectTheUsersReplyLimit(t *testing.T) {
+	t.Parallel()
 	const chats, places, rounds = 6, 2, 3
 	s := newFixture(t, nodest.Options{GenerationsPerUser: places, QueuePerUser: chats})
 	var all [chats]*chat.Conversation

@@ -42,6 +42,7 @@ func (s *fixture) addProfileFact(characterID, text string, pinned bool) *memory.
 // Every request begins with the same bytes up to the chat, including the profile, and
 // facts of the profile are not recalled as well.
 func TestTheProfileIsInEveryTurn(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	name, home := s.addProfileFact(alice.ID, "User's name is Ana", false), s.addProfileFact(alice.ID, "User lives in Rome", true)
@@ -81,6 +82,7 @@ func TestTheProfileIsInEveryTurn(t *testing.T) {
 }
 
 func TestWhereThereIsNoProfile(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	c := s.chatWith(alice.ID)
@@ -150,6 +152,7 @@ func (s *fixture) characterOf(user string) string {
 // Time macros use the user's time zone, else the zone of the device, and a stored
 // message keeps the time at which it was sent.
 func TestTimeMacrosUseTheUsersZone(t *testing.T) {
+	t.Parallel()
 	var now atomic.Int64
 	now.Store(time.Date(2026, 11, 22, 23, 5, 0, 0, time.UTC).UnixMilli())
 	s := newFixtureWithClock(t, nodest.Options{}, func() time.Time { return time.UnixMilli(now.Load()) }).withMemory(memory.Options{})

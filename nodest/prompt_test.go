@@ -14,6 +14,7 @@ import (
 )
 
 func TestThePreviewIsWhatWouldBeSent(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.sendAndWait(c, "Hello")
@@ -38,6 +39,7 @@ func TestThePreviewIsWhatWouldBeSent(t *testing.T) {
 }
 
 func TestAStoredPromptIsTheRequest(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	first := s.sendAndWait(c, "Roll {{roll::1000000}} and {{random::a::b::c}}")
@@ -73,6 +75,7 @@ func TestAStoredPromptIsTheRequest(t *testing.T) {
 // The prompt of a long chat has only what fits the budget and reports that messages
 // were dropped.
 func TestALongChatIsCutToTheBudget(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	for i := range 150 {
@@ -105,6 +108,7 @@ func TestALongChatIsCutToTheBudget(t *testing.T) {
 // A prompt combines the character's own documents with the global and the bound ones;
 // a change of any of them is used from the next turn on.
 func TestDocumentsOfATurn(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	ch, err := s.Characters.Create(t.Context(), s.call(), character.Input{
 		RoleCard:   json.RawMessage(alicesCard),

@@ -40,6 +40,7 @@ func (s *fixture) wantStored(generationID, text string, want *framework.Prompt) 
 
 // A prompt shows the summary that was sent, whatever becomes of it, and does not repeat it.
 func TestAStoredPromptShowsTheSummaryThatWasSent(t *testing.T) {
+	t.Parallel()
 	const edited, digest = "They met, they walked, and they agreed on almost everything by the evening.", "Digest 1: they walked"
 	s := newSummarisedChat(t)
 	send := func() (generationID string, p *framework.Prompt) {
@@ -78,6 +79,7 @@ func TestAStoredPromptShowsTheSummaryThatWasSent(t *testing.T) {
 
 // A prompt shows the texts that were recalled, in part or as memory cleaned them.
 func TestAStoredPromptShowsWhatWasRecalled(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("We talked about the weather for a while, as one does. ", 25) + birthday +
 		strings.Repeat(" Nobody had thought of bringing an umbrella along.", 25)
 	for name, said := range map[string]string{"whole": birthday, "an excerpt": long, "cleaned": birthday + "\n\n"} {

@@ -28,6 +28,7 @@ func withProvider(t *testing.T) (*fixture, *llmtest.Fake) {
 }
 
 func TestCancelClosesTheProvidersRequest(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	gate := make(chan struct{})
 	reply := llmtest.Say("One", " two", " three")
@@ -53,6 +54,7 @@ func TestCancelClosesTheProvidersRequest(t *testing.T) {
 }
 
 func TestProviderFailuresReachTheMessage(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	c := s.chat()
 	cut := llmtest.Say("Half a")
@@ -83,6 +85,7 @@ func TestProviderFailuresReachTheMessage(t *testing.T) {
 }
 
 func TestTheOfflineModelInAChat(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	s.realModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
 	c := s.chat()

@@ -26,6 +26,7 @@ func parseGenerations(words string) []*chat.Generation {
 }
 
 func TestAdmit(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name     string
 		running  string
@@ -71,6 +72,7 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestMayStart(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		running string
 		starts  string // ids of those that may start, two at once
@@ -102,6 +104,7 @@ func TestMayStart(t *testing.T) {
 }
 
 func TestOptionsOver(t *testing.T) {
+	t.Parallel()
 	warm, cold, many := 1.5, 0.1, 500
 	base := character.TurnOptions{Provider: "gemini", Model: "g-1", Temperature: &cold, MaxTokens: &many, Stop: []string{"x"}}
 	tests := []struct {
@@ -130,6 +133,7 @@ func TestOptionsOver(t *testing.T) {
 }
 
 func TestValidateReportsEveryField(t *testing.T) {
+	t.Parallel()
 	hot, none := 2.5, 0
 	err := character.TurnOptions{Temperature: &hot, MaxTokens: &none, Model: "a\x00", Stop: []string{""}}.Validate("options")
 	var fields []string
@@ -146,6 +150,7 @@ func TestValidateReportsEveryField(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	n := func(i int) *int { return &i }
 	tests := []struct {
 		name             string

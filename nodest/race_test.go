@@ -14,6 +14,7 @@ import (
 
 // Concurrent writes that name no version all succeed, and none is lost.
 func TestConcurrentWritesWithoutAVersionAllSucceed(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, open storetest.Opener) { testConcurrentWrites(t, newChatFixtureOn(t, open)) })
 }
 

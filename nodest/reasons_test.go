@@ -30,6 +30,7 @@ func publicError(t *testing.T, err error) (detail, retry string) {
 // The provider's own reason is in the failed message and says whether a retry can
 // help; it contains neither keys nor the prompt.
 func TestTheProvidersReasonReachesTheUser(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		reply llmtest.Reply
@@ -55,6 +56,7 @@ func TestTheProvidersReasonReachesTheUser(t *testing.T) {
 }
 
 func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	client, err := openai.New(nil, openai.Options{BaseURL: "http://127.0.0.1:1/v1?key=hidden"})
 	s.must(err)

@@ -89,6 +89,7 @@ const (
 )
 
 func TestMemoriesOfOtherConversationsReachTheRequest(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	s.withMemory(memory.Options{})
 	alice := s.character(alicesCard)
@@ -147,6 +148,7 @@ func TestMemoriesOfOtherConversationsReachTheRequest(t *testing.T) {
 }
 
 func TestWhatIsNotRecalled(t *testing.T) {
+	t.Parallel()
 	off := false
 	for _, tt := range []struct {
 		name string
@@ -209,6 +211,7 @@ func TestWhatIsNotRecalled(t *testing.T) {
 
 // Nothing said to one user's copy of a card is recalled by another user's copy.
 func TestAnotherUsersWordsAreNotRecalled(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	s.sendAndWait(s.chat(), birthday)
 	call := func() *op.Call { return &op.Call{UserID: bob} }
@@ -235,6 +238,7 @@ func (failingEmbedder) Embed(context.Context, llm.EmbedTask, []string) (llm.Embe
 }
 
 func TestRecallWorksWithoutTheEmbedder(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{}).withMemory(memory.Options{
 		Embedder: func(context.Context, string) (llm.Embedder, error) { return failingEmbedder{}, nil },
 	})
@@ -260,6 +264,7 @@ func (u brokenMemoryStore) View(ctx context.Context, _ string, _ func(memory.Tx)
 }
 
 func TestATurnGoesOnWithoutItsMemories(t *testing.T) {
+	t.Parallel()
 	for name, view := range map[string]func(context.Context) error{
 		"the memory fails": func(context.Context) error { return errors.New("disk on fire") },
 		"the memory hangs": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
@@ -309,6 +314,7 @@ func (s slowScope) MemoryChanges(characterID string, since, base int64, _ int) (
 }
 
 func TestATurnSaysWhenOnlyAPartOfTheMemoryWasSearched(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	first := s.sendAndWait(s.chatWith(alice.ID), birthday)
@@ -323,6 +329,7 @@ func TestATurnSaysWhenOnlyAPartOfTheMemoryWasSearched(t *testing.T) {
 
 // A reply that repeats the memories it was given does not create new ones.
 func TestAnEchoedMemoryBlockIsNotRemembered(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	s.sendAndWait(s.chatWith(alice.ID), birthday)
@@ -350,6 +357,7 @@ func TestAnEchoedMemoryBlockIsNotRemembered(t *testing.T) {
 }
 
 func TestAContinuationKeepsTheMemoriesOfTheReply(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	s.sendAndWait(s.chatWith(alice.ID), birthday)
@@ -374,6 +382,7 @@ func TestAContinuationKeepsTheMemoriesOfTheReply(t *testing.T) {
 }
 
 func TestPreviewsShowMemories(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	source := s.chatWith(alice.ID)
@@ -397,6 +406,7 @@ func TestPreviewsShowMemories(t *testing.T) {
 }
 
 func TestMemoryScene(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	c := s.chatWith(alice.ID)
@@ -429,6 +439,7 @@ func TestMemoryScene(t *testing.T) {
 // Background calls use the user's model and are metered; without a real model or
 // tokens there is none.
 func TestBackgroundCallsUseTheUsersModel(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	s.model.enqueue(replyWith("A", " reply."))
 	model, err := s.MemoryModel(t.Context(), ann, "")
@@ -461,6 +472,7 @@ func TestBackgroundCallsUseTheUsersModel(t *testing.T) {
 // A question is searched together with the previous turn, so that "she" is found, and
 // small talk recalls nothing.
 func TestRecallUsesThePreviousTurn(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	s.withMemory(memory.Options{})
 	alice := s.character(alicesCard)
@@ -485,6 +497,7 @@ func TestRecallUsesThePreviousTurn(t *testing.T) {
 // reasoning, that answer is empty, and further calls are made without the limit, or with
 // room for as much reasoning as the caller allows.
 func TestThinkingDoesNotUseUpTheLimitOfABackgroundCall(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	s.withMemory(memory.Options{})
 	limits := make(chan string, 8)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestAfterACrash(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{CheckpointChars: 3, GenerationsPerUser: 1})
 	c, other := s.chat(), s.chat()
 	reply := replyWith("Half a", " sentence").gated()
@@ -54,6 +55,7 @@ func TestAfterACrash(t *testing.T) {
 
 // Nobody has checked the marks of what was written when the process died.
 func TestAReplyThatACrashEndedHasNoMarks(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{CheckpointChars: 3})
 	reply := replyWith("Tea is at five [^1].", " Or").gated()
 	s.model.enqueue(reply)
@@ -69,6 +71,7 @@ func TestAReplyThatACrashEndedHasNoMarks(t *testing.T) {
 // A process that lost its generation notices at its next checkpoint, closes its
 // request and stores nothing.
 func TestAProcessThatLostItsLeaseStoresNothing(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{CheckpointChars: 1})
 	c := s.chat()
 	reply := replyWith("One", " two", " three").gated()
@@ -89,6 +92,7 @@ func TestAProcessThatLostItsLeaseStoresNothing(t *testing.T) {
 // Both processes tell the end from the moment when it is stored, although the one that
 // writes learns of it later.
 func TestCancelOfAGenerationOfAnotherProcess(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{CheckpointChars: 1})
 	s.opts.Alone = false
 	s.Engine = s.engine()
@@ -130,6 +134,7 @@ func TestCancelOfAGenerationOfAnotherProcess(t *testing.T) {
 // A process that is not alone does not take over a generation before its lease has
 // expired.
 func TestRecoverRespectsLeases(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{Lease: time.Hour})
 	c := s.chat()
 	reply := replyWith("One").gated()
@@ -152,6 +157,7 @@ func TestRecoverRespectsLeases(t *testing.T) {
 }
 
 func TestRecoverEndsGenerationsWithExpiredLeases(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	past := time.Now().Add(-time.Hour)

@@ -46,6 +46,7 @@ func (s *fixture) head(conversationID string) string {
 }
 
 func TestRegenerateOfTheLastReplyAddsASwipe(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.model.enqueue(replyWith("First."))
@@ -73,6 +74,7 @@ func TestRegenerateOfTheLastReplyAddsASwipe(t *testing.T) {
 // Regenerating a reply that was answered starts a new branch, which is shown as soon
 // as it is complete; the old branch stays as it was.
 func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.model.enqueue(replyWith("First."))
@@ -126,6 +128,7 @@ func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
 }
 
 func TestEveryRegenerateIsAnotherVariant(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := s.sendAndWait(c, "Tell me")
@@ -148,6 +151,7 @@ func TestEveryRegenerateIsAnotherVariant(t *testing.T) {
 // A regenerate that fails, is cancelled or is cut off leaves the shown chat
 // unchanged.
 func TestAFailedRegenerateChangesNothing(t *testing.T) {
+	t.Parallel()
 	down := llm.Upstream("scripted", fault.UpstreamDown, 503, nil)
 	fails := func(s *fixture, done *chat.Changed) { s.wait(done.GenerationID) }
 	cancels := func(s *fixture, done *chat.Changed) {
@@ -230,6 +234,7 @@ func TestAFailedRegenerateChangesNothing(t *testing.T) {
 }
 
 func TestRegenerateTheGreeting(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	ch := s.character(`{"spec":"chara_card_v2","data":{"name":"Alice","first_mes":"Hello.","alternate_greetings":["Hi."]}}`)
 	c := s.chatWith(ch.ID)
@@ -253,6 +258,7 @@ func TestRegenerateTheGreeting(t *testing.T) {
 }
 
 func TestOnlyRepliesAreRegenerated(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := s.sendAndWait(c, "Tell me")
@@ -269,6 +275,7 @@ func TestOnlyRepliesAreRegenerated(t *testing.T) {
 }
 
 func TestContinueExtendsTheSwipe(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.model.enqueue(replyWith("Once upon 茶").failing(llm.CutOff("scripted", nil)))
@@ -308,6 +315,7 @@ func TestContinueExtendsTheSwipe(t *testing.T) {
 }
 
 func TestContinueWithoutText(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.model.enqueue(replyWith().failing(llm.CutOff("scripted", nil)))
@@ -317,6 +325,7 @@ func TestContinueWithoutText(t *testing.T) {
 }
 
 func TestContinueOfAReplyThatIsStillBeingWritten(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	first := replyWith("One").gated()
@@ -335,6 +344,7 @@ func TestContinueOfAReplyThatIsStillBeingWritten(t *testing.T) {
 }
 
 func TestImpersonate(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.sendAndWait(c, "Hello")
@@ -367,6 +377,7 @@ func TestImpersonate(t *testing.T) {
 // The wish of a regenerate belongs to the swipe it produced: later prompts include it
 // at its place while that swipe is chosen.
 func TestAWishStaysWithItsSwipe(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := s.sendAndWait(c, "Tell me")
@@ -421,6 +432,7 @@ func TestAWishStaysWithItsSwipe(t *testing.T) {
 // A message sent during a regenerate follows the branch that its sender saw, and that
 // branch stays shown.
 func TestAMessageSentDuringARegenerateStaysShown(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := s.sendAndWait(c, "q1")
@@ -446,6 +458,7 @@ func TestAMessageSentDuringARegenerateStaysShown(t *testing.T) {
 
 // The offline model gives a different reply each time, also on a new branch.
 func TestTheOfflineModelVariesItsReplies(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	s.realModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
 	c := s.chat()

@@ -22,6 +22,7 @@ var documents = map[character.ResourceKind]json.RawMessage{
 }
 
 func TestResourceLifecycle(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			h := newChatFixture(t)
@@ -75,6 +76,7 @@ func TestResourceLifecycle(t *testing.T) {
 }
 
 func TestInvalidResourcesAreRefused(t *testing.T) {
+	t.Parallel()
 	doc := func(s string) character.ResourceInput { return character.ResourceInput{Document: json.RawMessage(s)} }
 	h := newChatFixture(t)
 	theirs, err := h.Characters.Create(t.Context(), &op.Call{UserID: stranger}, character.Input{})
@@ -116,6 +118,7 @@ func TestInvalidResourcesAreRefused(t *testing.T) {
 }
 
 func TestADeletedResourceIsRemovedFromTheSettings(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	ids := map[character.ResourceKind]string{}
 	for _, kind := range kinds {
@@ -143,6 +146,7 @@ func TestADeletedResourceIsRemovedFromTheSettings(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	before, err := h.Characters.UserSettings(t.Context(), me)
 	must(t, err)
@@ -167,6 +171,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestSettingsOutOfRangeAreRefused(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	hot, none := 2.5, 0
 	book, err := h.Characters.CreateResource(t.Context(), h.call(), character.WorldBook, character.ResourceInput{Document: documents[character.WorldBook]})
@@ -201,6 +206,7 @@ func TestSettingsOutOfRangeAreRefused(t *testing.T) {
 
 // Every shared world book and preset can be imported, exported and imported again.
 func TestEverySharedResourceImportsAndExports(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	for kind, folder := range map[character.ResourceKind]string{character.WorldBook: "worldbooks", character.Preset: "presets"} {
 		for _, file := range requireShared(t, folder) {
@@ -227,6 +233,7 @@ func TestEverySharedResourceImportsAndExports(t *testing.T) {
 }
 
 func TestAnImportedGroupForAllIsBoundToAll(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	for bind, want := range map[string]bool{"all": true, "character": false} {
 		group := `{"id":"g","name":"Shouts","bindType":"` + bind + `","scripts":[{"scriptName":"shout","findRegex":"a","placement":[2]}]}`

@@ -33,6 +33,7 @@ func (s *fixture) importedChat(characterID, text string) (c *chat.Conversation, 
 // removes it from the request, and later prompts include it only while the old reply
 // is chosen.
 func TestAWishInsideAnImportedTextIsStrippedOnRegenerate(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	alice := s.character(alicesCard)
 	for _, block := range []string{"\n\n【重写要求】warmer", "\n【重写要求】warmer\nand longer", "\n\n[Rewrite request] warmer"} {
@@ -58,6 +59,7 @@ func TestAWishInsideAnImportedTextIsStrippedOnRegenerate(t *testing.T) {
 }
 
 func TestANewWishReplacesOneInAnImportedText(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	_, _, reply := s.importedChat(s.character(alicesCard).ID, "Tell me.\n\n【重写要求】warmer")
 	s.regenerate(reply.ID, "shorter")
@@ -68,6 +70,7 @@ func TestANewWishReplacesOneInAnImportedText(t *testing.T) {
 
 // Removing the wish never leaves a message empty.
 func TestAnImportedTextThatIsOnlyAWish(t *testing.T) {
+	t.Parallel()
 	for wish, want := range map[string]string{"": "[user] warmer\n", "shorter": "[user] [Rewrite request] shorter\n"} {
 		s := newFixture(t, nodest.Options{})
 		_, said, reply := s.importedChat(s.character(alicesCard).ID, "【重写要求】warmer")
@@ -83,6 +86,7 @@ func TestAnImportedTextThatIsOnlyAWish(t *testing.T) {
 
 // A wish inside an imported text is not part of the question to the memory.
 func TestAWishInsideAnImportedTextRecallsNothing(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	alice := s.character(alicesCard)
 	s.sendAndWait(s.chatWith(alice.ID), birthday)
@@ -101,6 +105,7 @@ func TestAWishInsideAnImportedTextRecallsNothing(t *testing.T) {
 
 // A wish mark inside a sentence is ordinary text.
 func TestAWishMarkInsideASentenceIsText(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	const text = "Why does my old log say 【重写要求】 everywhere?"
 	_, _, reply := s.importedChat(s.character(alicesCard).ID, text)
@@ -113,6 +118,7 @@ func TestAWishMarkInsideASentenceIsText(t *testing.T) {
 // In the app's history a regenerate removes the old wish or replaces it by the new
 // one.
 func TestARegenerateReplacesTheWishInTheAppsHistory(t *testing.T) {
+	t.Parallel()
 	for wish, want := range map[string]string{"": "u1", "shorter": "u1\n\n【重写要求】shorter"} {
 		s := newFixture(t, nodest.Options{})
 		s.createInApp(`,"chatHistory":{"parts":[{"role":"model","parts":[{"text":"Hi"}],"is_first_mes":true},

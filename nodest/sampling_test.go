@@ -41,6 +41,7 @@ func (s *fixture) bindPreset(characterID, document string) {
 // Only values that somebody set are sent. A message's options come first, then the
 // conversation's, the preset's, and the user's defaults.
 func TestPrecedenceOfSamplingSettings(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	fake.Always(llmtest.TokenLimit(8192, func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") }))
 	c := s.chat()
@@ -85,6 +86,7 @@ func TestPrecedenceOfSamplingSettings(t *testing.T) {
 // A reply limit beyond the context is reduced, because servers refuse it although
 // SillyTavern presets have it. Where the context is unknown it is sent unchanged.
 func TestTheReplyLimitStaysWithinTheContext(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	s.realModel.ContextTokens = 0
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") })
@@ -109,6 +111,7 @@ func TestTheReplyLimitStaysWithinTheContext(t *testing.T) {
 // A background call has a reply limit of its own and otherwise the user's sampling
 // values, because some models refuse any temperature.
 func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Noted.") })
 	ask := func(want string) {
@@ -134,6 +137,7 @@ func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
 // The preset sets the context size, which may exceed the default where the size of
 // the model is unknown.
 func TestThePresetSetsTheContext(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	s.realModel.ContextTokens = 0
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") })

@@ -12,6 +12,7 @@ import (
 // A save point keeps the documents of the character that the conversation settings
 // name.
 func TestASavePointKeepsTheCharacterOfTheSettings(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	other := w.character(`{"name":"Bob","first_mes":"Well met.","description":"A baker."}`)
 	rename := func(card string) {

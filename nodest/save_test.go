@@ -94,6 +94,7 @@ var changes = []struct {
 // Whatever happened since a save point, after its restore the next request is byte
 // for byte the same.
 func TestARestoreRestoresThePrompt(t *testing.T) {
+	t.Parallel()
 	all, w := t, newFullChat(t, "5")
 	want, shown := w.preview(), w.texts()
 	save := w.save()
@@ -125,6 +126,7 @@ func TestARestoreRestoresThePrompt(t *testing.T) {
 
 // What random macros draw in a preview depends only on what is shown.
 func TestRandomMacrosAreStableInAPreview(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "{{roll::1000000}}")
 	want := w.preview()
 	save := w.save()
@@ -146,6 +148,7 @@ func TestRandomMacrosAreStableInAPreview(t *testing.T) {
 // A document changed after a restore is used as it is now; the others stay as they
 // were at the save point.
 func TestADocumentChangedAfterARestoreIsUsed(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	save := w.save()
 	w.putCard(`{"name":"Alice","description":"The second."}`)
@@ -174,6 +177,7 @@ func TestADocumentChangedAfterARestoreIsUsed(t *testing.T) {
 // Tags and the archive are no part of a prompt: a restored conversation keeps its
 // documents when its character gets tags and is archived.
 func TestTagsLeaveARestoredPromptAsItWas(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	want, save := w.preview(), w.save()
 	w.putCard(`{"name":"Alicia","description":"The second."}`)
@@ -192,6 +196,7 @@ func TestTagsLeaveARestoredPromptAsItWas(t *testing.T) {
 }
 
 func TestChoosingALeftBranchShowsItAsItWas(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	save := w.save()
 	w.edit(w.first, "Edited.")
@@ -223,6 +228,7 @@ func TestChoosingALeftBranchShowsItAsItWas(t *testing.T) {
 // A message that was deleted when its branch was left and restored from another
 // branch can be chosen like any other.
 func TestARestoredMessageCanBeChosen(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	save := w.save()
 	reply := w.sendAndWait(w.Conversation, "More.")
@@ -236,6 +242,7 @@ func TestARestoredMessageCanBeChosen(t *testing.T) {
 }
 
 func TestEventsOfARestore(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	w.deleteMessage(w.first, "one")
 	save := w.save()
@@ -273,6 +280,7 @@ func TestEventsOfARestore(t *testing.T) {
 }
 
 func TestSavePointsAreListedAndRead(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	first := w.save()
 	shown := w.texts()
@@ -315,6 +323,7 @@ func TestSavePointsAreListedAndRead(t *testing.T) {
 }
 
 func TestASavePointOfAnEmptyChatRestoresToTheGreeting(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	w.deleteMessage(w.greeting, "after")
 	save := w.save()
@@ -337,6 +346,7 @@ func TestASavePointOfAnEmptyChatRestoresToTheGreeting(t *testing.T) {
 }
 
 func TestNothingIsSavedOrRestoredWhileAReplyIsWritten(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	save := w.save()
 	for name, do := range map[string]func() error{
@@ -364,6 +374,7 @@ func TestNothingIsSavedOrRestoredWhileAReplyIsWritten(t *testing.T) {
 // Concurrent restores run one after the other: in the end exactly one of the save
 // points is shown.
 func TestConcurrentRestores(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	one, shownOne := w.save(), w.texts()
 	w.edit(w.first, "Edited.")
@@ -393,6 +404,7 @@ func TestConcurrentRestores(t *testing.T) {
 }
 
 func TestARepeatedSavePointCallHasOneEffect(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	call := w.call()
 	first, err := w.Chats.CreateSave(t.Context(), call, chat.SaveInput{ConversationID: w.ID})
@@ -417,6 +429,7 @@ func TestARepeatedSavePointCallHasOneEffect(t *testing.T) {
 }
 
 func TestLengthLimitsOfASavePoint(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	for field, in := range map[string]chat.SaveInput{
 		"description": {Description: strings.Repeat("茶", 2001)},
@@ -433,6 +446,7 @@ func TestLengthLimitsOfASavePoint(t *testing.T) {
 }
 
 func TestAnotherUsersSavePointsAnswerNotFound(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	save := w.save()
 	data, _, err := written(t.Context(), w.Archives.ExportSave, ann, save.ID)

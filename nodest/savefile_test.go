@@ -70,6 +70,7 @@ func withoutIDs(t *testing.T, data []byte) string {
 }
 
 func TestASavePointFileRoundTripChangesNothing(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	w.deleteMessage(w.second, "one")
 	shown, prompt := w.texts(), w.preview()
@@ -125,6 +126,7 @@ const (
 // A save point file of the app becomes one history, whether it has messages, a chat
 // history or both, and keeps the app's own members.
 func TestImportingASavePointOfTheApp(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	const shown = "Welcome. | Where am I? | At home."
 	for _, tt := range []struct{ name, file, shown string }{
@@ -166,6 +168,7 @@ func TestImportingASavePointOfTheApp(t *testing.T) {
 
 // A ChatSave has the members of the app.
 func TestTheWireFormOfASavePoint(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	save := w.save()
 	view, err := w.Engine.Chats.Save(t.Context(), ann, save.ID, "", 0)
@@ -196,6 +199,7 @@ func TestTheWireFormOfASavePoint(t *testing.T) {
 }
 
 func TestDamagedSavePointsAreRefused(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	good := string(w.export(w.save()))
 	before, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
@@ -259,6 +263,7 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 // In an edited save point file the app's part decides which messages there are and
 // what they say; the archive supplies the rest.
 func TestImportingAnEditedSavePointFile(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	var f map[string]any
 	w.must(json.Unmarshal(w.export(w.save()), &f))
@@ -289,6 +294,7 @@ func TestImportingAnEditedSavePointFile(t *testing.T) {
 
 // The archive inside a save point file can be imported as a conversation.
 func TestTheArchiveInASavePointFileCanBeImported(t *testing.T) {
+	t.Parallel()
 	w := newFullChat(t, "5")
 	w.deleteMessage(w.second, "one")
 	shown, prompt := w.texts(), w.preview()

@@ -36,6 +36,7 @@ func (h *chatFixture) search(t *testing.T, in chat.SearchInput) (found []string)
 }
 
 func TestSearchFindsTextsThatHaveAllWords(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, _ := h.newChat(t, 0)
 	texts := []string{
@@ -75,6 +76,7 @@ func TestSearchFindsTextsThatHaveAllWords(t *testing.T) {
 }
 
 func TestSearchScopes(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	first, _ := h.newChat(t, 0)
 	second, _ := h.newChat(t, 0)
@@ -109,6 +111,7 @@ func TestSearchScopes(t *testing.T) {
 }
 
 func TestSearchFindsWhatCanBeShown(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, _ := h.newChat(t, 1)
 	conv = h.addMessage(t, conv.ID, conv.HeadID, "black tea", "green tea", "coffee")
@@ -141,6 +144,7 @@ func TestSearchFindsWhatCanBeShown(t *testing.T) {
 
 // A hit tells its conversation, archived or not, and whether its message is shown there.
 func TestAHitTellsWhereItIs(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	first, all := h.newChat(t, 2)
 	h.addMessage(t, first.ID, all[1].ID, "tea on the branch that was left")
@@ -168,6 +172,7 @@ func TestAHitTellsWhereItIs(t *testing.T) {
 }
 
 func TestASnippetSurroundsTheFirstMatch(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, _ := h.newChat(t, 0)
 	long := strings.Repeat("茶", 300) + " Green Tea, and tea. " + strings.Repeat("é", 300)
@@ -213,6 +218,7 @@ func TestASnippetSurroundsTheFirstMatch(t *testing.T) {
 }
 
 func TestSearchPagesAreComplete(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, _ := h.newChat(t, 0)
 	var want []string
@@ -238,6 +244,7 @@ func TestSearchPagesAreComplete(t *testing.T) {
 
 // A search page stops after so many messages and returns a cursor, even without a hit.
 func TestASearchPageReadsABoundedNumberOfMessages(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	h.importLongChat(t, h.character(alice).ID, searchReach+700)
 	page, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: `"number 3 of"`})
@@ -253,6 +260,7 @@ func TestASearchPageReadsABoundedNumberOfMessages(t *testing.T) {
 }
 
 func TestInvalidSearchesAreRefused(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	for name, tt := range map[string]struct {
 		in    chat.SearchInput
@@ -278,6 +286,7 @@ func TestInvalidSearchesAreRefused(t *testing.T) {
 }
 
 func TestWireFormOfASearchHit(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, _ := h.newChat(t, 0)
 	h.addMessage(t, conv.ID, conv.HeadID, "green tea")

@@ -32,6 +32,7 @@ func foundMemory(id, text string) nodest.Findings {
 // Sources run concurrently (each waits here until the other one runs), and their
 // findings keep the order of the list.
 func TestSourcesRunConcurrentlyAndKeepTheirOrder(t *testing.T) {
+	t.Parallel()
 	first, second := make(chan struct{}), make(chan struct{})
 	meet := func(mine, other chan struct{}, f nodest.Findings) func(context.Context, *nodest.Question) (nodest.Findings, error) {
 		return func(ctx context.Context, _ *nodest.Question) (nodest.Findings, error) {
@@ -61,6 +62,7 @@ func TestSourcesRunConcurrentlyAndKeepTheirOrder(t *testing.T) {
 
 // A source that fails or times out costs only its own findings.
 func TestATurnGoesOnWithoutASource(t *testing.T) {
+	t.Parallel()
 	for name, find := range map[string]func(context.Context) (nodest.Findings, error){
 		"it fails":             func(context.Context) (nodest.Findings, error) { return nodest.Findings{}, errors.New("down") },
 		"it takes too long":    func(ctx context.Context) (nodest.Findings, error) { <-ctx.Done(); return nodest.Findings{}, ctx.Err() },
@@ -94,6 +96,7 @@ func TestATurnGoesOnWithoutASource(t *testing.T) {
 // A source receives the user, the text of the turn, what was said before it, and the
 // time.
 func TestASourceIsAskedAboutTheTurn(t *testing.T) {
+	t.Parallel()
 	var got nodest.Question
 	s := newFixture(t, nodest.Options{Sources: []nodest.Source{
 		testSource("web", func(_ context.Context, q *nodest.Question) (nodest.Findings, error) {
@@ -115,6 +118,7 @@ func TestASourceIsAskedAboutTheTurn(t *testing.T) {
 
 // A source is told of a reply when it is stored, so that it can prepare for the next question.
 func TestASourceIsToldWhatIsStored(t *testing.T) {
+	t.Parallel()
 	told := make(chan string, 1)
 	source := testSource("memory", func(context.Context, *nodest.Question) (nodest.Findings, error) { return nodest.Findings{}, nil })
 	source.Stored = func(userID string, s *chat.Setup) { told <- userID + " " + s.Conversation.ID }

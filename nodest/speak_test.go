@@ -8,6 +8,7 @@ import (
 // Replies that are written at the same time are stored at the same moments, in few commits, and
 // none later than it should be.
 func TestCheckpointsOfRepliesComeTogether(t *testing.T) {
+	t.Parallel()
 	const every, replies = 2 * time.Second, 32
 	begin := time.Date(2026, 1, 1, 12, 0, 0, 123456789, time.UTC)
 	moments := map[time.Time]bool{}

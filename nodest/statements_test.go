@@ -13,6 +13,7 @@ import (
 // What a message costs is mostly the number of its statements. Whoever needs another one changes
 // these numbers, and so says what it is for.
 func TestAMessageNeedsFewStatements(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	c := s.chat()
 	count := func(what string, most int64, do func()) {
@@ -44,6 +45,7 @@ func TestAMessageNeedsFewStatements(t *testing.T) {
 
 // Others wait while a message is stored, so nothing is compiled there.
 func TestDocumentsOfAMessageAreCompiledBefore(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	c := s.chat()
 	compiled := func() (yes bool) {

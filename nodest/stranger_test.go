@@ -15,6 +15,7 @@ import (
 // Every operation with an id of another user answers NotFound, changes nothing and
 // publishes no event.
 func TestOtherUsersObjectsAnswerNotFound(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 2)
 	resources := map[character.ResourceKind]string{}
@@ -166,6 +167,7 @@ func TestOtherUsersObjectsAnswerNotFound(t *testing.T) {
 func errOf[T any](_ T, err error) error { return err }
 
 func TestListsShowOnlyTheUsersOwnObjects(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	h.newChat(t, 0)
 	for _, kind := range kinds {
@@ -191,6 +193,7 @@ func TestListsShowOnlyTheUsersOwnObjects(t *testing.T) {
 // Each command sent three times under one idempotency key has one effect and returns
 // the same answer each time.
 func TestARepeatedCommandHasOneEffect(t *testing.T) {
+	t.Parallel()
 	type command struct {
 		name string
 		do   func(h *chatFixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error)

@@ -66,6 +66,7 @@ func (s *summaryFixture) edit(m *chat.Message, text string) {
 }
 
 func TestAStaleSummaryIsUsedUntilItIsRebuilt(t *testing.T) {
+	t.Parallel()
 	s := newSummarisedChat(t)
 	m := s.covered(2)
 	was := m.Text()
@@ -94,6 +95,7 @@ func TestAStaleSummaryIsUsedUntilItIsRebuilt(t *testing.T) {
 }
 
 func TestSwipingBackMakesASummaryCurrentAgain(t *testing.T) {
+	t.Parallel()
 	s := newSummarisedChat(t)
 	var m *chat.Message
 	for at := 0; m == nil || m.Role != chat.RoleAssistant; at++ {
@@ -134,6 +136,7 @@ func TestSwipingBackMakesASummaryCurrentAgain(t *testing.T) {
 }
 
 func TestDeletingACoveredMessageDeactivatesTheSummary(t *testing.T) {
+	t.Parallel()
 	s := newSummarisedChat(t)
 	m := s.covered(2)
 	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), m.ID, "")
@@ -161,6 +164,7 @@ func TestDeletingACoveredMessageDeactivatesTheSummary(t *testing.T) {
 }
 
 func TestEveryBranchHasItsOwnSummary(t *testing.T) {
+	t.Parallel()
 	s := newSummarisedChat(t)
 	path := s.path()
 	one := s.active()
@@ -201,6 +205,7 @@ func TestEveryBranchHasItsOwnSummary(t *testing.T) {
 
 // A save point keeps its summary, whatever happens to summaries and messages later.
 func TestASavePointShowsItsSummary(t *testing.T) {
+	t.Parallel()
 	s := newSummarisedChat(t)
 	then := s.prompt()
 	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: s.chat.ID})
@@ -240,6 +245,7 @@ func TestASavePointShowsItsSummary(t *testing.T) {
 }
 
 func TestAnEditedSummaryIsKept(t *testing.T) {
+	t.Parallel()
 	s := newSummarisedChat(t)
 	a := s.active()
 	const words = "--- CONVERSATION SUMMARY ---\nI say: they only talked about rivers."
@@ -267,6 +273,7 @@ func TestAnEditedSummaryIsKept(t *testing.T) {
 }
 
 func TestDeletingASummaryRestoresTheHistory(t *testing.T) {
+	t.Parallel()
 	s := newSummarisedChat(t)
 	id := s.active().ID
 	s.must(s.Chats.DeleteSummary(t.Context(), s.call(), s.chat.ID, id))
@@ -288,6 +295,7 @@ func TestDeletingASummaryRestoresTheHistory(t *testing.T) {
 }
 
 func TestSummariseByHand(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
 	s.insertExchanges(4)
 	_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
@@ -333,6 +341,7 @@ func TestSummariseByHand(t *testing.T) {
 }
 
 func TestAnotherUsersSummariesAnswerNotFound(t *testing.T) {
+	t.Parallel()
 	s := newSummarisedChat(t)
 	id, ctx := s.active().ID, t.Context()
 	other := s.fixture.chat() // ann's, but not that of the summary
@@ -355,6 +364,7 @@ func TestAnotherUsersSummariesAnswerNotFound(t *testing.T) {
 }
 
 func TestRulesReplaceAFailingSummaryModel(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, "")
 	s.summaryModel.err = fault.New(fault.Blocked, "no")
 	s.insertExchanges(14)
@@ -380,6 +390,7 @@ func TestRulesReplaceAFailingSummaryModel(t *testing.T) {
 // If a change overtakes a summary that is being written, the summary is made again,
 // once.
 func TestChangesWhileASummaryIsWritten(t *testing.T) {
+	t.Parallel()
 	for name, meanwhile := range map[string]func(s *summaryFixture) error{
 		"by another summary": func(s *summaryFixture) error {
 			_, err := s.Chats.Summarise(s.t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
@@ -422,6 +433,7 @@ func TestChangesWhileASummaryIsWritten(t *testing.T) {
 // A process that crashes leaves a valid conversation, and the next process makes the
 // summary.
 func TestSummariesSurviveCrashes(t *testing.T) {
+	t.Parallel()
 	for name, until := range map[string]func(s *summaryFixture, j *jobs.Job) error{
 		"before it begins": func(*summaryFixture, *jobs.Job) error { return nil },
 		"while the model is writing": func(s *summaryFixture, j *jobs.Job) error {
@@ -472,6 +484,7 @@ func (s *summaryFixture) expireLeases() {
 // A chat that does not fit the context is summarised before the reply; if the model
 // is too slow, a summary by rule is used.
 func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		slow bool
 		want string
@@ -512,6 +525,7 @@ func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
 
 // A very long chat without a summary, such as an imported one, is not read whole for a reply.
 func TestAReplyDoesNotWaitForTheSummaryOfAVeryLongChat(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, "")
 	s.opts.SummaryWait = time.Minute
 	s.Engine = s.engine()
@@ -536,6 +550,7 @@ func TestAReplyDoesNotWaitForTheSummaryOfAVeryLongChat(t *testing.T) {
 
 // What documents and tools take from the chat counts too.
 func TestAReplyWaitsForASummaryIfDocumentsLeaveNoRoom(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, "")
 	l := library{kit: nodest.Toolkit{Block: func(*tools.Sheet) []framework.KnowledgePart {
 		return []framework.KnowledgePart{{Text: strings.Repeat("All about the harbour. ", 100), Fixed: true}}
@@ -551,6 +566,7 @@ func TestAReplyWaitsForASummaryIfDocumentsLeaveNoRoom(t *testing.T) {
 }
 
 func TestArchivesContainSummaries(t *testing.T) {
+	t.Parallel()
 	s := newSummarisedChat(t)
 	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: s.chat.ID})
 	s.must(err)
@@ -591,6 +607,7 @@ func TestArchivesContainSummaries(t *testing.T) {
 }
 
 func TestSettingsReportTheTimeOfTheLastSummary(t *testing.T) {
+	t.Parallel()
 	s := newSummarisedChat(t)
 	var got struct {
 		Memory struct {
@@ -609,6 +626,7 @@ func TestSettingsReportTheTimeOfTheLastSummary(t *testing.T) {
 // A summary increases the version of its conversation but not its update time, so the
 // list keeps its order.
 func TestASummaryDoesNotReorderTheConversationList(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, "")
 	s.insertExchanges(20)
 	before, err := s.Chats.Conversation(t.Context(), ann, s.chat.ID)
@@ -625,6 +643,7 @@ func TestASummaryDoesNotReorderTheConversationList(t *testing.T) {
 
 // A request for a summary that another request has just made returns that summary.
 func TestConcurrentSummaryRequestsGetOneSummary(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
 	s.insertExchanges(14)
 	var first *chat.SummaryView

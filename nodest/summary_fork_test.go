@@ -36,6 +36,7 @@ func describeSummary(v *chat.SummaryView) string {
 // A fork sends the same prompt as its source does at that message, with a summary of
 // its own that refers to its own messages.
 func TestAForkHasTheSummaryAtItsMessage(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		do   func(s *summaryFixture)
 		at   int // messages before the head
@@ -134,6 +135,7 @@ func (s *summaryFixture) checkForkSummary(fork *chat.Conversation, got *chat.Sum
 // A long fork has its summary as soon as it is complete; a stale one is rebuilt
 // later, as in the source.
 func TestALongForkHasTheSummaryAtItsMessage(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, "")
 	s.insertExchanges(forkStep/2 + 50)
 	path := s.path() // the range is copied in two steps

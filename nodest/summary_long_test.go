@@ -11,6 +11,7 @@ import (
 // Transactions that read much at once hold up the cleaning of the log, and what they read is in
 // memory.
 func TestALongChatIsReadForItsSummaryInParts(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
 	s.insertExchanges(1500)
 	path := s.path()

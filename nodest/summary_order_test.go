@@ -10,6 +10,7 @@ import (
 // A summary requested while another one is being written is made after it; neither a
 // reply that ends meanwhile nor a failed attempt replaces the request.
 func TestASummaryRequestDuringAJobRunsAfterwards(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, "")
 	s.insertExchanges(20)
 	s.sendExchanges(1) // the summary is due

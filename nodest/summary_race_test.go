@@ -16,6 +16,7 @@ import (
 // If two processes write the summary of a chat at the same time, for the user and for
 // a reply, one summary is stored.
 func TestConcurrentSummaryJobsStoreOneSummary(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) (one, other func(store.Options) *store.DB){
 		"SQLite": func(t *testing.T) (one, other func(store.Options) *store.DB) { // two engines in one process
 			var db *store.DB

@@ -16,6 +16,7 @@ import (
 // A range that the user names is summarised exactly, whatever summary was active
 // before.
 func TestARequestedRangeIsSummarisedExactly(t *testing.T) {
+	t.Parallel()
 	for name, fails := range map[string]error{"by a model": nil, "by rule": fault.New(fault.Blocked, "no")} {
 		t.Run(name, func(t *testing.T) {
 			s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
@@ -63,6 +64,7 @@ func TestARequestedRangeIsSummarisedExactly(t *testing.T) {
 // When a requested range becomes stale, the same range is summarised again once the
 // chat is idle.
 func TestAStaleRequestedRangeIsRebuiltAsThatRange(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, `{"memory":{"summaryThreshold":10000}}`)
 	s.insertExchanges(16)
 	path := s.path()
@@ -83,6 +85,7 @@ func TestAStaleRequestedRangeIsRebuiltAsThatRange(t *testing.T) {
 // The digest of a summary matches the texts of its own conversation, also in a fork
 // and an imported archive.
 func TestTheDigestOfACopiedSummaryMatchesItsTexts(t *testing.T) {
+	t.Parallel()
 	s := newSummarisedChat(t)
 	s.insertExchanges(14)
 	s.chatAndSummarise(1) // the first summary is merged into the second
@@ -127,6 +130,7 @@ func TestTheDigestOfACopiedSummaryMatchesItsTexts(t *testing.T) {
 // among them, also after the branch has become shorter than it was when it was
 // summarised.
 func TestAPreviewCountsTheNewMessageAmongTheLastThree(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
 	s.insertExchanges(20)
 	made, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
@@ -152,6 +156,7 @@ func TestAPreviewCountsTheNewMessageAmongTheLastThree(t *testing.T) {
 // A request for a full summary is not answered with a range that was summarised
 // meanwhile, even if that range ends at the same message.
 func TestARequestedRangeDoesNotAnswerAFullRequest(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
 	s.insertExchanges(30)
 	path := s.path()

@@ -264,6 +264,7 @@ func (s *summaryFixture) path() []*chat.Message {
 // A long chat is summarised at a bounded number of calls, and its prompt has one
 // summary in place of the messages it covers.
 func TestSummariesKeepThePromptSmall(t *testing.T) {
+	t.Parallel()
 	s := newSummaryFixture(t, "")
 	for range 100 { // 200 messages of about 200 characters
 		s.chatAndSummarise(1)

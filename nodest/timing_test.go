@@ -84,18 +84,21 @@ func testGenerationsHavePromptsAndTimes(t *testing.T, s *fixture, ready func()) 
 }
 
 func TestGenerationsOfTheOfflineModelHavePromptsAndTimes(t *testing.T) {
+	t.Parallel()
 	s := newMemoryFixture(t)
 	s.realModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
 	testGenerationsHavePromptsAndTimes(t, s, func() {})
 }
 
 func TestGenerationsOfAProviderHavePromptsAndTimes(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	testGenerationsHavePromptsAndTimes(t, s, func() { fake.Script(llmtest.Say("Well", " again.")) })
 }
 
 // A generation that did not come to its end has the times of the steps that it took.
 func TestTimesOfUnfinishedGenerations(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{})
 	s := newFixture(t, nodest.Options{GenerationsPerUser: 1, Sources: []nodest.Source{
 		testSource("slow", func(ctx context.Context, q *nodest.Question) (nodest.Findings, error) {

@@ -156,6 +156,7 @@ func wantText(t *testing.T, m *chat.Message, want string) {
 }
 
 func TestAModelSearchesReadsAndCites(t *testing.T) {
+	t.Parallel()
 	var l library
 	s := l.fixture(t)
 	s.model.enqueue(asking("", "find", findArgs("harbour of Lanternport")), asking("", "open", `{"fileIds":["f1","made up"]}`),
@@ -197,6 +198,7 @@ func TestAModelSearchesReadsAndCites(t *testing.T) {
 
 // A turn ends in a reply whatever the model does.
 func TestLimitsEndTheUseOfTools(t *testing.T) {
+	t.Parallel()
 	searches := func(n int) (list []*scriptedReply) {
 		for i := range n {
 			list = append(list, asking("", "find", findArgs(fmt.Sprintf("word%d thing%d", i, i))))
@@ -239,6 +241,7 @@ func TestLimitsEndTheUseOfTools(t *testing.T) {
 
 // A model that calls tools although it must not is asked once more, and then without any.
 func TestAModelThatDoesNotStopCallingIsAskedWithoutTools(t *testing.T) {
+	t.Parallel()
 	var l library
 	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: tools.Limits{Rounds: 1}})
 	again := func() *scriptedReply { return asking("", "find", findArgs("more")) }
@@ -258,6 +261,7 @@ func TestAModelThatDoesNotStopCallingIsAskedWithoutTools(t *testing.T) {
 }
 
 func TestARepeatedSearchIsNotMade(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		second  string
 		vectors bool
@@ -290,6 +294,7 @@ func TestARepeatedSearchIsNotMade(t *testing.T) {
 }
 
 func TestMalformedCallsAreAnsweredOrRepaired(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ tool, arguments, want string }{
 		"a code fence":     {"find", "```json\n{\"query\":\"x\"}\n```", "masons"},
 		"trailing commas":  {"find", `{"query":"x","bases":["a",],}`, "masons"},
@@ -320,6 +325,7 @@ func TestMalformedCallsAreAnsweredOrRepaired(t *testing.T) {
 }
 
 func TestAToolThatFailsIsAResult(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		find func(ctx context.Context) (*tools.Answer, error)
 		want string
@@ -349,6 +355,7 @@ func TestAToolThatFailsIsAResult(t *testing.T) {
 // What a model writes before its calls is shown until more comes, and is the reply if
 // nothing does.
 func TestTextBeforeACallIsInterim(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		last *scriptedReply
 		want string
@@ -382,6 +389,7 @@ func TestTextBeforeACallIsInterim(t *testing.T) {
 // Servers refuse two messages of the assistant in a row, and the beginning of a reply is lost
 // in front of calls.
 func TestWhatAReplyBeginsWithStaysBehindTheResults(t *testing.T) {
+	t.Parallel()
 	var l library
 	s := l.fixture(t)
 	ch, err := s.Characters.Create(t.Context(), s.call(), character.Input{
@@ -401,6 +409,7 @@ func TestWhatAReplyBeginsWithStaysBehindTheResults(t *testing.T) {
 }
 
 func TestCallsOfARoundRunSideBySideUpToALimit(t *testing.T) {
+	t.Parallel()
 	started, release := make(chan struct{}), make(chan struct{})
 	l := library{find: func(ctx context.Context, query string) (*tools.Answer, error) {
 		started <- struct{}{}
@@ -427,6 +436,7 @@ func TestCallsOfARoundRunSideBySideUpToALimit(t *testing.T) {
 }
 
 func TestCancellingEndsTheTools(t *testing.T) {
+	t.Parallel()
 	started, ended := make(chan struct{}), make(chan error, 1)
 	l := library{find: func(ctx context.Context, _ string) (*tools.Answer, error) {
 		close(started)
@@ -449,6 +459,7 @@ func TestCancellingEndsTheTools(t *testing.T) {
 
 // Where the model is not given tools, one search is made before the request.
 func TestWithoutToolsASearchIsMadeBefore(t *testing.T) {
+	t.Parallel()
 	off := false
 	for name, set := range map[string]func(*fixture) character.TurnOptions{
 		"the user does not want them": func(*fixture) character.TurnOptions { return character.TurnOptions{UseToolCalls: &off} },
@@ -479,6 +490,7 @@ func TestWithoutToolsASearchIsMadeBefore(t *testing.T) {
 
 // A model that refuses tools is asked again at once, and not offered any for a day.
 func TestAModelThatRefusesToolsIsRemembered(t *testing.T) {
+	t.Parallel()
 	var l library
 	s := l.fixture(t)
 	s.model.enqueue(replyWith().failing(llm.NoToolsError("scripted", 400)), replyWith("So."))
@@ -502,6 +514,7 @@ func TestAModelThatRefusesToolsIsRemembered(t *testing.T) {
 
 // What a fallback of the same provider refuses is not remembered of the model.
 func TestAFallbackThatRefusesToolsIsNotTheModel(t *testing.T) {
+	t.Parallel()
 	var l library
 	s := l.fixture(t)
 	down := &scriptedModel{}
@@ -519,6 +532,7 @@ func TestAFallbackThatRefusesToolsIsNotTheModel(t *testing.T) {
 
 // A provider that misses a part of its own message gets the prompt without that message.
 func TestARejectedEchoIsRepeatedWithoutTools(t *testing.T) {
+	t.Parallel()
 	var l library
 	s := l.fixture(t)
 	s.model.enqueue(asking("", "find", findArgs("x")), replyWith().failing(llm.EchoError("scripted", 400)), replyWith("So."))
@@ -531,6 +545,7 @@ func TestARejectedEchoIsRepeatedWithoutTools(t *testing.T) {
 }
 
 func TestATurnGoesOnWithoutAToolbox(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(context.Context) (*nodest.Toolkit, error){
 		"it fails":          func(context.Context) (*nodest.Toolkit, error) { return nil, errors.New("down") },
 		"it panics":         func(context.Context) (*nodest.Toolkit, error) { panic("nil map") },
@@ -557,6 +572,7 @@ func TestATurnGoesOnWithoutAToolbox(t *testing.T) {
 // show both and run nothing.
 // Whether a model calls tools may have to be asked of its provider.
 func TestAProviderThatDoesNotAnswerDelaysNoToolbox(t *testing.T) {
+	t.Parallel()
 	var l library
 	box := l.box()
 	box.Limit = 20 * time.Millisecond
@@ -572,6 +588,7 @@ func TestAProviderThatDoesNotAnswerDelaysNoToolbox(t *testing.T) {
 }
 
 func TestWhereToolsAreUsed(t *testing.T) {
+	t.Parallel()
 	l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
 		n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: "f9", Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
 		return []framework.KnowledgePart{{ID: "f9", Name: "tea.md", Text: fmt.Sprintf(`<file ref="%d">Tea is at five.</file>`, n)}}
@@ -613,6 +630,7 @@ func TestWhereToolsAreUsed(t *testing.T) {
 
 // The setting of the character decides what a reply shows of its sources.
 func TestCitationsAreShownAsTheCharacterWants(t *testing.T) {
+	t.Parallel()
 	for mode, want := range map[string]string{"inline": "It was dug in 1402 by forty masons[^1].", "hidden": "It was dug in 1402 by forty masons.", "off": "It was dug in 1402 by forty masons."} {
 		t.Run(mode, func(t *testing.T) {
 			var l library
@@ -642,6 +660,7 @@ func TestCitationsAreShownAsTheCharacterWants(t *testing.T) {
 
 // Documents, the web and tools share one numbering, in this order.
 func TestAShortenedDocumentIsNotCited(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		length int // of the document, in words
 		want   string
@@ -663,6 +682,7 @@ func TestAShortenedDocumentIsNotCited(t *testing.T) {
 }
 
 func TestSourcesShareOneNumbering(t *testing.T) {
+	t.Parallel()
 	l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
 		return []framework.KnowledgePart{{ID: "f9", Text: fmt.Sprintf("ref=%d", s.Ref(cite.Source{Kind: "file", FileID: "f9"}))}}
 	}}}
@@ -688,6 +708,7 @@ func TestSourcesShareOneNumbering(t *testing.T) {
 
 // The results of tools stay within what the context of the model has left.
 func TestResultsFitTheContext(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("harbour ", 20_000)
 	l := library{find: func(context.Context, string) (*tools.Answer, error) {
 		return &tools.Answer{Hits: 1, Text: func(s *tools.Sheet) string { return long[:min(s.Room, len(long))] }}, nil

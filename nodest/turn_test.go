@@ -15,6 +15,7 @@ import (
 )
 
 func TestSendAnswersWhenTheMessageIsStored(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := replyWith("Good ", "day.").gated()
@@ -59,6 +60,7 @@ func TestSendAnswersWhenTheMessageIsStored(t *testing.T) {
 }
 
 func TestAReplyContinuesWhenItsCallerLeaves(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := replyWith("Still ", "here.").gated()
@@ -75,6 +77,7 @@ func TestAReplyContinuesWhenItsCallerLeaves(t *testing.T) {
 }
 
 func TestSendWithoutReply(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true,
@@ -92,6 +95,7 @@ func TestSendWithoutReply(t *testing.T) {
 }
 
 func TestSendRefusesBadInput(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	other := s.chat()
@@ -134,6 +138,7 @@ func TestSendRefusesBadInput(t *testing.T) {
 }
 
 func TestAClientMessageIDNamesOneMessage(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	in := nodest.SendInput{ConversationID: c.ID, Text: "Hello", ClientMsgID: "m-1", NoReply: true}
@@ -162,6 +167,7 @@ func TestAClientMessageIDNamesOneMessage(t *testing.T) {
 }
 
 func TestARepeatedCallHasOneEffect(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	call := s.call()
@@ -217,6 +223,7 @@ func TestARepeatedCallHasOneEffect(t *testing.T) {
 }
 
 func TestAnotherUsersTurnsAnswerNotFound(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := s.sendAndWait(c, "Hello")
@@ -267,6 +274,7 @@ func TestAnotherUsersTurnsAnswerNotFound(t *testing.T) {
 }
 
 func TestTheRequestToTheModel(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.sendAndWait(c, "My name is Ann.")
@@ -295,6 +303,7 @@ func TestTheRequestToTheModel(t *testing.T) {
 }
 
 func TestUsageIsMetered(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.model.enqueue(replyWith("a", "b", "c"))
@@ -315,6 +324,7 @@ func TestUsageIsMetered(t *testing.T) {
 }
 
 func TestGenStartedReportsTheBudget(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := s.sendAndWait(c, "Hello")
@@ -334,6 +344,7 @@ func TestGenStartedReportsTheBudget(t *testing.T) {
 }
 
 func TestReasoningIsSeparatedFromTheText(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.model.enqueue(replyWithChunks(llm.Chunk{Reasoning: "Hm, "}, llm.Chunk{Reasoning: "茶?"}, llm.Chunk{Text: "Tea."}))

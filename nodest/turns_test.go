@@ -37,6 +37,7 @@ const systemPreset = `{"prompts":[{"identifier":"main","role":"system","content"
 // A server that requires strictly alternating turns accepts every kind of request,
 // and the stored prompt is the request it received.
 func TestServersWithStrictTurns(t *testing.T) {
+	t.Parallel()
 	s, fake := withProvider(t)
 	fake.Always(llmtest.StrictTurns(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Well met.") }))
 	alice, err := s.Characters.Create(t.Context(), s.call(), character.Input{

@@ -15,6 +15,7 @@ import (
 )
 
 func TestAnAckTellsOtherDevicesWhatWasRead(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, all := h.newChat(t, 1)
 	other, _ := h.newChat(t, 0)
@@ -33,6 +34,7 @@ func TestAnAckTellsOtherDevicesWhatWasRead(t *testing.T) {
 }
 
 func TestTypingIsATransientEvent(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, _ := h.newChat(t, 0)
 	h.takeEventTypes()
@@ -47,6 +49,7 @@ func TestTypingIsATransientEvent(t *testing.T) {
 }
 
 func TestUsageIsReadByDays(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	var today string
 	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
@@ -74,6 +77,7 @@ func TestUsageIsReadByDays(t *testing.T) {
 }
 
 func TestASnapshotShowsAllWithoutDocuments(t *testing.T) {
+	t.Parallel()
 	h := newChatFixture(t)
 	conv, _ := h.newChat(t, 1)
 	snap, err := h.Snapshot(t.Context(), me)
@@ -89,6 +93,7 @@ func TestASnapshotShowsAllWithoutDocuments(t *testing.T) {
 }
 
 func TestLintReadsEveryKindOfDocument(t *testing.T) {
+	t.Parallel()
 	for name, data := range map[string]string{
 		"card":    aliceWithGreetings,
 		"book":    `{"entries":{"0":{"content":"x","key":[],"constant":false}}}`,
@@ -114,6 +119,7 @@ func TestLintReadsEveryKindOfDocument(t *testing.T) {
 }
 
 func TestLintOfEverySharedFile(t *testing.T) {
+	t.Parallel()
 	for _, folder := range []string{"cards", "worldbooks", "presets"} {
 		for _, file := range requireShared(t, folder) {
 			if filepath.Ext(file) == "" || strings.Contains(file, "invalid") {

@@ -16,6 +16,7 @@ func (s *fixture) sendBusy(c *chat.Conversation, text, whenBusy string) (*nodest
 }
 
 func TestOneReplyAtATimeInAConversation(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	first := replyWith("First.").gated()
@@ -57,6 +58,7 @@ func TestOneReplyAtATimeInAConversation(t *testing.T) {
 }
 
 func TestANewMessageReplacesTheRunningReply(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	first := replyWith("First", " and more").gated()
@@ -79,6 +81,7 @@ func TestANewMessageReplacesTheRunningReply(t *testing.T) {
 }
 
 func TestReplyLimitAndQueueOfAUser(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{GenerationsPerUser: 2, QueuePerUser: 1})
 	chats := []*chat.Conversation{s.chat(), s.chat(), s.chat(), s.chat()}
 	a, b := replyWith("a").gated(), replyWith("b").gated()
@@ -108,6 +111,7 @@ func TestReplyLimitAndQueueOfAUser(t *testing.T) {
 }
 
 func TestCancelOfAQueuedGeneration(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{GenerationsPerUser: 1})
 	c, other := s.chat(), s.chat()
 	a := replyWith("a").gated()
@@ -129,6 +133,7 @@ func TestCancelOfAQueuedGeneration(t *testing.T) {
 }
 
 func TestQuota(t *testing.T) {
+	t.Parallel()
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	s := newFixtureWithClock(t, nodest.Options{TokensPerDay: 11}, func() time.Time { return noon })
 	c := s.chat()
@@ -150,6 +155,7 @@ func TestQuota(t *testing.T) {
 }
 
 func TestRunningRepliesCountToTheTokensOfTheDay(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{TokensPerDay: 30_000, GenerationsPerUser: 9})
 	a := replyWith("a").gated()
 	s.model.enqueue(a)
@@ -164,6 +170,7 @@ func TestRunningRepliesCountToTheTokensOfTheDay(t *testing.T) {
 }
 
 func TestRequestsInTheBackgroundCountToTheTokensOfTheDay(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{TokensPerDay: 4000})
 	model, err := s.MemoryModel(t.Context(), ann, "")
 	s.must(err)

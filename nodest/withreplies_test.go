@@ -10,6 +10,7 @@ import (
 )
 
 func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.model.enqueue(replyWith("First."))
@@ -46,6 +47,7 @@ func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
 }
 
 func TestTheLastGreetingIsNotFollowedByAReply(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	out, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: c.HeadID, Swipe: "next", GenerateIfLast: true})
@@ -58,6 +60,7 @@ func TestTheLastGreetingIsNotFollowedByAReply(t *testing.T) {
 // Deleting a conversation or its character ends the reply that is being written in it
 // and no other.
 func TestDeletingAConversationCancelsItsReply(t *testing.T) {
+	t.Parallel()
 	for name, remove := range map[string]func(s *fixture, c *chat.Conversation) error{
 		"the conversation": func(s *fixture, c *chat.Conversation) error {
 			return s.DeleteConversation(s.t.Context(), s.call(), c.ID)
@@ -92,6 +95,7 @@ func TestDeletingAConversationCancelsItsReply(t *testing.T) {
 }
 
 func TestAReplyBeingWrittenKeepsTheHead(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	reply := replyWith("Fine.").gated()
@@ -116,6 +120,7 @@ func TestAReplyBeingWrittenKeepsTheHead(t *testing.T) {
 }
 
 func TestAnEditedTextIsWhatTheModelReads(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
 	s.model.enqueue(replyWith("Green tea."), replyWith("Yes."), replyWith("Still yes."))
@@ -135,6 +140,7 @@ func TestAnEditedTextIsWhatTheModelReads(t *testing.T) {
 }
 
 func TestHiddenLinesOfALogAreNotSent(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	ch := s.character(alicesCard)
 	log := `{"chat_metadata":{}}
@@ -150,6 +156,7 @@ func TestHiddenLinesOfALogAreNotSent(t *testing.T) {
 }
 
 func TestACardsScriptsApplyToItsReplies(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	ch := s.character(aliceWithGreetings) // its script replaces a by A
 	c := s.chatWith(ch.ID)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestTheClientBehindATrustedProxy(t *testing.T) {
+	t.Parallel()
 	s := &Server{opts: Options{Log: slog.New(slog.DiscardHandler), TrustedProxies: []netip.Prefix{
 		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("fd00::/8"),
 	}}}
@@ -43,6 +44,7 @@ func TestTheClientBehindATrustedProxy(t *testing.T) {
 }
 
 func TestAProxyThatIsNotNamedIsLoggedOnce(t *testing.T) {
+	t.Parallel()
 	for listed, want := range map[string]int{"": 1, "10.0.0.0/8": 1, "127.0.0.0/8": 0} {
 		h := newTestServer(t, func(o *Options) {
 			if listed != "" {

@@ -14,6 +14,7 @@ import (
 var protocolCommands = []string{"hello", "ping", "subscribe", "unsubscribe", "auth.refresh"}
 
 func TestCommandsMatchAsyncAPI(t *testing.T) {
+	t.Parallel()
 	c := theContract()
 	described := map[string]bool{}
 	for name := range c.asyncapi["components"].(map[string]any)["messages"].(map[string]any) {
@@ -47,6 +48,7 @@ func TestCommandsMatchAsyncAPI(t *testing.T) {
 // A command takes the same fields as its REST route does in path, query and body
 // together.
 func TestACommandAndItsRouteTakeTheSameMembers(t *testing.T) {
+	t.Parallel()
 	c := theContract()
 	for command, o := range api.ByCommand() {
 		if o.Route == "" {
@@ -71,6 +73,7 @@ func TestACommandAndItsRouteTakeTheSameMembers(t *testing.T) {
 }
 
 func TestTheAsyncAPIDocumentIsConsistent(t *testing.T) {
+	t.Parallel()
 	c := theContract()
 	if c.asyncapi["asyncapi"] != "3.0.0" {
 		t.Errorf("asyncapi: %v", c.asyncapi["asyncapi"])
@@ -125,6 +128,7 @@ func walkRefs(v any, visit func(string)) {
 // Durable events have a seq, their position in the log; transient events must not
 // have one.
 func TestOnlyDurableEventsHaveASeq(t *testing.T) {
+	t.Parallel()
 	for name := range theContract().asyncapi["components"].(map[string]any)["messages"].(map[string]any) {
 		kind, ok := strings.CutPrefix(name, "event.")
 		if !ok || kind == "skip" {
@@ -141,6 +145,7 @@ func TestOnlyDurableEventsHaveASeq(t *testing.T) {
 // The memory of a suggestion is null where the suggestion is a new memory, in the API and
 // in the event.
 func TestASuggestionMayNameNoMemory(t *testing.T) {
+	t.Parallel()
 	const id = "0198c0de-0000-7000-8000-000000000002"
 	for _, memoryID := range []any{"0198c0de-0000-7000-8000-000000000001", nil} {
 		suggestion := map[string]any{
@@ -162,6 +167,7 @@ func TestASuggestionMayNameNoMemory(t *testing.T) {
 
 // Of two entries for one command or route, one would hide the other.
 func TestNoOperationIsListedTwice(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for _, o := range api.Operations {
 		for _, name := range []string{o.Command, o.Route} {
@@ -176,6 +182,7 @@ func TestNoOperationIsListedTwice(t *testing.T) {
 // Every command and event has a summary, and every field of its data and of the
 // document's schemas has a description, its own or that of its $ref.
 func TestEveryMessageAndMemberIsDescribed(t *testing.T) {
+	t.Parallel()
 	c := theContract()
 	messages, _ := at(c.asyncapi, "components", "messages")
 	for name, v := range messages.(map[string]any) {

@@ -30,6 +30,7 @@ func (h *testServer) sendUnfinished(cut bool) *http.Response {
 }
 
 func TestAStalledBodyTimesOut(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.BodyWithin = 50 * time.Millisecond })
 	if res := h.sendUnfinished(false); res.StatusCode != http.StatusBadRequest {
 		t.Errorf("status %d", res.StatusCode)
@@ -38,6 +39,7 @@ func TestAStalledBodyTimesOut(t *testing.T) {
 
 // A client that disconnects is not a server error.
 func TestATruncatedBodyIsABadRequest(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	if res := h.sendUnfinished(true); res.StatusCode != http.StatusBadRequest {
 		t.Errorf("status %d", res.StatusCode)
@@ -48,6 +50,7 @@ func TestATruncatedBodyIsABadRequest(t *testing.T) {
 }
 
 func TestMetricsGroupUnknownMethods(t *testing.T) {
+	t.Parallel()
 	for method, want := range map[string]string{"GET": "GET", "PATCH": "PATCH", "FOO1": "other", "": "other"} {
 		if got := methodOf(&http.Request{Method: method}); got != want {
 			t.Errorf("%q: %q", method, got)

@@ -34,6 +34,7 @@ func (h *testServer) whileFull(f func()) {
 
 // A card of a few KiB can contain as many values as one of many MiB.
 func TestTheValuesOfAPackedCardAreCounted(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	var text bytes.Buffer
 	text.WriteString("zTXtchara\x00\x00")
@@ -56,6 +57,7 @@ func TestTheValuesOfAPackedCardAreCounted(t *testing.T) {
 
 // A page takes some MiB while it is made, over either transport.
 func TestPagesAreCountedWhileTheyAreMade(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	p, _ := h.connect(nil)
@@ -87,6 +89,7 @@ func TestPagesAreCountedWhileTheyAreMade(t *testing.T) {
 // Files that are unpacked take more memory while they hold some. Those of one user must not
 // wait for each other until all of them are refused.
 func TestPackedFilesOfAUserDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{opts: Options{TempDir: t.TempDir()}}
 		s.memory = gate{all: 32 * mib, each: 16 * mib}

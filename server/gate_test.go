@@ -20,6 +20,7 @@ import (
 const mib = 1 << 20
 
 func TestAGateBoundsOneHolderAndAll(t *testing.T) {
+	t.Parallel()
 	ann, ben, stranger := holder{user: "ann"}, holder{user: "ben"}, holder{network: "192.0.2.1"}
 	g := gate{all: 16 * mib, each: 8 * mib}
 	for _, step := range []struct {
@@ -49,6 +50,7 @@ func TestAGateBoundsOneHolderAndAll(t *testing.T) {
 }
 
 func TestAGateMakesRequestsWaitALittle(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ann := holder{user: "ann"}
 		g := gate{all: 16 * mib, each: 8 * mib}
@@ -149,6 +151,7 @@ func TestStalledUploadsTakeNoMemoryAndBlockNobody(t *testing.T) {
 }
 
 func TestUnreadAnswersWaitOnDisk(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	document, err := json.Marshal(map[string]any{"name": "B", "document": map[string]any{"entries": map[string]any{}, "x": strings.Repeat("b", 5*mib)}}) // more than the buffers of a connection
 	h.must(err)
@@ -167,6 +170,7 @@ func TestUnreadAnswersWaitOnDisk(t *testing.T) {
 }
 
 func TestAnAnswerThatIsNotReadIsCut(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.AnswerWithin = 50 * time.Millisecond })
 	document, err := json.Marshal(map[string]any{"name": "B", "document": map[string]any{"entries": map[string]any{}, "x": strings.Repeat("b", 5*mib)}})
 	h.must(err)
@@ -178,6 +182,7 @@ func TestAnAnswerThatIsNotReadIsCut(t *testing.T) {
 }
 
 func TestALargeBodyWaitsUntilThereIsRoom(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	who := holder{user: h.user.ID}
 	all := h.server.memory.each
@@ -200,6 +205,7 @@ func TestALargeBodyWaitsUntilThereIsRoom(t *testing.T) {
 
 // A body of many small values takes much more memory than one of long texts.
 func TestTheValuesOfALargeBodyAreCounted(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for text, want := range map[string]int64{
 		strings.Repeat("d", 2*mib):        4 * 2 * mib,
@@ -223,6 +229,7 @@ func TestTheValuesOfALargeBodyAreCounted(t *testing.T) {
 }
 
 func TestSignInBodiesAreSmall(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.rest("POST", "/auth/login", `{"username":"a","password":"`+strings.Repeat("p", signInBytes)+`"}`).refuses(t, 413, "too_large")
 }

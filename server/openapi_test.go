@@ -18,6 +18,7 @@ import (
 )
 
 func TestTheOpenAPIDocumentIsValid(t *testing.T) {
+	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromData(openapiJSON())
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +32,7 @@ func TestTheOpenAPIDocumentIsValid(t *testing.T) {
 var echoParam = regexp.MustCompile(`:(\w+)`)
 
 func TestRoutesMatchOpenAPI(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	served := map[string]bool{}
 	for _, r := range h.server.echo.Routes() {
@@ -57,6 +59,7 @@ func TestRoutesMatchOpenAPI(t *testing.T) {
 }
 
 func TestEveryErrorCodeIsDescribed(t *testing.T) {
+	t.Parallel()
 	list, _ := at(theContract().openapi, "components", "schemas", "Code", "enum")
 	var described, known []string
 	for _, v := range list.([]any) {
@@ -81,6 +84,7 @@ func TestEveryErrorCodeIsDescribed(t *testing.T) {
 // Every error code of REST has a correct example, and every response includes the
 // examples of exactly the codes that it mentions.
 func TestEveryErrorHasAnExample(t *testing.T) {
+	t.Parallel()
 	components, _ := at(theContract().openapi, "components")
 	examples := components.(map[string]any)["examples"].(map[string]any)
 	for _, code := range fault.Codes() {
@@ -112,6 +116,7 @@ func TestEveryErrorHasAnExample(t *testing.T) {
 // Every operation describes its path parameters and has an id of its own, every
 // schema is used, and every example matches its schema.
 func TestTheOpenAPIDocumentIsConsistent(t *testing.T) {
+	t.Parallel()
 	c := theContract()
 	ids := map[string]string{}
 	for path, item := range c.openapi["paths"].(map[string]any) {
@@ -160,6 +165,7 @@ func pathParams(c *contract, operation map[string]any) (n int) {
 
 // The validation itself rejects responses that violate openapi.yaml.
 func TestTheContractIsStrict(t *testing.T) {
+	t.Parallel()
 	user := `{"id":"u1","username":"mia","role":"owner","limits":{"tokensPerDay":0,"generations":0},"hasPassword":false,"createdAt":"2026-11-21T23:31:18.042Z","quotas":{}%s}`
 	ok := func() *exchange {
 		return &exchange{
@@ -194,6 +200,7 @@ func TestTheContractIsStrict(t *testing.T) {
 }
 
 func TestTheDocsPageShowsEveryOperation(t *testing.T) {
+	t.Parallel()
 	page := docsPage()
 	for path := range theContract().openapi["paths"].(map[string]any) {
 		if !strings.Contains(page, path+"</code>") {
@@ -209,6 +216,7 @@ func TestTheDocsPageShowsEveryOperation(t *testing.T) {
 // Every parameter and every field has a description, and an example, a default, a
 // range or a list of allowed values, its own or that of its type.
 func TestEveryParameterAndMemberIsDescribed(t *testing.T) {
+	t.Parallel()
 	r := readReference()
 	for _, tag := range r["tags"].([]any) {
 		for _, o := range r.Operations(tag.(node)["name"].(string)) {
@@ -243,6 +251,7 @@ func requireDescription(t *testing.T, what string, m docsMember) {
 // app's own formats define. A save point and a summary have both createdAt and
 // timestamp.
 func TestTimesHaveOneForm(t *testing.T) {
+	t.Parallel()
 	r := readReference()
 	inMillis := map[string]bool{
 		"Event at": true, "ChatSave messages[].timestamp": true, "ChatHistoryEntity parts[].timestamp": true,

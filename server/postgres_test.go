@@ -11,6 +11,7 @@ import (
 // several open transactions, and asks every route once. The rest of what PostgreSQL must
 // do is tested in package store.
 func TestOnPostgres(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T)

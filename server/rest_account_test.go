@@ -20,6 +20,7 @@ func (h *testServer) createMia() *account.User {
 }
 
 func TestSignInAndOut(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	mia := h.createMia()
 	for name, body := range map[string]string{
@@ -64,6 +65,7 @@ func TestSignInAndOut(t *testing.T) {
 }
 
 func TestPasswordGuessesAreRateLimited(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.createMia()
 	try := func(password string) *restResponse {
@@ -89,6 +91,7 @@ func TestPasswordGuessesAreRateLimited(t *testing.T) {
 }
 
 func TestALinkSignsInOnce(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	link, err := h.accounts.Bootstrap(context.Background(), true)
 	h.must(err)
@@ -100,6 +103,7 @@ func TestALinkSignsInOnce(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	made := h.rest("POST", "/tokens", `{"name":"phone","expiresIn":"720h"}`).wants(t, 201)
 	bearer := "Authorization: Bearer " + made["token"].(string)
@@ -120,6 +124,7 @@ func TestTokens(t *testing.T) {
 }
 
 func TestATicketOpensOneSocket(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	ticket := h.rest("POST", "/ws/tickets", "").wants(t, 201)
 	if ticket["expiresIn"] != 30.0 {
@@ -135,6 +140,7 @@ func TestATicketOpensOneSocket(t *testing.T) {
 }
 
 func TestOwnersManageUsers(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	mia := h.rest("POST", "/users", `{"username":"Mia","password":"`+goodPassword+`","limits":{"tokensPerDay":9}}`).wants(t, 201)
 	if mia["role"] != "member" || mia["limits"].(map[string]any)["tokensPerDay"] != 9.0 {
@@ -178,6 +184,7 @@ func TestOwnersManageUsers(t *testing.T) {
 }
 
 func TestProviderKeysAreWriteOnly(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	secret := "sk-a-secret-of-mine"
 	h.rest("PUT", "/providers/gemini/key", `{"key":"`+secret+`"}`).wants(t, 204)
@@ -193,6 +200,7 @@ func TestProviderKeysAreWriteOnly(t *testing.T) {
 }
 
 func TestDevicesLearnThatAProviderKeyChanged(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	p, _ := h.connect(nil)
 	h.rest("PUT", "/providers/gemini/key", `{"key":"a-secret-of-the-user"}`, "X-Device-Id: d-1").wants(t, 204)
@@ -210,6 +218,7 @@ func TestDevicesLearnThatAProviderKeyChanged(t *testing.T) {
 // Browsers send cookies with requests of any site, so a request with a cookie needs
 // an allowed origin.
 func TestCookiesAndOrigins(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.Origins = []string{"https://app.example"} })
 	h.createMia()
 	login := func(origin string) *restResponse {
@@ -259,6 +268,7 @@ func TestCookiesAndOrigins(t *testing.T) {
 }
 
 func TestLinksAndTokensSignIn(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	mia := h.createMia()
 	bearer := "Authorization: Bearer " + h.newToken(mia.ID)
@@ -298,6 +308,7 @@ func TestLinksAndTokensSignIn(t *testing.T) {
 }
 
 func TestMembersChangeTheirOwnPassword(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	mia := h.createMia()
 	bearer := "Authorization: Bearer " + h.newToken(mia.ID)
@@ -317,6 +328,7 @@ func TestMembersChangeTheirOwnPassword(t *testing.T) {
 }
 
 func TestAPasswordMakesATokenThatOutlivesItsSession(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.createMia()
 	session := stringAt(h.rest("POST", "/auth/login", `{"username":"mia","password":"`+goodPassword+`"}`, "Authorization: ").wants(t, 200), "token")
@@ -337,6 +349,7 @@ func TestAPasswordMakesATokenThatOutlivesItsSession(t *testing.T) {
 }
 
 func TestTokensAreListedInPages(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for range 2 {
 		h.newToken(h.user.ID)

@@ -82,6 +82,7 @@ func (h *testServer) useCircle(p *wsClient, e *fixtures) {
 }
 
 func TestTheFeedHasTheLatestCommentsOfEachPost(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	id := func(a *restResponse) string { return stringAt(a.wants(t, 201), "id") }
 	alice := h.newCharacter()
@@ -128,6 +129,7 @@ func TestTheFeedHasTheLatestCommentsOfEachPost(t *testing.T) {
 }
 
 func TestThoughtsAreShownOnRequestOnly(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	alice, id := h.newCharacter(), op.NewID()
 	h.inCircle(func(tx circle.Tx) error {
@@ -153,6 +155,7 @@ func TestThoughtsAreShownOnRequestOnly(t *testing.T) {
 }
 
 func TestWhatThePostIsToTheUserIsStored(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	post := "/circle/posts/" + stringAt(h.rest("POST", "/circle/posts", `{"text":"Ahoy"}`).wants(t, 201), "id")
 	h.rest("PUT", post+"/like", "").wants(t, 200)
@@ -178,6 +181,7 @@ func TestWhatThePostIsToTheUserIsStored(t *testing.T) {
 }
 
 func TestBadPostsAndCommentsStoreNothing(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	post := "/circle/posts/" + stringAt(h.rest("POST", "/circle/posts", `{"text":"Ahoy"}`).wants(t, 201), "id")
 	gone := stringAt(h.rest("POST", post+"/comments", `{"text":"x"}`).wants(t, 201), "id")
@@ -223,6 +227,7 @@ func TestBadPostsAndCommentsStoreNothing(t *testing.T) {
 }
 
 func TestImagesAreStoredWithThumbnails(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	var file bytes.Buffer
 	h.must(png.Encode(&file, image.NewRGBA(image.Rect(0, 0, 300, 200))))
@@ -257,6 +262,7 @@ func TestImagesAreStoredWithThumbnails(t *testing.T) {
 }
 
 func TestAForwardedPostIsAMessageInAPrivateChat(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	alice := h.characterOf(chat)
@@ -291,6 +297,7 @@ func TestAForwardedPostIsAMessageInAPrivateChat(t *testing.T) {
 }
 
 func TestRelationshipsAreReadAndChanged(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	alice, bob := h.newCharacter(), h.newCharacter()
 	h.join(alice)
@@ -319,6 +326,7 @@ func TestRelationshipsAreReadAndChanged(t *testing.T) {
 }
 
 func TestActionsAreDecidedOnce(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	alice := h.newCharacter()
 	action, late := h.makeAction(alice), op.NewID()
@@ -352,6 +360,7 @@ func TestActionsAreDecidedOnce(t *testing.T) {
 }
 
 func TestAnEmptyCommentIDDeletesNoPost(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	post := stringAt(h.rest("POST", "/circle/posts", `{"text":"My garden."}`).wants(t, 201), "id")
 	p, _ := h.connect(nil)
@@ -360,6 +369,7 @@ func TestAnEmptyCommentIDDeletesNoPost(t *testing.T) {
 }
 
 func TestMessageBoxesForgetWhatIsDeleted(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	alice, bob := h.newCharacter(), h.newCharacter()
 	h.join(alice)
@@ -397,6 +407,7 @@ func TestMessageBoxesForgetWhatIsDeleted(t *testing.T) {
 }
 
 func TestSettingsOfTheCircleHaveDefaultsAndBounds(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	got := h.rest("GET", "/circle/settings", "").wants(t, 200)
 	if got["quietFrom"] != "23:00" || got["callsPerDay"] != 200.0 || got["updatedAt"] != nil {
@@ -420,6 +431,7 @@ func TestSettingsOfTheCircleHaveDefaultsAndBounds(t *testing.T) {
 }
 
 func TestALookAtTheFeedWakesTheCircle(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.rest("POST", "/circle/characters/"+h.newCharacter()+"/init", "").wants(t, 200)
 	p, _ := h.connect(map[string]any{"deviceId": "phone"})
@@ -443,6 +455,7 @@ func TestALookAtTheFeedWakesTheCircle(t *testing.T) {
 }
 
 func TestInitMakesACharacterTakePart(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	alice := h.newCharacter()
 	got := h.rest("POST", "/circle/characters/"+alice+"/init", "").wants(t, 200)
@@ -459,6 +472,7 @@ func TestInitMakesACharacterTakePart(t *testing.T) {
 }
 
 func TestFailedTurnsAreShownAndRetried(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	alice := h.newCharacter()
 	h.join(alice)
@@ -491,6 +505,7 @@ func TestFailedTurnsAreShownAndRetried(t *testing.T) {
 
 // The app gets 200 whatever happens.
 func TestTheAppAsksForReactions(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	alice := h.newCharacter()
 	body := `{"type":"post","content":{"authorId":"` + h.user.ID + `","text":"Ahoy","context":"","hue":1},"responderId":"` + alice + `","mood":1}`

@@ -20,6 +20,7 @@ import (
 // Bad input is refused with an error code and the name of the wrong field, and
 // nothing is stored.
 func TestBadInputIsRefused(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	e := h.newFixtures()
 	before := h.readAll(e)
@@ -117,6 +118,7 @@ func TestBadInputIsRefused(t *testing.T) {
 // calls the handler directly, because over a socket a client that is still writing
 // may miss the response.
 func TestBodiesThatAreTooLarge(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for path, size := range map[string]int{
 		"/conversations": 256<<10 + 1, "/settings": 256<<10 + 1, "/characters": api.DocumentBytes + 1, "/lint": lintBytes + 1,
@@ -162,6 +164,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 
 // One error lists all wrong fields.
 func TestAllWrongFieldsAreReported(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	p := h.rest("POST", "/conversations/"+h.newChat()+"/messages", `{"text":1,"x":2,"options":{"topP":"high","stop":"now"}}`).
 		refuses(t, 400, "invalid_field")
@@ -175,6 +178,7 @@ func TestAllWrongFieldsAreReported(t *testing.T) {
 }
 
 func TestIfMatchPreventsLostUpdates(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	e := h.newFixtures()
 	for _, c := range []struct{ path, method, body string }{
@@ -209,6 +213,7 @@ func TestIfMatchPreventsLostUpdates(t *testing.T) {
 }
 
 func TestIdempotencyKeysOfREST(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	e := h.newFixtures()
 	settings := h.rest("GET", "/settings", "").wants(t, 200)["version"]
@@ -254,6 +259,7 @@ func TestIdempotencyKeysOfREST(t *testing.T) {
 
 // A conflict that has nothing to do with versions is no failed precondition.
 func TestIfMatchLeavesOtherConflictsAlone(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	e := h.newFixtures()
 	h.rest("POST", "/conversations/"+e.conversation+"/messages", `{"text":"One.","reply":false,"clientMsgId":"a"}`).wants(t, 200)
@@ -261,6 +267,7 @@ func TestIfMatchLeavesOtherConflictsAlone(t *testing.T) {
 }
 
 func TestSettingsCanBeSentBackUnchanged(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	e := h.newFixtures()
 	if _, ok := h.rest("PUT", "/settings", `{"customSetting":null}`).wants(t, 200)["customSetting"]; ok {
@@ -302,6 +309,7 @@ func (h *testServer) pages(path string) (pages [][]map[string]any) {
 }
 
 func TestPagesHaveNoGapsOrDuplicates(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	character := h.newCharacter()
 	for range 6 {
@@ -327,6 +335,7 @@ func TestPagesHaveNoGapsOrDuplicates(t *testing.T) {
 // A client can wait for a reply or not, and learns of a failure; what was generated
 // before the failure is kept.
 func TestTheThreeWaysToWaitForAReply(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	path := "/conversations/" + chat + "/messages"
@@ -372,6 +381,7 @@ func TestTheThreeWaysToWaitForAReply(t *testing.T) {
 
 // After a panic the client gets an internal error; only the log has the cause.
 func TestAPanicIsAnInternalError(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.server.Providers = nil
 	a := h.rest("GET", "/providers", "")
@@ -383,6 +393,7 @@ func TestAPanicIsAnInternalError(t *testing.T) {
 
 // Every route refuses query parameters that it does not know.
 func TestUnknownParametersOnEveryRoute(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	e := h.newFixtures()
 	tried := 0

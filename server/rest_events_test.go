@@ -16,6 +16,7 @@ var testedElsewhere = []string{"hello", "gen.references", "gen.tool", "gen.behin
 // Changes made over REST reach the socket as events, and every event that
 // asyncapi.yaml describes is sent. The client validates their content.
 func TestEveryDescribedEventIsSent(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	p, _ := h.connect(map[string]any{"deviceId": "phone"})
 	quiet, _ := h.connect(map[string]any{"deviceId": "quiet", "quiet": true})

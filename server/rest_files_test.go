@@ -50,6 +50,7 @@ func hugeChunk() []byte {
 }
 
 func TestCardsThatCannotBeImported(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	sample := h.rest("POST", "/characters/sample", "").wants(t, 201)["character"].(map[string]any)["id"].(string)
 	card := h.rest("GET", "/characters/"+sample+"/export?format=png", "")
@@ -85,6 +86,7 @@ func TestCardsThatCannotBeImported(t *testing.T) {
 // A file in UTF-16 is refused with a message that says so; a UTF-8 byte order mark
 // is accepted.
 func TestFilesInUTF16(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	memories := h.newMemoriesPath()
 	chat := h.newChat()
@@ -118,6 +120,7 @@ func TestFilesInUTF16(t *testing.T) {
 }
 
 func TestUploadsThatAreNotForms(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.rest("POST", "/characters/import", `{"name":"Alice"}`).refuses(t, 415, "unsupported_media_type")
 	h.rest("POST", "/characters/import", "").refuses(t, 415, "unsupported_media_type")
@@ -134,6 +137,7 @@ func TestUploadsThatAreNotForms(t *testing.T) {
 }
 
 func TestAFileThatIsTooLarge(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -159,6 +163,7 @@ func TestAFileThatIsTooLarge(t *testing.T) {
 
 // A file name in an upload is never used as a path.
 func TestFileNamesAreHarmless(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		`../../etc/passwd`: "passwd", `C:\cards\alice.png`: "alice.png", "a\x00b\nc.json": "abc.json", "茶.png": "茶.png", "": "",
 		strings.Repeat("x", 300) + ".png": strings.Repeat("x", 196) + ".png",
@@ -178,6 +183,7 @@ func TestFileNamesAreHarmless(t *testing.T) {
 
 // A character survives export and import in every format.
 func TestCharactersSurviveExportAndImport(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	first := h.rest("POST", "/characters/sample", "").wants(t, 201)["character"].(map[string]any)
 	id := first["id"].(string)
@@ -200,6 +206,7 @@ func TestCharactersSurviveExportAndImport(t *testing.T) {
 }
 
 func TestResourcesSurviveExportAndImport(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for path, document := range map[string]string{
 		"worldbooks":   `{"entries":{"0":{"uid":0,"key":["tea"],"content":"Tea is green.","comment":"tea","unknown":{"kept":true}}},"name":"Drinks"}`,
@@ -232,6 +239,7 @@ func TestResourcesSurviveExportAndImport(t *testing.T) {
 }
 
 func TestChatsSurviveExportAndImport(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	character := h.rest("POST", "/characters/sample", "").wants(t, 201)["character"].(map[string]any)["id"].(string)
 	c := h.upload("POST", "/conversations/import", "Old days.jsonl", []byte(chatLog), "characterId="+character).wants(t, 201)
@@ -254,6 +262,7 @@ func TestChatsSurviveExportAndImport(t *testing.T) {
 }
 
 func TestAnAvatarIsFetchedOnce(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	id := h.newCharacter()
 	h.rest("GET", "/characters/"+id+"/avatar", "").refuses(t, 404, "not_found")
@@ -279,6 +288,7 @@ func TestAnAvatarIsFetchedOnce(t *testing.T) {
 }
 
 func TestARepeatedUploadIsImportedOnce(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	first := h.upload("POST", "/characters/import", "a.json", []byte(alicesCard), "Idempotency-Key: up-1")
 	first.wants(t, 201)
@@ -296,6 +306,7 @@ func TestARepeatedUploadIsImportedOnce(t *testing.T) {
 }
 
 func TestLintTakesDocumentsAndFiles(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.rest("POST", "/lint", alicesCard).wants(t, 200)
 	h.upload("POST", "/lint", "a.json", []byte(alicesCard)).wants(t, 200)
@@ -306,6 +317,7 @@ func TestLintTakesDocumentsAndFiles(t *testing.T) {
 
 // Lists do not include the documents of their items.
 func TestListsOmitDocuments(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.rest("POST", "/characters/sample", "").wants(t, 201)
 	h.rest("POST", "/worldbooks", `{"name":"Tavern","document":{"entries":{}}}`).wants(t, 201)
@@ -326,6 +338,7 @@ func TestListsOmitDocuments(t *testing.T) {
 }
 
 func TestThumbnails(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	id := stringAt(h.rest("POST", "/characters/sample", "").wants(t, 201), "id")
 	h.rest("GET", "/characters/"+id+"/avatar?size=64", "").refuses(t, 404, "not_found")

@@ -52,6 +52,7 @@ func stringAt(answer map[string]any, path string) string {
 // An edit that asks for a reply answers like a sent message: after the reply, as an
 // event stream, or at once.
 func TestAnEditIsAnsweredLikeAMessage(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	messageID, replyID := h.turn(chat, "Where are we?", "At sea.")
@@ -93,6 +94,7 @@ func TestAnEditIsAnsweredLikeAMessage(t *testing.T) {
 }
 
 func TestAnEditWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	messageID, replyID := h.turn(chat, "Where are we?", "At sea.")
@@ -126,6 +128,7 @@ func TestAnEditWithoutAnAnswer(t *testing.T) {
 // Regenerating a reply that was already answered starts a new branch; if that fails,
 // nothing changes.
 func TestRegeneratingInTheMiddle(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	_, first := h.turn(chat, "Where are we?", "At sea.")
@@ -182,6 +185,7 @@ func TestRegeneratingInTheMiddle(t *testing.T) {
 
 // Regenerating the greeting shows the card's greeting again, without a model.
 func TestRegeneratingTheGreetingCallsNoModel(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	greeting := h.head(chat)
@@ -202,6 +206,7 @@ func TestRegeneratingTheGreetingCallsNoModel(t *testing.T) {
 // While a reply is being written, requests that would delete, edit or save it
 // are refused as busy.
 func TestAMessageBeingWrittenIsBusy(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	save := stringAt(h.rest("POST", "/conversations/"+chat+"/saves", `{"description":"the beginning"}`).wants(t, 201), "id")
@@ -233,6 +238,7 @@ func TestAMessageBeingWrittenIsBusy(t *testing.T) {
 }
 
 func TestAForkIsIndependent(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	messageID, _ := h.turn(chat, "Where are we?", "At sea.")
@@ -251,6 +257,7 @@ func TestAForkIsIndependent(t *testing.T) {
 // Forking a long chat answers before the messages are copied; the job that copies
 // them is listed.
 func TestALongForkIsCopiedInTheBackground(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	character := h.characterOf(h.newChat())
 	log := strings.Repeat(`{"name":"Mia","is_user":true,"send_date":"2025-03-14T09:00:00.000Z","mes":"On and on.","extra":{}}`+"\n", 5001)
@@ -266,6 +273,7 @@ func TestALongForkIsCopiedInTheBackground(t *testing.T) {
 }
 
 func TestAResetRestartsTheChat(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	_, replyID := h.turn(chat, "Where are we?", "At sea.")
@@ -279,6 +287,7 @@ func TestAResetRestartsTheChat(t *testing.T) {
 }
 
 func TestDeletingTheLastMessageLeavesNoHead(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	greeting := stringAt(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "headId")
@@ -298,6 +307,7 @@ func TestDeletingTheLastMessageLeavesNoHead(t *testing.T) {
 // A search finds all swipes of one's messages, page by page, and says where the
 // match is.
 func TestMessageSearch(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	messageID, replyID := h.turn(chat, "Where does this road lead, 旅人?", "To the old harbour.")
@@ -335,6 +345,7 @@ func TestMessageSearch(t *testing.T) {
 
 // A write that expects an older revision is refused with the current message.
 func TestAConflictReturnsTheCurrentState(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	messageID, replyID := h.turn(chat, "Where are we?", "At sea.")

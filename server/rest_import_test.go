@@ -35,6 +35,7 @@ func (h *testServer) filesOfEveryKind(chat string) map[string][]byte {
 // One route takes every kind of file, and files that name what they belong to need no
 // more.
 func TestImportDetectsEveryKind(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	h.turn(chat, "Where are we?", "At sea.")
@@ -77,6 +78,7 @@ func TestImportDetectsEveryKind(t *testing.T) {
 
 // Where a file does not say what it is or what it belongs to, the form can.
 func TestImportTakesTheFormsWord(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	character := h.characterOf(chat)
@@ -132,6 +134,7 @@ func TestImportTakesTheFormsWord(t *testing.T) {
 // An imported resource is bound in the transaction that stores it, once, and scripts work
 // from then on.
 func TestImportBindsResources(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	character := h.characterOf(chat)
@@ -169,6 +172,7 @@ func TestImportBindsResources(t *testing.T) {
 
 // What other users have is never found: not by id, not by the name in a file.
 func TestImportFindsOnlyOnesOwn(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	character := h.characterOf(chat)

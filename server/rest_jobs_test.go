@@ -21,6 +21,7 @@ func (h *testServer) failJob(userID, subject string) {
 }
 
 func TestJobsAreListedAndRetried(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	if list := h.rest("GET", "/jobs", "").items(t); len(list) != 0 {
 		t.Errorf("jobs of a new user: %v", list)
@@ -75,6 +76,7 @@ func TestJobsAreListedAndRetried(t *testing.T) {
 
 // Nobody sees or retries the jobs of others, or of the server itself.
 func TestJobsOfOthers(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.failJob(h.user.ID, "a")
 	h.failJob("", "all") // the server's own

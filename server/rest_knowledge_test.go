@@ -60,6 +60,7 @@ func (h *testServer) processed(id string) map[string]any {
 const harbour = "# The harbour\n\nThe light was automated in March 1987. Before that, Maren Oduya kept it for twenty years.\n"
 
 func TestAFileIsUploadedAndDownloaded(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	first := h.upload("POST", "/files", "harbour.md", []byte(harbour))
 	f := first.wants(t, 202)["file"].(map[string]any)
@@ -113,6 +114,7 @@ func TestAFileIsUploadedAndDownloaded(t *testing.T) {
 
 // A repeated request has one effect, and its key belongs to its content.
 func TestARepeatedUploadOfADocumentIsStoredOnce(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	key := "Idempotency-Key: up-1"
 	first, again := h.upload("POST", "/files", "a.md", []byte(harbour), key), h.upload("POST", "/files", "a.md", []byte(harbour), key)
@@ -126,6 +128,7 @@ func TestARepeatedUploadOfADocumentIsStoredOnce(t *testing.T) {
 }
 
 func TestTwoUploadsAtOnceMakeOneFile(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	text := []byte(strings.Repeat(harbour, 30_000)) // more than one part
 	var wg sync.WaitGroup
@@ -151,6 +154,7 @@ func TestTwoUploadsAtOnceMakeOneFile(t *testing.T) {
 }
 
 func TestBadUploadsOfDocumentsAreRefused(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.rest("POST", "/files", "text", "Content-Type: text/plain").refuses(t, 415, "unsupported_media_type")
 	h.rest("POST", "/files", "--x--\r\n", "Content-Type: multipart/form-data; boundary=x").refuses(t, 400, "invalid_field", "file")
@@ -179,6 +183,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 // Of a body whose length says that it is too large nothing is read; without a length,
 // reading ends at the limit.
 func TestAGigabyteIsRefusedWithoutBeingRead(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := newTestServer(t, func(o *Options) { o.TempDir = dir })
 	const gigabyte = 1 << 30
@@ -215,6 +220,7 @@ func TestAGigabyteIsRefusedWithoutBeingRead(t *testing.T) {
 // What a user has no room for is not read: neither a body that says how long it is, nor more of one
 // that does not than there is room for. A repeated request is answered like the first one.
 func TestWhatHasNoRoomIsNotRead(t *testing.T) {
+	t.Parallel()
 	h := newTestServerOf(t, parts{room: 1 << 20}, nil)
 	first := h.upload("POST", "/files", "a.md", bytes.Repeat([]byte("a"), 1000), "Idempotency-Key: first")
 	id := stringAt(first.wants(t, 202)["file"].(map[string]any), "id")
@@ -253,6 +259,7 @@ func TestWhatHasNoRoomIsNotRead(t *testing.T) {
 
 // Uploads that never end keep no others of their user out for good, nor those of other users.
 func TestUploadsAtOnceAreBounded(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for range spoolsAtOnce {
 		if !h.server.spools.enter(h.user.ID) {
@@ -272,6 +279,7 @@ func TestUploadsAtOnceAreBounded(t *testing.T) {
 
 // The spool is gone after each upload, whatever became of it, and its failure is told.
 func TestNothingIsLeftOfAnUpload(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := newTestServer(t, func(o *Options) { o.TempDir = dir })
 	h.addFile("a.md", harbour)
@@ -286,6 +294,7 @@ func TestNothingIsLeftOfAnUpload(t *testing.T) {
 // Whatever a client calls a file, it is shown as a plain name and never a path, and its
 // download is data.
 func TestHostileFileNamesAreHarmless(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for i, name := range []string{
 		`x"><inject name="y.md`, "../../etc/passwd", strings.Repeat("n", 5000) + ".md", "", "a\u202egnp.exe", "a\r\nSet-Cookie: x=1.md", `..\..\boot.ini`, "\xff\xfe.md",
@@ -322,6 +331,7 @@ func TestHostileFileNamesAreHarmless(t *testing.T) {
 }
 
 func TestAFileIsReplaced(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	f := h.addFile("harbour.md", harbour, "name=lore/harbour.md")
 	other := h.addFile("other.md", "other")
@@ -348,6 +358,7 @@ func TestAFileIsReplaced(t *testing.T) {
 }
 
 func TestAKnowledgeBaseIsKept(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	made := h.rest("POST", "/knowledge-bases", `{"name":" Harbour ","description":"The lighthouse.","chunkSize":1000,"chunkOverlap":100,"contextLines":true}`)
 	b := made.wants(t, 201)
@@ -390,6 +401,7 @@ func TestAKnowledgeBaseIsKept(t *testing.T) {
 }
 
 func TestACharacterHasKnowledge(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	character, b, f := h.newCharacter(), h.newBase("Harbour"), h.addFile("harbour.md", harbour)["id"].(string)
 	path := "/characters/" + character
@@ -422,6 +434,7 @@ func TestACharacterHasKnowledge(t *testing.T) {
 // Each route answers a user by what the owner has allowed: 404 without access, 403 for
 // what the access does not include.
 func TestAccessToASharedKnowledgeBase(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	b := h.newBase("Harbour")
 	f := h.addFile("harbour.md", harbour, "knowledgeBaseId="+b)["id"].(string)
@@ -516,6 +529,7 @@ func zipOf(t testing.TB, files ...string) []byte {
 }
 
 func TestAnArchiveBecomesFiles(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	b := h.newBase("Harbour")
 	path := "/knowledge-bases/" + b
@@ -532,6 +546,7 @@ func TestAnArchiveBecomesFiles(t *testing.T) {
 }
 
 func TestAPageBecomesAFile(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.rest("POST", "/files/web", `{"url":" "}`).refuses(t, 400, "invalid_field", "url")
 	h.rest("POST", "/files/web", `{}`).refuses(t, 400, "invalid_field", "url")
@@ -539,6 +554,7 @@ func TestAPageBecomesAFile(t *testing.T) {
 }
 
 func TestADocumentIsFoundReadAndAsked(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	b := h.newBase("Harbour")
 	id := h.addFile("harbour.md", harbour, "knowledgeBaseId="+b)["id"].(string)
@@ -610,6 +626,7 @@ func TestADocumentIsFoundReadAndAsked(t *testing.T) {
 }
 
 func TestAFailedFileSaysWhyAndIsRetried(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	id := h.addFile("blank.md", " \n ")["id"].(string)
 	f := h.processed(id)
@@ -641,6 +658,7 @@ func filesIn(t testing.TB, dir string) int {
 
 // A document that failed because the provider refused the key goes on when a key is stored.
 func TestAStoredKeyLetsDocumentsGoOn(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	id := h.addFile("harbour.md", harbour)["id"].(string)
 	h.processed(id)

@@ -21,6 +21,7 @@ func (h *testServer) happened(character, text string) {
 
 // A private chat recalls a comment of yesterday, with its day, until the user switches that off.
 func TestAChatRecallsTheCircle(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	character := h.characterOf(chat)
@@ -44,6 +45,7 @@ func TestAChatRecallsTheCircle(t *testing.T) {
 }
 
 func TestTheUserMarksWhatMayBeToldInTheCircle(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	path := h.newMemoriesPath()
 	character := strings.Split(path, "/")[2]

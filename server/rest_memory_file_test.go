@@ -12,6 +12,7 @@ import (
 // Memories exported from one character can be imported into another. Wrong lines are
 // reported by number, and the other lines are imported.
 func TestMemoryExportAndImport(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	path, other := h.newMemoriesPath(), h.newMemoriesPath()
 	h.addMemory(path, "Mia keeps bees.", `,"kind":"profile","pinned":true,"importance":0.9`)
@@ -71,6 +72,7 @@ func TestMemoryExportAndImport(t *testing.T) {
 // A fact that a newer text contradicts names that text, from which the fact that replaced
 // it was learned. What the user retires names none.
 func TestARetiredFactNamesWhatEndedIt(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	path := h.memoriesOf(chat)
@@ -118,6 +120,7 @@ func TestARetiredFactNamesWhatEndedIt(t *testing.T) {
 // Of two devices that change the text of a fact, the later one learns that it has not seen
 // the other's. A new version has another id, and an id names the fact in all versions.
 func TestAnEditOfAnOldVersionIsRefused(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	path := h.newMemoriesPath()
 	id := h.addMemory(path, "Mia keeps bees.", "")

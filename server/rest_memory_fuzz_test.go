@@ -19,6 +19,7 @@ var oddInputs = []string{
 // Random requests about memories get a response that openapi.yaml describes, and
 // never a server error.
 func TestRandomMemoryRequestsCauseNoServerError(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	path := h.memoriesOf(chat)
@@ -68,6 +69,7 @@ func TestRandomMemoryRequestsCauseNoServerError(t *testing.T) {
 
 // Importing a randomly corrupted file never causes a server error.
 func TestCorruptMemoryFilesCauseNoServerError(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	path := h.newMemoriesPath()
 	h.addMemory(path, "Mia keeps bees.", `,"eventTime":"2020-01-01T00:00:00Z"`)

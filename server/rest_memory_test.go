@@ -85,6 +85,7 @@ func (h *testServer) makeSummaryAs(userID, chat string) string {
 // A client can do everything with memories over a WebSocket, and the user's other
 // devices get an event for each change.
 func TestManagingMemoriesOverAWebSocket(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	path := h.newMemoriesPath()
 	character := strings.Split(path, "/")[2]
@@ -161,6 +162,7 @@ func TestManagingMemoriesOverAWebSocket(t *testing.T) {
 
 // A client that did not ask for memory events gets none, and no gap in seq either.
 func TestMemoryEventsGoOnlyToThoseWhoWantThem(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	path := h.newMemoriesPath()
 	p, hello := h.connect(map[string]any{"want": []string{"circle"}})
@@ -187,6 +189,7 @@ func TestMemoryEventsGoOnlyToThoseWhoWantThem(t *testing.T) {
 // A search of memories finds messages word for word, with their role and id;
 // with mode=recall it ranks all of them.
 func TestMemorySearchFindsMessages(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	character := h.characterOf(chat)
@@ -239,6 +242,7 @@ func (h *testServer) newChatWith(character string) string {
 
 // The memories recalled for a reply can be read, until they are purged.
 func TestAReplyListsItsRecalledMemories(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	path := h.memoriesOf(chat)
@@ -271,6 +275,7 @@ func TestAReplyListsItsRecalledMemories(t *testing.T) {
 // An invalid request is refused with the name of the wrong field, and nothing is
 // stored or changed.
 func TestInvalidMemoryRequests(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	path := h.newMemoriesPath()
 	id := h.addMemory(path, "Mia keeps bees.", "")
@@ -372,6 +377,7 @@ func TestInvalidMemoryRequests(t *testing.T) {
 // A bulk request changes all memories that its filter selects, once, and sends one
 // event.
 func TestBulkChangesOfMemories(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	path := h.newMemoriesPath()
 	bees, hens := h.addMemory(path, "Mia keeps bees.", ""), h.addMemory(path, "Mia keeps hens.", "")
@@ -413,6 +419,7 @@ func TestBulkChangesOfMemories(t *testing.T) {
 // The id of one character's memory does not work on another character, even of the
 // same user.
 func TestMemoriesBelongToOneCharacter(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	path, other := h.newMemoriesPath(), h.newMemoriesPath()
 	id := h.addMemory(path, "Mia keeps bees.", "")
@@ -435,6 +442,7 @@ func TestMemoriesBelongToOneCharacter(t *testing.T) {
 }
 
 func TestMemoriesInPages(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	path := h.newMemoriesPath()
 	var want []string
@@ -453,6 +461,7 @@ func TestMemoriesInPages(t *testing.T) {
 
 // Repeating a write under the same idempotency key has no further effect.
 func TestMemoryWritesAreIdempotent(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	path := h.newMemoriesPath()
 	key := "Idempotency-Key: "
@@ -486,6 +495,7 @@ func TestMemoryWritesAreIdempotent(t *testing.T) {
 
 // Extraction can be requested at once, and its job is listed.
 func TestMemoryJobsAreListed(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	character := h.characterOf(chat)
@@ -523,6 +533,7 @@ func TestMemoryJobsAreListed(t *testing.T) {
 
 // A pinned memory changes only after the user has accepted a suggestion.
 func TestAPinnedMemoryNeedsTheUsersDecision(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for _, c := range []struct{ decision, state, text string }{
 		{"accept", "accepted", "Lyon"}, {"reject", "rejected", "Marseille"},

@@ -12,6 +12,7 @@ import (
 )
 
 func TestHealthOfTheServer(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) {
 		o.Database = "sqlite"
 		o.Figures = func(context.Context) (*Figures, error) { return &Figures{Users: 2, DiskFreeBytes: -1}, nil }
@@ -41,6 +42,7 @@ func backups(t *testing.T, write func(ctx context.Context, w io.Writer) error) *
 }
 
 func TestBackupsAreForOwners(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int32
 	h := backups(t, func(_ context.Context, w io.Writer) error {
 		asked.Add(1)
@@ -68,6 +70,7 @@ func TestBackupsAreForOwners(t *testing.T) {
 // A backup is streamed: its beginning arrives while it is being made. There is one at a
 // time, and it ends with its client.
 func TestBackupsAreStreamedOneAtATime(t *testing.T) {
+	t.Parallel()
 	ended := make(chan error, 1)
 	h := backups(t, func(ctx context.Context, w io.Writer) error {
 		if _, err := w.Write(bytes.Repeat([]byte("x"), 64<<10)); err != nil {
@@ -99,6 +102,7 @@ func TestBackupsAreStreamedOneAtATime(t *testing.T) {
 
 // A backup that fails is never taken for a whole one.
 func TestBackupsThatFail(t *testing.T) {
+	t.Parallel()
 	var begun atomic.Bool
 	h := backups(t, func(_ context.Context, w io.Writer) error {
 		if begun.Load() {

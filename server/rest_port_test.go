@@ -39,6 +39,7 @@ type object = map[string]any
 // The app can create a chat, continue it and update its character, with the calls
 // that it makes itself.
 func TestTheAppChats(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for name, words := range map[string][3]string{
 		"in Chinese": {"新建角色", "同一角色继续对话", "更新人设"}, "in English": {"create", "continue", "update"},
@@ -83,6 +84,7 @@ func TestTheAppChats(t *testing.T) {
 
 // The app gets failures of the work itself with status 200.
 func TestTheAppGetsFailuresWithStatus200(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.callApp("chat", object{"conversationId": "mine", "status": "create", "jsonString": appDocuments}).wants(t, 200)
 	talk := func(change object) object {
@@ -134,6 +136,7 @@ func TestTheAppGetsFailuresWithStatus200(t *testing.T) {
 
 // The server's own limits have their HTTP status.
 func TestTheAppGetsServerLimitsAsHTTPErrors(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	const running, queued = 2, 4
 	for i := range running + queued {
@@ -151,6 +154,7 @@ func TestTheAppGetsServerLimitsAsHTTPErrors(t *testing.T) {
 
 // A request's API key reaches the provider and is neither stored nor logged.
 func TestTheAppsKeyIsNotStored(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	const secret = "AIza-secret-of-the-app"
 	h.callApp("chat", object{"conversationId": "mine", "status": "create", "jsonString": appDocuments, "apiKey": secret}, "Idempotency-Key: made").wants(t, 200)
@@ -195,6 +199,7 @@ func TestTheAppsKeyIsNotStored(t *testing.T) {
 
 // The app edits its history by message index.
 func TestTheAppChangesItsHistory(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.callApp("chat", object{"conversationId": "mine", "status": "create", "jsonString": appDocuments}).wants(t, 200)
 	for _, text := range []string{"one", "two"} {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestProvidersAreTested(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	got := h.rest("POST", "/providers/offline/test", "").wants(t, 200)
 	if got["ok"] != true || got["model"] != "voice" || got["reply"] != "Yes." || got["error"] != nil {
@@ -30,6 +31,7 @@ func TestProvidersAreTested(t *testing.T) {
 
 // A test uses the tokens of the user who asks for it, and nobody else's.
 func TestTestsOfProvidersAreTheUsersUsage(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	mia := "Authorization: Bearer " + h.newMember("mia")
 	h.rest("POST", "/providers/offline/test", "", mia).wants(t, 200)
@@ -51,6 +53,7 @@ func TestTestsOfProvidersAreTheUsersUsage(t *testing.T) {
 }
 
 func TestAClosedRequestEndsATestOfAProvider(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	slow := h.model.enqueue(&script{hangs: true})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.http.URL+base+"/providers/offline/test", nil)

@@ -19,6 +19,7 @@ func (h *testServer) createSave(chat, description string) string {
 // Restoring a save point shows the chat as it was then, and what came later can
 // still be restored.
 func TestRestoringASavePoint(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	messageID, replyID := h.turn(chat, "Where are we?", "At sea.")
@@ -55,6 +56,7 @@ func TestRestoringASavePoint(t *testing.T) {
 
 // A save point has the format that the NodeST app uses.
 func TestASavePointIsTheAppsDocument(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	_, replyID := h.turn(chat, "Where are we?", "At sea.")
@@ -88,6 +90,7 @@ func TestASavePointIsTheAppsDocument(t *testing.T) {
 
 // The messages of a save point come in pages, like those of its conversation.
 func TestASavePointHasPages(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	character := h.rest("POST", "/characters/sample", "").wants(t, 201)["character"].(map[string]any)["id"].(string)
 	log := `{"chat_metadata":{}}` + strings.Repeat("\n"+`{"is_user":true,"mes":"Hello"}`, 120)
@@ -113,6 +116,7 @@ func TestASavePointHasPages(t *testing.T) {
 }
 
 func TestSavePointExportAndImport(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	h.turn(chat, "Where are we?", "At sea.")
@@ -145,6 +149,7 @@ func TestSavePointExportAndImport(t *testing.T) {
 // A file that is damaged, of another kind or of a newer version is refused, and
 // nothing is stored.
 func TestFilesThatCannotBeImported(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	h.turn(chat, "Where are we?", "At sea.")
@@ -203,6 +208,7 @@ func TestFilesThatCannotBeImported(t *testing.T) {
 // An archive contains all branches, and is recognized by its format field, in any
 // position.
 func TestConversationExportAndImport(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	messageID, replyID := h.turn(chat, "Where are we?", "At sea.")
@@ -239,6 +245,7 @@ func TestConversationExportAndImport(t *testing.T) {
 }
 
 func TestArchivesAreRecognized(t *testing.T) {
+	t.Parallel()
 	for data, want := range map[string]bool{
 		`{"format":"nodest.conversation"`:                                                  true, // the reader reports what is missing
 		`{"a":{"format":"x"},"b":[[{}],1,null],"c":"}","format":"nodest.conversation"}`:    true,
@@ -263,6 +270,7 @@ func TestArchivesAreRecognized(t *testing.T) {
 // Of concurrent restores, one after the other takes effect as a whole, and every
 // earlier state can still be restored.
 func TestTwoRestoresAtOnce(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	shown := map[string]string{} // by id of the save point

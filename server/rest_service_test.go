@@ -11,6 +11,7 @@ import (
 )
 
 func TestHealthAndReadiness(t *testing.T) {
+	t.Parallel()
 	var broken error
 	h := newTestServer(t, func(o *Options) { o.Ready = func(context.Context) error { return broken } })
 	h.request("GET", "/healthz", "").wants(t, 200)
@@ -29,6 +30,7 @@ func TestHealthAndReadiness(t *testing.T) {
 }
 
 func TestMetricsAreForOwners(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.rest("GET", "/me", "").wants(t, 200)
 	h.rest("GET", "/conversations/"+op.NewID(), "").wants(t, 404)
@@ -44,11 +46,13 @@ func TestMetricsAreForOwners(t *testing.T) {
 }
 
 func TestMetricsCanBeOpen(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.OpenMetrics = true })
 	h.request("GET", "/metrics", "").wants(t, 200)
 }
 
 func TestSecurityHeaders(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for _, path := range []string{"/", "/healthz", "/api/v1/me", "/nothing"} {
 		a := h.request("GET", path, "")
@@ -64,6 +68,7 @@ func TestSecurityHeaders(t *testing.T) {
 }
 
 func TestCORSIsOffUnlessAnOriginIsNamed(t *testing.T) {
+	t.Parallel()
 	foreign := "Origin: https://app.example"
 	preflight := []string{foreign, "Access-Control-Request-Method: PUT", "Access-Control-Request-Headers: authorization"}
 	off := newTestServer(t, nil)
@@ -88,6 +93,7 @@ func TestCORSIsOffUnlessAnOriginIsNamed(t *testing.T) {
 }
 
 func TestUnknownRoutes(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.request("GET", "/api/v1/nothing", "").refuses(t, 404, "not_found")
 	h.request("GET", "/api/v2/me", "").refuses(t, 404, "not_found")
@@ -99,6 +105,7 @@ func TestUnknownRoutes(t *testing.T) {
 }
 
 func TestHeadAnswersAsGetDoes(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	id := h.newCharacter()
 	for _, path := range []string{"/me", "/settings", "/characters", "/characters/" + id, "/conversations/" + op.NewID(), "/sync"} {
@@ -115,6 +122,7 @@ func TestHeadAnswersAsGetDoes(t *testing.T) {
 }
 
 func TestRequestIdsAreGivenOrKept(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	if a := h.rest("GET", "/me", "", "X-Request-Id: mine-1"); a.header.Get("X-Request-Id") != "mine-1" {
 		t.Errorf("%v", a.header)
@@ -133,6 +141,7 @@ func TestRequestIdsAreGivenOrKept(t *testing.T) {
 
 // The log has neither queries, which may contain tickets, nor message texts.
 func TestTheLogHasNoQueriesAndNoTexts(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"A secret of mine"}`).wants(t, 200)

@@ -186,6 +186,7 @@ func (e *fixtures) bodyFor(method, path string) string {
 // Nobody can find out whether another user's object exists: every route with an id
 // answers the same for an object of another user as for one that does not exist.
 func TestStrangersSeeNothingOnAnyRoute(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	e := h.newFixtures()
 	before := h.readAll(e)
@@ -253,6 +254,7 @@ func (h *testServer) readAll(e *fixtures) string {
 
 // Another user's id in a body or query answers 404, too.
 func TestIdsOfOthersAreRefusedInBodies(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	theirs := h.newFixtures()
 	revision := stringAt(h.rest("GET", "/characters/"+theirs.character+"/memories?q=Hello&layer=exchange", "").items(t)[0], "id")
@@ -319,6 +321,7 @@ func TestIdsOfOthersAreRefusedInBodies(t *testing.T) {
 
 // A search never finds another user's messages, whatever ids it names.
 func TestASearchFindsOnlyOnesOwnMessages(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	theirs := h.newFixtures()
 	h.rest("PATCH", "/messages/"+theirs.message, `{"text":"the password is swordfish"}`).wants(t, 200)
@@ -352,6 +355,7 @@ func TestASearchFindsOnlyOnesOwnMessages(t *testing.T) {
 }
 
 func TestOnlyOwnersManageUsers(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	member, err := h.accounts.CreateUser(context.Background(), h.user, account.NewUser{Username: "mia", Password: "a long enough password"})
 	h.must(err)
@@ -369,6 +373,7 @@ func TestOnlyOwnersManageUsers(t *testing.T) {
 
 // Without a valid token, only the routes for signing in answer.
 func TestEveryRouteRequiresAuthentication(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	open := map[string]bool{"POST /api/v1/auth/login": true, "POST /api/v1/auth/signin": true, "GET /api/v1/ws": true}
 	for _, r := range h.server.echo.Routes() {

@@ -21,6 +21,7 @@ func (h *testServer) makeSummary(chat string) string {
 // A summary replaces the middle of a chat in requests to the model, can be edited,
 // and has no effect any more once deleted.
 func TestSummaryLifecycle(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	phone, _ := h.connect(nil)
@@ -70,6 +71,7 @@ func TestSummaryLifecycle(t *testing.T) {
 }
 
 func TestInvalidSummaryRequests(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	path := "/conversations/" + chat + "/summaries"
@@ -111,6 +113,7 @@ func TestInvalidSummaryRequests(t *testing.T) {
 
 // A repeated request with the same idempotency key returns the same summary.
 func TestCreatingASummaryIsIdempotent(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	path := "/conversations/" + chat + "/summaries"

@@ -32,6 +32,7 @@ func tagsOf(object map[string]any) string { return fmt.Sprint(object["tags"]) }
 
 // A card brings its tags; from then on they are the user's, and the card keeps its own.
 func TestTagsOfCharacters(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	const alice = `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","tags":["Guide"," guide","two\nlines","",7,"elf"]}}`
 	imported := h.upload("POST", "/characters/import", "a.json", []byte(alice)).wants(t, 201)
@@ -75,6 +76,7 @@ func TestTagsOfCharacters(t *testing.T) {
 }
 
 func TestTagsOfConversations(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	e := h.newFixtures()
 	path := "/conversations/" + e.conversation
@@ -114,6 +116,7 @@ func TestTagsOfConversations(t *testing.T) {
 // An archived character leaves the lists that ask for those that are not archived. Nothing
 // else changes: its documents, its tags and its chats are what they were.
 func TestArchiveOfCharacters(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	e := h.newFixtures()
 	path := "/characters/" + e.character

@@ -37,6 +37,7 @@ const teaBook = `{"entries":{
 
 // The test of a world book finds what a prompt finds.
 func TestWorldBooksAreTested(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	test := func(more string) string {
 		t.Helper()
@@ -125,6 +126,7 @@ func TestAnEntryWithoutKeysNeverFires(t *testing.T) {
 // A document is tested as the only book of a character: by its settings, and with its
 // author's note or without one.
 func TestAWorldBookIsTestedWithACharacter(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	ch := h.rest("POST", "/characters", `{"roleCard":`+alicesCard+`,"worldBook":{"entries":{"9":{"key":["tea"],"content":"Old.","comment":"old","position":4}}}}`).
 		wants(t, 201)["id"].(string)
@@ -148,6 +150,7 @@ func TestAWorldBookIsTestedWithACharacter(t *testing.T) {
 }
 
 func TestWorldBooksCannotBeTestedWithout(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	many := strings.Repeat(`{"role":"user","text":"x"},`, 1001)
 	for data, field := range map[string]string{
@@ -178,6 +181,7 @@ const starScripts = `[{"id":"1","scriptName":"stars","findRegex":"/\\*/g","repla
 
 // The test of scripts says of each what it did, or why it did nothing.
 func TestRegexScriptsAreTested(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	id := h.rest("POST", "/regexscripts", `{"document":`+starScripts+`}`).wants(t, 201)["id"].(string)
 	slow, _ := json.Marshal(strings.Repeat("a", 60) + "!")
@@ -214,6 +218,7 @@ func TestRegexScriptsAreTested(t *testing.T) {
 }
 
 func TestOnlyOnesOwnDocumentsAreTested(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	theirs := h.newFixtures()
 	h.token = h.newMember("stranger")

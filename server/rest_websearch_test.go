@@ -9,6 +9,7 @@ import (
 )
 
 func TestSearchTheWeb(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.web.search.Answer("lighthouse", lighthouseResult, providertest.Result{Title: "Second", URL: "https://second.test/a", Content: "b", Date: "2026-03-01T00:00:00"})
 	setup := h.rest("GET", "/websearch", "").wants(t, 200)
@@ -39,6 +40,7 @@ func TestSearchTheWeb(t *testing.T) {
 }
 
 func TestASearchThatFailsNamesTheProvider(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.web.search.Fail(providertest.Fault{Status: 500})
 	res := h.rest("POST", "/websearch", `{"query":"x"}`)
@@ -50,6 +52,7 @@ func TestASearchThatFailsNamesTheProvider(t *testing.T) {
 }
 
 func TestReadAPage(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.web.pages(t, map[string]string{"halden-point.test": lighthousePage})
 	page := h.rest("POST", "/websearch/read", `{"url":"http://www.halden-point.test/history/?utm_source=x#top","question":"Who was the last keeper?"}`).wants(t, 200)
@@ -78,6 +81,7 @@ func TestReadAPage(t *testing.T) {
 }
 
 func TestPagesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.web.pages(t, map[string]string{"halden-point.test": lighthousePage})
 	for url, want := range map[string]string{
@@ -98,6 +102,7 @@ func TestPagesThatCannotBeRead(t *testing.T) {
 
 // A host that cannot be resolved is left out for a while.
 func TestAHostThatFailsIsNotAskedAgain(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.rest("POST", "/websearch/read", `{"url":"http://halden-point.test/a"}`).wants(t, 422) // no host is known yet
 	h.web.pages(t, map[string]string{"halden-point.test": lighthousePage})
@@ -110,6 +115,7 @@ func TestAHostThatFailsIsNotAskedAgain(t *testing.T) {
 // A host is left out because of itself: not because another port of it is closed, and not
 // because its page has led to a host that does not exist.
 func TestAHostIsNotLeftOutForAnother(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	h.web.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -131,6 +137,7 @@ func TestAHostIsNotLeftOutForAnother(t *testing.T) {
 
 // The example of seed 001 §4.3: a mark per sentence, before its full stop.
 func TestReferencesOfTheSeedsExample(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	const answer = "人工智能是计算机科学的一个分支。机器学习是AI的重要组成部分。"
 	pages := map[string]string{
@@ -159,6 +166,7 @@ func TestReferencesOfTheSeedsExample(t *testing.T) {
 }
 
 func TestWrongRequestsForReferences(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for _, body := range []string{
 		`{}`, `{"answer":"x"}`, `{"answer":"","webContents":[]}`, `{"answer":"x","webContents":3}`, `{"answer":"x","webContents":[{"text":"y"}]}`,

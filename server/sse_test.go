@@ -131,6 +131,7 @@ func textOf(t *testing.T, events []*sseEvent) string {
 }
 
 func TestAReplyIsStreamedAsEvents(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	gate := make(chan struct{})
@@ -170,6 +171,7 @@ func TestAReplyIsStreamedAsEvents(t *testing.T) {
 }
 
 func TestAFailureBeforeTheFirstEventIsAPlainResponse(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	for path, want := range map[string]int{
@@ -187,6 +189,7 @@ func TestAFailureBeforeTheFirstEventIsAPlainResponse(t *testing.T) {
 }
 
 func TestAFailedReplyEndsItsStream(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	h.model.enqueue(&script{pieces: []string{"Well"}, fails: fmt.Errorf("the provider broke")})
@@ -201,6 +204,7 @@ func TestAFailedReplyEndsItsStream(t *testing.T) {
 }
 
 func TestAGenerationIsFollowedFromTheMiddle(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	gate := make(chan struct{})
@@ -224,6 +228,7 @@ func TestAGenerationIsFollowedFromTheMiddle(t *testing.T) {
 }
 
 func TestClosingARequestDoesNotCancelTheReply(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	p, _ := h.connect(nil)
@@ -264,6 +269,7 @@ func TestClosingARequestDoesNotCancelTheReply(t *testing.T) {
 }
 
 func TestEventsOverSSE(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	l := h.openStream("GET", "/events", "")
@@ -298,6 +304,7 @@ func TestEventsOverSSE(t *testing.T) {
 }
 
 func TestARevokedTokenEndsItsEvents(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	secret, token, err := h.accounts.CreateToken(context.Background(), &account.Identity{User: h.user}, "phone", 0)
 	h.must(err)
@@ -310,6 +317,7 @@ func TestARevokedTokenEndsItsEvents(t *testing.T) {
 }
 
 func TestSync(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	snap := h.rest("GET", "/sync", "").object(t)

@@ -34,6 +34,7 @@ func gunzip(t testing.TB, data []byte) []byte {
 }
 
 func TestPageAndDocuments(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	page := h.request("GET", "/", "")
 	page.wants(t, 200)
@@ -79,6 +80,7 @@ func TestPageAndDocuments(t *testing.T) {
 
 // Documents are compressed once and sent to those who accept it.
 func TestDocumentsAreCompressed(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for _, path := range []string{"/openapi.json", "/docs"} {
 		plain, packed := h.encoded(path, "identity"), h.encoded(path, "br, gzip")
@@ -100,6 +102,7 @@ func TestDocumentsAreCompressed(t *testing.T) {
 
 // Every file of the page is served, with a type that browsers accept.
 func TestFilesOfThePage(t *testing.T) {
+	t.Parallel()
 	short, long := []byte("x"), bytes.Repeat([]byte("let a = 1\n"), 1000)
 	files, err := readPage(fstest.MapFS{
 		"index.html": {Data: short}, "manifest.webmanifest": {Data: short}, "sw.js": {Data: long}, "icons/192.png": {Data: short},
@@ -126,6 +129,7 @@ func TestFilesOfThePage(t *testing.T) {
 // Long JSON answers are compressed for those who accept it; short ones, files and streams
 // never are.
 func TestAnswersAreCompressed(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	bearer := "Authorization: Bearer " + h.token
 	character := h.rest("POST", "/characters", `{"roleCard":{"name":"Alice","description":"`+strings.Repeat("A guide. ", 500)+`"}}`).object(t)["id"].(string)
@@ -151,6 +155,7 @@ func TestAnswersAreCompressed(t *testing.T) {
 }
 
 func TestWhoAcceptsGzip(t *testing.T) {
+	t.Parallel()
 	for header, want := range map[string]bool{
 		"": false, "gzip": true, "GZIP": true, "br;q=1.0, gzip;q=0.8, *;q=0.1": true, "gzip;q=0": false, "gzip; q=0.0": false,
 		"gzip;q=x": false, "identity": false, "xgzip": false, "deflate, gzip , br": true,
@@ -163,6 +168,7 @@ func TestWhoAcceptsGzip(t *testing.T) {
 }
 
 func TestContentSecurityPolicies(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for path, want := range map[string]string{
 		"/docs": docsPolicy, "/docs.css": dataPolicy, "/openapi.json": dataPolicy, "/healthz": dataPolicy, "/nothing": dataPolicy,

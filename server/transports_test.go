@@ -317,6 +317,7 @@ var transportCases = []transportCase{
 var longText = strings.Repeat("a", 32_001)
 
 func TestBothTransportsGiveTheSameAnswers(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	rest, socket := h.restTransport(), h.socketTransport()
 	for i, c := range transportCases {
@@ -331,6 +332,7 @@ func TestBothTransportsGiveTheSameAnswers(t *testing.T) {
 }
 
 func TestEveryCommandHasTransportCases(t *testing.T) {
+	t.Parallel()
 	works, fails := map[string]bool{}, map[string]bool{}
 	for _, c := range transportCases {
 		works[c.command] = works[c.command] || c.code == ""

@@ -251,6 +251,7 @@ const forecast = "What shall I bring, now that the forecast is so dreadful? The 
 // answers Mira, she likes the user better for it, answers, and remembers it in a private
 // chat. Nothing of that chat is in the requests for the circle.
 func TestAStoryOfTheCircle(t *testing.T) {
+	t.Parallel()
 	provider, model := newProvider(t, scriptOfTheCircle)
 	s := newStory(t, model)
 	mira, tomas := s.cast["Mira"], s.cast["Tomas"]
@@ -381,6 +382,7 @@ func scriptOfTheCircle(r llmtest.Request) llmtest.Reply {
 // With the offline model, too, characters choose what they do about a post: if none writes,
 // the user asks. They always answer the user, and say in private what they remember.
 func TestAStoryOfTheCircleWithTheOfflineModel(t *testing.T) {
+	t.Parallel()
 	s := newStory(t, nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true})
 	post, turns := s.tell()
 	if len(s.comments(post)) == 0 {

@@ -22,6 +22,7 @@ func (h *testServer) feeds(tokens ...string) string {
 // What belongs to another user does not exist for commands either, and a refused command
 // stores nothing for anybody.
 func TestBadCommandsToTheCircleStoreNothing(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	theirs, owner := h.newFixtures(), h.token
 	h.join(theirs.character)
@@ -59,6 +60,7 @@ func TestBadCommandsToTheCircleStoreNothing(t *testing.T) {
 
 // What a model answers in a wrong form counts as what it means, or as nothing.
 func TestAnswersInAWrongFormStoreNothingWrong(t *testing.T) {
+	t.Parallel()
 	const ice = "The ice sings."
 	for name, c := range map[string]struct {
 		answer                  string

@@ -204,6 +204,7 @@ func (a *resumingClient) report(format string, args ...any) {
 // are streamed. In the end the text is the provider's, and no event is missing or
 // came twice. NODEST_LONG=1 makes 1,000 cuts.
 func TestCutConnectionsLoseNothing(t *testing.T) {
+	t.Parallel()
 	cuts := int64(scaled(1000, 40))
 	r := newRand(t)
 	h := newTestServer(t, nil)

@@ -12,6 +12,7 @@ import (
 // Two devices get the changes of a conversation in the same order, whichever of them
 // makes a change.
 func TestTwoDevicesSeeTheSameTree(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	p, _ := h.connect(map[string]any{"deviceId": "d-one"})
 	q, _ := h.connect(map[string]any{"deviceId": "d-two", "batch": true})
@@ -110,6 +111,7 @@ func (p *wsClient) shownTexts(t *testing.T, chat string) []string {
 // changed in the meantime. The error has the current message, so that the device can
 // send its edit again.
 func TestAnOfflineEditReportsAConflict(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	messageID, _ := h.turn(chat, "Where are we?", "At sea.")
@@ -139,6 +141,7 @@ func TestAnOfflineEditReportsAConflict(t *testing.T) {
 
 // Two devices that change the same conversation at once end up showing the same.
 func TestTwoDevicesAtOnce(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	p, _ := h.connect(map[string]any{"deviceId": "d-one"})
 	q, _ := h.connect(map[string]any{"deviceId": "d-two"})

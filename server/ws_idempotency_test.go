@@ -22,6 +22,7 @@ import (
 // same key to two servers of one database, at once over WebSockets and REST: it takes
 // effect once, and all get the same result (see withoutForgotten).
 func TestAWriteRepeatedFiveTimesIsDoneOnce(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	other := newTestServerOf(t, parts{beside: h}, nil)
 	one, _ := h.connect(map[string]any{"deviceId": "d-1"})
@@ -168,6 +169,7 @@ func (h *testServer) head(chat string) string {
 // TestAKeyStillInProgress: while the first request with a key still runs, others wait for it
 // on both transports.
 func TestAKeyStillInProgress(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	ctx := context.Background()
 	started, release := make(chan struct{}), make(chan struct{})
@@ -197,6 +199,7 @@ func TestAKeyStillInProgress(t *testing.T) {
 
 // A call does not wait forever for another one with its key, nor after its caller has gone.
 func TestWaitingForAKeyEnds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var calls inflight
 		done, err := calls.enter(t.Context(), "k")
@@ -223,6 +226,7 @@ func TestWaitingForAKeyEnds(t *testing.T) {
 // A call that fails because the same call was carried out meanwhile in another process gets
 // the answer of that.
 func TestACallThatLostARaceGetsTheFirstAnswer(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	runs := 0

@@ -40,6 +40,7 @@ func (v *scriptedModel) results() (results []string, texts string) {
 // A character with a knowledge base searches it, reads, and cites what it has read. Clients see
 // what it does, but no text of the documents besides the quotes.
 func TestAReplyCitesTheDocumentsThatItHasRead(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	b := h.newBase("Harbour notes")
 	f := h.addFile("harbour.md", harbour, "knowledgeBaseId="+b)["id"].(string)
@@ -90,6 +91,7 @@ func TestAReplyCitesTheDocumentsThatItHasRead(t *testing.T) {
 
 // A grant that ends while a reply is written ends what its tools can reach.
 func TestAGrantThatEndsDuringAReplyEndsItsReading(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	ann := h.newMember("ann")
 	var b, f string
@@ -126,6 +128,7 @@ func TestAGrantThatEndsDuringAReplyEndsItsReading(t *testing.T) {
 // What a reply has cited outlives its file: title and quote stay, and the reference says that the
 // file is gone, for as long as the user may not read it.
 func TestAReferenceOutlivesItsFile(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	ann := h.newMember("ann")
 	var b, f string
@@ -167,6 +170,7 @@ func TestAReferenceOutlivesItsFile(t *testing.T) {
 
 // A model without tools gets the passages with the message, and small talk gets none.
 func TestAModelThatMayNotCallToolsGetsPassages(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	b := h.newBase("Harbour notes")
 	h.processed(h.addFile("harbour.md", harbour, "knowledgeBaseId="+b)["id"].(string))

@@ -17,6 +17,7 @@ import (
 // Limits, heartbeats, tokens and shutdown.
 
 func TestTooManyCommands(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.Burst, o.CommandsPer10s = 3, 1 })
 	p, _ := h.connect(nil)
 	var ids []string
@@ -36,6 +37,7 @@ func TestTooManyCommands(t *testing.T) {
 }
 
 func TestPingIsAnswered(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	p, _ := h.connect(nil)
 	p.sendText(`{"cmd":"ping"}`)
@@ -45,6 +47,7 @@ func TestPingIsAnswered(t *testing.T) {
 }
 
 func TestASilentConnectionIsPinged(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.Tick = time.Millisecond })
 	pinged := make(chan struct{}, 100)
 	p, _, _ := h.dial(dialOptions{token: h.token, noRead: true})
@@ -64,6 +67,7 @@ func TestASilentConnectionIsPinged(t *testing.T) {
 }
 
 func TestTheOldestConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.PerDevice, o.PerUser = 2, 3 })
 	hello := func(device string) *wsClient {
 		p, _ := h.connect(map[string]any{"deviceId": device})
@@ -84,6 +88,7 @@ func TestTheOldestConnectionIsReplaced(t *testing.T) {
 }
 
 func TestTheConnectionLimit(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.Connections = 1 })
 	p, _ := h.connect(nil)
 	_, res, err := h.dial(dialOptions{token: h.token, mayFail: true})
@@ -94,6 +99,7 @@ func TestTheConnectionLimit(t *testing.T) {
 }
 
 func TestARevokedTokenClosesItsSocketsAtOnce(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	ctx := context.Background()
 	secret, token, err := h.accounts.CreateToken(ctx, &account.Identity{User: h.user}, "phone", 0)
@@ -111,6 +117,7 @@ func TestARevokedTokenClosesItsSocketsAtOnce(t *testing.T) {
 }
 
 func TestATokenRevokedBeforeHello(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	ctx := context.Background()
 	secret, token, err := h.accounts.CreateToken(ctx, &account.Identity{User: h.user}, "phone", 0)
@@ -123,6 +130,7 @@ func TestATokenRevokedBeforeHello(t *testing.T) {
 }
 
 func TestARevokedTokenClosesTheSocketsOfItsTickets(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	ctx := context.Background()
 	secret, token, err := h.accounts.CreateToken(ctx, &account.Identity{User: h.user}, "page", 0)
@@ -146,6 +154,7 @@ func TestARevokedTokenClosesTheSocketsOfItsTickets(t *testing.T) {
 }
 
 func TestATokenRevokedByAnotherProcess(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.Recheck = time.Millisecond })
 	ctx := context.Background()
 	secret, token, err := h.accounts.CreateToken(ctx, &account.Identity{User: h.user}, "phone", 0)
@@ -158,6 +167,7 @@ func TestATokenRevokedByAnotherProcess(t *testing.T) {
 }
 
 func TestAnExpiringTokenIsRenewed(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.Tick = time.Millisecond })
 	ctx := context.Background()
 	short, _, err := h.accounts.CreateToken(ctx, &account.Identity{User: h.user}, "short", 59*time.Second)
@@ -172,6 +182,7 @@ func TestAnExpiringTokenIsRenewed(t *testing.T) {
 }
 
 func TestAnExpiredTokenClosesTheSocket(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.Tick = time.Millisecond })
 	p, _ := h.connect(nil)
 	for _, c := range h.server.sockets.list() {
@@ -185,6 +196,7 @@ func TestAnExpiredTokenClosesTheSocket(t *testing.T) {
 }
 
 func TestDrainingAnnouncesItselfAndClosesConnections(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	p, _ := h.connect(nil)
 	finished := false
@@ -208,6 +220,7 @@ func TestDrainingAnnouncesItselfAndClosesConnections(t *testing.T) {
 
 // A quarter of the places is kept for users.
 func TestStrangersCannotTakeAllPlaces(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.Connections = 4 })
 	for i := range 4 {
 		_, _, err := h.dial(dialOptions{mayFail: true})
@@ -222,6 +235,7 @@ func TestStrangersCannotTakeAllPlaces(t *testing.T) {
 // An address has few connections before it signs in, and one client cannot keep them from the
 // others behind the same address.
 func TestTheOldestStrangerMakesRoom(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.PerNetwork = 3 })
 	held := func() (open, strangers int) {
 		k := &h.server.sockets
@@ -260,6 +274,7 @@ func TestTheOldestStrangerMakesRoom(t *testing.T) {
 
 // A ticket that was not used for want of a place is still valid.
 func TestARefusedConnectionKeepsItsTicket(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.Connections = 1 })
 	query := "?ticket=" + stringAt(h.rest("POST", "/ws/tickets", "").wants(t, 201), "ticket")
 	p, _ := h.connect(nil)
@@ -277,6 +292,7 @@ func TestARefusedConnectionKeepsItsTicket(t *testing.T) {
 
 // A stranger that signs in gives its place among strangers to the next one.
 func TestAPlaceIsTheUsersAfterHello(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.PerNetwork = 1 })
 	for range 3 {
 		p, _, _ := h.dial(dialOptions{})
@@ -292,6 +308,7 @@ func TestAPlaceIsTheUsersAfterHello(t *testing.T) {
 
 // One user cannot take the places of others with connections that never say hello.
 func TestAUsersPlacesAreBounded(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.PerUser = 1 })
 	for i := range waiting + 1 {
 		_, res, err := h.dial(dialOptions{token: h.token, mayFail: true})

@@ -15,6 +15,7 @@ import (
 // TestAStalledReaderIsDisconnected: the connection of a client that reads nothing
 // is closed, while another device is served as usual.
 func TestAStalledReaderIsDisconnected(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.WriteWithin = testTimeout })
 	chat := h.newChat()
 	dead, _, _ := h.dial(dialOptions{token: h.token, noRead: true, dial: h.servePipes()})
@@ -96,6 +97,7 @@ func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net:
 // TestASlowReaderGetsFewerDeltas: a client that stops reading for a while gets
 // gen.behind instead of deltas, and the missing text as soon as it reads again.
 func TestASlowReaderGetsFewerDeltas(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.WriteWithin, o.QueueBytes = testTimeout, 32<<10 })
 	chat := h.newChat()
 	slow, _, _ := h.dial(dialOptions{token: h.token, noRead: true, dial: h.servePipes()})
@@ -170,6 +172,7 @@ func (p *wsClient) waitText(gen string, length int) {
 // TestLatencyBesideAStalledReader prints the round trip time with and without
 // clients that read nothing. It promises nothing.
 func TestLatencyBesideAStalledReader(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	p, _ := h.connect(map[string]any{"deviceId": "d-one"})
 	measure := func() time.Duration {

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestHelloReportsTheStreamPosition(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	_, f := h.connect(map[string]any{"deviceId": "d-1", "client": "test"})
 	if field[bool](t, f, "resumed") || field[string](t, f, "reason") != "new" {
@@ -47,6 +48,7 @@ func TestHelloReportsTheStreamPosition(t *testing.T) {
 }
 
 func TestHelloReportsTheUsersOwnLimit(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	_, f := h.connect(nil)
 	if got := field[float64](t, f, "limits.gensParallel"); got != 2 {
@@ -62,6 +64,7 @@ func TestHelloReportsTheUsersOwnLimit(t *testing.T) {
 }
 
 func TestWhoMayConnect(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.Origins = []string{"https://app.example"} })
 	ctx := context.Background()
 	ticket := func() string {
@@ -133,6 +136,7 @@ func TestWhoMayConnect(t *testing.T) {
 }
 
 func TestBadFramesEndTheConnection(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	deep := func(n int) string { // a frame nested n deep
 		return `{"id":"1","cmd":"card.lint","data":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + `}`
@@ -175,6 +179,7 @@ func TestBadFramesEndTheConnection(t *testing.T) {
 }
 
 func TestFramesBeforeHello(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	t.Run("a command", func(t *testing.T) {
 		p, _, _ := h.dial(dialOptions{token: h.token})
@@ -204,12 +209,14 @@ func TestFramesBeforeHello(t *testing.T) {
 }
 
 func TestAMissingHelloTimesOut(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.HelloWithin = time.Millisecond })
 	p, _, _ := h.dial(dialOptions{token: h.token})
 	p.wantClose(closeAuth)
 }
 
 func TestInvalidCommands(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	p, _ := h.connect(nil)
@@ -254,6 +261,7 @@ func TestInvalidCommands(t *testing.T) {
 }
 
 func TestBatchesAreAcceptedWhenAgreed(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	p, _ := h.connect(map[string]any{"batch": true})
 	p.sendText(`[{"id":"a","cmd":"ping"},{"id":"b","cmd":"nonsense"}, {"id":"c","cmd":"ping"}]`)
@@ -266,6 +274,7 @@ func TestBatchesAreAcceptedWhenAgreed(t *testing.T) {
 
 // TestAReplyFromEndToEnd follows one message and its reply on two devices.
 func TestAReplyFromEndToEnd(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	p, _ := h.connect(map[string]any{"deviceId": "d-one"})
@@ -334,6 +343,7 @@ func sequence(frames []*frame) string {
 }
 
 func TestCancelKeepsTheTextSoFar(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	p, _ := h.connect(nil)
@@ -355,6 +365,7 @@ func TestCancelKeepsTheTextSoFar(t *testing.T) {
 }
 
 func TestLosingTheSocketDoesNotCancelTheReply(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	p, first := h.connect(nil)
@@ -397,6 +408,7 @@ func TestLosingTheSocketDoesNotCancelTheReply(t *testing.T) {
 }
 
 func TestResumeReplaysMissedEvents(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, func(o *Options) { o.ReplayMax = 50 })
 	p, first := h.connect(nil)
 	epoch, start := field[string](t, first, "epoch"), int64(field[float64](t, first, "seq"))
@@ -460,6 +472,7 @@ func TestResumeReplaysMissedEvents(t *testing.T) {
 }
 
 func TestFilteredEventsLeaveNoGaps(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	quiet, _ := h.connect(map[string]any{"quiet": true, "want": []string{}})
@@ -521,6 +534,7 @@ func (p *wsClient) waitFrame(what string, ok func(*frame) bool) *frame {
 }
 
 func TestTypingReachesOtherDevices(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	p, _ := h.connect(map[string]any{"deviceId": "d-one"})
@@ -533,6 +547,7 @@ func TestTypingReachesOtherDevices(t *testing.T) {
 }
 
 func TestAnAckIsSentToAllDevices(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	chat := h.newChat()
 	p, _ := h.connect(map[string]any{"deviceId": "d-one"})

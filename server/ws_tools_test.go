@@ -110,6 +110,7 @@ const forecastOf = `{"city":"Halden"}`
 // A character calls the tools that its settings allow; clients see it, and what was found is not
 // in what they see.
 func TestACharacterCallsTheToolsOfAServer(t *testing.T) {
+	t.Parallel()
 	w := newWeather(t)
 	h := withWeather(t, w)
 	chat, p := h.knowingWeather()
@@ -143,6 +144,7 @@ func TestACharacterCallsTheToolsOfAServer(t *testing.T) {
 
 // Nobody's character is given tools by another user's settings, or by another character's.
 func TestToolsAreForTheCharactersWhoseSettingsNameThem(t *testing.T) {
+	t.Parallel()
 	h := withWeather(t, newWeather(t))
 	chat, p := h.knowingWeather()
 	h.reply(p, chat, "Hello!", nil)
@@ -170,6 +172,7 @@ func TestToolsAreForTheCharactersWhoseSettingsNameThem(t *testing.T) {
 
 // What a tool returns cannot end its element, and what fails is told to the model alone.
 func TestNoToolFailsAReply(t *testing.T) {
+	t.Parallel()
 	w := newWeather(t)
 	h := withWeather(t, w)
 	chat, p := h.knowingWeather()
@@ -225,6 +228,7 @@ func TestNoToolFailsAReply(t *testing.T) {
 
 // A server that does not answer costs a reply its own tools, not those of others.
 func TestToolsOfOtherServersStay(t *testing.T) {
+	t.Parallel()
 	w, gone := newWeather(t), newWeather(t)
 	gone.Close()
 	h := withServers(t, w, mcptool.Server{Name: "tides", Address: gone.URL + "/mcp"}, mcptool.Server{Name: "weather", Address: w.URL + "/mcp"})
@@ -246,6 +250,7 @@ func textResult(text string) *mcp.CallToolResult {
 
 // A server that was restarted, also with other tools, is reached again.
 func TestToolsAreThereAfterTheirServerWasRestarted(t *testing.T) {
+	t.Parallel()
 	w := newWeather(t)
 	h := withWeather(t, w)
 	chat, p := h.knowingWeather()
@@ -266,6 +271,7 @@ func TestToolsAreThereAfterTheirServerWasRestarted(t *testing.T) {
 
 // A user who stops a reply does not wait for its tools.
 func TestAReplyIsStoppedWhileAToolIsCalled(t *testing.T) {
+	t.Parallel()
 	w := newWeather(t)
 	h := withWeather(t, w)
 	called := make(chan struct{})

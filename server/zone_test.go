@@ -21,6 +21,7 @@ func (h *testServer) zones() (own, device string, version float64) {
 // TestHelloSetsTheDevicesTimeZone checks that hello stores the device's time zone
 // and ignores unknown names, and that the user's own setting stays.
 func TestHelloSetsTheDevicesTimeZone(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	for _, tt := range []struct{ sent, want string }{
 		{"Asia/Tokyo", "Asia/Tokyo"},
@@ -61,6 +62,7 @@ func TestHelloSetsTheDevicesTimeZone(t *testing.T) {
 // TestRESTSetsTheDevicesTimeZone is for clients without a socket. Users do not share
 // the setting.
 func TestRESTSetsTheDevicesTimeZone(t *testing.T) {
+	t.Parallel()
 	h := newTestServer(t, nil)
 	long := h.rest(http.MethodPut, "/settings/device-time-zone", `{"timeZone":"`+strings.Repeat("x", 100_000)+`"}`)
 	if long.status != http.StatusBadRequest || len(long.body) > 2000 {

@@ -42,6 +42,7 @@ func (c *chatter) retry(j *jobs.Job) {
 }
 
 func TestASlowChatKeepsToItsAllowance(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	said := []string{"I love quinces.", "I love zithers.", "I love badgers.", "I love wolfram.", "I love kayaks."}
 	c.model.facts = func(prompt string) (string, error) { return factsFor(prompt), nil }
@@ -59,6 +60,7 @@ func TestASlowChatKeepsToItsAllowance(t *testing.T) {
 
 // A failed call counts. It is repeated only if five exchanges allow a second call.
 func TestAFailedCallCounts(t *testing.T) {
+	t.Parallel()
 	for exchanges, attempts := range map[int]int{3: 1, 5: 2} {
 		t.Run(fmt.Sprint(exchanges, " exchanges"), func(t *testing.T) {
 			c := newChatter(t, "sqlite")
@@ -85,6 +87,7 @@ func TestAFailedCallCounts(t *testing.T) {
 // An unusable answer is not requested again if the allowance is used up; rules read
 // the texts instead.
 func TestRulesReadAfterAnUnusableAnswer(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	c.model.facts = says("I am sorry.")
 	c.exchange("I live in Paris.", "How nice!")
@@ -103,6 +106,7 @@ func TestRulesReadAfterAnUnusableAnswer(t *testing.T) {
 // An empty answer is requested once more, not by the job as well; then rules read the
 // texts.
 func TestAnEmptyAnswerIsRequestedOnceMore(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.model.facts = func(string) (string, error) { return "", fault.New(fault.EmptyReply, "nothing") }
 		c.exchange("I live in Paris.", "How nice!")
@@ -118,6 +122,7 @@ func TestAnEmptyAnswerIsRequestedOnceMore(t *testing.T) {
 
 // The second request explains the error in the language of the first.
 func TestARepairIsInTheLanguageOfThePrompt(t *testing.T) {
+	t.Parallel()
 	for said, want := range map[string]bool{"I live in Paris.": false, strings.Repeat("我住在巴黎。", 50): true} {
 		c := newChatter(t, "sqlite")
 		c.model.facts = says(`{"facts":["a string"]}`)
@@ -135,6 +140,7 @@ func TestARepairIsInTheLanguageOfThePrompt(t *testing.T) {
 
 // Exchanges too large for one window do not allow more calls; rules read the rest.
 func TestLargeExchangesDoNotAllowMoreCalls(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	for range 5 {
 		c.say(lang.RoleUser, "Tell me a story.")
@@ -151,6 +157,7 @@ func TestLargeExchangesDoNotAllowMoreCalls(t *testing.T) {
 // A requested extraction does not use up the allowance, and calls the model once
 // without needing one.
 func TestARequestIsFreeOnce(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
 		c.exchange("I live in Paris.", "How nice!")
@@ -175,6 +182,7 @@ func TestARequestIsFreeOnce(t *testing.T) {
 
 // A request during a run is carried out right after it, whatever is said meanwhile.
 func TestARequestDuringARunFollowsIt(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.smallTalk(5)
 		c.pass(time.Minute)
@@ -199,6 +207,7 @@ func TestARequestDuringARunFollowsIt(t *testing.T) {
 // A request during a requested run is carried out too; what is said later waits for
 // the allowance.
 func TestARequestDuringARequestedRunIsCarriedOut(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.smallTalk(1)
 		c.model.facts = func(string) (string, error) {
@@ -223,6 +232,7 @@ func TestARequestDuringARequestedRunIsCarriedOut(t *testing.T) {
 // A request stays open if attempts fail after new messages, or if the job fails for
 // good.
 func TestARequestStaysOpenUntilItIsDone(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.exchange("I live in Paris.", "How nice!")
 		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
@@ -251,6 +261,7 @@ func TestARequestStaysOpenUntilItIsDone(t *testing.T) {
 
 // A request whose job always fails makes a bounded number of calls.
 func TestAFailingRequestMakesABoundedNumberOfCalls(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	crash := errors.New("the disk is full")
 	c.exchange("I live in Paris.", "How nice!")
@@ -282,6 +293,7 @@ type randomChat struct {
 }
 
 func TestNeverMoreThanTwoCallsForFiveExchanges(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			database := "sqlite"

@@ -11,6 +11,7 @@ import (
 
 // A chat neither changes nor ends what happened in the circle, and its model is not shown it.
 func TestExtractionLeavesTheCircleAlone(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		const comment = `User commented in the circle on Reed's post "Homes": "I live in Lisbon"`
 		c.update(func(tx nodest.Tx) error {

@@ -8,6 +8,7 @@ import (
 
 // Contractions are read the same with a straight apostrophe, a curly one, and none.
 func TestContractionsWithoutApostrophe(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"im allergic to penicillin": "User is allergic to penicillin",
 		"I dont like olives":        "User doesn't like olives",

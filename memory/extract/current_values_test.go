@@ -13,6 +13,7 @@ import (
 // If a property has one value at a time, only the current value is in the profile and
 // first in an answer, whatever the wording, with or without a new value.
 func TestOnlyCurrentValuesAreRecalled(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		said     []string
 		asked    string
@@ -73,6 +74,7 @@ func TestOnlyCurrentValuesAreRecalled(t *testing.T) {
 
 // Changes in somebody else's life do not end facts about the user.
 func TestFactsAboutOthersDoNotEndFactsAboutTheUser(t *testing.T) {
+	t.Parallel()
 	for _, said := range [][2]string{
 		{"你哥哥还在医院吗？", "辞职了，现在在面包店上班"}, {"嗯。", "我哥哥辞职了，现在在面包店上班"}, {"嗯。", "我遇到小王了，现在在银行上班"}, {"嗯。", "我养了只猫，现在住在阳台"},
 		{"嗯。", "我打算明年辞职"}, {"嗯。", "老板辞职了"}, {"嗯。", "我以前的同事，现在住在北京"}, {"嗯。", "我以前有个朋友，叫小王"}, {"嗯。", "我看了一部电影，叫《活着》"}, {"Hm.", "I quit chess."}, {"Hm.", "My brother quit."}, {"Hm.", "I moved the sofa out."},

@@ -190,6 +190,7 @@ func chat(r *rand.Rand) []memory.Message {
 // Two hundred turns of small talk with echoed memories leave exactly the facts that
 // were said, once each.
 func TestSmallTalkLeavesNoJunk(t *testing.T) {
+	t.Parallel()
 	for _, model := range []string{"parrot", "none", "broken"} {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprint(model, seed), func(t *testing.T) {

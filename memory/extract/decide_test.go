@@ -79,6 +79,7 @@ func changeLines(p plan) []string {
 
 // Every decision of a model has its effect, and wrong ones do no harm.
 func TestApply(t *testing.T) {
+	t.Parallel()
 	loves, hates := stored("1", "User loves coffee", lang.KindPreference), stated(9, "User hates coffee", lang.KindPreference)
 	paris, berlin := stored("2", "User lives in Paris", lang.KindProfile), stated(9, "User lives in Berlin", lang.KindProfile)
 	dog := stored("3", "User has a dog called Rex", lang.KindProfile)
@@ -196,6 +197,7 @@ func TestApply(t *testing.T) {
 
 // What the user pinned, locked or wrote changes only with the user's consent.
 func TestApplyOnlySuggestsChangesToGuardedMemories(t *testing.T) {
+	t.Parallel()
 	for _, by := range []string{"pinned", "locked", "user"} {
 		loves, paris := guarded(stored("1", "User loves coffee", lang.KindPreference), by), guarded(stored("2", "User lives in Paris", lang.KindProfile), by)
 		hates, berlin := stated(9, "User hates coffee", lang.KindPreference), stated(9, "User lives in Berlin", lang.KindProfile)
@@ -228,6 +230,7 @@ func TestApplyOnlySuggestsChangesToGuardedMemories(t *testing.T) {
 }
 
 func TestApplyHoldsARunThatWouldRetireTooMuch(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		active, deletes int
 		held            bool
@@ -249,6 +252,7 @@ func TestApplyHoldsARunThatWouldRetireTooMuch(t *testing.T) {
 
 // A new version keeps the fact's properties, and a retirement keeps its evidence.
 func TestVersionsAndRetirementsKeepTheirEvidence(t *testing.T) {
+	t.Parallel()
 	old := stored("7", "User lives in Paris", lang.KindProfile)
 	old.RootID, old.Version, old.SeenCount, old.Importance = "1", 3, 4, 0.9
 	c := stated(9, "User lives in Berlin", lang.KindProfile)
@@ -277,6 +281,7 @@ func TestVersionsAndRetirementsKeepTheirEvidence(t *testing.T) {
 // Without a model, rules recognise the same statement, a similar one, and a new value
 // of the same property.
 func TestRuleDecisions(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		known, said string
 		kind        lang.Kind
@@ -327,6 +332,7 @@ func TestRuleDecisions(t *testing.T) {
 }
 
 func TestAMalformedDecisionDoesNotSpoilTheOthers(t *testing.T) {
+	t.Parallel()
 	known := []memory.Memory{stored("real-id-1", "User loves coffee", lang.KindPreference), stored("real-id-2", "User lives in Paris", lang.KindProfile)}
 	candidates := []candidate{stated(8, "User loves coffee", lang.KindPreference), stated(9, "User hates coffee", lang.KindPreference), stated(10, "User lives in Berlin", lang.KindProfile)}
 	tests := []struct {
@@ -370,6 +376,7 @@ func TestAMalformedDecisionDoesNotSpoilTheOthers(t *testing.T) {
 
 // A run makes two calls, or three if an answer is unusable.
 func TestARunCostsThreeCallsAtMost(t *testing.T) {
+	t.Parallel()
 	first := factsAnswer(fact{"Anna hates coffee", "user", "preference", 0.5, "", []int64{1}})
 	for _, tt := range []struct {
 		answers []string

@@ -19,6 +19,7 @@ func textsByRule(messages ...memory.Message) []string {
 // Statements that are not serious, not by the user or not about the user are not
 // facts.
 func TestRulesIgnoreWhatIsNotSerious(t *testing.T) {
+	t.Parallel()
 	for what, said := range map[string][]string{
 		"a name behind something else": {
 			"我看了一部电影，叫《活着》。", "我看了一部电影，叫活着", "我今天去吃了一道菜，叫回锅肉。", "我有个朋友，叫小王，喜欢吃辣，住在成都。", "我看的是一部名叫《海边的曼彻斯特》的电影",
@@ -78,6 +79,7 @@ func TestRulesIgnoreWhatIsNotSerious(t *testing.T) {
 
 // The same words said seriously are facts, with what a following clause adds.
 func TestRulesReadSeriousStatements(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string][]string{
 		"我叫小明，今年二十岁，住在上海，喜欢爬山。":                   {"用户叫小明", "用户今年二十岁", "用户住在上海"},
 		"你好，我是张伟。":                                {"用户叫张伟"},
@@ -108,6 +110,7 @@ func TestRulesReadSeriousStatements(t *testing.T) {
 
 // A message that the user marks as a joke gives no facts.
 func TestRulesIgnoreMessagesMarkedAsJokes(t *testing.T) {
+	t.Parallel()
 	for _, after := range []string{"Just kidding!", "haha, no, I'm joking", "开玩笑的", "骗你的啦"} {
 		if got := textsByRule(userSays(1, "I live in Monaco."), charSays(2, "Wow!"), userSays(3, after)); len(got) > 0 {
 			t.Errorf("before %q: %q", after, got)
@@ -120,6 +123,7 @@ func TestRulesIgnoreMessagesMarkedAsJokes(t *testing.T) {
 
 // A statement corrects a known fact only if the user says so.
 func TestRulesRecogniseCorrections(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{
 		"My name is Tom.": false, "My name is actually Tom.": true, "I'm 30 years old.": false, "I'm 30 now.": true, "I just turned 30.": true, "I changed my name to Tom.": true, "You can call me Tom.": true,
 		"我叫小红": false, "我改名叫小红了": true, "其实我叫小红": true, "我的真名叫小红": true, "我今年三十岁": false,

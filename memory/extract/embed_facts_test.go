@@ -10,6 +10,7 @@ import (
 
 // New facts get vectors at once, without waiting for the next message.
 func TestNewFactsGetVectors(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	wants := func(what string, want int, do func()) {
 		t.Helper()

@@ -13,6 +13,7 @@ import (
 
 // Recall returns the current version of a fact instead of the messages it came from.
 func TestRecallReturnsTheCurrentFactInsteadOfItsSources(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		was := c.has("User lives in Paris", lang.KindProfile, nil)
 		svc := c.remembering()
@@ -36,6 +37,7 @@ func TestRecallReturnsTheCurrentFactInsteadOfItsSources(t *testing.T) {
 // A purged fact's message does not come back in prompts, searches or extraction, from
 // its own chat or another.
 func TestTheMessageOfAPurgedFactDoesNotComeBack(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		said, _ := c.exchange("My secret garden is in Lyon.", "How nice!")
 		c.model.facts = says(facts(statement("User has a secret garden in Lyon", "user", "profile", said.Seq)))

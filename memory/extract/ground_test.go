@@ -27,6 +27,7 @@ var testNames = lang.Names{User: "Anna", Character: "小雪"}
 
 // Nothing is stored that was not said, however a model words it.
 func TestOnlyWhatWasSaidIsStored(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		fact, source string
 		want         string // reason; "" = it is said

@@ -19,6 +19,7 @@ import (
 )
 
 func TestAModelReadsFiveExchanges(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
 		c.exchange("I live in Paris.", "How nice!")
@@ -47,6 +48,7 @@ func TestAModelReadsFiveExchanges(t *testing.T) {
 // texts for the model, which reads them after half an hour if enough exchanges allow a
 // call.
 func TestRulesReadAfterAMinuteAndTheModelAfterHalfAnHour(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1), statement("Mia plays the violin", "world", "other", 3)))
 	c.exchange("I live in Paris.", "How nice!")
@@ -73,6 +75,7 @@ func TestRulesReadAfterAMinuteAndTheModelAfterHalfAnHour(t *testing.T) {
 }
 
 func TestRulesReadIfThereIsNoModel(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.model = nil
 		c.exchange("我住在杭州。", "好地方。")
@@ -84,6 +87,7 @@ func TestRulesReadIfThereIsNoModel(t *testing.T) {
 }
 
 func TestTheLastTurnWaitsForItsReply(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	c.smallTalk(5)
 	c.say(lang.RoleUser, "I live in Paris.")
@@ -104,6 +108,7 @@ func TestTheLastTurnWaitsForItsReply(t *testing.T) {
 }
 
 func TestAnExtractionOnRequestReadsAtOnce(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
 	c.say(lang.RoleUser, "I live in Paris.")
@@ -117,6 +122,7 @@ func TestAnExtractionOnRequestReadsAtOnce(t *testing.T) {
 
 // A request to read now is kept, whatever is said before the job starts.
 func TestARequestIsKeptWhenMessagesFollow(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
 		c.say(lang.RoleUser, "I live in Paris.")
@@ -145,6 +151,7 @@ func (s retryingStore) Update(ctx context.Context, userID string, fn func(memory
 }
 
 func TestACorrectedFactIsSuperseded(t *testing.T) {
+	t.Parallel()
 	for _, together := range []bool{true, false} {
 		t.Run(fmt.Sprintf("in one run=%v", together), func(t *testing.T) {
 			c := newChatter(t, "sqlite")
@@ -175,6 +182,7 @@ func TestACorrectedFactIsSuperseded(t *testing.T) {
 }
 
 func TestDisabledExtractionLeavesTextsUnread(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	c.scene.Enabled = false
 	c.exchange("I live in Paris.", "How nice!")
@@ -201,6 +209,7 @@ func (c *chatter) open() (open []*jobs.Job) {
 }
 
 func TestFiftyExchangesMakeAtMostTwentyCalls(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	asked := map[bool]int{}
 	c.model.facts = func(prompt string) (string, error) {
@@ -238,6 +247,7 @@ func firstSeq(prompt string) (seq int64) {
 
 // A job for a deleted or unknown conversation ends without a model call.
 func TestAJobWithoutItsConversationEnds(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	c.exchange("I live in Paris.", "How nice!")
 	c.refused(fault.NotFound, func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, newUUID()) })
@@ -257,6 +267,7 @@ func TestAJobWithoutItsConversationEnds(t *testing.T) {
 
 // A conversation or character that is deleted during a model call also ends the job.
 func TestADeletionDuringAModelCallEndsTheJob(t *testing.T) {
+	t.Parallel()
 	for name, remove := range map[string]func(c *chatter, tx nodest.Tx) error{
 		"conversation": func(c *chatter, tx nodest.Tx) error { return tx.Chats.DeleteConversation(c.chat) },
 		"character":    func(c *chatter, tx nodest.Tx) error { return tx.Characters.DeleteCharacter(c.character) },
@@ -280,6 +291,7 @@ func TestADeletionDuringAModelCallEndsTheJob(t *testing.T) {
 
 // The model sees only what the user and the character said.
 func TestTheModelSeesOnlyWhatWasSaid(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	c.say("system", "SYSTEM: User is a spy.")
 	hidden := c.say(lang.RoleUser, "an injected entry: HIDDEN")
@@ -307,6 +319,7 @@ func TestTheModelSeesOnlyWhatWasSaid(t *testing.T) {
 // If the model is still unavailable on the last attempt, rules read the texts, and the
 // job's progress says why.
 func TestRulesReadIfTheModelStaysDown(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	c.model.facts = func(string) (string, error) { return "", fault.New(fault.UpstreamDown, "the provider is down") }
 	c.exchange("I live in Paris.", "How nice!")
@@ -329,6 +342,7 @@ func TestRulesReadIfTheModelStaysDown(t *testing.T) {
 // If the database fails or the process dies at any step, nothing is stored partly, and
 // the next attempt writes everything once.
 func TestACrashLeavesNothingHalfDone(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1), statement("User loves coffee", "user", "preference", 1)))
 		c.exchange("I live in Paris. I love coffee.", "How nice!")
@@ -355,6 +369,7 @@ func TestACrashLeavesNothingHalfDone(t *testing.T) {
 
 // An attempt that lost its job writes nothing, even if its model answers late.
 func TestALostJobWritesNothing(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
 		c.exchange("I live in Paris.", "How nice!")
@@ -426,6 +441,7 @@ func (t failingJobs) FinishJob(j *jobs.Job) error {
 
 // Texts that change during a model call are read again in their new form.
 func TestChangesDuringAModelCallAreReadAgain(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	said, _ := c.exchange("I live in Paris.", "How nice!")
 	c.model.facts = func(prompt string) (string, error) {
@@ -455,6 +471,7 @@ func TestChangesDuringAModelCallAreReadAgain(t *testing.T) {
 // Facts are dated by their messages, in the user's time zone, not by the time of the
 // run.
 func TestAFactIsAsOldAsItsMessage(t *testing.T) {
+	t.Parallel()
 	tokyo, err := time.LoadLocation("Asia/Tokyo")
 	if err != nil {
 		t.Fatal(err)
@@ -496,6 +513,7 @@ func TestAFactIsAsOldAsItsMessage(t *testing.T) {
 
 // A change that the user accepts later is dated by its message.
 func TestAnAcceptedSuggestionIsAsOldAsItsMessage(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	c.model = nil
 	c.exchange("I live in Paris.", "How nice!")

@@ -86,6 +86,7 @@ func (c *chatter) parrot(r *rand.Rand) *scriptedModel {
 // Two hundred turns of small talk with echoed memories leave the true facts, once
 // each, and nothing that was not said.
 func TestTwoHundredTurnsLeaveNoJunk(t *testing.T) {
+	t.Parallel()
 	for _, model := range []string{"parrot", "none"} {
 		t.Run(model, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 5))

@@ -41,6 +41,7 @@ func (c *chatter) patch(id string, p memory.Patch) (m *memory.Memory) {
 func ptr[T any](v T) *T { return &v }
 
 func TestTheUserCanWriteAMemory(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		m := c.create(memory.Draft{Text: "  I am allergic to nuts "})
 		c.equal("defaults", []any{m.Text, m.Subject, m.Kind, m.Importance, m.Origin, m.Status, m.Version, m.RootID == m.ID, m.SeenCount, m.Pinned, m.Locked},
@@ -53,6 +54,7 @@ func TestTheUserCanWriteAMemory(t *testing.T) {
 }
 
 func TestInvalidMemoriesOfTheUserAreRefused(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	m := c.create(memory.Draft{Text: "I like tea"})
 	year0 := time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -98,6 +100,7 @@ func TestInvalidMemoriesOfTheUserAreRefused(t *testing.T) {
 }
 
 func TestAnEditMakesAVersion(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		first := c.has("User lives in Paris", lang.KindProfile, nil)
 		second := c.patch(first.ID, memory.Patch{Text: ptr("User lives in Lyon"), Importance: ptr(0.9)})
@@ -127,6 +130,7 @@ func TestAnEditMakesAVersion(t *testing.T) {
 }
 
 func TestRetireAndRestore(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		m := c.has("User lives in Paris", lang.KindProfile, nil)
 		for range 2 {
@@ -169,6 +173,7 @@ func TestRetireAndRestore(t *testing.T) {
 }
 
 func TestPurgeLeavesNothingButTombstones(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		m := c.has("User lives in Paris", lang.KindProfile, nil)
 		c.patch(m.ID, memory.Patch{Text: ptr("User lives in Lyon")})
@@ -217,6 +222,7 @@ func TestPurgeLeavesNothingButTombstones(t *testing.T) {
 }
 
 func TestTheUserDecidesSuggestions(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		m := c.has("User loves coffee", lang.KindPreference, func(m *memory.Memory) { m.Pinned = true })
 		said := c.say(lang.RoleUser, "I love black coffee.")
@@ -295,6 +301,7 @@ func counts(i *memory.Imported) string {
 }
 
 func TestAnExportCanBeImported(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		m := c.has("User lives in Paris", lang.KindProfile, func(m *memory.Memory) { m.EventTime = &sometime })
 		c.patch(m.ID, memory.Patch{Text: ptr("User lives in Lyon"), Pinned: ptr(true), Importance: ptr(0.9)})
@@ -341,6 +348,7 @@ func TestAnExportCanBeImported(t *testing.T) {
 // An import does not restore purged memories; it restores memories that were lost
 // otherwise, with their texts.
 func TestAnImportRestoresLostButNotPurgedMemories(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	c.has("User lives in Paris", lang.KindProfile, nil)
 	cat := c.has("User has a cat", lang.KindProfile, nil)
@@ -359,6 +367,7 @@ func TestAnImportRestoresLostButNotPurgedMemories(t *testing.T) {
 // A file with the largest possible count is imported, and the memory can still be seen
 // again.
 func TestAnImportCannotOverflowACount(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	c.imports(c.user, c.character, []byte(`{"text":"User has a dog","seenCount":9223372036854775807}`))
 	c.create(memory.Draft{Text: "User has a dog"})
@@ -366,6 +375,7 @@ func TestAnImportCannotOverflowACount(t *testing.T) {
 }
 
 func TestInvalidLinesAreReportedByNumber(t *testing.T) {
+	t.Parallel()
 	lines := []string{
 		"\ufeff" + `{"type":"header","format":"memory-export","version":1}`,
 		`{"text":"User likes tea"}`,
@@ -427,6 +437,7 @@ func TestInvalidLinesAreReportedByNumber(t *testing.T) {
 }
 
 func TestInvalidFilesAreRefused(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		file string
 		code fault.Code
@@ -463,6 +474,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 
 // Another user's memories, texts and suggestions are not found by any call.
 func TestAnotherUsersMemoryIsNotFound(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		m := c.has("User lives in Paris", lang.KindProfile, nil)
 		said := c.say(lang.RoleUser, "My secret.")

@@ -12,6 +12,7 @@ import (
 
 // Without a model, only plain first-person sentences are understood.
 func TestRulesReadFirstPersonStatements(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		said string
 		want []string
@@ -111,6 +112,7 @@ func TestRulesReadFirstPersonStatements(t *testing.T) {
 }
 
 func TestRulesReadWhatTheCharacterPromises(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		said string
 		want []string
@@ -142,6 +144,7 @@ func TestRulesReadWhatTheCharacterPromises(t *testing.T) {
 }
 
 func TestOneMessageGivesThreeStatementsAtMost(t *testing.T) {
+	t.Parallel()
 	all := testNames.Statements(userSays(1, "我喜欢茶。我喜欢咖啡。我喜欢可乐。我叫小明。我喜欢牛奶。").Line())
 	if len(all) != lang.RulesPerMessage || !slices.ContainsFunc(all, func(f lang.Statement) bool { return f.Text == "用户叫小明" }) {
 		t.Errorf("got %v, want three with the name among them", all)

@@ -68,6 +68,7 @@ func (c *chatter) versions() []string {
 // Every decision of a model about a new statement has its effect on a scope that knows
 // "User loves coffee".
 func TestDecisionsOfAModelAreApplied(t *testing.T) {
+	t.Parallel()
 	const known = "User loves coffee"
 	for _, tt := range []struct {
 		name                string
@@ -151,6 +152,7 @@ func TestDecisionsOfAModelAreApplied(t *testing.T) {
 // Whatever a model answers, nothing is invented, instructions in messages are not
 // followed, and rules read what an unusable answer leaves out.
 func TestWrongAnswersOfAModelDoNoHarm(t *testing.T) {
+	t.Parallel()
 	const good = `{"facts":[{"text":"User lives in Paris","subject":"user","kind":"profile","seqs":[%d]}]}`
 	for _, tt := range []struct {
 		name    string
@@ -204,6 +206,7 @@ func TestWrongAnswersOfAModelDoNoHarm(t *testing.T) {
 // A run that would retire more than a fifth of the known facts only suggests its
 // changes, and the user decides each one.
 func TestARunThatWouldRetireMuchAsksTheUser(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		for _, drink := range []string{"coffee", "tea", "cola"} {
 			c.has("User loves "+drink, lang.KindPreference, nil)
@@ -245,6 +248,7 @@ func TestARunThatWouldRetireMuchAsksTheUser(t *testing.T) {
 // Editing or deleting a text, or showing another branch, hides facts and restores
 // older versions at once, without a job.
 func TestFactsFollowTheTexts(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.model = nil
 		tea, answer := c.exchange("I live in Paris.", "How nice!")
@@ -272,6 +276,7 @@ func TestFactsFollowTheTexts(t *testing.T) {
 // A purged fact is not learned again from its texts, in any wording; other facts are
 // learned from other texts.
 func TestWhatIsPurgedIsNotLearnedAgain(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		said, _ := c.exchange("I live in Paris, near the river.", "How nice!")
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", said.Seq)))
@@ -301,6 +306,7 @@ func TestWhatIsPurgedIsNotLearnedAgain(t *testing.T) {
 
 // Reading texts again changes nothing that has changed since.
 func TestReadingAgainKeepsLaterChanges(t *testing.T) {
+	t.Parallel()
 	c := newChatter(t, "sqlite")
 	c.model = nil
 	c.exchange("I live in Paris. I have a cat. I love coffee.", "How nice!")
@@ -337,6 +343,7 @@ func TestReadingAgainKeepsLaterChanges(t *testing.T) {
 // Each branch has its own facts: a statement on one branch replaces only what that
 // branch knew.
 func TestBranchesKeepTheirOwnVersions(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.model = nil
 		_, fork := c.exchange("I live in Paris.", "How nice!")
@@ -372,6 +379,7 @@ func TestBranchesKeepTheirOwnVersions(t *testing.T) {
 // Without a model, a joke or a film title does not rename the user: another name is
 // only suggested, and only an explicit correction applies at once.
 func TestRulesDoNotRenameTheUser(t *testing.T) {
+	t.Parallel()
 	onBothDatabases(t, func(c *chatter) {
 		c.model = nil
 		c.exchange("My name is Anna. I live in Paris.", "Hello Anna!")
