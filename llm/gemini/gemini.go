@@ -86,7 +86,7 @@ func New(keys []llm.Key, opts Options) (*Provider, error) {
 	}
 	p := &Provider{opts: opts, base: base, keys: llm.NewKeys(name, keys)}
 	p.http = llm.HTTPClient(&carrier{next: opts.HTTP})
-	p.def = llm.Default{Named: opts.Model, Choose: choose, Aliases: aliases, Fetch: p.fetchModels}
+	p.def = llm.Default{Named: opts.Model, Choose: choose, Aliases: aliases, Fetch: p.Models}
 	p.card = sync.OnceValues(p.newCard)
 	p.current = sync.OnceValues(p.newCurrent)
 	return p, nil

@@ -250,7 +250,7 @@ func (gemini) answer(f *Fake, o *writer, req Request, r Reply) {
 	case strings.HasSuffix(req.Path, ":batchEmbedContents"):
 		o.geminiVectors(f, req)
 	default:
-		s := &geminiStream{o: o, r: r, model: req.Model, array: req.Transport == cardSDK}
+		s := &geminiStream{o: o, r: r, model: cmp.Or(r.Model, req.Model), array: req.Transport == cardSDK}
 		if s.array {
 			o.w.Header().Set("Content-Type", "application/json")
 			o.send("[", 0)
