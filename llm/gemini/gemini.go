@@ -164,6 +164,9 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 	return p.keys.Stream(ctx, req, p.stream)
 }
 
+// mostUnsaid is how many parameters a warning names at most.
+const mostUnsaid = 20
+
 // answers is a stream of either SDK: each answer, until the first error.
 type answers = iter.Seq2[answer, error]
 
@@ -194,6 +197,9 @@ func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) ite
 			if m.Result != nil {
 				x.hide.Texts = append(x.hide.Texts, m.Result.Text)
 			}
+		}
+		if len(pr.unsaid) > 0 {
+			yield = llm.Warning{Code: "tool_schema", Detail: "the model is not told the types of these parameters of tools: " + strings.Join(pr.unsaid[:min(len(pr.unsaid), mostUnsaid)], ", ")}.With(yield)
 		}
 		var all answers
 		if p.transportFor(pr.model, req) == cardSDK {
