@@ -36,12 +36,27 @@ func ReadArguments(parameters json.RawMessage, written string) (map[string]any, 
 		_ = json.Unmarshal(raw, &p) // a list of types, or none at all, is not checked
 		if v := args[name]; v == nil {
 			delete(args, name)
+		} else if written, ok := valueIn(v, p.Type); ok {
+			args[name] = written
 		} else if p.Type != "" && !hasType(v, p.Type) {
 			return nil, nil, fmt.Errorf("the argument %q must be of type %s", name, p.Type)
 		}
 	}
 	whole, err := json.Marshal(args)
 	return args, whole, err
+}
+
+// valueIn is the object or list that a text holds: a model that could not be told the type of a
+// parameter writes one so.
+func valueIn(v any, want string) (value any, ok bool) {
+	text, isText := v.(string)
+	if !isText || want != "object" && want != "array" {
+		return nil, false
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	err := d.Decode(&value)
+	return value, err == nil && !d.More() && hasType(value, want)
 }
 
 // IsEmptyArgument reports whether a value says nothing.

@@ -151,14 +151,14 @@ func WithDefault(log *slog.Logger, p Provider, gen Generator, chosen string) Gen
 			if req.Model == "" {
 				req.Model = p.DefaultModel(ctx)
 			}
-			repeatable, err := pass(signed(gen.Stream(ctx, req), req.Model, ""), yield)
+			repeatable, err := pass(signed(gen.Stream(ctx, req), req.Model), yield)
 			if byDefault && repeatable && fault.Is(err, fault.ModelNotFound) && ctx.Err() == nil {
 				if next := p.NextModel(ctx, req.Model); next != "" {
 					log.InfoContext(ctx, "the provider no longer knows its default model; another one takes its place",
 						"provider", p.Name(), "model", req.Model, "next", next)
-					gone := req.Model
+					w := Warning{Code: "model_replaced", Detail: req.Model + " no longer exists; " + next + " answered"}
 					req.Model = next
-					_, err = pass(signed(gen.Stream(ctx, req), next, gone), yield)
+					_, err = pass(signed(gen.Stream(ctx, req), next), w.With(yield))
 				}
 			}
 			if err != nil && !errors.Is(err, errBroken) {
@@ -168,14 +168,12 @@ func WithDefault(log *slog.Logger, p Provider, gen Generator, chosen string) Gen
 	})
 }
 
-// signed tells with the first chunk of a reply who was asked, and in whose place.
-func signed(reply iter.Seq2[Chunk, error], model, instead string) iter.Seq2[Chunk, error] {
+// signed tells with the first chunk of a reply who was asked.
+func signed(reply iter.Seq2[Chunk, error], asked string) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
-		asked := model
 		for c, err := range reply {
 			if err == nil {
-				c.Asked, c.Instead = asked, instead
-				asked, instead = "", ""
+				c.Asked, asked = asked, ""
 			}
 			if !yield(c, err) {
 				return

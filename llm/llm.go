@@ -186,7 +186,24 @@ type Chunk struct {
 	Model    string     // that really answered, where known
 	Provider string     // filled in by Chain
 	Asked    string     // of the first chunk: the model that was asked (WithDefault)
-	Instead  string     // of the first chunk: the default in whose place Asked answers, because the provider no longer knows it; "" = none
+	Warnings []Warning  // of the first chunk: what is not as it was wished
+}
+
+// Warning says what is not as it was wished about a reply that came nevertheless.
+type Warning struct {
+	Code   string // model_replaced, tool_schema
+	Detail string // for people, in English
+}
+
+// With adds w to the first chunk of a reply.
+func (w Warning) With(yield func(Chunk, error) bool) func(Chunk, error) bool {
+	said := false
+	return func(c Chunk, err error) bool {
+		if err == nil && !said {
+			said, c.Warnings = true, append(c.Warnings, w)
+		}
+		return yield(c, err)
+	}
 }
 
 // Finish is the word for how a reply ended.

@@ -36,9 +36,7 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn, r llm.Request, 
 			return modelAnswer{}, err
 		}
 		t.noteChunk(chunk, time.Now())
-		if chunk.Instead != "" {
-			e.warnOfReplaced(ctx, t, turn, chunk)
-		}
+		e.addWarnings(ctx, t, turn, chunk.Warnings)
 		if chunk.Reasoning != "" {
 			text := t.separated(chunk.Reasoning)
 			e.publishDelta(t, "reasoning", text, t.addReasoning(text))

@@ -160,11 +160,16 @@ func (l *toolLoop) withoutTools(ctx context.Context) error {
 	return l.e.storePrompt(ctx, l.t, prompt)
 }
 
-// warnOfReplaced adds to the stored prompt that a model took the place of the default.
-func (e *Engine) warnOfReplaced(ctx context.Context, t *task, turn *turn, c llm.Chunk) {
-	turn.prompt.Warnings = append(turn.prompt.Warnings, framework.Warning{Code: "model_replaced", Detail: c.Instead + " no longer exists; " + c.Asked + " answered"})
-	if err := e.storePrompt(ctx, t, turn.prompt); err != nil {
-		e.opts.Log.WarnContext(ctx, "a warning could not be stored", "generation", t.id, "err", err)
+// addWarnings adds those of a reply to the stored prompt.
+func (e *Engine) addWarnings(ctx context.Context, t *task, turn *turn, warnings []llm.Warning) {
+	before := len(turn.prompt.Warnings)
+	for _, w := range warnings {
+		if w := (framework.Warning{Code: w.Code, Detail: w.Detail}); !slices.Contains(turn.prompt.Warnings, w) {
+			turn.prompt.Warnings = append(turn.prompt.Warnings, w)
+		}
+	}
+	if len(turn.prompt.Warnings) > before && e.storePrompt(ctx, t, turn.prompt) != nil {
+		e.opts.Log.WarnContext(ctx, "warnings could not be stored", "generation", t.id, "warnings", warnings)
 	}
 }
 

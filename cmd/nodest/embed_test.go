@@ -201,8 +201,8 @@ func TestDoctorChecksTheModel(t *testing.T) {
 	require.Equal(t, `model "xyz" is not among the models the server lists (4). Set NODEST_MODEL.`, at("xyz"))
 	require.Equal(t, `model "qwen-2" is not among the models the server lists (4); did you mean qwen3:8b, qwen3:32b? Correct NODEST_FALLBACKS.`,
 		fix("OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", "llama3.2", "NODEST_FALLBACKS", "openai:qwen-2"))
-	fake.SetModels("models/gemini-2.0-flash")
-	require.Empty(t, at("gemini-2.0-flash"), "Google's interface lists names that it takes in short as well")
+	fake.SetModels("models/gemini-3.7-flash")
+	require.Empty(t, at("gemini-3.7-flash"), "Google's interface lists names that it takes in short as well")
 	require.Equal(t, "OpenAI-compatible server at http://127.0.0.1:1/v1 does not respond: connection refused", fix("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"))
 }
 
@@ -222,12 +222,13 @@ func TestDoctorReportsAMissingModelList(t *testing.T) {
 // Gemini has two SDKs: doctor and the list of providers name the one in use.
 func TestGeminiReportsItsTransport(t *testing.T) {
 	fake := llmtest.NewGemini(t)
-	m, err := modelsOf(t, nil, "NODEST_GEMINI_BASE_URL", fake.URL, "GEMINI_API_KEY", "k", "NODEST_MODEL", "gemini-2.5-pro")
+	m, err := modelsOf(t, nil, "NODEST_GEMINI_BASE_URL", fake.URL, "GEMINI_API_KEY", "k")
 	require.NoError(t, err)
-	require.Equal(t, "model gemini-2.5-pro through genai (default)", m.checks(t.Context(), false)[0].detail)
+	require.Equal(t, "model of the provider's list (default)", m.checks(t.Context(), false)[0].detail)
+	require.Equal(t, "model gemini-flash-latest through generative-ai-go (default)", m.checks(t.Context(), true)[0].detail)
 	var info server.ProviderInfo
 	m.describe(t.Context(), m.server["gemini"], &info)
-	require.Equal(t, "genai", info.Transport)
+	require.Equal(t, "generative-ai-go", info.Transport)
 	require.Equal(t, "generative-ai-go", info.Models[0].Transport)
 }
 

@@ -49,7 +49,7 @@ func TestProvidersListTheirModels(t *testing.T) {
 	require.Empty(t, p.Models)
 	own["openai"], own["gemini"] = "sk-good", "k"
 	require.Len(t, at("openai").Models, 1)
-	require.Len(t, at("gemini").Models, 2)
+	require.Len(t, at("gemini").Models, 3)
 	for _, r := range open.Requests()[1:] {
 		require.NotEqual(t, "sk-server", r.Key)
 	}

@@ -24,12 +24,12 @@ func TestStrictTurnsByProviderAndModel(t *testing.T) {
 		{"switched off", "openai", "gemma3", []string{"OPENAI_BASE_URL", "http://127.0.0.1:1/v1", "NODEST_OPENAI_STRICT_TURNS", "off"}, false},
 		{"switched on", "openai", "gpt-4o", []string{"OPENAI_API_KEY", "k", "NODEST_OPENAI_STRICT_TURNS", "on"}, true},
 		{"a large model on OpenRouter", "openrouter", "anthropic/claude-sonnet-5", []string{"OPENROUTER_API_KEY", "k"}, false},
-		{"the default model of OpenRouter", "openrouter", "", []string{"OPENROUTER_API_KEY", "k"}, false},
+		{"OpenRouter's own choice, which may be any model", "openrouter", "openrouter/auto", []string{"OPENROUTER_API_KEY", "k"}, true},
 		{"a large model on OpenRouter with a small backup model", "openrouter", "openai/gpt-4o", []string{"OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_BACKUP_MODELS", "x-ai/grok-4, google/gemma-3-27b-it"}, true},
 		{"Gemma on OpenRouter", "openrouter", "google/gemma-3-27b-it", []string{"OPENROUTER_API_KEY", "k"}, true},
 		{"open weights on OpenRouter", "openrouter", "openai/gpt-oss-120b", []string{"OPENROUTER_API_KEY", "k"}, true},
 		{"a small model on OpenRouter, switched off", "openrouter", "x/y", []string{"OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_STRICT_TURNS", "off"}, false},
-		{"Gemini", "gemini", "gemini-2.5-pro", []string{"GEMINI_API_KEY", "k"}, false},
+		{"Gemini", "gemini", "gemini-flash-latest", []string{"GEMINI_API_KEY", "k"}, false},
 		{"the offline model", "offline", "", nil, false},
 	} {
 		m, err := modelsOf(t, nil, tt.env...)
@@ -49,7 +49,7 @@ func TestOpenRouterSettingsAreSent(t *testing.T) {
 		"NODEST_OPENROUTER_BACKUP_MODELS", "a/one, b/two", "NODEST_OPENROUTER_SORT", "price",
 		"NODEST_OPENROUTER_IGNORE", "cheap", "NODEST_OPENROUTER_DATA_COLLECTION", "deny")
 	require.NoError(t, err)
-	model, err := m.Resolve(t.Context(), "ann", "openrouter", "", "")
+	model, err := m.Resolve(t.Context(), "ann", "openrouter", "a/zero", "")
 	require.NoError(t, err)
 	require.NoError(t, llmtest.Read(t, model.Generator.Stream(t.Context(), llmtest.Ask("hi"))).Err)
 	var sent map[string]json.RawMessage

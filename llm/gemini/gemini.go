@@ -86,7 +86,7 @@ func New(keys []llm.Key, opts Options) (*Provider, error) {
 	}
 	p := &Provider{opts: opts, base: base, keys: llm.NewKeys(name, keys)}
 	p.http = llm.HTTPClient(&carrier{next: opts.HTTP})
-	p.def = llm.Default{Named: opts.Model, Choose: choose, Aliases: aliases, Fetch: p.fetchModels}
+	p.def = llm.Default{Named: opts.Model, Choose: choose, Aliases: aliases, Fetch: p.Models}
 	p.card = sync.OnceValues(p.newCard)
 	p.current = sync.OnceValues(p.newCurrent)
 	return p, nil
@@ -164,6 +164,9 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 	return p.keys.Stream(ctx, req, p.stream)
 }
 
+// mostUnsaid is how many parameters a warning names at most.
+const mostUnsaid = 20
+
 // answers is a stream of either SDK: each answer, until the first error.
 type answers = iter.Seq2[answer, error]
 
@@ -194,6 +197,9 @@ func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) ite
 			if m.Result != nil {
 				x.hide.Texts = append(x.hide.Texts, m.Result.Text)
 			}
+		}
+		if len(pr.unsaid) > 0 {
+			yield = llm.Warning{Code: "tool_schema", Detail: "the model is not told the types of these parameters of tools: " + strings.Join(pr.unsaid[:min(len(pr.unsaid), mostUnsaid)], ", ")}.With(yield)
 		}
 		var all answers
 		if p.transportFor(pr.model, req) == cardSDK {

@@ -23,6 +23,7 @@ type prompt struct {
 	thoughts    bool // ask for them
 	json        bool // the reply is JSON
 	tools       []*genai.FunctionDeclaration
+	unsaid      []string // parameters of tools that the model is not told the types of
 	noCalls     bool
 }
 
@@ -67,7 +68,8 @@ func (p *Provider) prompt(req llm.Request) (prompt, error) {
 	if req.Seed != nil {
 		pr.seed = new(int32(*req.Seed)) // the API takes 32 bits; the lower ones are as good
 	}
-	pr.tools, pr.noCalls = declarations(req.Tools), req.NoCalls
+	pr.tools, pr.unsaid = declarations(req.Tools)
+	pr.noCalls = req.NoCalls
 	pr.system, pr.contents = arrange(req.Messages, pr.model)
 	if len(pr.contents) == 0 {
 		return pr, fault.InvalidField("messages", "required", "the prompt has no messages")

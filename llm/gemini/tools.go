@@ -5,104 +5,27 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 
 	"google.golang.org/genai"
 
 	"nodest/llm"
 )
 
-func declarations(tools []llm.Tool) []*genai.FunctionDeclaration {
-	var list []*genai.FunctionDeclaration
+// declarations are the tools for the API. unsaid names the parameters whose types it cannot be
+// told, as "tool: path".
+func declarations(tools []llm.Tool) (list []*genai.FunctionDeclaration, unsaid []string) {
 	for _, t := range tools {
 		d := &genai.FunctionDeclaration{Name: t.Name, Description: t.Description}
-		var s jsonSchema
-		if json.Unmarshal(t.Parameters, &s) == nil && len(s.Properties) > 0 { // without parameters it must be left out
-			d.Parameters = s.schema()
+		parameters, lost := parametersOf(t.Parameters)
+		if parameters != nil && len(parameters.Properties) > 0 { // without parameters it must be left out
+			d.Parameters = parameters
+		}
+		for _, path := range lost {
+			unsaid = append(unsaid, t.Name+": "+path)
 		}
 		list = append(list, d)
 	}
-	return list
-}
-
-// jsonSchema is the part of a JSON Schema that every Gemini model takes. Members that the API
-// refuses or that only newer models know (default, additionalProperties, minimum, maxItems …)
-// are left out: tools check their arguments themselves.
-type jsonSchema struct {
-	Type        json.RawMessage       `json:"type"` // a word, or a list of words
-	Description string                `json:"description"`
-	Format      string                `json:"format"`
-	Enum        []any                 `json:"enum"`
-	Items       *jsonSchema           `json:"items"`
-	Properties  map[string]jsonSchema `json:"properties"`
-	Required    []string              `json:"required"`
-	AnyOf       []jsonSchema          `json:"anyOf"`
-}
-
-// formats are those that the API takes.
-var formats = []string{"float", "double", "int32", "int64", "date-time"}
-
-func (s jsonSchema) schema() *genai.Schema {
-	out := &genai.Schema{Description: s.Description}
-	word := s.kind(out)
-	for _, choice := range s.AnyOf {
-		if word == "" {
-			word = choice.kind(out)
-			s.Enum, s.Items, s.Properties, s.Required = choice.Enum, choice.Items, choice.Properties, choice.Required
-		}
-	}
-	if word == "" {
-		word = "string"
-	}
-	out.Type = genai.Type(strings.ToUpper(word))
-	if slices.Contains(formats, s.Format) {
-		out.Format = s.Format
-	}
-	switch word {
-	case "string":
-		for _, v := range s.Enum {
-			if text, ok := v.(string); ok {
-				out.Enum = append(out.Enum, text)
-			}
-		}
-	case "array":
-		out.Items = &genai.Schema{Type: genai.TypeString}
-		if s.Items != nil {
-			out.Items = s.Items.schema()
-		}
-	case "object":
-		out.Properties = map[string]*genai.Schema{}
-		for name, p := range s.Properties {
-			out.Properties[name] = p.schema()
-		}
-		for _, name := range s.Required {
-			if out.Properties[name] != nil {
-				out.Required = append(out.Required, name)
-			}
-		}
-	}
-	return out
-}
-
-// kind is the schema's type; "" = it names none. It tells out whether null is allowed.
-func (s jsonSchema) kind(out *genai.Schema) string {
-	var word string
-	if json.Unmarshal(s.Type, &word) == nil && word != "null" {
-		return word
-	}
-	var all []string
-	_ = json.Unmarshal(s.Type, &all) // a missing type is fine
-	for _, w := range all {
-		if w == "null" {
-			out.Nullable = new(true)
-		} else if word == "" || word == "null" {
-			word = w
-		}
-	}
-	if word == "null" {
-		return ""
-	}
-	return word
+	return list, unsaid
 }
 
 // wantsSignature are the models that refuse a call without a thought signature.

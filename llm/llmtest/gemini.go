@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -95,6 +96,9 @@ func withoutNewMembers(body []byte, transport string) ([]byte, error) {
 		}
 		delete(config, "seed")
 	}
+	if err := withoutChoices(m["tools"]); err != nil {
+		return nil, err
+	}
 	contents, _ := m["contents"].([]any)
 	for _, c := range contents {
 		if content, ok := c.(map[string]any); ok {
@@ -102,6 +106,34 @@ func withoutNewMembers(body []byte, transport string) ([]byte, error) {
 		}
 	}
 	return json.Marshal(m)
+}
+
+// withoutChoices puts the first of the schemas in the place of those with anyOf, which must have
+// nothing else.
+func withoutChoices(v any) error {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			if err := withoutChoices(item); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if choices, ok := v["anyOf"].([]any); ok {
+			first, _ := choices[0].(map[string]any)
+			if len(v) > 1 || first["type"] == nil {
+				return errors.New("anyOf must be the only field of a schema, and its schemas need types")
+			}
+			delete(v, "anyOf")
+			maps.Copy(v, first)
+		}
+		for _, member := range v {
+			if err := withoutChoices(member); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func decodeGenerate(req Request, model string, body, whole []byte) (Request, error) {
@@ -250,7 +282,7 @@ func (gemini) answer(f *Fake, o *writer, req Request, r Reply) {
 	case strings.HasSuffix(req.Path, ":batchEmbedContents"):
 		o.geminiVectors(f, req)
 	default:
-		s := &geminiStream{o: o, r: r, model: req.Model, array: req.Transport == cardSDK}
+		s := &geminiStream{o: o, r: r, model: cmp.Or(r.Model, req.Model), array: req.Transport == cardSDK}
 		if s.array {
 			o.w.Header().Set("Content-Type", "application/json")
 			o.send("[", 0)

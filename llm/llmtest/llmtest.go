@@ -102,6 +102,7 @@ type Reply struct {
 	Finish      Finish
 	Index       Index  // OpenAI
 	SaysStop    bool   // OpenAI: the finish reason is stop although there are calls
+	Model       string // Gemini: the version that answers; default: the model that was asked
 	PromptBlock string // Gemini: the prompt is refused for this reason, no candidates
 	Usage       Usage
 	End         End

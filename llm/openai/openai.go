@@ -90,7 +90,7 @@ func New(keys []llm.Key, opts Options) (*Client, error) {
 		return nil, err
 	}
 	c.http = llm.HTTPClient(opts.Transport)
-	c.def = llm.Default{Named: opts.Model, Choose: choose, Aliases: aliases[opts.Name], Fetch: c.fetchModels}
+	c.def = llm.Default{Named: opts.Model, Choose: choose, Aliases: aliases[opts.Name], Fetch: c.Models}
 	return c, nil
 }
 
