@@ -1,12 +1,13 @@
 package provider
 
 import (
-	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"nodest/llm/loose"
 )
 
 // maxDepth bounds how deep results are looked for in JSON.
@@ -26,7 +27,7 @@ func fromText(s string, now time.Time) (found []Result, known bool) {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
 		var v any
-		if json.Unmarshal([]byte(s), &v) == nil {
+		if loose.Unmarshal([]byte(s), &v) == nil {
 			return fromValue(v, now)
 		}
 	}
