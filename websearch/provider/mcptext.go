@@ -24,7 +24,7 @@ var (
 // fromText reads results from the text of a tool: JSON, or lines as fromLines reads
 // them. known is false if the text seems to hold something else.
 func fromText(s string, now time.Time) (found []Result, known bool) {
-	s = strings.TrimSpace(s)
+	s = strings.TrimSpace(strings.TrimPrefix(s, "\ufeff"))
 	if strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
 		var v any
 		if loose.Unmarshal([]byte(s), &v) == nil {
