@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"nodest/llm/sse"
 )
 
 // Floor is a minimal Go proxy between an app and a model, which NodeST's cost is
@@ -88,11 +89,14 @@ func (f *floor) ask(ctx context.Context, prompt string, each func(string) error)
 		return err
 	}
 	defer func() { _ = res.Body.Close() }()
-	lines := bufio.NewScanner(res.Body)
-	for lines.Scan() {
-		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
-		if !ok || bytes.Equal(data, []byte("[DONE]")) {
-			continue
+	events := sse.NewReader(res.Body, 64<<10)
+	for {
+		data, err := events.Next()
+		if err == io.EOF || err == nil && bytes.Equal(data, []byte("[DONE]")) {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 		var chunk struct {
 			Choices []struct {
@@ -111,5 +115,4 @@ func (f *floor) ask(ctx context.Context, prompt string, each func(string) error)
 			return err
 		}
 	}
-	return lines.Err()
 }

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"strings"
+
+	"nodest/llm/loose"
 )
 
 // errNoObject is the failure of ReadObject.
@@ -159,24 +160,27 @@ func (o Object) Text(key string) string {
 
 // Number returns a number, also one that is spelled as a string.
 func (o Object) Number(key string) (float64, bool) {
-	n, err := strconv.ParseFloat(o.Text(key), 64)
-	return n, err == nil
+	var n loose.Number
+	if len(o[key]) == 0 || n.UnmarshalJSON(o[key]) != nil || n.Float() == nil {
+		return 0, false
+	}
+	return *n.Float(), true
 }
 
 // Integers returns the whole numbers of an array, or a lone one.
 func (o Object) Integers(key string) []int64 {
 	var out []int64
-	take := func(doc json.RawMessage) {
-		if n, err := strconv.ParseInt(Object{"": doc}.Text(""), 10, 64); err == nil {
-			out = append(out, n)
+	var all loose.List[loose.Number]
+	if len(o[key]) > 0 && o[key][0] == '[' {
+		_ = all.UnmarshalJSON(o[key]) // never fails
+	} else {
+		all = make([]loose.Number, 1)
+		_ = all[0].UnmarshalJSON(o[key]) // never fails
+	}
+	for _, n := range all {
+		if i, ok := n.Int(); ok {
+			out = append(out, int64(i))
 		}
-	}
-	var all []json.RawMessage
-	if json.Unmarshal(o[key], &all) != nil {
-		take(o[key])
-	}
-	for _, doc := range all {
-		take(doc)
 	}
 	return out
 }

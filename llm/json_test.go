@@ -54,7 +54,7 @@ func TestReadObject(t *testing.T) {
 }
 
 func TestMembersAreReadLeniently(t *testing.T) {
-	o := ObjectOf(`{"s":" a\u0000b ","n":0.25,"ns":"0.75","i":[1,"2",3.5,null,{}],"one":7,"null":null,"o":{}}`, "")
+	o := ObjectOf(`{"s":" a\u0000b ","n":0.25,"ns":"0.75","i":[1.0,"2",3.5,null,{}],"one":7,"null":null,"o":{}}`, "")
 	if got := o.Text("s"); got != "ab" {
 		t.Errorf("text = %q", got)
 	}

@@ -109,6 +109,10 @@ type marks struct {
 
 // feed returns what is certain of the reply with its next piece.
 func (m *marks) feed(piece string) string {
+	if m.begun && m.hold == "" && m.shut == "" && m.harmony == nil && !mayMark(piece) {
+		m.note(piece)
+		return piece
+	}
 	text := m.hold + piece
 	m.hold = ""
 	var out strings.Builder
@@ -163,7 +167,7 @@ const blanks = " \t\r\n"
 
 // plain writes text without thoughts, and holds back what may end the turn.
 func (m *marks) plain(out *strings.Builder, text string) {
-	for strings.ContainsAny(text, "<◁[") {
+	for mayMark(text) {
 		at, size := index(text, false, loneMarks...)
 		if size == 0 {
 			held := min(partly(text, false, loneMarks...), m.turnEnd(text))
@@ -186,15 +190,27 @@ func (m *marks) keep(text string) {
 	m.hold = text
 }
 
-// write writes text, and looks for struck text in it.
+// write writes text.
 func (m *marks) write(out *strings.Builder, text string) {
 	out.WriteString(text)
-	if !m.struck && strings.Contains(text, ">") {
+	m.note(text)
+}
+
+// mayMark reports that one of the marks that are known in a text may begin in it.
+func mayMark(text string) bool {
+	return strings.IndexByte(text, '<') >= 0 || strings.IndexByte(text, '[') >= 0 || strings.Contains(text, "◁")
+}
+
+// note looks for struck text in what was written.
+func (m *marks) note(text string) {
+	if !m.struck && strings.IndexByte(text, '>') >= 0 {
 		m.struck = strings.Contains(m.last+text, strike)
 	}
-	if m.last = text; len(text) >= len(strike) {
-		m.last = text[len(text)-len(strike)+1:]
+	const kept = len(strike) - 1
+	if len(text) < kept {
+		text = m.last + text
 	}
+	m.last = text[max(len(text)-kept, 0):]
 }
 
 // turnEnd is where the marks at the end of text begin that end a turn, the beginning of one

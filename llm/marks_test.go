@@ -112,6 +112,10 @@ func TestMarksHoldNoTextBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	struck := llmtest.Read(t, llm.Marked(pieces(nil, "<s", "", ">two", "</s>")).Stream(t.Context(), llm.Request{}))
+	if struck.Text != "<s>two</s>" {
+		t.Errorf("struck text in pieces: %q", struck.Text)
+	}
 	if said := strings.Join(got, "|"); said != "One| two| |<b>|three|" {
 		t.Errorf("%q", said)
 	}

@@ -99,20 +99,20 @@ func nameFor(server, tool string, taken func(string) bool) string {
 // refuse an object without.
 func schemaOf(t *mcp.Tool) (parameters json.RawMessage, problem string) {
 	raw, err := json.Marshal(t.InputSchema)
-	var schema map[string]json.RawMessage
-	var known struct {
-		Type       string
-		Properties map[string]json.RawMessage
-		Required   []string
-	}
+	var schema, properties map[string]json.RawMessage
+	var kind string
+	var required []string
 	switch {
 	case err != nil || len(raw) > largestSchema:
 		return nil, "the schema of its arguments is too large"
-	case json.Unmarshal(raw, &schema) != nil || json.Unmarshal(raw, &known) != nil || known.Type != "object":
+	case json.Unmarshal(raw, &schema) != nil || json.Unmarshal(schema["type"], &kind) != nil || kind != "object":
 		return nil, "the schema of its arguments is not that of an object"
-	case known.Properties != nil:
-		return raw, ""
 	}
-	schema["properties"] = json.RawMessage("{}")
+	if json.Unmarshal(schema["properties"], &properties) != nil || properties == nil {
+		schema["properties"] = json.RawMessage("{}")
+	}
+	if json.Unmarshal(schema["required"], &required) != nil {
+		delete(schema, "required") // a provider would refuse all tools because of it
+	}
 	return op.MustJSON(schema), ""
 }

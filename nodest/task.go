@@ -468,15 +468,15 @@ func (t *task) finish(word llm.Finish) {
 	t.finished = word
 }
 
-// metered is the usage of the generation: as the provider reported it, else an estimate
-// once the model had started to answer. nil means none.
+// metered is the usage of the generation: each count as the provider reported it, else an
+// estimate once the model had started to answer. nil means none.
 func (t *task) metered() *UsageRow {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	row := &UsageRow{Provider: t.by, Model: t.model, Requests: int64(max(t.requests, 1))}
 	switch {
 	case t.usage != nil:
-		row.PromptTokens, row.CompletionTokens = int64(t.usage.PromptTokens), int64(t.usage.CompletionTokens)
+		row.PromptTokens, row.CompletionTokens = int64(cmp.Or(t.usage.PromptTokens, t.asked)), int64(cmp.Or(t.usage.CompletionTokens, t.wrote()))
 		if t.usage.CostUSD != nil {
 			row.CostUSD = *t.usage.CostUSD
 		}

@@ -20,6 +20,7 @@ import (
 
 	"nodest/cite"
 	"nodest/fault"
+	"nodest/llm/sse"
 )
 
 func (p *program) chatCommand() *cobra.Command {
@@ -270,23 +271,27 @@ type event struct {
 
 // readEvents calls f for each event of an SSE body.
 func readEvents(body io.Reader, f func(event) error) error {
-	lines := bufio.NewScanner(body)
-	lines.Buffer(make([]byte, 64<<10), 16<<20)
-	for lines.Scan() {
-		data, ok := strings.CutPrefix(lines.Text(), "data:")
-		if !ok {
-			continue
+	events := sse.NewReader(body, longestEvent)
+	for {
+		data, err := events.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 		var ev event
-		if err := json.Unmarshal([]byte(data), &ev); err != nil {
+		if err := json.Unmarshal(data, &ev); err != nil {
 			return fmt.Errorf("the server sent an event that is not valid JSON: %w", err)
 		}
 		if err := f(ev); err != nil {
 			return err
 		}
 	}
-	return lines.Err()
 }
+
+// longestEvent bounds an event of the server, in bytes.
+const longestEvent = 16 << 20
 
 // printer shows the events of one generation.
 type printer struct {

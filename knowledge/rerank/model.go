@@ -2,11 +2,11 @@ package rerank
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"strings"
 
 	"nodest/llm"
+	"nodest/llm/loose"
 	"nodest/markup"
 )
 
@@ -34,12 +34,16 @@ func ByModel(ctx context.Context, model llm.Asker, provider, query string, texts
 	if err != nil {
 		return nil, err
 	}
-	var numbers []int
-	if json.Unmarshal([]byte(reply), &numbers) != nil || len(numbers) == 0 {
+	var numbers loose.List[loose.Number]
+	_ = loose.Unmarshal([]byte(llm.WithoutThoughts(reply)), &numbers) // what is no list has no numbers
+	var order []int
+	for _, n := range numbers {
+		if number, ok := n.Int(); ok {
+			order = append(order, number-1)
+		}
+	}
+	if len(order) == 0 {
 		return nil, llm.BadAnswer(provider, nil, "the model did not answer with a list of numbers")
 	}
-	for i := range numbers {
-		numbers[i]--
-	}
-	return numbers, nil
+	return order, nil
 }

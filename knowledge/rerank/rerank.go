@@ -16,6 +16,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // The servers.
@@ -69,18 +70,18 @@ type request struct {
 }
 
 type answer struct {
-	Results []result `json:"results"`
+	Results loose.List[result] `json:"results"`
 }
 
 type result struct {
-	Index *int     `json:"index"`
-	Score *float64 `json:"relevance_score"`
+	Index loose.Number `json:"index"`
+	Score loose.Number `json:"relevance_score"`
 }
 
 // Order returns the indexes of texts, best first; it may leave some out.
 //
 // Errors: those of a provider. An answer that names an unknown passage, or one twice, is
-// UpstreamBadAnswer.
+// UpstreamBadAnswer. Results without a readable number or score are left out.
 func (c *Client) Order(ctx context.Context, query string, texts []string) (order []int, err error) {
 	body, err := json.Marshal(request{c.model, query, texts, len(texts)})
 	if err != nil {
@@ -151,22 +152,25 @@ func codeOf(status int) fault.Code {
 // read checks an answer about n texts. Its results may come in any order.
 func (c *Client) read(data []byte, n int) (order []int, err error) {
 	var a answer
-	if json.Unmarshal(data, &a) != nil {
+	if loose.Unmarshal(data, &a) != nil {
 		return nil, llm.BadAnswer(c.server, nil, "the answer is not a list of results; check the base URL")
 	}
-	known := make([]bool, n)
+	scores := map[int]float64{} // by the index of a passage
 	for _, r := range a.Results {
-		if r.Index == nil || r.Score == nil || *r.Index < 0 || *r.Index >= n || known[*r.Index] {
+		at, ok := r.Index.Int()
+		score := r.Score.Float()
+		if !ok || score == nil {
+			continue
+		}
+		if _, twice := scores[at]; twice || at < 0 || at >= n {
 			return nil, llm.BadAnswer(c.server, nil, "the answer has results for passages that were not sent")
 		}
-		known[*r.Index] = true
+		scores[at] = *score
+		order = append(order, at)
 	}
-	if n > 0 && len(a.Results) == 0 {
+	if n > 0 && len(order) == 0 {
 		return nil, llm.BadAnswer(c.server, nil, "the answer has no results")
 	}
-	slices.SortStableFunc(a.Results, func(x, y result) int { return cmp.Compare(*y.Score, *x.Score) })
-	for _, r := range a.Results {
-		order = append(order, *r.Index)
-	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(scores[y], scores[x]) })
 	return order, nil
 }

@@ -62,11 +62,25 @@ func TestOrderIsThatOfTheScores(t *testing.T) {
 	require.Equal(t, []int{2, 0}, order)
 }
 
+// A result that cannot be read does not cost the others.
+func TestOddResultsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{
+		`{"results":[{"index":"0","relevance_score":"0.1"},{"index":2.0,"relevance_score":9e-1}]}`,
+		`{"results":[{"index":2,"relevance_score":0.9,"document":5},null,"x",{"index":{},"relevance_score":1},{"index":1,"relevance_score":"high"},{"index":0,"relevance_score":0.1}],"usage":[],"model":7}`,
+	} {
+		c, _ := server(t, http.StatusOK, answer)
+		order, err := c.Order(t.Context(), "Who?", texts)
+		require.NoError(t, err)
+		require.Equal(t, []int{2, 0}, order, answer)
+	}
+}
+
 func TestAnswersThatFitNothingAreRefused(t *testing.T) {
 	for name, answer := range map[string]string{
 		"no JSON": "<html>", "no results": `{}`, "none": `{"results":[]}`, "unknown": `{"results":[{"index":3,"relevance_score":1}]}`,
 		"negative": `{"results":[{"index":-1,"relevance_score":1}]}`, "no index": `{"results":[{"relevance_score":1}]}`, "no score": `{"results":[{"index":1}]}`,
-		"twice": `{"results":[{"index":1,"relevance_score":1},{"index":1,"relevance_score":0}]}`, "not a number": `{"results":[{"index":"1","relevance_score":1}]}`,
+		"twice": `{"results":[{"index":1,"relevance_score":1},{"index":1,"relevance_score":0}]}`, "not a number": `{"results":[{"index":"b","relevance_score":1}]}`,
 		"too large": `{"results":[],"x":"` + strings.Repeat("x", 3<<20) + `"}`,
 	} {
 		c, _ := server(t, http.StatusOK, answer)

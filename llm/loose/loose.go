@@ -46,6 +46,8 @@ func (n *Number) UnmarshalJSON(doc []byte) error {
 	return nil
 }
 
+func (n Number) missing() bool { return !n.known }
+
 // Float returns the number; nil = unknown.
 func (n Number) Float() *float64 {
 	if !n.known {
@@ -79,6 +81,8 @@ func (t *Text) UnmarshalJSON(doc []byte) error {
 	return nil
 }
 
+func (t Text) missing() bool { return t == "" }
+
 func textOf(doc []byte) Text {
 	var s string
 	switch doc = bytes.TrimSpace(doc); {
@@ -91,7 +95,7 @@ func textOf(doc []byte) Text {
 	return ""
 }
 
-// List is a list without the elements that are null or of another type. A lone object counts as a
+// List is a list without the elements that are null, empty texts or of another type. A lone object counts as a
 // list of one.
 type List[T any] []T
 
@@ -107,9 +111,13 @@ func (l *List[T]) UnmarshalJSON(doc []byte) error {
 	}
 	for _, e := range elements {
 		var v T
-		if string(e) != "null" && Unmarshal(e, &v) == nil {
-			*l = append(*l, v)
+		if string(e) == "null" || Unmarshal(e, &v) != nil {
+			continue
 		}
+		if one, ok := any(v).(interface{ missing() bool }); ok && one.missing() {
+			continue
+		}
+		*l = append(*l, v)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // The limits of a Brave key of the free plan. Once Brave has sent the limits of a key
@@ -58,15 +59,15 @@ func hashOf(k llm.Key) string {
 }
 
 type braveAnswer struct {
-	Web struct {
-		Results []struct {
-			Title, URL, Description, Age string
-			PageAge                      string `json:"page_age"`
-		}
-	}
+	Web       struct{ Results json.RawMessage }
 	Locations struct {
-		Results []struct{ ID string }
+		Results loose.List[struct{ ID loose.Text }]
 	}
+}
+
+type braveResult struct {
+	Title, URL, Description, Age loose.Text
+	PageAge                      loose.Text `json:"page_age"`
 }
 
 func (b *brave) Search(ctx context.Context, q Query) (Results, error) {
@@ -91,16 +92,20 @@ func (b *brave) Search(ctx context.Context, q Query) (Results, error) {
 	if err := b.ask(ctx, "/res/v1/web/search", params, q, &found); err != nil {
 		return Results{}, err
 	}
+	list, err := elements[braveResult](b.api, found.Web.Results)
+	if err != nil {
+		return Results{}, err
+	}
 	var res Results
 	now := b.now()
-	for _, r := range found.Web.Results {
-		res.Results = add(res.Results, r.Title, r.URL, r.Description, date(cmp.Or(r.PageAge, r.Age), now))
+	for _, r := range list {
+		res.Results = add(res.Results, r.Title, r.URL, r.Description, date(string(cmp.Or(r.PageAge, r.Age)), now))
 	}
 	res.Results = res.Results[:min(len(res.Results), q.Count)]
 	var ids []string
 	for _, l := range found.Locations.Results {
 		if l.ID != "" && len(l.ID) <= maxURL && len(ids) < q.Count {
-			ids = append(ids, l.ID)
+			ids = append(ids, string(l.ID))
 		}
 	}
 	if q.Place && len(ids) > 0 {
@@ -167,9 +172,9 @@ var braveCodes = map[string]fault.Code{
 }
 
 func (b *brave) refusal(ans answer, hide llm.Secrets) error {
-	var said struct{ Error struct{ Code string } }
-	_ = json.Unmarshal(ans.body, &said) // the status is enough
-	e := b.refused(ans, braveCodes[said.Error.Code], hide)
+	var said struct{ Error struct{ Code loose.Text } }
+	_ = loose.Unmarshal(ans.body, &said) // the status is enough
+	e := b.refused(ans, braveCodes[string(said.Error.Code)], hide)
 	if e.RetryAfter == 0 {
 		second, month := pair(ans.header.Get("X-RateLimit-Reset"))
 		switch e.Code {

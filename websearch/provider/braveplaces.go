@@ -5,46 +5,48 @@ import (
 	"context"
 	"net/url"
 	"strings"
+
+	"nodest/llm/loose"
 )
 
 // braveAddress, braveRating and bravePlace accept the two forms that Brave has used.
 type braveAddress struct {
-	DisplayAddress                                            string
-	StreetAddress, AddressLocality, AddressRegion, PostalCode string
+	DisplayAddress                                            loose.Text
+	StreetAddress, AddressLocality, AddressRegion, PostalCode loose.Text
 }
 
 type braveRating struct {
-	RatingValue              float64
-	RatingCount, ReviewCount int
+	RatingValue              loose.Number
+	RatingCount, ReviewCount loose.Number
 }
 
 type bravePlace struct {
-	ID, Title, Name, Phone, Description string
+	ID, Title, Name, Phone, Description loose.Text
 	Address                             braveAddress
 	PostalAddress                       braveAddress `json:"postal_address"`
-	Contact                             struct{ Telephone string }
+	Contact                             struct{ Telephone loose.Text }
 	Rating                              braveRating
-	PriceRange                          string `json:"price_range"`
+	PriceRange                          loose.Text `json:"price_range"`
 }
 
 // places returns the details of places, in the order of their ids.
 func (b *brave) places(ctx context.Context, ids []string, q Query) ([]Place, error) {
-	var details struct{ Results []bravePlace }
+	var details struct{ Results loose.List[bravePlace] }
 	if err := b.ask(ctx, "/res/v1/local/pois", url.Values{"ids": ids}, q, &details); err != nil {
 		return nil, err
 	}
 	var texts struct {
-		Results []struct{ ID, Description string }
+		Results loose.List[struct{ ID, Description loose.Text }]
 	}
 	// The descriptions are one more request: places are useful without them.
 	_ = b.ask(ctx, "/res/v1/local/descriptions", url.Values{"ids": ids}, q, &texts)
-	descriptions := map[string]string{}
+	descriptions := map[string]loose.Text{}
 	for _, t := range texts.Results {
-		descriptions[t.ID] = t.Description
+		descriptions[string(t.ID)] = t.Description
 	}
 	known := map[string]bravePlace{}
 	for _, p := range details.Results {
-		known[p.ID] = p
+		known[string(p.ID)] = p
 	}
 	var places []Place
 	for _, id := range ids {
@@ -56,28 +58,32 @@ func (b *brave) places(ctx context.Context, ids []string, q Query) ([]Place, err
 	return places, nil
 }
 
-func (p bravePlace) place(description string) Place {
-	line := func(s string) string { return cut(plain(s), maxTitle) }
+func (p bravePlace) place(description loose.Text) Place {
+	line := func(s loose.Text) string { return cut(plain(string(s)), maxTitle) }
+	rating := 0.0
+	if f := p.Rating.RatingValue.Float(); f != nil {
+		rating = *f
+	}
 	return Place{
 		Name:        line(cmp.Or(p.Title, p.Name)),
-		Address:     cmp.Or(line(p.PostalAddress.String()), line(p.Address.String())),
+		Address:     cmp.Or(line(p.PostalAddress.text()), line(p.Address.text())),
 		Phone:       line(cmp.Or(p.Contact.Telephone, p.Phone)),
-		Rating:      max(p.Rating.RatingValue, 0),
-		Ratings:     max(p.Rating.RatingCount, p.Rating.ReviewCount, 0),
+		Rating:      max(rating, 0),
+		Ratings:     max(p.Rating.RatingCount.IntOr(0), p.Rating.ReviewCount.IntOr(0), 0),
 		PriceRange:  line(p.PriceRange),
-		Description: cut(plain(cmp.Or(description, p.Description)), maxDescription),
+		Description: cut(plain(string(cmp.Or(description, p.Description))), maxDescription),
 	}
 }
 
-func (a braveAddress) String() string {
+func (a braveAddress) text() loose.Text {
 	if a.DisplayAddress != "" {
 		return a.DisplayAddress
 	}
 	var parts []string
-	for _, s := range []string{a.StreetAddress, a.AddressLocality, a.AddressRegion, a.PostalCode} {
+	for _, s := range []loose.Text{a.StreetAddress, a.AddressLocality, a.AddressRegion, a.PostalCode} {
 		if s != "" {
-			parts = append(parts, s)
+			parts = append(parts, string(s))
 		}
 	}
-	return strings.Join(parts, ", ")
+	return loose.Text(strings.Join(parts, ", "))
 }

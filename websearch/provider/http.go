@@ -13,6 +13,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // maxBody bounds an answer, in bytes.
@@ -84,16 +85,29 @@ func (a api) get(ctx context.Context, path string, params url.Values, header htt
 	return a.send(req)
 }
 
-// decode reads the JSON of an answer into v.
+// decode reads the JSON of an answer into v, as far as it can be read.
 func (a api) decode(ans answer, v any) error {
-	if err := json.Unmarshal(ans.body, v); err != nil {
+	if err := loose.Unmarshal(ans.body, v); err != nil {
 		var shape *json.UnmarshalTypeError
 		if errors.As(err, &shape) {
-			return llm.BadAnswer(a.name, errors.New("unexpected type of "+shape.Field), "the answer has an unexpected form")
+			return a.oddForm()
 		}
 		return llm.BadAnswer(a.name, nil, "the answer is not JSON; check the base URL")
 	}
 	return nil
+}
+
+func (a api) oddForm() error { return llm.BadAnswer(a.name, nil, "the answer has an unexpected form") }
+
+// elements are those of a list of results that can be read. It is an error if there are some and
+// none of them can be: another provider may find something.
+func elements[T any](a api, list json.RawMessage) (loose.List[T], error) {
+	var all loose.List[T]
+	_ = all.UnmarshalJSON(list) // never fails
+	if len(all) == 0 && !loose.Empty(list) {
+		return nil, a.oddForm()
+	}
+	return all, nil
 }
 
 // codes are the failures that an HTTP status other than success stands for.
@@ -127,21 +141,17 @@ func (a api) refused(ans answer, code fault.Code, hide llm.Secrets) *fault.Error
 // said is the message of an error in JSON, "" if there is none.
 func said(body []byte) string {
 	var e struct {
-		Message, Detail, ReadableMessage json.RawMessage
-		Error                            json.RawMessage
+		Message, Detail loose.Text
+		Error           json.RawMessage
 	}
-	if json.Unmarshal(body, &e) != nil {
+	if loose.Unmarshal(body, &e) != nil {
 		return ""
 	}
-	var inner struct{ Detail, Message string }
-	_ = json.Unmarshal(e.Error, &inner) // it may be a text
-	return cmp.Or(inner.Detail, inner.Message, text(e.Message), text(e.Detail), text(e.Error))
-}
-
-// text returns a JSON text, "" for any other value.
-func text(raw json.RawMessage) (s string) {
-	_ = json.Unmarshal(raw, &s)
-	return s
+	var inner struct{ Detail, Message loose.Text }
+	var text loose.Text
+	_ = loose.Unmarshal(e.Error, &inner) // it may be a text
+	_ = loose.Unmarshal(e.Error, &text)
+	return string(cmp.Or(inner.Detail, inner.Message, e.Message, e.Detail, text))
 }
 
 // labels are what providers are called in messages.

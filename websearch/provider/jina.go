@@ -10,6 +10,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // jina is the search of Jina (s.jina.ai).
@@ -33,13 +34,13 @@ type jinaRequest struct {
 }
 
 type jinaResult struct {
-	Title, URL, Link, Snippet, Description, Date string
+	Title, URL, Link, Snippet, Description, Date loose.Text
 }
 
 // jinaAnswer has the results in data; the address that DeepResearch uses (svip.jina.ai)
 // has them in results.
 type jinaAnswer struct {
-	Data, Results []jinaResult
+	Data, Results json.RawMessage
 }
 
 func (j *jina) Search(ctx context.Context, q Query) (Results, error) {
@@ -56,10 +57,18 @@ func (j *jina) Search(ctx context.Context, q Query) (Results, error) {
 	}); err != nil {
 		return Results{}, err
 	}
+	list, err := elements[jinaResult](j.api, found.Data)
+	if err != nil {
+		return Results{}, err
+	}
+	more, err := elements[jinaResult](j.api, found.Results)
+	if err != nil {
+		return Results{}, err
+	}
 	var res Results
 	now := j.now()
-	for _, r := range append(found.Data, found.Results...) {
-		res.Results = add(res.Results, r.Title, cmp.Or(r.URL, r.Link), cmp.Or(r.Description, r.Snippet), date(r.Date, now))
+	for _, r := range append(list, more...) {
+		res.Results = add(res.Results, r.Title, cmp.Or(r.URL, r.Link), cmp.Or(r.Description, r.Snippet), date(string(r.Date), now))
 	}
 	res.Results = res.Results[:min(len(res.Results), q.Count)]
 	return res, nil

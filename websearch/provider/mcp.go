@@ -13,6 +13,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/loose"
 	"nodest/mcpclient"
 )
 
@@ -126,12 +127,12 @@ func rate(t *mcp.Tool) searchTool {
 	var schema struct {
 		Properties map[string]struct {
 			Type    any
-			Maximum float64
+			Maximum loose.Number
 		}
-		Required []string
+		Required loose.List[loose.Text]
 	}
 	raw, err := json.Marshal(t.InputSchema)
-	if err != nil || json.Unmarshal(raw, &schema) != nil {
+	if err != nil || loose.Unmarshal(raw, &schema) != nil {
 		return tool
 	}
 	typed := func(name string, types ...any) bool {
@@ -143,10 +144,10 @@ func rate(t *mcp.Tool) searchTool {
 	}
 	if i := slices.IndexFunc(countParameters, func(n string) bool { return typed(n, "integer", "number") }); i >= 0 {
 		tool.count = countParameters[i]
-		tool.maxCount = int(min(schema.Properties[tool.count].Maximum, maxCount))
+		tool.maxCount = min(schema.Properties[tool.count].Maximum.IntOr(0), maxCount)
 	}
 	for _, name := range schema.Required {
-		if name != tool.query && name != tool.count {
+		if string(name) != tool.query && string(name) != tool.count {
 			return tool // we have nothing to give for it
 		}
 	}

@@ -1,12 +1,13 @@
 package provider
 
 import (
-	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"nodest/llm/loose"
 )
 
 // maxDepth bounds how deep results are looked for in JSON.
@@ -23,10 +24,10 @@ var (
 // fromText reads results from the text of a tool: JSON, or lines as fromLines reads
 // them. known is false if the text seems to hold something else.
 func fromText(s string, now time.Time) (found []Result, known bool) {
-	s = strings.TrimSpace(s)
+	s = strings.TrimSpace(strings.TrimPrefix(s, "\ufeff"))
 	if strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
 		var v any
-		if json.Unmarshal([]byte(s), &v) == nil {
+		if loose.Unmarshal([]byte(s), &v) == nil {
 			return fromValue(v, now)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // searxng is a SearXNG instance, which must have the format json enabled.
@@ -20,10 +21,12 @@ func newSearXNG(a api) searxng {
 }
 
 type searxngAnswer struct {
-	Results []struct {
-		Title, URL, Content, PublishedDate string
-	}
-	Unresponsive json.RawMessage `json:"unresponsive_engines"`
+	Results      json.RawMessage
+	Unresponsive loose.List[loose.List[loose.Text]] `json:"unresponsive_engines"`
+}
+
+type searxngResult struct {
+	Title, URL, Content, PublishedDate loose.Text
 }
 
 func (s searxng) Search(ctx context.Context, q Query) (Results, error) {
@@ -48,10 +51,14 @@ func (s searxng) Search(ctx context.Context, q Query) (Results, error) {
 	if err := s.decode(ans, &found); err != nil {
 		return Results{}, err
 	}
+	list, err := elements[searxngResult](s.api, found.Results)
+	if err != nil {
+		return Results{}, err
+	}
 	var res Results
 	now := s.now()
-	for _, r := range found.Results {
-		if res.Results = add(res.Results, r.Title, r.URL, r.Content, date(r.PublishedDate, now)); len(res.Results) == q.Count {
+	for _, r := range list {
+		if res.Results = add(res.Results, r.Title, r.URL, r.Content, date(string(r.PublishedDate), now)); len(res.Results) == q.Count {
 			break
 		}
 	}
@@ -78,14 +85,14 @@ func (s searxng) refusal(ans answer, q Query) error {
 }
 
 // unresponsive names engines and their troubles, from pairs such as ["google", "CAPTCHA"].
-func unresponsive(raw json.RawMessage) string {
-	var engines [][]string
-	if json.Unmarshal(raw, &engines) != nil {
-		return ""
-	}
+func unresponsive(engines loose.List[loose.List[loose.Text]]) string {
 	var list []string
 	for _, e := range engines[:min(len(engines), 5)] {
-		list = append(list, cut(oneLine(strings.Join(e[:min(len(e), 2)], " ")), 80))
+		words := ""
+		for _, word := range e[:min(len(e), 2)] {
+			words += " " + string(word)
+		}
+		list = append(list, cut(oneLine(words), 80))
 	}
 	return strings.Join(list, ", ")
 }

@@ -23,16 +23,16 @@ const (
 )
 
 // add appends a result, unless its address is not one of a web page.
-func add(to []Result, title, address, description string, date time.Time) []Result {
-	address, ok := pageURL(address)
+func add[T ~string](to []Result, title, address, description T, date time.Time) []Result {
+	page, ok := pageURL(string(address))
 	if !ok {
 		return to
 	}
-	title = cut(plain(title), maxTitle)
-	if title == "" {
-		title = cut(address, maxTitle)
+	name := cut(plain(string(title)), maxTitle)
+	if name == "" {
+		name = cut(page, maxTitle)
 	}
-	return append(to, Result{Title: title, URL: address, Description: cut(plain(description), maxDescription), Date: date})
+	return append(to, Result{Title: name, URL: page, Description: cut(plain(string(description)), maxDescription), Date: date})
 }
 
 // pageURL returns the address of a web page. It refuses other schemes (javascript:,

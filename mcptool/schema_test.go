@@ -1,0 +1,31 @@
+package mcptool
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// One odd member of a schema does not cost the tool.
+func TestSchemasOfTools(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"type":"object"}`: `{"properties":{},"type":"object"}`,
+		`{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}`: `{"properties":{"q":{"type":"string"}},"required":["q"],"type":"object"}`,
+		`{"type":"object","properties":{"q":{}},"required":true}`:                 `{"properties":{"q":{}},"type":"object"}`,
+		`{"type":"object","properties":{"q":{}},"required":["q",5]}`:              `{"properties":{"q":{}},"type":"object"}`,
+		`{"type":"object","properties":[],"title":5}`:                             `{"properties":{},"title":5,"type":"object"}`,
+		`{"type":"object","properties":null}`:                                     `{"properties":{},"type":"object"}`,
+		`{"type":"string"}`:                                                       "", `{}`: "", `{"type":["object"]}`: "", `5`: "",
+	} {
+		var in any
+		if err := json.Unmarshal([]byte(schema), &in); err != nil {
+			t.Fatal(err)
+		}
+		got, problem := schemaOf(&mcp.Tool{Name: "x", InputSchema: in})
+		if string(got) != want || (problem == "") != (want != "") {
+			t.Errorf("%s: %s, %q; want %s", schema, got, problem, want)
+		}
+	}
+}
