@@ -68,7 +68,7 @@ func ImportChat(data []byte, names ChatNames, limits Limits) (*Chat, error) {
 		return nil, err
 	}
 	chat.UserName, chat.CharacterName = cmp.Or(chat.UserName, names.User), cmp.Or(chat.CharacterName, names.Character)
-	im.warnUndated(chat)
+	im.warnChat(chat)
 	chat.Warnings = im.warnings
 	return chat, nil
 }

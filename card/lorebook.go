@@ -137,11 +137,9 @@ func ImportWorldBook(data []byte, filename string, limits Limits) (*Resource, er
 			return nil, err
 		}
 	}
-	view, err := ParseWorldBook(book.Doc, book.Dialect)
-	if err != nil {
+	if err := im.warnBook(book.Doc, book.Dialect, ""); err != nil {
 		return nil, err
 	}
-	im.warnUnusedInBook(view, "")
 	book.Warnings = im.warnings
 	return book, nil
 }

@@ -61,6 +61,7 @@ func ImportRegexScripts(data []byte, filename string, limits Limits) (*Resource,
 			return nil, fault.New(fault.InvalidImport, "script %d has no findRegex: not a file of regex scripts", i+1).With("path", "findRegex")
 		}
 	}
+	im.warnScripts(doc, "", false)
 	return &Resource{Name: im.name(name), Format: "sillytavern", Dialect: SillyTavern, Doc: encodeList(list), Warnings: im.warnings}, nil
 }
 
@@ -77,5 +78,6 @@ func ImportPersona(data []byte, filename string, limits Limits) (*Resource, erro
 	if _, ok := textOf(f["name"]); !ok {
 		return nil, fault.New(fault.InvalidImport, "a persona is an object with a name and a description").With("path", "name")
 	}
+	im.unused("", personaKind, "", []labelled{{"", f}})
 	return &Resource{Name: im.name(f.text("name", "")), Dialect: NodeST, Doc: doc, Warnings: im.warnings}, nil
 }

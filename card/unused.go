@@ -3,45 +3,166 @@ package card
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
-// What becomes of the fields of a card:
-//
-//   - in prompts: name or nickname as {{char}}, description, personality, scenario,
-//     mes_example, system_prompt, post_history_instructions, extensions.depth_prompt,
-//     the embedded world book;
-//   - in the chat: first_mes, alternate_greetings, extensions.regex_scripts;
-//   - for people, kept for export: creator_notes, tags, creator, character_version,
-//     source, dates, assets and the like.
-//
-// warnUnused reports everything else that someone who plays the character would
-// expect to have an effect.
+// An import names the members of a file that have no effect. The tables (members.go) list the
+// members of each kind of object that have one, and those of which it is known what would be
+// missed. Any other member that says something is named as well.
 
-// aboutCard are fields with texts that nobody expects in a chat.
-var aboutCard = map[string]bool{
-	"creator_notes": true, "creatorcomment": true, "creator": true, "character_version": true, "tags": true,
-	"source": true, "creator_notes_multilingual": true, "create_date": true, "creation_date": true, "modification_date": true,
-	"spec": true, "spec_version": true, "avatar": true, "chat": true, "id": true, "category": true, "world": true,
-	"createdAt": true, "modifiedAt": true,
+// Codes of warnings about what has no effect.
+const (
+	unusedField  = "unused_field"  // is known, and has no effect here
+	unknownField = "unknown_field" // is not known: kept, not used
+	unknownMacro = "unknown_macro" // stays in the text as it is
+	unreachable  = "unreachable"   // can never be in a prompt
+	regexKeyCode = "regex_key"     // a pattern, but keys are plain text
+	oddKeys      = "odd_keys"      // keys in another form than a list of texts
+)
+
+// Bounds of what one warning quotes.
+const (
+	maxLabel  = 40 // code points of a name
+	maxLabels = 3  // objects of many that have the same
+	maxNames  = 8  // unknown members
+	maxMacros = 12 // macros of one document that get a warning of their own
+)
+
+// member is what a kind of object has under a name.
+type member struct {
+	why  string                                      // it has no effect; "" = it has one, or nobody expects any
+	asks func(value json.RawMessage, of fields) bool // nil = any value asks for something
+	zero bool                                        // 0 asks for something too
 }
 
-// usedFields are the texts of a card that prompts and greetings are made of.
-var usedFields = map[string]bool{
-	"name": true, "description": true, "personality": true, "scenario": true, "first_mes": true, "mes_example": true,
-	"system_prompt": true, "post_history_instructions": true, "nickname": true, "alternate_greetings": true,
-	"data": true, "extensions": true, "character_book": true,
+// kind are the members that are known of one kind of object.
+type kind map[string]member
+
+// labelled is an object and the name that people know it by.
+type labelled struct {
+	label string
+	fields
 }
 
-// foreignScripts are extensions of cards that change a chat in other programs.
-var foreignScripts = []string{"TavernHelper_scripts", "tavern_helper", "risuai", "agnai"}
+// unused warns about the members of objects of one kind. what names many of them: "entries".
+func (im *importer) unused(path string, k kind, what string, objects []labelled) {
+	at := map[string][]string{} // labels of the objects that have a member without effect
+	for _, o := range objects {
+		for key, value := range o.fields {
+			m, known := k[key]
+			switch {
+			case saysNothing(value) && (!m.zero || string(value) != "0"), known && m.why == "", m.asks != nil && !m.asks(value, o.fields):
+			default:
+				at[key] = append(at[key], o.label)
+			}
+		}
+	}
+	var unknown []string
+	for _, key := range slices.Sorted(maps.Keys(at)) {
+		if m, known := k[key]; known {
+			im.warn(path+key, unusedField, "%s%s", m.why, amongst(at[key], len(objects), what))
+		} else {
+			unknown = append(unknown, clip(key, maxLabel))
+		}
+	}
+	if len(unknown) > 0 {
+		im.warn(path+unknown[0], unknownField, "kept, not used: %s", some(unknown, maxNames))
+	}
+}
 
-const unusedField = "unused_field"
+// amongst says how many of all objects have something, and which; "" without a word for many.
+func amongst(labels []string, all int, what string) string {
+	if what == "" {
+		return ""
+	}
+	named := slices.DeleteFunc(slices.Clone(labels), func(s string) bool { return s == "" })
+	return fmt.Sprintf(" (%d of %d %s%s)", len(labels), all, what, prefixed(": ", some(named, maxLabels)))
+}
 
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+// some lists the first names.
+func some(names []string, limit int) string {
+	if len(names) <= limit {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
+}
+
+// clip bounds a text that is quoted, in code points, and keeps it on one line.
+func clip(s string, limit int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
+	}
+	return s
+}
+
+// saysNothing reports whether a value asks for nothing.
+func saysNothing(doc json.RawMessage) bool {
+	switch string(bytes.TrimSpace(doc)) {
+	case "", "null", "{}", "[]", `""`, "false", "0":
+		return true
+	}
+	return false
+}
+
+// textAt is a text that is sent, with its path.
+type textAt struct{ path, text string }
+
+// macros warns about the macros in texts that stay as they are, one line for each name.
+func (im *importer) macros(texts []textAt) {
+	type use struct {
+		path, name string
+		texts      int
+	}
+	var uses []*use
+	byName := map[string]*use{}
+	for _, t := range texts {
+		seen := map[string]bool{}
+		for _, macro := range UnknownMacros(t.text) {
+			name := macroName(macro)
+			id := strings.ToLower(name)
+			if byName[id] == nil {
+				byName[id] = &use{path: t.path, name: name}
+				uses = append(uses, byName[id])
+			}
+			if !seen[id] {
+				byName[id].texts++
+			}
+			seen[id] = true
+		}
+	}
+	for i, u := range uses {
+		if i == maxMacros {
+			var names []string
+			for _, u := range uses[i:] {
+				names = append(names, u.name)
+			}
+			im.warn(u.path, unknownMacro, "unknown macros, sent as written: %s", some(names, maxNames))
+			return
+		}
+		times := ""
+		if u.texts > 1 {
+			times = fmt.Sprintf(" (in %d texts)", u.texts)
+		}
+		why := "unknown macro %s; it is sent as written%s"
+		if _, ok := macroRank(strings.Trim(strings.TrimSuffix(u.name, "…}}"), "{") + "x"); ok {
+			why = "%s with a macro in its arguments is not read as it is meant%s"
+		}
+		im.warn(u.path, unknownMacro, why, u.name, times)
+	}
+}
+
+// warnUnused warns about a character: its card, its other documents, and the rest of its file.
 func (im *importer) warnUnused(ch *Character) error {
 	top := fieldsOf(ch.RoleCard)
 	joined := cardFields(top)
@@ -52,27 +173,41 @@ func (im *importer) warnUnused(ch *Character) error {
 		}
 		return key
 	}
-	for _, key := range slices.Sorted(maps.Keys(joined)) {
-		if text := joined.text(key, ""); !usedFields[key] && !aboutCard[key] && isProse(text) {
-			im.warn(path(key), unusedField, "not used in prompts; kept for export only")
-		}
-	}
-	if n := len(nonEmpty(joined.texts("group_only_greetings"))); n > 0 {
-		im.warn(path("group_only_greetings"), unusedField, "group chats are not supported; %d group greetings are not used", n)
+	im.unused("", topKind, "", []labelled{{"", top}})
+	if data != nil {
+		im.unused("data.", dataKind, "", []labelled{{"", data}})
 	}
 	extensions := fieldsOf(joined["extensions"])
-	for _, key := range foreignScripts {
-		if !isEmptyDoc(extensions[key]) {
-			im.warn(path("extensions")+"."+key, unusedField, "belongs to another program; has no effect here, kept for export only")
-		}
+	im.unused(path("extensions")+".", extensionKind, "", []labelled{{"", extensions}})
+	im.unused(path("extensions")+".depth_prompt.", depthPromptKind, "", []labelled{{"", fieldsOf(extensions["depth_prompt"])}})
+	var texts []textAt
+	for _, key := range sentFields {
+		texts = append(texts, textAt{path(key), withoutOriginal(key, joined.text(key, ""))})
 	}
+	for i, greeting := range joined.texts("alternate_greetings") {
+		texts = append(texts, textAt{fmt.Sprintf("%s[%d]", path("alternate_greetings"), i), greeting})
+	}
+	depth := fieldsOf(extensions["depth_prompt"]).text("prompt", "")
+	im.macros(append(texts, textAt{path("extensions") + ".depth_prompt.prompt", depth}))
 	if world := extensions.text("world", ""); world != "" && absent(ch.WorldBook) {
 		im.warn(path("extensions")+".world", "missing_book", "the card uses the world book %q, which is not in the file; import it and bind it to the character", world)
 	}
 	im.warnUnusedExtra(fieldsOf(ch.Extra))
-	book, err := ParseWorldBook(ch.WorldBook, ch.Dialect)
-	im.warnUnusedInBook(book, "worldBook.")
-	return err
+	im.warnCardBook(data["character_book"])
+	im.warnNote(ch.AuthorNote, "authorNote.")
+	if !absent(ch.Preset) {
+		im.warnPreset(ch.Preset, "preset.")
+	}
+	im.warnScripts(ch.RegexScripts, "regexScripts.", true)
+	return im.warnBook(ch.WorldBook, ch.Dialect, "worldBook.")
+}
+
+// withoutOriginal removes the macro that stands for the prompt of the preset in those of a card.
+func withoutOriginal(key, text string) string {
+	if key != "system_prompt" && key != "post_history_instructions" {
+		return text
+	}
+	return originalMacro.ReplaceAllString(text, "")
 }
 
 // warnUnusedExtra is about the other members of a file of the NodeST app.
@@ -80,63 +215,152 @@ func (im *importer) warnUnusedExtra(extra fields) {
 	if n := len(fieldsOf(extra["chatHistory"]).list("parts")); n > 1 {
 		im.warn("chatHistory", unusedField, "the chat in the file is not imported with the character (%d messages)", n)
 	}
-	for _, key := range []string{"customUserName", "customUserSetting"} {
-		if !isEmptyDoc(extra[key]) {
-			im.warn(key, unusedField, "kept for export only; set it in the character's settings instead")
-		}
-	}
+	im.unused("", extraKind, "", []labelled{{"", extra}})
 }
 
-// warnUnusedInBook names the features of world-book entries that have no effect.
-func (im *importer) warnUnusedInBook(b WorldBook, prefix string) {
-	for _, f := range []struct {
-		field, detail string
-		asks          func(*Entry) bool
-	}{
-		{"position", "entries at this position are not used", func(e *Entry) bool { return e.Position < BeforeChar || e.Position > AtDepth }},
-		{"keysecondary", "secondary keys are ignored; only the primary keys are checked", func(e *Entry) bool {
-			return !e.Constant && e.Selective && len(e.KeySecondary) > 0
-		}},
-		{"probability", "probabilities are ignored; a matching key always triggers the entry", func(e *Entry) bool { return e.UseProbability && e.Probability < 100 }},
-		{"group", "groups are ignored; every matching entry is used", func(e *Entry) bool { return e.Group != "" }},
-		{"sticky", "sticky, cooldown and delay are ignored", func(e *Entry) bool {
-			return above0(e.Sticky) || above0(e.Cooldown) || above0(e.Delay)
-		}},
-		{"vectorized", "vector matching is not supported; entries without keys are never used", func(e *Entry) bool {
-			return e.Vectorized && !e.Constant && len(e.Key) == 0
-		}},
-		{"characterFilter", "character filters are ignored", func(e *Entry) bool { return e.Filtered }},
-	} {
+// warnCardBook is about members of a card's own book that its working copy does not have.
+func (im *importer) warnCardBook(doc json.RawMessage) {
+	book := fieldsOf(doc)
+	if book == nil {
+		return
+	}
+	const path = "data.character_book."
+	im.unused(path, cardBookKind, "", []labelled{{"", book}})
+	im.unused(path+"extensions.", kind{}, "", []labelled{{"", fieldsOf(book["extensions"])}})
+	var entries, extensions []labelled
+	for _, e := range cardEntries(doc) {
+		f := fieldsOf(e.doc)
+		label := labelOf(e.id, f, "keys")
+		entries = append(entries, labelled{label, f})
+		extensions = append(extensions, labelled{label, fieldsOf(f["extensions"])})
+	}
+	im.unused(path+"entries.", cardEntryKind, "entries", entries)
+	im.unused(path+"entries.extensions.", entryExtensionKind, "entries", extensions)
+}
+
+// labelOf is the title of an entry, or its first key, or its place.
+func labelOf(id string, f fields, keys string) string {
+	label := f.text("comment", "")
+	if list := keysOf(f[keys]); strings.TrimSpace(label) == "" && len(list) > 0 {
+		label = list[0]
+	}
+	if label = clip(label, maxLabel); label == "" {
+		return id
+	}
+	return label
+}
+
+// warnBook is about a world book.
+func (im *importer) warnBook(doc json.RawMessage, dialect Dialect, path string) error {
+	view, err := ParseWorldBook(doc, dialect)
+	if err != nil || absent(doc) {
+		return err
+	}
+	book, dialect := worldInfo(doc, fieldsOf(doc), dialect)
+	im.unused(path, bookKind, "", []labelled{{"", book}})
+	members, err := bookEntries(book["entries"])
+	if err != nil {
+		return err
+	}
+	byID := map[string]fields{}
+	for _, m := range members {
+		if byID[m.id] = fieldsOf(m.doc); isCardEntry(byID[m.id]) {
+			byID[m.id] = fieldsOf(infoEntry(m))
+		}
+	}
+	var on []labelled
+	var texts []textAt
+	for i := range view.Entries {
+		e := &view.Entries[i]
+		if !e.Disable {
+			f := byID[e.ID]
+			on = append(on, labelled{labelOf(e.ID, f, "key"), f})
+			texts = append(texts, textAt{path + "entries." + e.ID + ".content", e.Content})
+		}
+	}
+	im.unused(path+"entries.", entryKind, "entries", on)
+	im.warnEntries(view, on, dialect, path+"entries.")
+	im.macros(texts)
+	return nil
+}
+
+// warnEntries is about entries that say something that is not in one member alone.
+func (im *importer) warnEntries(view WorldBook, on []labelled, dialect Dialect, path string) {
+	for _, c := range entryChecks {
+		var labels []string
 		n := 0
-		for i := range b.Entries {
-			if e := &b.Entries[i]; !e.Disable && f.asks(e) {
+		for i := range view.Entries {
+			if e := &view.Entries[i]; !e.Disable {
+				if c.asks(e, on[n].fields, dialect) {
+					labels = append(labels, on[n].label)
+				}
 				n++
 			}
 		}
-		if n > 0 {
-			im.warn(prefix+"entries."+f.field, unusedField, "%s (%d of %d entries)", f.detail, n, len(b.Entries))
+		if len(labels) > 0 {
+			im.warn(path+c.key, c.code, "%s%s", c.why, amongst(labels, len(on), "entries"))
 		}
 	}
 }
 
-func above0(n *int) bool { return n != nil && *n > 0 }
-
-// isProse tells a text for readers from an id, a date or an address.
-func isProse(s string) bool {
-	s = strings.TrimSpace(s)
-	if utf8.RuneCountInString(s) < 8 || strings.HasPrefix(s, "data:") || strings.Contains(s, "://") && !strings.ContainsFunc(s, unicode.IsSpace) {
-		return false
-	}
-	return strings.ContainsFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
-	})
+// warnNote is about an author's note.
+func (im *importer) warnNote(doc json.RawMessage, path string) {
+	f := fieldsOf(doc)
+	im.unused(path, noteKind, "", []labelled{{"", f}})
+	im.macros([]textAt{{path + "content", f.text("content", "")}})
 }
 
-// isEmptyDoc reports whether a document says nothing.
-func isEmptyDoc(doc json.RawMessage) bool {
-	switch string(bytes.TrimSpace(doc)) {
-	case "", "null", "{}", "[]", `""`, "false", "0":
-		return true
+// warnPreset is about a preset.
+func (im *importer) warnPreset(doc json.RawMessage, path string) {
+	f := fieldsOf(doc)
+	im.unused(path, presetKind, "", []labelled{{"", withoutModels(f)}})
+	source := f.text("chat_completion_source", "openai")
+	if model := f.text(source+"_model", ""); model != "" {
+		im.warn(path+source+"_model", unusedField, "the model (%s) is a setting of the server, the user or the chat", clip(model, maxLabel))
 	}
-	return false
+	im.unused(path+"generation_settings.", presetKind, "", []labelled{{"", fieldsOf(f["generation_settings"])}})
+	im.unused(path+"preset_settings.", presetKind, "", []labelled{{"", fieldsOf(f["preset_settings"])}})
+	var prompts []labelled
+	var texts []textAt
+	for i, element := range f.list("prompts") {
+		p := fieldsOf(element)
+		prompts = append(prompts, labelled{clip(p.text("name", p.text("identifier", "")), maxLabel), p})
+		texts = append(texts, textAt{fmt.Sprintf("%sprompts[%d].content", path, i), p.text("content", "")})
+	}
+	im.unused(path+"prompts.", promptKind, "prompts", prompts)
+	im.macros(texts)
+}
+
+// withoutModels leaves out which model of each provider was chosen last.
+func withoutModels(preset fields) fields {
+	rest := maps.Clone(preset)
+	maps.DeleteFunc(rest, func(key string, _ json.RawMessage) bool { return strings.HasSuffix(key, "_model") })
+	return rest
+}
+
+// warnScripts is about regex scripts; ofCard are those that a card carries.
+func (im *importer) warnScripts(doc json.RawMessage, path string, ofCard bool) {
+	if absent(doc) {
+		return
+	}
+	list, err := scriptList(doc)
+	if err != nil {
+		return
+	}
+	var on []labelled
+	var texts []textAt
+	for i, element := range list {
+		f := fieldsOf(element)
+		if f == nil || f.flag("disabled", false) {
+			continue
+		}
+		if ofCard && absent(f["placement"]) {
+			f["placement"] = encode([]int{PlaceAIOutput})
+		}
+		on = append(on, labelled{clip(f.text("scriptName", ""), maxLabel), f})
+		replaced := matchMacro.ReplaceAllString(f.text("replaceString", ""), "") // it has a warning of its own
+		texts = append(texts, textAt{fmt.Sprintf("%s[%d].replaceString", strings.TrimSuffix(path, "."), i), replaced})
+	}
+	im.unused(path, scriptKind, "scripts", on)
+	im.macros(texts)
 }

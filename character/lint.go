@@ -2,6 +2,8 @@ package character
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"nodest/card"
 	"nodest/fault"
@@ -23,7 +25,38 @@ func Lint(data []byte, filename string, room card.Room) ([]card.Warning, error) 
 	if err != nil {
 		return nil, err
 	}
-	return append(append([]card.Warning{}, ch.Warnings...), framework.Lint(*docs)...), nil
+	return append(append([]card.Warning{}, ch.Warnings...), bounded(framework.Lint(*docs))...), nil
+}
+
+// maxAlike is how many findings of one code in one document are told one by one.
+const maxAlike = 5
+
+// bounded joins what is left of many findings of one code in one document.
+func bounded(findings []card.Warning) []card.Warning {
+	type group struct{ code, document string }
+	groupOf := func(w card.Warning) group {
+		document, _, _ := strings.Cut(w.Path, ".")
+		document, _, _ = strings.Cut(document, "[")
+		return group{w.Code, document}
+	}
+	all, told := map[group]int{}, map[group]int{}
+	for _, w := range findings {
+		all[groupOf(w)]++
+	}
+	list := findings[:0]
+	for _, w := range findings {
+		g := groupOf(w)
+		told[g]++
+		switch more := all[g] - maxAlike; {
+		case more <= 1, told[g] < maxAlike:
+		case told[g] > maxAlike:
+			continue
+		default:
+			w.Detail += fmt.Sprintf("; %d more like this", more)
+		}
+		list = append(list, w)
+	}
+	return list
 }
 
 // lintable reads a file as the documents of a character; any other file than a card

@@ -13,13 +13,10 @@ const (
 	lintUnreachable = "unreachable"          // can never be in a prompt
 	lintEverything  = "matches_everything"   // a key that any chat holds
 	lintOften       = "matches_often"        // a key that most chats hold
-	lintRegexKey    = "regex_key"            // a pattern, but keys are plain text
-	lintMacro       = "unknown_macro"        // stays in the text as it is
 	lintBudget      = "over_budget"          // longer than an entry should be
 	lintInvalid     = "invalid_pattern"      // is never applied
 	lintSlow        = "slow_pattern"         // may run into its time limit
 	lintEmpty       = "empty"                // nothing in it
-	lintPosition    = "unknown_position"     // that no prompt has
 	lintIdentifier  = "unknown_identifier"   // the order lists what does not exist
 	lintDuplicate   = "duplicate_identifier" // only the first one counts
 	lintNoHistory   = "no_history"           // the chat goes to the end
@@ -48,7 +45,8 @@ const (
 
 // Lint examines documents for what will not work as their author meant it. The
 // findings are in the order of the documents; their paths are as in
-// "worldBook.entries.3.key[0]".
+// "worldBook.entries.3.key[0]". What has no effect at all is not among them: the import of a
+// file (package card) tells that.
 func Lint(d Documents) []card.Warning {
 	l := linter{d: d, patterns: compiler{limit: scriptLimit}}
 	several := 0
@@ -66,9 +64,6 @@ func Lint(d Documents) []card.Warning {
 	}
 	if d.Preset != nil {
 		l.preset(*d.Preset)
-	}
-	if d.Note != nil {
-		l.macros(l.path("authorNote", "content"), d.Note.Text)
 	}
 	for i, s := range d.Scripts {
 		l.script(l.path("regexScripts", fmt.Sprintf("[%d]", i)), s)
@@ -99,22 +94,6 @@ func (l *linter) path(document, field string) string {
 }
 
 func (l *linter) card(c card.RoleCard) {
-	for _, f := range []struct{ field, text string }{
-		{"description", c.Description}, {"personality", c.Personality}, {"scenario", c.Scenario},
-		{"first_mes", c.FirstMes}, {"mes_example", c.MesExample},
-	} {
-		l.macros(l.path("roleCard", f.field), f.text)
-	}
-	for _, f := range []struct{ field, text string }{
-		{"system_prompt", c.SystemPrompt}, {"post_history_instructions", c.PostHistoryInstructions},
-	} {
-		text, _ := withOriginal(f.text, "")
-		l.macros(l.path("roleCard", f.field), text)
-	}
-	l.macros(l.path("roleCard", "extensions.depth_prompt.prompt"), c.DepthPrompt.Prompt)
-	for i, g := range c.AlternateGreetings {
-		l.macros(l.path("roleCard", fmt.Sprintf("alternate_greetings[%d]", i)), g)
-	}
 	if isBlank(c.Description) {
 		l.add(l.path("roleCard", "description"), lintEmpty, "the card has no description")
 	}
@@ -145,12 +124,6 @@ func (l *linter) places(c card.RoleCard) {
 	}
 }
 
-func (l *linter) macros(path, text string) {
-	for _, name := range unknownMacros(text) {
-		l.add(path, lintMacro, "unknown macro {{%s}}; it is sent as written", shorten(name))
-	}
-}
-
 func (l *linter) book(b card.WorldBook) {
 	for i := range b.Entries {
 		e := &b.Entries[i]
@@ -164,7 +137,6 @@ func (l *linter) entry(path string, e *card.Entry) {
 	if isBlank(e.Content) {
 		l.add(path+".content", lintEmpty, "the entry has no text")
 	}
-	l.macros(path+".content", e.Content)
 	if n := estimateTokens(e.Content); n > entryTokens {
 		l.add(path+".content", lintBudget, "the entry has about %d tokens, recommended limit %d", n, entryTokens)
 	}
@@ -172,19 +144,13 @@ func (l *linter) entry(path string, e *card.Entry) {
 	if e.Constant || l.d.Dialect != card.SillyTavern && e.Position < card.BeforeNote {
 		return // keys do not matter
 	}
-	if len(e.Key) == 0 {
-		l.add(path+".key", lintUnreachable, "the entry is not constant and has no keys, so it is never used")
-	}
 	for i, k := range e.Key {
 		l.key(fmt.Sprintf("%s.key[%d]", path, i), k)
 	}
 }
 
 func (l *linter) position(path string, p card.Position) {
-	switch {
-	case p < card.BeforeChar || p > card.AtDepth:
-		l.add(path, lintPosition, "entries at position %d are never used", p)
-	case l.d.Card != nil && l.d.Note == nil && (p == card.BeforeNote || p == card.AfterNote):
+	if l.d.Card != nil && l.d.Note == nil && (p == card.BeforeNote || p == card.AfterNote) {
 		l.add(path, lintNeedsNote, "the entry is only used while the chat has an author's note")
 	}
 }
@@ -193,12 +159,7 @@ func (l *linter) position(path string, p card.Position) {
 const commonWords = " the and you are was for her his she him not that this with what 的 了 我 你 是 不 在 有 他 她 "
 
 func (l *linter) key(path, key string) {
-	source, _ := splitPattern(key)
 	switch {
-	case isBlank(key):
-		l.add(path, lintEverything, "a blank key matches every chat")
-	case source != key:
-		l.add(path, lintRegexKey, "keys are plain text; %s is matched literally", shorten(key))
 	case len(key) == 1:
 		l.add(path, lintEverything, "the single character %q occurs in nearly every message", key)
 	case strings.Contains(commonWords, " "+strings.ToLower(strings.TrimSpace(key))+" "):
@@ -221,7 +182,6 @@ func (l *linter) preset(p card.Preset) {
 			l.add(path+".identifier", lintDuplicate, "duplicate identifier %q", shorten(q.Identifier))
 		}
 		seen[q.Identifier], known[q.Identifier] = true, true
-		l.macros(path+".content", q.Content)
 		if n := estimateTokens(q.Content); n > promptTokens {
 			l.add(path+".content", lintBudget, "the prompt has about %d tokens, recommended limit %d", n, promptTokens)
 		}

@@ -20,7 +20,7 @@ import (
 //	{{roll::6}}, {{roll::d6}}             1 to 6; 1 when the number is no good
 //	{{// text}}                           a comment; it is removed
 //
-// Names are found without regard to case; unknown macros stay. Values are put in
+// Names are found without regard to case; unknown macros stay (card.UnknownMacros lists them). Values are put in
 // literally, and in this order: a value may hold macros that come later in it.
 // Random values depend on Seed (those of pick on PickSeed), the text and their place in
 // it alone. Without a time the macros about time are unknown.
@@ -193,43 +193,4 @@ func draw(state *uint64) float64 {
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	z ^= z >> 31
 	return float64(z>>11) / (1 << 53)
-}
-
-// unknownMacros lists the names in text that expand would leave as they are.
-func unknownMacros(text string) []string {
-	var names []string
-	for rest := text; ; {
-		_, after, ok := strings.Cut(rest, "{{")
-		if !ok {
-			return names
-		}
-		inner, tail, ok := strings.Cut(after, "}}")
-		if !ok {
-			return names
-		}
-		if i := strings.LastIndex(inner, "{{"); i >= 0 {
-			inner = inner[i+2:]
-		}
-		inner = strings.TrimLeft(inner, "{")
-		rest = tail
-		if !isMacro(inner) {
-			names = append(names, inner)
-		}
-	}
-}
-
-// isMacro reports whether expand replaces {{inner}}.
-func isMacro(inner string) bool {
-	name, list, args := strings.Cut(strings.ToLower(inner), ":")
-	switch name {
-	case "random":
-		return !args || list != "" && list != ":"
-	case "pick":
-		return args && list != "" && list != ":"
-	case "roll":
-		return args && len(list) > 1 && list[0] == ':'
-	case "lastmessage", "lastusermessage", "lastcharmessage", "char", "user":
-		return !args
-	}
-	return strings.HasPrefix(inner, "//") || !args && clockMacros[name] != nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"nodest/card"
 )
 
 func TestMacros(t *testing.T) {
@@ -90,12 +92,37 @@ func TestPicksStayInAConversation(t *testing.T) {
 	}
 }
 
-func TestUnknownMacros(t *testing.T) {
-	got := unknownMacros("{{user}} {{Roll::2}} {{Time}} {{// x}} {{time_UTC+1}} {{ char }} {{{char}} x {{open {{nope::1}} {{roll}} {{random:a,b}} {{pick::a}} {{pick:}} {{roll:6}}")
-	want := []string{"time_UTC+1", " char ", "nope::1", "roll", "pick:", "roll:6"}
-	if strings.Join(got, "|") != strings.Join(want, "|") {
-		t.Errorf("got %q, want %q", got, want)
+// sillyTavernMacros are those of SillyTavern 1.19, as they are used.
+const sillyTavernMacros = `{{user}} {{char}} {{group}} {{charIfNotGroup}} {{groupNotMuted}} {{notChar}} {{description}} {{personality}} {{scenario}} {{persona}}
+{{mesExamples}} {{mesExamplesRaw}} {{charPrompt}} {{charInstruction}} {{charDepthPrompt}} {{creatorNotes}} {{charVersion}} {{version}} {{char_version}} {{greeting::1}}
+{{original}} {{newline}} {{newline::2}} {{space::2}} {{noop}} {{trim}} {{reverse::x}} {{random}} {{random::a::b}} {{random:a,b}} {{pick::a::b}} {{pick:a,b}} {{roll::6}} {{roll::d6}}
+{{roll:1d6}} {{roll:6}} {{roll}} {{time}} {{date}} {{weekday}} {{isotime}} {{isodate}} {{time_UTC+1}} {{datetimeformat::HH:mm}} {{timeDiff::a::b}} {{idle_duration}} {{lastMessage}}
+{{lastMessageId}} {{lastUserMessage}} {{lastCharMessage}} {{lastSwipeId}} {{currentSwipeId}} {{allChatRange}} {{firstIncludedMessageId}} {{firstDisplayedMessageId}} {{input}} {{model}}
+{{isMobile}} {{maxPrompt}} {{maxContext}} {{maxResponse}} {{lastGenerationType}} {{hasExtension::x}} {{setvar::n::v}} {{addvar::n::1}} {{incvar::n}} {{decvar::n}} {{getvar::n}}
+{{setglobalvar::n::v}} {{getglobalvar::n}} {{.x}} {{$x}} {{if::a}} {{/if}} {{outlet::n}} {{banned::w}} {{systemPrompt}} {{chatStart}} {{exampleSeparator}} {{match}} {{Roll::2}}
+{{USER}} {{pick::}} {{pick:}} {{user::x}} {{open {{{char}} {{random::{{user}}::b}} {{random:red,{{random:green,blue}},yellow}} {{pick::{{random:a,b}}::c}} {{random::{{pick:a,b}}::c}}
+<USER> <BOT> <CHAR>`
+
+// The import of a card warns about exactly those macros that a prompt does not replace.
+func TestMacrosAreReplacedUnlessAnImportWarnsAboutThem(t *testing.T) {
+	t.Parallel()
+	m := macros{Char: "C", User: "U", LastUserMessage: "LU", LastCharMessage: "LC", Seed: 1, PickSeed: 2, clock: clock{now: time.Unix(0, 0)}}
+	replaced, left := 0, 0
+	for _, macro := range append(strings.Fields(sillyTavernMacros), "{{// a comment}}", "{{// {{nope}} }}", "{{ char }}") {
+		whole := !strings.ContainsAny(m.expand(macro), "{}<>")
+		if macro == "{{open" || macro == "{{{char}}" {
+			whole = true // the first brackets are no macro
+		}
+		if warned := len(card.UnknownMacros(macro)) > 0; warned == whole {
+			t.Errorf("%s becomes %q, warned: %v", macro, m.expand(macro), warned)
+		}
+		if whole {
+			replaced++
+		} else {
+			left++
+		}
 	}
+	t.Logf("%d macros are replaced, %d stay as they are", replaced, left)
 }
 
 func FuzzMacros(f *testing.F) {
@@ -113,7 +140,7 @@ func FuzzMacros(f *testing.F) {
 		if !strings.Contains(text, "{{") && once != text {
 			t.Error("a text without macros was changed")
 		}
-		unknownMacros(text)
+		card.UnknownMacros(text)
 	})
 }
 

@@ -283,10 +283,20 @@ func (p *program) interactive() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// note is what an import tells of a file.
+type note struct{ Path, Detail string }
+
+func (w note) line() string {
+	if w.Path == "" { // of the whole file
+		return w.Detail
+	}
+	return w.Path + ": " + w.Detail
+}
+
 // said is the answer to an import.
 type said struct {
 	ID       string
-	Warnings []struct{ Path, Detail string }
+	Warnings []note
 
 	Character, Conversation *item
 	Resource                *struct {
@@ -317,7 +327,7 @@ func (in *importing) say(ctx context.Context, raw json.RawMessage) error {
 		}
 	}
 	for _, w := range got.Warnings {
-		fmt.Fprintf(in.p.out, "  note: %s: %s\n", w.Path, w.Detail)
+		fmt.Fprintf(in.p.out, "  note: %s\n", w.line())
 	}
 	return nil
 }
