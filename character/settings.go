@@ -165,7 +165,6 @@ var characterSettings = []settingGroup{
 		{name: "enabled", def: true},
 		{name: "limit", def: 10.0, min: 1, max: 10},
 		{name: "shareAcrossConversations", def: true},
-		{name: "shareAcrossCharacters", def: false},
 		{name: "includeCircle", def: true},
 	}},
 	{name: "knowledge", rules: []settingRule{
@@ -173,14 +172,6 @@ var characterSettings = []settingGroup{
 	}},
 	{name: "tools", rules: []settingRule{
 		{name: "servers", def: []string{}, max: 16, text: 32},
-	}},
-	{name: "cognition", rules: []settingRule{
-		{name: "autoCommit", def: false},
-		{name: "logMemoryQueries", def: false},
-	}},
-	{name: "dream", rules: []settingRule{
-		{name: "enabled", def: true},
-		{name: "at", def: "04:00", clock: true},
 	}},
 	{name: "circle", rules: []settingRule{
 		{name: "enabled", def: false},
@@ -260,7 +251,8 @@ func (ch *Character) ParseSettings() (Settings, error) {
 	return s, json.Unmarshal(set.full(ch.Dialect), &s)
 }
 
-// full completes what was set with the defaults.
+// full completes what was set with the defaults. Stored members that are no settings any more
+// are left out.
 func (set setSettings) full(dialect string) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -280,8 +272,10 @@ func (set setSettings) full(dialect string) json.RawMessage {
 			}
 			fmt.Fprintf(&b, "%q:%s", r.name, value)
 		}
-		for _, name := range slices.Sorted(maps.Keys(set[g.name])) {
-			fmt.Fprintf(&b, ",%s:%s", op.MustJSON(name), set[g.name][name])
+		if g.open {
+			for _, name := range slices.Sorted(maps.Keys(set[g.name])) {
+				fmt.Fprintf(&b, ",%s:%s", op.MustJSON(name), set[g.name][name])
+			}
 		}
 		b.WriteByte('}')
 	}

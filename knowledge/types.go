@@ -219,7 +219,7 @@ type Reindexing struct {
 type AskRequest struct {
 	Question       string
 	BaseIDs        []string // nil = all that the user may read
-	ConversationID string   // whose cognition log gets the query; "" = none
+	ConversationID string   // that the question belongs to; "" = none
 	TopK           int
 }
 

@@ -21,13 +21,11 @@ import (
 type Origin string
 
 const (
-	ByModel      Origin = "llm"
-	ByRule       Origin = "rule"
-	ByUser       Origin = "user"
-	ByImport     Origin = "import"
-	ByCircle     Origin = "circle" // something that happened in the social circle
-	byDream      Origin = "dream"
-	byExtraction Origin = "extraction" // a reviewed extraction of the cognition log
+	ByModel  Origin = "llm"
+	ByRule   Origin = "rule"
+	ByUser   Origin = "user"
+	ByImport Origin = "import"
+	ByCircle Origin = "circle" // something that happened in the social circle
 )
 
 type Status string
@@ -189,7 +187,7 @@ func (m *Memory) Validate() error {
 }
 
 var (
-	origins  = []Origin{ByModel, ByRule, ByUser, ByImport, ByCircle, byDream, byExtraction}
+	origins  = []Origin{ByModel, ByRule, ByUser, ByImport, ByCircle}
 	statuses = []Status{Active, Superseded, Retired, Deleted}
 )
 

@@ -11,6 +11,7 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/nodest"
 )
 
 func TestACharacterKeepsItsDocumentsUnchanged(t *testing.T) {
@@ -277,9 +278,8 @@ func TestCharacterSettings(t *testing.T) {
 	must(t, err)
 	sameJSON(t, "defaults", raw, []byte(`{"memory":{"enabled":true,"summaryThreshold":6000,"summaryLength":1000,
 		"lastSummarizedAt":0,"extractEvery":5,"scanSummary":false},
-		"retrieval":{"enabled":true,"limit":10,"shareAcrossConversations":true,"shareAcrossCharacters":false,"includeCircle":true},
-		"knowledge":{"citations":"inline"},"tools":{"servers":[]},"cognition":{"autoCommit":false,"logMemoryQueries":false},
-		"dream":{"enabled":true,"at":"04:00"},
+		"retrieval":{"enabled":true,"limit":10,"shareAcrossConversations":true,"includeCircle":true},
+		"knowledge":{"citations":"inline"},"tools":{"servers":[]},
 		"circle":{"enabled":false,"postsPerDay":1,"interactionFrequency":"medium","scheduledTimes":[]},
 		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","cardFields":"all","recount":true,"filterKeyed":false},
 		"user":{"name":"","customSetting":null}}`))
@@ -301,6 +301,36 @@ func TestCharacterSettings(t *testing.T) {
 	wantError(t, err, fault.PreconditionFailed, "")
 }
 
+// Settings that were stored when they had more members are read without them, and can be sent
+// back as they were read.
+func TestStoredSettingsLoseMembersThatAreNoneAnyMore(t *testing.T) {
+	h := newChatFixture(t)
+	ch := h.character(alice)
+	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
+		stored, err := tx.Characters.Character(ch.ID)
+		if err != nil {
+			return err
+		}
+		stored.Settings = json.RawMessage(`{"dream":{"enabled":false,"at":"05:00"},"cognition":{"autoCommit":true},"retrieval":{"limit":3,"shareAcrossCharacters":true},"memory":{"mine":"kept"}}`)
+		return character.Put(tx.Characters, h.call(), stored)
+	}))
+	raw, version, err := h.Characters.Settings(t.Context(), me, ch.ID)
+	must(t, err)
+	for _, gone := range []string{"dream", "cognition", "shareAcrossCharacters"} {
+		if strings.Contains(string(raw), gone) {
+			t.Errorf("settings have %s: %s", gone, raw)
+		}
+	}
+	for _, part := range []string{`"limit":3`, `"mine":"kept"`} {
+		if !strings.Contains(string(raw), part) {
+			t.Errorf("settings lack %s: %s", part, raw)
+		}
+	}
+	again, _, err := h.Characters.PutSettings(t.Context(), h.call(), ch.ID, raw, version)
+	must(t, err)
+	sameJSON(t, "sent back", again, raw)
+}
+
 func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 	t.Parallel()
 	h := newChatFixture(t)
@@ -320,7 +350,9 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 		`{"knowledge":{"citations":"loud"}}`:           "knowledge.citations",
 		`{"tools":{"servers":["weather"]}}`:            "tools.servers[0]",
 		`{"tools":{"servers":"weather"}}`:              "tools.servers",
-		`{"dream":{"at":"24:00"}}`:                     "dream.at",
+		`{"dream":{"at":"04:00"}}`:                     "dream",
+		`{"cognition":{"autoCommit":false}}`:           "cognition",
+		`{"retrieval":{"shareAcrossCharacters":true}}`: "retrieval.shareAcrossCharacters",
 		`{"circle":{"interactionFrequency":"always"}}`: "circle.interactionFrequency",
 		`{"circle":{"scheduledTimes":["8:15"]}}`:       "circle.scheduledTimes[0]",
 		`{"circle":{"scheduledTimes":"08:15"}}`:        "circle.scheduledTimes",

@@ -223,7 +223,7 @@ func TestIdempotencyKeysOfREST(t *testing.T) {
 	}{
 		{"POST", "/characters", `{"roleCard":{"name":"Bob"}}`, `{"roleCard":{"name":"Eve"}}`, 201},
 		{"PATCH", "/characters/" + e.character, `{"isCradle":true}`, `{"isCradle":false}`, 200},
-		{"PUT", "/characters/" + e.character + "/settings", `{"dream":{"enabled":false}}`, `{}`, 200},
+		{"PUT", "/characters/" + e.character + "/settings", `{"prompt":{"recount":false}}`, `{}`, 200},
 		{"PUT", "/settings", `{"temperature":1}`, `{"temperature":0.5}`, 200},
 		{"POST", "/presets", `{"name":"a","document":{"prompts":[]}}`, `{"name":"b","document":{"prompts":[]}}`, 201},
 		{"POST", "/conversations", `{"characterId":"` + e.character + `"}`, `{"characterId":"` + e.character + `","title":"x"}`, 201},

@@ -625,6 +625,59 @@ func TestADocumentIsFoundReadAndAsked(t *testing.T) {
 	h.rest("POST", "/knowledge/ask", `{"question":"x","conversationId":"`+op.NewID()+`"}`).refuses(t, 404, "not_found")
 }
 
+// Readers of Japanese and German find words in uploads of any format, although readings stand
+// above them, or soft hyphens within; hidden text is not found.
+func TestUploadedDocumentsAreFoundByTheirWords(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	const page = `<title>x</title><p>私は<ruby>東<rt>とう</rt>京<rt>きょう</rt></ruby>と<ruby>京<rp>(</rp><rt>きょう</rt><rp>)</rp>都<rp>(</rp><rt>と</rt><rp>)</rp></ruby>へ行く。</p>` +
+		`<p>Das Donau&#173;dampf&#8203;schiff<span style="display:none"> verschwindet</span>.</p>`
+	packed := func(entries ...string) string {
+		var out bytes.Buffer
+		w := zip.NewWriter(&out)
+		for i := 0; i < len(entries); i += 2 {
+			e, err := w.Create(entries[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.WriteString(e, entries[i+1])
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	word := func(base, reading string) string {
+		return `<w:r><w:ruby><w:rt><w:r><w:t>` + reading + `</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>` + base + `</w:t></w:r></w:rubyBase></w:ruby></w:r>`
+	}
+	open := func(base, reading string) string {
+		return `<text:ruby><text:ruby-base>` + base + `</text:ruby-base><text:ruby-text>` + reading + `</text:ruby-text></text:ruby>`
+	}
+	for name, data := range map[string]string{
+		"a.html": page,
+		"a.epub": packed("mimetype", "application/epub+zip", "META-INF/container.xml", `<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>`,
+			"b.opf", `<package><manifest><item id="c" href="c.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="c"/></spine></package>`,
+			"c.xhtml", `<html xmlns="http://www.w3.org/1999/xhtml"><body>`+page+`</body></html>`),
+		"a.docx": packed("word/document.xml", `<w:document xmlns:w="w"><w:body><w:p>`+word("東", "とう")+word("京", "きょう")+`<w:r><w:t>と</w:t></w:r>`+word("京", "きょう")+word("都", "と")+
+			"<w:r><w:t>へ Donau\u00addampf\u00adschiff</w:t></w:r><w:r><w:rPr><w:vanish/></w:rPr><w:t> verschwindet</w:t></w:r></w:p></w:body></w:document>"),
+		"a.odt": packed("mimetype", "application/vnd.oasis.opendocument.text", "content.xml", `<o:document-content xmlns:o="o" xmlns:text="t"><o:body><o:text><text:p>`+
+			open("東", "とう")+open("京", "きょう")+`と`+open("京", "きょう")+open("都", "と")+"へ Donau\u00addampf\u200bschiff</text:p></o:text></o:body></o:document-content>"),
+		"a.txt": "東京と京\u200b都へ。Das Donau\u00addampf\u2060schiff.",
+		"a.md":  "# <ruby>東京<rt>とうきょう</rt></ruby>と<ruby>京<rt>きょう</rt>都<rt>と</rt></ruby>\n\nDas Donau\u00addampfschiff.",
+	} {
+		base := h.newBase(name)
+		if f := h.processed(h.addFile(name, data, "knowledgeBaseId="+base)["id"].(string)); f["state"] != "ready" {
+			t.Fatalf("%s: %v", name, f)
+		}
+		for query, want := range map[string]int{"京都": 1, "東京": 1, "Donaudampfschiff": 1, "Donau\u00addampfschiff": 1, "verschwindet": 0, "きょう": 0} {
+			found := h.rest("POST", "/knowledge-bases/search", `{"mode":"lexical","query":"`+query+`","knowledgeBaseIds":["`+base+`"]}`).wants(t, 200)
+			if n := len(found["chunks"].([]any)); n != want {
+				t.Errorf("%s: %d chunks with %s", name, n, query)
+			}
+		}
+	}
+}
+
 func TestAFailedFileSaysWhyAndIsRetried(t *testing.T) {
 	t.Parallel()
 	h := newTestServer(t, nil)

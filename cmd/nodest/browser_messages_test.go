@@ -66,6 +66,24 @@ func TestPagePictures(t *testing.T) {
 	c.p.stop(t)
 }
 
+// TestPageRolePlayMarks shows marks of Chinese and English role play as people mean them:
+// while a reply is written, and when it is complete.
+func TestPageRolePlayMarks(t *testing.T) {
+	c := openChatPage(t)
+	next, rest := c.writes("*（叹气）*你好，**重要：**", "价格 100~200 元，约 3~5 天，100*100/400*56。", "*\"Come.\"*she said. ~~没有~~（https://example.com/a）见 https://example.com/路径，然后")
+	c.send("你好")
+	const text = `document.querySelector("article.last .text")`
+	next()
+	c.see("the first part", text+`?.querySelector("em")?.innerText == "（叹气）" && `+text+`.querySelector("strong")?.innerText == "重要："`)
+	next()
+	c.see("a part with prices", text+`?.innerText.includes("100~200 元，约 3~5 天，100*100/400*56") && !`+text+`.querySelector("del")`)
+	rest()
+	c.see("all of it", `document.querySelector("article.last[data-status=complete]") && `+text+`.innerText.startsWith("（叹气）你好，重要：价格 100~200 元，约 3~5 天，100*100/400*56。“Come.”she said. 没有（".replace(/[“”]/g, '"'))`)
+	c.see("what is emphasised and struck", `["em", "strong", "del", "q"].map(name => [...`+text+`.querySelectorAll(name)].map(e => e.innerText).join()).join("|") == '（叹气）,"Come."|重要：|没有|"Come."'`)
+	c.see("where the links lead", `[...`+text+`.querySelectorAll("a")].map(a => a.href).join() == "https://example.com/a,https://example.com/%E8%B7%AF%E5%BE%84"`)
+	c.p.stop(t)
+}
+
 // TestPageCitations: a mark in a reply opens the quote of its source, whatever the source
 // says. No server sends such sources, so the page gets them on the way.
 func TestPageCitations(t *testing.T) {

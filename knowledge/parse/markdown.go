@@ -15,7 +15,7 @@ var (
 	headingID    = regexp.MustCompile(`\s*\{#[^}]*\}\s*$`)
 	markdownLink = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 	inlineTag    = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
-	reading      = regexp.MustCompile(`(?i)<(?:rt|rp|rtc)\b[^<>]*>[^<>]*</(?:rt|rp|rtc)>|</?(?:ruby|rb)\b[^<>]*>`)
+	reading      = regexp.MustCompile(`(?i)<r[tp]\b[^<>]*>[^<>]*</r[tp]>|</?(?:ruby|rb|rtc)\b[^<>]*>`)
 )
 
 // parseMarkdown keeps a text as it is written, without front matter, comments and the readings

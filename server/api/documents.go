@@ -135,8 +135,6 @@ type characterSettingsData struct {
 
 type settingsParts struct {
 	Circle    json.RawMessage `json:"circle,omitempty"`
-	Cognition json.RawMessage `json:"cognition,omitempty"`
-	Dream     json.RawMessage `json:"dream,omitempty"`
 	Knowledge json.RawMessage `json:"knowledge,omitempty"`
 	Memory    json.RawMessage `json:"memory,omitempty"`
 	Prompt    json.RawMessage `json:"prompt,omitempty"`

@@ -33,11 +33,9 @@ func ClassOf(kind string) string {
 		case "gen.delta", "gen.rewind", "gen.block", "gen.stage", "gen.tool", "gen.behind":
 			return "deltas"
 		}
-	case "memory", "extraction", "dream":
-		return "memory"
 	case "file", "knowledge":
 		return "knowledge"
-	case "research", "circle":
+	case "memory", "research", "circle":
 		return area
 	}
 	return ""

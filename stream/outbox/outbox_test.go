@@ -372,7 +372,7 @@ func TestFilteredEventsAreSkipped(t *testing.T) {
 	r.durable(1, "memory.written")
 	r.durable(2, "memory.written")
 	r.durable(3, "chat.updated")
-	r.durable(4, "dream.finished")
+	r.durable(4, "file.progress")
 	r.durable(5, stream.Skip)
 	r.wantSent(t, "skip#2 chat.updated#3 skip#5")
 }
@@ -390,7 +390,7 @@ func TestAPingIsSentOnlyWhenNothingElseIs(t *testing.T) {
 func TestClassesOfEvents(t *testing.T) {
 	for kind, want := range map[string]string{
 		"gen.delta": "deltas", "gen.rewind": "deltas", "gen.behind": "deltas", "gen.started": "", "gen.done": "", "message.updated": "",
-		"memory.written": "memory", "extraction.pending": "memory", "dream.finished": "memory", "file.progress": "knowledge",
+		"memory.written": "memory", "file.progress": "knowledge",
 		"knowledge.updated": "knowledge", "research.step": "research", "circle.post": "circle", "typing": "",
 	} {
 		if got := ClassOf(kind); got != want {

@@ -37,7 +37,6 @@ export function seen(row: Row, dialect: Dialect) {
     constant: flag(entry, ['constant'], m.constant),
     keys: texts(entry, ['key']),
     secondary: texts(entry, ['keysecondary']),
-    logic: number(entry, ['selectiveLogic'], 0),
     position: number(entry, ['position'], 0),
     order: number(entry, ['order'], m.order),
     depth: number(entry, ['depth'], m.depth),

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestEverySettingOfTheServerIsRead: beside the table that declares it, each name stands
+// somewhere in this program, written out or made around the name of a provider.
+func TestEverySettingOfTheServerIsRead(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	named := map[string]bool{}
+	type around struct{ prefix, suffix string }
+	var made []around
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.KeyValueExpr:
+				key, ok := n.Key.(*ast.Ident)
+				return !ok || key.Name != "env" // its declaration
+			case *ast.BasicLit:
+				for _, text := range literals(n) {
+					named[text] = true
+				}
+			case *ast.BinaryExpr:
+				if texts := literals(n); len(texts) == 2 {
+					made = append(made, around{texts[0], texts[1]})
+				}
+			}
+			return true
+		})
+	}
+	for _, s := range settings {
+		read := named[s.env]
+		for _, m := range made {
+			read = read || strings.HasPrefix(s.env, "NODEST_") && m.prefix == "NODEST_" && strings.HasSuffix(s.env, m.suffix)
+		}
+		require.True(t, read, "nothing reads %s", s.env)
+	}
+}
+
+// literals returns the texts that an expression joins with others.
+func literals(e ast.Expr) []string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if text, err := strconv.Unquote(e.Value); err == nil && e.Kind == token.STRING {
+			return []string{text}
+		}
+	case *ast.BinaryExpr:
+		return append(literals(e.X), literals(e.Y)...)
+	}
+	return nil
+}
