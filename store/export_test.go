@@ -213,3 +213,12 @@ func (db *DB) Options() Options { return db.opts }
 
 // SetQuotas changes the limits.
 func (db *DB) SetQuotas(q account.Quotas) { db.opts.Quotas = q }
+
+// PurgeChat removes what one transaction removes of the user's deleted chats, and returns the number of rows.
+func PurgeChat(db *DB, userID string) (n int64, err error) {
+	err = db.write(context.Background(), func(s *session) error {
+		n, err = s.purgeChat(userID)
+		return err
+	})
+	return n, err
+}

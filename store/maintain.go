@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"maps"
 	"strings"
 	"time"
@@ -121,20 +122,17 @@ func oldTexts(s *session, life time.Duration) (removed int64, err error) {
 		return 0, err
 	}
 	for userID, ids := range messages {
-		if err := s.forgetMessages(userID, ids); err != nil {
-			return 0, err
-		}
-		if _, err := s.Exec("DELETE FROM revisions WHERE user_id = ? AND message_id IN (?)", userID, ids); err != nil {
-			return 0, err
-		}
-		places, err := s.seqsOf(userID, ids)
+		few, thinned, err := s.withFewTexts(userID, ids)
 		if err != nil {
 			return 0, err
 		}
-		if err := s.dropWordsAt(userID, places); err != nil {
+		if removed += thinned; thinned > 0 {
+			continue
+		}
+		if _, err := s.removeTexts(userID, few, "message_id", few); err != nil {
 			return 0, err
 		}
-		removed += int64(len(ids))
+		removed += int64(len(few))
 	}
 	return removed, nil
 }
@@ -176,7 +174,13 @@ func (s *session) removeLeaves(userID string, ids []string) (removed int64, pare
 	return removed, parents, err
 }
 
+// removeMessages removes the first of some messages, or of the texts of the first one if it has many,
+// and returns the number of rows.
 func (s *session) removeMessages(userID string, ids []string) (int64, error) {
+	ids, thinned, err := s.withFewTexts(userID, ids)
+	if err != nil || thinned > 0 {
+		return thinned, err
+	}
 	if err := s.forgetMessages(userID, ids); err != nil {
 		return 0, err
 	}
@@ -190,6 +194,61 @@ func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 		return 0, err
 	}
 	n, err := s.Exec("DELETE FROM messages WHERE user_id = ? AND id IN (?)", userID, ids)
+	if err != nil {
+		return 0, err
+	}
+	return n, s.dropWordsAt(userID, places)
+}
+
+// removedTexts is how many texts a transaction removes that removes messages, however few those are.
+const removedTexts = 1000
+
+// withFewTexts returns as many of the messages as have removedTexts together, or removes so many
+// texts of the first one if it has more: then thinned is their number, and the message stays.
+func (s *session) withFewTexts(userID string, ids []string) (few []string, thinned int64, err error) {
+	type message struct {
+		ID    string
+		Texts int
+	}
+	var first string
+	total := 0
+	err = sqldb.Each(s, func(m *message) error {
+		if first == "" {
+			first = m.ID
+		}
+		if total += m.Texts; total > removedTexts {
+			return errEnoughTexts
+		}
+		few = append(few, m.ID)
+		return nil
+	}, "SELECT m.id, (SELECT COUNT(*) FROM (SELECT 1 FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id LIMIT ?) bounded) AS texts"+
+		" FROM messages m WHERE m.user_id = ? AND m.id IN (?)", removedTexts+1, userID, ids)
+	if err != nil && !errors.Is(err, errEnoughTexts) {
+		return nil, 0, err
+	}
+	if len(few) > 0 || first == "" {
+		return few, 0, nil
+	}
+	texts, err := sqldb.All[string](s, "SELECT id FROM revisions WHERE user_id = ? AND message_id = ? LIMIT ?", userID, first, removedTexts)
+	if err != nil {
+		return nil, 0, err
+	}
+	thinned, err = s.removeTexts(userID, []string{first}, "id", texts)
+	return nil, thinned, err
+}
+
+var errEnoughTexts = errors.New("store: the messages have enough texts for one transaction")
+
+// removeTexts removes the texts of messages whose column, id or message_id, has one of some values.
+func (s *session) removeTexts(userID string, messages []string, column string, values []string) (int64, error) {
+	if err := s.forgetWhere(userID, column, values); err != nil {
+		return 0, err
+	}
+	n, err := s.Exec("DELETE FROM revisions WHERE user_id = ? AND "+column+" IN (?)", userID, values)
+	if err != nil {
+		return 0, err
+	}
+	places, err := s.seqsOf(userID, messages)
 	if err != nil {
 		return 0, err
 	}

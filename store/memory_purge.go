@@ -229,6 +229,11 @@ func setOf(words []string) map[string]bool {
 // maintenance removes: their texts, suggestions based on them, and facts with no other
 // evidence.
 func (s *session) forgetMessages(userID string, messageIDs []string) error {
+	return s.forgetWhere(userID, "message_id", messageIDs)
+}
+
+// forgetWhere is forgetMessages for the revisions whose column has one of some values.
+func (s *session) forgetWhere(userID, column string, values []string) error {
 	scopes := map[string]goneTexts{} // by character
 	err := sqldb.Each(s, func(r *struct {
 		RevisionID, CharacterID string
@@ -238,8 +243,8 @@ func (s *session) forgetMessages(userID string, messageIDs []string) error {
 		g := scopes[r.CharacterID]
 		scopes[r.CharacterID] = goneTexts{append(g.revisions, r.RevisionID), append(g.lived, r.lived)}
 		return nil
-	}, "DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (SELECT id FROM revisions WHERE user_id = ? AND message_id IN (?))"+
-		" RETURNING revision_id, character_id, first_change, change", userID, userID, messageIDs)
+	}, "DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (SELECT id FROM revisions WHERE user_id = ? AND "+column+" IN (?))"+
+		" RETURNING revision_id, character_id, first_change, change", userID, userID, values)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/fault"
+)
+
+// Measurements of one member beside another one: NODEST_MEASURE=1 go test ./cmd/nodest -run TestMeasure -v.
+// NODEST_MEASURE_PROGRAM measures another build. They print, and fail only where a request does.
+
+// measured starts a server with a second user.
+func measured(t *testing.T, env ...string) (p *process, other *client) {
+	t.Helper()
+	if os.Getenv("NODEST_MEASURE") == "" {
+		t.Skip("skipped: set NODEST_MEASURE=1 to measure")
+	}
+	inst := newInstallation(t, "", env...)
+	if path := os.Getenv("NODEST_MEASURE_PROGRAM"); path != "" {
+		inst.program = path
+	}
+	p = inst.start(t)
+	return p, p.member(t, "mia")
+}
+
+// member is the client of a new user.
+func (p *process) member(t *testing.T, name string) *client {
+	t.Helper()
+	const password = "a long enough password"
+	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": name, "password": password}, nil))
+	var session struct {
+		Token string `json:"token"`
+	}
+	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/auth/login",
+		map[string]any{"username": name, "password": password}, &session))
+	return newTestClient(p.client.base, session.Token)
+}
+
+// rss is the memory that the process has now, and had at most, in MiB.
+func (p *process) rss(t *testing.T) (now, most int) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	require.NoError(t, err)
+	of := func(name string) int {
+		_, rest, _ := strings.Cut(string(status), name+":")
+		kib, _ := strconv.Atoi(strings.Fields(rest)[0])
+		return kib >> 10
+	}
+	return of("VmRSS"), of("VmHWM")
+}
+
+// resetPeak lets VmHWM begin anew.
+func (p *process) resetPeak(t *testing.T) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0o600))
+}
+
+// writing stores messages of a user every 20 ms until stop is called, which returns how long each took.
+func writing(t *testing.T, c *client) (stop func() []time.Duration) {
+	t.Helper()
+	character := sampleCharacter(t, c)
+	var chat item
+	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": character}, &chat))
+	done, ended := make(chan struct{}), make(chan []time.Duration, 1)
+	go func() {
+		var took []time.Duration
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				ended <- took
+				return
+			case <-tick.C:
+			}
+			begun := time.Now()
+			if err := c.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+chat.ID+"/messages", map[string]any{"text": "hello", "reply": false}, nil); err != nil {
+				t.Error(err)
+			}
+			took = append(took, time.Since(begun))
+		}
+	}()
+	return func() []time.Duration { close(done); return <-ended }
+}
+
+func spread(took []time.Duration) string {
+	if len(took) == 0 {
+		return "no write"
+	}
+	slices.Sort(took)
+	at := func(share float64) time.Duration { return took[int(share*float64(len(took)-1))].Round(100 * time.Microsecond) }
+	return fmt.Sprintf("%d writes, p50 %s, p95 %s, max %s", len(took), at(0.5), at(0.95), at(1))
+}
+
+// TestMeasureAForkBesideWrites forks a chat of 400 messages with 1,000 swipes each while another user writes.
+func TestMeasureAForkBesideWrites(t *testing.T) {
+	p, other := measured(t)
+	messages, swipes := scaled(t, 400, 400), 1000
+	var log bytes.Buffer
+	log.WriteString(`{"chat_metadata":{},"user_name":"Mia","character_name":"Mira"}`)
+	for i := range messages {
+		fmt.Fprintf(&log, "\n"+`{"name":"Mira","is_user":false,"send_date":"2025-03-14T09:00:00.000Z","mes":"text %d","extra":{},"swipe_id":0,"swipes":["text %d"`, i, i)
+		for s := 1; s < swipes; s++ {
+			fmt.Fprintf(&log, `,"text %d in other words, number %d"`, i, s)
+		}
+		log.WriteString("]}")
+	}
+	character := sampleCharacter(t, p.client)
+	stop := writing(t, other)
+	begun := time.Now()
+	var source item
+	require.NoError(t, p.client.upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", log.Bytes(), map[string]string{"characterId": character}, &source))
+	t.Logf("import of %d messages with %d swipes each, in %s: %s", messages, swipes, time.Since(begun).Round(time.Millisecond), spread(stop()))
+	time.Sleep(5 * time.Second) //nolint:forbidigo // a measurement begins at rest
+	p.resetPeak(t)
+	rest, _ := p.rss(t)
+	stop = writing(t, other)
+	begun = time.Now()
+	var fork item
+	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+source.ID+"/fork", map[string]any{}, &fork))
+	answered := time.Since(begun)
+	for {
+		err := p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+fork.ID, nil, nil)
+		if err == nil {
+			break
+		}
+		require.True(t, fault.Is(err, fault.NotFound), "%v", err)
+		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // a measurement
+	}
+	took := time.Since(begun)
+	_, most := p.rss(t)
+	t.Logf("fork answered after %s, complete after %s: %s; memory %d MiB at rest, %d MiB at most",
+		answered.Round(time.Millisecond), took.Round(time.Millisecond), spread(stop()), rest, most)
+	before := time.Now()
+	var page struct {
+		Items []struct{ ID string } `json:"items"`
+	}
+	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+fork.ID+"/messages?limit=200", nil, &page))
+	t.Logf("a page of it has %d messages, in %s", len(page.Items), time.Since(before).Round(time.Millisecond))
+	stop = writing(t, other)
+	begun = time.Now()
+	require.NoError(t, p.client.call(t.Context(), http.MethodDelete, "/api/v1/conversations/"+fork.ID, nil, nil))
+	t.Logf("deleted in %s: %s", time.Since(begun).Round(time.Millisecond), spread(stop()))
+	p.stop(t)
+}
