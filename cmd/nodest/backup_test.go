@@ -68,6 +68,7 @@ func userState(t *testing.T, c *client, conversations []string) map[string]strin
 }
 
 func TestBackupAndRestoreKeepEverything(t *testing.T) {
+	t.Parallel()
 	eachDatabasePair(t, func(t *testing.T, from, to string) {
 		source := newInstallation(t, from)
 		p := source.start(t)
@@ -113,6 +114,7 @@ func TestBackupAndRestoreKeepEverything(t *testing.T) {
 // A backup that an owner downloads is the one that the command writes. A download that
 // broke off is refused.
 func TestADownloadedBackupIsRestored(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
 		source := newInstallation(t, url)
 		p := source.start(t)
@@ -146,6 +148,7 @@ func TestADownloadedBackupIsRestored(t *testing.T) {
 
 // An owner sees how the server is doing.
 func TestHealthOfARunningServer(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
 		p := newInstallation(t, url).start(t)
 		newConversation(t, p.client, sampleCharacter(t, p.client))

@@ -46,6 +46,7 @@ func ownPackages(t *testing.T) map[string][]string {
 }
 
 func TestPackagesStaySmall(t *testing.T) {
+	t.Parallel()
 	for pkg, files := range ownPackages(t) {
 		lines := 0
 		for _, name := range files {
@@ -62,6 +63,7 @@ func TestPackagesStaySmall(t *testing.T) {
 }
 
 func TestInterfacesStaySmall(t *testing.T) {
+	t.Parallel()
 	known := interfaces{}
 	for pkg, files := range ownPackages(t) {
 		for _, name := range files {

@@ -55,6 +55,7 @@ func startChat(t *testing.T, i *installation, out *terminal) (cmd *exec.Cmd, wri
 
 // TestChatSaysThatTheServerStopped stops the server in the middle of a reply.
 func TestChatSaysThatTheServerStopped(t *testing.T) {
+	t.Parallel()
 	i := newInstallation(t, "", "NODEST_OFFLINE_DELAY=1s", "NODEST_GRACE=0s")
 	p := i.start(t)
 	here := i.withAddrOf(p)
@@ -72,6 +73,7 @@ func TestChatSaysThatTheServerStopped(t *testing.T) {
 }
 
 func TestCtrlCStopsTheReplyAndNotTheProgram(t *testing.T) {
+	t.Parallel()
 	i := newDatabase(t, "NODEST_OFFLINE_DELAY=1s") // a reply takes longer than the test
 	_, errOut, err := i.command(t, nil, "import", "--sample")
 	require.NoError(t, err, errOut)
@@ -92,6 +94,7 @@ func nothingMissing(string, int) (string, error) { return "", nil }
 
 // A reply that ends before the server has streamed all of it is printed whole.
 func TestTheRestOfAFastReplyIsPrinted(t *testing.T) {
+	t.Parallel()
 	for name, deltas := range map[string][]string{
 		"nothing was streamed": nil,
 		"a part was streamed":  {`{"ev":"gen.delta","off":7,"data":{"part":"text","text":"Good "}}`},
@@ -117,6 +120,7 @@ func TestTheRestOfAFastReplyIsPrinted(t *testing.T) {
 }
 
 func TestSourcesFollowTheReply(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	p := &printer{out: &out, name: "Mara", whole: nothingMissing}
 	for _, frame := range []string{
@@ -135,6 +139,7 @@ func TestSourcesFollowTheReply(t *testing.T) {
 // The server checks the marks of a reply when it is complete: wrong ones go, the others are numbered
 // anew.
 func TestTheNumbersOfAReplyAreThoseOfItsSources(t *testing.T) {
+	t.Parallel()
 	const streamed = "I have read it.\n\nMaren kept the light [^2]. It is blue [^3].\n\nShe left in 1987 [^5]."
 	for name, c := range map[string]struct{ stored, want string }{
 		"renumbered": {"I have read it.\n\nMaren kept the light[^1]. It is blue.\n\nShe left in 1987[^2].",
@@ -158,6 +163,7 @@ func TestTheNumbersOfAReplyAreThoseOfItsSources(t *testing.T) {
 }
 
 func TestReasoningSentAsTextIsMarked(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	p := &printer{out: &out, name: "Mara", whole: nothingMissing}
 	for _, frame := range []string{

@@ -12,6 +12,7 @@ import (
 // TestTypeScriptClient runs clients/typescript against the program: it streams replies over
 // cut connections and compares them with what is stored.
 func TestTypeScriptClient(t *testing.T) {
+	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("skipped: there is no node on this machine")

@@ -141,11 +141,13 @@ func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 }
 
 func TestALimitBelowAMegabyteIsShown(t *testing.T) {
+	t.Parallel()
 	require.Contains(t, limits{Bytes: 500_000}.String(), "storage: 488 kB\n")
 	require.Contains(t, limits{}.String(), "storage: the server's default\n")
 }
 
 func TestVersionAndHelp(t *testing.T) {
+	t.Parallel()
 	inst := newInstallation(t, "")
 	require.Equal(t, "nodest "+version+"\n", inst.mustRun(t, "version"))
 	p := &program{getenv: func(string) string { return "" }, flags: map[string]string{}}
@@ -163,6 +165,7 @@ func TestVersionAndHelp(t *testing.T) {
 // TestLintNamesFileAndPath checks that lint prints its findings with file and path,
 // and fails when there are any.
 func TestLintNamesFileAndPath(t *testing.T) {
+	t.Parallel()
 	inst := newInstallation(t, "")
 	good := tempFile(t, "good.json", miraCard)
 	require.Empty(t, inst.mustRun(t, "lint", good))
@@ -235,6 +238,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 
 // TestDoctorReportsProblems checks that doctor fails with a line that names the problem.
 func TestDoctorReportsProblems(t *testing.T) {
+	t.Parallel()
 	inst := newInstallation(t, "", "NODEST_PROVIDER=gemini")
 	out, _, err := inst.command(t, nil, "doctor", "--no-network")
 	require.ErrorIs(t, err, errSaid)
@@ -246,6 +250,7 @@ func TestDoctorReportsProblems(t *testing.T) {
 }
 
 func TestDoctorSaysWhereFailedFilesAreListed(t *testing.T) {
+	t.Parallel()
 	for want, files := range map[string]map[string]int64{
 		"none yet": nil,
 		"8 ready":  {knowledge.Ready: 8},
@@ -277,6 +282,7 @@ func TestBenchChatRuns(t *testing.T) {
 }
 
 func TestAllSettingsButSecretsAreFlagsOfServe(t *testing.T) {
+	t.Parallel()
 	p := &program{getenv: os.Getenv, in: strings.NewReader(""), out: &strings.Builder{}, data: &strings.Builder{}, err: &strings.Builder{}, flags: map[string]string{}}
 	serve, _, err := p.root().Find([]string{"serve"})
 	require.NoError(t, err)
@@ -290,6 +296,7 @@ func TestAllSettingsButSecretsAreFlagsOfServe(t *testing.T) {
 }
 
 func TestSettingsRefuseAnUnknownProvider(t *testing.T) {
+	t.Parallel()
 	inst := newInstallation(t, "")
 	p := inst.start(t)
 	err := p.client.call(t.Context(), http.MethodPut, "/api/v1/settings", map[string]any{"provider": "nope"}, nil)

@@ -29,6 +29,7 @@ func configFile(t *testing.T, text string) string {
 }
 
 func TestNetworksOfIPv4MayBeWrittenAsIPv6(t *testing.T) {
+	t.Parallel()
 	nets, err := networks("::ffff:10.0.0.0/104, ::ffff:127.0.0.1, 127.0.0.2, fd00::/8, ::/0")
 	require.NoError(t, err)
 	var got []string
@@ -41,6 +42,7 @@ func TestNetworksOfIPv4MayBeWrittenAsIPv6(t *testing.T) {
 }
 
 func TestFlagBeforeEnvironmentBeforeFileBeforeDefault(t *testing.T) {
+	t.Parallel()
 	file := configFile(t, "log_level: warn\nmodel: from-file\ngrace: 5s\nfallbacks: [gemini, openrouter:vendor/model]\ngemini_api_key: key-of-file\nmemory.idle_close: 5m\n")
 	for _, tt := range []struct {
 		name, env, want, from string
@@ -73,6 +75,7 @@ func TestFlagBeforeEnvironmentBeforeFileBeforeDefault(t *testing.T) {
 // TestConfigErrorsNameTheSetting: an error names the setting to change and contains no
 // secret.
 func TestConfigErrorsNameTheSetting(t *testing.T) {
+	t.Parallel()
 	for env, wrong := range map[string]string{
 		"NODEST_ADDR": "8080", "NODEST_DATABASE_URL": "mysql://u:hunter2hunter2@h/d", "NODEST_ADMIN_TOKEN": "hunter2", "NODEST_PROVIDER": "claude",
 		"NODEST_GEMINI_BASE_URL": "ftp://host", "NODEST_GEMINI_TRANSPORT": "grpc", "NODEST_OPENROUTER_BASE_URL": "host/path",
@@ -88,6 +91,7 @@ func TestConfigErrorsNameTheSetting(t *testing.T) {
 }
 
 func TestConfigFileRefusesUnknownSettings(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"adr: 127.0.0.1:1\n": `unknown setting "adr"`,
 		"NODEST_ADDR: x\n":   `unknown setting "NODEST_ADDR"`,
@@ -104,6 +108,7 @@ func TestConfigFileRefusesUnknownSettings(t *testing.T) {
 }
 
 func TestConfigMasksSecrets(t *testing.T) {
+	t.Parallel()
 	secrets := []string{
 		"NODEST_DATABASE_URL=postgres://u:secret-1@h/d", "NODEST_ADMIN_TOKEN=secret-2-secret-2", "NODEST_SECRET_KEY=secret-3",
 		"GEMINI_API_KEY=secret-4", "OPENROUTER_API_KEY=secret-5", "OPENAI_API_KEY=secret-6",
@@ -123,6 +128,7 @@ func TestConfigMasksSecrets(t *testing.T) {
 // TestServeRefusesAPublicAddressWithoutAccounts: on a public address, the
 // server starts only if somebody can sign in.
 func TestServeRefusesAPublicAddressWithoutAccounts(t *testing.T) {
+	t.Parallel()
 	inst := newInstallation(t, "", "NODEST_ADDR=0.0.0.0:0")
 	_, _, err := inst.command(t, nil, "serve")
 	require.Error(t, err)
@@ -133,6 +139,7 @@ func TestServeRefusesAPublicAddressWithoutAccounts(t *testing.T) {
 // TestSettingsPageListsTheSettings compares the table of docs/settings.md with the
 // settings in config.go; -update rewrites it.
 func TestSettingsPageListsTheSettings(t *testing.T) {
+	t.Parallel()
 	const path, begin, end = "../../docs/settings.md", "<!-- settings: checked against cmd/nodest/config.go by a test -->\n", "<!-- end of settings -->"
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -133,6 +134,27 @@ func (a *resumingClient) readUntil(ok func() bool) bool {
 	return true
 }
 
+// trickle releases a piece whenever the reply has waited for a while, until the returned
+// function is called: a slow machine sends many pieces as one frame, and frames alone would
+// then release too few.
+func (a *resumingClient) trickle() (stop func()) {
+	tick, ended := time.NewTicker(100*time.Millisecond), make(chan struct{})
+	go func() {
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				if len(a.gate) == 0 {
+					a.gate <- struct{}{}
+				}
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return func() { close(ended) }
+}
+
 // releasePieces releases one to three more pieces of the reply, so that it goes on
 // while the client is disconnected, but never gets far ahead.
 func (a *resumingClient) releasePieces() {
@@ -192,6 +214,7 @@ func (a *resumingClient) turn(conversation, key, want string) {
 		Message      chatMessage
 	}
 	answer.into(a.t, &sent)
+	defer a.trickle()()
 	for !a.readUntil(func() bool { return a.ended[sent.GenerationID] }) {
 		a.connect()
 	}

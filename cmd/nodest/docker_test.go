@@ -30,6 +30,7 @@ func dockerfile(t *testing.T) []string {
 // and asks the program for its version. It leaves out -trimpath, with which everything
 // would have to be compiled again.
 func TestDockerfileBuilds(t *testing.T) {
+	t.Parallel()
 	out := t.TempDir()
 	built := false
 	for _, line := range dockerfile(t) {
@@ -55,6 +56,7 @@ func TestDockerfileBuilds(t *testing.T) {
 // TestDockerfileCopiesWhatExists checks that every path that the Dockerfile copies
 // exists, and that .dockerignore excludes none of them.
 func TestDockerfileCopiesWhatExists(t *testing.T) {
+	t.Parallel()
 	ignored, err := os.ReadFile("../../.dockerignore")
 	if err == nil {
 		for line := range strings.Lines(string(ignored)) {
@@ -111,6 +113,7 @@ func composeFile(t *testing.T) (services map[string]composeService, volumes map[
 // TestComposePassesEverySetting: every setting of the environment or of .env reaches
 // the container, except those that the image fixes.
 func TestComposePassesEverySetting(t *testing.T) {
+	t.Parallel()
 	services, _ := composeFile(t)
 	passed := services["nodest"].Environment
 	fixed := environmentOfImage(t)
@@ -130,6 +133,7 @@ func TestComposePassesEverySetting(t *testing.T) {
 // server starts without any account, prints a sign-in link to the published port, and
 // another one on request.
 func TestComposePrintsASignInLink(t *testing.T) {
+	t.Parallel()
 	services, _ := composeFile(t)
 	server := services["nodest"]
 	_, public, ok := strings.Cut(strings.TrimSuffix(server.Environment["NODEST_PUBLIC_URL"], "}"), ":-")
@@ -151,6 +155,7 @@ func TestComposePrintsASignInLink(t *testing.T) {
 // TestComposeWaitsForPostgres checks that the server waits for a healthy PostgreSQL,
 // and that all volumes are declared.
 func TestComposeWaitsForPostgres(t *testing.T) {
+	t.Parallel()
 	services, volumes := composeFile(t)
 	wait := services["nodest"].DependsOn["postgres"]
 	require.Equal(t, "service_healthy", wait.Condition)

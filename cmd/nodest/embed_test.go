@@ -28,6 +28,7 @@ func modelsOf(t *testing.T, own map[string]string, pairs ...string) (*models, er
 }
 
 func TestChoiceOfTheEmbeddingProvider(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		env  []string
@@ -69,6 +70,7 @@ func TestChoiceOfTheEmbeddingProvider(t *testing.T) {
 // If a server turns out to have no embeddings, offline embeddings are used and one
 // warning is logged. It is an error only if the setting asks for that server.
 func TestServersWithoutEmbeddings(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{400, 403, 404, 405, 501} {
 		fake := llmtest.NewOpenAI(t)
 		fake.SetModels("deepseek-chat", "deepseek-reasoner")
@@ -109,6 +111,7 @@ func TestServersWithoutEmbeddings(t *testing.T) {
 // While a server is down it is not known whether it has embeddings, so it is probed
 // again later.
 func TestAServerThatIsDownIsProbedAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		up := false
 		m, err := modelsOf(t, nil, "OPENAI_BASE_URL", "http://server.invalid/v1", "OPENAI_API_KEY", "k")
@@ -137,6 +140,7 @@ func TestAServerThatIsDownIsProbedAgain(t *testing.T) {
 // A caller whose context ends does not cancel the probe that another caller waits
 // for; there is one probe for both.
 func TestACancelledCallerDoesNotStopTheProbe(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		m, err := modelsOf(t, nil, "OPENAI_BASE_URL", "http://server.invalid/v1", "OPENAI_API_KEY", "k")
@@ -164,6 +168,7 @@ func TestACancelledCallerDoesNotStopTheProbe(t *testing.T) {
 // If the provider rejects the server's own key, it is not known whether it has
 // embeddings; a request with a user's key finds out for all.
 func TestAUsersKeyDetectsMissingEmbeddings(t *testing.T) {
+	t.Parallel()
 	fake := llmtest.NewOpenAI(t)
 	fake.Always(func(r llmtest.Request) llmtest.Reply {
 		if r.Key != "sk-own" {
@@ -187,6 +192,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestDoctorChecksTheModel(t *testing.T) {
+	t.Parallel()
 	fake := llmtest.NewOpenAI(t)
 	fake.SetModels("llama3.2:latest", "qwen3:8b", "qwen3:32b", "nomic-embed-text:latest")
 	fix := func(pairs ...string) string {
@@ -209,6 +215,7 @@ func TestDoctorChecksTheModel(t *testing.T) {
 // If the provider does not list its models, doctor says that it could not check the
 // model.
 func TestDoctorReportsAMissingModelList(t *testing.T) {
+	t.Parallel()
 	fake := llmtest.NewOpenAI(t)
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: 404, Message: "no such page"} })
 	m, err := modelsOf(t, nil, "NODEST_EMBEDDINGS", "offline", "OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", "m")
@@ -221,6 +228,7 @@ func TestDoctorReportsAMissingModelList(t *testing.T) {
 
 // Gemini has two SDKs: doctor and the list of providers name the one in use.
 func TestGeminiReportsItsTransport(t *testing.T) {
+	t.Parallel()
 	fake := llmtest.NewGemini(t)
 	m, err := modelsOf(t, nil, "NODEST_GEMINI_BASE_URL", fake.URL, "GEMINI_API_KEY", "k")
 	require.NoError(t, err)
@@ -235,6 +243,7 @@ func TestGeminiReportsItsTransport(t *testing.T) {
 // TestAUsersKeyIsUsedForTheirEmbeddings: the server's key is used for everybody
 // else, and embeddings made with either key can be compared.
 func TestAUsersKeyIsUsedForTheirEmbeddings(t *testing.T) {
+	t.Parallel()
 	fake := llmtest.NewOpenAI(t)
 	fake.SetDimension(8)
 	m, err := modelsOf(t, map[string]string{"openai": "sk-own"},

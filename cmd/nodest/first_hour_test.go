@@ -332,6 +332,7 @@ func TestMistypedCommandsGetASuggestion(t *testing.T) {
 
 // TestNear: suggestions are similar words or words with that beginning.
 func TestNear(t *testing.T) {
+	t.Parallel()
 	words := []string{"Seraphina", "Serafim", "玄清", "Mira", "list", "lint"}
 	for word, want := range map[string][]string{
 		"seraphian": {"Seraphina"}, "Sera": {"Seraphina", "Serafim"}, "玄": {"玄清"}, "Mria": {"Mira"}, "lits": {"list"}, "xyz": nil,

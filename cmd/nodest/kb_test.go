@@ -210,6 +210,7 @@ func TestKnowledgeSync(t *testing.T) {
 }
 
 func TestWarningsOfFilesAreWords(t *testing.T) {
+	t.Parallel()
 	for code, want := range map[string]string{
 		"invalid_json":                "not valid JSON, so read as plain text",
 		"type_mismatch:pdf":           "its name says something else; read as pdf",
@@ -225,6 +226,7 @@ func TestWarningsOfFilesAreWords(t *testing.T) {
 }
 
 func TestPassagesBeginBehindTheirHeadings(t *testing.T) {
+	t.Parallel()
 	for _, c := range [][3]string{
 		{"# Harbour\n\n## The light\n\nIt was automated.\n# Harbour", "Harbour › The light", "It was automated.\n# Harbour"},
 		{"# Harbour\n## The light\nIt was automated.", "Harbour", "## The light\nIt was automated."},
@@ -237,6 +239,7 @@ func TestPassagesBeginBehindTheirHeadings(t *testing.T) {
 }
 
 func TestChunkRulesAreRead(t *testing.T) {
+	t.Parallel()
 	rules, err := chunkRules("code=1500/200, csv=2000/0,default=800/100")
 	require.NoError(t, err)
 	require.Equal(t, map[string]chunk.Rules{"": {Size: 800, Overlap: 100}, "code": {Size: 1500, Overlap: 200}, "csv": {Size: 2000}}, rules)

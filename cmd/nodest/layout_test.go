@@ -48,6 +48,7 @@ var allowedImporters = map[string]string{
 }
 
 func TestImportsPointDown(t *testing.T) {
+	t.Parallel()
 	const module = "nodest/"
 	layer := make(map[string]int)
 	for i, names := range layers {
@@ -86,6 +87,7 @@ func checkOwner(t *testing.T, from, path string) {
 }
 
 func TestEveryPackageHasAComment(t *testing.T) {
+	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}}	{{.Doc}}`, "nodest/...").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ var (
 // the project, every #anchor to a heading, and that files named by their path exist,
 // except those of the example in docs/adding-a-subject.md.
 func TestLinksOfThePagesResolve(t *testing.T) {
+	t.Parallel()
 	const root = "../.."
 	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "*.md").Output()
 	if err != nil {

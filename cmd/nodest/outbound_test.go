@@ -29,6 +29,7 @@ var otherClients = map[string]string{
 // TestWhatOthersChooseIsReachedThroughTheGuard looks for HTTP clients and dialers in the
 // code of the program.
 func TestWhatOthersChooseIsReachedThroughTheGuard(t *testing.T) {
+	t.Parallel()
 	found := map[string]bool{}
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

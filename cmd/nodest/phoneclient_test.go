@@ -19,6 +19,7 @@ import (
 // prints the reply. After a kill, a refused connection and a restart of the server it
 // prints the next reply.
 func TestPhoneClient(t *testing.T) {
+	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("skipped: there is no node on this machine")

@@ -14,6 +14,7 @@ import (
 // The list of providers has the models that a user's own key can use, or the provider's
 // reason.
 func TestProvidersListTheirModels(t *testing.T) {
+	t.Parallel()
 	open, gemini := llmtest.NewOpenAI(t), llmtest.NewGemini(t)
 	open.SetModels("m-1", "text-embedding-1")
 	open.ForKey("sk-a-bad-key", llmtest.Reply{Status: 401, Message: "Incorrect API key provided: sk-a-bad-key"})
@@ -65,6 +66,7 @@ func TestProvidersListTheirModels(t *testing.T) {
 
 // A key of a user is asked for, without the server's fallbacks.
 func TestAResolvedModelCanBeAskedAlone(t *testing.T) {
+	t.Parallel()
 	fake := llmtest.NewOpenAI(t)
 	fake.ForKey("sk-own", llmtest.Fail(401))
 	m, err := modelsOf(t, map[string]string{"openai": "sk-own"},
@@ -82,6 +84,7 @@ func TestAResolvedModelCanBeAskedAlone(t *testing.T) {
 // The circle sends requests with one key one after another, and images only to models that
 // understand them.
 func TestAModelTellsItsKeyAndWhetherItSees(t *testing.T) {
+	t.Parallel()
 	fake := llmtest.NewOpenAI(t)
 	fake.SetModels("listed")
 	own := map[string]string{}

@@ -11,6 +11,7 @@ import (
 
 // Strict turns are on unless the model is known to accept messages as they are.
 func TestStrictTurnsByProviderAndModel(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, provider, model string
 		env                   []string
@@ -44,6 +45,7 @@ func TestStrictTurnsByProviderAndModel(t *testing.T) {
 
 // Every request to OpenRouter contains the settings for its routing.
 func TestOpenRouterSettingsAreSent(t *testing.T) {
+	t.Parallel()
 	fake := llmtest.NewOpenAI(t)
 	m, err := modelsOf(t, nil, "OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_BASE_URL", fake.URL,
 		"NODEST_OPENROUTER_BACKUP_MODELS", "a/one, b/two", "NODEST_OPENROUTER_SORT", "price",

@@ -19,6 +19,7 @@ const hostile = "Eve\x1b[2J\x1b]0;owned\a\x1b]52;c;cm0gLXJm\x1b\\\u009b31m\u009d
 const steering = "\x1b\a\r\x7f\u009b\u009c\u009d\u202e\u2066\u2069"
 
 func TestTextsCannotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
 	shown := visible(hostile)
 	require.False(t, strings.ContainsAny(shown, steering), "%q", shown)
 	require.Contains(t, shown, `Eve\u001b[2J`)
@@ -34,6 +35,7 @@ func TestTextsCannotSteerTheTerminal(t *testing.T) {
 }
 
 func TestTextsInPiecesCannotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
 	for _, end := range []string{"the end\n", "\r", "茶"[:2], ""} {
 		text := hostile + "茶👩‍👩‍👧\r\n" + end
 		for _, size := range []int{1, 2, 3, 5, 1000} {
@@ -53,6 +55,7 @@ func TestTextsInPiecesCannotSteerTheTerminal(t *testing.T) {
 }
 
 func TestCardsAndModelsCannotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
 	i := newDatabase(t, "NODEST_LOG_FORMAT=json")
 	card, err := json.Marshal(map[string]any{"spec": "chara_card_v2", "spec_version": "2.0", "data": map[string]any{
 		"name": "Mallory", "description": "d " + hostile, "personality": hostile, "scenario": hostile, "first_mes": "Hello " + hostile,
