@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,18 +48,23 @@ func filled(length int, piece string) string {
 }
 
 // TestManyPagesReadAtOnce prints the memory of the server, and how long another user's messages take,
-// while one user has 150 pages of the largest size read at once. It needs NODEST_LONG and a /proc.
+// while one user has 150 pages of the largest size read at once. It needs NODEST_LONG and a
+// /proc; NODEST_PAGES names the kinds of pages.
 func TestManyPagesReadAtOnce(t *testing.T) {
 	if os.Getenv("NODEST_LONG") == "" || runtime.GOOS != "linux" {
 		t.Skip("prints figures; NODEST_LONG=1 runs it")
 	}
-	pages := httptest.NewServer(http.HandlerFunc(heavyPage))
+	kinds := []string{"paragraphs", "elements", "deep", "rows", "gzip-words", "plain-words"}
+	if only := os.Getenv("NODEST_PAGES"); only != "" {
+		kinds = strings.Split(only, ",")
+	}
+	pages := servePages(t, kinds...)
 	defer pages.Close()
 	at, err := url.Parse(pages.URL)
 	require.NoError(t, err)
-	for _, kind := range []string{"paragraphs", "elements", "gzip-words"} {
+	for _, kind := range kinds {
 		for _, route := range []string{"/api/v1/websearch/read", "/api/v1/files/web"} {
-			if route == "/api/v1/files/web" && kind != "paragraphs" {
+			if route == "/api/v1/files/web" && kind != kinds[0] {
 				continue
 			}
 			inst := newInstallation(t, "", "NODEST_FETCH_ALLOW="+at.Hostname(), "NODEST_SEARCH=none").fast(t)
@@ -89,27 +96,31 @@ func TestManyPagesReadAtOnce(t *testing.T) {
 	}
 }
 
-func heavyPage(w http.ResponseWriter, r *http.Request) {
-	folder, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	name, packed := strings.CutPrefix(folder, "gzip-")
-	name, plain := strings.CutPrefix(name, "plain-")
-	make, ok := heavyPages[name]
-	if !ok {
-		http.NotFound(w, r)
-		return
+// servePages answers with the page that the first folder of an address names; each is made once.
+func servePages(t *testing.T, kinds ...string) *httptest.Server {
+	bodies := map[string][]byte{}
+	for _, kind := range kinds {
+		text := []byte(heavyPages[kind[strings.Index(kind, "-")+1:]]())
+		if strings.HasPrefix(kind, "gzip-") {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			_, err := z.Write(text)
+			require.NoError(t, errors.Join(err, z.Close()))
+			text = b.Bytes()
+		}
+		bodies[kind] = text
 	}
-	var out io.Writer = w
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if plain {
-		w.Header().Set("Content-Type", "text/plain")
-	}
-	if packed {
-		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		defer func() { _ = z.Close() }()
-		out = z
-	}
-	_, _ = io.WriteString(out, make())
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		switch {
+		case strings.HasPrefix(kind, "plain-"):
+			w.Header().Set("Content-Type", "text/plain")
+		case strings.HasPrefix(kind, "gzip-"):
+			w.Header().Set("Content-Encoding", "gzip")
+		}
+		_, _ = w.Write(bodies[kind])
+	}))
 }
 
 // readAll has n different pages read at once and counts the answers by their codes.
