@@ -110,16 +110,17 @@ func (svc *Service) Kept(ctx context.Context, userID, id string, size int) (*Con
 		return nil, err
 	}
 	small, contentType, err, ok := svc.thumbnails.Kept(id, size)
-	if !ok || fault.Is(err, fault.TooLarge) { // served as it is
+	if !ok || err != nil { // it is served as it is
 		return nil, nil
 	}
-	return &Content{contentType, small}, err
+	return &Content{contentType, small}, nil
 }
 
 // Content returns an image: as it was uploaded (size 0), or scaled down so that neither
-// side has more than size pixels. An image of more than 16 million pixels is not scaled.
+// side has more than size pixels. An image of more than 16 million pixels, or one that cannot be
+// decoded here, such as an animated WebP, is not scaled.
 //
-// Errors: NotFound; UnsupportedMedia for an image to scale that is damaged.
+// Errors: NotFound.
 func (svc *Service) Content(ctx context.Context, userID, id string, size int) (*Content, error) {
 	c, err := op.Read(ctx, svc.store, userID, func(tx Tx) (*Content, error) {
 		a, err := tx.Attachment(id)
@@ -133,13 +134,7 @@ func (svc *Service) Content(ctx context.Context, userID, id string, size int) (*
 		return c, err
 	}
 	small, contentType, err := svc.thumbnails.Of(ctx, id, c.Data, size) // the picture of an id never changes
-	switch {
-	case fault.Is(err, fault.TooLarge):
-		return c, nil
-	case err != nil:
-		return nil, err
-	}
-	return &Content{contentType, small}, nil
+	return &Content{contentType, small}, err
 }
 
 // Delete removes an attachment, also from the posts that have it.

@@ -152,9 +152,24 @@ func TestAThumbnailHasTheAskedSize(t *testing.T) {
 	if err != nil || !bytes.Equal(content.Data, large) {
 		t.Errorf("an image that is too large to scale: %v", err)
 	}
-	damaged := picture(t, 40, 40)
-	_, err = e.Content(t.Context(), e.user, put(damaged[:len(damaged)-20]), 16)
-	wantCode(t, err, fault.UnsupportedMedia)
+	for name, data := range map[string][]byte{"an animated WebP": animatedWebP(), "a damaged image": picture(t, 40, 40)[:60]} {
+		id := put(data)
+		for range 2 { // the second time it is known
+			content, err := e.Content(t.Context(), e.user, id, 16)
+			if err != nil || !bytes.Equal(content.Data, data) || !strings.HasPrefix(content.ContentType, "image/") {
+				t.Errorf("%s is not served as it is: %v", name, err)
+			}
+			if kept, err := e.Kept(t.Context(), e.user, id, 16); kept != nil || err != nil {
+				t.Errorf("%s: kept %v, %v", name, kept, err)
+			}
+		}
+	}
+}
+
+// animatedWebP is a WebP file of 6 by 4 pixels whose head says that it is animated.
+func animatedWebP() []byte {
+	chunks := "WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x05\x00\x00\x03\x00\x00ANIM\x06\x00\x00\x00\xff\xff\xff\xff\x00\x00"
+	return []byte("RIFF" + string([]byte{byte(len(chunks)), 0, 0, 0}) + chunks)
 }
 
 func TestTheImagesOfAUserHaveALimitTogether(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"nodest/fault"
 	"nodest/lru"
 )
 
@@ -39,12 +40,15 @@ func (t *Thumbnails) Kept(id string, size int) (thumbnail []byte, contentType st
 
 func thumbnailKey(id string, size int) string { return fmt.Sprintf("%s/%d", id, size) }
 
-// Of is Thumbnail with a cache. An id always names the same picture.
+// Of is Thumbnail with a cache. An id always names the same picture. One that CheckPicture
+// takes and Thumbnail cannot scale, such as an animated WebP or one of more than 16 million
+// pixels, is returned as it is: browsers show it.
 //
-// Errors: those of Thumbnail, and that of ctx if it ends while Of waits for its turn.
+// Errors: UnsupportedMedia for what is no picture; that of ctx if it ends while Of waits for
+// its turn.
 func (t *Thumbnails) Of(ctx context.Context, id string, data []byte, size int) (thumbnail []byte, contentType string, err error) {
 	if thumbnail, contentType, err, ok := t.Kept(id, size); ok {
-		return thumbnail, contentType, err
+		return asItIs(data, thumbnail, contentType, err)
 	}
 	select {
 	case t.places <- struct{}{}:
@@ -58,5 +62,16 @@ func (t *Thumbnails) Of(ctx context.Context, id string, data []byte, size int) (
 		made.data, made.contentType, made.err = Thumbnail(data, size)
 		t.kept.Put(key, made, len(made.data)+1<<10)
 	}
-	return made.data, made.contentType, made.err
+	return asItIs(data, made.data, made.contentType, made.err)
+}
+
+// asItIs replaces a thumbnail that could not be made by the picture, if it is one.
+func asItIs(picture, thumbnail []byte, contentType string, err error) ([]byte, string, error) {
+	if !fault.Is(err, fault.UnsupportedMedia) && !fault.Is(err, fault.TooLarge) {
+		return thumbnail, contentType, err
+	}
+	if p, wrong := CheckPicture(picture); wrong == nil {
+		return picture, p.ContentType, nil
+	}
+	return nil, "", err
 }

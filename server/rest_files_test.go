@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"hash/crc32"
 	"image"
+	"image/color"
+	"image/gif"
 	"image/png"
 	"mime/multipart"
 	"net/http"
@@ -333,6 +335,49 @@ func TestListsOmitDocuments(t *testing.T) {
 			if _, ok := items[0].(map[string]any)[name]; ok {
 				t.Errorf("%s: the list has %s", path, name)
 			}
+		}
+	}
+}
+
+// A picture that an upload takes can be seen in every size: scaled, or as it is where it cannot
+// be decoded here.
+func TestEveryPictureThatIsTakenIsShownInEverySize(t *testing.T) {
+	h := newTestServer(t, nil)
+	id := stringAt(h.rest("POST", "/characters/sample", "").wants(t, 201), "id")
+	asPNG := func(p image.Image) []byte {
+		var b bytes.Buffer
+		h.must(png.Encode(&b, p))
+		return b.Bytes()
+	}
+	frame := image.NewPaletted(image.Rect(0, 0, 300, 200), color.Palette{color.White, color.Black})
+	var animated bytes.Buffer
+	h.must(gif.EncodeAll(&animated, &gif.GIF{Image: []*image.Paletted{frame, frame}, Delay: []int{5, 5}}))
+	webp := "WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x05\x00\x00\x03\x00\x00ANIM\x06\x00\x00\x00\xff\xff\xff\xff\x00\x00"
+	for name, c := range map[string]struct {
+		data  []byte
+		whole bool // it is served as it is
+	}{
+		"animated WebP": {[]byte("RIFF" + string([]byte{byte(len(webp)), 0, 0, 0}) + webp), true},
+		"animated GIF":  {animated.Bytes(), false},
+		"16-bit PNG":    {asPNG(image.NewNRGBA64(image.Rect(0, 0, 300, 200))), false},
+		"large PNG":     {asPNG(image.NewGray(image.Rect(0, 0, 8000, 3000))), true},
+	} {
+		h.upload("PUT", "/characters/"+id+"/avatar", "a", c.data).wants(t, 200)
+		uploaded := stringAt(h.upload("POST", "/attachments", "a", c.data).wants(t, 201), "id")
+		for _, path := range []string{"/characters/" + id + "/avatar", "/attachments/" + uploaded + "/content"} {
+			for _, size := range []string{"", "?size=16", "?size=1024", "?size=16"} {
+				a := h.rest("GET", path+size, "")
+				a.wants(t, 200)
+				if kind := a.header.Get("Content-Type"); bytes.Equal(a.body, c.data) != (c.whole || size == "") || !strings.HasPrefix(kind, "image/") {
+					t.Errorf("%s, %s%s: %d bytes of %s", name, path, size, len(a.body), kind)
+				}
+			}
+		}
+	}
+	for name, head := range map[string]string{"AVIF": "\x00\x00\x00\x1cftypavif\x00\x00\x00\x00avifmif1", "HEIC": "\x00\x00\x00\x18ftypheic\x00\x00\x00\x00mif1heic"} {
+		p := h.upload("PUT", "/characters/"+id+"/avatar", "a", []byte(head)).refuses(t, 415, "unsupported_media_type")
+		if !strings.Contains(p.Detail, "PNG, JPEG, WebP or GIF") {
+			t.Errorf("%s: %q", name, p.Detail)
 		}
 	}
 }
