@@ -262,7 +262,12 @@ func TestPageTestsTexts(t *testing.T) {
 		waitJS(t, ctx, name+": "+why, `[...document.querySelectorAll(".test li")].some(li => li.querySelector("button").innerText == `+jsString(name)+` && li.innerText.includes(`+jsString(why)+`))`)
 	}
 	waitJS(t, ctx, "from a result to its entry", `(b => b && (b.click(), true))([...document.querySelectorAll(".test li button")].find(b => b.innerText == "Far away"))`)
+	const kept = `[...document.querySelectorAll("dialog[open] summary")].some(s => s.innerText == "Kept for other apps")`
+	waitJS(t, ctx, "nothing that has no effect", `document.querySelector("dialog[open] textarea") && !`+kept)
 	typeLabelled(t, ctx, "Keys", "harbour")
+	clickText(t, ctx, "Done")
+	waitJS(t, ctx, "an entry with a probability of the file", `(b => b && (b.click(), true))([...document.querySelectorAll(".test li button")].find(b => b.innerText == "Perhaps"))`)
+	waitJS(t, ctx, "which is kept", `document.querySelector("dialog[open] textarea") && `+kept)
 	clickText(t, ctx, "Done")
 	waitJS(t, ctx, "the result is old", `document.querySelector(".test")?.innerText.includes("Changed since the last test.")`)
 	clickText(t, ctx, "Test")
@@ -278,6 +283,7 @@ func TestPageTestsTexts(t *testing.T) {
 	}
 	shown("*waves* Hello!", "waves Hello!")
 	waitJS(t, ctx, "opening a script", `(b => b && (b.click(), true))(`+rowJS("Stars")+`?.querySelector(".name"))`)
+	waitJS(t, ctx, "no choice that has no effect", `document.querySelector("dialog[open] fieldset") && !/Display/.test(document.querySelector("dialog[open]").innerText)`)
 	typeLabelled(t, ctx, "Find", "/(unclosed/g")
 	click(t, ctx, `dialog[open] [aria-label="Close"]`)
 	clickText(t, ctx, "Test")

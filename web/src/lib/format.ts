@@ -1,5 +1,6 @@
 // Dates, sizes and numbers in the language of the page.
 
+import { withoutStars } from '../markdown/emphasis'
 import { language } from './language.svelte'
 
 const locale = () => (language.current === 'zh' ? 'zh-CN' : navigator.languages.find((l) => l.startsWith('en')) ?? 'en')
@@ -46,7 +47,7 @@ export function milliseconds(ms: number): string {
 export const sentences = (...all: string[]) => all.filter(Boolean).join(language.current === 'zh' ? '' : ' ')
 
 /** glimpse is the beginning of a message in one line, without the marks of its format. */
-export const glimpse = (text: string) => plain(text.replace(/(?<!\d)[*`]+(?=\S)|(?<=\S)[*`]+(?!\d)|^(#{1,6}|>) +/gm, ''))
+export const glimpse = (text: string) => plain(withoutStars(text).replace(/`+(?=\S)|(?<=\S)`+|~~|^(#{1,6}|>) +/gm, ''))
 
 /**
  * plain makes foreign text fit for one line of the page: characters that reverse or

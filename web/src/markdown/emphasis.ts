@@ -73,6 +73,17 @@ function run(text: string, start: number, length: number): Run {
 export const runs = (text: string): Run[] =>
   Array.from(text.matchAll(/(?<=[^\s*])\*\*(?=\*\*[^\s*])|(?<=[^\s*]\*\*)\*\*(?=[^\s*])|\*+|_+/g), (m) => run(text, m.index, m[0].length))
 
+/** withoutStars drops the stars of emphasis from a text, which may be cut within it; others stay. */
+export function withoutStars(text: string): string {
+  let [out, at] = ['', 0]
+  for (const r of runs(text)) {
+    if (r.mark !== '*' || !(r.opens || r.closes || r.mayOpen || r.mayClose)) continue
+    out += text.slice(at, r.start)
+    at = r.start + r.length
+  }
+  return out + text.slice(at)
+}
+
 /** fits is CommonMark's rule of three, which keeps **a*b** and *a**b* whole. */
 const fits = (opener: Run, closer: Run) =>
   (!opener.closes && !closer.opens) || (opener.length + closer.length) % 3 !== 0 || (opener.length % 3 === 0 && closer.length % 3 === 0)

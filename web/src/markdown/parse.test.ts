@@ -1,5 +1,6 @@
 import type { Token, Tokens } from 'marked'
 import { describe, expect, test } from 'vitest'
+import { withoutStars } from './emphasis'
 import { closed, Growing, parse, safe, type Block } from './parse'
 
 /** shown is a block as the page shows it, in a shorthand: *em*, **strong** and ~~del~~ as tags. */
@@ -173,6 +174,12 @@ test('a line that grows has no marks added that would be text', () => {
   expect(closed('“*走吧')).toBe('“*走吧*”')
   expect(closed('* an *item')).toBe('* an *item*')
   for (const text of ['100*100/4', '5 * 3 is', 'a*b', '**重要：**内容', '*"Come."*she', '`a*b` and', '\\*no']) expect(closed(text)).toBe(text)
+})
+
+test('a glimpse of a text has no marks of emphasis, and keeps other stars', () => {
+  expect(withoutStars('*（叹气）*你好，**重要：**内容，100*100/400*56')).toBe('（叹气）你好，重要：内容，100*100/400*56')
+  expect(withoutStars('*"Come."*she said, **and then')).toBe('"Come."she said, and then')
+  for (const text of ['a*b*c', '5 * 3 * 2', '2**8', 'snake_case_name']) expect(withoutStars(text)).toBe(text)
 })
 
 test('links lead to pages and mail only', () => {
