@@ -60,6 +60,10 @@ func TestTheAppNamesCharactersByItsOwnKeys(t *testing.T) {
 		}
 	}
 
+	for _, key := range []string{"char-9", "%FF", "%00", "..", "a%2Fb"} {
+		h.rest("GET", "/characters/"+key+"/settings", "").refuses(t, 404, "not_found")
+	}
+
 	other := h.callApp("chat", object{"conversationId": "chat-9", "status": "create", "jsonString": appDocuments}).succeeds(t)
 	if got := h.callApp("chat", object{"conversationId": "chat-1", "characterId": "chat-9", "status": "continue", "userMessage": "Hi"}).succeeds(t); got["characterId"] != id {
 		t.Errorf("the character of another conversation answers: %v", got)
