@@ -60,6 +60,17 @@ func TestTheAppNamesCharactersByItsOwnKeys(t *testing.T) {
 		}
 	}
 
+	for _, user := range []string{"user-1", h.user.ID} {
+		a := h.callApp("circle", object{"type": "post", "content": object{"authorId": user, "text": "Ahoy"}})
+		a.failsWith200(t, "invalid_field")
+		if text := stringAt(a.object(t), "error"); !strings.HasPrefix(text, "responderId: ") {
+			t.Errorf("the failure says %q", text)
+		}
+	}
+	for _, key := range []string{"char-9", "%FF", "%00", "..", "a%2Fb"} {
+		h.rest("GET", "/characters/"+key+"/settings", "").refuses(t, 404, "not_found")
+	}
+
 	other := h.callApp("chat", object{"conversationId": "chat-9", "status": "create", "jsonString": appDocuments}).succeeds(t)
 	if got := h.callApp("chat", object{"conversationId": "chat-1", "characterId": "chat-9", "status": "continue", "userMessage": "Hi"}).succeeds(t); got["characterId"] != id {
 		t.Errorf("the character of another conversation answers: %v", got)

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -194,6 +195,31 @@ func TestAnAppFindsItsConversation(t *testing.T) {
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(second) })
 		e.refused(fault.NotFound, none)
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { return appKeys(tx).PutAppChat("key\x00", second) })
+	})
+}
+
+func TestAnAppFindsItsCharacter(t *testing.T) {
+	onBothDatabases(t, func(e *env) {
+		first, second := id(), id()
+		e.update(func(tx nodest.Tx) error {
+			return errors.Join(
+				tx.Characters.InsertCharacter(&character.Character{ID: first, Name: "first"}),
+				tx.Characters.InsertCharacter(&character.Character{ID: second, Name: "second"}),
+				appKeys(tx).PutAppCharacter("角色\x00", first), appKeys(tx).PutAppCharacter("other", first))
+		})
+		found := func(key string) (character string) {
+			e.Helper()
+			e.view(func(tx nodest.Tx) (err error) { character, err = appKeys(tx).AppCharacter(key); return err })
+			return character
+		}
+		e.equal("character", found("角色\x00"), first)
+		e.update(func(tx nodest.Tx) error { return appKeys(tx).PutAppCharacter("角色\x00", second) })
+		e.equal("character", found("角色\x00"), second)
+		e.equal("character of the other key", found("other"), first)
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := appKeys(tx).AppCharacter(first); return err })
+		e.update(func(tx nodest.Tx) error { return tx.Characters.HideCharacter(second, true) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := appKeys(tx).AppCharacter("角色\x00"); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return appKeys(tx).PutAppCharacter("角色\x00", second) })
 	})
 }
 

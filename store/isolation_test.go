@@ -87,6 +87,7 @@ func fill(e *env, user string) fixture {
 			tx.Chats.InsertSave(&chat.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private",
 				Pins: &character.Pins{Resources: []character.ResourceStamp{{Kind: character.WorldBook, ID: x.book, Version: 1}}}}),
 			appKeys(tx).PutAppChat("app", x.conversation),
+			appKeys(tx).PutAppCharacter("app", x.character),
 			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Stored: framework.Stored{Body: []byte("private"), Parts: [][]byte{[]byte("private")}}}),
 			webPages(tx).PutWebPage(&websearch.Page{URL: pageURL, Title: "private", FetchedAt: start}),
 			webPages(tx).PutBadHost(websearch.Host{Host: "private.test", Until: start.Add(time.Hour)}),
@@ -535,6 +536,16 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		}
 		own := ownChat(e, tx)
 		return appKeys(tx).PutAppChat("app", own)
+	},
+	"AppCharacter": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := appKeys(tx).AppCharacter("app")
+		return wantNotFound(e, err)
+	},
+	"PutAppCharacter": func(e *env, tx nodest.Tx, x fixture) error {
+		if err := wantNotFound(e, appKeys(tx).PutAppCharacter("app", x.character)); err != nil {
+			return err
+		}
+		return appKeys(tx).PutAppCharacter("app", ownCharacter(e, tx))
 	},
 	"Dump": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Dump(x.conversation, 0, 5)

@@ -131,7 +131,8 @@ const userInApp = "user-1"
 // NameInCircle puts our ids in the place of those that the app has for the author and the
 // responder of an interaction. The app's user is the account.
 //
-// Errors: NotFound with the field, and the call that has to come first.
+// Errors: NotFound with the field, and the call that has to come first; Invalid for a post of the
+// user that no character is to react to.
 func (svc *Service) NameInCircle(ctx context.Context, userID string, in *circle.Interaction) error {
 	return svc.store.View(ctx, userID, func(tx Tx) error {
 		author, responder := in.Content.AuthorID, in.ResponderID
@@ -152,6 +153,9 @@ func (svc *Service) NameInCircle(ctx context.Context, userID string, in *circle.
 			default:
 				return err
 			}
+		}
+		if responder == "" && author == userID {
+			return fault.InvalidField("responderId", "required", "required: the character that reacts to what the user shows it")
 		}
 		in.Content.AuthorID, in.ResponderID = author, responder
 		return nil
