@@ -181,5 +181,9 @@ type wireHit struct {
 
 // WireHit is h as clients see it.
 func WireHit(h *Hit) any {
-	return wireHit{messageOf(h.Message), h.Chat.ID, conversationOf(h.Chat), h.Shown, h.SwipeID, h.Snippet, h.Matches}
+	at := h.Message.SwipeIndex
+	if i, err := SwipeTarget(h.Message, h.SwipeID); err == nil {
+		at = i
+	}
+	return wireHit{messageAround(h.Message, at), h.Chat.ID, conversationOf(h.Chat), h.Shown, h.SwipeID, h.Snippet, h.Matches}
 }

@@ -51,7 +51,7 @@ type Options struct {
 	// Model returns the model that writes a user's summaries, and its name; nil = none,
 	// and rules write them.
 	Model func(ctx context.Context, userID string) (model llm.Asker, name string, err error)
-	// ForkStep is how many texts of a fork one transaction copies; default 500.
+	// ForkStep is how many texts of a fork one transaction copies; default 300.
 	ForkStep int
 	// SearchReach is how many messages one call of Search reads; default 20,000.
 	SearchReach int
@@ -61,7 +61,7 @@ type Options struct {
 
 // New returns a Service.
 func New(store Store, characters *character.Service, o Options) *Service {
-	o.ForkStep, o.SearchReach = cmp.Or(o.ForkStep, 500), cmp.Or(o.SearchReach, 20_000)
+	o.ForkStep, o.SearchReach = cmp.Or(o.ForkStep, 300), cmp.Or(o.SearchReach, 20_000)
 	o.Log = cmp.Or(o.Log, slog.Default())
 	return &Service{store: store, characters: characters, opts: o}
 }

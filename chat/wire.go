@@ -45,6 +45,7 @@ type wireSwipe struct {
 	ID             string     `json:"id"`
 	Rev            int64      `json:"rev"`
 	Text           string     `json:"text"`
+	Omitted        bool       `json:"omitted,omitempty"`
 	Reasoning      string     `json:"reasoning,omitempty"`
 	Blocks         []Block    `json:"blocks,omitempty"`
 	Model          string     `json:"model,omitempty"`
@@ -58,10 +59,25 @@ type wireSwipe struct {
 }
 
 // WireMessage is m as clients see it: deleted swipes are not in it, and
-// swipeIndex counts the others.
+// swipeIndex counts the others. Of many long swipes, those far from the shown one come without
+// their texts.
 func WireMessage(m *Message) any { return messageOf(m) }
 
-func messageOf(m *Message) wireMessage {
+// WireMessageAround is WireMessage with the texts of the swipes around one of them; NotFound if
+// the message has no such swipe.
+func WireMessageAround(m *Message, swipe string) (any, error) {
+	at, err := SwipeTarget(m, swipe)
+	if err != nil {
+		return nil, err
+	}
+	return messageAround(m, at), nil
+}
+
+func messageOf(m *Message) wireMessage { return messageAround(m, m.SwipeIndex) }
+
+// messageAround is m with the texts of the shown swipe and of those around the one at a position.
+func messageAround(m *Message, at int) wireMessage {
+	near := m.near(at)
 	w := wireMessage{
 		ID: m.ID, ConversationID: m.ConversationID, ClientMsgID: m.ClientMsgID, Seq: m.Seq,
 		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting,
@@ -84,6 +100,10 @@ func messageOf(m *Message) wireMessage {
 			if c := s.Citations; c != nil {
 				w.References, w.CitationReport = append(w.References, c.References...), c.Report
 			}
+		}
+		if !near[i] && i != m.SwipeIndex {
+			w.Swipes = append(w.Swipes, wireSwipe{ID: s.ID, Rev: s.Rev, Omitted: true, GenerationID: s.GenerationID, CreatedAt: op.Time(s.CreatedAt)})
+			continue
 		}
 		w.Swipes = append(w.Swipes, wireSwipe{
 			ID: s.ID, Rev: s.Rev, Text: s.Text, Reasoning: s.Reasoning, Blocks: s.Blocks, Model: s.Model, RequestedModel: s.RequestedModel,

@@ -145,6 +145,9 @@ func (t *tx) fillSwipes(items []*chat.Message) error {
 	return err
 }
 
+// swipeJSON is about how many bytes a swipe takes on a page beside its texts.
+const swipeJSON = 256
+
 // readSwipes is fillSwipes that stops when the texts exceed most bytes. It returns the bytes
 // that it has read.
 func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
@@ -158,7 +161,7 @@ func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
 	}
 	rows := make([]swipeText, 0, len(items))
 	err = sqldb.EachSized(t, func(row *swipeText, n int) error {
-		if size += n; size > most {
+		if size += n + swipeJSON; size > most {
 			return errTextsTooLong
 		}
 		rows = append(rows, *row)

@@ -9,7 +9,8 @@ import (
 
 const (
 	pieceMessages = 250   // per transaction, which makes all other writers wait on SQLite
-	pieceRows     = 2_000 // about how many texts and states they may have together
+	pieceRows     = 600   // about how many texts and states they may have together
+	rowBytes      = 2_048 // of texts count as a row more
 	dropMessages  = 500   // removed per transaction
 )
 
@@ -17,7 +18,7 @@ const (
 // the last one.
 type Pieces struct {
 	all  int           // messages
-	rows func(int) int // texts and states of a message, by its index
+	rows func(int) int // texts and states of a message, by its index; long texts count as several
 	// put stores messages from one index to another, and returns what they belong to.
 	put    func(tx chat.Tx, from, to int) (chat.Load, error)
 	stored int       // messages
@@ -34,7 +35,7 @@ func Branch(conversationID string, messages []*chat.Message) *Pieces {
 	}
 	return &Pieces{
 		all:  len(messages),
-		rows: func(i int) int { return len(messages[i].Swipes) + 1 },
+		rows: func(i int) int { return rowsOf(messages[i].Swipes) },
 		put: func(tx chat.Tx, from, to int) (chat.Load, error) {
 			if err := tx.InsertMessage(messages[from:to]...); err != nil || to == 0 {
 				return chat.Load{}, err
@@ -52,7 +53,7 @@ func Conversation(conv *chat.Conversation, messages []*chat.Message, begin func(
 	conv.HeadID, conv.LastMessage = last.ID, last.Preview()
 	return &Pieces{
 		all:  len(messages),
-		rows: func(i int) int { return len(messages[i].Swipes) + 1 },
+		rows: func(i int) int { return rowsOf(messages[i].Swipes) },
 		put: func(tx chat.Tx, from, to int) (chat.Load, error) {
 			if from == 0 {
 				if err := begin(tx); err != nil {
@@ -77,8 +78,14 @@ func Conversation(conv *chat.Conversation, messages []*chat.Message, begin func(
 // conversation returns the messages of a, which become a conversation.
 func (a *contents) conversation() *Pieces {
 	return &Pieces{
-		all:  len(a.Messages),
-		rows: func(i int) int { return len(a.Messages[i].Texts) + len(a.Messages[i].States) },
+		all: len(a.Messages),
+		rows: func(i int) int {
+			rows := len(a.Messages[i].States)
+			for _, t := range a.Messages[i].Texts {
+				rows += rowsOfText(&t.Swipe)
+			}
+			return rows
+		},
 		put: func(tx chat.Tx, from, to int) (chat.Load, error) {
 			if from == 0 {
 				conv := a.Conversation.Conversation
@@ -91,6 +98,17 @@ func (a *contents) conversation() *Pieces {
 		},
 	}
 }
+
+// rowsOf is how many rows a message with these swipes counts as.
+func rowsOf(swipes []chat.Swipe) int {
+	rows := 1
+	for i := range swipes {
+		rows += rowsOfText(&swipes[i])
+	}
+	return rows
+}
+
+func rowsOfText(s *chat.Swipe) int { return 1 + (len(s.Text)+len(s.Reasoning))/rowBytes }
 
 // next returns the index of the first message after the next piece.
 func (p *Pieces) next() int {

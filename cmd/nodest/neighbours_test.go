@@ -153,3 +153,80 @@ func TestMeasureAForkBesideWrites(t *testing.T) {
 	t.Logf("deleted in %s: %s", time.Since(begun).Round(time.Millisecond), spread(stop()))
 	p.stop(t)
 }
+
+// TestMeasureASmallFileBesideSlowDocuments uploads large documents of one user, then a small one of
+// another one; then the first user searches the large ones 100 times at once while the other writes.
+func TestMeasureASmallFileBesideSlowDocuments(t *testing.T) {
+	p, other := measured(t)
+	words := newRand(t)
+	document := func(bytes int) []byte {
+		var b strings.Builder
+		for b.Len() < bytes {
+			fmt.Fprintf(&b, "<h2>Part %d</h2><p>", words.IntN(1000))
+			for range 100 {
+				fmt.Fprintf(&b, "word%d ", words.IntN(20_000))
+			}
+			b.WriteString("</p>")
+		}
+		return []byte("<html><body>" + b.String() + "</body></html>")
+	}
+	upload := func(c *client, name string, data []byte) string {
+		var got struct{ File struct{ ID string } }
+		require.NoError(t, c.upload(t.Context(), "/api/v1/files", name, data, nil, &got))
+		return got.File.ID
+	}
+	ready := func(c *client, id string) bool {
+		var f struct{ State string }
+		require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/files/"+id, nil, &f))
+		require.NotEqual(t, "failed", f.State)
+		return f.State == "ready"
+	}
+	wait := func(c *client, id string) {
+		for !ready(c, id) {
+			time.Sleep(50 * time.Millisecond) //nolint:forbidigo // a measurement
+		}
+	}
+	var large []string
+	begun := time.Now()
+	for i := range 4 {
+		large = append(large, upload(p.client, fmt.Sprint("large ", i, ".html"), document(3<<20)))
+	}
+	small := time.Now()
+	wait(other, upload(other, "small.md", []byte("# The harbour\n\nThe keeper lives beside the light.")))
+	t.Logf("a small file beside four documents of 3 MiB was ready after %s", time.Since(small).Round(10*time.Millisecond))
+	for _, id := range large {
+		wait(p.client, id)
+	}
+	t.Logf("the documents were ready after %s", time.Since(begun).Round(10*time.Millisecond))
+	p.resetPeak(t)
+	rest, _ := p.rss(t)
+	stop := writing(t, other)
+	begun = time.Now()
+	answers := make(chan time.Duration, 100)
+	refused := make(chan error, 100)
+	for i := range 100 {
+		go func() {
+			begun := time.Now()
+			err := p.client.call(t.Context(), http.MethodPost, "/api/v1/knowledge-bases/search", map[string]any{"query": fmt.Sprintf("word%d word%d", i, 100*i)}, nil)
+			if refused <- err; true {
+				answers <- time.Since(begun)
+			}
+		}()
+	}
+	failed := 0
+	var took []time.Duration
+	for range 100 {
+		if err := <-refused; err != nil {
+			failed++
+			if !fault.Is(err, fault.RateLimited) {
+				t.Log(err)
+			}
+		}
+		took = append(took, <-answers)
+	}
+	_, most := p.rss(t)
+	slices.Sort(took)
+	t.Logf("100 searches at once in %s, the slowest %s, %d refused; beside them %s; memory %d MiB at rest, %d MiB at most",
+		time.Since(begun).Round(time.Millisecond), took[99].Round(time.Millisecond), failed, spread(stop()), rest, most)
+	p.stop(t)
+}

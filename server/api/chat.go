@@ -228,8 +228,17 @@ type messageData struct {
 	MessageID string `json:"messageId"`
 }
 
-func messageGet(ctx context.Context, s *Services, c *op.Call, in messageData) (any, error) {
-	return Result(chat.WireMessage)(s.Chats.Message(ctx, c.UserID, in.MessageID))
+type messageGetData struct {
+	MessageID string `json:"messageId"`
+	Swipe     string `json:"swipe,omitempty"` // around which texts are shown; "" = the shown one
+}
+
+func messageGet(ctx context.Context, s *Services, c *op.Call, in messageGetData) (any, error) {
+	m, err := s.Chats.Message(ctx, c.UserID, in.MessageID)
+	if err != nil || in.Swipe == "" {
+		return Result(chat.WireMessage)(m, err)
+	}
+	return chat.WireMessageAround(m, in.Swipe)
 }
 
 func messageSwipe(ctx context.Context, s *Services, c *op.Call, in chat.SwipeInput) (any, error) {

@@ -1,0 +1,32 @@
+package chat
+
+// swipeBytes is how many bytes of texts a message is shown with beside its shown swipe.
+const swipeBytes = 256 << 10
+
+// near reports which swipes are shown with their texts when the one at a position is looked at:
+// that one, and those next to it as far as they have swipeBytes together.
+func (m *Message) near(at int) []bool {
+	near := make([]bool, len(m.Swipes))
+	room := swipeBytes
+	for before, after := at, at+1; before >= 0 || after < len(m.Swipes); before, after = before-1, after+1 {
+		for _, i := range []int{before, after} {
+			if i < 0 || i >= len(m.Swipes) {
+				continue
+			}
+			if room -= m.Swipes[i].size(); room < 0 && i != at {
+				return near
+			}
+			near[i] = true
+		}
+	}
+	return near
+}
+
+// size is how many bytes a swipe is shown with, about.
+func (s *Swipe) size() int {
+	n := len(s.Text) + len(s.Reasoning) + len(s.Wish) + 256
+	for _, b := range s.Blocks {
+		n += len(b.Text)
+	}
+	return n
+}
