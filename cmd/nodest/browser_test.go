@@ -16,6 +16,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
+
+	"nodest/store/storetest"
 )
 
 // browser starts headless Chromium for a test that may run beside others; the test is
@@ -23,6 +25,7 @@ import (
 // its Content-Security-Policy, or gets an answer that says that the server is wrong.
 func browser(t *testing.T, flags ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
+	storetest.NeedSQLite(t)
 	if _, err := exec.LookPath("chromium"); err != nil {
 		t.Skip("skipped: there is no chromium on this machine")
 	}
