@@ -23,7 +23,8 @@ func ReadArguments(parameters json.RawMessage, written string) (map[string]any, 
 		Required   []string
 		Properties map[string]json.RawMessage
 	}
-	if err := json.Unmarshal(parameters, &schema); err != nil {
+	// A member of another type says nothing, and the others count.
+	if err := json.Unmarshal(parameters, &schema); err != nil && !errors.As(err, new(*json.UnmarshalTypeError)) {
 		return nil, nil, fmt.Errorf("the parameters of the tool: %w", err)
 	}
 	for _, name := range schema.Required {

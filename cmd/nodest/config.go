@@ -51,7 +51,7 @@ var settings = []setting{
 	{env: "NODEST_ADMIN_TOKEN", help: "bearer token with the owner's rights; at least 16 characters", secret: true, check: isLong},
 	{env: "NODEST_SECRET_KEY", help: "secret that encrypts stored provider keys; empty: generated and kept in the data folder", secret: true},
 	{env: "NODEST_PROVIDER", help: "default model provider: gemini, openrouter, openai or offline; empty: the first one with a key", check: oneOf("", "gemini", "openrouter", "openai", "offline")},
-	{env: "NODEST_MODEL", help: "default model; empty: the provider's default"},
+	{env: "NODEST_MODEL", help: "default model; empty: one of the provider's own list, an alias or the newest stable one"},
 	{env: "NODEST_FALLBACKS", help: "comma-separated list of provider[:model] to try in order when the default fails"},
 	{env: "GEMINI_API_KEY", help: "Gemini API key; several, separated by commas, are rotated", secret: true},
 	{env: "NODEST_GEMINI_BASE_URL", help: "base URL of the Gemini API, if not the default", check: isURL},

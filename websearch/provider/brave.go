@@ -20,7 +20,7 @@ import (
 	"nodest/llm/loose"
 )
 
-// The limits of a Brave key of the free plan. Once Brave has sent the limits of a key
+// The limits of a Brave key that has told none. Once Brave has sent the limits of a key
 // (X-RateLimit-Limit), those are used.
 const (
 	braveGap   = time.Second // between two requests
