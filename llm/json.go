@@ -42,11 +42,16 @@ func ReadObject(reply, key string) (Object, error) {
 // missing where the prompt template contains it. A reply that begins with JSON has none.
 func WithoutThoughts(s string) string {
 	s = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "\ufeff"))
-	thoughts, behind, closed := strings.Cut(s, "</think>")
-	if !closed || strings.HasPrefix(s, "{") || strings.LastIndex(thoughts, "<think>") > 0 {
+	thoughts, behind, closed := strings.Cut(s, shutThoughts)
+	if !closed || strings.HasPrefix(s, "{") || strings.LastIndex(thoughts, openThoughts) > 0 {
 		return s
 	}
-	return strings.TrimSpace(behind)
+	for s = strings.TrimSpace(behind); strings.HasPrefix(s, openThoughts); s = strings.TrimSpace(behind) {
+		if _, behind, closed = strings.Cut(s, shutThoughts); !closed {
+			return s
+		}
+	}
+	return s
 }
 
 // fencedBlock returns the content of the first fenced block that may be JSON, and the

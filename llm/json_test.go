@@ -86,3 +86,15 @@ func TestHostileRepliesCostLittle(t *testing.T) {
 		}
 	}
 }
+
+func TestThoughtsInFrontOfAnAnswerAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for reply, want := range map[string]string{
+		"<think>a</think>\n[1]": "[1]", "a</think>[1]": "[1]", "<think>a</think><think>b</think>[1]": "[1]", "[1]": "[1]",
+		"<think>a</think><think>b": "<think>b", "[1] <think>a</think>": "[1] <think>a</think>", `{"a":"</think>"}`: `{"a":"</think>"}`,
+	} {
+		if got := WithoutThoughts(reply); got != want {
+			t.Errorf("%q: %q, want %q", reply, got, want)
+		}
+	}
+}

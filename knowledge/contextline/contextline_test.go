@@ -42,3 +42,11 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestOddLinesAreEmptyAndThoughtsLeftOut(t *testing.T) {
+	t.Parallel()
+	lines, err := contextline.Read("test", "<think>[1]</think>\n```json\n[\"a\", null, [\"b\"], 5]\n```", 4)
+	if err != nil || strings.Join(lines, "|") != "a|||5" {
+		t.Errorf("%q, %v", lines, err)
+	}
+}

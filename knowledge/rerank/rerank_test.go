@@ -137,3 +137,16 @@ func TestAServiceNeedsAKey(t *testing.T) {
 	_, err := rerank.New(rerank.Config{Server: rerank.Cohere})
 	require.True(t, fault.Is(err, fault.NotConfigured), "%v", err)
 }
+
+// What a model writes around its list, and an element that is no number, does not cost the others.
+func TestAModelsOrderIsReadAsFarAsItCanBe(t *testing.T) {
+	t.Parallel()
+	for reply, want := range map[string][]int{
+		`[3,1,2]`: {2, 0, 1}, `["3",1.0,null,"x",2]`: {2, 0, 1}, "<think>[1,2]?</think>\n[3]": {2}, `{}`: nil, `none`: nil, `[]`: nil, `["x"]`: nil,
+	} {
+		model := llm.AskerFunc(func(context.Context, llm.Prompt) (string, error) { return reply, nil })
+		order, err := rerank.ByModel(t.Context(), model, "test", "Who?", texts)
+		require.Equal(t, want, order, reply)
+		require.Equal(t, want == nil, fault.Is(err, fault.UpstreamBadAnswer), "%s: %v", reply, err)
+	}
+}
