@@ -82,6 +82,7 @@ func extractWithin(doc *html.Node) (result *trafilatura.ExtractResult, err error
 	}()
 	return trafilatura.ExtractDocument(doc, trafilatura.Options{
 		ExcludeComments: true,
+		EnableFallback:  true,
 		HtmlDateMode:    trafilatura.Disabled,
 		IncludeLinks:    true,
 	})
