@@ -35,6 +35,8 @@ var shapes = map[string]func(n int) string{
 	"one word":             func(n int) string { return strings.Repeat("x", n) },
 	"unclosed tag":         func(n int) string { return "<a " + strings.Repeat("b=c ", n/4) },
 	"attributes":           func(n int) string { return strings.Repeat("<p a=1 b=2 c=3 d=4 class='x y z'>t", n/34) },
+	"short attributes":     func(n int) string { return strings.Repeat("<p a b c d e f g h i j k l m n o p q r s t>u", n/45) },
+	"one tag":              func(n int) string { return "<p " + strings.Repeat("b ", n/2) + "hidden>secret<p>shown" },
 	"long class":           func(n int) string { return "<p class='" + strings.Repeat("share-", n/6) + "'>x" },
 	"comments":             func(n int) string { return strings.Repeat("x<!-- -->", n/9) },
 	"rows":                 func(n int) string { return "<table>" + strings.Repeat("<tr><td colspan=99 rowspan=99>cell", n/34) },
@@ -76,6 +78,17 @@ func TestHostileDocumentsAreReadInTimeInProportionToTheirLength(t *testing.T) {
 				t.Logf("%s, %d kB: %.2f s, %s", name, length/1000, time.Since(start).Seconds(), OutcomeOf(err))
 			}
 		})
+	}
+}
+
+func TestWhatIsHiddenStaysSoWhateverTheNumberOfAttributes(t *testing.T) {
+	t.Parallel()
+	doc := "<p>shown</p>" + shapes["short attributes"](maxHTML/2) + "<p>at last</p><p style='display:none' x=1>secret</p>"
+	if got := render(t, doc); !strings.Contains(got, "at last") || strings.Contains(got, "secret") {
+		t.Error("the end is", got[max(0, len(got)-100):])
+	}
+	if got := render(t, shapes["one tag"](maxHTML)); !strings.Contains(got, "shown") {
+		t.Error("got", got[:min(100, len(got))])
 	}
 }
 

@@ -3,6 +3,7 @@ package reader
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 
 	"golang.org/x/net/html"
@@ -13,6 +14,10 @@ const (
 	maxDepth    = 240     // elements inside each other; what is deeper is kept flat (the parser allows 512, with those that it adds)
 	maxElements = 100_000 // of a page; the tags of further ones are ignored, not their text
 	maxScripts  = 256 << 10
+
+	// maxAttributes are of a page; of further ones only those are kept that hide an element or
+	// make a link: each takes fifty times its shortest spelling.
+	maxAttributes = 400_000
 )
 
 // set is a set of element names.
@@ -40,12 +45,13 @@ var (
 // repair: no element stays open behind its end, and no formatting is copied into the
 // blocks that follow.
 type tidier struct {
-	z        *html.Tokenizer
-	out      bytes.Buffer
-	open     nesting
-	elements int
-	flat     int // start tags that were ignored and not closed yet
-	linked   [][]byte
+	z          *html.Tokenizer
+	out        bytes.Buffer
+	open       nesting
+	elements   int
+	attributes int
+	flat       int // start tags that were ignored and not closed yet
+	linked     [][]byte
 }
 
 // tidy returns the rewritten document and the text of its JSON-LD scripts, at most
@@ -78,6 +84,11 @@ func (t *tidier) start(closed bool) {
 	raw := bytes.Clone(t.z.Raw())
 	name, attrs := t.z.TagName()
 	tag := atom.Lookup(name)
+	if rawText[tag] && !t.open.foreign() {
+		t.skip(tag, attrs)
+		return
+	}
+	raw = t.bounded(raw, name, attrs)
 	foreign := t.open.foreign()
 	switch {
 	case foreign && breaksOut[tag]:
@@ -89,11 +100,7 @@ func (t *tidier) start(closed bool) {
 		}
 		return
 	}
-	switch {
-	case rawText[tag]:
-		t.skip(tag, attrs)
-		return
-	case ignored[tag], tag == atom.Form && t.open.count["form"] > 0:
+	if ignored[tag] || tag == atom.Form && t.open.count["form"] > 0 {
 		return
 	}
 	if t.elements < maxElements {
@@ -110,6 +117,30 @@ func (t *tidier) start(closed bool) {
 		}
 	}
 }
+
+// bounded returns a start tag with as many attributes as there may be.
+func (t *tidier) bounded(raw, name []byte, attrs bool) []byte {
+	var kept [][2][]byte
+	for attrs {
+		var key, value []byte
+		key, value, attrs = t.z.TagAttr()
+		t.attributes++
+		if weighty[string(key)] {
+			kept = append(kept, [2][]byte{key, value})
+		}
+	}
+	if t.attributes <= maxAttributes {
+		return raw
+	}
+	raw = append([]byte("<"), name...)
+	for _, a := range kept[:min(len(kept), len(weighty))] {
+		raw = fmt.Appendf(raw, ` %s="%s"`, a[0], html.EscapeString(string(a[1])))
+	}
+	return append(raw, '>')
+}
+
+// weighty are the attributes that hide an element or make a link.
+var weighty = setOf("hidden", "aria-hidden", "style", "href")
 
 // push opens an element, unless there are too many.
 func (t *tidier) push(name string, raw []byte) {
