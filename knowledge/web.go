@@ -15,7 +15,7 @@ import (
 // again: its file gets the new content if it has changed, and is returned with Duplicate if
 // not. A page that was read a short time ago is not fetched again.
 //
-// Errors: NotConfigured; Invalid for the address; PageUnreadable; PreconditionFailed if the file was
+// Errors: NotConfigured; Invalid for the address; PageUnreadable; RateLimited; PreconditionFailed if the file was
 // changed meanwhile; those of Upload.
 func (s *Service) Fetch(ctx context.Context, c *op.Call, address, baseID string) (*File, error) {
 	if s.opts.ReadPage == nil {
@@ -33,6 +33,11 @@ func (s *Service) Fetch(ctx context.Context, c *op.Call, address, baseID string)
 	p, err := s.opts.ReadPage(ctx, c.UserID, address)
 	if err != nil {
 		return nil, err
+	}
+	if c.Room != nil { // while it is stored
+		if err := c.Room(len(p.Markdown), 0); err != nil {
+			return nil, err
+		}
 	}
 	if strings.TrimSpace(p.Markdown) == "" {
 		return nil, fault.New(fault.PageUnreadable, "the page has no text")

@@ -31,6 +31,11 @@ func (t webTx) WebPage(url string) (*websearch.Page, error) {
 		" FROM web_pages WHERE user_id = ? AND url = ?", t.userID, url)
 }
 
+// FreshPageBytes returns the length of the text of a page that need not be read again.
+func (t webTx) FreshPageBytes(url string) (int, error) {
+	return sqldb.Value[int](t, "SELECT octet_length(markdown) FROM web_pages WHERE user_id = ? AND url = ? AND fresh_until > ?", t.userID, url, t.Now())
+}
+
 // PutWebPage stores p and replaces an earlier reading of its URL.
 func (t webTx) PutWebPage(p *websearch.Page) error {
 	return t.Insert("web_pages", &webPageRow{*p, t.userID}, `ON CONFLICT (user_id, url) DO UPDATE SET

@@ -35,23 +35,51 @@ type Reading struct {
 
 // Read reads a page. Without a question there are no snippets.
 //
-// Errors: Invalid for the URL; PageUnreadable, with details.outcome.
+// Errors: Invalid for the URL; PageUnreadable, with details.outcome; RateLimited if too many pages
+// are being read at once.
 func (s *Service) Read(ctx context.Context, userID, address, question string) (*Reading, error) {
 	url, err := s.normalize(address)
 	if err != nil {
 		return nil, fault.InvalidField("url", "format", "must be the http or https address of a public page")
 	}
+	done, err := s.beforeStored(ctx, userID, url)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { done() }()
 	page, err := s.page(ctx, userID, url, "", true)
 	if err != nil {
 		return nil, err
 	}
 	r := &Reading{Page: *page, Snippets: []string{}}
 	if question != "" {
+		done() // a page that was not stored, or is another one now, has its own size
+		if done, err = s.opts.Reader.Use(ctx, userID, len(page.Markdown)); err != nil {
+			done = func() {}
+			return nil, unreadable(err)
+		}
 		for _, p := range cite.Passages(ctx, s.embedder(ctx, userID), question, page.Markdown, cite.PassageOptions{Size: passageSize, Count: snippets}) {
 			r.Snippets = append(r.Snippets, p.Text)
 		}
 	}
 	return r, nil
+}
+
+// beforeStored waits until the user may load the page of a URL, if it is stored and large; done
+// ends that.
+func (s *Service) beforeStored(ctx context.Context, userID, url string) (done func(), err error) {
+	size := 0
+	err = s.store.View(ctx, userID, func(tx Tx) (err error) {
+		size, err = tx.FreshPageBytes(url)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if done, err = s.opts.Reader.Use(ctx, userID, size); err != nil {
+		return nil, unreadable(err)
+	}
+	return done, nil
 }
 
 // key identifies the content of a page.
@@ -83,7 +111,7 @@ func (s *Service) page(ctx context.Context, userID, url, lang string, direct boo
 	if len(hosts) > 0 {
 		return nil, unreadable(&reader.Error{Outcome: reader.HostError, Kind: reader.Kind(hosts[0].Reason), URL: url})
 	}
-	o := reader.Options{Lang: lang, Direct: direct}
+	o := reader.Options{Lang: lang, Direct: direct, User: userID}
 	if stored != nil {
 		o.ETag, o.LastModified = stored.Etag, stored.LastModified
 	}
@@ -161,6 +189,9 @@ func unreadable(err error) error {
 	var e *reader.Error
 	if !errors.As(err, &e) {
 		return err
+	}
+	if e.Outcome == reader.Busy {
+		return fault.Wrap(err, fault.RateLimited, "too many pages are being read at once").After(time.Second)
 	}
 	f := fault.Wrap(err, fault.PageUnreadable, "%s", reasons[e.Outcome]).With("outcome", string(e.Outcome))
 	if e.Kind != "" {

@@ -250,7 +250,7 @@ func unread(err error) bool {
 		return true
 	}
 	switch e.Outcome {
-	case reader.Timeout, reader.Unsupported, reader.RobotsDisallowed, reader.TooLarge, reader.Retry:
+	case reader.Timeout, reader.Unsupported, reader.RobotsDisallowed, reader.TooLarge, reader.Retry, reader.Busy:
 		return true
 	}
 	return e.Kind == reader.KindPaywall

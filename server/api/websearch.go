@@ -101,6 +101,10 @@ func webRead(ctx context.Context, s *Services, c *op.Call, in webReadData) (any,
 	if err := op.CheckLength("question", in.Question, 400); err != nil {
 		return nil, err
 	}
+	page, err := s.Web.Read(ctx, c.UserID, in.URL, in.Question)
+	if err == nil && c.Room != nil { // while the answer is written
+		err = c.Room(len(page.Markdown), 0)
+	}
 	return Result(func(r *websearch.Reading) wireWebPage {
 		w := wireWebPage{
 			URL: r.URL, Title: r.Title, Markdown: r.Markdown, Snippets: r.Snippets, Links: []wireLink{}, Images: []wireImage{},
@@ -113,7 +117,7 @@ func webRead(ctx context.Context, s *Services, c *op.Call, in webReadData) (any,
 			w.Images = append(w.Images, wireImage(i))
 		}
 		return w
-	})(s.Web.Read(ctx, c.UserID, in.URL, in.Question))
+	})(page, err)
 }
 
 type webCiteData struct {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -34,7 +35,7 @@ type response struct {
 }
 
 // fetch gets a page. A host that asks to wait for at most 3 seconds is asked once more.
-func (r *Reader) fetch(ctx context.Context, u *url.URL, o Options) (*response, error) {
+func (r *Reader) fetch(ctx context.Context, u *url.URL, o Options, h *hold) (*response, error) {
 	for again := true; ; again = false {
 		resp, err := r.get(ctx, u, o)
 		if err != nil {
@@ -43,7 +44,7 @@ func (r *Reader) fetch(ctx context.Context, u *url.URL, o Options) (*response, e
 		pause, ok := retryAfter(resp.Header, r.now())
 		if later := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable; !later || !ok || !again {
 			defer resp.Body.Close()
-			return receive(resp)
+			return receive(resp, h)
 		}
 		_ = resp.Body.Close()
 		timer := time.NewTimer(pause)
@@ -93,7 +94,7 @@ func retryAfter(h http.Header, now time.Time) (pause time.Duration, ok bool) {
 }
 
 // receive reads the body of a response that has one of use.
-func receive(resp *http.Response) (*response, error) {
+func receive(resp *http.Response, h *hold) (*response, error) {
 	got := &response{url: resp.Request.URL, status: resp.StatusCode, header: resp.Header}
 	switch s := resp.StatusCode; {
 	case s == http.StatusNotModified:
@@ -111,7 +112,7 @@ func receive(resp *http.Response) (*response, error) {
 	case resp.ContentLength > maxWire:
 		return nil, &Error{Outcome: TooLarge}
 	}
-	body, err := unpacked(resp)
+	body, err := unpacked(resp, h)
 	if err != nil {
 		return nil, err
 	}
@@ -122,15 +123,29 @@ func receive(resp *http.Response) (*response, error) {
 	}
 	start = start[:n]
 	got.kind = kindOf(resp.Header.Get("Content-Type"), start)
-	limit := maxBody
+	limit := maxBody // the start of a long text, document or feed is enough
 	switch got.kind {
 	case kindNone:
 		return nil, &Error{Outcome: Unsupported}
 	case kindHTML:
 		limit = maxHTML
 	}
-	got.body, err = io.ReadAll(io.MultiReader(bytes.NewReader(start), &bounded{body, limit - n}))
+	got.body, err = collect(io.MultiReader(bytes.NewReader(start), &bounded{body, limit - n}), maxHTML, h)
+	got.body = wholeRunes(got.body)
 	return got, err
+}
+
+// wholeRunes leaves out the part of a character at the end of a text in UTF-8.
+func wholeRunes(text []byte) []byte {
+	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) && utf8.Valid(text[:i]) {
+				return text[:i]
+			}
+			break
+		}
+	}
+	return text
 }
 
 // bounded fails with TooLarge when more than left bytes were read.

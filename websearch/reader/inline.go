@@ -48,8 +48,8 @@ func unwrap(root *html.Node) {
 			rename(n, known)
 		}
 		switch own := custom(n); {
-		case !own && (n.Type != html.ElementNode || !inline[n.DataAtom] || styled[n.DataAtom] && n.FirstChild != nil):
-		case n.FirstChild == nil && !void[n.DataAtom], besidesText(n):
+		case !own && (n.Type != html.ElementNode || void[n.DataAtom] || !inline[n.DataAtom] || styled[n.DataAtom] && n.FirstChild != nil):
+		case n.FirstChild == nil, besidesText(n):
 			next = following(n, root)
 			remove(n)
 		case is(n, atom.Template), inSentence(n):

@@ -28,6 +28,7 @@ const (
 	HostError        Outcome = "host_error" // all pages of the host will fail; Kind says why
 	RobotsDisallowed Outcome = "robots_disallowed"
 	Refused          Outcome = "refused" // by the guard of package outbound
+	Busy             Outcome = "busy"    // too many pages are read at once
 )
 
 // Kind says more about an outcome.

@@ -58,11 +58,13 @@ type Options struct {
 	ETag         string // of an earlier read
 	LastModified string // of an earlier read
 	Direct       bool   // the user has named this address: robots.txt is not asked
+	User         string // whose share of what is read at once it takes
 }
 
 // Config configures a Reader. The zero value is ready to use.
 type Config struct {
-	Timeout time.Duration    // for one Read with all its requests; default 20 s
+	Timeout time.Duration    // for the requests of one Read; default 20 s
+	Wait    time.Duration    // for other reads, before each step; default 10 s
 	Now     func() time.Time // default time.Now
 }
 
@@ -72,6 +74,7 @@ type Reader struct {
 	timeout time.Duration
 	now     func() time.Time
 	robots  *lru.Cache[string, rules]
+	bounds  bounds
 }
 
 // New returns a reader that connects through guard.
@@ -81,6 +84,7 @@ func New(guard *outbound.Guard, c Config) *Reader {
 		timeout: cmp.Or(c.Timeout, 20*time.Second),
 		now:     c.Now,
 		robots:  lru.New[string, rules](maxRules),
+		bounds:  newBounds(cmp.Or(c.Wait, gateWait)),
 	}
 	if r.now == nil {
 		r.now = time.Now
@@ -94,18 +98,23 @@ func (r *Reader) Close() { r.client.CloseIdleConnections() }
 const maxRefreshes = 2 // meta refreshes that are followed
 
 // Read fetches a page and returns its content. Every error is an *Error, whose outcome
-// says what became of the page.
+// says what became of the page. It waits while too many pages are read at once.
 func (r *Reader) Read(ctx context.Context, address string, o Options) (page *Page, err error) {
 	defer func() { // a page that a parser cannot cope with must not end the process
 		if p := recover(); p != nil {
 			page, err = nil, failure(address, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
 	}()
+	leave, err := r.bounds.open.take(ctx, o.User, 1)
+	if err != nil {
+		return nil, failure(address, err)
+	}
+	defer leave()
 	within, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	target := address
 	for range maxRefreshes + 1 {
-		page, next, err := r.visit(within, target, o)
+		page, next, err := r.visit(ctx, within, target, o)
 		if err != nil {
 			return nil, failure(address, err)
 		}
@@ -118,24 +127,32 @@ func (r *Reader) Read(ctx context.Context, address string, o Options) (page *Pag
 	return nil, failure(address, outbound.ErrRedirects)
 }
 
-// visit reads one address, or returns where its meta refresh leads.
-func (r *Reader) visit(ctx context.Context, address string, o Options) (page *Page, next string, err error) {
+// visit reads one address, or returns where its meta refresh leads. The requests end when
+// within does.
+func (r *Reader) visit(ctx, within context.Context, address string, o Options) (page *Page, next string, err error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return nil, "", errors.New("not an absolute URL")
 	}
-	if err := r.ask(ctx, u, o); err != nil {
+	h := &hold{ctx: within, gate: r.bounds.bodies, user: o.User}
+	defer h.release()
+	if err := r.ask(within, u, o, h); err != nil {
 		return nil, "", err
 	}
-	resp, err := r.fetch(ctx, u, o)
+	resp, err := r.fetch(within, u, o, h)
 	if err != nil {
 		return nil, "", err
 	}
 	if resp.url.String() != u.String() {
-		if err := r.ask(ctx, resp.url, o); err != nil {
+		if err := r.ask(within, resp.url, o, h); err != nil {
 			return nil, "", err
 		}
 	}
+	done, err := r.bounds.work.take(ctx, o.User, workOf(len(resp.body)))
+	if err != nil {
+		return nil, "", err
+	}
+	defer done()
 	page, next, err = build(resp, r.now())
 	if err != nil || next != "" {
 		return nil, next, err
@@ -148,11 +165,11 @@ func (r *Reader) visit(ctx context.Context, address string, o Options) (page *Pa
 }
 
 // ask returns an error if the host of u does not let robots read it.
-func (r *Reader) ask(ctx context.Context, u *url.URL, o Options) error {
+func (r *Reader) ask(ctx context.Context, u *url.URL, o Options, h *hold) error {
 	if o.Direct {
 		return nil
 	}
-	allowed, err := r.allowed(ctx, u)
+	allowed, err := r.allowed(ctx, u, h)
 	if err == nil && !allowed {
 		return &Error{Outcome: RobotsDisallowed}
 	}
@@ -165,9 +182,8 @@ func build(resp *response, now time.Time) (page *Page, next string, err error) {
 		return &Page{NotModified: true}, "", nil
 	}
 	body, encoding := decode(resp.body, resp.header.Get("Content-Type"))
-	if resp.kind != kindFeed { // the start of a long text or JSON document is enough
-		body = body[:min(len(body), maxHTML)]
-	}
+	resp.body = nil
+	body = body[:min(len(body), maxHTML)]
 	page = &Page{}
 	switch resp.kind {
 	case kindHTML:

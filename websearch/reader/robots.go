@@ -38,13 +38,13 @@ type rule struct {
 
 // allowed reports whether the host of u lets robots read it (RFC 9309). A host that
 // cannot be reached is asked no further: the error says why it cannot.
-func (r *Reader) allowed(ctx context.Context, u *url.URL) (bool, error) {
+func (r *Reader) allowed(ctx context.Context, u *url.URL, h *hold) (bool, error) {
 	host := u.Scheme + "://" + u.Host
 	known, ok := r.robots.Get(host)
 	if !ok || !r.now().Before(known.expires) {
 		var size int
 		var err error
-		if known, size, err = r.askRobots(ctx, host); err != nil {
+		if known, size, err = r.askRobots(ctx, host, h); err != nil {
 			return false, err
 		}
 		r.robots.Put(host, known, 1000+size)
@@ -56,7 +56,7 @@ func (r *Reader) allowed(ctx context.Context, u *url.URL) (bool, error) {
 	return path == "/robots.txt" || known.allow(path), nil
 }
 
-func (r *Reader) askRobots(ctx context.Context, host string) (found rules, size int, err error) {
+func (r *Reader) askRobots(ctx context.Context, host string, h *hold) (found rules, size int, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/robots.txt", http.NoBody)
 	if err != nil {
 		return rules{}, 0, err
@@ -76,11 +76,11 @@ func (r *Reader) askRobots(ctx context.Context, host string) (found rules, size 
 	case resp.StatusCode > 299:
 		return rules{expires: r.now().Add(robotsFresh)}, 0, nil
 	}
-	body, err := unpacked(resp)
+	body, err := unpacked(resp, h)
 	if err != nil {
 		return rules{}, 0, err
 	}
-	text, err := io.ReadAll(io.LimitReader(body, maxRobots+1))
+	text, err := collect(io.LimitReader(body, maxRobots+1), maxRobots+1, h)
 	if err != nil {
 		return rules{}, 0, err
 	}

@@ -17,7 +17,7 @@ import (
 // unpacked returns the decompressed body of a response. As in browsers, bytes behind the
 // end of a compressed body are left out, and deflate may come without the head of zlib. A
 // body that ends too early is an error: half of a page would pass for all of it.
-func unpacked(resp *http.Response) (io.Reader, error) {
+func unpacked(resp *http.Response, h *hold) (io.Reader, error) {
 	wire := bufio.NewReader(&bounded{resp.Body, maxWire})
 	encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
 	if encoding == "" || encoding == "identity" {
@@ -31,6 +31,11 @@ func unpacked(resp *http.Response) (io.Reader, error) {
 	case "gzip", "x-gzip":
 		return newGzip(wire)
 	case "br":
+		if window := brotliWindow(head[0]); window > smallBody {
+			if err := h.take(int64(maxHTML + window)); err != nil {
+				return nil, err
+			}
+		}
 		return &brotliBody{brotli.NewReader(wire)}, nil
 	case "deflate":
 		if len(head) == 2 && head[0]&15 == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
@@ -72,6 +77,20 @@ func (b *gzipBody) Read(p []byte) (int, error) {
 	}
 	b.z.Multistream(false)
 	return 0, nil
+}
+
+// brotliWindow is how much of a body its decoder keeps, by the first byte of the stream
+// (RFC 7932, 9.1), in bytes.
+func brotliWindow(first byte) int {
+	switch low, high := first>>1&7, first>>4&7; {
+	case first&1 == 0:
+		return 1 << 16
+	case low != 0:
+		return 1 << (17 + low)
+	case high > 1:
+		return 1 << (8 + high)
+	}
+	return 1 << 17
 }
 
 // brotliBody ends where its compressed bytes do.
