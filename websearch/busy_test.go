@@ -1,0 +1,76 @@
+package websearch_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"nodest/fault"
+	"nodest/outbound"
+	"nodest/store/storetest"
+	"nodest/websearch"
+	"nodest/websearch/reader"
+)
+
+// A user whose pages do not come has a share of what is read at once; others go on.
+func TestPagesOfOneUserDoNotHoldUpThoseOfOthers(t *testing.T) {
+	t.Parallel()
+	const share = 32
+	asked, end := make(chan struct{}, share), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Host == "slow.test" {
+			asked <- struct{}{}
+			<-end
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<h1>Mill</h1><p>The mill at the bend of the river was built in 1802 by two brothers who could not agree."))
+	}))
+	t.Cleanup(server.Close)
+	guard, err := outbound.New(outbound.Options{
+		Resolve: func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("203.0.113.7")}, nil
+		},
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+		},
+	})
+	require.NoError(t, err)
+	pages := reader.New(guard, reader.Config{Wait: 50 * time.Millisecond, Timeout: time.Minute})
+	t.Cleanup(pages.Close)
+	db := storetest.Open(t)
+	one, other := storetest.User(t, db), storetest.User(t, db)
+	svc := websearch.New(db.WebSearch(), websearch.Options{Reader: pages})
+
+	answers := make(chan error, share)
+	for i := range share {
+		go func() {
+			_, err := svc.Read(t.Context(), one, "http://slow.test/"+strconv.Itoa(i), "")
+			answers <- err
+		}()
+	}
+	for range share {
+		<-asked
+	}
+	_, err = svc.Read(t.Context(), one, "http://mill.test/", "")
+	require.True(t, fault.Is(err, fault.RateLimited), "%v", err)
+	assert.Equal(t, time.Second, fault.Public(err).RetryAfter)
+	page, err := svc.Read(t.Context(), other, "http://mill.test/", "Who built the mill?")
+	require.NoError(t, err)
+	assert.Contains(t, page.Markdown, "two brothers")
+	close(end)
+	for range share { // some have waited too long for the work on others
+		if err := <-answers; err != nil {
+			require.True(t, fault.Is(err, fault.RateLimited), "%v", err)
+		}
+	}
+	_, err = svc.Read(t.Context(), one, "http://mill.test/", "")
+	require.NoError(t, err, "the share is free again")
+}
