@@ -79,5 +79,8 @@ func macroName(macro string) string {
 	if inner == macro { // <USER>
 		return macro
 	}
-	return "{{" + clip(inner, maxLabel) + "}}"
+	if len(inner) > maxLabel {
+		inner = clip(inner, maxLabel)
+	}
+	return "{{" + inner + "}}"
 }

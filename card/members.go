@@ -272,8 +272,8 @@ var zeroGroup = regexp.MustCompile(`\$0\b`)
 
 // metadataKind are the members of chat_metadata.
 var metadataKind = kindOf("note_prompt note_depth note_role integrity chat_id_hash tainted main_chat lastInContextMessageId create_date", kind{
-	"note_interval":      unless("the author's note is in every prompt", "1"),
-	"note_position":      unless("the author's note is in the chat, at depth 4", "1"),
+	"note_interval":      ofNote("the author's note is in every prompt"),
+	"note_position":      ofNote("the author's note is in the chat, at depth 4"),
 	"scenario":           {why: "a chat has no scenario of its own; that of the card is used"},
 	"system_prompt":      {why: "a chat has no system prompt of its own; that of the card is used"},
 	"mes_example":        {why: "a chat has no examples of its own; those of the card are used"},
@@ -283,6 +283,13 @@ var metadataKind = kindOf("note_prompt note_depth note_role integrity chat_id_ha
 	"timedWorldInfo":     {why: "entries of world books have no sticky, cooldown or delay"},
 	"note_char_position": {why: otherPreset},
 })
+
+// ofNote is a member of an author's note that is 1 by itself.
+func ofNote(why string) member {
+	return member{why: why, zero: true, asks: func(value json.RawMessage, of fields) bool {
+		return strings.TrimSpace(of.text("note_prompt", "")) != "" && string(value) != "1"
+	}}
+}
 
 var messageKind = kindOf("name is_user is_system is_name send_date mes swipes swipe_id swipe_info extra gen_started gen_finished "+
 	"force_avatar original_avatar title chat_metadata user_name character_name create_date", nil)

@@ -1,6 +1,7 @@
 package card_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -59,5 +60,148 @@ func TestImportOfABookNamesWhatHasNoEffect(t *testing.T) {
 	}
 	if got := paths(r.Warnings); got != "unused_field entries.delay, unused_field entries.keysecondary" {
 		t.Errorf("warnings %q", got)
+	}
+}
+
+// told returns the warnings as lines.
+func told(warnings []card.Warning) string {
+	var all []string
+	for _, w := range warnings {
+		all = append(all, w.Path+": "+w.Detail)
+	}
+	return strings.Join(all, "\n")
+}
+
+// A book of a thousand entries gets one line for each thing that has no effect.
+func TestWarningsAboutManyEntriesAreOneLine(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, `,"%d":{"uid":%d,"comment":"Entry %d","key":["/k%d/"],"content":"{{getvar::a}} {{setvar::b::%d}}","probability":50,"sticky":1,"x%d":1}`, i, i, i, i, i, i)
+	}
+	r, err := card.ImportWorldBook([]byte(`{"entries":{`+b.String()[1:]+`}}`), "book.json", card.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `entries.probability: probabilities are ignored; a matching key always triggers the entry (1000 of 1000 entries: Entry 0, Entry 1, Entry 2 and 997 more)
+entries.sticky: the entry does not stay after its key is gone (1000 of 1000 entries: Entry 0, Entry 1, Entry 2 and 997 more)
+entries.x0: kept, not used: x0, x1, x10, x100, x101, x102, x103, x104 and 992 more
+entries.key: keys are plain text; these patterns are matched literally (1000 of 1000 entries: Entry 0, Entry 1, Entry 2 and 997 more)
+entries.0.content: unknown macro {{getvar:…}}; it is sent as written (in 1000 texts)
+entries.0.content: unknown macro {{setvar:…}}; it is sent as written (in 1000 texts)`
+	if got := told(r.Warnings); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Macros that stay as they are are named wherever a text is sent, each once.
+func TestMacrosThatStayAreNamed(t *testing.T) {
+	t.Parallel()
+	ch := mustImport(t, `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Ada","description":"{{char}} {{setvar::a::{{user}}}} {{// {{nope}} }}",
+		"first_mes":"{{random:red,{{random:green,blue}},yellow}}","alternate_greetings":["{{GetVar::a}} {{getvar::b}}"],"system_prompt":"{{original}} <BOT>",
+		"post_history_instructions":"{{ user }}","creator_notes":"{{unsent}}","extensions":{"depth_prompt":{"prompt":"{{trim}}"}},
+		"character_book":{"entries":[{"keys":["{{user}}","a"],"content":"{{outlet::x}} {{getvar::c}}","enabled":true,"insertion_order":0,"extensions":{}}]}}}`)
+	want := `data.description: unknown macro {{setvar:…}}; it is sent as written
+data.first_mes: {{random:…}} with a macro in its arguments is not read as it is meant
+data.system_prompt: unknown macro <BOT>; it is sent as written
+data.post_history_instructions: unknown macro {{ user }}; it is sent as written
+data.alternate_greetings[0]: unknown macro {{GetVar:…}}; it is sent as written
+data.extensions.depth_prompt.prompt: unknown macro {{trim}}; it is sent as written
+worldBook.entries.key: macros in keys are not replaced (1 of 1 entries: {{user}})
+worldBook.entries.0.content: unknown macro {{outlet:…}}; it is sent as written
+worldBook.entries.0.content: unknown macro {{getvar:…}}; it is sent as written`
+	if got := told(ch.Warnings); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	many := ""
+	for i := range 40 {
+		many += fmt.Sprintf("{{m%d}}", i)
+	}
+	if got := mustImport(t, `{"name":"Ada","first_mes":"`+many+`"}`).Warnings; len(got) != 13 || !strings.Contains(got[12].Detail, "{{m12}}, {{m13}}") || !strings.Contains(got[12].Detail, "and 20 more") {
+		t.Errorf("%d warnings: %s", len(got), told(got))
+	}
+}
+
+func TestImportOfScriptsNamesWhatHasNoEffect(t *testing.T) {
+	t.Parallel()
+	file := `[{"scriptName":"bold","findRegex":"/x/g","replaceString":"<b>{{match}}</b>","trimStrings":["y"],"placement":[2,5],"markdownOnly":true,"runOnEdit":true,"substituteRegex":1},
+		{"scriptName":"plain","findRegex":"/x/g","replaceString":"$1$0{{getvar::a}}","trimStrings":[],"placement":[1,2],"markdownOnly":false,"runOnEdit":false,"substituteRegex":0,"minDepth":null},
+		{"scriptName":"off","findRegex":"/x/g","replaceString":"{{match}}","disabled":true,"placement":[3]}]`
+	r, err := card.ImportRegexScripts([]byte(file), "scripts.json", card.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `markdownOnly: texts are displayed as they are; a script for the display alone does nothing (1 of 2 scripts: bold)
+placement: scripts apply to the user's messages (1) and to replies (2) alone (1 of 2 scripts: bold)
+replaceString: {{match}} and $0 are put into the text as written; $& is the whole match (2 of 2 scripts: bold, plain)
+runOnEdit: scripts do not run when a message is edited (1 of 2 scripts: bold)
+substituteRegex: macros in a pattern are not replaced (1 of 2 scripts: bold)
+trimStrings: nothing is taken out of a match (1 of 2 scripts: bold)
+[1].replaceString: unknown macro {{getvar:…}}; it is sent as written`
+	if got := told(r.Warnings); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	ch := mustImport(t, `{"spec":"chara_card_v2","data":{"name":"Ada","extensions":{"regex_scripts":[{"scriptName":"s","findRegex":"x","replaceString":"{{match}}"}]}}}`)
+	if got := paths(ch.Warnings); got != "unused_field regexScripts.replaceString" {
+		t.Errorf("in a card: %s", got)
+	}
+}
+
+func TestImportOfAChatNamesWhatHasNoEffect(t *testing.T) {
+	t.Parallel()
+	file := `{"chat_metadata":{"note_prompt":"Rain. {{getvar::a}}","note_interval":3,"note_position":0,"scenario":"At sea","system_prompt":"Be brief","variables":{"a":1},"integrity":"x","tainted":true,"own":{"a":1}}}
+{"name":"Ada","is_user":false,"mes":"Hi","send_date":"2024-01-01","extra":{"api":"x","image":"a.png"}}
+{"name":"Bob","is_user":false,"mes":"Ho","send_date":"2024-01-01","odd":1}
+{"name":"Mia","is_user":true,"mes":"Hello","send_date":"2024-01-01"}
+`
+	want := `chat_metadata.note_interval: the author's note is in every prompt
+chat_metadata.note_position: the author's note is in the chat, at depth 4
+chat_metadata.scenario: a chat has no scenario of its own; that of the card is used
+chat_metadata.system_prompt: a chat has no system prompt of its own; that of the card is used
+chat_metadata.variables: variables are not supported
+chat_metadata.own: kept, not used: own
+chat_metadata.note_prompt: unknown macro {{getvar:…}}; it is sent as written
+odd: kept, not used: odd
+extra.image: files of a message are not imported; they are named in the exported log (1 of 3 messages)
+name: a chat with 2 characters becomes one with a single character, who gets all replies: Ada, Bob`
+	if got := told(mustChat(t, file).Warnings); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestImportOfAPresetNamesWhatHasNoEffect(t *testing.T) {
+	t.Parallel()
+	file := `{"chat_completion_source":"claude","claude_model":"c-9","openai_model":"g-9","temperature":1,"names_behavior":2,"wi_format":"<{0}>","new_chat_prompt":"[Start a new Chat]","seed":-1,"squash_system_messages":true,
+		"prompts":[{"identifier":"main","name":"Main","content":"{{nope}}","injection_order":50,"injection_trigger":["swipe"],"system_prompt":true}],"own":[1],"extensions":{"regex_scripts":[{}]}}`
+	r, err := card.ImportPreset([]byte(file), "preset.json", card.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `extensions: scripts and other extensions of a preset are not used
+names_behavior: names are not put before messages
+squash_system_messages: system messages are not joined
+wi_format: texts of world books have no frame
+own: kept, not used: own
+claude_model: the model (c-9) is a setting of the server, the user or the chat
+prompts.injection_order: prompts at one depth are in the order of the preset (1 of 1 prompts: Main)
+prompts.injection_trigger: the prompt is used whatever the reply is for (1 of 1 prompts: Main)
+prompts[0].content: unknown macro {{nope}}; it is sent as written`
+	if got := told(r.Warnings); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAnEntryWithoutKeysIsNamed(t *testing.T) {
+	t.Parallel()
+	r, err := card.ImportWorldBook([]byte(`{"entries":{"0":{"uid":0,"comment":"none","key":[],"content":"x"},"1":{"uid":1,"comment":"blank","key":[" "],"content":"x","position":4},
+		"2":{"uid":2,"key":"tower, 5","content":"@@depth 5\nx"},"3":{"uid":3,"key":[],"constant":true,"content":"x"},"4":{"uid":4,"key":[],"disable":true,"content":"x"},"5":{"uid":5,"key":[1984],"content":"x"}}}`), "b.json", card.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `entries.key: entries that are not constant and have no keys are never used (2 of 5 entries: none, blank)
+entries.key: keys in one text, or that are numbers, were read as a list of texts (2 of 5 entries: tower, 1984)
+entries.content: decorators (@@…) are sent as a part of the text (1 of 5 entries: tower)`
+	if got := told(r.Warnings); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

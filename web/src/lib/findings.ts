@@ -11,6 +11,7 @@ const chinese: Record<string, string> = {
   duplicate_identifier: '标识符重复，只有第一个有效',
   empty: '内容为空',
   first_only: '文件中有多段聊天，只读取了第一段',
+  group_chat: '群聊已合并为与一个角色的聊天',
   invalid_character: '已移除无效字符',
   invalid_pattern: '正则表达式无法使用',
   invalid_utf8: '已替换无效的 UTF-8 字节',
@@ -24,16 +25,18 @@ const chinese: Record<string, string> = {
   newer_version: '由更新的版本生成，按已知版本读取',
   no_history: '预设未列出聊天记录，将加在末尾',
   not_imported: '有内容未导入',
+  odd_keys: '关键词不是文字列表，已按列表读取',
   over_budget: '内容超过建议的词元数',
   private_field: '已移除作者的网址和密钥',
   regex_key: '关键词按普通文字匹配，不作为正则表达式',
   slow_pattern: '正则表达式可能很慢',
   switched_on: '设置中的正则脚本原为关闭，现已开启',
   unknown_identifier: '列表引用了不存在的标识符',
+  unknown_field: '未知的内容，仅保留，不起作用',
   unknown_macro: '未知的宏，将原样发送',
-  unknown_position: '该位置的条目不会被使用',
   unknown_spec: '未知的角色卡版本，按 V3 读取',
   unlisted_field: '预设未列出此字段，将加在聊天之前',
+  unreadable_date: '有消息没有可读的日期，使用相邻消息的时间',
   unreachable: '永远不会被使用',
   unsafe_path: '有路径不安全的文件，未导入',
   unused_field: '此内容不起作用',
@@ -45,3 +48,6 @@ export function findingText(f: { code: string; detail: string }): string {
   const detail = plain(f.detail.slice(0, 500))
   return language.current === 'zh' && Object.hasOwn(chinese, f.code) ? `${chinese[f.code]}（${detail}）` : detail
 }
+
+/** remarkText also says where in an imported file it is. */
+export const remarkText = (f: { path: string; code: string; detail: string }) => (f.path ? `${plain(f.path.slice(0, 200))}: ` : '') + findingText(f)

@@ -1,7 +1,7 @@
 // What comes into the page from outside: files of any kind, and the sample.
 
 import { Failure, newKey, type Answer } from '@nodest/client'
-import { findingText } from '../../lib/findings'
+import { remarkText } from '../../lib/findings'
 import { plain } from '../../lib/format'
 import { attempt, notes } from '../../lib/notes.svelte'
 import { go, route } from '../../lib/router.svelte'
@@ -86,7 +86,7 @@ const isBackup = async (file: File) => /\.zip$/i.test(file.name) && (await file.
 
 /** taken puts what was imported into the lists, and says where it is. */
 function taken(file: string, got: Answer<'post', '/import'>): Added {
-  const say = (kind: string, name: string, to: string): Added => ({ file, kind, name: plain((name || file).slice(0, 200)), to, warnings: got.warnings.map(findingText), problem: '' })
+  const say = (kind: string, name: string, to: string): Added => ({ file, kind, name: plain((name || file).slice(0, 200)), to, warnings: got.warnings.map(remarkText), problem: '' })
   if ('character' in got) {
     characters.put(got.character)
     return say('character', got.character.name, '/characters/' + got.id)
