@@ -394,18 +394,24 @@ func (h *htmlWriter) flat(text string) error {
 	}
 }
 
+// readings are the elements above ruby. Their end tags may be left out.
+var readings = map[atom.Atom]bool{atom.Rt: true, atom.Rp: true, atom.Rtc: true}
+
 // flatTag writes the line break of a tag, and returns the element whose text is skipped now.
 func (h *htmlWriter) flatTag(a atom.Atom, start bool, skip atom.Atom) atom.Atom {
-	reading := skip == atom.Rt || skip == atom.Rp || skip == atom.Rtc // its end tag may be left out
+	reading := readings[skip]
 	switch {
 	case !start && (a == skip || reading && a == atom.Ruby):
 		return 0
 	case !start:
-	case (skip == 0 || reading) && (a == atom.Script || a == atom.Style || a == atom.Title || a == atom.Rt || a == atom.Rp || a == atom.Rtc):
-		return a
+		return skip
 	case reading && (a == atom.Rb || blocks[a]):
-		return h.flatTag(a, start, 0)
-	case blocks[a] || headingLevel(a) > 0 || a == atom.Br:
+		reading, skip = false, 0
+	}
+	if (skip == 0 || reading) && (a == atom.Script || a == atom.Style || a == atom.Title || readings[a]) {
+		return a
+	}
+	if blocks[a] || headingLevel(a) > 0 || a == atom.Br {
 		h.breakLine()
 	}
 	return skip
