@@ -265,7 +265,7 @@ func (a *archive) wordNotes(styles wordStyles) (map[string]string, error) {
 			case "rPr":
 				unseen, err = styles.hide(x, false)
 			case "t":
-				text := ""
+				var text string
 				if text, err = x.text(); !unseen {
 					note.WriteString(text)
 				}

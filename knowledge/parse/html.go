@@ -394,18 +394,27 @@ func (h *htmlWriter) flat(text string) error {
 	}
 }
 
+// readings are the elements above ruby. Their end tags may be left out.
+var readings = map[atom.Atom]bool{atom.Rt: true, atom.Rp: true, atom.Rtc: true}
+
+// unread are the elements whose text flat skips.
+var unread = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Title: true, atom.Rt: true, atom.Rp: true, atom.Rtc: true}
+
 // flatTag writes the line break of a tag, and returns the element whose text is skipped now.
 func (h *htmlWriter) flatTag(a atom.Atom, start bool, skip atom.Atom) atom.Atom {
-	reading := skip == atom.Rt || skip == atom.Rp || skip == atom.Rtc // its end tag may be left out
-	switch {
-	case !start && (a == skip || reading && a == atom.Ruby):
-		return 0
-	case !start:
-	case (skip == 0 || reading) && (a == atom.Script || a == atom.Style || a == atom.Title || a == atom.Rt || a == atom.Rp || a == atom.Rtc):
+	if !start {
+		if a == skip || readings[skip] && a == atom.Ruby {
+			return 0
+		}
+		return skip
+	}
+	if readings[skip] && (a == atom.Rb || blocks[a]) {
+		skip = 0
+	}
+	if unread[a] && (skip == 0 || readings[skip]) {
 		return a
-	case reading && (a == atom.Rb || blocks[a]):
-		return h.flatTag(a, start, 0)
-	case blocks[a] || headingLevel(a) > 0 || a == atom.Br:
+	}
+	if blocks[a] || headingLevel(a) > 0 || a == atom.Br {
 		h.breakLine()
 	}
 	return skip

@@ -78,25 +78,17 @@ func splitSpace(s string) []string {
 }
 
 func (o *odt) start(x *xmlReader, s xml.StartElement) error {
+	if o.leavesOut(s) {
+		return x.skip()
+	}
 	switch s.Name.Local {
 	case "text":
 		o.body = true
-	case "tracked-changes", "annotation", "sequence-decls", "forms", "note-citation", "ruby-text":
-		return x.skip()
 	case "style":
 		o.style = attr(s, "name")
 	case "text-properties":
-		if attr(s, "display") == "none" {
-			o.unseen[o.style] = true
-		}
-	case "section", "hidden-text", "span":
-		if attr(s, "display") == "none" || attr(s, "is-hidden") == "true" || o.unseen[attr(s, "style-name")] {
-			return x.skip()
-		}
+		o.unseen[o.style] = attr(s, "display") == "none"
 	case "h", "p":
-		if o.unseen[attr(s, "style-name")] {
-			return x.skip()
-		}
 		o.open++
 		if s.Name.Local == "h" {
 			o.f.level, _ = strconv.Atoi(attr(s, "outline-level"))
@@ -120,6 +112,17 @@ func (o *odt) start(x *xmlReader, s xml.StartElement) error {
 		o.f.startTable()
 	}
 	return nil
+}
+
+// leavesOut reports whether an element is no text that a reader sees in its place.
+func (o *odt) leavesOut(s xml.StartElement) bool {
+	switch s.Name.Local {
+	case "tracked-changes", "annotation", "sequence-decls", "forms", "note-citation", "ruby-text":
+		return true
+	case "section", "hidden-text", "span", "h", "p":
+		return attr(s, "display") == "none" || attr(s, "is-hidden") == "true" || o.unseen[attr(s, "style-name")]
+	}
+	return false
 }
 
 func (o *odt) end(name string) {
