@@ -8,12 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"nodest/bench"
+	"nodest/store/storetest"
 )
 
 // TestBenchHistoryRuns runs the measurement in small sizes; its figures mean
 // nothing.
 func TestBenchHistoryRuns(t *testing.T) {
 	t.Parallel()
+	storetest.NeedSQLite(t)
 	var out strings.Builder
 	o := bench.ServerOptions{Program: commandLine(t), Small: true, JSON: true, Env: []string{asProgram + "=1", raceOptions()}}
 	require.NoError(t, bench.History(t.Context(), &out, o))
@@ -36,6 +38,7 @@ func TestBenchHistoryRuns(t *testing.T) {
 // searches find what was said.
 func TestBenchYearRuns(t *testing.T) {
 	t.Parallel()
+	storetest.NeedSQLite(t)
 	var out strings.Builder
 	o := bench.YearOptions{
 		ServerOptions: bench.ServerOptions{Program: commandLine(t), JSON: true, Env: []string{asProgram + "=1", raceOptions()}},

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/store/storetest"
 )
 
 // workDir is a directory in which a new user runs commands.
@@ -27,6 +29,7 @@ type workDir struct {
 // newWorkDir returns an empty one, with no settings but those given.
 func newWorkDir(t *testing.T, env ...string) *workDir {
 	t.Helper()
+	storetest.NeedSQLite(t)
 	return &workDir{dir: t.TempDir(), env: append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), raceOptions(), asProgram + "=1", "NODEST_OFFLINE_DELAY=0s",
 	}, env...)}
