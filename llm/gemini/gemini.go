@@ -242,11 +242,15 @@ func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield fu
 			x.flows()
 		}
 	}
-	last := llm.Chunk{Last: true, Usage: usage, Model: model}
-	var bad error
 	if isUnknown(finish) && (wrote || len(asked.calls) > 0) {
 		finish = "STOP"
 	}
+	x.end(ctx, llm.Chunk{Last: true, Usage: usage, Model: model}, finish, asked, yield)
+}
+
+// end yields the last chunk of a reply, or why it is none.
+func (x *exchange) end(ctx context.Context, last llm.Chunk, finish string, asked asked, yield func(llm.Chunk, error) bool) {
+	var bad error
 	if last.Finish, bad = judge(finish); bad == nil {
 		last.Calls, last.Echo = asked.end()
 		yield(last, nil)
@@ -255,7 +259,7 @@ func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield fu
 	if finish == "" {
 		bad = x.failure(ctx, nil)
 	}
-	if usage == nil || yield(llm.Chunk{Usage: usage}, nil) {
+	if last.Usage == nil || yield(llm.Chunk{Usage: last.Usage}, nil) {
 		yield(llm.Chunk{}, bad)
 	}
 }

@@ -59,6 +59,7 @@ func (p *Provider) modelPage(ctx context.Context, key llm.Key, token string) (ll
 	if err != nil {
 		return nil, x.failure(ctx, err)
 	}
+	defer func() { _ = resp.Body.Close() }() // it was read
 	b, err := io.ReadAll(resp.Body)
 	if err = cmp.Or(err, x.err); err != nil {
 		return nil, x.failure(ctx, err)
