@@ -95,19 +95,18 @@ func textOf(doc []byte) Text {
 	return ""
 }
 
-// List is a list without the elements that are null, empty texts or of another type. A lone object counts as a
-// list of one.
+// List is a list without the elements that are null, empty texts or of another type. A lone object
+// counts as a list of one.
 type List[T any] []T
 
 // UnmarshalJSON never fails: what is no list is an empty one.
 func (l *List[T]) UnmarshalJSON(doc []byte) error {
 	*l = nil
 	var elements []json.RawMessage
-	switch doc = bytes.TrimSpace(doc); {
-	case len(doc) > 0 && doc[0] == '{':
+	if doc = bytes.TrimSpace(doc); len(doc) > 0 && doc[0] == '{' {
 		elements = []json.RawMessage{doc}
-	case json.Unmarshal(doc, &elements) != nil:
-		return nil
+	} else {
+		_ = json.Unmarshal(doc, &elements) // anything but a list has no elements
 	}
 	for _, e := range elements {
 		var v T

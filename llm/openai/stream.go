@@ -64,20 +64,26 @@ func (s *stream) events(body io.Reader) {
 			s.entire = n == 0 && in.Bare() && s.message
 		}
 	}
-	if s.over {
-		return
+	if limited.N <= 0 {
+		err = sse.ErrTooLong
 	}
-	if s.done || s.ctx.Err() == nil && (s.finish != "" || s.entire && err == io.EOF) {
-		s.last() // a reply stays complete if the connection breaks after it
-		return
+	s.end(err)
+}
+
+// end ends the reply when nothing more can be read, for the reason err.
+func (s *stream) end(err error) {
+	orderly := errors.Is(err, io.EOF)
+	if orderly {
+		err = nil // is no cause
 	}
 	switch {
-	case limited.N <= 0, errors.Is(err, sse.ErrTooLong):
+	case s.over:
+	case s.done, s.ctx.Err() == nil && (s.finish != "" || s.entire && orderly):
+		s.last() // a reply stays complete if the connection breaks after it
+	case errors.Is(err, sse.ErrTooLong):
 		s.fail(llm.BadAnswer(s.provider, nil, "sent too much data"))
 	case s.ctx.Err() != nil:
 		s.fail(llm.NetworkError(s.ctx, s.provider, err))
-	case err == io.EOF:
-		s.fail(llm.CutOff(s.provider, nil))
 	default:
 		s.fail(llm.CutOff(s.provider, err))
 	}

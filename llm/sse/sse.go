@@ -67,7 +67,7 @@ func (r *Reader) Next() ([]byte, error) {
 			if data, ends := r.take(line); ends {
 				return data, nil
 			}
-		case r.pending && (r.nest.closed(r.data) || r.err == io.EOF):
+		case r.pending && (r.nest.closed(r.data) || errors.Is(r.err, io.EOF)):
 			return r.event(), nil
 		case r.err != nil:
 			return nil, r.err
@@ -93,7 +93,7 @@ func (r *Reader) line() (line []byte, ok bool) {
 		n += r.seen
 		line, r.afterCR = rest[:n], rest[n] == '\r'
 		r.from += n + 1
-	} else if r.err == io.EOF && len(rest) > 0 { // the last line needs no end
+	} else if errors.Is(r.err, io.EOF) && len(rest) > 0 { // the last line needs no end
 		line, r.from = rest, r.to
 	} else {
 		r.seen = len(rest)

@@ -55,7 +55,7 @@ func TestTheGrammarOfEventStreams(t *testing.T) {
 		{"the mark of the end", "data: [DONE]\n\n", []string{"[DONE]"}},
 	} {
 		for name, in := range map[string]io.Reader{"in one read": strings.NewReader(c.stream), "byte by byte": iotest.OneByteReader(strings.NewReader(c.stream)), "with the end in the last read": iotest.DataErrReader(strings.NewReader(c.stream))} {
-			if got, err := read(in, 1000); !slices.Equal(got, c.want) || err != io.EOF {
+			if got, err := read(in, 1000); !slices.Equal(got, c.want) || !errors.Is(err, io.EOF) {
 				t.Errorf("%s, %s: %q, %v; want %q", c.name, name, got, err, c.want)
 			}
 		}
@@ -79,7 +79,7 @@ func TestServersThatStrayFromTheGrammar(t *testing.T) {
 		{"an error behind an event without its empty line", "data: {}\n{\"error\":1}\n", []string{"{}", `{"error":1}`}},
 	} {
 		for _, in := range []io.Reader{strings.NewReader(c.stream), iotest.OneByteReader(strings.NewReader(c.stream))} {
-			if got, err := read(in, 1000); !slices.Equal(got, c.want) || err != io.EOF {
+			if got, err := read(in, 1000); !slices.Equal(got, c.want) || !errors.Is(err, io.EOF) {
 				t.Errorf("%s: %q, %v; want %q", c.name, got, err, c.want)
 			}
 		}
@@ -245,7 +245,7 @@ func compare(t *testing.T, stream string, sizes []byte) {
 	t.Helper()
 	want := slow(stream)
 	for _, in := range []io.Reader{strings.NewReader(stream), &cut{rest: []byte(stream), sizes: sizes}} {
-		if got, err := read(in, 1<<20); !slices.Equal(got, want) || err != io.EOF {
+		if got, err := read(in, 1<<20); !slices.Equal(got, want) || !errors.Is(err, io.EOF) {
 			t.Fatalf("%q in pieces of %v: %q, %v; want %q", stream, sizes, got, err, want)
 		}
 	}
