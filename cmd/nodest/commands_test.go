@@ -164,10 +164,13 @@ func TestVersionAndHelp(t *testing.T) {
 // and fails when there are any.
 func TestLintNamesFileAndPath(t *testing.T) {
 	inst := newInstallation(t, "")
-	good := tempFile(t, "good.json", miraCard)
+	good := tempFile(t, "good.json", strings.Replace(miraCard, `{"shelf":{"row":7}}`, "{}", 1))
 	require.Empty(t, inst.mustRun(t, "lint", good))
+	out, _, err := inst.command(t, nil, "lint", tempFile(t, "mira.json", miraCard))
+	require.ErrorIs(t, err, errSaid)
+	require.Contains(t, out, "data.extensions.shelf: unknown_field: kept, not used: shelf")
 	bad := tempFile(t, "bad.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Mira","first_mes":"Hello.","character_book":{"entries":[{"keys":[],"content":"","enabled":true,"insertion_order":0,"extensions":{}}]}}}`)
-	out, _, err := inst.command(t, nil, "lint", bad)
+	out, _, err = inst.command(t, nil, "lint", bad)
 	require.ErrorIs(t, err, errSaid)
 	require.Contains(t, out, bad+": ")
 	out, _, err = inst.command(t, nil, "lint", "--json", bad, good)
