@@ -109,8 +109,8 @@ func (svc *Service) Kept(ctx context.Context, userID, id string, size int) (*Con
 	if _, err := svc.Get(ctx, userID, id); err != nil {
 		return nil, err
 	}
-	small, contentType, err, ok := svc.thumbnails.Kept(id, size)
-	if !ok || err != nil { // it is served as it is
+	small, contentType, failed, ok := svc.thumbnails.Kept(id, size)
+	if ok = ok && failed == nil; !ok { // what cannot be scaled is served as it is
 		return nil, nil
 	}
 	return &Content{contentType, small}, nil

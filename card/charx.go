@@ -109,7 +109,7 @@ func (im *importer) importCHARX(file []byte) (*Character, error) {
 
 // coverOf is the picture that an archive follows; nil if it follows none.
 func coverOf(file []byte) []byte {
-	cover := file[:bytes.Index(file, []byte("PK\x03\x04"))]
+	cover, _, _ := bytes.Cut(file, []byte("PK\x03\x04"))
 	if pictureType(cover) == "" {
 		return nil
 	}

@@ -37,7 +37,7 @@ func keysOf(doc json.RawMessage) []string {
 func splitKeys(text string) []string {
 	var keys []string
 	for rest := text; rest != ""; {
-		key := ""
+		var key string
 		if m := regexAhead.FindStringSubmatchIndex(rest); m != nil {
 			key, rest = rest[m[2]:m[3]], rest[m[1]:]
 		} else {
