@@ -363,9 +363,9 @@ func (t *tx) messages(rest string, args ...any) ([]*chat.Message, error) {
 	return items, t.fillSwipes(items)
 }
 
-// sizeOfTexts is the bytes of the newest texts of a message m, with swipeJSON for each.
+// sizeOfTexts is the bytes of the newest texts of a message m, with swipeJSON for each further swipe.
 const sizeOfTexts = `COALESCE((SELECT SUM(256 + octet_length(r.text) + octet_length(r.reasoning)
-		+ octet_length(COALESCE(r.blocks, '')) + octet_length(COALESCE(r.citations, '')) + octet_length(COALESCE(r.tools, '')))
+		+ octet_length(COALESCE(r.blocks, '')) + octet_length(COALESCE(r.citations, '')) + octet_length(COALESCE(r.tools, ''))) - 256
 	FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id AND r.is_shown), 0)`
 
 // pageColumns are the columns of messages m that differ within a page, and are not only for

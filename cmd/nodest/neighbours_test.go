@@ -98,7 +98,9 @@ func spread(took []time.Duration) string {
 		return "no write"
 	}
 	slices.Sort(took)
-	at := func(share float64) time.Duration { return took[int(share*float64(len(took)-1))].Round(100 * time.Microsecond) }
+	at := func(share float64) time.Duration {
+		return took[int(share*float64(len(took)-1))].Round(100 * time.Microsecond)
+	}
 	return fmt.Sprintf("%d writes, p50 %s, p95 %s, max %s", len(took), at(0.5), at(0.95), at(1))
 }
 
