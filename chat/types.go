@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -268,6 +269,14 @@ type Span [2]int64
 type SourceTiming struct {
 	Name string `json:"name"`
 	Took Span   `json:"took"`
+}
+
+// NameModels notes the model that answers and the name by which it was asked; "" = not known yet.
+func (g *Generation) NameModels(answers, asked string) {
+	g.Model = cmp.Or(answers, asked, g.Model)
+	if g.RequestedModel = asked; asked == g.Model {
+		g.RequestedModel = ""
+	}
 }
 
 // HasText reports whether the text is not blank.

@@ -216,10 +216,8 @@ func (t *task) now() *chat.Generation {
 	g := t.gen
 	if !g.Ended() {
 		g.Text, g.Reasoning, g.Blocks = t.text.b.String(), t.thought.b.String(), slices.Clone(t.blocks)
-		g.Model, g.Uses, g.Timing, g.Tools = cmp.Or(t.model, t.wanted, g.Model), t.uses, t.watch.soFar(), t.tools
-		if g.RequestedModel = t.wanted; t.wanted == g.Model {
-			g.RequestedModel = ""
-		}
+		g.NameModels(t.model, t.wanted)
+		g.Uses, g.Timing, g.Tools = t.uses, t.watch.soFar(), t.tools
 		if t.usage != nil {
 			u := *t.usage
 			g.Usage = &u
