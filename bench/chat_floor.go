@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -92,7 +93,7 @@ func (f *floor) ask(ctx context.Context, prompt string, each func(string) error)
 	events := sse.NewReader(res.Body, 64<<10)
 	for {
 		data, err := events.Next()
-		if err == io.EOF || err == nil && bytes.Equal(data, []byte("[DONE]")) {
+		if errors.Is(err, io.EOF) || err == nil && bytes.Equal(data, []byte("[DONE]")) {
 			return nil
 		}
 		if err != nil {

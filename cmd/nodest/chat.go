@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -274,7 +275,7 @@ func readEvents(body io.Reader, f func(event) error) error {
 	events := sse.NewReader(body, longestEvent)
 	for {
 		data, err := events.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

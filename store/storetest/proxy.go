@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -29,7 +30,7 @@ func PostgresProxy(t testing.TB) (string, *Proxy) {
 	if q.Get("host") == "" {
 		t.Skip("skipped: the proxy connects to PostgreSQL over a socket, which scripts/with-postgres has")
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func (p *Proxy) CutAfter(n int64) { p.after.Store(n) }
 
 func (p *Proxy) serve(client net.Conn) {
 	defer client.Close() //nolint:errcheck // of a test
-	server, err := net.Dial("unix", p.socket)
+	server, err := new(net.Dialer).DialContext(context.Background(), "unix", p.socket)
 	if err != nil {
 		return
 	}

@@ -139,21 +139,14 @@ func beside(n *html.Node, step func(*html.Node) *html.Node) bool {
 		for s := step(at); s != nil && left > 0; s = step(s) {
 			left--
 			switch {
-			case s.Type == html.TextNode && strings.TrimSpace(s.Data) != "":
+			case isText(s):
 				return true
 			case s.Type != html.ElementNode:
 			case is(s, atom.Br) || !inline[s.DataAtom] && !custom(s):
 				return false
 			case custom(s): // it may be a block
-			default:
-				for c := range nodes(s) {
-					if left--; left < 0 {
-						return false
-					}
-					if c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
-						return true
-					}
-				}
+			case holdsText(s, &left):
+				return true
 			}
 		}
 		if at.Parent == nil || !inline[at.Parent.DataAtom] {
@@ -162,6 +155,19 @@ func beside(n *html.Node, step func(*html.Node) *html.Node) bool {
 	}
 	return false
 }
+
+// holdsText reports whether there is text in an element, among the nodes that are left to be
+// looked at.
+func holdsText(n *html.Node, left *int) bool {
+	for c := range nodes(n) {
+		if *left--; *left < 0 || isText(c) {
+			return *left >= 0
+		}
+	}
+	return false
+}
+
+func isText(n *html.Node) bool { return n.Type == html.TextNode && strings.TrimSpace(n.Data) != "" }
 
 // formula is the text of a MathML element in one form: that which its author has written
 // for it, or else what its elements say, in a line.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -172,13 +173,11 @@ func spelled(path string) string {
 	for i := 0; i < len(path); i++ {
 		c, escaped := path[i], false
 		if c == '%' && i+2 < len(path) {
-			high, low := strings.IndexByte(hex, upper(path[i+1])), strings.IndexByte(hex, upper(path[i+2]))
-			if high >= 0 && low >= 0 {
-				c, escaped, i = byte(high<<4|low), true, i+2
+			if code, err := strconv.ParseUint(path[i+1:i+3], 16, 8); err == nil {
+				c, escaped, i = byte(code), true, i+2
 			}
 		}
-		unreserved := c == '-' || c == '.' || c == '_' || c == '~' || c >= '0' && c <= '9' || upper(c) >= 'A' && upper(c) <= 'Z'
-		if unreserved || !escaped && c > ' ' && c < 0x7F && c != '*' && c != '$' {
+		if unreserved(c) || !escaped && c > ' ' && c < 0x7F && c != '*' && c != '$' {
 			b.WriteByte(c)
 			continue
 		}
@@ -187,11 +186,9 @@ func spelled(path string) string {
 	return b.String()
 }
 
-func upper(c byte) byte {
-	if c >= 'a' && c <= 'z' {
-		return c - 'a' + 'A'
-	}
-	return c
+// unreserved reports whether a byte of a path means the same with and without a percent sign.
+func unreserved(c byte) bool {
+	return c == '-' || c == '.' || c == '_' || c == '~' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
 // allow reports whether a path may be read: the longest pattern decides, and of two that
