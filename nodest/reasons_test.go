@@ -37,8 +37,8 @@ func TestTheProvidersReasonReachesTheUser(t *testing.T) {
 		want  string
 		retry string
 	}{
-		{"no such model", llmtest.Reply{Status: 400, Message: `The model "x" does not exist`}, `OpenAI-compatible server rejected the request: The model "x" does not exist`, "no"},
-		{"not found", llmtest.Reply{Status: 404, Message: `model "x" not found, try pulling it first`}, `OpenAI-compatible server rejected the request: model "x" not found, try pulling it first`, "no"},
+		{"no such model", llmtest.Reply{Status: 400, Message: `The model "x" does not exist`}, `OpenAI-compatible server does not know the model: The model "x" does not exist`, "no"},
+		{"not found", llmtest.Reply{Status: 404, Message: `model "x" not found, try pulling it first`}, `OpenAI-compatible server does not know the model: model "x" not found, try pulling it first`, "no"},
 		{"a bad key", llmtest.Reply{Status: 401, Message: "Incorrect API key provided: sk-te**st"}, "OpenAI-compatible server rejected the API key: Incorrect API key provided: [key]", "no"},
 		{"too many requests", llmtest.Reply{Status: 429, Message: "Slow down"}, "OpenAI-compatible server reports too many requests: Slow down", "later"},
 		{"down", llmtest.Reply{Status: 500, Message: "CUDA out of memory"}, "OpenAI-compatible server is not available: CUDA out of memory", "later"},
