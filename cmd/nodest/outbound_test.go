@@ -23,6 +23,7 @@ var otherClients = map[string]string{
 	"bench/chat_home.go":    "the server that is measured",
 	"bench/chat_talk.go":    "the server that is measured",
 
+	"store/storetest/proxy.go":     "a socket of PostgreSQL, in tests",
 	"websearch/miniweb/miniweb.go": "behind the guard: its connections, led to a server of a test",
 }
 
