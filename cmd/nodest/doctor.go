@@ -172,7 +172,7 @@ func (m *models) checks(ctx context.Context, network bool) []check {
 		}
 		c := check{name: "provider " + name}
 		named := name == m.def && m.cfg.get("NODEST_MODEL") != ""
-		if named || network {
+		if named || network || name == "offline" {
 			model := p.DefaultModel(ctx)
 			c.detail = "model " + model
 			if t, ok := p.(transported); ok {

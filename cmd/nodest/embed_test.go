@@ -244,6 +244,14 @@ func TestGeminiReportsItsTransport(t *testing.T) {
 	require.Equal(t, "generative-ai-go", info.Models[0].Transport)
 }
 
+// The offline model is known without a network.
+func TestDoctorNamesTheOfflineModel(t *testing.T) {
+	t.Parallel()
+	m, err := modelsOf(t, nil)
+	require.NoError(t, err)
+	require.Equal(t, "model offline-demo (default)", m.checks(t.Context(), false)[0].detail)
+}
+
 // TestAUsersKeyIsUsedForTheirEmbeddings: the server's key is used for everybody
 // else, and embeddings made with either key can be compared.
 func TestAUsersKeyIsUsedForTheirEmbeddings(t *testing.T) {
