@@ -245,7 +245,7 @@ func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield fu
 	if isUnknown(finish) && (wrote || len(asked.calls) > 0) {
 		finish = "STOP"
 	}
-	x.end(ctx, llm.Chunk{Last: true, Usage: usage, Model: model}, finish, asked, yield)
+	x.end(ctx, llm.Chunk{Last: true, Text: x.text.Rest(), Reasoning: x.thought.Rest(), Usage: usage, Model: model}, finish, asked, yield)
 }
 
 // end yields the last chunk of a reply, or why it is none.

@@ -175,12 +175,12 @@ func TestGoogleSaysItItsOwnWay(t *testing.T) {
 		{400, `{"message":"The input token count (1200000) exceeds the maximum number of tokens allowed"}`, fault.ContextTooLarge, 0},
 		{400, `{"status":"FAILED_PRECONDITION"}`, fault.UpstreamBadAnswer, 0},
 		{0, `{}`, fault.UpstreamDown, 0},
+		{429, `{"status":8,"details":[[],"x",{"reason":5,"retryDelay":31},{"retryDelay":"31s"}]}`, fault.UpstreamRate, 31 * time.Second},
+		{429, `{"details":{"violations":{"quotaId":"PerDay"}}}`, fault.UpstreamQuota, 0},
+		{400, `{"details":[],"message":"API key not valid. Please pass a valid API key.","code":"400"}`, fault.UpstreamAuth, 0},
 	}
 	for _, tt := range tests {
-		var e wireError
-		if err := json.Unmarshal([]byte(tt.body), &e); err != nil {
-			t.Fatal(err)
-		}
+		e := readError(json.RawMessage(tt.body))
 		if err := e.fault(tt.status, 0); !fault.Is(err, tt.code) || fault.Public(err).RetryAfter != tt.wait {
 			t.Errorf("%d %s gives %v after %v", tt.status, tt.body, err, fault.Public(err).RetryAfter)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/loose"
 	"nodest/llm/sse"
 )
 
@@ -35,7 +36,7 @@ type stream struct {
 	model   string    // that answered
 	used    wireUsage // as far as it was told
 
-	text, reasoning tail
+	text, reasoning loose.Tail
 	said            llm.Chunk // what was read and is not passed on yet
 	alive           bool      // something was
 	mould           mould     // of the last event that was decoded
@@ -141,7 +142,7 @@ func (s *stream) odd(data []byte) {
 
 // take takes the text and the calls of an event.
 func (s *stream) take(ev event) {
-	c := llm.Chunk{Text: s.text.join(ev.text), Reasoning: s.reasoning.join(ev.reasoning)}
+	c := llm.Chunk{Text: s.text.Join(ev.text), Reasoning: s.reasoning.Join(ev.reasoning)}
 	if s.tools {
 		s.asked.text.WriteString(c.Text)
 		for _, d := range ev.deltas {
@@ -199,7 +200,7 @@ func (s *stream) last() {
 	}
 	s.over = true
 	last := llm.Chunk{
-		Text: s.text.rest(), Reasoning: s.reasoning.rest(),
+		Text: s.text.Rest(), Reasoning: s.reasoning.Rest(),
 		Last: true, Finish: finishOf(s.finish), Usage: usage, Model: s.model,
 	}
 	last.Calls, last.Echo = s.asked.end(s.provider)
