@@ -291,6 +291,9 @@ func TestRefusalsThatAreNotGoogles(t *testing.T) {
 		{400, "<html><title>Bad gateway</title></html>", "Gemini rejected the request: HTTP 400 Bad Request"},
 		{404, `{"detail":"Not Found"}`, "Gemini rejected the request: HTTP 404 Not Found"},
 		{502, " <!doctype html>", "Gemini is not available: HTTP 502 Bad Gateway"},
+		{429, `[{"error":{"message":"slow down","status":8,"details":[[],{"reason":1}]}}]`, "Gemini reports too many requests: slow down"},
+		{429, "\ufeff" + `{"error":"slow down"}`, "Gemini reports too many requests: slow down"},
+		{502, `[{"error":{"message":[],"details":{}}}]`, "Gemini is not available: HTTP 502 Bad Gateway"},
 		{403, "key-1-long may not", "Gemini rejected the API key: [key] may not"},
 	} {
 		for _, prefer := range []string{cardSDK, currentSDK} {

@@ -289,7 +289,9 @@ func (s *schemas) typed(node map[string]any, kind string, nullable bool, about, 
 			out.Items = s.schema(items, path+"[]")
 		}
 	case "object":
-		s.addProperties(out, node, path)
+		if s.addProperties(out, node, path); len(out.Properties) == 0 && path != "" {
+			return s.giveUp(path, about) // the API refuses an object without properties
+		}
 	}
 	if len(values) > 0 { // the API lists texts only
 		said := make([]string, len(values))

@@ -46,6 +46,8 @@ func TestToolsKeepTheirParameters(t *testing.T) {
 			want: `{"properties":{"a":{"items":` + free + `,"type":"ARRAY"},"b":{"items":{"items":{"type":"INTEGER"},"type":"ARRAY"},"type":"ARRAY"},"c":{"items":{"type":"STRING"},"type":"ARRAY"}},"type":"OBJECT"}`, unsaid: "a[]"},
 		{name: "all of several", schema: `{"type":"object","allOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"$ref":"#/$defs/B"}],"properties":{"c":{"type":"boolean"}},"$defs":{"B":{"properties":{"b":{"type":"integer"}},"required":["b"]}}}`,
 			want: `{"properties":{"a":{"type":"STRING"},"b":{"type":"INTEGER"},"c":{"type":"BOOLEAN"}},"required":["a","b"],"type":"OBJECT"}`},
+		{name: "objects without properties", schema: `{"type":"object","properties":{"a":{"type":"object","description":"A."},"b":{"type":"object","properties":{}},"c":{"type":"array","items":{"type":"object"}},"d":{"type":"string"}}}`,
+			want: `{"properties":{"a":{"description":"A. (any JSON value, written as text)","type":"STRING"},"b":` + free + `,"c":{"items":` + free + `,"type":"ARRAY"},"d":{"type":"STRING"}},"type":"OBJECT"}`, unsaid: "a b c[]"},
 		{name: "no parameters", schema: `{"type":"object"}`, want: `null`},
 		{name: "no schema", schema: ``, want: `null`},
 	} {
