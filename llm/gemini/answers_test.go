@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -167,6 +168,30 @@ func TestOneOddMemberCostsOnlyItself(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// Of an answer with vectors nothing but the vectors counts, and these are read strictly.
+func TestOddEmbeddings(t *testing.T) {
+	t.Parallel()
+	for body, good := range map[string]bool{
+		`{"embeddings":[{"values":[1,0],"statistics":5},{"values":[0,1],"shape":"x"}],"metadata":[]}`: true,
+		"\ufeff" + `{"embeddings":[{"values":[3,0]},{"values":[0,1]}],"usageMetadata":7}`:             true,
+		`{"embeddings":[{"values":[1,0]},{"values":[null,1]}]}`:                                       false,
+		`{"embeddings":[{"values":[1,0]},{"values":["0",1]}]}`:                                        false,
+		`{"embeddings":[{"values":[1,0]},null]}`:                                                      false,
+		`{"embeddings":[{"values":[1,0]}]}`:                                                           false,
+		`{"embeddings":5}`:                                                                            false, `[]`: false, `7`: false, `null`: false, ``: false, `{"embeddings":[{"values":[1,`: false,
+	} {
+		p, err := New([]llm.Key{llm.NewKey("key")}, Options{BaseURL: server(t, "application/json", body)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Embedder("", 0).Embed(t.Context(), llm.Passage, []string{"a", "b"})
+		if want := [][]float32{{1, 0}, {0, 1}}; good != (err == nil) || good && !reflect.DeepEqual(got.Vectors, want) || err != nil && !fault.Is(err, fault.UpstreamBadAnswer) {
+			t.Errorf("%s: %v, %v", body, got.Vectors, err)
+		}
+		p.Close()
 	}
 }
 

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -21,8 +22,9 @@ import (
 // what it learned that the SDK would lose. It belongs to one goroutine at a time: an SDK
 // reads the body in its caller's goroutine.
 type exchange struct {
-	hide llm.Secrets // what errors must not quote
-	sdk  string      // that reads a stream; "" = the answer is in one piece
+	hide llm.Secrets         // what errors must not quote
+	sdk  string              // that reads a stream; "" = the answer is in one piece
+	trim func([]byte) []byte // of such an answer; nil = it is passed on as it is
 	body *body
 	err  error // what really went wrong
 
@@ -133,9 +135,13 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	default:
 		x.body = newBody(ctx, x, resp.Body, answerLimit, answerLimit)
 		resp.Body = x.body
-		if x.sdk != "" {
+		switch {
+		case x.sdk != "":
 			x.body.left, x.body.event = streamLimit, eventLimit
 			resp.Body = newCleaner(x, x.body)
+		case x.trim != nil:
+			b, _ := io.ReadAll(x.body) // x.err tells what failed
+			resp.Body = io.NopCloser(bytes.NewReader(x.trim(b)))
 		}
 		return resp, nil
 	}

@@ -387,6 +387,9 @@ func TestOddEmbeddings(t *testing.T) {
 		`{"data":[{"index":"1",` + two + `},{"index":0.0,` + one + `}],"usage":[]}`:                                      true,
 		`{"data":[{` + one + `},{"index":"b",` + two + `}],"usage":7}`:                                                   true,
 		`{"data":[{"index":0,` + one + `},null,{"index":1,` + two + `,"object":5}]}`:                                     true,
+		`{"data":[{"index":0,"embedding":"AACAPwAAAAA="},{"index":1,"embedding":"AAAAAAAAgD8="}]}`:                       true, // base64
+		`{"data":[{"index":0,"embedding":"AACAPwAAAAA="},{"index":1,"embedding":"AAAAAAAAgA=="}]}`:                       false,
+		`{"data":[{"index":0,"embedding":"AACAPwAAAAA="},{"index":1,"embedding":"AAAAAAAAwH8="}]}`:                       false, // not a number
 		`{"data":[{"index":0,` + one + `},{"index":0,` + two + `}]}`:                                                     false,
 		`{"data":[{"index":0,` + one + `},{"index":2,` + two + `}]}`:                                                     false,
 		`{"data":[{"index":0,` + one + `}]}`:                                                                             false,
