@@ -154,7 +154,7 @@ func product(value string) string {
 func newRule(allow bool, pattern string) rule {
 	r := rule{allow: allow}
 	if strings.HasSuffix(pattern, "$") {
-		r.whole, pattern = true, pattern[:len(pattern)-1]
+		r.whole, pattern, r.length = true, pattern[:len(pattern)-1], 1
 	}
 	for part := range strings.SplitSeq(pattern, "*") {
 		r.parts = append(r.parts, spelled(part))
