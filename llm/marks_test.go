@@ -88,7 +88,7 @@ func TestMarksOfModels(t *testing.T) {
 	}
 }
 
-// What was held back is part of the text that is kept when a reply breaks off.
+// Text that was held back is kept when a reply breaks off.
 func TestMarksOfAReplyThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("reset")

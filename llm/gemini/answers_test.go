@@ -171,7 +171,7 @@ func TestOneOddMemberCostsOnlyItself(t *testing.T) {
 	}
 }
 
-// Of an answer with vectors nothing but the vectors counts, and these are read strictly.
+// Only the vectors of an answer count, and these are read strictly.
 func TestOddEmbeddings(t *testing.T) {
 	t.Parallel()
 	for body, good := range map[string]bool{
@@ -195,7 +195,7 @@ func TestOddEmbeddings(t *testing.T) {
 	}
 }
 
-// What is really wrong stays an error, with its reason, and the text before it stays.
+// An answer that is really wrong stays an error, with its reason, and the text before it stays.
 func TestWhatIsReallyWrongStaysAnError(t *testing.T) {
 	t.Parallel()
 	text := `{"candidates":[{"content":{"parts":[{"text":"Hi."}]}}]}`

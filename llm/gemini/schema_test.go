@@ -93,7 +93,7 @@ func TestASchemaOfReferencesEnds(t *testing.T) {
 	}
 }
 
-// What a model is not told is told to the caller, with the first piece of the reply.
+// The caller is told what the model is not, with the first piece of the reply.
 func TestTheCallerIsToldWhatTheModelIsNot(t *testing.T) {
 	t.Parallel()
 	f := llmtest.NewGemini(t)

@@ -360,7 +360,7 @@ func TestThoughtsAndEndsOfOtherFormats(t *testing.T) {
 	}
 }
 
-// What surrounds a list of models or of vectors may be odd, and some of the models.
+// The surroundings of a list of models or of vectors may be odd, and some of the models.
 func TestOddListsOfModels(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
