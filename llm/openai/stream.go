@@ -30,6 +30,7 @@ type stream struct {
 
 	finish  string    // as the server named it
 	done    bool      // [DONE] was seen
+	pieces  bool      // text came in pieces
 	message bool      // the last event had a whole message
 	entire  bool      // that message is the whole answer, which is JSON and no stream
 	over    bool      // nothing more may be yielded
@@ -110,7 +111,10 @@ func (s *stream) event(data []byte) {
 		return
 	}
 	s.model = cmp.Or(ev.model, s.model)
-	s.message = ev.message
+	if s.message = ev.message; ev.message && s.pieces { // the end of some streams repeats all of it
+		ev.text, ev.reasoning = nil, nil
+	}
+	s.pieces = s.pieces || len(ev.text) > 0 && !ev.message
 	for _, u := range ev.usage {
 		s.used.add(u)
 	}
@@ -216,7 +220,8 @@ func (s *stream) fail(err error) {
 
 // finishOf translates a finish reason. [DONE] without one counts as a stop.
 func finishOf(word string) llm.Finish {
-	if word == "length" || word == "max_tokens" {
+	switch word {
+	case "length", "max_tokens", "model_length", "max_output_tokens": // the third is Mistral's
 		return llm.FinishLength
 	}
 	return llm.FinishStop
