@@ -146,13 +146,10 @@ func beside(n *html.Node, step func(*html.Node) *html.Node) bool {
 				return false
 			case custom(s): // it may be a block
 			default:
-				for c := range nodes(s) {
-					if left--; left < 0 {
-						return false
-					}
-					if c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
-						return true
-					}
+				if has, looked := hasText(s, left); has {
+					return true
+				} else if left -= looked; left < 0 {
+					return false
 				}
 			}
 		}
@@ -161,6 +158,20 @@ func beside(n *html.Node, step func(*html.Node) *html.Node) bool {
 		}
 	}
 	return false
+}
+
+// hasText reports whether one of the first nodes of an element, at most so many, has text. It looked
+// at more than most if there are more.
+func hasText(n *html.Node, most int) (has bool, looked int) {
+	for c := range nodes(n) {
+		if looked++; looked > most {
+			break
+		}
+		if c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
+			return true, looked
+		}
+	}
+	return false, looked
 }
 
 // formula is the text of a MathML element in one form: that which its author has written

@@ -167,24 +167,37 @@ func newRule(allow bool, pattern string) rule {
 // digits and -._~ as they are, other bytes than those of a path with upper-case
 // percent signs. * and $ have a meaning in patterns only.
 func spelled(path string) string {
-	const hex = "0123456789ABCDEF"
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
-		c, escaped := path[i], false
-		if c == '%' && i+2 < len(path) {
-			high, low := strings.IndexByte(hex, upper(path[i+1])), strings.IndexByte(hex, upper(path[i+2]))
-			if high >= 0 && low >= 0 {
-				c, escaped, i = byte(high<<4|low), true, i+2
-			}
+		c, escaped := unescaped(path[i:])
+		if escaped {
+			i += 2
 		}
-		unreserved := c == '-' || c == '.' || c == '_' || c == '~' || c >= '0' && c <= '9' || upper(c) >= 'A' && upper(c) <= 'Z'
-		if unreserved || !escaped && c > ' ' && c < 0x7F && c != '*' && c != '$' {
+		if isUnreserved(c) || !escaped && c > ' ' && c < 0x7F && c != '*' && c != '$' {
 			b.WriteByte(c)
 			continue
 		}
-		b.WriteString("%" + hex[c>>4:c>>4+1] + hex[c&15:c&15+1])
+		b.WriteString("%" + hexDigits[c>>4:c>>4+1] + hexDigits[c&15:c&15+1])
 	}
 	return b.String()
+}
+
+// unescaped is the first byte of a path, or the one that is written there with a percent sign.
+func unescaped(path string) (c byte, escaped bool) {
+	if path[0] != '%' || len(path) < 3 {
+		return path[0], false
+	}
+	high, low := strings.IndexByte(hexDigits, upper(path[1])), strings.IndexByte(hexDigits, upper(path[2]))
+	if high < 0 || low < 0 {
+		return path[0], false
+	}
+	return byte(high<<4 | low), true
+}
+
+const hexDigits = "0123456789ABCDEF"
+
+func isUnreserved(c byte) bool {
+	return strings.IndexByte("-._~", c) >= 0 || c >= '0' && c <= '9' || upper(c) >= 'A' && upper(c) <= 'Z'
 }
 
 func upper(c byte) byte {
