@@ -35,16 +35,44 @@ func ReadArguments(parameters json.RawMessage, written string) (map[string]any, 
 	for name, raw := range schema.Properties {
 		var p struct{ Type string }
 		_ = json.Unmarshal(raw, &p) // a list of types, or none at all, is not checked
-		if v := args[name]; v == nil {
+		switch v := typed(args[name], raw); {
+		case v == nil:
 			delete(args, name)
-		} else if written, ok := valueIn(v, p.Type); ok {
-			args[name] = written
-		} else if p.Type != "" && !hasType(v, p.Type) {
+		case p.Type != "" && !hasType(v, p.Type):
 			return nil, nil, fmt.Errorf("the argument %q must be of type %s", name, p.Type)
+		default:
+			args[name] = v
 		}
 	}
 	whole, err := json.Marshal(args)
 	return args, whole, err
+}
+
+// typed is a value with the objects and lists that its schema asks for where it has texts that hold
+// them.
+func typed(v any, schema json.RawMessage) any {
+	var s struct {
+		Type       string
+		Properties map[string]json.RawMessage
+		Items      json.RawMessage
+	}
+	_ = json.Unmarshal(schema, &s) // what it does not say is not asked for
+	if value, ok := valueIn(v, s.Type); ok {
+		v = value
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, property := range s.Properties {
+			if inner, has := v[name]; has {
+				v[name] = typed(inner, property)
+			}
+		}
+	case []any:
+		for i, inner := range v {
+			v[i] = typed(inner, s.Items)
+		}
+	}
+	return v
 }
 
 // valueIn is the object or list that a text holds: a model that could not be told the type of a

@@ -39,6 +39,17 @@ func TestArgumentsOfForeignSchemasAreRead(t *testing.T) {
 	}
 }
 
+// A model that could not be told the type of a parameter writes objects and lists as texts, also
+// within others.
+func TestObjectsInTextsAreRead(t *testing.T) {
+	t.Parallel()
+	schema := json.RawMessage(`{"properties":{"filter":{"type":"object"},"all":{"type":"array","items":{"type":"object","properties":{"where":{"type":"array"},"note":{"type":"string"}}}}}}`)
+	_, got, err := llm.ReadArguments(schema, `{"filter":"{\"a\":1.50}","all":["{\"where\":\"[1]\",\"note\":\"{}\"}",{"note":"[x]"},"{"]}`)
+	if want := `{"all":[{"note":"{}","where":[1]},{"note":"[x]"},"{"],"filter":{"a":1.50}}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}
+
 func TestArgumentsThatCannotBeReadNameWhatIsWrong(t *testing.T) {
 	for written, want := range map[string]string{
 		`{"query":`:                     "not valid JSON",

@@ -1,6 +1,9 @@
 package llm
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The tokens of the Harmony format: <|start|>role<|channel|>name<|message|>text<|end|>. A server
 // that does not read it passes it on, mostly from the channel on, because the prompt has the rest.
@@ -49,9 +52,25 @@ func (h *harmony) say(out *strings.Builder, text string) {
 		return
 	}
 	if h.header += text; len(h.header) > longestHeader {
-		out.WriteString(h.header)
-		h.head = false
+		out.WriteString(h.unread())
 	}
+}
+
+// harmonyRoles are the roles and channels that a header begins with.
+var harmonyRoles = []string{"assistant", "user", "system", "developer", "tool", "analysis", "commentary", harmonyFinal}
+
+// unread ends a header without a message. It is the text that was taken for it, "" if it was one.
+func (h *harmony) unread() (text string) {
+	role, _, _ := strings.Cut(strings.TrimLeft(h.header, blanks), " ")
+	isHeader := slices.ContainsFunc(harmonyRoles, func(word string) bool { return strings.HasPrefix(word, role) })
+	if h.head && (len(h.header) > longestHeader || !isHeader) {
+		text = harmonyStart + h.header
+		if h.channel {
+			text = harmonyChannel + h.header
+		}
+	}
+	h.head = false
+	return text
 }
 
 func (h *harmony) token(out *strings.Builder, token string) {
@@ -69,7 +88,7 @@ func (h *harmony) token(out *strings.Builder, token string) {
 		h.head = false
 	default:
 		h.end(out)
-		h.head = false
+		out.WriteString(h.unread())
 	}
 }
 

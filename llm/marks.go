@@ -78,6 +78,7 @@ const (
 )
 
 // lone are the marks that are known anywhere, with what is written for them; loneMarks are those.
+// The opening ones stay as they are: they tell that the closing one behind them is text, too.
 var (
 	lone      = map[string]string{"<|begin_of_solution|>": "", "<|START_RESPONSE|>": ""} // the text begins
 	loneMarks []string
@@ -86,7 +87,7 @@ var (
 func init() {
 	for _, m := range thoughtMarks {
 		if m.special {
-			lone[m.shut] = shutThoughts
+			lone[m.open], lone[m.shut] = m.open, shutThoughts
 		}
 	}
 	loneMarks = slices.Sorted(maps.Keys(lone))
@@ -102,6 +103,7 @@ type marks struct {
 	shut    string // the mark that ends the thoughts; "" = there are none
 	fold    bool   // that mark may be in any case
 	harmony *harmony
+	quoted  string // the mark that ends thoughts which are text; "" = there are none
 	hold    string // may begin a mark, or be those that end the turn
 	struck  bool   // HTML has struck text
 	last    string // the last bytes of the text, in which a tag may begin
@@ -176,10 +178,24 @@ func (m *marks) plain(out *strings.Builder, text string) {
 			return
 		}
 		m.write(out, text[:at])
-		out.WriteString(lone[text[at:at+size]])
+		out.WriteString(m.known(text[at : at+size]))
 		text = text[at+size:]
 	}
 	m.write(out, text)
+}
+
+// known is what is written for a mark in a text.
+func (m *marks) known(mark string) string {
+	if mark == m.quoted {
+		m.quoted = ""
+		return mark
+	}
+	for _, t := range thoughtMarks {
+		if mark == t.open {
+			m.quoted = t.shut
+		}
+	}
+	return lone[mark]
 }
 
 // keep holds text back. Of many marks that end the turn the first will do.
@@ -242,7 +258,7 @@ func endMarkOf(text string, has func(text, mark string) bool) string {
 func (m *marks) close(ended bool) string {
 	rest := m.hold
 	if m.harmony != nil {
-		rest = m.harmony.hold
+		rest = m.harmony.unread() + m.harmony.hold
 	}
 	m.hold = ""
 	if ended && m.begun && m.shut == "" && endMarkOf(rest, strings.HasPrefix) != "" {

@@ -64,6 +64,11 @@ func TestMarksOfModels(t *testing.T) {
 		{"the end behind thoughts", "<thought>Hard.</thought>One two.<|im_end|>", "<think>Hard.</think>One two."},
 
 		{"role-play about thoughts", "She says: <thought>hm</thought> [THINK] <|channel|>analysis", "She says: <thought>hm</thought> [THINK] <|channel|>analysis"},
+		{"thoughts of a character", "“Sure.” [THINK]He lies.[/THINK] She left. ◁think▷Or not.◁/think▷", "“Sure.” [THINK]He lies.[/THINK] She left. ◁think▷Or not.◁/think▷"},
+		{"a text that begins like Harmony", "<|start|>Hello, she said.", "<|start|>Hello, she said."},
+		{"another one, with an end", "<|channel|>Seven news.<|end|>", "<|channel|>Seven news."},
+		{"a long one", "<|channel|>final " + strings.Repeat("a", 300), "<|channel|>final " + strings.Repeat("a", 300)},
+		{"Harmony cut off in a header", "<|channel|>analysis<|message|>Hard.<|end|><|start|>assist", "<think>Hard.</think>"},
 		{"[thinking] in role-play", "[thinking] Well.", "[thinking] Well."},
 		{"a longer word", "<thoughtful>Well.</thoughtful>", "<thoughtful>Well.</thoughtful>"},
 		{"an end within", "One <|im_end|> two.", "One <|im_end|> two."},
@@ -83,7 +88,7 @@ func TestMarksOfModels(t *testing.T) {
 	}
 }
 
-// What was held back is part of the text that is kept when a reply breaks off.
+// Text that was held back is kept when a reply breaks off.
 func TestMarksOfAReplyThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("reset")

@@ -15,6 +15,7 @@ func TestSchemasOfTools(t *testing.T) {
 		`{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}`: `{"properties":{"q":{"type":"string"}},"required":["q"],"type":"object"}`,
 		`{"type":"object","properties":{"q":{}},"required":true}`:                 `{"properties":{"q":{}},"type":"object"}`,
 		`{"type":"object","properties":{"q":{}},"required":["q",5]}`:              `{"properties":{"q":{}},"type":"object"}`,
+		`{"type":"object","properties":{"q":{}},"required":null}`:                 `{"properties":{"q":{}},"type":"object"}`,
 		`{"type":"object","properties":[],"title":5}`:                             `{"properties":{},"title":5,"type":"object"}`,
 		`{"type":"object","properties":null}`:                                     `{"properties":{},"type":"object"}`,
 		`{"type":"string"}`:                                                       "", `{}`: "", `{"type":["object"]}`: "", `5`: "",

@@ -111,7 +111,7 @@ func schemaOf(t *mcp.Tool) (parameters json.RawMessage, problem string) {
 	if json.Unmarshal(schema["properties"], &properties) != nil || properties == nil {
 		schema["properties"] = json.RawMessage("{}")
 	}
-	if json.Unmarshal(schema["required"], &required) != nil {
+	if json.Unmarshal(schema["required"], &required) != nil || required == nil {
 		delete(schema, "required") // a provider would refuse all tools because of it
 	}
 	return op.MustJSON(schema), ""

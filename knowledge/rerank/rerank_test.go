@@ -138,7 +138,7 @@ func TestAServiceNeedsAKey(t *testing.T) {
 	require.True(t, fault.Is(err, fault.NotConfigured), "%v", err)
 }
 
-// What a model writes around its list, and an element that is no number, does not cost the others.
+// Text around the list of a model, and an element that is no number, does not cost the others.
 func TestAModelsOrderIsReadAsFarAsItCanBe(t *testing.T) {
 	t.Parallel()
 	for reply, want := range map[string][]int{

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/genai"
 
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // wireAnswer is one answer of a stream. Each member is read for itself, so that one in an
@@ -72,46 +73,39 @@ func (x *exchange) read(raw json.RawMessage) (clean []byte, err error) {
 
 // errorOf is the error in a stream; nil if there is none.
 func (x *exchange) errorOf(raw json.RawMessage) error {
-	if len(raw) == 0 || string(raw) == "null" {
+	if loose.Empty(raw) {
 		return nil
 	}
-	var e wireError
-	if json.Unmarshal(raw, &e) != nil && e.Message == "" {
-		e.Message = textOf(raw)
-	}
-	return llm.WithReason(e.fault(e.Code, 0), x.hide.Reason(e.Message))
+	e := readError(raw)
+	return llm.WithReason(e.fault(e.Code.IntOr(0), 0), x.hide.Reason(string(e.Message)))
 }
 
 // firstCandidate is the only one that is asked for.
 func firstCandidate(raw json.RawMessage) *wireCandidate {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+	var list loose.List[wireCandidate]
+	if loose.Unmarshal(raw, &list) != nil || len(list) == 0 {
 		return nil
 	}
-	c := new(wireCandidate)
-	_ = json.Unmarshal(list[0], c)
-	return c
+	return &list[0]
 }
 
 // partsOf notes the thoughts of a content and returns the parts that the SDK knows, without the
 // members that are unknown or have another form. generative-ai-go gets the texts alone.
 func (x *exchange) partsOf(content json.RawMessage) (known []*genai.Part) {
 	var wire struct {
-		Parts json.RawMessage `json:"parts"`
+		Parts loose.List[json.RawMessage] `json:"parts"`
 	}
-	_ = json.Unmarshal(content, &wire)
-	var parts []json.RawMessage
-	_ = json.Unmarshal(wire.Parts, &parts)
-	for _, raw := range parts {
-		p := new(genai.Part)
-		_ = json.Unmarshal(raw, p)
-		switch {
-		case p.Thought:
+	_ = loose.Unmarshal(content, &wire) // anything but an object has no parts
+	for _, raw := range wire.Parts {
+		p, text := partOf(raw)
+		if p.Thought {
+			p.Text = x.thought.Join(text)
 			x.heard.thought += p.Text
-			if x.sdk == cardSDK {
-				continue
-			}
-		case x.sdk == cardSDK && p.Text == "":
+		} else {
+			p.Text = x.text.Join(text)
+		}
+		switch {
+		case x.sdk == cardSDK && (p.Thought || p.Text == ""):
 			continue
 		case x.sdk == cardSDK:
 			p = &genai.Part{Text: p.Text}
@@ -121,6 +115,23 @@ func (x *exchange) partsOf(content json.RawMessage) (known []*genai.Part) {
 		known = append(known, p)
 	}
 	return known
+}
+
+// partOf reads a part, and the bytes of its text.
+func partOf(raw json.RawMessage) (p *genai.Part, text []byte) {
+	p = new(genai.Part)
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &members)
+	if t := members["text"]; len(t) > 0 && t[0] == '"' {
+		text = []byte(loose.Unquote(t))
+	}
+	if json.Unmarshal(raw, p) != nil { // some types of the SDK give up at a member that is odd
+		*p = genai.Part{}
+		for name, member := range members {
+			_ = json.Unmarshal([]byte(llm.JSONLine(map[string]json.RawMessage{name: member})), p)
+		}
+	}
+	return p, text
 }
 
 // usageOf reads what an answer has cost; nil if it does not tell. A number may be written as a

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -139,6 +140,11 @@ func TestOneOddMemberCostsOnlyItself(t *testing.T) {
 		"a thought that is a word":      {[]string{`{"candidates":[{"content":{"parts":[{"text":"Hi.","thought":"no"}]}}]}`, end}, "Hi.", llm.FinishStop, &known},
 		"an answer that is a list":      {[]string{text, `[]`, end}, "Hi.", llm.FinishStop, &known},
 		"an error that is null":         {[]string{`{"error":null,"candidates":[{"content":{"parts":[{"text":"Hi."}]}}]}`, end}, "Hi.", llm.FinishStop, &known},
+		"candidates that are one":       {[]string{`{"candidates":{"content":{"parts":{"text":"Hi."}}}}`, end}, "Hi.", llm.FinishStop, &known},
+		"an error that says nothing":    {[]string{`{"error":{"details":[],"code":0}}`, `{"error":[]}`, `{"error":false}`, text, end}, "Hi.", llm.FinishStop, &known},
+		"odd members before the text":   {[]string{`{"candidates":[{"content":{"parts":[{"videoMetadata":{"startOffset":5},"audioTranscription":"x","text":"Hi."}]}}]}`, end}, "Hi.", llm.FinishStop, &known},
+		"a character cut in two":        {[]string{`{"candidates":[{"content":{"parts":[{"text":"Hi \ud83d"}]}}]}`, `{"usageMetadata":{}}`, `{"candidates":[{"content":{"parts":[{"text":"\ude00."}]}}]}`, end}, "Hi 😀.", llm.FinishStop, &known},
+		"half a character at the end":   {[]string{`{"candidates":[{"content":{"parts":[{"text":"Hi."}]}}]}`, `{"candidates":[{"content":{"parts":[{"text":"\ud83d"}]}}]}`, end}, "Hi.\ufffd", llm.FinishStop, &known},
 		"half a surrogate":              {[]string{`{"candidates":[{"content":{"parts":[{"text":"Hi \ud83d."}]}}]}`, end}, "Hi \ufffd.", llm.FinishStop, &known},
 		"a finish reason of tomorrow":   {[]string{text, `{"candidates":[{"finishReason":"ENDED_WELL"}]}`}, "Hi.", llm.FinishStop, nil},
 		"its number":                    {[]string{text, `{"candidates":[{"finishReason":4711}]}`}, "Hi.", llm.FinishStop, nil},
@@ -165,7 +171,31 @@ func TestOneOddMemberCostsOnlyItself(t *testing.T) {
 	}
 }
 
-// What is really wrong stays an error, with its reason, and the text before it stays.
+// Only the vectors of an answer count, and these are read strictly.
+func TestOddEmbeddings(t *testing.T) {
+	t.Parallel()
+	for body, good := range map[string]bool{
+		`{"embeddings":[{"values":[1,0],"statistics":5},{"values":[0,1],"shape":"x"}],"metadata":[]}`: true,
+		"\ufeff" + `{"embeddings":[{"values":[3,0]},{"values":[0,1]}],"usageMetadata":7}`:             true,
+		`{"embeddings":[{"values":[1,0]},{"values":[null,1]}]}`:                                       false,
+		`{"embeddings":[{"values":[1,0]},{"values":["0",1]}]}`:                                        false,
+		`{"embeddings":[{"values":[1,0]},null]}`:                                                      false,
+		`{"embeddings":[{"values":[1,0]}]}`:                                                           false,
+		`{"embeddings":5}`:                                                                            false, `[]`: false, `7`: false, `null`: false, ``: false, `{"embeddings":[{"values":[1,`: false,
+	} {
+		p, err := New([]llm.Key{llm.NewKey("key")}, Options{BaseURL: server(t, "application/json", body)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Embedder("", 0).Embed(t.Context(), llm.Passage, []string{"a", "b"})
+		if want := [][]float32{{1, 0}, {0, 1}}; good != (err == nil) || good && !reflect.DeepEqual(got.Vectors, want) || err != nil && !fault.Is(err, fault.UpstreamBadAnswer) {
+			t.Errorf("%s: %v, %v", body, got.Vectors, err)
+		}
+		p.Close()
+	}
+}
+
+// An answer that is really wrong stays an error, with its reason, and the text before it stays.
 func TestWhatIsReallyWrongStaysAnError(t *testing.T) {
 	t.Parallel()
 	text := `{"candidates":[{"content":{"parts":[{"text":"Hi."}]}}]}`
@@ -186,6 +216,7 @@ func TestWhatIsReallyWrongStaysAnError(t *testing.T) {
 		"an error":                   {"application/json", `[` + text + `,{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"slow down"}}]`, "Hi.", fault.UpstreamRate, "slow down"},
 		"an error in an event":       {"text/event-stream", "event: error\ndata: {\"error\":{\"code\":503,\"message\":\"overloaded\"}}\n\n", "", fault.UpstreamDown, "overloaded"},
 		"an error as a bare line":    {"text/event-stream", "data: " + text + "\n\n{\"error\":{\"code\":500,\"message\":\"broken\"}}\n", "Hi.", fault.UpstreamDown, "broken"},
+		"an error with odd members":  {"application/json", `[{"error":{"code":"429","message":"slow down","status":8,"details":[[],{"violations":{"quotaId":5}},"x"]}}]`, "", fault.UpstreamRate, "slow down"},
 		"an error that is a text":    {"application/json", `[{"error":"out of order"}]`, "", fault.UpstreamDown, "out of order"},
 		"a blocked prompt":           {"application/json", `[{"promptFeedback":{"blockReason":4}}]`, "", fault.Blocked, "PROHIBITED_CONTENT"},
 		"blocked by a new word":      {"application/json", `[{"promptFeedback":{"blockReason":"JAILBREAK"}}]`, "", fault.Blocked, "JAILBREAK"},

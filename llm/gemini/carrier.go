@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,16 +15,20 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // exchange is one request on its way through an SDK: what the HTTP layer must know, and
 // what it learned that the SDK would lose. It belongs to one goroutine at a time: an SDK
 // reads the body in its caller's goroutine.
 type exchange struct {
-	hide llm.Secrets // what errors must not quote
-	sdk  string      // that reads a stream; "" = the answer is in one piece
+	hide llm.Secrets         // what errors must not quote
+	sdk  string              // that reads a stream; "" = the answer is in one piece
+	trim func([]byte) []byte // of such an answer; nil = it is passed on as it is
 	body *body
 	err  error // what really went wrong
+
+	text, thought loose.Tail // of the reply
 
 	heard answer // what answers say beside their parts, until take
 	whole bool   // the end of the stream was read
@@ -130,9 +135,13 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	default:
 		x.body = newBody(ctx, x, resp.Body, answerLimit, answerLimit)
 		resp.Body = x.body
-		if x.sdk != "" {
+		switch {
+		case x.sdk != "":
 			x.body.left, x.body.event = streamLimit, eventLimit
 			resp.Body = newCleaner(x, x.body)
+		case x.trim != nil:
+			b, _ := io.ReadAll(x.body) // x.err tells what failed
+			resp.Body = io.NopCloser(bytes.NewReader(x.trim(b)))
 		}
 		return resp, nil
 	}
@@ -196,55 +205,62 @@ func (b *body) Close() error {
 
 // wireError is Google's error object.
 type wireError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-	Status  string `json:"status"`
-	Details []struct {
-		Reason     string `json:"reason"`
-		RetryDelay string `json:"retryDelay"`
-		Violations []struct {
-			QuotaID string `json:"quotaId"`
-		} `json:"violations"`
-	} `json:"details"`
+	Code    loose.Number `json:"code"`
+	Message loose.Text   `json:"message"`
+	Status  loose.Text   `json:"status"`
+	Details loose.List[struct {
+		Reason     loose.Text `json:"reason"`
+		RetryDelay loose.Text `json:"retryDelay"`
+		Violations loose.List[struct {
+			QuotaID loose.Text `json:"quotaId"`
+		}] `json:"violations"`
+	}] `json:"details"`
+}
+
+// readError reads an error: an object, or a text by itself.
+func readError(raw json.RawMessage) (e wireError) {
+	if loose.Unmarshal(raw, &e) != nil {
+		_ = loose.Unmarshal(raw, &e.Message) // what has no words gets those of its status
+	}
+	return e
 }
 
 // refusal makes an error of an answer that is not 200. A proxy or a gateway answers
 // with a text or a web page: the text is the reason, and else the status.
 func (x *exchange) refusal(resp *http.Response) error {
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, refusalLimit)) // what can be read is enough
-	var one struct{ Error wireError }
-	if json.Unmarshal(b, &one) != nil {
-		var list []struct{ Error wireError } // streams are refused with a list
-		if json.Unmarshal(b, &list) == nil && len(list) > 0 {
-			one.Error = list[0].Error
-		} else if !json.Valid(b) && !strings.HasPrefix(strings.TrimSpace(string(b)), "<") {
-			one.Error.Message = string(b)
-		}
+	var list loose.List[struct{ Error json.RawMessage }]        // streams are refused with a list
+	var e wireError
+	if err := loose.Unmarshal(b, &list); err != nil && !strings.HasPrefix(strings.TrimSpace(string(b)), "<") {
+		e.Message = loose.Text(b)
+	} else if len(list) > 0 {
+		e = readError(list[0].Error)
 	}
-	err := one.Error.fault(resp.StatusCode, llm.RetryAfter(resp.Header, time.Now()))
-	reason := x.hide.Reason(one.Error.Message)
+	err := e.fault(resp.StatusCode, llm.RetryAfter(resp.Header, time.Now()))
+	reason := x.hide.Reason(string(e.Message))
 	return llm.WithReason(err, cmp.Or(reason, llm.StatusReason(resp.StatusCode)))
 }
 
 // fault classifies an error.
 func (e wireError) fault(status int, wait time.Duration) error {
-	cause := fmt.Errorf("the provider's status is %s", plainWord(e.Status))
+	cause := fmt.Errorf("the provider's status is %s", plainWord(string(e.Status)))
+	message := string(e.Message)
 	badKey, daily, delay := e.details()
 	wait = cmp.Or(wait, delay)
 	switch {
-	case llm.SaysEchoRejected(status, e.Message):
+	case llm.SaysEchoRejected(status, message):
 		return llm.EchoError(name, status)
-	case llm.SaysNoTools(status, e.Message):
+	case llm.SaysNoTools(status, message):
 		return llm.NoToolsError(name, status)
-	case llm.SaysNoModel(status, "", e.Message):
+	case llm.SaysNoModel(status, "", message):
 		return llm.Upstream(name, fault.ModelNotFound, status, cause)
 	case status == 0:
 		return llm.Upstream(name, fault.UpstreamDown, 0, cause)
-	case status == http.StatusBadRequest && (badKey || strings.Contains(e.Message, "API key not valid")):
+	case status == http.StatusBadRequest && (badKey || strings.Contains(message, "API key not valid")):
 		return llm.Upstream(name, fault.UpstreamAuth, status, cause)
 	case status == http.StatusTooManyRequests && daily:
 		return llm.Upstream(name, fault.UpstreamQuota, status, cause).After(wait)
-	case status == http.StatusBadRequest && strings.Contains(e.Message, "maximum number of tokens"):
+	case status == http.StatusBadRequest && strings.Contains(message, "maximum number of tokens"):
 		return llm.Upstream(name, fault.ContextTooLarge, status, cause)
 	}
 	return llm.StatusError(name, status, wait, cause)
@@ -254,12 +270,12 @@ func (e wireError) fault(status int, wait time.Duration) error {
 // to try again; 0 = not said.
 func (e wireError) details() (badKey, daily bool, wait time.Duration) {
 	for _, d := range e.Details {
-		badKey = badKey || strings.HasPrefix(d.Reason, "API_KEY_")
-		if delay, err := time.ParseDuration(d.RetryDelay); err == nil && delay > 0 && wait == 0 {
+		badKey = badKey || strings.HasPrefix(string(d.Reason), "API_KEY_")
+		if delay, err := time.ParseDuration(string(d.RetryDelay)); err == nil && delay > 0 && wait == 0 {
 			wait = delay
 		}
 		for _, v := range d.Violations {
-			daily = daily || strings.Contains(v.QuotaID, "PerDay")
+			daily = daily || strings.Contains(string(v.QuotaID), "PerDay")
 		}
 	}
 	return badKey, daily, wait

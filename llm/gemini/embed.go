@@ -1,12 +1,15 @@
 package gemini
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 
 	"google.golang.org/genai"
 
 	"nodest/llm"
+	"nodest/llm/loose"
 )
 
 // The most that one batch carries. The API takes 100 texts.
@@ -30,7 +33,7 @@ func (p *Provider) Embedder(model string, dim int) llm.Embedder {
 	b.Call = func(ctx context.Context, task llm.EmbedTask, texts []string) (vectors [][]float32, tokens int, err error) {
 		err = p.keys.Do(ctx, func(ctx context.Context, key llm.Key) error {
 			ctx, x := withExchange(ctx, key)
-			x.hide.Texts = texts
+			x.hide.Texts, x.trim = texts, vectorsOf
 			defer x.close()
 			vectors, err = p.embed(ctx, b.Model, dim, task, texts)
 			if err = cmp.Or(err, x.err); err != nil {
@@ -44,11 +47,6 @@ func (p *Provider) Embedder(model string, dim int) llm.Embedder {
 }
 
 func (p *Provider) embed(ctx context.Context, model string, dim int, task llm.EmbedTask, texts []string) (vectors [][]float32, err error) {
-	defer func() {
-		if r := recover(); r != nil { // genai's converters panic at a member of an unexpected type
-			err = llm.BadAnswer(name, nil, "sent an unreadable response")
-		}
-	}()
 	client, err := p.current()
 	if err != nil {
 		return nil, noClient(err)
@@ -74,4 +72,23 @@ func (p *Provider) embed(ctx context.Context, model string, dim int, task llm.Em
 		}
 	}
 	return vectors, nil
+}
+
+// vectorsOf leaves nothing in an answer but its vectors: genai fails at any other member that has an
+// unexpected type, and takes null for a 0.
+func vectorsOf(body []byte) []byte {
+	var a struct {
+		Embeddings loose.List[struct {
+			Values json.RawMessage `json:"values"`
+		}] `json:"embeddings"`
+	}
+	if loose.Unmarshal(body, &a) != nil {
+		return body // which genai cannot read either
+	}
+	for i, v := range a.Embeddings {
+		if bytes.Contains(v.Values, []byte("null")) {
+			a.Embeddings[i].Values = nil
+		}
+	}
+	return []byte(llm.JSONLine(a))
 }

@@ -1,14 +1,14 @@
 // Package gemini is the adapter for Google's Gemini API. One provider uses two SDKs.
 //
-// generative-ai-go is frozen. It serves the models and requests that it handles
-// correctly; google.golang.org/genai serves the rest: thinking models, unknown models,
-// prompts that end with the character's own text, seeds, tools, and embeddings. Transport
-// reports which SDK serves a model; Options.Prefer overrides the choice.
+// generative-ai-go is frozen. It serves the plain turns of the Gemini family, which it
+// handles correctly; google.golang.org/genai serves the rest: other models, prompts that end
+// with the character's own text, seeds, tools, and embeddings. Transport reports which SDK
+// serves a model; Options.Prefer overrides the choice.
 //
-// The SDKs' defects are fixed below them, in the HTTP layer that both share (carrier):
-// the key travels in a header, every refusal becomes one typed error after one request,
-// response sizes are limited, and the filter keeps from generative-ai-go what would make
-// it lose an error or reveal a hidden thought.
+// The SDKs' defects are fixed below them, in the HTTP layer that both share (carrier): the
+// key travels in a header, every refusal becomes one typed error after one request, response
+// sizes are limited, and neither SDK sees of an answer what it would stumble over (cleaner,
+// vectorsOf).
 package gemini
 
 import (
@@ -245,7 +245,7 @@ func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield fu
 	if isUnknown(finish) && (wrote || len(asked.calls) > 0) {
 		finish = "STOP"
 	}
-	x.end(ctx, llm.Chunk{Last: true, Usage: usage, Model: model}, finish, asked, yield)
+	x.end(ctx, llm.Chunk{Last: true, Text: x.text.Rest(), Reasoning: x.thought.Rest(), Usage: usage, Model: model}, finish, asked, yield)
 }
 
 // end yields the last chunk of a reply, or why it is none.

@@ -175,12 +175,12 @@ func TestGoogleSaysItItsOwnWay(t *testing.T) {
 		{400, `{"message":"The input token count (1200000) exceeds the maximum number of tokens allowed"}`, fault.ContextTooLarge, 0},
 		{400, `{"status":"FAILED_PRECONDITION"}`, fault.UpstreamBadAnswer, 0},
 		{0, `{}`, fault.UpstreamDown, 0},
+		{429, `{"status":8,"details":[[],"x",{"reason":5,"retryDelay":31},{"retryDelay":"31s"}]}`, fault.UpstreamRate, 31 * time.Second},
+		{429, `{"details":{"violations":{"quotaId":"PerDay"}}}`, fault.UpstreamQuota, 0},
+		{400, `{"details":[],"message":"API key not valid. Please pass a valid API key.","code":"400"}`, fault.UpstreamAuth, 0},
 	}
 	for _, tt := range tests {
-		var e wireError
-		if err := json.Unmarshal([]byte(tt.body), &e); err != nil {
-			t.Fatal(err)
-		}
+		e := readError(json.RawMessage(tt.body))
 		if err := e.fault(tt.status, 0); !fault.Is(err, tt.code) || fault.Public(err).RetryAfter != tt.wait {
 			t.Errorf("%d %s gives %v after %v", tt.status, tt.body, err, fault.Public(err).RetryAfter)
 		}
@@ -291,6 +291,9 @@ func TestRefusalsThatAreNotGoogles(t *testing.T) {
 		{400, "<html><title>Bad gateway</title></html>", "Gemini rejected the request: HTTP 400 Bad Request"},
 		{404, `{"detail":"Not Found"}`, "Gemini rejected the request: HTTP 404 Not Found"},
 		{502, " <!doctype html>", "Gemini is not available: HTTP 502 Bad Gateway"},
+		{429, `[{"error":{"message":"slow down","status":8,"details":[[],{"reason":1}]}}]`, "Gemini reports too many requests: slow down"},
+		{429, "\ufeff" + `{"error":"slow down"}`, "Gemini reports too many requests: slow down"},
+		{502, `[{"error":{"message":[],"details":{}}}]`, "Gemini is not available: HTTP 502 Bad Gateway"},
 		{403, "key-1-long may not", "Gemini rejected the API key: [key] may not"},
 	} {
 		for _, prefer := range []string{cardSDK, currentSDK} {

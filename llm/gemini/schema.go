@@ -280,16 +280,11 @@ func (s *schemas) typed(node map[string]any, kind string, nullable bool, about, 
 		}
 		return out
 	case "array":
-		items, ok := node["items"]
-		if list, isTuple := items.([]any); isTuple && len(list) > 0 {
-			items = list[0]
-		}
-		out.Items = &genai.Schema{Type: genai.TypeString}
-		if ok {
-			out.Items = s.schema(items, path+"[]")
-		}
+		out.Items = s.items(node, path)
 	case "object":
-		s.addProperties(out, node, path)
+		if s.addProperties(out, node, path); len(out.Properties) == 0 && path != "" {
+			return s.giveUp(path, about) // the API refuses an object without properties
+		}
 	}
 	if len(values) > 0 { // the API lists texts only
 		said := make([]string, len(values))
@@ -299,6 +294,18 @@ func (s *schemas) typed(node map[string]any, kind string, nullable bool, about, 
 		out.Description = strings.TrimSpace(fmt.Sprintf("%s (one of: %s)", about, strings.Join(said, ", ")))
 	}
 	return out
+}
+
+// items says the schema of the elements of a list, which the API needs.
+func (s *schemas) items(node map[string]any, path string) *genai.Schema {
+	items, ok := node["items"]
+	if !ok {
+		return &genai.Schema{Type: genai.TypeString}
+	}
+	if list, isTuple := items.([]any); isTuple && len(list) > 0 {
+		items = list[0]
+	}
+	return s.schema(items, path+"[]")
 }
 
 func (s *schemas) addProperties(out *genai.Schema, node map[string]any, path string) {

@@ -46,6 +46,8 @@ func TestToolsKeepTheirParameters(t *testing.T) {
 			want: `{"properties":{"a":{"items":` + free + `,"type":"ARRAY"},"b":{"items":{"items":{"type":"INTEGER"},"type":"ARRAY"},"type":"ARRAY"},"c":{"items":{"type":"STRING"},"type":"ARRAY"}},"type":"OBJECT"}`, unsaid: "a[]"},
 		{name: "all of several", schema: `{"type":"object","allOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"$ref":"#/$defs/B"}],"properties":{"c":{"type":"boolean"}},"$defs":{"B":{"properties":{"b":{"type":"integer"}},"required":["b"]}}}`,
 			want: `{"properties":{"a":{"type":"STRING"},"b":{"type":"INTEGER"},"c":{"type":"BOOLEAN"}},"required":["a","b"],"type":"OBJECT"}`},
+		{name: "objects without properties", schema: `{"type":"object","properties":{"a":{"type":"object","description":"A."},"b":{"type":"object","properties":{}},"c":{"type":"array","items":{"type":"object"}},"d":{"type":"string"}}}`,
+			want: `{"properties":{"a":{"description":"A. (any JSON value, written as text)","type":"STRING"},"b":` + free + `,"c":{"items":` + free + `,"type":"ARRAY"},"d":{"type":"STRING"}},"type":"OBJECT"}`, unsaid: "a b c[]"},
 		{name: "no parameters", schema: `{"type":"object"}`, want: `null`},
 		{name: "no schema", schema: ``, want: `null`},
 	} {
@@ -91,7 +93,7 @@ func TestASchemaOfReferencesEnds(t *testing.T) {
 	}
 }
 
-// What a model is not told is told to the caller, with the first piece of the reply.
+// The caller is told what the model is not, with the first piece of the reply.
 func TestTheCallerIsToldWhatTheModelIsNot(t *testing.T) {
 	t.Parallel()
 	f := llmtest.NewGemini(t)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"math"
 	"slices"
 
 	"nodest/llm"
@@ -85,15 +87,24 @@ func (c *Client) embed(ctx context.Context, req embeddingRequest) (vectors [][]f
 	return vectors, tokens, nil
 }
 
-// vector is read strictly: it is the answer itself. One with anything but numbers has none.
+// vector is read strictly: it is the answer itself. One with anything but numbers has none. Some
+// servers send the numbers as the base64 of their bytes.
 type vector []float32
 
 // UnmarshalJSON never fails.
 func (v *vector) UnmarshalJSON(doc []byte) error {
 	*v = vector{}
 	var numbers []float32
-	if json.Unmarshal(doc, &numbers) == nil && !bytes.Contains(doc, []byte("null")) {
+	var packed []byte
+	switch {
+	case doc[0] == '"' && json.Unmarshal(doc, &packed) == nil && len(packed)%float32Size == 0:
+		for bits := range slices.Chunk(packed, float32Size) {
+			*v = append(*v, math.Float32frombits(binary.LittleEndian.Uint32(bits)))
+		}
+	case json.Unmarshal(doc, &numbers) == nil && !bytes.Contains(doc, []byte("null")):
 		*v = numbers
 	}
 	return nil
 }
+
+const float32Size = 4 // bytes

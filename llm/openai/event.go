@@ -111,19 +111,23 @@ func readEvent(data []byte) (event, error) {
 			ev.usage = append(ev.usage, u)
 		}
 	}
+	if ev.read(&c.Delta); len(ev.text) == 0 && len(ev.reasoning) == 0 { // else the message repeats it
+		ev.read(&c.Message)
+		ev.message = len(ev.text) > 0
+	}
 	for _, d := range []*wireDelta{&c.Delta, &c.Message} {
-		text := len(ev.text)
-		ev.text = append(ev.text, textOf(d.Content, "text")...)
-		ev.text = append(ev.text, oneText(d.Refusal)...)
-		ev.message = d == &c.Message && len(ev.text) > text
-		ev.reasoning = append(ev.reasoning, textOf(d.Content, "thinking")...)
-		ev.reasoning = append(ev.reasoning, d.thought()...)
 		if d.echoes() {
 			ev.deltas = append(ev.deltas, *d)
 		}
 	}
 	ev.content = ev.alone(c)
 	return ev, nil
+}
+
+// read reads the text and the reasoning of a delta.
+func (ev *event) read(d *wireDelta) {
+	ev.text = append([]byte(textOf(d.Content, "text")), oneText(d.Refusal)...)
+	ev.reasoning = append([]byte(textOf(d.Content, "thinking")), d.thought()...)
 }
 
 // thought is the reasoning of a delta. Some servers send several members that say the same.
@@ -141,12 +145,12 @@ func (d *wireDelta) echoes() bool {
 	return len(d.Rest) > 0 || len(d.Reasoning) > 0 || len(d.ReasoningContent) > 0 || len(d.ReasoningDetails) > 0 || present(d.ToolCalls) != nil
 }
 
-// finishWord is a finish reason. One that is no text is a reason without a name; some servers write
+// finishWord is a finish reason, in small letters. One that is no text is a reason without a name; some servers write
 // null as a text.
 func finishWord(raw json.RawMessage) string {
-	word := strings.TrimSpace(oneText(raw))
+	word := strings.ToLower(strings.TrimSpace(oneText(raw)))
 	switch {
-	case strings.EqualFold(word, "null"), strings.EqualFold(word, "none"):
+	case word == "null", word == "none":
 		return ""
 	case word == "" && !loose.Empty(raw):
 		return "unknown"

@@ -197,6 +197,40 @@ func TestAFinishReasonIsStillNeeded(t *testing.T) {
 	}
 }
 
+// Some servers repeat in a message what they have sent in pieces, with each of them or at the end.
+func TestAMessageBesideItsPiecesIsNotReadTwice(t *testing.T) {
+	t.Parallel()
+	both := func(delta, message string) string {
+		return `data: {"choices":[{"delta":` + delta + `,"message":` + message + "}]}\n\n"
+	}
+	one, two := `{"content":"One "}`, `{"content":"two.","reasoning":"Hm."}`
+	whole := `{"role":"assistant","content":"One two.","reasoning":"Hm."}`
+	for name, body := range map[string]string{
+		"with each piece":       both(one, one) + both(two, whole),
+		"at the end":            say(one) + say(two) + `data: {"choices":[{"message":` + whole + "}]}\n\n",
+		"beside an empty piece": say(one) + say(two) + both(`{"content":""}`, whole),
+		"alone":                 both(`{}`, whole),
+		"as the pieces":         `data: {"choices":[{"message":` + one + "}]}\n\n" + `data: {"choices":[{"message":` + two + "}]}\n\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkAnswer(t, eventStream, body+stop, told{text: "One two.", reasoning: "Hm."})
+		})
+	}
+}
+
+func TestAReplyThatMetItsLimitSaysSo(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]llm.Finish{
+		"length": llm.FinishLength, "MAX_TOKENS": llm.FinishLength, "model_length": llm.FinishLength, "max_output_tokens": llm.FinishLength,
+		"stop": llm.FinishStop, "STOP": llm.FinishStop, "eos": llm.FinishStop,
+	} {
+		gen, _ := answers(t, eventStream, strings.Replace(twoWords, "stop", word, 1))
+		if r := llmtest.Read(t, gen.Stream(t.Context(), llmtest.Ask("hi"))); r.Err != nil || r.Last.Finish != want {
+			t.Errorf("%s: %q, %v", word, r.Last.Finish, r.Err)
+		}
+	}
+}
+
 func TestErrorsThatSayNothing(t *testing.T) {
 	t.Parallel()
 	for _, nothing := range []string{`""`, `" "`, `false`, `{}`, `0`, `null`, `[]`, `{"message":"","code":null}`, `{"message":null,"type":"","code":0,"metadata":{"reasons":[]}}`, `[null]`} {
@@ -360,7 +394,7 @@ func TestThoughtsAndEndsOfOtherFormats(t *testing.T) {
 	}
 }
 
-// What surrounds a list of models or of vectors may be odd, and some of the models.
+// The surroundings of a list of models or of vectors may be odd, and some of the models.
 func TestOddListsOfModels(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
@@ -387,6 +421,9 @@ func TestOddEmbeddings(t *testing.T) {
 		`{"data":[{"index":"1",` + two + `},{"index":0.0,` + one + `}],"usage":[]}`:                                      true,
 		`{"data":[{` + one + `},{"index":"b",` + two + `}],"usage":7}`:                                                   true,
 		`{"data":[{"index":0,` + one + `},null,{"index":1,` + two + `,"object":5}]}`:                                     true,
+		`{"data":[{"index":0,"embedding":"AACAPwAAAAA="},{"index":1,"embedding":"AAAAAAAAgD8="}]}`:                       true, // base64
+		`{"data":[{"index":0,"embedding":"AACAPwAAAAA="},{"index":1,"embedding":"AAAAAAAAgA=="}]}`:                       false,
+		`{"data":[{"index":0,"embedding":"AACAPwAAAAA="},{"index":1,"embedding":"AAAAAAAAwH8="}]}`:                       false, // not a number
 		`{"data":[{"index":0,` + one + `},{"index":0,` + two + `}]}`:                                                     false,
 		`{"data":[{"index":0,` + one + `},{"index":2,` + two + `}]}`:                                                     false,
 		`{"data":[{"index":0,` + one + `}]}`:                                                                             false,

@@ -10,6 +10,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/loose"
 	"nodest/llm/sse"
 )
 
@@ -29,13 +30,14 @@ type stream struct {
 
 	finish  string    // as the server named it
 	done    bool      // [DONE] was seen
+	pieces  bool      // text came in pieces
 	message bool      // the last event had a whole message
 	entire  bool      // that message is the whole answer, which is JSON and no stream
 	over    bool      // nothing more may be yielded
 	model   string    // that answered
 	used    wireUsage // as far as it was told
 
-	text, reasoning tail
+	text, reasoning loose.Tail
 	said            llm.Chunk // what was read and is not passed on yet
 	alive           bool      // something was
 	mould           mould     // of the last event that was decoded
@@ -109,7 +111,10 @@ func (s *stream) event(data []byte) {
 		return
 	}
 	s.model = cmp.Or(ev.model, s.model)
-	s.message = ev.message
+	if s.message = ev.message; ev.message && s.pieces { // the end of some streams repeats all of it
+		ev.text, ev.reasoning = nil, nil
+	}
+	s.pieces = s.pieces || len(ev.text) > 0 && !ev.message
 	for _, u := range ev.usage {
 		s.used.add(u)
 	}
@@ -141,7 +146,7 @@ func (s *stream) odd(data []byte) {
 
 // take takes the text and the calls of an event.
 func (s *stream) take(ev event) {
-	c := llm.Chunk{Text: s.text.join(ev.text), Reasoning: s.reasoning.join(ev.reasoning)}
+	c := llm.Chunk{Text: s.text.Join(ev.text), Reasoning: s.reasoning.Join(ev.reasoning)}
 	if s.tools {
 		s.asked.text.WriteString(c.Text)
 		for _, d := range ev.deltas {
@@ -199,7 +204,7 @@ func (s *stream) last() {
 	}
 	s.over = true
 	last := llm.Chunk{
-		Text: s.text.rest(), Reasoning: s.reasoning.rest(),
+		Text: s.text.Rest(), Reasoning: s.reasoning.Rest(),
 		Last: true, Finish: finishOf(s.finish), Usage: usage, Model: s.model,
 	}
 	last.Calls, last.Echo = s.asked.end(s.provider)
@@ -215,7 +220,8 @@ func (s *stream) fail(err error) {
 
 // finishOf translates a finish reason. [DONE] without one counts as a stop.
 func finishOf(word string) llm.Finish {
-	if word == "length" || word == "max_tokens" {
+	switch word {
+	case "length", "max_tokens", "model_length", "max_output_tokens": // the third is Mistral's
 		return llm.FinishLength
 	}
 	return llm.FinishStop

@@ -215,7 +215,7 @@ var asWritten = jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(dec *jsont
 	case '"':
 		raw, err := dec.ReadValue()
 		if err == nil {
-			*v = unquote(json.RawMessage(raw))
+			*v = loose.Unquote(json.RawMessage(raw))
 		}
 		return err
 	}
@@ -230,7 +230,7 @@ type grown struct{ strings.Builder }
 
 // MarshalJSON writes the text as a string.
 func (g *grown) MarshalJSON() ([]byte, error) {
-	return []byte(llm.JSONLine(sound([]byte(g.String())))), nil
+	return []byte(llm.JSONLine(loose.Sound([]byte(g.String())))), nil
 }
 
 // merge continues a value of a stream: texts grow, the elements of lists are found by their
@@ -294,7 +294,7 @@ func (a *asked) end(provider string) ([]llm.ToolCall, *llm.Echo) {
 			c.id = llm.NewCallID()
 		}
 		ids[c.id] = true
-		args := sound(c.args)
+		args := loose.Sound(c.args)
 		out = append(out, llm.ToolCall{ID: c.id, Name: c.name, Arguments: args})
 		function := with(c.more, map[string]any{"name": c.name, "arguments": args})
 		listed = append(listed, with(c.rest, map[string]any{"id": c.id, "type": "function", "function": function}))

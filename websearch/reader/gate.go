@@ -5,10 +5,9 @@ import (
 	"errors"
 	"io"
 	"runtime"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	"nodest/fair"
 )
 
 // The bounds of the pages that a process reads at once. A user may have half of the places
@@ -21,70 +20,28 @@ const (
 	gateWait  = 10 * time.Second
 )
 
-// gate bounds the weight of what runs at the same time, in all and per user. Those who
-// wait get in by the order in which they came; of one user, no more than the user may
-// have wait before others.
+// gate bounds the weight of what runs at the same time, in all and per user.
 type gate struct {
-	each int64
+	*fair.Gate
 	wait time.Duration
-	all  *semaphore.Weighted
-
-	mu sync.Mutex
-	by map[string]*share
-}
-
-// share is what one user may have of a gate.
-type share struct {
-	*semaphore.Weighted
-	users int // calls that hold something, or wait
 }
 
 func newGate(all, each int64, wait time.Duration) *gate {
-	return &gate{each: each, wait: wait, all: semaphore.NewWeighted(all), by: map[string]*share{}}
+	return &gate{fair.New(fair.Rules{Places: fair.Fixed(all), Each: each}), wait}
 }
 
 // take takes n, or all that a user may have if that is less, and returns what gives it
 // back. The error is an *Error with the outcome Busy after too long a wait, or that of ctx.
 func (g *gate) take(ctx context.Context, user string, n int64) (give func(), err error) {
-	n = min(n, g.each)
 	within, cancel := context.WithTimeout(ctx, g.wait)
 	defer cancel()
-	own := g.enter(user)
-	if err = own.Acquire(within, n); err == nil {
-		if err = g.all.Acquire(within, n); err == nil {
-			return func() {
-				g.all.Release(n)
-				own.Release(n)
-				g.leave(user)
-			}, nil
-		}
-		own.Release(n)
+	if give, err = g.Enter(within, user, n, false); err == nil {
+		return give, nil
 	}
-	g.leave(user)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	return nil, &Error{Outcome: Busy}
-}
-
-func (g *gate) enter(user string) *share {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s := g.by[user]
-	if s == nil {
-		s = &share{Weighted: semaphore.NewWeighted(g.each)}
-		g.by[user] = s
-	}
-	s.users++
-	return s
-}
-
-func (g *gate) leave(user string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.by[user].users--; g.by[user].users == 0 {
-		delete(g.by, user)
-	}
 }
 
 // bounds are the gates of a reader.

@@ -139,14 +139,18 @@ func beside(n *html.Node, step func(*html.Node) *html.Node) bool {
 		for s := step(at); s != nil && left > 0; s = step(s) {
 			left--
 			switch {
-			case isText(s):
+			case s.Type == html.TextNode && strings.TrimSpace(s.Data) != "":
 				return true
 			case s.Type != html.ElementNode:
 			case is(s, atom.Br) || !inline[s.DataAtom] && !custom(s):
 				return false
 			case custom(s): // it may be a block
-			case holdsText(s, &left):
-				return true
+			default:
+				if has, looked := hasText(s, left); has {
+					return true
+				} else if left -= looked; left < 0 {
+					return false
+				}
 			}
 		}
 		if at.Parent == nil || !inline[at.Parent.DataAtom] {
@@ -156,18 +160,19 @@ func beside(n *html.Node, step func(*html.Node) *html.Node) bool {
 	return false
 }
 
-// holdsText reports whether there is text in an element, among the nodes that are left to be
-// looked at.
-func holdsText(n *html.Node, left *int) bool {
+// hasText reports whether one of the first nodes of an element, at most so many, has text. It looked
+// at more than most if there are more.
+func hasText(n *html.Node, most int) (has bool, looked int) {
 	for c := range nodes(n) {
-		if *left--; *left < 0 || isText(c) {
-			return *left >= 0
+		if looked++; looked > most {
+			break
+		}
+		if c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
+			return true, looked
 		}
 	}
-	return false
+	return false, looked
 }
-
-func isText(n *html.Node) bool { return n.Type == html.TextNode && strings.TrimSpace(n.Data) != "" }
 
 // formula is the text of a MathML element in one form: that which its author has written
 // for it, or else what its elements say, in a line.

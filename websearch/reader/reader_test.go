@@ -124,6 +124,9 @@ func TestCompressedPagesAreReadAsInBrowsers(t *testing.T) {
 		"half of deflate":               {"deflate", deflate[:len(deflate)/2], reader.Failed},
 		"no gzip":                       {"gzip", story, reader.Failed},
 		"another encoding":              {"zstd", story, reader.Failed},
+		"a word that is no encoding":    {"none", story, reader.OK},
+		"a charset":                     {"UTF-8", story, reader.OK},
+		"packed all the same":           {"none", zipped, reader.Unsupported},
 	} {
 		r := site(t, reader.Config{}, func(w http.ResponseWriter, req *http.Request) {
 			w.Header().Set("Content-Encoding", c.encoding)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -155,7 +154,7 @@ func product(value string) string {
 func newRule(allow bool, pattern string) rule {
 	r := rule{allow: allow}
 	if strings.HasSuffix(pattern, "$") {
-		r.whole, pattern = true, pattern[:len(pattern)-1]
+		r.whole, pattern, r.length = true, pattern[:len(pattern)-1], 1
 	}
 	for part := range strings.SplitSeq(pattern, "*") {
 		r.parts = append(r.parts, spelled(part))
@@ -168,27 +167,44 @@ func newRule(allow bool, pattern string) rule {
 // digits and -._~ as they are, other bytes than those of a path with upper-case
 // percent signs. * and $ have a meaning in patterns only.
 func spelled(path string) string {
-	const hex = "0123456789ABCDEF"
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
-		c, escaped := path[i], false
-		if c == '%' && i+2 < len(path) {
-			if code, err := strconv.ParseUint(path[i+1:i+3], 16, 8); err == nil {
-				c, escaped, i = byte(code), true, i+2
-			}
+		c, escaped := unescaped(path[i:])
+		if escaped {
+			i += 2
 		}
-		if unreserved(c) || !escaped && c > ' ' && c < 0x7F && c != '*' && c != '$' {
+		if isUnreserved(c) || !escaped && c > ' ' && c < 0x7F && c != '*' && c != '$' {
 			b.WriteByte(c)
 			continue
 		}
-		b.WriteString("%" + hex[c>>4:c>>4+1] + hex[c&15:c&15+1])
+		b.WriteString("%" + hexDigits[c>>4:c>>4+1] + hexDigits[c&15:c&15+1])
 	}
 	return b.String()
 }
 
-// unreserved reports whether a byte of a path means the same with and without a percent sign.
-func unreserved(c byte) bool {
-	return c == '-' || c == '.' || c == '_' || c == '~' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+// unescaped is the first byte of a path, or the one that is written there with a percent sign.
+func unescaped(path string) (c byte, escaped bool) {
+	if path[0] != '%' || len(path) < 3 {
+		return path[0], false
+	}
+	high, low := strings.IndexByte(hexDigits, upper(path[1])), strings.IndexByte(hexDigits, upper(path[2]))
+	if high < 0 || low < 0 {
+		return path[0], false
+	}
+	return byte(high<<4 | low), true
+}
+
+const hexDigits = "0123456789ABCDEF"
+
+func isUnreserved(c byte) bool {
+	return strings.IndexByte("-._~", c) >= 0 || c >= '0' && c <= '9' || upper(c) >= 'A' && upper(c) <= 'Z'
+}
+
+func upper(c byte) byte {
+	if c >= 'a' && c <= 'z' {
+		return c - 'a' + 'A'
+	}
+	return c
 }
 
 // allow reports whether a path may be read: the longest pattern decides, and of two that

@@ -31,6 +31,7 @@ func TestRobotsAreReadByTheirStandard(t *testing.T) {
 		"two of one length, the other way":      {"User-agent: *\nAllow: /a\nDisallow: /a\n", "/a", ""},
 		"any text":                              {"User-agent: *\nDisallow: /*.gif\nDisallow: /*/x/*/y", "/gif /a/x/y", "/a.gif /a.gif?b /q/x/r/y"},
 		"the end":                               {"User-agent: *\nDisallow: /*.gif$\nDisallow: /a$", "/a.gif?b /ab", "/b.gif /a /x.gif.gif"},
+		"the end counts as one byte":            {"User-agent: *\nAllow: /a\nDisallow: /a$\nDisallow: /\nAllow: /$", "/ /ab", "/a /b"},
 		"a query":                               {"User-agent: *\nDisallow: /*?print=", "/x", "/x?print=1"},
 		"UTF-8":                                 {"User-agent: *\nDisallow: /私有", "/公開", "/%E7%A7%81%E6%9C%89/x"},
 		"lower-case percent signs":              {"User-agent: *\nDisallow: /%e7%a7%81\nDisallow: /caf%c3%a9", "/", "/%E7%A7%81 /%e7%a7%81 /café"},
