@@ -138,7 +138,7 @@ func TestAServiceNeedsAKey(t *testing.T) {
 	require.True(t, fault.Is(err, fault.NotConfigured), "%v", err)
 }
 
-// What a model writes around its list, and an element that is no number, does not cost the others.
+// A list is read whatever a model writes around it, and without its elements that are no numbers.
 func TestAModelsOrderIsReadAsFarAsItCanBe(t *testing.T) {
 	t.Parallel()
 	for reply, want := range map[string][]int{
