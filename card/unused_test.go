@@ -63,6 +63,29 @@ func TestImportOfABookNamesWhatHasNoEffect(t *testing.T) {
 	}
 }
 
+// An entry in the chat is sent as the user's, so any other role has no effect, also 0 (system),
+// which most entries have. At other positions nobody expects one.
+func TestTheRoleOfAnEntryInTheChatIsNamed(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		`"position":4,"role":0`:     "unused_field entries.role",
+		`"position":4,"role":2`:     "unused_field entries.role",
+		`"position":4,"role":1`:     "",
+		`"position":4,"role":null`:  "",
+		`"position":4`:              "",
+		`"position":0,"role":0`:     "",
+		`"position":"1","role":"2"`: "",
+	} {
+		r, err := card.ImportWorldBook([]byte(`{"entries":{"0":{"uid":0,"key":["a"],"content":"x",`+entry+`}}}`), "book.json", card.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := paths(r.Warnings); got != want {
+			t.Errorf("%s: warnings %q, want %q", entry, got, want)
+		}
+	}
+}
+
 // told returns the warnings as lines.
 func told(warnings []card.Warning) string {
 	var all []string
