@@ -192,6 +192,7 @@ func (f *filled) undoIn(objects []*object, members []specMember, path string) {
 		at := func(m specMember) int { return *f.Was[path+m.key][i].At }
 		for _, m := range members {
 			switch was, changed := f.Was[path+m.key][i]; {
+			case was.Value == nil: // conform notes no change without one
 			case changed && was.At != nil && !o.has(m.key):
 				removed = append(removed, m)
 			case changed && sameJSON(o.get(m.key), m.made(was.Value)):

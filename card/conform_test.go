@@ -300,3 +300,13 @@ func TestLibrariesOfTheFormatsAcceptEveryExport(t *testing.T) {
 	}
 	t.Logf("%s", said.String())
 }
+
+// Notes about an export that another program has damaged do not damage the card.
+func TestDamagedNotesOfAnExportAreIgnored(t *testing.T) {
+	t.Parallel()
+	ch := mustImport(t, `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Ada","scenario":"","character_book":{"entries":[{"keys":["a"],"content":"c"}]},
+		"extensions":{"nodest":{"dialect":"sillytavern","filled":{"was":{"description":{"0":{"at":0}},"scenario":{"0":{}},"character_book.entries.content":{"0":{"at":-5}}}}}}}}`)
+	if got := string(ch.WorldBook); !json.Valid(ch.RoleCard) || !strings.Contains(got, `"content":"c"`) {
+		t.Errorf("card %s\nbook %s", ch.RoleCard, got)
+	}
+}

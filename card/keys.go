@@ -2,19 +2,42 @@ package card
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
+	"unicode"
 )
 
-// patternSource is a regular expression in the way of JavaScript: /pattern/flags.
-const patternSource = `/(?:\\.|\[(?:\\.|[^\\\]\n])*\]|[^\\/\[\n])+/[dgimsuvy]*`
+// patternLength is the length of the regular expression in the way of JavaScript, /pattern/flags,
+// that s begins with, 0 if there is none. looked is how many bytes it has read.
+func patternLength(s string) (length, looked int) {
+	inClass := false
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\n':
+			return 0, i
+		case c == '\\' && i+1 < len(s) && s[i+1] != '\n':
+			i++
+		case inClass:
+			inClass = c != ']'
+		case c == '[':
+			inClass = true
+		case c == '/' && i == 1:
+			return 0, i
+		case c == '/':
+			end := len(s) - len(strings.TrimLeft(s[i+1:], "dgimsuvy"))
+			return end, end
+		}
+	}
+	return 0, len(s)
+}
 
-var (
-	regexKey   = regexp.MustCompile(`^` + patternSource + `$`)
-	regexAhead = regexp.MustCompile(`^\s*(` + patternSource + `)\s*(?:,|$)`) // in a list of keys
-)
-
-func isRegexKey(key string) bool { return regexKey.MatchString(strings.TrimSpace(key)) }
+func isRegexKey(key string) bool {
+	key = strings.TrimSpace(key)
+	if !strings.HasPrefix(key, "/") {
+		return false
+	}
+	length, _ := patternLength(key)
+	return length == len(key)
+}
 
 // keysOf reads the keys of an entry: a list, or one text in which commas separate them, as in
 // the editor of SillyTavern. Keys that are numbers count by their spelling. Blank keys, which
@@ -33,16 +56,22 @@ func keysOf(doc json.RawMessage) []string {
 	return keys
 }
 
-// splitKeys splits a text at its commas, except those inside of /patterns/.
+// splitKeys splits a text at its commas, except those inside of /patterns/. It gives up looking
+// for patterns in a text where it has often looked for their ends in vain.
 func splitKeys(text string) []string {
 	var keys []string
+	room := 4*len(text) + 1<<12 // bytes that it may look at
 	for rest := text; rest != ""; {
-		var key string
-		if m := regexAhead.FindStringSubmatchIndex(rest); m != nil {
-			key, rest = rest[m[2]:m[3]], rest[m[1]:]
-		} else {
-			key, rest, _ = strings.Cut(rest, ",")
+		key, after, _ := strings.Cut(rest, ",")
+		if start := strings.TrimLeftFunc(rest, unicode.IsSpace); room > 0 && strings.HasPrefix(start, "/") {
+			length, looked := patternLength(start)
+			room -= looked
+			behind := strings.TrimLeftFunc(start[length:], unicode.IsSpace)
+			if length > 0 && (behind == "" || behind[0] == ',') {
+				key, after = start[:length], strings.TrimPrefix(behind, ",")
+			}
 		}
+		rest = after
 		if key = strings.TrimSpace(key); key != "" {
 			keys = append(keys, key)
 		}

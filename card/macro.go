@@ -32,25 +32,36 @@ func macroRank(inner string) (rank int, ok bool) {
 // oldMacros are names in angle brackets, which SillyTavern replaces too.
 var oldMacros = regexp.MustCompile(`(?i)<(?:user|bot|char|group|charifnotgroup)>`)
 
+// Bounds of the work for one text, whatever its braces.
+const (
+	mostMacros = 1000 // unknown ones that are listed
+	mostNested = 1000 // macros within each other that are followed
+	macroHead  = 256  // bytes of a macro that tell what it is
+)
+
 // UnknownMacros lists the macros in a text that stay as they are, or that cannot be read
-// because of one in their arguments. Comments are no macros.
+// because of one in their arguments: the first mostMacros, each with its first macroHead bytes.
+// Comments are no macros.
 func UnknownMacros(text string) []string {
 	type open struct {
 		at    int
 		found int // macros that were found before it
 		rank  int // the highest of those in its arguments; -1 = there are none
 	}
-	found := oldMacros.FindAllString(text, -1)
+	found := oldMacros.FindAllString(text, mostMacros)
 	var stack []open
-	for i := 0; i+1 < len(text); i++ {
+	for i := 0; i+1 < len(text) && len(found) < mostMacros; i++ {
 		switch braces := text[i : i+2]; {
 		case braces == "{{":
+			if len(stack) == mostNested {
+				stack = stack[1:]
+			}
 			stack = append(stack, open{i + 2, len(found), -1})
 			i++
 		case braces == "}}" && len(stack) > 0:
 			o := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
-			inner := strings.TrimLeft(text[o.at:i], "{")
+			inner := strings.TrimLeft(strings.ToValidUTF8(text[o.at:min(i, o.at+macroHead)], ""), "{")
 			i++
 			if strings.HasPrefix(inner, "//") {
 				found = found[:o.found]

@@ -111,7 +111,7 @@ var entryKind = kindOf("uid comment content disable constant key order depth sel
 	"role": {why: "the role of an entry in the chat is ignored; it is sent as the user's", asks: func(value json.RawMessage, of fields) bool {
 		s, _ := textOf(value)
 		return of.int("position", 0) == int(AtDepth) && s != "1" && s != "user"
-	}},
+	}, zero: true},
 	"probability": {why: "probabilities are ignored; a matching key always triggers the entry", asks: func(_ json.RawMessage, of fields) bool {
 		return of.flag("useProbability", true) && of.float("probability", 100) < 100
 	}, zero: true},

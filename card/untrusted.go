@@ -31,7 +31,13 @@ func newImporter(filename string, limits Limits) *importer {
 	return &importer{filename: filename, limits: limits, room: limits.TotalBytes}
 }
 
+// maxPath is how many code points of a path a warning has: names of members may be of any length.
+const maxPath = 200
+
 func (im *importer) warn(path, code, format string, args ...any) {
+	if len(path) > maxPath {
+		path = clip(path, maxPath)
+	}
 	im.warnings = append(im.warnings, Warning{Path: path, Code: code, Detail: fmt.Sprintf(format, args...)})
 }
 

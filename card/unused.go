@@ -132,6 +132,9 @@ func (im *importer) macros(texts []textAt) {
 			name := macroName(macro)
 			id := strings.ToLower(name)
 			if byName[id] == nil {
+				if len(uses) == mostMacros {
+					continue
+				}
 				byName[id] = &use{path: t.path, name: name}
 				uses = append(uses, byName[id])
 			}
@@ -190,7 +193,7 @@ func (im *importer) warnUnused(ch *Character) error {
 	depth := fieldsOf(extensions["depth_prompt"]).text("prompt", "")
 	im.macros(append(texts, textAt{path("extensions") + ".depth_prompt.prompt", depth}))
 	if world := extensions.text("world", ""); world != "" && absent(ch.WorldBook) {
-		im.warn(path("extensions")+".world", "missing_book", "the card uses the world book %q, which is not in the file; import it and bind it to the character", world)
+		im.warn(path("extensions")+".world", "missing_book", "the card uses the world book %q, which is not in the file; import it and bind it to the character", clip(world, maxLabel))
 	}
 	im.warnUnusedExtra(fieldsOf(ch.Extra))
 	im.warnCardBook(data["character_book"])

@@ -63,6 +63,29 @@ func TestImportOfABookNamesWhatHasNoEffect(t *testing.T) {
 	}
 }
 
+// An entry in the chat is sent as the user's, so any other role has no effect, also 0 (system),
+// which most entries have. At other positions nobody expects one.
+func TestTheRoleOfAnEntryInTheChatIsNamed(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		`"position":4,"role":0`:     "unused_field entries.role",
+		`"position":4,"role":2`:     "unused_field entries.role",
+		`"position":4,"role":1`:     "",
+		`"position":4,"role":null`:  "",
+		`"position":4`:              "",
+		`"position":0,"role":0`:     "",
+		`"position":"1","role":"2"`: "",
+	} {
+		r, err := card.ImportWorldBook([]byte(`{"entries":{"0":{"uid":0,"key":["a"],"content":"x",`+entry+`}}}`), "book.json", card.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := paths(r.Warnings); got != want {
+			t.Errorf("%s: warnings %q, want %q", entry, got, want)
+		}
+	}
+}
+
 // told returns the warnings as lines.
 func told(warnings []card.Warning) string {
 	var all []string
@@ -203,5 +226,45 @@ entries.key: keys in one text, or that are numbers, were read as a list of texts
 entries.content: decorators (@@…) are sent as a part of the text (1 of 5 entries: tower)`
 	if got := told(r.Warnings); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Macros within each other cost no more than as many beside each other: quoting each with all
+// that it holds would take gigabytes of a text of a megabyte.
+func TestNestedMacrosAreQuotedWithinBounds(t *testing.T) {
+	t.Parallel()
+	const n = 100_000
+	for _, text := range []string{
+		strings.Repeat("{{", n) + "x" + strings.Repeat("}}", n),
+		strings.Repeat("{{x", n) + strings.Repeat("}}", n),
+		strings.Repeat("{{setvar::魔", n) + strings.Repeat("}}", n),
+		strings.Repeat("<USER>", n) + strings.Repeat("{{x}}", n),
+	} {
+		quoted := 0
+		for _, macro := range card.UnknownMacros(text) {
+			quoted += len(macro)
+		}
+		if quoted == 0 || quoted > 1<<20 {
+			t.Errorf("%.20s…: %d bytes are quoted", text, quoted)
+		}
+		if got := mustImport(t, `{"name":"Ada","first_mes":"`+text+`"}`).Warnings; len(got) == 0 || len(told(got)) > 4000 {
+			t.Errorf("%.20s…: %d warnings of %d bytes", text, len(got), len(told(got)))
+		}
+	}
+}
+
+// A warning stays short however long the names in the file are.
+func TestWarningsQuoteLongNamesWithinBounds(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("n", 100_000)
+	ch := mustImport(t, `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Ada","extensions":{"world":"`+long+`"}}}`)
+	book, err := card.ImportWorldBook([]byte(`{"entries":{"`+long+`":{"uid":1,"key":["a"],"content":"{{nope}}"}}}`), "b.json", card.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, warnings := range [][]card.Warning{ch.Warnings, book.Warnings} {
+		if s := told(warnings); s == "" || len(s) > 1000 {
+			t.Errorf("%d bytes: %.300s", len(s), s)
+		}
 	}
 }

@@ -26,7 +26,13 @@ func (m *Message) near(at int) []bool {
 func (s *Swipe) size() int {
 	n := len(s.Text) + len(s.Reasoning) + len(s.Wish) + 256
 	for _, b := range s.Blocks {
-		n += len(b.Text)
+		n += len(b.Text) + 64
 	}
-	return n
+	if s.Tools == nil {
+		return n
+	}
+	for _, search := range s.Tools.Searches {
+		n += len(search.Query) + 64
+	}
+	return n + 64*(len(s.Tools.Reads)+len(s.Tools.Calls))
 }

@@ -33,8 +33,13 @@ func (t *tx) AppCharacter(key string) (characterID string, err error) {
 	return characterID, err
 }
 
-// PutAppCharacter sets the character that the key stands for.
+// mostAppKeys is how many keys of the app a character has at most.
+const mostAppKeys = 100
+
+// PutAppCharacter sets the character that the key stands for. A character with mostAppKeys keys
+// gets no further one: nothing else bounds them.
 func (t *tx) PutAppCharacter(key, characterID string) error {
-	return t.withCharacter(characterID).Run("INSERT INTO app_characters (user_id, app_key, character_id) VALUES (?, ?, ?)"+
-		" ON CONFLICT (user_id, app_key) DO UPDATE SET character_id = EXCLUDED.character_id", t.userID, key, characterID)
+	return t.withCharacter(characterID).Run("INSERT INTO app_characters (user_id, app_key, character_id) SELECT ?, ?, ?"+
+		" WHERE (SELECT COUNT(*) FROM app_characters a WHERE a.user_id = ? AND a.character_id = ?) < ?"+
+		" ON CONFLICT (user_id, app_key) DO UPDATE SET character_id = EXCLUDED.character_id", t.userID, key, characterID, t.userID, characterID, mostAppKeys)
 }

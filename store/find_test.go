@@ -217,6 +217,14 @@ func TestAnAppFindsItsCharacter(t *testing.T) {
 		e.equal("character", found("角色\x00"), second)
 		e.equal("character of the other key", found("other"), first)
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := appKeys(tx).AppCharacter(first); return err })
+		e.update(func(tx nodest.Tx) (err error) { // an app that names the character anew each time
+			for i := range 200 {
+				err = errors.Join(err, appKeys(tx).PutAppCharacter(fmt.Sprint("key ", i), first))
+			}
+			return err
+		})
+		e.equal("keys of a character", e.queryInts("SELECT COUNT(*) FROM app_characters WHERE user_id = ? AND character_id = ?", e.user, first)[0], int64(100))
+		e.equal("characters of its first and last key", []string{found("other"), found("key 98")}, []string{first, first})
 		e.update(func(tx nodest.Tx) error { return tx.Characters.HideCharacter(second, true) })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := appKeys(tx).AppCharacter("角色\x00"); return err })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { return appKeys(tx).PutAppCharacter("角色\x00", second) })

@@ -28,7 +28,7 @@ type KeyTx interface {
 	// AppCharacter returns the character of a key; fault.NotFound without one or when it
 	// was deleted.
 	AppCharacter(key string) (characterID string, err error)
-	// PutAppCharacter sets it, over an older one.
+	// PutAppCharacter sets it, over an older one. A character that has a hundred keys keeps those.
 	PutAppCharacter(key, characterID string) error
 }
 

@@ -15,7 +15,7 @@ export interface Run {
   length: number
   opens: boolean
   closes: boolean
-  /** What it may do if CommonMark's rules leave it alone, as in *"Come."*she said. */
+  /** mayOpen and mayClose are for marks that CommonMark leaves alone, as in *"Come."*she said. */
   mayOpen: boolean
   mayClose: boolean
 }

@@ -49,6 +49,16 @@ export async function sent(generationId: string): Promise<Sent> {
   return { generation, text, prompt }
 }
 
+/** writtenBy reads the message of a request, with the text of the swipe that was written for it. */
+export async function writtenBy(generation: Generation): Promise<Message | null> {
+  const id = generation.messageId
+  if (!id) return null
+  const read = (swipe?: string) => orNone(rest.get('/messages/{id}', { path: { id }, query: { swipe } }))
+  const message = await read()
+  const swipe = message?.swipes.find((s) => s.generationId === generation.id)
+  return swipe?.omitted ? read(swipe.id) : message
+}
+
 /** orNone is null for what is deleted, or whose time is over. */
 const orNone = <T>(wanted: Promise<T>): Promise<T | null> =>
   wanted.catch((e) => {
